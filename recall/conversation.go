@@ -29,6 +29,8 @@ type Conversation struct {
 	ModelSettings json.RawMessage `db:"model_settings" json:"model_settings"`
 	WindowLimit   *int            `db:"context_window_limit" json:"context_window_limit"` // in tokens
 	Hidden        bool            `db:"hidden" json:"hidden"`
+	Delegated     bool            `db:"delegated" json:"-"`  // the fork in which a sub-agent works
+	OnlyTools     []string        `db:"only_tools" json:"-"` // that may be called in it; nil is all
 	ContextView   `json:"-"`
 	Usage         `json:"-"`
 	Messages      int        `db:"messages" json:"message_count"` // the position of the last
@@ -45,7 +47,8 @@ type Conversation struct {
 
 // conversationColumns are the columns of Conversation, from conversations c and their agents a.
 const conversationColumns = `c.key, c.id, a.id AS agent_id, c.agent_key, c.is_default, c.summary, c.description,
-	c.model, c.model_settings, c.context_window_limit, c.hidden, c.messages, c.tokens, c.frame, c.first_visible, c.kept,
+	c.model, c.model_settings, c.context_window_limit, c.hidden, c.delegated, c.only_tools, c.messages, c.tokens,
+	c.frame, c.first_visible, c.kept,
 	c.summary_position, c.clipped, c.hidden_tokens, c.fixed_tokens, c.reported_tokens, c.reported_position,
 	c.settled_tokens, c.warned, c.prompts, c.last_message_at, c.last_run_completion, c.archived_at, c.created_at,
 	c.updated_at,

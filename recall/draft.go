@@ -37,6 +37,8 @@ type Draft struct {
 	Model     *string
 	IsErr     bool
 	CreatedAt *time.Time // when it was said; nil means now
+
+	clips []*Clip // of the parts of a copy that shares long results with its original; nil makes new ones
 }
 
 // entry is a draft ready to be stored: checked, cleaned, redacted, and without its long tool results.
@@ -74,6 +76,9 @@ func newEntry(d Draft, r *redact.Redactor, now time.Time, clips map[int]string) 
 		p.clean(r)
 		if err := p.cleanJSON(r); err != nil {
 			return entry{}, err
+		}
+		if d.clips != nil {
+			p.Clip = d.clips[i]
 		}
 		e.Content[i] = p
 	}

@@ -20,6 +20,11 @@ type Fork struct {
 	Prompt string      // the copy's own system prompt, in place of the last that is copied
 	Hidden bool
 
+	// Delegated says that a sub-agent works in the copy: the texts of its messages are the original's to the byte, with
+	// the ids of long results and the positions that summaries cite. OnlyTools may be called in it; nil is all.
+	Delegated bool
+	OnlyTools []string
+
 	// Stats returns the Stats of the copy of a summary. seqAt returns the Seq of the copy at a position.
 	Stats func(stats json.RawMessage, seqAt func(position int) int64) (json.RawMessage, error)
 }
@@ -72,9 +77,10 @@ func (s *Store) Fork(ctx context.Context, org db.Org, c Conversation, f Fork) (
 func (s *Store) insertFork(ctx context.Context, org db.Org, c Conversation, f Fork) error {
 	err := db.Exec(ctx, s.db, `
 		INSERT INTO conversations (id, org, agent_key, description, model, model_settings, context_window_limit, hidden,
-		                           forked_from, forked_to)
-		SELECT $3, org, agent_key, description, model, model_settings, context_window_limit, $4, key, $5
-		FROM conversations WHERE org = $1 AND key = $2 AND deleted_at IS NULL`, org, c.Key, f.ID, f.Hidden, f.To)
+		                           forked_from, forked_to, delegated, only_tools)
+		SELECT $3, org, agent_key, description, model, model_settings, context_window_limit, $4, key, $5, $6, $7
+		FROM conversations WHERE org = $1 AND key = $2 AND deleted_at IS NULL`, org, c.Key, f.ID, f.Hidden, f.To,
+		f.Delegated, f.OnlyTools)
 	return conversationError(err, c.AgentID, c.ID)
 }
 
@@ -112,7 +118,7 @@ func (c copying) drafts(ctx context.Context, from, to int) iter.Seq2[Draft, erro
 	return func(yield func(Draft, error) bool) {
 		for ; from <= to; from += copiedAtOnce {
 			messages, err := c.Between(ctx, c.org, c.from, from, min(from+copiedAtOnce-1, to))
-			if err == nil {
+			if err == nil && !c.Delegated {
 				messages, err = c.whole(ctx, c.org, messages)
 			}
 			if err != nil {
@@ -135,6 +141,13 @@ func (c copying) draft(m Message) (Draft, error) {
 		CreatedAt: &m.CreatedAt}
 	if prompts := c.Of(c.from).Prompts; m.Position == prompts[len(prompts)-1] {
 		d.Content = instruct(c.Prompt).Content
+		return d, nil
+	}
+	if c.Delegated {
+		d.Content = m.Content
+		for _, p := range m.Content {
+			d.clips = append(d.clips, p.Clip)
+		}
 		return d, nil
 	}
 	for _, p := range m.Content {

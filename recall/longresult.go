@@ -154,8 +154,47 @@ func (s *Store) longResult(ctx context.Context, org db.Org, agentID string, q Ex
 	if text, ok := texts[q.ID]; ok || err != nil {
 		return text, err
 	}
+	if shared, err := s.sharesLongResult(ctx, org, agentID, q); shared || err != nil {
+		q.Conversation = ""
+		return s.longResult(ctx, org, agentID, q)
+	}
 	return "", db.NotFound("There is no text with the id %q to expand; ids look like clip-… and are shown where a tool's "+
 		"result was cut", db.Short(q.ID))
+}
+
+// sharesLongResult reports whether the query's conversation is a copy that has a long result of its original.
+func (s *Store) sharesLongResult(ctx context.Context, org db.Org, agentID string, q ExpandQuery) (bool, error) {
+	if q.Conversation == "" || q.Conversation == DefaultConversation {
+		return false, nil
+	}
+	c, err := s.Conversation(ctx, org, agentID, q.Conversation)
+	if err != nil || !c.Delegated {
+		return false, err
+	}
+	type place struct {
+		Conversation int64 `db:"conversation_key"`
+		Position     int   `db:"position"`
+	}
+	clip, err := db.One[place](ctx, s.db, `
+		SELECT conversation_key, position FROM clips WHERE org = $1 AND agent_key = $2 AND id = $3`, org, c.AgentKey, q.ID)
+	if err != nil {
+		return false, unlessNotFound(err)
+	}
+	l, err := s.lineageOf(ctx, org, c.AgentKey, true)
+	for key, to := range l.path(c.Key) {
+		if key == clip.Conversation && clip.Position <= to {
+			return true, err
+		}
+	}
+	return false, err
+}
+
+// unlessNotFound returns an error that is not ErrNotFound.
+func unlessNotFound(err error) error {
+	if isNotFound(err) {
+		return nil
+	}
+	return err
 }
 
 // longResults reads the texts of an agent's Clips, by their ids. An empty conversation is any. Clips that do not exist

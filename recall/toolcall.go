@@ -218,6 +218,24 @@ func (s *Store) Lock(ctx context.Context, org db.Org, c Conversation) error {
 	return err
 }
 
+// OpenCall returns the position of the newest call of an id in a conversation. ErrNotFound if it has none, ErrConflict
+// if the call has a result.
+func (s *Store) OpenCall(ctx context.Context, org db.Org, c Conversation, id string) (int, error) {
+	type call struct {
+		Position int  `db:"position"`
+		Answered bool `db:"answered"`
+	}
+	found, err := db.One[call](ctx, s.db, `
+		SELECT position, result_position IS NOT NULL AS answered FROM tool_calls
+		WHERE org = $1 AND conversation_key = $2 AND call_id = $3
+		ORDER BY position DESC
+		LIMIT 1`, org, c.Key, id)
+	if err == nil && found.Answered {
+		err = db.Conflict("The tool call %s has a result already", db.Short(id))
+	}
+	return found.Position, db.OrNotFound(err, "The conversation has no tool call %s", db.Short(id))
+}
+
 // AnsweredCall is a tool call of a message, with its result.
 type AnsweredCall struct {
 	Part         // the call

@@ -213,6 +213,15 @@ func (s *Store) CountMessages(ctx context.Context, org db.Org, agentID string) (
 		WHERE c.org = $1 AND a.id = $2 AND c.deleted_at IS NULL`, org, agentID)
 }
 
+// Newest returns the newest messages of a role in a conversation after a position, at most ten, the newest first.
+func (s *Store) Newest(ctx context.Context, org db.Org, c Conversation, role Role, after int) ([]Message, error) {
+	return db.All[Message](ctx, s.db, `
+		SELECT `+messageColumns+` FROM `+messageTables+`
+		WHERE m.org = $1 AND m.conversation_key = $2 AND m.role = $3 AND m.position > $4
+		ORDER BY m.position DESC
+		LIMIT 10`, org, c.Key, role, after)
+}
+
 // CountSaid returns what CountMessages returns without the system prompts, and without copies of messages that the
 // conversation they come from still has.
 func (s *Store) CountSaid(ctx context.Context, org db.Org, agentID string) (int, error) {
@@ -223,5 +232,6 @@ func (s *Store) CountSaid(ctx context.Context, org db.Org, agentID string) (int,
 		JOIN agents a ON a.org = c.org AND a.key = c.agent_key
 		LEFT JOIN conversations o ON o.org = c.org AND o.key = c.forked_from AND o.deleted_at IS NULL
 		CROSS JOIN LATERAL (SELECT CASE WHEN o.key IS NULL THEN 1 ELSE c.forked_to + 1 END) AS own (first)
-		WHERE c.org = $1 AND a.id = $2 AND c.deleted_at IS NULL AND c.messages > 0`, org, agentID)
+		WHERE c.org = $1 AND a.id = $2 AND c.deleted_at IS NULL AND c.messages > 0
+		  AND NOT c.delegated`, org, agentID)
 }

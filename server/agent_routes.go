@@ -199,7 +199,10 @@ func (s *Server) countAgents(ctx context.Context, in *letta.AgentFilter) (int, e
 }
 
 func (s *Server) deleteAgent(ctx context.Context, in *rest.OfAgent) (letta.Message, error) {
-	err := s.Agents.Delete(ctx, rest.Org(ctx), string(in.AgentID))
+	err := s.Children.DeleteOf(ctx, rest.Org(ctx), string(in.AgentID))
+	if err == nil {
+		err = s.Agents.Delete(ctx, rest.Org(ctx), string(in.AgentID))
+	}
 	return letta.Message{Message: fmt.Sprintf("Agent id=%s successfully deleted", in.AgentID)}, err
 }
 

@@ -72,6 +72,7 @@ func newRunner(t *testing.T, agent string) runner {
 	t.Helper()
 	c, m := newIdleClient(t), modeltest.New(t)
 	c.server.Loop = newLoop(t, c.server, m.URL)
+	c.server.Children.Loop = c.server.Loop
 	if agent == "" {
 		agent = `{"name":"a","include_base_tools":true,"memory_blocks":[{"label":"human","value":"Ada."}]}`
 	}

@@ -313,7 +313,7 @@ func TestToolsAreListed(t *testing.T) {
 		"semantic_search_files", "grep_files", "open_files")
 	for query, want := range map[string][]string{
 		"": all, "name=open_files": {"open_files"}, "names=open_files&names=grep_files&names=x": {"grep_files", "open_files"},
-		"search=SEARCH":     {"archival_memory_search", "search_memory", "conversation_search",
+		"search=SEARCH": {"archival_memory_search", "search_memory", "conversation_search",
 			"semantic_search_files"},
 		"tool_types=custom": {}, "exclude_tool_types=letta_files_core": append(slices.Clone(memory), "search_memory",
 			"expand", "conversation_search"),

@@ -26,7 +26,8 @@ func (s *Server) routes(a *rest.API) {
 	rest.Get(a.For(rest.Public), "/v1/ready", "get_readiness: Check that the database answers and can store changes.",
 		s.ready(a))
 	for _, register := range []func(*rest.API){
-		s.agentRoutes, s.agentFileRoutes, s.archiveRoutes, s.blockRoutes, s.captureRoutes, s.compactionRoutes,
+		s.agentRoutes, s.agentFileRoutes, s.archiveRoutes, s.blockRoutes, s.captureRoutes, s.childRoutes,
+		s.compactionRoutes,
 		s.conversationRoutes, s.eventRoutes, s.eventStreamRoutes, s.fileStreamRoutes, s.folderRoutes,
 		s.identityRoutes, s.keyRoutes, s.memoryTreeRoutes, s.memoryFileRoutes, s.memorySearchRoutes, s.messageRoutes,
 		s.messageSearchRoutes,

@@ -19,6 +19,7 @@ import (
 	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/memoryfile"
 	"github.com/loci-memory/loci/server/rest"
+	"github.com/loci-memory/loci/server/subagent"
 	"github.com/loci-memory/loci/server/tool"
 )
 
@@ -37,6 +38,7 @@ type Server struct {
 	Followers      *event.Followers      // run by the owner of the server
 	Tools          *tool.Set
 	Loop           *loop.Loop // run by the owner of the server
+	Children       *subagent.Store
 	Keys           *apikey.Store
 	Log            *slog.Logger
 	Version        string

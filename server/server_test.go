@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
@@ -31,6 +32,7 @@ import (
 	"github.com/loci-memory/loci/server/block/working"
 	"github.com/loci-memory/loci/server/memoryfile"
 	"github.com/loci-memory/loci/server/servertest"
+	"github.com/loci-memory/loci/server/subagent"
 	"github.com/loci-memory/loci/server/tool"
 )
 
@@ -50,7 +52,7 @@ func newServer(t testing.TB, pool *pgxpool.Pool) *server.Server {
 	states := &working.Store{DB: pool, Recall: messages, Files: store}
 	trees := memoryfile.New(pool)
 	tools := tool.New(tool.Memories{Files: store, Recall: messages, Blocks: blocks, Archival: passages,
-		Working: states, MemoryFiles: trees})
+		Working: states, MemoryFiles: trees, Child: subagent.LogOf(pool)})
 	agents := &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
 		Working: states, MemoryFiles: trees,
 		Compaction: &compaction.Store{DB: pool, Recall: messages}, Tools: tools.Definitions}
@@ -61,6 +63,7 @@ func newServer(t testing.TB, pool *pgxpool.Pool) *server.Server {
 		Keys: &apikey.Store{DB: pool}, Log: slog.New(
 			slog.DiscardHandler), Version: "test", MaxUploadBytes: maxUpload, Ping: pool.Ping}
 	s.Loop = newLoop(t, s, "")
+	s.Children = &subagent.Store{DB: pool, Agents: agents, Loop: s.Loop}
 	return s
 }
 
@@ -105,13 +108,17 @@ func (c *client) work() {
 	t.Helper()
 	workers := river.NewWorkers()
 	c.server.Files.Work(workers)
+	c.server.Children.Work(workers)
+	queues := files.Queues()
+	maps.Copy(queues, subagent.Queues())
 	jobs, err := river.NewClient(riverpgxv5.New(pool),
 		&river.Config{Workers: workers, Logger: slog.New(slog.DiscardHandler),
 			FetchCooldown: 5 * time.Millisecond, FetchPollInterval: 50 * time.Millisecond,
-			Queues: files.Queues()})
+			Queues: queues})
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.server.Agents.Jobs = jobs
 	done, unsubscribe := jobs.Subscribe(river.EventKindJobCompleted, river.EventKindJobCancelled, river.EventKindJobFailed)
 	if err := jobs.Start(t.Context()); err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
@@ -193,16 +194,14 @@ func (s *Server) runTool(ctx context.Context, a agent.Agent, in *struct {
 		args = rest.Object("{}")
 	}
 	caller := caller(ctx, a)
-	caller.Confined = caller.Confined || in.Body.RecallScope.Value == agent.ScopeConversation
 	if id := in.Body.Conversation.Value; id != "" && id != a.ID {
 		c, err := s.Recall.Conversation(ctx, org, a.ID, id)
 		if err != nil {
 			return letta.ToolRun{}, err
 		}
-		if !c.IsDefault {
-			caller.Conversation = c.ID
-		}
+		caller = tool.CallerIn(org, a, c)
 	}
+	caller.Confined = caller.Confined || in.Body.RecallScope.Value == agent.ScopeConversation
 	result, err := s.Tools.Run(ctx, caller, in.ToolName, json.RawMessage(args))
 	run := letta.ToolRun{Status: "success", Return: result.Text, Files: result.Files}
 	if result.IsError {
@@ -213,7 +212,7 @@ func (s *Server) runTool(ctx context.Context, a agent.Agent, in *struct {
 
 // caller returns an agent as the caller of tools in its default conversation.
 func caller(ctx context.Context, a agent.Agent) tool.Caller {
-	return tool.Caller{Org: rest.Org(ctx), Agent: a, Confined: a.Settings.RecallScope == agent.ScopeConversation}
+	return tool.CallerIn(rest.Org(ctx), a, recall.Conversation{IsDefault: true})
 }
 
 // mustHaveTool returns ErrNotFound if an agent lacks a tool. It returns nil for an unknown name, which Set.Run reports.

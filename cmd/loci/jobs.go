@@ -18,6 +18,7 @@ import (
 	"github.com/loci-memory/loci/db/queue"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/subagent"
 )
 
 const (
@@ -32,7 +33,9 @@ const (
 func (p *process) jobs(s stores) (*river.Client[pgx.Tx], error) {
 	workers, queues := river.NewWorkers(), files.Queues()
 	maps.Copy(queues, agent.Queues())
+	maps.Copy(queues, subagent.Queues())
 	s.agents.Work(workers)
+	s.children.Work(workers)
 	s.files.Work(workers)
 	for _, vectors := range s.ownerQueues() {
 		vectors.Work(workers)

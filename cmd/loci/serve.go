@@ -28,6 +28,7 @@ import (
 	"github.com/loci-memory/loci/server/block/working"
 	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/memoryfile"
+	"github.com/loci-memory/loci/server/subagent"
 	"github.com/loci-memory/loci/server/tool"
 )
 
@@ -221,6 +222,7 @@ type stores struct {
 	loop     *loop.Loop
 
 	memoryFiles *memoryfile.Store
+	children    *subagent.Store
 }
 
 func (p *process) stores() (s stores, err error) {
@@ -235,13 +237,15 @@ func (p *process) stores() (s stores, err error) {
 	s.working = &working.Store{DB: p.pool, Recall: s.messages, Files: s.files}
 	s.memoryFiles = memoryfile.New(p.pool)
 	s.tools = tool.New(tool.Memories{Files: s.files, Recall: s.messages, Blocks: s.blocks, Archival: s.passages,
-		Working: s.working, MemoryFiles: s.memoryFiles})
+		Working: s.working, MemoryFiles: s.memoryFiles, Child: subagent.LogOf(p.pool)})
 	s.agents = &agent.Store{DB: p.pool, Files: s.files, Recall: s.messages, Blocks: s.blocks,
 		Archival: s.passages, Working: s.working, MemoryFiles: s.memoryFiles, Tokens: tokens.New(),
 		Compaction: &compaction.Store{DB: p.pool, Recall: s.messages, Models: p.models, Extracted: extracted(p.log)},
 		Tools:      s.tools.Definitions}
 	s.loop = loop.New(loop.Loop{DB: p.pool, Agents: s.agents, Recall: s.messages, Tools: s.tools, Server: p.id, Log: p.log,
 		Models: p.answering, Render: server.RunItems, MaxRuns: p.MaxRuns})
+	s.children = &subagent.Store{DB: p.pool, Agents: s.agents, Loop: s.loop}
+	s.loop.Ended = s.children.RunEnded
 	s.agents.Jobs, err = p.jobs(s)
 	return s, err
 }
@@ -260,7 +264,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	progress, followers := s.files.NewProgressPoller(progressEvery), event.NewFollowers(p.pool, followEvery)
 	api := &server.Server{Agents: s.agents, Files: s.files, Recall: s.messages, Blocks: s.blocks,
 		Archival: s.passages, Working: s.working, MemoryFiles: s.memoryFiles, Tools: s.tools, Loop: s.loop,
-		Progress: progress, Followers: followers, DB: p.pool, Keys: p.keys, Log: p.log,
+		Children: s.children, Progress: progress, Followers: followers, DB: p.pool, Keys: p.keys, Log: p.log,
 		Version:        version(),
 		MaxUploadBytes: p.MaxUploadBytes, MaxImportBytes: p.MaxImportBytes, Ping: p.pool.Ping, Loopback: p.loopback,
 		RequestTimeout: p.RequestTimeout, KeyLimits: p.limits()}

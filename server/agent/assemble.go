@@ -100,7 +100,7 @@ func (s *Store) assemble(ctx context.Context, org db.Org, at PromptTarget) (p Pr
 	if p.format = at.Format; p.format == "" {
 		p.format = p.Agent.format()
 	}
-	if p.definitions, err = s.definitions(ctx, org, own); err != nil {
+	if p.definitions, err = s.Definitions(ctx, org, own); err != nil {
 		return p, err
 	}
 	p.definitions = at.toolsOf(p.definitions)
@@ -116,10 +116,13 @@ func (s *Store) assemble(ctx context.Context, org db.Org, at PromptTarget) (p Pr
 	for _, t := range p.tools {
 		p.counted.Tools += p.count(string(t))
 	}
-	if err := s.compileFitting(ctx, org, own, &p); err != nil {
+	if err := s.readView(ctx, org, &p); err != nil {
 		return p, err
 	}
-	if err := s.readView(ctx, org, &p); err != nil {
+	if p.Conversation.Delegated && at.System == nil && at.Addition == "" { // whose beginning is its parent's
+		p.system = systemPrompt{system: p.logged.Text()}
+		p.counted.count(p.system, p.count)
+	} else if err := s.compileFitting(ctx, org, own, &p); err != nil {
 		return p, err
 	}
 	v, err := compaction.ViewOf(p.Conversation, p.Messages, compaction.PromptOverhead{Has: toolset(p.definitions)})

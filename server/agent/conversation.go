@@ -8,6 +8,7 @@ import (
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
 )
 
 // CreateConversation creates a conversation of an agent. Its log begins with the current system prompt, until Recompile
@@ -53,16 +54,45 @@ func (s *Store) Fork(ctx context.Context, org db.Org, c recall.Conversation, mes
 		if f.Prompt, err = in.compileNow(ctx, org, a, f.Of(c)); err != nil {
 			return err
 		}
-		var seqAt func(int) int64
-		if forked, seqAt, err = in.Recall.Fork(ctx, org, c, f); err != nil {
-			return err
-		}
-		if err := in.Compaction.Inherit(ctx, org, c, forked, seqAt(0)); err != nil {
-			return err
-		}
-		return in.Working.Fork(ctx, org, c, forked, seqAt)
+		forked, err = in.copied(ctx, org, c, f)
+		return err
 	})
 	return forked, err
+}
+
+// Delegate copies a whole conversation for a sub-agent, which may call only some tools (nil: all). Its prompt begins
+// with what the model of the other is sent next, byte for byte. It returns the calls that the copy's model waits for.
+func (s *Store) Delegate(ctx context.Context, org db.Org, c recall.Conversation, onlyTools []string) (
+	forked recall.Conversation, pending []chat.PendingCall, err error) {
+	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		in := s.With(tx)
+		p, err := in.assemble(ctx, org, PromptTarget{AgentID: c.AgentID, Conversation: c.ID})
+		if err != nil {
+			return err
+		}
+		f, err := in.forkAt(ctx, org, p.Conversation, "")
+		if err != nil {
+			return err
+		}
+		f.Hidden, f.Delegated, f.OnlyTools, f.Prompt = true, true, onlyTools, p.system.String()
+		pending = p.Pending
+		forked, err = in.copied(ctx, org, p.Conversation, f)
+		return err
+	})
+	return forked, pending, err
+}
+
+// copied makes a copy of a conversation with its compactions and its working memory.
+func (s *Store) copied(ctx context.Context, org db.Org, c recall.Conversation, f recall.Fork) (
+	forked recall.Conversation, err error) {
+	forked, seqAt, err := s.Recall.Fork(ctx, org, c, f)
+	if err != nil {
+		return forked, err
+	}
+	if err := s.Compaction.Inherit(ctx, org, c, forked, seqAt(0)); err != nil {
+		return forked, err
+	}
+	return forked, s.Working.Fork(ctx, org, c, forked, seqAt)
 }
 
 // forkAt returns the copy of a conversation up to a message, or whole if messageID is empty.

@@ -237,7 +237,7 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 			return err
 		}
 		if u.System != nil && *u.System != "" { // a client that returns the default instructions does not set them
-			tools, err := in.definitions(ctx, org, was)
+			tools, err := in.Definitions(ctx, org, was)
 			if err != nil {
 				return err
 			}

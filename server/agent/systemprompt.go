@@ -55,7 +55,7 @@ func (s *Store) SystemPrompt(ctx context.Context, org db.Org, a Agent) (string, 
 
 // compileNow compiles the system prompt of a conversation with what the agent has now.
 func (s *Store) compileNow(ctx context.Context, org db.Org, a Agent, c recall.Conversation) (string, error) {
-	tools, err := s.definitions(ctx, org, a)
+	tools, err := s.Definitions(ctx, org, a)
 	if err != nil {
 		return "", err
 	}
@@ -417,8 +417,8 @@ func hasTool(tools []Definition, name string) bool {
 	return slices.ContainsFunc(tools, func(d Definition) bool { return d.Name == name })
 }
 
-// definitions returns the tools of an agent.
-func (s *Store) definitions(ctx context.Context, org db.Org, a Agent) ([]Definition, error) {
+// Definitions returns the tools of an agent.
+func (s *Store) Definitions(ctx context.Context, org db.Org, a Agent) ([]Definition, error) {
 	has, err := s.Files.HasFolder(ctx, org, a.ID)
 	if err != nil || s.Tools == nil {
 		return nil, err

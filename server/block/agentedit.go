@@ -29,6 +29,9 @@ func (s *Store) EditAll(ctx context.Context, org db.Org, agentID, label string, 
 	if err != nil {
 		return Block{}, err
 	}
+	if b.ReadOnly {
+		return Block{}, readOnly(label)
+	}
 	return s.change(ctx, org, Target{ID: b.ID, Author: agentID}, func(b *Block) error {
 		if b.ReadOnly {
 			return readOnly(b.Label)

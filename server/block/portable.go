@@ -17,6 +17,7 @@ type Portable struct {
 	Marks      Template  `db:"-" json:"template"` // Block.Template
 	AgentID    string    `db:"agent_id" json:"agent_id"`
 	AttachedAt time.Time `db:"attached_at" json:"attached_at"`
+	OnlyRead   bool      `db:"read_only_for_agent" json:"read_only_for_agent"` // by this agent
 }
 
 // PortableVersion is a version of a block as a file of an agent carries it.
@@ -28,7 +29,7 @@ type PortableVersion struct {
 // Export lists the blocks of an agent, the first attached first.
 func (s *Store) Export(ctx context.Context, org db.Org, agentID string) ([]Portable, error) {
 	list, err := db.All[Portable](ctx, s.DB, `
-		SELECT `+columns+`, a.agent_id, a.attached_at
+		SELECT `+columns+`, a.agent_id, a.attached_at, a.read_only AS read_only_for_agent
 		FROM agent_blocks a JOIN blocks b ON b.org = a.org AND b.key = a.block_key
 		WHERE a.org = $1 AND a.agent_id = $2
 		ORDER BY a.attached_at, b.key`, org, agentID)
@@ -72,8 +73,9 @@ func (s *Store) RestoreBlock(ctx context.Context, org db.Org, b Portable) error 
 		return err
 	}
 	_, err = s.DB.Exec(ctx, `
-		INSERT INTO agent_blocks (agent_id, block_key, org, label, attached_at) VALUES ($1, $2, $3, $4, $5)`,
-		b.AgentID, key, org, b.Label, b.AttachedAt)
+		
+		INSERT INTO agent_blocks (agent_id, block_key, org, label, attached_at, read_only) VALUES ($1, $2, $3, $4, $5, $6)`,
+		b.AgentID, key, org, b.Label, b.AttachedAt, b.OnlyRead)
 	return labelError(err, b.Label)
 }
 

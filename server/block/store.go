@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -22,6 +23,9 @@ func (s *Store) With(tx pgx.Tx) *Store { return &Store{DB: tx} }
 
 const columns = `b.key, b.id, b.label, b.description, b.value, b.limit_chars, b.read_only, b.hidden, b.tags, b.metadata,
 	b.template, b.version, b.created_at, b.updated_at`
+
+// attachedColumns are the columns of a block b as the agent of an attachment a has it.
+var attachedColumns = strings.Replace(columns, "b.read_only", "b.read_only OR a.read_only AS read_only", 1)
 
 // Create creates a block. author is the author of its first version. ErrInvalid if its label, a tag or its size breaks
 // a rule.
@@ -159,6 +163,15 @@ func (s *Store) appendToAgents(ctx context.Context, org db.Org, b Block, what ev
 // Attach attaches a block to an agent; attaching it again changes nothing. ErrConflict if the agent has another block
 // of that label; ErrNotFound if either does not exist.
 func (s *Store) Attach(ctx context.Context, org db.Org, agentID, id string) error {
+	return s.attach(ctx, org, agentID, id, false)
+}
+
+// AttachReadOnly is Attach of a block that the agent cannot change.
+func (s *Store) AttachReadOnly(ctx context.Context, org db.Org, agentID, id string) error {
+	return s.attach(ctx, org, agentID, id, true)
+}
+
+func (s *Store) attach(ctx context.Context, org db.Org, agentID, id string, readOnly bool) error {
 	return s.withAttachment(ctx, org, agentID, id, func(tx pgx.Tx, b Block, attached bool) error {
 		if attached {
 			return nil
@@ -167,8 +180,9 @@ func (s *Store) Attach(ctx context.Context, org db.Org, agentID, id string) erro
 			RefID: id}); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `INSERT INTO agent_blocks (agent_id, block_key, org, label) VALUES ($1, $2, $3, $4)`,
-			agentID, b.Key, org, b.Label)
+		_, err := tx.Exec(ctx, `
+			INSERT INTO agent_blocks (agent_id, block_key, org, label, read_only) VALUES ($1, $2, $3, $4, $5)`,
+			agentID, b.Key, org, b.Label, readOnly)
 		return labelError(err, b.Label)
 	})
 }
@@ -245,7 +259,7 @@ func (s *Store) Set(ctx context.Context, org db.Org, agentID string, ids []strin
 // OfAgent lists the blocks of an agent, the first attached first.
 func (s *Store) OfAgent(ctx context.Context, org db.Org, agentID string) ([]Block, error) {
 	return db.All[Block](ctx, s.DB, `
-		SELECT `+columns+` FROM agent_blocks a JOIN blocks b ON b.org = a.org AND b.key = a.block_key
+		SELECT `+attachedColumns+` FROM agent_blocks a JOIN blocks b ON b.org = a.org AND b.key = a.block_key
 		WHERE a.org = $1 AND a.agent_id = $2
 		ORDER BY a.attached_at, b.key`, org, agentID)
 }
@@ -253,7 +267,7 @@ func (s *Store) OfAgent(ctx context.Context, org db.Org, agentID string) ([]Bloc
 // Labelled returns the agent's block with a label.
 func (s *Store) Labelled(ctx context.Context, org db.Org, agentID, label string) (Block, error) {
 	b, err := db.One[Block](ctx, s.DB, `
-		SELECT `+columns+` FROM agent_blocks a JOIN blocks b ON b.org = a.org AND b.key = a.block_key
+		SELECT `+attachedColumns+` FROM agent_blocks a JOIN blocks b ON b.org = a.org AND b.key = a.block_key
 		WHERE a.org = $1 AND a.agent_id = $2 AND a.label = $3`, org, agentID, label)
 	return b, db.OrNotFound(err, "No block with label '%s' is attached to agent %s", label, agentID)
 }

@@ -119,8 +119,16 @@ func (w *worker) end(ctx context.Context, s stop) error {
 		last = []Event{{Withdrawn: w.unstored}, {End: &e}}
 	}
 	err = w.inTx(ctx, func(tx pgx.Tx) error {
-		if err := w.storeEnd(ctx, tx, e); err != nil || !w.run.Background {
+		if err := w.storeEnd(ctx, tx, e); err != nil {
 			return err
+		}
+		if w.Ended != nil {
+			if err := w.Ended(ctx, tx, w.org, w.run, e.StopReason); err != nil {
+				return err
+			}
+		}
+		if !w.run.Background {
+			return nil
 		}
 		return w.sendLast(ctx, tx, last)
 	})

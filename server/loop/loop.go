@@ -39,6 +39,9 @@ type Loop struct {
 	// Models returns the model of a handle, which may be empty. ErrNoModel if none is configured for it.
 	Models func(handle string) (Model, error)
 
+	// Ended is called in the transaction that ends a run, with its stop reason; nil is not called.
+	Ended func(ctx context.Context, tx pgx.Tx, org db.Org, r Run, reason string) error
+
 	// Render returns the items that the client of a background run is sent of an event. The first has the number seq.
 	Render func(r Run, e Event, seq int64) []json.RawMessage
 
@@ -83,6 +86,9 @@ func (l *Loop) with(tx pgx.Tx) *Loop {
 	in.DB, in.Recall = tx, l.Recall.With(tx)
 	return &in
 }
+
+// In returns a loop that records in tx.
+func (l *Loop) In(tx pgx.Tx) *Loop { return l.with(tx) }
 
 // Stopped returns a channel that is closed when the server works on runs no more.
 func (l *Loop) Stopped() <-chan struct{} { return l.stopped }

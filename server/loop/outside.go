@@ -42,7 +42,7 @@ func (l *Loop) NewOutside(ctx context.Context, org db.Org, of agent.Agent, conve
 	if err != nil {
 		return nil, err
 	}
-	o := &Outside{Loop: l, Conversation: c, caller: callerOf(org, of, c), rules: readRules(of)}
+	o := &Outside{Loop: l, Conversation: c, caller: tool.CallerIn(org, of, c), rules: readRules(of)}
 	for _, t := range l.Tools.Of(of, has) {
 		if o.all = append(o.all, t.Name); !t.ByClient {
 			o.tools = append(o.tools, t.Name)

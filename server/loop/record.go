@@ -156,6 +156,13 @@ func activeIn(ctx context.Context, d db.DB, org db.Org, conversation string) (Ru
 		pgx.StrictNamedArgs{"org": org, "conversation": conversation})
 }
 
+// HasRun reports whether a conversation has a run, ended or not.
+func (l *Loop) HasRun(ctx context.Context, org db.Org, conversation string) (bool, error) {
+	return db.One[bool](ctx, l.DB, `
+		SELECT EXISTS (SELECT FROM runs r JOIN conversations c ON c.org = r.org AND c.key = r.conversation_key
+		               WHERE r.org = $1 AND c.org = $1 AND c.id = $2)`, org, conversation)
+}
+
 // DeleteRun deletes the record of a run that has ended; its messages stay. ErrConflict if it has not.
 func (l *Loop) DeleteRun(ctx context.Context, org db.Org, id string) (Run, error) {
 	r, err := l.RunByID(ctx, org, id)

@@ -103,6 +103,12 @@ func (l *Loop) hand(ctx context.Context, s *session) error {
 	}
 }
 
+// CheckModel returns ErrNoModel if there is no model of a handle, which may be empty.
+func (l *Loop) CheckModel(handle string) error {
+	_, err := l.modelFor(handle, Options{})
+	return err
+}
+
 func (l *Loop) modelFor(handle string, o Options) (Model, error) {
 	if l.Models == nil {
 		return Model{}, ErrNoModel

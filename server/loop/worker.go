@@ -344,16 +344,7 @@ func (w *worker) showResult(ctx context.Context, message string, c call) error {
 	return w.emit(ctx, Event{Message: &m})
 }
 
-func (w *worker) caller() tool.Caller { return callerOf(w.org, w.agent, w.conversation) }
-
-// callerOf returns an agent as the caller of tools in a conversation.
-func callerOf(org db.Org, a agent.Agent, conversation recall.Conversation) tool.Caller {
-	c := tool.Caller{Org: org, Agent: a, Confined: a.Settings.RecallScope == agent.ScopeConversation}
-	if !conversation.IsDefault {
-		c.Conversation = conversation.ID
-	}
-	return c
-}
+func (w *worker) caller() tool.Caller { return tool.CallerIn(w.org, w.agent, w.conversation) }
 
 // answerPending gives the calls of the run that have no result one that says why.
 func (w *worker) answerPending(ctx context.Context, why string) error {

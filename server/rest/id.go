@@ -39,6 +39,7 @@ type (
 	identity   struct{}
 	key        struct{}
 	tree       struct{}
+	child      struct{}
 )
 
 // The ids of resources.
@@ -71,6 +72,8 @@ type (
 	KeyID = ID[key]
 	// TreeID is a memory tree's.
 	TreeID = ID[tree]
+	// ChildID is a sub-agent's.
+	ChildID = ID[child]
 )
 
 // ConversationID may also be 'default', or an agent's id for its default conversation.

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -29,13 +30,34 @@ func (m Memories) expand(ctx context.Context, c Caller, a expandArgs) (Result, e
 	if err != nil {
 		return Result{}, err
 	}
-	found, err := m.Recall.Expand(ctx, c.Org, c.Agent.ID, recall.ExpandQuery{
-		ID: strings.TrimSpace(string(a.ID)), Offset: int(a.Offset), Limit: limit, Pattern: string(a.Pattern),
-		Conversation: c.within()})
+	q := recall.ExpandQuery{ID: strings.TrimSpace(string(a.ID)), Offset: int(a.Offset), Limit: limit,
+		Pattern: string(a.Pattern), Conversation: c.within()}
+	found, err := m.expansion(ctx, c, q)
 	if err != nil {
 		return Result{}, err
 	}
 	return Result{Text: expandText(string(a.Pattern), limit, found)}, nil
+}
+
+// expansion returns a part of a text of the caller's, or of the log of one of its sub-agents: the id of the sub-agent,
+// which may be followed by that of a text of its log.
+func (m Memories) expansion(ctx context.Context, c Caller, q recall.ExpandQuery) (recall.Expansion, error) {
+	id, text, _ := strings.Cut(q.ID, " ")
+	if !strings.HasPrefix(id, "child-") || m.Child == nil {
+		return m.Recall.Expand(ctx, c.Org, c.Agent.ID, q)
+	}
+	log, err := m.Child(ctx, c.Org, c.Agent.ID, id)
+	if err != nil {
+		return recall.Expansion{}, err
+	}
+	if within := c.within(); within != "" && within != log.Parent {
+		return recall.Expansion{}, db.NotFound("There is no sub-agent with the id %q in this conversation", db.Short(id))
+	}
+	shown := q.ID
+	q.ID, q.Conversation = cmp.Or(text, fmt.Sprintf("seq %d-%d", log.From, log.To)), log.Conversation
+	found, err := m.Recall.Expand(ctx, c.Org, log.AgentID, q)
+	found.ID = shown
+	return found, err
 }
 
 // expandText shows a part of a text or, if there is a pattern, the lines that match it.

@@ -34,12 +34,25 @@ type Memories struct {
 	Working  *working.Store
 
 	MemoryFiles *memoryfile.Store
+
+	// Child returns where the log of a sub-agent of an agent is, by the sub-agent's id. ErrNotFound if it does not exist.
+	Child func(ctx context.Context, org db.Org, agentID, id string) (ChildLog, error)
+}
+
+// ChildLog is where a sub-agent works: in a conversation of an agent, from one position of the agent's log to another.
+type ChildLog struct {
+	Parent       string `db:"parent_conversation"` // the one that it works for: an id, or recall.DefaultConversation
+	AgentID      string `db:"agent_id"`
+	Conversation string `db:"conversation_id"`
+	From         int64  `db:"from_seq"`
+	To           int64  `db:"to_seq"`
 }
 
 // in returns the stores working in tx.
 func (m Memories) in(tx pgx.Tx) Memories {
 	return Memories{Files: m.Files.With(tx), Recall: m.Recall.With(tx), Blocks: m.Blocks.With(tx),
-		Archival: m.Archival.With(tx), Working: m.Working.With(tx), MemoryFiles: m.MemoryFiles.With(tx)}
+		Archival: m.Archival.With(tx), Working: m.Working.With(tx), MemoryFiles: m.MemoryFiles.With(tx),
+		Child: m.Child}
 }
 
 // Set is the tools of this server.
@@ -68,8 +81,19 @@ type Tool struct {
 type Caller struct {
 	Org          db.Org
 	Agent        agent.Agent
-	Conversation string // the id of the one in which the model calls the tool; empty is the default one
-	Confined     bool   // the tools show nothing of the agent's other conversations
+	Conversation string   // the id of the one in which the model calls the tool; empty is the default one
+	Confined     bool     // the tools show nothing of the agent's other conversations
+	Only         []string // the tools that it may call; nil is all
+}
+
+// CallerIn returns an agent as the caller of tools in a conversation.
+func CallerIn(org db.Org, a agent.Agent, c recall.Conversation) Caller {
+	caller := Caller{Org: org, Agent: a, Only: c.OnlyTools,
+		Confined: c.Delegated || a.Settings.RecallScope == agent.ScopeConversation}
+	if !c.IsDefault {
+		caller.Conversation = c.ID
+	}
+	return caller
 }
 
 // has returns the tools that the results of a call may name.
@@ -165,6 +189,10 @@ func (s *Set) named(name string) (Tool, error) {
 
 // call runs the tool on m as Set.Run does.
 func (t Tool) call(ctx context.Context, m Memories, c Caller, args json.RawMessage) (Result, error) {
+	if c.Only != nil && !slices.Contains(c.Only, t.Name) {
+		return Result{IsError: true, Text: fmt.Sprintf("The tool %s may not be called in this conversation, which is a "+
+			"sub-agent's. Those that may: %s", t.Name, cmp.Or(joined(c.Only), "none"))}, nil
+	}
 	result, err := t.run(ctx, m, c, args)
 	switch {
 	case refused(err):

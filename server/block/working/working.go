@@ -197,22 +197,36 @@ func renderField(f Field, entries []Entry) string {
 		text := chat.Neutralize(e.Text)
 		switch {
 		case f == LastEdit:
-			b.WriteString(" " + e.label() + "\n<last_edit>\n" + text + "\n</last_edit>")
+			b.WriteString(strings.TrimRight(" "+e.label(), " ") + "\n<last_edit>\n" + text + "\n</last_edit>")
 		case f.single():
-			b.WriteString(" " + e.label() + " " + text)
+			b.WriteString(" " + e.label() + text)
 		default:
-			b.WriteString("\n- " + e.label() + " " + text)
+			b.WriteString("\n- " + e.label() + text)
 		}
 	}
 	return b.String() + "\n"
 }
 
-// label returns the label by which a prompt begins an entry.
+// label returns the label by which a prompt begins an entry, with a space; empty for an entry without a position.
 func (e Entry) label() string {
-	if e.Stale != nil {
-		return fmt.Sprintf("[seq %d, stale since seq %d]", e.Seq, *e.Stale)
+	switch {
+	case e.Stale != nil:
+		return fmt.Sprintf("[seq %d, stale since seq %d] ", e.Seq, *e.Stale)
+	case e.Seq == 0:
+		return ""
 	}
-	return fmt.Sprintf("[seq %d]", e.Seq)
+	return fmt.Sprintf("[seq %d] ", e.Seq)
+}
+
+// Unplaced returns a record without the positions of its entries, for a reader of another log, and without those that
+// are stale.
+func (r Record) Unplaced() Record {
+	r = r.clone()
+	for _, f := range Fields {
+		r.set(f, slices.DeleteFunc(r.Entries(f), func(e Entry) bool { return e.Stale != nil }))
+	}
+	r.each(func(e *Entry) { e.Seq = 0 })
+	return r
 }
 
 // Size returns the tokens of a record in a prompt, by an estimate that is not below the count of any model's. Marks of

@@ -1,0 +1,289 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/server/loop/model/modeltest"
+	"github.com/loci-memory/loci/server/subagent"
+)
+
+// wireChild is a sub-agent as the API shows it.
+type wireChild struct {
+	subagent.Child
+}
+
+// child makes a sub-agent.
+func (c *client) child(agent, body string) (made wireChild) {
+	c.t.Helper()
+	if err := json.Unmarshal([]byte(c.must("POST", "/v1/agents/"+agent+"/children", body)), &made); err != nil {
+		c.t.Fatal(err)
+	}
+	return made
+}
+
+// prompt returns the messages and the tools of the next prompt of a conversation.
+func (c *client) nextPrompt(agent, conversation string) (messages []string, tools string) {
+	c.t.Helper()
+	var p struct {
+		Request struct {
+			Messages []json.RawMessage
+			Tools    json.RawMessage
+		}
+	}
+	body := c.must("GET", "/v1/agents/"+agent+"/prompt?pending=keep&conversation_id="+conversation, "")
+	if err := json.Unmarshal([]byte(body), &p); err != nil {
+		c.t.Fatal(err)
+	}
+	for _, m := range p.Request.Messages {
+		messages = append(messages, string(m))
+	}
+	return messages, string(p.Request.Tools)
+}
+
+const openCall = `{"messages":[{"role":"user","content":"go on"},{"role":"assistant","tool_calls":[{"id":"c9","function":
+	{"name":"delegate","arguments":"{}"}}]}]}`
+
+// The prompt of a fork begins with its parent's, byte for byte: summary, cut results and open calls included. What the
+// fork does later does not change the parent's.
+func TestAForkedChildsPromptBeginsWithItsParents(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{"compaction_settings":{"mode":"all"},"memory_blocks":[{"label":"human","value":"Ada"}]}`)
+	for _, conversation := range []string{"default", c.made("/v1/conversations?agent_id="+agent, `{}`)} {
+		c.captured(agent, conversation, chatter(1, 8, "tea"))
+		c.compact("/v1/conversations/"+conversation+"/compact", fmt.Sprintf(`{"agent_id":%q}`, agent))
+		long, err := json.Marshal(strings.Repeat("a long line\n", 10_000))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.captured(agent, conversation, `{"messages":[{"role":"assistant","tool_calls":[{"id":"c1","function":
+			{"name":"read","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c1","content":`+string(long)+`}]}`)
+		c.captured(agent, conversation, openCall)
+		parents, tools := c.nextPrompt(agent, conversation)
+		made := c.child(agent, fmt.Sprintf(`{"mode":"fork","task":"Count the lines.","conversation_id":%q}`, conversation))
+		own, has := c.nextPrompt(agent, made.ConversationID)
+		n := len(parents)
+		if len(own) != n+2 || !slices.Equal(own[:n], parents) || has != tools {
+			t.Fatalf("the fork's prompt begins otherwise:\n%.3000s\nthe parent's:\n%.3000s", own, parents)
+		}
+		if !strings.Contains(own[n], "c9") || !strings.Contains(own[n+1], "Count the lines.") {
+			t.Errorf("the fork goes on with %s", own[n:])
+		}
+		clip := clipIDs.FindString(strings.Join(own, ""))
+		c.captured(agent, made.ConversationID, `{"messages":[{"role":"assistant","content":"There are 10,000."}]}`)
+		c.captured(agent, conversation, `{"messages":[{"role":"user","content":"a secret of the parent"}]}`)
+		parents, _ = c.nextPrompt(agent, conversation)
+		if again, _ := c.nextPrompt(agent, conversation); parents[0] != again[0] || !slices.Equal(own[:1], parents[:1]) {
+			t.Errorf("the system prompt of the parent changed:\n%s\nwas:\n%s", parents[0], own[0])
+		}
+		run := func(tool, args string) string {
+			return c.must("POST", "/v1/agents/"+agent+"/tools/"+tool+"/run",
+				fmt.Sprintf(`{"conversation_id":%q,"args":%s}`, made.ConversationID, args))
+		}
+		if got := run("expand", `{"id":"`+clip+`"}`); !strings.Contains(got, "a long line") {
+			t.Errorf("a cut result of the parent reads %.200s", got)
+		}
+		if got := run("conversation_search", `{"query":"secret"}`); strings.Contains(got, "of the parent") {
+			t.Errorf("the fork finds what was said after it: %s", got)
+		}
+	}
+}
+
+// A blank sub-agent knows its task and nothing of its parent; a brief one the state of the work and its files, too.
+func TestBlankAndBriefChildren(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	folder := c.made("/v1/folders", `{"name":"harbour"}`)
+	c.uploaded(folder, "ships.txt", "The Erna is a ferry.")
+	agent := c.made("/v1/agents", `{"name":"boss","system":"You are the boss.","folder_ids":["`+folder+`"],
+		"memory_blocks":[{"label":"human","value":"Ada"},{"label":"plan","value":"Sail"}]}`)
+	c.captured(agent, "default", chatter(1, 3, "transcript"))
+	c.must("PATCH", "/v1/conversations/default/working-memory?agent_id="+agent,
+		`{"changes":[{"field":"task","text":"Count the ships"}]}`)
+	blank := c.child(agent, `{"mode":"blank","task":"Look at the harbour.","blocks":[{"id":"plan"},
+		{"id":"human","read_only":false}],"tools":["core_memory_append","conversation_search"]}`)
+	messages, tools := c.nextPrompt(blank.AgentID, "default")
+	all := strings.Join(messages, "\n")
+	if len(messages) != 2 || !strings.Contains(messages[1], "Look at the harbour.") ||
+		strings.Contains(all, "transcript") || strings.Contains(all, "Count the ships") || strings.Contains(all, "ferry") {
+		t.Errorf("the prompt of a blank sub-agent:\n%s", all)
+	}
+	if !strings.Contains(tools, "core_memory_append") || strings.Contains(tools, "core_memory_replace") {
+		t.Errorf("the tools of a blank sub-agent: %s", tools)
+	}
+	run := func(label string) string {
+		return c.must("POST", "/v1/agents/"+blank.AgentID+"/tools/core_memory_append/run",
+			`{"args":{"label":"`+label+`","content":"x"}}`)
+	}
+	if got := run("plan"); !strings.Contains(got, "read-only") {
+		t.Errorf("a block that it may only read: %s", got)
+	}
+	if got := run("human"); !strings.Contains(got, "success") {
+		t.Errorf("a block that it may change: %s", got)
+	}
+	if got := c.must("GET", "/v1/agents/"+agent+"/core-memory/blocks/plan", ""); strings.Contains(got,
+		`"read_only":true`) {
+		t.Errorf("the parent's block is %s", got)
+	}
+	brief := c.child(agent, `{"mode":"brief","task":"Count.","files":["harbour/ships.txt"]}`)
+	messages, _ = c.nextPrompt(brief.AgentID, "default")
+	if all := strings.Join(messages, "\n"); !strings.Contains(all, "Count the ships") || !strings.Contains(all, "ferry") ||
+		strings.Contains(all, "transcript") || strings.Contains(all, "[seq") {
+		t.Errorf("the prompt of a brief sub-agent:\n%s", all)
+	}
+	if list := c.must("GET", "/v1/agents", ""); strings.Contains(list, blank.AgentID) {
+		t.Error("lists of agents have sub-agents")
+	}
+	c.must("DELETE", "/v1/agents/"+agent, "")
+	if got := c.call("GET", "/v1/agents/"+brief.AgentID, ""); got.Code != 404 {
+		t.Errorf("a sub-agent of a deleted agent: %d", got.Code)
+	}
+}
+
+// What a sub-agent returns stands once in its parent's log, and leads to the sub-agent's own.
+func TestAChildReturnsOnce(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", "")
+	made := c.child(agent, `{"mode":"blank","task":"Find the ferry.","otid":"t1"}`)
+	if again := c.child(agent, `{"mode":"blank","task":"Find the ferry.","otid":"t1"}`); again.ID != made.ID {
+		t.Errorf("the same otid made %s and %s", made.ID, again.ID)
+	}
+	path := "/v1/agents/" + agent + "/children/"
+	if got := c.call("POST", "/v1/agents/"+agent+"/children", `{"mode":"blank","task":"Other","otid":"t1"}`); got.Code != 409 {
+		t.Errorf("the same otid with another task: %d %s", got.Code, got.Text)
+	}
+	if got := c.call("POST", path+made.ID+"/return", `{}`); got.Code != 422 && got.Code != 400 {
+		t.Errorf("a sub-agent that said nothing returned: %d %s", got.Code, got.Text)
+	}
+	said := strings.Repeat("The ferry is the Erna. ", 1000)
+	c.captured(made.AgentID, "default", `{"messages":[{"role":"assistant","content":"`+said+`"}]}`)
+	for range 2 {
+		c.must("POST", path+made.ID+"/return", `{}`)
+	}
+	messages, _ := c.nextPrompt(agent, "default")
+	all := strings.Join(messages, "\n")
+	if len(messages) != 2 || !strings.Contains(all, "ferry is the Erna") || !strings.Contains(all, made.ID) ||
+		len(all) > 14_000 {
+		t.Errorf("the parent's prompt of %d bytes in %d messages: %.2000s", len(all), len(messages), all)
+	}
+	expand := func(id string) string {
+		return c.must("POST", "/v1/agents/"+agent+"/tools/expand/run", `{"args":{"id":"`+id+`"}}`)
+	}
+	if got := expand(made.ID); !strings.Contains(got, "Find the ferry.") || !strings.Contains(got, "offset") {
+		t.Errorf("the log of the sub-agent: %.500s", got)
+	}
+	// Another one answers a call.
+	c.captured(agent, "default", openCall)
+	answers := c.child(agent, `{"mode":"fork","task":"Answer it.","tool_call_id":"c9"}`)
+	c.captured(agent, answers.ConversationID, `{"messages":[{"role":"assistant","content":"42"}]}`)
+	c.must("POST", path+answers.ID+"/return", `{}`)
+	messages, _ = c.nextPrompt(agent, "default")
+	if last := messages[len(messages)-1]; !strings.Contains(last, `"tool"`) || !strings.Contains(last, "42") {
+		t.Errorf("the result of the call is %s", last)
+	}
+	if got := expand(answers.ID); !strings.Contains(got, "Answer it.") || strings.Contains(got, "ferry is") {
+		t.Errorf("the log of a fork: %.500s", got)
+	}
+	if got := c.call("POST", "/v1/agents/"+agent+"/children", `{"mode":"blank","task":"x","tool_call_id":"c9"}`); got.Code != 409 {
+		t.Errorf("a call with a result: %d %s", got.Code, got.Text)
+	}
+	c.as("other").refusedChild(agent, made.ID)
+}
+
+// refusedChild checks that a client reaches no sub-agent of an agent.
+func (c *client) refusedChild(agent, id string) {
+	c.t.Helper()
+	for _, target := range []string{"", "/" + id} {
+		if got := c.call("GET", "/v1/agents/"+agent+"/children"+target, ""); got.Code != 404 {
+			c.t.Errorf("another organization reads %q: %d %s", target, got.Code, got.Text)
+		}
+	}
+}
+
+// The server runs a sub-agent and brings its result, also why it stopped.
+func TestTheServerRunsChildren(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	r.work()
+	r.server.Loop.Ended = r.server.Children.RunEnded
+	r.model.Says(modeltest.Answer{Text: "It is the Erna."})
+	made := r.child(r.agent, `{"mode":"fork","task":"Find the ferry.","run":true,"tools":["conversation_search"]}`)
+	r.await(made.ID, subagent.Returned)
+	messages, _ := r.nextPrompt(r.agent, "default")
+	if last := messages[len(messages)-1]; !strings.Contains(last, "It is the Erna.") {
+		t.Errorf("the parent's last message is %s", last)
+	}
+	r.model.Says(callOf("c1", "core_memory_append", `{"label":"human","content":"x"}`), modeltest.Answer{Text: "Not."})
+	made = r.child(r.agent, `{"mode":"fork","task":"Change the block.","run":true,"tools":["conversation_search"]}`)
+	r.await(made.ID, subagent.Returned)
+	if got := r.must("GET", "/v1/agents/"+r.agent+"/core-memory/blocks/human", ""); strings.Contains(got, "Ada.x") {
+		t.Errorf("a tool that the sub-agent may not call changed the block: %s", got)
+	}
+	r.model.Says(modeltest.Answer{Status: 400})
+	made = r.child(r.agent, `{"mode":"blank","task":"Fail.","run":true}`)
+	r.await(made.ID, subagent.Failed)
+}
+
+// await waits until a sub-agent has a status.
+func (r runner) await(id, status string) {
+	r.t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		got := fields(r.t, r.must("GET", "/v1/agents/"+r.agent+"/children/"+id, ""))
+		if got["status"] == status {
+			return
+		}
+		if got["status"] != subagent.Working || time.Now().After(deadline) {
+			r.t.Fatalf("the sub-agent is %v, want %s", got, status)
+		}
+	}
+}
+
+// Sub-agents are bounded in number and depth, and what a mode does not have is refused.
+func TestChildrenAreBounded(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", "")
+	deep := agent
+	for depth := range subagent.MaxDepth {
+		made := c.child(deep, `{"mode":"blank","task":"Go deeper."}`)
+		if deep = made.AgentID; made.Depth != depth+1 {
+			t.Errorf("the depth is %d, want %d", made.Depth, depth+1)
+		}
+	}
+	if got := c.call("POST", "/v1/agents/"+deep+"/children", `{"mode":"fork","task":"x"}`); got.Code != 422 && got.Code != 400 {
+		t.Errorf("too deep: %d %s", got.Code, got.Text)
+	}
+	for range subagent.MaxWorking - 1 {
+		c.child(agent, `{"mode":"blank","task":"Work."}`)
+	}
+	if got := c.call("POST", "/v1/agents/"+agent+"/children", `{"mode":"blank","task":"x"}`); got.Code != 429 {
+		t.Errorf("too many: %d %s", got.Code, got.Text)
+	}
+	other := c.made("/v1/agents", "")
+	for body, code := range map[string]int{
+		`{"mode":"clone","task":"x"}`: 422, `{"mode":"blank","task":" "}`: 400, `{"mode":"blank"}`: 422,
+		`{"mode":"fork","task":"x","blocks":[{"id":"human"}]}`:                      400,
+		`{"mode":"fork","task":"x","model":"openai/gpt-4o"}`:                        400,
+		`{"mode":"blank","task":"x","files":["a/b"]}`:                               400,
+		`{"mode":"blank","task":"x","tools":["no_tool"]}`:                           400,
+		`{"mode":"blank","task":"x","blocks":[{"id":"none"}]}`:                      400,
+		`{"mode":"blank","task":"x","folders":["source-x"]}`:                        400,
+		`{"mode":"blank","task":"x","run":true}`:                                    503,
+		`{"mode":"blank","task":"x","tool_call_id":"none"}`:                         404,
+		`{"mode":"blank","task":"x","conversation_id":"conv-none"}`:                 404,
+		`{"mode":"blank","task":"x","compaction_settings":{"mode":"no such mode"}}`: 400,
+	} {
+		if got := c.call("POST", "/v1/agents/"+other+"/children", body); got.Code != code {
+			t.Errorf("%s: got %d %s, want %d", body, got.Code, got.Text, code)
+		}
+	}
+	if list := c.must("GET", "/v1/agents/"+other+"/children", ""); list != "[]" && strings.TrimSpace(list) != "[]" {
+		t.Errorf("refused requests made %s", list)
+	}
+}
