@@ -35,6 +35,8 @@ var notReferences = map[string]string{
 	"chunks.id":                 "the row's own, which no other row has by chance",
 	"prompts.parts":             "an array of hashes of prompt_parts, for which Postgres has no foreign keys",
 	"tool_calls.call_id":        "the caller's name of the call",
+	"children.call_id":          "the caller's name of the call",
+	"children.message_id":       "that of a message which may be erased since",
 	"messages.step_id":          "the caller's, or that of a step which may be deleted since",
 	"messages.run_id":           "the caller's, or that of a run which may be deleted since",
 	"messages.sender_id":        "the caller's",

@@ -145,9 +145,7 @@ func (c copying) draft(m Message) (Draft, error) {
 	}
 	if c.Delegated {
 		d.Content = m.Content
-		for _, p := range m.Content {
-			d.clips = append(d.clips, p.Clip)
-		}
+		d.clips = sharedClips(m.Content)
 		return d, nil
 	}
 	for _, p := range m.Content {
@@ -161,6 +159,15 @@ func (c copying) draft(m Message) (Draft, error) {
 		d.Content = append(d.Content, p)
 	}
 	return d, nil
+}
+
+// sharedClips returns the Clips of the parts of a copy that shares them with its original.
+func sharedClips(parts []Part) []*Clip {
+	clips := make([]*Clip, len(parts))
+	for i, p := range parts {
+		clips[i] = p.Clip
+	}
+	return clips
 }
 
 // Between returns the messages of a conversation from one position to another, in their order. Of long results it

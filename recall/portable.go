@@ -82,7 +82,8 @@ type PortableMessage struct {
 func (s *Store) ExportConversations(ctx context.Context, org db.Org, agentID string) ([]PortableConversation, error) {
 	return db.All[PortableConversation](ctx, s.db, `
 		SELECT c.key, c.id, a.id AS agent_id, c.is_default, c.summary, c.description, c.model, c.model_settings,
-		       c.context_window_limit, c.hidden, c.delegated, c.only_tools, c.messages, c.prompts, c.frame, c.first_visible, c.kept,
+		       c.context_window_limit, c.hidden, c.delegated, c.only_tools, c.messages, c.prompts, c.frame,
+		       c.first_visible, c.kept,
 		       c.summary_position, c.clipped, c.hidden_tokens, c.fixed_tokens, c.reported_tokens, c.reported_position,
 		       c.settled_tokens, c.warned, c.reset_at, c.last_message_at,
 		       c.last_run_completion, c.archived_at, c.created_at, c.updated_at,
@@ -97,24 +98,35 @@ func (s *Store) ExportConversations(ctx context.Context, org db.Org, agentID str
 // exportPage is how many messages Export reads at a time.
 const exportPage = 50
 
-// Export yields the messages of a conversation from a position on, in their order, with their long results whole. The
-// first error is the last thing that is yielded.
+// Export yields the messages of a conversation from a position on, in their order, with their long results whole; those
+// that a delegated conversation shares with its original are cut. The first error is the last thing that is yielded.
 func (s *Store) Export(ctx context.Context, org db.Org, conversation int64, from int) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
+		shared, err := db.One[int](ctx, s.db, `
+			SELECT CASE WHEN delegated THEN forked_to ELSE 0 END FROM conversations WHERE org = $1 AND key = $2`,
+			org, conversation)
+		if err != nil {
+			yield(Message{}, err)
+			return
+		}
 		for {
 			page, err := db.All[Message](ctx, s.db, `
 				SELECT `+messageColumns+` FROM `+tablesOf(true)+`
 				WHERE m.org = $1 AND m.conversation_key = $2 AND m.position >= $3
 				ORDER BY m.position
 				LIMIT $4`, org, conversation, from, exportPage)
+			own := page
+			for len(own) > 0 && own[0].Position <= shared {
+				own = own[1:]
+			}
 			if err == nil {
-				page, err = s.whole(ctx, org, page)
+				own, err = s.whole(ctx, org, own)
 			}
 			if err != nil {
 				yield(Message{}, err)
 				return
 			}
-			for _, m := range page {
+			for _, m := range append(page[:len(page)-len(own):len(page)-len(own)], own...) {
 				if !yield(m, nil) {
 					return
 				}
@@ -156,7 +168,8 @@ func (s *Store) RestoreConversation(ctx context.Context, org db.Org, c PortableC
 		FROM agents WHERE org = @org AND id = @agent`,
 		pgx.StrictNamedArgs{"id": c.ID, "org": org, "agent": c.AgentID, "default": c.IsDefault, "summary": c.Summary,
 			"description": c.Description, "model": c.Model, "settings": c.ModelSettings, "window": c.WindowLimit,
-			"hidden": c.Hidden, "delegated": c.Delegated, "tools": c.OnlyTools, "from": c.ForkedFrom, "to": c.ForkedTo, "created": c.CreatedAt})
+			"hidden": c.Hidden, "delegated": c.Delegated, "tools": c.OnlyTools, "from": c.ForkedFrom,
+			"to": c.ForkedTo, "created": c.CreatedAt})
 }
 
 // checkOrigin returns ErrInvalid unless a conversation can be a copy of what it says.
@@ -201,7 +214,11 @@ func (s *Store) RestoreMessages(ctx context.Context, org db.Org, c PortableConve
 			return db.Invalid("the position of message %s is %d; it must be %d, as the messages of a conversation are "+
 				"numbered without a gap", m.ID, m.Position, n+1)
 		}
-		e, err := newEntry(m.draft(), redactor, a.now, m.clips())
+		d := m.draft()
+		if c.Delegated && m.Position <= c.ForkedTo {
+			d.clips = sharedClips(m.Content)
+		}
+		e, err := newEntry(d, redactor, a.now, m.clips())
 		if err != nil {
 			return fmt.Errorf("message %s: %w", m.ID, err)
 		}

@@ -211,8 +211,8 @@ func (s *Store) AnswerCall(ctx context.Context, org db.Org, at CallPlace, run fu
 	return stored && err == nil, err
 }
 
-// Lock locks a conversation until the transaction of the store ends: nothing is appended to it meanwhile. ErrNotFound if
-// the conversation is gone.
+// Lock locks a conversation until the transaction of the store ends: nothing is appended to it meanwhile. ErrNotFound
+// if the conversation is gone.
 func (s *Store) Lock(ctx context.Context, org db.Org, c Conversation) error {
 	_, err := s.lockEnd(ctx, org, c.AgentID, c.ID)
 	return err

@@ -48,6 +48,8 @@ var notCarried = map[string]string{
 	"deleted_places": "what is deleted is left out", "agent_logs": "has only numbers of the database's own",
 	"blobs.used_at": "when it was last stored", "compaction_claims": "a compaction that is being made",
 
+	"children": "tasks of agents that are not in the file",
+
 	"prompts": "a log of what was handed out", "prompt_parts": "a log of what was handed out",
 	"runs": "a log of the server's work", "steps": "a log of the server's work", "run_items": "a log of the server's work",
 	"model_factors": "of the organization's models, not of the agent",
@@ -141,6 +143,7 @@ func (c *client) settled() {
 			last_stop_reason = 'end_turn' WHERE org = 1`,
 		`UPDATE working_memories SET turned = 1 WHERE org = 1`,
 		`UPDATE agent_files SET pinned = true, automatic = true WHERE org = 1`,
+		`UPDATE agent_blocks SET read_only = true WHERE org = 1 AND label = 'shared'`,
 		`UPDATE agent_folders SET opens = true WHERE org = 1`,
 		`UPDATE blocks SET hidden = true, template = '{"is_template": true, "template_name": "t"}' WHERE org = 1`,
 		`UPDATE archives SET embedding = 'e/m', metadata = '{"k": 1}' WHERE org = 1`,

@@ -278,10 +278,10 @@ func TestIterationEnds(t *testing.T) {
 	}
 	for target, want := range map[string]int{"/v1/agents/": 5, "/v1/folders/": 5, "/v1/agents/" + agent + "/folders": 5,
 		"/v1/agents/" + agent + "/tools": 19,
-		"/v1/tools/":                     20} {
+		"/v1/tools/":                     21} {
 		for _, order := range []string{"asc", "desc"} {
 			seen, after := map[string]bool{}, ""
-			for range 11 {
+			for range 12 {
 				var page []struct{ ID string }
 				body := c.must("GET", target+"?limit=2&order="+order+"&after="+url.QueryEscape(after), "")
 				if err := json.Unmarshal([]byte(body), &page); err != nil {

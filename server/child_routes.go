@@ -21,8 +21,8 @@ func (s *Server) childRoutes(a *rest.API) {
 		rest.Own)
 	rest.Get(a.For(rest.ReadAgent), path+"/{child_id}", "get_child: Get a sub-agent of an agent.", s.getChild, rest.Own)
 	rest.Post(a.For(rest.Write), path+"/{child_id}/return",
-		"return_child: Bring the result of a sub-agent to its parent's log. It ends the sub-agent's run. A sub-agent that "+
-			"has returned stays as it is.",
+		"close_child: Bring the result of a sub-agent to its parent's log. It ends the sub-agent's run. A sub-agent that "+
+			"has returned does not change.",
 		s.returnChild, rest.Own)
 }
 
@@ -38,16 +38,16 @@ func (g ChildGrant) grant() subagent.Grant {
 
 // CreateChild says how to make a sub-agent.
 type CreateChild struct {
-	Mode string           `json:"mode" enum:"blank,brief,fork" doc:"What it is given: only the task; the working memory too."`
+	Mode string           `json:"mode" enum:"blank,brief,fork" doc:"What it is given."`
 	Task string           `json:"task" minLength:"1" doc:"What it is told to do: its first message." example:"Count them."`
 	Name rest.Opt[string] `json:"name,omitzero"`
 
 	ConversationID rest.Opt[string] `json:"conversation_id,omitzero" doc:"The parent's; its default one if absent."`
-	ToolCallID     rest.Opt[string] `json:"tool_call_id,omitzero" doc:"The open call of the parent that the result answers."`
+	ToolCallID     rest.Opt[string] `json:"tool_call_id,omitzero" doc:"The parent's open call that the result answers."`
 	OTID           rest.Opt[string] `json:"otid,omitzero" doc:"The caller's own id of the request."`
-	Run            rest.Opt[bool]   `json:"run,omitzero" doc:"The server runs it in the background, and brings its result."`
+	Run            rest.Opt[bool]   `json:"run,omitzero" doc:"The server runs it, and brings its result."`
 
-	Tools      rest.Opt[[]string]     `json:"tools,omitzero" doc:"Names: those of the parent's that it may call; else all."`
+	Tools      rest.Opt[[]string]     `json:"tools,omitzero" doc:"Names of the parent's that it may call; else all."`
 	Blocks     rest.Opt[[]ChildGrant] `json:"blocks,omitzero" doc:"Of the parent's. Not of a fork, which has all."`
 	Folders    rest.Opt[[]string]     `json:"folders,omitzero" doc:"Ids, of the parent's. Not of a fork."`
 	Files      rest.Opt[[]string]     `json:"files,omitzero" doc:"Of brief: files (folder/name) that are open at first."`

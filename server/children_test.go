@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/server/loop/model/modeltest"
+	"github.com/loci-memory/loci/server/servertest"
 	"github.com/loci-memory/loci/server/subagent"
 )
 
@@ -45,15 +46,16 @@ func (c *client) nextPrompt(agent, conversation string) (messages []string, tool
 	return messages, string(p.Request.Tools)
 }
 
-const openCall = `{"messages":[{"role":"user","content":"go on"},{"role":"assistant","tool_calls":[{"id":"c9","function":
-	{"name":"delegate","arguments":"{}"}}]}]}`
+const openCall = `{"messages":[{"role":"user","content":"go on"},{"role":"assistant","tool_calls":[{"id":"c9",
+	"function":{"name":"delegate","arguments":"{}"}}]}]}`
 
 // The prompt of a fork begins with its parent's, byte for byte: summary, cut results and open calls included. What the
 // fork does later does not change the parent's.
 func TestAForkedChildsPromptBeginsWithItsParents(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)
-	agent := c.made("/v1/agents", `{"compaction_settings":{"mode":"all"},"memory_blocks":[{"label":"human","value":"Ada"}]}`)
+	agent := c.made("/v1/agents", `{"compaction_settings":{"mode":"all"},
+		"memory_blocks":[{"label":"human","value":"Ada"}]}`)
 	for _, conversation := range []string{"default", c.made("/v1/conversations?agent_id="+agent, `{}`)} {
 		c.captured(agent, conversation, chatter(1, 8, "tea"))
 		c.compact("/v1/conversations/"+conversation+"/compact", fmt.Sprintf(`{"agent_id":%q}`, agent))
@@ -155,10 +157,11 @@ func TestAChildReturnsOnce(t *testing.T) {
 		t.Errorf("the same otid made %s and %s", made.ID, again.ID)
 	}
 	path := "/v1/agents/" + agent + "/children/"
-	if got := c.call("POST", "/v1/agents/"+agent+"/children", `{"mode":"blank","task":"Other","otid":"t1"}`); got.Code != 409 {
+	create := func(body string) servertest.Reply { return c.call("POST", "/v1/agents/"+agent+"/children", body) }
+	if got := create(`{"mode":"blank","task":"Other","otid":"t1"}`); got.Code != 409 {
 		t.Errorf("the same otid with another task: %d %s", got.Code, got.Text)
 	}
-	if got := c.call("POST", path+made.ID+"/return", `{}`); got.Code != 422 && got.Code != 400 {
+	if got := c.call("POST", path+made.ID+"/return", `{}`); got.Code != 422 {
 		t.Errorf("a sub-agent that said nothing returned: %d %s", got.Code, got.Text)
 	}
 	said := strings.Repeat("The ferry is the Erna. ", 1000)
@@ -190,7 +193,7 @@ func TestAChildReturnsOnce(t *testing.T) {
 	if got := expand(answers.ID); !strings.Contains(got, "Answer it.") || strings.Contains(got, "ferry is") {
 		t.Errorf("the log of a fork: %.500s", got)
 	}
-	if got := c.call("POST", "/v1/agents/"+agent+"/children", `{"mode":"blank","task":"x","tool_call_id":"c9"}`); got.Code != 409 {
+	if got := create(`{"mode":"blank","task":"x","tool_call_id":"c9"}`); got.Code != 409 {
 		t.Errorf("a call with a result: %d %s", got.Code, got.Text)
 	}
 	c.as("other").refusedChild(agent, made.ID)
@@ -256,7 +259,7 @@ func TestChildrenAreBounded(t *testing.T) {
 			t.Errorf("the depth is %d, want %d", made.Depth, depth+1)
 		}
 	}
-	if got := c.call("POST", "/v1/agents/"+deep+"/children", `{"mode":"fork","task":"x"}`); got.Code != 422 && got.Code != 400 {
+	if got := c.call("POST", "/v1/agents/"+deep+"/children", `{"mode":"fork","task":"x"}`); got.Code != 422 {
 		t.Errorf("too deep: %d %s", got.Code, got.Text)
 	}
 	for range subagent.MaxWorking - 1 {
@@ -267,17 +270,17 @@ func TestChildrenAreBounded(t *testing.T) {
 	}
 	other := c.made("/v1/agents", "")
 	for body, code := range map[string]int{
-		`{"mode":"clone","task":"x"}`: 422, `{"mode":"blank","task":" "}`: 400, `{"mode":"blank"}`: 422,
-		`{"mode":"fork","task":"x","blocks":[{"id":"human"}]}`:                      400,
-		`{"mode":"fork","task":"x","model":"openai/gpt-4o"}`:                        400,
-		`{"mode":"blank","task":"x","files":["a/b"]}`:                               400,
-		`{"mode":"blank","task":"x","tools":["no_tool"]}`:                           400,
-		`{"mode":"blank","task":"x","blocks":[{"id":"none"}]}`:                      400,
-		`{"mode":"blank","task":"x","folders":["source-x"]}`:                        400,
+		`{"mode":"clone","task":"x"}`: 422, `{"mode":"blank","task":" "}`: 422, `{"mode":"blank"}`: 422,
+		`{"mode":"fork","task":"x","blocks":[{"id":"human"}]}`:                      422,
+		`{"mode":"fork","task":"x","model":"openai/gpt-4o"}`:                        422,
+		`{"mode":"blank","task":"x","files":["a/b"]}`:                               422,
+		`{"mode":"blank","task":"x","tools":["no_tool"]}`:                           422,
+		`{"mode":"blank","task":"x","blocks":[{"id":"none"}]}`:                      422,
+		`{"mode":"blank","task":"x","folders":["source-x"]}`:                        422,
 		`{"mode":"blank","task":"x","run":true}`:                                    503,
 		`{"mode":"blank","task":"x","tool_call_id":"none"}`:                         404,
 		`{"mode":"blank","task":"x","conversation_id":"conv-none"}`:                 404,
-		`{"mode":"blank","task":"x","compaction_settings":{"mode":"no such mode"}}`: 400,
+		`{"mode":"blank","task":"x","compaction_settings":{"mode":"no such mode"}}`: 422,
 	} {
 		if got := c.call("POST", "/v1/agents/"+other+"/children", body); got.Code != code {
 			t.Errorf("%s: got %d %s, want %d", body, got.Code, got.Text, code)

@@ -65,6 +65,7 @@ func (c *client) remembering() string {
 	c.made(fmt.Sprintf("/v1/conversations/%s/fork", other), `{}`)
 	c.must("PUT", base+"/consumers/reader", `{"seq":3}`)
 	c.remembers(agent)
+	c.child(agent, `{"mode":"fork","task":"Count whales.","tools":["expand"]}`)
 	return agent
 }
 

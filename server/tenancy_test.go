@@ -71,6 +71,7 @@ func newTenantNamed(c *client, org, name string) tenant {
 		"org_id":    c.orgNamed(org).ID,
 		"key_id":    c.keyID(),
 		"tree_id":   tree, "memory_file_id": memoryFile,
+		"child_id":      c.child(agent, `{"mode":"blank","task":"x"}`).ID,
 		"compaction_id": compaction, "run_id": run, "step_id": step}}
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/server/agent"
 )
 
-// Stop asks the runs of a conversation, or those of its agent with some ids, to stop. It returns their ids: none if none
-// works.
+// Stop asks the runs of a conversation, or those of its agent with some ids, to stop. It returns their ids: none if
+// none works.
 func (l *Loop) Stop(ctx context.Context, org db.Org, conversation string, runs []string) ([]string, error) {
 	ids, err := db.All[string](ctx, l.DB, `
 		UPDATE runs r SET cancelled_at = now()
@@ -27,9 +27,9 @@ func (l *Loop) Stop(ctx context.Context, org db.Org, conversation string, runs [
 	return ids, err
 }
 
-// Cancel cancels the work in a conversation: it asks the run there to stop or, if none works, denies the calls that wait
-// for the client. It returns the id of the run; that of the message with the calls if no run made them. It is empty if
-// there is nothing to cancel.
+// Cancel cancels the work in a conversation: it asks the run there to stop or, if none works, denies the calls that
+// wait for the client. It returns the id of the run; that of the message with the calls if no run made them. It is
+// empty if there is nothing to cancel.
 func (l *Loop) Cancel(ctx context.Context, org db.Org, c recall.Conversation) (string, error) {
 	ids, err := l.Stop(ctx, org, c.ID, nil)
 	if err != nil || len(ids) > 0 {
@@ -45,8 +45,8 @@ func (l *Loop) Cancel(ctx context.Context, org db.Org, c recall.Conversation) (s
 	return l.deny(ctx, org, c, waiting)
 }
 
-// CancelRun cancels a run, or denies the calls for which it waits, and reports whether the run is cancelled now. One that
-// was cancelled before stays so.
+// CancelRun cancels a run, or denies the calls for which it waits, and reports whether the run is cancelled now. One
+// that was cancelled before stays so.
 func (l *Loop) CancelRun(ctx context.Context, org db.Org, r Run) (bool, error) {
 	switch r.Status {
 	case Running:
@@ -83,9 +83,9 @@ func (l *Loop) newestIn(ctx context.Context, org db.Org, conversation string) (R
 // cancelledByUser is why calls are denied that wait when they are cancelled.
 const cancelledByUser = deniedByClient + " The user cancelled it."
 
-// deny gives the calls of a conversation that wait for the client a result that denies them, in one message. The run that
-// waits for them, if any, ends as cancelled. It returns the id of that run, or that of the calls' message; empty if
-// none wait. *BusyError if a run has begun to work.
+// deny gives the calls of a conversation that wait for the client a result that denies them, in one message. The run
+// that waits for them, if any, ends as cancelled. It returns the id of that run, or that of the calls' message; empty
+// if none wait. *BusyError if a run has begun to work.
 func (l *Loop) deny(ctx context.Context, org db.Org, c recall.Conversation, waiting Run) (id string, err error) {
 	of, err := l.Agents.Agent(ctx, org, c.AgentID)
 	if err != nil {

@@ -287,9 +287,9 @@ func (l *Loop) UsageOf(ctx context.Context, org db.Org, r Run) (Usage, error) {
 		FROM steps WHERE org = $1 AND run_key = $2`, org, r.Key)
 }
 
-// storeEnd stores the end of the run. ErrNotFound if it is gone, has ended, or is another server's; errCancelled if calls
-// were to wait for the client and the run was cancelled. All transactions lock in this order: conversations, agents,
-// runs.
+// storeEnd stores the end of the run. ErrNotFound if it is gone, has ended, or is another server's; errCancelled if
+// calls were to wait for the client and the run was cancelled. All transactions lock in this order: conversations,
+// agents, runs.
 func (w *worker) storeEnd(ctx context.Context, tx pgx.Tx, e End) error {
 	var failure Failure
 	if e.Failure != nil {

@@ -64,9 +64,9 @@ const maxSteps = 50
 const maxTaskChars = 100_000
 
 // Create makes a sub-agent, and starts its run if the server is to run it. If the parent has a sub-agent of the
-// request's otid, it returns that one. ErrInvalid for what its mode does not allow, and beyond MaxDepth; ErrNotFound for
-// what the parent does not have; ErrTooMany beyond MaxWorking; loop.ErrNoModel if the server is to run it and has no
-// model.
+// request's otid, it returns that one. ErrInvalid for what its mode does not allow or the parent does not have, and
+// beyond MaxDepth; ErrNotFound if the parent, its conversation or its call does not exist; ErrTooMany beyond
+// MaxWorking; loop.ErrNoModel if the server is to run it and has no model.
 func (s *Store) Create(ctx context.Context, org db.Org, n New) (Child, error) {
 	if err := n.check(); err != nil {
 		return Child{}, err
@@ -198,7 +198,7 @@ func (s *Store) make(ctx context.Context, org db.Org, parent agent.Agent, c reca
 		return recall.Conversation{}, err
 	}
 	if n.Mode == Fork {
-		return s.fork(ctx, org, parent, c, n, has)
+		return s.fork(ctx, org, c, n)
 	}
 	own, err := s.newAgent(ctx, org, parent, n, has)
 	if err != nil {
@@ -210,7 +210,7 @@ func (s *Store) make(ctx context.Context, org db.Org, parent agent.Agent, c reca
 		if err != nil {
 			return own, err
 		}
-		if text := working.Render(m.Record.Unplaced()); text != "" {
+		if text := working.Render(m.Unplaced()); text != "" {
 			task += "\n\nThe state of the work that this task belongs to:\n" + text
 		}
 	}
@@ -226,19 +226,16 @@ func (s *Store) tell(ctx context.Context, org db.Org, c recall.Conversation, tas
 
 // What the model of a fork is told, and the result of the calls that its parent's model waits for.
 const (
-	forkWords = "You are now a sub-agent: this conversation is a copy, and what you do here the conversation before does " +
-		"not see. Do only the task that follows. End with one message that is its result, which is all that is handed " +
-		"back.\n\nThe task: "
+	forkWords = "You are now a sub-agent: this conversation is a copy, and the original does not see what you do here. " +
+		"Do only the task that follows. End with one message that is its result, which is all that is handed back.\n\n" +
+		"The task: "
 	elsewhere = "This call is answered in the conversation of which this one is a copy, not here."
 )
 
 // fork makes the conversation of a sub-agent that is a copy of its parent's.
-func (s *Store) fork(ctx context.Context, org db.Org, parent agent.Agent, c recall.Conversation, n New, has []string) (
-	own recall.Conversation, err error) {
-	if n.OnlyTools == nil {
-		has = nil
-	}
-	own, open, err := s.Agents.Delegate(ctx, org, c, has)
+func (s *Store) fork(ctx context.Context, org db.Org, c recall.Conversation, n New) (own recall.Conversation,
+	err error) {
+	own, open, err := s.Agents.Delegate(ctx, org, c, n.OnlyTools)
 	if err != nil {
 		return own, err
 	}
@@ -250,7 +247,7 @@ func (s *Store) fork(ctx context.Context, org db.Org, parent agent.Agent, c reca
 		}
 	}
 	for _, call := range open {
-		at := recall.CallPlace{AgentID: parent.ID, Conversation: own.ID, ID: call.CallID, Position: call.Position}
+		at := recall.CallPlace{AgentID: own.AgentID, Conversation: own.ID, ID: call.CallID, Position: call.Position}
 		if _, err := s.Agents.Recall.AnswerCall(ctx, org, at, answer(call.CallID, elsewhere, false)); err != nil {
 			return own, err
 		}

@@ -14,9 +14,9 @@ import (
 )
 
 // ownWords are the instructions of a sub-agent that is given none.
-const ownWords = "You are a sub-agent. The first message is a task that another agent gave you, and all that you know of " +
-	"its work. Do the task with the tools that you have, without asking anyone. End with one message that is the result: " +
-	"it is all that the other agent is shown."
+const ownWords = "You are a sub-agent. The first message is a task that another agent gave you, and all that you " +
+	"know of its work. Do the task with the tools that you have, without asking anyone. End with one message that is the " +
+	"result: it is all that the other agent is shown."
 
 // toolsOf returns the names of the parent's tools that a sub-agent has: all, or only those that are named.
 func (s *Store) toolsOf(ctx context.Context, org db.Org, parent agent.Agent, only []string) ([]string, error) {
@@ -86,9 +86,7 @@ func settingsFor(parent agent.Agent, n New, has []string) (agent.Settings, error
 		return s, nil
 	}
 	var rules, kept []json.RawMessage
-	if json.Unmarshal(parent.Settings.ToolRules, &rules) != nil { // no list, as clients may store
-		return s, nil
-	}
+	_ = json.Unmarshal(parent.Settings.ToolRules, &rules) // clients may store what is no list
 	for _, raw := range rules {
 		var r struct {
 			Type string `json:"type"`

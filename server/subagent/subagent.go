@@ -1,5 +1,5 @@
-// Package subagent lets agents hand work to sub-agents: agents made for one task, or copies of the conversation that hands
-// it out. It owns their table, makes them, and brings what they return to the log of their parent.
+// Package subagent lets agents hand work to sub-agents: agents made for one task, or copies of the conversation that
+// hands it out. It owns their table, makes them, and brings what they return to the log of their parent.
 package subagent
 
 import (
@@ -51,22 +51,22 @@ const (
 type Child struct {
 	Key                  int64      `db:"key" json:"-"`
 	ID                   string     `db:"id" json:"id"`
-	ParentAgentID        string     `db:"parent_agent_id" json:"parent_agent_id"`
-	ParentConversationID string     `db:"parent_conversation_id" json:"parent_conversation_id"`
+	ParentAgentID        string     `db:"parent_agent_id" json:"parent_agent_id" doc:"The agent that handed the task out."`
+	ParentConversationID string     `db:"parent_conversation_id" json:"parent_conversation_id" doc:"It gets the result."`
 	AgentID              string     `db:"agent_id" json:"agent_id" doc:"Of a fork that is the parent."`
 	ConversationID       string     `db:"conversation_id" json:"conversation_id"`
 	Mode                 string     `db:"mode" json:"mode" enum:"blank,brief,fork"`
 	Name                 string     `db:"name" json:"name"`
-	Task                 string     `db:"task" json:"task"`
+	Task                 string     `db:"task" json:"task" doc:"What it was told to do." example:"Count the ships."`
 	Depth                int        `db:"depth" json:"depth" doc:"1 is a sub-agent of an agent that is none."`
 	OTID                 *string    `db:"otid" json:"otid"`
 	ToolCallID           *string    `db:"call_id" json:"tool_call_id" doc:"The parent's call that the result answers."`
 	Runs                 bool       `db:"runs" json:"run" doc:"The server runs it, and brings its result."`
 	Status               string     `db:"status" json:"status" enum:"working,returned,failed"`
 	Result               *string    `db:"result" json:"result" doc:"The whole of what it returned."`
-	MessageID            *string    `db:"message_id" json:"message_id" doc:"The message of the result in the parent's log."`
+	MessageID            *string    `db:"message_id" json:"message_id" doc:"Of the result in the parent's log."`
 	CreatedAt            time.Time  `db:"created_at" json:"created_at"`
-	ReturnedAt           *time.Time `db:"returned_at" json:"returned_at"`
+	ReturnedAt           *time.Time `db:"returned_at" json:"returned_at" doc:"Null while it works."`
 
 	CallPosition     *int   `db:"call_position" json:"-"`
 	AgentKey         int64  `db:"agent_key" json:"-"`
