@@ -47,6 +47,13 @@ func (s *Server) memoryFileRoutes(a *rest.API) {
 	rest.Get(a.For(rest.Read), "/v1/memory-trees/{tree_id}/lint",
 		"get_memory_lint: Check the state of a tree. It reports what the index breaks, and files that it does not point to.",
 		s.lintMemory, rest.Own)
+	rest.Post(a.For(rest.Write), "/v1/memory-trees/{tree_id}/compress",
+		"compress_memory_index: Propose how a grown index becomes pointers to files of topics. The lines go to the files "+
+			"word for word, by the model that writes summaries or, without one, by their headings. Nothing is changed: PUT "+
+			"/v1/memory-trees/{tree_id}/files with the proposal's files makes the change.", s.compressMemory, rest.Own)
+	rest.Put(a.For(rest.Write), "/v1/memory-trees/{tree_id}/files",
+		"write_memory_files: Write several files of a tree, all of them or none. With expected_sha256 as for one file; "+
+			"empty expects that there is no file.", s.writeMemoryFiles, rest.Own)
 	rest.Get(a.For(rest.Read), "/v1/memory-trees/{tree_id}/search",
 		"search_memory_files: Search the files of a tree by words. The best file first, with its best lines.",
 		s.searchMemory, rest.Own)
@@ -186,4 +193,21 @@ func (s *Server) searchMemory(ctx context.Context, in *struct {
 }) ([]letta.MemoryHit, error) {
 	hits, err := s.MemoryFiles.Search(ctx, rest.Org(ctx), string(in.TreeID), in.Query, in.Limit)
 	return rest.Each(hits, func(h memoryfile.Hit) letta.MemoryHit { return letta.MemoryHit{Hit: h} }), err
+}
+
+func (s *Server) compressMemory(ctx context.Context, in *struct {
+	OfTree
+	Body letta.CompressMemory
+}) (letta.MemoryProposal, error) {
+	p, err := s.Agents.CompressMemory(ctx, in.at(ctx), in.Body.Content.Pointer())
+	return letta.MemoryProposal{Proposal: p}, err
+}
+
+func (s *Server) writeMemoryFiles(ctx context.Context, in *struct {
+	OfTree
+	Body letta.WriteMemoryFiles
+}) (letta.MemoryPaths, error) {
+	written, notes, err := s.MemoryFiles.WriteAll(ctx, in.at(ctx), in.Body.Files)
+	_, err = withFile(memoryfile.Changed{}, err)
+	return letta.NewMemoryPaths(rest.Each(written, func(f memoryfile.File) string { return f.Path }), notes), err
 }

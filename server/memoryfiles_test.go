@@ -60,6 +60,25 @@ func TestMemoryFilesOverREST(t *testing.T) {
 			t.Errorf("%s %s %s: got %d %s, want %d", w.method, w.target, w.body, got.Code, got.Text, w.status)
 		}
 	}
+	const text = `{"content":"## Release\n\nIt is on Friday at noon.\n"}`
+	c.must("PUT", tree+"/manifest", `{"entries":[{"path":"/memories/projects/*.md","holds":"projects, releases"}]}`)
+	proposal := c.must("POST", tree+"/compress", text)
+	if !strings.Contains(proposal, `"how":"headings"`) ||
+		!strings.Contains(proposal, `"path":"/memories/projects/release.md"`) {
+		t.Errorf("a proposal: got %s", proposal)
+	}
+	if got := c.must("PUT", tree+"/files", proposal); !strings.Contains(got, `"/memories/MEMORY.md"]`) {
+		t.Errorf("an applied proposal: got %s", got)
+	}
+	c.must("PUT", tree+"/file", `{"path":"/memories/a.md","content":"mine"}`)
+	got = c.call("PUT", tree+"/files", `{"files":[{"path":"/memories/z.md","content":"z"},
+		{"path":"/memories/a.md","content":"theirs","expected_sha256":"00"}]}`)
+	if got.Code != 409 || !strings.Contains(got.Text, `"content":"mine"`) {
+		t.Errorf("files of which one is not as expected: got %d %s", got.Code, got.Text)
+	}
+	if got := c.call("GET", tree+"/file?path=/memories/z.md", ""); got.Code != 404 {
+		t.Errorf("a file of a refused request: got %d", got.Code)
+	}
 	c.must("DELETE", tree, "")
 	if got := c.call("GET", tree, ""); got.Code != 404 {
 		t.Errorf("the deleted tree: got %d %s", got.Code, got.Text)
@@ -90,6 +109,9 @@ func TestAnthropicsLoopHasMemoryFiles(t *testing.T) {
 		if got := c.must("POST", agent+"/memory-tree/command", w.body); !strings.Contains(got, w.want) {
 			t.Errorf("%s: got %s, want %s", w.body, got, w.want)
 		}
+	}
+	if got := c.must("GET", agent+"/memory-tree/lint", ""); !strings.Contains(got, `"violations":[]`) {
+		t.Errorf("the state of the files: got %s", got)
 	}
 	tree := fields(t, c.must("GET", agent+"/memory-tree", ""))["id"].(string)
 	if got := c.must("GET", "/v1/memory-trees/"+tree+"/versions?path=/memories/MEMORY.md", ""); !strings.Contains(got,

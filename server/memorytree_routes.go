@@ -32,6 +32,9 @@ func (s *Server) memoryTreeRoutes(a *rest.API) {
 	rest.Get(a.For(rest.ReadAgent), "/v1/agents/{agent_id}/memory-tree",
 		"get_agent_memory_tree: Get the tree of memory files of an agent. A 404 before its first file.",
 		withAgent(s, s.agentMemoryTree), rest.Own)
+	rest.Get(a.For(rest.ReadAgent), "/v1/agents/{agent_id}/memory-tree/lint",
+		"get_agent_memory_lint: Check the state of the memory files of an agent. As for a tree.",
+		withAgent(s, s.lintAgentMemory), rest.Own)
 	rest.Post(a.For(rest.Tools), "/v1/agents/{agent_id}/memory-tree/command",
 		"run_memory_command: Run a command of Anthropic's memory tool on an agent's files. The body is the input of the "+
 			"call; an error of the tool is a 200 with is_error, for the model to read.",
@@ -103,6 +106,15 @@ func (s *Server) agentMemoryTree(ctx context.Context, a agent.Agent, _ *rest.OfA
 	error) {
 	t, err := s.MemoryFiles.OfAgent(ctx, rest.Org(ctx), a.ID)
 	return letta.AgentMemoryTree{Attached: t}, err
+}
+
+func (s *Server) lintAgentMemory(ctx context.Context, a agent.Agent, _ *rest.OfAgent) (letta.MemoryLint, error) {
+	t, err := s.MemoryFiles.OfAgent(ctx, rest.Org(ctx), a.ID)
+	if err != nil {
+		return letta.MemoryLint{}, err
+	}
+	l, err := s.MemoryFiles.Lint(ctx, rest.Org(ctx), t.ID)
+	return letta.MemoryLint{Lint: l}, err
 }
 
 func (s *Server) runMemoryCommand(ctx context.Context, a agent.Agent, in *struct {

@@ -22,8 +22,7 @@ func (r remote) get(ctx context.Context, path string, out any) error {
 	return r.call(ctx, path, nil, "", out)
 }
 
-// call sends a GET request or, if there is a body, a POST request, and reads the answer into out. A status of 400 or
-// more is an error with the server's sentence.
+// call sends a GET request or, if there is a body, a POST request, as answer does.
 func (r remote) call(ctx context.Context, path string, body io.Reader, mediaType string, out any) error {
 	method := http.MethodGet
 	if body != nil {
@@ -34,6 +33,11 @@ func (r remote) call(ctx context.Context, path string, body io.Reader, mediaType
 		return err
 	}
 	req.Header.Set("Content-Type", mediaType)
+	return answer(req, out)
+}
+
+// answer sends a request and reads the answer into out. A status of 400 or more is an error with the server's sentence.
+func answer(req *http.Request, out any) error {
 	res, err := http.DefaultClient.Do(req) //nolint:gosec // the operator names the server
 	if err != nil {
 		return fmt.Errorf("reach the server (LOCI_ADDR): %w", err)

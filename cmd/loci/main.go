@@ -44,6 +44,7 @@ type cli struct {
 	Keys    keysCmd    `cmd:"" help:"Create, list and revoke API keys."`
 	Orgs    orgsCmd    `cmd:"" help:"Create, list, rename and delete organizations."`
 	Migrate migrateCmd `cmd:"" help:"Bring the database to this program's schema, for a server whose role may not."`
+	Memory  memoryCmd  `cmd:"" help:"Work on memory files of a running server."`
 	Agents  agentsCmd  `cmd:"" help:"Export agents of a running server to files, and import them."`
 	Upload  uploadCmd  `cmd:"" help:"Upload files to a folder of a running server and wait until they are searchable."`
 	Health  healthCmd  `cmd:"" help:"Ask a running server for its health; exits with 1 if it has none."`
@@ -53,7 +54,10 @@ type cli struct {
 }
 
 // streams are where a command writes.
-type streams struct{ out, err io.Writer }
+type streams struct {
+	out, err io.Writer
+	in       io.Reader
+}
 
 // run runs the program and returns its exit code: 2 for a wrong command line or setting, 1 for another failure.
 func run(ctx context.Context, args []string, out, errs io.Writer) (code int) {
@@ -61,7 +65,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (code int) {
 	exited := -1
 	parser, err := kong.New(&c, kong.Name("loci"), kong.Description("A memory server for AI agents."), kong.UsageOnError(),
 		kong.Writers(out, errs), kong.Exit(func(code int) { exited = code; panic(exit{}) }),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(streams{out, errs}))
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(streams{out, errs, os.Stdin}))
 	if err != nil {
 		fmt.Fprintln(errs, "loci:", err)
 		return 2

@@ -124,3 +124,16 @@ type RestoreMemoryFile struct {
 type RedactMemoryText struct {
 	Text string `json:"text" doc:"At least 4 characters; every occurrence becomes [REDACTED]." example:"hunter2!"`
 }
+
+// CompressMemory is a request to propose how an index becomes pointers to files.
+type CompressMemory struct {
+	Content rest.Opt[string] `json:"content,omitzero" doc:"A text in place of the index, of at most 102,400 bytes."`
+}
+
+// MemoryProposal is a proposed change of memory files.
+type MemoryProposal struct{ memoryfile.Proposal }
+
+// WriteMemoryFiles is a request to write several memory files.
+type WriteMemoryFiles struct {
+	Files []memoryfile.NewFile `json:"files" maxItems:"1000" doc:"In this order; the rules hold for all together."`
+}

@@ -3,7 +3,9 @@ package memoryfile
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/db"
@@ -57,9 +59,9 @@ func (s *Store) Lint(ctx context.Context, org db.Org, tree string) (l Lint, err 
 		TooLong: []string{}, Files: len(others), IndexChars: utf8.RuneCountInString(index.Content), Bytes: index.SizeBytes}
 	if hasIndex {
 		l.Files++
-		all := t.Rules
-		all.Off = nil
-		l.Violations = append(l.Violations, checkIndex(all, m, index.Content, others)...)
+		every := t.Rules
+		every.Off = nil
+		l.Violations = append(l.Violations, checkIndex(every, m, index.Content, others)...)
 	}
 	lines := readIndex(index.Content)
 	for _, f := range others {
@@ -71,6 +73,27 @@ func (s *Store) Lint(ctx context.Context, org db.Org, tree string) (l Lint, err 
 		l.add(f, m, pointedTo(lines, f.Path))
 	}
 	return l, nil
+}
+
+// Words returns what is to be mended, one sentence each.
+func (l Lint) Words() (all []string) {
+	if n := len(l.Violations); n > 0 {
+		all = append(all, fmt.Sprintf("%s breaks %d of its rules; the first: %s.", l.Index, n, l.Violations[0]))
+	}
+	for _, kind := range []struct {
+		says  string
+		paths []string
+	}{{l.Index + " does not point to", l.Unreachable}, {"The manifest does not cover", l.Uncovered},
+		{"Longer than the manifest allows:", l.TooLong}} {
+		if n := len(kind.paths); n > 0 {
+			text := kind.says + " " + strings.Join(kind.paths[:min(n, 10)], ", ")
+			if n > 10 {
+				text += fmt.Sprintf(" and %d more", n-10)
+			}
+			all = append(all, text+".")
+		}
+	}
+	return all
 }
 
 // add adds what is to be said of a file.

@@ -36,6 +36,9 @@ const (
 	updateReplace = "replace"
 )
 
+// DefaultManifest returns the manifest of a tree without one.
+func DefaultManifest() Manifest { return defaultManifest }
+
 // defaultManifest is that of a tree without one.
 var defaultManifest = Manifest{Entries: []ManifestEntry{
 	{Path: Root + "/MEMORY.md", Holds: "the index: pointers to the other files", MaxChars: 5_000, Update: updateReplace,
@@ -170,24 +173,33 @@ var kinds = map[string]string{
 
 var wordOf = regexp.MustCompile(`[\pL\pN]{3,}`)
 
+// fillers are words of manifests that say nothing of what belongs in a file.
+var fillers = []string{"memories", "any", "one", "each", "other", "the", "and", "from", "what", "was", "for", "file"}
+
 // place returns the path of the entry that fits a line best, where the index is none; the last one if none fits.
 func (m Manifest) place(rule, line string) string {
-	words := wordOf.FindAllString(strings.ToLower(kinds[rule]+" "+line), -1)
-	best, most := "", 0
+	best, _ := m.best(kinds[rule] + " " + line)
+	return best
+}
+
+// best returns the path of the entry that fits a text best, where the index is none, and how many words fit; the last
+// one if none fits.
+func (m Manifest) best(text string) (best string, most int) {
+	words := wordOf.FindAllString(strings.ToLower(text), -1)
 	for _, e := range m.Entries {
 		if strings.HasSuffix(e.Path, "/MEMORY.md") || e.Path == ManifestPath {
 			continue
 		}
-		about := wordOf.FindAllString(strings.ToLower(e.Path+" "+e.Holds), -1)
 		score := 0
-		for _, w := range about {
-			if slices.ContainsFunc(words, func(o string) bool { return o == w || o+"s" == w || o == w+"s" }) {
+		for _, w := range wordOf.FindAllString(strings.ToLower(e.Path+" "+e.Holds), -1) {
+			same := func(o string) bool { return o == w || o+"s" == w || o == w+"s" }
+			if !slices.Contains(fillers, w) && slices.ContainsFunc(words, same) {
 				score++
 			}
 		}
-		if score > most || best == "" || most == 0 {
+		if score > most || most == 0 {
 			best, most = e.Path, max(score, most)
 		}
 	}
-	return best
+	return best, most
 }

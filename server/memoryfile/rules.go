@@ -77,6 +77,34 @@ func (r IndexRules) check() error {
 	return nil
 }
 
+// ruleWords are what the rules say to an agent.
+var ruleWords = map[string]string{
+	ruleContent: "pointers to files in place of facts", ruleHash: "no hashes of commits", ruleCode: "no code",
+	ruleError: "no raw messages of errors", ruleDuplicate: "no fact that another file has",
+	ruleDangling: "no pointer that leads nowhere", ruleTemporary: "no notes for the moment (TODO.md is for them)",
+}
+
+// Words returns the rules that hold in a sentence; empty if none holds.
+func (r IndexRules) Words() string {
+	var all []string
+	for _, name := range ruleNames {
+		switch {
+		case !r.holds(name):
+		case name == ruleSize:
+			all = append(all, fmt.Sprintf("at most %d characters", r.maxChars()))
+		case name == ruleList:
+			all = append(all, fmt.Sprintf("no list of more than %d items", r.maxListItems()))
+		default:
+			all = append(all, ruleWords[name])
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Rules of the index %s: %s. %s says what belongs where.", r.index(), strings.Join(all, "; "),
+		ManifestPath)
+}
+
 // Violation is a line of an index that breaks a rule.
 type Violation struct {
 	Rule    string `json:"rule"`
@@ -194,6 +222,8 @@ type indexCheck struct {
 	lines    []indexLine
 	others   []File // the other files of the tree
 	broken   []Violation
+
+	known map[string]string // the facts of the other files, with the path of one that has it; nil if not read yet
 }
 
 // checkIndex returns what a text of the index breaks.
@@ -237,13 +267,13 @@ func (c *indexCheck) checkLine(l indexLine) {
 		}
 		return
 	}
-	if rawError.MatchString(l.text) {
+	if rawError.MatchString(pointer.ReplaceAllString(l.text, " ")) {
 		c.add(ruleError, l, "is a raw message of an error: say what was learned from it", true)
 	}
 	if hasHash(l) {
 		c.add(ruleHash, l, "has the hash of a commit", true)
 	}
-	if temporary.MatchString(l.text) {
+	if isTemporary(l) {
 		c.add(ruleTemporary, l, "is a note for the moment", true)
 	}
 	for _, p := range l.pointers {
@@ -254,6 +284,15 @@ func (c *indexCheck) checkLine(l indexLine) {
 	if c.tells(l) {
 		c.add(ruleContent, l, "tells something and points to no file", true)
 	}
+}
+
+// isTemporary reports whether a line is a note for the moment. A pointer that names a file of such notes is none.
+func isTemporary(l indexLine) bool {
+	text := pointer.ReplaceAllString(anyURL.ReplaceAllString(l.text, " "), " ")
+	if len(wordOf.FindAllString(text, -1)) <= 3 && (len(l.pointers) > 0 || heading.MatchString(l.text)) {
+		return false
+	}
+	return temporary.MatchString(text)
 }
 
 // hasHash reports whether a line has the hash of a commit outside of a path.
@@ -337,22 +376,33 @@ func facts(text string) (all []string) {
 	return all
 }
 
-// checkDuplicates finds facts that stand in another file.
-func (c *indexCheck) checkDuplicates() {
-	known := map[string]string{}
+// readOthers reads the facts of the other files.
+func (c *indexCheck) readOthers() {
+	if c.known != nil {
+		return
+	}
+	c.known = map[string]string{}
 	for _, f := range c.others {
 		for _, line := range Lines(f.Content) {
+			if heading.MatchString(line) {
+				continue
+			}
 			for _, fact := range facts(line) {
-				known[fact] = f.Path
+				c.known[fact] = f.Path
 			}
 		}
 	}
+}
+
+// checkDuplicates finds facts that stand in another file.
+func (c *indexCheck) checkDuplicates() {
+	c.readOthers()
 	for _, l := range c.lines {
 		if !l.item && !l.row && !l.plain || l.inFence || l.row && c.headOfTable(l) {
 			continue
 		}
 		for _, fact := range facts(l.text) {
-			if path := known[fact]; path != "" {
+			if path := c.known[fact]; path != "" {
 				c.add(ruleDuplicate, l, "says what stands in "+path+": point to it", false)
 				break
 			}

@@ -95,7 +95,10 @@ func (m Memories) viewMemory(ctx context.Context, c Caller, a memoryFilesArgs) (
 	}
 	t, err := m.MemoryFiles.OfAgent(ctx, c.Org, c.Agent.ID)
 	if errors.Is(err, db.ErrNotFound) && path == memoryfile.Root {
-		return Result{Text: renderTree(path, nil)}, nil
+		return withNotes(renderTree(path, nil), []string{memoryfile.IndexRules{}.Words()}), nil
+	}
+	if errors.Is(err, db.ErrNotFound) && path == memoryfile.ManifestPath {
+		return renderManifest(memoryfile.DefaultManifest(), a.Range)
 	}
 	if errors.Is(err, db.ErrNotFound) {
 		err = db.NotFound("The path %s does not exist: you have no memory files yet.", path)
@@ -103,21 +106,48 @@ func (m Memories) viewMemory(ctx context.Context, c Caller, a memoryFilesArgs) (
 	if err != nil {
 		return Result{}, err
 	}
+	return m.viewTree(ctx, c, t, path, a.Range)
+}
+
+// viewTree shows a directory or a file of a tree.
+func (m Memories) viewTree(ctx context.Context, c Caller, t memoryfile.Attached, path string, asked []number) (Result,
+	error) {
 	entries, err := m.MemoryFiles.List(ctx, c.Org, t.ID, path)
+	if errors.Is(err, db.ErrNotFound) && path == memoryfile.ManifestPath {
+		return renderManifest(memoryfile.DefaultManifest(), asked)
+	}
 	if err != nil {
 		return Result{}, err
 	}
 	if len(entries) != 1 || entries[0].Path != path {
-		if len(a.Range) > 0 {
+		if len(asked) > 0 {
 			return Result{}, db.Invalid("%s is a directory, which view_range is not for.", path)
 		}
-		return Result{Text: renderTree(path, entries)}, nil
+		notes, err := m.stateOf(ctx, c, t, path)
+		return withNotes(renderTree(path, entries), notes), err
 	}
 	f, err := m.MemoryFiles.File(ctx, c.Org, t.ID, path)
 	if err != nil {
 		return Result{}, err
 	}
-	return renderFile(f, a.Range)
+	return renderFile(f, asked)
+}
+
+// renderManifest shows the manifest of a tree that has no file of it.
+func renderManifest(m memoryfile.Manifest, asked []number) (Result, error) {
+	return renderFile(memoryfile.File{Entry: memoryfile.Entry{Path: memoryfile.ManifestPath}, Content: m.Render()}, asked)
+}
+
+// stateOf returns what an agent that views all its files should know: the rules of the index, and what is to be mended.
+func (m Memories) stateOf(ctx context.Context, c Caller, t memoryfile.Attached, path string) ([]string, error) {
+	if path != memoryfile.Root {
+		return nil, nil
+	}
+	l, err := m.MemoryFiles.Lint(ctx, c.Org, t.ID)
+	if words := t.Rules.Words(); words != "" {
+		return append([]string{words}, l.Words()...), err
+	}
+	return nil, err
 }
 
 // renderTree lists what is in a directory and in the directories in it.

@@ -31,6 +31,7 @@ func TestMemoryFilesGolden(t *testing.T) {
 	for _, args := range []string{
 		`{"command": "view", "path": "/memories"}`,
 		`{"command": "view", "path": "/memories/none.md"}`,
+		`{"command": "view", "path": "/memories/MANIFEST.md"}`,
 		`{"command": "create", "path": "/memories/a.md", "file_text": "# A\n\none\ntwo\nthree\nfour\nfive\n"}`,
 		`{"command": "create", "path": "/memories/a.md", "file_text": "again"}`,
 		`{"command": "create", "path": "/memories/dir/b.md", "file_text": ""}`,

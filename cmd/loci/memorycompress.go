@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+)
+
+// memoryCmd works on memory files.
+type memoryCmd struct {
+	Compress memoryCompressCmd `cmd:"" help:"Turn a grown index into pointers and files: show the change, ask, apply it."`
+}
+
+type memoryCompressCmd struct {
+	remote
+	Of    string `arg:"" help:"ID of the memory tree, or of an agent that has one."`
+	Index string `type:"existingfile" help:"File whose text is compressed into the tree, in place of the tree's index."`
+	Yes   bool   `help:"Apply the change without a question."`
+}
+
+// proposedFile is a file of a proposal.
+type proposedFile struct {
+	Path     string  `json:"path"`
+	Content  string  `json:"content"`
+	Expected *string `json:"expected_sha256"`
+	Diff     string  `json:"diff,omitempty"`
+}
+
+// Run implements the command.
+func (c memoryCompressCmd) Run(ctx context.Context, s streams) error {
+	tree, err := c.tree(ctx)
+	if err != nil {
+		return err
+	}
+	request := map[string]string{}
+	if c.Index != "" {
+		text, err := os.ReadFile(c.Index)
+		if err != nil {
+			return err
+		}
+		request["content"] = string(text)
+	}
+	var p struct {
+		How        string         `json:"how"`
+		Why        string         `json:"why"`
+		CharsNow   int            `json:"chars_now"`
+		CharsThen  int            `json:"chars_then"`
+		LinesMoved int            `json:"lines_moved"`
+		Files      []proposedFile `json:"files"`
+	}
+	if err := c.send(ctx, http.MethodPost, tree+"/compress", request, &p); err != nil {
+		return err
+	}
+	for i, f := range p.Files {
+		fmt.Fprintln(s.out, f.Diff)
+		p.Files[i].Diff = ""
+	}
+	if p.Why != "" {
+		fmt.Fprintf(s.err, "No model sorted the lines: %s.\n", p.Why)
+	}
+	fmt.Fprintf(s.err, "%d lines move to files, by the %s; the index goes from %d to %d characters.\n", p.LinesMoved,
+		p.How, p.CharsNow, p.CharsThen)
+	if !c.Yes && !confirmed(s) {
+		return errors.New("nothing was changed")
+	}
+	var written struct{ Paths, Notes []string }
+	if err := c.send(ctx, http.MethodPut, tree+"/files", map[string]any{"files": p.Files}, &written); err != nil {
+		return err
+	}
+	for _, note := range written.Notes {
+		fmt.Fprintln(s.err, note)
+	}
+	fmt.Fprintf(s.err, "Wrote %d files.\n", len(written.Paths))
+	return nil
+}
+
+// tree returns the path of the tree.
+func (c memoryCompressCmd) tree(ctx context.Context) (string, error) {
+	id := c.Of
+	if strings.HasPrefix(id, "agent-") {
+		var of struct {
+			ID string `json:"id"`
+		}
+		if err := c.get(ctx, "/v1/agents/"+url.PathEscape(id)+"/memory-tree", &of); err != nil {
+			return "", err
+		}
+		id = of.ID
+	}
+	return "/v1/memory-trees/" + url.PathEscape(id), nil
+}
+
+// confirmed asks whether to go on.
+func confirmed(s streams) bool {
+	fmt.Fprint(s.err, "Apply this change? [y/N] ")
+	answer, _ := bufio.NewReader(s.in).ReadString('\n')
+	return strings.EqualFold(strings.TrimSpace(answer), "y") || strings.EqualFold(strings.TrimSpace(answer), "yes")
+}
+
+// send sends a request with a body in JSON, as answer does.
+func (r remote) send(ctx context.Context, method, path string, body, out any) error {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	req, err := r.request(ctx, method, path, bytes.NewReader(raw))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	return answer(req, out)
+}
