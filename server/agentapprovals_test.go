@@ -85,6 +85,24 @@ func TestContradictoryAnswersToCallsAreRefused(t *testing.T) {
 	}
 }
 
+// What is refused is named: an approval without an id names none, and a field its own place.
+func TestRefusedAnswersNameWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, askingAgent)
+	for body, want := range map[string]string{
+		`{"messages":[{"type":"approval","approve":true}]}`: "No tool call waits for",
+		`{"messages":[{"type":"approval","approve":true,"approval_request_id":"message-1"}]}`: "No tool call with the ID " +
+			"message-1 waits for",
+		`{"messages":[{"role":"user","content":"x"}],"messages":[]}`:               "body.messages: the field is there twice",
+		`{"messages":[{"role":"user","content":"x","content":"y"}],"messages":[]}`: "body.messages[0].content: the field is",
+	} {
+		got := r.call("POST", r.path(), body)
+		if detail, _ := fields(t, got.Text)["detail"].(string); !strings.HasPrefix(detail, want) {
+			t.Errorf("%s: got %d %s, want %s", body, got.Code, got.Text, want)
+		}
+	}
+}
+
 // Whether a tool's calls wait for approval is changed for one tool, which the agent must have.
 func TestApprovalOfAToolIsSwitched(t *testing.T) {
 	t.Parallel()

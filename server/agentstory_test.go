@@ -213,3 +213,71 @@ func TestAPausedAnswerGoesOn(t *testing.T) {
 		t.Errorf("got %+v after %s", got, asked[1].Body)
 	}
 }
+
+// The pieces of a call that was cut for its answer's length are withdrawn, and a text that takes its place is sent.
+func TestPiecesOfACutCallAreWithdrawn(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	cut := modeltest.Call{ID: "cut", Name: "memory_insert", Arguments: `{"label":"hum`}
+	whole := modeltest.Call{ID: "whole", Name: "conversation_search", Arguments: `{"query":"tea"}`}
+	for _, background := range []bool{false, true} {
+		for name, c := range map[string]struct {
+			answer modeltest.Answer
+			want   []string
+		}{
+			"the only call": {modeltest.Answer{Calls: []modeltest.Call{cut}}, []string{"assistant_message "}},
+			"behind a text": {modeltest.Answer{Text: "Wait", Calls: []modeltest.Call{cut}}, nil},
+			"the second":    {modeltest.Answer{Text: "Wait", Calls: []modeltest.Call{whole, cut}}, nil},
+		} {
+			c.answer.Finish = "length"
+			if r.model.Says(c.answer); name == "the second" {
+				r.model.Says(modeltest.Answer{Text: "Done."})
+			}
+			items, _ := r.stream(r.path(), fmt.Sprintf(`{"input":"Hello","streaming":true,"stream_tokens":true,
+				"include_pings":false,"background":%v}`, background))
+			last, texts := -1, ""
+			for i, item := range items {
+				if ids, ok := item["withdrawn_tool_call_ids"].([]any); ok && len(ids) == 1 && ids[0] == "cut" {
+					last = i
+				} else if last >= 0 && i == last+1 {
+					texts = fmt.Sprint(item["message_type"], " ", item["content"])
+				}
+			}
+			if last < 0 || c.want != nil && (!strings.HasPrefix(texts, c.want[0]) || len(texts) < len(c.want[0])+10) {
+				t.Errorf("%s, background %v: the stream is %v", name, background, itemTexts(items))
+			}
+			if !background {
+				continue
+			}
+			run := fmt.Sprint(items[0]["run_id"])
+			if all := r.must("GET", "/v1/runs/"+run+"/stream?starting_after=0", ""); strings.Contains(all, `label\":\"hum`) {
+				t.Errorf("%s: an attached stream has the pieces: %s", name, all)
+			}
+		}
+	}
+	for _, line := range r.log() {
+		if strings.HasPrefix(line, "tool_call_message memory_insert") {
+			t.Errorf("the log has the call: %q", line)
+		}
+	}
+}
+
+// The pieces of a background run's answer are stored also while its model is silent.
+func TestPiecesAreStoredWhileAModelIsSilent(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	silent := make(chan struct{})
+	r.model.Says(modeltest.Answer{Text: "Hello", After: silent})
+	run := fmt.Sprint(fields(t, r.must("POST", r.path()+"/async", `{"input":"Hello","stream_tokens":true}`))["id"])
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		list, _, err := r.server.Loop.Items(t.Context(), 1, run, 0, 1000)
+		if err == nil && len(list) >= 2 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d pieces are stored: %v", len(list), err)
+		}
+	}
+	close(silent)
+	r.ended(run)
+}

@@ -91,10 +91,10 @@ func open(spool *rest.Spool) (*file, error) {
 	fields, lists, err := spool.Fields(rest.Lists{
 		Names:    append([]string{listAgents, listBlocks, listFiles, listSources, listTools}, fullLists...),
 		Others:   []string{listGroups, listServers, listSkills, fieldLoci, "metadata", "created_at"},
-		MaxItems: maxItems, MaxItemBytes: maxItemBytes, Rule: corrupted + ": expected an object",
+		MaxItems: maxItems, MaxItemBytes: maxItemBytes, Rule: "expected an object",
 	})
 	if problem, ok := errors.AsType[*rest.Problem](err); ok &&
-		(problem.GetStatus() == 400 || strings.Contains(problem.Detail, corrupted)) {
+		(problem.GetStatus() == 400 || strings.HasPrefix(problem.Detail, "body: ")) {
 		return nil, db.Invalid(corrupted+". %s", problem.Detail)
 	}
 	if err != nil {

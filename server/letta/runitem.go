@@ -72,6 +72,9 @@ type Ping struct {
 
 	// Withdrawn is the id of a message of which pieces were sent, and which the log does not have.
 	Withdrawn string `json:"withdrawn_message_id,omitempty"`
+
+	// Dropped are the ids of calls of which pieces were sent, and which their message does not have.
+	Dropped []string `json:"withdrawn_tool_call_ids,omitempty"`
 }
 
 // PingOf returns a ping of a run.
@@ -97,9 +100,9 @@ func (v RunView) Items(e loop.Event) []any {
 	switch {
 	case e.Delta != nil:
 		return v.delta(*e.Delta)
-	case e.Withdrawn != "":
+	case e.Withdrawn != "" || len(e.Dropped) > 0:
 		p := PingOf(v.run)
-		p.Withdrawn = e.Withdrawn
+		p.Withdrawn, p.Dropped = e.Withdrawn, e.Dropped
 		return []any{p}
 	case e.End != nil:
 		return v.end(*e.End)

@@ -197,6 +197,9 @@ func ignoreNotFound(err error) error {
 }
 
 func notPending(callID string) error {
+	if callID == "" {
+		return db.Invalid("No tool call waits for an approval or a result in this conversation")
+	}
 	return db.Invalid("No tool call with the ID %s waits for an approval or a result in this conversation",
 		db.Short(callID))
 }

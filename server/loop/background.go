@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -55,13 +56,67 @@ func (w *worker) emit(ctx context.Context, e Event) error {
 	return w.flush(ctx, w.DB)
 }
 
-// store stores an event, and those that wait, for clients that attach to a background run.
-func (w *worker) store(ctx context.Context, d db.DB, e Event) error {
+// store stores events of a message, and those that wait, for clients that attach to a background run.
+func (w *worker) store(ctx context.Context, d db.DB, message string, events ...Event) error {
 	if !w.run.Background {
 		return nil
 	}
-	w.items.waiting = append(w.items.waiting, e)
+	for _, e := range events {
+		if err := w.dropCalls(ctx, d, message, e.Dropped); err != nil {
+			return err
+		}
+	}
+	w.items.waiting = append(w.items.waiting, events...)
 	return w.flush(ctx, d)
+}
+
+// dropCalls drops the pieces of calls of a message.
+func (w *worker) dropCalls(ctx context.Context, d db.DB, message string, calls []string) error {
+	if len(calls) == 0 {
+		return nil
+	}
+	w.items.waiting = slices.DeleteFunc(slices.Clone(w.items.waiting), func(e Event) bool {
+		return e.Delta != nil && slices.Contains(calls, e.Delta.CallID)
+	})
+	if err := w.findLast(ctx, d); err != nil {
+		return err
+	}
+	_, err := d.Exec(ctx, `
+		DELETE FROM run_items WHERE org = $1 AND run_key = $2 AND item ->> 'id' = $3
+		       AND item -> 'tool_call' ->> 'tool_call_id' = ANY ($4)`, w.org, w.run.Key, message, calls)
+	return db.Error(err)
+}
+
+// flushLate stores the pieces of an answer that wait for more while its model is silent, until ctx ends. The function
+// that it returns waits for it to stop.
+func (w *worker) flushLate(ctx context.Context) (stopped func()) {
+	var flushing sync.WaitGroup
+	if w.run.Background {
+		flushing.Go(func() {
+			look := time.NewTicker(waitingSince)
+			defer look.Stop()
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case <-look.C:
+					w.flushWaiting(ctx)
+				}
+			}
+		})
+	}
+	return flushing.Wait
+}
+
+func (w *worker) flushWaiting(ctx context.Context) {
+	w.shows.Lock()
+	defer w.shows.Unlock()
+	if len(w.items.waiting) == 0 || time.Since(w.items.flushed) < waitingSince {
+		return
+	}
+	if err := w.flush(ctx, w.DB); err != nil && ctx.Err() == nil {
+		w.Log.WarnContext(ctx, "pieces of an answer are not stored for their client", "run", w.run.ID, "error", err)
+	}
 }
 
 // flush stores the waiting events as items.

@@ -10,14 +10,15 @@ import (
 	"github.com/loci-memory/loci/server/loop/model"
 )
 
-// Event is something that happened in a run, for its client. One of Message, Delta, Withdrawn and End is set.
+// Event is something that happened in a run, for its client. One of Message, Delta, Withdrawn, Dropped and End is set.
 type Event struct {
 	Message  *recall.Message // was appended to the log
 	Asked    []string        // with Message: the ids of its calls that are the client's to run or to approve
 	Streamed bool            // with Message: its deltas were sent
 
 	Delta     *Delta
-	Withdrawn string // the id of a message of which deltas were sent, and which is not stored
+	Withdrawn string   // the id of a message of which deltas were sent, and which is not stored
+	Dropped   []string // the ids of calls of which deltas were sent, and which the stored message does not have
 	End       *End
 }
 

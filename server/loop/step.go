@@ -76,6 +76,7 @@ func (w *worker) explain(ctx context.Context, err error) *stop {
 // of the answer. It compacts the conversation once if the provider finds the prompt too long.
 func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, window int, err error) {
 	asking, cancel := context.WithCancel(ctx)
+	defer w.flushLate(asking)()
 	defer cancel()
 	go w.watch(asking, cancel)
 	n := w.rules.narrow(w.tools, w.turn.before(lastPosition))
@@ -85,15 +86,13 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 		if err != nil {
 			return a, 0, err
 		}
-		if err := w.showSummaries(asking); err != nil {
+		if err := w.beginPieces(asking); err != nil {
 			return a, 0, err
 		}
 		r := model.Request{Model: w.model.Name, Prompt: p.Request, Must: n.must}
 		if n.must && len(n.only) == 1 {
 			r.Tool = n.only[0]
 		}
-		w.streamed, w.streaming = false, nil
-		w.items.dropDeltas()
 		a, err = w.model.Answer(asking, r, func(d model.Delta) { w.show(asking, d, id, stepID) })
 		f, isFault := errors.AsType[*model.Fault](err)
 		switch {
@@ -102,7 +101,7 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 			if _, failed := w.Agents.Compact(asking, w.org, w.conversation, agent.CompactOptions{}); failed != nil {
 				return a, p.Window, errors.Join(err, ignoreNothing(failed))
 			}
-		case isFault && f.Again && w.unstored == "" && attempt < maxAttempts:
+		case isFault && f.Again && !w.isShown() && attempt < maxAttempts:
 			if err := w.pause(asking, f, attempt); err != nil {
 				return a, p.Window, err
 			}
@@ -110,6 +109,22 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 			return a, p.Window, err
 		}
 	}
+}
+
+// beginPieces forgets the pieces of an answer that is asked for again, and shows new summaries.
+func (w *worker) beginPieces(ctx context.Context) error {
+	w.shows.Lock()
+	defer w.shows.Unlock()
+	w.streamed, w.streaming = pieces{}, nil
+	w.items.dropDeltas()
+	return w.showSummaries(ctx)
+}
+
+// isShown reports whether a client can have seen a piece of an answer that is not stored.
+func (w *worker) isShown() bool {
+	w.shows.Lock()
+	defer w.shows.Unlock()
+	return w.unstored != ""
 }
 
 // ignoreNothing returns nil for an error that says that there is nothing to compact.
@@ -173,6 +188,8 @@ func aboutSkills(skills []Skill) string {
 
 // show sends a piece of an answer to a client that wants them.
 func (w *worker) show(ctx context.Context, d model.Delta, id, stepID string) {
+	w.shows.Lock()
+	defer w.shows.Unlock()
 	now := time.Now()
 	if w.run.FirstTokenAt == nil {
 		w.run.FirstTokenAt = &now
@@ -185,8 +202,8 @@ func (w *worker) show(ctx context.Context, d model.Delta, id, stepID string) {
 	if !w.run.Options.StreamTokens {
 		return
 	}
-	w.streamed = true
 	d.Text, d.CallID, d.Name = db.Clean(d.Text), db.Clean(d.CallID), db.Clean(d.Name)
+	w.streamed.add(d)
 	if d.Name != "" && w.rules.refusal(w.tools, w.turn.before(lastPosition), w.streaming, d.Name) == "" {
 		w.streaming = append(w.streaming, done{tool: d.Name, waits: true})
 		if w.run.Options.asks(w.rules, d.CallID, d.Name) {
@@ -214,7 +231,7 @@ func (w *worker) keep(ctx context.Context, s *Step, id string, a model.Answer) e
 		s.StopReason, w.finish = &reason, reason
 	}
 	d := recall.Draft{ID: id, Role: recall.Assistant, Content: a.Content, RunID: &w.run.ID, StepID: &s.ID, Model: &s.Model}
-	var shown Event
+	var shown []Event
 	err := w.inTx(ctx, func(tx pgx.Tx) error {
 		in := w.Recall.With(tx)
 		_, err := in.Append(ctx, w.org, w.agent.ID, w.conversation.ID, []recall.Draft{d})
@@ -234,24 +251,49 @@ func (w *worker) keep(ctx context.Context, s *Step, id string, a model.Answer) e
 		if err != nil {
 			return err
 		}
-		shown = w.answered(m)
-		return w.store(ctx, tx, shown)
+		shown = append(w.corrections(m, a.Finish), w.answered(m))
+		return w.store(ctx, tx, m.ID, shown...)
 	})
 	if err != nil {
 		return err
 	}
-	w.add(shown)
+	for _, e := range shown {
+		w.add(e)
+	}
 	w.unstored = ""
 	w.steps++
-	w.report(ctx, shown.Message.Position-1, a.Usage)
+	w.report(ctx, shown[len(shown)-1].Message.Position-1, a.Usage)
 	return nil
+}
+
+// corrections returns the events that make the pieces of an answer those of its message: calls that were cut for the
+// answer's length are dropped, and a text may take their place.
+func (w *worker) corrections(m recall.Message, finish string) (all []Event) {
+	if finish != model.Length || len(w.streamed.calls) == 0 {
+		return nil
+	}
+	kept := map[string]bool{}
+	for _, p := range m.Content {
+		kept[p.CallID] = p.Type == recall.ToolCall
+	}
+	dropped := slices.DeleteFunc(slices.Clone(w.streamed.calls), func(id string) bool { return kept[id] })
+	if len(dropped) > 0 {
+		all = append(all, Event{Dropped: dropped})
+	}
+	for _, p := range m.Content {
+		if p.Type == recall.Text && !w.streamed.text {
+			d := model.Delta{Kind: recall.Text, Text: p.Text}
+			all = append(all, Event{Delta: &Delta{Delta: d, MessageID: m.ID, StepID: *m.StepID, At: time.Now()}})
+		}
+	}
+	return all
 }
 
 // answered returns the event of an answer.
 func (w *worker) answered(m recall.Message) Event {
 	refused := w.rules.refusals(w.tools, w.turn.before(m.Position), m, nil)
 	asked := slices.DeleteFunc(w.run.Options.asked(w.rules, m), func(id string) bool { return refused[id] != "" })
-	return Event{Message: &m, Asked: asked, Streamed: w.streamed}
+	return Event{Message: &m, Asked: asked, Streamed: w.streamed.any}
 }
 
 // report passes the provider's count of a prompt on, and queues a check of the window. The answer is stored already: a

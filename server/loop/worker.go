@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -14,6 +15,7 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/loop/model"
 	"github.com/loci-memory/loci/server/tool"
 )
 
@@ -27,12 +29,27 @@ type worker struct {
 	tools        []string // the names of those that the model has
 	turn         turn
 	steps        int
-	finish       string // the reason for which the last answer ends the run, if it calls no tool
-	items        items  // of a background run
-	streamed     bool   // the last answer's deltas were sent
-	unstored     string // the id of an answer of which the client may have seen deltas, and which is not stored
-	streaming    []done // the calls of the answer that is streamed, without refused ones
-	summarized   int    // the position of the last summary that was shown
+	finish       string     // the reason for which the last answer ends the run, if it calls no tool
+	items        items      // of a background run
+	shows        sync.Mutex // is held while a piece of an answer is shown, and while pieces that wait are stored
+	streamed     pieces     // of the last answer
+	unstored     string     // the id of an answer of which the client may have seen deltas, and which is not stored
+	streaming    []done     // the calls of the answer that is streamed, without refused ones
+	summarized   int        // the position of the last summary that was shown
+}
+
+// pieces is what clients were sent of an answer before it was stored.
+type pieces struct {
+	any, text bool
+	calls     []string // their ids
+}
+
+// add notes a piece.
+func (p *pieces) add(d model.Delta) {
+	p.any, p.text = true, p.text || d.Kind == recall.Text
+	if d.Kind == recall.ToolCall && !slices.Contains(p.calls, d.CallID) {
+		p.calls = append(p.calls, d.CallID)
+	}
 }
 
 // maxBroken is how many calls in a row may be broken. The model reads of each why.
@@ -202,7 +219,7 @@ func (w *worker) askAgain(ctx context.Context, own bool, t tail) error {
 		if err := setOptions(ctx, tx, w.org, w.run); err != nil {
 			return err
 		}
-		return w.store(ctx, tx, waiting.of(*t.answer))
+		return w.store(ctx, tx, t.answer.ID, waiting.of(*t.answer))
 	})
 	if err == nil {
 		w.add(waiting.of(*t.answer))
