@@ -36,6 +36,7 @@ type Draft struct {
 	GroupID   *string
 	Model     *string
 	IsErr     bool
+	Purpose   string     // ForFlush, or empty
 	CreatedAt *time.Time // when it was said; nil means now
 
 	clips []*Clip // of the parts of a copy that shares long results with its original; nil makes new ones
@@ -52,7 +53,7 @@ type entry struct {
 	tokens      int
 	length      int // by which sessions are ranked
 	searchText  string
-	repeatsLog  bool // a tool read it from the log, so it is not searched
+	repeatsLog  bool // a tool read it from the log, or it is of a silent turn, so it is not searched
 }
 
 // newEntry returns the entry of a draft. now is its time if it has none. clips are ids for the Clips of its long
@@ -64,7 +65,7 @@ func newEntry(d Draft, r *redact.Redactor, now time.Time, clips map[int]string) 
 	if err := d.check(now); err != nil {
 		return entry{}, err
 	}
-	e := entry{Draft: d, id: uuidOf(d.ID)}
+	e := entry{Draft: d, id: uuidOf(d.ID), repeatsLog: d.Purpose == ForFlush}
 	if e.id == uuid.Nil {
 		e.id = uuid.New()
 	}
@@ -126,6 +127,9 @@ func (d *Draft) fields() []draftField {
 func (d *Draft) check(now time.Time) error {
 	if partsOf[d.Role] == nil {
 		return db.Invalid("role is %q; it must be one of system, user, assistant, tool", db.Short(string(d.Role)))
+	}
+	if d.Purpose != "" && d.Purpose != ForFlush {
+		return db.Invalid("purpose is %q; it must be %s, or empty", db.Short(d.Purpose), ForFlush)
 	}
 	if len(d.Content) > MaxParts {
 		return db.Invalid("a message has %d parts; it may have at most %d", len(d.Content), MaxParts)

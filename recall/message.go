@@ -29,6 +29,10 @@ const (
 // Roles lists the roles without Summary.
 var Roles = []Role{System, User, Assistant, Tool}
 
+// ForFlush is the purpose of the messages of a silent turn, in which a model writes to memory what must last before a
+// compaction. Prompts of the conversation leave them out, and so do lists, unless they are asked for.
+const ForFlush = "flush"
+
 // Message is a message of the log. It never changes.
 type Message struct {
 	Key            int64     `db:"key" json:"-"`
@@ -47,7 +51,8 @@ type Message struct {
 	GroupID        *string   `db:"group_id" json:"group_id"`
 	Model          *string   `db:"model" json:"model"`
 	IsErr          bool      `db:"is_err" json:"is_err"`
-	Tokens         int       `db:"tokens" json:"tokens"` // estimated when it was appended
+	Purpose        string    `db:"purpose" json:"purpose,omitempty"` // ForFlush, or empty
+	Tokens         int       `db:"tokens" json:"tokens"`             // estimated when it was appended
 	CreatedAt      time.Time `db:"created_at" json:"created_at"`
 }
 
@@ -170,7 +175,7 @@ func sizeOf(parts []Part, measure func(string) int) int {
 const messageColumns = `m.key, 'message-' || m.id AS id, a.id AS agent_id,
 	CASE WHEN NOT c.is_default THEN c.id END AS conversation_id,
 	m.seq, m.position, m.role, m.name, m.content, m.otid, m.step_id, m.run_id, m.sender_id, m.group_id, m.model, m.is_err,
-	m.tokens, m.created_at`
+	m.purpose, m.tokens, m.created_at`
 
 // messageTables joins messages to their conversations and agents. It leaves out the messages of deleted ones.
 const messageTables = `messages m
@@ -208,6 +213,7 @@ type MessageFilter struct {
 	RunID        string
 	StepID       string
 	WithErrors   bool // include messages that report an error
+	WithFlushes  bool // include those of silent turns
 	WithReset    bool // include those that Reset hid, in a list of an agent or of the organization
 	Roles        []Role
 	Parts        []PartType // the assistant's messages must have a part of one of these types, or no part
@@ -231,6 +237,9 @@ func (f MessageFilter) where(args pgx.StrictNamedArgs) string {
 	}
 	if !f.WithErrors {
 		where += ` AND NOT m.is_err`
+	}
+	if !f.WithFlushes {
+		where += ` AND m.purpose = ''`
 	}
 	if len(f.Roles) > 0 {
 		where += ` AND m.role = ANY (@roles)`

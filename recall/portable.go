@@ -75,6 +75,7 @@ type PortableMessage struct {
 	GroupID        *string   `json:"group_id,omitempty"`
 	Model          *string   `json:"model,omitempty"`
 	IsErr          bool      `json:"is_err,omitempty"`
+	Purpose        string    `json:"purpose,omitempty"`
 	CreatedAt      time.Time `json:"created_at"`
 }
 
@@ -142,7 +143,7 @@ func (s *Store) Export(ctx context.Context, org db.Org, conversation int64, from
 // PortableOf returns a message of a conversation as a file of an agent carries it.
 func PortableOf(conversation string, m Message) PortableMessage {
 	return PortableMessage{conversation, m.ID, m.Seq, m.Position, m.Role, m.Name, m.Content, m.OTID, m.StepID, m.RunID,
-		m.SenderID, m.GroupID, m.Model, m.IsErr, m.CreatedAt}
+		m.SenderID, m.GroupID, m.Model, m.IsErr, m.Purpose, m.CreatedAt}
 }
 
 // RestoreConversation creates a conversation of a restored agent under its id, without messages. FinishConversation
@@ -248,7 +249,8 @@ func (m PortableMessage) clips() map[int]string {
 
 func (m PortableMessage) draft() Draft {
 	return Draft{ID: m.ID, Role: m.Role, Name: m.Name, Content: m.Content, OTID: m.OTID, StepID: m.StepID, RunID: m.RunID,
-		SenderID: m.SenderID, GroupID: m.GroupID, Model: m.Model, IsErr: m.IsErr, CreatedAt: &m.CreatedAt}
+		SenderID: m.SenderID, GroupID: m.GroupID, Model: m.Model, IsErr: m.IsErr,
+		Purpose: m.Purpose, CreatedAt: &m.CreatedAt}
 }
 
 // FinishConversation gives a restored conversation, which has its messages, its view. ErrInvalid if the view does not

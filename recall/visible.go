@@ -12,7 +12,8 @@ import (
 
 // seen is the condition on messages m, from the first visible one of conversation c on, that the model sees them. A
 // statement that compares the position with a number of its own reads no other messages.
-const seen = `m.conversation_key = c.key AND m.position <> ALL (c.prompts) AND m.role <> 'summary' AND NOT m.is_err`
+const seen = `m.conversation_key = c.key AND m.position <> ALL (c.prompts) AND m.role <> 'summary' AND NOT m.is_err
+	AND m.purpose = ''`
 
 // isOrphan is the condition that a part of a message is a result without a call.
 const isOrphan = `coalesce(part ->> 'orphan', 'false') = 'true'`
@@ -22,6 +23,24 @@ const isOrphan = `coalesce(part ->> 'orphan', 'false') = 'true'`
 // results that have no call in the view.
 func (s *Store) View(ctx context.Context, org db.Org, c Conversation) ([]Message, error) {
 	return s.view(ctx, org, c, nil)
+}
+
+// ViewOfFlush is View with the messages of the silent turn that began at a position.
+func (s *Store) ViewOfFlush(ctx context.Context, org db.Org, c Conversation, begin int) ([]Message, error) {
+	view, err := s.View(ctx, org, c)
+	if err != nil {
+		return nil, err
+	}
+	own, err := s.FlushMessages(ctx, org, c, begin)
+	return append(view, own...), err
+}
+
+// FlushMessages returns the messages of the silent turn that began at a position of a conversation.
+func (s *Store) FlushMessages(ctx context.Context, org db.Org, c Conversation, begin int) ([]Message, error) {
+	return db.All[Message](ctx, s.db, `
+		SELECT `+messageColumns+` FROM `+messageTables+`
+		WHERE m.org = $1 AND m.conversation_key = $2 AND m.position >= $3 AND m.purpose = 'flush'
+		ORDER BY m.position`, org, c.Key, begin)
 }
 
 // view reads what the model sees of a conversation; the newest messages of it if most is not nil.

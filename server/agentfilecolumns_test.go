@@ -51,7 +51,8 @@ var notCarried = map[string]string{
 	"children": "tasks of agents that are not in the file",
 
 	"prompts": "a log of what was handed out", "prompt_parts": "a log of what was handed out",
-	"runs": "a log of the server's work", "steps": "a log of the server's work", "run_items": "a log of the server's work",
+	"runs": "a log of the server's work", "steps": "a log of the server's work",
+	"flushes": "a log of the server's work", "run_items": "a log of the server's work",
 	"model_factors": "of the organization's models, not of the agent",
 }
 

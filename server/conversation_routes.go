@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
 )
@@ -21,6 +22,9 @@ func (s *Server) conversationRoutes(a *rest.API) {
 		"list_conversation_messages: List a conversation's messages.", s.conversationMessages)
 	rest.Patch(a.For(rest.Write), "/v1/conversations/{conversation_id}",
 		"update_conversation: Change a conversation. Fields that are absent stay.", s.updateConversation)
+	rest.Get(a.For(rest.ReadAgent), "/v1/conversations/{conversation_id}/flushes",
+		"list_flushes: List the silent turns of a conversation in which its model wrote to memory, the newest first.",
+		s.listFlushes, rest.Own)
 	rest.Delete(a.For(rest.Write), "/v1/conversations/{conversation_id}", "delete_conversation: Delete a conversation.",
 		s.deleteConversation)
 	rest.Post(a.For(rest.Write), "/v1/conversations/{conversation_id}/fork",
@@ -109,6 +113,18 @@ func (s *Server) listConversations(ctx context.Context, in *struct {
 	return s.conversations(ctx, list...)
 }
 
+func (s *Server) listFlushes(ctx context.Context, in *struct {
+	rest.OfConversation
+	WithAgent
+	Limit int `query:"limit" minimum:"1" maximum:"1000" default:"50"`
+}) ([]agent.Flush, error) {
+	c, err := s.named(ctx, in.OfConversation, in.AgentID)
+	if err != nil {
+		return nil, err
+	}
+	return s.Agents.Flushes(ctx, rest.Org(ctx), c, in.Limit)
+}
+
 func (s *Server) updateConversation(ctx context.Context, in *struct {
 	rest.OfConversation
 	WithAgent
@@ -164,12 +180,14 @@ func (s *Server) conversationMessages(ctx context.Context, in *struct {
 	rest.Paging
 	letta.MessageTypes
 	letta.SpeechTool
-	OrderBy    string `query:"order_by" enum:"created_at"`
-	GroupID    string `query:"group_id"`
-	WithErrors bool   `query:"include_err" doc:"Those that say what went wrong, too."`
+	OrderBy     string `query:"order_by" enum:"created_at"`
+	GroupID     string `query:"group_id"`
+	WithErrors  bool   `query:"include_err" doc:"Those that say what went wrong, too."`
+	WithFlushes bool   `query:"include_flush" doc:"Those of silent turns, too; their purpose is flush."`
 }) ([]letta.MessageItem, error) {
 	agentID, id := in.ConversationID.Of(in.AgentID)
-	f := recall.MessageFilter{AgentID: agentID, Conversation: id, GroupID: in.GroupID, WithErrors: in.WithErrors}
+	f := recall.MessageFilter{AgentID: agentID, Conversation: id, GroupID: in.GroupID, WithErrors: in.WithErrors,
+		WithFlushes: in.WithFlushes}
 	o := in.Options(in.Types)
 	switch {
 	case id == recall.DefaultConversation && agentID == "":

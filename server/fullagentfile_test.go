@@ -31,7 +31,7 @@ func (c *client) remembering() string {
 		"metadata":{"a":"<&\u2028>"},"description":"d","embedding":"e/m","per_file_view_window_char_limit":5000,
 		"model_settings":{"temperature":0.25},"timezone":"Europe/Berlin","max_files_open":4,"open_on_attach":true,
 		"response_format":{"type":"json_object"},"message_buffer_autoclear":false,"enable_sleeptime":false,
-		"recall_scope":"agent","working_memory":"manual",
+		"recall_scope":"agent","working_memory":"manual","flush":{"mode":"flush"},
 		"tool_rules":[{"type":"run_first","tool_name":"expand"},{"type":"requires_approval",
 		"tool_name":"weather"}],"memory_blocks":[{"label":"human","value":"Bob"}]}`, folder, block, tool))
 	c.made("/v1/identities", fmt.Sprintf(`{"identifier_key":"ada","name":"Ada <&>","identity_type":"user","agent_ids":[%q],
@@ -61,7 +61,9 @@ func (c *client) remembering() string {
 			{Type: recall.Text, Text: "saw"}}},
 		recall.Draft{Role: recall.User, Name: new("ada"), SenderID: new("s"), GroupID: new("g"), StepID: new("step-1"),
 			Model: new("m"), CreatedAt: new(time.Now().Add(-48 * time.Hour)), IsErr: true,
-			Content: []recall.Part{{Type: recall.Text, Text: "two days ago"}}})
+			Content: []recall.Part{{Type: recall.Text, Text: "two days ago"}}},
+		recall.Draft{Role: recall.System, Purpose: recall.ForFlush, Content: []recall.Part{{Type: recall.Text,
+			Text: "a silent turn"}}})
 	c.made(fmt.Sprintf("/v1/conversations/%s/fork", other), `{}`)
 	c.must("PUT", base+"/consumers/reader", `{"seq":3}`)
 	c.remembers(agent)

@@ -62,10 +62,11 @@ func (s *Server) agentMessages(ctx context.Context, in *struct {
 	GroupID      string `query:"group_id"`
 	Conversation string `query:"conversation_id" doc:"Of one conversation, or 'default'; of all if absent."`
 	WithErrors   bool   `query:"include_err" doc:"Those that say what went wrong, too."`
+	WithFlushes  bool   `query:"include_flush" doc:"Those of silent turns, too; their purpose is flush."`
 	WithReset    bool   `query:"include_reset" doc:"Those that reset-messages hid, too."`
 }) ([]letta.MessageItem, error) {
 	f := recall.MessageFilter{AgentID: string(in.AgentID), Conversation: in.Conversation, GroupID: in.GroupID,
-		WithErrors: in.WithErrors, WithReset: in.WithReset}
+		WithErrors: in.WithErrors, WithFlushes: in.WithFlushes, WithReset: in.WithReset}
 	if in.Conversation == f.AgentID {
 		f.Conversation = recall.DefaultConversation
 	}

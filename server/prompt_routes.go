@@ -2,7 +2,10 @@ package server
 
 import (
 	"context"
+	"errors"
 
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
@@ -25,13 +28,44 @@ func (s *Server) agentPrompt(ctx context.Context, in *struct {
 	Conversation rest.ConversationID `query:"conversation_id" doc:"The default one if absent."`
 	Format       string              `query:"format" enum:"openai,anthropic,responses" doc:"Of the model if absent."`
 	Pending      string              `query:"pending" enum:"keep,answer" default:"keep" doc:"answer gives them one."`
+	Accept       string              `query:"accept" enum:"flush" doc:"Of silent turns, in place of the next prompt."`
 }) (letta.Prompt, error) {
 	conversation, err := in.Conversation.OfAgent(string(in.AgentID))
 	if err != nil {
 		return letta.Prompt{}, err
 	}
-	return letta.PromptOf(s.Agents.NextPrompt(ctx, rest.Org(ctx), agent.PromptTarget{AgentID: string(in.AgentID),
-		Conversation: conversation, Format: agent.Format(in.Format), AnswerPending: in.Pending == "answer"}))
+	at := agent.PromptTarget{AgentID: string(in.AgentID), Conversation: conversation, Format: agent.Format(in.Format),
+		AnswerPending: in.Pending == "answer"}
+	if in.Accept == recall.ForFlush {
+		silent, err := s.silentPrompt(ctx, at)
+		if err != nil {
+			return letta.Prompt{}, err
+		}
+		if silent != nil {
+			return letta.PromptOf(*silent, nil)
+		}
+	}
+	return letta.PromptOf(s.Agents.NextPrompt(ctx, rest.Org(ctx), at))
+}
+
+// silentPrompt returns the prompt of a silent turn, if one is due; nil if not, or while a run of the server works in
+// the conversation.
+func (s *Server) silentPrompt(ctx context.Context, at agent.PromptTarget) (*agent.StoredPrompt, error) {
+	of, err := s.Agents.Agent(ctx, rest.Org(ctx), at.AgentID)
+	if err != nil {
+		return nil, err
+	}
+	o, err := s.Loop.NewOutside(ctx, rest.Org(ctx), of, at.Conversation)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Loop.RefuseBusy(ctx, rest.Org(ctx), o.Conversation); err != nil {
+		if errors.Is(err, db.ErrConflict) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	return o.NextFlush(ctx, at)
 }
 
 // agentContext returns the content of an agent's window, now or at a position. It counts all messages that the model

@@ -62,6 +62,10 @@ func (StepBody) Schema(huma.Registry) *huma.Schema {
 					"reason":       {Type: huma.TypeString, Nullable: true, Description: "For the model to read, if it is not run."},
 				}}},
 			"pending": {Type: huma.TypeString, Enum: []any{"keep", "answer"}, Description: "answer gives them one."},
+			"accept": {Type: huma.TypeString, Enum: []any{"flush"}, Description: "The caller's loop takes silent turns: the " +
+				"next prompt may have the purpose flush."},
+			"purpose": {Type: huma.TypeString, Enum: []any{"flush"}, Description: "The response answers a prompt of this " +
+				"purpose. It is kept out of the conversation's prompts."},
 		}}
 }
 
@@ -104,6 +108,9 @@ func (s *Server) takeStep(ctx context.Context, of agent.Agent, batch *capture.Ba
 	if err := s.Loop.RefuseBusy(ctx, rest.Org(ctx), o.Conversation); err != nil {
 		return out, runProblem(err)
 	}
+	if batch.Step.Purpose == recall.ForFlush {
+		return s.takeFlush(ctx, of, o, batch)
+	}
 	if err := checkAnsweredOnce(batch); err != nil {
 		return out, err
 	}
@@ -132,10 +139,46 @@ func (s *Server) takeStep(ctx context.Context, of agent.Agent, batch *capture.Ba
 		out.AddResults(calls)
 	}
 	o.Paused = batch.Step.Ending == chat.Paused
-	next, err := o.Next(ctx, agent.PromptTarget{AgentID: of.ID, Conversation: o.Conversation.ID,
-		Format: agent.Format(batch.Step.Format), AnswerPending: batch.Step.AnswerPending})
+	return s.nextOf(ctx, of, o, batch, out)
+}
+
+// nextOf adds to the answer to a step what comes next: a silent turn, if the caller takes one and it is due, or else
+// the next prompt.
+func (s *Server) nextOf(ctx context.Context, of agent.Agent, o *loop.Outside, batch *capture.Batch, out letta.Step) (
+	letta.Step, error) {
+	at := agent.PromptTarget{AgentID: of.ID, Conversation: o.Conversation.ID, Format: agent.Format(batch.Step.Format),
+		AnswerPending: batch.Step.AnswerPending}
+	if batch.Step.Accepts && !o.Paused {
+		silent, err := o.NextFlush(ctx, at)
+		if err != nil {
+			return out, err
+		}
+		if silent != nil {
+			out.Prompt, err = letta.PromptOf(*silent, nil)
+			return out, err
+		}
+	}
+	next, err := o.Next(ctx, at)
 	if err != nil {
 		return out, err
 	}
 	return out, out.SetNext(next, batch.Step.Ending)
+}
+
+// takeFlush stores what a model answered to a silent turn, runs the memory tools that it calls, and returns what comes
+// next.
+func (s *Server) takeFlush(ctx context.Context, of agent.Agent, o *loop.Outside, batch *capture.Batch) (letta.Step,
+	error) {
+	appended, calls, err := o.TakeFlush(ctx, batch.Drafts())
+	if err != nil {
+		return letta.Step{}, runProblem(batch.Locate(err))
+	}
+	var conversation *string
+	if !o.Conversation.IsDefault {
+		conversation = &o.Conversation.ID
+	}
+	out := letta.NewStep(conversation, appended)
+	out.AddResults(calls)
+	batch.Step.Ending = ""
+	return s.nextOf(ctx, of, o, batch, out)
 }

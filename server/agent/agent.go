@@ -105,6 +105,7 @@ type Settings struct {
 	EnableSleeptime        *bool           `json:"enable_sleeptime,omitempty"`
 	RecallScope            string          `json:"recall_scope,omitempty"`   // empty is ScopeAgent
 	WorkingMemory          string          `json:"working_memory,omitempty"` // empty is ManualMemory
+	Flush                  *FlushSettings  `json:"flush,omitempty"`          // nil is FlushOff
 }
 
 // The conversations that an agent's tools search and read: all, or only the one in which they are called.

@@ -36,7 +36,10 @@ type PromptTarget struct {
 	MoreTools     []Definition
 	OnlyTools     []string
 
-	view *recall.ContextView // replaces that of the conversation; nil keeps it
+	view   *recall.ContextView // replaces that of the conversation; nil keeps it
+	flush  int                 // position at which the silent turn began that the prompt is for; 0: it is for none
+	before int                 // a silent turn's prompt leaves out messages of the conversation from here on; 0: none
+	must   string              // the tool that the model must call; empty is none
 }
 
 // toolsOf returns the tools of the prompt of an agent that has some. A tool of the request replaces the agent's tool of
@@ -103,7 +106,7 @@ func (s *Store) assemble(ctx context.Context, org db.Org, at PromptTarget) (p Pr
 	if p.definitions, err = s.Definitions(ctx, org, own); err != nil {
 		return p, err
 	}
-	p.definitions = at.toolsOf(p.definitions)
+	p.definitions = at.toolsOf(s.withMust(p.definitions, at.must))
 	if at.Addition != "" {
 		own.System = own.Instructions(p.definitions) + "\n\n" + at.Addition
 	}
@@ -116,7 +119,7 @@ func (s *Store) assemble(ctx context.Context, org db.Org, at PromptTarget) (p Pr
 	for _, t := range p.tools {
 		p.counted.Tools += p.count(string(t))
 	}
-	if err := s.readView(ctx, org, &p); err != nil {
+	if err := s.readView(ctx, org, at, &p); err != nil {
 		return p, err
 	}
 	if p.Conversation.Delegated && at.System == nil && at.Addition == "" { // whose beginning is its parent's
@@ -154,9 +157,20 @@ func (p *Prompt) convert(v compaction.View, answer bool) {
 }
 
 // readView reads the view of the conversation. Of a view that is too long it reads the newest messages and counts the
-// others.
-func (s *Store) readView(ctx context.Context, org db.Org, p *Prompt) error {
+// others. A silent turn's prompt has the turn's own messages at its end; no provider has counted it.
+func (s *Store) readView(ctx context.Context, org db.Org, at PromptTarget, p *Prompt) error {
 	c := p.Conversation
+	if at.flush > 0 {
+		view, err := s.Recall.ViewOfFlush(ctx, org, c, at.flush)
+		if err != nil {
+			return err
+		}
+		p.Conversation.Reported, p.must, p.logged = 0, at.must, view[0]
+		p.Messages = slices.DeleteFunc(view[1:], func(m recall.Message) bool {
+			return at.before > 0 && m.Purpose == "" && m.Role != recall.Summary && m.Position >= at.before
+		})
+		return nil
+	}
 	if !tooLong(c) {
 		view, err := s.Recall.View(ctx, org, c)
 		if err == nil {

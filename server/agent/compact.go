@@ -119,6 +119,11 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 		}
 		return s.warn(ctx, org, c, line)
 	}
+	if trigger == compaction.Threshold {
+		if waits, err := s.awaitsFlush(ctx, org, p); err != nil || waits {
+			return false, err
+		}
+	}
 	task.Patience = patience
 	task.Due = func(v compaction.View) bool {
 		return v.TooLong() || compaction.Estimate(v) > settings.Limit(window)

@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 
+	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/block"
@@ -32,4 +33,9 @@ func (s State) Parts() []string { return s.prompt().parts() }
 func (s State) Request(f Format, messages []recall.Message) [][]byte {
 	wire, _ := converted(f, messages, func(string) int { return 0 })
 	return newRequest(Prompt{format: f, system: s.prompt(), messages: wire}, map[string]any{"model": "m"}).pieces()
+}
+
+// FlushDue returns why a flush begins at a number of tokens of a window; empty if it does not.
+func FlushDue(f FlushSettings, tokens, window int) string {
+	return f.due(tokens, window, compaction.Defaults())
 }

@@ -27,6 +27,7 @@ type Prompt struct {
 	logged       recall.Message    // the newest system prompt of the log
 	summary      string            // as the model reads it; empty if nothing is hidden
 	placeholders int               // tokens of the results that pending calls are given
+	must         string            // the tool that the model must call; empty is none
 	unread       recall.Window     // counts of the messages that a view too long to be sent has in addition to Messages
 }
 

@@ -35,6 +35,9 @@ type StoredPrompt struct {
 
 	LeftOut []string `json:"settings_left_out,omitempty" doc:"Settings of the model that the format has no name for."`
 
+	Purpose string     `json:"purpose,omitempty" enum:"flush" doc:"Of a silent turn, for callers that accept it."`
+	Flush   *FlushTurn `json:"flush,omitempty" doc:"The silent turn: the next step is its answer."`
+
 	Request json.RawMessage `json:"-"` // in the format: tools, system prompt, messages
 
 	Answered bool `json:"-"` // the model has spoken last, and called no tool; only of NextPrompt
@@ -52,12 +55,26 @@ func (s *Store) NextPrompt(ctx context.Context, org db.Org, at PromptTarget) (St
 	if err != nil {
 		return StoredPrompt{}, err
 	}
-	sum := sha256.Sum256(r.written.Bytes())
-	out := StoredPrompt{AgentID: p.Agent.ID, ConversationID: p.Conversation.ID, Format: p.format, Seq: p.Seq,
-		Window: p.window(), Tokens: p.Tokens, SHA256: hex.EncodeToString(sum[:]), Pending: p.Pending,
-		LeftOut: leftOut, Request: r.written.Bytes(), Answered: answered(p.Messages)}
+	out := p.with(r, leftOut)
 	err = db.UnlessFull(db.Tx(ctx, s.DB, func(tx pgx.Tx) error { return s.With(tx).storePrompt(ctx, org, p, out, r) }))
 	return out, orNoAgent(err, at.AgentID)
+}
+
+// with returns the prompt with its request.
+func (p Prompt) with(r *request, leftOut []string) StoredPrompt {
+	sum := sha256.Sum256(r.written.Bytes())
+	return StoredPrompt{AgentID: p.Agent.ID, ConversationID: p.Conversation.ID, Format: p.format, Seq: p.Seq,
+		Window: p.window(), Tokens: p.Tokens, SHA256: hex.EncodeToString(sum[:]), Pending: p.Pending,
+		LeftOut: leftOut, Request: r.written.Bytes(), Answered: answered(p.Messages)}
+}
+
+// storable returns the prompt with its request, which is not stored.
+func (p Prompt) storable() (StoredPrompt, error) {
+	r, leftOut, err := p.request()
+	if err != nil {
+		return StoredPrompt{}, err
+	}
+	return p.with(r, leftOut), nil
 }
 
 // request returns the request of the prompt, and the settings of the model that its format has no name for.
@@ -68,6 +85,9 @@ func (p Prompt) request() (r *request, leftOut []string, err error) {
 			p.unread.Count+len(p.Messages), p.Tokens.Messages, compaction.MaxMessages)
 	}
 	options, leftOut := p.Agent.options(p.format, len(p.tools) > 0)
+	if p.must != "" {
+		options["tool_choice"] = mustCall(p.format, p.must)
+	}
 	if _, name, found := strings.Cut(p.Agent.model(), "/"); found {
 		options["model"] = name // it may have slashes, as those of routers have
 	} else if p.Agent.model() != "" {

@@ -19,6 +19,17 @@ const (
 	Responses Format = "responses" // OpenAI's Responses API
 )
 
+// mustCall returns the field tool_choice of a request whose answer must call a tool.
+func mustCall(f Format, tool string) any {
+	switch f {
+	case Anthropic:
+		return map[string]string{"type": "tool", "name": tool}
+	case Responses:
+		return map[string]string{"type": "function", "name": tool}
+	}
+	return map[string]any{"type": "function", "function": map[string]string{"name": tool}}
+}
+
 // format returns the format for the agent's model.
 func (a Agent) format() Format {
 	if chat.IsClaude(a.model()) {

@@ -40,6 +40,9 @@ func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
 	if err := checkLimits(n.WindowLimit, n.MaxFilesOpen, n.ViewChars); err != nil {
 		return Agent{}, err
 	}
+	if err := n.Settings.check(); err != nil {
+		return Agent{}, err
+	}
 	n.WindowLimit = s.windowOf(ctx, n)
 	var err error
 	if n.Settings.CompactionSettings, err = mergeCompaction(nil, n.Settings.CompactionSettings); err != nil {
@@ -225,7 +228,7 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 			return Agent{}, err
 		}
 	}
-	if err := cmp.Or(db.CheckTags(u.Tags),
+	if err := cmp.Or(db.CheckTags(u.Tags), u.Settings.check(),
 		checkLimits(u.WindowLimit.Value, u.MaxFilesOpen.Value, u.ViewChars.Value)); err != nil {
 		return Agent{}, err
 	}

@@ -417,6 +417,14 @@ func hasTool(tools []Definition, name string) bool {
 	return slices.ContainsFunc(tools, func(d Definition) bool { return d.Name == name })
 }
 
+// withMust returns tools with the one that a model must call.
+func (s *Store) withMust(tools []Definition, name string) []Definition {
+	if name == "" || hasTool(tools, name) || s.Tools == nil {
+		return tools
+	}
+	return append(tools, s.Tools(Agent{Settings: Settings{Tools: []string{name}}}, false)...)
+}
+
 // Definitions returns the tools of an agent.
 func (s *Store) Definitions(ctx context.Context, org db.Org, a Agent) ([]Definition, error) {
 	has, err := s.Files.HasFolder(ctx, org, a.ID)

@@ -219,7 +219,7 @@ func (e *export) messages(ctx context.Context) iter.Seq2[recall.Message, error] 
 		called := map[string]bool{}
 		for m, err := range e.Agents.Recall.Export(ctx, e.org, c.Key, c.FirstVisible) {
 			if err == nil && (slices.Contains(c.Prompts, m.Position) || m.Role == recall.Summary || m.IsErr ||
-				!paired(&m, called)) {
+				m.Purpose != "" || !paired(&m, called)) {
 				continue
 			}
 			if !yield(m, err) {

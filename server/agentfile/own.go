@@ -59,6 +59,7 @@ type ownFields struct {
 	Compaction   json.RawMessage `json:"compaction_settings,omitempty"`
 	RecallScope  string          `json:"recall_scope,omitempty"`
 	Working      string          `json:"working_memory,omitempty"`
+	Flush        json.RawMessage `json:"flush,omitempty"`
 	OpenOnAttach *bool           `json:"open_on_attach,omitempty"`
 	Autoclear    *bool           `json:"message_buffer_autoclear,omitempty"`
 	Sleeptime    *bool           `json:"enable_sleeptime,omitempty"`
@@ -70,6 +71,9 @@ func (e *export) ownFields() ownFields {
 	a, s := e.agent, e.agent.Settings
 	own := ownFields{Settings: s.ModelSettings, Compaction: s.CompactionSettings, RecallScope: s.RecallScope,
 		Working: s.WorkingMemory, OpenOnAttach: s.OpenOnAttach}
+	if s.Flush != nil {
+		own.Flush, _ = json.Marshal(s.Flush) // plain values
+	}
 	if notInNames.MatchString(a.Name) {
 		own.Name = a.Name
 	}

@@ -22,6 +22,9 @@ type Step struct {
 
 	Approvals []Approval // of calls that need one
 
+	Purpose string // recall.ForFlush if it answers a silent turn; else empty
+	Accepts bool   // silent turns, in place of the next prompt
+
 	AnswerPending bool // gives calls that wait for their results one that says so, in the next prompt
 }
 
@@ -36,7 +39,8 @@ type Approval struct {
 // may be missing.
 func ReadStep(body *rest.Spool, zone *time.Location) (*Batch, error) {
 	b, in, err := open(body, zone, rest.Lists{Names: []string{"messages", "input"},
-		Others: []string{"conversation_id", "otid", "response", "usage", "format", "pending", "approvals"}})
+		Others: []string{"conversation_id", "otid", "response", "usage", "format", "pending", "approvals", "purpose",
+			"accept"}})
 	if err != nil {
 		return nil, err
 	}
@@ -46,6 +50,13 @@ func ReadStep(body *rest.Spool, zone *time.Location) (*Batch, error) {
 	}
 	if in.Has("pending") {
 		b.Step.AnswerPending = in.OneOf("pending", "keep", "answer") == "answer"
+	}
+	if in.Has("accept") {
+		b.Step.Accepts = in.OneOf("accept", recall.ForFlush) == recall.ForFlush
+	}
+	if in.Has("purpose") {
+		b.Step.Purpose = in.OneOf("purpose", recall.ForFlush)
+		refuseWithFlush(in)
 	}
 	if b.Step.Answer {
 		b.Step.Ending = in.Ending("response")
@@ -67,6 +78,19 @@ func ReadStep(body *rest.Spool, zone *time.Location) (*Batch, error) {
 		b.checkList(in, name)
 	}
 	return b, unprocessable(in.Err())
+}
+
+// refuseWithFlush refuses what the answer to a silent turn cannot have.
+func refuseWithFlush(in chat.Object) {
+	if !in.Has("response") {
+		in.Refuse("response", "a step with the purpose flush needs what the model answered to the silent turn; to leave the "+
+			"turn out, ask for the next prompt without accept")
+	}
+	for _, name := range []string{"messages", "input", "approvals"} {
+		if in.Has(name) {
+			in.Refuse(name, "the answer to a silent turn stands alone: send this with the next step")
+		}
+	}
 }
 
 // readApprovals reads the approvals of a step.

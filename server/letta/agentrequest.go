@@ -47,7 +47,8 @@ type AgentFields struct {
 	OpenOnAttach rest.Opt[bool]     `json:"open_on_attach,omitzero" doc:"Whether folders open files; else true."`
 	Unserved
 
-	Compaction rest.Opt[CompactionSettings] `json:"compaction_settings,omitzero"`
+	Compaction rest.Opt[CompactionSettings]  `json:"compaction_settings,omitzero"`
+	Flush      rest.Opt[agent.FlushSettings] `json:"flush,omitzero" doc:"Silent turns before compactions."`
 
 	// Null is the limit that the context window allows.
 	MaxFilesOpen rest.Opt[int] `json:"max_files_open,omitzero" doc:"1 to 1,000 files."`
@@ -226,6 +227,7 @@ func (f AgentFields) settings() (settings agent.Settings, err error) {
 		OpenOnAttach:           f.OpenOnAttach.Pointer(),
 		MessageBufferAutoclear: f.Autoclear.Pointer(), EnableSleeptime: f.Sleeptime.Pointer(),
 		RecallScope: f.RecallScope.Value, WorkingMemory: f.Working.Value,
+		Flush: f.Flush.Pointer(),
 	}
 	settings.ToolRules, err = toolRules(f.ToolRules.Value)
 	return settings, err

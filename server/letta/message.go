@@ -62,6 +62,8 @@ type MessageHead struct {
 	ConversationID *string `json:"conversation_id" doc:"Null for the agent's default conversation."`
 	Position       int     `json:"position" doc:"Of the message in its conversation, from 1 without a gap."`
 	Seq            int64   `json:"seq" doc:"Of the message among the agent's events."`
+
+	Purpose string `json:"purpose,omitempty" enum:"flush" doc:"Of a silent turn, which no prompt has; else absent."`
 }
 
 // SystemMessage is an instruction.

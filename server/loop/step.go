@@ -22,6 +22,9 @@ import (
 
 // step asks the model once and stores its answer. It returns a stop if there is no answer.
 func (w *worker) step(ctx context.Context) (*stop, error) {
+	if err := w.writeMemory(ctx); err != nil {
+		return nil, err
+	}
 	s := Step{ID: newID("step-"), Status: Succeeded, Model: w.model.Name, Handle: w.handle(), Provider: w.model.Provider(),
 		EndpointType: w.model.Format()}
 	id, began := newID("message-"), time.Now()

@@ -24,6 +24,9 @@ type Call struct {
 	// May returns an error if the call may not run any more; nil allows every call. It is called in the transaction that
 	// stores the result.
 	May func(tx pgx.Tx) error
+
+	// After is called in the same transaction once the tool has run; nil does nothing.
+	After func(tx pgx.Tx, r Result) error
 }
 
 // Answer runs the tool of a call and appends its result to the log, unless the call has a result already. What the
@@ -52,6 +55,11 @@ func (s *Set) Answer(ctx context.Context, c Caller, call Call) (result Result, s
 		}
 		if !t.reads {
 			if result, err = s.callIn(ctx, tx, t, c, args); err != nil {
+				return recall.Draft{}, err
+			}
+		}
+		if call.After != nil {
+			if err := call.After(tx, result); err != nil {
 				return recall.Draft{}, err
 			}
 		}

@@ -35,6 +35,7 @@ func (s *Store) LastTurn(ctx context.Context, org db.Org, c recall.Conversation)
 	from := max(r.Turned+1, c.Messages-MaxTurnMessages+1)
 	t = Turn{Record: r.Record.clone(), End: c.Messages}
 	t.Messages, err = s.Recall.Between(ctx, org, c, from, c.Messages)
+	t.Messages = slices.DeleteFunc(t.Messages, func(m recall.Message) bool { return m.Purpose != "" })
 	return t, err == nil && ended(t.Messages), err
 }
 

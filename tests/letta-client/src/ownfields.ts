@@ -1,12 +1,12 @@
 // The fields that Loci adds to Letta's types. An answer with any other field that a type does not have fails the run.
 
 const block = ['version', 'created_at', 'updated_at'];
-const message = ['agent_id', 'conversation_id', 'position', 'seq'];
+const message = ['agent_id', 'conversation_id', 'position', 'seq', 'purpose'];
 const result = ['score', 'position', 'seq'];
 const file = ['total_lines', 'total_pages'];
 
 export const ownFields: Record<string, string[]> = {
-  AgentState: ['context_window_limit', 'tool_set', 'recall_scope', 'open_on_attach', 'working_memory'],
+  AgentState: ['context_window_limit', 'tool_set', 'recall_scope', 'open_on_attach', 'working_memory', 'flush'],
   Block: block,
   BlockResponse: block,
   SystemMessage: message,

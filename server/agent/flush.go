@@ -1,0 +1,390 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
+)
+
+// The states of a flush.
+const (
+	FlushOpen      = "open"
+	FlushDone      = "done"      // the model wrote something
+	FlushNothing   = "nothing"   // it wrote nothing
+	FlushFailed    = "failed"    // it did not answer
+	FlushExpired   = "expired"   // nothing came back in time
+	FlushOvertaken = "overtaken" // the conversation went on
+	FlushSkipped   = "skipped"   // the turn did not fit the window
+)
+
+// Flush is a silent turn in which an agent's model writes down what must last. A view of a conversation, which lasts
+// from one compaction to the next, has at most one.
+type Flush struct {
+	ID               string     `db:"id" json:"id"`
+	AgentID          string     `db:"agent_id" json:"agent_id"`
+	ConversationID   string     `db:"conversation_id" json:"conversation_id"`
+	Kind             string     `db:"kind" json:"kind" enum:"flush,checkpoint" doc:"As the agent's settings name it."`
+	Reason           string     `db:"reason" json:"reason" enum:"compaction,tokens" doc:"What began it."`
+	ByCaller         bool       `db:"by_caller" json:"by_caller" doc:"A program's own loop was handed the turn."`
+	Status           string     `db:"status" json:"status" enum:"open,done,nothing,failed,expired,overtaken,skipped"`
+	Why              *string    `db:"why" json:"why" doc:"Why it failed."`
+	Position         int        `db:"position" json:"position" doc:"Of its first message in the conversation."`
+	Steps            int        `db:"steps" json:"steps" doc:"Answers of the model."`
+	Calls            int        `db:"calls" json:"calls" doc:"Of tools, that succeeded."`
+	PromptTokens     int        `db:"prompt_tokens" json:"prompt_tokens"`
+	CompletionTokens int        `db:"completion_tokens" json:"completion_tokens"`
+	Deadline         time.Time  `db:"deadline" json:"deadline" doc:"When the turn ends, whatever comes back."`
+	CreatedAt        time.Time  `db:"created_at" json:"created_at"`
+	EndedAt          *time.Time `db:"ended_at" json:"ended_at" doc:"Null while it is open."`
+
+	View    int  `db:"view" json:"-"`
+	Settled bool `db:"settled" json:"-"`
+	Late    bool `db:"late" json:"-"` // the deadline has passed
+}
+
+const flushRows = `
+	SELECT f.id, a.id AS agent_id, c.id AS conversation_id, f.kind, f.reason, f.by_caller, f.status, f.why, f.position,
+	       f.steps, f.calls, f.prompt_tokens, f.completion_tokens, f.deadline, f.created_at, f.ended_at, f.view, f.settled,
+	       f.deadline <= now() AS late
+	FROM flushes f
+	JOIN conversations c ON c.org = f.org AND c.key = f.conversation_key
+	JOIN agents a ON a.org = f.org AND a.key = f.agent_key
+	WHERE f.org = $1 AND f.conversation_key = $2 `
+
+// Flushes lists the flushes of a conversation, the newest first.
+func (s *Store) Flushes(ctx context.Context, org db.Org, c recall.Conversation, limit int) ([]Flush, error) {
+	return db.All[Flush](ctx, s.DB, flushRows+`ORDER BY f.view DESC LIMIT $3`, org, c.Key, limit)
+}
+
+// flushOf returns the flush of the conversation's present view; ErrNotFound if it has none.
+func (s *Store) flushOf(ctx context.Context, org db.Org, c recall.Conversation) (Flush, error) {
+	return db.One[Flush](ctx, s.DB, flushRows+`AND f.view = $3`, org, c.Key, c.Version)
+}
+
+// FlushTurn is what a model is asked in a flush.
+type FlushTurn struct {
+	Flush
+	Instructions string   `json:"instructions" doc:"The last message of the turn's first request."`
+	Tools        []string `json:"tools" doc:"The only ones that the model has for this turn."`
+	Must         string   `json:"must_call,omitempty" doc:"The tool that the model must call; the request says so too."`
+	StepsLeft    int      `json:"steps_left" doc:"Answers of the model, this one included."`
+}
+
+// NextFlush returns the prompt of a silent turn of a conversation's model, if its agent wants one now, or one is open;
+// nil if not. A checkpoint that has ended is followed by its compaction here.
+func (s *Store) NextFlush(ctx context.Context, org db.Org, at PromptTarget, byCaller bool) (*StoredPrompt, error) {
+	a, err := s.Agent(ctx, org, at.AgentID)
+	if err != nil || !a.Settings.Flush.on() {
+		return nil, err
+	}
+	c, err := s.Recall.Conversation(ctx, org, at.AgentID, at.Conversation)
+	if err != nil || tooLong(c) {
+		return nil, err
+	}
+	f, err := s.flushOf(ctx, org, c)
+	switch {
+	case errors.Is(err, db.ErrNotFound) && !s.mayFlush(ctx, org, a.in(c), c):
+		return nil, nil
+	case errors.Is(err, db.ErrNotFound):
+		f, err = s.beginFlush(ctx, org, a, at, byCaller)
+		if err != nil || f.ID == "" {
+			return nil, err
+		}
+	case err != nil:
+		return nil, err
+	}
+	if f.Status != FlushOpen {
+		return nil, s.settle(ctx, org, c, f)
+	}
+	if f.ByCaller != byCaller && !f.Late {
+		return nil, nil
+	}
+	p, ended, err := s.flushPrompt(ctx, org, a, at, f)
+	if err != nil || ended == "" {
+		return p, err
+	}
+	if f, err = s.EndFlush(ctx, org, f, ended, ""); err != nil {
+		return nil, err
+	}
+	return nil, s.settle(ctx, org, c, f)
+}
+
+// mayFlush reports, by an estimate that may be low, whether a conversation may be large enough for a flush.
+func (s *Store) mayFlush(ctx context.Context, org db.Org, a Agent, c recall.Conversation) bool {
+	of, _, err := s.calibrationOf(ctx, org, a.model())
+	if err != nil {
+		return true // the count that follows says why
+	}
+	settings, err := a.compactionSettings(nil)
+	used := max(of.Factor.Of(c.Estimate()), c.Reported)
+	return err != nil || a.Settings.Flush.due(int(float64(used)/checkShare), a.AssumedWindow(), settings) != ""
+}
+
+// beginFlush begins a flush if one is due, or returns that which another request has begun; one without an id if not.
+func (s *Store) beginFlush(ctx context.Context, org db.Org, a Agent, at PromptTarget, byCaller bool) (f Flush,
+	err error) {
+	p, err := s.assembleAt(ctx, org, at)
+	if err != nil || len(p.Pending) > 0 || p.unread.Count > 0 {
+		return f, err
+	}
+	settings, err := p.Agent.compactionSettings(nil)
+	if err != nil {
+		return f, err
+	}
+	reason, tools := a.Settings.Flush.due(p.Tokens.Total, p.window(), settings), a.flushTools(at)
+	if reason == "" || len(tools) == 0 || !saidSomething(p.Messages) {
+		return f, nil
+	}
+	if reason == ForTokens {
+		if soon, err := s.flushedLately(ctx, org, p.Conversation); err != nil || soon {
+			return f, err
+		}
+	}
+	return s.storeFlush(ctx, org, p.Conversation, a, flushBegin{reason, tools, byCaller})
+}
+
+// flushBegin is why a flush begins, and how.
+type flushBegin struct {
+	reason   string
+	tools    []string
+	byCaller bool
+}
+
+// saidSomething reports whether there is anything to write down.
+func saidSomething(messages []recall.Message) bool {
+	return slices.ContainsFunc(messages, func(m recall.Message) bool { return m.Role == recall.User })
+}
+
+// flushedLately reports whether a conversation has gone on too little since its last flush for another one at the same
+// number of tokens.
+func (s *Store) flushedLately(ctx context.Context, org db.Org, c recall.Conversation) (bool, error) {
+	return db.One[bool](ctx, s.DB, `
+		SELECT EXISTS (
+			SELECT FROM flushes WHERE org = $1 AND conversation_key = $2 AND position > $3)`,
+		org, c.Key, c.Messages-minFlushGap)
+}
+
+// storeFlush stores the beginning of a flush: its row, and the instructions as a message.
+func (s *Store) storeFlush(ctx context.Context, org db.Org, c recall.Conversation, a Agent, b flushBegin) (f Flush,
+	err error) {
+	settings := *a.Settings.Flush
+	draft := recall.Draft{Role: recall.System, Purpose: recall.ForFlush,
+		Content: []recall.Part{{Type: recall.Text, Text: settings.flushText(b.tools)}}}
+	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		in := s.With(tx)
+		appended, err := in.Recall.Append(ctx, org, c.AgentID, c.ID, []recall.Draft{draft}) // it locks the conversation
+		if err != nil {
+			return err
+		}
+		made, err := tx.Exec(ctx, `
+			INSERT INTO flushes (org, agent_key, conversation_key, view, kind, reason, by_caller, position, deadline)
+			SELECT org, agent_key, key, frame, @kind, @reason, @caller, @position, now() + make_interval(secs => @time)
+			FROM conversations WHERE org = @org AND key = @conversation AND frame = @view
+			ON CONFLICT DO NOTHING`, pgx.StrictNamedArgs{"org": org, "conversation": c.Key, "view": c.Version,
+			"kind": settings.Mode, "reason": b.reason, "caller": b.byCaller, "position": appended[0].Position,
+			"time": settings.time().Seconds()})
+		if err == nil && made.RowsAffected() == 0 {
+			return errFlushed
+		}
+		if err != nil {
+			return db.Error(err)
+		}
+		f, err = in.flushOf(ctx, org, c)
+		return err
+	})
+	if errors.Is(err, errFlushed) {
+		f, err = s.flushOf(ctx, org, c)
+		if errors.Is(err, db.ErrNotFound) { // the view has changed
+			return Flush{}, nil
+		}
+	}
+	return f, err
+}
+
+// errFlushed rolls a beginning back that another request has made.
+var errFlushed = errors.New("the view has a flush already")
+
+// flushPrompt returns the prompt of an open flush; ended is the state in which the flush ends if there is no more to
+// ask. The newest messages are left out if the turn does not fit otherwise: they stay in view after a compaction.
+func (s *Store) flushPrompt(ctx context.Context, org db.Org, a Agent, at PromptTarget, f Flush) (p *StoredPrompt,
+	ended string, err error) {
+	settings := *a.Settings.Flush
+	at.flush, at.OnlyTools = f.Position, a.flushTools(at)
+	if f.Kind == Checkpoint {
+		at.OnlyTools = []string{checkpointTool}
+		at.must = checkpointTool
+	}
+	switch overtaken, err := s.overtaken(ctx, org, f); {
+	case err != nil:
+		return nil, "", err
+	case f.Late:
+		return nil, FlushExpired, nil
+	case overtaken:
+		return nil, FlushOvertaken, nil
+	case len(at.OnlyTools) == 0 || !settings.on() || f.Steps >= settings.steps():
+		return nil, outcome(f), nil
+	}
+	assembled, fits, err := s.assembleFlush(ctx, org, at)
+	if err != nil || !fits {
+		return nil, FlushSkipped, err
+	}
+	if f.Steps > 0 && answered(assembled.Messages) && (f.Kind != Checkpoint || f.Calls > 0) || f.Kind == Checkpoint &&
+		f.Calls > 0 {
+		return nil, outcome(f), nil
+	}
+	out, err := assembled.storable()
+	out.Purpose, out.Flush = recall.ForFlush, new(s.FlushTurnOf(a, f))
+	out.Flush.Tools = at.OnlyTools
+	return &out, "", err
+}
+
+// FlushTurnOf returns a flush of an agent with what its model is told, and has.
+func (s *Store) FlushTurnOf(a Agent, f Flush) FlushTurn {
+	var settings FlushSettings
+	if a.Settings.Flush != nil {
+		settings = *a.Settings.Flush
+	}
+	t := FlushTurn{Flush: f, Tools: a.flushTools(PromptTarget{}), StepsLeft: settings.steps() - f.Steps}
+	if f.Kind == Checkpoint {
+		t.Tools, t.Must = []string{checkpointTool}, checkpointTool
+	}
+	t.Instructions = settings.flushText(t.Tools)
+	return t
+}
+
+// checkpointTool is the tool of a checkpoint.
+const checkpointTool = "update_working_memory"
+
+// outcome returns the state of a flush whose model has nothing more to do.
+func outcome(f Flush) string {
+	if f.Calls > 0 {
+		return FlushDone
+	}
+	return FlushNothing
+}
+
+// overtaken reports whether a conversation went on after its flush began.
+func (s *Store) overtaken(ctx context.Context, org db.Org, f Flush) (bool, error) {
+	return db.One[bool](ctx, s.DB, `
+		SELECT EXISTS (
+			SELECT FROM flushes f
+			JOIN messages m ON m.org = f.org AND m.conversation_key = f.conversation_key AND m.position > f.position
+			WHERE f.org = $1 AND m.org = $1 AND f.id = $2 AND m.purpose = '' AND m.role IN ('user', 'assistant', 'tool'))`,
+		org, f.ID)
+}
+
+// assembleFlush assembles the prompt of a flush, and reports whether it fits.
+func (s *Store) assembleFlush(ctx context.Context, org db.Org, at PromptTarget) (p Prompt, fits bool, err error) {
+	for range maxAttempts {
+		if p, err = s.assembleAt(ctx, org, at); err != nil {
+			return p, false, err
+		}
+		settings, err := p.Agent.compactionSettings(nil)
+		if err != nil || p.Tokens.Total+tokens.PerMessage <= settings.Most(p.window()) {
+			return p, err == nil, err
+		}
+		before, ok := lastExchange(p.Messages)
+		if !ok {
+			return p, false, nil
+		}
+		at.before = before
+	}
+	return p, false, nil
+}
+
+// lastExchange returns where the newest part of a conversation begins that can be left out of its flush: a message of
+// the user, or an answer with its results.
+func lastExchange(messages []recall.Message) (position int, ok bool) {
+	begins := 0
+	for i, m := range messages {
+		if m.Purpose == "" && (m.Role == recall.User || m.Role == recall.Assistant) {
+			begins++
+			position = messages[i].Position
+		}
+	}
+	return position, begins > 1
+}
+
+// EndFlush ends an open flush, and returns it as it is then. One that has ended stays as it is.
+func (s *Store) EndFlush(ctx context.Context, org db.Org, f Flush, status, why string) (Flush, error) {
+	c, err := s.Recall.Conversation(ctx, org, f.AgentID, f.ConversationID)
+	if err != nil {
+		return f, err
+	}
+	if _, err := s.DB.Exec(ctx, `
+		UPDATE flushes SET status = $4, why = nullif($5, ''), ended_at = now()
+		WHERE org = $1 AND conversation_key = $2 AND view = $3 AND status = 'open'`,
+		org, c.Key, f.View, status, db.Short(why)); err != nil {
+		return f, db.Error(err)
+	}
+	return db.One[Flush](ctx, s.DB, flushRows+`AND f.view = $3`, org, c.Key, f.View)
+}
+
+// settle compacts a conversation after a checkpoint that its size began, once.
+func (s *Store) settle(ctx context.Context, org db.Org, c recall.Conversation, f Flush) error {
+	if f.Kind != Checkpoint || f.Reason != ForTokens || f.Settled || f.Status == FlushOvertaken {
+		return nil
+	}
+	_, err := s.Compact(ctx, org, c, CompactOptions{})
+	if _, nothing := errors.AsType[*compaction.Nothing](err); err != nil && !nothing && !errors.Is(err, db.ErrInvalid) {
+		return err
+	}
+	_, err = s.DB.Exec(ctx, `
+		UPDATE flushes SET settled = true WHERE org = $1 AND conversation_key = $2 AND view = $3`, org, c.Key, f.View)
+	return db.Error(err)
+}
+
+// AddToFlush notes an answer of an open flush, or a call that did something, in the transaction that stores it. It
+// returns ErrConflict if the flush has ended, or the conversation was compacted since.
+func AddToFlush(ctx context.Context, tx pgx.Tx, org db.Org, f Flush, add FlushProgress) error {
+	tag, err := tx.Exec(ctx, `
+		UPDATE flushes f
+		SET steps = f.steps + @steps, calls = f.calls + @calls, prompt_tokens = f.prompt_tokens + @prompt,
+		    completion_tokens = f.completion_tokens + @completion
+		FROM conversations c
+		WHERE f.org = @org AND c.org = @org AND c.key = f.conversation_key AND f.id = @id AND f.status = 'open'
+		  AND c.frame = f.view AND f.deadline > now()`,
+		pgx.StrictNamedArgs{"org": org, "id": f.ID, "steps": add.Steps, "calls": add.Calls, "prompt": add.Prompt,
+			"completion": add.Completion})
+	if err == nil && tag.RowsAffected() == 0 {
+		return db.Conflict("The silent turn %s has ended: nothing was stored. Ask for the next prompt", f.ID)
+	}
+	return db.Error(err)
+}
+
+// FlushOfCaller returns the flush of a conversation's present view that a program's own loop was handed. ErrConflict if
+// there is none.
+func (s *Store) FlushOfCaller(ctx context.Context, org db.Org, c recall.Conversation) (Flush, error) {
+	f, err := s.flushOf(ctx, org, c)
+	if errors.Is(err, db.ErrNotFound) || err == nil && (!f.ByCaller || f.Status != FlushOpen) {
+		err = db.Conflict("No silent turn is open in conversation %s: it has ended, or none was handed out. Nothing was "+
+			"stored; ask for the next prompt", c.ID)
+	}
+	return f, err
+}
+
+// FlushProgress is what a step adds to a flush.
+type FlushProgress struct{ Steps, Calls, Prompt, Completion int }
+
+// awaitsFlush reports whether the compaction of a prompt's conversation waits for a flush that is still to come. It
+// never does once the prompt fills its window.
+func (s *Store) awaitsFlush(ctx context.Context, org db.Org, p Prompt) (bool, error) {
+	settings := p.Agent.Settings.Flush
+	if !settings.on() || !settings.before() || tooLong(p.Conversation) || p.Tokens.Total >= p.window() ||
+		len(p.Agent.flushTools(PromptTarget{})) == 0 {
+		return false, nil
+	}
+	f, err := s.flushOf(ctx, org, p.Conversation)
+	if errors.Is(err, db.ErrNotFound) {
+		return true, nil
+	}
+	return err == nil && f.Status == FlushOpen && !f.Late, err
+}

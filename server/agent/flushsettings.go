@@ -1,0 +1,165 @@
+package agent
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall/chat"
+)
+
+// The modes of a flush.
+const (
+	FlushOff   = "off"
+	FlushOn    = "flush"      // the model may write to any memory that it has a tool for
+	Checkpoint = "checkpoint" // the model must write working memory; a compaction follows
+)
+
+// FlushSettings say when an agent's model gets a silent turn to write down what must last. Zero fields have defaults.
+type FlushSettings struct {
+	Mode             string `json:"mode" enum:"off,flush,checkpoint" doc:"checkpoint: it must write working memory."`
+	BeforeCompaction *bool  `json:"before_compaction,omitempty" required:"false" doc:"True if absent."`
+	Tokens           int    `json:"tokens,omitempty" required:"false" doc:"Also at this size of a prompt, from 1,000."`
+	SoftTokens       int    `json:"soft_tokens,omitempty" required:"false" doc:"Before the compaction's trigger; 4,000."`
+	Instructions     string `json:"instructions,omitempty" required:"false" doc:"In place of Loci's."`
+	TimeoutSeconds   int    `json:"timeout_seconds,omitempty" required:"false" doc:"For the whole turn, 1 to 300; 30."`
+	MaxSteps         int    `json:"max_steps,omitempty" required:"false" doc:"Answers of the model, 1 to 10; 3."`
+}
+
+// The defaults and bounds of a flush.
+const (
+	defaultSoftTokens       = 4_000
+	mostSoftShare           = 0.10 // of the window, for small ones
+	defaultCheckpointTokens = 50_000
+	minFlushTokens          = 1_000
+	defaultFlushTime        = 30 * time.Second
+	mostFlushSeconds        = 300
+	defaultFlushSteps       = 3
+	mostFlushSteps          = 10
+	checkpointSteps         = 2 // one answer, and one more if it writes nothing
+	maxFlushInstructions    = 20_000
+	minFlushGap             = 10 // messages between two flushes for the number of tokens
+)
+
+// Check returns ErrInvalid with the first setting that is out of its range.
+func (f FlushSettings) Check() error {
+	switch {
+	case !slices.Contains([]string{FlushOff, FlushOn, Checkpoint}, f.Mode):
+		return db.Invalid("flush.mode is %q; it must be one of off, flush, checkpoint", db.Short(f.Mode))
+	case f.Tokens != 0 && (f.Tokens < minFlushTokens || f.Tokens > 100_000_000):
+		return db.Invalid("flush.tokens is %d; it must be from %d to 100000000", f.Tokens, minFlushTokens)
+	case f.SoftTokens < 0 || f.SoftTokens > 1_000_000:
+		return db.Invalid("flush.soft_tokens is %d; it must be from 0 to 1000000", f.SoftTokens)
+	case utf8.RuneCountInString(f.Instructions) > maxFlushInstructions:
+		return db.Invalid("flush.instructions has %d characters; it may have at most %d",
+			utf8.RuneCountInString(f.Instructions), maxFlushInstructions)
+	case f.TimeoutSeconds < 0 || f.TimeoutSeconds > mostFlushSeconds:
+		return db.Invalid("flush.timeout_seconds is %d; it must be from 1 to %d", f.TimeoutSeconds, mostFlushSeconds)
+	case f.MaxSteps < 0 || f.MaxSteps > mostFlushSteps:
+		return db.Invalid("flush.max_steps is %d; it must be from 1 to %d", f.MaxSteps, mostFlushSteps)
+	case f.Mode != FlushOff && f.tokens() == 0 && !f.before():
+		return db.Invalid("flush.before_compaction is false and flush.tokens is absent: nothing would begin the turn; give " +
+			"one of them, or the mode off")
+	}
+	return nil
+}
+
+// check returns ErrInvalid for settings of Loci's own that break a rule.
+func (s Settings) check() error {
+	if s.Flush != nil {
+		return s.Flush.Check()
+	}
+	return nil
+}
+
+func (f *FlushSettings) on() bool { return f != nil && (f.Mode == FlushOn || f.Mode == Checkpoint) }
+
+func (f FlushSettings) before() bool { return f.BeforeCompaction == nil || *f.BeforeCompaction }
+
+// tokens returns the size of a prompt at which a turn begins; 0 if there is none.
+func (f FlushSettings) tokens() int {
+	if f.Mode == Checkpoint {
+		return cmp.Or(f.Tokens, defaultCheckpointTokens)
+	}
+	return f.Tokens
+}
+
+func (f FlushSettings) time() time.Duration {
+	return cmp.Or(time.Duration(f.TimeoutSeconds)*time.Second, defaultFlushTime)
+}
+
+func (f FlushSettings) steps() int {
+	if f.Mode == Checkpoint {
+		return cmp.Or(f.MaxSteps, checkpointSteps)
+	}
+	return cmp.Or(f.MaxSteps, defaultFlushSteps)
+}
+
+// The reasons for which a flush begins.
+const (
+	ForCompaction = "compaction"
+	ForTokens     = "tokens"
+)
+
+// due returns why a turn begins at a number of tokens of a window; empty if it does not.
+func (f FlushSettings) due(tokens, window int, c compaction.Settings) string {
+	if f.before() && tokens >= c.Limit(window)-f.soft(window) {
+		return ForCompaction
+	}
+	if n := f.tokens(); n > 0 && tokens > n {
+		return ForTokens
+	}
+	return ""
+}
+
+func (f FlushSettings) soft(window int) int {
+	return min(cmp.Or(f.SoftTokens, defaultSoftTokens), int(mostSoftShare*float64(window)))
+}
+
+// memoryTools are the tools that write to memory, in the order in which a flush names them.
+var memoryTools = []string{"update_working_memory", "memory_files", "memory_insert", "memory_replace", "memory_rethink",
+	"memory_apply_patch", "memory", "core_memory_append", "core_memory_replace", "archival_memory_insert",
+	"archival_memory_update"}
+
+// flushTools returns the tools that the agent's model has in a flush: those that write to memory, unless its program
+// runs or approves them. A checkpoint has one, whether or not the agent has it otherwise.
+func (a Agent) flushTools(at PromptTarget) (names []string) {
+	if a.Settings.Flush == nil {
+		return nil
+	}
+	if a.Settings.Flush.Mode == Checkpoint {
+		return []string{"update_working_memory"}
+	}
+	var rules []toolRule
+	_ = json.Unmarshal(a.Settings.ToolRules, &rules) // clients may store anything
+	for _, name := range memoryTools {
+		asks := slices.ContainsFunc(rules, func(r toolRule) bool { return r.Type == "requires_approval" && r.Tool == name })
+		if a.HasTool(name) && !asks && !hasTool(at.MoreTools, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// flushText is the message that begins a flush.
+func (f FlushSettings) flushText(tools []string) string {
+	text := f.Instructions
+	switch {
+	case text != "":
+		text = chat.Neutralize(text)
+	case f.Mode == Checkpoint:
+		text = "Write a checkpoint of your work before older messages leave your view: call update_working_memory with the " +
+			"task, what you found and decided (decisions, each with the seq or path that it rests on), what is open, and the " +
+			"next step. It stays in your view. Write nothing else."
+	default:
+		text = "Older messages will soon leave your view. Before that, write down what must last and is not in your memory " +
+			"yet: decisions, findings, names, open questions, the next step. Write each where it belongs, and repeat nothing. " +
+			"If nothing is missing, call no tool. The user sees nothing of this turn, so do not answer the user now."
+	}
+	return chat.SystemNotice + " This is a silent turn. " + text + " Your tools for it: " + strings.Join(tools, ", ") + "."
+}
