@@ -39,7 +39,8 @@ type Draft struct {
 	Purpose   string     // ForFlush, or empty
 	CreatedAt *time.Time // when it was said; nil means now
 
-	clips []*Clip // of the parts of a copy that shares long results with its original; nil makes new ones
+	// SharedClips are those of the parts of a copy that shares long results with its original; nil makes new ones.
+	SharedClips []*Clip
 }
 
 // entry is a draft ready to be stored: checked, cleaned, redacted, and without its long tool results.
@@ -78,8 +79,8 @@ func newEntry(d Draft, r *redact.Redactor, now time.Time, clips map[int]string) 
 		if err := p.cleanJSON(r); err != nil {
 			return entry{}, err
 		}
-		if d.clips != nil {
-			p.Clip = d.clips[i]
+		if d.SharedClips != nil {
+			p.Clip = d.SharedClips[i]
 		}
 		e.Content[i] = p
 	}

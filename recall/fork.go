@@ -145,7 +145,7 @@ func (c copying) draft(m Message) (Draft, error) {
 	}
 	if c.Delegated {
 		d.Content = m.Content
-		d.clips = sharedClips(m.Content)
+		d.SharedClips = sharedClips(m.Content)
 		return d, nil
 	}
 	for _, p := range m.Content {

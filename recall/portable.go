@@ -217,7 +217,7 @@ func (s *Store) RestoreMessages(ctx context.Context, org db.Org, c PortableConve
 		}
 		d := m.draft()
 		if c.Delegated && m.Position <= c.ForkedTo {
-			d.clips = sharedClips(m.Content)
+			d.SharedClips = sharedClips(m.Content)
 		}
 		e, err := newEntry(d, redactor, a.now, m.clips())
 		if err != nil {
