@@ -33,6 +33,7 @@ type openAICall struct {
 	ID       string         `json:"id"`
 	Type     string         `json:"type"`
 	Function openAIFunction `json:"function"`
+	Extra    *extraContent  `json:"extra_content,omitempty"`
 }
 
 type openAIFunction struct {
@@ -107,7 +108,8 @@ func (s step) openAI() openAIMessage {
 	}
 	for _, c := range s.calls() {
 		m.Calls = append(m.Calls, openAICall{ID: c.CallID, Type: "function",
-			Function: openAIFunction{Name: c.Name, Arguments: argumentsText(c.Input)}})
+			Function: openAIFunction{Name: c.Name, Arguments: argumentsText(c.Input)},
+			Extra:    extraOf(c.Signature)})
 	}
 	return m
 }
@@ -182,6 +184,9 @@ func (m openAIMessage) tokens(count Counter) int {
 	}
 	for _, c := range m.Calls {
 		n += count(c.Function.Name) + count(c.Function.Arguments)
+		if c.Extra != nil {
+			n += recall.Part{Data: c.Extra.Google.Signature}.SealedTokens()
+		}
 	}
 	return n
 }

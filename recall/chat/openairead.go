@@ -143,7 +143,7 @@ func withThoughts(said []recall.Part) []recall.Part {
 
 func readCalls(m Object, s strictness) (calls []recall.Part) {
 	for _, c := range m.Items("tool_calls", "a list of calls") {
-		p := recall.Part{Type: recall.ToolCall, CallID: c.Text("id")}
+		p := recall.Part{Type: recall.ToolCall, CallID: c.Text("id"), Signature: ThoughtSignature(c.fields["extra_content"])}
 		if s == exact {
 			p.CallID = c.Needed("id")
 		}

@@ -37,6 +37,7 @@ func NewAnthropic(c Config) (*Anthropic, error) {
 	}
 	return &Anthropic{at, anthropic.NewClient(option.WithoutEnvironmentDefaults(), option.WithAPIKey(c.APIKey),
 		option.WithBaseURL(strings.TrimRight(at.BaseURL, "/")+"/"), option.WithMaxRetries(0),
+		option.WithMiddleware(streamed),
 		option.WithHTTPClient(at.HTTPClient()))}, nil
 }
 

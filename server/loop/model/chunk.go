@@ -40,9 +40,10 @@ type delta struct {
 
 // piece is a piece of a call, or a whole one.
 type piece struct {
-	Index    *int     `json:"index"`
-	ID       text     `json:"id"`
-	Function function `json:"function"`
+	Index    *int            `json:"index"`
+	ID       text            `json:"id"`
+	Function function        `json:"function"`
+	Extra    json.RawMessage `json:"extra_content"` // of Gemini
 }
 
 type function struct {

@@ -31,6 +31,8 @@ type call struct {
 	given    string // the provider's id; empty before it is known
 	id, name string // id is unique in the answer
 	input    strings.Builder
+
+	signature string // of the thought before it
 }
 
 // chunk adds an event.
@@ -119,6 +121,7 @@ func (o *openAIReader) call(p piece) {
 		at.name, shown.Name = string(p.Function.Name), string(p.Function.Name)
 	}
 	at.given = cmp.Or(at.given, string(p.ID))
+	at.signature = cmp.Or(at.signature, chat.ThoughtSignature(p.Extra))
 	at.input.WriteString(shown.Text)
 	if shown.Name != "" || shown.Text != "" {
 		o.show(shown)
@@ -175,7 +178,8 @@ func (o *openAIReader) answer(ctx context.Context, from *events) (Answer, error)
 	}
 	for _, c := range o.calls {
 		a.Content = append(a.Content,
-			recall.Part{Type: recall.ToolCall, CallID: c.id, Name: c.name, Input: c.input.String()})
+			recall.Part{Type: recall.ToolCall, CallID: c.id, Name: c.name, Input: c.input.String(),
+				Signature: c.signature})
 	}
 	return finish(o.at, a)
 }
