@@ -123,19 +123,24 @@ func (s *Store) Grown(ctx context.Context, at At, text *string) (*Grown, error) 
 	if err != nil && (text == nil || !errors.Is(err, db.ErrNotFound)) {
 		return nil, err
 	}
-	g := &Grown{at: at, tree: t, manifest: m, now: index, text: index.Content, others: others}
+	whole := index.Content
 	if text != nil {
-		g.text = db.Clean(*text)
+		whole = db.Clean(*text)
 	}
-	if strings.TrimSpace(g.text) == "" || len(g.text) > MaxFileBytes {
-		return nil, db.Invalid("the index has %d bytes; there is something to compress from 1 to %d bytes", len(g.text),
+	if strings.TrimSpace(whole) == "" || len(whole) > MaxFileBytes {
+		return nil, db.Invalid("the index has %d bytes; there is something to compress from 1 to %d bytes", len(whole),
 			MaxFileBytes)
 	}
-	g.text = strings.ReplaceAll(g.text, "\r\n", "\n")
-	g.tree.Rules.Off = nil
-	g.lines = readIndex(g.text)
-	g.keep()
-	return g, nil
+	return newGrown(Grown{at: at, tree: t, manifest: m, now: index, others: others}, whole), nil
+}
+
+// newGrown reads a text as an index that has grown in a tree.
+func newGrown(in Grown, text string) *Grown {
+	in.text = strings.ReplaceAll(text, "\r\n", "\n")
+	in.tree.Rules.Off = nil
+	in.lines = readIndex(in.text)
+	in.keep()
+	return &in
 }
 
 // keep marks the lines that obey all rules and point somewhere. Of a list only as many as a list may have stay.
@@ -193,15 +198,9 @@ func (g *Grown) Paths() (all []string) {
 // those that no topic has by their headings. Every rule of the tree was tried on it. An index that has nothing to move is an
 // ErrInvalid.
 func (s *Store) Propose(ctx context.Context, g *Grown, topics []Topic) (p Proposal, err error) {
-	w := newSorting(g)
-	for _, t := range topics {
-		w.take(t)
-	}
-	for _, part := range g.parts(w.taken) {
-		w.place(part)
-	}
-	if w.moved == 0 {
-		return p, db.Invalid("the index has no line to move: each points to a file that is there, and obeys the rules")
+	w, err := g.sort(topics)
+	if err != nil {
+		return p, err
 	}
 	if p.Files, err = w.files(); err != nil {
 		return p, err
@@ -215,4 +214,19 @@ func (s *Store) Propose(ctx context.Context, g *Grown, topics []Topic) (p Propos
 		files = append(files, f.NewFile)
 	}
 	return p, s.try(ctx, g.at, files)
+}
+
+// sort puts all lines of a grown index that do not stay into files. ErrInvalid if there are none.
+func (g *Grown) sort(topics []Topic) (*sorting, error) {
+	w := newSorting(g)
+	for _, t := range topics {
+		w.take(t)
+	}
+	for _, part := range g.parts(w.taken) {
+		w.place(part)
+	}
+	if w.moved == 0 {
+		return nil, db.Invalid("the index has no line to move: each points to a file that is there, and obeys the rules")
+	}
+	return w, nil
 }

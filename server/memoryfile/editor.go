@@ -204,6 +204,13 @@ func (e *editor) move(ctx context.Context, f Entry, path string) error {
 	if err != nil || was.Path == path {
 		return err
 	}
+	m, own, err := e.store.manifest(ctx, e.at.Org, e.tree)
+	if err == nil && own {
+		err = m.allows(path, was.Content, was.Content)
+	}
+	if err != nil {
+		return err
+	}
 	e.change = moved
 	_, err = e.write(ctx, f, path, was.Content)
 	e.change = ""

@@ -195,22 +195,6 @@ func (e *editor) repoint(ctx context.Context, from, to string) error {
 	return err
 }
 
-// moveTo returns a pointer after its file was renamed.
-func moveTo(p, from, to string) string {
-	named := strings.TrimRight(p, ".:!?")
-	for _, path := range candidates(named) {
-		if !within(path, from) {
-			continue
-		}
-		moved := to + strings.TrimPrefix(path, from)
-		if !strings.HasPrefix(p, Root) {
-			moved = strings.TrimPrefix(moved, Root+"/")
-		}
-		return moved + p[len(named):]
-	}
-	return p
-}
-
 // maxTouched is how many files an agent may change in a conversation before it is told to look at them again.
 const maxTouched = 3
 

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/db"
@@ -153,19 +154,24 @@ type indexLine struct {
 var (
 	heading   = regexp.MustCompile(`^#{1,6}\s+(.*)$`)
 	listItem  = regexp.MustCompile(`^\s*(?:[-*+]|\d+[.)])\s+`)
+	boldLine  = regexp.MustCompile(`^\s*(?:\*\*([^*]{1,60})\*\*|__([^_]{1,60})__):?\s*$`)
 	separator = regexp.MustCompile(`^[\s|:-]+$`)
+	divider   = regexp.MustCompile(`^\s*(?:[-=*_]\s*){3,}$`)
 	fence     = regexp.MustCompile("^\\s*(?:```|~~~)")
-	anyURL    = regexp.MustCompile(`[a-zA-Z][a-zA-Z0-9+.-]*://\S+`)
-	pointer   = regexp.MustCompile(`/memories/[^\s|()\[\]"'` + "`" + `,;]+|` +
-		`[\pL\pN_@+.-]*[\pL\pN_](?:/[\pL\pN_@+.-]+)*\.(?:md|txt|json|ya?ml|csv|toml)\b`)
-	hash = regexp.MustCompile(`\b[0-9a-f]{7,40}\b`)
+	hash      = regexp.MustCompile(`\b[0-9a-f]{7,40}\b`)
+	anyUUID   = regexp.MustCompile(`[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`)
 
 	rawError = regexp.MustCompile(`(?i)\btraceback \(most recent|^\W*(?:panic|fatal|fatal error|error):\s|` +
 		`\b[a-z]\w*(?:error|exception)\b:\s|^\s+at \S+\(.*:\d+\)|\bFile "[^"]+", line \d+|\bgoroutine \d+ \[|` +
 		`\bexit (?:code|status) [1-9]|\bSQLSTATE\b|\bsegmentation fault\b`)
-	temporary = regexp.MustCompile(`(?i)\b(?:temporary|temporarily|temp note|for now|todo|to do:|wip|tbd|remind me|` +
-		`later today|this session)\b`)
+	temporary = regexp.MustCompile(`(?i)^\W*temp(?:orary|orarily)?\s*[:(]|\btemporary (?:notes?|fix|workaround|hack)\b|` +
+		`\b(?:temporarily|temp note|for now|todo|to do:|wip|tbd|remind me|later today|this session)\b`)
 )
+
+// nameOf returns the name of a section: a heading in lower case, from its first letter to its last.
+func nameOf(heading string) string {
+	return strings.ToLower(strings.TrimFunc(heading, func(r rune) bool { return !unicode.IsLetter(r) }))
+}
 
 // readIndex reads the lines of an index.
 func readIndex(content string) (lines []indexLine) {
@@ -176,8 +182,12 @@ func readIndex(content string) (lines []indexLine) {
 		case fence.MatchString(text):
 			fenced, l.inFence = !fenced, true
 		case fenced || strings.TrimSpace(text) == "":
+		case divider.MatchString(text):
 		case heading.MatchString(text):
-			section = strings.ToLower(strings.TrimSpace(heading.FindStringSubmatch(text)[1]))
+			section = nameOf(heading.FindStringSubmatch(text)[1])
+			l.section = section
+		case boldLine.MatchString(text):
+			section = nameOf(text)
 			l.section = section
 		case strings.HasPrefix(strings.TrimSpace(text), "|"):
 			l.row = true
@@ -190,29 +200,6 @@ func readIndex(content string) (lines []indexLine) {
 		lines = append(lines, l)
 	}
 	return lines
-}
-
-// pointersOf returns the paths and names of files in a text.
-func pointersOf(text string) (found []string) {
-	for _, p := range pointer.FindAllString(anyURL.ReplaceAllString(text, " "), -1) {
-		found = append(found, strings.TrimRight(p, ".:!?"))
-	}
-	return found
-}
-
-// candidates returns the paths that a pointer may mean.
-func candidates(p string) []string {
-	if strings.HasPrefix(p, Root) {
-		return []string{strings.TrimSuffix(p, "/")}
-	}
-	p = strings.TrimPrefix(p, "./")
-	all := []string{Root + "/" + p}
-	for _, prefix := range []string{"memory/", "memories/"} {
-		if rest, ok := strings.CutPrefix(p, prefix); ok {
-			all = append(all, Root+"/"+rest)
-		}
-	}
-	return all
 }
 
 // indexCheck is a check of an index.
@@ -267,46 +254,50 @@ func (c *indexCheck) checkLine(l indexLine) {
 		}
 		return
 	}
-	if rawError.MatchString(pointer.ReplaceAllString(l.text, " ")) {
-		c.add(ruleError, l, "is a raw message of an error: say what was learned from it", true)
+	for _, text := range saidIn(l) {
+		if rawError.MatchString(text) {
+			c.add(ruleError, l, "is a raw message of an error: say what was learned from it", true)
+		}
+		if temporary.MatchString(text) {
+			c.add(ruleTemporary, l, "is a note for the moment", true)
+		}
 	}
 	if hasHash(l) {
 		c.add(ruleHash, l, "has the hash of a commit", true)
 	}
-	if isTemporary(l) {
-		c.add(ruleTemporary, l, "is a note for the moment", true)
-	}
-	for _, p := range l.pointers {
-		if !c.leads(p) {
-			c.add(ruleDangling, l, fmt.Sprintf("points to %s, which does not exist: create the file first", p), false)
-		}
+	if p := c.dangling(l); p != "" {
+		c.add(ruleDangling, l, fmt.Sprintf("points to %s, which does not exist: create the file first", p), false)
 	}
 	if c.tells(l) {
 		c.add(ruleContent, l, "tells something and points to no file", true)
 	}
 }
 
-// isTemporary reports whether a line is a note for the moment. A pointer that names a file of such notes is none.
-func isTemporary(l indexLine) bool {
-	text := pointer.ReplaceAllString(anyURL.ReplaceAllString(l.text, " "), " ")
-	if len(wordOf.FindAllString(text, -1)) <= 3 && (len(l.pointers) > 0 || heading.MatchString(l.text)) {
-		return false
+// maxLabelWords is the most words of a heading, or of a text that points to a file, that only name something.
+const maxLabelWords = 3
+
+// saidIn returns what a line says: its text without pointers, or the cells of a row. What only names something that the
+// line points to is left out, as is a heading of a few words.
+func saidIn(l indexLine) (said []string) {
+	text := withoutPointers(l.text)
+	parts := []string{text}
+	if l.row {
+		parts = strings.Split(strings.Trim(text, "| "), "|")
 	}
-	return temporary.MatchString(text)
+	for _, part := range parts {
+		names := len(wordOf.FindAllString(part, -1)) <= maxLabelWords
+		if !names || len(l.pointers) == 0 && !heading.MatchString(l.text) {
+			said = append(said, part)
+		}
+	}
+	return said
 }
 
 // hasHash reports whether a line has the hash of a commit outside of a path.
 func hasHash(l indexLine) bool {
-	text := pointer.ReplaceAllString(anyURL.ReplaceAllString(l.text, " "), " ")
+	text := anyUUID.ReplaceAllString(withoutPointers(l.text), " ")
 	return slices.ContainsFunc(hash.FindAllString(text, -1), func(s string) bool {
 		return strings.ContainsAny(s, "0123456789") && strings.ContainsAny(s, "abcdef")
-	})
-}
-
-// leads reports whether a pointer names a file or a directory of the tree.
-func (c *indexCheck) leads(p string) bool {
-	return slices.ContainsFunc(candidates(p), func(path string) bool {
-		return c.rules.IsIndex(path) || slices.ContainsFunc(c.others, func(f File) bool { return within(f.Path, path) })
 	})
 }
 
@@ -337,11 +328,20 @@ func (c *indexCheck) headOfTable(l indexLine) bool {
 		separator.MatchString(c.lines[next].text)
 }
 
-// isIntroduction reports whether a line is the first that is neither empty nor a heading.
+// maxIntroLines is the most lines of an introduction.
+const maxIntroLines = 3
+
+// isIntroduction reports whether a line is one of the first paragraph, or leads to the list or the table below it.
 func (c *indexCheck) isIntroduction(l indexLine) bool {
-	return !slices.ContainsFunc(c.lines[:l.number-1], func(o indexLine) bool {
-		return o.item || o.row || o.plain || o.inFence
-	})
+	if strings.HasSuffix(strings.TrimSpace(l.text), ":") {
+		return true
+	}
+	said := func(o indexLine) bool { return o.item || o.row || o.plain || o.inFence }
+	first := slices.IndexFunc(c.lines, said)
+	if l.number-1-first >= maxIntroLines {
+		return false
+	}
+	return !slices.ContainsFunc(c.lines[first:l.number], func(o indexLine) bool { return !o.plain })
 }
 
 // checkLists finds lists with too many items.
@@ -364,7 +364,7 @@ var notWord = regexp.MustCompile(`[^\pL\pN]+`)
 
 // facts returns the sentences of a line that may state a fact, as words in lower case.
 func facts(text string) (all []string) {
-	text = pointer.ReplaceAllString(anyURL.ReplaceAllString(text, " "), " ")
+	text = withoutPointers(text)
 	for _, part := range strings.FieldsFunc(strings.ReplaceAll(text, ". ", "\x00"), func(r rune) bool {
 		return r == 0 || r == '|' || r == ';'
 	}) {

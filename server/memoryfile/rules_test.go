@@ -159,6 +159,11 @@ func TestTheManifestIsObeyed(t *testing.T) {
 			t.Errorf("%s: got %v, want ErrInvalid", path, err)
 		}
 	}
+	f.write("/memories/long.md", "more than ten")
+	if _, _, err := f.store.Rename(t.Context(), f.at, "/memories/long.md", "/memories/short/a.md"); !errors.Is(err,
+		db.ErrInvalid) {
+		t.Errorf("a renaming to a path for less: got %v, want ErrInvalid", err)
+	}
 	if _, _, err := f.store.Delete(t.Context(), f.at, memoryfile.ManifestPath, ""); !errors.Is(err, db.ErrInvalid) {
 		t.Errorf("its deletion by an agent: got %v, want ErrInvalid", err)
 	}
@@ -261,5 +266,57 @@ func TestALintReportsTheStateOfATree(t *testing.T) {
 	f.write(index, good+"\n## More\n\nThe staging host is s2.\n")
 	if l, err = f.store.Lint(t.Context(), org, f.at.Tree); err != nil || len(l.Violations) != 1 {
 		t.Errorf("rules that do not hold are reported, too: got %+v, %v", l, err)
+	}
+}
+
+// What indexes that point have in them is no breach: labels, intros, identifiers, other projects' files, other scripts.
+func TestIndexesThatPointAreNotRefused(t *testing.T) {
+	t.Parallel()
+	f := withTopics(t)
+	f.write("/memories/TODO.md", "- Ask Ada.\n")
+	f.write("/memories/errors.md", "# Errors of the build and what they mean\n\nIt retries.\n")
+	f.write("/memories/projects/爪.md", "部署在周五。\n")
+	for _, lines := range []string{
+		"- TODO: TODO.md", "- Todo list: see /memories/TODO.md", "## TODO\n\n- See TODO.md",
+		"| Claw stack rewrite | WIP | projects/claw.md |",
+		"- Error: see errors.md", "- Error budget: errors.md", "- Errors of the build and what they mean: errors.md",
+		"- Temporary credentials of AWS and their life: infra/dns.md", "| Claw | TBD | projects/claw.md |",
+		"- Staging agent 123e4567-e89b-42d3-8456-426614174000: infra/dns.md", "- Since 20260101, build 1234567: infra/dns.md",
+		"- Commits are in https://example.com/c/3f2a9bc01d, see projects/claw.md", "- Colours #ff00aa: projects/claw.md",
+		"- Claw builds from package.json and README.md: see projects/claw.md", "---\n\n- projects/claw.md",
+		"**Projects**\n\n- projects/claw.md",
+		"Details are in these files:\n\n- projects/claw.md", "## 👤 Users\n\n- ada likes short answers",
+		"## Behaviour rules:\n\n- See AGENTS.md",
+		"## Recent (last 5)\n\n- Moved the database", "- 项目爪:见projects/爪.md。", "- 项目:详见 /memories/projects/爪.md，以及 errors.md。",
+		"- الخادم: انظر infra/dns.md", "- \u200fהשרת: infra/dns.md\u200f", "- [Claw](projects/claw.md) and [DNS](memory/infra/dns.md)",
+		"- `projects/claw.md`: the Claw", "- See projects/claw.md.", "* projects/claw.md\r\n* errors.md\r\n",
+		"1. projects/claw.md\n2) errors.md",
+		"> See projects/claw.md", "- DNS → infra/dns.md", "- **Claw** — projects/claw.md", "<!-- projects/claw.md -->",
+	} {
+		if _, err := f.store.Write(t.Context(), f.at, index, "# Memory\n\n"+lines+"\n", ""); err != nil {
+			t.Errorf("%q: %v", lines, err)
+		}
+	}
+	intro := "# Memory\n\nThis file is an index: each line of it\npoints to a file\nwith the details.\n\n- projects/claw.md\n"
+	f.write(index, strings.ReplaceAll(intro, "\n", "\r\n"))
+	for _, lines := range []string{
+		"See AGENTS.md", "- See CONTRIBUTING.md", "- Fixed by deadbee1 in projects/claw.md",
+		"| Claw | it is broken for now and slow | projects/claw.md |",
+		"- Temporary: use the host s3, see infra/dns.md", "- See projects/claw.md and people/none.md",
+		"- projects/claw.md, memory/none.yaml",
+		"项目爪:见projects/没有.md。", "A\nB\nC\nD\n\n- projects/claw.md", "- panic: it fails\n- projects/claw.md",
+	} {
+		text := "# Memory\n\nIntro.\n\n" + lines + "\n"
+		if _, err := f.store.Write(t.Context(), f.at, index, text, ""); !errors.Is(err, db.ErrInvalid) {
+			t.Errorf("%q: got %v, want ErrInvalid", lines, err)
+		}
+	}
+	if _, notes, err := f.store.Rename(t.Context(), f.at, "/memories/projects", "/memories/work"); err != nil {
+		t.Errorf("a renaming: got %q, %v", notes, err)
+	}
+	f.write(index, "# Memory\n\n- 项目爪:见work/爪.md。\n")
+	if _, _, err := f.store.Rename(t.Context(), f.at, "/memories/work", "/memories/p"); err != nil ||
+		f.files()[index] != "# Memory\n\n- 项目爪:见p/爪.md。\n" {
+		t.Errorf("the pointer became %q, %v", f.files()[index], err)
 	}
 }

@@ -1,0 +1,22 @@
+package memoryfile
+
+// Compressed returns the files that a proposal for an index would have, for a tree without files.
+func Compressed(text string, topics []Topic) ([]ProposedFile, error) {
+	w, err := newGrown(Grown{manifest: defaultManifest}, text).sort(topics)
+	if err != nil {
+		return nil, err
+	}
+	return w.files()
+}
+
+// Breaches returns the rules that an index breaks in a tree of files.
+func Breaches(content string, files []ProposedFile) (rules []string) {
+	var others []File
+	for _, f := range files {
+		others = append(others, File{Entry: Entry{Path: f.Path}, Content: f.Content})
+	}
+	for _, v := range checkIndex(IndexRules{}, defaultManifest, content, others) {
+		rules = append(rules, v.Rule)
+	}
+	return rules
+}

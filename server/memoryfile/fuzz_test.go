@@ -1,0 +1,74 @@
+package memoryfile_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/server/memoryfile"
+)
+
+// str_replace replaces one occurrence or nothing, insert adds lines and keeps all others.
+func FuzzEdits(f *testing.F) {
+	f.Add("one\ntwo\n", "two", "2", 1)
+	f.Add("a\r\nb", "\n", "", 0)
+	f.Add("", "", "x\n", -1)
+	f.Add("aaa", "aa", "a", 1)
+	f.Add("日本\n語", "本", "\u2028", 2)
+	f.Fuzz(func(t *testing.T, content, old, text string, line int) {
+		replaced, err := memoryfile.ReplaceOnce("/memories/a", content, old, text)
+		if (err == nil) != (old != "" && strings.Count(content, old) == 1) {
+			t.Errorf("%q in %q: got %v", old, content, err)
+		}
+		if before, after, _ := strings.Cut(content, old); err == nil && replaced != before+text+after {
+			t.Errorf("%q in %q became %q", old, content, replaced)
+		}
+		lines := memoryfile.Lines(content)
+		inserted, err := memoryfile.Insert("/memories/a", content, text, line)
+		if (err == nil) != (line >= 0 && line <= len(lines)) {
+			t.Fatalf("line %d of %q: got %v", line, content, err)
+		}
+		if err != nil {
+			return
+		}
+		want := strings.Join(append(append(append([]string{}, lines[:line]...), strings.TrimSuffix(text, "\n")),
+			lines[line:]...), "\n")
+		if inserted != want && inserted != want+"\n" {
+			t.Errorf("%q at line %d of %q became %q, want %q", text, line, content, inserted, want)
+		}
+	})
+}
+
+// Whatever an index has, and whatever a model says of it, each of its lines is in a file of the proposal, and the index
+// obeys its rules.
+func FuzzCompress(f *testing.F) {
+	f.Add(grown(), "/memories/a.md", "A", 1, 30)
+	f.Add("# A\n```\n# b\n|x|\n|---|\n- c\n", "/memories/MEMORY.md", "|", 0, 9)
+	f.Add("- people/ada.md\n- TODO: x\n\n## \n###### y\n", "/memories/x/../y", "", -1, 2)
+	f.Fuzz(func(t *testing.T, text, path, title string, from, to int) {
+		if strings.ContainsRune(text, 0) || len(text) > 50_000 {
+			return
+		}
+		topics := []memoryfile.Topic{{Path: path, Title: title, Lines: [][2]int{{from, to}}}}
+		files, err := memoryfile.Compressed(text, topics)
+		if err != nil {
+			return // there is nothing to move
+		}
+		var all strings.Builder
+		for _, file := range files {
+			all.WriteString(file.Content + "\n")
+			if parsed, err := memoryfile.ParseFile(file.Path); err != nil || parsed != file.Path {
+				t.Errorf("a file of the proposal is %q, %v", file.Path, err)
+			}
+		}
+		for line := range strings.Lines(text) {
+			said := strings.TrimRight(line, "\r\n")
+			if strings.TrimSpace(said) != "" && !strings.HasPrefix(said, "#") && !strings.Contains(all.String(), said) {
+				t.Errorf("no file has the line %q of %q", said, text)
+			}
+		}
+		last := len(files) - 1
+		if broken := memoryfile.Breaches(files[last].Content, files[:last]); len(broken) > 0 {
+			t.Errorf("the index %q breaks %v", files[last].Content, broken)
+		}
+	})
+}
