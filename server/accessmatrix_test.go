@@ -32,6 +32,8 @@ var idMeanings = map[string]string{
 	"message_ids": "- always refused", "org_id": "org_id", "run_id": "run_id", "run_ids": "run_id",
 	"approval_request_id": "message_id", "after": anyID, "before": anyID, "cursor": anyID,
 
+	"blocks[].id": "block_id", "memory_tree.id": "tree_id",
+
 	"memory_file_id": "memory_file_id", "key_id": "- who made a version",
 
 	"tool_ids": "tool_id", "otid": "- a word of the client's", "tool_call_id": "- a word of the model's",
@@ -50,13 +52,17 @@ const anyID = "*"
 // bodiesWith are the bodies in which a field is read, or an operation without one, where the example is not one.
 var bodiesWith = map[string]string{
 	"messages[].approval_request_id": `{"messages":[{"type":"approval","approval_request_id":%s,"approve":true}]}`,
-	"POST /v1/admin/keys agent_ids":  `{"name":"k","scopes":["tools"],"agent_ids":[%s]}`,
+	"blocks[].id":                    `{"mode":"blank","task":"x","blocks":[{"id":%s}]}`,
+	"memory_tree.id":                 `{"mode":"blank","task":"x","memory_tree":{"id":%s}}`,
+
+	"POST /v1/admin/keys agent_ids": `{"name":"k","scopes":["tools"],"agent_ids":[%s]}`,
 
 	"PATCH /v1/agents/{agent_id}/tools/approval/{tool_name} ": `{"requires_approval":true}`,
 }
 
 // refusedWith are the statuses, other than 404, of requests with an id that is not the organization's in a field.
 var refusedWith = map[string]int{"GET /v1/memory-trees/{tree_id}/versions ": 422, // without a file
+	"blocks[].id": 422, "memory_tree.id": 422,
 	"messages[].approval_request_id": 400, "run_ids": 409, "run_id": 400,
 	"POST /v1/runs/{run_id}/stream agent_id": 400, "POST /v1/agents/{agent_id}/messages agent_id": 422,
 	"POST /v1/agents/{agent_id}/messages/async agent_id":  422,
