@@ -40,8 +40,17 @@ func (d *Endpoint) embedQuery(ctx context.Context, text string) (vector *pgvecto
 	return new(pgvector.NewHalfVector(values)), space, ""
 }
 
-// askForQuery asks the endpoint. The text of an error begins a sentence.
+// askForQuery asks the endpoint for the vector of a search's text.
 func (d *Endpoint) askForQuery(ctx context.Context, text string) ([]float32, error) {
+	vectors, err := d.ask(ctx, []Item{{ID: 1, Text: text}})
+	if len(vectors) == 0 {
+		return nil, err
+	}
+	return vectors[0].Values, nil
+}
+
+// ask asks the endpoint for the vectors of a search. The text of an error begins a sentence.
+func (d *Endpoint) ask(ctx context.Context, items []Item) ([]Vector, error) {
 	if until := d.rest.Load(); until != nil && time.Now().Before(*until) {
 		return nil, errNoAnswer
 	}
@@ -51,7 +60,7 @@ func (d *Endpoint) askForQuery(ctx context.Context, text string) ([]float32, err
 	}
 	limited, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	vectors, err := embedder.Embed(limited, []Item{{ID: 1, Text: text}})
+	vectors, err := embedder.Embed(limited, items)
 	if _, refused := errors.AsType[*RefusedError](err); refused {
 		return nil, errors.New("The embeddings endpoint refused the query")
 	}
@@ -62,8 +71,5 @@ func (d *Endpoint) askForQuery(ctx context.Context, text string) ([]float32, err
 		}
 		return nil, errNoAnswer
 	}
-	if len(vectors) == 0 {
-		return nil, nil
-	}
-	return vectors[0].Values, nil
+	return vectors, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
+	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
@@ -37,7 +38,8 @@ type Server struct {
 	DB             db.DB                 // where the events of agents are
 	Followers      *event.Followers      // run by the owner of the server
 	Tools          *tool.Set
-	Loop           *loop.Loop // run by the owner of the server
+	Endpoint       *embed.Endpoint // the embeddings endpoint; nil ranks tools by words alone
+	Loop           *loop.Loop      // run by the owner of the server
 	Children       *subagent.Store
 	Keys           *apikey.Store
 	Log            *slog.Logger

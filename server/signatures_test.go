@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	signedCall = `{"id":"a","type":"function","function":{"name":"conversation_search","arguments":"{\"query\":\"tea\"}"},` +
+	signedCall = `{"id":"a","type":"function","function":{"name":"conversation_search",` +
+		`"arguments":"{\"query\":\"tea\"}"},` +
 		`"extra_content":{"google":{"thought_signature":"Ab+/=="}}}`
 	signature = `"extra_content":{"google":{"thought_signature":"Ab+/=="}}`
 )

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/letta"
@@ -32,6 +33,8 @@ func (s *Server) toolRoutes(a *rest.API) {
 		"list_tools: List tools. Built-in tools come before those of the organization.", s.listTools)
 	rest.Get(a.For(rest.Read), "/v1/tools/count",
 		"count_tools: Count tools. The filters are those of the list.", s.countTools)
+	rest.Post(a.For(rest.Read), "/v1/tools/search",
+		"search_tools: Search tools by words and, where an embeddings endpoint is configured, by meaning.", s.searchTools)
 	rest.Get(a.For(rest.Read), "/v1/tools/{tool_id}", "get_tool: Get a tool.", s.getTool)
 	rest.Post(a.For(rest.Write), "/v1/tools",
 		"create_tool: Create a tool that the caller runs. It changes the tool of that name if there is one. Models are "+
@@ -244,11 +247,16 @@ func (s *Server) listTools(ctx context.Context, in *struct {
 	letta.ToolFilter
 	rest.Paging
 }) ([]letta.Tool, error) {
-	f, own, err := in.Filter(s.Tools.Tools())
+	return s.filteredTools(ctx, in.ToolFilter, in.Page(50, rest.NewestFirst))
+}
+
+// filteredTools returns a page of the tools that a filter selects.
+func (s *Server) filteredTools(ctx context.Context, filter letta.ToolFilter, p db.Page) ([]letta.Tool, error) {
+	f, own, err := filter.Filter(s.Tools.Tools())
 	if err != nil {
 		return nil, err
 	}
-	ids, err := s.Agents.ToolIDs(ctx, rest.Org(ctx), f, in.Page(50, rest.NewestFirst))
+	ids, err := s.Agents.ToolIDs(ctx, rest.Org(ctx), f, p)
 	if err != nil {
 		return nil, err
 	}
@@ -261,6 +269,20 @@ func (s *Server) listTools(ctx context.Context, in *struct {
 		}
 	}
 	return listed, err
+}
+
+// mostSearchedTools bounds the tools among which a search looks.
+const mostSearchedTools = 10_000
+
+func (s *Server) searchTools(ctx context.Context, in *struct{ Body letta.ToolSearch }) ([]letta.FoundTool, error) {
+	tools, err := s.filteredTools(ctx, letta.ToolFilter{Types: in.Body.Types.Value},
+		db.Page{Limit: mostSearchedTools})
+	if err != nil {
+		return nil, err
+	}
+	return in.Body.Found(tools, func(query string, texts []string, arms embed.Arms) []embed.Scored {
+		return s.Endpoint.RankTexts(ctx, query, texts, arms)
+	}), nil
 }
 
 func (s *Server) countTools(ctx context.Context, in *letta.ToolFilter) (int, error) {

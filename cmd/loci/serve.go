@@ -264,6 +264,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	progress, followers := s.files.NewProgressPoller(progressEvery), event.NewFollowers(p.pool, followEvery)
 	api := &server.Server{Agents: s.agents, Files: s.files, Recall: s.messages, Blocks: s.blocks,
 		Archival: s.passages, Working: s.working, MemoryFiles: s.memoryFiles, Tools: s.tools, Loop: s.loop,
+		Endpoint: p.embedder.endpoint,
 		Children: s.children, Progress: progress, Followers: followers, DB: p.pool, Keys: p.keys, Log: p.log,
 		Version:        version(),
 		MaxUploadBytes: p.MaxUploadBytes, MaxImportBytes: p.MaxImportBytes, Ping: p.pool.Ping, Loopback: p.loopback,

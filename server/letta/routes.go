@@ -56,7 +56,6 @@ var unserved = map[string]string{
 	"templates":    "Loci has no templates; create each agent with its fields.",
 	"tokens":       "Tokens of clients belong to Letta's cloud; create keys with loci keys create.",
 	"tools":        "This version keeps no tools of its users; a client runs its own tools and sends the results.",
-	"toolsearch":   "The few tools are listed by GET /v1/tools.",
 	"voice":        "Loci has no voice.",
 }
 

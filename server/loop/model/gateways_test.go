@@ -20,7 +20,8 @@ func TestPlainJSONOfServersLikeAnthropicsIsUnderstood(t *testing.T) {
 	const end = `,"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":7,"output_tokens":2}}`
 	for _, s := range []struct{ name, raw, want string }{
 		{"a text", begin + `[{"type":"text","text":"Hello\n<é>"}]` + end, "text Hello\n<é>\nusage 7 2"},
-		{"white space before it", " \r\n" + begin + "\n[{\"type\":\"text\",\n\"text\":\"Hello\"}]" + end, "text Hello\nusage 7 2"},
+		{"white space before it", " \r\n" + begin + "\n[{\"type\":\"text\",\n\"text\":\"Hello\"}]" + end,
+			"text Hello\nusage 7 2"},
 		{"all kinds", begin + `[{"type":"thinking","thinking":"Hm.","signature":"c2ln"},{"type":"text","text":"Wait"},
 			{"type":"tool_use","id":"a","name":"f","input":{"place": "Oslo"}},
 			{"type":"tool_use","id":"b","name":"g","input":{}},{"type":"tool_use","id":"c","name":"h","input":"{\"x\":1}"}]` +

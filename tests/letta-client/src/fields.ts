@@ -70,6 +70,7 @@ export const honoured: Record<string, string> = {
   'tools.list':
     'after before exclude_tool_types limit name names order order_by return_only_letta_tools search tool_ids ' +
     'tool_types',
+  'tools.search': 'limit query search_mode tags tool_types',
   'tools.upsert': 'args_json_schema description json_schema source_code source_type tags',
   'blocks.create': 'description hidden is_template label limit metadata read_only tags template_name value',
   'blocks.update': 'description hidden label limit metadata read_only tags value',

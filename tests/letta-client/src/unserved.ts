@@ -3,7 +3,6 @@
 /** Methods that Loci answers with 501, and words of the reason it gives. A name that ends in a dot is a resource. */
 const unserved: Record<string, string> = {
   'agents.schedule.': 'sends no messages at set times',
-  'tools.search': 'listed by GET /v1/tools',
   'mcpServers.': 'calls no MCP servers',
   'runs.trace.': 'keeps no traces of steps',
   'steps.trace.': 'keeps no traces of steps',
