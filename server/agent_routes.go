@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
@@ -49,7 +50,10 @@ func (s *Server) createAgent(ctx context.Context, in *struct{ Body letta.CreateA
 	if err != nil {
 		return letta.AgentState{}, err
 	}
-	if err := s.checkRules(ctx, n.Settings.ToolRules, nil); err != nil {
+	if n.RuleTools, err = s.ruleTools(ctx, n.Settings.ToolRules); err != nil {
+		return letta.AgentState{}, err
+	}
+	if err := s.checkRules(n.Settings.ToolRules, n.RuleTools); err != nil {
 		return letta.AgentState{}, err
 	}
 	a, err := s.Agents.Create(ctx, rest.Org(ctx), n)
@@ -74,11 +78,16 @@ func (s *Server) updateAgent(ctx context.Context, in *struct {
 	if err != nil {
 		return letta.AgentState{}, err
 	}
+	// The tools are read before the agent, whose rules follow a tool that gets another name.
+	if u.RuleTools, err = s.ruleTools(ctx, u.Settings.ToolRules); err != nil {
+		return letta.AgentState{}, err
+	}
 	was, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID))
 	if err != nil {
 		return letta.AgentState{}, err
 	}
-	if err := s.checkRules(ctx, u.Settings.ToolRules, letta.ToolRuleNames(was.Settings.ToolRules)); err != nil {
+	known := slices.Concat(u.RuleTools, letta.ToolRuleNames(was.Settings.ToolRules))
+	if err := s.checkRules(u.Settings.ToolRules, known); err != nil {
 		return letta.AgentState{}, err
 	}
 	if u.Settings.Tools, u.ToolIDs, err = s.changedTools(ctx, was, in.Body.Choice()); err != nil {

@@ -107,19 +107,22 @@ func (s *Server) changedTools(ctx context.Context, a agent.Agent, c tool.Choice)
 	return s.chosenTools(ctx, c, a, has)
 }
 
-// checkRules returns an ErrInvalid if rules name a tool that there is not. known are names that need no tool.
-func (s *Server) checkRules(ctx context.Context, rules json.RawMessage, known []string) error {
-	names := slices.DeleteFunc(letta.ToolRuleNames(rules), func(name string) bool {
-		return s.Tools.Has(name) || slices.Contains(known, name)
-	})
+// ruleTools returns the names of the definitions that rules name.
+func (s *Server) ruleTools(ctx context.Context, rules json.RawMessage) ([]string, error) {
+	names := slices.DeleteFunc(letta.ToolRuleNames(rules), s.Tools.Has)
 	definitions, err := s.Agents.ToolsNamed(ctx, rest.Org(ctx), names, nil)
-	for _, name := range names {
-		if err == nil && !slices.ContainsFunc(definitions, func(t agent.CustomTool) bool { return t.Name == name }) {
-			err = db.Invalid("tool_rules: there is no tool %q; create it first (POST /v1/tools), also one that your program "+
+	return rest.Each(definitions, func(t agent.CustomTool) string { return t.Name }), err
+}
+
+// checkRules returns an ErrInvalid if rules name a tool that there is not. known are names that need no built-in tool.
+func (s *Server) checkRules(rules json.RawMessage, known []string) error {
+	for _, name := range letta.ToolRuleNames(rules) {
+		if !s.Tools.Has(name) && !slices.Contains(known, name) {
+			return db.Invalid("tool_rules: there is no tool %q; create it first (POST /v1/tools), also one that your program "+
 				"sends with its messages", db.Short(name))
 		}
 	}
-	return err
+	return nil
 }
 
 // AgentTool is the path of an agent's tool.

@@ -136,6 +136,7 @@ type New struct {
 	WindowLimit, MaxFilesOpen, ViewChars *int
 	Hidden                               bool
 	Settings                             Settings
+	RuleTools                            []string       // definitions that the rules name, which must be there still
 	FolderIDs                            []string       // attached in the same transaction
 	Messages                             []recall.Draft // of the default conversation, after the system prompt
 	Blocks                               []block.New    // created for the agent
@@ -154,6 +155,7 @@ type Update struct {
 	Hidden                                                *bool
 	Settings                                              Settings        // nil fields stay unchanged
 	ModelSettings                                         json.RawMessage // an object; a null field is not set any more
+	RuleTools                                             []string        // definitions that the rules name
 	FolderIDs                                             []string
 	BlockIDs                                              []string
 	ToolIDs                                               []string // of definitions

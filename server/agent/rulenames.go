@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/loci-memory/loci/db"
 )
@@ -36,6 +37,23 @@ func (s *Store) renameInRules(ctx context.Context, org db.Org, was, now string) 
 		}
 	}
 	return nil
+}
+
+// lockNamed locks the definitions that new rules name: until the transaction ends none gets another name. ErrConflict if
+// one has another name already.
+func (s *Store) lockNamed(ctx context.Context, org db.Org, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	there, err := db.All[string](ctx, s.DB, `
+		SELECT name FROM tools WHERE org = $1 AND name = ANY ($2) ORDER BY key FOR SHARE`, org, names)
+	for _, name := range names {
+		if err == nil && !slices.Contains(there, name) {
+			err = db.Conflict("tool_rules: the tool %s was deleted or got another name meanwhile: read the tools again "+
+				"(GET /v1/tools), and send rules with their names", db.Short(name))
+		}
+	}
+	return err
 }
 
 // renamed returns rules in which a tool has another name.

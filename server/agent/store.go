@@ -54,6 +54,9 @@ func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
 		if err := in.Files.LockFolders(ctx, org, "", n.FolderIDs); err != nil {
 			return err
 		}
+		if err := in.lockNamed(ctx, org, n.RuleTools); err != nil {
+			return err
+		}
 		var err error
 		if a, err = in.insert(ctx, org, n); err != nil {
 			return err
@@ -256,6 +259,9 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 			if err := in.Files.LockFolders(ctx, org, id, u.FolderIDs); err != nil {
 				return err
 			}
+		}
+		if err := in.lockNamed(ctx, org, u.RuleTools); err != nil {
+			return err
 		}
 		var added []int64
 		if u.ToolIDs != nil {

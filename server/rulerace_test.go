@@ -1,0 +1,65 @@
+package server_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/server/servertest"
+)
+
+// Rules that come while the tool that they name gets another name are refused: no agent keeps rules of the old name.
+func TestRulesThatMeetARenameAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, known := range []bool{false, true} {
+		c := newIdleClient(t)
+		c.made("/v1/tools", weatherTool)
+		const rule = `{"type":"requires_approval","tool_name":"weather"}`
+		had := `[]`
+		if known {
+			had = `[` + rule + `]`
+		}
+		agent := c.made("/v1/agents", `{"name":"a","tool_rules":`+had+`}`)
+		for _, request := range [][3]string{{"PATCH", "/v1/agents/" + agent, `"a"`}, {"POST", "/v1/agents", `"b"`}} {
+			renaming, err := c.pool.Begin(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := renaming.Exec(t.Context(), `UPDATE tools SET name = 'rain' WHERE org = 1`); err != nil {
+				t.Fatal(err)
+			}
+			reply := make(chan servertest.Reply, 1)
+			go func() {
+				reply <- c.call(request[0], request[1], fmt.Sprintf(`{"name":%s,"tool_rules":[%s]}`, request[2], rule))
+			}()
+			c.awaitLock(reply)
+			if err := renaming.Commit(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := <-reply; got.Code != 409 || !strings.Contains(got.Text, "weather was deleted or got another name") {
+				t.Errorf("%s: got %d %s", request[0], got.Code, got.Text)
+			}
+			if _, err := c.pool.Exec(t.Context(), `UPDATE tools SET name = 'weather' WHERE org = 1`); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// awaitLock waits until a statement waits for a lock, or a request is answered.
+func (c *client) awaitLock(reply chan servertest.Reply) {
+	c.t.Helper()
+	for deadline := time.Now().Add(patience); len(reply) == 0; time.Sleep(time.Millisecond) {
+		var waits bool
+		err := c.pool.QueryRow(c.t.Context(), `
+			SELECT EXISTS (
+				SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`).Scan(&waits)
+		if err != nil || time.Now().After(deadline) {
+			c.t.Fatalf("nothing waits for a lock: %v", err)
+		}
+		if waits {
+			return
+		}
+	}
+}
