@@ -141,7 +141,7 @@ func (f *selection) take(a itemKey, text string, most int) int {
 // lines takes the compared lines of the highest scores that say something new.
 func (f *selection) lines(most int, fits func(item) bool) {
 	for _, a := range f.ranked {
-		if i := f.item(a); fits(i) && most >= leastLine && !f.says(i) {
+		if i := f.item(a); fits(i) && most >= leastLine && !f.says(a.section, i) {
 			n := f.take(a, i.text, most)
 			most -= n
 			f.facts += n
@@ -152,15 +152,15 @@ func (f *selection) lines(most int, fits func(item) bool) {
 // leastLine is the fewest tokens for which lines are looked for.
 const leastLine = 8
 
-// says reports whether what is taken says what a line does: most of its words and all of its numbers, or the same with
-// other numbers twice.
-func (f *selection) says(i item) bool {
+// says reports whether what is taken says what a line of a section does: most of its words and all of its numbers, or
+// the same with other numbers twice. What was decided and what the user told with other numbers is something else.
+func (f *selection) says(s section, i item) bool {
 	similar := 0
 	for _, t := range f.told {
 		if len(i.words) == 0 || shareIn(i.words, t.words) < sameShare {
 			continue
 		}
-		if similar++; similar > 1 || numbersIn(i.text, t.text) {
+		if similar++; similar > 1 && s != decisions && s != told || numbersIn(i.text, t.text) {
 			return true
 		}
 	}

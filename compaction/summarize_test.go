@@ -105,6 +105,30 @@ func TestMarksOfTagsAreNotStored(t *testing.T) {
 	}
 }
 
+// Decisions that differ in one word and a number are not one: each is extracted.
+func TestDecisionsOfOneFormStay(t *testing.T) {
+	t.Parallel()
+	d := &dialogue{}
+	var decided []string
+	for n, service := range strings.Fields("gateway indexer mailer worker proxy billing search audit") {
+		decided = append(decided, fmt.Sprintf("We decided: the %s listens on port %d.", service, 7300+n))
+		d.user(fmt.Sprintf("Go on with step %d of the clean-up. %s", n, decided[n]))
+		for range 5 {
+			d.assistant("The next part of the clean-up is done, and its tests pass as those of the others do.")
+			d.user("Go on.")
+		}
+	}
+	got, _ := by(t, compaction.Evicted{Messages: d.messages, Budget: 600}, compaction.Defaults(), compaction.Model{},
+		func(int, compaction.Request) (compaction.Reply, error) {
+			return compaction.Reply{}, errors.New("connection refused")
+		})
+	for _, text := range decided {
+		if !strings.Contains(got.Text, text) {
+			t.Errorf("the summary lacks %q:\n%s", text, got.Text)
+		}
+	}
+}
+
 // Letta had no way to compact without a model: one that was down or misconfigured bricked its agent.
 func TestSummariserDownDoesNotBrickTheAgent(t *testing.T) {
 	t.Parallel()
