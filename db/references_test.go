@@ -44,6 +44,7 @@ var notReferences = map[string]string{
 	"identities.identifier_key": "the caller's own name for it",
 	"compaction_claims.holder":  "a process",
 	"runs.owner":                "a server",
+	"handover_updates.seqs":     "numbers of events, which the agent counts",
 	"deleted_places.id":         "of a row that is deleted",
 	"deleted_places.key":        "of a row that is deleted",
 }

@@ -585,7 +585,7 @@ func (m *matrix) settle() {
 }
 
 // shared are the parameters of paths that name nothing of an organization's.
-var shared = []string{"tool_name", "consumer_name", "block_label", "version"}
+var shared = []string{"tool_name", "consumer_name", "block_label", "version", "number"}
 
 // foreignPaths calls a route with each set of foreign ids in its path.
 func (m *matrix) foreignPaths(o operation) {

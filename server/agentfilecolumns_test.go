@@ -52,7 +52,8 @@ var notCarried = map[string]string{
 
 	"prompts": "a log of what was handed out", "prompt_parts": "a log of what was handed out",
 	"runs": "a log of the server's work", "steps": "a log of the server's work",
-	"flushes": "a log of the server's work", "run_items": "a log of the server's work",
+	"flushes":   "a log of the server's work",
+	"handovers": "a log of the server's work", "handover_updates": "a log of the server's work", "run_items": "a log of the server's work",
 	"model_factors": "of the organization's models, not of the agent",
 }
 

@@ -21,7 +21,8 @@ func (s *Server) conversationRoutes(a *rest.API) {
 	rest.Get(a.For(rest.ReadAgent), "/v1/conversations/{conversation_id}/messages",
 		"list_conversation_messages: List a conversation's messages.", s.conversationMessages)
 	rest.Patch(a.For(rest.Write), "/v1/conversations/{conversation_id}",
-		"update_conversation: Change a conversation. Fields that are absent stay.", s.updateConversation)
+		"update_conversation: Change a conversation. Fields that are absent stay.",
+		s.updateConversation, rest.Slow(handoverTimeout))
 	rest.Get(a.For(rest.ReadAgent), "/v1/conversations/{conversation_id}/flushes",
 		"list_flushes: List the silent turns of a conversation in which its model wrote to memory, the newest first.",
 		s.listFlushes, rest.Own)
@@ -152,6 +153,11 @@ func (s *Server) updateConversation(ctx context.Context, in *struct {
 	u, err := b.Update()
 	if err != nil {
 		return letta.Conversation{}, err
+	}
+	if b.Archived.Value && c.ArchivedAt == nil {
+		if err := s.endSession(ctx, c, agent.OnArchive); err != nil {
+			return letta.Conversation{}, err
+		}
 	}
 	u.Archived, u.LastMessageAt = b.Archived.Pointer(), last
 	c, err = s.Recall.UpdateConversation(ctx, rest.Org(ctx), c.ID, u)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
 )
@@ -20,7 +21,8 @@ func (s *Server) messageRoutes(a *rest.API) {
 		s.changeMessage,
 		rest.Deprecated)
 	rest.Patch(a.For(rest.Write), "/v1/agents/{agent_id}/reset-messages",
-		"reset_messages: Hide the messages of an agent's default conversation. The log keeps what was said.", s.resetMessages)
+		"reset_messages: Hide the messages of an agent's default conversation. The log keeps what was said.", s.resetMessages,
+		rest.Slow(handoverTimeout))
 	rest.Get(a.For(rest.Read), "/v1/messages", "list_messages: List the messages of all agents.", s.allMessages)
 	rest.Get(a.For(rest.Read), "/v1/messages/{message_id}",
 		"get_message: Get a message. The items that lists show of it.", s.getMessage)
@@ -125,6 +127,9 @@ func (s *Server) resetMessages(ctx context.Context, in *struct {
 		return letta.AgentState{}, err
 	}
 	if _, err := s.Loop.Stop(ctx, rest.Org(ctx), c.ID, nil); err != nil {
+		return letta.AgentState{}, err
+	}
+	if err := s.endSession(ctx, c, agent.OnReset); err != nil {
 		return letta.AgentState{}, err
 	}
 	a, err := s.Agents.Reset(ctx, rest.Org(ctx), string(in.AgentID))

@@ -27,7 +27,7 @@ func (s *Server) routes(a *rest.API) {
 		s.ready(a))
 	for _, register := range []func(*rest.API){
 		s.agentRoutes, s.agentFileRoutes, s.archiveRoutes, s.blockRoutes, s.captureRoutes, s.childRoutes,
-		s.compactionRoutes,
+		s.compactionRoutes, s.handoverRoutes,
 		s.conversationRoutes, s.eventRoutes, s.eventStreamRoutes, s.fileStreamRoutes, s.folderRoutes,
 		s.identityRoutes, s.keyRoutes, s.memoryTreeRoutes, s.memoryFileRoutes, s.memorySearchRoutes, s.messageRoutes,
 		s.messageSearchRoutes,

@@ -30,6 +30,7 @@ import (
 	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/block"
 	"github.com/loci-memory/loci/server/block/working"
+	"github.com/loci-memory/loci/server/handover"
 	"github.com/loci-memory/loci/server/memoryfile"
 	"github.com/loci-memory/loci/server/servertest"
 	"github.com/loci-memory/loci/server/subagent"
@@ -56,8 +57,10 @@ func newServer(t testing.TB, pool *pgxpool.Pool) *server.Server {
 	agents := &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
 		Working: states, MemoryFiles: trees,
 		Compaction: &compaction.Store{DB: pool, Recall: messages}, Tools: tools.Definitions}
-	s := &server.Server{Loopback: true, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
-		Working: states, MemoryFiles: trees, Agents: agents, Tools: tools,
+	agents.Begun = handover.Begun(agents)
+	s := &server.Server{Handovers: &handover.Store{DB: pool, Agents: agents}, Tools: tools,
+		Loopback: true, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
+		Working: states, MemoryFiles: trees, Agents: agents,
 		Progress: store.NewProgressPoller(20 * time.Millisecond), DB: pool, Followers: event.NewFollowers(pool,
 			5*time.Millisecond),
 		Keys: &apikey.Store{DB: pool}, Log: slog.New(

@@ -57,6 +57,7 @@ func newTenantNamed(c *client, org, name string) tenant {
 		fmt.Sprintf(`{"changes":[{"field":"task","text":%q}]}`, name))
 	passage := c.made("/v1/archives/"+archive+"/passages", fmt.Sprintf(`{"text":%q}`, name))
 	answered := c.must("POST", "/v1/agents/"+agent+"/messages", fmt.Sprintf(`{"input":%q}`, name))
+	handover := fields(c.t, c.must("POST", "/v1/agents/"+agent+"/handover", `{"pending":true}`))["id"].(string)
 	run := fields(c.t, answered)["run_id"].(string)
 	step := regexp.MustCompile(`step-[0-9a-f-]{36}`).FindString(c.must("GET", "/v1/runs/"+run+"/steps", ""))
 	return tenant{c, map[string]string{"agent_id": agent, "folder_id": folder, "file_id": file,
@@ -71,7 +72,8 @@ func newTenantNamed(c *client, org, name string) tenant {
 		"org_id":    c.orgNamed(org).ID,
 		"key_id":    c.keyID(),
 		"tree_id":   tree, "memory_file_id": memoryFile,
-		"child_id":      c.child(agent, `{"mode":"blank","task":"x"}`).ID,
+		"child_id":    c.child(agent, `{"mode":"blank","task":"x"}`).ID,
+		"handover_id": handover, "number": "1",
 		"compaction_id": compaction, "run_id": run, "step_id": step}}
 }
 
@@ -119,7 +121,8 @@ func (t tenant) state() []string {
 		"/v1/agents/" + t.has["agent_id"] + "/compactions", "/v1/archives", "/v1/agents/" + t.has["agent_id"] +
 			"/archival-memory", "/v1/tools?tool_types=custom", "/v1/identities", "/v1/agents/" + t.has["agent_id"] + "/tools",
 		"/v1/agents/" + t.has["agent_id"] + "/expand/" + t.has["clip_id"], "/v1/admin/orgs",
-		"/v1/memory-trees", "/v1/memory-trees/" + t.has["tree_id"] + "/files",
+		"/v1/agents/" + t.has["agent_id"] + "/handovers", "/v1/memory-trees",
+		"/v1/memory-trees/" + t.has["tree_id"] + "/files",
 		"/v1/memory-trees/" + t.has["tree_id"] + "/versions?path=/memories/notes.md"} {
 		seen = append(seen, target+"\n"+t.must("GET", target, ""))
 	}

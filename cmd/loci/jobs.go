@@ -18,6 +18,7 @@ import (
 	"github.com/loci-memory/loci/db/queue"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/handover"
 	"github.com/loci-memory/loci/server/subagent"
 )
 
@@ -34,6 +35,8 @@ func (p *process) jobs(s stores) (*river.Client[pgx.Tx], error) {
 	workers, queues := river.NewWorkers(), files.Queues()
 	maps.Copy(queues, agent.Queues())
 	maps.Copy(queues, subagent.Queues())
+	maps.Copy(queues, handover.Queues())
+	s.handover.Work(workers)
 	s.agents.Work(workers)
 	s.children.Work(workers)
 	s.files.Work(workers)

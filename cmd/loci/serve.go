@@ -26,6 +26,7 @@ import (
 	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/block"
 	"github.com/loci-memory/loci/server/block/working"
+	"github.com/loci-memory/loci/server/handover"
 	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/memoryfile"
 	"github.com/loci-memory/loci/server/subagent"
@@ -218,6 +219,7 @@ type stores struct {
 	passages *archival.Store
 	working  *working.Store
 	agents   *agent.Store
+	handover *handover.Store
 	tools    *tool.Set
 	loop     *loop.Loop
 
@@ -242,6 +244,8 @@ func (p *process) stores() (s stores, err error) {
 		Archival: s.passages, Working: s.working, MemoryFiles: s.memoryFiles, Tokens: tokens.New(),
 		Compaction: &compaction.Store{DB: p.pool, Recall: s.messages, Models: p.models, Extracted: extracted(p.log)},
 		Tools:      s.tools.Definitions}
+	s.handover = &handover.Store{DB: p.pool, Agents: s.agents}
+	s.agents.Begun = handover.Begun(s.agents)
 	s.loop = loop.New(loop.Loop{DB: p.pool, Agents: s.agents, Recall: s.messages, Tools: s.tools, Server: p.id, Log: p.log,
 		Models: p.answering, Render: server.RunItems, MaxRuns: p.MaxRuns})
 	s.children = &subagent.Store{DB: p.pool, Agents: s.agents, Loop: s.loop}
@@ -263,8 +267,8 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	}
 	progress, followers := s.files.NewProgressPoller(progressEvery), event.NewFollowers(p.pool, followEvery)
 	api := &server.Server{Agents: s.agents, Files: s.files, Recall: s.messages, Blocks: s.blocks,
-		Archival: s.passages, Working: s.working, MemoryFiles: s.memoryFiles, Tools: s.tools, Loop: s.loop,
-		Endpoint: p.embedder.endpoint,
+		Archival: s.passages, Working: s.working, MemoryFiles: s.memoryFiles, Handovers: s.handover,
+		Tools: s.tools, Loop: s.loop, Endpoint: p.embedder.endpoint,
 		Children: s.children, Progress: progress, Followers: followers, DB: p.pool, Keys: p.keys, Log: p.log,
 		Version:        version(),
 		MaxUploadBytes: p.MaxUploadBytes, MaxImportBytes: p.MaxImportBytes, Ping: p.pool.Ping, Loopback: p.loopback,

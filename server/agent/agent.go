@@ -4,6 +4,7 @@ package agent
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"slices"
 	"time"
@@ -35,6 +36,10 @@ type Store struct {
 	Compaction *compaction.Store
 
 	MemoryFiles *memoryfile.Store
+
+	// Begun is called for each conversation that is created, in the transaction that creates it, and for the one that
+	// takes the place of a reset one; nil does nothing.
+	Begun func(ctx context.Context, tx pgx.Tx, org db.Org, c recall.Conversation) error
 
 	Tools Definitions           // nil is no tools
 	Jobs  *river.Client[pgx.Tx] // of the window checks; nil queues none
@@ -106,6 +111,8 @@ type Settings struct {
 	RecallScope            string          `json:"recall_scope,omitempty"`   // empty is ScopeAgent
 	WorkingMemory          string          `json:"working_memory,omitempty"` // empty is ManualMemory
 	Flush                  *FlushSettings  `json:"flush,omitempty"`          // nil is FlushOff
+
+	Handover *HandoverSettings `json:"handover,omitempty"` // nil is HandoverOff
 }
 
 // The conversations that an agent's tools search and read: all, or only the one in which they are called.

@@ -27,8 +27,10 @@ func (s *Store) CreateConversation(ctx context.Context, org db.Org, agentID stri
 		if n.Instructions, err = in.compileNow(ctx, org, a, empty); err != nil {
 			return err
 		}
-		c, err = in.Recall.CreateConversation(ctx, org, a.ID, n)
-		return err
+		if c, err = in.Recall.CreateConversation(ctx, org, a.ID, n); err != nil || s.Begun == nil {
+			return err
+		}
+		return s.Begun(ctx, tx, org, c)
 	})
 	return c, err
 }
@@ -150,6 +152,9 @@ func (s *Store) Reset(ctx context.Context, org db.Org, agentID string) (Agent, e
 		if err != nil {
 			return err
 		}
-		return in.Working.Reset(ctx, org, was, now)
+		if err := in.Working.Reset(ctx, org, was, now); err != nil || s.Begun == nil {
+			return err
+		}
+		return s.Begun(ctx, tx, org, now)
 	})
 }

@@ -72,7 +72,12 @@ func (f FlushSettings) Check() error {
 // check returns ErrInvalid for settings of Loci's own that break a rule.
 func (s Settings) check() error {
 	if s.Flush != nil {
-		return s.Flush.Check()
+		if err := s.Flush.Check(); err != nil {
+			return err
+		}
+	}
+	if s.Handover != nil {
+		return s.Handover.check()
 	}
 	return nil
 }

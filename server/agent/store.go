@@ -21,7 +21,7 @@ import (
 func (s *Store) With(tx pgx.Tx) *Store {
 	return &Store{DB: tx, Files: s.Files.With(tx), Recall: s.Recall.With(tx), Blocks: s.Blocks.With(tx),
 		MemoryFiles: s.MemoryFiles.With(tx), Archival: s.Archival.With(tx), Working: s.Working.With(tx), Tokens: s.Tokens,
-		Compaction: s.Compaction.With(tx), Tools: s.Tools, Jobs: s.Jobs}
+		Compaction: s.Compaction.With(tx), Tools: s.Tools, Jobs: s.Jobs, Begun: s.Begun}
 }
 
 const columns = `key, id, name, agent_type, description, metadata, system, tags, timezone, model, embedding,

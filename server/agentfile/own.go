@@ -60,6 +60,7 @@ type ownFields struct {
 	RecallScope  string          `json:"recall_scope,omitempty"`
 	Working      string          `json:"working_memory,omitempty"`
 	Flush        json.RawMessage `json:"flush,omitempty"`
+	Handover     json.RawMessage `json:"handover,omitempty"`
 	OpenOnAttach *bool           `json:"open_on_attach,omitempty"`
 	Autoclear    *bool           `json:"message_buffer_autoclear,omitempty"`
 	Sleeptime    *bool           `json:"enable_sleeptime,omitempty"`
@@ -73,6 +74,9 @@ func (e *export) ownFields() ownFields {
 		Working: s.WorkingMemory, OpenOnAttach: s.OpenOnAttach}
 	if s.Flush != nil {
 		own.Flush, _ = json.Marshal(s.Flush) // plain values
+	}
+	if s.Handover != nil {
+		own.Handover, _ = json.Marshal(s.Handover) // plain values
 	}
 	if notInNames.MatchString(a.Name) {
 		own.Name = a.Name

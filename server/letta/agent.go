@@ -33,7 +33,8 @@ type AgentState struct {
 
 	WorkingMemory string `json:"working_memory" doc:"automatic, if Loci updates it after each turn; else manual."`
 
-	Flush *agent.FlushSettings `json:"flush" doc:"Silent turns before compactions; null without."`
+	Flush    *agent.FlushSettings    `json:"flush" doc:"Silent turns before compactions; null without."`
+	Handover *agent.HandoverSettings `json:"handover" doc:"Of conversations that end; null without."`
 
 	MessageIDs   []string `json:"message_ids" doc:"Of what the model sees: the system prompt and the newest 1,000 others."`
 	MaxFilesOpen int      `json:"max_files_open" doc:"The agent's own limit, or its context window's."`
@@ -116,6 +117,7 @@ func StateOf(a agent.Agent, r agent.Relations, tools []Tool) AgentState {
 		OpenOnAttach:  !limits.OpensNone,
 		RecallScope:   cmp.Or(settings.RecallScope, agent.ScopeAgent),
 		WorkingMemory: cmp.Or(settings.WorkingMemory, agent.ManualMemory), Flush: settings.Flush,
+		Handover:    settings.Handover,
 		Identities:  rest.Each(r.Identities, IdentityOf),
 		IdentityIDs: rest.Each(r.Identities, func(i agent.Identity) string { return i.ID }),
 		Secrets:     []any{}, Environment: []any{},

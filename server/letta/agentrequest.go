@@ -50,6 +50,8 @@ type AgentFields struct {
 	Compaction rest.Opt[CompactionSettings]  `json:"compaction_settings,omitzero"`
 	Flush      rest.Opt[agent.FlushSettings] `json:"flush,omitzero" doc:"Silent turns before compactions."`
 
+	Handover rest.Opt[agent.HandoverSettings] `json:"handover,omitzero" doc:"Of conversations that end."`
+
 	// Null is the limit that the context window allows.
 	MaxFilesOpen rest.Opt[int] `json:"max_files_open,omitzero" doc:"1 to 1,000 files."`
 	ViewChars    rest.Opt[int] `json:"per_file_view_window_char_limit,omitzero" doc:"100 to 10,000,000 for each file."`
@@ -227,7 +229,7 @@ func (f AgentFields) settings() (settings agent.Settings, err error) {
 		OpenOnAttach:           f.OpenOnAttach.Pointer(),
 		MessageBufferAutoclear: f.Autoclear.Pointer(), EnableSleeptime: f.Sleeptime.Pointer(),
 		RecallScope: f.RecallScope.Value, WorkingMemory: f.Working.Value,
-		Flush: f.Flush.Pointer(),
+		Flush: f.Flush.Pointer(), Handover: f.Handover.Pointer(),
 	}
 	settings.ToolRules, err = toolRules(f.ToolRules.Value)
 	return settings, err

@@ -37,7 +37,7 @@ const (
 )
 
 // DefaultManifest returns the manifest of a tree without one.
-func DefaultManifest() Manifest { return defaultManifest }
+func DefaultManifest() Manifest { return Manifest{slices.Clone(defaultManifest.Entries)} }
 
 // defaultManifest is that of a tree without one.
 var defaultManifest = Manifest{Entries: []ManifestEntry{

@@ -1,6 +1,7 @@
 package memoryfile
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"regexp"
@@ -182,7 +183,7 @@ func (w *sorting) place(p part) {
 	}
 	for _, pattern := range []string{pattern, Root + "/topics/*.md"} {
 		for n := 1; n <= MaxFiles; n++ {
-			if w.append(named(pattern, slug(p, n)), p) {
+			if w.append(named(pattern, p.fileName(n)), p) {
 				return
 			}
 			if !strings.Contains(pattern, "*") {
@@ -211,12 +212,15 @@ func named(pattern, name string) string {
 
 var notInSlug = regexp.MustCompile(`[^\pL\pM\p{Nd}]+`)
 
-// slug returns a part's title as a name of a file, the n-th of this name.
-func slug(p part, n int) string {
-	name := strings.Trim(notInSlug.ReplaceAllString(strings.ToLower(norm.NFKC.String(p.title)), "-"), "-")
-	if name = strings.Trim(db.Beginning(name, 50), "-…"); name == "" {
-		name = fmt.Sprintf("line-%d", p.first)
-	}
+// slug returns a text as a name of a file; empty if it has neither letters nor digits.
+func slug(text string) string {
+	name := strings.Trim(notInSlug.ReplaceAllString(strings.ToLower(norm.NFKC.String(text)), "-"), "-")
+	return strings.Trim(db.Beginning(name, 50), "-…")
+}
+
+// fileName returns a part's title as a name of a file, the n-th of this name.
+func (p part) fileName(n int) string {
+	name := cmp.Or(slug(p.title), fmt.Sprintf("line-%d", p.first))
 	if n > 1 {
 		name += fmt.Sprintf("-%d", n)
 	}

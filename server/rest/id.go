@@ -40,6 +40,7 @@ type (
 	key        struct{}
 	tree       struct{}
 	child      struct{}
+	handover   struct{}
 )
 
 // The ids of resources.
@@ -74,6 +75,8 @@ type (
 	TreeID = ID[tree]
 	// ChildID is a sub-agent's.
 	ChildID = ID[child]
+	// HandoverID is a hand-over's.
+	HandoverID = ID[handover]
 )
 
 // ConversationID may also be 'default', or an agent's id for its default conversation.

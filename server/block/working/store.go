@@ -32,11 +32,12 @@ const (
 	Automatic  = "automatic"
 	ByFork     = "fork"
 	ByReset    = "reset"
+	ByHandover = "handover"
 )
 
 // Author is who made a version.
 type Author struct {
-	Kind  string `json:"kind" enum:"agent,operator,automatic,fork,reset" doc:"Who or what made the version."`
+	Kind  string `json:"kind" enum:"agent,operator,automatic,fork,reset,handover" doc:"Who or what made the version."`
 	Agent string `json:"agent_id,omitempty" doc:"Whose tool made the version."`
 	Tool  string `json:"tool,omitempty" doc:"The tool that the agent called."`
 	Key   string `json:"key_id,omitempty" doc:"Of the API key of the request."`

@@ -6,7 +6,7 @@ const result = ['score', 'position', 'seq'];
 const file = ['total_lines', 'total_pages'];
 
 export const ownFields: Record<string, string[]> = {
-  AgentState: ['context_window_limit', 'tool_set', 'recall_scope', 'open_on_attach', 'working_memory', 'flush'],
+  AgentState: ['context_window_limit', 'tool_set', 'recall_scope', 'open_on_attach', 'working_memory', 'flush', 'handover'],
   Block: block,
   BlockResponse: block,
   SystemMessage: message,

@@ -1,0 +1,48 @@
+package agent
+
+import (
+	"slices"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// The modes of hand-overs.
+const (
+	HandoverOff     = "off"
+	HandoverApply   = "apply"   // updates are made at once
+	HandoverPending = "pending" // updates wait for an operator
+)
+
+// The ends of a conversation at which it is handed over.
+const (
+	OnReset   = "reset"   // its messages are hidden
+	OnArchive = "archive" // it is archived
+)
+
+// HandoverSettings say what becomes of a session of an agent when its conversation ends.
+type HandoverSettings struct {
+	Mode string   `json:"mode" enum:"off,apply,pending" doc:"pending: an operator approves each update."`
+	On   []string `json:"on,omitempty" required:"false" doc:"Of reset and archive; both if absent."`
+}
+
+func (h HandoverSettings) check() error {
+	if !slices.Contains([]string{HandoverOff, HandoverApply, HandoverPending}, h.Mode) {
+		return db.Invalid("handover.mode is %q; it must be one of off, apply, pending", db.Short(h.Mode))
+	}
+	for _, on := range h.On {
+		if on != OnReset && on != OnArchive {
+			return db.Invalid("handover.on has %q; it may have reset and archive", db.Short(on))
+		}
+	}
+	return nil
+}
+
+// HandsOver reports whether the agent's conversations are handed over at an end, and whether the updates then wait for
+// an operator.
+func (a Agent) HandsOver(at string) (does, pending bool) {
+	h := a.Settings.Handover
+	if h == nil || h.Mode == HandoverOff || h.Mode == "" {
+		return false, false
+	}
+	return h.On == nil || slices.Contains(h.On, at), h.Mode == HandoverPending
+}

@@ -1,0 +1,106 @@
+package handover
+
+import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/recall"
+)
+
+// signs are the sentences of a section, by what they say. A sentence is of the first section whose sign it has.
+var signs = []struct {
+	section string
+	form    *regexp.Regexp
+}{
+	{SectionDecided, regexp.MustCompile(`(?i)\b(?:decided|agreed|we(?:'ll| will) (?:use|keep|go with)|let's use|` +
+		`chose|instead of|from now on|always|never)\b`)},
+	{SectionLearned, regexp.MustCompile(`(?i)\b(?:turns out|the cause|root cause|learned|lesson|found (?:out|that)|` +
+		`because of|works only|does not work|it fails|fails (?:if|when|because))\b`)},
+	{SectionNext, regexp.MustCompile(`(?i)\b(?:next(?: step\b|[,:])|to do:|(?:i(?:'ll| will) (?:now|then|continue)|` +
+		`todo|remains to|still (?:need|have) to)\b)`)},
+	{SectionDone, regexp.MustCompile(`(?i)\b(?:(?:i|we)(?:'ve| have)? (?:now )?(?:fixed|added|created|implemented|` +
+		`changed|wrote|removed|deployed|merged|finished|updated|moved|renamed)|is done|are done|is fixed|now passes?|` +
+		`all tests pass)\b`)},
+}
+
+// sentenceEnd matches the end of a sentence, or of a line.
+var sentenceEnd = regexp.MustCompile(`[.!?](?:\s+|$)|\n+`)
+
+const leastSentenceChars = 12
+
+// extract returns what a session leaves by rules, without a model: sentences that say what was done, decided or
+// learned, the last question, and the last request if nothing else says what is next.
+func extract(m material) (out session) {
+	lists := map[string]*[]item{SectionDone: &out.Done, SectionDecided: &out.Decided, SectionLearned: &out.Learned,
+		SectionNext: &out.Next, SectionOpen: &out.Open}
+	var request, question *item
+	for _, l := range m.Lines {
+		if l.Role != recall.User && l.Role != recall.Assistant {
+			continue
+		}
+		for _, text := range sentences(l.Text) {
+			found := item{Text: text, Seqs: []int64{l.Seq}}
+			switch {
+			case strings.HasSuffix(text, "?") && l.Role == recall.Assistant:
+				question = &found
+			case strings.HasSuffix(text, "?"):
+				request = &found
+			default:
+				if list := lists[sectionOf(text)]; list != nil {
+					*list = newest(append(*list, found))
+				}
+			}
+		}
+		if l.Role == recall.User {
+			question = nil // it was answered
+			if all := sentences(l.Text); len(all) > 0 {
+				request = &item{Text: all[0], Seqs: []int64{l.Seq}}
+			}
+		}
+	}
+	if question != nil {
+		out.Open = append(out.Open, *question)
+	}
+	if n := len(out.Next); n > 0 {
+		out.Next = out.Next[n-1:]
+	} else if request != nil {
+		out.Next = []item{{Text: "Go on after the last request: " + request.Text, Seqs: request.Seqs}}
+	}
+	return out
+}
+
+func newest(items []item) []item { return items[max(0, len(items)-maxPerSection):] }
+
+func sectionOf(sentence string) string {
+	for _, s := range signs {
+		if s.form.MatchString(sentence) {
+			return s.section
+		}
+	}
+	return ""
+}
+
+// sentences returns the sentences of a text, in one line each, without very short ones; code is left out.
+func sentences(text string) (all []string) {
+	fenced := false
+	for line := range strings.SplitSeq(text, "\n") {
+		if strings.HasPrefix(strings.TrimSpace(line), "```") {
+			fenced = !fenced
+			continue
+		}
+		if fenced {
+			continue
+		}
+		from := 0
+		ends := append(sentenceEnd.FindAllStringIndex(line, -1), []int{len(line), len(line)})
+		for _, end := range ends {
+			one := strings.Join(strings.Fields(strings.TrimLeft(line[from:end[1]], " \t-*>#")), " ")
+			from = end[1]
+			if n := utf8.RuneCountInString(one); n >= leastSentenceChars && n <= maxTextChars-40 {
+				all = append(all, one)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,120 @@
+package handover
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/queue"
+)
+
+// queueHandover is the queue of the jobs that make hand-overs.
+const queueHandover = "handover"
+
+// Patience is how long a request waits for a hand-over, which then goes on as a job.
+const Patience = 20 * time.Second
+
+const (
+	jobTimeout = 2 * time.Minute
+	pollEvery  = 100 * time.Millisecond
+)
+
+// Queues returns the queue of the jobs, with the workers that a server gives it.
+func Queues() map[string]river.QueueConfig {
+	return map[string]river.QueueConfig{queueHandover: {MaxWorkers: 4}}
+}
+
+// args is the job that makes a hand-over.
+type args struct {
+	queue.Start
+	Org     db.Org `json:"org"`
+	AgentID string `json:"agent_id"`
+	ID      string `json:"id"`
+}
+
+func (args) Kind() string { return "make_handover" }
+
+// InsertOpts implements river.JobArgsWithInsertOpts.
+func (args) InsertOpts() river.InsertOpts {
+	opts := queue.Once(queueHandover)
+	opts.MaxAttempts = maxJobAttempts
+	return opts
+}
+
+const maxJobAttempts = 5
+
+// Work registers the worker of the jobs.
+func (s *Store) Work(workers *river.Workers) { river.AddWorker(workers, &worker{store: s}) }
+
+type worker struct {
+	river.WorkerDefaults[args]
+	store *Store
+}
+
+// Timeout implements river.Worker.
+func (*worker) Timeout(*river.Job[args]) time.Duration { return jobTimeout }
+
+func (w *worker) Work(ctx context.Context, job *river.Job[args]) error {
+	err := w.store.Make(ctx, job.Args.Org, job.Args.AgentID, job.Args.ID)
+	if errors.Is(err, db.ErrNotFound) { // deleted
+		return river.JobCancel(err)
+	}
+	if err != nil && ctx.Err() == nil && job.Attempt >= maxJobAttempts {
+		return errors.Join(err, w.store.fail(ctx, job.Args))
+	}
+	return err
+}
+
+// fail ends a hand-over that cannot be made.
+func (s *Store) fail(ctx context.Context, a args) error {
+	_, err := s.DB.Exec(ctx, `
+		UPDATE handovers SET status = 'failed', why = 'the server has a fault; its log has the cause', ended_at = now(),
+		       material = NULL
+		WHERE org = $1 AND id = $2 AND status = 'running'`, a.Org, a.ID)
+	return db.Error(err)
+}
+
+// queue queues the job of a hand-over in the transaction that stores it; without Jobs none.
+func (s *Store) queue(ctx context.Context, org db.Org, agentID, id string) error {
+	if s.Agents.Jobs == nil {
+		return nil
+	}
+	tx, _ := s.DB.(pgx.Tx)
+	_, err := s.Agents.Jobs.InsertTx(ctx, tx, args{Org: org, AgentID: agentID, ID: id}, nil)
+	return err
+}
+
+// Wait waits until a hand-over is made, at most for Patience, and returns it: it is Running if that is over. Without
+// jobs it makes the hand-over.
+func (s *Store) Wait(ctx context.Context, org db.Org, h Handover) (Handover, error) {
+	if h.Status != Running {
+		return h, nil
+	}
+	limited, cancel := context.WithTimeout(ctx, cmp.Or(s.Patience, Patience))
+	defer cancel()
+	if s.Agents.Jobs == nil {
+		if err := s.Make(limited, org, h.AgentID, h.ID); err != nil && limited.Err() == nil {
+			return h, err
+		}
+		return s.Handover(ctx, org, h.AgentID, h.ID)
+	}
+	look := time.NewTicker(pollEvery)
+	defer look.Stop()
+	for {
+		select {
+		case <-look.C:
+			now, err := s.Handover(ctx, org, h.AgentID, h.ID)
+			if err != nil || now.Status != Running {
+				return now, err
+			}
+			h = now
+		case <-limited.Done():
+			return h, ctx.Err()
+		}
+	}
+}

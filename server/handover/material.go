@@ -1,0 +1,98 @@
+package handover
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
+)
+
+// Bounds of what a hand-over is made of.
+const (
+	maxMessages  = 2_000 // the newest
+	maxLineChars = 1_500 // of a message
+	maxChars     = 60_000
+)
+
+// material is what was said in a session, as it is kept until its hand-over is made.
+type material struct {
+	Lines    []line `json:"lines"`
+	Position int    `json:"position"` // of the last message
+	Next     string `json:"next"`     // the next step in working memory when the session was handed over
+	Cut      int    `json:"cut"`      // how many messages before the first line are left out
+}
+
+// line is what a message says.
+type line struct {
+	Seq  int64       `json:"seq"`
+	Role recall.Role `json:"role"`
+	Text string      `json:"text"`
+}
+
+// snapshot returns what was said in a conversation after a position; no lines if no user or model said anything.
+func (s *Store) snapshot(ctx context.Context, org db.Org, c recall.Conversation, after int) (m material, err error) {
+	from := max(after+1, c.Messages-maxMessages+1)
+	messages, err := s.Agents.Recall.Between(ctx, org, c, from, c.Messages)
+	if err != nil {
+		return m, err
+	}
+	m.Cut = from - after - 1
+	spoken := false
+	for _, one := range messages {
+		if one.Purpose != "" || one.Role == recall.System || one.Role == recall.Summary || one.IsErr {
+			continue
+		}
+		text := strings.TrimSpace(one.Text())
+		if text == "" {
+			continue
+		}
+		spoken = spoken || one.Role == recall.User || one.Role == recall.Assistant
+		if short := []rune(text); len(short) > maxLineChars {
+			text = string(short[:maxLineChars]) + "…"
+		}
+		m.Lines, m.Position = append(m.Lines, line{one.Seq, one.Role, text}), one.Position
+	}
+	if !spoken {
+		return material{}, nil
+	}
+	m.shorten()
+	state, err := s.Agents.Working.Memory(ctx, org, c)
+	if state.Next != nil {
+		m.Next = state.Next.Text
+	}
+	return m, err
+}
+
+// shorten leaves the oldest lines out until the others have at most maxChars characters.
+func (m *material) shorten() {
+	total := 0
+	for i, l := range slices.Backward(m.Lines) {
+		if total += len([]rune(l.Text)); total > maxChars {
+			m.Cut += i + 1
+			m.Lines = slices.Clone(m.Lines[i+1:])
+			return
+		}
+	}
+}
+
+// String returns the material as a model reads it: each message with its position. No text can pass for a head.
+func (m material) String() string {
+	var b strings.Builder
+	if m.Cut > 0 {
+		fmt.Fprintf(&b, "(%d earlier messages are left out)\n", m.Cut)
+	}
+	for _, l := range m.Lines {
+		text := strings.ReplaceAll(chat.Neutralize(l.Text), "\n", "\n    ")
+		fmt.Fprintf(&b, "[seq %d] %s: %s\n", l.Seq, l.Role, text)
+	}
+	return b.String()
+}
+
+// has reports whether the material has the message at a position of the agent's log.
+func (m material) has(seq int64) bool {
+	return slices.ContainsFunc(m.Lines, func(l line) bool { return l.Seq == seq })
+}

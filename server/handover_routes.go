@@ -1,0 +1,146 @@
+package server
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/labstack/echo/v4"
+
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/handover"
+	"github.com/loci-memory/loci/server/rest"
+)
+
+// handoverTimeout limits a request for a hand-over, which waits for handover.Patience.
+const handoverTimeout = handover.Patience + 10e9
+
+func (s *Server) handoverRoutes(a *rest.API) {
+	a.For(rest.Write).Stream(huma.Operation{
+		Method: http.MethodPost, Path: "/v1/agents/{agent_id}/handover",
+		Summary: "create_handover: Hand a conversation over to the agent's next one. It makes updates of working memory " +
+			"and memory files out of what was said. After 20 seconds the answer is a 202, and the hand-over goes on.",
+		Parameters:  []*huma.Param{rest.IDParam("agent_id", "agent")},
+		RequestBody: &huma.RequestBody{Required: true, Content: rest.Content[CreateHandover](a, rest.JSON)},
+		Responses: map[string]*huma.Response{"200": {Description: "The hand-over with its updates.",
+			Content: rest.Content[handover.Handover](a, rest.JSON)}},
+	}, func(c echo.Context) error { return s.createHandover(a, c) }, rest.Own)
+	rest.Get(a.For(rest.ReadAgent), "/v1/agents/{agent_id}/handovers",
+		"list_handovers: List the hand-overs of an agent with their updates, the newest first.", s.listHandovers, rest.Own)
+	rest.Get(a.For(rest.ReadAgent), "/v1/agents/{agent_id}/handovers/{handover_id}",
+		"get_handover: Get a hand-over with its updates. Its status says whether it is still made.", s.getHandover,
+		rest.Own)
+	rest.Post(a.For(rest.Write), "/v1/agents/{agent_id}/handovers/{handover_id}/updates/{number}/approve",
+		"approve_handover_update: Apply an update that waits for an operator.", s.decideUpdate(true), rest.Own)
+	rest.Post(a.For(rest.Write), "/v1/agents/{agent_id}/handovers/{handover_id}/updates/{number}/reject",
+		"reject_handover_update: Reject an update that waits for an operator.", s.decideUpdate(false), rest.Own)
+}
+
+// CreateHandover says what to hand over.
+type CreateHandover struct {
+	Conversation rest.ConversationID `json:"conversation_id,omitempty" required:"false" doc:"The default one if absent."`
+	Pending      *bool               `json:"pending,omitempty" required:"false" doc:"Updates wait; else as the agent's."`
+	Carry        *bool               `json:"carry,omitempty" required:"false" doc:"The next conversation begins with it."`
+}
+
+func (s *Server) createHandover(a *rest.API, c echo.Context) error {
+	id, err := s.pathAgent(c)
+	if err != nil {
+		return err
+	}
+	body, warnings, err := rest.ReadJSON[CreateHandover](a, c, maxMessageBytes)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(c.Request().Context(), handoverTimeout)
+	defer cancel()
+	of, err := s.Agents.Agent(ctx, rest.Org(ctx), id)
+	if err != nil {
+		return err
+	}
+	conversation := recall.DefaultConversation
+	if body.Conversation != "" {
+		if conversation, err = body.Conversation.OfAgent(id); err != nil {
+			return err
+		}
+	}
+	from, err := s.Recall.Conversation(ctx, rest.Org(ctx), id, conversation)
+	if err != nil {
+		return err
+	}
+	o := handover.Options{Pending: of.Settings.Handover != nil && of.Settings.Handover.Mode == agent.HandoverPending,
+		Carry: body.Carry == nil || *body.Carry}
+	if body.Pending != nil {
+		o.Pending = *body.Pending
+	}
+	h, err := s.handOver(ctx, from, o)
+	if err != nil {
+		return err
+	}
+	warnings.InHeader(c)
+	status := http.StatusOK
+	if h.Status == handover.Running {
+		status = http.StatusAccepted
+	}
+	return c.JSON(status, h)
+}
+
+// handOver hands a conversation over, and waits for it for a while.
+func (s *Server) handOver(ctx context.Context, c recall.Conversation, o handover.Options) (handover.Handover, error) {
+	h, err := s.Handovers.Begin(ctx, rest.Org(ctx), c, o)
+	if err != nil {
+		return h, err
+	}
+	return s.Handovers.Wait(ctx, rest.Org(ctx), h)
+}
+
+// endSession hands a conversation over that ends, if its agent's settings say so. A hand-over that fails holds up no
+// end.
+func (s *Server) endSession(ctx context.Context, c recall.Conversation, at string) error {
+	a, err := s.Agents.Agent(ctx, rest.Org(ctx), c.AgentID)
+	if err != nil {
+		return err
+	}
+	does, pending := a.HandsOver(at)
+	if !does {
+		return nil
+	}
+	if _, err := s.handOver(ctx, c, handover.Options{Pending: pending, Carry: true}); err != nil {
+		s.Log.WarnContext(ctx, "a conversation ends without a hand-over", "conversation", c.ID, "error", err)
+	}
+	return nil
+}
+
+func (s *Server) listHandovers(ctx context.Context, in *struct {
+	rest.OfAgent
+	Limit int `query:"limit" minimum:"1" maximum:"100" default:"20"`
+}) ([]handover.Handover, error) {
+	if _, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID)); err != nil {
+		return nil, err
+	}
+	return s.Handovers.Handovers(ctx, rest.Org(ctx), string(in.AgentID), in.Limit)
+}
+
+// OfHandover is the path of a hand-over of an agent.
+type OfHandover struct {
+	rest.OfAgent
+	HandoverID rest.HandoverID `path:"handover_id"`
+}
+
+func (s *Server) getHandover(ctx context.Context, in *OfHandover) (handover.Handover, error) {
+	return s.Handovers.Handover(ctx, rest.Org(ctx), string(in.AgentID), string(in.HandoverID))
+}
+
+// OfUpdate is the path of an update of a hand-over.
+type OfUpdate struct {
+	OfHandover
+	Number int `path:"number" minimum:"1" doc:"Of the update in its hand-over."`
+}
+
+func (s *Server) decideUpdate(approve bool) rest.Handler[OfUpdate, handover.Handover] {
+	return withAgent(s, func(ctx context.Context, a agent.Agent, in *OfUpdate) (handover.Handover, error) {
+		return s.Handovers.Decide(ctx, rest.Org(ctx), a,
+			handover.Decision{Handover: string(in.HandoverID), Number: in.Number, Approve: approve})
+	})
+}
