@@ -17,7 +17,9 @@ import (
 const pieceBytes = 16 << 10
 
 // repeatsLog reports whether a tool returns messages of the log, which a search finds where they were said.
-func repeatsLog(tool string) bool { return tool == "conversation_search" || tool == "expand" }
+func repeatsLog(tool string) bool {
+	return slices.Contains([]string{"conversation_search", "expand", "search_memory"}, tool)
+}
 
 // Searched returns the text that a search finds a message by; empty if no search finds it.
 func Searched(m Message) string { return searchText(m.Role, m.Name, m.Content) }

@@ -306,7 +306,7 @@ func TestIterationEnds(t *testing.T) {
 func TestToolsAreListed(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
-	memory := []string{"archival_memory_delete", "archival_memory_update", "archival_memory_search",
+	memory := []string{"request_erasure", "archival_memory_delete", "archival_memory_update", "archival_memory_search",
 		"archival_memory_insert", "memory_files", "update_working_memory", "memory", "memory_apply_patch",
 		"memory_rethink", "memory_replace", "memory_insert", "core_memory_replace", "core_memory_append"}
 	all := append(slices.Clone(memory), "search_memory", "expand", "conversation_search", "close_files", "list_files",
@@ -317,15 +317,15 @@ func TestToolsAreListed(t *testing.T) {
 			"semantic_search_files"},
 		"tool_types=custom": {}, "exclude_tool_types=letta_files_core": append(slices.Clone(memory), "search_memory",
 			"expand", "conversation_search"),
-		"tool_types=letta_core&limit=1": {"archival_memory_delete"}, "limit=1&order=asc": {"open_files"},
+		"tool_types=letta_core&limit=1": {"request_erasure"}, "limit=1&order=asc": {"open_files"},
 	} {
 		body := c.must("GET", "/v1/tools/?"+query, "")
 		if diff := cmp.Diff(want, namesOf(t, body)); diff != "" {
 			t.Errorf("tools with %q (-want +got):\n%s", query, diff)
 		}
 	}
-	if got := c.must("GET", "/v1/tools/count", ""); got != "21" {
-		t.Errorf("count: got %s, want 21", got)
+	if got := c.must("GET", "/v1/tools/count", ""); got != "22" {
+		t.Errorf("count: got %s, want 22", got)
 	}
 	var list []struct{ ID, Name string }
 	if err := json.Unmarshal([]byte(c.must("GET", "/v1/tools", "")), &list); err != nil {

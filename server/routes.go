@@ -28,7 +28,7 @@ func (s *Server) routes(a *rest.API) {
 	for _, register := range []func(*rest.API){
 		s.agentRoutes, s.agentFileRoutes, s.archiveRoutes, s.blockRoutes, s.captureRoutes, s.childRoutes,
 		s.compactionRoutes, s.handoverRoutes,
-		s.conversationRoutes, s.eventRoutes, s.eventStreamRoutes, s.fileStreamRoutes, s.folderRoutes,
+		s.conversationRoutes, s.erasureRoutes, s.eventRoutes, s.eventStreamRoutes, s.fileStreamRoutes, s.folderRoutes,
 		s.identityRoutes, s.keyRoutes, s.memoryTreeRoutes, s.memoryFileRoutes, s.memorySearchRoutes, s.messageRoutes,
 		s.messageSearchRoutes,
 		s.loopRoutes, s.modelRoutes, s.openFileRoutes, s.organizationRoutes, s.passageRoutes, s.passageBatchRoutes,

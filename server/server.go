@@ -17,6 +17,7 @@ import (
 	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/block"
 	"github.com/loci-memory/loci/server/block/working"
+	"github.com/loci-memory/loci/server/erase"
 	"github.com/loci-memory/loci/server/handover"
 	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/memoryfile"
@@ -36,6 +37,7 @@ type Server struct {
 	Working        *working.Store
 	MemoryFiles    *memoryfile.Store
 	Handovers      *handover.Store
+	Erasures       *erase.Store
 	Progress       *files.ProgressPoller // run by the owner of the server
 	DB             db.DB                 // where the events of agents are
 	Followers      *event.Followers      // run by the owner of the server

@@ -30,6 +30,7 @@ import (
 	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/block"
 	"github.com/loci-memory/loci/server/block/working"
+	"github.com/loci-memory/loci/server/erase"
 	"github.com/loci-memory/loci/server/handover"
 	"github.com/loci-memory/loci/server/memoryfile"
 	"github.com/loci-memory/loci/server/servertest"
@@ -52,15 +53,18 @@ func newServer(t testing.TB, pool *pgxpool.Pool) *server.Server {
 	blocks, passages := &block.Store{DB: pool}, archival.New(pool, archival.Options{})
 	states := &working.Store{DB: pool, Recall: messages, Files: store}
 	trees := memoryfile.New(pool)
+	compactions := &compaction.Store{DB: pool, Recall: messages}
+	erasures := &erase.Store{DB: pool, Recall: messages, Files: store, Archival: passages, Compaction: compactions,
+		MemoryFiles: trees}
 	tools := tool.New(tool.Memories{Files: store, Recall: messages, Blocks: blocks, Archival: passages,
-		Working: states, MemoryFiles: trees, Child: subagent.LogOf(pool)})
+		Working: states, MemoryFiles: trees, Erasures: erasures, Child: subagent.LogOf(pool)})
 	agents := &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
 		Working: states, MemoryFiles: trees,
-		Compaction: &compaction.Store{DB: pool, Recall: messages}, Tools: tools.Definitions}
+		Compaction: compactions, Tools: tools.Definitions}
 	agents.Begun = handover.Begun(agents)
 	s := &server.Server{Handovers: &handover.Store{DB: pool, Agents: agents}, Tools: tools,
 		Loopback: true, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
-		Working: states, MemoryFiles: trees, Agents: agents,
+		Working: states, MemoryFiles: trees, Erasures: erasures, Agents: agents,
 		Progress: store.NewProgressPoller(20 * time.Millisecond), DB: pool, Followers: event.NewFollowers(pool,
 			5*time.Millisecond),
 		Keys: &apikey.Store{DB: pool}, Log: slog.New(

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/erase"
 	"github.com/loci-memory/loci/server/loop/model/modeltest"
 	"github.com/loci-memory/loci/server/servertest"
 )
@@ -74,7 +76,29 @@ func newTenantNamed(c *client, org, name string) tenant {
 		"tree_id":   tree, "memory_file_id": memoryFile,
 		"child_id":    c.child(agent, `{"mode":"blank","task":"x"}`).ID,
 		"handover_id": handover, "number": "1",
+		"erasure_id":    c.asksToErase(agent),
 		"compaction_id": compaction, "run_id": run, "step_id": step}}
+}
+
+// asksToErase is the id of an erasure that waits for approval.
+func (c *client) asksToErase(agent string) string {
+	c.t.Helper()
+	e, err := c.server.Erasures.Create(c.t.Context(), c.orgKey(), erase.Request{Texts: []string{"nothing has this text"},
+		By: erase.Requester{Agent: agent}})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return e.ID
+}
+
+// orgKey is the organization of the client's key.
+func (c *client) orgKey() db.Org {
+	c.t.Helper()
+	key, err := c.server.Keys.Lookup(c.t.Context(), c.key)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return key.Org
 }
 
 var clipIDs = regexp.MustCompile(`clip-[0-9a-f-]{36}`)

@@ -11,6 +11,7 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/server/apikey"
+	"github.com/loci-memory/loci/server/erase"
 )
 
 const (
@@ -18,6 +19,7 @@ const (
 	indexEvery    = 15 * time.Second // between two looks for text that the index of grep_files lacks
 	pruneEvery    = 10 * time.Minute // between two looks for index entries of deleted files
 	orgsEvery     = 5 * time.Second  // between two looks for deleted organizations
+	eraseEvery    = 2 * time.Second  // between two looks for erasures
 )
 
 // adviseOwner logs once what a server leaves undone that knows no role that owns the schema.
@@ -99,6 +101,15 @@ func (p *process) indexText(ctx context.Context, store *files.Store) {
 		}
 		if blocks > 0 {
 			p.log.Debug("indexed text for grep_files", "blocks", blocks)
+		}
+	}
+}
+
+// erase works on erasures until ctx ends.
+func (p *process) erase(ctx context.Context, store *erase.Store) {
+	for wait(ctx, eraseEvery) {
+		if _, err := store.Run(ctx); err != nil && ctx.Err() == nil {
+			p.log.Warn("an erasure is not done yet; it is tried again", "error", err)
 		}
 	}
 }

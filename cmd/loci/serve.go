@@ -26,6 +26,7 @@ import (
 	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/block"
 	"github.com/loci-memory/loci/server/block/working"
+	"github.com/loci-memory/loci/server/erase"
 	"github.com/loci-memory/loci/server/handover"
 	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/memoryfile"
@@ -225,6 +226,7 @@ type stores struct {
 
 	memoryFiles *memoryfile.Store
 	children    *subagent.Store
+	erasures    *erase.Store
 }
 
 func (p *process) stores() (s stores, err error) {
@@ -238,12 +240,14 @@ func (p *process) stores() (s stores, err error) {
 	s.blocks, s.passages = &block.Store{DB: p.pool}, archival.New(p.pool, archival.Options{Endpoint: p.embedder.endpoint})
 	s.working = &working.Store{DB: p.pool, Recall: s.messages, Files: s.files}
 	s.memoryFiles = memoryfile.New(p.pool)
+	compactions := &compaction.Store{DB: p.pool, Recall: s.messages, Models: p.models, Extracted: extracted(p.log)}
+	s.erasures = &erase.Store{DB: p.pool, Recall: s.messages, Files: s.files, Archival: s.passages,
+		Compaction: compactions, MemoryFiles: s.memoryFiles, InBackground: true}
 	s.tools = tool.New(tool.Memories{Files: s.files, Recall: s.messages, Blocks: s.blocks, Archival: s.passages,
-		Working: s.working, MemoryFiles: s.memoryFiles, Child: subagent.LogOf(p.pool)})
+		Working: s.working, MemoryFiles: s.memoryFiles, Erasures: s.erasures, Child: subagent.LogOf(p.pool)})
 	s.agents = &agent.Store{DB: p.pool, Files: s.files, Recall: s.messages, Blocks: s.blocks,
 		Archival: s.passages, Working: s.working, MemoryFiles: s.memoryFiles, Tokens: tokens.New(),
-		Compaction: &compaction.Store{DB: p.pool, Recall: s.messages, Models: p.models, Extracted: extracted(p.log)},
-		Tools:      s.tools.Definitions}
+		Compaction: compactions, Tools: s.tools.Definitions}
 	s.handover = &handover.Store{DB: p.pool, Agents: s.agents}
 	s.agents.Begun = handover.Begun(s.agents)
 	s.loop = loop.New(loop.Loop{DB: p.pool, Agents: s.agents, Recall: s.messages, Tools: s.tools, Server: p.id, Log: p.log,
@@ -267,7 +271,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	}
 	progress, followers := s.files.NewProgressPoller(progressEvery), event.NewFollowers(p.pool, followEvery)
 	api := &server.Server{Agents: s.agents, Files: s.files, Recall: s.messages, Blocks: s.blocks,
-		Archival: s.passages, Working: s.working, MemoryFiles: s.memoryFiles, Handovers: s.handover,
+		Archival: s.passages, Working: s.working, MemoryFiles: s.memoryFiles, Handovers: s.handover, Erasures: s.erasures,
 		Tools: s.tools, Loop: s.loop, Endpoint: p.embedder.endpoint,
 		Children: s.children, Progress: progress, Followers: followers, DB: p.pool, Keys: p.keys, Log: p.log,
 		Version:        version(),
@@ -283,6 +287,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		func() error { p.indexText(ctx, s.files); return nil },
 		func() error { p.maintain(ctx, s); return nil },
 		func() error { p.clearOrganizations(ctx); return nil },
+		func() error { p.erase(ctx, s.erasures); return nil },
 		func() error { p.freeMemory(ctx); return nil },
 		func() error { return p.keepPostgres(ctx) },
 		func() error { progress.Run(ctx, p.warn("the progress of files is not known")); return nil },

@@ -28,6 +28,7 @@ var acrossOrganizations = map[string]string{
 	"embed.Vectors.index":          "counts the vectors of a space, which one index serves for all",
 	"embed.Vectors.ClearUnused":    "deletes the batches of spaces that no server uses",
 	"archival.(*Store).Clear":      "deletes batches of the rows of deleted archives",
+	"erase.(*Store).next":          "finds the erasures of servers that are gone",
 	"loop.(*Loop).orphans":         "finds the runs of servers that are gone",
 	"loop.(*Loop).Forget":          "deletes batches of the items of old runs",
 	"recall.(*Store).clear":        "deletes batches of the rows of deleted agents, and of texts that nothing names",

@@ -378,6 +378,9 @@ var toolGroups = []toolGroup{
 	{"All that you remember can be searched at once", []toolUse{
 		{"search_memory", "search_memory says where something stands"},
 	}, ""},
+	{"What must be forgotten can be erased for good", []toolUse{
+		{"request_erasure", "request_erasure asks an operator for it"},
+	}, ""},
 	{"Old messages leave your view, and none is lost", []toolUse{
 		{"conversation_search", "conversation_search finds them"},
 		{"expand", "expand reads a range of them, or a long text, in full"},

@@ -58,6 +58,7 @@ var tagWords = map[string]string{
 	"archives":      "Archives of passages, which agents share.",
 	"blocks":        "Blocks of core memory, which agents share, with their versions.",
 	"conversations": "Conversations with agents.",
+	"erasures":      "Erasures of texts and messages from all that is stored.",
 	"errors":        "The codes of errors.",
 	"folders":       "Folders of files, which agents share.",
 	"identities":    "Whom or what agents and blocks belong to.",

@@ -41,6 +41,7 @@ type (
 	tree       struct{}
 	child      struct{}
 	handover   struct{}
+	erasure    struct{}
 )
 
 // The ids of resources.
@@ -77,6 +78,8 @@ type (
 	ChildID = ID[child]
 	// HandoverID is a hand-over's.
 	HandoverID = ID[handover]
+	// ErasureID is an erasure's.
+	ErasureID = ID[erasure]
 )
 
 // ConversationID may also be 'default', or an agent's id for its default conversation.

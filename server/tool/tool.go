@@ -22,6 +22,7 @@ import (
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/block"
 	"github.com/loci-memory/loci/server/block/working"
+	"github.com/loci-memory/loci/server/erase"
 	"github.com/loci-memory/loci/server/memoryfile"
 )
 
@@ -34,6 +35,8 @@ type Memories struct {
 	Working  *working.Store
 
 	MemoryFiles *memoryfile.Store
+
+	Erasures *erase.Store // nil takes no requests
 
 	// Child returns where the log of a sub-agent of an agent is, by the sub-agent's id. ErrNotFound if it does not exist.
 	Child func(ctx context.Context, org db.Org, agentID, id string) (ChildLog, error)
@@ -50,9 +53,13 @@ type ChildLog struct {
 
 // in returns the stores working in tx.
 func (m Memories) in(tx pgx.Tx) Memories {
-	return Memories{Files: m.Files.With(tx), Recall: m.Recall.With(tx), Blocks: m.Blocks.With(tx),
+	in := Memories{Files: m.Files.With(tx), Recall: m.Recall.With(tx), Blocks: m.Blocks.With(tx),
 		Archival: m.Archival.With(tx), Working: m.Working.With(tx), MemoryFiles: m.MemoryFiles.With(tx),
 		Child: m.Child}
+	if m.Erasures != nil {
+		in.Erasures = m.Erasures.With(tx)
+	}
+	return in
 }
 
 // Set is the tools of this server.
@@ -139,6 +146,7 @@ func New(m Memories) *Set {
 		reading(define("archival_memory_search", Memories.archivalSearch)),
 		define("archival_memory_update", Memories.archivalUpdate),
 		define("archival_memory_delete", Memories.archivalDelete),
+		define("request_erasure", Memories.requestErasure),
 	}}
 }
 

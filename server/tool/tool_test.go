@@ -51,7 +51,7 @@ func TestToolsAndTheirIDs(t *testing.T) {
 		"core_memory_append", "core_memory_replace", "memory_insert", "memory_replace", "memory_rethink",
 		"memory_apply_patch", "memory", "update_working_memory", "memory_files",
 		"archival_memory_insert", "archival_memory_search", "archival_memory_update",
-		"archival_memory_delete"}; !slices.Equal(order, want) {
+		"archival_memory_delete", "request_erasure"}; !slices.Equal(order, want) {
 		t.Errorf("tools are %q, want %q", order, want)
 	}
 	want := map[string]string{ // clients keep these ids: they never change
@@ -71,6 +71,7 @@ func TestToolsAndTheirIDs(t *testing.T) {
 		"memory_insert":          "tool-a998699a-b6f9-4c18-b1ed-a704d059e72c",
 		"memory_replace":         "tool-2cc2889b-5d60-41d2-aae2-11ee1bb28b86",
 		"memory_rethink":         "tool-0e6113e2-45ee-4067-916a-c5ccf806f860",
+		"request_erasure":        "tool-91460506-b00a-41f5-b884-1ebd2bbe8739",
 		"search_memory":          "tool-fa879656-6e10-4a60-8cd0-f73ac11867de",
 		"update_working_memory":  "tool-a46eefe2-d9d4-4fe1-b744-e4309a21e821",
 		"close_files":            "tool-4b84b8ae-b028-4d45-9ac9-cb5cdccd4175",

@@ -1,0 +1,52 @@
+package archival
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
+)
+
+// Replace gives a passage other contents, which an erasure left of it, and its archive's queue a new vector to make. A
+// passage without a text, or with that of another passage of its archive, is deleted.
+func (s *Store) Replace(ctx context.Context, org db.Org, key int64, text string, tags []string, metadata []byte) error {
+	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
+		in := s.With(tx)
+		type row struct {
+			Archive int64  `db:"archive_key"`
+			ID      string `db:"id"`
+		}
+		p, err := db.One[row](ctx, tx, `
+			SELECT archive_key, id::text AS id FROM passages WHERE org = $1 AND key = $2 FOR UPDATE`, org, key)
+		if errors.Is(err, db.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `DELETE FROM passage_vectors WHERE org = $1 AND passage_key = $2`, org, key); err != nil {
+			return db.Error(err)
+		}
+		sum, lex := sha256.Sum256([]byte(text)), embed.Document(text)
+		tag, err := tx.Exec(ctx, `
+			DELETE FROM passages p WHERE p.org = $1 AND p.key = $2 AND ($3 OR EXISTS (
+				SELECT FROM passages o WHERE o.org = $1 AND o.archive_key = p.archive_key AND o.sha256 = $4 AND o.key <> $2))`,
+			org, key, text == "", sum[:])
+		if err != nil || tag.RowsAffected() > 0 {
+			return db.Error(err)
+		}
+		if err := db.Exec(ctx, tx, `
+			UPDATE passages
+			SET text = $3, sha256 = $4, lex = $5, terms = $6, tags = $7, metadata = $8, updated_at = now()
+			WHERE org = $1 AND key = $2`, org, key, text, sum[:], &lex.Vector, embed.Owned(p.Archive, lex.Terms),
+			db.Tags(tags), metadata); err != nil {
+			return err
+		}
+		return in.wait(ctx, org, p.Archive, []uuid.UUID{uuidOf("passage-" + p.ID)})
+	})
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// eraseCmd erases texts or a message from all that an organization stores.
+type eraseCmd struct {
+	remote
+	Texts   string `arg:"" optional:"" help:"File with a text on each line; - is the standard input. All spellings count."`
+	Message string `help:"ID of a message to erase, in place of texts."`
+	Whole   bool   `name:"whole-words" help:"An occurrence begins and ends with a word: Ann is not in Annex."`
+	Reason  string `help:"Why; it is kept without the texts."`
+	Dry     bool   `name:"dry-run" help:"Only count the occurrences. After an erasure it is the check that none is left."`
+}
+
+// erasure is what the server says of one.
+type erasure struct {
+	ID     string        `json:"id"`
+	Status string        `json:"status"`
+	Report erasureReport `json:"report"`
+}
+
+type erasureReport struct {
+	Found     map[string]int `json:"found"`
+	Left      map[string]int `json:"left"`
+	Unread    int            `json:"unread_files"`
+	Summaries int            `json:"remade_summaries"`
+	Prompts   int            `json:"deleted_prompts"`
+}
+
+// errLeft says that not all was erased.
+var errLeft = errors.New("not everything could be erased; the report names what is left")
+
+// Run implements the command. It waits until the erasure has ended.
+func (c eraseCmd) Run(ctx context.Context, s streams) error {
+	body, err := c.body()
+	if err != nil {
+		return err
+	}
+	if c.Dry {
+		var r erasureReport
+		if err := c.call(ctx, "/v1/erasures/preview", bytes.NewReader(body), "application/json", &r); err != nil {
+			return err
+		}
+		return r.print(s.out)
+	}
+	var e erasure
+	if err := c.call(ctx, "/v1/erasures", bytes.NewReader(body), "application/json", &e); err != nil {
+		return err
+	}
+	for e.Status == "running" {
+		if !wait(ctx, time.Second) {
+			return ctx.Err()
+		}
+		if err := c.get(ctx, "/v1/erasures/"+url.PathEscape(e.ID), &e); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(s.out, "%s: %s\n", e.ID, e.Status)
+	if err := e.Report.print(s.out); err != nil {
+		return err
+	}
+	if e.Status != "completed" {
+		return errLeft
+	}
+	return nil
+}
+
+// body returns the request. Texts come from a file, so that none stands in the history of a shell.
+func (c eraseCmd) body() ([]byte, error) {
+	request := map[string]any{"whole_words": c.Whole}
+	if c.Message != "" {
+		request["message_id"] = c.Message
+	}
+	if c.Reason != "" && !c.Dry {
+		request["reason"] = c.Reason
+	}
+	if c.Texts != "" {
+		raw, err := readAll(c.Texts)
+		if err != nil {
+			return nil, err
+		}
+		texts := slices.DeleteFunc(strings.Split(string(raw), "\n"), func(t string) bool { return strings.TrimSpace(t) == "" })
+		request["texts"] = texts
+	}
+	return json.Marshal(request)
+}
+
+func readAll(path string) ([]byte, error) {
+	if path == "-" {
+		return io.ReadAll(os.Stdin)
+	}
+	return os.ReadFile(path)
+}
+
+func (r erasureReport) print(out io.Writer) error {
+	for _, table := range slices.Sorted(maps.Keys(r.Found)) {
+		fmt.Fprintf(out, "%6d in %s\n", r.Found[table], table)
+	}
+	for _, column := range slices.Sorted(maps.Keys(r.Left)) {
+		fmt.Fprintf(out, "%6d left in %s\n", r.Left[column], column)
+	}
+	_, err := fmt.Fprintf(out, "%d summaries made again, %d stored prompts deleted, %d files without a text\n", r.Summaries,
+		r.Prompts, r.Unread)
+	return err
+}

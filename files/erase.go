@@ -1,0 +1,161 @@
+package files
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// ErasedFile says what was erased of a file.
+type ErasedFile struct {
+	Found  int  // occurrences
+	Unread bool // the file has no text, and nobody can tell what its bytes say
+}
+
+// EraseFrom takes texts out of a file, its bytes and all that was made of them. A file whose bytes are text keeps its
+// format; another one becomes its text. The file is then parsed again, and searches find it when that is done. erase
+// returns a text without what is to be erased, and how often it was there. With dry, it only counts.
+func (s *Store) EraseFrom(ctx context.Context, org db.Org, key int64, dry bool, erase func(string) (string, int)) (
+	out ErasedFile, err error) {
+	type row struct {
+		FileID     string  `db:"file_id"`
+		FolderID   *string `db:"folder_id"`
+		Generation int     `db:"generation"`
+	}
+	f, err := db.One[row](ctx, s.db, `
+		SELECT f.id AS file_id, d.id AS folder_id, f.generation
+		FROM files f LEFT JOIN folders d ON d.org = f.org AND d.key = f.folder_key AND d.deleted_at IS NULL
+		WHERE f.org = $1 AND f.key = $2`, org, key)
+	if errors.Is(err, db.ErrNotFound) {
+		return out, nil
+	}
+	if err != nil {
+		return out, err
+	}
+	in := erasing{key: key, generation: f.Generation, erase: erase}
+	if out, err = in.read(ctx, s, org); err != nil || out.Found == 0 || dry {
+		return out, err
+	}
+	if f.FolderID == nil { // its folder is deleted, and its rows are about to be
+		_, err := s.db.Exec(ctx, `DELETE FROM files WHERE org = $1 AND key = $2`, org, key)
+		return out, db.Error(err)
+	}
+	_, err = s.updateLocked(ctx, org, *f.FolderID, f.FileID, func(tx *Store, _ File, w workState) error {
+		in.generation = w.Generation
+		if out, err = in.read(ctx, tx, org); err != nil || out.Found == 0 { // it may have another text by now
+			return err
+		}
+		return in.store(ctx, tx, org)
+	})
+	return out, ifNotFound(err, nil)
+}
+
+// erasing is a file of which texts are erased.
+type erasing struct {
+	key        int64
+	generation int
+	erase      func(string) (string, int)
+
+	after  []byte // what its bytes become
+	asText bool   // the bytes are no longer of the file's format
+}
+
+// read reads a file and decides what becomes of it.
+func (e *erasing) read(ctx context.Context, s *Store, org db.Org) (out ErasedFile, err error) {
+	pieces, err := db.All[[]byte](ctx, s.db, `
+		SELECT bytes FROM file_originals WHERE org = $1 AND file_key = $2 ORDER BY ordinal`, org, e.key)
+	if err != nil {
+		return out, err
+	}
+	segments, err := db.All[string](ctx, s.db, `
+		SELECT text FROM file_segments WHERE org = $1 AND file_key = $2 AND generation = $3 ORDER BY ordinal`,
+		org, e.key, e.generation)
+	if err != nil {
+		return out, err
+	}
+	original := bytes.Join(pieces, nil)
+	text, inText := e.erase(strings.Join(segments, ""))
+	e.after, e.asText = []byte(text), true
+	if utf8.Valid(original) {
+		raw, n := e.erase(string(original))
+		if out.Found = max(n, inText); n > 0 || inText == 0 {
+			e.after, e.asText = []byte(raw), false
+		}
+		return out, nil
+	}
+	out.Found = inText
+	if inText == 0 {
+		out.Found = e.inBytes(original)
+	}
+	out.Unread = out.Found == 0 && len(segments) == 0
+	return out, nil
+}
+
+// inBytes returns how often what is to be erased stands in bytes that are no text, or in those of a packed document.
+func (e *erasing) inBytes(original []byte) int {
+	_, n := e.erase(string(original))
+	archive, err := zip.NewReader(bytes.NewReader(original), int64(len(original)))
+	if err != nil {
+		return n
+	}
+	for _, f := range archive.File {
+		r, err := f.Open()
+		if err != nil {
+			continue
+		}
+		content, _ := io.ReadAll(io.LimitReader(r, maxEntryBytes)) // a broken entry is read as far as it goes
+		_ = r.Close()
+		_, k := e.erase(f.Name + "\n" + string(content))
+		n += k
+	}
+	return n
+}
+
+// maxEntryBytes is the most of an entry of a packed document that is looked at.
+const maxEntryBytes = 64 << 20
+
+// store replaces the bytes of a file, deletes what was made of them, and queues the file.
+func (e *erasing) store(ctx context.Context, s *Store, org db.Org) error {
+	sum := sha256.Sum256(e.after)
+	if err := s.exec(ctx, `
+		DELETE FROM gram_blocks b USING gram_units u
+		WHERE b.org = $1 AND u.org = $1 AND u.block_key = b.key AND u.file_key = $2`, org, e.key); err != nil {
+		return err
+	}
+	if err := s.exec(ctx, `
+		UPDATE files f SET gram_generation = 0
+		WHERE f.org = $1 AND f.gram_generation > 0 AND f.folder_key = (
+			SELECT folder_key FROM files WHERE org = $1 AND key = $2)
+		  AND NOT EXISTS (SELECT FROM gram_units u WHERE u.org = $1 AND u.file_key = f.key)`, org, e.key); err != nil {
+		return err
+	}
+	for _, table := range []string{"file_originals", "file_segments", "chunks", "embed_batches", "embed_refusals"} {
+		if err := s.exec(ctx, `DELETE FROM `+table+` WHERE org = $1 AND file_key = $2`, org, e.key); err != nil {
+			return err
+		}
+	}
+	for i, rest := 0, e.after; i == 0 || len(rest) > 0; i++ {
+		piece := rest[:min(len(rest), pieceBytes)]
+		rest = rest[len(piece):]
+		if err := s.exec(ctx, `
+			INSERT INTO file_originals (file_key, ordinal, org, bytes) VALUES ($2, $3, $1, $4)`,
+			org, e.key, i, piece); err != nil {
+			return err
+		}
+	}
+	if err := s.exec(ctx, `
+		UPDATE files
+		SET sha256 = $3, size_bytes = $4, generation = 0, gram_generation = 0, chars = 0, lines = 0, chunks = 0, pages = NULL,
+		    charset = NULL, media_type = CASE WHEN $5 THEN 'text/plain' ELSE media_type END
+		WHERE org = $1 AND key = $2`, org, e.key, sum[:], len(e.after), e.asText); err != nil {
+		return err
+	}
+	return s.queueParsing(ctx, org, []int64{e.key})
+}

@@ -1,0 +1,248 @@
+package recall
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// ErasedMessage is the place of a message of which a text was erased.
+type ErasedMessage struct {
+	Key          int64  `db:"key"`
+	Seq          int64  `db:"seq"`
+	Conversation int64  `db:"conversation_key"`
+	Agent        int64  `db:"agent_key"`
+	Position     int    `db:"position"`
+	Role         Role   `db:"role"`
+	Found        int    `db:"-"` // how many occurrences were erased
+	Content      []Part `db:"content"`
+
+	Name     *string `db:"name"`
+	Sender   *string `db:"sender_id"`
+	Group    *string `db:"group_id"`
+	OTID     *string `db:"otid"`
+	Searched bool    `db:"searched"`
+}
+
+// EraseFrom takes texts out of a stored message, of any conversation, deleted ones too, and out of the long results that
+// it has outside of the log. It is one of the two exceptions to a log that never changes; the other is the redaction of
+// secrets before they are stored. The message keeps its place, its id and its calls. erase returns a text, or JSON,
+// without what is to be erased, and how often it was there; it is called once for each text. The message is then found
+// by its new words, and waits for a new vector. It must be called in a transaction.
+func (s *Store) EraseFrom(ctx context.Context, org db.Org, key int64, erase func(text string) (string, int)) (
+	ErasedMessage, error) {
+	m, err := db.One[ErasedMessage](ctx, s.db, `
+		SELECT key, seq, conversation_key, agent_key, position, role, content, name, sender_id, group_id, otid,
+		       lex IS NOT NULL AS searched
+		FROM messages WHERE org = $1 AND key = $2
+		FOR UPDATE`, org, key)
+	if err != nil {
+		return m, err
+	}
+	count := func(text string) string {
+		text, n := erase(text)
+		m.Found += n
+		return text
+	}
+	for _, field := range []**string{&m.Name, &m.Sender, &m.Group, &m.OTID} {
+		if *field != nil {
+			*field = new(count(**field))
+		}
+	}
+	var moved []longResult
+	for i := range m.Content {
+		long, err := s.eraseFromPart(ctx, org, &m.Content[i], count)
+		if err != nil {
+			return m, err
+		}
+		if long != nil {
+			long.part = i
+			moved = append(moved, *long)
+		}
+	}
+	if m.Found == 0 {
+		return m, nil
+	}
+	return m, s.storeErased(ctx, org, m, moved)
+}
+
+// erasedMessage is the text of a message of which nothing is left.
+const erasedMessage = "[This message was erased.]"
+
+// EraseMessage takes all that a stored message says out of it, as EraseFrom does. Its calls and results stay, without
+// arguments and texts, so that each call has its result. It must be called in a transaction.
+func (s *Store) EraseMessage(ctx context.Context, org db.Org, key int64) (ErasedMessage, error) {
+	m, err := db.One[ErasedMessage](ctx, s.db, `
+		SELECT key, seq, conversation_key, agent_key, position, role, content, name, sender_id, group_id, otid,
+		       lex IS NOT NULL AS searched
+		FROM messages WHERE org = $1 AND key = $2
+		FOR UPDATE`, org, key)
+	if err != nil {
+		return m, err
+	}
+	parts := []Part{}
+	for _, p := range m.Content {
+		switch p.Type {
+		case ToolCall:
+			parts = append(parts, Part{Type: ToolCall, CallID: p.CallID, Name: p.Name, Input: "{}"})
+		case ToolReturn:
+			parts = append(parts, Part{Type: ToolReturn, CallID: p.CallID, Text: erasedMessage, IsError: p.IsError,
+				Orphan: p.Orphan})
+		}
+	}
+	if len(parts) == 0 || m.Role == Assistant {
+		parts = append([]Part{{Type: Text, Text: erasedMessage}}, parts...)
+	}
+	m.Content, m.Name, m.Found = parts, nil, 1
+	if _, err := s.db.Exec(ctx, `
+		WITH gone AS (
+			DELETE FROM clips WHERE org = $1 AND conversation_key = $2 AND position = $3 RETURNING id, sha256)
+		DELETE FROM blobs b USING gone
+		WHERE b.org = $1 AND b.sha256 = gone.sha256 AND NOT EXISTS (
+			SELECT FROM clips k WHERE k.org = $1 AND k.sha256 = b.sha256 AND k.id NOT IN (SELECT id FROM gone))`,
+		org, m.Conversation, m.Position); err != nil {
+		return m, db.Error(err)
+	}
+	return m, s.storeErased(ctx, org, m, nil)
+}
+
+// eraseFromPart takes texts out of a part. It returns the long result of the part if that changed.
+func (s *Store) eraseFromPart(ctx context.Context, org db.Org, p *Part, erase func(string) string) (*longResult, error) {
+	whole := p.Text
+	if p.Clip != nil {
+		var err error
+		if whole, err = s.clipped(ctx, org, p.Clip.ID); errors.Is(err, db.ErrNotFound) {
+			whole = p.Text
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	after := erase(whole)
+	changed := after != whole
+	if changed && p.Type != Text && p.Type != ToolReturn { // a provider signs what its model thinks
+		p.Signature, p.Native = "", false
+	}
+	var moved *longResult
+	switch {
+	case changed && p.Clip != nil:
+		long := newLongResult(p.Clip.ID, after)
+		p.Text = after
+		p.clipTo(long, len([]rune(after)))
+		moved = &long
+	case p.Clip == nil:
+		p.Text = after
+	}
+	p.Name, p.Input, p.Data, p.Item = erase(p.Name), erase(p.Input), erase(p.Data), erase(p.Item)
+	for _, lines := range [][]string{p.Stdout, p.Stderr} {
+		for i := range lines {
+			lines[i] = erase(lines[i])
+		}
+	}
+	for _, raw := range []*json.RawMessage{&p.Source, &p.Stats, &p.Summary} {
+		if len(*raw) > 0 {
+			*raw = json.RawMessage(erase(string(*raw)))
+		}
+	}
+	for i := range p.Images {
+		p.Images[i] = json.RawMessage(erase(string(p.Images[i])))
+	}
+	return moved, nil
+}
+
+// clipped returns the whole text of a Clip, of any conversation.
+func (s *Store) clipped(ctx context.Context, org db.Org, id string) (string, error) {
+	type row struct {
+		ZSTD  bool   `db:"zstd"`
+		Bytes []byte `db:"bytes"`
+	}
+	r, err := db.One[row](ctx, s.db, `
+		SELECT b.zstd, b.bytes FROM clips k JOIN blobs b ON b.org = k.org AND b.sha256 = k.sha256
+		WHERE k.org = $1 AND b.org = $1 AND k.id = $2`, org, id)
+	if err != nil {
+		return "", err
+	}
+	return Unpacked(r.Bytes, r.ZSTD)
+}
+
+// Unpacked returns the text of the bytes of a long result.
+func Unpacked(bytes []byte, zstd bool) (string, error) {
+	if !zstd {
+		return string(bytes), nil
+	}
+	text, err := decoder.DecodeAll(bytes, nil)
+	if err != nil {
+		return "", fmt.Errorf("unpack a long result: %w", err)
+	}
+	return string(text), nil
+}
+
+// storeErased stores a message without what was erased of it, and deletes what was made of the old text.
+func (s *Store) storeErased(ctx context.Context, org db.Org, m ErasedMessage, moved []longResult) error {
+	content, err := json.Marshal(m.Content)
+	if err != nil {
+		return err
+	}
+	whole, err := s.wholeParts(ctx, org, m.Content, moved)
+	if err != nil {
+		return err
+	}
+	e := entry{searchText: searchText(m.Role, m.Name, whole), repeatsLog: !m.Searched}
+	own, rest := weigh(m.Agent, &e)
+	var batch pgx.Batch
+	for _, r := range moved {
+		batch.Queue(`
+			INSERT INTO blobs (org, sha256, size_bytes, zstd, bytes) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT (org, sha256) DO UPDATE SET used_at = now()`, org, r.sha256[:], r.size, r.zstd, r.bytes)
+		batch.Queue(`
+			WITH old AS (SELECT sha256 FROM clips WHERE org = $1 AND id = $2), moved AS (
+				UPDATE clips SET sha256 = $3 WHERE org = $1 AND id = $2)
+			DELETE FROM blobs b USING old
+			WHERE b.org = $1 AND b.sha256 = old.sha256 AND b.sha256 <> $3 AND NOT EXISTS (
+				SELECT FROM clips k WHERE k.org = $1 AND k.sha256 = b.sha256 AND k.id <> $2)`, org, r.clip, r.sha256[:])
+	}
+	batch.Queue(`
+		UPDATE messages
+		SET content = $3, name = $4, sender_id = $5, group_id = $6, otid = $7, length = $8, lex = $9, terms = $10
+		WHERE org = $1 AND key = $2`,
+		org, m.Key, content, m.Name, m.Sender, m.Group, m.OTID, sizeOf(m.Content, termLength), own.lex, own.terms)
+	batch.Queue(`DELETE FROM message_pieces WHERE org = $1 AND message_key = $2`, org, m.Key)
+	for _, piece := range rest {
+		batch.Queue(`
+			INSERT INTO message_pieces (org, message_key, agent_key, conversation_key, role, created_at, lex, terms)
+			SELECT org, key, agent_key, conversation_key, role, created_at, $3, $4
+			FROM messages WHERE org = $1 AND key = $2`, org, m.Key, piece.lex, piece.terms)
+	}
+	batch.Queue(`DELETE FROM message_vectors WHERE org = $1 AND message_key = $2`, org, m.Key)
+	batch.Queue(`
+		UPDATE conversations SET embedded = least(embedded, $3 - 1), unembedded = true WHERE org = $1 AND key = $2`,
+		org, m.Conversation, m.Position)
+	return db.Error(s.db.SendBatch(ctx, &batch).Close())
+}
+
+// wholeParts returns parts with their long results whole, of which those that moved are not stored yet.
+func (s *Store) wholeParts(ctx context.Context, org db.Org, parts []Part, moved []longResult) ([]Part, error) {
+	whole := append([]Part{}, parts...)
+	for i, p := range whole {
+		if p.Clip == nil {
+			continue
+		}
+		text, err := s.clipped(ctx, org, p.Clip.ID)
+		for _, long := range moved {
+			if long.part == i {
+				text, err = Unpacked(long.bytes, long.zstd)
+			}
+		}
+		if err != nil && !errors.Is(err, db.ErrNotFound) {
+			return nil, err
+		}
+		if err == nil {
+			whole[i].Text = text
+		}
+	}
+	return whole, nil
+}

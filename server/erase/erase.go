@@ -1,0 +1,315 @@
+// Package erase takes a text, or a message, out of all that an organization stores: out of the log and what was made of
+// it, files, passages, blocks, memory files, working memory, stored prompts, runs and jobs, in present and former
+// versions. With the redaction of secrets it is the only exception to a log that loses nothing.
+package erase
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/memoryfile"
+)
+
+// Store keeps erasures in Postgres, and works on them.
+type Store struct {
+	DB         db.DB
+	Recall     *recall.Store
+	Files      *files.Store
+	Archival   *archival.Store
+	Compaction *compaction.Store
+
+	MemoryFiles *memoryfile.Store
+
+	// InBackground says that a loop works on erasures: see Run. Else a request works on its own.
+	InBackground bool
+}
+
+// With returns a store that works in tx; it only records requests.
+func (s *Store) With(tx pgx.Tx) *Store {
+	return &Store{DB: tx, Recall: s.Recall.With(tx), InBackground: true}
+}
+
+// The states of erasures.
+const (
+	Pending    = "pending"    // an operator has to approve or deny it
+	Running    = "running"    // it is being worked on, again after a crash
+	Completed  = "completed"  // the last look found nothing
+	Incomplete = "incomplete" // the report names what is left
+	Denied     = "denied"
+)
+
+// Requester is who asks for an erasure, or decides on it. Empty fields are unknown.
+type Requester struct {
+	Agent        string `json:"agent_id,omitempty" doc:"Whose tool asks."`
+	Conversation string `json:"conversation_id,omitempty" doc:"In which it asks."`
+	Key          string `json:"key_id,omitempty" doc:"Of the API key of the request."`
+}
+
+// Request says what to erase: texts with all spellings that are meant, or one message.
+type Request struct {
+	Texts      []string
+	MessageID  string
+	WholeWords bool // an occurrence begins and ends with a word
+	Reason     string
+	By         Requester
+}
+
+// Erasure is a request to erase, and what became of it.
+type Erasure struct {
+	Key         int64      `db:"key" json:"-"`
+	ID          string     `db:"id" json:"id"`
+	Status      string     `db:"status" json:"status" enum:"pending,running,completed,incomplete,denied" doc:"Its state."`
+	Texts       []string   `db:"texts" json:"texts" doc:"While it waits or runs; null when it has ended."`
+	MessageID   *string    `db:"message_id" json:"message_id" doc:"Of the message to erase."`
+	WholeWords  bool       `db:"whole_words" json:"whole_words" doc:"An occurrence begins and ends with a word."`
+	Reason      *string    `db:"reason" json:"reason" doc:"As the request gives it."`
+	RequestedBy Requester  `db:"requested_by" json:"requested_by" doc:"Who asks."`
+	DecidedBy   *Requester `db:"decided_by" json:"decided_by" doc:"Who approved or denied it."`
+	Report      Report     `db:"report" json:"report" doc:"What was changed."`
+	CreatedAt   time.Time  `db:"created_at" json:"created_at"`
+	EndedAt     *time.Time `db:"ended_at" json:"ended_at"`
+}
+
+// Report says what an erasure changed, or what a dry one would change.
+type Report struct {
+	Found     map[string]int `json:"found" doc:"Occurrences by table."`
+	Left      map[string]int `json:"left" doc:"Occurrences that cannot be erased, by table and column."`
+	Unread    int            `json:"unread_files" doc:"Files without a text, of which nobody can tell what they say."`
+	Summaries int            `json:"remade_summaries" doc:"Summaries that were made again."`
+	Prompts   int            `json:"deleted_prompts" doc:"Stored prompts that were deleted."`
+	Passes    int            `json:"passes" doc:"How often everything was searched; the last time found nothing."`
+}
+
+const columns = `key, id, status, texts, message_id, whole_words, reason, requested_by, decided_by, report, created_at,
+	ended_at`
+
+// check returns ErrInvalid unless a request names texts or a message that can be erased.
+func (s *Store) check(ctx context.Context, org db.Org, r *Request) error {
+	if (len(r.Texts) > 0) == (r.MessageID != "") {
+		return db.Invalid("give either texts or message_id")
+	}
+	if r.MessageID != "" {
+		_, err := s.messageKey(ctx, org, r.MessageID)
+		return err
+	}
+	for i, t := range r.Texts {
+		r.Texts[i] = strings.TrimSpace(db.Clean(t))
+	}
+	_, err := newMatcher(r.Texts, r.WholeWords)
+	return err
+}
+
+func (s *Store) messageKey(ctx context.Context, org db.Org, id string) (int64, error) {
+	key, err := db.One[int64](ctx, s.DB, `SELECT key FROM messages WHERE org = $1 AND id = $2`, org,
+		db.UUID("message-", id))
+	return key, db.OrNotFound(err, "Message with ID %s not found", db.Short(id))
+}
+
+// Create records a request. One of an operator is worked on at once, one of an agent waits for approval. ErrInvalid if
+// a text is too short, ErrNotFound if the message does not exist.
+func (s *Store) Create(ctx context.Context, org db.Org, r Request) (Erasure, error) {
+	if err := s.check(ctx, org, &r); err != nil {
+		return Erasure{}, err
+	}
+	status := Running
+	if r.By.Agent != "" {
+		status = Pending
+	}
+	args := pgx.StrictNamedArgs{"org": org, "status": status, "texts": r.Texts, "message": nil, "whole": r.WholeWords,
+		"reason": nil, "by": r.By}
+	if r.MessageID != "" {
+		args["message"] = r.MessageID
+	}
+	if reason := strings.TrimSpace(db.Clean(r.Reason)); reason != "" {
+		args["reason"] = db.Beginning(reason, 2_000)
+	}
+	e, err := db.One[Erasure](ctx, s.DB, `
+		INSERT INTO erasures (org, status, texts, message_id, whole_words, reason, requested_by)
+		VALUES (@org, @status, @texts, @message, @whole, @reason, @by)
+		RETURNING `+columns, args)
+	if err != nil || status == Pending {
+		return e, err
+	}
+	return s.begin(ctx, org, e)
+}
+
+// begin works on an erasure, unless a loop does.
+func (s *Store) begin(ctx context.Context, org db.Org, e Erasure) (Erasure, error) {
+	if s.InBackground {
+		return e, nil
+	}
+	if err := s.work(ctx, org, e); err != nil {
+		return e, err
+	}
+	return s.Erasure(ctx, org, e.ID)
+}
+
+// Preview reports what a request would change, and changes nothing. After an erasure it is the check that nothing is
+// left.
+func (s *Store) Preview(ctx context.Context, org db.Org, r Request) (Report, error) {
+	if err := s.check(ctx, org, &r); err != nil {
+		return Report{}, err
+	}
+	w, err := s.sweep(org, Erasure{Texts: r.Texts, WholeWords: r.WholeWords})
+	if err != nil {
+		return Report{}, err
+	}
+	w.dry = true
+	if r.MessageID != "" {
+		w.report.Found["messages"] = 1
+		return w.report, nil
+	}
+	_, err = w.pass(ctx)
+	return w.report, err
+}
+
+// Erasure returns an erasure by its id.
+func (s *Store) Erasure(ctx context.Context, org db.Org, id string) (Erasure, error) {
+	e, err := db.One[Erasure](ctx, s.DB, `SELECT `+columns+` FROM erasures WHERE org = $1 AND id = $2`, org, id)
+	return e, db.OrNotFound(err, "Erasure with ID %s not found", db.Short(id))
+}
+
+// List lists erasures.
+func (s *Store) List(ctx context.Context, org db.Org, p db.Page) ([]Erasure, error) {
+	return db.List[Erasure](ctx, s.DB, p, `SELECT `+columns+` FROM erasures WHERE org = @org`,
+		pgx.StrictNamedArgs{"org": org})
+}
+
+// Decide approves or denies an erasure that an agent asked for. ErrConflict if it does not wait any more.
+func (s *Store) Decide(ctx context.Context, org db.Org, id string, approve bool, by Requester) (Erasure, error) {
+	status := Denied
+	if approve {
+		status = Running
+	}
+	e, err := db.One[Erasure](ctx, s.DB, `
+		UPDATE erasures
+		SET status = @status, decided_by = @by, texts = CASE WHEN @approve THEN texts END,
+		    ended_at = CASE WHEN NOT @approve THEN now() END
+		WHERE org = @org AND id = @id AND status = 'pending'
+		RETURNING `+columns,
+		pgx.StrictNamedArgs{"org": org, "id": id, "status": status, "by": by, "approve": approve})
+	if errors.Is(err, db.ErrNotFound) {
+		if e, err = s.Erasure(ctx, org, id); err == nil {
+			err = db.Conflict("erasure %s does not wait for a decision: it is %s", id, e.Status)
+		}
+	}
+	if err != nil || !approve {
+		return e, err
+	}
+	return s.begin(ctx, org, e)
+}
+
+// claim is how long a server works on an erasure before another one may take it over.
+const claim = 2 * time.Minute
+
+// Run works on the erasures that are running, of every organization, and returns how many it ended. It takes over those
+// of a server that stopped: what is erased already has no occurrence any more, so that they begin again.
+func (s *Store) Run(ctx context.Context) (ended int, err error) {
+	for {
+		list, err := s.next(ctx)
+		if err != nil || len(list) == 0 {
+			return ended, err
+		}
+		org := db.Org(list[0].Org)
+		if err := s.work(db.WithOrg(ctx, org), org, list[0].Erasure); err != nil {
+			return ended, errors.Join(err, s.giveBack(context.WithoutCancel(ctx), org, list[0].Key))
+		}
+		ended++
+	}
+}
+
+// giveBack lets another server go on with an erasure at once.
+func (s *Store) giveBack(ctx context.Context, org db.Org, key int64) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	return db.Exec(ctx, s.DB, `UPDATE erasures SET claimed_at = NULL WHERE org = $1 AND key = $2`, org, key)
+}
+
+// claimed is an erasure of an organization.
+type claimed struct {
+	Org int32 `db:"org"`
+	Erasure
+}
+
+// next claims an erasure of any organization that no living server works on; none if there is none.
+func (s *Store) next(ctx context.Context) ([]claimed, error) {
+	return db.All[claimed](ctx, s.DB, `
+		UPDATE erasures e SET claimed_at = now()
+		FROM (
+			SELECT org, key FROM erasures
+			WHERE status = 'running' AND (claimed_at IS NULL OR claimed_at < now() - $1::interval)
+			ORDER BY org, key
+			LIMIT 1
+			FOR UPDATE SKIP LOCKED
+		) next
+		WHERE e.org = next.org AND e.key = next.key
+		RETURNING e.org, e.key, e.id, e.status, e.texts, e.message_id, e.whole_words, e.reason, e.requested_by,
+		          e.decided_by, e.report, e.created_at, e.ended_at`, claim)
+}
+
+// maxPasses bounds how often everything is searched while others keep writing what is erased.
+const maxPasses = 6
+
+// work erases until a pass over everything finds nothing, and stores the report.
+func (s *Store) work(ctx context.Context, org db.Org, e Erasure) error {
+	w, err := s.sweep(org, e)
+	if err != nil {
+		return err
+	}
+	if e.MessageID != nil {
+		if err := w.message(ctx, *e.MessageID); err != nil {
+			return err
+		}
+	}
+	clean := e.MessageID != nil
+	for ; !clean && w.report.Passes < maxPasses; w.report.Passes++ {
+		found, err := w.pass(ctx)
+		if err != nil {
+			return err
+		}
+		clean = found == 0
+	}
+	if err := w.derived(ctx); err != nil {
+		return err
+	}
+	return w.end(ctx, clean)
+}
+
+// end stores the report of an erasure and forgets what it erased.
+func (w *sweep) end(ctx context.Context, clean bool) error {
+	status := Completed
+	if !clean || len(w.report.Left) > 0 {
+		status = Incomplete
+	}
+	report, err := json.Marshal(w.report)
+	if err != nil {
+		return err
+	}
+	text := string(report)
+	if w.m != nil {
+		if text, _ = w.m.eraseJSON(text); !json.Valid([]byte(text)) {
+			text = "{}"
+		}
+	}
+	var reason *string
+	if w.e.Reason != nil {
+		after := *w.e.Reason
+		if w.m != nil {
+			after, _ = w.m.erase(after)
+		}
+		reason = &after
+	}
+	return db.Exec(ctx, w.DB, `
+		UPDATE erasures SET status = $3, texts = NULL, reason = $4, report = $5, ended_at = now()
+		WHERE org = $1 AND key = $2`, w.org, w.e.Key, status, reason, text)
+}

@@ -1,0 +1,89 @@
+package erase
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestOccurrencesInAnySpellingAreFound(t *testing.T) {
+	t.Parallel()
+	for _, w := range []struct{ texts, in, want string }{
+		{"Ann Lee", "I met ann   LEE today", "I met [erased] today"},
+		{"Ann Lee|A. Lee", "Ann Lee, A. Lee, A Lee", "[…], […], A Lee"},
+		{"José", "jose\u0301 and JOSÉ, not Josef", "[…] and […], not Josef"},
+		{"Jose", "José", "[…]"},
+		{"straße", "STRASSE", "[…]"},
+		{"ﬁle name", "file name", "[erased]"},
+		{"pass.word*", "password and passXword and pass.word*", "password and passXword and [erased]"},
+		{`C:\dir "x"`, `{"a":"C:\\dir \"x\""}`, `{"a":"[erased]"}`},
+		{`C:\dir "x"`, `{\"a\":\"C:\\\\dir \\\"x\\\"\"}`, `{\"a\":\"[erased]\"}`},
+		{"smile 😀", `smile \ud83d\ude00!`, `[erased]!`},
+		{"top secret", "top\n  2: secret", "[erased]"},
+		{"top secret", "top⏎\nsecret", "[erased]"},
+		{"top <secret>", "top <~secret>", "[erased]"},
+		{"to\u00adken 9", "t\u200boken 9", "[erased]"},
+		{"abcabc", "abcabcabc", "[…]abc"},
+		{"١٢٣٤", "١٢٣٤", "[…]"},
+	} {
+		m, err := newMatcher(strings.Split(w.texts, "|"), false)
+		if err != nil {
+			t.Fatalf("%q: %v", w.texts, err)
+		}
+		if got, n := m.erase(w.in); got != w.want || (n == 0) != (w.in == w.want) {
+			t.Errorf("erase %q from %q: got %q (%d), want %q", w.texts, w.in, got, n, w.want)
+		}
+	}
+}
+
+func TestWholeWords(t *testing.T) {
+	t.Parallel()
+	m, err := newMatcher([]string{"Ann"}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := m.erase("Ann's annex; Joann, ANN"); got != "[…]'s annex; Joann, […]" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestTextsThatCannotBeErasedAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, texts := range [][]string{nil, {""}, {"a"}, {"ab"}, {" a b "}, {"\u200b\u200b\u200b"}, {"erased"},
+		{strings.Repeat("a", MaxChars+1)}} {
+		if _, err := newMatcher(texts, false); err == nil {
+			t.Errorf("%.40q is accepted", texts)
+		}
+	}
+}
+
+// What is erased from JSON leaves JSON, and words of Loci's own stay.
+func TestErasedJSONStaysJSON(t *testing.T) {
+	t.Parallel()
+	m, err := newMatcher([]string{"text 1234", "1234567", "message"}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, n := m.eraseJSON(`{"type":"message","n":1234567,"list":["a TEXT 1234 b"],"text 1234":null}`)
+	if want := `{"[erased]":null,"list":["a [erased] b"],"n":"[…]","type":"message"}`; got != want || n != 3 {
+		t.Errorf("got %s (%d), want %s", got, n, want)
+	}
+}
+
+// What the matcher erases it does not find again.
+func FuzzErase(f *testing.F) {
+	f.Add("secret", "a secret, SEC\\u0072et")
+	f.Add("é \"x\"", "e\u0301 \\\"x\\\"")
+	f.Fuzz(func(t *testing.T, text, in string) {
+		m, err := newMatcher([]string{text}, false)
+		if err != nil {
+			return
+		}
+		after, n := m.erase(in)
+		if (n == 0) != (after == in) && !strings.Contains(in, mark) && !strings.Contains(in, shortMark) {
+			t.Errorf("%d found, %q becomes %q", n, in, after)
+		}
+		if strings.Contains(after, text) && strings.TrimSpace(text) == text {
+			t.Errorf("%q is left in %q, of %q", text, after, in)
+		}
+	})
+}

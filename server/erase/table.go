@@ -1,0 +1,161 @@
+package erase
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// column is a column of a table that may hold a text.
+type column struct {
+	Table string `db:"table_name"`
+	Name  string `db:"name"`
+	Type  string `db:"type"`
+	IsKey bool   `db:"is_key"` // of the primary key: a row keeps it
+}
+
+// isJSON reports whether the column is read as JSON: lists too.
+func (c column) isJSON() bool { return c.Type == "json" || c.Type == "jsonb" || c.isList() }
+
+func (c column) isList() bool { return strings.HasSuffix(c.Type, "[]") }
+
+func (c column) ident() string { return pgx.Identifier{c.Name}.Sanitize() }
+
+// read returns the expression of the column as a text.
+func (c column) read() string {
+	if c.isList() {
+		return "array_to_json(t." + c.ident() + ")::text"
+	}
+	return "t." + c.ident() + "::text"
+}
+
+// write returns the expression of a value of the column that is read from a text.
+func (c column) write(argument int) string {
+	switch c.Type {
+	case "text[]", "character varying[]":
+		return fmt.Sprintf("ARRAY(SELECT jsonb_array_elements_text($%d::jsonb))", argument)
+	case "jsonb[]":
+		return fmt.Sprintf("ARRAY(SELECT jsonb_array_elements($%d::jsonb))", argument)
+	}
+	return fmt.Sprintf("$%d::%s", argument, c.Type)
+}
+
+// table is a table with its columns that may hold a text.
+type table struct {
+	name    string
+	keys    []column // of the primary key but for org
+	columns []column
+	where   string // which rows t are the organization's $1
+}
+
+// wordColumns hold words of Loci's own, and no text of a caller.
+var wordColumns = []string{"status", "stop_reason", "error_type", "role", "type", "kind", "change", "trigger", "mode",
+	"how", "format", "media_type", "charset", "timezone", "agent_type", "source_type", "identity_type", "provider",
+	"endpoint_type", "prefix", "sha256", "owner", "scopes", "state", "queue"}
+
+// ownColumns reports whether a column names rows or says how they are, which an erasure leaves.
+func ownColumn(name string) bool {
+	return name == "id" || strings.HasSuffix(name, "_id") || strings.HasSuffix(name, "_ids") ||
+		slices.Contains(wordColumns, name)
+}
+
+// byHand are the tables whose texts an erasure changes in other ways: see sweep.
+var byHand = []string{"erasures", "erased_messages", "messages", "blobs", "clips", "prompt_parts", "passages",
+	"file_originals", "file_segments", "chunks"}
+
+// tables returns the tables of organizations by the catalog, so that a column which a later version adds is searched
+// too.
+func (s *Store) tables(ctx context.Context) ([]table, error) {
+	all, err := db.All[column](ctx, s.DB, `
+		SELECT c.relname::text AS table_name, a.attname::text AS name, format_type(a.atttypid, NULL) AS type,
+		       coalesce(a.attnum = ANY (k.conkey), false) AS is_key
+		FROM pg_class c
+		JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+		LEFT JOIN pg_constraint k ON k.conrelid = c.oid AND k.contype = 'p'
+		WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND (c.relname = 'river_job'
+		      OR EXISTS (SELECT FROM pg_attribute o WHERE o.attrelid = c.oid AND o.attname = 'org' AND NOT o.attisdropped))
+		ORDER BY c.relname, a.attnum`)
+	var tables []table
+	for _, c := range all {
+		if slices.Contains(byHand, c.Table) {
+			continue
+		}
+		if n := len(tables); n == 0 || tables[n-1].name != c.Table {
+			tables = append(tables, table{name: c.Table, where: "t.org = $1"})
+			if c.Table == "river_job" {
+				tables[n].where = "t.args @> jsonb_build_object('org', $1::integer)"
+			}
+		}
+		t := &tables[len(tables)-1]
+		if c.IsKey && c.Name != "org" {
+			t.keys = append(t.keys, c)
+		}
+		texts := []string{"text", "character varying", "json", "jsonb", "text[]", "character varying[]", "jsonb[]"}
+		if slices.Contains(texts, c.Type) && !ownColumn(c.Name) {
+			t.columns = append(t.columns, c)
+		}
+	}
+	return slices.DeleteFunc(tables, func(t table) bool { return len(t.columns) == 0 }), err
+}
+
+// hit is a row with an occurrence.
+type hit struct {
+	keys   []string
+	values []*string // of the columns
+}
+
+// maxHits is how many rows of a table are read before they are changed.
+const maxHits = 500
+
+// hits reads rows with an occurrence, at most maxHits of those that skip does not leave out.
+func (t table) hits(ctx context.Context, d db.DB, org db.Org, in func(column, string) bool, skip map[string]bool) (
+	[]hit, error) {
+	keys, values := []string{}, []string{}
+	for _, k := range t.keys {
+		keys = append(keys, "t."+k.ident()+"::text")
+	}
+	for _, c := range t.columns {
+		values = append(values, c.read())
+	}
+	rows, err := d.Query(ctx, fmt.Sprintf(`SELECT ARRAY[%s]::text[], ARRAY[%s]::text[] FROM %s t WHERE %s`,
+		strings.Join(keys, ", "), strings.Join(values, ", "), pgx.Identifier{t.name}.Sanitize(), t.where), org)
+	if err != nil {
+		return nil, db.Error(err)
+	}
+	defer rows.Close()
+	var found []hit
+	for rows.Next() && len(found) < maxHits {
+		var h hit
+		if err := rows.Scan(&h.keys, &h.values); err != nil {
+			return nil, err
+		}
+		has := false
+		for i, v := range h.values {
+			has = has || v != nil && in(t.columns[i], *v)
+		}
+		if has && !skip[t.name+"\x00"+strings.Join(h.keys, "\x00")] {
+			found = append(found, h)
+		}
+	}
+	rows.Close()
+	return found, db.Error(rows.Err())
+}
+
+// update stores a new value of a column of a row, unless another one has changed it meanwhile.
+func (t table) update(ctx context.Context, d db.DB, org db.Org, h hit, column int, value string) error {
+	c := t.columns[column]
+	args := []any{org, value, *h.values[column]}
+	where := []string{t.where, c.read() + " = $3"}
+	for i, k := range t.keys {
+		args = append(args, h.keys[i])
+		where = append(where, fmt.Sprintf("t.%s = $%d::text::%s", k.ident(), len(args), k.Type))
+	}
+	_, err := d.Exec(ctx, fmt.Sprintf(`UPDATE %s t SET %s = %s WHERE %s`, pgx.Identifier{t.name}.Sanitize(), c.ident(),
+		c.write(2), strings.Join(where, " AND ")), args...)
+	return db.Error(err)
+}
