@@ -12,7 +12,7 @@ import (
 // Place returns the path of the file where a line on something belongs, by what the manifest's entries hold. name takes
 // the place of the * of an entry's path.
 func (m Manifest) Place(about, name string) string {
-	return strings.ReplaceAll(m.place("", about), "*", cmp.Or(slug(name), "other"))
+	return named(m.place("", about), cmp.Or(slug(name), "other"))
 }
 
 // AddLine adds a line at the end of a file, which it creates with its name as the heading. A line that the file has
