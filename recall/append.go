@@ -228,10 +228,16 @@ func (a *appending) checkEvents(ctx context.Context, events []event.Event) error
 	for i, e := range events {
 		seqs[i] = e.Seq
 	}
-	// A join would be planned without statistics, as the events are of this transaction.
+	// The events are of this transaction: no statistics know them. seq = ANY would be planned to read all of the agent's
+	// events for each chunk.
 	stored, err := db.All[event.Event](ctx, a.db, `
-		SELECT agent_id, seq, type, ref_id, at FROM events WHERE org = $1 AND agent_id = $2 AND seq = ANY ($3)`,
-		a.org, a.agentID, seqs)
+		SELECT e.agent_id, e.seq, e.type, e.ref_id, e.at
+		FROM unnest($3::bigint[]) AS wanted (seq)
+		CROSS JOIN LATERAL (
+			SELECT agent_id, seq, type, ref_id, at FROM events
+			WHERE org = $1 AND agent_id = $2 AND seq = wanted.seq
+			LIMIT 1
+		) e`, a.org, a.agentID, seqs)
 	if err != nil {
 		return err
 	}

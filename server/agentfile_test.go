@@ -493,3 +493,19 @@ func (c *client) stateOf(agent string) (state any) {
 	}
 	return state
 }
+
+// A file that is larger than the server takes is a 413 that names the bound, and writes nothing.
+func TestAnAgentFileAboveTheBoundIsRefused(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	c.server.MaxImportBytes = 2 << 20
+	before := c.tables()
+	got := c.importing(strings.Replace(lettasFile, `"agents"`, `"pad":"`+strings.Repeat("x", 4<<20)+`","agents"`, 1))
+	if got.Code != http.StatusRequestEntityTooLarge || !strings.Contains(got.Text, "bytes") {
+		t.Errorf("got %d %.300s", got.Code, got.Text)
+	}
+	if diff := cmp.Diff(before, c.tables()); diff != "" {
+		t.Errorf("a refused file wrote (-before +after):\n%s", diff)
+	}
+	c.imported(lettasFile)
+}
