@@ -27,8 +27,8 @@ func planted(turn int) (decision string, passing bool) {
 	return fmt.Sprintf("the %s in %s listens on port %d", services[n%20], site, 7300+n), n%2 == 1
 }
 
-var services = strings.Fields("gateway indexer mailer worker proxy billing search audit export import cache queue login " +
-	"avatar report invoice webhook backup metrics tracing")
+var services = strings.Fields("gateway indexer mailer worker proxy billing search audit export import cache queue " +
+	"login avatar report invoice webhook backup metrics tracing")
 
 // turnOf is a turn of work: a request, a call with a long result, and an answer.
 func turnOf(turn int) []recall.Draft {

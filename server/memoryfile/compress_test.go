@@ -166,7 +166,7 @@ func TestAnOldProposalChangesNothing(t *testing.T) {
 		files = append(files, file.NewFile)
 	}
 	_, _, err := f.store.WriteAll(t.Context(), f.at, files)
-	if !errors.Is(err, db.ErrConflict) || !strings.Contains(err.Error(), "/memories/projects/project-7.md exists already") {
+	if !errors.Is(err, db.ErrConflict) || !strings.Contains(err.Error(), "project-7.md exists already") {
 		t.Errorf("got %v, want a conflict", err)
 	}
 	if len(f.files()) != len(before) || f.files()[index] != before[index] {

@@ -8,8 +8,11 @@ import (
 )
 
 // ReplaceOnce returns the text of a file with the only occurrence of old replaced. ErrInvalid if there is none, or
-// several.
+// several. In a text whose lines end with CRLF, those of old may end with LF.
 func ReplaceOnce(path, content, old, text string) (string, error) {
+	if !strings.Contains(content, old) && !strings.Contains(old, "\r\n") && strings.Contains(content, "\r\n") {
+		old, text = strings.ReplaceAll(old, "\n", "\r\n"), strings.ReplaceAll(text, "\n", "\r\n")
+	}
 	switch n := strings.Count(content, old); {
 	case old == "":
 		return "", db.Invalid("old_str is empty; nothing was changed. Give the text to replace, or insert the new one")

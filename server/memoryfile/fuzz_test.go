@@ -15,12 +15,21 @@ func FuzzEdits(f *testing.F) {
 	f.Add("aaa", "aa", "a", 1)
 	f.Add("日本\n語", "本", "\u2028", 2)
 	f.Fuzz(func(t *testing.T, content, old, text string, line int) {
+		content = strings.ReplaceAll(content, "\r\n", "\n")
 		replaced, err := memoryfile.ReplaceOnce("/memories/a", content, old, text)
 		if (err == nil) != (old != "" && strings.Count(content, old) == 1) {
 			t.Errorf("%q in %q: got %v", old, content, err)
 		}
 		if before, after, _ := strings.Cut(content, old); err == nil && replaced != before+text+after {
 			t.Errorf("%q in %q became %q", old, content, replaced)
+		}
+		plain := !strings.ContainsRune(content+old+text, '\r')
+		crlf := func(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") }
+		if err == nil && plain && strings.LastIndex(old, "\n") > 0 && old[0] != '\n' {
+			got, err := memoryfile.ReplaceOnce("/memories/a", crlf(content), old, text)
+			if err != nil || got != crlf(replaced) {
+				t.Errorf("%q in %q became %q, %v", old, crlf(content), got, err)
+			}
 		}
 		lines := memoryfile.Lines(content)
 		inserted, err := memoryfile.Insert("/memories/a", content, text, line)

@@ -287,8 +287,10 @@ func TestIndexesThatPointAreNotRefused(t *testing.T) {
 		"**Projects**\n\n- projects/claw.md",
 		"Details are in these files:\n\n- projects/claw.md", "## 👤 Users\n\n- ada likes short answers",
 		"## Behaviour rules:\n\n- See AGENTS.md",
-		"## Recent (last 5)\n\n- Moved the database", "- 项目爪:见projects/爪.md。", "- 项目:详见 /memories/projects/爪.md，以及 errors.md。",
-		"- الخادم: انظر infra/dns.md", "- \u200fהשרת: infra/dns.md\u200f", "- [Claw](projects/claw.md) and [DNS](memory/infra/dns.md)",
+		"## Recent (last 5)\n\n- Moved the database", "- 项目爪:见projects/爪.md。",
+		"- 项目:详见 /memories/projects/爪.md，以及 errors.md。",
+		"- الخادم: انظر infra/dns.md", "- \u200fהשרת: infra/dns.md\u200f",
+		"- [Claw](projects/claw.md) and [DNS](memory/infra/dns.md)",
 		"- `projects/claw.md`: the Claw", "- See projects/claw.md.", "* projects/claw.md\r\n* errors.md\r\n",
 		"1. projects/claw.md\n2) errors.md",
 		"> See projects/claw.md", "- DNS → infra/dns.md", "- **Claw** — projects/claw.md", "<!-- projects/claw.md -->",
@@ -297,7 +299,7 @@ func TestIndexesThatPointAreNotRefused(t *testing.T) {
 			t.Errorf("%q: %v", lines, err)
 		}
 	}
-	intro := "# Memory\n\nThis file is an index: each line of it\npoints to a file\nwith the details.\n\n- projects/claw.md\n"
+	intro := "# Memory\n\nThis file is an index: each line\npoints to a file\nof details.\n\n- projects/claw.md\n"
 	f.write(index, strings.ReplaceAll(intro, "\n", "\r\n"))
 	for _, lines := range []string{
 		"See AGENTS.md", "- See CONTRIBUTING.md", "- Fixed by deadbee1 in projects/claw.md",

@@ -3,6 +3,7 @@ package memoryfile
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/pmezard/go-difflib/difflib"
@@ -96,8 +97,19 @@ func (s *Store) Diff(ctx context.Context, at At, of Of, from, to int) (string, e
 
 // difference returns a unified diff of two texts.
 func difference(from, to, a, b string) (string, error) {
-	return difflib.GetUnifiedDiffString(difflib.UnifiedDiff{A: difflib.SplitLines(a), B: difflib.SplitLines(b),
-		FromFile: from, ToFile: to, Context: 3})
+	return difflib.GetUnifiedDiffString(difflib.UnifiedDiff{A: lineEnds(a), B: lineEnds(b), FromFile: from, ToFile: to,
+		Context: 3})
+}
+
+// lineEnds returns the lines of a text with their ends, as a diff shows them.
+func lineEnds(text string) []string {
+	lines := strings.SplitAfter(text, "\n")
+	last := len(lines) - 1
+	if lines[last] == "" {
+		return lines[:last]
+	}
+	lines[last] += "\n\\ No newline at end of file\n"
+	return lines
 }
 
 func (v Version) name() string { return fmt.Sprintf("%s@%d", v.Path, v.Version) }
