@@ -45,7 +45,8 @@ var notCarried = map[string]string{
 	"lex": "made again from the text", "terms": "made again from the text", "message_pieces": "made again from the text",
 
 	"archives.deleted_at": "a deleted archive is left out", "folders.deleted_at": "a deleted folder is left out",
-	"erasures": "requests and reports of the organization", "erased_messages": "the messages themselves are marked",
+	"prompt_parts.used_at": "when it was last handed out",
+	"erasures":             "requests and reports of the organization", "erased_messages": "the messages themselves are marked",
 	"deleted_places": "what is deleted is left out", "agent_logs": "has only numbers of the database's own",
 	"blobs.used_at": "when it was last stored", "compaction_claims": "a compaction that is being made",
 

@@ -22,6 +22,7 @@ import (
 	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/memoryfile"
 	"github.com/loci-memory/loci/server/rest"
+	"github.com/loci-memory/loci/server/retention"
 	"github.com/loci-memory/loci/server/subagent"
 	"github.com/loci-memory/loci/server/tool"
 )
@@ -38,6 +39,7 @@ type Server struct {
 	MemoryFiles    *memoryfile.Store
 	Handovers      *handover.Store
 	Erasures       *erase.Store
+	Retention      *retention.Store
 	Progress       *files.ProgressPoller // run by the owner of the server
 	DB             db.DB                 // where the events of agents are
 	Followers      *event.Followers      // run by the owner of the server

@@ -33,6 +33,7 @@ import (
 	"github.com/loci-memory/loci/server/erase"
 	"github.com/loci-memory/loci/server/handover"
 	"github.com/loci-memory/loci/server/memoryfile"
+	"github.com/loci-memory/loci/server/retention"
 	"github.com/loci-memory/loci/server/servertest"
 	"github.com/loci-memory/loci/server/subagent"
 	"github.com/loci-memory/loci/server/tool"
@@ -65,7 +66,8 @@ func newServer(t testing.TB, pool *pgxpool.Pool) *server.Server {
 	s := &server.Server{Handovers: &handover.Store{DB: pool, Agents: agents}, Tools: tools,
 		Loopback: true, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
 		Working: states, MemoryFiles: trees, Erasures: erasures, Agents: agents,
-		Progress: store.NewProgressPoller(20 * time.Millisecond), DB: pool, Followers: event.NewFollowers(pool,
+		Retention: &retention.Store{DB: pool},
+		Progress:  store.NewProgressPoller(20 * time.Millisecond), DB: pool, Followers: event.NewFollowers(pool,
 			5*time.Millisecond),
 		Keys: &apikey.Store{DB: pool}, Log: slog.New(
 			slog.DiscardHandler), Version: "test", MaxUploadBytes: maxUpload, Ping: pool.Ping}

@@ -44,6 +44,7 @@ func TestConfigurationIsDocumented(t *testing.T) {
 			fmt.Fprintf(&doc, "| `%s` | `--%s` | %s | %s |\n", f.Envs[0], f.Name, preset, f.Help)
 		}
 	}
+	doc.WriteString(retentionDoc)
 	const path = "../../docs/configuration.md"
 	if *update {
 		if err := os.WriteFile(path, []byte(doc.String()), 0o644); err != nil {
@@ -55,3 +56,22 @@ func TestConfigurationIsDocumented(t *testing.T) {
 		t.Errorf("%s does not list the flags as they are (%v): run this test with -update", path, err)
 	}
 }
+
+// retentionDoc is what the page of the settings says of those that each organization has.
+const retentionDoc = `
+## Retention
+
+Each organization keeps these for a time that its administrator sets, over REST (/v1/admin/retention) or with 'loci orgs
+keep NAME'. A sweep every minute deletes what is older, in small batches. 0 keeps for good.
+
+| setting | default | what it is |
+| --- | --- | --- |
+| prompts_days | 30 | stored prompts, which GET …/context?at_seq= shows; the newest of each conversation stays |
+| prompts_kept | 1,000 | the most stored prompts of a conversation |
+| long_results_days | 0 | long results of tools, stored outside of the log; the log keeps their beginnings |
+| vectors_days | 0 | vectors of messages, counted from when they were said; words still find them |
+
+Not set by an organization: stored events of runs are kept for 3 hours after their end, vectors of models that no server
+uses for a week, and the places of deleted items in lists for a day. The log, passages, files, blocks and memory files
+are kept until they are deleted or [erased](concepts.md#the-log).
+`

@@ -12,14 +12,16 @@ import (
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/erase"
+	"github.com/loci-memory/loci/server/retention"
 )
 
 const (
 	maintainEvery = time.Minute
-	indexEvery    = 15 * time.Second // between two looks for text that the index of grep_files lacks
-	pruneEvery    = 10 * time.Minute // between two looks for index entries of deleted files
-	orgsEvery     = 5 * time.Second  // between two looks for deleted organizations
-	eraseEvery    = 2 * time.Second  // between two looks for erasures
+	indexEvery    = 15 * time.Second       // between two looks for text that the index of grep_files lacks
+	pruneEvery    = 10 * time.Minute       // between two looks for index entries of deleted files
+	orgsEvery     = 5 * time.Second        // between two looks for deleted organizations
+	sweepPause    = 100 * time.Millisecond // between two batches of rows that are too old
+	eraseEvery    = 2 * time.Second        // between two looks for erasures
 )
 
 // adviseOwner logs once what a server leaves undone that knows no role that owns the schema.
@@ -55,6 +57,7 @@ func (p *process) maintain(ctx context.Context, s stores) {
 		if _, err := s.loop.Forget(ctx); err != nil && ctx.Err() == nil {
 			p.log.Warn("the streams of old runs are not deleted", "error", err)
 		}
+		p.sweep(ctx)
 		p.clear(ctx, "messages of deleted agents", s.messages)
 		p.clear(ctx, "passages of deleted archives", s.passages)
 	}
@@ -101,6 +104,20 @@ func (p *process) indexText(ctx context.Context, store *files.Store) {
 		}
 		if blocks > 0 {
 			p.log.Debug("indexed text for grep_files", "blocks", blocks)
+		}
+	}
+}
+
+// sweep deletes what organizations keep for a time only.
+func (p *process) sweep(ctx context.Context) {
+	store := retention.Store{DB: p.pool, Pause: sweepPause}
+	deleted, err := store.Sweep(ctx)
+	if err != nil && ctx.Err() == nil {
+		p.log.Warn("not all that is too old is deleted yet", "error", err)
+	}
+	for table, rows := range deleted {
+		if rows > 0 {
+			p.log.Info("rows that are too old are deleted", "table", table, "rows", rows)
 		}
 	}
 }

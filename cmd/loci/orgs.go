@@ -22,6 +22,7 @@ type orgsCmd struct {
 	Create orgsCreateCmd `cmd:"" help:"Create an organization."`
 	List   orgsListCmd   `cmd:"" help:"List the organizations."`
 	Rename orgsRenameCmd `cmd:"" help:"Rename an organization."`
+	Keep   orgsKeepCmd   `cmd:"" help:"Show or change how long an organization keeps what it stores."`
 	Delete orgsDeleteCmd `cmd:"" help:"Delete an organization with its keys and everything in it."`
 }
 

@@ -30,6 +30,7 @@ import (
 	"github.com/loci-memory/loci/server/handover"
 	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/memoryfile"
+	"github.com/loci-memory/loci/server/retention"
 	"github.com/loci-memory/loci/server/subagent"
 	"github.com/loci-memory/loci/server/tool"
 )
@@ -272,7 +273,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	progress, followers := s.files.NewProgressPoller(progressEvery), event.NewFollowers(p.pool, followEvery)
 	api := &server.Server{Agents: s.agents, Files: s.files, Recall: s.messages, Blocks: s.blocks,
 		Archival: s.passages, Working: s.working, MemoryFiles: s.memoryFiles, Handovers: s.handover, Erasures: s.erasures,
-		Tools: s.tools, Loop: s.loop, Endpoint: p.embedder.endpoint,
+		Tools: s.tools, Loop: s.loop, Endpoint: p.embedder.endpoint, Retention: &retention.Store{DB: p.pool},
 		Children: s.children, Progress: progress, Followers: followers, DB: p.pool, Keys: p.keys, Log: p.log,
 		Version:        version(),
 		MaxUploadBytes: p.MaxUploadBytes, MaxImportBytes: p.MaxImportBytes, Ping: p.pool.Ping, Loopback: p.loopback,

@@ -156,6 +156,19 @@ func (s *Store) storePrompt(ctx context.Context, org db.Org, p Prompt, out Store
 	for _, sum := range has {
 		known[string(sum)] = true
 	}
+	if len(has) > 0 { // a sweep leaves pieces alone that were in use within the last hours
+		if _, err := s.DB.Exec(ctx, `
+			UPDATE prompt_parts part SET used_at = now()
+			FROM (
+				SELECT sha256 FROM prompt_parts
+				WHERE org = $1 AND agent_key = $2 AND sha256 = ANY ($3) AND used_at < now() - interval '1 hour'
+				ORDER BY sha256
+				FOR UPDATE
+			) old
+			WHERE part.org = $1 AND part.agent_key = $2 AND part.sha256 = old.sha256`, org, p.Agent.Key, has); err != nil {
+			return db.Error(err)
+		}
+	}
 	var fresh, freshSums [][]byte
 	for i, sum := range sums {
 		if !known[string(sum)] {

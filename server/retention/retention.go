@@ -1,0 +1,170 @@
+// Package retention deletes what an organization keeps for a time only: stored prompts, long results outside of the
+// log, and vectors of old messages. The log itself is kept for good.
+package retention
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// Store keeps the settings of organizations, and deletes what is too old.
+type Store struct {
+	DB db.DB
+
+	// Batch is how many rows a statement deletes, and Pause how long the next one waits; 0 is 1,000 rows and no pause.
+	Batch int
+	Pause time.Duration
+}
+
+// RetentionSettings are the days that an organization keeps what it stores; 0 is for good.
+type RetentionSettings struct {
+	Prompts     int `json:"prompts_days" minimum:"0" maximum:"36500" doc:"Stored prompts; 30 by default, 0 for good."`
+	PromptsKept int `json:"prompts_kept" minimum:"0" maximum:"1000000" doc:"The most of a conversation; 0 for all."`
+	LongResults int `json:"long_results_days" minimum:"0" maximum:"36500" doc:"Long results of tools; 0 for good."`
+	Vectors     int `json:"vectors_days" minimum:"0" maximum:"36500" doc:"Vectors of messages; 0 for good."`
+}
+
+// Defaults are the settings of an organization that has set none.
+func Defaults() RetentionSettings {
+	return RetentionSettings{Prompts: 30, PromptsKept: 1_000}
+}
+
+// Settings returns the settings of an organization.
+func (s *Store) Settings(ctx context.Context, org db.Org) (RetentionSettings, error) {
+	raw, err := db.One[json.RawMessage](ctx, s.DB, `SELECT retention FROM organizations WHERE org = $1`, org)
+	out := Defaults()
+	if err == nil {
+		err = json.Unmarshal(raw, &out)
+	}
+	return out, err
+}
+
+// Update changes settings of an organization; fields that change does not set stay. ErrInvalid if a number is out of its
+// bounds.
+func (s *Store) Update(ctx context.Context, org db.Org, change func(*RetentionSettings)) (RetentionSettings, error) {
+	now, err := s.Settings(ctx, org)
+	if err != nil {
+		return now, err
+	}
+	change(&now)
+	for _, n := range []int{now.Prompts, now.LongResults, now.Vectors} {
+		if n < 0 || n > 36_500 {
+			return now, db.Invalid("days are %d; they must be from 0, for good, to 36500", n)
+		}
+	}
+	if now.PromptsKept < 0 || now.PromptsKept > 1_000_000 {
+		return now, db.Invalid("prompts_kept is %d; it must be from 0, for all, to 1000000", now.PromptsKept)
+	}
+	raw, err := json.Marshal(now)
+	if err != nil {
+		return now, err
+	}
+	return now, db.Exec(ctx, s.DB, `UPDATE organizations SET retention = $2 WHERE org = $1`, org, raw)
+}
+
+// rule deletes the rows of an organization, at most $2, that are older than a number of days.
+type rule struct {
+	table string
+	days  int
+	sql   string // $1 is the organization, $2 the number of rows, $3 the days
+}
+
+// rules returns what to delete under some settings. The newest prompt of a conversation is always kept.
+func (r RetentionSettings) rules() []rule {
+	return []rule{
+		{"prompts", r.Prompts, `
+			DELETE FROM prompts WHERE org = $1 AND key IN (
+				SELECT p.key FROM prompts p
+				WHERE p.org = $1 AND p.handed_out_at < now() - make_interval(days => $3) AND EXISTS (
+					SELECT FROM prompts n WHERE n.org = $1 AND n.conversation_key = p.conversation_key AND n.key > p.key)
+				LIMIT $2)`},
+		{"prompts", r.PromptsKept, `
+			DELETE FROM prompts WHERE org = $1 AND key IN (
+				SELECT key FROM (
+					SELECT key, row_number() OVER (PARTITION BY conversation_key ORDER BY key DESC) AS place FROM prompts
+					WHERE org = $1
+				) p
+				WHERE place > $3
+				LIMIT $2)`},
+		{"clips", r.LongResults, `
+			DELETE FROM clips WHERE org = $1 AND id IN (
+				SELECT k.id FROM clips k
+				JOIN messages m ON m.org = k.org AND m.conversation_key = k.conversation_key AND m.position = k.position
+				WHERE k.org = $1 AND m.org = $1 AND m.created_at < now() - make_interval(days => $3)
+				LIMIT $2)`},
+		{"message_vectors", r.Vectors, `
+			DELETE FROM message_vectors WHERE org = $1 AND (message_key, space_id) IN (
+				SELECT message_key, space_id FROM message_vectors
+				WHERE org = $1 AND created_at < now() - make_interval(days => $3)
+				LIMIT $2)`},
+	}
+}
+
+// Sweep deletes what is too old, of every organization, in small batches, and returns the number of rows by table.
+func (s *Store) Sweep(ctx context.Context) (map[string]int, error) {
+	deleted := map[string]int{}
+	orgs, err := db.Orgs(ctx, s.DB)
+	for _, org := range orgs {
+		if err == nil {
+			err = s.sweep(db.WithOrg(ctx, org), org, deleted)
+		}
+	}
+	return deleted, err
+}
+
+func (s *Store) sweep(ctx context.Context, org db.Org, deleted map[string]int) error {
+	settings, err := s.Settings(ctx, org)
+	if err != nil {
+		return err
+	}
+	for _, r := range settings.rules() {
+		if r.days == 0 {
+			continue
+		}
+		n, err := s.batches(ctx, r.sql, org, r.days)
+		if deleted[r.table] += n; err != nil {
+			return fmt.Errorf("delete old rows of %s: %w", r.table, err)
+		}
+	}
+	agents, err := db.All[int64](ctx, s.DB, `
+		SELECT DISTINCT agent_key FROM prompt_parts WHERE org = $1 AND used_at < now() - interval '2 hours'
+		ORDER BY agent_key`, org)
+	for _, agent := range agents {
+		if err != nil {
+			break
+		}
+		var n int
+		n, err = s.batches(ctx, `
+			DELETE FROM prompt_parts WHERE org = $1 AND agent_key = $3 AND used_at < now() - interval '2 hours'
+			  AND sha256 IN (
+				SELECT sha256 FROM prompt_parts
+				WHERE org = $1 AND agent_key = $3 AND used_at < now() - interval '2 hours' AND sha256 NOT IN (
+					SELECT unnest(parts) FROM prompts WHERE org = $1 AND agent_key = $3)
+				LIMIT $2)`, org, agent)
+		deleted["prompt_parts"] += n
+	}
+	return err
+}
+
+// batches runs a statement that deletes at most $2 rows until it finds fewer.
+func (s *Store) batches(ctx context.Context, sql string, org db.Org, arg any) (deleted int, err error) {
+	batch := s.Batch
+	if batch == 0 {
+		batch = 1_000
+	}
+	for {
+		tag, err := s.DB.Exec(ctx, sql, org, batch, arg)
+		if deleted += int(tag.RowsAffected()); err != nil || int(tag.RowsAffected()) < batch {
+			return deleted, db.Error(err)
+		}
+		select {
+		case <-ctx.Done():
+			return deleted, ctx.Err()
+		case <-time.After(s.Pause):
+		}
+	}
+}

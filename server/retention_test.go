@@ -1,0 +1,102 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/server/retention"
+)
+
+// An agent that is read again and again does not grow: stored prompts, with their pieces, have an age and a number.
+func TestReadingDoesNotGrowTheDatabase(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := "/v1/agents/" + c.made("/v1/agents", `{"name":"a"}`)
+	rows := func(table string) int {
+		n, err := db.One[int](t.Context(), c.pool, `SELECT count(*) FROM `+table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	c.must("PATCH", "/v1/admin/retention", `{"prompts_kept":20}`)
+	store := retention.Store{DB: c.pool, Batch: 3}
+	var most [2]int
+	for round := range 4 {
+		for i := range 30 {
+			c.must("POST", agent+"/messages/capture", fmt.Sprintf(`{"messages":[{"role":"user","content":"%d %d"}]}`, round, i))
+			c.must("GET", agent+"/prompt", "")
+			c.must("GET", agent+"/prompt", "")
+		}
+		c.age("2 hours 1 minute")
+		if _, err := store.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		now := [2]int{rows("prompts"), rows("prompt_parts")}
+		if now[0] > 20 || round > 0 && now[1] > 30*(round+1)+60 {
+			t.Errorf("after %d rounds: %d prompts, %d pieces", round+1, now[0], now[1])
+		}
+		most = now
+	}
+	c.age("31 days")
+	if _, err := store.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := rows("prompts"); n != 1 {
+		t.Errorf("%d prompts are left after their days, want the newest", n)
+	}
+	if n := rows("prompt_parts"); n > most[1] {
+		t.Errorf("%d pieces, before %d", n, most[1])
+	}
+	c.must("GET", agent+"/context", "")
+	c.must("GET", agent+"/prompt", "")
+}
+
+// age makes prompts and their pieces older.
+func (c *client) age(by string) {
+	c.t.Helper()
+	for _, sql := range []string{`UPDATE prompts SET handed_out_at = handed_out_at - $1::text::interval`,
+		`UPDATE prompt_parts SET used_at = used_at - $1::text::interval`} {
+		if _, err := c.pool.Exec(context.WithoutCancel(c.t.Context()), sql, by); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+// Long results and vectors are kept for good, unless an organization sets days.
+func TestAnOrganizationSetsHowLongItKeeps(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{"name":"a"}`)
+	clip := c.clip(agent, "line")
+	store := retention.Store{DB: c.pool}
+	old := func() {
+		for _, sql := range []string{`UPDATE messages SET created_at = created_at - interval '400 days'`} {
+			if _, err := c.pool.Exec(t.Context(), sql); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := store.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old()
+	c.must("GET", "/v1/agents/"+agent+"/expand/"+clip, "")
+	if got := c.must("PATCH", "/v1/admin/retention", `{"long_results_days":90}`); !strings.Contains(got,
+		`"long_results_days":90`) || !strings.Contains(got, `"prompts_days":30`) {
+		t.Errorf("got %s", got)
+	}
+	old()
+	if got := c.call("GET", "/v1/agents/"+agent+"/expand/"+clip, ""); got.Code != 404 {
+		t.Errorf("a long result after its days: got %d %s", got.Code, got.Text)
+	}
+	c.must("GET", "/v1/agents/"+agent+"/prompt", "")
+	for _, body := range []string{`{"prompts_days":-1}`, `{"vectors_days":36501}`, `{"prompts_kept":1000001}`} {
+		if got := c.call("PATCH", "/v1/admin/retention", body); got.Code != 422 {
+			t.Errorf("%s: got %d %s", body, got.Code, got.Text)
+		}
+	}
+}
