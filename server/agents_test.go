@@ -278,7 +278,7 @@ func TestIterationEnds(t *testing.T) {
 	}
 	for target, want := range map[string]int{"/v1/agents/": 5, "/v1/folders/": 5, "/v1/agents/" + agent + "/folders": 5,
 		"/v1/agents/" + agent + "/tools": 19,
-		"/v1/tools/":                     21} {
+		"/v1/tools/":                     22} {
 		for _, order := range []string{"asc", "desc"} {
 			seen, after := map[string]bool{}, ""
 			for range 12 {
