@@ -9,6 +9,7 @@ import (
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
+	"github.com/loci-memory/loci/server/seance"
 )
 
 func (s *Server) conversationRoutes(a *rest.API) {
@@ -23,6 +24,10 @@ func (s *Server) conversationRoutes(a *rest.API) {
 	rest.Patch(a.For(rest.Write), "/v1/conversations/{conversation_id}",
 		"update_conversation: Change a conversation. Fields that are absent stay.",
 		s.updateConversation, rest.Slow(handoverTimeout))
+	rest.Get(a.For(rest.ReadAgent), "/v1/conversations/{conversation_id}/ask",
+		"ask_session: Ask a conversation a question. The answer is found in its log, and cites the positions that it rests "+
+			"on; without a model it is the passages that fit best.",
+		s.askSession, rest.Slow(handoverTimeout), rest.Own)
 	rest.Get(a.For(rest.ReadAgent), "/v1/conversations/{conversation_id}/flushes",
 		"list_flushes: List the silent turns of a conversation in which its model wrote to memory, the newest first.",
 		s.listFlushes, rest.Own)
@@ -112,6 +117,25 @@ func (s *Server) listConversations(ctx context.Context, in *struct {
 		return nil, err
 	}
 	return s.conversations(ctx, list...)
+}
+
+func (s *Server) askSession(ctx context.Context, in *struct {
+	rest.OfConversation
+	WithAgent
+	Question string `query:"question" required:"true" doc:"With the names and words that may have been said there."`
+	Limit    int    `query:"limit" minimum:"1" maximum:"20" default:"5" doc:"Passages."`
+}) (seance.SessionAnswer, error) {
+	c, err := s.named(ctx, in.OfConversation, in.AgentID)
+	if err != nil {
+		return seance.SessionAnswer{}, err
+	}
+	zone, err := s.Agents.Zone(ctx, rest.Org(ctx), c.AgentID)
+	if err != nil {
+		return seance.SessionAnswer{}, err
+	}
+	asked := seance.Store{Recall: s.Recall, Models: s.Agents.Compaction.Models}
+	return asked.Ask(ctx, rest.Org(ctx), seance.Question{AgentID: c.AgentID, Conversation: c.ID, Text: in.Question,
+		Passages: in.Limit, Zone: zone})
 }
 
 func (s *Server) listFlushes(ctx context.Context, in *struct {

@@ -36,7 +36,8 @@ func toolIDs() map[string]string {
 func allTools(needFolder bool) string {
 	var names []string
 	for _, t := range tool.New(tool.Memories{}).Tools() {
-		byName := []string{"memory_files", "search_memory", "request_erasure"} // which an agent has if its tools name them
+		byName := []string{"memory_files", "search_memory", "ask_session",
+			"request_erasure"} // which an agent has if its tools name them
 		if t.NeedsFolder == needFolder && !slices.Contains(byName, t.Name) {
 			names = append(names, t.Name)
 		}

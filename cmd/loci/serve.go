@@ -245,7 +245,8 @@ func (p *process) stores() (s stores, err error) {
 	s.erasures = &erase.Store{DB: p.pool, Recall: s.messages, Files: s.files, Archival: s.passages,
 		Compaction: compactions, MemoryFiles: s.memoryFiles, InBackground: true}
 	s.tools = tool.New(tool.Memories{Files: s.files, Recall: s.messages, Blocks: s.blocks, Archival: s.passages,
-		Working: s.working, MemoryFiles: s.memoryFiles, Erasures: s.erasures, Child: subagent.LogOf(p.pool)})
+		Working: s.working, MemoryFiles: s.memoryFiles, Erasures: s.erasures, Models: p.models,
+		Child: subagent.LogOf(p.pool)})
 	s.agents = &agent.Store{DB: p.pool, Files: s.files, Recall: s.messages, Blocks: s.blocks,
 		Archival: s.passages, Working: s.working, MemoryFiles: s.memoryFiles, Tokens: tokens.New(),
 		Compaction: compactions, Tools: s.tools.Definitions}

@@ -381,6 +381,9 @@ var toolGroups = []toolGroup{
 	{"What must be forgotten can be erased for good", []toolUse{
 		{"request_erasure", "request_erasure asks an operator for it"},
 	}, ""},
+	{"Your other conversations keep what was said in them", []toolUse{
+		{"ask_session", "ask_session asks one of them a question"},
+	}, ""},
 	{"Old messages leave your view, and none is lost", []toolUse{
 		{"conversation_search", "conversation_search finds them"},
 		{"expand", "expand reads a range of them, or a long text, in full"},

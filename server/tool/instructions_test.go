@@ -16,6 +16,7 @@ var toolGroups = [][]string{
 	{"memory_files"},
 	{"search_memory"},
 	{"request_erasure"},
+	{"ask_session"},
 	{"archival_memory_insert", "archival_memory_search", "archival_memory_update", "archival_memory_delete"},
 	{"conversation_search", "expand"},
 	{"update_working_memory"},

@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
@@ -37,6 +38,7 @@ type Memories struct {
 	MemoryFiles *memoryfile.Store
 
 	Erasures *erase.Store // nil takes no requests
+	Models func(context.Context, string) *compaction.Model // that phrase answers; may be nil
 
 	// Child returns where the log of a sub-agent of an agent is, by the sub-agent's id. ErrNotFound if it does not exist.
 	Child func(ctx context.Context, org db.Org, agentID, id string) (ChildLog, error)
@@ -54,7 +56,7 @@ type ChildLog struct {
 // in returns the stores working in tx.
 func (m Memories) in(tx pgx.Tx) Memories {
 	in := Memories{Files: m.Files.With(tx), Recall: m.Recall.With(tx), Blocks: m.Blocks.With(tx),
-		Archival: m.Archival.With(tx), Working: m.Working.With(tx), MemoryFiles: m.MemoryFiles.With(tx),
+		Archival: m.Archival.With(tx), Working: m.Working.With(tx), MemoryFiles: m.MemoryFiles.With(tx), Models: m.Models,
 		Child: m.Child}
 	if m.Erasures != nil {
 		in.Erasures = m.Erasures.With(tx)
@@ -133,6 +135,7 @@ func New(m Memories) *Set {
 		reading(define("conversation_search", Memories.searchConversations)),
 		reading(define("expand", Memories.expand)),
 		reading(define("search_memory", Memories.searchMemory)),
+		reading(define("ask_session", Memories.askSession)),
 		define("core_memory_append", Memories.coreMemoryAppend),
 		define("core_memory_replace", Memories.coreMemoryReplace),
 		define("memory_insert", Memories.memoryInsert),
