@@ -16,7 +16,7 @@ func (s *Server) retentionRoutes(a *rest.API) {
 		s.updateRetention, rest.Own)
 }
 
-func (s *Server) getRetention(ctx context.Context, _ *struct{}) (retention.RetentionSettings, error) {
+func (s *Server) getRetention(ctx context.Context, _ *struct{}) (retention.Ages, error) {
 	return s.Retention.Settings(ctx, rest.Org(ctx))
 }
 
@@ -29,9 +29,9 @@ type UpdateRetention struct {
 }
 
 func (s *Server) updateRetention(ctx context.Context, in *struct{ Body UpdateRetention }) (
-	retention.RetentionSettings, error) {
+	retention.Ages, error) {
 	b := in.Body
-	return s.Retention.Update(ctx, rest.Org(ctx), func(now *retention.RetentionSettings) {
+	return s.Retention.Update(ctx, rest.Org(ctx), func(now *retention.Ages) {
 		for _, f := range []struct {
 			to    *int
 			given rest.Opt[int]

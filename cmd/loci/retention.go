@@ -33,7 +33,7 @@ func (c orgsKeepCmd) Run(ctx context.Context, s streams) error {
 
 func (c orgsKeepCmd) keep(ctx context.Context, s streams, d db.DB, org db.Org) error {
 	store := retention.Store{DB: d}
-	now, err := store.Update(ctx, org, func(now *retention.RetentionSettings) {
+	now, err := store.Update(ctx, org, func(now *retention.Ages) {
 		for to, given := range map[*int]*int{&now.Prompts: c.Prompts, &now.PromptsKept: c.PromptsKept,
 			&now.LongResults: c.LongResults, &now.Vectors: c.Vectors} {
 			if given != nil {

@@ -134,8 +134,8 @@ func (s *Store) Create(ctx context.Context, org db.Org, r Request) (Erasure, err
 		args["reason"] = db.Beginning(reason, 2_000)
 	}
 	e, err := db.One[Erasure](ctx, s.DB, `
-		INSERT INTO erasures (org, status, texts, message_id, whole_words, reason, requested_by)
-		VALUES (@org, @status, @texts, @message, @whole, @reason, @by)
+		INSERT INTO erasures (org, status, texts, message_id, whole_words, reason, requested_by, report)
+		VALUES (@org, @status, @texts, @message, @whole, @reason, @by, '{"found": {}, "left": {}}')
 		RETURNING `+columns, args)
 	if err != nil || status == Pending {
 		return e, err

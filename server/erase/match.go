@@ -186,7 +186,7 @@ func unicodeEscape(cells []cell) (r rune, n int) {
 			digits = append(digits, c.r)
 		}
 		v, err := strconv.ParseUint(string(digits), 16, 32)
-		return rune(v), err == nil
+		return rune(v), err == nil //nolint:gosec // four digits
 	}
 	first, ok := unit(cells)
 	if !ok {

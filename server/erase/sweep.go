@@ -341,7 +341,7 @@ func (w *sweep) inRow(ctx context.Context, t table, h hit) error {
 		ok := after[i] != "" || h.values[i] != nil && !t.columns[i].IsKey
 		if ok && !w.dry {
 			var err error
-			if ok, err = w.store(ctx, t, h, i, after[i]); err != nil {
+			if ok, err = w.store(ctx, t, h, erasedValue{i, after[i]}); err != nil {
 				return err
 			}
 		}
@@ -355,9 +355,9 @@ func (w *sweep) inRow(ctx context.Context, t table, h hit) error {
 }
 
 // store stores the new value of a column of a row. It returns false if the table does not allow it.
-func (w *sweep) store(ctx context.Context, t table, h hit, column int, value string) (bool, error) {
+func (w *sweep) store(ctx context.Context, t table, h hit, v erasedValue) (bool, error) {
 	err := db.Tx(ctx, w.DB, func(tx pgx.Tx) error {
-		if err := t.update(ctx, tx, w.org, h, column, value); err != nil {
+		if err := t.update(ctx, tx, w.org, h, v); err != nil {
 			return err
 		}
 		return w.afterUpdate(ctx, tx, t.name, h)
@@ -506,7 +506,8 @@ func (w *sweep) derived(ctx context.Context) error {
 // no other prompt has.
 func (w *sweep) prompts(ctx context.Context, conversation int64, position int) error {
 	tag, err := w.DB.Exec(ctx, `
-		DELETE FROM prompts p WHERE p.org = $1 AND p.conversation_key = $2 AND (p.last_position >= $3 OR p.last_position = 0)`,
+		DELETE FROM prompts p
+		WHERE p.org = $1 AND p.conversation_key = $2 AND (p.last_position >= $3 OR p.last_position = 0)`,
 		w.org, conversation, position)
 	if err != nil {
 		return db.Error(err)

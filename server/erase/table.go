@@ -146,10 +146,16 @@ func (t table) hits(ctx context.Context, d db.DB, org db.Org, in func(column, st
 	return found, db.Error(rows.Err())
 }
 
-// update stores a new value of a column of a row, unless another one has changed it meanwhile.
-func (t table) update(ctx context.Context, d db.DB, org db.Org, h hit, column int, value string) error {
-	c := t.columns[column]
-	args := []any{org, value, *h.values[column]}
+// erasedValue is the new value of a column, named by its index.
+type erasedValue struct {
+	column int
+	text   string
+}
+
+// update stores a new value of a row, unless another one has changed it meanwhile.
+func (t table) update(ctx context.Context, d db.DB, org db.Org, h hit, v erasedValue) error {
+	c := t.columns[v.column]
+	args := []any{org, v.text, *h.values[v.column]}
 	where := []string{t.where, c.read() + " = $3"}
 	for i, k := range t.keys {
 		args = append(args, h.keys[i])

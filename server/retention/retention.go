@@ -20,8 +20,8 @@ type Store struct {
 	Pause time.Duration
 }
 
-// RetentionSettings are the days that an organization keeps what it stores; 0 is for good.
-type RetentionSettings struct {
+// Ages are the days that an organization keeps what it stores; 0 is for good.
+type Ages struct {
 	Prompts     int `json:"prompts_days" minimum:"0" maximum:"36500" doc:"Stored prompts; 30 by default, 0 for good."`
 	PromptsKept int `json:"prompts_kept" minimum:"0" maximum:"1000000" doc:"The most of a conversation; 0 for all."`
 	LongResults int `json:"long_results_days" minimum:"0" maximum:"36500" doc:"Long results of tools; 0 for good."`
@@ -29,12 +29,12 @@ type RetentionSettings struct {
 }
 
 // Defaults are the settings of an organization that has set none.
-func Defaults() RetentionSettings {
-	return RetentionSettings{Prompts: 30, PromptsKept: 1_000}
+func Defaults() Ages {
+	return Ages{Prompts: 30, PromptsKept: 1_000}
 }
 
 // Settings returns the settings of an organization.
-func (s *Store) Settings(ctx context.Context, org db.Org) (RetentionSettings, error) {
+func (s *Store) Settings(ctx context.Context, org db.Org) (Ages, error) {
 	raw, err := db.One[json.RawMessage](ctx, s.DB, `SELECT retention FROM organizations WHERE org = $1`, org)
 	out := Defaults()
 	if err == nil {
@@ -43,9 +43,9 @@ func (s *Store) Settings(ctx context.Context, org db.Org) (RetentionSettings, er
 	return out, err
 }
 
-// Update changes settings of an organization; fields that change does not set stay. ErrInvalid if a number is out of its
-// bounds.
-func (s *Store) Update(ctx context.Context, org db.Org, change func(*RetentionSettings)) (RetentionSettings, error) {
+// Update changes settings of an organization; fields that change does not set stay. ErrInvalid if a number is out of
+// its bounds.
+func (s *Store) Update(ctx context.Context, org db.Org, change func(*Ages)) (Ages, error) {
 	now, err := s.Settings(ctx, org)
 	if err != nil {
 		return now, err
@@ -74,7 +74,7 @@ type rule struct {
 }
 
 // rules returns what to delete under some settings. The newest prompt of a conversation is always kept.
-func (r RetentionSettings) rules() []rule {
+func (r Ages) rules() []rule {
 	return []rule{
 		{"prompts", r.Prompts, `
 			DELETE FROM prompts WHERE org = $1 AND key IN (
