@@ -116,10 +116,12 @@ func (c *client) work() {
 	t, pool := c.t, c.pool
 	t.Helper()
 	workers := river.NewWorkers()
+	c.server.Handovers.Work(workers)
 	c.server.Files.Work(workers)
 	c.server.Children.Work(workers)
 	queues := files.Queues()
 	maps.Copy(queues, subagent.Queues())
+	maps.Copy(queues, handover.Queues())
 	jobs, err := river.NewClient(riverpgxv5.New(pool),
 		&river.Config{Workers: workers, Logger: slog.New(slog.DiscardHandler),
 			FetchCooldown: 5 * time.Millisecond, FetchPollInterval: 50 * time.Millisecond,
