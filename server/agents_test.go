@@ -325,8 +325,8 @@ func TestToolsAreListed(t *testing.T) {
 			t.Errorf("tools with %q (-want +got):\n%s", query, diff)
 		}
 	}
-	if got := c.must("GET", "/v1/tools/count", ""); got != "22" {
-		t.Errorf("count: got %s, want 22", got)
+	if got := c.must("GET", "/v1/tools/count", ""); got != "23" {
+		t.Errorf("count: got %s, want 23", got)
 	}
 	var list []struct{ ID, Name string }
 	if err := json.Unmarshal([]byte(c.must("GET", "/v1/tools", "")), &list); err != nil {

@@ -37,8 +37,8 @@ type Memories struct {
 
 	MemoryFiles *memoryfile.Store
 
-	Erasures *erase.Store // nil takes no requests
-	Models func(context.Context, string) *compaction.Model // that phrase answers; may be nil
+	Erasures *erase.Store                                    // nil takes no requests
+	Models   func(context.Context, string) *compaction.Model // that phrase answers; may be nil
 
 	// Child returns where the log of a sub-agent of an agent is, by the sub-agent's id. ErrNotFound if it does not exist.
 	Child func(ctx context.Context, org db.Org, agentID, id string) (ChildLog, error)
