@@ -12,9 +12,17 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
+// Contents are what an erasure leaves of a passage.
+type Contents struct {
+	Text     string
+	Tags     []string
+	Metadata []byte // JSON
+}
+
 // Replace gives a passage other contents, which an erasure left of it, and its archive's queue a new vector to make. A
 // passage without a text, or with that of another passage of its archive, is deleted.
-func (s *Store) Replace(ctx context.Context, org db.Org, key int64, text string, tags []string, metadata []byte) error {
+func (s *Store) Replace(ctx context.Context, org db.Org, key int64, left Contents) error {
+	text := left.Text
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		in := s.With(tx)
 		type row struct {
@@ -44,7 +52,7 @@ func (s *Store) Replace(ctx context.Context, org db.Org, key int64, text string,
 			UPDATE passages
 			SET text = $3, sha256 = $4, lex = $5, terms = $6, tags = $7, metadata = $8, updated_at = now()
 			WHERE org = $1 AND key = $2`, org, key, text, sum[:], &lex.Vector, embed.Owned(p.Archive, lex.Terms),
-			db.Tags(tags), metadata); err != nil {
+			db.Tags(left.Tags), left.Metadata); err != nil {
 			return err
 		}
 		return in.wait(ctx, org, p.Archive, []uuid.UUID{uuidOf("passage-" + p.ID)})

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Clean returns the text as Postgres can store it: with U+FFFD in place of what is not UTF-8, and ␀ (U+2400) in place of
-// each NUL.
+// Clean returns the text as Postgres can store it: with U+FFFD in place of what is not UTF-8, and ␀ (U+2400) in place
+// of each NUL.
 func Clean(text string) string {
 	if utf8.ValidString(text) && strings.IndexByte(text, 0) < 0 {
 		return text

@@ -98,7 +98,8 @@ func (s *Store) Search(ctx context.Context, org db.Org, agentID string, q Query)
 	}
 	out.More = len(rows) > limit
 	out.Hits, err = embed.ReadHits[Hit](ctx, s.db, embed.HitQuery{Org: org, Limit: limit, SQL: `
-		SELECT c.key, f.id AS file_id, d.id AS folder_id, d.name || '/' || f.name AS file_name, c.ordinal, c.first_line, c.last_line,
+		SELECT c.key, f.id AS file_id, d.id AS folder_id, d.name || '/' || f.name AS file_name, c.ordinal,
+		       c.first_line, c.last_line,
 		       c.first_page, c.last_page, f.media_type, c.heading, c.text, ` + embed.HitColumns + `
 		FROM ` + embed.HitTable + `
 		JOIN chunks c ON c.key = hit.key

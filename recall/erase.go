@@ -29,11 +29,11 @@ type ErasedMessage struct {
 	Searched bool    `db:"searched"`
 }
 
-// EraseFrom takes texts out of a stored message, of any conversation, deleted ones too, and out of the long results that
-// it has outside of the log. It is one of the two exceptions to a log that never changes; the other is the redaction of
-// secrets before they are stored. The message keeps its place, its id and its calls. erase returns a text, or JSON,
-// without what is to be erased, and how often it was there; it is called once for each text. The message is then found
-// by its new words, and waits for a new vector. It must be called in a transaction.
+// EraseFrom takes texts out of a stored message, of any conversation, deleted ones too, and out of the long results
+// that it has outside of the log. It is one of the two exceptions to a log that never changes; the other is the
+// redaction of secrets before they are stored. The message keeps its place, its id and its calls. erase returns a text,
+// or JSON, without what is to be erased, and how often it was there; it is called once for each text. The message is
+// then found by its new words, and waits for a new vector. It must be called in a transaction.
 func (s *Store) EraseFrom(ctx context.Context, org db.Org, key int64, erase func(text string) (string, int)) (
 	ErasedMessage, error) {
 	m, err := db.One[ErasedMessage](ctx, s.db, `
@@ -112,7 +112,8 @@ func (s *Store) EraseMessage(ctx context.Context, org db.Org, key int64) (Erased
 }
 
 // eraseFromPart takes texts out of a part. It returns the long result of the part if that changed.
-func (s *Store) eraseFromPart(ctx context.Context, org db.Org, p *Part, erase func(string) string) (*longResult, error) {
+func (s *Store) eraseFromPart(ctx context.Context, org db.Org, p *Part, erase func(string) string) (*longResult,
+	error) {
 	whole := p.Text
 	if p.Clip != nil {
 		var err error

@@ -354,7 +354,8 @@ func TestABrokenAgentFileIsRefusedAndWritesNothing(t *testing.T) {
 			got := c.importing(file.text)
 			var p struct{ Detail string }
 			if err := json.Unmarshal([]byte(got.Text), &p); err != nil || got.Code < 400 || got.Code > 499 ||
-				!strings.Contains(p.Detail, file.want) || strings.Count(p.Detail, "Corrupted") > 1 || strings.HasPrefix(file.want, "Corrupted") && got.Code != 400 {
+				!strings.Contains(p.Detail, file.want) || strings.Count(p.Detail, "Corrupted") > 1 ||
+				strings.HasPrefix(file.want, "Corrupted") && got.Code != 400 {
 				t.Errorf("got %d %.500s, want %q", got.Code, got.Text, file.want)
 			}
 		})

@@ -46,8 +46,9 @@ var notCarried = map[string]string{
 
 	"archives.deleted_at": "a deleted archive is left out", "folders.deleted_at": "a deleted folder is left out",
 	"prompt_parts.used_at": "when it was last handed out",
-	"erasures":             "requests and reports of the organization", "erased_messages": "the messages themselves are marked",
-	"deleted_places": "what is deleted is left out", "agent_logs": "has only numbers of the database's own",
+	"erasures":             "requests and reports of the organization",
+	"erased_messages":      "the messages themselves are marked",
+	"deleted_places":       "what is deleted is left out", "agent_logs": "has only numbers of the database's own",
 	"blobs.used_at": "when it was last stored", "compaction_claims": "a compaction that is being made",
 
 	"children": "tasks of agents that are not in the file",
@@ -55,7 +56,8 @@ var notCarried = map[string]string{
 	"prompts": "a log of what was handed out", "prompt_parts": "a log of what was handed out",
 	"runs": "a log of the server's work", "steps": "a log of the server's work",
 	"flushes":   "a log of the server's work",
-	"handovers": "a log of the server's work", "handover_updates": "a log of the server's work", "run_items": "a log of the server's work",
+	"handovers": "a log of the server's work", "handover_updates": "a log of the server's work",
+	"run_items":     "a log of the server's work",
 	"model_factors": "of the organization's models, not of the agent",
 }
 

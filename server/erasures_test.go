@@ -33,7 +33,8 @@ func everyTextColumn(c *client) (columns [][2]string) {
 		SELECT c.relname::text, a.attname::text FROM pg_class c
 		JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 		WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND format_type(a.atttypid, NULL)
-		      IN ('text', 'character varying', 'json', 'jsonb', 'bytea', 'text[]', 'jsonb[]', 'bytea[]', 'character varying[]')
+		      IN ('text', 'character varying', 'json', 'jsonb', 'bytea', 'text[]', 'jsonb[]', 'bytea[]',
+		          'character varying[]')
 		ORDER BY 1, a.attnum`)
 	if err != nil {
 		c.t.Fatal(err)
@@ -147,7 +148,8 @@ func planted(t *testing.T, text string) (c *client, agent string) {
 	c.made("/v1/identities", q(`{"identifier_key":"k","name":%s,"identity_type":"user"}`))
 	if _, err := c.pool.Exec(t.Context(), `
 		INSERT INTO river_job (args, kind, max_attempts, queue, errors, state, finalized_at)
-		SELECT jsonb_build_object('org', org, 'what', $1::text), 'test', 1, 'none', ARRAY[jsonb_build_object('error', $1::text)],
+		SELECT jsonb_build_object('org', org, 'what', $1::text), 'test', 1, 'none',
+		       ARRAY[jsonb_build_object('error', $1::text)],
 		       'discarded', now() FROM organizations`, text); err != nil {
 		t.Fatal(err)
 	}

@@ -149,7 +149,8 @@ func TestASessionIsHandedOverWithoutAModel(t *testing.T) {
 // written is an answer of a model, of the positions of a session.
 func written(s []int64) string {
 	return fmt.Sprintf(`{"done":[{"text":"The port is fixed","seqs":[%d,%d]}],
-		"decided":[{"text":"Port 8283","seqs":[%[1]d]}],"learned":[],"open":[],"next":[{"text":"Restart the proxy","seqs":[%[2]d]}],
+		"decided":[{"text":"Port 8283","seqs":[%[1]d]}],"learned":[],"open":[],
+		"next":[{"text":"Restart the proxy","seqs":[%[2]d]}],
 		"entities":[{"name":"Edge Proxy","kind":"service","text":"keeps port 8080","seqs":[%[1]d]}]}`, s[1], s[3])
 }
 
@@ -345,7 +346,8 @@ func TestASecondHandoverHasOnlyWhatIsNew(t *testing.T) {
 	first := c.handOver(agent)
 	c.must("POST", "/v1/agents/"+agent+"/messages/capture", `{"messages":[{"role":"user","content":"And the log?"},
 		{"role":"assistant","content":"We agreed to log in JSON from today."}]}`)
-	c.must("PATCH", "/v1/conversations/"+agent+"/working-memory", `{"changes":[{"field":"next","text":"The operator's step"}]}`)
+	c.must("PATCH", "/v1/conversations/"+agent+"/working-memory",
+		`{"changes":[{"field":"next","text":"The operator's step"}]}`)
 	second := c.handOver(agent)
 	if second.ID == first.ID || len(second.Updates) != 2 || !strings.Contains(second.Updates[0].Text, "JSON") {
 		t.Errorf("the second: %v", second.lines())
@@ -369,7 +371,8 @@ func TestALateHandoverKeepsNewerEdits(t *testing.T) {
 	if err := c.server.Handovers.Make(t.Context(), 1, agent, id); err != nil {
 		t.Fatal(err)
 	}
-	if text := c.must("GET", "/v1/agents/"+agent+"/handovers/"+id, ""); !strings.Contains(text, "was changed since: Ask Ada") {
+	if text := c.must("GET", "/v1/agents/"+agent+"/handovers/"+id, ""); !strings.Contains(text,
+		"was changed since: Ask Ada") {
 		t.Errorf("the hand-over: %s", text)
 	}
 	if text := c.must("GET", "/v1/conversations/"+agent+"/working-memory", ""); !strings.Contains(text, "Ask Ada") ||

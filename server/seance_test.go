@@ -58,7 +58,8 @@ func TestAFinishedSessionIsAsked(t *testing.T) {
 	if strings.Contains(result, "\n[seq 1] user") {
 		t.Errorf("a text of the log passes for a message: %s", result)
 	}
-	if none := c.tool(agent, "ask_session", fmt.Sprintf(`{"conversation_id":%q,"question":"zebra"}`, id)); !strings.Contains(
+	if none := c.tool(agent, "ask_session", fmt.Sprintf(`{"conversation_id":%q,"question":"zebra"}`,
+		id)); !strings.Contains(
 		none, "Nothing in that conversation") {
 		t.Errorf("a question that nothing fits: %s", none)
 	}

@@ -92,7 +92,8 @@ func (c eraseCmd) body() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		texts := slices.DeleteFunc(strings.Split(string(raw), "\n"), func(t string) bool { return strings.TrimSpace(t) == "" })
+		texts := slices.DeleteFunc(strings.Split(string(raw), "\n"),
+			func(t string) bool { return strings.TrimSpace(t) == "" })
 		request["texts"] = texts
 	}
 	return json.Marshal(request)
@@ -112,7 +113,8 @@ func (r erasureReport) print(out io.Writer) error {
 	for _, column := range slices.Sorted(maps.Keys(r.Left)) {
 		fmt.Fprintf(out, "%6d left in %s\n", r.Left[column], column)
 	}
-	_, err := fmt.Fprintf(out, "%d summaries made again, %d stored prompts deleted, %d files without a text\n", r.Summaries,
+	_, err := fmt.Fprintf(out, "%d summaries made again, %d stored prompts deleted, %d files without a text\n",
+		r.Summaries,
 		r.Prompts, r.Unread)
 	return err
 }

@@ -39,8 +39,8 @@ func (s *Store) renameInRules(ctx context.Context, org db.Org, was, now string) 
 	return nil
 }
 
-// lockNamed locks the definitions that new rules name: until the transaction ends none gets another name. ErrConflict if
-// one has another name already.
+// lockNamed locks the definitions that new rules name: until the transaction ends none gets another name. ErrConflict
+// if one has another name already.
 func (s *Store) lockNamed(ctx context.Context, org db.Org, names []string) error {
 	if len(names) == 0 {
 		return nil

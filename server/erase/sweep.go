@@ -248,7 +248,8 @@ func (w *sweep) passages(ctx context.Context) error {
 			if strings.Trim(strings.NewReplacer(mark, "", shortMark, "").Replace(text), " \t\r\n.,;:") == "" {
 				text = ""
 			}
-			if err := w.Archival.Replace(ctx, w.org, r.Key, text, r.Tags, []byte(metadata)); err != nil {
+			if err := w.Archival.Replace(ctx, w.org, r.Key,
+				archival.Contents{Text: text, Tags: r.Tags, Metadata: []byte(metadata)}); err != nil {
 				return err
 			}
 		}

@@ -195,8 +195,8 @@ func (g *Grown) Paths() (all []string) {
 }
 
 // Propose returns the change that moves the lines of a grown index, word for word, to the files of the topics, and
-// those that no topic has by their headings. Every rule of the tree was tried on it. ErrInvalid if the index has nothing
-// to move.
+// those that no topic has by their headings. Every rule of the tree was tried on it. ErrInvalid if the index has
+// nothing to move.
 func (s *Store) Propose(ctx context.Context, g *Grown, topics []Topic) (p Proposal, err error) {
 	w, err := g.sort(topics)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 
 // ownWords are the instructions of a sub-agent that is given none.
 const ownWords = "You are a sub-agent. The first message is a task that another agent gave you, and all that you " +
-	"know of its work. Do the task with the tools that you have, without asking anyone. End with one message that is the " +
-	"result: it is all that the other agent is shown."
+	"know of its work. Do the task with the tools that you have, without asking anyone. End with one message that is " +
+	"the result: it is all that the other agent is shown."
 
 // toolsOf returns the names of the parent's tools that a sub-agent has: all, or only those that are named.
 func (s *Store) toolsOf(ctx context.Context, org db.Org, parent agent.Agent, only []string) ([]string, error) {

@@ -33,7 +33,8 @@ func (m Memories) askSession(ctx context.Context, c Caller, a askArgs) (Result, 
 
 func askedText(a seance.SessionAnswer) string {
 	if len(a.Passages) == 0 {
-		return "Nothing in that conversation fits the question. Ask with other words, such as names and paths that may have " +
+		return "Nothing in that conversation fits the question. Ask with other words, such as names and paths that may " +
+			"have " +
 			"been said there."
 	}
 	head := "No answer is phrased (" + deref(a.Why, "") + "). "

@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// streamed makes a message in plain JSON, with which some servers answer a request for a stream, the stream of its events.
-// What is no message stays.
+// streamed makes a message in plain JSON, with which some servers answer a request for a stream, the stream of its
+// events. What is no message stays.
 func streamed(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
 	answer, err := next(r)
 	if err != nil || answer.StatusCode != http.StatusOK {
