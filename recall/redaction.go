@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall/redact"
@@ -21,6 +22,25 @@ func (s *Store) redactor(ctx context.Context, org db.Org) (*redact.Redactor, err
 	}
 	r, _ := s.redactors.LoadOrStore(org, redact.New(key, redact.Options{Entropy: s.o.Entropy}))
 	return r.(*redact.Redactor), nil
+}
+
+// Cleaned returns drafts as an append stores them: checked, cleaned and redacted. No draft is the result of a
+// tool, of which an append may store a part elsewhere.
+func (s *Store) Cleaned(ctx context.Context, org db.Org, drafts []Draft) ([]Draft, error) {
+	r, err := s.redactor(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	cleaned := make([]Draft, len(drafts))
+	for i, d := range drafts {
+		e, err := newEntry(d, r, time.Now(), nil)
+		if err != nil {
+			return nil, &DraftError{At: i, Err: err}
+		}
+		e.CreatedAt = d.CreatedAt
+		cleaned[i] = e.Draft
+	}
+	return cleaned, nil
 }
 
 // cleanJSON redacts and cleans the texts in a part's JSON.

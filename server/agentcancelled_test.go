@@ -5,8 +5,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/loop/model/modeltest"
+	"github.com/loci-memory/loci/server/servertest"
 )
 
 // Where calls wait for the client and no run works, a cancellation denies them all, once, and the conversation goes on.
@@ -103,5 +107,82 @@ func TestACancellationAndAnApprovalAtTheSameTime(t *testing.T) {
 	}
 	if results != 1 {
 		t.Errorf("the log is %q", r.log())
+	}
+}
+
+// A cancellation that meets a run that has just begun, with approvals, cancels the run; one that names the run that
+// waited for them finds nothing to cancel.
+func TestACancellationRightAfterApprovals(t *testing.T) {
+	t.Parallel()
+	for _, named := range []bool{false, true} {
+		r := newRunner(t, askingAgent)
+		r.model.Says(modeltest.Answer{Calls: []modeltest.Call{noteCall()}})
+		r.send(hello)
+		body := `{}`
+		if named {
+			body = fmt.Sprintf(`{"run_ids":[%q]}`, r.list("/v1/runs")[0]["id"])
+		}
+		idle, server := loop.New(*r.server.Loop), r.server.Loop
+		release := r.locked()
+		r.server.Loop = idle
+		sent, cancelled := make(chan servertest.Reply, 1), make(chan servertest.Reply, 1)
+		go func() {
+			sent <- r.call("POST", r.path(), `{"messages":[`+approvalOf(approveI)+`,{"role":"user","content":"And also"}]}`)
+		}()
+		r.awaitWaiters(1)
+		go func() { cancelled <- r.call("POST", r.path()+"/cancel", body) }()
+		r.awaitWaiters(2)
+		release()
+		got := <-cancelled
+		if !named && (got.Code != 200 || !strings.Contains(got.Text, `"cancelled"`)) ||
+			named && (got.Code != 409 || !strings.Contains(got.Text, "No active runs")) {
+			t.Errorf("named: %v: got %d %s", named, got.Code, got.Text)
+		}
+		t.Cleanup(runLoop(idle, nil))
+		if got := <-sent; strings.Contains(got.Text, `"stop_reason":"cancelled"`) == named {
+			t.Errorf("named: %v: the run answers %d %s", named, got.Code, got.Text)
+		}
+		r.server.Loop = server
+		if ran := strings.Contains(r.human(), "Tea."); ran != named {
+			t.Errorf("named: %v: the tool ran: %v", named, ran)
+		}
+	}
+}
+
+// locked locks the agent's default conversation until the function that it returns is called.
+func (r runner) locked() (release func()) {
+	r.t.Helper()
+	tx, err := r.server.DB.Begin(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	in := r.server.Recall.With(tx)
+	c, err := in.Conversation(r.t.Context(), defaultOrg, r.agent, recall.DefaultConversation)
+	if err == nil {
+		err = in.Lock(r.t.Context(), defaultOrg, c)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return func() {
+		if err := tx.Rollback(r.t.Context()); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+// awaitWaiters waits until some statements wait for locks.
+func (r runner) awaitWaiters(n int) {
+	r.t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		var waiting int
+		err := r.pool.QueryRow(r.t.Context(), `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting)
+		if err != nil || time.Now().After(deadline) {
+			r.t.Fatalf("%d statements wait, %v", waiting, err)
+		}
+		if waiting >= n {
+			return
+		}
 	}
 }

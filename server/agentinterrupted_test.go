@@ -110,13 +110,18 @@ func TestAServerThatStopsTellsTheClientsOfItsRuns(t *testing.T) {
 	}
 }
 
-// goesOn starts the runner's server again, and waits until a run has ended.
-func (r runner) goesOn(run string) {
-	r.t.Helper()
+// resumes starts the runner's server again.
+func (r runner) resumes() {
 	r.server.Loop = loop.New(*r.server.Loop)
 	present := make(chan struct{})
 	close(present)
 	r.t.Cleanup(runLoop(r.server.Loop, present))
+}
+
+// goesOn starts the runner's server again, and waits until a run has ended.
+func (r runner) goesOn(run string) {
+	r.t.Helper()
+	r.resumes()
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		shown := fields(r.t, r.must("GET", "/v1/runs/"+run, ""))
 		if shown["status"] == "completed" {

@@ -1,11 +1,17 @@
 package server_test
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/loop/model/modeltest"
@@ -280,4 +286,48 @@ func TestPiecesAreStoredWhileAModelIsSilent(t *testing.T) {
 	}
 	close(silent)
 	r.ended(run)
+}
+
+// Pieces that are being stored when an answer ends are stored once, and what follows has the next numbers.
+func TestPiecesAreStoredWhileAnAnswerEnds(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	late := &lateDB{DB: r.server.Loop.DB, stored: make(chan struct{})}
+	config, log := *r.server.Loop, &safeBuffer{}
+	config.DB, config.Log = late, slog.New(slog.NewTextHandler(log, nil))
+	r.server.Loop = loop.New(config)
+	t.Cleanup(runLoop(r.server.Loop, nil))
+	ends := make(chan struct{})
+	r.model.Says(modeltest.Answer{Text: "Done", After: ends})
+	run := fmt.Sprint(fields(t, r.must("POST", r.path()+"/async", `{"input":"Hello","stream_tokens":true}`))["id"])
+	<-late.stored
+	close(ends)
+	r.ended(run)
+	said, _ := r.whole(run)
+	checkSaid(t, "the stream", said, []string{"assistant_message Do", "assistant_message ne", "stop_reason end_turn",
+		"usage_statistics"})
+	if text := log.String(); text != "" {
+		t.Errorf("the log has %s", text)
+	}
+}
+
+// lateDB answers the second statement that stores items late, or when its context has ended.
+type lateDB struct {
+	db.DB
+	stored chan struct{}
+	n      atomic.Int32
+}
+
+func (d *lateDB) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	tag, err := d.DB.Exec(ctx, sql, args...)
+	if !strings.Contains(sql, "INSERT INTO run_items") || d.n.Add(1) != 2 {
+		return tag, err
+	}
+	close(d.stored)
+	select {
+	case <-ctx.Done():
+		return tag, ctx.Err()
+	case <-time.After(300 * time.Millisecond):
+		return tag, err
+	}
 }

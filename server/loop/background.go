@@ -87,9 +87,10 @@ func (w *worker) dropCalls(ctx context.Context, d db.DB, message string, calls [
 	return db.Error(err)
 }
 
-// flushLate stores the pieces of an answer that wait for more while its model is silent, until ctx ends. The function
-// that it returns waits for it to stop.
-func (w *worker) flushLate(ctx context.Context) (stopped func()) {
+// flushLate stores the pieces of an answer that wait for more while its model is silent, until the answer is done. The
+// function that it returns waits for it to stop. ctx is the run's: a statement that is broken off when an answer is done
+// may have stored items, of which the run knows nothing.
+func (w *worker) flushLate(ctx context.Context, done <-chan struct{}) (stopped func()) {
 	var flushing sync.WaitGroup
 	if w.run.Background {
 		flushing.Go(func() {
@@ -97,7 +98,7 @@ func (w *worker) flushLate(ctx context.Context) (stopped func()) {
 			defer look.Stop()
 			for {
 				select {
-				case <-ctx.Done():
+				case <-done:
 					return
 				case <-look.C:
 					w.flushWaiting(ctx)
@@ -141,10 +142,12 @@ func (w *worker) flush(ctx context.Context, d db.DB) error {
 		INSERT INTO run_items (org, run_key, seq, item)
 		SELECT $1, $2, $3 + place, item
 		FROM unnest($4::json[]) WITH ORDINALITY AS item (item, place)`, w.org, w.run.Key, i.last, list)
-	if err == nil {
-		i.last += int64(len(list))
+	if err != nil {
+		i.last = 0 // the items may be stored
+		return db.Error(err)
 	}
-	return db.Error(err)
+	i.last += int64(len(list))
+	return nil
 }
 
 // findLast finds the number of the last stored item. It is found before items are withdrawn: no number is given twice.
@@ -162,6 +165,9 @@ func (w *worker) end(ctx context.Context, s stop) error {
 		err := w.answerPending(ctx, "The call was not run: the run stopped before it ("+s.reason+").")
 		if ignoreNotFound(err) != nil {
 			w.Log.WarnContext(ctx, "calls without a result stay", "run", w.run.ID, "error", err)
+		}
+		if err := w.follow(ctx); ignoreNotFound(err) != nil {
+			return err
 		}
 	}
 	usage, err := w.UsageOf(ctx, w.org, w.run)

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
 
@@ -30,7 +31,24 @@ func (l *Loop) Stop(ctx context.Context, org db.Org, conversation string, runs [
 // Cancel cancels the work in a conversation: it asks the run there to stop or, if none works, denies the calls that
 // wait for the client. It returns the id of the run; that of the message with the calls if no run made them. It is
 // empty if there is nothing to cancel.
-func (l *Loop) Cancel(ctx context.Context, org db.Org, c recall.Conversation) (string, error) {
+func (l *Loop) Cancel(ctx context.Context, org db.Org, c recall.Conversation) (id string, err error) {
+	for range cancelAttempts {
+		if id, err = l.cancelOnce(ctx, org, c); !isBusy(err) {
+			break
+		}
+	}
+	return id, err
+}
+
+// cancelAttempts bounds how often a cancellation that meets a run that has just begun is tried.
+const cancelAttempts = 5
+
+func isBusy(err error) bool {
+	_, is := errors.AsType[*BusyError](err)
+	return is
+}
+
+func (l *Loop) cancelOnce(ctx context.Context, org db.Org, c recall.Conversation) (string, error) {
 	ids, err := l.Stop(ctx, org, c.ID, nil)
 	if err != nil || len(ids) > 0 {
 		return one(ids), err
@@ -64,6 +82,9 @@ func (l *Loop) CancelRun(ctx context.Context, org db.Org, r Run) (bool, error) {
 		return false, ignoreNotFound(err) // it was deleted, or reset
 	}
 	id, err := l.deny(ctx, org, c, r)
+	if isBusy(err) { // the calls have answers, for which another run works
+		return false, nil
+	}
 	return id != "", err
 }
 

@@ -62,7 +62,8 @@ type Options struct {
 	Approved     []string        `json:"approved,omitempty"`  // ids of calls that the client approved
 	Approvals    []Approval      `json:"approvals,omitempty"` // and denials, as the client sent them
 	Waiting      *Waiting        `json:"waiting,omitempty"`   // calls of an earlier run that were shown again
-	OTIDs        []string        `json:"otids,omitempty"`     // of these
+	OTIDs        []string        `json:"otids,omitempty"`     // of the approvals and of the messages with them
+	Following    []recall.Draft  `json:"following,omitempty"` // messages that follow the approved calls' results
 	View         json.RawMessage `json:"view,omitempty"`      // how the client wants to see messages; the caller's
 }
 

@@ -12,11 +12,19 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// otidsOf returns the otids of approvals.
-func otidsOf(approvals []Approval) (otids []string) {
-	for _, a := range approvals {
-		if a.OTID != "" && !slices.Contains(otids, a.OTID) {
-			otids = append(otids, a.OTID)
+// otids returns the otids of the request's approvals, and of the messages that come with them.
+func (r Request) otids() (otids []string) {
+	add := func(otid string) {
+		if otid != "" && !slices.Contains(otids, otid) {
+			otids = append(otids, otid)
+		}
+	}
+	for _, a := range r.Approvals {
+		add(a.OTID)
+	}
+	for _, d := range r.Input {
+		if len(r.Approvals) > 0 && d.OTID != nil {
+			add(*d.OTID)
 		}
 	}
 	return otids

@@ -64,7 +64,7 @@ func (l *Loop) Start(ctx context.Context, org db.Org, r Request) (Started, error
 		return Started{}, err
 	}
 	r.rules = readRules(a)
-	r.Options.OTIDs, r.Options.Approvals = otidsOf(r.Approvals), r.Approvals
+	r.Options.OTIDs, r.Options.Approvals = r.otids(), r.Approvals
 	run := Run{ID: newID("run-"), Background: r.Background, Options: r.Options}
 	s := newSession(org, run, m)
 	l.hold(s)
@@ -169,23 +169,11 @@ func (l *Loop) begin(ctx context.Context, org db.Org, c recall.Conversation, r R
 		if err != nil {
 			return err
 		}
-		if len(approved) > 0 {
-			run.Options.Approved = approved
-			if err := setOptions(ctx, tx, org, run); err != nil {
-				return err
-			}
-		}
-		if len(drafts) == 0 {
-			return l.checkCount(ctx, tx, org)
-		}
 		for i := range drafts {
 			drafts[i].RunID = &run.ID
 		}
-		appended, err := in.Append(ctx, org, c.AgentID, c.ID, drafts)
-		if err != nil {
-			return err
-		}
-		repeats, err = repetition(ctx, in, org, c, appended)
+		run.Options.Approved = approved
+		repeats, err = l.with(tx).appendInput(ctx, org, c, run, drafts)
 		if err == nil && repeats != "" {
 			return errRepeated
 		}

@@ -79,7 +79,7 @@ func (w *worker) explain(ctx context.Context, err error) *stop {
 // of the answer. It compacts the conversation once if the provider finds the prompt too long.
 func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, window int, err error) {
 	asking, cancel := context.WithCancel(ctx)
-	defer w.flushLate(asking)()
+	defer w.flushLate(ctx, asking.Done())()
 	defer cancel()
 	go w.watch(asking, cancel)
 	n := w.rules.narrow(w.tools, w.turn.before(lastPosition))
@@ -89,14 +89,14 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 		if err != nil {
 			return a, 0, err
 		}
-		if err := w.beginPieces(asking); err != nil {
+		if err := w.beginPieces(ctx); err != nil {
 			return a, 0, err
 		}
 		r := model.Request{Model: w.model.Name, Prompt: p.Request, Must: n.must}
 		if n.must && len(n.only) == 1 {
 			r.Tool = n.only[0]
 		}
-		a, err = w.model.Answer(asking, r, func(d model.Delta) { w.show(asking, d, id, stepID) })
+		a, err = w.model.Answer(asking, r, func(d model.Delta) { w.show(ctx, d, id, stepID) })
 		f, isFault := errors.AsType[*model.Fault](err)
 		switch {
 		case isFault && f.Kind == model.Overflow && !compacted && attempt < maxAttempts:

@@ -189,6 +189,8 @@ func (w *worker) next(ctx context.Context) (*stop, error) {
 			return nil, err
 		}
 		return &stop{reason: RequiresApproval}, nil
+	case len(w.run.Options.Following) > 0:
+		return nil, w.follow(ctx)
 	case own && w.finish == "" && !hasCalls(*t.answer): // it paused
 	case own || goesOn && !t.notice:
 		if s, err := w.afterAnswer(ctx, t); s != nil || err != nil {

@@ -1,0 +1,142 @@
+package server_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/server/loop"
+	"github.com/loci-memory/loci/server/loop/model/modeltest"
+	"github.com/loci-memory/loci/server/servertest"
+)
+
+// A user's message that comes with approvals follows the approved calls' results. Each approved tool runs once.
+func TestAMessageFollowsTheCallsThatAreApprovedWithIt(t *testing.T) {
+	t.Parallel()
+	const user = `{"role":"user","content":"And also","otid":"u"}`
+	approval, both := approvalOf(approveI), approvalOf(approveI, resultW)
+	result := `{"type":"tool_return","tool_returns":[` + resultW + `]}`
+	for name, c := range map[string]struct {
+		path, messages string
+		weather, deny  bool
+	}{
+		"approval first":           {"", approval + `,` + user, false, false},
+		"message first":            {"", user + `,` + approval, false, false},
+		"a stream":                 {"/stream", approval + `,` + user, false, false},
+		"a conversation":           {"conversations", approval + `,` + user, false, false},
+		"with a result":            {"", both + `,` + user, true, false},
+		"between result and it":    {"", result + `,` + user + `,` + approval, true, false},
+		"before result and it":     {"", user + `,` + result + `,` + approval, true, false},
+		"a result and a message":   {"", user + `,` + both, true, false},
+		"a denial, and a message":  {"", user + `,` + approvalOf(denyI), false, true},
+		"a denial with a result":   {"/stream", user + `,` + approvalOf(denyI, resultW), true, true},
+		"a background run":         {"background", approval + `,` + user, false, false},
+		"a background run's order": {"background", user + `,` + both, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			asking := askingAgent
+			if !c.weather { // the rule would refuse the other call
+				asking = strings.Replace(asking, `"tool_rules":[`,
+					`"tool_rules":[{"type":"exit_loop","tool_name":"memory_insert"},`, 1)
+			}
+			r := newRunner(t, asking)
+			want := []string{"user_message Hello", "tool_call_message memory_insert"}
+			if c.weather {
+				want[1] += " weather"
+				r.asks()
+			} else {
+				r.model.Says(modeltest.Answer{Calls: []modeltest.Call{noteCall()}})
+				r.send(hello)
+			}
+			r.model.Says(modeltest.Answer{Text: "Well."})
+			path, options := r.path()+c.path, ``
+			switch c.path {
+			case "conversations":
+				path, options = "/v1/conversations/default/messages", `,"streaming":false,"agent_id":"`+r.agent+`"`
+			case "background":
+				path, options = r.path(), `,"streaming":true,"background":true`
+			}
+			body := `{"messages":[` + c.messages + `]` + options + `}`
+			reply := r.call("POST", path, body)
+			teas := map[bool]int{true: 0, false: 1}[c.deny]
+			if reply.Code != 200 || strings.Count(r.human(), "Tea.") != teas {
+				t.Fatalf("got %d %s, and the block %s", reply.Code, reply.Text, r.human())
+			}
+			log := r.log()
+			last := len(log) - 2
+			checkSaid(t, "the log's end", log[last:], []string{"user_message And also", "assistant_message Well."})
+			checkSaid(t, "the log's beginning", log[:2], want)
+			if all := strings.Join(log[2:last], ", "); strings.Count(all, "tool_return_message") != last-2 || last < 3 {
+				t.Errorf("between them: %s", all)
+			}
+			asked := string(r.model.Requests()[len(r.model.Requests())-1].Body)
+			if strings.Contains(asked, "was not recorded") || strings.Count(asked, "And also") != 1 {
+				t.Errorf("the model was asked %s", asked)
+			}
+			again := r.call("POST", path, body)
+			checkSaid(t, "the log after a repetition", r.log(), log)
+			if again.Code != 200 && !c.weather { // whose result has no otid
+				t.Errorf("a repetition: got %d %s", again.Code, again.Text)
+			}
+		})
+	}
+}
+
+// A message that comes with approvals is kept, in its place, when its run is interrupted or cancelled before it.
+func TestAMessageThatFollowsApprovalsIsNotLost(t *testing.T) {
+	t.Parallel()
+	secret := "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bD1fG3hJ5"
+	for _, cancels := range []bool{false, true} {
+		r := newRunner(t, askingAgent)
+		r.model.Says(modeltest.Answer{Calls: []modeltest.Call{noteCall()}})
+		r.send(hello)
+		idle := loop.New(*r.server.Loop)
+		r.server.Loop = idle
+		sent := make(chan servertest.Reply, 1)
+		body := `{"messages":[` + approvalOf(approveI) + `,{"role":"user","content":"My key is ` + secret + `"}]}`
+		go func() { sent <- r.call("POST", r.path()+"/async", body) }()
+		run := r.begins()
+		want, result := []string{"assistant_message Done."}, "success"
+		if cancels {
+			r.must("POST", r.path()+"/cancel", `{}`)
+			want, result = nil, "error"
+		}
+		runLoop(idle, nil)()
+		<-sent
+		if kept, err := db.All[string](t.Context(), r.server.DB, `
+			SELECT request::text FROM runs WHERE org = $1`, defaultOrg); err != nil ||
+			strings.Contains(fmt.Sprint(kept), secret) {
+			t.Errorf("the run is stored with a secret: %v, %v", kept, err)
+		}
+		r.resumes()
+		r.ended(run)
+		log := r.log()
+		if len(log) > 3 {
+			log[3], _, _ = strings.Cut(log[3], " is ")
+		}
+		checkSaid(t, fmt.Sprint("cancelled: ", cancels), log, append([]string{"user_message Hello",
+			"tool_call_message memory_insert", "tool_return_message i " + result, "user_message My key"}, want...))
+	}
+}
+
+// begins waits until a run is at work, and returns its id.
+func (r runner) begins() string {
+	r.t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		if all := r.list("/v1/runs?active=true"); len(all) > 0 {
+			return fmt.Sprint(all[0]["id"])
+		}
+		if time.Now().After(deadline) {
+			r.t.Fatal("no run begins")
+		}
+	}
+}
+
+// human returns the value of the agent's block of that label.
+func (r runner) human() string {
+	r.t.Helper()
+	return fmt.Sprint(fields(r.t, r.must("GET", "/v1/agents/"+r.agent+"/core-memory/blocks/human", ""))["value"])
+}
