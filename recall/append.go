@@ -47,14 +47,24 @@ func (e *DraftError) Unwrap() error { return e.Err }
 // ErrConflict if its otid belongs to another message.
 func (s *Store) Append(ctx context.Context, org db.Org, agentID, conversation string,
 	drafts []Draft) ([]Appended, error) {
-	appended, _, err := s.AppendTo(ctx, org, agentID, conversation, func(yield func(Draft, error) bool) {
+	appended, _, err := s.AppendTo(ctx, org, agentID, conversation, each(drafts))
+	return appended, err
+}
+
+func each(drafts []Draft) iter.Seq2[Draft, error] {
+	return func(yield func(Draft, error) bool) {
 		for _, d := range drafts {
 			if !yield(d, nil) {
 				return
 			}
 		}
-	})
-	return appended, err
+	}
+}
+
+// AppendAll is Append of any number of drafts, for messages that are in the server already, as those of a file are.
+func (s *Store) AppendAll(ctx context.Context, org db.Org, agentID, conversation string, drafts []Draft) error {
+	_, _, err := s.appendEach(ctx, org, agentID, conversation, each(drafts))
+	return err
 }
 
 // maxAttempts bounds how often an append is tried when other requests keep changing what it read.
@@ -63,6 +73,23 @@ const maxAttempts = 10
 // AppendTo is Append of drafts that arrive one by one: it holds a few at a time in memory. It also returns the
 // conversation with its new counts. It may range over drafts several times, and returns the first error they yield.
 func (s *Store) AppendTo(ctx context.Context, org db.Org, agentID, conversation string,
+	drafts iter.Seq2[Draft, error]) ([]Appended, Conversation, error) {
+	return s.appendEach(ctx, org, agentID, conversation, func(yield func(Draft, error) bool) {
+		n := 0
+		for d, err := range drafts {
+			if n == MaxMessages && err == nil {
+				err = db.Invalid("more than %d messages are given. Send at most %[1]d messages at a time.", MaxMessages)
+			}
+			if !yield(d, err) || err != nil {
+				return
+			}
+			n++
+		}
+	})
+}
+
+// appendEach is AppendTo of any number of drafts.
+func (s *Store) appendEach(ctx context.Context, org db.Org, agentID, conversation string,
 	drafts iter.Seq2[Draft, error]) (appended []Appended, c Conversation, err error) {
 	redactor, err := s.redactor(ctx, org)
 	if err != nil {
@@ -114,9 +141,6 @@ func (a *appending) appendAll(ctx context.Context, drafts iter.Seq2[Draft, error
 	for d, err := range drafts {
 		if err != nil {
 			return err
-		}
-		if n == MaxMessages {
-			return db.Invalid("more than %d messages are given. Send at most %[1]d messages at a time.", MaxMessages)
 		}
 		e, err := newEntry(d, a.redactor, a.now, nil)
 		if err != nil {

@@ -212,6 +212,7 @@ func (p *Part) clean(r *redact.Redactor) {
 	for _, text := range []*string{&p.Text, &p.Input} {
 		*text = r.Redact(db.Clean(*text))
 	}
+	p.Input = CleanEscapes(p.Input)
 	if p.Type == Reasoning && p.Text != said {
 		p.Signature = "" // it is that of another text, and its provider would refuse it
 	}

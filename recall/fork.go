@@ -55,9 +55,8 @@ func (s *Store) Fork(ctx context.Context, org db.Org, c Conversation, f Fork) (
 		}
 		seqAt = func(position int) int64 { return head + int64(position) } // only these messages follow the head
 		copying := copying{Store: in, org: org, from: c, Fork: f, seqAt: seqAt}
-		for from := 1; from <= f.To; from += MaxMessages {
-			to := min(from+MaxMessages-1, f.To)
-			if _, _, err := in.AppendTo(ctx, org, c.AgentID, f.ID, copying.drafts(ctx, from, to)); err != nil {
+		if f.To > 0 {
+			if _, _, err := in.appendEach(ctx, org, c.AgentID, f.ID, copying.drafts(ctx, 1, f.To)); err != nil {
 				return err
 			}
 		}

@@ -4,8 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"reflect"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
+	"unicode/utf16"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall/redact"
@@ -64,6 +68,7 @@ func cleanedItem(item string, r *redact.Redactor) (string, error) {
 	if item == "" {
 		return "", nil
 	}
+	item = CleanEscapes(item)
 	var value, whole any
 	if json.Unmarshal([]byte(item), &value) != nil || json.Unmarshal([]byte(item), &whole) != nil {
 		return "", db.Invalid("an item of a provider is not JSON")
@@ -74,6 +79,30 @@ func cleanedItem(item string, r *redact.Redactor) (string, error) {
 	}
 	raw, err := json.Marshal(cleaned)
 	return string(raw), err
+}
+
+// escapes matches the escapes of a JSON text, a pair of surrogates as one.
+var escapes = regexp.MustCompile(
+	`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.`)
+
+// CleanEscapes returns a JSON text with U+FFFD in place of each escape of half a surrogate pair, which providers refuse,
+// and ␀ (U+2400) in place of each escaped NUL. It returns other texts unchanged.
+func CleanEscapes(text string) string {
+	if !strings.Contains(text, `\u`) || !json.Valid([]byte(text)) {
+		return text
+	}
+	return escapes.ReplaceAllStringFunc(text, func(escape string) string {
+		if len(escape) != len(`\u0000`) {
+			return escape
+		}
+		switch unit, _ := strconv.ParseUint(escape[2:], 16, 16); {
+		case unit == 0:
+			return "␀"
+		case utf16.IsSurrogate(rune(unit)):
+			return "\uFFFD"
+		}
+		return escape
+	})
 }
 
 func cleanedJSON(raw json.RawMessage, r *redact.Redactor) (json.RawMessage, error) {

@@ -141,3 +141,20 @@ func TestTheJSONOfPartsIsCleaned(t *testing.T) {
 		t.Errorf("broken JSON: got %v, want ErrInvalid of the second message", err)
 	}
 }
+
+// Providers refuse a request in which half of a surrogate pair is escaped.
+func TestEscapesAreCleaned(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"a":"x\ud83d"}`:                        "{\"a\":\"x\uFFFD\"}",
+		`{"a":"\uD83D\n\udE00"}`:                 "{\"a\":\"\uFFFD\\n\uFFFD\"}",
+		`{"a":"\ud83d\ud83d\ude00\u0000\u00e9"}`: "{\"a\":\"\uFFFD\\ud83d\\ude00␀\\u00e9\"}",
+		`{"a":"\\ud83d \\u0000"}`:                `{"a":"\\ud83d \\u0000"}`,
+		`{"a":"\ud83d`:                           `{"a":"\ud83d`, // it is sent as a text
+		`print("\u0000")`:                        `print("\u0000")`,
+	} {
+		if got := recall.CleanEscapes(text); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+}

@@ -469,6 +469,24 @@ func TestAnExportedAgentIsImported(t *testing.T) {
 	}
 }
 
+// A request may append at most recall.MaxMessages, and a file may have more.
+func TestAnAgentOfManyMessagesIsExportedAndImported(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", "")
+	said := slices.Repeat(spokenBy("user", "m"), recall.MaxMessages)
+	c.append(agent, recall.DefaultConversation, said...)
+	c.append(agent, recall.DefaultConversation, spokenBy("user", "last but one", "assistant", "last")...)
+	ids, _ := c.imported(c.must("GET", "/v1/agents/"+agent+"/export", ""))
+	was, err := c.server.Recall.Conversation(t.Context(), 1, agent, recall.DefaultConversation)
+	is, err2 := c.server.Recall.Conversation(t.Context(), 1, ids[0], recall.DefaultConversation)
+	if err != nil || err2 != nil || is.Messages != recall.MaxMessages+3 || is.Messages != was.Messages ||
+		is.FirstVisible != was.FirstVisible {
+		t.Errorf("got %d messages from %d on, %v; want %d from %d on, %v", is.Messages, is.FirstVisible, err2, was.Messages,
+			was.FirstVisible, err)
+	}
+}
+
 // ofRows matches what an import makes anew: ids and times.
 var ofRows = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|` +
 	`20\d\d-\d\d-\d\dT[0-9:.]+(Z|\+00:00)`)

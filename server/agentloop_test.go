@@ -601,12 +601,25 @@ func TestRunsAndStepsAreRecords(t *testing.T) {
 	}
 	for path, want := range map[string]int{"/v1/runs": 1, "/v1/runs/active": 0, "/v1/runs?agent_id=" + r.agent: 1,
 		"/v1/runs?statuses=failed": 0, "/v1/jobs": 1, run + "/steps": 2, "/v1/steps": 2, "/v1/steps?has_feedback=true": 0,
+		"/v1/runs?stop_reason=end_turn&statuses=completed": 1, "/v1/steps?feedback=positive": 0, "/v1/jobs?source_id=": 1,
 		run + "/messages": 4, "/v1/runs?after=" + got.RunID: 0, run + "/messages?limit=2": 2} {
 		if list := r.list(path); len(list) != want {
 			t.Errorf("GET %s: got %d items, want %d", path, len(list), want)
 		}
 	}
+	for path, word := range map[string]string{"/v1/runs?statuses=zzz": "query.statuses[0]", "/v1/runs?statuses=failed&" +
+		"statuses=zzz": "query.statuses[1]", "/v1/jobs?stop_reason=zzz": "query.stop_reason",
+		"/v1/steps?feedback=zzz": "query.feedback", "/v1/jobs?source_id=source-x": "query.source_id"} {
+		if got := r.call("GET", path, ""); got.Code != 422 || !strings.Contains(got.Text, word) {
+			t.Errorf("GET %s: got %d %s, want 422 about %s", path, got.Code, got.Text, word)
+		}
+	}
 	step := r.list(run + "/steps?order=asc")[0]
+	feedback := "/v1/steps/" + fmt.Sprint(step["id"]) + "/feedback"
+	if got := r.call("PATCH", feedback, `{"feedback":"zzz"}`); got.Code != 422 ||
+		!strings.Contains(got.Text, "body.feedback") {
+		t.Errorf("an unknown feedback: got %d %s", got.Code, got.Text)
+	}
 	if list := r.list("/v1/steps/" + fmt.Sprint(step["id"]) + "/messages"); len(list) != 2 {
 		t.Errorf("the first step has %v", itemTexts(list))
 	}
@@ -622,12 +635,22 @@ func TestRunsAndStepsAreRecords(t *testing.T) {
 		t.Errorf("the step is %v", liked)
 	}
 	r.must("GET", "/v1/steps/"+fmt.Sprint(step["id"])+"/metrics", "")
+	r.model.Says(modeltest.Answer{Text: "Again"})
+	again := r.send(`{"input":"More"}`)
+	for query, want := range map[string]string{"?ascending=true": got.RunID, "?ascending=false": again.RunID,
+		"": again.RunID, "?ascending=true&order=desc": again.RunID} {
+		for _, path := range []string{"/v1/runs", "/v1/jobs"} {
+			if first := r.list(path + query)[0]["id"]; first != want {
+				t.Errorf("GET %s%s: the first is %v, want %s", path, query, first, want)
+			}
+		}
+	}
 	r.must("DELETE", run, "")
 	if got := r.call("GET", run, ""); got.Code != 404 {
 		t.Errorf("a deleted run: got %d", got.Code)
 	}
 	checkSaid(t, "the log", r.log(), []string{"user_message Hello", "tool_call_message conversation_search",
-		"tool_return_message a success", "assistant_message Done"})
+		"tool_return_message a success", "assistant_message Done", "user_message More", "assistant_message Again"})
 }
 
 func TestRequestsToAgentsAreChecked(t *testing.T) {

@@ -281,7 +281,7 @@ func TestIterationEnds(t *testing.T) {
 		"/v1/tools/":                     23} {
 		for _, order := range []string{"asc", "desc"} {
 			seen, after := map[string]bool{}, ""
-			for range 12 {
+			for range 13 {
 				var page []struct{ ID string }
 				body := c.must("GET", target+"?limit=2&order="+order+"&after="+url.QueryEscape(after), "")
 				if err := json.Unmarshal([]byte(body), &page); err != nil {

@@ -199,7 +199,7 @@ func (s *Server) send(c echo.Context, in sending) error {
 	case in.streams:
 		return s.streamEvents(c, started, pings)
 	}
-	return answerWhole(c, started)
+	return answerWhole(c, started, in.warnings)
 }
 
 func (s *Server) sendAsync(a *rest.API, c echo.Context) error {
@@ -217,7 +217,7 @@ func (s *Server) sendAsync(a *rest.API, c echo.Context) error {
 
 // answerWhole answers with all that a run did. While it waits it sends spaces, which JSON may begin with, because
 // clients wait a minute for a byte.
-func answerWhole(c echo.Context, started loop.Started) error {
+func answerWhole(c echo.Context, started loop.Started, warnings rest.Warnings) error {
 	ctx := c.Request().Context()
 	var events []loop.Event
 	begun := false
@@ -243,8 +243,11 @@ func answerWhole(c echo.Context, started loop.Started) error {
 		}
 		c.Response().Flush()
 	}
-	answer := letta.ViewOf(started.Run).Answer(events)
-	if !begun {
+	answer, err := warnings.In(letta.ViewOf(started.Run).Answer(events))
+	switch {
+	case err != nil:
+		return err
+	case !begun:
 		return c.JSON(http.StatusOK, answer)
 	}
 	return json.NewEncoder(out).Encode(answer)

@@ -105,12 +105,8 @@ func (s *Server) changeMessage(ctx context.Context, in *struct {
 	MessageID rest.MessageID `path:"message_id"`
 	Body      struct{}
 }) (rest.Null, error) {
-	m, err := s.Recall.Message(ctx, rest.Org(ctx), string(in.MessageID))
-	if err != nil {
+	if _, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID)); err != nil {
 		return rest.Null{}, err
-	}
-	if m.AgentID != string(in.AgentID) {
-		return rest.Null{}, db.NotFound("Message with ID %s not found", in.MessageID)
 	}
 	return rest.Null{}, rest.NotAllowed(
 		"Messages are never changed. To correct one, append a message; to start over, reset the agent's messages")

@@ -371,8 +371,11 @@ func TestMessagesRefuse(t *testing.T) {
 			"message- and"},
 		{"to change a message", "PATCH", "/v1/agents/" + agent + "/messages/" + message, `{"content":"no"}`, 405,
 			"Messages are never changed"},
-		{"to change another agent's message", "PATCH", "/v1/agents/" + other + "/messages/" + message, "", 404,
-			"Message with ID"},
+		{"to change another agent's message", "PATCH", "/v1/agents/" + other + "/messages/" + message, "", 405,
+			"Messages are never changed"},
+		{"to change an unknown message", "PATCH", "/v1/agents/" + other + "/messages/message-" + uuid, "", 405,
+			"Messages are never changed"},
+		{"to change a message of an unknown agent", "PATCH", someAgent + "/messages/" + message, "", 404, "Agent with ID"},
 		{"messages of an agent that is not there", "GET", someAgent + "/messages", "", 404, "Agent with ID"},
 		{"messages of another agent's conversation", "GET", "/v1/agents/" + other + "/messages?conversation_id=" +
 			conversation, "", 404, "Conversation with ID"},

@@ -69,7 +69,7 @@ func streamed(a *rest.API) map[string]*huma.Response {
 
 // jobRoutes registers the older spelling of runs.
 func (s *Server) jobRoutes(a *rest.API) {
-	rest.Get(a.For(rest.Read), "/v1/jobs", "list_jobs: List runs under their older name.", s.listRuns, rest.Deprecated)
+	rest.Get(a.For(rest.Read), "/v1/jobs", "list_jobs: List runs under their older name.", s.listJobs, rest.Deprecated)
 	rest.Get(a.For(rest.Read), "/v1/jobs/active",
 		"list_active_jobs: List the runs at work under their older name.", s.activeRuns,
 		rest.Deprecated)
@@ -100,7 +100,25 @@ func (s *Server) listRuns(ctx context.Context, in *struct {
 	rest.Paging
 	letta.RunFilter
 }) ([]letta.Run, error) {
+	if in.Order == "" && in.Ascending.Value {
+		in.Order = rest.OldestFirst
+	}
 	return s.runs(ctx, in.Filter(), in.Page(defaultRuns, rest.NewestFirst))
+}
+
+func (s *Server) listJobs(ctx context.Context, in *struct {
+	rest.Paging
+	letta.RunFilter
+	Source string `query:"source_id" deprecated:"true" doc:"Not served: leave it out."`
+}) ([]letta.Run, error) {
+	if in.Source != "" {
+		return nil, rest.Unprocessable("query.source_id", "the files of a folder are no jobs here: leave it out, and read "+
+			"GET /v1/folders/{folder_id}/files, which says how far each file is")
+	}
+	return s.listRuns(ctx, &struct {
+		rest.Paging
+		letta.RunFilter
+	}{in.Paging, in.RunFilter})
 }
 
 func (s *Server) activeRuns(ctx context.Context, in *struct {

@@ -2,7 +2,9 @@ package server_test
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -113,4 +115,24 @@ func TestAnAnswerThatCannotBeStoredIsShown(t *testing.T) {
 		"Tea␀ and \uFFFDcake.") {
 		t.Errorf("the block is %s", got)
 	}
+	const raw = `{"a":"x\ud83d","b":"\u0000"}`
+	call := `{"role":"assistant","content":null,"tool_calls":[{"id":"%s","type":"function","function":{"name":"f",` +
+		`"arguments":` + strconv.Quote(raw) + `}}]}`
+	of := "/v1/agents/" + r.agent
+	r.must("POST", of+"/messages/capture", fmt.Sprintf(`{"messages":[`+call+`,
+		{"role":"tool","tool_call_id":"captured","content":"y"},
+		{"role":"assistant","content":[{"type":"server_tool_use","id":"srv","name":"web_search","input":`+raw+`},
+			{"type":"tool_use","id":"used","name":"f","input":`+raw+`}]},
+		{"role":"user","content":[{"type":"tool_result","tool_use_id":"used","content":"y"}]}]}`, "captured"))
+	r.must("POST", of+"/step", fmt.Sprintf(`{"response":{"choices":[{"message":`+call+`}]},"messages":[
+		{"role":"tool","tool_call_id":"stepped","content":"y"}]}`, "stepped"))
+	for _, format := range []string{"openai", "anthropic", "responses"} {
+		got := r.must("GET", of+"/prompt?format="+format, "")
+		if halves.MatchString(got) || strings.Contains(got, `u0000`) || strings.Count(got, "x\uFFFD") < 3 {
+			t.Errorf("%s: the prompt is %s", format, got)
+		}
+	}
 }
+
+// halves matches the escape of a half of a surrogate pair, also in a JSON text that a JSON text has.
+var halves = regexp.MustCompile(`(?i)\\ud[89a-f]`)

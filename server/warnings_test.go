@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/server/loop/model/modeltest"
 	"github.com/loci-memory/loci/server/rest"
 )
 
@@ -157,6 +158,41 @@ func TestEmptyValuesAreNotGiven(t *testing.T) {
 	} {
 		if got := c.call(call[0], call[1], call[2]); got.Code != 200 || strings.Contains(got.Text, `"warnings"`) {
 			t.Errorf("%s: got %d %s", call, got.Code, got.Text)
+		}
+	}
+}
+
+// Each route that sends messages warns of what it does not know: in an answer that is an object, and of a stream in the
+// header.
+func TestUnknownFieldsOfMessagesAreNamed(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	of := "/v1/agents/" + r.agent
+	conversation := "/v1/conversations/" + r.made("/v1/conversations?agent_id="+r.agent, "") + "/messages"
+	const said = `"messages":[{"role":"user","content":[{"type":"text","text":"x","bogus":1}],"bogs":1}],"max_step":1}`
+	want := []string{`"max_step\"; did you mean max_steps?`, `"messages[0].bogs\"`, `"messages[0].content[0].bogus\"`}
+	for _, path := range []string{of + "/messages", of + "/messages/stream", conversation} {
+		for _, streaming := range []string{"false", "true"} {
+			r.model.Says(modeltest.Answer{Text: "Well"})
+			got := r.call("POST", path, `{"streaming":`+streaming+`,`+said)
+			where := got.Text
+			if strings.HasSuffix(path, "/stream") || streaming == "true" {
+				where = got.Header().Get(rest.WarningsHeader)
+			} else if warnings, ok := fields(t, got.Text)["warnings"].([]any); !ok || len(warnings) != len(want) {
+				t.Errorf("%s: got %s", path, got.Text)
+			}
+			for _, name := range want {
+				if !strings.Contains(where, name) {
+					t.Errorf("%s, streaming %s: got %d with %s, want a warning of %s", path, streaming, got.Code, where, name)
+				}
+			}
+		}
+	}
+	rules := `{"tool_rules":[{"type":"exit_loop","tool_name":"memory_insert","prompt_template":"T","weird":1}]}`
+	for _, got := range []string{r.must("POST", "/v1/agents", rules), r.must("PATCH", of, rules)} {
+		if !strings.Contains(got, `the field \"tool_rules[0].weird\"`) || strings.Contains(got, `"weird":`) ||
+			!strings.Contains(got, `"prompt_template":"T"`) {
+			t.Errorf("a rule: got %s", got)
 		}
 	}
 }

@@ -142,6 +142,7 @@ func arguments(input string) json.RawMessage {
 	if strings.TrimSpace(input) == "" {
 		return json.RawMessage(`{}`)
 	}
+	input = recall.CleanEscapes(input) // older messages have them
 	var compact bytes.Buffer
 	if isObject(input) && json.Compact(&compact, []byte(input)) == nil {
 		return compact.Bytes()

@@ -216,6 +216,7 @@ func sourceOf(raw json.RawMessage) (s imageSource, ok bool) {
 // item returns a part's item as its provider takes it back. Fields that are null are left out: some clients return
 // them of items that have no such field, and the provider refuses these.
 func item(p recall.Part) json.RawMessage {
+	p.Item = recall.CleanEscapes(p.Item) // older messages have them
 	var fields map[string]json.RawMessage
 	if json.Unmarshal([]byte(p.Item), &fields) != nil {
 		return json.RawMessage(p.Item)

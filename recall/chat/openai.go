@@ -118,7 +118,7 @@ func (s step) openAI() openAIMessage {
 // request with others.
 func argumentsText(input string) string {
 	if isObject(input) {
-		return input
+		return recall.CleanEscapes(input)
 	}
 	return string(arguments(input))
 }

@@ -232,13 +232,12 @@ func (i *imports) createAgent(ctx context.Context, a agentOf) error {
 	if a.FolderIDs, err = known(i.folders, a.place+".source_ids", folders); err != nil {
 		return err
 	}
+	var said []recall.Draft
 	hidden := 0
 	if !i.NoMessages {
-		said, n, err := i.messagesOf(a)
-		if err != nil {
+		if said, hidden, err = i.messagesOf(a); err != nil {
 			return err
 		}
-		a.Messages, hidden = append(a.Messages, said...), n
 	}
 	bare := agent.Agent{Settings: a.Settings}
 	if a.System == bare.Instructions(i.Tools.Definitions(bare, len(a.FolderIDs) > 0)) {
@@ -250,6 +249,11 @@ func (i *imports) createAgent(ctx context.Context, a agentOf) error {
 	made, err := i.Agents.Create(ctx, i.org, a.New)
 	if err != nil {
 		return at(a.place, err)
+	}
+	if len(said) > 0 {
+		if err := i.Agents.Recall.AppendAll(ctx, i.org, made.ID, recall.DefaultConversation, said); err != nil {
+			return at(a.place, err)
+		}
 	}
 	if err := i.hide(ctx, made.ID, hidden); err != nil {
 		return at(a.place+".in_context_message_ids", err)

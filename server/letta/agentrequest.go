@@ -32,7 +32,7 @@ type AgentFields struct {
 	IdentityIDs   rest.Opt[[]string]        `json:"identity_ids,omitzero" doc:"All identities of the agent."`
 	ModelSettings rest.Opt[ModelSettings]   `json:"model_settings,omitzero" doc:"A PATCH changes those that it has."`
 	Response      rest.Opt[rest.Object]     `json:"response_format,omitzero"`
-	ToolRules     rest.Opt[[]rest.Object]   `json:"tool_rules,omitzero"`
+	ToolRules     rest.Opt[[]ToolRule]      `json:"tool_rules,omitzero"`
 	LLMConfig     rest.Opt[LLMConfigFields] `json:"llm_config,omitzero" deprecated:"true"`
 	OfModel
 	Autoclear    rest.Opt[bool]     `json:"message_buffer_autoclear,omitzero"`

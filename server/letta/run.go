@@ -123,18 +123,18 @@ type CancelRuns struct {
 type RunFilter struct {
 	AgentID      string         `query:"agent_id"`
 	AgentIDs     []string       `query:"agent_ids,explode" deprecated:"true" doc:"Of these agents."`
-	Statuses     []string       `query:"statuses,explode" doc:"created, running, completed, failed, cancelled."`
+	Statuses     []string       `query:"statuses,explode" enum:"created,running,completed,failed,cancelled,pending,expired"`
 	Background   rest.Opt[bool] `query:"background" doc:"Only those of the background, or only the others."`
-	StopReason   string         `query:"stop_reason" doc:"Only those that ended for this reason."`
+	StopReason   stopReason     `query:"stop_reason" doc:"Only those that ended for this reason."`
 	Conversation string         `query:"conversation_id"`
 	Active       bool           `query:"active" doc:"Only those at work."`
 	OrderBy      string         `query:"order_by" enum:"created_at"`
-	Ascending    rest.Opt[bool] `query:"ascending" deprecated:"true" doc:"Ignored: order has a default."`
+	Ascending    rest.Opt[bool] `query:"ascending" deprecated:"true" doc:"The order, where order is absent."`
 }
 
 // Filter returns the filter in the loop's terms.
 func (f RunFilter) Filter() loop.Filter {
-	of := loop.Filter{AgentIDs: f.AgentIDs, Statuses: f.Statuses, StopReason: f.StopReason, Active: f.Active,
+	of := loop.Filter{AgentIDs: f.AgentIDs, Statuses: f.Statuses, StopReason: string(f.StopReason), Active: f.Active,
 		Conversation: f.Conversation, Background: f.Background.Pointer()}
 	if f.AgentID != "" {
 		of.AgentIDs = append(of.AgentIDs, f.AgentID)

@@ -81,7 +81,7 @@ func StepMetricsOf(s loop.Step) StepMetrics {
 
 // Feedback is what a client thinks of a step.
 type Feedback struct {
-	Feedback rest.Opt[string]   `json:"feedback,omitzero" doc:"positive or negative."`
+	Feedback rest.Opt[string]   `json:"feedback,omitzero" enum:"positive,negative"`
 	Tags     rest.Opt[[]string] `json:"tags,omitzero" doc:"Replace those of the step."`
 }
 
@@ -92,7 +92,7 @@ type StepFilter struct {
 	From        string         `query:"start_date"`
 	To          string         `query:"end_date"`
 	Tags        []string       `query:"tags,explode"`
-	Feedback    string         `query:"feedback" doc:"positive or negative."`
+	Feedback    string         `query:"feedback" enum:"positive,negative"`
 	HasFeedback rest.Opt[bool] `query:"has_feedback" doc:"Only those with feedback, or only the others."`
 	OrderBy     string         `query:"order_by" enum:"created_at"`
 }

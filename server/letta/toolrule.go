@@ -16,6 +16,19 @@ import (
 var ruleTypes = []string{"run_first", "exit_loop", "continue_loop", "conditional", "constrain_child_tools",
 	"max_count_per_step", "parent_last_tool", "required_before_exit", requiresApproval}
 
+// ToolRule is a rule of a request. A rule of any type may have the fields of the others.
+type ToolRule struct{ rest.Object }
+
+// Schema implements huma.SchemaProvider.
+func (ToolRule) Schema(rest.Registry) *rest.Schema {
+	s := &rest.Schema{Type: "object", Properties: map[string]*rest.Schema{}, AdditionalProperties: true}
+	for _, name := range append([]string{"type", "tool_name", "prompt_template", "children", "child_output_mapping",
+		"default_child", "require_output_mapping", "max_count_limit"}, prefilled...) {
+		s.Properties[name] = &rest.Schema{}
+	}
+	return s
+}
+
 // ToolRuleNames returns the tools that stored rules name.
 func ToolRuleNames(rules json.RawMessage) (names []string) {
 	var list []struct {
@@ -58,12 +71,13 @@ func checkArguments(raw rest.Object, at string) error {
 
 // toolRules returns the rules of a request without repeated ones, nil if it has none. A 422 for one without a tool or
 // of a type that there is not, for a count without a limit, and for arguments.
-func toolRules(given []rest.Object) (json.RawMessage, error) {
+func toolRules(given []ToolRule) (json.RawMessage, error) {
 	if given == nil {
 		return nil, nil
 	}
 	kept, read := []rest.Object{}, []any{}
-	for i, raw := range given {
+	for i, rule := range given {
+		raw := rule.Object
 		var r struct {
 			Type string          `json:"type"`
 			Tool string          `json:"tool_name"`
