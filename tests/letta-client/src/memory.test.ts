@@ -196,6 +196,9 @@ test('tools of the client are definitions, whose calls the client runs', async (
   const updated = await client.tools.update(tool.id, { tags: ['sensor', 'attic'] });
   assert.deepEqual(updated.tags, ['sensor', 'attic']);
   assert.equal((await client.tools.retrieve(tool.id)).description, 'How warm it is.');
+  const [found] = await client.tools.search({ query: 'thermometer', tool_types: ['custom'], limit: 1 });
+  assert.equal(found?.tool.id, tool.id);
+  assert.ok((found?.combined_score ?? 0) > 0 && found?.fts_rank === 1);
   const agent = await createAgent({ tool_ids: [tool.id] });
   model.says({ calls: [{ id: 'call_t', name: 'read_thermometer', input: { room: 'attic' } }] }, { text: 'Warm.' });
   const asked = await client.agents.messages.create(agent.id, { input: 'How warm?' });
