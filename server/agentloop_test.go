@@ -630,6 +630,12 @@ func TestRunsAndStepsAreRecords(t *testing.T) {
 	if fmt.Sprint(metrics["tools_used"]) != "[conversation_search]" || metrics["num_steps"] != 2.0 {
 		t.Errorf("the metrics are %v", metrics)
 	}
+	for _, body := range []string{`{"feedback":"zz"}`, `{"feedback":""}`} {
+		got := r.call("PATCH", "/v1/steps/"+fmt.Sprint(step["id"])+"/feedback", body)
+		if got.Code != 422 || !strings.Contains(got.Text, "positive") {
+			t.Errorf("%s: got %d %s", body, got.Code, got.Text)
+		}
+	}
 	liked := fields(t, r.must("PATCH", "/v1/steps/"+fmt.Sprint(step["id"])+"/feedback", `{"feedback":"positive"}`))
 	if liked["feedback"] != "positive" {
 		t.Errorf("the step is %v", liked)

@@ -55,6 +55,21 @@ func TestALostRunStoresNothing(t *testing.T) {
 	}
 }
 
+// A run whose organization is deleted while its model is asked stores nothing more, and ends as cancelled.
+func TestTheRunOfADeletedOrganizationStops(t *testing.T) {
+	t.Parallel()
+	r, wait := newRunner(t, ""), make(chan struct{})
+	r.model.Says(modeltest.Answer{Text: "Too late", Wait: wait})
+	reply := r.begun(`{"input":"Hello"}`)
+	if _, err := r.pool.Exec(t.Context(), `UPDATE organizations SET deleted_at = now() WHERE org = 1`); err != nil {
+		t.Fatal(err)
+	}
+	close(wait)
+	if got := <-reply; !strings.Contains(got.Text, `"cancelled"`) || strings.Contains(got.Text, "Too late") {
+		t.Errorf("got %d %s", got.Code, got.Text)
+	}
+}
+
 // whole returns the items that are stored of a background run, as a client sees them that attaches to it.
 func (r runner) whole(run string) (said []string, withdrawn any) {
 	r.t.Helper()

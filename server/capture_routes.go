@@ -103,11 +103,16 @@ func (s *Server) withSpool(a *rest.API, c echo.Context, timeout time.Duration,
 	return body.Warnings.Answer(c, out)
 }
 
+// recordOf returns the record of a batch, which may leave calls without a result that wait for the client.
+func recordOf(batch *capture.Batch, leaves bool) loop.Record {
+	return loop.Record{Conversation: batch.Conversation, Drafts: batch.Drafts(), Leaves: leaves,
+		Answer: batch.Step != nil && batch.Step.Answer}
+}
+
 // append stores a batch. leaves allows that calls that wait for the client are left without a result.
 func (s *Server) append(ctx context.Context, of agent.Agent, batch *capture.Batch, leaves bool) (Captured, error) {
 	org := rest.Org(ctx)
-	recorded, err := s.Loop.Record(ctx, org, of, loop.Record{Conversation: batch.Conversation, Drafts: batch.Drafts(),
-		Answer: batch.Step != nil && batch.Step.Answer, Leaves: leaves})
+	recorded, err := s.Loop.Record(ctx, org, of, recordOf(batch, leaves))
 	if err != nil {
 		return Captured{}, runProblem(batch.Locate(err))
 	}

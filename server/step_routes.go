@@ -114,9 +114,15 @@ func (s *Server) takeStep(ctx context.Context, of agent.Agent, batch *capture.Ba
 	if err := checkAnsweredOnce(batch); err != nil {
 		return out, err
 	}
-	approved, err := o.Approve(ctx, rest.Each(batch.Step.Approvals, func(a capture.Approval) loop.Approval {
+	approvals := rest.Each(batch.Step.Approvals, func(a capture.Approval) loop.Approval {
 		return loop.Approval{CallID: a.CallID, Approve: a.Approve, Reason: a.Reason}
-	}))
+	})
+	if len(approvals) > 0 && batch.Step.Stores {
+		if err := o.Try(ctx, approvals, recordOf(batch, batch.Step.AnswerPending)); err != nil {
+			return out, runProblem(batch.Locate(err))
+		}
+	}
+	approved, err := o.Approve(ctx, approvals)
 	if err != nil {
 		return out, err
 	}

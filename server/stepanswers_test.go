@@ -98,3 +98,42 @@ func TestAnImpossibleUsageIsIgnoredWithASentence(t *testing.T) {
 		t.Errorf("a usage that can be: got %v", got["warnings"])
 	}
 }
+
+// A step that is refused runs no tool, whatever it is refused for.
+func TestAStepThatIsRefusedRunsNothing(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, askingAgent)
+	step := "/v1/agents/" + r.agent + "/step"
+	r.must("POST", step, `{"messages":[{"role":"user","content":"Hello"}],"otid":"first"}`)
+	call := `{"id":"%s","type":"function","function":{"name":"memory_insert",
+		"arguments":"{\"label\":\"human\",\"new_string\":\"%s\"}"}}`
+	r.must("POST", step, `{"response":{"choices":[{"message":{"role":"assistant","tool_calls":[`+
+		fmt.Sprintf(call, "p", "Tea.")+`,`+fmt.Sprintf(call, "q", "Rum.")+`]}}]}}`)
+	log := r.log()
+	approve := func(ids, rest string) string {
+		var all []string
+		for _, id := range ids {
+			all = append(all, fmt.Sprintf(`{"tool_call_id":"%c","approve":true}`, id))
+		}
+		return `{"approvals":[` + strings.Join(all, ",") + `],` + rest + `}`
+	}
+	const message = `"messages":[{"role":"user","content":"And"}]`
+	for body, code := range map[string]int{
+		approve("p", message):                                                409,
+		approve("pq", message+`,"otid":"first"`):                             409,
+		approve("pq", `"messages":[{"role":"user","content":[{"type":1}]}]`): 422,
+		approve("px", message):                                               422,
+	} {
+		if got := r.call("POST", step, body); got.Code != code {
+			t.Errorf("%s: got %d %s, want %d", body, got.Code, got.Text, code)
+		}
+		checkSaid(t, "the log after "+body, r.log(), log)
+		if value := r.human(); value != "Ada." {
+			t.Errorf("after %s the block is %s", body, value)
+		}
+	}
+	r.must("POST", step, approve("pq", message+`,"otid":"second"`))
+	if value := r.human(); strings.Count(value, "Tea.") != 1 || strings.Count(value, "Rum.") != 1 {
+		t.Errorf("the block is %s", value)
+	}
+}

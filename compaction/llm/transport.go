@@ -117,7 +117,7 @@ func words(body []byte) string {
 	if json.Unmarshal(body, &value) == nil {
 		var b strings.Builder
 		say(&b, "", value)
-		said = b.String()
+		said = cmp.Or(b.String(), said)
 	}
 	if len(said) > maxWords {
 		said = said[:maxWords]

@@ -81,7 +81,7 @@ func StepMetricsOf(s loop.Step) StepMetrics {
 
 // Feedback is what a client thinks of a step.
 type Feedback struct {
-	Feedback rest.Opt[string]   `json:"feedback,omitzero" enum:"positive,negative"`
+	Feedback rest.Opt[string]   `json:"feedback,omitzero" enum:"positive,negative" doc:"Null deletes it."`
 	Tags     rest.Opt[[]string] `json:"tags,omitzero" doc:"Replace those of the step."`
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
@@ -59,24 +61,14 @@ func (l *Loop) NewOutside(ctx context.Context, org db.Org, of agent.Agent, conve
 // changes nothing. ErrInvalid if a call is none of that answer, or is the client's own; ErrConflict if it has another
 // answer.
 func (o *Outside) Approve(ctx context.Context, approvals []Approval) ([]OutsideCall, error) {
-	t, err := readTail(ctx, o.Recall, o.caller.Org, o.Conversation)
-	if err != nil || len(approvals) == 0 {
+	if len(approvals) == 0 {
+		return nil, nil
+	}
+	answers, err := o.answersOf(ctx, approvals)
+	if err != nil {
 		return nil, err
 	}
-	var fresh []Approval
-	for _, a := range approvals {
-		result, has := t.results[a.CallID]
-		switch {
-		case has && isDenied(result) == a.Approve:
-			return nil, db.Conflict("The tool call %s was answered before, otherwise", db.Short(a.CallID))
-		case !has:
-			fresh = append(fresh, a)
-		}
-	}
-	answers := answers{tail: t}
-	if err := answers.approve(fresh, func(tool string) bool { return slices.Contains(o.tools, tool) }); err != nil {
-		return nil, err
-	}
+	t := answers.tail
 	for _, p := range answers.denied.Content {
 		if _, err := o.Recall.AnswerCall(ctx, o.caller.Org, o.place(p.CallID, t.answer.Position),
 			failedWith(recall.Draft{}, p.CallID, p.Text)); err != nil {
@@ -87,6 +79,51 @@ func (o *Outside) Approve(ctx context.Context, approvals []Approval) ([]OutsideC
 		return nil, nil
 	}
 	return o.Run(ctx, t.answer.Position)
+}
+
+// answersOf returns the answers to calls of the conversation's last answer that approvals are, without those that came
+// before.
+func (o *Outside) answersOf(ctx context.Context, approvals []Approval) (answers answers, err error) {
+	if answers.tail, err = readTail(ctx, o.Recall, o.caller.Org, o.Conversation); err != nil {
+		return answers, err
+	}
+	var fresh []Approval
+	for _, a := range approvals {
+		result, has := answers.tail.results[a.CallID]
+		switch {
+		case has && isDenied(result) == a.Approve:
+			return answers, db.Conflict("The tool call %s was answered before, otherwise", db.Short(a.CallID))
+		case !has:
+			fresh = append(fresh, a)
+		}
+	}
+	return answers, answers.approve(fresh, func(tool string) bool { return slices.Contains(o.tools, tool) })
+}
+
+// Try returns the error that Approve, or Record after it, would return. It changes nothing and runs no tool.
+func (o *Outside) Try(ctx context.Context, approvals []Approval, r Record) error {
+	err := db.Tx(ctx, o.DB, func(tx pgx.Tx) error {
+		in := *o
+		in.Loop = o.with(tx)
+		answers, err := in.answersOf(ctx, approvals)
+		if err != nil {
+			return err
+		}
+		for id := range answers.to {
+			if _, err := in.Recall.AnswerCall(ctx, o.caller.Org, o.place(id, answers.tail.answer.Position),
+				failedWith(recall.Draft{}, id, "")); err != nil {
+				return err
+			}
+		}
+		if _, err := in.Record(ctx, o.caller.Org, o.caller.Agent, r); err != nil {
+			return err
+		}
+		return errTried
+	})
+	if errors.Is(err, errTried) {
+		return nil
+	}
+	return err
 }
 
 func (o *Outside) place(callID string, position int) recall.CallPlace {

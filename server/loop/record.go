@@ -332,7 +332,9 @@ var errTaken = errors.New("another server has taken the run over")
 // nobody cancels the run or takes it over. The transaction has locked the conversation.
 func (l *Loop) mayStore(ctx context.Context, tx pgx.Tx, org db.Org, r Run) error {
 	owner, err := db.One[string](ctx, tx, `
-		SELECT owner FROM runs WHERE org = $1 AND key = $2 AND status = 'running' AND cancelled_at IS NULL FOR SHARE`,
+		SELECT r.owner FROM runs r JOIN organizations o ON o.org = r.org AND o.deleted_at IS NULL
+		WHERE r.org = $1 AND r.key = $2 AND r.status = 'running' AND r.cancelled_at IS NULL
+		FOR SHARE OF r`,
 		org, r.Key)
 	switch {
 	case errors.Is(err, db.ErrNotFound):

@@ -174,6 +174,8 @@ func TestFaults(t *testing.T) {
 			`","status":"RESOURCE_EXHAUSTED"}}]`), model.Failed, "later", ""},
 		{"a long prompt", unavailable(400, `{"error":{"message":"prompt is too long: 300000 tokens > 200000 maximum"}}`),
 			model.Overflow, "never", ""},
+		{"a refusal without a word", unavailable(400, `{}`), model.Failed, "never", ""},
+		{"a refusal with an empty error", unavailable(400, `{"error":{"message":""}}`), model.Failed, "never", ""},
 		{"a connection that is closed", modeltest.Answer{Closes: true}, model.Failed, "now", ""},
 		{"a stream that breaks off", modeltest.Answer{Text: "Hel", Cut: true}, model.Failed, "now", ""},
 		{"a stream that ends early", modeltest.Answer{Text: "Hel", Ends: true}, model.Failed, "now", ""},
