@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -290,8 +291,10 @@ func (s *Store) checkView(ctx context.Context, org db.Org, c PortableConversatio
 			return invalid("view.kept", c.Kept, "each must be a position before first_visible")
 		}
 	}
-	if c.Reported < 0 || c.ReportedPosition < 0 || c.ReportedPosition > c.Messages || c.HiddenTokens < 0 {
-		return invalid("view", c.ReportedPosition, "its numbers must not be negative or beyond the messages")
+	if least := min(c.Version, c.Fixed, c.Settled, c.Reported, c.ReportedPosition, int(c.HiddenTokens)); least < 0 ||
+		c.ReportedPosition > c.Messages {
+		return invalid("view", cmp.Or(min(least, 0), c.ReportedPosition), "its numbers must not be negative or beyond the "+
+			"messages")
 	}
 	fits, err := db.One[bool](ctx, s.db, `
 		SELECT NOT EXISTS (

@@ -85,8 +85,8 @@ func cleanedItem(item string, r *redact.Redactor) (string, error) {
 var escapes = regexp.MustCompile(
 	`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.`)
 
-// CleanEscapes returns a JSON text with U+FFFD in place of each escape of half a surrogate pair, which providers refuse,
-// and ␀ (U+2400) in place of each escaped NUL. It returns other texts unchanged.
+// CleanEscapes returns a JSON text with U+FFFD in place of each escape of half a surrogate pair, which providers
+// refuse, and ␀ (U+2400) in place of each escaped NUL. It returns other texts unchanged.
 func CleanEscapes(text string) string {
 	if !strings.Contains(text, `\u`) || !json.Valid([]byte(text)) {
 		return text

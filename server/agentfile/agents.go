@@ -87,6 +87,11 @@ func (i *imports) agents(take func(agentOf) error) error {
 			return err
 		}
 	}
+	for n, a := range i.file.own.Agents {
+		if !seen[a.Of] {
+			return db.Invalid("loci.agents[%d].of: the file has no agent %q", n, db.Short(a.Of))
+		}
+	}
 	return nil
 }
 

@@ -240,7 +240,7 @@ func (s *stream[T]) peek() *T {
 		return nil
 	}
 	value := new(T)
-	if s.err = decode(it.place, it.raw, value); s.err == nil {
+	if s.err = decodeOwn(it.place, it.raw, value); s.err == nil {
 		s.err = at(it.place, s.ready(value))
 	}
 	if s.err == nil {

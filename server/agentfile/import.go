@@ -1,6 +1,7 @@
 package agentfile
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -8,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -84,10 +86,12 @@ type file struct {
 	lists  map[string]*rest.List
 	own    own
 
+	unknown  rest.Warnings // of fields of the file itself
 	warnings rest.Warnings // of fields that the API does not know
 }
 
 func open(spool *rest.Spool) (*file, error) {
+	before := len(spool.Warnings)
 	fields, lists, err := spool.Fields(rest.Lists{
 		Names:    append([]string{listAgents, listBlocks, listFiles, listSources, listTools}, fullLists...),
 		Others:   []string{listGroups, listServers, listSkills, fieldLoci, "metadata", "created_at"},
@@ -100,13 +104,13 @@ func open(spool *rest.Spool) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &file{fields: fields, lists: lists}
+	f := &file{fields: fields, lists: lists, unknown: spool.Warnings[before:]}
 	if lists[listAgents] == nil || lists[listAgents].Len == 0 {
 		return nil, db.Invalid(corrupted + ": the file has no list of agents. The older format of a " +
 			"single agent is not read; export the agent again with a newer server")
 	}
 	if raw := fields[fieldLoci]; raw != nil {
-		if err := decode(fieldLoci, raw, &f.own); err != nil {
+		if err := decodeOwn(fieldLoci, raw, &f.own); err != nil {
 			return nil, err
 		}
 		if f.own.Version != formatVersion {
@@ -159,6 +163,17 @@ func at(place string, err error) error {
 // decode reads a value of the file. ErrInvalid, with its place, if it has another type.
 func decode(place string, raw json.RawMessage, into any) error {
 	if err := json.Unmarshal(raw, into); err != nil {
+		return db.Invalid("%s: %s", place, strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return nil
+}
+
+// decodeOwn is decode of a value that only Loci writes. ErrInvalid also if it has a field that this server does not
+// know.
+func decodeOwn(place string, raw json.RawMessage, into any) error {
+	in := json.NewDecoder(bytes.NewReader(raw))
+	in.DisallowUnknownFields()
+	if err := in.Decode(into); err != nil {
 		return db.Invalid("%s: %s", place, strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return nil
@@ -227,7 +242,7 @@ func (i *imports) run(ctx context.Context) (Imported, error) {
 			return Imported{}, err
 		}
 	}
-	i.made.LeftOut = append(i.made.LeftOut, i.file.warnings...)
+	i.made.LeftOut = slices.Concat(i.made.LeftOut, i.file.unknown, i.file.warnings)
 	return i.made, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/block"
+	"github.com/loci-memory/loci/server/rest"
 )
 
 // restore creates the agents of a full file with everything that is in its lists.
@@ -29,7 +30,14 @@ func (i *imports) restore(ctx context.Context) error {
 }
 
 func (i *imports) restoreAgents(ctx context.Context) error {
+	check, err := i.references()
+	if err != nil {
+		return err
+	}
 	return i.agents(func(a agentOf) error {
+		if err := check(a); err != nil {
+			return err
+		}
 		if len(a.Blocks)+len(a.Messages) > 0 {
 			return db.Invalid("%s: memory_blocks and initial_message_sequence must be empty in a full file", a.place)
 		}
@@ -45,6 +53,32 @@ func (i *imports) restoreAgents(ctx context.Context) error {
 		}
 		return at(a.place, i.restoreAttachments(ctx, id, a))
 	})
+}
+
+// references returns a function that returns ErrInvalid for an agent which names what is not in Letta's lists of the
+// file. A full file has the same in lists of its own, which are what is restored.
+func (i *imports) references() (func(agentOf) error, error) {
+	ids := map[string]map[string]string{}
+	for _, list := range []string{listBlocks, listSources, listFiles} {
+		ids[list] = map[string]string{}
+		for it, err := range i.file.items(list) {
+			if err != nil {
+				return nil, err
+			}
+			var named struct{ ID string }
+			if err := decode(it.place, it.raw, &named); err != nil {
+				return nil, err
+			}
+			ids[list][named.ID] = named.ID
+		}
+	}
+	return func(a agentOf) error {
+		_, noBlock := known(ids[listBlocks], a.place+".block_ids", a.fields.BlockIDs)
+		_, noSource := known(ids[listSources], a.place+".source_ids", append(a.fields.SourceIDs, a.fields.FolderIDs...))
+		viewed := rest.Each(a.fields.Views, func(v fileView) string { return v.FileID })
+		_, noFile := known(ids[listFiles], a.place+".files_agents", viewed)
+		return firstOf(noBlock, noSource, noFile)
+	}, nil
 }
 
 // restoreAttachments gives a restored agent its custom tools.

@@ -57,6 +57,11 @@ func (i *imports) readTools(ctx context.Context) error {
 			}
 		}
 	}
+	for n, t := range i.file.own.Tools {
+		if _, ok := i.tools[t.Of]; !ok {
+			return db.Invalid("loci.tools[%d].of: the file has no tool %q", n, db.Short(t.Of))
+		}
+	}
 	return nil
 }
 

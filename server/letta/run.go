@@ -121,9 +121,11 @@ type CancelRuns struct {
 
 // RunFilter narrows a list of runs.
 type RunFilter struct {
-	AgentID      string         `query:"agent_id"`
-	AgentIDs     []string       `query:"agent_ids,explode" deprecated:"true" doc:"Of these agents."`
-	Statuses     []string       `query:"statuses,explode" enum:"created,running,completed,failed,cancelled,pending,expired"`
+	AgentID  string   `query:"agent_id"`
+	AgentIDs []string `query:"agent_ids,explode" deprecated:"true" doc:"Of these agents."`
+
+	Statuses []string `query:"statuses,explode" enum:"created,running,completed,failed,cancelled" doc:"Of these."`
+
 	Background   rest.Opt[bool] `query:"background" doc:"Only those of the background, or only the others."`
 	StopReason   stopReason     `query:"stop_reason" doc:"Only those that ended for this reason."`
 	Conversation string         `query:"conversation_id"`

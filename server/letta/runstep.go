@@ -92,7 +92,7 @@ type StepFilter struct {
 	From        string         `query:"start_date"`
 	To          string         `query:"end_date"`
 	Tags        []string       `query:"tags,explode"`
-	Feedback    string         `query:"feedback" enum:"positive,negative"`
+	Feedback    string         `query:"feedback" enum:"positive,negative" doc:"Only those with it."`
 	HasFeedback rest.Opt[bool] `query:"has_feedback" doc:"Only those with feedback, or only the others."`
 	OrderBy     string         `query:"order_by" enum:"created_at"`
 }

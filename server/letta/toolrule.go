@@ -22,11 +22,24 @@ type ToolRule struct{ rest.Object }
 // Schema implements huma.SchemaProvider.
 func (ToolRule) Schema(rest.Registry) *rest.Schema {
 	s := &rest.Schema{Type: "object", Properties: map[string]*rest.Schema{}, AdditionalProperties: true}
-	for _, name := range append([]string{"type", "tool_name", "prompt_template", "children", "child_output_mapping",
-		"default_child", "require_output_mapping", "max_count_limit"}, prefilled...) {
-		s.Properties[name] = &rest.Schema{}
+	for name, doc := range ruleFields {
+		s.Properties[name] = &rest.Schema{Description: doc}
 	}
 	return s
+}
+
+// ruleFields are the fields of rules, each with what it says.
+var ruleFields = map[string]string{
+	"type":                   "One of " + strings.Join(ruleTypes, ", ") + ".",
+	"tool_name":              "The tool that the rule is about.",
+	"prompt_template":        "How the model is told of the rule; kept, and not used.",
+	"children":               "The tools that may be called after it.",
+	"child_output_mapping":   "The tool that may be called after it, by what it returns.",
+	"default_child":          "The tool that may be called after any other result.",
+	"require_output_mapping": "Whether only results of child_output_mapping may go on.",
+	"max_count_limit":        "How often the tool may be called in a turn.",
+	"args":                   "Not served: leave it out.",
+	"child_arg_nodes":        "Not served: leave it out.",
 }
 
 // ToolRuleNames returns the tools that stored rules name.

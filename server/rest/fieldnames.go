@@ -90,7 +90,8 @@ func (w Warnings) inform(answer any, setHeader func(name, value string)) (any, e
 	return json.RawMessage(fmt.Appendf(object, `"warnings":%s}`, w.ascii())), nil
 }
 
-// In returns an answer that is an object with the warnings in it, for one whose header is sent before the answer is known.
+// In returns an answer that is an object with the warnings in it, for one whose header may be sent before the answer is
+// known.
 func (w Warnings) In(answer any) (any, error) { return w.inform(answer, func(string, string) {}) }
 
 // ascii returns the warnings as a JSON list that a header can have.
