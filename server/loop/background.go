@@ -88,8 +88,8 @@ func (w *worker) dropCalls(ctx context.Context, d db.DB, message string, calls [
 }
 
 // flushLate stores the pieces of an answer that wait for more while its model is silent, until the answer is done. The
-// function that it returns waits for it to stop. ctx is the run's: a statement that is broken off when an answer is done
-// may have stored items, of which the run knows nothing.
+// function that it returns waits for it to stop. ctx is the run's: a statement that is broken off when an answer is
+// done may have stored items, of which the run knows nothing.
 func (w *worker) flushLate(ctx context.Context, done <-chan struct{}) (stopped func()) {
 	var flushing sync.WaitGroup
 	if w.run.Background {
