@@ -179,7 +179,8 @@ func TestAFileOfLettaIsImported(t *testing.T) {
 	if !slices.Equal(names, []string{"conversation_search", "weather"}) {
 		t.Errorf("the agent has the tools %v", names)
 	}
-	for _, part := range []string{`does not know the field "bogus"`, "groups: 1 left out", "mcp_servers: 1 left out", `"send_message" is left out`,
+	for _, part := range []string{`does not know the field "bogus"`, "groups: 1 left out", "mcp_servers: 1 left out",
+		`"send_message" is left out`,
 		`"roll_dice" is left out. `, `"ask_server" is left out`, `agents[0].tool_rules[0]: left out`,
 		"agents[0].tool_exec_environment_variables: left out",
 		"agents[0].messages[6]: left out", "agents[0].group_ids: left out",
