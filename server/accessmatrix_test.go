@@ -28,7 +28,7 @@ import (
 // is here.
 var idMeanings = map[string]string{
 	"agent_id": "agent_id", "agent_ids": "agent_id", "archive_id": "archive_id", "block_ids": "block_id",
-	"conversation_id": "conversation_id", "folder_ids": "folder_id", "source_ids": "folder_id",
+	"conversation_id": "conversation_id", "folder_ids": "folder_id", "source_ids": "folder_id", "source_id": "- refused",
 	"message_ids": "- always refused", "org_id": "org_id", "run_id": "run_id", "run_ids": "run_id",
 	"approval_request_id": "message_id", "after": anyID, "before": anyID, "cursor": anyID,
 
@@ -434,7 +434,7 @@ func (m *matrix) refused(o operation, what string, got servertest.Reply, status 
 	}
 	servertest.CheckForm(m.t, got)
 	retry := got.Header().Get("X-Should-Retry")
-	if got.Code != status || !strings.Contains(got.Text, `"code":"`+code+`"`) || status != 404 && retry != "false" ||
+	if got.Code != status || !strings.Contains(got.Text, `"code":"`+code+`"`) || status < 404 && retry != "false" ||
 		status == 401 != strings.HasPrefix(got.Header().Get("WWW-Authenticate"), "Bearer") && status != 403 {
 		m.t.Errorf("%s %s: got %d %s with %v, want %d %s", o, what, got.Code, got.Text, got.Header(), status, code)
 	}
@@ -587,6 +587,9 @@ func (m *matrix) settle() {
 // shared are the parameters of paths that name nothing of an organization's.
 var shared = []string{"tool_name", "consumer_name", "block_label", "version", "number"}
 
+// changesNoMessage is the operation that refuses each message alike, with the parameter that names it.
+const changesNoMessage = "PATCH /v1/agents/{agent_id}/messages/{message_id} [message_id]"
+
 // foreignPaths calls a route with each set of foreign ids in its path.
 func (m *matrix) foreignPaths(o operation) {
 	sets := [][]string{nil}
@@ -609,7 +612,11 @@ func (m *matrix) foreignPaths(o operation) {
 			return o.send(m.mallory.client, o.target(ids, nil), o.body(own, idField{}, ""))
 		}
 		got, none := with(func(id string) string { return id }), with(unknown)
-		m.refused(o, fmt.Sprint("with alice's ", foreign), got, 404, "not_found")
+		if fmt.Sprint(o, foreign) == changesNoMessage {
+			m.refused(o, "with alice's message", got, 405, "method_not_allowed")
+		} else {
+			m.refused(o, fmt.Sprint("with alice's ", foreign), got, 404, "not_found")
+		}
 		if o.Method != http.MethodHead && shown(got) != shown(none) {
 			m.t.Errorf("%s with alice's %v: got %s, and with ids that nothing has %s", o, foreign, shown(got), shown(none))
 		}
