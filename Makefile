@@ -36,8 +36,8 @@ run: build ## Set everything up and serve Loci on a private Postgres, with demo 
 test: ## Set everything up and run all tests, the property tests briefly
 	@$(with_postgres) && set -x && go test -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) ./...
 
-# The race detector slows property tests down tenfold: verify runs the packages that scale them once more without it.
-scaled = $$(grep -rl --include='*_test.go' 'LOCI_TEST_SCALE\|dbtest/scale"' . | xargs -n1 dirname | sort -u)
+# The race detector slows property tests down tenfold: verify runs those that have a scale once more without it.
+scaled = -run="$$(scripts/scaled-tests.sh)" $$(scripts/scaled-tests.sh packages)
 verify: ## Run all tests with the race detector, longer property tests, short chaos, client-test; say what Postgres they ran on
 	@$(with_postgres) && set -x && go test -race -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) ./... && \
 		LOCI_TEST_SCALE=verify go test -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) $(scaled) && \
@@ -45,7 +45,7 @@ verify: ## Run all tests with the race detector, longer property tests, short ch
 	$(MAKE) client-test
 
 verify-all: ## Run the longest property tests, 500 rounds of killed servers, and each fuzz test for a minute
-	@$(with_postgres) && set -x && LOCI_TEST_SCALE=all go test -timeout=6h $(TEST_FLAGS) ./...
+	@$(with_postgres) && set -x && LOCI_TEST_SCALE=all go test -timeout=6h $(TEST_FLAGS) $(scaled)
 	$(MAKE) fuzz FUZZ_TIME=1m
 
 client-test: build ## Drive the built program with the published clients of Letta, OpenAI and Anthropic
@@ -62,9 +62,11 @@ fmt: ## Format all code
 smoke: build ## Take the built program through the walks of README.md and docs/walkthrough.md
 	@$(with_postgres) && scripts/smoke.sh
 
+chaos_tests := NothingIsLostWhenServersAreKilled|TheWindowOutlivesKilledServers|FlushesAndHandoversOutliveKilledServers
+
 chaos: ## Kill servers at random moments, CHAOS_ROUNDS times, and look for what is lost
 	@$(with_postgres) && LOCI_CHAOS_ROUNDS=$(CHAOS_ROUNDS) \
-		go test -v -timeout=6h -run='^Test(NothingIsLostWhenServersAreKilled|TheWindowOutlivesKilledServers)$$' ./cmd/loci
+		go test -v -timeout=6h -run='^Test($(chaos_tests))$$' ./cmd/loci
 
 fuzz: ## Fuzz each fuzz test for FUZZ_TIME
 	@grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | while IFS=: read -r file match; do \

@@ -4,8 +4,10 @@ package archival
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
 )
 
@@ -49,6 +51,10 @@ type Passage struct {
 	HappenedAt time.Time       `db:"happened_at" json:"created_at"` // when the fact happened; else as StoredAt
 	StoredAt   time.Time       `db:"created_at" json:"stored_at"`
 	UpdatedAt  time.Time       `db:"updated_at" json:"updated_at"`
+
+	db.Validity
+	SupersededBy *string `db:"superseded_by" json:"superseded_by" doc:"The passage that took its place."`
+	Ended        bool    `db:"ended" json:"ended" doc:"It holds no longer."` // when it was read
 }
 
 // Draft is a passage to insert.
@@ -57,6 +63,9 @@ type Draft struct {
 	Tags       []string
 	Metadata   json.RawMessage // nil is {}
 	HappenedAt *time.Time      // nil is now
+
+	db.Validity        // a nil ValidFrom of a draft that supersedes is now
+	Supersedes  string // the id of a passage of the archive, which ends where this one begins
 }
 
 // Inserted is a passage that an insert stored or found; its Key is 0.
@@ -70,7 +79,21 @@ type PassageUpdate struct {
 	Text     *string
 	Tags     []string
 	Metadata json.RawMessage
+
+	ValidFrom, ValidUntil *db.Bound
+	SupersededBy          *string // the id of a passage of the archive, where this one ends; empty is none
 }
+
+// SupersededError says that another passage superseded a passage already. It is an ErrConflict, and holds the passage
+// as it was read.
+type SupersededError struct{ Current Passage }
+
+func (e *SupersededError) Error() string {
+	return fmt.Sprintf("%s was superseded by %s already; nothing was changed", e.Current.ID, *e.Current.SupersededBy)
+}
+
+// Unwrap makes it an ErrConflict.
+func (e *SupersededError) Unwrap() error { return db.ErrConflict }
 
 // Match is how many of a search's tags a passage must have.
 type Match string
@@ -89,6 +112,7 @@ type Query struct {
 	Tags       []string
 	Match      Match      // empty is Any
 	Start, End *time.Time // of HappenedAt, both inclusive
+	Held       db.Held    // what does not hold is left out
 	Limit      int        // 1 to SearchMax; 0 is 1
 	Offset     int        // of the hits, the first that are left out
 	After      string     // the id of a hit; the hits behind it are returned, of which Offset are left out

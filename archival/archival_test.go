@@ -336,7 +336,7 @@ func TestListsOfPassagesArePaged(t *testing.T) {
 	all := f.insert(texts...)
 	list := func(contains string, p db.Page) []string {
 		t.Helper()
-		rows, err := f.store.Passages(t.Context(), org, f.agent, contains, p)
+		rows, err := f.store.Passages(t.Context(), org, f.agent, archival.PassageList{Contains: contains}, p)
 		if err != nil {
 			t.Fatal(err)
 		}

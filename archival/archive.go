@@ -113,7 +113,8 @@ func (s *Store) DeleteArchive(ctx context.Context, org db.Org, id string) error 
 }
 
 // lock locks an archive and returns its key. The row lock "UPDATE" excludes every other lock; "KEY SHARE" excludes
-// deletion and a change of the embedding space, and lets other requests write passages.
+// deletion and a change of the embedding space, and lets other requests write passages; superseding excludes itself
+// too.
 func (s *Store) lock(ctx context.Context, org db.Org, id, rowLock string) (int64, error) {
 	key, err := db.One[int64](ctx, s.db, `
 		SELECT key FROM archives WHERE org = $1 AND id = $2 AND deleted_at IS NULL FOR `+rowLock, org, id)

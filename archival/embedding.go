@@ -26,7 +26,7 @@ func (s *Store) Queue() *embed.Queue[passages] {
 			Vectors: s.search.VectorTable(`
 				SELECT count(*) FROM unembedded_passages u JOIN archives c ON c.org = u.org AND c.key = u.archive_key
 				WHERE u.refused IS NULL AND c.embedded_space = $1 AND c.deleted_at IS NULL`,
-				"org", "archive_key", "tags", "happened_at"),
+				"org", "archive_key", "tags", "happened_at", "valid_from", "valid_until"),
 			Openings: true, Next: s.nextBatch,
 		},
 		Settle: s.settle, Waiting: waitingArchives, Owners: "archives", TakeOverRows: 1, Lock: "UPDATE", TakeOver: []string{
@@ -117,10 +117,11 @@ func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 		Key        int64     `db:"key"`
 		Tags       []string  `db:"tags"`
 		HappenedAt time.Time `db:"happened_at"`
+		db.Validity
 	}
 	same, err := db.All[row](ctx, tx, `
 		WITH same AS (
-			SELECT p.key, p.tags, p.happened_at FROM passages p
+			SELECT p.key, p.tags, p.happened_at, p.valid_from, p.valid_until FROM passages p
 			JOIN unnest($2::bigint[], $3::bytea[]) AS was (key, sum) ON was.key = p.key AND was.sum = p.sha256
 			WHERE p.org = $1
 			ORDER BY p.key
@@ -128,10 +129,10 @@ func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 		)
 		DELETE FROM unembedded_passages u USING same
 		WHERE u.org = $1 AND u.passage_key = same.key AND u.refused IS NULL
-		RETURNING same.key, same.tags, same.happened_at`, b.job.Org, keys, sums)
+		RETURNING same.key, same.tags, same.happened_at, same.valid_from, same.valid_until`, b.job.Org, keys, sums)
 	locked := make(map[int64][]any, len(same))
 	for _, p := range same {
-		locked[p.Key] = []any{b.job.Org, b.job.Owner, p.Tags, p.HappenedAt}
+		locked[p.Key] = []any{b.job.Org, b.job.Owner, p.Tags, p.HappenedAt, p.ValidFrom, p.ValidUntil}
 	}
 	return locked, err
 }

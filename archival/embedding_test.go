@@ -78,8 +78,8 @@ func (f *denseFixture) settled(without int) {
 	}
 	if n := f.count(`
 		SELECT count(*) FROM passage_vectors v JOIN passages p ON p.key = v.passage_key
-		WHERE (v.org, v.archive_key, v.tags, v.happened_at)
-		      IS DISTINCT FROM (p.org, p.archive_key, p.tags, p.happened_at)`); n != 0 {
+		WHERE (v.org, v.archive_key, v.tags, v.happened_at, v.valid_from, v.valid_until)
+		      IS DISTINCT FROM (p.org, p.archive_key, p.tags, p.happened_at, p.valid_from, p.valid_until)`); n != 0 {
 		f.Errorf("%d vectors tell something else of their passage", n)
 	}
 }

@@ -43,7 +43,8 @@ func (s *Store) Replace(ctx context.Context, org db.Org, key int64, left Content
 		sum, lex := sha256.Sum256([]byte(text)), embed.Document(text)
 		tag, err := tx.Exec(ctx, `
 			DELETE FROM passages p WHERE p.org = $1 AND p.key = $2 AND ($3 OR EXISTS (
-				SELECT FROM passages o WHERE o.org = $1 AND o.archive_key = p.archive_key AND o.sha256 = $4 AND o.key <> $2))`,
+				SELECT FROM passages o WHERE o.org = $1 AND o.archive_key = p.archive_key AND o.sha256 = $4 AND o.key <> $2
+				  AND o.valid_until IS NOT DISTINCT FROM p.valid_until))`,
 			org, key, text == "", sum[:])
 		if err != nil || tag.RowsAffected() > 0 {
 			return db.Error(err)

@@ -3,6 +3,7 @@ package archival
 import (
 	"context"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/chunker"
@@ -19,15 +20,19 @@ const (
 
 // Insert adds passages to an archive, all or none, and returns them in the drafts' order. A text longer than
 // PassageTokens becomes several passages, one after the other. A text that the archive already has is not stored again.
-// ErrNotFound if the archive does not exist; ErrInvalid if a draft breaks a rule.
+// ErrNotFound if the archive does not exist; ErrInvalid if a draft breaks a rule; *SupersededError if it supersedes a
+// passage that another one superseded.
 func (s *Store) Insert(ctx context.Context, org db.Org, archiveID string, drafts []Draft) ([]Inserted, error) {
 	return collect(s.InsertMany(ctx, org, archiveID, all(drafts)))
 }
 
-// InsertFor is Insert into the default archive of an agent, which it creates if the agent has none. ErrNotFound if the
-// agent does not exist.
+// InsertFor is Insert into the default archive of an agent, which it creates if the agent has none; if a draft
+// supersedes a passage, into that one's archive. ErrNotFound if the agent does not exist.
 func (s *Store) InsertFor(ctx context.Context, org db.Org, agentID string, drafts []Draft) ([]Inserted, error) {
 	return collect(s.insertInto(ctx, org, all(drafts), func() (string, error) {
+		if i := slices.IndexFunc(drafts, func(d Draft) bool { return d.Supersedes != "" }); i >= 0 {
+			return s.supersededArchive(ctx, org, agentID, drafts[i].Supersedes)
+		}
 		archive, err := s.defaultArchive(ctx, org, agentID)
 		return archive.ID, err
 	}))

@@ -22,6 +22,8 @@ import (
 type Batch struct {
 	records spillBuffer
 	pieces  []*piece
+
+	supersedes bool // some of the drafts supersede passages
 }
 
 // piece is a draft, or a part of one that is too long for a passage. Its content is in the batch's records.
@@ -29,6 +31,8 @@ type piece struct {
 	id              uuid.UUID // of the passage, unless the archive has the text already
 	sha256          [sha256.Size]byte
 	draft, inserted record
+
+	supersedes string // the id of the passage that the draft supersedes, in its first piece
 }
 
 // Inserted yields the passages: for each draft one, or several where it was cut.
@@ -75,6 +79,9 @@ func (b *Batch) add(d Draft) error {
 	if err := d.check(); err != nil {
 		return err
 	}
+	if err := d.Check(); err != nil {
+		return err
+	}
 	text, happened := db.Clean(d.Text), *d.HappenedAt
 	d.Tags = db.Tags(d.Tags)
 	if d.Metadata == nil {
@@ -89,7 +96,11 @@ func (b *Batch) add(d Draft) error {
 		if err != nil {
 			return err
 		}
-		b.pieces = append(b.pieces, &piece{id: uuid.New(), sha256: sha256.Sum256([]byte(text)), draft: written})
+		p := &piece{id: uuid.New(), sha256: sha256.Sum256([]byte(text)), draft: written}
+		if i == 0 && d.Supersedes != "" {
+			p.supersedes, b.supersedes = d.Supersedes, true
+		}
+		b.pieces = append(b.pieces, p)
 	}
 	return nil
 }
@@ -104,7 +115,11 @@ func (s *Store) insert(ctx context.Context, org db.Org, archiveID string, b *Bat
 	slices.SortStableFunc(ordered, func(p, q *piece) int { return bytes.Compare(p.sha256[:], q.sha256[:]) })
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		in := s.With(tx)
-		archive, err := in.lock(ctx, org, archiveID, "KEY SHARE")
+		rowLock := "KEY SHARE"
+		if b.supersedes {
+			rowLock = superseding
+		}
+		archive, err := in.lock(ctx, org, archiveID, rowLock)
 		if err != nil {
 			return err
 		}
@@ -115,6 +130,9 @@ func (s *Store) insert(ctx context.Context, org db.Org, archiveID string, b *Bat
 				return err
 			}
 			fresh = append(fresh, ids...)
+		}
+		if err := in.endSuperseded(ctx, org, archiveID, b); err != nil {
+			return err
 		}
 		switch len(fresh) {
 		case 0:
@@ -165,19 +183,25 @@ func (s *Store) insertPieces(ctx context.Context, org db.Org, archive int64, b *
 	return fresh, s.wait(ctx, org, archive, fresh)
 }
 
+const storedColumns = `org, key, id, archive_key, text, tags, metadata, happened_at, created_at, updated_at, valid_from,
+	valid_until, superseded_by`
+
 // insertPassage inserts a text, or finds the passage that has it. It returns no row if another transaction inserts the
 // text after the statement begins.
 const insertPassage = `
 	WITH fresh AS (
-		INSERT INTO passages (id, org, archive_key, text, sha256, tags, metadata, happened_at, lex, terms)
-		VALUES (@id, @org, @archive, @text, @sum, @tags, @metadata, @happened, @lex, @terms)
+		INSERT INTO passages (id, org, archive_key, text, sha256, tags, metadata, happened_at, lex, terms, valid_from,
+		                      valid_until)
+		VALUES (@id, @org, @archive, @text, @sum, @tags, @metadata, @happened, @lex, @terms,
+		        CASE WHEN @supersedes THEN coalesce(@from, now()) ELSE @from END, @until)
 		ON CONFLICT ON CONSTRAINT passages_text_key DO NOTHING
-		RETURNING org, key, id, archive_key, text, tags, metadata, happened_at, created_at, updated_at
+		RETURNING ` + storedColumns + `
 	), stored AS (
 		SELECT * FROM fresh
 		UNION ALL
-		SELECT org, key, id, archive_key, text, tags, metadata, happened_at, created_at, updated_at
+		SELECT ` + storedColumns + `
 		FROM passages WHERE org = @org AND archive_key = @archive AND sha256 = @sum
+		  AND valid_until IS NOT DISTINCT FROM @until
 	)
 	SELECT ` + passageColumns + `, p.id <> @id AS duplicate
 	FROM stored p JOIN archives c ON c.org = p.org AND c.key = p.archive_key WHERE c.org = @org`
@@ -186,5 +210,6 @@ func (d Draft) insertArgs(org db.Org, archive int64, p *piece) pgx.StrictNamedAr
 	lex := embed.Document(d.Text)
 	return pgx.StrictNamedArgs{"id": p.id, "org": org, "archive": archive, "text": d.Text, "sum": p.sha256[:],
 		"tags": d.Tags, "metadata": d.Metadata, "happened": d.HappenedAt, "lex": lex.Vector,
-		"terms": embed.Owned(archive, lex.Terms)}
+		"terms": embed.Owned(archive, lex.Terms), "from": d.ValidFrom, "until": d.ValidUntil,
+		"supersedes": d.Supersedes != ""}
 }

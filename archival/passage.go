@@ -19,7 +19,8 @@ import (
 
 //nolint:gosec // no password
 const passageColumns = `p.key, 'passage-' || p.id AS id, c.id AS archive_id, p.text, p.tags, p.metadata, p.happened_at,
-	p.created_at, p.updated_at`
+	p.created_at, p.updated_at, p.valid_from, p.valid_until, coalesce(p.valid_until <= now(), false) AS ended,
+	(SELECT 'passage-' || n.id FROM passages n WHERE n.org = p.org AND n.key = p.superseded_by) AS superseded_by`
 
 // isAgents is the condition that an archive c is attached to the agent @agent of the organization @org.
 const isAgents = `EXISTS (
@@ -45,14 +46,21 @@ func (s *Store) ArchivePassage(ctx context.Context, org db.Org, archiveID, id st
 	return p, orNotFound(err, "Passage", id)
 }
 
-// Passages lists the passages in the archives of an agent in the order of HappenedAt. If contains is not empty, it
-// lists those whose text contains it, in upper or lower case. The page's Before and After name passages that come
-// after and before those listed. ErrNotFound if the agent does not exist.
-func (s *Store) Passages(ctx context.Context, org db.Org, agentID, contains string, p db.Page) ([]Passage, error) {
+// PassageList narrows a list of passages.
+type PassageList struct {
+	Contains string // only passages whose text contains it, in upper or lower case
+	Held     db.Held
+}
+
+// Passages lists the passages in the archives of an agent in the order of HappenedAt. The page's Before
+// and After name passages that come after and before those listed. ErrNotFound if the agent does not exist.
+func (s *Store) Passages(ctx context.Context, org db.Org, agentID string, l PassageList, p db.Page) ([]Passage,
+	error) {
 	if _, err := db.AgentKey(ctx, s.db, org, agentID); err != nil {
 		return nil, err
 	}
-	args := pgx.StrictNamedArgs{"org": org, "agent": agentID, "contains": db.Clean(contains)}
+	args := pgx.StrictNamedArgs{"org": org, "agent": agentID, "contains": db.Clean(l.Contains)}
+	held := l.Held.Where("p", args)
 	const order = "p.happened_at, p.key"
 	place := `SELECT ` + order + ` FROM passages p WHERE p.org = @org AND p.id = @place::uuid`
 	clauses := p.ByUUID("passage-").Clauses(order, place, args)
@@ -60,7 +68,7 @@ func (s *Store) Passages(ctx context.Context, org db.Org, agentID, contains stri
 		SELECT `+passageColumns+`
 		FROM passages p JOIN archives c ON c.org = p.org AND c.key = p.archive_key AND c.deleted_at IS NULL
 		WHERE p.org = @org AND `+isAgents+`
-		  AND (@contains = '' OR strpos(lower(p.text), lower(@contains)) > 0)
+		  AND (@contains = '' OR strpos(lower(p.text), lower(@contains)) > 0)`+held+`
 		  AND `+clauses.Where+clauses.Order, args)
 	if clauses.Reversed {
 		slices.Reverse(rows)
@@ -68,36 +76,52 @@ func (s *Store) Passages(ctx context.Context, org db.Org, agentID, contains stri
 	return rows, err
 }
 
-// CountPassages counts the passages in the archives of an agent.
+// CountPassages counts the passages in the archives of an agent that hold now.
 func (s *Store) CountPassages(ctx context.Context, org db.Org, agentID string) (int, error) {
+	args := pgx.StrictNamedArgs{"org": org, "agent": agentID}
+	held := db.Held{}.Where("p", args)
 	return db.One[int](ctx, s.db, `
 		SELECT count(*) FROM passages p JOIN archives c ON c.org = p.org AND c.key = p.archive_key AND c.deleted_at IS NULL
-		WHERE p.org = @org AND `+isAgents, pgx.StrictNamedArgs{"org": org, "agent": agentID})
+		WHERE p.org = @org AND `+isAgents+held, args)
 }
 
 // UpdatePassage changes a passage, which it finds as Passage does. ErrConflict if another passage of its archive has
-// the new text; ErrInvalid if the text has more than PassageTokens or is blank.
+// the new text; ErrInvalid if the text has more than PassageTokens or is blank, or the passage would end before it
+// begins, or supersede itself; *SupersededError if another passage superseded it.
 func (s *Store) UpdatePassage(ctx context.Context, org db.Org, agentID, id string, u PassageUpdate) (Passage, error) {
 	if err := u.check(); err != nil {
 		return Passage{}, err
 	}
 	var changed Passage
 	err := db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		before, archive, err := in.lockPassage(ctx, org, agentID, id)
-		if err != nil {
-			return err
-		}
-		if err := in.change(ctx, org, archive, before, u); err != nil {
-			return err
-		}
-		if err := in.appendEvents(ctx, org, archive, event.PassageUpdated, before.ID); err != nil {
-			return err
-		}
-		changed, err = in.Passage(ctx, org, agentID, id)
+		var err error
+		changed, err = s.With(tx).update(ctx, org, agentID, id, u)
 		return err
 	})
 	return changed, err
+}
+
+// update is UpdatePassage in a transaction.
+func (s *Store) update(ctx context.Context, org db.Org, agentID, id string, u PassageUpdate) (Passage, error) {
+	rowLock := "KEY SHARE"
+	if u.SupersededBy != nil {
+		rowLock = superseding
+	}
+	before, archive, err := s.lockPassage(ctx, org, agentID, id, rowLock)
+	if err != nil {
+		return Passage{}, err
+	}
+	after, err := s.validity(ctx, org, before, u)
+	if err != nil {
+		return Passage{}, err
+	}
+	if err := s.change(ctx, org, archive, before, change{u, after}); err != nil {
+		return Passage{}, err
+	}
+	if err := s.appendEvents(ctx, org, archive, event.PassageUpdated, before.ID); err != nil {
+		return Passage{}, err
+	}
+	return s.Passage(ctx, org, agentID, id)
 }
 
 func (u PassageUpdate) check() error {
@@ -113,14 +137,14 @@ func (u PassageUpdate) check() error {
 	return checkTags(u.Tags)
 }
 
-// lockPassage locks a passage's archive and then the passage, the order in which all requests lock them. It returns the
-// archive's key too.
-func (s *Store) lockPassage(ctx context.Context, org db.Org, agentID, id string) (Passage, int64, error) {
+// lockPassage locks a passage's archive with a row lock, and then the passage, the order in which all requests lock
+// them. It returns the archive's key too.
+func (s *Store) lockPassage(ctx context.Context, org db.Org, agentID, id, rowLock string) (Passage, int64, error) {
 	p, err := s.Passage(ctx, org, agentID, id)
 	if err != nil {
 		return Passage{}, 0, err
 	}
-	archive, err := s.lock(ctx, org, p.ArchiveID, "KEY SHARE")
+	archive, err := s.lock(ctx, org, p.ArchiveID, rowLock)
 	if err != nil {
 		return Passage{}, 0, orNotFound(err, "Passage", id)
 	}
@@ -131,22 +155,25 @@ func (s *Store) lockPassage(ctx context.Context, org db.Org, agentID, id string)
 	return p, archive, orNotFound(err, "Passage", id)
 }
 
-func (s *Store) change(ctx context.Context, org db.Org, archive int64, p Passage, u PassageUpdate) error {
+// change writes an update of a passage, with the time in which it holds.
+func (s *Store) change(ctx context.Context, org db.Org, archive int64, p Passage, c change) error {
 	args := pgx.StrictNamedArgs{"org": org, "key": p.Key, "text": nil, "sum": nil,
-		"lex": (*pgvector.SparseVector)(nil), "terms": nil, "tags": nil, "metadata": u.Metadata}
-	if u.Text != nil {
-		text := db.Clean(*u.Text)
+		"lex": (*pgvector.SparseVector)(nil), "terms": nil, "tags": nil, "metadata": c.Metadata,
+		"from": c.after.ValidFrom, "until": c.after.ValidUntil, "successor": c.after.successor}
+	if c.Text != nil {
+		text := db.Clean(*c.Text)
 		sum, lex := sha256.Sum256([]byte(text)), embed.Document(text)
 		args["text"], args["sum"], args["lex"], args["terms"] = text, sum[:], &lex.Vector, embed.Owned(archive, lex.Terms)
 	}
-	if u.Tags != nil {
-		args["tags"] = db.Tags(u.Tags)
+	if c.Tags != nil {
+		args["tags"] = db.Tags(c.Tags)
 	}
 	err := db.Exec(ctx, s.db, `
 		UPDATE passages
 		SET text = coalesce(@text, text), sha256 = coalesce(@sum, sha256), lex = coalesce(@lex, lex),
 		    terms = coalesce(@terms::bigint[], terms), tags = coalesce(@tags::text[], tags),
-		    metadata = coalesce(@metadata, metadata), updated_at = now()
+		    metadata = coalesce(@metadata, metadata), valid_from = @from, valid_until = @until,
+		    superseded_by = @successor, updated_at = now()
 		WHERE org = @org AND key = @key`, args)
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.ConstraintName == "passages_text_key" {
 		return db.Conflict("archive %s has a passage with this text already", p.ArchiveID)
@@ -154,24 +181,24 @@ func (s *Store) change(ctx context.Context, org db.Org, archive int64, p Passage
 	if err != nil {
 		return err
 	}
-	return s.updateVectors(ctx, org, archive, p, u)
+	return s.updateVectors(ctx, org, archive, p, c)
 }
 
-// updateVectors deletes the vectors of a passage with a new text and queues it for new ones. Otherwise it writes new
-// tags to the vectors.
-func (s *Store) updateVectors(ctx context.Context, org db.Org, archive int64, p Passage, u PassageUpdate) error {
-	if u.Text != nil && *u.Text != p.Text {
+// updateVectors deletes the vectors of a passage with a new text and queues it for new ones. Otherwise it writes to the
+// vectors what searches filter by.
+func (s *Store) updateVectors(ctx context.Context, org db.Org, archive int64, p Passage, c change) error {
+	if c.Text != nil && *c.Text != p.Text {
 		_, err := s.db.Exec(ctx, `DELETE FROM passage_vectors WHERE org = $1 AND passage_key = $2`, org, p.Key)
 		if err != nil {
 			return err
 		}
 		return s.wait(ctx, org, archive, []uuid.UUID{uuidOf(p.ID)})
 	}
-	if u.Tags == nil {
-		return nil
-	}
 	_, err := s.db.Exec(ctx, `
-		UPDATE passage_vectors SET tags = $3 WHERE org = $1 AND passage_key = $2`, org, p.Key, db.Tags(u.Tags))
+		UPDATE passage_vectors v SET tags = p.tags, valid_from = p.valid_from, valid_until = p.valid_until
+		FROM passages p
+		WHERE p.org = $1 AND p.key = $2 AND v.org = $1 AND v.passage_key = $2
+		  AND (v.tags, v.valid_from, v.valid_until) IS DISTINCT FROM (p.tags, p.valid_from, p.valid_until)`, org, p.Key)
 	return err
 }
 
@@ -195,7 +222,7 @@ func (s *Store) DeleteArchivePassage(ctx context.Context, org db.Org, archiveID,
 func (s *Store) DeletePassage(ctx context.Context, org db.Org, agentID, id string) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		in := s.With(tx)
-		p, archive, err := in.lockPassage(ctx, org, agentID, id)
+		p, archive, err := in.lockPassage(ctx, org, agentID, id, "KEY SHARE")
 		if err != nil {
 			return err
 		}

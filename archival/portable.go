@@ -1,6 +1,7 @@
 package archival
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -91,7 +92,8 @@ func (s *Store) RestoreArchive(ctx context.Context, org db.Org, c PortableArchiv
 		VALUES ($1, $2, $3, $4, $5)`, c.AgentID, key, org, c.IsDefault, c.AttachedAt)
 }
 
-// RestorePassages stores passages of a restored archive under their ids, and queues them for their vectors. ErrInvalid
+// RestorePassages stores passages of a restored archive under their ids, without their successors, and queues them for
+// their vectors. ErrInvalid
 // if one breaks a rule of Insert, or is too long for a passage.
 func (s *Store) RestorePassages(ctx context.Context, org db.Org, archiveID string, passages []Passage) error {
 	archive, err := s.lock(ctx, org, archiveID, "KEY SHARE")
@@ -108,10 +110,10 @@ func (s *Store) RestorePassages(ctx context.Context, org db.Org, archiveID strin
 		sum, lex := sha256.Sum256([]byte(p.Text)), embed.Document(p.Text)
 		rows.Queue(`
 			INSERT INTO passages (id, org, archive_key, text, sha256, tags, metadata, happened_at, created_at, updated_at,
-			                      lex, terms)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+			                      lex, terms, valid_from, valid_until)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
 			ids[i], org, archive, p.Text, sum[:], db.Tags(p.Tags), p.Metadata, p.HappenedAt, p.StoredAt, p.UpdatedAt,
-			lex.Vector, embed.Owned(archive, lex.Terms))
+			lex.Vector, embed.Owned(archive, lex.Terms), p.ValidFrom, p.ValidUntil)
 	}
 	if err := db.Error(s.db.SendBatch(ctx, &rows).Close()); err != nil {
 		return err
@@ -121,8 +123,11 @@ func (s *Store) RestorePassages(ctx context.Context, org db.Org, archiveID strin
 
 // check returns ErrInvalid for a passage that Insert would refuse or cut.
 func (p Passage) check() error {
-	if err := (Draft{Text: p.Text, Tags: p.Tags}).check(); err != nil {
+	if err := cmp.Or((Draft{Text: p.Text, Tags: p.Tags}).check(), p.Check()); err != nil {
 		return err
+	}
+	if p.SupersededBy != nil && p.ValidUntil == nil {
+		return &db.FieldError{Field: "valid_until", Rule: "a passage that is superseded has an end"}
 	}
 	if n := chunker.Estimate(p.Text); n > PassageTokens {
 		return db.Invalid("the text has about %d tokens; a passage may have at most %d", n, PassageTokens)

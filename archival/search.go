@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -54,6 +55,9 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 		JOIN passages p ON p.org = @org AND p.key = hit.key
 		JOIN archives c ON c.org = p.org AND c.key = p.archive_key AND c.deleted_at IS NULL
 		ORDER BY hit.place`}, rows)
+	if !q.Held.All && q.Held.AsOf == nil { // those that ended since they were ranked
+		hits = slices.DeleteFunc(hits, func(h Hit) bool { return h.Ended })
+	}
 	return Results{Hits: hits, ByMeaning: ranking.ByMeaning, Note: ranking.Note, More: len(rows) > q.Limit}, err
 }
 
@@ -132,6 +136,7 @@ func (a searchedArchives) filter(q Query) embed.Filter {
 		args["end"] = *q.End
 		where += ` AND $.happened_at <= @end`
 	}
+	where += q.Held.Where("$", args)
 	const archives = `$.org = @org AND $.archive_key = ANY (@archives)`
 	return embed.Filter{
 		Rows:    strings.ReplaceAll(archives+where, "$", "r"),

@@ -34,6 +34,8 @@ var errorText = regexp.MustCompile(`(?i)^\W*(?:an? )?(?:(?:internal )?(?:server 
 // reject returns why an answer is not a summary, as a sentence for the model; empty if it is one.
 func (w *writer) reject(r Reply, text string) string {
 	switch {
+	case text == "" && w.e.Format != nil && w.e.Format.Tagged && strings.TrimSpace(r.Text) != "":
+		return "Your last answer has no summary between <summary> tags."
 	case text == "":
 		return "Your last answer was empty."
 	case r.Finish == Refused, r.Finish == "content_filter":
@@ -51,7 +53,7 @@ func (w *writer) reject(r Reply, text string) string {
 	case closings.MatchString(text):
 		return "Your last answer has tags of the transcript in it. Write plain text without them."
 	case tokens.Estimate(text) > w.budget:
-		return fmt.Sprintf("Your last answer was too long. Write at most %d words.", words(w.s.Mode, w.budget)*3/4)
+		return fmt.Sprintf("Your last answer was too long. Write at most %d words.", w.e.Format.words(w.s.Mode, w.budget)*3/4)
 	case repeatsItself(text):
 		return "Your last answer said the same again and again."
 	case r.Finish == "length":
@@ -165,7 +167,7 @@ func (w *writer) isUnrelated(text string) bool {
 	}
 	lower := folded(material)
 	mentioned := func(id string) bool { return mentions(lower, id) }
-	return !slices.ContainsFunc(append(identifiers(text), number.FindAllString(text, -1)...), mentioned)
+	return !slices.ContainsFunc(append(Identifiers(text), number.FindAllString(text, -1)...), mentioned)
 }
 
 // number matches a number that two texts hardly share by chance.
@@ -189,6 +191,14 @@ var (
 		`(?is)^\s*<(think|thinking|reasoning|analysis)>.*?(?:</(?:think|thinking|reasoning|analysis)>|$)`)
 	wrappings = regexp.MustCompile("(?is)^(?:```[a-z]*\\s*\\n(.*)\\n```|[^<]{0,200}<summary>(.*)</summary>)$")
 )
+
+// textOf returns the summary in a reply, as its format has it.
+func (w *writer) textOf(r Reply) string {
+	if f := w.e.Format; f != nil && f.Tagged {
+		return f.summaryOnly(clean(r.Text))
+	}
+	return textOf(r)
+}
 
 // textOf returns the text of a reply, clean, without thoughts and wrappings.
 func textOf(r Reply) string {
@@ -215,7 +225,8 @@ func (w *writer) complaint(ids []string, request bool) string {
 		b.WriteString("- what the user asked for last: " + chat.Neutralize(oneLine(requestText(*w.must.last), requestChars)) +
 			"\n")
 	}
-	return b.String() + fmt.Sprintf("Write at most %d words, and nothing but the summary.", words(w.s.Mode, w.budget))
+	return b.String() + fmt.Sprintf("Write at most %d words, and nothing but the summary.",
+		w.e.Format.words(w.s.Mode, w.budget))
 }
 
 // oneLine returns a text on one line, of at most some characters.

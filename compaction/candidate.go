@@ -9,7 +9,7 @@ type candidate struct {
 	old     int            // tokens that stay and that a report covers, counted by us
 	new     int            // tokens that stay, of later messages
 	budget  int            // tokens of the summary
-	fresh   map[place]Clip // those of the planner, and more
+	fresh   map[place]Edit // those of the planner, and more
 }
 
 // at returns the candidate with a cut before the message at an index.
@@ -36,7 +36,7 @@ func (p *planner) at(cut int) candidate {
 	return c
 }
 
-func (c candidate) leaves(i int) bool { return i < c.cut && !c.points.stays(i) }
+func (c candidate) leaves(i int) bool { return i < c.cut && !c.points.Stays(i) }
 
 // wrapperTokens bounds what a summary's message takes besides the summary's text.
 const wrapperTokens = 120
@@ -52,6 +52,9 @@ func (p *planner) budget(left int) int {
 	most = min(most, (p.limit-p.ratio.of(max(p.v.Fixed, 0)))/4, add(p.previous, left/2))
 	if p.settings.ClipChars != nil {
 		most = min(most, *p.settings.ClipChars/4)
+	}
+	if p.format != nil && p.format.MaxTokens > 0 {
+		most = min(most, p.format.MaxTokens)
 	}
 	return max(most, 1)
 }
@@ -90,7 +93,7 @@ func (c candidate) worthwhile(before, target int) bool {
 }
 
 func (c candidate) plan(by strategy, before, target int) Plan {
-	p := Plan{Mode: c.settings.Mode, Before: before, After: c.tokens(), Evicted: c.evicted, Kept: []int{}, Clips: []Clip{},
+	p := Plan{Mode: c.settings.Mode, Before: before, After: c.tokens(), Evicted: c.evicted, Kept: []int{}, Edits: []Edit{},
 		Stay: len(c.v.Messages) - c.evicted, Crowded: Crowding(c.v.Fixed, c.v.Window)}
 	if c.v.Window > 0 {
 		p.Window, p.Goal = c.v.Window, target
@@ -99,13 +102,13 @@ func (c candidate) plan(by strategy, before, target int) Plan {
 		p.Tokens, p.Budget, p.NeedsModel, p.Self = c.left, c.budget, true, by.self
 	} else { // all before the cut stays
 		if clip, ok := c.fresh[ofSummary]; ok {
-			p.Clips = append(p.Clips, clip)
+			p.Edits = append(p.Edits, clip)
 			p.change(1)
 		} else if clip := c.v.summaryClip(); clip != nil {
-			p.Clips = append(p.Clips, *clip)
+			p.Edits = append(p.Edits, *clip)
 		}
 	}
-	for c.cut > 0 && c.points.stays(c.cut-1) {
+	for c.cut > 0 && c.points.Stays(c.cut-1) {
 		c.cut--
 	}
 	p.First = c.firstVisible()
@@ -123,8 +126,8 @@ func (c candidate) plan(by strategy, before, target int) Plan {
 		}
 		for part := range m.Content {
 			at := place{i, part}
-			if clip, ok := c.clipAt(c.fresh, at); ok {
-				p.Clips = append(p.Clips, clip)
+			if clip, ok := c.editAt(c.fresh, at); ok {
+				p.Edits = append(p.Edits, clip)
 			}
 			if _, changed := c.fresh[at]; changed {
 				p.change(m.Position)

@@ -9,90 +9,11 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/recall/tokens"
 )
-
-// Shown returns messages as a model sees them: of a clipped part, the beginning, the end, and how to read the rest.
-// It does not change the messages given.
-func Shown(messages []recall.Message, clips []Clip) []recall.Message {
-	return shownWith(messages, clips, nil)
-}
-
-// shownWith returns messages as a model with some tools sees them, which takes no more tokens than with all tools.
-func shownWith(messages []recall.Message, clips []Clip, has recall.Toolset) []recall.Message {
-	byPosition := clipsByPosition(clips)
-	if len(byPosition) == 0 {
-		return messages
-	}
-	shown := slices.Clone(messages)
-	for i, m := range shown {
-		for n, c := range byPosition[m.Position] {
-			if n == 0 {
-				shown[i].Content = slices.Clone(m.Content)
-			}
-			if isClipOf(c, m) {
-				shown[i].Content[c.Part] = clippedPart(messages, m, c, has)
-			}
-		}
-	}
-	return shown
-}
-
-func clipsByPosition(clips []Clip) map[int][]Clip {
-	if len(clips) == 0 {
-		return nil
-	}
-	all := make(map[int][]Clip, len(clips))
-	for _, c := range clips {
-		all[c.Position] = append(all[c.Position], c)
-	}
-	return all
-}
-
-// isClipOf reports whether a clip is of a part of the message that can be clipped.
-func isClipOf(c Clip, m recall.Message) bool {
-	return m.Position == c.Position && c.Part >= 0 && c.Part < len(m.Content) && c.Chars >= 0 &&
-		isClippable(m.Content[c.Part], m.Role)
-}
-
-// isClippable reports whether a part of a message of a role can be clipped: a result, the arguments of a call, or a
-// text of the assistant.
-func isClippable(p recall.Part, role recall.Role) bool {
-	return p.Type == recall.ToolReturn || p.Type == recall.ToolCall || p.Type == recall.Text && role == recall.Assistant
-}
-
-// clippableText returns the text of a part that a clip shortens.
-func clippableText(p recall.Part) string {
-	if p.Type == recall.ToolCall {
-		return p.Input
-	}
-	return p.Text
-}
-
-// clippedPart returns a part of one of the view's messages as it is shown. A clip to no characters leaves out the
-// part's images, too.
-func clippedPart(view []recall.Message, m recall.Message, c Clip, has recall.Toolset) recall.Part {
-	p := m.Content[c.Part]
-	page, expanded := expandedPage(view, p)
-	switch {
-	case expanded:
-		p.Text, p.NoteAt = clippedPage(p.Text, page, c.Chars, has)
-	case p.Type == recall.ToolCall:
-		p.Input = clippedInput(m, c, has)
-	case p.Clip != nil:
-		p.Text, p.NoteAt = clippedPreview(p, c.Chars, has)
-	default:
-		at := marker{m.Seq, textOffset(m, c.Part), readLimit(c.Chars), has}
-		p.Text, p.NoteAt = clipped(p.Text, c.Chars, at)
-	}
-	if n := len(p.Images); c.Chars == 0 && n > 0 {
-		p.Text, p.Images = fmt.Sprintf("%s\n[Images left out here: %d]", p.Text, n), nil
-		p.NoteAt = [2]int{0, len(p.Text)} // nothing else is left
-	}
-	return p
-}
 
 // textOffset returns where a part begins in the text of its message, as expand reads it, in bytes: each part is on
 // lines of its own.
@@ -116,6 +37,8 @@ type marker struct {
 	offset int
 	limit  int            // bytes of a result of expand that the view likely shows whole
 	has    recall.Toolset // of the model
+	tail   float64        // share of the shown characters that are of the text's end
+	said   string         // what the marker says first
 }
 
 // leastPage is the fewest bytes that a marker proposes to read at a time.
@@ -173,7 +96,8 @@ func clipped(text string, chars int, at marker) (short string, note [2]int) {
 	if total <= chars {
 		return text, note
 	}
-	head, tail := headOf(text, chars-chars/2), tailOf(text, chars/2)
+	end := min(int(at.tail*float64(chars)+rounding), chars)
+	head, tail := headOf(text, chars-end), tailOf(text, end)
 	if chars == 0 {
 		offset := ""
 		if at.offset > 0 {
@@ -185,13 +109,25 @@ func clipped(text string, chars int, at marker) (short string, note [2]int) {
 	rest := at.has.Hint("expand", ": call "+
 		recall.ExpandCall(fmt.Sprintf("\"%d\"", at.seq), at.offset+len(head), at.limit))
 	head, tail = head+"\n", "\n"+tail
-	marked := fmt.Sprintf("[%d of %d characters left out%s]",
+	said := ""
+	if at.said != "" {
+		said = chat.Neutralize(at.said) + "; "
+	}
+	marked := fmt.Sprintf("[%s%d of %d characters left out%s]", said,
 		total-utf8.RuneCountInString(head)-utf8.RuneCountInString(tail)+2, total, rest)
 	short = head + marked + tail
-	if len(text) < 4*len(short) && tokens.Estimate(text) <= tokens.Estimate(short) { // far longer ones take more
+	left := text[len(head)-1 : len(text)-len(tail)+1]
+	if len(text) < 4*len(short) && !worthCutting(left, marked) && tokens.Estimate(text) <= tokens.Estimate(short) {
 		return text, note
 	}
 	return short, [2]int{len(head), len(head + marked)}
+}
+
+// worthCutting reports whether a clip saves tokens for sure: the beginning of what it leaves out takes more than its
+// marker.
+func worthCutting(left, marker string) bool {
+	const part, slack = 1000, 16 // bytes, and tokens by which the counts of pieces differ from that of the whole
+	return tokens.Estimate(db.Beginning(left, part)) > tokens.Estimate(marker)+slack
 }
 
 // stringLiteral matches a string in JSON.
@@ -205,15 +141,18 @@ const (
 )
 
 // clippedInput returns the clipped arguments of a call: a JSON object with the same fields, whose long strings are
-// clipped to c.Chars together; or, if that is not enough, an object with the beginning and the end of the arguments.
-func clippedInput(m recall.Message, c Clip, has recall.Toolset) string {
+// clipped to c.Chars together; or, if that is not enough, an object with the beginning and the end of the arguments. Of
+// an edit that shows beginnings, each long string is clipped to c.Chars.
+func clippedInput(m recall.Message, c Edit, has recall.Toolset) string {
 	p := m.Content[c.Part]
 	if utf8.RuneCountInString(p.Input) <= c.Chars {
 		return p.Input
 	}
-	at := marker{m.Seq, textOffset(m, c.Part) + len(p.Name) + len("("), readLimit(c.Chars), has}
+	at := marker{seq: m.Seq, offset: textOffset(m, c.Part) + len(p.Name) + len("("), limit: readLimit(c.Chars), has: has,
+		tail: c.tailShare()}
 	literals := stringLiteral.FindAllStringIndex(p.Input, -1)
-	for chars := c.Chars; chars >= leastLiteral && json.Valid([]byte(p.Input)); chars /= 2 {
+	each := c.Kind == Head
+	for chars := c.Chars; (each || chars >= leastLiteral) && json.Valid([]byte(p.Input)); chars /= 2 {
 		var b strings.Builder
 		end, shown := 0, 0
 		for _, l := range literals {
@@ -221,14 +160,19 @@ func clippedInput(m recall.Message, c Clip, has recall.Toolset) string {
 			if utf8.RuneCountInString(whole) <= chars || json.Unmarshal([]byte(whole), &text) != nil {
 				continue
 			}
+			of := at
+			of.offset += l[0] + 1
+			short, _ := clipped(text, chars, of)
+			if short == text {
+				continue
+			}
 			b.WriteString(p.Input[end:l[0]])
-			short, _ := clipped(text, chars, marker{at.seq, at.offset + l[0] + 1, at.limit, has})
 			b.Write(chat.Encode(short))
 			shown += utf8.RuneCountInString(p.Input[end:l[0]]) + chars
 			end = l[1]
 		}
 		b.WriteString(p.Input[end:])
-		if shown+utf8.RuneCountInString(p.Input[end:]) <= c.Chars+otherFields {
+		if each || shown+utf8.RuneCountInString(p.Input[end:]) <= c.Chars+otherFields {
 			return b.String()
 		}
 	}
@@ -248,14 +192,6 @@ func clippedPreview(p recall.Part, chars int, has recall.Toolset) (text string, 
 	head := len(headOf(whole, chars))
 	text = p.Preview(head, readLimit(chars), has)
 	return text, [2]int{head, len(text)}
-}
-
-// shownChars returns how many characters of the original an unclipped part shows.
-func shownChars(p recall.Part) int {
-	if p.Clip != nil {
-		return utf8.RuneCountInString(p.Text[:min(max(p.Clip.Shown, 0), len(p.Text))])
-	}
-	return utf8.RuneCountInString(clippableText(p))
 }
 
 // headOf returns at most some characters of the beginning of a text.

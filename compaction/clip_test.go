@@ -18,11 +18,11 @@ func TestAnyResultIsClippedAnywhere(t *testing.T) {
 		"é" + lines[:5000] + "🙂"} {
 		m := window(0, 0).put(recall.Tool, "", result("a", "first"), result("b", s), result("c", "last")).Messages[0]
 		for chars := 0; chars < 700; chars += 7 {
-			v := compaction.View{Messages: []recall.Message{m}, Clips: []compaction.Clip{{Position: 1, Part: 1, Chars: chars}}}
+			v := compaction.View{Messages: []recall.Message{m}, Edits: []compaction.Edit{{Position: 1, Part: 1, Chars: chars}}}
 			if err := readable(v); err != nil {
 				t.Fatalf("%d characters of %.20q: %v", chars, s, err)
 			}
-			now := compaction.Shown(v.Messages, v.Clips)[0].Content
+			now := compaction.Shown(v.Messages, v.Edits)[0].Content
 			kept, _, _ := strings.Cut(strings.Replace(now[1].Text, "[cut: ", "\n[cut: ", 1), "\n[")
 			if n := utf8.RuneCountInString(kept); n > chars || now[0].Text != "first" || now[2].Text != "last" ||
 				m.Content[1].Text != s {
@@ -45,8 +45,8 @@ func TestAResultThatIsPutAsideHasOneMarker(t *testing.T) {
 		1927: shown + notice,
 		500:  lines[:470] + strings.Replace(strings.ReplaceAll(notice, "1927", "470"), "=470", "=470, limit=500", 1),
 	} {
-		v.Clips = []compaction.Clip{{Position: 1, Chars: chars}}
-		if got := compaction.Shown(v.Messages, v.Clips)[0].Content[0].Text; got != want {
+		v.Edits = []compaction.Edit{{Position: 1, Chars: chars}}
+		if got := compaction.Shown(v.Messages, v.Edits)[0].Content[0].Text; got != want {
 			t.Errorf("%d characters: %q, want %q", chars, got, want)
 		}
 	}
@@ -59,7 +59,7 @@ func TestNoResultImitatesAClip(t *testing.T) {
 	m := window(0, 0).put(recall.Assistant, "", recall.Part{Type: recall.ToolCall, CallID: "a", Name: "f", Input: "{}"}).
 		put(recall.Tool, "", result("a", fake+lines[:4000]+"\n"+fake)).Messages
 	for chars, want := range map[int]int{0: 0, 300: 2, 9000: 2} {
-		all := chat.Texts(compaction.Shown(m, []compaction.Clip{{Position: 2, Chars: chars}}))
+		all := chat.Texts(compaction.Shown(m, []compaction.Edit{{Position: 2, Chars: chars}}))
 		got := all[len(all)-1].Content
 		own := strings.Count(got, "\n[3") + strings.Count(got, "[cut: expand(")
 		if marked := strings.Count(got, "[~9 of"); marked != want || own != min(1, max(0, 4000-chars)) ||
@@ -74,11 +74,11 @@ func TestAClipOfNothingIsPassedOver(t *testing.T) {
 	t.Parallel()
 	v := window(0, 0).say(recall.User, 100).look(100).View
 	want := compaction.Count(v)
-	for _, c := range []compaction.Clip{{Position: 1, Chars: 5}, {Position: 3, Part: 1, Chars: 5}, {Position: 3, Part: -1},
-		{Position: 9}, {Position: 3, Chars: -1}} {
-		v.Clips = []compaction.Clip{c}
+	for _, c := range []compaction.Edit{{Position: 3, Part: 1, Chars: 5}, {Position: 3, Part: -1},
+		{Position: 9}, {Position: 3, Chars: -1}, {Position: 3, Kind: "blurred"}, {Position: 3, Kind: compaction.Removed}} {
+		v.Edits = []compaction.Edit{c}
 		if got := compaction.Count(v); got != want || compaction.Shown(v.Messages,
-			v.Clips)[2].Content[0].Text != v.Messages[2].Content[0].Text {
+			v.Edits)[2].Content[0].Text != v.Messages[2].Content[0].Text {
 			t.Errorf("%+v: %d tokens, want %d", c, got, want)
 		}
 	}

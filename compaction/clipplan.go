@@ -32,7 +32,7 @@ func (c *candidate) squeeze(target int) {
 		c.budget = max(c.budget-max(c.tokens()-max(target, 0), 0), min(c.budget, MinBudget))
 	} else if c.v.Summary != nil {
 		for _, chars := range summaryLevels {
-			clip := Clip{Chars: chars}
+			clip := Edit{Chars: chars}
 			if was := c.summary(); c.tokens() > target && was > leastSummary && c.v.summaryTokens(&clip) < was {
 				c.fresh = maps.Clone(c.fresh)
 				c.fresh[ofSummary] = clip
@@ -40,7 +40,7 @@ func (c *candidate) squeeze(target int) {
 		}
 	}
 	c.clip(target, lowLevels)
-	if shortest := (Clip{}); c.evicted == 0 && c.tokens() > c.settings.Most(c.window) &&
+	if shortest := (Edit{}); c.evicted == 0 && c.tokens() > c.settings.Most(c.window) &&
 		c.v.summaryTokens(&shortest) < c.summary() {
 		c.fresh[ofSummary] = shortest
 	}
@@ -90,7 +90,7 @@ func (p *planner) clipGroups(cut int) {
 
 // clipping says what clipRange clips, and how far.
 type clipping struct {
-	fresh    map[place]Clip // receives the clips
+	fresh    map[place]Edit // receives the clips
 	from, to int            // indexes of the messages, the end excluded
 	levels   []int          // characters
 	leaves   func(message int) bool
@@ -106,7 +106,7 @@ func (p *planner) clipRange(c clipping) {
 			if c.leaves(i) {
 				continue
 			}
-			unseen := p.points.stays(i) && i != p.points.user
+			unseen := p.points.isUnseen(i)
 			for part, content := range p.v.Messages[i].Content {
 				if !isClippable(content, p.v.Messages[i].Role) || content.Type == recall.Text && !unseen ||
 					len(clippableText(content)) <= chars && len(content.Images) == 0 {
@@ -124,35 +124,41 @@ func (p *planner) clipRange(c clipping) {
 }
 
 // clipPart shows at most some characters of a part, and returns the tokens that this saves.
-func (p *planner) clipPart(fresh map[place]Clip, at place, chars int) int {
+func (p *planner) clipPart(fresh map[place]Edit, at place, chars int) int {
 	m := p.v.Messages[at.message]
 	whole := p.size(at)
-	was, again := p.clipAt(fresh, at)
+	was, again := p.editAt(fresh, at)
 	noImages := chars == 0 && len(m.Content[at.part].Images) > 0
-	if whole.chars <= chars && !noImages || again && was.Chars <= chars {
+	if whole.chars <= chars && !noImages || again && was.isClip() && was.Chars <= chars {
 		return 0
 	}
-	shown := whole.tokens
+	clip, shown := Edit{Position: m.Position, Part: at.part, Chars: chars}, whole.tokens
 	if again {
-		shown = p.v.clippedTokens(m, was)
+		shown = p.v.editedTokens(m, was)
+		clip.Kind, clip.Tail = was.Kind, was.Tail
 	}
-	clip := Clip{Position: m.Position, Part: at.part, Chars: chars}
-	saved := shown - p.v.clippedTokens(m, clip)
+	if !clip.isClip() { // which shows none of the text
+		if chars > 0 || was.Kind == Removed {
+			return 0
+		}
+		clip.Kind, clip.Text = Stub, "cut"
+	}
+	saved := shown - p.v.editedTokens(m, clip)
 	if saved > 0 {
 		fresh[at] = clip
 	}
 	return saved
 }
 
-// clipAt returns the clip of a part: a fresh one, or else that of the view.
-func (p *planner) clipAt(fresh map[place]Clip, at place) (Clip, bool) {
+// editAt returns the clip of a part: a fresh one, or else that of the view.
+func (p *planner) editAt(fresh map[place]Edit, at place) (Edit, bool) {
 	if clip, ok := fresh[at]; ok {
 		return clip, true
 	}
-	for _, clip := range p.clips[p.v.Messages[at.message].Position] {
+	for _, clip := range p.edits[p.v.Messages[at.message].Position] {
 		if clip.Part == at.part {
 			return clip, true
 		}
 	}
-	return Clip{}, false
+	return Edit{}, false
 }

@@ -28,6 +28,9 @@ type Task struct {
 	// always compacts.
 	Due func(View) bool
 
+	// Plan plans as a policy says; nil plans by MakePlan.
+	Plan func(View) (Plan, error)
+
 	late bool // Patience ended while another request compacted the conversation: no model is asked
 }
 
@@ -96,7 +99,7 @@ func (s *Store) run(ctx context.Context, org db.Org, t Task) (Result, error) {
 		if t.Due != nil && !t.Due(v) {
 			return Result{}, nil
 		}
-		plan, err := MakePlan(v, t.Settings)
+		plan, err := t.plan(v)
 		r := Result{Plan: plan, Sent: v.sentMessages(), Left: plan.View(v, &Summary{}).sentMessages()}
 		if err != nil || t.Dry {
 			return r, err
@@ -121,12 +124,21 @@ func (s *Store) run(ctx context.Context, org db.Org, t Task) (Result, error) {
 	}
 }
 
+func (t Task) plan(v View) (Plan, error) {
+	if t.Plan != nil {
+		return t.Plan(v)
+	}
+	return MakePlan(v, t.Settings)
+}
+
 // prepare summarizes what a plan evicts and checks that nothing is lost. The model is nil if none was asked.
 func (s *Store) prepare(ctx context.Context, v View, plan Plan, t Task) (ch Change, model *Model, err error) {
 	given := plan.Evict(v)
 	var summary *Summary
-	if plan.NeedsModel {
-		model = s.model(ctx, t, plan)
+	if plan.Evicted > 0 {
+		if plan.NeedsModel {
+			model = s.model(ctx, t, plan)
+		}
 		if given.Self != nil {
 			given.Self.System, given.Self.Tools = t.Overhead.System, t.Overhead.Tools
 		}
@@ -144,7 +156,7 @@ func (s *Store) prepare(ctx context.Context, v View, plan Plan, t Task) (ch Chan
 		return ch, nil, err
 	}
 	ch = Change{Trigger: t.Trigger, Mode: plan.Mode, Window: v.Window, Summary: summary, FirstVisible: plan.First,
-		Kept: plan.Kept, Clips: plan.Clips, Before: plan.Before, After: plan.After,
+		Kept: plan.Kept, Edits: plan.Edits, Before: plan.Before, After: plan.After,
 		MessagesBefore: v.sentMessages(), MessagesAfter: after.sentMessages()}
 	if summary != nil { // the summary may be shorter than its budget
 		ch.After += SummaryTokens(*summary) - plan.Budget - wrapperTokens

@@ -12,19 +12,10 @@ type View struct {
 	Tools    int              // tokens of the tool definitions, which Fixed includes
 	Summary  *Summary         // of the hidden messages; nil if no message is hidden
 	Messages []recall.Message // without the system prompt and the summary, by position; Tokens are those of the log
-	Clips    []Clip           // of the parts of messages, or of the summary, that are shown clipped
+	Edits    []Edit           // of the parts that are shown otherwise than they are stored
 	Count    func(string) int // counts the tokens of a text for the model; nil estimates them
 	Has      recall.Toolset   // the tools that the view may name
 	Usage    *Usage           // a provider's count of this view, or of its beginning; nil without one
-}
-
-// Clip says that only the beginning and the end of a part of a message are shown: of a tool's result, of the arguments
-// of a call, or of a text of the assistant. The tool expand reads the rest by the id of the message. Of a summary only
-// the beginning is shown.
-type Clip struct {
-	Position int `json:"position"` // of the message in its conversation; 0: the summary
-	Part     int `json:"part"`     // index in the message's content
-	Chars    int `json:"chars"`    // characters that are shown
 }
 
 // Usage is a provider's count of a prompt: the tokens of all that was sent, and the position of its last message.
@@ -39,7 +30,9 @@ type Summary struct {
 	From, To   int   // positions in the conversation
 	FromSeq    int64 // positions in the agent's log
 	ToSeq      int64
-	Tokens     int // of the message that shows it
+	Tokens     int    // of the message that shows it
+	Before     string // the words before it, where a model reads it; empty: Loci's
+	After      string // the words after it
 	How        How
 	Model      string // empty if no model wrote it
 	ModelCalls int
@@ -69,6 +62,7 @@ type Evicted struct {
 	Messages []recall.Message // in order, with the positions that the summary names
 	Budget   int              // tokens that the summary may take
 	Self     *Self            // set if the agent's own model summarizes
+	Making                    // of the summary
 }
 
 // Self is what the agent's own model is sent anyway, unchanged, so that its provider's cache of it stays valid.

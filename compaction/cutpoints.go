@@ -6,19 +6,21 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// cutPoints says where a view may be cut. A cut separates neither a tool call from its result, nor messages between
+// CutPoints says where a view may be cut. A cut separates neither a tool call from its result, nor messages between
 // the two, nor messages of one step of the assistant.
-type cutPoints struct {
-	inside   []bool // inside[i]: a cut before message i separates what belongs together; one more than messages
-	user     int    // index of the user's newest message; -1 if there is none
-	openCall int    // index where the newest step begins if one of its calls has no result; else the number of messages
-	unseen   int    // index where the newest step begins if it calls tools, whose results no answer follows; else as above
-	seen     int    // index after the results of that step; else the number of messages
+type CutPoints struct {
+	inside   []bool       // inside[i]: a cut before message i separates what belongs together; one more than messages
+	user     int          // index of the user's newest message; -1 if there is none
+	openCall int          // index where the newest step begins if one of its calls has no result; else their number
+	unseen   int          // index where the newest step begins if no answer follows its calls' results; else as above
+	seen     int          // index after the results of that step; else the number of messages
+	kept     map[int]bool // indexes of other messages that stay wherever the view is cut
 }
 
-func cutPointsOf(messages []recall.Message) cutPoints {
+// CutPointsOf returns where a view with some messages may be cut.
+func CutPointsOf(messages []recall.Message) CutPoints {
 	n := len(messages)
-	c := cutPoints{inside: make([]bool, n+1), user: -1, openCall: n, unseen: n, seen: n}
+	c := CutPoints{inside: make([]bool, n+1), user: -1, openCall: n, unseen: n, seen: n}
 	until := make([]int, n) // the last message that belongs to each
 	newest := -1            // of the assistant
 	open := recall.OpenCalls[int]{}
@@ -55,7 +57,7 @@ func cutPointsOf(messages []recall.Message) cutPoints {
 			first--
 		}
 		if slices.ContainsFunc(messages[first:newest+1], callsTool) {
-			c.unseen = c.before(first)
+			c.unseen = c.Before(first)
 			for c.seen = newest + 1; c.inside[c.seen]; {
 				c.seen++
 			}
@@ -73,18 +75,44 @@ func callsTool(m recall.Message) bool {
 	return slices.ContainsFunc(m.Content, func(p recall.Part) bool { return p.Type == recall.ToolCall })
 }
 
-// stays reports whether the message at an index stays wherever the view is cut: the user's newest, and the newest step
-// with its results until the model has answered them.
-func (c cutPoints) stays(i int) bool { return i == c.user || i >= c.unseen && i < c.seen }
+// Stays reports whether the message at an index stays wherever the view is cut: the user's newest, the newest step
+// with its results until the model has answered them, and what a cutter keeps.
+func (c CutPoints) Stays(i int) bool { return i == c.user || c.isUnseen(i) || c.kept[i] }
+
+// isUnseen reports whether a message is of the newest step, whose results the model has not answered.
+func (c CutPoints) isUnseen(i int) bool { return i >= c.unseen && i < c.seen }
+
+// keep lets messages stay wherever the view is cut, with what must not be separated from them.
+func (c *CutPoints) keep(messages []int) {
+	c.kept = map[int]bool{}
+	for _, i := range messages {
+		if i < 0 || i >= len(c.inside)-1 {
+			continue
+		}
+		i = c.Before(i)
+		c.kept[i] = true
+		for i++; c.inside[i]; i++ {
+			c.kept[i] = true
+		}
+	}
+}
+
+// After returns the first cut point at or after i, but none after the newest group or an open call.
+func (c CutPoints) After(i int) int {
+	for i < len(c.inside)-1 && c.inside[i] {
+		i++
+	}
+	return min(i, c.Last())
+}
 
 // abandoned reports whether the newest step has all its results, and the user spoke after them.
-func (c cutPoints) abandoned() bool {
+func (c CutPoints) abandoned() bool {
 	n := len(c.inside) - 1
 	return c.unseen < n && c.openCall == n && c.user >= c.seen
 }
 
 // release lets the newest step leave.
-func (c *cutPoints) release() { c.unseen, c.seen = len(c.inside)-1, len(c.inside)-1 }
+func (c *CutPoints) release() { c.unseen, c.seen = len(c.inside)-1, len(c.inside)-1 }
 
 // sameStep reports whether two adjacent messages are one answer of the assistant: its calls, and the call that waits
 // for an approval, may be messages of their own.
@@ -93,19 +121,19 @@ func sameStep(a, b recall.Message) bool {
 		a.StepID != nil && b.StepID != nil && *a.StepID == *b.StepID
 }
 
-// before returns the last cut point at or before i.
-func (c cutPoints) before(i int) int {
+// Before returns the last cut point at or before i.
+func (c CutPoints) Before(i int) int {
 	for i > 0 && c.inside[i] {
 		i--
 	}
 	return i
 }
 
-// last returns the cut point before the newest group of messages, or before the open call if that is earlier.
-func (c cutPoints) last() int {
+// Last returns the cut point before the newest group of messages, or before the open call if that is earlier.
+func (c CutPoints) Last() int {
 	n := len(c.inside) - 1
 	if n == 0 {
 		return 0
 	}
-	return min(c.before(n-1), c.openCall)
+	return min(c.Before(n-1), c.openCall)
 }

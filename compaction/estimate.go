@@ -34,14 +34,17 @@ func counted(v View, shown []int) int {
 	return n
 }
 
+// ShownTokens returns the tokens of each message of a view as it is shown, as Loci counts them.
+func ShownTokens(v View) []int { return shownTokens(v) }
+
 // shownTokens returns the tokens of each message as it is shown.
 func shownTokens(v View) []int {
-	clips := clipsByPosition(v.Clips)
+	clips := editsByPosition(v.Edits)
 	tokens := make([]int, len(v.Messages))
 	for i, m := range v.Messages {
 		tokens[i] = max(m.Tokens, 0)
 		for _, c := range clips[m.Position] {
-			tokens[i] = max(tokens[i]-v.clipSaves(m, c), 0)
+			tokens[i] = max(tokens[i]-v.editSaves(m, c), 0)
 		}
 	}
 	return tokens
@@ -54,15 +57,58 @@ func (v View) count(text string) int {
 	return v.Count(text)
 }
 
-func (v View) clipSaves(m recall.Message, c Clip) int {
-	if !isClipOf(c, m) {
+func (v View) editSaves(m recall.Message, c Edit) int {
+	if !isEditOf(c, m) {
 		return 0
 	}
-	return v.partTokens(m.Content[c.Part]) - v.clippedTokens(m, c)
+	return v.wholeTokens(m, c.Part) - v.editedTokens(m, c)
 }
 
-func (v View) clippedTokens(m recall.Message, c Clip) int {
-	return v.partTokens(clippedPart(v.Messages, m, c, v.Has))
+// Saves returns the tokens that an edit of a part of one of the view's messages saves, compared with another edit of
+// that part, or if was is nil with the whole part. It is 0 of an edit that the part may not have, and of one that shows
+// more than the other.
+func (v View) Saves(m recall.Message, was *Edit, now Edit) int {
+	_, saves := v.Weighed(m, was, now)
+	return saves
+}
+
+// Weighed returns an edit with the tokens that the part takes with it, and what it saves, as Saves says.
+func (v View) Weighed(m recall.Message, was *Edit, now Edit) (Edit, int) {
+	if !isEditOf(now, m) || was != nil && !now.ShowsNoMoreThan(*was) {
+		return now, 0
+	}
+	takes := v.editedTokens(m, now)
+	if v.Count == nil {
+		now.Tokens = takes
+	}
+	return now, v.PartTokens(m, now.Part, was) - takes
+}
+
+// PartTokens returns the tokens of a part of one of the view's messages as it is shown with an edit, nil for none.
+func (v View) PartTokens(m recall.Message, part int, e *Edit) int {
+	if e != nil && isEditOf(*e, m) {
+		return v.editedTokens(m, *e)
+	}
+	return v.wholeTokens(m, part)
+}
+
+// CountText returns the tokens of a text as the view counts them.
+func (v View) CountText(text string) int { return v.count(text) }
+
+// wholeTokens returns the tokens of a part that is shown whole. Those of the only part of a message are known.
+func (v View) wholeTokens(m recall.Message, part int) int {
+	p := m.Content[part]
+	if len(m.Content) == 1 && m.Tokens > tokens.PerMessage && len(p.Stdout)+len(p.Stderr) == 0 {
+		return m.Tokens - tokens.PerMessage
+	}
+	return v.partTokens(p)
+}
+
+func (v View) editedTokens(m recall.Message, c Edit) int {
+	if c.Tokens > 0 && v.Count == nil {
+		return c.Tokens
+	}
+	return v.partTokens(editedPart(v.Messages, m, c, v.Has))
 }
 
 func (v View) partTokens(p recall.Part) int {
@@ -74,7 +120,7 @@ func (v View) partTokens(p recall.Part) int {
 }
 
 // summaryTokens returns the tokens of the summary, clipped if clip is not nil; 0 if there is none.
-func (v View) summaryTokens(clip *Clip) int {
+func (v View) summaryTokens(clip *Edit) int {
 	if v.Summary == nil {
 		return 0
 	}

@@ -2,9 +2,6 @@ package compaction
 
 import "github.com/loci-memory/loci/recall"
 
-// Identifiers is what tests look for.
-func Identifiers(text string) []string { return identifiers(text) }
-
 // Transcript is what a summariser reads.
 func Transcript(messages []recall.Message, clamp bool) string {
 	return joined(transcript(messages, clamp))
@@ -24,3 +21,6 @@ const LeastSummary = leastSummary
 
 // Sentences is how a text is split for an extracted summary.
 func Sentences(text string) []string { return sentences(text) }
+
+// MaxParts bounds the parts of a summary in stages.
+const MaxParts = maxParts

@@ -62,15 +62,21 @@ type item struct {
 
 // extraction is what was found in messages, by section, in the order in which it was said.
 type extraction struct {
-	items [sectionCount][]item
-	said  frequency
+	items  [sectionCount][]item
+	said   frequency
+	layout layout
 }
 
 // extract finds what may matter later in messages: requests, what the user told, decisions, findings, open questions,
 // errors, calls and the last state. It carries the lines of the previous summary along, which are whole as they were,
 // and the sentences of one that a model wrote.
 func extract(messages []recall.Message, previous string, must mustMention) *extraction {
-	x := &extraction{said: frequency{of: map[string]int{}}}
+	return extractAs(layoutOf(nil), messages, previous, must)
+}
+
+// extractAs does it with the headings of a layout, by which it also reads the previous summary.
+func extractAs(l layout, messages []recall.Message, previous string, must mustMention) *extraction {
+	x := &extraction{said: frequency{of: map[string]int{}}, layout: l}
 	x.carry(previous)
 	messages = slices.DeleteFunc(slices.Clone(messages), isWarning)
 	names := callNames(messages)
@@ -100,8 +106,16 @@ func (x *extraction) carry(previous string) {
 	in, prose := earlier, []string{}
 	for line := range strings.Lines(previous) {
 		line = strings.TrimSpace(line)
-		if i := slices.Index(titles[:], line); i >= 0 {
+		if i := slices.Index(x.layout.titles[:], line); i >= 0 && line != "" {
 			in = section(i)
+			continue
+		}
+		if i := slices.Index(titles[:], line); i >= 0 { // of another policy
+			in = section(i)
+			continue
+		}
+		if strings.HasPrefix(line, "## ") {
+			in = earlier
 			continue
 		}
 		found := numbered.FindStringSubmatch(line)

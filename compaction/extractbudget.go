@@ -51,6 +51,7 @@ func anyItem(item) bool { return true }
 // identifiers that the text lacks, in at most some tokens; empty if there are none.
 func (x *extraction) lacking(text string, budget int, must mustMention) string {
 	f := newSelection(x, leftOut, budget)
+	f.layout = layoutOf(nil)
 	f.told = append(f.told, lineOf(text))
 	f.text = folded(text)
 	f.lines(f.left*4/5, func(i item) bool {
@@ -90,10 +91,11 @@ type selection struct {
 	told   []toldLine
 	text   string // all that is taken, as mentions compares it
 	ids    []string
+	layout layout
 }
 
 func newSelection(x *extraction, header string, budget int) *selection {
-	f := &selection{x: x, left: budget - tokens.Estimate(header+"\n"), taken: map[itemKey]string{}}
+	f := &selection{x: x, layout: x.layout, left: budget - tokens.Estimate(header+"\n"), taken: map[itemKey]string{}}
 	for s, items := range x.items {
 		for i := range items {
 			if trust[s] > 0 {
@@ -119,7 +121,7 @@ func (f *selection) cost(s section, text string) int {
 			return n
 		}
 	}
-	return n + tokens.Estimate(titles[s]+"\n")
+	return n + tokens.Estimate(f.layout.titles[s]+"\n")
 }
 
 // take takes an item that costs at most some tokens, and returns what it costs; 0 if it is taken already or too long.
@@ -250,7 +252,7 @@ func (f *selection) names(ids []string, most int) {
 		}
 		n := tokens.Estimate(id + ", ")
 		if len(f.ids) == 0 {
-			n += tokens.Estimate(titles[named] + "\n- \n")
+			n += tokens.Estimate(f.layout.titles[named] + "\n- \n")
 		}
 		if n > min(most, f.left) {
 			return
@@ -272,18 +274,21 @@ func (f *selection) render(header string) string {
 		return cmp.Or(cmp.Compare(a.section, b.section), cmp.Compare(f.item(a).seq, f.item(b).seq),
 			cmp.Compare(a.index, b.index))
 	})
-	for s := range sectionCount {
-		lines := []string{}
-		for _, a := range order {
-			if a.section == s {
-				lines = append(lines, "- "+f.taken[a]+"\n")
+	for _, group := range f.layout.groups {
+		lines, title := []string{}, ""
+		for _, s := range group {
+			title = f.layout.titles[s]
+			for _, a := range order {
+				if a.section == s {
+					lines = append(lines, "- "+f.taken[a]+"\n")
+				}
+			}
+			if s == named && len(f.ids) > 0 {
+				lines = append(lines, "- "+strings.Join(f.ids, ", ")+"\n")
 			}
 		}
-		if s == named && len(f.ids) > 0 {
-			lines = append(lines, "- "+strings.Join(f.ids, ", ")+"\n")
-		}
 		if len(lines) > 0 {
-			b.WriteString(titles[s] + "\n" + strings.Join(lines, ""))
+			b.WriteString(title + "\n" + strings.Join(lines, ""))
 		}
 	}
 	return strings.TrimRight(b.String(), "\n")

@@ -10,9 +10,9 @@ import (
 // maxIdentifier bounds the characters of an identifier.
 const maxIdentifier = 120
 
-// identifiers returns what a summary of a text must not reword: addresses, paths, ids, versions, dates, amounts, and
+// Identifiers returns what a summary of a text must not reword: addresses, paths, ids, versions, dates, amounts, and
 // names as in programs; in the order of the text, each once.
-func identifiers(text string) []string {
+func Identifiers(text string) []string {
 	var all []string
 	seen := map[string]bool{}
 	for word := range eachIdentifier(text) {

@@ -57,7 +57,7 @@ func mustMentionOf(messages []recall.Message, previous string, budget int) mustM
 	}
 	used := 0
 	if must.last != nil {
-		for _, id := range identifiers(requestText(*must.last)) {
+		for _, id := range Identifiers(requestText(*must.last)) {
 			cost := tokens.Estimate(id) + 1
 			if len(must.request) < maxRequestMentions && used+cost <= int(requestMentionShare*float64(budget)) {
 				must.request = append(must.request, id)
@@ -87,7 +87,7 @@ type name struct {
 // note scores the identifiers of texts. One that is named again gains less each time.
 func (n *names) note(weight float64, texts ...string) {
 	for _, text := range texts {
-		for _, id := range identifiers(text) {
+		for _, id := range Identifiers(text) {
 			lower := strings.ToLower(id)
 			found := n.by[lower]
 			if found == nil {

@@ -27,16 +27,18 @@ type Plan struct {
 
 	First int    `json:"first_visible"` // position from which all messages stay
 	Kept  []int  `json:"kept"`          // positions before it that stay
-	Clips []Clip `json:"clips"`         // all clips of the view after
+	Edits []Edit `json:"edits"`         // all edits of the view after
 	Stay  int    `json:"messages_kept"`
 
 	Budget       int  `json:"summary_tokens"` // of the summary's text
 	Before       int  `json:"tokens_before"`
 	After        int  `json:"tokens_after"`
 	FirstChanged int  `json:"first_changed"`  // position of the first message that leaves or is shown differently
-	NeedsModel   bool `json:"needs_model"`    // there is something to summarize
+	NeedsModel   bool `json:"needs_model"`    // there is something to summarize by a model, if there is one
 	Self         bool `json:"self"`           // the agent's own model summarizes
 	Crowded      int  `json:"crowded_tokens"` // by which the fixed parts exceed three quarters of the window
+
+	Making `json:"-"` // of the summary
 }
 
 func (p Plan) evicts(m recall.Message) bool {
@@ -47,14 +49,14 @@ func (p Plan) evicts(m recall.Message) bool {
 // own model also gets the view as it was shown, for the caller to add the system prompt and the tools; any other model
 // gets clipped results whole.
 func (p Plan) Evict(v View) Evicted {
-	e := Evicted{Budget: p.Budget}
+	e := Evicted{Budget: p.Budget, Making: p.Making}
 	if p.Evicted == 0 {
 		return e
 	}
 	e.Previous = v.Summary
 	messages := v.Messages
 	if p.Self {
-		messages = Shown(messages, v.Clips)
+		messages = Shown(messages, v.Edits)
 		e.Self = &Self{View: slices.Clone(v.AsShown())}
 		e.Self.View = slices.DeleteFunc(e.Self.View, func(m recall.Message) bool { return m.Position > p.To })
 	}
@@ -69,7 +71,7 @@ func (p Plan) Evict(v View) Evicted {
 // View returns what the model sees after the plan: of the view that was planned for, or of the one that it has grown
 // to. The summary replaces what left; it is ignored if nothing leaves.
 func (p Plan) View(v View, summary *Summary) View {
-	after := View{Window: v.Window, Fixed: v.Fixed, Tools: v.Tools, Summary: v.Summary, Clips: p.Clips, Count: v.Count}
+	after := View{Window: v.Window, Fixed: v.Fixed, Tools: v.Tools, Summary: v.Summary, Edits: p.Edits, Count: v.Count}
 	if p.Evicted > 0 {
 		after.Summary = summary
 	}

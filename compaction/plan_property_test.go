@@ -117,7 +117,7 @@ func compact(h *history, v compaction.View, s compaction.Settings, gone ledger, 
 		}
 		o.count(func() {
 			o.plans++
-			o.clips += min(len(p.Clips), 1)
+			o.clips += min(len(p.Edits), 1)
 			o.kept += len(p.Kept)
 			o.again += min(step, 1)
 			if p.Goal > int(s.Goal*float64(v.Window)) {
@@ -251,7 +251,7 @@ func newestUser(before, after compaction.View) error {
 		}
 		at := slices.IndexFunc(after.Messages, func(a recall.Message) bool { return a.Position == m.Position })
 		if at < 0 || !reflect.DeepEqual(after.Messages[at], m) ||
-			slices.ContainsFunc(after.Clips, func(c compaction.Clip) bool { return c.Position == m.Position }) {
+			slices.ContainsFunc(after.Edits, func(c compaction.Edit) bool { return c.Position == m.Position }) {
 			return fmt.Errorf("the newest message of the user, at %d, is not as it was", m.Position)
 		}
 		return nil
@@ -299,8 +299,8 @@ func newestResults(before, after compaction.View) error {
 
 // readable checks that what is shown of clipped results is text, has one marker, and leads to exactly what is left out.
 func readable(v compaction.View) error {
-	shown := compaction.Shown(v.Messages, v.Clips)
-	for _, c := range v.Clips {
+	shown := compaction.Shown(v.Messages, v.Edits)
+	for _, c := range v.Edits {
 		if c.Position == 0 {
 			continue
 		}
@@ -355,7 +355,7 @@ func readable(v compaction.View) error {
 
 // readableCall checks that clipped arguments are JSON, of no more than a given number of characters, which may be
 // escaped, beside their markers, and lead to what is left out.
-func readableCall(was, now recall.Part, c compaction.Clip, seq int64) error {
+func readableCall(was, now recall.Part, c compaction.Edit, seq int64) error {
 	if now.Input == fmt.Sprintf(`{"cut":"expand(id=%d)"}`, seq) && c.Chars == 0 {
 		return nil
 	}
@@ -383,7 +383,7 @@ var (
 
 // changesFrom checks that nothing before the position that the plan names is shown otherwise than before.
 func changesFrom(before, after compaction.View, p compaction.Plan) error {
-	was, is := compaction.Shown(before.Messages, before.Clips), compaction.Shown(after.Messages, after.Clips)
+	was, is := compaction.Shown(before.Messages, before.Edits), compaction.Shown(after.Messages, after.Edits)
 	if before.SummaryText() != after.SummaryText() && p.Evicted == 0 {
 		if p.FirstChanged != 1 {
 			return fmt.Errorf("the summary is clipped, and the first change is said to be at %d", p.FirstChanged)

@@ -132,7 +132,7 @@ func TestPlansAsTheyAreRead(t *testing.T) {
 	storm.look(9000).look(11_000)
 	storm.Summary = &compaction.Summary{Text: "Earlier.", From: 1, To: 1, FromSeq: 1, ToSeq: 1, Tokens: 90}
 	storm.Messages = storm.Messages[1:]
-	storm.Clips = []compaction.Clip{{Position: 15, Part: 0, Chars: 1000}}
+	storm.Edits = []compaction.Edit{{Position: 15, Part: 0, Chars: 1000}}
 	var b strings.Builder
 	for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.SelfCompactAll} {
 		p, after := mustPlan(t, storm.View, mode(m))
@@ -141,8 +141,8 @@ func TestPlansAsTheyAreRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		fmt.Fprintf(&b, "%s\n\n%s\n", raw, after.SummaryText())
-		for _, m := range compaction.Shown(after.Messages, after.Clips) {
-			if len(after.Clips) > 0 && m.Position == after.Clips[0].Position {
+		for _, m := range compaction.Shown(after.Messages, after.Edits) {
+			if len(after.Edits) > 0 && m.Position == after.Edits[0].Position {
 				shown := strings.Split(m.Content[0].Text, "\n")
 				at := slices.IndexFunc(shown, func(line string) bool { return strings.HasPrefix(line, "[") })
 				fmt.Fprintf(&b, "\nposition %d is shown: %d lines, and\n%s\nand %d lines\n", m.Position, at, shown[at],
@@ -525,7 +525,7 @@ func TestTrailingResultsAreClippedAndNotKeptForever(t *testing.T) {
 	v.put(recall.Tool, "", result("a", lines[:60_000])).put(recall.Tool, "", result("b", lines[:60_000]))
 	for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.SelfCompactSlidingWindow} {
 		p, after := mustPlan(t, v.View, mode(m))
-		if len(p.Clips) == 0 || p.NeedsModel || p.Evicted > 0 || compaction.Estimate(after) > 22_400 ||
+		if len(p.Edits) == 0 || p.NeedsModel || p.Evicted > 0 || compaction.Estimate(after) > 22_400 ||
 			len(after.Messages) != 4 || p.FirstChanged != 3 {
 			t.Errorf("%+v", p)
 		}
@@ -550,17 +550,17 @@ func TestTheOldestAndLongestResultsAreClippedFirst(t *testing.T) {
 	}
 	v.put(recall.Assistant, "", calls...).put(recall.Tool, "", results...)
 	p, after := mustPlan(t, v.View, compaction.Defaults())
-	want := []compaction.Clip{{Position: 3, Part: 0, Chars: 8000}, {Position: 3, Part: 2, Chars: 8000}}
-	if diff := cmp.Diff(want, p.Clips); diff != "" {
+	want := []compaction.Edit{{Position: 3, Part: 0, Chars: 8000}, {Position: 3, Part: 2, Chars: 8000}}
+	if diff := cmp.Diff(want, p.Edits); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	after.Fixed = 22_000
 	p, after = mustPlan(t, after, compaction.Defaults())
 	want = nil
 	for part := range 4 {
-		want = append(want, compaction.Clip{Position: 3, Part: part, Chars: 2000})
+		want = append(want, compaction.Edit{Position: 3, Part: part, Chars: 2000})
 	}
-	if diff := cmp.Diff(want, p.Clips); diff != "" {
+	if diff := cmp.Diff(want, p.Edits); diff != "" {
 		t.Errorf("with less room (-want +got):\n%s", diff)
 	}
 	if err := readable(after); err != nil {
@@ -663,7 +663,7 @@ func TestAllThatLeavesIsGivenToTheSummariser(t *testing.T) {
 	t.Parallel()
 	v := window(30_000, 1000).say(recall.User, 100).say(recall.Assistant, 10).say(recall.User,
 		100).look(20_000).look(2000).look(12_000)
-	v.Clips = []compaction.Clip{{Position: 5, Part: 0, Chars: 1000}}
+	v.Edits = []compaction.Edit{{Position: 5, Part: 0, Chars: 1000}}
 	v.Fixed = 12_000
 	for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.SelfCompactSlidingWindow} {
 		s := mode(m)

@@ -13,7 +13,7 @@ import (
 // strategy says how a mode plans: it evicts the beginning of a view, up to the first of its cuts after which the rest
 // fits. If none fits, tool results in what stays are clipped.
 type strategy struct {
-	cuts     func(cutPoints, Settings) []int // ascending indexes in the view; the last evicts as much as the mode allows
+	cuts     func(CutPoints, Settings) []int // ascending indexes in the view; the last evicts as much as the mode allows
 	keepGoal bool                            // a view that was compacted and is within the goal is left alone
 	self     bool                            // the agent's own model writes the summary
 }
@@ -28,22 +28,22 @@ var strategies = map[Mode]strategy{
 
 // slidingCuts evict the share of the messages that the settings name, then 10 percent of them more, and so on. The
 // newest group always stays.
-func slidingCuts(points cutPoints, s Settings) []int {
+func slidingCuts(points CutPoints, s Settings) []int {
 	n := len(points.inside) - 1
-	last := points.last()
+	last := points.Last()
 	var cuts []int
 	for step := 0; ; step++ {
 		of := s.Percentage + float64(step)/10
 		if of >= 1 {
 			break
 		}
-		cuts = append(cuts, min(points.before(int(of*float64(n)+rounding)), last))
+		cuts = append(cuts, min(points.Before(int(of*float64(n)+rounding)), last))
 	}
 	return slices.Compact(append(cuts, last))
 }
 
 // allCuts evict everything but what stays wherever the view is cut.
-func allCuts(points cutPoints, _ Settings) []int { return []int{points.openCall} }
+func allCuts(points CutPoints, _ Settings) []int { return []int{points.openCall} }
 
 // planner holds the counts of a view from which a plan is made.
 type planner struct {
@@ -51,7 +51,7 @@ type planner struct {
 	settings    Settings
 	window      int // the view's, or endless if it is unknown
 	goal, limit int // tokens
-	points      cutPoints
+	points      CutPoints
 	previous    int   // tokens of the view's summary
 	pinned      []int // indexes of the messages that stay wherever the view is cut
 	ratio       ratio // of a provider's tokens to ours, in the messages that its report covers
@@ -59,9 +59,10 @@ type planner struct {
 	shown       []int // tokens of each message
 	sums        []int // of the messages before each; one more than there are messages
 	were        []int // sums before the clips of this plan
-	clips       map[int][]Clip
-	fresh       map[place]Clip // of groups that are too large for any window
+	edits       map[int][]Edit
+	fresh       map[place]Edit // of groups that are too large for any window
 	sizes       map[place]size // of what can be clipped, once it was looked at
+	format      *Format        // of the summary; nil: that of the settings
 }
 
 // place is the place of a part: the index of its message in the view, and its own index in the message.
@@ -77,8 +78,8 @@ type size struct{ chars, tokens int }
 const endless = math.MaxInt / 16
 
 func newPlanner(v View, s Settings) *planner {
-	p := &planner{v: v, settings: s, window: v.Window, points: cutPointsOf(v.Messages), shown: shownTokens(v),
-		clips: clipsByPosition(v.Clips), fresh: map[place]Clip{}, sizes: map[place]size{}, ratio: ratio{1, 1}}
+	p := &planner{v: v, settings: s, window: v.Window, points: CutPointsOf(v.Messages), shown: shownTokens(v),
+		edits: editsByPosition(v.Edits), fresh: map[place]Edit{}, sizes: map[place]size{}, ratio: ratio{1, 1}}
 	if p.window <= 0 {
 		p.window = endless
 	}
@@ -100,7 +101,7 @@ func newPlanner(v View, s Settings) *planner {
 func (p *planner) pin() {
 	p.pinned = nil
 	for i := range p.v.Messages {
-		if p.points.stays(i) {
+		if p.points.Stays(i) {
 			p.pinned = append(p.pinned, i)
 		}
 	}
@@ -148,7 +149,7 @@ func (p *planner) plan(by strategy) (Plan, error) {
 	before := estimate(v, p.shown)
 	cuts := by.cuts(p.points, s)
 	last := cuts[len(cuts)-1]
-	settled := (v.Summary != nil || len(v.Clips) > 0) && (by.keepGoal || p.at(last).evicted == 0) && !v.TooLong()
+	settled := (v.Summary != nil || len(v.Edits) > 0) && (by.keepGoal || p.at(last).evicted == 0) && !v.TooLong()
 	if settled && before <= p.goal {
 		return Plan{}, &Nothing{Tokens: before, Goal: p.goal}
 	}
@@ -269,10 +270,10 @@ func (c candidate) clippedMessage(i int) int {
 		if !ok {
 			continue
 		}
-		if was, again := c.clipAt(c.planner.fresh, place{i, part}); again {
-			tokens += c.v.clipSaves(m, was)
+		if was, again := c.editAt(c.planner.fresh, place{i, part}); again {
+			tokens += c.v.editSaves(m, was)
 		}
-		tokens -= c.v.clipSaves(m, clip)
+		tokens -= c.v.editSaves(m, clip)
 	}
 	return tokens
 }

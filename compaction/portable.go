@@ -38,6 +38,9 @@ type Portable struct {
 	Milliseconds   int64           `db:"duration_ms" json:"duration_ms"`
 	AfterPosition  int             `db:"after_position" json:"after_position"`
 	Before         json.RawMessage `db:"before" json:"before"`
+	Policy         *string         `db:"policy" json:"policy,omitempty"`
+	Steps          json.RawMessage `db:"steps" json:"steps,omitempty"`
+	Edits          json.RawMessage `db:"edits" json:"edits,omitempty"`
 	CreatedAt      time.Time       `db:"created_at" json:"created_at"`
 	RevertedAt     *time.Time      `db:"reverted_at" json:"reverted_at"`
 }
@@ -48,7 +51,7 @@ func (s *Store) Export(ctx context.Context, org db.Org, conversation int64) ([]P
 		SELECT k.id, c.id AS conversation_id, k.frame, k.trigger, k.mode, k.how, k.model, k.model_calls, k.prompt_tokens,
 		       k.output_tokens, k.why, k.from_position, k.to_position, k.from_seq, k.to_seq, k.summary_position,
 		       k.window_tokens, k.tokens_before, k.tokens_after, k.messages_before, k.messages_after, k.duration_ms, k.before,
-		       k.after_position,
+		       k.after_position, k.policy, k.steps, k.edits,
 		       k.created_at, k.reverted_at
 		FROM conversations c JOIN compactions k ON k.org = c.org AND k.conversation_key = c.key
 		WHERE c.org = $1 AND c.key = $2
@@ -69,14 +72,20 @@ func (s *Store) RestoreCompaction(ctx context.Context, org db.Org, k Portable) e
 		k.AfterPosition < 0 {
 		return db.Invalid("compaction %s: mode, how or version is none of a compaction", k.ID)
 	}
+	var steps []StepCount
+	var edits []Edit
+	if len(k.Steps) > 0 && json.Unmarshal(k.Steps, &steps) != nil ||
+		len(k.Edits) > 0 && json.Unmarshal(k.Edits, &edits) != nil || (k.Trigger == Pruned) != (len(edits) > 0) {
+		return db.Invalid("compaction %s: steps and edits are not those of a policy", k.ID)
+	}
 	return db.Exec(ctx, s.DB, `
 		INSERT INTO compactions (id, org, conversation_key, frame, trigger, mode, how, model, model_calls, prompt_tokens,
 		                         output_tokens, why, from_position, to_position, from_seq, to_seq, summary_position,
 		                         window_tokens, tokens_before, tokens_after, messages_before, messages_after, duration_ms,
-		                         before, after_position, created_at, reverted_at)
+		                         before, after_position, policy, steps, edits, created_at, reverted_at)
 		SELECT @id, org, key, @frame, @trigger, @mode, @how, @model, @calls, @prompt, @output, @why, @from, @to, @from_seq,
 		       @to_seq, @summary, @window, @tokens_before, @tokens_after, @messages_before, @messages_after, @duration,
-		       @before, @after, @created, @reverted
+		       @before, @after, @policy, @steps, @edits, @created, @reverted
 		FROM conversations WHERE org = @org AND id = @conversation`,
 		pgx.StrictNamedArgs{"id": k.ID, "org": org, "conversation": k.ConversationID, "frame": k.Version,
 			"trigger": k.Trigger, "mode": k.Mode, "how": k.How, "model": k.Model, "calls": k.ModelCalls,
@@ -84,14 +93,14 @@ func (s *Store) RestoreCompaction(ctx context.Context, org db.Org, k Portable) e
 			"from_seq": k.FromSeq, "to_seq": k.ToSeq, "summary": k.SummaryAt, "window": k.Window,
 			"tokens_before": k.TokensBefore, "tokens_after": k.TokensAfter, "messages_before": k.MessagesBefore,
 			"messages_after": k.MessagesAfter, "duration": k.Milliseconds, "before": k.Before,
-			"after": k.AfterPosition, "created": k.CreatedAt,
+			"after": k.AfterPosition, "policy": k.Policy, "steps": k.Steps, "edits": k.Edits, "created": k.CreatedAt,
 			"reverted": k.RevertedAt})
 }
 
 // CheckView returns ErrInvalid if what a file says of a view cannot be read: the clips of a conversation, and the
 // statistics of the messages that are summaries.
 func CheckView(clipped json.RawMessage, messages ...recall.PortableMessage) error {
-	var clips []Clip
+	var clips []Edit
 	if len(clipped) > 0 && json.Unmarshal(clipped, &clips) != nil {
 		return db.Invalid("view.clipped is no list of clips")
 	}

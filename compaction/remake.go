@@ -26,7 +26,9 @@ type made struct {
 // Remake makes the summaries of a conversation again that replace the message at a position or continue one that does,
 // from what the log has now, the oldest first. It returns how many there are. The model that writes summaries is asked,
 // if there is one; else they are extracted. Without the conversation, which may be deleted, their texts are erased.
-func (s *Store) Remake(ctx context.Context, org db.Org, conversation int64, position int) (int, error) {
+// erase takes out of a new summary what must not be in it, whatever its model knows.
+func (s *Store) Remake(ctx context.Context, org db.Org, conversation int64, position int, erase func(string) string) (
+	int, error) {
 	all, err := db.All[made](ctx, s.DB, `
 		SELECT k.key AS compaction, m.key AS message, m.content -> 0 ->> 'text' AS text, k.from_position, k.to_position,
 		       k.from_seq, k.to_seq
@@ -49,7 +51,7 @@ func (s *Store) Remake(ctx context.Context, org db.Org, conversation int64, posi
 		}
 	}
 	for i := range all {
-		if err := s.remake(ctx, org, c, all[:i+1]); err != nil {
+		if err := s.remake(ctx, org, c, all[:i+1], erase); err != nil {
 			return i, err
 		}
 	}
@@ -57,7 +59,8 @@ func (s *Store) Remake(ctx context.Context, org db.Org, conversation int64, posi
 }
 
 // remake makes the last of some summaries of a conversation again. The others are made again already.
-func (s *Store) remake(ctx context.Context, org db.Org, c recall.Conversation, all []made) error {
+func (s *Store) remake(ctx context.Context, org db.Org, c recall.Conversation, all []made, erase func(string) string,
+) error {
 	last := &all[len(all)-1]
 	old, sum := last.Text, Summary{Text: "[The summary was erased.]", How: Extracted}
 	if c.Key != 0 {
@@ -85,6 +88,7 @@ func (s *Store) remake(ctx context.Context, org db.Org, c recall.Conversation, a
 			return err
 		}
 	}
+	sum.Text = erase(sum.Text)
 	last.Text = sum.Text
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		if _, err := s.Recall.With(tx).EraseFrom(ctx, org, last.Message, func(text string) (string, int) {

@@ -18,7 +18,7 @@ const leftOut = "Not in the text above, word for word:"
 // messages that matter, identifiers in the lines where they stood, and what its transcript left out. A text that leaves
 // too little room for them is cut.
 func (w *writer) repaired(text string) string {
-	unread := w.unread()
+	unread := w.unread() + w.appendix(text)
 	whole := w.extraction()
 	body, added := text, ""
 	for range 3 { // a cut may remove what was not missing before
@@ -103,16 +103,21 @@ func limitChars(text string, chars *int) string {
 // extraction returns what was found in all that is summarized.
 func (w *writer) extraction() *extraction {
 	if w.found == nil {
-		w.found = extract(w.e.Messages, w.previous, w.must)
+		w.found = extractAs(layoutOf(w.e.Format), w.e.Messages, appended.ReplaceAllString(w.previous, ""), w.must)
 	}
 	return w.found
 }
 
 func (w *writer) extracted() Summary {
 	budget := w.budget
-	text := ""
+	text, appendix := "", w.appendix("")
+	if appendix != "" { // it repeats nothing that is quoted
+		budget -= tokens.Estimate(appendix)
+		appendix = w.appendix(w.extraction().within(extractedBy, budget, w.must))
+		budget = w.budget - tokens.Estimate(appendix)
+	}
 	for range 8 { // a secret's placeholder may be longer than the secret
-		text = w.redacted(w.extraction().within(extractedBy, budget, w.must))
+		text = w.redacted(w.extraction().within(extractedBy, budget, w.must) + appendix)
 		if tokens.Estimate(text) <= w.budget {
 			break
 		}
@@ -156,6 +161,9 @@ func (w *writer) summary(text string, how How) Summary {
 			s.From, s.FromSeq = p.From, p.FromSeq
 		}
 		s.To, s.ToSeq = max(s.To, p.To), max(s.ToSeq, p.ToSeq)
+	}
+	if f := w.e.Format; f != nil {
+		s.Before, s.After = f.Before, f.After
 	}
 	s.Tokens = SummaryTokens(s)
 	return s

@@ -37,7 +37,8 @@ type Settings struct {
 	Percentage            float64         `json:"sliding_window_percentage"` // evicted by the first attempt
 	Trigger               float64         `json:"trigger"`
 	Goal                  float64         `json:"goal"`
-	Warning               bool            `json:"warning"` // warn the model at 75 % of the window
+	Warning               bool            `json:"warning"`          // warn the model at 75 % of the window
+	Policy                json.RawMessage `json:"policy,omitempty"` // as package policy reads it; nil: none
 }
 
 // Defaults returns the settings of an agent that has none.
@@ -98,6 +99,7 @@ func ParseSettings(raw []byte, base Settings) (Settings, error) {
 		{"trigger", "a number", &s.Trigger, func() { s.Trigger = own.Trigger }},
 		{"goal", "a number", &s.Goal, func() { s.Goal = own.Goal }},
 		{"warning", "true or false", &s.Warning, func() { s.Warning = own.Warning }},
+		{"policy", "a policy", &s.Policy, func() { s.Policy = nil }},
 	} {
 		value, ok := given[f.name]
 		if !ok {

@@ -64,6 +64,9 @@ type Compaction struct {
 	MessagesAfter  int             `db:"messages_after" json:"messages_count_after"`
 	Milliseconds   int64           `db:"duration_ms" json:"duration_ms"`
 	Before         json.RawMessage `db:"before" json:"-"` // the recall.ContextView that it replaced
+	Policy         *string         `db:"policy" json:"policy,omitempty" doc:"That pruned; absent of a compaction."`
+	Steps          []StepCount     `db:"steps" json:"steps,omitempty" doc:"Of the policy: edits, and tokens saved."`
+	Edits          json.RawMessage `db:"edits" json:"-"` // that the policy made
 	CreatedAt      time.Time       `db:"created_at" json:"created_at"`
 	RevertedAt     *time.Time      `db:"reverted_at" json:"reverted_at"`
 }
@@ -74,7 +77,7 @@ const compactionRows = `
 	       k.from_position, k.to_position, k.from_seq, k.to_seq, 'message-' || m.id AS summary_message_id,
 	       m.content -> 0 ->> 'text' AS summary,
 	       k.window_tokens, k.tokens_before, k.tokens_after, k.messages_before, k.messages_after, k.duration_ms, k.before,
-	       k.created_at, k.reverted_at
+	       k.policy, k.steps, k.edits, k.created_at, k.reverted_at
 	FROM compactions k
 	JOIN conversations c ON c.org = k.org AND c.key = k.conversation_key AND c.deleted_at IS NULL
 	JOIN agents a ON a.org = c.org AND a.key = c.agent_key
@@ -113,12 +116,23 @@ type Change struct {
 	Summary        *Summary // nil if clipping is enough
 	FirstVisible   int
 	Kept           []int
-	Clips          []Clip
+	Edits          []Edit
 	Visible        int // tokens of the messages that stay in view, and of the old summary if it stays
 	Before, After  int // tokens of the whole prompt
 	MessagesBefore int // with the system prompt
 	MessagesAfter  int
 	Took           time.Duration
+
+	pruned *Pruning // nil of a compaction
+	steps  []StepCount
+}
+
+// usage returns how full the window is after the change. A policy's edits leave the trigger as it was.
+func (ch Change) usage(c recall.Conversation) recall.Usage {
+	if ch.pruned != nil {
+		return recall.Usage{Fixed: c.Fixed, Settled: c.Settled, Warned: c.Warned}
+	}
+	return recall.Usage{Fixed: c.Fixed, Settled: ch.After}
 }
 
 // stats are stored with the message of a summary: those of Letta, and the range that the summary replaces.
@@ -135,6 +149,8 @@ type stats struct {
 	To             int    `json:"to_position"`
 	FromSeq        int64  `json:"from_seq"`
 	ToSeq          int64  `json:"to_seq"`
+	WordsBefore    string `json:"words_before,omitempty"`
+	WordsAfter     string `json:"words_after,omitempty"`
 }
 
 // Commit changes the view of a conversation in one transaction. ErrConflict if the view changed since the conversation
@@ -144,8 +160,8 @@ func (s *Store) Commit(ctx context.Context, org db.Org, c recall.Conversation, c
 	if err != nil {
 		return Compaction{}, err
 	}
-	clips, err := json.Marshal(ch.Clips)
-	if err != nil || ch.Clips == nil {
+	clips, err := json.Marshal(ch.Edits)
+	if err != nil || ch.Edits == nil {
 		clips = json.RawMessage(`[]`)
 	}
 	summary, err := ch.summaryDraft()
@@ -166,8 +182,7 @@ func (s *Store) Commit(ctx context.Context, org db.Org, c recall.Conversation, c
 		if made, err = in.insert(ctx, org, args); err != nil {
 			return err
 		}
-		usage := recall.Usage{Fixed: c.Fixed, Settled: ch.After}
-		if err := in.Recall.RecordUsage(ctx, org, c.Key, view.Version, usage); err != nil {
+		if err := in.Recall.RecordUsage(ctx, org, c.Key, view.Version, ch.usage(c)); err != nil {
 			return err
 		}
 		_, err = event.Append(ctx, tx, org, event.Event{AgentID: c.AgentID, Type: event.Compacted, RefID: made.ID})
@@ -183,7 +198,7 @@ func (ch Change) summaryDraft() (*recall.Draft, error) {
 	}
 	sum := ch.Summary
 	raw, err := json.Marshal(stats{ch.Trigger, ch.Before, ch.After, ch.Window, ch.MessagesBefore, ch.MessagesAfter,
-		sum.How, sum.Model, sum.From, sum.To, sum.FromSeq, sum.ToSeq})
+		sum.How, sum.Model, sum.From, sum.To, sum.FromSeq, sum.ToSeq, sum.Before, sum.After})
 	return &recall.Draft{Role: recall.Summary, Content: []recall.Part{{Type: recall.Text, Text: sum.Text, Stats: raw}}},
 		err
 }
@@ -193,7 +208,11 @@ func (ch Change) arguments(view recall.ContextView) pgx.StrictNamedArgs {
 	args := pgx.StrictNamedArgs{"frame": view.Version, "trigger": ch.Trigger, "mode": ch.Mode, "window": ch.Window,
 		"tokens_before": ch.Before, "tokens_after": ch.After, "messages_before": ch.MessagesBefore,
 		"messages_after": ch.MessagesAfter, "duration": ch.Took.Milliseconds(), "how": nil, "model": nil, "calls": 0,
-		"prompt": 0, "output": 0, "why": nil, "from": nil, "to": nil, "from_seq": nil, "to_seq": nil, "summary": nil}
+		"prompt": 0, "output": 0, "why": nil, "from": nil, "to": nil, "from_seq": nil, "to_seq": nil, "summary": nil,
+		"policy": nil, "steps": nil, "edits": nil}
+	if ch.pruned != nil {
+		args["policy"], args["steps"], args["edits"] = ch.pruned.Policy, ch.steps, ch.pruned.Edits
+	}
 	if sum := ch.Summary; sum != nil {
 		args["how"], args["calls"], args["summary"] = sum.How, sum.ModelCalls, view.SummaryAt
 		args["prompt"], args["output"] = sum.PromptTokens, sum.OutputTokens
@@ -213,10 +232,11 @@ func (s *Store) insert(ctx context.Context, org db.Org, args pgx.StrictNamedArgs
 		INSERT INTO compactions (org, conversation_key, frame, trigger, mode, how, model, model_calls, prompt_tokens,
 		                         output_tokens, why, from_position, to_position, from_seq, to_seq, summary_position,
 		                         window_tokens, tokens_before, tokens_after, messages_before, messages_after, duration_ms,
-		                         before, after_position)
+		                         before, after_position, policy, steps, edits)
 		SELECT @org, @conversation, @frame, @trigger, @mode, @how, @model, @calls, @prompt, @output, @why,
 		       @from, @to, @from_seq, @to_seq, @summary, @window, @tokens_before, @tokens_after,
-		       @messages_before, @messages_after, @duration, @before, coalesce(@summary - 1, messages)
+		       @messages_before, @messages_after, @duration, @before, coalesce(@summary - 1, messages),
+		       @policy, @steps, @edits
 		FROM conversations WHERE org = @org AND key = @conversation
 		RETURNING id`, args)
 	if err != nil {
@@ -225,10 +245,11 @@ func (s *Store) insert(ctx context.Context, org db.Org, args pgx.StrictNamedArgs
 	return s.Compaction(ctx, org, id)
 }
 
-// Latest returns the compaction that made the current view of a conversation; ErrNotFound if none did.
+// Latest returns the compaction that made the current view of a conversation, apart from the edits of policies;
+// ErrNotFound if none did.
 func (s *Store) Latest(ctx context.Context, org db.Org, c recall.Conversation) (Compaction, error) {
 	return db.One[Compaction](ctx, s.DB, compactionRows+`
-		AND k.conversation_key = @of AND k.reverted_at IS NULL ORDER BY k.frame DESC LIMIT 1`,
+		AND k.conversation_key = @of AND k.reverted_at IS NULL AND k.trigger <> 'prune' ORDER BY k.frame DESC LIMIT 1`,
 		pgx.StrictNamedArgs{"org": org, "of": c.Key})
 }
 
@@ -250,19 +271,20 @@ func (s *Store) ViewAt(ctx context.Context, org db.Org, c recall.Conversation, p
 	return view, err
 }
 
-// Inherit gives a copy of a conversation, made by recall.Store.Fork, the compactions that made its view. head is the
-// Seq before that of its first message.
+// Inherit gives a copy of a conversation, made by recall.Store.Fork, the compactions that made its view, and the edits
+// that were reverted, which are not made again. head is the Seq before that of its first message.
 func (s *Store) Inherit(ctx context.Context, org db.Org, c, forked recall.Conversation, head int64) error {
 	_, err := s.DB.Exec(ctx, `
 		INSERT INTO compactions (org, conversation_key, frame, trigger, mode, how, model, model_calls, prompt_tokens,
 		                         output_tokens, why, from_position, to_position, from_seq, to_seq, summary_position,
 		                         window_tokens, tokens_before, tokens_after, messages_before, messages_after, duration_ms,
-		                         before, after_position, created_at)
+		                         before, after_position, policy, steps, edits, created_at, reverted_at)
 		SELECT org, $3, frame, trigger, mode, how, model, model_calls, prompt_tokens, output_tokens, why, from_position,
 		       to_position, $5 + from_position, $5 + to_position, summary_position, window_tokens, tokens_before,
-		       tokens_after, messages_before, messages_after, duration_ms, before, after_position, created_at
+		       tokens_after, messages_before, messages_after, duration_ms, before, after_position, policy,
+		       steps, edits, created_at, reverted_at
 		FROM compactions
-		WHERE org = $1 AND conversation_key = $2 AND reverted_at IS NULL AND after_position < $4
+		WHERE org = $1 AND conversation_key = $2 AND after_position < $4 AND (reverted_at IS NULL OR trigger = 'prune')
 		ORDER BY frame`, org, c.Key, forked.Key, forked.Messages, head)
 	return db.Error(err)
 }
@@ -278,8 +300,9 @@ func Restated(raw json.RawMessage, seqAt func(position int) int64) (json.RawMess
 	return json.Marshal(of)
 }
 
-// Restored returns a conversation with the view from before a compaction and the messages appended since. ErrConflict
-// if the compaction was reverted already, or another came after it.
+// Restored returns a conversation with the view from before a compaction, the messages appended since, and the edits
+// that policies made since; of a pruning, the current view without its edits. ErrConflict if the compaction was
+// reverted already, or another came after it.
 func (s *Store) Restored(ctx context.Context, org db.Org, k Compaction) (recall.Conversation, error) {
 	name := recall.DefaultConversation
 	if k.ConversationID != nil {
@@ -291,6 +314,9 @@ func (s *Store) Restored(ctx context.Context, org db.Org, k Compaction) (recall.
 	}
 	if k.RevertedAt != nil {
 		return recall.Conversation{}, db.Conflict("Compaction %s was reverted already", k.ID)
+	}
+	if k.Trigger == Pruned {
+		return s.unpruned(ctx, org, k, c)
 	}
 	latest, err := s.Latest(ctx, org, c)
 	if errors.Is(err, db.ErrNotFound) || err == nil && latest.Version < k.Version { // since k was read
@@ -307,7 +333,7 @@ func (s *Store) Restored(ctx context.Context, org db.Org, k Compaction) (recall.
 		return recall.Conversation{}, fmt.Errorf("read the view before compaction %s: %w", k.ID, err)
 	}
 	c.ContextView = before
-	return c, nil
+	return s.prunedSince(ctx, org, k, c)
 }
 
 // Revert restores the view that Restored returned, whose prompt has some tokens. The trigger is disarmed as after a
@@ -321,16 +347,13 @@ func (s *Store) Revert(ctx context.Context, org db.Org, k Compaction, restored r
 			return err
 		}
 		usage := recall.Usage{Fixed: restored.Fixed, Settled: tokens}
+		if k.Trigger == Pruned {
+			usage.Settled, usage.Warned = restored.Settled, restored.Warned
+		}
 		if err := in.Recall.RecordUsage(ctx, org, restored.Key, view.Version, usage); err != nil {
 			return err
 		}
-		err = db.Exec(ctx, tx, `
-			UPDATE compactions SET reverted_at = now() WHERE org = $1 AND key = $2 AND reverted_at IS NULL`, org, k.Key)
-		if err != nil {
-			return err
-		}
-		_, err = event.Append(ctx, tx, org, event.Event{AgentID: k.AgentID, Type: event.CompactionReverted, RefID: k.ID})
-		return err
+		return in.reversed(ctx, tx, org, k)
 	})
 	if err != nil {
 		return Compaction{}, err

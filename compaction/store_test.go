@@ -194,11 +194,11 @@ func TestClipsAreKept(t *testing.T) {
 	k := newKept(t)
 	k.say("one", "two")
 	ch := change(1, "")
-	ch.Summary, ch.Clips = nil, []compaction.Clip{{Position: 2, Part: 0, Chars: 500}}
+	ch.Summary, ch.Edits = nil, []compaction.Edit{{Position: 2, Part: 0, Chars: 500}}
 	made := k.commit(k.conversation(), ch)
 	v, err := k.store.LoadView(t.Context(), org, k.conversation(), compaction.PromptOverhead{Window: 8000, Tokens: 10})
-	if err != nil || !cmp.Equal(v.Clips, ch.Clips) || v.Summary != nil || made.Summary != nil || made.How != nil {
-		t.Errorf("the clips are %v, the summary %v, %v; the compaction is %+v", v.Clips, v.Summary, err, made)
+	if err != nil || !cmp.Equal(v.Edits, ch.Edits) || v.Summary != nil || made.Summary != nil || made.How != nil {
+		t.Errorf("the clips are %v, the summary %v, %v; the compaction is %+v", v.Edits, v.Summary, err, made)
 	}
 }
 

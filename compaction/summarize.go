@@ -40,7 +40,17 @@ const margin = 1.2
 // MinBudget if that is more, and to the settings' clip_chars; it is valid UTF-8, and names what the last request named.
 // If no message says anything, no model is asked and the summary is the previous one.
 func Summarize(ctx context.Context, e Evicted, s Settings, m *Model) (Summary, error) {
+	if history, turn, ok := e.divided(); ok {
+		return summarizeDivided(ctx, history, turn, s, m)
+	}
 	w := newWriter(e, s, m)
+	switch {
+	case len(e.Messages) == 0:
+	case e.Hidden:
+		return w.hidden(), ctx.Err()
+	case e.Notes != "":
+		return w.fromNotes(), ctx.Err()
+	}
 	if len(w.entries) == 0 {
 		return w.nothing(), ctx.Err()
 	}
@@ -85,13 +95,18 @@ type writer struct {
 	sent   int     // tokens, by our count, of the smallest request that was too large
 	read   int     // tokens that the provider read of a request of which it seemed to leave out a part
 
+	maxCalls int // of the model
+	dropped  int // oldest rounds that the last transcript left out
+	gap      int // tokens by which the last request was too large; 0: unknown
+
 	asked                      string // the last message of the last request
 	modelCalls, prompt, output int
 	why, detail                string // of the last failure: for the organization, and for the operator
 }
 
 func newWriter(e Evicted, s Settings, m *Model) *writer {
-	w := &writer{e: e, s: s, m: m, scale: margin, sent: math.MaxInt, entries: transcript(e.Messages, false)}
+	w := &writer{e: e, s: s, m: m, scale: margin, sent: math.MaxInt, entries: transcript(e.Messages, false),
+		maxCalls: MaxModelCalls}
 	replaced := tokensIn(w.entries)
 	if logged := 0; len(e.Messages) > 0 {
 		for _, m := range e.Messages {
@@ -108,7 +123,7 @@ func newWriter(e Evicted, s Settings, m *Model) *writer {
 		w.budget = min(w.budget, *s.ClipChars/4)
 	}
 	w.budget = max(w.budget, MinBudget)
-	w.must = mustMentionOf(e.Messages, w.previous, w.budget)
+	w.must = mustMentionOf(e.Messages, appended.ReplaceAllString(w.previous, ""), w.budget)
 	if m != nil {
 		w.window = max(m.Window, 0)
 	}
@@ -130,11 +145,14 @@ func (w *writer) ask(ctx context.Context) (text string, how How, ok bool) {
 			return "", "", false
 		}
 	}
-	for _, stage := range []struct {
-		how  How
-		make func() []chat.Message
-	}{{Whole, w.whole}, {Clamped, w.clampedTranscript}, {Middle, w.middle}} {
+	for _, stage := range w.stages() {
 		w.cut = nil
+		if stage.how == Staged {
+			if text, ok := w.staged(ctx); ok {
+				return text, Staged, true
+			}
+			continue
+		}
 		messages := stage.make()
 		if messages == nil {
 			continue
@@ -145,6 +163,21 @@ func (w *writer) ask(ctx context.Context) (text string, how How, ok bool) {
 		}
 	}
 	return "", "", false
+}
+
+// stage is a way to ask a model; make returns nil if it does not do.
+type stage struct {
+	how  How
+	make func() []chat.Message
+}
+
+// stages returns the ways in which a model other than the agent's own is asked, in order.
+func (w *writer) stages() []stage {
+	ways := []stage{{Whole, w.whole}, {Staged, nil}, {Clamped, w.clampedTranscript}}
+	if f := w.e.Format; f != nil && f.HeadDrop {
+		return append(ways, slices.Repeat([]stage{{Middle, w.headDropped}}, maxHeadDrops)...)
+	}
+	return append(ways, stage{Middle, w.middle})
 }
 
 // whole returns a request with the whole transcript; nil if it does not fit.
@@ -164,6 +197,7 @@ func (w *writer) clampedTranscript() []chat.Message {
 func (w *writer) ifFits(messages []chat.Message) []chat.Message {
 	n := tokensOfMessages(messages)
 	if n >= w.sent || w.window > 0 && float64(n)*w.scale > float64(w.window-w.answer()) {
+		w.gap = w.overGap(nil, n)
 		return nil
 	}
 	return messages
@@ -246,6 +280,7 @@ func (w *writer) try(ctx context.Context, messages []chat.Message, tools []byte,
 		w.failed(err)
 		if !own {
 			w.learn(over, tokensOfMessages(messages))
+			w.gap = w.overGap(over, tokensOfMessages(messages))
 		}
 		return "", true
 	}
@@ -253,7 +288,7 @@ func (w *writer) try(ctx context.Context, messages []chat.Message, tools []byte,
 		w.failed(err)
 		return "", own
 	}
-	text = textOf(reply)
+	text = w.textOf(reply)
 	fault := w.reject(reply, text)
 	if fault == "" {
 		return w.complete(ctx, messages, tools, text, own), false
@@ -269,7 +304,7 @@ func (w *writer) try(ctx context.Context, messages []chat.Message, tools []byte,
 		w.failed(err)
 		return w.shortened(reply, text), false
 	}
-	better := textOf(second)
+	better := w.textOf(second)
 	if fault = w.reject(second, better); fault == "" {
 		w.why = ""
 		return w.repaired(better), false
@@ -299,17 +334,19 @@ func (w *writer) failed(err error) {
 // complete asks once more for a summary that mentions what this one does not, and adds what is still missing.
 func (w *writer) complete(ctx context.Context, messages []chat.Message, tools []byte, text string, own bool) string {
 	ids, request := w.must.missing(text)
+	headings := w.e.Format.lacks(text)
 	w.why = ""
-	if len(ids) == 0 && !request {
+	if len(ids) == 0 && !request && len(headings) == 0 {
 		return w.repaired(text)
 	}
 	again := append(slices.Clip(messages), chat.Message{Role: "assistant", Content: text},
-		chat.Message{Role: "user", Content: w.complaint(ids, request)})
+		chat.Message{Role: "user", Content: w.complaint(append(headings, ids...), request)})
 	reply, err := w.call(ctx, again, tools, own)
 	if err == nil {
-		if better := textOf(reply); w.reject(reply, better) == "" {
+		if better := w.textOf(reply); w.reject(reply, better) == "" {
 			still, stillRequest := w.must.missing(better)
-			if len(still) < len(ids) || len(still) == len(ids) && request && !stillRequest {
+			formed := len(still) == len(ids) && request == stillRequest && len(w.e.Format.lacks(better)) < len(headings)
+			if len(still) < len(ids) || len(still) == len(ids) && request && !stillRequest || formed {
 				text = better
 			}
 		}
@@ -329,7 +366,7 @@ func (w *writer) shortened(r Reply, text string) string {
 }
 
 func (w *writer) call(ctx context.Context, messages []chat.Message, tools []byte, own bool) (Reply, error) {
-	if w.modelCalls == MaxModelCalls {
+	if w.modelCalls >= w.maxCalls {
 		return Reply{}, errAskedOften
 	}
 	if err := ctx.Err(); err != nil {

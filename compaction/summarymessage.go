@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
@@ -17,13 +16,12 @@ func Range(from, to int64) string { return fmt.Sprintf("[seq %d–%d]", from, to
 // SummaryMessage is the text by which a model reads a summary: the range that it replaces, how to read that range, and
 // the summary. under says that a request of the user that follows in the view is older than the end of the range.
 func SummaryMessage(s Summary, under bool, has recall.Toolset) string {
-	of, request := Range(s.FromSeq, s.ToSeq), ""
+	request := ""
 	if under {
 		request = "The user's message after this summary is not new: the work on it began in what is summarized, and " +
 			"goes on below. "
 	}
-	return fmt.Sprintf("%s Earlier messages do not fit the context window and are hidden. %s%sThis is a summary of "+
-		"them:\n\n%s", of, hiddenHint(of, has), request, chat.Neutralize(strings.TrimSpace(s.Text)))
+	return s.wrapped(hiddenHint(Range(s.FromSeq, s.ToSeq), has), request)
 }
 
 // hiddenHint says how to read hidden messages; empty if the model has no tool for it.
@@ -56,16 +54,16 @@ func (v View) SummaryText() string {
 }
 
 // summaryClip returns the clip of the view's summary; nil if all of it is shown.
-func (v View) summaryClip() *Clip {
-	i := slices.IndexFunc(v.Clips, func(c Clip) bool { return c.Position == 0 })
+func (v View) summaryClip() *Edit {
+	i := slices.IndexFunc(v.Edits, func(c Edit) bool { return c.Position == 0 })
 	if i < 0 {
 		return nil
 	}
-	return &v.Clips[i]
+	return &v.Edits[i]
 }
 
 // clippedSummary returns the beginning of a summary's text, and a note of what it lacks.
-func clippedSummary(text string, c Clip) (head, note string) {
+func clippedSummary(text string, c Edit) (head, note string) {
 	text = strings.TrimSpace(text)
 	head = headOf(text, max(c.Chars, 0))
 	if len(head) == len(text) {

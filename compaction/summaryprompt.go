@@ -54,6 +54,12 @@ func sections(m Mode) string {
 
 // Prompt returns the instruction of a mode for a summary of at most some tokens.
 func Prompt(m Mode, budget int) string {
+	return promptIntro(m) + "Use these sections, and leave out those that would be empty:\n" + sections(m) + "\n\n" +
+		fmt.Sprintf("Write at most %d words, and nothing but the summary.", words(m, budget))
+}
+
+// promptIntro says what happens to the conversation, and how to write.
+func promptIntro(m Mode) string {
 	conversation, whom, whose := "a conversation between an AI assistant and its user", "the assistant", "its"
 	if m.own() {
 		conversation, whom, whose = "the conversation above", "you", "your"
@@ -73,9 +79,7 @@ func Prompt(m Mode, budget int) string {
 		"factual: nothing that was not " +
 		"said or done, no advice, no address to anybody. If there is an earlier summary, work all of it in that still " +
 		"matters: what it holds and " +
-		"yours does not is gone.\n\n" +
-		"Use these sections, and leave out those that would be empty:\n" + sections(m) + "\n\n" +
-		fmt.Sprintf("Write at most %d words, and nothing but the summary.", words(m, budget))
+		"yours does not is gone.\n\n"
 }
 
 // The texts around a transcript, for every configured prompt.
@@ -95,6 +99,9 @@ const (
 func (w *writer) instruction() string {
 	if w.s.Prompt != nil && strings.TrimSpace(*w.s.Prompt) != "" {
 		return *w.s.Prompt
+	}
+	if w.e.Format != nil {
+		return FormatPrompt(w.e.Format, w.s.Mode, w.budget)
 	}
 	return Prompt(w.s.Mode, w.budget)
 }

@@ -36,22 +36,48 @@ func Check(tokens, window int, open bool, s Settings, was TriggerState) (Decisio
 	if window <= 0 {
 		return Decision{}, was
 	}
-	var d Decision
-	now := was
-	now.Warned = tokens >= share(warnAt, window)
-	d.Warn = now.Warned && !was.Warned
-	if now.Disarmed {
-		now.Base = min(now.Base, tokens)
-		now.Disarmed = tokens < add(now.Base, share(rearmBy, window))
+	return Pressure{Tokens: tokens, Window: window, Due: tokens > s.Limit(window), Wait: open}.Decide(was)
+}
+
+// Pressure is what is known of a view when someone has to decide whether to compact it.
+type Pressure struct {
+	Tokens  int     // of the view
+	Window  int     // 0: unknown
+	Due     bool    // a trigger says so
+	Paced   bool    // by a rule that is not due again before the conversation has gone on
+	Wait    bool    // something is under way that a compaction should not interrupt
+	ForceAt float64 // the share of the window from which nothing defers; 0: 95 %
+}
+
+// Decide says what is due. A view of an unknown window has no warning, and is compacted only if a trigger says so.
+func (p Pressure) Decide(was TriggerState) (d Decision, now TriggerState) {
+	now = was
+	grown := share(rearmBy, p.Window)
+	if p.Window > 0 {
+		now.Warned = p.Tokens >= share(warnAt, p.Window)
+		d.Warn = now.Warned && !was.Warned
+	} else {
+		grown = share(rearmBy, was.Base)
 	}
-	switch due := tokens > s.Limit(window); {
-	case due && tokens >= share(forceAt, window):
+	if now.Disarmed {
+		now.Base = min(now.Base, p.Tokens)
+		now.Disarmed = p.Tokens < add(now.Base, grown)
+	}
+	force := forceAt
+	if p.ForceAt > 0 {
+		force = p.ForceAt
+	}
+	switch {
+	case p.Due && p.Window > 0 && p.Tokens >= share(force, p.Window):
 		d.Compact = true
-	case due && !now.Disarmed:
-		d.Compact, d.Deferred = !open, open
+	case p.Due && (p.Paced || !now.Disarmed):
+		d.Compact, d.Deferred = !p.Wait, p.Wait
 	}
 	return d, now
 }
+
+// Full reports whether a view fills so much of its window that it is compacted whatever its policy says.
+func (p Pressure) Full() bool { return p.Window > 0 && p.Tokens >= share(forceAt, p.Window) }
 
 // warning begins the message that warns a model.
 const warning = chat.SystemNotice + " The context window is "

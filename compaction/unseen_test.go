@@ -79,11 +79,11 @@ func TestClippedArgumentsKeepTheirFields(t *testing.T) {
 	t.Parallel()
 	v := window(0, 0).put(recall.Assistant, "", called("c", `{"path":"src/main.go","line":12,"text":"`+
 		strings.Repeat(`one \"line\"\n`, 500)+`end"}`)).View
-	v.Clips = []compaction.Clip{{Position: 1, Chars: 60}}
+	v.Edits = []compaction.Edit{{Position: 1, Chars: 60}}
 	want := `{"path":"src/main.go","line":12,"text":"one \"line\"\none \"line\"\n\n` +
 		`[5456 of 5503 characters left out: call expand(id=\"1\", ` +
 		`offset=66, limit=100)]\none \"line\"\none \"line\"\nend"}`
-	if got := compaction.Shown(v.Messages, v.Clips)[0].Content[0].Input; got != want {
+	if got := compaction.Shown(v.Messages, v.Edits)[0].Content[0].Input; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -159,18 +159,18 @@ func TestAClippedSummaryIsCarriedAlongWhole(t *testing.T) {
 	v.say(recall.User, 11_000)
 	v.Messages[0].Position = 10
 	p, after := mustPlan(t, v.View, compaction.Defaults())
-	if len(p.Clips) != 1 || p.Clips[0].Position != 0 || after.Summary != v.Summary || p.FirstChanged != 1 {
+	if len(p.Edits) != 1 || p.Edits[0].Position != 0 || after.Summary != v.Summary || p.FirstChanged != 1 {
 		t.Fatalf("%+v", p)
 	}
 	unclipped := after
-	unclipped.Clips = nil
+	unclipped.Edits = nil
 	if err := compaction.CheckNothingLost(after, compaction.Evicted{}, unclipped); err == nil {
 		t.Error("the clip is undone")
 	}
 	after.Messages = append(after.Messages, window(0, 0).say(recall.Assistant, 2500).say(recall.User, 100).Messages...)
 	after.Messages[1].Position, after.Messages[2].Position = 11, 12
 	p, last := mustPlan(t, after, compaction.Defaults())
-	if given := p.Evict(after); given.Previous.Text != v.Summary.Text || len(last.Clips) > 0 || p.Evicted == 0 {
+	if given := p.Evict(after); given.Previous.Text != v.Summary.Text || len(last.Edits) > 0 || p.Evicted == 0 {
 		t.Errorf("given %d bytes of the summary; %+v", len(given.Previous.Text), p)
 	}
 }

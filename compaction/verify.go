@@ -56,7 +56,7 @@ func CheckNothingLost(before View, given Evicted, after View) error {
 	if err := checkPairs(before.Messages, evicted); err != nil {
 		return err
 	}
-	return checkClips(before, after)
+	return checkEdits(before, after)
 }
 
 // same reports whether two messages are the same one, with the same number of parts.
@@ -104,13 +104,13 @@ func checkPairs(messages []recall.Message, evicted map[int]bool) error {
 			}
 		}
 	}
-	points := cutPointsOf(messages)
+	points := CutPointsOf(messages)
 	if points.abandoned() {
 		points.release()
 	}
 	for i, m := range messages {
 		switch {
-		case !points.stays(i) || !evicted[m.Position]:
+		case !points.Stays(i) || !evicted[m.Position]:
 		case i == points.user:
 			return &Violation{m.Position, "is the newest of the user, and would leave"}
 		default:
@@ -120,33 +120,39 @@ func checkPairs(messages []recall.Message, evicted map[int]bool) error {
 	return nil
 }
 
-// checkClips checks that each clip is of a part that stays, that no part is clipped twice, and that a clipped part
-// shows no more than before.
-func checkClips(before, after View) error {
+// checkEdits checks that each edit is of a part that stays and that may have it, that no part has two, that none is of
+// the user's newest message, and that an edited part shows no more than before.
+func checkEdits(before, after View) error {
 	messages := make(map[int]recall.Message, len(after.Messages))
+	newest := 0 // position of the user's newest message
 	for _, m := range after.Messages {
 		messages[m.Position] = m
+		if m.Role == recall.User {
+			newest = m.Position
+		}
 	}
-	clipped := map[place]Clip{}
-	for _, c := range after.Clips {
-		m, ok := messages[c.Position]
+	edits := map[place]Edit{}
+	for _, e := range after.Edits {
+		m, ok := messages[e.Position]
 		switch {
-		case c.Position == 0 && after.Summary == before.Summary && after.Summary != nil:
-		case !ok || !isClipOf(c, m) || m.ID == "":
-			return &Violation{c.Position,
-				fmt.Sprintf("has no result as part %d that could be clipped and read by an id", c.Part)}
+		case e.Position == 0 && after.Summary == before.Summary && after.Summary != nil && e.isClip():
+		case !ok || !isEditOf(e, m) || m.ID == "":
+			return &Violation{e.Position,
+				fmt.Sprintf("has no part %d that could be shown so and read by an id", e.Part)}
+		case e.Position == newest:
+			return &Violation{e.Position, "is the newest of the user, and would not be shown whole"}
 		}
-		if _, twice := clipped[place{c.Position, c.Part}]; twice {
-			return &Violation{c.Position, fmt.Sprintf("would have part %d clipped twice", c.Part)}
+		if _, twice := edits[place{e.Position, e.Part}]; twice {
+			return &Violation{e.Position, fmt.Sprintf("would have two edits of part %d", e.Part)}
 		}
-		clipped[place{c.Position, c.Part}] = c
+		edits[place{e.Position, e.Part}] = e
 	}
-	for _, c := range before.Clips {
-		if _, stays := messages[c.Position]; !stays && (c.Position > 0 || after.Summary != before.Summary) {
+	for _, e := range before.Edits {
+		if _, stays := messages[e.Position]; !stays && (e.Position > 0 || after.Summary != before.Summary) {
 			continue
 		}
-		if now, ok := clipped[place{c.Position, c.Part}]; !ok || now.Chars > c.Chars {
-			return &Violation{c.Position, fmt.Sprintf("would show more of part %d than before", c.Part)}
+		if now, ok := edits[place{e.Position, e.Part}]; !ok || !now.ShowsNoMoreThan(e) {
+			return &Violation{e.Position, fmt.Sprintf("would show more of part %d than before", e.Part)}
 		}
 	}
 	return nil

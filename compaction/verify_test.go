@@ -83,19 +83,32 @@ func TestWhatDoesNotConserveIsRefused(t *testing.T) {
 			c.given.Messages, c.after.Messages = c.before.Messages[:18], c.before.Messages[18:]
 			c.after.Summary.To = 18
 		}, "message 18 is the newest of the user"},
-		"a clip of what leaves": {func(c *commit) { c.after.Clips = []compaction.Clip{{Position: 3, Chars: 1}} },
-			"message 3 has no result as part 0"},
-		"a clip of what is no result": {func(c *commit) { c.after.Clips = []compaction.Clip{{Position: 18, Chars: 1}} },
-			"message 18 has no result"},
-		"a clip of no part": {func(c *commit) {
-			c.after.Clips = []compaction.Clip{{Position: 9, Part: 1,
+		"a clip of what leaves": {func(c *commit) { c.after.Edits = []compaction.Edit{{Position: 3, Chars: 1}} },
+			"message 3 has no part 0"},
+		"an edit of the user's newest message": {func(c *commit) {
+			c.after.Edits = []compaction.Edit{{Position: 18,
 				Chars: 1}}
-		}, "has no result as part 1"},
-		"a clip twice": {func(c *commit) {
-			c.after.Clips = []compaction.Clip{{Position: 11, Chars: 1},
+		},
+			"message 18 is the newest of the user"},
+		"a clip of no part": {func(c *commit) {
+			c.after.Edits = []compaction.Edit{{Position: 9, Part: 1,
+				Chars: 1}}
+		}, "has no part 1"},
+		"two edits of a part": {func(c *commit) {
+			c.after.Edits = []compaction.Edit{{Position: 11, Chars: 1},
 				{Position: 11, Chars: 2}}
-		}, "clipped twice"},
-		"a clip is undone": {func(c *commit) { c.before.Clips = []compaction.Clip{{Position: 11, Chars: 1}} },
+		}, "two edits of part 0"},
+		"a stub becomes a clip": {func(c *commit) {
+			c.before.Edits = []compaction.Edit{{Position: 11, Kind: compaction.Stub, Text: "cleared"}}
+			c.after.Edits = []compaction.Edit{{Position: 11, Chars: 1}}
+		}, "would show more"},
+		"a result is removed": {func(c *commit) {
+			c.after.Edits = []compaction.Edit{{Position: 11, Kind: compaction.Removed}}
+		}, "has no part 0"},
+		"an edit of an unknown kind": {func(c *commit) {
+			c.after.Edits = []compaction.Edit{{Position: 11, Kind: "blurred"}}
+		}, "has no part 0"},
+		"a clip is undone": {func(c *commit) { c.before.Edits = []compaction.Edit{{Position: 11, Chars: 1}} },
 			"would show more"},
 	} {
 		v := window(100_000, 0).say(recall.User, 20).say(recall.Assistant, 20).say(recall.User, 20)

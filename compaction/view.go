@@ -40,7 +40,7 @@ func ViewOf(c recall.Conversation, messages []recall.Message, overhead PromptOve
 	v = View{Window: overhead.Window, Fixed: overhead.Tokens, Tools: overhead.ToolTokens, Count: overhead.Count,
 		Has: overhead.Has, Messages: messages}
 	if len(c.Clipped) > 0 {
-		if err := json.Unmarshal(c.Clipped, &v.Clips); err != nil {
+		if err := json.Unmarshal(c.Clipped, &v.Edits); err != nil {
 			return View{}, fmt.Errorf("read the clips of conversation %s: %w", c.ID, err)
 		}
 	}
@@ -79,13 +79,13 @@ func summaryOf(m recall.Message) (*Summary, error) {
 		return nil, fmt.Errorf("read summary %s: %w", m.ID, err)
 	}
 	return &Summary{Text: m.Content[0].Text, From: of.From, To: of.To, FromSeq: of.FromSeq, ToSeq: of.ToSeq,
-		Tokens: m.Tokens, How: of.How, Model: of.Model}, nil
+		Tokens: m.Tokens, How: of.How, Model: of.Model, Before: of.WordsBefore, After: of.WordsAfter}, nil
 }
 
 // AsShown returns all messages of the view as the model reads them: the summary's message first, if there is one, and
 // tool results clipped.
 func (v View) AsShown() []recall.Message {
-	shown := shownWith(v.Has.For(v.Messages), v.Clips, v.Has)
+	shown := shownWith(v.Has.For(v.Messages), v.Edits, v.Has)
 	if v.Summary == nil {
 		return shown
 	}
@@ -95,7 +95,14 @@ func (v View) AsShown() []recall.Message {
 }
 
 // Open reports whether the last call of a tool still waits for its result.
-func (v View) Open() bool { return cutPointsOf(v.Messages).openCall < len(v.Messages) }
+func (v View) Open() bool { return CutPointsOf(v.Messages).openCall < len(v.Messages) }
+
+// Unanswered returns the indexes of the first message of the newest step, if it calls tools and no answer of the model
+// follows, and of the first message after its results. They are the same if the model has answered all results.
+func (v View) Unanswered() (from, to int) {
+	points := CutPointsOf(v.Messages)
+	return points.unseen, points.seen
+}
 
 // reported reports whether a provider counted the beginning of the view.
 func (v View) reported() bool { return v.Usage != nil && v.Usage.PromptTokens > 0 }

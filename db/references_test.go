@@ -47,6 +47,7 @@ var notReferences = map[string]string{
 	"erasures.requested_by":     "an agent or key that may be deleted since",
 	"erasures.decided_by":       "a key that may be deleted since",
 	"runs.owner":                "a server",
+	"handovers.identity_id":     "of an identity that may be deleted since",
 	"handover_updates.seqs":     "numbers of events, which the agent counts",
 	"deleted_places.id":         "of a row that is deleted",
 	"deleted_places.key":        "of a row that is deleted",

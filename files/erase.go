@@ -1,12 +1,10 @@
 package files
 
 import (
-	"archive/zip"
 	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
-	"io"
 	"strings"
 	"unicode/utf8"
 
@@ -15,8 +13,11 @@ import (
 
 // ErasedFile says what was erased of a file.
 type ErasedFile struct {
-	Found  int  // occurrences
-	Unread bool // the file has no text, and nobody can tell what its bytes say
+	ID        string
+	Found     int  // occurrences
+	Unread    bool // the file has no text, and its bytes do not show what they say
+	Waiting   bool // the file is not parsed yet, and its bytes are no text: it is to be looked at again
+	Converted bool // its bytes were no text, and are now the text that was read of them
 }
 
 // EraseFrom takes texts out of a file, its bytes and all that was made of them. A file whose bytes are text keeps its
@@ -28,9 +29,11 @@ func (s *Store) EraseFrom(ctx context.Context, org db.Org, key int64, dry bool, 
 		FileID     string  `db:"file_id"`
 		FolderID   *string `db:"folder_id"`
 		Generation int     `db:"generation"`
+		Waiting    bool    `db:"waiting"`
 	}
 	f, err := db.One[row](ctx, s.db, `
-		SELECT f.id AS file_id, d.id AS folder_id, f.generation
+		SELECT f.id AS file_id, d.id AS folder_id, f.generation,
+		       f.generation < f.wanted_generation AND f.error IS NULL AND NOT f.cancelled AS waiting
 		FROM files f LEFT JOIN folders d ON d.org = f.org AND d.key = f.folder_key AND d.deleted_at IS NULL
 		WHERE f.org = $1 AND f.key = $2`, org, key)
 	if errors.Is(err, db.ErrNotFound) {
@@ -39,8 +42,8 @@ func (s *Store) EraseFrom(ctx context.Context, org db.Org, key int64, dry bool, 
 	if err != nil {
 		return out, err
 	}
-	in := erasing{key: key, generation: f.Generation, erase: erase}
-	if out, err = in.read(ctx, s, org); err != nil || out.Found == 0 || dry {
+	in := erasing{key: key, id: f.FileID, generation: f.Generation, waiting: f.Waiting, erase: erase}
+	if out, err = in.read(ctx, s, org); err != nil || out.Found == 0 || dry || out.Waiting {
 		return out, err
 	}
 	if f.FolderID == nil { // its folder is deleted, and its rows are about to be
@@ -49,7 +52,7 @@ func (s *Store) EraseFrom(ctx context.Context, org db.Org, key int64, dry bool, 
 	}
 	_, err = s.updateLocked(ctx, org, *f.FolderID, f.FileID, func(tx *Store, _ File, w workState) error {
 		in.generation = w.Generation
-		if out, err = in.read(ctx, tx, org); err != nil || out.Found == 0 { // it may have another text by now
+		if out, err = in.read(ctx, tx, org); err != nil || out.Found == 0 || out.Waiting { // it may have another text by now
 			return err
 		}
 		return in.store(ctx, tx, org)
@@ -60,7 +63,9 @@ func (s *Store) EraseFrom(ctx context.Context, org db.Org, key int64, dry bool, 
 // erasing is a file of which texts are erased.
 type erasing struct {
 	key        int64
+	id         string
 	generation int
+	waiting    bool // to be parsed
 	erase      func(string) (string, int)
 
 	after  []byte // what its bytes become
@@ -80,6 +85,7 @@ func (e *erasing) read(ctx context.Context, s *Store, org db.Org) (out ErasedFil
 	if err != nil {
 		return out, err
 	}
+	out.ID = e.id
 	original := bytes.Join(pieces, nil)
 	text, inText := e.erase(strings.Join(segments, ""))
 	e.after, e.asText = []byte(text), true
@@ -90,36 +96,12 @@ func (e *erasing) read(ctx context.Context, s *Store, org db.Org) (out ErasedFil
 		}
 		return out, nil
 	}
-	out.Found = inText
-	if inText == 0 {
-		out.Found = e.inBytes(original)
-	}
+	out.Found = max(inText, inPacked(original, e.erase))
+	out.Waiting = e.waiting
 	out.Unread = out.Found == 0 && len(segments) == 0
+	out.Converted = out.Found > 0 && !out.Waiting
 	return out, nil
 }
-
-// inBytes returns how often what is to be erased stands in bytes that are no text, or in those of a packed document.
-func (e *erasing) inBytes(original []byte) int {
-	_, n := e.erase(string(original))
-	archive, err := zip.NewReader(bytes.NewReader(original), int64(len(original)))
-	if err != nil {
-		return n
-	}
-	for _, f := range archive.File {
-		r, err := f.Open()
-		if err != nil {
-			continue
-		}
-		content, _ := io.ReadAll(io.LimitReader(r, maxEntryBytes)) // a broken entry is read as far as it goes
-		_ = r.Close()
-		_, k := e.erase(f.Name + "\n" + string(content))
-		n += k
-	}
-	return n
-}
-
-// maxEntryBytes is the most of an entry of a packed document that is looked at.
-const maxEntryBytes = 64 << 20
 
 // store replaces the bytes of a file, deletes what was made of them, and queues the file.
 func (e *erasing) store(ctx context.Context, s *Store, org db.Org) error {

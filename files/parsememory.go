@@ -28,7 +28,7 @@ func heldBytes(in document.Input) int64 {
 
 const readPatience = 15 * time.Second // leaves a job the time to read a document
 
-// errParsing is the error of a job that is tried again later. It is none of the document's.
+// errParsing is the error of a job that is tried again later. The document has no part in it.
 var errParsing = errors.New("the documents that are being parsed take the memory that the organization may have")
 
 // reading is the share of a document that is being parsed.

@@ -28,6 +28,8 @@ type Conversation struct {
 	Model         *string         `db:"model" json:"model"`
 	ModelSettings json.RawMessage `db:"model_settings" json:"model_settings"`
 	WindowLimit   *int            `db:"context_window_limit" json:"context_window_limit"` // in tokens
+	// Compaction changes the agent's compaction settings; nil changes none.
+	Compaction    json.RawMessage `db:"compaction_settings" json:"compaction_settings,omitempty"`
 	Hidden        bool            `db:"hidden" json:"hidden"`
 	Delegated     bool            `db:"delegated" json:"-"`  // the fork in which a sub-agent works
 	OnlyTools     []string        `db:"only_tools" json:"-"` // that may be called in it; nil is all
@@ -47,7 +49,8 @@ type Conversation struct {
 
 // conversationColumns are the columns of Conversation, from conversations c and their agents a.
 const conversationColumns = `c.key, c.id, a.id AS agent_id, c.agent_key, c.is_default, c.summary, c.description,
-	c.model, c.model_settings, c.context_window_limit, c.hidden, c.delegated, c.only_tools, c.messages, c.tokens,
+	c.model, c.model_settings, c.context_window_limit, c.compaction_settings, c.hidden, c.delegated, c.only_tools,
+	c.messages, c.tokens,
 	c.frame, c.first_visible, c.kept,
 	c.summary_position, c.clipped, c.hidden_tokens, c.fixed_tokens, c.reported_tokens, c.reported_position,
 	c.settled_tokens, c.warned, c.prompts, c.last_message_at, c.last_run_completion, c.archived_at, c.created_at,
@@ -91,7 +94,8 @@ type NewConversation struct {
 	Description   *string
 	Model         *string
 	ModelSettings json.RawMessage
-	WindowLimit   *int // in tokens
+	WindowLimit   *int            // in tokens
+	Compaction    json.RawMessage // an object of settings over the agent's, which the caller has checked
 	Hidden        bool
 	Instructions  string // the first message
 }
@@ -114,13 +118,14 @@ func (s *Store) CreateConversation(ctx context.Context, org db.Org, agentID stri
 		}
 		id, err := db.One[string](ctx, tx, `
 			INSERT INTO conversations (id, org, agent_key, summary, description, model, model_settings,
-			                           context_window_limit, hidden)
-			SELECT @id, @org, @agent, @summary, @description, @model, (`+mergedSettings+`), @window, @hidden
+			                           context_window_limit, compaction_settings, hidden)
+			SELECT @id, @org, @agent, @summary, @description, @model, (`+mergedSettings+`), @window, @compaction,
+			       @hidden
 			FROM (SELECT NULL::jsonb AS model_settings) AS none
 			RETURNING id`,
 			pgx.StrictNamedArgs{"id": cmp.Or(n.ID, NewConversationID()), "org": org, "agent": agent,
 				"summary": n.Summary, "description": n.Description, "model": n.Model, "settings": n.ModelSettings,
-				"window": n.WindowLimit, "hidden": n.Hidden})
+				"window": n.WindowLimit, "compaction": n.Compaction, "hidden": n.Hidden})
 		if err != nil {
 			return err
 		}
@@ -214,6 +219,7 @@ type ConversationUpdate struct {
 	Model         *string
 	ModelSettings json.RawMessage
 	WindowLimit   *int
+	Compaction    json.RawMessage // the object that replaces the stored one; JSON's null resets it; nil keeps it
 	Archived      *bool
 	LastMessageAt *time.Time
 }
@@ -229,12 +235,14 @@ func (s *Store) UpdateConversation(ctx context.Context, org db.Org, id string,
 		SET summary = coalesce(@summary, summary), description = coalesce(@description, description),
 		    model = coalesce(@model, model), model_settings = (`+mergedSettings+`),
 		    context_window_limit = coalesce(@window, context_window_limit),
+		    compaction_settings = nullif(coalesce(@compaction::jsonb, compaction_settings), 'null'),
 		    archived_at = CASE WHEN @archived THEN coalesce(archived_at, now())
 		                       WHEN NOT @archived THEN NULL ELSE archived_at END,
 		    last_message_at = coalesce(@last, last_message_at), updated_at = now()
 		WHERE org = @org AND id = @id AND deleted_at IS NULL`,
 		pgx.StrictNamedArgs{"org": org, "id": id, "summary": u.Summary, "description": u.Description, "model": u.Model,
-			"settings": u.ModelSettings, "window": u.WindowLimit, "archived": u.Archived, "last": u.LastMessageAt})
+			"settings": u.ModelSettings, "window": u.WindowLimit, "compaction": u.Compaction, "archived": u.Archived,
+			"last": u.LastMessageAt})
 	if err != nil {
 		return Conversation{}, conversationError(err, "", id)
 	}

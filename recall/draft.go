@@ -177,6 +177,9 @@ func (p *Part) check(role Role) error {
 	if (p.Type == ToolCall || p.Type == ToolReturn) && (p.CallID == "" || len(p.CallID) > maxIDBytes) {
 		return db.Invalid("the id of a tool call has %d bytes; it must have from 1 to %d", len(p.CallID), maxIDBytes)
 	}
+	if p.Approval != "" && !slices.Contains(approvalsOf[p.Type], p.Approval) {
+		return db.Invalid("a part of type %q cannot have the approval %q", p.Type, db.Short(string(p.Approval)))
+	}
 	if p.Type == ToolCall && (p.Name == "" || len(p.Name) > maxIDBytes) {
 		return db.Invalid("the name of a called tool has %d bytes; it must have from 1 to %d", len(p.Name), maxIDBytes)
 	}

@@ -65,7 +65,8 @@ type lacking struct {
 	Name         *string   `db:"name"`
 	Content      []Part    `db:"content"`
 	CreatedAt    time.Time `db:"created_at"`
-	Found        int       `db:"found"` // more than there are in the batch if it is not all of the conversations
+	Version      int64     `db:"version"` // changes with each change of the row
+	Found        int       `db:"found"`   // more than there are in the batch if it is not all of the conversations
 }
 
 // conversationsAtOnce is the most conversations of one batch.
@@ -97,12 +98,14 @@ func (b *batch) lacking(ctx context.Context) ([]lacking, error) {
 		until[i] = c.Until
 	}
 	return db.All[lacking](ctx, b.store.db, `
-		SELECT key, conversation_key, position, role, name, content, created_at, found FROM (
+		SELECT key, conversation_key, position, role, name, content, created_at, version, found FROM (
 			SELECT m.*, count(*) OVER () AS found, row_number() OVER upto AS place,
 			       sum(m.tokens) OVER upto - m.tokens AS before
 			FROM unnest(@keys::bigint[], @after::integer[], @until::integer[]) AS c (key, after, until)
 			CROSS JOIN LATERAL (
-				SELECT key, conversation_key, position, role, name, content, created_at, tokens FROM messages m
+				SELECT key, conversation_key, position, role, name, content, created_at, tokens,
+				       m.xmin::text::bigint AS version
+				FROM messages m
 				WHERE m.org = @org AND m.conversation_key = c.key AND m.position > c.after AND m.position <= c.until
 				  AND m.lex IS NOT NULL
 				  AND NOT EXISTS (
@@ -150,7 +153,8 @@ func (b *batch) Items() []embed.Item {
 	return items
 }
 
-// Lock implements embed.Batch. It leaves out conversations that were deleted, or that another server embedded.
+// Lock implements embed.Batch. It leaves out conversations that were deleted, that another server embedded, or of which
+// an erasure changed a message of the batch.
 func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 	keys, embedded, spaces := b.columns()
 	same, err := db.All[int64](ctx, tx, `
@@ -163,6 +167,11 @@ func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	changed, err := b.changed(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	same = slices.DeleteFunc(same, func(key int64) bool { return slices.Contains(changed, key) })
 	b.conversations = slices.DeleteFunc(b.conversations, func(c unembedded) bool { return !slices.Contains(same, c.Key) })
 	locked := make(map[int64][]any, len(b.messages))
 	for _, m := range b.messages {
@@ -171,6 +180,19 @@ func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 		}
 	}
 	return locked, nil
+}
+
+// changed returns the conversations of which a message of the batch has changed since it was read.
+func (b *batch) changed(ctx context.Context, tx pgx.Tx) ([]int64, error) {
+	keys, versions := make([]int64, len(b.messages)), make([]int64, len(b.messages))
+	for i, m := range b.messages {
+		keys[i], versions[i] = m.Key, m.Version
+	}
+	return db.All[int64](ctx, tx, `
+		SELECT DISTINCT m.conversation_key
+		FROM unnest($2::bigint[], $3::bigint[]) AS was (key, version)
+		JOIN messages m ON m.org = $1 AND m.key = was.key AND m.xmin::text::bigint <> was.version`,
+		b.job.Org, keys, versions)
 }
 
 // Finish implements embed.Batch. Refused messages are counted.

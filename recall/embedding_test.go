@@ -290,3 +290,39 @@ func TestAModelThatComesMeanwhile(t *testing.T) {
 	f.work()
 	f.settled(0)
 }
+
+// A message of which a text is erased gets a new vector, also if one of its old text was being made meanwhile.
+func TestAnErasedMessageGetsANewVector(t *testing.T) {
+	t.Parallel()
+	for _, meanwhile := range []bool{false, true} {
+		e := embedtest.New(t, 8)
+		f := newDenseFixture(t, e)
+		f.appendTo(recall.DefaultConversation, say(recall.User, "My secret is qzx7741."), say(recall.Assistant, "I see."))
+		key := int64(f.count(`SELECT key FROM messages WHERE content::text LIKE '%qzx7741%'`))
+		erase := sync.OnceFunc(func() {
+			if err := pgx.BeginFunc(t.Context(), f.pool, func(tx pgx.Tx) error {
+				_, err := f.store.With(tx).EraseFrom(t.Context(), org, key, func(text string) (string, int) {
+					return strings.ReplaceAll(text, "qzx7741", "[…]"), strings.Count(text, "qzx7741")
+				})
+				return err
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+		if meanwhile {
+			during := embedtest.Fault(func(http.ResponseWriter, *http.Request, []string) bool { erase(); return false })
+			e.Fault.Store(&during)
+		}
+		f.work()
+		f.settled(0)
+		erase()
+		if _, err := f.store.Queue().Backfill(t.Context(), 0); err != nil {
+			t.Fatal(err)
+		}
+		f.settled(0)
+		asked := fmt.Sprint(e.Asked())
+		if strings.Count(asked, "qzx7741") != 1 || !strings.Contains(asked, "My secret is […].") {
+			t.Errorf("erased meanwhile: %t; the endpoint is sent %s", meanwhile, asked)
+		}
+	}
+}

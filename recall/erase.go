@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -65,10 +68,72 @@ func (s *Store) EraseFrom(ctx context.Context, org db.Org, key int64, erase func
 			moved = append(moved, *long)
 		}
 	}
+	eraseAcrossParts(m.Content, count)
 	if m.Found == 0 {
 		return m, nil
 	}
 	return m, s.storeErased(ctx, org, m, moved)
+}
+
+// eraseAcrossParts takes out of neighboring texts what only they have together: the first one then has them all.
+func eraseAcrossParts(parts []Part, erase func(string) string) {
+	for i := 0; i < len(parts); {
+		n := 0
+		var texts []string
+		for ; i+n < len(parts) && parts[i+n].Type == Text && parts[i+n].Clip == nil; n++ {
+			texts = append(texts, parts[i+n].Text)
+		}
+		for _, between := range []string{"", "\n"} {
+			if n < 2 {
+				break
+			}
+			whole := strings.Join(texts, between)
+			if after := erase(whole); after != whole {
+				parts[i].Text = after
+				for k := i + 1; k < i+n; k++ {
+					parts[k].Text = "[…]"
+				}
+				break
+			}
+		}
+		i += max(n, 1)
+	}
+}
+
+// WholeTexts returns all that a stored message says: its texts, the texts in the arguments of its calls, and results,
+// the long ones whole. A message that was erased has none.
+func (s *Store) WholeTexts(ctx context.Context, org db.Org, key int64) (texts []string, err error) {
+	content, err := db.One[[]Part](ctx, s.db, `SELECT content FROM messages WHERE org = $1 AND key = $2`, org, key)
+	if err != nil {
+		return nil, err
+	}
+	whole, err := s.wholeParts(ctx, org, content, nil)
+	for _, p := range whole {
+		texts = append(texts, p.Text)
+		var input any
+		if json.Unmarshal([]byte(p.Input), &input) == nil {
+			texts = append(texts, textsIn(input)...)
+		}
+		texts = append(append(texts, p.Stdout...), p.Stderr...)
+	}
+	return slices.DeleteFunc(texts, func(t string) bool { return t == "" || t == erasedMessage }), err
+}
+
+// textsIn returns the texts in a JSON value, in the order of their names.
+func textsIn(value any) (texts []string) {
+	switch v := value.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		for _, item := range v {
+			texts = append(texts, textsIn(item)...)
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			texts = append(texts, textsIn(v[name])...)
+		}
+	}
+	return texts
 }
 
 // erasedMessage is the text of a message of which nothing is left.
@@ -98,7 +163,10 @@ func (s *Store) EraseMessage(ctx context.Context, org db.Org, key int64) (Erased
 	if len(parts) == 0 || m.Role == Assistant {
 		parts = append([]Part{{Type: Text, Text: erasedMessage}}, parts...)
 	}
-	m.Content, m.Name, m.Found = parts, nil, 1
+	if !slices.EqualFunc(m.Content, parts, func(a, b Part) bool { return a.Text == b.Text && a.Input == b.Input }) {
+		m.Found = 1
+	}
+	m.Content, m.Name = parts, nil
 	if _, err := s.db.Exec(ctx, `
 		WITH gone AS (
 			DELETE FROM clips WHERE org = $1 AND conversation_key = $2 AND position = $3 RETURNING id, sha256)
@@ -195,6 +263,10 @@ func (s *Store) storeErased(ctx context.Context, org db.Org, m ErasedMessage, mo
 	e := entry{searchText: searchText(m.Role, m.Name, whole), repeatsLog: !m.Searched}
 	own, rest := weigh(m.Agent, &e)
 	var batch pgx.Batch
+	// First, so that a batch of vectors that is being stored is stored before they are deleted, or not at all.
+	batch.Queue(`
+		UPDATE conversations SET embedded = least(embedded, $3 - 1), unembedded = true WHERE org = $1 AND key = $2`,
+		org, m.Conversation, m.Position)
 	for _, r := range moved {
 		batch.Queue(`
 			INSERT INTO blobs (org, sha256, size_bytes, zstd, bytes) VALUES ($1, $2, $3, $4, $5)
@@ -219,9 +291,6 @@ func (s *Store) storeErased(ctx context.Context, org db.Org, m ErasedMessage, mo
 			FROM messages WHERE org = $1 AND key = $2`, org, m.Key, piece.lex, piece.terms)
 	}
 	batch.Queue(`DELETE FROM message_vectors WHERE org = $1 AND message_key = $2`, org, m.Key)
-	batch.Queue(`
-		UPDATE conversations SET embedded = least(embedded, $3 - 1), unembedded = true WHERE org = $1 AND key = $2`,
-		org, m.Conversation, m.Position)
 	return db.Error(s.db.SendBatch(ctx, &batch).Close())
 }
 

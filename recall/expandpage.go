@@ -36,7 +36,11 @@ var pageHeader = regexp.MustCompile(`^(.+), bytes (\d{1,18})-(\d{1,18}) of (\d{1
 
 // ParseExpandPage reads a page that Format wrote; ok is false if the text is not one.
 func ParseExpandPage(text string) (p ExpandPage, ok bool) {
-	m := pageHeader.FindStringSubmatch(text[:min(len(text), 1_000)])
+	beginning := text[:min(len(text), 1_000)]
+	if !strings.Contains(beginning, "\n"+pageRule+"\n") { // most texts, without a search for the pattern
+		return p, false
+	}
+	m := pageHeader.FindStringSubmatch(beginning)
 	if m == nil {
 		return p, false
 	}

@@ -75,9 +75,10 @@ func (s *Store) Fork(ctx context.Context, org db.Org, c Conversation, f Fork) (
 // insertFork creates a copy of a conversation, without its messages.
 func (s *Store) insertFork(ctx context.Context, org db.Org, c Conversation, f Fork) error {
 	err := db.Exec(ctx, s.db, `
-		INSERT INTO conversations (id, org, agent_key, description, model, model_settings, context_window_limit, hidden,
-		                           forked_from, forked_to, delegated, only_tools)
-		SELECT $3, org, agent_key, description, model, model_settings, context_window_limit, $4, key, $5, $6, $7
+		INSERT INTO conversations (id, org, agent_key, description, model, model_settings, context_window_limit,
+		                           compaction_settings, hidden, forked_from, forked_to, delegated, only_tools)
+		SELECT $3, org, agent_key, description, model, model_settings, context_window_limit, compaction_settings, $4, key,
+		       $5, $6, $7
 		FROM conversations WHERE org = $1 AND key = $2 AND deleted_at IS NULL`, org, c.Key, f.ID, f.Hidden, f.To,
 		f.Delegated, f.OnlyTools)
 	return conversationError(err, c.AgentID, c.ID)

@@ -73,6 +73,20 @@ const (
 	ResponsesItem       PartType = "responses_item"  // of an answer of OpenAI's Responses API; likewise
 )
 
+// Approval is what a call or its result has to do with the client that answers calls.
+type Approval string
+
+// The approvals of calls and of results.
+const (
+	Asked    Approval = "asked"    // a call: it waited for the client's approval, or for its result
+	Approved Approval = "approved" // a result: the client approved the call, and the server ran it
+	Denied   Approval = "denied"   // a result: the client denied the call
+	Returned Approval = "returned" // a result: the client ran the tool
+)
+
+// approvalsOf lists the approvals that parts of a type can have.
+var approvalsOf = map[PartType][]Approval{ToolCall: {Asked}, ToolReturn: {Approved, Denied, Returned}}
+
 // Part is a part of a message. Its type decides which fields it has.
 type Part struct {
 	Type PartType `json:"type"`
@@ -85,6 +99,9 @@ type Part struct {
 	CallID string `json:"call_id,omitempty"`
 	Name   string `json:"name,omitempty"`
 	Input  string `json:"input,omitempty"`
+
+	// Approval says that a call was left to the client, or of a result how the client answered its call.
+	Approval Approval `json:"approval,omitempty" doc:"How a client answered a call, or asks for one that was left to it."`
 
 	// A tool result's failure, and what the tool printed. An orphan is a result without a call in its conversation; no
 	// model sees it.

@@ -29,6 +29,7 @@ type PortableConversation struct {
 	Model         *string         `db:"model" json:"model"`
 	ModelSettings json.RawMessage `db:"model_settings" json:"model_settings"`
 	WindowLimit   *int            `db:"context_window_limit" json:"context_window_limit"`
+	Compaction    json.RawMessage `db:"compaction_settings" json:"compaction_settings,omitempty"`
 	Hidden        bool            `db:"hidden" json:"hidden"`
 	Delegated     bool            `db:"delegated" json:"delegated"`   // a sub-agent works in it
 	OnlyTools     []string        `db:"only_tools" json:"only_tools"` // that may be called in it; null is all
@@ -84,7 +85,8 @@ type PortableMessage struct {
 func (s *Store) ExportConversations(ctx context.Context, org db.Org, agentID string) ([]PortableConversation, error) {
 	return db.All[PortableConversation](ctx, s.db, `
 		SELECT c.key, c.id, a.id AS agent_id, c.is_default, c.summary, c.description, c.model, c.model_settings,
-		       c.context_window_limit, c.hidden, c.delegated, c.only_tools, c.messages, c.prompts, c.frame,
+		       c.context_window_limit, c.compaction_settings, c.hidden, c.delegated, c.only_tools,
+		       c.messages, c.prompts, c.frame,
 		       c.first_visible, c.kept,
 		       c.summary_position, c.clipped, c.hidden_tokens, c.fixed_tokens, c.reported_tokens, c.reported_position,
 		       c.settled_tokens, c.warned, c.reset_at, c.last_message_at,
@@ -163,14 +165,15 @@ func (s *Store) RestoreConversation(ctx context.Context, org db.Org, c PortableC
 			ON CONFLICT DO NOTHING
 		)
 		INSERT INTO conversations (id, org, agent_key, is_default, summary, description, model, model_settings,
-		                           context_window_limit, hidden, delegated, only_tools, forked_from,
+		                           context_window_limit, compaction_settings, hidden, delegated, only_tools, forked_from,
 		                           forked_to, created_at)
-		SELECT @id, org, key, @default, @summary, @description, @model, @settings, @window, @hidden, @delegated, @tools,
+		SELECT @id, org, key, @default, @summary, @description, @model, @settings, @window, @compaction, @hidden,
+		       @delegated, @tools,
 		       (SELECT o.key FROM conversations o WHERE o.org = @org AND o.id = @from), @to, @created
 		FROM agents WHERE org = @org AND id = @agent`,
 		pgx.StrictNamedArgs{"id": c.ID, "org": org, "agent": c.AgentID, "default": c.IsDefault, "summary": c.Summary,
 			"description": c.Description, "model": c.Model, "settings": c.ModelSettings, "window": c.WindowLimit,
-			"hidden": c.Hidden, "delegated": c.Delegated, "tools": c.OnlyTools, "from": c.ForkedFrom,
+			"compaction": c.Compaction, "hidden": c.Hidden, "delegated": c.Delegated, "tools": c.OnlyTools, "from": c.ForkedFrom,
 			"to": c.ForkedTo, "created": c.CreatedAt})
 }
 

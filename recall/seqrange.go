@@ -102,7 +102,7 @@ type source struct {
 }
 
 // rangeSource returns where a range is read: in the conversation of its first message or, if that is gone or not the
-// range's, in one that has copies of its messages. ErrNotFound if there is none.
+// range's, in one that has copies of its messages. ErrNotFound if no message is there.
 func (s *Store) rangeSource(ctx context.Context, org db.Org, agentID string, r seqRange) (source, error) {
 	agent, err := db.AgentKey(ctx, s.db, org, agentID)
 	if err != nil {

@@ -24,6 +24,15 @@ func ParseEnd(text string, zone *time.Location) (*time.Time, error) {
 	return nil, err
 }
 
+// ParseUntil reads the exclusive end of a time range, as ParseStart reads its start: a date is the end of that day.
+func ParseUntil(text string, zone *time.Location) (*time.Time, error) {
+	at, last, err := parseTime("until", text, zone)
+	if at != nil && last.Sub(*at) > time.Hour {
+		return new(last.Add(resolution)), err
+	}
+	return at, err
+}
+
 // resolution is that of Postgres' timestamps.
 const resolution = time.Microsecond
 

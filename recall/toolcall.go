@@ -236,6 +236,24 @@ func (s *Store) OpenCall(ctx context.Context, org db.Org, c Conversation, id str
 	return found.Position, db.OrNotFound(err, "The conversation has no tool call %s", db.Short(id))
 }
 
+// AnsweredCallOf returns the position of the newest call of an id in a conversation that has a result. ErrNotFound if
+// there is none.
+func (s *Store) AnsweredCallOf(ctx context.Context, org db.Org, c Conversation, id string) (int, error) {
+	return db.One[int](ctx, s.db, `
+		SELECT position FROM tool_calls
+		WHERE org = $1 AND conversation_key = $2 AND call_id = $3 AND result_position IS NOT NULL
+		ORDER BY position DESC
+		LIMIT 1`, org, c.Key, id)
+}
+
+// OpenAfter returns the position of the first message after a position of a conversation that has calls without a
+// result; 0 if there is none.
+func (s *Store) OpenAfter(ctx context.Context, org db.Org, c Conversation, after int) (int, error) {
+	return db.One[int](ctx, s.db, `
+		SELECT coalesce(min(t.position), 0) FROM tool_calls t
+		WHERE t.org = $1 AND t.conversation_key = $2 AND t.position > $3 AND t.result_position IS NULL`, org, c.Key, after)
+}
+
 // AnsweredCall is a tool call of a message, with its result.
 type AnsweredCall struct {
 	Part         // the call

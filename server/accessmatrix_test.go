@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/server"
 	"github.com/loci-memory/loci/server/apikey"
@@ -33,6 +34,7 @@ var idMeanings = map[string]string{
 	"approval_request_id": "message_id", "after": anyID, "before": anyID, "cursor": anyID,
 
 	"blocks[].id": "block_id", "memory_tree.id": "tree_id",
+	"supersedes": "passage_id", "superseded_by": "passage_id",
 
 	"memory_file_id": "memory_file_id", "key_id": "- who made a version",
 
@@ -62,7 +64,7 @@ var bodiesWith = map[string]string{
 
 // refusedWith are the statuses, other than 404, of requests with an id that is not the organization's in a field.
 var refusedWith = map[string]int{"GET /v1/memory-trees/{tree_id}/versions ": 422, // without a file
-	"blocks[].id": 422, "memory_tree.id": 422,
+	"blocks[].id": 422, "memory_tree.id": 422, "supersedes": 422, "superseded_by": 422, "passages[].supersedes": 422,
 	"messages[].approval_request_id": 400, "run_ids": 409, "run_id": 400,
 	"POST /v1/runs/{run_id}/stream agent_id": 400, "POST /v1/agents/{agent_id}/messages agent_id": 422,
 	"POST /v1/agents/{agent_id}/messages/async agent_id":  422,
@@ -82,7 +84,7 @@ var readers = []string{"POST /v1/agents/messages/search", "POST /v1/messages/sea
 	"POST /v1/conversations/{conversation_id}/stream", "POST /v1/runs/{run_id}/stream"}
 
 // holdsIDs matches the names of parameters and fields that hold ids.
-var holdsIDs = regexp.MustCompile(`(^|_)(id|ids|otid|key|keys|uuid)$|^(before|after|cursor)$`)
+var holdsIDs = regexp.MustCompile(`(^|_)(id|ids|otid|key|keys|uuid)$|^(before|after|cursor)$|^supersede(s|d_by)$`)
 
 // operation is a route with its description.
 type operation struct {
@@ -354,16 +356,14 @@ func (c *client) hashes(org db.Org) map[string]string {
 func (c *client) idle() {
 	c.t.Helper()
 	queues := slices.Collect(maps.Keys(files.Queues()))
-	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+	embedtest.Eventually(c.t, "all jobs have ended", func() bool {
 		left, err := db.One[int](c.t.Context(), c.pool, `
 			SELECT count(*) FROM river_job WHERE finalized_at IS NULL AND queue = ANY ($1)`, queues)
-		if err != nil || time.Now().After(deadline) {
-			c.t.Fatalf("%d jobs have not ended: %v", left, err)
+		if err != nil {
+			c.t.Fatal(err)
 		}
-		if left == 0 {
-			return
-		}
-	}
+		return left == 0
+	})
 }
 
 // matrix calls each route with what it should refuse.
@@ -573,19 +573,17 @@ func TestTenantsDoNotMeet(t *testing.T) {
 // settle waits until no agent is at work.
 func (m *matrix) settle() {
 	m.t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+	embedtest.Eventually(m.t, "all runs have ended", func() bool {
 		left, err := db.One[int](m.t.Context(), m.pool, `SELECT count(*) FROM runs WHERE org > 0 AND status = 'running'`)
-		if err != nil || time.Now().After(deadline) {
-			m.t.Fatalf("%d runs have not ended: %v", left, err)
+		if err != nil {
+			m.t.Fatal(err)
 		}
-		if left == 0 {
-			return
-		}
-	}
+		return left == 0
+	})
 }
 
 // shared are the parameters of paths that name nothing of an organization's.
-var shared = []string{"tool_name", "consumer_name", "block_label", "version", "number"}
+var shared = []string{"tool_name", "policy_name", "consumer_name", "block_label", "version", "number"}
 
 // changesNoMessage is the operation that refuses each message alike, with the parameter that names it.
 const changesNoMessage = "PATCH /v1/agents/{agent_id}/messages/{message_id} [message_id]"

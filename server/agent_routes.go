@@ -94,6 +94,10 @@ func (s *Server) updateAgent(ctx context.Context, in *struct {
 		return letta.AgentState{}, err
 	}
 	a, err := s.Agents.Update(ctx, rest.Org(ctx), string(in.AgentID), u)
+	if err == nil {
+		err = s.Agents.RecordPolicy(ctx, rest.Org(ctx), agent.PolicyChanged{AgentID: a.ID, Author: rest.Caller(ctx).ID,
+			Was: was.Settings.CompactionSettings, Now: a.Settings.CompactionSettings})
+	}
 	return s.shown(ctx, a, err)
 }
 

@@ -39,8 +39,8 @@ func TestAWaitForApprovalIsCancelled(t *testing.T) {
 				t.Fatalf("got %d %s, want %s", got.Code, got.Text, want)
 			}
 			log := r.log()
-			checkSaid(t, "the log", log, []string{"user_message Hello", "tool_call_message memory_insert weather",
-				"tool_return_message i error"})
+			checkSaid(t, "the log", log, []string{"user_message Hello", "approval_request_message memory_insert weather",
+				"approval_response_message i=false w=false", "tool_return_message i error"})
 			if all := r.must("GET", r.path(), ""); strings.Count(all, "The user cancelled") < 2 {
 				t.Errorf("the results do not say why: %s", all)
 			}

@@ -145,7 +145,12 @@ func TestAFileOfLettaIsImported(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	c.made("/v1/folders", `{"name":"Papers"}`)
-	ids, leftOut := c.imported(strings.TrimSuffix(lettasFile, "}") + `,"bogus":1}`)
+	file := strings.NewReplacer(`{"type":"text","text":"hi"}`, `{"type":"text","text":"hi","c":1}`,
+		`"id":"message-0"`, `"id":"message-0","b":1`, `{"name":"send_message","arguments"`,
+		`{"name":"send_message","d":1,"arguments"`, `"is_open":true`, `"is_open":true,"e":1`,
+		`"file_size":3`, `"file_size":3,"f":1`, `"id":"message-6"}`, `"id":"message-6"},{"role":"user","content":null,
+		"id":"message-7"}`).Replace(lettasFile)
+	ids, leftOut := c.imported(strings.TrimSuffix(file, "}") + `,"bogus":1}`)
 	agent := ids[0]
 	var got struct {
 		Name, System, Timezone, Model, Embedding string
@@ -179,7 +184,12 @@ func TestAFileOfLettaIsImported(t *testing.T) {
 	if !slices.Equal(names, []string{"conversation_search", "weather"}) {
 		t.Errorf("the agent has the tools %v", names)
 	}
-	for _, part := range []string{`does not know the field "bogus"`, "groups: 1 left out", "mcp_servers: 1 left out",
+	for _, part := range []string{`does not know the field "bogus"`,
+		`agents[0].messages: Loci does not know the field "b"`,
+		`agents[0].messages: Loci does not know the field "content.c"`,
+		`agents[0].messages: Loci does not know the field "tool_calls.function.d"`,
+		`agents[0].files_agents: Loci does not know the field "e"`, `files[0]: Loci does not know the field "f"`,
+		"agents[0].messages[7]: left out. It has no content.", "groups: 1 left out", "mcp_servers: 1 left out",
 		`"send_message" is left out`,
 		`"roll_dice" is left out. `, `"ask_server" is left out`, `agents[0].tool_rules[0]: left out`,
 		"agents[0].tool_exec_environment_variables: left out",
@@ -488,7 +498,7 @@ func TestAnAgentOfManyMessagesIsExportedAndImported(t *testing.T) {
 	}
 }
 
-// ofRows matches what an import makes anew: ids and times.
+// ofRows matches what an import gives new values: ids and times.
 var ofRows = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|` +
 	`20\d\d-\d\d-\d\dT[0-9:.]+(Z|\+00:00)`)
 

@@ -23,7 +23,7 @@ var notCarried = map[string]string{
 	"conversation_key": "a number of the database's own", "file_key": "a number of the database's own",
 	"folder_key": "a number of the database's own", "identity_key": "a number of the database's own",
 	"tool_key": "a number of the database's own", "tree_key": "a number of the database's own",
-	"forked_from": "a number of the database's own",
+	"forked_from": "a number of the database's own", "superseded_by": "a number of the database's own",
 
 	"chunks": "made again from the original", "file_segments": "made again from the original",
 	"gram_blocks": "made again from the original", "gram_units": "made again from the original",
@@ -51,7 +51,8 @@ var notCarried = map[string]string{
 	"deleted_places":       "what is deleted is left out", "agent_logs": "has only numbers of the database's own",
 	"blobs.used_at": "when it was last stored", "compaction_claims": "a compaction that is being made",
 
-	"children": "tasks of agents that are not in the file",
+	"policy_changes": "a log of what operators changed",
+	"children":       "tasks of agents that are not in the file",
 
 	"prompts": "a log of what was handed out", "prompt_parts": "a log of what was handed out",
 	"runs": "a log of the server's work", "steps": "a log of the server's work",
@@ -140,10 +141,11 @@ func (c *client) settled() {
 			fixed_tokens = 9, archived_at = '2026-01-02',
 			last_run_completion = '2026-01-02', hidden = true, kept = '{1}', first_visible = 2, model = 'm',
 			model_settings = '{"temperature": 1}', context_window_limit = 9000,
-			clipped = '[{"Position": 2, "Part": 0, "Chars": 3}]'
+			clipped = '[{"Position": 2, "Part": 0, "Chars": 3}]', compaction_settings = '{"goal": 0.4}'
 		 WHERE org = 1 AND summary = 'Second'`,
 		`UPDATE compactions SET why = 'because', model = 'm', model_calls = 2, prompt_tokens = 3, output_tokens = 4,
-			duration_ms = 5, reverted_at = '2026-01-02'
+			duration_ms = 5, reverted_at = '2026-01-02', trigger = 'prune', policy = 'p', steps = '[{"step": "snip"}]',
+			edits = '[{"position": 2, "part": 0, "chars": 3}]'
 		 WHERE org = 1`,
 		`UPDATE agents SET hidden = true, last_run_completion = '2026-01-02', last_run_duration_ms = 5,
 			last_stop_reason = 'end_turn' WHERE org = 1`,

@@ -1,12 +1,14 @@
 package server_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed/embedtest"
+	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/loop/model/modeltest"
 	"github.com/loci-memory/loci/server/servertest"
@@ -43,7 +45,7 @@ func TestAMessageFollowsTheCallsThatAreApprovedWithIt(t *testing.T) {
 					`"tool_rules":[{"type":"exit_loop","tool_name":"memory_insert"},`, 1)
 			}
 			r := newRunner(t, asking)
-			want := []string{"user_message Hello", "tool_call_message memory_insert"}
+			want := []string{"user_message Hello", "approval_request_message memory_insert"}
 			if c.weather {
 				want[1] += " weather"
 				r.asks()
@@ -69,7 +71,8 @@ func TestAMessageFollowsTheCallsThatAreApprovedWithIt(t *testing.T) {
 			last := len(log) - 2
 			checkSaid(t, "the log's end", log[last:], []string{"user_message And also", "assistant_message Well."})
 			checkSaid(t, "the log's beginning", log[:2], want)
-			if all := strings.Join(log[2:last], ", "); strings.Count(all, "tool_return_message") != last-2 || last < 3 {
+			if all := strings.Join(log[2:last], ", "); strings.Count(all, "tool_return_message") != (last-2)/2 ||
+				strings.Count(all, "approval_response_message") != (last-2)/2 || last < 4 {
 				t.Errorf("between them: %s", all)
 			}
 			asked := string(r.model.Requests()[len(r.model.Requests())-1].Body)
@@ -78,9 +81,14 @@ func TestAMessageFollowsTheCallsThatAreApprovedWithIt(t *testing.T) {
 			}
 			again := r.call("POST", path, body)
 			checkSaid(t, "the log after a repetition", r.log(), log)
-			if again.Code != 200 && !c.weather { // whose result has no otid
+			if again.Code != 200 {
 				t.Errorf("a repetition: got %d %s", again.Code, again.Text)
 			}
+			other := strings.Replace(strings.Replace(body, "Rain", "Snow", 1), "And also", "And then", 1)
+			if got := r.call("POST", path, other); got.Code != 409 {
+				t.Errorf("another message of the otid: got %d %s", got.Code, got.Text)
+			}
+			checkSaid(t, "the log after a conflict", r.log(), log)
 		})
 	}
 }
@@ -96,9 +104,21 @@ func TestAMessageThatFollowsApprovalsIsNotLost(t *testing.T) {
 		idle := loop.New(*r.server.Loop)
 		r.server.Loop = idle
 		sent := make(chan servertest.Reply, 1)
-		body := `{"messages":[` + approvalOf(approveI) + `,{"role":"user","content":"My key is ` + secret + `"}]}`
+		body := `{"messages":[` + approvalOf(approveI) + `,{"role":"user","otid":"key","content":"My key is ` + secret +
+			`"}]}`
 		go func() { sent <- r.call("POST", r.path()+"/async", body) }()
 		run := r.begins()
+		c, err := r.server.Recall.Conversation(t.Context(), defaultOrg, r.agent, recall.DefaultConversation)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := idle.Find(t.Context(), defaultOrg, c, "", "key")
+		if err != nil || found.ID != run {
+			t.Errorf("by the message's otid: got %s, %v, want %s", found.ID, err, run)
+		}
+		if _, err := idle.Find(t.Context(), defaultOrg, c, "", "nobody's"); !errors.Is(err, db.ErrNotFound) {
+			t.Errorf("by an otid of nothing: got %v", err)
+		}
 		want, result := []string{"assistant_message Done."}, "success"
 		if cancels {
 			r.must("POST", r.path()+"/cancel", `{}`)
@@ -114,25 +134,24 @@ func TestAMessageThatFollowsApprovalsIsNotLost(t *testing.T) {
 		r.resumes()
 		r.ended(run)
 		log := r.log()
-		if len(log) > 3 {
-			log[3], _, _ = strings.Cut(log[3], " is ")
+		if len(log) > 4 {
+			log[4], _, _ = strings.Cut(log[4], " is ")
 		}
 		checkSaid(t, fmt.Sprint("cancelled: ", cancels), log, append([]string{"user_message Hello",
-			"tool_call_message memory_insert", "tool_return_message i " + result, "user_message My key"}, want...))
+			"approval_request_message memory_insert", "approval_response_message i=true", "tool_return_message i " + result,
+			"user_message My key"}, want...))
 	}
 }
 
 // begins waits until a run is at work, and returns its id.
 func (r runner) begins() string {
 	r.t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		if all := r.list("/v1/runs?active=true"); len(all) > 0 {
-			return fmt.Sprint(all[0]["id"])
-		}
-		if time.Now().After(deadline) {
-			r.t.Fatal("no run begins")
-		}
-	}
+	var all []map[string]any
+	embedtest.Eventually(r.t, "a run begins", func() bool {
+		all = r.list("/v1/runs?active=true")
+		return len(all) > 0
+	})
+	return fmt.Sprint(all[0]["id"])
 }
 
 // human returns the value of the agent's block of that label.

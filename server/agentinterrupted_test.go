@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/loop/model/modeltest"
 	"github.com/loci-memory/loci/server/servertest"
@@ -50,11 +50,7 @@ func (r runner) beginAt(path, body string) (reply chan servertest.Reply) {
 	n := len(r.model.Requests())
 	reply = make(chan servertest.Reply, 1)
 	go func() { reply <- r.call("POST", path, body) }()
-	for deadline := time.Now().Add(patience); len(r.model.Requests()) < n+2; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			r.t.Fatal("the model is not asked")
-		}
-	}
+	embedtest.Eventually(r.t, "the model is asked", func() bool { return len(r.model.Requests()) >= n+2 })
 	return reply
 }
 
@@ -122,15 +118,9 @@ func (r runner) resumes() {
 func (r runner) goesOn(run string) {
 	r.t.Helper()
 	r.resumes()
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		shown := fields(r.t, r.must("GET", "/v1/runs/"+run, ""))
-		if shown["status"] == "completed" {
-			return
-		}
-		if time.Now().After(deadline) {
-			r.t.Fatalf("the run is %v", shown)
-		}
-	}
+	embedtest.Eventually(r.t, "the run is completed", func() bool {
+		return fields(r.t, r.must("GET", "/v1/runs/"+run, ""))["status"] == "completed"
+	})
 }
 
 // A run whose conversation is reset, or whose agent or organization is deleted, is cancelled. That is no fault.

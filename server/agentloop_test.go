@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bufio"
+	stdcmp "cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/server"
 	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/loop/model"
@@ -125,6 +127,11 @@ func itemTexts(messages []map[string]any) (all []string) {
 			calls, _ := m["tool_calls"].([]any)
 			for _, c := range calls {
 				text += " " + fmt.Sprint(c.(map[string]any)["name"])
+			}
+		case m["approvals"] != nil:
+			for _, a := range m["approvals"].([]any) {
+				of := a.(map[string]any)
+				text += fmt.Sprintf(" %v=%v", of["tool_call_id"], stdcmp.Or(of["approve"], of["tool_return"]))
 			}
 		case m["stop_reason"] != nil:
 			text += " " + fmt.Sprint(m["stop_reason"])
@@ -399,6 +406,11 @@ func TestClientToolsAndApprovals(t *testing.T) {
 		fields(t, refused.Text)["pending_request_id"] != got.Messages[1]["id"] {
 		t.Errorf("another message: got %d %s", refused.Code, refused.Text)
 	}
+	detail, _ := fields(t, refused.Text)["detail"].(map[string]any)
+	if detail["code"] != "PENDING_APPROVAL" || detail["pending_request_id"] != got.Messages[1]["id"] ||
+		detail["message"] != fields(t, refused.Text)["message"] || fmt.Sprint(detail["message"]) == "" {
+		t.Errorf("the detail is %v", detail)
+	}
 	wrong := `{"messages":[{"type":"approval","approvals":[{"type":"approval","approve":true,"tool_call_id":"x"}]}]}`
 	if got := r.call("POST", r.path(), wrong); got.Code != 400 {
 		t.Errorf("an approval of nothing: got %d %s", got.Code, got.Text)
@@ -470,13 +482,7 @@ func (r runner) begun(body string) (reply chan servertest.Reply) {
 	n := len(r.model.Requests())
 	reply = make(chan servertest.Reply, 1)
 	go func() { reply <- r.call("POST", r.path(), body) }()
-	deadline := time.Now().Add(patience)
-	for len(r.model.Requests()) == n {
-		if time.Now().After(deadline) {
-			r.t.Fatal("the model is not asked")
-		}
-		time.Sleep(time.Millisecond)
-	}
+	embedtest.Eventually(r.t, "the model is asked", func() bool { return len(r.model.Requests()) > n })
 	return reply
 }
 

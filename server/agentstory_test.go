@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/loop/model/modeltest"
@@ -107,15 +108,10 @@ func TestPiecesOfALostAnswerAreWithdrawn(t *testing.T) {
 		stop, _ := r.stoppable()
 		r.model.Says(modeltest.Answer{Text: "Lost", After: make(chan struct{})})
 		run := fmt.Sprint(fields(t, r.must("POST", r.path()+"/async", `{"input":"Hello","stream_tokens":true}`))["id"])
-		for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		embedtest.Eventually(t, "a piece is stored", func() bool {
 			list, _, err := r.server.Loop.Items(t.Context(), 1, run, 0, 1000)
-			if err == nil && len(list) > 0 {
-				break
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("no piece is stored: %v", err)
-			}
-		}
+			return err == nil && len(list) > 0
+		})
 		want := []string{"ping"}
 		if end == "cancel" {
 			r.must("POST", r.path()+"/cancel", `{}`)
@@ -141,15 +137,9 @@ func TestPiecesOfALostAnswerAreWithdrawn(t *testing.T) {
 // ended waits until a run has ended.
 func (r runner) ended(run string) {
 	r.t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		shown := fields(r.t, r.must("GET", "/v1/runs/"+run, ""))
-		if shown["status"] != "running" {
-			return
-		}
-		if time.Now().After(deadline) {
-			r.t.Fatalf("the run is %v", shown)
-		}
-	}
+	embedtest.Eventually(r.t, "the run ends", func() bool {
+		return fields(r.t, r.must("GET", "/v1/runs/"+run, ""))["status"] != "running"
+	})
 }
 
 // Messages that were stored when a server stopped, and that it did not show, are shown when the run goes on.
@@ -160,11 +150,7 @@ func TestStoredMessagesAreShownWhenARunGoesOn(t *testing.T) {
 	r.model.Says(callOf("a", "conversation_search", `{"query":"x"}`), modeltest.Answer{Wait: make(chan struct{})})
 	n := len(r.model.Requests())
 	run := fmt.Sprint(fields(t, r.must("POST", r.path()+"/async", hello))["id"])
-	for deadline := time.Now().Add(patience); len(r.model.Requests()) < n+2; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the model is not asked")
-		}
-	}
+	embedtest.Eventually(t, "the model is asked", func() bool { return len(r.model.Requests()) >= n+2 })
 	stop()
 	if _, err := r.pool.Exec(t.Context(), `DELETE FROM run_items WHERE org = 1 AND seq > 1`); err != nil {
 		t.Fatal(err)
@@ -290,15 +276,10 @@ func TestPiecesAreStoredWhileAModelIsSilent(t *testing.T) {
 	silent := make(chan struct{})
 	r.model.Says(modeltest.Answer{Text: "Hello", After: silent})
 	run := fmt.Sprint(fields(t, r.must("POST", r.path()+"/async", `{"input":"Hello","stream_tokens":true}`))["id"])
-	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+	embedtest.Eventually(t, "two pieces are stored", func() bool {
 		list, _, err := r.server.Loop.Items(t.Context(), 1, run, 0, 1000)
-		if err == nil && len(list) >= 2 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d pieces are stored: %v", len(list), err)
-		}
-	}
+		return err == nil && len(list) >= 2
+	})
 	close(silent)
 	r.ended(run)
 }

@@ -115,7 +115,7 @@ func (s *Server) createArchivePassage(ctx context.Context, in *struct {
 	}
 	list, err := s.Archival.Insert(ctx, rest.Org(ctx), string(in.ArchiveID), []archival.Draft{d})
 	if err != nil {
-		return letta.ArchivalPassage{}, err
+		return letta.ArchivalPassage{}, withPassage(err)
 	}
 	return letta.InsertedOf(list[0]), nil // of a text that became several, the first
 }
@@ -126,9 +126,16 @@ type ArchivePassage struct {
 	PassageID string `path:"passage_id"`
 }
 
-func (s *Server) archivePassage(ctx context.Context, in *ArchivePassage) (letta.ArchivalPassage, error) {
+func (s *Server) archivePassage(ctx context.Context, in *struct {
+	ArchivePassage
+	letta.WithEmbeddings
+}) (letta.ArchivalPassage, error) {
 	p, err := s.Archival.ArchivePassage(ctx, rest.Org(ctx), string(in.ArchiveID), in.PassageID)
-	return letta.PassageOf(p), err
+	if err != nil {
+		return letta.ArchivalPassage{}, err
+	}
+	shown, err := s.showPassages(ctx, in.WithEmbeddings, p)
+	return shown[0], err
 }
 
 func (s *Server) deleteArchivePassage(ctx context.Context, in *ArchivePassage) (rest.Null, error) {

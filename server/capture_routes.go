@@ -74,7 +74,7 @@ func (s *Server) capture(a *rest.API, c echo.Context) error {
 		if err != nil {
 			return nil, err
 		}
-		return s.append(ctx, of, batch, true)
+		return s.append(ctx, of, batch, recordOf(batch, true))
 	})
 }
 
@@ -109,10 +109,10 @@ func recordOf(batch *capture.Batch, leaves bool) loop.Record {
 		Answer: batch.Step != nil && batch.Step.Answer}
 }
 
-// append stores a batch. leaves allows that calls that wait for the client are left without a result.
-func (s *Server) append(ctx context.Context, of agent.Agent, batch *capture.Batch, leaves bool) (Captured, error) {
+// append stores the record of a batch.
+func (s *Server) append(ctx context.Context, of agent.Agent, batch *capture.Batch, r loop.Record) (Captured, error) {
 	org := rest.Org(ctx)
-	recorded, err := s.Loop.Record(ctx, org, of, recordOf(batch, leaves))
+	recorded, err := s.Loop.Record(ctx, org, of, r)
 	if err != nil {
 		return Captured{}, runProblem(batch.Locate(err))
 	}

@@ -429,8 +429,11 @@ var refusals = []struct {
 		"messages[0].approve: approvals are not turns"},
 	{"an approval without a type", `{"messages":[{"approval_request_id":"x"}]}`, 422,
 		"messages[0].approval_request_id: approvals are not turns"},
-	{"a listed approval", `{"messages":[{"message_type":"approval_request_message","id":"x"}]}`, 422,
-		"messages[0].message_type: approvals are not turns"},
+	{"a listed approval of nothing", `{"messages":[{"message_type":"approval_response_message","id":"x"}]}`, 422,
+		"messages[0].approvals: expected at least one"},
+	{"a listed approval without its result", `{"messages":[{"message_type":"approval_response_message","id":"x",` +
+		`"approvals":[{"type":"approval","approve":true,"tool_call_id":"c"}]}]}`, 422,
+		"messages[0].approvals: the result of the call c does not follow"},
 	{"results that are none", `{"messages":[{"type":"tool_return","tool_returns":[]}]}`, 422,
 		"messages[0].tool_returns: expected at least one"},
 	{"a result of an unknown status", `{"messages":[{"type":"tool_return","tool_returns":[{"tool_call_id":"c",` +

@@ -22,8 +22,12 @@ func (s *Server) childRoutes(a *rest.API) {
 	rest.Get(a.For(rest.ReadAgent), path+"/{child_id}", "get_child: Get a sub-agent of an agent.", s.getChild, rest.Own)
 	rest.Post(a.For(rest.Write), path+"/{child_id}/return",
 		"close_child: Bring the result of a sub-agent to its parent's log. It ends the sub-agent's run. A sub-agent that "+
-			"has returned does not change.",
+			"has returned does not change; one that was cancelled is a 409.",
 		s.returnChild, rest.Own)
+	rest.Post(a.For(rest.Write), path+"/{child_id}/cancel",
+		"cancel_child: Cancel a sub-agent, and those that work for it. Their runs end; nothing is brought to the parent's "+
+			"log, and a call that waits for the result stays open. A sub-agent that has ended does not change.",
+		s.cancelChild, rest.Own)
 }
 
 // ChildGrant is something of the parent that a sub-agent has, too.
@@ -87,7 +91,7 @@ func (s *Server) listChildren(ctx context.Context, a agent.Agent, in *struct {
 	rest.OfAgent
 	rest.Paging
 	ConversationID string `query:"conversation_id" doc:"Of the parent."`
-	Status         string `query:"status" enum:"working,returned,failed"`
+	Status         string `query:"status" enum:"working,returned,failed,cancelled"`
 }) ([]subagent.Child, error) {
 	f := subagent.Filter{ParentID: a.ID, Status: in.Status}
 	if in.ConversationID != "" {
@@ -128,5 +132,13 @@ func (s *Server) returnChild(ctx context.Context, in *struct {
 		return c, runProblem(err)
 	}
 	_, err = s.Loop.Stop(ctx, org, c.ConversationID, nil)
+	return c, err
+}
+
+func (s *Server) cancelChild(ctx context.Context, in *OfChild) (subagent.Child, error) {
+	c, err := s.Children.Cancel(ctx, rest.Org(ctx), string(in.AgentID), string(in.ChildID))
+	if err == nil {
+		_, err = s.Loop.Stop(ctx, rest.Org(ctx), c.ConversationID, nil)
+	}
 	return c, err
 }

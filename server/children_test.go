@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed/embedtest"
+	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/loop/model/modeltest"
 	"github.com/loci-memory/loci/server/servertest"
 	"github.com/loci-memory/loci/server/subagent"
@@ -233,18 +235,57 @@ func TestTheServerRunsChildren(t *testing.T) {
 	r.await(made.ID, subagent.Failed)
 }
 
+// A sub-agent whose run cannot start is not made: it would be at work for ever, and count as such.
+func TestAChildThatCannotRunIsNotMade(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	r.work()
+	l := *r.server.Loop
+	l.MaxRuns, l.Ended = 1, r.server.Children.RunEnded
+	r.server.Loop = loop.New(l)
+	r.server.Children.Loop = r.server.Loop
+	t.Cleanup(runLoop(r.server.Loop, nil))
+	wait := make(chan struct{})
+	r.model.Says(modeltest.Answer{Text: "Hello", Wait: wait})
+	first := r.begun(hello)
+	path := "/v1/agents/" + r.agent + "/children"
+	for _, body := range []string{`{"mode":"fork","task":"x","run":true}`, `{"mode":"blank","task":"x","run":true}`,
+		`{"mode":"blank","task":"x","run":true,"otid":"t1"}`} {
+		if got := r.call("POST", path, body); got.Code != 429 || got.Header().Get("Retry-After") == "" {
+			t.Errorf("%s: got %d %s", body, got.Code, got.Text)
+		}
+	}
+	if got := r.must("GET", path, ""); strings.TrimSpace(got) != "[]" {
+		t.Errorf("sub-agents that do not run: %s", got)
+	}
+	made, err := db.One[int](t.Context(), r.pool, `
+		SELECT ((SELECT count(*) FROM agents WHERE org = 1 AND hidden) +
+		        (SELECT count(*) FROM conversations WHERE org = 1 AND delegated))::integer`)
+	if err != nil || made != 0 {
+		t.Errorf("%d agents and forks are left of sub-agents that were not made (%v)", made, err)
+	}
+	close(wait)
+	<-first
+	r.model.Says(modeltest.Answer{Text: "Found."})
+	for range 2 { // the second request finds the first one's
+		made := r.child(r.agent, `{"mode":"blank","task":"x","run":true,"otid":"t1"}`)
+		r.await(made.ID, subagent.Returned)
+	}
+	if asked := len(r.model.Requests()); asked != 2 {
+		t.Errorf("the model was asked %d times, want once for the agent and once for its sub-agent", asked)
+	}
+}
+
 // await waits until a sub-agent has a status.
 func (r runner) await(id, status string) {
 	r.t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	embedtest.Eventually(r.t, "the sub-agent is "+status, func() bool {
 		got := fields(r.t, r.must("GET", "/v1/agents/"+r.agent+"/children/"+id, ""))
-		if got["status"] == status {
-			return
-		}
-		if got["status"] != subagent.Working || time.Now().After(deadline) {
+		if got["status"] != status && got["status"] != subagent.Working {
 			r.t.Fatalf("the sub-agent is %v, want %s", got, status)
 		}
-	}
+		return got["status"] == status
+	})
 }
 
 // Sub-agents are bounded in number and depth, and what a mode does not have is refused.

@@ -72,6 +72,9 @@ func (s *Server) compactConversation(ctx context.Context, in *struct {
 func (s *Server) compact(ctx context.Context, c recall.Conversation, r letta.CompactRequest, dry bool) (
 	letta.Compacted, error,
 ) {
+	if err := r.Check(); err != nil {
+		return letta.Compacted{}, err
+	}
 	done, err := s.Agents.Compact(ctx, rest.Org(ctx), c,
 		agent.CompactOptions{Settings: json.RawMessage(r.Settings.Value.Object), Dry: dry || r.Dry.Value})
 	if err != nil {

@@ -43,10 +43,17 @@ func (s *Server) conversationRoutes(a *rest.API) {
 // conversations returns conversations in Letta's shape.
 func (s *Server) conversations(ctx context.Context, list ...recall.Conversation) ([]letta.Conversation, error) {
 	visible, err := s.Recall.VisibleIDs(ctx, rest.Org(ctx), list...)
+	if err != nil {
+		return nil, err
+	}
+	with, err := s.Agents.ConversationIdentities(ctx, rest.Org(ctx), list...)
 	shown := make([]letta.Conversation, len(list))
 	for i, c := range list {
 		shown[i] = letta.Conversation{Conversation: c, InContext: append([]string{}, visible[c.Key]...),
 			Archived: c.ArchivedAt != nil, IsolatedBlockIDs: []string{}}
+		if id := with[c.Key]; id != "" {
+			shown[i].IdentityID = &id
+		}
 	}
 	return shown, err
 }
@@ -82,7 +89,15 @@ func (s *Server) createConversation(ctx context.Context, in *struct {
 	if err != nil {
 		return letta.Conversation{}, err
 	}
-	c, err := s.Agents.CreateConversation(ctx, rest.Org(ctx), in.AgentID, n)
+	n.Compaction, err = s.Agents.ConversationSettings(ctx, rest.Org(ctx), in.AgentID, nil, in.Body.Settings())
+	if err != nil {
+		return letta.Conversation{}, err
+	}
+	if string(n.Compaction) == "null" {
+		n.Compaction = nil
+	}
+	c, err := s.Agents.CreateConversation(ctx, rest.Org(ctx), in.AgentID,
+		agent.NewConversation{NewConversation: n, IdentityID: in.Body.IdentityID.Value})
 	return s.conversation(ctx, c, err)
 }
 
@@ -178,13 +193,25 @@ func (s *Server) updateConversation(ctx context.Context, in *struct {
 	if err != nil {
 		return letta.Conversation{}, err
 	}
+	u.Compaction, err = s.Agents.ConversationSettings(ctx, rest.Org(ctx), c.AgentID, c.Compaction, b.Settings())
+	if err != nil {
+		return letta.Conversation{}, err
+	}
+	if err := s.Agents.SetConversationIdentity(ctx, rest.Org(ctx), c, b.IdentityID.Value); err != nil {
+		return letta.Conversation{}, err
+	}
 	if b.Archived.Value && c.ArchivedAt == nil {
 		if err := s.endSession(ctx, c, agent.OnArchive); err != nil {
 			return letta.Conversation{}, err
 		}
 	}
 	u.Archived, u.LastMessageAt = b.Archived.Pointer(), last
+	was := c.Compaction
 	c, err = s.Recall.UpdateConversation(ctx, rest.Org(ctx), c.ID, u)
+	if err == nil {
+		err = s.Agents.RecordPolicy(ctx, rest.Org(ctx), agent.PolicyChanged{AgentID: c.AgentID, ConversationID: c.ID,
+			Author: rest.Caller(ctx).ID, Was: was, Now: c.Compaction})
+	}
 	return s.conversation(ctx, c, err)
 }
 

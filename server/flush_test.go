@@ -39,7 +39,7 @@ func (c *client) overflow(agent string) {
 	}
 }
 
-// flush is a silent turn as it is listed.
+// flush is a silent turn in a list.
 type flush struct {
 	Kind, Reason, Status string
 	Why                  *string
@@ -294,6 +294,10 @@ func TestASilentTurnNeverBlocksACompaction(t *testing.T) {
 	if p := c.accepting(agent); p.Purpose != "" {
 		t.Errorf("the turn goes on after the compaction: %+v", p)
 	}
+	if got := c.must("GET", "/v1/conversations/"+agent+"/flushes", ""); !strings.Contains(got, `"overtaken"`) ||
+		strings.Contains(got, `"ended_at":null`) {
+		t.Errorf("the turn that nobody answered: %s", got)
+	}
 }
 
 func (c *client) compactions(agent string) (list []map[string]any) {
@@ -327,6 +331,60 @@ func TestRequestsAtOnceBeginOneSilentTurn(t *testing.T) {
 	if text := c.must("GET", "/v1/agents/"+agent+"/messages?limit=1000&include_flush=true", ""); strings.Count(text,
 		`"purpose":"flush"`) != 1 {
 		t.Errorf("the log has the turn's instructions %d times", strings.Count(text, `"purpose":"flush"`))
+	}
+}
+
+// A silent turn that nobody answers has ended with its deadline, also if nobody asks for a prompt again.
+func TestASilentTurnEndsWithItsDeadline(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", fmt.Sprintf(flushAgent, `{"mode":"flush"}`))
+	c.fill(agent, 6_500)
+	if p := c.accepting(agent); p.Purpose != "flush" {
+		t.Fatalf("no turn: %+v", p)
+	}
+	if _, err := c.pool.Exec(t.Context(), `
+		UPDATE flushes f SET deadline = now() - interval '1 second' FROM organizations o WHERE f.org = o.org`); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.must("GET", "/v1/conversations/"+agent+"/flushes", ""); !strings.Contains(got, `"expired"`) ||
+		strings.Contains(got, `"ended_at":null`) {
+		t.Errorf("the turn is %s", got)
+	}
+}
+
+// Of answers to one silent turn at the same time each that is stored is run; the others are refused.
+func TestAnswersToOneSilentTurnAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	for mode, most := range map[string]int{"flush": 3, "checkpoint": 1} {
+		agent := c.made("/v1/agents", fmt.Sprintf(flushAgent, fmt.Sprintf(`{"mode":%q,"max_steps":3}`, mode)))
+		c.fill(agent, 6_500)
+		if p := c.accepting(agent); p.Purpose != "flush" {
+			t.Fatalf("no turn: %+v", p)
+		}
+		replies := make([]servertest.Reply, 8)
+		var requests sync.WaitGroup
+		for i := range replies {
+			requests.Go(func() {
+				call := strings.ReplaceAll(fmt.Sprintf(flushCall, fmt.Sprintf("otid%d", i)), "Find the port", fmt.Sprintf("d%d", i))
+				replies[i] = c.call("POST", "/v1/agents/"+agent+"/step", call)
+			})
+		}
+		requests.Wait()
+		stored := 0
+		for i, got := range replies {
+			if got.Code == 409 {
+				continue
+			}
+			if stored++; got.Code != 200 || !strings.Contains(got.Text, `"status":"success"`) {
+				t.Errorf("%s: answer %d: %d %.500s", mode, i, got.Code, got.Text)
+			}
+		}
+		if got := c.flushes(agent); stored == 0 || stored > most || len(got) != 1 || got[0].Steps != stored ||
+			got[0].Calls != stored {
+			t.Errorf("%s: %d answers are stored, the turn is %+v", mode, stored, got)
+		}
 	}
 }
 

@@ -38,13 +38,17 @@ func (c *client) remembering() string {
 	c.made("/v1/identities", fmt.Sprintf(`{"identifier_key":"ada","name":"Ada <&>","identity_type":"user","agent_ids":[%q],
 		"block_ids":[%q],"properties":[{"key":"k","value":"<b>","type":"string"}]}`, agent, block))
 	base := "/v1/agents/" + agent
+	bob := c.made("/v1/identities", `{"identifier_key":"bob","name":"Bob","identity_type":"user"}`)
+	c.must("PATCH", "/v1/conversations/default?agent_id="+agent, `{"identity_id":"`+bob+`"}`)
 	c.must("PATCH", base+"/core-memory/blocks/human", `{"value":"Bob, 40"}`)
 	c.tool(agent, "core_memory_append", `{"label":"human","content":"likes whales"}`)
 	c.must("PATCH", base+"/files/"+second+"/close", "")
 	c.tool(agent, "open_files", `{"file_requests":[{"file_name":"Papers/a.txt","offset":10,"length":20}]}`)
 	_ = first
 	c.tool(agent, "archival_memory_insert", `{"content":"Whales are mammals.","tags":["sea"]}`)
-	c.tool(agent, "archival_memory_insert", `{"content":"The moon is far away."}`)
+	moon := c.tool(agent, "archival_memory_insert", `{"content":"The moon is near."}`)
+	c.tool(agent, "archival_memory_insert", `{"content":"The moon is far away.","supersedes":"`+
+		strings.TrimSuffix(strings.TrimPrefix(moon, "Archived as "), ".")+`"}`)
 	c.capture(agent, chatter(1, 3, "before the reset"))
 	c.must("PATCH", base+"/reset-messages", `{}`)
 	c.capture(agent, chatter(1, 20, "the file is /srv/data/plan-7.txt, and whales swim"))
@@ -87,6 +91,9 @@ func (c *client) remembers(agent string) {
 		`{"command":"create","path":"/memories/old.md","file_text":"The secret name is Moby.\n"}`,
 		`{"command":"str_replace","path":"/memories/people/ada.md","old_str":"whales","new_str":"all whales"}`,
 		`{"command":"delete","path":"/memories/old.md"}`,
+		`{"command":"create","path":"/memories/noon.md","file_text":"The ferry leaves at noon.\n"}`,
+		`{"command":"create","path":"/memories/one.md","file_text":"The ferry leaves at one.\n",
+			"supersedes":"/memories/noon.md"}`,
 	} {
 		c.must("POST", base+"/memory-tree/command", command)
 	}
@@ -328,10 +335,12 @@ func TestABrokenFullFileIsRefusedAndWritesNothing(t *testing.T) {
 			"agents[0].files_agents[0]"},
 		"a summary of nothing": {one(`"summary_position":42`, `"summary_position":3`), "summary"},
 		"a summary unread":     {one(`"stats":\{`, `"stats":7,"x":{`), "loci_messages"},
-		"a short original":     {one(`"size_bytes":4500`, `"size_bytes":4501`), "loci_files[0]"},
-		"a file twice":         {one(`"loci_files":\[(\{[^\n]*\}),\n`, `"loci_files":[`), "loci_"},
-		"no base64":            {one(`"bytes":"`, `"bytes":"%%`), "loci_originals[0]"},
-		"a mode of nothing":    {one(`"mode":"sliding_window","how"`, `"mode":"x","how"`), "loci_compactions[0]"},
+		"a window below 1": {one(`("llm_config":\{[^}]*"context_window":)\d+`, `$1-1`),
+			"llm_config.context_window is -1"},
+		"a short original":  {one(`"size_bytes":4500`, `"size_bytes":4501`), "loci_files[0]"},
+		"a file twice":      {one(`"loci_files":\[(\{[^\n]*\}),\n`, `"loci_files":[`), "loci_"},
+		"no base64":         {one(`"bytes":"`, `"bytes":"%%`), "loci_originals[0]"},
+		"a mode of nothing": {one(`"mode":"sliding_window","how"`, `"mode":"x","how"`), "loci_compactions[0]"},
 		"no conversation": {one(`(?s)"loci_conversations":.*"loci_compactions":`, `"loci_compactions":`),
 			"default conversation"},
 		"a tool without a name": {one(`"json_schema":\{"name":"weather"`, `"json_schema":{"name":"a b"`), "json_schema"},
@@ -344,7 +353,7 @@ func TestABrokenFullFileIsRefusedAndWritesNothing(t *testing.T) {
 			"loci_event_consumers[0]: seq"},
 		"a reader of none": {one(`"name":"reader"`, `"name":""`), "loci_event_consumers[0]"},
 		"an identity twice": {one(`(?s)"loci_identities":\[(.*?)\]\n`, `"loci_identities":[$1,$1]`),
-			"loci_identities[1]"},
+			"loci_identities[2]"},
 		"a type of an identity": {one(`"identity_type":"user"`, `"identity_type":"boss"`), "loci_identities[0]"},
 		"an identity of another's agent": {one(`("properties":\[[^]]*\],"agent_ids":\[)"agent-[^"]*"`,
 			`$1"`+stranger+`"`), "loci_identities[0]: agent_id"},

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/jackc/pgx/v5"
 	"github.com/labstack/echo/v4"
 
 	"github.com/loci-memory/loci/recall"
@@ -20,7 +21,8 @@ func (s *Server) handoverRoutes(a *rest.API) {
 	a.For(rest.Write).Stream(huma.Operation{
 		Method: http.MethodPost, Path: "/v1/agents/{agent_id}/handover",
 		Summary: "create_handover: Hand a conversation over to the agent's next one. It makes updates of working memory " +
-			"and memory files out of what was said. After 20 seconds the answer is a 202, and the hand-over goes on.",
+			"and memory files out of what was said. After 20 seconds the answer is a 202, and the hand-over goes on. It is a " +
+			"409 while a run works in the conversation.",
 		Parameters:  []*huma.Param{rest.IDParam("agent_id", "agent")},
 		RequestBody: &huma.RequestBody{Required: true, Content: rest.Content[CreateHandover](a, rest.JSON)},
 		Responses: map[string]*huma.Response{"200": {Description: "The hand-over with its updates.",
@@ -74,9 +76,10 @@ func (s *Server) createHandover(a *rest.API, c echo.Context) error {
 	if body.Pending != nil {
 		o.Pending = *body.Pending
 	}
+	o.May = func(tx pgx.Tx) error { return s.Loop.In(tx).CheckIdle(ctx, rest.Org(ctx), from.ID) }
 	h, err := s.handOver(ctx, from, o)
 	if err != nil {
-		return err
+		return runProblem(err)
 	}
 	warnings.InHeader(c)
 	status := http.StatusOK

@@ -65,7 +65,7 @@ func checkNotServed(t *testing.T, r letta.Route, got servertest.Reply) {
 	t.Helper()
 	if r.Method != http.MethodHead {
 		servertest.CheckProblem(t, got, http.StatusNotImplemented, map[string]any{"detail": r.WhyNot() +
-			" See docs/letta.md#the-routes"})
+			" GET /openapi.json of this server lists the routes that it serves"})
 	}
 	if retry := got.Header().Get("X-Should-Retry"); retry != "false" {
 		t.Errorf("%s %s: x-should-retry is %q: Letta's clients would try three times", r.Method, r.Path, retry)

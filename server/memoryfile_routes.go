@@ -18,6 +18,9 @@ func (s *Server) memoryFileRoutes(a *rest.API) {
 		"write_memory_file: Write a file of a tree. It is created if it is not there. With expected_sha256, only if the "+
 			"file has that text still; else a 409 with the file. A text that the file has already changes nothing.",
 		s.writeMemoryFile, rest.Own)
+	rest.Patch(a.For(rest.Write), "/v1/memory-trees/{tree_id}/file",
+		"update_memory_file: Change when a file of a tree holds. Fields that are absent stay; null removes.",
+		s.updateMemoryFile, rest.Own)
 	rest.Delete(a.For(rest.Write), "/v1/memory-trees/{tree_id}/file",
 		"delete_memory_file: Delete a file of a tree, or a directory with all that is in it. Versions stay.",
 		s.deleteMemoryFile, rest.Own)
@@ -77,8 +80,13 @@ func (m MemoryFileName) of() memoryfile.Of { return memoryfile.Of{Path: m.Path, 
 func (s *Server) listMemoryFiles(ctx context.Context, in *struct {
 	OfTree
 	Path string `query:"path" default:"/memories" doc:"Of a directory: only what is in it, at any depth."`
+	letta.HeldAt
 }) ([]letta.MemoryEntry, error) {
-	list, err := s.MemoryFiles.List(ctx, rest.Org(ctx), string(in.TreeID), in.Path)
+	held, err := in.Held(nil)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.MemoryFiles.List(ctx, rest.Org(ctx), string(in.TreeID), in.Path, held)
 	return rest.Each(list, letta.MemoryEntryOf), err
 }
 
@@ -92,6 +100,9 @@ func withFile(c memoryfile.Changed, err error) (letta.ChangedMemoryFile, error) 
 	if mismatch, ok := errors.AsType[*memoryfile.MismatchError](err); ok {
 		err = rest.Conflict(mismatch.Error(), mismatch.Current)
 	}
+	if superseded, ok := errors.AsType[*memoryfile.SupersededError](err); ok {
+		err = rest.Conflict(superseded.Error(), superseded.Current)
+	}
 	return letta.ChangedMemoryFile{File: c.File, Notes: rest.Each(c.Notes, func(note string) string { return note })}, err
 }
 
@@ -99,8 +110,22 @@ func (s *Server) writeMemoryFile(ctx context.Context, in *struct {
 	OfTree
 	Body letta.WriteMemoryFile
 }) (letta.ChangedMemoryFile, error) {
-	b := in.Body
-	return withFile(s.MemoryFiles.Write(ctx, in.at(ctx), b.Path, b.Content, b.ExpectedSHA256.Value))
+	f, dates, err := in.Body.New()
+	if err != nil {
+		return letta.ChangedMemoryFile{}, err
+	}
+	return withFile(s.MemoryFiles.WriteDated(ctx, in.at(ctx), f, dates))
+}
+
+func (s *Server) updateMemoryFile(ctx context.Context, in *struct {
+	OfTree
+	Body letta.UpdateMemoryFile
+}) (letta.ChangedMemoryFile, error) {
+	dates, err := in.Body.Dates()
+	if err != nil {
+		return letta.ChangedMemoryFile{}, err
+	}
+	return withFile(s.MemoryFiles.Date(ctx, in.at(ctx), in.Body.Path, dates))
 }
 
 func (s *Server) deleteMemoryFile(ctx context.Context, in *struct {
@@ -151,6 +176,9 @@ func (s *Server) restoreMemoryVersion(ctx context.Context, in *struct {
 	Body letta.RestoreMemoryFile
 }) (letta.ChangedMemoryFile, error) {
 	b := in.Body
+	if err := letta.CheckSHA256(b.ExpectedSHA256); err != nil {
+		return letta.ChangedMemoryFile{}, err
+	}
 	return withFile(s.MemoryFiles.Restore(ctx, in.at(ctx), memoryfile.Of{Path: b.Path.Value, ID: b.FileID.Value},
 		b.Version, b.ExpectedSHA256.Value))
 }
@@ -190,8 +218,14 @@ func (s *Server) searchMemory(ctx context.Context, in *struct {
 	OfTree
 	Query string `query:"query" required:"true" doc:"Words."`
 	Limit int    `query:"limit" minimum:"1" maximum:"100" default:"10"`
+	letta.HeldAt
 }) ([]letta.MemoryHit, error) {
-	hits, err := s.MemoryFiles.Search(ctx, rest.Org(ctx), string(in.TreeID), in.Query, in.Limit)
+	held, err := in.Held(nil)
+	if err != nil {
+		return nil, err
+	}
+	hits, err := s.MemoryFiles.Search(ctx, rest.Org(ctx), string(in.TreeID),
+		memoryfile.Query{Text: in.Query, Held: held, Limit: in.Limit})
 	return rest.Each(hits, func(h memoryfile.Hit) letta.MemoryHit { return letta.MemoryHit{Hit: h} }), err
 }
 

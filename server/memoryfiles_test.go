@@ -134,3 +134,59 @@ func TestAnthropicsLoopHasMemoryFiles(t *testing.T) {
 func unescaped(json string) string {
 	return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(json)
 }
+
+// What has ended is in no list, search or prompt unless it is asked for; files end, and hold again, by PATCH.
+func TestEndedMemoryFilesAreShownOnRequest(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{"tools":["memory_files","search_memory"]}`)
+	tree := "/v1/memory-trees/" + c.made("/v1/memory-trees", `{"name":"team"}`)
+	c.must("PATCH", "/v1/agents/"+agent+"/memory-trees/attach/"+strings.TrimPrefix(tree, "/v1/memory-trees/"), "")
+	c.must("PUT", tree+"/file", `{"path":"/memories/noon.md","content":"ferry at noon","valid_from":"2020-01-01",
+		"valid_until":"2021-12-31"}`)
+	c.must("PUT", tree+"/file", `{"path":"/memories/one.md","content":"ferry at one","valid_from":"2022-01-01",
+		"supersedes":"/memories/noon.md"}`)
+	for query, want := range map[string][2]bool{"": {false, true}, "&as_of=2021-06-01": {true, false},
+		"&ended=true": {true, true}, "&as_of=2019-01-01": {false, false}} {
+		for _, target := range []string{tree + "/files?path=/memories" + query, tree + "/search?query=ferry" + query,
+			"/v1/agents/" + agent + "/memory-search?query=ferry&kinds=memory_file" + query} {
+			got := c.must("GET", target, "")
+			noon := strings.Contains(got, `"path":"/memories/noon.md"`)
+			if one := strings.Contains(got, `"path":"/memories/one.md"`); [2]bool{noon, one} != want {
+				t.Errorf("%s: noon %v, one %v, want %v", target, noon, one, want)
+			}
+			if said := strings.Contains(got, `"superseded_by":"/memories/one.md","ended":true`); said != want[0] {
+				t.Errorf("%s says that it ended: %v\n%s", target, said, got)
+			}
+		}
+	}
+	command := func(body string) string {
+		return fmt.Sprint(fields(t, c.must("POST", "/v1/agents/"+agent+"/memory-tree/command", body))["content"])
+	}
+	if got := command(`{"command":"view","path":"/memories"}`); strings.Contains(got, "noon.md") {
+		t.Errorf("the tool lists what ended: %s", got)
+	}
+	contains(t, "the list of then", command(`{"command":"view","path":"/memories","as_of":"2021-06-01"}`), "noon.md")
+	contains(t, "the file", command(`{"command":"view","path":"/memories/noon.md"}`), "ferry at noon", "ended 2022-01-01",
+		"superseded by /memories/one.md")
+	contains(t, "a file that supersedes", command(`{"command":"create","path":"/memories/two.md",
+		"file_text":"ferry at two","supersedes":"/memories/one.md","valid_until":"2999-12-30"}`), "Created")
+	if got := command(`{"command":"view","path":"/memories"}`); strings.Contains(got, "one.md") ||
+		!strings.Contains(got, "two.md") {
+		t.Errorf("the tool lists: %s", got)
+	}
+	for body, want := range map[string]int{`{"path":"/memories/one.md","superseded_by":"/memories/noon.md"}`: 409,
+		`{"path":"/memories/two.md","superseded_by":"/memories/noon.md"}`: 422,
+		`{"path":"/memories/two.md","valid_until":"soon"}`:                422, `{"path":"/memories/none.md"}`: 404} {
+		if got := c.call("PATCH", tree+"/file", body); got.Code != want {
+			t.Errorf("%s: got %d %s, want %d", body, got.Code, got.Text, want)
+		}
+	}
+	if got := c.must("PATCH", tree+"/file", `{"path":"/memories/noon.md","superseded_by":null,"valid_until":null,
+		"valid_from":null}`); !strings.Contains(got, `"ended":false`) {
+		t.Errorf("it holds again: %s", got)
+	}
+	if got := c.must("GET", tree+"/files", ""); !strings.Contains(got, "noon.md") {
+		t.Errorf("it holds again: %s", got)
+	}
+}

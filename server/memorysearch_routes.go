@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/memorysearch"
 	"github.com/loci-memory/loci/server/rest"
 )
@@ -28,8 +29,13 @@ func (s *Server) searchAllMemories(ctx context.Context, a agent.Agent, in *struc
 	Query string   `query:"query" required:"true" doc:"Words or a question."`
 	Kinds []string `query:"kinds,explode" enum:"working_memory,block,memory_file,passage,file,message" doc:"Else all."`
 	Limit int      `query:"limit" minimum:"1" maximum:"50" default:"10"`
+	letta.HeldAt
 }) (MemorySearch, error) {
-	q := memorysearch.Query{Org: rest.Org(ctx), Agent: a, Text: in.Query, Limit: in.Limit,
+	held, err := in.Held(a.Zone())
+	if err != nil {
+		return MemorySearch{}, err
+	}
+	q := memorysearch.Query{Org: rest.Org(ctx), Agent: a, Text: in.Query, Limit: in.Limit, Held: held,
 		Kinds: rest.Each(in.Kinds, func(k string) memorysearch.Kind { return memorysearch.Kind(k) })}
 	r, err := s.Tools.SearchMemory(ctx, q)
 	found := MemorySearch{Hits: r.Hits, Ranking: "words", KnownPlace: r.Known, Note: r.Note}

@@ -2,7 +2,7 @@ package server
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -48,7 +48,7 @@ func (s *Server) createPassage(ctx context.Context, a agent.Agent, in *struct {
 		return nil, err
 	}
 	list, err := s.Archival.InsertFor(ctx, rest.Org(ctx), a.ID, []archival.Draft{d})
-	return rest.Each(list, letta.InsertedOf), err
+	return rest.Each(list, letta.InsertedOf), withPassage(err)
 }
 
 func (s *Server) listPassages(ctx context.Context, in *struct {
@@ -58,13 +58,37 @@ func (s *Server) listPassages(ctx context.Context, in *struct {
 	After     string         `query:"after" doc:"Passages later than the one with this id."`
 	Limit     int            `query:"limit" minimum:"1" maximum:"1000" default:"100"`
 	Ascending rest.Opt[bool] `query:"ascending" doc:"The earliest first; true if absent."`
+	letta.WithEmbeddings
+	letta.HeldAt
 }) ([]letta.ArchivalPassage, error) {
+	held, err := s.heldFor(ctx, string(in.AgentID), in.HeldAt)
+	if err != nil {
+		return nil, err
+	}
 	p := db.Page{Before: in.Before, After: in.After, Limit: in.Limit, Ascending: !in.Ascending.Set || in.Ascending.Value}
 	if !p.Ascending { // after is later, whatever the order
 		p.Before, p.After = p.After, p.Before
 	}
-	list, err := s.Archival.Passages(ctx, rest.Org(ctx), string(in.AgentID), in.Search, p)
-	return rest.Each(list, letta.PassageOf), err
+	list, err := s.Archival.Passages(ctx, rest.Org(ctx), string(in.AgentID),
+		archival.PassageList{Contains: in.Search, Held: held}, p)
+	if err != nil {
+		return nil, err
+	}
+	return s.showPassages(ctx, in.WithEmbeddings, list...)
+}
+
+// showPassages returns passages in Letta's shape, with their vectors if a request asks for them.
+func (s *Server) showPassages(ctx context.Context, with letta.WithEmbeddings, list ...archival.Passage) (
+	shown []letta.ArchivalPassage, err error) {
+	shown = rest.Each(list, letta.PassageOf)
+	if !with.Embeddings {
+		return shown, nil
+	}
+	vectors, err := s.Archival.Vectors(ctx, rest.Org(ctx), list...)
+	for i, p := range list {
+		shown[i].Embedding = vectors[p.Key]
+	}
+	return shown, err
 }
 
 func (s *Server) searchPassages(ctx context.Context, a agent.Agent, in *struct {
@@ -86,10 +110,36 @@ func (s *Server) updatePassage(ctx context.Context, in *struct {
 	AgentPassage
 	Body letta.UpdatePassage
 }) (letta.ArchivalPassage, error) {
-	u := archival.PassageUpdate{Text: in.Body.Text.Pointer(), Tags: in.Body.Tags.Value,
-		Metadata: json.RawMessage(in.Body.Metadata.Value)}
+	zone, err := s.Agents.Zone(ctx, rest.Org(ctx), string(in.AgentID))
+	if err != nil {
+		return letta.ArchivalPassage{}, err
+	}
+	u, err := in.Body.Update(zone)
+	if err != nil {
+		return letta.ArchivalPassage{}, err
+	}
 	p, err := s.Archival.UpdatePassage(ctx, rest.Org(ctx), string(in.AgentID), in.PassageID, u)
-	return letta.PassageOf(p), err
+	return letta.PassageOf(p), withPassage(err)
+}
+
+// withPassage adds the stored passage to the error of a change that would supersede it again.
+func withPassage(err error) error {
+	if superseded, ok := errors.AsType[*archival.SupersededError](err); ok {
+		return rest.Conflict(superseded.Error(), letta.PassageOf(superseded.Current))
+	}
+	return err
+}
+
+// heldFor returns what a request about an agent is shown, by the time in which it holds.
+func (s *Server) heldFor(ctx context.Context, agentID string, at letta.HeldAt) (db.Held, error) {
+	if at.AsOf == "" {
+		return at.Held(nil)
+	}
+	zone, err := s.Agents.Zone(ctx, rest.Org(ctx), agentID)
+	if err != nil {
+		return db.Held{}, err
+	}
+	return at.Held(zone)
 }
 
 func (s *Server) deletePassage(ctx context.Context, a agent.Agent, in *AgentPassage) (letta.Message, error) {

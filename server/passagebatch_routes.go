@@ -56,7 +56,7 @@ func (s *Server) createArchivePassages(c echo.Context, passages *rest.ListReader
 	drafts := draftsOf(passages.Items(rest.Body(c, maxCaptureBytes), &warnings), zone)
 	batch, err := s.Archival.InsertMany(ctx, rest.Org(ctx), id, drafts)
 	if err != nil {
-		return err
+		return withPassage(err)
 	}
 	defer batch.Close()
 	warnings.InHeader(c)

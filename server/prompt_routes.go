@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"github.com/loci-memory/loci/db"
@@ -29,6 +30,8 @@ func (s *Server) agentPrompt(ctx context.Context, in *struct {
 	Format       string              `query:"format" enum:"openai,anthropic,responses" doc:"Of the model if absent."`
 	Pending      string              `query:"pending" enum:"keep,answer" default:"keep" doc:"answer gives them one."`
 	Accept       string              `query:"accept" enum:"flush" doc:"Of silent turns, in place of the next prompt."`
+	Policy       string              `query:"policy" doc:"What another policy would show: its name or JSON."`
+	AtSeq        int64               `query:"at_seq" minimum:"1" maximum:"9e15" doc:"With a policy: at this event."`
 }) (letta.Prompt, error) {
 	conversation, err := in.Conversation.OfAgent(string(in.AgentID))
 	if err != nil {
@@ -36,6 +39,9 @@ func (s *Server) agentPrompt(ctx context.Context, in *struct {
 	}
 	at := agent.PromptTarget{AgentID: string(in.AgentID), Conversation: conversation, Format: agent.Format(in.Format),
 		AnswerPending: in.Pending == "answer"}
+	if in.Policy != "" || in.AtSeq > 0 {
+		return s.promptUnder(ctx, agent.PolicyTarget{PromptTarget: at, Policy: policyParam(in.Policy), AtSeq: in.AtSeq})
+	}
 	if in.Accept == recall.ForFlush {
 		silent, err := s.silentPrompt(ctx, at)
 		if err != nil {
@@ -46,6 +52,21 @@ func (s *Server) agentPrompt(ctx context.Context, in *struct {
 		}
 	}
 	return letta.PromptOf(s.Agents.NextPrompt(ctx, rest.Org(ctx), at))
+}
+
+// policyParam returns the policy of a parameter: a name without quotes, or JSON.
+func policyParam(value string) json.RawMessage {
+	if value == "" || json.Valid([]byte(value)) {
+		return json.RawMessage(value)
+	}
+	raw, _ := json.Marshal(value) // a text
+	return raw
+}
+
+// promptUnder returns what the model would see under another policy.
+func (s *Server) promptUnder(ctx context.Context, at agent.PolicyTarget) (letta.Prompt, error) {
+	_, prompt, err := s.Agents.PreviewPolicy(ctx, rest.Org(ctx), at)
+	return letta.PromptOf(prompt, err)
 }
 
 // silentPrompt returns the prompt of a silent turn, if one is due; nil if not, or while a run of the server works in

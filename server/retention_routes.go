@@ -12,7 +12,8 @@ func (s *Server) retentionRoutes(a *rest.API) {
 		"get_retention: Get how long the organization keeps stored prompts, long results and vectors.",
 		s.getRetention, rest.Own)
 	rest.Patch(a.For(rest.Admin), "/v1/admin/retention",
-		"update_retention: Change how long the organization keeps what it stores. Fields that are absent stay.",
+		"update_retention: Change how long the organization keeps what it stores. Fields that are absent stay, null "+
+			"restores a default.",
 		s.updateRetention, rest.Own)
 }
 
@@ -20,24 +21,32 @@ func (s *Server) getRetention(ctx context.Context, _ *struct{}) (retention.Ages,
 	return s.Retention.Settings(ctx, rest.Org(ctx))
 }
 
-// UpdateRetention are new days; 0 is for good.
+// UpdateRetention are new days; 0 is for good, null the default.
 type UpdateRetention struct {
 	Prompts     rest.Opt[int] `json:"prompts_days,omitzero" doc:"Stored prompts." example:"30"`
 	PromptsKept rest.Opt[int] `json:"prompts_kept,omitzero" doc:"Stored prompts of a conversation, at most."`
 	LongResults rest.Opt[int] `json:"long_results_days,omitzero" doc:"Long results of tools, outside of the log."`
 	Vectors     rest.Opt[int] `json:"vectors_days,omitzero" doc:"Vectors of messages, which words then find."`
+	RunEvents   rest.Opt[int] `json:"run_events_hours,omitzero" doc:"Stored events of background runs, in hours."`
+	Runs        rest.Opt[int] `json:"runs_days,omitzero" doc:"Records of runs and of their steps."`
 }
 
 func (s *Server) updateRetention(ctx context.Context, in *struct{ Body UpdateRetention }) (
 	retention.Ages, error) {
 	b := in.Body
+	usual := retention.Defaults()
 	return s.Retention.Update(ctx, rest.Org(ctx), func(now *retention.Ages) {
 		for _, f := range []struct {
 			to    *int
 			given rest.Opt[int]
-		}{{&now.Prompts, b.Prompts}, {&now.PromptsKept, b.PromptsKept},
-			{&now.LongResults, b.LongResults}, {&now.Vectors, b.Vectors}} {
-			if f.given.Set {
+			usual int
+		}{{&now.Prompts, b.Prompts, usual.Prompts}, {&now.PromptsKept, b.PromptsKept, usual.PromptsKept},
+			{&now.LongResults, b.LongResults, usual.LongResults}, {&now.Vectors, b.Vectors, usual.Vectors},
+			{&now.RunEvents, b.RunEvents, usual.RunEvents}, {&now.Runs, b.Runs, usual.Runs}} {
+			switch {
+			case f.given.Null:
+				*f.to = f.usual
+			case f.given.Set:
 				*f.to = f.given.Value
 			}
 		}

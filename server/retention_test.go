@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/server/retention"
@@ -66,6 +67,63 @@ func (c *client) age(by string) {
 	}
 }
 
+// Each kind is there until its age, and gone after it: by the ages of the defaults, and by those of an organization.
+func TestEachKindHasAnAge(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, `{"name":"a"}`)
+	r.clip(r.agent, "line")
+	r.stream(r.path()+"/stream", `{"input":"Hello","background":true}`)
+	r.must("POST", r.path(), `{"input":"Hello again"}`)
+	r.exec(`INSERT INTO embedding_spaces (provider, model, dimension) VALUES ('p', 'm', 1)`)
+	r.exec(`INSERT INTO message_vectors (org, message_key, space_id, agent_key, conversation_key, position, role,
+		created_at, embedding)
+		SELECT org, key, (SELECT max(id) FROM embedding_spaces), agent_key, conversation_key, position, role, created_at,
+		       '[1]' FROM messages`)
+	now := time.Now()
+	store := retention.Store{DB: r.pool, Batch: 2, Now: func() time.Time { return now }}
+	rows := func(table string) (n int) {
+		n, err := db.One[int](t.Context(), r.pool, `SELECT count(*) FROM `+table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	messages := rows("messages")
+	const day = 24 * time.Hour
+	for _, w := range []struct {
+		settings, table string
+		age             time.Duration
+		left            int
+	}{
+		{`{}`, "run_items", 3 * time.Hour, 0},
+		{`{}`, "prompts", 30 * day, 1}, // the newest of each conversation stays
+		{`{"vectors_days":40}`, "message_vectors", 40 * day, 0},
+		{`{"long_results_days":50}`, "clips", 50 * day, 0},
+		{`{"runs_days":60}`, "runs", 60 * day, 0},
+	} {
+		r.must("PATCH", "/v1/admin/retention", w.settings)
+		for _, at := range []struct {
+			age  time.Duration
+			gone bool
+		}{{w.age - time.Minute, false}, {w.age + time.Minute, true}} {
+			before := rows(w.table)
+			now = time.Now().Add(at.age)
+			deleted, err := store.Sweep(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if left := rows(w.table); before == w.left || at.gone && left != w.left || !at.gone && left != before ||
+				deleted[w.table] != before-left {
+				t.Errorf("%s after %s: %d rows, before %d; reported %v", w.table, at.age, left, before, deleted)
+			}
+		}
+	}
+	if n := rows("messages"); n != messages || rows("steps") > 0 {
+		t.Errorf("%d messages, before %d; %d steps without a run", n, messages, rows("steps"))
+	}
+	r.must("GET", "/v1/agents/"+r.agent+"/prompt", "")
+}
+
 // Long results and vectors are kept for good, unless an organization sets days.
 func TestAnOrganizationSetsHowLongItKeeps(t *testing.T) {
 	t.Parallel()
@@ -94,7 +152,8 @@ func TestAnOrganizationSetsHowLongItKeeps(t *testing.T) {
 		t.Errorf("a long result after its days: got %d %s", got.Code, got.Text)
 	}
 	c.must("GET", "/v1/agents/"+agent+"/prompt", "")
-	for _, body := range []string{`{"prompts_days":-1}`, `{"vectors_days":36501}`, `{"prompts_kept":1000001}`} {
+	for _, body := range []string{`{"prompts_days":-1}`, `{"vectors_days":36501}`, `{"prompts_kept":1000001}`,
+		`{"run_events_hours":876001}`, `{"runs_days":-1}`} {
 		if got := c.call("PATCH", "/v1/admin/retention", body); got.Code != 422 {
 			t.Errorf("%s: got %d %s", body, got.Code, got.Text)
 		}

@@ -302,11 +302,15 @@ func (s *Server) attachToConversation(a *rest.API, c echo.Context) error {
 }
 
 func (s *Server) attach(c echo.Context, r loop.Run, in letta.Attach) error {
+	kept, err := s.Retention.Settings(c.Request().Context(), rest.Org(c.Request().Context()))
 	switch {
+	case err != nil:
+		return err
 	case !r.Background:
 		return db.Invalid("Run %s was not made in the background, so that its stream is not kept: send messages with "+
 			"background, or read GET /v1/runs/%s/messages", r.ID, r.ID)
-	case r.CompletedAt != nil && time.Since(*r.CompletedAt) > loop.ItemsKept:
+	case r.CompletedAt != nil && kept.RunEvents > 0 &&
+		time.Since(*r.CompletedAt) > time.Duration(kept.RunEvents)*time.Hour:
 		return rest.Expired("EXPIRED: The stream of run " + r.ID + " is no longer kept; its messages are at /v1/runs/" +
 			r.ID + "/messages")
 	}

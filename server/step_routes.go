@@ -117,8 +117,14 @@ func (s *Server) takeStep(ctx context.Context, of agent.Agent, batch *capture.Ba
 	approvals := rest.Each(batch.Step.Approvals, func(a capture.Approval) loop.Approval {
 		return loop.Approval{CallID: a.CallID, Approve: a.Approve, Reason: a.Reason}
 	})
+	record := recordOf(batch, batch.Step.AnswerPending)
+	if record.Answer {
+		if record.Drafts, err = o.Asking(ctx, record.Drafts); err != nil {
+			return out, err
+		}
+	}
 	if len(approvals) > 0 && batch.Step.Stores {
-		if err := o.Try(ctx, approvals, recordOf(batch, batch.Step.AnswerPending)); err != nil {
+		if err := o.Try(ctx, approvals, record); err != nil {
 			return out, runProblem(batch.Locate(err))
 		}
 	}
@@ -131,7 +137,7 @@ func (s *Server) takeStep(ctx context.Context, of agent.Agent, batch *capture.Ba
 		stored.ConversationID = &o.Conversation.ID
 	}
 	if batch.Step.Stores {
-		if stored, err = s.append(ctx, of, batch, batch.Step.AnswerPending); err != nil {
+		if stored, err = s.append(ctx, of, batch, record); err != nil {
 			return out, err
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // A step takes the answers of servers that are like OpenAI's as they mean them.
@@ -132,7 +134,26 @@ func TestAStepThatIsRefusedRunsNothing(t *testing.T) {
 			t.Errorf("after %s the block is %s", body, value)
 		}
 	}
-	r.must("POST", step, approve("pq", message+`,"otid":"second"`))
+	last := approve("pq", message+`,"otid":"second"`)
+	first := r.step(r.agent, last)
+	log = r.log()
+	again := r.step(r.agent, last)
+	checkSaid(t, "the log after a repetition", r.log(), log)
+	if diff := cmp.Diff(first.Results, again.Results); diff != "" || len(first.Results) != 2 {
+		t.Errorf("the results of a repetition (-first +again):\n%s", diff)
+	}
+	for body, code := range map[string]int{
+		strings.Replace(last, "true", "false", 1):  409,
+		strings.Replace(last, `"And"`, `"Or"`, 1):  409,
+		approve("pq", `"messages":[]`):             422,
+		approve("p", `"otid":"third"`):             200,
+		strings.Replace(last, `"p"`, `"other"`, 1): 422,
+	} {
+		if got := r.call("POST", step, body); got.Code != code {
+			t.Errorf("%s afterwards: got %d %s, want %d", body, got.Code, got.Text, code)
+		}
+		checkSaid(t, "the log after "+body, r.log(), log)
+	}
 	if value := r.human(); strings.Count(value, "Tea.") != 1 || strings.Count(value, "Rum.") != 1 {
 		t.Errorf("the block is %s", value)
 	}

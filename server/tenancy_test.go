@@ -64,7 +64,7 @@ func newTenantNamed(c *client, org, name string) tenant {
 	step := regexp.MustCompile(`step-[0-9a-f-]{36}`).FindString(c.must("GET", "/v1/runs/"+run+"/steps", ""))
 	return tenant{c, map[string]string{"agent_id": agent, "folder_id": folder, "file_id": file,
 		"folder_name": strings.ReplaceAll(name, " ", "%20"),
-		"tool_name":   "open_files", "tool_id": c.customTool(),
+		"policy_name": "four-layers", "tool_name": "open_files", "tool_id": c.customTool(),
 		"identity_id": c.made("/v1/identities", fmt.Sprintf(`{"identifier_key":%q,"name":%q,"identity_type":"user",
 			"agent_ids":[%q]}`, name, name, agent)), "consumer_name": "reader",
 		"clip_id":         c.clip(agent, name),

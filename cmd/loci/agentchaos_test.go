@@ -185,7 +185,7 @@ func TestAnAgentLosesAndRepeatsNothingWhenServersAreKilled(t *testing.T) {
 }
 
 // sendTurn sends a turn to one server or the other until it is answered.
-func sendTurn(t *testing.T, servers []*serverProcess, agent string, turn int) {
+func sendTurn(t testing.TB, servers []*serverProcess, agent string, turn int) {
 	t.Helper()
 	body := fmt.Sprintf(`{"messages":[{"role":"user","content":"turn-%d.%s","otid":"%s-%[1]d"}]}`, turn,
 		strings.Repeat(" So it goes on and on.", 100), agent)

@@ -70,8 +70,11 @@ keep NAME'. A sweep every minute deletes what is older, in small batches. 0 keep
 | prompts_kept | 1,000 | the most stored prompts of a conversation |
 | long_results_days | 0 | long results of tools, stored outside of the log; the log keeps their beginnings |
 | vectors_days | 0 | vectors of messages, counted from when they were said; words still find them |
+| run_events_hours | 3 | stored events of background runs, from the run's end: a client can attach to it until then |
+| runs_days | 0 | records of runs and of their steps, with usage and feedback, from the run's end; its messages stay |
 
-Not set by an organization: stored events of runs are kept for 3 hours after their end, vectors of models that no server
-uses for a week, and the places of deleted items in lists for a day. The log, passages, files, blocks and memory files
-are kept until they are deleted or [erased](concepts.md#the-log).
+Not set by an organization: vectors of models that no server uses are kept for a week, the places of deleted items in
+lists for a day, and long results that no message has any more for an hour. The log with its events, which are positions
+without a text, passages, files, blocks and memory files are kept until they are deleted or
+[erased](concepts.md#the-log).
 `

@@ -36,6 +36,9 @@ type erasureReport struct {
 	Found     map[string]int `json:"found"`
 	Left      map[string]int `json:"left"`
 	Unread    int            `json:"unread_files"`
+	UnreadIDs []string       `json:"unread_file_ids"`
+	Converted []string       `json:"converted_file_ids"`
+	AtWork    map[string]int `json:"at_work"`
 	Summaries int            `json:"remade_summaries"`
 	Prompts   int            `json:"deleted_prompts"`
 }
@@ -112,6 +115,15 @@ func (r erasureReport) print(out io.Writer) error {
 	}
 	for _, column := range slices.Sorted(maps.Keys(r.Left)) {
 		fmt.Fprintf(out, "%6d left in %s\n", r.Left[column], column)
+	}
+	for _, what := range slices.Sorted(maps.Keys(r.AtWork)) {
+		fmt.Fprintf(out, "%6d %s began before and still work: they may write it again\n", r.AtWork[what], what)
+	}
+	for _, id := range r.Converted {
+		fmt.Fprintf(out, "%s keeps its text only; its original bytes are deleted\n", id)
+	}
+	for _, id := range r.UnreadIDs {
+		fmt.Fprintf(out, "%s has no text that could be searched: look at it, and delete it if it must go\n", id)
 	}
 	_, err := fmt.Fprintf(out, "%d summaries made again, %d stored prompts deleted, %d files without a text\n",
 		r.Summaries,

@@ -213,7 +213,7 @@ func (d database) withKeys(ctx context.Context, s streams, fn func(*apikey.Store
 	return withKeysOf(ctx, pg, fn)
 }
 
-// withNewKeys is withKeys, and makes the private Postgres where there is none.
+// withNewKeys is withKeys, and makes the private Postgres where none exists yet.
 func (d database) withNewKeys(ctx context.Context, s streams, fn func(*apikey.Store) error) error {
 	home, err := d.home()
 	if d.external() || err != nil || local.Exists(home) {

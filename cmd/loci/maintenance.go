@@ -54,9 +54,6 @@ func (p *process) maintain(ctx context.Context, s stores) {
 		if _, err := db.ForgetDeleted(ctx, p.pool); err != nil && ctx.Err() == nil {
 			p.log.Warn("the list positions of deleted rows are not forgotten", "error", err)
 		}
-		if _, err := s.loop.Forget(ctx); err != nil && ctx.Err() == nil {
-			p.log.Warn("the streams of old runs are not deleted", "error", err)
-		}
 		p.sweep(ctx)
 		p.clear(ctx, "messages of deleted agents", s.messages)
 		p.clear(ctx, "passages of deleted archives", s.passages)

@@ -18,6 +18,8 @@ type orgsKeepCmd struct {
 	PromptsKept *int   `name:"prompts-kept" help:"Stored prompts of a conversation, at most; 0 keeps all."`
 	LongResults *int   `name:"long-results-days" help:"Days of long results of tools; 0 keeps them for good."`
 	Vectors     *int   `name:"vectors-days" help:"Days of vectors of messages; 0 keeps them for good."`
+	RunEvents   *int   `name:"run-events-hours" help:"Hours of stored events of background runs; 0 keeps them for good."`
+	Runs        *int   `name:"runs-days" help:"Days of records of runs and steps; 0 keeps them for good."`
 }
 
 // Run implements the command.
@@ -35,7 +37,8 @@ func (c orgsKeepCmd) keep(ctx context.Context, s streams, d db.DB, org db.Org) e
 	store := retention.Store{DB: d}
 	now, err := store.Update(ctx, org, func(now *retention.Ages) {
 		for to, given := range map[*int]*int{&now.Prompts: c.Prompts, &now.PromptsKept: c.PromptsKept,
-			&now.LongResults: c.LongResults, &now.Vectors: c.Vectors} {
+			&now.LongResults: c.LongResults, &now.Vectors: c.Vectors,
+			&now.RunEvents: c.RunEvents, &now.Runs: c.Runs} {
 			if given != nil {
 				*to = *given
 			}

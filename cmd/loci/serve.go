@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/db/queue"
@@ -46,6 +49,7 @@ type serveCmd struct {
 	MaxImportBytes int64  `env:"LOCI_MAX_IMPORT_BYTES" default:"1073741824" help:"Largest agent file, in bytes."`
 	LogLevel       string `env:"LOCI_LOG_LEVEL" default:"info" help:"debug, info, warn or error."`
 	RedactEntropy  bool   `env:"LOCI_REDACT_ENTROPY" help:"Redact random-looking strings, hashes and ids in messages."`
+	Policy         string `env:"LOCI_POLICY" help:"How windows are kept where nobody says: a policy's name, or its JSON."`
 	Demo           bool   `help:"Fill an empty database with a small demonstration."`
 
 	RequestTimeout time.Duration `hidden:"" default:"30s" help:"How long a request may take that streams nothing."`
@@ -74,28 +78,16 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.MaxImportBytes < 1 {
-		return settingError{fmt.Errorf("LOCI_MAX_IMPORT_BYTES is %d; it must be at least 1", c.MaxImportBytes)}
-	}
-	if c.MaxUploadBytes < 1 {
-		return settingError{fmt.Errorf("LOCI_MAX_UPLOAD_BYTES is %d; it must be at least 1", c.MaxUploadBytes)}
-	}
-	if err := c.check(); err != nil {
+	if err := cmp.Or(c.checkBounds(), c.check()); err != nil {
 		return err
-	}
-	if c.MaxRuns < 1 {
-		return settingError{fmt.Errorf("LOCI_MAX_RUNS is %d; it must be at least 1", c.MaxRuns)}
 	}
 	embedder, err := c.embedder(ctx, log)
 	if err != nil {
 		return err
 	}
-	models, err := c.models()
-	if err != nil {
-		return err
-	}
-	answering, err := c.answering()
-	if err != nil {
+	models, fromModels := c.models()
+	answering, fromAnswering := c.answering()
+	if err := cmp.Or(fromModels, fromAnswering); err != nil {
 		return err
 	}
 	reader, err := c.reader(c.database, log)
@@ -134,6 +126,28 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 	p := &process{serveCmd: c, log: log, out: s, pg: pg, pool: pool, owner: owner, keys: keys, embedder: embedder,
 		reader: reader, models: models, answering: answering, id: "loci-" + uuid.NewString(), loopback: loopback}
 	return p.serve(ctx, listener)
+}
+
+// checkBounds returns an error for a bound that lets nothing through.
+func (c *serveCmd) checkBounds() error {
+	for name, bound := range map[string]int64{"LOCI_MAX_IMPORT_BYTES": c.MaxImportBytes,
+		"LOCI_MAX_UPLOAD_BYTES": c.MaxUploadBytes, "LOCI_MAX_RUNS": int64(c.MaxRuns)} {
+		if bound < 1 {
+			return settingError{fmt.Errorf("%s is %d; it must be at least 1", name, bound)}
+		}
+	}
+	if err := policy.Check(c.policy()); err != nil {
+		return settingError{fmt.Errorf("LOCI_POLICY: %w", err)}
+	}
+	return nil
+}
+
+// policy returns LOCI_POLICY as JSON; nil if it is not set.
+func (c *serveCmd) policy() json.RawMessage {
+	if c.Policy == "" || json.Valid([]byte(c.Policy)) {
+		return json.RawMessage(c.Policy)
+	}
+	return fmt.Appendf(nil, "%q", c.Policy)
 }
 
 // register makes LOCI_API_KEY a key, and returns an error if other machines can reach the server and there is no key.
@@ -247,7 +261,7 @@ func (p *process) stores() (s stores, err error) {
 	s.tools = tool.New(tool.Memories{Files: s.files, Recall: s.messages, Blocks: s.blocks, Archival: s.passages,
 		Working: s.working, MemoryFiles: s.memoryFiles, Erasures: s.erasures, Models: p.models,
 		Child: subagent.LogOf(p.pool)})
-	s.agents = &agent.Store{DB: p.pool, Files: s.files, Recall: s.messages, Blocks: s.blocks,
+	s.agents = &agent.Store{DB: p.pool, Policy: p.policy(), Files: s.files, Recall: s.messages, Blocks: s.blocks,
 		Archival: s.passages, Working: s.working, MemoryFiles: s.memoryFiles, Tokens: tokens.New(),
 		Compaction: compactions, Tools: s.tools.Definitions}
 	s.handover = &handover.Store{DB: p.pool, Agents: s.agents}

@@ -679,7 +679,7 @@ func (w *windows) checkFrames(th *thread, c recall.Conversation) (standing []mad
 
 // framed is a frame to be compared.
 func framed(f recall.ContextView) string {
-	var clips []compaction.Clip
+	var clips []compaction.Edit
 	_ = json.Unmarshal(f.Clipped, &clips)
 	at := 0
 	if f.SummaryAt != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/sashabaranov/go-openai"
 
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed/provider"
 	"github.com/loci-memory/loci/recall/chat"
 )
@@ -47,18 +48,25 @@ type Client struct {
 	// completion is set once the endpoint asked for max_completion_tokens in place of max_tokens.
 	completion atomic.Bool
 	list       modelList
-	breakers   sync.Map // circuitbreaker.CircuitBreaker[any] by the name of a model
+	breakers   sync.Map // circuitbreaker.CircuitBreaker[any] by breakerKey
 }
 
-// A model gets no requests for the length of pause after maxFailures requests in a row failed in all their attempts, or
-// after one that timed out. Then one request tries it again.
+// breakerKey is an organization, as db.OrgOf returns it, and the name of a model: what fails for one organization is
+// tried for the others.
+type breakerKey struct {
+	org   db.Org
+	model string
+}
+
+// A model gets no requests of an organization for the length of pause after maxFailures requests in a row failed in all
+// their attempts, or after one that timed out. Then one request tries it again.
 const (
 	pause       = 5 * time.Minute
 	maxFailures = 3
 )
 
-func (c *Client) breaker(model string) circuitbreaker.CircuitBreaker[any] {
-	b, _ := c.breakers.LoadOrStore(model, circuitbreaker.NewBuilder[any]().WithDelay(pause).
+func (c *Client) breaker(key breakerKey) circuitbreaker.CircuitBreaker[any] {
+	b, _ := c.breakers.LoadOrStore(key, circuitbreaker.NewBuilder[any]().WithDelay(pause).
 		WithFailureThreshold(maxFailures).WithSuccessThreshold(1).Build()) // new or present
 	return b.(circuitbreaker.CircuitBreaker[any])
 }
@@ -108,14 +116,14 @@ func (c *Client) Model() string { return c.at.Model }
 func (c *Client) Window() int { return c.window }
 
 // Complete implements compaction.Summarizer. It returns a *compaction.Overflow for a request that is too large, even if
-// the provider cuts it without an error. A model that failed three times in a row, or timed out once, gets no requests
-// for five minutes. Every other error, except that of ctx, is a sentence for the operator that names the setting to
-// check.
+// the provider cuts it without an error. A model that failed an organization three times in a row, or timed out once,
+// gets no requests of it for five minutes. Every other error, except that of ctx, is a sentence for the operator that
+// names the setting to check.
 func (c *Client) Complete(ctx context.Context, r compaction.Request) (compaction.Reply, error) {
 	r.Model = cmp.Or(r.Model, c.at.Model)
 	at := c.at
 	at.Model = r.Model // errors name it
-	breaker := c.breaker(r.Model)
+	breaker := c.breaker(breakerKey{db.OrgOf(ctx), r.Model})
 	if !breaker.TryAcquirePermit() {
 		rest := breaker.RemainingDelay().Round(time.Second)
 		return compaction.Reply{}, provider.Told(

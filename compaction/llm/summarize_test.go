@@ -9,6 +9,7 @@ import (
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/llm"
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
 )
@@ -122,14 +123,15 @@ func TestAModelThatFailsIsNotAskedAgainForAWhile(t *testing.T) {
 					c.Timeout = time.Millisecond
 				}
 			})
-			by := func(model string) compaction.Summary {
-				got, err := compaction.Summarize(t.Context(), visit(), compaction.Defaults(),
+			of := func(org db.Org, model string) compaction.Summary {
+				got, err := compaction.Summarize(db.WithOrg(t.Context(), org), visit(), compaction.Defaults(),
 					&compaction.Model{Summarizer: client, Name: model})
 				if err != nil {
 					t.Error(err)
 				}
 				return got
 			}
+			by := func(model string) compaction.Summary { return of(1, model) }
 			for n := range 5 {
 				got := by("test-model")
 				if got.How != compaction.Extracted || strings.Contains(got.Why, "is not asked again for") != (n >= c.most) {
@@ -140,6 +142,9 @@ func TestAModelThatFailsIsNotAskedAgainForAWhile(t *testing.T) {
 				t.Errorf("it was asked %d times, want at most %d", n, c.most)
 			}
 			p.Always(nil)
+			if got := of(2, "test-model"); strings.Contains(got.Why, "not asked again") {
+				t.Errorf("another organization: got %q", got.Why)
+			}
 			if got := by("another-model"); strings.Contains(got.Why, "not asked again") {
 				t.Errorf("another model of the endpoint: got %q", got.Why)
 			}

@@ -16,7 +16,7 @@ import (
 
 // Property tests check 100 random cases each in make test, more in make verify.
 func TestMain(m *testing.M) {
-	if err := flag.Set("rapid.checks", strconv.Itoa(scale.Of(100, 1_000, 10_000))); err != nil {
+	if err := flag.Set("rapid.checks", strconv.Itoa(scale.Pure(100, 1_000, 10_000))); err != nil {
 		panic(err)
 	}
 	m.Run()

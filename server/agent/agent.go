@@ -14,6 +14,7 @@ import (
 
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
@@ -40,6 +41,9 @@ type Store struct {
 	// Begun is called for each conversation that is created, in the transaction that creates it, and for the one that
 	// takes the place of a reset one; nil does nothing.
 	Begun func(ctx context.Context, tx pgx.Tx, org db.Org, c recall.Conversation) error
+
+	Policy json.RawMessage  // that of agents whose organization sets none, as package policy reads it; nil: not set
+	Now    func() time.Time // nil is time.Now
 
 	Tools Definitions           // nil is no tools
 	Jobs  *river.Client[pgx.Tx] // of the window checks; nil queues none
@@ -78,6 +82,9 @@ type Agent struct {
 	LastRun
 
 	Attached []AttachedTool `db:"attached_tools" json:"-"` // the tools that the agent's programs run
+
+	// InConversation changes the compaction settings in the conversation that the agent was asked for.
+	InConversation json.RawMessage `db:"-" json:"-"`
 }
 
 // Zone returns the agent's timezone; UTC if the stored name is unknown.
@@ -161,6 +168,7 @@ type Update struct {
 	WindowLimit, MaxFilesOpen, ViewChars                  Limit
 	Hidden                                                *bool
 	Settings                                              Settings        // nil fields stay unchanged
+	Unset                                                 []string        // names of settings whose defaults are restored
 	ModelSettings                                         json.RawMessage // an object; a null field is not set any more
 	RuleTools                                             []string        // definitions that the rules name
 	FolderIDs                                             []string
@@ -223,6 +231,7 @@ func (a Agent) in(c recall.Conversation) Agent {
 	if c.WindowLimit != nil {
 		a.WindowLimit = c.WindowLimit
 	}
+	a.InConversation = c.Compaction
 	return a
 }
 
@@ -255,13 +264,32 @@ func visible(c recall.Conversation) int {
 // tooLong reports whether a conversation has more messages in view than can be sent.
 func tooLong(c recall.Conversation) bool { return visible(c) > compaction.MaxMessages }
 
-// compactionSettings returns the agent's settings, changed by a JSON object, which may be nil.
+// compactionSettings returns the agent's settings, changed by those of its conversation and by a JSON object, which
+// may be nil.
 func (a Agent) compactionSettings(over []byte) (compaction.Settings, error) {
 	own, err := compaction.ParseSettings(a.Settings.CompactionSettings, compaction.Defaults())
 	if err != nil { // they were stored before settings were checked
 		own = compaction.Defaults()
 	}
-	return compaction.ParseSettings(over, own)
+	if here, err := compaction.ParseSettings(a.InConversation, own); err == nil {
+		own = here
+	}
+	changed, err := compaction.ParseSettings(over, own)
+	if err != nil {
+		return changed, err
+	}
+	return changed, policy.Check(policyIn(over))
+}
+
+// policyIn returns the policy in a JSON object of compaction settings; nil if it sets none.
+func policyIn(settings []byte) json.RawMessage {
+	var of struct {
+		Policy json.RawMessage `json:"policy"`
+	}
+	if json.Unmarshal(settings, &of) != nil {
+		return nil
+	}
+	return of.Policy
 }
 
 // mergeCompaction returns an agent's settings with a change, to be stored; nil if there is no change.

@@ -36,10 +36,12 @@ type PromptTarget struct {
 	MoreTools     []Definition
 	OnlyTools     []string
 
+	Compaction json.RawMessage // an object of compaction settings over those of the agent and the conversation
+
 	view   *recall.ContextView // replaces that of the conversation; nil keeps it
 	flush  int                 // position at which the silent turn began that the prompt is for; 0: it is for none
 	before int                 // a silent turn's prompt leaves out messages of the conversation from here on; 0: none
-	must   string              // the tool that the model must call; empty is none
+	must   string              // the tool that the model must call; empty if it may choose
 }
 
 // toolsOf returns the tools of the prompt of an agent that has some. A tool of the request replaces the agent's tool of
@@ -99,6 +101,9 @@ func (s *Store) assemble(ctx context.Context, org db.Org, at PromptTarget) (p Pr
 	}
 	if p.Agent = own.in(p.Conversation); at.Model != nil {
 		p.Agent.Model, p.Agent.WindowLimit, p.Agent.Settings.ModelSettings = at.Model, nil, nil
+	}
+	if err := s.readPolicy(ctx, org, at.Compaction, &p); err != nil {
+		return p, err
 	}
 	if p.format = at.Format; p.format == "" {
 		p.format = p.Agent.format()

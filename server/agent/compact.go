@@ -27,16 +27,21 @@ type CompactOptions struct {
 // stay does not fit; ErrBusy if another request has compacted the conversation for a while.
 func (s *Store) Compact(ctx context.Context, org db.Org, c recall.Conversation, o CompactOptions,
 ) (compaction.Result, error) {
-	p, err := s.Assemble(ctx, org, c.AgentID, c.ID, "")
+	p, err := s.assembleAt(ctx, org, PromptTarget{AgentID: c.AgentID, Conversation: c.ID,
+		Compaction: bytes.TrimSpace(o.Settings)})
 	if err != nil {
 		return compaction.Result{}, err
 	}
-	settings, err := p.Agent.compactionSettings(bytes.TrimSpace(o.Settings))
-	if err != nil {
-		return compaction.Result{}, err
-	}
-	task := p.task(settings, compaction.Manual)
+	task := p.task(compaction.Manual)
 	task.Dry, task.Wait = o.Dry, promptPatience
+	at, err := s.moment(ctx, org, p)
+	if err != nil {
+		return compaction.Result{}, err
+	}
+	at.Forced = true
+	if !namesMode(o.Settings) {
+		task.Plan = p.planner(at)
+	}
 	return s.Compaction.Run(ctx, org, task)
 }
 
@@ -46,16 +51,38 @@ const maxAttempts = 8
 // assembleFitting returns a prompt that fits its window. If it does not, the conversation is compacted first. ErrBusy
 // if others keep changing the conversation.
 func (s *Store) assembleFitting(ctx context.Context, org db.Org, at PromptTarget) (p Prompt, err error) {
-	stuck := false
-	for range maxAttempts {
+	stuck, now := false, s.now()
+	for attempt := range maxAttempts {
 		was := p
 		if p, err = s.assembleAt(ctx, org, at); err != nil {
 			return p, err
 		}
+		if attempt < maxPrunings {
+			pruned, err := s.prune(ctx, org, p, now)
+			if pruned || errors.Is(err, db.ErrConflict) {
+				stuck = false
+				continue
+			}
+			if err != nil {
+				return p, err
+			}
+		}
 		if stuck && p.Tokens.Total >= was.Tokens.Total && p.newest() == was.newest() {
-			return p, p.refuse()
+			err := p.refuse()
+			if truncated, other := s.truncate(ctx, org, p, err); truncated || other != nil {
+				stuck, err = false, other
+			}
+			if stuck || err != nil {
+				return p, err
+			}
+			continue
 		}
 		changed, err := s.compactIfNeeded(ctx, org, p, compaction.BeforePrompt, promptPatience)
+		if tooBig(err) {
+			if truncated, other := s.truncate(ctx, org, p, err); truncated || other != nil {
+				changed, err = truncated, other
+			}
+		}
 		if err == nil && !changed || err != nil && !errors.Is(err, db.ErrConflict) {
 			return p, err
 		}
@@ -68,17 +95,16 @@ func (s *Store) assembleFitting(ctx context.Context, org db.Org, at PromptTarget
 // refuse returns nil for a prompt that fits its window though a compaction did not make it smaller, and else a
 // *compaction.TooBig.
 func (p Prompt) refuse() error {
-	settings, err := p.Agent.compactionSettings(nil)
-	if err != nil || p.Tokens.Total <= settings.Most(p.window()) {
-		return err
+	if p.Tokens.Total <= p.settings.Most(p.window()) {
+		return nil
 	}
-	task := p.task(settings, compaction.BeforePrompt)
+	task := p.task(compaction.BeforePrompt)
 	v, err := compaction.ViewOf(p.Conversation, p.Messages, task.Overhead)
 	if err != nil {
 		return err
 	}
 	v.Usage = task.Usage
-	return compaction.Refuse(v, settings)
+	return compaction.Refuse(v, p.settings)
 }
 
 // promptPatience bounds how long a model may take for a summary that a prompt waits for, and how long a caller's
@@ -90,11 +116,7 @@ const promptPatience = 25 * time.Second
 // its own bound.
 func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigger string, patience time.Duration,
 ) (changed bool, err error) {
-	settings, err := p.Agent.compactionSettings(nil)
-	if err != nil {
-		return false, err
-	}
-	task := p.task(settings, trigger)
+	settings, task := p.settings, p.task(trigger)
 	window := task.Overhead.Window
 	v, err := compaction.ViewOf(p.Conversation, p.Messages, task.Overhead)
 	if err != nil {
@@ -102,8 +124,17 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 	}
 	v.Usage = task.Usage
 	used, c := max(compaction.Estimate(v), p.calibration.Factor.Of(p.unread.Tokens)), p.Conversation
-	due, now := compaction.Check(used, window, v.Open(), settings,
-		compaction.TriggerState{Warned: c.Warned, Disarmed: c.Settled > 0, Base: c.Settled})
+	was := compaction.TriggerState{Warned: c.Warned, Disarmed: c.Settled > 0, Base: c.Settled}
+	due, now := compaction.Check(used, window, v.Open(), settings, was)
+	at, err := s.moment(ctx, org, p)
+	if err != nil {
+		return false, err
+	}
+	if p.policy.Triggers() {
+		at.Tokens = used
+		due, now = p.policy.Check(v, at, was)
+		at.Tokens = 0
+	}
 	err = db.UnlessFull(s.Recall.RecordUsage(ctx, org, c.Key, c.Version, p.recallUsage(now)))
 	if err != nil {
 		return false, err
@@ -126,8 +157,13 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 	}
 	task.Patience = patience
 	task.Due = func(v compaction.View) bool {
+		if p.policy.Triggers() {
+			again, _ := p.policy.Check(v, at, compaction.TriggerState{})
+			return again.Compact || again.Deferred
+		}
 		return v.TooLong() || compaction.Estimate(v) > settings.Limit(window)
 	}
+	task.Plan = p.planner(at)
 	_, err = s.Compaction.Run(ctx, org, task) // if nothing is due, another request has compacted the conversation
 	if _, nothing := errors.AsType[*compaction.Nothing](err); nothing {
 		return false, p.refuse()
@@ -136,12 +172,12 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 }
 
 // task returns the compaction of the prompt's conversation.
-func (p Prompt) task(settings compaction.Settings, trigger string) compaction.Task {
+func (p Prompt) task(trigger string) compaction.Task {
 	tools := chat.Encode(toolsIn(OpenAI, p.definitions))
 	overhead := compaction.PromptOverhead{Window: p.window(), System: p.system.String(), Tools: tools,
 		Tokens: p.counted.Tools + p.counted.instructions() + p.placeholders, ToolTokens: p.counted.Tools, Count: p.count,
 		Has: toolset(p.definitions), Factor: p.calibration.Factor}
-	return compaction.Task{AgentID: p.Agent.ID, Conversation: p.Conversation.ID, Settings: settings, Overhead: overhead,
+	return compaction.Task{AgentID: p.Agent.ID, Conversation: p.Conversation.ID, Settings: p.settings, Overhead: overhead,
 		Model: p.Agent.model(), Usage: p.usage(), Version: p.Conversation.Version, Trigger: trigger}
 }
 
@@ -183,11 +219,7 @@ func (s *Store) Revert(ctx context.Context, org db.Org, k compaction.Compaction)
 	if err != nil {
 		return compaction.Compaction{}, err
 	}
-	settings, err := p.Agent.compactionSettings(nil)
-	if err != nil {
-		return compaction.Compaction{}, err
-	}
-	window, limit := p.window(), settings.Limit(p.window())
+	window, limit := p.window(), p.settings.Limit(p.window())
 	if p.Tokens.Total > limit {
 		return compaction.Compaction{}, db.Conflict("The view before compaction %s does not fit any more: it has %d tokens, "+
 			"%d more than the %d of its %d at which it would be compacted again. Set a larger context_window_limit first; "+

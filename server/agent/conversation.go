@@ -11,10 +11,16 @@ import (
 	"github.com/loci-memory/loci/recall/chat"
 )
 
+// NewConversation describes a conversation to be created.
+type NewConversation struct {
+	recall.NewConversation
+	IdentityID string // whom it is with; may be empty
+}
+
 // CreateConversation creates a conversation of an agent. Its log begins with the current system prompt, until Recompile
 // appends another.
 func (s *Store) CreateConversation(ctx context.Context, org db.Org, agentID string,
-	n recall.NewConversation) (recall.Conversation, error) {
+	n NewConversation) (recall.Conversation, error) {
 	var c recall.Conversation
 	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		in := s.With(tx)
@@ -27,7 +33,10 @@ func (s *Store) CreateConversation(ctx context.Context, org db.Org, agentID stri
 		if n.Instructions, err = in.compileNow(ctx, org, a, empty); err != nil {
 			return err
 		}
-		if c, err = in.Recall.CreateConversation(ctx, org, a.ID, n); err != nil || s.Begun == nil {
+		if c, err = in.Recall.CreateConversation(ctx, org, a.ID, n.NewConversation); err != nil {
+			return err
+		}
+		if err := in.SetConversationIdentity(ctx, org, c, n.IdentityID); err != nil || s.Begun == nil {
 			return err
 		}
 		return s.Begun(ctx, tx, org, c)
@@ -94,6 +103,9 @@ func (s *Store) copied(ctx context.Context, org db.Org, c recall.Conversation, f
 	if err := s.Compaction.Inherit(ctx, org, c, forked, seqAt(0)); err != nil {
 		return forked, err
 	}
+	if err := s.keepIdentity(ctx, org, c, forked); err != nil {
+		return forked, err
+	}
 	return forked, s.Working.Fork(ctx, org, c, forked, seqAt)
 }
 
@@ -150,6 +162,9 @@ func (s *Store) Reset(ctx context.Context, org db.Org, agentID string) (Agent, e
 		}
 		now, err := in.Recall.Conversation(ctx, org, a.ID, recall.DefaultConversation)
 		if err != nil {
+			return err
+		}
+		if err := in.keepIdentity(ctx, org, was, now); err != nil {
 			return err
 		}
 		if err := in.Working.Reset(ctx, org, was, now); err != nil || s.Begun == nil {

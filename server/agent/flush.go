@@ -11,6 +11,7 @@ import (
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
@@ -47,13 +48,14 @@ type Flush struct {
 
 	View    int  `db:"view" json:"-"`
 	Settled bool `db:"settled" json:"-"`
-	Late    bool `db:"late" json:"-"` // the deadline has passed
 }
 
 const flushRows = `
-	SELECT f.id, a.id AS agent_id, c.id AS conversation_id, f.kind, f.reason, f.by_caller, f.status, f.why, f.position,
-	       f.steps, f.calls, f.prompt_tokens, f.completion_tokens, f.deadline, f.created_at, f.ended_at, f.view, f.settled,
-	       f.deadline <= now() AS late
+	SELECT f.id, a.id AS agent_id, c.id AS conversation_id, f.kind, f.reason, f.by_caller,
+	       CASE WHEN f.status = 'open' AND f.deadline <= now() THEN 'expired' ELSE f.status END AS status, f.why,
+	       f.position, f.steps, f.calls, f.prompt_tokens, f.completion_tokens, f.deadline, f.created_at,
+	       CASE WHEN f.status = 'open' AND f.deadline <= now() THEN f.deadline ELSE f.ended_at END AS ended_at, f.view,
+	       f.settled
 	FROM flushes f
 	JOIN conversations c ON c.org = f.org AND c.key = f.conversation_key
 	JOIN agents a ON a.org = f.org AND a.key = f.agent_key
@@ -104,7 +106,7 @@ func (s *Store) NextFlush(ctx context.Context, org db.Org, at PromptTarget, byCa
 	if f.Status != FlushOpen {
 		return nil, s.settle(ctx, org, c, f)
 	}
-	if f.ByCaller != byCaller && !f.Late {
+	if f.ByCaller != byCaller {
 		return nil, nil
 	}
 	p, ended, err := s.flushPrompt(ctx, org, a, at, f)
@@ -113,6 +115,9 @@ func (s *Store) NextFlush(ctx context.Context, org db.Org, at PromptTarget, byCa
 	}
 	if f, err = s.EndFlush(ctx, org, f, ended, ""); err != nil {
 		return nil, err
+	}
+	if f.Status == FlushOpen { // another request has added an answer
+		return s.NextFlush(ctx, org, at, byCaller)
 	}
 	return nil, s.settle(ctx, org, c, f)
 }
@@ -135,11 +140,7 @@ func (s *Store) beginFlush(ctx context.Context, org db.Org, a Agent, at PromptTa
 	if err != nil || len(p.Pending) > 0 || p.unread.Count > 0 {
 		return f, err
 	}
-	settings, err := p.Agent.compactionSettings(nil)
-	if err != nil {
-		return f, err
-	}
-	reason, tools := a.Settings.Flush.due(p.Tokens.Total, p.window(), settings), a.flushTools(at)
+	reason, tools := a.Settings.Flush.due(p.Tokens.Total, p.window(), p.settings), a.flushTools(at)
 	if reason == "" || len(tools) == 0 || !saidSomething(p.Messages) {
 		return f, nil
 	}
@@ -222,11 +223,12 @@ func (s *Store) flushPrompt(ctx context.Context, org db.Org, a Agent, at PromptT
 		at.OnlyTools = []string{checkpointTool}
 		at.must = checkpointTool
 	}
+	if p, err = s.flushCalls(ctx, org, a, at, f); err != nil || p != nil {
+		return p, "", err
+	}
 	switch overtaken, err := s.overtaken(ctx, org, f); {
 	case err != nil:
 		return nil, "", err
-	case f.Late:
-		return nil, FlushExpired, nil
 	case overtaken:
 		return nil, FlushOvertaken, nil
 	case len(at.OnlyTools) == 0 || !settings.on() || f.Steps >= settings.steps():
@@ -244,6 +246,19 @@ func (s *Store) flushPrompt(ctx context.Context, org db.Org, a Agent, at PromptT
 	out.Purpose, out.Flush = recall.ForFlush, new(s.FlushTurnOf(a, f))
 	out.Flush.Tools = at.OnlyTools
 	return &out, "", err
+}
+
+// flushCalls returns the calls of a flush that have no result, in a prompt without a request; nil if there are none.
+func (s *Store) flushCalls(ctx context.Context, org db.Org, a Agent, at PromptTarget, f Flush) (*StoredPrompt, error) {
+	c, err := s.Recall.Conversation(ctx, org, at.AgentID, at.Conversation)
+	if err != nil {
+		return nil, err
+	}
+	position, err := s.Recall.OpenAfter(ctx, org, c, f.Position)
+	if err != nil || position == 0 {
+		return nil, err
+	}
+	return &StoredPrompt{Flush: new(s.FlushTurnOf(a, f)), Pending: []chat.PendingCall{{Position: position}}}, nil
 }
 
 // FlushTurnOf returns a flush of an agent with what its model is told, and has.
@@ -287,9 +302,8 @@ func (s *Store) assembleFlush(ctx context.Context, org db.Org, at PromptTarget) 
 		if p, err = s.assembleAt(ctx, org, at); err != nil {
 			return p, false, err
 		}
-		settings, err := p.Agent.compactionSettings(nil)
-		if err != nil || p.Tokens.Total+tokens.PerMessage <= settings.Most(p.window()) {
-			return p, err == nil, err
+		if p.Tokens.Total+tokens.PerMessage <= p.settings.Most(p.window()) {
+			return p, true, nil
 		}
 		before, ok := lastExchange(p.Messages)
 		if !ok {
@@ -313,7 +327,8 @@ func lastExchange(messages []recall.Message) (position int, ok bool) {
 	return position, begins > 1
 }
 
-// EndFlush ends an open flush, and returns it as it is then. One that has ended stays as it is.
+// EndFlush ends an open flush, and returns it with its new status. One that has ended, or got an answer since f was
+// read, is not changed.
 func (s *Store) EndFlush(ctx context.Context, org db.Org, f Flush, status, why string) (Flush, error) {
 	c, err := s.Recall.Conversation(ctx, org, f.AgentID, f.ConversationID)
 	if err != nil {
@@ -321,8 +336,8 @@ func (s *Store) EndFlush(ctx context.Context, org db.Org, f Flush, status, why s
 	}
 	if _, err := s.DB.Exec(ctx, `
 		UPDATE flushes SET status = $4, why = nullif($5, ''), ended_at = now()
-		WHERE org = $1 AND conversation_key = $2 AND view = $3 AND status = 'open'`,
-		org, c.Key, f.View, status, db.Short(why)); err != nil {
+		WHERE org = $1 AND conversation_key = $2 AND view = $3 AND status = 'open' AND steps = $6`,
+		org, c.Key, f.View, status, db.Short(why), f.Steps); err != nil {
 		return f, db.Error(err)
 	}
 	return db.One[Flush](ctx, s.DB, flushRows+`AND f.view = $3`, org, c.Key, f.View)
@@ -386,5 +401,5 @@ func (s *Store) awaitsFlush(ctx context.Context, org db.Org, p Prompt) (bool, er
 	if errors.Is(err, db.ErrNotFound) {
 		return true, nil
 	}
-	return err == nil && f.Status == FlushOpen && !f.Late, err
+	return err == nil && f.Status == FlushOpen, err
 }

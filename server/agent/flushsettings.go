@@ -86,7 +86,7 @@ func (f *FlushSettings) on() bool { return f != nil && (f.Mode == FlushOn || f.M
 
 func (f FlushSettings) before() bool { return f.BeforeCompaction == nil || *f.BeforeCompaction }
 
-// tokens returns the size of a prompt at which a turn begins; 0 if there is none.
+// tokens returns the size of a prompt at which a turn begins; 0 if no size begins one.
 func (f FlushSettings) tokens() int {
 	if f.Mode == Checkpoint {
 		return cmp.Or(f.Tokens, defaultCheckpointTokens)

@@ -86,36 +86,49 @@ func (s *Store) RestoreAttachment(ctx context.Context, org db.Org, agentID, tool
 		SELECT org, $2, key, $4 FROM tools WHERE org = $1 AND id = $3`, org, agentID, toolID, at)
 }
 
-// PortableIdentity is an identity as a file of an agent carries it: of its agents and blocks it has those of the file.
+// PortableIdentity is an identity as a file of an agent carries it: of its agents, blocks and conversations it
+// has those of the file.
 type PortableIdentity struct {
 	Identity
+	ConversationIDs []string `db:"conversation_ids" json:"conversation_ids"`
+
 	CreatedAt time.Time `db:"created" json:"created_at"`
 	UpdatedAt time.Time `db:"updated_at" json:"updated_at"`
 }
 
-// ExportIdentities lists the identities of an agent and of its blocks, the oldest first.
+// identityConversations selects the conversations of an agent that are with an identity i, also those that were reset.
+const identityConversations = `
+	SELECT c.id
+	FROM agents a
+	JOIN conversation_identities x ON x.org = @org AND x.agent_key = a.key
+	JOIN conversations c ON c.org = @org AND c.agent_key = x.agent_key AND c.key = x.conversation_key
+	WHERE a.org = @org AND a.id = @agent AND x.identity_key = i.key AND (c.deleted_at IS NULL OR c.reset_at IS NOT NULL)`
+
+// ExportIdentities lists the identities of an agent, of its blocks and of its conversations, the oldest first.
 func (s *Store) ExportIdentities(ctx context.Context, org db.Org, agentID string) ([]PortableIdentity, error) {
 	return db.All[PortableIdentity](ctx, s.DB, `
 		SELECT i.key, i.id, i.identifier_key, i.name, i.identity_type, i.properties, i.created_at, i.created_at AS created,
 		       i.updated_at,
 		       ARRAY(SELECT x.agent_id FROM agent_identities x
-		             WHERE x.org = i.org AND x.identity_key = i.key AND x.agent_id = @agent) AS agent_ids,
+		             WHERE x.org = @org AND x.identity_key = i.key AND x.agent_id = @agent) AS agent_ids,
 		       ARRAY(SELECT b.id
 		             FROM block_identities x
-		             JOIN blocks b ON b.org = x.org AND b.key = x.block_key
-		             JOIN agent_blocks a ON a.org = b.org AND a.block_key = b.key AND a.agent_id = @agent
-		             WHERE x.org = i.org AND x.identity_key = i.key ORDER BY b.id) AS block_ids
+		             JOIN blocks b ON b.org = @org AND b.key = x.block_key
+		             JOIN agent_blocks a ON a.org = @org AND a.block_key = b.key AND a.agent_id = @agent
+		             WHERE x.org = @org AND x.identity_key = i.key ORDER BY b.id) AS block_ids,
+		       ARRAY(`+identityConversations+` ORDER BY c.id) AS conversation_ids
 		FROM identities i
 		WHERE i.org = @org AND (
-			EXISTS (SELECT FROM agent_identities x WHERE x.org = i.org AND x.identity_key = i.key AND x.agent_id = @agent)
+			EXISTS (SELECT FROM agent_identities x WHERE x.org = @org AND x.identity_key = i.key AND x.agent_id = @agent)
+			OR EXISTS (`+identityConversations+`)
 			OR EXISTS (
-				SELECT FROM block_identities x JOIN agent_blocks a ON a.org = x.org AND a.block_key = x.block_key
-				WHERE x.org = i.org AND x.identity_key = i.key AND a.agent_id = @agent))
+				SELECT FROM block_identities x JOIN agent_blocks a ON a.org = @org AND a.block_key = x.block_key
+				WHERE x.org = @org AND x.identity_key = i.key AND a.agent_id = @agent))
 		ORDER BY i.key`, pgx.StrictNamedArgs{"org": org, "agent": agentID})
 }
 
-// RestoreIdentity creates an identity under its id and gives it its agents and blocks, which are restored already. If
-// the organization has an identity of its identifier key, that one gets them, stays else as it is, and is returned.
+// RestoreIdentity creates an identity under its id and gives it what is its own, which is restored already. If the
+// organization has an identity of its identifier key, that one gets them, is not changed otherwise, and is returned.
 func (s *Store) RestoreIdentity(ctx context.Context, org db.Org, i PortableIdentity) (present *Identity, err error) {
 	was, err := s.Identities(ctx, org, IdentityFilter{IdentifierKey: i.IdentifierKey}, db.Page{Limit: 1})
 	if err != nil {
@@ -127,8 +140,10 @@ func (s *Store) RestoreIdentity(ctx context.Context, org db.Org, i PortableIdent
 		return nil
 	}
 	if len(was) > 0 {
-		_, err = s.ChangeIdentity(ctx, org, was[0].ID, change)
-		return &was[0], err
+		if _, err = s.ChangeIdentity(ctx, org, was[0].ID, change); err != nil {
+			return nil, err
+		}
+		return &was[0], s.restoreWith(ctx, org, was[0].Key, i.ConversationIDs)
 	}
 	made, err := s.ChangeIdentity(ctx, org, "", func(stored *Identity) error {
 		*stored = i.Identity
@@ -138,7 +153,19 @@ func (s *Store) RestoreIdentity(ctx context.Context, org db.Org, i PortableIdent
 	if err != nil {
 		return nil, err
 	}
-	return nil, db.Exec(ctx, s.DB, `
+	err = db.Exec(ctx, s.DB, `
 		UPDATE identities SET id = $3, created_at = $4, updated_at = $5 WHERE org = $1 AND key = $2`,
 		org, made.Key, i.ID, i.CreatedAt, i.UpdatedAt)
+	if err != nil {
+		return nil, err
+	}
+	return nil, s.restoreWith(ctx, org, made.Key, i.ConversationIDs)
+}
+
+// restoreWith says that restored conversations are with an identity.
+func (s *Store) restoreWith(ctx context.Context, org db.Org, identity int64, conversations []string) error {
+	_, err := s.DB.Exec(ctx, `
+		INSERT INTO conversation_identities (org, agent_key, conversation_key, identity_key)
+		SELECT org, agent_key, key, $2 FROM conversations WHERE org = $1 AND id = ANY ($3)`, org, identity, conversations)
+	return db.Error(err)
 }

@@ -3,6 +3,8 @@ package agent
 import (
 	"encoding/json"
 
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
 )
@@ -16,6 +18,8 @@ type Prompt struct {
 	Tokens       Tokens
 	Pending      []chat.PendingCall // without them a provider refuses the request, unless they are answered in it
 
+	settings     compaction.Settings
+	policy       policy.Effective
 	format       Format
 	calibration  calibration // of the agent's model
 	counted      Tokens      // by count; Tokens are these as the provider counts them
@@ -27,7 +31,7 @@ type Prompt struct {
 	logged       recall.Message    // the newest system prompt of the log
 	summary      string            // as the model reads it; empty if nothing is hidden
 	placeholders int               // tokens of the results that pending calls are given
-	must         string            // the tool that the model must call; empty is none
+	must         string            // the tool that the model must call; empty if it may choose
 	unread       recall.Window     // counts of the messages that a view too long to be sent has in addition to Messages
 }
 

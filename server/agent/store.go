@@ -21,7 +21,7 @@ import (
 func (s *Store) With(tx pgx.Tx) *Store {
 	return &Store{DB: tx, Files: s.Files.With(tx), Recall: s.Recall.With(tx), Blocks: s.Blocks.With(tx),
 		MemoryFiles: s.MemoryFiles.With(tx), Archival: s.Archival.With(tx), Working: s.Working.With(tx), Tokens: s.Tokens,
-		Compaction: s.Compaction.With(tx), Tools: s.Tools, Jobs: s.Jobs, Begun: s.Begun}
+		Compaction: s.Compaction.With(tx), Policy: s.Policy, Now: s.Now, Tools: s.Tools, Jobs: s.Jobs, Begun: s.Begun}
 }
 
 const columns = `key, id, name, agent_type, description, metadata, system, tags, timezone, model, embedding,
@@ -65,31 +65,8 @@ func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
 			RefID: a.ID}); err != nil {
 			return err
 		}
-		for _, folder := range n.FolderIDs {
-			at := files.Attachment{AgentID: a.ID, FolderID: folder, Limits: a.Limits()}
-			if err := in.Files.Attach(ctx, org, at); err != nil {
-				return err
-			}
-		}
-		if err := in.attachBlocks(ctx, org, a.ID, n); err != nil {
+		if a, err = in.equip(ctx, org, a, n); err != nil {
 			return err
-		}
-		if len(n.IdentityIDs) > 0 {
-			if err := in.setIdentities(ctx, org, a.ID, n.IdentityIDs); err != nil {
-				return err
-			}
-		}
-		if len(n.ToolIDs) > 0 {
-			added, err := in.setTools(ctx, org, a.ID, n.ToolIDs)
-			if err != nil {
-				return err
-			}
-			if err := in.askForApproval(ctx, org, a.ID, added); err != nil {
-				return err
-			}
-			if a, err = in.Agent(ctx, org, a.ID); err != nil {
-				return err
-			}
 		}
 		prompt, err := in.SystemPrompt(ctx, org, a)
 		if err != nil {
@@ -102,6 +79,35 @@ func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
 		return err
 	})
 	return a, err
+}
+
+// equip gives a new agent its folders, blocks, identities and tools, and returns it with them.
+func (s *Store) equip(ctx context.Context, org db.Org, a Agent, n New) (Agent, error) {
+	for _, folder := range n.FolderIDs {
+		at := files.Attachment{AgentID: a.ID, FolderID: folder, Limits: a.Limits()}
+		if err := s.Files.Attach(ctx, org, at); err != nil {
+			return a, err
+		}
+	}
+	if err := s.attachBlocks(ctx, org, a.ID, n); err != nil {
+		return a, err
+	}
+	if len(n.IdentityIDs) > 0 {
+		if err := s.setIdentities(ctx, org, a.ID, n.IdentityIDs); err != nil {
+			return a, err
+		}
+	}
+	if len(n.ToolIDs) == 0 {
+		return a, nil
+	}
+	added, err := s.setTools(ctx, org, a.ID, n.ToolIDs)
+	if err != nil {
+		return a, err
+	}
+	if err := s.askForApproval(ctx, org, a.ID, added); err != nil {
+		return a, err
+	}
+	return s.Agent(ctx, org, a.ID)
 }
 
 // attachBlocks creates and attaches the blocks of a new agent.
@@ -242,14 +248,8 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 		if err != nil {
 			return err
 		}
-		if u.System != nil && *u.System != "" { // a client that returns the default instructions does not set them
-			tools, err := in.Definitions(ctx, org, was)
-			if err != nil {
-				return err
-			}
-			if *u.System == was.Instructions(tools) {
-				u.System = nil
-			}
+		if u.System, err = in.newSystem(ctx, org, was, u.System); err != nil {
+			return err
 		}
 		change := &u.Settings.CompactionSettings
 		if *change, err = mergeCompaction(was.Settings.CompactionSettings, *change); err != nil {
@@ -263,21 +263,9 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 		if err := in.lockNamed(ctx, org, u.RuleTools); err != nil {
 			return err
 		}
-		var added []int64
-		if u.ToolIDs != nil {
-			if added, err = in.setTools(ctx, org, id, u.ToolIDs); err != nil {
-				return err
-			}
-		}
-		if u.IdentityIDs != nil {
-			if err := in.setIdentities(ctx, org, id, u.IdentityIDs); err != nil {
-				return err
-			}
-		}
-		if u.BlockIDs != nil {
-			if err := in.Blocks.Set(ctx, org, id, u.BlockIDs); err != nil {
-				return err
-			}
+		added, err := in.attach(ctx, org, id, u)
+		if err != nil {
+			return err
 		}
 		if _, err := event.Append(ctx, tx, org, event.Event{AgentID: id, Type: event.AgentUpdated, RefID: id}); err != nil {
 			return err
@@ -302,6 +290,36 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 		return err
 	})
 	return a, err
+}
+
+// newSystem returns the instructions that an update sets: nil for the default ones, which a client may send back.
+func (s *Store) newSystem(ctx context.Context, org db.Org, was Agent, system *string) (*string, error) {
+	if system == nil || *system == "" {
+		return system, nil
+	}
+	tools, err := s.Definitions(ctx, org, was)
+	if err == nil && *system == was.Instructions(tools) {
+		return nil, nil
+	}
+	return system, err
+}
+
+// attach gives an agent the tools, identities and blocks of an update. It returns the tools that are new to it.
+func (s *Store) attach(ctx context.Context, org db.Org, id string, u Update) (added []int64, err error) {
+	if u.ToolIDs != nil {
+		if added, err = s.setTools(ctx, org, id, u.ToolIDs); err != nil {
+			return nil, err
+		}
+	}
+	if u.IdentityIDs != nil {
+		if err := s.setIdentities(ctx, org, id, u.IdentityIDs); err != nil {
+			return nil, err
+		}
+	}
+	if u.BlockIDs != nil {
+		return added, s.Blocks.Set(ctx, org, id, u.BlockIDs)
+	}
+	return added, nil
 }
 
 // ChangeSettings changes settings of an agent. change returns those to change, or nil to change nothing; it may be
@@ -343,7 +361,8 @@ func (s *Store) change(ctx context.Context, org db.Org, id string, u Update) (Ag
 		    max_files_open = CASE WHEN @set_max_files THEN @max_files ELSE max_files_open END,
 		    per_file_view_window_char_limit =
 		        CASE WHEN @set_view_chars THEN @view_chars ELSE per_file_view_window_char_limit END,
-		    settings = settings || @settings || CASE WHEN @model_settings::jsonb IS NULL THEN '{}' ELSE
+		    settings = (settings - coalesce(@unset::text[], '{}')) || @settings ||
+		               CASE WHEN @model_settings::jsonb IS NULL THEN '{}' ELSE
 		        jsonb_build_object('model_settings', (
 		            SELECT jsonb_object_agg(key, value)
 		            FROM jsonb_each(coalesce(nullif(settings -> 'model_settings', 'null'), '{}') || @model_settings)
@@ -358,8 +377,9 @@ func (s *Store) change(ctx context.Context, org db.Org, id string, u Update) (Ag
 			"hidden": u.Hidden, "set_window": u.WindowLimit.Set, "window": u.WindowLimit.Value,
 			"set_max_files": u.MaxFilesOpen.Set, "max_files": u.MaxFilesOpen.Value,
 			"set_view_chars": u.ViewChars.Set, "view_chars": u.ViewChars.Value, "settings": u.Settings,
-			"model_settings": u.ModelSettings, "completion": u.LastRun.Completion, "duration": u.LastRun.DurationMS,
-			"stop": u.LastRun.StopReason})
+			"unset": u.Unset, "model_settings": u.ModelSettings, "completion": u.LastRun.Completion,
+			"duration": u.LastRun.DurationMS,
+			"stop":     u.LastRun.StopReason})
 }
 
 // RunEnded notes in a transaction how a run of an agent ended, by the agent's key. The run ended when the transaction

@@ -113,7 +113,7 @@ func turnOf(ctx context.Context, d db.DB, org db.Org, name string) (queue.Turn, 
 // the trigger, or if it has too many messages. If the model's window is unknown, only the latter. ErrNotFound if the
 // agent or the conversation does not exist.
 func (s *Store) CheckWindow(ctx context.Context, org db.Org, agentID, conversation string) error {
-	p, err := s.Assemble(ctx, org, agentID, conversation, "")
+	p, err := s.assemblePruned(ctx, org, PromptTarget{AgentID: agentID, Conversation: conversation})
 	if err != nil || p.Agent.Window() == 0 && !tooLong(p.Conversation) {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/block/working"
@@ -166,9 +167,7 @@ func TestAHangingModelHoldsUpItsJobOnly(t *testing.T) {
 		}
 	}
 	turn(a)
-	for len(hung) == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	embedtest.Eventually(t, "the model is asked", func() bool { return len(hung) > 0 })
 	other := create(t, s, agent.New{Name: "b", Settings: agent.Settings{WorkingMemory: agent.AutomaticMemory}})
 	turn(other)
 	<-done

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -41,7 +42,7 @@ var notImported = []struct{ field, why string }{
 	{"message_buffer_autoclear", "agents see their conversation until it is compacted"},
 }
 
-// agentOf is an agent of the file, as it is to be created.
+// agentOf returns what is created of an agent of the file.
 type agentOf struct {
 	place string
 	agent.New
@@ -108,6 +109,11 @@ func (i *imports) agent(it item) (a agentOf, err error) {
 	if err := decode(it.place, read, &a.fields); err != nil {
 		return a, err
 	}
+	i.noteUnknown(it.place+".messages", taken["messages"], reflect.TypeFor[[]fileMessage]())
+	i.noteUnknown(it.place+".files_agents", taken["files_agents"], reflect.TypeFor[[]fileView]())
+	if err := checkWindow(it); err != nil {
+		return a, err
+	}
 	if raw, err = i.withoutUnserved(it, raw, taken); err != nil {
 		return a, err
 	}
@@ -124,6 +130,22 @@ func (i *imports) agent(it item) (a agentOf, err error) {
 	i.override(&a)
 	a.Settings.Tools, a.ToolIDs, err = i.toolsOf(a)
 	return a, err
+}
+
+// checkWindow returns ErrInvalid for a window that no model has. A full file has the agent's own limit elsewhere.
+func checkWindow(it item) error {
+	var a struct {
+		LLMConfig struct {
+			Window *int `json:"context_window"`
+		} `json:"llm_config"`
+	}
+	if err := decode(it.place, it.raw, &a); err != nil {
+		return err
+	}
+	if w := a.LLMConfig.Window; w != nil && *w < 1 {
+		return db.Invalid("%s.llm_config.context_window is %d; it must be at least 1", it.place, *w)
+	}
+	return nil
 }
 
 // withoutUnserved returns an agent's fields without those that Loci does not store, and notes those that are not empty.

@@ -28,7 +28,7 @@ type ExportOptions struct {
 	Full         bool // with Loci's own lists
 }
 
-// Export writes an agent to a file, as it is at one moment. ErrNotFound if the agent or the conversation does not
+// Export writes an agent to a file, in its state at one moment. ErrNotFound if the agent or the conversation does not
 // exist.
 func (s *Store) Export(ctx context.Context, org db.Org, o ExportOptions, out io.Writer) error {
 	return s.snapshot(ctx, func(in *Store) error {
@@ -147,11 +147,15 @@ func (e *export) writeAgent(ctx context.Context) {
 	var ids []string
 	list(e.writer, "messages", func(yield func(messageEntry, error) bool) {
 		for m, err := range e.messages(ctx) {
-			if err == nil {
-				ids = append(ids, e.id("message", m.ID))
-			}
-			if !yield(e.messageEntry(m), err) || err != nil {
+			if err != nil {
+				yield(messageEntry{}, err)
 				return
+			}
+			for _, entry := range e.messageEntries(m) {
+				ids = append(ids, entry.ID)
+				if !yield(entry, nil) {
+					return
+				}
 			}
 		}
 	})
@@ -252,9 +256,19 @@ func paired(m *recall.Message, called map[string]bool) bool {
 	return len(kept) > 0 || m.Role != recall.Tool
 }
 
+// messageEntries returns a message, and before it the client's answers to the calls of which it has the results.
+func (e *export) messageEntries(m recall.Message) (all []messageEntry) {
+	if a := letta.ApprovalsOf(m); len(a.Approvals) > 0 {
+		all = append(all, messageEntry{Type: "message", ID: e.id("message", m.ID+" approval"), Role: approvalRole,
+			Content: []letta.ContentPart{}, GroupID: m.GroupID, AgentID: e.ids[m.AgentID], CreatedAt: m.CreatedAt,
+			Approve: a.Approve, DenialReason: a.Reason, Approvals: a.Approvals})
+	}
+	return append(all, e.messageEntry(m))
+}
+
 func (e *export) messageEntry(m recall.Message) messageEntry {
 	in := letta.InternalMessageOf(m)
-	entry := messageEntry{Type: "message", ID: e.ids[m.ID], Role: in.Role, Content: in.Content, Name: in.Name,
+	entry := messageEntry{Type: "message", ID: e.id("message", m.ID), Role: in.Role, Content: in.Content, Name: in.Name,
 		OTID: in.OTID, SenderID: in.SenderID, GroupID: in.GroupID, Model: in.Model, AgentID: e.ids[m.AgentID],
 		ToolCalls: in.ToolCalls, ToolCallID: in.ToolCallID, ToolReturns: in.ToolReturns, CreatedAt: m.CreatedAt}
 	if m.Role == recall.Summary { // Letta's summaries are said by the user

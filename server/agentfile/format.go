@@ -76,10 +76,10 @@ type messageEntry struct {
 	ToolCallID        *string                `json:"tool_call_id"`
 	ToolReturns       []letta.FunctionReturn `json:"tool_returns"`
 	CreatedAt         time.Time              `json:"created_at"`
-	Approve           rest.Null              `json:"approve"`
+	Approve           *bool                  `json:"approve"`
 	ApprovalRequestID rest.Null              `json:"approval_request_id"`
-	DenialReason      rest.Null              `json:"denial_reason"`
-	Approvals         rest.Null              `json:"approvals"`
+	DenialReason      *string                `json:"denial_reason"`
+	Approvals         []letta.ApprovalAnswer `json:"approvals"`
 }
 
 // viewEntry is what an agent's list of open files has of a file.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -98,7 +99,7 @@ func open(spool *rest.Spool) (*file, error) {
 		MaxItems: maxItems, MaxItemBytes: maxItemBytes, Rule: "expected an object",
 	})
 	if problem, ok := errors.AsType[*rest.Problem](err); ok &&
-		(problem.GetStatus() == 400 || strings.HasPrefix(problem.Detail, "body: ")) {
+		(problem.GetStatus() == 400 || strings.HasPrefix(problem.Error(), "body: ")) {
 		return nil, db.Invalid(corrupted+". %s", problem.Detail)
 	}
 	if err != nil {
@@ -365,22 +366,26 @@ func (i *imports) createFolders(ctx context.Context) error {
 	return nil
 }
 
+// fileText is a file with its text.
+type fileText struct {
+	ID       json.RawMessage `json:"id"`
+	SourceID string          `json:"source_id"`
+	Name     *string         `json:"file_name"`
+	Original *string         `json:"original_file_name"`
+	Content  *string         `json:"content"`
+}
+
 // createFiles stores the texts of files as files of their own, as Letta's format has no originals.
 func (i *imports) createFiles(ctx context.Context) error {
 	for it, err := range i.file.items(listFiles) {
 		if err != nil {
 			return err
 		}
-		var f struct {
-			ID       json.RawMessage
-			SourceID string  `json:"source_id"`
-			Name     *string `json:"file_name"`
-			Original *string `json:"original_file_name"`
-			Content  *string
-		}
+		var f fileText
 		if err := decode(it.place, it.raw, &f); err != nil {
 			return err
 		}
+		i.noteUnknown(it.place, it.raw, reflect.TypeFor[fileText]())
 		folder, ok := i.folders[f.SourceID]
 		if !ok {
 			return db.Invalid("%s.source_id: the file has no source %q", it.place, db.Short(f.SourceID))

@@ -61,7 +61,11 @@ func (i *imports) restoreTrees(ctx context.Context) error {
 
 func (i *imports) restoreTreeFiles(ctx context.Context, trees map[string]bool) error {
 	list := streamOf(i, listTreeFiles, func(f *memoryfile.PortableFile) error {
-		if err := firstOf(i.id("tree-", &f.TreeID), i.id("memfile-", &f.ID)); err != nil || trees[f.TreeID] {
+		err := firstOf(i.id("tree-", &f.TreeID), i.id("memfile-", &f.ID))
+		if err == nil && f.SupersededBy != nil {
+			err = i.id("memfile-", f.SupersededBy)
+		}
+		if err != nil || trees[f.TreeID] {
 			return err
 		}
 		return db.Invalid("tree_id: the file has no such tree")
@@ -72,9 +76,13 @@ func (i *imports) restoreTreeFiles(ctx context.Context, trees map[string]bool) e
 		return i.id("memfile-", &v.FileID)
 	})
 	defer versions.stop()
+	ended := map[string][]db.Succession{} // by the tree
 	for f, err := range list.all() {
 		if err != nil {
 			return err
+		}
+		if f.SupersededBy != nil {
+			ended[f.TreeID] = append(ended[f.TreeID], db.Succession{Ended: f.ID, By: *f.SupersededBy})
 		}
 		if err := i.Agents.MemoryFiles.RestoreFile(ctx, i.org, f); err != nil {
 			return at(list.place, err)
@@ -89,6 +97,11 @@ func (i *imports) restoreTreeFiles(ctx context.Context, trees map[string]bool) e
 			}
 		}
 		if err := i.Agents.MemoryFiles.CheckVersions(ctx, i.org, f); err != nil {
+			return at(list.place, err)
+		}
+	}
+	for tree, of := range ended {
+		if err := i.Agents.MemoryFiles.RestoreSuccessions(ctx, i.org, tree, of); err != nil {
 			return at(list.place, err)
 		}
 	}

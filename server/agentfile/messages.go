@@ -18,10 +18,13 @@ type fileMessage struct {
 	Name        *string      `json:"name"`
 	OTID        *string      `json:"otid"`
 	SenderID    *string      `json:"sender_id"`
+	GroupID     *string      `json:"group_id"`
 	Model       *string      `json:"model"`
 	ToolCalls   []fileCall   `json:"tool_calls"`
 	ToolCallID  *string      `json:"tool_call_id"`
 	ToolReturns []fileReturn `json:"tool_returns"`
+	Approve     *bool        `json:"approve"`
+	RequestID   *string      `json:"approval_request_id"`
 	Approvals   []fileReturn `json:"approvals"`
 	CreatedAt   *fileTime    `json:"created_at"`
 }
@@ -38,6 +41,7 @@ type fileCall struct {
 type fileReturn struct {
 	Type       string      `json:"type"`
 	ToolCallID *string     `json:"tool_call_id"`
+	Approve    *bool       `json:"approve"`
 	Status     string      `json:"status"`
 	Response   fileContent `json:"func_response"`
 	Return     fileContent `json:"tool_return"`
@@ -136,34 +140,35 @@ func (i *imports) messagesOf(a agentOf) (all []recall.Draft, hidden int, err err
 	for _, n := range seen {
 		isSeen[n] = true
 	}
-	add := func(n int) error {
-		d, why, err := a.fields.Messages[n].draft()
+	var order []int
+	for n := range a.fields.Messages {
+		if !isSeen[n] {
+			order = append(order, n)
+		}
+	}
+	first := len(order)
+	if len(seen) > 0 && a.fields.Messages[seen[0]].Role == string(recall.System) {
+		seen = seen[1:]
+	}
+	answers := newClientAnswers(a.fields.Messages, byID, append(order, seen...))
+	for k, n := range answers.order {
+		if k == first {
+			hidden = len(all)
+		}
 		place := fmt.Sprintf("%s.messages[%d]", a.place, n)
+		d, why, err := answers.draft(k)
 		if err != nil {
-			return at(place, err)
+			return nil, 0, at(place, err)
 		}
 		if why != "" {
 			i.leaveOut("%s: left out. %s", place, why)
-			return nil
 		}
-		all = append(all, d)
-		return nil
-	}
-	for n := range a.fields.Messages {
-		if !isSeen[n] {
-			if err := add(n); err != nil {
-				return nil, 0, err
-			}
+		if len(d.Content) > 0 || d.Role != recall.Tool {
+			all = append(all, d)
 		}
 	}
-	hidden = len(all)
-	for k, n := range seen {
-		if k == 0 && a.fields.Messages[n].Role == string(recall.System) {
-			continue
-		}
-		if err := add(n); err != nil {
-			return nil, 0, err
-		}
+	if first == len(answers.order) {
+		hidden = len(all)
 	}
 	return all, hidden, nil
 }
@@ -189,17 +194,23 @@ func (a agentOf) inContext(byID map[string]int) (seen []int, err error) {
 	return seen, nil
 }
 
-// draft returns a message to append, or why it is left out, as a sentence.
+// draft returns a message to append, or why it is left out, as a sentence. A draft of the role tool that has no content
+// is left out.
 func (m fileMessage) draft() (d recall.Draft, leftOut string, err error) {
-	d = recall.Draft{Role: recall.Role(m.Role), Name: m.Name, OTID: m.OTID, SenderID: m.SenderID, Model: m.Model}
+	d = recall.Draft{Role: recall.Role(m.Role), Name: m.Name, OTID: m.OTID, SenderID: m.SenderID, GroupID: m.GroupID,
+		Model: m.Model}
 	if m.CreatedAt != nil {
 		d.CreatedAt = &m.CreatedAt.Time
 	}
-	switch m.Role {
-	case "approval":
-		return m.approval(d)
-	case "tool":
+	switch {
+	case m.Role == approvalRole && len(m.ToolCalls) > 0:
+		d.Role = recall.Assistant
+	case m.Role == approvalRole || m.Role == string(recall.Tool):
+		d.Role = recall.Tool
 		return m.results(d)
+	}
+	if m.Content == nil && len(m.ToolCalls) == 0 {
+		return recall.Draft{Role: recall.Tool}, "It has no content.", nil
 	}
 	d.Content, err = m.parts()
 	return d, "", err
@@ -216,7 +227,7 @@ func (m fileMessage) parts() (parts []recall.Part, err error) {
 	}
 	for _, c := range m.ToolCalls {
 		parts = append(parts, recall.Part{Type: recall.ToolCall, CallID: c.ID, Name: c.Function.Name,
-			Input: c.Function.Arguments})
+			Input: c.Function.Arguments, Approval: m.asked()})
 	}
 	return parts, nil
 }
@@ -287,25 +298,4 @@ func (m fileMessage) results(d recall.Draft) (recall.Draft, string, error) {
 		return d, "It is a result of a tool that names no call.", nil
 	}
 	return d, "", nil
-}
-
-// approval returns a request for approval as the calls that it asks for, and its answer as the results of the client's
-// tools that it has. An answer without results says nothing to a model.
-func (m fileMessage) approval(d recall.Draft) (recall.Draft, string, error) {
-	if len(m.ToolCalls) > 0 {
-		var err error
-		d.Role = recall.Assistant
-		d.Content, err = m.parts()
-		return d, "", err
-	}
-	d.Role = recall.Tool
-	for _, r := range m.Approvals {
-		if r.Type != "approval" {
-			m.ToolReturns = append(m.ToolReturns, r)
-		}
-	}
-	if len(m.ToolReturns) == 0 {
-		return d, "It is the answer to a request for approval, which the messages after it tell.", nil
-	}
-	return m.results(d)
 }

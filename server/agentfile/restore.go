@@ -176,6 +176,11 @@ func (i *imports) restoreArchives(ctx context.Context) error {
 	})
 	defer archives.stop()
 	passages := streamOf(i, listPassages, func(p *archival.Passage) error {
+		if p.SupersededBy != nil {
+			if err := i.id("passage-", p.SupersededBy); err != nil {
+				return err
+			}
+		}
 		return firstOf(i.id("passage-", &p.ID), i.id("archive-", &p.ArchiveID))
 	})
 	defer passages.stop()
@@ -187,9 +192,13 @@ func (i *imports) restoreArchives(ctx context.Context) error {
 			return at(archives.place, err)
 		}
 		var page []archival.Passage
+		var ended []db.Succession
 		for p, err := range passages.take(func(p archival.Passage) bool { return p.ArchiveID == c.ID }) {
 			if err != nil {
 				return err
+			}
+			if p.SupersededBy != nil {
+				ended = append(ended, db.Succession{Ended: p.ID, By: *p.SupersededBy})
 			}
 			if page = append(page, p); len(page) == passagesAtOnce {
 				if err := i.Agents.Archival.RestorePassages(ctx, i.org, c.ID, page); err != nil {
@@ -199,6 +208,9 @@ func (i *imports) restoreArchives(ctx context.Context) error {
 			}
 		}
 		if err := i.Agents.Archival.RestorePassages(ctx, i.org, c.ID, page); err != nil {
+			return at(passages.place, err)
+		}
+		if err := i.Agents.Archival.RestoreSuccessions(ctx, i.org, c.ID, ended); err != nil {
 			return at(passages.place, err)
 		}
 	}
@@ -418,7 +430,7 @@ func (i *imports) restoreIdentities(ctx context.Context) error {
 
 // identity reads an identity as POST /v1/identities does. Its agents and blocks are those of the import.
 func (i *imports) identity(it item) (identity agent.PortableIdentity, err error) {
-	raw, taken, err := without(it.place, it.raw, "id", "created_at", "updated_at")
+	raw, taken, err := without(it.place, it.raw, "id", "created_at", "updated_at", "conversation_ids")
 	if err != nil {
 		return identity, err
 	}
@@ -448,6 +460,14 @@ func (i *imports) identity(it item) (identity agent.PortableIdentity, err error)
 		}
 		if !i.ownBlocks[identity.BlockIDs[n]] {
 			return identity, db.Invalid("block_ids[%d]: the file has no such block", n)
+		}
+	}
+	for n := range identity.ConversationIDs {
+		if err := i.id("conv-", &identity.ConversationIDs[n]); err != nil {
+			return identity, err
+		}
+		if !i.conversations[identity.ConversationIDs[n]] {
+			return identity, db.Invalid("conversation_ids[%d]: the file has no such conversation", n)
 		}
 	}
 	return identity, nil

@@ -147,7 +147,7 @@ const oneOrMore = "a message, or a list of them"
 func (b *Batch) Drafts() iter.Seq2[recall.Draft, error] {
 	return func(yield func(recall.Draft, error) bool) {
 		b.places, b.answer = nil, -1
-		for m, err := range joined(b.read(b, chat.NewObject(b.fields, b.zone))) {
+		for m, err := range approved(joined(b.read(b, chat.NewObject(b.fields, b.zone)))) {
 			if m.Role == recall.Assistant && (b.Step == nil || b.answer < 0) {
 				b.answer = len(b.places)
 			}

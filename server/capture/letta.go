@@ -1,9 +1,10 @@
 package capture
 
 import (
+	"iter"
 	"slices"
-	"strings"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
 )
@@ -18,21 +19,27 @@ var listed = map[string]func(chat.Object) recall.Draft{
 	"assistant_message":        func(m chat.Object) recall.Draft { return saidBy(m, recall.Assistant) },
 	"reasoning_message":        readListedReasoning,
 	"hidden_reasoning_message": readHiddenReasoning,
-	"tool_call_message":        readListedCalls,
+	"tool_call_message":        func(m chat.Object) recall.Draft { return readListedCalls(m, "") },
 	"tool_return_message":      readToolReturns,
+	approvalRequest:            func(m chat.Object) recall.Draft { return readListedCalls(m, recall.Asked) },
+	approvalResponse:           readListedAnswers,
 }
+
+// The items that Letta lists for calls that wait for a client, and for its answers.
+const (
+	approvalRequest  = "approval_request_message"
+	approvalResponse = "approval_response_message"
+)
 
 // readListed reads an item of a list. Items with the same id are one message.
 func readListed(m chat.Object) recall.Draft {
 	kind := m.Text("message_type")
-	if strings.HasPrefix(kind, "approval_") {
-		return refuseApproval(m)
-	}
 	if read := listed[kind]; read != nil {
 		return read(m)
 	}
 	m.Refuse("message_type", "expected one of system_message, user_message, assistant_message, reasoning_message, "+
-		"hidden_reasoning_message, tool_call_message, tool_return_message; leave out others, which are no turns")
+		"hidden_reasoning_message, tool_call_message, tool_return_message, "+approvalRequest+", "+approvalResponse+
+		"; leave out others, which are no turns")
 	return recall.Draft{}
 }
 
@@ -58,7 +65,7 @@ func readHiddenReasoning(m chat.Object) recall.Draft {
 }
 
 // readListedCalls reads calls of tools. Older lists have one, as tool_call.
-func readListedCalls(m chat.Object) recall.Draft {
+func readListedCalls(m chat.Object, approval recall.Approval) recall.Draft {
 	calls := m.Items("tool_calls", "a list of calls")
 	if len(calls) == 0 {
 		calls = []chat.Object{m.Object("tool_call")}
@@ -66,9 +73,63 @@ func readListedCalls(m chat.Object) recall.Draft {
 	d := recall.Draft{Role: recall.Assistant}
 	for _, c := range calls {
 		d.Content = append(d.Content, recall.Part{Type: recall.ToolCall, CallID: c.Needed("tool_call_id"),
-			Name: c.Needed("name"), Input: c.Arguments("arguments")})
+			Name: c.Needed("name"), Input: c.Arguments("arguments"), Approval: approval})
 	}
 	return d
+}
+
+// readListedAnswers reads a client's answers to calls as parts without a type, which approved adds to the results.
+func readListedAnswers(m chat.Object) recall.Draft {
+	d := recall.Draft{Role: recall.Tool}
+	for _, a := range m.Items("approvals", "a list of answers to calls") {
+		p := recall.Part{CallID: a.Needed("tool_call_id"), Approval: recall.Denied}
+		switch {
+		case a.OneOf("type", "approval", "tool") == "tool":
+			p.Approval = recall.Returned
+		case a.Flag("approve"):
+			p.Approval = recall.Approved
+		}
+		d.Content = append(d.Content, p)
+	}
+	if len(d.Content) == 0 {
+		m.Refuse("approvals", "expected at least one")
+	}
+	return d
+}
+
+// approved adds the answers to calls that readListedAnswers read to the results that follow. It yields an error for an
+// answer whose result does not follow.
+func approved(messages iter.Seq2[message, error]) iter.Seq2[message, error] {
+	type answer struct {
+		recall.Approval
+		at string
+	}
+	return func(yield func(message, error) bool) {
+		answers := map[string]answer{}
+		for m, err := range messages {
+			for _, p := range m.Content {
+				if p.Type == "" {
+					answers[p.CallID] = answer{p.Approval, m.at}
+				}
+			}
+			had := len(m.Content)
+			m.Content = slices.DeleteFunc(m.Content, func(p recall.Part) bool { return p.Type == "" })
+			for i, p := range m.Content {
+				if a, has := answers[p.CallID]; has && p.Type == recall.ToolReturn {
+					m.Content[i].Approval = a.Approval
+					delete(answers, p.CallID)
+				}
+			}
+			if (err != nil || had == 0 || len(m.Content) > 0) && !yield(m, err) || err != nil {
+				return
+			}
+		}
+		for id, a := range answers {
+			yield(message{}, &chat.FieldError{At: a.at + ".approvals", Rule: "the result of the call " + db.Short(id) +
+				" does not follow: send the tool_return_message of the call in the same request"})
+			return
+		}
+	}
 }
 
 // isApproval reports whether a message is Letta's answer to a call that needs approval.

@@ -84,10 +84,27 @@ type Erasure struct {
 type Report struct {
 	Found     map[string]int `json:"found" doc:"Occurrences by table."`
 	Left      map[string]int `json:"left" doc:"Occurrences that cannot be erased, by table and column."`
-	Unread    int            `json:"unread_files" doc:"Files without a text, of which nobody can tell what they say."`
+	Unread    int            `json:"unread_files" doc:"Files without a text, such as scans: look at them yourself."`
+	UnreadIDs []string       `json:"unread_file_ids" doc:"The first 100 of them."`
+	Converted []string       `json:"converted_file_ids" doc:"Files whose originals were deleted: they keep their text."`
+	AtWork    map[string]int `json:"at_work" doc:"What began before and still works: it may write the texts again."`
 	Summaries int            `json:"remade_summaries" doc:"Summaries that were made again."`
 	Prompts   int            `json:"deleted_prompts" doc:"Stored prompts that were deleted."`
 	Passes    int            `json:"passes" doc:"How often everything was searched; the last time found nothing."`
+}
+
+// UnmarshalJSON implements json.Unmarshaler. No map or list is null.
+func (r *Report) UnmarshalJSON(raw []byte) error {
+	type fields Report
+	f := fields(newReport())
+	err := json.Unmarshal(raw, &f)
+	*r = Report(f)
+	return err
+}
+
+func newReport() Report {
+	return Report{Found: map[string]int{}, Left: map[string]int{}, UnreadIDs: []string{}, Converted: []string{},
+		AtWork: map[string]int{}}
 }
 
 const columns = `key, id, status, texts, message_id, whole_words, reason, requested_by, decided_by, report, created_at,
@@ -134,8 +151,9 @@ func (s *Store) Create(ctx context.Context, org db.Org, r Request) (Erasure, err
 		args["reason"] = db.Beginning(reason, 2_000)
 	}
 	e, err := db.One[Erasure](ctx, s.DB, `
-		INSERT INTO erasures (org, status, texts, message_id, whole_words, reason, requested_by, report)
-		VALUES (@org, @status, @texts, @message, @whole, @reason, @by, '{"found": {}, "left": {}}')
+		INSERT INTO erasures (org, status, texts, message_id, whole_words, reason, requested_by, report, began_at)
+		VALUES (@org, @status, @texts, @message, @whole, @reason, @by, '{}',
+		        CASE WHEN @status = 'running' THEN now() END)
 		RETURNING `+columns, args)
 	if err != nil || status == Pending {
 		return e, err
@@ -148,10 +166,21 @@ func (s *Store) begin(ctx context.Context, org db.Org, e Erasure) (Erasure, erro
 	if s.InBackground {
 		return e, nil
 	}
-	if err := s.work(ctx, org, e); err != nil {
-		return e, err
+	for {
+		e, err := s.Erasure(ctx, org, e.ID)
+		if err != nil || e.Status != Running {
+			return e, err
+		}
+		if err := s.work(ctx, org, e); errors.Is(err, errAtWork) {
+			select {
+			case <-time.After(lookAgain / 40):
+			case <-ctx.Done():
+				return e, ctx.Err()
+			}
+		} else if err != nil {
+			return e, err
+		}
 	}
-	return s.Erasure(ctx, org, e.ID)
 }
 
 // Preview reports what a request would change, and changes nothing. After an erasure it is the check that nothing is
@@ -160,16 +189,26 @@ func (s *Store) Preview(ctx context.Context, org db.Org, r Request) (Report, err
 	if err := s.check(ctx, org, &r); err != nil {
 		return Report{}, err
 	}
-	w, err := s.sweep(org, Erasure{Texts: r.Texts, WholeWords: r.WholeWords})
+	e := Erasure{Texts: r.Texts, WholeWords: r.WholeWords}
+	if r.MessageID != "" {
+		e.MessageID = &r.MessageID
+	}
+	w, err := s.sweep(org, e)
 	if err != nil {
 		return Report{}, err
 	}
 	w.dry = true
 	if r.MessageID != "" {
-		w.report.Found["messages"] = 1
-		return w.report, nil
+		if err := w.message(ctx, r.MessageID); err != nil || w.erased {
+			return w.report, err
+		}
+		if err := w.countDerived(ctx); err != nil {
+			return w.report, err
+		}
 	}
-	_, err = w.pass(ctx)
+	if w.m != nil {
+		_, err = w.pass(ctx)
+	}
 	return w.report, err
 }
 
@@ -194,7 +233,7 @@ func (s *Store) Decide(ctx context.Context, org db.Org, id string, approve bool,
 	e, err := db.One[Erasure](ctx, s.DB, `
 		UPDATE erasures
 		SET status = @status, decided_by = @by, texts = CASE WHEN @approve THEN texts END,
-		    ended_at = CASE WHEN NOT @approve THEN now() END
+		    ended_at = CASE WHEN NOT @approve THEN now() END, began_at = CASE WHEN @approve THEN now() END
 		WHERE org = @org AND id = @id AND status = 'pending'
 		RETURNING `+columns,
 		pgx.StrictNamedArgs{"org": org, "id": id, "status": status, "by": by, "approve": approve})
@@ -221,18 +260,26 @@ func (s *Store) Run(ctx context.Context) (ended int, err error) {
 			return ended, err
 		}
 		org := db.Org(list[0].Org)
-		if err := s.work(db.WithOrg(ctx, org), org, list[0].Erasure); err != nil {
-			return ended, errors.Join(err, s.giveBack(context.WithoutCancel(ctx), org, list[0].Key))
+		switch err := s.work(db.WithOrg(ctx, org), org, list[0].Erasure); {
+		case errors.Is(err, errAtWork):
+			if err := s.giveBack(ctx, org, list[0].Key, lookAgain); err != nil {
+				return ended, err
+			}
+		case err != nil:
+			return ended, errors.Join(err, s.giveBack(context.WithoutCancel(ctx), org, list[0].Key, 0))
+		default:
+			ended++
 		}
-		ended++
 	}
 }
 
-// giveBack lets another server go on with an erasure at once.
-func (s *Store) giveBack(ctx context.Context, org db.Org, key int64) error {
+// giveBack lets any server go on with an erasure after a time.
+func (s *Store) giveBack(ctx context.Context, org db.Org, key int64, after time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	return db.Exec(ctx, s.DB, `UPDATE erasures SET claimed_at = NULL WHERE org = $1 AND key = $2`, org, key)
+	return db.Exec(ctx, s.DB, `UPDATE erasures SET claimed_at = now() - $3::interval WHERE org = $1 AND key = $2`, org,
+		key,
+		claim-after)
 }
 
 // claimed is an erasure of an organization.
@@ -241,7 +288,7 @@ type claimed struct {
 	Erasure
 }
 
-// next claims an erasure of any organization that no living server works on; none if there is none.
+// next claims an erasure of any organization that no living server works on; the list is empty if all are worked on.
 func (s *Store) next(ctx context.Context) ([]claimed, error) {
 	return db.All[claimed](ctx, s.DB, `
 		UPDATE erasures e SET claimed_at = now()
@@ -271,8 +318,12 @@ func (s *Store) work(ctx context.Context, org db.Org, e Erasure) error {
 			return err
 		}
 	}
-	clean := e.MessageID != nil
+	clean := w.m == nil
+	began := time.Now()
 	for ; !clean && w.report.Passes < maxPasses; w.report.Passes++ {
+		if began, err = db.One[time.Time](ctx, w.DB, `SELECT clock_timestamp()`); err != nil {
+			return err
+		}
 		found, err := w.pass(ctx)
 		if err != nil {
 			return err
@@ -282,7 +333,20 @@ func (s *Store) work(ctx context.Context, org db.Org, e Erasure) error {
 	if err := w.derived(ctx); err != nil {
 		return err
 	}
+	if clean, err = w.settled(ctx, clean, began); err != nil {
+		return errors.Join(err, w.keepReport(ctx))
+	}
+	if len(e.Report.AtWork) > 0 {
+		if err := w.derivedAgain(ctx); err != nil {
+			return err
+		}
+	}
 	return w.end(ctx, clean)
+}
+
+// keepReport stores what was changed so far, for the one who goes on.
+func (w *sweep) keepReport(ctx context.Context) error {
+	return db.Exec(ctx, w.DB, `UPDATE erasures SET report = $3 WHERE org = $1 AND key = $2`, w.org, w.e.Key, w.report)
 }
 
 // end stores the report of an erasure and forgets what it erased.

@@ -3,11 +3,10 @@ package erase
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"golang.org/x/text/cases"
@@ -30,13 +29,15 @@ const (
 )
 
 // matcher finds the occurrences of texts: in any case and normalization of Unicode, with any white space between words
-// and characters without a width anywhere, and as JSON escapes them, once or several times.
+// and characters without a width anywhere; as JSON escapes them, once or several times, as URLs and HTML do, and as
+// base64 encodes the text as it is given, composed or decomposed.
 type matcher struct {
 	texts     []string // folded
+	encoded   []string // in base64, in lower case
 	wholeOnly bool     // an occurrence begins and ends with a word
 }
 
-// newMatcher returns ErrInvalid if a text is too short or too long, or there is none.
+// newMatcher returns ErrInvalid if a text is too short or too long, or none is given.
 func newMatcher(texts []string, wholeOnly bool) (*matcher, error) {
 	m := &matcher{wholeOnly: wholeOnly}
 	if len(texts) == 0 || len(texts) > MaxTexts {
@@ -54,10 +55,20 @@ func newMatcher(texts []string, wholeOnly bool) (*matcher, error) {
 				return nil, db.Invalid("a text to erase is part of %s, by which erased texts are marked", part)
 			}
 		}
-		m.texts = append(m.texts, strings.TrimSpace(folded.text))
+	}
+	m.add(texts...)
+	return m, nil
+}
+
+// add makes the matcher find more texts, which may be of any length.
+func (m *matcher) add(texts ...string) {
+	for _, t := range texts {
+		m.texts = append(m.texts, strings.TrimSpace(folded(cellsOf(t)).text))
+		for _, encoded := range inBase64(t) {
+			m.encoded = append(m.encoded, strings.ToLower(encoded))
+		}
 	}
 	slices.SortFunc(m.texts, func(a, b string) int { return len(b) - len(a) })
-	return m, nil
 }
 
 // cell is a character of a text, and the bytes that it stands for.
@@ -148,94 +159,6 @@ func (f foldedText) ordered() foldedText {
 	return out
 }
 
-// unescaped returns cells with the escapes of JSON read; ok is false if there are none.
-func unescaped(cells []cell) (out []cell, ok bool) {
-	for i := 0; i < len(cells); i++ {
-		c := cells[i]
-		if c.r != '\\' || i+1 == len(cells) {
-			out = append(out, c)
-			continue
-		}
-		next := cells[i+1]
-		if r, is := simpleEscapes[next.r]; is {
-			out, ok = append(out, cell{r, c.from, next.to}), true
-			i++
-			continue
-		}
-		r, n := unicodeEscape(cells[i:])
-		if n == 0 {
-			out = append(out, c)
-			continue
-		}
-		out, ok = append(out, cell{r, c.from, cells[i+n-1].to}), true
-		i += n - 1
-	}
-	return out, ok
-}
-
-var simpleEscapes = map[rune]rune{'"': '"', '\\': '\\', '/': '/', 'n': '\n', 'r': '\r', 't': '\t', 'b': '\b', 'f': '\f'}
-
-// unicodeEscape reads an escape such as \u00e9, or a pair of surrogates, and returns how many cells it has; 0 if none.
-func unicodeEscape(cells []cell) (r rune, n int) {
-	unit := func(cells []cell) (rune, bool) {
-		if len(cells) < 6 || cells[0].r != '\\' || cells[1].r != 'u' {
-			return 0, false
-		}
-		var digits []rune
-		for _, c := range cells[2:6] {
-			digits = append(digits, c.r)
-		}
-		v, err := strconv.ParseUint(string(digits), 16, 32)
-		return rune(v), err == nil //nolint:gosec // four digits
-	}
-	first, ok := unit(cells)
-	if !ok {
-		return 0, 0
-	}
-	if utf16.IsSurrogate(first) {
-		if second, ok := unit(cells[6:]); ok {
-			if r := utf16.DecodeRune(first, second); r != unicode.ReplacementChar {
-				return r, 12
-			}
-		}
-	}
-	return first, 6
-}
-
-// unframed returns cells without what a tool's result or a prompt puts between the lines of a text and into it: numbers
-// of lines, and the marks of tags and line ends; ok is false if there is nothing of that.
-func unframed(cells []cell) (out []cell, ok bool) {
-	for i := 0; i < len(cells); i++ {
-		switch c := cells[i]; {
-		case c.r == '⏎', c.r == '~' && i > 0 && strings.ContainsRune("<[＜［", cells[i-1].r):
-			ok = true
-		case c.r == '\n':
-			out = append(out, c)
-			if n := lineNumber(cells[i+1:]); n > 0 {
-				i, ok = i+n, true
-			}
-		default:
-			out = append(out, c)
-		}
-	}
-	return out, ok
-}
-
-// lineNumber returns how many cells the number has with which a line begins, such as "  12: "; 0 if it has none.
-func lineNumber(cells []cell) (n int) {
-	for n < len(cells) && (cells[n].r == ' ' || cells[n].r == '>') {
-		n++
-	}
-	digits := 0
-	for n+digits < len(cells) && cells[n+digits].r >= '0' && cells[n+digits].r <= '9' {
-		digits++
-	}
-	if n += digits; digits == 0 || n >= len(cells) || !strings.ContainsRune(":\t-|", cells[n].r) {
-		return 0
-	}
-	return n + 1
-}
-
 // levels is how often escapes in a text are read: JSON in JSON in a stored JSON.
 const levels = 3
 
@@ -248,8 +171,10 @@ func (m *matcher) find(text string) []span {
 	var all []span
 	for level := 0; ; level++ {
 		all = append(all, m.inCells(cells)...)
-		if plain, ok := unframed(cells); ok {
-			all = append(all, m.inCells(plain)...)
+		for _, read := range []func([]cell) ([]cell, bool){unframed, percentDecoded, entitiesDecoded} {
+			if plain, ok := read(cells); ok {
+				all = append(all, m.inCells(plain)...)
+			}
 		}
 		var ok bool
 		if cells, ok = unescaped(cells); !ok || level == levels {
@@ -270,7 +195,7 @@ func (m *matcher) find(text string) []span {
 
 func (m *matcher) inCells(cells []cell) (all []span) {
 	f := folded(cells)
-	for _, text := range m.texts {
+	for n, text := range slices.Concat(m.texts, m.encoded) {
 		for from := 0; ; {
 			i := strings.Index(f.text[from:], text)
 			if i < 0 {
@@ -278,7 +203,7 @@ func (m *matcher) inCells(cells []cell) (all []span) {
 			}
 			begin, end := from+i, from+i+len(text)
 			from = begin + 1
-			if m.wholeOnly && !f.isWord(begin, end) {
+			if m.wholeOnly && n < len(m.texts) && !f.isWord(begin, end) {
 				continue
 			}
 			first, last := f.at[begin], f.at[end-1]
@@ -326,8 +251,25 @@ func markFor(text string) string {
 	return mark
 }
 
-// machineWords are fields of JSON whose values no text of a caller is in.
-var machineWords = []string{"type", "kind", "role", "id", "status", "call_id", "tool_call_id", "object"}
+// machineWords are fields of JSON whose values are mostly words of Loci or of a provider.
+var machineWords = []string{"type", "kind", "role", "status", "object"}
+
+var (
+	plainWord = regexp.MustCompile(`^[a-z_.-]+$`)
+	plainID   = regexp.MustCompile(`^[A-Za-z]+[-_][0-9A-Za-z_-]+$`)
+)
+
+// isOwn reports whether a value of a field is a word or an id of Loci or a provider, which an erasure leaves. A call
+// and its result share their id.
+func isOwn(name, value string) bool {
+	switch {
+	case name == "call_id" || name == "tool_call_id":
+		return true
+	case slices.Contains(machineWords, name):
+		return plainWord.MatchString(value)
+	}
+	return (name == "id" || strings.HasSuffix(name, "_id")) && plainID.MatchString(value)
+}
 
 // eraseJSON returns JSON with a mark in the place of each occurrence, in names and texts.
 func (m *matcher) eraseJSON(raw string) (string, int) {
@@ -357,7 +299,7 @@ func (m *matcher) eraseJSON(raw string) (string, int) {
 func (m *matcher) eraseValue(value any, name string, n *int) any {
 	switch v := value.(type) {
 	case string:
-		if slices.Contains(machineWords, name) || strings.HasSuffix(name, "_id") {
+		if isOwn(name, v) {
 			return v
 		}
 		text, k := m.erase(v)

@@ -1,6 +1,7 @@
 package erase
 
 import (
+	"encoding/base64"
 	"strings"
 	"testing"
 )
@@ -24,6 +25,11 @@ func TestOccurrencesInAnySpellingAreFound(t *testing.T) {
 		{"to\u00adken 9", "t\u200boken 9", "[erased]"},
 		{"abcabc", "abcabcabc", "[…]abc"},
 		{"١٢٣٤", "١٢٣٤", "[…]"},
+		{"Zoë & Co", "https://x.org/?q=Zo%C3%AB+%26+Co&y=Zoe%CC%88%20%26%20co", "https://x.org/?q=[erased]&y=[erased]"},
+		{"Ann Lee", "q=ann+lee", "q=[…]"},
+		{`Zoë "Q"`, "<b>Zo&euml; &quot;Q&#34;</b> &amp; Zo&#xEB;", "<b>[erased]</b> &amp; Zo&#xEB;"},
+		{"Zoë Quartz 77", "x " + base64.StdEncoding.EncodeToString([]byte("Zoë Quartz 77")), "x [erased]c="},
+		{"Zoë Quartz 77", base64.URLEncoding.EncodeToString([]byte(`{"a":"Zoë Quartz 77"}`)), "eyJhIjoi[erased]cifQ=="},
 	} {
 		m, err := newMatcher(strings.Split(w.texts, "|"), false)
 		if err != nil {
@@ -31,6 +37,26 @@ func TestOccurrencesInAnySpellingAreFound(t *testing.T) {
 		}
 		if got, n := m.erase(w.in); got != w.want || (n == 0) != (w.in == w.want) {
 			t.Errorf("erase %q from %q: got %q (%d), want %q", w.texts, w.in, got, n, w.want)
+		}
+	}
+}
+
+func TestPiecesAreOneText(t *testing.T) {
+	t.Parallel()
+	m, err := newMatcher([]string{"Zoë Quartz"}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []struct{ pieces, want string }{
+		{"I am Zo|ë Qu|artz, yes", "I am [erased]||, yes"},
+		{"Zoë| Quartz", "[erased]|"},
+		{"a|Zoë Quartz|b", "a|Zoë Quartz|b"}, // it lies in one piece, and is erased there
+		{"Zoë |QuartzZoë| Quartz", "[erased]|[erased]|"},
+		{"Zoë |Quark", "Zoë |Quark"},
+	} {
+		got, n := m.eraseAcross(strings.Split(w.pieces, "|"))
+		if g := strings.Join(got, "|"); g != w.want || (n > 0) != (w.pieces != w.want) {
+			t.Errorf("%q: got %q (%d), want %q", w.pieces, g, n, w.want)
 		}
 	}
 }

@@ -54,6 +54,7 @@ type Handover struct {
 	ID             string     `db:"id" json:"id"`
 	AgentID        string     `db:"agent_id" json:"agent_id"`
 	ConversationID string     `db:"conversation_id" json:"conversation_id" doc:"That was handed over."`
+	IdentityID     *string    `db:"identity_id" json:"identity_id" doc:"Whom it was with; null if nobody said."`
 	Position       int        `db:"position" json:"position" doc:"Of its last message that counts."`
 	Status         string     `db:"status" json:"status" enum:"running,waiting,done,empty,failed" doc:"What it does."`
 	Pending        bool       `db:"pending" json:"pending" doc:"Its updates wait for an operator."`
@@ -95,12 +96,13 @@ type Update struct {
 	Target    string     `db:"target" json:"target" doc:"A field of working memory, or the path of a memory file."`
 	Entity    *string    `db:"entity" json:"entity" doc:"Of section entity: whom or what it is about."`
 	Status    string     `db:"status" json:"status" enum:"proposed,applied,rejected,refused" doc:"What became of it."`
-	Why       *string    `db:"why" json:"why" doc:"Why it was refused."`
+	Why       *string    `db:"why" json:"why" doc:"Why it was refused, or the index does not point to its file."`
 	DecidedAt *time.Time `db:"decided_at" json:"decided_at" doc:"Null while it is proposed."`
 }
 
 const rows = `
-	SELECT h.key, h.id, a.id AS agent_id, c.id AS conversation_id, h.position, h.status, h.pending, h.carry, h.how, h.why,
+	SELECT h.key, h.id, a.id AS agent_id, c.id AS conversation_id, h.identity_id, h.position,
+	       h.status, h.pending, h.carry, h.how, h.why,
 	       t.id AS taken_by_id, h.taken_by, h.created_at, h.ended_at
 	FROM handovers h
 	JOIN agents a ON a.org = h.org AND a.key = h.agent_key
@@ -146,6 +148,10 @@ func (s *Store) updates(ctx context.Context, org db.Org, h Handover) ([]Update, 
 type Options struct {
 	Pending bool // updates wait for an operator
 	Carry   bool // the agent's next conversation begins with it
+
+	// May is called in the transaction that begins the hand-over, while nothing can be said in the conversation. Its error
+	// refuses the hand-over; nil allows it.
+	May func(pgx.Tx) error
 }
 
 // Begin begins the hand-over of what was said in a conversation, or returns the one of the same messages. It is of
@@ -156,6 +162,11 @@ func (s *Store) Begin(ctx context.Context, org db.Org, c recall.Conversation, o 
 		if _, err := tx.Exec(ctx, `
 			SELECT FROM conversations WHERE org = $1 AND key = $2 FOR NO KEY UPDATE`, org, c.Key); err != nil {
 			return db.Error(err)
+		}
+		if o.May != nil {
+			if err := o.May(tx); err != nil {
+				return err
+			}
 		}
 		if c, err = in.Agents.Recall.Conversation(ctx, org, c.AgentID, c.ID); err != nil {
 			return err
@@ -195,37 +206,72 @@ func (s *Store) begin(ctx context.Context, org db.Org, c recall.Conversation, o 
 	} else {
 		position = m.Position
 	}
+	with, err := s.with(ctx, org, c)
+	if err != nil {
+		return "", err
+	}
 	id, err := db.One[string](ctx, s.DB, `
-		INSERT INTO handovers (org, agent_key, conversation_key, position, status, pending, carry, material, ended_at)
+		INSERT INTO handovers (org, agent_key, conversation_key, position, status, pending, carry, material, ended_at,
+		                       identity_id)
 		VALUES (@org, @agent, @conversation, @position, @status, @pending, @carry, @material,
-		        CASE WHEN @status = 'empty' THEN now() END)
-		ON CONFLICT (org, conversation_key, position) DO UPDATE SET carry = excluded.carry
+		        CASE WHEN @status = 'empty' THEN now() END, @identity)
+		ON CONFLICT (org, conversation_key, position)
+		DO UPDATE SET carry = excluded.carry, identity_id = excluded.identity_id
 		RETURNING id`,
 		pgx.StrictNamedArgs{"org": org, "agent": c.AgentKey, "conversation": c.Key, "position": position,
-			"status": status, "pending": o.Pending, "carry": o.Carry, "material": material})
+			"status": status, "pending": o.Pending, "carry": o.Carry, "material": material, "identity": with})
 	if err != nil || status == Empty {
 		return id, err
 	}
 	return id, s.queue(ctx, org, c.AgentID, id)
 }
 
-// Take makes a conversation that begins the one that an agent's newest hand-over is for. Its working memory is that of
-// the conversation that was handed over. A hand-over that is still made follows when it is.
+// hasNotGone limits conversations c to those that were not deleted, which a reset one was not.
+const hasNotGone = `(c.deleted_at IS NULL OR c.reset_at IS NOT NULL)`
+
+// with returns the id of the identity that a conversation is with; nil if nobody said.
+func (s *Store) with(ctx context.Context, org db.Org, c recall.Conversation) (*string, error) {
+	ids, err := s.Agents.ConversationIdentities(ctx, org, c)
+	if id := ids[c.Key]; id != "" {
+		return &id, err
+	}
+	return nil, err
+}
+
+// Take makes a conversation that begins the one that an agent's newest hand-over of the same identity is for; of no
+// identity, if the conversation is with none. Its working memory is that of the conversation that was handed over,
+// unless that was deleted. A hand-over that is still made follows when it is, and so do the updates that wait, also
+// those of older hand-overs that no conversation has taken.
 func (s *Store) Take(ctx context.Context, org db.Org, c recall.Conversation) error {
 	type taken struct {
 		Conversation int64 `db:"conversation_key"`
 	}
+	with, err := s.with(ctx, org, c)
+	if err != nil {
+		return err
+	}
 	t, err := db.One[taken](ctx, s.DB, `
 		UPDATE handovers SET taken_by = $3
 		WHERE org = $1 AND key = (
-			SELECT max(key) FROM handovers WHERE org = $1 AND agent_key = $2 AND status <> 'empty' AND status <> 'failed')
+			SELECT max(h.key)
+			FROM handovers h JOIN conversations c ON c.org = h.org AND c.key = h.conversation_key
+			WHERE h.org = $1 AND c.org = $1 AND h.agent_key = $2 AND h.status <> 'empty' AND h.status <> 'failed'
+			  AND h.identity_id IS NOT DISTINCT FROM $4 AND `+hasNotGone+`)
 		  AND taken_by IS NULL AND carry AND conversation_key <> $3
-		RETURNING conversation_key`, org, c.AgentKey, c.Key)
+		RETURNING conversation_key`, org, c.AgentKey, c.Key, with)
 	if errors.Is(err, db.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
+	}
+	if _, err := s.DB.Exec(ctx, `
+		UPDATE handovers h SET taken_by = $3
+		FROM conversations c
+		WHERE h.org = $1 AND c.org = $1 AND c.key = h.conversation_key AND h.agent_key = $2
+		  AND h.status IN ('running', 'waiting') AND h.identity_id IS NOT DISTINCT FROM $4 AND `+hasNotGone+`
+		  AND h.taken_by IS NULL AND h.carry AND h.conversation_key <> $3`, org, c.AgentKey, c.Key, with); err != nil {
+		return db.Error(err)
 	}
 	return s.Agents.Working.Continue(ctx, org, t.Conversation, c)
 }

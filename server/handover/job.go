@@ -65,17 +65,17 @@ func (w *worker) Work(ctx context.Context, job *river.Job[args]) error {
 		return river.JobCancel(err)
 	}
 	if err != nil && ctx.Err() == nil && job.Attempt >= maxJobAttempts {
-		return errors.Join(err, w.store.fail(ctx, job.Args))
+		return errors.Join(err, w.store.fail(ctx, job.Args.Org, job.Args.ID,
+			"the server has a fault; its log has the cause"))
 	}
 	return err
 }
 
 // fail ends a hand-over that cannot be made.
-func (s *Store) fail(ctx context.Context, a args) error {
+func (s *Store) fail(ctx context.Context, org db.Org, id, why string) error {
 	_, err := s.DB.Exec(ctx, `
-		UPDATE handovers SET status = 'failed', why = 'the server has a fault; its log has the cause', ended_at = now(),
-		       material = NULL
-		WHERE org = $1 AND id = $2 AND status = 'running'`, a.Org, a.ID)
+		UPDATE handovers SET status = 'failed', why = $3, ended_at = now(), material = NULL
+		WHERE org = $1 AND id = $2 AND status = 'running'`, org, id, why)
 	return db.Error(err)
 }
 

@@ -17,7 +17,7 @@ import (
 
 // Make makes a hand-over that is Running, and applies its updates unless they wait for an operator. All is stored in
 // one transaction: a hand-over that is made twice, also on two servers, is stored once. ErrNotFound if it does not
-// exist.
+// exist. The hand-over of a conversation that was deleted fails.
 func (s *Store) Make(ctx context.Context, org db.Org, agentID, id string) error {
 	h, err := s.Handover(ctx, org, agentID, id)
 	if err != nil || h.Status != Running {
@@ -57,10 +57,19 @@ type finishing struct {
 }
 
 func (s *Store) finish(ctx context.Context, org db.Org, a agent.Agent, f finishing) error {
-	status, err := db.One[string](ctx, s.DB, `
-		SELECT status FROM handovers WHERE org = $1 AND key = $2 FOR UPDATE`, org, f.Key)
-	if err != nil || status != Running {
+	type state struct {
+		Status string `db:"status"`
+		There  bool   `db:"there"`
+	}
+	now, err := db.One[state](ctx, s.DB, `
+		SELECT h.status, `+hasNotGone+` AS there
+		FROM handovers h JOIN conversations c ON c.org = h.org AND c.key = h.conversation_key
+		WHERE h.org = $1 AND c.org = $1 AND h.key = $2 FOR UPDATE OF h`, org, f.Key)
+	switch {
+	case err != nil || now.Status != Running:
 		return err
+	case !now.There:
+		return s.fail(ctx, org, f.ID, "its conversation was deleted")
 	}
 	if f.Handover, err = s.Handover(ctx, org, a.ID, f.ID); err != nil { // with the conversation that has taken it
 		return err
@@ -107,14 +116,16 @@ type applying struct {
 
 // apply applies an update, and sets its status. A rule of a memory that refuses it is no error.
 func (p applying) apply(ctx context.Context, u *Update) error {
-	err := db.Tx(ctx, p.DB, func(tx pgx.Tx) error { // what is refused changes nothing
+	var why *string
+	err := db.Tx(ctx, p.DB, func(tx pgx.Tx) (err error) { // what is refused changes nothing
 		in := p
 		if in.Store = p.With(tx); strings.HasPrefix(u.Target, memoryfile.Root+"/") {
-			return in.toFile(ctx, *u)
+			why, err = in.toFile(ctx, *u)
+			return err
 		}
 		return in.toWorking(ctx, *u)
 	})
-	u.Status, u.DecidedAt = Applied, new(time.Now())
+	u.Status, u.Why, u.DecidedAt = Applied, why, new(time.Now())
 	if errors.Is(err, db.ErrInvalid) || errors.Is(err, db.ErrConflict) || errors.Is(err, db.ErrNotFound) {
 		u.Status, u.Why = Refused, new(err.Error())
 		return nil
@@ -122,16 +133,17 @@ func (p applying) apply(ctx context.Context, u *Update) error {
 	return err
 }
 
-func (p applying) toFile(ctx context.Context, u Update) error {
+// toFile writes an update to its file. It returns why the index does not point to that; nil if it does.
+func (p applying) toFile(ctx context.Context, u Update) (*string, error) {
 	t, err := p.Agents.MemoryFiles.Writable(ctx, p.org, p.agent.ID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	at := memoryfile.At{Org: p.org, Tree: t.ID, Author: memoryfile.FileAuthor{Agent: p.agent.ID,
 		Conversation: p.handover.ConversationID, Tool: "handover"}}
 	text := fmt.Sprintf("- %s (%s, %s)", u.Text, cited(u.Seqs), p.day())
 	if err := p.Agents.MemoryFiles.AddLine(ctx, at, u.Target, text); err != nil {
-		return err
+		return nil, err
 	}
 	return p.point(ctx, at, u.Target)
 }
@@ -139,15 +151,16 @@ func (p applying) toFile(ctx context.Context, u Update) error {
 // day is that of the hand-over.
 func (p applying) day() string { return p.handover.CreatedAt.UTC().Format(time.DateOnly) }
 
-// point makes the index point to a file. An index whose rules refuse it stays as it is: the file is written.
-func (p applying) point(ctx context.Context, at memoryfile.At, path string) error {
+// point makes the index point to a file. It returns why the index's rules refuse that: the file is written all the
+// same.
+func (p applying) point(ctx context.Context, at memoryfile.At, path string) (*string, error) {
 	err := db.Tx(ctx, p.DB, func(tx pgx.Tx) error {
 		return p.With(tx).Agents.MemoryFiles.Point(ctx, at, path, p.day())
 	})
 	if errors.Is(err, db.ErrInvalid) || errors.Is(err, db.ErrConflict) {
-		return nil
+		return new("It is written, but the index does not point to its file: " + err.Error()), nil
 	}
-	return err
+	return nil, err
 }
 
 // cited names positions of the log as expand reads them.
@@ -205,7 +218,7 @@ func (s *Store) Decide(ctx context.Context, org db.Org, a agent.Agent, d Decisio
 		if err != nil {
 			return err
 		}
-		if h, err = in.Handover(ctx, org, a.ID, d.Handover); err != nil { // as it is under the lock
+		if h, err = in.Handover(ctx, org, a.ID, d.Handover); err != nil { // read under the lock
 			return err
 		}
 		if d.Number > len(h.Updates) || d.Number < 1 {

@@ -18,7 +18,7 @@ const (
 	maxChars     = 60_000
 )
 
-// material is what was said in a session, as it is kept until its hand-over is made.
+// material is what was said in a session; it is stored until its hand-over is made.
 type material struct {
 	Lines    []line `json:"lines"`
 	Position int    `json:"position"` // of the last message

@@ -125,7 +125,7 @@ func read(answer string, m material) (out session, err error) {
 	if err := d.Decode(&out); err != nil {
 		return session{}, db.Invalid("its JSON is not of the form that was asked for: %v", err)
 	}
-	if _, err := d.Token(); err != io.EOF { //nolint:errorlint // Token returns it as it is
+	if _, err := d.Token(); err != io.EOF { //nolint:errorlint // Token does not wrap it
 		return session{}, db.Invalid("there is more than one JSON object")
 	}
 	for _, of := range out.sections() {

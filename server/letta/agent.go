@@ -126,7 +126,7 @@ func StateOf(a agent.Agent, r agent.Relations, tools []Tool) AgentState {
 
 // PendingApprovalOf returns calls that wait for the client in Letta's shape.
 func PendingApprovalOf(p loop.Pending) *ApprovalRequest {
-	o := ItemOptions{Types: []string{approvalRequestMessage}, Asked: p.Calls}
+	o := ItemOptions{Types: []string{approvalRequestMessage}}
 	for _, item := range o.Items(p.Message) {
 		if request, ok := item.value.(ApprovalRequest); ok {
 			return &request

@@ -200,6 +200,7 @@ func (u UpdateAgent) Update() (agent.Update, error) {
 		Name: u.Name.Pointer(), Description: u.Description.Pointer(), System: u.System.Pointer(),
 		Timezone: notEmpty(u.Timezone), Model: cmp.Or(notEmpty(u.Model), config.handle()), Embedding: notEmpty(u.Embedding),
 		Metadata: json.RawMessage(u.Metadata.Value), Tags: u.Tags.Value, Hidden: u.Hidden.Pointer(), Settings: settings,
+		Unset:     u.unset(),
 		FolderIDs: u.folders(), BlockIDs: u.BlockIDs.Value, IdentityIDs: u.IdentityIDs.Value,
 		ModelSettings: u.modelSettings(),
 		WindowLimit:   window, MaxFilesOpen: agent.Limit{Set: u.MaxFilesOpen.Set, Value: u.MaxFilesOpen.Pointer()},
@@ -231,8 +232,21 @@ func (f AgentFields) settings() (settings agent.Settings, err error) {
 		RecallScope: f.RecallScope.Value, WorkingMemory: f.Working.Value,
 		Flush: f.Flush.Pointer(), Handover: f.Handover.Pointer(),
 	}
-	settings.ToolRules, err = toolRules(f.ToolRules.Value)
+	if settings.ToolRules, err = toolRules(f.ToolRules.Value); err == nil {
+		err = f.Compaction.Value.check()
+	}
 	return settings, err
+}
+
+// unset returns the settings of Loci's own whose defaults a null restores.
+func (f AgentFields) unset() (names []string) {
+	for name, null := range map[string]bool{"flush": f.Flush.Null, "handover": f.Handover.Null,
+		"working_memory": f.Working.Null, "recall_scope": f.RecallScope.Null, "open_on_attach": f.OpenOnAttach.Null} {
+		if null {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Choice returns the caller's choice of the agent's tools.

@@ -88,8 +88,20 @@ type IfMatch struct {
 	Version string `header:"If-Match" doc:"The version that the block must have, in quotes or without, or *."`
 }
 
-// Expected returns the precondition of the body and the header. ErrInvalid for a header that is no version.
+// CheckSHA256 returns ErrInvalid for a hash that is given and empty: it expects nothing of a text that is there.
+func CheckSHA256(hash rest.Opt[string]) error {
+	if hash.Pointer() != nil && hash.Value == "" {
+		return db.Invalid("expected_sha256 is empty; give the hash of the present text, or leave it out")
+	}
+	return nil
+}
+
+// Expected returns the precondition of the body and the header. ErrInvalid for a header that is no version, or an empty
+// hash.
 func (p Precondition) Expected(header IfMatch) (block.Expected, error) {
+	if err := CheckSHA256(p.ExpectedSHA256); err != nil {
+		return block.Expected{}, err
+	}
 	x := block.Expected{Version: p.ExpectedVersion.Value, SHA256: strings.ToLower(p.ExpectedSHA256.Value)}
 	text := strings.Trim(strings.TrimPrefix(strings.TrimSpace(header.Version), "W/"), `"`)
 	if text == "" || text == "*" {

@@ -1,9 +1,11 @@
 package letta
 
 import (
+	"encoding/json"
 	"reflect"
 
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/server/rest"
 )
 
@@ -19,7 +21,22 @@ func (CompactionSettings) Schema(r rest.Registry) *rest.Schema {
 	s.Properties["mode"].Extensions = map[string]any{"type": "string", "enum": compaction.Modes}
 	s.Properties["trigger"].Extensions = map[string]any{"type": "number"}
 	s.Properties["trigger"].Description = "The share of the window above which a conversation is compacted."
+	s.Properties["policy"].Description = "How the window is kept: the name of a policy, {\"preset\", \"steps\"}, or a " +
+		"list of steps. GET /v1/policies lists them."
 	return s
+}
+
+// check returns a 422 for a policy that cannot be read.
+func (c CompactionSettings) check() error {
+	var of struct {
+		Policy json.RawMessage `json:"policy"`
+	}
+	if json.Unmarshal(c.Object, &of) == nil { // anything else is refused with the other fields
+		if err := policy.Check(of.Policy); err != nil {
+			return rest.Unprocessable("body.compaction_settings.policy", err.Error())
+		}
+	}
+	return nil
 }
 
 // CompactRequest is a request to compact a conversation.
@@ -28,6 +45,9 @@ type CompactRequest struct {
 	Dry      rest.Opt[bool]               `json:"dry_run,omitzero" doc:"Only say what would be done."`
 	OfDefault
 }
+
+// Check returns a 422 for settings that no conversation can have.
+func (r CompactRequest) Check() error { return r.Settings.Value.check() }
 
 // Compacted is the answer to a request to compact, in Letta's shape. Loci adds the plan and the compaction.
 type Compacted struct {

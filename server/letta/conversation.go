@@ -1,6 +1,7 @@
 package letta
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/loci-memory/loci/recall"
@@ -10,6 +11,7 @@ import (
 // Conversation is a thread of an agent's messages, in Letta's shape.
 type Conversation struct {
 	recall.Conversation
+	IdentityID       *string   `json:"identity_id" doc:"Whom it is with; null if nobody said."`
 	InContext        []string  `json:"in_context_message_ids" doc:"The system prompt and the newest 1,000 others."`
 	Archived         bool      `json:"archived"`
 	IsolatedBlockIDs []string  `json:"isolated_block_ids"`
@@ -25,6 +27,9 @@ type ConversationFields struct {
 	Model         rest.Opt[string]        `json:"model,omitzero"`
 	ModelSettings rest.Opt[ModelSettings] `json:"model_settings,omitzero" doc:"Over those of the agent."`
 	WindowLimit   rest.Opt[int]           `json:"context_window_limit,omitzero" doc:"In tokens."`
+	IdentityID    rest.Opt[string]        `json:"identity_id,omitzero" doc:"Whom it is with."`
+
+	Compaction rest.Opt[CompactionSettings] `json:"compaction_settings,omitzero" doc:"Over the agent's; null resets them."`
 }
 
 // CreateConversation is what a conversation is created from.
@@ -40,7 +45,8 @@ func (c CreateConversation) New() (recall.NewConversation, error) {
 		return recall.NewConversation{}, refuse("isolated_block_labels",
 			"all conversations of an agent share its blocks; leave the list empty, or create another agent")
 	}
-	if err := checkThinking(json.RawMessage(c.ModelSettings.Value.Object)); err != nil {
+	err := cmp.Or(checkThinking(json.RawMessage(c.ModelSettings.Value.Object)), c.Compaction.Value.check())
+	if err != nil {
 		return recall.NewConversation{}, err
 	}
 	return recall.NewConversation{Summary: c.Summary.Pointer(), Description: c.Description.Pointer(),
@@ -48,11 +54,20 @@ func (c CreateConversation) New() (recall.NewConversation, error) {
 		WindowLimit: limitOf(c.WindowLimit).Value, Hidden: c.Hidden.Value}, nil
 }
 
+// Settings returns the change of the compaction settings; JSON's null takes all back, and nil changes none.
+func (f ConversationFields) Settings() json.RawMessage {
+	if f.Compaction.Null {
+		return json.RawMessage(`null`)
+	}
+	return json.RawMessage(f.Compaction.Value.Object)
+}
+
 // Update returns the change of what all changes have. A 422 if its settings contradict each other.
 func (f ConversationFields) Update() (recall.ConversationUpdate, error) {
 	return recall.ConversationUpdate{Summary: f.Summary.Pointer(), Description: f.Description.Pointer(),
-		Model: notEmpty(f.Model), ModelSettings: json.RawMessage(f.ModelSettings.Value.Object),
-		WindowLimit: limitOf(f.WindowLimit).Value}, checkThinking(json.RawMessage(f.ModelSettings.Value.Object))
+			Model: notEmpty(f.Model), ModelSettings: json.RawMessage(f.ModelSettings.Value.Object),
+			WindowLimit: limitOf(f.WindowLimit).Value},
+		cmp.Or(checkThinking(json.RawMessage(f.ModelSettings.Value.Object)), f.Compaction.Value.check())
 }
 
 // ConversationFilter narrows a list of conversations.

@@ -29,10 +29,10 @@ type InternalMessage struct {
 	GroupID           *string          `json:"group_id"`
 	BatchItemID       rest.Null        `json:"batch_item_id"`
 	IsErr             *bool            `json:"is_err"`
-	Approve           rest.Null        `json:"approve"`
-	Approvals         rest.Null        `json:"approvals"`
+	Approve           *bool            `json:"approve"`
+	Approvals         []ApprovalAnswer `json:"approvals"`
 	ApprovalRequestID rest.Null        `json:"approval_request_id"`
-	DenialReason      rest.Null        `json:"denial_reason"`
+	DenialReason      *string          `json:"denial_reason"`
 	CreatedByID       rest.Null        `json:"created_by_id"`
 	LastUpdatedByID   rest.Null        `json:"last_updated_by_id"`
 	Position          int              `json:"position" doc:"In its conversation, from 1 without a gap."`
@@ -69,6 +69,11 @@ func InternalMessageOf(m recall.Message) InternalMessage {
 	if m.IsErr {
 		in.IsErr = &m.IsErr
 	}
+	if asksOnly(m) {
+		in.Role = "approval"
+	}
+	a := ApprovalsOf(m)
+	in.Approve, in.Approvals, in.DenialReason = a.Approve, a.Approvals, a.Reason
 	for _, p := range m.Content {
 		switch p.Type {
 		case recall.ToolCall:
@@ -84,6 +89,18 @@ func InternalMessageOf(m recall.Message) InternalMessage {
 		in.ToolCallID = &in.ToolReturns[0].ToolCallID
 	}
 	return in
+}
+
+// asksOnly reports whether a message has calls, all of which were left to the client.
+func asksOnly(m recall.Message) (asks bool) {
+	for _, p := range m.Content {
+		if p.Type == recall.ToolCall {
+			if asks = p.Approval == recall.Asked; !asks {
+				return false
+			}
+		}
+	}
+	return asks
 }
 
 // internalPart returns a text, an image or a reasoning as a ContentPart.

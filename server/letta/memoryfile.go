@@ -85,7 +85,34 @@ type MemoryResult struct {
 type WriteMemoryFile struct {
 	Path           string           `json:"path" example:"/memories/notes.md"`
 	Content        string           `json:"content" doc:"At most 102,400 bytes." example:"- The staging host is s2.\n"`
-	ExpectedSHA256 rest.Opt[string] `json:"expected_sha256,omitzero" doc:"Of the file's text, in hexadecimal digits."`
+	ExpectedSHA256 rest.Opt[string] `json:"expected_sha256,omitzero" doc:"Of the file's text; empty: there is none."`
+
+	NewValidity
+	Supersedes rest.Opt[string] `json:"supersedes,omitzero" doc:"Path of a file that ends where this begins."`
+}
+
+// New returns the file to write, and the time in which it holds; a time without an offset is in UTC.
+func (w WriteMemoryFile) New() (f memoryfile.NewFile, d memoryfile.Dates, err error) {
+	f, d.Supersedes = memoryfile.NewFile{Path: w.Path, Content: w.Content}, w.Supersedes.Value
+	f.Expected = w.ExpectedSHA256.Pointer()
+	d.From, d.Until, err = w.Bounds(nil)
+	return f, d, err
+}
+
+// UpdateMemoryFile changes the time in which a memory file holds.
+type UpdateMemoryFile struct {
+	Path string `json:"path" doc:"Of the file." example:"/memories/notes.md"`
+	NewValidity
+	SupersededBy rest.Opt[string] `json:"superseded_by,omitzero" doc:"Path of the file of the tree that took its place."`
+}
+
+// Dates returns the change; a time without an offset is in UTC.
+func (u UpdateMemoryFile) Dates() (d memoryfile.Dates, err error) {
+	if u.SupersededBy.Set {
+		d.SupersededBy = &u.SupersededBy.Value
+	}
+	d.From, d.Until, err = u.Bounds(nil)
+	return d, err
 }
 
 // ChangedMemoryFile is a memory file after a change.

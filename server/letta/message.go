@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// The types of items. Letta has one more, of answers to requests for approval; Loci's log has no such message.
+// The types of items.
 const (
 	systemMessage          = "system_message"
 	userMessage            = "user_message"
@@ -19,6 +19,7 @@ const (
 	toolCallMessage        = "tool_call_message"
 	toolReturnMessage      = "tool_return_message"
 	approvalRequestMessage = "approval_request_message"
+	approvalAnswerMessage  = "approval_response_message"
 	summaryMessage         = "summary_message"
 	eventMessage           = "event_message"
 )
@@ -36,6 +37,7 @@ var itemTypes = map[string]reflect.Type{
 	hiddenReasoningMessage: reflect.TypeFor[HiddenReasoningMessage](), toolCallMessage: reflect.TypeFor[ToolCallMessage](),
 	toolReturnMessage: reflect.TypeFor[ToolReturnMessage](), summaryMessage: reflect.TypeFor[SummaryMessage](),
 	eventMessage: reflect.TypeFor[CompactionMessage](), approvalRequestMessage: reflect.TypeFor[ApprovalRequest](),
+	approvalAnswerMessage: reflect.TypeFor[ApprovalResponse](),
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -111,6 +113,36 @@ type ApprovalRequest struct {
 	MessageHead
 	ToolCall  ToolCall   `json:"tool_call" deprecated:"true" doc:"The first of tool_calls."`
 	ToolCalls []ToolCall `json:"tool_calls"`
+}
+
+// ApprovalResponse is what a client answered to calls that waited for it. It is an item of the message that has the
+// calls' results.
+type ApprovalResponse struct {
+	MessageHead
+	Approvals []ApprovalAnswer `json:"approvals"`
+	Approve   *bool            `json:"approve" deprecated:"true" doc:"Of the first of approvals that has one."`
+	RequestID rest.Null        `json:"approval_request_id" deprecated:"true"`
+	Reason    *string          `json:"reason" deprecated:"true"`
+}
+
+// ApprovalAnswer is a client's answer to a call: an approval or a denial, or the result of a tool that it ran.
+type ApprovalAnswer struct{ value any }
+
+// MarshalJSON implements json.Marshaler.
+func (a ApprovalAnswer) MarshalJSON() ([]byte, error) { return json.Marshal(a.value) }
+
+// Schema implements huma.SchemaProvider.
+func (ApprovalAnswer) Schema(r rest.Registry) *rest.Schema {
+	return rest.Union(r, "type", map[string]reflect.Type{"approval": reflect.TypeFor[ApprovalReturn](),
+		"tool": reflect.TypeFor[ToolReturn]()})
+}
+
+// ApprovalReturn approves or denies a call.
+type ApprovalReturn struct {
+	Type       string  `json:"type" enum:"approval"`
+	Approve    bool    `json:"approve"`
+	ToolCallID string  `json:"tool_call_id"`
+	Reason     *string `json:"reason"`
 }
 
 // ToolCall is a call of a tool.

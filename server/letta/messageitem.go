@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/rest"
 )
 
@@ -21,7 +22,7 @@ type ItemOptions struct {
 	Speaker, Argument string
 	Spoken            map[recall.Return]bool
 
-	Asked []string // ids of calls that are shown as requests for approval
+	Made bool // the items are those of a run's answer, which repeats nothing that the client said
 }
 
 // The tool by which Letta's older agents speak, and its argument.
@@ -187,7 +188,7 @@ func (b *itemBuilder) calls(parts []recall.Part) {
 	}
 	for _, p := range parts {
 		c := ToolCall{Name: p.Name, Arguments: p.Input, ToolCallID: p.CallID}
-		if slices.Contains(b.Asked, p.CallID) {
+		if p.Approval == recall.Asked {
 			asked = append(asked, c)
 			continue
 		}
@@ -229,10 +230,49 @@ func (b *itemBuilder) returns() {
 	if len(returns) == 0 {
 		return
 	}
-	first := returns[0]
-	h := b.next(toolReturnMessage)
+	h, first := b.next(toolReturnMessage), returns[0]
+	b.count++
+	b.approvals()
 	b.add(h, ToolReturnMessage{MessageHead: h, ToolReturn: first.ToolReturn.Texts(), Status: first.Status,
 		ToolCallID: first.ToolCallID, Stdout: first.Stdout, Stderr: first.Stderr, ToolReturns: returns})
+}
+
+// approvals shows the client's answers to the calls of which the message has the results.
+func (b *itemBuilder) approvals() {
+	item := ApprovalsOf(b.m)
+	if b.Made || len(item.Approvals) == 0 {
+		return
+	}
+	if item.MessageHead = b.next(approvalAnswerMessage); b.m.OTID != nil {
+		item.OTID = b.m.OTID
+	}
+	b.add(item.MessageHead, item)
+}
+
+// ApprovalsOf returns the client's answers to the calls of which a message has the results.
+func ApprovalsOf(m recall.Message) (all ApprovalResponse) {
+	for _, p := range m.Content {
+		if a := approvalOf(p); p.Approval == recall.Returned {
+			all.Approvals = append(all.Approvals, ApprovalAnswer{returnOf(p)})
+		} else if a != nil {
+			if all.Approve == nil {
+				all.Approve, all.Reason = &a.Approve, a.Reason
+			}
+			all.Approvals = append(all.Approvals, ApprovalAnswer{*a})
+		}
+	}
+	return all
+}
+
+// approvalOf returns the approval or the denial of a result's call; nil if it had none.
+func approvalOf(p recall.Part) *ApprovalReturn {
+	switch p.Approval {
+	case recall.Approved:
+		return &ApprovalReturn{Type: "approval", Approve: true, ToolCallID: p.CallID}
+	case recall.Denied:
+		return &ApprovalReturn{Type: "approval", ToolCallID: p.CallID, Reason: given(loop.DenialReason(p.Text))}
+	}
+	return nil
 }
 
 func returnOf(p recall.Part) ToolReturn {

@@ -42,7 +42,7 @@ type MessageTypes struct {
 type itemTypeNames []string
 
 func (itemTypeNames) Schema(rest.Registry) *rest.Schema {
-	names := []any{"approval_response_message"}
+	var names []any
 	for _, name := range slices.Sorted(maps.Keys(itemTypes)) {
 		names = append(names, name)
 	}
@@ -71,10 +71,11 @@ func FilterByType(types []string, f *recall.MessageFilter) bool {
 		reasoningMessage: {recall.Reasoning, recall.SummarizedReasoning},
 		hiddenReasoningMessage: {recall.RedactedReasoning, recall.OmittedReasoning, recall.AnthropicBlock,
 			recall.ResponsesItem},
-		toolCallMessage: {recall.ToolCall},
+		toolCallMessage: {recall.ToolCall}, approvalRequestMessage: {recall.ToolCall},
 	}
 	roles := map[string]recall.Role{systemMessage: recall.System, userMessage: recall.User, toolReturnMessage: recall.Tool,
-		summaryMessage: recall.Summary, eventMessage: recall.Summary}
+		approvalAnswerMessage: recall.Tool,
+		summaryMessage:        recall.Summary, eventMessage: recall.Summary}
 	for _, t := range types {
 		if role, ok := roles[t]; ok {
 			f.Roles = append(f.Roles, role)

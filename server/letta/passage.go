@@ -11,10 +11,10 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// ArchivalPassage is a passage of an archive in Letta's shape. Vectors are not shown.
+// ArchivalPassage is a passage of an archive in Letta's shape.
 type ArchivalPassage struct {
 	archival.Passage
-	Embedding       rest.Null `json:"embedding"`
+	Embedding       []float32 `json:"embedding" doc:"Its vector, with include_embeddings; null while it has none."`
 	EmbeddingConfig rest.Null `json:"embedding_config"`
 	SourceID        rest.Null `json:"source_id"`
 	FileID          rest.Null `json:"file_id"`
@@ -28,6 +28,11 @@ type ArchivalPassage struct {
 // PassageOf returns a passage in Letta's shape.
 func PassageOf(p archival.Passage) ArchivalPassage { return ArchivalPassage{Passage: p} }
 
+// WithEmbeddings are the parameters of operations that show passages.
+type WithEmbeddings struct {
+	Embeddings bool `query:"include_embeddings" doc:"Show the vectors of passages that have one."`
+}
+
 // InsertedOf returns an inserted passage in Letta's shape.
 func InsertedOf(p archival.Inserted) ArchivalPassage {
 	return ArchivalPassage{Passage: p.Passage, Duplicate: p.Duplicate}
@@ -39,11 +44,20 @@ type NewPassage struct {
 	Tags      rest.Opt[[]string]    `json:"tags,omitzero"`
 	Metadata  rest.Opt[rest.Object] `json:"metadata,omitzero"`
 	CreatedAt rest.Opt[string]      `json:"created_at,omitzero" doc:"When it was so; else in the agents' timezone."`
+
+	NewValidity
+	Supersedes rest.Opt[string] `json:"supersedes,omitzero" doc:"The passage of the archive that ends where this begins."`
 }
 
-// Draft returns the passage to insert; a time without an offset is in the zone. ErrInvalid if CreatedAt is no time.
+// Draft returns the passage to insert; a time without an offset is in the zone. ErrInvalid if one of its times cannot
+// be read.
 func (p NewPassage) Draft(zone *time.Location) (archival.Draft, error) {
-	d := archival.Draft{Text: p.Text, Tags: p.Tags.Value, Metadata: json.RawMessage(p.Metadata.Value)}
+	d := archival.Draft{Text: p.Text, Tags: p.Tags.Value, Metadata: json.RawMessage(p.Metadata.Value),
+		Supersedes: p.Supersedes.Value}
+	var err error
+	if d.Validity, err = p.Validity(zone); err != nil {
+		return d, err
+	}
 	if p.CreatedAt.Value == "" {
 		return d, nil
 	}
@@ -60,6 +74,21 @@ type UpdatePassage struct {
 	Text     rest.Opt[string]      `json:"text,omitzero"`
 	Tags     rest.Opt[[]string]    `json:"tags,omitzero"`
 	Metadata rest.Opt[rest.Object] `json:"metadata,omitzero"`
+
+	NewValidity
+	SupersededBy rest.Opt[string] `json:"superseded_by,omitzero" doc:"The passage of the archive that took its place."`
+}
+
+// Update returns the change to make; a time without an offset is in the zone. ErrInvalid if one of its times cannot be
+// read.
+func (p UpdatePassage) Update(zone *time.Location) (archival.PassageUpdate, error) {
+	u := archival.PassageUpdate{Text: p.Text.Pointer(), Tags: p.Tags.Value, Metadata: json.RawMessage(p.Metadata.Value)}
+	if p.SupersededBy.Set {
+		u.SupersededBy = &p.SupersededBy.Value
+	}
+	var err error
+	u.ValidFrom, u.ValidUntil, err = p.Bounds(zone)
+	return u, err
 }
 
 // PassageSearch narrows a search of passages.
@@ -72,6 +101,7 @@ type PassageSearch struct {
 	After  string   `query:"after" doc:"The id of a passage: the results behind it."`
 	Start  string   `query:"start_datetime" doc:"ISO 8601; in the agent's timezone if it has none."`
 	End    string   `query:"end_datetime" doc:"A date is the whole of that day."`
+	HeldAt
 }
 
 // FoundPassages are the results of a search of an agent's passages.
@@ -87,6 +117,10 @@ type FoundPassage struct {
 	Timestamp string    `json:"timestamp"`
 	Tags      []string  `json:"tags"`
 	Relevance Relevance `json:"relevance"`
+
+	db.Validity
+	SupersededBy *string `json:"superseded_by" doc:"The passage that took its place."`
+	Ended        bool    `json:"ended" doc:"It holds no longer."`
 }
 
 // Relevance is the score and the ranks of a result.
@@ -102,7 +136,8 @@ func relevanceOf(h archival.Hit) Relevance { return Relevance{h.Score, h.WordsRa
 func FoundPassagesOf(hits []archival.Hit, zone *time.Location) FoundPassages {
 	return FoundPassages{Count: len(hits), Results: rest.Each(hits, func(h archival.Hit) FoundPassage {
 		at := h.HappenedAt.In(zone).Format(time.RFC3339)
-		return FoundPassage{ID: h.ID, Content: h.Text, Timestamp: at, Tags: h.Tags, Relevance: relevanceOf(h)}
+		return FoundPassage{ID: h.ID, Content: h.Text, Timestamp: at, Tags: h.Tags, Relevance: relevanceOf(h),
+			Validity: h.Validity, SupersededBy: h.SupersededBy, Ended: h.Ended}
 	})}
 }
 
@@ -114,6 +149,9 @@ func (p PassageSearch) ArchivalQuery(agentID string, zone *time.Location) (archi
 	q := archival.Query{Text: p.Query, AgentID: agentID, Tags: p.Tags, Match: archival.Match(p.Match),
 		Limit: cmp.Or(p.TopK, defaultTopK), Offset: p.Offset, After: p.After}
 	var err error
+	if q.Held, err = p.Held(zone); err != nil {
+		return q, err
+	}
 	q.Start, q.End, err = parseSpan(p.Start, p.End, zone)
 	return q, err
 }
@@ -130,6 +168,8 @@ type SearchPassages struct {
 	After     rest.Opt[string]   `json:"after,omitzero" doc:"The id of a passage: the results behind it."`
 	StartDate rest.Opt[string]   `json:"start_date,omitzero" doc:"ISO 8601; in the agents' timezone if it has none."`
 	EndDate   rest.Opt[string]   `json:"end_date,omitzero" doc:"A date is the whole of that day."`
+	AsOf      rest.Opt[string]   `json:"as_of,omitzero" doc:"What held at this time, in ISO 8601; else what holds now."`
+	Ended     rest.Opt[bool]     `json:"ended,omitzero" doc:"Also what has ended, and what has not begun."`
 }
 
 // PassageHit is a passage of the organization that was found.
@@ -149,6 +189,9 @@ func (p SearchPassages) ArchivalQuery(zone *time.Location) (archival.Query, erro
 	q := archival.Query{Text: p.Query.Value, AgentID: p.AgentID.Value, ArchiveID: p.ArchiveID.Value, Tags: p.Tags.Value,
 		Match: archival.Match(p.Match.Value), Limit: cmp.Or(p.Limit.Value, 50), Offset: p.Offset.Value, After: p.After.Value}
 	var err error
+	if q.Held, err = heldAt("body", p.AsOf.Value, p.Ended.Value, zone); err != nil {
+		return q, err
+	}
 	q.Start, q.End, err = parseSpan(p.StartDate.Value, p.EndDate.Value, zone)
 	return q, err
 }

@@ -92,7 +92,7 @@ type RunView struct {
 func ViewOf(r loop.Run) RunView {
 	var v view
 	_ = json.Unmarshal(r.Options.View, &v) // it was made by SendMessages
-	return RunView{r, ItemOptions{Types: v.Types, Speaker: v.Speaker, Argument: v.Argument}}
+	return RunView{r, ItemOptions{Types: v.Types, Speaker: v.Speaker, Argument: v.Argument, Made: true}}
 }
 
 // Items returns the items of an event. A message whose deltas were sent has only those that had none.
@@ -109,10 +109,8 @@ func (v RunView) Items(e loop.Event) []any {
 	case e.Streamed:
 		return nil
 	}
-	o := v.options
-	o.Asked = e.Asked
 	var all []any
-	for _, item := range o.Items(*e.Message) {
+	for _, item := range v.options.Items(*e.Message) {
 		all = append(all, item)
 	}
 	return all

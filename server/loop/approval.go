@@ -55,7 +55,7 @@ func (l *Loop) input(ctx context.Context, in *recall.Store, org db.Org, c recall
 			return nil, nil, err
 		}
 	}
-	if drafts = slices.Clone(r.Input); len(answers.denied.Content) > 0 {
+	if drafts = answers.returned(r.Input); len(answers.denied.Content) > 0 {
 		drafts = append([]recall.Draft{answers.denied}, drafts...)
 	}
 	if answers.leave(r.Input, clients) && (len(r.Input) == 0 || !l.known(ctx, in, org, c, r.Input[0])) {
@@ -118,7 +118,7 @@ func (a *answers) approve(approvals []Approval, runs func(tool string) bool) err
 				a.denied.GroupID = &one.GroupID
 			}
 			a.denied.Content = append(a.denied.Content, recall.Part{Type: recall.ToolReturn, CallID: one.CallID, IsError: true,
-				Text: deniedByClient + " " + cmp.Or(one.Reason, "No reason was given.")})
+				Approval: recall.Denied, Text: deniedByClient + " " + cmp.Or(one.Reason, noReason)})
 		}
 		if err := a.answer(one.CallID, one); err != nil {
 			return err
@@ -130,8 +130,21 @@ func (a *answers) approve(approvals []Approval, runs func(tool string) bool) err
 // deniedByClient begins the results of calls that the client denied.
 const deniedByClient = "The request to call the tool was denied."
 
+// noReason is what the result of a denied call says if the client gave no reason.
+const noReason = "No reason was given."
+
 func isDenied(result recall.Part) bool {
-	return result.IsError && strings.HasPrefix(result.Text, deniedByClient)
+	return result.IsError && (result.Approval == recall.Denied || strings.HasPrefix(result.Text, deniedByClient))
+}
+
+// DenialReason returns the reason that the client gave for a denial, by the text of the call's result; empty if the
+// text has none.
+func DenialReason(result string) string {
+	reason, says := strings.CutPrefix(result, deniedByClient)
+	if reason = strings.TrimSpace(reason); !says || reason == noReason {
+		return ""
+	}
+	return reason
 }
 
 // results adds the results of a message. stored reports whether the message is stored already. ErrInvalid if a call
@@ -149,6 +162,22 @@ func (a *answers) results(d recall.Draft, stored bool) error {
 		}
 	}
 	return nil
+}
+
+// returned returns the messages of a request. Their results of calls that were left to the client say so.
+func (t tail) returned(input []recall.Draft) []recall.Draft {
+	drafts := slices.Clone(input)
+	for i, d := range drafts {
+		drafts[i].Content = slices.Clone(d.Content)
+		for n, p := range d.Content {
+			if p.Type == recall.ToolReturn && slices.ContainsFunc(t.pending, func(call recall.Part) bool {
+				return call.CallID == p.CallID && call.Approval == recall.Asked
+			}) {
+				drafts[i].Content[n].Approval = recall.Returned
+			}
+		}
+	}
+	return drafts
 }
 
 // answer notes the answer to a call. ErrInvalid if it has one.
@@ -204,23 +233,20 @@ func notPending(callID string) error {
 		db.Short(callID))
 }
 
-// asks reports whether a call of a tool is the client's to run or to approve.
-func (o Options) asks(r rules, callID, tool string) bool {
-	return o.hasClientTool(tool) || r.has(byClient, tool) ||
-		r.has("requires_approval", tool) && !slices.Contains(o.Approved, callID)
+// approvalIn returns the approval of a call's result, by the calls that the client approved.
+func approvalIn(approved []string, callID string) recall.Approval {
+	if slices.Contains(approved, callID) {
+		return recall.Approved
+	}
+	return ""
+}
+
+// asks reports whether calls of a tool are the client's to run or to approve.
+func (o Options) asks(r rules, tool string) bool {
+	return o.hasClientTool(tool) || r.has(byClient, tool) || r.has("requires_approval", tool)
 }
 
 // hasClientTool reports whether the client runs a tool.
 func (o Options) hasClientTool(name string) bool {
 	return slices.ContainsFunc(o.ClientTools, func(t ClientTool) bool { return t.Name == name })
-}
-
-// asked returns the ids of the calls of a message that are the client's to run or to approve.
-func (o Options) asked(r rules, m recall.Message) (ids []string) {
-	for _, p := range m.Content {
-		if p.Type == recall.ToolCall && o.asks(r, p.CallID, p.Name) {
-			ids = append(ids, p.CallID)
-		}
-	}
-	return ids
 }

@@ -15,9 +15,6 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// ItemsKept is how long the items of background runs can be read.
-const ItemsKept = 3 * time.Hour
-
 // Bounds of the events of a background run that wait to be stored.
 const (
 	maxWaiting   = 64
@@ -252,7 +249,7 @@ func (w *worker) catchUp(ctx context.Context, produced []recall.Message) error {
 	stored := map[string]bool{}
 	for _, m := range produced {
 		if stored[m.ID] = true; !slices.Contains(shown, m.ID) {
-			if err := w.emit(ctx, w.answered(m)); err != nil {
+			if err := w.emit(ctx, Event{Message: &m}); err != nil {
 				return err
 			}
 		}
@@ -291,15 +288,6 @@ func (l *Loop) Items(ctx context.Context, org db.Org, id string, after int64, li
 		SELECT seq, item FROM run_items WHERE org = $1 AND run_key = $2 AND seq > $3 ORDER BY seq LIMIT $4`,
 		org, r.Key, after, limit)
 	return list, r.Status != Running && len(list) < limit, err
-}
-
-// Forget deletes the items of runs that ended more than ItemsKept ago, some at a time, and returns their number.
-func (l *Loop) Forget(ctx context.Context) (int, error) {
-	tag, err := l.DB.Exec(ctx, `
-		DELETE FROM run_items WHERE (org, run_key, seq) IN (
-			SELECT i.org, i.run_key, i.seq FROM run_items i JOIN runs r ON r.org = i.org AND r.key = i.run_key
-			WHERE r.completed_at < now() - $1::interval LIMIT 10000)`, ItemsKept)
-	return int(tag.RowsAffected()), db.Error(err)
 }
 
 // orphan is a run that no living server works on.

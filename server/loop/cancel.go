@@ -132,7 +132,7 @@ func (l *Loop) deny(ctx context.Context, org db.Org, c recall.Conversation, wait
 		d := recall.Draft{Role: recall.Tool, StepID: end.answer.StepID}
 		for _, p := range end.pending {
 			d.Content = append(d.Content, recall.Part{Type: recall.ToolReturn, CallID: p.CallID, IsError: true,
-				Text: cancelledByUser})
+				Approval: recall.Denied, Text: cancelledByUser})
 		}
 		if waiting.ID != "" {
 			id, d.RunID = waiting.ID, &waiting.ID

@@ -13,7 +13,6 @@ import (
 // Event is something that happened in a run, for its client. One of Message, Delta, Withdrawn, Dropped and End is set.
 type Event struct {
 	Message  *recall.Message // was appended to the log
-	Asked    []string        // with Message: the ids of its calls that are the client's to run or to approve
 	Streamed bool            // with Message: its deltas were sent
 
 	Delta     *Delta

@@ -38,13 +38,13 @@ func (f flushing) next(ctx context.Context, at agent.PromptTarget) (*agent.Store
 		}
 		ran, err := f.run(ctx, *p.Flush, p.Pending[0].Position)
 		if err != nil || len(ran) == 0 {
-			return nil, ignoreConflict(err)
+			return nil, err
 		}
 	}
 }
 
-// run runs the calls of an answer of a silent turn, or refuses those of other tools. It returns all calls. ErrConflict
-// if the turn has ended.
+// run runs the calls of an answer of a silent turn, or refuses those of other tools, and all if the turn has ended. It
+// returns all calls.
 func (f flushing) run(ctx context.Context, turn agent.FlushTurn, position int) (all []OutsideCall, err error) {
 	calls, err := f.Recall.CallsAt(ctx, f.org, f.conversation.Key, position)
 	if err != nil {
@@ -52,7 +52,11 @@ func (f flushing) run(ctx context.Context, turn agent.FlushTurn, position int) (
 	}
 	for _, c := range calls {
 		if c.Result == nil {
-			if err := f.runCall(ctx, turn, position, c.Part); err != nil {
+			err := f.runCall(ctx, turn, position, c.Part)
+			if errors.Is(err, db.ErrConflict) {
+				err = f.refuse(ctx, position, c.Part, "The silent turn has ended before this call was run: it changed nothing.")
+			}
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -69,20 +73,30 @@ func (f flushing) run(ctx context.Context, turn agent.FlushTurn, position int) (
 func (f flushing) runCall(ctx context.Context, turn agent.FlushTurn, position int, p recall.Part) error {
 	place := recall.CallPlace{AgentID: f.conversation.AgentID, Conversation: f.conversation.ID, ID: p.CallID,
 		Position: position}
-	result := recall.Draft{Purpose: recall.ForFlush}
 	if !slices.Contains(turn.Tools, p.Name) {
-		_, err := f.Recall.AnswerCall(ctx, f.org, place, failedWith(result, p.CallID, "The tool "+p.Name+" is not yours in "+
-			"this silent turn. Your tools for it are "+strings.Join(turn.Tools, ", ")+"."))
-		return err
+		return f.refuse(ctx, position, p, "The tool "+p.Name+" is not yours in this silent turn. Your tools for it are "+
+			strings.Join(turn.Tools, ", ")+".")
 	}
 	_, _, err := f.Tools.Answer(ctx, f.caller, tool.Call{CallPlace: place, Name: p.Name, Arguments: []byte(p.Input),
-		Result: result, May: func(tx pgx.Tx) error { return f.add(ctx, tx, turn.Flush, agent.FlushProgress{}) },
+		Result: recall.Draft{Purpose: recall.ForFlush}, May: func(tx pgx.Tx) error {
+			return f.add(ctx, tx, turn.Flush,
+				agent.FlushProgress{})
+		},
 		After: func(tx pgx.Tx, r tool.Result) error {
 			if r.IsError {
 				return nil
 			}
 			return f.add(ctx, tx, turn.Flush, agent.FlushProgress{Calls: 1})
 		}})
+	return err
+}
+
+// refuse gives a call of a silent turn a result that says why it is not run.
+func (f flushing) refuse(ctx context.Context, position int, p recall.Part, why string) error {
+	place := recall.CallPlace{AgentID: f.conversation.AgentID, Conversation: f.conversation.ID, ID: p.CallID,
+		Position: position}
+	_, err := f.Recall.AnswerCall(ctx, f.org, place, failedWith(recall.Draft{Purpose: recall.ForFlush},
+		recall.Part{CallID: p.CallID, Text: why}))
 	return err
 }
 
@@ -118,6 +132,9 @@ func (f flushing) keep(ctx context.Context, of func(tx pgx.Tx) (agent.Flush, err
 			return nil
 		}
 		flush, err := of(tx)
+		if err == nil {
+			err = f.checkTurn(ctx, tx, flush, appended[0].Position)
+		}
 		if err != nil {
 			return err
 		}
@@ -131,6 +148,25 @@ func (f flushing) keep(ctx context.Context, of func(tx pgx.Tx) (agent.Flush, err
 		return f.add(ctx, tx, flush, used)
 	})
 	return appended, err
+}
+
+// checkTurn returns an ErrConflict if an answer at a position is not the next one of its silent turn: the turn has had
+// its answers, or the calls of the last one are run.
+func (f flushing) checkTurn(ctx context.Context, tx pgx.Tx, flush agent.Flush, position int) error {
+	a, err := f.Agents.With(tx).Agent(ctx, f.org, f.conversation.AgentID)
+	if err != nil {
+		return err
+	}
+	if f.Agents.FlushTurnOf(a, flush).StepsLeft <= 0 || flush.Kind == agent.Checkpoint && flush.Calls > 0 {
+		return db.Conflict("The silent turn %s has had its last answer: nothing was stored. Ask for the next prompt",
+			flush.ID)
+	}
+	open, err := f.Recall.With(tx).OpenAfter(ctx, f.org, f.conversation, flush.Position)
+	if err == nil && open != 0 && open < position {
+		err = db.Conflict("Another answer to the silent turn %s came first, and its calls are run: nothing was stored. Ask "+
+			"for the next prompt", flush.ID)
+	}
+	return err
 }
 
 func isCall(p recall.Part) bool { return p.Type == recall.ToolCall }
@@ -201,7 +237,7 @@ func (w *worker) answerFlush(ctx context.Context, f flushing, p agent.StoredProm
 		return ignoreConflict(err)
 	}
 	_, err = f.run(ctx, *p.Flush, appended[0].Position)
-	return ignoreConflict(err)
+	return err
 }
 
 // endFlush ends a silent turn for which the model gave no answer.
@@ -246,5 +282,5 @@ func (o *Outside) TakeFlush(ctx context.Context, drafts iter.Seq2[recall.Draft, 
 		}
 	}
 	calls, err := f.run(ctx, o.Agents.FlushTurnOf(o.caller.Agent, open), appended[0].Position)
-	return appended, calls, ignoreConflict(err)
+	return appended, calls, err
 }

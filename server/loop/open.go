@@ -30,7 +30,7 @@ func (l *Loop) clientCallsOf(ctx context.Context, org db.Org, c recall.Conversat
 // has reports whether a call without a result waits for the client.
 func (c clientCalls) has(call recall.Part) bool {
 	stop := c.askedBy.StopReason
-	return stop != nil && *stop == RequiresApproval || c.askedBy.Options.asks(c.rules, call.CallID, call.Name) ||
+	return stop != nil && *stop == RequiresApproval || c.askedBy.Options.asks(c.rules, call.Name) ||
 		!c.runs(call.Name)
 }
 
@@ -148,7 +148,7 @@ func refuseBusy(ctx context.Context, d db.DB, org db.Org, c recall.Conversation)
 
 // Pending is calls of an answer that wait for the client.
 type Pending struct {
-	Message recall.Message // the answer
+	Message recall.Message // the answer, with these calls alone
 	Calls   []string       // their ids
 }
 
@@ -183,11 +183,11 @@ func (l *Loop) pendingIn(ctx context.Context, org db.Org, of agent.Agent, c reca
 		return p, err
 	}
 	clients, err := l.clientCallsOf(ctx, org, c, readRules(of), end)
-	p.Message = *end.answer
 	for _, call := range end.pending {
 		if clients.has(call) {
 			p.Calls = append(p.Calls, call.CallID)
 		}
 	}
+	p.Message = *Waiting{Calls: p.Calls}.of(*end.answer).Message
 	return p, err
 }

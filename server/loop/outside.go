@@ -5,8 +5,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
@@ -56,76 +54,6 @@ func (l *Loop) NewOutside(ctx context.Context, org db.Org, of agent.Agent, conve
 	return o, nil
 }
 
-// Approve answers calls of the conversation's last answer that need an approval: it runs those that are approved, and
-// gives those that are denied a result that says so. It returns all calls of the answer. An answer that comes again
-// changes nothing. ErrInvalid if a call is none of that answer, or is the client's own; ErrConflict if it has another
-// answer.
-func (o *Outside) Approve(ctx context.Context, approvals []Approval) ([]OutsideCall, error) {
-	if len(approvals) == 0 {
-		return nil, nil
-	}
-	answers, err := o.answersOf(ctx, approvals)
-	if err != nil {
-		return nil, err
-	}
-	t := answers.tail
-	for _, p := range answers.denied.Content {
-		if _, err := o.Recall.AnswerCall(ctx, o.caller.Org, o.place(p.CallID, t.answer.Position),
-			failedWith(recall.Draft{}, p.CallID, p.Text)); err != nil {
-			return nil, err
-		}
-	}
-	if o.approved = answers.approved; t.answer == nil {
-		return nil, nil
-	}
-	return o.Run(ctx, t.answer.Position)
-}
-
-// answersOf returns the answers to calls of the conversation's last answer that approvals are, without those that came
-// before.
-func (o *Outside) answersOf(ctx context.Context, approvals []Approval) (answers answers, err error) {
-	if answers.tail, err = readTail(ctx, o.Recall, o.caller.Org, o.Conversation); err != nil {
-		return answers, err
-	}
-	var fresh []Approval
-	for _, a := range approvals {
-		result, has := answers.tail.results[a.CallID]
-		switch {
-		case has && isDenied(result) == a.Approve:
-			return answers, db.Conflict("The tool call %s was answered before, otherwise", db.Short(a.CallID))
-		case !has:
-			fresh = append(fresh, a)
-		}
-	}
-	return answers, answers.approve(fresh, func(tool string) bool { return slices.Contains(o.tools, tool) })
-}
-
-// Try returns the error that Approve, or Record after it, would return. It changes nothing and runs no tool.
-func (o *Outside) Try(ctx context.Context, approvals []Approval, r Record) error {
-	err := db.Tx(ctx, o.DB, func(tx pgx.Tx) error {
-		in := *o
-		in.Loop = o.with(tx)
-		answers, err := in.answersOf(ctx, approvals)
-		if err != nil {
-			return err
-		}
-		for id := range answers.to {
-			if _, err := in.Recall.AnswerCall(ctx, o.caller.Org, o.place(id, answers.tail.answer.Position),
-				failedWith(recall.Draft{}, id, "")); err != nil {
-				return err
-			}
-		}
-		if _, err := in.Record(ctx, o.caller.Org, o.caller.Agent, r); err != nil {
-			return err
-		}
-		return errTried
-	})
-	if errors.Is(err, errTried) {
-		return nil
-	}
-	return err
-}
-
 func (o *Outside) place(callID string, position int) recall.CallPlace {
 	return recall.CallPlace{AgentID: o.caller.Agent.ID, Conversation: o.Conversation.ID, ID: callID, Position: position}
 }
@@ -155,22 +83,28 @@ func (o *Outside) runNext(ctx context.Context, before []done, position int, call
 	refused := o.refusals(before, calls)
 	for _, c := range calls {
 		runs := slices.Contains(o.tools, c.Name)
-		asks := runs && o.rules.has("requires_approval", c.Name) && !slices.Contains(o.approved, c.CallID)
-		ran := c.Result != nil && (runs || isRefused(*c.Result))
-		all = append(all, OutsideCall{c, ran, asks && c.Result == nil})
+		asks := o.needsApproval(c.Name) && !slices.Contains(o.approved, c.CallID)
+		all = append(all, OutsideCall{c, o.ran(c), asks && c.Result == nil})
 		why := refused[c.CallID]
 		if c.Result != nil || why == "" && (asks || !runs) {
 			continue
 		}
 		at := o.place(c.CallID, position)
 		if why != "" {
-			_, err = o.Recall.AnswerCall(ctx, o.caller.Org, at, failedWith(recall.Draft{}, c.CallID, why))
+			_, err = o.Recall.AnswerCall(ctx, o.caller.Org, at, failedWith(recall.Draft{}, recall.Part{CallID: c.CallID,
+				Text: why, Approval: approvalIn(o.approved, c.CallID)}))
 		} else {
-			_, _, err = o.Tools.Answer(ctx, o.caller, tool.Call{CallPlace: at, Name: c.Name, Arguments: []byte(c.Input)})
+			_, _, err = o.Tools.Answer(ctx, o.caller, tool.Call{CallPlace: at, Name: c.Name, Arguments: []byte(c.Input),
+				Approval: approvalIn(o.approved, c.CallID)})
 		}
 		return nil, true, err
 	}
 	return all, false, nil
+}
+
+// ran reports whether the server ran or refused a call.
+func (o *Outside) ran(c recall.AnsweredCall) bool {
+	return c.Result != nil && (slices.Contains(o.tools, c.Name) || isRefused(*c.Result))
 }
 
 // refusals returns why calls of an answer are refused, by their ids.

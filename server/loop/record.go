@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -59,12 +60,13 @@ type Options struct {
 	Skills       []Skill         `json:"skills,omitempty"`
 	Compactions  bool            `json:"compactions,omitempty"` // show the summaries that the run makes
 	StreamTokens bool            `json:"stream_tokens,omitempty"`
-	Approved     []string        `json:"approved,omitempty"`  // ids of calls that the client approved
-	Approvals    []Approval      `json:"approvals,omitempty"` // and denials, as the client sent them
-	Waiting      *Waiting        `json:"waiting,omitempty"`   // calls of an earlier run that were shown again
-	OTIDs        []string        `json:"otids,omitempty"`     // of the approvals and of the messages with them
-	Following    []recall.Draft  `json:"following,omitempty"` // messages that follow the approved calls' results
-	View         json.RawMessage `json:"view,omitempty"`      // how the client wants to see messages; the caller's
+	Approved     []string        `json:"approved,omitempty"`     // ids of calls that the client approved
+	Approvals    []Approval      `json:"approvals,omitempty"`    // and denials, as the client sent them
+	Waiting      *Waiting        `json:"waiting,omitempty"`      // calls of an earlier run that were shown again
+	OTIDs        []string        `json:"otids,omitempty"`        // of the approvals and of the messages with them
+	InputSHA256  []byte          `json:"input_sha256,omitempty"` // of the messages with approvals, as the client sent them
+	Following    []recall.Draft  `json:"following,omitempty"`    // messages that follow the approved calls' results
+	View         json.RawMessage `json:"view,omitempty"`         // how the client wants to see messages; the caller's
 }
 
 // Waiting is a message with calls that wait for the client.
@@ -78,7 +80,10 @@ func (w Waiting) of(m recall.Message) Event {
 	m.Content = slices.DeleteFunc(slices.Clone(m.Content), func(p recall.Part) bool {
 		return p.Type != recall.ToolCall || !slices.Contains(w.Calls, p.CallID)
 	})
-	return Event{Message: &m, Asked: w.Calls}
+	for i := range m.Content {
+		m.Content[i].Approval = recall.Asked
+	}
+	return Event{Message: &m}
 }
 
 // ClientTool is a tool that the client runs.
@@ -155,6 +160,15 @@ func (l *Loop) Runs(ctx context.Context, org db.Org, f Filter, p db.Page) ([]Run
 func activeIn(ctx context.Context, d db.DB, org db.Org, conversation string) (Run, error) {
 	return db.One[Run](ctx, d, runRows+` AND c.id = @conversation AND r.status = 'running'`,
 		pgx.StrictNamedArgs{"org": org, "conversation": conversation})
+}
+
+// CheckIdle returns a *BusyError if a run works in a conversation.
+func (l *Loop) CheckIdle(ctx context.Context, org db.Org, conversation string) error {
+	r, err := activeIn(ctx, l.DB, org, conversation)
+	if errors.Is(err, db.ErrNotFound) {
+		return nil
+	}
+	return cmp.Or(err, error(&BusyError{r.ID}))
 }
 
 // HasRun reports whether a conversation has a run, ended or not.

@@ -1,9 +1,10 @@
 package loop
 
 import (
-	"cmp"
+	"bytes"
 	"context"
-	"fmt"
+	"crypto/sha256"
+	"encoding/json"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -30,6 +31,16 @@ func (r Request) otids() (otids []string) {
 	return otids
 }
 
+// inputSHA256 returns the SHA-256 of the messages that come with the request's approvals; nil without approvals.
+func (r Request) inputSHA256() []byte {
+	if len(r.Approvals) == 0 {
+		return nil
+	}
+	raw, _ := json.Marshal(r.Input) // texts and parsed JSON
+	sum := sha256.Sum256(raw)
+	return sum[:]
+}
+
 // answered returns the run that was made of the same approvals and messages, by the approvals' otids; empty if no run
 // has one of the otids. ErrConflict if a run has one, and other approvals or messages.
 func (l *Loop) answered(ctx context.Context, tx pgx.Tx, org db.Org, c recall.Conversation, r Request) (string, error) {
@@ -42,18 +53,8 @@ func (l *Loop) answered(ctx context.Context, tx pgx.Tx, org db.Org, c recall.Con
 	if err != nil {
 		return "", ignoreNotFound(err)
 	}
-	same := slices.Equal(earlier.Options.Approvals, r.Approvals)
-	for _, d := range r.Input {
-		if d.OTID == nil {
-			same = false
-			break
-		}
-		m, err := l.Recall.With(tx).ByOTID(ctx, org, c.AgentKey, *d.OTID)
-		if ignoreNotFound(err) != nil {
-			return "", err
-		}
-		same = same && err == nil && m.RunID != nil && *m.RunID == earlier.ID
-	}
+	same := slices.Equal(earlier.Options.Approvals, r.Approvals) &&
+		bytes.Equal(earlier.Options.InputSHA256, r.Options.InputSHA256)
 	if !same {
 		return "", db.Conflict("The otid %q belongs to an earlier request that approved or denied other calls, or came with "+
 			"other messages: nothing is stored. A new answer needs an otid of its own", db.Short(r.Options.OTIDs[0]))
@@ -126,22 +127,13 @@ func (l *Loop) produced(ctx context.Context, org db.Org, r Run) ([]recall.Messag
 
 // replay returns the events of a run that has ended.
 func (l *Loop) replay(ctx context.Context, org db.Org, r Run) (*Feed, error) {
-	a, err := l.Agents.Agent(ctx, org, r.AgentID)
-	if err != nil {
-		return nil, err
-	}
 	messages, err := l.produced(ctx, org, r)
 	if err != nil {
 		return nil, err
 	}
-	f, rules, answered := newFeed(), readRules(a), map[string]bool{}
-	for _, c := range answeredCalls(messages) {
-		answered[fmt.Sprint(c.position, c.id)] = true
-	}
+	f := newFeed()
 	for _, m := range messages {
-		f.add(Event{Message: &m, Asked: slices.DeleteFunc(r.Options.asked(rules, m), func(id string) bool {
-			return answered[fmt.Sprint(m.Position, id)]
-		})})
+		f.add(Event{Message: &m})
 	}
 	if waiting := r.Options.Waiting; waiting != nil {
 		m, err := l.Recall.Message(ctx, org, waiting.MessageID)
@@ -163,13 +155,16 @@ func (l *Loop) replay(ctx context.Context, org db.Org, r Run) (*Feed, error) {
 	return f, nil
 }
 
-// Find returns a run of a conversation: that of an id, or that of a message's otid, or else the one that is at work.
-// ErrNotFound if there is none.
+// Find returns a run of a conversation: that of an id, or that of a message's or an approval's otid, or else the one
+// that is at work. ErrNotFound if no run has it.
 func (l *Loop) Find(ctx context.Context, org db.Org, c recall.Conversation, id, otid string) (Run, error) {
 	if id == "" && otid != "" {
 		m, err := l.Recall.ByOTID(ctx, org, c.AgentKey, otid)
+		if ignoreNotFound(err) != nil {
+			return Run{}, err
+		}
 		if err != nil || m.RunID == nil {
-			return Run{}, cmp.Or(err, db.ErrNotFound)
+			return l.withOTID(ctx, org, c, otid)
 		}
 		id = *m.RunID
 	}
@@ -181,4 +176,12 @@ func (l *Loop) Find(ctx context.Context, org db.Org, c recall.Conversation, id, 
 		err = db.ErrNotFound
 	}
 	return r, err
+}
+
+// withOTID returns the newest run of a conversation that was made of approvals, or of messages with approvals, of an
+// otid. ErrNotFound if no run has it.
+func (l *Loop) withOTID(ctx context.Context, org db.Org, c recall.Conversation, otid string) (Run, error) {
+	return db.One[Run](ctx, l.DB, runRows+` AND c.key = @conversation AND r.request -> 'otids' ? @otid
+		ORDER BY r.created_at DESC, r.key DESC LIMIT 1`,
+		pgx.StrictNamedArgs{"org": org, "conversation": c.Key, "otid": otid})
 }

@@ -46,34 +46,15 @@ func (*BusyError) Unwrap() error { return db.ErrConflict }
 // run that was made of it. ErrNoModel without a model for the agent, *BusyError if another run works in the
 // conversation, *PendingError if calls wait for the client and the input does not answer them.
 func (l *Loop) Start(ctx context.Context, org db.Org, r Request) (Started, error) {
-	select {
-	case <-l.stopped:
-		return Started{}, db.Busy("The server is stopping: send the request again")
-	default:
-	}
-	a, err := l.Agents.Agent(ctx, org, r.AgentID)
+	s, c, err := l.newRun(ctx, org, &r)
 	if err != nil {
 		return Started{}, err
 	}
-	c, err := l.Recall.Conversation(ctx, org, r.AgentID, r.Conversation)
-	if err != nil {
-		return Started{}, err
-	}
-	m, err := l.modelFor(a.ModelIn(c), r.Options)
-	if err != nil {
-		return Started{}, err
-	}
-	r.rules = readRules(a)
-	r.Options.OTIDs, r.Options.Approvals = r.otids(), r.Approvals
-	run := Run{ID: newID("run-"), Background: r.Background, Options: r.Options}
-	s := newSession(org, run, m)
 	l.hold(s)
-	repeats, err := l.begin(ctx, org, c, r, run)
+	repeats, err := l.begin(ctx, org, c, r, s.run)
+	var run Run
 	if err == nil && repeats == "" {
-		if run, err = l.RunByID(ctx, org, run.ID); err == nil {
-			s.run = run // Run changes the session's from now on
-			err = l.hand(ctx, s)
-		}
+		run, err = l.handOut(ctx, s)
 	}
 	if err != nil || repeats != "" {
 		l.release(s)
@@ -89,6 +70,83 @@ func (l *Loop) Start(ctx context.Context, org db.Org, r Request) (Started, error
 	return Started{run, s.Feed}, nil
 }
 
+// newRun returns the session of a run that a request asks for, and its conversation. It completes the request.
+func (l *Loop) newRun(ctx context.Context, org db.Org, r *Request) (*session, recall.Conversation, error) {
+	select {
+	case <-l.stopped:
+		return nil, recall.Conversation{}, db.Busy("The server is stopping: send the request again")
+	default:
+	}
+	a, err := l.Agents.Agent(ctx, org, r.AgentID)
+	if err != nil {
+		return nil, recall.Conversation{}, err
+	}
+	c, err := l.Recall.Conversation(ctx, org, r.AgentID, r.Conversation)
+	if err != nil {
+		return nil, c, err
+	}
+	m, err := l.modelFor(a.ModelIn(c), r.Options)
+	if err != nil {
+		return nil, c, err
+	}
+	r.rules = readRules(a)
+	r.Options.OTIDs, r.Options.Approvals, r.Options.InputSHA256 = r.otids(), r.Approvals, r.inputSHA256()
+	return newSession(org, Run{ID: newID("run-"), Background: r.Background, Options: r.Options}, m), c, nil
+}
+
+// handOut gives a run that was stored to Run, and returns it as it is stored.
+func (l *Loop) handOut(ctx context.Context, s *session) (Run, error) {
+	run, err := l.RunByID(ctx, s.org, s.run.ID)
+	if err != nil {
+		return run, err
+	}
+	s.run = run // Run changes the session's from now on
+	return run, l.hand(ctx, s)
+}
+
+// Prepared is a run that a transaction stores. Begin must be called when that has committed, Drop if it has not. The
+// zero Prepared is no run.
+type Prepared struct {
+	loop    *Loop
+	session *session
+}
+
+// Prepare stores a run of a request in tx, which may have made its agent and conversation. Errors are those of Start.
+func (l *Loop) Prepare(ctx context.Context, tx pgx.Tx, org db.Org, r Request) (Prepared, error) {
+	in := l.with(tx)
+	in.Agents = l.Agents.With(tx)
+	s, c, err := in.newRun(ctx, org, &r)
+	if err != nil {
+		return Prepared{}, err
+	}
+	l.hold(s)
+	p := Prepared{l, s}
+	if _, err := in.begin(ctx, org, c, r, s.run); err != nil {
+		p.Drop()
+		return Prepared{}, err
+	}
+	return p, nil
+}
+
+// Begin begins the run. If it fails, a server takes the run over.
+func (p Prepared) Begin(ctx context.Context) error {
+	if p.session == nil {
+		return nil
+	}
+	_, err := p.loop.handOut(ctx, p.session)
+	if err != nil {
+		p.Drop()
+	}
+	return err
+}
+
+// Drop forgets the run.
+func (p Prepared) Drop() {
+	if p.session != nil {
+		p.loop.release(p.session)
+	}
+}
+
 // hand gives a session to Run. If Run has ended the session is interrupted, and its run is taken over later.
 func (l *Loop) hand(ctx context.Context, s *session) error {
 	select {
@@ -101,12 +159,6 @@ func (l *Loop) hand(ctx context.Context, s *session) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// CheckModel returns ErrNoModel if there is no model of a handle, which may be empty.
-func (l *Loop) CheckModel(handle string) error {
-	_, err := l.modelFor(handle, Options{})
-	return err
 }
 
 func (l *Loop) modelFor(handle string, o Options) (Model, error) {
@@ -177,7 +229,10 @@ func (l *Loop) begin(ctx context.Context, org db.Org, c recall.Conversation, r R
 		if err == nil && repeats != "" {
 			return errRepeated
 		}
-		return cmp.Or(err, l.checkCount(ctx, tx, org))
+		if err != nil {
+			return err
+		}
+		return l.checkCount(ctx, tx, org)
 	})
 	if errors.Is(err, errRepeated) {
 		err = nil

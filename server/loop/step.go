@@ -209,7 +209,7 @@ func (w *worker) show(ctx context.Context, d model.Delta, id, stepID string) {
 	w.streamed.add(d)
 	if d.Name != "" && w.rules.refusal(w.tools, w.turn.before(lastPosition), w.streaming, d.Name) == "" {
 		w.streaming = append(w.streaming, done{tool: d.Name, waits: true})
-		if w.run.Options.asks(w.rules, d.CallID, d.Name) {
+		if w.run.Options.asks(w.rules, d.Name) {
 			w.items.ask(d.CallID)
 		}
 	}
@@ -233,7 +233,8 @@ func (w *worker) keep(ctx context.Context, s *Step, id string, a model.Answer) e
 		}
 		s.StopReason, w.finish = &reason, reason
 	}
-	d := recall.Draft{ID: id, Role: recall.Assistant, Content: a.Content, RunID: &w.run.ID, StepID: &s.ID, Model: &s.Model}
+	d := recall.Draft{ID: id, Role: recall.Assistant, Content: w.asking(a.Content), RunID: &w.run.ID, StepID: &s.ID,
+		Model: &s.Model}
 	var shown []Event
 	err := w.inTx(ctx, func(tx pgx.Tx) error {
 		in := w.Recall.With(tx)
@@ -254,7 +255,7 @@ func (w *worker) keep(ctx context.Context, s *Step, id string, a model.Answer) e
 		if err != nil {
 			return err
 		}
-		shown = append(w.corrections(m, a.Finish), w.answered(m))
+		shown = append(w.corrections(m, a.Finish), Event{Message: &m, Streamed: w.streamed.any})
 		return w.store(ctx, tx, m.ID, shown...)
 	})
 	if err != nil {
@@ -292,11 +293,16 @@ func (w *worker) corrections(m recall.Message, finish string) (all []Event) {
 	return all
 }
 
-// answered returns the event of an answer.
-func (w *worker) answered(m recall.Message) Event {
-	refused := w.rules.refusals(w.tools, w.turn.before(m.Position), m, nil)
-	asked := slices.DeleteFunc(w.run.Options.asked(w.rules, m), func(id string) bool { return refused[id] != "" })
-	return Event{Message: &m, Asked: asked, Streamed: w.streamed.any}
+// asking returns an answer whose calls that are the client's to run or to approve say so.
+func (w *worker) asking(answer []recall.Part) []recall.Part {
+	m := recall.Message{Content: slices.Clone(answer)}
+	refused := w.rules.refusals(w.tools, w.turn.before(lastPosition), m, nil)
+	for i, p := range m.Content {
+		if p.Type == recall.ToolCall && refused[p.CallID] == "" && w.run.Options.asks(w.rules, p.Name) {
+			m.Content[i].Approval = recall.Asked
+		}
+	}
+	return m.Content
 }
 
 // report passes the provider's count of a prompt on, and queues a check of the window. The answer is stored already: a
@@ -319,9 +325,9 @@ func isObject(text string) bool {
 	return json.Unmarshal([]byte(text), &o) == nil
 }
 
-// failedWith returns the result of a call that was not run.
-func failedWith(d recall.Draft, callID, why string) func(pgx.Tx) (recall.Draft, error) {
-	d.Role = recall.Tool
-	d.Content = []recall.Part{{Type: recall.ToolReturn, CallID: callID, Text: why, IsError: true}}
+// failedWith returns the result of a call that was not run, of which p has the call's id, the text and the approval.
+func failedWith(d recall.Draft, p recall.Part) func(pgx.Tx) (recall.Draft, error) {
+	p.Type, p.IsError = recall.ToolReturn, true
+	d.Role, d.Content = recall.Tool, []recall.Part{p}
 	return func(pgx.Tx) (recall.Draft, error) { return d, nil }
 }

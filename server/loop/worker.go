@@ -160,13 +160,13 @@ func (w *worker) next(ctx context.Context) (*stop, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := t.answer != nil && t.answer.RunID != nil && *t.answer.RunID == w.run.ID
+	own := t.answer != nil && w.made(*t.answer)
 	goesOn := own || w.waits(t)
 	var refused map[string]string
 	if goesOn {
 		refused = w.rules.refusals(w.tools, w.turn.before(t.answer.Position), *t.answer, t.results)
 	}
-	asks := func(p recall.Part) bool { return w.run.Options.asks(w.rules, p.CallID, p.Name) }
+	asks := func(p recall.Part) bool { return w.run.Options.asks(w.rules, p.Name) }
 	if !own && len(t.pending) > 0 {
 		clients, err := w.clientCallsOf(ctx, w.org, w.conversation, w.rules, t)
 		if err != nil {
@@ -175,7 +175,7 @@ func (w *worker) next(ctx context.Context) (*stop, error) {
 		asks = clients.has
 	}
 	for _, p := range t.pending {
-		approved := slices.Contains(w.run.Options.Approved, p.CallID) && !w.rules.has(byClient, p.Name)
+		approved := w.approvalOf(*t.answer, p) != "" && !w.rules.has(byClient, p.Name)
 		if why := refused[p.CallID]; why != "" && (own || approved || !asks(p)) {
 			return nil, w.refuse(ctx, *t.answer, p, why)
 		}
@@ -201,6 +201,20 @@ func (w *worker) next(ctx context.Context) (*stop, error) {
 		return &stop{reason: MaxSteps}, nil
 	}
 	return w.step(ctx)
+}
+
+// made reports whether the run made an answer.
+func (w *worker) made(answer recall.Message) bool {
+	return answer.RunID != nil && *answer.RunID == w.run.ID
+}
+
+// approvalOf returns the approval of the result of a call. The client approved calls of an answer that was there before
+// the run: a later call may have the same id.
+func (w *worker) approvalOf(answer recall.Message, call recall.Part) recall.Approval {
+	if w.made(answer) {
+		return ""
+	}
+	return approvalIn(w.run.Options.Approved, call.CallID)
 }
 
 func hasCalls(answer recall.Message) bool {
@@ -322,7 +336,7 @@ func (w *worker) runTool(ctx context.Context, answer recall.Message, p recall.Pa
 	}
 	result := recall.Draft{ID: newID("message-"), RunID: &w.run.ID, StepID: answer.StepID}
 	got, stored, err := w.Tools.Answer(ctx, w.caller(), tool.Call{CallPlace: w.place(answer, p), Name: p.Name,
-		Arguments: []byte(p.Input), Result: result,
+		Arguments: []byte(p.Input), Result: result, Approval: w.approvalOf(answer, p),
 		May: func(tx pgx.Tx) error { return w.mayStore(ctx, tx, w.org, w.run) }})
 	switch {
 	case errors.Is(err, db.ErrNotFound) && !w.Tools.Has(p.Name):
@@ -337,7 +351,8 @@ func (w *worker) runTool(ctx context.Context, answer recall.Message, p recall.Pa
 // refuse stores why a call of an answer is not run as its result.
 func (w *worker) refuse(ctx context.Context, answer recall.Message, p recall.Part, why string) error {
 	result := recall.Draft{ID: newID("message-"), RunID: &w.run.ID, StepID: answer.StepID}
-	stored, err := w.Recall.AnswerCall(ctx, w.org, w.place(answer, p), failedWith(result, p.CallID, why))
+	stored, err := w.Recall.AnswerCall(ctx, w.org, w.place(answer, p), failedWith(result, recall.Part{CallID: p.CallID,
+		Text: why, Approval: w.approvalOf(answer, p)}))
 	if err != nil || !stored {
 		return err
 	}
@@ -374,7 +389,8 @@ func (w *worker) answerPending(ctx context.Context, why string) error {
 	for _, p := range t.pending {
 		place := w.place(*t.answer, p)
 		result := recall.Draft{ID: newID("message-"), RunID: &w.run.ID, StepID: t.answer.StepID}
-		stored, err := w.Recall.AnswerCall(ctx, w.org, place, failedWith(result, p.CallID, why))
+		stored, err := w.Recall.AnswerCall(ctx, w.org, place, failedWith(result, recall.Part{CallID: p.CallID, Text: why,
+			Approval: w.approvalOf(*t.answer, p)}))
 		if err != nil {
 			return err
 		}

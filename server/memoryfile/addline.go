@@ -3,10 +3,13 @@ package memoryfile
 import (
 	"cmp"
 	"context"
+	"errors"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/loci-memory/loci/db"
 )
 
 // Place returns the path of the file where a line on something belongs, by what the manifest's entries hold. name takes
@@ -36,34 +39,39 @@ func (s *Store) AddLine(ctx context.Context, at At, file, line string) error {
 
 var recentHeading = regexp.MustCompile(`(?i)^#{1,6}\s+recent`)
 
-// Point makes the index of a tree point to a file, under its heading of recent activity: as the newest entry, with a
-// note. The index itself, and a file to which its newest entry points already, change nothing.
+// Point makes the index of a tree point to a file for good, and under its heading of recent activity: as the newest
+// entry, with a note. So do files to which only that heading points. The index itself changes nothing.
 func (s *Store) Point(ctx context.Context, at At, file, note string) error {
 	t, err := s.Tree(ctx, at.Org, at.Tree)
 	if err != nil || t.Rules.IsIndex(file) {
 		return err
 	}
-	entry := "- " + strings.TrimPrefix(file, Root+"/") + " (" + note + ")"
-	_, err = s.changeFile(ctx, at, t.Rules.index(), func(e *editor, index string) (File, error) {
-		lines := []string{"# Memory"}
-		if e.find(index) != nil {
-			f, err := e.store.file(ctx, at.Org, e.tree, index)
-			if err != nil {
-				return f, err
-			}
-			lines = Lines(f.Content)
+	_, err = s.changeFile(ctx, at, t.Rules.index(), func(e *editor, path string) (File, error) {
+		index, others, m, err := e.store.indexOf(ctx, at.Org, e.tree)
+		if err != nil && !errors.Is(err, db.ErrNotFound) {
+			return index, err
 		}
-		lines = slices.DeleteFunc(lines, func(l string) bool { return l == entry })
-		head := slices.IndexFunc(lines, recentHeading.MatchString)
-		if head < 0 {
-			lines = append(lines, "", "## Recent", "")
-			head = len(lines) - 2
+		if index.Content == "" {
+			index.Content = "# Memory\n"
 		}
-		first := head + 1
-		for first < len(lines) && strings.TrimSpace(lines[first]) == "" {
-			first++
-		}
-		return e.put(ctx, index, strings.Join(slices.Insert(lines, first, entry), "\n")+"\n", "")
+		c := &indexCheck{rules: e.tree.Rules, manifest: m, others: others}
+		content := withRecent(index.Content, "- "+Pointer(strings.TrimPrefix(file, Root+"/"))+" ("+note+")")
+		return e.put(ctx, path, c.reaching(content), "")
 	})
 	return err
+}
+
+// withRecent returns an index with an entry as the newest one of its recent activity.
+func withRecent(content, entry string) string {
+	lines := slices.DeleteFunc(Lines(content), func(l string) bool { return l == entry })
+	head := slices.IndexFunc(lines, recentHeading.MatchString)
+	if head < 0 {
+		lines = append(lines, "", "## Recent", "")
+		head = len(lines) - 2
+	}
+	first := head + 1
+	for first < len(lines) && strings.TrimSpace(lines[first]) == "" {
+		first++
+	}
+	return strings.Join(slices.Insert(lines, first, entry), "\n") + "\n"
 }

@@ -52,7 +52,7 @@ type NewFile struct {
 }
 
 // WriteAll writes several files, all of them or none. The rules of the index hold for what they make together.
-// *MismatchError if one of them is not as it is expected to be; ErrConflict if one is there that is expected not to be.
+// *MismatchError if one of them has another text than expected; ErrConflict if one exists that is expected not to.
 func (s *Store) WriteAll(ctx context.Context, at At, files []NewFile) (written []File, notes []string, err error) {
 	if len(files) == 0 || len(files) > MaxFiles {
 		return nil, nil, db.Invalid("files has %d files; it must have from 1 to %d", len(files), MaxFiles)
@@ -106,7 +106,7 @@ type Grown struct {
 	at       At
 	tree     Tree
 	manifest Manifest
-	now      File   // the index; empty if there is none
+	now      File   // the index; empty if the tree has none
 	text     string // to compress
 	others   []File
 	lines    []indexLine

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// ReplaceOnce returns the text of a file with the only occurrence of old replaced. ErrInvalid if there is none, or
+// ReplaceOnce returns the text of a file with the only occurrence of old replaced. ErrInvalid if old does not occur, or
 // several. In a text whose lines end with CRLF, those of old may end with LF.
 func ReplaceOnce(path, content, old, text string) (string, error) {
 	if !strings.Contains(content, old) && !strings.Contains(old, "\r\n") && strings.Contains(content, "\r\n") {
@@ -48,7 +48,8 @@ func Lines(content string) []string {
 	return strings.Split(strings.TrimSuffix(content, "\n"), "\n")
 }
 
-// Insert returns the text of a file with a text inserted, as lines of its own, after the given line: 0 is before the
+// Insert returns the text of a file with a text inserted, as lines of its own (an empty one is an
+// empty line), after the given line: 0 is before the
 // first. ErrInvalid if there is no such line.
 func Insert(path, content, text string, line int) (string, error) {
 	lines := Lines(content)
@@ -56,7 +57,7 @@ func Insert(path, content, text string, line int) (string, error) {
 		return "", db.Invalid("insert_line is %d; %s has %d lines, so that it must be from 0 to %d. Nothing was changed",
 			line, path, len(lines), len(lines))
 	}
-	ended := strings.HasSuffix(content, "\n") || line == len(lines) && strings.HasSuffix(text, "\n")
+	ended := strings.HasSuffix(content, "\n") || line == len(lines) && (text == "" || strings.HasSuffix(text, "\n"))
 	edited := strings.Join(slices.Insert(lines, line, strings.TrimSuffix(text, "\n")), "\n")
 	if ended {
 		edited += "\n"

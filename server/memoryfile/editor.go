@@ -21,6 +21,7 @@ const (
 	deleted  = "deleted"
 	restored = "restored"
 	redacted = "redacted"
+	dated    = "validity"
 )
 
 // editor changes files of a tree under the tree's lock.
@@ -29,7 +30,7 @@ type editor struct {
 	at     At
 	tree   Tree
 	files  []Entry  // those of the tree, as they are now
-	change string   // the kind of a change that is none of another kind; empty is modified
+	change string   // the kind of a change that has no kind of its own; empty is modified
 	ids    []string // of the files that were changed
 	notes  []string // for the author
 
@@ -61,7 +62,7 @@ func (s *Store) change(ctx context.Context, at At, do func(*editor) error) (note
 	return notes, err
 }
 
-// find returns the file of a path; nil if there is none.
+// find returns the file of a path; nil if it does not exist.
 func (e *editor) find(path string) *Entry {
 	i := slices.IndexFunc(e.files, func(f Entry) bool { return f.Path == path })
 	if i < 0 {
@@ -121,7 +122,7 @@ func (e *editor) expect(ctx context.Context, path, expected string) error {
 	return err
 }
 
-// put gives a file a text, and creates it if it is not there. A file that has the text stays as it is.
+// put gives a file a text, and creates it if it is not there. A file that has the text is not changed.
 func (e *editor) put(ctx context.Context, path, content, expected string) (File, error) {
 	content, err := e.obey(ctx, path, db.Clean(content))
 	if err != nil {
@@ -141,6 +142,9 @@ func (e *editor) put(ctx context.Context, path, content, expected string) (File,
 		}
 	}
 	if was != nil {
+		if was.Ended {
+			e.note("%s has ended: no search shows it, and no listing.", path)
+		}
 		return e.write(ctx, *was, path, content)
 	}
 	if err := e.mustBeFree(path, nil); err != nil {
@@ -190,10 +194,12 @@ func (e *editor) write(ctx context.Context, was Entry, path, content string) (Fi
 func (e *editor) record(ctx context.Context, f File, change string) error {
 	e.ids = append(e.ids, f.ID)
 	return db.Exec(ctx, e.store.db, `
-		INSERT INTO memory_file_versions (org, file_key, version, change, path, content, sha256, author)
-		VALUES (@org, @key, @version, @change, @path, @content, @sha256, @author)`,
+		INSERT INTO memory_file_versions (org, file_key, version, change, path, content, sha256, author, valid_from,
+		                                  valid_until)
+		VALUES (@org, @key, @version, @change, @path, @content, @sha256, @author, @from, @until)`,
 		pgx.StrictNamedArgs{"org": e.at.Org, "key": f.Key, "version": f.Version, "change": change, "path": f.Path,
-			"content": f.Content, "sha256": f.SHA256, "author": e.at.Author})
+			"content": f.Content, "sha256": f.SHA256, "author": e.at.Author, "from": f.ValidFrom,
+			"until": f.ValidUntil})
 }
 
 func (e *editor) move(ctx context.Context, f Entry, path string) error {

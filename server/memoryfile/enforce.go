@@ -61,7 +61,7 @@ func (e *editor) note(format string, args ...any) {
 	}
 }
 
-// obeyManifest returns ErrInvalid if an agent writes the manifest, or the text is none.
+// obeyManifest returns ErrInvalid if an agent writes the manifest, or if its text is not a manifest.
 func (e *editor) obeyManifest(path, content string) error {
 	if e.at.Author.Agent != "" {
 		return db.Invalid("%s is the operator's: read it, and write other files; nothing was changed", ManifestPath)
@@ -75,8 +75,10 @@ func (e *editor) obeyManifest(path, content string) error {
 
 var recentSection = regexp.MustCompile(`(?i)^recent`)
 
+var anyDay = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b`)
+
 // roll drops the oldest entries of the index's lists of recent activity that have too many: those at the end where the
-// newest entry is the first, else those at the beginning.
+// newest entry is the first, by their dates or else by what is new, and those at the beginning otherwise.
 func (e *editor) roll(before, content string) string {
 	lines := readIndex(content)
 	gone := map[int]bool{}
@@ -90,6 +92,10 @@ func (e *editor) roll(before, content string) string {
 		}
 		over := end - start - e.tree.Rules.maxListItems()
 		newestFirst := !slices.Contains(Lines(before), lines[start].text)
+		if first, last := anyDay.FindString(lines[start].text), anyDay.FindString(lines[end-1].text); first != last &&
+			first != "" && last != "" {
+			newestFirst = first > last
+		}
 		for i := range max(over, 0) {
 			at := start + i
 			if newestFirst {
@@ -184,7 +190,7 @@ func (e *editor) repoint(ctx context.Context, from, to string) error {
 	}
 	lines := strings.Split(index.Content, "\n")
 	for n, line := range lines {
-		lines[n] = pointer.ReplaceAllStringFunc(line, func(p string) string { return moveTo(p, from, to) })
+		lines[n] = repointed(line, from, to)
 		if lines[n] != line {
 			e.note("Line %d of %s points to the new path now.", n+1, index.Path)
 		}

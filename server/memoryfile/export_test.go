@@ -20,3 +20,9 @@ func Breaches(content string, files []ProposedFile) (rules []string) {
 	}
 	return rules
 }
+
+// SameFact reports whether two lines say the same.
+func SameFact(one, other string) bool {
+	a, b := factsOf("a", 1, one), factsOf("b", 1, other)
+	return len(a) == 1 && len(b) == 1 && a[0].same(b[0])
+}

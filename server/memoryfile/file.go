@@ -5,12 +5,16 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/loci-memory/loci/db"
 )
 
 const (
 	entryColumns = `f.key, f.id, f.path, f.sha256, octet_length(f.content) AS size_bytes, f.version, f.created_at,
-		f.updated_at, f.folded`
+		f.updated_at, f.folded, f.valid_from, f.valid_until, f.superseded_by AS successor,
+		coalesce(f.valid_until <= now(), false) AS ended,
+		(SELECT n.path FROM memory_files n WHERE n.org = f.org AND n.key = f.superseded_by) AS superseded_by`
 	selectEntries = `
 		SELECT ` + entryColumns + ` FROM memory_files f
 		WHERE f.org = $1 AND f.tree_key = $2 AND f.deleted_at IS NULL
@@ -24,9 +28,9 @@ const (
 		WHERE f.org = $1 AND f.tree_key = $2 AND f.deleted_at IS NULL AND f.path = $3`
 )
 
-// List lists the files in a directory and the directories below it, sorted by path. ErrNotFound if there is no such
-// directory; the root is always there.
-func (s *Store) List(ctx context.Context, org db.Org, tree, dir string) ([]Entry, error) {
+// List lists the files in a directory and the directories below it, sorted by path; the file of a path is listed
+// whether it holds or not. ErrNotFound if there is no such directory; the root is always there.
+func (s *Store) List(ctx context.Context, org db.Org, tree, dir string, held db.Held) ([]Entry, error) {
 	t, err := s.Tree(ctx, org, tree)
 	if err != nil {
 		return nil, err
@@ -34,7 +38,12 @@ func (s *Store) List(ctx context.Context, org db.Org, tree, dir string) ([]Entry
 	if dir, err = ParsePath(dir); err != nil {
 		return nil, err
 	}
-	all, err := db.All[Entry](ctx, s.db, selectEntries, org, t.Key)
+	args := pgx.StrictNamedArgs{"org": org, "tree": t.Key, "path": dir}
+	where := held.Where("f", args)
+	all, err := db.All[Entry](ctx, s.db, `
+		SELECT `+entryColumns+` FROM memory_files f
+		WHERE f.org = @org AND f.tree_key = @tree AND f.deleted_at IS NULL AND (f.path = @path OR true`+where+`)
+		ORDER BY f.path COLLATE "C"`, args)
 	all = slices.DeleteFunc(all, func(e Entry) bool { return !within(e.Path, dir) })
 	if err == nil && len(all) == 0 && dir != Root {
 		err = noPath(dir)
@@ -67,17 +76,21 @@ type Changed struct {
 	Notes []string // sentences
 }
 
-// Create creates a file. ErrConflict if there is one at its path.
-func (s *Store) Create(ctx context.Context, at At, path, content string) (Changed, error) {
+// Create creates a file that holds in a time. ErrConflict if there is one at its path.
+func (s *Store) Create(ctx context.Context, at At, path, content string, d Dates) (Changed, error) {
 	return s.changeFile(ctx, at, path, func(e *editor, path string) (File, error) {
 		if e.find(path) != nil {
 			return File{}, db.Conflict("%s exists already; nothing was changed. Change its text, or delete it first", path)
 		}
-		return e.put(ctx, path, content, "")
+		f, err := e.put(ctx, path, content, "")
+		if err != nil {
+			return f, err
+		}
+		return e.date(ctx, f, d)
 	})
 }
 
-// Write creates a file, or replaces its text. A file that has the text already stays as it is. *MismatchError if
+// Write creates a file, or replaces its text. A file that has the text already is not changed. *MismatchError if
 // expected is not empty and not the SHA-256 of the file's text; ErrNotFound if it is not empty and there is no file.
 func (s *Store) Write(ctx context.Context, at At, path, content, expected string) (Changed, error) {
 	return s.changeFile(ctx, at, path, func(e *editor, path string) (File, error) {

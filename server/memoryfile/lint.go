@@ -42,6 +42,8 @@ type Lint struct {
 	Unreachable []string    `json:"unreachable" doc:"Files that the index does not point to."`
 	Uncovered   []string    `json:"uncovered" doc:"Files that no line of the manifest covers."`
 	TooLong     []string    `json:"too_long" doc:"Files that are longer than the manifest allows."`
+	Ended       []string    `json:"ended" doc:"Files that hold no longer, to which the index points."`
+	Duplicates  []Duplicate `json:"duplicates" doc:"What two files say, apart from the index; 50 at most."`
 }
 
 // Lint reports the state of a tree. It changes nothing.
@@ -56,13 +58,15 @@ func (s *Store) Lint(ctx context.Context, org db.Org, tree string) (l Lint, err 
 		return l, err
 	}
 	l = Lint{Index: t.Rules.index(), Violations: []Violation{}, Unreachable: []string{}, Uncovered: []string{},
-		TooLong: []string{}, Files: len(others), IndexChars: utf8.RuneCountInString(index.Content), Bytes: index.SizeBytes}
+		TooLong: []string{}, Ended: []string{}, Files: len(others), Bytes: index.SizeBytes,
+		IndexChars: utf8.RuneCountInString(index.Content)}
 	if hasIndex {
 		l.Files++
 		every := t.Rules
 		every.Off = nil
 		l.Violations = append(l.Violations, checkIndex(every, m, index.Content, others)...)
 	}
+	l.Duplicates = duplicatesIn(others)
 	lines := readIndex(index.Content)
 	for _, f := range others {
 		l.Bytes += f.SizeBytes
@@ -84,7 +88,7 @@ func (l Lint) Words() (all []string) {
 		says  string
 		paths []string
 	}{{l.Index + " does not point to", l.Unreachable}, {"The manifest does not cover", l.Uncovered},
-		{"Longer than the manifest allows:", l.TooLong}} {
+		{"Longer than the manifest allows:", l.TooLong}, {"Ended, but " + l.Index + " points to", l.Ended}} {
 		if n := len(kind.paths); n > 0 {
 			text := kind.says + " " + strings.Join(kind.paths[:min(n, 10)], ", ")
 			if n > 10 {
@@ -93,11 +97,22 @@ func (l Lint) Words() (all []string) {
 			all = append(all, text+".")
 		}
 	}
+	if n := len(l.Duplicates); n > 0 {
+		d := l.Duplicates[0]
+		all = append(all, fmt.Sprintf("%d facts stand in two files; the first: line %d of %s and line %d of %s.", n, d.Line,
+			d.Path, d.OtherLine, d.OtherPath))
+	}
 	return all
 }
 
 // add adds what is to be said of a file.
 func (l *Lint) add(f File, m Manifest, pointed bool) {
+	if f.Ended {
+		if pointed {
+			l.Ended = append(l.Ended, f.Path)
+		}
+		return
+	}
 	if !pointed {
 		l.Unreachable = append(l.Unreachable, f.Path)
 	}
@@ -119,7 +134,8 @@ func pointedTo(lines []indexLine, path string) bool {
 	})
 }
 
-// Index returns the index of the tree of an agent. ErrNotFound if the agent has no tree, or the tree no index.
+// Index returns the index of the tree of an agent, without the lines that point only to files that do not hold.
+// ErrNotFound if the agent has no tree, or the tree no index, or the index has ended.
 func (s *Store) Index(ctx context.Context, org db.Org, agentID string) (File, error) {
 	t, err := s.OfAgent(ctx, org, agentID)
 	if err != nil {
@@ -128,5 +144,12 @@ func (s *Store) Index(ctx context.Context, org db.Org, agentID string) (File, er
 	f, err := db.One[File](ctx, s.db, `
 		SELECT `+entryColumns+`, f.content FROM memory_files f
 		WHERE f.org = $1 AND f.tree_key = $2 AND f.deleted_at IS NULL AND f.folded = $3`, org, t.Key, fold(t.Rules.index()))
-	return f, db.OrNotFound(err, "the tree has no index")
+	if err == nil && f.Ended {
+		err = db.ErrNotFound
+	}
+	if err != nil {
+		return f, db.OrNotFound(err, "the tree has no index")
+	}
+	f.Content, err = s.withoutEnded(ctx, org, t.Tree, f.Content)
+	return f, err
 }

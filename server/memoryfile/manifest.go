@@ -176,13 +176,13 @@ var wordOf = regexp.MustCompile(`[\pL\pN]{3,}`)
 // fillers are words of manifests that say nothing of what belongs in a file.
 var fillers = []string{"memories", "any", "one", "each", "other", "the", "and", "from", "what", "was", "for", "file"}
 
-// place returns the path of the entry that fits a line best, where the index is none; the last one if none fits.
+// place returns the path of the entry that fits a line best, leaving out the index; the last one if none fits.
 func (m Manifest) place(rule, line string) string {
 	best, _ := m.best(kinds[rule] + " " + line)
 	return best
 }
 
-// best returns the path of the entry that fits a text best, where the index is none, and how many words fit; the last
+// best returns the path of the entry that fits a text best, leaving out the index, and how many words fit; the last
 // one if none fits.
 func (m Manifest) best(text string) (best string, most int) {
 	words := wordOf.FindAllString(strings.ToLower(text), -1)

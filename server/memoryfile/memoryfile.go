@@ -47,6 +47,11 @@ type Entry struct {
 	UpdatedAt time.Time `db:"updated_at" json:"updated_at"`
 
 	Folded string `db:"folded" json:"-"`
+
+	db.Validity
+	SupersededBy *string `db:"superseded_by" json:"superseded_by" doc:"The path of the file that took its place."`
+	Ended        bool    `db:"ended" json:"ended" doc:"It holds no longer."` // when it was read
+	Successor    *int64  `db:"successor" json:"-"`
 }
 
 // File is a file of a tree.

@@ -18,7 +18,7 @@ func (w *sorting) index() string {
 	var rows []row
 	for _, f := range c.others {
 		if f.Path != ManifestPath && !pointedTo(lines, f.Path) {
-			rows = append(rows, w.row(c, f))
+			rows = append(rows, c.row(f, cmp.Or(w.texts[fold(f.Path)].title, firstHeading(f.Content))))
 		}
 	}
 	if len(rows) == 0 {
@@ -43,12 +43,11 @@ type row struct {
 	files       int
 }
 
-func (r row) String() string { return fmt.Sprintf("| %s | %s |\n", r.title, r.path) }
+func (r row) String() string { return fmt.Sprintf("| %s | %s |\n", r.title, Pointer(r.path)) }
 
 // row returns the pointer to a file, with a title that breaks no rule.
-func (w *sorting) row(c *indexCheck, f File) row {
-	own := titleOf(cmp.Or(w.texts[fold(f.Path)].title, firstHeading(f.Content)), f.Path)
-	for _, title := range []string{own, titleOf("", f.Path)} {
+func (c *indexCheck) row(f File, title string) row {
+	for _, title := range []string{titleOf(title, f.Path), titleOf("", f.Path)} {
 		r := row{title, f.Path, 1}
 		c.lines, c.broken = readIndex(strings.TrimSuffix(r.String(), "\n")), nil
 		c.checkLine(c.lines[0])

@@ -31,6 +31,9 @@ type PortableFile struct {
 	CreatedAt time.Time  `db:"created_at" json:"created_at"`
 	UpdatedAt time.Time  `db:"updated_at" json:"updated_at"`
 	DeletedAt *time.Time `db:"deleted_at" json:"deleted_at"`
+
+	db.Validity
+	SupersededBy *string `db:"superseded_by" json:"superseded_by"` // the id of a file of the tree
 }
 
 // PortableVersion is a version of a file as a file of an agent carries it.
@@ -50,9 +53,12 @@ func (s *Store) ExportTrees(ctx context.Context, org db.Org, agentID string) ([]
 // ExportFiles lists the files of a tree with those that are deleted, the oldest first.
 func (s *Store) ExportFiles(ctx context.Context, org db.Org, t PortableTree) ([]PortableFile, error) {
 	return db.All[PortableFile](ctx, s.db, `
-		SELECT $3::text AS tree_id, id, path, content, version, created_at, updated_at, deleted_at FROM memory_files
-		WHERE org = $1 AND tree_key = $2
-		ORDER BY key`, org, t.Key, t.ID)
+		SELECT $3::text AS tree_id, f.id, f.path, f.content, f.version, f.created_at, f.updated_at, f.deleted_at,
+		       f.valid_from, f.valid_until,
+		       (SELECT n.id FROM memory_files n WHERE n.org = f.org AND n.key = f.superseded_by) AS superseded_by
+		FROM memory_files f
+		WHERE f.org = $1 AND f.tree_key = $2
+		ORDER BY f.key`, org, t.Key, t.ID)
 }
 
 // exportPage is how many versions ExportVersions reads at a time.
@@ -97,14 +103,17 @@ func (s *Store) RestoreTree(ctx context.Context, org db.Org, t PortableTree) err
 		org, t.AgentID, key, t.ReadOnly, t.AttachedAt)
 }
 
-// RestoreFile creates a file of a restored tree under its id, without its versions. ErrInvalid if it breaks a rule that
-// holds for every file.
+// RestoreFile creates a file of a restored tree under its id, without its versions and its successor. ErrInvalid if it
+// breaks a rule that holds for every file.
 func (s *Store) RestoreFile(ctx context.Context, org db.Org, f PortableFile) error {
-	if err := cmp.Or(checkPath(f.Path), checkText(f.Path, f.Content)); err != nil {
+	if err := cmp.Or(checkPath(f.Path), checkText(f.Path, f.Content), f.Check()); err != nil {
 		return err
 	}
 	if f.Version < 1 {
 		return db.Invalid("the version of %s is %d; it must be at least 1", f.Path, f.Version)
+	}
+	if f.SupersededBy != nil && f.ValidUntil == nil {
+		return &db.FieldError{Field: "valid_until", Rule: f.Path + " is superseded, so that it has an end"}
 	}
 	t, err := s.Tree(ctx, org, f.TreeID)
 	if err != nil {
@@ -116,11 +125,13 @@ func (s *Store) RestoreFile(ctx context.Context, org db.Org, f PortableFile) err
 	lex := embed.Document(f.Path + "\n" + f.Content)
 	return db.Exec(ctx, s.db, `
 		INSERT INTO memory_files (org, id, tree_key, path, folded, content, sha256, version, lex, terms, created_at,
-		                          updated_at, deleted_at)
-		VALUES (@org, @id, @tree, @path, @folded, @content, @sha256, @version, @lex, @terms, @created, @updated, @deleted)`,
+		                          updated_at, deleted_at, valid_from, valid_until)
+		VALUES (@org, @id, @tree, @path, @folded, @content, @sha256, @version, @lex, @terms, @created, @updated, @deleted,
+		        @from, @until)`,
 		pgx.StrictNamedArgs{"org": org, "id": f.ID, "tree": t.Key, "path": f.Path, "folded": fold(f.Path),
 			"content": f.Content, "sha256": hashOf(f.Content), "version": f.Version, "lex": lex.Vector,
-			"terms": embed.Owned(0, lex.Terms), "created": f.CreatedAt, "updated": f.UpdatedAt, "deleted": f.DeletedAt})
+			"terms": embed.Owned(0, lex.Terms), "created": f.CreatedAt, "updated": f.UpdatedAt, "deleted": f.DeletedAt,
+			"from": f.ValidFrom, "until": f.ValidUntil})
 }
 
 // checkRoom returns ErrInvalid or ErrConflict if a tree has no place for a file.
@@ -174,10 +185,12 @@ func (s *Store) RestoreVersion(ctx context.Context, org db.Org, tree string, v P
 		sum = new(hashOf(*v.Content))
 	}
 	return db.Exec(ctx, s.db, `
-		INSERT INTO memory_file_versions (org, file_key, version, change, path, content, sha256, redacted, author, at)
-		VALUES (@org, @key, @version, @change, @path, @content, @sha256, @redacted, @author, @at)`,
+		INSERT INTO memory_file_versions (org, file_key, version, change, path, content, sha256, redacted, author, at,
+		                                  valid_from, valid_until)
+		VALUES (@org, @key, @version, @change, @path, @content, @sha256, @redacted, @author, @at, @from, @until)`,
 		pgx.StrictNamedArgs{"org": org, "key": e.Key, "version": v.Version.Version, "change": v.Change, "path": v.Path,
-			"content": v.Content, "sha256": sum, "redacted": v.Redacted, "author": v.Author, "at": v.At})
+			"content": v.Content, "sha256": sum, "redacted": v.Redacted, "author": v.Author, "at": v.At,
+			"from": v.ValidFrom, "until": v.ValidUntil})
 }
 
 // CheckVersions returns ErrInvalid unless a restored file has all its versions.

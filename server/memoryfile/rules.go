@@ -209,8 +209,6 @@ type indexCheck struct {
 	lines    []indexLine
 	others   []File // the other files of the tree
 	broken   []Violation
-
-	known map[string]string // the facts of the other files, with the path of one that has it; nil if not read yet
 }
 
 // checkIndex returns what a text of the index breaks.
@@ -266,7 +264,8 @@ func (c *indexCheck) checkLine(l indexLine) {
 		c.add(ruleHash, l, "has the hash of a commit", true)
 	}
 	if p := c.dangling(l); p != "" {
-		c.add(ruleDangling, l, fmt.Sprintf("points to %s, which does not exist: create the file first", p), false)
+		c.add(ruleDangling, l, fmt.Sprintf("points to %s, which does not exist: create the file first. A path "+
+			"with spaces or brackets is written as [text](<path>)", p), false)
 	}
 	if c.tells(l) {
 		c.add(ruleContent, l, "tells something and points to no file", true)
@@ -356,56 +355,6 @@ func (c *indexCheck) checkLists() {
 			}
 		case strings.TrimSpace(l.text) != "":
 			items = 0
-		}
-	}
-}
-
-var notWord = regexp.MustCompile(`[^\pL\pN]+`)
-
-// facts returns the sentences of a line that may state a fact, as words in lower case.
-func facts(text string) (all []string) {
-	text = withoutPointers(text)
-	for _, part := range strings.FieldsFunc(strings.ReplaceAll(text, ". ", "\x00"), func(r rune) bool {
-		return r == 0 || r == '|' || r == ';'
-	}) {
-		words := strings.Fields(notWord.ReplaceAllString(strings.ToLower(part), " "))
-		if len(words) >= 4 {
-			all = append(all, strings.Join(words, " "))
-		}
-	}
-	return all
-}
-
-// readOthers reads the facts of the other files.
-func (c *indexCheck) readOthers() {
-	if c.known != nil {
-		return
-	}
-	c.known = map[string]string{}
-	for _, f := range c.others {
-		for _, line := range Lines(f.Content) {
-			if heading.MatchString(line) {
-				continue
-			}
-			for _, fact := range facts(line) {
-				c.known[fact] = f.Path
-			}
-		}
-	}
-}
-
-// checkDuplicates finds facts that stand in another file.
-func (c *indexCheck) checkDuplicates() {
-	c.readOthers()
-	for _, l := range c.lines {
-		if !l.item && !l.row && !l.plain || l.inFence || l.row && c.headOfTable(l) {
-			continue
-		}
-		for _, fact := range facts(l.text) {
-			if path := c.known[fact]; path != "" {
-				c.add(ruleDuplicate, l, "says what stands in "+path+": point to it", false)
-				break
-			}
 		}
 	}
 }

@@ -3,6 +3,8 @@ package memoryfile_test
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -115,6 +117,25 @@ func TestRecentActivityRolls(t *testing.T) {
 	if c, err = f.store.Write(t.Context(), f.at, index, section(7, 0, -1), ""); err != nil ||
 		c.File.Content != section(7, 2, -1) {
 		t.Errorf("two more at the beginning: got %q, %v", c.File.Content, err)
+	}
+}
+
+// The dates of entries say which are the oldest, also in a first text.
+func TestRecentActivityRollsByItsDates(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	section := func(days ...int) string {
+		text := "# Memory\n\n## Recent\n\n"
+		for _, day := range days {
+			text += fmt.Sprintf("- 2026-01-%02d: a day\n", day)
+		}
+		return text
+	}
+	if got := f.write(index, section(1, 2, 3, 4, 5, 6, 7)).Content; got != section(3, 4, 5, 6, 7) {
+		t.Errorf("the oldest first: got %q", got)
+	}
+	if got := f.write(index, section(9, 8, 7, 6, 5, 4)).Content; got != section(9, 8, 7, 6, 5) {
+		t.Errorf("the newest first: got %q", got)
 	}
 }
 
@@ -236,7 +257,7 @@ func TestAnIndexNeverGetsTooLong(t *testing.T) {
 	}
 	f.write("/memories/long.md", strings.Repeat("x", 5_001))
 	if _, err := f.store.Create(t.Context(), memoryfile.At{Org: org, Tree: f.at.Tree}, "/memories/memory.MD",
-		"x"); err == nil {
+		"x", memoryfile.Dates{}); err == nil {
 		t.Error("there are two indexes")
 	}
 	if _, _, err := f.store.Delete(t.Context(), f.at, index, ""); err != nil {
@@ -320,5 +341,59 @@ func TestIndexesThatPointAreNotRefused(t *testing.T) {
 	if _, _, err := f.store.Rename(t.Context(), f.at, "/memories/work", "/memories/p"); err != nil ||
 		f.files()[index] != "# Memory\n\n- 项目爪:见p/爪.md。\n" {
 		t.Errorf("the pointer became %q, %v", f.files()[index], err)
+	}
+}
+
+// Each path that a file may have can be pointed to, and its pointers follow a renaming.
+func TestEachPathCanBePointedTo(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for _, tt := range []struct{ path, line string }{
+		{"w w.md", "- [W](<w w.md>)"},
+		{"w w.md", "- [W](w%20w.md)"},
+		{"w w.md", "- [W](</memories/w w.md> \"A title\"), see it"},
+		{"it's.md", "- [it's.md](it's.md)"},
+		{"x,y.md", "- [x,y.md](/memories/x,y.md)"},
+		{"a(1).md", "- [A](a(1).md)"},
+		{"b (2).md", "- [B](b%20%282%29.md#the-part)"},
+		{"c[3].md", "- [C](c\\[3\\].md)"},
+		{"d#4.md", "- [D](d%234.md)"},
+		{"e&f=g!.md", "- [E](e&f=g!.md)"},
+		{"noext", "- [N](noext)"},
+		{"v1.2", "| V | [V](v1.2) |"},
+		{"dir one/f.md", "- [F](<dir one/f.md>)"},
+		{"dir one/f.md", "- [all](<dir one/>)"},
+		{"[erased]/[erased].md", "- /memories/[erased]/[erased].md"},
+		{"[erased]/[erased].md", "- [erased]/[erased].md"},
+	} {
+		file := "/memories/" + tt.path
+		f.write(file, "A note.\n")
+		f.write(index, "# Memory\n\n"+tt.line+"\n")
+		l, err := f.store.Lint(t.Context(), org, f.at.Tree)
+		if err != nil || len(l.Unreachable)+len(l.Violations) > 0 {
+			t.Errorf("%s: unreachable %q, %+v, %v", tt.line, l.Unreachable, l.Violations, err)
+		}
+		from, to := file, "/memories/new dir/a, (b).md"
+		if strings.HasSuffix(tt.line, "/>)") { // it points to the directory
+			from, to = "/memories/dir one", "/memories/new (dir)"
+		}
+		_, _, err = f.store.Rename(t.Context(), f.at, from, to)
+		if err != nil {
+			t.Errorf("%s: a renaming: %v", tt.line, err)
+		}
+		if l, err = f.store.Lint(t.Context(), org, f.at.Tree); err != nil || len(l.Unreachable)+len(l.Violations) > 0 {
+			t.Errorf("%s: after a renaming %q: unreachable %q, %+v, %v", tt.line, f.files()[index], l.Unreachable,
+				l.Violations, err)
+		}
+		for _, path := range slices.Concat([]string{index}, slices.Collect(maps.Keys(f.files()))) {
+			if _, _, err := f.store.Delete(t.Context(), f.at, path, ""); err != nil && !errors.Is(err, db.ErrNotFound) {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, line := range []string{"- [W](<no such.md>)", "- [W](nothing)", "- [W](nothing%20here)", "- w w.md"} {
+		if _, err := f.store.Write(t.Context(), f.at, index, "# Memory\n\n"+line+"\n", ""); !errors.Is(err, db.ErrInvalid) {
+			t.Errorf("%s: got %v", line, err)
+		}
 	}
 }

@@ -28,29 +28,40 @@ type HitLine struct {
 // maxHitLines is the most lines that a hit shows.
 const maxHitLines = 5
 
+// Query asks for the files of a tree that have some words.
+type Query struct {
+	Text  string
+	Held  db.Held // what does not hold is left out
+	Limit int
+}
+
 // Search finds the files of a tree by words, the best first.
-func (s *Store) Search(ctx context.Context, org db.Org, tree, query string, limit int) ([]Hit, error) {
+func (s *Store) Search(ctx context.Context, org db.Org, tree string, q Query) ([]Hit, error) {
 	t, err := s.Tree(ctx, org, tree)
 	if err != nil {
 		return nil, err
 	}
-	if strings.TrimSpace(query) == "" {
+	if strings.TrimSpace(q.Text) == "" {
 		return nil, db.Invalid("query has no words; list the files instead")
 	}
-	const files = `r.org = @org AND r.tree_key = @tree AND r.deleted_at IS NULL`
-	ranking, err := s.search.Rank(ctx, s.db, embed.Question{Text: query, Limit: limit, WordsOnly: true,
-		Filters: []embed.Filter{{Rows: files, Args: pgx.StrictNamedArgs{"org": org, "tree": t.Key}}},
+	args := pgx.StrictNamedArgs{"org": org, "tree": t.Key}
+	files := `r.org = @org AND r.tree_key = @tree AND r.deleted_at IS NULL` + q.Held.Where("r", args)
+	ranking, err := s.search.Rank(ctx, s.db, embed.Question{Text: q.Text, Limit: q.Limit, WordsOnly: true,
+		Filters: []embed.Filter{{Rows: files, Args: args}},
 		Sample:  func(ctx context.Context) (*embed.IDF, error) { return s.sample(ctx, org, t) }})
 	if err != nil {
 		return nil, err
 	}
-	hits, err := embed.ReadHits[Hit](ctx, s.db, embed.HitQuery{Org: org, Limit: limit, SQL: `
+	hits, err := embed.ReadHits[Hit](ctx, s.db, embed.HitQuery{Org: org, Limit: q.Limit, SQL: `
 		SELECT ` + entryColumns + `, f.content, hit.score
 		FROM ` + embed.HitTable + `
 		JOIN memory_files f ON f.org = @org AND f.key = hit.key AND f.deleted_at IS NULL
 		ORDER BY hit.place`}, ranking.Rows)
+	if !q.Held.All && q.Held.AsOf == nil { // those that ended since they were ranked
+		hits = slices.DeleteFunc(hits, func(h Hit) bool { return h.Ended })
+	}
 	for i := range hits {
-		hits[i].Lines = bestLines(query, hits[i].Text)
+		hits[i].Lines = bestLines(q.Text, hits[i].Text)
 	}
 	return hits, err
 }

@@ -146,7 +146,7 @@ func newSorting(g *Grown) *sorting {
 	return w
 }
 
-// take moves the lines of a topic to its file. A topic whose path is none of a file that agents write is left out, and
+// take moves the lines of a topic to its file. A topic whose file agents may not write is left out, and
 // so are lines that stay, or that another topic has.
 func (w *sorting) take(t Topic) {
 	file, err := ParseFile(t.Path)
@@ -270,7 +270,7 @@ func (w *sorting) blocked(t *topic) bool {
 	return false
 }
 
-// titleOf returns a title in one short line; that of the path if there is none.
+// titleOf returns a title in one short line; that of the path if it has no title.
 func titleOf(title, file string) string {
 	title = strings.Trim(strings.Join(strings.Fields(strings.NewReplacer("|", " ", "`", "").Replace(title)), " "), "# ")
 	if title == "" {

@@ -62,7 +62,7 @@ func (f *fixture) write(path, content string) memoryfile.File {
 // files are the texts of all files, by their paths.
 func (f *fixture) files() map[string]string {
 	f.Helper()
-	all, err := f.store.List(f.Context(), org, f.at.Tree, memoryfile.Root)
+	all, err := f.store.List(f.Context(), org, f.at.Tree, memoryfile.Root, db.Held{})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestPathsThatContradictEachOtherAreConflicts(t *testing.T) {
 	f := newFixture(t)
 	f.write("/memories/Notes/a.md", "a")
 	for _, path := range []string{"/memories/notes/A.md", "/memories/notes", "/memories/Notes", "/memories/notes/a.md/b"} {
-		if _, err := f.store.Create(t.Context(), f.at, path, "b"); !errors.Is(err, db.ErrConflict) {
+		if _, err := f.store.Create(t.Context(), f.at, path, "b", memoryfile.Dates{}); !errors.Is(err, db.ErrConflict) {
 			t.Errorf("%s: got %v, want ErrConflict", path, err)
 		}
 	}
@@ -266,7 +266,8 @@ func TestWritersOfASharedTreeLoseNothing(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			_, err = stores[writer%2].Create(t.Context(), at, fmt.Sprintf("/memories/%d/a.md", writer), "a")
+			_, err = stores[writer%2].Create(t.Context(), at, fmt.Sprintf("/memories/%d/a.md", writer), "a",
+				memoryfile.Dates{})
 			if err == nil {
 				_, err = stores[writer%2].Writable(context.Background(), org, fresh)
 			}
@@ -314,13 +315,14 @@ func TestFilesAreFoundByTheirWords(t *testing.T) {
 	if _, _, err := f.store.Delete(t.Context(), f.at, gone.Path, ""); err != nil {
 		t.Fatal(err)
 	}
-	hits, err := f.store.Search(t.Context(), org, f.at.Tree, "zebra stripes", 10)
+	hits, err := f.store.Search(t.Context(), org, f.at.Tree, memoryfile.Query{Text: "zebra stripes", Limit: 10})
 	want := []memoryfile.HitLine{{Line: 3, Text: "A zebra has stripes."}}
 	if err != nil || len(hits) != 1 || hits[0].Path != "/memories/a.md" || !cmp.Equal(hits[0].Lines, want) {
 		t.Errorf("got %+v, %v", hits, err)
 	}
 	f.write("/memories/a.md", "nothing")
-	if hits, err = f.store.Search(t.Context(), org, f.at.Tree, "zebra", 10); err != nil || len(hits) > 0 {
+	hits, err = f.store.Search(t.Context(), org, f.at.Tree, memoryfile.Query{Text: "zebra", Limit: 10})
+	if err != nil || len(hits) > 0 {
 		t.Errorf("after the file was changed: got %+v, %v", hits, err)
 	}
 }

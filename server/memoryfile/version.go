@@ -14,13 +14,14 @@ import (
 // Version is a file as it was after one of its changes.
 type Version struct {
 	Version  int        `db:"version" json:"version"`
-	Change   string     `db:"change" json:"change" enum:"created,modified,renamed,deleted,restored,redacted"`
+	Change   string     `db:"change" json:"change" enum:"created,modified,renamed,deleted,restored,redacted,validity"`
 	Path     string     `db:"path" json:"path"`
 	Content  *string    `db:"content" json:"content" doc:"null in a deletion."`
 	SHA256   *string    `db:"sha256" json:"sha256"`
 	Redacted bool       `db:"redacted" json:"redacted" doc:"A text was taken out of it."`
 	Author   FileAuthor `db:"author" json:"author"`
 	At       time.Time  `db:"at" json:"at"`
+	db.Validity
 }
 
 // Of names a file, by its path if it is not deleted, or by its id.
@@ -42,7 +43,8 @@ func (s *Store) find(ctx context.Context, org db.Org, t Tree, of Of) (Entry, err
 }
 
 const selectVersions = `
-	SELECT version, change, path, content, sha256, redacted, author, at FROM memory_file_versions
+	SELECT version, change, path, content, sha256, redacted, author, at, valid_from, valid_until
+	FROM memory_file_versions
 	WHERE org = $1 AND file_key = $2 AND `
 
 // Versions lists at most limit versions of a file, the newest first; if before is not 0, those below it.

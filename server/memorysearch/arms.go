@@ -12,6 +12,7 @@ import (
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/block/working"
+	"github.com/loci-memory/loci/server/memoryfile"
 )
 
 // call returns a call of the first of the tools that the agent has; nil if it has none.
@@ -73,15 +74,17 @@ func (m Memories) memoryFiles(ctx context.Context, q Query) (found, error) {
 	if err != nil {
 		return found{}, err
 	}
-	list, err := m.MemoryFiles.Search(ctx, q.Org, tree.ID, q.Text, q.Limit)
+	list, err := m.MemoryFiles.Search(ctx, q.Org, tree.ID,
+		memoryfile.Query{Text: q.Text, Held: q.Held, Limit: q.Limit})
 	if errors.Is(err, db.ErrInvalid) { // nothing but signs
 		return found{}, nil
 	}
 	var hits []MemoryFound
 	for _, f := range list {
 		h := MemoryFound{Kind: MemoryFile, Layer: Topic, At: &f.UpdatedAt,
-			Place: FoundPlace{ID: f.ID, Path: f.Path, TreeID: tree.ID},
-			Path:  "/v1/memory-trees/" + tree.ID + "/file?path=" + url.QueryEscape(f.Path)}
+			Place:    FoundPlace{ID: f.ID, Path: f.Path, TreeID: tree.ID},
+			Path:     "/v1/memory-trees/" + tree.ID + "/file?path=" + url.QueryEscape(f.Path),
+			Validity: f.Validity, SupersededBy: f.SupersededBy, Ended: f.Ended}
 		if tree.Rules.IsIndex(f.Path) {
 			h.Layer = Index
 		}
@@ -100,11 +103,12 @@ type stores struct {
 
 func (s stores) passages(ctx context.Context, q Query) (found, error) {
 	r, err := s.Archival.Search(ctx, q.Org, archival.Query{Text: q.Text, AgentID: q.Agent.ID, Limit: q.Limit,
-		WordsOnly: s.wordsOnly})
+		Held: q.Held, WordsOnly: s.wordsOnly})
 	var hits []MemoryFound
 	for _, p := range r.Hits {
 		hits = append(hits, MemoryFound{Kind: Passage, Layer: Store, Text: p.Text, At: &p.HappenedAt,
-			Place: FoundPlace{ID: p.ID, ArchiveID: p.ArchiveID},
+			Place: FoundPlace{ID: p.ID, ArchiveID: p.ArchiveID}, Validity: p.Validity, SupersededBy: p.SupersededBy,
+			Ended: p.Ended,
 			Call:  q.call(ReadOn{"archival_memory_search", map[string]any{"query": db.Beginning(p.Text, 200)}}),
 			Path:  "/v1/archives/" + p.ArchiveID + "/passages/" + p.ID})
 	}

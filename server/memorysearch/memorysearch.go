@@ -71,11 +71,12 @@ type Query struct {
 	Org          db.Org
 	Agent        agent.Agent
 	Text         string
-	Kinds        []Kind // empty is all
-	Limit        int    // 1 to MaxLimit
-	Conversation string // the one whose model asks: an id or DefaultConversation; empty if no model asks
-	Confined     bool   // to that conversation, of messages and working memory
-	Unseen       bool   // leaves out the messages that the model sees anyway
+	Kinds        []Kind  // empty is all
+	Limit        int     // 1 to MaxLimit
+	Conversation string  // the one whose model asks: an id or DefaultConversation; empty if no model asks
+	Confined     bool    // to that conversation, of messages and working memory
+	Unseen       bool    // leaves out the messages that the model sees anyway
+	Held         db.Held // of passages and memory files, what does not hold is left out
 }
 
 // MemoryFound is a hit of a search in all memories.
@@ -89,6 +90,10 @@ type MemoryFound struct {
 	At    *time.Time `json:"at" doc:"When it was said or stored; null where the memory keeps no time for it."`
 	Call  *ReadOn    `json:"call" doc:"The agent's tool call that reads on; null if the agent has no tool for it."`
 	Path  string     `json:"path" doc:"The path of the API that reads on."`
+
+	db.Validity
+	SupersededBy *string `json:"superseded_by" doc:"The passage or memory file that took its place."`
+	Ended        bool    `json:"ended" doc:"It holds no longer."`
 }
 
 // FoundPlace is where a hit stands. Fields that its memory does not have are absent.
@@ -116,7 +121,7 @@ type ReadOn struct {
 type Results struct {
 	Hits    []MemoryFound
 	Meaning bool   // passages, files or messages were ranked by meaning too
-	Known   string // the place that a near layer named, so that no vectors were asked; empty if there is none
+	Known   string // the place that a near layer named, so that no vectors were asked; empty if none did
 	Note    string // a sentence on what the ranking lacks; empty if nothing
 }
 

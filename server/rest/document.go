@@ -72,6 +72,7 @@ var tagWords = map[string]string{
 	"runs":          "The work of agents on requests.",
 	"steps":         "The answers of models within runs.",
 	"jobs":          "Runs, under their older name.",
+	"policies":      "Ways of keeping a context window.",
 	"tags":          "Tags of agents.",
 	"tools":         "The tools that agents can have.",
 }

@@ -2,10 +2,12 @@ package rest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -20,12 +22,13 @@ import (
 
 // Problem is an error as a caller sees it.
 type Problem struct {
-	Detail  string  `json:"detail" doc:"What is wrong, and what to do about it."`
+	Detail  Detail  `json:"detail" doc:"What is wrong, and what to do about it."`
 	Code    string  `json:"code" doc:"The kind of error: a word that never changes."`
 	Type    string  `json:"type" doc:"The class of the error."`
 	Link    string  `json:"link" doc:"Where this server explains the code."`
 	RunID   string  `json:"run_id,omitempty" doc:"The run that is at work in the conversation."`
 	Pending string  `json:"pending_request_id,omitempty" doc:"The message whose calls wait for the client."`
+	Message string  `json:"message,omitempty" doc:"The text of a detail that is an object."`
 	Current any     `json:"current,omitempty" doc:"What is stored, where a change expected something else."`
 	TraceID *string `json:"trace_id,omitempty" doc:"The request's id, with errors of validation."`
 
@@ -33,10 +36,38 @@ type Problem struct {
 	header http.Header
 }
 
+// Detail is the text of a problem. That of calls that wait for the client is shown as a PendingDetail, as Letta does.
+type Detail string
+
+// Schema implements huma.SchemaProvider.
+func (Detail) Schema(r Registry) *Schema {
+	return OneOf(r, reflect.TypeFor[string](), reflect.TypeFor[PendingDetail]())
+}
+
+// PendingDetail says which calls wait for the client.
+type PendingDetail struct {
+	Code    string `json:"code" enum:"PENDING_APPROVAL" doc:"Always this word."`
+	Message string `json:"message"`
+	Pending string `json:"pending_request_id" doc:"The message whose calls wait for the client."`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (p *Problem) MarshalJSON() ([]byte, error) {
+	type plain Problem
+	if p.Pending == "" {
+		return json.Marshal((*plain)(p))
+	}
+	return json.Marshal(struct {
+		Detail PendingDetail `json:"detail"`
+		*plain
+	}{PendingDetail{"PENDING_APPROVAL", p.Message, p.Pending}, (*plain)(p)})
+}
+
 // newProblem returns a problem of one of errorCodes.
 func newProblem(code, detail string) *Problem {
 	kind := codeOf(code)
-	return &Problem{Detail: detail, Code: code, Type: kind.Type, Link: errorsPath + "/" + code, status: kind.Status}
+	return &Problem{Detail: Detail(detail), Code: code, Type: kind.Type, Link: errorsPath + "/" + code,
+		status: kind.Status}
 }
 
 // retryLater returns a problem of a request that may succeed after a number of seconds.
@@ -69,12 +100,15 @@ func Forbidden(detail string) *Problem { return newProblem(codeForbidden, detail
 // NotAllowed is an operation that no request can make happen.
 func NotAllowed(detail string) *Problem {
 	p := newProblem(codeMethod, detail)
-	p.header = http.Header{"Allow": {""}}
+	p.header = http.Header{"Allow": {""}, "X-Should-Retry": {"false"}}
 	return p
 }
 
 // notServed is the problem of a route of Letta's that this server does not have. why is a sentence.
-func notServed(why string) *Problem { return NotServed(why + " See docs/letta.md#the-routes") }
+func notServed(why string) *Problem { return NotServed(why + " " + routesServed) }
+
+// routesServed says where a client finds what there is.
+const routesServed = "GET /openapi.json of this server lists the routes that it serves"
 
 // NotServed is a request for something that this server never does. why is a sentence.
 func NotServed(why string) *Problem {
@@ -110,7 +144,7 @@ func Busy(detail, runID string) *Problem {
 // PendingApproval is a request to a conversation whose last message has calls that wait for the client.
 func PendingApproval(detail, messageID string) *Problem {
 	p := newProblem(codeApproval, detail)
-	p.Pending, p.header = messageID, http.Header{"X-Should-Retry": {"false"}}
+	p.Message, p.Pending, p.header = detail, messageID, http.Header{"X-Should-Retry": {"false"}}
 	return p
 }
 
@@ -165,7 +199,7 @@ func (p *Problem) traced(ctx context.Context) *Problem {
 }
 
 // Error implements error.
-func (p *Problem) Error() string { return p.Detail }
+func (p *Problem) Error() string { return string(p.Detail) }
 
 // GetStatus implements huma.StatusError.
 func (p *Problem) GetStatus() int { return p.status }
@@ -199,6 +233,7 @@ func ProblemOf(err error) *Problem {
 		routing     *echo.HTTPError
 		unsupported *files.UnsupportedError
 		upload      *files.TooLargeError
+		field       *db.FieldError
 		stronger    *apikey.StrongerError
 		bodyLimit   *http.MaxBytesError
 	)
@@ -221,6 +256,8 @@ func ProblemOf(err error) *Problem {
 		return newProblem(codeNotFound, sentence(err, "what the request names does not exist"))
 	case errors.Is(err, db.ErrConflict):
 		return Conflict(sentence(err, "the request contradicts what is stored"), nil)
+	case errors.As(err, &field):
+		return newProblem(codeInvalid, err.Error())
 	case errors.Is(err, db.ErrInvalid):
 		p := newProblem(codeInvalid, sentence(err, "a value of the request cannot be stored"))
 		p.status = http.StatusBadRequest // as in Letta
@@ -246,7 +283,11 @@ func routingProblem(err *echo.HTTPError) *Problem {
 	if err.Code == http.StatusNotFound {
 		return newProblem(codeRoute, fmt.Sprint(err.Message))
 	}
-	return StatusProblem(err.Code, fmt.Sprint(err.Message))
+	p := StatusProblem(err.Code, fmt.Sprint(err.Message))
+	if err.Code == http.StatusMethodNotAllowed {
+		p.header = http.Header{"X-Should-Retry": {"false"}}
+	}
+	return p
 }
 
 // sentence is the text of an error, or, where that is Postgres' own, what it means.

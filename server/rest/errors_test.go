@@ -66,7 +66,7 @@ func TestProblemOf(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			p := rest.ProblemOf(c.err)
-			if p.GetStatus() != c.status || p.Detail != c.detail {
+			if p.GetStatus() != c.status || p.Error() != c.detail {
 				t.Errorf("%v: got %d %q, want %d %q", c.err, p.GetStatus(), p.Detail, c.status, c.detail)
 			}
 			header := ""

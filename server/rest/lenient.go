@@ -93,7 +93,7 @@ func (l *lenient) Header(name string) string {
 func (a *API) readLeniently(ctx huma.Context, next func(huma.Context)) {
 	u := ctx.URL()
 	if refused := refuseParameter(ctx.Operation(), u.Query()); refused != nil {
-		_ = huma.WriteErr(a.API, ctx, refused.status, refused.Detail) // huma reports what cannot be written
+		_ = huma.WriteErr(a.API, ctx, refused.status, refused.Error()) // huma reports what cannot be written
 		return
 	}
 	warnings := unknownParameters(ctx.Operation(), u.Query())
@@ -111,7 +111,7 @@ func (a *API) readLeniently(ctx huma.Context, next func(huma.Context)) {
 		for name := range refused.header {
 			ctx.SetHeader(name, refused.header.Get(name))
 		}
-		_ = huma.WriteErr(a.API, ctx, refused.status, refused.Detail) // huma reports what cannot be written
+		_ = huma.WriteErr(a.API, ctx, refused.status, refused.Error()) // huma reports what cannot be written
 		return
 	}
 	if len(bytes.TrimSpace(body)) == 0 {

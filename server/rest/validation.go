@@ -23,7 +23,7 @@ func showProblem(ctx huma.Context, _ string, body any) (any, error) {
 		sentences = append(sentences, violation(e))
 	}
 	if len(sentences) == 0 {
-		sentences = append(sentences, model.Detail)
+		sentences = append(sentences, model.Error())
 	}
 	return StatusProblem(model.Status, strings.Join(sentences, "; ")).traced(ctx.Context()), nil
 }

@@ -1,5 +1,6 @@
 // Package retention deletes what an organization keeps for a time only: stored prompts, long results outside of the
-// log, and vectors of old messages. The log itself is kept for good.
+// log, vectors of old messages, the stored events of runs, and the records of runs and steps. The log itself is kept
+// for good.
 package retention
 
 import (
@@ -18,6 +19,8 @@ type Store struct {
 	// Batch is how many rows a statement deletes, and Pause how long the next one waits; 0 is 1,000 rows and no pause.
 	Batch int
 	Pause time.Duration
+
+	Now func() time.Time // nil is the clock's
 }
 
 // Ages are the days that an organization keeps what it stores; 0 is for good.
@@ -26,11 +29,13 @@ type Ages struct {
 	PromptsKept int `json:"prompts_kept" minimum:"0" maximum:"1000000" doc:"The most of a conversation; 0 for all."`
 	LongResults int `json:"long_results_days" minimum:"0" maximum:"36500" doc:"Long results of tools; 0 for good."`
 	Vectors     int `json:"vectors_days" minimum:"0" maximum:"36500" doc:"Vectors of messages; 0 for good."`
+	RunEvents   int `json:"run_events_hours" minimum:"0" maximum:"876000" doc:"Stored events of background runs; 3 hours."`
+	Runs        int `json:"runs_days" minimum:"0" maximum:"36500" doc:"Records of runs and their steps; 0 for good."`
 }
 
 // Defaults are the settings of an organization that has set none.
 func Defaults() Ages {
-	return Ages{Prompts: 30, PromptsKept: 1_000}
+	return Ages{Prompts: 30, PromptsKept: 1_000, RunEvents: 3}
 }
 
 // Settings returns the settings of an organization.
@@ -51,10 +56,13 @@ func (s *Store) Update(ctx context.Context, org db.Org, change func(*Ages)) (Age
 		return now, err
 	}
 	change(&now)
-	for _, n := range []int{now.Prompts, now.LongResults, now.Vectors} {
+	for _, n := range []int{now.Prompts, now.LongResults, now.Vectors, now.Runs} {
 		if n < 0 || n > 36_500 {
 			return now, db.Invalid("days are %d; they must be from 0, for good, to 36500", n)
 		}
+	}
+	if now.RunEvents < 0 || now.RunEvents > 876_000 {
+		return now, db.Invalid("run_events_hours is %d; it must be from 0, for good, to 876000", now.RunEvents)
 	}
 	if now.PromptsKept < 0 || now.PromptsKept > 1_000_000 {
 		return now, db.Invalid("prompts_kept is %d; it must be from 0, for all, to 1000000", now.PromptsKept)
@@ -66,42 +74,58 @@ func (s *Store) Update(ctx context.Context, org db.Org, change func(*Ages)) (Age
 	return now, db.Exec(ctx, s.DB, `UPDATE organizations SET retention = $2 WHERE org = $1`, org, raw)
 }
 
-// rule deletes the rows of an organization, at most $2, that are older than a number of days.
+// rule deletes the rows of an organization, at most $2, that are older than a time, or beyond a number.
 type rule struct {
 	table string
-	days  int
-	sql   string // $1 is the organization, $2 the number of rows, $3 the days
+	limit any    // $3: a time, or a number
+	sql   string // $1 is the organization, $2 the number of rows
 }
 
+const day = 24 * time.Hour
+
 // rules returns what to delete under some settings. The newest prompt of a conversation is always kept.
-func (r Ages) rules() []rule {
-	return []rule{
-		{"prompts", r.Prompts, `
-			DELETE FROM prompts WHERE org = $1 AND key IN (
-				SELECT p.key FROM prompts p
-				WHERE p.org = $1 AND p.handed_out_at < now() - make_interval(days => $3) AND EXISTS (
-					SELECT FROM prompts n WHERE n.org = $1 AND n.conversation_key = p.conversation_key AND n.key > p.key)
-				LIMIT $2)`},
-		{"prompts", r.PromptsKept, `
+func (r Ages) rules(now time.Time) (rules []rule) {
+	add := func(table string, n int, unit time.Duration, sql string) {
+		if n > 0 {
+			rules = append(rules, rule{table, now.Add(-time.Duration(n) * unit), sql})
+		}
+	}
+	add("prompts", r.Prompts, day, `
+		DELETE FROM prompts WHERE org = $1 AND key IN (
+			SELECT p.key FROM prompts p
+			WHERE p.org = $1 AND p.handed_out_at < $3 AND EXISTS (
+				SELECT FROM prompts n WHERE n.org = $1 AND n.conversation_key = p.conversation_key AND n.key > p.key)
+			LIMIT $2)`)
+	add("clips", r.LongResults, day, `
+		DELETE FROM clips WHERE org = $1 AND id IN (
+			SELECT k.id FROM clips k
+			JOIN messages m ON m.org = k.org AND m.conversation_key = k.conversation_key AND m.position = k.position
+			WHERE k.org = $1 AND m.org = $1 AND m.created_at < $3
+			LIMIT $2)`)
+	add("message_vectors", r.Vectors, day, `
+		DELETE FROM message_vectors WHERE org = $1 AND (message_key, space_id) IN (
+			SELECT message_key, space_id FROM message_vectors WHERE org = $1 AND created_at < $3
+			LIMIT $2)`)
+	add("run_items", r.RunEvents, time.Hour, `
+		DELETE FROM run_items WHERE org = $1 AND (run_key, seq) IN (
+			SELECT i.run_key, i.seq FROM run_items i JOIN runs r ON r.org = i.org AND r.key = i.run_key
+			WHERE i.org = $1 AND r.org = $1 AND r.completed_at < $3
+			LIMIT $2)`)
+	add("runs", r.Runs, day, `
+		DELETE FROM runs WHERE org = $1 AND key IN (
+			SELECT key FROM runs WHERE org = $1 AND completed_at < $3
+			LIMIT $2)`)
+	if r.PromptsKept > 0 {
+		rules = append(rules, rule{"prompts", r.PromptsKept, `
 			DELETE FROM prompts WHERE org = $1 AND key IN (
 				SELECT key FROM (
 					SELECT key, row_number() OVER (PARTITION BY conversation_key ORDER BY key DESC) AS place FROM prompts
 					WHERE org = $1
 				) p
 				WHERE place > $3
-				LIMIT $2)`},
-		{"clips", r.LongResults, `
-			DELETE FROM clips WHERE org = $1 AND id IN (
-				SELECT k.id FROM clips k
-				JOIN messages m ON m.org = k.org AND m.conversation_key = k.conversation_key AND m.position = k.position
-				WHERE k.org = $1 AND m.org = $1 AND m.created_at < now() - make_interval(days => $3)
-				LIMIT $2)`},
-		{"message_vectors", r.Vectors, `
-			DELETE FROM message_vectors WHERE org = $1 AND (message_key, space_id) IN (
-				SELECT message_key, space_id FROM message_vectors
-				WHERE org = $1 AND created_at < now() - make_interval(days => $3)
-				LIMIT $2)`},
+				LIMIT $2)`})
 	}
+	return rules
 }
 
 // Sweep deletes what is too old, of every organization, in small batches, and returns the number of rows by table.
@@ -121,43 +145,50 @@ func (s *Store) sweep(ctx context.Context, org db.Org, deleted map[string]int) e
 	if err != nil {
 		return err
 	}
-	for _, r := range settings.rules() {
-		if r.days == 0 {
-			continue
-		}
-		n, err := s.batches(ctx, r.sql, org, r.days)
+	now := time.Now()
+	if s.Now != nil {
+		now = s.Now()
+	}
+	for _, r := range settings.rules(now) {
+		n, err := s.batches(ctx, r.sql, org, r.limit)
 		if deleted[r.table] += n; err != nil {
 			return fmt.Errorf("delete old rows of %s: %w", r.table, err)
 		}
 	}
+	return s.unusedParts(ctx, org, now.Add(-unusedFor), deleted)
+}
+
+// unusedFor is how long a piece of prompts that no prompt has any more is kept: a prompt may be about to use it again.
+const unusedFor = 2 * time.Hour
+
+// unusedParts deletes the pieces that no stored prompt has, and that none had after a time.
+func (s *Store) unusedParts(ctx context.Context, org db.Org, before time.Time, deleted map[string]int) error {
 	agents, err := db.All[int64](ctx, s.DB, `
-		SELECT DISTINCT agent_key FROM prompt_parts WHERE org = $1 AND used_at < now() - interval '2 hours'
-		ORDER BY agent_key`, org)
+		SELECT DISTINCT agent_key FROM prompt_parts WHERE org = $1 AND used_at < $2 ORDER BY agent_key`, org, before)
 	for _, agent := range agents {
 		if err != nil {
 			break
 		}
 		var n int
 		n, err = s.batches(ctx, `
-			DELETE FROM prompt_parts WHERE org = $1 AND agent_key = $3 AND used_at < now() - interval '2 hours'
-			  AND sha256 IN (
+			DELETE FROM prompt_parts WHERE org = $1 AND agent_key = $3 AND used_at < $4 AND sha256 IN (
 				SELECT sha256 FROM prompt_parts
-				WHERE org = $1 AND agent_key = $3 AND used_at < now() - interval '2 hours' AND sha256 NOT IN (
+				WHERE org = $1 AND agent_key = $3 AND used_at < $4 AND sha256 NOT IN (
 					SELECT unnest(parts) FROM prompts WHERE org = $1 AND agent_key = $3)
-				LIMIT $2)`, org, agent)
+				LIMIT $2)`, org, agent, before)
 		deleted["prompt_parts"] += n
 	}
 	return err
 }
 
 // batches runs a statement that deletes at most $2 rows until it finds fewer.
-func (s *Store) batches(ctx context.Context, sql string, org db.Org, arg any) (deleted int, err error) {
+func (s *Store) batches(ctx context.Context, sql string, org db.Org, args ...any) (deleted int, err error) {
 	batch := s.Batch
 	if batch == 0 {
 		batch = 1_000
 	}
 	for {
-		tag, err := s.DB.Exec(ctx, sql, org, batch, arg)
+		tag, err := s.DB.Exec(ctx, sql, append([]any{org, batch}, args...)...)
 		if deleted += int(tag.RowsAffected()); err != nil || int(tag.RowsAffected()) < batch {
 			return deleted, db.Error(err)
 		}

@@ -155,7 +155,7 @@ const words = `You answer a question about a finished session of an agent from p
 	`the question, ` +
 	`answer with the one word NONE.`
 
-// phrase returns a model's answer, whose every citation is of the passages; why says why there is none.
+// phrase returns a model's answer, whose every citation is of the passages; why says why there is no answer.
 func (s *Store) phrase(ctx context.Context, question string, passages []SessionPassage) (answer, why string) {
 	var model *compaction.Model
 	if s.Models != nil {

@@ -63,10 +63,11 @@ const maxSteps = 50
 // maxTaskChars bounds a task, in characters.
 const maxTaskChars = 100_000
 
-// Create makes a sub-agent, and starts its run if the server is to run it. If the parent has a sub-agent of the
-// request's otid, it returns that one. ErrInvalid for what its mode does not allow or the parent does not have, and
-// beyond MaxDepth; ErrNotFound if the parent, its conversation or its call does not exist; ErrTooMany beyond
-// MaxWorking; loop.ErrNoModel if the server is to run it and has no model.
+// Create makes a sub-agent, and starts its run if the server is to run it: nothing is made if that cannot start. If the
+// parent has a sub-agent of the request's otid, it returns that one. ErrInvalid for what its mode does not allow or the
+// parent does not have, and beyond MaxDepth; ErrNotFound if the parent, its conversation or its call does not exist;
+// ErrTooMany beyond MaxWorking or if the organization's runs are too many; loop.ErrNoModel if the server is to run it
+// and has no model.
 func (s *Store) Create(ctx context.Context, org db.Org, n New) (Child, error) {
 	if err := n.check(); err != nil {
 		return Child{}, err
@@ -75,31 +76,25 @@ func (s *Store) Create(ctx context.Context, org db.Org, n New) (Child, error) {
 	if err != nil {
 		return Child{}, err
 	}
-	if n.Runs {
-		if err := s.Loop.CheckModel(cmp.Or(n.model(), parent.ModelIn(recall.Conversation{}))); err != nil {
-			return Child{}, err
-		}
-	}
-	var id string
+	var c Child
+	var run loop.Prepared
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		id, err = s.with(tx).create(ctx, org, parent, n)
+		run.Drop() // of a transaction that is tried again
+		in := s.with(tx)
+		id, err := in.create(ctx, org, parent, n)
+		if err != nil {
+			return err
+		}
+		if c, err = in.Child(ctx, org, n.ParentID, id); err == nil {
+			run, err = in.prepare(ctx, tx, org, c)
+		}
 		return err
 	})
 	if err != nil {
+		run.Drop()
 		return Child{}, err
 	}
-	c, err := s.Child(ctx, org, n.ParentID, id)
-	if err == nil && c.Runs && c.Status == Working {
-		err = s.start(ctx, org, c)
-	}
-	return c, err
-}
-
-func (n New) model() string {
-	if n.Model == nil {
-		return ""
-	}
-	return *n.Model
+	return c, run.Begin(ctx)
 }
 
 func (n New) check() error {
@@ -129,6 +124,9 @@ func (s *Store) create(ctx context.Context, org db.Org, parent agent.Agent, n Ne
 	if err != nil {
 		return "", err
 	}
+	if err := s.lockLiving(ctx, org, c); err != nil {
+		return "", err
+	}
 	if _, err := s.DB.Exec(ctx, `SELECT pg_advisory_xact_lock($1, $2)`, lockChildren, parent.Key%lockKeys); err != nil {
 		return "", db.Error(err)
 	}
@@ -152,6 +150,9 @@ func (s *Store) create(ctx context.Context, org db.Org, parent agent.Agent, n Ne
 			return "", err
 		}
 		position = &at
+		if err := s.checkCall(ctx, org, c, *n.CallID, at); err != nil {
+			return "", err
+		}
 	}
 	own, err := s.make(ctx, org, parent, c, n)
 	if err != nil {
@@ -166,6 +167,29 @@ func (s *Store) create(ctx context.Context, org db.Org, parent agent.Agent, n Ne
 		pgx.StrictNamedArgs{"org": org, "parent": parent.Key, "parent_conversation": c.Key, "agent": own.AgentKey,
 			"conversation": own.Key, "mode": n.Mode, "name": n.nameFor(parent), "task": db.Clean(n.Task), "depth": depth,
 			"otid": n.OTID, "call": n.CallID, "position": position, "runs": n.Runs, "after": own.Messages})
+}
+
+// lockLiving locks the parent's conversation until the transaction ends, so that it is not deleted meanwhile.
+func (s *Store) lockLiving(ctx context.Context, org db.Org, c recall.Conversation) error {
+	err := db.Exec(ctx, s.DB, `
+		SELECT FROM conversations WHERE org = $1 AND key = $2 AND deleted_at IS NULL FOR NO KEY UPDATE`, org, c.Key)
+	return db.OrNotFound(err, "Conversation with ID %s not found", c.ID)
+}
+
+// checkCall returns an ErrConflict if a sub-agent works on the answer of a call.
+func (s *Store) checkCall(ctx context.Context, org db.Org, c recall.Conversation, callID string, at int) error {
+	id, err := db.One[string](ctx, s.DB, `
+		SELECT id FROM children
+		WHERE org = $1 AND parent_conversation = $2 AND call_id = $3 AND call_position = $4 AND status = 'working'
+		LIMIT 1`, org, c.Key, callID, at)
+	if err == nil {
+		return db.Conflict("the sub-agent %s works on the answer of the call %s: cancel it, or leave tool_call_id out", id,
+			db.Short(callID))
+	}
+	if isNotFound(err) {
+		return nil
+	}
+	return err
 }
 
 // repeated returns the id of the sub-agent of the otid, if there is one. ErrConflict if it has another task.
@@ -263,18 +287,17 @@ func answer(callID, text string, failed bool) func(pgx.Tx) (recall.Draft, error)
 	}
 }
 
-// start starts the run of a sub-agent, unless it was started before.
-func (s *Store) start(ctx context.Context, org db.Org, c Child) error {
-	started, err := s.Loop.HasRun(ctx, org, c.ConversationID)
+// prepare stores the run of a sub-agent, unless the server does not run it or it has one.
+func (s *Store) prepare(ctx context.Context, tx pgx.Tx, org db.Org, c Child) (loop.Prepared, error) {
+	if !c.Runs || c.Status != Working {
+		return loop.Prepared{}, nil
+	}
+	started, err := s.Loop.In(tx).HasRun(ctx, org, c.ConversationID)
 	if err != nil || started {
-		return err
+		return loop.Prepared{}, err
 	}
-	_, err = s.Loop.Start(ctx, org, loop.Request{AgentID: c.AgentID, Conversation: c.ConversationName, Background: true,
-		Options: loop.Options{MaxSteps: maxSteps}})
-	if _, busy := errors.AsType[*loop.BusyError](err); busy { // another request has started it
-		return nil
-	}
-	return err
+	return s.Loop.Prepare(ctx, tx, org, loop.Request{AgentID: c.AgentID, Conversation: c.ConversationName,
+		Background: true, Options: loop.Options{MaxSteps: maxSteps}})
 }
 
 func isNotFound(err error) bool { return errors.Is(err, db.ErrNotFound) }

@@ -28,12 +28,13 @@ type Result struct {
 }
 
 // Return brings the result of a sub-agent to the log of its parent, once: as the result of the call that waits for it,
-// or as a message. A sub-agent that has returned stays as it is. *loop.BusyError if a run works in either conversation
-// and the result is no call's, *loop.PendingError if other calls wait there; ErrInvalid if it has said nothing.
+// or as a message. A sub-agent that has returned is not changed; ErrConflict if it was cancelled. *loop.BusyError if a
+// run works in either conversation and the result is no call's, *loop.PendingError if other calls wait there;
+// ErrInvalid if it has said nothing.
 func (s *Store) Return(ctx context.Context, org db.Org, parentID, id string, r Result) (Child, error) {
 	c, err := s.Child(ctx, org, parentID, id)
 	if err != nil || c.Status != Working {
-		return c, err
+		return c, cmp.Or(err, c.checkReturned())
 	}
 	if r.Text == nil {
 		if r.Text, err = s.said(ctx, org, c); err != nil {
@@ -47,6 +48,28 @@ func (s *Store) Return(ctx context.Context, org db.Org, parentID, id string, r R
 	}
 	if err != nil && !errors.Is(err, errReturned) {
 		return c, err
+	}
+	c, err = s.Child(ctx, org, parentID, id)
+	return c, cmp.Or(err, c.checkReturned())
+}
+
+// checkReturned returns an ErrConflict for a sub-agent that was cancelled.
+func (c Child) checkReturned() error {
+	if c.Status != Cancelled {
+		return nil
+	}
+	return db.Conflict("the sub-agent %s was cancelled, and its result is not taken. %s", c.ID, *c.Result)
+}
+
+// Cancel ends a sub-agent that works, and those that work for it. Nothing is brought to its parent's log.
+func (s *Store) Cancel(ctx context.Context, org db.Org, parentID, id string) (Child, error) {
+	c, err := s.Child(ctx, org, parentID, id)
+	if err != nil {
+		return c, err
+	}
+	_, err = s.DB.Exec(ctx, `SELECT cancel_children($1, ARRAY[$2::bigint], 'It was cancelled on request.')`, org, c.Key)
+	if err != nil {
+		return c, db.Error(err)
 	}
 	return s.Child(ctx, org, parentID, id)
 }
@@ -79,7 +102,7 @@ func (s *Store) said(ctx context.Context, org db.Org, c Child) (*string, error) 
 var errReturned = errors.New("the sub-agent has returned")
 
 // mark stores that a sub-agent has returned. errReturned if it had before.
-func (c Child) mark(ctx context.Context, tx pgx.Tx, org db.Org, r Result, message *string) error {
+func (c Child) mark(ctx context.Context, tx pgx.Tx, org db.Org, r Result, message string) error {
 	status := Returned
 	if r.Failed {
 		status = Failed
@@ -101,8 +124,7 @@ func (c Child) parentConversation() string {
 	return c.ParentConversationID
 }
 
-// answerCall stores a result as that of the parent's call. If the call has another result, the sub-agent has returned
-// without a message.
+// answerCall stores a result as that of the parent's call, or as a message if the call has another result.
 func (s *Store) answerCall(ctx context.Context, org db.Org, c Child, r Result) error {
 	at := recall.CallPlace{AgentID: c.ParentAgentID, Conversation: c.parentConversation(), ID: *c.ToolCallID,
 		Position: *c.CallPosition}
@@ -110,12 +132,12 @@ func (s *Store) answerCall(ctx context.Context, org db.Org, c Child, r Result) e
 	stored, err := s.Agents.Recall.AnswerCall(ctx, org, at, func(tx pgx.Tx) (recall.Draft, error) {
 		d, _ := answer(*c.ToolCallID, c.shown(r), r.Failed)(tx)
 		d.ID = id
-		return d, c.mark(ctx, tx, org, r, &id)
+		return d, c.mark(ctx, tx, org, r, id)
 	})
 	if stored || err != nil {
 		return err
 	}
-	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error { return c.mark(ctx, tx, org, r, nil) })
+	return s.bring(ctx, org, c, r)
 }
 
 // bring appends a result to the parent's conversation as a message.
@@ -128,9 +150,17 @@ func (s *Store) bring(ctx context.Context, org db.Org, c Child, r Result) error 
 	d := recall.Draft{ID: id, Role: recall.User, OTID: &c.ID, Content: []recall.Part{{Type: recall.Text,
 		Text: c.shown(r)}}}
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		// All transactions lock in this order: the conversation, the sub-agent.
+		if _, err := tx.Exec(ctx, `
+			SELECT FROM conversations WHERE org = $1 AND id = $2 FOR NO KEY UPDATE`, org, c.ParentConversationID); err != nil {
+			return err
+		}
+		if err := c.mark(ctx, tx, org, r, id); err != nil {
+			return err
+		}
 		_, err := s.Loop.In(tx).Record(ctx, org, parent, loop.Record{Conversation: c.parentConversation(),
 			Drafts: func(yield func(recall.Draft, error) bool) { yield(d, nil) }})
-		return cmp.Or(err, c.mark(ctx, tx, org, r, &id))
+		return err
 	})
 }
 
@@ -197,7 +227,7 @@ func (w *worker) Work(ctx context.Context, job *river.Job[returnArgs]) error {
 // returnRun brings the result of a sub-agent whose run has ended: what it said last, or why it stopped.
 func (s *Store) returnRun(ctx context.Context, a returnArgs) error {
 	c, err := s.Child(ctx, a.Org, a.ParentID, a.ID)
-	if err != nil {
+	if err != nil || c.Status != Working {
 		return err
 	}
 	r := Result{Failed: a.Reason != loop.EndTurn && a.Reason != loop.ToolRule}

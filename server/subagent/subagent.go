@@ -36,9 +36,10 @@ const (
 
 // The states of a sub-agent.
 const (
-	Working  = "working"
-	Returned = "returned"
-	Failed   = "failed" // what it returned says why
+	Working   = "working"
+	Returned  = "returned"
+	Failed    = "failed"    // what it returned says why
+	Cancelled = "cancelled" // on request, or with its conversation or the one that it worked for; its result says why
 )
 
 // MaxDepth is how deep sub-agents of sub-agents may be, MaxWorking how many of one agent may work at a time.
@@ -53,8 +54,8 @@ type Child struct {
 	ID                   string     `db:"id" json:"id"`
 	ParentAgentID        string     `db:"parent_agent_id" json:"parent_agent_id" doc:"The agent that handed the task out."`
 	ParentConversationID string     `db:"parent_conversation_id" json:"parent_conversation_id" doc:"It gets the result."`
-	AgentID              string     `db:"agent_id" json:"agent_id" doc:"Of a fork that is the parent."`
-	ConversationID       string     `db:"conversation_id" json:"conversation_id"`
+	AgentID              string     `db:"agent_id" json:"agent_id,omitempty" doc:"Of a fork the parent."`
+	ConversationID       string     `db:"conversation_id" json:"conversation_id,omitempty" doc:"Absent once deleted."`
 	Mode                 string     `db:"mode" json:"mode" enum:"blank,brief,fork"`
 	Name                 string     `db:"name" json:"name"`
 	Task                 string     `db:"task" json:"task" doc:"What it was told to do." example:"Count the ships."`
@@ -62,14 +63,13 @@ type Child struct {
 	OTID                 *string    `db:"otid" json:"otid"`
 	ToolCallID           *string    `db:"call_id" json:"tool_call_id" doc:"The parent's call that the result answers."`
 	Runs                 bool       `db:"runs" json:"run" doc:"The server runs it, and brings its result."`
-	Status               string     `db:"status" json:"status" enum:"working,returned,failed"`
-	Result               *string    `db:"result" json:"result" doc:"The whole of what it returned."`
+	Status               string     `db:"status" json:"status" enum:"working,returned,failed,cancelled"`
+	Result               *string    `db:"result" json:"result" doc:"All that it returned, or why it was cancelled."`
 	MessageID            *string    `db:"message_id" json:"message_id" doc:"Of the result in the parent's log."`
 	CreatedAt            time.Time  `db:"created_at" json:"created_at"`
 	ReturnedAt           *time.Time `db:"returned_at" json:"returned_at" doc:"Null while it works."`
 
 	CallPosition     *int   `db:"call_position" json:"-"`
-	AgentKey         int64  `db:"agent_key" json:"-"`
 	ParentKey        int64  `db:"parent_key" json:"-"`
 	AfterPosition    int    `db:"after_position" json:"-"` // of the conversation, before the task
 	ParentIsDefault  bool   `db:"parent_is_default" json:"-"`
@@ -77,15 +77,17 @@ type Child struct {
 }
 
 const rows = `
-	SELECT k.key, k.id, p.id AS parent_agent_id, pc.id AS parent_conversation_id, a.id AS agent_id,
-	       c.id AS conversation_id, k.mode, k.name, k.task, k.depth, k.otid, k.call_id, k.runs, k.status, k.result,
-	       k.message_id, k.created_at, k.returned_at, k.call_position, k.agent_key, k.parent_key, k.after_position,
-	       pc.is_default AS parent_is_default, CASE WHEN c.is_default THEN 'default' ELSE c.id END AS conversation_name
+	SELECT k.key, k.id, p.id AS parent_agent_id, pc.id AS parent_conversation_id,
+	       coalesce(a.id, '') AS agent_id, coalesce(c.id, '') AS conversation_id, k.mode, k.name, k.task, k.depth, k.otid,
+		       k.call_id, k.runs, k.status, k.result,
+	       k.message_id, k.created_at, k.returned_at, k.call_position, k.parent_key, k.after_position,
+	       pc.is_default AS parent_is_default,
+	       CASE WHEN c.is_default THEN 'default' ELSE coalesce(c.id, '') END AS conversation_name
 	FROM children k
 	JOIN agents p ON p.org = k.org AND p.key = k.parent_key
 	JOIN conversations pc ON pc.org = k.org AND pc.key = k.parent_conversation
-	JOIN agents a ON a.org = k.org AND a.key = k.agent_key
-	JOIN conversations c ON c.org = k.org AND c.key = k.conversation_key
+	LEFT JOIN agents a ON a.org = k.org AND a.key = k.agent_key
+	LEFT JOIN conversations c ON c.org = k.org AND c.key = k.conversation_key AND a.key IS NOT NULL
 	WHERE k.org = @org`
 
 // Filter narrows a list of sub-agents; empty fields select all.
@@ -141,7 +143,8 @@ func (s *Store) checkCount(ctx context.Context, org db.Org, parentKey int64) err
 	n, err := db.One[int](ctx, s.DB, `
 		SELECT count(*)::integer FROM children WHERE org = $1 AND parent_key = $2 AND status = 'working'`, org, parentKey)
 	if err == nil && n >= MaxWorking {
-		return db.TooMany("%d sub-agents of the agent are at work, which is as many as it may have: let one return first",
+		return db.TooMany("%d sub-agents of the agent are at work, which is as many as it may have: let one return, or "+
+			"cancel one",
 			MaxWorking)
 	}
 	return err

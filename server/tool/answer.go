@@ -18,8 +18,9 @@ type Call struct {
 	Name      string
 	Arguments json.RawMessage
 
-	// Result is the message for the result, without its role and content.
-	Result recall.Draft
+	// Result is the message for the result, without its role and content. Approval is that of its part.
+	Result   recall.Draft
+	Approval recall.Approval
 
 	// May returns an error if the call may not run any more; nil allows every call. It is called in the transaction that
 	// stores the result.
@@ -65,7 +66,7 @@ func (s *Set) Answer(ctx context.Context, c Caller, call Call) (result Result, s
 		}
 		d := call.Result
 		d.Role, d.Content = recall.Tool, []recall.Part{{Type: recall.ToolReturn, CallID: call.ID, Text: result.Text,
-			IsError: result.IsError}}
+			IsError: result.IsError, Approval: call.Approval}}
 		return d, nil
 	})
 	return result, stored, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
@@ -13,19 +14,43 @@ import (
 type archivalInsertArgs struct {
 	Content text       `json:"content"`
 	Tags    list[text] `json:"tags"`
+
+	Until      text `json:"valid_until"`
+	Supersedes text `json:"supersedes"`
 }
 
 func (m Memories) archivalInsert(ctx context.Context, c Caller, a archivalInsertArgs) (Result, error) {
 	if err := must("archival_memory_insert", "content", a.Content); err != nil {
 		return Result{}, err
 	}
-	got, err := m.Archival.InsertFor(ctx, c.Org, c.Agent.ID,
-		[]archival.Draft{{Text: string(a.Content), Tags: plain(a.Tags)}})
+	until, err := validUntil(a.Until, clockOf(c.Agent))
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Text: insertedText(got)}, nil
+	got, err := m.Archival.InsertFor(ctx, c.Org, c.Agent.ID, []archival.Draft{{Text: string(a.Content),
+		Tags: plain(a.Tags), Validity: db.Validity{ValidUntil: until}, Supersedes: string(a.Supersedes)}})
+	if err != nil {
+		return Result{}, err
+	}
+	said := insertedText(got)
+	if a.Supersedes != "" {
+		said += fmt.Sprintf(" It supersedes %s, which ended with it: searches find that one only with as_of.",
+			echo(string(a.Supersedes)))
+	}
+	return Result{Text: said}, nil
 }
+
+// validUntil reads the end of a time; a date is the end of that day.
+func validUntil(given text, at clock) (*time.Time, error) {
+	until, err := recall.ParseUntil(string(given), at.zone)
+	if err != nil {
+		return nil, db.Invalid(invalidTime, "valid_until", echo(string(given)))
+	}
+	return until, nil
+}
+
+// invalidTime says that an argument is no time.
+const invalidTime = "Invalid %s format: %s. Use ISO 8601 format (YYYY-MM-DD or YYYY-MM-DDTHH:MM)"
 
 // insertedText lists the passages of an insertion: the new ones, and those that the archive has already.
 func insertedText(got []archival.Inserted) string {
@@ -66,6 +91,7 @@ type archivalSearchArgs struct {
 	Offset *number    `json:"offset"`
 	Start  text       `json:"start_datetime"`
 	End    text       `json:"end_datetime"`
+	AsOf   text       `json:"as_of"`
 }
 
 // passagesLimit is how many passages a search returns that asks for no number (Letta: 5).
@@ -98,12 +124,14 @@ func (a archivalSearchArgs) query(at clock) (archival.Query, error) {
 	if q.Offset, err = skipped(a.Offset); err != nil {
 		return q, err
 	}
-	const invalid = "Invalid %s format: %s. Use ISO 8601 format (YYYY-MM-DD or YYYY-MM-DDTHH:MM)"
+	if q.Held.AsOf, err = recall.ParseStart(string(a.AsOf), at.zone); err != nil {
+		return q, db.Invalid(invalidTime, "as_of", echo(string(a.AsOf)))
+	}
 	if q.Start, err = recall.ParseStart(string(a.Start), at.zone); err != nil {
-		return q, db.Invalid(invalid, "start_datetime", echo(string(a.Start)))
+		return q, db.Invalid(invalidTime, "start_datetime", echo(string(a.Start)))
 	}
 	if q.End, err = recall.ParseEnd(string(a.End), at.zone); err != nil {
-		return q, db.Invalid(invalid, "end_datetime", echo(string(a.End)))
+		return q, db.Invalid(invalidTime, "end_datetime", echo(string(a.End)))
 	}
 	return q, nil
 }
@@ -135,7 +163,25 @@ func passagesText(q archival.Query, r archival.Results, at clock) string {
 
 // passageText shows a passage under a head.
 func passageText(h archival.Hit, at clock) string {
-	return fmt.Sprintf("=== %s (%s%s) ===\n%s", h.ID, at.format(h.HappenedAt), line(tagged(h.Tags)), indented(h.Text))
+	head := at.format(h.HappenedAt) + line(tagged(h.Tags)) + held(h.Validity, h.Ended, h.SupersededBy, at)
+	return fmt.Sprintf("=== %s (%s) ===\n%s", h.ID, head, indented(h.Text))
+}
+
+// held says since when something holds, until when, and what superseded it; nothing of what always holds.
+func held(v db.Validity, ended bool, by *string, at clock) (said string) {
+	if v.ValidFrom != nil {
+		said += ", holds from " + at.format(*v.ValidFrom)
+	}
+	switch {
+	case ended:
+		said += ", ended " + at.format(*v.ValidUntil)
+	case v.ValidUntil != nil:
+		said += ", until " + at.format(*v.ValidUntil)
+	}
+	if by != nil {
+		said += ", superseded by " + *by
+	}
+	return said
 }
 
 // noPassages states the search that found nothing, and a call to try.
@@ -146,6 +192,9 @@ func noPassages(q archival.Query) string {
 	}
 	if q.Start != nil || q.End != nil {
 		filter += " in that time"
+	}
+	if q.Held.AsOf != nil {
+		filter += " that held then"
 	}
 	switch {
 	case q.Offset > 0:
@@ -170,6 +219,7 @@ type archivalUpdateArgs struct {
 	ID      text       `json:"id"`
 	Content text       `json:"content"`
 	Tags    list[text] `json:"tags"`
+	Until   text       `json:"valid_until"`
 }
 
 func (m Memories) archivalUpdate(ctx context.Context, c Caller, a archivalUpdateArgs) (Result, error) {
@@ -183,11 +233,18 @@ func (m Memories) archivalUpdate(ctx context.Context, c Caller, a archivalUpdate
 	if a.Tags != nil {
 		u.Tags = plain(a.Tags)
 	}
-	if u.Text == nil && u.Tags == nil {
-		return Result{}, db.Invalid("archival_memory_update needs content or tags, or both.")
+	at := clockOf(c.Agent)
+	until, err := validUntil(a.Until, at)
+	if err != nil {
+		return Result{}, err
+	}
+	u.ValidUntil = boundOf(until)
+	if u.Text == nil && u.Tags == nil && until == nil {
+		return Result{}, db.Invalid("archival_memory_update needs content, tags or valid_until.")
 	}
 	p, err := m.Archival.UpdatePassage(ctx, c.Org, c.Agent.ID, string(a.ID), u)
-	return Result{Text: fmt.Sprintf("%s%s now reads:\n%s", p.ID, tagged(p.Tags), p.Text)}, err
+	head := p.ID + tagged(p.Tags) + held(p.Validity, p.Ended, p.SupersededBy, at)
+	return Result{Text: fmt.Sprintf("%s now reads:\n%s", head, p.Text)}, err
 }
 
 type archivalDeleteArgs struct {

@@ -32,8 +32,9 @@ type (
 )
 
 // decode reads the arguments of a call into the struct that dst points to, whose fields have the types above. Null and
-// an empty string count as absent, a JSON object in a string as that object. ErrInvalid, in the name of who, for an
-// argument of another type, and for one that the struct lacks: a model must learn that it misspelled a name.
+// an empty string count as absent, but for a *text, and a JSON object in a string as that object. ErrInvalid, in the
+// name of who, for an argument of another type, and for one that the struct lacks: a model must learn that it
+// misspelled a name.
 func decode(who string, raw json.RawMessage, dst any) error {
 	v := reflect.ValueOf(dst).Elem()
 	given := map[string]json.RawMessage{}
@@ -45,7 +46,8 @@ func decode(who string, raw json.RawMessage, dst any) error {
 		return err
 	}
 	for i, name := range names(v.Type()) {
-		if value := given[name]; !absent(value) {
+		value, keepsEmpty := given[name], v.Field(i).Type() == reflect.TypeFor[*text]()
+		if !absent(value) || keepsEmpty && string(value) == `""` {
 			if err := json.Unmarshal(value, v.Field(i).Addr().Interface()); err != nil {
 				return named(err, name, who)
 			}

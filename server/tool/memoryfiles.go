@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/memoryfile"
 )
@@ -36,9 +38,12 @@ type memoryFilesArgs struct {
 	Old        selection    `json:"old_str"`
 	New        selection    `json:"new_str"`
 	Line       *number      `json:"insert_line"`
-	InsertText text         `json:"insert_text"`
+	InsertText *text        `json:"insert_text"`
 	OldPath    text         `json:"old_path"`
 	NewPath    text         `json:"new_path"`
+	Until      text         `json:"valid_until"`
+	Supersedes text         `json:"supersedes"`
+	AsOf       text         `json:"as_of"`
 }
 
 // memoryFiles runs a command on the memory files of an agent.
@@ -47,7 +52,7 @@ func (m Memories) memoryFiles(ctx context.Context, c Caller, a memoryFilesArgs) 
 		return m.viewMemory(ctx, c, a)
 	}
 	do, ok := map[text]func(context.Context, memoryfile.At, memoryFilesArgs) (Result, error){
-		"create": m.createMemory, "str_replace": m.replaceInMemory, "insert": m.insertIntoMemory,
+		"create": nil, "str_replace": m.replaceInMemory, "insert": m.insertIntoMemory,
 		"delete": m.deleteMemory, "rename": m.renameMemory,
 	}[a.Command]
 	if !ok {
@@ -57,18 +62,26 @@ func (m Memories) memoryFiles(ctx context.Context, c Caller, a memoryFilesArgs) 
 	if err := a.complete(); err != nil {
 		return Result{}, err
 	}
+	until, err := validUntil(a.Until, clockOf(c.Agent))
+	if err != nil {
+		return Result{}, err
+	}
 	t, err := m.MemoryFiles.Writable(ctx, c.Org, c.Agent.ID)
 	if err != nil {
 		return Result{}, err
 	}
-	return do(ctx, memoryfile.At{Org: c.Org, Tree: t.ID, Author: memoryfile.FileAuthor{Agent: c.Agent.ID,
-		Conversation: c.Conversation, Tool: memoryFilesTool}}, a)
+	at := memoryfile.At{Org: c.Org, Tree: t.ID, Author: memoryfile.FileAuthor{Agent: c.Agent.ID,
+		Conversation: c.Conversation, Tool: memoryFilesTool}}
+	if a.Command == "create" {
+		return m.createMemory(ctx, at, a, memoryfile.Dates{Until: boundOf(until), Supersedes: string(a.Supersedes)})
+	}
+	return do(ctx, at, a)
 }
 
 // complete returns ErrInvalid if an argument of the command is missing.
 func (a memoryFilesArgs) complete() error {
 	given := map[string]bool{"path": a.Path != "", "old_str": a.Old != "",
-		"insert_line": a.Line != nil, "insert_text": a.InsertText != "", "old_path": a.OldPath != "",
+		"insert_line": a.Line != nil, "insert_text": a.InsertText != nil, "old_path": a.OldPath != "",
 		"new_path": a.NewPath != ""}
 	for _, name := range map[text][]string{"create": {"path"}, "str_replace": {"path", "old_str"},
 		"insert": {"path", "insert_line", "insert_text"}, "delete": {"path"}, "rename": {"old_path", "new_path"},
@@ -106,13 +119,18 @@ func (m Memories) viewMemory(ctx context.Context, c Caller, a memoryFilesArgs) (
 	if err != nil {
 		return Result{}, err
 	}
-	return m.viewTree(ctx, c, t, path, a.Range)
+	return m.viewTree(ctx, c, t, path, a)
 }
 
 // viewTree shows a directory or a file of a tree.
-func (m Memories) viewTree(ctx context.Context, c Caller, t memoryfile.Attached, path string, asked []number) (Result,
-	error) {
-	entries, err := m.MemoryFiles.List(ctx, c.Org, t.ID, path)
+func (m Memories) viewTree(ctx context.Context, c Caller, t memoryfile.Attached, path string, a memoryFilesArgs) (
+	Result, error) {
+	asked, at := a.Range, clockOf(c.Agent)
+	asOf, err := recall.ParseStart(string(a.AsOf), at.zone)
+	if err != nil {
+		return Result{}, db.Invalid(invalidTime, "as_of", echo(string(a.AsOf)))
+	}
+	entries, err := m.MemoryFiles.List(ctx, c.Org, t.ID, path, db.Held{AsOf: asOf})
 	if errors.Is(err, db.ErrNotFound) && path == memoryfile.ManifestPath {
 		return renderManifest(memoryfile.DefaultManifest(), asked)
 	}
@@ -130,7 +148,11 @@ func (m Memories) viewTree(ctx context.Context, c Caller, t memoryfile.Attached,
 	if err != nil {
 		return Result{}, err
 	}
-	return renderFile(f, asked)
+	shown, err := renderFile(f, asked)
+	if said := held(f.Validity, f.Ended, f.SupersededBy, at); said != "" {
+		shown.Text = "Note: " + f.Path + said + ".\n" + shown.Text
+	}
+	return shown, err
 }
 
 // renderManifest shows the manifest of a tree that has no file of it.
@@ -238,11 +260,20 @@ func numbered(lines []string, from, to int) string {
 	return b.String()
 }
 
-func (m Memories) createMemory(ctx context.Context, at memoryfile.At, a memoryFilesArgs) (Result, error) {
-	c, err := m.MemoryFiles.Create(ctx, at, string(a.Path), string(a.FileText))
+func (m Memories) createMemory(ctx context.Context, at memoryfile.At, a memoryFilesArgs, d memoryfile.Dates) (Result,
+	error) {
+	c, err := m.MemoryFiles.Create(ctx, at, string(a.Path), string(a.FileText), d)
 	f := c.File
 	return withNotes(fmt.Sprintf("Created %s with %s (%d characters).", f.Path,
 		count(len(memoryfile.Lines(f.Content)), "line"), utf8.RuneCountInString(f.Content)), c.Notes), err
+}
+
+// boundOf returns a bound; nil if there is none.
+func boundOf(at *time.Time) *db.Bound {
+	if at == nil {
+		return nil
+	}
+	return &db.Bound{At: at}
 }
 
 func (m Memories) replaceInMemory(ctx context.Context, at memoryfile.At, a memoryFilesArgs) (Result, error) {
@@ -259,7 +290,7 @@ func (m Memories) replaceInMemory(ctx context.Context, at memoryfile.At, a memor
 
 func (m Memories) insertIntoMemory(ctx context.Context, at memoryfile.At, a memoryFilesArgs) (Result, error) {
 	return m.editMemory(ctx, at, a, func(path, content string) (string, error) {
-		return memoryfile.Insert(path, content, string(a.InsertText), int(*a.Line))
+		return memoryfile.Insert(path, content, string(*a.InsertText), int(*a.Line))
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/server/memoryfile"
 	"github.com/loci-memory/loci/server/tool"
 )
@@ -54,6 +55,7 @@ func TestMemoryFilesGolden(t *testing.T) {
 		`{"command": "insert", "path": "/memories/a.md", "insert_line": 8, "insert_text": "last\n"}`,
 		`{"command": "insert", "path": "/memories/a.md", "insert_line": 99, "insert_text": "no"}`,
 		`{"command": "insert", "path": "/memories/a.md", "insert_line": 1, "insert_text": "\n"}`,
+		`{"command": "insert", "path": "/memories/a.md", "insert_line": 1, "insert_text": ""}`,
 		`{"command": "create", "path": "/memories/crlf.md", "file_text": "one\r\ntwo\r\nthree"}`,
 		`{"command": "str_replace", "path": "/memories/crlf.md", "old_str": "one\ntwo", "new_str": "1\n2"}`,
 		`{"command": "view", "path": "/memories/crlf.md"}`,
@@ -245,7 +247,7 @@ func (w world) tree(t *testing.T) string {
 func (w world) files(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
-	entries, err := memoryfile.New(w.pool).List(t.Context(), 1, w.tree(t), memoryfile.Root)
+	entries, err := memoryfile.New(w.pool).List(t.Context(), 1, w.tree(t), memoryfile.Root, db.Held{})
 	for _, e := range entries {
 		var f memoryfile.File
 		if f, err = memoryfile.New(w.pool).File(t.Context(), 1, w.tree(t), e.Path); err != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/memorysearch"
 )
@@ -16,6 +17,7 @@ type searchMemoryArgs struct {
 	Query text       `json:"query"`
 	Kinds list[text] `json:"kinds"`
 	Limit *number    `json:"limit"`
+	AsOf  text       `json:"as_of"`
 }
 
 // search returns the search in all memories.
@@ -40,6 +42,10 @@ func (m Memories) searchMemory(ctx context.Context, c Caller, a searchMemoryArgs
 	}
 	q := memorysearch.Query{Org: c.Org, Agent: c.Agent, Text: string(a.Query), Limit: limit, Unseen: true,
 		Confined: c.Confined, Conversation: cmp.Or(c.Conversation, recall.DefaultConversation)}
+	at := clockOf(c.Agent)
+	if q.Held.AsOf, err = recall.ParseStart(string(a.AsOf), at.zone); err != nil {
+		return Result{}, db.Invalid(invalidTime, "as_of", echo(string(a.AsOf)))
+	}
 	for _, kind := range a.Kinds {
 		q.Kinds = append(q.Kinds, memorysearch.Kind(strings.ToLower(string(kind))))
 	}
@@ -47,7 +53,7 @@ func (m Memories) searchMemory(ctx context.Context, c Caller, a searchMemoryArgs
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Text: foundText(q, found, clockOf(c.Agent))}, nil
+	return Result{Text: foundText(q, found, at)}, nil
 }
 
 // foundText shows hits of all memories, the best first.
@@ -90,6 +96,7 @@ func foundHit(h memorysearch.MemoryFound, at clock) string {
 	if h.At != nil && h.Kind != memorysearch.File {
 		head += ", " + at.format(*h.At)
 	}
+	head += held(h.Validity, h.Ended, h.SupersededBy, at)
 	text := head + " ===\n" + indented(h.Text)
 	switch {
 	case h.Call != nil:

@@ -21,3 +21,13 @@ func Of(test, verify, all int) int {
 		panic(fmt.Sprintf("LOCI_TEST_SCALE is %q; it must be test, verify or all", name))
 	}
 }
+
+// Pure returns the number for the scale of a test of code that has no goroutines: there the race detector finds nothing
+// and slows the test down more than tenfold, so that with it there are a tenth as many cases.
+func Pure(test, verify, all int) int {
+	n := Of(test, verify, all)
+	if raced {
+		return max(n/10, 1)
+	}
+	return n
+}

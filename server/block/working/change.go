@@ -25,7 +25,7 @@ type Change struct {
 	Old  string // the entry of a list that Set replaces
 
 	// Evidence is what the entry rests on: a position of the agent's log, the name of a file of the agent's folders, or a
-	// value of the arguments of a call, such as a command or a path, whose latest result it then is. Empty is none.
+	// value of the arguments of a call, such as a command or a path, whose latest result it then is. Empty names no call.
 	Evidence string
 
 	// Pasted says that a model wrote the texts, which it may have copied from a prompt with the marks and the label that
@@ -75,7 +75,7 @@ func (c Change) resolved(entries []Entry) Change {
 	return c
 }
 
-// indexOf returns the index of the entry with a text, -1 if there is none.
+// indexOf returns the index of the entry with a text, -1 if no entry has it.
 func indexOf(entries []Entry, text string) int {
 	return slices.IndexFunc(entries, func(e Entry) bool { return e.Text == text })
 }
@@ -132,7 +132,7 @@ func (c Change) check(entries []Entry) error {
 	return nil
 }
 
-// checkNamed returns ErrInvalid, with the entries that there are, if there is none with a text, unless any one will do.
+// checkNamed returns ErrInvalid, listing the entries, if no entry has the text, unless any entry will do.
 func (c Change) checkNamed(entries []Entry, text string, anyOne bool) error {
 	if anyOne || indexOf(entries, text) >= 0 {
 		return nil

@@ -40,7 +40,7 @@ type answered struct {
 }
 
 // callsIn returns the calls of messages that have results among them, in the order of the results, and the position of
-// the first call without a result; 0 if there is none.
+// the first call without a result; 0 if each call has one.
 func callsIn(messages []recall.Message) (calls []answered, waiting int) {
 	open := recall.OpenCalls[answered]{}
 	for _, m := range messages {

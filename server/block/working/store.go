@@ -52,7 +52,7 @@ type Target struct {
 	Expected     int
 }
 
-// row is a record as it is stored.
+// row is a stored record.
 type row struct {
 	Version   int       `db:"version"`
 	Record    Record    `db:"record"`
@@ -167,7 +167,7 @@ func (s *Store) lock(ctx context.Context, org db.Org, agentID, conversation stri
 		return l, r, err
 	}
 	r = &locked
-	l.Conversation, err = s.Recall.Conversation(ctx, org, l.AgentID, l.ID) // as it is under the lock
+	l.Conversation, err = s.Recall.Conversation(ctx, org, l.AgentID, l.ID) // read under the lock
 	if err != nil {
 		return l, r, err
 	}

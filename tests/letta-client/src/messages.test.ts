@@ -223,6 +223,12 @@ test('a tool of the client stops the run until its result comes', async () => {
   assert.equal(request.tool_call.tool_call_id, 'call_1');
   await assert.rejects(client.agents.messages.create(agent.id, { input: 'Well?' }), (err: Error) => {
     assert.ok(err instanceof ConflictError);
+    assert.match(err.message, /^409 The agent is waiting for approval/);
+    assert.deepEqual((err.error as { detail: object }).detail, {
+      code: 'PENDING_APPROVAL',
+      message: (err.error as { message: string }).message,
+      pending_request_id: request.id,
+    });
     return true;
   });
   const done = await client.agents.messages.create(agent.id, {
@@ -237,6 +243,10 @@ test('a tool of the client stops the run until its result comes', async () => {
   assert.equal(textOf(only(done.messages, 'assistant_message').content), 'It has 19 degrees.');
   const listed = await collect(client.agents.messages.list(agent.id));
   assert.deepEqual(only(listed, 'tool_return_message').stdout, ['read']);
+  assert.equal(only(listed, 'approval_request_message').tool_call.tool_call_id, 'call_1');
+  const [answer] = only(listed, 'approval_response_message').approvals ?? [];
+  assert.ok(answer?.type === 'tool');
+  assert.equal(answer.tool_return, '19');
   assert.deepEqual(
     model.asked
       .at(-1)
@@ -282,6 +292,18 @@ test('a tool of the server with a rule waits to be approved, and to be denied', 
     ['success', 'error'],
   );
   assert.match(returns[1]?.tool_return ?? '', /not that/);
+  const shown = again.flatMap((m) => (m.message_type === 'approval_request_message' ? [m.id] : []));
+  assert.deepEqual(
+    ofKind(listed, 'approval_request_message').map((m) => m.id),
+    [request.id, ...shown],
+  );
+  assert.deepEqual(
+    ofKind(listed, 'approval_response_message').flatMap((m) => m.approvals ?? []),
+    [
+      { type: 'approval', approve: true, tool_call_id: 'call_yes', reason: null },
+      { type: 'approval', approve: false, tool_call_id: 'call_no', reason: 'not that' },
+    ],
+  );
 });
 
 test('an agent with a handle of Anthropic asks Anthropic', async () => {

@@ -3,6 +3,7 @@
 const block = ['version', 'created_at', 'updated_at'];
 const message = ['agent_id', 'conversation_id', 'position', 'seq', 'purpose'];
 const result = ['score', 'position', 'seq'];
+const validity = ['valid_from', 'valid_until', 'superseded_by', 'ended'];
 const file = ['total_lines', 'total_pages'];
 
 export const ownFields: Record<string, string[]> = {
@@ -22,14 +23,14 @@ export const ownFields: Record<string, string[]> = {
   'LettaStreamingResponse.LettaStopReason': ['seq_id'],
   'LettaStreamingResponse.LettaUsageStatistics': ['seq_id'],
   AgentImportFileResponse: ['left_out'],
-  Passage: ['stored_at'],
-  'PassageSearchResponse.Result': ['relevance'],
+  Passage: ['stored_at', ...validity],
+  'PassageSearchResponse.Result': ['relevance', ...validity],
   Archive: ['embedding_status'],
   Folder: ['vector_db_provider'],
   FileUploadResponse: file,
   FileRetrieveResponse: file,
   FileListResponse: file,
-  Conversation: ['hidden', 'message_count', 'embedding_status', 'isolated_block_ids'],
+  Conversation: ['hidden', 'compaction_settings', 'identity_id', 'message_count', 'embedding_status', 'isolated_block_ids'],
   Run: ['job_type', 'user_id'],
   Step: ['created_at'],
   CompactionResponse: ['plan', 'compaction'],

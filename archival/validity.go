@@ -1,0 +1,168 @@
+package archival
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// superseding is the row lock of an archive under which passages are superseded: one after the other, so that no two
+// make a chain a loop.
+const superseding = "NO KEY UPDATE"
+
+// change is an update of a passage, and the time in which the passage holds after it.
+type change struct {
+	PassageUpdate
+	after validity
+}
+
+// validity is the time in which a passage holds, and the key of its successor.
+type validity struct {
+	db.Validity
+	successor *int64
+}
+
+// validity returns the time in which a locked passage holds after an update. ErrInvalid if it ends before it begins.
+func (s *Store) validity(ctx context.Context, org db.Org, before Passage, u PassageUpdate) (validity, error) {
+	after := validity{Validity: before.Validity}
+	if u.ValidFrom != nil {
+		after.ValidFrom = u.ValidFrom.At
+	}
+	if u.ValidUntil != nil {
+		after.ValidUntil = u.ValidUntil.At
+	}
+	id := before.SupersededBy
+	if u.SupersededBy != nil {
+		id = u.SupersededBy
+	}
+	if id == nil || *id == "" {
+		return after, after.Check()
+	}
+	if before.SupersededBy != nil && *before.SupersededBy != *id {
+		return after, &SupersededError{Current: before}
+	}
+	next, err := s.successor(ctx, org, before, *id)
+	if err != nil {
+		return after, err
+	}
+	after.successor = &next.Key
+	if u.ValidUntil == nil && before.SupersededBy == nil {
+		after.ValidUntil = earlier(before.ValidUntil, next.Begins)
+	}
+	if after.ValidUntil == nil {
+		return after, &db.FieldError{Field: "valid_until", Rule: "the passage is superseded by " + *id + ", so that it has " +
+			"an end; to remove it, remove superseded_by too"}
+	}
+	return after, after.Check()
+}
+
+func earlier(end *time.Time, at time.Time) *time.Time {
+	if end != nil && end.Before(at) {
+		return end
+	}
+	return &at
+}
+
+// next is the successor of a passage.
+type next struct {
+	Key    int64     `db:"key"`
+	Begins time.Time `db:"begins"`
+	Loops  bool      `db:"loops"`
+}
+
+// successor returns the passage of an id that a passage of the same archive is superseded by, and when it begins to
+// hold: now, if it has always held.
+func (s *Store) successor(ctx context.Context, org db.Org, p Passage, id string) (next, error) {
+	n, err := db.One[next](ctx, s.db, `
+		WITH RECURSIVE chain (key) AS (
+			SELECT n.key FROM passages n WHERE n.org = $1 AND n.id = $2
+			UNION
+			SELECT o.superseded_by FROM chain JOIN passages o ON o.org = $1 AND o.key = chain.key
+			WHERE o.superseded_by IS NOT NULL
+		)
+		SELECT n.key, coalesce(n.valid_from, now()) AS begins, $3 IN (SELECT key FROM chain) AS loops
+		FROM passages n JOIN passages p ON p.org = n.org AND p.archive_key = n.archive_key
+		WHERE n.org = $1 AND n.id = $2 AND p.org = $1 AND p.key = $3`, org, uuidOf(id), p.Key)
+	switch {
+	case errors.Is(err, db.ErrNotFound):
+		err = &db.FieldError{Field: "superseded_by", Rule: "the archive of the passage has no passage " + db.Short(id)}
+	case n.Loops && n.Key == p.Key:
+		err = &db.FieldError{Field: "superseded_by", Rule: "a passage cannot supersede itself"}
+	case n.Loops:
+		err = &db.FieldError{Field: "superseded_by", Rule: db.Short(id) + " is superseded by the passage, if through " +
+			"others; a chain cannot be a loop"}
+	}
+	return n, err
+}
+
+// supersededArchive returns the id of the archive of a passage of an agent that is to be superseded.
+func (s *Store) supersededArchive(ctx context.Context, org db.Org, agentID, id string) (string, error) {
+	if _, err := db.AgentKey(ctx, s.db, org, agentID); err != nil {
+		return "", err
+	}
+	p, err := s.Passage(ctx, org, agentID, id)
+	return p.ArchiveID, unknownSuperseded(err, id)
+}
+
+func unknownSuperseded(err error, id string) error {
+	if errors.Is(err, db.ErrNotFound) {
+		return &db.FieldError{Field: "supersedes", Rule: "there is no passage " + db.Short(id)}
+	}
+	return err
+}
+
+// endSuperseded ends the passages that the stored drafts of a batch supersede.
+func (s *Store) endSuperseded(ctx context.Context, org db.Org, archiveID string, b *Batch) error {
+	for _, p := range b.pieces {
+		if p.supersedes == "" {
+			continue
+		}
+		var by Inserted
+		if err := b.records.read(p.inserted, &by); err != nil {
+			return err
+		}
+		old, err := s.ArchivePassage(ctx, org, archiveID, p.supersedes)
+		if err == nil {
+			_, err = s.update(ctx, org, "", old.ID, PassageUpdate{SupersededBy: &by.ID})
+		}
+		if field, ok := errors.AsType[*db.FieldError](err); ok {
+			err = &db.FieldError{Field: "supersedes", Rule: field.Rule}
+		}
+		if err != nil {
+			return unknownSuperseded(err, p.supersedes)
+		}
+	}
+	return nil
+}
+
+// RestoreSuccessions stores which passages of a restored archive superseded others. ErrInvalid if the archive does not
+// have them, or a chain of them is a loop.
+func (s *Store) RestoreSuccessions(ctx context.Context, org db.Org, archiveID string, list []db.Succession) error {
+	if len(list) == 0 {
+		return nil
+	}
+	archive, err := s.lock(ctx, org, archiveID, superseding)
+	if err != nil {
+		return err
+	}
+	if err := db.CheckChains(list); err != nil {
+		return err
+	}
+	ended, by := make([]uuid.UUID, len(list)), make([]uuid.UUID, len(list))
+	for i, l := range list {
+		ended[i], by[i] = uuidOf(l.Ended), uuidOf(l.By)
+	}
+	tag, err := s.db.Exec(ctx, `
+		UPDATE passages p SET superseded_by = n.key
+		FROM unnest($3::uuid[], $4::uuid[]) AS l (ended, by) JOIN passages n ON n.org = $1 AND n.id = l.by
+		WHERE p.org = $1 AND p.archive_key = $2 AND n.archive_key = $2 AND p.id = l.ended`, org, archive, ended, by)
+	if err == nil && tag.RowsAffected() != int64(len(list)) {
+		return &db.FieldError{Field: "superseded_by", Rule: "the archive " + archiveID + " lacks a passage that another " +
+			"one names"}
+	}
+	return db.Error(err)
+}

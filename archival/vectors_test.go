@@ -1,0 +1,40 @@
+package archival_test
+
+import (
+	"testing"
+
+	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed/embedtest"
+)
+
+// Passages are shown with their vectors, in the space that is in use. One that the endpoint refuses has none.
+func TestVectorsOfPassages(t *testing.T) {
+	t.Parallel()
+	e := embedtest.New(t, 8)
+	e.Refuse = "forbidden"
+	f := newDenseFixture(t, e)
+	f.insert("the ferry leaves at noon", "this is forbidden")
+	f.work()
+	f.settled(1)
+	list, err := f.store.Passages(t.Context(), org, f.agent, archival.PassageList{}, db.Page{Ascending: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	vectors, err := f.store.Vectors(t.Context(), org, list...)
+	if err != nil || len(list) != 2 || len(vectors) != 1 {
+		t.Fatalf("%d vectors of %d passages: %v", len(vectors), len(list), err)
+	}
+	for _, p := range list {
+		if v, has := vectors[p.Key]; has && (len(v) != 8 || p.Text != "the ferry leaves at noon") {
+			t.Errorf("%q has the vector %v", p.Text, v)
+		}
+	}
+	if none, err := f.store.Vectors(t.Context(), org+1, list...); err != nil || len(none) != 0 {
+		t.Errorf("another organization reads %v, %v", none, err)
+	}
+	words := archival.New(f.pool, archival.Options{})
+	if none, err := words.Vectors(t.Context(), org, list...); err != nil || len(none) != 0 {
+		t.Errorf("without an endpoint: %v, %v", none, err)
+	}
+}

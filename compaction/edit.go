@@ -1,0 +1,228 @@
+package compaction
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
+)
+
+// Edit says how a part of a message is shown otherwise than the log holds it: a tool's result, the arguments of a call,
+// a text, or a reasoning. The log never changes; the tool expand reads the whole part by the id of the message. Of a
+// summary, only a clip to its beginning is an edit. A part has at most one edit.
+type Edit struct {
+	Position int      `json:"position"` // of the message in its conversation; 0: the summary
+	Part     int      `json:"part"`     // index in the message's content
+	Kind     EditKind `json:"kind,omitempty" enum:"clip,head,tail,line,pointer,stub,removed"`
+	Chars    int      `json:"chars"`                // of a clip: characters that are shown
+	Tail     float64  `json:"tail_share,omitempty"` // of a clip: the share of Chars that are of the end; 0: a half
+	// of a line or a stub: what is shown; of a clip: how its note begins
+	Text    string `json:"text,omitempty"`
+	CopySeq int64  `json:"copy_seq,omitempty"` // of a pointer: where in the agent's log the same text is
+	Step    string `json:"step,omitempty"`     // the step of the policy that made the edit; empty: a compaction
+	Tokens  int    `json:"tokens,omitempty"`   // of the part as it is shown, as Loci estimates them; 0: not known
+}
+
+// EditKind names what an edit shows of a part.
+type EditKind string
+
+// The kinds of edits, those that show most first.
+const (
+	Clip    EditKind = ""        // the beginning and the end, also written "clip"
+	Head    EditKind = "head"    // the beginning
+	Ending  EditKind = "tail"    // the end
+	Line    EditKind = "line"    // a line that says what the part held
+	Pointer EditKind = "pointer" // where in the log the same text is
+	Stub    EditKind = "stub"    // that something was here; of a call, no arguments
+	Removed EditKind = "removed" // nothing; only of a reasoning
+)
+
+// editKinds orders the kinds: an edit may be replaced by one of a later kind.
+var editKinds = map[EditKind]int{Clip: 0, "clip": 0, Head: 0, Ending: 0, Line: 1, Pointer: 1, Stub: 2, Removed: 3}
+
+// isClip reports whether an edit shows characters of its part.
+func (e Edit) isClip() bool { return editKinds[e.Kind] == editKinds[Clip] }
+
+// tailShare returns the share of a clip's characters that are of the end.
+func (e Edit) tailShare() float64 {
+	switch {
+	case e.Kind == Head:
+		return 0
+	case e.Kind == Ending:
+		return 1
+	case e.Tail > 0:
+		return min(e.Tail, 1)
+	}
+	return 0.5
+}
+
+// ShowsNoMoreThan reports whether an edit may replace another of its part: it shows no more characters of it.
+func (e Edit) ShowsNoMoreThan(was Edit) bool {
+	if e.isClip() && was.isClip() {
+		return e.Chars <= was.Chars
+	}
+	return editKinds[e.Kind] >= editKinds[was.Kind]
+}
+
+// Compare orders edits by the parts that they are of.
+func (e Edit) Compare(other Edit) int {
+	return cmp.Or(cmp.Compare(e.Position, other.Position), cmp.Compare(e.Part, other.Part))
+}
+
+// Shown returns messages as a model sees them, with some edits. It does not change the messages given.
+func Shown(messages []recall.Message, edits []Edit) []recall.Message {
+	return shownWith(messages, edits, nil)
+}
+
+// shownWith returns messages as a model with some tools sees them, which takes no more tokens than with all tools.
+func shownWith(messages []recall.Message, edits []Edit, has recall.Toolset) []recall.Message {
+	byPosition := editsByPosition(edits)
+	if len(byPosition) == 0 {
+		return messages
+	}
+	shown := slices.Clone(messages)
+	for i, m := range shown {
+		removed := false
+		for n, e := range byPosition[m.Position] {
+			if n == 0 {
+				shown[i].Content = slices.Clone(m.Content)
+			}
+			if isEditOf(e, m) {
+				shown[i].Content[e.Part] = editedPart(messages, m, e, has)
+				removed = removed || e.Kind == Removed
+			}
+		}
+		if removed {
+			shown[i].Content = slices.DeleteFunc(shown[i].Content, func(p recall.Part) bool { return p.Type == "" })
+		}
+	}
+	return shown
+}
+
+// ShownPart returns a part of one of the view's messages as a model sees it with an edit. A removed part has no type.
+func (v View) ShownPart(m recall.Message, e Edit) recall.Part {
+	return editedPart(v.Messages, m, e, v.Has)
+}
+
+func editsByPosition(edits []Edit) map[int][]Edit {
+	if len(edits) == 0 {
+		return nil
+	}
+	all := make(map[int][]Edit, len(edits))
+	for _, e := range edits {
+		all[e.Position] = append(all[e.Position], e)
+	}
+	return all
+}
+
+// isEditOf reports whether an edit is of a part of the message, of a kind that the part may have.
+func isEditOf(e Edit, m recall.Message) bool {
+	if m.Position != e.Position || e.Part < 0 || e.Part >= len(m.Content) || e.Chars < 0 {
+		return false
+	}
+	p := m.Content[e.Part]
+	if _, known := editKinds[e.Kind]; !known {
+		return false
+	}
+	if e.Kind == Removed {
+		return isReasoning(p) && slices.ContainsFunc(m.Content, func(p recall.Part) bool { return !isReasoning(p) })
+	}
+	return isClippable(p, m.Role) || p.Type == recall.Text && m.Role == recall.User
+}
+
+func isReasoning(p recall.Part) bool {
+	switch p.Type {
+	case recall.Reasoning, recall.RedactedReasoning, recall.OmittedReasoning, recall.SummarizedReasoning:
+		return true
+	}
+	return false
+}
+
+// isClippable reports whether a compaction may clip a part of a message of a role: a result, the arguments of a call,
+// or a text of the assistant. Edits of a policy may be of texts of the user, too, but of the newest.
+func isClippable(p recall.Part, role recall.Role) bool {
+	return p.Type == recall.ToolReturn || p.Type == recall.ToolCall || p.Type == recall.Text && role == recall.Assistant
+}
+
+// clippableText returns the text of a part that a clip shortens.
+func clippableText(p recall.Part) string {
+	if p.Type == recall.ToolCall {
+		return p.Input
+	}
+	return p.Text
+}
+
+// editedPart returns a part of one of the view's messages as it is shown. A removed part has no type.
+func editedPart(view []recall.Message, m recall.Message, e Edit, has recall.Toolset) recall.Part {
+	switch p := m.Content[e.Part]; {
+	case e.isClip():
+		return clippedPart(view, m, e, has)
+	case e.Kind == Removed:
+		return recall.Part{}
+	case p.Type == recall.ToolCall:
+		p.Input = string(chat.Encode(map[string]string{"cleared": readHint(m, e.Part, has)}))
+		return p
+	default:
+		p.Text, p.Images, p.Clip, p.Stdout, p.Stderr = e.replacement(m, has), nil, nil, nil, nil
+		p.NoteAt = [2]int{0, len(p.Text)}
+		return p
+	}
+}
+
+// replacement returns what is shown instead of the text of a part.
+func (e Edit) replacement(m recall.Message, has recall.Toolset) string {
+	said := e.Text
+	if e.Kind == Pointer {
+		said = fmt.Sprintf("the same text as at seq %d", e.CopySeq)
+	}
+	hint := readHint(m, e.Part, has)
+	if hint != "" {
+		hint = ": " + hint
+	}
+	return "[" + chat.Neutralize(said) + hint + "]"
+}
+
+// readHint returns the call that reads a part of a message; empty if the model has no tool for it.
+func readHint(m recall.Message, part int, has recall.Toolset) string {
+	offset := ""
+	if at := textOffset(m, part); at > 0 {
+		offset = fmt.Sprintf(", offset=%d", at)
+	}
+	return has.Hint("expand", fmt.Sprintf("expand(id=%d%s)", m.Seq, offset))
+}
+
+// TextOffset returns where a part begins in the text of its message, as the tool expand reads it, in bytes.
+func TextOffset(m recall.Message, part int) int { return textOffset(m, part) }
+
+// clippedPart returns a clipped part. A clip to no characters leaves out the part's images, too.
+func clippedPart(view []recall.Message, m recall.Message, e Edit, has recall.Toolset) recall.Part {
+	p := m.Content[e.Part]
+	page, expanded := expandedPage(view, p)
+	switch {
+	case expanded:
+		p.Text, p.NoteAt = clippedPage(p.Text, page, e.Chars, has)
+	case p.Type == recall.ToolCall:
+		p.Input = clippedInput(m, e, has)
+	case p.Clip != nil:
+		p.Text, p.NoteAt = clippedPreview(p, e.Chars, has)
+	default:
+		at := marker{m.Seq, textOffset(m, e.Part), readLimit(e.Chars), has, e.tailShare(), e.Text}
+		p.Text, p.NoteAt = clipped(p.Text, e.Chars, at)
+	}
+	if n := len(p.Images); e.Chars == 0 && n > 0 {
+		p.Text, p.Images = fmt.Sprintf("%s\n[Images left out here: %d]", p.Text, n), nil
+		p.NoteAt = [2]int{0, len(p.Text)} // nothing else is left
+	}
+	return p
+}
+
+// shownChars returns how many characters of the original an unclipped part shows.
+func shownChars(p recall.Part) int {
+	if p.Clip != nil {
+		return utf8.RuneCountInString(p.Text[:min(max(p.Clip.Shown, 0), len(p.Text))])
+	}
+	return utf8.RuneCountInString(clippableText(p))
+}

@@ -1,0 +1,25 @@
+package policy
+
+import "github.com/loci-memory/loci/compaction"
+
+// ByteCount is due at a size of the view's texts.
+type ByteCount struct {
+	MaxBytes int `json:"max_bytes" min:"1000" max:"1000000000" doc:"Bytes of a view at which it is compacted."`
+}
+
+func init() {
+	mechanism(Mechanism{Name: "byte_count", Stage: Pressure, Source: "OpenClaw (2 MiB)",
+		Words: "Compacts at a size of the messages in bytes.",
+		New:   func() Step { return &ByteCount{MaxBytes: 2 << 20} }})
+}
+
+// Due reports whether the messages, as they are shown, have so many bytes.
+func (s *ByteCount) Due(v compaction.View, _ Moment) bool {
+	n := 0
+	for _, m := range compaction.Shown(v.Messages, v.Edits) {
+		for _, p := range m.Content {
+			n += len(p.Text) + len(p.Name) + len(p.Input)
+		}
+	}
+	return n >= s.MaxBytes
+}

@@ -1,0 +1,43 @@
+package policy
+
+import (
+	"slices"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/recall"
+)
+
+// Checkpoint hides what came before a checkpoint that the model wrote into working memory. Without one it cuts as
+// KeepRecent does.
+type Checkpoint struct {
+	KeepRecentTokens int        `json:"keep_recent_tokens" min:"0" max:"10000000" doc:"That stay without a checkpoint."`
+	Summary          FormatName `json:"summary" doc:"Its format, without a checkpoint."`
+}
+
+func init() {
+	mechanism(Mechanism{Name: "checkpoint", Stage: Compact, Source: "Alyx",
+		Words: "Hides what came before a checkpoint that the model wrote; agents have it write one by their flush settings.",
+		New:   func() Step { return &Checkpoint{KeepRecentTokens: 20_000, Summary: "pi"} }})
+}
+
+// Plan cuts after the checkpoint.
+func (s *Checkpoint) Plan(v compaction.View, at Moment) (compaction.Plan, error) {
+	cut := slices.IndexFunc(v.Messages, func(m recall.Message) bool { return m.Position > at.Noted })
+	if at.Noted == 0 || at.Notes == "" || cut == 0 {
+		return (&KeepRecent{KeepRecentTokens: s.KeepRecentTokens, SplitTurns: true, Summary: s.Summary}).Plan(v, at)
+	}
+	if cut < 0 {
+		cut = len(v.Messages)
+	}
+	return noted(compaction.PlanCut(v, at.settings(), compaction.Cut{At: cut}))(at.Notes)
+}
+
+// noted makes notes the summary of a plan.
+func noted(p compaction.Plan, err error) func(notes string) (compaction.Plan, error) {
+	return func(notes string) (compaction.Plan, error) {
+		if p.Evicted > 0 {
+			p.NeedsModel, p.Self, p.Notes = false, false, notes
+		}
+		return p, err
+	}
+}

@@ -1,0 +1,88 @@
+package policy
+
+import (
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/recall"
+)
+
+// The ways of counting the tokens of a prompt, which a trigger's setting names.
+const (
+	byLoci  = "loci"  // a provider's count of the beginning, and Loci's of the rest
+	byChars = "chars" // a provider's count of the beginning, and a token for four characters of the rest
+)
+
+// counting is how a trigger counts.
+type counting struct {
+	by     string
+	factor float64 // by which the count is raised; 0: 1
+}
+
+// tokens returns the tokens of a prompt.
+func (c counting) tokens(v compaction.View, at Moment) int {
+	n := at.tokens(v)
+	if c.by == byChars {
+		n = charTokens(v)
+	}
+	if c.factor > 0 {
+		n = int(c.factor * float64(n))
+	}
+	return n
+}
+
+// charTokens counts a view at four UTF-16 code units a token, as most harnesses do. A provider's count of the beginning
+// replaces that of the messages that it covers.
+func charTokens(v compaction.View) int {
+	n, from := compaction.FixedTokens(v), 0
+	if u := v.Usage; u != nil && u.PromptTokens > 0 {
+		n, from = u.PromptTokens, u.Position+1
+	}
+	for _, m := range compaction.Shown(v.Messages, v.Edits) {
+		if m.Position >= from {
+			n += (chars16(m) + 3) / 4
+		}
+	}
+	return n
+}
+
+// imageChars is what an image counts as.
+const imageChars = 4_800
+
+// chars16 returns the UTF-16 code units of all that a message says.
+func chars16(m recall.Message) (n int) {
+	for _, p := range m.Content {
+		for _, text := range []string{p.Text, p.Name, p.Input} {
+			n += units16(text)
+		}
+		n += imageChars * len(p.Images)
+		if p.Type == recall.Image {
+			n += imageChars
+		}
+	}
+	return n
+}
+
+// turns returns the indexes of the user's messages.
+func turns(messages []recall.Message) (at []int) {
+	for i, m := range messages {
+		if m.Role == recall.User {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+// units16 returns the UTF-16 code units of a text: two of a character that begins with a byte from 0xF0 on.
+func units16(text string) int {
+	n := utf8.RuneCountInString(text)
+	if n == len(text) {
+		return n
+	}
+	for i := range len(text) {
+		if text[i] >= 0xF0 {
+			n++
+		}
+	}
+	return n
+}

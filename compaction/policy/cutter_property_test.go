@@ -1,0 +1,349 @@
+package policy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/db/dbtest/scale"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
+)
+
+// planners are all policies whose plans the property tests make: each cutter alone, with its defaults and with others,
+// and each preset.
+func planners(t *testing.T) (names []string, all map[string]policy.Policy) {
+	all = map[string]policy.Policy{}
+	parse := func(name string, raw []byte) {
+		p, err := policy.Parse(raw)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		all[name] = p
+	}
+	for _, m := range policy.Mechanisms() {
+		if _, ok := m.New().(policy.Cutter); ok {
+			parse(m.Name, policyOf(map[string]any{"step": m.Name}))
+		}
+	}
+	for name, step := range map[string]map[string]any{
+		"keep nothing":  {"step": "keep_recent", "keep_recent_tokens": 0},
+		"never split":   {"step": "keep_recent", "keep_recent_tokens": 500, "split_turns": false, "summary": "loci"},
+		"keep tail":     {"step": "provider", "keep_turns": 2},
+		"small share":   {"step": "safeguard", "history_share": 0.1, "safety_factor": 1},
+		"small notes":   {"step": "notes", "min_tokens": 100, "min_messages": 1, "max_tokens": 200},
+		"strict table":  {"step": "auto_compact", "threshold_share": 0.1, "keep_user_messages": 50, "keep_results": 50},
+		"all of letta":  {"step": "slide", "mode": "all"},
+		"self of letta": {"step": "slide", "mode": "self_compact_sliding_window", "goal_share": 0.3},
+		"small hard":    {"step": "hard_truncate", "above_share": 0.5},
+	} {
+		parse(name, policyOf(step))
+	}
+	for _, p := range policy.Presets() {
+		all[p.Name] = p.Policy()
+	}
+	for name := range all {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names, all
+}
+
+// asker is a model whose n-th answer, from 1, is of a function.
+type asker struct {
+	answer func(n int, r compaction.Request) (compaction.Reply, error)
+	asked  []compaction.Request
+}
+
+func (a *asker) Complete(_ context.Context, r compaction.Request) (compaction.Reply, error) {
+	a.asked = append(a.asked, r)
+	return a.answer(len(a.asked), r)
+}
+
+// faulty are models that fail in their ways.
+var faulty = []func(n int, r compaction.Request) (compaction.Reply, error){
+	func(int, compaction.Request) (compaction.Reply, error) {
+		return compaction.Reply{Text: "The user wants it, and we decided on plan B."}, nil
+	},
+	func(int, compaction.Request) (compaction.Reply, error) {
+		return compaction.Reply{Text: "<analysis>secret thought</analysis><summary>We work on plan B.</summary>"}, nil
+	},
+	func(int, compaction.Request) (compaction.Reply, error) { return compaction.Reply{}, errors.New("down") },
+	func(int, compaction.Request) (compaction.Reply, error) { return compaction.Reply{}, nil },
+	func(int, compaction.Request) (compaction.Reply, error) {
+		return compaction.Reply{}, &compaction.Overflow{Reason: "too long"}
+	},
+	func(n int, r compaction.Request) (compaction.Reply, error) {
+		if n%2 == 1 {
+			return compaction.Reply{}, &compaction.Overflow{Window: 3_000, Sent: 9_000}
+		}
+		return compaction.Reply{Text: "It went on."}, nil
+	},
+	func(_ int, r compaction.Request) (compaction.Reply, error) {
+		return compaction.Reply{Text: r.Messages[len(r.Messages)-1].Content}, nil
+	},
+	func(int, compaction.Request) (compaction.Reply, error) {
+		return compaction.Reply{Text: strings.Repeat("On and on it goes. ", 3_000)}, nil
+	},
+}
+
+// cutLife is one conversation that a policy compacts again and again.
+type cutLife struct {
+	*talk
+	policy policy.Policy
+	others []policy.Policy // one of which replaces the policy in each round; none: it stays
+	at     policy.Moment
+	model  *compaction.Model
+	write  bool // summaries are made by Summarize; else they are made up, which takes less time
+	gone   map[int]bool
+	plans  int
+}
+
+func newCutLife(seed uint64, p policy.Policy) *cutLife {
+	l := &cutLife{talk: randomTalk(seed, int(seed%37)), policy: p, gone: map[int]bool{}}
+	l.write = l.IntN(6) == 0
+	l.at = policy.Moment{Now: time.Unix(1e9, 0), Touched: time.Unix(1e9-int64(l.IntN(10_000)), 0),
+		Busy: l.IntN(3) == 0, Forced: l.IntN(4) == 0}
+	if l.IntN(2) == 0 {
+		l.at.Notes, l.at.Noted = "Task: make plan B work in src/main.go.", l.IntN(40)
+	}
+	if l.IntN(5) > 0 {
+		l.model = &compaction.Model{Summarizer: &asker{answer: faulty[l.IntN(len(faulty))]}, Name: "fake",
+			Window: []int{0, 3_000, 20_000, 200_000}[l.IntN(4)], Patience: time.Hour}
+	}
+	return l
+}
+
+// run compacts and goes on.
+func (l *cutLife) run() error {
+	for round := range 3 {
+		if len(l.others) > 0 {
+			l.policy = l.others[l.IntN(len(l.others))]
+		}
+		l.View, _ = l.policy.Prune(l.View, l.at)
+		for _, plan := range []func(compaction.View, policy.Moment) (compaction.Plan, error){l.policy.Plan,
+			l.policy.Truncate} {
+			if err := l.compactAll(plan); err != nil {
+				return fmt.Errorf("round %d: %w", round, err)
+			}
+		}
+		if err := l.accounted(); err != nil {
+			return fmt.Errorf("round %d: %w", round, err)
+		}
+		l.goOn(1+l.IntN(20), max(l.Window, 8_000)/2)
+		l.Usage = nil
+	}
+	return nil
+}
+
+// compactAll plans until there is nothing more to do.
+func (l *cutLife) compactAll(plan func(compaction.View, policy.Moment) (compaction.Plan, error)) error {
+	for range 60 {
+		p, err := plan(l.View, l.at)
+		if errors.Is(err, errNothing(err)) || isTooBig(err) {
+			return l.sound(err)
+		}
+		if err != nil {
+			return err
+		}
+		if again, _ := plan(l.View, l.at); !reflect.DeepEqual(p, again) {
+			return fmt.Errorf("the same view has two plans: %+v, %+v", p, again)
+		}
+		if err := l.apply(p); err != nil {
+			return fmt.Errorf("%+v: %w", p, err)
+		}
+		l.plans++
+	}
+	return errors.New("it never ends")
+}
+
+func errNothing(err error) error {
+	if n, ok := errors.AsType[*compaction.Nothing](err); ok {
+		return n
+	}
+	return errors.New("another")
+}
+
+func isTooBig(err error) bool {
+	_, ok := errors.AsType[*compaction.TooBig](err)
+	return ok
+}
+
+// sound checks that what is called too big is: what must stay takes more than its room.
+func (l *cutLife) sound(err error) error {
+	big, ok := errors.AsType[*compaction.TooBig](err)
+	if ok && big.Least <= big.Limit {
+		return fmt.Errorf("%d tokens of %d are called too big", big.Least, big.Limit)
+	}
+	return nil
+}
+
+// apply carries a plan out, and checks what holds of all.
+func (l *cutLife) apply(p compaction.Plan) error {
+	given := p.Evict(l.View)
+	if given.Self != nil {
+		given.Self.System = "You are an agent."
+	}
+	var summary *compaction.Summary
+	if p.Evicted > 0 {
+		var err error
+		if summary, err = l.summary(p, given); err != nil {
+			return err
+		}
+	}
+	after := p.View(l.View, summary)
+	after.Has = l.Has
+	limit := l.settings().Limit(l.Window)
+	now := compaction.Estimate(after)
+	switch {
+	case p.Evicted == 0 && p.After >= p.Before:
+		return errors.New("no progress")
+	case p.Evicted == 0 && len(p.Edits) == 0:
+		return errors.New("nothing leaves, and nothing is clipped")
+	case p.After > p.Goal && p.Goal > 0:
+		return errors.New("it misses its goal")
+	case l.Window > 0 && now > limit+compaction.MinBudget+200:
+		return fmt.Errorf("after it there are %d tokens, above %d", now, limit)
+	case after.Fixed != l.Fixed:
+		return errors.New("the fixed parts change")
+	}
+	if err := compaction.CheckNothingLost(l.View, given, after); err != nil {
+		return err
+	}
+	if err := newestUnchanged(l.View, after); err != nil {
+		return err
+	}
+	for _, m := range given.Messages {
+		if l.gone[m.Position] {
+			return fmt.Errorf("message %d leaves twice", m.Position)
+		}
+		l.gone[m.Position] = true
+	}
+	l.View = after
+	return nil
+}
+
+// summary returns a summary by the life's model, checked; or one that is made up, as long as it may be or shorter.
+func (l *cutLife) summary(p compaction.Plan, given compaction.Evicted) (*compaction.Summary, error) {
+	if !l.write {
+		s := summaryOf(given)
+		s.Text = filler[:min(4*(1+l.IntN(max(p.Budget, 1))), len(filler))]
+		if f := p.Format; f != nil {
+			s.Before, s.After = f.Before, f.After
+		}
+		s.Tokens = compaction.SummaryTokens(*s)
+		return s, nil
+	}
+	model := l.model
+	if !p.NeedsModel {
+		model = nil
+	}
+	s, err := compaction.Summarize(context.Background(), given, l.settings(), model)
+	if err == nil {
+		err = soundSummary(s, given, p)
+	}
+	return &s, err
+}
+
+func (l *cutLife) settings() compaction.Settings { return compaction.Defaults() }
+
+// soundSummary checks a summary's size, range, and text.
+func soundSummary(s compaction.Summary, given compaction.Evicted, p compaction.Plan) error {
+	last := given.Messages[len(given.Messages)-1]
+	shown := compaction.SummaryMessage(s, true, nil)
+	switch {
+	case tokens.Estimate(s.Text) > max(p.Budget, compaction.MinBudget):
+		return fmt.Errorf("the summary has %d tokens, and its budget is %d", tokens.Estimate(s.Text), p.Budget)
+	case strings.TrimSpace(s.Text) == "" || !utf8.ValidString(s.Text):
+		return errors.New("the summary is empty or no text")
+	case s.To < last.Position || s.From > given.Messages[0].Position:
+		return fmt.Errorf("the summary is of %d to %d", s.From, s.To)
+	case strings.Contains(s.Text, "secret thought"):
+		return errors.New("the summary has the model's thoughts")
+	case !strings.Contains(shown, compaction.Range(s.FromSeq, s.ToSeq)):
+		return errors.New("the summary's message does not name its range")
+	case tokens.Estimate(shown)+tokens.PerMessage > tokens.Estimate(s.Text)+130:
+		return fmt.Errorf("the words around the summary have %d tokens", tokens.Estimate(shown)-tokens.Estimate(s.Text))
+	case (s.Model == "") != (s.How == compaction.Extracted || s.How == compaction.Noted || s.How == compaction.Unreported):
+		return fmt.Errorf("the summary is made as %s by %q", s.How, s.Model)
+	}
+	return nil
+}
+
+// newestUnchanged checks that the user's newest message is shown as it was said.
+func newestUnchanged(before, after compaction.View) error {
+	i := len(before.Messages) - 1
+	for i >= 0 && before.Messages[i].Role != recall.User {
+		i--
+	}
+	if i < 0 {
+		return nil
+	}
+	for _, m := range compaction.Shown(after.Messages, after.Edits) {
+		if m.Position == before.Messages[i].Position && reflect.DeepEqual(m.Content, before.Messages[i].Content) {
+			return nil
+		}
+	}
+	return fmt.Errorf("the user's newest message, at %d, is not shown as it was said", before.Messages[i].Position)
+}
+
+// accounted checks that no message is both in view and with the summarizer.
+func (l *cutLife) accounted() error {
+	if l.Summary == nil && len(l.gone) > 0 {
+		return errors.New("messages left, and there is no summary")
+	}
+	for _, m := range l.Messages {
+		if l.gone[m.Position] {
+			return fmt.Errorf("message %d is in view, and left", m.Position)
+		}
+	}
+	return nil
+}
+
+// Whatever was said, whatever the model answers, and whatever the window: each cutter and each preset loses nothing,
+// comes to its goal or says what is too big, and comes to an end.
+func TestCuttersConserveFitAndEnd(t *testing.T) {
+	t.Parallel()
+	names, all := planners(t)
+	lives := uint64(scale.Pure(1_000, 1_000, 20_000))
+	made := map[string]int{}
+	var others []policy.Policy
+	for _, name := range names {
+		others = append(others, all[name])
+	}
+	var lock sync.Mutex
+	var group sync.WaitGroup
+	for lane := range uint64(4) {
+		group.Go(func() {
+			for seed := lane; seed < lives && !t.Failed(); seed += 4 {
+				name := names[seed%uint64(len(names))]
+				l := newCutLife(seed, all[name])
+				if seed%7 == 6 { // the policy changes while the conversation goes on
+					l.others = others
+				}
+				if err := l.run(); err != nil {
+					t.Errorf("%s, seed %d, window %d: %v", name, seed, l.Window, err)
+				}
+				lock.Lock()
+				made[name] += l.plans
+				lock.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	for _, name := range names {
+		if !t.Failed() && made[name] < int(lives)/len(names)/10 {
+			t.Errorf("only %d plans of %s: the conversations do not try it", made[name], name)
+		}
+	}
+	t.Log(made)
+}

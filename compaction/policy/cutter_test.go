@@ -1,0 +1,451 @@
+package policy_test
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/recall"
+)
+
+// mustPlan returns the plan of a step, what it gives to be summarized, and the view after it with a short summary.
+func mustPlan(t *testing.T, s step, v compaction.View, at policy.Moment) (compaction.Plan, compaction.Evicted,
+	compaction.View) {
+	t.Helper()
+	p, err := planOf(t, s, v, at)
+	if err != nil {
+		t.Fatalf("%v: %v", s, err)
+	}
+	given := p.Evict(v)
+	var summary *compaction.Summary
+	if p.Evicted > 0 {
+		summary = summaryOf(given)
+	}
+	after := p.View(v, summary)
+	if err := compaction.CheckNothingLost(v, given, after); err != nil {
+		t.Fatalf("%v: %v", s, err)
+	}
+	return p, given, after
+}
+
+func planOf(t *testing.T, s step, v compaction.View, at policy.Moment) (compaction.Plan, error) {
+	t.Helper()
+	of := pressureOf(t, s)
+	p, err := of.Plan(v, at)
+	if strings.HasPrefix(fmt.Sprint(s["step"]), "hard") {
+		p, err = of.Truncate(v, at)
+	}
+	return p, err
+}
+
+func isNothing(err error) bool {
+	_, ok := errors.AsType[*compaction.Nothing](err)
+	return ok
+}
+
+// The preset letta plans what Loci plans without a policy, whatever the settings.
+func TestLettaPlansAsWithoutAPolicy(t *testing.T) {
+	t.Parallel()
+	letta, err := policy.Preset("letta")
+	if err != nil {
+		t.Fatal(err)
+	}
+	planned := 0
+	for seed := range uint64(400) {
+		talk := randomTalk(seed, int(seed%40))
+		s := compaction.Defaults()
+		s.Mode = compaction.Modes[talk.IntN(4)]
+		s.Trigger = 0.5 + 0.4*talk.Float64()
+		s.Goal = 0.2 + 0.2*talk.Float64()
+		s.Percentage = 0.1 + 0.8*talk.Float64()
+		at := policy.Moment{Settings: s}
+		got, gotErr := letta.Plan(talk.View, at)
+		want, wantErr := compaction.MakePlan(talk.View, s)
+		if !reflect.DeepEqual(got, want) || fmt.Sprint(gotErr) != fmt.Sprint(wantErr) {
+			t.Fatalf("seed %d: got %+v %v, want %+v %v", seed, got, gotErr, want, wantErr)
+		}
+		for _, state := range []compaction.TriggerState{{}, {Warned: true, Disarmed: true, Base: talk.Window / 2}} {
+			used := compaction.Estimate(talk.View)
+			due, now := letta.Check(talk.View, at, state)
+			wantDue, wantNow := compaction.Check(used, talk.Window, talk.Open(), s, state)
+			if due != wantDue || talk.Window > 0 && now != wantNow {
+				t.Fatalf("seed %d: due %+v %+v, want %+v %+v", seed, due, now, wantDue, wantNow)
+			}
+		}
+		if wantErr == nil {
+			planned++
+		}
+	}
+	if planned < 100 {
+		t.Errorf("only %d of the conversations are compacted", planned)
+	}
+}
+
+// Pi keeps the newest 20,000 tokens of twenty turns of 3,000: it cuts at entry 27, within a turn.
+func TestPiKeepsTheNewest20000Tokens(t *testing.T) {
+	t.Parallel()
+	talk := newTalk(200_000, 1_000)
+	for range 20 {
+		talk.say(recall.User, 1_000).say(recall.Assistant, 2_000)
+	}
+	p, _, after := mustPlan(t, step{"step": "keep_recent"}, talk.View, policy.Moment{})
+	if p.Evicted != 27 || len(after.Messages) != 13 || after.Messages[0].Role != recall.Assistant {
+		t.Errorf("%d messages leave, %d stay", p.Evicted, len(after.Messages))
+	}
+	if p.Split != talk.Messages[26].Position {
+		t.Errorf("the divided turn begins at %d, want that of entry 26", p.Split)
+	}
+}
+
+// A second compaction of Pi's summarizes what the first one kept: after five, each message is with a summarizer or in
+// view, and none twice.
+func TestPiLosesNothingOverFiveCompactions(t *testing.T) {
+	t.Parallel()
+	talk, given := newTalk(200_000, 1_000), map[int]int{}
+	for range 5 {
+		for range 20 {
+			talk.say(recall.User, 1_000).say(recall.Assistant, 2_000)
+		}
+		p, evicted, after := mustPlan(t, step{"step": "keep_recent"}, talk.View, policy.Moment{})
+		if evicted.Previous != talk.Summary || p.Evicted == 0 {
+			t.Fatal("the summary before is not carried along")
+		}
+		for _, m := range evicted.Messages {
+			given[m.Position]++
+		}
+		talk.View = after
+	}
+	for _, m := range talk.Messages {
+		given[m.Position]++
+	}
+	for at := 1; at <= talk.at; at++ {
+		if n, said := given[at]; said && n != 1 {
+			t.Errorf("message %d is %d times in a summary or in view", at, n)
+		}
+	}
+	if len(given) != 200 {
+		t.Errorf("%d messages are accounted for, want 200", len(given))
+	}
+}
+
+// One request and forty rounds of 1,000 tokens: the first rounds are the beginning of a divided turn, and the request
+// stays.
+func TestPiSplitsALongTurn(t *testing.T) {
+	t.Parallel()
+	talk := newTalk(200_000, 1_000).say(recall.User, 100)
+	for range 40 {
+		talk.look(980)
+	}
+	p, given, after := mustPlan(t, step{"step": "keep_recent"}, talk.View, policy.Moment{})
+	if p.Evicted != 40 || after.Messages[0].Role != recall.User || p.Split != talk.Messages[0].Position {
+		t.Errorf("%d messages leave, the turn begins at %d", p.Evicted, p.Split)
+	}
+	if given.Messages[0].Role != recall.Assistant || after.Messages[1].Role != recall.Assistant {
+		t.Error("a call is separated from its result")
+	}
+}
+
+// Results at the end that take more than what is kept, and a single long message, come to an end: what leaves is
+// nothing, or what stays is clipped.
+func TestPisTrailingResultsEnd(t *testing.T) {
+	t.Parallel()
+	for name, talk := range map[string]*talk{
+		"two results of 15,000 tokens": newTalk(200_000, 1_000).say(recall.User, 100).open(2, 2, 15_000),
+		"the same in a small window":   newTalk(32_000, 1_000).say(recall.User, 100).open(2, 2, 15_000),
+		"a message of 90,000 tokens":   newTalk(200_000, 1_000).say(recall.User, 90_000),
+	} {
+		v, plans := talk.View, 0
+		for ; plans < 10; plans++ {
+			p, err := planOf(t, step{"step": "keep_recent"}, v, policy.Moment{})
+			if isNothing(err) {
+				break
+			}
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			if p.After >= p.Before {
+				t.Errorf("%s: no progress: %+v", name, p)
+			}
+			v = p.View(v, nil)
+		}
+		if plans > 2 {
+			t.Errorf("%s: %d plans", name, plans)
+		}
+		if got, most := compaction.Estimate(v), 180_000*v.Window/200_000; got > most {
+			t.Errorf("%s: %d tokens stay, of which %d fit", name, got, most)
+		}
+	}
+}
+
+// OpenClaw's safeguard lets 120,000 tokens of 200,000 stay, and of one more only what a half holds.
+func TestSafeguardDropsAbove120000(t *testing.T) {
+	t.Parallel()
+	for large, want := range map[int]int{110_000: 120_000, 110_001: 10_000} {
+		talk := newTalk(200_000, 1_000).say(recall.User, 500).say(recall.Assistant, 500).say(recall.User, 500).
+			say(recall.Assistant, large).say(recall.User, 5_000).say(recall.Assistant, 5_000)
+		_, _, after := mustPlan(t, step{"step": "safeguard"}, talk.View, policy.Moment{})
+		got := 0
+		for _, m := range after.Messages {
+			got += m.Tokens
+		}
+		if got != want {
+			t.Errorf("with a message of %d tokens %d stay, want %d", large, got, want)
+		}
+	}
+}
+
+// Claude Code's compaction hides all but the user's newest message and what the model has not answered.
+func TestFullHidesAll(t *testing.T) {
+	t.Parallel()
+	talk := newTalk(200_000, 1_000).say(recall.User, 100).look(1_000).say(recall.Assistant, 300).say(recall.User, 200).
+		look(500).say(recall.Assistant, 300)
+	p, given, after := mustPlan(t, step{"step": "full"}, talk.View, policy.Moment{})
+	if len(after.Messages) != 1 || after.Messages[0].Role != recall.User || len(given.Messages) != 7 ||
+		p.Mode != compaction.All {
+		t.Errorf("%d messages stay: %+v", len(after.Messages), p)
+	}
+	waiting := newTalk(200_000, 1_000).say(recall.User, 100).say(recall.Assistant, 3_000).say(recall.User, 200).
+		open(2, 1, 300)
+	_, given, after = mustPlan(t, step{"step": "provider"}, waiting.View, policy.Moment{})
+	if len(after.Messages) != 3 || len(given.Messages) != 2 {
+		t.Errorf("an open call: %d stay, %d leave", len(after.Messages), len(given.Messages))
+	}
+	_, given, _ = mustPlan(t, step{"step": "provider", "keep_turns": 1}, talk.View, policy.Moment{})
+	if last := given.Messages[len(given.Messages)-1]; last.Position >= talk.Messages[4].Position {
+		t.Error("a turn that is kept leaves")
+	}
+}
+
+// The deck summarizes the oldest 70 % of the turns.
+func TestDeckSummarizesTheOldest70PercentOfTurns(t *testing.T) {
+	t.Parallel()
+	talk := newTalk(100_000, 1_000)
+	for range 10 {
+		talk.say(recall.User, 500).look(2_000).say(recall.Assistant, 500)
+	}
+	p, _, after := mustPlan(t, step{"step": "oldest_share"}, talk.View, policy.Moment{})
+	if p.Evicted != 28 || after.Messages[0].Role != recall.User || p.Budget > 200 {
+		t.Errorf("%d messages leave, for a summary of %d tokens", p.Evicted, p.Budget)
+	}
+}
+
+// fourLayers is a conversation of 100 messages of 1,000 tokens of the assistant between those of the user.
+func fourLayers(total int) *talk {
+	talk := newTalk(200_000, 4_000)
+	for range 3 {
+		talk.say(recall.User, 1_000)
+	}
+	for left := total - 4_000 - 3_000 - 4_000; left > 0; left -= 1_000 {
+		talk.say(recall.Assistant, min(left, 1_000))
+	}
+	for range 4 {
+		talk.say(recall.User, 1_000)
+	}
+	return talk
+}
+
+// The third layer does nothing below 160,000 tokens, and at 175,000 the oldest 95,000 leave, so that 80,000 and a
+// summary of 1,000 stay.
+func TestAutoCompactReducesToHalfOfItsThreshold(t *testing.T) {
+	t.Parallel()
+	if _, err := planOf(t, step{"step": "auto_compact"}, fourLayers(159_999).View, policy.Moment{}); !isNothing(err) {
+		t.Error("at 159,999 tokens:", err)
+	}
+	for total, reduction := range map[int]int{175_000: 95_000, 198_000: 118_000} {
+		p, given, after := mustPlan(t, step{"step": "auto_compact"}, fourLayers(total).View, policy.Moment{})
+		gone := 0
+		for _, m := range given.Messages {
+			gone += m.Tokens
+		}
+		if gone < reduction || gone >= reduction+1_000 || p.Budget > 1_000 {
+			t.Errorf("of %d tokens %d leave, want %d; the summary takes %d", total, gone, reduction, p.Budget)
+		}
+		if got := compaction.Estimate(after); got > 81_200 {
+			t.Errorf("of %d tokens %d stay", total, got)
+		}
+	}
+}
+
+// The table of priorities holds: the newest three messages of the user, the newest of the assistant, the newest five
+// results, and the newest failed ones stay, and no pair is cut.
+func TestAutoCompactKeepsWhatMatters(t *testing.T) {
+	t.Parallel()
+	talk := newTalk(20_000, 500)
+	var errorsAt []int
+	for i := range 12 {
+		talk.say(recall.User, 100).called("run", 1_200, i == 3)
+		if i == 3 {
+			errorsAt = append(errorsAt, talk.Messages[len(talk.Messages)-1].Position)
+		}
+	}
+	talk.say(recall.Assistant, 200)
+	before := talk.Messages
+	_, _, after := mustPlan(t, step{"step": "auto_compact", "threshold_share": 0.7}, talk.View, policy.Moment{})
+	stays := map[int]bool{}
+	for _, m := range after.Messages {
+		stays[m.Position] = true
+	}
+	users, results, answered := 0, 0, false
+	for _, m := range slices.Backward(before) {
+		keep := slices.Contains(errorsAt, m.Position)
+		switch m.Role {
+		case recall.User:
+			users++
+			keep = keep || users <= 3
+		case recall.Tool:
+			results++
+			keep = keep || results <= 5
+		case recall.Assistant:
+			keep = keep || !answered
+			answered = true
+		}
+		if keep && !stays[m.Position] {
+			t.Errorf("the %s message %d leaves", m.Role, m.Position)
+		}
+	}
+	if len(stays) == len(before) {
+		t.Error("nothing leaves")
+	}
+}
+
+// The fourth layer hides the oldest messages up to the first that does not fit, keeps the newest, and says what is
+// hidden, without a model.
+func TestHardTruncateStopsAtTheFirstMisfit(t *testing.T) {
+	t.Parallel()
+	talk := newTalk(200_000, 4_000).say(recall.User, 1_000).say(recall.Assistant, 150_000).say(recall.User, 1_000).
+		look(30_000).say(recall.Assistant, 20_000)
+	p, given, after := mustPlan(t, step{"step": "hard_truncate"}, talk.View, policy.Moment{})
+	if len(given.Messages) != 2 || len(after.Messages) != 4 || p.NeedsModel || !p.Hidden {
+		t.Errorf("%d leave, %d stay: %+v", len(given.Messages), len(after.Messages), p)
+	}
+	s, err := compaction.Summarize(t.Context(), given, compaction.Defaults(), nil)
+	if err != nil || s.Text != "Not shown and not summarized: 2 messages, seq 101–102." {
+		t.Error(s.Text, err)
+	}
+	single := newTalk(200_000, 4_000).say(recall.User, 500).look(300_000)
+	p, _, after = mustPlan(t, step{"step": "hard_truncate"}, single.View, policy.Moment{})
+	if len(after.Messages) == 0 || len(p.Edits) == 0 || compaction.Estimate(after) > 180_000 {
+		t.Errorf("of a result of 300,000 tokens: %+v", p)
+	}
+	small := newTalk(200_000, 4_000).say(recall.User, 500)
+	if _, err := planOf(t, step{"step": "hard_truncate"}, small.View, policy.Moment{}); !isNothing(err) {
+		t.Error("a small view is truncated:", err)
+	}
+}
+
+// Hidden ranges add up, after the summary before.
+func TestHardTruncateKeepsTheSummaryBefore(t *testing.T) {
+	t.Parallel()
+	talk := newTalk(8_000, 100)
+	talk.Summary = &compaction.Summary{Text: "We chose plan B.", From: 1, To: 1, FromSeq: 1, ToSeq: 1, Tokens: 60}
+	talk.at = 2
+	for range 2 {
+		for range 12 {
+			talk.say(recall.User, 300).say(recall.Assistant, 500)
+		}
+		p, err := planOf(t, step{"step": "hard_truncate"}, talk.View, policy.Moment{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := compaction.Summarize(t.Context(), p.Evict(talk.View), compaction.Defaults(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		talk.View = p.View(talk.View, &s)
+	}
+	text := talk.Summary.Text
+	if !strings.HasPrefix(text, "We chose plan B.\n\nNot shown and not summarized: ") ||
+		strings.Count(text, "Not shown") != 1 {
+		t.Error(text)
+	}
+}
+
+// Working memory becomes the summary without a model, and recent messages stay; without it, all is summarized.
+func TestNotesAreTheSummary(t *testing.T) {
+	t.Parallel()
+	talk := newTalk(200_000, 1_000)
+	for range 30 {
+		talk.say(recall.User, 1_000).say(recall.Assistant, 2_000)
+	}
+	at := policy.Moment{Notes: "Task: build the parser.\nNext: run go test ./parser."}
+	p, given, after := mustPlan(t, step{"step": "notes"}, talk.View, at)
+	kept := 0
+	for _, m := range after.Messages {
+		kept += m.Tokens
+	}
+	if p.NeedsModel || kept < 10_000 || kept > 40_000 || len(after.Messages) < 5 {
+		t.Errorf("%d tokens in %d messages stay: %+v", kept, len(after.Messages), p)
+	}
+	s, err := compaction.Summarize(t.Context(), given, compaction.Defaults(), nil)
+	if err != nil || s.How != compaction.Noted || !strings.HasPrefix(s.Text, at.Notes) {
+		t.Error(s, err)
+	}
+	if p, _, after = mustPlan(t, step{"step": "notes"}, talk.View, policy.Moment{}); !p.NeedsModel ||
+		len(after.Messages) != 1 {
+		t.Errorf("without notes: %+v", p)
+	}
+}
+
+// What came before a checkpoint leaves once the checkpoint is stored, and not before.
+func TestCheckpointPrunesWhatItCovers(t *testing.T) {
+	t.Parallel()
+	talk := newTalk(200_000, 1_000)
+	for range 20 {
+		talk.say(recall.User, 1_000).say(recall.Assistant, 2_000)
+	}
+	at := policy.Moment{Notes: "Task: build the parser.", Noted: talk.Messages[29].Position}
+	p, given, _ := mustPlan(t, step{"step": "checkpoint"}, talk.View, at)
+	if p.Evicted != 30 || p.NeedsModel || given.Notes != at.Notes {
+		t.Errorf("%+v", p)
+	}
+	p, _, _ = mustPlan(t, step{"step": "checkpoint"}, talk.View, policy.Moment{})
+	if p.Evicted != 27 || !p.NeedsModel {
+		t.Errorf("without a checkpoint: %+v", p)
+	}
+}
+
+// After a compaction the five newest of eight files are shown again, a long one by its name, and none that is in view.
+func TestRestoreShowsTheNewestFilesAgain(t *testing.T) {
+	t.Parallel()
+	talk := newTalk(200_000, 1_000)
+	for i := range 8 {
+		size := 1_000
+		if i == 6 {
+			size = 6_000
+		}
+		talk.look(size)
+	}
+	p := pressureOf(t, step{"step": "restore_files"})
+	after := newTalk(200_000, 1_000).say(recall.User, 100)
+	var got []string
+	for _, r := range p.Restore(talk.Messages, after.View, policy.Moment{}) {
+		got = append(got, fmt.Sprintf("%s %v", r.Source, r.Named))
+	}
+	want := []string{"src/file8.go false", "src/file7.go true", "src/file6.go false", "src/file5.go false",
+		"src/file4.go false"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	after.calls = 7
+	after.look(1_000)
+	if all := p.Restore(talk.Messages, after.View, policy.Moment{}); len(all) != 5 || all[0].Source != "src/file7.go" {
+		t.Errorf("with file8.go in view: %v", all)
+	}
+	few := pressureOf(t, step{"step": "restore_files", "max_total_tokens": 2_500})
+	total := 0
+	for _, r := range few.Restore(talk.Messages, after.View, policy.Moment{}) {
+		total += r.Tokens
+	}
+	if total > 2_500 || total == 0 {
+		t.Errorf("%d tokens are shown again, of 2,500", total)
+	}
+	full := newTalk(8_000, 7_000).say(recall.User, 100)
+	if all := p.Restore(talk.Messages, full.View, policy.Moment{}); len(all) > 1 {
+		t.Errorf("a full window gets %v", all)
+	}
+}

@@ -1,0 +1,186 @@
+package policy_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/recall"
+)
+
+// Layer 1: exactly what the pattern says is shown and left out.
+func TestSnipGoldenNumbers(t *testing.T) {
+	t.Parallel()
+	step := `{"steps":[{"step":"snip"}]}`
+	for chars, left := range map[int]int{10_000: 0, 10_001: 4001, 25_000: 19_000} {
+		after, _ := window(200_000).user(10).call("read", 5, sea(chars)).prune(step, policy.Moment{})
+		said := after.AsShown()[2].Content[0].Text
+		if want := fmt.Sprintf("[%d of %d characters left out", left, chars); strings.Contains(said, want) != (left > 0) {
+			t.Errorf("%d characters: %.100s", chars, said)
+		}
+	}
+}
+
+// A result's end is shown if it says how it went.
+func TestImportantTail(t *testing.T) {
+	t.Parallel()
+	step := `{"steps":[{"step":"important_tail"}]}`
+	for _, c := range []struct {
+		name, end string
+		window    int
+		most      int
+		tail      bool
+	}{
+		{"an error", "\nTraceback: it went wrong", 200_000, 16_000, true},
+		{"JSON", "\n}", 200_000, 16_000, true},
+		{"a summary", "\nTotal: 40", 200_000, 16_000, true},
+		{"nothing", "\nand so on", 200_000, 16_000, false},
+		{"a small window", "\nTraceback: it went wrong", 8000, 9600, true},
+	} {
+		v := window(c.window).user(10).call("bash", 5, sea(40_000)+c.end)
+		after, _ := v.prune(step, policy.Moment{})
+		said := after.AsShown()[2].Content[0].Text
+		if n := len(said); n > c.most || n < c.most/2 || strings.HasSuffix(said, strings.TrimSpace(c.end)) != c.tail {
+			t.Errorf("%s: %d characters that end in %q", c.name, n, said[n-50:])
+		}
+	}
+}
+
+// A result beyond its bound is shown as a preview, and so are the longest of a message beyond its own.
+func TestOffloadGoldenNumbers(t *testing.T) {
+	t.Parallel()
+	message := func(chars ...int) *viewBuilder {
+		v := window(1_000_000).user(10)
+		var calls, results []recall.Part
+		for i, n := range chars {
+			id := fmt.Sprint("call_", i)
+			calls, results = append(calls, called(id, "grep", "{}")), append(results, result(id, sea(n)))
+		}
+		return v.put(recall.Assistant, calls...).put(recall.Tool, results...)
+	}
+	for _, c := range []struct {
+		name string
+		v    *viewBuilder
+		want int
+	}{
+		{"60 KB on the first turn", message(61_440), 1},
+		{"49,999 characters", message(49_999), 0},
+		{"6 of 42,000 in a message", message(42_000, 42_000, 42_000, 42_000, 42_000, 42_000), 2},
+		{"150,000 in each of two messages", message(50_000, 50_000, 50_000).repeat(3, "grep", 50_000), 0},
+	} {
+		after, edits := c.v.prune("claude-code", policy.Moment{})
+		if len(edits) != c.want {
+			t.Errorf("%s: %d previews, want %d", c.name, len(edits), c.want)
+		}
+		for _, e := range edits {
+			if n := len(after.AsShown()[e.Position-1].Content[e.Part].Text); n > 2300 {
+				t.Errorf("%s: a preview of %d bytes", c.name, n)
+			}
+		}
+	}
+	v := window(1_000_000).user(10).repeat(1, "expand", 60_000)
+	if _, edits := v.prune("claude-code", policy.Moment{}); len(edits) > 0 {
+		t.Error("what expand returns is cut")
+	}
+}
+
+// A clip takes no more tokens than it may, 60 % of them for the beginning, and is not made if it saves none.
+func TestTokenClip(t *testing.T) {
+	t.Parallel()
+	const total = 8000
+	words := strings.Repeat("the ", total-1) + "end"
+	for _, bound := range []int{50, 1000, 1500, 3000} {
+		step := fmt.Sprintf(`{"steps":[{"step":"token_clip","max_tokens":%d}]}`, bound)
+		after, edits := window(200_000).user(10).call("bash", 5, words).prune(step, policy.Moment{})
+		said := after.AsShown()[2].Content[0].Text
+		n := after.CountText(said)
+		if len(edits) != 1 || n > bound || n < bound*9/10 && bound > 100 || !strings.HasSuffix(said, "end") ||
+			edits[0].Tail < 0.39 || edits[0].Tail > 0.41 && bound > 100 {
+			t.Errorf("%d of %d tokens: %v of %d", bound, total, edits, n)
+		}
+	}
+	v := window(200_000).user(10).call("bash", 5, strings.Repeat("the ", 1500)+"end")
+	if _, edits := v.prune(`{"steps":[{"step":"token_clip"}]}`, policy.Moment{}); len(edits) > 0 {
+		t.Errorf("a clip to 1,500 of 1,501 tokens: %v", edits)
+	}
+}
+
+// The most rows that fit are shown: one more would not.
+func TestLargestSlice(t *testing.T) {
+	t.Parallel()
+	var rows []map[string]string
+	lines := ""
+	for i := range 1000 {
+		row := fmt.Sprintf("%04d %s", i, strings.Repeat(" the", 44))
+		rows, lines = append(rows, map[string]string{"row": row}), lines+row+"\n"
+	}
+	list, err := json.Marshal(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := `{"steps":[{"step":"largest_slice","budget_tokens":10000}]}`
+	for name, of := range map[string]string{"lines": lines, "a JSON list": string(list)} {
+		v := window(200_000).user(10).call("query", 5, of)
+		after, edits := v.prune(step, policy.Moment{})
+		said := after.AsShown()[2].Content[0].Text
+		var shown int
+		if len(edits) != 1 {
+			t.Fatalf("%s: %v", name, edits)
+		}
+		if _, err := fmt.Sscanf(edits[0].Text, "%d of 1000 rows", &shown); err != nil || shown < 150 ||
+			after.CountText(said) > 10_000 || !strings.Contains(said, fmt.Sprintf("%04d", shown-1)) ||
+			strings.Contains(said, fmt.Sprintf("%04d  the", shown)) || !strings.Contains(said, "["+edits[0].Text+"; ") {
+			t.Errorf("%s: %v, %d tokens, ends in %q", name, edits, after.CountText(said), said[len(said)-200:])
+		}
+		one := after.CountText(of) / 1000
+		if after.CountText(said)+one+5 < 10_000-one {
+			t.Errorf("%s: another row of %d tokens would fit in the rest of %d", name, one, after.CountText(said))
+		}
+	}
+	after, edits := window(200_000).user(10).call("query", 5, strings.Repeat("x ", 50_000)).prune(step, policy.Moment{})
+	if said := after.AsShown()[2].Content[0].Text; len(edits) != 1 || after.CountText(said) > 10_000 {
+		t.Errorf("one row that does not fit: %v", edits)
+	}
+}
+
+// A preview of JSON fits, says how many items there are, and leads to each text that it cuts.
+func TestJSONPreview(t *testing.T) {
+	t.Parallel()
+	var rows []any
+	for i := range 2000 {
+		rows = append(rows, map[string]any{"id": i, "note": fmt.Sprint(i) + strings.Repeat("é<x>", 300),
+			"tags": []int{1, 2, 3, 4, 5, 6, 7}})
+	}
+	raw, err := json.Marshal(map[string]any{"rows": rows, "total": 2000, "none": nil})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := window(1_000_000).user(10).call("query", 5, string(raw))
+	after, edits := v.prune(`{"steps":[{"step":"json_preview","budget_tokens":2000}]}`, policy.Moment{})
+	if len(edits) != 1 {
+		t.Fatal(edits)
+	}
+	said := after.AsShown()[2].Content[0].Text
+	if after.CountText(said) > 2000 || !strings.Contains(said, `"… 1996 of 2000 items"`) ||
+		!strings.Contains(said, `"total":2000`) || !strings.Contains(said, `"id":1999`) ||
+		!strings.HasSuffix(said, ": expand(id=3)]") {
+		t.Errorf("%d tokens: %s", after.CountText(said), said)
+	}
+	_, object, _ := strings.Cut(strings.TrimSuffix(said, ": expand(id=3)]"), "characters: ")
+	if !json.Valid([]byte(object)) {
+		t.Errorf("the preview is no JSON: %s", object)
+	}
+	var chars, offset int
+	_, at, _ := strings.Cut(said, "… ")
+	if _, err := fmt.Sscanf(at, "%d characters from offset %d …", &chars, &offset); err != nil {
+		t.Fatal(at, err)
+	}
+	var cell string
+	if err := json.NewDecoder(strings.NewReader(v.Messages[2].Text()[offset:])).Decode(&cell); err != nil ||
+		utf8.RuneCountInString(cell) != chars || !strings.HasPrefix(cell, "0é") {
+		t.Errorf("offset %d leads to %.50q: %v", offset, cell, err)
+	}
+}

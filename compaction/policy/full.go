@@ -1,0 +1,20 @@
+package policy
+
+import "github.com/loci-memory/loci/compaction"
+
+// Full summarizes the whole conversation but what must stay: the user's newest message, and calls that the model has
+// not answered.
+type Full struct {
+	Summary FormatName `json:"summary" doc:"Its format."`
+}
+
+func init() {
+	mechanism(Mechanism{Name: "full", Stage: Compact, Source: "Claude Code",
+		Words: "Summarizes the whole conversation.", New: func() Step { return &Full{Summary: "claude-code"} }})
+}
+
+// Plan cuts after all messages.
+func (s *Full) Plan(v compaction.View, at Moment) (compaction.Plan, error) {
+	return compaction.PlanCut(v, at.settings(),
+		compaction.Cut{At: len(v.Messages), All: true, Format: s.Summary.format()})
+}

@@ -1,0 +1,47 @@
+package policy
+
+import (
+	"slices"
+
+	"github.com/loci-memory/loci/compaction"
+)
+
+// HardTruncate hides the oldest messages without a summary. They can be read by the range that the view names.
+type HardTruncate struct {
+	AboveShare   float64 `json:"above_share" min:"0.5" max:"1" doc:"Of the window; a smaller prompt is left alone."`
+	SafetyTokens int     `json:"safety_tokens" min:"0" max:"1000000" doc:"Of the window, that stay free."`
+}
+
+func init() {
+	mechanism(Mechanism{Name: "hard_truncate", Stage: Truncate, Source: "four layers, layer 4",
+		Words: "Hides the oldest messages of a view that is still too large, and says where they can be read.",
+		New:   func() Step { return &HardTruncate{AboveShare: 0.95, SafetyTokens: 1_000} }})
+}
+
+// Plan cuts before the newest messages that fit. It needs no model.
+func (s *HardTruncate) Plan(v compaction.View, at Moment) (compaction.Plan, error) {
+	total := at.tokens(v)
+	if most := int(s.AboveShare * float64(v.Window)); (v.Window <= 0 || total <= most) && !v.TooLong() {
+		return compaction.Plan{}, &compaction.Nothing{Tokens: total, Goal: most}
+	}
+	points := compaction.CutPointsOf(v.Messages)
+	cut := points.After(s.cut(compaction.MessageTokens(v), v.Window-compaction.FixedTokens(v)))
+	p, err := compaction.PlanCut(v, at.settings(), compaction.Cut{At: cut})
+	if p.Evicted > 0 {
+		p.NeedsModel, p.Self = false, false
+		p.Hidden = true
+	}
+	return p, err
+}
+
+// cut returns the index of the oldest of the newest messages that fit some tokens without the safety: it stops at the
+// first that does not.
+func (s *HardTruncate) cut(tokens []int, room int) int {
+	room -= s.SafetyTokens
+	for i, n := range slices.Backward(tokens) {
+		if room -= n; room < 0 {
+			return i + 1
+		}
+	}
+	return 0
+}

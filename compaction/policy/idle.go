@@ -1,0 +1,26 @@
+package policy
+
+import (
+	"time"
+
+	"github.com/loci-memory/loci/compaction"
+)
+
+// Idle is due after a pause.
+type Idle struct {
+	After       Duration `json:"after" doc:"How long no prompt was handed out."`
+	AboveTokens int      `json:"above_tokens" min:"0" max:"100000000" doc:"A prompt up to this size is left alone."`
+	WindowShare float64  `json:"window_share" min:"0" max:"1" doc:"So is one up to this share of the window."`
+}
+
+func init() {
+	mechanism(Mechanism{Name: "idle", Stage: Pressure, Source: "the deck, Claude Code",
+		Words: "Compacts a large view while nobody waits, so that the next turn begins small.",
+		New:   func() Step { return &Idle{After: Duration(75 * time.Minute), AboveTokens: 100_000} }})
+}
+
+// Due reports whether the pause was long enough and the prompt is large enough.
+func (s *Idle) Due(v compaction.View, at Moment) bool {
+	return at.Idle() >= time.Duration(s.After) && !at.Touched.IsZero() && at.tokens(v) > s.AboveTokens &&
+		float64(at.tokens(v)) > s.WindowShare*float64(v.Window)
+}

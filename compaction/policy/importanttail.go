@@ -1,0 +1,77 @@
+package policy
+
+import (
+	"strings"
+
+	"github.com/loci-memory/loci/compaction"
+)
+
+// ImportantTail caps each result, and keeps its end if that says how it went.
+type ImportantTail struct {
+	MaxChars    int     `json:"max_chars" min:"500" max:"10000000"`
+	WindowShare float64 `json:"window_share" min:"0.01" max:"1"`
+	TailShare   float64 `json:"tail_share" min:"0" max:"0.9"`
+	TailChars   int     `json:"max_tail_chars" min:"0" max:"10000000"`
+}
+
+func init() {
+	mechanism(Mechanism{Name: "important_tail", Stage: Enter, Source: "OpenClaw, cap of live results",
+		Words: "Shows the beginning of long results, and the end where it has an error, a summary, or closes JSON.",
+		Settings: map[string]string{
+			"max_chars":      "What a result takes at most, with the note on what is left out.",
+			"window_share":   "And never more than this share of the window, at four characters a token.",
+			"tail_share":     "What an important end gets of that.",
+			"max_tail_chars": "What an important end gets at most.",
+		},
+		New: func() Step {
+			return &ImportantTail{MaxChars: 16_000, WindowShare: 0.3, TailShare: 0.3, TailChars: 4000}
+		}})
+}
+
+// noteChars is what the note on a clip takes at most.
+const noteChars = 120
+
+// Edits clips results.
+func (t *ImportantTail) Edits(v compaction.View, _ Moment) (edits []compaction.Edit) {
+	most := t.MaxChars
+	if v.Window > 0 {
+		most = min(most, int(t.WindowShare*float64(v.Window))*charsPerToken)
+	}
+	chars := max(most-noteChars, 0)
+	for r := range results(v) {
+		if r.edit != nil || !r.longerThan(most) {
+			continue
+		}
+		tail := min(int(t.TailShare*float64(chars)), t.TailChars)
+		if !hasImportantTail(r.p.Text) {
+			tail = 0
+		}
+		edits = append(edits, r.headAndTail("important_tail", chars-tail, tail))
+	}
+	return edits
+}
+
+// Words at the end of a text that say how it went.
+var (
+	errorWords = []string{"error", "exception", "failed", "fatal", "traceback", "panic", "stack trace", "errno",
+		"exit code"}
+	summaryWords = []string{"total", "summary", "result", "complete", "finished", "done"}
+)
+
+// tailBytes is how much of a text's end is searched for these words.
+const tailBytes = 2000
+
+// hasImportantTail reports whether a text's end says how it went, or closes JSON.
+func hasImportantTail(text string) bool {
+	end := strings.ToLower(text[max(len(text)-tailBytes, 0):])
+	return hasWord(end, errorWords) || strings.HasSuffix(strings.TrimSpace(end), "}") || hasWord(end, summaryWords)
+}
+
+func hasWord(text string, words []string) bool {
+	for _, w := range words {
+		if strings.Contains(text, w) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,31 @@
+package policy
+
+import (
+	"github.com/loci-memory/loci/compaction"
+)
+
+// KeepRecent keeps the newest messages by their tokens, as Pi does. The messages that an earlier compaction kept are
+// summarized by a later one, with the summary before.
+type KeepRecent struct {
+	KeepRecentTokens int        `json:"keep_recent_tokens" min:"0" max:"10000000" doc:"At most half of the room."`
+	SplitTurns       bool       `json:"split_turns" doc:"The beginning of a divided turn has its own summary."`
+	Summary          FormatName `json:"summary" doc:"Its format."`
+}
+
+func init() {
+	mechanism(Mechanism{Name: "keep_recent", Stage: Compact, Source: "Pi",
+		Words: "Keeps the newest messages by their tokens, and summarizes all others with the summary before.",
+		New:   func() Step { return &KeepRecent{KeepRecentTokens: 20_000, SplitTurns: true, Summary: "pi"} }})
+}
+
+// Plan cuts at or after the message with which the newest reach the tokens to keep.
+func (s *KeepRecent) Plan(v compaction.View, at Moment) (compaction.Plan, error) {
+	cut := s.cut(v, at)
+	return compaction.PlanCut(v, at.settings(), compaction.Cut{At: cut, Format: s.Summary.format(),
+		Split: s.SplitTurns})
+}
+
+func (s *KeepRecent) cut(v compaction.View, at Moment) int {
+	points := compaction.CutPointsOf(v.Messages)
+	return points.After(recent(compaction.MessageTokens(v), max(kept(s.KeepRecentTokens, v, at), 1)))
+}

@@ -1,0 +1,101 @@
+package policy
+
+import (
+	"encoding/json"
+	"fmt"
+	"sort"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/compaction"
+)
+
+// LargestSlice shows as many rows of each result as fit.
+type LargestSlice struct {
+	BudgetTokens int      `json:"budget_tokens" min:"50" max:"10000000"`
+	Except       []string `json:"exempt_tools"`
+}
+
+func init() {
+	mechanism(Mechanism{Name: "largest_slice", Stage: Enter, Source: "Alyx",
+		Words: "Shows as many rows of long results as fit: the items of a JSON list, or lines.",
+		Settings: map[string]string{
+			"budget_tokens": "What a result takes at most, with the note on what is left out.",
+			"exempt_tools":  "Tools whose results are shown whole, with * for any characters.",
+		},
+		New: func() Step { return &LargestSlice{BudgetTokens: 10_000, Except: []string{"expand"}} }})
+}
+
+// Edits clips results to whole rows.
+func (s *LargestSlice) Edits(v compaction.View, _ Moment) (edits []compaction.Edit) {
+	for r := range results(v) {
+		if r.edit == nil && r.p.Clip == nil && len(r.p.Text) > s.BudgetTokens && selects(nil, s.Except, r.tool()) &&
+			r.tokens(v) > s.BudgetTokens {
+			edits = append(edits, s.slice(v, r))
+		}
+	}
+	return edits
+}
+
+// slice returns the clip to the most rows that fit; if not one fits, to the beginning and the end of the first.
+func (s *LargestSlice) slice(v compaction.View, r result) compaction.Edit {
+	ends := rowEnds(r.p.Text)
+	of := func(rows int) compaction.Edit {
+		e := r.head("largest_slice", utf8.RuneCountInString(r.p.Text[:ends[rows-1]]))
+		e.Text = fmt.Sprintf("%d of %d rows", rows, len(ends))
+		return e
+	}
+	tooMany := sort.Search(len(ends), func(i int) bool {
+		e := of(i + 1)
+		return v.PartTokens(*r.m, r.part, &e) > s.BudgetTokens
+	})
+	if tooMany > 0 {
+		return of(tooMany)
+	}
+	clip := TokenClip{MaxTokens: s.BudgetTokens, HeadShare: 0.5}
+	e := clip.clip(v, r, r.tokens(v))
+	e.Step = "largest_slice"
+	return e
+}
+
+// rowEnds returns where the rows of a text end, in bytes: the items of a JSON list, or the lines of another text.
+func rowEnds(text string) (ends []int) {
+	if ends = itemEnds(text); len(ends) > 0 {
+		return ends
+	}
+	for i := 0; i < len(text); {
+		n := strings.IndexByte(text[i:], '\n')
+		if n < 0 {
+			return append(ends, len(text))
+		}
+		i += n + 1
+		ends = append(ends, i)
+	}
+	return ends
+}
+
+// itemEnds returns where the items of a JSON list end, with the comma and the line end that follow.
+func itemEnds(text string) (ends []int) {
+	if !strings.HasPrefix(strings.TrimSpace(text), "[") {
+		return nil
+	}
+	d := json.NewDecoder(strings.NewReader(text))
+	if _, err := d.Token(); err != nil {
+		return nil
+	}
+	for d.More() {
+		var item json.RawMessage
+		if d.Decode(&item) != nil {
+			return nil
+		}
+		end := int(d.InputOffset())
+		rest := text[end:]
+		rest = strings.TrimPrefix(strings.TrimLeft(rest, " "), ",")
+		rest = strings.TrimPrefix(rest, "\n")
+		ends = append(ends, len(text)-len(rest))
+	}
+	if _, err := d.Token(); err != nil {
+		return nil
+	}
+	return ends
+}

@@ -1,0 +1,79 @@
+package policy_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/db"
+)
+
+func layered(t *testing.T, raws ...string) policy.Effective {
+	t.Helper()
+	places := []string{policy.OfServer, policy.OfOrganization, policy.OfAgent, policy.OfConversation, policy.OfCall}
+	var layers []policy.Layer
+	for i, raw := range raws {
+		layers = append(layers, policy.Layer{Place: places[i], Policy: []byte(raw)})
+	}
+	e, err := policy.Layered(layers...)
+	if err != nil {
+		t.Fatal(raws, err)
+	}
+	return e
+}
+
+// snipOf returns the settings of the step snip, by name; nil if the policy has none.
+func snipOf(e policy.Effective) map[string]any {
+	for _, s := range e.Steps {
+		if policy.NameOf(s) == "snip" {
+			of := map[string]any{}
+			for _, setting := range policy.Settings(s) {
+				of[setting.Name] = setting.Value
+			}
+			return of
+		}
+	}
+	return nil
+}
+
+// The nearer layer wins, setting by setting, and each setting says where it comes from.
+func TestTheNearerLayerWins(t *testing.T) {
+	t.Parallel()
+	e := layered(t, `"four-layers"`, `{"steps":{"snip":{"max_chars":800}}}`, `{"steps":{"snip":{"head_share":0.5}}}`,
+		`null`, `{"steps":{"snip":{"max_chars":400}}}`)
+	of := snipOf(e)
+	if of["max_chars"] != 400 || of["head_share"] != 0.5 || of["tail_share"] != 0.3 || e.SetBy != policy.OfServer {
+		t.Errorf("%v, set by %s", of, e.SetBy)
+	}
+	for setting, want := range map[string]string{"max_chars": policy.OfCall, "head_share": policy.OfAgent,
+		"tail_share": ""} {
+		if got := e.Origin("snip", setting); got != want {
+			t.Errorf("%s comes from %q, want %q", setting, got, want)
+		}
+	}
+	if e.Name() != "four-layers (changed)" {
+		t.Error(e.Name())
+	}
+	if e = layered(t, `{"steps":[{"step":"snip","max_chars":500}]}`, `"four-layers"`); snipOf(e)["max_chars"] != 10_000 ||
+		e.SetBy != policy.OfOrganization || e.Name() != "four-layers" {
+		t.Error("a nearer preset does not stand alone", snipOf(e), e.SetBy)
+	}
+	if e = layered(t, `"four-layers"`, `{"steps":{"snip":null}}`, `{"steps":{"snip":null}}`); snipOf(e) != nil {
+		t.Error("a step that two layers leave out is there", snipOf(e))
+	}
+	if e = layered(t); len(e.Steps) != 0 || e.Name() != policy.Default {
+		t.Error("no layer makes a policy", e)
+	}
+}
+
+// A stored layer that cannot be read changes nothing; a call's is refused with what is wrong.
+func TestABadLayer(t *testing.T) {
+	t.Parallel()
+	if e := layered(t, `"four-layers"`, `"no such"`); e.Preset != "four-layers" {
+		t.Error(e)
+	}
+	_, err := policy.Layered(policy.Layer{Place: policy.OfCall, Policy: []byte(`{"steps":{"blur":{}}}`)})
+	if !errors.Is(err, db.ErrInvalid) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,154 @@
+package policy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/db"
+)
+
+// LineRequest asks a model for a line that is shown instead of a result.
+type LineRequest struct {
+	Hash      string // of Prompt; results with the same prompt have the same line
+	Prompt    string
+	MaxTokens int
+}
+
+// maxLineSource is how many bytes of a result a model reads that writes a line about it.
+const maxLineSource = 20_000
+
+// linesOf returns a line for each result, empty where the result stays as it is.
+func linesOf(v compaction.View, of []result, maxTokens int, write func([]LineRequest) []string) []string {
+	lines := make([]string, len(of))
+	if write == nil {
+		for i, r := range of {
+			lines[i] = lineOf(r, maxTokens)
+		}
+		return lines
+	}
+	requests := make([]LineRequest, len(of))
+	for i, r := range of {
+		requests[i] = lineRequest(v, r, maxTokens)
+	}
+	for i, line := range write(requests) {
+		if line = oneLine(line, charsPerToken*maxTokens); i < len(of) && line != "" {
+			lines[i] = "compacted: " + line
+		}
+	}
+	return lines
+}
+
+func lineRequest(v compaction.View, r result, maxTokens int) LineRequest {
+	input := ""
+	if r.call != nil {
+		input = db.Beginning(r.call.Input, maxLineSource/4)
+	}
+	prompt := fmt.Sprintf("Describe this result of a tool in ONE line of at most %d tokens: the tool's name, what it "+
+		"returned, and the values, names, and errors that later work may need. Answer with the line only.\n\n"+
+		"Tool: %s\nArguments: %s\nResult:\n%s", maxTokens, r.toolName(), input,
+		db.Beginning(r.shown(v).Text, maxLineSource))
+	sum := sha256.Sum256([]byte(prompt))
+	return LineRequest{Hash: hex.EncodeToString(sum[:]), Prompt: prompt, MaxTokens: maxTokens}
+}
+
+// LineCache keeps lines by the hashes of their requests, so that no result is described twice.
+type LineCache interface {
+	Line(hash string) (line string, ok bool)
+	Keep(hash, line string)
+}
+
+// LineWriter writes lines with a model, some at a time.
+type LineWriter struct {
+	Ask      func(LineRequest) (string, error)
+	Parallel int // requests at a time; at least 1
+	Most     int // requests of one call of Write; 0: no bound
+	Cache    LineCache
+}
+
+// Write returns a line for each request, empty where the model failed or the bound is reached.
+func (w LineWriter) Write(requests []LineRequest) []string {
+	lines := make([]string, len(requests))
+	at := map[string][]int{} // indexes by hash
+	var ask []int
+	for i, r := range requests {
+		if line, ok := w.cached(r.Hash); ok {
+			lines[i] = line
+			continue
+		}
+		if len(at[r.Hash]) == 0 && (w.Most <= 0 || len(ask) < w.Most) {
+			ask = append(ask, i)
+		}
+		at[r.Hash] = append(at[r.Hash], i)
+	}
+	slots := make(chan struct{}, max(w.Parallel, 1))
+	var group sync.WaitGroup
+	for _, i := range ask {
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			line, err := w.Ask(requests[i])
+			if err != nil || strings.TrimSpace(line) == "" {
+				return
+			}
+			for _, same := range at[requests[i].Hash] {
+				lines[same] = line // no other goroutine writes these
+			}
+			if w.Cache != nil {
+				w.Cache.Keep(requests[i].Hash, line)
+			}
+		})
+	}
+	group.Wait()
+	return lines
+}
+
+func (w LineWriter) cached(hash string) (string, bool) {
+	if w.Cache == nil {
+		return "", false
+	}
+	return w.Cache.Line(hash)
+}
+
+// counted says how much a result is.
+func counted(r result) string {
+	if r.p.Clip != nil {
+		return fmt.Sprintf("%d characters", r.p.Clip.Chars)
+	}
+	return fmt.Sprintf("%d lines, %d characters", 1+strings.Count(strings.TrimRight(r.p.Text, "\n"), "\n"), r.chars())
+}
+
+// firstLine returns the first line of a text that is not blank.
+func firstLine(text string) string {
+	for line := range strings.Lines(text) {
+		if strings.TrimSpace(line) != "" {
+			return line
+		}
+	}
+	return ""
+}
+
+// importantLine returns the last line of a text's end that says how it went, but not the first line.
+func importantLine(text string) (line string) {
+	end := text[max(len(text)-tailBytes, len(firstLine(text))):]
+	for l := range strings.Lines(end) {
+		if hasWord(strings.ToLower(l), errorWords) {
+			line = l
+		}
+	}
+	return line
+}
+
+// oneLine returns a text without line ends, and at most some characters of it.
+func oneLine(text string, chars int) string {
+	text = strings.ToValidUTF8(db.Beginning(text, 8*utf8.UTFMax*chars), "")
+	text = strings.Join(strings.Fields(text), " ")
+	if utf8.RuneCountInString(text) <= chars {
+		return text
+	}
+	return string([]rune(text)[:max(chars-1, 0)]) + "…"
+}

@@ -1,0 +1,24 @@
+package policy
+
+import "github.com/loci-memory/loci/compaction"
+
+// OlderTurns summarizes all but the newest turns of the user.
+type OlderTurns struct {
+	KeepTurns int        `json:"keep_turns" min:"1" max:"10000" doc:"Turns of the user that stay."`
+	Summary   FormatName `json:"summary" doc:"Its format."`
+}
+
+func init() {
+	mechanism(Mechanism{Name: "older_turns", Stage: Compact, Source: "the deck",
+		Words: "Summarizes all but the newest turns of the user.",
+		New:   func() Step { return &OlderTurns{KeepTurns: 3, Summary: "deck"} }})
+}
+
+// Plan cuts before the first turn that stays.
+func (s *OlderTurns) Plan(v compaction.View, at Moment) (compaction.Plan, error) {
+	cut := 0
+	if said := turns(v.Messages); len(said) > s.KeepTurns {
+		cut = said[len(said)-s.KeepTurns]
+	}
+	return compaction.PlanCut(v, at.settings(), compaction.Cut{At: cut, Format: s.Summary.format()})
+}

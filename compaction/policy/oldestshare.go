@@ -1,0 +1,25 @@
+package policy
+
+import "github.com/loci-memory/loci/compaction"
+
+// OldestShare summarizes the oldest turns of the user by a share of their number.
+type OldestShare struct {
+	TurnsShare float64    `json:"turns_share" min:"0.05" max:"0.95" doc:"Of the turns, that leave."`
+	Summary    FormatName `json:"summary" doc:"Its format."`
+}
+
+func init() {
+	mechanism(Mechanism{Name: "oldest_share", Stage: Compact, Source: "the deck",
+		Words: "Summarizes the oldest turns of the user, 70 % of them.",
+		New:   func() Step { return &OldestShare{TurnsShare: 0.7, Summary: "deck"} }})
+}
+
+// Plan cuts before the first turn that stays; of fewer than two turns, the share is of the messages.
+func (s *OldestShare) Plan(v compaction.View, at Moment) (compaction.Plan, error) {
+	said := turns(v.Messages)
+	cut := int(s.TurnsShare * float64(len(v.Messages)))
+	if n := int(s.TurnsShare * float64(len(said))); n > 0 {
+		cut = said[n]
+	}
+	return compaction.PlanCut(v, at.settings(), compaction.Cut{At: cut, Format: s.Summary.format()})
+}

@@ -1,0 +1,205 @@
+package policy
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// Parse reads a policy: the name of a preset; or an object with a preset and with steps whose settings change those of
+// the preset, where null leaves a step out and a step that the preset does not have is added; or an object with a list
+// of steps. ErrInvalid names what is wrong.
+func Parse(raw json.RawMessage) (Policy, error) {
+	var name string
+	if json.Unmarshal(raw, &name) == nil {
+		return Preset(name)
+	}
+	var given struct {
+		Preset string          `json:"preset"`
+		Steps  json.RawMessage `json:"steps"`
+	}
+	if err := decode(raw, &given); err != nil {
+		return Policy{}, db.Invalid("A policy is the name of a preset, or an object with preset and steps: %v", err)
+	}
+	var p Policy
+	var err error
+	if given.Preset != "" {
+		if p, err = Preset(given.Preset); err != nil {
+			return p, err
+		}
+	}
+	steps := bytes.TrimSpace(given.Steps)
+	switch {
+	case len(steps) == 0 || string(steps) == "null":
+		if given.Preset == "" {
+			return p, db.Invalid("A policy names a preset, or lists steps")
+		}
+		return p, nil
+	case steps[0] == '[' && given.Preset != "":
+		return p, db.Invalid("A policy with a preset changes its steps by an object of them; a list of steps stands alone")
+	case steps[0] == '[':
+		if p, err = pipeline(steps); err == nil && len(p.Steps) == 0 {
+			return p, db.Invalid("A policy has at least one step")
+		}
+		return p, err
+	case given.Preset == "":
+		return p, db.Invalid("A policy without a preset lists its steps: [{\"step\": \"snip\"}]")
+	}
+	return p.changed(steps)
+}
+
+// pipeline reads a list of steps: objects with the name of a step and its settings.
+func pipeline(raw []byte) (p Policy, err error) {
+	var list []json.RawMessage
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return p, db.Invalid("The steps of a policy must be a list of objects: %v", err)
+	}
+	for i, item := range list {
+		var settings map[string]json.RawMessage
+		var name string
+		if json.Unmarshal(item, &settings) != nil || json.Unmarshal(settings["step"], &name) != nil {
+			return p, db.Invalid("Item %d of a policy's steps must be an object with the name of a step as step", i)
+		}
+		delete(settings, "step")
+		if p.index(name) >= 0 {
+			return p, db.Invalid("The step %q is listed twice", db.Short(name))
+		}
+		own, err := json.Marshal(settings)
+		if err != nil {
+			return p, err
+		}
+		if p, err = p.with(name, own); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+// changed returns the policy with the changes of an object of steps.
+func (p Policy) changed(raw []byte) (Policy, error) {
+	var steps map[string]json.RawMessage
+	if json.Unmarshal(raw, &steps) != nil {
+		return p, db.Invalid("The steps of a policy must be a list, or an object of settings by the steps' names")
+	}
+	names := make([]string, 0, len(steps))
+	for name := range steps {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var err error
+	for _, name := range names {
+		if p, err = p.with(name, steps[name]); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+func (p Policy) index(name string) int {
+	return slices.IndexFunc(p.Steps, func(s Step) bool { return NameOf(s) == name })
+}
+
+// onlyOf returns the name of the policy's step if it has one of a stage only; empty if not, or if there is no such
+// stage. So "compact" names the cutter, whichever it is.
+func (p Policy) onlyOf(stage string) (name string) {
+	for _, s := range p.Steps {
+		if stageOf(s).String() != stage {
+			continue
+		}
+		if name != "" {
+			return ""
+		}
+		name = NameOf(s)
+	}
+	return name
+}
+
+// with returns the policy with a step whose settings are changed; null leaves the step out.
+func (p Policy) with(name string, settings json.RawMessage) (Policy, error) {
+	if only := p.onlyOf(name); only != "" {
+		name = only
+	}
+	m, ok := mechanisms[name]
+	if !ok {
+		return p, db.Invalid("There is no step %q. The steps are %s", db.Short(name), strings.Join(Names(), ", "))
+	}
+	p.Steps = slices.Clone(p.Steps)
+	i := p.index(name)
+	if string(settings) == "null" {
+		if i < 0 {
+			return p, db.Invalid("The policy has no step %q that could be left out", name)
+		}
+		p.Steps = slices.Delete(p.Steps, i, i+1)
+		return p, nil
+	}
+	step := m.New()
+	if i >= 0 { // a copy, because presets are shared
+		was, err := json.Marshal(p.Steps[i])
+		if err != nil {
+			return p, err
+		}
+		if err := json.Unmarshal(was, step); err != nil {
+			return p, err
+		}
+	}
+	if err := decode(settings, step); err != nil {
+		return p, db.Invalid("The step %s: %v", name, err)
+	}
+	if err := inRange(step); err != nil {
+		return p, db.Invalid("The step %s: %v", name, err)
+	}
+	if i >= 0 {
+		p.Steps[i] = step
+	} else {
+		p.Steps = append(p.Steps, step)
+	}
+	return p, nil
+}
+
+// decode reads one JSON object into a struct, and refuses unknown fields.
+func decode(raw []byte, to any) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	err := d.Decode(to)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field == "" {
+		return fmt.Errorf("got a %s", wrong.Value)
+	} else if ok {
+		return fmt.Errorf("%s cannot be a %s", wrong.Field, wrong.Value)
+	}
+	if err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if d.More() {
+		return errors.New("there is more than one object")
+	}
+	return nil
+}
+
+// inRange checks the numbers of a step's settings against the bounds in their tags, and texts against their lists.
+func inRange(step Step) error {
+	for s := range settingsOf(step) {
+		n, isNumber := s.number()
+		if isNumber && (n < s.Min || n > s.Max) {
+			return fmt.Errorf("%s is %v; it must be from %v to %v", s.Name, s.Value, s.Min, s.Max)
+		}
+		if text, ok := s.Value.(string); ok && len(s.OneOf) > 0 && !slices.Contains(s.OneOf, text) {
+			return fmt.Errorf("%s is %q; it must be one of %s", s.Name, db.Short(text), strings.Join(s.OneOf, ", "))
+		}
+	}
+	return nil
+}
+
+// float reads a bound of a tag, which a test has checked.
+func float(text string, without float64) float64 {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return without
+	}
+	return n
+}

@@ -1,0 +1,124 @@
+// Package policy holds the ways in which the harnesses of agents keep a context window, as steps that a policy lists.
+// A step is one mechanism with its settings: it reads a view and returns edits of it, or says when to compact, or what
+// leaves. It reads and writes nothing else, so that the same view, settings, and moment give the same result. A preset
+// is a policy with a name.
+package policy
+
+import (
+	"slices"
+	"time"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/recall"
+)
+
+// Policy is an ordered list of steps. Steps run in the order of their stages, and within a stage in that of the list.
+type Policy struct {
+	Preset string // the preset that it began as; empty if it is a pipeline of the caller's
+	Steps  []Step
+}
+
+// Step is a mechanism with its settings: a pointer to a struct whose exported fields are the settings. It is one of
+// Editor, Trigger, Gate, Cutter, or Restorer.
+type Step any
+
+// Editor is a step that changes how messages are shown.
+type Editor interface {
+	// Edits returns the edits that the step asks for, which may be those of the view. Prune makes those of them that save
+	// tokens and that are allowed.
+	Edits(v compaction.View, at Moment) []compaction.Edit
+}
+
+// Trigger is a step that says when a view is compacted. Of several triggers one is enough.
+type Trigger interface {
+	Due(v compaction.View, at Moment) bool
+}
+
+// Gate is a step that lets a compaction that is due wait until the work has come to a quiet point.
+type Gate interface {
+	// Wait reports whether the compaction waits, given what reports whether it is due for a view. force is the share of
+	// the window from which nothing waits.
+	Wait(v compaction.View, at Moment, due func(compaction.View) bool) (wait bool, force float64)
+}
+
+// Cutter is a step that says what of a view leaves, and how it is summarized. Its plan hides at least one message or
+// clips something, else it returns a *compaction.Nothing, or a *compaction.TooBig for what does not fit.
+type Cutter interface {
+	Plan(v compaction.View, at Moment) (compaction.Plan, error)
+}
+
+// Restorer is a step that says what of the messages that left is shown again after a summary.
+type Restorer interface {
+	Restore(left []recall.Message, after compaction.View, at Moment) []Restored
+}
+
+// Restored is a result of a tool that is shown again.
+type Restored struct {
+	Position int    // of its message in the conversation
+	Seq      int64  // of its message in the agent's log
+	Part     int    // index in the message's content
+	Source   string // the file or the call that it is of
+	Tokens   int    // of what is shown
+	Named    bool   // too long to be shown: only its source and its seq are named
+}
+
+// Moment is what a step may know in addition to the view.
+type Moment struct {
+	Now      time.Time           // of the prompt
+	Touched  time.Time           // when the conversation's last prompt was handed out; zero if none was
+	Sent     int                 // position of the last message of that prompt; 0 if none is known
+	Forced   bool                // someone asked for a compaction
+	Settings compaction.Settings // of the agent: bounds that hold whatever the policy says; zero: the defaults
+	Tokens   int                 // of the prompt, as the caller counts them; 0: those of the view
+	Busy     bool                // a planned action has begun and not ended, or an agent that was started still works
+	Notes    string              // the working memory, as the model reads it
+	Noted    int                 // position of the newest message when a checkpoint wrote the notes; 0: none did
+
+	// Write writes lines that show what results held, in the order of the requests; an empty line keeps a result as it
+	// is shown. Nil: there is no model, and the lines say so.
+	Write func([]LineRequest) []string
+
+	usage *usage // of the prompt while it is pruned
+}
+
+// tokens returns the tokens of the prompt.
+func (at Moment) tokens(v compaction.View) int {
+	if at.usage != nil {
+		return at.usage.of(at.Tokens, v)
+	}
+	if at.Tokens > 0 {
+		return at.Tokens
+	}
+	return compaction.Estimate(v)
+}
+
+// settings returns the agent's settings.
+func (at Moment) settings() compaction.Settings {
+	if at.Settings.Mode == "" {
+		return compaction.Defaults()
+	}
+	return at.Settings
+}
+
+// Idle returns how long no prompt was handed out; 0 before the first.
+func (at Moment) Idle() time.Duration {
+	if at.Touched.IsZero() {
+		return 0
+	}
+	return at.Now.Sub(at.Touched)
+}
+
+// Prunes reports whether a step may edit views before prompts.
+func (p Policy) Prunes() bool {
+	return slices.ContainsFunc(p.Steps, func(s Step) bool {
+		_, ok := s.(Editor)
+		return ok && stageOf(s) < Pressure
+	})
+}
+
+// inOrder returns the steps in the order in which they run.
+func (p Policy) inOrder() []Step {
+	steps := slices.Clone(p.Steps)
+	slices.SortStableFunc(steps, func(a, b Step) int { return int(stageOf(a)) - int(stageOf(b)) })
+	return steps
+}

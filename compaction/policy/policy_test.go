@@ -1,0 +1,132 @@
+package policy_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/db"
+)
+
+// A policy is read from a name, a changed preset, or a list of steps; anything else is refused with what is wrong.
+func TestParse(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]string{
+		`"four-layers"`: "",
+		`{"preset":"four-layers","steps":{"snip":{"max_chars":500}}}`: "",
+		`{"preset":"four-layers","steps":{"snip":null}}`:              "",
+		`{"steps":[{"step":"snip","max_chars":500}]}`:                 "",
+		`"nobody"`:                           "no policy \"nobody\"",
+		`7`:                                  "the name of a preset",
+		`{}`:                                 "names a preset, or lists steps",
+		`{"preset":"four-layers","step":{}}`: `unknown field "step"`,
+		`{"steps":{"snip":{}}}`:              "lists its steps",
+		`{"preset":"four-layers","steps":[{"step":"snip"}]}`: "stands alone",
+		`{"steps":[]}`: "at least one step",
+		`{"steps":[{"step":"snip"},{"step":"snip"}]}`:                  "listed twice",
+		`{"steps":[{"max_chars":5}]}`:                                  "name of a step",
+		`{"steps":[{"step":"blur"}]}`:                                  `no step "blur"`,
+		`{"steps":[{"step":"snip","max_chars":5}]}`:                    "must be from 100",
+		`{"steps":[{"step":"snip","max_chars":"5"}]}`:                  "max_chars",
+		`{"steps":[{"step":"snip","max_tokens":500}]}`:                 `unknown field "max_tokens"`,
+		`{"preset":"four-layers","steps":{"snip":{"head_share":1.5}}}`: "head_share is 1.5",
+	} {
+		_, err := policy.Parse([]byte(raw))
+		ok := err == nil && want == "" || errors.Is(err, db.ErrInvalid) && strings.Contains(err.Error(), want)
+		if !ok || err != nil && want == "" {
+			t.Errorf("%s: %v, want %q", raw, err, want)
+		}
+	}
+	changed, err := policy.Parse([]byte(`{"preset":"four-layers","steps":{"snip":{"max_chars":500}}}`))
+	if err != nil || policy.Settings(changed.Steps[0])[0].Value != 500 {
+		t.Fatal(changed, err)
+	}
+	again, err := policy.Preset("four-layers")
+	if err != nil || policy.Settings(again.Steps[0])[0].Value != 10_000 {
+		t.Error("a change of a copy changed the preset", again, err)
+	}
+}
+
+// Whatever is given, Parse returns a policy whose settings are in their ranges, or says what is wrong.
+func FuzzParse(f *testing.F) {
+	for _, p := range policy.Presets() {
+		f.Add(fmt.Sprintf("%q", p.Name))
+		for _, s := range p.Policy().Steps {
+			raw, err := json.Marshal(map[string]any{"preset": p.Name, "steps": map[string]any{policy.NameOf(s): s}})
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(string(raw))
+		}
+	}
+	for _, m := range policy.Mechanisms() {
+		f.Add(fmt.Sprintf(`{"steps":[{"step":%q}]}`, m.Name))
+	}
+	v := newHistory(1)
+	v.live(30)
+	f.Fuzz(func(t *testing.T, raw string) {
+		p, err := policy.Parse([]byte(raw))
+		if err != nil {
+			if !errors.Is(err, db.ErrInvalid) {
+				t.Errorf("%q: %v", raw, err)
+			}
+			return
+		}
+		for _, s := range p.Steps {
+			for _, of := range policy.Settings(s) {
+				n, ok := of.Value.(float64)
+				if i, is := of.Value.(int); is {
+					n, ok = float64(i), true
+				}
+				if ok && (n < of.Min || n > of.Max) {
+					t.Errorf("%q: %s is %v, from %v to %v", raw, of.Name, n, of.Min, of.Max)
+				}
+			}
+		}
+		v.Window = 8000
+		p.Prune(v.View, policy.Moment{Now: v.now})
+	})
+}
+
+// A preset is the same after a policy that changes its lists.
+func TestPresetsAreNotChanged(t *testing.T) {
+	t.Parallel()
+	before := stepsOf(t, "claude-code")
+	if _, err := policy.Parse([]byte(`{"preset":"claude-code","steps":{"microcompact":{"tools":["x"]}}}`)); err != nil {
+		t.Fatal(err)
+	}
+	if after := stepsOf(t, "claude-code"); after != before {
+		t.Errorf("%s, before %s", after, before)
+	}
+}
+
+func stepsOf(t *testing.T, preset string) string {
+	t.Helper()
+	p, err := policy.Preset(preset)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(p.Steps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// Each mechanism has a source, words, and settings whose names and bounds a reader understands.
+func TestMechanismsAreDescribed(t *testing.T) {
+	t.Parallel()
+	for _, m := range policy.Mechanisms() {
+		if m.Source == "" || m.Words == "" {
+			t.Errorf("%s has no source or words", m.Name)
+		}
+		for _, s := range policy.Settings(m.New()) {
+			if s.Name == "" || s.Words == "" || s.Max < s.Min {
+				t.Errorf("%s: setting %+v", m.Name, s)
+			}
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package policy
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// presets holds the presets as data: a file for each, {"title", "source", "description", "steps"}.
+//
+//go:embed presets/*.json
+var presets embed.FS
+
+// PresetInfo describes a preset.
+type PresetInfo struct {
+	Name        string `json:"-"`
+	Title       string `json:"title"`
+	Source      string `json:"source"`      // the harness whose way it is, and what differs from it
+	Description string `json:"description"` // for a reader who has to choose
+	policy      Policy
+}
+
+// readPresets reads the presets once. A preset that cannot be read is a fault of this package, which its tests find.
+var readPresets = sync.OnceValue(func() []PresetInfo {
+	files, err := presets.ReadDir("presets")
+	if err != nil {
+		panic(err)
+	}
+	var all []PresetInfo
+	for _, f := range files {
+		raw, err := presets.ReadFile(path.Join("presets", f.Name()))
+		if err != nil {
+			panic(err)
+		}
+		var of struct {
+			PresetInfo
+			Steps json.RawMessage `json:"steps"`
+		}
+		if err := decode(raw, &of); err != nil {
+			panic(fmt.Errorf("preset %s: %w", f.Name(), err))
+		}
+		p, err := pipeline(of.Steps)
+		if err != nil {
+			panic(fmt.Errorf("preset %s: %w", f.Name(), err))
+		}
+		of.Name = strings.TrimSuffix(f.Name(), ".json")
+		p.Preset = of.Name
+		of.policy = p
+		all = append(all, of.PresetInfo)
+	}
+	return all
+})
+
+// Presets returns all presets, by name.
+func Presets() []PresetInfo { return readPresets() }
+
+// Policy returns the preset's policy.
+func (p PresetInfo) Policy() Policy { return p.policy }
+
+// Preset returns the policy of a preset. ErrInvalid names the presets if there is none of the name.
+func Preset(name string) (Policy, error) {
+	all := Presets()
+	i := slices.IndexFunc(all, func(p PresetInfo) bool { return p.Name == name })
+	if i < 0 {
+		names := make([]string, len(all))
+		for i, p := range all {
+			names[i] = p.Name
+		}
+		return Policy{}, db.Invalid("There is no policy %q. The presets are %s", db.Short(name), strings.Join(names, ", "))
+	}
+	return all[i].policy, nil
+}

@@ -1,0 +1,74 @@
+package policy
+
+import (
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/recall"
+)
+
+// Check decides whether a view is compacted now. was is what it remembers of the conversation. A trigger that counts
+// tokens is disarmed after a compaction until the view has grown by 5 % of its window. A view that fills 95 % of its
+// window is compacted whatever the triggers say.
+func (p Policy) Check(v compaction.View, at Moment, was compaction.TriggerState) (compaction.Decision,
+	compaction.TriggerState) {
+	tokens := at.tokens(v)
+	now := compaction.Pressure{Tokens: tokens, Window: v.Window}
+	now.Due, now.Paced = p.due(v, at)
+	if now.Full() || v.TooLong() || at.Forced {
+		now.Due, now.Paced = true, true
+	}
+	now.Wait = v.Open()
+	for _, s := range p.Steps {
+		if g, ok := s.(Gate); ok {
+			past := at
+			past.Tokens = 0 // those of the whole view
+			wait, force := g.Wait(v, at, func(v compaction.View) bool { due, _ := p.due(v, past); return due })
+			now.Wait, now.ForceAt = now.Wait || wait, force
+		}
+	}
+	return now.Decide(was)
+}
+
+// paced is a trigger that is not due again before the conversation has gone on.
+type paced interface{ paced() }
+
+// due reports whether a trigger is due, and whether one of those that pace themselves is.
+func (p Policy) due(v compaction.View, at Moment) (due, own bool) {
+	for _, s := range p.Steps {
+		if t, ok := s.(Trigger); ok && t.Due(v, at) {
+			_, is := s.(paced)
+			due, own = true, own || is
+		}
+	}
+	return due, own
+}
+
+// Plan says what of a view leaves, by the cutter of the policy; by compaction.MakePlan if it has none.
+func (p Policy) Plan(v compaction.View, at Moment) (compaction.Plan, error) {
+	for _, s := range p.Steps {
+		if c, ok := s.(Cutter); ok && stageOf(s) == Compact {
+			return c.Plan(v, at)
+		}
+	}
+	return compaction.MakePlan(v, at.settings())
+}
+
+// Restore says what of the messages that left is shown again.
+func (p Policy) Restore(left []recall.Message, after compaction.View, at Moment) (all []Restored) {
+	for _, s := range p.inOrder() {
+		if r, ok := s.(Restorer); ok {
+			all = append(all, r.Restore(left, after, at)...)
+		}
+	}
+	return all
+}
+
+// Truncate says which of the oldest messages of a view are hidden without a summary because the view, with all that was
+// restored, is still too large; a *compaction.Nothing if it is not, or if the policy does not truncate.
+func (p Policy) Truncate(v compaction.View, at Moment) (compaction.Plan, error) {
+	for _, s := range p.Steps {
+		if c, ok := s.(Cutter); ok && stageOf(s) == Truncate {
+			return c.Plan(v, at)
+		}
+	}
+	return compaction.Plan{}, &compaction.Nothing{Messages: len(v.Messages), Summarized: v.Summary != nil}
+}

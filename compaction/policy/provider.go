@@ -1,0 +1,28 @@
+package policy
+
+import "github.com/loci-memory/loci/compaction"
+
+// Provider replaces all messages by a summary, as a provider's own compaction does, but by Loci's summarizer.
+type Provider struct {
+	KeepTurns int        `json:"keep_turns" min:"0" max:"1000" doc:"Turns of the user that stay; 0: only what must."`
+	Summary   FormatName `json:"summary" doc:"Its format."`
+}
+
+func init() {
+	mechanism(Mechanism{Name: "provider", Stage: Compact, Source: "Anthropic, compact_20260112",
+		Words: "Replaces all messages by a summary, as the provider's compaction does; open calls stay.",
+		New:   func() Step { return &Provider{Summary: "anthropic"} }})
+}
+
+// Plan cuts before the turns that stay.
+func (s *Provider) Plan(v compaction.View, at Moment) (compaction.Plan, error) {
+	cut := len(v.Messages)
+	if said := turns(v.Messages); s.KeepTurns > 0 {
+		cut = 0
+		if len(said) > s.KeepTurns {
+			cut = said[len(said)-s.KeepTurns]
+		}
+	}
+	return compaction.PlanCut(v, at.settings(),
+		compaction.Cut{At: cut, All: s.KeepTurns == 0, Format: s.Summary.format()})
+}

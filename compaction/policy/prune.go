@@ -1,0 +1,164 @@
+package policy
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/recall"
+)
+
+// Prune returns the view with the edits of all steps that are due before a prompt, and the edits that are new. An edit
+// is made only if it saves tokens and shows no more of its part than the view did, and never of the user's newest
+// message. Of the step that the model has not answered yet, only the stage enter edits the results. With the edits in
+// the view, a second call returns none.
+func (p Policy) Prune(v compaction.View, at Moment) (compaction.View, []compaction.Edit) {
+	entered := newPruning(v, at)
+	entered.run(p, Enter, Enter)
+	pruned := entered.next()
+	pruned.run(p, Normalize, Prune)
+	if gate, sent := p.gate(), sentOf(v, at); gate != nil &&
+		!gate.Opens(changeOf(entered.view, pruned.view, pruned.fresh, sent), entered.view, entered.at) {
+		unsent := slices.DeleteFunc(pruned.fresh, func(e compaction.Edit) bool { return e.Position <= sent })
+		pruned = entered.next()
+		pruned.make(unsent, Prune)
+	}
+	pruned.repoint()
+	return pruned.view, Merge(entered.fresh, pruned.fresh)
+}
+
+// gate returns the step that says whether a change of the prompt is worth what it costs; nil if the policy has none.
+func (p Policy) gate() *ApplyIf {
+	for _, s := range p.Steps {
+		if gate, ok := s.(*ApplyIf); ok {
+			return gate
+		}
+	}
+	return nil
+}
+
+// usage is what a view takes, counted when a step first asks for it.
+type usage struct {
+	tokens  int
+	counted bool
+}
+
+// of returns the tokens of a view, as the caller counted them unless that is 0.
+func (u *usage) of(counted int, v compaction.View) int {
+	if !u.counted {
+		if u.tokens, u.counted = counted, true; counted <= 0 {
+			u.tokens = compaction.Estimate(v)
+		}
+	}
+	return u.tokens
+}
+
+// pruning makes the edits of one step after the other.
+type pruning struct {
+	view  compaction.View
+	at    Moment
+	fresh []compaction.Edit
+
+	user       int // position of the user's newest message
+	unanswered [2]int
+}
+
+func newPruning(v compaction.View, at Moment) *pruning {
+	run := &pruning{view: v, at: at}
+	run.at.usage = &usage{}
+	run.unanswered[0], run.unanswered[1] = v.Unanswered()
+	for _, m := range v.Messages {
+		if m.Role == recall.User {
+			run.user = m.Position
+		}
+	}
+	return run
+}
+
+// next returns a pruning of the same view that has no new edits yet.
+func (run *pruning) next() *pruning {
+	next := *run
+	next.fresh, next.at.usage = nil, &usage{}
+	*next.at.usage = *run.at.usage
+	return &next
+}
+
+// run makes the edits of a policy's steps of some stages.
+func (run *pruning) run(p Policy, from, to Stage) {
+	for _, s := range p.inOrder() {
+		if e, ok := s.(Editor); ok && stageOf(s) >= from && stageOf(s) <= to {
+			run.make(e.Edits(run.view, run.at), stageOf(s))
+		}
+	}
+}
+
+// make adds those edits of a stage to the view that are allowed and save tokens.
+func (run *pruning) make(edits []compaction.Edit, stage Stage) {
+	if len(edits) == 0 {
+		return
+	}
+	was := editsOf(run.view)
+	saved := 0
+	made := make([]compaction.Edit, 0, len(edits))
+	for _, e := range edits {
+		i, ok := messageAt(run.view, e.Position)
+		if !ok || e.Position == run.user || stage != Enter && i >= run.unanswered[0] && i < run.unanswered[1] {
+			continue
+		}
+		e, saves := run.view.Weighed(run.view.Messages[i], was[place{e.Position, e.Part}], e)
+		if saves > 0 {
+			made = append(made, e)
+			saved += saves
+		}
+	}
+	run.add(made, saved)
+}
+
+// add adds edits to the view.
+func (run *pruning) add(edits []compaction.Edit, saved int) {
+	run.view.Edits = Merge(run.view.Edits, edits)
+	run.fresh = Merge(run.fresh, edits)
+	if u := run.view.Usage; u != nil && saved > 0 {
+		run.view.Usage = &compaction.Usage{PromptTokens: max(u.PromptTokens-saved, 1), Position: u.Position}
+	}
+	run.at.usage.tokens = max(run.at.usage.tokens-saved, 0)
+}
+
+// place is a part of a message.
+type place struct{ position, part int }
+
+// editsOf returns the edits of a view by the parts that they are of.
+func editsOf(v compaction.View) map[place]*compaction.Edit {
+	edits := make(map[place]*compaction.Edit, len(v.Edits))
+	for i, e := range v.Edits {
+		edits[place{e.Position, e.Part}] = &v.Edits[i]
+	}
+	return edits
+}
+
+// messageAt returns the index of the message at a position.
+func messageAt(v compaction.View, position int) (int, bool) {
+	return slices.BinarySearchFunc(v.Messages, position,
+		func(m recall.Message, position int) int { return cmp.Compare(m.Position, position) })
+}
+
+// Merge returns edits with others in place of those of the same parts.
+func Merge(edits, others []compaction.Edit) []compaction.Edit {
+	if len(others) == 0 {
+		return edits
+	}
+	at := make(map[place]int, len(edits)+len(others))
+	all := slices.Clone(edits)
+	for i, e := range all {
+		at[place{e.Position, e.Part}] = i
+	}
+	for _, e := range others {
+		if i, ok := at[place{e.Position, e.Part}]; ok {
+			all[i] = e
+			continue
+		}
+		at[place{e.Position, e.Part}] = len(all)
+		all = append(all, e)
+	}
+	return all
+}

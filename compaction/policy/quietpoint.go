@@ -1,0 +1,32 @@
+package policy
+
+import "github.com/loci-memory/loci/compaction"
+
+// QuietPoint lets a compaction wait until a planned action has ended.
+type QuietPoint struct {
+	MaxDeferTurns int     `json:"max_defer_turns" min:"1" max:"1000" doc:"Turns of the user that it waits at most."`
+	HardShare     float64 `json:"hard_share" min:"0.5" max:"0.99" doc:"Of the window, from which nothing waits."`
+}
+
+func init() {
+	mechanism(Mechanism{Name: "quiet_point", Stage: Pressure, Source: "the deck",
+		Words: "Lets a compaction wait while a plan, an agent that was started, or a call of a tool is under way.",
+		New:   func() Step { return &QuietPoint{MaxDeferTurns: 5, HardShare: 0.95} }})
+}
+
+// Wait reports whether something is under way, unless the compaction was due so many turns ago.
+func (s *QuietPoint) Wait(v compaction.View, at Moment, due func(compaction.View) bool) (wait bool, force float64) {
+	if !at.Busy || at.Forced {
+		return false, s.HardShare
+	}
+	said := turns(v.Messages)
+	if len(said) < s.MaxDeferTurns {
+		return true, s.HardShare
+	}
+	then := v
+	then.Messages = v.Messages[:said[len(said)-s.MaxDeferTurns]]
+	if n := len(then.Messages); v.Usage != nil && (n == 0 || then.Messages[n-1].Position < v.Usage.Position) {
+		then.Usage = nil
+	}
+	return !due(then), s.HardShare
+}

@@ -1,0 +1,66 @@
+package policy
+
+import (
+	"slices"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/recall"
+)
+
+// RestoreFiles shows the newest files again that were read in what left.
+type RestoreFiles struct {
+	MaxFiles       int `json:"max_files" min:"1" max:"100" doc:"That are shown again, the newest."`
+	MaxFileTokens  int `json:"max_file_tokens" min:"1" max:"1000000" doc:"Of one; of a longer one only the path is named."`
+	MaxTotalTokens int `json:"max_total_tokens" min:"1" max:"10000000" doc:"Of all; at most half of what is free."`
+}
+
+func init() {
+	mechanism(Mechanism{Name: "restore_files", Stage: Restore, Source: "Claude Code",
+		Words: "Shows the newest files again that were read in what was summarized.",
+		New:   func() Step { return &RestoreFiles{MaxFiles: 5, MaxFileTokens: 5_000, MaxTotalTokens: 50_000} }})
+}
+
+// Restore names the results, the newest first. A file whose result is still in view is not among them.
+func (s *RestoreFiles) Restore(left []recall.Message, after compaction.View, at Moment) (all []Restored) {
+	free := s.MaxTotalTokens
+	if after.Window > 0 {
+		free = min(free, (at.settings().Limit(after.Window)-compaction.Estimate(after))/2)
+	}
+	seen := map[string]bool{}
+	for _, r := range filesRead(after) {
+		seen[r.Source] = true
+	}
+	was := after
+	was.Messages, was.Edits = left, nil
+	for _, r := range slices.Backward(filesRead(was)) {
+		if seen[r.Source] || len(all) == s.MaxFiles {
+			continue
+		}
+		seen[r.Source] = true
+		if r.Tokens > min(s.MaxFileTokens, free) {
+			r.Named, r.Tokens = true, namedTokens
+		}
+		if free -= r.Tokens; free < 0 {
+			break
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// namedTokens bounds the tokens of a line that names a file.
+const namedTokens = 100
+
+// filesRead returns the results of calls that read or changed a file, without failed ones.
+func filesRead(v compaction.View) (all []Restored) {
+	for r := range results(v) {
+		if r.call == nil || r.p.IsError {
+			continue
+		}
+		if path, _ := compaction.FileOf(*r.call); path != "" {
+			all = append(all, Restored{Position: r.m.Position, Seq: r.m.Seq, Part: r.part, Source: path,
+				Tokens: compaction.PartTokens(v, *r.p)})
+		}
+	}
+	return all
+}

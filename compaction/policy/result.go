@@ -1,0 +1,146 @@
+package policy
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/recall"
+)
+
+// result is a tool's result in a view.
+type result struct {
+	message int // index in the view
+	part    int // index in the message
+	m       *recall.Message
+	p       *recall.Part
+	call    *recall.Part     // the call that it answers; nil if the view does not have it
+	caller  int              // index of the call's message; -1 if the view does not have it
+	input   int              // index of the call in that message
+	edit    *compaction.Edit // of the view; nil if it is shown whole
+}
+
+func (r result) place() place { return place{r.m.Position, r.part} }
+
+// toolName returns the name of the tool, or "a tool".
+func (r result) toolName() string { return cmp.Or(r.tool(), "a tool") }
+
+// chars returns the length of the result in the log.
+func (r result) chars() int { return utf8.RuneCountInString(r.p.Text) }
+
+// longerThan reports whether the result has more than some characters.
+func (r result) longerThan(chars int) bool { return len(r.p.Text) > chars && r.chars() > chars }
+
+// tool returns the name of the tool; empty if it is unknown.
+func (r result) tool() string {
+	if r.call == nil {
+		return r.p.Name
+	}
+	return r.call.Name
+}
+
+// failed reports whether the result is an error.
+func (r result) failed() bool { return r.p.IsError || r.m.IsErr }
+
+// shown returns the result as the model reads it.
+func (r result) shown(v compaction.View) recall.Part {
+	if r.edit == nil {
+		return *r.p
+	}
+	return v.ShownPart(*r.m, *r.edit)
+}
+
+// hasText reports whether the model reads any of the result's text.
+func (r result) hasText() bool {
+	return r.edit == nil || r.edit.Chars > 0 && showsText(*r.edit)
+}
+
+// showsText reports whether an edit shows some of the text of its part.
+func showsText(e compaction.Edit) bool {
+	switch e.Kind {
+	case compaction.Line, compaction.Pointer, compaction.Stub, compaction.Removed:
+		return false
+	}
+	return true
+}
+
+// tokens returns the tokens of the result as it is shown.
+func (r result) tokens(v compaction.View) int { return v.PartTokens(*r.m, r.part, r.edit) }
+
+// clip returns a clip of the result to some characters.
+func (r result) clip(step string, chars int) compaction.Edit {
+	return compaction.Edit{Position: r.m.Position, Part: r.part, Chars: chars, Step: step}
+}
+
+// head returns a clip of the result to its first characters.
+func (r result) head(step string, chars int) compaction.Edit {
+	e := r.clip(step, chars)
+	e.Kind = compaction.Head
+	return e
+}
+
+// headAndTail returns a clip of the result to its first and its last characters.
+func (r result) headAndTail(step string, head, tail int) compaction.Edit {
+	if tail <= 0 {
+		return r.head(step, head)
+	}
+	e := r.clip(step, head+tail)
+	e.Tail = float64(tail) / float64(head+tail)
+	return e
+}
+
+// cleared is what is shown of a result that a step clears.
+const cleared = "old result cleared"
+
+// stub returns an edit that shows a short text instead of the result.
+func (r result) stub(step, text string) compaction.Edit {
+	e := r.clip(step, 0)
+	e.Kind, e.Text = compaction.Stub, text
+	return e
+}
+
+// line returns an edit that shows a line about the result.
+func (r result) line(step, text string) compaction.Edit {
+	e := r.clip(step, 0)
+	e.Kind, e.Text = compaction.Line, text
+	return e
+}
+
+// results returns the tools' results of a view, the oldest first.
+func results(v compaction.View) iter.Seq[result] {
+	return func(yield func(result) bool) {
+		type call struct{ message, part int }
+		edits := editsOf(v)
+		open := recall.OpenCalls[call]{}
+		for i := range v.Messages {
+			m := &v.Messages[i]
+			for n := range m.Content {
+				p := &m.Content[n]
+				switch p.Type {
+				case recall.ToolCall:
+					open.Add(p.CallID, call{i, n})
+				case recall.ToolReturn:
+					r := result{message: i, part: n, m: m, p: p, caller: -1, edit: edits[place{m.Position, n}]}
+					if at, ok := open.Answer(p.CallID); ok {
+						r.caller, r.input, r.call = at.message, at.part, &v.Messages[at.message].Content[at.part]
+					}
+					if !yield(r) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// newest returns the index in a list from which on the last n items begin.
+func newest(length, n int) int { return max(length-n, 0) }
+
+// backward returns results with the newest first.
+func backward(all []result) []result {
+	all = slices.Clone(all)
+	slices.Reverse(all)
+	return all
+}

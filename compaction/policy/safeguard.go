@@ -1,0 +1,52 @@
+package policy
+
+import "github.com/loci-memory/loci/compaction"
+
+// Safeguard keeps the newest messages as KeepRecent does, but no more than a share of the window.
+type Safeguard struct {
+	KeepRecentTokens int        `json:"keep_recent_tokens" min:"0" max:"10000000" doc:"At most half of the room."`
+	HistoryShare     float64    `json:"history_share" min:"0.05" max:"0.9" doc:"Of the window, that what stays may take."`
+	SafetyFactor     float64    `json:"safety_factor" min:"1" max:"2" doc:"By which what stays may exceed the share."`
+	Summary          FormatName `json:"summary" doc:"Its format."`
+}
+
+func init() {
+	mechanism(Mechanism{Name: "safeguard", Stage: Compact, Source: "OpenClaw",
+		Words: "Keeps the newest messages, but no more than a share of the window, and checks the summary's headings.",
+		New: func() Step {
+			return &Safeguard{KeepRecentTokens: 20_000, HistoryShare: 0.5, SafetyFactor: 1.2, Summary: "openclaw"}
+		}})
+}
+
+// Plan cuts as KeepRecent does, and later if what stays takes more than the share.
+func (s *Safeguard) Plan(v compaction.View, at Moment) (compaction.Plan, error) {
+	cut := (&KeepRecent{KeepRecentTokens: s.KeepRecentTokens}).cut(v, at)
+	if v.Window > 0 {
+		cut = s.halved(v, cut)
+	}
+	return compaction.PlanCut(v, at.settings(), compaction.Cut{At: cut, Format: s.Summary.format()})
+}
+
+// halved returns the cut after which no more stays than the share of the window: half of the tokens that stay leave
+// again and again, the oldest first.
+func (s *Safeguard) halved(v compaction.View, cut int) int {
+	tokens, points := compaction.MessageTokens(v), compaction.CutPointsOf(v.Messages)
+	most := int(s.HistoryShare * float64(v.Window))
+	stays := sum(tokens[cut:])
+	if stays <= int(s.HistoryShare*float64(v.Window)*s.SafetyFactor) {
+		return cut
+	}
+	for stays > most {
+		at, half := cut, 0
+		for at < len(tokens) && 2*half < stays {
+			half += tokens[at]
+			at++
+		}
+		next := points.After(at)
+		if next <= cut {
+			break
+		}
+		cut, stays = next, sum(tokens[next:])
+	}
+	return cut
+}

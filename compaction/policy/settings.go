@@ -1,0 +1,79 @@
+package policy
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Setting describes a setting of a step. Its name ends in its unit: _chars, _bytes, _tokens, _share, _turns. Times are
+// texts with a unit.
+type Setting struct {
+	Name  string   `json:"name"`
+	Value any      `json:"value"`
+	Min   float64  `json:"min,omitempty"` // of a number
+	Max   float64  `json:"max,omitempty"`
+	OneOf []string `json:"one_of,omitempty"` // of a text
+	Words string   `json:"description"`
+}
+
+// settingsOf yields the settings of a step, in the order of its fields. Their tags say the rest: min and max bound a
+// number, oneof lists the values of a text, unless its type does, and doc, or the mechanism, says what the setting
+// does.
+func settingsOf(step Step) iter.Seq[Setting] {
+	return func(yield func(Setting) bool) {
+		words := mechanisms[NameOf(step)].Settings
+		v := reflect.ValueOf(step).Elem()
+		for i := range v.NumField() {
+			tag := v.Type().Field(i).Tag
+			name, _, _ := strings.Cut(tag.Get("json"), ",")
+			s := Setting{Name: name, Value: v.Field(i).Interface(), Words: cmp.Or(tag.Get("doc"), words[name])}
+			if _, ok := s.number(); ok {
+				s.Min, s.Max = float(tag.Get("min"), 0), float(tag.Get("max"), math.MaxInt32)
+			}
+			if of, ok := s.Value.(interface{ oneOf() []string }); ok {
+				s.Value, s.OneOf = v.Field(i).String(), of.oneOf()
+			}
+			if list, ok := s.Value.([]string); ok && list == nil {
+				s.Value = []string{}
+			}
+			if list := tag.Get("oneof"); list != "" {
+				s.OneOf = strings.Split(list, ",")
+			}
+			if !yield(s) {
+				return
+			}
+		}
+	}
+}
+
+// number returns the value of a setting that is a number.
+func (s Setting) number() (float64, bool) {
+	switch n := s.Value.(type) {
+	case int:
+		return float64(n), true
+	case float64:
+		return n, true
+	}
+	return 0, false
+}
+
+// Settings returns the settings of a step.
+func Settings(s Step) []Setting { return slices.Collect(settingsOf(s)) }
+
+// Names returns the names of all mechanisms.
+func Names() []string { return slices.Sorted(maps.Keys(mechanisms)) }
+
+// Mechanisms returns all mechanisms by stage, and by name within a stage.
+func Mechanisms() []Mechanism {
+	all := make([]Mechanism, 0, len(mechanisms))
+	for _, name := range Names() {
+		all = append(all, mechanisms[name])
+	}
+	slices.SortStableFunc(all, func(a, b Mechanism) int { return int(a.Stage) - int(b.Stage) })
+	return all
+}

@@ -1,0 +1,45 @@
+package policy
+
+import "github.com/loci-memory/loci/compaction"
+
+// Slide is Letta's way: the oldest messages leave by a share, and 10 percent more until the rest is within a goal.
+type Slide struct {
+	Mode       SlideMode `json:"mode" doc:"What leaves, and who summarizes; settings: as compaction_settings say."`
+	EvictShare float64   `json:"evict_share" min:"0" max:"0.95" doc:"Of the messages; 0: the settings' share."`
+	GoalShare  float64   `json:"goal_share" min:"0" max:"0.95" doc:"Of the window, that may stay; 0: the settings' goal."`
+}
+
+// SlideMode is a mode of compaction_settings, or bySettings.
+type SlideMode compaction.Mode
+
+// bySettings leaves the mode to the agent's settings.
+const bySettings SlideMode = "settings"
+
+func (SlideMode) oneOf() []string {
+	all := []string{string(bySettings)}
+	for _, m := range compaction.Modes {
+		all = append(all, string(m))
+	}
+	return all
+}
+
+func init() {
+	mechanism(Mechanism{Name: "slide", Stage: Compact, Source: "Letta",
+		Words: "Summarizes the oldest 30 % of the messages, and 10 % more until the rest is within a goal.",
+		New:   func() Step { return &Slide{Mode: bySettings} }})
+}
+
+// Plan plans by compaction.MakePlan.
+func (s *Slide) Plan(v compaction.View, at Moment) (compaction.Plan, error) {
+	of := at.settings()
+	if s.Mode != bySettings {
+		of.Mode = compaction.Mode(s.Mode)
+	}
+	if s.EvictShare > 0 {
+		of.Percentage = s.EvictShare
+	}
+	if s.GoalShare > 0 {
+		of.Goal = min(s.GoalShare, of.Trigger-compaction.GoalBelowTrigger)
+	}
+	return compaction.MakePlan(v, of)
+}

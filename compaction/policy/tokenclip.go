@@ -1,0 +1,51 @@
+package policy
+
+import "github.com/loci-memory/loci/compaction"
+
+// TokenClip shows the beginning and the end of each result that takes more than some tokens.
+type TokenClip struct {
+	MaxTokens int      `json:"max_tokens" min:"50" max:"1000000"`
+	HeadShare float64  `json:"head_share" min:"0" max:"1"`
+	Except    []string `json:"exempt_tools"`
+}
+
+func init() {
+	mechanism(Mechanism{Name: "token_clip", Stage: Enter, Source: "deck, lever 1",
+		Words: "Shows the beginning and the end of results that take many tokens.",
+		Settings: map[string]string{
+			"max_tokens":   "What a result takes at most, with the note on what is left out.",
+			"head_share":   "What the beginning gets of that; the end gets the rest.",
+			"exempt_tools": "Tools whose results are shown whole, with * for any characters.",
+		},
+		New: func() Step { return &TokenClip{MaxTokens: 1500, HeadShare: 0.6, Except: []string{"expand"}} }})
+}
+
+// noteTokens is what the note on a clip takes, about.
+const noteTokens = 32
+
+// Edits clips results.
+func (c *TokenClip) Edits(v compaction.View, _ Moment) (edits []compaction.Edit) {
+	for r := range results(v) {
+		if r.edit != nil || len(r.p.Text) <= c.MaxTokens || !selects(nil, c.Except, r.tool()) {
+			continue
+		}
+		if n := r.tokens(v); n >= c.MaxTokens+noteTokens { // a clip of less would be mostly a note
+			edits = append(edits, c.clip(v, r, n))
+		}
+	}
+	return edits
+}
+
+// clip returns the longest clip that takes no more than the bound, found by halving the error of a first guess.
+func (c *TokenClip) clip(v compaction.View, r result, n int) compaction.Edit {
+	chars := r.chars() * max(c.MaxTokens-noteTokens, 0) / n
+	for {
+		head := int(c.HeadShare * float64(chars))
+		e := r.headAndTail("token_clip", head, chars-head)
+		takes := v.PartTokens(*r.m, r.part, &e)
+		if takes <= c.MaxTokens || chars == 0 {
+			return e
+		}
+		chars = min(chars*max(c.MaxTokens-noteTokens, 0)/takes, chars*15/16)
+	}
+}

@@ -1,0 +1,274 @@
+package policy_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/recall"
+)
+
+// pressureOf returns a policy of some steps.
+func pressureOf(t *testing.T, steps ...map[string]any) policy.Policy {
+	t.Helper()
+	p, err := policy.Parse(policyOf(steps...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+type step = map[string]any
+
+// Each trigger is due at its number and not one token, message, or second before.
+func TestTriggersFireAtTheirNumbers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		what   string
+		step   step
+		window int
+		not    int // tokens of a prompt that is left alone
+		due    int // tokens of one that is compacted
+	}{
+		{"Pi: 16,384 of 200,000 stay free", step{"step": "reserve"}, 200_000, 183_616, 183_617},
+		{"OpenClaw: 20,000 stay free", step{"step": "reserve", "reserve_tokens": 20_000}, 200_000, 180_000, 180_001},
+		{"a reserve takes half of a small window", step{"step": "reserve"}, 8_000, 4_000, 4_001},
+		{"Claude Code: 167,000 of 200,000", step{"step": "buffer"}, 200_000, 166_999, 167_000},
+		{"a buffer takes half of a small window", step{"step": "buffer"}, 4_000, 1_999, 2_000},
+		{"four layers: 80 %", step{"step": "fraction", "window_share": 0.8}, 200_000, 160_000, 160_001},
+		{"the deck: 30 %", step{"step": "fraction", "window_share": 0.3}, 200_000, 60_000, 60_001},
+		{"Letta: 90 %", step{"step": "fraction"}, 200_000, 180_000, 180_001},
+		{"Alyx: 50,000", step{"step": "tokens"}, 200_000, 50_000, 50_001},
+		{"Alyx: 50,000 of a window that is unknown", step{"step": "tokens"}, 0, 50_000, 50_001},
+		{"OpenClaw raises its count by 1.2", step{"step": "tokens", "above_tokens": 120_000, "count_factor": 1.2}, 0,
+			100_000, 100_001},
+		{"of a window that is unknown, no share is due", step{"step": "fraction", "window_share": 0.3}, 0, 1 << 30, 0},
+	} {
+		p := pressureOf(t, c.step)
+		for tokens, want := range map[int]bool{c.not: false, c.due: true} {
+			if tokens == 0 {
+				continue
+			}
+			v := newTalk(c.window, tokens-50).say(recall.User, 50).View
+			due, _ := p.Check(v, policy.Moment{}, compaction.TriggerState{})
+			if due.Compact != want {
+				t.Errorf("%s: at %d tokens it is due: %v", c.what, tokens, due.Compact)
+			}
+		}
+	}
+}
+
+// The provider's compaction begins at 150,000 tokens.
+func TestAnthropicCompactsAt150000(t *testing.T) {
+	t.Parallel()
+	p, err := policy.Preset("anthropic")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tokens, want := range map[int]bool{149_999: false, 150_000: true} {
+		v := newTalk(200_000, tokens-50).say(recall.User, 50).View
+		if due, _ := p.Check(v, policy.Moment{}, compaction.TriggerState{}); due.Compact != want {
+			t.Errorf("at %d tokens it is due: %v", tokens, due.Compact)
+		}
+	}
+}
+
+// A provider's report counts the beginning of a prompt, and four characters a token what follows it; a report from
+// before a compaction is gone with it.
+func TestUsageIsReportedAndEstimated(t *testing.T) {
+	t.Parallel()
+	talk := newTalk(400_000, 1_000).say(recall.User, 100).look(100)
+	talk.Usage = &compaction.Usage{PromptTokens: 150_000, Position: talk.Messages[1].Position}
+	talk.Messages[2].Content[0].Text = strings.Repeat("x", 40_000)
+	for above, want := range map[int]bool{159_999: true, 160_000: false} {
+		p := pressureOf(t, step{"step": "tokens", "above_tokens": above, "count": "chars"})
+		if due, _ := p.Check(talk.View, policy.Moment{}, compaction.TriggerState{}); due.Compact != want {
+			t.Errorf("above %d it is due: %v", above, due.Compact)
+		}
+	}
+}
+
+// Every tenth turn the older seven leave, whatever their size.
+func TestTurnCountFiresAtTurns10And20(t *testing.T) {
+	t.Parallel()
+	p := pressureOf(t, step{"step": "turn_count", "every_turns": 10, "keep_turns": 3},
+		step{"step": "older_turns", "keep_turns": 3})
+	talk, was := newTalk(200_000, 1_000), compaction.TriggerState{}
+	var fired []int
+	for turn := 1; turn <= 30; turn++ {
+		talk.say(recall.User, 30).say(recall.Assistant, 400)
+		var due compaction.Decision
+		if due, was = p.Check(talk.View, policy.Moment{}, was); !due.Compact {
+			continue
+		}
+		fired = append(fired, turn)
+		plan, err := p.Plan(talk.View, policy.Moment{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if turn == 10 && plan.Evicted != 14 {
+			t.Errorf("%d messages leave at turn 10, want those of 7 turns", plan.Evicted)
+		}
+		given := plan.Evict(talk.View)
+		talk.View = plan.View(talk.View, summaryOf(given))
+		was = compaction.TriggerState{Disarmed: true, Base: plan.After}
+	}
+	if fmt.Sprint(fired) != "[10 20 30]" {
+		t.Errorf("it fires at turns %v", fired)
+	}
+}
+
+// summaryOf is a summary that a test makes up.
+func summaryOf(given compaction.Evicted) *compaction.Summary {
+	first, last := given.Messages[0], given.Messages[len(given.Messages)-1]
+	s := &compaction.Summary{Text: "What was.", From: first.Position, To: last.Position, FromSeq: first.Seq,
+		ToSeq: last.Seq}
+	if was := given.Previous; was != nil {
+		s.From, s.FromSeq = min(s.From, was.From), min(s.FromSeq, was.FromSeq)
+		s.To, s.ToSeq = max(s.To, was.To), max(s.ToSeq, was.ToSeq)
+	}
+	s.Tokens = compaction.SummaryTokens(*s)
+	return s
+}
+
+// Counts of messages and bytes, and pauses, are due at their numbers.
+func TestCountsAndPausesFireAtTheirNumbers(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	ten := newTalk(0, 0)
+	for range 10 {
+		ten.put(recall.User, 0, recall.Part{Type: recall.Text, Text: strings.Repeat("x", 1_000)})
+	}
+	large := newTalk(200_000, 100_000).say(recall.User, 50)
+	for _, c := range []struct {
+		step step
+		v    compaction.View
+		idle time.Duration
+		want bool
+	}{
+		{step{"step": "message_count", "max_messages": 10}, ten.View, 0, true},
+		{step{"step": "message_count", "max_messages": 11}, ten.View, 0, false},
+		{step{"step": "byte_count", "max_bytes": 10_000}, ten.View, 0, true},
+		{step{"step": "byte_count", "max_bytes": 10_001}, ten.View, 0, false},
+		{step{"step": "idle", "after": "75m", "above_tokens": 100_000}, large.View, 75 * time.Minute, true},
+		{step{"step": "idle", "after": "75m", "above_tokens": 100_000}, large.View, 74 * time.Minute, false},
+		{step{"step": "idle", "after": "75m", "above_tokens": 100_050}, large.View, 75 * time.Minute, false},
+		{step{"step": "idle", "after": "0s", "above_tokens": 0}, large.View, -1, false},
+		{step{"step": "when", "all": []step{{"step": "tokens", "above_tokens": 1_000}, {"step": "idle", "after": "1m"}}},
+			large.View, time.Minute, true},
+		{step{"step": "when", "all": []step{{"step": "tokens", "above_tokens": 1_000}, {"step": "idle", "after": "1m"}}},
+			large.View, time.Second, false},
+		{step{"step": "when", "all": []step{{"step": "tokens", "above_tokens": 150_000}, {"step": "idle", "after": "1m"}}},
+			large.View, time.Hour, false},
+	} {
+		at := policy.Moment{Now: now, Touched: now.Add(-c.idle)}
+		if c.idle < 0 {
+			at.Touched = time.Time{}
+		}
+		if due, _ := pressureOf(t, c.step).Check(c.v, at, compaction.TriggerState{}); due.Compact != c.want {
+			t.Errorf("%v, idle for %v: due %v", c.step, c.idle, due.Compact)
+		}
+	}
+}
+
+// A list of triggers is due if one is; a when only takes triggers.
+func TestTriggersAreCombined(t *testing.T) {
+	t.Parallel()
+	v := newTalk(200_000, 60_000).say(recall.User, 50).View
+	either := pressureOf(t, step{"step": "reserve"}, step{"step": "tokens", "above_tokens": 50_000})
+	if due, _ := either.Check(v, policy.Moment{}, compaction.TriggerState{}); !due.Compact {
+		t.Error("one of two triggers is due, and nothing happens")
+	}
+	for raw, want := range map[string]string{
+		`{"steps":[{"step":"when","all":[]}]}`:                              "has no trigger",
+		`{"steps":[{"step":"when","all":[{"step":"snip"}]}]}`:               "snip is no trigger",
+		`{"steps":[{"step":"when","all":[{"step":"idle","after":"5"}]}]}`:   "no time span",
+		`{"steps":[{"step":"when","all":[{"step":"tokens","above":5}]}]}`:   "unknown field",
+		`{"steps":[{"step":"idle","after":75}]}`:                            "no time span",
+		`{"steps":[{"step":"full","summary":"haiku"}]}`:                     "must be one of",
+		`{"preset":"pi","steps":{"compact":{"keep_recent_tokens":"8000"}}}`: "keep_recent_tokens",
+	} {
+		if _, err := policy.Parse([]byte(raw)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", raw, err, want)
+		}
+	}
+	p, err := policy.Parse([]byte(`{"preset":"pi","steps":{"compact":{"keep_recent_tokens":8000}}}`))
+	if err != nil || policy.Settings(p.Steps[len(p.Steps)-1])[0].Value != 8000 {
+		t.Error("a stage with one step does not name it", p, err)
+	}
+}
+
+// A trigger of tokens rests after a compaction until 5 % of the window have come, unless the window is nearly full.
+func TestTriggersRestAfterACompaction(t *testing.T) {
+	t.Parallel()
+	p := pressureOf(t, step{"step": "fraction", "window_share": 0.3})
+	was := compaction.TriggerState{Disarmed: true, Base: 70_000}
+	for _, c := range []struct {
+		tokens int
+		want   bool
+	}{{70_000, false}, {79_999, false}, {80_000, true}} {
+		v := newTalk(200_000, c.tokens-50).say(recall.User, 50).View
+		if due, _ := p.Check(v, policy.Moment{}, was); due.Compact != c.want {
+			t.Errorf("at %d tokens after a compaction to 70,000 it is due: %v", c.tokens, due.Compact)
+		}
+	}
+	full := newTalk(200_000, 189_950).say(recall.User, 50).View
+	if due, _ := pressureOf(t, step{"step": "turn_count"}).Check(full, policy.Moment{}, was); !due.Compact {
+		t.Error("a window that is 95 % full is left alone")
+	}
+}
+
+// A compaction waits for the end of a plan that is under way, at most until the window is nearly full or for some
+// turns.
+func TestQuietPointWaits(t *testing.T) {
+	t.Parallel()
+	p := pressureOf(t, step{"step": "fraction", "window_share": 0.3}, step{"step": "quiet_point", "max_defer_turns": 5})
+	for _, c := range []struct {
+		what           string
+		turn, until    int // when the plan begins to be of no matter: its end
+		hard, compacts int
+	}{
+		{"it waits for the end of the plan", 10, 13, 0, 13},
+		{"it does not wait for a plan beyond some turns", 10, 40, 0, 15},
+		{"it does not wait in a full window", 10, 13, 12, 12},
+		{"it does not wait without a plan", 10, 0, 0, 10},
+	} {
+		talk := newTalk(100_000, 500)
+		at, was := 0, compaction.TriggerState{}
+		for turn := 1; turn < 30 && at == 0; turn++ {
+			size := 100
+			switch turn {
+			case c.turn:
+				size = 30_000
+			case c.hard:
+				size = 65_000
+			}
+			talk.say(recall.User, 50).say(recall.Assistant, size)
+			var due compaction.Decision
+			due, was = p.Check(talk.View, policy.Moment{Busy: turn < c.until}, was)
+			if due.Compact {
+				at = turn
+			}
+		}
+		if at != c.compacts {
+			t.Errorf("%s: it compacts at turn %d, want %d", c.what, at, c.compacts)
+		}
+	}
+}
+
+// An open call of a tool defers a compaction, but not in a full window.
+func TestOpenCallsDefer(t *testing.T) {
+	t.Parallel()
+	p := pressureOf(t, step{"step": "tokens", "above_tokens": 10_000})
+	v := newTalk(100_000, 20_000).say(recall.User, 50).open(2, 1, 50).View
+	if due, _ := p.Check(v, policy.Moment{}, compaction.TriggerState{}); due.Compact || !due.Deferred {
+		t.Errorf("with an open call: %+v", due)
+	}
+	v.Fixed = 95_000
+	if due, _ := p.Check(v, policy.Moment{}, compaction.TriggerState{}); !due.Compact {
+		t.Errorf("with an open call in a full window: %+v", due)
+	}
+}

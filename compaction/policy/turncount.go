@@ -1,0 +1,26 @@
+package policy
+
+import "github.com/loci-memory/loci/compaction"
+
+// TurnCount is due after each number of turns of the user.
+type TurnCount struct {
+	EveryTurns int `json:"every_turns" min:"2" max:"100000" doc:"Turns of the user from one compaction to the next."`
+	KeepTurns  int `json:"keep_turns" min:"1" max:"10000" doc:"Turns that a compaction keeps."`
+}
+
+func init() {
+	mechanism(Mechanism{Name: "turn_count", Stage: Pressure, Source: "the deck (10)",
+		Words: "Compacts every so many turns of the user, whatever their size.",
+		New:   func() Step { return &TurnCount{EveryTurns: 10, KeepTurns: 3} }})
+}
+
+// Due reports whether the user has said so much since the last compaction.
+func (s *TurnCount) Due(v compaction.View, _ Moment) bool {
+	n := len(turns(v.Messages))
+	if v.Summary != nil {
+		n -= s.KeepTurns
+	}
+	return n >= s.EveryTurns
+}
+
+func (*TurnCount) paced() {}

@@ -1,0 +1,196 @@
+package compaction
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
+)
+
+// appendixShare is the share of a summary's budget that what its format appends may take.
+const appendixShare = 0.5
+
+// The headings of what a format appends, and the tags of its lists of files.
+const (
+	failuresHeading = "## Tool failures"
+	recentHeading   = "## Recent turns, word for word"
+	saidHeading     = "## All user messages, word for word"
+	readTag         = "read-files"
+	modifiedTag     = "modified-files"
+)
+
+// Limits of what a format appends, in characters of a line.
+const (
+	failureChars = 240
+	recentChars  = 600
+)
+
+// appendix returns what the format appends to a text, whichever way it was made, within a share of the budget: every
+// line is whole, and what does not fit is counted.
+func (w *writer) appendix(text string) string {
+	f := w.e.Format
+	if f == nil {
+		return ""
+	}
+	room := int(appendixShare * float64(w.budget))
+	var b strings.Builder
+	add := func(block string) {
+		if block != "" {
+			b.WriteString("\n\n" + block)
+			room -= tokens.Estimate("\n\n" + block)
+		}
+	}
+	if f.Files {
+		add(w.fileLists(room))
+	}
+	if f.Failures > 0 {
+		add(listed(failuresHeading, w.failures(), min(f.Failures, 1<<10), room))
+	}
+	if f.RecentTurns > 0 {
+		add(listed(recentHeading, w.recentTurns(f.RecentTurns), 1<<10, room))
+	}
+	if f.UserMessages {
+		add(listed(saidHeading, w.userMessages(text), 1<<10, room))
+	}
+	return b.String()
+}
+
+// listed returns a heading and the newest lines that fit some tokens, at most so many, in order; empty without lines.
+func listed(heading string, lines []string, most, room int) string {
+	if len(lines) == 0 {
+		return ""
+	}
+	more := "- …and %d more"
+	room -= tokens.Estimate(heading+"\n") + tokens.Estimate(fmt.Sprintf(more, len(lines))) + 1
+	from := len(lines)
+	for from > 0 && len(lines)-from < most {
+		if room -= tokens.Estimate(lines[from-1] + "\n"); room < 0 {
+			break
+		}
+		from--
+	}
+	if from == len(lines) {
+		return ""
+	}
+	all := slices.Concat([]string{heading}, lines[from:])
+	if from > 0 {
+		all = append(all, fmt.Sprintf(more, from))
+	}
+	return strings.Join(all, "\n")
+}
+
+// failures returns a line for each failed call, the same failure once.
+func (w *writer) failures() (lines []string) {
+	names := callNames(w.e.Messages)
+	for _, m := range w.e.Messages {
+		for _, p := range m.Content {
+			if p.Type != recall.ToolReturn || !p.IsError {
+				continue
+			}
+			line := fmt.Sprintf("- %s: %s", cmp.Or(names[p.CallID], "a tool"), oneLine(unmarked(p.Text), failureChars))
+			if !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	return lines
+}
+
+// recentTurns returns lines of what was said in the newest turns of those that leave.
+func (w *writer) recentTurns(turns int) (lines []string) {
+	from := len(w.e.Messages)
+	for n := 0; from > 0 && n < turns; {
+		if from--; w.e.Messages[from].Role == recall.User {
+			n++
+		}
+	}
+	names := callNames(w.e.Messages)
+	for _, m := range w.e.Messages[from:] {
+		if m.Role != recall.User && m.Role != recall.Assistant || isWarning(m) {
+			continue
+		}
+		if said := spoken(m, names, true); said != "" {
+			lines = append(lines, fmt.Sprintf("- [%d] %s: %s", m.Seq, m.Role, oneLine(unmarked(said), recentChars)))
+		}
+	}
+	return lines
+}
+
+// userMessages returns a line for each message of the user that a text does not quote, with those of the summary
+// before.
+func (w *writer) userMessages(text string) (lines []string) {
+	_, before, _ := strings.Cut(w.previous, "\n"+saidHeading+"\n")
+	for line := range strings.Lines(before) {
+		line = strings.TrimSpace(line)
+		if !strings.HasPrefix(line, "- [") {
+			break
+		}
+		lines = append(lines, line)
+	}
+	text = strings.Join(strings.Fields(text), " ")
+	for _, m := range w.e.Messages {
+		said := strings.Join(strings.Fields(clean(requestText(m))), " ")
+		if m.Role != recall.User || said == "" || strings.Contains(text, said) {
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("- [%d] %s", m.Seq, oneLine(said, requestChars)))
+	}
+	return lines
+}
+
+// appended matches what formats append, which no extraction reads.
+var appended = regexp.MustCompile(`(?s)\n\n(?:<` + readTag + `>|<` + modifiedTag + `>|` + failuresHeading + `\n|` +
+	recentHeading + `\n|` + saidHeading + `\n).*$`)
+
+// fileLists returns the files that were read and those that were modified, with those of the summary before, sorted. A
+// file that was modified is not among the others.
+func (w *writer) fileLists(room int) string {
+	read, modified := listIn(w.previous, readTag), listIn(w.previous, modifiedTag)
+	for _, m := range w.e.Messages {
+		for _, p := range m.Content {
+			switch path, changes := FileOf(p); {
+			case path == "":
+			case changes:
+				modified = append(modified, path)
+			default:
+				read = append(read, path)
+			}
+		}
+	}
+	slices.Sort(modified)
+	modified = slices.Compact(modified)
+	slices.Sort(read)
+	read = slices.DeleteFunc(slices.Compact(read), func(path string) bool { return slices.Contains(modified, path) })
+	changed := tagList(modifiedTag, modified, room)
+	return strings.TrimSpace(tagList(readTag, read, room-tokens.Estimate(changed)) + "\n\n" + changed)
+}
+
+func listIn(text, tag string) []string {
+	_, text, found := strings.Cut(text, "<"+tag+">\n")
+	text, _, closed := strings.Cut(text, "\n</"+tag+">")
+	if !found || !closed {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}
+
+func tagList(tag string, paths []string, room int) string {
+	if len(paths) == 0 {
+		return ""
+	}
+	room -= tokens.Estimate("\n\n<" + tag + ">\n\n</" + tag + ">")
+	n := 0
+	for ; n < len(paths); n++ {
+		if room -= tokens.Estimate(paths[n]+"\n") + 1; room < 0 {
+			break
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return "<" + tag + ">\n" + strings.Join(paths[:n], "\n") + "\n</" + tag + ">"
+}

@@ -1,0 +1,53 @@
+package agent
+
+import (
+	"context"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+)
+
+// SetConversationIdentity says whom a conversation is with, by the id of an identity; an empty one changes nothing.
+// ErrNotFound if the identity does not exist.
+func (s *Store) SetConversationIdentity(ctx context.Context, org db.Org, c recall.Conversation, id string) error {
+	if id == "" {
+		return nil
+	}
+	err := db.Exec(ctx, s.DB, `
+		INSERT INTO conversation_identities (org, agent_key, conversation_key, identity_key)
+		SELECT org, $2, $3, key FROM identities WHERE org = $1 AND id = $4
+		ON CONFLICT (org, agent_key, conversation_key) DO UPDATE SET identity_key = excluded.identity_key`,
+		org, c.AgentKey, c.Key, id)
+	return db.OrNotFound(err, "Identity with ID %s not found", db.Short(id))
+}
+
+// ConversationIdentities returns the ids of the identities that conversations are with, by the conversations' keys.
+func (s *Store) ConversationIdentities(ctx context.Context, org db.Org, of ...recall.Conversation) (map[int64]string,
+	error) {
+	type with struct {
+		Conversation int64  `db:"conversation_key"`
+		Identity     string `db:"id"`
+	}
+	var agents, keys []int64
+	for _, c := range of {
+		agents, keys = append(agents, c.AgentKey), append(keys, c.Key)
+	}
+	found, err := db.All[with](ctx, s.DB, `
+		SELECT x.conversation_key, i.id
+		FROM conversation_identities x JOIN identities i ON i.org = x.org AND i.key = x.identity_key
+		WHERE x.org = $1 AND i.org = $1 AND x.agent_key = ANY ($2) AND x.conversation_key = ANY ($3)`, org, agents, keys)
+	ids := map[int64]string{}
+	for _, f := range found {
+		ids[f.Conversation] = f.Identity
+	}
+	return ids, err
+}
+
+// keepIdentity gives a conversation the identity of another one of its agent.
+func (s *Store) keepIdentity(ctx context.Context, org db.Org, from, to recall.Conversation) error {
+	_, err := s.DB.Exec(ctx, `
+		INSERT INTO conversation_identities (org, agent_key, conversation_key, identity_key)
+		SELECT org, agent_key, $4, identity_key FROM conversation_identities
+		WHERE org = $1 AND agent_key = $2 AND conversation_key = $3`, org, from.AgentKey, from.Key, to.Key)
+	return db.Error(err)
+}

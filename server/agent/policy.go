@@ -1,0 +1,221 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+)
+
+// now is the clock of all steps of policies.
+func (s *Store) now() time.Time {
+	if s.Now != nil {
+		return s.Now()
+	}
+	return time.Now()
+}
+
+// readPolicy reads the settings and the policy of a prompt, which a call may change. ErrInvalid if its change is wrong.
+func (s *Store) readPolicy(ctx context.Context, org db.Org, call json.RawMessage, p *Prompt) (err error) {
+	if p.settings, err = p.Agent.compactionSettings(call); err != nil {
+		return err
+	}
+	layers, err := s.layers(ctx, org, p.Agent, policyIn(call))
+	if err != nil {
+		return err
+	}
+	p.policy, err = policy.Layered(layers...)
+	return err
+}
+
+// layers returns what the places set for the policy of an agent in a conversation, the farthest first.
+func (s *Store) layers(ctx context.Context, org db.Org, a Agent, call json.RawMessage) ([]policy.Layer, error) {
+	of, err := s.OrganizationPolicy(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	return []policy.Layer{{Place: policy.OfServer, Policy: s.Policy}, {Place: policy.OfOrganization, Policy: of},
+		{Place: policy.OfAgent, Policy: policyIn(a.Settings.CompactionSettings)},
+		{Place: policy.OfConversation, Policy: policyIn(a.InConversation)}, {Place: policy.OfCall, Policy: call}}, nil
+}
+
+// OrganizationPolicy returns the policy that an organization sets for its agents; nil if it sets none.
+func (s *Store) OrganizationPolicy(ctx context.Context, org db.Org) (json.RawMessage, error) {
+	raw, err := db.One[json.RawMessage](ctx, s.DB, `SELECT policy FROM organizations WHERE org = $1`, org)
+	if errors.Is(err, db.ErrNotFound) {
+		return nil, nil
+	}
+	return raw, err
+}
+
+// ConversationSettings returns the compaction settings of a conversation with a change, to be stored: an absent field
+// stays, null takes it back, and null for all takes all back. ErrInvalid if the settings are wrong.
+func (s *Store) ConversationSettings(ctx context.Context, org db.Org, agentID string, own, change json.RawMessage) (
+	json.RawMessage, error) {
+	change = bytes.TrimSpace(change)
+	if len(change) == 0 || string(change) == "null" {
+		return change, nil
+	}
+	a, err := s.Agent(ctx, org, agentID)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := a.compactionSettings(change); err != nil {
+		return nil, err
+	}
+	var all, more map[string]json.RawMessage
+	if err := json.Unmarshal(change, &more); err != nil {
+		return nil, err
+	}
+	if json.Unmarshal(own, &all) != nil || all == nil {
+		all = map[string]json.RawMessage{}
+	}
+	for name, value := range more {
+		if all[name] = value; string(value) == "null" {
+			delete(all, name)
+		}
+	}
+	if len(all) == 0 {
+		return json.RawMessage(`null`), nil
+	}
+	merged, err := json.Marshal(all)
+	if err == nil {
+		_, err = a.compactionSettings(merged)
+	}
+	return merged, err
+}
+
+// maxPrunings bounds how often a prompt's view is pruned; a second time only because another request changed it.
+const maxPrunings = 3
+
+// assemblePruned assembles a prompt after the edits that its policy makes now.
+func (s *Store) assemblePruned(ctx context.Context, org db.Org, at PromptTarget) (p Prompt, err error) {
+	now := s.now()
+	for range maxPrunings {
+		if p, err = s.assembleAt(ctx, org, at); err != nil {
+			return p, err
+		}
+		pruned, err := s.prune(ctx, org, p, now)
+		if err == nil && !pruned || err != nil && !errors.Is(err, db.ErrConflict) {
+			return p, err
+		}
+	}
+	return s.assembleAt(ctx, org, at)
+}
+
+// prune commits the edits that the policy of a prompt makes of its view. It reports whether it changed the view.
+// ErrConflict if another request changed it meanwhile.
+func (s *Store) prune(ctx context.Context, org db.Org, p Prompt, now time.Time) (changed bool, err error) {
+	if !p.policy.Prunes() || p.unread.Count > 0 {
+		return false, nil
+	}
+	pruning, err := s.pruning(ctx, org, p, now)
+	if err != nil || !pruning.Worthwhile() {
+		return false, err
+	}
+	_, err = s.Compaction.Prune(ctx, org, p.Conversation, pruning)
+	return err == nil, db.UnlessFull(err)
+}
+
+// pruning returns the edits that the policy of a prompt makes of its view now, without those that were reverted.
+func (s *Store) pruning(ctx context.Context, org db.Org, p Prompt, now time.Time) (compaction.Pruning, error) {
+	task := p.task(compaction.Pruned)
+	v, err := compaction.ViewOf(p.Conversation, p.Messages, task.Overhead)
+	if err != nil {
+		return compaction.Pruning{}, err
+	}
+	v.Usage = task.Usage
+	at := policy.Moment{Now: now, Settings: p.settings}
+	if at.Touched, err = s.touched(ctx, org, p.Conversation); err != nil {
+		return compaction.Pruning{}, err
+	}
+	whole, err := s.Compaction.KeptWhole(ctx, org, p.Conversation)
+	if err != nil {
+		return compaction.Pruning{}, err
+	}
+	_, edits := p.policy.Prune(v, at)
+	edits = slices.DeleteFunc(edits, func(e compaction.Edit) bool {
+		return slices.ContainsFunc(whole, func(w compaction.Edit) bool {
+			return w.Position == e.Position && w.Part == e.Part
+		})
+	})
+	after := v
+	after.Edits = policy.Merge(v.Edits, edits)
+	return compaction.Pruning{Policy: p.policy.Name(), Mode: p.settings.Mode, Edits: edits, Before: v, After: after}, nil
+}
+
+// touched returns when the last prompt of a conversation was handed out; the zero time before the first.
+func (s *Store) touched(ctx context.Context, org db.Org, c recall.Conversation) (time.Time, error) {
+	at, err := db.One[time.Time](ctx, s.DB, `
+		SELECT handed_out_at FROM prompts
+		WHERE org = $1 AND conversation_key = $2
+		ORDER BY seq DESC, key DESC LIMIT 1`, org, c.Key)
+	if errors.Is(err, db.ErrNotFound) {
+		return time.Time{}, nil
+	}
+	return at, err
+}
+
+// moment returns what the steps of a prompt's policy may know besides the view.
+func (s *Store) moment(ctx context.Context, org db.Org, p Prompt) (at policy.Moment, err error) {
+	at = policy.Moment{Now: s.now(), Settings: p.settings, Notes: p.system.working}
+	if len(p.policy.Steps) == 0 {
+		return at, nil
+	}
+	if at.Touched, err = s.touched(ctx, org, p.Conversation); err != nil {
+		return at, err
+	}
+	at.Noted, err = db.One[int](ctx, s.DB, `
+		SELECT coalesce(max(position) - 1, 0) FROM flushes
+		WHERE org = $1 AND conversation_key = $2 AND kind = 'checkpoint' AND status = 'done'`, org, p.Conversation.Key)
+	return at, err
+}
+
+// planner returns what plans a compaction as the policy of the prompt says; nil if the policy has no steps.
+func (p Prompt) planner(at policy.Moment) func(compaction.View) (compaction.Plan, error) {
+	if len(p.policy.Steps) == 0 {
+		return nil
+	}
+	return func(v compaction.View) (compaction.Plan, error) { return p.policy.PlanAndRestore(v, at) }
+}
+
+// namesMode reports whether compaction settings say what leaves by a mode, and not by a policy.
+func namesMode(settings []byte) bool {
+	var of struct {
+		Mode   *string         `json:"mode"`
+		Policy json.RawMessage `json:"policy"`
+	}
+	return json.Unmarshal(settings, &of) == nil && of.Mode != nil && of.Policy == nil
+}
+
+func tooBig(err error) bool {
+	_, is := errors.AsType[*compaction.TooBig](err)
+	return is
+}
+
+// truncate hides the oldest messages of a view that is refused, if the policy of its prompt says so. It reports whether
+// it did.
+func (s *Store) truncate(ctx context.Context, org db.Org, p Prompt, refused error) (bool, error) {
+	if !tooBig(refused) {
+		return false, nil
+	}
+	at, err := s.moment(ctx, org, p)
+	if err != nil {
+		return false, err
+	}
+	task := p.task(compaction.BeforePrompt)
+	task.Patience = promptPatience
+	task.Plan = func(v compaction.View) (compaction.Plan, error) { return p.policy.Truncate(v, at) }
+	_, err = s.Compaction.Run(ctx, org, task)
+	if errors.Is(err, db.ErrInvalid) { // the policy does not truncate, or nothing can leave
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,88 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/event"
+)
+
+// PolicyChange is a change of a policy.
+type PolicyChange struct {
+	Key            int64           `db:"key" json:"-"`
+	ID             string          `db:"id" json:"id"`
+	Place          string          `db:"place" json:"place" enum:"organization,agent,conversation"`
+	AgentID        *string         `db:"agent_id" json:"agent_id"`
+	ConversationID *string         `db:"conversation_id" json:"conversation_id"`
+	Author         string          `db:"author" json:"author" doc:"The id of the key that changed it; empty without keys."`
+	Policy         json.RawMessage `db:"policy" json:"policy" doc:"What was set; null took it back."`
+	Seq            *int64          `db:"seq" json:"seq" doc:"Of the event in the agent's log."`
+	At             time.Time       `db:"at" json:"at"`
+}
+
+// PolicyChanges lists the changes of an organization's policies.
+func (s *Store) PolicyChanges(ctx context.Context, org db.Org, p db.Page) ([]PolicyChange, error) {
+	p.Order = "key"
+	return db.List[PolicyChange](ctx, s.DB, p, `
+		SELECT x.key, 'policy-change-' || x.key AS id, x.place, a.id AS agent_id, c.id AS conversation_id, x.author, x.policy,
+		       x.seq, x.at
+		FROM policy_changes x
+		LEFT JOIN agents a ON a.org = @org AND a.key = x.agent_key
+		LEFT JOIN conversations c ON c.org = @org AND c.key = x.conversation_key
+		WHERE x.org = @org`, pgx.StrictNamedArgs{"org": org})
+}
+
+// SetOrganizationPolicy sets the policy of an organization's agents; null takes it back. ErrInvalid if it is no policy.
+func (s *Store) SetOrganizationPolicy(ctx context.Context, org db.Org, raw json.RawMessage, author string) error {
+	if raw = bytes.TrimSpace(raw); string(raw) == "null" {
+		raw = nil
+	}
+	if err := policy.Check(raw); err != nil {
+		return err
+	}
+	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		if err := db.Exec(ctx, tx, `UPDATE organizations SET policy = $2 WHERE org = $1`, org, raw); err != nil {
+			return err
+		}
+		return db.Exec(ctx, tx, `
+			INSERT INTO policy_changes (org, place, author, policy) VALUES ($1, 'organization', $2, $3)`, org, author, raw)
+	})
+}
+
+// PolicyChanged is the place and the author of a change.
+type PolicyChanged struct {
+	AgentID, ConversationID string // ConversationID is empty for the agent's own
+	Author                  string
+	Was, Now                json.RawMessage // objects of compaction settings
+}
+
+// RecordPolicy stores that a policy changed, with an event in the agent's log; it does nothing if it did not.
+func (s *Store) RecordPolicy(ctx context.Context, org db.Org, ch PolicyChanged) error {
+	was, now := policyIn(ch.Was), policyIn(ch.Now)
+	if bytes.Equal(was, now) {
+		return nil
+	}
+	place, ref := policy.OfAgent, ch.AgentID
+	if ch.ConversationID != "" {
+		place, ref = policy.OfConversation, ch.ConversationID
+	}
+	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		made, err := event.Append(ctx, tx, org, event.Event{AgentID: ch.AgentID, Type: event.PolicyChanged, RefID: ref})
+		if err != nil {
+			return err
+		}
+		return db.Exec(ctx, tx, `
+			INSERT INTO policy_changes (org, place, agent_key, conversation_key, author, policy, seq)
+			SELECT @org, @place, a.key, (SELECT c.key FROM conversations c WHERE c.org = @org AND c.id = @conversation),
+			       @author, @policy, @seq
+			FROM agents a WHERE a.org = @org AND a.id = @agent`,
+			pgx.StrictNamedArgs{"org": org, "place": place, "conversation": ch.ConversationID, "agent": ch.AgentID,
+				"author": ch.Author, "policy": now, "seq": made[0].Seq})
+	})
+}

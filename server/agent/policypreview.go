@@ -1,0 +1,221 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+)
+
+// PolicyTarget is a prompt under another policy, at a position of the agent's log.
+type PolicyTarget struct {
+	PromptTarget
+	Policy json.RawMessage // over those of the farther places; nil is the one in force
+	AtSeq  int64           // the newest event that the prompt knows of; 0: all
+}
+
+// Prices are a provider's: of a million tokens, and shares of it for those that its cache has and takes.
+type Prices struct {
+	Input float64 `json:"input_per_million" minimum:"0" maximum:"1000000"`
+	Read  float64 `json:"cache_read_share" minimum:"0" maximum:"10"`
+	Write float64 `json:"cache_write_share" minimum:"0" maximum:"10"`
+}
+
+// DefaultPrices are those of a common provider, in dollars.
+func DefaultPrices() Prices { return Prices{Input: 3, Read: 0.1, Write: 1.25} }
+
+// PolicyPreview is what a policy would do to a prompt.
+type PolicyPreview struct {
+	Policy       string                 `json:"policy"`
+	Tokens       Tokens                 `json:"tokens" doc:"Of the prompt's parts, as Loci counts them."`
+	Before       int                    `json:"tokens_before" doc:"Of the prompt without the policy's edits."`
+	Steps        []compaction.StepCount `json:"steps" doc:"What the edits of each step save."`
+	Edits        []compaction.Edit      `json:"edits"`
+	FirstChanged int                    `json:"first_changed" doc:"Position of the first message that changes; 0: none."`
+	Compaction   *compaction.Plan       `json:"compaction" doc:"That would come before the prompt; null: none."`
+	ModelCalls   int                    `json:"model_calls" doc:"At least, for a summary; 0 without a compaction."`
+	Cost         PolicyCost             `json:"cost"`
+}
+
+// PolicyCost predicts what prompts cost, in the currency of the prices.
+type PolicyCost struct {
+	Kept      int     `json:"prefix_kept_tokens" doc:"Before the first change, which a warm cache still has."`
+	Rewritten int     `json:"rewritten_tokens" doc:"After it, which the cache takes again."`
+	Next      float64 `json:"next_prompt" doc:"With a warm cache of the prompt without the policy's changes."`
+	Later     float64 `json:"later_prompt" doc:"Read whole from the cache."`
+	Unchanged float64 `json:"unchanged_prompt" doc:"The prompt without the changes, read whole from the cache."`
+	Uncached  float64 `json:"uncached_prompt"`
+	BreakEven float64 `json:"break_even_prompts" doc:"Prompts until the changes have paid for themselves; 0: at once."`
+}
+
+// PreviewPolicy returns what a model would be sent under a policy, and what the policy does to it. It stores nothing
+// and asks no model: a compaction that is due is made with an extracted summary. Edits that policies made before are
+// not in its view; what compactions hid by the position stays hidden. Memory and files are those of now.
+func (s *Store) PreviewPolicy(ctx context.Context, org db.Org, at PolicyTarget) (out PolicyPreview, prompt StoredPrompt,
+	err error) {
+	if len(at.Policy) > 0 {
+		at.Compaction, err = json.Marshal(map[string]json.RawMessage{"policy": at.Policy})
+		if err != nil {
+			return out, prompt, err
+		}
+	}
+	p, err := s.assembleUntil(ctx, org, at)
+	if err != nil {
+		return out, prompt, err
+	}
+	task := p.task(compaction.Pruned)
+	v, err := compaction.ViewOf(p.Conversation, p.Messages, task.Overhead)
+	if err != nil {
+		return out, prompt, err
+	}
+	v.Edits = slices.DeleteFunc(v.Edits, func(e compaction.Edit) bool { return e.Step != "" })
+	moment, err := s.moment(ctx, org, p)
+	if err != nil {
+		return out, prompt, err
+	}
+	p.show(v, at.AnswerPending)
+	out.Before = p.Tokens.Total
+	after, edits := p.policy.Prune(v, moment)
+	out.Steps = append([]compaction.StepCount{}, compaction.Pruning{Edits: edits, Before: v}.Steps()...)
+	out.Edits = append([]compaction.Edit{}, edits...)
+	if after, err = p.compacted(ctx, after, moment, &out); err != nil {
+		return out, prompt, err
+	}
+	p.show(after, at.AnswerPending)
+	out.Policy, out.Tokens = p.policy.Name(), p.Tokens
+	out.FirstChanged = firstChanged(edits, out.Compaction)
+	out.Cost.Kept = p.prefix(v, out.FirstChanged)
+	prompt, err = p.storable()
+	return out, prompt, err
+}
+
+// show replaces what the prompt shows of its conversation.
+func (p *Prompt) show(v compaction.View, answerPending bool) {
+	p.counted.Summary, p.summary, p.placeholders = 0, "", 0
+	p.convert(v, answerPending)
+	p.counted.Total = p.counted.Tools + p.counted.instructions() + p.counted.Summary + p.counted.Messages
+	p.Tokens = p.counted.in(p.calibration.Factor.Of(p.counted.Total))
+}
+
+// compacted returns the view after the compaction that is due under the policy, with an extracted summary.
+func (p *Prompt) compacted(ctx context.Context, v compaction.View, at policy.Moment, out *PolicyPreview) (
+	compaction.View, error) {
+	used := compaction.Estimate(v)
+	due, _ := compaction.Check(used, v.Window, v.Open(), p.settings, compaction.TriggerState{})
+	if p.policy.Triggers() {
+		at.Tokens = used
+		due, _ = p.policy.Check(v, at, compaction.TriggerState{})
+		at.Tokens = 0
+	}
+	if !due.Compact {
+		return v, nil
+	}
+	plan, err := p.policy.PlanAndRestore(v, at)
+	if errors.Is(err, db.ErrInvalid) { // nothing can leave, or it does not fit: the prompt shows what there is
+		return v, nil
+	}
+	if err != nil {
+		return v, err
+	}
+	out.Compaction = &plan
+	if plan.NeedsModel {
+		out.ModelCalls = 1
+	}
+	if plan.Evicted == 0 {
+		return plan.View(v, nil), nil
+	}
+	summary, err := compaction.Summarize(ctx, plan.Evict(v), p.settings, nil)
+	return plan.View(v, &summary), err
+}
+
+// firstChanged returns the position of the first message that edits or a compaction show otherwise; 0 if none does.
+func firstChanged(edits []compaction.Edit, plan *compaction.Plan) int {
+	first := 0
+	if plan != nil {
+		first = plan.FirstChanged
+	}
+	for _, e := range edits {
+		if first == 0 || e.Position < first {
+			first = e.Position
+		}
+	}
+	return first
+}
+
+// prefix returns the tokens of a prompt before the message at a position; 0 is the end of the prompt.
+func (p *Prompt) prefix(v compaction.View, position int) int {
+	n := compaction.FixedTokens(v)
+	for i, tokens := range compaction.MessageTokens(v) {
+		if position == 0 || v.Messages[i].Position < position {
+			n += tokens
+		}
+	}
+	return p.calibration.Factor.Of(n)
+}
+
+// Price predicts what the prompt of a preview costs.
+func (out *PolicyPreview) Price(of Prices) {
+	c, each := &out.Cost, of.Input/1e6
+	total := out.Tokens.Total
+	c.Kept = min(c.Kept, total)
+	c.Rewritten = total - c.Kept
+	if out.FirstChanged == 0 {
+		c.Kept, c.Rewritten = total, 0
+	}
+	c.Next = each * (float64(c.Kept)*of.Read + float64(c.Rewritten)*of.Write)
+	c.Later, c.Unchanged = each*float64(total)*of.Read, each*float64(out.Before)*of.Read
+	c.Uncached = each * float64(total)
+	if saved := c.Unchanged - c.Later; saved > 0 && c.Next > c.Unchanged {
+		c.BreakEven = (c.Next - c.Later) / saved
+	}
+}
+
+// assembleUntil assembles a prompt whose view ends at a position of the agent's log.
+func (s *Store) assembleUntil(ctx context.Context, org db.Org, at PolicyTarget) (p Prompt, err error) {
+	if at.AtSeq == 0 {
+		p, err = s.assembleAt(ctx, org, at.PromptTarget)
+		p.Conversation.Reported = 0
+		return p, err
+	}
+	c, err := s.Recall.Conversation(ctx, org, at.AgentID, at.Conversation)
+	if err != nil {
+		return p, err
+	}
+	position, err := db.One[int](ctx, s.DB, `
+		SELECT coalesce(max(position), 0) FROM messages
+		WHERE org = $1 AND conversation_key = $2 AND seq <= $3 AND role <> 'summary'`, org, c.Key, at.AtSeq)
+	if err != nil {
+		return p, err
+	}
+	if position == 0 {
+		return p, db.NotFound("The conversation had no message at position %d of the agent's events", at.AtSeq)
+	}
+	view, err := s.Compaction.ViewAt(ctx, org, c, position)
+	if err != nil {
+		return p, err
+	}
+	at.view = &view
+	if p, err = s.assembleAt(ctx, org, at.PromptTarget); err != nil {
+		return p, err
+	}
+	p.Messages = slices.DeleteFunc(p.Messages, func(m recall.Message) bool {
+		return m.Role != recall.Summary && m.Position > position
+	})
+	p.Seq, p.Conversation.Reported = at.AtSeq, 0
+	return p, nil
+}
+
+// PolicyInForce returns the policy of an agent in a conversation, with the place that set each of its values.
+func (s *Store) PolicyInForce(ctx context.Context, org db.Org, a Agent, c recall.Conversation) (policy.Effective,
+	error) {
+	layers, err := s.layers(ctx, org, a.in(c), nil)
+	if err != nil {
+		return policy.Effective{}, err
+	}
+	return policy.Layered(layers...)
+}

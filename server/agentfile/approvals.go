@@ -1,0 +1,135 @@
+package agentfile
+
+import "github.com/loci-memory/loci/recall"
+
+// approvalRole is the role of a message with calls that wait for a client, and of one with the client's answers. Loci
+// says both in the messages with the calls and with their results.
+const approvalRole = "approval"
+
+// asked returns the approval of a message's calls.
+func (m fileMessage) asked() recall.Approval {
+	if m.Role == approvalRole {
+		return recall.Asked
+	}
+	return ""
+}
+
+// isAnswer reports whether a message has a client's answers to calls.
+func (m fileMessage) isAnswer() bool { return m.Role == approvalRole && len(m.ToolCalls) == 0 }
+
+// clientAnswers are the messages of a file, in an order, and the clients' answers to calls so far.
+type clientAnswers struct {
+	messages []fileMessage
+	byID     map[string]int
+	order    []int // indexes of messages
+	// by the id of a call, the last place in the order of a result that a tool returned
+	last  map[string]int
+	given map[string]recall.Approval // by the id of a call, whose result is to come
+}
+
+func newClientAnswers(messages []fileMessage, byID map[string]int, order []int) *clientAnswers {
+	c := &clientAnswers{messages, byID, order, map[string]int{}, map[string]recall.Approval{}}
+	for k, n := range order {
+		m := messages[n]
+		if m.Role != string(recall.Tool) {
+			continue
+		}
+		for _, id := range m.returned() {
+			c.last[id] = k
+		}
+	}
+	return c
+}
+
+// returned returns the ids of the calls of which a message has results.
+func (m fileMessage) returned() (ids []string) {
+	for _, r := range m.ToolReturns {
+		if r.ToolCallID != nil {
+			ids = append(ids, *r.ToolCallID)
+		}
+	}
+	if m.ToolCallID != nil {
+		ids = append(ids, *m.ToolCallID)
+	}
+	return ids
+}
+
+// draft returns the message at a place of the order, or why it is left out, as a sentence. An answer whose results are
+// in a later message has no content.
+func (c *clientAnswers) draft(k int) (recall.Draft, string, error) {
+	m, why := c.messages[c.order[k]], ""
+	if m.isAnswer() {
+		m.ToolReturns, why = c.take(k, m), answered
+	}
+	if m.isAnswer() && len(m.ToolReturns) == 0 {
+		if c.hasResults(k, m) {
+			why = ""
+		}
+		return recall.Draft{Role: recall.Tool}, why, nil
+	}
+	d, why, err := m.draft()
+	for n, p := range d.Content {
+		if p.Type != recall.ToolReturn {
+			continue
+		}
+		if m.isAnswer() {
+			d.Content[n].Approval = recall.Returned
+		} else if approval, has := c.given[p.CallID]; has {
+			d.Content[n].Approval = approval
+			delete(c.given, p.CallID)
+		}
+	}
+	return d, why, err
+}
+
+// answered says why an answer is left out that no result follows.
+const answered = "It is the answer to a request for approval, and no result of the call follows it."
+
+// take notes the answers of a message whose results follow, and returns the results of the client's tools of which no
+// later message has one.
+func (c *clientAnswers) take(k int, m fileMessage) (own []fileReturn) {
+	for _, r := range c.answersOf(m) {
+		switch {
+		case r.Type != "approval" && (r.ToolCallID == nil || c.last[*r.ToolCallID] <= k):
+			own = append(own, r)
+		case r.ToolCallID != nil:
+			c.given[*r.ToolCallID] = r.approval()
+		}
+	}
+	return append(own, m.ToolReturns...)
+}
+
+// hasResults reports whether a later message has the result of each call that a message answers.
+func (c *clientAnswers) hasResults(k int, m fileMessage) bool {
+	all := c.answersOf(m)
+	for _, r := range all {
+		if r.ToolCallID == nil || c.last[*r.ToolCallID] <= k {
+			return false
+		}
+	}
+	return len(all) > 0
+}
+
+// answersOf returns the answers of a message. Older servers answer all calls of a request at once.
+func (c *clientAnswers) answersOf(m fileMessage) []fileReturn {
+	if len(m.Approvals) > 0 || m.Approve == nil || m.RequestID == nil {
+		return m.Approvals
+	}
+	var all []fileReturn
+	if n, has := c.byID[*m.RequestID]; has {
+		for _, call := range c.messages[n].ToolCalls {
+			all = append(all, fileReturn{Type: "approval", ToolCallID: &call.ID, Approve: m.Approve})
+		}
+	}
+	return all
+}
+
+func (r fileReturn) approval() recall.Approval {
+	switch {
+	case r.Type != "approval":
+		return recall.Returned
+	case r.Approve != nil && *r.Approve:
+		return recall.Approved
+	}
+	return recall.Denied
+}

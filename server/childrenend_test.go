@@ -1,0 +1,165 @@
+package server_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/server/loop/model/modeltest"
+	"github.com/loci-memory/loci/server/subagent"
+)
+
+// childState returns a sub-agent as the API shows it.
+func (c *client) childState(agent, id string) map[string]any {
+	c.t.Helper()
+	return fields(c.t, c.must("GET", "/v1/agents/"+agent+"/children/"+id, ""))
+}
+
+// A sub-agent whose own conversation or that of its parent is gone is cancelled: it says why, holds no place, and takes
+// no result.
+func TestChildrenEndWithTheirConversations(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	for name, end := range map[string]func(agent, conversation string, made wireChild) string{
+		"reset": func(agent, _ string, _ wireChild) string {
+			c.must("PATCH", "/v1/agents/"+agent+"/reset-messages", "{}")
+			return "deleted or reset"
+		},
+		"deleted": func(_, conversation string, _ wireChild) string {
+			c.must("DELETE", "/v1/conversations/"+conversation, "")
+			return "deleted or reset"
+		},
+		"its agent deleted": func(_, _ string, made wireChild) string {
+			c.must("DELETE", "/v1/agents/"+made.AgentID, "")
+			return "Its own"
+		},
+	} {
+		agent := c.made("/v1/agents", "")
+		conversation := "default"
+		if name == "deleted" {
+			conversation = c.made("/v1/conversations?agent_id="+agent, `{}`)
+		}
+		c.captured(agent, conversation, openCall)
+		var made []wireChild
+		for i := range subagent.MaxWorking {
+			body := fmt.Sprintf(`{"mode":"blank","task":"t","conversation_id":%q}`, conversation)
+			if i == 0 {
+				body = strings.Replace(body, `"task"`, `"tool_call_id":"c9","task"`, 1)
+			}
+			made = append(made, c.child(agent, body))
+		}
+		of := c.child(made[0].AgentID, `{"mode":"fork","task":"of the first"}`)
+		why := end(agent, conversation, made[0])
+		if got := c.childState(agent, made[0].ID); got["status"] != subagent.Cancelled ||
+			!strings.Contains(fmt.Sprint(got["result"]), why) || got["returned_at"] == nil {
+			t.Errorf("%s: the sub-agent is %v", name, got)
+		}
+		if name != "its agent deleted" {
+			if got := c.childState(made[0].AgentID, of.ID); got["status"] != subagent.Cancelled {
+				t.Errorf("%s: the sub-agent of the sub-agent is %v", name, got)
+			}
+		}
+		got := c.call("POST", "/v1/agents/"+agent+"/children/"+made[0].ID+"/return", `{"result":"late"}`)
+		if got.Code != 409 || !strings.Contains(got.Text, "cancelled") {
+			t.Errorf("%s: a late result: %d %s", name, got.Code, got.Text)
+		}
+		c.child(agent, `{"mode":"blank","task":"one more"}`)
+	}
+}
+
+// A fork whose conversation is deleted is cancelled, too.
+func TestAForkEndsWithItsConversation(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", "")
+	made := c.child(agent, `{"mode":"fork","task":"t"}`)
+	c.must("DELETE", "/v1/conversations/"+made.ConversationID, "")
+	if got := c.childState(agent, made.ID); got["status"] != subagent.Cancelled {
+		t.Errorf("the sub-agent is %v", got)
+	}
+}
+
+// A cancelled sub-agent's run ends, those that work for it are cancelled with it, and its parent's log gets nothing.
+func TestAChildIsCancelled(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	r.work()
+	r.server.Loop.Ended = r.server.Children.RunEnded
+	before, _ := r.nextPrompt(r.agent, "default")
+	r.model.Says(modeltest.Answer{Text: "Never.", Wait: make(chan struct{})})
+	made := r.child(r.agent, `{"mode":"blank","task":"Take your time.","run":true}`)
+	of := r.child(made.AgentID, `{"mode":"fork","task":"of the first"}`)
+	path := "/v1/agents/" + r.agent + "/children/" + made.ID
+	for range 2 {
+		if got := fields(t, r.must("POST", path+"/cancel", "")); got["status"] != subagent.Cancelled {
+			t.Fatalf("the sub-agent is %v", got)
+		}
+	}
+	deadline := time.Now().Add(patience)
+	for r.list("/v1/runs")[0]["status"] != "cancelled" {
+		if time.Sleep(time.Millisecond); time.Now().After(deadline) {
+			t.Fatalf("the run is %v", r.list("/v1/runs")[0])
+		}
+	}
+	if got := r.childState(made.AgentID, of.ID); got["status"] != subagent.Cancelled {
+		t.Errorf("the sub-agent of the sub-agent is %v", got)
+	}
+	if got := r.childState(r.agent, made.ID); got["status"] != subagent.Cancelled || got["message_id"] != nil {
+		t.Errorf("the sub-agent is %v", got)
+	}
+	if after, _ := r.nextPrompt(r.agent, "default"); len(after) != len(before) {
+		t.Errorf("the parent's prompt has %d messages, want %d: %s", len(after), len(before), after)
+	}
+	back := r.child(r.agent, `{"mode":"blank","task":"Return."}`)
+	r.must("POST", "/v1/agents/"+r.agent+"/children/"+back.ID+"/return", `{"result":"done"}`)
+	if got := fields(t, r.must("POST", "/v1/agents/"+r.agent+"/children/"+back.ID+"/cancel",
+		"")); got["result"] != "done" {
+		t.Errorf("a sub-agent that had returned is %v", got)
+	}
+}
+
+// A result for a call that has one is brought as a message; two sub-agents do not work on one call.
+func TestAResultOfAnAnsweredCallIsAMessage(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", "")
+	c.captured(agent, "default", openCall)
+	made := c.child(agent, `{"mode":"blank","task":"t","tool_call_id":"c9"}`)
+	got := c.call("POST", "/v1/agents/"+agent+"/children", `{"mode":"blank","task":"u","tool_call_id":"c9"}`)
+	if got.Code != 409 || !strings.Contains(got.Text, made.ID) {
+		t.Errorf("a second sub-agent for the call: %d %s", got.Code, got.Text)
+	}
+	c.captured(agent, "default", `{"messages":[{"role":"tool","tool_call_id":"c9","content":"answered by hand"}]}`)
+	returned := fields(t, c.must("POST", "/v1/agents/"+agent+"/children/"+made.ID+"/return", `{"result":"late"}`))
+	messages, _ := c.nextPrompt(agent, "default")
+	if last := messages[len(messages)-1]; returned["message_id"] == nil || !strings.Contains(last, "late") {
+		t.Errorf("returned %v, the last message is %s", returned, last)
+	}
+}
+
+// Of results that come at the same time one is taken, and each request is answered with it.
+func TestResultsAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", "")
+	made := c.child(agent, `{"mode":"blank","task":"t"}`)
+	results := make([]any, 8)
+	var wait sync.WaitGroup
+	for i := range results {
+		wait.Go(func() {
+			got := c.call("POST", "/v1/agents/"+agent+"/children/"+made.ID+"/return", fmt.Sprintf(`{"result":"r%d"}`, i))
+			if results[i] = got.Text; got.Code == 200 {
+				results[i] = fields(t, got.Text)["result"]
+			}
+		})
+	}
+	wait.Wait()
+	for _, got := range results {
+		if got != results[0] || !strings.HasPrefix(fmt.Sprint(got), "r") {
+			t.Errorf("the requests were answered with %v", results)
+			break
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package erase
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/loci-memory/loci/db"
+)
+
+const (
+	patience  = 10 * time.Minute // how long an erasure waits for what began before it
+	lookAgain = 2 * time.Second  // after which it is tried again
+)
+
+// errAtWork means that something that began before an erasure is still at work: it may have read what is erased, and
+// write it again. The erasure is tried again later.
+var errAtWork = errors.New("what began before the erasure is still at work")
+
+// settled records since when searches find nothing, and reports whether all has ended that began before. It returns
+// errAtWork if not, and false once the erasure has waited for patience.
+func (w *sweep) settled(ctx context.Context, clean bool, began time.Time) (bool, error) {
+	type row struct {
+		CleanSince *time.Time `db:"clean_since"`
+		Waited     bool       `db:"waited"`
+	}
+	r, err := db.One[row](ctx, w.DB, `
+		UPDATE erasures SET clean_since = CASE WHEN $3 THEN coalesce(clean_since, $4) END
+		WHERE org = $1 AND key = $2
+		RETURNING clean_since, began_at < now() - $5::interval AS waited`, w.org, w.e.Key, clean, began, patience)
+	if err != nil || !clean {
+		return false, err
+	}
+	if err := w.countAtWork(ctx, *r.CleanSince); err != nil || len(w.report.AtWork) == 0 {
+		return err == nil, err
+	}
+	if r.Waited {
+		return false, nil
+	}
+	return false, errAtWork
+}
+
+// countAtWork reports runs, compactions, hand-overs, jobs and files to be parsed that began before a time and have not
+// ended.
+func (w *sweep) countAtWork(ctx context.Context, before time.Time) error {
+	type row struct {
+		Runs      int `db:"runs"`
+		Handovers int `db:"handovers"`
+		Jobs      int `db:"jobs"`
+	}
+	n, err := db.One[row](ctx, w.DB, `
+		SELECT (SELECT count(*) FROM runs WHERE org = $1 AND status = 'running' AND created_at < $2) AS runs,
+		       (SELECT count(*) FROM handovers WHERE org = $1 AND status = 'running' AND created_at < $2) AS handovers,
+		       (SELECT count(*) FROM river_job
+		        WHERE state = 'running' AND attempted_at < $2 AND args @> jsonb_build_object('org', $1::integer)) AS jobs`,
+		w.org, before)
+	if err != nil {
+		return err
+	}
+	holders, err := db.All[uuid.UUID](ctx, w.DB, `
+		SELECT holder FROM compaction_claims WHERE org = $1 AND held_until > now()`, w.org)
+	if err != nil {
+		return err
+	}
+	compactions := 0
+	for _, id := range holders { // a version 7 says when the claim was made
+		if id.Version() != 7 || time.Unix(id.Time().UnixTime()).Before(before) {
+			compactions++
+		}
+	}
+	w.report.AtWork = map[string]int{}
+	for what, count := range map[string]int{"runs": n.Runs, "handovers": n.Handovers, "jobs": n.Jobs,
+		"compactions": compactions, "files": w.waiting} {
+		if count > 0 {
+			w.report.AtWork[what] = count
+		}
+	}
+	return nil
+}

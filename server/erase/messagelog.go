@@ -1,0 +1,135 @@
+package erase
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+)
+
+// messages erases in the log, deleted conversations too, and in the long results outside of it.
+func (w *sweep) messages(ctx context.Context) error {
+	if err := w.blobs(ctx); err != nil {
+		return err
+	}
+	type row struct {
+		Key     int64  `db:"key"`
+		Role    string `db:"role"`
+		Content string `db:"content"`
+		Fields  string `db:"fields"`
+		Joined  string `db:"joined"` // its texts, if they are several, which may have it together
+	}
+	for after := int64(0); ; {
+		page, err := db.All[row](ctx, w.DB, `
+			SELECT key, role, content::text AS content, concat_ws(E'\n', name, sender_id, group_id, otid) AS fields,
+			       coalesce(CASE WHEN json_array_length(content) > 1 THEN (
+			           SELECT string_agg(part ->> 'text', '') || E'\n' || string_agg(part ->> 'text', E'\n')
+			           FROM json_array_elements(content) part WHERE part ->> 'type' = 'text') END, '') AS joined
+			FROM messages WHERE org = $1 AND key > $2 ORDER BY key LIMIT $3`, w.org, after, keysPage)
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		for _, r := range page {
+			after = r.Key
+			m := w.m
+			if r.Role == string(recall.System) && w.quotes != nil { // it shows working memory
+				m = w.quotes
+			}
+			in := len(m.find(r.Fields)) + len(m.find(r.Content))
+			if in == 0 && m.in(r.Joined) {
+				in = 1
+			}
+			if in == 0 || w.dry && slices.Contains(w.whole, r.Key) {
+				continue
+			}
+			if w.dry {
+				w.count("messages", in)
+				continue
+			}
+			if err := w.inMessage(ctx, r.Key, m); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// inMessage erases in one message, and notes it, so that what was made of it is made again.
+func (w *sweep) inMessage(ctx context.Context, key int64, find *matcher) error {
+	return db.Tx(ctx, w.DB, func(tx pgx.Tx) error {
+		m, err := w.Recall.With(tx).EraseFrom(ctx, w.org, key, find.eraseAny)
+		if errors.Is(err, db.ErrNotFound) {
+			return nil
+		}
+		if err != nil || m.Found == 0 {
+			return err
+		}
+		w.count("messages", m.Found)
+		return w.note(ctx, tx, m)
+	})
+}
+
+// note records the gap that an erasure left in the log.
+func (w *sweep) note(ctx context.Context, tx pgx.Tx, m recall.ErasedMessage) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO erased_messages (org, erasure_key, message_key, conversation_key, agent_key, position, seq)
+		VALUES ($1, $2, $3, $4, $5, $6, $7)
+		ON CONFLICT (org, erasure_key, message_key) DO UPDATE SET remade = false`,
+		w.org, w.e.Key, m.Key, m.Conversation, m.Agent, m.Position, m.Seq)
+	return db.Error(err)
+}
+
+// blobs erases in the long results outside of the log: those of messages with them, those of none at once.
+func (w *sweep) blobs(ctx context.Context) error {
+	type row struct {
+		SHA256 []byte `db:"sha256"`
+		ZSTD   bool   `db:"zstd"`
+		Bytes  []byte `db:"bytes"`
+	}
+	for after := []byte{}; ; {
+		page, err := db.All[row](ctx, w.DB, `
+			SELECT sha256, zstd, bytes FROM blobs WHERE org = $1 AND sha256 > $2 ORDER BY sha256 LIMIT 20`, w.org, after)
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		for _, r := range page {
+			after = r.SHA256
+			text, err := recall.Unpacked(r.Bytes, r.ZSTD)
+			if err != nil {
+				return err
+			}
+			if n := len(w.m.find(text)); n > 0 {
+				if err := w.inBlob(ctx, r.SHA256, n); err != nil {
+					return err
+				}
+			}
+		}
+	}
+}
+
+func (w *sweep) inBlob(ctx context.Context, sum []byte, n int) error {
+	messages, err := db.All[int64](ctx, w.DB, `
+		SELECT m.key FROM clips k
+		JOIN messages m ON m.org = k.org AND m.conversation_key = k.conversation_key AND m.position = k.position
+		WHERE k.org = $1 AND m.org = $1 AND k.sha256 = $2
+		ORDER BY m.key`, w.org, sum)
+	if err != nil {
+		return err
+	}
+	if w.dry {
+		w.count("blobs", n)
+		return nil
+	}
+	for _, key := range messages {
+		if err := w.inMessage(ctx, key, w.m); err != nil {
+			return err
+		}
+	}
+	tag, err := w.DB.Exec(ctx, `
+		DELETE FROM blobs b WHERE b.org = $1 AND b.sha256 = $2 AND NOT EXISTS (
+			SELECT FROM clips k WHERE k.org = $1 AND k.sha256 = $2)`, w.org, sum)
+	w.count("blobs", int(tag.RowsAffected()))
+	return db.Error(err)
+}

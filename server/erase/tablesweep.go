@@ -1,0 +1,123 @@
+package erase
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/loci-memory/loci/db"
+)
+
+// tables erases in the texts of all other tables, and reports what it cannot change.
+func (w *sweep) tables(ctx context.Context) error {
+	all, err := w.Store.tables(ctx)
+	if err != nil {
+		return err
+	}
+	w.report.Left = map[string]int{}
+	if err := w.runItems(ctx); err != nil {
+		return err
+	}
+	for _, t := range all {
+		m := w.matcherOf(t.name)
+		for {
+			hits, err := t.hits(ctx, w.DB, w.org, func(_ column, text string) bool { return m.in(text) }, w.stuck)
+			if err != nil {
+				return err
+			}
+			for _, h := range hits {
+				if err := w.inRow(ctx, t, h); err != nil {
+					return err
+				}
+				w.stuck[t.name+"\x00"+strings.Join(h.keys, "\x00")] = true
+			}
+			if len(hits) < maxHits {
+				break
+			}
+		}
+	}
+	w.stuck = map[string]bool{}
+	return nil
+}
+
+// madeOfMessages are the tables that quote messages in sentences.
+var madeOfMessages = []string{"handovers", "handover_updates", "working_memories", "working_memory_versions",
+	"children",
+	"memory_files", "memory_file_versions"}
+
+// matcherOf returns what finds the occurrences in a table.
+func (w *sweep) matcherOf(table string) *matcher {
+	if w.quotes != nil && slices.Contains(madeOfMessages, table) {
+		return w.quotes
+	}
+	return w.m
+}
+
+// inRow erases in a row. What cannot be changed is left and counted.
+func (w *sweep) inRow(ctx context.Context, t table, h hit) error {
+	after, found, m := map[int]string{}, map[int]int{}, w.matcherOf(t.name)
+	for i, v := range h.values {
+		if v == nil {
+			continue
+		}
+		c := t.columns[i]
+		text, n := m.erase(*v)
+		if c.isJSON() {
+			text, n = m.eraseJSON(*v)
+			if kept := len(m.find(text)); kept > 0 { // in ids and names of types
+				w.report.Left[t.name+"."+c.Name] += kept
+			}
+		}
+		if n == 0 {
+			continue
+		}
+		if found[i] = n; !c.IsKey {
+			after[i] = text
+		}
+	}
+	for i, n := range found {
+		ok := after[i] != "" || h.values[i] != nil && !t.columns[i].IsKey
+		if ok && !w.dry {
+			var err error
+			if ok, err = w.store(ctx, t, h, erasedValue{i, after[i]}); err != nil {
+				return err
+			}
+		}
+		if !ok {
+			w.report.Left[t.name+"."+t.columns[i].Name] += n
+			continue
+		}
+		w.count(t.name, n)
+	}
+	return nil
+}
+
+// store stores the new value of a column of a row. It returns false if the table does not allow it.
+func (w *sweep) store(ctx context.Context, t table, h hit, v erasedValue) (bool, error) {
+	err := db.Tx(ctx, w.DB, func(tx pgx.Tx) error {
+		if err := t.update(ctx, tx, w.org, h, v); err != nil {
+			return err
+		}
+		return w.afterUpdate(ctx, tx, t.name, h)
+	})
+	if db.Constraint(err) != "" || errors.Is(err, db.ErrInvalid) || errors.Is(err, db.ErrConflict) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// afterUpdate brings what a table keeps of its texts up to date.
+func (w *sweep) afterUpdate(ctx context.Context, tx pgx.Tx, name string, h hit) error {
+	switch name {
+	case "memory_files":
+		return w.MemoryFiles.With(tx).Reindex(ctx, w.org, h.keys[0])
+	case "memory_file_versions":
+		_, err := tx.Exec(ctx, `
+			UPDATE memory_file_versions SET redacted = true, sha256 = encode(sha256(convert_to(content, 'UTF8')), 'hex')
+			WHERE org = $1 AND file_key = $2::text::bigint AND version = $3::text::integer`, w.org, h.keys[0], h.keys[1])
+		return db.Error(err)
+	}
+	return nil
+}

@@ -1,0 +1,199 @@
+package server_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/server/handover"
+	"github.com/loci-memory/loci/server/loop/model/modeltest"
+)
+
+// slowWriter is a model that answers when it may.
+type slowWriter struct {
+	text string
+	may  chan struct{}
+}
+
+// Complete implements compaction.Summarizer.
+func (w slowWriter) Complete(ctx context.Context, _ compaction.Request) (compaction.Reply, error) {
+	select {
+	case <-w.may:
+		return compaction.Reply{Text: w.text}, nil
+	case <-ctx.Done():
+		return compaction.Reply{}, ctx.Err()
+	}
+}
+
+// writesSlowly gives a server a model that answers when the channel is closed, after requests have ended.
+func (c *client) writesSlowly(text string) (may chan struct{}) {
+	may = make(chan struct{})
+	c.server.Agents.Compaction.Models = func(context.Context, string) *compaction.Model {
+		return &compaction.Model{Summarizer: slowWriter{text, may}, Name: "m"}
+	}
+	c.server.Handovers.Patience = time.Millisecond
+	return may
+}
+
+// awaitHandover waits until a hand-over is made.
+func (c *client) awaitHandover(agent, id string) (h handedOver) {
+	c.t.Helper()
+	path := "/v1/agents/" + agent + "/handovers/" + id
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		if err := json.Unmarshal([]byte(c.must("GET", path, "")), &h); err != nil {
+			c.t.Fatal(err)
+		}
+		if h.Status != handover.Running {
+			return h
+		}
+		if time.Now().After(deadline) {
+			c.t.Fatalf("the hand-over is not made: %+v", h)
+		}
+	}
+}
+
+// A model takes longer than a request waits: the job of the hand-over goes on, and the API shows how it ends.
+func TestASlowHandoverIsMadeByItsJob(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent := c.filed("")
+	s := c.session(agent)
+	may := c.writesSlowly(written(s))
+	path := "/v1/agents/" + agent + "/handover"
+	id := ""
+	for range 2 { // asked for again, it is the same one
+		got := c.call("POST", path, `{}`)
+		if now := fields(t, got.Text)["id"].(string); got.Code != 202 || id != "" && now != id {
+			t.Fatalf("got %d %s, want 202 and %s", got.Code, got.Text, id)
+		}
+		id = fields(t, got.Text)["id"].(string)
+	}
+	if got := fields(t, c.must("GET", path+"s/"+id, ""))["status"]; got != handover.Running {
+		t.Errorf("the status of a hand-over that is still made is %v", got)
+	}
+	close(may)
+	h := c.awaitHandover(agent, id)
+	if h.Status != handover.Done || *h.How != handover.ByModel || len(h.Updates) != 4 {
+		t.Errorf("got %+v", h)
+	}
+	if text := c.file(agent, "/memories/topics/sessions.md"); strings.Count(text, "The port is fixed") != 1 {
+		t.Errorf("the file: %s", text)
+	}
+	if got := c.call("POST", path, `{}`); got.Code != 200 || fields(t, got.Text)["id"] != id {
+		t.Errorf("asked for again when it is made: %d %s", got.Code, got.Text)
+	}
+}
+
+// A session is handed over when it has come to rest: what a run has half said is refused.
+func TestNoHandoverWhileARunWorks(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	other := r.made("/v1/conversations?agent_id="+r.agent, `{}`)
+	wait := make(chan struct{})
+	r.model.Says(modeltest.Answer{Text: "We decided to use port 8283.", Wait: wait})
+	reply := r.begun(hello)
+	path := "/v1/agents/" + r.agent + "/handover"
+	if got := r.call("POST", path, `{}`); got.Code != 409 || !strings.HasPrefix(fmt.Sprint(fields(t, got.Text)["run_id"]),
+		"run-") {
+		t.Errorf("while a run works: got %d %s", got.Code, got.Text)
+	}
+	if got := r.call("POST", path, `{"conversation_id":"`+other+`"}`); got.Code != 200 {
+		t.Errorf("another conversation: got %d %s", got.Code, got.Text)
+	}
+	close(wait)
+	<-reply
+	if h := r.handOver(r.agent); h.Status != handover.Done || !strings.Contains(strings.Join(h.lines(), "\n"), "8283") {
+		t.Errorf("after the run: %+v", h)
+	}
+}
+
+// Who deletes a conversation wants nothing of it kept: it is not handed over, and no conversation begins with its
+// working memory, also if its hand-over was still to be made.
+func TestADeletedConversationLeavesNothing(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent := c.filed(`,"handover":{"mode":"apply"}`)
+	conversation := func() string {
+		id := c.made("/v1/conversations?agent_id="+agent, `{}`)
+		c.captured(agent, id, `{"messages":[{"role":"assistant","content":"We decided to use port 8283."}]}`)
+		return id
+	}
+	c.must("DELETE", "/v1/conversations/"+conversation(), "")
+	if got := c.must("GET", "/v1/agents/"+agent+"/handovers", ""); strings.TrimSpace(got) != "[]" {
+		t.Errorf("a deleted conversation is handed over: %s", got)
+	}
+	made := conversation()
+	c.must("POST", "/v1/agents/"+agent+"/handover", `{"conversation_id":"`+made+`"}`)
+	c.must("DELETE", "/v1/conversations/"+made, "")
+	running := conversation()
+	may := c.writesSlowly("no JSON")
+	h := c.call("POST", "/v1/agents/"+agent+"/handover", `{"conversation_id":"`+running+`"}`)
+	c.must("DELETE", "/v1/conversations/"+running, "")
+	next := c.made("/v1/conversations?agent_id="+agent, `{}`)
+	close(may)
+	if h.Code != 202 {
+		t.Fatalf("got %d %s", h.Code, h.Text)
+	}
+	if got := c.awaitHandover(agent, fields(t, h.Text)["id"].(string)); got.TakenBy != nil || len(got.Updates) != 0 {
+		t.Errorf("the hand-over of a deleted conversation: %+v", got)
+	}
+	if got := c.must("GET", "/v1/conversations/"+next+"/working-memory", ""); strings.Contains(got, "8283") {
+		t.Errorf("the next conversation begins with what was deleted: %s", got)
+	}
+}
+
+// Several users talk to one agent. What one of them left is carried on by their own next conversation, whoever begins
+// one before.
+func TestAHandoverIsCarriedOnByTheSameIdentity(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.filed("")
+	identity := func(key string) string {
+		return c.made("/v1/identities", fmt.Sprintf(`{"identifier_key":%q,"name":%[1]q,"identity_type":"user"}`, key))
+	}
+	ada, bob := identity("ada"), identity("bob")
+	begin := func(with string) string {
+		return c.made("/v1/conversations?agent_id="+agent, with)
+	}
+	of := func(id string) string { return `{"identity_id":"` + id + `"}` }
+	leave := func(conversation, text string) {
+		c.captured(agent, conversation, `{"messages":[{"role":"assistant","content":"We decided to use `+text+`."}]}`)
+		c.must("POST", "/v1/agents/"+agent+"/handover", `{"conversation_id":"`+conversation+`"}`)
+	}
+	working := func(conversation string) string {
+		return c.must("GET", "/v1/conversations/"+conversation+"/working-memory?agent_id="+agent, "")
+	}
+	leave(begin(of(ada)), "the port of Ada")
+	leave(begin(of(bob)), "the port of Bob")
+	leave(begin(`{}`), "the port of nobody")
+	gone := identity("gone")
+	leave(begin(of(gone)), "the port of Eve")
+	c.must("DELETE", "/v1/identities/"+gone, "")
+	for _, next := range []struct{ with, has string }{{of(ada), "Ada"}, {`{}`, "nobody"}, {of(bob), "Bob"}, {of(ada), ""},
+		{`{}`, ""}} {
+		got := working(begin(next.with))
+		for _, name := range []string{"Ada", "Bob", "nobody", "Eve"} {
+			if strings.Contains(got, "port of "+name) != (name == next.has) {
+				t.Errorf("%s begins with what is %q's: %s", next.with, name, got)
+			}
+		}
+	}
+	// The default conversation keeps its identity over a reset, and a copy that of its original.
+	c.must("PATCH", "/v1/conversations/default?agent_id="+agent, of(ada))
+	leave("default", "the port of Ada once more")
+	c.must("PATCH", "/v1/agents/"+agent+"/reset-messages", `{}`)
+	if got := working("default"); !strings.Contains(got, "once more") {
+		t.Errorf("the reset conversation begins with %s", got)
+	}
+	copied := c.must("POST", "/v1/conversations/default/fork?agent_id="+agent, "")
+	if got := fields(t, copied)["identity_id"]; got != ada {
+		t.Errorf("a copy is with %v, want %s", got, ada)
+	}
+	if got := c.call("POST", "/v1/conversations?agent_id="+agent, of("identity-x")); got.Code != 404 {
+		t.Errorf("an identity that does not exist: %d %s", got.Code, got.Text)
+	}
+}

@@ -1,0 +1,288 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/compaction"
+)
+
+// worked is a body of turns in which an agent called a tool, each with a result of some lines, numbered from first.
+func worked(first, turns, lines int) string {
+	var all []map[string]any
+	for i := range turns {
+		id := fmt.Sprintf("call-%d", first+i)
+		all = append(all, map[string]any{"role": "user", "content": fmt.Sprintf("Question %d", first+i)},
+			map[string]any{"role": "assistant", "content": nil, "tool_calls": []any{map[string]any{"id": id,
+				"type": "function", "function": map[string]string{"name": "read", "arguments": `{"path":"/a"}`}}}},
+			map[string]any{"role": "tool", "tool_call_id": id, "content": result(first+i, lines)},
+			map[string]any{"role": "assistant", "content": fmt.Sprintf("Answer %d", first+i)})
+	}
+	raw, _ := json.Marshal(map[string]any{"messages": all})
+	return string(raw)
+}
+
+// result is the result of a call with some lines.
+func result(n, lines int) string {
+	var b strings.Builder
+	for line := range lines {
+		fmt.Fprintf(&b, "result %d line %d of a file that was read\n", n, line)
+	}
+	return b.String()
+}
+
+// pruned lists the changes that a policy made of an agent's default conversation, the oldest first.
+func (c *client) pruned(agent string) []compaction.Compaction {
+	c.t.Helper()
+	var list, pruned []compaction.Compaction
+	if err := json.Unmarshal([]byte(c.must("GET", "/v1/agents/"+agent+"/compactions?order=asc", "")), &list); err != nil {
+		c.t.Fatal(err)
+	}
+	for _, k := range list {
+		if k.Trigger == compaction.Pruned {
+			pruned = append(pruned, k)
+		}
+	}
+	return pruned
+}
+
+const snips = `{"preset":"four-layers","steps":{"snip":{"max_chars":500}}}`
+
+// A policy's edits are made before a prompt, once, are listed with their steps, lead to the whole text, and are
+// reverted for good.
+func TestAPolicyEditsBeforeAPrompt(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent := c.made("/v1/agents", `{"name":"Ada","compaction_settings":{"policy":`+snips+`}}`)
+	c.capture(agent, worked(1, 3, 100))
+	prompt := "/v1/agents/" + agent + "/prompt"
+	first := c.must("GET", prompt, "")
+	if strings.Contains(first, "result 1 line 50 ") || !strings.Contains(first, "result 1 line 0 ") ||
+		!strings.Contains(first, "expand") {
+		t.Fatalf("the prompt: %s", first)
+	}
+	if again := c.must("GET", prompt, ""); again != first {
+		t.Errorf("the next prompt differs:\n%s\n%s", first, again)
+	}
+	made := c.pruned(agent)
+	if len(made) != 1 || made[0].Policy == nil || *made[0].Policy != "four-layers (changed)" || len(made[0].Steps) != 1 ||
+		made[0].Steps[0].Step != "snip" || made[0].Steps[0].Edits != 3 || made[0].Steps[0].Tokens <= 0 ||
+		made[0].TokensAfter >= made[0].TokensBefore || made[0].Summary != nil {
+		t.Fatalf("pruned: %+v", made)
+	}
+	seq := c.seqOf(agent, "result 1 line 0 ")
+	if got := c.tool(agent, "expand", fmt.Sprintf(`{"id":"%d"}`, seq)); !strings.Contains(got, "result 1 line 50 ") {
+		t.Errorf("expanded: %s", got)
+	}
+	c.must("POST", "/v1/agents/"+agent+"/compactions/"+made[0].ID+"/revert", "")
+	if got := c.must("GET", prompt, ""); !strings.Contains(got, "result 1 line 50 ") {
+		t.Errorf("reverted, the prompt: %s", got)
+	}
+	if got := c.pruned(agent); len(got) != 1 || got[0].RevertedAt == nil {
+		t.Errorf("after the reversal: %+v", got)
+	}
+	c.capture(agent, worked(4, 1, 100))
+	if got := c.must("GET", prompt, ""); strings.Contains(got, "result 4 line 50 ") ||
+		!strings.Contains(got, "result 1 line 50 ") {
+		t.Errorf("a later result: %s", got)
+	}
+}
+
+// seqOf returns the seq of the message with a text.
+func (c *client) seqOf(agent, text string) int64 {
+	c.t.Helper()
+	var seq int64
+	err := c.pool.QueryRow(c.t.Context(), `
+		SELECT m.seq FROM messages m JOIN agents a ON a.org = m.org AND a.key = m.agent_key
+		WHERE m.org = 1 AND a.org = 1 AND a.id = $1 AND strpos(m.content::text, $2) > 0
+		ORDER BY m.seq LIMIT 1`, agent, text).Scan(&seq)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return seq
+}
+
+// A pruning and a compaction are reverted in either order, and nothing is lost.
+func TestEditsAndCompactionsAreRevertedInAnyOrder(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"the edits first", "the compaction first"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newClient(t)
+			agent := c.made("/v1/agents", `{"name":"Ada","context_window_limit":32000,
+				"compaction_settings":{"policy":`+snips+`}}`)
+			base := "/v1/agents/" + agent
+			c.capture(agent, worked(1, 3, 30))
+			c.must("GET", base+"/prompt", "")
+			compacted := c.compact(base+"/summarize", `{"compaction_settings":{"mode":"all"}}`)
+			c.capture(agent, worked(4, 1, 30))
+			c.must("GET", base+"/prompt", "")
+			made := c.pruned(agent)
+			if len(made) != 2 {
+				t.Fatalf("pruned: %+v", made)
+			}
+			order := []string{made[1].ID, compacted.Compaction.ID, made[0].ID}
+			if name == "the compaction first" {
+				order = []string{compacted.Compaction.ID, made[0].ID, made[1].ID}
+			}
+			for _, id := range order {
+				c.must("POST", base+"/compactions/"+id+"/revert", "")
+			}
+			got := c.must("GET", base+"/prompt", "")
+			for n := 1; n <= 4; n++ {
+				if want := fmt.Sprintf("result %d line 15 ", n); !strings.Contains(got, want) {
+					t.Errorf("%q is not in the prompt: %s", want, got)
+				}
+			}
+			reply := c.call("POST", base+"/compactions/"+made[0].ID+"/revert", "")
+			if reply.Code != 409 || !strings.Contains(reply.Text, "reverted already") {
+				t.Errorf("reverted twice: %d %s", reply.Code, reply.Text)
+			}
+		})
+	}
+}
+
+// A policy that there is none of is refused wherever one is set, with the sentence that says so.
+func TestABadPolicyIsRefused(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent := c.made("/v1/agents", `{"name":"Ada"}`)
+	conversation := c.made("/v1/conversations?agent_id="+agent, `{}`)
+	body := `{"compaction_settings":{"policy":"nobody"}}`
+	for _, r := range [][2]string{{"POST", "/v1/agents"}, {"PATCH", "/v1/agents/" + agent},
+		{"POST", "/v1/conversations?agent_id=" + agent}, {"PATCH", "/v1/conversations/" + conversation},
+		{"POST", "/v1/agents/" + agent + "/summarize"}, {"POST", "/v1/conversations/" + conversation + "/compact"}} {
+		if got := c.call(r[0], r[1], body); got.Code != 422 || !strings.Contains(got.Text, `no policy \"nobody\"`) {
+			t.Errorf("%s %s: %d %s", r[0], r[1], got.Code, got.Text)
+		}
+	}
+}
+
+// The nearer layer wins; null takes a layer back; a fork has the settings of its original.
+func TestTheConversationsPolicyIsNearer(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent := c.made("/v1/agents", `{"name":"Ada","compaction_settings":{"policy":`+snips+`}}`)
+	conversation := c.made("/v1/conversations?agent_id="+agent,
+		`{"compaction_settings":{"policy":{"steps":{"snip":null}},"goal":0.5}}`)
+	c.capture(agent, `{"conversation_id":"`+conversation+`",`+worked(1, 2, 100)[1:])
+	prompt := func(id string) string { return c.must("GET", "/v1/agents/"+agent+"/prompt?conversation_id="+id, "") }
+	if got := prompt(conversation); !strings.Contains(got, "result 1 line 50 ") {
+		t.Errorf("the conversation leaves the step out: %s", got)
+	}
+	fork := c.made("/v1/conversations/"+conversation+"/fork", "")
+	if got := prompt(fork); !strings.Contains(got, "result 1 line 50 ") {
+		t.Errorf("the fork: %s", got)
+	}
+	c.must("PATCH", "/v1/conversations/"+conversation, `{"compaction_settings":{"policy":null}}`)
+	if got := c.must("GET", "/v1/conversations/"+conversation, ""); !strings.Contains(got,
+		`"compaction_settings":{"goal":0.5}`) {
+		t.Errorf("the conversation: %s", got)
+	}
+	if got := prompt(conversation); strings.Contains(got, "result 1 line 50 ") {
+		t.Errorf("the agent's policy: %s", got)
+	}
+	c.must("PATCH", "/v1/conversations/"+fork, `{"compaction_settings":null}`)
+	if got := c.must("GET", "/v1/conversations/"+fork, ""); strings.Contains(got, "compaction_settings") {
+		t.Errorf("the fork: %s", got)
+	}
+}
+
+// Policies are listed with their steps; an organization's reaches its agents, and changes are listed with their place.
+func TestPoliciesOverREST(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent := c.made("/v1/agents", `{"name":"Ada"}`)
+	base := "/v1/agents/" + agent
+	if got := c.must("GET", "/v1/policies", ""); !strings.Contains(got, `"four-layers"`) ||
+		!strings.Contains(got, `"max_chars"`) {
+		t.Errorf("the policies: %s", got)
+	}
+	if got := c.must("GET", "/v1/policies/four-layers", ""); !strings.Contains(got, `"stage":"enter"`) {
+		t.Errorf("the policy: %s", got)
+	}
+	if got := c.call("GET", "/v1/policies/nobody", ""); got.Code != 404 {
+		t.Errorf("no policy: %d %s", got.Code, got.Text)
+	}
+	c.must("PUT", "/v1/admin/policy", `{"policy":`+snips+`}`)
+	c.must("PATCH", base, `{"compaction_settings":{"policy":{"steps":{"snip":{"head_share":0.5}}}}}`)
+	got := c.must("GET", base+"/policy", "")
+	for _, want := range []string{`"policy":"four-layers (changed)"`, `"set_by":"organization"`, `"origin":"agent"`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s is not in the policy in force: %s", want, got)
+		}
+	}
+	changes := c.must("GET", "/v1/admin/policy/changes", "")
+	if !strings.Contains(changes, `"place":"organization"`) || !strings.Contains(changes, `"place":"agent"`) {
+		t.Errorf("the changes: %s", changes)
+	}
+	if events := c.must("GET", base+"/events?limit=100", ""); !strings.Contains(events, `"policy_changed"`) {
+		t.Errorf("the events: %s", events)
+	}
+	for _, bad := range []string{`{"policy":"nobody"}`, `{"policy":{"steps":{"blur":{}}}}`} {
+		if got := c.call("PUT", "/v1/admin/policy", bad); got.Code != 422 {
+			t.Errorf("%s: %d %s", bad, got.Code, got.Text)
+		}
+	}
+	c.capture(agent, worked(1, 1, 100))
+	if _, err := c.server.Agents.Stats(t.Context(), 1, agent, 15); err != nil {
+		t.Fatal(err)
+	}
+	stats := c.must("GET", base+"/stats", "")
+	if !strings.Contains(stats, `"category":"tool_results","messages":1`) {
+		t.Errorf("the statistics: %s", stats)
+	}
+	c.must("PUT", "/v1/admin/policy", `{"policy":null}`)
+	if got := c.must("GET", "/v1/admin/policy", ""); !strings.Contains(got, `"policy":null`) {
+		t.Errorf("taken back: %s", got)
+	}
+}
+
+// A preview shows what another policy would send, now and at a position, and stores nothing.
+func TestAPreviewOfAPolicyStoresNothing(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent := c.made("/v1/agents", `{"name":"Ada"}`)
+	base := "/v1/agents/" + agent
+	c.capture(agent, worked(1, 2, 100))
+	seq := c.seqOf(agent, "Answer 2")
+	c.capture(agent, worked(3, 2, 100))
+	before := c.must("GET", base+"/prompt", "")
+	under := c.must("GET", base+"/prompt?policy=four-layers&at_seq="+fmt.Sprint(seq), "")
+	if strings.Contains(under, "Question 3") || !strings.Contains(under, "Question 2") {
+		t.Errorf("at the position: %s", under)
+	}
+	var previews []struct {
+		Policy string
+		Tokens struct{ Total int }
+		Before int `json:"tokens_before"`
+		First  int `json:"first_changed"`
+		Steps  []compaction.StepCount
+		Cost   struct {
+			Next  float64 `json:"next_prompt"`
+			Later float64 `json:"later_prompt"`
+		}
+	}
+	body := `{"policies":["four-layers",` + snips + `]}`
+	raw := c.must("POST", base+"/policies/preview", body)
+	if err := json.Unmarshal([]byte(raw), &previews); err != nil || len(previews) != 2 {
+		t.Fatal(raw, err)
+	}
+	whole, snipped := previews[0], previews[1]
+	if whole.First != 0 || whole.Tokens.Total != whole.Before || snipped.First == 0 ||
+		snipped.Tokens.Total >= snipped.Before || snipped.Steps[0].Edits != 4 || snipped.Cost.Later >= whole.Cost.Later ||
+		snipped.Cost.Next <= snipped.Cost.Later {
+		t.Errorf("the previews: %s", raw)
+	}
+	if got := c.pruned(agent); len(got) != 0 {
+		t.Errorf("the previews stored %+v", got)
+	}
+	if after := c.must("GET", base+"/prompt", ""); after != before {
+		t.Errorf("the prompt changed:\n%s\n%s", before, after)
+	}
+	if got := c.call("GET", base+"/prompt?policy=nobody", ""); got.Code != 422 {
+		t.Errorf("a policy that there is none of: %d %s", got.Code, got.Text)
+	}
+}
