@@ -1,0 +1,80 @@
+package transcript
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/loci-memory/loci/recall"
+)
+
+// messages reads messages of a chat API. System prompts before all others are the transcript's.
+func (d document) messages(entries []object) (Transcript, error) {
+	t := Transcript{Format: Chat}
+	for _, e := range entries {
+		drafts, err := d.chat(answered(e))
+		if err != nil {
+			return t, err
+		}
+		t.add(e, drafts)
+	}
+	return t, nil
+}
+
+// answered returns a message of an assistant that called no tool and said nothing, which APIs return, with an empty
+// text.
+func answered(e object) object {
+	if e.text("role") == "assistant" && !e.has("content") && !e.has("tool_calls") && !e.has("function_call") {
+		return e.with(map[string]any{"content": ""})
+	}
+	return e
+}
+
+// add adds the drafts of an entry, with its id and time.
+func (t *Transcript) add(e object, drafts []recall.Draft) {
+	for i, draft := range drafts {
+		if draft.Role == recall.System && len(t.Drafts) == 0 {
+			t.System = strings.TrimSpace(t.System + "\n\n" + textOf(draft))
+			continue
+		}
+		for _, name := range []string{"id", "uuid", "dia_id"} {
+			if id := e.text(name); id != "" && i == 0 && draft.OTID == nil {
+				draft.OTID = &id
+			}
+		}
+		for _, name := range []string{"timestamp", "created_at", "time"} {
+			if draft.CreatedAt == nil {
+				draft.CreatedAt = e.time(name)
+			}
+		}
+		t.Drafts = append(t.Drafts, draft)
+	}
+}
+
+func textOf(draft recall.Draft) string {
+	var texts []string
+	for _, p := range draft.Content {
+		if p.Type == recall.Text {
+			texts = append(texts, p.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// questions reads the questions of a session in a data set, with the ids of the messages that answer them.
+func (d document) questions(o object) (all []Question, err error) {
+	if !o.isList("questions") {
+		return nil, nil
+	}
+	entries, err := d.objects(o.fields["questions"])
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		q := Question{Text: e.text("question"), Answer: e.text("answer")}
+		if json.Unmarshal(e.fields["evidence"].raw, &q.Evidence) != nil || len(q.Evidence) == 0 {
+			return nil, d.fail(e.at, "a question lists the ids of its evidence as evidence")
+		}
+		all = append(all, q)
+	}
+	return all, nil
+}

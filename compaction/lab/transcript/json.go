@@ -1,0 +1,176 @@
+package transcript
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"time"
+
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
+)
+
+// document is the text of a transcript.
+type document struct {
+	name string
+	data []byte
+}
+
+// value is a JSON value, and where it begins in its document.
+type value struct {
+	raw json.RawMessage
+	at  int
+}
+
+// object is a JSON object, and where it begins.
+type object struct {
+	at     int
+	fields map[string]value
+}
+
+// fail returns an error about a place of the document.
+func (d document) fail(at int, format string, args ...any) error {
+	at = min(max(at, 0), len(d.data))
+	return &Error{Name: d.name, Line: 1 + bytes.Count(d.data[:at], []byte("\n")), Why: fmt.Sprintf(format, args...)}
+}
+
+// object reads a value that must be an object.
+func (d document) object(v value) (object, error) {
+	o := object{at: v.at, fields: map[string]value{}}
+	dec := json.NewDecoder(bytes.NewReader(v.raw))
+	if token, err := dec.Token(); err != nil || token != json.Delim('{') {
+		return o, d.fail(v.at, "expected an object")
+	}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return o, d.syntax(v.at, dec, err)
+		}
+		name, ok := key.(string)
+		if !ok {
+			return o, d.fail(v.at, "expected an object")
+		}
+		if o.fields[name], err = d.next(v.at, dec); err != nil {
+			return o, err
+		}
+	}
+	return o, nil
+}
+
+// list reads a value that must be a list.
+func (d document) list(v value) (all []value, err error) {
+	dec := json.NewDecoder(bytes.NewReader(v.raw))
+	if token, err := dec.Token(); err != nil || token != json.Delim('[') {
+		return nil, d.fail(v.at, "expected a list")
+	}
+	for dec.More() {
+		item, err := d.next(v.at, dec)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, item)
+	}
+	return all, nil
+}
+
+// next reads the next value of a decoder whose text begins at a place.
+func (d document) next(at int, dec *json.Decoder) (v value, err error) {
+	if err := dec.Decode(&v.raw); err != nil {
+		return v, d.syntax(at, dec, err)
+	}
+	v.at = at + int(dec.InputOffset()) - len(v.raw)
+	return v, nil
+}
+
+// syntax returns the error of text that is no JSON.
+func (d document) syntax(at int, dec *json.Decoder, err error) error {
+	offset := dec.InputOffset()
+	if bad, ok := errors.AsType[*json.SyntaxError](err); ok {
+		offset = bad.Offset
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return d.fail(len(d.data), "the JSON ends too early")
+	}
+	return d.fail(at+int(offset)-1, "no valid JSON: %v", err)
+}
+
+// values reads the values that follow each other in the document: one of JSON, or one for each line.
+func (d document) values() (all []value, err error) {
+	dec := json.NewDecoder(bytes.NewReader(d.data))
+	for {
+		v, err := d.next(0, dec)
+		if err != nil {
+			rest := bytes.TrimSpace(d.data[dec.InputOffset():])
+			if len(rest) == 0 {
+				return all, nil
+			}
+			return nil, err
+		}
+		all = append(all, v)
+	}
+}
+
+// text returns a field that is a text, and empty for any other.
+func (o object) text(name string) (s string) {
+	if json.Unmarshal(o.fields[name].raw, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// flag returns a field that is true.
+func (o object) flag(name string) (is bool) {
+	return json.Unmarshal(o.fields[name].raw, &is) == nil && is
+}
+
+// has reports whether a field is there and not null.
+func (o object) has(name string) bool {
+	raw := o.fields[name].raw
+	return len(raw) > 0 && string(raw) != "null"
+}
+
+// isList reports whether a field is a list.
+func (o object) isList(name string) bool { return bytes.HasPrefix(o.fields[name].raw, []byte("[")) }
+
+// isObject reports whether a field is an object.
+func (o object) isObject(name string) bool { return bytes.HasPrefix(o.fields[name].raw, []byte("{")) }
+
+// time returns a field that is a moment: a text, or milliseconds since 1970; nil for any other.
+func (o object) time(name string) *time.Time {
+	var ms float64
+	if at, err := time.Parse(time.RFC3339, o.text(name)); err == nil {
+		return &at
+	}
+	if json.Unmarshal(o.fields[name].raw, &ms) != nil || ms <= 0 || ms > 1e14 {
+		return nil
+	}
+	at := time.UnixMilli(int64(ms)).UTC()
+	return &at
+}
+
+// chat reads an object as a message of a chat API.
+func (d document) chat(o object) ([]recall.Draft, error) {
+	fields := make(map[string]json.RawMessage, len(o.fields))
+	for name, v := range o.fields {
+		fields[name] = v.raw
+	}
+	in := chat.NewObject(fields, time.UTC)
+	drafts := chat.Read(in)
+	if err := in.Err(); err != nil {
+		return nil, d.fail(o.at, "%v", err)
+	}
+	return drafts, nil
+}
+
+// with returns a copy of the object with fields set.
+func (o object) with(fields map[string]any) object {
+	all := object{at: o.at, fields: make(map[string]value, len(o.fields)+len(fields))}
+	maps.Copy(all.fields, o.fields)
+	for name, v := range fields {
+		all.fields[name] = value{raw: chat.Encode(v), at: o.at}
+	}
+	return all
+}

@@ -1,0 +1,84 @@
+package transcript_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/compaction/lab/transcript"
+)
+
+// told writes a transcript as a line for each part, so that a test shows what was read of it.
+func told(t transcript.Transcript) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %q\n", t.Format, t.System)
+	for _, d := range t.Drafts {
+		id := "-"
+		if d.OTID != nil {
+			id = *d.OTID
+		}
+		for _, p := range d.Content {
+			fmt.Fprintf(&b, "%s %s %s %s%s%s%s\n", id, d.Role, p.Type, p.CallID, p.Name, p.Input, p.Text)
+		}
+	}
+	return b.String()
+}
+
+// Each file of testdata is a session in another format. Its golden file tells what is read of it.
+func TestEachFormatIsRead(t *testing.T) {
+	t.Parallel()
+	goldens, err := filepath.Glob("testdata/*.golden")
+	if err != nil || len(goldens) < 10 {
+		t.Fatal(goldens, err)
+	}
+	for _, golden := range goldens {
+		file := strings.TrimSuffix(golden, ".golden")
+		f, err := os.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := transcript.Read(file, f)
+		if err := errors.Join(err, f.Close()); err != nil {
+			t.Error(err)
+			continue
+		}
+		texts := make([]string, len(all))
+		for i, one := range all {
+			texts[i] = told(one)
+		}
+		want, err := os.ReadFile(golden)
+		if got := strings.Join(texts, "--\n"); err != nil || got != string(want) {
+			t.Errorf("%s: %v, got:\n%s\nwant:\n%s", file, err, got, want)
+		}
+	}
+}
+
+// What cannot be read is refused with its line and the reason.
+func TestWhatIsNoTranscriptIsRefused(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"":                            "line 1: the file is empty",
+		"[]":                          "line 1: the list is empty",
+		"hello":                       "line 1: no valid JSON",
+		"7":                           "line 1: expected an object",
+		"{\"role\":\"user\",\n\"cont": "line 2: the JSON ends too early",
+		"{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"user\",\"content\":\"b\"}\n{bad}": "line 3: no valid JSON",
+		"{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"boss\"}":                          "line 2: role: expected",
+		"[{\"role\":\"user\",\"content\":\"a\"},\n\n{\"role\":\"tool\",\"content\":\"b\"}]":   "line 3: tool_call_id",
+		"{\"a\":1}":          "line 1: no session is known",
+		"{\"messages\":[]}":  "has no messages",
+		"{\"messages\":[1]}": "line 1: expected an object",
+		"\n\xff":             "line 2: the text is no UTF-8",
+		"{\"type\":\"session\",\"id\":\"s\"}\n" +
+			"{\"type\":\"message\",\"id\":\"1\",\"message\":{\"role\":\"king\"}}": "line 2: no role \"king\"",
+	} {
+		_, err := transcript.Read("x", strings.NewReader(text))
+		var at *transcript.Error
+		if !errors.As(err, &at) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}

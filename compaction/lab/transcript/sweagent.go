@@ -1,0 +1,55 @@
+package transcript
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
+)
+
+// sweAgent reads a trajectory of SWE-agent. In older ones a model's action is a text, and what it led to is the next
+// message of the user: these become a call of the tool "action" and its result.
+func (d document) sweAgent(o object) (Transcript, error) {
+	t := Transcript{Format: SWEAgent, LeftOut: map[string]int{}}
+	entries, err := d.objects(o.fields["history"])
+	if err != nil {
+		return t, err
+	}
+	waits := "" // the id of the call whose result is the next message
+	for i, e := range entries {
+		if ids := e.texts("tool_call_ids"); len(ids) > 0 && e.text("role") == "tool" {
+			e = e.with(map[string]any{"tool_call_id": ids[0]})
+		}
+		drafts, err := d.chat(answered(e))
+		if err != nil {
+			return t, err
+		}
+		switch {
+		case waits != "" && e.text("role") == "user":
+			drafts = []recall.Draft{{Role: recall.Tool, Content: []recall.Part{{Type: recall.ToolReturn, CallID: waits,
+				Text: textOf(drafts[0])}}}}
+			waits = ""
+		case e.text("role") == "assistant" && e.text("action") != "" && !e.has("tool_calls"):
+			waits = fmt.Sprintf("action-%d", i+1)
+			call := recall.Part{Type: recall.ToolCall, CallID: waits, Name: "action",
+				Input: string(chat.Encode(map[string]string{"action": e.text("action")}))}
+			drafts[0].Content = []recall.Part{call}
+			if said := e.text("thought"); said != "" {
+				drafts[0].Content = []recall.Part{{Type: recall.Text, Text: said}, call}
+			}
+		default:
+			waits = ""
+		}
+		t.add(e, drafts)
+	}
+	return t, nil
+}
+
+// texts returns a field that is a list of texts.
+func (o object) texts(name string) (all []string) {
+	if json.Unmarshal(o.fields[name].raw, &all) != nil {
+		return nil
+	}
+	return all
+}

@@ -1,0 +1,46 @@
+// Package transcript reads sessions that agents recorded, in the formats of several harnesses, as drafts of messages.
+package transcript
+
+import (
+	"fmt"
+
+	"github.com/loci-memory/loci/recall"
+)
+
+// Transcript is a recorded session.
+type Transcript struct {
+	Name     string // of the file, and of the session in it if it has several
+	Format   Format
+	System   string         // the system prompt; empty if the recording has none
+	Drafts   []recall.Draft // without the system prompt; OTID is the recording's own id of the message, where it has one
+	LeftOut  map[string]int // how many entries of each kind are no messages
+	Evidence []Question     // questions whose evidence the recording names
+}
+
+// Question is a question about a session, asked after it, and the ids of the messages that answer it.
+type Question struct {
+	Text     string   `json:"question"`
+	Answer   string   `json:"answer"`
+	Evidence []string `json:"evidence"`
+}
+
+// Format names how a session was recorded.
+type Format string
+
+// The formats.
+const (
+	Chat       Format = "chat"        // messages of OpenAI's APIs, of Anthropic's, or of Letta
+	ClaudeCode Format = "claude-code" // a line for each entry of a session of Claude Code
+	Pi         Format = "pi"          // a line for each entry of a session of Pi, or of OpenClaw
+	SWEAgent   Format = "swe-agent"   // a trajectory
+	Loci       Format = "loci"        // an agent that Loci exported in full
+)
+
+// Error says where a transcript cannot be read, and why.
+type Error struct {
+	Name string
+	Line int // from 1
+	Why  string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s, line %d: %s", e.Name, e.Line, e.Why) }
