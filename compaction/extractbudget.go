@@ -215,16 +215,16 @@ func (f *selection) lastRequest(must mustMention, most int) {
 	}
 	text := f.x.items[requests][n].text
 	whole := wholeSentences(text, func(s string) bool {
-		return f.cost(requests, s) <= min(most, f.left-namesCost(must.request, s))
+		return f.cost(requests, s) <= min(most, f.left-f.namesCost(must.request, s))
 	})
 	if whole == "" || must.last == nil {
-		whole = f.shortened(requests, text, min(most, f.left-namesCost(must.request, "")))
+		whole = f.shortened(requests, text, min(most, f.left-f.namesCost(must.request, "")))
 	}
 	f.take(itemKey{requests, n}, whole, most)
 }
 
 // namesCost returns the tokens of the section of the identifiers that a text does not mention.
-func namesCost(ids []string, text string) (n int) {
+func (f *selection) namesCost(ids []string, text string) (n int) {
 	text = folded(text)
 	for _, id := range ids {
 		if !mentions(text, id) {
@@ -232,7 +232,7 @@ func namesCost(ids []string, text string) (n int) {
 		}
 	}
 	if n > 0 {
-		n += tokens.Estimate(titles[named] + "\n- \n")
+		n += tokens.Estimate(f.layout.titles[named] + "\n- \n")
 	}
 	return n
 }

@@ -347,5 +347,7 @@ func FuzzSummarize(f *testing.F) {
 	for seed := range uint64(20) {
 		f.Add(seed)
 	}
+	f.Add(uint64(4211)) // a budget with hardly any room beside the headings of a format
+	f.Add(uint64(8569))
 	f.Fuzz(checkSummary)
 }
