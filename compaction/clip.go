@@ -92,7 +92,7 @@ func clippedPage(result string, page recall.ExpandPage, chars int, has recall.To
 // characters are left then, and one marker, because it is always made from the log's text. A text that takes no more
 // tokens than that is returned as it is. Of no characters, the marker is as short as can be. note is where it stands.
 func clipped(text string, chars int, at marker) (short string, note [2]int) {
-	total := utf8.RuneCountInString(text)
+	total := tokens.Chars(text)
 	if total <= chars {
 		return text, note
 	}
@@ -114,7 +114,7 @@ func clipped(text string, chars int, at marker) (short string, note [2]int) {
 		said = chat.Neutralize(at.said) + "; "
 	}
 	marked := fmt.Sprintf("[%s%d of %d characters left out%s]", said,
-		total-utf8.RuneCountInString(head)-utf8.RuneCountInString(tail)+2, total, rest)
+		total-tokens.Chars(head)-tokens.Chars(tail)+2, total, rest)
 	short = head + marked + tail
 	left := text[len(head)-1 : len(text)-len(tail)+1]
 	if len(text) < 4*len(short) && !worthCutting(left, marked) && tokens.Estimate(text) <= tokens.Estimate(short) {
@@ -127,6 +127,9 @@ func clipped(text string, chars int, at marker) (short string, note [2]int) {
 // marker.
 func worthCutting(left, marker string) bool {
 	const part, slack = 1000, 16 // bytes, and tokens by which the counts of pieces differ from that of the whole
+	if len(left)/tokens.MaxBytesPerToken > tokens.MaxPerByte*len(marker)+slack {
+		return true
+	}
 	return tokens.Estimate(db.Beginning(left, part)) > tokens.Estimate(marker)+slack
 }
 
@@ -196,8 +199,8 @@ func clippedPreview(p recall.Part, chars int, has recall.Toolset) (text string, 
 
 // headOf returns at most some characters of the beginning of a text.
 func headOf(text string, chars int) string {
-	end := 0
-	for ; chars > 0 && end < len(text); chars-- {
+	end := tokens.ASCIIPrefix(text[:min(max(chars, 0), len(text))])
+	for chars -= end; chars > 0 && end < len(text); chars-- {
 		_, size := utf8.DecodeRuneInString(text[end:])
 		end += size
 	}
@@ -210,8 +213,8 @@ func headOf(text string, chars int) string {
 
 // tailOf returns at most some characters of the end of a text.
 func tailOf(text string, chars int) string {
-	start := len(text)
-	for ; chars > 0 && start > 0; chars-- {
+	start := len(text) - tokens.ASCIISuffix(text[len(text)-min(max(chars, 0), len(text)):])
+	for chars -= len(text) - start; chars > 0 && start > 0; chars-- {
 		_, size := utf8.DecodeLastRuneInString(text[:start])
 		start -= size
 	}

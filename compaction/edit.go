@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // Edit says how a part of a message is shown otherwise than the log holds it: a tool's result, the arguments of a call,
@@ -222,7 +222,7 @@ func clippedPart(view []recall.Message, m recall.Message, e Edit, has recall.Too
 // shownChars returns how many characters of the original an unclipped part shows.
 func shownChars(p recall.Part) int {
 	if p.Clip != nil {
-		return utf8.RuneCountInString(p.Text[:min(max(p.Clip.Shown, 0), len(p.Text))])
+		return tokens.Chars(p.Text[:min(max(p.Clip.Shown, 0), len(p.Text))])
 	}
-	return utf8.RuneCountInString(clippableText(p))
+	return tokens.Chars(clippableText(p))
 }

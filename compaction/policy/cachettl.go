@@ -2,10 +2,10 @@ package policy
 
 import (
 	"time"
-	"unicode/utf8"
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // CacheTTL prunes results once the provider's cache of the prompt has expired.
@@ -77,11 +77,11 @@ func (c *CacheTTL) Edits(v compaction.View, at Moment) (edits []compaction.Edit)
 		if r.message < from || r.message >= to || len(r.p.Images) > 0 || !selects(c.Tools, c.Except, r.tool()) {
 			continue
 		}
-		now := r.shownChars(v)
+		now := r.shownChars()
 		if soft, ok := c.shortened(r, now); ok {
 			r.edit, changed[r.place()] = &soft, true
 			total -= now
-			now = r.shownChars(v)
+			now = r.shownChars()
 			total += now
 		}
 		all = append(all, r)
@@ -96,7 +96,7 @@ func (c *CacheTTL) Edits(v compaction.View, at Moment) (edits []compaction.Edit)
 			if r.hasText() && (c.MinResultChars == 0 || r.chars() >= c.MinResultChars) {
 				stub := r.stub("cache_ttl", cleared)
 				all[i].edit, changed[r.place()] = &stub, true
-				total += all[i].shownChars(v) - chars[r.place()]
+				total += all[i].shownChars() - chars[r.place()]
 			}
 		}
 	}
@@ -142,17 +142,34 @@ func viewChars(v compaction.View) (n int) {
 	edits := editsOf(v)
 	for _, m := range v.Messages {
 		for i, p := range m.Content {
-			if e := edits[place{m.Position, i}]; e != nil {
-				p = v.ShownPart(m, *e)
-			}
-			n += partChars(p)
+			n += charsWith(p, edits[place{m.Position, i}])
 		}
 	}
 	return n
 }
 
+// charsWith returns the characters of a part as it is shown with an edit, nil for none: about, so that no edited part
+// has to be made for it.
+func charsWith(p recall.Part, e *compaction.Edit) int {
+	switch {
+	case e == nil:
+		return partChars(p)
+	case showsText(*e):
+		return min(partChars(p), e.Chars+clipNoteChars)
+	case e.Kind == compaction.Removed:
+		return 0
+	}
+	return len(e.Text) + hintChars
+}
+
+// What the note of a clip takes, about, and what a text that stands for a part takes beside itself.
+const (
+	clipNoteChars = 100
+	hintChars     = 20
+)
+
 func partChars(p recall.Part) int {
-	n := utf8.RuneCountInString(p.Text) + utf8.RuneCountInString(p.Input) + len(p.Images)*charsPerImage
+	n := tokens.Chars(p.Text) + tokens.Chars(p.Input) + len(p.Images)*charsPerImage
 	if p.Type == recall.Image {
 		n += charsPerImage
 	}
@@ -160,4 +177,4 @@ func partChars(p recall.Part) int {
 }
 
 // shownChars returns the characters of the result as it is shown.
-func (r result) shownChars(v compaction.View) int { return partChars(r.shown(v)) }
+func (r result) shownChars() int { return charsWith(*r.p, r.edit) }

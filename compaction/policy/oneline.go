@@ -58,8 +58,8 @@ func (o *OneLine) Edits(v compaction.View, at Moment) (edits []compaction.Edit) 
 			if line == "" {
 				continue
 			}
-			e := results[i].line("one_line", line)
-			if saves := v.Saves(*results[i].m, results[i].edit, e); saves > 0 {
+			e, saves := v.Weighed(*results[i].m, results[i].edit, results[i].line("one_line", line))
+			if saves > 0 {
 				used -= saves
 				edits = append(edits, e)
 			}

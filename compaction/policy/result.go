@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"iter"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // result is a tool's result in a view.
@@ -28,7 +28,7 @@ func (r result) place() place { return place{r.m.Position, r.part} }
 func (r result) toolName() string { return cmp.Or(r.tool(), "a tool") }
 
 // chars returns the length of the result in the log.
-func (r result) chars() int { return utf8.RuneCountInString(r.p.Text) }
+func (r result) chars() int { return tokens.Chars(r.p.Text) }
 
 // longerThan reports whether the result has more than some characters.
 func (r result) longerThan(chars int) bool { return len(r.p.Text) > chars && r.chars() > chars }

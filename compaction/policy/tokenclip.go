@@ -21,7 +21,7 @@ func init() {
 }
 
 // noteTokens is what the note on a clip takes, about.
-const noteTokens = 32
+const noteTokens = 48
 
 // Edits clips results.
 func (c *TokenClip) Edits(v compaction.View, _ Moment) (edits []compaction.Edit) {
@@ -44,6 +44,9 @@ func (c *TokenClip) clip(v compaction.View, r result, n int) compaction.Edit {
 		e := r.headAndTail("token_clip", head, chars-head)
 		takes := v.PartTokens(*r.m, r.part, &e)
 		if takes <= c.MaxTokens || chars == 0 {
+			if v.Count == nil {
+				e.Tokens = takes
+			}
 			return e
 		}
 		chars = min(chars*max(c.MaxTokens-noteTokens, 0)/takes, chars*15/16)

@@ -93,7 +93,6 @@ func Estimate(text string) int { return (cost(text) + oneToken - 1) / oneToken }
 
 func cost(text string) (n int) {
 	for i := 0; i < len(text); {
-		spaced := i == 0 || text[i-1] == ' '
 		end, c := i+1, text[i]
 		switch kind := kinds[c]; kind {
 		case letter, mark:
@@ -101,11 +100,13 @@ func cost(text string) (n int) {
 				end++
 			}
 			if kind == mark {
-				n += costOfMarks(text[i:end], spaced)
+				n += costOfRun(text, i, end, costOfMarks)
 				break
 			}
-			end += moreLetters(text[end:])
-			n += costOfWord(text[i:end], spaced)
+			if end < len(text) && text[end] >= utf8.RuneSelf {
+				end += moreLetters(text[end:])
+			}
+			n += costOfRun(text, i, end, costOfWord)
 		case number:
 			n += digit
 		case space:
@@ -123,7 +124,7 @@ func cost(text string) (n int) {
 			n += oneToken
 		default:
 			if end = i + moreLetters(text[i:]); end > i {
-				n += costOfWord(text[i:end], spaced)
+				n += costOfWord(text[i:end], isSpaced(text, i))
 				break
 			}
 			r, size := utf8.DecodeRuneInString(text[i:])
@@ -134,6 +135,9 @@ func cost(text string) (n int) {
 	}
 	return n
 }
+
+// isSpaced reports whether what begins at an index of a text is the beginning of a word: of the text, or after a space.
+func isSpaced(text string, at int) bool { return at == 0 || text[at-1] == ' ' }
 
 // The kinds of bytes.
 const (

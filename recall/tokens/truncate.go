@@ -6,12 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// maxBytesPerToken bounds how much text Estimate counts as one token: a piece of maxEntryBytes, and a space.
-const maxBytesPerToken = maxEntryBytes + 1
+// MaxBytesPerToken bounds how much text Estimate counts as one token: a piece of maxEntryBytes, and a space.
+const MaxBytesPerToken = maxEntryBytes + 1
+
+// MaxPerByte bounds how many tokens Estimate counts of a byte.
+const MaxPerByte = 2
 
 // Prefix returns the beginning of a text that Estimate counts as at most some tokens, as long as can be.
 func Prefix(text string, tokens int) string {
-	within := min(len(text), maxBytesPerToken*(max(tokens, 0)+1))
+	within := min(len(text), MaxBytesPerToken*(max(tokens, 0)+1))
 	if within == len(text) && Estimate(text) <= tokens {
 		return text
 	}
@@ -26,7 +29,7 @@ func Prefix(text string, tokens int) string {
 
 // Suffix returns the end of a text that Estimate counts as at most some tokens, as long as can be.
 func Suffix(text string, tokens int) string {
-	within := min(len(text), maxBytesPerToken*(max(tokens, 0)+1))
+	within := min(len(text), MaxBytesPerToken*(max(tokens, 0)+1))
 	if within == len(text) && Estimate(text) <= tokens {
 		return text
 	}
