@@ -16,25 +16,46 @@ const leftOut = "Not in the text above, word for word:"
 
 // repaired returns a model's text with what it lacks: the last request, lines of the previous summary and of the
 // messages that matter, identifiers in the lines where they stood, and what its transcript left out. A text that leaves
-// too little room for them is cut.
+// too little room for them is cut. What the format appends, and then all but the last request, is left out where the
+// names of the last request would not fit beside it.
 func (w *writer) repaired(text string) string {
-	unread := w.unread() + w.appendix(text)
+	for _, share := range appendixShares {
+		note := ""
+		if share == appendixShare {
+			note = w.unread()
+		}
+		if whole := w.repairedWith(text, note+w.appendix(text, share)); w.namesLastRequest(whole) {
+			return whole
+		}
+	}
+	request := w.lastRequest("")
+	return cutTo(w.redacted(clean(text)), w.budget-tokens.Estimate(request)-4) + request
+}
+
+// namesLastRequest reports whether a summary of a text would have all names of the last request.
+func (w *writer) namesLastRequest(text string) bool {
+	lower := folded(cutTo(w.redacted(clean(text)), w.budget))
+	return !slices.ContainsFunc(w.must.request, func(id string) bool { return !mentions(lower, id) })
+}
+
+// repairedWith returns a text with what it lacks, and with some more that follows it.
+func (w *writer) repairedWith(text, more string) string {
 	whole := w.extraction()
 	body, added := text, ""
 	for range 3 { // a cut may remove what was not missing before
-		added = w.lastRequest(body + unread)
-		free := w.budget - tokens.Estimate(text+unread+added) - 4
+		added = w.lastRequest(body + more)
+		free := w.budget - tokens.Estimate(text+more+added) - 4
 		most := max(free, int(missingShare*float64(w.budget))-tokens.Estimate(added))
-		if lines := whole.lacking(body+unread+added, most, w.must); lines != "" {
+		if lines := whole.lacking(body+more+added, most, w.must); lines != "" {
 			added += "\n\n" + lines
 		}
-		next := cutTo(text, w.budget-tokens.Estimate(unread+added)-1)
+		next := cutTo(text, w.budget-tokens.Estimate(more+added)-1)
 		if next == body {
 			break
 		}
 		body = next
 	}
-	return body + unread + added
+	return body + more + added
 }
 
 // missingShare is the share of a summary's budget that added lines may take from what a model wrote, requestShare that
@@ -109,11 +130,24 @@ func (w *writer) extraction() *extraction {
 }
 
 func (w *writer) extracted() Summary {
+	text := ""
+	for _, share := range appendixShares {
+		if text = w.extractedWith(share); w.namesLastRequest(text) {
+			break
+		}
+	}
+	s := w.summary(text, Extracted)
+	s.Model = ""
+	return s
+}
+
+// extractedWith returns a text made without a model, and what the format appends within a share of the budget.
+func (w *writer) extractedWith(share float64) (text string) {
 	budget := w.budget
-	text, appendix := "", w.appendix("")
+	appendix := w.appendix("", share)
 	if appendix != "" { // it repeats nothing that is quoted
 		budget -= tokens.Estimate(appendix)
-		appendix = w.appendix(w.extraction().within(extractedBy, budget, w.must))
+		appendix = w.appendix(w.extraction().within(extractedBy, budget, w.must), share)
 		budget = w.budget - tokens.Estimate(appendix)
 	}
 	for range 8 { // a secret's placeholder may be longer than the secret
@@ -123,9 +157,7 @@ func (w *writer) extracted() Summary {
 		}
 		budget -= tokens.Estimate(text) - w.budget
 	}
-	s := w.summary(text, Extracted)
-	s.Model = ""
-	return s
+	return text
 }
 
 // nothingSaid stands where there is nothing to summarize; the next summary does not carry it on.

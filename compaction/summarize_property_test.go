@@ -347,7 +347,9 @@ func FuzzSummarize(f *testing.F) {
 	for seed := range uint64(20) {
 		f.Add(seed)
 	}
-	f.Add(uint64(4211)) // a budget with hardly any room beside the headings of a format
-	f.Add(uint64(8569))
+	// Budgets with hardly any room beside the headings of a format, and what it appends.
+	for _, seed := range []uint64{4211, 8569, 11254, 19156, 38267, 41225} {
+		f.Add(seed)
+	}
 	f.Fuzz(checkSummary)
 }

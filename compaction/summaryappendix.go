@@ -14,6 +14,9 @@ import (
 // appendixShare is the share of a summary's budget that what its format appends may take.
 const appendixShare = 0.5
 
+// appendixShares are the shares that are tried, until the names of the last request fit beside it.
+var appendixShares = []float64{appendixShare, appendixShare / 4, 0}
+
 // The headings of what a format appends, and the tags of its lists of files.
 const (
 	failuresHeading = "## Tool failures"
@@ -31,12 +34,12 @@ const (
 
 // appendix returns what the format appends to a text, whichever way it was made, within a share of the budget: every
 // line is whole, and what does not fit is counted.
-func (w *writer) appendix(text string) string {
+func (w *writer) appendix(text string, share float64) string {
 	f := w.e.Format
-	if f == nil {
+	if f == nil || share == 0 {
 		return ""
 	}
-	room := int(appendixShare * float64(w.budget))
+	room := int(share * float64(w.budget))
 	var b strings.Builder
 	add := func(block string) {
 		if block != "" {
