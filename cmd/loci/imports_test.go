@@ -67,7 +67,7 @@ var house = map[string][]string{
 	"server/memoryfile":      {"db", "db/event", "embed"},
 	"compaction":             {"db", "db/event", "recall", "recall/redact", "recall/chat", "recall/tokens"},
 	"compaction/llm":         {"compaction", "db", "embed/provider", "recall/chat"},
-	"compaction/lab": {"compaction", "compaction/lab/transcript", "compaction/policy", "db", "recall",
+	"compaction/lab": {"compaction", "compaction/lab/transcript", "compaction/policy", "db", "recall", "recall/chat",
 		"recall/tokens"},
 	"compaction/lab/transcript": {"recall", "recall/chat"},
 	"compaction/policy":         {"compaction", "db", "recall", "recall/tokens"},

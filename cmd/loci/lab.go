@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 
+	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/lab"
 	"github.com/loci-memory/loci/compaction/lab/transcript"
 	"github.com/loci-memory/loci/compaction/policy"
@@ -21,56 +23,119 @@ type labCmd struct {
 	Replay labReplayCmd `cmd:"" help:"Replay recorded sessions under policies, and report what each costs and keeps."`
 }
 
-// labReplayCmd replays transcripts without a server and without a model.
+// labReplayCmd replays transcripts without a server.
 type labReplayCmd struct {
 	Transcripts []string `arg:"" help:"Files: OpenAI's or Anthropic's JSON(L), Claude Code, Pi, OpenClaw, .traj, .af."`
 	Policy      []string `help:"Policies to compare, separated by commas; all that have a name by default."`
 	Window      []string `default:"32k" help:"Context windows in tokens, such as 32k,128k."`
+	Ratio       []string `help:"Shares of each session to replay it with in addition, such as 1.0,0.5,0.3,0.2,0.1."`
 	Out         string   `help:"Directory for report.json and report.html; none is written by default."`
+	Model       string   `help:"Model that writes summaries, at LOCI_LLM_BASE_URL; by default rules write them."`
 
 	InputPrice float64 `default:"15" help:"Price of a million input tokens."`
 	ReadShare  float64 `default:"0.1" help:"Price of a token read from a provider's cache, as a share of that."`
 	WriteShare float64 `default:"1.25" help:"Price of a token written to it, as a share of that."`
+
+	language
 }
 
 // Run implements the command.
 func (c labReplayCmd) Run(ctx context.Context, s streams) error {
-	settings, err := c.settings()
+	settings, err := c.settings(ctx)
 	if err != nil {
 		return err
 	}
-	var sessions []transcript.Transcript
-	for _, path := range c.Transcripts {
-		f, err := os.Open(path) // #nosec G304 -- the user names it
+	sessions, err := readTranscripts(c.Transcripts)
+	if err != nil {
+		return err
+	}
+	var report lab.Report
+	for _, t := range sessions {
+		session := lab.NewSession(t)
+		own, err := c.ratios(session, settings[0])
 		if err != nil {
 			return err
 		}
-		read, err := transcript.Read(filepath.Base(path), f)
-		if err := errors.Join(err, f.Close()); err != nil {
-			return err
-		}
-		sessions = append(sessions, read...)
-	}
-	var results []lab.Result
-	for _, session := range sessions {
-		for _, under := range settings {
-			r, err := lab.Replay(ctx, session, under)
+		first := len(report.Results)
+		for _, under := range slices.Concat(settings, own) {
+			r, err := lab.ReplayOf(ctx, session, under)
 			if err != nil {
 				return err
 			}
-			results = append(results, r)
+			report.Results = append(report.Results, r)
 		}
+		report.Sessions = append(report.Sessions, session.Quote(report.Results[first:]))
 	}
 	if c.Out != "" {
-		if err := lab.WriteReport(c.Out, results); err != nil {
+		if err := report.Write(c.Out); err != nil {
 			return err
 		}
 	}
-	return printReplays(s, results)
+	return printReplays(s, report.Results)
+}
+
+// readTranscripts reads the sessions of some files. Sessions of files with the same name are named by their paths.
+func readTranscripts(paths []string) (sessions []transcript.Transcript, err error) {
+	seen := map[string]bool{}
+	for _, path := range paths {
+		name := filepath.Base(path)
+		if seen[name] {
+			name = path
+		}
+		seen[name] = true
+		f, err := os.Open(path) // #nosec G304 -- the user names it
+		if err != nil {
+			return nil, err
+		}
+		read, err := transcript.Read(name, f)
+		if err := errors.Join(err, f.Close()); err != nil {
+			return nil, err
+		}
+		sessions = append(sessions, read...)
+	}
+	return sessions, nil
+}
+
+// ratios returns the settings of the ratio replays of a session.
+func (c labReplayCmd) ratios(s *lab.Session, like lab.Settings) (all []lab.Settings, err error) {
+	for _, text := range c.Ratio {
+		ratio, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return nil, fmt.Errorf("--ratio is %q; it must be a share such as 0.5", text)
+		}
+		under, err := lab.AtRatio(s, ratio, like.Prices)
+		if err != nil {
+			return nil, fmt.Errorf("--ratio: %w", err)
+		}
+		under.Model = like.Model
+		all = append(all, under)
+	}
+	return all, nil
+}
+
+// model returns the model that writes summaries; nil if none is asked for.
+func (c labReplayCmd) model(ctx context.Context) (*compaction.Model, error) {
+	if c.Model == "" {
+		return nil, nil
+	}
+	c.language.Model = cmp.Or(c.language.Model, c.Model[strings.IndexByte(c.Model, '/')+1:])
+	models, err := c.models()
+	if err != nil && c.BaseURL != "" {
+		return nil, err
+	}
+	if models == nil {
+		return nil, settingError{errors.New("--model needs LOCI_LLM_BASE_URL, the URL of the endpoint, such as " +
+			"http://localhost:11434/v1")}
+	}
+	return models(ctx, c.Model), nil
 }
 
 // settings returns what to replay each session under.
-func (c labReplayCmd) settings() (all []lab.Settings, err error) {
+func (c labReplayCmd) settings(ctx context.Context) (all []lab.Settings, err error) {
+	model, err := c.model(ctx)
+	if err != nil {
+		return nil, err
+	}
 	names := c.Policy
 	if len(names) == 0 {
 		for _, p := range policy.Presets() {
@@ -87,7 +152,7 @@ func (c labReplayCmd) settings() (all []lab.Settings, err error) {
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, lab.Settings{Name: name, Policy: p, Window: tokens,
+			all = append(all, lab.Settings{Name: name, Policy: p, Window: tokens, Model: model,
 				Prices: policy.CachePrices{Input: c.InputPrice, Read: c.ReadShare, Write: c.WriteShare}})
 		}
 	}
@@ -111,13 +176,13 @@ func tokensOf(text string) (int, error) {
 
 func printReplays(s streams, results []lab.Result) error {
 	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SESSION\tWINDOW\tPOLICY\tTURNS\tTOKENS\tMOST\tCACHED COST\tCOST\tPREFIX KEPT\tCOMPACTIONS\tIN VIEW\t"+
-		"EXPAND\tSEARCH\tLOST")
+	fmt.Fprintln(w, "SESSION\tWINDOW\tPOLICY\tTURNS\tTOKENS\tMOST\tCACHED COST\tCOST\tPREFIX KEPT\tCOMPACTIONS\t"+
+		"MODEL CALLS\tMODEL TOKENS\tFAILED\tIN VIEW\tEXPAND\tSEARCH\tLOST")
 	for _, r := range results {
-		fmt.Fprintf(w, "%s\t%d\t%s\t%d\t%d\t%d\t%.2f\t%.2f\t%.0f %%\t%d\t%.1f %%\t%d\t%d\t%d\n", r.Session, r.Window,
-			r.Policy, len(r.Turns), r.Tokens, r.Most, r.CachedCost, r.Cost, 100*r.KeptShare, r.Compactions,
-			100*r.Evidence.Share(),
-			r.Evidence.Expand, r.Evidence.Search, r.Evidence.Lost)
+		fmt.Fprintf(w, "%s\t%d\t%s\t%d\t%d\t%d\t%.2f\t%.2f\t%.0f %%\t%d\t%d\t%d\t%d\t%.1f %%\t%d\t%d\t%d\n", r.Session,
+			r.Window, r.Policy, len(r.Turns), r.Tokens, r.Most, r.CachedCost, r.Cost, 100*r.KeptShare, r.Compactions,
+			r.ModelCalls, r.ModelTokens, r.ModelFailures, 100*r.Evidence.Share(), r.Evidence.Expand,
+			r.Evidence.Search, r.Evidence.Lost)
 	}
 	broken := 0
 	for _, r := range results {

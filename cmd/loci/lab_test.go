@@ -2,12 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/loci-memory/loci/compaction/lab"
+	"github.com/loci-memory/loci/compaction/llm/llmtest"
 )
 
 // labReplay runs loci lab replay, and returns what it printed.
@@ -44,10 +46,11 @@ func TestLabReplaysTranscripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var results []lab.Result
-	if err := json.Unmarshal(raw, &results); err != nil || len(results) != 4 || results[0].Compactions == 0 ||
+	var report lab.Report
+	err = json.Unmarshal(raw, &report)
+	if results := report.Results; err != nil || len(results) != 4 || results[0].Compactions == 0 ||
 		results[2].Compactions != 0 || results[0].Window != 8000 {
-		t.Errorf("%v: %d results, %+v", err, len(results), results)
+		t.Errorf("%v: %d results, %+v", err, len(report.Results), report.Results)
 	}
 	page, err := os.ReadFile(filepath.Join(out, "report.html"))
 	if err != nil || strings.Count(string(page), "<polyline") != 4 || strings.Contains(string(page), "http") {
@@ -57,4 +60,40 @@ func TestLabReplaysTranscripts(t *testing.T) {
 		{filepath.Join(dir, "absent")}} {
 		labReplay(t, 1, args...)
 	}
+}
+
+// With a model the lab counts its calls and tokens. Where it fails, rules write the summary, and that is counted.
+func TestLabAsksAModel(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "session.jsonl")
+	line := `{"role":"user","content":"Where is max_wal_size set?"}` + "\n" +
+		`{"role":"assistant","content":"In postgresql.conf. ` + strings.Repeat("It is said at length. ", 60) + `"}` + "\n"
+	if err := os.WriteFile(file, []byte(strings.Repeat(line, 40)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	replayed := func(provider *llmtest.Provider) lab.Result {
+		t.Helper()
+		out := filepath.Join(t.TempDir(), "report")
+		labReplay(t, 0, file, "--policy", "letta", "--window", "8k", "--out", out, "--model", "some/model",
+			"--llm-base-url", provider.BaseURL())
+		raw, err := os.ReadFile(filepath.Join(out, "report.json"))
+		var report lab.Report
+		if err := errors.Join(err, json.Unmarshal(raw, &report)); err != nil || len(report.Results) != 1 {
+			t.Fatal(err, report)
+		}
+		return report.Results[0]
+	}
+	works := llmtest.New(t)
+	if r := replayed(works); r.Compactions == 0 || r.ModelCalls != len(works.Requests()) || r.ModelCalls == 0 ||
+		r.ModelTokens == 0 || r.ModelFailures != 0 {
+		t.Errorf("%d requests: %+v", len(works.Requests()), r)
+	}
+	fails := llmtest.New(t)
+	fails.Always(llmtest.Refuses())
+	if r := replayed(fails); r.Compactions == 0 || r.ModelFailures != r.Compactions || r.PairErrors != 0 {
+		t.Errorf("%+v", r)
+	}
+	labReplay(t, 1, file, "--model", "some/model")
+	labReplay(t, 1, file, "--ratio", "2")
 }

@@ -1,79 +1,12 @@
 package lab
 
 import (
-	"slices"
 	"strings"
-	"unicode"
+	"unicode/utf8"
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/recall"
 )
-
-// Kind names what an entity is.
-type Kind string
-
-// The kinds of entities.
-const (
-	Path   Kind = "paths"   // of files, and addresses
-	Number Kind = "numbers" // amounts, dates, versions
-	Name   Kind = "names"   // identifiers, and ids
-)
-
-// Kinds lists the kinds.
-var Kinds = []Kind{Path, Number, Name}
-
-// use is an entity that an answer uses, and the messages before it that have the entity.
-type use struct {
-	entity string
-	kind   Kind
-	in     []int // indexes of messages, ascending
-}
-
-// usesOf returns, by message, what each answer uses of what others said before: their paths, numbers, and names.
-func usesOf(messages []recall.Message) [][]use {
-	seen := map[string][]int{}
-	all := make([][]use, len(messages))
-	for i, m := range messages {
-		found := compaction.Identifiers(spoken(m))
-		if m.Role == recall.Assistant {
-			for _, entity := range found {
-				if in := seen[entity]; len(in) > 0 {
-					all[i] = append(all[i], use{entity, kindOf(entity), slices.Clone(in)})
-				}
-			}
-		}
-		for _, entity := range found {
-			seen[entity] = append(seen[entity], i)
-		}
-	}
-	return all
-}
-
-// spoken returns all that a message says, calls, and returns.
-func spoken(m recall.Message) string {
-	var b strings.Builder
-	for _, p := range m.Content {
-		for _, text := range []string{p.Text, p.Name, p.Input} {
-			b.WriteString(text)
-			b.WriteByte('\n')
-		}
-	}
-	return b.String()
-}
-
-// kindOf tells what an entity is from its signs.
-func kindOf(entity string) Kind {
-	if strings.ContainsAny(entity, "/\\") {
-		return Path
-	}
-	if !strings.ContainsFunc(entity, unicode.IsLetter) {
-		return Number
-	}
-	if at := strings.LastIndexByte(entity, '.'); at > 0 && len(entity)-at <= 5 && !strings.ContainsAny(entity[at:], "()") {
-		return Path
-	}
-	return Name
-}
 
 // Evidence counts the uses of entities by where they were when an answer used them.
 type Evidence struct {
@@ -104,11 +37,16 @@ func (e *Evidence) count(where string) {
 func (e Evidence) Total() int { return e.InView + e.Expand + e.Search + e.Lost }
 
 // Share returns the share of the uses that were in view; 1 without uses.
-func (e Evidence) Share() float64 {
+func (e Evidence) Share() float64 { return e.share(e.InView) }
+
+// ReachableShare returns the share of the uses that were in view, or one call of expand or a search away.
+func (e Evidence) ReachableShare() float64 { return e.share(e.Total() - e.Lost) }
+
+func (e Evidence) share(n int) float64 {
 	if e.Total() == 0 {
 		return 1
 	}
-	return float64(e.InView) / float64(e.Total())
+	return float64(n) / float64(e.Total())
 }
 
 // Missing is a use of an entity that was not in view.
@@ -116,8 +54,30 @@ type Missing struct {
 	Position int    `json:"position"` // of the answer
 	Entity   string `json:"entity"`
 	Kind     Kind   `json:"kind"`
-	Newest   int    `json:"newest"` // position of the newest message before that has it
-	Where    string `json:"where"`  // expand, search, or lost
+	First    int    `json:"first"`   // position of the first message that has it
+	Newest   int    `json:"newest"`  // position of the newest message before that has it
+	Where    string `json:"where"`   // expand, search, or lost
+	Excerpt  string `json:"excerpt"` // of that message, around it
+}
+
+// excerptChars is what an excerpt shows before and after an entity.
+const excerptChars = 80
+
+// excerpt returns the text of a message around an entity, on one line; its beginning if the message is all that is
+// asked for.
+func excerpt(m recall.Message, entity string) string {
+	text := []rune(strings.Join(strings.Fields(spoken(m)), " "))
+	at := max(strings.Index(string(text), entity), 0)
+	at = utf8.RuneCountInString(string(text)[:at])
+	from, to := max(at-excerptChars, 0), min(at+utf8.RuneCountInString(entity)+excerptChars, len(text))
+	short := string(text[from:to])
+	if from > 0 {
+		short = "…" + short
+	}
+	if to < len(text) {
+		short += "…"
+	}
+	return short
 }
 
 // sight is what a view shows, for looking entities up.

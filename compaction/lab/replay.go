@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/lab/transcript"
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/recall"
 )
 
 // Settings say under what a session is replayed.
@@ -19,7 +20,8 @@ type Settings struct {
 	Policy policy.Policy
 	Window int // tokens
 	Prices policy.CachePrices
-	Model  *compaction.Model // writes summaries; nil: they are extracted
+	Ratio  float64           // of a ratio replay: the share of the session that prompts hold; else 0
+	Model  *compaction.Model // writes summaries, and lines of results; nil: rules make them
 }
 
 // Turn is a prompt for which a model was asked.
@@ -32,26 +34,29 @@ type Turn struct {
 
 // Result is what a replay measured. Costs are in the currency of the prices.
 type Result struct {
-	Session     string            `json:"session"`
-	Policy      string            `json:"policy"`
-	Window      int               `json:"window_tokens"`
-	Turns       []Turn            `json:"turns"`
-	Tokens      int               `json:"tokens"` // of all prompts
-	Most        int               `json:"most_tokens"`
-	CachedCost  float64           `json:"cached_cost"`   // with a provider's cache of the prefix that is kept
-	Cost        float64           `json:"uncached_cost"` // without a cache
-	KeptShare   float64           `json:"prefix_kept_share"`
-	Compactions int               `json:"compactions"`
-	Edits       int               `json:"edits"`
-	ModelCalls  int               `json:"model_calls"`
-	ModelTokens int               `json:"model_tokens"`
-	TooLarge    int               `json:"too_large"`   // prompts that do not fit the window
-	PairErrors  int               `json:"pair_errors"` // compactions that would have lost something: none is made
-	Evidence    Evidence          `json:"evidence"`
-	Kinds       map[Kind]Evidence `json:"evidence_by_kind"`
-	Questions   Evidence          `json:"questions"` // the messages that the transcript's questions need, after its end
-	Missing     []Missing         `json:"missing"`   // at most maxMissing, the first
-	Wall        time.Duration     `json:"wall_ns"`
+	Session       string              `json:"session"`
+	Policy        string              `json:"policy"`
+	Window        int                 `json:"window_tokens"`
+	Ratio         float64             `json:"ratio,omitempty"`
+	Turns         []Turn              `json:"turns"`
+	Tokens        int                 `json:"tokens"` // of all prompts
+	Most          int                 `json:"most_tokens"`
+	CachedCost    float64             `json:"cached_cost"`   // with a provider's cache of the prefix that is kept
+	Cost          float64             `json:"uncached_cost"` // without a cache
+	KeptShare     float64             `json:"prefix_kept_share"`
+	Compactions   int                 `json:"compactions"`
+	Edits         int                 `json:"edits"`
+	ModelCalls    int                 `json:"model_calls"`
+	ModelTokens   int                 `json:"model_tokens"`
+	ModelFailures int                 `json:"model_failures"` // summaries and lines that the model failed to write
+	TooLarge      int                 `json:"too_large"`      // prompts that do not fit the window
+	PairErrors    int                 `json:"pair_errors"`    // compactions that would have lost something: none is made
+	OfQuestions   bool                `json:"evidence_of_questions"`
+	Evidence      Evidence            `json:"evidence"` // of the transcript's questions after its end, if it has any
+	Kinds         map[Kind]Evidence   `json:"evidence_by_kind"`
+	Sources       map[Source]Evidence `json:"evidence_by_source"`
+	Missing       []Missing           `json:"missing"` // at most maxMissing, the first
+	Wall          time.Duration       `json:"wall_ns"`
 }
 
 // maxMissing bounds the uses that a result lists.
@@ -60,40 +65,87 @@ const maxMissing = 500
 // Replay replays a transcript turn by turn: before each answer it shows less by the policy, and compacts where that is
 // due. It returns an error only if ctx ends.
 func Replay(ctx context.Context, t transcript.Transcript, s Settings) (Result, error) {
-	began := time.Now()
-	r := &replay{session: newSession(t), settings: s, result: Result{Session: t.Name, Policy: s.Name, Window: s.Window,
-		Kinds: map[Kind]Evidence{}}}
-	r.view = compaction.View{Window: s.Window, Fixed: r.session.fixed}
-	for i, m := range r.session.messages {
-		if r.session.asks(i) {
-			if err := r.turn(ctx, i); err != nil {
-				return Result{}, err
-			}
-		}
-		r.view.Messages = append(r.view.Messages, m)
-	}
-	r.ask()
-	r.result.finish()
-	r.result.Wall = time.Since(began)
-	return r.result, nil
+	return ReplayOf(ctx, NewSession(t), s)
 }
 
-// replay is a session that is replayed.
-type replay struct {
-	session  session
+// ReplayOf replays a session as Replay does. Several replays share what it found out about the session.
+func ReplayOf(ctx context.Context, of *Session, s Settings) (Result, error) {
+	r := Begin(of, s)
+	for !r.Done() {
+		if err := r.Step(ctx); err != nil {
+			return Result{}, err
+		}
+	}
+	return r.Result(), nil
+}
+
+// Replaying is a session that is replayed, one message at a time.
+type Replaying struct {
+	session  *Session
 	settings Settings
 	view     compaction.View
 	trigger  compaction.TriggerState
 	touched  time.Time
-	before   []recall.Message // as the prompt before showed them
+	before   []shownMessage // the prompt before
+	sums     map[int]uint64 // of the messages that are shown as they are, by position
+	next     int            // index of the message that is replayed next
+	lines    lineCache
 	result   Result
 }
 
+// Begin begins the replay of a session.
+func Begin(s *Session, under Settings) *Replaying {
+	return &Replaying{session: s, settings: under, sums: map[int]uint64{}, lines: lineCache{},
+		view: compaction.View{Window: under.Window, Fixed: s.fixed},
+		result: Result{Session: s.name, Policy: under.Name, Window: under.Window, Ratio: under.Ratio,
+			OfQuestions: len(s.asked) > 0, Kinds: map[Kind]Evidence{}, Sources: map[Source]Evidence{}, Turns: []Turn{},
+			Missing: []Missing{}}}
+}
+
+// Done reports whether all messages are replayed.
+func (r *Replaying) Done() bool { return r.next >= len(r.session.messages) }
+
+// Step replays the next message. It returns an error only if ctx ends.
+func (r *Replaying) Step(ctx context.Context) error {
+	began := time.Now()
+	if r.session.asks(r.next) {
+		if err := r.turn(ctx, r.next); err != nil {
+			return err
+		}
+	}
+	r.view.Messages = append(r.view.Messages, r.session.messages[r.next])
+	r.next++
+	r.result.Wall += time.Since(began)
+	return nil
+}
+
+// Result returns what the replay has measured so far: all if it is Done.
+func (r *Replaying) Result() Result {
+	out := r.result
+	out.Kinds, out.Sources, out.Missing = maps.Clone(out.Kinds), maps.Clone(out.Sources), slices.Clone(out.Missing)
+	if r.Done() && out.OfQuestions {
+		out = r.answered(out)
+	}
+	kept := 0
+	for _, t := range out.Turns {
+		out.Tokens += t.Tokens
+		out.Most = max(out.Most, t.Tokens)
+		kept += t.Kept
+	}
+	if out.Tokens > 0 {
+		out.KeptShare = float64(kept) / float64(out.Tokens)
+	}
+	return out
+}
+
 // turn makes the prompt of the answer at an index, and measures it.
-func (r *replay) turn(ctx context.Context, i int) error {
-	at := policy.Moment{Now: r.session.messages[i].CreatedAt, Touched: r.touched}
+func (r *Replaying) turn(ctx context.Context, i int) error {
+	at := policy.Moment{Now: r.session.messages[i].CreatedAt, Touched: r.touched, Write: r.writer(ctx)}
 	var fresh []compaction.Edit
 	r.view, fresh = r.settings.Policy.Prune(r.view, at)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	r.result.Edits += len(fresh)
 	due, now := r.settings.Policy.Check(r.view, at, r.trigger)
 	r.trigger = now
@@ -110,9 +162,7 @@ func (r *replay) turn(ctx context.Context, i int) error {
 	if r.view.Window > 0 && turn.Tokens > r.view.Window {
 		r.result.TooLarge++
 	}
-	shown := r.view.AsShown()
-	turn.Kept = r.kept(shown)
-	r.before = shown
+	turn.Kept = min(r.kept(), turn.Tokens)
 	r.result.Turns = append(r.result.Turns, turn)
 	r.result.CachedCost += r.settings.Prices.Prompt(turn.Tokens, turn.Kept)
 	r.result.Cost += r.settings.Prices.Uncached(turn.Tokens)
@@ -121,7 +171,7 @@ func (r *replay) turn(ctx context.Context, i int) error {
 }
 
 // compact compacts the view by the policy. It reports false if there is nothing to compact.
-func (r *replay) compact(ctx context.Context, at policy.Moment) (bool, error) {
+func (r *Replaying) compact(ctx context.Context, at policy.Moment) (bool, error) {
 	plan, err := r.settings.Policy.PlanAndRestore(r.view, at)
 	if errors.Is(err, db.ErrInvalid) {
 		plan, err = r.settings.Policy.Truncate(r.view, at)
@@ -143,6 +193,9 @@ func (r *replay) compact(ctx context.Context, at policy.Moment) (bool, error) {
 		summary = &made
 		r.result.ModelCalls += made.ModelCalls
 		r.result.ModelTokens += made.PromptTokens + made.OutputTokens
+		if r.settings.Model != nil && made.How == compaction.Extracted && made.Why != "" {
+			r.result.ModelFailures++
+		}
 	}
 	after := plan.View(r.view, summary)
 	if err := compaction.CheckNothingLost(r.view, given, after); err != nil {
@@ -155,61 +208,40 @@ func (r *replay) compact(ctx context.Context, at policy.Moment) (bool, error) {
 	return true, nil
 }
 
-// kept returns the tokens of the prompt's beginning that the prompt before had, too.
-func (r *replay) kept(shown []recall.Message) int {
-	kept := 0
-	for i := range min(len(shown), len(r.before)) {
-		if spoken(shown[i]) != spoken(r.before[i]) {
-			break
-		}
-		kept += shown[i].Tokens
-	}
-	if len(r.before) > 0 {
-		kept += r.session.fixed
-	}
-	return min(kept, compaction.Estimate(r.view))
-}
-
 // look notes where each entity is that the answer at an index uses.
-func (r *replay) look(i int) {
-	uses := r.session.uses[i]
-	if len(uses) == 0 {
+func (r *Replaying) look(i int) {
+	if r.session.uses == nil || len(r.session.uses[i]) == 0 {
 		return
 	}
 	s := sightOf(r.view)
-	for _, u := range uses {
-		where := s.where(u, r.session.messages)
-		if where != inView && len(r.result.Missing) < maxMissing {
-			r.result.Missing = append(r.result.Missing, Missing{Position: r.session.messages[i].Position, Entity: u.entity,
-				Kind: u.kind, Newest: r.session.messages[u.in[len(u.in)-1]].Position, Where: where})
-		}
-		r.result.Evidence.count(where)
-		kind := r.result.Kinds[u.kind]
-		kind.count(where)
-		r.result.Kinds[u.kind] = kind
+	for _, u := range r.session.uses[i] {
+		r.result.found(r.session, u, s.where(u, r.session.messages), r.session.messages[i].Position)
 	}
 }
 
-// ask notes where, after the session, the messages are that its questions need.
-func (r *replay) ask() {
-	if len(r.session.asked) == 0 {
-		return
-	}
+// answered returns the result with where, after the session, the messages are that its questions need.
+func (r *Replaying) answered(out Result) Result {
 	s := sightOf(r.view)
 	for _, u := range r.session.asked {
-		r.result.Questions.count(s.whole(r.session.messages[u.in[0]]))
+		out.found(r.session, u, s.whole(r.session.messages[u.in[0]]), len(r.session.messages)+1)
 	}
+	return out
 }
 
-// finish sums the turns up.
-func (r *Result) finish() {
-	kept := 0
-	for _, t := range r.Turns {
-		r.Tokens += t.Tokens
-		r.Most = max(r.Most, t.Tokens)
-		kept += t.Kept
+// found counts a use by its place, kind and source.
+func (r *Result) found(s *Session, u use, where string, by int) {
+	if where != inView && len(r.Missing) < maxMissing {
+		newest := s.messages[u.in[len(u.in)-1]]
+		r.Missing = append(r.Missing, Missing{Position: by, Entity: u.entity, Kind: u.kind,
+			First: s.messages[u.in[0]].Position, Newest: newest.Position, Where: where, Excerpt: excerpt(newest, u.entity)})
 	}
-	if r.Tokens > 0 {
-		r.KeptShare = float64(kept) / float64(r.Tokens)
+	r.Evidence.count(where)
+	kind := r.Kinds[u.kind]
+	kind.count(where)
+	r.Kinds[u.kind] = kind
+	for _, source := range s.sources[u.in[0]] {
+		of := r.Sources[source]
+		of.count(where)
+		r.Sources[source] = of
 	}
 }

@@ -121,8 +121,8 @@ func TestEvidenceOfQuestionsIsLookedFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, err := lab.Replay(t.Context(), all[0], lab.Settings{Policy: p, Window: window})
-		if err != nil || r.Questions != want {
-			t.Errorf("%d: %+v, %v", window, r.Questions, err)
+		if err != nil || r.Evidence != want || !r.OfQuestions {
+			t.Errorf("%d: %+v, %v", window, r.Evidence, err)
 		}
 	}
 }

@@ -1,108 +1,137 @@
 package lab
 
 import (
-	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"html/template"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/recall"
 )
 
-//go:embed report.html
-var reportPage embed.FS
+// Report is what replays of sessions measured.
+type Report struct {
+	Sessions []Reported `json:"sessions"`
+	Results  []Result   `json:"results"`
+}
 
-// WriteReport writes the results to a directory: report.json for programs, and report.html, which needs no network.
-func WriteReport(dir string, results []Result) error {
+// Reported is a session of a report.
+type Reported struct {
+	Name     string          `json:"name"`
+	Messages int             `json:"messages"`
+	Tokens   int             `json:"tokens"` // of a prompt that shows all
+	Texts    []QuotedMessage `json:"texts"`  // the messages that Missing names
+}
+
+// QuotedMessage is a message as a report shows it.
+type QuotedMessage struct {
+	Position int         `json:"position"`
+	Role     recall.Role `json:"role"`
+	Text     string      `json:"text"` // at most quotedChars
+}
+
+// quotedChars bounds the text of a message in a report.
+const quotedChars = 4_000
+
+// Quote returns a session as a report of results shows it.
+func (s *Session) Quote(results []Result) Reported {
+	out := Reported{Name: s.name, Messages: len(s.messages), Tokens: s.Tokens(), Texts: []QuotedMessage{}}
+	named := map[int]bool{}
+	for _, r := range results {
+		for _, m := range r.Missing {
+			if r.Session == s.name {
+				named[m.Position], named[m.First], named[m.Newest] = true, true, true
+			}
+		}
+	}
+	for _, m := range s.messages {
+		if named[m.Position] {
+			out.Texts = append(out.Texts, QuotedMessage{m.Position, m.Role, clipped(spoken(m), quotedChars)})
+		}
+	}
+	return out
+}
+
+// clipped returns the beginning and the end of a text that is longer than some characters.
+func clipped(text string, chars int) string {
+	if utf8.RuneCountInString(text) <= chars {
+		return text
+	}
+	all := []rune(text)
+	return string(all[:chars/2]) + fmt.Sprintf("\n[… %d characters …]\n", len(all)-chars) + string(all[len(all)-chars/2:])
+}
+
+// Write writes the report to a directory: report.json for programs, and report.html, which needs no network.
+func (r Report) Write(dir string) error {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return fmt.Errorf("make the directory of the report: %w", err)
 	}
-	return errors.Join(writeFile(filepath.Join(dir, "report.json"), results, writeJSON),
-		writeFile(filepath.Join(dir, "report.html"), results, writeHTML))
+	return errors.Join(writeFile(filepath.Join(dir, "report.json"), r.WriteJSON),
+		writeFile(filepath.Join(dir, "report.html"), r.WriteHTML))
 }
 
-func writeFile(path string, results []Result, write func(io.Writer, []Result) error) error {
+func writeFile(path string, write func(io.Writer) error) error {
 	f, err := os.Create(path) // #nosec G304 -- the caller names it
 	if err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
-	if err := errors.Join(write(f, results), f.Close()); err != nil {
+	if err := errors.Join(write(f), f.Close()); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
 }
 
-func writeJSON(w io.Writer, results []Result) error {
+// WriteJSON writes the report for programs.
+func (r Report) WriteJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
-	return e.Encode(results)
+	return e.Encode(r)
 }
 
-// group is what the report shows together: the replays of a session in a window.
+// group is what the page shows together: the replays of a session in a window, or at ratios.
 type group struct {
-	Session string
-	Window  int
+	Anchor  string // begins the ids of its messages
+	Session Reported
+	Window  int // 0: at ratios
 	Results []Result
 	Most    int     // tokens
 	Turns   int     // the most of a replay
 	Dearest float64 // cached cost
+	Least   float64 // share in view, rounded down to a tenth
 }
 
-// Size of the plots in the units of their view boxes.
-const (
-	plotWidth  = 760
-	plotHeight = 220
-)
-
-func writeHTML(w io.Writer, results []Result) error {
-	var groups []group
-	for _, r := range results {
-		i := slices.IndexFunc(groups, func(g group) bool { return g.Session == r.Session && g.Window == r.Window })
-		if i < 0 {
-			i = len(groups)
-			groups = append(groups, group{Session: r.Session, Window: r.Window, Most: 1, Turns: 1})
+// groups returns the results in the order in which sessions and windows come.
+func (r Report) groups() (all []group) {
+	for _, result := range r.Results {
+		window := result.Window
+		if result.Ratio > 0 {
+			window = 0
 		}
-		g := &groups[i]
-		g.Results = append(g.Results, r)
-		g.Most, g.Turns, g.Dearest = max(g.Most, r.Most), max(g.Turns, len(r.Turns)), max(g.Dearest, r.CachedCost)
+		i := slices.IndexFunc(all, func(g group) bool { return g.Session.Name == result.Session && g.Window == window })
+		if i < 0 {
+			i = len(all)
+			at := slices.IndexFunc(r.Sessions, func(s Reported) bool { return s.Name == result.Session })
+			of := Reported{Name: result.Session}
+			if at >= 0 {
+				of = r.Sessions[at]
+			}
+			all = append(all, group{Anchor: fmt.Sprintf("s%d", at+1), Session: of, Window: window, Most: 1, Turns: 1, Least: 1})
+		}
+		g := &all[i]
+		g.Results = append(g.Results, result)
+		g.Most, g.Turns = max(g.Most, result.Most), max(g.Turns, len(result.Turns))
+		g.Dearest = max(g.Dearest, result.CachedCost)
+		g.Least = min(g.Least, float64(int(10*result.Evidence.Share()))/10)
 	}
-	page, err := template.New("report.html").Funcs(template.FuncMap{
-		"line": func(g group, r Result) string { return g.line(r) },
-		"x":    func(g group, i int) string { return fmt.Sprintf("%.1f", g.x(i)) },
-		"y":    func(g group, tokens int) string { return fmt.Sprintf("%.1f", g.y(tokens)) },
-		"color": func(i int) template.CSS {
-			return template.CSS(fmt.Sprintf("hsl(%d 65%% 45%%)", i*137%360)) // #nosec G203 -- a number
-		},
-		"percent": func(share float64) string { return fmt.Sprintf("%.1f", 100*share) },
-		"money":   func(n float64) string { return fmt.Sprintf("%.2f", n) },
-		"costX": func(g group, cost float64) string {
-			return fmt.Sprintf("%.1f", cost/max(g.Dearest, 1e-9)*(plotWidth-40))
-		},
-		"shareY": func(share float64) string { return fmt.Sprintf("%.1f", (1-share)*plotHeight) },
-		"front":  func(g group, r Result) bool { return g.onFront(r) },
-	}).ParseFS(reportPage, "report.html")
-	if err != nil {
-		return err
+	for i := range all {
+		all[i].Least = min(all[i].Least, 0.9)
 	}
-	return page.Execute(w, groups)
+	return all
 }
-
-// line returns the points of a replay's tokens by turn.
-func (g group) line(r Result) string {
-	points := make([]string, len(r.Turns))
-	for i, t := range r.Turns {
-		points[i] = fmt.Sprintf("%.1f,%.1f", g.x(i), g.y(t.Tokens))
-	}
-	return strings.Join(points, " ")
-}
-
-func (g group) x(turn int) float64 { return float64(turn) * plotWidth / float64(max(g.Turns-1, 1)) }
-
-func (g group) y(tokens int) float64 { return plotHeight * (1 - float64(tokens)/float64(g.Most)) }
 
 // onFront reports whether no other replay is both cheaper and keeps more in view.
 func (g group) onFront(r Result) bool {

@@ -4,27 +4,34 @@ package lab
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/loci-memory/loci/compaction/lab/transcript"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// session is a transcript as messages of a log.
-type session struct {
+// Session is a transcript as messages of a log, with what its answers use of what was said before.
+type Session struct {
 	name     string
 	fixed    int // tokens of the system prompt
 	messages []recall.Message
-	uses     [][]use // by message: what it uses of the messages before
-	asked    []use   // after the session, by questions whose evidence the transcript names: an id, and its message
+	uses     [][]use    // by message: what it uses of the messages before; nil if asked is not empty
+	sources  [][]Source // by message
+	asked    []use      // after the session, by questions whose evidence the transcript names: an id, and its message
 }
 
-// newSession returns a session whose messages have the positions and the counts that a log gives them.
-func newSession(t transcript.Transcript) session {
-	s := session{name: t.Name, fixed: tokens.Estimate(t.System) + tokens.PerMessage}
+// pace is how far the messages are apart of a transcript that does not say when they were said. Steps that go by the
+// clock need times.
+const pace = 15 * time.Second
+
+// NewSession returns a session whose messages have the positions and the counts that a log gives them.
+func NewSession(t transcript.Transcript) *Session {
+	s := &Session{name: t.Name, fixed: tokens.Estimate(t.System) + tokens.PerMessage}
+	last := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	for i, d := range t.Drafts {
 		m := recall.Message{ID: fmt.Sprintf("message-%d", i+1), Seq: int64(i + 1), Position: i + 1, Role: d.Role,
-			Content: d.Content, StepID: d.StepID, Tokens: tokens.PerMessage}
+			Content: d.Content, StepID: d.StepID, IsErr: d.IsErr, Tokens: tokens.PerMessage, CreatedAt: last.Add(pace)}
 		for _, p := range d.Content {
 			m.Tokens += tokens.Estimate(p.Text) + tokens.Estimate(p.Name) + tokens.Estimate(p.Input) +
 				p.SealedTokens() + len(p.Images)*tokens.PerImage
@@ -32,9 +39,18 @@ func newSession(t transcript.Transcript) session {
 		if d.CreatedAt != nil {
 			m.CreatedAt = *d.CreatedAt
 		}
+		last = m.CreatedAt
 		s.messages = append(s.messages, m)
 	}
-	s.uses = usesOf(s.messages)
+	s.sources = sourcesOf(s.messages)
+	if s.asked = asked(t); len(s.asked) == 0 {
+		s.uses = usesOf(s.messages)
+	}
+	return s
+}
+
+// asked returns the messages that the transcript's questions need.
+func asked(t transcript.Transcript) (all []use) {
 	byID := map[string]int{}
 	for i, d := range t.Drafts {
 		if d.OTID != nil {
@@ -44,15 +60,30 @@ func newSession(t transcript.Transcript) session {
 	for _, q := range t.Evidence {
 		for _, id := range q.Evidence {
 			if i, ok := byID[id]; ok {
-				s.asked = append(s.asked, use{entity: id, in: []int{i}})
+				all = append(all, use{entity: id, kind: ID, in: []int{i}})
 			}
 		}
 	}
-	return s
+	return all
+}
+
+// Name returns the name of the transcript.
+func (s *Session) Name() string { return s.name }
+
+// Messages returns the number of messages.
+func (s *Session) Messages() int { return len(s.messages) }
+
+// Tokens returns what a prompt takes that shows the whole session.
+func (s *Session) Tokens() int {
+	n := s.fixed
+	for _, m := range s.messages {
+		n += m.Tokens
+	}
+	return n
 }
 
 // asks reports whether a model was asked for the message at an index: it begins an answer.
-func (s session) asks(i int) bool {
+func (s *Session) asks(i int) bool {
 	m := s.messages[i]
 	if m.Role != recall.Assistant {
 		return false

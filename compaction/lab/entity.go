@@ -1,0 +1,202 @@
+package lab
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/recall"
+)
+
+// Kind names what an entity is.
+type Kind string
+
+// The kinds of entities.
+const (
+	Path      Kind = "paths"       // of files, and addresses
+	Number    Kind = "numbers"     // amounts, dates, versions
+	Name      Kind = "identifiers" // names as in programs
+	ID        Kind = "ids"         // of messages, calls, commits, and other things
+	Quote     Kind = "lines"       // whole lines of an earlier message that an answer repeats
+	ErrorText Kind = "errors"      // lines of a result that say what failed
+)
+
+// Kinds lists the kinds.
+var Kinds = []Kind{Path, Number, Name, ID, Quote, ErrorText}
+
+// use is an entity that an answer uses, and the messages before it that have the entity.
+type use struct {
+	entity string
+	kind   Kind
+	in     []int // indexes of messages, ascending
+}
+
+// Bounds of a line that counts as an entity, in characters, and of how many error lines are looked for.
+const (
+	minLineChars  = 24
+	minErrorChars = 12
+	maxLineChars  = 300
+	maxErrorLines = 400
+)
+
+// entities finds what answers use of what was said before.
+type entities struct {
+	seen   map[string][]int // paths, numbers and names, by the messages that have them
+	lines  map[string][]int // lines
+	errors []errorLine      // the newest
+}
+
+type errorLine struct {
+	text string
+	in   int
+}
+
+// usesOf returns, by message, what each answer uses of what was said before.
+func usesOf(messages []recall.Message) [][]use {
+	e := entities{seen: map[string][]int{}, lines: map[string][]int{}}
+	all := make([][]use, len(messages))
+	for i, m := range messages {
+		text := spoken(m)
+		found := compaction.Identifiers(text)
+		lines := linesOf(m)
+		if m.Role == recall.Assistant {
+			all[i] = e.uses(text, found, lines)
+		}
+		e.note(i, m, found, lines)
+	}
+	return all
+}
+
+// uses returns what an answer uses.
+func (e *entities) uses(text string, found, lines []string) (all []use) {
+	for _, entity := range found {
+		if in := e.seen[entity]; len(in) > 0 {
+			all = append(all, use{entity, kindOf(entity), slices.Clone(in)})
+		}
+	}
+	for _, line := range lines {
+		if in := e.lines[line]; len(in) > 0 && utf8.RuneCountInString(line) >= minLineChars {
+			all = append(all, use{line, Quote, slices.Clone(in)})
+		}
+	}
+	for _, line := range e.errors {
+		if strings.Contains(text, line.text) && !slices.ContainsFunc(all, func(u use) bool { return u.entity == line.text }) {
+			all = append(all, use{line.text, ErrorText, []int{line.in}})
+		}
+	}
+	return all
+}
+
+// note remembers what a message has.
+func (e *entities) note(i int, m recall.Message, found, lines []string) {
+	for _, entity := range found {
+		e.seen[entity] = append(e.seen[entity], i)
+	}
+	for _, line := range lines {
+		e.lines[line] = append(e.lines[line], i)
+		if m.Role == recall.Tool && isErrorLine(line) {
+			e.errors = append(e.errors, errorLine{line, i})
+		}
+	}
+	if n := len(e.errors) - maxErrorLines; n > 0 {
+		e.errors = e.errors[n:]
+	}
+}
+
+// lineNumber matches the number with which tools begin the lines of files.
+var lineNumber = regexp.MustCompile(`^\d{1,7}[\t:|→] ?`)
+
+// linesOf returns the lines of a message that say something, without their indentation and numbers, each once. Those of
+// a call are of the texts in its arguments.
+func linesOf(m recall.Message) (all []string) {
+	seen := map[string]bool{}
+	for _, p := range m.Content {
+		for _, text := range append(textsIn(p.Input), p.Text) {
+			for line := range strings.Lines(text) {
+				if len(line) > 4*maxLineChars {
+					continue
+				}
+				line = strings.TrimSpace(lineNumber.ReplaceAllString(strings.TrimSpace(line), ""))
+				if n := utf8.RuneCountInString(line); n < minErrorChars || n > maxLineChars || seen[line] ||
+					!strings.ContainsFunc(line, unicode.IsLetter) {
+					continue
+				}
+				seen[line] = true
+				all = append(all, line)
+			}
+		}
+	}
+	return all
+}
+
+// textsIn returns the texts in the arguments of a call that have several lines or words.
+func textsIn(input string) (all []string) {
+	if !strings.Contains(input, " ") {
+		return nil
+	}
+	var args any
+	if json.Unmarshal([]byte(input), &args) != nil {
+		return nil
+	}
+	var walk func(any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case string:
+			all = append(all, v)
+		case []any:
+			for _, item := range v {
+				walk(item)
+			}
+		case map[string]any:
+			for _, item := range v {
+				walk(item)
+			}
+		}
+	}
+	walk(args)
+	slices.Sort(all) // the order of a map is another each time
+	return all
+}
+
+// failing matches a line that says what failed.
+var failing = regexp.MustCompile(`(?i)(\b(\w*error|\w*exception|fail(ed|ure)?|fatal|panic|traceback|undefined|` +
+	`refused|denied)\b|cannot|not found|no such)`)
+
+func isErrorLine(line string) bool { return failing.MatchString(line) }
+
+// spoken returns all that a message says, calls, and returns.
+func spoken(m recall.Message) string {
+	var b strings.Builder
+	for _, p := range m.Content {
+		for _, text := range []string{p.Text, p.Name, p.Input} {
+			b.WriteString(text)
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+// idLike matches the ids of things: those with a prefix and a long ending, and hexadecimal ones.
+var idLike = regexp.MustCompile(`^([a-z]+[-_])?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$|^[0-9a-f]{7,64}$|` +
+	`^(message|msg|call|toolu|clip|run|step|job|req|evt|chatcmpl)[-_]\w{4,}$`)
+
+// kindOf returns what an entity is, by its signs.
+func kindOf(entity string) Kind {
+	if strings.ContainsAny(entity, "/\\") {
+		return Path
+	}
+	if !strings.ContainsFunc(entity, unicode.IsLetter) {
+		return Number
+	}
+	if idLike.MatchString(entity) && strings.ContainsAny(entity, "0123456789") {
+		return ID
+	}
+	if at := strings.LastIndexByte(entity, '.'); at > 0 && len(entity)-at <= 5 && !strings.ContainsAny(entity[at:], "()") {
+		return Path
+	}
+	return Name
+}

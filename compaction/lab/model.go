@@ -1,0 +1,40 @@
+package lab
+
+import (
+	"context"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/recall/chat"
+)
+
+// lineCache holds the lines that a model wrote, by the hashes of their requests.
+type lineCache map[string]string
+
+// Line implements policy.LineCache.
+func (c lineCache) Line(hash string) (string, bool) {
+	line, ok := c[hash]
+	return line, ok
+}
+
+// Keep implements policy.LineCache.
+func (c lineCache) Keep(hash, line string) { c[hash] = line }
+
+// writer returns what writes lines of results with the model; nil without one. A line that the model fails to write is
+// counted, and its result stays as it is shown.
+func (r *Replaying) writer(ctx context.Context) func([]policy.LineRequest) []string {
+	m := r.settings.Model
+	if m == nil {
+		return nil
+	}
+	return policy.LineWriter{Parallel: 1, Cache: r.lines, Ask: func(q policy.LineRequest) (string, error) {
+		r.result.ModelCalls++
+		reply, err := m.Complete(ctx, compaction.Request{Model: m.Name, MaxTokens: q.MaxTokens,
+			Messages: []chat.Message{{Role: "user", Content: q.Prompt}}})
+		r.result.ModelTokens += reply.PromptTokens + reply.OutputTokens
+		if err != nil || reply.Text == "" {
+			r.result.ModelFailures++
+		}
+		return reply.Text, err
+	}}.Write
+}

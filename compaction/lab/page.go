@@ -1,0 +1,134 @@
+package lab
+
+import (
+	"embed"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"slices"
+	"strings"
+)
+
+//go:embed report.html
+var reportPage embed.FS
+
+// Size of the plots in the units of their view boxes.
+const (
+	plotWidth  = 760
+	plotHeight = 220
+)
+
+// WriteHTML writes the report as a page that needs nothing else.
+func (r Report) WriteHTML(w io.Writer) error {
+	page, err := template.New("report.html").Funcs(template.FuncMap{
+		"line":    func(g group, r Result) string { return g.line(r) },
+		"x":       func(g group, i int) string { return fmt.Sprintf("%.1f", g.x(i)) },
+		"y":       func(g group, tokens int) string { return fmt.Sprintf("%.1f", g.y(tokens)) },
+		"percent": func(share float64) string { return fmt.Sprintf("%.1f", 100*share) },
+		"money":   func(n float64) string { return fmt.Sprintf("%.2f", n) },
+		"number":  thousands,
+		"seconds": func(r Result) string { return fmt.Sprintf("%.2f", r.Wall.Seconds()) },
+		"color":   func(i int) string { return fmt.Sprintf("c%d", i%10) },
+		"points":  func(g group) []point { return g.points() },
+		"ticks":   func(g group) []tick { return g.ticks() },
+		"front":   func(g group, r Result) bool { return g.onFront(r) },
+		"kinds":   func() []Kind { return Kinds },
+		"sources": func() []Source { return Sources },
+		"shareOf": shareOf,
+		"inc":     func(i int) int { return i + 1 },
+	}).ParseFS(reportPage, "report.html")
+	if err != nil {
+		return err
+	}
+	return page.Execute(w, struct {
+		Report
+		Groups []group
+	}{r, r.groups()})
+}
+
+// shareOf returns the share in view of some uses and their number; a dash without uses.
+func shareOf(e Evidence) string {
+	if e.Total() == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.0f %% of %d", 100*e.Share(), e.Total())
+}
+
+// thousands returns a number with spaces between its thousands.
+func thousands(n int) string {
+	digits := fmt.Sprint(n)
+	var b strings.Builder
+	for i, d := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteRune('\u202f')
+		}
+		b.WriteRune(d)
+	}
+	return b.String()
+}
+
+// line returns the points of a replay's tokens by turn.
+func (g group) line(r Result) string {
+	points := make([]string, len(r.Turns))
+	for i, t := range r.Turns {
+		points[i] = fmt.Sprintf("%.1f,%.1f", g.x(i), g.y(t.Tokens))
+	}
+	return strings.Join(points, " ")
+}
+
+func (g group) x(turn int) float64 { return float64(turn) * plotWidth / float64(max(g.Turns-1, 1)) }
+
+func (g group) y(tokens int) float64 { return plotHeight * (1 - float64(tokens)/float64(g.Most)) }
+
+// point is a replay in the plot of cost against evidence. Replays at the same place share a label.
+type point struct {
+	X, Y, LabelX, LabelY float64
+	Color                int
+	Anchor, Label        string
+	Front                bool
+}
+
+// points returns the places of the replays, from the left, with labels that do not cover each other.
+func (g group) points() (all []point) {
+	for i, r := range g.Results {
+		x := r.CachedCost / max(g.Dearest, 1e-9) * (plotWidth - 160)
+		y := (1 - r.Evidence.Share()) / max(1-g.Least, 1e-9) * plotHeight
+		same := slices.IndexFunc(all, func(p point) bool { return math.Hypot(p.X-x, p.Y-y) < 4 })
+		if same >= 0 {
+			all[same].Label += ", " + r.Policy
+			all[same].Front = all[same].Front || g.onFront(r)
+			continue
+		}
+		all = append(all, point{X: x, Y: y, Color: i % 10, Label: r.Policy, Front: g.onFront(r)})
+	}
+	slices.SortStableFunc(all, func(a, b point) int { return int(a.Y*1000 - b.Y*1000) })
+	for i := range all {
+		p := &all[i]
+		p.LabelX, p.LabelY, p.Anchor = p.X+9, p.Y+4, "start"
+		if p.X > plotWidth/2 {
+			p.LabelX, p.Anchor = p.X-9, "end"
+		}
+		for _, o := range all[:i] {
+			if math.Abs(o.LabelY-p.LabelY) < 13 && math.Abs(o.X-p.X) < 260 {
+				p.LabelY = o.LabelY + 13
+			}
+		}
+	}
+	return all
+}
+
+// tick is a line of a plot with its share.
+type tick struct {
+	Y     float64
+	Label string
+}
+
+// ticks returns the lines of the plot of cost against evidence.
+func (g group) ticks() (all []tick) {
+	for i := range 5 {
+		share := 1 - float64(i)/4*(1-g.Least)
+		all = append(all, tick{float64(i) / 4 * plotHeight, fmt.Sprintf("%.0f %%", 100*share)})
+	}
+	return all
+}

@@ -1,0 +1,68 @@
+package lab
+
+import (
+	"hash/fnv"
+	"io"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/recall"
+)
+
+// shownMessage is a message of a prompt: a hash of what it shows, and its tokens.
+type shownMessage struct {
+	Sum    uint64 `json:"sum,string"`
+	Tokens int    `json:"tokens"`
+}
+
+// kept returns the tokens of the prompt's beginning that the prompt before had, too, and remembers the prompt.
+func (r *Replaying) kept() int {
+	shown := r.shown()
+	kept := 0
+	for i := range min(len(shown), len(r.before)) {
+		if shown[i].Sum != r.before[i].Sum {
+			break
+		}
+		kept += shown[i].Tokens
+	}
+	if len(r.before) > 0 {
+		kept += r.session.fixed
+	}
+	r.before = shown
+	return kept
+}
+
+// shown returns the messages of the view as they are shown, the summary first.
+func (r *Replaying) shown() (all []shownMessage) {
+	edited := map[int]bool{}
+	for _, e := range r.view.Edits {
+		edited[e.Position] = true
+	}
+	tokens := compaction.ShownTokens(r.view)
+	messages := r.view.AsShown()
+	if n := len(messages) - len(r.view.Messages); n > 0 {
+		all = append(all, shownMessage{sumOf(messages[0]), compaction.FixedTokens(r.view) - r.view.Fixed})
+		messages = messages[n:]
+	}
+	for i, m := range messages {
+		sum, known := r.sums[m.Position]
+		if !known || edited[m.Position] {
+			sum = sumOf(m)
+		}
+		if !edited[m.Position] {
+			r.sums[m.Position] = sum
+		}
+		all = append(all, shownMessage{sum, tokens[i]})
+	}
+	return all
+}
+
+// sumOf returns a hash of what a message shows.
+func sumOf(m recall.Message) uint64 {
+	h := fnv.New64a()
+	for _, p := range m.Content {
+		for _, text := range []string{p.Text, p.Name, p.Input, "\x00"} {
+			_, _ = io.WriteString(h, text) // a hash takes all
+		}
+	}
+	return h.Sum64()
+}

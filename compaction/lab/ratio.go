@@ -1,0 +1,30 @@
+package lab
+
+import (
+	"fmt"
+
+	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/db"
+)
+
+// Ratios are the shares of a transcript of a ratio replay.
+var Ratios = []float64{1, 0.5, 0.3, 0.2, 0.1}
+
+// leastRoom is what the window of a ratio replay has besides the system prompt, at least: in less, no compaction finds
+// what can leave.
+const leastRoom = 8_000
+
+// AtRatio returns the settings of a replay whose prompts hold a share of the whole session: above it the oldest
+// messages are summarized, and the newest that take at most half of it stay. A share of 1 shows all. The window is so
+// large that nothing else compacts them.
+// ErrInvalid if the share is not above 0 and at most 1.
+func AtRatio(s *Session, ratio float64, prices policy.CachePrices) (Settings, error) {
+	if !(ratio > 0 && ratio <= 1) {
+		return Settings{}, db.Invalid("A ratio is %v; it must be above 0 and at most 1", ratio)
+	}
+	most := max(int(ratio*float64(s.Tokens())), 1)
+	p, err := policy.Parse(fmt.Appendf(nil, `{"steps":[{"step":"tokens","above_tokens":%d},
+		{"step":"keep_recent","keep_recent_tokens":%d,"split_turns":false,"summary":"loci"}]}`, most, most/2))
+	return Settings{Name: fmt.Sprintf("ratio %g", ratio), Policy: p, Window: max(most*10/9+1, s.fixed+leastRoom), Ratio: ratio, Prices: prices},
+		err
+}
