@@ -3,12 +3,9 @@ package server
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/labstack/echo/v4"
@@ -22,9 +19,6 @@ import (
 
 // maxMessageBytes limits the body of a request to an agent, whose messages may have images.
 const maxMessageBytes = 32 << 20
-
-// pingEvery is the time between two pings of a stream. Letta's clients wait a minute for the next byte.
-const pingEvery = 20 * time.Second
 
 func (s *Server) loopRoutes(a *rest.API) {
 	agent, conversation := rest.IDParam("agent_id", "agent"), rest.ConversationParam()
@@ -55,11 +49,7 @@ func (s *Server) loopRoutes(a *rest.API) {
 		Responses: map[string]*huma.Response{"200": {Description: "The run.",
 			Content: rest.Content[letta.Run](a, rest.JSON)}},
 	}, func(c echo.Context) error { return s.sendAsync(a, c) })
-	rest.Post(a.For(rest.Tools), "/v1/agents/{agent_id}/messages/cancel",
-		"cancel_runs: Cancel the run of an agent. That of the default conversation, or those of the ids.", s.cancelRuns)
-	rest.Post(a.For(rest.Tools), "/v1/conversations/{conversation_id}/cancel",
-		"cancel_conversation: Cancel the run of a conversation.",
-		s.cancelConversation)
+	s.cancelRoutes(a)
 }
 
 // sendMessages answers a request to an agent.
@@ -213,223 +203,4 @@ func (s *Server) sendAsync(a *rest.API, c echo.Context) error {
 		return err
 	}
 	return in.warnings.Answer(c, letta.RunOf(started.Run))
-}
-
-// answerWhole answers with all that a run did. While it waits it sends spaces, which JSON may begin with, because
-// clients wait a minute for a byte.
-func answerWhole(c echo.Context, started loop.Started, warnings rest.Warnings) error {
-	ctx := c.Request().Context()
-	var events []loop.Event
-	begun := false
-	out := rest.Answer(c)
-	for len(events) == 0 || events[len(events)-1].End == nil {
-		more, err := started.Next(ctx, len(events), pingEvery)
-		switch {
-		case ctx.Err() != nil:
-			return nil //nolint:nilerr // the client is gone; the run goes on
-		case err != nil:
-			return err
-		}
-		if events = append(events, more...); len(more) > 0 {
-			continue
-		}
-		if !begun {
-			begun = true
-			c.Response().Header().Set(echo.HeaderContentType, rest.JSON)
-			c.Response().WriteHeader(http.StatusOK)
-		}
-		if _, err := io.WriteString(out, " "); err != nil {
-			return nil //nolint:nilerr // the client is gone; the run goes on
-		}
-		c.Response().Flush()
-	}
-	answer, err := warnings.In(letta.ViewOf(started.Run).Answer(events))
-	switch {
-	case err != nil:
-		return err
-	case !begun:
-		return c.JSON(http.StatusOK, answer)
-	}
-	return json.NewEncoder(out).Encode(answer)
-}
-
-// streamEvents sends the events of a run as they come.
-func (s *Server) streamEvents(c echo.Context, started loop.Started, pings bool) error {
-	ctx, view := c.Request().Context(), letta.ViewOf(started.Run)
-	out := rest.NewEvents(c)
-	if pings {
-		if more, err := out.Send(rest.Event{Data: letta.PingOf(started.Run)}); err != nil || !more {
-			return err
-		}
-	}
-	for n := 0; ; {
-		events, err := started.Next(ctx, n, pingEvery)
-		if err != nil {
-			return nil //nolint:nilerr // the client is gone; the run goes on
-		}
-		n += len(events)
-		var items []rest.Event
-		for _, e := range events {
-			for _, item := range view.Items(e) {
-				items = append(items, itemEvent(item, letta.IsError(item)))
-			}
-		}
-		if len(events) == 0 && pings {
-			items = append(items, rest.Event{Data: letta.PingOf(started.Run)})
-		}
-		if more, err := out.Send(items...); err != nil || !more || len(events) == 0 && !pings && !out.SendHeartbeat() {
-			return err
-		}
-		if len(events) > 0 && events[len(events)-1].End != nil {
-			out.SendDone()
-			return nil
-		}
-	}
-}
-
-func itemEvent(item any, failed bool) rest.Event {
-	if failed {
-		return rest.Event{Head: "event: error", Data: item}
-	}
-	return rest.Event{Data: item}
-}
-
-// itemStream is how the items of a background run are sent.
-type itemStream struct {
-	after int64 // the number of the last item that the client has
-	pings bool
-	poll  time.Duration // between two looks for items
-	batch int
-}
-
-// Bounds of a client's wishes for a stream.
-const (
-	defaultPoll, leastPoll, mostPoll = 100 * time.Millisecond, 20 * time.Millisecond, 10 * time.Second
-	defaultBatch, mostBatch          = 100, 1_000
-)
-
-// streamItems sends the items of a background run after one of them. It reads them from the database, so that any
-// server can send them.
-func (s *Server) streamItems(c echo.Context, r loop.Run, o itemStream) error {
-	ctx := c.Request().Context()
-	out, last := rest.NewEvents(c), time.Now()
-	poll := time.NewTicker(min(max(cmp.Or(o.poll, defaultPoll), leastPoll), mostPoll))
-	defer poll.Stop()
-	if o.pings && o.after == 0 {
-		if more, err := out.Send(rest.Event{Data: letta.PingOf(r)}); err != nil || !more {
-			return err
-		}
-	}
-	for {
-		items, ended, err := s.Loop.Items(ctx, rest.Org(ctx), r.ID, o.after, min(cmp.Or(o.batch, defaultBatch), mostBatch))
-		if err != nil {
-			return nil //nolint:nilerr // the client attaches again
-		}
-		events := make([]rest.Event, len(items))
-		for i, item := range items {
-			events[i], o.after = itemEvent(item.Item, letta.IsErrorItem(item.Item)), item.Seq
-		}
-		if len(events) == 0 && o.pings && time.Since(last) >= pingEvery {
-			events = append(events, rest.Event{Data: letta.PingOf(r)})
-		}
-		if len(events) == 0 && !o.pings && time.Since(last) >= pingEvery {
-			if last = time.Now(); !out.SendHeartbeat() {
-				return nil
-			}
-		}
-		if len(events) > 0 {
-			last = time.Now()
-			if more, err := out.Send(events...); err != nil || !more {
-				return err
-			}
-		}
-		if ended {
-			out.SendDone()
-			return nil
-		}
-		if len(items) > 0 {
-			continue
-		}
-		select {
-		case <-poll.C:
-		case <-s.Loop.Stopped():
-			if more, err := out.Send(itemEvent(letta.InterruptionOf(r), true)); err != nil || !more {
-				return err
-			}
-			out.SendDone()
-			return nil
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
-func (s *Server) cancelRuns(ctx context.Context, in *struct {
-	rest.OfAgent
-	Body letta.CancelRuns
-}) (map[string]string, error) {
-	if err := in.Body.CheckConversation("default", "POST /v1/conversations/{conversation_id}/cancel"); err != nil {
-		return nil, err
-	}
-	conversation, err := s.Recall.Conversation(ctx, rest.Org(ctx), string(in.AgentID), recall.DefaultConversation)
-	if err != nil {
-		return nil, err
-	}
-	if runs := in.Body.RunIDs.Value; len(runs) > 0 {
-		return s.cancelNamed(ctx, string(in.AgentID), runs)
-	}
-	return s.cancel(ctx, conversation)
-}
-
-func (s *Server) cancelConversation(ctx context.Context, in *struct {
-	rest.OfConversation
-	WithAgent
-}) (map[string]string, error) {
-	c, err := s.named(ctx, in.OfConversation, in.AgentID)
-	if err != nil {
-		return nil, err
-	}
-	return s.cancel(ctx, c)
-}
-
-// cancel cancels what works or waits in a conversation.
-func (s *Server) cancel(ctx context.Context, c recall.Conversation) (map[string]string, error) {
-	id, err := s.Loop.Cancel(ctx, rest.Org(ctx), c)
-	if err != nil || id == "" {
-		return nil, cmp.Or(runProblem(err), errNothingToCancel())
-	}
-	return map[string]string{id: loop.Cancelled}, nil
-}
-
-func errNothingToCancel() error { return db.Conflict("No active runs found to cancel") }
-
-// cancelNamed cancels runs of an agent, and says of each whether it is cancelled.
-func (s *Server) cancelNamed(ctx context.Context, agentID string, runs []string) (map[string]string, error) {
-	became, none := map[string]string{}, true
-	for _, id := range runs {
-		became[id] = loop.Failed
-		r, err := s.Loop.RunByID(ctx, rest.Org(ctx), id)
-		if errors.Is(err, db.ErrNotFound) || err == nil && r.AgentID != agentID {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		cancelled, err := s.Loop.CancelRun(ctx, rest.Org(ctx), r)
-		if err != nil {
-			return nil, runProblem(err)
-		}
-		if cancelled {
-			became[id], none = loop.Cancelled, false
-		}
-	}
-	if none {
-		return nil, errNothingToCancel()
-	}
-	return became, nil
-}
-
-// RunItems returns the items of an event of a background run. It is the Render of a loop.Loop.
-func RunItems(r loop.Run, e loop.Event, seq int64) []json.RawMessage {
-	return letta.Numbered(r, e, seq)
 }

@@ -53,14 +53,7 @@ func (l *Loop) cancelOnce(ctx context.Context, org db.Org, c recall.Conversation
 	if err != nil || len(ids) > 0 {
 		return one(ids), err
 	}
-	waiting, err := l.newestIn(ctx, org, c.ID)
-	if ignoreNotFound(err) != nil {
-		return "", err
-	}
-	if waiting.StopReason == nil || *waiting.StopReason != RequiresApproval {
-		waiting = Run{}
-	}
-	return l.deny(ctx, org, c, waiting)
+	return l.deny(ctx, org, c, "")
 }
 
 // CancelRun cancels a run, or denies the calls for which it waits, and reports whether the run is cancelled now. One
@@ -73,15 +66,11 @@ func (l *Loop) CancelRun(ctx context.Context, org db.Org, r Run) (bool, error) {
 	case Cancelled:
 		return true, nil
 	}
-	newest, err := l.newestIn(ctx, org, r.Conversation)
-	if err != nil || newest.ID != r.ID || *r.StopReason != RequiresApproval {
-		return false, err
-	}
 	c, err := l.Recall.Conversation(ctx, org, r.AgentID, r.Conversation)
 	if err != nil {
 		return false, ignoreNotFound(err) // it was deleted, or reset
 	}
-	id, err := l.deny(ctx, org, c, r)
+	id, err := l.deny(ctx, org, c, r.ID)
 	if isBusy(err) { // the calls have answers, for which another run works
 		return false, nil
 	}
@@ -95,19 +84,33 @@ func one(ids []string) string {
 	return ids[0]
 }
 
-// newestIn returns the newest run of a conversation; ErrNotFound if it has none.
-func (l *Loop) newestIn(ctx context.Context, org db.Org, conversation string) (Run, error) {
-	return db.One[Run](ctx, l.DB, runRows+` AND c.id = @conversation ORDER BY r.created_at DESC, r.key DESC LIMIT 1`,
+// waitingIn returns the run of a conversation that waits for the calls at its end; an empty one if none does, as when
+// its record was deleted.
+func (l *Loop) waitingIn(ctx context.Context, org db.Org, conversation string, end tail) (Run, error) {
+	newest, err := db.One[Run](ctx, l.DB, runRows+`
+		AND c.id = @conversation ORDER BY r.created_at DESC, r.key DESC LIMIT 1`,
 		pgx.StrictNamedArgs{"org": org, "conversation": conversation})
+	if err != nil || !newest.waitsAt(end) {
+		return Run{}, ignoreNotFound(err)
+	}
+	return newest, nil
+}
+
+// waitsAt reports whether a run waits for calls of the answer at the end of its conversation, which it made or showed
+// again.
+func (r Run) waitsAt(end tail) bool {
+	again, by := r.Options.Waiting, end.answer.RunID
+	return r.StopReason != nil && *r.StopReason == RequiresApproval &&
+		(by != nil && *by == r.ID || again != nil && again.MessageID == end.answer.ID)
 }
 
 // cancelledByUser is why calls are denied that wait when they are cancelled.
 const cancelledByUser = deniedByClient + " The user cancelled it."
 
 // deny gives the calls of a conversation that wait for the client a result that denies them, in one message. The run
-// that waits for them, if any, ends as cancelled. It returns the id of that run, or that of the calls' message; empty
-// if none wait. *BusyError if a run has begun to work.
-func (l *Loop) deny(ctx context.Context, org db.Org, c recall.Conversation, waiting Run) (id string, err error) {
+// that waits for them, if any, ends as cancelled; only is its id, or empty for any. It returns the id of that run, or
+// that of the calls' message; empty if none wait. *BusyError if a run has begun to work.
+func (l *Loop) deny(ctx context.Context, org db.Org, c recall.Conversation, only string) (id string, err error) {
 	of, err := l.Agents.Agent(ctx, org, c.AgentID)
 	if err != nil {
 		return "", err
@@ -126,6 +129,10 @@ func (l *Loop) deny(ctx context.Context, org db.Org, c recall.Conversation, wait
 		}
 		clients, err := l.with(tx).clientCallsOf(ctx, org, c, readRules(of), end)
 		if err != nil || !clients.waitIn(end) {
+			return err
+		}
+		waiting, err := l.with(tx).waitingIn(ctx, org, c.ID, end)
+		if err != nil || only != "" && waiting.ID != only {
 			return err
 		}
 		id = end.answer.ID

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -102,9 +103,14 @@ func (l *Loop) known(ctx context.Context, in *recall.Store, org db.Org, c recall
 	return err == nil
 }
 
-// found returns a run that was made of the same input: a *BusyError while it runs, else its events from the log.
-func (l *Loop) found(ctx context.Context, org db.Org, id string) (Started, error) {
+// found returns a run of an agent that was made of the same input: a *BusyError while it runs, else its events from the
+// log. ErrConflict if the record of the run was deleted.
+func (l *Loop) found(ctx context.Context, org db.Org, agentID, id string) (Started, error) {
 	r, err := l.RunByID(ctx, org, id)
+	if errors.Is(err, db.ErrNotFound) {
+		return Started{}, db.Conflict("The request was sent before, and the record of its run %s was deleted: nothing is "+
+			"stored. GET /v1/agents/%s/messages has what came of it. A new message needs an otid of its own", id, agentID)
+	}
 	if err != nil {
 		return Started{}, err
 	}

@@ -65,7 +65,7 @@ func (l *Loop) Start(ctx context.Context, org db.Org, r Request) (Started, error
 	case err != nil:
 		return Started{}, err
 	case repeats != "":
-		return l.found(ctx, org, repeats)
+		return l.found(ctx, org, r.AgentID, repeats)
 	}
 	return Started{run, s.Feed}, nil
 }

@@ -1,0 +1,86 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/letta"
+	"github.com/loci-memory/loci/server/loop"
+	"github.com/loci-memory/loci/server/rest"
+)
+
+func (s *Server) cancelRoutes(a *rest.API) {
+	rest.Post(a.For(rest.Tools), "/v1/agents/{agent_id}/messages/cancel",
+		"cancel_runs: Cancel the run of an agent. That of the default conversation, or those of the ids.", s.cancelRuns)
+	rest.Post(a.For(rest.Tools), "/v1/conversations/{conversation_id}/cancel",
+		"cancel_conversation: Cancel the run of a conversation.",
+		s.cancelConversation)
+}
+
+func (s *Server) cancelRuns(ctx context.Context, in *struct {
+	rest.OfAgent
+	Body letta.CancelRuns
+}) (map[string]string, error) {
+	if err := in.Body.CheckConversation("default", "POST /v1/conversations/{conversation_id}/cancel"); err != nil {
+		return nil, err
+	}
+	conversation, err := s.Recall.Conversation(ctx, rest.Org(ctx), string(in.AgentID), recall.DefaultConversation)
+	if err != nil {
+		return nil, err
+	}
+	if runs := in.Body.RunIDs.Value; len(runs) > 0 {
+		return s.cancelNamed(ctx, string(in.AgentID), runs)
+	}
+	return s.cancel(ctx, conversation)
+}
+
+func (s *Server) cancelConversation(ctx context.Context, in *struct {
+	rest.OfConversation
+	WithAgent
+}) (map[string]string, error) {
+	c, err := s.named(ctx, in.OfConversation, in.AgentID)
+	if err != nil {
+		return nil, err
+	}
+	return s.cancel(ctx, c)
+}
+
+// cancel cancels what works or waits in a conversation.
+func (s *Server) cancel(ctx context.Context, c recall.Conversation) (map[string]string, error) {
+	id, err := s.Loop.Cancel(ctx, rest.Org(ctx), c)
+	if err != nil || id == "" {
+		return nil, cmp.Or(runProblem(err), errNothingToCancel())
+	}
+	return map[string]string{id: loop.Cancelled}, nil
+}
+
+func errNothingToCancel() error { return db.Conflict("No active runs found to cancel") }
+
+// cancelNamed cancels runs of an agent, and says of each whether it is cancelled.
+func (s *Server) cancelNamed(ctx context.Context, agentID string, runs []string) (map[string]string, error) {
+	became, none := map[string]string{}, true
+	for _, id := range runs {
+		became[id] = loop.Failed
+		r, err := s.Loop.RunByID(ctx, rest.Org(ctx), id)
+		if errors.Is(err, db.ErrNotFound) || err == nil && r.AgentID != agentID {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		cancelled, err := s.Loop.CancelRun(ctx, rest.Org(ctx), r)
+		if err != nil {
+			return nil, runProblem(err)
+		}
+		if cancelled {
+			became[id], none = loop.Cancelled, false
+		}
+	}
+	if none {
+		return nil, errNothingToCancel()
+	}
+	return became, nil
+}

@@ -1,0 +1,182 @@
+package server
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/server/letta"
+	"github.com/loci-memory/loci/server/loop"
+	"github.com/loci-memory/loci/server/rest"
+)
+
+// pingEvery is the time between two pings of a stream. Letta's clients wait a minute for the next byte.
+const pingEvery = 20 * time.Second
+
+// answerWhole answers with all that a run did. While it waits it sends spaces, which JSON may begin with, because
+// clients wait a minute for a byte.
+func answerWhole(c echo.Context, started loop.Started, warnings rest.Warnings) error {
+	ctx := c.Request().Context()
+	var events []loop.Event
+	begun := false
+	out := rest.Answer(c)
+	for len(events) == 0 || events[len(events)-1].End == nil {
+		more, err := started.Next(ctx, len(events), pingEvery)
+		switch {
+		case ctx.Err() != nil:
+			return nil //nolint:nilerr // the client is gone; the run goes on
+		case err != nil:
+			return err
+		}
+		if events = append(events, more...); len(more) > 0 {
+			continue
+		}
+		if !begun {
+			begun = true
+			c.Response().Header().Set(echo.HeaderContentType, rest.JSON)
+			c.Response().WriteHeader(http.StatusOK)
+		}
+		if _, err := io.WriteString(out, " "); err != nil {
+			return nil //nolint:nilerr // the client is gone; the run goes on
+		}
+		c.Response().Flush()
+	}
+	answer, err := warnings.In(letta.ViewOf(started.Run).Answer(events))
+	switch {
+	case err != nil:
+		return err
+	case !begun:
+		return c.JSON(http.StatusOK, answer)
+	}
+	return json.NewEncoder(out).Encode(answer)
+}
+
+// streamEvents sends the events of a run as they come.
+func (s *Server) streamEvents(c echo.Context, started loop.Started, pings bool) error {
+	ctx, view := c.Request().Context(), letta.ViewOf(started.Run)
+	out := rest.NewEvents(c)
+	if pings {
+		if more, err := out.Send(rest.Event{Data: letta.PingOf(started.Run)}); err != nil || !more {
+			return err
+		}
+	}
+	for n := 0; ; {
+		events, err := started.Next(ctx, n, pingEvery)
+		if err != nil {
+			return nil //nolint:nilerr // the client is gone; the run goes on
+		}
+		n += len(events)
+		var items []rest.Event
+		for _, e := range events {
+			for _, item := range view.Items(e) {
+				items = append(items, itemEvent(item, letta.IsError(item)))
+			}
+		}
+		if len(events) == 0 && pings {
+			items = append(items, rest.Event{Data: letta.PingOf(started.Run)})
+		}
+		if more, err := out.Send(items...); err != nil || !more || len(events) == 0 && !pings && !out.SendHeartbeat() {
+			return err
+		}
+		if len(events) > 0 && events[len(events)-1].End != nil {
+			out.SendDone()
+			return nil
+		}
+	}
+}
+
+func itemEvent(item any, failed bool) rest.Event {
+	if failed {
+		return rest.Event{Head: "event: error", Data: item}
+	}
+	return rest.Event{Data: item}
+}
+
+// itemStream is how the items of a background run are sent.
+type itemStream struct {
+	after int64 // the number of the last item that the client has
+	pings bool
+	poll  time.Duration // between two looks for items
+	batch int
+}
+
+// Bounds of a client's wishes for a stream.
+const (
+	defaultPoll, leastPoll, mostPoll = 100 * time.Millisecond, 20 * time.Millisecond, 10 * time.Second
+	defaultBatch, mostBatch          = 100, 1_000
+)
+
+// streamItems sends the items of a background run after one of them. It reads them from the database, so that any
+// server can send them.
+func (s *Server) streamItems(c echo.Context, r loop.Run, o itemStream) error {
+	ctx := c.Request().Context()
+	out, last := rest.NewEvents(c), time.Now()
+	poll := time.NewTicker(min(max(cmp.Or(o.poll, defaultPoll), leastPoll), mostPoll))
+	defer poll.Stop()
+	if o.pings && o.after == 0 {
+		if more, err := out.Send(rest.Event{Data: letta.PingOf(r)}); err != nil || !more {
+			return err
+		}
+	}
+	for {
+		items, ended, err := s.Loop.Items(ctx, rest.Org(ctx), r.ID, o.after, min(cmp.Or(o.batch, defaultBatch), mostBatch))
+		switch {
+		case errors.Is(err, db.ErrNotFound):
+			return sendLast(out, letta.DeletionOf(r))
+		case err != nil:
+			return nil // the client attaches again
+		}
+		events := make([]rest.Event, len(items))
+		for i, item := range items {
+			events[i], o.after = itemEvent(item.Item, letta.IsErrorItem(item.Item)), item.Seq
+		}
+		if len(events) == 0 && o.pings && time.Since(last) >= pingEvery {
+			events = append(events, rest.Event{Data: letta.PingOf(r)})
+		}
+		if len(events) == 0 && !o.pings && time.Since(last) >= pingEvery {
+			if last = time.Now(); !out.SendHeartbeat() {
+				return nil
+			}
+		}
+		if len(events) > 0 {
+			last = time.Now()
+			if more, err := out.Send(events...); err != nil || !more {
+				return err
+			}
+		}
+		if ended {
+			out.SendDone()
+			return nil
+		}
+		if len(items) > 0 {
+			continue
+		}
+		select {
+		case <-poll.C:
+		case <-s.Loop.Stopped():
+			return sendLast(out, letta.InterruptionOf(r))
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// sendLast sends the error that ends a stream before its run has ended.
+func sendLast(out *rest.Events, failure letta.RunError) error {
+	more, err := out.Send(itemEvent(failure, true))
+	if err == nil && more {
+		out.SendDone()
+	}
+	return err
+}
+
+// RunItems returns the items of an event of a background run. It is the Render of a loop.Loop.
+func RunItems(r loop.Run, e loop.Event, seq int64) []json.RawMessage {
+	return letta.Numbered(r, e, seq)
+}
