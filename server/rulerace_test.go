@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -43,6 +44,54 @@ func TestRulesThatMeetARenameAreRefused(t *testing.T) {
 			if _, err := c.pool.Exec(t.Context(), `UPDATE tools SET name = 'weather' WHERE org = 1`); err != nil {
 				t.Fatal(err)
 			}
+		}
+	}
+}
+
+// An agent that is imported while its tool gets another name has a tool of the name that its rules have.
+func TestAnImportThatMeetsARenameKeepsRulesAndToolsTogether(t *testing.T) {
+	t.Parallel()
+	for _, query := range []string{"", "?full=true"} {
+		c := newIdleClient(t)
+		tool := c.made("/v1/tools", weatherTool)
+		agent := c.made("/v1/agents", fmt.Sprintf(`{"name":"a","include_base_tools":true,"tool_ids":[%q],"tool_rules":[`+
+			`{"type":"requires_approval","tool_name":"weather"}]}`, tool))
+		file := c.must("GET", "/v1/agents/"+agent+"/export"+query, "")
+		renaming, err := c.pool.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := renaming.Exec(t.Context(), `UPDATE tools SET name = 'rain' WHERE org = 1`); err != nil {
+			t.Fatal(err)
+		}
+		reply := make(chan servertest.Reply, 1)
+		go func() { reply <- c.importing(file) }()
+		c.awaitLock(reply)
+		if err := renaming.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		got := <-reply
+		var made struct {
+			AgentIDs []string `json:"agent_ids"`
+		}
+		if err := json.Unmarshal([]byte(got.Text), &made); err != nil || got.Code != 200 || len(made.AgentIDs) != 1 {
+			t.Fatalf("%s: got %d %s, %v", query, got.Code, got.Text, err)
+		}
+		var state struct {
+			Tools []struct{ Name string }
+			Rules []struct {
+				Tool string `json:"tool_name"`
+			} `json:"tool_rules"`
+		}
+		if err := json.Unmarshal([]byte(c.must("GET", "/v1/agents/"+made.AgentIDs[0], "")), &state); err != nil {
+			t.Fatal(err)
+		}
+		has := false
+		for _, one := range state.Tools {
+			has = has || one.Name == "weather"
+		}
+		if len(state.Rules) != 1 || state.Rules[0].Tool != "weather" || !has {
+			t.Errorf("%s: the agent has the tools %v and the rules %v", query, state.Tools, state.Rules)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"context"
+	"errors"
 	"reflect"
 	"time"
 
@@ -68,7 +69,11 @@ func (s *Store) RestoreTool(ctx context.Context, org db.Org, t CustomTool, overr
 		return "", err
 	}
 	if len(present) > 0 && (!override || reflect.DeepEqual(present[0].args(org), t.args(org))) {
-		return present[0].ID, nil
+		id, err := s.keepName(ctx, org, present[0])
+		if err == nil || !errors.Is(err, db.ErrNotFound) {
+			return id, err
+		}
+		present = nil // it was deleted or renamed meanwhile
 	}
 	put, err := s.PutTool(ctx, org, t)
 	if err != nil || len(present) > 0 || t.ID == "" {
@@ -77,6 +82,13 @@ func (s *Store) RestoreTool(ctx context.Context, org db.Org, t CustomTool, overr
 	return t.ID, db.Exec(ctx, s.DB, `
 		UPDATE tools SET id = $3, created_at = $4, updated_at = $5 WHERE org = $1 AND key = $2`,
 		org, put.Key, t.ID, t.CreatedAt, t.UpdatedAt)
+}
+
+// keepName locks a definition and returns its id: until the transaction ends it is not deleted and gets no other name.
+// ErrNotFound if it has another name already.
+func (s *Store) keepName(ctx context.Context, org db.Org, t CustomTool) (string, error) {
+	return db.One[string](ctx, s.DB, `
+		SELECT id FROM tools WHERE org = $1 AND key = $2 AND name = $3 FOR SHARE`, org, t.Key, t.Name)
 }
 
 // RestoreAttachment gives a restored agent a definition since a time.
