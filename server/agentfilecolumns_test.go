@@ -147,6 +147,7 @@ func (c *client) settled() {
 			duration_ms = 5, reverted_at = '2026-01-02', trigger = 'prune', policy = 'p', steps = '[{"step": "snip"}]',
 			edits = '[{"position": 2, "part": 0, "chars": 3}]'
 		 WHERE org = 1`,
+		`UPDATE tools SET former_names = '{was}' WHERE org = 1`,
 		`UPDATE agents SET hidden = true, last_run_completion = '2026-01-02', last_run_duration_ms = 5,
 			last_stop_reason = 'end_turn' WHERE org = 1`,
 		`UPDATE working_memories SET turned = 1 WHERE org = 1`,

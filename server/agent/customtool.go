@@ -32,25 +32,28 @@ type CustomTool struct {
 	Metadata         json.RawMessage `db:"metadata"`
 	CreatedAt        time.Time       `db:"created_at"`
 	UpdatedAt        time.Time       `db:"updated_at"`
+	FormerNames      []string        `db:"former_names"` // the newest last
 }
 
 // AttachedTool is what an agent's model is given of a CustomTool.
 type AttachedTool struct {
-	ID     string          `json:"id"`
-	Name   string          `json:"name"`
-	Schema json.RawMessage `json:"schema"`
+	ID          string          `json:"id"`
+	Name        string          `json:"name"`
+	Schema      json.RawMessage `json:"schema"`
+	FormerNames []string        `json:"former_names"`
 }
 
 // attachedTools selects the AttachedTools of a row of agents.
 const attachedTools = `(
-	SELECT coalesce(json_agg(json_build_object('id', t.id, 'name', t.name, 'schema', t.json_schema)
+	SELECT coalesce(json_agg(json_build_object('id', t.id, 'name', t.name, 'schema', t.json_schema,
+	                                           'former_names', t.former_names)
 	                         ORDER BY x.attached_at, t.key), '[]')
 	FROM agent_tools x JOIN tools t ON t.org = x.org AND t.key = x.tool_key
 	WHERE x.org = agents.org AND x.agent_id = agents.id) AS attached_tools`
 
 const toolColumns = `t.key, t.id, t.name, t.description, t.json_schema, t.args_json_schema, t.source_code,
 	t.source_type, t.tags, t.return_char_limit, t.pip_requirements, t.npm_requirements, t.default_requires_approval,
-	t.enable_parallel_execution, t.metadata, t.created_at, t.updated_at`
+	t.enable_parallel_execution, t.metadata, t.created_at, t.updated_at, t.former_names`
 
 // maxTools bounds the definitions of an organization.
 const maxTools = 10_000
@@ -145,7 +148,7 @@ func (s *Store) ChangeTool(ctx context.Context, org db.Org, id string, change fu
 		if err := in.toolChanged(ctx, org, changed, was); err != nil {
 			return err
 		}
-		return in.renameInRules(ctx, org, was, changed.Name)
+		return in.rename(ctx, org, changed, was)
 	})
 	return changed, err
 }

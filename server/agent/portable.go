@@ -80,8 +80,8 @@ func (s *Store) RestoreTool(ctx context.Context, org db.Org, t CustomTool, overr
 		return put.ID, err
 	}
 	return t.ID, db.Exec(ctx, s.DB, `
-		UPDATE tools SET id = $3, created_at = $4, updated_at = $5 WHERE org = $1 AND key = $2`,
-		org, put.Key, t.ID, t.CreatedAt, t.UpdatedAt)
+		UPDATE tools SET id = $3, created_at = $4, updated_at = $5, former_names = $6 WHERE org = $1 AND key = $2`,
+		org, put.Key, t.ID, t.CreatedAt, t.UpdatedAt, notNil(t.FormerNames))
 }
 
 // keepName locks a definition and returns its id: until the transaction ends it is not deleted and gets no other name.

@@ -12,6 +12,21 @@ import (
 const rulesName = `jsonb_path_exists(settings, '$.tool_rules[*].** ? (@ == $name)',
 	jsonb_build_object('name', $3::text))`
 
+// maxFormerNames bounds the former names of a definition. Calls that wait longer are those of no tool.
+const maxFormerNames = 20
+
+// rename notes the name that a definition had, and gives it its new one in all rules that name it.
+func (s *Store) rename(ctx context.Context, org db.Org, t CustomTool, was string) error {
+	former := slices.DeleteFunc(t.FormerNames, func(name string) bool { return name == t.Name || name == was })
+	former = append(former, was)
+	former = former[max(0, len(former)-maxFormerNames):]
+	if err := db.Exec(ctx, s.DB, `
+		UPDATE tools SET former_names = $3 WHERE org = $1 AND key = $2`, org, t.Key, former); err != nil {
+		return err
+	}
+	return s.renameInRules(ctx, org, was, t.Name)
+}
+
 // renameInRules gives a tool another name in all rules of tools that name it. The agents' logs have the events already.
 func (s *Store) renameInRules(ctx context.Context, org db.Org, was, now string) error {
 	agents, err := db.All[struct {

@@ -29,6 +29,7 @@ type ownTool struct {
 	Parallel  *bool     `json:"enable_parallel_execution"`
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
+	Former    []string  `json:"former_names,omitempty"`
 }
 
 // attachment says since when an agent has a custom tool.
@@ -96,6 +97,6 @@ func (e *export) own() own {
 			Tools: a.Settings.Tools, Custom: rest.Each(e.custom, attached), Fields: e.ownFields(),
 			LastRun: a.LastRun}},
 		Tools: rest.Each(e.custom, func(t agent.PortableTool) ownTool {
-			return ownTool{e.ids[t.ID], t.ID, t.Parallel, t.CreatedAt, t.UpdatedAt}
+			return ownTool{e.ids[t.ID], t.ID, t.Parallel, t.CreatedAt, t.UpdatedAt, t.FormerNames}
 		})}
 }

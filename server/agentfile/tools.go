@@ -82,7 +82,7 @@ func (i *imports) createTool(ctx context.Context, it item, t fileTool) error {
 		own := i.file.own.Tools[n]
 		definition.Parallel = own.Parallel
 		if i.file.own.Full {
-			definition.CreatedAt, definition.UpdatedAt = own.CreatedAt, own.UpdatedAt
+			definition.CreatedAt, definition.UpdatedAt, definition.FormerNames = own.CreatedAt, own.UpdatedAt, own.Former
 			if definition.ID, err = i.ids.of("tool-", own.ID); err != nil {
 				return at(it.place, err)
 			}

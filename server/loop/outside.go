@@ -124,7 +124,7 @@ func (o *Outside) turn(ctx context.Context, position int) (turn, error) {
 	if len(o.rules) == 0 {
 		return turn{}, nil
 	}
-	return readTurn(ctx, o.Recall, o.caller.Org, o.Conversation, position)
+	return o.rules.readTurn(ctx, o.Recall, o.caller.Org, o.Conversation, position)
 }
 
 // Next is what follows in a loop of a client.

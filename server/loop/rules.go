@@ -22,14 +22,14 @@ type rule struct {
 
 type rules []rule
 
-// byClient is the type of a rule that says that an agent's program runs a tool.
+// byClient is the type of a rule that says that an agent's program runs a tool, whose former names are its children.
 const byClient = "by_client"
 
 // readRules reads an agent's rules, and adds one for each tool that its program runs. It ignores entries that are no
 // rules.
 func readRules(a agent.Agent) (all rules) {
 	for _, t := range a.Attached {
-		all = append(all, rule{Type: byClient, Tool: t.Name})
+		all = append(all, rule{Type: byClient, Tool: t.Name, Children: t.FormerNames})
 	}
 	var list []json.RawMessage
 	_ = json.Unmarshal(a.Settings.ToolRules, &list) // clients may store anything
@@ -42,8 +42,23 @@ func readRules(a agent.Agent) (all rules) {
 	return all
 }
 
+// nameOf returns the name that the tool of a call has now.
+func (r rules) nameOf(called string) string {
+	now := called
+	for _, one := range r {
+		switch {
+		case one.Type == byClient && one.Tool == called:
+			return called
+		case one.Type == byClient && slices.Contains(one.Children, called):
+			now = one.Tool
+		}
+	}
+	return now
+}
+
 // has reports whether a tool has a rule of a type.
 func (r rules) has(kind, tool string) bool {
+	tool = r.nameOf(tool)
 	return slices.ContainsFunc(r, func(one rule) bool { return one.Type == kind && one.Tool == tool })
 }
 
@@ -56,8 +71,8 @@ type done struct {
 }
 
 // doneBy returns the call of a tool that has a result.
-func doneBy(tool string, result recall.Part) done {
-	return done{tool: tool, result: result.Text, failed: result.IsError, denied: isDenied(result)}
+func (r rules) doneBy(tool string, result recall.Part) done {
+	return done{tool: r.nameOf(tool), result: result.Text, failed: result.IsError, denied: isDenied(result)}
 }
 
 // refusedByRules begins the results of calls that the rules refused.
@@ -92,14 +107,15 @@ func (r rules) refusals(tools []string, before []done, answer recall.Message, re
 			continue
 		}
 		result, has := results[p.CallID]
-		refusal := r.refusal(tools, before, same, p.Name)
+		name := r.nameOf(p.Name)
+		refusal := r.refusal(tools, before, same, name)
 		switch {
 		case !has && refusal != "":
 			why[p.CallID] = refusal
 		case !has:
-			same = append(same, done{tool: p.Name, waits: true})
+			same = append(same, done{tool: name, waits: true})
 		case !isRefused(result):
-			same = append(same, doneBy(p.Name, result))
+			same = append(same, r.doneBy(name, result))
 		}
 	}
 	return why
@@ -230,7 +246,7 @@ func (r rules) after(tools []string, before []done, t tail) ending {
 		}
 		e.calls = true
 		if result, has := t.results[p.CallID]; has && !isRefused(result) {
-			same = append(same, doneBy(p.Name, result))
+			same = append(same, r.doneBy(p.Name, result))
 		}
 	}
 	e.ended, e.ends = r.ended(tools, before, same), !e.calls || slices.ContainsFunc(same, r.ends)

@@ -28,8 +28,9 @@ type call struct {
 	refused  bool // by the rules, for which it does not count
 }
 
-// readTurn reads the turn of the message at a position of a conversation.
-func readTurn(ctx context.Context, in *recall.Store, org db.Org, c recall.Conversation, position int) (turn, error) {
+// readTurn reads the turn of the message at a position of a conversation, in which the rules hold.
+func (r rules) readTurn(ctx context.Context, in *recall.Store, org db.Org, c recall.Conversation, position int) (turn,
+	error) {
 	var messages []recall.Message
 	page, f := db.Page{Limit: tailPage}, recall.MessageFilter{AgentID: c.AgentID, Conversation: c.ID, WithErrors: true}
 	for {
@@ -47,14 +48,14 @@ func readTurn(ctx context.Context, in *recall.Store, org db.Org, c recall.Conver
 		}
 		if begin >= 0 || len(list) < page.Limit || len(messages) >= maxRunMessages {
 			slices.Reverse(messages)
-			return turn{answeredCalls(messages), remindersBefore(messages, position)}, nil
+			return turn{r.answeredCalls(messages), remindersBefore(messages, position)}, nil
 		}
 		page.After = list[len(list)-1].ID
 	}
 }
 
 // answeredCalls returns the calls of messages that have results among them.
-func answeredCalls(messages []recall.Message) (calls []call) {
+func (r rules) answeredCalls(messages []recall.Message) (calls []call) {
 	open := recall.OpenCalls[call]{}
 	for _, m := range messages {
 		for i, p := range m.Content {
@@ -63,7 +64,7 @@ func answeredCalls(messages []recall.Message) (calls []call) {
 				open.Add(p.CallID, call{done: done{tool: p.Name}, id: p.CallID, position: m.Position, part: i})
 			case recall.ToolReturn:
 				if c, ok := open.Answer(p.CallID); ok {
-					c.done, c.refused = doneBy(c.tool, p), isRefused(p)
+					c.done, c.refused = r.doneBy(c.tool, p), isRefused(p)
 					calls = append(calls, c)
 				}
 			}

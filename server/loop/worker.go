@@ -137,7 +137,7 @@ func (w *worker) loadTurn(ctx context.Context) error {
 		w.summarized = messages[n-1].Position
 	}
 	if len(w.rules) > 0 {
-		if w.turn, err = readTurn(ctx, w.Recall, w.org, w.conversation, lastPosition); err != nil {
+		if w.turn, err = w.rules.readTurn(ctx, w.Recall, w.org, w.conversation, lastPosition); err != nil {
 			return err
 		}
 	}
