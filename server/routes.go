@@ -38,9 +38,11 @@ func (s *Server) routes(a *rest.API) {
 	} {
 		register(a)
 	}
+	var unserved []rest.Unserved
 	for _, r := range letta.Routes() {
-		a.NotServed(r.Method, r.Path, r.WhyNot())
+		unserved = append(unserved, rest.Unserved{Method: r.Method, Path: r.Path, Why: r.WhyNot()})
 	}
+	a.NotServed(unserved)
 }
 
 // Health is the state of the server.

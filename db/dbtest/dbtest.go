@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"os"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -110,7 +112,7 @@ func create(t testing.TB, from func(context.Context, *pgx.Conn) (string, error))
 		if err != nil {
 			return err
 		}
-		_, err = conn.Exec(ctx, `CREATE DATABASE `+name+` TEMPLATE `+source)
+		_, err = conn.Exec(ctx, `CREATE DATABASE `+name+` TEMPLATE `+source+copying(conn))
 		return err
 	})
 	if err != nil {
@@ -126,6 +128,20 @@ func create(t testing.TB, from func(context.Context, *pgx.Conn) (string, error))
 		}
 	})
 	return on(shared.url, name)
+}
+
+// copying is how Postgres copies a template. Since version 15 it writes all of it into its log, unless told to copy the
+// files, which takes a fifth of the processor time.
+func copying(conn *pgx.Conn) string {
+	version := conn.PgConn().ParameterStatus("server_version")
+	if major, err := strconv.Atoi(leadingDigits(version)); err != nil || major < 15 {
+		return ""
+	}
+	return ` STRATEGY file_copy`
+}
+
+func leadingDigits(text string) string {
+	return text[:len(text)-len(strings.TrimLeft(text, "0123456789"))]
 }
 
 // template returns the database that the others are copies of, made once for each schema, whoever comes first.

@@ -70,7 +70,7 @@ func startContainer(ctx context.Context) (server, error) {
 		testcontainers.WithWaitStrategyAndDeadline(20*time.Second,
 			wait.ForLog("database system is ready to accept connections").WithOccurrence(2), wait.ForListeningPort("5432/tcp")),
 		testcontainers.WithTmpfs(map[string]string{"/var/lib/postgresql/data": "rw"}),
-		testcontainers.WithCmd("postgres", "-c", "fsync=off", "-c", "max_connections=300"))
+		testcontainers.WithCmd("postgres", "-c", "fsync=off", "-c", "full_page_writes=off", "-c", "max_connections=300"))
 	stop := func() error { return testcontainers.TerminateContainer(c) }
 	if err != nil {
 		return server{}, errors.Join(err, stop())
@@ -91,7 +91,7 @@ func startLocal(ctx context.Context) (server, error) {
 		return server{}, err
 	}
 	pg, err := local.Start(ctx, local.Options{Home: home, Bin: os.Getenv("LOCI_POSTGRES_BIN"),
-		Settings: map[string]string{"fsync": "off", "max_connections": "300"}})
+		Settings: map[string]string{"fsync": "off", "full_page_writes": "off", "max_connections": "300"}})
 	if err != nil {
 		return server{}, errors.Join(err, os.RemoveAll(home))
 	}

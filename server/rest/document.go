@@ -1,6 +1,8 @@
 package rest
 
 import (
+	"bytes"
+	"encoding/json"
 	"maps"
 	"net/http"
 	"slices"
@@ -98,11 +100,31 @@ func declareUnmatched(op *huma.Operation) {
 	}
 }
 
+// marshalDocument returns the document as JSON, without the types to which nothing in it refers. It does not change the
+// types, which requests are checked against meanwhile.
+func (a *API) marshalDocument() ([]byte, error) {
+	text, err := json.Marshal(a.OpenAPI())
+	if err != nil {
+		return nil, err
+	}
+	document := map[string]any{}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&document); err != nil {
+		return nil, err
+	}
+	components, _ := document["components"].(map[string]any)
+	types, _ := components["schemas"].(map[string]any)
+	for err == nil && dropUnused(types, text) {
+		text, err = json.Marshal(document)
+	}
+	return text, err
+}
+
 // dropUnused deletes the types to which nothing in a document refers, and reports whether there was one.
-func (a *API) dropUnused(document string) (dropped bool) {
-	types := a.OpenAPI().Components.Schemas.Map()
+func dropUnused(types map[string]any, document []byte) (dropped bool) {
 	for name := range types {
-		if !strings.Contains(document, `"#/components/schemas/`+name+`"`) {
+		if !bytes.Contains(document, []byte(`"#/components/schemas/`+name+`"`)) {
 			delete(types, name)
 			dropped = true
 		}

@@ -5,11 +5,11 @@ package rest
 
 import (
 	"cmp"
-	"encoding/json"
 	"log/slog"
 	"net/http"
 	"reflect"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -80,18 +80,17 @@ func (c Config) spools() *db.Shares {
 	return db.NewShares(total, total/2)
 }
 
-// Handler serves the operations that are registered, and the document that describes them at /openapi.json.
+// Handler serves the operations that are registered, and the document that describes them at /openapi.json, which the
+// first request for it builds.
 func (a *API) Handler() http.Handler {
 	a.document()
-	document, err := json.Marshal(a.OpenAPI())
-	for err == nil && a.dropUnused(string(document)) {
-		document, err = json.Marshal(a.OpenAPI())
-	}
-	if err != nil {
-		panic(err) // the operations are part of the program
-	}
+	document := sync.OnceValues(a.marshalDocument)
 	a.For(AnyKey).stream(http.MethodGet, "/openapi.json", func(c echo.Context) error {
-		return c.JSONBlob(http.StatusOK, document)
+		text, err := document()
+		if err != nil {
+			return err
+		}
+		return c.JSONBlob(http.StatusOK, text)
 	})
 	a.checkAccess()
 	return normalize(a.echo)

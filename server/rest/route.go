@@ -159,24 +159,28 @@ var (
 	wildcards = regexp.MustCompile(`\{[^}]*:path\}`)
 )
 
-// NotServed answers requests of a route with a 501 that says why, as a sentence, unless an operation serves the route.
-// It is called after the last operation was registered.
-func (a *API) NotServed(method, path, why string) {
-	path = strings.TrimSuffix(path, "/")
-	form := inPath.ReplaceAllString(path, "{}")
-	for known, item := range a.OpenAPI().Paths {
-		if inPath.ReplaceAllString(known, "{}") == form && operationOf(item, method) != nil {
-			return
+// Unserved is a route that a client may call and no operation serves. Why says so, as a sentence.
+type Unserved struct{ Method, Path, Why string }
+
+// NotServed answers requests of routes with a 501 that says why, but for those that an operation serves. It is called
+// after the last operation was registered.
+func (a *API) NotServed(routes []Unserved) {
+	served := map[string]bool{} // methods and paths with {} as parameters
+	for path, item := range a.OpenAPI().Paths {
+		form := inPath.ReplaceAllString(path, "{}")
+		for _, op := range operationsOf(item) {
+			served[op.Method+" "+form] = true
 		}
 	}
-	a.For(AnyKey).stream(method, wildcards.ReplaceAllString(path, "*"), func(echo.Context) error {
-		return notServed(why)
-	})
-}
-
-func operationOf(item *huma.PathItem, method string) *huma.Operation {
-	return map[string]*huma.Operation{http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPut: item.Put,
-		http.MethodPatch: item.Patch, http.MethodDelete: item.Delete}[method]
+	for _, r := range routes {
+		path := strings.TrimSuffix(r.Path, "/")
+		if served[r.Method+" "+inPath.ReplaceAllString(path, "{}")] {
+			continue
+		}
+		a.For(AnyKey).stream(r.Method, wildcards.ReplaceAllString(path, "*"), func(echo.Context) error {
+			return notServed(r.Why)
+		})
+	}
 }
 
 // echoPath is a path as echo's routes have it.
