@@ -15,6 +15,9 @@ import (
 
 // unescaped returns cells with the escapes of JSON read; ok is false if there are none.
 func unescaped(cells []cell) (out []cell, ok bool) {
+	if !slices.ContainsFunc(cells, func(c cell) bool { return c.r == '\\' }) {
+		return cells, false
+	}
 	for i := 0; i < len(cells); i++ {
 		c := cells[i]
 		if c.r != '\\' || i+1 == len(cells) {
@@ -67,9 +70,12 @@ func unicodeEscape(cells []cell) (r rune, n int) {
 	return first, 6
 }
 
-// unframed returns cells without what a tool's result or a prompt puts between the lines of a text and into it: numbers
-// of lines, and the marks of tags and line ends; ok is false if there is nothing of that.
+// unframed returns cells without the numbers of lines, and the marks of tags and of line ends, that the result of a tool
+// or a prompt adds to a text; ok is false if there are none.
 func unframed(cells []cell) (out []cell, ok bool) {
+	if !slices.ContainsFunc(cells, func(c cell) bool { return c.r == '\n' || c.r == '⏎' || c.r == '~' }) {
+		return cells, false
+	}
 	for i := 0; i < len(cells); i++ {
 		switch c := cells[i]; {
 		case c.r == '⏎', c.r == '~' && i > 0 && strings.ContainsRune("<[＜［", cells[i-1].r):

@@ -2,6 +2,7 @@ package erase
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -35,6 +36,7 @@ type matcher struct {
 	texts     []string // folded
 	encoded   []string // in base64, in lower case
 	wholeOnly bool     // an occurrence begins and ends with a word
+	window    int      // bytes of a text that are searched at a time; 0 is windowBytes
 }
 
 // newMatcher returns ErrInvalid if a text is too short or too long, or none is given.
@@ -97,30 +99,29 @@ type foldedText struct {
 
 // folded returns cells in lower case and decomposed, with one space for white space, without invisible characters.
 func folded(cells []cell) foldedText {
-	var f foldedText
+	f := foldedText{at: make([]int, 0, len(cells))}
 	var b strings.Builder
+	b.Grow(len(cells))
 	fold := cases.Fold()
 	space := true // at the beginning
-	add := func(s string, at int) {
-		b.WriteString(s)
-		for range len(s) {
-			f.at = append(f.at, at)
-		}
-	}
 	for i, c := range cells {
+		before := b.Len()
 		switch {
 		case c.r < utf8.RuneSelf && c.r > ' ':
-			add(string(unicode.ToLower(c.r)), i)
+			b.WriteByte(byte(unicode.ToLower(c.r)))
 			space = false
 		case unicode.IsSpace(c.r):
 			if !space {
-				add(" ", i)
+				b.WriteByte(' ')
 			}
 			space = true
 		case unicode.Is(unicode.Cf, c.r) || unicode.IsControl(c.r):
 		default:
-			add(norm.NFKD.String(fold.String(norm.NFKD.String(string(c.r)))), i)
+			b.WriteString(norm.NFKD.String(fold.String(norm.NFKD.String(string(c.r)))))
 			space = false
+		}
+		for range b.Len() - before {
+			f.at = append(f.at, i)
 		}
 	}
 	f.text = b.String()
@@ -136,61 +137,111 @@ func (f foldedText) ordered() foldedText {
 		s  string
 		at int
 	}
-	var all []piece
+	out := foldedText{at: make([]int, 0, len(f.at))}
+	var b strings.Builder
+	b.Grow(len(f.text))
+	var marked []piece // a character, and the marks that follow it
+	flush := func() {
+		if len(marked) > 2 {
+			slices.SortStableFunc(marked[1:], func(a, b piece) int { return int(combining(a.s)) - int(combining(b.s)) })
+		}
+		for _, p := range marked {
+			b.WriteString(p.s)
+			for range len(p.s) {
+				out.at = append(out.at, p.at)
+			}
+		}
+		marked = marked[:0]
+	}
 	for i, r := range f.text {
-		all = append(all, piece{string(r), f.at[i]})
-	}
-	class := func(p piece) uint8 { return norm.NFKD.PropertiesString(p.s).CCC() }
-	for i := 0; i < len(all); {
-		j := i + 1
-		for j < len(all) && class(all[j]) != 0 {
-			j++
+		s := f.text[i : i+utf8.RuneLen(r)]
+		if combining(s) == 0 {
+			flush()
 		}
-		slices.SortStableFunc(all[i+1:j], func(a, b piece) int { return int(class(a)) - int(class(b)) })
-		i = j
+		marked = append(marked, piece{s, f.at[i]})
 	}
-	var out foldedText
-	for _, p := range all {
-		out.text += p.s
-		for range len(p.s) {
-			out.at = append(out.at, p.at)
-		}
-	}
+	flush()
+	out.text = b.String()
 	return out
 }
 
+// combining returns the canonical combining class of a character; 0 if it is no mark.
+func combining(s string) uint8 { return norm.NFKD.PropertiesString(s).CCC() }
+
 // levels is how often escapes in a text are read: JSON in JSON in a stored JSON.
 const levels = 3
+
+// A long text is searched in windows, since the cells of a text take some hundred times its memory.
+const (
+	windowBytes  = 1 << 20
+	contextBytes = 4 << 10  // before a window, for the escapes and words that it begins in
+	spaceBytes   = 64 << 10 // the most white space, line numbers and markup within an occurrence that two windows share
+	maxEscaped   = 16       // the most bytes of a stored text for one of the text to erase
+)
 
 // span is a part of a text, in bytes.
 type span struct{ from, to int }
 
 // find returns the occurrences in a text, in their order, without overlaps.
 func (m *matcher) find(text string) []span {
-	cells := cellsOf(text)
+	window, longest := cmp.Or(m.window, windowBytes), 0
+	for _, t := range m.texts {
+		longest = max(longest, len(t))
+	}
 	var all []span
+	for from := 0; ; from += window {
+		begin := runeStart(text, from-contextBytes)
+		end := runeStart(text, from+window+spaceBytes+maxEscaped*longest)
+		for _, s := range m.inWindow(text[begin:end]) {
+			if s.from += begin; s.from >= from && (s.from < from+window || end == len(text)) {
+				all = append(all, span{s.from, s.to + begin})
+			}
+		}
+		if end == len(text) {
+			return merged(all)
+		}
+	}
+}
+
+// runeStart returns the last position in a text, not after a given one, at which a character begins or the text ends.
+func runeStart(text string, at int) int {
+	if at >= len(text) {
+		return len(text)
+	}
+	for at > 0 && !utf8.RuneStart(text[at]) {
+		at--
+	}
+	return max(at, 0)
+}
+
+// merged returns spans in their order; those that overlap become one.
+func merged(all []span) (out []span) {
+	slices.SortFunc(all, func(a, b span) int { return a.from - b.from })
+	for _, s := range all {
+		if n := len(out); n > 0 && s.from < out[n-1].to {
+			out[n-1].to = max(out[n-1].to, s.to)
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// inWindow returns the occurrences in a part of a text, in any order.
+func (m *matcher) inWindow(text string) (all []span) {
+	cells := cellsOf(text)
 	for level := 0; ; level++ {
 		all = append(all, m.inCells(cells)...)
-		for _, read := range []func([]cell) ([]cell, bool){unframed, percentDecoded, entitiesDecoded} {
+		for _, read := range []func([]cell) ([]cell, bool){unframed, untagged, unmarked, percentDecoded, entitiesDecoded} {
 			if plain, ok := read(cells); ok {
 				all = append(all, m.inCells(plain)...)
 			}
 		}
 		var ok bool
 		if cells, ok = unescaped(cells); !ok || level == levels {
-			break
+			return all
 		}
 	}
-	slices.SortFunc(all, func(a, b span) int { return a.from - b.from })
-	var merged []span
-	for _, s := range all {
-		if n := len(merged); n > 0 && s.from < merged[n-1].to {
-			merged[n-1].to = max(merged[n-1].to, s.to)
-			continue
-		}
-		merged = append(merged, s)
-	}
-	return merged
 }
 
 func (m *matcher) inCells(cells []cell) (all []span) {

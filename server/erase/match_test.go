@@ -2,6 +2,7 @@ package erase
 
 import (
 	"encoding/base64"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -30,6 +31,10 @@ func TestOccurrencesInAnySpellingAreFound(t *testing.T) {
 		{`Zoë "Q"`, "<b>Zo&euml; &quot;Q&#34;</b> &amp; Zo&#xEB;", "<b>[erased]</b> &amp; Zo&#xEB;"},
 		{"Zoë Quartz 77", "x " + base64.StdEncoding.EncodeToString([]byte("Zoë Quartz 77")), "x [erased]c="},
 		{"Zoë Quartz 77", base64.URLEncoding.EncodeToString([]byte(`{"a":"Zoë Quartz 77"}`)), "eyJhIjoi[erased]cifQ=="},
+		{"Ann Lee", "Ann <b>Lee</b> and <i>Ann</i><br/>Lee", "[erased]</b> and <i>[erased]"},
+		{"Ann Lee", "Ann</w:t></w:r><w:r w:a=\"1\"><w:t> Lee", "[erased]"},
+		{"Ann Lee", "Ann **Lee** and _Ann_ Lee and `Ann` `Lee`, ann_lee", "[erased]** and _[erased] and `[erased]`, ann_lee"},
+		{"ab cd", "ab < cd > ef, ab <ab@x.org> cd", "ab < cd > ef, ab <ab@x.org> cd"},
 	} {
 		m, err := newMatcher(strings.Split(w.texts, "|"), false)
 		if err != nil {
@@ -38,6 +43,46 @@ func TestOccurrencesInAnySpellingAreFound(t *testing.T) {
 		if got, n := m.erase(w.in); got != w.want || (n == 0) != (w.in == w.want) {
 			t.Errorf("erase %q from %q: got %q (%d), want %q", w.texts, w.in, got, n, w.want)
 		}
+	}
+}
+
+// Occurrences near the end of a window are found once, and a part of a word is not one.
+func TestLongTextsAreSearchedInWindows(t *testing.T) {
+	t.Parallel()
+	m, err := newMatcher([]string{`Zoë "Q"`}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.window = 8 << 10
+	filling := strings.Repeat("é no use. ", 1<<10)
+	for form, shifts := range map[string]int{`Zoë "Q"`: 24, `Zo\u00eb \"Q\"`: 5, "Zo&euml; &quot;Q&quot;": 5} {
+		for shift := range shifts {
+			text := filling[:m.window-100-shift] + " " + strings.Repeat(form+" x"+form+" ", 8) + strings.Repeat(filling, 9)
+			if got, n := m.erase(text); n != 8 || strings.Count(got, form) != 8 {
+				t.Errorf("%s, shift %d: found %d times, and %d are left; want 8 and 8", form, shift, n, strings.Count(got, form))
+			}
+		}
+	}
+}
+
+// A text whose marks are out of order takes memory in proportion to its length.
+func TestTextsWithMarksInAnyOrderTakeLittleMemory(t *testing.T) {
+	m, err := newMatcher([]string{"Ann Lee"}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := func(repeats int) uint64 {
+		text := "a\u0301\u0323" + strings.Repeat("no use. ", repeats) + "Ann Lee"
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if n := len(m.find(text)); n != 1 {
+			t.Fatalf("found %d times", n)
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	if small, large := taken(1_000), taken(8_000); large > 20*small {
+		t.Errorf("8 times the text takes %d bytes in place of %d", large, small)
 	}
 }
 
