@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files/document"
 )
 
 // ErasedFile says what was erased of a file.
@@ -16,8 +17,8 @@ type ErasedFile struct {
 	ID        string
 	Found     int  // occurrences
 	Unread    bool // the file has no text, and its bytes do not show what they say
-	Waiting   bool // the file is not parsed yet, and its bytes are no text: it is to be looked at again
-	Converted bool // its bytes were no text, and are now the text that was read of them
+	Waiting   bool // the file is not parsed yet, and its text is not its bytes: it is to be looked at again
+	Converted bool // its bytes, which do not show what was erased, are now the text that was read of them
 }
 
 // EraseFrom takes texts out of a file, its bytes and all that was made of them. A file whose bytes are text keeps its
@@ -30,9 +31,10 @@ func (s *Store) EraseFrom(ctx context.Context, org db.Org, key int64, dry bool, 
 		FolderID   *string `db:"folder_id"`
 		Generation int     `db:"generation"`
 		Waiting    bool    `db:"waiting"`
+		MediaType  string  `db:"media_type"`
 	}
 	f, err := db.One[row](ctx, s.db, `
-		SELECT f.id AS file_id, d.id AS folder_id, f.generation,
+		SELECT f.id AS file_id, d.id AS folder_id, f.generation, f.media_type,
 		       f.generation < f.wanted_generation AND f.error IS NULL AND NOT f.cancelled AS waiting
 		FROM files f LEFT JOIN folders d ON d.org = f.org AND d.key = f.folder_key AND d.deleted_at IS NULL
 		WHERE f.org = $1 AND f.key = $2`, org, key)
@@ -42,7 +44,8 @@ func (s *Store) EraseFrom(ctx context.Context, org db.Org, key int64, dry bool, 
 	if err != nil {
 		return out, err
 	}
-	in := erasing{key: key, id: f.FileID, generation: f.Generation, waiting: f.Waiting, erase: erase}
+	in := erasing{key: key, id: f.FileID, generation: f.Generation, waiting: f.Waiting, erase: erase,
+		format: document.Input{MediaType: f.MediaType}}
 	if out, err = in.read(ctx, s, org); err != nil || out.Found == 0 || dry || out.Waiting {
 		return out, err
 	}
@@ -66,6 +69,7 @@ type erasing struct {
 	id         string
 	generation int
 	waiting    bool // to be parsed
+	format     document.Input
 	erase      func(string) (string, int)
 
 	after  []byte // what its bytes become
@@ -94,6 +98,8 @@ func (e *erasing) read(ctx context.Context, s *Store, org db.Org) (out ErasedFil
 		if out.Found = max(n, inText); n > 0 || inText == 0 {
 			e.after, e.asText = []byte(raw), false
 		}
+		out.Converted = e.asText
+		out.Waiting = e.waiting && n == 0 && (e.format.IsHTML() || e.format.IsComplex())
 		return out, nil
 	}
 	out.Found = max(inText, inPacked(original, e.erase))

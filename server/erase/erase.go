@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -116,7 +117,11 @@ func (s *Store) check(ctx context.Context, org db.Org, r *Request) error {
 		return db.Invalid("give either texts or message_id")
 	}
 	if r.MessageID != "" {
+		if r.WholeWords {
+			return db.Invalid("whole_words is for texts; leave it out with message_id")
+		}
 		_, err := s.messageKey(ctx, org, r.MessageID)
+		r.MessageID = "message-" + db.UUID("message-", r.MessageID).String() // as events of runs have it
 		return err
 	}
 	for i, t := range r.Texts {
@@ -251,35 +256,41 @@ func (s *Store) Decide(ctx context.Context, org db.Org, id string, approve bool,
 // claim is how long a server works on an erasure before another one may take it over.
 const claim = 2 * time.Minute
 
-// Run works on the erasures that are running, of every organization, and returns how many it ended. It takes over those
-// of a server that stopped: what is erased already has no occurrence any more, so that they begin again.
+// Run works on the erasures that are running, of every organization, and returns how many it ended, and what failed. It
+// takes over those of a server that stopped: what is erased already has no occurrence any more, so that they begin
+// again. One that fails is tried again later, and holds up no other.
 func (s *Store) Run(ctx context.Context) (ended int, err error) {
 	for {
-		list, err := s.next(ctx)
-		if err != nil || len(list) == 0 {
-			return ended, err
+		list, failed := s.next(ctx)
+		if failed != nil || len(list) == 0 {
+			return ended, errors.Join(err, failed)
 		}
-		org := db.Org(list[0].Org)
-		switch err := s.work(db.WithOrg(ctx, org), org, list[0].Erasure); {
-		case errors.Is(err, errAtWork):
-			if err := s.giveBack(ctx, org, list[0].Key, lookAgain); err != nil {
-				return ended, err
-			}
-		case err != nil:
-			return ended, errors.Join(err, s.giveBack(context.WithoutCancel(ctx), org, list[0].Key, 0))
+		e, org := list[0], db.Org(list[0].Org)
+		switch failed = s.work(db.WithOrg(ctx, org), org, e.Erasure); {
+		case errors.Is(failed, errAtWork):
+			failed = s.giveBack(ctx, org, e.Key, lookAgain)
+		case failed != nil && ctx.Err() != nil: // another server may go on at once
+			failed = errors.Join(failed, s.giveBack(context.WithoutCancel(ctx), org, e.Key, 0))
+		case failed != nil:
+			failed = errors.Join(fmt.Errorf("erasure %s: %w", e.ID, failed), s.giveBack(ctx, org, e.Key, afterFailure))
 		default:
 			ended++
 		}
+		if err = errors.Join(err, failed); ctx.Err() != nil {
+			return ended, err
+		}
 	}
 }
+
+// afterFailure is when an erasure that failed is tried again.
+const afterFailure = time.Minute
 
 // giveBack lets any server go on with an erasure after a time.
 func (s *Store) giveBack(ctx context.Context, org db.Org, key int64, after time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	return db.Exec(ctx, s.DB, `UPDATE erasures SET claimed_at = now() - $3::interval WHERE org = $1 AND key = $2`, org,
-		key,
-		claim-after)
+	return db.Exec(ctx, s.DB, `
+		UPDATE erasures SET claimed_at = now() - $3::interval WHERE org = $1 AND key = $2`, org, key, claim-after)
 }
 
 // claimed is an erasure of an organization.

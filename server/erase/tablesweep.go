@@ -17,8 +17,10 @@ func (w *sweep) tables(ctx context.Context) error {
 		return err
 	}
 	w.report.Left = map[string]int{}
-	if err := w.runItems(ctx); err != nil {
-		return err
+	for _, step := range []func(context.Context) error{w.requests, w.runItems} {
+		if err := step(ctx); err != nil {
+			return err
+		}
 	}
 	for _, t := range all {
 		m := w.matcherOf(t.name)

@@ -1,0 +1,42 @@
+package erase
+
+import (
+	"context"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// requests erases in the reasons of other erasures. The texts of those that wait for a decision are left, and counted.
+func (w *sweep) requests(ctx context.Context) error {
+	type row struct {
+		Key    int64    `db:"key"`
+		Reason string   `db:"reason"`
+		Texts  []string `db:"texts"`
+	}
+	for after := int64(0); ; {
+		page, err := db.All[row](ctx, w.DB, `
+			SELECT key, coalesce(reason, '') AS reason, CASE WHEN status = 'pending' THEN texts END AS texts FROM erasures
+			WHERE org = $1 AND key > $2 AND key <> $3 AND (reason IS NOT NULL OR status = 'pending')
+			ORDER BY key LIMIT $4`, w.org, after, w.e.Key, keysPage)
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		for _, r := range page {
+			after = r.Key
+			for _, text := range r.Texts {
+				if n := len(w.m.find(text)); n > 0 {
+					w.report.Left["erasures.texts"] += n
+				}
+			}
+			text, n := w.m.erase(r.Reason)
+			if w.count("erasures", n); n == 0 || w.dry {
+				continue
+			}
+			if _, err := w.DB.Exec(ctx, `
+				UPDATE erasures SET reason = $4 WHERE org = $1 AND key = $2 AND reason = $3`, w.org, r.Key, r.Reason,
+				text); err != nil {
+				return db.Error(err)
+			}
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package server_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/server/erase"
+)
+
+// A page whose bytes show one occurrence and whose text shows another is searched again when it is parsed again. Where
+// only the text shows one, the report says that the page keeps its text only.
+func TestPagesAreErasedInBytesAndText(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	folder := c.made("/v1/folders", `{"name":"f"}`)
+	const cut = "<p>And Qzora <!-- a remark -->Quill.</p>" // parsing joins it
+	both := c.uploaded(folder, "both.html", "<html><body><p>Here is Qzora Quill.</p>"+cut+"</body></html>")
+	text := c.uploaded(folder, "text.html", "<html><body>"+cut+"</body></html>")
+	marked := c.uploaded(folder, "marked.html", "<html><body><p>And Qzora <b>Quill</b>.</p></body></html>")
+	e := c.erased("Qzora Quill")
+	converted := strings.Join(e.Report.Converted, " ")
+	if !strings.Contains(converted, text) || strings.Contains(converted, marked) {
+		t.Errorf("converted: got %q, want %s", converted, text)
+	}
+	for name, id := range map[string]string{"both": both, "text": text, "marked": marked} {
+		c.awaitFile(folder, id)
+		got := c.must("GET", "/v1/folders/"+folder+"/files/"+id+"?include_content=true", "")
+		if strings.Contains(got, "Quill") || !strings.Contains(got, "[erased]") {
+			t.Errorf("%s: got %s", name, got)
+		}
+	}
+	if left := c.stored("quill"); len(left) > 0 {
+		t.Errorf("left: %.2000q", left)
+	}
+}
+
+// The reasons of other erasures are searched too; the texts of one that waits for an operator are named as left.
+func TestReasonsOfErasuresAreErased(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	id := c.made("/v1/erasures", `{"texts":["another text"],"reason":"Qzora Quill asked for it"}`)
+	c.erased("Qzora Quill")
+	if got := fields(t, c.must("GET", "/v1/erasures/"+id, ""))["reason"]; got != "[erased] asked for it" {
+		t.Errorf("the reason: got %v", got)
+	}
+	c.exec(`UPDATE erasures SET status = 'pending', texts = '{"Nora Quill"}'`)
+	var e erase.Erasure
+	c.unmarshal(c.must("POST", "/v1/erasures", `{"texts":["Nora Quill"]}`), &e)
+	if e.Status != erase.Incomplete || e.Report.Left["erasures.texts"] != 2 {
+		t.Errorf("two requests that wait name the text: got %+v", e)
+	}
+}
+
+// A message is named with or without its prefix, in any case, and only texts have whole words.
+func TestAMessageToEraseIsNamedInAnyWay(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent := c.made("/v1/agents", `{"name":"a"}`)
+	id := c.capture(agent, `{"messages":[{"role":"user","content":"Hello"}]}`).Messages[0].ID
+	bare := strings.TrimPrefix(id, "message-")
+	if got := c.call("POST", "/v1/erasures", fmt.Sprintf(`{"message_id":%q,"whole_words":true}`, id)); got.Code != 422 ||
+		!strings.Contains(got.Text, "whole_words is for texts") {
+		t.Errorf("whole words: got %d %s", got.Code, got.Text)
+	}
+	for _, name := range []string{bare, strings.ToUpper(bare), "message-" + strings.ToUpper(bare)} {
+		if got := fields(t, c.must("POST", "/v1/erasures", fmt.Sprintf(`{"message_id":%q}`, name)))["message_id"]; got != id {
+			t.Errorf("%s: got %v, want %s", name, got, id)
+		}
+	}
+}
+
+// An erasure that fails, here for texts that no version of the server accepts, holds up no other.
+func TestAnErasureThatFailsHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	c.server.Erasures.InBackground = true
+	broken := c.made("/v1/erasures", `{"texts":["first text"]}`)
+	c.exec(`UPDATE erasures SET texts = '{}'`)
+	next := c.made("/v1/erasures", `{"texts":["second text"]}`)
+	ended, err := c.server.Erasures.Run(t.Context())
+	if ended != 1 || err == nil || !strings.Contains(err.Error(), broken) {
+		t.Errorf("got %d ended, and %v; want 1, and an error of %s", ended, err, broken)
+	}
+	if got := fields(t, c.must("GET", "/v1/erasures/"+next, ""))["status"]; got != erase.Completed {
+		t.Errorf("the next one is %v", got)
+	}
+}
