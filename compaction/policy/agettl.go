@@ -16,8 +16,8 @@ type AgeTTL struct {
 	When         string   `json:"when" oneof:"turn_start,always"`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "age_ttl", Stage: Prune, Source: "Memory System v2",
+func (*AgeTTL) describe() Mechanism {
+	return Mechanism{Name: "age_ttl", Stage: Prune, Source: "Memory System v2",
 		Words: "Shows of each result that is older than some time only which tool ran.",
 		Settings: map[string]string{
 			"ttl":           "Results that are older are cleared.",
@@ -28,7 +28,7 @@ func init() {
 		},
 		New: func() Step {
 			return &AgeTTL{TTL: Duration(30 * time.Second), MinChars: 100, ProtectTurns: 1, When: "turn_start"}
-		}})
+		}}
 }
 
 // Edits clears results.

@@ -17,8 +17,8 @@ type ApplyIf struct {
 	Write         float64  `json:"write_multiplier" min:"0" max:"10"`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "apply_if", Stage: Prune, Source: "Loci, for clear_at_least and timers of caches",
+func (*ApplyIf) describe() Mechanism {
+	return Mechanism{Name: "apply_if", Stage: Prune, Source: "Loci, for clear_at_least and timers of caches",
 		Words: "Holds changes of a cached prompt back until they are worth what they cost.",
 		Settings: map[string]string{
 			"when": "Changes are made always; only_if_cold: when the cache has expired; under_pressure: not even then; " +
@@ -33,7 +33,7 @@ func init() {
 		New: func() Step {
 			return &ApplyIf{When: "always", CacheTTL: Duration(5 * time.Minute), PressureShare: 0.95, TurnsLeft: 10, Read: 0.1,
 				Write: 1.25}
-		}})
+		}}
 }
 
 // Opens reports whether a change of a view is made.

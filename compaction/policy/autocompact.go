@@ -18,13 +18,13 @@ type AutoCompact struct {
 	Summary          FormatName `json:"summary" doc:"Its format."`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "auto_compact", Stage: Compact, Source: "four layers, layer 3",
+func (*AutoCompact) describe() Mechanism {
+	return Mechanism{Name: "auto_compact", Stage: Compact, Source: "four layers, layer 3",
 		Words: "Summarizes the oldest messages until the prompt takes half of a threshold.",
 		New: func() Step {
 			return &AutoCompact{ThresholdShare: 0.8, ReduceShare: 0.5, KeepUserMessages: 3, KeepResults: 5, KeepErrors: 3,
 				Summary: "four-layers"}
-		}})
+		}}
 }
 
 // Plan cuts after the oldest messages that together have the tokens to be saved.

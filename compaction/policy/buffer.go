@@ -10,12 +10,12 @@ type Buffer struct {
 	CountFactor   float64 `json:"count_factor" min:"1" max:"4" doc:"Raises the count."`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "buffer", Stage: Pressure, Source: "Claude Code (20,000 and 13,000)",
+func (*Buffer) describe() Mechanism {
+	return Mechanism{Name: "buffer", Stage: Pressure, Source: "Claude Code (20,000 and 13,000)",
 		Words: "Compacts when no more of the window is free than a summary needs, and a buffer.",
 		New: func() Step {
 			return &Buffer{SummaryTokens: 20_000, BufferTokens: 13_000, Count: byLoci, CountFactor: 1}
-		}})
+		}}
 }
 
 // Due reports whether the prompt reaches the window without what a summary needs and the buffer.

@@ -7,10 +7,10 @@ type ByteCount struct {
 	MaxBytes int `json:"max_bytes" min:"1000" max:"1000000000" doc:"Bytes of a view at which it is compacted."`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "byte_count", Stage: Pressure, Source: "OpenClaw (2 MiB)",
+func (*ByteCount) describe() Mechanism {
+	return Mechanism{Name: "byte_count", Stage: Pressure, Source: "OpenClaw (2 MiB)",
 		Words: "Compacts at a size of the messages in bytes.",
-		New:   func() Step { return &ByteCount{MaxBytes: 2 << 20} }})
+		New:   func() Step { return &ByteCount{MaxBytes: 2 << 20} }}
 }
 
 // Due reports whether the messages, as they are shown, have so many bytes.

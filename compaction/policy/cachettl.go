@@ -24,8 +24,8 @@ type CacheTTL struct {
 	Except         []string `json:"except"`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "cache_ttl", Stage: Prune, Source: "OpenClaw, context pruning",
+func (*CacheTTL) describe() Mechanism {
+	return Mechanism{Name: "cache_ttl", Stage: Prune, Source: "OpenClaw, context pruning",
 		Words: "Shortens old results, and clears them if that is not enough, when the provider's cache has expired anyway.",
 		Settings: map[string]string{
 			"ttl": "How long no prompt was handed out until the cache counts as expired.",
@@ -47,7 +47,7 @@ func init() {
 		New: func() Step {
 			return &CacheTTL{TTL: Duration(5 * time.Minute), KeepAssistants: 3, SoftShare: 0.3, HardShare: 0.5, HardClear: true,
 				MinClearChars: 50_000, SoftMaxChars: 4000, SoftHeadChars: 1500, SoftTailChars: 1500}
-		}})
+		}}
 }
 
 // What this mechanism counts, in characters.

@@ -14,10 +14,10 @@ type Checkpoint struct {
 	Summary          FormatName `json:"summary" doc:"Its format, without a checkpoint."`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "checkpoint", Stage: Compact, Source: "Alyx",
+func (*Checkpoint) describe() Mechanism {
+	return Mechanism{Name: "checkpoint", Stage: Compact, Source: "Alyx",
 		Words: "Hides what came before a checkpoint that the model wrote; agents have it write one by their flush settings.",
-		New:   func() Step { return &Checkpoint{KeepRecentTokens: 20_000, Summary: "pi"} }})
+		New:   func() Step { return &Checkpoint{KeepRecentTokens: 20_000, Summary: "pi"} }}
 }
 
 // Plan cuts after the checkpoint.

@@ -12,14 +12,14 @@ type ClearThinking struct {
 	KeepTurns int `json:"keep_turns" min:"1" max:"100000"`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "clear_thinking", Stage: Prune, Source: "Anthropic, clear_thinking_20251015",
+func (*ClearThinking) describe() Mechanism {
+	return Mechanism{Name: "clear_thinking", Stage: Prune, Source: "Anthropic, clear_thinking_20251015",
 		Words: "Removes the assistant's thoughts of old turns whole. Those of calls that are not answered stay.",
 		Settings: map[string]string{
 			"keep_turns": "How many of the newest turns with thoughts keep them. A turn is what the assistant does between " +
 				"two messages of the user.",
 		},
-		New: func() Step { return &ClearThinking{KeepTurns: 1} }})
+		New: func() Step { return &ClearThinking{KeepTurns: 1} }}
 }
 
 // Edits removes thoughts.

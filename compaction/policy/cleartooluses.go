@@ -13,8 +13,8 @@ type ClearToolUses struct {
 	InputsOf      []string `json:"clear_tool_inputs_of"`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "clear_tool_uses", Stage: Prune, Source: "Anthropic, clear_tool_uses_20250919",
+func (*ClearToolUses) describe() Mechanism {
+	return Mechanism{Name: "clear_tool_uses", Stage: Prune, Source: "Anthropic, clear_tool_uses_20250919",
 		Words: "Clears all but the newest results when the prompt has become long.",
 		Settings: map[string]string{
 			"trigger_tokens": "Results are cleared when the prompt has more tokens. 0: this does not trigger.",
@@ -28,7 +28,7 @@ func init() {
 		},
 		New: func() Step {
 			return &ClearToolUses{TriggerTokens: 100_000, Keep: 3, Except: []string{"memory*", "working_memory*"}}
-		}})
+		}}
 }
 
 // Edits clears results, the oldest first.

@@ -16,8 +16,8 @@ type Dedup struct {
 	Tools         []string `json:"tools"`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "dedup", Stage: Normalize, Source: "deck, lever 4",
+func (*Dedup) describe() Mechanism {
+	return Mechanism{Name: "dedup", Stage: Normalize, Source: "deck, lever 4",
 		Words: "Shows results with the same text once, and leads to that copy from the others.",
 		Settings: map[string]string{
 			"min_tokens":     "Shorter results are shown as often as they come.",
@@ -26,7 +26,7 @@ func init() {
 			"protect_newest": "How many of the newest results stay as they are.",
 			"tools":          "Tools whose results are shown once, with * for any characters. Empty: all.",
 		},
-		New: func() Step { return &Dedup{MinTokens: 64, Keep: "newest"} }})
+		New: func() Step { return &Dedup{MinTokens: 64, Keep: "newest"} }}
 }
 
 // Edits compares results by their text, never by what was asked for: a file that changed is shown twice.

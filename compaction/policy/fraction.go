@@ -9,10 +9,10 @@ type Fraction struct {
 	CountFactor float64 `json:"count_factor" min:"1" max:"4" doc:"Raises the count."`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "fraction", Stage: Pressure, Source: "Letta, four layers, the deck, deepagents",
+func (*Fraction) describe() Mechanism {
+	return Mechanism{Name: "fraction", Stage: Pressure, Source: "Letta, four layers, the deck, deepagents",
 		Words: "Compacts above a share of the window.",
-		New:   func() Step { return &Fraction{Count: byLoci, CountFactor: 1} }})
+		New:   func() Step { return &Fraction{Count: byLoci, CountFactor: 1} }}
 }
 
 // Due reports whether the prompt takes more than the share of the window.

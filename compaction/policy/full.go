@@ -8,9 +8,9 @@ type Full struct {
 	Summary FormatName `json:"summary" doc:"Its format."`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "full", Stage: Compact, Source: "Claude Code",
-		Words: "Summarizes the whole conversation.", New: func() Step { return &Full{Summary: "claude-code"} }})
+func (*Full) describe() Mechanism {
+	return Mechanism{Name: "full", Stage: Compact, Source: "Claude Code",
+		Words: "Summarizes the whole conversation.", New: func() Step { return &Full{Summary: "claude-code"} }}
 }
 
 // Plan cuts after all messages.

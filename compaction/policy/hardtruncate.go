@@ -12,10 +12,10 @@ type HardTruncate struct {
 	SafetyTokens int     `json:"safety_tokens" min:"0" max:"1000000" doc:"Of the window, that stay free."`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "hard_truncate", Stage: Truncate, Source: "four layers, layer 4",
+func (*HardTruncate) describe() Mechanism {
+	return Mechanism{Name: "hard_truncate", Stage: Truncate, Source: "four layers, layer 4",
 		Words: "Hides the oldest messages of a view that is still too large, and says where they can be read.",
-		New:   func() Step { return &HardTruncate{AboveShare: 0.95, SafetyTokens: 1_000} }})
+		New:   func() Step { return &HardTruncate{AboveShare: 0.95, SafetyTokens: 1_000} }}
 }
 
 // Plan cuts before the newest messages that fit. It needs no model.

@@ -13,14 +13,14 @@ type IdempotentCalls struct {
 	Key   []string `json:"key"`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "idempotent_calls", Stage: Normalize, Source: "Alyx",
+func (*IdempotentCalls) describe() Mechanism {
+	return Mechanism{Name: "idempotent_calls", Stage: Normalize, Source: "Alyx",
 		Words: "Of calls that show a state, shows the newest result only, also if it differs from the older ones.",
 		Settings: map[string]string{
 			"tools": "Tools whose newest result replaces the older ones, with * for any characters. Empty: none.",
 			"key":   "The arguments that say what is shown. Empty: all arguments.",
 		},
-		New: func() Step { return &IdempotentCalls{} }})
+		New: func() Step { return &IdempotentCalls{} }}
 }
 
 // Edits replaces older results by a line.

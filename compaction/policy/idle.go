@@ -13,10 +13,10 @@ type Idle struct {
 	WindowShare float64  `json:"window_share" min:"0" max:"1" doc:"So is one up to this share of the window."`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "idle", Stage: Pressure, Source: "the deck, Claude Code",
+func (*Idle) describe() Mechanism {
+	return Mechanism{Name: "idle", Stage: Pressure, Source: "the deck, Claude Code",
 		Words: "Compacts a large view while nobody waits, so that the next turn begins small.",
-		New:   func() Step { return &Idle{After: Duration(75 * time.Minute), AboveTokens: 100_000} }})
+		New:   func() Step { return &Idle{After: Duration(75 * time.Minute), AboveTokens: 100_000} }}
 }
 
 // Due reports whether the pause was long enough and the prompt is large enough.

@@ -14,8 +14,8 @@ type ImportantTail struct {
 	TailChars   int     `json:"max_tail_chars" min:"0" max:"10000000"`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "important_tail", Stage: Enter, Source: "OpenClaw, cap of live results",
+func (*ImportantTail) describe() Mechanism {
+	return Mechanism{Name: "important_tail", Stage: Enter, Source: "OpenClaw, cap of live results",
 		Words: "Shows the beginning of long results, and the end where it has an error, a summary, or closes JSON.",
 		Settings: map[string]string{
 			"max_chars":      "What a result takes at most, with the note on what is left out.",
@@ -25,7 +25,7 @@ func init() {
 		},
 		New: func() Step {
 			return &ImportantTail{MaxChars: 16_000, WindowShare: 0.3, TailShare: 0.3, TailChars: 4000}
-		}})
+		}}
 }
 
 // noteChars is what the note on a clip takes at most.

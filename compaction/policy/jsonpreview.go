@@ -21,8 +21,8 @@ type JSONPreview struct {
 	Except       []string `json:"exempt_tools"`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "json_preview", Stage: Enter, Source: "Alyx",
+func (*JSONPreview) describe() Mechanism {
+	return Mechanism{Name: "json_preview", Stage: Enter, Source: "Alyx",
 		Words: "Shows long JSON with the first and last items of its lists, and with long texts cut in the middle. It says " +
 			"where each cut text begins in the whole.",
 		Settings: map[string]string{
@@ -37,7 +37,7 @@ func init() {
 		New: func() Step {
 			return &JSONPreview{BudgetTokens: 10_000, FirstItems: 3, LastItems: 1, CellChars: 100, Depth: 6, Of: "objects",
 				Except: []string{"expand"}}
-		}})
+		}}
 }
 
 // Edits replaces results by their previews.

@@ -12,10 +12,10 @@ type KeepRecent struct {
 	Summary          FormatName `json:"summary" doc:"Its format."`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "keep_recent", Stage: Compact, Source: "Pi",
+func (*KeepRecent) describe() Mechanism {
+	return Mechanism{Name: "keep_recent", Stage: Compact, Source: "Pi",
 		Words: "Keeps the newest messages by their tokens, and summarizes all others with the summary before.",
-		New:   func() Step { return &KeepRecent{KeepRecentTokens: 20_000, SplitTurns: true, Summary: "pi"} }})
+		New:   func() Step { return &KeepRecent{KeepRecentTokens: 20_000, SplitTurns: true, Summary: "pi"} }}
 }
 
 // Plan cuts at or after the message with which the newest reach the tokens to keep.

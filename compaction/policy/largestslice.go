@@ -16,14 +16,14 @@ type LargestSlice struct {
 	Except       []string `json:"exempt_tools"`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "largest_slice", Stage: Enter, Source: "Alyx",
+func (*LargestSlice) describe() Mechanism {
+	return Mechanism{Name: "largest_slice", Stage: Enter, Source: "Alyx",
 		Words: "Shows as many rows of long results as fit: the items of a JSON list, or lines.",
 		Settings: map[string]string{
 			"budget_tokens": "What a result takes at most, with the note on what is left out.",
 			"exempt_tools":  "Tools whose results are shown whole, with * for any characters.",
 		},
-		New: func() Step { return &LargestSlice{BudgetTokens: 10_000, Except: []string{"expand"}} }})
+		New: func() Step { return &LargestSlice{BudgetTokens: 10_000, Except: []string{"expand"}} }}
 }
 
 // Edits clips results to whole rows.

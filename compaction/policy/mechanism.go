@@ -31,17 +31,45 @@ type Mechanism struct {
 	Settings map[string]string // what each setting does, where the tag of its field does not say it
 }
 
-// mechanisms are all kinds of steps, by name. Each file of a mechanism adds its own.
-var mechanisms = map[string]Mechanism{}
+// described is a step that describes its mechanism: each does, in the file that is named for it.
+type described interface{ describe() Mechanism }
+
+// mechanisms are all kinds of steps, by name.
+var mechanisms = byName(
+	// what enters
+	&ImportantTail{}, &JSONPreview{}, &LargestSlice{}, &Offload{}, &Snip{}, &TokenClip{},
+	// normalize
+	&Dedup{}, &IdempotentCalls{},
+	// prune
+	&AgeTTL{}, &ApplyIf{}, &CacheTTL{}, &ClearThinking{}, &ClearToolUses{}, &Microcompact{}, &OldArguments{}, &OneLine{},
+	&Recency{},
+	// pressure
+	&Buffer{}, &ByteCount{}, &Fraction{}, &Idle{}, &MessageCount{}, &QuietPoint{}, &Reserve{}, &Tokens{}, &TurnCount{},
+	&When{},
+	// compact
+	&AutoCompact{}, &Checkpoint{}, &Full{}, &KeepRecent{}, &Notes{}, &OlderTurns{}, &OldestShare{}, &Provider{},
+	&Safeguard{}, &Slide{},
+	// restore and truncate
+	&RestoreFiles{}, &HardTruncate{},
+)
+
+func byName(steps ...described) map[string]Mechanism {
+	all := make(map[string]Mechanism, len(steps))
+	for _, s := range steps {
+		m := s.describe()
+		all[m.Name] = m
+	}
+	return all
+}
 
 // ofType names the mechanism of each type of step.
-var ofType = map[reflect.Type]string{}
-
-// mechanism makes a kind of step known.
-func mechanism(m Mechanism) {
-	mechanisms[m.Name] = m
-	ofType[reflect.TypeOf(m.New())] = m.Name
-}
+var ofType = func() map[reflect.Type]string {
+	names := make(map[reflect.Type]string, len(mechanisms))
+	for name, m := range mechanisms {
+		names[reflect.TypeOf(m.New())] = name
+	}
+	return names
+}()
 
 // NameOf returns the name of a step's mechanism.
 func NameOf(s Step) string { return ofType[reflect.TypeOf(s)] }

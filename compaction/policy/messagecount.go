@@ -7,10 +7,10 @@ type MessageCount struct {
 	MaxMessages int `json:"max_messages" min:"2" max:"10000" doc:"Messages of a view at which it is compacted."`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "message_count", Stage: Pressure, Source: "LangChain",
+func (*MessageCount) describe() Mechanism {
+	return Mechanism{Name: "message_count", Stage: Pressure, Source: "LangChain",
 		Words: "Compacts at a number of messages, whatever their size.",
-		New:   func() Step { return &MessageCount{MaxMessages: 100} }})
+		New:   func() Step { return &MessageCount{MaxMessages: 100} }}
 }
 
 // Due reports whether the view has at least that number of messages.

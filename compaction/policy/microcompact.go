@@ -16,8 +16,8 @@ type Microcompact struct {
 	Tools        []string `json:"tools"`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "microcompact", Stage: Prune, Source: "Claude Code",
+func (*Microcompact) describe() Mechanism {
+	return Mechanism{Name: "microcompact", Stage: Prune, Source: "Claude Code",
 		Words: "Clears all but the newest results after a pause, or when there are many.",
 		Settings: map[string]string{
 			"gap": "How long the assistant said nothing until the provider's cache counts as cold, and all but the newest " +
@@ -30,7 +30,7 @@ func init() {
 			return &Microcompact{Gap: Duration(time.Hour), Keep: 5, TriggerCount: 12,
 				Tools: []string{"read*", "bash*", "shell*", "run_code*", "grep*", "glob*", "*search*", "*fetch*", "edit*", "write*",
 					"open_files"}}
-		}})
+		}}
 }
 
 // Edits clears results.

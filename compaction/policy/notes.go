@@ -16,12 +16,12 @@ type Notes struct {
 	Summary     FormatName `json:"summary" doc:"Its format, without notes."`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "notes", Stage: Compact, Source: "Claude Code, session memory",
+func (*Notes) describe() Mechanism {
+	return Mechanism{Name: "notes", Stage: Compact, Source: "Claude Code, session memory",
 		Words: "Makes the working memory the summary, so that no model is called.",
 		New: func() Step {
 			return &Notes{MinTokens: 10_000, MinMessages: 5, MaxTokens: 40_000, Summary: "claude-code"}
-		}})
+		}}
 }
 
 // Plan cuts before the newest messages that have enough tokens and enough that was said.

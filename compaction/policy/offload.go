@@ -17,8 +17,8 @@ type Offload struct {
 	Except          []string `json:"exempt_tools"`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "offload", Stage: Enter, Source: "Claude Code",
+func (*Offload) describe() Mechanism {
+	return Mechanism{Name: "offload", Stage: Enter, Source: "Claude Code",
 		Words: "Shows the beginning of very long results; the tool expand reads on. Loci stores results outside the log on " +
 			"its own from 50,000 characters, or 200,000 in a message.",
 		Settings: map[string]string{
@@ -31,7 +31,7 @@ func init() {
 		},
 		New: func() Step {
 			return &Offload{MaxResultChars: 50_000, MaxMessageChars: 200_000, PreviewBytes: 2000, Except: []string{"expand"}}
-		}})
+		}}
 }
 
 // Edits clips results to their previews.

@@ -16,8 +16,8 @@ type OldArguments struct {
 	Tools         []string `json:"tools"`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "old_arguments", Stage: Prune, Source: "deepagents",
+func (*OldArguments) describe() Mechanism {
+	return Mechanism{Name: "old_arguments", Stage: Prune, Source: "deepagents",
 		Words: "Shows only the beginnings of long texts in the arguments of old calls. The arguments keep their fields.",
 		Settings: map[string]string{
 			"keep_messages":  "How many of the newest messages stay as they are.",
@@ -29,7 +29,7 @@ func init() {
 		New: func() Step {
 			return &OldArguments{KeepMessages: 20, MaxChars: 100, HeadChars: 20,
 				Tools: []string{"write*", "edit*", "create*", "insert*", "*replace*"}}
-		}})
+		}}
 }
 
 // Edits clips arguments.

@@ -8,10 +8,10 @@ type OlderTurns struct {
 	Summary   FormatName `json:"summary" doc:"Its format."`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "older_turns", Stage: Compact, Source: "the deck",
+func (*OlderTurns) describe() Mechanism {
+	return Mechanism{Name: "older_turns", Stage: Compact, Source: "the deck",
 		Words: "Summarizes all but the newest turns of the user.",
-		New:   func() Step { return &OlderTurns{KeepTurns: 3, Summary: "deck"} }})
+		New:   func() Step { return &OlderTurns{KeepTurns: 3, Summary: "deck"} }}
 }
 
 // Plan cuts before the first turn that stays.

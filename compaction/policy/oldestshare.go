@@ -8,10 +8,10 @@ type OldestShare struct {
 	Summary    FormatName `json:"summary" doc:"Its format."`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "oldest_share", Stage: Compact, Source: "the deck",
+func (*OldestShare) describe() Mechanism {
+	return Mechanism{Name: "oldest_share", Stage: Compact, Source: "the deck",
 		Words: "Summarizes the oldest turns of the user, 70 % of them.",
-		New:   func() Step { return &OldestShare{TurnsShare: 0.7, Summary: "deck"} }})
+		New:   func() Step { return &OldestShare{TurnsShare: 0.7, Summary: "deck"} }}
 }
 
 // Plan cuts before the first turn that stays; of fewer than two turns, the share is of the messages.

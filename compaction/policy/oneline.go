@@ -17,8 +17,8 @@ type OneLine struct {
 	Model         bool    `json:"model"`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "one_line", Stage: Prune, Source: "four layers, layer 2",
+func (*OneLine) describe() Mechanism {
+	return Mechanism{Name: "one_line", Stage: Prune, Source: "four layers, layer 2",
 		Words: "Shows a line instead of each old result when the window fills.",
 		Settings: map[string]string{
 			"trigger_share": "Lines replace results above this share of the window.",
@@ -33,7 +33,7 @@ func init() {
 		New: func() Step {
 			return &OneLine{TriggerShare: 0.6, StopShare: 0.5, OldestShare: 0.5, ProtectNewest: 5, ProtectErrors: 5,
 				MaxTokens: 100, Model: true}
-		}})
+		}}
 }
 
 // Edits replaces results by lines, the oldest first.

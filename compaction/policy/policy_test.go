@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -128,5 +130,24 @@ func TestMechanismsAreDescribed(t *testing.T) {
 				t.Errorf("%s: setting %+v", m.Name, s)
 			}
 		}
+	}
+}
+
+func TestEveryMechanismIsInTheTable(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	described := 0
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		described += strings.Count(string(raw), ") describe() Mechanism {\n")
+	}
+	if got := len(policy.Mechanisms()); got != described || got == 0 {
+		t.Errorf("%d mechanisms are in the table, and %d are described", got, described)
 	}
 }

@@ -8,10 +8,10 @@ type Provider struct {
 	Summary   FormatName `json:"summary" doc:"Its format."`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "provider", Stage: Compact, Source: "Anthropic, compact_20260112",
+func (*Provider) describe() Mechanism {
+	return Mechanism{Name: "provider", Stage: Compact, Source: "Anthropic, compact_20260112",
 		Words: "Replaces all messages by a summary, as the provider's compaction does; open calls stay.",
-		New:   func() Step { return &Provider{Summary: "anthropic"} }})
+		New:   func() Step { return &Provider{Summary: "anthropic"} }}
 }
 
 // Plan cuts before the turns that stay.

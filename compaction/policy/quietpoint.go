@@ -8,10 +8,10 @@ type QuietPoint struct {
 	HardShare     float64 `json:"hard_share" min:"0.5" max:"0.99" doc:"Of the window, from which nothing waits."`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "quiet_point", Stage: Pressure, Source: "the deck",
+func (*QuietPoint) describe() Mechanism {
+	return Mechanism{Name: "quiet_point", Stage: Pressure, Source: "the deck",
 		Words: "Lets a compaction wait while a plan, an agent that was started, or a call of a tool is under way.",
-		New:   func() Step { return &QuietPoint{MaxDeferTurns: 5, HardShare: 0.95} }})
+		New:   func() Step { return &QuietPoint{MaxDeferTurns: 5, HardShare: 0.95} }}
 }
 
 // Wait reports whether something is under way, unless the compaction was due so many turns ago.

@@ -18,8 +18,8 @@ type Recency struct {
 	Of            string `json:"of" oneof:"results,answers,all"`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "recency", Stage: Prune, Source: "deck, lever 3",
+func (*Recency) describe() Mechanism {
+	return Mechanism{Name: "recency", Stage: Prune, Source: "deck, lever 3",
 		Words: "Shows the less of a message the older it is: whole, clipped, as a line, or only where to read it.",
 		Settings: map[string]string{
 			"verbatim_turns": "The newest turns, which are shown whole. A turn is an answer of the assistant with the " +
@@ -37,7 +37,7 @@ func init() {
 		New: func() Step {
 			return &Recency{VerbatimTurns: 3, ClipTurns: 7, ClipTokens: 400, LineTurns: 15, LineTokens: 60, EveryTurns: 4,
 				Of: "answers"}
-		}})
+		}}
 }
 
 // Edits gives each old part what its age leaves it.

@@ -9,10 +9,10 @@ type Reserve struct {
 	CountFactor   float64 `json:"count_factor" min:"1" max:"4" doc:"Raises the count."`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "reserve", Stage: Pressure, Source: "Pi (16,384), OpenClaw (20,000)",
+func (*Reserve) describe() Mechanism {
+	return Mechanism{Name: "reserve", Stage: Pressure, Source: "Pi (16,384), OpenClaw (20,000)",
 		Words: "Compacts when less than a reserve of the window is free.",
-		New:   func() Step { return &Reserve{ReserveTokens: 16_384, Count: byLoci, CountFactor: 1} }})
+		New:   func() Step { return &Reserve{ReserveTokens: 16_384, Count: byLoci, CountFactor: 1} }}
 }
 
 // Due reports whether the prompt takes more than the window without its reserve.

@@ -14,10 +14,10 @@ type RestoreFiles struct {
 	MaxTotalTokens int `json:"max_total_tokens" min:"1" max:"10000000" doc:"Of all; at most half of what is free."`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "restore_files", Stage: Restore, Source: "Claude Code",
+func (*RestoreFiles) describe() Mechanism {
+	return Mechanism{Name: "restore_files", Stage: Restore, Source: "Claude Code",
 		Words: "Shows the newest files again that were read in what was summarized.",
-		New:   func() Step { return &RestoreFiles{MaxFiles: 5, MaxFileTokens: 5_000, MaxTotalTokens: 50_000} }})
+		New:   func() Step { return &RestoreFiles{MaxFiles: 5, MaxFileTokens: 5_000, MaxTotalTokens: 50_000} }}
 }
 
 // Restore names the results, the newest first. A file whose result is still in view is not among them.

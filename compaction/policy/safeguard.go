@@ -10,12 +10,12 @@ type Safeguard struct {
 	Summary          FormatName `json:"summary" doc:"Its format."`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "safeguard", Stage: Compact, Source: "OpenClaw",
+func (*Safeguard) describe() Mechanism {
+	return Mechanism{Name: "safeguard", Stage: Compact, Source: "OpenClaw",
 		Words: "Keeps the newest messages, but no more than a share of the window, and checks the summary's headings.",
 		New: func() Step {
 			return &Safeguard{KeepRecentTokens: 20_000, HistoryShare: 0.5, SafetyFactor: 1.2, Summary: "openclaw"}
-		}})
+		}}
 }
 
 // Plan cuts as KeepRecent does, and later if what stays takes more than the share.

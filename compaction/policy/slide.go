@@ -23,10 +23,10 @@ func (SlideMode) oneOf() []string {
 	return all
 }
 
-func init() {
-	mechanism(Mechanism{Name: "slide", Stage: Compact, Source: "Letta",
+func (*Slide) describe() Mechanism {
+	return Mechanism{Name: "slide", Stage: Compact, Source: "Letta",
 		Words: "Summarizes the oldest 30 % of the messages, and 10 % more until the rest is within a goal.",
-		New:   func() Step { return &Slide{Mode: bySettings} }})
+		New:   func() Step { return &Slide{Mode: bySettings} }}
 }
 
 // Plan plans by compaction.MakePlan.

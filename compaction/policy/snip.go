@@ -9,15 +9,15 @@ type Snip struct {
 	TailShare float64 `json:"tail_share" min:"0" max:"1"`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "snip", Stage: Enter, Source: "four layers, layer 1",
+func (*Snip) describe() Mechanism {
+	return Mechanism{Name: "snip", Stage: Enter, Source: "four layers, layer 1",
 		Words: "Shows the beginning and the end of long results of tools.",
 		Settings: map[string]string{
 			"max_chars":  "Results up to this length are shown whole.",
 			"head_share": "What is shown of the beginning, as a share of max_chars.",
 			"tail_share": "What is shown of the end, as a share of max_chars.",
 		},
-		New: func() Step { return &Snip{MaxChars: 10_000, HeadShare: 0.3, TailShare: 0.3} }})
+		New: func() Step { return &Snip{MaxChars: 10_000, HeadShare: 0.3, TailShare: 0.3} }}
 }
 
 // Edits clips results.

@@ -9,15 +9,15 @@ type TokenClip struct {
 	Except    []string `json:"exempt_tools"`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "token_clip", Stage: Enter, Source: "deck, lever 1",
+func (*TokenClip) describe() Mechanism {
+	return Mechanism{Name: "token_clip", Stage: Enter, Source: "deck, lever 1",
 		Words: "Shows the beginning and the end of results that take many tokens.",
 		Settings: map[string]string{
 			"max_tokens":   "What a result takes at most, with the note on what is left out.",
 			"head_share":   "What the beginning gets of that; the end gets the rest.",
 			"exempt_tools": "Tools whose results are shown whole, with * for any characters.",
 		},
-		New: func() Step { return &TokenClip{MaxTokens: 1500, HeadShare: 0.6, Except: []string{"expand"}} }})
+		New: func() Step { return &TokenClip{MaxTokens: 1500, HeadShare: 0.6, Except: []string{"expand"}} }}
 }
 
 // noteTokens is what the note on a clip takes, about.

@@ -9,10 +9,10 @@ type Tokens struct {
 	CountFactor float64 `json:"count_factor" min:"1" max:"4" doc:"Raises the count."`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "tokens", Stage: Pressure, Source: "Alyx (50,000), Anthropic (150,000)",
+func (*Tokens) describe() Mechanism {
+	return Mechanism{Name: "tokens", Stage: Pressure, Source: "Alyx (50,000), Anthropic (150,000)",
 		Words: "Compacts above a number of tokens, whatever the window.",
-		New:   func() Step { return &Tokens{AboveTokens: 50_000, Count: byLoci, CountFactor: 1} }})
+		New:   func() Step { return &Tokens{AboveTokens: 50_000, Count: byLoci, CountFactor: 1} }}
 }
 
 // Due reports whether the prompt takes more tokens.

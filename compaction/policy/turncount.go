@@ -8,10 +8,10 @@ type TurnCount struct {
 	KeepTurns  int `json:"keep_turns" min:"1" max:"10000" doc:"Turns that a compaction keeps."`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "turn_count", Stage: Pressure, Source: "the deck (10)",
+func (*TurnCount) describe() Mechanism {
+	return Mechanism{Name: "turn_count", Stage: Pressure, Source: "the deck (10)",
 		Words: "Compacts every so many turns of the user, whatever their size.",
-		New:   func() Step { return &TurnCount{EveryTurns: 10, KeepTurns: 3} }})
+		New:   func() Step { return &TurnCount{EveryTurns: 10, KeepTurns: 3} }}
 }
 
 // Due reports whether the user has said so much since the last compaction.

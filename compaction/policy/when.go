@@ -12,9 +12,9 @@ type When struct {
 	All Triggers `json:"all" doc:"A list of triggers with their settings, all of which must be due."`
 }
 
-func init() {
-	mechanism(Mechanism{Name: "when", Stage: Pressure, Source: "LangChain",
-		Words: "Compacts when several triggers are due at once.", New: func() Step { return &When{} }})
+func (*When) describe() Mechanism {
+	return Mechanism{Name: "when", Stage: Pressure, Source: "LangChain",
+		Words: "Compacts when several triggers are due at once.", New: func() Step { return &When{} }}
 }
 
 // Due reports whether all triggers are due.
