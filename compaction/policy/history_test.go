@@ -19,13 +19,19 @@ type history struct {
 	now   time.Time
 	calls int
 	said  []string // texts of results, some of which come again
+
+	longest int // characters of a result
 }
 
 // epoch is when every history begins.
 var epoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 func newHistory(seed uint64) *history {
-	return &history{Rand: rand.New(rand.NewPCG(seed, 18)), now: epoch}
+	h := &history{Rand: rand.New(rand.NewPCG(seed, 18)), now: epoch, longest: 9_000}
+	if h.IntN(6) == 0 {
+		h.longest = 30_000
+	}
+	return h
 }
 
 // add appends a message, with gaps in the positions now and then.
@@ -82,7 +88,7 @@ func (h *history) returned() string {
 	}
 	chars := h.IntN(600)
 	if h.IntN(6) == 0 {
-		chars = h.IntN(30_000)
+		chars = h.IntN(h.longest)
 	}
 	s := h.saying(chars)
 	if h.IntN(5) == 0 {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -143,9 +144,13 @@ func importantLine(text string) (line string) {
 	return line
 }
 
-// oneLine returns a text without line ends, and at most some characters of it.
+// terminalCode matches an escape sequence of a terminal, whole or cut by the end of a text.
+var terminalCode = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]?)?`)
+
+// oneLine returns a text without line ends and codes of terminals, and at most some characters of it.
 func oneLine(text string, chars int) string {
 	text = strings.ToValidUTF8(db.Beginning(text, 8*utf8.UTFMax*chars), "")
+	text = terminalCode.ReplaceAllString(text, "")
 	text = strings.Join(strings.Fields(text), " ")
 	if utf8.RuneCountInString(text) <= chars {
 		return text
