@@ -29,7 +29,8 @@ type Task struct {
 	Due func(View) bool
 
 	// Plan plans as a policy says; nil plans by MakePlan.
-	Plan func(View) (Plan, error)
+	Plan   func(View) (Plan, error)
+	Policy string // the name of the policy that plans; stored with the compaction
 
 	late bool // Patience ended while another request compacted the conversation: no model is asked
 }
@@ -155,7 +156,7 @@ func (s *Store) prepare(ctx context.Context, v View, plan Plan, t Task) (ch Chan
 	if err := CheckNothingLost(v, given, after); err != nil {
 		return ch, nil, err
 	}
-	ch = Change{Trigger: t.Trigger, Mode: plan.Mode, Window: v.Window, Summary: summary, FirstVisible: plan.First,
+	ch = Change{Trigger: t.Trigger, Policy: t.Policy, Mode: plan.Mode, Window: v.Window, Summary: summary, FirstVisible: plan.First,
 		Kept: plan.Kept, Edits: plan.Edits, Before: plan.Before, After: plan.After,
 		MessagesBefore: v.sentMessages(), MessagesAfter: after.sentMessages()}
 	if summary != nil { // the summary may be shorter than its budget

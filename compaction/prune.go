@@ -24,7 +24,14 @@ type Pruning struct {
 	Mode   Mode   // of the conversation's settings
 	Edits  []Edit // that are new, or replace others of the same parts
 	Before View
-	After  View // Before with the edits
+	After  View  // Before with the edits
+	Asked  Asked // of a model, for lines instead of results
+}
+
+// Asked is what a model was asked for, and what that took.
+type Asked struct {
+	Calls                      int
+	PromptTokens, OutputTokens int // as the provider counted
 }
 
 // StepCount is what the edits of a step did.
@@ -80,7 +87,7 @@ func (s *Store) Prune(ctx context.Context, org db.Org, c recall.Conversation, p 
 		return Compaction{}, fmt.Errorf("prune conversation %s: %w", c.ID, err)
 	}
 	steps := p.Steps()
-	ch := Change{Trigger: Pruned, Mode: p.Mode, Window: p.Before.Window, FirstVisible: c.FirstVisible, Kept: c.Kept,
+	ch := Change{Trigger: Pruned, Policy: p.Policy, Mode: p.Mode, Window: p.Before.Window, FirstVisible: c.FirstVisible, Kept: c.Kept,
 		Edits: p.After.Edits, Before: Estimate(p.Before), MessagesBefore: p.Before.sentMessages(),
 		MessagesAfter: p.After.sentMessages(), pruned: &p, steps: steps}
 	ch.Visible, ch.After = p.After.visibleTokens(), ch.Before

@@ -64,7 +64,7 @@ type Compaction struct {
 	MessagesAfter  int             `db:"messages_after" json:"messages_count_after"`
 	Milliseconds   int64           `db:"duration_ms" json:"duration_ms"`
 	Before         json.RawMessage `db:"before" json:"-"` // the recall.ContextView that it replaced
-	Policy         *string         `db:"policy" json:"policy,omitempty" doc:"That pruned; absent of a compaction."`
+	Policy         *string         `db:"policy" json:"policy,omitempty" doc:"That planned it; absent if none did."`
 	Steps          []StepCount     `db:"steps" json:"steps,omitempty" doc:"Of the policy: edits, and tokens saved."`
 	Edits          json.RawMessage `db:"edits" json:"-"` // that the policy made
 	CreatedAt      time.Time       `db:"created_at" json:"created_at"`
@@ -111,6 +111,7 @@ func (s *Store) Compaction(ctx context.Context, org db.Org, id string) (Compacti
 // Change is a change of a view that Commit stores.
 type Change struct {
 	Trigger        string // manual, context_window_exceeded, …
+	Policy         string // that planned it; empty if none did
 	Mode           Mode
 	Window         int
 	Summary        *Summary // nil if clipping is enough
@@ -210,8 +211,13 @@ func (ch Change) arguments(view recall.ContextView) pgx.StrictNamedArgs {
 		"messages_after": ch.MessagesAfter, "duration": ch.Took.Milliseconds(), "how": nil, "model": nil, "calls": 0,
 		"prompt": 0, "output": 0, "why": nil, "from": nil, "to": nil, "from_seq": nil, "to_seq": nil, "summary": nil,
 		"policy": nil, "steps": nil, "edits": nil}
+	if ch.Policy != "" {
+		args["policy"] = ch.Policy
+	}
 	if ch.pruned != nil {
-		args["policy"], args["steps"], args["edits"] = ch.pruned.Policy, ch.steps, ch.pruned.Edits
+		args["steps"], args["edits"] = ch.steps, ch.pruned.Edits
+		asked := ch.pruned.Asked
+		args["calls"], args["prompt"], args["output"] = asked.Calls, asked.PromptTokens, asked.OutputTokens
 	}
 	if sum := ch.Summary; sum != nil {
 		args["how"], args["calls"], args["summary"] = sum.How, sum.ModelCalls, view.SummaryAt

@@ -41,12 +41,16 @@ func (c statsCmd) Run(ctx context.Context, s streams) error {
 	for _, e := range stats.Expands {
 		fmt.Fprintf(s.out, "expand read %q %d times\n", e.ID, e.Count)
 	}
+	for _, e := range stats.Steps {
+		fmt.Fprintf(s.out, "of %d messages that the step %s of the policy %s edited, expand read %d times\n", e.Messages, e.Step,
+			e.Policy, e.Expands)
+	}
 	return nil
 }
 
 // categories prints the categories of a session.
 func categories(w *tabwriter.Writer, session string, all []agent.Category) {
 	for _, c := range all {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%.1f %%\n", session, c.Category, c.Messages, c.Chars, c.Tokens, c.Share)
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%.1f %%\n", session, c.Category, c.Messages, c.Chars, c.Tokens, 100*c.Share)
 	}
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/compaction"
@@ -67,6 +68,14 @@ func (o *OneLine) Edits(v compaction.View, at Moment) (edits []compaction.Edit) 
 		results = results[n:]
 	}
 	return edits
+}
+
+// WantsLines reports whether a model writes lines that replace results under the policy.
+func (p Policy) WantsLines() bool {
+	return slices.ContainsFunc(p.Steps, func(s Step) bool {
+		o, ok := s.(*OneLine)
+		return ok && o.Model
+	})
 }
 
 // eligible returns the results that may be replaced, the oldest first.

@@ -40,7 +40,7 @@ func (s *Store) Compact(ctx context.Context, org db.Org, c recall.Conversation, 
 	}
 	at.Forced = true
 	if !namesMode(o.Settings) {
-		task.Plan = p.planner(at)
+		task = p.planned(task, at)
 	}
 	return s.Compaction.Run(ctx, org, task)
 }
@@ -163,7 +163,7 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 		}
 		return v.TooLong() || compaction.Estimate(v) > settings.Limit(window)
 	}
-	task.Plan = p.planner(at)
+	task = p.planned(task, at)
 	_, err = s.Compaction.Run(ctx, org, task) // if nothing is due, another request has compacted the conversation
 	if _, nothing := errors.AsType[*compaction.Nothing](err); nothing {
 		return false, p.refuse()

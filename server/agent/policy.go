@@ -133,9 +133,11 @@ func (s *Store) pruning(ctx context.Context, org db.Org, p Prompt, now time.Time
 	}
 	v.Usage = task.Usage
 	at := policy.Moment{Now: now, Settings: p.settings}
-	if at.Touched, err = s.touched(ctx, org, p.Conversation); err != nil {
+	if at.Touched, at.Sent, err = s.handedOut(ctx, org, p.Conversation); err != nil {
 		return compaction.Pruning{}, err
 	}
+	writer := s.newLineWriter(ctx, p)
+	at.Write = writer.write(ctx)
 	whole, err := s.Compaction.KeptWhole(ctx, org, p.Conversation)
 	if err != nil {
 		return compaction.Pruning{}, err
@@ -148,19 +150,25 @@ func (s *Store) pruning(ctx context.Context, org db.Org, p Prompt, now time.Time
 	})
 	after := v
 	after.Edits = policy.Merge(v.Edits, edits)
-	return compaction.Pruning{Policy: p.policy.Name(), Mode: p.settings.Mode, Edits: edits, Before: v, After: after}, nil
+	return compaction.Pruning{Policy: p.policy.Name(), Mode: p.settings.Mode, Edits: edits, Before: v, After: after,
+		Asked: writer.asked}, nil
 }
 
-// touched returns when the last prompt of a conversation was handed out; the zero time before the first.
-func (s *Store) touched(ctx context.Context, org db.Org, c recall.Conversation) (time.Time, error) {
-	at, err := db.One[time.Time](ctx, s.DB, `
-		SELECT handed_out_at FROM prompts
+// handedOut returns when the last prompt of a conversation was handed out, and the position of its last message; the
+// zero time and 0 before the first.
+func (s *Store) handedOut(ctx context.Context, org db.Org, c recall.Conversation) (at time.Time, last int, err error) {
+	type row struct {
+		At   time.Time `db:"handed_out_at"`
+		Last int       `db:"last_position"`
+	}
+	r, err := db.One[row](ctx, s.DB, `
+		SELECT handed_out_at, last_position FROM prompts
 		WHERE org = $1 AND conversation_key = $2
 		ORDER BY seq DESC, key DESC LIMIT 1`, org, c.Key)
 	if errors.Is(err, db.ErrNotFound) {
-		return time.Time{}, nil
+		return time.Time{}, 0, nil
 	}
-	return at, err
+	return r.At, r.Last, err
 }
 
 // moment returns what the steps of a prompt's policy may know besides the view.
@@ -169,7 +177,14 @@ func (s *Store) moment(ctx context.Context, org db.Org, p Prompt) (at policy.Mom
 	if len(p.policy.Steps) == 0 {
 		return at, nil
 	}
-	if at.Touched, err = s.touched(ctx, org, p.Conversation); err != nil {
+	if at.Touched, at.Sent, err = s.handedOut(ctx, org, p.Conversation); err != nil {
+		return at, err
+	}
+	at.Busy, err = db.One[bool](ctx, s.DB, `
+		SELECT EXISTS (
+			SELECT 1 FROM children WHERE org = $1 AND parent_conversation = $2 AND status = 'working'
+		)`, org, p.Conversation.Key)
+	if err != nil {
 		return at, err
 	}
 	at.Noted, err = db.One[int](ctx, s.DB, `
@@ -178,12 +193,13 @@ func (s *Store) moment(ctx context.Context, org db.Org, p Prompt) (at policy.Mom
 	return at, err
 }
 
-// planner returns what plans a compaction as the policy of the prompt says; nil if the policy has no steps.
-func (p Prompt) planner(at policy.Moment) func(compaction.View) (compaction.Plan, error) {
-	if len(p.policy.Steps) == 0 {
-		return nil
+// planned returns a task that plans as the policy of the prompt says, if it has steps.
+func (p Prompt) planned(t compaction.Task, at policy.Moment) compaction.Task {
+	if len(p.policy.Steps) > 0 {
+		t.Plan = func(v compaction.View) (compaction.Plan, error) { return p.policy.PlanAndRestore(v, at) }
+		t.Policy = p.policy.Name()
 	}
-	return func(v compaction.View) (compaction.Plan, error) { return p.policy.PlanAndRestore(v, at) }
+	return t
 }
 
 // namesMode reports whether compaction settings say what leaves by a mode, and not by a policy.
@@ -213,6 +229,7 @@ func (s *Store) truncate(ctx context.Context, org db.Org, p Prompt, refused erro
 	task := p.task(compaction.BeforePrompt)
 	task.Patience = promptPatience
 	task.Plan = func(v compaction.View) (compaction.Plan, error) { return p.policy.Truncate(v, at) }
+	task.Policy = p.policy.Name()
 	_, err = s.Compaction.Run(ctx, org, task)
 	if errors.Is(err, db.ErrInvalid) { // the policy does not truncate, or nothing can leave
 		return false, nil

@@ -14,6 +14,7 @@ type Stats struct {
 	Sessions []SessionStats `json:"sessions" doc:"The newest first."`
 	Total    []Category     `json:"total" doc:"Of all these sessions."`
 	Expands  []ExpandStats  `json:"expanded" doc:"What expand read, the most often first; often: too little is shown."`
+	Steps    []ExpandedStep `json:"expanded_by_step" doc:"How often expand read what each step of a policy hid."`
 }
 
 // SessionStats are the statistics of a conversation.
@@ -33,13 +34,21 @@ type Category struct {
 	Messages int     `db:"messages" json:"messages"`
 	Chars    int64   `db:"chars" json:"characters"`
 	Tokens   int64   `db:"tokens" json:"tokens" doc:"As counted when they were stored."`
-	Share    float64 `db:"-" json:"share" doc:"Of the characters, in percent."`
+	Share    float64 `db:"-" json:"share" doc:"Of the characters; 0 to 1."`
 }
 
 // ExpandStats counts calls of expand by what they read.
 type ExpandStats struct {
 	ID    string `db:"id" json:"id" doc:"As the model named it."`
 	Count int    `db:"count" json:"count"`
+}
+
+// ExpandedStep counts calls of expand that read messages which a step of a policy had edited.
+type ExpandedStep struct {
+	Policy   string `db:"policy" json:"policy"`
+	Step     string `db:"step" json:"step"`
+	Messages int    `db:"messages" json:"messages" doc:"That the step edited, whether or not it was reverted."`
+	Expands  int    `db:"expands" json:"expands" doc:"Calls of expand; many of few messages: the step shows too little."`
 }
 
 // maxExpandStats bounds the list of what is expanded.
@@ -90,16 +99,40 @@ func (s *Store) Stats(ctx context.Context, org db.Org, agentID string, sessions 
 		share(out.Sessions[i].Categories)
 	}
 	share(out.Total)
-	out.Expands, err = db.All[ExpandStats](ctx, s.DB, `
-		SELECT coalesce(substring(p ->> 'input' FROM '"id" *: *"([^"]*)"'), '') AS id,
-		       count(*) AS count
-		FROM messages m CROSS JOIN LATERAL json_array_elements(m.content) p
-		WHERE m.org = $1 AND m.agent_key = $2 AND m.role = 'assistant' AND p ->> 'name' = 'expand'
-		GROUP BY 1 ORDER BY count DESC, id LIMIT $3`, org, a.Key, maxExpandStats)
-	if out.Expands == nil {
-		out.Expands = []ExpandStats{}
-	}
+	err = s.expands(ctx, org, a.Key, &out)
 	return out, err
+}
+
+// expandCalls selects the ids that an agent's calls of expand named, and how often.
+const expandCalls = `
+	SELECT coalesce(substring(p ->> 'input' FROM '"id" *: *"?([^",} ]*)'), '') AS id, count(*) AS count
+	FROM messages m CROSS JOIN LATERAL json_array_elements(m.content) p
+	WHERE m.org = @org AND m.agent_key = @agent AND m.role = 'assistant' AND p ->> 'name' = 'expand'
+	GROUP BY 1`
+
+// expands counts what an agent's calls of expand read: by what they named, and by the step of a policy that hid it.
+func (s *Store) expands(ctx context.Context, org db.Org, agentKey int64, out *Stats) (err error) {
+	out.Expands, err = db.All[ExpandStats](ctx, s.DB, expandCalls+` ORDER BY count DESC, id LIMIT @most`,
+		pgx.StrictNamedArgs{"org": org, "agent": agentKey, "most": maxExpandStats})
+	if err != nil {
+		return err
+	}
+	out.Steps, err = db.All[ExpandedStep](ctx, s.DB, `
+		WITH expanded AS (`+expandCalls+`), edited AS (
+			SELECT DISTINCT k.policy, e.step, m.seq, m.id
+			FROM conversations c
+			JOIN compactions k ON k.org = @org AND k.conversation_key = c.key AND k.edits IS NOT NULL
+			CROSS JOIN LATERAL jsonb_to_recordset(k.edits) AS e (position integer, step text)
+			JOIN messages m ON m.org = @org AND m.conversation_key = c.key AND m.position = e.position
+			WHERE c.org = @org AND c.agent_key = @agent AND c.deleted_at IS NULL
+		)
+		SELECT d.policy, d.step, count(*)::integer AS messages, coalesce(sum(x.count), 0)::integer AS expands
+		FROM edited d LEFT JOIN expanded x ON x.id IN (d.seq::text, d.id::text, 'message-' || d.id)
+		GROUP BY d.policy, d.step ORDER BY expands DESC, d.policy, d.step`,
+		pgx.StrictNamedArgs{"org": org, "agent": agentKey})
+	out.Expands = append([]ExpandStats{}, out.Expands...)
+	out.Steps = append([]ExpandedStep{}, out.Steps...)
+	return err
 }
 
 // statsRow is a category of a conversation.
@@ -148,6 +181,6 @@ func share(all []Category) {
 		sum += c.Chars
 	}
 	for i := range all {
-		all[i].Share = 100 * float64(all[i].Chars) / float64(max(sum, 1))
+		all[i].Share = float64(all[i].Chars) / float64(max(sum, 1))
 	}
 }

@@ -1,0 +1,171 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/agent"
+)
+
+// under returns an agent with a window of 16,000 tokens under a policy.
+func under(t *testing.T, s *agent.Store, policy string) agent.Agent {
+	t.Helper()
+	return create(t, s, agent.New{Name: "a", WindowLimit: new(16_000), Settings: agent.Settings{
+		CompactionSettings: json.RawMessage(`{"policy":` + policy + `}`)}})
+}
+
+// read says that a file was read, some times, with long results.
+func read(t *testing.T, s *agent.Store, a agent.Agent, times int) {
+	t.Helper()
+	for i := range times {
+		id := fmt.Sprint("call-", i)
+		say(t, s, a, said(recall.User, fmt.Sprint("Read file ", i)),
+			recall.Draft{Role: recall.Assistant, Content: []recall.Part{{Type: recall.ToolCall, CallID: id, Name: "read_file",
+				Input: `{"path":"a.go"}`}}},
+			recall.Draft{Role: recall.Tool, Content: []recall.Part{{Type: recall.ToolReturn, CallID: id,
+				Text: fmt.Sprint("file ", i, ": ") + strings.Repeat("what the file says\n", 120)}}},
+			said(recall.Assistant, "I have read it."))
+	}
+}
+
+// liner is a model that writes lines.
+type liner struct{ asks atomic.Int64 }
+
+func (m *liner) Complete(_ context.Context, r compaction.Request) (compaction.Reply, error) {
+	m.asks.Add(1)
+	return compaction.Reply{Text: "read_file a.go: what the file says", Finish: "stop", PromptTokens: 700,
+		OutputTokens: 9}, nil
+}
+
+const linesOnly = `{"steps":[{"step":"one_line","trigger_share":0.1,"stop_share":0,"oldest_share":1,"protect_newest":1}]}`
+
+// The model that summarizes writes the lines that replace old results, once; the change says how often it was asked.
+func TestAModelWritesTheLinesOfAPolicy(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	a := under(t, s, linesOnly)
+	read(t, s, a, 5)
+	model := &liner{}
+	s.Compaction.Models = func(context.Context, string) *compaction.Model { return &compaction.Model{Summarizer: model} }
+	prompt := string(handOut(t, s, a, agent.OpenAI).Request)
+	if n := strings.Count(prompt, "[compacted: read_file a.go: what the file says"); n != 4 || model.asks.Load() != 4 {
+		t.Errorf("%d lines of %d requests: %s", n, model.asks.Load(), prompt)
+	}
+	list, err := s.Compaction.Compactions(t.Context(), org, a.ID, "", db.Page{Limit: 9})
+	if err != nil || len(list) != 1 || list[0].ModelCalls != 4 || list[0].PromptTokens != 2800 || list[0].OutputTokens != 36 {
+		t.Errorf("the change: %+v, %v", list, err)
+	}
+	if again := string(handOut(t, s, a, agent.OpenAI).Request); again != prompt || model.asks.Load() != 4 {
+		t.Errorf("the next prompt asked %d times in all", model.asks.Load())
+	}
+}
+
+func TestWithoutAModelTheLinesSaySo(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	a := under(t, s, linesOnly)
+	read(t, s, a, 5)
+	prompt := string(handOut(t, s, a, agent.OpenAI).Request)
+	if n := strings.Count(prompt, "[compacted without a model: read_file"); n != 4 {
+		t.Errorf("%d lines: %s", n, prompt)
+	}
+}
+
+func TestACompactionNamesThePolicyThatPlannedIt(t *testing.T) {
+	t.Parallel()
+	for policy, want := range map[string]string{`"pi"`: "pi", `{"preset":"pi","steps":{"reserve":null}}`: "pi (changed)",
+		`null`: ""} {
+		s, _ := newStore(t)
+		a := under(t, s, policy)
+		read(t, s, a, 20)
+		c, err := s.Recall.Conversation(t.Context(), org, a.ID, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := s.Compact(t.Context(), org, c, agent.CompactOptions{})
+		if err != nil || r.Made == nil {
+			t.Fatalf("%s: %+v, %v", policy, r, err)
+		}
+		if got := r.Made.Policy; (got == nil) != (want == "") || got != nil && *got != want {
+			t.Errorf("%s: the compaction names %v, want %q", policy, got, want)
+		}
+	}
+}
+
+// At a quiet point nothing is under way: no agent works that the conversation started.
+func TestACompactionWaitsForAnAgentThatWorks(t *testing.T) {
+	t.Parallel()
+	s, pool := newStore(t)
+	a := under(t, s, `{"steps":[{"step":"fraction","window_share":0.3},{"step":"quiet_point"},{"step":"slide"}]}`)
+	c, err := s.Recall.Conversation(t.Context(), org, a.ID, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := create(t, s, agent.New{Name: "child"})
+	own, err := s.Recall.Conversation(t.Context(), org, child.ID, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = pool.Exec(t.Context(), `
+		INSERT INTO children (org, parent_key, parent_conversation, agent_key, conversation_key, mode, name, task, depth,
+		                      runs, after_position)
+		VALUES ($1, $2, $3, $4, $5, 'blank', 'child', 'work', 1, false, 0)`, org, c.AgentKey, c.Key, own.AgentKey, own.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read(t, s, a, 4)
+	say(t, s, a, said(recall.User, strings.Repeat("and so it goes on ", 1500)), said(recall.Assistant, "Yes."))
+	compacted := func() int {
+		handOut(t, s, a, agent.OpenAI)
+		list, err := s.Compaction.Compactions(t.Context(), org, a.ID, "", db.Page{Limit: 9})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list)
+	}
+	if n := compacted(); n > 0 {
+		t.Fatalf("%d compactions while an agent works", n)
+	}
+	if _, err := pool.Exec(t.Context(), `UPDATE children SET status = 'returned', returned_at = now()`); err != nil {
+		t.Fatal(err)
+	}
+	if n := compacted(); n != 1 {
+		t.Errorf("%d compactions after it has returned", n)
+	}
+}
+
+// The statistics count what expand read of what each step hid, named by seq or by id, as a number or as a text.
+func TestStatsCountWhatIsExpandedByStep(t *testing.T) {
+	t.Parallel()
+	s, pool := newStore(t)
+	a := under(t, s, linesOnly)
+	read(t, s, a, 5)
+	handOut(t, s, a, agent.OpenAI)
+	seq, err := db.One[int64](t.Context(), pool, `SELECT min(seq) FROM messages WHERE role = 'tool'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, id := range []string{fmt.Sprintf(`%d`, seq), fmt.Sprintf(`"%d"`, seq), `"nothing"`} {
+		say(t, s, a, recall.Draft{Role: recall.Assistant, Content: []recall.Part{{Type: recall.ToolCall,
+			CallID: fmt.Sprint("expand-", i), Name: "expand", Input: `{"id": ` + id + `}`}}})
+	}
+	stats, err := s.Stats(t.Context(), org, a.ID, 5)
+	want := agent.ExpandedStep{Policy: "custom", Step: "one_line", Messages: 4, Expands: 2}
+	if err != nil || len(stats.Steps) != 1 || stats.Steps[0] != want {
+		t.Errorf("expanded by step: %+v, %v, want %+v", stats.Steps, err, want)
+	}
+	sum := 0.0
+	for _, c := range stats.Total {
+		sum += c.Share
+	}
+	if sum < 0.999 || sum > 1.001 {
+		t.Errorf("the shares add up to %f", sum)
+	}
+}
