@@ -55,6 +55,8 @@ type Passage struct {
 	db.Validity
 	SupersededBy *string `db:"superseded_by" json:"superseded_by" doc:"The passage that took its place."`
 	Ended        bool    `db:"ended" json:"ended" doc:"It holds no longer."` // when it was read
+
+	Provenance *db.Provenance `db:"provenance" json:"provenance" doc:"Who stored the text; null if unknown."`
 }
 
 // Draft is a passage to insert.

@@ -156,7 +156,7 @@ func (s *Store) insertPieces(ctx context.Context, org db.Org, archive int64, b *
 			if err := b.records.read(p.draft, &d); err != nil {
 				return nil, err
 			}
-			statements.Queue(insertPassage, d.insertArgs(org, archive, p)).Query(func(rows pgx.Rows) error {
+			statements.Queue(insertPassage, d.insertArgs(ctx, org, archive, p)).Query(func(rows pgx.Rows) error {
 				stored, err := pgx.CollectRows(rows, pgx.RowToStructByName[Inserted])
 				if err != nil {
 					return err
@@ -184,16 +184,16 @@ func (s *Store) insertPieces(ctx context.Context, org db.Org, archive int64, b *
 }
 
 const storedColumns = `org, key, id, archive_key, text, tags, metadata, happened_at, created_at, updated_at, valid_from,
-	valid_until, superseded_by`
+	valid_until, superseded_by, provenance`
 
 // insertPassage inserts a text, or finds the passage that has it. It returns no row if another transaction inserts the
 // text after the statement begins.
 const insertPassage = `
 	WITH fresh AS (
 		INSERT INTO passages (id, org, archive_key, text, sha256, tags, metadata, happened_at, lex, terms, valid_from,
-		                      valid_until)
+		                      valid_until, provenance)
 		VALUES (@id, @org, @archive, @text, @sum, @tags, @metadata, @happened, @lex, @terms,
-		        CASE WHEN @supersedes THEN coalesce(@from, now()) ELSE @from END, @until)
+		        CASE WHEN @supersedes THEN coalesce(@from, now()) ELSE @from END, @until, @provenance)
 		ON CONFLICT ON CONSTRAINT passages_text_key DO NOTHING
 		RETURNING ` + storedColumns + `
 	), stored AS (
@@ -206,10 +206,10 @@ const insertPassage = `
 	SELECT ` + passageColumns + `, p.id <> @id AS duplicate
 	FROM stored p JOIN archives c ON c.org = p.org AND c.key = p.archive_key WHERE c.org = @org`
 
-func (d Draft) insertArgs(org db.Org, archive int64, p *piece) pgx.StrictNamedArgs {
+func (d Draft) insertArgs(ctx context.Context, org db.Org, archive int64, p *piece) pgx.StrictNamedArgs {
 	lex := embed.Document(d.Text)
 	return pgx.StrictNamedArgs{"id": p.id, "org": org, "archive": archive, "text": d.Text, "sum": p.sha256[:],
 		"tags": d.Tags, "metadata": d.Metadata, "happened": d.HappenedAt, "lex": lex.Vector,
 		"terms": embed.Owned(archive, lex.Terms), "from": d.ValidFrom, "until": d.ValidUntil,
-		"supersedes": d.Supersedes != ""}
+		"supersedes": d.Supersedes != "", "provenance": db.ProvenanceOf(ctx)}
 }

@@ -19,7 +19,7 @@ import (
 
 //nolint:gosec // no password
 const passageColumns = `p.key, 'passage-' || p.id AS id, c.id AS archive_id, p.text, p.tags, p.metadata, p.happened_at,
-	p.created_at, p.updated_at, p.valid_from, p.valid_until, coalesce(p.valid_until <= now(), false) AS ended,
+	p.created_at, p.updated_at, p.provenance, p.valid_from, p.valid_until, coalesce(p.valid_until <= now(), false) AS ended,
 	(SELECT 'passage-' || n.id FROM passages n WHERE n.org = p.org AND n.key = p.superseded_by) AS superseded_by`
 
 // isAgents is the condition that an archive c is attached to the agent @agent of the organization @org.
@@ -159,7 +159,8 @@ func (s *Store) lockPassage(ctx context.Context, org db.Org, agentID, id, rowLoc
 func (s *Store) change(ctx context.Context, org db.Org, archive int64, p Passage, c change) error {
 	args := pgx.StrictNamedArgs{"org": org, "key": p.Key, "text": nil, "sum": nil,
 		"lex": (*pgvector.SparseVector)(nil), "terms": nil, "tags": nil, "metadata": c.Metadata,
-		"from": c.after.ValidFrom, "until": c.after.ValidUntil, "successor": c.after.successor}
+		"from": c.after.ValidFrom, "until": c.after.ValidUntil, "successor": c.after.successor,
+		"provenance": db.ProvenanceOf(ctx)}
 	if c.Text != nil {
 		text := db.Clean(*c.Text)
 		sum, lex := sha256.Sum256([]byte(text)), embed.Document(text)
@@ -173,7 +174,8 @@ func (s *Store) change(ctx context.Context, org db.Org, archive int64, p Passage
 		SET text = coalesce(@text, text), sha256 = coalesce(@sum, sha256), lex = coalesce(@lex, lex),
 		    terms = coalesce(@terms::bigint[], terms), tags = coalesce(@tags::text[], tags),
 		    metadata = coalesce(@metadata, metadata), valid_from = @from, valid_until = @until,
-		    superseded_by = @successor, updated_at = now()
+		    superseded_by = @successor, updated_at = now(),
+		    provenance = CASE WHEN coalesce(@text, text) = text THEN provenance ELSE @provenance END
 		WHERE org = @org AND key = @key`, args)
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.ConstraintName == "passages_text_key" {
 		return db.Conflict("archive %s has a passage with this text already", p.ArchiveID)

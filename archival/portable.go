@@ -110,10 +110,10 @@ func (s *Store) RestorePassages(ctx context.Context, org db.Org, archiveID strin
 		sum, lex := sha256.Sum256([]byte(p.Text)), embed.Document(p.Text)
 		rows.Queue(`
 			INSERT INTO passages (id, org, archive_key, text, sha256, tags, metadata, happened_at, created_at, updated_at,
-			                      lex, terms, valid_from, valid_until)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+			                      lex, terms, valid_from, valid_until, provenance)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
 			ids[i], org, archive, p.Text, sum[:], db.Tags(p.Tags), p.Metadata, p.HappenedAt, p.StoredAt, p.UpdatedAt,
-			lex.Vector, embed.Owned(archive, lex.Terms), p.ValidFrom, p.ValidUntil)
+			lex.Vector, embed.Owned(archive, lex.Terms), p.ValidFrom, p.ValidUntil, p.Provenance)
 	}
 	if err := db.Error(s.db.SendBatch(ctx, &rows).Close()); err != nil {
 		return err

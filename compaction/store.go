@@ -69,6 +69,8 @@ type Compaction struct {
 	Edits          json.RawMessage `db:"edits" json:"-"` // that the policy made
 	CreatedAt      time.Time       `db:"created_at" json:"created_at"`
 	RevertedAt     *time.Time      `db:"reverted_at" json:"reverted_at"`
+
+	Provenance *db.Provenance `db:"provenance" json:"provenance" doc:"What began it; null if unknown."`
 }
 
 const compactionRows = `
@@ -77,7 +79,7 @@ const compactionRows = `
 	       k.from_position, k.to_position, k.from_seq, k.to_seq, 'message-' || m.id AS summary_message_id,
 	       m.content -> 0 ->> 'text' AS summary,
 	       k.window_tokens, k.tokens_before, k.tokens_after, k.messages_before, k.messages_after, k.duration_ms, k.before,
-	       k.policy, k.steps, k.edits, k.created_at, k.reverted_at
+	       k.policy, k.steps, k.edits, k.created_at, k.reverted_at, k.provenance
 	FROM compactions k
 	JOIN conversations c ON c.org = k.org AND c.key = k.conversation_key AND c.deleted_at IS NULL
 	JOIN agents a ON a.org = c.org AND a.key = c.agent_key
@@ -234,15 +236,16 @@ func (ch Change) arguments(view recall.ContextView) pgx.StrictNamedArgs {
 }
 
 func (s *Store) insert(ctx context.Context, org db.Org, args pgx.StrictNamedArgs) (Compaction, error) {
+	args["provenance"] = db.ProvenanceOf(ctx)
 	id, err := db.One[string](ctx, s.DB, `
 		INSERT INTO compactions (org, conversation_key, frame, trigger, mode, how, model, model_calls, prompt_tokens,
 		                         output_tokens, why, from_position, to_position, from_seq, to_seq, summary_position,
 		                         window_tokens, tokens_before, tokens_after, messages_before, messages_after, duration_ms,
-		                         before, after_position, policy, steps, edits)
+		                         before, after_position, policy, steps, edits, provenance)
 		SELECT @org, @conversation, @frame, @trigger, @mode, @how, @model, @calls, @prompt, @output, @why,
 		       @from, @to, @from_seq, @to_seq, @summary, @window, @tokens_before, @tokens_after,
 		       @messages_before, @messages_after, @duration, @before, coalesce(@summary - 1, messages),
-		       @policy, @steps, @edits
+		       @policy, @steps, @edits, @provenance
 		FROM conversations WHERE org = @org AND key = @conversation
 		RETURNING id`, args)
 	if err != nil {
@@ -284,11 +287,11 @@ func (s *Store) Inherit(ctx context.Context, org db.Org, c, forked recall.Conver
 		INSERT INTO compactions (org, conversation_key, frame, trigger, mode, how, model, model_calls, prompt_tokens,
 		                         output_tokens, why, from_position, to_position, from_seq, to_seq, summary_position,
 		                         window_tokens, tokens_before, tokens_after, messages_before, messages_after, duration_ms,
-		                         before, after_position, policy, steps, edits, created_at, reverted_at)
+		                         before, after_position, policy, steps, edits, created_at, reverted_at, provenance)
 		SELECT org, $3, frame, trigger, mode, how, model, model_calls, prompt_tokens, output_tokens, why, from_position,
 		       to_position, $5 + from_position, $5 + to_position, summary_position, window_tokens, tokens_before,
 		       tokens_after, messages_before, messages_after, duration_ms, before, after_position, policy,
-		       steps, edits, created_at, reverted_at
+		       steps, edits, created_at, reverted_at, provenance
 		FROM compactions
 		WHERE org = $1 AND conversation_key = $2 AND after_position < $4 AND (reverted_at IS NULL OR trigger = 'prune')
 		ORDER BY frame`, org, c.Key, forked.Key, forked.Messages, head)

@@ -43,6 +43,8 @@ type File struct {
 	Content          *string   `db:"content" json:"content"`
 	CreatedAt        time.Time `db:"created_at" json:"created_at"`
 	UpdatedAt        time.Time `db:"updated_at" json:"updated_at"`
+
+	Provenance *db.Provenance `db:"provenance" json:"provenance" doc:"Who uploaded it; null if unknown."`
 }
 
 // fileRows selects files with their status, which is derived from the work that is left: a wanted generation that has
@@ -68,7 +70,7 @@ const fileRows = `
 	       CASE WHEN @content THEN (
 	           SELECT coalesce(string_agg(g.text, '' ORDER BY g.ordinal), '') FROM file_segments g
 	           WHERE g.file_key = f.key AND g.generation = f.generation AND g.org = @org) END AS content,
-	       f.created_at, f.updated_at
+	       f.created_at, f.updated_at, f.provenance
 	FROM files f
 	JOIN folders d ON d.org = f.org AND d.key = f.folder_key AND d.deleted_at IS NULL
 	LEFT JOIN LATERAL (

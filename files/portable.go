@@ -39,6 +39,8 @@ type PortableFile struct {
 	MediaType    string    `db:"media_type" json:"media_type"`
 	SizeBytes    int64     `db:"size_bytes" json:"size_bytes"`
 	CreatedAt    time.Time `db:"created_at" json:"created_at"`
+
+	Provenance *db.Provenance `db:"provenance" json:"provenance,omitempty"`
 }
 
 // PortableView is what an agent's list of open files has of a file: what is open, or when it was last used.
@@ -67,7 +69,7 @@ func (s *Store) ExportFolders(ctx context.Context, org db.Org, agentID string) (
 // ExportFiles lists the files of a folder, the oldest first, without those that wait to replace another.
 func (s *Store) ExportFiles(ctx context.Context, org db.Org, folderID string) ([]PortableFile, error) {
 	return db.All[PortableFile](ctx, s.db, `
-		SELECT f.id, d.id AS folder_id, f.name, f.original_name, f.media_type, f.size_bytes, f.created_at
+		SELECT f.id, d.id AS folder_id, f.name, f.original_name, f.media_type, f.size_bytes, f.created_at, f.provenance
 		FROM folders d JOIN files f ON f.org = d.org AND f.folder_key = d.key AND f.replaces IS NULL
 		WHERE d.org = $1 AND d.id = $2
 		ORDER BY f.created_at, f.key`, org, folderID)
@@ -144,8 +146,8 @@ func (s *Store) RestoreFile(ctx context.Context, org db.Org, f PortableFile, ori
 		return db.Invalid("the original has %d bytes, and the file says %d", stored.SizeBytes, f.SizeBytes)
 	}
 	return db.Exec(ctx, s.db, `
-		UPDATE files SET original_name = $3, created_at = $4 WHERE org = $1 AND id = $2`,
-		org, f.ID, cmp.Or(f.OriginalName, f.Name), f.CreatedAt)
+		UPDATE files SET original_name = $3, created_at = $4, provenance = $5 WHERE org = $1 AND id = $2`,
+		org, f.ID, cmp.Or(f.OriginalName, f.Name), f.CreatedAt, f.Provenance)
 }
 
 // RestoreView stores what an agent's list of open files has of a restored file.

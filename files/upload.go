@@ -97,7 +97,8 @@ func (s *Store) Upload(ctx context.Context, org db.Org, folderID string, u Uploa
 			return err
 		}
 		row := newFile{org: org, folder: folder, name: name, mediaType: mediaType, spooled: spooled,
-			id: cmp.Or(u.ID, filePrefix+uuid.NewString()), keepsClosed: u.KeepsClosed}
+			id: cmp.Or(u.ID, filePrefix+uuid.NewString()), keepsClosed: u.KeepsClosed,
+			provenance: db.ProvenanceOf(ctx)}
 		if row.turn, err = in.parseTurn(ctx, org, folder.Key, row.size); err != nil {
 			return err
 		}
@@ -169,6 +170,7 @@ type newFile struct {
 
 	id          string
 	keepsClosed bool
+	provenance  *db.Provenance
 }
 
 // fileRef identifies a file.
@@ -209,13 +211,15 @@ const nameTries = 100
 // insert inserts the row under a name. ErrNotFound if the folder has the name.
 func (s *Store) insert(ctx context.Context, row newFile, name string, replaces *int64) (fileRef, error) {
 	return db.One[fileRef](ctx, s.db, `
-		INSERT INTO files (id, org, folder_key, name, original_name, replaces, media_type, size_bytes, sha256, turn)
-		VALUES (@id, @org, @folder, @name, @original, @replaces, @media, @size, @sha256, @turn)
+		INSERT INTO files (id, org, folder_key, name, original_name, replaces, media_type, size_bytes, sha256, turn,
+		                   provenance)
+		VALUES (@id, @org, @folder, @name, @original, @replaces, @media, @size, @sha256, @turn,
+		        @provenance)
 		ON CONFLICT (org, folder_key, name) WHERE replaces IS NULL DO NOTHING
 		RETURNING key, id`,
 		pgx.StrictNamedArgs{"id": row.id, "org": row.org, "folder": row.folder.Key, "name": name, "original": row.name,
 			"replaces": replaces, "media": row.mediaType, "size": row.size, "sha256": row.sum,
-			"turn": row.turn.Next(cost(row.size)).Start})
+			"turn": row.turn.Next(cost(row.size)).Start, "provenance": row.provenance})
 }
 
 // lockNamed returns and locks the file that has the row's name.

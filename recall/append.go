@@ -99,7 +99,7 @@ func (s *Store) appendEach(ctx context.Context, org db.Org, agentID, conversatio
 	for range maxAttempts {
 		err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 			a := appending{Store: s.With(tx), org: org, agentID: agentID, conversation: conversation, redactor: redactor,
-				now: now, otids: map[string]bool{}}
+				now: now, otids: map[string]bool{}, provenance: db.ProvenanceOf(ctx)}
 			err := a.appendAll(ctx, drafts)
 			appended, c = a.out, a.end.Conversation
 			return err
@@ -132,6 +132,7 @@ type appending struct {
 	chunk                 []entry
 	bytes                 int // of the chunk's texts
 	out                   []Appended
+	provenance            *db.Provenance
 	restores              bool // the entries have the seqs of events that are stored already
 }
 
@@ -222,6 +223,9 @@ func (a *appending) store(ctx context.Context, fresh []*entry) error {
 	var batch pgx.Batch
 	for i, e := range fresh {
 		a.end.extend(e)
+		if e.Provenance == nil {
+			e.Provenance = a.end.beyond(a.provenance)
+		}
 		if err := a.end.queueMessage(&batch, e, events[i].Seq); err != nil {
 			return err
 		}
@@ -309,6 +313,21 @@ func (end *conversationEnd) extend(e *entry) {
 	}
 }
 
+// beyond returns of a provenance what a message at the conversation's end does not say itself.
+func (end *conversationEnd) beyond(p *db.Provenance) *db.Provenance {
+	if p == nil {
+		return nil
+	}
+	rest := *p
+	if rest.AgentID == end.AgentID {
+		rest.AgentID = ""
+	}
+	if rest.ConversationID == end.ID {
+		rest.ConversationID = ""
+	}
+	return rest.Known()
+}
+
 func (end *conversationEnd) queueMessage(batch *pgx.Batch, e *entry, seq int64) error {
 	end.queueLongResults(batch, e.longResults)
 	content, err := json.Marshal(e.Content)
@@ -319,12 +338,12 @@ func (end *conversationEnd) queueMessage(batch *pgx.Batch, e *entry, seq int64) 
 	batch.Queue(`
 		INSERT INTO messages (id, org, agent_key, seq, conversation_key, position, session, role, name, content, otid,
 		                      otid_sha256, step_id, run_id, sender_id, group_id, model, is_err, tokens, length, created_at,
-		                      lex, terms, purpose)
+		                      lex, terms, purpose, provenance)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23,
-		        $24)`,
+		        $24, $25)`,
 		e.id, end.org, end.AgentKey, seq, end.Key, end.Messages, end.Session, e.Role, e.Name, content, e.OTID,
 		e.digest, e.StepID, e.RunID, e.SenderID, e.GroupID, e.Model, e.IsErr, e.tokens, e.length, e.CreatedAt,
-		own.lex, own.terms, e.Purpose)
+		own.lex, own.terms, e.Purpose, e.Provenance)
 	for _, piece := range rest {
 		batch.Queue(`
 			INSERT INTO message_pieces (org, message_key, agent_key, conversation_key, role, created_at, lex, terms)

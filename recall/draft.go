@@ -39,6 +39,8 @@ type Draft struct {
 	Purpose   string     // ForFlush, or empty
 	CreatedAt *time.Time // when it was said; nil means now
 
+	Provenance *db.Provenance // nil is that of the append
+
 	// SharedClips are those of the parts of a copy that shares long results with its original; nil makes new ones.
 	SharedClips []*Clip
 }

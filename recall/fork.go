@@ -138,7 +138,7 @@ func (c copying) drafts(ctx context.Context, from, to int) iter.Seq2[Draft, erro
 // draft returns the draft of the copy of a message whose results are whole.
 func (c copying) draft(m Message) (Draft, error) {
 	d := Draft{Role: m.Role, Name: m.Name, SenderID: m.SenderID, GroupID: m.GroupID, Model: m.Model, IsErr: m.IsErr,
-		Purpose: m.Purpose, CreatedAt: &m.CreatedAt}
+		Purpose: m.Purpose, CreatedAt: &m.CreatedAt, Provenance: m.Provenance}
 	if prompts := c.Of(c.from).Prompts; m.Position == prompts[len(prompts)-1] {
 		d.Content = instruct(c.Prompt).Content
 		return d, nil

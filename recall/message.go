@@ -54,6 +54,9 @@ type Message struct {
 	Purpose        string    `db:"purpose" json:"purpose,omitempty"` // ForFlush, or empty
 	Tokens         int       `db:"tokens" json:"tokens"`             // estimated when it was appended
 	CreatedAt      time.Time `db:"created_at" json:"created_at"`
+
+	// Provenance is who stored it, as far as its own fields do not say; nil if they say all that is known.
+	Provenance *db.Provenance `db:"provenance" json:"provenance,omitempty"`
 }
 
 // PartType names what a part of a message holds.
@@ -192,7 +195,7 @@ func sizeOf(parts []Part, measure func(string) int) int {
 const messageColumns = `m.key, 'message-' || m.id AS id, a.id AS agent_id,
 	CASE WHEN NOT c.is_default THEN c.id END AS conversation_id,
 	m.seq, m.position, m.role, m.name, m.content, m.otid, m.step_id, m.run_id, m.sender_id, m.group_id, m.model, m.is_err,
-	m.purpose, m.tokens, m.created_at`
+	m.purpose, m.tokens, m.created_at, m.provenance`
 
 // messageTables joins messages to their conversations and agents. It leaves out the messages of deleted ones.
 const messageTables = `messages m

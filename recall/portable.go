@@ -79,6 +79,8 @@ type PortableMessage struct {
 	IsErr          bool      `json:"is_err,omitempty"`
 	Purpose        string    `json:"purpose,omitempty"`
 	CreatedAt      time.Time `json:"created_at"`
+
+	Provenance *db.Provenance `json:"provenance,omitempty"`
 }
 
 // ExportConversations lists the conversations of an agent with those that a reset hid, the oldest first.
@@ -146,7 +148,7 @@ func (s *Store) Export(ctx context.Context, org db.Org, conversation int64, from
 // PortableOf returns a message of a conversation as a file of an agent carries it.
 func PortableOf(conversation string, m Message) PortableMessage {
 	return PortableMessage{conversation, m.ID, m.Seq, m.Position, m.Role, m.Name, m.Content, m.OTID, m.StepID, m.RunID,
-		m.SenderID, m.GroupID, m.Model, m.IsErr, m.Purpose, m.CreatedAt}
+		m.SenderID, m.GroupID, m.Model, m.IsErr, m.Purpose, m.CreatedAt, m.Provenance}
 }
 
 // RestoreConversation creates a conversation of a restored agent under its id, without messages. FinishConversation
@@ -254,7 +256,7 @@ func (m PortableMessage) clips() map[int]string {
 func (m PortableMessage) draft() Draft {
 	return Draft{ID: m.ID, Role: m.Role, Name: m.Name, Content: m.Content, OTID: m.OTID, StepID: m.StepID, RunID: m.RunID,
 		SenderID: m.SenderID, GroupID: m.GroupID, Model: m.Model, IsErr: m.IsErr,
-		Purpose: m.Purpose, CreatedAt: &m.CreatedAt}
+		Purpose: m.Purpose, CreatedAt: &m.CreatedAt, Provenance: m.Provenance}
 }
 
 // FinishConversation gives a restored conversation, which has its messages, its view. ErrInvalid if the view does not

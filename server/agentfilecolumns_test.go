@@ -157,6 +157,8 @@ func (c *client) settled() {
 		`UPDATE blocks SET hidden = true, template = '{"is_template": true, "template_name": "t"}' WHERE org = 1`,
 		`UPDATE archives SET embedding = 'e/m', metadata = '{"k": 1}' WHERE org = 1`,
 		`UPDATE passages SET metadata = '{"k": 1}' WHERE org = 1`,
+		`UPDATE messages SET provenance = '{"tool": "t", "position": 2}' WHERE org = 1 AND position = 1`,
+		`UPDATE files SET provenance = '{"tool": "t"}' WHERE org = 1`,
 		`UPDATE folders SET description = 'd', metadata = '{"k": 1}', chunk_tokens = 200, overlap_tokens = 20 WHERE org = 1`,
 	} {
 		if _, err := c.pool.Exec(c.t.Context(), statement); err != nil {

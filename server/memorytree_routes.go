@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/memoryfile"
@@ -47,7 +48,7 @@ type OfTree struct {
 }
 
 func (o OfTree) at(ctx context.Context) memoryfile.At {
-	return memoryfile.At{Org: rest.Org(ctx), Tree: string(o.TreeID), Author: memoryfile.FileAuthor{Key: rest.KeyOf(ctx)}}
+	return memoryfile.At{Org: rest.Org(ctx), Tree: string(o.TreeID), Author: db.Provenance{KeyID: rest.KeyOf(ctx)}}
 }
 
 func (s *Server) createMemoryTree(ctx context.Context, in *struct {

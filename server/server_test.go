@@ -18,11 +18,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivertype"
 
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/db/event"
+	"github.com/loci-memory/loci/db/queue"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server"
@@ -125,7 +127,7 @@ func (c *client) work() {
 	jobs, err := river.NewClient(riverpgxv5.New(pool),
 		&river.Config{Workers: workers, Logger: slog.New(slog.DiscardHandler),
 			FetchCooldown: 5 * time.Millisecond, FetchPollInterval: 50 * time.Millisecond,
-			Queues: queues})
+			Queues: queues, Middleware: []rivertype.Middleware{&queue.Provenance{}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,7 @@ func (v VersionExpected) versionOf(header letta.IfMatch) (int, error) {
 // targetOf returns the target of an operator's change.
 func targetOf(ctx context.Context, c recall.Conversation, version int) working.Target {
 	return working.Target{AgentID: c.AgentID, Conversation: c.ID, Expected: version,
-		Author: working.Author{Kind: working.ByOperator, Key: rest.Caller(ctx).ID}}
+		Author: working.Author{Kind: working.ByOperator}}
 }
 
 // withMemory adds the stored working memory to the error of a change that expected another version.

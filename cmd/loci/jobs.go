@@ -55,7 +55,7 @@ func (p *process) jobs(s stores) (*river.Client[pgx.Tx], error) {
 		ID:                p.id, Workers: workers, FetchCooldown: fetchPause,
 		Logger:     slog.New(quiet{p.log.Handler(), new(atomic.Int64)}),
 		JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter, CompletedJobRetentionPeriod: jobsKept,
-		Queues: queues, Middleware: []rivertype.Middleware{&p.inFlight, &queue.ForOrg{}},
+		Queues: queues, Middleware: []rivertype.Middleware{&p.inFlight, &queue.ForOrg{}, &queue.Provenance{}},
 	})
 }
 

@@ -13,8 +13,8 @@ func (i *imports) restoreWorking(ctx context.Context) error {
 	memories := streamOf(i, listWorking, func(m *working.Portable) error { return i.conversation(&m.Conversation) })
 	defer memories.stop()
 	versions := streamOf(i, listWorkingVersions, func(v *working.PortableVersion) error {
-		v.Author.Agent, v.Author.From = i.ids.any(v.Author.Agent), i.ids.any(v.Author.From)
-		return i.conversation(&v.Conversation)
+		v.Author.From = i.ids.any(v.Author.From)
+		return firstOf(i.author(&v.Author.Provenance), i.conversation(&v.Conversation))
 	})
 	defer versions.stop()
 	for m, err := range memories.all() {
@@ -72,8 +72,7 @@ func (i *imports) restoreTreeFiles(ctx context.Context, trees map[string]bool) e
 	})
 	defer list.stop()
 	versions := streamOf(i, listTreeVersions, func(v *memoryfile.PortableVersion) error {
-		v.Author.Agent, v.Author.Conversation = i.ids.any(v.Author.Agent), i.ids.any(v.Author.Conversation)
-		return i.id("memfile-", &v.FileID)
+		return firstOf(i.author(&v.Author), i.id("memfile-", &v.FileID))
 	})
 	defer versions.stop()
 	ended := map[string][]db.Succession{} // by the tree

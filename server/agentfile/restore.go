@@ -6,11 +6,8 @@ import (
 	"slices"
 
 	"github.com/loci-memory/loci/archival"
-	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/files"
-	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/block"
 	"github.com/loci-memory/loci/server/rest"
@@ -123,6 +120,21 @@ func (i *imports) conversation(field *string) error {
 	return db.Invalid("conversation_id: the file has no conversation %q before this", db.Short(was))
 }
 
+// provenance gives the ids of a provenance those that the import gives; the key is left out.
+func (i *imports) provenance(field **db.Provenance) (err error) {
+	*field, err = (*field).Imported(i.ids.any)
+	return err
+}
+
+// author is provenance of an author.
+func (i *imports) author(field *db.Provenance) error {
+	now, err := field.Imported(i.ids.any)
+	if *field = (db.Provenance{}); now != nil {
+		*field = *now
+	}
+	return err
+}
+
 func firstOf(all ...error) error {
 	for _, err := range all {
 		if err != nil {
@@ -141,7 +153,7 @@ func (i *imports) restoreBlocks(ctx context.Context) error {
 		if now, ok := i.agentIDs[v.Author]; ok {
 			v.Author = now
 		}
-		return i.id("block-", &v.BlockID)
+		return firstOf(i.provenance(&v.Provenance), i.id("block-", &v.BlockID))
 	})
 	defer versions.stop()
 	for b, err := range blocks.all() {
@@ -181,7 +193,7 @@ func (i *imports) restoreArchives(ctx context.Context) error {
 				return err
 			}
 		}
-		return firstOf(i.id("passage-", &p.ID), i.id("archive-", &p.ArchiveID))
+		return firstOf(i.provenance(&p.Provenance), i.id("passage-", &p.ID), i.id("archive-", &p.ArchiveID))
 	})
 	defer passages.stop()
 	for c, err := range archives.all() {
@@ -254,7 +266,7 @@ func (i *imports) restoreFolders(ctx context.Context) error {
 
 func (i *imports) restoreFiles(ctx context.Context) error {
 	list := streamOf(i, listOwnFiles, func(f *files.PortableFile) error {
-		return firstOf(i.id("file-", &f.ID), i.id("source-", &f.FolderID))
+		return firstOf(i.provenance(&f.Provenance), i.id("file-", &f.ID), i.id("source-", &f.FolderID))
 	})
 	defer list.stop()
 	pieces := streamOf(i, listOriginals, func(p *piece) error { return i.id("file-", &p.FileID) })
@@ -300,103 +312,6 @@ func (o *original) Read(into []byte) (int, error) {
 	n := copy(into, o.left)
 	o.left = o.left[n:]
 	return n, nil
-}
-
-func (i *imports) restoreConversations(ctx context.Context) error {
-	conversations := streamOf(i, listConversations, func(c *recall.PortableConversation) error {
-		var origin error
-		if c.ForkedFrom != nil {
-			origin = i.id("conv-", c.ForkedFrom)
-		}
-		return firstOf(i.id("conv-", &c.ID), i.agentID(&c.AgentID), compaction.CheckView(c.Clipped), origin)
-	})
-	defer conversations.stop()
-	messages := streamOf(i, listMessages, i.readyMessage)
-	defer messages.stop()
-	defaults := map[string]bool{}
-	for c, err := range conversations.all() {
-		if err != nil {
-			return err
-		}
-		if err := i.Agents.Recall.RestoreConversation(ctx, i.org, c); err != nil {
-			return at(conversations.place, err)
-		}
-		of := messages.take(func(m recall.PortableMessage) bool { return m.ConversationID == c.ID })
-		if err := i.Agents.Recall.RestoreMessages(ctx, i.org, c, of); err != nil {
-			return at(conversations.place, err)
-		}
-		if err := i.Agents.Recall.FinishConversation(ctx, i.org, c); err != nil {
-			return at(conversations.place, err)
-		}
-		i.conversations[c.ID] = true
-		defaults[c.AgentID] = defaults[c.AgentID] || c.IsDefault && c.Reset == nil
-	}
-	for _, id := range i.agentIDs {
-		if !defaults[id] {
-			return db.Invalid("%s: there is no default conversation of agent %s", listConversations, id)
-		}
-	}
-	return messages.end()
-}
-
-// readyMessage gives a message and the long results in it the ids that they get.
-func (i *imports) readyMessage(m *recall.PortableMessage) error {
-	for _, p := range m.Content {
-		if p.Clip != nil {
-			p.Clip.ID = i.ids.any(p.Clip.ID)
-		}
-	}
-	return firstOf(i.id("conv-", &m.ConversationID), i.id("message-", &m.ID), compaction.CheckView(nil, *m))
-}
-
-func (i *imports) restoreCompactions(ctx context.Context) error {
-	compactions := streamOf(i, listCompactions, func(k *compaction.Portable) error {
-		return firstOf(i.id("compaction-", &k.ID), i.conversation(&k.ConversationID))
-	})
-	defer compactions.stop()
-	for k, err := range compactions.all() {
-		if err != nil {
-			return err
-		}
-		if err := i.Agents.Compaction.RestoreCompaction(ctx, i.org, k); err != nil {
-			return at(compactions.place, err)
-		}
-	}
-	return nil
-}
-
-func (i *imports) restoreEvents(ctx context.Context) error {
-	events := streamOf(i, listEvents, func(e *event.Portable) error {
-		e.RefID = i.ids.any(e.RefID)
-		return i.agentID(&e.AgentID)
-	})
-	defer events.stop()
-	for _, id := range i.made.AgentIDs {
-		of := events.take(func(e event.Portable) bool { return e.AgentID == id })
-		if err := event.Restore(ctx, i.tx, i.org, id, of); err != nil {
-			return at(listEvents, err)
-		}
-	}
-	return events.end()
-}
-
-func (i *imports) restoreConsumers(ctx context.Context) error {
-	consumers := streamOf(i, listConsumers, func(c *event.PortableConsumer) error { return i.agentID(&c.AgentID) })
-	defer consumers.stop()
-	seen := map[string]bool{}
-	for c, err := range consumers.all() {
-		if err != nil {
-			return err
-		}
-		if seen[c.AgentID+c.Name] {
-			return db.Invalid("%s.name: the agent has two readers %q", consumers.place, db.Short(c.Name))
-		}
-		seen[c.AgentID+c.Name] = true
-		if err := event.RestoreConsumer(ctx, i.tx, i.org, c); err != nil {
-			return at(consumers.place, err)
-		}
-	}
-	return nil
 }
 
 // restoreIdentities creates the identities of the file that the organization lacks, and gives all of them their agents

@@ -92,10 +92,12 @@ func (s *Store) RestoreVersion(ctx context.Context, org db.Org, v PortableVersio
 		return db.Invalid("the version is %d; it must be from 1 to that of the block, %d", v.Version.Version, b.Version)
 	}
 	return db.Exec(ctx, s.DB, `
-		INSERT INTO block_versions (block_key, version, org, author, label, description, value, limit_chars, read_only, at)
-		VALUES (@key, @version, @org, @author, @label, @description, @value, @limit, @read_only, @at)`,
+		INSERT INTO block_versions (block_key, version, org, author, label, description, value, limit_chars, read_only, at,
+		                            provenance)
+		VALUES (@key, @version, @org, @author, @label, @description, @value, @limit, @read_only, @at, @provenance)`,
 		pgx.StrictNamedArgs{"key": b.Key, "version": v.Version.Version, "org": org, "author": v.Author, "label": v.Label,
-			"description": v.Description, "value": v.Value, "limit": v.Limit, "read_only": v.ReadOnly, "at": v.At})
+			"description": v.Description, "value": v.Value, "limit": v.Limit, "read_only": v.ReadOnly, "at": v.At,
+			"provenance": v.Provenance})
 }
 
 // CheckVersions returns ErrInvalid unless a restored block has all its versions.

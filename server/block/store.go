@@ -58,10 +58,12 @@ func (s *Store) Create(ctx context.Context, org db.Org, author string, n New) (B
 // record stores a block's present version.
 func (s *Store) record(ctx context.Context, org db.Org, author string, b Block) error {
 	return db.Exec(ctx, s.DB, `
-		INSERT INTO block_versions (block_key, version, org, author, label, description, value, limit_chars, read_only)
-		VALUES (@key, @version, @org, @author, @label, @description, @value, @limit, @read_only)`,
+		INSERT INTO block_versions (block_key, version, org, author, label, description, value, limit_chars, read_only,
+		                            provenance)
+		VALUES (@key, @version, @org, @author, @label, @description, @value, @limit, @read_only, @provenance)`,
 		pgx.StrictNamedArgs{"key": b.Key, "version": b.Version, "org": org, "author": author, "label": b.Label,
-			"description": b.Description, "value": b.Value, "limit": b.Limit, "read_only": b.ReadOnly})
+			"description": b.Description, "value": b.Value, "limit": b.Limit, "read_only": b.ReadOnly,
+			"provenance": db.ProvenanceOf(ctx)})
 }
 
 // Block returns a block by its id.

@@ -20,10 +20,12 @@ type Version struct {
 	Limit       int       `db:"limit_chars" json:"limit"`
 	ReadOnly    bool      `db:"read_only" json:"read_only"`
 	At          time.Time `db:"at" json:"at"`
+
+	Provenance *db.Provenance `db:"provenance" json:"provenance" doc:"Who made the version; null if unknown."`
 }
 
 const selectVersions = `
-	SELECT version, author, label, description, value, limit_chars, read_only, at FROM block_versions
+	SELECT version, author, label, description, value, limit_chars, read_only, at, provenance FROM block_versions
 	WHERE org = $1 AND block_key = $2 AND `
 
 // Versions lists at most limit versions of a block, the newest first; if before is not 0, those below it.

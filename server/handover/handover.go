@@ -66,6 +66,8 @@ type Handover struct {
 	EndedAt        *time.Time `db:"ended_at" json:"ended_at" doc:"Null while it is made."`
 	Updates        []Update   `db:"-" json:"updates" doc:"Of working memory and memory files."`
 
+	Provenance *db.Provenance `db:"provenance" json:"provenance" doc:"What began it; null if unknown."`
+
 	TakenKey *int64 `db:"taken_by" json:"-"`
 }
 
@@ -98,12 +100,14 @@ type Update struct {
 	Status    string     `db:"status" json:"status" enum:"proposed,applied,rejected,refused" doc:"What became of it."`
 	Why       *string    `db:"why" json:"why" doc:"Why it was refused, or the index does not point to its file."`
 	DecidedAt *time.Time `db:"decided_at" json:"decided_at" doc:"Null while it is proposed."`
+
+	Provenance *db.Provenance `db:"provenance" json:"provenance" doc:"Who decided on it; null if unknown, or nobody did."`
 }
 
 const rows = `
 	SELECT h.key, h.id, a.id AS agent_id, c.id AS conversation_id, h.identity_id, h.position,
 	       h.status, h.pending, h.carry, h.how, h.why,
-	       t.id AS taken_by_id, h.taken_by, h.created_at, h.ended_at
+	       t.id AS taken_by_id, h.taken_by, h.created_at, h.ended_at, h.provenance
 	FROM handovers h
 	JOIN agents a ON a.org = h.org AND a.key = h.agent_key
 	JOIN conversations c ON c.org = h.org AND c.key = h.conversation_key
@@ -136,7 +140,7 @@ func (s *Store) Handovers(ctx context.Context, org db.Org, agentID string, limit
 	return list, nil
 }
 
-const updateColumns = `number, section, text, seqs, target, entity, status, why, decided_at`
+const updateColumns = `number, section, text, seqs, target, entity, status, why, decided_at, provenance`
 
 func (s *Store) updates(ctx context.Context, org db.Org, h Handover) ([]Update, error) {
 	all, err := db.All[Update](ctx, s.DB, `
@@ -212,14 +216,15 @@ func (s *Store) begin(ctx context.Context, org db.Org, c recall.Conversation, o 
 	}
 	id, err := db.One[string](ctx, s.DB, `
 		INSERT INTO handovers (org, agent_key, conversation_key, position, status, pending, carry, material, ended_at,
-		                       identity_id)
+		                       identity_id, provenance)
 		VALUES (@org, @agent, @conversation, @position, @status, @pending, @carry, @material,
-		        CASE WHEN @status = 'empty' THEN now() END, @identity)
+		        CASE WHEN @status = 'empty' THEN now() END, @identity, @provenance)
 		ON CONFLICT (org, conversation_key, position)
 		DO UPDATE SET carry = excluded.carry, identity_id = excluded.identity_id
 		RETURNING id`,
 		pgx.StrictNamedArgs{"org": org, "agent": c.AgentKey, "conversation": c.Key, "position": position,
-			"status": status, "pending": o.Pending, "carry": o.Carry, "material": material, "identity": with})
+			"status": status, "pending": o.Pending, "carry": o.Carry, "material": material, "identity": with,
+			"provenance": db.ProvenanceOf(ctx)})
 	if err != nil || status == Empty {
 		return id, err
 	}

@@ -139,8 +139,8 @@ func (p applying) toFile(ctx context.Context, u Update) (*string, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := memoryfile.At{Org: p.org, Tree: t.ID, Author: memoryfile.FileAuthor{Agent: p.agent.ID,
-		Conversation: p.handover.ConversationID, Tool: "handover"}}
+	at := memoryfile.At{Org: p.org, Tree: t.ID, Author: db.Provenance{AgentID: p.agent.ID,
+		ConversationID: p.handover.ConversationID, Tool: "handover"}.Or(ctx)}
 	text := fmt.Sprintf("- %s (%s, %s)", u.Text, cited(u.Seqs), p.day())
 	if err := p.Agents.MemoryFiles.AddLine(ctx, at, u.Target, text); err != nil {
 		return nil, err
@@ -194,7 +194,8 @@ func (p applying) toWorking(ctx context.Context, u Update) error {
 		}
 	}
 	return p.Agents.Working.Add(ctx, p.org, working.Target{AgentID: h.AgentID, Conversation: c.ID,
-		Author: working.Author{Kind: working.ByHandover, Agent: h.AgentID, From: h.ConversationID}},
+		Author: working.Author{Kind: working.ByHandover, From: h.ConversationID,
+			Provenance: db.Provenance{AgentID: h.AgentID}}},
 		working.NewEntry{Field: working.Field(u.Target), Text: u.Text, Seq: u.Seqs[len(u.Seqs)-1]})
 }
 
@@ -250,9 +251,9 @@ func (p applying) decide(ctx context.Context, u *Update, approve bool) error {
 		}
 	}
 	if err := db.Exec(ctx, p.DB, `
-		UPDATE handover_updates SET status = $4, why = $5, decided_at = $6
+		UPDATE handover_updates SET status = $4, why = $5, decided_at = $6, provenance = $7
 		WHERE org = $1 AND handover_key = $2 AND number = $3`,
-		p.org, p.handover.Key, u.Number, u.Status, u.Why, u.DecidedAt); err != nil {
+		p.org, p.handover.Key, u.Number, u.Status, u.Why, u.DecidedAt, db.ProvenanceOf(ctx)); err != nil {
 		return err
 	}
 	_, err := p.DB.Exec(ctx, `

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/server/rest"
 )
 
@@ -66,6 +67,8 @@ type MessageHead struct {
 	Seq            int64   `json:"seq" doc:"Of the message among the agent's events."`
 
 	Purpose string `json:"purpose,omitempty" enum:"flush" doc:"Of a silent turn, which no prompt has; else absent."`
+
+	Provenance *db.Provenance `json:"provenance,omitempty" doc:"Who stored it, as far as other fields do not say."`
 }
 
 // SystemMessage is an instruction.

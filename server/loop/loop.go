@@ -167,7 +167,8 @@ func (r *registry) held(id string) *session {
 func (l *Loop) work(ctx context.Context, s *session) {
 	defer l.release(s)
 	defer s.close()
-	ctx = db.WithOrg(ctx, s.org)
+	ctx = db.WithProvenance(db.WithOrg(ctx, s.org), db.Provenance{KeyID: s.run.Options.KeyID, AgentID: s.run.AgentID,
+		ConversationID: s.run.Conversation})
 	w := &worker{Loop: l, session: s}
 	err := w.work(ctx)
 	switch {

@@ -67,6 +67,7 @@ type Options struct {
 	InputSHA256  []byte          `json:"input_sha256,omitempty"` // of the messages with approvals, as the client sent them
 	Following    []recall.Draft  `json:"following,omitempty"`    // messages that follow the approved calls' results
 	View         json.RawMessage `json:"view,omitempty"`         // how the client wants to see messages; the caller's
+	KeyID        string          `json:"key_id,omitempty"`       // of the API key of the request
 }
 
 // Waiting is a message with calls that wait for the client.

@@ -158,9 +158,9 @@ func (e *editor) insert(ctx context.Context, path, content string) (File, error)
 	f, err := db.One[File](ctx, e.store.db, `
 		INSERT INTO memory_files AS f (org, tree_key, path, folded, content, sha256, lex, terms)
 		VALUES (@org, @tree, @path, @folded, @content, @sha256, @lex, @terms)
-		RETURNING `+entryColumns+`, f.content`,
+		RETURNING `+entryColumns+`, f.content, @author::jsonb AS provenance`,
 		pgx.StrictNamedArgs{"org": e.at.Org, "tree": e.tree.Key, "path": path, "folded": fold(path), "content": content,
-			"sha256": hashOf(content), "lex": lex.Vector, "terms": embed.Owned(0, lex.Terms)})
+			"sha256": hashOf(content), "lex": lex.Vector, "terms": embed.Owned(0, lex.Terms), "author": e.at.Author})
 	if err != nil {
 		return f, err
 	}
@@ -176,9 +176,9 @@ func (e *editor) write(ctx context.Context, was Entry, path, content string) (Fi
 		SET path = @path, folded = @folded, content = @content, sha256 = @sha256, lex = @lex, terms = @terms,
 		    version = f.version + 1, updated_at = now(), deleted_at = NULL
 		WHERE f.org = @org AND f.key = @key
-		RETURNING `+entryColumns+`, f.content`,
+		RETURNING `+entryColumns+`, f.content, @author::jsonb AS provenance`,
 		pgx.StrictNamedArgs{"org": e.at.Org, "key": was.Key, "path": path, "folded": fold(path), "content": content,
-			"sha256": hashOf(content), "lex": lex.Vector, "terms": embed.Owned(0, lex.Terms)})
+			"sha256": hashOf(content), "lex": lex.Vector, "terms": embed.Owned(0, lex.Terms), "author": e.at.Author})
 	if err != nil {
 		return f, err
 	}
@@ -225,7 +225,7 @@ func (e *editor) move(ctx context.Context, f Entry, path string) error {
 
 // remove deletes a file; its versions stay.
 func (e *editor) remove(ctx context.Context, f Entry) error {
-	if fold(f.Path) == fold(ManifestPath) && e.at.Author.Agent != "" {
+	if fold(f.Path) == fold(ManifestPath) && e.at.Author.AgentID != "" {
 		return db.Invalid("%s is the operator's; nothing was changed", ManifestPath)
 	}
 	version, err := db.One[int](ctx, e.store.db, `

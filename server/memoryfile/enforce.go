@@ -63,7 +63,7 @@ func (e *editor) note(format string, args ...any) {
 
 // obeyManifest returns ErrInvalid if an agent writes the manifest, or if its text is not a manifest.
 func (e *editor) obeyManifest(path, content string) error {
-	if e.at.Author.Agent != "" {
+	if e.at.Author.AgentID != "" {
 		return db.Invalid("%s is the operator's: read it, and write other files; nothing was changed", ManifestPath)
 	}
 	if path != ManifestPath {
@@ -206,7 +206,7 @@ const maxTouched = 3
 
 // noteTouched tells an agent which files it has changed in a conversation since it changed the index, if they are many.
 func (e *editor) noteTouched(ctx context.Context) error {
-	if e.at.Author.Agent == "" {
+	if e.at.Author.AgentID == "" {
 		return nil
 	}
 	paths, err := db.All[string](ctx, e.store.db, `
@@ -220,7 +220,7 @@ func (e *editor) noteTouched(ctx context.Context) error {
 		)
 		SELECT path FROM mine
 		WHERE folded <> $5 AND at > coalesce((SELECT at FROM mine WHERE folded = $5), '-infinity')
-		ORDER BY path`, e.at.Org, e.tree.Key, e.at.Author.Agent, e.at.Author.Conversation, fold(e.tree.Rules.index()))
+		ORDER BY path`, e.at.Org, e.tree.Key, e.at.Author.AgentID, e.at.Author.ConversationID, fold(e.tree.Rules.index()))
 	if err == nil && len(paths) > maxTouched {
 		e.note("You have changed %d files here since %s: %s. Look at them: is each fact in the file where it belongs, and "+
 			"does the index point to each file?", len(paths), e.tree.Rules.index(),

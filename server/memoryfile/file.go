@@ -20,11 +20,14 @@ const (
 		WHERE f.org = $1 AND f.tree_key = $2 AND f.deleted_at IS NULL
 		ORDER BY f.path COLLATE "C"`
 	selectFiles = `
-		SELECT ` + entryColumns + `, f.content FROM memory_files f
+		SELECT ` + entryColumns + `, f.content, NULL::jsonb AS provenance FROM memory_files f
 		WHERE f.org = $1 AND f.tree_key = $2 AND f.deleted_at IS NULL
 		ORDER BY f.path COLLATE "C"`
 	selectFile = `
-		SELECT ` + entryColumns + `, f.content FROM memory_files f
+		SELECT ` + entryColumns + `, f.content,
+		       (SELECT v.author FROM memory_file_versions v
+		        WHERE v.org = f.org AND v.file_key = f.key AND v.version = f.version) AS provenance
+		FROM memory_files f
 		WHERE f.org = $1 AND f.tree_key = $2 AND f.deleted_at IS NULL AND f.path = $3`
 )
 

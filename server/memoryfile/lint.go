@@ -142,7 +142,7 @@ func (s *Store) Index(ctx context.Context, org db.Org, agentID string) (File, er
 		return File{}, err
 	}
 	f, err := db.One[File](ctx, s.db, `
-		SELECT `+entryColumns+`, f.content FROM memory_files f
+		SELECT `+entryColumns+`, f.content, NULL::jsonb AS provenance FROM memory_files f
 		WHERE f.org = $1 AND f.tree_key = $2 AND f.deleted_at IS NULL AND f.folded = $3`, org, t.Key, fold(t.Rules.index()))
 	if err == nil && f.Ended {
 		err = db.ErrNotFound

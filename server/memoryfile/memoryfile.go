@@ -57,23 +57,15 @@ type Entry struct {
 // File is a file of a tree.
 type File struct {
 	Entry
-	Content string `db:"content" json:"content"`
+	Content    string         `db:"content" json:"content"`
+	Provenance *db.Provenance `db:"provenance" json:"provenance" doc:"Who made the newest version."`
 }
 
-// FileAuthor is who made a version of a file: an agent by a tool in a conversation, or the caller of a key. Empty
-// fields are unknown.
-type FileAuthor struct {
-	Agent        string `json:"agent_id,omitempty"`
-	Conversation string `json:"conversation_id,omitempty"`
-	Tool         string `json:"tool,omitempty" doc:"The tool that the agent called."`
-	Key          string `json:"key_id,omitempty" doc:"Of the API key of the request."`
-}
-
-// At names a tree and who works in it.
+// At names a tree and who works in it: an agent, or an operator if Author names none.
 type At struct {
 	Org    db.Org
 	Tree   string // its id
-	Author FileAuthor
+	Author db.Provenance
 }
 
 // MismatchError says that a file is not as a change expects it. It is an ErrConflict, and holds the present file.

@@ -159,7 +159,7 @@ func TestPointersOfTheIndexStayTrue(t *testing.T) {
 func TestTheManifestIsObeyed(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	operator := memoryfile.At{Org: org, Tree: f.at.Tree, Author: memoryfile.FileAuthor{Key: "key-1"}}
+	operator := memoryfile.At{Org: org, Tree: f.at.Tree, Author: db.Provenance{KeyID: "key-1"}}
 	m := memoryfile.Manifest{Entries: []memoryfile.ManifestEntry{
 		{Path: "/memories/log.md", Holds: "what happened", Update: "append"},
 		{Path: "/memories/short/*.md", Holds: "short notes", MaxChars: 10, Update: "replace",

@@ -36,7 +36,7 @@ func newFixture(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.at = memoryfile.At{Org: org, Tree: tree.ID, Author: memoryfile.FileAuthor{Agent: agent, Tool: "memory_files"}}
+	f.at = memoryfile.At{Org: org, Tree: tree.ID, Author: db.Provenance{AgentID: agent, Tool: "memory_files"}}
 	return f
 }
 
@@ -259,7 +259,7 @@ func TestWritersOfASharedTreeLoseNothing(t *testing.T) {
 	for writer := range 48 {
 		group.Go(func() error {
 			at := f.at
-			at.Author.Agent = agents[writer%3]
+			at.Author.AgentID = agents[writer%3]
 			_, err := stores[writer%2].Edit(t.Context(), at, "/memories/log.md", func(content string) (string, error) {
 				return memoryfile.Insert("log", content, fmt.Sprintf("writer %d.", writer), len(memoryfile.Lines(content)))
 			})

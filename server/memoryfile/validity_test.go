@@ -109,7 +109,7 @@ func TestASupersededFileIsNotShown(t *testing.T) {
 	if slices.Contains(found, "/memories/old.md") {
 		t.Errorf("found %q", found)
 	}
-	index, err := f.store.Index(t.Context(), org, f.at.Author.Agent)
+	index, err := f.store.Index(t.Context(), org, f.at.Author.AgentID)
 	if err != nil || strings.Contains(index.Content, "old.md") || !strings.Contains(index.Content, "new.md") {
 		t.Errorf("the prompt's index: %q, %v", index.Content, err)
 	}
@@ -120,7 +120,7 @@ func TestASupersededFileIsNotShown(t *testing.T) {
 	}
 	versions, err := f.store.Versions(t.Context(), f.at, memoryfile.Of{Path: "/memories/old.md"}, 0, 10)
 	if err != nil || len(versions) != 2 || versions[0].Change != "validity" || versions[0].ValidUntil == nil ||
-		versions[0].Author.Agent != f.at.Author.Agent {
+		versions[0].Author.AgentID != f.at.Author.AgentID {
 		t.Errorf("its versions: %+v, %v", versions, err)
 	}
 	if l, err := f.store.Lint(t.Context(), org, f.at.Tree); err != nil || !slices.Equal(l.Ended,

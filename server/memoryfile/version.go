@@ -13,14 +13,14 @@ import (
 
 // Version is a file as it was after one of its changes.
 type Version struct {
-	Version  int        `db:"version" json:"version"`
-	Change   string     `db:"change" json:"change" enum:"created,modified,renamed,deleted,restored,redacted,validity"`
-	Path     string     `db:"path" json:"path"`
-	Content  *string    `db:"content" json:"content" doc:"null in a deletion."`
-	SHA256   *string    `db:"sha256" json:"sha256"`
-	Redacted bool       `db:"redacted" json:"redacted" doc:"A text was taken out of it."`
-	Author   FileAuthor `db:"author" json:"author"`
-	At       time.Time  `db:"at" json:"at"`
+	Version  int           `db:"version" json:"version"`
+	Change   string        `db:"change" json:"change" enum:"created,modified,renamed,deleted,restored,redacted,validity"`
+	Path     string        `db:"path" json:"path"`
+	Content  *string       `db:"content" json:"content" doc:"null in a deletion."`
+	SHA256   *string       `db:"sha256" json:"sha256"`
+	Redacted bool          `db:"redacted" json:"redacted" doc:"A text was taken out of it."`
+	Author   db.Provenance `db:"author" json:"author"`
+	At       time.Time     `db:"at" json:"at"`
 	db.Validity
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
 	"github.com/loci-memory/loci/db"
@@ -53,7 +54,7 @@ func (a *API) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 		if err := a.authorize(c, key); err != nil {
 			return err
 		}
-		c.SetRequest(r.WithContext(context.WithValue(db.WithOrg(r.Context(), key.Org), keyIDKey{}, key.ID)))
+		c.SetRequest(r.WithContext(db.WithProvenance(db.WithOrg(r.Context(), key.Org), provenanceOf(c, key))))
 		setContext(c, keyCaller, key)
 		setContext(c, keyRecheck, func() error {
 			_, err := a.caller(r)
@@ -61,6 +62,19 @@ func (a *API) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 		})
 		return next(c)
 	}
+}
+
+// provenanceOf returns the provenance of what a request stores: its key, and the agent and the conversation that its path
+// names by their ids.
+func provenanceOf(c echo.Context, key apikey.Key) db.Provenance {
+	p := db.Provenance{KeyID: key.ID}
+	if id := c.Param("agent_id"); db.UUID("agent-", id) != uuid.Nil {
+		p.AgentID = id
+	}
+	if id := c.Param("conversation_id"); db.UUID("conv-", id) != uuid.Nil {
+		p.ConversationID = id
+	}
+	return p
 }
 
 // caller returns the key of a request. A request without one, to a server that needs none, is the operator's.

@@ -47,13 +47,8 @@ var requestIDs = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 // Org is the organization that a request is served for.
 func Org(ctx context.Context) db.Org { return db.OrgOf(ctx) }
 
-type keyIDKey struct{}
-
 // KeyOf returns the id of the API key of a request; empty if it has none.
-func KeyOf(ctx context.Context) string {
-	id, _ := ctx.Value(keyIDKey{}).(string)
-	return id
-}
+func KeyOf(ctx context.Context) string { return db.Provenance{}.Or(ctx).KeyID }
 
 // IsOperator reports whether the operator sent a request: with a key of theirs, or without one to a server that needs
 // none.

@@ -39,6 +39,8 @@ func (s *Set) Answer(ctx context.Context, c Caller, call Call) (result Result, s
 	if err != nil {
 		return Result{}, false, err
 	}
+	ctx = db.WithProvenance(ctx, db.Provenance{AgentID: c.Agent.ID, ConversationID: call.Conversation,
+		Position: call.Position, Tool: t.Name})
 	args := call.Arguments
 	if len(bytes.TrimSpace(args)) == 0 {
 		args = json.RawMessage("{}")

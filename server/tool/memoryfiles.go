@@ -70,8 +70,7 @@ func (m Memories) memoryFiles(ctx context.Context, c Caller, a memoryFilesArgs) 
 	if err != nil {
 		return Result{}, err
 	}
-	at := memoryfile.At{Org: c.Org, Tree: t.ID, Author: memoryfile.FileAuthor{Agent: c.Agent.ID,
-		Conversation: c.Conversation, Tool: memoryFilesTool}}
+	at := memoryfile.At{Org: c.Org, Tree: t.ID, Author: db.Provenance{AgentID: c.Agent.ID}.Or(ctx)}
 	if a.Command == "create" {
 		return m.createMemory(ctx, at, a, memoryfile.Dates{Until: boundOf(until), Supersedes: string(a.Supersedes)})
 	}
@@ -277,7 +276,7 @@ func boundOf(at *time.Time) *db.Bound {
 }
 
 func (m Memories) replaceInMemory(ctx context.Context, at memoryfile.At, a memoryFilesArgs) (Result, error) {
-	blocks, err := m.Blocks.OfAgent(ctx, at.Org, at.Author.Agent)
+	blocks, err := m.Blocks.OfAgent(ctx, at.Org, at.Author.AgentID)
 	if err != nil {
 		return Result{}, err
 	}

@@ -204,6 +204,7 @@ func (t Tool) call(ctx context.Context, m Memories, c Caller, args json.RawMessa
 		return Result{IsError: true, Text: fmt.Sprintf("The tool %s may not be called in this conversation, which is a "+
 			"sub-agent's. Those that may: %s", t.Name, cmp.Or(joined(c.Only), "none"))}, nil
 	}
+	ctx = db.WithProvenance(ctx, db.Provenance{AgentID: c.Agent.ID, ConversationID: c.Conversation, Tool: t.Name})
 	result, err := t.run(ctx, m, c, args)
 	switch {
 	case refused(err):

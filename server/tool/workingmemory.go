@@ -45,7 +45,7 @@ func (m Memories) updateWorkingMemory(ctx context.Context, c Caller, a workingAr
 			Old: string(x.Old), Evidence: string(x.Evidence), Pasted: true}
 	}
 	t := working.Target{AgentID: c.Agent.ID, Conversation: cmp.Or(c.Conversation, recall.DefaultConversation),
-		Author: working.Author{Kind: working.ByAgent, Agent: c.Agent.ID, Tool: UpdateWorkingMemory}}
+		Author: working.Author{Kind: working.ByAgent}}
 	now, err := m.Working.Change(ctx, c.Org, t, changes)
 	return Result{Text: workingText(now, c.has())}, err
 }

@@ -82,7 +82,7 @@ func TestACallChangesWorkingMemoryOnce(t *testing.T) {
 	}
 	list, err := states.Versions(t.Context(), 1, c, 0, 9)
 	if err != nil || len(list) != 1 || list[0].Author.Tool != "update_working_memory" ||
-		list[0].Author.Agent != w.agent.ID || len(w.results(t, "a")) != 1 {
+		list[0].Author.AgentID != w.agent.ID || len(w.results(t, "a")) != 1 {
 		t.Errorf("versions %+v, %v, want one of the agent's tool", list, err)
 	}
 }

@@ -37,11 +37,9 @@ const (
 
 // Author is who made a version.
 type Author struct {
-	Kind  string `json:"kind" enum:"agent,operator,automatic,fork,reset,handover" doc:"Who or what made the version."`
-	Agent string `json:"agent_id,omitempty" doc:"Whose tool made the version."`
-	Tool  string `json:"tool,omitempty" doc:"The tool that the agent called."`
-	Key   string `json:"key_id,omitempty" doc:"Of the API key of the request."`
-	From  string `json:"from_conversation,omitempty" doc:"That the record came from."`
+	Kind string `json:"kind" enum:"agent,operator,automatic,fork,reset,handover" doc:"Who or what made the version."`
+	db.Provenance
+	From string `json:"from_conversation,omitempty" doc:"That the record came from."`
 }
 
 // Target names the conversation whose record is changed, the author, and the version that the change expects; 0 is any.
@@ -184,6 +182,7 @@ func (s *Store) lock(ctx context.Context, org db.Org, agentID, conversation stri
 
 // store stores a changed record as a new version, with an event.
 func (s *Store) store(ctx context.Context, org db.Org, l log, r *row, by Author) (row, error) {
+	by.Provenance = by.Or(ctx)
 	written, err := event.Append(ctx, s.DB.(pgx.Tx), org,
 		event.Event{AgentID: l.AgentID, Type: event.WorkingMemoryChanged, RefID: l.ID})
 	if err != nil {

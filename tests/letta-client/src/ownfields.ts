@@ -1,10 +1,10 @@
 // The fields that Loci adds to Letta's types. An answer with any other field that a type does not have fails the run.
 
 const block = ['version', 'created_at', 'updated_at'];
-const message = ['agent_id', 'conversation_id', 'position', 'seq', 'purpose'];
+const message = ['agent_id', 'conversation_id', 'position', 'seq', 'purpose', 'provenance'];
 const result = ['score', 'position', 'seq'];
 const validity = ['valid_from', 'valid_until', 'superseded_by', 'ended'];
-const file = ['total_lines', 'total_pages'];
+const file = ['total_lines', 'total_pages', 'provenance'];
 
 export const ownFields: Record<string, string[]> = {
   AgentState: ['context_window_limit', 'tool_set', 'recall_scope', 'open_on_attach', 'working_memory', 'flush', 'handover'],
@@ -23,7 +23,7 @@ export const ownFields: Record<string, string[]> = {
   'LettaStreamingResponse.LettaStopReason': ['seq_id'],
   'LettaStreamingResponse.LettaUsageStatistics': ['seq_id'],
   AgentImportFileResponse: ['left_out'],
-  Passage: ['stored_at', ...validity],
+  Passage: ['stored_at', 'provenance', ...validity],
   'PassageSearchResponse.Result': ['relevance', ...validity],
   Archive: ['embedding_status'],
   Folder: ['vector_db_provider'],
