@@ -19,7 +19,8 @@ import (
 
 //nolint:gosec // no password
 const passageColumns = `p.key, 'passage-' || p.id AS id, c.id AS archive_id, p.text, p.tags, p.metadata, p.happened_at,
-	p.created_at, p.updated_at, p.provenance, p.valid_from, p.valid_until, coalesce(p.valid_until <= now(), false) AS ended,
+	p.created_at, p.updated_at, p.provenance, p.valid_from, p.valid_until,
+	coalesce(p.valid_until <= now(), false) AS ended,
 	(SELECT 'passage-' || n.id FROM passages n WHERE n.org = p.org AND n.key = p.superseded_by) AS superseded_by`
 
 // isAgents is the condition that an archive c is attached to the agent @agent of the organization @org.

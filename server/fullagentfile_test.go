@@ -260,7 +260,8 @@ func TestAFullImportTouchesNothingThatIsThere(t *testing.T) {
 		}
 	}
 	counts := regexp.MustCompile(`"(tokens|total)":\d+`) // ids take different numbers of tokens
-	keys := regexp.MustCompile(`,"provenance":\{"key_id":"key-~"\}|"key_id":"key-~",`) // an import has none
+	// An import has no keys.
+	keys := regexp.MustCompile(`,"provenance":\{"key_id":"key-~"\}|"key_id":"key-~",`)
 	copied := func(text string) string {
 		text = strings.ReplaceAll(unnamed(text), "Papers (2)", "Papers")
 		return counts.ReplaceAllString(keys.ReplaceAllString(text, ""), "")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/block/working"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
@@ -66,10 +65,16 @@ func (v VersionExpected) versionOf(header letta.IfMatch) (int, error) {
 	return x.Version, err
 }
 
-// targetOf returns the target of an operator's change.
-func targetOf(ctx context.Context, c recall.Conversation, version int) working.Target {
+// target returns the target of an operator's change.
+func (s *Server) target(ctx context.Context, of OfWorkingMemory, v VersionExpected, header letta.IfMatch) (
+	working.Target, error) {
+	c, err := s.named(ctx, of.OfConversation, of.AgentID)
+	if err != nil {
+		return working.Target{}, err
+	}
+	version, err := v.versionOf(header)
 	return working.Target{AgentID: c.AgentID, Conversation: c.ID, Expected: version,
-		Author: working.Author{Kind: working.ByOperator}}
+		Author: working.Author{Kind: working.ByOperator}}, err
 }
 
 // withMemory adds the stored working memory to the error of a change that expected another version.
@@ -96,11 +101,7 @@ func (s *Server) updateWorkingMemory(ctx context.Context, in *struct {
 	letta.IfMatch
 	Body WorkingMemoryChanges
 }) (working.Memory, error) {
-	c, err := s.named(ctx, in.OfConversation, in.AgentID)
-	if err != nil {
-		return working.Memory{}, err
-	}
-	version, err := in.Body.versionOf(in.IfMatch)
+	t, err := s.target(ctx, in.OfWorkingMemory, in.Body.VersionExpected, in.IfMatch)
 	if err != nil {
 		return working.Memory{}, err
 	}
@@ -108,7 +109,7 @@ func (s *Server) updateWorkingMemory(ctx context.Context, in *struct {
 		return working.Change{Field: working.Field(c.Field), Action: c.Action.Value, Text: c.Text.Value, Old: c.Old.Value,
 			Evidence: c.Evidence.Value}
 	})
-	m, err := s.Working.Change(ctx, rest.Org(ctx), targetOf(ctx, c, version), changes)
+	m, err := s.Working.Change(ctx, rest.Org(ctx), t, changes)
 	return m, withMemory(err)
 }
 
@@ -143,15 +144,11 @@ func (s *Server) restoreWorkingMemory(ctx context.Context, in *struct {
 	letta.IfMatch
 	Body VersionExpected
 }) (working.Memory, error) {
-	c, err := s.named(ctx, in.OfConversation, in.AgentID)
+	t, err := s.target(ctx, in.OfWorkingMemory, in.Body, in.IfMatch)
 	if err != nil {
 		return working.Memory{}, err
 	}
-	version, err := in.Body.versionOf(in.IfMatch)
-	if err != nil {
-		return working.Memory{}, err
-	}
-	m, err := s.Working.Restore(ctx, rest.Org(ctx), targetOf(ctx, c, version), in.OfWorkingMemoryVersion.Version)
+	m, err := s.Working.Restore(ctx, rest.Org(ctx), t, in.OfWorkingMemoryVersion.Version)
 	return m, withMemory(err)
 }
 

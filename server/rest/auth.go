@@ -54,7 +54,8 @@ func (a *API) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 		if err := a.authorize(c, key); err != nil {
 			return err
 		}
-		c.SetRequest(r.WithContext(db.WithProvenance(db.WithOrg(r.Context(), key.Org), provenanceOf(c, key))))
+		ctx := db.WithProvenance(db.WithOrg(r.Context(), key.Org), provenanceOf(c, key))
+		c.SetRequest(r.WithContext(ctx))
 		setContext(c, keyCaller, key)
 		setContext(c, keyRecheck, func() error {
 			_, err := a.caller(r)

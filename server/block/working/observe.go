@@ -55,7 +55,8 @@ func ended(messages []recall.Message) bool {
 // that is too much takes the place of the one that was added first. If another server took the turn up meanwhile,
 // nothing is changed.
 func (s *Store) TakeUp(ctx context.Context, org db.Org, c recall.Conversation, end int, changes []Change) error {
-	t := Target{AgentID: c.AgentID, Conversation: c.ID, Author: Author{Kind: Automatic, Provenance: db.Provenance{AgentID: c.AgentID}}}
+	by := Author{Kind: Automatic, Provenance: db.Provenance{AgentID: c.AgentID}}
+	t := Target{AgentID: c.AgentID, Conversation: c.ID, Author: by}
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		in := s.With(tx)
 		_, err := in.change(ctx, org, t, func(in *Store, l log, before *row) (Record, error) {
