@@ -212,7 +212,7 @@ func (e *editor) move(ctx context.Context, f Entry, path string) error {
 	}
 	m, own, err := e.store.manifest(ctx, e.at.Org, e.tree)
 	if err == nil && own {
-		err = m.allows(path, was.Content, was.Content)
+		err = cmp.Or(m.keeps(f.Path), m.allows(path, was.Content, was.Content))
 	}
 	if err != nil {
 		return err
@@ -227,6 +227,13 @@ func (e *editor) move(ctx context.Context, f Entry, path string) error {
 func (e *editor) remove(ctx context.Context, f Entry) error {
 	if fold(f.Path) == fold(ManifestPath) && e.at.Author.AgentID != "" {
 		return db.Invalid("%s is the operator's; nothing was changed", ManifestPath)
+	}
+	m, own, err := e.store.manifest(ctx, e.at.Org, e.tree)
+	if err == nil && own {
+		err = m.keeps(f.Path)
+	}
+	if err != nil {
+		return err
 	}
 	version, err := db.One[int](ctx, e.store.db, `
 		UPDATE memory_files SET deleted_at = now(), updated_at = now(), version = version + 1

@@ -142,7 +142,7 @@ func (m *Manifest) check() error {
 // entry returns the first entry that a path matches.
 func (m Manifest) entry(file string) (ManifestEntry, bool) {
 	for _, e := range m.Entries {
-		if ok, err := path.Match(e.Path, file); err == nil && ok {
+		if ok, err := path.Match(fold(e.Path), fold(file)); err == nil && ok {
 			return e, true
 		}
 	}
@@ -161,6 +161,16 @@ func (m Manifest) allows(file, before, after string) error {
 	}
 	if e.Update == updateAppend && !strings.HasPrefix(after, strings.TrimSuffix(before, "\n")) {
 		return db.Invalid("by the manifest %s is only added to, at its end; nothing was changed", file)
+	}
+	return nil
+}
+
+// keeps returns ErrInvalid if the manifest does not allow that a file leaves its path: one that is only added to could
+// be written anew there.
+func (m Manifest) keeps(file string) error {
+	if e, ok := m.entry(file); ok && e.Update == updateAppend {
+		return db.Invalid("by the manifest %s is only added to, at its end: it is not deleted, and not renamed; nothing was "+
+			"changed. An operator may change the manifest first", file)
 	}
 	return nil
 }

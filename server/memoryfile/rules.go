@@ -65,6 +65,10 @@ func (r IndexRules) check() error {
 		if path, err := ParseFile(r.Index); err != nil || path != r.Index {
 			return db.Invalid("rules.index: %q is no path of a file, such as %s/MEMORY.md", db.Short(r.Index), Root)
 		}
+		if r.IsIndex(ManifestPath) {
+			return db.Invalid("rules.index: %s is the manifest, which says what belongs where; name another file, such as "+
+				"%s/MEMORY.md", r.Index, Root)
+		}
 	}
 	if r.MaxChars < 0 || r.MaxListItems < 0 {
 		return db.Invalid("rules: max_chars and max_list_items cannot be below 0")
@@ -165,7 +169,11 @@ var (
 		`\b[a-z]\w*(?:error|exception)\b:\s|^\s+at \S+\(.*:\d+\)|\bFile "[^"]+", line \d+|\bgoroutine \d+ \[|` +
 		`\bexit (?:code|status) [1-9]|\bSQLSTATE\b|\bsegmentation fault\b`)
 	temporary = regexp.MustCompile(`(?i)^\W*temp(?:orary|orarily)?\s*[:(]|\btemporary (?:notes?|fix|workaround|hack)\b|` +
-		`\b(?:temporarily|temp note|for now|todo|to do:|wip|tbd|remind me|later today|this session)\b`)
+		`\b(?:temporarily|temp note|for now|todo|to do:|wip|tbd|remind me|later today|this session|tomorrow|tonight|remember to|don['’]t forget(?: to)?|` +
+		`until (?:then|further notice|(?:next|this) \w+|\w+day))\b|^\W*reminders?:`)
+
+	// passing matches the sections of notes for the moment.
+	passing = regexp.MustCompile(`^(?:temp|temporary|scratch|reminder|todo|to do)\b`)
 )
 
 // nameOf returns the name of a section: a heading in lower case, from its first letter to its last.
@@ -238,13 +246,6 @@ func (c *indexCheck) add(rule string, l indexLine, why string, moves bool) {
 	c.broken = append(c.broken, v)
 }
 
-// maxLineChars is the most characters of a line of an index.
-const maxLineChars = 200
-
-// maxInlineChars is the most characters of a line that may tell something: an introduction, or a line of a section for
-// short facts.
-const maxInlineChars = 120
-
 func (c *indexCheck) checkLine(l indexLine) {
 	if l.inFence {
 		if fence.MatchString(l.text) {
@@ -256,7 +257,8 @@ func (c *indexCheck) checkLine(l indexLine) {
 		if rawError.MatchString(text) {
 			c.add(ruleError, l, "is a raw message of an error: say what was learned from it", true)
 		}
-		if temporary.MatchString(text) {
+		noted := strings.TrimSpace(text) != "" && !heading.MatchString(l.text) && passing.MatchString(l.section)
+		if noted || temporary.MatchString(text) {
 			c.add(ruleTemporary, l, "is a note for the moment", true)
 		}
 	}
@@ -269,6 +271,8 @@ func (c *indexCheck) checkLine(l indexLine) {
 	}
 	if c.tells(l) {
 		c.add(ruleContent, l, "tells something and points to no file", true)
+	} else if tellsBeside(l) {
+		c.add(ruleContent, l, "tells a fact beside its pointer: the fact belongs in the file", true)
 	}
 }
 
@@ -298,49 +302,6 @@ func hasHash(l indexLine) bool {
 	return slices.ContainsFunc(hash.FindAllString(text, -1), func(s string) bool {
 		return strings.ContainsAny(s, "0123456789") && strings.ContainsAny(s, "abcdef")
 	})
-}
-
-// inlineSections are the sections whose lines may tell short facts.
-var inlineSections = regexp.MustCompile(`^(?:users?|people|rules|behaviou?r.*|recent.*)$`)
-
-// tells reports whether a line tells something and points nowhere, or is too long for a pointer. A first plain line,
-// the rows of the heads of tables and the lines of inlineSections may tell something short.
-func (c *indexCheck) tells(l indexLine) bool {
-	if !l.item && !l.row && !l.plain {
-		return false
-	}
-	chars := utf8.RuneCountInString(strings.TrimSpace(l.text))
-	if chars > maxLineChars {
-		return true
-	}
-	if len(l.pointers) > 0 || l.row && c.headOfTable(l) {
-		return false
-	}
-	short := inlineSections.MatchString(l.section) || l.plain && c.isIntroduction(l)
-	return chars > maxInlineChars || !short
-}
-
-// headOfTable reports whether a row names the columns of a table, or is the line below it.
-func (c *indexCheck) headOfTable(l indexLine) bool {
-	next := l.number // the index of the next line
-	return separator.MatchString(l.text) || next < len(c.lines) && c.lines[next].row &&
-		separator.MatchString(c.lines[next].text)
-}
-
-// maxIntroLines is the most lines of an introduction.
-const maxIntroLines = 3
-
-// isIntroduction reports whether a line is one of the first paragraph, or leads to the list or the table below it.
-func (c *indexCheck) isIntroduction(l indexLine) bool {
-	if strings.HasSuffix(strings.TrimSpace(l.text), ":") {
-		return true
-	}
-	said := func(o indexLine) bool { return o.item || o.row || o.plain || o.inFence }
-	first := slices.IndexFunc(c.lines, said)
-	if l.number-1-first >= maxIntroLines {
-		return false
-	}
-	return !slices.ContainsFunc(c.lines[first:l.number], func(o indexLine) bool { return !o.plain })
 }
 
 // checkLists finds lists with too many items.

@@ -60,6 +60,12 @@ func TestTheRulesOfAnIndex(t *testing.T) {
 		{"content", "The staging host is s2.", "in /memories/infra/*.md"},
 		{"content", "- The user prefers tea to coffee.", "in /memories/people/*.md"},
 		{"content", "- Claw: " + strings.Repeat("very ", 50) + "long, see projects/claw.md", "/memories/projects/*.md"},
+		{"content", "- The database password is rotated on Mondays, see infra/dns.md", "in /memories/infra/*.md"},
+		{"content", "The user prefers tea, and projects/claw.md has more.", "in /memories/projects/*.md"},
+		{"content", "The user drinks tea:\n\nprojects/claw.md", "in /memories/people/*.md"},
+		{"temporary", "- Use the old host until Friday, see infra/dns.md", "in /memories/TODO.md"},
+		{"temporary", "- Remember to call Bob, see projects/claw.md", "in /memories/TODO.md"},
+		{"temporary", "## Temporary notes\n\n- The host of the week, projects/claw.md", "in /memories/TODO.md"},
 		{"hash", "- Fixed in 3f2a9bc, see projects/claw.md", "in /memories/projects/*.md"},
 		{"code", "```go\nfunc main() {}\n```", "in /memories/projects/*.md"},
 		{"error", "- panic: runtime error, see lessons.md", "in /memories/lessons.md"},
@@ -174,6 +180,16 @@ func TestTheManifestIsObeyed(t *testing.T) {
 	}
 	f.write("/memories/log.md", "one\n")
 	f.write("/memories/log.md", "one\ntwo\n")
+	if _, _, err := f.store.Delete(t.Context(), f.at, "/memories/log.md", ""); !errors.Is(err, db.ErrInvalid) {
+		t.Errorf("a deletion of what is only added to: got %v, want ErrInvalid", err)
+	}
+	if _, _, err := f.store.Rename(t.Context(), f.at, "/memories/log.md", "/memories/b.md"); !errors.Is(err,
+		db.ErrInvalid) {
+		t.Errorf("a renaming of what is only added to: got %v, want ErrInvalid", err)
+	}
+	if got := f.files()["/memories/log.md"]; got != "one\ntwo\n" {
+		t.Errorf("what is only added to is %q", got)
+	}
 	for path, text := range map[string]string{"/memories/log.md": "two\n", "/memories/short/a.md": "more than ten",
 		memoryfile.ManifestPath: m.Render(), "/memories/manifest.md": "x"} {
 		if _, err := f.store.Write(t.Context(), f.at, path, text, ""); !errors.Is(err, db.ErrInvalid) {
@@ -323,7 +339,7 @@ func TestIndexesThatPointAreNotRefused(t *testing.T) {
 	intro := "# Memory\n\nThis file is an index: each line\npoints to a file\nof details.\n\n- projects/claw.md\n"
 	f.write(index, strings.ReplaceAll(intro, "\n", "\r\n"))
 	for _, lines := range []string{
-		"See AGENTS.md", "- See CONTRIBUTING.md", "- Fixed by deadbee1 in projects/claw.md",
+		"The staging host of Claw burns.\n\n- projects/claw.md", "See AGENTS.md", "- See CONTRIBUTING.md", "- Fixed by deadbee1 in projects/claw.md",
 		"| Claw | it is broken for now and slow | projects/claw.md |",
 		"- Temporary: use the host s3, see infra/dns.md", "- See projects/claw.md and people/none.md",
 		"- projects/claw.md, memory/none.yaml",
@@ -394,6 +410,19 @@ func TestEachPathCanBePointedTo(t *testing.T) {
 	for _, line := range []string{"- [W](<no such.md>)", "- [W](nothing)", "- [W](nothing%20here)", "- w w.md"} {
 		if _, err := f.store.Write(t.Context(), f.at, index, "# Memory\n\n"+line+"\n", ""); !errors.Is(err, db.ErrInvalid) {
 			t.Errorf("%s: got %v", line, err)
+		}
+	}
+}
+
+// The manifest says what belongs where, and is never the index.
+func TestTheManifestIsNoIndex(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for _, path := range []string{memoryfile.ManifestPath, "/memories/manifest.MD"} {
+		_, err := f.store.UpdateTree(t.Context(), org, f.at.Tree, memoryfile.TreeUpdate{
+			Rules: &memoryfile.IndexRules{Index: path}})
+		if !errors.Is(err, db.ErrInvalid) || !strings.Contains(err.Error(), "rules.index") {
+			t.Errorf("%s: got %v, want ErrInvalid", path, err)
 		}
 	}
 }
