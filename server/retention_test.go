@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -154,8 +155,30 @@ func TestAnOrganizationSetsHowLongItKeeps(t *testing.T) {
 	c.must("GET", "/v1/agents/"+agent+"/prompt", "")
 	for _, body := range []string{`{"prompts_days":-1}`, `{"vectors_days":36501}`, `{"prompts_kept":1000001}`,
 		`{"run_events_hours":876001}`, `{"runs_days":-1}`} {
-		if got := c.call("PATCH", "/v1/admin/retention", body); got.Code != 422 {
+		field := strings.Split(body, `"`)[1]
+		if got := c.call("PATCH", "/v1/admin/retention", body); got.Code != 422 || !strings.Contains(got.Text, field) {
 			t.Errorf("%s: got %d %s", body, got.Code, got.Text)
 		}
+	}
+}
+
+// Changes of different settings at the same time are all stored.
+func TestChangesOfTheRetentionAreNotLost(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	store := retention.Store{DB: c.pool}
+	var callers sync.WaitGroup
+	for range 8 {
+		callers.Go(func() {
+			for range 10 {
+				if _, err := store.Update(t.Context(), 1, func(a *retention.Ages) { a.Runs++ }); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	callers.Wait()
+	if got, err := store.Settings(t.Context(), 1); err != nil || got.Runs != 80 {
+		t.Errorf("80 changes of runs_days made it %d, %v", got.Runs, err)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/loci-memory/loci/db"
 )
 
@@ -40,7 +42,10 @@ func Defaults() Ages {
 
 // Settings returns the settings of an organization.
 func (s *Store) Settings(ctx context.Context, org db.Org) (Ages, error) {
-	raw, err := db.One[json.RawMessage](ctx, s.DB, `SELECT retention FROM organizations WHERE org = $1`, org)
+	return read(db.One[json.RawMessage](ctx, s.DB, `SELECT retention FROM organizations WHERE org = $1`, org))
+}
+
+func read(raw json.RawMessage, err error) (Ages, error) {
 	out := Defaults()
 	if err == nil {
 		err = json.Unmarshal(raw, &out)
@@ -48,30 +53,40 @@ func (s *Store) Settings(ctx context.Context, org db.Org) (Ages, error) {
 	return out, err
 }
 
-// Update changes settings of an organization; fields that change does not set stay. ErrInvalid if a number is out of
-// its bounds.
-func (s *Store) Update(ctx context.Context, org db.Org, change func(*Ages)) (Ages, error) {
-	now, err := s.Settings(ctx, org)
-	if err != nil {
-		return now, err
-	}
-	change(&now)
-	for _, n := range []int{now.Prompts, now.LongResults, now.Vectors, now.Runs} {
-		if n < 0 || n > 36_500 {
-			return now, db.Invalid("days are %d; they must be from 0, for good, to 36500", n)
+// Update changes settings of an organization; fields that change does not set stay. A *db.FieldError if a number is out
+// of its bounds. change may be called twice.
+func (s *Store) Update(ctx context.Context, org db.Org, change func(*Ages)) (now Ages, err error) {
+	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		if now, err = read(db.One[json.RawMessage](ctx, tx, `
+			SELECT retention FROM organizations WHERE org = $1 FOR NO KEY UPDATE`, org)); err != nil {
+			return err
+		}
+		change(&now)
+		if err := now.check(); err != nil {
+			return err
+		}
+		raw, err := json.Marshal(now)
+		if err != nil {
+			return err
+		}
+		return db.Exec(ctx, tx, `UPDATE organizations SET retention = $2 WHERE org = $1`, org, raw)
+	})
+	return now, err
+}
+
+func (r Ages) check() error {
+	for _, f := range []struct {
+		name    string
+		n, most int
+	}{{"prompts_days", r.Prompts, 36_500}, {"prompts_kept", r.PromptsKept, 1_000_000},
+		{"long_results_days", r.LongResults, 36_500}, {"vectors_days", r.Vectors, 36_500},
+		{"run_events_hours", r.RunEvents, 876_000}, {"runs_days", r.Runs, 36_500}} {
+		if f.n < 0 || f.n > f.most {
+			return &db.FieldError{Field: f.name,
+				Rule: fmt.Sprintf("it is %d; it must be from 0, which keeps all, to %d", f.n, f.most)}
 		}
 	}
-	if now.RunEvents < 0 || now.RunEvents > 876_000 {
-		return now, db.Invalid("run_events_hours is %d; it must be from 0, for good, to 876000", now.RunEvents)
-	}
-	if now.PromptsKept < 0 || now.PromptsKept > 1_000_000 {
-		return now, db.Invalid("prompts_kept is %d; it must be from 0, for all, to 1000000", now.PromptsKept)
-	}
-	raw, err := json.Marshal(now)
-	if err != nil {
-		return now, err
-	}
-	return now, db.Exec(ctx, s.DB, `UPDATE organizations SET retention = $2 WHERE org = $1`, org, raw)
+	return nil
 }
 
 // rule deletes the rows of an organization, at most $2, that are older than a time, or beyond a number.
