@@ -12,31 +12,35 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
-// Contents are what an erasure leaves of a passage.
+// Contents are what an erasure reads and changes of a passage.
 type Contents struct {
-	Text     string
-	Tags     []string
-	Metadata []byte // JSON
+	Text     string   `db:"text"`
+	Tags     []string `db:"tags"`
+	Metadata string   `db:"metadata"` // JSON
 }
 
-// Replace gives a passage other contents, which an erasure left of it, and its archive's queue a new vector to make. A
-// passage without a text, or with that of another passage of its archive, is deleted.
-func (s *Store) Replace(ctx context.Context, org db.Org, key int64, left Contents) error {
-	text := left.Text
+// Replace gives a passage the contents that erase returns for the stored ones, which nobody else changes meanwhile, and
+// its archive's queue a new vector to make. A passage without a text, or with that of another passage of its archive, is
+// deleted. erase may be called twice.
+func (s *Store) Replace(ctx context.Context, org db.Org, key int64, erase func(Contents) Contents) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		in := s.With(tx)
 		type row struct {
 			Archive int64  `db:"archive_key"`
 			ID      string `db:"id"`
+			Contents
 		}
 		p, err := db.One[row](ctx, tx, `
-			SELECT archive_key, id::text AS id FROM passages WHERE org = $1 AND key = $2 FOR UPDATE`, org, key)
+			SELECT archive_key, id::text AS id, text, tags, metadata::text AS metadata
+			FROM passages WHERE org = $1 AND key = $2 FOR UPDATE`, org, key)
 		if errors.Is(err, db.ErrNotFound) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
+		left := erase(p.Contents)
+		text := left.Text
 		if _, err := tx.Exec(ctx, `DELETE FROM passage_vectors WHERE org = $1 AND passage_key = $2`, org, key); err != nil {
 			return db.Error(err)
 		}

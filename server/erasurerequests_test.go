@@ -1,10 +1,14 @@
 package server_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/server/erase"
 )
 
@@ -67,6 +71,43 @@ func TestAMessageToEraseIsNamedInAnyWay(t *testing.T) {
 		if got := fields(t, c.must("POST", "/v1/erasures", fmt.Sprintf(`{"message_id":%q}`, name)))["message_id"]; got != id {
 			t.Errorf("%s: got %v, want %s", name, got, id)
 		}
+	}
+}
+
+// editing is a database where another request changes a passage after an erasure has read it.
+type editing struct {
+	db.DB
+	edit func()
+}
+
+func (e *editing) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	rows, err := e.DB.Query(ctx, sql, args...)
+	if e.edit != nil && strings.Contains(sql, "FROM passages") && strings.Contains(sql, "LIMIT $3") {
+		e.edit()
+		e.edit = nil
+	}
+	return rows, err
+}
+
+// What another request writes between the reading and the change of a passage is kept.
+func TestAnErasureKeepsWhatIsWrittenMeanwhile(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	c.server.Erasures.InBackground = true
+	agent := c.made("/v1/agents", `{"name":"a"}`)
+	c.must("POST", "/v1/agents/"+agent+"/archival-memory", `{"text":"Qzora Quill has a key."}`)
+	id := c.made("/v1/erasures", `{"texts":["Qzora Quill"]}`)
+	store := *c.server.Erasures
+	store.DB = &editing{DB: c.pool, edit: func() { c.exec(`UPDATE passages SET text = 'Qzora Quill has two keys.'`) }}
+	if _, err := store.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got := c.must("GET", "/v1/agents/"+agent+"/archival-memory", "")
+	if !strings.Contains(got, "[erased] has two keys.") {
+		t.Errorf("got %s", got)
+	}
+	if status := fields(t, c.must("GET", "/v1/erasures/"+id, ""))["status"]; status != erase.Completed {
+		t.Errorf("the erasure is %v", status)
 	}
 }
 

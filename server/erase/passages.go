@@ -11,10 +11,8 @@ import (
 // passages erases in passages, those of deleted archives too. One of which nothing is left is deleted.
 func (w *sweep) passages(ctx context.Context) error {
 	type row struct {
-		Key      int64    `db:"key"`
-		Text     string   `db:"text"`
-		Tags     []string `db:"tags"`
-		Metadata string   `db:"metadata"`
+		Key int64 `db:"key"`
+		archival.Contents
 	}
 	for after := int64(0); ; {
 		page, err := db.All[row](ctx, w.DB, `
@@ -25,24 +23,38 @@ func (w *sweep) passages(ctx context.Context) error {
 		}
 		for _, r := range page {
 			after = r.Key
-			text, n := w.m.erase(r.Text)
-			metadata, k := w.m.eraseJSON(r.Metadata)
-			n += k
-			for i, t := range r.Tags {
-				if r.Tags[i], k = w.m.erase(t); k > 0 {
-					n += k
-				}
-			}
+			_, n := w.inContents(r.Contents)
 			if w.count("passages", n); n == 0 || w.dry {
 				continue
 			}
-			if strings.Trim(strings.NewReplacer(mark, "", shortMark, "").Replace(text), " \t\r\n.,;:") == "" {
-				text = ""
-			}
-			if err := w.Archival.Replace(ctx, w.org, r.Key,
-				archival.Contents{Text: text, Tags: r.Tags, Metadata: []byte(metadata)}); err != nil {
+			if err := w.Archival.Replace(ctx, w.org, r.Key, func(stored archival.Contents) archival.Contents {
+				left, _ := w.inContents(stored)
+				return left
+			}); err != nil {
 				return err
 			}
 		}
 	}
+}
+
+// inContents returns the contents of a passage without what is erased, and how often that was there. A text of which
+// nothing is left is empty.
+func (w *sweep) inContents(c archival.Contents) (left archival.Contents, n int) {
+	k := 0
+	if left.Text, n = w.m.erase(c.Text); n > 0 && onlyMarks(left.Text) {
+		left.Text = ""
+	}
+	if left.Metadata, k = w.m.eraseJSON(c.Metadata); k > 0 {
+		n += k
+	}
+	for _, t := range c.Tags {
+		tag, k := w.m.erase(t)
+		left.Tags, n = append(left.Tags, tag), n+k
+	}
+	return left, n
+}
+
+// onlyMarks reports whether an erasure left nothing of a text but marks and signs between them.
+func onlyMarks(text string) bool {
+	return strings.Trim(strings.NewReplacer(mark, "", shortMark, "").Replace(text), " \t\r\n.,;:") == ""
 }
