@@ -154,6 +154,19 @@ func written(s []int64) string {
 		"entities":[{"name":"Edge Proxy","kind":"service","text":"keeps port 8080","seqs":[%[1]d]}]}`, s[1], s[3])
 }
 
+// A model may answer with a NUL, which no database stores.
+func TestAModelsHandoverIsStorable(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.filed("")
+	s := c.session(agent)
+	c.summarizes(strings.NewReplacer("port is", `port\u0000 is`, "Edge Proxy", `Edge\u0000 Proxy`).Replace(written(s)))
+	h := c.handOver(agent)
+	if *h.How != "model" || len(h.Updates) != 4 || h.Updates[0].Text != "The port␀ is fixed" {
+		t.Errorf("got %+v", h)
+	}
+}
+
 func TestAModelWritesTheHandover(t *testing.T) {
 	t.Parallel()
 	broken := `{"done":[{"text":"x","seqs":[999999]}],"decided":[],"learned":[],"open":[],"next":[],"entities":[]}`

@@ -142,7 +142,8 @@ func (s section) check(m material) error {
 	}
 	for i := range s.items {
 		it := &s.items[i]
-		it.Text, it.Name = strings.Join(strings.Fields(chat.Restore(it.Text)), " "), strings.TrimSpace(it.Name)
+		it.Text = strings.Join(strings.Fields(db.Clean(chat.Restore(it.Text))), " ")
+		it.Name = strings.TrimSpace(db.Clean(it.Name))
 		at := fmt.Sprintf("%s[%d]", s.name, i)
 		switch {
 		case it.Text == "" || utf8.RuneCountInString(it.Text) > maxTextChars:
