@@ -93,11 +93,8 @@ func (s *Server) updateAgent(ctx context.Context, in *struct {
 	if u.Settings.Tools, u.ToolIDs, err = s.changedTools(ctx, was, in.Body.Choice()); err != nil {
 		return letta.AgentState{}, err
 	}
+	u.Author = rest.Caller(ctx).ID
 	a, err := s.Agents.Update(ctx, rest.Org(ctx), string(in.AgentID), u)
-	if err == nil {
-		err = s.Agents.RecordPolicy(ctx, rest.Org(ctx), agent.PolicyChanged{AgentID: a.ID, Author: rest.Caller(ctx).ID,
-			Was: was.Settings.CompactionSettings, Now: a.Settings.CompactionSettings})
-	}
 	return s.shown(ctx, a, err)
 }
 

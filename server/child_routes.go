@@ -72,6 +72,9 @@ func (b CreateChild) toNew(parentID string) subagent.New {
 	for _, g := range b.Blocks.Value {
 		n.Blocks = append(n.Blocks, g.grant())
 	}
+	if n.Model != nil && *n.Model == "" { // as of an agent, whose model it does not change
+		n.Model = nil
+	}
 	if g := b.MemoryTree.Pointer(); g != nil {
 		tree := g.grant()
 		n.Tree = &tree

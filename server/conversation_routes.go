@@ -193,25 +193,19 @@ func (s *Server) updateConversation(ctx context.Context, in *struct {
 	if err != nil {
 		return letta.Conversation{}, err
 	}
-	u.Compaction, err = s.Agents.ConversationSettings(ctx, rest.Org(ctx), c.AgentID, c.Compaction, b.Settings())
-	if err != nil {
+	ends := b.Archived.Value && c.ArchivedAt == nil
+	if u.LastMessageAt = last; !ends {
+		u.Archived = b.Archived.Pointer()
+	}
+	c, err = s.Agents.UpdateConversation(ctx, rest.Org(ctx), c, agent.ConversationChange{ConversationUpdate: u,
+		Settings: b.Settings(), Identity: b.Identity(), Author: rest.Caller(ctx).ID})
+	if err != nil || !ends {
+		return s.conversation(ctx, c, err)
+	}
+	if err := s.endSession(ctx, c, agent.OnArchive); err != nil {
 		return letta.Conversation{}, err
 	}
-	if err := s.Agents.SetConversationIdentity(ctx, rest.Org(ctx), c, b.IdentityID.Value); err != nil {
-		return letta.Conversation{}, err
-	}
-	if b.Archived.Value && c.ArchivedAt == nil {
-		if err := s.endSession(ctx, c, agent.OnArchive); err != nil {
-			return letta.Conversation{}, err
-		}
-	}
-	u.Archived, u.LastMessageAt = b.Archived.Pointer(), last
-	was := c.Compaction
-	c, err = s.Recall.UpdateConversation(ctx, rest.Org(ctx), c.ID, u)
-	if err == nil {
-		err = s.Agents.RecordPolicy(ctx, rest.Org(ctx), agent.PolicyChanged{AgentID: c.AgentID, ConversationID: c.ID,
-			Author: rest.Caller(ctx).ID, Was: was, Now: c.Compaction})
-	}
+	c, err = s.Recall.UpdateConversation(ctx, rest.Org(ctx), c.ID, recall.ConversationUpdate{Archived: &ends})
 	return s.conversation(ctx, c, err)
 }
 

@@ -40,6 +40,9 @@ func (s *Server) agentPrompt(ctx context.Context, in *struct {
 	at := agent.PromptTarget{AgentID: string(in.AgentID), Conversation: conversation, Format: agent.Format(in.Format),
 		AnswerPending: in.Pending == "answer"}
 	if in.Policy != "" || in.AtSeq > 0 {
+		if in.Accept != "" {
+			return letta.Prompt{}, rest.Unprocessable("query.accept", "leave it out with policy and at_seq, which begin nothing")
+		}
 		return s.promptUnder(ctx, agent.PolicyTarget{PromptTarget: at, Policy: policyParam(in.Policy), AtSeq: in.AtSeq})
 	}
 	if in.Accept == recall.ForFlush {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/jackc/pgx/v5"
 
@@ -36,12 +37,57 @@ func (s *Store) CreateConversation(ctx context.Context, org db.Org, agentID stri
 		if c, err = in.Recall.CreateConversation(ctx, org, a.ID, n.NewConversation); err != nil {
 			return err
 		}
-		if err := in.SetConversationIdentity(ctx, org, c, n.IdentityID); err != nil || s.Begun == nil {
-			return err
+		if n.IdentityID != "" {
+			if err := in.setConversationIdentity(ctx, org, c, n.IdentityID); err != nil {
+				return err
+			}
+		}
+		if s.Begun == nil {
+			return nil
 		}
 		return s.Begun(ctx, tx, org, c)
 	})
 	return c, err
+}
+
+// ConversationChange is a change of a conversation.
+type ConversationChange struct {
+	recall.ConversationUpdate                 // its Compaction is made of Settings
+	Settings                  json.RawMessage // as ConversationSettings reads them; nil keeps them
+	Identity                  *string         // whom it is with; an empty one is nobody, nil keeps it
+	Author                    string          // the id of the key that asks; empty without keys
+}
+
+// UpdateConversation changes a conversation, or nothing of it. ErrNotFound if it or its identity does not exist,
+// ErrInvalid if a value is wrong.
+func (s *Store) UpdateConversation(ctx context.Context, org db.Org, c recall.Conversation, ch ConversationChange) (
+	updated recall.Conversation, err error) {
+	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		in := s.With(tx)
+		if _, err := tx.Exec(ctx, `
+			SELECT FROM conversations WHERE org = $1 AND key = $2 FOR NO KEY UPDATE`, org, c.Key); err != nil {
+			return err
+		}
+		was, err := in.Recall.Conversation(ctx, org, c.AgentID, c.ID)
+		if err != nil {
+			return err
+		}
+		u := ch.ConversationUpdate
+		if u.Compaction, err = in.ConversationSettings(ctx, org, c.AgentID, was.Compaction, ch.Settings); err != nil {
+			return err
+		}
+		if ch.Identity != nil {
+			if err := in.setConversationIdentity(ctx, org, was, *ch.Identity); err != nil {
+				return err
+			}
+		}
+		if updated, err = in.Recall.UpdateConversation(ctx, org, c.ID, u); err != nil {
+			return err
+		}
+		return in.recordPolicy(ctx, org, policyChanged{AgentID: c.AgentID, ConversationID: c.ID, Author: ch.Author,
+			Was: was.Compaction, Now: updated.Compaction})
+	})
+	return updated, err
 }
 
 // Fork copies a conversation to a new one: up to a message, or whole if messageID is empty. The copy's model sees what

@@ -7,11 +7,14 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// SetConversationIdentity says whom a conversation is with, by the id of an identity; an empty one changes nothing.
-// ErrNotFound if the identity does not exist.
-func (s *Store) SetConversationIdentity(ctx context.Context, org db.Org, c recall.Conversation, id string) error {
+// setConversationIdentity says whom a conversation is with, by the id of an identity; an empty one is nobody. ErrNotFound
+// if the identity does not exist.
+func (s *Store) setConversationIdentity(ctx context.Context, org db.Org, c recall.Conversation, id string) error {
 	if id == "" {
-		return nil
+		_, err := s.DB.Exec(ctx, `
+			DELETE FROM conversation_identities WHERE org = $1 AND agent_key = $2 AND conversation_key = $3`,
+			org, c.AgentKey, c.Key)
+		return db.Error(err)
 	}
 	err := db.Exec(ctx, s.DB, `
 		INSERT INTO conversation_identities (org, agent_key, conversation_key, identity_key)

@@ -55,15 +55,16 @@ func (s *Store) SetOrganizationPolicy(ctx context.Context, org db.Org, raw json.
 	})
 }
 
-// PolicyChanged is the place and the author of a change.
-type PolicyChanged struct {
+// policyChanged is the place and the author of a change.
+type policyChanged struct {
 	AgentID, ConversationID string // ConversationID is empty for the agent's own
 	Author                  string
 	Was, Now                json.RawMessage // objects of compaction settings
 }
 
-// RecordPolicy stores that a policy changed, with an event in the agent's log; it does nothing if it did not.
-func (s *Store) RecordPolicy(ctx context.Context, org db.Org, ch PolicyChanged) error {
+// recordPolicy stores that a policy changed, with an event in the agent's log, in the transaction of the change. It does
+// nothing if the policy is the same.
+func (s *Store) recordPolicy(ctx context.Context, org db.Org, ch policyChanged) error {
 	was, now := policyIn(ch.Was), policyIn(ch.Now)
 	if bytes.Equal(was, now) {
 		return nil

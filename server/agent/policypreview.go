@@ -21,9 +21,18 @@ type PolicyTarget struct {
 
 // Prices are a provider's: of a million tokens, and shares of it for those that its cache has and takes.
 type Prices struct {
-	Input float64 `json:"input_per_million" minimum:"0" maximum:"1000000"`
-	Read  float64 `json:"cache_read_share" minimum:"0" maximum:"10"`
-	Write float64 `json:"cache_write_share" minimum:"0" maximum:"10"`
+	Input float64 `json:"input_per_million" required:"false" minimum:"0" maximum:"1000000"`
+	Read  float64 `json:"cache_read_share" required:"false" minimum:"0" maximum:"10"`
+	Write float64 `json:"cache_write_share" required:"false" minimum:"0" maximum:"10"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler. Absent prices are those of DefaultPrices.
+func (p *Prices) UnmarshalJSON(raw []byte) error {
+	type fields Prices
+	f := fields(DefaultPrices())
+	err := json.Unmarshal(raw, &f)
+	*p = Prices(f)
+	return err
 }
 
 // DefaultPrices are those of a common provider, in dollars.
@@ -116,7 +125,7 @@ func (p *Prompt) compacted(ctx context.Context, v compaction.View, at policy.Mom
 		return v, nil
 	}
 	plan, err := p.policy.PlanAndRestore(v, at)
-	if errors.Is(err, db.ErrInvalid) { // nothing can leave, or it does not fit: the prompt shows what there is
+	if errors.Is(err, db.ErrInvalid) { // nothing can leave, or it does not fit: the preview has no compaction
 		return v, nil
 	}
 	if err != nil {

@@ -104,6 +104,14 @@ func (s *Store) equip(ctx context.Context, org db.Org, a Agent, n New) (Agent, e
 	if err != nil {
 		return a, err
 	}
+	return s.askForAdded(ctx, org, a, added)
+}
+
+// askForAdded sets the approvals that tools ask for which are new to an agent, and returns the agent with them.
+func (s *Store) askForAdded(ctx context.Context, org db.Org, a Agent, added []int64) (Agent, error) {
+	if len(added) == 0 {
+		return a, nil
+	}
 	if err := s.askForApproval(ctx, org, a.ID, added); err != nil {
 		return a, err
 	}
@@ -273,13 +281,12 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 		if a, err = in.change(ctx, org, id, u); err != nil {
 			return err
 		}
-		if len(added) > 0 { // after the change, which may set other rules
-			if err := in.askForApproval(ctx, org, id, added); err != nil {
-				return err
-			}
-			if a, err = in.Agent(ctx, org, id); err != nil {
-				return err
-			}
+		if a, err = in.askForAdded(ctx, org, a, added); err != nil { // after the change, which may set other rules
+			return err
+		}
+		if err := in.recordPolicy(ctx, org, policyChanged{AgentID: id, Author: u.Author,
+			Was: was.Settings.CompactionSettings, Now: a.Settings.CompactionSettings}); err != nil {
+			return err
 		}
 		if u.FolderIDs != nil {
 			if err := in.Files.SetFolders(ctx, org, id, u.FolderIDs, a.Limits()); err != nil {

@@ -27,7 +27,7 @@ type ConversationFields struct {
 	Model         rest.Opt[string]        `json:"model,omitzero"`
 	ModelSettings rest.Opt[ModelSettings] `json:"model_settings,omitzero" doc:"Over those of the agent."`
 	WindowLimit   rest.Opt[int]           `json:"context_window_limit,omitzero" doc:"In tokens."`
-	IdentityID    rest.Opt[string]        `json:"identity_id,omitzero" doc:"Whom it is with."`
+	IdentityID    rest.Opt[string]        `json:"identity_id,omitzero" doc:"Whom it is with; null: nobody."`
 
 	Compaction rest.Opt[CompactionSettings] `json:"compaction_settings,omitzero" doc:"Over the agent's; null resets them."`
 }
@@ -60,6 +60,14 @@ func (f ConversationFields) Settings() json.RawMessage {
 		return json.RawMessage(`null`)
 	}
 	return json.RawMessage(f.Compaction.Value.Object)
+}
+
+// Identity returns the id of the identity to set: empty for nobody, nil to keep it.
+func (f ConversationFields) Identity() *string {
+	if !f.IdentityID.Set {
+		return nil
+	}
+	return &f.IdentityID.Value
 }
 
 // Update returns the change of what all changes have. A 422 if its settings contradict each other.
