@@ -17,7 +17,7 @@ type Space struct {
 	Dimension int    `db:"dimension"` // 1 to MaxDimension
 }
 
-// IdleSpace is how long no server must have used a space before a running one takes over what is embedded in it: longer
+// IdleSpace is how long no server must have used a space before a running one takes over its vectors: longer
 // than a server takes between two notes that it uses one.
 const IdleSpace = 5 * time.Minute
 

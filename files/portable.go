@@ -43,7 +43,7 @@ type PortableFile struct {
 	Provenance *db.Provenance `db:"provenance" json:"provenance,omitempty"`
 }
 
-// PortableView is what an agent's list of open files has of a file: what is open, or when it was last used.
+// PortableView is what an agent's list of open files has of a file: the open lines, or when it was last used.
 type PortableView struct {
 	AgentID   string    `db:"agent_id" json:"agent_id"`
 	FileID    string    `db:"file_id" json:"file_id"`

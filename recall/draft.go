@@ -191,7 +191,7 @@ func (p *Part) check(role Role) error {
 // checkImage returns ErrInvalid for the source of an image that every provider refuses.
 func checkImage(source json.RawMessage) error {
 	var s struct{ Type, URL, Data string }
-	_ = json.Unmarshal(source, &s) // what is no source has no type
+	_ = json.Unmarshal(source, &s) // JSON that is not a source has no type
 	data := s.Data
 	switch s.Type {
 	case "url":

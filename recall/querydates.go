@@ -17,8 +17,8 @@ type period struct {
 	bonus    float64   // of a message of that time
 }
 
-// bonusAt returns the bonus of a message of a time. In a day or a week, earlier messages get a little more: they say
-// what it is about.
+// bonusAt returns the bonus of a message of a time. In a day or a week, earlier messages get a little more: they name
+// its subject.
 func (p period) bonusAt(t time.Time) float64 {
 	if !t.Before(p.from) && t.Before(p.to) {
 		if p.bonus < dayBonus {
@@ -52,8 +52,8 @@ func (p period) years() []period {
 // short reports whether a period has at most a week, whose messages are found whatever they say.
 func (p period) short() bool { return p.to.Sub(p.from) < 8*24*time.Hour }
 
-// most returns the most messages of the period that are ranked whatever they say, the earliest first: of a short one
-// as many as offsets reach.
+// most returns how many messages of the period are ranked whatever they say, the earliest first: of a short period all
+// that offsets reach.
 func (p period) most() int {
 	if p.short() {
 		return 10_000

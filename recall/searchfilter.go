@@ -19,13 +19,13 @@ type searchFilter struct {
 	conversation int64 // 0 is all of the agent
 	rows         int   // the number of messages, at most
 	periods      []period
-	after        int64   // the message that the page is behind; 0 is none
+	after        int64   // the message that the page is behind; 0 for the first page
 	deleted      []int64 // conversations whose messages are hidden
 	copies       []int64 // conversations of which copied messages are left out, as another one has them too
 	copiedTo     []int   // the position of the last that is left out, of each of copies
 	q            Query
 
-	// The model already sees the messages of visibleIn (0 is none) from position visibleFrom on, but not those at the
+	// The model already sees the messages of visibleIn, which may be 0, from position visibleFrom on, but not those at the
 	// positions unshown, and those at the positions visibleKept.
 	visibleIn   int64
 	visibleFrom int

@@ -98,7 +98,7 @@ func (c uploadCmd) Run(ctx context.Context, s streams) error {
 }
 
 // findLocal returns the files of a path. Those of a directory and of a pattern are named relative to it; hidden ones,
-// links to directories, and what is no regular file are left out.
+// links to directories, and files that are not regular are left out.
 func findLocal(path string) (all []localFile, err error) {
 	base, pattern, none := path, "**", "the directory has no files"
 	info, err := os.Stat(path)

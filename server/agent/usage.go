@@ -145,7 +145,7 @@ func lastPosition(messages []recall.Message) int {
 	return last.Position
 }
 
-// recallUsage returns the result of a check of the prompt as it is stored. Only warn sets Warned.
+// recallUsage returns the result of a check of the prompt, in the form in which it is stored. Only warn sets Warned.
 func (p Prompt) recallUsage(now compaction.TriggerState) recall.Usage {
 	u := recall.Usage{Fixed: p.counted.Tools + p.counted.instructions(), Warned: p.Conversation.Warned && now.Warned}
 	if now.Disarmed {

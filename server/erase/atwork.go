@@ -19,8 +19,8 @@ const (
 // write it again. The erasure is tried again later.
 var errAtWork = errors.New("what began before the erasure is still at work")
 
-// settled records since when searches find nothing, and reports whether all has ended that began before. It returns
-// errAtWork if not, and false once the erasure has waited for patience.
+// settled records since when searches find nothing, and reports whether all runs, hand-overs, jobs and compactions that
+// began before have ended. It returns errAtWork if not, and false once the erasure has waited for patience.
 func (w *sweep) settled(ctx context.Context, clean bool, began time.Time) (bool, error) {
 	type row struct {
 		CleanSince *time.Time `db:"clean_since"`

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Bounds of what counts as a copy of a message, in characters without white space: what is shorter is said by chance.
+// Bounds of what counts as a copy of a message, in characters without white space: shorter texts occur by chance.
 const (
 	minCopyChars = 24
 	maxQuotes    = 500 // sentences that are searched in what was made of a message

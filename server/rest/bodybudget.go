@@ -37,7 +37,7 @@ type heldBody struct {
 	read, bytes int64 // so far; counted
 }
 
-// grow counts the body as one of so many bytes; a *Problem of status 429 if there is no room for it.
+// grow counts the body as having a number of bytes; a *Problem of status 429 if there is no room for it.
 func (h *heldBody) grow(to int64) error {
 	if more := to - freeBytes - h.bytes; more > 0 {
 		if !h.in.TryTake(h.org, more, h.bytes) {

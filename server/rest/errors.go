@@ -107,7 +107,7 @@ func NotAllowed(detail string) *Problem {
 // notServed is the problem of a route of Letta's that this server does not have. why is a sentence.
 func notServed(why string) *Problem { return NotServed(why + " " + routesServed) }
 
-// routesServed says where a client finds what there is.
+// routesServed says where a client finds the routes of this server.
 const routesServed = "GET /openapi.json of this server lists the routes that it serves"
 
 // NotServed is a request for something that this server never does. why is a sentence.
@@ -324,8 +324,8 @@ func unavailable(err error) bool {
 		pgconn.SafeToRetry(err)
 }
 
-// fail is what an error is to a caller; what is the server's own fault is logged, and its cause not told. own says that
-// the operation is not Letta's.
+// fail returns the problem that a caller is shown for an error. It logs the server's own failures, whose cause the caller
+// is not shown. own says that the operation is not Letta's.
 func (a *API) fail(ctx context.Context, err error, own bool) *Problem {
 	if outlived(ctx, err) {
 		err = errUnknownKey

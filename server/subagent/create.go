@@ -214,7 +214,7 @@ func (n New) nameFor(parent agent.Agent) string {
 	return string(name[:min(len(name), most)])
 }
 
-// make makes the conversation of a sub-agent, with its task. It returns it as it was before the task.
+// make makes the conversation of a sub-agent and appends its task. It returns the conversation without the task.
 func (s *Store) make(ctx context.Context, org db.Org, parent agent.Agent, c recall.Conversation, n New) (
 	recall.Conversation, error) {
 	has, err := s.toolsOf(ctx, org, parent, n.OnlyTools)

@@ -86,7 +86,7 @@ func settingsFor(parent agent.Agent, n New, has []string) (agent.Settings, error
 		return s, nil
 	}
 	var rules, kept []json.RawMessage
-	_ = json.Unmarshal(parent.Settings.ToolRules, &rules) // clients may store what is no list
+	_ = json.Unmarshal(parent.Settings.ToolRules, &rules) // clients may store JSON that is not a list
 	for _, raw := range rules {
 		var r struct {
 			Type string `json:"type"`

@@ -9,7 +9,7 @@ import (
 // Fact is something that is said once in an agent's life, and not to be lost.
 type Fact struct {
 	Turn int
-	In   string // what it is said in
+	In   string // the message that says it
 	Asks string // words by which one would look for it
 	Code string // that nothing else has
 	Text string // the sentence
@@ -45,7 +45,7 @@ func newFact(n, turn int) Fact {
 		Text: fmt.Sprintf("The %s has the number %s.", asks, code)}
 }
 
-// story makes up what is said and done, the same for the same seed.
+// story makes up messages and calls of tools, the same for the same seed.
 type story struct {
 	*rand.Rand
 	window int // tokens that the largest results are a share of
@@ -62,7 +62,7 @@ type act struct {
 	rounds           []round
 }
 
-// round is what is called at once.
+// round is the calls that are made at once.
 type round struct {
 	calls  []chatCall
 	text   string   // that the model says with its calls
