@@ -20,7 +20,7 @@ type Contents struct {
 }
 
 // Replace gives a passage the contents that erase returns for the stored ones, which nobody else changes meanwhile, and
-// its archive's queue a new vector to make. A passage without a text, or with that of another passage of its archive, is
+// its archive's queue a new vector to make. A passage without a text, or with that of another one of its archive, is
 // deleted. erase may be called twice.
 func (s *Store) Replace(ctx context.Context, org db.Org, key int64, erase func(Contents) Contents) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
