@@ -351,5 +351,6 @@ func FuzzSummarize(f *testing.F) {
 	for _, seed := range []uint64{4211, 8569, 11254, 19156, 38267, 41225} {
 		f.Add(seed)
 	}
+	f.Add(uint64(30650)) // the history before a divided turn says nothing
 	f.Fuzz(checkSummary)
 }
