@@ -156,8 +156,8 @@ func (s *Store) prepare(ctx context.Context, v View, plan Plan, t Task) (ch Chan
 	if err := CheckNothingLost(v, given, after); err != nil {
 		return ch, nil, err
 	}
-	ch = Change{Trigger: t.Trigger, Policy: t.Policy, Mode: plan.Mode, Window: v.Window, Summary: summary, FirstVisible: plan.First,
-		Kept: plan.Kept, Edits: plan.Edits, Before: plan.Before, After: plan.After,
+	ch = Change{Trigger: t.Trigger, Policy: t.Policy, Mode: plan.Mode, Window: v.Window, Summary: summary,
+		FirstVisible: plan.First, Kept: plan.Kept, Edits: plan.Edits, Before: plan.Before, After: plan.After,
 		MessagesBefore: v.sentMessages(), MessagesAfter: after.sentMessages()}
 	if summary != nil { // the summary may be shorter than its budget
 		ch.After += SummaryTokens(*summary) - plan.Budget - wrapperTokens

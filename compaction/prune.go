@@ -87,8 +87,8 @@ func (s *Store) Prune(ctx context.Context, org db.Org, c recall.Conversation, p 
 		return Compaction{}, fmt.Errorf("prune conversation %s: %w", c.ID, err)
 	}
 	steps := p.Steps()
-	ch := Change{Trigger: Pruned, Policy: p.Policy, Mode: p.Mode, Window: p.Before.Window, FirstVisible: c.FirstVisible, Kept: c.Kept,
-		Edits: p.After.Edits, Before: Estimate(p.Before), MessagesBefore: p.Before.sentMessages(),
+	ch := Change{Trigger: Pruned, Policy: p.Policy, Mode: p.Mode, Window: p.Before.Window, FirstVisible: c.FirstVisible,
+		Kept: c.Kept, Edits: p.After.Edits, Before: Estimate(p.Before), MessagesBefore: p.Before.sentMessages(),
 		MessagesAfter: p.After.sentMessages(), pruned: &p, steps: steps}
 	ch.Visible, ch.After = p.After.visibleTokens(), ch.Before
 	for _, count := range steps {

@@ -44,7 +44,8 @@ func (m *liner) Complete(_ context.Context, r compaction.Request) (compaction.Re
 		OutputTokens: 9}, nil
 }
 
-const linesOnly = `{"steps":[{"step":"one_line","trigger_share":0.1,"stop_share":0,"oldest_share":1,"protect_newest":1}]}`
+const linesOnly = `{"steps":[{"step":"one_line","trigger_share":0.1,"stop_share":0,"oldest_share":1,
+	"protect_newest":1}]}`
 
 // The model that summarizes writes the lines that replace old results, once; the change says how often it was asked.
 func TestAModelWritesTheLinesOfAPolicy(t *testing.T) {
@@ -59,7 +60,8 @@ func TestAModelWritesTheLinesOfAPolicy(t *testing.T) {
 		t.Errorf("%d lines of %d requests: %s", n, model.asks.Load(), prompt)
 	}
 	list, err := s.Compaction.Compactions(t.Context(), org, a.ID, "", db.Page{Limit: 9})
-	if err != nil || len(list) != 1 || list[0].ModelCalls != 4 || list[0].PromptTokens != 2800 || list[0].OutputTokens != 36 {
+	if err != nil || len(list) != 1 || list[0].ModelCalls != 4 || list[0].PromptTokens != 2800 ||
+		list[0].OutputTokens != 36 {
 		t.Errorf("the change: %+v, %v", list, err)
 	}
 	if again := string(handOut(t, s, a, agent.OpenAI).Request); again != prompt || model.asks.Load() != 4 {
