@@ -44,7 +44,8 @@ func (e *DraftError) Unwrap() error { return e.Err }
 // It redacts secrets and moves long tool results out of the log before it stores anything. It does not store a draft
 // whose otid is in the agent's log already, and returns the place of the stored message. It returns ErrNotFound if the
 // agent or the conversation does not exist, and a DraftError that wraps ErrInvalid if a draft breaks a rule, or
-// ErrConflict if its otid belongs to another message.
+// ErrConflict if its otid belongs to another message, or if it has another result of a call that has one. The same
+// result again is not stored, as if it had the otid of the first.
 func (s *Store) Append(ctx context.Context, org db.Org, agentID, conversation string,
 	drafts []Draft) ([]Appended, error) {
 	appended, _, err := s.AppendTo(ctx, org, agentID, conversation, each(drafts))
@@ -61,9 +62,11 @@ func each(drafts []Draft) iter.Seq2[Draft, error] {
 	}
 }
 
-// AppendAll is Append of any number of drafts, for messages that are in the server already, as those of a file are.
+// AppendAll is Append of any number of drafts, for messages that are in the server already, as those of a file are. A
+// second result of a call is stored.
 func (s *Store) AppendAll(ctx context.Context, org db.Org, agentID, conversation string, drafts []Draft) error {
-	_, _, err := s.appendEach(ctx, org, agentID, conversation, each(drafts))
+	to := appending{Store: s, org: org, agentID: agentID, conversation: conversation, secondResults: true}
+	_, _, err := s.appendEach(ctx, to, each(drafts))
 	return err
 }
 
@@ -74,7 +77,8 @@ const maxAttempts = 10
 // conversation with its new counts. It may range over drafts several times, and returns the first error they yield.
 func (s *Store) AppendTo(ctx context.Context, org db.Org, agentID, conversation string,
 	drafts iter.Seq2[Draft, error]) ([]Appended, Conversation, error) {
-	return s.appendEach(ctx, org, agentID, conversation, func(yield func(Draft, error) bool) {
+	to := appending{Store: s, org: org, agentID: agentID, conversation: conversation}
+	return s.appendEach(ctx, to, func(yield func(Draft, error) bool) {
 		n := 0
 		for d, err := range drafts {
 			if n == MaxMessages && err == nil {
@@ -89,22 +93,23 @@ func (s *Store) AppendTo(ctx context.Context, org db.Org, agentID, conversation 
 }
 
 // appendEach is AppendTo of any number of drafts.
-func (s *Store) appendEach(ctx context.Context, org db.Org, agentID, conversation string,
-	drafts iter.Seq2[Draft, error]) (appended []Appended, c Conversation, err error) {
-	redactor, err := s.redactor(ctx, org)
+func (s *Store) appendEach(ctx context.Context, to appending, drafts iter.Seq2[Draft, error]) (appended []Appended,
+	c Conversation, err error) {
+	redactor, err := s.redactor(ctx, to.org)
 	if err != nil {
 		return nil, c, err
 	}
 	now := time.Now()
 	for range maxAttempts {
 		err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-			a := appending{Store: s.With(tx), org: org, agentID: agentID, conversation: conversation, redactor: redactor,
-				now: now, otids: map[string]bool{}, provenance: db.ProvenanceOf(ctx)}
+			a := to
+			a.Store, a.redactor, a.now, a.otids = s.With(tx), redactor, now, map[string]bool{}
+			a.provenance = db.ProvenanceOf(ctx)
 			err := a.appendAll(ctx, drafts)
 			appended, c = a.out, a.end.Conversation
 			return err
 		})
-		if !isOTIDRace(err) && (!isNotFound(err) || !s.hasNewDefault(ctx, org, agentID, conversation)) {
+		if !isOTIDRace(err) && (!isNotFound(err) || !s.hasNewDefault(ctx, to.org, to.agentID, to.conversation)) {
 			break
 		}
 	}
@@ -134,6 +139,7 @@ type appending struct {
 	out                   []Appended
 	provenance            *db.Provenance
 	restores              bool // the entries have the seqs of events that are stored already
+	secondResults         bool // results of calls that have one are stored
 }
 
 // appendAll appends drafts chunk by chunk.
@@ -213,6 +219,15 @@ func (a *appending) appendChunk(ctx context.Context) (err error) {
 // store stores the entries of the chunk that the log has not yet.
 func (a *appending) store(ctx context.Context, fresh []*entry) error {
 	calls, err := a.pairCalls(ctx, a.end, fresh)
+	if err == nil && !a.restores && !a.secondResults {
+		var once []*entry
+		if once, err = a.dropRepeatedResults(ctx, fresh, calls); err == nil && len(once) < len(fresh) {
+			if fresh = once; len(fresh) == 0 {
+				return nil
+			}
+			calls, err = a.pairCalls(ctx, a.end, fresh)
+		}
+	}
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package recall_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -84,17 +85,55 @@ func TestAnOTIDOfAHiddenMessageIsFree(t *testing.T) {
 	}
 }
 
+// A call has one result: the same again is the first, another one is refused, and nothing of its request is stored.
+func TestACallHasOneResult(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	long := strings.Repeat("long ", 50_000)
+	first := f.append(called("c1", "look", `{}`), returned("c1", "blue"), called("c2", "look", `{}`),
+		returned("c2", long))
+	again := f.append(returned("c1", "blue"), say(recall.User, "and?"), returned("c2", long))
+	for i, want := range map[int]string{0: first[1].ID, 2: first[3].ID} {
+		if got := again[i]; !got.Repeated || got.ID != want || len(got.Orphans) > 0 {
+			t.Errorf("the same result again: got %+v, want %s", got, want)
+		}
+	}
+	count := f.conversation().Messages
+	if again[1].Position != count || again[1].Repeated {
+		t.Errorf("the message between them is %+v of %d", again[1], count)
+	}
+	failed := returned("c1", "blue")
+	failed.Content[0].IsError = true
+	for name, c := range map[string]struct {
+		drafts []recall.Draft
+		want   error
+	}{
+		"another text":      {[]recall.Draft{say(recall.User, "x"), returned("c1", "green")}, db.ErrConflict},
+		"an error":          {[]recall.Draft{say(recall.User, "x"), failed}, db.ErrConflict},
+		"another long text": {[]recall.Draft{say(recall.User, "x"), returned("c2", long+"x")}, db.ErrConflict},
+		"two in a request": {[]recall.Draft{called("c3", "look", `{}`), returned("c3", "a"), returned("c3", "a")},
+			db.ErrInvalid},
+	} {
+		_, err := f.store.Append(t.Context(), org, f.agent, "", c.drafts)
+		draft, is := errors.AsType[*recall.DraftError](err)
+		if !errors.Is(err, c.want) || !is || draft.At != len(c.drafts)-1 || f.conversation().Messages != count {
+			t.Errorf("%s: got %v, and %d messages of %d", name, err, f.conversation().Messages, count)
+		}
+	}
+	f.append(called("c1", "look", `{}`), returned("c1", "green")) // another call of the id
+}
+
 func TestResultsArePairedWithTheirCalls(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.append(say(recall.User, "look"), called("c1", "look", `{"at":"sky"}`), returned("c1", "blue"))
 	f.append(called("c1", "look", `{}`))
 	late := f.append(returned("c1", "grey"))
-	orphan := f.append(returned("c9", "whose?"), returned("c1", "twice"))
+	orphan := f.append(returned("c9", "whose?"))
 	for _, c := range []struct {
 		id   string
 		want bool
-	}{{late[0].ID, false}, {orphan[0].ID, true}, {orphan[1].ID, true}} {
+	}{{late[0].ID, false}, {orphan[0].ID, true}} {
 		if got := f.message(c.id).Content[0].Orphan; got != c.want {
 			t.Errorf("%s is an orphan: got %v, want %v", c.id, got, c.want)
 		}

@@ -56,7 +56,8 @@ func (s *Store) Fork(ctx context.Context, org db.Org, c Conversation, f Fork) (
 		seqAt = func(position int) int64 { return head + int64(position) } // only these messages follow the head
 		copying := copying{Store: in, org: org, from: c, Fork: f, seqAt: seqAt}
 		if f.To > 0 {
-			if _, _, err := in.appendEach(ctx, org, c.AgentID, f.ID, copying.drafts(ctx, 1, f.To)); err != nil {
+			to := appending{Store: in, org: org, agentID: c.AgentID, conversation: f.ID, secondResults: true}
+			if _, _, err := in.appendEach(ctx, to, copying.drafts(ctx, 1, f.To)); err != nil {
 				return err
 			}
 		}

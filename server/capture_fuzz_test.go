@@ -197,7 +197,14 @@ func TestCaptureLosesNoText(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		got := c.capture(agent, string(body))
+		reply := c.call("POST", "/v1/agents/"+agent+"/messages/capture", string(body))
+		if strings.Contains(reply.Text, "has a result already") || strings.Contains(reply.Text, "has two results") {
+			return // a call has one result
+		}
+		var got captured
+		if err := json.Unmarshal([]byte(reply.Text), &got); err != nil || reply.Code != 200 {
+			rt.Fatalf("got %d %s", reply.Code, reply.Text)
+		}
 		ids := make([]string, len(got.Messages))
 		for i, m := range got.Messages {
 			ids[i] = m.ID

@@ -127,10 +127,14 @@ func TestALongBodyIsStoredWholeOrNotAtAll(t *testing.T) {
 		t.Fatalf("%d messages, the last %+v; want 1202 after the instructions alone, and none an orphan", n,
 			got.Messages[n-1])
 	}
-	again := c.capture(agent, body(`{"role":"tool","tool_call_id":"c","content":"again"}`, conversation.ID)).Messages
-	if !again[0].Repeated || again[1].Position != 1204 || len(again[1201].Orphans) != 1 {
-		t.Errorf("again: %+v, %+v, %+v; want the call repeated, and a second result an orphan", again[0], again[1],
-			again[1201])
+	again := c.capture(agent, body(result, conversation.ID)).Messages
+	if !again[0].Repeated || again[1].Position != 1204 || !again[1201].Repeated || again[1201].ID != got.Messages[1201].ID {
+		t.Errorf("again: %+v, %+v, %+v; want the call and its result repeated", again[0], again[1], again[1201])
+	}
+	other := c.call("POST", "/v1/agents/"+agent+"/messages/capture",
+		body(`{"role":"tool","tool_call_id":"c","content":"again"}`, conversation.ID))
+	if other.Code != 409 || !strings.Contains(other.Text, `messages[1201]: the call \"c\" has a result already`) {
+		t.Errorf("another result: got %d %.200s", other.Code, other.Text)
 	}
 }
 
