@@ -56,8 +56,8 @@ const maxAttempts = 5
 // Run compacts a conversation. It first waits for another request, on any server, that compacts the conversation. When
 // Wait is over, a task with Due goes on without a model, and a task without Due returns ErrBusy. Run holds no
 // transaction while it waits for a model; messages that are appended during that time stay in view. If another request
-// changes the view, Run plans again. It returns a *Nothing or a *TooBig (both are ErrInvalid), ErrNotFound, or
-// ErrConflict if others keep changing the view.
+// changes the view, Run plans again. It returns a *Nothing, with a result that changes nothing, or a *TooBig (both are
+// ErrInvalid), ErrNotFound, or ErrConflict if others keep changing the view.
 func (s *Store) Run(ctx context.Context, org db.Org, t Task) (Result, error) {
 	if t.Dry {
 		return s.run(ctx, org, t)
@@ -102,6 +102,9 @@ func (s *Store) run(ctx context.Context, org db.Org, t Task) (Result, error) {
 		}
 		plan, err := t.plan(v)
 		r := Result{Plan: plan, Sent: v.sentMessages(), Left: plan.View(v, &Summary{}).sentMessages()}
+		if _, nothing := errors.AsType[*Nothing](err); nothing {
+			r.Plan, r.Left = unchanged(v, t.Settings.Mode), r.Sent
+		}
 		if err != nil || t.Dry {
 			return r, err
 		}

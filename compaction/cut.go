@@ -66,7 +66,8 @@ func planCut(p *planner, c Cut) (Plan, error) {
 		return Plan{}, err
 	}
 	if plan.After >= plan.Before && plan.Before <= p.goal && !p.v.TooLong() {
-		return Plan{}, &Nothing{Messages: len(p.v.Messages), Summarized: p.v.Summary != nil}
+		return Plan{}, &Nothing{Messages: len(p.v.Messages), Summarized: p.v.Summary != nil,
+			Stuck: len(p.v.Messages) > 0}
 	}
 	plan.Format = c.Format
 	if c.Split {

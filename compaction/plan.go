@@ -45,6 +45,19 @@ func (p Plan) evicts(m recall.Message) bool {
 	return p.Evicted > 0 && m.Position < p.First && !slices.Contains(p.Kept, m.Position)
 }
 
+// unchanged returns the plan of a view in which there is nothing to compact.
+func unchanged(v View, mode Mode) Plan {
+	p := Plan{Mode: mode, Window: v.Window, Before: Estimate(v), First: 1, Kept: []int{}, Edits: slices.Clone(v.Edits),
+		Stay: len(v.Messages), Crowded: Crowding(v.Fixed, v.Window)}
+	if p.After, p.Goal = p.Before, p.Before; p.Edits == nil {
+		p.Edits = []Edit{}
+	}
+	if len(v.Messages) > 0 {
+		p.First = v.Messages[0].Position
+	}
+	return p
+}
+
 // Evict returns what to summarize of a view: the one that was planned for, or the one that it has grown to. The agent's
 // own model also gets the view as it was shown, for the caller to add the system prompt and the tools; any other model
 // gets clipped results whole.
@@ -95,6 +108,7 @@ type Nothing struct {
 	Tokens, Goal int  // of the view, and how many may stay; both 0 if that is not the reason
 	Messages     int  // of the view
 	Summarized   bool // the view has a summary
+	Stuck        bool // a plan was looked for, and none makes the view smaller
 }
 
 func (n *Nothing) Error() string {

@@ -179,7 +179,7 @@ func (p *planner) plan(by strategy) (Plan, error) {
 	case impossible && before > p.limit:
 		return Plan{}, p.tooBig(least)
 	case impossible, settled && reached > p.goal && before <= p.limit:
-		return Plan{}, &Nothing{Tokens: before, Goal: p.limit}
+		return Plan{}, &Nothing{Tokens: before, Goal: p.limit, Stuck: true}
 	}
 	target := goal
 	if reached > target { // leave half of the room below the limit free
@@ -192,7 +192,7 @@ func (p *planner) plan(by strategy) (Plan, error) {
 		c.squeeze(target)
 	}
 	if !c.worthwhile(before, target) && (len(c.fresh) == 0 || c.tokens() >= before) {
-		return Plan{}, &Nothing{Messages: len(v.Messages), Summarized: v.Summary != nil}
+		return Plan{}, &Nothing{Messages: len(v.Messages), Summarized: v.Summary != nil, Stuck: len(v.Messages) > 0}
 	}
 	return c.plan(by, before, target), nil
 }

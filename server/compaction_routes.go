@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/loci-memory/loci/compaction"
@@ -77,14 +78,26 @@ func (s *Server) compact(ctx context.Context, c recall.Conversation, r letta.Com
 	}
 	done, err := s.Agents.Compact(ctx, rest.Org(ctx), c,
 		agent.CompactOptions{Settings: json.RawMessage(r.Settings.Value.Object), Dry: dry || r.Dry.Value})
+	out := letta.Compacted{Plan: done.Plan, Compaction: done.Made, Before: done.Sent, After: done.Left}
+	if nothing, is := errors.AsType[*compaction.Nothing](err); is && answersEqual(c, *nothing) {
+		out.Unchanged = new(nothing.Error())
+		return out, nil
+	}
 	if err != nil {
 		return letta.Compacted{}, err
 	}
-	out := letta.Compacted{Plan: done.Plan, Compaction: done.Made, Before: done.Sent, After: done.Left}
 	if done.Made != nil && done.Made.Summary != nil {
 		out.Summary = *done.Made.Summary
 	}
 	return out, nil
+}
+
+// answersEqual reports whether a request to compact a conversation is answered with equal counts, as Letta does where
+// there is nothing to compact. Letta refuses one that finds no smaller view, and one of a conversation of its own id
+// without messages.
+func answersEqual(c recall.Conversation, n compaction.Nothing) bool {
+	empty := n.Goal == 0 && n.Messages == 0 && !n.Summarized
+	return !n.Stuck && (c.IsDefault || !empty)
 }
 
 func (s *Server) listCompactions(ctx context.Context, in *struct {

@@ -12,7 +12,9 @@ import (
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
+	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent/agenttest"
+	"github.com/loci-memory/loci/server/letta"
 )
 
 // chatter is a body of turns between a user and an agent, numbered from first.
@@ -144,12 +146,14 @@ func TestCompactingAConversation(t *testing.T) {
 	}
 	later := fmt.Sprint(fields(t, c.must("GET", "/v1/agents/"+agent+"/compactions/"+made.Compaction.ID, ""))["id"])
 	other := c.made("/v1/agents", `{"name":"Bob"}`)
+	empty := c.made("/v1/conversations?agent_id="+other, "")
 	for _, w := range []struct {
 		name, method, target, body string
 		status                     int
 		detail                     string
 	}{
-		{"nothing to compact", "POST", "/v1/agents/" + other + "/summarize", `{}`, 400, "nothing to compact"},
+		{"a conversation of instructions alone", "POST", "/v1/conversations/" + empty + "/compact", `{}`, 400,
+			"the view has no messages"},
 		{"no such mode", "POST", "/v1/agents/" + agent + "/summarize", `{"compaction_settings":{"mode":"some"}}`, 400,
 			"sliding_window"},
 		{"a trigger out of range", "POST", "/v1/agents/" + agent + "/summarize", `{"compaction_settings":{"trigger":0.2}}`,
@@ -410,3 +414,42 @@ var jsonEqual = cmp.Transformer("JSON", func(raw json.RawMessage) (value any) {
 	_ = json.Unmarshal(raw, &value) // nothing is nil
 	return value
 })
+
+// Where there is nothing to compact the counts are equal, the answer says why, and nothing is recorded; where no smaller
+// view can be made the request is refused.
+func TestACompactionOfNothingAnswersEqualCounts(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{"name":"a"}`)
+	target := "/v1/agents/" + agent + "/summarize"
+	check := func(after, body string, sent int, why string) {
+		t.Helper()
+		var got letta.Compacted
+		text := c.must("POST", target, body)
+		if err := json.Unmarshal([]byte(text), &got); err != nil {
+			t.Fatal(err)
+		}
+		if got.Before != sent || got.After != sent || got.Summary != "" || got.Compaction != nil ||
+			got.Unchanged == nil || !strings.Contains(*got.Unchanged, why) || got.Plan.Before != got.Plan.After ||
+			strings.Contains(text, `"kept":null`) || strings.Contains(text, `"edits":null`) {
+			t.Errorf("%s: got %s, want %d messages before and after", after, text, sent)
+		}
+	}
+	for _, body := range []string{`{}`, `{"dry_run":true}`} {
+		check("instructions alone", body, 1, "no messages")
+	}
+	c.append(agent, "default", draft(recall.User, said("hi")))
+	got := c.call("POST", target, `{"compaction_settings":{"mode":"all"}}`)
+	if got.Code != 400 || !strings.Contains(got.Text, "the newest of the user") {
+		t.Errorf("a message that stays: got %d %s", got.Code, got.Text)
+	}
+	for range 3 {
+		c.append(agent, "default", draft(recall.User, said(strings.Repeat("word ", 500))),
+			draft(recall.Assistant, said(strings.Repeat("word ", 500))))
+	}
+	c.must("POST", target, `{}`)
+	check("again", `{}`, c.inContext(agent), "within")
+	if list := c.list("/v1/agents/" + agent + "/compactions"); len(list) != 1 {
+		t.Errorf("%d compactions are recorded, want 1", len(list))
+	}
+}

@@ -55,5 +55,6 @@ type Compacted struct {
 	Before     int                    `json:"num_messages_before" doc:"That the model saw, its system prompt too."`
 	After      int                    `json:"num_messages_after"`
 	Plan       compaction.Plan        `json:"plan"`
-	Compaction *compaction.Compaction `json:"compaction" doc:"Null of a dry run."`
+	Compaction *compaction.Compaction `json:"compaction" doc:"Null of a dry run, and if there was nothing to compact."`
+	Unchanged  *string                `json:"unchanged" doc:"Why there was nothing to compact; null if there was."`
 }

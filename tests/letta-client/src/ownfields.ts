@@ -33,7 +33,7 @@ export const ownFields: Record<string, string[]> = {
   Conversation: ['hidden', 'compaction_settings', 'identity_id', 'message_count', 'embedding_status', 'isolated_block_ids'],
   Run: ['job_type', 'user_id'],
   Step: ['created_at'],
-  CompactionResponse: ['plan', 'compaction'],
+  CompactionResponse: ['plan', 'compaction', 'unchanged'],
   'MessageSearchResponse.UserMessageListResult': result,
   'MessageSearchResponse.AssistantMessageListResult': result,
   LettaResponse: ['run_id', 'error'],
