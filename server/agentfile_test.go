@@ -50,7 +50,7 @@ func (c *client) imported(file string, texts ...string) (ids, leftOut []string) 
 		AgentIDs []string `json:"agent_ids"`
 		LeftOut  []string `json:"left_out"`
 	}
-	if err := json.Unmarshal([]byte(got.Text), &answer); err != nil || got.Code != http.StatusOK {
+	if err := json.Unmarshal([]byte(got.Text), &answer); err != nil || got.Code != http.StatusOK || answer.LeftOut == nil {
 		c.t.Fatalf("import: %d %s", got.Code, got.Text)
 	}
 	return answer.AgentIDs, answer.LeftOut

@@ -296,6 +296,13 @@ func TestFaultsOfAModelEndARunAndBreakNoHistory(t *testing.T) {
 		{"no credit", []modeltest.Answer{{Status: 402}}, "insufficient_credits", nil},
 		{"a quota", []modeltest.Answer{{Status: 429, Text: `{"error":{"message":"No.","code":"insufficient_quota"}}`}},
 			"insufficient_credits", nil},
+		{"a failure of the provider", []modeltest.Answer{{Status: 500}, {Status: 503}, {Status: 502}}, "llm_api_error", nil},
+		{"connections that are closed", []modeltest.Answer{{Closes: true}, {Closes: true}, {Closes: true}}, "llm_api_error",
+			nil},
+		{"arguments that are an object", []modeltest.Answer{{Raw: `data: {"choices":[{"delta":{"tool_calls":[{"id":"a",` +
+			`"function":{"name":"conversation_search","arguments":{"query":"x"}}}]},"finish_reason":"stop"}]}` + "\n\n"},
+			{Raw: `{"choices":[{"message":{"content":[{"type":"text","text":"Found"}]}}]}`}}, "end_turn",
+			[]string{"tool_call_message conversation_search", "tool_return_message a success", "assistant_message Found"}},
 		{"a limit that passes", []modeltest.Answer{{Status: 429}, {Status: 529}, {Text: "Hello"}}, "end_turn",
 			[]string{"assistant_message Hello"}},
 		{"a long limit", []modeltest.Answer{{Status: 429, Header: http.Header{"Retry-After": {"61"}}}}, "llm_api_error", nil},

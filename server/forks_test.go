@@ -235,6 +235,46 @@ func TestAForksSummaryLeadsToItsMessages(t *testing.T) {
 	}
 }
 
+// A full file carries forks whose originals were deleted, with all that can be read in them.
+func TestAFullFileCarriesForksOfDeletedConversations(t *testing.T) {
+	t.Parallel()
+	c, other := newIdleClient(t), newIdleClient(t)
+	agent, original, fork := forkedAgent(c)
+	var cited string
+	for _, m := range c.messages("/v1/conversations/" + fork + "/messages?limit=100&order=asc") {
+		if m.Text == "Answer 3: the teapot is green" {
+			cited = fmt.Sprint(m.Seq)
+		}
+	}
+	second := c.made("/v1/conversations/"+fork+"/fork", "")
+	c.must("DELETE", "/v1/conversations/"+original, "")
+	c.captured(agent, fork, chatter(30, 1, "a word of the fork alone"))
+	ids, leftOut := other.imported(c.must("GET", "/v1/agents/"+agent+"/export?full=true", ""))
+	if len(ids) != 1 || ids[0] != agent || len(leftOut) > 0 {
+		t.Fatalf("got %v, left out %q", ids, leftOut)
+	}
+	reads := []string{"/v1/conversations?agent_id=" + agent, "/v1/agents/" + agent + "/compactions",
+		"/v1/agents/" + agent + "/expand/" + cited}
+	for _, id := range []string{fork, second} {
+		reads = append(reads, "/v1/conversations/"+id, "/v1/conversations/"+id+"/messages?limit=100")
+		for _, where := range []*client{c, other} {
+			if said := where.nextMessages(agent, id); len(said) < 11 {
+				t.Errorf("the next prompt of %s has %d messages", id, len(said))
+			}
+		}
+		summary := c.must("GET", "/v1/agents/"+agent+"/prompt?pending=keep&conversation_id="+id, "")
+		reads = append(reads, "/v1/agents/"+agent+"/expand/"+url.PathEscape(summaryRange.FindString(summary)))
+		if diff := cmp.Diff(c.nextMessages(agent, id), other.nextMessages(agent, id)); diff != "" {
+			t.Errorf("the next prompt of %s (-exported +imported):\n%s", id, diff)
+		}
+	}
+	for _, read := range reads {
+		if diff := cmp.Diff(c.must("GET", read, ""), other.must("GET", read, "")); diff != "" {
+			t.Errorf("%s (-exported +imported):\n%.2000s", read, diff)
+		}
+	}
+}
+
 // A fork has the compactions that made its view. They can be reverted there, and nowhere else by that.
 func TestAForkInheritsCompactions(t *testing.T) {
 	t.Parallel()

@@ -221,6 +221,9 @@ func TestAdapterRefuses(t *testing.T) {
 				want["trace_id"] = "req-1"
 			}
 			servertest.CheckProblem(t, got, c.status, want)
+			if retry := got.Header().Get("X-Should-Retry"); c.status == 405 && retry != "false" {
+				t.Errorf("x-should-retry is %q: Letta's clients would try three times", retry)
+			}
 		})
 	}
 }
