@@ -25,6 +25,10 @@ type Fork struct {
 	Delegated bool
 	OnlyTools []string
 
+	// Results follow the copied messages: results behind them that the server's tools returned to calls among them. The
+	// tools have run, and must not run again for the copy.
+	Results []Message
+
 	// Stats returns the Stats of the copy of a summary. seqAt returns the Seq of the copy at a position.
 	Stats func(stats json.RawMessage, seqAt func(position int) int64) (json.RawMessage, error)
 }
@@ -38,8 +42,8 @@ func (f Fork) Of(c Conversation) Conversation {
 }
 
 // Fork copies a conversation up to a position to a new conversation of its agent, with its settings and without its
-// summary. The copies of messages have the same positions and texts, but for the system prompt, ids of
-// their own, and neither otids nor runs. Searches of more than one conversation find one of the copies, and Expand
+// summary. Fork.Results follow. The copies of messages have the same positions and texts, but for the system prompt, ids
+// of their own, and neither otids nor runs. Searches of more than one conversation find one of the copies, and Expand
 // finds them by the places of the originals. Later changes of either conversation do not change the other. It returns
 // the copy, and the Seq of its messages as Fork.Stats is given it. ErrNotFound if the conversation was deleted.
 func (s *Store) Fork(ctx context.Context, org db.Org, c Conversation, f Fork) (
@@ -57,7 +61,7 @@ func (s *Store) Fork(ctx context.Context, org db.Org, c Conversation, f Fork) (
 		copying := copying{Store: in, org: org, from: c, Fork: f, seqAt: seqAt}
 		if f.To > 0 {
 			to := appending{Store: in, org: org, agentID: c.AgentID, conversation: f.ID, secondResults: true}
-			if _, _, err := in.appendEach(ctx, to, copying.drafts(ctx, 1, f.To)); err != nil {
+			if _, _, err := in.appendEach(ctx, to, copying.all(ctx)); err != nil {
 				return err
 			}
 		}
@@ -65,7 +69,7 @@ func (s *Store) Fork(ctx context.Context, org db.Org, c Conversation, f Fork) (
 			return err
 		}
 		forked, err = in.Conversation(ctx, org, c.AgentID, f.ID)
-		if err == nil && forked.Messages != f.To { // the other was deleted meanwhile
+		if err == nil && forked.Messages != f.To+len(f.Results) { // the other was deleted meanwhile
 			err = conversationError(db.ErrNotFound, c.AgentID, c.ID)
 		}
 		return err
@@ -112,6 +116,28 @@ type copying struct {
 	org   db.Org
 	from  Conversation
 	seqAt func(position int) int64
+}
+
+// all yields drafts of the copied messages and of the results that follow them.
+func (c copying) all(ctx context.Context) iter.Seq2[Draft, error] {
+	return func(yield func(Draft, error) bool) {
+		for d, err := range c.drafts(ctx, 1, c.To) {
+			if !yield(d, err) || err != nil {
+				return
+			}
+		}
+		results, err := c.whole(ctx, c.org, c.Results)
+		if err != nil {
+			yield(Draft{}, err)
+			return
+		}
+		for _, m := range results {
+			d, err := c.draft(m)
+			if !yield(d, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // drafts yields drafts of the messages from one position of the original to another.
@@ -178,6 +204,50 @@ func (s *Store) Between(ctx context.Context, org db.Org, c Conversation, from, t
 		SELECT `+messageColumns+` FROM `+messageTables+`
 		WHERE m.org = $1 AND m.conversation_key = $2 AND m.position BETWEEN $3 AND $4
 		ORDER BY m.position`, org, c.Key, from, to)
+}
+
+// ResultsBehind returns the results behind a position of a conversation, before the next answer or message of a user,
+// that the server's own tools returned to calls up to the position. ran reports whether a tool is one of these. Each
+// message has these results alone, of long ones their beginnings.
+func (s *Store) ResultsBehind(ctx context.Context, org db.Org, c Conversation, position int,
+	ran func(tool string) bool) (all []Message, err error) {
+	for from := position + 1; from <= c.Messages; from += copiedAtOnce {
+		messages, err := s.Between(ctx, org, c, from, from+copiedAtOnce-1)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range messages {
+			if m.Role == User || m.Role == Assistant {
+				return all, nil
+			}
+			calls, err := s.calledBefore(ctx, org, c, m, position)
+			if err != nil {
+				return nil, err
+			}
+			m.Content = slices.DeleteFunc(m.Content, func(p Part) bool {
+				tool, found := calls[p.CallID]
+				return p.Type != ToolReturn || p.Approval == Returned || p.Approval == Denied || !found || !ran(tool)
+			})
+			if m.Role == Tool && len(m.Content) > 0 {
+				all = append(all, m)
+			}
+		}
+	}
+	return all, nil
+}
+
+// calledBefore returns the tools of the calls up to a position that a message has results of, by the calls' ids.
+func (s *Store) calledBefore(ctx context.Context, org db.Org, c Conversation, m Message, position int) (
+	map[string]string, error) {
+	rows, err := db.All[toolCall](ctx, s.db, `
+		SELECT call_id, name, position FROM tool_calls
+		WHERE org = $1 AND conversation_key = $2 AND result_position = $3 AND position <= $4`,
+		org, c.Key, m.Position, position)
+	tools := make(map[string]string, len(rows))
+	for _, r := range rows {
+		tools[r.ID] = r.Name
+	}
+	return tools, err
 }
 
 // PositionOf returns the position in a conversation of the message at a position of its agent's log. ErrNotFound if the

@@ -119,7 +119,8 @@ func (s *Server) forkConversation(ctx context.Context, in *struct {
 	if err != nil {
 		return letta.Conversation{}, err
 	}
-	c, err = s.Agents.Fork(ctx, rest.Org(ctx), c, in.MessageID, in.Hidden)
+	c, err = s.Agents.Fork(ctx, rest.Org(ctx), c, agent.ForkTo{MessageID: in.MessageID, Hidden: in.Hidden,
+		Ran: s.Tools.Has})
 	return s.conversation(ctx, c, err)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
+	"github.com/loci-memory/loci/server/block/working"
 )
 
 // NewConversation describes a conversation to be created.
@@ -90,10 +91,19 @@ func (s *Store) UpdateConversation(ctx context.Context, org db.Org, c recall.Con
 	return updated, err
 }
 
-// Fork copies a conversation to a new one: up to a message, or whole if messageID is empty. The copy's model sees what
-// that of the other saw then, with a system prompt of its own. ErrNotFound if the conversation lacks the message.
-func (s *Store) Fork(ctx context.Context, org db.Org, c recall.Conversation, messageID string, hidden bool) (
-	forked recall.Conversation, err error) {
+// ForkTo describes a copy of a conversation.
+type ForkTo struct {
+	MessageID string // the last message that is copied; empty copies all
+	Hidden    bool
+
+	Ran func(tool string) bool // reports whether the server runs a tool; nil is none
+}
+
+// Fork copies a conversation to a new one: up to a message, or whole. The copy's model sees what that of the other saw
+// then, with a system prompt of its own. Results that the server's tools returned to copied calls are copied, too, also
+// if they are behind the message: what has run does not run again. ErrNotFound if the conversation lacks the message.
+func (s *Store) Fork(ctx context.Context, org db.Org, c recall.Conversation, to ForkTo) (forked recall.Conversation,
+	err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		in := s.With(tx)
 		a, err := in.Agent(ctx, org, c.AgentID)
@@ -103,11 +113,16 @@ func (s *Store) Fork(ctx context.Context, org db.Org, c recall.Conversation, mes
 		if c, err = in.Recall.Conversation(ctx, org, a.ID, c.ID); err != nil {
 			return err
 		}
-		f, err := in.forkAt(ctx, org, c, messageID)
+		f, err := in.forkAt(ctx, org, c, to.MessageID)
 		if err != nil {
 			return err
 		}
-		f.Hidden = hidden
+		if to.Ran != nil {
+			if f.Results, err = in.Recall.ResultsBehind(ctx, org, c, f.To, to.Ran); err != nil {
+				return err
+			}
+		}
+		f.Hidden = to.Hidden
 		if f.Prompt, err = in.compileNow(ctx, org, a, f.Of(c)); err != nil {
 			return err
 		}
@@ -146,13 +161,19 @@ func (s *Store) copied(ctx context.Context, org db.Org, c recall.Conversation, f
 	if err != nil {
 		return forked, err
 	}
-	if err := s.Compaction.Inherit(ctx, org, c, forked, seqAt(0)); err != nil {
+	copied := forked
+	copied.Messages = f.To // without the results
+	if err := s.Compaction.Inherit(ctx, org, c, copied, seqAt(0)); err != nil {
 		return forked, err
 	}
 	if err := s.keepIdentity(ctx, org, c, forked); err != nil {
 		return forked, err
 	}
-	return forked, s.Working.Fork(ctx, org, c, forked, seqAt)
+	at := working.CopiedTo{Position: f.To, Changed: f.To, SeqAt: seqAt}
+	if n := len(f.Results); n > 0 {
+		at.Changed = f.Results[n-1].Position
+	}
+	return forked, s.Working.Fork(ctx, org, c, forked, at)
 }
 
 // forkAt returns the copy of a conversation up to a message, or whole if messageID is empty.

@@ -103,7 +103,7 @@ func TestForksAndResetsOfWorkingMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	for message, want := range map[string]string{"": "Two", log[1].ID: "One", log[2].ID: "Two", log[0].ID: ""} {
-		fork, err := s.Fork(t.Context(), org, c, message, false)
+		fork, err := s.Fork(t.Context(), org, c, agent.ForkTo{MessageID: message})
 		if err != nil {
 			t.Fatal(err)
 		}

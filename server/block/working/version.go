@@ -89,10 +89,16 @@ func (s *Store) Restore(ctx context.Context, org db.Org, t Target, version int) 
 	})
 }
 
+// CopiedTo says how much of a conversation was copied.
+type CopiedTo struct {
+	Position int                      // of the last message of which all is copied
+	Changed  int                      // of the last message whose changes of the record the copy has
+	SeqAt    func(position int) int64 // returns the position in the agent's log of the copy of a message
+}
+
 // Fork gives a conversation that is a copy of the first messages of another one the record that the other had there.
-// seqAt returns the position in the agent's log of the copy of a message.
-func (s *Store) Fork(ctx context.Context, org db.Org, from, to recall.Conversation, seqAt func(int) int64) error {
-	v, err := s.versionAt(ctx, org, from, to.Messages)
+func (s *Store) Fork(ctx context.Context, org db.Org, from, to recall.Conversation, at CopiedTo) error {
+	v, err := s.versionAt(ctx, org, from, at.Changed)
 	if errors.Is(err, db.ErrNotFound) || err == nil && v.Record.IsEmpty() {
 		return nil
 	}
@@ -101,10 +107,10 @@ func (s *Store) Fork(ctx context.Context, org db.Org, from, to recall.Conversati
 	}
 	r := v.Record.clone()
 	r.each(func(e *Entry) {
-		at, failed := s.Recall.PositionOf(ctx, org, from, e.Seq)
+		position, failed := s.Recall.PositionOf(ctx, org, from, e.Seq)
 		switch {
-		case failed == nil && at <= to.Messages:
-			e.Seq = seqAt(at)
+		case failed == nil && position <= at.Position:
+			e.Seq = at.SeqAt(position)
 		case failed != nil && !errors.Is(failed, db.ErrNotFound):
 			err = failed
 		}
