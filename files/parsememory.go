@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci/files/document"
 )
 
-// maxHeld is the most memory that parsing one document takes here, in bytes: a text of the largest size, and as much for
-// the document that it is read from, or for its segments and chunks.
+// maxHeld is the most memory that parsing one document takes here, in bytes: a text of the largest size, and as much
+// for the document that it is read from, or for its segments and chunks.
 const maxHeld = 2 * document.MaxTextBytes
 
 // newParsing returns the shares of the memory of all documents that are being parsed: that of three of the largest, of

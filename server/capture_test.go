@@ -128,7 +128,8 @@ func TestALongBodyIsStoredWholeOrNotAtAll(t *testing.T) {
 			got.Messages[n-1])
 	}
 	again := c.capture(agent, body(result, conversation.ID)).Messages
-	if !again[0].Repeated || again[1].Position != 1204 || !again[1201].Repeated || again[1201].ID != got.Messages[1201].ID {
+	if !again[0].Repeated || again[1].Position != 1204 || !again[1201].Repeated ||
+		again[1201].ID != got.Messages[1201].ID {
 		t.Errorf("again: %+v, %+v, %+v; want the call and its result repeated", again[0], again[1], again[1201])
 	}
 	other := c.call("POST", "/v1/agents/"+agent+"/messages/capture",

@@ -415,8 +415,8 @@ var jsonEqual = cmp.Transformer("JSON", func(raw json.RawMessage) (value any) {
 	return value
 })
 
-// Where there is nothing to compact the counts are equal, the answer says why, and nothing is recorded; where no smaller
-// view can be made the request is refused.
+// Where there is nothing to compact the counts are equal, the answer says why, and nothing is recorded; where no
+// smaller view can be made the request is refused.
 func TestACompactionOfNothingAnswersEqualCounts(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)

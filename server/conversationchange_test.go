@@ -62,8 +62,8 @@ func TestPreviewsOfPoliciesReadTheirRequests(t *testing.T) {
 	c.capture(agent, chatter(1, 8, "weather"))
 	path := "/v1/agents/" + agent
 	costs := func(prices string) string {
-		return pick(t, strings.Trim(c.must("POST", path+"/policies/preview", `{"policies":["pi"],"prices":`+prices+`}`), "[]\n"),
-			"cost")
+		body := `{"policies":["pi"],"prices":` + prices + `}`
+		return pick(t, strings.Trim(c.must("POST", path+"/policies/preview", body), "[]\n"), "cost")
 	}
 	if got, want := costs(`{"input_per_million":3}`), costs(`null`); got != want {
 		t.Errorf("one price: got %s, want %s", got, want)

@@ -181,7 +181,7 @@ func (AnyPolicy) Schema(huma.Registry) *huma.Schema {
 type PolicyPreviews struct {
 	Policies     []AnyPolicy            `json:"policies" minItems:"1" maxItems:"20" doc:"To compare" example:"[\"letta\"]"`
 	Conversation rest.Opt[string]       `json:"conversation_id,omitzero" doc:"The default one if absent."`
-	AtSeq        rest.Opt[int64]        `json:"at_seq,omitzero" minimum:"1" doc:"The newest event that it knows; all if absent."`
+	AtSeq        rest.Opt[int64]        `json:"at_seq,omitzero" minimum:"1" doc:"The newest event to use; all if absent."`
 	Prices       rest.Opt[agent.Prices] `json:"prices,omitzero" doc:"Of a provider; absent ones are 3, 0.1 and 1.25."`
 }
 

@@ -42,8 +42,8 @@ func (c statsCmd) Run(ctx context.Context, s streams) error {
 		fmt.Fprintf(s.out, "expand read %q %d times\n", e.ID, e.Count)
 	}
 	for _, e := range stats.Steps {
-		fmt.Fprintf(s.out, "of %d messages that the step %s of the policy %s edited, expand read %d times\n", e.Messages, e.Step,
-			e.Policy, e.Expands)
+		fmt.Fprintf(s.out, "of %d messages that the step %s of the policy %s edited, expand read %d times\n", e.Messages,
+			e.Step, e.Policy, e.Expands)
 	}
 	return nil
 }

@@ -18,7 +18,8 @@ const authorizationHeader = `(?i)authorization\\{0,4}["']?\s{0,4}[:=,]>?\s{0,4}\
 // farAhead is the ahead of tokens that carry data, such as JWTs.
 const farAhead = 16 << 10
 
-// token returns a rule for a token with a provider's prefix, which keywords repeat. longest counts the characters around the token too.
+// token returns a rule for a token with a provider's prefix, which keywords repeat. longest counts the characters
+// around the token too.
 func token(id, shape string, entropy float64, longest int, keywords ...string) rule {
 	return rule{ID: id, Pattern: shapeStart + "(" + shape + ")" + shapeEnd, Exact: keywords, Entropy: entropy,
 		Longest: longest, Certain: true}

@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// setConversationIdentity says whom a conversation is with, by the id of an identity; an empty one is nobody. ErrNotFound
-// if the identity does not exist.
+// setConversationIdentity says whom a conversation is with, by the id of an identity; an empty one is nobody.
+// ErrNotFound if the identity does not exist.
 func (s *Store) setConversationIdentity(ctx context.Context, org db.Org, c recall.Conversation, id string) error {
 	if id == "" {
 		_, err := s.DB.Exec(ctx, `

@@ -62,8 +62,8 @@ type policyChanged struct {
 	Was, Now                json.RawMessage // objects of compaction settings
 }
 
-// recordPolicy stores that a policy changed, with an event in the agent's log, in the transaction of the change. It does
-// nothing if the policy is the same.
+// recordPolicy stores that a policy changed, with an event in the agent's log, in the transaction of the change. It
+// does nothing if the policy is the same.
 func (s *Store) recordPolicy(ctx context.Context, org db.Org, ch policyChanged) error {
 	was, now := policyIn(ch.Was), policyIn(ch.Now)
 	if bytes.Equal(was, now) {

@@ -139,9 +139,9 @@ func (s *Store) ExportIdentities(ctx context.Context, org db.Org, agentID string
 		ORDER BY i.key`, pgx.StrictNamedArgs{"org": org, "agent": agentID})
 }
 
-// RestoreIdentity creates an identity under its id and gives it its agents, blocks and conversations, which are restored
-// already. If the organization has an identity of its identifier key, that one gets them, is not changed otherwise, and
-// is returned.
+// RestoreIdentity creates an identity under its id and gives it its agents, blocks and conversations, which are
+// restored already. If the organization has an identity of its identifier key, that one gets them, is not changed
+// otherwise, and is returned.
 func (s *Store) RestoreIdentity(ctx context.Context, org db.Org, i PortableIdentity) (present *Identity, err error) {
 	was, err := s.Identities(ctx, org, IdentityFilter{IdentifierKey: i.IdentifierKey}, db.Page{Limit: 1})
 	if err != nil {

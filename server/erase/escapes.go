@@ -70,8 +70,8 @@ func unicodeEscape(cells []cell) (r rune, n int) {
 	return first, 6
 }
 
-// unframed returns cells without the numbers of lines, and the marks of tags and of line ends, that the result of a tool
-// or a prompt adds to a text; ok is false if there are none.
+// unframed returns cells without the numbers of lines, and the marks of tags and of line ends, that the result of a
+// tool or a prompt adds to a text; ok is false if there are none.
 func unframed(cells []cell) (out []cell, ok bool) {
 	if !slices.ContainsFunc(cells, func(c cell) bool { return c.r == '\n' || c.r == '⏎' || c.r == '~' }) {
 		return cells, false

@@ -11,7 +11,8 @@ const maxTag = 2_000
 
 // inlineTags are the tags of HTML within words and lines; other tags stand between words.
 var inlineTags = []string{"a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "del", "dfn", "em", "font",
-	"i", "ins", "kbd", "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "tt", "u", "var", "wbr"}
+	"i", "ins", "kbd", "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "tt", "u", "var",
+	"wbr"}
 
 // untagged returns cells without the tags of HTML and XML, with a space for a tag between words; ok is false if there
 // are none.

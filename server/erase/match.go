@@ -108,7 +108,7 @@ func folded(cells []cell) foldedText {
 		before := b.Len()
 		switch {
 		case c.r < utf8.RuneSelf && c.r > ' ':
-			b.WriteByte(byte(unicode.ToLower(c.r)))
+			b.WriteRune(unicode.ToLower(c.r))
 			space = false
 		case unicode.IsSpace(c.r):
 			if !space {

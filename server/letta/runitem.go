@@ -207,8 +207,8 @@ func InterruptionOf(r loop.Run) RunError {
 
 // DeletionOf returns the error of a stream whose run's record was deleted.
 func DeletionOf(r loop.Run) RunError {
-	return ViewOf(r).failure(loop.Failure{Type: "deleted", Text: "The record of run " + r.ID + " was deleted, and its stream " +
-		"with it. GET /v1/agents/" + r.AgentID + "/messages has what it said"})
+	return ViewOf(r).failure(loop.Failure{Type: "deleted", Text: "The record of run " + r.ID + " was deleted, and its " +
+		"stream with it. GET /v1/agents/" + r.AgentID + "/messages has what it said"})
 }
 
 // IsError reports whether an item is the error of a failed run, which streams send under a name.

@@ -169,7 +169,8 @@ var (
 		`\b[a-z]\w*(?:error|exception)\b:\s|^\s+at \S+\(.*:\d+\)|\bFile "[^"]+", line \d+|\bgoroutine \d+ \[|` +
 		`\bexit (?:code|status) [1-9]|\bSQLSTATE\b|\bsegmentation fault\b`)
 	temporary = regexp.MustCompile(`(?i)^\W*temp(?:orary|orarily)?\s*[:(]|\btemporary (?:notes?|fix|workaround|hack)\b|` +
-		`\b(?:temporarily|temp note|for now|todo|to do:|wip|tbd|remind me|later today|this session|tomorrow|tonight|remember to|don['’]t forget(?: to)?|` +
+		`\b(?:temporarily|temp note|for now|todo|to do:|wip|tbd|remind me|later today|this session|tomorrow|tonight|` +
+		`remember to|don['’]t forget(?: to)?|` +
 		`until (?:then|further notice|(?:next|this) \w+|\w+day))\b|^\W*reminders?:`)
 
 	// passing matches the sections of notes for the moment.

@@ -339,7 +339,8 @@ func TestIndexesThatPointAreNotRefused(t *testing.T) {
 	intro := "# Memory\n\nThis file is an index: each line\npoints to a file\nof details.\n\n- projects/claw.md\n"
 	f.write(index, strings.ReplaceAll(intro, "\n", "\r\n"))
 	for _, lines := range []string{
-		"The staging host of Claw burns.\n\n- projects/claw.md", "See AGENTS.md", "- See CONTRIBUTING.md", "- Fixed by deadbee1 in projects/claw.md",
+		"The staging host of Claw burns.\n\n- projects/claw.md", "See AGENTS.md", "- See CONTRIBUTING.md",
+		"- Fixed by deadbee1 in projects/claw.md",
 		"| Claw | it is broken for now and slow | projects/claw.md |",
 		"- Temporary: use the host s3, see infra/dns.md", "- See projects/claw.md and people/none.md",
 		"- projects/claw.md, memory/none.yaml",

@@ -47,8 +47,8 @@ const maxIntroLines = 3
 // ofIndexes matches what an introduction of an index speaks of.
 var ofIndexes = regexp.MustCompile(`(?i)\b(?:index|notes?|memory|memories|files?|pointers?)\b|索引|笔记|文件`)
 
-// isIntroduction reports whether a line is one of the first paragraph, which speaks of the index, or leads to the list or
-// the table below it.
+// isIntroduction reports whether a line is one of the first paragraph, which speaks of the index, or leads to the list
+// or the table below it.
 func (c *indexCheck) isIntroduction(l indexLine) bool {
 	if strings.HasSuffix(strings.TrimSpace(l.text), ":") && c.introduces(l) {
 		return true
@@ -75,7 +75,8 @@ func (c *indexCheck) introduces(l indexLine) bool {
 }
 
 // stating matches the verb of a sentence that tells a fact, and the word behind it.
-var stating = regexp.MustCompile(`(?i)\b(?:is|are|was|were|has|have|must|should|will|needs?|requires?|prefers?)\s+(\pL+)`)
+var stating = regexp.MustCompile(
+	`(?i)\b(?:is|are|was|were|has|have|must|should|will|needs?|requires?|prefers?)\s+(\pL+)`)
 
 // Words around such a verb in a line that only says what a file is about, or where something is.
 var (

@@ -65,8 +65,8 @@ func (a *API) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// provenanceOf returns the provenance of what a request stores: its key, and the agent and the conversation that its path
-// names by their ids.
+// provenanceOf returns the provenance of what a request stores: its key, and the agent and the conversation that its
+// path names by their ids.
 func provenanceOf(c echo.Context, key apikey.Key) db.Provenance {
 	p := db.Provenance{KeyID: key.ID}
 	if id := c.Param("agent_id"); db.UUID("agent-", id) != uuid.Nil {

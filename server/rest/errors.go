@@ -324,8 +324,8 @@ func unavailable(err error) bool {
 		pgconn.SafeToRetry(err)
 }
 
-// fail returns the problem that a caller is shown for an error. It logs the server's own failures, whose cause the caller
-// is not shown. own says that the operation is not Letta's.
+// fail returns the problem that a caller is shown for an error. It logs the server's own failures, whose cause the
+// caller is not shown. own says that the operation is not Letta's.
 func (a *API) fail(ctx context.Context, err error, own bool) *Problem {
 	if outlived(ctx, err) {
 		err = errUnknownKey
