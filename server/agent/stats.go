@@ -45,8 +45,8 @@ type ExpandStats struct {
 
 // ExpandedStep counts calls of expand that read messages which a step of a policy had edited.
 type ExpandedStep struct {
-	Policy   string `db:"policy" json:"policy"`
-	Step     string `db:"step" json:"step"`
+	Policy   string `db:"policy" json:"policy" doc:"The preset, or custom."`
+	Step     string `db:"step" json:"step" doc:"The mechanism that edited them."`
 	Messages int    `db:"messages" json:"messages" doc:"That the step edited, whether or not it was reverted."`
 	Expands  int    `db:"expands" json:"expands" doc:"Calls of expand; many of few messages: the step shows too little."`
 }

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/rest"
@@ -222,13 +224,13 @@ func (m SentMessage) addTo(r *loop.Request, at string) error {
 		return rest.Unprocessable(at+".batch_item_id", "this server has no batches of requests; leave it out")
 	}
 	kind := m.Type.Value
-	if kind == "" && (m.Approve.Set || m.RequestID.Set || m.Approvals.Set) {
+	if kind == "" && (m.Approve.Pointer() != nil || m.RequestID.Pointer() != nil || m.Approvals.Pointer() != nil) {
 		kind = "approval"
 	}
 	switch {
 	case kind == "approval":
 		return m.addApproval(r, at)
-	case kind == "tool_return" || m.Returns.Set:
+	case kind == "tool_return" || kind == "" && m.Returns.Pointer() != nil:
 		return m.addReturns(r, at+".tool_returns", m.Returns.Value)
 	case kind != "" && kind != "message":
 		return rest.Unprocessable(at+".type", fmt.Sprintf("expected one of message, approval, tool_return. Got: %q", kind))
@@ -259,28 +261,58 @@ func (m SentMessage) draft(role recall.Role) recall.Draft {
 func (m SentMessage) addApproval(r *loop.Request, at string) error {
 	var returns []SentApproval
 	for i, a := range m.Approvals.Value {
-		switch {
-		case a.Type.Value == "tool" || a.Return.Set:
-			returns = append(returns, a)
-		case a.Approve.Pointer() == nil:
-			return rest.Unprocessable(fmt.Sprintf("%s.approvals[%d].approve", at, i), "expected true or false")
-		default:
-			r.Approvals = append(r.Approvals, loop.Approval{CallID: a.CallID, Approve: a.Approve.Value,
-				Reason: a.Reason.Value, OTID: m.OTID.Value, GroupID: m.Group.Value})
+		result, err := a.isResult(fmt.Sprintf("%s.approvals[%d]", at, i))
+		if err != nil {
+			return err
 		}
+		if result {
+			returns = append(returns, a)
+			continue
+		}
+		r.Approvals = append(r.Approvals, loop.Approval{CallID: a.CallID, Approve: a.Approve.Value,
+			Reason: a.Reason.Value, OTID: m.OTID.Value, GroupID: m.Group.Value})
 	}
-	if approve := m.Approve.Pointer(); approve != nil && len(m.Approvals.Value) == 0 {
+	approve := m.Approve.Pointer()
+	switch {
+	case len(m.Approvals.Value) > 0 && approve != nil && m.contradicts(*approve):
+		return rest.Unprocessable(at+".approve", "it contradicts approvals: leave it out")
+	case len(m.Approvals.Value) == 0 && approve != nil:
 		r.Approvals = append(r.Approvals, loop.Approval{MessageID: m.RequestID.Value, Approve: *approve,
 			Reason: m.Reason.Value, OTID: m.OTID.Value, GroupID: m.Group.Value})
 		return nil
-	}
-	if len(m.Approvals.Value) == 0 {
+	case len(m.Approvals.Value) == 0:
 		return rest.Unprocessable(at+".approvals", "expected at least one")
-	}
-	if len(returns) == 0 {
+	case len(returns) == 0:
 		return nil
 	}
 	return m.addReturns(r, at+".approvals", returns)
+}
+
+// contradicts reports whether one of the message's approvals is another decision than that of the message as a whole.
+func (m SentMessage) contradicts(approve bool) bool {
+	return slices.ContainsFunc(m.Approvals.Value, func(a SentApproval) bool {
+		decided := a.Approve.Pointer()
+		return decided != nil && *decided != approve
+	})
+}
+
+// isResult reports whether it is the result of a tool. Its type says so; without a type, a tool_return that is not
+// null. A field of the other kind is refused unless it is null.
+func (a SentApproval) isResult(at string) (bool, error) {
+	result := a.Return.Pointer() != nil
+	switch kind := a.Type.Value; {
+	case kind == "tool":
+		return true, nil
+	case kind != "" && kind != "approval":
+		return false, rest.Unprocessable(at+".type", fmt.Sprintf("expected one of approval, tool. Got: %q", db.Short(kind)))
+	case kind == "approval" && result:
+		return false, rest.Unprocessable(at+".tool_return", "an approval has no result: leave it out, or send type tool")
+	case result:
+		return true, nil
+	case a.Approve.Pointer() == nil:
+		return false, rest.Unprocessable(at+".approve", "expected true or false")
+	}
+	return false, nil
 }
 
 func (m SentMessage) addReturns(r *loop.Request, at string, returns []SentApproval) error {

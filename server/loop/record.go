@@ -68,6 +68,7 @@ type Options struct {
 	Following    []recall.Draft  `json:"following,omitempty"`    // messages that follow the approved calls' results
 	View         json.RawMessage `json:"view,omitempty"`         // how the client wants to see messages; the caller's
 	KeyID        string          `json:"key_id,omitempty"`       // of the API key of the request
+	Resumes      string          `json:"resumes,omitempty"`      // the first run of the same request, which failed
 }
 
 // Waiting is a message with calls that wait for the client.

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -60,7 +61,7 @@ func (l *Loop) answered(ctx context.Context, tx pgx.Tx, org db.Org, c recall.Con
 		return "", db.Conflict("The otid %q belongs to an earlier request that approved or denied other calls, or came with "+
 			"other messages: nothing is stored. A new answer needs an otid of its own", db.Short(r.Options.OTIDs[0]))
 	}
-	return earlier.ID, nil
+	return cmp.Or(earlier.Options.Resumes, earlier.ID), nil
 }
 
 // repetition returns the run that was made of the messages if all of them were stored before; empty for messages that
@@ -110,6 +111,9 @@ func (l *Loop) found(ctx context.Context, org db.Org, agentID, id string) (Start
 	if errors.Is(err, db.ErrNotFound) {
 		return Started{}, db.Conflict("The request was sent before, and the record of its run %s was deleted: nothing is "+
 			"stored. GET /v1/agents/%s/messages has what came of it. A new message needs an otid of its own", id, agentID)
+	}
+	if err == nil {
+		r, err = l.latestAttempt(ctx, org, r)
 	}
 	if err != nil {
 		return Started{}, err
@@ -180,6 +184,9 @@ func (l *Loop) Find(ctx context.Context, org db.Org, c recall.Conversation, id, 
 	r, err := l.RunByID(ctx, org, id)
 	if err == nil && r.Conversation != c.ID {
 		err = db.ErrNotFound
+	}
+	if err == nil && otid != "" {
+		return l.latestAttempt(ctx, org, r)
 	}
 	return r, err
 }

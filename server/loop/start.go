@@ -215,7 +215,7 @@ func (l *Loop) begin(ctx context.Context, org db.Org, c recall.Conversation, r R
 		}
 		var err error
 		if repeats, err = l.answered(ctx, tx, org, c, r); err != nil || repeats != "" {
-			return cmp.Or(err, errRepeated)
+			return l.with(tx).repeat(ctx, org, run, &repeats, err)
 		}
 		drafts, approved, err := l.with(tx).input(ctx, in, org, c, r)
 		if err != nil {
@@ -226,11 +226,8 @@ func (l *Loop) begin(ctx context.Context, org db.Org, c recall.Conversation, r R
 		}
 		run.Options.Approved = approved
 		repeats, err = l.with(tx).appendInput(ctx, org, c, run, drafts)
-		if err == nil && repeats != "" {
-			return errRepeated
-		}
-		if err != nil {
-			return err
+		if err != nil || repeats != "" {
+			return l.with(tx).repeat(ctx, org, run, &repeats, err)
 		}
 		return l.checkCount(ctx, tx, org)
 	})
@@ -238,4 +235,21 @@ func (l *Loop) begin(ctx context.Context, org db.Org, c recall.Conversation, r R
 		err = nil
 	}
 	return repeats, err
+}
+
+// repeat returns errRepeated for a run whose input is that of another one, or nil and no other run if it goes on where
+// that failed.
+func (l *Loop) repeat(ctx context.Context, org db.Org, run Run, of *string, err error) error {
+	if err != nil {
+		return err
+	}
+	resumes, err := l.resume(ctx, org, &run, *of)
+	switch {
+	case err != nil:
+		return err
+	case !resumes:
+		return errRepeated
+	}
+	*of = ""
+	return nil
 }

@@ -1,0 +1,57 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+)
+
+// resumable are the reasons of a run's end after which the same request goes on: nothing answered it.
+var resumable = []string{StopError, ModelError, BrokenAnswer, NoCredits, PromptTooLarge}
+
+// resume lets a run go on where an earlier one of the same request failed, and reports whether it does. It does not if
+// the earlier run did not fail, or the conversation has messages behind those of the request.
+func (l *Loop) resume(ctx context.Context, org db.Org, run *Run, failed string) (bool, error) {
+	first, err := l.RunByID(ctx, org, failed)
+	if err != nil {
+		return false, ignoreNotFound(err) // its record was deleted
+	}
+	latest, err := l.latestAttempt(ctx, org, first)
+	if err != nil || latest.StopReason == nil || !slices.Contains(resumable, *latest.StopReason) {
+		return false, err
+	}
+	last, err := l.Recall.Messages(ctx, org, recall.MessageFilter{AgentID: first.AgentID, Conversation: first.Conversation,
+		WithErrors: true, WithFlushes: true}, db.Page{Limit: 1})
+	if err != nil || len(last) == 0 || last[0].RunID == nil {
+		return false, err
+	}
+	if id := *last[0].RunID; id != first.ID {
+		by, err := l.RunByID(ctx, org, id)
+		if err != nil || by.Options.Resumes != first.ID {
+			return false, ignoreNotFound(err)
+		}
+	}
+	o := latest.Options
+	run.Options.Resumes, run.Options.Approved, run.Options.Following = first.ID, o.Approved, o.Following
+	run.Options.OTIDs, run.Options.Approvals, run.Options.InputSHA256 = o.OTIDs, o.Approvals, o.InputSHA256
+	return true, setOptions(ctx, l.DB, org, *run)
+}
+
+// latestAttempt returns the newest of a run and those that went on where it failed.
+func (l *Loop) latestAttempt(ctx context.Context, org db.Org, first Run) (Run, error) {
+	if first.Status != Failed {
+		return first, nil
+	}
+	r, err := db.One[Run](ctx, l.DB, runRows+` AND c.id = @conversation AND r.request ->> 'resumes' = @first
+		ORDER BY r.created_at DESC, r.key DESC LIMIT 1`,
+		pgx.StrictNamedArgs{"org": org, "conversation": first.Conversation, "first": first.ID})
+	if errors.Is(err, db.ErrNotFound) {
+		return first, nil
+	}
+	return r, err
+}
