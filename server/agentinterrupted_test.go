@@ -123,6 +123,31 @@ func (r runner) goesOn(run string) {
 	})
 }
 
+// A run that goes on where no model is configured ends as a request without one is refused: the server has no fault.
+func TestARunThatGoesOnWithoutAModelSaysSo(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	stop, _ := r.stoppable()
+	r.model.Says(callOf("a", "memory_insert", `{"label":"human","new_string":"Tea."}`),
+		modeltest.Answer{Wait: make(chan struct{})})
+	reply := r.beginAt(r.path(), hello)
+	stop()
+	var first answer
+	r.unmarshal((<-reply).Text, &first)
+	r.server.Loop.Models = nil
+	r.resumes()
+	var run map[string]any
+	embedtest.Eventually(t, "the run has ended", func() bool {
+		run = fields(t, r.must("GET", "/v1/runs/"+first.RunID, ""))
+		return run["status"] != "running"
+	})
+	problem, _ := run["error"].(map[string]any)
+	refused := fields(t, r.call("POST", r.path(), hello).Text)
+	if run["stop_reason"] != "llm_api_error" || problem["error_type"] != "no_model" || problem["message"] != refused["detail"] {
+		t.Errorf("the run is %v, and a new request %v", run, refused)
+	}
+}
+
 // A run whose conversation is reset, or whose agent or organization is deleted, is cancelled. That is no fault.
 func TestARunThatLosesItsAgentIsCancelled(t *testing.T) {
 	t.Parallel()

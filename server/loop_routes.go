@@ -169,9 +169,7 @@ func runProblem(err error) error {
 	case isDraft && errors.Is(err, db.ErrInvalid):
 		return rest.Unprocessable(fmt.Sprintf("body.messages[%d]", draft.At), draft.Err.Error())
 	case errors.Is(err, loop.ErrNoModel):
-		return rest.NoModel("This server cannot run the agent, because " + err.Error() + ": set LOCI_LLM_BASE_URL and " +
-			"LOCI_LLM_MODEL, and for anthropic/ handles LOCI_ANTHROPIC_API_KEY. A loop of your own needs none of them: " +
-			"GET /v1/agents/{agent_id}/prompt hands out prompts, and POST /v1/agents/{agent_id}/messages/capture stores turns")
+		return rest.NoModel(loop.NoModelText(err))
 	}
 	return err
 }

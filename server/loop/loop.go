@@ -73,6 +73,16 @@ func (m Model) Provider() string {
 // ErrNoModel means that no model is configured for an agent.
 var ErrNoModel = errors.New("no language model is configured")
 
+// NoModel is the type of the failure of a run that goes on where no model is configured for it.
+const NoModel = "no_model"
+
+// NoModelText tells a client what to do about an ErrNoModel.
+func NoModelText(err error) string {
+	return "This server cannot run the agent, because " + err.Error() + ": set LOCI_LLM_BASE_URL and LOCI_LLM_MODEL, and " +
+		"for anthropic/ handles LOCI_ANTHROPIC_API_KEY. A loop of your own needs none of them: " +
+		"GET /v1/agents/{agent_id}/prompt hands out prompts, and POST /v1/agents/{agent_id}/messages/capture stores turns"
+}
+
 // New returns a Loop with the fields of l.
 func New(l Loop) *Loop {
 	l.registry, l.starts = &registry{active: map[string]*session{}}, make(chan *session)

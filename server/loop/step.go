@@ -228,8 +228,11 @@ func (w *worker) keep(ctx context.Context, s *Step, id string, a model.Answer) e
 	s.StopReason, w.finish = nil, ""
 	if len(a.Calls()) == 0 && a.Finish != model.Paused {
 		reason := EndTurn
-		if a.Finish == model.Length {
+		switch a.Finish {
+		case model.Length:
 			reason = MaxTokens
+		case model.Refused:
+			reason = ModelError
 		}
 		s.StopReason, w.finish = &reason, reason
 	}

@@ -74,6 +74,10 @@ func (w *worker) work(ctx context.Context) error {
 	if cancelled, failed := w.isCancelledNow(ctx); cancelled || failed != nil {
 		return cmp.Or(failed, w.end(ctx, stop{reason: StopCancelled}))
 	}
+	if errors.Is(err, ErrNoModel) {
+		w.Log.WarnContext(ctx, "a run cannot go on without its model", "run", w.run.ID, "error", err)
+		return w.end(ctx, stop{ModelError, &Failure{NoModel, NoModelText(err)}})
+	}
 	w.Log.ErrorContext(ctx, "a run failed", "run", w.run.ID, "error", err)
 	return w.end(ctx, stop{StopError, &Failure{"internal_error", "The server has a fault. Its log has the cause"}})
 }
@@ -259,6 +263,8 @@ func (w *worker) afterAnswer(ctx context.Context, t tail) (*stop, error) {
 		return &stop{reason: ToolRule}, nil
 	case e.calls && (!e.ends || len(e.missing) == 0):
 		return w.afterBroken(), nil
+	case reason == ModelError:
+		return &stop{reason, &Failure{ContentFilter, withheld}}, nil
 	case len(e.missing) == 0 || reason == MaxTokens:
 		return &stop{reason: reason}, nil
 	case t.notice:
@@ -273,6 +279,12 @@ func (w *worker) afterAnswer(ctx context.Context, t tail) (*stop, error) {
 	_, err := w.Recall.Append(ctx, w.org, w.agent.ID, w.conversation.ID, []recall.Draft{d})
 	return nil, err
 }
+
+// ContentFilter is the type of the failure of a run whose last answer was withheld.
+const ContentFilter = "content_filter"
+
+const withheld = "The model refused to answer, or the content filter of its provider stopped the answer. What it said " +
+	"until then is stored"
 
 // afterBroken returns a stop if the last calls were broken.
 func (w *worker) afterBroken() *stop {
