@@ -26,7 +26,7 @@ func calls(said, id, tool, arguments string) string {
 		"function":{"name":%q,"arguments":%q}}]}`, said, id, tool, arguments)
 }
 
-// What an answer uses is counted by what it is, and by the kind of message that said it first.
+// What an answer uses is counted by what it is, and by the kinds of messages that said it.
 func TestEvidenceIsToldApartByKindAndSource(t *testing.T) {
 	t.Parallel()
 	session := transcriptOf(t,

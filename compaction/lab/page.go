@@ -85,22 +85,27 @@ func (g group) y(tokens int) float64 { return plotHeight * (1 - float64(tokens)/
 type point struct {
 	X, Y, LabelX, LabelY float64
 	Color                int
-	Anchor, Label        string
-	Front                bool
+	Title, Anchor, Label string // Label is of those that are on the front
 }
 
-// points returns the places of the replays, from the left, with labels that do not cover each other.
+// points returns the places of the replays, with labels of those on the front that do not cover each other.
 func (g group) points() (all []point) {
 	for i, r := range g.Results {
 		x := r.CachedCost / max(g.Dearest, 1e-9) * (plotWidth - 160)
 		y := (1 - r.Evidence.Share()) / max(1-g.Least, 1e-9) * plotHeight
 		same := slices.IndexFunc(all, func(p point) bool { return math.Hypot(p.X-x, p.Y-y) < 4 })
 		if same >= 0 {
-			all[same].Label += ", " + r.Policy
-			all[same].Front = all[same].Front || g.onFront(r)
+			all[same].Title += ", " + r.Policy
+			if g.onFront(r) {
+				all[same].Label = strings.TrimPrefix(all[same].Label+", "+r.Policy, ", ")
+			}
 			continue
 		}
-		all = append(all, point{X: x, Y: y, Color: i % 10, Label: r.Policy, Front: g.onFront(r)})
+		p := point{X: x, Y: y, Color: i % 10, Title: r.Policy}
+		if g.onFront(r) {
+			p.Label = r.Policy
+		}
+		all = append(all, p)
 	}
 	slices.SortStableFunc(all, func(a, b point) int { return int(a.Y*1000 - b.Y*1000) })
 	for i := range all {
@@ -110,7 +115,7 @@ func (g group) points() (all []point) {
 			p.LabelX, p.Anchor = p.X-9, "end"
 		}
 		for _, o := range all[:i] {
-			if math.Abs(o.LabelY-p.LabelY) < 13 && math.Abs(o.X-p.X) < 260 {
+			if o.Label != "" && math.Abs(o.LabelY-p.LabelY) < 13 && math.Abs(o.X-p.X) < 260 {
 				p.LabelY = o.LabelY + 13
 			}
 		}

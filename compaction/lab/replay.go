@@ -228,7 +228,7 @@ func (r *Replaying) answered(out Result) Result {
 	return out
 }
 
-// found counts a use by its place, kind and source.
+// found counts a use by its place, its kind, and the kinds of the messages that said it.
 func (r *Result) found(s *Session, u use, where string, by int) {
 	if where != inView && len(r.Missing) < maxMissing {
 		newest := s.messages[u.in[len(u.in)-1]]
@@ -239,7 +239,10 @@ func (r *Result) found(s *Session, u use, where string, by int) {
 	kind := r.Kinds[u.kind]
 	kind.count(where)
 	r.Kinds[u.kind] = kind
-	for _, source := range s.sources[u.in[0]] {
+	for _, source := range Sources {
+		if !slices.ContainsFunc(u.in, func(i int) bool { return slices.Contains(s.sources[i], source) }) {
+			continue
+		}
 		of := r.Sources[source]
 		of.count(where)
 		r.Sources[source] = of

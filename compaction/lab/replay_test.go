@@ -126,16 +126,3 @@ func TestEvidenceOfQuestionsIsLookedFor(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkReplay(b *testing.B) {
-	p, err := policy.Preset("deck")
-	if err != nil {
-		b.Fatal(err)
-	}
-	session := work(500)
-	for b.Loop() {
-		if _, err := lab.Replay(b.Context(), session, lab.Settings{Name: "deck", Policy: p, Window: 128_000}); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

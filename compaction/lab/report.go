@@ -62,7 +62,8 @@ func clipped(text string, chars int) string {
 		return text
 	}
 	all := []rune(text)
-	return string(all[:chars/2]) + fmt.Sprintf("\n[… %d characters …]\n", len(all)-chars) + string(all[len(all)-chars/2:])
+	return string(all[:chars/2]) + fmt.Sprintf("\n[… %d characters …]\n", len(all)-chars) +
+		string(all[len(all)-chars/2:])
 }
 
 // Write writes the report to a directory: report.json for programs, and report.html, which needs no network.

@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Source names the kind of message that an entity comes from: the first one that has it. A message may be of several
-// kinds: the result of a command that failed is of a command, and of an error.
+// Source names a kind of message that has said an entity before an answer uses it. A message may be of several kinds:
+// the result of a command that failed is of a command, and of an error.
 type Source string
 
 // The kinds of messages.

@@ -62,3 +62,21 @@ func (d document) agents(o object) (all []Transcript, err error) {
 	}
 	return all, nil
 }
+
+// OfMessages returns the messages of a conversation of a log as a transcript.
+func OfMessages(name string, messages []recall.Message) Transcript {
+	t := Transcript{Name: name, Format: Loci}
+	for _, m := range messages {
+		if m.Role == recall.Summary || m.Purpose != "" {
+			continue
+		}
+		draft := recall.Draft{Role: m.Role, Name: m.Name, Content: m.Content, OTID: &m.ID, StepID: m.StepID,
+			SenderID: m.SenderID, Model: m.Model, IsErr: m.IsErr, CreatedAt: &m.CreatedAt}
+		if m.Role == recall.System && len(t.Drafts) == 0 {
+			t.System = textOf(draft)
+			continue
+		}
+		t.Drafts = append(t.Drafts, draft)
+	}
+	return t
+}

@@ -1,0 +1,92 @@
+package lab_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/compaction/lab"
+	"github.com/loci-memory/loci/compaction/lab/transcript"
+	"github.com/loci-memory/loci/compaction/policy"
+)
+
+var updatePage = flag.Bool("update", false, "write the lab's tables of docs/policies.md")
+
+const (
+	docsPath  = "../../docs/policies.md"
+	docsBegin = "<!-- begin: written by a test from replays of compaction/lab/testdata/parcels.jsonl -->\n"
+	docsEnd   = "<!-- end of the replays -->\n"
+)
+
+// parcels is the session that the repository has: an agent mends a service that follows parcels.
+func parcels(t testing.TB) *lab.Session {
+	t.Helper()
+	f, err := os.Open("testdata/parcels.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	all, err := transcript.Read("parcels.jsonl", f)
+	if err != nil || len(all) != 1 {
+		t.Fatal(all, err)
+	}
+	return lab.NewSession(all[0])
+}
+
+// labTables are the tables that the page has.
+func labTables(t testing.TB) string {
+	t.Helper()
+	session := parcels(t)
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%d messages; a prompt with all of them takes %d tokens.\n", session.Messages(), session.Tokens())
+	for _, window := range []int{8_000, 16_000} {
+		fmt.Fprintf(&b, "\nA window of %d tokens:\n\n| policy | tokens | largest prompt | cost, cached | cost | prefix kept | "+
+			"compactions | edits | in view | expand | search | lost |\n|%s\n", window, strings.Repeat(" --- |", 12))
+		var sources strings.Builder
+		for _, p := range policy.Presets() {
+			r, err := lab.ReplayOf(t.Context(), session, lab.Settings{Name: p.Name, Policy: p.Policy(), Window: window,
+				Prices: policy.UsualPrices})
+			if err != nil || r.PairErrors+r.TooLarge > 0 {
+				t.Errorf("%s: %d pair errors, %d too large, %v", p.Name, r.PairErrors, r.TooLarge, err)
+			}
+			fmt.Fprintf(&b, "| `%s` | %d | %d | %.2f | %.2f | %.0f %% | %d | %d | %.1f %% | %d | %d | %d |\n", r.Policy, r.Tokens,
+				r.Most, r.CachedCost, r.Cost, 100*r.KeptShare, r.Compactions, r.Edits, 100*r.Evidence.Share(),
+				r.Evidence.Expand, r.Evidence.Search, r.Evidence.Lost)
+			fmt.Fprintf(&sources, "| `%s` |", r.Policy)
+			for _, source := range lab.Sources {
+				of := r.Sources[source]
+				fmt.Fprintf(&sources, " %.0f %% of %d |", 100*of.Share(), of.Total())
+			}
+			sources.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "\nIn view, by the kinds of messages that had said it:\n\n| policy | requests | decisions | files | "+
+			"commands | errors |\n|%s\n%s", strings.Repeat(" --- |", 6), sources.String())
+	}
+	return b.String() + "\n"
+}
+
+// docs/policies.md shows what the lab measures of the session that the repository has.
+func TestThePageShowsWhatTheLabMeasures(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile(docsPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, ok := strings.Cut(string(raw), docsBegin)
+	_, tail, closed := strings.Cut(rest, docsEnd)
+	if !ok || !closed {
+		t.Fatalf("%s has no place for the tables", docsPath)
+	}
+	want := head + docsBegin + labTables(t) + docsEnd + tail
+	if want == string(raw) {
+		return
+	}
+	if !*updatePage {
+		t.Fatalf("%s has other tables: run this test with -update", docsPath)
+	}
+	if err := os.WriteFile(docsPath, []byte(want), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
