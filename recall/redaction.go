@@ -141,3 +141,28 @@ func cleanedValue(value any, r *redact.Redactor) any {
 	}
 	return value
 }
+
+// Redacted returns drafts with their texts cleaned and redacted as an append stores them, and nothing else changed.
+func (s *Store) Redacted(ctx context.Context, org db.Org, drafts []Draft) ([]Draft, error) {
+	r, err := s.redactor(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	redacted := make([]Draft, len(drafts))
+	for i, d := range drafts {
+		d.Content = slices.Clone(d.Content)
+		for n := range d.Content {
+			d.Content[n].clean(r)
+			if err := d.Content[n].cleanJSON(r); err != nil {
+				return nil, &DraftError{At: i, Err: err}
+			}
+		}
+		for _, f := range d.fields() {
+			if *f.value != nil {
+				*f.value = new(cleanedID(**f.value, r))
+			}
+		}
+		redacted[i] = d
+	}
+	return redacted, nil
+}

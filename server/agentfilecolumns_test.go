@@ -58,6 +58,8 @@ var notCarried = map[string]string{
 	"runs": "a log of the server's work", "steps": "a log of the server's work",
 	"flushes":   "a log of the server's work",
 	"handovers": "a log of the server's work", "handover_updates": "a log of the server's work",
+	"replays": "of recorded sessions, not of the agent", "replay_sessions": "of recorded sessions, not of the agent",
+	"replay_parts":  "of recorded sessions, not of the agent",
 	"run_items":     "a log of the server's work",
 	"model_factors": "of the organization's models, not of the agent",
 }

@@ -136,6 +136,8 @@ func TestCopiesOfAnErasedMessageAreErased(t *testing.T) {
 	c.child(agent, fmt.Sprintf(`{"mode":"blank","task":%s}`, quoted("Check this: "+said)))
 	c.child(agent, `{"mode":"fork","task":"Count the stones."}`)
 	c.handOver(agent)
+	replayed := fields(t, c.accepted("/v1/lab/replays", `{"agent_id":"`+agent+`","policies":["letta"]}`))["id"].(string)
+	c.awaitReplay(replayed)
 	if before := c.stored("blue stone"); len(before) < 10 {
 		t.Fatalf("in %d places only: %.3000q", len(before), before)
 	}
@@ -143,7 +145,7 @@ func TestCopiesOfAnErasedMessageAreErased(t *testing.T) {
 	var preview erase.Report
 	c.unmarshal(c.must("POST", "/v1/erasures/preview", body), &preview)
 	for _, table := range []string{"messages", "passages", "prompt_parts", "working_memories", "children",
-		"handover_updates"} {
+		"handover_updates", "replay_sessions"} {
 		if preview.Found[table] == 0 {
 			t.Errorf("the preview lacks %s: %+v", table, preview)
 		}
@@ -161,6 +163,9 @@ func TestCopiesOfAnErasedMessageAreErased(t *testing.T) {
 		t.Errorf("the check: got %s", got)
 	}
 	c.must("GET", path+"/prompt", "")
+	if got := c.call("GET", "/v1/lab/replays/"+replayed, ""); got.Code != 404 {
+		t.Errorf("the replay: got %d %s", got.Code, got.Text)
+	}
 }
 
 // packedDocument is a document of Word whose text is cut by markup, with a comment that no reader shows.

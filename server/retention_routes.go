@@ -29,6 +29,7 @@ type UpdateRetention struct {
 	Vectors     rest.Opt[int] `json:"vectors_days,omitzero" doc:"Vectors of messages, which words then find."`
 	RunEvents   rest.Opt[int] `json:"run_events_hours,omitzero" doc:"Stored events of background runs, in hours."`
 	Runs        rest.Opt[int] `json:"runs_days,omitzero" doc:"Records of runs and of their steps."`
+	Replays     rest.Opt[int] `json:"replays_days,omitzero" doc:"Replays of the lab, with their sessions."`
 }
 
 func (s *Server) updateRetention(ctx context.Context, in *struct{ Body UpdateRetention }) (
@@ -42,7 +43,8 @@ func (s *Server) updateRetention(ctx context.Context, in *struct{ Body UpdateRet
 			usual int
 		}{{&now.Prompts, b.Prompts, usual.Prompts}, {&now.PromptsKept, b.PromptsKept, usual.PromptsKept},
 			{&now.LongResults, b.LongResults, usual.LongResults}, {&now.Vectors, b.Vectors, usual.Vectors},
-			{&now.RunEvents, b.RunEvents, usual.RunEvents}, {&now.Runs, b.Runs, usual.Runs}} {
+			{&now.RunEvents, b.RunEvents, usual.RunEvents}, {&now.Runs, b.Runs, usual.Runs},
+			{&now.Replays, b.Replays, usual.Replays}} {
 			switch {
 			case f.given.Null:
 				*f.to = f.usual

@@ -75,6 +75,7 @@ func TestEachKindHasAnAge(t *testing.T) {
 	r.clip(r.agent, "line")
 	r.stream(r.path()+"/stream", `{"input":"Hello","background":true}`)
 	r.must("POST", r.path(), `{"input":"Hello again"}`)
+	r.accepted("/v1/lab/replays", `{"agent_id":"`+r.agent+`","policies":["letta"]}`)
 	r.exec(`INSERT INTO embedding_spaces (provider, model, dimension) VALUES ('p', 'm', 1)`)
 	r.exec(`INSERT INTO message_vectors (org, message_key, space_id, agent_key, conversation_key, position, role,
 		created_at, embedding)
@@ -97,6 +98,7 @@ func TestEachKindHasAnAge(t *testing.T) {
 		left            int
 	}{
 		{`{}`, "run_items", 3 * time.Hour, 0},
+		{`{"replays_days":20}`, "replays", 20 * day, 0},
 		{`{}`, "prompts", 30 * day, 1}, // the newest of each conversation stays
 		{`{"vectors_days":40}`, "message_vectors", 40 * day, 0},
 		{`{"long_results_days":50}`, "clips", 50 * day, 0},

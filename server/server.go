@@ -21,6 +21,7 @@ import (
 	"github.com/loci-memory/loci/server/handover"
 	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/memoryfile"
+	"github.com/loci-memory/loci/server/replay"
 	"github.com/loci-memory/loci/server/rest"
 	"github.com/loci-memory/loci/server/retention"
 	"github.com/loci-memory/loci/server/subagent"
@@ -39,6 +40,7 @@ type Server struct {
 	MemoryFiles    *memoryfile.Store
 	Handovers      *handover.Store
 	Erasures       *erase.Store
+	Replays        *replay.Store
 	Retention      *retention.Store
 	Progress       *files.ProgressPoller // run by the owner of the server
 	DB             db.DB                 // where the events of agents are

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
@@ -35,6 +36,7 @@ import (
 	"github.com/loci-memory/loci/server/erase"
 	"github.com/loci-memory/loci/server/handover"
 	"github.com/loci-memory/loci/server/memoryfile"
+	"github.com/loci-memory/loci/server/replay"
 	"github.com/loci-memory/loci/server/retention"
 	"github.com/loci-memory/loci/server/servertest"
 	"github.com/loci-memory/loci/server/subagent"
@@ -69,7 +71,14 @@ func newServer(t testing.TB, pool *pgxpool.Pool) *server.Server {
 		Loopback: true, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
 		Working: states, MemoryFiles: trees, Erasures: erasures, Agents: agents,
 		Retention: &retention.Store{DB: pool},
-		Progress:  store.NewProgressPoller(20 * time.Millisecond), DB: pool, Followers: event.NewFollowers(pool,
+		Replays: &replay.Store{DB: pool, Recall: messages,
+			Models: func(ctx context.Context, handle string) *compaction.Model {
+				if compactions.Models == nil {
+					return nil
+				}
+				return compactions.Models(ctx, handle)
+			}, Jobs: func() *river.Client[pgx.Tx] { return agents.Jobs }},
+		Progress: store.NewProgressPoller(20 * time.Millisecond), DB: pool, Followers: event.NewFollowers(pool,
 			5*time.Millisecond),
 		Keys: &apikey.Store{DB: pool}, Log: slog.New(
 			slog.DiscardHandler), Version: "test", MaxUploadBytes: maxUpload, Ping: pool.Ping}
@@ -119,11 +128,13 @@ func (c *client) work() {
 	t.Helper()
 	workers := river.NewWorkers()
 	c.server.Handovers.Work(workers)
+	c.server.Replays.Work(workers)
 	c.server.Files.Work(workers)
 	c.server.Children.Work(workers)
 	queues := files.Queues()
 	maps.Copy(queues, subagent.Queues())
 	maps.Copy(queues, handover.Queues())
+	maps.Copy(queues, replay.Queues())
 	jobs, err := river.NewClient(riverpgxv5.New(pool),
 		&river.Config{Workers: workers, Logger: slog.New(slog.DiscardHandler),
 			FetchCooldown: 5 * time.Millisecond, FetchPollInterval: 50 * time.Millisecond,

@@ -76,8 +76,20 @@ func newTenantNamed(c *client, org, name string) tenant {
 		"tree_id":   tree, "memory_file_id": memoryFile,
 		"child_id":    c.child(agent, `{"mode":"blank","task":"x"}`).ID,
 		"handover_id": handover, "number": "1",
+		"replay_id": fields(c.t, c.accepted("/v1/lab/replays", fmt.Sprintf(
+			`{"transcripts":[{"name":"a","text":%s}],"policies":["letta"]}`, recordedSession(1, name))))["id"].(string),
 		"erasure_id":    c.asksToErase(agent),
 		"compaction_id": compaction, "run_id": run, "step_id": step}}
+}
+
+// accepted is the answer to a request that begins a job.
+func (c *client) accepted(target, body string) string {
+	c.t.Helper()
+	got := c.call("POST", target, body)
+	if got.Code != 202 {
+		c.t.Fatal(got)
+	}
+	return got.Text
 }
 
 // asksToErase is the id of an erasure that waits for approval.

@@ -70,6 +70,7 @@ keep NAME'. A sweep every minute deletes what is older, in small batches. 0 keep
 | prompts_kept | 1,000 | the most stored prompts of a conversation |
 | long_results_days | 0 | long results of tools, stored outside of the log; the log keeps their beginnings |
 | vectors_days | 0 | vectors of messages, counted from when they were said; words still find them |
+| replays_days | 30 | [replays of the lab](policies.md#comparing-on-recorded-sessions), with sessions and reports |
 | run_events_hours | 3 | stored events of background runs, from the run's end: a client can attach to it until then |
 | runs_days | 0 | records of runs and of their steps, with usage and feedback, from the run's end; its messages stay |
 

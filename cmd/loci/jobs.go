@@ -19,6 +19,7 @@ import (
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/handover"
+	"github.com/loci-memory/loci/server/replay"
 	"github.com/loci-memory/loci/server/subagent"
 )
 
@@ -36,7 +37,9 @@ func (p *process) jobs(s stores) (*river.Client[pgx.Tx], error) {
 	maps.Copy(queues, agent.Queues())
 	maps.Copy(queues, subagent.Queues())
 	maps.Copy(queues, handover.Queues())
+	maps.Copy(queues, replay.Queues())
 	s.handover.Work(workers)
+	s.replays.Work(workers)
 	s.agents.Work(workers)
 	s.children.Work(workers)
 	s.files.Work(workers)

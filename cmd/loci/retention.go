@@ -20,6 +20,7 @@ type orgsKeepCmd struct {
 	Vectors     *int   `name:"vectors-days" help:"Days of vectors of messages; 0 keeps them for good."`
 	RunEvents   *int   `name:"run-events-hours" help:"Hours of stored events of background runs; 0 keeps them for good."`
 	Runs        *int   `name:"runs-days" help:"Days of records of runs and steps; 0 keeps them for good."`
+	Replays     *int   `name:"replays-days" help:"Days of replays of the lab; 0 keeps them for good."`
 }
 
 // Run implements the command.
@@ -38,7 +39,7 @@ func (c orgsKeepCmd) keep(ctx context.Context, s streams, d db.DB, org db.Org) e
 	now, err := store.Update(ctx, org, func(now *retention.Ages) {
 		for to, given := range map[*int]*int{&now.Prompts: c.Prompts, &now.PromptsKept: c.PromptsKept,
 			&now.LongResults: c.LongResults, &now.Vectors: c.Vectors,
-			&now.RunEvents: c.RunEvents, &now.Runs: c.Runs} {
+			&now.RunEvents: c.RunEvents, &now.Runs: c.Runs, &now.Replays: c.Replays} {
 			if given != nil {
 				*to = *given
 			}

@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/loci-memory/loci/archival"
@@ -33,6 +35,7 @@ import (
 	"github.com/loci-memory/loci/server/handover"
 	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/memoryfile"
+	"github.com/loci-memory/loci/server/replay"
 	"github.com/loci-memory/loci/server/retention"
 	"github.com/loci-memory/loci/server/subagent"
 	"github.com/loci-memory/loci/server/tool"
@@ -236,6 +239,7 @@ type stores struct {
 	working  *working.Store
 	agents   *agent.Store
 	handover *handover.Store
+	replays  *replay.Store
 	tools    *tool.Set
 	loop     *loop.Loop
 
@@ -265,6 +269,8 @@ func (p *process) stores() (s stores, err error) {
 		Archival: s.passages, Working: s.working, MemoryFiles: s.memoryFiles, Tokens: tokens.New(),
 		Compaction: compactions, Tools: s.tools.Definitions}
 	s.handover = &handover.Store{DB: p.pool, Agents: s.agents}
+	s.replays = &replay.Store{DB: p.pool, Recall: s.messages, Models: p.models,
+		Jobs: func() *river.Client[pgx.Tx] { return s.agents.Jobs }}
 	s.agents.Begun = handover.Begun(s.agents)
 	s.loop = loop.New(loop.Loop{DB: p.pool, Agents: s.agents, Recall: s.messages, Tools: s.tools, Server: p.id, Log: p.log,
 		Models: p.answering, Render: server.RunItems, MaxRuns: p.MaxRuns})
@@ -288,8 +294,9 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	progress, followers := s.files.NewProgressPoller(progressEvery), event.NewFollowers(p.pool, followEvery)
 	api := &server.Server{Agents: s.agents, Files: s.files, Recall: s.messages, Blocks: s.blocks,
 		Archival: s.passages, Working: s.working, MemoryFiles: s.memoryFiles, Handovers: s.handover, Erasures: s.erasures,
-		Tools: s.tools, Loop: s.loop, Endpoint: p.embedder.endpoint, Retention: &retention.Store{DB: p.pool},
-		Children: s.children, Progress: progress, Followers: followers, DB: p.pool, Keys: p.keys, Log: p.log,
+		Replays: s.replays, Tools: s.tools, Loop: s.loop, Endpoint: p.embedder.endpoint,
+		Retention: &retention.Store{DB: p.pool}, Children: s.children,
+		Progress: progress, Followers: followers, DB: p.pool, Keys: p.keys, Log: p.log,
 		Version:        version(),
 		MaxUploadBytes: p.MaxUploadBytes, MaxImportBytes: p.MaxImportBytes, Ping: p.pool.Ping, Loopback: p.loopback,
 		RequestTimeout: p.RequestTimeout, KeyLimits: p.limits()}

@@ -42,8 +42,9 @@ func labTables(t testing.TB) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%d messages; a prompt with all of them takes %d tokens.\n", session.Messages(), session.Tokens())
 	for _, window := range []int{8_000, 16_000} {
-		fmt.Fprintf(&b, "\nA window of %d tokens:\n\n| policy | tokens | largest prompt | cost, cached | cost | prefix kept | "+
-			"compactions | edits | in view | expand | search | lost |\n|%s\n", window, strings.Repeat(" --- |", 12))
+		fmt.Fprintf(&b, "\nA window of %d tokens:\n\n| policy | tokens | largest prompt | cost, cached | cost | "+
+			"prefix kept | compactions | edits | in view | expand | search | lost |\n|%s\n",
+			window, strings.Repeat(" --- |", 12))
 		var sources strings.Builder
 		for _, p := range policy.Presets() {
 			r, err := lab.ReplayOf(t.Context(), session, lab.Settings{Name: p.Name, Policy: p.Policy(), Window: window,
@@ -51,8 +52,8 @@ func labTables(t testing.TB) string {
 			if err != nil || r.PairErrors+r.TooLarge > 0 {
 				t.Errorf("%s: %d pair errors, %d too large, %v", p.Name, r.PairErrors, r.TooLarge, err)
 			}
-			fmt.Fprintf(&b, "| `%s` | %d | %d | %.2f | %.2f | %.0f %% | %d | %d | %.1f %% | %d | %d | %d |\n", r.Policy, r.Tokens,
-				r.Most, r.CachedCost, r.Cost, 100*r.KeptShare, r.Compactions, r.Edits, 100*r.Evidence.Share(),
+			fmt.Fprintf(&b, "| `%s` | %d | %d | %.2f | %.2f | %.0f %% | %d | %d | %.1f %% | %d | %d | %d |\n", r.Policy,
+				r.Tokens, r.Most, r.CachedCost, r.Cost, 100*r.KeptShare, r.Compactions, r.Edits, 100*r.Evidence.Share(),
 				r.Evidence.Expand, r.Evidence.Search, r.Evidence.Lost)
 			fmt.Fprintf(&sources, "| `%s` |", r.Policy)
 			for _, source := range lab.Sources {

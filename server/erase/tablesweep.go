@@ -47,7 +47,7 @@ func (w *sweep) tables(ctx context.Context) error {
 // madeOfMessages are the tables that quote messages in sentences.
 var madeOfMessages = []string{"handovers", "handover_updates", "working_memories", "working_memory_versions",
 	"children",
-	"memory_files", "memory_file_versions"}
+	"memory_files", "memory_file_versions", "replay_sessions", "replay_parts"}
 
 // matcherOf returns what finds the occurrences in a table.
 func (w *sweep) matcherOf(table string) *matcher {
@@ -119,6 +119,9 @@ func (w *sweep) afterUpdate(ctx context.Context, tx pgx.Tx, name string, h hit) 
 		_, err := tx.Exec(ctx, `
 			UPDATE memory_file_versions SET redacted = true, sha256 = encode(sha256(convert_to(content, 'UTF8')), 'hex')
 			WHERE org = $1 AND file_key = $2::text::bigint AND version = $3::text::integer`, w.org, h.keys[0], h.keys[1])
+		return db.Error(err)
+	case "replay_sessions": // what it measured has excerpts of the session, which may end within the text
+		_, err := tx.Exec(ctx, `DELETE FROM replays WHERE org = $1 AND key = $2::text::bigint`, w.org, h.keys[0])
 		return db.Error(err)
 	}
 	return nil

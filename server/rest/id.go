@@ -42,6 +42,7 @@ type (
 	child      struct{}
 	handover   struct{}
 	erasure    struct{}
+	replay     struct{}
 )
 
 // The ids of resources.
@@ -80,6 +81,8 @@ type (
 	HandoverID = ID[handover]
 	// ErasureID is an erasure's.
 	ErasureID = ID[erasure]
+	// ReplayID is a replay's.
+	ReplayID = ID[replay]
 )
 
 // ConversationID may also be 'default', or an agent's id for its default conversation.

@@ -1,6 +1,6 @@
 // Package retention deletes what an organization keeps for a time only: stored prompts, long results outside of the
-// log, vectors of old messages, the stored events of runs, and the records of runs and steps. The log itself is kept
-// for good.
+// log, vectors of old messages, the stored events of runs, the records of runs and steps, and replays of the lab. The
+// log itself is kept for good.
 package retention
 
 import (
@@ -33,11 +33,12 @@ type Ages struct {
 	Vectors     int `json:"vectors_days" minimum:"0" maximum:"36500" doc:"Vectors of messages; 0 for good."`
 	RunEvents   int `json:"run_events_hours" minimum:"0" maximum:"876000" doc:"Stored events of background runs; 3 hours."`
 	Runs        int `json:"runs_days" minimum:"0" maximum:"36500" doc:"Records of runs and their steps; 0 for good."`
+	Replays     int `json:"replays_days" minimum:"0" maximum:"36500" doc:"Replays of the lab; 30 by default, 0 for good."`
 }
 
 // Defaults are the settings of an organization that has set none.
 func Defaults() Ages {
-	return Ages{Prompts: 30, PromptsKept: 1_000, RunEvents: 3}
+	return Ages{Prompts: 30, PromptsKept: 1_000, RunEvents: 3, Replays: 30}
 }
 
 // Settings returns the settings of an organization.
@@ -80,7 +81,8 @@ func (r Ages) check() error {
 		n, most int
 	}{{"prompts_days", r.Prompts, 36_500}, {"prompts_kept", r.PromptsKept, 1_000_000},
 		{"long_results_days", r.LongResults, 36_500}, {"vectors_days", r.Vectors, 36_500},
-		{"run_events_hours", r.RunEvents, 876_000}, {"runs_days", r.Runs, 36_500}} {
+		{"run_events_hours", r.RunEvents, 876_000}, {"runs_days", r.Runs, 36_500},
+		{"replays_days", r.Replays, 36_500}} {
 		if f.n < 0 || f.n > f.most {
 			return &db.FieldError{Field: f.name,
 				Rule: fmt.Sprintf("it is %d; it must be from 0, which keeps all, to %d", f.n, f.most)}
@@ -129,6 +131,10 @@ func (r Ages) rules(now time.Time) (rules []rule) {
 	add("runs", r.Runs, day, `
 		DELETE FROM runs WHERE org = $1 AND key IN (
 			SELECT key FROM runs WHERE org = $1 AND completed_at < $3
+			LIMIT $2)`)
+	add("replays", r.Replays, day, `
+		DELETE FROM replays WHERE org = $1 AND key IN (
+			SELECT key FROM replays WHERE org = $1 AND created_at < $3
 			LIMIT $2)`)
 	if r.PromptsKept > 0 {
 		rules = append(rules, rule{"prompts", r.PromptsKept, `

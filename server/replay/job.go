@@ -1,0 +1,196 @@
+package replay
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+
+	"github.com/loci-memory/loci/compaction/lab"
+	"github.com/loci-memory/loci/compaction/lab/transcript"
+	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/queue"
+)
+
+// queueReplay is the queue of the slices of replays.
+const queueReplay = "replay"
+
+const (
+	sliceTime      = 10 * time.Second
+	modelPatience  = 40 * time.Second // for a summary; a slice may have to wait for one that it has begun
+	jobTimeout     = 100 * time.Second
+	maxJobAttempts = 5
+)
+
+// Queues returns the queue of the jobs, with the workers that a server gives it.
+func Queues() map[string]river.QueueConfig {
+	return map[string]river.QueueConfig{queueReplay: {MaxWorkers: 1}}
+}
+
+// args is the job of a slice of a replay.
+type args struct {
+	queue.Start
+	Org   db.Org `json:"org"`
+	ID    string `json:"id"`
+	Slice int    `json:"slice"`
+}
+
+func (args) Kind() string { return "replay" }
+
+// InsertOpts implements river.JobArgsWithInsertOpts.
+func (args) InsertOpts() river.InsertOpts {
+	opts := queue.Once(queueReplay)
+	opts.MaxAttempts = maxJobAttempts
+	return opts
+}
+
+// Work registers the worker of the jobs.
+func (s *Store) Work(workers *river.Workers) { river.AddWorker(workers, &worker{store: s}) }
+
+type worker struct {
+	river.WorkerDefaults[args]
+	store *Store
+}
+
+// Timeout implements river.Worker.
+func (*worker) Timeout(*river.Job[args]) time.Duration { return jobTimeout }
+
+func (w *worker) Work(ctx context.Context, job *river.Job[args]) error {
+	err := w.store.slice(ctx, job.Args)
+	if errors.Is(err, db.ErrNotFound) { // deleted
+		return river.JobCancel(err)
+	}
+	if err != nil && ctx.Err() == nil && job.Attempt >= maxJobAttempts {
+		return errors.Join(err, w.store.fail(ctx, job.Args, "the server has a fault; its log has the cause"))
+	}
+	return err
+}
+
+// fail ends a replay that cannot go on.
+func (s *Store) fail(ctx context.Context, a args, why string) error {
+	_, err := s.DB.Exec(ctx, `
+		UPDATE replays SET status = 'failed', why = $3, ended_at = now()
+		WHERE org = $1 AND id = $2 AND status = 'running'`, a.Org, a.ID, why)
+	return db.Error(err)
+}
+
+// queue queues a slice in a transaction; without Jobs none.
+func (s *Store) queue(ctx context.Context, tx pgx.Tx, a args) error {
+	if s.Jobs == nil || s.Jobs() == nil {
+		return nil
+	}
+	_, err := s.Jobs().InsertTx(ctx, tx, a, nil)
+	return err
+}
+
+// waiting is the part of a replay that comes next.
+type waiting struct {
+	Key        int64           `db:"key"`
+	Slices     int             `db:"slices"`
+	Prices     json.RawMessage `db:"prices"`
+	Model      *string         `db:"model"`
+	Number     int             `db:"number"`
+	Settings   json.RawMessage `db:"settings"`
+	Saved      json.RawMessage `db:"saved"`
+	Transcript json.RawMessage `db:"transcript"`
+}
+
+// slice replays for a while, commits where the replay stands, and queues the next slice. A slice that another server
+// has committed meanwhile changes nothing.
+func (s *Store) slice(ctx context.Context, a args) error {
+	next, err := db.One[waiting](ctx, s.DB, `
+		SELECT r.key, r.slices, r.prices, r.model, p.number, p.settings, p.saved, n.transcript
+		FROM replays r
+		JOIN replay_parts p ON p.org = r.org AND p.replay_key = r.key AND p.result IS NULL
+		JOIN replay_sessions n ON n.org = p.org AND n.replay_key = p.replay_key AND n.number = p.session
+		WHERE r.org = $1 AND p.org = $1 AND n.org = $1 AND r.id = $2 AND r.status = 'running'
+		ORDER BY p.number LIMIT 1`, a.Org, a.ID)
+	if err != nil {
+		return err
+	}
+	if next.Slices != a.Slice {
+		return nil
+	}
+	r, steps, err := s.replaying(ctx, next)
+	if err != nil {
+		return err
+	}
+	for until := time.Now().Add(cmp.Or(s.Slice, sliceTime)); !r.Done(); steps++ {
+		if err := r.Step(ctx); err != nil {
+			return err
+		}
+		if time.Now().After(until) {
+			steps++
+			break
+		}
+	}
+	return s.commit(ctx, a, next, r, steps)
+}
+
+// replaying returns the replay of a part where it stands.
+func (s *Store) replaying(ctx context.Context, next waiting) (*lab.Replaying, int, error) {
+	var t transcript.Transcript
+	var of settings
+	var prices policy.CachePrices
+	if err := errors.Join(json.Unmarshal(next.Transcript, &t), json.Unmarshal(next.Settings, &of),
+		json.Unmarshal(next.Prices, &prices)); err != nil {
+		return nil, 0, err
+	}
+	session := lab.NewSession(t)
+	under, err := of.under(session, prices)
+	if err != nil {
+		return nil, 0, err
+	}
+	if next.Model != nil && s.Models != nil {
+		if under.Model = s.Models(ctx, *next.Model); under.Model != nil {
+			under.Model.Patience = modelPatience
+		}
+	}
+	if next.Saved == nil {
+		return lab.Begin(session, under), 0, nil
+	}
+	r, err := lab.Resume(session, under, next.Saved)
+	return r, 0, err
+}
+
+// commit stores where a part stands after some more steps, and queues the next slice, or ends the replay.
+func (s *Store) commit(ctx context.Context, a args, at waiting, r *lab.Replaying, steps int) error {
+	saved, err := r.Save()
+	if err != nil {
+		return err
+	}
+	var result json.RawMessage
+	if r.Done() {
+		saved = nil
+		if result, err = json.Marshal(r.Result()); err != nil {
+			return err
+		}
+	}
+	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, `
+			UPDATE replays SET slices = slices + 1, steps_done = steps_done + $4
+			WHERE org = $1 AND key = $2 AND slices = $3 AND status = 'running'`, a.Org, at.Key, a.Slice, steps)
+		if err != nil || tag.RowsAffected() == 0 {
+			return err
+		}
+		if err := db.Exec(ctx, tx, `
+			UPDATE replay_parts SET saved = @saved, result = @result
+			WHERE org = @org AND replay_key = @replay AND number = @number`, pgx.StrictNamedArgs{"org": a.Org,
+			"replay": at.Key, "number": at.Number, "saved": saved, "result": result}); err != nil {
+			return err
+		}
+		tag, err = tx.Exec(ctx, `
+			UPDATE replays r SET status = 'done', ended_at = now()
+			WHERE r.org = $1 AND r.key = $2 AND NOT EXISTS (
+				SELECT FROM replay_parts p WHERE p.org = $1 AND p.replay_key = $2 AND p.result IS NULL)`, a.Org, at.Key)
+		if err != nil || tag.RowsAffected() > 0 {
+			return err
+		}
+		return s.queue(ctx, tx, args{Org: a.Org, ID: a.ID, Slice: a.Slice + 1})
+	})
+}

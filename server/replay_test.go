@@ -1,0 +1,158 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/google/uuid"
+
+	"github.com/loci-memory/loci/compaction/lab"
+	"github.com/loci-memory/loci/server/replay"
+)
+
+// recordedSession is the text of a session of some turns, as a JSON string.
+func recordedSession(turns int, said string) string {
+	var b strings.Builder
+	for i := range turns {
+		fmt.Fprintf(&b, `{"role":"user","content":"What does src/part_%03d.go do? %s"}`+"\n", i, said)
+		fmt.Fprintf(&b, `{"role":"assistant","content":"It holds limit_%03d. %s It uses limit_%03d."}`+"\n", i,
+			strings.Repeat("That is all there is to say. ", 60), max(i-9, 0))
+	}
+	text, _ := json.Marshal(b.String()) // a text is JSON
+	return string(text)
+}
+
+// awaitReplay waits until a replay has ended.
+func (c *client) awaitReplay(id string) (r replay.Replay) {
+	c.t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		if err := json.Unmarshal([]byte(c.must("GET", "/v1/lab/replays/"+id, "")), &r); err != nil {
+			c.t.Fatal(err)
+		}
+		if r.Status != replay.Running {
+			return r
+		}
+		if time.Now().After(deadline) {
+			c.t.Fatalf("the replay does not end: %+v", r)
+		}
+	}
+}
+
+func (c *client) report(id string) (report lab.Report) {
+	c.t.Helper()
+	if err := json.Unmarshal([]byte(c.must("GET", "/v1/lab/replays/"+id+"/report", "")), &report); err != nil {
+		c.t.Fatal(err)
+	}
+	return report
+}
+
+// A replay runs as a job. In slices of one message it measures what it measures in one slice, and no secret is stored.
+func TestReplaysRunAsJobsInSlices(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	secret := "sk-ant-api03-" + strings.Repeat("Ab3dE5gH", 11) + "AA"
+	body := `{"transcripts":[{"name":"a.jsonl","text":` + recordedSession(30, secret) + `}],"policies":["letta","pi"],
+		"windows":[8000],"ratios":[0.5],"prices":{"input_per_million":10,"cache_read_share":0.1,"cache_write_share":1}}`
+	var reports []lab.Report
+	for _, slice := range []time.Duration{time.Minute, time.Nanosecond} {
+		c.server.Replays.Slice = slice
+		made := c.call("POST", "/v1/lab/replays", body)
+		if made.Code != http.StatusAccepted {
+			t.Fatal(made)
+		}
+		id := fields(t, made.Text)["id"].(string)
+		r := c.awaitReplay(id)
+		if r.Status != replay.Done || r.Steps != 180 || r.StepsDone != 180 || r.PartsDone != 3 || r.EndedAt == nil {
+			t.Fatalf("got %+v", r)
+		}
+		reports = append(reports, c.report(id))
+		page := c.must("GET", "/v1/lab/replays/"+id+"/report.html", "")
+		if strings.Count(page, "<polyline") != 3 || strings.Contains(page, secret) || strings.Contains(page, "http") {
+			t.Errorf("the page: %.500s", page)
+		}
+	}
+	if diff := cmp.Diff(reports[0], reports[1], cmpopts.IgnoreFields(lab.Result{}, "Wall")); diff != "" {
+		t.Errorf("slices measure otherwise (-one +many):\n%s", diff)
+	}
+	if results := reports[0].Results; len(results) != 3 || results[0].Compactions == 0 || results[0].PairErrors != 0 ||
+		results[2].Ratio != 0.5 {
+		t.Errorf("got %+v", results)
+	}
+	var stored int
+	if err := c.pool.QueryRow(t.Context(), `
+		SELECT count(*) FROM replay_sessions WHERE strpos(transcript::text, $1) > 0`, secret).Scan(&stored); err != nil ||
+		stored > 0 {
+		t.Errorf("%d sessions hold the secret, %v", stored, err)
+	}
+}
+
+// An agent's conversation is replayed as it is. A replay that is deleted is gone with its sessions.
+func TestAConversationIsReplayedAndTheReplayDeleted(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent := c.made("/v1/agents", `{"name":"a"}`)
+	c.capture(agent, chatter(1, 20, "the words of it"))
+	made := c.call("POST", "/v1/lab/replays", `{"agent_id":"`+agent+`","policies":["letta"]}`)
+	if made.Code != http.StatusAccepted {
+		t.Fatal(made)
+	}
+	id := fields(t, made.Text)["id"].(string)
+	if r := c.awaitReplay(id); r.Status != replay.Done || r.Steps != 40 {
+		t.Errorf("got %+v", r)
+	}
+	if list := c.must("GET", "/v1/lab/replays", ""); !strings.Contains(list, id) {
+		t.Errorf("the list is %s", list)
+	}
+	c.must("DELETE", "/v1/lab/replays/"+id, "")
+	if got := c.call("GET", "/v1/lab/replays/"+id, ""); got.Code != http.StatusNotFound {
+		t.Errorf("after the deletion: %v", got)
+	}
+	var left int
+	if err := c.pool.QueryRow(t.Context(), `SELECT count(*) FROM replay_sessions`).Scan(&left); err != nil || left != 0 {
+		t.Errorf("%d sessions are left, %v", left, err)
+	}
+}
+
+// What cannot be replayed is refused with the field, and a transcript with its line. Nothing is stored.
+func TestWhatCannotBeReplayedIsRefused(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	good := `"transcripts":[{"name":"a","text":` + recordedSession(1, "") + `}]`
+	for body, want := range map[string]string{
+		`{}`: "nothing to replay",
+		`{"transcripts":[{"name":"a","text":"{\"role\":\"user\",\"content\":\"x\"}\n{bad"}]}`: "line 2",
+		`{` + good + `,"windows":[0]}`:                  "windows[0]",
+		`{` + good + `,"ratios":[1.5]}`:                 "ratios[0]",
+		`{` + good + `,"policies":["nobody"]}`:          "policies[0]",
+		`{` + good + `,"model":"some/model"}`:           "no model",
+		`{"conversation_id":"default"}`:                 "agent_id",
+		`{"agent_id":"agent-` + uuid.NewString() + `"}`: "not found",
+	} {
+		got := c.call("POST", "/v1/lab/replays", body)
+		if got.Code < 400 || got.Code >= 500 || !strings.Contains(strings.ToLower(got.Text), want) {
+			t.Errorf("%s: got %d %s, want %q", body, got.Code, got.Text, want)
+		}
+	}
+	if list := c.must("GET", "/v1/lab/replays", ""); strings.TrimSpace(list) != "[]" {
+		t.Errorf("the list is %s", list)
+	}
+	for n := range replay.MaxRunning + 1 {
+		got := c.call("POST", "/v1/lab/replays", `{`+good+`}`)
+		if want := n < replay.MaxRunning; want != (got.Code == http.StatusAccepted) ||
+			!want && got.Code != http.StatusConflict {
+			t.Errorf("number %d: %v", n+1, got)
+		}
+		if n == 0 {
+			id := fields(t, got.Text)["id"].(string)
+			if got := c.call("GET", "/v1/lab/replays/"+id+"/report", ""); got.Code != http.StatusConflict {
+				t.Errorf("the report of one that runs: %v", got)
+			}
+		}
+	}
+}
