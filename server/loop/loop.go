@@ -78,8 +78,8 @@ const NoModel = "no_model"
 
 // NoModelText tells a client what to do about an ErrNoModel.
 func NoModelText(err error) string {
-	return "This server cannot run the agent, because " + err.Error() + ": set LOCI_LLM_BASE_URL and LOCI_LLM_MODEL, and " +
-		"for anthropic/ handles LOCI_ANTHROPIC_API_KEY. A loop of your own needs none of them: " +
+	return "This server cannot run the agent, because " + err.Error() + ": set LOCI_LLM_BASE_URL and LOCI_LLM_MODEL, " +
+		"and for anthropic/ handles LOCI_ANTHROPIC_API_KEY. A loop of your own needs none of them: " +
 		"GET /v1/agents/{agent_id}/prompt hands out prompts, and POST /v1/agents/{agent_id}/messages/capture stores turns"
 }
 

@@ -283,8 +283,8 @@ func (w *worker) afterAnswer(ctx context.Context, t tail) (*stop, error) {
 // ContentFilter is the type of the failure of a run whose last answer was withheld.
 const ContentFilter = "content_filter"
 
-const withheld = "The model refused to answer, or the content filter of its provider stopped the answer. What it said " +
-	"until then is stored"
+const withheld = "The model refused to answer, or the content filter of its provider stopped the answer. What it " +
+	"said until then is stored"
 
 // afterBroken returns a stop if the last calls were broken.
 func (w *worker) afterBroken() *stop {
