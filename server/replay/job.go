@@ -116,10 +116,11 @@ func (s *Store) slice(ctx context.Context, a args) error {
 	if next.Slices != a.Slice {
 		return nil
 	}
-	r, steps, err := s.replaying(ctx, next)
+	r, err := s.replaying(ctx, next)
 	if err != nil {
 		return err
 	}
+	steps := 0
 	for until := time.Now().Add(cmp.Or(s.Slice, sliceTime)); !r.Done(); steps++ {
 		if err := r.Step(ctx); err != nil {
 			return err
@@ -133,18 +134,18 @@ func (s *Store) slice(ctx context.Context, a args) error {
 }
 
 // replaying returns the replay of a part where it stands.
-func (s *Store) replaying(ctx context.Context, next waiting) (*lab.Replaying, int, error) {
+func (s *Store) replaying(ctx context.Context, next waiting) (*lab.Replaying, error) {
 	var t transcript.Transcript
 	var of settings
 	var prices policy.CachePrices
 	if err := errors.Join(json.Unmarshal(next.Transcript, &t), json.Unmarshal(next.Settings, &of),
 		json.Unmarshal(next.Prices, &prices)); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	session := lab.NewSession(t)
 	under, err := of.under(session, prices)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	if next.Model != nil && s.Models != nil {
 		if under.Model = s.Models(ctx, *next.Model); under.Model != nil {
@@ -152,10 +153,9 @@ func (s *Store) replaying(ctx context.Context, next waiting) (*lab.Replaying, in
 		}
 	}
 	if next.Saved == nil {
-		return lab.Begin(session, under), 0, nil
+		return lab.Begin(session, under), nil
 	}
-	r, err := lab.Resume(session, under, next.Saved)
-	return r, 0, err
+	return lab.Resume(session, under, next.Saved)
 }
 
 // commit stores where a part stands after some more steps, and queues the next slice, or ends the replay.
