@@ -42,10 +42,10 @@ func (f Fork) Of(c Conversation) Conversation {
 }
 
 // Fork copies a conversation up to a position to a new conversation of its agent, with its settings and without its
-// summary. Fork.Results follow. The copies of messages have the same positions and texts, but for the system prompt, ids
-// of their own, and neither otids nor runs. Searches of more than one conversation find one of the copies, and Expand
-// finds them by the places of the originals. Later changes of either conversation do not change the other. It returns
-// the copy, and the Seq of its messages as Fork.Stats is given it. ErrNotFound if the conversation was deleted.
+// summary. Fork.Results follow. The copies of messages have the same positions and texts, but for the system prompt,
+// ids of their own, and neither otids nor runs. Searches of more than one conversation find one of the copies, and
+// Expand finds them by the places of the originals. Later changes of either conversation do not change the other. It
+// returns the copy, and the Seq of its messages as Fork.Stats is given it. ErrNotFound if the conversation was deleted.
 func (s *Store) Fork(ctx context.Context, org db.Org, c Conversation, f Fork) (
 	forked Conversation, seqAt func(position int) int64, err error) {
 	err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {

@@ -143,7 +143,8 @@ func TestARunThatGoesOnWithoutAModelSaysSo(t *testing.T) {
 	})
 	problem, _ := run["error"].(map[string]any)
 	refused := fields(t, r.call("POST", r.path(), hello).Text)
-	if run["stop_reason"] != "llm_api_error" || problem["error_type"] != "no_model" || problem["message"] != refused["detail"] {
+	if run["stop_reason"] != "llm_api_error" || problem["error_type"] != "no_model" ||
+		problem["message"] != refused["detail"] {
 		t.Errorf("the run is %v, and a new request %v", run, refused)
 	}
 }
