@@ -45,7 +45,7 @@ import (
 
 const (
 	maxUpload = 1 << 20
-	patience  = time.Minute // bounds the waits of tests; reaching it is a failure
+	patience  = 3 * time.Minute // bounds the waits of tests; reaching it is a failure
 )
 
 func newServer(t testing.TB, pool *pgxpool.Pool) *server.Server {
