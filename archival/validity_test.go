@@ -158,7 +158,7 @@ func TestSupersedingEndsTheOldPassage(t *testing.T) {
 		f.found(archival.Query{Text: "Ada lives", Held: db.Held{AsOf: &before}})); diff != "" {
 		t.Errorf("before (-want +got):\n%s", diff)
 	}
-	// What was so once may be so again.
+	// A fact that ended may hold again.
 	again := f.fact(archival.Draft{Text: "Ada lives in Oslo", Supersedes: next.ID})
 	if again.Duplicate || again.ID == old.ID {
 		t.Errorf("again: %+v", again)

@@ -62,7 +62,7 @@ func summarizeDivided(ctx context.Context, history, turn Evicted, s Settings, m 
 	after.Text = before.Text + splitTurn + after.Text
 	after.From, after.FromSeq = min(before.From, after.From), min(before.FromSeq, after.FromSeq)
 	after.To, after.ToSeq = max(before.To, after.To), max(before.ToSeq, after.ToSeq)
-	if before.ModelCalls > 0 && before.How != Extracted { // else it is what was summarized before, or says nothing
+	if before.ModelCalls > 0 && before.How != Extracted { // else it repeats an earlier summary, or is empty
 		after.How, after.Model = before.How, before.Model
 	}
 	after.ModelCalls += before.ModelCalls

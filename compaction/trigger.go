@@ -39,7 +39,7 @@ func Check(tokens, window int, open bool, s Settings, was TriggerState) (Decisio
 	return Pressure{Tokens: tokens, Window: window, Due: tokens > s.Limit(window), Wait: open}.Decide(was)
 }
 
-// Pressure is what is known of a view when someone has to decide whether to compact it.
+// Pressure holds the numbers by which Decide chooses whether to compact a view.
 type Pressure struct {
 	Tokens  int     // of the view
 	Window  int     // 0: unknown

@@ -144,7 +144,7 @@ func TestEditsAndCompactionsAreRevertedInAnyOrder(t *testing.T) {
 	}
 }
 
-// A policy that there is none of is refused wherever one is set, with the sentence that says so.
+// An unknown policy is refused at every place where a policy can be set, with a sentence that names it.
 func TestABadPolicyIsRefused(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

@@ -177,7 +177,7 @@ func TestValidityOfPassagesIsChanged(t *testing.T) {
 	}
 }
 
-// An agent's tools end what is no longer so.
+// An agent's tools end facts that no longer hold.
 func TestToolsSupersedePassages(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

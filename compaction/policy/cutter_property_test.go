@@ -187,7 +187,7 @@ func isTooBig(err error) bool {
 	return ok
 }
 
-// sound checks that what is called too big is: what must stay takes more than its room.
+// sound checks that a cutter reports too big only where the messages that must stay take more than their room.
 func (l *cutLife) sound(err error) error {
 	big, ok := errors.AsType[*compaction.TooBig](err)
 	if ok && big.Least <= big.Limit {

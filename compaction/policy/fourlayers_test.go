@@ -145,7 +145,7 @@ func TestPresetsRestAfterACompaction(t *testing.T) {
 	}
 }
 
-// Whatever a provider answers, there is a summary in each format.
+// Each format has a summary for every fault of a provider.
 func TestFormatsSurviveFailingProviders(t *testing.T) {
 	t.Parallel()
 	for fault, answer := range map[string]llmtest.Fault{"fails": llmtest.Fails(), "hangs up": llmtest.Hangup(),

@@ -84,7 +84,7 @@ func parsed(of any) policy.Policy {
 	return p
 }
 
-// Whatever was said, in whatever window: a policy edits without a loss, and as it says.
+// For random histories and windows, the edits of a policy lose nothing and obey its settings.
 func TestPruningLosesNothing(t *testing.T) {
 	t.Parallel()
 	cases := uint64(scale.Pure(600, 20_000, 60_000))

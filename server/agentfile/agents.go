@@ -42,7 +42,7 @@ var notImported = []struct{ field, why string }{
 	{"message_buffer_autoclear", "agents see their conversation until it is compacted"},
 }
 
-// agentOf returns what is created of an agent of the file.
+// agentOf returns the fields with which an agent of the file is created.
 type agentOf struct {
 	place string
 	agent.New

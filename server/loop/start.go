@@ -94,7 +94,7 @@ func (l *Loop) newRun(ctx context.Context, org db.Org, r *Request) (*session, re
 	return newSession(org, Run{ID: newID("run-"), Background: r.Background, Options: r.Options}, m), c, nil
 }
 
-// handOut gives a run that was stored to Run, and returns it as it is stored.
+// handOut gives a stored run to Run, and returns it as the table has it.
 func (l *Loop) handOut(ctx context.Context, s *session) (Run, error) {
 	run, err := l.RunByID(ctx, s.org, s.run.ID)
 	if err != nil {
