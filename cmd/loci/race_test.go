@@ -71,8 +71,9 @@ type outcome struct {
 	text   string
 }
 
-func (o outcome) is(status int, text string) bool {
-	return o.status == status && strings.Contains(o.text, text)
+// succeeded says whether it is a 200 with a given text.
+func (o outcome) succeeded(text string) bool {
+	return o.status == http.StatusOK && strings.Contains(o.text, text)
 }
 
 // at asks one of the servers in the background.
@@ -111,10 +112,10 @@ func TestTwoServersCompactAConversationOnce(t *testing.T) {
 		p.held.Store(false) // for which the second would ask, if it made a summary, too
 		p.answer <- struct{}{}
 		a, b := <-first, <-second
-		if a.is(http.StatusOK, `"unchanged":"`) {
+		if a.succeeded(`"unchanged":"`) {
 			a, b = b, a
 		}
-		if !a.is(http.StatusOK, `"how":"whole"`) || !b.is(http.StatusOK, `"unchanged":"`) || p.stands(agent) != 1 {
+		if !a.succeeded(`"how":"whole"`) || !b.succeeded(`"unchanged":"`) || p.stands(agent) != 1 {
 			t.Fatalf(
 				"round %d: %d compactions stand; got %d %.300s and %d %.300s",
 				round,
@@ -175,7 +176,7 @@ func TestRevertsRaceCompactions(t *testing.T) {
 		}
 		c, stand := <-compact, p.stands(agent)
 		one := r.status == http.StatusOK && stand == 1 || r.status == http.StatusConflict && stand == 2
-		if !one || !c.is(http.StatusOK, `"how":"whole"`) {
+		if !one || !c.succeeded(`"how":"whole"`) {
 			t.Errorf(
 				"round %d: %d compactions stand; got %d %.300s and, of the revert, %d %s",
 				round,
