@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/pgvector/pgvector-go"
 
 	"github.com/loci-memory/loci/db"
 )
@@ -79,6 +80,9 @@ type Ranking struct {
 	ByWords   bool
 	ByMeaning bool
 	Note      string // a sentence on what the ranking lacks; empty if nothing
+
+	Vector *pgvector.HalfVector // of the query, in Space; nil where the ranking is not by meaning
+	Space  Space
 }
 
 // Rank ranks the rows that a question may see. It calls the endpoint, so d must not be a transaction.
@@ -180,7 +184,7 @@ func (s *Search) byMeaning(ctx context.Context, d db.DB, q Question, idf *IDF, o
 	if out.Note = note; vector == nil {
 		return nil, nil
 	}
-	out.ByMeaning = true
+	out.ByMeaning, out.Vector, out.Space = true, vector, space
 	for _, f := range q.Filters {
 		f.Args = with(f.Args, "q", *vector)
 		var hits []Hit

@@ -37,7 +37,9 @@ var notCarried = map[string]string{
 
 	"chunk_vectors": "vectors are made again", "passage_vectors": "vectors are made again",
 	"message_vectors": "vectors are made again", "unembedded_passages": "vectors are made again",
-	"embed_batches": "vectors are made again", "embed_refusals": "vectors are made again",
+	"memory_file_vectors": "vectors are made again", "memory_files.unembedded": "vectors are made again",
+	"memory_files.refused_chunks": "vectors are made again",
+	"embed_batches":               "vectors are made again", "embed_refusals": "vectors are made again",
 	"embedded_space": "vectors are made again", "embed_error": "vectors are made again",
 	"conversations.embedded": "vectors are made again", "conversations.unembedded": "vectors are made again",
 	"conversations.embed_refused": "vectors are made again",

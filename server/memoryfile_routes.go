@@ -58,7 +58,8 @@ func (s *Server) memoryFileRoutes(a *rest.API) {
 		"write_memory_files: Write several files of a tree, all of them or none. With expected_sha256 as for one file; "+
 			"empty expects that there is no file.", s.writeMemoryFiles, rest.Own)
 	rest.Get(a.For(rest.Read), "/v1/memory-trees/{tree_id}/search",
-		"search_memory_files: Search the files of a tree by words. The best file first, with its best lines.",
+		"search_memory_files: Search the files of a tree by words, and by meaning where an embeddings endpoint answers. The "+
+			"best file first, with its best lines.",
 		s.searchMemory, rest.Own)
 }
 
@@ -216,7 +217,7 @@ func (s *Server) lintMemory(ctx context.Context, in *OfTree) (letta.MemoryLint, 
 
 func (s *Server) searchMemory(ctx context.Context, in *struct {
 	OfTree
-	Query string `query:"query" required:"true" doc:"Words."`
+	Query string `query:"query" required:"true" doc:"Words or a question."`
 	Limit int    `query:"limit" minimum:"1" maximum:"100" default:"10"`
 	letta.HeldAt
 }) ([]letta.MemoryHit, error) {
@@ -224,9 +225,9 @@ func (s *Server) searchMemory(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	hits, err := s.MemoryFiles.Search(ctx, rest.Org(ctx), string(in.TreeID),
+	r, err := s.MemoryFiles.Search(ctx, rest.Org(ctx), string(in.TreeID),
 		memoryfile.Query{Text: in.Query, Held: held, Limit: in.Limit})
-	return rest.Each(hits, func(h memoryfile.Hit) letta.MemoryHit { return letta.MemoryHit{Hit: h} }), err
+	return rest.Each(r.Hits, func(h memoryfile.Hit) letta.MemoryHit { return letta.MemoryHit{Hit: h} }), err
 }
 
 func (s *Server) compressMemory(ctx context.Context, in *struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server"
+	"github.com/loci-memory/loci/server/memoryfile"
 	"github.com/loci-memory/loci/server/memorysearch"
 	"github.com/loci-memory/loci/server/tool"
 )
@@ -179,5 +180,40 @@ func TestVectorsAreAskedOnlyWhereNoNearLayerKnowsThePlace(t *testing.T) {
 		if asked := fake.Requests.Load() > before; asked != w.asks || got.KnownPlace != w.known {
 			t.Errorf("%s: vectors asked: %t, want %t; known %q, want %q", w.query, asked, w.asks, got.KnownPlace, w.known)
 		}
+	}
+}
+
+// A memory file that shares no word with the query is found by what it means, with the part that is meant.
+func TestOneSearchFindsMemoryFilesByTheirMeaning(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	fake := embedtest.New(t, 1024)
+	fake.Same = map[string]string{"bicycle": "velo", "whereabouts": "locked"}
+	endpoint := fake.Endpoint(t)
+	fake.Use(t, c.pool, endpoint)
+	trees := memoryfile.New(c.pool, memoryfile.Options{Endpoint: endpoint})
+	c.server.MemoryFiles = trees
+	c.server.Tools = tool.New(tool.Memories{Files: c.server.Files, Recall: c.server.Recall, Blocks: c.server.Blocks,
+		Archival: c.server.Archival, Working: c.server.Working, MemoryFiles: trees})
+	agent := remembering(c)
+	c.tool(agent, "memory_files", `{"command":"create","path":"/memories/town.md","file_text":"Velo locked: library.\n"}`)
+	embedtest.Work(t, c.pool, trees.Queue(), trees.Queue().Queues())
+	embedtest.Eventually(t, "no memory file waits", func() bool {
+		n, err := db.One[int](t.Context(), c.pool, `SELECT count(*) FROM memory_files WHERE unembedded`)
+		return n == 0 && err == nil
+	})
+	got := c.searchMemory(agent, "query=bicycle+whereabouts&kinds=memory_file")
+	if got.Ranking != "words and meaning" || got.Note != "" || len(got.Hits) == 0 ||
+		got.Hits[0].Place.Path != "/memories/town.md" || got.Hits[0].Text != "Velo locked: library." ||
+		got.Hits[0].Place.FirstLine != 1 || got.Hits[0].Place.LastLine != 1 {
+		t.Errorf("the route: got %+v", got)
+	}
+	text := c.tool(agent, "search_memory", `{"query":"bicycle whereabouts","limit":1}`)
+	if !strings.Contains(text, "=== memory file /memories/town.md (lines 1-1)") {
+		t.Errorf("the tool: got\n%s", text)
+	}
+	found := c.must("GET", "/v1/memory-trees/"+got.Hits[0].Place.TreeID+"/search?query=bicycle+whereabouts&limit=1", "")
+	if !strings.Contains(found, "/memories/town.md") || !strings.Contains(found, `"meaning_rank":1`) {
+		t.Errorf("the route of the tree: got %s", found)
 	}
 }

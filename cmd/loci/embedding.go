@@ -32,7 +32,7 @@ const (
 
 const (
 	backfillEvery = time.Minute
-	callEvery     = time.Second // between two looks for messages and passages that lack their vectors
+	callEvery     = time.Second // between two looks for texts that lack their vectors
 )
 
 // embedder connects the server to its embeddings endpoint.
@@ -98,7 +98,8 @@ type ownerQueue interface {
 
 // ownerQueues returns the queues of vectors by the names of their owners.
 func (s stores) ownerQueues() map[string]ownerQueue {
-	return map[string]ownerQueue{"conversations": s.messages.Queue(), "archives": s.passages.Queue()}
+	return map[string]ownerQueue{"conversations": s.messages.Queue(), "archives": s.passages.Queue(),
+		"memory trees": s.memoryFiles.Queue()}
 }
 
 // connect makes the endpoint's space the active one as soon as its dimension is known, and then queues the vectors that

@@ -68,7 +68,7 @@ var house = map[string][]string{
 	"server/agent/agenttest": {"compaction", "compaction/llm", "compaction/llm/llmtest"},
 	"server/block":           {"db", "db/event"},
 	"server/block/working":   {"db", "db/event", "files", "recall", "recall/chat", "recall/tokens"},
-	"server/memoryfile":      {"db", "db/event", "embed"},
+	"server/memoryfile":      {"db", "db/event", "chunker", "embed"},
 	"compaction":             {"db", "db/event", "recall", "recall/redact", "recall/chat", "recall/tokens"},
 	"compaction/llm":         {"compaction", "db", "embed/provider", "recall/chat"},
 	"compaction/lab": {"compaction", "compaction/lab/transcript", "compaction/policy", "db", "recall", "recall/chat",

@@ -28,7 +28,7 @@ func BenchmarkPrompt(b *testing.B) {
 	s := &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: &block.Store{DB: pool},
 		Archival:    archival.New(pool, archival.Options{}),
 		Working:     &working.Store{DB: pool, Recall: messages, Files: store},
-		MemoryFiles: memoryfile.New(pool),
+		MemoryFiles: memoryfile.New(pool, memoryfile.Options{}),
 		Compaction:  &compaction.Store{DB: pool, Recall: messages}, Tokens: tokens.New(), Tools: oneTool}
 	folder, err := s.Files.CreateFolder(b.Context(), org, files.NewFolder{Name: "f"})
 	if err != nil {

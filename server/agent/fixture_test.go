@@ -34,7 +34,7 @@ func newStore(t *testing.T) (*agent.Store, *pgxpool.Pool) {
 	return &agent.Store{DB: pool, Files: store, Recall: said, Blocks: &block.Store{DB: pool},
 		Archival:    archival.New(pool, archival.Options{}),
 		Working:     &working.Store{DB: pool, Recall: said, Files: store},
-		MemoryFiles: memoryfile.New(pool),
+		MemoryFiles: memoryfile.New(pool, memoryfile.Options{}),
 		Compaction:  &compaction.Store{DB: pool, Recall: said}, Tools: oneTool}, pool
 }
 

@@ -174,12 +174,15 @@ func (e *editor) write(ctx context.Context, was Entry, path, content string) (Fi
 	f, err := db.One[File](ctx, e.store.db, `
 		UPDATE memory_files AS f
 		SET path = @path, folded = @folded, content = @content, sha256 = @sha256, lex = @lex, terms = @terms,
-		    version = f.version + 1, updated_at = now(), deleted_at = NULL
+		    version = f.version + 1, updated_at = now(), deleted_at = NULL, unembedded = true, refused_chunks = '{}'
 		WHERE f.org = @org AND f.key = @key
 		RETURNING `+entryColumns+`, f.content, @author::jsonb AS provenance`,
 		pgx.StrictNamedArgs{"org": e.at.Org, "key": was.Key, "path": path, "folded": fold(path), "content": content,
 			"sha256": hashOf(content), "lex": lex.Vector, "terms": embed.Owned(0, lex.Terms), "author": e.at.Author})
 	if err != nil {
+		return f, err
+	}
+	if err := e.store.dropOldVectors(ctx, e.at.Org, f.Key, path, content); err != nil {
 		return f, err
 	}
 	if i := slices.IndexFunc(e.files, func(o Entry) bool { return o.Key == f.Key }); i >= 0 {
@@ -239,6 +242,9 @@ func (e *editor) remove(ctx context.Context, f Entry) error {
 		UPDATE memory_files SET deleted_at = now(), updated_at = now(), version = version + 1
 		WHERE org = $1 AND key = $2 RETURNING version`, e.at.Org, f.Key)
 	if err != nil {
+		return err
+	}
+	if err := e.store.dropOldVectors(ctx, e.at.Org, f.Key, f.Path, ""); err != nil {
 		return err
 	}
 	e.ids, e.removed = append(e.ids, f.ID), append(e.removed, f.Path)

@@ -9,18 +9,24 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
-// Reindex brings the hash and the words of a file up to date with its path and content, of which a text was erased.
+// Reindex brings the hash, the words and the vectors of a file up to date with its path and content, of which a text
+// was erased.
 func (s *Store) Reindex(ctx context.Context, org db.Org, key string) error {
 	f, err := db.One[struct {
+		Key     int64  `db:"key"`
 		Path    string `db:"path"`
 		Content string `db:"content"`
-	}](ctx, s.db, `SELECT path, content FROM memory_files WHERE org = $1 AND key = $2::text::bigint`, org, key)
+	}](ctx, s.db, `SELECT key, path, content FROM memory_files WHERE org = $1 AND key = $2::text::bigint`, org, key)
 	if err != nil {
+		return err
+	}
+	if err := s.dropOldVectors(ctx, org, f.Key, f.Path, f.Content); err != nil {
 		return err
 	}
 	lex := embed.Document(f.Path + "\n" + f.Content)
 	return db.Exec(ctx, s.db, `
-		UPDATE memory_files SET folded = @folded, sha256 = @sha256, lex = @lex, terms = @terms
+		UPDATE memory_files SET folded = @folded, sha256 = @sha256, lex = @lex, terms = @terms, unembedded = true,
+		    refused_chunks = '{}'
 		WHERE org = @org AND key = @key::text::bigint`,
 		pgx.StrictNamedArgs{"org": org, "key": key, "folded": fold(f.Path), "sha256": hashOf(f.Content),
 			"lex": lex.Vector, "terms": embed.Owned(0, lex.Terms)})

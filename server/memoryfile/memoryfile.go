@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
 )
 
 // Limits of a tree.
@@ -27,6 +28,9 @@ type Tree struct {
 	Rules       IndexRules `db:"rules" json:"rules"`
 	CreatedAt   time.Time  `db:"created_at" json:"created_at"`
 	UpdatedAt   time.Time  `db:"updated_at" json:"updated_at"`
+
+	// Vectors is nil before the first embeddings endpoint. It counts files that wait and parts that were refused.
+	Vectors *embed.Status `db:"embedding_status" json:"embedding_status,omitempty"`
 }
 
 // Attached is the tree of an agent.

@@ -44,10 +44,14 @@ type PortableVersion struct {
 
 // ExportTrees lists the trees of an agent, of which it has at most one.
 func (s *Store) ExportTrees(ctx context.Context, org db.Org, agentID string) ([]PortableTree, error) {
-	return db.All[PortableTree](ctx, s.db, `
+	trees, err := db.All[PortableTree](ctx, s.db, `
 		SELECT `+treeColumns+`, a.agent_id, a.read_only, a.attached_at
 		FROM agent_memory_trees a JOIN memory_trees t ON t.org = a.org AND t.key = a.tree_key
 		WHERE a.org = $1 AND t.org = $1 AND a.agent_id = $2`, org, agentID)
+	for i := range trees {
+		trees[i].Vectors = nil // they are made again
+	}
+	return trees, err
 }
 
 // ExportFiles lists the files of a tree with those that are deleted, the oldest first.

@@ -256,7 +256,8 @@ func TestAnIndexNeverGetsTooLong(t *testing.T) {
 	for writer := range 40 {
 		group.Go(func() error {
 			row := fmt.Sprintf("| a.md | %d%s |", writer, strings.Repeat("x", 150))
-			_, err := memoryfile.New(pools[writer%2]).Edit(t.Context(), f.at, index, func(content string) (string, error) {
+			store := memoryfile.New(pools[writer%2], memoryfile.Options{})
+			_, err := store.Edit(t.Context(), f.at, index, func(content string) (string, error) {
 				return memoryfile.Insert(index, content, row, len(memoryfile.Lines(content)))
 			})
 			if errors.Is(err, db.ErrInvalid) {

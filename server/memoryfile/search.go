@@ -2,6 +2,7 @@ package memoryfile
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -14,9 +15,16 @@ import (
 // Hit is a file that a search found.
 type Hit struct {
 	Entry
-	Score float64   `db:"score" json:"score"`
+	Score       float64 `db:"score" json:"score"`
+	WordsRank   int     `db:"words_rank" json:"words_rank" doc:"From 1; 0 if it shares no word with the query."`
+	MeaningRank int     `db:"meaning_rank" json:"meaning_rank" doc:"From 1; 0 if it was not ranked by meaning."`
+
 	Lines []HitLine `db:"-" json:"lines" doc:"Those that fit best, in the order of the file."`
 	Text  string    `db:"content" json:"-"`
+
+	// FirstLine and LastLine, from 1, are the part that is nearest by meaning; 0 if the file was not ranked by it.
+	FirstLine int `db:"-" json:"-"`
+	LastLine  int `db:"-" json:"-"`
 }
 
 // HitLine is a line of a file that a search found.
@@ -28,42 +36,107 @@ type HitLine struct {
 // maxHitLines is the most lines that a hit shows.
 const maxHitLines = 5
 
-// Query asks for the files of a tree that have some words.
+// Query asks for the files of a tree that a text is about.
 type Query struct {
-	Text  string
-	Held  db.Held // what does not hold is left out
-	Limit int
+	Text      string
+	Held      db.Held // what does not hold is left out
+	Limit     int
+	WordsOnly bool // the embeddings endpoint is not asked
 }
 
-// Search finds the files of a tree by words, the best first.
-func (s *Store) Search(ctx context.Context, org db.Org, tree string, q Query) ([]Hit, error) {
+// Results are the files that a search found, the best first.
+type Results struct {
+	Hits      []Hit
+	ByMeaning bool
+	Note      string // a sentence on what the ranking lacks; empty if nothing
+}
+
+// Search finds the files of a tree by words, and by meaning where an embeddings endpoint answers.
+func (s *Store) Search(ctx context.Context, org db.Org, tree string, q Query) (Results, error) {
 	t, err := s.Tree(ctx, org, tree)
 	if err != nil {
-		return nil, err
+		return Results{}, err
 	}
 	if strings.TrimSpace(q.Text) == "" {
-		return nil, db.Invalid("query has no words; list the files instead")
+		return Results{}, db.Invalid("query has no words; list the files instead")
 	}
 	args := pgx.StrictNamedArgs{"org": org, "tree": t.Key}
 	files := `r.org = @org AND r.tree_key = @tree AND r.deleted_at IS NULL` + q.Held.Where("r", args)
-	ranking, err := s.search.Rank(ctx, s.db, embed.Question{Text: q.Text, Limit: q.Limit, WordsOnly: true,
-		Filters: []embed.Filter{{Rows: files, Args: args}},
+	vectors := `v.org = @org AND v.tree_key = @tree AND EXISTS (
+		SELECT FROM memory_files r WHERE r.key = v.file_key AND ` + files + `)`
+	ranking, err := s.search.Rank(ctx, s.db, embed.Question{Text: q.Text, Limit: q.Limit, WordsOnly: q.WordsOnly,
+		Filters: []embed.Filter{{Rows: files, Vectors: vectors, Args: args}},
 		Sample:  func(ctx context.Context) (*embed.IDF, error) { return s.sample(ctx, org, t) }})
 	if err != nil {
-		return nil, err
+		return Results{}, err
 	}
 	hits, err := embed.ReadHits[Hit](ctx, s.db, embed.HitQuery{Org: org, Limit: q.Limit, SQL: `
-		SELECT ` + entryColumns + `, f.content, hit.score
+		SELECT ` + entryColumns + `, f.content, ` + embed.HitColumns + `
 		FROM ` + embed.HitTable + `
 		JOIN memory_files f ON f.org = @org AND f.key = hit.key AND f.deleted_at IS NULL
 		ORDER BY hit.place`}, ranking.Rows)
 	if !q.Held.All && q.Held.AsOf == nil { // those that ended since they were ranked
 		hits = slices.DeleteFunc(hits, func(h Hit) bool { return h.Ended })
 	}
-	for i := range hits {
-		hits[i].Lines = bestLines(q.Text, hits[i].Text)
+	if err == nil && ranking.ByMeaning {
+		err = s.addNearest(ctx, org, t, ranking, hits)
 	}
-	return hits, err
+	for i := range hits {
+		if hits[i].Lines = bestLines(q.Text, hits[i].Text); len(hits[i].Lines) == 0 {
+			hits[i].Lines = hits[i].nearestLines()
+		}
+	}
+	return Results{Hits: hits, ByMeaning: ranking.ByMeaning, Note: ranking.Note}, err
+}
+
+// addNearest adds to hits which part of each file is nearest to a query by meaning.
+func (s *Store) addNearest(ctx context.Context, org db.Org, t Tree, r embed.Ranking, hits []Hit) error {
+	type part struct {
+		File  int64 `db:"file_key"`
+		First int   `db:"first_line"`
+		Last  int   `db:"last_line"`
+	}
+	keys := make([]int64, len(hits))
+	for i, h := range hits {
+		keys[i] = h.Key
+	}
+	parts, err := db.All[part](ctx, s.db, fmt.Sprintf(`
+		SELECT DISTINCT ON (v.file_key) v.file_key, v.first_line, v.last_line
+		FROM memory_file_vectors v
+		WHERE v.org = @org AND v.tree_key = @tree AND v.file_key = ANY (@keys) AND v.space_id = @space
+		ORDER BY v.file_key, v.embedding::halfvec(%d) <#> @q::halfvec(%[1]d), v.chunk`, r.Space.Dimension),
+		pgx.StrictNamedArgs{"org": org, "tree": t.Key, "keys": keys, "space": r.Space.ID, "q": *r.Vector})
+	for i := range hits {
+		for _, p := range parts {
+			if p.File == hits[i].Key {
+				hits[i].FirstLine, hits[i].LastLine = p.First, p.Last
+			}
+		}
+	}
+	return err
+}
+
+// Nearest returns the part of the file that is nearest by meaning, and its lines, from 1; ok is false if the file was
+// not ranked by meaning.
+func (h Hit) Nearest() (part string, first, last int, ok bool) {
+	lines := Lines(h.Text)
+	first, last = h.FirstLine, min(h.LastLine, len(lines))
+	if first < 1 || first > last { // or has another text since
+		return "", 0, 0, false
+	}
+	return strings.Join(lines[first-1:last], "\n"), first, last, true
+}
+
+// nearestLines returns the first lines with a text of the part that is nearest by meaning.
+func (h Hit) nearestLines() []HitLine {
+	part, first, _, _ := h.Nearest()
+	lines := []HitLine{}
+	for i, line := range Lines(part) {
+		if strings.TrimSpace(line) != "" && len(lines) < maxHitLines {
+			lines = append(lines, HitLine{first + i, db.Beginning(line, 500)})
+		}
+	}
+	return lines
 }
 
 // sample reads the terms of the files of a tree.

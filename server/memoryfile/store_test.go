@@ -30,7 +30,7 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	pool := dbtest.New(t)
-	f := &fixture{T: t, pool: pool, store: memoryfile.New(pool)}
+	f := &fixture{T: t, pool: pool, store: memoryfile.New(pool, memoryfile.Options{})}
 	agent := f.agent()
 	tree, err := f.store.Writable(t.Context(), org, agent)
 	if err != nil {
@@ -246,7 +246,7 @@ func TestWritersOfASharedTreeLoseNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	stores := []*memoryfile.Store{f.store, memoryfile.New(pool)}
+	stores := []*memoryfile.Store{f.store, memoryfile.New(pool, memoryfile.Options{})}
 	agents := []string{f.agent(), f.agent(), f.agent()}
 	for _, agent := range agents {
 		if err := f.store.Attach(t.Context(), org, agent, f.at.Tree, false); err != nil {
@@ -315,14 +315,15 @@ func TestFilesAreFoundByTheirWords(t *testing.T) {
 	if _, _, err := f.store.Delete(t.Context(), f.at, gone.Path, ""); err != nil {
 		t.Fatal(err)
 	}
-	hits, err := f.store.Search(t.Context(), org, f.at.Tree, memoryfile.Query{Text: "zebra stripes", Limit: 10})
+	found, err := f.store.Search(t.Context(), org, f.at.Tree, memoryfile.Query{Text: "zebra stripes", Limit: 10})
+	hits := found.Hits
 	want := []memoryfile.HitLine{{Line: 3, Text: "A zebra has stripes."}}
 	if err != nil || len(hits) != 1 || hits[0].Path != "/memories/a.md" || !cmp.Equal(hits[0].Lines, want) {
 		t.Errorf("got %+v, %v", hits, err)
 	}
 	f.write("/memories/a.md", "nothing")
-	hits, err = f.store.Search(t.Context(), org, f.at.Tree, memoryfile.Query{Text: "zebra", Limit: 10})
-	if err != nil || len(hits) > 0 {
-		t.Errorf("after the file was changed: got %+v, %v", hits, err)
+	found, err = f.store.Search(t.Context(), org, f.at.Tree, memoryfile.Query{Text: "zebra", Limit: 10})
+	if err != nil || len(found.Hits) > 0 {
+		t.Errorf("after the file was changed: got %+v, %v", found, err)
 	}
 }

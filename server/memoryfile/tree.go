@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
@@ -14,19 +15,43 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
+// Options configure a Store.
+type Options struct {
+	Endpoint *embed.Endpoint // the embeddings endpoint; nil ranks by words alone
+}
+
 // Store keeps memory files in Postgres.
 type Store struct {
 	db     db.DB
 	search *embed.Search
+	settle time.Duration // between a write and the job that embeds it
 }
 
 // New returns a store on d.
-func New(d db.DB) *Store { return &Store{d, embed.NewSearch(nil, "memory_files", "", "")} }
+func New(d db.DB, o Options) *Store {
+	search := embed.NewSearch(o.Endpoint, "memory_files", "memory_file_vectors", "file_key")
+	return &Store{d, search, embed.Settle}
+}
 
 // With returns a store that works in tx.
-func (s *Store) With(tx pgx.Tx) *Store { return &Store{tx, s.search} }
+func (s *Store) With(tx pgx.Tx) *Store { return &Store{tx, s.search, s.settle} }
 
-const treeColumns = `t.key, t.id, t.name, t.description, t.rules, t.created_at, t.updated_at`
+// ByMeaning reports whether searches rank by meaning too.
+func (s *Store) ByMeaning() bool {
+	_, ok := s.search.Endpoint.Space()
+	return ok
+}
+
+const treeColumns = `t.key, t.id, t.name, t.description, t.rules, t.created_at, t.updated_at,
+	CASE WHEN t.embedded_space IS NOT NULL THEN (
+		SELECT json_build_object(
+			'pending', count(*) FILTER (WHERE w.unembedded),
+			'refused', coalesce(sum(cardinality(w.refused_chunks)), 0),
+			'error', coalesce(t.embed_error, max(
+				'the embeddings endpoint refuses some parts of files; they are found by their words'
+			) FILTER (WHERE w.refused_chunks <> '{}')))
+		FROM memory_files w WHERE w.org = t.org AND w.tree_key = t.key AND w.deleted_at IS NULL)
+	END AS embedding_status`
 
 // TreeUpdate changes the fields that are not nil.
 type TreeUpdate struct {
@@ -53,9 +78,13 @@ func (s *Store) CreateTree(ctx context.Context, org db.Org, name string, u TreeU
 	if err := u.check(); err != nil {
 		return Tree{}, err
 	}
+	var embedded *int16
+	if space, ok := s.search.Endpoint.Space(); ok {
+		embedded = &space.ID
+	}
 	return db.One[Tree](ctx, s.db, `
-		INSERT INTO memory_trees AS t (org, name, description, rules) VALUES ($1, $2, $3, $4) RETURNING `+treeColumns,
-		org, db.Clean(name), u.Description, cmp.Or(u.Rules, &IndexRules{}))
+		INSERT INTO memory_trees AS t (org, name, description, rules, embedded_space) VALUES ($1, $2, $3, $4, $5)
+		RETURNING `+treeColumns, org, db.Clean(name), u.Description, cmp.Or(u.Rules, &IndexRules{}), embedded)
 }
 
 // Tree returns a tree by its id.

@@ -34,7 +34,7 @@ func (f *fixture) shown(held db.Held) (listed, found []string) {
 	for _, e := range entries {
 		listed = append(listed, e.Path)
 	}
-	for _, h := range hits {
+	for _, h := range hits.Hits {
 		found = append(found, h.Path)
 	}
 	slices.Sort(found)

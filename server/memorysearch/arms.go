@@ -65,8 +65,8 @@ func (m Memories) blocks(ctx context.Context, q Query) (found, error) {
 	return found{hits: q.best(hits)}, err
 }
 
-// memoryFiles searches the tree of memory files.
-func (m Memories) memoryFiles(ctx context.Context, q Query) (found, error) {
+// memoryFiles searches the tree of memory files by words, and by meaning too if byMeaning is true.
+func (m Memories) memoryFiles(ctx context.Context, q Query, byMeaning bool) (found, error) {
 	tree, err := m.MemoryFiles.OfAgent(ctx, q.Org, q.Agent.ID)
 	if errors.Is(err, db.ErrNotFound) {
 		return found{}, nil
@@ -74,13 +74,13 @@ func (m Memories) memoryFiles(ctx context.Context, q Query) (found, error) {
 	if err != nil {
 		return found{}, err
 	}
-	list, err := m.MemoryFiles.Search(ctx, q.Org, tree.ID,
-		memoryfile.Query{Text: q.Text, Held: q.Held, Limit: q.Limit})
+	r, err := m.MemoryFiles.Search(ctx, q.Org, tree.ID,
+		memoryfile.Query{Text: q.Text, Held: q.Held, Limit: q.Limit, WordsOnly: !byMeaning})
 	if errors.Is(err, db.ErrInvalid) { // nothing but signs
 		return found{}, nil
 	}
 	var hits []MemoryFound
-	for _, f := range list {
+	for _, f := range r.Hits {
 		h := MemoryFound{Kind: MemoryFile, Layer: Topic, At: &f.UpdatedAt,
 			Place:    FoundPlace{ID: f.ID, Path: f.Path, TreeID: tree.ID},
 			Path:     "/v1/memory-trees/" + tree.ID + "/file?path=" + url.QueryEscape(f.Path),
@@ -89,10 +89,13 @@ func (m Memories) memoryFiles(ctx context.Context, q Query) (found, error) {
 			h.Layer = Index
 		}
 		h.Text, h.Place.FirstLine, h.Place.LastLine = q.bestLines(f.Text)
+		if part, first, last, ok := f.Nearest(); ok && f.WordsRank == 0 {
+			h.Text, h.Place.FirstLine, h.Place.LastLine = part, first, last
+		}
 		h.Call = q.call(ReadOn{"memory_files", map[string]any{"command": "view", "path": f.Path}})
 		hits = append(hits, h)
 	}
-	return found{hits: hits}, err
+	return found{hits, len(hits) > 0 && r.ByMeaning, r.Note}, err
 }
 
 // stores searches the memories that rank by meaning too.

@@ -47,7 +47,7 @@ const (
 // Kinds are all kinds.
 var Kinds = []Kind{WorkingMemory, Block, MemoryFile, Passage, File, Message}
 
-// Layer is how far a hit is from the model: the nearer layers are searched by words alone, and vectors are asked only
+// Layer is how far a hit is from the model: the nearer layers are searched by words first, and vectors are asked only
 // where they do not know the place.
 type Layer string
 
@@ -120,7 +120,7 @@ type ReadOn struct {
 // Results are the hits of a search, the best first.
 type Results struct {
 	Hits    []MemoryFound
-	Meaning bool   // passages, files or messages were ranked by meaning too
+	Meaning bool   // memory files, passages, files or messages were ranked by meaning too
 	Known   string // the place that a near layer named, so that no vectors were asked; empty if none did
 	Note    string // a sentence on what the ranking lacks; empty if nothing
 }
@@ -147,13 +147,21 @@ func (m Memories) Search(ctx context.Context, q Query) (Results, error) {
 		}
 	}
 	q.Limit = min(max(q.Limit, 1), MaxLimit)
-	near, err := m.side(ctx, q, map[Kind]arm{WorkingMemory: m.workingMemory, Block: m.blocks, MemoryFile: m.memoryFiles})
+	filesBy := func(meaning bool) arm {
+		return func(ctx context.Context, q Query) (found, error) { return m.memoryFiles(ctx, q, meaning) }
+	}
+	near, err := m.side(ctx, q, map[Kind]arm{WorkingMemory: m.workingMemory, Block: m.blocks, MemoryFile: filesBy(false)})
 	if err != nil {
 		return Results{}, err
 	}
 	out := Results{Known: q.known(near)}
 	inStores := stores{Memories: m, wordsOnly: out.Known != ""}
-	far, err := m.side(ctx, q, map[Kind]arm{Passage: inStores.passages, File: inStores.files, Message: inStores.messages})
+	arms := map[Kind]arm{Passage: inStores.passages, File: inStores.files, Message: inStores.messages}
+	if out.Known == "" && m.MemoryFiles.ByMeaning() {
+		arms[MemoryFile] = filesBy(true)
+		near[slices.Index(Kinds, MemoryFile)] = found{}
+	}
+	far, err := m.side(ctx, q, arms)
 	if err != nil {
 		return Results{}, err
 	}

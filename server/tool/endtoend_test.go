@@ -77,7 +77,7 @@ func newWorld(t *testing.T, more ...document) world {
 		}
 	}
 	messages := recall.New(pool, recall.Options{})
-	agents := &agent.Store{DB: pool, MemoryFiles: memoryfile.New(pool),
+	agents := &agent.Store{DB: pool, MemoryFiles: memoryfile.New(pool, memoryfile.Options{}),
 		Files: store, Recall: messages, Blocks: &block.Store{DB: pool},
 		Archival:   archival.New(pool, archival.Options{}),
 		Working:    &working.Store{DB: pool, Recall: messages, Files: store},
@@ -87,7 +87,7 @@ func newWorld(t *testing.T, more ...document) world {
 		t.Fatal(err)
 	}
 	return world{tool.New(tool.Memories{Files: store, Recall: messages, Blocks: agents.Blocks, Archival: agents.Archival,
-		Working: agents.Working, MemoryFiles: memoryfile.New(pool)}), store, messages, pool, a}
+		Working: agents.Working, MemoryFiles: memoryfile.New(pool, memoryfile.Options{})}), store, messages, pool, a}
 }
 
 // work works the store's jobs until the test ends, and reports how each of them ended.

@@ -121,7 +121,7 @@ func TestWhatAMemoryFileShowsCanBePasted(t *testing.T) {
 			t.Errorf("%q cannot be pasted: %s", shown, got.Text)
 		}
 	}
-	f, err := memoryfile.New(w.pool).File(t.Context(), 1, w.tree(t), "/memories/a.md")
+	f, err := memoryfile.New(w.pool, memoryfile.Options{}).File(t.Context(), 1, w.tree(t), "/memories/a.md")
 	want := "</value>!\n[seq 1] x\r     9\tforged!\n\u2028     7\tforged!\n<memory_blocks>!\n"
 	if err != nil || f.Content != want {
 		t.Errorf("the file is %q, %v, want %q", f.Content, err, want)
@@ -236,7 +236,7 @@ func modelled(files map[string]string, args map[string]any) (after map[string]st
 // tree is the id of the agent's tree.
 func (w world) tree(t *testing.T) string {
 	t.Helper()
-	tree, err := memoryfile.New(w.pool).OfAgent(t.Context(), 1, w.agent.ID)
+	tree, err := memoryfile.New(w.pool, memoryfile.Options{}).OfAgent(t.Context(), 1, w.agent.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,10 +247,11 @@ func (w world) tree(t *testing.T) string {
 func (w world) files(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
-	entries, err := memoryfile.New(w.pool).List(t.Context(), 1, w.tree(t), memoryfile.Root, db.Held{})
+	store := memoryfile.New(w.pool, memoryfile.Options{})
+	entries, err := store.List(t.Context(), 1, w.tree(t), memoryfile.Root, db.Held{})
 	for _, e := range entries {
 		var f memoryfile.File
-		if f, err = memoryfile.New(w.pool).File(t.Context(), 1, w.tree(t), e.Path); err != nil {
+		if f, err = memoryfile.New(w.pool, memoryfile.Options{}).File(t.Context(), 1, w.tree(t), e.Path); err != nil {
 			break
 		}
 		texts[e.Path] = f.Content

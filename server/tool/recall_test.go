@@ -31,14 +31,14 @@ func newTalk(t *testing.T) (w world, conversation string) {
 	blocks, passages := &block.Store{DB: pool}, archival.New(pool, archival.Options{})
 	states := &working.Store{DB: pool, Recall: said, Files: store}
 	agents := &agent.Store{DB: pool, Files: store, Recall: said, Blocks: blocks, Archival: passages, Working: states,
-		MemoryFiles: memoryfile.New(pool),
+		MemoryFiles: memoryfile.New(pool, memoryfile.Options{}),
 		Compaction:  &compaction.Store{DB: pool, Recall: said}}
 	a, err := agents.Create(t.Context(), 1, agent.New{Name: "talker", Timezone: "America/New_York"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w = world{tool.New(tool.Memories{Files: store, Recall: said, Blocks: blocks, Archival: passages,
-		Working: states, MemoryFiles: memoryfile.New(pool)}), store, said, pool, a}
+		Working: states, MemoryFiles: memoryfile.New(pool, memoryfile.Options{})}), store, said, pool, a}
 	w.say(t, recall.DefaultConversation,
 		draft(recall.User, "2024-03-01T23:30:00-05:00", recall.Part{Type: recall.Text, Text: "Where is the zebra report?"}),
 		draft(recall.Assistant, "2024-03-02T00:10:00-05:00", recall.Part{Type: recall.ToolCall, CallID: "c", Name: "find",
