@@ -215,39 +215,6 @@ func quoted(text string) string {
 	return cmp.Or(wholeSentences(one, func(s string) bool { return len(s) <= requestChars }), oneLine(one, requestChars))
 }
 
-// addResult adds the error of a tool: the first line of a failed result, or the first line about an error. Other lines
-// are findings.
-func (x *extraction) addResult(m recall.Message, p recall.Part, tool string) {
-	text := p.Text
-	if p.Clip != nil && p.Clip.Shown <= len(text) {
-		text = text[:p.Clip.Shown]
-	}
-	text = strings.Join(slices.Concat(p.Stderr, []string{text}), "\n")
-	text = unmarked(tokens.PrefixChars(text, 2*clampChars)) // a mark at the end is not looked at
-	looked, failed := 0, false
-	for line := range strings.Lines(tokens.PrefixChars(text, clampChars)) {
-		if line = strings.TrimSpace(line); line == "" {
-			continue
-		}
-		if looked++; looked > outputLines && !p.IsError {
-			return
-		}
-		if !failed && (p.IsError || errorSign.MatchString(line)) {
-			failed = true
-			x.items[failures] = append(x.items[failures],
-				item{seq: m.Seq, text: fmt.Sprintf("[%d] %s: %s", m.Seq, tool, oneLine(line, sentenceChars))})
-		} else {
-			line = oneLine(line, sentenceChars)
-			x.add(findings, item{seq: m.Seq, text: fmt.Sprintf("[%d] result of %s: %s", m.Seq, tool, line)},
-				sentenceOf(line), outputTrust)
-		}
-	}
-}
-
-// errorSign matches what a line of output about an error has.
-var errorSign = regexp.MustCompile(
-	`ERROR|FATAL|FAIL|[Ee]rror:|panic:|Traceback|Exception|denied|not found|timed out|refused`)
-
 // Shares by which a line gains: an old one for its age, and one with identifiers that must be mentioned.
 const (
 	ageGain     = 0.6

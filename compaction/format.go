@@ -41,6 +41,13 @@ type Making struct {
 	Notes  string  // the text that becomes the summary, without a model; empty: one is written
 	Hidden bool    // it says only that messages are hidden
 	Split  int     // position of the first message of the turn that the cut divides; 0: it divides none
+	Named  []Named // what was read, is too long to be shown again, and is named after the summary
+}
+
+// Named is a file that was read, and the message with what was read of it.
+type Named struct {
+	Path string
+	Seq  int64
 }
 
 // extractedNames are the names of the sections of an extraction, in formats.

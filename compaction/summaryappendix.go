@@ -22,6 +22,7 @@ const (
 	failuresHeading = "## Tool failures"
 	recentHeading   = "## Recent turns, word for word"
 	saidHeading     = "## All user messages, word for word"
+	namedHeading    = "## Files that were read and are too long to be shown again"
 	readTag         = "read-files"
 	modifiedTag     = "modified-files"
 )
@@ -35,8 +36,8 @@ const (
 // appendix returns what the format appends to a text, whichever way it was made, within a share of the budget: every
 // line is whole, and what does not fit is counted.
 func (w *writer) appendix(text string, share float64) string {
-	f := w.e.Format
-	if f == nil || share == 0 {
+	f := cmp.Or(w.e.Format, &Format{})
+	if share == 0 {
 		return ""
 	}
 	room := int(share * float64(w.budget))
@@ -47,6 +48,7 @@ func (w *writer) appendix(text string, share float64) string {
 			room -= tokens.Estimate("\n\n" + block)
 		}
 	}
+	add(listed(namedHeading, w.named(), 1<<10, room))
 	if f.Files {
 		add(w.fileLists(room))
 	}
@@ -86,6 +88,14 @@ func listed(heading string, lines []string, most, room int) string {
 	return strings.Join(all, "\n")
 }
 
+// named returns a line for each file that the summary names.
+func (w *writer) named() (lines []string) {
+	for _, n := range w.e.Named {
+		lines = append(lines, fmt.Sprintf("- %s: seq %d", oneLine(n.Path, failureChars), n.Seq))
+	}
+	return lines
+}
+
 // failures returns a line for each failed call, the same failure once.
 func (w *writer) failures() (lines []string) {
 	names := callNames(w.e.Messages)
@@ -94,7 +104,7 @@ func (w *writer) failures() (lines []string) {
 			if p.Type != recall.ToolReturn || !p.IsError {
 				continue
 			}
-			line := fmt.Sprintf("- %s: %s", cmp.Or(names[p.CallID], "a tool"), oneLine(unmarked(p.Text), failureChars))
+			line := fmt.Sprintf("- %s: %s", cmp.Or(names[p.CallID], "a tool"), oneLine(failureText(p), failureChars))
 			if !slices.Contains(lines, line) {
 				lines = append(lines, line)
 			}
@@ -147,7 +157,7 @@ func (w *writer) userMessages(text string) (lines []string) {
 
 // appended matches what formats append, which no extraction reads.
 var appended = regexp.MustCompile(`(?s)\n\n(?:<` + readTag + `>|<` + modifiedTag + `>|` + failuresHeading + `\n|` +
-	recentHeading + `\n|` + saidHeading + `\n).*$`)
+	recentHeading + `\n|` + saidHeading + `\n|` + namedHeading + `\n).*$`)
 
 // fileLists returns the files that were read and those that were modified, with those of the summary before, sorted. A
 // file that was modified is not among the others.

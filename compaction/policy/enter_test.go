@@ -37,7 +37,9 @@ func TestImportantTail(t *testing.T) {
 		{"an error", "\nTraceback: it went wrong", 200_000, 16_000, true},
 		{"JSON", "\n}", 200_000, 16_000, true},
 		{"a summary", "\nTotal: 40", 200_000, 16_000, true},
+		{"errors of a type", "\nTypeErrors: 3", 200_000, 16_000, true},
 		{"nothing", "\nand so on", 200_000, 16_000, false},
+		{"a name with an error in it", "\nreturn fmt.Errorf(undone)", 200_000, 16_000, false},
 		{"a small window", "\nTraceback: it went wrong", 8000, 9600, true},
 	} {
 		v := window(c.window).user(10).call("bash", 5, sea(40_000)+c.end)
@@ -143,6 +145,13 @@ func TestLargestSlice(t *testing.T) {
 	after, edits := window(200_000).user(10).call("query", 5, strings.Repeat("x ", 50_000)).prune(step, policy.Moment{})
 	if said := after.AsShown()[2].Content[0].Text; len(edits) != 1 || after.CountText(said) > 10_000 {
 		t.Errorf("one row that does not fit: %v", edits)
+	}
+	v := window(200_000).user(10).call("bash", 5, lines+"FAIL: it ends so")
+	v.Messages[2].Content[0].IsError = true
+	after, _ = v.prune(step, policy.Moment{})
+	if said := after.AsShown()[2].Content[0].Text; !strings.HasSuffix(said, "FAIL: it ends so") ||
+		!strings.HasPrefix(said, lines[:100]) || after.CountText(said) > 10_000 {
+		t.Errorf("a failed result shows %d tokens that end in %q", after.CountText(said), said[len(said)-100:])
 	}
 }
 

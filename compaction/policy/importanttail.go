@@ -64,14 +64,37 @@ const tailBytes = 2000
 // hasImportantTail reports whether a text's end says how it went, or closes JSON.
 func hasImportantTail(text string) bool {
 	end := strings.ToLower(text[max(len(text)-tailBytes, 0):])
-	return hasWord(end, errorWords) || strings.HasSuffix(strings.TrimSpace(end), "}") || hasWord(end, summaryWords)
+	return saysFailure(end) || strings.HasSuffix(strings.TrimSpace(end), "}") || sumsUp(end)
 }
 
-func hasWord(text string, words []string) bool {
+// saysFailure reports whether a text in lower case has an error word, also at the end of a name like TypeError.
+func saysFailure(text string) bool { return hasWord(text, errorWords, false) }
+
+// sumsUp reports whether a text in lower case has one of the summary words.
+func sumsUp(text string) bool { return hasWord(text, summaryWords, true) }
+
+// hasWord reports whether a text has one of some words, also in the plural. If whole, no longer word ends in it.
+func hasWord(text string, words []string, whole bool) bool {
 	for _, w := range words {
-		if strings.Contains(text, w) {
-			return true
+		for from := 0; ; {
+			i := strings.Index(text[from:], w)
+			if i < 0 {
+				break
+			}
+			begin := from + i
+			from = begin + len(w)
+			if (!whole || begin == 0 || !inWord(text[begin-1])) && endsWord(text[from:]) {
+				return true
+			}
 		}
 	}
 	return false
 }
+
+// endsWord reports whether a text goes on with no letter or digit, or with a plural's s before that.
+func endsWord(text string) bool {
+	text = strings.TrimPrefix(text, "s")
+	return text == "" || !inWord(text[0])
+}
+
+func inWord(b byte) bool { return b >= 'a' && b <= 'z' || b >= '0' && b <= '9' }

@@ -18,7 +18,8 @@ type LargestSlice struct {
 
 func (*LargestSlice) describe() Mechanism {
 	return Mechanism{Name: "largest_slice", Stage: Enter, Source: "Alyx",
-		Words: "Shows as many rows of long results as fit: the items of a JSON list, or lines.",
+		Words: "Shows as many rows of long results as fit: the items of a JSON list, or lines. Of a failed result it shows " +
+			"the beginning and the end.",
 		Settings: map[string]string{
 			"budget_tokens": "What a result takes at most, with the note on what is left out.",
 			"exempt_tools":  "Tools whose results are shown whole, with * for any characters.",
@@ -31,14 +32,28 @@ func (s *LargestSlice) Edits(v compaction.View, _ Moment) (edits []compaction.Ed
 	for r := range results(v) {
 		if r.edit == nil && r.p.Clip == nil && len(r.p.Text) > s.BudgetTokens && selects(nil, s.Except, r.tool()) &&
 			r.tokens(v) > s.BudgetTokens {
-			edits = append(edits, s.slice(v, r))
+			edits = append(edits, s.edit(v, r))
 		}
 	}
 	return edits
 }
 
-// slice returns the clip to the most rows that fit; if not one fits, to the beginning and the end of the first.
-func (s *LargestSlice) slice(v compaction.View, r result) compaction.Edit {
+// edit returns the clip to the most rows that fit; to the beginning and the end if not one fits, or if the end says why
+// the call failed.
+func (s *LargestSlice) edit(v compaction.View, r result) compaction.Edit {
+	if !r.failed() {
+		if e, ok := s.slice(v, r); ok {
+			return e
+		}
+	}
+	clip := TokenClip{MaxTokens: s.BudgetTokens, HeadShare: 0.5}
+	e := clip.clip(v, r, r.tokens(v))
+	e.Step = "largest_slice"
+	return e
+}
+
+// slice returns the clip to the most rows that fit; false if not one does.
+func (s *LargestSlice) slice(v compaction.View, r result) (compaction.Edit, bool) {
 	ends := rowEnds(r.p.Text)
 	of := func(rows int) compaction.Edit {
 		e := r.head("largest_slice", utf8.RuneCountInString(r.p.Text[:ends[rows-1]]))
@@ -49,13 +64,10 @@ func (s *LargestSlice) slice(v compaction.View, r result) compaction.Edit {
 		e := of(i + 1)
 		return v.PartTokens(*r.m, r.part, &e) > s.BudgetTokens
 	})
-	if tooMany > 0 {
-		return of(tooMany)
+	if tooMany == 0 {
+		return compaction.Edit{}, false
 	}
-	clip := TokenClip{MaxTokens: s.BudgetTokens, HeadShare: 0.5}
-	e := clip.clip(v, r, r.tokens(v))
-	e.Step = "largest_slice"
-	return e
+	return of(tooMany), true
 }
 
 // rowEnds returns where the rows of a text end, in bytes: the items of a JSON list, or the lines of another text.

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -120,7 +121,11 @@ func counted(r result) string {
 	if r.p.Clip != nil {
 		return fmt.Sprintf("%d characters", r.p.Clip.Chars)
 	}
-	return fmt.Sprintf("%d lines, %d characters", 1+strings.Count(strings.TrimRight(r.p.Text, "\n"), "\n"), r.chars())
+	lines := "1 line"
+	if n := 1 + strings.Count(strings.TrimRight(r.p.Text, "\n"), "\n"); n > 1 {
+		lines = fmt.Sprintf("%d lines", n)
+	}
+	return fmt.Sprintf("%s, %d characters", lines, r.chars())
 }
 
 // firstLine returns the first line of a text that is not blank.
@@ -133,15 +138,19 @@ func firstLine(text string) string {
 	return ""
 }
 
-// importantLine returns the last line of a text's end that says how it went, but not the first line.
-func importantLine(text string) (line string) {
+// importantLine returns the last line of a text's end about an error, or the last that sums up, but not the first line.
+func importantLine(text string) string {
 	end := text[max(len(text)-tailBytes, len(firstLine(text))):]
+	failure, total := "", ""
 	for l := range strings.Lines(end) {
-		if hasWord(strings.ToLower(l), errorWords) {
-			line = l
+		switch {
+		case compaction.SaysError(l):
+			failure = l
+		case sumsUp(strings.ToLower(l)):
+			total = l
 		}
 	}
-	return line
+	return cmp.Or(failure, total)
 }
 
 // terminalCode matches an escape sequence of a terminal, whole or cut by the end of a text.

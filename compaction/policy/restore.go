@@ -19,7 +19,7 @@ func (p Policy) Triggers() bool {
 }
 
 // PlanAndRestore plans by the cutter of the policy, and keeps the results that its restorers show again, with their
-// calls, if they fit.
+// calls, if they fit. The summary names those that are too long for it.
 func (p Policy) PlanAndRestore(v compaction.View, at Moment) (compaction.Plan, error) {
 	plan, err := p.Plan(v, at)
 	if err != nil || plan.Evicted == 0 {
@@ -34,7 +34,10 @@ func (p Policy) PlanAndRestore(v compaction.View, at Moment) (compaction.Plan, e
 	var keep []int
 	for _, r := range p.Restore(left, after, at) {
 		i := slices.IndexFunc(v.Messages, func(m recall.Message) bool { return m.Position == r.Position })
-		if !r.Named && i >= 0 {
+		switch {
+		case r.Named:
+			plan.Named = append(plan.Named, compaction.Named{Path: r.Source, Seq: r.Seq})
+		case i >= 0:
 			keep = append(keep, i)
 		}
 	}

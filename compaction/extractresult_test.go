@@ -1,0 +1,31 @@
+package compaction_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/recall"
+)
+
+// A summary without a model quotes of a failed result the line that says why, also from the end of a long one.
+func TestErrorsOfLongResultsAreQuoted(t *testing.T) {
+	t.Parallel()
+	log := strings.Repeat("=== RUN a case that passes\n", 2_000)
+	for name, text := range map[string]string{
+		"at the end":  log + "--- FAIL: TestOfKeys\n    keys differ\nexit status 1\n",
+		"at the head": "--- FAIL: TestOfKeys\n" + log,
+		"alone":       "--- FAIL: TestOfKeys",
+	} {
+		e := compaction.Evicted{Budget: 2_000, Messages: []recall.Message{
+			{Seq: 1, Position: 1, Role: recall.User, Content: []recall.Part{{Type: recall.Text, Text: "Run the tests."}}},
+			{Seq: 2, Position: 2, Role: recall.Assistant, Content: []recall.Part{{Type: recall.ToolCall, CallID: "c",
+				Name: "bash", Input: `{}`}}},
+			{Seq: 3, Position: 3, Role: recall.Tool, Content: []recall.Part{{Type: recall.ToolReturn, CallID: "c",
+				Text: text, IsError: true}}}}}
+		s, err := compaction.Summarize(t.Context(), e, compaction.Defaults(), nil)
+		if err != nil || !strings.Contains(s.Text, "- [3] bash: --- FAIL: TestOfKeys") {
+			t.Errorf("%s: %v\n%s", name, err, s.Text)
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package policy_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+)
+
+// What a model is sent in one session under each preset, in a window that holds nearly all of it and in a smaller one:
+// what each prompt changed, and the prompts after the mending and at the end. Rules write the summaries, and the lines
+// that replace results. To be read by a person after a change.
+func TestPromptsOfASession(t *testing.T) {
+	t.Parallel()
+	for _, preset := range policy.Presets() {
+		t.Run(preset.Name, func(t *testing.T) {
+			t.Parallel()
+			got := promptsUnder(t, preset.Policy(), doubleCharges(200_000)) + "\n" +
+				promptsUnder(t, preset.Policy(), doubleCharges(32_000))
+			path := filepath.Join("testdata", "prompts", preset.Name+".golden")
+			if *updatePage {
+				if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("the prompts differ; go test ./compaction/policy -run TestPromptsOfASession -update writes them\n%s",
+					diff)
+			}
+		})
+	}
+}
+
+// sessionReplay is a session that is replayed under a policy.
+type sessionReplay struct {
+	*testing.T
+	policy  policy.Policy
+	view    compaction.View
+	trigger compaction.TriggerState
+	touched time.Time // when the prompt before was sent
+	sent    int       // position of its last message
+	changes strings.Builder
+}
+
+// promptsUnder replays a session under a policy.
+func promptsUnder(t *testing.T, p policy.Policy, of *shopSession) string {
+	t.Helper()
+	r := &sessionReplay{T: t, policy: p, view: compaction.View{Window: of.Window, Fixed: of.Fixed}}
+	var middle strings.Builder
+	for _, m := range of.Messages {
+		if m.Role == recall.Assistant {
+			at := policy.Moment{Now: m.CreatedAt, Busy: m.Position >= of.plan[0] && m.Position <= of.plan[1]}
+			if m.Position > of.pointed {
+				at.Noted, at.Notes = of.pointed, "Task: mend SHOP-4417. Refunds: queue refunds-batch, 50 an hour, no gift "+
+					"cards.\nNever write to the table ledger.\nNext: list the refunds."
+			}
+			r.prompt(at)
+			if m.Position == of.pointed+2 {
+				writePrompt(&middle, r.view)
+			}
+		}
+		r.view.Messages = append(r.view.Messages, m)
+	}
+	r.prompt(policy.Moment{Now: of.now.Add(time.Second)})
+	var end strings.Builder
+	writePrompt(&end, r.view)
+	return fmt.Sprintf("===== A window of %d tokens\n%s\n----- The prompt after #%d\n%s\n----- The prompt at the end\n%s",
+		of.Window, r.changes.String(), of.pointed+1, middle.String(), end.String())
+}
+
+// prompt changes the view as the policy does before a prompt.
+func (r *sessionReplay) prompt(at policy.Moment) {
+	r.Helper()
+	at.Touched, at.Sent = r.touched, r.sent
+	last := r.view.Messages[len(r.view.Messages)-1].Position
+	when := fmt.Sprintf("after #%d (%s):", last, at.Now.Format("15:04"))
+	pruned, edits := r.policy.Prune(r.view, at)
+	if err := invariants(r.view, pruned); err != nil {
+		r.Fatalf("%s %v", when, err)
+	}
+	for _, c := range (compaction.Pruning{Edits: edits, Before: r.view, After: pruned}).Steps() {
+		fmt.Fprintf(&r.changes, "%s %s edits %d parts, which saves %d tokens: %s\n", when, c.Step, c.Edits, c.Tokens,
+			positions(edits, c.Step))
+	}
+	r.view, r.touched, r.sent = pruned, at.Now, last
+	due, now := r.policy.Check(pruned, at, r.trigger)
+	if r.trigger = now; due.Compact {
+		r.compact(when, at)
+	}
+}
+
+// compact compacts the view.
+func (r *sessionReplay) compact(when string, at policy.Moment) {
+	r.Helper()
+	plan, err := r.policy.PlanAndRestore(r.view, at)
+	if errors.Is(err, db.ErrInvalid) {
+		plan, err = r.policy.Truncate(r.view, at)
+	}
+	if err != nil {
+		r.Fatalf("%s %v", when, err)
+	}
+	given := plan.Evict(r.view)
+	var summary *compaction.Summary
+	if plan.Evicted > 0 {
+		made, err := compaction.Summarize(r.Context(), given, compaction.Defaults(), nil)
+		if err != nil {
+			r.Fatalf("%s %v", when, err)
+		}
+		made.Tokens = compaction.SummaryTokens(made)
+		summary = &made
+	}
+	after := plan.View(r.view, summary)
+	if err := compaction.CheckNothingLost(r.view, given, after); err != nil {
+		r.Fatalf("%s %v", when, err)
+	}
+	was, is := compaction.Estimate(r.view), compaction.Estimate(after)
+	fmt.Fprintf(&r.changes, "%s compaction of %d tokens: %d messages leave, %d stay, %d tokens\n", when, was, plan.Evicted,
+		len(after.Messages), is)
+	r.view, r.trigger = after, compaction.TriggerState{Warned: r.trigger.Warned, Disarmed: true, Base: is}
+}
+
+// positions are those of the edits of a step.
+func positions(edits []compaction.Edit, step string) string {
+	var all []string
+	for _, e := range edits {
+		if e.Step == step {
+			all = append(all, fmt.Sprint("#", e.Position))
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+// writePrompt writes a prompt with the middles of long texts left out.
+func writePrompt(out *strings.Builder, v compaction.View) {
+	fmt.Fprintf(out, "%d tokens\n", compaction.Estimate(v))
+	for _, m := range v.AsShown() {
+		for _, p := range m.Content {
+			fmt.Fprintf(out, "#%d %s", m.Position, m.Role)
+			switch {
+			case p.Type == recall.ToolCall:
+				fmt.Fprintf(out, " calls %s: %s\n", p.Name, excerpt(p.Input, p.NoteAt))
+			case p.IsError:
+				fmt.Fprintf(out, " error: %s\n", excerpt(p.Text, p.NoteAt))
+			case p.Type == recall.Reasoning:
+				fmt.Fprintf(out, " thinks: %s\n", ends(p.Text))
+			case m.Role == recall.Summary:
+				fmt.Fprintf(out, ":\n%s\n", p.Text)
+			default:
+				fmt.Fprintf(out, ": %s\n", excerpt(p.Text, p.NoteAt))
+			}
+		}
+	}
+}
+
+// excerpt returns a text without the middles of its long pieces: that before the note of an edit, if it has one, and
+// that after.
+func excerpt(text string, note [2]int) string {
+	if note[1] == 0 {
+		return ends(text)
+	}
+	return ends(text[:note[0]]) + "«" + text[note[0]:note[1]] + "»" + ends(text[note[1]:])
+}
+
+// ends returns the beginning and the end of a text in one line.
+func ends(text string) string {
+	const each = 60
+	all := []rune(strings.NewReplacer("\n", "⏎", "\t", " ").Replace(text))
+	if len(all) <= 3*each {
+		return string(all)
+	}
+	return fmt.Sprintf("%s ⟨%d characters⟩ %s", string(all[:each]), len(all)-2*each, string(all[len(all)-each:]))
+}
