@@ -22,7 +22,8 @@ func (s *Server) handoverRoutes(a *rest.API) {
 		Method: http.MethodPost, Path: "/v1/agents/{agent_id}/handover",
 		Summary: "create_handover: Hand a conversation over to the agent's next one. It makes updates of working memory " +
 			"and memory files out of what was said. After 20 seconds the answer is a 202, and the hand-over goes on. It is a " +
-			"409 while a run works in the conversation.",
+			"409 while a run works in the conversation. While nothing new was said, the answer is the last hand-over, or a " +
+			"409 if pending or carry are named and are not those of it.",
 		Parameters:  []*huma.Param{rest.IDParam("agent_id", "agent")},
 		RequestBody: &huma.RequestBody{Required: true, Content: rest.Content[CreateHandover](a, rest.JSON)},
 		Responses: map[string]*huma.Response{"200": {Description: "The hand-over with its updates.",
@@ -33,6 +34,13 @@ func (s *Server) handoverRoutes(a *rest.API) {
 	rest.Get(a.For(rest.ReadAgent), "/v1/agents/{agent_id}/handovers/{handover_id}",
 		"get_handover: Get a hand-over with its updates. Its status says whether it is still made.", s.getHandover,
 		rest.Own)
+	rest.Post(a.For(rest.Write), "/v1/agents/{agent_id}/handovers/{handover_id}/approve",
+		"approve_handover: Apply all updates of a hand-over that wait for an operator. What was decided stays; an update "+
+			"that a rule of a memory refuses is refused, with the reason, and the others are applied.",
+		s.decideUpdates(true), rest.Own)
+	rest.Post(a.For(rest.Write), "/v1/agents/{agent_id}/handovers/{handover_id}/reject",
+		"reject_handover: Reject all updates of a hand-over that wait for an operator. What was decided stays.",
+		s.decideUpdates(false), rest.Own)
 	rest.Post(a.For(rest.Write), "/v1/agents/{agent_id}/handovers/{handover_id}/updates/{number}/approve",
 		"approve_handover_update: Apply an update that waits for an operator.", s.decideUpdate(true), rest.Own)
 	rest.Post(a.For(rest.Write), "/v1/agents/{agent_id}/handovers/{handover_id}/updates/{number}/reject",
@@ -72,7 +80,8 @@ func (s *Server) createHandover(a *rest.API, c echo.Context) error {
 		return err
 	}
 	o := handover.Options{Pending: of.Settings.Handover != nil && of.Settings.Handover.Mode == agent.HandoverPending,
-		Carry: body.Carry == nil || *body.Carry}
+		Carry: body.Carry == nil || *body.Carry,
+		Named: handover.NamedOptions{Pending: body.Pending, Carry: body.Carry}}
 	if body.Pending != nil {
 		o.Pending = *body.Pending
 	}
@@ -139,6 +148,12 @@ func (s *Server) getHandover(ctx context.Context, in *OfHandover) (handover.Hand
 type OfUpdate struct {
 	OfHandover
 	Number int `path:"number" minimum:"1" doc:"Of the update in its hand-over."`
+}
+
+func (s *Server) decideUpdates(approve bool) rest.Handler[OfHandover, handover.Handover] {
+	return withAgent(s, func(ctx context.Context, a agent.Agent, in *OfHandover) (handover.Handover, error) {
+		return s.Handovers.Decide(ctx, rest.Org(ctx), a, handover.Decision{Handover: string(in.HandoverID), Approve: approve})
+	})
 }
 
 func (s *Server) decideUpdate(approve bool) rest.Handler[OfUpdate, handover.Handover] {

@@ -153,13 +153,40 @@ type Options struct {
 	Pending bool // updates wait for an operator
 	Carry   bool // the agent's next conversation begins with it
 
+	// Named are those of the options that the caller named: a hand-over of the same messages with others is an
+	// ErrConflict.
+	Named NamedOptions
+
 	// May is called in the transaction that begins the hand-over, while nothing can be said in the conversation. Its error
 	// refuses the hand-over; nil allows it.
 	May func(pgx.Tx) error
 }
 
+// NamedOptions are options that a caller named; nil if it did not.
+type NamedOptions struct{ Pending, Carry *bool }
+
+// check returns an ErrConflict if a hand-over of the same messages was made with other options.
+func (n NamedOptions) check(was lastHandover) error {
+	differ := func(named *bool, was bool) bool { return named != nil && *named != was }
+	if was.Status == Empty || !differ(n.Pending, was.Pending) && !differ(n.Carry, was.Carry) {
+		return nil
+	}
+	return db.Conflict("Nothing was said since hand-over %s, which was made with pending %t and carry %t: ask for it "+
+		"without other options, or hand over again when something was said", was.ID, was.Pending, was.Carry)
+}
+
+// lastHandover is the newest hand-over of a conversation.
+type lastHandover struct {
+	ID       string `db:"id"`
+	Position int    `db:"position"`
+	Status   string `db:"status"`
+	Pending  bool   `db:"pending"`
+	Carry    bool   `db:"carry"`
+}
+
 // Begin begins the hand-over of what was said in a conversation, or returns the one of the same messages. It is of
-// status Running if a job, or Make, has to make it; Empty if nothing was said since the last one.
+// status Running if a job, or Make, has to make it; Empty if nothing was said since the last one. ErrConflict if the one
+// of the same messages has other options than those that were named.
 func (s *Store) Begin(ctx context.Context, org db.Org, c recall.Conversation, o Options) (h Handover, err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		in := s.With(tx)
@@ -187,12 +214,8 @@ func (s *Store) Begin(ctx context.Context, org db.Org, c recall.Conversation, o 
 
 // begin returns the id of the hand-over of a conversation that is locked.
 func (s *Store) begin(ctx context.Context, org db.Org, c recall.Conversation, o Options) (string, error) {
-	type last struct {
-		ID       string `db:"id"`
-		Position int    `db:"position"`
-	}
-	was, err := db.One[last](ctx, s.DB, `
-		SELECT id, position FROM handovers WHERE org = $1 AND conversation_key = $2
+	was, err := db.One[lastHandover](ctx, s.DB, `
+		SELECT id, position, status, pending, carry FROM handovers WHERE org = $1 AND conversation_key = $2
 		ORDER BY position DESC LIMIT 1`, org, c.Key)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		return "", err
@@ -202,7 +225,7 @@ func (s *Store) begin(ctx context.Context, org db.Org, c recall.Conversation, o 
 		return "", err
 	}
 	if len(m.Lines) == 0 && was.ID != "" {
-		return was.ID, nil
+		return was.ID, o.Named.check(was)
 	}
 	status, position, material := Running, 0, &m
 	if len(m.Lines) == 0 {

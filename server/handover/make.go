@@ -199,15 +199,15 @@ func (p applying) toWorking(ctx context.Context, u Update) error {
 		working.NewEntry{Field: working.Field(u.Target), Text: u.Text, Seq: u.Seqs[len(u.Seqs)-1]})
 }
 
-// Decision is that of an operator on an update of a hand-over, by the number of the update.
+// Decision is that of an operator on updates of a hand-over.
 type Decision struct {
 	Handover string // its id
-	Number   int
+	Number   int    // of the update; 0 is all that wait
 	Approve  bool
 }
 
-// Decide applies or rejects an update of a hand-over that waits. A decision that is repeated changes nothing;
-// ErrConflict if the update was decided otherwise. The last decision ends the hand-over.
+// Decide applies or rejects updates of a hand-over that wait. A decision that is repeated changes nothing; ErrConflict
+// if the update was decided otherwise, or the hand-over is still made. The last decision ends the hand-over.
 func (s *Store) Decide(ctx context.Context, org db.Org, a agent.Agent, d Decision) (h Handover, err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		in := s.With(tx)
@@ -222,20 +222,41 @@ func (s *Store) Decide(ctx context.Context, org db.Org, a agent.Agent, d Decisio
 		if h, err = in.Handover(ctx, org, a.ID, d.Handover); err != nil { // read under the lock
 			return err
 		}
-		if d.Number > len(h.Updates) || d.Number < 1 {
-			return db.NotFound("Hand-over %s has no update %d", h.ID, d.Number)
+		decided, err := h.decided(d.Number)
+		if err != nil {
+			return err
 		}
 		p := applying{Store: in, org: org, agent: a, handover: h}
 		if m != nil {
 			p.wasNext = m.Next
 		}
-		if err := p.decide(ctx, &h.Updates[d.Number-1], d.Approve); err != nil {
-			return err
+		for _, u := range decided {
+			if err := p.decide(ctx, u, d.Approve); err != nil {
+				return err
+			}
 		}
 		h, err = in.Handover(ctx, org, a.ID, d.Handover)
 		return err
 	})
 	return h, err
+}
+
+// decided returns the updates that a decision is on, by its Number.
+func (h Handover) decided(number int) (all []*Update, err error) {
+	switch {
+	case h.Status == Running:
+		return nil, db.Conflict("Hand-over %s is still made: decide on its updates when it is", h.ID)
+	case number < 0 || number > len(h.Updates):
+		return nil, db.NotFound("Hand-over %s has no update %d", h.ID, number)
+	case number > 0:
+		return []*Update{&h.Updates[number-1]}, nil
+	}
+	for i := range h.Updates {
+		if h.Updates[i].Status == Proposed {
+			all = append(all, &h.Updates[i])
+		}
+	}
+	return all, nil
 }
 
 func (p applying) decide(ctx context.Context, u *Update, approve bool) error {
