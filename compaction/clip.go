@@ -30,15 +30,23 @@ func textOffset(m recall.Message, part int) (offset int) {
 	return offset
 }
 
-// marker says where to read what a clip leaves out: by the seq of the message, which takes fewer tokens than its id,
-// from an offset in its text.
+// marker says where to read what a clip leaves out: by the reference of the message, from an offset in its text.
 type marker struct {
-	seq    int64
+	of     string
 	offset int
 	limit  int            // bytes of a result of expand that the view likely shows whole
 	has    recall.Toolset // of the model
 	tail   float64        // share of the shown characters that are of the text's end
 	said   string         // what the marker says first
+}
+
+// reference returns what expand reads a message by: its seq, which takes fewer tokens than its id; or the id, of a
+// result that is in no message yet.
+func reference(m recall.Message) string {
+	if m.Seq == 0 && m.ID != "" {
+		return m.ID
+	}
+	return strconv.FormatInt(m.Seq, 10)
 }
 
 // leastPage is the fewest bytes that a marker proposes to read at a time.
@@ -103,11 +111,11 @@ func clipped(text string, chars int, at marker) (short string, note [2]int) {
 		if at.offset > 0 {
 			offset = fmt.Sprintf(", offset=%d", at.offset)
 		}
-		short = "[cut" + at.has.Hint("expand", fmt.Sprintf(": expand(id=%d%s)", at.seq, offset)) + "]"
+		short = "[cut" + at.has.Hint("expand", fmt.Sprintf(": expand(id=%s%s)", at.of, offset)) + "]"
 		return short, [2]int{0, len(short)}
 	}
 	rest := at.has.Hint("expand", ": call "+
-		recall.ExpandCall(fmt.Sprintf("\"%d\"", at.seq), at.offset+len(head), at.limit))
+		recall.ExpandCall(strconv.Quote(at.of), at.offset+len(head), at.limit))
 	head, tail = head+"\n", "\n"+tail
 	said := ""
 	if at.said != "" {
@@ -151,8 +159,8 @@ func clippedInput(m recall.Message, c Edit, has recall.Toolset) string {
 	if utf8.RuneCountInString(p.Input) <= c.Chars {
 		return p.Input
 	}
-	at := marker{seq: m.Seq, offset: textOffset(m, c.Part) + len(p.Name) + len("("), limit: readLimit(c.Chars), has: has,
-		tail: c.tailShare()}
+	at := marker{of: reference(m), offset: textOffset(m, c.Part) + len(p.Name) + len("("), limit: readLimit(c.Chars),
+		has: has, tail: c.tailShare()}
 	literals := stringLiteral.FindAllStringIndex(p.Input, -1)
 	each := c.Kind == Head
 	for chars := c.Chars; (each || chars >= leastLiteral) && json.Valid([]byte(p.Input)); chars /= 2 {
@@ -180,7 +188,7 @@ func clippedInput(m recall.Message, c Edit, has recall.Toolset) string {
 		}
 	}
 	if c.Chars == 0 {
-		return fmt.Sprintf(`{"cut":%q}`, has.Hint("expand", fmt.Sprintf("expand(id=%d)", m.Seq)))
+		return fmt.Sprintf(`{"cut":%q}`, has.Hint("expand", fmt.Sprintf("expand(id=%s)", reference(m))))
 	}
 	short, _ := clipped(p.Input, c.Chars, at)
 	return string(chat.Encode(map[string]string{"clipped": short}))

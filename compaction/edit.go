@@ -191,7 +191,7 @@ func readHint(m recall.Message, part int, has recall.Toolset) string {
 	if at := textOffset(m, part); at > 0 {
 		offset = fmt.Sprintf(", offset=%d", at)
 	}
-	return has.Hint("expand", fmt.Sprintf("expand(id=%d%s)", m.Seq, offset))
+	return has.Hint("expand", fmt.Sprintf("expand(id=%s%s)", reference(m), offset))
 }
 
 // TextOffset returns where a part begins in the text of its message, as the tool expand reads it, in bytes.
@@ -209,7 +209,7 @@ func clippedPart(view []recall.Message, m recall.Message, e Edit, has recall.Too
 	case p.Clip != nil:
 		p.Text, p.NoteAt = clippedPreview(p, e.Chars, has)
 	default:
-		at := marker{m.Seq, textOffset(m, e.Part), readLimit(e.Chars), has, e.tailShare(), e.Text}
+		at := marker{reference(m), textOffset(m, e.Part), readLimit(e.Chars), has, e.tailShare(), e.Text}
 		p.Text, p.NoteAt = clipped(p.Text, e.Chars, at)
 	}
 	if n := len(p.Images); e.Chars == 0 && n > 0 {

@@ -268,15 +268,7 @@ func (s *Store) storeErased(ctx context.Context, org db.Org, m ErasedMessage, mo
 		UPDATE conversations SET embedded = least(embedded, $3 - 1), unembedded = true WHERE org = $1 AND key = $2`,
 		org, m.Conversation, m.Position)
 	for _, r := range moved {
-		batch.Queue(`
-			INSERT INTO blobs (org, sha256, size_bytes, zstd, bytes) VALUES ($1, $2, $3, $4, $5)
-			ON CONFLICT (org, sha256) DO UPDATE SET used_at = now()`, org, r.sha256[:], r.size, r.zstd, r.bytes)
-		batch.Queue(`
-			WITH old AS (SELECT sha256 FROM clips WHERE org = $1 AND id = $2), moved AS (
-				UPDATE clips SET sha256 = $3 WHERE org = $1 AND id = $2)
-			DELETE FROM blobs b USING old
-			WHERE b.org = $1 AND b.sha256 = old.sha256 AND b.sha256 <> $3 AND NOT EXISTS (
-				SELECT FROM clips k WHERE k.org = $1 AND k.sha256 = b.sha256 AND k.id <> $2)`, org, r.clip, r.sha256[:])
+		r.queueReplacement(&batch, org)
 	}
 	batch.Queue(`
 		UPDATE messages
@@ -292,6 +284,19 @@ func (s *Store) storeErased(ctx context.Context, org db.Org, m ErasedMessage, mo
 	}
 	batch.Queue(`DELETE FROM message_vectors WHERE org = $1 AND message_key = $2`, org, m.Key)
 	return db.Error(s.db.SendBatch(ctx, &batch).Close())
+}
+
+// queueReplacement queues the statements that store a long result in place of the one that its Clip has.
+func (r longResult) queueReplacement(batch *pgx.Batch, org db.Org) {
+	batch.Queue(`
+		INSERT INTO blobs (org, sha256, size_bytes, zstd, bytes) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (org, sha256) DO UPDATE SET used_at = now()`, org, r.sha256[:], r.size, r.zstd, r.bytes)
+	batch.Queue(`
+		WITH old AS (SELECT sha256 FROM clips WHERE org = $1 AND id = $2), moved AS (
+			UPDATE clips SET sha256 = $3 WHERE org = $1 AND id = $2)
+		DELETE FROM blobs b USING old
+		WHERE b.org = $1 AND b.sha256 = old.sha256 AND b.sha256 <> $3 AND NOT EXISTS (
+			SELECT FROM clips k WHERE k.org = $1 AND k.sha256 = b.sha256 AND k.id <> $2)`, org, r.clip, r.sha256[:])
 }
 
 // wholeParts returns parts with their long results whole, of which those that moved are not stored yet.

@@ -88,6 +88,11 @@ func (s *Store) Expand(ctx context.Context, org db.Org, agentID string, q Expand
 	return e, nil
 }
 
+// Whole returns the whole text that a query names. ErrNotFound if the agent has no such text.
+func (s *Store) Whole(ctx context.Context, org db.Org, agentID string, q ExpandQuery) (string, error) {
+	return s.expandable(ctx, org, agentID, q)
+}
+
 // expandable reads the whole text of an agent that a query names.
 func (s *Store) expandable(ctx context.Context, org db.Org, agentID string, q ExpandQuery) (string, error) {
 	if r, ok := parseSeqRange(q.ID); ok {

@@ -176,7 +176,8 @@ func (s *Store) sharesLongResult(ctx context.Context, org db.Org, agentID string
 		Position     int   `db:"position"`
 	}
 	clip, err := db.One[place](ctx, s.db, `
-		SELECT conversation_key, position FROM clips WHERE org = $1 AND agent_key = $2 AND id = $3`, org, c.AgentKey, q.ID)
+		SELECT conversation_key, coalesce(position, 0) AS position FROM clips
+		WHERE org = $1 AND agent_key = $2 AND id = $3`, org, c.AgentKey, q.ID)
 	if err != nil {
 		return false, unlessNotFound(err)
 	}

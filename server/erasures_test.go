@@ -124,6 +124,7 @@ func planted(t *testing.T, text string) (c *client, agent string) {
 	c.capture(agent, fmt.Sprintf(`{"messages":[{"role":"assistant","tool_calls":[{"id":"c1","function":{"name":"read",
 		"arguments":%s}}]},{"role":"tool","tool_call_id":"c1","content":%s},{"role":"user","content":%s}]}`,
 		quoted(q(`{"who":%s}`)), quoted(long.String()+text+"\n"+long.String()), quoted("I am "+text)))
+	c.fit(agent, long.String()+text+"\n"+long.String(), "")
 	c.capture(agent, chatter(1, 8, "weather"))
 	c.must("GET", path+"/prompt", "")
 	c.compact(path+"/summarize", `{}`)

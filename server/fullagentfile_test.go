@@ -54,6 +54,7 @@ func (c *client) remembering() string {
 	c.capture(agent, chatter(1, 20, "the file is /srv/data/plan-7.txt, and whales swim"))
 	c.compact(base+"/summarize", `{}`)
 	c.exchanged(agent, "look", `{"a": 1}`, strings.Repeat("a long line of a result\n", 4000))
+	c.fit(agent, numbered(3_000), `,"policy":"four-layers"`)
 	other := c.made("/v1/conversations?agent_id="+agent, `{"summary":"Second","description":"d"}`)
 	c.append(agent, other, recall.Draft{Role: recall.User, OTID: new("otid-1"), Content: []recall.Part{
 		{Type: recall.Text, Text: "see"},

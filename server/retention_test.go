@@ -73,6 +73,7 @@ func TestEachKindHasAnAge(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, `{"name":"a"}`)
 	r.clip(r.agent, "line")
+	r.fit(r.agent, numbered(5_000), "")
 	r.stream(r.path()+"/stream", `{"input":"Hello","background":true}`)
 	r.must("POST", r.path(), `{"input":"Hello again"}`)
 	r.accepted("/v1/lab/replays", `{"agent_id":"`+r.agent+`","policies":["letta"]}`)

@@ -32,8 +32,8 @@ func (s *Server) routes(a *rest.API) {
 		s.identityRoutes, s.keyRoutes, s.memoryTreeRoutes, s.memoryFileRoutes, s.memorySearchRoutes, s.messageRoutes,
 		s.messageSearchRoutes,
 		s.loopRoutes, s.modelRoutes, s.openFileRoutes, s.organizationRoutes, s.passageRoutes, s.passageBatchRoutes,
-		s.policyRoutes, s.previewRoutes, s.promptRoutes, s.replayRoutes, s.retentionRoutes, s.runRoutes, s.stepRoutes,
-		s.toolRoutes, s.uploadRoutes,
+		s.policyRoutes, s.previewRoutes, s.promptRoutes, s.replayRoutes, s.resultRoutes, s.retentionRoutes, s.runRoutes,
+		s.stepRoutes, s.toolRoutes, s.uploadRoutes,
 		s.workingMemoryRoutes,
 	} {
 		register(a)

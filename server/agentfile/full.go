@@ -30,6 +30,7 @@ const (
 	listViews         = "loci_open_files"
 	listConversations = "loci_conversations"
 	listMessages      = "loci_messages"
+	listKept          = "loci_kept_results"
 	listCompactions   = "loci_compactions"
 	listEvents        = "loci_events"
 	listConsumers     = "loci_event_consumers"
@@ -43,8 +44,9 @@ const (
 )
 
 var fullLists = []string{listOwnBlocks, listVersions, listArchives, listPassages, listFolders, listOwnFiles,
-	listOriginals, listViews, listConversations, listMessages, listCompactions, listEvents, listConsumers, listIdentities,
-	listWorking, listWorkingVersions, listTrees, listTreeFiles, listTreeVersions}
+	listOriginals, listViews, listConversations, listMessages, listKept, listCompactions,
+	listEvents, listConsumers, listIdentities, listWorking, listWorkingVersions, listTrees, listTreeFiles,
+	listTreeVersions}
 
 // piece is a part of the original of a file. The pieces of a file, joined in their order, are the original.
 type piece struct {
@@ -188,6 +190,9 @@ func (e *export) writeConversations(ctx context.Context) error {
 				}
 			}
 		}))
+	list(e.writer, listKept, ofEach(all, func(c recall.PortableConversation) iter.Seq2[recall.KeptResult, error] {
+		return e.Agents.Recall.ExportKept(ctx, e.org, c)
+	}))
 	var compactions []compaction.Portable
 	for _, c := range all {
 		of, err := e.Agents.Compaction.Export(ctx, e.org, c.Key)

@@ -217,7 +217,8 @@ type imports struct {
 	agentIDs  map[string]string // of a full file, by those that it has
 	ownBlocks map[string]bool   // ids of restored blocks
 
-	conversations map[string]bool // ids of restored conversations
+	conversations map[string]bool   // ids of restored conversations
+	keptIDs       *strings.Replacer // of those of kept results in texts
 }
 
 // storedFile is a file of the import, and its folder.

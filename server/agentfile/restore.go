@@ -15,8 +15,8 @@ import (
 func (i *imports) restore(ctx context.Context) error {
 	i.agentIDs, i.ownBlocks, i.conversations = map[string]string{}, map[string]bool{}, map[string]bool{}
 	for _, step := range []func(context.Context) error{i.restoreAgents, i.restoreEvents, i.restoreBlocks,
-		i.restoreArchives, i.restoreFolders, i.restoreConversations, i.restoreCompactions, i.restoreConsumers,
-		i.restoreIdentities, i.restoreWorking, i.restoreTrees} {
+		i.restoreArchives, i.restoreFolders, i.readKeptIDs, i.restoreConversations, i.restoreKept, i.restoreCompactions,
+		i.restoreConsumers, i.restoreIdentities, i.restoreWorking, i.restoreTrees} {
 		if err := step(ctx); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package agentfile
 
 import (
 	"context"
+	"strings"
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
@@ -48,13 +49,52 @@ func (i *imports) restoreConversations(ctx context.Context) error {
 
 // readyMessage gives a message and the long results in it the ids that they get.
 func (i *imports) readyMessage(m *recall.PortableMessage) error {
-	for _, p := range m.Content {
+	for n, p := range m.Content {
 		if p.Clip != nil {
 			p.Clip.ID = i.ids.any(p.Clip.ID)
+		}
+		if p.Type == recall.Text || p.Type == recall.ToolCall || p.Type == recall.ToolReturn {
+			m.Content[n].Text, m.Content[n].Input = i.keptIDs.Replace(p.Text), i.keptIDs.Replace(p.Input)
 		}
 	}
 	return firstOf(i.provenance(&m.Provenance), i.id("conv-", &m.ConversationID), i.id("message-", &m.ID),
 		compaction.CheckView(nil, *m))
+}
+
+// readKeptIDs reads the ids that texts of messages lead to kept results by, and those that the results get.
+func (i *imports) readKeptIDs(context.Context) error {
+	var pairs []string
+	for it, err := range i.file.items(listKept) {
+		if err != nil {
+			return err
+		}
+		var kept struct{ ID string }
+		if err := decode(it.place, it.raw, &kept); err != nil {
+			return err
+		}
+		if now := i.ids.any(kept.ID); now != kept.ID {
+			pairs = append(pairs, kept.ID, now)
+		}
+	}
+	i.keptIDs = strings.NewReplacer(pairs...)
+	return nil
+}
+
+func (i *imports) restoreKept(ctx context.Context) error {
+	kept := streamOf(i, listKept, func(r *recall.KeptResult) error {
+		r.ID = i.ids.any(r.ID)
+		return i.conversation(&r.ConversationID)
+	})
+	defer kept.stop()
+	for r, err := range kept.all() {
+		if err != nil {
+			return err
+		}
+		if err := i.Agents.Recall.RestoreKept(ctx, i.org, r); err != nil {
+			return at(kept.place, err)
+		}
+	}
+	return nil
 }
 
 func (i *imports) restoreCompactions(ctx context.Context) error {

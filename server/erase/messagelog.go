@@ -127,6 +127,17 @@ func (w *sweep) inBlob(ctx context.Context, sum []byte, n int) error {
 			return err
 		}
 	}
+	kept, err := w.Recall.KeptWith(ctx, w.org, sum)
+	if err != nil {
+		return err
+	}
+	for _, id := range kept {
+		n, err := w.Recall.EraseFromKept(ctx, w.org, id, w.m.eraseAny)
+		if err != nil {
+			return err
+		}
+		w.count("blobs", n)
+	}
 	tag, err := w.DB.Exec(ctx, `
 		DELETE FROM blobs b WHERE b.org = $1 AND b.sha256 = $2 AND NOT EXISTS (
 			SELECT FROM clips k WHERE k.org = $1 AND k.sha256 = $2)`, w.org, sum)

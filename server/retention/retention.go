@@ -119,6 +119,10 @@ func (r Ages) rules(now time.Time) (rules []rule) {
 			JOIN messages m ON m.org = k.org AND m.conversation_key = k.conversation_key AND m.position = k.position
 			WHERE k.org = $1 AND m.org = $1 AND m.created_at < $3
 			LIMIT $2)`)
+	add("clips", r.LongResults, day, `
+		DELETE FROM clips WHERE org = $1 AND id IN (
+			SELECT id FROM clips WHERE org = $1 AND position IS NULL AND created_at < $3
+			LIMIT $2)`)
 	add("message_vectors", r.Vectors, day, `
 		DELETE FROM message_vectors WHERE org = $1 AND (message_key, space_id) IN (
 			SELECT message_key, space_id FROM message_vectors WHERE org = $1 AND created_at < $3

@@ -1,0 +1,102 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+)
+
+// ResultToFit is a tool's result that a caller wants to show its model.
+type ResultToFit struct {
+	AgentID      string
+	Conversation string // an id, or recall.DefaultConversation
+	Text         string
+	Tool         string          // its name; empty if it is unknown
+	Policy       json.RawMessage // over those of the farther places; nil is the one in force
+}
+
+// FittedResult is a tool's result as a policy bounds it.
+type FittedResult struct {
+	ID          *string `json:"id" doc:"By which expand and query_result read the whole; null if the text is the whole."`
+	Text        string  `json:"text" doc:"To show to the model."`
+	Policy      string  `json:"policy"`
+	Step        *string `json:"step" doc:"That bounds the result; null if the text is the whole."`
+	TotalChars  int     `json:"total_chars"`
+	TotalBytes  int     `json:"total_bytes"`
+	TotalTokens int     `json:"total_tokens"`
+	Tokens      int     `json:"tokens" doc:"Of the text."`
+}
+
+// Fit bounds a result by the steps of a policy that bound what enters, and after them by the bound of the log. It keeps
+// the whole of a result that it bounds. ErrNotFound if the agent or the conversation does not exist, ErrInvalid if the
+// result is empty or too long, or the policy wrong.
+func (s *Store) Fit(ctx context.Context, org db.Org, r ResultToFit) (out FittedResult, err error) {
+	of, err := s.Agent(ctx, org, r.AgentID)
+	if err != nil {
+		return out, err
+	}
+	c, err := s.Recall.Conversation(ctx, org, r.AgentID, r.Conversation)
+	if err != nil {
+		return out, err
+	}
+	of = of.in(c)
+	layers, err := s.layers(ctx, org, of, r.Policy)
+	if err != nil {
+		return out, err
+	}
+	in, err := policy.Layered(layers...)
+	if err != nil {
+		return out, err
+	}
+	if r.Text, err = s.Recall.CleanedResult(ctx, org, r.Text); err != nil {
+		return out, err
+	}
+	id, err := s.Recall.KeptID(ctx, org, c, r.Text)
+	if err != nil {
+		return out, err
+	}
+	out = r.bounded(bounds(in.Policy), of, id)
+	out.Policy = in.Name()
+	if out.ID != nil {
+		err = s.Recall.KeepResult(ctx, org, c, id, r.Text)
+	}
+	return out, err
+}
+
+// bounds returns the steps of a policy that bound what enters. The last one is the bound of the log, which would store
+// a longer result outside.
+func bounds(of policy.Policy) (enter policy.Policy) {
+	for _, step := range of.Steps {
+		if policy.Describe(step).Stage == policy.Enter {
+			enter.Steps = append(enter.Steps, step)
+		}
+	}
+	enter.Steps = append(enter.Steps, &policy.Offload{MaxResultChars: recall.MaxResultChars,
+		MaxMessageChars: recall.MaxResultsChars, PreviewBytes: recall.PreviewBytes})
+	return enter
+}
+
+// bounded returns the result as an agent's model would be shown it under an id. Its ID is nil if it is whole.
+func (r ResultToFit) bounded(by policy.Policy, of Agent, id string) FittedResult {
+	call := recall.Part{Type: recall.ToolCall, CallID: "call", Name: r.Tool, Input: "{}"}
+	result := recall.Message{Position: 2, ID: id, Role: recall.Tool,
+		Content: []recall.Part{{Type: recall.ToolReturn, CallID: "call", Text: r.Text}}}
+	v := compaction.View{Window: of.AssumedWindow(), Has: of.HasTool,
+		Messages: []recall.Message{{Position: 1, Role: recall.Assistant, Content: []recall.Part{call}}, result}}
+	out := FittedResult{Text: r.Text, TotalChars: utf8.RuneCountInString(r.Text), TotalBytes: len(r.Text),
+		TotalTokens: v.PartTokens(result, 0, nil)}
+	out.Tokens = out.TotalTokens
+	_, edits := by.Prune(v, policy.Moment{})
+	for _, e := range edits {
+		if e.Position == result.Position {
+			out.ID, out.Step, out.Text = &id, &e.Step, v.ShownPart(result, e).Text
+			out.Tokens = v.CountText(out.Text)
+		}
+	}
+	return out
+}
