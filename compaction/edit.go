@@ -166,7 +166,8 @@ func editedPart(view []recall.Message, m recall.Message, e Edit, has recall.Tool
 		p.Input = string(chat.Encode(map[string]string{"cleared": readHint(m, e.Part, has)}))
 		return p
 	default:
-		p.Text, p.Images, p.Clip, p.Stdout, p.Stderr = e.replacement(m, has), nil, nil, nil, nil
+		p.Text, p.Clip, p.Stdout, p.Stderr = e.replacement(m, has), nil, nil, nil
+		p.Images, p.ImagesAt = nil, nil
 		p.NoteAt = [2]int{0, len(p.Text)}
 		return p
 	}
@@ -201,19 +202,21 @@ func TextOffset(m recall.Message, part int) int { return textOffset(m, part) }
 func clippedPart(view []recall.Message, m recall.Message, e Edit, has recall.Toolset) recall.Part {
 	p := m.Content[e.Part]
 	page, expanded := expandedPage(view, p)
+	text := p.Text
 	switch {
 	case expanded:
-		p.Text, p.NoteAt = clippedPage(p.Text, page, e.Chars, has)
+		text, p.NoteAt = clippedPage(p.Text, page, e.Chars, has)
 	case p.Type == recall.ToolCall:
 		p.Input = clippedInput(m, e, has)
 	case p.Clip != nil:
-		p.Text, p.NoteAt = clippedPreview(p, e.Chars, has)
+		text, p.NoteAt = clippedPreview(p, e.Chars, has)
 	default:
 		at := marker{reference(m), textOffset(m, e.Part), readLimit(e.Chars), has, e.tailShare(), e.Text}
-		p.Text, p.NoteAt = clipped(p.Text, e.Chars, at)
+		text, p.NoteAt = clipped(p.Text, e.Chars, at)
 	}
+	p.ReplaceText(text, func(before string) string { return before })
 	if n := len(p.Images); e.Chars == 0 && n > 0 {
-		p.Text, p.Images = fmt.Sprintf("%s\n[Images left out here: %d]", p.Text, n), nil
+		p.Text, p.Images, p.ImagesAt = fmt.Sprintf("%s\n[Images left out here: %d]", p.Text, n), nil, nil
 		p.NoteAt = [2]int{0, len(p.Text)} // nothing else is left
 	}
 	return p

@@ -168,6 +168,9 @@ func (p *Part) check(role Role) error {
 			return db.Invalid("a part has %d bytes; it may have at most %d", len(text), MaxPartBytes)
 		}
 	}
+	if n := len(p.ImagesAt); n > 0 && (n != len(p.Images) || !slices.IsSorted(p.ImagesAt) || p.ImagesAt[0] < 0) {
+		return db.Invalid("images_at has %d places for %d images; it must have one each, in their order", n, len(p.Images))
+	}
 	for _, image := range append(slices.Clip(p.Images), p.Source) {
 		if len(image) > MaxPartBytes {
 			return db.Invalid("an image has %d bytes; it may have at most %d", len(image), MaxPartBytes)
@@ -214,10 +217,9 @@ func checkImage(source json.RawMessage) error {
 func (p *Part) clean(r *redact.Redactor) {
 	p.Clip, p.Orphan = nil, false
 	said := p.Text
-	for _, text := range []*string{&p.Text, &p.Input} {
-		*text = r.Redact(db.Clean(*text))
-	}
-	p.Input = CleanEscapes(p.Input)
+	cleaned := func(text string) string { return r.Redact(db.Clean(text)) }
+	p.ReplaceText(cleaned(p.Text), cleaned)
+	p.Input = CleanEscapes(cleaned(p.Input))
 	if p.Type == Reasoning && p.Text != said {
 		p.Signature = "" // it is that of another text, and its provider would refuse it
 	}

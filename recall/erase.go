@@ -193,6 +193,11 @@ func (s *Store) eraseFromPart(ctx context.Context, org db.Org, p *Part, erase fu
 	}
 	after := erase(whole)
 	changed := after != whole
+	if changed {
+		erased := Part{Text: whole, ImagesAt: p.ImagesAt}
+		erased.ReplaceText(after, erase)
+		p.ImagesAt = erased.ImagesAt
+	}
 	if changed && p.Type != Text && p.Type != ToolReturn { // a provider signs what its model thinks
 		p.Signature, p.Native = "", false
 	}

@@ -124,6 +124,9 @@ type Part struct {
 	Source json.RawMessage   `json:"source,omitempty"`
 	Images []json.RawMessage `json:"images,omitempty"`
 
+	// ImagesAt is where in the text of a tool result each of its images stands, in bytes; empty if all come last.
+	ImagesAt []int `json:"images_at,omitempty"`
+
 	// Stats says how a summary was made, as JSON.
 	Stats json.RawMessage `json:"stats,omitempty"`
 

@@ -83,7 +83,7 @@ func (c answeredCall) repeatedBy(content []Part) bool {
 // sameResult reports whether two results of a call say the same. What a long one shows names its own Clip.
 func (p Part) sameResult(other Part) bool {
 	same := other.Type == ToolReturn && p.CallID == other.CallID && p.IsError == other.IsError &&
-		slices.EqualFunc(p.Images, other.Images, sameJSON)
+		slices.EqualFunc(p.Images, other.Images, sameJSON) && slices.Equal(p.ImagesAt, other.ImagesAt)
 	if p.Clip == nil || other.Clip == nil {
 		return same && p.Clip == other.Clip && p.Text == other.Text
 	}

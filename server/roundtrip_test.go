@@ -40,11 +40,14 @@ func drawnHistory(t *rapid.T, format string) (all []recall.Draft) {
 				id := fmt.Sprintf("call_%d", call)
 				said = append(said, recall.Part{Type: recall.ToolCall, CallID: id, Name: "look",
 					Input: `{"a":` + string(encoded(word.Draw(t, "argument"))) + `}`})
-				r := recall.Part{Type: recall.ToolReturn, CallID: id, Text: text().Text,
+				r := recall.Part{Type: recall.ToolReturn, CallID: id,
 					IsError: format == "anthropic" && rapid.Bool().Draw(t, "error")}
-				if format != "openai" && rapid.Bool().Draw(t, "image returned") {
-					r.Images = []json.RawMessage{image}
+				content := []recall.Part{text()}
+				if format != "openai" {
+					content = rapid.SliceOfN(rapid.SampledFrom([]recall.Part{text(), {Type: recall.Image, Source: image}}), 1, 4).
+						Draw(t, "returned")
 				}
+				r.SetReturned(content)
 				results = append(results, r)
 			}
 			all = append(all, recall.Draft{Role: recall.Assistant, Content: said},

@@ -170,11 +170,13 @@ func anthropicImage(raw json.RawMessage) anthropicBlock {
 func (s step) anthropicResults() (blocks []anthropicBlock) {
 	for _, r := range s.results {
 		b := anthropicBlock{Type: "tool_result", CallID: r.callID, IsError: r.isError}
-		if strings.TrimSpace(r.text) != "" {
-			b.Content = append(b.Content, anthropicBlock{Type: "text", Text: r.text})
-		}
-		for _, raw := range r.images {
-			b.Content = append(b.Content, anthropicImage(raw))
+		for _, p := range r.content {
+			switch {
+			case p.Type == recall.Image:
+				b.Content = append(b.Content, anthropicImage(p.Source))
+			case isShown(p):
+				b.Content = append(b.Content, anthropicBlock{Type: "text", Text: p.Text})
+			}
 		}
 		blocks = append(blocks, b)
 	}

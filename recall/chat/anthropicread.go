@@ -16,7 +16,7 @@ func readToolUse(p Object) recall.Part {
 func readToolResult(p Object) recall.Part {
 	r := recall.Part{Type: recall.ToolReturn, CallID: p.Needed("tool_use_id"), IsError: p.Flag("is_error")}
 	if p.Has("content") {
-		r.Text, r.Images = p.Result("content")
+		p.Result("content", &r)
 	}
 	return r
 }
@@ -24,8 +24,9 @@ func readToolResult(p Object) recall.Part {
 // readThinking reads a thought. Mistral's are lists of texts.
 func readThinking(p Object) recall.Part {
 	if p.Has("thinking") && p.fields["thinking"][0] == '[' {
-		text, _ := p.Result("thinking")
-		return recall.Part{Type: recall.Reasoning, Text: text, Native: true}
+		thought := recall.Part{}
+		p.Result("thinking", &thought)
+		return recall.Part{Type: recall.Reasoning, Text: thought.Text, Native: true}
 	}
 	return recall.Part{Type: recall.Reasoning, Text: p.Given("thinking"), Native: true, Signature: p.Text("signature")}
 }

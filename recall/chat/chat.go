@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/recall"
@@ -53,10 +54,10 @@ func (s step) calls() (all []recall.Part) {
 
 // result is a result of a call.
 type result struct {
-	callID, tool, text string
-	logged             PendingCall // the call as the log has it
-	images             []json.RawMessage
-	isError, received  bool
+	callID, tool      string
+	logged            PendingCall   // the call as the log has it
+	content           []recall.Part // texts and images
+	isError, received bool
 }
 
 // slot is where a result belongs.
@@ -90,7 +91,8 @@ func pairedSteps(messages []recall.Message) []step {
 			for _, p := range m.Content {
 				if at, ok := open.Answer(p.CallID); ok {
 					r := &all[at.step].results[at.result]
-					r.text, r.images, r.isError, r.received = shown(p), p.Images, p.IsError, true
+					p.ReplaceText(shown(p), func(text string) string { return Neutralize(text) })
+					r.content, r.isError, r.received = p.Returned(), p.IsError, true
 				}
 			}
 			continue
@@ -147,17 +149,20 @@ func (s *step) completeResults(last bool) {
 	kept := s.results[:0]
 	for _, r := range s.results {
 		switch {
-		case r.received && strings.TrimSpace(r.text) == "" && len(r.images) == 0:
-			r.text = emptyResult
+		case r.received && !slices.ContainsFunc(r.content, isShown):
+			r.content = []recall.Part{{Type: recall.Text, Text: emptyResult}}
 		case !r.received && last:
 			continue
 		case !r.received:
-			r.text, r.isError = notRecorded, true
+			r.content, r.isError = []recall.Part{{Type: recall.Text, Text: notRecorded}}, true
 		}
 		kept = append(kept, r)
 	}
 	s.results = kept
 }
+
+// isShown reports whether a part of a result is an image, or a text that is not blank.
+func isShown(p recall.Part) bool { return p.Type == recall.Image || strings.TrimSpace(p.Text) != "" }
 
 // idForm matches the ids of calls that every provider accepts (OpenAI: 40 characters; Anthropic: these characters).
 var idForm = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,40}$`)

@@ -69,11 +69,7 @@ func openAI(view []recall.Message) (all []openAIMessage) {
 			all = append(all, m)
 		}
 		for _, r := range s.results {
-			text := r.text + strings.Repeat("\n"+imageText, len(r.images))
-			if r.text == "" {
-				text = strings.TrimPrefix(text, "\n")
-			}
-			all = append(all, openAIMessage{Role: "tool", CallID: r.callID, Content: text})
+			all = append(all, openAIMessage{Role: "tool", CallID: r.callID, Content: r.text()})
 		}
 		if images := s.returnedImages(); len(images) > 0 {
 			all = append(all, openAIMessage{Role: "user", Content: images})
@@ -142,6 +138,17 @@ func joinTexts(parts []openAIPart) string {
 	return strings.Join(texts, "\n")
 }
 
+// text returns the texts of a result on lines of their own, an image as "[image]".
+func (r result) text() string {
+	texts := make([]string, len(r.content))
+	for i, p := range r.content {
+		if texts[i] = p.Text; p.Type == recall.Image {
+			texts[i] = imageText
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
 // returnedImages returns the images that tools returned as a content of the user, because OpenAI accepts none in a
 // result. While results are missing, no message may stand between them.
 func (s step) returnedImages() (parts []openAIPart) {
@@ -149,12 +156,16 @@ func (s step) returnedImages() (parts []openAIPart) {
 		return nil
 	}
 	for _, r := range s.results {
-		for i, raw := range r.images {
-			if i == 0 {
+		first := true
+		for _, p := range r.content {
+			if p.Type != recall.Image {
+				continue
+			}
+			if first {
 				text := "Images that " + r.tool + " returned (call " + r.callID + "):"
 				parts = append(parts, openAIPart{Type: "text", Text: text})
 			}
-			parts = append(parts, openAIImagePart(raw))
+			parts, first = append(parts, openAIImagePart(p.Source)), false
 		}
 	}
 	return parts

@@ -78,7 +78,7 @@ func readResult(m Object, role string) recall.Part {
 	} else {
 		p.CallID = m.Needed("tool_call_id")
 	}
-	p.Text, p.Images = m.Result("content")
+	m.Result("content", &p)
 	return p
 }
 

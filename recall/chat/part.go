@@ -75,20 +75,12 @@ func (known PartReaders) why(kind string) string {
 	return "expected one of " + strings.Join(slices.Sorted(maps.Keys(known)), ", ")
 }
 
-// Result returns what a tool returned: a text, or parts whose texts are joined by line ends and whose images are kept.
-func (i Object) Result(name string) (text string, images []json.RawMessage) {
+// Result reads what a tool returned into its result: a text, or texts and images in their order.
+func (i Object) Result(name string, result *recall.Part) {
 	if !i.Has(name) {
 		i.Refuse(name, "expected what the tool returned: a text, or a list of parts")
 	}
-	var texts []string
-	for _, p := range i.Content(name, PlainParts) {
-		if p.Type == recall.Image {
-			images = append(images, p.Source)
-		} else {
-			texts = append(texts, p.Text)
-		}
-	}
-	return strings.Join(texts, "\n"), images
+	result.SetReturned(i.Content(name, PlainParts))
 }
 
 // source returns the source of an image in Letta's form: an object whose fields are texts.
@@ -106,9 +98,9 @@ func readToolCallPart(p Object) recall.Part {
 }
 
 func readToolReturnPart(p Object) recall.Part {
-	text, images := p.Result("content")
-	return recall.Part{Type: recall.ToolReturn, CallID: p.Needed("tool_call_id"), Text: text, Images: images,
-		IsError: p.Flag("is_error")}
+	r := recall.Part{Type: recall.ToolReturn, CallID: p.Needed("tool_call_id"), IsError: p.Flag("is_error")}
+	p.Result("content", &r)
+	return r
 }
 
 func readReasoning(p Object) recall.Part {

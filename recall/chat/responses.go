@@ -171,16 +171,19 @@ func responsesImage(raw json.RawMessage) responsesPart {
 
 // addResult adds what a tool returned: a text, or parts if there are images.
 func (l *responsesList) addResult(r result) {
-	var output any = r.text
-	if len(r.images) > 0 {
-		var parts []responsesPart
-		if strings.TrimSpace(r.text) != "" {
-			parts = append(parts, responsesPart{Type: "input_text", Text: r.text})
+	var parts []responsesPart
+	images := false
+	for _, p := range r.content {
+		switch {
+		case p.Type == recall.Image:
+			parts, images = append(parts, responsesImage(p.Source)), true
+		case isShown(p):
+			parts = append(parts, responsesPart{Type: "input_text", Text: p.Text})
 		}
-		for _, raw := range r.images {
-			parts = append(parts, responsesImage(raw))
-		}
-		output = parts
+	}
+	var output any = parts
+	if !images {
+		output = r.text()
 	}
 	l.add(responsesItem{Type: "function_call_output", CallID: r.callID, Output: output})
 }

@@ -85,7 +85,7 @@ func readFunctionCall(m Object) recall.Draft {
 
 func readFunctionOutput(m Object) recall.Draft {
 	p := recall.Part{Type: recall.ToolReturn, CallID: m.Needed("call_id")}
-	p.Text, p.Images = m.Result("output")
+	m.Result("output", &p)
 	return recall.Draft{Role: recall.Tool, Content: []recall.Part{p}}
 }
 

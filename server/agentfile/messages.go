@@ -98,22 +98,14 @@ func (c *fileContent) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*[]filePart)(c))
 }
 
-// texts joins the texts of a content.
-func (c fileContent) texts() string {
-	var all []string
+// returned returns the texts and images of a content.
+func (c fileContent) returned() (all []recall.Part) {
 	for _, p := range c {
-		if p.Text != "" {
-			all = append(all, p.Text)
-		}
-	}
-	return strings.Join(all, "\n")
-}
-
-// images returns the sources of the images of a content.
-func (c fileContent) images() (all []json.RawMessage) {
-	for _, p := range c {
-		if p.Type == "image" {
-			all = append(all, p.Source)
+		switch {
+		case p.Type == "image":
+			all = append(all, recall.Part{Type: recall.Image, Source: p.Source})
+		case p.Text != "":
+			all = append(all, recall.Part{Type: recall.Text, Text: p.Text})
 		}
 	}
 	return all
@@ -251,7 +243,8 @@ func (p filePart) part() (recall.Part, error) {
 				return part, db.Invalid("content: %v", err)
 			}
 		}
-		part.CallID, part.Text, part.Images, part.IsError = p.ToolCallID, content.texts(), content.images(), p.IsError
+		part.CallID, part.IsError = p.ToolCallID, p.IsError
+		part.SetReturned(content.returned())
 	case recall.Reasoning:
 		part.Text, part.Native = p.Reasoning, p.IsNative
 	case recall.RedactedReasoning:
@@ -291,8 +284,10 @@ func (m fileMessage) results(d recall.Draft) (recall.Draft, string, error) {
 		if len(content) == 0 && len(returns) == 1 {
 			content = m.Content
 		}
-		d.Content = append(d.Content, recall.Part{Type: recall.ToolReturn, CallID: *r.ToolCallID, Text: content.texts(),
-			Images: content.images(), IsError: r.Status == "error", Stdout: r.Stdout, Stderr: r.Stderr})
+		result := recall.Part{Type: recall.ToolReturn, CallID: *r.ToolCallID, IsError: r.Status == "error",
+			Stdout: r.Stdout, Stderr: r.Stderr}
+		result.SetReturned(content.returned())
+		d.Content = append(d.Content, result)
 	}
 	if len(d.Content) == 0 {
 		return d, "It is a result of a tool that names no call.", nil

@@ -172,6 +172,6 @@ func readToolReturn(r chat.Object) recall.Part {
 	if r.Has("status") {
 		p.IsError = r.OneOf("status", "success", "error") == "error"
 	}
-	p.Text, p.Images = r.Result("tool_return")
+	r.Result("tool_return", &p)
 	return p
 }

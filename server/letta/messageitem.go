@@ -289,9 +289,9 @@ func statusOf(p recall.Part) string {
 
 // returned returns the text and the images of a tool's result.
 func returned(p recall.Part) Content {
-	c := Content{textPart(p.Text)}
-	for _, source := range p.Images {
-		c = append(c, ContentPart{Type: "image", Source: rest.Object(source)})
+	c := contentOf(p.Returned())
+	if len(p.ImagesAt) == 0 && p.Text == "" {
+		c = append(Content{textPart("")}, c...)
 	}
 	return c
 }

@@ -324,16 +324,7 @@ func (m SentMessage) addReturns(r *loop.Request, at string, returns []SentApprov
 		}
 		p := recall.Part{Type: recall.ToolReturn, CallID: a.CallID, IsError: a.Status.Value == "error",
 			Stdout: a.Stdout.Value, Stderr: a.Stderr.Value}
-		for _, part := range parts {
-			if part.Type == recall.Image {
-				p.Images = append(p.Images, part.Source)
-				continue
-			}
-			if p.Text != "" {
-				p.Text += "\n"
-			}
-			p.Text += part.Text
-		}
+		p.SetReturned(parts)
 		d.Content = append(d.Content, p)
 	}
 	if len(d.Content) == 0 {
