@@ -167,6 +167,7 @@ func editedPart(view []recall.Message, m recall.Message, e Edit, has recall.Tool
 		return p
 	default:
 		p.Text, p.Clip, p.Stdout, p.Stderr = e.replacement(m, has), nil, nil, nil
+		p.Kind, p.Extra = "", ""
 		p.Images, p.ImagesAt = nil, nil
 		p.NoteAt = [2]int{0, len(p.Text)}
 		return p
@@ -215,6 +216,9 @@ func clippedPart(view []recall.Message, m recall.Message, e Edit, has recall.Too
 		text, p.NoteAt = clipped(p.Text, e.Chars, at)
 	}
 	p.ReplaceText(text, func(before string) string { return before })
+	if p.Type == recall.Text {
+		p.Kind, p.Extra = "", ""
+	}
 	if n := len(p.Images); e.Chars == 0 && n > 0 {
 		p.Text, p.Images, p.ImagesAt = fmt.Sprintf("%s\n[Images left out here: %d]", p.Text, n), nil, nil
 		p.NoteAt = [2]int{0, len(p.Text)} // nothing else is left

@@ -105,7 +105,7 @@ func newEntry(d Draft, r *redact.Redactor, now time.Time, clips map[int]string) 
 
 func (e *entry) bytes() (n int) {
 	for _, p := range e.Content {
-		n += len(p.Text) + len(p.Input) + len(p.Data) + len(p.Source) + len(p.Item)
+		n += len(p.Text) + len(p.Input) + len(p.Data) + len(p.Source) + len(p.Item) + len(p.Extra)
 		for _, image := range p.Images {
 			n += len(image)
 		}
@@ -163,7 +163,8 @@ func (p *Part) check(role Role) error {
 	if !slices.Contains(partsOf[role], p.Type) {
 		return db.Invalid("a message of role %s cannot have a part of type %q", role, db.Short(string(p.Type)))
 	}
-	for _, text := range []string{p.Text, p.Input, p.Signature, p.Data, p.Item, string(p.Source), string(p.Summary)} {
+	for _, text := range []string{p.Text, p.Input, p.Signature, p.Data, p.Item, p.Extra, string(p.Source),
+		string(p.Summary)} {
 		if len(text) > MaxPartBytes {
 			return db.Invalid("a part has %d bytes; it may have at most %d", len(text), MaxPartBytes)
 		}
@@ -184,6 +185,9 @@ func (p *Part) check(role Role) error {
 	}
 	if p.Approval != "" && !slices.Contains(approvalsOf[p.Type], p.Approval) {
 		return db.Invalid("a part of type %q cannot have the approval %q", p.Type, db.Short(string(p.Approval)))
+	}
+	if p.Kind != "" && !slices.Contains(kindsOf[p.Type], p.Kind) {
+		return db.Invalid("a part of type %q cannot have the kind %q", p.Type, db.Short(string(p.Kind)))
 	}
 	if p.Type == ToolCall && (p.Name == "" || len(p.Name) > maxIDBytes) {
 		return db.Invalid("the name of a called tool has %d bytes; it must have from 1 to %d", len(p.Name), maxIDBytes)
@@ -222,6 +226,9 @@ func (p *Part) clean(r *redact.Redactor) {
 	p.Input = CleanEscapes(cleaned(p.Input))
 	if p.Type == Reasoning && p.Text != said {
 		p.Signature = "" // it is that of another text, and its provider would refuse it
+	}
+	if (p.Type == Text || p.Type == Reasoning) && p.Text != said {
+		p.Extra = "" // likewise
 	}
 	p.CallID, p.Name = cleanedID(p.CallID, r), cleanedID(p.Name, r)
 	for _, text := range []*string{&p.Signature, &p.Data} {

@@ -212,6 +212,9 @@ func (s *Store) eraseFromPart(ctx context.Context, org db.Org, p *Part, erase fu
 		p.Text = after
 	}
 	p.Name, p.Input, p.Data, p.Item = erase(p.Name), erase(p.Input), erase(p.Data), erase(p.Item)
+	if p.Extra = erase(p.Extra); changed {
+		p.Extra = "" // it is about places in the text
+	}
 	for _, lines := range [][]string{p.Stdout, p.Stderr} {
 		for i := range lines {
 			lines[i] = erase(lines[i])

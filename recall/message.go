@@ -76,6 +76,28 @@ const (
 	ResponsesItem       PartType = "responses_item"  // of an answer of OpenAI's Responses API; likewise
 )
 
+// PartKind is a form of a part.
+type PartKind string
+
+// The kinds of parts.
+const (
+	CustomCall       PartKind = "custom"            // a call whose Input is any text, not JSON
+	Refusal          PartKind = "refusal"           // a text by which a model refuses to answer
+	ReasoningContent PartKind = "reasoning_content" // a reasoning that a chat completion had in the field of this name
+	ReasoningField   PartKind = "reasoning"         // likewise
+)
+
+// kindsOf lists the kinds that parts of a type can have.
+var kindsOf = map[PartType][]PartKind{ToolCall: {CustomCall}, Text: {Refusal}, Reasoning: {ReasoningContent,
+	ReasoningField}}
+
+// The names of APIs in Part.Extra.
+const (
+	ChatAPI      = "chat" // OpenAI's chat completions
+	ResponsesAPI = "responses"
+	AnthropicAPI = "anthropic"
+)
+
 // Approval is what a call or its result has to do with the client that answers calls.
 type Approval string
 
@@ -136,6 +158,13 @@ type Part struct {
 	Data      string          `json:"data,omitempty"`
 	Summary   json.RawMessage `json:"summary,omitempty"`
 
+	// Kind says in which form a provider returned a part whose type allows several; empty is the usual one.
+	Kind PartKind `json:"kind,omitempty"`
+
+	// Extra are further fields with which a provider's API returned a text, a reasoning or a call, as the text of a JSON
+	// object that has them under the name of the API: ChatAPI, ResponsesAPI or AnthropicAPI. They go back to the same API.
+	Extra string `json:"extra,omitempty"`
+
 	// Item is what a provider's API returned that only it can read, as the text of its JSON without spaces between
 	// tokens, otherwise byte for byte: an AnthropicBlock, a ResponsesItem, or a SummarizedReasoning that was an item
 	// of OpenAI's Responses API.
@@ -148,7 +177,7 @@ const bytesPerSealedToken = 4
 
 // SealedTokens estimates the tokens of what only the part's provider can read.
 func (p Part) SealedTokens() int {
-	return max(len(p.Data), len(p.Item)) / bytesPerSealedToken
+	return (max(len(p.Data), len(p.Item)) + len(p.Extra)) / bytesPerSealedToken
 }
 
 // Clip describes a tool result that is stored whole outside the log.

@@ -59,7 +59,10 @@ func (p *Part) cleanJSON(r *redact.Redactor) (err error) {
 			return err
 		}
 	}
-	p.Item, err = cleanedItem(p.Item, r)
+	if p.Item, err = cleanedItem(p.Item, r); err != nil {
+		return err
+	}
+	p.Extra, err = cleanedItem(p.Extra, r)
 	return err
 }
 

@@ -74,6 +74,7 @@ func (s *Server) capture(a *rest.API, c echo.Context) error {
 		if err != nil {
 			return nil, err
 		}
+		batch.IsSystemPrompt = of.IsSystemPrompt
 		return s.append(ctx, of, batch, recordOf(batch, true))
 	})
 }

@@ -200,7 +200,7 @@ func TestCaptureUnderstands(t *testing.T) {
 			{"role":"tool","tool_call_id":"c2","content":[{"type":"text","text":"two"},{"type":"text","text":"three"},
 			{"type":"image_url","image_url":{"url":"https://x/a.png"}}]}]`,
 			[]string{`assistant [{"type":"tool_call","call_id":"c1","name":"f","input":"{\"a\": 1}"},{"type":"tool_call",` +
-				`"call_id":"c2","name":"g","input":"free"}]`,
+				`"call_id":"c2","name":"g","input":"free","kind":"custom"}]`,
 				`tool [{"type":"tool_return","text":"one","call_id":"c1"}]`,
 				`tool [{"type":"tool_return","text":"two\nthree","call_id":"c2",` +
 					`"images":[{"type":"url","url":"https://x/a.png"}]}]`}},
@@ -211,9 +211,10 @@ func TestCaptureUnderstands(t *testing.T) {
 		{"thoughts, words, refusals", `[{"role":"assistant","reasoning_content":"hm","content":"yes","refusal":"but no"},
 			{"role":"assistant","reasoning":"hm","content":[{"type":"refusal","refusal":"no"}]},
 			{"role":"assistant","reasoning":{"effort":"high"},"content":"ok"}]`,
-			[]string{`assistant [{"type":"reasoning","text":"hm","native":true},{"type":"text","text":"yes"},{"type":"text",` +
-				`"text":"but no"}]`,
-				`assistant [{"type":"reasoning","text":"hm","native":true},{"type":"text","text":"no"}]`,
+			[]string{`assistant [{"type":"reasoning","text":"hm","native":true,"kind":"reasoning_content"},` +
+				`{"type":"text","text":"yes"},{"type":"text","text":"but no","kind":"refusal"}]`,
+				`assistant [{"type":"reasoning","text":"hm","native":true,"kind":"reasoning"},` +
+					`{"type":"text","text":"no","kind":"refusal"}]`,
 				`assistant [{"type":"text","text":"ok"}]`}},
 		{"functions, which tools once were", `[{"role":"assistant","content":null,"function_call":{"name":"f",` +
 			`"arguments":"{}"}},{"role":"function","name":"f","content":"done"}]`,

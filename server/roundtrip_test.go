@@ -32,14 +32,17 @@ func drawnHistory(t *rapid.T, format string) (all []recall.Draft) {
 		all = append(all, recall.Draft{Role: recall.User, Content: asked})
 		for range rapid.IntRange(0, 3).Draw(t, "steps") {
 			said, results := drawnThoughts(t, format), []recall.Part{}
+			if format == "openai" {
+				said = rapid.SampledFrom(besideContent).Draw(t, "thought")
+			}
 			if rapid.Bool().Draw(t, "words") {
-				said = append(said, text())
+				said = append(slices.Clip(said), drawnForm(t, format, text()))
 			}
 			for range rapid.IntRange(1, 3).Draw(t, "calls") {
 				call++
 				id := fmt.Sprintf("call_%d", call)
-				said = append(said, recall.Part{Type: recall.ToolCall, CallID: id, Name: "look",
-					Input: `{"a":` + string(encoded(word.Draw(t, "argument"))) + `}`})
+				said = append(slices.Clip(said), drawnForm(t, format, recall.Part{Type: recall.ToolCall, CallID: id, Name: "look",
+					Input: `{"a":` + string(encoded(word.Draw(t, "argument"))) + `}`}))
 				r := recall.Part{Type: recall.ToolReturn, CallID: id,
 					IsError: format == "anthropic" && rapid.Bool().Draw(t, "error")}
 				content := []recall.Part{text()}
@@ -53,7 +56,8 @@ func drawnHistory(t *rapid.T, format string) (all []recall.Draft) {
 			all = append(all, recall.Draft{Role: recall.Assistant, Content: said},
 				recall.Draft{Role: recall.Tool, Content: results})
 		}
-		all = append(all, recall.Draft{Role: recall.Assistant, Content: append(drawnThoughts(t, format), text())})
+		all = append(all, recall.Draft{Role: recall.Assistant, Content: append(drawnThoughts(t, format),
+			drawnForm(t, format, text()))})
 	}
 	return all
 }
@@ -64,6 +68,33 @@ func encoded(v any) []byte {
 		panic(err)
 	}
 	return raw
+}
+
+// besideContent are the thoughts that servers with OpenAI's format return with calls.
+var besideContent = [][]recall.Part{nil,
+	{{Type: recall.Reasoning, Text: "Hm, <b>.", Native: true, Kind: recall.ReasoningContent}},
+	{{Type: recall.Reasoning, Text: "Hm.", Native: true, Kind: recall.ReasoningField,
+		Extra: `{"chat":{"reasoning_details":[{"type":"reasoning.encrypted","data":"c2ln+/==","index":1.0}]}}`}}}
+
+// drawnForm draws the form in which a provider's API returns a text or a call.
+func drawnForm(t *rapid.T, format string, p recall.Part) recall.Part {
+	extras := map[string]string{
+		"anthropic text":      `{"anthropic":{"citations":[{"type":"char_location","cited_text":"a <b>","start":1.0}]}}`,
+		"anthropic tool_call": `{"anthropic":{"caller":{"type":"code_execution_20250825","tool_id":"srvtoolu_1"}}}`,
+		"responses text": `{"responses":{"annotations":[{"type":"url_citation","url":"https://x/?a&b","start_index":1.0}],` +
+			`"phase":"commentary"}}`,
+		"responses tool_call": `{"responses":{"namespace":"crm"}}`,
+	}
+	if rapid.Bool().Draw(t, "extra") {
+		p.Extra = extras[format+" "+string(p.Type)]
+	}
+	if format == "anthropic" || p.Type == recall.Text && p.Extra != "" || !rapid.Bool().Draw(t, "kind") {
+		return p
+	}
+	if p.Kind = recall.Refusal; p.Type == recall.ToolCall {
+		p.Kind, p.Input = recall.CustomCall, "*** Begin\n+ \"a\" <b>"
+	}
+	return p
 }
 
 // drawnThoughts draws what only a provider can read again.

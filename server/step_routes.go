@@ -75,6 +75,7 @@ func (s *Server) step(a *rest.API, c echo.Context) error {
 		if err != nil {
 			return nil, err
 		}
+		batch.IsSystemPrompt = of.IsSystemPrompt
 		return s.takeStep(ctx, of, batch)
 	})
 }

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -157,4 +158,86 @@ func TestAStepThatIsRefusedRunsNothing(t *testing.T) {
 	if value := r.human(); strings.Count(value, "Tea.") != 1 || strings.Count(value, "Rum.") != 1 {
 		t.Errorf("the block is %s", value)
 	}
+}
+
+// What a provider returns besides words and calls goes back to it, or is refused; the agent's own system prompt is
+// no message.
+func TestFormsOfAnswersGoBackOrAreRefused(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	for _, s := range []struct{ name, format, response, results, want string }{
+		{"a custom call of chat completions", "openai", `{"model":"gpt-5","choices":[{"message":{"role":"assistant",
+			"content":null,"tool_calls":[{"id":"x","type":"custom","custom":{"name":"patch","input":"+ a"}}]}}]}`,
+			`{"role":"tool","tool_call_id":"x","content":"done"}`,
+			`{"id":"x","type":"custom","custom":{"name":"patch","input":"+ a"}}`},
+		{"a custom call of Responses", "responses", `{"model":"gpt-5","output":[{"type":"custom_tool_call","id":"ctc_1",
+			"call_id":"x","name":"patch","input":"+ a"}]}`,
+			`{"type":"custom_tool_call_output","call_id":"x","output":"done"}`,
+			`{"type":"custom_tool_call","call_id":"x","name":"patch","input":"+ a"},` +
+				`{"type":"custom_tool_call_output","call_id":"x","output":"done"}`},
+		{"a thought of DeepSeek's before a call", "openai", `{"model":"deepseek-chat","choices":[{"message":{"role":
+			"assistant","content":"","reasoning_content":"Hm. ","tool_calls":[{"id":"x","type":"function","function":{
+			"name":"look","arguments":"{}"}}]}}]}`, `{"role":"tool","tool_call_id":"x","content":"done"}`,
+			`"reasoning_content":"Hm. "`},
+		{"a refusal of chat completions", "openai", `{"model":"gpt-5","choices":[{"message":{"role":"assistant",
+			"content":null,"refusal":"I cannot."}}]}`, `{"role":"user","content":"Why?"}`,
+			`"content":[{"type":"refusal","refusal":"I cannot."}]`},
+		{"a phase and annotations of Responses", "responses", `{"model":"gpt-5","output":[{"type":"message","role":
+			"assistant","phase":"commentary","content":[{"type":"output_text","text":"I look.","annotations":[]}]},
+			{"type":"message","role":"assistant","phase":"final_answer","content":[{"type":"output_text","text":"It is.",
+			"annotations":[{"type":"url_citation","url":"https://a","title":"A","start_index":0,"end_index":2}]}]}]}`,
+			`{"role":"user","content":"Why?"}`,
+			`{"type":"message","role":"assistant","phase":"commentary","content":[{"type":"output_text","text":"I look."}]},` +
+				`{"type":"message","role":"assistant","phase":"final_answer","content":[{"type":"output_text","text":"It is.",` +
+				`"annotations":[{"type":"url_citation","url":"https://a","title":"A","start_index":0,"end_index":2}]}]}`},
+		{"citations of Anthropic's", "anthropic", `{"model":"claude-sonnet-4-5","role":"assistant","content":[{"type":"text",
+			"text":"It is.","citations":[{"type":"char_location","cited_text":"is","document_index":0}]}]}`,
+			`{"role":"user","content":"Why?"}`,
+			`{"type":"text","text":"It is.","citations":[{"type":"char_location","cited_text":"is","document_index":0}]}`},
+	} {
+		agent := c.made("/v1/agents", roomy)
+		c.capture(agent, `{"messages":[{"role":"user","content":"Edit it."}]}`)
+		got := c.step(agent, fmt.Sprintf(`{"format":%q,"response":%s,"messages":[%s]}`, s.format, s.response, s.results))
+		checkSendable(t, s.format, got)
+		if sent := string(got.Prompt.Request["messages"]) + string(got.Prompt.Request["input"]); !strings.Contains(sent,
+			s.want) {
+			t.Errorf("%s: the next prompt lacks %s:\n%s", s.name, s.want, sent)
+		}
+	}
+	agent := c.made("/v1/agents", `{"tool_set":"small","system":"Be brief."}`)
+	sound := `{"role":"assistant","content":"Hi.","audio":{"id":"a","data":"UklG","transcript":"Hi."}}`
+	prompt := c.requestedSystem(agent)
+	for field, body := range map[string]string{
+		"response.choices[0].message.audio": `{"response":{"choices":[{"message":` + sound + `}]}}`,
+		"messages[0].audio":                 `{"messages":[` + sound + `]}`,
+		"messages[0]":                       `{"messages":[` + prompt + `,{"role":"user","content":"Hi."}]}`,
+		"messages[1]": `{"messages":[{"role":"user","content":"Hi."},
+			{"role":"system","content":"Be brief."}]}`,
+	} {
+		for _, path := range []string{"/step", "/messages/capture"} {
+			if path != "/step" && strings.HasPrefix(field, "response") {
+				continue
+			}
+			got := c.call("POST", "/v1/agents/"+agent+path, body)
+			if detail, _ := fields(t, got.Text)["detail"].(string); got.Code != 422 || !strings.HasPrefix(detail, field+": ") {
+				t.Errorf("%s with %s: got %d %s", path, body, got.Code, got.Text)
+			}
+		}
+	}
+	if said := c.said(agent); len(said) > 0 {
+		t.Errorf("the log has %q", said)
+	}
+	c.capture(agent, `{"messages":[{"role":"system","content":"Be brief today."}]}`)
+}
+
+// requestedSystem is the first message of an agent's next prompt.
+func (c *client) requestedSystem(agent string) string {
+	c.t.Helper()
+	var got struct {
+		Request struct{ Messages []json.RawMessage }
+	}
+	if err := json.Unmarshal([]byte(c.must("GET", "/v1/agents/"+agent+"/prompt?format=openai", "")), &got); err != nil {
+		c.t.Fatal(err)
+	}
+	return string(got.Request.Messages[0])
 }

@@ -30,6 +30,8 @@ type anthropicBlock struct {
 	CallID    string           `json:"tool_use_id,omitempty"`
 	Content   []anthropicBlock `json:"content,omitempty"`
 	IsError   bool             `json:"is_error,omitempty"`
+	Citations json.RawMessage  `json:"citations,omitempty"`
+	Caller    json.RawMessage  `json:"caller,omitempty"`
 
 	item json.RawMessage // replaces all fields
 }
@@ -113,7 +115,11 @@ func (s step) anthropicBlock(p recall.Part) (anthropicBlock, bool) {
 		if s.role == recall.System { // Anthropic's messages have no such role
 			return anthropicBlock{Type: "text", Text: "<system>\n" + p.Text + "\n</system>"}, true
 		}
-		return anthropicBlock{Type: "text", Text: p.Text}, true
+		b := anthropicBlock{Type: "text", Text: p.Text}
+		if s.byClaude() {
+			b.Citations = extraFields(p, recall.AnthropicAPI)["citations"]
+		}
+		return b, true
 	case recall.Image:
 		if s.role != recall.User {
 			return anthropicBlock{Type: "text", Text: imageText}, true
@@ -126,7 +132,11 @@ func (s step) anthropicBlock(p recall.Part) (anthropicBlock, bool) {
 	case recall.AnthropicBlock:
 		return anthropicBlock{item: item(p)}, s.byClaude()
 	case recall.ToolCall:
-		return anthropicBlock{Type: "tool_use", ID: p.CallID, Name: p.Name, Input: arguments(p.Input)}, true
+		b := anthropicBlock{Type: "tool_use", ID: p.CallID, Name: p.Name, Input: arguments(p.Input)}
+		if s.byClaude() {
+			b.Caller = extraFields(p, recall.AnthropicAPI)["caller"]
+		}
+		return b, true
 	}
 	return anthropicBlock{}, false
 }
@@ -186,7 +196,7 @@ func (s step) anthropicResults() (blocks []anthropicBlock) {
 func blockTokens(blocks []anthropicBlock, count Counter) (n int) {
 	for _, b := range blocks {
 		n += count(b.Text) + count(b.Name) + count(string(b.Input)) + blockTokens(b.Content, count) +
-			recall.Part{Data: b.Data, Item: string(b.item)}.SealedTokens()
+			recall.Part{Data: b.Data, Item: string(b.item), Extra: string(b.Citations)}.SealedTokens()
 		if b.Thinking != nil {
 			n += count(*b.Thinking)
 		}

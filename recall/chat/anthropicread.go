@@ -9,7 +9,9 @@ var sealedBlocks = []string{"server_tool_use", "web_search_tool_result", "web_fe
 	"tool_search_tool_result", "mcp_tool_use", "mcp_tool_result", "container_upload", "compaction"}
 
 func readToolUse(p Object) recall.Part {
-	return recall.Part{Type: recall.ToolCall, CallID: p.Needed("id"), Name: p.Needed("name"), Input: p.Arguments("input")}
+	c := recall.Part{Type: recall.ToolCall, CallID: p.Needed("id"), Name: p.Needed("name"), Input: p.Arguments("input")}
+	c.Extra = p.extra(c, recall.AnthropicAPI, "caller")
+	return c
 }
 
 // readToolResult reads a result. One without content is empty.

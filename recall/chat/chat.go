@@ -57,6 +57,7 @@ type result struct {
 	callID, tool      string
 	logged            PendingCall   // the call as the log has it
 	content           []recall.Part // texts and images
+	custom            bool          // of a call whose arguments are any text
 	isError, received bool
 }
 
@@ -105,7 +106,8 @@ func pairedSteps(messages []recall.Message) []step {
 				p.CallID = uniqueID(p.CallID, m.Position, ids)
 				p.Name = toolName(p.Name)
 				s.results = append(s.results,
-					result{callID: p.CallID, tool: p.Name, logged: PendingCall{logged, p.Name, m.Position}})
+					result{callID: p.CallID, tool: p.Name, custom: p.Kind == recall.CustomCall,
+						logged: PendingCall{logged, p.Name, m.Position}})
 			}
 		}
 		if len(s.parts) > 0 {

@@ -16,12 +16,18 @@ type openAIMessage struct {
 	CallID  string       `json:"tool_call_id,omitempty"`
 	Content any          `json:"content,omitempty"`
 	Calls   []openAICall `json:"tool_calls,omitempty"`
+
+	Reasoning        string          `json:"reasoning,omitempty"`
+	ReasoningContent string          `json:"reasoning_content,omitempty"`
+	ReasoningDetails json.RawMessage `json:"reasoning_details,omitempty"`
 }
 
 type openAIPart struct {
 	Type  string       `json:"type"`
 	Text  string       `json:"text,omitempty"`
 	Image *openAIImage `json:"image_url,omitempty"`
+
+	Refusal string `json:"refusal,omitempty"`
 }
 
 type openAIImage struct {
@@ -29,16 +35,31 @@ type openAIImage struct {
 	Detail string `json:"detail,omitempty"`
 }
 
+// openAICall has a Function, or is Custom.
 type openAICall struct {
-	ID       string         `json:"id"`
-	Type     string         `json:"type"`
-	Function openAIFunction `json:"function"`
-	Extra    *extraContent  `json:"extra_content,omitempty"`
+	ID       string          `json:"id"`
+	Type     string          `json:"type"`
+	Function *openAIFunction `json:"function,omitempty"`
+	Custom   *openAICustom   `json:"custom,omitempty"`
+	Extra    *extraContent   `json:"extra_content,omitempty"`
 }
 
 type openAIFunction struct {
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"`
+}
+
+type openAICustom struct {
+	Name  string `json:"name"`
+	Input string `json:"input"`
+}
+
+// called returns the name of the called tool, and what it is given.
+func (c openAICall) called() (name, input string) {
+	if c.Custom != nil {
+		return c.Custom.Name, c.Custom.Input
+	}
+	return c.Function.Name, c.Function.Arguments
 }
 
 // OpenAI returns the messages of a view, without the system prompt, as OpenAI accepts them, and their tokens.
@@ -56,7 +77,8 @@ func Texts(view []recall.Message) []Message {
 	for _, m := range openAI(view) {
 		plain := Message{Role: m.Role, Content: m.text(), CallID: m.CallID}
 		for _, c := range m.Calls {
-			plain.Calls = append(plain.Calls, Call{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments})
+			name, arguments := c.called()
+			plain.Calls = append(plain.Calls, Call{ID: c.ID, Name: name, Arguments: arguments})
 		}
 		all = append(all, plain)
 	}
@@ -81,33 +103,55 @@ func openAI(view []recall.Message) (all []openAIMessage) {
 // notInSpeakers matches what OpenAI refuses in the name of a speaker.
 var notInSpeakers = regexp.MustCompile(`[\s<|\\/>]+`)
 
-// openAI returns what was said and called in a step. Reasoning has no place in this format.
+// openAI returns what was said and called in a step. Reasoning goes back to servers that returned it beside the
+// content, with the calls that it led to.
 func (s step) openAI() openAIMessage {
 	name := []rune(notInSpeakers.ReplaceAllString(s.name, "_"))
 	m := openAIMessage{Role: string(s.role), Name: string(name[:min(len(name), maxNameChars)])}
 	var parts []openAIPart
-	images := false
+	images, refuses := false, false
 	for _, p := range s.parts {
-		switch p.Type {
-		case recall.Text:
+		switch {
+		case p.Type == recall.Text && p.Kind == recall.Refusal:
+			parts, refuses = append(parts, openAIPart{Type: "refusal", Refusal: p.Text}), true
+		case p.Type == recall.Text:
 			parts = append(parts, openAIPart{Type: "text", Text: p.Text})
-		case recall.Image:
+		case p.Type == recall.Image:
 			part := openAIImagePart(p.Source)
 			parts, images = append(parts, part), images || part.Image != nil
+		case p.Type == recall.Reasoning && len(s.results) > 0:
+			m.think(p)
 		}
 	}
 	switch {
-	case images && s.role == recall.User:
+	case images && s.role == recall.User, refuses && !images:
 		m.Content = parts
 	case len(parts) > 0:
 		m.Content = joinTexts(parts)
 	}
 	for _, c := range s.calls() {
-		m.Calls = append(m.Calls, openAICall{ID: c.CallID, Type: "function",
-			Function: openAIFunction{Name: c.Name, Arguments: argumentsText(c.Input)},
-			Extra:    extraOf(c.Signature)})
+		call := openAICall{ID: c.CallID, Type: "function", Extra: extraOf(c.Signature)}
+		if c.Kind == recall.CustomCall {
+			call.Type, call.Custom = "custom", &openAICustom{Name: c.Name, Input: c.Input}
+		} else {
+			call.Function = &openAIFunction{Name: c.Name, Arguments: argumentsText(c.Input)}
+		}
+		m.Calls = append(m.Calls, call)
 	}
 	return m
+}
+
+// think adds a reasoning in the field in which its server returned it.
+func (m *openAIMessage) think(p recall.Part) {
+	switch p.Kind {
+	case recall.ReasoningContent:
+		m.ReasoningContent += p.Text
+	case recall.ReasoningField:
+		m.Reasoning += p.Text
+	}
+	if details := extraFields(p, recall.ChatAPI)["reasoning_details"]; details != nil {
+		m.ReasoningDetails = details
+	}
 }
 
 // argumentsText returns the arguments of a call as the model wrote them if they are an object. Many servers refuse a
@@ -131,7 +175,7 @@ func openAIImagePart(raw json.RawMessage) openAIPart {
 func joinTexts(parts []openAIPart) string {
 	texts := make([]string, len(parts))
 	for i, part := range parts {
-		if texts[i] = part.Text; part.Image != nil {
+		if texts[i] = part.Text + part.Refusal; part.Image != nil {
 			texts[i] = imageText
 		}
 	}
@@ -182,19 +226,21 @@ func (m openAIMessage) text() string {
 }
 
 func (m openAIMessage) tokens(count Counter) int {
-	n := tokens.PerMessage + count(m.Name)
+	n := tokens.PerMessage + count(m.Name) + count(m.Reasoning) + count(m.ReasoningContent) +
+		recall.Part{Extra: string(m.ReasoningDetails)}.SealedTokens()
 	switch content := m.Content.(type) {
 	case string:
 		n += count(content)
 	case []openAIPart:
 		for _, p := range content {
-			if n += count(p.Text); p.Image != nil {
+			if n += count(p.Text) + count(p.Refusal); p.Image != nil {
 				n += tokens.PerImage
 			}
 		}
 	}
 	for _, c := range m.Calls {
-		n += count(c.Function.Name) + count(c.Function.Arguments)
+		name, input := c.called()
+		n += count(name) + count(input)
 		if c.Extra != nil {
 			n += recall.Part{Data: c.Extra.Google.Signature}.SealedTokens()
 		}

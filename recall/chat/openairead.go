@@ -95,25 +95,46 @@ const (
 
 // readAnswer reads what a model wrote: its thoughts, its words, its calls.
 func readAnswer(m Object, s strictness) []recall.Part {
-	var all []recall.Part
-	for _, name := range []string{"reasoning_content", "reasoning"} {
-		if thought := m.Thought(name); thought != "" {
-			all = append(all, recall.Part{Type: recall.Reasoning, Text: thought, Native: true})
-			break
-		}
+	if m.Has("audio") {
+		m.Refuse("audio", "sound is not kept; send what was said as content")
 	}
+	all := readThought(m)
 	said := m.Content("content", chatParts)
 	if s == loose {
 		said = withThoughts(said)
 	}
 	if refusal := m.Text("refusal"); refusal != "" {
-		said = append(said, recall.Part{Type: recall.Text, Text: refusal})
+		said = append(said, recall.Part{Type: recall.Text, Text: refusal, Kind: recall.Refusal})
+	}
+	for i, p := range said {
+		switch {
+		case p.Type != recall.Text:
+		case m.kind() == "message":
+			said[i].Extra = m.extra(p, recall.ResponsesAPI, "phase")
+		default:
+			said[i].Extra = m.extra(p, recall.ChatAPI, "annotations")
+		}
 	}
 	calls := readCalls(m, s)
 	if len(calls) > 0 { // many send an empty text with calls
 		said = slices.DeleteFunc(said, func(p recall.Part) bool { return p.Type == recall.Text && p.Text == "" })
 	}
 	return append(append(all, said...), calls...)
+}
+
+// readThought reads the reasoning beside the content of a chat completion's message.
+func readThought(m Object) []recall.Part {
+	p := recall.Part{Type: recall.Reasoning, Native: true}
+	for _, kind := range []recall.PartKind{recall.ReasoningContent, recall.ReasoningField} {
+		if p.Text = m.Thought(string(kind)); p.Text != "" {
+			p.Kind = kind
+			break
+		}
+	}
+	if p.Extra = m.extra(p, recall.ChatAPI, "reasoning_details"); p.Text == "" && p.Extra == "" {
+		return nil
+	}
+	return []recall.Part{p}
 }
 
 // Thought returns a model's reasoning as DeepSeek, vLLM and others send it: a text. It ignores a field "reasoning" of
@@ -149,7 +170,7 @@ func readCalls(m Object, s strictness) (calls []recall.Part) {
 		}
 		if c.Has("custom") {
 			custom := c.Object("custom")
-			p.Name, p.Input = custom.Needed("name"), custom.Text("input")
+			p.Kind, p.Name, p.Input = recall.CustomCall, custom.Needed("name"), custom.Given("input")
 		} else {
 			function := c.Object("function")
 			p.Name, p.Input = function.Needed("name"), function.Arguments("arguments")
@@ -177,12 +198,17 @@ func (i Object) Arguments(name string) string {
 }
 
 func readText(p Object) recall.Part {
-	return recall.Part{Type: recall.Text, Text: p.Given("text"), Signature: p.Text("signature")}
+	t := recall.Part{Type: recall.Text, Text: p.Given("text"), Signature: p.Text("signature")}
+	if p.Has("citations") {
+		t.Extra = p.extra(t, recall.AnthropicAPI, "citations")
+	} else {
+		t.Extra = p.extra(t, recall.ResponsesAPI, "annotations")
+	}
+	return t
 }
 
-// readRefusal reads a model's refusal as a text.
 func readRefusal(p Object) recall.Part {
-	return recall.Part{Type: recall.Text, Text: p.Given("refusal")}
+	return recall.Part{Type: recall.Text, Text: p.Given("refusal"), Kind: recall.Refusal}
 }
 
 // readInputImage reads an image of OpenAI's Responses API.

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -13,10 +14,13 @@ type responsesItem struct {
 	Type      string          `json:"type"`
 	ID        string          `json:"id,omitempty"`
 	Role      string          `json:"role,omitempty"`
+	Phase     json.RawMessage `json:"phase,omitempty"`
 	Content   []responsesPart `json:"content,omitempty"`
 	CallID    string          `json:"call_id,omitempty"`
 	Name      string          `json:"name,omitempty"`
+	Namespace json.RawMessage `json:"namespace,omitempty"`
 	Arguments string          `json:"arguments,omitempty"`
+	Input     *string         `json:"input,omitempty"`
 	Output    any             `json:"output,omitempty"` // a text, or a list of responsesPart
 	Summary   *[]summaryPart  `json:"summary,omitempty"`
 	Encrypted string          `json:"encrypted_content,omitempty"`
@@ -27,6 +31,9 @@ type responsesPart struct {
 	Text   string `json:"text,omitempty"`
 	Image  string `json:"image_url,omitempty"`
 	Detail string `json:"detail,omitempty"`
+
+	Refusal     string          `json:"refusal,omitempty"`
+	Annotations json.RawMessage `json:"annotations,omitempty"`
 }
 
 type summaryPart struct {
@@ -61,9 +68,13 @@ func Responses(view []recall.Message, count Counter) (items []json.RawMessage, n
 func (l *responsesList) add(i responsesItem) {
 	l.items = append(l.items, Encode(i))
 	l.n += tokens.PerMessage + l.count(i.Name) + l.count(i.Arguments)
+	if i.Input != nil {
+		l.n += l.count(*i.Input)
+	}
 	parts, _ := i.Output.([]responsesPart)
 	for _, p := range append(parts, i.Content...) {
-		if l.n += l.count(p.Text); p.Image != "" {
+		l.n += recall.Part{Extra: string(p.Annotations)}.SealedTokens()
+		if l.n += l.count(p.Text) + l.count(p.Refusal); p.Image != "" {
 			l.n += tokens.PerImage
 		}
 	}
@@ -103,27 +114,49 @@ func (l *responsesList) addMessage(s step) {
 // addAnswer adds what a model said, thought and called, in its order.
 func (l *responsesList) addAnswer(s step) {
 	var said []responsesPart
+	var phase json.RawMessage
 	flush := func() {
 		if len(said) > 0 {
-			l.add(responsesItem{Type: "message", Role: "assistant", Content: said})
+			l.add(responsesItem{Type: "message", Role: "assistant", Phase: phase, Content: said})
 			said = nil
 		}
 	}
 	for _, p := range s.parts {
-		switch {
+		switch extra := extraFields(p, recall.ResponsesAPI); {
 		case p.Type == recall.Text:
-			said = append(said, responsesPart{Type: "output_text", Text: p.Text})
+			if !bytes.Equal(extra["phase"], phase) {
+				flush()
+				phase = extra["phase"]
+			}
+			said = append(said, responsesText(p, extra["annotations"]))
 		case p.Type == recall.Image:
 			said = append(said, responsesPart{Type: "output_text", Text: imageText})
 		case p.Type == recall.ToolCall:
 			flush()
-			l.add(responsesItem{Type: "function_call", CallID: p.CallID, Name: p.Name, Arguments: argumentsText(p.Input)})
+			l.addCall(p, extra["namespace"])
 		case s.byResponses(p):
 			flush()
 			l.addSealed(responsesSealed(p))
 		}
 	}
 	flush()
+}
+
+func responsesText(p recall.Part, annotations json.RawMessage) responsesPart {
+	if p.Kind == recall.Refusal {
+		return responsesPart{Type: "refusal", Refusal: p.Text}
+	}
+	return responsesPart{Type: "output_text", Text: p.Text, Annotations: annotations}
+}
+
+func (l *responsesList) addCall(p recall.Part, namespace json.RawMessage) {
+	i := responsesItem{Type: "function_call", CallID: p.CallID, Name: p.Name, Namespace: namespace}
+	if p.Kind == recall.CustomCall {
+		i.Type, i.Input = "custom_tool_call", &p.Input
+	} else {
+		i.Arguments = argumentsText(p.Input)
+	}
+	l.add(i)
 }
 
 // byResponses reports whether OpenAI takes a part back that only it can read: it refuses those of other providers, and
@@ -185,5 +218,9 @@ func (l *responsesList) addResult(r result) {
 	if !images {
 		output = r.text()
 	}
-	l.add(responsesItem{Type: "function_call_output", CallID: r.callID, Output: output})
+	kind := "function_call_output"
+	if r.custom {
+		kind = "custom_tool_call_output"
+	}
+	l.add(responsesItem{Type: kind, CallID: r.callID, Output: output})
 }

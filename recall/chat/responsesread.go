@@ -77,9 +77,12 @@ func answered(parts ...recall.Part) recall.Draft {
 
 func readFunctionCall(m Object) recall.Draft {
 	p := recall.Part{Type: recall.ToolCall, CallID: m.Needed("call_id"), Name: m.Needed("name")}
-	if p.Input = m.Arguments("arguments"); m.kind() == "custom_tool_call" {
-		p.Input = m.Text("input")
+	if m.kind() == "custom_tool_call" {
+		p.Kind, p.Input = recall.CustomCall, m.Given("input")
+	} else {
+		p.Input = m.Arguments("arguments")
 	}
+	p.Extra = m.extra(p, recall.ResponsesAPI, "namespace")
 	return answered(p)
 }
 

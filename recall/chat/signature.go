@@ -33,29 +33,42 @@ func extraOf(signature string) *extraContent {
 	return &e
 }
 
-// SignedFor returns a view whose calls have the signatures only that a model wrote or that another one of its family
-// reads: servers refuse fields that they do not know. An empty model is unknown.
-func SignedFor(model string, view []recall.Message) []recall.Message {
+// ReadableBy returns a view whose calls have the signatures only that a model wrote or that another one of its family
+// reads, and whose parts have the form only in which the model itself returned them: servers refuse what they do not
+// know. An empty model is unknown.
+func ReadableBy(model string, view []recall.Message) []recall.Message {
 	all := slices.Clone(view)
 	for i, m := range all {
-		if m.Model == nil || readsSignatures(model, *m.Model) || !slices.ContainsFunc(m.Content, isSigned) {
+		if m.Model == nil || isSame(model, *m.Model) || !slices.ContainsFunc(m.Content, isOfOneModel) {
 			continue
 		}
 		all[i].Content = slices.Clone(m.Content)
 		for j := range all[i].Content {
-			if isSigned(all[i].Content[j]) {
-				all[i].Content[j].Signature = ""
+			p := &all[i].Content[j]
+			if p.Type == recall.ToolCall && !readsSignatures(model, *m.Model) {
+				p.Signature = ""
+			}
+			if p.Kind = ""; p.Type == recall.Reasoning {
+				p.Extra = ""
 			}
 		}
 	}
 	return all
 }
 
-func isSigned(p recall.Part) bool { return p.Type == recall.ToolCall && p.Signature != "" }
+// isOfOneModel reports whether a part has what other models may not read.
+func isOfOneModel(p recall.Part) bool {
+	return p.Type == recall.ToolCall && p.Signature != "" || p.Kind != "" || p.Type == recall.Reasoning && p.Extra != ""
+}
+
+// isSame reports whether two names or handles are those of one model. Unknown ones may be.
+func isSame(reader, writer string) bool {
+	name := func(model string) string { return model[strings.LastIndexByte(model, '/')+1:] }
+	return reader == "" || writer == "" || name(reader) == name(writer)
+}
 
 // readsSignatures reports whether a model reads the signatures of calls that another one wrote.
 func readsSignatures(reader, writer string) bool {
 	isGemini := func(model string) bool { return strings.Contains(strings.ToLower(model), "gemini") }
-	name := func(model string) string { return model[strings.LastIndexByte(model, '/')+1:] }
-	return reader == "" || writer == "" || name(reader) == name(writer) || isGemini(reader) && isGemini(writer)
+	return isSame(reader, writer) || isGemini(reader) && isGemini(writer)
 }

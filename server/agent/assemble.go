@@ -146,7 +146,7 @@ func (s *Store) assemble(ctx context.Context, org db.Org, at PromptTarget) (p Pr
 // convert converts the messages of the prompt's view to its format, and counts them. answer gives pending calls
 // placeholders as their results.
 func (p *Prompt) convert(v compaction.View, answer bool) {
-	shown := chat.SignedFor(p.Agent.model(), v.AsShown())
+	shown := chat.ReadableBy(p.Agent.model(), v.AsShown())
 	p.messages, p.counted.Messages = converted(p.format, shown, p.count)
 	if p.Pending = chat.Pending(shown); answer && len(p.Pending) > 0 {
 		waiting := p.counted.Messages

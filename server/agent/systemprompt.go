@@ -103,6 +103,15 @@ func (s *Store) compile(ctx context.Context, org db.Org, a Agent, c recall.Conve
 	return p, nil
 }
 
+// metadataOf begins the section of an agent's system prompt that counts what the model does not see.
+const metadataOf = "<memory_metadata>\n- AGENT_ID: %s"
+
+// IsSystemPrompt reports whether a text is the agent's system prompt, as it was compiled at any time, or its
+// instructions.
+func (a Agent) IsSystemPrompt(text string) bool {
+	return strings.Contains(text, fmt.Sprintf(metadataOf, a.ID)+"\n") || a.System != "" && text == a.System
+}
+
 // metadata writes the section that counts what the model does not see. It counts only hidden messages: a count of all
 // messages would change the prompt with every turn.
 func (s *Store) metadata(ctx context.Context, org db.Org, a Agent, c recall.Conversation, tools []Definition) (string,
@@ -119,8 +128,8 @@ func (s *Store) metadata(ctx context.Context, org db.Org, a Agent, c recall.Conv
 	if c.IsDefault {
 		name = recall.DefaultConversation
 	}
-	text := fmt.Sprintf("<memory_metadata>\n- AGENT_ID: %s\n- CONVERSATION_ID: %s\n- System prompt last recompiled: %s\n",
-		a.ID, name, a.UpdatedAt.UTC().Format("2006-01-02 15:04:05 UTC"))
+	text := fmt.Sprintf(metadataOf+"\n- CONVERSATION_ID: %s\n- System prompt last recompiled: %s\n", a.ID, name,
+		a.UpdatedAt.UTC().Format("2006-01-02 15:04:05 UTC"))
 	if hidden := said - visible(c); hidden > 0 {
 		text += fmt.Sprintf("- %d previous messages are stored in recall memory%s\n", hidden,
 			toolset(tools).Hint("conversation_search", " (use conversation_search to find them)"))

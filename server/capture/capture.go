@@ -27,6 +27,10 @@ type Batch struct {
 	PromptTokens int    // a provider's count of the prompt; 0 if the request has none
 	Step         *Step  // of a step
 
+	// IsSystemPrompt reports whether a message of the system is the prompt that the server itself puts before the
+	// conversation, which is refused; nil for none.
+	IsSystemPrompt func(text string) bool
+
 	fields map[string]json.RawMessage
 	lists  map[string]*rest.List
 	zone   *time.Location
@@ -152,11 +156,21 @@ func (b *Batch) Drafts() iter.Seq2[recall.Draft, error] {
 				b.answer = len(b.places)
 			}
 			b.places = append(b.places, m.at)
-			if !yield(m.Draft, unprocessable(err)) {
+			if err == nil && b.isSystemPrompt(m.Draft) {
+				err = &chat.FieldError{At: m.at, Rule: "this is the agent's system prompt, which stands at the beginning of " +
+					"each prompt: leave it out, and send what followed it"}
+			}
+			if !yield(m.Draft, unprocessable(err)) || err != nil {
 				return
 			}
 		}
 	}
+}
+
+// isSystemPrompt reports whether a message is the prompt that the server puts before the conversation.
+func (b *Batch) isSystemPrompt(d recall.Draft) bool {
+	return d.Role == recall.System && b.IsSystemPrompt != nil && len(d.Content) == 1 &&
+		b.IsSystemPrompt(d.Content[0].Text)
 }
 
 // Locate names the place in the request that an error of the log is about.

@@ -48,6 +48,10 @@ type openAIMessage struct {
 			Name      string  `json:"name"`
 			Arguments *string `json:"arguments"`
 		} `json:"function"`
+		Custom *struct {
+			Name  string  `json:"name"`
+			Input *string `json:"input"`
+		} `json:"custom"`
 	} `json:"tool_calls"`
 }
 
@@ -85,10 +89,14 @@ func (r *request) openAI(m openAIMessage) error {
 		return errors.New("it calls tools, and is not the assistant's")
 	}
 	for _, c := range m.Calls {
-		if c.Type != "function" || c.Function.Arguments == nil {
-			return fmt.Errorf("the call %q is not one of a function with arguments", c.ID)
+		name := c.Function.Name
+		switch {
+		case c.Type == "custom" && c.Custom != nil && c.Custom.Input != nil:
+			name = c.Custom.Name
+		case c.Type != "function" || c.Function.Arguments == nil:
+			return fmt.Errorf("the call %q is not one of a function with arguments, nor a custom one with an input", c.ID)
 		}
-		if err := errors.Join(r.call(c.ID), toolName(c.Function.Name)); err != nil {
+		if err := errors.Join(r.call(c.ID), toolName(name)); err != nil {
 			return err
 		}
 	}
@@ -194,6 +202,7 @@ type responsesItem struct {
 	CallID    string          `json:"call_id"`
 	Name      string          `json:"name"`
 	Arguments *string         `json:"arguments"`
+	Input     *string         `json:"input"`
 	Output    json.RawMessage `json:"output"`
 	Encrypted *string         `json:"encrypted_content"`
 }
@@ -222,7 +231,12 @@ func (r *request) responses(m responsesItem) error {
 			return fmt.Errorf("the call %q has no arguments", m.CallID)
 		}
 		return errors.Join(r.call(m.CallID), toolName(m.Name))
-	case "function_call_output":
+	case "custom_tool_call":
+		if m.Input == nil {
+			return fmt.Errorf("the custom call %q has no input", m.CallID)
+		}
+		return errors.Join(r.call(m.CallID), toolName(m.Name))
+	case "function_call_output", "custom_tool_call_output":
 		if slices.Contains([]string{"", `""`, "[]", "null"}, string(m.Output)) {
 			return fmt.Errorf("the result of %q is empty", m.CallID)
 		}
@@ -238,7 +252,7 @@ func (r *request) responses(m responsesItem) error {
 }
 
 func (r *request) responsesMessage(m responsesItem) error {
-	var parts []struct{ Type, Text string }
+	var parts []struct{ Type, Text, Refusal string }
 	if err := json.Unmarshal(m.Content, &parts); err != nil || len(parts) == 0 {
 		return fmt.Errorf("a message of role %s is empty: %w", m.Role, err)
 	}
@@ -249,7 +263,8 @@ func (r *request) responsesMessage(m responsesItem) error {
 		return fmt.Errorf("a message of role %s stands before the results of %q", m.Role, r.waiting)
 	}
 	for _, p := range parts {
-		if !slices.Contains(want, p.Type) || strings.HasSuffix(p.Type, "text") && strings.TrimSpace(p.Text) == "" {
+		if !slices.Contains(want, p.Type) || strings.HasSuffix(p.Type, "text") && strings.TrimSpace(p.Text) == "" ||
+			p.Type == "refusal" && strings.TrimSpace(p.Refusal) == "" {
 			return fmt.Errorf("a message of role %s has a part of type %s with the text %q", m.Role, p.Type, p.Text)
 		}
 	}

@@ -68,7 +68,8 @@ func TestAnswersAreStreamedAndWhole(t *testing.T) {
 		}
 		second := got.Calls()[1].CallID
 		signature := map[string]string{model.FormatAnthropic: "c2lnbmVk"}[format]
-		want := []recall.Part{{Type: recall.Reasoning, Text: "I think.", Native: true, Signature: signature},
+		field := map[string]recall.PartKind{model.FormatOpenAI: recall.ReasoningContent}[format]
+		want := []recall.Part{{Type: recall.Reasoning, Text: "I think.", Native: true, Signature: signature, Kind: field},
 			{Type: recall.Text, Text: "Hello, é!"},
 			{Type: recall.ToolCall, CallID: "a", Name: "search", Input: `{"q":"x"}`},
 			{Type: recall.ToolCall, CallID: second, Name: "open", Input: "{}"}}

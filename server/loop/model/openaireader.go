@@ -18,6 +18,7 @@ type openAIReader struct {
 	show          func(Delta)
 	tagged        chat.Thoughts // those in the text
 	thought, said strings.Builder
+	field         recall.PartKind // in which the server has thoughts; empty if in none of its own
 	calls         []*call
 	refused       bool
 	whole         bool   // a message came in one piece
@@ -69,6 +70,12 @@ func (o *openAIReader) chunk(ctx context.Context, raw []byte) error {
 
 // delta adds what an event adds to the answer.
 func (o *openAIReader) delta(d delta) {
+	switch {
+	case d.Thought != "":
+		o.field = recall.ReasoningContent
+	case d.Reasoning != "" && o.field == "":
+		o.field = recall.ReasoningField
+	}
 	o.think(string(cmp.Or(d.Thought, d.Reasoning)))
 	for _, p := range d.Content {
 		if p.kind == recall.Reasoning {
@@ -171,7 +178,8 @@ func (o *openAIReader) answer(ctx context.Context, from *events) (Answer, error)
 		a.Finish = Refused
 	}
 	if o.thought.Len() > 0 {
-		a.Content = append(a.Content, recall.Part{Type: recall.Reasoning, Text: o.thought.String(), Native: true})
+		a.Content = append(a.Content, recall.Part{Type: recall.Reasoning, Text: o.thought.String(), Native: true,
+			Kind: o.field})
 	}
 	if o.said.Len() > 0 {
 		a.Content = append(a.Content, recall.Part{Type: recall.Text, Text: o.said.String()})
