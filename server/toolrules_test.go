@@ -104,19 +104,23 @@ func TestRulesHoldOverTheRunsOfATurn(t *testing.T) {
 			[]string{"", ""}},
 		"a denied first tool is called": {[]string{first("memory_insert"), approval}, "i -", true, 0, "end_turn",
 			[]string{"memory_insert", ""}},
-		"three reminders are enough": {[]string{required("memory_insert")}, "-", false, 0, "end_turn",
-			[]string{"", "", "", ""}},
+		"a tool that was not called is forced": {[]string{required("memory_insert")}, "- i -", false, 1, "end_turn",
+			[]string{"", "memory_insert", ""}},
+		"two tools are forced one after the other": {[]string{required("memory_insert"), required("cust1")}, "- i - c -",
+			false, 1, "end_turn", []string{"", "memory_insert", "", "cust1", ""}},
+		"a model that never calls it is told three times": {[]string{required("memory_insert")}, "-", false, 0,
+			"no_tool_call", []string{"", "memory_insert", "memory_insert", "memory_insert"}},
 		"nothing follows the last tool": {[]string{exit("conversation_search")}, "sis -", false, 0, "tool_rule",
 			[]string{""}},
 		"nothing follows a client's last": {[]string{exit("cust1")}, "ci -", false, 0, "tool_rule", []string{""}},
 		"required tools come first": {[]string{exit("conversation_search"), required("memory_insert")}, "s i s -", false, 1,
-			"tool_rule", []string{"", "", ""}},
+			"tool_rule", []string{"", "memory_insert", ""}},
 		"required tools come first in an answer": {[]string{exit("conversation_search"), required("memory_insert")}, "sisi -",
 			false, 1, "tool_rule", []string{""}},
 		"required tools come first after a result": {[]string{exit("cust1"), required("memory_insert")}, "c i -", false, 1,
-			"end_turn", []string{"", "", ""}},
-		"three reminders are enough for the last tool": {[]string{exit("conversation_search"), required("memory_insert")},
-			"s", false, 0, "tool_rule", []string{"", "", "", ""}},
+			"end_turn", []string{"", "memory_insert", ""}},
+		"a last tool does not end it before": {[]string{exit("conversation_search"), required("memory_insert")},
+			"s", false, 0, "no_tool_call", []string{"", "memory_insert", "memory_insert", "memory_insert"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -163,11 +167,14 @@ func TestAStepEndsByTheRules(t *testing.T) {
 	}{
 		"nothing follows the last tool": {exit, []string{answering("1", w, a), result}, []string{"calls", "user"}, "milk"},
 		"required tools come first": {exit + "," + required, []string{answering("1", w), result, answering("2", a),
-			answering("3", w), result}, []string{"calls", "model", "model", "calls", "user"}, "milk\ntea"},
+			answering("3", w), result}, []string{"calls", "model core_memory_append", "model", "calls", "user"}, "milk\ntea"},
 		"a denied required tool is called": {required + `,{"type":"requires_approval","tool_name":"core_memory_append"}`,
 			[]string{answering("1", a), deny, bye("2")}, []string{"calls", "model", "user"}, "milk"},
-		"three reminders are enough": {required, []string{bye("1"), bye("2"), bye("3"), bye("3"), bye("4"), bye("4")},
-			[]string{"model", "model", "model", "model", "user", "user"}, "milk"},
+		"a tool that was not called is forced": {required, []string{bye("1"), answering("2", a), bye("3")},
+			[]string{"model core_memory_append", "model", "user"}, "milk\ntea"},
+		"a model that never calls it is told three times": {required, []string{bye("1"), bye("2"), bye("3"), bye("3"),
+			bye("4"), bye("4")}, []string{"model core_memory_append", "model core_memory_append",
+			"model core_memory_append", "model core_memory_append", "user no_tool_call", "user no_tool_call"}, "milk"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -178,7 +185,13 @@ func TestAStepEndsByTheRules(t *testing.T) {
 			c.step(agent, `{"messages":[{"role":"user","content":"Hello"}]}`)
 			var next []string
 			for _, body := range test.steps {
-				next = append(next, c.step(agent, body).Next)
+				got := c.step(agent, body)
+				var forced struct{ Function struct{ Name string } }
+				if raw := got.Prompt.Request["tool_choice"]; raw != nil && json.Unmarshal(raw, &forced) != nil {
+					t.Errorf("the tool_choice is %s", raw)
+				}
+				reason := strings.TrimPrefix(got.Reason, "tool_rule")
+				next = append(next, strings.TrimSpace(got.Next+" "+forced.Function.Name+reason))
 			}
 			if diff := cmp.Diff(test.next, next); diff != "" || c.notes(agent) != test.notes {
 				t.Errorf("the notes are %q; next (-want +got):\n%s", c.notes(agent), diff)

@@ -35,6 +35,7 @@ type PromptTarget struct {
 	Addition      string
 	MoreTools     []Definition
 	OnlyTools     []string
+	MustCall      string // the tool that the model must call; empty if it may choose
 
 	Compaction json.RawMessage // an object of compaction settings over those of the agent and the conversation
 
@@ -111,7 +112,7 @@ func (s *Store) assemble(ctx context.Context, org db.Org, at PromptTarget) (p Pr
 	if p.definitions, err = s.Definitions(ctx, org, own); err != nil {
 		return p, err
 	}
-	p.definitions = at.toolsOf(s.withMust(p.definitions, at.must))
+	p.must, p.definitions = at.MustCall, at.toolsOf(s.withMust(p.definitions, at.must))
 	if at.Addition != "" {
 		own.System = own.Instructions(p.definitions) + "\n\n" + at.Addition
 	}

@@ -85,8 +85,9 @@ func (p Prompt) request() (r *request, leftOut []string, err error) {
 			p.unread.Count+len(p.Messages), p.Tokens.Messages, compaction.MaxMessages)
 	}
 	options, leftOut := p.Agent.options(p.format, len(p.tools) > 0)
-	if p.must != "" {
-		options["tool_choice"] = mustCall(p.format, p.must)
+	thinking, _ := options["thinking"].(Thinking)
+	if p.must != "" && (thinking.Type == "" || thinking.Type == "disabled") {
+		options["tool_choice"] = mustCall(p.format, p.must) // a model that thinks cannot be made to call a tool
 	}
 	if _, name, found := strings.Cut(p.Agent.model(), "/"); found {
 		options["model"] = name // it may have slashes, as those of routers have

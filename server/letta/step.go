@@ -62,6 +62,8 @@ func (s *Step) SetNext(next loop.Next, ending string) (err error) {
 		s.Next = "calls"
 	case next.Ended:
 		s.Next, s.Reason = "user", new(loop.ToolRule)
+	case next.GaveUp:
+		s.Next, s.Reason = "user", new(loop.NoToolCall)
 	case next.Prompt.Answered && !next.Reminded && ending != chat.Paused:
 		s.Next = "user"
 	}

@@ -134,6 +134,7 @@ type Next struct {
 	Ended  bool          // by the rule of a tool
 
 	Reminded bool // the model was told which tools it must still call
+	GaveUp   bool // the model was told so often enough, and did not call them
 }
 
 // Next returns the next prompt, and the calls for which it waits. Calls of memory tools that nobody has run yet are
@@ -148,10 +149,14 @@ func (o *Outside) Next(ctx context.Context, at agent.PromptTarget) (next Next, e
 		if err != nil {
 			return next, err
 		}
-		if next.Ended, next.Reminded, err = o.afterAnswer(ctx, turn, t); err != nil {
+		if err = o.afterAnswer(ctx, &turn, t, &next); err != nil {
 			return next, err
 		}
-		at.OnlyTools = o.rules.narrow(o.all, turn.before(lastPosition)).only
+		calls := turn.before(lastPosition)
+		n := o.rules.narrow(o.all, calls)
+		if at.OnlyTools = n.only; !next.Ended && !next.GaveUp {
+			at.MustCall = turn.forced(o.rules.missing(o.all, calls), n)
+		}
 	}
 	next.Prompt, err = o.Agents.NextPrompt(ctx, o.caller.Org, at)
 	if err != nil || len(next.Prompt.Pending) == 0 {
@@ -172,27 +177,30 @@ func (o *Outside) Next(ctx context.Context, at agent.PromptTarget) (next Next, e
 	return next, err
 }
 
-// afterAnswer reports whether the last answer ends its turn by the rule of a tool, or else whether the model is
-// reminded of the tools that it must still call.
-func (o *Outside) afterAnswer(ctx context.Context, turn turn, t tail) (ended, reminded bool, err error) {
+// afterAnswer notes whether the last answer ends its turn by the rule of a tool, or else whether the model is reminded
+// of the tools that it must still call.
+func (o *Outside) afterAnswer(ctx context.Context, turn *turn, t tail, next *Next) error {
 	if t.answer == nil || o.Paused {
-		return false, false, nil
+		return nil
 	}
 	e := o.rules.after(o.all, turn.before(t.answer.Position), t)
 	switch {
 	case e.ended || !e.ends || len(e.missing) == 0 || len(t.pending) > 0:
-		return e.ended, false, nil
+		next.Ended = e.ended
+		return nil
 	case t.notice:
-		return false, true, nil
+		next.Reminded = true
+		return nil
 	}
-	d, ok := turn.reminder(e.missing)
-	if !ok {
-		return e.calls, false, nil
+	d, times := turn.reminder(e.missing)
+	if next.GaveUp = times >= maxReminders; next.GaveUp {
+		return nil
 	}
+	next.Reminded, turn.reminders = true, append(turn.reminders, d.Content[0].Text)
 	d.OTID = new("reminder-" + t.answer.ID) // steps that come at the same time store it once
-	_, err = o.Recall.Append(ctx, o.caller.Org, o.caller.Agent.ID, o.Conversation.ID, []recall.Draft{d})
+	_, err := o.Recall.Append(ctx, o.caller.Org, o.caller.Agent.ID, o.Conversation.ID, []recall.Draft{d})
 	if errors.Is(err, db.ErrConflict) { // it says other tools
 		err = nil
 	}
-	return false, true, err
+	return err
 }

@@ -36,6 +36,7 @@ const (
 	ModelError       = "llm_api_error"
 	BrokenAnswer     = "invalid_llm_response"
 	BrokenCalls      = "invalid_tool_call"
+	NoToolCall       = "no_tool_call"
 	NoCredits        = "insufficient_credits"
 	PromptTooLarge   = "context_window_overflow_in_system_prompt"
 )

@@ -82,7 +82,9 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 	defer w.flushLate(ctx, asking.Done())()
 	defer cancel()
 	go w.watch(asking, cancel)
-	n := w.rules.narrow(w.tools, w.turn.before(lastPosition))
+	calls := w.turn.before(lastPosition)
+	n := w.rules.narrow(w.tools, calls)
+	forced := w.turn.forced(w.rules.missing(w.tools, calls), n)
 	compacted := false
 	for attempt := 1; ; attempt++ {
 		p, err := w.Agents.NextPrompt(asking, w.org, w.target(n))
@@ -92,7 +94,7 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 		if err := w.beginPieces(ctx); err != nil {
 			return a, 0, err
 		}
-		r := model.Request{Model: w.model.Name, Prompt: p.Request, Must: n.must}
+		r := model.Request{Model: w.model.Name, Prompt: p.Request, Must: n.must || forced != "", Tool: forced}
 		if n.must && len(n.only) == 1 {
 			r.Tool = n.only[0]
 		}

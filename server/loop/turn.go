@@ -3,6 +3,7 @@ package loop
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -90,17 +91,33 @@ func (t turn) before(position int) (all []done) {
 // maxReminders bounds how often a turn has the same reminder.
 const maxReminders = 3
 
-// reminder returns the message that tells the model which tools it must call; false if the turn has it often enough.
-func (t turn) reminder(missing []string) (d recall.Draft, ok bool) {
+// reminder returns the message that tells the model which tools it must call, and how often the turn has it.
+func (t turn) reminder(missing []string) (d recall.Draft, times int) {
 	text := chat.SystemNotice + " Before your response ends, you must call " + strings.Join(missing, ", ") + "."
-	times := 0
 	for _, r := range t.reminders {
 		if r == text {
 			times++
 		}
 	}
-	d = recall.Draft{Role: recall.System, Content: []recall.Part{{Type: recall.Text, Text: text}}}
-	return d, times < maxReminders
+	return recall.Draft{Role: recall.System, Content: []recall.Part{{Type: recall.Text, Text: text}}}, times
+}
+
+// forced returns the tool that the model's next answer must call, because the model was reminded of it and ended its
+// turn all the same; empty if there is none, or if the rules do not allow it now.
+func (t turn) forced(missing []string, n narrowing) string {
+	if _, times := t.reminder(missing); times == 0 {
+		return ""
+	}
+	if i := slices.IndexFunc(missing, n.allows); i >= 0 {
+		return missing[i]
+	}
+	return ""
+}
+
+// notCalled says that a model did not call the tools that it must call before its turn ends.
+func notCalled(missing []string) string {
+	return fmt.Sprintf("By the rules of its tools the model must call %s before its turn ends. It did not, although it "+
+		"was told so %d times and its requests asked for the call", strings.Join(missing, ", "), maxReminders)
 }
 
 func remindersBefore(messages []recall.Message, position int) (all []string) {

@@ -270,9 +270,9 @@ func (w *worker) afterAnswer(ctx context.Context, t tail) (*stop, error) {
 	case t.notice:
 		return nil, nil
 	}
-	d, ok := w.turn.reminder(e.missing)
-	if !ok {
-		return &stop{reason: reason}, nil
+	d, times := w.turn.reminder(e.missing)
+	if times >= maxReminders {
+		return &stop{NoToolCall, &Failure{NoToolCall, notCalled(e.missing)}}, nil
 	}
 	d.RunID = &w.run.ID
 	w.turn.reminders = append(w.turn.reminders, d.Content[0].Text)
