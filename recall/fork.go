@@ -24,6 +24,7 @@ type Fork struct {
 	// the ids of long results and the positions that summaries cite. OnlyTools may be called in it; nil is all.
 	Delegated bool
 	OnlyTools []string
+	Depth     int // how deep that sub-agent is; the copy of a sub-agent's conversation is as deep as the original
 
 	// Results follow the copied messages: results behind them that the server's tools returned to calls among them. The
 	// tools have run, and must not run again for the copy.
@@ -81,11 +82,12 @@ func (s *Store) Fork(ctx context.Context, org db.Org, c Conversation, f Fork) (
 func (s *Store) insertFork(ctx context.Context, org db.Org, c Conversation, f Fork) error {
 	err := db.Exec(ctx, s.db, `
 		INSERT INTO conversations (id, org, agent_key, description, model, model_settings, context_window_limit,
-		                           compaction_settings, hidden, forked_from, forked_to, delegated, only_tools)
+		                           compaction_settings, hidden, forked_from, forked_to, delegated, only_tools,
+		                           depth)
 		SELECT $3, org, agent_key, description, model, model_settings, context_window_limit, compaction_settings, $4, key,
-		       $5, $6, $7
+		       $5, $6, $7, greatest(depth, $8)
 		FROM conversations WHERE org = $1 AND key = $2 AND deleted_at IS NULL`, org, c.Key, f.ID, f.Hidden, f.To,
-		f.Delegated, f.OnlyTools)
+		f.Delegated, f.OnlyTools, f.Depth)
 	return conversationError(err, c.AgentID, c.ID)
 }
 

@@ -33,6 +33,7 @@ type PortableConversation struct {
 	Hidden        bool            `db:"hidden" json:"hidden"`
 	Delegated     bool            `db:"delegated" json:"delegated"`   // a sub-agent works in it
 	OnlyTools     []string        `db:"only_tools" json:"only_tools"` // that may be called in it; null is all
+	Depth         int             `db:"depth" json:"depth,omitempty"` // of the sub-agent; 0 is none
 	Messages      int             `db:"messages" json:"message_count"`
 	Prompts       []int           `db:"prompts" json:"prompts"`
 	View          `json:"view"`
@@ -87,7 +88,7 @@ type PortableMessage struct {
 func (s *Store) ExportConversations(ctx context.Context, org db.Org, agentID string) ([]PortableConversation, error) {
 	return db.All[PortableConversation](ctx, s.db, `
 		SELECT c.key, c.id, a.id AS agent_id, c.is_default, c.summary, c.description, c.model, c.model_settings,
-		       c.context_window_limit, c.compaction_settings, c.hidden, c.delegated, c.only_tools,
+		       c.context_window_limit, c.compaction_settings, c.hidden, c.delegated, c.only_tools, c.depth,
 		       c.messages, c.prompts, c.frame,
 		       c.first_visible, c.kept,
 		       c.summary_position, c.clipped, c.hidden_tokens, c.fixed_tokens, c.reported_tokens, c.reported_position,
@@ -168,15 +169,15 @@ func (s *Store) RestoreConversation(ctx context.Context, org db.Org, c PortableC
 		)
 		INSERT INTO conversations (id, org, agent_key, is_default, summary, description, model, model_settings,
 		                           context_window_limit, compaction_settings, hidden, delegated, only_tools, forked_from,
-		                           forked_to, created_at)
+		                           forked_to, created_at, depth)
 		SELECT @id, org, key, @default, @summary, @description, @model, @settings, @window, @compaction, @hidden,
 		       @delegated, @tools,
-		       (SELECT o.key FROM conversations o WHERE o.org = @org AND o.id = @from), @to, @created
+		       (SELECT o.key FROM conversations o WHERE o.org = @org AND o.id = @from), @to, @created, @depth
 		FROM agents WHERE org = @org AND id = @agent`,
 		pgx.StrictNamedArgs{"id": c.ID, "org": org, "agent": c.AgentID, "default": c.IsDefault, "summary": c.Summary,
 			"description": c.Description, "model": c.Model, "settings": c.ModelSettings, "window": c.WindowLimit,
 			"compaction": c.Compaction, "hidden": c.Hidden, "delegated": c.Delegated, "tools": c.OnlyTools, "from": c.ForkedFrom,
-			"to": c.ForkedTo, "created": c.CreatedAt})
+			"to": c.ForkedTo, "created": c.CreatedAt, "depth": c.Depth})
 }
 
 // checkOrigin returns ErrInvalid unless a conversation can be a copy of what it says.

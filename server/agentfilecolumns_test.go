@@ -145,14 +145,14 @@ func (c *client) settled() {
 			fixed_tokens = 9, archived_at = '2026-01-02',
 			last_run_completion = '2026-01-02', hidden = true, kept = '{1}', first_visible = 2, model = 'm',
 			model_settings = '{"temperature": 1}', context_window_limit = 9000,
-			clipped = '[{"Position": 2, "Part": 0, "Chars": 3}]', compaction_settings = '{"goal": 0.4}'
+			depth = 2, clipped = '[{"Position": 2, "Part": 0, "Chars": 3}]', compaction_settings = '{"goal": 0.4}'
 		 WHERE org = 1 AND summary = 'Second'`,
 		`UPDATE compactions SET why = 'because', model = 'm', model_calls = 2, prompt_tokens = 3, output_tokens = 4,
 			duration_ms = 5, reverted_at = '2026-01-02', trigger = 'prune', policy = 'p', steps = '[{"step": "snip"}]',
 			edits = '[{"position": 2, "part": 0, "chars": 3}]'
 		 WHERE org = 1`,
 		`UPDATE tools SET former_names = '{was}' WHERE org = 1`,
-		`UPDATE agents SET hidden = true, last_run_completion = '2026-01-02', last_run_duration_ms = 5,
+		`UPDATE agents SET hidden = true, depth = 1, last_run_completion = '2026-01-02', last_run_duration_ms = 5,
 			last_stop_reason = 'end_turn' WHERE org = 1`,
 		`UPDATE working_memories SET turned = 1 WHERE org = 1`,
 		`UPDATE agent_files SET pinned = true, automatic = true WHERE org = 1`,

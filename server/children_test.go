@@ -288,6 +288,44 @@ func (r runner) await(id, status string) {
 	})
 }
 
+// Copies of a sub-agent are as deep as it is: a fork of its conversation, an agent made of its file, and what those
+// fork. Deleting what they are copies of changes nothing.
+func TestCopiesOfChildrenAreAsDeep(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", "")
+	fork := func(conversation string) string {
+		return c.made("/v1/conversations/"+conversation+"/fork?agent_id="+agent, `{}`)
+	}
+	if made := c.child(agent, `{"mode":"fork","task":"Go.","conversation_id":"`+fork("default")+`"}`); made.Depth != 1 {
+		t.Errorf("of a fork of the agent's own conversation: the depth is %d, want 1", made.Depth)
+	}
+	deep := "default"
+	for depth := 1; depth <= subagent.MaxDepth; depth++ {
+		made := c.child(agent, `{"mode":"fork","task":"Go deeper.","conversation_id":"`+deep+`"}`)
+		if made.Depth != depth {
+			t.Fatalf("the depth of a sub-agent of a fork is %d, want %d", made.Depth, depth)
+		}
+		deep = fork(fork(made.ConversationID))
+		c.must("DELETE", "/v1/conversations/"+made.ConversationID, "")
+	}
+	body := `{"mode":"blank","task":"x","conversation_id":"` + deep + `"}`
+	got := c.call("POST", "/v1/agents/"+agent+"/children", body)
+	if got.Code != 422 || !strings.Contains(got.Text, "deep") {
+		t.Errorf("too deep by forks: %d %s", got.Code, got.Text)
+	}
+	own := agent
+	for range subagent.MaxDepth {
+		own = c.child(own, `{"mode":"blank","task":"Go deeper."}`).AgentID
+	}
+	for _, query := range []string{"", "?full=true"} {
+		copies, _ := c.imported(c.must("GET", "/v1/agents/"+own+"/export"+query, ""))
+		if got := c.call("POST", "/v1/agents/"+copies[0]+"/children", `{"mode":"blank","task":"x"}`); got.Code != 422 {
+			t.Errorf("of a copy by export%s: %d %s", query, got.Code, got.Text)
+		}
+	}
+}
+
 // Sub-agents are bounded in number and depth, and what a mode does not have is refused.
 func TestChildrenAreBounded(t *testing.T) {
 	t.Parallel()

@@ -132,9 +132,15 @@ func (s *Store) Fork(ctx context.Context, org db.Org, c recall.Conversation, to 
 	return forked, err
 }
 
-// Delegate copies a whole conversation for a sub-agent, which may call only some tools (nil: all). Its prompt begins
-// with what the model of the other is sent next, byte for byte. It returns the calls that the copy's model waits for.
-func (s *Store) Delegate(ctx context.Context, org db.Org, c recall.Conversation, onlyTools []string) (
+// Delegation is what a sub-agent is that works in a copy of a conversation.
+type Delegation struct {
+	OnlyTools []string // that it may call; nil is all
+	Depth     int      // how deep it is; from 1
+}
+
+// Delegate copies a whole conversation for a sub-agent. Its prompt begins with what the model of the other is sent
+// next, byte for byte. It returns the calls that the copy's model waits for.
+func (s *Store) Delegate(ctx context.Context, org db.Org, c recall.Conversation, d Delegation) (
 	forked recall.Conversation, pending []chat.PendingCall, err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		in := s.With(tx)
@@ -146,7 +152,7 @@ func (s *Store) Delegate(ctx context.Context, org db.Org, c recall.Conversation,
 		if err != nil {
 			return err
 		}
-		f.Hidden, f.Delegated, f.OnlyTools, f.Prompt = true, true, onlyTools, p.system.String()
+		f.Hidden, f.Delegated, f.OnlyTools, f.Depth, f.Prompt = true, true, d.OnlyTools, d.Depth, p.system.String()
 		pending = p.Pending
 		forked, err = in.copied(ctx, org, p.Conversation, f)
 		return err

@@ -26,7 +26,7 @@ func (s *Store) With(tx pgx.Tx) *Store {
 
 const columns = `key, id, name, agent_type, description, metadata, system, tags, timezone, model, embedding,
 	context_window_limit, max_files_open, per_file_view_window_char_limit, hidden, settings, created_at, updated_at,
-	last_run_completion, last_run_duration_ms, last_stop_reason, ` + attachedTools
+	last_run_completion, last_run_duration_ms, last_stop_reason, depth, ` + attachedTools
 
 // DefaultType is the type of an agent that names none, as in Letta.
 const DefaultType = "letta_v1_agent"
@@ -139,14 +139,15 @@ func (s *Store) attachBlocks(ctx context.Context, org db.Org, id string, n New) 
 func (s *Store) insert(ctx context.Context, org db.Org, n New) (Agent, error) {
 	return db.One[Agent](ctx, s.DB, `
 		INSERT INTO agents (org, name, agent_type, description, metadata, system, tags, timezone, model, embedding,
-		                    context_window_limit, max_files_open, per_file_view_window_char_limit, hidden, settings)
+		                    context_window_limit, max_files_open, per_file_view_window_char_limit, hidden, settings,
+		                    depth)
 		VALUES (@org, @name, @type, @description, @metadata, @system, @tags, @timezone, @model, @embedding,
-		        @window, @max_files, @view_chars, @hidden, @settings)
+		        @window, @max_files, @view_chars, @hidden, @settings, @depth)
 		RETURNING `+columns,
 		pgx.StrictNamedArgs{"org": org, "name": n.Name, "type": cmp.Or(n.Type, DefaultType), "description": n.Description,
 			"metadata": n.Metadata, "system": n.System, "tags": notNil(n.Tags), "timezone": cmp.Or(n.Timezone, "UTC"),
 			"model": n.Model, "embedding": n.Embedding, "window": n.WindowLimit, "max_files": n.MaxFilesOpen,
-			"view_chars": n.ViewChars, "hidden": n.Hidden, "settings": n.Settings})
+			"view_chars": n.ViewChars, "hidden": n.Hidden, "settings": n.Settings, "depth": n.Depth})
 }
 
 func checkName(name string) error {

@@ -127,6 +127,11 @@ func (i *imports) agent(it item) (a agentOf, err error) {
 	if a.New, err = request.New(); err != nil {
 		return a, at(it.place, err)
 	}
+	if a.own != nil {
+		if a.Depth = a.own.Depth; a.Depth < 0 {
+			return a, db.Invalid("%s: loci.agents: depth is %d; it must be from 0", it.place, a.Depth)
+		}
+	}
 	i.override(&a)
 	a.Settings.Tools, a.ToolIDs, err = i.toolsOf(a)
 	return a, err

@@ -48,6 +48,7 @@ type ownAgent struct {
 	Tools     []string     `json:"tools"` // names of built-in tools; null is every one
 	Custom    []attachment `json:"custom_tools"`
 	Fields    ownFields    `json:"fields"`
+	Depth     int          `json:"depth,omitempty"` // how deep a sub-agent it is
 	agent.LastRun
 }
 
@@ -95,7 +96,7 @@ func (e *export) own() own {
 	return own{Version: formatVersion, Full: e.Full,
 		Agents: []ownAgent{{Of: e.ids[a.ID], ID: a.ID, CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt,
 			Tools: a.Settings.Tools, Custom: rest.Each(e.custom, attached), Fields: e.ownFields(),
-			LastRun: a.LastRun}},
+			Depth: a.Depth, LastRun: a.LastRun}},
 		Tools: rest.Each(e.custom, func(t agent.PortableTool) ownTool {
 			return ownTool{e.ids[t.ID], t.ID, t.Parallel, t.CreatedAt, t.UpdatedAt, t.FormerNames}
 		})}

@@ -185,8 +185,8 @@ type lastHandover struct {
 }
 
 // Begin begins the hand-over of what was said in a conversation, or returns the one of the same messages. It is of
-// status Running if a job, or Make, has to make it; Empty if nothing was said since the last one. ErrConflict if the one
-// of the same messages has other options than those that were named.
+// status Running if a job, or Make, has to make it; Empty if nothing was said since the last one. ErrConflict if the
+// one of the same messages has other options than those that were named.
 func (s *Store) Begin(ctx context.Context, org db.Org, c recall.Conversation, o Options) (h Handover, err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		in := s.With(tx)

@@ -31,6 +31,8 @@ type New struct {
 	OnlyTools    []string // nil is all that the parent has
 	WindowLimit  *int     // nil is the parent's
 
+	depth int // from 1
+
 	Grants // of agents that are made, not of forks
 }
 
@@ -133,7 +135,7 @@ func (s *Store) create(ctx context.Context, org db.Org, parent agent.Agent, n Ne
 	if id, err := s.repeated(ctx, org, parent, n); id != "" || err != nil {
 		return id, err
 	}
-	depth, err := s.depthOf(ctx, org, c.Key, parent.Key)
+	depth, err := s.depthOf(ctx, org, c.Key)
 	if err != nil {
 		return "", err
 	}
@@ -154,6 +156,7 @@ func (s *Store) create(ctx context.Context, org db.Org, parent agent.Agent, n Ne
 			return "", err
 		}
 	}
+	n.depth = depth
 	own, err := s.make(ctx, org, parent, c, n)
 	if err != nil {
 		return "", err
@@ -259,7 +262,7 @@ const (
 // fork makes the conversation of a sub-agent that is a copy of its parent's.
 func (s *Store) fork(ctx context.Context, org db.Org, c recall.Conversation, n New) (own recall.Conversation,
 	err error) {
-	own, open, err := s.Agents.Delegate(ctx, org, c, n.OnlyTools)
+	own, open, err := s.Agents.Delegate(ctx, org, c, agent.Delegation{OnlyTools: n.OnlyTools, Depth: n.depth})
 	if err != nil {
 		return own, err
 	}

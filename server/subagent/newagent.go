@@ -52,7 +52,8 @@ func (s *Store) newAgent(ctx context.Context, org db.Org, parent agent.Agent, n 
 	}
 	made := agent.New{Name: n.nameFor(parent), System: ownWords, Timezone: parent.Timezone, Model: parent.Model,
 		Embedding: parent.Embedding, WindowLimit: parent.WindowLimit, MaxFilesOpen: parent.MaxFilesOpen,
-		ViewChars: parent.ViewChars, Hidden: true, Settings: settings, FolderIDs: folders, ToolIDs: attached(parent, has)}
+		ViewChars: parent.ViewChars, Hidden: true, Depth: n.depth, Settings: settings, FolderIDs: folders,
+		ToolIDs: attached(parent, has)}
 	if n.System != nil {
 		made.System = *n.System
 	}

@@ -131,11 +131,12 @@ func LogOf(d db.DB) func(ctx context.Context, org db.Org, agentID, id string) (t
 	}
 }
 
-// depthOf returns the depth of a conversation: 0 unless a sub-agent works in it.
-func (s *Store) depthOf(ctx context.Context, org db.Org, conversation, agentKey int64) (int, error) {
+// depthOf returns the depth of a conversation: 0 unless a sub-agent works in it, or did in one of which it is a copy.
+func (s *Store) depthOf(ctx context.Context, org db.Org, conversation int64) (int, error) {
 	return db.One[int](ctx, s.DB, `
-		SELECT coalesce(max(depth), 0) FROM children
-		WHERE org = $1 AND (conversation_key = $2 OR agent_key = $3 AND mode <> 'fork')`, org, conversation, agentKey)
+		SELECT greatest(c.depth, a.depth)
+		FROM conversations c JOIN agents a ON a.org = c.org AND a.key = c.agent_key
+		WHERE c.org = $1 AND c.key = $2`, org, conversation)
 }
 
 // checkCount returns an ErrTooMany if an agent has as many sub-agents at work as it may.
