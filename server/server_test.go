@@ -57,7 +57,7 @@ func newServer(t testing.TB, pool *pgxpool.Pool) *server.Server {
 	messages := recall.New(pool, recall.Options{})
 	blocks, passages := &block.Store{DB: pool}, archival.New(pool, archival.Options{})
 	states := &working.Store{DB: pool, Recall: messages, Files: store}
-	trees := memoryfile.New(pool, memoryfile.Options{})
+	trees := memoryfile.New(pool, memoryfile.Options{Redactor: messages.Redactor})
 	compactions := &compaction.Store{DB: pool, Recall: messages}
 	erasures := &erase.Store{DB: pool, Recall: messages, Files: store, Archival: passages, Compaction: compactions,
 		MemoryFiles: trees}

@@ -258,7 +258,8 @@ func (p *process) stores() (s stores, err error) {
 	s.messages = recall.New(p.pool, recall.Options{Entropy: p.RedactEntropy, Endpoint: p.embedder.endpoint})
 	s.blocks, s.passages = &block.Store{DB: p.pool}, archival.New(p.pool, archival.Options{Endpoint: p.embedder.endpoint})
 	s.working = &working.Store{DB: p.pool, Recall: s.messages, Files: s.files}
-	s.memoryFiles = memoryfile.New(p.pool, memoryfile.Options{Endpoint: p.embedder.endpoint})
+	s.memoryFiles = memoryfile.New(p.pool, memoryfile.Options{Endpoint: p.embedder.endpoint,
+		Redactor: s.messages.Redactor})
 	compactions := &compaction.Store{DB: p.pool, Recall: s.messages, Models: p.models, Extracted: extracted(p.log)}
 	s.erasures = &erase.Store{DB: p.pool, Recall: s.messages, Files: s.files, Archival: s.passages,
 		Compaction: compactions, MemoryFiles: s.memoryFiles, InBackground: true}

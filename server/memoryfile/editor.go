@@ -124,7 +124,11 @@ func (e *editor) expect(ctx context.Context, path, expected string) error {
 
 // put gives a file a text, and creates it if it is not there. A file that has the text is not changed.
 func (e *editor) put(ctx context.Context, path, content, expected string) (File, error) {
-	content, err := e.obey(ctx, path, db.Clean(content))
+	content, err := e.redacted(ctx, db.Clean(content))
+	if err != nil {
+		return File{}, err
+	}
+	content, err = e.obey(ctx, path, content)
 	if err != nil {
 		return File{}, err
 	}
@@ -151,6 +155,22 @@ func (e *editor) put(ctx context.Context, path, content, expected string) (File,
 		return File{}, err
 	}
 	return e.insert(ctx, path, content)
+}
+
+// redacted returns a text without secrets, and notes for its author that it had some.
+func (e *editor) redacted(ctx context.Context, content string) (string, error) {
+	if e.store.o.Redactor == nil {
+		return content, nil
+	}
+	redacted, err := e.store.o.Redactor(ctx, e.store.db, e.at.Org)
+	if err != nil {
+		return "", err
+	}
+	clean := redacted(content)
+	if clean != content {
+		e.note("What looks like a secret is stored as [REDACTED:…].")
+	}
+	return clean, nil
 }
 
 func (e *editor) insert(ctx context.Context, path, content string) (File, error) {

@@ -18,6 +18,9 @@ import (
 // Options configure a Store.
 type Options struct {
 	Endpoint *embed.Endpoint // the embeddings endpoint; nil ranks by words alone
+
+	// Redactor returns what takes secrets out of the texts that are written; it reads from d. Nil redacts nothing.
+	Redactor func(ctx context.Context, d db.DB, org db.Org) (func(text string) string, error)
 }
 
 // Store keeps memory files in Postgres.
@@ -25,16 +28,17 @@ type Store struct {
 	db     db.DB
 	search *embed.Search
 	settle time.Duration // between a write and the job that embeds it
+	o      Options
 }
 
 // New returns a store on d.
 func New(d db.DB, o Options) *Store {
 	search := embed.NewSearch(o.Endpoint, "memory_files", "memory_file_vectors", "file_key")
-	return &Store{d, search, embed.Settle}
+	return &Store{d, search, embed.Settle, o}
 }
 
 // With returns a store that works in tx.
-func (s *Store) With(tx pgx.Tx) *Store { return &Store{tx, s.search, s.settle} }
+func (s *Store) With(tx pgx.Tx) *Store { return &Store{tx, s.search, s.settle, s.o} }
 
 // ByMeaning reports whether searches rank by meaning too.
 func (s *Store) ByMeaning() bool {

@@ -121,7 +121,12 @@ func (n New) grants() bool {
 }
 
 // create makes a sub-agent in the transaction of s, and returns its id.
-func (s *Store) create(ctx context.Context, org db.Org, parent agent.Agent, n New) (string, error) {
+func (s *Store) create(ctx context.Context, org db.Org, parent agent.Agent, n New) (id string, err error) {
+	for _, text := range []*string{&n.Task, &n.Name} {
+		if *text, err = s.Agents.Recall.RedactText(ctx, org, *text); err != nil {
+			return "", err
+		}
+	}
 	c, err := s.Agents.Recall.Conversation(ctx, org, parent.ID, n.Conversation)
 	if err != nil {
 		return "", err

@@ -41,7 +41,11 @@ func (s *Store) Return(ctx context.Context, org db.Org, parentID, id string, r R
 			return c, err
 		}
 	}
-	if c.ToolCallID != nil {
+	text, err := s.Agents.Recall.RedactText(ctx, org, *r.Text)
+	if err != nil {
+		return c, err
+	}
+	if r.Text = &text; c.ToolCallID != nil {
 		err = s.answerCall(ctx, org, c, r)
 	} else {
 		err = s.bring(ctx, org, c, r)

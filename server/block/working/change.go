@@ -203,15 +203,32 @@ func joinedFields() string {
 	return strings.Join(names, ", ")
 }
 
+// redacted returns a change without secrets. A text that names an entry from before stays.
+func (c Change) redacted(r Record, redacted func(string) string) Change {
+	entries := r.Entries(c.Field)
+	if c.Action != Remove || indexOf(entries, c.trimmed(c.Text)) < 0 {
+		c.Text = redacted(c.Text)
+	}
+	if indexOf(entries, c.trimmed(c.Old)) < 0 {
+		c.Old = redacted(c.Old)
+	}
+	c.Evidence = redacted(c.Evidence)
+	return c
+}
+
 // applyAll returns a record after changes. ErrInvalid if one of them breaks a rule.
 func (s *Store) applyAll(ctx context.Context, org db.Org, l log, before Record, changes []Change) (Record, error) {
 	if len(changes) == 0 || len(changes) > maxChanges {
 		return Record{}, db.Invalid("%d changes are given; it must be from 1 to %d, each with a field and a text.",
 			len(changes), maxChanges)
 	}
+	redacted, err := s.Recall.Redactor(ctx, s.DB, org)
+	if err != nil {
+		return Record{}, err
+	}
 	after := before.clone()
 	for _, c := range changes {
-		c, err := c.checked(after)
+		c, err := c.redacted(after, redacted).checked(after)
 		if err != nil {
 			return Record{}, err
 		}

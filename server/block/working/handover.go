@@ -18,7 +18,11 @@ type NewEntry struct {
 func (s *Store) Add(ctx context.Context, org db.Org, t Target, e NewEntry) error {
 	_, err := s.change(ctx, org, t, func(in *Store, l log, before *row) (Record, error) {
 		after := before.Record.clone()
-		c, err := Change{Field: e.Field, Text: e.Text}.checked(after)
+		redacted, err := in.Recall.Redactor(ctx, in.DB, org)
+		if err != nil {
+			return after, err
+		}
+		c, err := Change{Field: e.Field, Text: redacted(e.Text)}.checked(after)
 		if err != nil {
 			return after, err
 		}
