@@ -72,6 +72,27 @@ func (e Edit) Compare(other Edit) int {
 	return cmp.Or(cmp.Compare(e.Position, other.Position), cmp.Compare(e.Part, other.Part))
 }
 
+// MergeEdits returns edits with others in place of those of the same parts.
+func MergeEdits(edits, others []Edit) []Edit {
+	if len(others) == 0 {
+		return edits
+	}
+	at := make(map[place]int, len(edits)+len(others))
+	all := slices.Clone(edits)
+	for i, e := range all {
+		at[place{e.Position, e.Part}] = i
+	}
+	for _, e := range others {
+		if i, ok := at[place{e.Position, e.Part}]; ok {
+			all[i] = e
+			continue
+		}
+		at[place{e.Position, e.Part}] = len(all)
+		all = append(all, e)
+	}
+	return all
+}
+
 // Shown returns messages as a model sees them, with some edits. It does not change the messages given.
 func Shown(messages []recall.Message, edits []Edit) []recall.Message {
 	return shownWith(messages, edits, nil)

@@ -124,6 +124,9 @@ func (s *Store) KeptWhole(ctx context.Context, org db.Org, c recall.Conversation
 
 func editsIn(lists []json.RawMessage) (all []Edit, err error) {
 	for _, raw := range lists {
+		if len(raw) == 0 {
+			continue
+		}
 		var edits []Edit
 		if err := json.Unmarshal(raw, &edits); err != nil {
 			return nil, fmt.Errorf("read the edits of a policy: %w", err)
@@ -141,7 +144,11 @@ func (s *Store) unpruned(ctx context.Context, org db.Org, k Compaction, c recall
 	if err != nil {
 		return c, err
 	}
-	before, err := editsOfView(k.Before)
+	was, err := s.readBefore(ctx, org, c.Key, k.Version, k.Before)
+	if err != nil {
+		return c, err
+	}
+	before, err := editsIn([]json.RawMessage{was.Clipped})
 	if err != nil {
 		return c, err
 	}

@@ -63,7 +63,7 @@ type Compaction struct {
 	MessagesBefore int             `db:"messages_before" json:"messages_count_before"`
 	MessagesAfter  int             `db:"messages_after" json:"messages_count_after"`
 	Milliseconds   int64           `db:"duration_ms" json:"duration_ms"`
-	Before         json.RawMessage `db:"before" json:"-"` // the recall.ContextView that it replaced
+	Before         json.RawMessage `db:"before" json:"-"` // a viewBefore: what it replaced
 	Policy         *string         `db:"policy" json:"policy,omitempty" doc:"That planned it; absent if none did."`
 	Steps          []StepCount     `db:"steps" json:"steps,omitempty" doc:"Of the policy: edits, and tokens saved."`
 	Edits          json.RawMessage `db:"edits" json:"-"` // that the policy made
@@ -159,10 +159,6 @@ type stats struct {
 // Commit changes the view of a conversation in one transaction. ErrConflict if the view changed since the conversation
 // was read. Messages that were appended since stay in view.
 func (s *Store) Commit(ctx context.Context, org db.Org, c recall.Conversation, ch Change) (Compaction, error) {
-	before, err := json.Marshal(c.ContextView)
-	if err != nil {
-		return Compaction{}, err
-	}
 	clips, err := json.Marshal(ch.Edits)
 	if err != nil || ch.Edits == nil {
 		clips = json.RawMessage(`[]`)
@@ -176,6 +172,10 @@ func (s *Store) Commit(ctx context.Context, org db.Org, c recall.Conversation, c
 	var made Compaction
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		in := s.With(tx)
+		before, err := in.before(ctx, org, c, ch)
+		if err != nil {
+			return err
+		}
 		view, err := in.Recall.ChangeView(ctx, org, c, next, summary)
 		if err != nil {
 			return err
@@ -266,18 +266,21 @@ func (s *Store) Latest(ctx context.Context, org db.Org, c recall.Conversation) (
 // since then was reverted, it is what the reversal brought back.
 func (s *Store) ViewAt(ctx context.Context, org db.Org, c recall.Conversation, position int) (recall.ContextView,
 	error) {
-	next, err := db.One[json.RawMessage](ctx, s.DB, `
-		SELECT before FROM compactions
+	type row struct {
+		Frame  int             `db:"frame"`
+		Before json.RawMessage `db:"before"`
+	}
+	next, err := db.One[row](ctx, s.DB, `
+		SELECT frame, before FROM compactions
 		WHERE org = $1 AND conversation_key = $2 AND after_position >= $3
 		ORDER BY frame LIMIT 1`, org, c.Key, position)
 	if errors.Is(err, db.ErrNotFound) {
 		return c.ContextView, nil
 	}
-	var view recall.ContextView
-	if err == nil {
-		err = json.Unmarshal(next, &view)
+	if err != nil {
+		return recall.ContextView{}, err
 	}
-	return view, err
+	return s.readBefore(ctx, org, c.Key, next.Frame, next.Before)
 }
 
 // Inherit gives a copy of a conversation, made by recall.Store.Fork, the compactions that made its view, and the edits

@@ -190,6 +190,26 @@ func TestTheConversationsPolicyIsNearer(t *testing.T) {
 	}
 }
 
+// A step may name a policy for its next prompt.
+func TestAPolicyOfOneStep(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent := c.made("/v1/agents", `{"name":"Ada"}`)
+	c.capture(agent, worked(1, 2, 100))
+	step := "/v1/agents/" + agent + "/step"
+	if got := c.must("POST", step, `{"messages":[{"role":"user","content":"On."}],"policy":null}`); !strings.Contains(got,
+		"result 1 line 50 ") {
+		t.Errorf("without a policy: %s", got)
+	}
+	got := c.must("POST", step, `{"messages":[{"role":"user","content":"And on."}],"policy":`+snips+`}`)
+	if strings.Contains(got, "result 1 line 50 ") || strings.Count(got, `"x"`) > 0 {
+		t.Errorf("with a policy: %s", got)
+	}
+	if all := c.pruned(agent); len(all) != 1 || all[0].Policy == nil {
+		t.Errorf("the edits: %+v", all)
+	}
+}
+
 // Policies are listed with their steps; an organization's reaches its agents, and changes are listed with their place.
 func TestPoliciesOverREST(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/labstack/echo/v4"
 
+	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
@@ -64,6 +66,8 @@ func (StepBody) Schema(huma.Registry) *huma.Schema {
 			"pending": {Type: huma.TypeString, Enum: []any{"keep", "answer"}, Description: "answer gives them one."},
 			"accept": {Type: huma.TypeString, Enum: []any{"flush"}, Description: "The caller's loop takes silent turns: the " +
 				"next prompt may have the purpose flush."},
+			"policy": {Description: "How the window of the next prompt is kept: the name of a policy, or as in " +
+				"compaction_settings. The edits that it makes stay."},
 			"purpose": {Type: huma.TypeString, Enum: []any{"flush"}, Description: "The response answers a prompt of this " +
 				"purpose. It is kept out of the conversation's prompts."},
 		}}
@@ -76,6 +80,9 @@ func (s *Server) step(a *rest.API, c echo.Context) error {
 			return nil, err
 		}
 		batch.IsSystemPrompt = of.IsSystemPrompt
+		if err := policy.Check(batch.Step.Policy); err != nil {
+			return nil, rest.Unprocessable("policy", err.Error())
+		}
 		return s.takeStep(ctx, of, batch)
 	})
 }
@@ -161,6 +168,13 @@ func (s *Server) nextOf(ctx context.Context, of agent.Agent, o *loop.Outside, ba
 	letta.Step, error) {
 	at := agent.PromptTarget{AgentID: of.ID, Conversation: o.Conversation.ID, Format: agent.Format(batch.Step.Format),
 		AnswerPending: batch.Step.AnswerPending}
+	if len(batch.Step.Policy) > 0 {
+		settings, err := json.Marshal(map[string]json.RawMessage{"policy": batch.Step.Policy})
+		if err != nil {
+			return out, err
+		}
+		at.Compaction = settings
+	}
 	if batch.Step.Accepts && !o.Paused {
 		silent, err := o.NextFlush(ctx, at)
 		if err != nil {

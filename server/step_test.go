@@ -275,6 +275,7 @@ func TestAStepRefusesAndStoresNothing(t *testing.T) {
 			`"reasoning":"x"}]}]}`: "messages[0]: a message of role user cannot have",
 		`{"response":{"role":"assistant","content":"x"},"otid":5}`:          "otid: expected a text. Got: 5",
 		`{"response":{"role":"assistant","content":"x"},"format":"gemini"}`: "format: expected one of openai, anthropic",
+		`{"messages":[{"role":"user","content":"x"}],"policy":"none"}`:      `policy: There is no policy "none". The presets`,
 		`{"response":{"role":"assistant","content":"x"},"pending":"drop"}`:  "pending: expected one of keep, answer",
 		`{"response":{"choices":[{"message":{"content":"x"}},{"message":{"content":"y"}}]}}`: "response.choices: expected " +
 			"one, with the message that the model answered. Got: 2.",

@@ -19,6 +19,25 @@ func (*Idle) describe() Mechanism {
 		New:   func() Step { return &Idle{After: Duration(75 * time.Minute), AboveTokens: 100_000} }}
 }
 
+// Pause returns the shortest pause after which a step of the policy compacts; false if none does after a pause.
+func (p Policy) Pause() (pause time.Duration, ok bool) { return pauseOf(p.Steps) }
+
+func pauseOf(steps []Step) (pause time.Duration, ok bool) {
+	for _, s := range steps {
+		after, is := time.Duration(0), false
+		switch s := s.(type) {
+		case *Idle:
+			after, is = time.Duration(s.After), true
+		case *When:
+			after, is = pauseOf(s.All)
+		}
+		if is && (!ok || after < pause) {
+			pause, ok = after, true
+		}
+	}
+	return pause, ok
+}
+
 // Due reports whether the pause was long enough and the prompt is large enough.
 func (s *Idle) Due(v compaction.View, at Moment) bool {
 	return at.Idle() >= time.Duration(s.After) && !at.Touched.IsZero() && at.tokens(v) > s.AboveTokens &&

@@ -144,21 +144,5 @@ func messageAt(v compaction.View, position int) (int, bool) {
 
 // Merge returns edits with others in place of those of the same parts.
 func Merge(edits, others []compaction.Edit) []compaction.Edit {
-	if len(others) == 0 {
-		return edits
-	}
-	at := make(map[place]int, len(edits)+len(others))
-	all := slices.Clone(edits)
-	for i, e := range all {
-		at[place{e.Position, e.Part}] = i
-	}
-	for _, e := range others {
-		if i, ok := at[place{e.Position, e.Part}]; ok {
-			all[i] = e
-			continue
-		}
-		at[place{e.Position, e.Part}] = len(all)
-		all = append(all, e)
-	}
-	return all
+	return compaction.MergeEdits(edits, others)
 }

@@ -272,3 +272,18 @@ func TestOpenCallsDefer(t *testing.T) {
 		t.Errorf("with an open call in a full window: %+v", due)
 	}
 }
+
+// The pause of a policy is the shortest of its steps, also of those that must be due together.
+func TestPauseOfAPolicy(t *testing.T) {
+	t.Parallel()
+	idle := func(after string) step { return step{"step": "idle", "after": after} }
+	for want, p := range map[time.Duration]policy.Policy{
+		0:                pressureOf(t, step{"step": "snip"}),
+		time.Hour:        pressureOf(t, idle("1h")),
+		30 * time.Minute: pressureOf(t, idle("1h"), step{"step": "when", "all": []any{idle("30m"), step{"step": "tokens"}}}),
+	} {
+		if got, ok := p.Pause(); got != want || ok != (want > 0) {
+			t.Errorf("got %s, %v, want %s", got, ok, want)
+		}
+	}
+}

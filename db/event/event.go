@@ -44,6 +44,8 @@ const (
 	CompactionReverted Type = "compaction_reverted"
 	WindowWarning      Type = "window_warning" // three quarters of the window are in use; the RefID is the conversation's
 
+	PromptsGrowing Type = "prompts_growing" // by more than 2 % of the window each; the RefID is the conversation's
+
 	WorkingMemoryChanged Type = "working_memory_changed" // the RefID is the conversation's
 
 	PolicyChanged Type = "policy_changed" // the RefID is the agent's, or that of the conversation
@@ -53,7 +55,7 @@ const (
 var Types = []Type{AgentCreated, AgentUpdated, FolderAttached, FolderDetached, FileOpened, FileUsed, FileClosed,
 	MessageAppended, ArchiveAttached, ArchiveDetached, PassageInserted, PassagesInserted, PassageUpdated, PassageDeleted,
 	BlockAttached, BlockDetached, BlockChanged, MemoryTreeAttached, MemoryTreeDetached, MemoryFileChanged, Compacted,
-	CompactionReverted, WindowWarning, WorkingMemoryChanged, PolicyChanged}
+	CompactionReverted, WindowWarning, PromptsGrowing, WorkingMemoryChanged, PolicyChanged}
 
 // Event is one thing that happened to an agent. Seq numbers an agent's events from 1, without a gap, in the order of
 // their commits.

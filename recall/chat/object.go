@@ -67,6 +67,14 @@ func (i Object) Has(name string) bool {
 	return len(raw) > 0 && string(raw) != "null"
 }
 
+// JSON returns a field as it was sent; nil if it is absent or null.
+func (i Object) JSON(name string) json.RawMessage {
+	if !i.Has(name) {
+		return nil
+	}
+	return i.fields[name]
+}
+
 // Refuse notes what is wrong with a field.
 func (i Object) Refuse(name, rule string) {
 	if i.Failed() {

@@ -57,6 +57,9 @@ func (s *Store) NextPrompt(ctx context.Context, org db.Org, at PromptTarget) (St
 	}
 	out := p.with(r, leftOut)
 	err = db.UnlessFull(db.Tx(ctx, s.DB, func(tx pgx.Tx) error { return s.With(tx).storePrompt(ctx, org, p, out, r) }))
+	if err == nil {
+		err = db.UnlessFull(errors.Join(s.noteGrowth(ctx, org, p), s.checkWhenIdle(ctx, org, p)))
+	}
 	return out, orNoAgent(err, at.AgentID)
 }
 

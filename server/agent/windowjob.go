@@ -20,7 +20,8 @@ const queueWindow = "attend"
 // Queues returns the queues of the jobs of agents, with the workers that a server gives each. Workers spend most of
 // their time waiting for a model.
 func Queues() map[string]river.QueueConfig {
-	return map[string]river.QueueConfig{queueWindow: {MaxWorkers: 4}, queueWorking: {MaxWorkers: 4}}
+	return map[string]river.QueueConfig{queueWindow: {MaxWorkers: 4}, queueWorking: {MaxWorkers: 4},
+		queueIdle: {MaxWorkers: 2}}
 }
 
 // windowArgs is the job that checks the window of a conversation.
@@ -44,6 +45,7 @@ func (windowArgs) InsertOpts() river.InsertOpts {
 func (s *Store) Work(workers *river.Workers) {
 	river.AddWorker(workers, &windowWorker{store: s})
 	river.AddWorker(workers, &workingWorker{store: s})
+	river.AddWorker(workers, &idleWorker{store: s})
 }
 
 type windowWorker struct {

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"encoding/json"
 	"fmt"
 	"iter"
 	"time"
@@ -25,6 +26,8 @@ type Step struct {
 	Purpose string // recall.ForFlush if it answers a silent turn; else empty
 	Accepts bool   // silent turns, in place of the next prompt
 
+	Policy json.RawMessage // of the next prompt, over the one in force; nil keeps that
+
 	AnswerPending bool // gives calls that wait for their results one that says so, in the next prompt
 }
 
@@ -40,11 +43,11 @@ type Approval struct {
 func ReadStep(body *rest.Spool, zone *time.Location) (*Batch, error) {
 	b, in, err := open(body, zone, rest.Lists{Names: []string{"messages", "input"},
 		Others: []string{"conversation_id", "otid", "response", "usage", "format", "pending", "approvals", "purpose",
-			"accept"}})
+			"accept", "policy"}})
 	if err != nil {
 		return nil, err
 	}
-	b.Step = &Step{OTID: in.Text("otid"), Answer: in.Has("response")}
+	b.Step = &Step{OTID: in.Text("otid"), Answer: in.Has("response"), Policy: in.JSON("policy")}
 	if in.Has("format") {
 		b.Step.Format = in.OneOf("format", "openai", "anthropic", "responses")
 	}

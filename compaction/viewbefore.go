@@ -1,0 +1,78 @@
+package compaction
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+)
+
+// viewBefore is the view before a change, as its row has it. A pruning that follows another one does not have the edits
+// of the view: they are those of the row of frame Since with the edits of the prunings from there on.
+type viewBefore struct {
+	recall.ContextView
+	Since int `json:"since,omitempty"` // 0: the view has its edits
+}
+
+// maxPruningsSince bounds the rows that are read for the edits of a view.
+const maxPruningsSince = 32
+
+// before returns the view of a conversation as the row of a change has it. The rows of policies that prune before each
+// prompt would have all edits of the view each time.
+func (s *Store) before(ctx context.Context, org db.Org, c recall.Conversation, ch Change) (json.RawMessage, error) {
+	view := viewBefore{ContextView: c.ContextView}
+	if ch.pruned == nil {
+		return json.Marshal(view)
+	}
+	since, err := db.One[int](ctx, s.DB, `
+		SELECT coalesce((before ->> 'since')::integer, frame) FROM compactions
+		WHERE org = $1 AND conversation_key = $2 AND frame = $3 AND trigger = 'prune'`, org, c.Key, c.Version)
+	if err != nil && !errors.Is(err, db.ErrNotFound) {
+		return nil, err
+	}
+	if err == nil && c.Version-since < maxPruningsSince {
+		view.Since, view.Clipped = since, nil
+	}
+	return json.Marshal(view)
+}
+
+// readBefore returns the view of a conversation before a change that made a frame, from what the change's row has.
+func (s *Store) readBefore(ctx context.Context, org db.Org, conversation int64, frame int, raw json.RawMessage) (
+	recall.ContextView, error) {
+	var view viewBefore
+	if err := json.Unmarshal(raw, &view); err != nil {
+		return view.ContextView, fmt.Errorf("read a stored view: %w", err)
+	}
+	if view.Since == 0 {
+		return view.ContextView, nil
+	}
+	type row struct {
+		Before json.RawMessage `db:"before"`
+		Edits  json.RawMessage `db:"edits"`
+	}
+	rows, err := db.All[row](ctx, s.DB, `
+		SELECT before, edits FROM compactions
+		WHERE org = $1 AND conversation_key = $2 AND frame >= $3 AND frame < $4 AND trigger = 'prune'
+		ORDER BY frame`, org, conversation, view.Since, frame)
+	if err != nil {
+		return view.ContextView, err
+	}
+	if len(rows) != frame-view.Since {
+		return view.ContextView, db.NotFound("What the model saw then is not known: changes from the %dth to the %dth are "+
+			"not stored", view.Since, frame-1)
+	}
+	edits, err := editsOfView(rows[0].Before)
+	for i := 0; i < len(rows) && err == nil; i++ {
+		var made []Edit
+		if made, err = editsIn([]json.RawMessage{rows[i].Edits}); err == nil {
+			edits = MergeEdits(edits, made)
+		}
+	}
+	if err == nil {
+		view.Clipped, err = json.Marshal(edits)
+	}
+	return view.ContextView, err
+}

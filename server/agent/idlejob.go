@@ -1,0 +1,88 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/riverqueue/river"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/queue"
+)
+
+// queueIdle is the queue of the checks of idle conversations. They have a queue of their own because they start late.
+const queueIdle = "idle"
+
+// idleArgs is the job that compacts a conversation whose policy says so after a pause. It starts when the pause may be
+// long enough.
+type idleArgs struct {
+	queue.Start
+	Org          db.Org `json:"org"`
+	AgentID      string `json:"agent_id"`
+	Conversation string `json:"conversation"`
+}
+
+func (idleArgs) Kind() string { return "check_idle" }
+
+// InsertOpts implements river.JobArgsWithInsertOpts: a conversation has one job at a time.
+func (idleArgs) InsertOpts() river.InsertOpts {
+	opts := queue.Once(queueIdle)
+	opts.MaxAttempts = 3
+	return opts
+}
+
+type idleWorker struct {
+	river.WorkerDefaults[idleArgs]
+	store *Store
+}
+
+// Timeout implements river.Worker: a job waits for one summary.
+func (*idleWorker) Timeout(*river.Job[idleArgs]) time.Duration { return 5 * time.Minute }
+
+func (w *idleWorker) Work(ctx context.Context, job *river.Job[idleArgs]) error {
+	wait, err := w.store.CheckIdle(ctx, job.Args.Org, job.Args.AgentID, job.Args.Conversation)
+	switch {
+	case errors.Is(err, db.ErrNotFound) || errors.Is(err, db.ErrInvalid): // deleted, or nothing can leave the view
+		return river.JobCancel(err)
+	case err != nil:
+		return err
+	case wait > 0:
+		return river.JobSnooze(wait)
+	}
+	return nil
+}
+
+// checkWhenIdle queues a check of a prompt's conversation after the pause that the policy names, if it names one. The
+// check of an earlier prompt waits longer instead. A store without Jobs queues none.
+func (s *Store) checkWhenIdle(ctx context.Context, org db.Org, p Prompt) error {
+	pause, ok := p.policy.Pause()
+	if !ok || s.Jobs == nil {
+		return nil
+	}
+	_, err := s.Jobs.Insert(ctx, idleArgs{Start: queue.In(pause), Org: org, AgentID: p.Agent.ID,
+		Conversation: p.Conversation.ID}, nil)
+	return err
+}
+
+// CheckIdle compacts a conversation if its policy says so after a pause, and the pause is long enough. It returns how
+// much longer the pause must be; 0 if the policy names none, or if this one was long enough.
+func (s *Store) CheckIdle(ctx context.Context, org db.Org, agentID, conversation string) (wait time.Duration,
+	err error) {
+	p, err := s.assembleAt(ctx, org, PromptTarget{AgentID: agentID, Conversation: conversation})
+	if err != nil {
+		return 0, err
+	}
+	pause, ok := p.policy.Pause()
+	if !ok {
+		return 0, nil
+	}
+	touched, _, err := s.handedOut(ctx, org, p.Conversation)
+	if err != nil || touched.IsZero() {
+		return 0, err
+	}
+	if idle := s.now().Sub(touched); idle < pause {
+		return pause - idle, nil
+	}
+	return 0, s.CheckWindow(ctx, org, agentID, conversation)
+}
