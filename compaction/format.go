@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
 )
 
@@ -37,11 +38,12 @@ type FormatSection struct {
 
 // Making says how the summary of a plan is made.
 type Making struct {
-	Format *Format // nil: that of the settings' mode
-	Notes  string  // the text that becomes the summary, without a model; empty: one is written
-	Hidden bool    // it says only that messages are hidden
-	Split  int     // position of the first message of the turn that the cut divides; 0: it divides none
-	Named  []Named // what was read, is too long to be shown again, and is named after the summary
+	Format *Format       // nil: that of the settings' mode
+	Notes  string        // the text that becomes the summary, without a model; empty: one is written
+	Hidden bool          // it says only that messages are hidden
+	Split  int           // position of the first message of the turn that the cut divides; 0: it divides none
+	Calls  []recall.Part // of which the list of files has the files, too
+	Named  []Named       // what was read, is too long to be shown again, and is named after the summary
 }
 
 // Named is a file that was read, and the message with what was read of it.

@@ -163,15 +163,17 @@ var appended = regexp.MustCompile(`(?s)\n\n(?:<` + readTag + `>|<` + modifiedTag
 // file that was modified is not among the others.
 func (w *writer) fileLists(room int) string {
 	read, modified := listIn(w.previous, readTag), listIn(w.previous, modifiedTag)
+	calls := slices.Clone(w.e.Calls)
 	for _, m := range w.e.Messages {
-		for _, p := range m.Content {
-			switch path, changes := FileOf(p); {
-			case path == "":
-			case changes:
-				modified = append(modified, path)
-			default:
-				read = append(read, path)
-			}
+		calls = append(calls, m.Content...)
+	}
+	for _, p := range calls {
+		switch path, changes := FileOf(p); {
+		case path == "":
+		case changes:
+			modified = append(modified, path)
+		default:
+			read = append(read, path)
 		}
 	}
 	slices.Sort(modified)

@@ -35,6 +35,10 @@ func (s *Server) conversationRoutes(a *rest.API) {
 		s.deleteConversation)
 	rest.Post(a.For(rest.Write), "/v1/conversations/{conversation_id}/fork",
 		"fork_conversation: Copy a conversation to a new one. Each then goes on by itself.", s.forkConversation)
+	rest.Post(a.For(rest.Write), "/v1/conversations/{conversation_id}/summarize-branch",
+		"summarize_branch: Tell a conversation what was said in another branch of it, which was left: a summary of that "+
+			"branch from where both part is appended as a message of the system.", s.summarizeBranch,
+		rest.Slow(handoverTimeout), rest.Own)
 	rest.Post(a.For(rest.Write), "/v1/conversations/{conversation_id}/recompile",
 		"recompile_conversation: Compile a conversation's system prompt again. The answer is the prompt.",
 		s.recompileConversation)
@@ -122,6 +126,24 @@ func (s *Server) forkConversation(ctx context.Context, in *struct {
 	c, err = s.Agents.Fork(ctx, rest.Org(ctx), c, agent.ForkTo{MessageID: in.MessageID, Hidden: in.Hidden,
 		Ran: s.Tools.Has})
 	return s.conversation(ctx, c, err)
+}
+
+func (s *Server) summarizeBranch(ctx context.Context, in *struct {
+	rest.OfConversation
+	WithAgent
+	Body struct {
+		Branch string `json:"branch" minLength:"1" doc:"The id of the conversation that was left, or \"default\"."`
+	}
+}) (agent.BranchSummary, error) {
+	into, err := s.named(ctx, in.OfConversation, in.AgentID)
+	if err != nil {
+		return agent.BranchSummary{}, err
+	}
+	branch, err := s.Recall.Conversation(ctx, rest.Org(ctx), into.AgentID, in.Body.Branch)
+	if err != nil {
+		return agent.BranchSummary{}, err
+	}
+	return s.Agents.SummarizeBranch(ctx, rest.Org(ctx), into, branch)
 }
 
 func (s *Server) listConversations(ctx context.Context, in *struct {

@@ -4,22 +4,22 @@ import "github.com/loci-memory/loci/compaction"
 
 // Buffer is due if no more is free than a summary needs, and a buffer.
 type Buffer struct {
-	SummaryTokens int     `json:"summary_tokens" min:"0" max:"10000000" doc:"Of the window, for a summary."`
-	BufferTokens  int     `json:"buffer_tokens" min:"0" max:"10000000" doc:"Also free; both at most half of it."`
-	Count         string  `json:"count" oneof:"loci,chars" doc:"By Loci, or four characters a token."`
-	CountFactor   float64 `json:"count_factor" min:"1" max:"4" doc:"Raises the count."`
+	SummaryTokens int `json:"summary_tokens" min:"0" max:"10000000" doc:"Of the window, for a summary."`
+	BufferTokens  int `json:"buffer_tokens" min:"0" max:"10000000" doc:"Also free; both at most half of it."`
+
+	Counting
 }
 
 func (*Buffer) describe() Mechanism {
 	return Mechanism{Name: "buffer", Stage: Pressure, Source: "Claude Code (20,000 and 13,000)",
 		Words: "Compacts when no more of the window is free than a summary needs, and a buffer.",
 		New: func() Step {
-			return &Buffer{SummaryTokens: 20_000, BufferTokens: 13_000, Count: byLoci, CountFactor: 1}
+			return &Buffer{SummaryTokens: 20_000, BufferTokens: 13_000, Counting: asLoci}
 		}}
 }
 
 // Due reports whether the prompt reaches the window without what a summary needs and the buffer.
 func (s *Buffer) Due(v compaction.View, at Moment) bool {
 	free := min(s.SummaryTokens+s.BufferTokens, v.Window/2)
-	return v.Window > 0 && counting{s.Count, s.CountFactor}.tokens(v, at) >= v.Window-free
+	return v.Window > 0 && s.tokens(v, at) >= v.Window-free
 }

@@ -13,20 +13,23 @@ const (
 	byChars = "chars" // a provider's count of the beginning, and a token for four characters of the rest
 )
 
-// counting is how a trigger counts.
-type counting struct {
-	by     string
-	factor float64 // by which the count is raised; 0: 1
+// Counting is how a trigger counts: settings of each that counts tokens.
+type Counting struct {
+	Count       string  `json:"count" oneof:"loci,chars" doc:"By Loci, or four characters a token."`
+	CountFactor float64 `json:"count_factor" min:"1" max:"4" doc:"Raises the count."`
 }
 
+// asLoci is how triggers count by default.
+var asLoci = Counting{Count: byLoci, CountFactor: 1}
+
 // tokens returns the tokens of a prompt.
-func (c counting) tokens(v compaction.View, at Moment) int {
+func (c Counting) tokens(v compaction.View, at Moment) int {
 	n := at.tokens(v)
-	if c.by == byChars {
+	if c.Count == byChars {
 		n = charTokens(v)
 	}
-	if c.factor > 0 {
-		n = int(c.factor * float64(n))
+	if c.CountFactor > 0 {
+		n = int(c.CountFactor * float64(n))
 	}
 	return n
 }

@@ -5,14 +5,14 @@ import "github.com/loci-memory/loci/compaction"
 // Fraction is due above a share of the window.
 type Fraction struct {
 	WindowShare float64 `json:"window_share" min:"0" max:"1" doc:"Of the window; 0: compaction_settings.trigger."`
-	Count       string  `json:"count" oneof:"loci,chars" doc:"By Loci, or four characters a token."`
-	CountFactor float64 `json:"count_factor" min:"1" max:"4" doc:"Raises the count."`
+
+	Counting
 }
 
 func (*Fraction) describe() Mechanism {
 	return Mechanism{Name: "fraction", Stage: Pressure, Source: "Letta, four layers, the deck, deepagents",
 		Words: "Compacts above a share of the window.",
-		New:   func() Step { return &Fraction{Count: byLoci, CountFactor: 1} }}
+		New:   func() Step { return &Fraction{Counting: asLoci} }}
 }
 
 // Due reports whether the prompt takes more than the share of the window.
@@ -24,5 +24,5 @@ func (s *Fraction) Due(v compaction.View, at Moment) bool {
 	if s.WindowShare > 0 {
 		of.Trigger = s.WindowShare
 	}
-	return counting{s.Count, s.CountFactor}.tokens(v, at) > of.Limit(v.Window)
+	return s.tokens(v, at) > of.Limit(v.Window)
 }

@@ -21,22 +21,25 @@ type Setting struct {
 	Words string   `json:"description"`
 }
 
-// settingsOf yields the settings of a step, in the order of its fields. Their tags say the rest: min and max bound a
+// settingsOf yields the settings of a step, in the order of its fields, also of those that it shares with others. Their tags say the rest: min and max bound a
 // number, oneof lists the values of a text, unless its type does, and doc, or the mechanism, says what the setting
 // does.
 func settingsOf(step Step) iter.Seq[Setting] {
 	return func(yield func(Setting) bool) {
 		words := mechanisms[NameOf(step)].Settings
 		v := reflect.ValueOf(step).Elem()
-		for i := range v.NumField() {
-			tag := v.Type().Field(i).Tag
+		for _, field := range reflect.VisibleFields(v.Type()) {
+			if field.Anonymous {
+				continue // its fields follow
+			}
+			tag, of := field.Tag, v.FieldByIndex(field.Index)
 			name, _, _ := strings.Cut(tag.Get("json"), ",")
-			s := Setting{Name: name, Value: v.Field(i).Interface(), Words: cmp.Or(tag.Get("doc"), words[name])}
+			s := Setting{Name: name, Value: of.Interface(), Words: cmp.Or(tag.Get("doc"), words[name])}
 			if _, ok := s.number(); ok {
 				s.Min, s.Max = float(tag.Get("min"), 0), float(tag.Get("max"), math.MaxInt32)
 			}
-			if of, ok := s.Value.(interface{ oneOf() []string }); ok {
-				s.Value, s.OneOf = v.Field(i).String(), of.oneOf()
+			if listed, ok := s.Value.(interface{ oneOf() []string }); ok {
+				s.Value, s.OneOf = of.String(), listed.oneOf()
 			}
 			if list, ok := s.Value.([]string); ok && list == nil {
 				s.Value = []string{}

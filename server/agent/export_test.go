@@ -39,3 +39,6 @@ func (s State) Request(f Format, messages []recall.Message) [][]byte {
 func FlushDue(f FlushSettings, tokens, window int) string {
 	return f.due(tokens, window, compaction.Defaults())
 }
+
+// Share sets the shares of categories.
+var Share = share

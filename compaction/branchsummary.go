@@ -1,0 +1,60 @@
+package compaction
+
+import (
+	"context"
+	"slices"
+
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
+)
+
+// What a model that summarizes a branch may read and write: Pi's reserve of the window, and its bound of the summary.
+const (
+	branchReserve = 16_384
+	branchTokens  = 2_048
+)
+
+// Branch returns what is summarized of a branch, whose messages were said after it parted from another conversation:
+// its newest messages that fit a window without a reserve, and without results. If older ones do not fit, the newest
+// summary of the branch goes in for them. Files are listed from all messages. Without messages it has none.
+func Branch(messages []recall.Message, window int, format *Format) Evicted {
+	e := Evicted{Budget: branchTokens, Making: Making{Format: format}}
+	room := max(window-branchReserve, window/2)
+	from := len(messages)
+	for ; from > 0; from-- {
+		m := messages[from-1]
+		if !isSpoken(m) {
+			continue
+		}
+		n := 0
+		for _, p := range m.Content {
+			n += tokens.Estimate(p.Text) + tokens.Estimate(p.Input)
+		}
+		if room -= n + tokens.PerMessage; window > 0 && room < 0 {
+			break
+		}
+		e.Messages = append(e.Messages, m)
+	}
+	slices.Reverse(e.Messages)
+	for i, m := range slices.Backward(messages) {
+		for _, p := range m.Content {
+			if p.Type == recall.ToolCall {
+				e.Calls = append(e.Calls, p)
+			}
+		}
+		if m.Role == recall.Summary && from > 0 && i <= from && e.Previous == nil {
+			if s, err := summaryOf(m); err == nil {
+				e.Previous = s
+			}
+		}
+	}
+	return e
+}
+
+// isSpoken reports whether a message is the user's or the assistant's.
+func isSpoken(m recall.Message) bool { return m.Role == recall.User || m.Role == recall.Assistant }
+
+// SummarizeBranch summarizes a branch by the model that writes summaries, or without one.
+func (s *Store) SummarizeBranch(ctx context.Context, e Evicted, settings Settings) (Summary, error) {
+	return Summarize(ctx, e, settings, s.model(ctx, Task{Settings: settings}, Plan{}))
+}
