@@ -52,6 +52,7 @@ func stages() []stage {
 		{"history", (*bench).history},
 		{"passages", (*bench).passages},
 		{"compaction", (*bench).compaction},
+		{"policies", (*bench).policies},
 		{"tenants", (*bench).tenants},
 	}
 }

@@ -46,7 +46,8 @@ func TestABranchThatWasLeftIsSummarized(t *testing.T) {
 	}
 	other := c.made("/v1/conversations?agent_id="+agent, `{}`)
 	for branch, want := range map[string]int{other: 422, original: 422, "conv-123e4567-e89b-42d3-8456-426614174000": 404} {
-		if got := c.call("POST", "/v1/conversations/"+original+"/summarize-branch", `{"branch":"`+branch+`"}`); got.Code != want {
+		got := c.call("POST", "/v1/conversations/"+original+"/summarize-branch", `{"branch":"`+branch+`"}`)
+		if got.Code != want {
 			t.Errorf("%s: got %d %s, want %d", branch, got.Code, got.Text, want)
 		}
 	}

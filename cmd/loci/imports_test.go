@@ -25,7 +25,8 @@ var house = map[string][]string{
 		"server/tool"},
 
 	// bench drives an agent as the tests do.
-	"bench": {"db", "db/local", "embed", "compaction", "compaction/llm/llmtest", "server/agent/agenttest"},
+	"bench": {"db", "db/local", "embed", "compaction", "compaction/llm/llmtest", "compaction/policy", "recall",
+		"recall/tokens", "server/agent/agenttest"},
 	"cmd/loci": {"db", "db/queue", "db/event", "db/local", "embed", "files", "files/document", "files/document/child",
 		"recall", "recall/tokens", "archival", "compaction", "compaction/policy", "compaction/lab",
 		"compaction/lab/transcript", "compaction/llm", "server",

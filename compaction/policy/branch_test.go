@@ -19,8 +19,8 @@ func TestBranchSummaries(t *testing.T) {
 	}
 	talk := session()
 	e := compaction.Branch(talk.Messages, 100_000, format)
-	if slices.ContainsFunc(e.Messages, func(m recall.Message) bool { return m.Role == recall.Tool }) || e.Budget != 2_048 ||
-		len(e.Messages) != 8 || e.Previous != nil {
+	isResult := func(m recall.Message) bool { return m.Role == recall.Tool }
+	if slices.ContainsFunc(e.Messages, isResult) || e.Budget != 2_048 || len(e.Messages) != 8 || e.Previous != nil {
 		t.Errorf("%d messages, budget %d", len(e.Messages), e.Budget)
 	}
 	s, err := compaction.Summarize(t.Context(), e, compaction.Defaults(), nil)

@@ -21,9 +21,9 @@ type Setting struct {
 	Words string   `json:"description"`
 }
 
-// settingsOf yields the settings of a step, in the order of its fields, also of those that it shares with others. Their tags say the rest: min and max bound a
-// number, oneof lists the values of a text, unless its type does, and doc, or the mechanism, says what the setting
-// does.
+// settingsOf yields the settings of a step, in the order of its fields, also of those that it shares with others. Their
+// tags say the rest: min and max bound a number, oneof lists the values of a text, unless its type does, and doc, or
+// the mechanism, says what the setting does.
 func settingsOf(step Step) iter.Seq[Setting] {
 	return func(yield func(Setting) bool) {
 		words := mechanisms[NameOf(step)].Settings

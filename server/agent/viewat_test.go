@@ -48,8 +48,8 @@ func TestViewsOfTheLogAreKnownAfterManyPrunings(t *testing.T) {
 				t.Fatal(err)
 			}
 			want.view.Version, got.Version = 0, 0
-			if diff := cmp.Diff(editsOf(t, want.view), editsOf(t, got)); diff != "" || got.FirstVisible != want.view.FirstVisible ||
-				got.HiddenTokens != want.view.HiddenTokens {
+			diff := cmp.Diff(editsOf(t, want.view), editsOf(t, got))
+			if diff != "" || got.FirstVisible != want.view.FirstVisible || got.HiddenTokens != want.view.HiddenTokens {
 				t.Fatalf("%s, at position %d (-want +got):\n%s", when, want.position, diff)
 			}
 		}
