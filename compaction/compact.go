@@ -123,6 +123,9 @@ func (s *Store) run(ctx context.Context, org db.Org, t Task) (Result, error) {
 		if model != nil && change.Summary.How == Extracted && made.Why != nil && s.Extracted != nil {
 			s.Extracted(ctx, made, change.Summary.Detail)
 		}
+		if s.Made != nil {
+			s.Made(ctx, made)
+		}
 		r.Made = &made
 		return r, nil
 	}

@@ -26,11 +26,14 @@ type Store struct {
 	// Extracted, if not nil, is called with a compaction whose summary was extracted although there is a model, and with
 	// what the model's provider said, for the operator; empty if the compaction's Why says all.
 	Extracted func(ctx context.Context, c Compaction, detail string)
+
+	// Made, if not nil, is called with each compaction that was committed.
+	Made func(ctx context.Context, c Compaction)
 }
 
 // With returns the store with all statements in tx.
 func (s *Store) With(tx pgx.Tx) *Store {
-	return &Store{DB: tx, Recall: s.Recall.With(tx), Models: s.Models, Extracted: s.Extracted}
+	return &Store{DB: tx, Recall: s.Recall.With(tx), Models: s.Models, Extracted: s.Extracted, Made: s.Made}
 }
 
 // Compaction is a change of what a model sees of a conversation. The messages that it hid stay in the log, from FromSeq

@@ -147,6 +147,13 @@ func (s *Shares) Waiting() (n int) {
 	return n
 }
 
+// Taken returns how many units are taken.
+func (s *Shares) Taken() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.taken
+}
+
 // Give returns units that an organization took.
 func (s *Shares) Give(org Org, units int64) {
 	s.mu.Lock()

@@ -33,6 +33,7 @@ type Endpoint struct {
 
 	mu       sync.Mutex
 	failures int           // of jobs, since one succeeded
+	warned   bool          // of these failures
 	until    time.Time     // when a job may try again
 	trying   bool          // one does
 	changed  chan struct{} // closed when any of these changes
@@ -83,27 +84,43 @@ func (p *Permit) Embed(ctx context.Context, items []Item) (vectors []Vector, ref
 		return nil, nil, nil
 	}
 	p.asked, err = true, errors.New("the endpoint's client panicked")
-	defer func() { p.endpoint.note(len(items), err) }()
+	defer func() {
+		if p.endpoint.note(len(items), err) {
+			p.endpoint.log(ctx, slog.LevelInfo, "the embeddings endpoint answers again")
+		}
+	}()
 	vectors, err = p.endpoint.Embedder.Embed(ctx, items)
 	if _, some := errors.AsType[*RefusedError](err); some {
 		refused, err = Refusals(err), nil
-		p.endpoint.log(ctx, "the embeddings endpoint refuses texts", "number", len(refused), "error", refused[0].Detail)
+		p.endpoint.log(ctx, slog.LevelWarn, "the embeddings endpoint refuses texts", "number", len(refused),
+			"error", refused[0].Detail)
 	}
 	if err == nil {
 		err = p.endpoint.checkDimension(vectors)
 	}
 	if err != nil {
-		p.endpoint.log(ctx, "the embeddings endpoint fails; texts wait for their vectors", "error", err)
+		p.endpoint.log(ctx, p.endpoint.level(), "the embeddings endpoint fails; texts wait for their vectors", "error", err)
 		return nil, nil, err
 	}
 	return vectors, refused, nil
 }
 
-// log tells the operator of a failure, unless it is only the end of a job.
-func (d *Endpoint) log(ctx context.Context, message string, args ...any) {
+// log tells the operator of an event, unless it is only the end of a job.
+func (d *Endpoint) log(ctx context.Context, level slog.Level, message string, args ...any) {
 	if d.Log != nil && !errors.Is(ctx.Err(), context.Canceled) {
-		d.Log.WarnContext(ctx, message, args...)
+		d.Log.Log(ctx, level, message, args...)
 	}
+}
+
+// level is that of a failure: the first since the endpoint answered is a warning.
+func (d *Endpoint) level() slog.Level {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.warned {
+		return slog.LevelDebug
+	}
+	d.warned = true
+	return slog.LevelWarn
 }
 
 func (d *Endpoint) checkDimension(vectors []Vector) error {
@@ -171,20 +188,22 @@ func (d *Endpoint) Pause(failures int) time.Duration {
 	return min(first<<min(max(failures-1, 0), 20), most)
 }
 
-// note records the outcome of a job's request. After a failure all jobs wait, longer after each one, or as long as the
-// endpoint asks for. After a timeout, jobs have half as many texts until growAfter of them succeed.
-func (d *Endpoint) note(texts int, err error) {
+// note records the outcome of a job's request, and reports whether the endpoint answers again after failures. After a
+// failure all jobs wait, longer after each one, or as long as the endpoint asks for. After a timeout, jobs have half as
+// many texts until growAfter of them succeed.
+func (d *Endpoint) note(texts int, err error) (again bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	defer d.tell()
 	d.trying = false
 	if err == nil {
-		d.failures, d.until = 0, time.Time{}
+		again = d.warned
+		d.failures, d.warned, d.until = 0, false, time.Time{}
 		d.grow()
-		return
+		return again
 	}
 	if errors.Is(err, context.Canceled) {
-		return // the job's own end
+		return false // the job's own end
 	}
 	d.streak = 0
 	if errors.Is(err, context.DeadlineExceeded) && texts > 1 {
@@ -199,6 +218,7 @@ func (d *Endpoint) note(texts int, err error) {
 			d.until = until
 		}
 	}
+	return false
 }
 
 // Use makes space the active one, which texts are embedded into and searched in.

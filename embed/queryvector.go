@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/pgvector/pgvector-go"
@@ -66,10 +67,22 @@ func (d *Endpoint) ask(ctx context.Context, items []Item) ([]Vector, error) {
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			d.log(ctx, "the embeddings endpoint fails; searches rank by words for a while", "error", err)
+			d.log(ctx, d.level(), "the embeddings endpoint fails; searches rank by words for a while", "error", err)
 			d.rest.Store(new(time.Now().Add(queryPause)))
 		}
 		return nil, errNoAnswer
 	}
+	d.answered(ctx)
 	return vectors, nil
+}
+
+// answered logs the end of an outage that only searches saw.
+func (d *Endpoint) answered(ctx context.Context) {
+	d.mu.Lock()
+	again := d.warned && d.failures == 0
+	d.warned = d.warned && !again
+	d.mu.Unlock()
+	if again {
+		d.log(ctx, slog.LevelInfo, "the embeddings endpoint answers again")
+	}
 }

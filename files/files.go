@@ -30,6 +30,9 @@ type Options struct {
 	// PromptTokens counts the tokens that a text takes there; nil estimates them from the characters.
 	PromptTokens func(text string) int
 
+	// Failed, if not nil, is called with a file whose text or passages cannot be made, and with the reason.
+	Failed func(ctx context.Context, fileID, reason string)
+
 	// Read reads the text of documents; nil reads them in this process, which a hostile one can take down.
 	Read func(ctx context.Context, in document.Input) (document.Text, error)
 

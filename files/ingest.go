@@ -91,13 +91,18 @@ func (s *Store) startParsing(ctx context.Context, job ParseArgs) (source, error)
 		job.Org, job.FileKey, job.Generation)
 }
 
-// failParsing stores why a generation cannot be made.
+// failParsing stores why a generation cannot be made. It does nothing if this generation is no longer wanted.
 func (s *Store) failParsing(ctx context.Context, job ParseArgs, reason string) error {
-	return s.exec(ctx, `
+	id, err := db.One[string](ctx, s.db, `
 		UPDATE files
 		SET error = $4, turn = NULL, updated_at = now()
-		WHERE org = $1 AND key = $2 AND wanted_generation = $3 AND generation < $3`,
+		WHERE org = $1 AND key = $2 AND wanted_generation = $3 AND generation < $3
+		RETURNING id`,
 		job.Org, job.FileKey, job.Generation, reason)
+	if err == nil && s.o.Failed != nil {
+		s.o.Failed(ctx, id, reason)
+	}
+	return ifNotFound(err, nil)
 }
 
 // parse reads the text of a document, and splits it into chunks.

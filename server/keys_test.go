@@ -11,6 +11,7 @@ import (
 
 	"github.com/loci-memory/loci/server"
 	"github.com/loci-memory/loci/server/apikey"
+	"github.com/loci-memory/loci/server/metrics"
 	"github.com/loci-memory/loci/server/rest"
 	"github.com/loci-memory/loci/server/servertest"
 )
@@ -236,7 +237,7 @@ func TestRoutesOfAgentsKeysAreDocumented(t *testing.T) {
 	t.Parallel()
 	var table strings.Builder
 	table.WriteString("| route | scopes, of which one suffices |\n| --- | --- |\n")
-	for _, r := range server.Routes(&server.Server{Log: slog.New(slog.DiscardHandler)}) {
+	for _, r := range server.Routes(&server.Server{Metrics: metrics.New(""), Log: slog.New(slog.DiscardHandler)}) {
 		switch r.Access {
 		case rest.Tools:
 			fmt.Fprintf(&table, "| `%s %s` | `tools`, `write` |\n", r.Method, r.Path)

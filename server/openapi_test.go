@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/server"
+	"github.com/loci-memory/loci/server/metrics"
 	"github.com/loci-memory/loci/server/servertest"
 )
 
@@ -27,7 +28,8 @@ type documentCheck struct {
 // the document into, for other linters.
 func TestDocumentIsComplete(t *testing.T) {
 	t.Parallel()
-	h := server.HandlerWithoutKeys(&server.Server{Log: slog.New(slog.DiscardHandler), Version: "1"})
+	h := server.HandlerWithoutKeys(&server.Server{Metrics: metrics.New(""), Log: slog.New(slog.DiscardHandler),
+		Version: "1"})
 	text := servertest.Send(h, "GET", "/openapi.json", "").Text
 	if file := os.Getenv("LOCI_TEST_OPENAPI"); file != "" {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

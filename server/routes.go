@@ -16,8 +16,9 @@ func (s *Server) Handler() http.Handler {
 		keys.OpenOrg = s.Keys.OpenOrg
 	}
 	api := rest.New(rest.Config{Title: "Loci", Version: s.Version, Log: s.Log, Timeout: s.RequestTimeout, Keys: keys,
-		SpoolBytes: max(rest.DefaultSpoolBytes, 4*s.MaxUploadBytes)})
+		SpoolBytes: max(rest.DefaultSpoolBytes, 4*s.MaxUploadBytes), Observe: s.observe})
 	s.routes(api)
+	api.Gauges(s.Metrics.Register)
 	return api.Handler()
 }
 
@@ -30,7 +31,7 @@ func (s *Server) routes(a *rest.API) {
 		s.compactionRoutes, s.handoverRoutes,
 		s.conversationRoutes, s.erasureRoutes, s.eventRoutes, s.eventStreamRoutes, s.fileStreamRoutes, s.folderRoutes,
 		s.identityRoutes, s.keyRoutes, s.memoryTreeRoutes, s.memoryFileRoutes, s.memorySearchRoutes, s.messageRoutes,
-		s.messageSearchRoutes,
+		s.messageSearchRoutes, s.metricsRoutes,
 		s.loopRoutes, s.modelRoutes, s.openFileRoutes, s.organizationRoutes, s.passageRoutes, s.passageBatchRoutes,
 		s.policyRoutes, s.previewRoutes, s.promptRoutes, s.replayRoutes, s.resultRoutes, s.retentionRoutes, s.runRoutes,
 		s.stepRoutes, s.toolRoutes, s.uploadRoutes,

@@ -21,6 +21,7 @@ import (
 	"github.com/loci-memory/loci/server/handover"
 	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/memoryfile"
+	"github.com/loci-memory/loci/server/metrics"
 	"github.com/loci-memory/loci/server/replay"
 	"github.com/loci-memory/loci/server/rest"
 	"github.com/loci-memory/loci/server/retention"
@@ -51,6 +52,7 @@ type Server struct {
 	Children       *subagent.Store
 	Keys           *apikey.Store
 	Log            *slog.Logger
+	Metrics        *metrics.Metrics // the API adds its own
 	Version        string
 	MaxUploadBytes int64
 	MaxImportBytes int64                           // of a file of agents; 0 is DefaultMaxImportBytes

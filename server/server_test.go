@@ -36,6 +36,7 @@ import (
 	"github.com/loci-memory/loci/server/erase"
 	"github.com/loci-memory/loci/server/handover"
 	"github.com/loci-memory/loci/server/memoryfile"
+	"github.com/loci-memory/loci/server/metrics"
 	"github.com/loci-memory/loci/server/replay"
 	"github.com/loci-memory/loci/server/retention"
 	"github.com/loci-memory/loci/server/servertest"
@@ -67,7 +68,7 @@ func newServer(t testing.TB, pool *pgxpool.Pool) *server.Server {
 		Working: states, MemoryFiles: trees,
 		Compaction: compactions, Tools: tools.Definitions}
 	agents.Begun = handover.Begun(agents)
-	s := &server.Server{Handovers: &handover.Store{DB: pool, Agents: agents}, Tools: tools,
+	s := &server.Server{Metrics: metrics.New("test"), Handovers: &handover.Store{DB: pool, Agents: agents}, Tools: tools,
 		Loopback: true, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
 		Working: states, MemoryFiles: trees, Erasures: erasures, Agents: agents,
 		Retention: &retention.Store{DB: pool},

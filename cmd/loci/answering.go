@@ -5,10 +5,12 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/loop/model"
+	"github.com/loci-memory/loci/server/metrics"
 )
 
 // anthropic holds the settings of Anthropic's API, which answers agents with anthropic/ handles.
@@ -23,7 +25,8 @@ const maxAnswers = 256
 // sharedModel lets the organizations share the answers that are asked for.
 type sharedModel struct {
 	model.Client
-	calls *db.Shares
+	calls  *db.Shares
+	counts *metrics.Metrics
 }
 
 // Answer implements model.Client. It waits until the organization may have one call more.
@@ -33,12 +36,15 @@ func (s *sharedModel) Answer(ctx context.Context, r model.Request, show func(mod
 		return model.Answer{}, err
 	}
 	defer s.calls.Give(org, 1)
-	return s.Client.Answer(ctx, r, show)
+	began := time.Now()
+	answer, err := s.Client.Answer(ctx, r, show)
+	s.counts.ModelCall("answer", err, answer.Usage.Prompt, answer.Usage.Completion, time.Since(began))
+	return answer, err
 }
 
 // answering checks the settings and returns a function from a handle to the model that answers agents; nil if no model
 // is configured.
-func (c *serveCmd) answering() (func(handle string) (loop.Model, error), error) {
+func (c *serveCmd) answering(counts *metrics.Metrics) (func(handle string) (loop.Model, error), error) {
 	var chat, claude model.Client
 	calls := db.NewShares(maxAnswers, maxAnswers/4)
 	if c.language.BaseURL != "" {
@@ -47,14 +53,14 @@ func (c *serveCmd) answering() (func(handle string) (loop.Model, error), error) 
 		if err != nil {
 			return nil, settingError{err}
 		}
-		chat = &sharedModel{client, calls}
+		chat = &sharedModel{client, calls, counts}
 	}
 	if c.AnthropicKey != "" {
 		client, err := model.NewAnthropic(model.Config{BaseURL: c.AnthropicURL, APIKey: string(c.AnthropicKey)})
 		if err != nil {
 			return nil, settingError{err}
 		}
-		claude = &sharedModel{client, calls}
+		claude = &sharedModel{client, calls, counts}
 	}
 	if chat == nil && claude == nil {
 		return nil, nil

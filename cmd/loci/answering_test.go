@@ -11,6 +11,7 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/loop/model"
+	"github.com/loci-memory/loci/server/metrics"
 )
 
 // A handle has the provider that it names: without the settings of that provider no other one is asked.
@@ -32,7 +33,7 @@ func TestAHandleHasTheProviderThatItNames(t *testing.T) {
 			"claude"},
 		{"OpenAI's without an endpoint", serveCmd{anthropic: anthropic{AnthropicKey: "k"}}, "openai/gpt-4o", "", ""},
 	} {
-		models, err := c.serve.answering()
+		models, err := c.serve.answering(metrics.New(""))
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
@@ -81,11 +82,11 @@ func TestHangingModelsOfOneOrganizationHoldNoOtherUp(t *testing.T) {
 	const total, reserve = 8, 2
 	for name, ask := range map[string]func(h *hangingModel, calls *db.Shares) func(context.Context){
 		"answers": func(h *hangingModel, calls *db.Shares) func(context.Context) {
-			shared := &sharedModel{h, calls}
+			shared := &sharedModel{h, calls, metrics.New("")}
 			return func(ctx context.Context) { _, _ = shared.Answer(ctx, model.Request{}, nil) }
 		},
 		"summaries": func(h *hangingModel, calls *db.Shares) func(context.Context) {
-			shared := &sharedSummarizer{hangingSummarizer{nil, h}, calls}
+			shared := &sharedSummarizer{hangingSummarizer{nil, h}, calls, metrics.New("")}
 			return func(ctx context.Context) { _, _ = shared.Complete(ctx, compaction.Request{}) }
 		},
 	} {

@@ -88,13 +88,19 @@ func (d database) home() (string, error) {
 	return filepath.Abs(d.Home)
 }
 
-// logger returns a logger that writes to s.err from a level on.
-func logger(s streams, level string) (*slog.Logger, error) {
+// logger returns a logger that writes to s.err from a level on, in a format: text or json.
+func logger(s streams, level, format string) (*slog.Logger, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
 		return nil, settingError{fmt.Errorf("LOCI_LOG_LEVEL is '%s'; it must be debug, info, warn or error", level)}
 	}
-	return slog.New(logHandler(s.err, l)), nil
+	switch format {
+	case "text":
+		return slog.New(logHandler(s.err, l)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(s.err, &slog.HandlerOptions{Level: l})), nil
+	}
+	return nil, settingError{fmt.Errorf("LOCI_LOG_FORMAT is '%s'; it must be text or json", format)}
 }
 
 // listenAddress checks LOCI_ADDR and reports whether only this machine can reach it.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/server/metrics"
 )
 
 // embedding holds the settings of the embeddings endpoint. Without a base URL there are no vectors, and search ranks by
@@ -46,7 +47,7 @@ type embedder struct {
 
 // embedder checks the settings and probes the endpoint. It returns an error if the endpoint answers wrongly, but not if
 // it does not answer.
-func (c embedding) embedder(ctx context.Context, log *slog.Logger) (*embedder, error) {
+func (c embedding) embedder(ctx context.Context, log *slog.Logger, counts *metrics.Metrics) (*embedder, error) {
 	if c == (embedding{}) {
 		return &embedder{}, nil
 	}
@@ -64,7 +65,8 @@ func (c embedding) embedder(ctx context.Context, log *slog.Logger) (*embedder, e
 		return nil, settingError{err}
 	}
 	e := &embedder{settings: c, client: client, dimension: c.Dimensions, log: log,
-		endpoint: &embed.Endpoint{Embedder: client, Queries: queries, Log: log,
+		endpoint: &embed.Endpoint{Embedder: countedEmbedder{client, "texts", counts},
+			Queries: countedEmbedder{queries, "query", counts}, Log: log,
 			Configured: embed.Space{Model: c.Model, Dimension: c.Dimensions}}}
 	err = e.probe(ctx, startProbe)
 	if _, ok := errors.AsType[*embed.SettingError](err); ok {
@@ -75,6 +77,25 @@ func (c embedding) embedder(ctx context.Context, log *slog.Logger) (*embedder, e
 			"and search ranks by words", "error", err)
 	}
 	return e, nil
+}
+
+// countedEmbedder counts the requests to an endpoint.
+type countedEmbedder struct {
+	embed.Embedder
+	use    string
+	counts *metrics.Metrics
+}
+
+// Embed implements embed.Embedder.
+func (c countedEmbedder) Embed(ctx context.Context, items []embed.Item) ([]embed.Vector, error) {
+	began := time.Now()
+	vectors, err := c.Embedder.Embed(ctx, items)
+	failed := err
+	if _, some := errors.AsType[*embed.RefusedError](err); some {
+		failed = nil // the endpoint answered
+	}
+	c.counts.EmbeddingCall(c.use, failed, len(items), time.Since(began))
+	return vectors, err
 }
 
 func (e *embedder) probe(ctx context.Context, timeout time.Duration) error {

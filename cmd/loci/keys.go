@@ -202,7 +202,7 @@ func (c keysRevokeCmd) Run(ctx context.Context, s streams) error {
 
 // withKeys calls fn with the keys of the database: that of a running server if there is one.
 func (d database) withKeys(ctx context.Context, s streams, fn func(*apikey.Store) error) error {
-	log, err := logger(s, "warn")
+	log, err := logger(s, "warn", "text")
 	if err != nil {
 		return err
 	}
@@ -219,7 +219,7 @@ func (d database) withNewKeys(ctx context.Context, s streams, fn func(*apikey.St
 	if d.external() || err != nil || local.Exists(home) {
 		return d.withKeys(ctx, s, fn)
 	}
-	log, err := logger(s, "warn")
+	log, err := logger(s, "warn", "text")
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/loci-memory/loci/compaction/lab"
 	"github.com/loci-memory/loci/compaction/lab/transcript"
 	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/server/metrics"
 )
 
 // labCmd compares policies.
@@ -119,7 +120,7 @@ func (c labReplayCmd) model(ctx context.Context) (*compaction.Model, error) {
 		return nil, nil
 	}
 	c.language.Model = cmp.Or(c.language.Model, c.Model[strings.IndexByte(c.Model, '/')+1:])
-	models, err := c.models()
+	models, err := c.models(metrics.New(version()))
 	if err != nil && c.BaseURL != "" {
 		return nil, err
 	}

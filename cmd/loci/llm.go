@@ -10,6 +10,7 @@ import (
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/llm"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/server/metrics"
 )
 
 // language holds the settings of the language model that writes summaries. Without a base URL summaries are extracted.
@@ -37,7 +38,8 @@ const maxSummaries = 16
 // sharedSummarizer lets the organizations share the calls of a model that are under way.
 type sharedSummarizer struct {
 	compaction.Summarizer
-	calls *db.Shares
+	calls  *db.Shares
+	counts *metrics.Metrics
 }
 
 // Complete implements compaction.Summarizer. It waits until the organization may have one call more.
@@ -47,11 +49,14 @@ func (s *sharedSummarizer) Complete(ctx context.Context, r compaction.Request) (
 		return compaction.Reply{}, err
 	}
 	defer s.calls.Give(org, 1)
-	return s.Summarizer.Complete(ctx, r)
+	began := time.Now()
+	reply, err := s.Summarizer.Complete(ctx, r)
+	s.counts.ModelCall("summary", err, reply.PromptTokens, reply.OutputTokens, time.Since(began))
+	return reply, err
 }
 
 // models checks the settings and returns a function from a model's handle to the model; nil without a base URL.
-func (c language) models() (func(context.Context, string) *compaction.Model, error) {
+func (c language) models(counts *metrics.Metrics) (func(context.Context, string) *compaction.Model, error) {
 	if c.BaseURL == "" {
 		if c.Model != "" || c.Key != "" || c.Window != 0 {
 			return nil, settingError{errors.New("LOCI_LLM_MODEL, _API_KEY or _CONTEXT_WINDOW is set without " +
@@ -63,7 +68,8 @@ func (c language) models() (func(context.Context, string) *compaction.Model, err
 	if err != nil {
 		return nil, settingError{err}
 	}
-	shared := &sharedSummarizer{Summarizer: client, calls: db.NewShares(maxSummaries, maxSummaries/4)}
+	shared := &sharedSummarizer{Summarizer: client, calls: db.NewShares(maxSummaries, maxSummaries/4),
+		counts: counts}
 	return func(_ context.Context, handle string) *compaction.Model {
 		name := handle[strings.IndexByte(handle, '/')+1:]
 		m := &compaction.Model{Summarizer: shared, Name: name, Patience: c.SummaryPatience, List: client.Models}

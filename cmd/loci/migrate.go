@@ -26,7 +26,7 @@ type migrateUpCmd struct{ database }
 
 // Run implements the command.
 func (c migrateUpCmd) Run(ctx context.Context, s streams) (err error) {
-	log, err := logger(s, "warn")
+	log, err := logger(s, "warn", "text")
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ type migratePlanCmd struct {
 
 // Run implements the command.
 func (c migratePlanCmd) Run(ctx context.Context, s streams) (err error) {
-	log, err := logger(s, "warn")
+	log, err := logger(s, "warn", "text")
 	if err != nil {
 		return err
 	}

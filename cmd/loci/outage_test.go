@@ -186,6 +186,9 @@ func TestTheServerOutlivesItsDatabase(t *testing.T) {
 	}
 	p.recovers(folder)
 	p.completed(folder, 10)
+	if n := strings.Count(p.log.String(), "\n"); n == 0 || n > 6 { // some come before the outage is noticed
+		t.Errorf("the log has %d lines of errors about one outage:\n%s", n, p.log)
+	}
 
 	p.uploads(folder, "killed", 10)
 	send(t, syscall.SIGKILL, backends(t, connect(t, pg.URL()))[0])

@@ -35,6 +35,7 @@ import (
 	"github.com/loci-memory/loci/server/handover"
 	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/memoryfile"
+	"github.com/loci-memory/loci/server/metrics"
 	"github.com/loci-memory/loci/server/replay"
 	"github.com/loci-memory/loci/server/retention"
 	"github.com/loci-memory/loci/server/subagent"
@@ -45,12 +46,14 @@ import (
 type serveCmd struct {
 	database
 	Addr           string `env:"LOCI_ADDR" default:"127.0.0.1:8283" help:"Address to listen on."`
+	MetricsAddr    string `env:"LOCI_METRICS_ADDR" help:"Address that serves /metrics without a key: 127.0.0.1:9283."`
 	APIKey         secret `name:"api-key" env:"LOCI_API_KEY" help:"An API key to register for the default organization."`
 	Reopen         bool   `env:"LOCI_REOPEN" help:"Answer this machine without a key again, if every key is revoked."`
 	MaxUploadBytes int64  `env:"LOCI_MAX_UPLOAD_BYTES" default:"52428800" help:"Largest upload, in bytes."`
 	MaxRuns        int    `env:"LOCI_MAX_RUNS" default:"100" help:"Runs of agents at the same time, per organization."`
 	MaxImportBytes int64  `env:"LOCI_MAX_IMPORT_BYTES" default:"1073741824" help:"Largest agent file, in bytes."`
 	LogLevel       string `env:"LOCI_LOG_LEVEL" default:"info" help:"debug, info, warn or error."`
+	LogFormat      string `env:"LOCI_LOG_FORMAT" default:"text" help:"text or json."`
 	RedactEntropy  bool   `env:"LOCI_REDACT_ENTROPY" help:"Redact random-looking strings, hashes and ids in messages."`
 	Policy         string `env:"LOCI_POLICY" help:"How windows are kept where nobody says: a policy's name, or its JSON."`
 	Demo           bool   `help:"Fill an empty database with a small demonstration."`
@@ -72,7 +75,7 @@ const (
 
 // Run implements the command.
 func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
-	log, err := logger(s, c.LogLevel)
+	log, err := logger(s, c.LogLevel, c.LogFormat)
 	if err != nil {
 		return err
 	}
@@ -84,12 +87,13 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 	if err := cmp.Or(c.checkBounds(), c.check()); err != nil {
 		return err
 	}
-	embedder, err := c.embedder(ctx, log)
+	counts := metrics.New(version())
+	embedder, err := c.embedder(ctx, log, counts)
 	if err != nil {
 		return err
 	}
-	models, fromModels := c.models()
-	answering, fromAnswering := c.answering()
+	models, fromModels := c.models(counts)
+	answering, fromAnswering := c.answering(counts)
 	if err := cmp.Or(fromModels, fromAnswering); err != nil {
 		return err
 	}
@@ -102,6 +106,12 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 		return settingError{fmt.Errorf("LOCI_ADDR: %w", err)}
 	}
 	defer listener.Close()
+	metricsListener, err := c.listenMetrics(ctx)
+	if err != nil {
+		return err
+	} else if metricsListener != nil {
+		defer metricsListener.Close()
+	}
 	pg, err := c.open(ctx, log)
 	if err != nil {
 		return err
@@ -119,6 +129,8 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 	if owner != nil {
 		defer owner.Close()
 	}
+	away := newOutage(pool.Ping)
+	log = slog.New(duringOutages{log.Handler(), away})
 	keys := &apikey.Store{DB: pool}
 	if err := c.register(ctx, keys, log, loopback); err != nil {
 		return err
@@ -127,7 +139,9 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 		return err
 	}
 	p := &process{serveCmd: c, log: log, out: s, pg: pg, pool: pool, owner: owner, keys: keys, embedder: embedder,
-		reader: reader, models: models, answering: answering, id: "loci-" + uuid.NewString(), loopback: loopback}
+		reader: reader, models: models, answering: answering, counts: counts, metrics: metricsListener,
+		outage: away,
+		id:     "loci-" + uuid.NewString(), loopback: loopback}
 	return p.serve(ctx, listener)
 }
 
@@ -219,6 +233,9 @@ type process struct {
 	pool     *pgxpool.Pool
 	owner    *pgxpool.Pool // of the role that owns the schema; nil if the server knows none
 	keys     *apikey.Store
+	counts   *metrics.Metrics
+	outage   *outage      // of the database
+	metrics  net.Listener // of LOCI_METRICS_ADDR; nil if it is not set
 	embedder *embedder
 	reader   *child.Reader
 	models   func(context.Context, string) *compaction.Model
@@ -251,7 +268,7 @@ type stores struct {
 func (p *process) stores() (s stores, err error) {
 	s.files, err = files.New(p.pool, files.Options{MaxUploadBytes: p.MaxUploadBytes, Endpoint: p.embedder.endpoint,
 		Limits: agent.LimitsOf, PromptChars: agent.PromptChars, PromptTokens: agent.PromptTokens,
-		Read: p.reader.Read})
+		Read: p.reader.Read, Failed: p.fileFailed})
 	if err != nil {
 		return s, err
 	}
@@ -260,12 +277,14 @@ func (p *process) stores() (s stores, err error) {
 	s.working = &working.Store{DB: p.pool, Recall: s.messages, Files: s.files}
 	s.memoryFiles = memoryfile.New(p.pool, memoryfile.Options{Endpoint: p.embedder.endpoint,
 		Redactor: s.messages.Redactor})
-	compactions := &compaction.Store{DB: p.pool, Recall: s.messages, Models: p.models, Extracted: extracted(p.log)}
+	compactions := &compaction.Store{DB: p.pool, Recall: s.messages, Models: p.models, Extracted: extracted(p.log),
+		Made: p.compacted}
 	s.erasures = &erase.Store{DB: p.pool, Recall: s.messages, Files: s.files, Archival: s.passages,
 		Compaction: compactions, MemoryFiles: s.memoryFiles, InBackground: true}
 	s.tools = tool.New(tool.Memories{Files: s.files, Recall: s.messages, Blocks: s.blocks, Archival: s.passages,
 		Working: s.working, MemoryFiles: s.memoryFiles, Erasures: s.erasures, Models: p.models,
 		Child: subagent.LogOf(p.pool)})
+	s.tools.Observe = p.called
 	s.agents = &agent.Store{DB: p.pool, Policy: p.policy(), Files: s.files, Recall: s.messages, Blocks: s.blocks,
 		Archival: s.passages, Working: s.working, MemoryFiles: s.memoryFiles, Tokens: tokens.New(),
 		Compaction: compactions, Tools: s.tools.Definitions}
@@ -298,9 +317,10 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		Replays: s.replays, Tools: s.tools, Loop: s.loop, Endpoint: p.embedder.endpoint,
 		Retention: &retention.Store{DB: p.pool}, Children: s.children,
 		Progress: progress, Followers: followers, DB: p.pool, Keys: p.keys, Log: p.log,
-		Version:        version(),
+		Metrics: p.counts, Version: version(),
 		MaxUploadBytes: p.MaxUploadBytes, MaxImportBytes: p.MaxImportBytes, Ping: p.pool.Ping, Loopback: p.loopback,
 		RequestTimeout: p.RequestTimeout, KeyLimits: p.limits()}
+	p.counts.Database(p.pool)
 	group, ctx := errgroup.WithContext(ctx)
 	present := make(chan struct{})
 	for _, run := range []func() error{
@@ -313,10 +333,12 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		func() error { p.clearOrganizations(ctx); return nil },
 		func() error { p.erase(ctx, s.erasures); return nil },
 		func() error { p.freeMemory(ctx); return nil },
+		func() error { p.outage.watch(ctx, p.log); return nil },
 		func() error { return p.keepPostgres(ctx) },
 		func() error { progress.Run(ctx, p.warn("the progress of files is not known")); return nil },
 		func() error { followers.Run(ctx, p.warn("the events of agents are not known")); return nil },
 		func() error { return p.listen(ctx, listener, api.Handler()) }, //nolint:contextcheck // each request has its own
+		func() error { return p.listenForMetrics(ctx, api) },           //nolint:contextcheck // the same
 	} {
 		group.Go(run)
 	}

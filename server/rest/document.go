@@ -66,6 +66,7 @@ var tagWords = map[string]string{
 	"identities":    "Whom or what agents and blocks belong to.",
 	"health":        "Whether the server runs.",
 	"lab":           "Replays of recorded sessions under policies.",
+	"metrics":       "What the server does, in numbers for Prometheus.",
 	"memory-trees":  "Trees of memory files, which agents share, with the versions of their files.",
 	"messages":      "Messages of all agents.",
 	"models":        "Models of language, and of embeddings.",

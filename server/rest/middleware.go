@@ -3,7 +3,11 @@ package rest
 import (
 	"context"
 	"crypto/rand"
+	"log/slog"
+	"net/http"
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -66,7 +70,16 @@ func setContext(c echo.Context, key contextKey, value any) {
 	c.SetRequest(c.Request().WithContext(context.WithValue(c.Request().Context(), key, value)))
 }
 
-// logAccess writes a line about each request at level debug.
+// Served is a request that was answered.
+type Served struct {
+	Method string
+	Route  string // the pattern of its path, {name} for parameters; empty for a path that is not served
+	Status int
+	Took   time.Duration
+}
+
+// logAccess writes a line about each request, and shows it to Observe. Requests that watch a server, which come every
+// few seconds, are logged at level debug.
 func (a *API) logAccess(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		start := time.Now()
@@ -74,13 +87,45 @@ func (a *API) logAccess(next echo.HandlerFunc) echo.HandlerFunc {
 		if err != nil {
 			c.Error(err)
 		}
-		r := c.Request()
-		a.Log.DebugContext(r.Context(), "request", "method", r.Method, "path", apikey.Mask(r.URL.Path),
-			"status", c.Response().Status,
-			"bytes", c.Response().Size, "took", time.Since(start), "request_id", requestID(r.Context()))
+		r, took := c.Request(), time.Since(start)
+		level := slog.LevelInfo
+		if slices.Contains(watched, c.Path()) {
+			level = slog.LevelDebug
+		}
+		attrs := []slog.Attr{slog.String("method", r.Method), slog.String("path", apikey.Mask(r.URL.Path)),
+			slog.Int("status", c.Response().Status), slog.Int64("bytes", c.Response().Size), slog.Duration("took", took),
+			slog.String("request_id", requestID(r.Context()))}
+		for name, value := range map[string]string{"key": KeyOf(r.Context()), "trace_id": traceID(r.Header)} {
+			if value != "" {
+				attrs = append(attrs, slog.String(name, value))
+			}
+		}
+		a.Log.LogAttrs(r.Context(), level, "request", attrs...)
+		if a.Observe != nil {
+			route := ""
+			if a.access[c.Path()] != nil {
+				route = echoParams.ReplaceAllString(c.Path(), "{$1}")
+			}
+			a.Observe(Served{r.Method, route, c.Response().Status, took})
+		}
 		return nil
 	}
 }
+
+// watched are the routes by which a server is watched.
+var watched = []string{"/v1/health", "/v1/ready", "/metrics"}
+
+// traceID returns the trace that a request belongs to, by the header traceparent of W3C's Trace Context; empty if it
+// belongs to none.
+func traceID(h http.Header) string {
+	parent := traceParents.FindStringSubmatch(h.Get("Traceparent"))
+	if parent == nil || strings.Trim(parent[1], "0") == "" {
+		return ""
+	}
+	return parent[1]
+}
+
+var traceParents = regexp.MustCompile(`^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}`)
 
 // recoverPanics turns a panic into an error, which is answered with a 500 and logged with its stack.
 func (a *API) recoverPanics() echo.MiddlewareFunc {

@@ -29,6 +29,7 @@ type Config struct {
 	Pace           BodyPace      // of the bodies of requests
 	Budget         BodyBudget    // of the bodies that are in memory
 	SpoolBytes     int64         // of the files of bodies that are being received; DefaultSpoolBytes if 0
+	Observe        func(Served)  // gets each request that was answered; may be nil
 }
 
 // DefaultTimeout is how long a request may take.
@@ -111,4 +112,13 @@ func schemaName(t reflect.Type, hint string) string {
 		return "Compaction" + name
 	}
 	return name
+}
+
+// Gauges shows what the API holds to a function that adds gauges by name.
+func (a *API) Gauges(add func(name, help string, labels map[string]string, value func() float64)) {
+	of := func(s *db.Shares) func() float64 { return func() float64 { return float64(s.Taken()) } }
+	add("http_requests_in_flight", "Requests that are worked on, but for streams that are only read.", nil, of(a.served))
+	const held = "Bytes of request bodies that are being received or worked on."
+	add("http_body_bytes", held, map[string]string{"where": "memory"}, of(a.bodies))
+	add("http_body_bytes", held, map[string]string{"where": "files"}, of(a.spooled))
 }

@@ -191,7 +191,7 @@ func (a *API) complete(op *huma.Operation) {
 	op.OperationID, op.Description, _ = strings.Cut(op.Summary, ": ")
 	op.Summary, _, _ = strings.Cut(op.Description, ". ")
 	op.Summary = strings.TrimSuffix(op.Summary, ".")
-	op.Tags = []string{strings.Split(op.Path, "/")[2]}
+	op.Tags = []string{strings.Split(strings.TrimPrefix(op.Path, "/v1"), "/")[1]}
 	if op.Responses == nil {
 		op.Responses = map[string]*huma.Response{}
 	}

@@ -46,7 +46,7 @@ func (s *Set) Answer(ctx context.Context, c Caller, call Call) (result Result, s
 		args = json.RawMessage("{}")
 	}
 	if t.reads { // outside of the transaction, because it may wait for a network
-		if result, err = t.call(ctx, s.memories, c, args); err != nil {
+		if result, err = s.call(ctx, t, s.memories, c, args); err != nil {
 			return Result{}, false, err
 		}
 	}
@@ -80,7 +80,7 @@ var errRefused = errors.New("the tool refuses the call")
 func (s *Set) callIn(ctx context.Context, tx pgx.Tx, t Tool, c Caller, args json.RawMessage) (result Result,
 	err error) {
 	err = db.Tx(ctx, tx, func(tx pgx.Tx) error {
-		result, err = t.call(ctx, s.memories.in(tx), c, args)
+		result, err = s.call(ctx, t, s.memories.in(tx), c, args)
 		if err == nil && result.IsError {
 			return errRefused
 		}

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -66,8 +67,18 @@ func (m Memories) in(tx pgx.Tx) Memories {
 
 // Set is the tools of this server.
 type Set struct {
+	Observe func(Called) // gets each call that has ended; may be nil
+
 	memories Memories
 	tools    []Tool
+}
+
+// Called is a call of a tool that has ended.
+type Called struct {
+	Name    string
+	Refused bool // for a reason that a model can act on
+	Failed  bool // by the server's fault
+	Took    time.Duration
 }
 
 // Tool is a tool of a Set, whose ID is the same in every installation, or of an agent's program. Schema, for the model,
@@ -186,7 +197,17 @@ func (s *Set) Run(ctx context.Context, c Caller, name string, args json.RawMessa
 	if err != nil {
 		return Result{}, err
 	}
-	return t.call(ctx, s.memories, c, args)
+	return s.call(ctx, t, s.memories, c, args)
+}
+
+// call runs a tool on m as Run does.
+func (s *Set) call(ctx context.Context, t Tool, m Memories, c Caller, args json.RawMessage) (Result, error) {
+	began := time.Now()
+	result, err := t.call(ctx, m, c, args)
+	if s.Observe != nil {
+		s.Observe(Called{Name: t.Name, Refused: result.IsError, Failed: err != nil, Took: time.Since(began)})
+	}
+	return result, err
 }
 
 // named returns the tool of a name; ErrNotFound if there is none.

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/server"
+	"github.com/loci-memory/loci/server/metrics"
+	"github.com/loci-memory/loci/server/tool"
+)
+
+// called counts a call of a tool.
+func (p *process) called(c tool.Called) {
+	outcome := metrics.OK
+	switch {
+	case c.Failed:
+		outcome = metrics.Failed
+	case c.Refused:
+		outcome = metrics.Refused
+	}
+	p.counts.ToolCall(c.Name, outcome, c.Took)
+}
+
+// compacted logs and counts a compaction.
+func (p *process) compacted(ctx context.Context, c compaction.Compaction) {
+	how, by := "clipped", ""
+	if c.How != nil {
+		how = string(*c.How)
+	}
+	if c.Policy != nil {
+		by = *c.Policy
+	}
+	p.log.InfoContext(ctx, "a conversation is compacted", "agent", c.AgentID, "compaction", c.ID, "trigger", c.Trigger,
+		"policy", by, "how", how, "tokens_before", c.TokensBefore, "tokens_after", c.TokensAfter, "window", c.Window,
+		"model_calls", c.ModelCalls, "milliseconds", c.Milliseconds)
+	p.counts.Compaction(metrics.Compaction{Trigger: c.Trigger, Policy: presetOr(by, "other"), How: how,
+		Before: c.TokensBefore, After: c.TokensAfter, Took: time.Duration(c.Milliseconds) * time.Millisecond})
+}
+
+// presetOr returns a policy's name if it is a preset's, or empty, and else another word: users name their own as they
+// like.
+func presetOr(name, other string) string {
+	known := func(p policy.PresetInfo) bool { return p.Name == name }
+	if name == "" || slices.ContainsFunc(policy.Presets(), known) {
+		return name
+	}
+	return other
+}
+
+// fileFailed logs a file that cannot be read.
+func (p *process) fileFailed(ctx context.Context, fileID, reason string) {
+	p.log.InfoContext(ctx, "a file cannot be read", "file", fileID, "reason", reason)
+	p.counts.FileFailed()
+}
+
+// listenMetrics listens at LOCI_METRICS_ADDR; nil if it is not set.
+func (c *serveCmd) listenMetrics(ctx context.Context) (net.Listener, error) {
+	if c.MetricsAddr == "" {
+		return nil, nil
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.MetricsAddr)
+	if err != nil {
+		return nil, settingError{fmt.Errorf("LOCI_METRICS_ADDR: %w", err)}
+	}
+	return listener, nil
+}
+
+// listenForMetrics answers at LOCI_METRICS_ADDR until ctx ends.
+func (p *process) listenForMetrics(ctx context.Context, api *server.Server) error {
+	if p.metrics == nil {
+		return nil
+	}
+	p.log.Info("serving metrics", "url", "http://"+p.metrics.Addr().String()+"/metrics")
+	return p.listen(ctx, p.metrics, api.MetricsHandler())
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/embed/embedtest"
+)
+
+var servesMetrics = regexp.MustCompile(`http://[0-9.:]+/metrics`)
+
+// scrape reads metrics without a key.
+func scrape(t *testing.T, url string) (status int, text string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(body)
+}
+
+// A server's metrics count its work; they need the operator's key, and none at the address that is for them alone. The
+// log has a line for each request and for a file that cannot be read.
+func TestAServerIsObserved(t *testing.T) {
+	t.Parallel()
+	p := serve(t, "--database-url="+dbtest.EmptyURL(t), "--metrics-addr=127.0.0.1:0", "--log-format=json",
+		"--api-key=an-api-key-of-no-operator")
+	p.key = "an-api-key-of-no-operator"
+	agent := call[identified](p, "POST", "/v1/agents", map[string]any{"name": "a", "model": "m"}).ID
+	folder := call[identified](p, "POST", "/v1/folders/", map[string]any{"name": "f"}).ID
+	call[result](p, "POST", "/v1/agents/"+agent+"/tools/conversation_search/run", map[string]any{
+		"args": map[string]any{"query": "ferry"}})
+	call[stored](p, "POST", "/v1/folders/"+folder+"/upload", fileForm(t, "broken.pdf", []byte("%PDF-1.7\nno document")))
+	if status, _ := p.send("GET", "/metrics", nil); status != http.StatusForbidden {
+		t.Errorf("/metrics answers a key that is not the operator's with %d, want 403", status)
+	}
+	var url string
+	embedtest.Eventually(t, "the log says where metrics are", func() bool {
+		url = servesMetrics.FindString(p.log.String())
+		return url != ""
+	})
+	embedtest.Eventually(t, "the file has failed", func() bool { return p.logs("a file cannot be read") })
+	status, text := scrape(t, url)
+	for _, want := range []string{`loci_http_requests_total{method="POST",route="/v1/agents",status="200"} 1`,
+		`loci_http_requests_total{method="GET",route="/metrics",status="403"} 1`,
+		`loci_tool_calls_total{outcome="ok",tool="conversation_search"} 1`,
+		`loci_searches_total{kind="messages",outcome="ok"} 1`, `loci_file_failures_total 1`, `loci_database_up 1`,
+		`loci_files{status="error"} 1`, `loci_http_requests_in_flight 0`} {
+		if !strings.Contains(text, want+"\n") {
+			t.Errorf("%d: %q is missing of\n%s", status, want, text)
+		}
+	}
+	if strings.Contains(text, agent) || strings.Contains(text, folder) {
+		t.Error("metrics name an agent or a folder")
+	}
+	requests := 0
+	for line := range strings.Lines(p.log.String()) {
+		var entry struct {
+			Level, Msg, Path string
+			RequestID        string `json:"request_id"`
+			Key              string
+			Status           int
+		}
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
+			t.Fatalf("%q is no JSON: %v", line, err)
+		}
+		if entry.Msg == "request" && entry.Path == "/v1/agents" {
+			requests++
+			if entry.Level != "INFO" || entry.RequestID == "" || entry.Status != 200 || !strings.HasPrefix(entry.Key, "key-") {
+				t.Errorf("got %s", line)
+			}
+		}
+	}
+	if requests != 1 {
+		t.Errorf("the log has %d lines for one request", requests)
+	}
+}
+
+// Settings of what is observed are checked before anything starts.
+func TestSettingsOfLogsAndMetricsAreChecked(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ flag, said string }{
+		{"--log-format=xml", "LOCI_LOG_FORMAT is 'xml'; it must be text or json"},
+		{"--metrics-addr=nowhere", "LOCI_METRICS_ADDR"},
+	} {
+		errs := newLines()
+		args := []string{"serve", "--addr=127.0.0.1:0", "--database-url=" + dbtest.EmptyURL(t), c.flag}
+		if code := run(t.Context(), args, newLines(), errs); code != 2 || !strings.Contains(errs.String(), c.said) {
+			t.Errorf("%s: got %d and %q", c.flag, code, errs)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/embed/embedtest"
+)
+
+// An outage of the database is one line when it begins and one when it ends, whatever fails meanwhile; other errors,
+// and lost connections while the database answers, are logged as they are.
+func TestAnOutageIsTwoLines(t *testing.T) {
+	t.Parallel()
+	var away atomic.Bool
+	o := newOutage(func(context.Context) error {
+		if away.Load() {
+			return errors.New("nobody listens")
+		}
+		return nil
+	})
+	o.every = time.Millisecond
+	out := newLines()
+	log := slog.New(duringOutages{slog.NewTextHandler(out, nil), o}).With("of", "jobs")
+	go o.watch(t.Context(), log)
+	lost := func() {
+		time.Sleep(2 * o.every) // so that the database is asked again
+		log.Error("producer: error fetching jobs", "err", errors.New("failed to connect to `user=loci`: refused"))
+	}
+	lost()
+	if !strings.Contains(out.String(), "error fetching jobs") {
+		t.Errorf("a lost connection is not logged while the database answers:\n%s", out)
+	}
+	before := len(out.String())
+	away.Store(true)
+	for range 20 {
+		lost()
+	}
+	log.Warn("the endpoint fails", "error", "connection refused")
+	away.Store(false)
+	embedtest.Eventually(t, "the end of the outage is logged", func() bool {
+		return strings.Contains(out.String(), "the database answers again")
+	})
+	text := out.String()[before:]
+	if n := strings.Count(text, "\n"); n != 3 || !strings.Contains(text, "the database does not answer") ||
+		!strings.Contains(text, "nobody listens") || !strings.Contains(text, "the endpoint fails") {
+		t.Errorf("%d lines of an outage:\n%s", n, text)
+	}
+	before = len(out.String())
+	away.Store(true)
+	lost()
+	if !strings.Contains(out.String()[before:], "the database does not answer") {
+		t.Errorf("the next outage is not logged:\n%s", out.String()[before:])
+	}
+}
+
+// At level debug, what fails during an outage is still written.
+func TestDebugLogsShowWhatAnOutageExplains(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	o := newOutage(func(context.Context) error { return errors.New("away") })
+	log := slog.New(duringOutages{slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}), o})
+	log.Error("first", "err", "unexpected EOF")
+	log.WithGroup("g").Error("second", "err", "SQLSTATE 57P03")
+	if text := out.String(); !strings.Contains(text, "level=DEBUG msg=first") ||
+		!strings.Contains(text, "level=DEBUG msg=second") || strings.Count(text, "level=ERROR") != 1 {
+		t.Errorf("got:\n%s", text)
+	}
+}

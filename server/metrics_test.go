@@ -1,0 +1,44 @@
+package server_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/server/metrics"
+	"github.com/loci-memory/loci/server/tool"
+)
+
+// What metrics call searches are routes and tools that there are.
+func TestTheSearchesThatAreCountedExist(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	served := map[string]bool{}
+	for _, o := range c.routes() {
+		served[o.String()] = true
+	}
+	for _, route := range metrics.SearchRoutes() {
+		if !served[route] {
+			t.Errorf("%s is not served", route)
+		}
+	}
+	for _, name := range metrics.SearchTools() {
+		if !tool.New(tool.Memories{}).Has(name) {
+			t.Errorf("there is no tool %s", name)
+		}
+	}
+}
+
+// Metrics count the requests of the server that answers them; paths that are not served are counted together.
+func TestMetricsAreServed(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	c.call("GET", "/v1/agents", "")
+	c.call("GET", "/v1/none", "")
+	got := c.call("GET", "/metrics", "")
+	if got.Code != http.StatusOK || !strings.HasPrefix(got.Header().Get("Content-Type"), "text/plain") ||
+		!strings.Contains(got.Text, `loci_http_requests_total{method="GET",route="/v1/agents",status="200"} 1`) ||
+		!strings.Contains(got.Text, `loci_http_requests_total{method="GET",route="",status="404"} 1`) {
+		t.Errorf("got %d %v:\n%s", got.Code, got.Header(), got.Text)
+	}
+}
