@@ -1,0 +1,156 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/loci-memory/loci/compaction/llm"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
+)
+
+// doctorCmd examines what a server needs, by the settings that it would have, and says what to do.
+type doctorCmd struct {
+	database
+	embedding `prefix:"embedding-" envprefix:"LOCI_EMBEDDING_"`
+	language
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// doctorTimeout bounds each thing that is examined.
+const doctorTimeout = 15 * time.Second
+
+// errUnwell ends the command with 1 after its findings.
+var errUnwell = errors.New("something is broken: see what to do above")
+
+// Run implements the command.
+func (c doctorCmd) Run(ctx context.Context, s streams) error {
+	var list []db.Finding
+	for _, examine := range []func(context.Context, streams) []db.Finding{
+		c.examineDatabase, c.examineDisk, c.examineEmbedding, c.examineModel} {
+		bounded, cancel := context.WithTimeout(ctx, doctorTimeout)
+		list = append(list, examine(bounded, s)...)
+		cancel()
+	}
+	if err := c.print(s, list); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(list, func(f db.Finding) bool { return f.State == db.Broken }) {
+		return errUnwell
+	}
+	return ctx.Err()
+}
+
+func (c doctorCmd) print(s streams, list []db.Finding) error {
+	if c.JSON {
+		encoder := json.NewEncoder(s.out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(list)
+	}
+	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
+	for _, f := range list {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", f.State, f.Of, f.Text)
+		if f.Remedy != "" {
+			fmt.Fprintf(w, "\t\t→ %s\n", f.Remedy)
+		}
+	}
+	return w.Flush()
+}
+
+func (c doctorCmd) examineDatabase(ctx context.Context, s streams) []db.Finding {
+	log, err := logger(s, "error", "text")
+	if err != nil {
+		return broken("postgres", err, "")
+	}
+	pg, err := c.runningOrOpen(ctx, log)
+	if err != nil {
+		return broken("postgres", err, "name the server's database by LOCI_HOME or LOCI_DATABASE_URL, or start 'loci serve'")
+	}
+	defer pg.close() //nolint:errcheck // what it says is no finding
+	conn, err := db.Dial(ctx, cmp.Or(pg.urls.Server, pg.urls.Owner))
+	if err != nil {
+		return broken("postgres", err, "see that Postgres runs, and that LOCI_DATABASE_URL names it")
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	return db.Examine(ctx, conn)
+}
+
+// minFree is the space below which an operator should make room.
+const minFree = 2 << 30
+
+// examineDisk says how much room a private Postgres has.
+func (c doctorCmd) examineDisk(context.Context, streams) []db.Finding {
+	home, err := c.home()
+	if c.external() || err != nil {
+		return nil
+	}
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(home, &disk); err != nil {
+		return broken("disk", err, "see that LOCI_HOME names a directory")
+	}
+	free, remedy := disk.Bavail*uint64(disk.Bsize), "" //nolint:gosec // a block has a size
+	if free < minFree {
+		remedy = "make room: without any, changes are refused with 507"
+	}
+	return []db.Finding{db.MakeFinding("disk", db.Advice, fmt.Sprintf("%s has %.1f GiB free", home, float64(free)/(1<<30)),
+		remedy)}
+}
+
+// examineEmbedding asks the embeddings endpoint for a vector.
+func (c doctorCmd) examineEmbedding(ctx context.Context, _ streams) []db.Finding {
+	const of = "embeddings"
+	e := c.embedding
+	if e.BaseURL == "" {
+		return []db.Finding{{Of: of, State: db.Well, Text: "no endpoint is configured; search ranks by words"}}
+	}
+	client, err := embed.NewOpenAI(embed.Config{BaseURL: e.BaseURL, APIKey: string(e.APIKey), Model: e.Model,
+		Dimensions: e.Dimensions})
+	if err != nil {
+		return broken(of, err, "correct the setting that it names")
+	}
+	began := time.Now()
+	dimension, err := client.Probe(ctx)
+	if err != nil {
+		return broken(of, err, "see that LOCI_EMBEDDING_BASE_URL is right and the endpoint runs; until then texts wait for "+
+			"their vectors, and search ranks by words")
+	}
+	return []db.Finding{{Of: of, State: db.Well, Text: fmt.Sprintf("%s gives vectors of %d numbers, one in %s",
+		cmp.Or(e.Model, "the endpoint's model"), dimension, time.Since(began).Round(time.Millisecond))}}
+}
+
+// examineModel asks the language model's endpoint which models it has.
+func (c doctorCmd) examineModel(ctx context.Context, _ streams) []db.Finding {
+	const of = "model"
+	l := c.language
+	if l.BaseURL == "" {
+		return []db.Finding{{Of: of, State: db.Well, Text: "none is configured; summaries are extracted, and agents need a " +
+			"loop of their own"}}
+	}
+	client, err := llm.New(llm.Config{BaseURL: l.BaseURL, APIKey: string(l.Key), Model: l.Model, Window: l.Window})
+	if err != nil {
+		return broken(of, err, "correct the setting that it names")
+	}
+	models := client.Models(ctx)
+	remedy, text := "", fmt.Sprintf("the endpoint has %d models; agents that name none use %s", len(models),
+		cmp.Or(client.Model(), "none"))
+	switch {
+	case len(models) == 0:
+		text, remedy = "the endpoint lists no models", "see that LOCI_LLM_BASE_URL and LOCI_LLM_API_KEY are right, and that "+
+			"it runs; some endpoints list none and answer all the same"
+	case client.Model() != "" && !slices.Contains(models, client.Model()):
+		remedy = "LOCI_LLM_MODEL is not among them: " + strings.Join(models[:min(len(models), 10)], ", ")
+	}
+	return []db.Finding{db.MakeFinding(of, db.Advice, text, remedy)}
+}
+
+func broken(of string, err error, remedy string) []db.Finding {
+	return []db.Finding{{Of: of, State: db.Broken, Text: err.Error(), Remedy: remedy}}
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/compaction/llm/llmtest"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/embed/embedtest"
+)
+
+// examine runs doctor with flags, and returns its findings by what they are of.
+func examine(t *testing.T, flags ...string) (code int, found map[string]db.Finding) {
+	t.Helper()
+	out, errs := newLines(), newLines()
+	code = run(t.Context(), append([]string{"doctor", "--json"}, flags...), out, errs)
+	var list []db.Finding
+	if err := json.Unmarshal([]byte(out.String()), &list); err != nil {
+		t.Fatalf("%v: got %d, %q and %q", flags, code, out, errs)
+	}
+	found = map[string]db.Finding{}
+	for _, f := range list {
+		found[f.Of] = f
+	}
+	return code, found
+}
+
+// A server's needs are examined one by one: what is well says so, and what is not says what to do.
+func TestTheDoctorSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	words, model := embedtest.New(t, 8), llmtest.New(t)
+	url := dbtest.EmptyURL(t)
+	code, found := examine(t, "--database-url="+url)
+	if f := found["schema"]; code != 1 || f.State != db.Broken || !strings.Contains(f.Remedy, "loci migrate") {
+		t.Errorf("a database without a schema: got %d and %+v", code, f)
+	}
+	if code := run(t.Context(), []string{"migrate", "--database-url=" + url}, newLines(), newLines()); code != 0 {
+		t.Fatalf("migrate: got %d", code)
+	}
+	code, found = examine(t, "--database-url="+url, "--embedding-base-url="+words.URL+"/v1", "--embedding-model=e",
+		"--llm-base-url="+model.BaseURL(), "--llm-model=m")
+	for _, of := range []string{"pgvector", "schema", "clock", "jobs", "indexes", "embeddings", "postgres"} {
+		if f := found[of]; f.State != db.Well || f.Text == "" {
+			t.Errorf("%s: got %+v", of, f)
+		}
+	}
+	if !strings.Contains(found["embeddings"].Text, "vectors of 8 numbers") {
+		t.Errorf("got %+v", found["embeddings"])
+	}
+	if f := found["role"]; f.State != db.Advice || !strings.Contains(f.Remedy, "owns nothing") {
+		t.Errorf("a superuser that serves: got %+v", f)
+	}
+	if f := found["durability"]; code != 1 || f.State != db.Broken || !strings.Contains(f.Remedy, "fsync") {
+		t.Errorf("Postgres of the tests, which does not sync: got %d and %+v", code, f)
+	}
+	words.Close()
+	if code, found = examine(t, "--database-url="+url, "--embedding-base-url="+words.URL+"/v1",
+		"--embedding-model=e"); code != 1 || found["embeddings"].State != db.Broken {
+		t.Errorf("an endpoint that does not answer: got %d and %+v", code, found["embeddings"])
+	}
+}
+
+// Jobs that wait for long are found, and a database that does not answer is a finding, not an end.
+func TestTheDoctorFindsWhatWaits(t *testing.T) {
+	t.Parallel()
+	pool := dbtest.New(t)
+	if _, err := pool.Exec(t.Context(), `
+		INSERT INTO river_job (kind, queue, state, args, max_attempts, scheduled_at)
+		VALUES ('a', 'parse', 'available', '{}', 5, now() - interval '1 hour')`); err != nil {
+		t.Fatal(err)
+	}
+	_, found := examine(t, "--database-url="+pool.Config().ConnString())
+	if f := found["jobs"]; f.State != db.Advice || !strings.Contains(f.Text, "1 wait") ||
+		!strings.Contains(f.Remedy, "1h0m0s") {
+		t.Errorf("got %+v", f)
+	}
+	code, found := examine(t, "--database-url=postgres://nobody@127.0.0.1:1/none")
+	if f := found["postgres"]; code != 1 || f.State != db.Broken || f.Remedy == "" {
+		t.Errorf("got %d and %+v", code, f)
+	}
+	out := newLines()
+	if code := run(t.Context(), []string{"doctor", "--database-url=postgres://nobody@127.0.0.1:1/none"}, out,
+		newLines()); code != 1 || !strings.Contains(out.String(), "→ ") {
+		t.Errorf("got %d and %q", code, out)
+	}
+}
