@@ -90,7 +90,7 @@ func (c *documentCheck) words() {
 }
 
 var verbs = strings.Fields("approve ask attach cancel capture close commit compact compress count create delete deny " +
-	"detach diff download expand export find fork get import list open preview recompile redact reject rename " +
+	"detach diff download expand export find fit fork get import list open preview recompile redact reject rename " +
 	"reparse reset " +
 	"restore retry revert run search stream summarize take update upload upsert write")
 

@@ -24,11 +24,11 @@ type ResultToFit struct {
 type FittedResult struct {
 	ID          *string `json:"id" doc:"By which expand and query_result read the whole; null if the text is the whole."`
 	Text        string  `json:"text" doc:"To show to the model."`
-	Policy      string  `json:"policy"`
+	Policy      string  `json:"policy" doc:"Its name, or custom."`
 	Step        *string `json:"step" doc:"That bounds the result; null if the text is the whole."`
-	TotalChars  int     `json:"total_chars"`
-	TotalBytes  int     `json:"total_bytes"`
-	TotalTokens int     `json:"total_tokens"`
+	TotalChars  int     `json:"total_chars" doc:"Of the whole."`
+	TotalBytes  int     `json:"total_bytes" doc:"Of the whole."`
+	TotalTokens int     `json:"total_tokens" doc:"Of the whole."`
 	Tokens      int     `json:"tokens" doc:"Of the text."`
 }
 
