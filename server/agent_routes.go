@@ -50,6 +50,9 @@ func (s *Server) createAgent(ctx context.Context, in *struct{ Body letta.CreateA
 	if err != nil {
 		return letta.AgentState{}, err
 	}
+	if n.Settings.Tools == nil {
+		n.Settings.Tools = s.Tools.ForPolicy(agent.Agent{}, n.Settings.CompactionSettings)
+	}
 	if n.RuleTools, err = s.ruleTools(ctx, n.Settings.ToolRules); err != nil {
 		return letta.AgentState{}, err
 	}
@@ -92,6 +95,9 @@ func (s *Server) updateAgent(ctx context.Context, in *struct {
 	}
 	if u.Settings.Tools, u.ToolIDs, err = s.changedTools(ctx, was, in.Body.Choice()); err != nil {
 		return letta.AgentState{}, err
+	}
+	if u.Settings.Tools == nil {
+		u.Settings.Tools = s.Tools.ForPolicy(was, u.Settings.CompactionSettings)
 	}
 	u.Author = rest.Caller(ctx).ID
 	a, err := s.Agents.Update(ctx, rest.Org(ctx), string(in.AgentID), u)

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/textproto"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -42,6 +43,7 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 	"github.com/loci-memory/loci/server/subagent"
 	"github.com/loci-memory/loci/server/tool"
+	"github.com/loci-memory/loci/server/tool/jq"
 )
 
 const (
@@ -62,8 +64,12 @@ func newServer(t testing.TB, pool *pgxpool.Pool) *server.Server {
 	compactions := &compaction.Store{DB: pool, Recall: messages}
 	erasures := &erase.Store{DB: pool, Recall: messages, Files: store, Archival: passages, Compaction: compactions,
 		MemoryFiles: trees}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
 	tools := tool.New(tool.Memories{Files: store, Recall: messages, Blocks: blocks, Archival: passages,
-		Working: states, MemoryFiles: trees, Erasures: erasures, Child: subagent.LogOf(pool)})
+		JQ: jq.New(program, "run-jq"), Working: states, MemoryFiles: trees, Erasures: erasures, Child: subagent.LogOf(pool)})
 	agents := &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
 		Working: states, MemoryFiles: trees,
 		Compaction: compactions, Tools: tools.Definitions}

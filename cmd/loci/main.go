@@ -54,7 +54,8 @@ type cli struct {
 	Health  healthCmd  `cmd:"" help:"Ask a running server for its health; exits with 1 if it has none."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 
-	ReadDocument readDocumentCmd `cmd:"" hidden:""` // the server runs it
+	ReadDocument readDocumentCmd `cmd:"" hidden:""`               // the server runs it
+	RunJQ        runJQCmd        `cmd:"" name:"run-jq" hidden:""` // the server runs it
 }
 
 // streams are where a command writes.

@@ -40,6 +40,7 @@ import (
 	"github.com/loci-memory/loci/server/retention"
 	"github.com/loci-memory/loci/server/subagent"
 	"github.com/loci-memory/loci/server/tool"
+	"github.com/loci-memory/loci/server/tool/jq"
 )
 
 // serveCmd serves the REST API until a signal ends it.
@@ -101,6 +102,10 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return err
 	}
+	queries, err := jqRunner()
+	if err != nil {
+		return err
+	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Addr)
 	if err != nil {
 		return settingError{fmt.Errorf("LOCI_ADDR: %w", err)}
@@ -139,9 +144,8 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 		return err
 	}
 	p := &process{serveCmd: c, log: log, out: s, pg: pg, pool: pool, owner: owner, keys: keys, embedder: embedder,
-		reader: reader, models: models, answering: answering, counts: counts, metrics: metricsListener,
-		outage: away,
-		id:     "loci-" + uuid.NewString(), loopback: loopback}
+		reader: reader, jq: queries, models: models, answering: answering, counts: counts, metrics: metricsListener,
+		outage: away, id: "loci-" + uuid.NewString(), loopback: loopback}
 	return p.serve(ctx, listener)
 }
 
@@ -238,6 +242,7 @@ type process struct {
 	metrics  net.Listener // of LOCI_METRICS_ADDR; nil if it is not set
 	embedder *embedder
 	reader   *child.Reader
+	jq       *jq.Runner
 	models   func(context.Context, string) *compaction.Model
 	id       string // of this server among the servers of the database
 
@@ -283,7 +288,7 @@ func (p *process) stores() (s stores, err error) {
 		Compaction: compactions, MemoryFiles: s.memoryFiles, InBackground: true}
 	s.tools = tool.New(tool.Memories{Files: s.files, Recall: s.messages, Blocks: s.blocks, Archival: s.passages,
 		Working: s.working, MemoryFiles: s.memoryFiles, Erasures: s.erasures, Models: p.models,
-		Child: subagent.LogOf(p.pool)})
+		JQ: p.jq, Child: subagent.LogOf(p.pool)})
 	s.tools.Observe = p.called
 	s.agents = &agent.Store{DB: p.pool, Policy: p.policy(), Files: s.files, Recall: s.messages, Blocks: s.blocks,
 		Archival: s.passages, Working: s.working, MemoryFiles: s.memoryFiles, Tokens: tokens.New(),

@@ -397,6 +397,9 @@ var toolGroups = []toolGroup{
 		{"conversation_search", "conversation_search finds them"},
 		{"expand", "expand reads a range of them, or a long text, in full"},
 	}, ""},
+	{"Long results of tools are shown in part, and kept whole", []toolUse{
+		{"query_result", "query_result runs a jq expression or a pattern over them"},
+	}, ""},
 }
 
 // Instructions returns the base instructions of an agent: its operator's, or else a text on the tools that it has.

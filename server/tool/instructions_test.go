@@ -17,6 +17,7 @@ var toolGroups = [][]string{
 	{"search_memory"},
 	{"request_erasure"},
 	{"ask_session"},
+	{"query_result"},
 	{"archival_memory_insert", "archival_memory_search", "archival_memory_update", "archival_memory_delete"},
 	{"conversation_search", "expand"},
 	{"update_working_memory"},

@@ -26,6 +26,7 @@ import (
 	"github.com/loci-memory/loci/server/block/working"
 	"github.com/loci-memory/loci/server/erase"
 	"github.com/loci-memory/loci/server/memoryfile"
+	"github.com/loci-memory/loci/server/tool/jq"
 )
 
 // Memories are the stores that the tools work on.
@@ -40,6 +41,8 @@ type Memories struct {
 
 	Erasures *erase.Store                                    // nil takes no requests
 	Models   func(context.Context, string) *compaction.Model // that phrase answers; may be nil
+
+	JQ *jq.Runner // of query_result; nil runs none
 
 	// Child returns where the log of a sub-agent of an agent is, by the sub-agent's id. ErrNotFound if it does not exist.
 	Child func(ctx context.Context, org db.Org, agentID, id string) (ChildLog, error)
@@ -58,7 +61,7 @@ type ChildLog struct {
 func (m Memories) in(tx pgx.Tx) Memories {
 	in := Memories{Files: m.Files.With(tx), Recall: m.Recall.With(tx), Blocks: m.Blocks.With(tx),
 		Archival: m.Archival.With(tx), Working: m.Working.With(tx), MemoryFiles: m.MemoryFiles.With(tx), Models: m.Models,
-		Child: m.Child}
+		JQ: m.JQ, Child: m.Child}
 	if m.Erasures != nil {
 		in.Erasures = m.Erasures.With(tx)
 	}
@@ -145,6 +148,7 @@ func New(m Memories) *Set {
 		withFolder(define("close_files", Memories.closeFiles)),
 		reading(define("conversation_search", Memories.searchConversations)),
 		reading(define("expand", Memories.expand)),
+		reading(define(QueryResult, Memories.queryResult)),
 		reading(define("search_memory", Memories.searchMemory)),
 		reading(define("ask_session", Memories.askSession)),
 		define("core_memory_append", Memories.coreMemoryAppend),

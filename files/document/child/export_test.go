@@ -8,7 +8,7 @@ func Bound(argument string) {
 	if err := json.Unmarshal([]byte(argument), &q); err != nil {
 		panic(err)
 	}
-	q.bound()
+	Limit(q.MemoryBytes, q.CPU)
 }
 
 // Confine confines this process as a request asks.

@@ -18,8 +18,8 @@ import (
 // Exit codes of a child without an answer: by an error, or beyond a bound. Go's runtime exits with 2.
 const (
 	exitFailed = 1
-	exitMemory = 70
-	exitTime   = 71
+	ExitMemory = 70
+	ExitTime   = 71
 )
 
 // request is the argument of a child.
@@ -45,7 +45,7 @@ func Main(argument string) error {
 	if err := json.Unmarshal([]byte(argument), &q); err != nil {
 		return fmt.Errorf("this command is run by the server alone: %w", err)
 	}
-	q.bound()
+	Limit(q.MemoryBytes, q.CPU)
 	if err := q.confine(); err != nil {
 		return err
 	}
@@ -69,17 +69,18 @@ func Main(argument string) error {
 	return err
 }
 
-// bound limits the memory and time of the process. The system's limits, which end what the process cannot, are wider.
-func (q request) bound() {
-	limitProcess(q.MemoryBytes+q.MemoryBytes/2, q.CPU)
+// Limit limits the memory and the processor time of this process. Beyond them it exits with ExitMemory or ExitTime. The
+// system's limits, which end what the process cannot, are wider.
+func Limit(memoryBytes int64, cpu time.Duration) {
+	limitProcess(memoryBytes+memoryBytes/2, cpu)
 	over := make(chan os.Signal, 1)
 	signal.Notify(over, syscall.SIGXCPU)
 	go func() {
 		<-over
-		os.Exit(exitTime)
+		os.Exit(ExitTime)
 	}()
-	debug.SetMemoryLimit(q.MemoryBytes / 4 * 3)
-	go watch(uint64(q.MemoryBytes)) //nolint:gosec // positive
+	debug.SetMemoryLimit(memoryBytes / 4 * 3)
+	go watch(uint64(memoryBytes)) //nolint:gosec // positive
 }
 
 // watchEvery is how often a child measures its memory.
@@ -92,7 +93,7 @@ func watch(most uint64) {
 		metrics.Read(memory)
 		if held := memory[0].Value.Uint64() - memory[1].Value.Uint64(); held > most {
 			fmt.Fprintf(os.Stderr, "out of memory: %d of %d bytes\n", held, most)
-			os.Exit(exitMemory)
+			os.Exit(ExitMemory)
 		}
 	}
 }

@@ -25,9 +25,9 @@ func (q request) verdict(ctx, bounded context.Context, state *os.ProcessState, e
 		return fmt.Errorf("start a process to read the document: %w", err)
 	case bounded.Err() != nil:
 		return fmt.Errorf("%w: it was not done in its time", document.ErrCutShort)
-	case state.ExitCode() == exitMemory, noMemory.Match(errs.held):
+	case state.ExitCode() == ExitMemory, NoMemory(string(errs.held)):
 		return tooMuch("needed more than %d MiB of memory", q.MemoryBytes>>20)
-	case state.ExitCode() == exitTime:
+	case state.ExitCode() == ExitTime:
 		return tooMuch("took more than %s of computing", q.CPU)
 	case wasKilled(state):
 		return fmt.Errorf("%w: its process was killed", document.ErrCutShort)
@@ -42,7 +42,9 @@ func (q request) verdict(ctx, bounded context.Context, state *os.ProcessState, e
 		"Open it in the program it is for, save it again, and upload that."}
 }
 
-// noMemory matches what programs say when the system refuses memory.
+// NoMemory reports whether a program said that the system refuses it memory.
+func NoMemory(said string) bool { return noMemory.MatchString(said) }
+
 var noMemory = regexp.MustCompile(`out of memory|cannot allocate memory|failed to allocate`)
 
 // wasKilled reports whether somebody else killed the child, as the system does when memory runs out.

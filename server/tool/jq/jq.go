@@ -1,0 +1,124 @@
+// Package jq runs expressions of jq over JSON in child processes: the same program, run again for one expression,
+// within bounds of time, memory, and output. An expression can take any of them without bound, in one step that nothing
+// can interrupt.
+package jq
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files/document"
+	"github.com/loci-memory/loci/files/document/child"
+)
+
+// Bounds of running one expression.
+const (
+	MaxExpressionBytes = 4_000
+	DefaultPatience    = 10 * time.Second // of wall clock
+	DefaultMemoryBytes = 512 << 20
+
+	cpu       = 5 * time.Second
+	maxAtOnce = 4 // children of a server
+	reserve   = 2 // of them, for other organizations than one
+)
+
+// Runner runs expressions in children.
+type Runner struct {
+	Command     []string      // a program that calls Main
+	Patience    time.Duration // 0 is DefaultPatience
+	MemoryBytes int64         // 0 is DefaultMemoryBytes
+
+	slots *db.Shares
+}
+
+// New returns a runner whose children are a program that calls Main.
+func New(command ...string) *Runner {
+	return &Runner{Command: command, slots: db.NewShares(maxAtOnce, reserve)}
+}
+
+// Query is an expression, and which of its results to return.
+type Query struct {
+	Expression string
+	Text       string `json:"-"` // JSON, or several values of it, which are then one list
+	Skip       int    // results
+	MaxResults int
+	MaxBytes   int // of all results; the last one may be cut
+}
+
+// Answer is what an expression yields.
+type Answer struct {
+	Results []string `json:"results"`  // each as JSON on one line
+	CutFrom int      `json:"cut_from"` // bytes of the last result if that is cut, else 0
+	More    bool     `json:"more"`     // there is another result
+	Values  int      `json:"values"`   // of the text: above 1, they are one list
+
+	Wrong string `json:"wrong,omitempty"` // what is wrong with the expression or the text
+}
+
+// request is what a child reads before the text.
+type request struct {
+	Query
+	MemoryBytes int64
+}
+
+// Run runs an expression for an organization. ErrInvalid says what is wrong with the expression or the text, or which
+// bound it reaches.
+func (r *Runner) Run(ctx context.Context, org db.Org, q Query) (out Answer, err error) {
+	if len(q.Expression) > MaxExpressionBytes {
+		return out, db.Invalid("The jq expression has %d bytes; it may have at most %d.", len(q.Expression),
+			MaxExpressionBytes)
+	}
+	if err := r.slots.Take(ctx, org, 1); err != nil {
+		return out, err
+	}
+	defer r.slots.Give(org, 1)
+	head, err := json.Marshal(request{Query: q, MemoryBytes: cmp.Or(r.MemoryBytes, DefaultMemoryBytes)})
+	if err != nil {
+		return out, err
+	}
+	bounded, cancel := context.WithTimeout(ctx, cmp.Or(r.Patience, DefaultPatience))
+	defer cancel()
+	// A byte of a result takes at most six in JSON.
+	answer := &document.LimitedBuffer{LeftBytes: 64<<10 + 6*q.MaxBytes + 8*q.MaxResults}
+	var errs document.LimitedBuffer
+	errs.LeftBytes = 64 << 10
+	cmd := exec.CommandContext(bounded, r.Command[0], r.Command[1:]...)
+	cmd.Stdin = bytes.NewReader(append(append(head, '\n'), q.Text...))
+	cmd.Stdout, cmd.Stderr, cmd.Env = answer, &errs, []string{} // without the server's secrets
+	cmd.WaitDelay = time.Second
+	if err = cmd.Run(); err == nil {
+		err = json.Unmarshal(answer.Held.Bytes(), &out)
+	}
+	if err != nil {
+		return out, r.verdict(ctx, bounded, cmd.ProcessState, fmt.Errorf("run jq: %w: %s", err, errs.Held.Bytes()))
+	}
+	if out.Wrong != "" {
+		return out, db.Invalid("%s", out.Wrong)
+	}
+	return out, nil
+}
+
+// verdict returns why a child gave no answer.
+func (r *Runner) verdict(ctx, bounded context.Context, state *os.ProcessState, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case state == nil:
+		return err
+	case bounded.Err() != nil, state.ExitCode() == child.ExitTime:
+		return db.Invalid("The jq expression took too long and was stopped. Select less before you compute, for example " +
+			".[0:100], and bound generators with limit or first.")
+	case state.ExitCode() == child.ExitMemory, child.NoMemory(err.Error()):
+		return db.Invalid("The jq expression needed more than %d MiB of memory and was stopped. Select less before you "+
+			"compute, for example .[0:100], and do not build long strings or lists.",
+			cmp.Or(r.MemoryBytes, DefaultMemoryBytes)>>20)
+	}
+	return err
+}
