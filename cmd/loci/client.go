@@ -61,8 +61,16 @@ func refusal(status int, text []byte) error {
 	if json.Unmarshal(text, &answer) != nil || answer.Detail == "" {
 		answer.Detail = string(text)
 	}
-	return fmt.Errorf("%s (status %d)", answer.Detail, status)
+	return &refusedRequest{answer.Detail, status}
 }
+
+// refusedRequest is the error of a request that a server refused.
+type refusedRequest struct {
+	detail string
+	status int
+}
+
+func (e *refusedRequest) Error() string { return fmt.Sprintf("%s (status %d)", e.detail, e.status) }
 
 // request returns a request with the key.
 func (r remote) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {

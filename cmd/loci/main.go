@@ -48,6 +48,7 @@ type cli struct {
 	Agents  agentsCmd  `cmd:"" help:"Export agents of a running server to files, and import them."`
 	Erase   eraseCmd   `cmd:"" help:"Erase texts or a message from all that the organization of a running server stores."`
 	Doctor  doctorCmd  `cmd:"" help:"Examine what a server needs, and say what to do."`
+	Import  importCmd  `cmd:"" help:"Take what other programs recorded into a running server."`
 	Lab     labCmd     `cmd:"" help:"Compare policies of context windows on recorded sessions."`
 	Stats   statsCmd   `cmd:"" help:"Print what an agent's conversations on a running server hold and how prompts grow."`
 	Upload  uploadCmd  `cmd:"" help:"Upload files to a folder of a running server and wait until they are searchable."`
