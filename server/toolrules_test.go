@@ -231,3 +231,47 @@ func TestAnOutputThatIsNotMappedAllowsNoTool(t *testing.T) {
 			"assistant_message Done."})
 	}
 }
+
+// A rule whose field is null is the same as one without the field, and a deleted tool is in no rule.
+func TestRulesAreKeptOnceAndNotOfDeletedTools(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	tool := fields(t, c.must("POST", "/v1/tools", weatherTool))["id"].(string)
+	agent := c.stepper()
+	c.must("PATCH", "/v1/agents/"+agent, `{"tool_rules":[{"type":"exit_loop","tool_name":"weather"},
+		{"type":"exit_loop","tool_name":"weather","prompt_template":null},
+		{"type":"constrain_child_tools","tool_name":"expand","children":["weather","core_memory_append"]},
+		{"type":"constrain_child_tools","tool_name":"core_memory_append","children":["weather"]},
+		{"type":"exit_loop","tool_name":"expand"}]}`)
+	rules := func() string { return pick(t, c.must("GET", "/v1/agents/"+agent, ""), "tool_rules") }
+	if got := rules(); strings.Count(got, "exit_loop") != 2 {
+		t.Errorf("the rules are %s", got)
+	}
+	c.must("DELETE", "/v1/tools/"+tool, "")
+	want := `{"tool_rules":[{"children":["core_memory_append"],"tool_name":"expand","type":"constrain_child_tools"},` +
+		`{"tool_name":"expand","type":"exit_loop"}]}`
+	if got := rules(); got != want {
+		t.Errorf("without the tool: got\n%s, want\n%s", got, want)
+	}
+}
+
+// What would hide all messages, and models without a name, are refused.
+func TestChangesThatMeanNothingAreRefused(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.stepper()
+	for body, status := range map[string]int{`{"message_ids":[]}`: 400, `{"model":"/"}`: 422,
+		`{"model":"anthropic/"}`: 422, `{"model":"/gpt-4o"}`: 422} {
+		field, _, _ := strings.Cut(strings.TrimPrefix(body, `{"`), `"`)
+		if got := c.call("PATCH", "/v1/agents/"+agent, body); got.Code != status || !strings.Contains(got.Text, field) {
+			t.Errorf("PATCH with %s: got %d %s", body, got.Code, got.Text)
+		}
+	}
+	for _, model := range []string{"/", "anthropic/"} {
+		for _, path := range []string{"/v1/agents", "/v1/conversations?agent_id=" + agent} {
+			if got := c.call("POST", path, `{"model":"`+model+`"}`); got.Code != 422 || !strings.Contains(got.Text, "model") {
+				t.Errorf("POST %s with the model %s: got %d %s", path, model, got.Code, got.Text)
+			}
+		}
+	}
+}

@@ -28,3 +28,16 @@ func TestWithheldAnswersEndTheRunWithAnError(t *testing.T) {
 		checkSaid(t, "the log after "+name, r.log(), want)
 	}
 }
+
+// Anthropic's refusal ends the run as a filter's does.
+func TestARefusalOfAnthropicEndsTheRunWithAnError(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, `{"name":"a","model":"anthropic/claude-sonnet-4-5"}`)
+	r.model.Says(modeltest.Answer{Text: "I can", Finish: "refusal"})
+	got := r.send(hello)
+	if got.StopReason.StopReason != "llm_api_error" || got.Error == nil || got.Error.Type != "content_filter" ||
+		len(r.model.Requests()) != 1 {
+		t.Errorf("got %+v with %+v after %d requests", got.StopReason, got.Error, len(r.model.Requests()))
+	}
+	checkSaid(t, "the log", r.log(), []string{"user_message Hello", "assistant_message I can"})
+}

@@ -164,7 +164,7 @@ func orNoTool(err error, id string) error {
 	return db.OrNotFound(err, "Tool with ID %s not found", db.Short(id))
 }
 
-// DeleteTool deletes a definition, and detaches it from its agents.
+// DeleteTool deletes a definition, detaches it from its agents, and takes it out of their rules.
 func (s *Store) DeleteTool(ctx context.Context, org db.Org, id string) error {
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		in := s.With(tx)
@@ -172,7 +172,12 @@ func (s *Store) DeleteTool(ctx context.Context, org db.Org, id string) error {
 		if err != nil {
 			return err
 		}
-		if err := in.toolChanged(ctx, org, t, ""); err != nil {
+		if err := in.toolChanged(ctx, org, t, t.Name); err != nil {
+			return err
+		}
+		if err := in.changeRules(ctx, org, t.Name, func(rules json.RawMessage) (json.RawMessage, error) {
+			return without(rules, t.Name)
+		}); err != nil {
 			return err
 		}
 		return db.Exec(ctx, tx, `DELETE FROM tools WHERE org = $1 AND key = $2`, org, t.Key)

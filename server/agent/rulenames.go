@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/loci-memory/loci/db"
@@ -27,8 +28,17 @@ func (s *Store) rename(ctx context.Context, org db.Org, t CustomTool, was string
 	return s.renameInRules(ctx, org, was, t.Name)
 }
 
-// renameInRules gives a tool another name in all rules of tools that name it. The agents' logs have the events already.
+// renameInRules gives a tool another name in all rules of tools that name it.
 func (s *Store) renameInRules(ctx context.Context, org db.Org, was, now string) error {
+	return s.changeRules(ctx, org, was, func(rules json.RawMessage) (json.RawMessage, error) {
+		return renamed(rules, was, now)
+	})
+}
+
+// changeRules changes the rules of each agent that has one which names a tool. The agents' logs have the events
+// already.
+func (s *Store) changeRules(ctx context.Context, org db.Org, tool string,
+	change func(json.RawMessage) (json.RawMessage, error)) error {
 	agents, err := db.All[struct {
 		Key   int64           `db:"key"`
 		Rules json.RawMessage `db:"rules"`
@@ -36,12 +46,12 @@ func (s *Store) renameInRules(ctx context.Context, org db.Org, was, now string) 
 		SELECT key, settings -> 'tool_rules' AS rules FROM agents
 		WHERE org = $1 AND key > $2 AND `+rulesName+`
 		ORDER BY id
-		FOR UPDATE`, org, 0, was)
+		FOR UPDATE`, org, 0, tool)
 	if err != nil {
 		return err
 	}
 	for _, a := range agents {
-		rules, err := renamed(a.Rules, was, now)
+		rules, err := change(a.Rules)
 		if err != nil {
 			return err
 		}
@@ -131,4 +141,39 @@ func renamedFields(value json.RawMessage, was, now string) (json.RawMessage, err
 		}
 	}
 	return json.Marshal(fields)
+}
+
+// without returns rules without those of a tool, and without the tool among the others' children. A rule that limits
+// nothing then is left out, too.
+func without(rules json.RawMessage, tool string) (json.RawMessage, error) {
+	var list []map[string]json.RawMessage
+	if err := json.Unmarshal(rules, &list); err != nil {
+		return nil, err
+	}
+	list = slices.DeleteFunc(list, func(rule map[string]json.RawMessage) bool {
+		var r struct {
+			Tool     string             `json:"tool_name"`
+			Children []string           `json:"children"`
+			Outputs  map[string]*string `json:"child_output_mapping"`
+			Default  *string            `json:"default_child"`
+		}
+		all, _ := json.Marshal(rule)
+		if json.Unmarshal(all, &r) != nil { // rules of earlier versions were not checked
+			return false
+		}
+		had := len(r.Children) + len(r.Outputs)
+		r.Children = slices.DeleteFunc(r.Children, func(name string) bool { return name == tool })
+		maps.DeleteFunc(r.Outputs, func(_ string, name *string) bool { return name != nil && *name == tool })
+		if r.Children != nil {
+			rule["children"], _ = json.Marshal(r.Children)
+		}
+		if r.Outputs != nil {
+			rule["child_output_mapping"], _ = json.Marshal(r.Outputs)
+		}
+		if r.Default != nil && *r.Default == tool {
+			rule["default_child"] = json.RawMessage("null")
+		}
+		return r.Tool == tool || had > 0 && len(r.Children)+len(r.Outputs) == 0
+	})
+	return json.Marshal(list)
 }

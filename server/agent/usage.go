@@ -26,11 +26,19 @@ func (s *Store) ReportUsage(ctx context.Context, org db.Org, c recall.Conversati
 	if err != nil || outdated {
 		return err
 	}
-	if err := s.calibrate(ctx, org, c, position, reported); err != nil {
+	believed, err := s.calibrate(ctx, org, c, position, reported)
+	if err != nil || !believed {
 		return err
 	}
 	return s.Recall.RecordReport(ctx, org, c.Key, position, reported)
 }
+
+// mostOfEstimate and mostOfWindow bound the counts of a provider that are believed: how many times our own count, and
+// how many times the context window, they may be.
+const (
+	mostOfEstimate = 10
+	mostOfWindow   = 2
+)
 
 // calibration holds the factors of a model that follow from the usage that an organization reported.
 type calibration struct {
@@ -53,8 +61,10 @@ const leastGrowth = 200
 
 // calibrate changes the calibration of a conversation's model by a provider's count of a prompt whose last message was
 // at a position. The prompt is the newest that was handed out by then, with the messages since. Of two simultaneous
-// reports one may be lost; a later report corrects that.
-func (s *Store) calibrate(ctx context.Context, org db.Org, c recall.Conversation, position, reported int) error {
+// reports one may be lost; a later report corrects that. A count beyond mostOfEstimate and mostOfWindow is not
+// believed.
+func (s *Store) calibrate(ctx context.Context, org db.Org, c recall.Conversation, position, reported int) (
+	believed bool, err error) {
 	type counted struct {
 		Prompt *int `db:"prompt"` // nil if none was handed out, or by a version that did not store its estimate
 		Since  int  `db:"since"`  // the report before this one
@@ -72,17 +82,24 @@ func (s *Store) calibrate(ctx context.Context, org db.Org, c recall.Conversation
 			SELECT coalesce(sum(tokens), 0)::integer FROM messages
 			WHERE org = $1 AND conversation_key = $2 AND position > $4 AND position <= $3
 		) AS since`, org, c.Key, position, c.ReportedPosition)
-	if err != nil || ours.Prompt == nil {
-		return err
+	if err != nil {
+		return false, err
 	}
 	a, err := s.Agent(ctx, org, c.AgentID)
 	if err != nil {
-		return err
+		return false, err
+	}
+	most := mostOfWindow * a.in(c).AssumedWindow()
+	if ours.Prompt == nil {
+		return reported <= max(most, mostOfEstimate*ours.Since), nil
+	}
+	if reported > max(most, mostOfEstimate**ours.Prompt) {
+		return false, nil
 	}
 	model := a.in(c).model()
 	now, known, err := s.calibrationOf(ctx, org, model)
 	if err != nil {
-		return err
+		return false, err
 	}
 	now.Factor = now.Factor.After(reported, *ours.Prompt, !known)
 	if c.Reported > 0 && ours.Since >= leastGrowth {
@@ -94,7 +111,7 @@ func (s *Store) calibrate(ctx context.Context, org db.Org, c recall.Conversation
 		ON CONFLICT (org, model) DO UPDATE SET factor = excluded.factor, growth = excluded.growth
 		WHERE (model_factors.factor, model_factors.growth) IS DISTINCT FROM (excluded.factor, excluded.growth)`,
 		org, model, now.Factor, now.Growth)
-	return db.Error(err)
+	return err == nil, db.Error(err)
 }
 
 // fullShare is the share of a window from which our count of a prompt overrides a lower one of the provider.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/db"
@@ -155,7 +156,8 @@ func (stopReason) Schema(rest.Registry) *rest.Schema {
 
 // New returns the agent to create. ErrInvalid if a field asks for something that Loci does not serve.
 func (c CreateAgent) New() (agent.New, error) {
-	err := cmp.Or(c.check(), c.checkKind(), checkTimezone(c.Timezone.Value), checkThinking(c.modelSettings()))
+	err := cmp.Or(c.check(), c.checkKind(), checkTimezone(c.Timezone.Value), checkThinking(c.modelSettings()),
+		checkHandle(c.Model.Value))
 	if err != nil {
 		return agent.New{}, err
 	}
@@ -183,7 +185,8 @@ func (c CreateAgent) New() (agent.New, error) {
 
 // Update returns the change. ErrInvalid if a field asks for something that Loci does not serve.
 func (u UpdateAgent) Update() (agent.Update, error) {
-	err := cmp.Or(u.check(), u.checkKind(), checkTimezone(u.Timezone.Value), checkThinking(u.modelSettings()))
+	err := cmp.Or(u.check(), u.checkKind(), checkTimezone(u.Timezone.Value), checkThinking(u.modelSettings()),
+		checkHandle(u.Model.Value), u.checkMessageIDs())
 	if err != nil {
 		return agent.Update{}, err
 	}
@@ -208,6 +211,24 @@ func (u UpdateAgent) Update() (agent.Update, error) {
 		LastRun: agent.LastRun{Completion: u.LastRun.Pointer(), DurationMS: u.LastRunMS.Pointer(),
 			StopReason: (*string)(u.LastStopReason.Pointer())},
 	}, nil
+}
+
+// checkMessageIDs refuses an empty list, which would hide all messages.
+func (u UpdateAgent) checkMessageIDs() error {
+	if u.MessageIDs.Set && !u.MessageIDs.Null {
+		return refuse("message_ids", "what the model sees follows from what was said; leave it out, and begin another "+
+			"conversation, or reset the messages")
+	}
+	return nil
+}
+
+// checkHandle returns a 422 for the handle of a model that names none.
+func checkHandle(handle string) error {
+	if provider, name, has := strings.Cut(handle, "/"); has && (provider == "" || strings.Trim(name, "/ ") == "") {
+		return rest.Unprocessable("body.model", fmt.Sprintf("expected a provider and a model, such as openai/gpt-4o. "+
+			"Got: %.50q", handle))
+	}
+	return nil
 }
 
 // checkKind refuses kinds of agents that Loci does not run.

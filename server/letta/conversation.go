@@ -45,7 +45,8 @@ func (c CreateConversation) New() (recall.NewConversation, error) {
 		return recall.NewConversation{}, refuse("isolated_block_labels",
 			"all conversations of an agent share its blocks; leave the list empty, or create another agent")
 	}
-	err := cmp.Or(checkThinking(json.RawMessage(c.ModelSettings.Value.Object)), c.Compaction.Value.check())
+	err := cmp.Or(checkThinking(json.RawMessage(c.ModelSettings.Value.Object)), c.Compaction.Value.check(),
+		checkHandle(c.Model.Value))
 	if err != nil {
 		return recall.NewConversation{}, err
 	}
@@ -75,7 +76,8 @@ func (f ConversationFields) Update() (recall.ConversationUpdate, error) {
 	return recall.ConversationUpdate{Summary: f.Summary.Pointer(), Description: f.Description.Pointer(),
 			Model: notEmpty(f.Model), ModelSettings: json.RawMessage(f.ModelSettings.Value.Object),
 			WindowLimit: limitOf(f.WindowLimit).Value},
-		cmp.Or(checkThinking(json.RawMessage(f.ModelSettings.Value.Object)), f.Compaction.Value.check())
+		cmp.Or(checkThinking(json.RawMessage(f.ModelSettings.Value.Object)), f.Compaction.Value.check(),
+			checkHandle(f.Model.Value))
 }
 
 // ConversationFilter narrows a list of conversations.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -82,13 +83,14 @@ func checkArguments(raw rest.Object, at string) error {
 	return nil
 }
 
-// toolRules returns the rules of a request without repeated ones, nil if it has none. A 422 for one without a tool or
+// toolRules returns the rules of a request without repeated ones, nil if it has none. A field that is null is one that
+// is not there. A 422 for one without a tool or
 // of a type that there is not, for a count without a limit, and for arguments.
 func toolRules(given []ToolRule) (json.RawMessage, error) {
 	if given == nil {
 		return nil, nil
 	}
-	kept, read := []rest.Object{}, []any{}
+	kept, read := []rest.Object{}, []map[string]any{}
 	for i, rule := range given {
 		raw := rule.Object
 		var r struct {
@@ -110,9 +112,10 @@ func toolRules(given []ToolRule) (json.RawMessage, error) {
 		if err := checkArguments(raw, at); err != nil {
 			return nil, err
 		}
-		var value any
+		var value map[string]any
 		_ = json.Unmarshal(raw, &value) // it was read above
-		if !slices.ContainsFunc(read, func(other any) bool { return reflect.DeepEqual(value, other) }) {
+		maps.DeleteFunc(value, func(_ string, v any) bool { return v == nil })
+		if !slices.ContainsFunc(read, func(other map[string]any) bool { return reflect.DeepEqual(value, other) }) {
 			kept, read = append(kept, raw), append(read, value)
 		}
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
@@ -60,9 +59,13 @@ func (w *worker) handle() string {
 func (w *worker) explain(ctx context.Context, err error) *stop {
 	if f, ok := errors.AsType[*model.Fault](err); ok {
 		w.Log.WarnContext(ctx, "a model did not answer an agent", "run", w.run.ID, "error", f)
+		text := f.Public()
+		if o, is := errors.AsType[*overflow](err); is {
+			text = o.Public()
+		}
 		reason := map[model.FaultKind]string{model.Failed: ModelError, model.Overflow: PromptTooLarge,
 			model.Credits: NoCredits, model.Broken: BrokenAnswer}[f.Kind]
-		return &stop{reason, &Failure{reason, f.Public()}}
+		return &stop{reason, &Failure{reason, text}}
 	}
 	switch {
 	case errors.Is(err, errAnswerRefused):
@@ -76,7 +79,7 @@ func (w *worker) explain(ctx context.Context, err error) *stop {
 }
 
 // ask asks the model for an answer to the next prompt, and again if that may help and no client can have seen a piece
-// of the answer. It compacts the conversation once if the provider finds the prompt too long.
+// of the answer. It compacts the conversation if the provider finds the prompt too long.
 func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, window int, err error) {
 	asking, cancel := context.WithCancel(ctx)
 	defer w.flushLate(ctx, asking.Done())()
@@ -85,7 +88,7 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 	calls := w.turn.before(lastPosition)
 	n := w.rules.narrow(w.tools, calls)
 	forced := w.turn.forced(w.rules.missing(w.tools, calls), n)
-	compacted := false
+	compactions := []string{`{}`, `{"mode":"all"}`}
 	for attempt := 1; ; attempt++ {
 		p, err := w.Agents.NextPrompt(asking, w.org, w.target(n))
 		if err != nil {
@@ -101,10 +104,13 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 		a, err = w.model.Answer(asking, r, func(d model.Delta) { w.show(ctx, d, id, stepID) })
 		f, isFault := errors.AsType[*model.Fault](err)
 		switch {
-		case isFault && f.Kind == model.Overflow && !compacted && attempt < maxAttempts:
-			compacted = true
-			if _, failed := w.Agents.Compact(asking, w.org, w.conversation, agent.CompactOptions{}); failed != nil {
-				return a, p.Window, errors.Join(err, ignoreNothing(failed))
+		case isFault && f.Kind == model.Overflow:
+			compacted, failed := w.compactNext(asking, &compactions)
+			if failed != nil {
+				return a, p.Window, errors.Join(err, failed)
+			}
+			if !compacted {
+				return a, p.Window, &overflow{Fault: f, Prompt: p}
 			}
 		case isFault && f.Again && !w.isShown() && attempt < maxAttempts:
 			if err := w.pause(asking, f, attempt); err != nil {
@@ -132,12 +138,37 @@ func (w *worker) isShown() bool {
 	return w.unstored != ""
 }
 
-// ignoreNothing returns nil for an error that says that there is nothing to compact.
-func ignoreNothing(err error) error {
-	if _, nothing := errors.AsType[*compaction.Nothing](err); nothing {
-		return nil
+// compactNext compacts the conversation whose prompt the provider found too long, though it fits by our count, by the
+// next of some settings that makes it smaller. It reports whether there was one.
+func (w *worker) compactNext(ctx context.Context, settings *[]string) (bool, error) {
+	for len(*settings) > 0 {
+		next := json.RawMessage((*settings)[0])
+		*settings = (*settings)[1:]
+		_, err := w.Agents.Compact(ctx, w.org, w.conversation, agent.CompactOptions{Settings: next})
+		if err == nil || !errors.Is(err, db.ErrInvalid) { // which says that nothing gets smaller
+			return err == nil, err
+		}
 	}
-	return err
+	return false, nil
+}
+
+// overflow is the fault of a provider that finds a prompt too long which cannot be made shorter.
+type overflow struct {
+	*model.Fault
+	Prompt agent.StoredPrompt
+}
+
+// Unwrap returns the fault.
+func (o *overflow) Unwrap() error { return o.Fault }
+
+// Public says what the prompt's tokens are, by our count.
+func (o *overflow) Public() string {
+	t := o.Prompt.Tokens
+	said := t.Summary + t.Messages
+	return fmt.Sprintf("%s. By Loci's count the prompt has %d tokens of a window of %d: %d of the system prompt, %d of "+
+		"tools, and %d of the conversation, as far as it can be compacted. Set context_window_limit to what the model "+
+		"takes, or shorten the largest part", o.Fault.Public(), t.Total, o.Prompt.Window,
+		max(t.Estimated-t.Tools-said, 0), t.Tools, said)
 }
 
 // target returns the prompt that the run needs next.

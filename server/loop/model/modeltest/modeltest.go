@@ -267,7 +267,7 @@ func (e *events) anthropic() {
 		return
 	}
 	finish := map[string]string{"": "end_turn", "stop": "end_turn", "length": "max_tokens",
-		"pause": "pause_turn"}[a.Finish]
+		"pause": "pause_turn", "refusal": "refusal"}[a.Finish]
 	if a.Finish == "" && len(a.Calls) > 0 {
 		finish = "tool_use"
 	}
