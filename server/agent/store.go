@@ -251,6 +251,7 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 		return Agent{}, err
 	}
 	var a Agent
+	compaction := u.Settings.CompactionSettings
 	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		in := s.With(tx)
 		was, err := in.Agent(ctx, org, id)
@@ -258,10 +259,6 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 			return err
 		}
 		if u.System, err = in.newSystem(ctx, org, was, u.System); err != nil {
-			return err
-		}
-		change := &u.Settings.CompactionSettings
-		if *change, err = mergeCompaction(was.Settings.CompactionSettings, *change); err != nil {
 			return err
 		}
 		if u.FolderIDs != nil {
@@ -277,6 +274,13 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 			return err
 		}
 		if _, err := event.Append(ctx, tx, org, event.Event{AgentID: id, Type: event.AgentUpdated, RefID: id}); err != nil {
+			return err
+		}
+		if was, err = in.Agent(ctx, org, id); err != nil { // under the agent's lock: another change may have been stored
+			return err
+		}
+		u.Settings.CompactionSettings, err = mergeCompaction(was.Settings.CompactionSettings, compaction)
+		if err != nil {
 			return err
 		}
 		if a, err = in.change(ctx, org, id, u); err != nil {

@@ -1,0 +1,44 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/loci-memory/loci/server/servertest"
+)
+
+// Clients that change different compaction settings of an agent at the same time all have their changes stored.
+func TestConcurrentCompactionSettingsAreAllStored(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", "")
+	c.must("PATCH", "/v1/agents/"+agent, `{"compaction_settings":{"goal":0.1,"trigger":0.9}}`)
+	for round := range 10 {
+		goal, trigger := 0.2+float64(round)/100, 0.7+float64(round)/100
+		var requests sync.WaitGroup
+		for _, body := range []string{fmt.Sprintf(`{"goal":%g}`, goal), fmt.Sprintf(`{"trigger":%g}`, trigger)} {
+			requests.Go(func() {
+				got := servertest.Send(c, "PATCH", "/v1/agents/"+agent, `{"compaction_settings":`+body+`}`)
+				if got.Code != 200 {
+					t.Errorf("%s: got %d %s", body, got.Code, got.Text)
+				}
+			})
+		}
+		requests.Wait()
+		var now struct {
+			Settings struct {
+				Goal    float64 `json:"goal"`
+				Trigger float64 `json:"trigger"`
+			} `json:"compaction_settings"`
+		}
+		if err := json.Unmarshal([]byte(c.must("GET", "/v1/agents/"+agent, "")), &now); err != nil {
+			t.Fatal(err)
+		}
+		if now.Settings.Goal != goal || now.Settings.Trigger != trigger {
+			t.Errorf("round %d: got goal %g and trigger %g, want %g and %g", round, now.Settings.Goal, now.Settings.Trigger,
+				goal, trigger)
+		}
+	}
+}
