@@ -36,7 +36,9 @@ func (w *sweep) itemsOfRun(ctx context.Context, run int64) error {
 		return err
 	}
 	for i := range items {
-		if err := json.Unmarshal([]byte(items[i].Item), &items[i].value); err != nil {
+		decoder := json.NewDecoder(strings.NewReader(items[i].Item))
+		decoder.UseNumber() // an item keeps numbers that no float64 has
+		if err := decoder.Decode(&items[i].value); err != nil {
 			return err
 		}
 	}
