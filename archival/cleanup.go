@@ -32,3 +32,15 @@ func (s *Store) Clear(ctx context.Context) (rows int, err error) {
 	}
 	return rows, nil
 }
+
+// IndexWords indexes the words of new passages, of the archives that have enough of them, and returns how many
+// segments of the index it made. Several servers may call it at once.
+func (s *Store) IndexWords(ctx context.Context) (segments int, err error) {
+	return s.search.Words.Update(ctx, s.db)
+}
+
+// PruneWords makes the segments of the index of words anew that have changed, erased or many deleted passages, and
+// returns how many it made.
+func (s *Store) PruneWords(ctx context.Context) (segments int, err error) {
+	return s.search.Words.Prune(ctx, s.db)
+}

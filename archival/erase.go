@@ -41,6 +41,9 @@ func (s *Store) Replace(ctx context.Context, org db.Org, key int64, erase func(C
 		}
 		left := erase(p.Contents)
 		text := left.Text
+		if err := in.search.Words.Note(ctx, tx, org, key); err != nil {
+			return err
+		}
 		if _, err := tx.Exec(ctx, `DELETE FROM passage_vectors WHERE org = $1 AND passage_key = $2`, org, key); err != nil {
 			return db.Error(err)
 		}

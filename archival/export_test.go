@@ -26,3 +26,8 @@ func EmbedOnce(s *Store, ctx context.Context, org db.Org, archiveID string) erro
 	}
 	return err
 }
+
+// SetWordRows sets how many passages of an archive are indexed by their words, and how many more make a new segment.
+func (s *Store) SetWordRows(first, more int) {
+	s.search.Words.FirstRows, s.search.Words.NewRows = first, more
+}

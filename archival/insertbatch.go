@@ -113,17 +113,18 @@ const insertAtOnce = 250
 func (s *Store) insert(ctx context.Context, org db.Org, archiveID string, b *Batch) error {
 	ordered := slices.Clone(b.pieces)
 	slices.SortStableFunc(ordered, func(p, q *piece) int { return bytes.Compare(p.sha256[:], q.sha256[:]) })
-	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
+	var archive int64
+	var fresh []uuid.UUID
+	err := db.Tx(ctx, s.db, func(tx pgx.Tx) (err error) {
 		in := s.With(tx)
 		rowLock := "KEY SHARE"
 		if b.supersedes {
 			rowLock = superseding
 		}
-		archive, err := in.lock(ctx, org, archiveID, rowLock)
-		if err != nil {
+		if archive, err = in.lock(ctx, org, archiveID, rowLock); err != nil {
 			return err
 		}
-		var fresh []uuid.UUID
+		fresh = nil
 		for pieces := range slices.Chunk(ordered, insertAtOnce) {
 			ids, err := in.insertPieces(ctx, org, archive, b, pieces)
 			if err != nil {
@@ -142,6 +143,10 @@ func (s *Store) insert(ctx context.Context, org db.Org, archiveID string, b *Bat
 		}
 		return in.appendEvents(ctx, org, archive, event.PassagesInserted, archiveID)
 	})
+	if err == nil {
+		s.search.Words.Grew(org, archive, len(fresh))
+	}
+	return err
 }
 
 // insertPieces inserts the pieces whose texts the archive lacks, and returns their ids. It repeats the statement only

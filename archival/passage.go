@@ -187,10 +187,13 @@ func (s *Store) change(ctx context.Context, org db.Org, archive int64, p Passage
 	return s.updateVectors(ctx, org, archive, p, c)
 }
 
-// updateVectors deletes the vectors of a passage with a new text and queues it for new ones. Otherwise it writes to the
-// vectors what searches filter by.
+// updateVectors deletes the vectors of a passage with a new text, queues it for new ones, and notes its new words.
+// Otherwise it writes to the vectors what searches filter by.
 func (s *Store) updateVectors(ctx context.Context, org db.Org, archive int64, p Passage, c change) error {
 	if c.Text != nil && *c.Text != p.Text {
+		if err := s.search.Words.Note(ctx, s.db, org, p.Key); err != nil {
+			return err
+		}
 		_, err := s.db.Exec(ctx, `DELETE FROM passage_vectors WHERE org = $1 AND passage_key = $2`, org, p.Key)
 		if err != nil {
 			return err

@@ -32,6 +32,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 		return Results{Hits: hits[:min(len(hits), q.Limit)], More: more}, err
 	}
 	ranking, err := s.search.Rank(ctx, s.db, embed.Question{
+		Org:     org,
 		Text:    q.Text,
 		Filters: []embed.Filter{found.filter(q)},
 		Limit:   embed.Depth(after, q.Offset, q.Limit),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/wordindex"
 )
 
 // Options configure a Store.
@@ -27,6 +28,7 @@ type Store struct {
 // New returns a store on d.
 func New(d db.DB, o Options) *Store {
 	search := embed.NewSearch(o.Endpoint, "passages", "passage_vectors", "passage_key")
+	search.Words = wordindex.New("passages", "passages", "archive_key", "key")
 	return &Store{db: d, search: search, sizes: &sizes{}, endpoint: o.Endpoint, settle: embed.Settle}
 }
 

@@ -1,16 +1,15 @@
 package embed
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/pgvector/pgvector-go"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed/wordindex"
 )
 
 // IndexRows is the number of rows up to which an exact scan is at least as fast as an index.
@@ -30,6 +29,9 @@ type Search struct {
 	Vectors   string    // the table of the rows' vectors, with the columns space_id and embedding
 	VectorKey string    // the column of Vectors that holds a row's key
 	IndexRows int       // a scope of more rows is searched through the indexes
+
+	Words      *wordindex.Index // of the rows' words; nil if they have none
+	PlainTerms bool             // the terms in Table have no owner
 
 	statistics IDFCache
 }
@@ -51,11 +53,12 @@ type Filter struct {
 	Rows    string              // a condition on rows r of Search.Table
 	Vectors string              // the same condition on rows v of Search.Vectors
 	Indexed string              // Rows in a form that no index but the one on terms can answer; empty is Rows
-	Args    pgx.StrictNamedArgs // the arguments that each of the conditions has
+	Args    pgx.StrictNamedArgs // the arguments that each of the conditions has, @org among them
 }
 
 // Question is one search.
 type Question struct {
+	Org         db.Org
 	Text        string
 	Filters     []Filter // the best rows of each are ranked together
 	Limit       int      // the hits that are wanted of each filter: where an index finds fewer, the exact query runs
@@ -67,8 +70,8 @@ type Question struct {
 	Scope string
 	// Sample reads the statistics of the scope.
 	Sample func(context.Context) (*IDF, error)
-	// Owners returns the keys of the rows' owners where Search.Table has owned terms (see Owned); nil where it has plain
-	// ones.
+	// Owners returns the keys of the rows' owners: of the terms in Search.Table, unless these are plain (see Owned), and
+	// in Search.Words.
 	Owners func(context.Context) ([]int64, error)
 }
 
@@ -109,72 +112,6 @@ func (s *Search) Rank(ctx context.Context, d db.DB, q Question) (Ranking, error)
 	}
 	out.Rows = Fuse(words, meaning, meaningWeight)
 	return out, nil
-}
-
-// byWords ranks by BM25. In a large scope it first reads only the rows that share the query's rarest terms.
-func (s *Search) byWords(ctx context.Context, d db.DB, q Question, idf *IDF, query Query) (all []Hit, err error) {
-	if len(query.Rarest) == 0 {
-		return nil, nil
-	}
-	var terms []int64
-	if idf.Rows() > s.IndexRows {
-		if terms, err = q.indexTerms(ctx, idf.Candidates(query)); err != nil {
-			return nil, err
-		}
-	}
-	for _, f := range q.Filters {
-		f.Args = with(f.Args, "q", query.Vector)
-		var hits []Hit
-		if len(terms) > 0 {
-			condition := cmp.Or(f.Indexed, f.Rows) + ` AND r.terms && @terms`
-			hits, err = scanIndex(ctx, d, byTermIndex, s.wordsSQL(condition), with(f.Args, "terms", terms))
-		}
-		if hits = related(hits); err == nil && len(hits) < q.Limit {
-			hits, err = db.All[Hit](ctx, d, s.wordsSQL(f.Rows), f.Args)
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, related(hits)...)
-	}
-	return all, nil
-}
-
-func with(args pgx.StrictNamedArgs, name string, value any) pgx.StrictNamedArgs {
-	args = maps.Clone(args)
-	args[name] = value
-	return args
-}
-
-// indexTerms returns the terms of each owner, as the index has them; none if there are more than MaxOwners.
-func (q Question) indexTerms(ctx context.Context, terms []int32) ([]int64, error) {
-	if q.Owners == nil || len(terms) == 0 {
-		return Owned(0, terms), nil
-	}
-	owners, err := q.Owners(ctx)
-	if err != nil || len(owners) > MaxOwners {
-		return nil, err
-	}
-	all := make([]int64, 0, len(owners)*len(terms))
-	for _, owner := range owners {
-		all = append(all, Owned(owner, terms)...)
-	}
-	return all, nil
-}
-
-// related drops the rows that share no word with the query.
-func related(hits []Hit) []Hit {
-	return slices.DeleteFunc(hits, func(h Hit) bool { return h.Score <= 0 })
-}
-
-func (s *Search) wordsSQL(condition string) string {
-	return fmt.Sprintf(`
-		SELECT id, -distance AS score FROM (
-			SELECT r.key AS id, r.lex <#> @q AS distance FROM %s r
-			WHERE %s
-			ORDER BY distance, id
-			LIMIT %d
-		) nearest`, s.Table, condition, ArmRows)
 }
 
 // byMeaning ranks by the inner product with the query's vector: through the space's index in a large scope, and exactly

@@ -124,6 +124,13 @@ func (e *erasing) store(ctx context.Context, s *Store, org db.Org) error {
 		  AND NOT EXISTS (SELECT FROM gram_units u WHERE u.org = $1 AND u.file_key = f.key)`, org, e.key); err != nil {
 		return err
 	}
+	chunks, err := db.All[int64](ctx, s.db, `SELECT key FROM chunks WHERE org = $1 AND file_key = $2`, org, e.key)
+	if err != nil {
+		return err
+	}
+	if err := s.search.Words.Note(ctx, s.db, org, chunks...); err != nil {
+		return err
+	}
 	for _, table := range []string{"file_originals", "file_segments", "chunks", "embed_batches", "embed_refusals"} {
 		if err := s.exec(ctx, `DELETE FROM `+table+` WHERE org = $1 AND file_key = $2`, org, e.key); err != nil {
 			return err

@@ -31,3 +31,8 @@ func ByMeaning(s *Store, ctx context.Context, org db.Org, folders ...int64) ([]i
 
 // WaitsForMemory reports whether a document waits for the memory to parse it.
 func (s *Store) WaitsForMemory() bool { return s.parsing.Waiting() > 0 }
+
+// SetWordRows sets how many chunks of a folder are indexed by their words, and how many more make a new segment.
+func (s *Store) SetWordRows(first, more int) {
+	s.search.Words.FirstRows, s.search.Words.NewRows = first, more
+}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/wordindex"
 	"github.com/loci-memory/loci/files/document"
 	"github.com/loci-memory/loci/files/grep"
 )
@@ -70,6 +71,7 @@ func New(d db.DB, o Options) (*Store, error) {
 		return nil, fmt.Errorf("open the job queue: %w", err)
 	}
 	search := embed.NewSearch(o.Endpoint, "chunks", "chunk_vectors", "chunk_key")
+	search.Words, search.PlainTerms = wordindex.New("chunks", "chunks", "folder_key", "key"), true
 	return &Store{db: d, jobs: jobs, search: search, grep: grep.New(), o: o, parsing: newParsing()}, nil
 }
 

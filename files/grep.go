@@ -75,6 +75,18 @@ func (s *Store) IndexText(ctx context.Context) (blocks int, err error) {
 	return s.grep.UpdateIndex(ctx, s.db)
 }
 
+// IndexWords indexes the words of new chunks, in the folders that have enough of them, and returns how many segments of
+// that index it made. Several servers may call it at once.
+func (s *Store) IndexWords(ctx context.Context) (segments int, err error) {
+	return s.search.Words.Update(ctx, s.db)
+}
+
+// PruneWords makes the segments of the index of words anew that have deleted or erased chunks, and returns how many it
+// made.
+func (s *Store) PruneWords(ctx context.Context) (segments int, err error) {
+	return s.search.Words.Prune(ctx, s.db)
+}
+
 // PruneIndex rebuilds the parts of Grep's index that mostly hold deleted text, and returns how many blocks it made.
 func (s *Store) PruneIndex(ctx context.Context) (blocks int, err error) {
 	return s.grep.PruneIndex(ctx, s.db)

@@ -147,6 +147,9 @@ func (s *Store) commit(ctx context.Context, job ParseArgs, src source, p parsed)
 				return in.openUploaded(ctx, src)
 			})
 	})
+	if err == nil {
+		s.search.Words.Grew(src.Org, src.FolderKey, len(p.chunks))
+	}
 	return ifNotFound(err, nil) // the file or its folder was deleted, or another generation is wanted
 }
 

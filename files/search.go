@@ -134,6 +134,7 @@ func (s *Store) question(in searchedFiles, text string, limit int) embed.Questio
 		scope = fmt.Sprint(in.org, in.folders)
 	}
 	return embed.Question{
+		Org:  in.org,
 		Text: text,
 		Filters: []embed.Filter{{
 			Rows: `r.org = @org AND r.folder_key = ANY (@folders) AND (@files::bigint[] IS NULL OR r.file_key = ANY (@files))`,
@@ -146,6 +147,7 @@ func (s *Store) question(in searchedFiles, text string, limit int) embed.Questio
 		Limit:  limit,
 		Scope:  scope,
 		Sample: func(ctx context.Context) (*embed.IDF, error) { return s.sample(ctx, in) },
+		Owners: func(context.Context) ([]int64, error) { return in.folders, nil },
 	}
 }
 

@@ -116,6 +116,7 @@ func (s *Store) appendEach(ctx context.Context, to appending, drafts iter.Seq2[D
 	if err != nil {
 		return nil, c, err
 	}
+	s.search.Words.Grew(to.org, c.AgentKey, len(appended))
 	return appended, c, nil
 }
 

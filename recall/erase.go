@@ -270,6 +270,9 @@ func (s *Store) storeErased(ctx context.Context, org db.Org, m ErasedMessage, mo
 	}
 	e := entry{searchText: searchText(m.Role, m.Name, whole), repeatsLog: !m.Searched}
 	own, rest := weigh(m.Agent, &e)
+	if err := s.search.Words.Note(ctx, s.db, org, m.Key); err != nil {
+		return err
+	}
 	var batch pgx.Batch
 	// First, so that a batch of vectors that is being stored is stored before they are deleted, or not at all.
 	batch.Queue(`

@@ -12,6 +12,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/wordindex"
 )
 
 // Options configure a Store.
@@ -32,6 +33,7 @@ type Store struct {
 // New returns a store on d.
 func New(d db.DB, o Options) *Store {
 	search := embed.NewSearch(o.Endpoint, "searched_messages", "message_vectors", "message_key")
+	search.Words = wordindex.New("messages", "searched_messages", "agent_key", "seq")
 	return &Store{db: d, search: search, redactors: &sync.Map{}, o: o, settle: embed.Settle}
 }
 

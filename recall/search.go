@@ -128,6 +128,7 @@ func (s *Store) afterKey(ctx context.Context, f searchFilter) (int64, error) {
 // rank ranks each message by its own words and meaning.
 func (s *Store) rank(ctx context.Context, f searchFilter) (embed.Ranking, error) {
 	return s.search.Rank(ctx, s.db, embed.Question{
+		Org:         f.org,
 		Text:        f.q.Text,
 		Filters:     f.filters(),
 		Limit:       embed.Depth(f.after, f.q.Offset, f.q.Limit),

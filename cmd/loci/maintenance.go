@@ -87,6 +87,44 @@ func (p *process) maintainVectors(ctx context.Context, what string, memory vecto
 	}
 }
 
+// wordStore is a memory with an index of words.
+type wordStore interface {
+	IndexWords(ctx context.Context) (segments int, err error)
+	PruneWords(ctx context.Context) (segments int, err error)
+}
+
+// indexWords keeps the indexes of words up to date until ctx ends. What an index lacks, a search reads from the rows: a
+// failure is tried again later.
+func (p *process) indexWords(ctx context.Context, s stores) {
+	for pruned := time.Now(); wait(ctx, indexEvery); {
+		prune := time.Since(pruned) > pruneEvery
+		if prune {
+			pruned = time.Now()
+		}
+		made := p.indexWordsOf(ctx, "files", s.files, prune) + p.indexWordsOf(ctx, "messages", s.messages, prune) +
+			p.indexWordsOf(ctx, "passages", s.passages, prune)
+		if made == 0 {
+			continue
+		}
+		p.log.Debug("indexed words", "segments", made)
+		if _, err := db.AnalyzeGrown(ctx, p.pool); err != nil && ctx.Err() == nil {
+			p.log.Warn("tables that grew are not analyzed; some statements are slower", "error", err)
+		}
+	}
+}
+
+// indexWordsOf brings the index of words of a memory up to date, and returns how many segments it made.
+func (p *process) indexWordsOf(ctx context.Context, memory string, store wordStore, prune bool) (made int) {
+	made, err := store.IndexWords(ctx)
+	if err == nil && prune {
+		_, err = store.PruneWords(ctx)
+	}
+	if err != nil && ctx.Err() == nil {
+		p.log.Warn("an index of words is not up to date; searches are slower", "of", memory, "error", err)
+	}
+	return made
+}
+
 // indexText keeps the index of grep_files up to date until ctx ends. Where the index lacks text, grep_files reads it
 // all: a failure is tried again later.
 func (p *process) indexText(ctx context.Context, store *files.Store) {

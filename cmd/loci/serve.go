@@ -334,6 +334,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		func() error { s.loop.Run(ctx, present); return nil },
 		func() error { return p.embedder.connect(ctx, p.pool, s) },
 		func() error { p.indexText(ctx, s.files); return nil },
+		func() error { p.indexWords(ctx, s); return nil },
 		func() error { p.maintain(ctx, s); return nil },
 		func() error { p.clearOrganizations(ctx); return nil },
 		func() error { p.erase(ctx, s.erasures); return nil },

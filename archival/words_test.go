@@ -1,0 +1,75 @@
+package archival_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
+)
+
+// An archive is ranked through the index of words as from its passages, also after one got another text or was erased.
+func TestAnArchiveIsRankedThroughTheIndexOfWords(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	plans := dbtest.NewPlans(t, f.pool)
+	plain, indexed := f.store, archival.New(plans, archival.Options{})
+	plain.SetWordRows(1<<40, 1<<40)
+	indexed.SetWordRows(1000, 300)
+	f.store = indexed
+	var texts []string
+	for i := range 3000 {
+		texts = append(texts, fmt.Sprintf("common note number%d about subject%d", i, i%70))
+	}
+	f.insert(texts...)
+	if n, err := indexed.IndexWords(t.Context()); err != nil || n != 1 {
+		t.Fatalf("got %d segments (%v), want 1", n, err)
+	}
+	if _, err := db.AnalyzeGrown(t.Context(), f.pool); err != nil { // as the server does
+		t.Fatal(err)
+	}
+	search := func(store *archival.Store, text string) archival.Results {
+		t.Helper()
+		got, err := store.Search(t.Context(), org, archival.Query{Text: text, AgentID: f.agent, Limit: 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	compare := func() {
+		t.Helper()
+		for _, text := range []string{"note about subject7", "number77 or number78", "common", "walnut", "absent"} {
+			if diff := cmp.Diff(search(plain, text), search(indexed, text)); diff != "" {
+				t.Errorf("%q (-passages +index):\n%s", text, diff)
+			}
+		}
+	}
+	compare()
+	if plan := plans.Take("@matched"); !strings.Contains(plan, "passages_pkey") || strings.Contains(plan, "Seq Scan") {
+		t.Errorf("matched passages are not read by their keys:\n%s", plan)
+	}
+	walnut := "the walnut tree"
+	hit := search(indexed, "number77").Hits[0]
+	update := archival.PassageUpdate{Text: &walnut}
+	if _, err := indexed.UpdatePassage(t.Context(), org, f.agent, hit.ID, update); err != nil {
+		t.Fatal(err)
+	}
+	compare()
+	if got := search(indexed, "walnut").Hits; len(got) != 1 || got[0].Text != walnut {
+		t.Errorf("a passage is not found by its new words: %v", got)
+	}
+	if err := indexed.Replace(t.Context(), org, hit.Key, func(archival.Contents) archival.Contents {
+		return archival.Contents{}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	compare()
+	if n, err := indexed.PruneWords(t.Context()); err != nil || n != 1 {
+		t.Errorf("%d segments are made anew (%v), want 1", n, err)
+	}
+	compare()
+}

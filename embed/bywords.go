@@ -1,0 +1,164 @@
+package embed
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed/wordindex"
+)
+
+// byWords ranks by BM25: the rows that the index of words names, where it answers, and otherwise all rows or, in a
+// large scope, first those that share the query's rarest terms.
+func (s *Search) byWords(ctx context.Context, d db.DB, q Question, idf *IDF, query Query) (all []Hit, err error) {
+	if len(query.Rarest) == 0 {
+		return nil, nil
+	}
+	q.Owners = once(q.Owners)
+	match, err := s.match(ctx, d, q, idf, query)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range q.Filters {
+		f.Args = with(f.Args, "q", query.Vector)
+		var hits []Hit
+		answered := false
+		if match != nil {
+			hits, answered, err = s.matchedRows(ctx, d, f, match, q.Limit)
+		}
+		if err == nil && !answered {
+			hits, err = s.sharingWords(ctx, d, q, f, idf.candidatesAbove(s.IndexRows, query))
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, hits...)
+	}
+	return all, nil
+}
+
+// once returns a function that calls fn the first time, and then returns the same.
+func once(fn func(context.Context) ([]int64, error)) func(context.Context) ([]int64, error) {
+	if fn == nil {
+		return nil
+	}
+	called, owners, err := false, []int64(nil), error(nil)
+	return func(ctx context.Context) ([]int64, error) {
+		if !called {
+			called = true
+			owners, err = fn(ctx)
+		}
+		return owners, err
+	}
+}
+
+// candidatesAbove returns the query's candidates in a scope of more than a number of rows, and none in a smaller one.
+func (f *IDF) candidatesAbove(rows int, q Query) []int32 {
+	if f.rows <= rows {
+		return nil
+	}
+	return f.Candidates(q)
+}
+
+// match reads the index of words; nil if it does not answer the question.
+func (s *Search) match(ctx context.Context, d db.DB, q Question, idf *IDF, query Query) (*wordindex.Match, error) {
+	if s.Words == nil || q.Owners == nil || idf.Rows() < s.Words.FirstRows {
+		return nil, nil //nolint:nilnil // as documented
+	}
+	owners, err := q.Owners(ctx)
+	if err != nil || len(owners) > MaxOwners {
+		return nil, err
+	}
+	return s.Words.Match(ctx, d, wordindex.Question{Org: q.Org, Owners: owners, Terms: query.Vector.Indices(),
+		Weights: query.Vector.Values()})
+}
+
+// maxMatched is the most rows that a search through the index of words scores exactly for a filter.
+const maxMatched = 4_000
+
+// matchedRows scores the best rows of a match exactly, more of them where a filter leaves few. answered is false where
+// it leaves too few for the wanted hits.
+func (s *Search) matchedRows(ctx context.Context, d db.DB, f Filter, match *wordindex.Match, wanted int) (hits []Hit,
+	answered bool, err error) {
+	sql := nearest(s.Words.Matched(cmp.Or(f.Indexed, f.Rows)))
+	for n := ArmRows; ; {
+		keys, rest := match.Best(n)
+		args := maps.Clone(f.Args)
+		match.Args(args, keys)
+		if hits, err = scanIndex(ctx, d, wordindex.ByIndexes, sql, args); err != nil {
+			return nil, false, err
+		}
+		hits = related(hits)
+		before := len(hits) // hits that no other row comes before
+		for before > 0 && hits[before-1].Score < rest {
+			before--
+		}
+		if rest == 0 || before == ArmRows {
+			return hits, true, nil
+		}
+		more := n * ArmRows / max(before, 1) * 5 / 4
+		if n == maxMatched || more > 2*maxMatched {
+			return hits, before >= wanted, nil
+		}
+		n = min(more, maxMatched)
+	}
+}
+
+// sharingWords scores the rows that share one of the candidates, and all rows where there are no candidates or they
+// leave too few hits.
+func (s *Search) sharingWords(ctx context.Context, d db.DB, q Question, f Filter, candidates []int32) (hits []Hit,
+	err error) {
+	terms, err := s.indexTerms(ctx, q, candidates)
+	if err == nil && len(terms) > 0 {
+		condition := cmp.Or(f.Indexed, f.Rows) + ` AND r.terms && @terms`
+		hits, err = scanIndex(ctx, d, byTermIndex, s.wordsSQL(condition), with(f.Args, "terms", terms))
+	}
+	if hits = related(hits); err == nil && len(hits) < q.Limit {
+		hits, err = db.All[Hit](ctx, d, s.wordsSQL(f.Rows), f.Args)
+	}
+	return related(hits), err
+}
+
+func with(args pgx.StrictNamedArgs, name string, value any) pgx.StrictNamedArgs {
+	args = maps.Clone(args)
+	args[name] = value
+	return args
+}
+
+// indexTerms returns the terms of each owner, as the index has them; none if there are more than MaxOwners.
+func (s *Search) indexTerms(ctx context.Context, q Question, terms []int32) ([]int64, error) {
+	if s.PlainTerms || q.Owners == nil || len(terms) == 0 {
+		return Owned(0, terms), nil
+	}
+	owners, err := q.Owners(ctx)
+	if err != nil || len(owners) > MaxOwners {
+		return nil, err
+	}
+	all := make([]int64, 0, len(owners)*len(terms))
+	for _, owner := range owners {
+		all = append(all, Owned(owner, terms)...)
+	}
+	return all, nil
+}
+
+// related drops the rows that share no word with the query.
+func related(hits []Hit) []Hit {
+	return slices.DeleteFunc(hits, func(h Hit) bool { return h.Score <= 0 })
+}
+
+func (s *Search) wordsSQL(condition string) string { return nearest(s.Table + ` r WHERE ` + condition) }
+
+// nearest selects the rows r of highest score of what is given behind FROM.
+func nearest(from string) string {
+	return fmt.Sprintf(`
+		SELECT id, -distance AS score FROM (
+			SELECT r.key AS id, r.lex <#> @q AS distance FROM %s
+			ORDER BY distance, id
+			LIMIT %d
+		) nearest`, from, ArmRows)
+}

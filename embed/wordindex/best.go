@@ -1,0 +1,95 @@
+package wordindex
+
+import (
+	"cmp"
+	"container/heap"
+	"math"
+	"slices"
+)
+
+// maxTied is the most rows that Best returns because they may score as much as the last.
+const maxTied = 400
+
+// Best returns the keys of the n rows of highest score, and of the rows that may score as much as the last of these. No
+// other row that segments have scores more than rest; of those that score as much, the returned ones have the lower
+// keys. rest is 0 if no other row has one of the terms.
+func (m *Match) Best(n int) (keys []int64, rest float64) {
+	lowest := m.nth(n)
+	from := max(lowest-2*float32(m.slack), math.SmallestNonzeroFloat32)
+	var rows []scored
+	var next float32
+	for _, s := range m.matched {
+		for row, score := range s.scores {
+			if score >= from {
+				rows = append(rows, scored{s.keys.at(row), score})
+			} else {
+				next = max(next, score)
+			}
+		}
+	}
+	slices.SortFunc(rows, func(a, b scored) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.key, b.key))
+	})
+	if next > 0 {
+		rest = float64(next) + m.slack
+	}
+	if len(rows) > n+maxTied {
+		// Of so many, most score just as much as the n-th.
+		rows, rest = rows[:n+maxTied], float64(rows[n+maxTied].score)-m.slack
+	}
+	keys = make([]int64, len(rows))
+	for i, r := range rows {
+		keys[i] = r.key
+	}
+	return keys, rest
+}
+
+type scored struct {
+	key   int64
+	score float32
+}
+
+// nth returns the score of the n-th best row; 0 if there are fewer.
+func (m *Match) nth(n int) float32 {
+	best := make(lowest, 0, n)
+	for _, s := range m.matched {
+		for _, score := range s.scores {
+			if score == 0 {
+				continue
+			}
+			if len(best) < n {
+				heap.Push(&best, score)
+			} else if score > best[0] {
+				best[0] = score
+				heap.Fix(&best, 0)
+			}
+		}
+	}
+	if len(best) < n {
+		return 0
+	}
+	return best[0]
+}
+
+// lowest is a heap with the lowest score first.
+type lowest []float32
+
+// Len implements sort.Interface.
+func (l lowest) Len() int { return len(l) }
+
+// Less implements sort.Interface.
+func (l lowest) Less(i, j int) bool { return l[i] < l[j] }
+
+// Swap implements sort.Interface.
+func (l lowest) Swap(i, j int) { l[i], l[j] = l[j], l[i] }
+
+// Push implements heap.Interface.
+func (l *lowest) Push(score any) { *l = append(*l, score.(float32)) }
+
+// Pop implements heap.Interface.
+func (l *lowest) Pop() any {
+	last := len(*l) - 1
+	score := (*l)[last]
+	*l = (*l)[:last]
+	return score
+}

@@ -1,0 +1,34 @@
+package wordindex
+
+import "github.com/jackc/pgx/v5"
+
+// Matched is the rows of x.Searched that Args names and for which a condition on rows r holds, as a table for FROM
+// with the columns key and lex. It has the argument @org, too. Its form lets Postgres look up each row by its key,
+// whatever it knows of the tables.
+func (x *Index) Matched(condition string) string {
+	return x.sql(`(
+		SELECT unnest(@matched::bigint[]) AS key
+		UNION
+		SELECT l.key
+		FROM unnest(@loose_owners::bigint[], @loose_after::bigint[], @loose_until::bigint[]) AS s (owner, after, until)
+		CROSS JOIN LATERAL (
+			SELECT l.key FROM ROWS l
+			WHERE l.org = @org AND l.OWNER = s.owner AND l.PLACE > s.after AND l.PLACE <= s.until
+			ORDER BY l.PLACE
+			OFFSET 0
+		) l
+	) m CROSS JOIN LATERAL (
+		SELECT r.key, r.lex FROM SEARCHED r
+		WHERE r.org = @org AND r.key = m.key AND `) + condition + `
+		OFFSET 0
+	) r`
+}
+
+// Args adds to arguments those of Matched: the rows of keys, and those that have no segment.
+func (m *Match) Args(args pgx.StrictNamedArgs, keys []int64) {
+	owners, after, until := make([]int64, len(m.loose)), make([]int64, len(m.loose)), make([]int64, len(m.loose))
+	for i, s := range m.loose {
+		owners[i], after[i], until[i] = s.Owner, s.After, s.Until
+	}
+	args["matched"], args["loose_owners"], args["loose_after"], args["loose_until"] = keys, owners, after, until
+}

@@ -1,0 +1,322 @@
+package embed_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/wordindex"
+)
+
+const wordsOrg = db.Org(1)
+
+// wordsFixture has passages in archives, of which it stores only what a search reads.
+type wordsFixture struct {
+	testing.TB
+	pool     *pgxpool.Pool
+	index    *wordindex.Index
+	archives []int64
+	keys     []int64 // of the passages
+	texts    int     // how many were made
+}
+
+func newWordsFixture(t testing.TB, archives int) *wordsFixture {
+	t.Helper()
+	f := &wordsFixture{TB: t, pool: dbtest.New(t), index: wordindex.New("passages", "passages", "archive_key", "key")}
+	for range archives {
+		f.archives = append(f.archives, one[int64](f, `
+			INSERT INTO archives (org, name) VALUES ($1, 'a') RETURNING key`, wordsOrg))
+	}
+	return f
+}
+
+func one[T any](f *wordsFixture, sql string, args ...any) T {
+	f.Helper()
+	got, err := db.One[T](f.Context(), f.pool, sql, args...)
+	f.must(err)
+	return got
+}
+
+func (f *wordsFixture) must(err error) {
+	f.Helper()
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+// insert adds a passage of an archive on d, which may be a transaction.
+func (f *wordsFixture) insert(d db.DB, archive int64, text string, tags ...string) {
+	f.Helper()
+	f.texts++
+	lex, sum := embed.Document(text), sha256.Sum256(fmt.Append(nil, f.texts))
+	key, err := db.One[int64](f.Context(), d, `
+		INSERT INTO passages (org, archive_key, text, sha256, lex, terms, tags) VALUES ($1, $2, $3, $4, $5, $6, $7)
+		RETURNING key`, wordsOrg, archive, text, sum[:], lex.Vector, embed.Owned(archive, lex.Terms), db.Tags(tags))
+	f.must(err)
+	f.keys = append(f.keys, key)
+}
+
+// rewrite gives a passage another text.
+func (f *wordsFixture) rewrite(key int64, text string) {
+	f.Helper()
+	lex := embed.Document(text)
+	f.must(db.Tx(f.Context(), f.pool, func(tx pgx.Tx) error {
+		if err := f.index.Note(f.Context(), tx, wordsOrg, key); err != nil {
+			return err
+		}
+		_, err := tx.Exec(f.Context(), `
+			UPDATE passages SET text = $3, lex = $4, terms = '{}' WHERE org = $1 AND key = $2`,
+			wordsOrg, key, text, lex.Vector)
+		return err
+	}))
+}
+
+func (f *wordsFixture) exec(sql string, args ...any) {
+	f.Helper()
+	_, err := f.pool.Exec(f.Context(), sql, args...)
+	f.must(err)
+}
+
+func (f *wordsFixture) update() int {
+	f.Helper()
+	n, err := f.index.Update(f.Context(), f.pool)
+	f.must(err)
+	return n
+}
+
+func (f *wordsFixture) prune() int {
+	f.Helper()
+	n, err := f.index.Prune(f.Context(), f.pool)
+	f.must(err)
+	return n
+}
+
+// rank ranks the passages of archives by words, through the index or, if that is nil, exactly.
+func (f *wordsFixture) rank(index *wordindex.Index, archives []int64, where, text string) []embed.Scored {
+	f.Helper()
+	search := embed.NewSearch(nil, "passages", "passage_vectors", "passage_key")
+	search.Words, search.IndexRows = index, 1<<40
+	const scope = `r.org = @org AND r.archive_key = ANY (@archives)`
+	ranking, err := search.Rank(f.Context(), f.pool, embed.Question{
+		Org: wordsOrg, Text: text, Limit: 10, WordsOnly: true,
+		Filters: []embed.Filter{{Rows: scope + where, Indexed: `r.archive_key + 0 = ANY (@archives)` + where,
+			Args: pgx.StrictNamedArgs{"org": wordsOrg, "archives": archives}}},
+		Sample: func(ctx context.Context) (*embed.IDF, error) {
+			terms, err := db.All[[]int64](ctx, f.pool, `
+				SELECT terms FROM passages WHERE org = $1 AND archive_key = ANY ($2) ORDER BY key LIMIT 500`,
+				wordsOrg, archives)
+			return embed.NewIDF(terms, len(f.keys)), err
+		},
+		Owners: func(context.Context) ([]int64, error) { return archives, nil },
+	})
+	f.must(err)
+	return ranking.Rows
+}
+
+// The words of random texts: few, so that many texts share them, and equal texts are frequent.
+var vocabulary = strings.Fields("apple pear plum quince cherry walnut hazel almond fig date olive grape lemon lime")
+
+func randomWords(random *rand.Rand, most int) string {
+	words := make([]string, 1+random.IntN(most))
+	for i := range words {
+		words[i] = vocabulary[min(random.IntN(len(vocabulary)), random.IntN(len(vocabulary)))]
+	}
+	return strings.Join(words, " ")
+}
+
+var filters = []string{"", "", ` AND r.tags && '{half}'`, ` AND r.tags && '{tenth}'`, ` AND r.key % 97 = 0`}
+
+// Whatever is inserted, changed, deleted, indexed and pruned in between, the index ranks as the rows themselves do.
+func TestTheIndexRanksAsTheRowsDo(t *testing.T) {
+	t.Parallel()
+	answered := 0
+	for seed := range uint64(6) {
+		random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // for a test
+		f := newWordsFixture(t, 2)
+		f.index.FirstRows, f.index.NewRows, f.index.SegmentRows = 40, 10, 64+random.IntN(300)
+		for step := range 40 {
+			f.change(random)
+			text := randomWords(random, 5)
+			archives := f.archives[:1+random.IntN(2)]
+			where := filters[random.IntN(len(filters))]
+			want := f.rank(nil, archives, where, text)
+			if diff := cmp.Diff(want, f.rank(f.index, archives, where, text)); diff != "" {
+				t.Fatalf("seed %d, step %d: %q where %q in %d archives (-rows +index):\n%s", seed, step, text, where,
+					len(archives), diff)
+			}
+			if f.answers(archives, text) {
+				answered++
+			}
+		}
+	}
+	if answered < 60 {
+		t.Errorf("the index answered %d of 240 searches, want most", answered)
+	}
+}
+
+// answers reports whether the index answers a question.
+func (f *wordsFixture) answers(archives []int64, text string) bool {
+	f.Helper()
+	lex := embed.Document(text)
+	m, err := f.index.Match(f.Context(), f.pool, wordindex.Question{Org: wordsOrg, Owners: archives, Terms: lex.Terms,
+		Weights: lex.Vector.Values()})
+	f.must(err)
+	return m != nil
+}
+
+// change does something random to the rows or the index.
+func (f *wordsFixture) change(random *rand.Rand) {
+	f.Helper()
+	any := func() int64 { return f.keys[random.IntN(len(f.keys))] }
+	switch n := random.IntN(10); {
+	case n < 4 || len(f.keys) == 0:
+		archive := random.IntN(len(f.archives))
+		for range random.IntN(150) {
+			tags := []string{"half", "tenth"}[:min(2, 20/(1+random.IntN(40)))]
+			f.insert(f.pool, f.archives[archive], randomWords(random, 30), tags...)
+		}
+		f.index.Grew(wordsOrg, f.archives[archive], 150)
+	case n < 5:
+		for range 5 {
+			f.rewrite(any(), randomWords(random, 30))
+		}
+	case n < 6:
+		from := random.IntN(len(f.keys))
+		gone := f.keys[from:min(from+random.IntN(60), len(f.keys))]
+		f.exec(`DELETE FROM passages WHERE org = $1 AND key = ANY ($2)`, wordsOrg, gone)
+	case n < 7:
+		f.prune()
+	case n < 8 && random.IntN(3) == 0: // the index may be deleted, also in part
+		f.exec(`DELETE FROM word_segments WHERE org = $1 AND key % 3 = $2`, wordsOrg, random.IntN(3))
+	default:
+		f.update()
+	}
+}
+
+// A row whose transaction ends after later rows are indexed is found.
+func TestARowThatIsCommittedLateIsFound(t *testing.T) {
+	t.Parallel()
+	f := newWordsFixture(t, 1)
+	f.index.FirstRows, f.index.NewRows, f.index.Wait = 10, 5, 0
+	tx, err := f.pool.Begin(t.Context())
+	f.must(err)
+	f.insert(tx, f.archives[0], "the late quince")
+	for i := range 30 {
+		f.insert(f.pool, f.archives[0], fmt.Sprint("plum ", i))
+	}
+	f.index.Grew(wordsOrg, f.archives[0], 30)
+	if n := f.update(); n != 0 {
+		t.Errorf("%d segments are made while an earlier row may still come, want 0", n)
+	}
+	f.must(tx.Commit(t.Context()))
+	f.index.Grew(wordsOrg, f.archives[0], 30)
+	if n := f.update(); n != 1 {
+		t.Errorf("got %d segments, want 1", n)
+	}
+	if got := f.rank(f.index, f.archives, "", "quince"); len(got) != 1 || got[0].ID != f.keys[0] {
+		t.Errorf("got %v, want the late row %d", got, f.keys[0])
+	}
+}
+
+// Rows that come in small steps end in few segments, and what is deleted leaves the index.
+func TestSegmentsAreMergedAndPruned(t *testing.T) {
+	t.Parallel()
+	f := newWordsFixture(t, 1)
+	f.index.FirstRows, f.index.NewRows, f.index.SegmentRows = 20, 10, 200
+	for range 40 {
+		for i := range 10 {
+			f.insert(f.pool, f.archives[0], fmt.Sprintf("apple pear %d", i))
+		}
+		f.index.Grew(wordsOrg, f.archives[0], 10)
+		f.update()
+	}
+	if n := one[int](f, `SELECT count(*) FROM word_segments WHERE org = $1`, wordsOrg); n > 6 {
+		t.Errorf("400 rows in steps of 10 have %d segments of at most 200, want at most 6", n)
+	}
+	covered := one[int](f, `SELECT sum(rows) FROM word_segments WHERE org = $1`, wordsOrg)
+	if covered < 390 {
+		t.Errorf("the segments have %d of 400 rows, want all but the last", covered)
+	}
+	f.exec(`DELETE FROM passages WHERE org = $1 AND key % 3 = 0`, wordsOrg)
+	if n := f.prune(); n == 0 {
+		t.Error("no segment is made anew though a third of the rows is deleted")
+	}
+	if n := f.prune(); n != 0 {
+		t.Errorf("%d segments are made anew again", n)
+	}
+	f.exec(`DELETE FROM passages WHERE org = $1`, wordsOrg)
+	f.exec(`DELETE FROM archives WHERE org = $1`, wordsOrg)
+	if n := one[int](f, `SELECT count(*) FROM word_postings WHERE org = $1`, wordsOrg); n != 0 {
+		t.Errorf("a deleted archive leaves %d rows of postings", n)
+	}
+}
+
+// The words of an erased row are gone from the index once it is pruned.
+func TestErasedWordsLeaveTheIndex(t *testing.T) {
+	t.Parallel()
+	f := newWordsFixture(t, 1)
+	f.index.FirstRows = 10
+	for i := range 20 {
+		f.insert(f.pool, f.archives[0], fmt.Sprint("plum ", i))
+	}
+	f.insert(f.pool, f.archives[0], "secret quince")
+	f.index.Grew(wordsOrg, f.archives[0], f.index.NewRows)
+	f.update()
+	bytes := func() int {
+		return one[int](f, `SELECT sum(length(postings)) FROM word_postings WHERE org = $1`, wordsOrg)
+	}
+	before := bytes()
+	f.must(db.Tx(t.Context(), f.pool, func(tx pgx.Tx) error {
+		if err := f.index.Note(t.Context(), tx, wordsOrg, f.keys[20]); err != nil {
+			return err
+		}
+		return db.Exec(t.Context(), tx, `DELETE FROM passages WHERE org = $1 AND key = $2`, wordsOrg, f.keys[20])
+	}))
+	if got := f.rank(f.index, f.archives, "", "quince"); len(got) != 0 {
+		t.Errorf("an erased row is found: %v", got)
+	}
+	if n := f.prune(); n != 1 {
+		t.Errorf("%d segments are made anew, want 1", n)
+	}
+	if after := bytes(); after >= before {
+		t.Errorf("the postings have %d bytes after the erasure, and had %d", after, before)
+	}
+	if n := one[int](f, `SELECT count(*) FROM word_changes WHERE org = $1`, wordsOrg); n != 0 {
+		t.Errorf("%d changes are still noted", n)
+	}
+}
+
+// A damaged segment is an error, not a wrong answer.
+func TestADamagedSegmentIsAnError(t *testing.T) {
+	t.Parallel()
+	f := newWordsFixture(t, 1)
+	f.index.FirstRows = 10
+	for range 20 {
+		f.insert(f.pool, f.archives[0], "plum")
+	}
+	f.index.Grew(wordsOrg, f.archives[0], f.index.NewRows)
+	f.update()
+	whole := one[[]byte](f, `SELECT postings FROM word_postings WHERE org = $1`, wordsOrg)
+	lex := embed.Document("plum")
+	for n := range whole {
+		for _, damaged := range [][]byte{whole[:n], slices.Concat(whole[:n], []byte{whole[n] + 7}, whole[n+1:])} {
+			f.exec(`UPDATE word_postings SET postings = $2 WHERE org = $1`, wordsOrg, damaged)
+			_, err := f.index.Match(t.Context(), f.pool, wordindex.Question{Org: wordsOrg, Owners: f.archives,
+				Terms: lex.Terms, Weights: lex.Vector.Values()})
+			if len(damaged) < len(whole) && err == nil {
+				t.Errorf("%d of %d bytes: got no error", n, len(whole))
+			}
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package recall_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/recall"
+)
+
+// An agent's messages, the long ones in pieces, are ranked through the index of words as from the log.
+func TestMessagesAreRankedThroughTheIndexOfWords(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	var drafts []recall.Draft
+	for i := range 3000 {
+		role := []recall.Role{recall.User, recall.Assistant}[i%2]
+		drafts = append(drafts, say(role, fmt.Sprintf("common talk number%d about subject%d", i, i%70)))
+	}
+	drafts = append(drafts, say(recall.User, strings.Repeat("many words of talk. ", 3000)+"At last a needle."))
+	plans := dbtest.NewPlans(t, f.pool)
+	plain, indexed := f.store, recall.New(plans, recall.Options{})
+	plain.SetWordRows(1<<40, 1<<40)
+	indexed.SetWordRows(1000, 300)
+	f.store = indexed
+	f.append(drafts...)
+	if n, err := indexed.IndexWords(t.Context()); err != nil || n != 1 {
+		t.Fatalf("got %d segments (%v), want 1", n, err)
+	}
+	if _, err := db.AnalyzeGrown(t.Context(), f.pool); err != nil { // as the server does
+		t.Fatal(err)
+	}
+	f.append(say(recall.User, "a new talk about subject7"))
+	soon := time.Now().Add(-time.Hour)
+	for _, q := range []recall.Query{{Text: "talk about subject7"}, {Text: "needle"}, {Text: "number77 or number78"},
+		{Text: "talk", Roles: []recall.Role{recall.Assistant}}, {Text: "subject7", Start: &soon}, {Text: "new talk"},
+		{Text: "subject69", Conversation: recall.DefaultConversation}, {Text: "absent"}} {
+		q.AgentID, q.Limit = f.agent, 20
+		f.store = plain
+		want := f.search(q)
+		f.store = indexed
+		if diff := cmp.Diff(want, f.search(q)); diff != "" {
+			t.Errorf("%q (-log +index):\n%s", q.Text, diff)
+		}
+	}
+	if plan := plans.Take("@matched"); !strings.Contains(plan, "messages_pkey") || strings.Contains(plan, "Seq Scan") {
+		t.Errorf("matched messages are not read by their keys:\n%s", plan)
+	}
+}
