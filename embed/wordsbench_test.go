@@ -27,8 +27,8 @@ const (
 	benchBytes = 800 // of a passage
 )
 
-// BenchmarkRank ranks 100,000 passages of Go's own source by five words, through the index of words and as without it, in
-// turn, and reports the medians and the times that nine of ten searches take.
+// BenchmarkRank ranks 100,000 passages of Go's own source by five words, through the index of words and as without it,
+// in turn, and reports the medians and the times that nine of ten searches take.
 func BenchmarkRank(b *testing.B) {
 	f := newWordsFixture(b, 1)
 	texts := sourcePassages(b)

@@ -28,7 +28,7 @@ var notCarried = map[string]string{
 	"chunks": "made again from the original", "file_segments": "made again from the original",
 	"gram_blocks": "made again from the original", "gram_units": "made again from the original",
 	"word_segments": "made again from the rows", "word_postings": "made again from the rows",
-	"word_changes": "for segments that are made again",
+	"word_changes":     "for segments that are made again",
 	"files.generation": "made again from the original", "files.wanted_generation": "made again from the original",
 	"files.parse_started_at": "made again from the original", "files.error": "made again from the original",
 	"files.charset": "made again from the original", "files.chars": "made again from the original",

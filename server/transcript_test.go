@@ -27,7 +27,7 @@ var (
 	// counts depend on the ids that are in what is counted
 	counts = regexp.MustCompile(`("(?:num_tokens_external_memory_summary|num_tokens_messages|` +
 		`context_window_size_current)": )\d+`)
-	times  = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d| UTC)`)
+	times = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d| UTC)`)
 )
 
 func (w *transcript) mask(text string) string {
