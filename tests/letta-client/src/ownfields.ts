@@ -37,4 +37,6 @@ export const ownFields: Record<string, string[]> = {
   'MessageSearchResponse.UserMessageListResult': result,
   'MessageSearchResponse.AssistantMessageListResult': result,
   LettaResponse: ['run_id', 'error'],
+  // A reasoning goes back in the field in which a model's server sent it, which is none of OpenAI's own.
+  ChatCompletionAssistantMessageParam: ['reasoning_content'],
 };
