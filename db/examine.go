@@ -1,8 +1,10 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -39,6 +41,7 @@ const (
 	maxClockSkew  = 5 * time.Second
 	maxJobWait    = 10 * time.Minute
 	minUnanalyzed = 10_000 // rows
+	minShared     = 128 << 20
 )
 
 // examined is what the catalog and the settings of a database say.
@@ -98,63 +101,54 @@ func Examine(ctx context.Context, conn *pgx.Conn) []Finding {
 
 // findings judges what was read, took after it was asked for.
 func (e examined) findings(took time.Duration) (list []Finding) {
-	add := func(of string, otherwise State, text, remedy string) {
-		list = append(list, MakeFinding(of, otherwise, text, remedy))
-	}
-	remedy := ""
-	if e.Version < 150000 {
-		remedy = "Loci needs Postgres 15 or newer"
-	}
-	add("postgres", Broken, "version "+e.VersionText+", "+e.Size, remedy)
-	vector := "is not installed in this database"
-	remedy = "let a superuser run CREATE EXTENSION vector"
-	if e.Vector != nil {
-		vector, remedy = "version "+*e.Vector, ""
-		if !atLeast(*e.Vector, minPgvector) {
-			remedy = "install " + minPgvector + " or newer, and run ALTER EXTENSION vector UPDATE"
+	skew := (time.Since(e.Now) - took).Abs()
+	for _, thing := range []struct {
+		of           string
+		otherwise    State // if it is not well
+		well         bool
+		text, remedy string
+	}{
+		{"postgres", Broken, e.Version >= 150000, "version " + e.VersionText + ", " + e.Size,
+			"Loci needs Postgres 15 or newer"},
+		{"pgvector", Broken, e.Vector != nil && atLeast(*e.Vector, minPgvector), "version " + orNone(e.Vector),
+			"let a superuser run CREATE EXTENSION vector, or install " + minPgvector + " or newer and run ALTER EXTENSION " +
+				"vector UPDATE"},
+		{"role", Advice, !e.Superuser, fmt.Sprintf("the server works as %s (superuser: %t)", e.Role, e.Superuser),
+			"let the server work as a role that owns nothing: see Roles in docs/operations.md"},
+		{"durability", Broken, e.Fsync == "on" && e.FullPages == "on",
+			"fsync " + e.Fsync + ", full_page_writes " + e.FullPages,
+			"set fsync and full_page_writes to on: without them a crash of the machine loses acknowledged writes"},
+		{"clock", Advice, skew <= maxClockSkew,
+			fmt.Sprintf("differs from this machine's by %s at most", (skew + took).Round(time.Millisecond)),
+			"set the clocks by NTP: validity, expiry of keys and retention go by them"},
+		{"memory", Advice, e.SharedBytes >= minShared, fmt.Sprintf("shared_buffers is %d MiB", e.SharedBytes>>20),
+			"set shared_buffers to a quarter of the machine's memory"},
+		{"connections", Advice, e.Connections-e.Connected >= maxConns,
+			fmt.Sprintf("%d of %d are in use", e.Connected, e.Connections),
+			fmt.Sprintf("raise max_connections, or lower the servers' pools by pool_max_conns in LOCI_DATABASE_URL: one "+
+				"server uses %d and two more", maxConns)},
+		{"indexes", Advice, len(e.Broken) == 0, "not valid: " + namesOrNone(e.Broken),
+			"an index that was being built was interrupted: the server builds it anew within minutes, or 'loci migrate'"},
+		{"statistics", Advice, len(e.Unanalyzed) == 0 && e.AutovacuumOn,
+			fmt.Sprintf("autovacuum is on: %t; large tables without: %s", e.AutovacuumOn, namesOrNone(e.Unanalyzed)),
+			"turn autovacuum on, and run ANALYZE once; the server analyzes tables that grew each minute"},
+	} {
+		if thing.well {
+			thing.remedy = ""
 		}
+		list = append(list, MakeFinding(thing.of, thing.otherwise, thing.text, thing.remedy))
 	}
-	add("pgvector", Broken, vector, remedy)
-	remedy = ""
-	if e.Superuser {
-		remedy = "let the server work as a role that owns nothing: see Roles in docs/operations.md"
-	}
-	add("role", Advice, fmt.Sprintf("the server works as %s (superuser: %t)", e.Role, e.Superuser), remedy)
-	remedy = ""
-	if e.Fsync != "on" || e.FullPages != "on" {
-		remedy = "set fsync and full_page_writes to on: without them a crash of the machine loses acknowledged writes"
-	}
-	add("durability", Broken, "fsync "+e.Fsync+", full_page_writes "+e.FullPages, remedy)
-	skew := time.Since(e.Now) - took
-	remedy = ""
-	if skew.Abs() > maxClockSkew {
-		remedy = "set the clocks by NTP: validity, expiry of keys and retention go by them"
-	}
-	add("clock", Advice, fmt.Sprintf("differs from this machine's by %s at most",
-		(skew.Abs()+took).Round(time.Millisecond)), remedy)
-	remedy = ""
-	if e.SharedBytes < 128<<20 {
-		remedy = "set shared_buffers to a quarter of the machine's memory"
-	}
-	add("memory", Advice, fmt.Sprintf("shared_buffers is %d MiB", e.SharedBytes>>20), remedy)
-	remedy = ""
-	if e.Connections-e.Connected < maxConns {
-		remedy = fmt.Sprintf("raise max_connections, or lower the servers' pools by pool_max_conns in LOCI_DATABASE_URL: "+
-			"one server uses %d and two more", maxConns)
-	}
-	add("connections", Advice, fmt.Sprintf("%d of %d are in use", e.Connected, e.Connections), remedy)
-	remedy = ""
-	if len(e.Broken) > 0 {
-		remedy = "an index that was being built was interrupted: the server builds it anew within minutes, or 'loci migrate'"
-	}
-	add("indexes", Advice, fmt.Sprintf("%d are not valid %v", len(e.Broken), e.Broken), remedy)
-	remedy = ""
-	if len(e.Unanalyzed) > 0 || !e.AutovacuumOn {
-		remedy = "turn autovacuum on, and run ANALYZE once; the server analyzes tables that grew each minute"
-	}
-	add("statistics", Advice, fmt.Sprintf("autovacuum on: %t; large tables that were never analyzed: %d %v",
-		e.AutovacuumOn, len(e.Unanalyzed), e.Unanalyzed), remedy)
 	return list
+}
+
+// namesOrNone lists names, or says that there are none.
+func namesOrNone(names []string) string { return cmp.Or(strings.Join(names, ", "), "none") }
+
+func orNone(text *string) string {
+	if text == nil {
+		return "none"
+	}
+	return *text
 }
 
 // examineJobs says whether work waits too long.

@@ -33,7 +33,7 @@ type PortableConversation struct {
 	Hidden        bool            `db:"hidden" json:"hidden"`
 	Delegated     bool            `db:"delegated" json:"delegated"`   // a sub-agent works in it
 	OnlyTools     []string        `db:"only_tools" json:"only_tools"` // that may be called in it; null is all
-	Depth         int             `db:"depth" json:"depth,omitempty"` // of the sub-agent; 0 is none
+	Depth         int             `db:"depth" json:"depth,omitempty"` // of the sub-agent; 0 for other conversations
 	Messages      int             `db:"messages" json:"message_count"`
 	Prompts       []int           `db:"prompts" json:"prompts"`
 	View          `json:"view"`

@@ -45,7 +45,7 @@ func (d *Dedup) Edits(v compaction.View, _ Moment) (edits []compaction.Edit) {
 	if d.Keep == "newest" {
 		all = backward(all)
 	}
-	return Merge(edits, d.pointers(v, all, last))
+	return compaction.MergeEdits(edits, d.pointers(v, all, last))
 }
 
 // pointers returns pointers from results to the first of their copies in a list, which is the copy that is shown.

@@ -24,7 +24,7 @@ func (p Policy) Prune(v compaction.View, at Moment) (compaction.View, []compacti
 		pruned.make(unsent, Prune)
 	}
 	pruned.repoint()
-	return pruned.view, Merge(entered.fresh, pruned.fresh)
+	return pruned.view, compaction.MergeEdits(entered.fresh, pruned.fresh)
 }
 
 // gate returns the step that says whether a change of the prompt is worth what it costs; nil if the policy has none.
@@ -116,8 +116,8 @@ func (run *pruning) make(edits []compaction.Edit, stage Stage) {
 
 // add adds edits to the view.
 func (run *pruning) add(edits []compaction.Edit, saved int) {
-	run.view.Edits = Merge(run.view.Edits, edits)
-	run.fresh = Merge(run.fresh, edits)
+	run.view.Edits = compaction.MergeEdits(run.view.Edits, edits)
+	run.fresh = compaction.MergeEdits(run.fresh, edits)
 	if u := run.view.Usage; u != nil && saved > 0 {
 		run.view.Usage = &compaction.Usage{PromptTokens: max(u.PromptTokens-saved, 1), Position: u.Position}
 	}
@@ -140,9 +140,4 @@ func editsOf(v compaction.View) map[place]*compaction.Edit {
 func messageAt(v compaction.View, position int) (int, bool) {
 	return slices.BinarySearchFunc(v.Messages, position,
 		func(m recall.Message, position int) int { return cmp.Compare(m.Position, position) })
-}
-
-// Merge returns edits with others in place of those of the same parts.
-func Merge(edits, others []compaction.Edit) []compaction.Edit {
-	return compaction.MergeEdits(edits, others)
 }

@@ -81,7 +81,7 @@ type Agent struct {
 	UpdatedAt    time.Time `db:"updated_at" json:"updated_at"`
 	LastRun
 
-	Depth    int            `db:"depth" json:"-"`          // how deep a sub-agent it is; 0 is none
+	Depth    int            `db:"depth" json:"-"`          // 0 for an agent that is no sub-agent
 	Attached []AttachedTool `db:"attached_tools" json:"-"` // the tools that the agent's programs run
 
 	// InConversation changes the compaction settings in the conversation that the agent was asked for.
@@ -150,7 +150,7 @@ type New struct {
 	Tags                                 []string
 	WindowLimit, MaxFilesOpen, ViewChars *int
 	Hidden                               bool
-	Depth                                int // how deep a sub-agent it is; 0 is none
+	Depth                                int // of sub-agents of sub-agents; 0 for an agent that is no sub-agent
 	Settings                             Settings
 	RuleTools                            []string       // definitions that the rules name, which must be there still
 	FolderIDs                            []string       // attached in the same transaction

@@ -161,7 +161,7 @@ func (s *Store) pruning(ctx context.Context, org db.Org, p Prompt, now time.Time
 		})
 	})
 	after := v
-	after.Edits = policy.Merge(v.Edits, edits)
+	after.Edits = compaction.MergeEdits(v.Edits, edits)
 	return compaction.Pruning{Policy: p.policy.Name(), Mode: p.settings.Mode, Edits: edits, Before: v, After: after,
 		Asked: writer.asked}, nil
 }

@@ -83,9 +83,9 @@ func checkArguments(raw rest.Object, at string) error {
 	return nil
 }
 
-// toolRules returns the rules of a request without repeated ones, nil if it has none. A field that is null is one that
-// is not there. A 422 for one without a tool or
-// of a type that there is not, for a count without a limit, and for arguments.
+// toolRules returns the rules of a request without repeated ones, nil if it has none. Rules that differ only in fields
+// that are null are the same. A 422 for a rule without a tool or of an unknown type, for a count without a limit, and
+// for arguments.
 func toolRules(given []ToolRule) (json.RawMessage, error) {
 	if given == nil {
 		return nil, nil
