@@ -29,7 +29,8 @@ func (s *Store) Clear(ctx context.Context) (rows int, err error) {
 }
 
 // clearLogs deletes one batch of the rows of deleted agents' logs: messages, then what else is of their conversations,
-// then the conversations and the logs.
+// then the conversations and the logs. A row that others refer to stays for a later call: another server may delete the
+// same batch of them at the same time, after which none of this batch, though some of the next, are left.
 func (s *Store) clearLogs(ctx context.Context) (rows int, err error) {
 	rows, err = s.clear(ctx, "deleted agents' messages", `
 		DELETE FROM messages WHERE (org, key) IN (
@@ -52,13 +53,18 @@ func (s *Store) clearLogs(ctx context.Context) (rows int, err error) {
 		rows, err = s.clear(ctx, "deleted agents' conversations", `
 			DELETE FROM conversations WHERE (org, key) IN (
 				SELECT c.org, c.key FROM agent_logs l JOIN conversations c ON c.org = l.org AND c.agent_key = l.key
-				WHERE l.agent_key IS NULL
+				WHERE l.agent_key IS NULL AND NOT EXISTS (
+					SELECT FROM messages m
+					WHERE m.org = c.org AND m.agent_key = c.agent_key AND m.conversation_key = c.key)
 				ORDER BY c.org, c.key
 				LIMIT $1)`, clearRows)
 	}
 	if err == nil && rows == 0 {
 		rows, err = s.clear(ctx, "deleted agents' logs", `DELETE FROM agent_logs WHERE (org, key) IN (
-				SELECT org, key FROM agent_logs WHERE agent_key IS NULL LIMIT $1)`, clearRows)
+				SELECT l.org, l.key FROM agent_logs l
+				WHERE l.agent_key IS NULL
+				  AND NOT EXISTS (SELECT FROM conversations c WHERE c.org = l.org AND c.agent_key = l.key)
+				LIMIT $1)`, clearRows)
 	}
 	return rows, err
 }

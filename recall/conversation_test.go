@@ -1,6 +1,7 @@
 package recall_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -148,6 +149,46 @@ func TestADeletedAgentLeavesNothing(t *testing.T) {
 	}
 	if _, err := f.store.Conversation(t.Context(), org, kept, ""); err != nil {
 		t.Error(err)
+	}
+}
+
+// Two servers clear at once: the second waits for a batch that the first deletes, and then meets the rows after it.
+func TestServersClearADeletedAgentAtOnce(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	const batch = 5_000
+	f.exec(fmt.Sprintf(`
+		INSERT INTO messages (id, org, agent_key, seq, conversation_key, position, session, role, content, tokens, length, created_at)
+		SELECT gen_random_uuid(), m.org, m.agent_key, 10 + i, m.conversation_key, 10 + i, 1, 'user', '[]', 1, 1, now()
+		FROM messages m, generate_series(1, %d) i`, batch+1))
+	f.must(f.store.Forget(t.Context(), org, f.agent))
+	f.exec(`DELETE FROM agents`)
+	first, err := f.pool.Begin(t.Context())
+	f.must(err)
+	defer func() { _ = first.Rollback(context.Background()) }()
+	n, err := f.store.With(first).Clear(t.Context())
+	if n != batch || err != nil {
+		t.Fatalf("cleared %d rows, %v, want a batch of %d", n, err, batch)
+	}
+	second := make(chan error)
+	go func() {
+		_, err := f.store.Clear(t.Context())
+		second <- err
+	}()
+	f.eventually("the second waits for the first", func() bool {
+		return f.count(`SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock'`) > 0
+	})
+	f.must(first.Commit(t.Context()))
+	if err := <-second; err != nil {
+		t.Errorf("the second: %v", err)
+	}
+	for n := 1; n > 0; {
+		n, err = f.store.Clear(t.Context())
+		f.must(err)
+	}
+	if n := f.count(`SELECT count(*) FROM agent_logs`); n != 0 {
+		t.Errorf("%d logs are left", n)
 	}
 }
 
