@@ -66,6 +66,20 @@ func TestAWaitForApprovalIsCancelled(t *testing.T) {
 	}
 }
 
+// A job is shown as it is after its cancellation, not as it was while its run stopped.
+func TestAJobThatWorksIsCancelled(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	r.model.Says(modeltest.Answer{Text: "Hello", Wait: make(chan struct{})})
+	said := r.begun(hello)
+	run := fmt.Sprint(r.list("/v1/runs/active")[0]["id"])
+	job := fields(t, r.must("PATCH", "/v1/jobs/"+run+"/cancel", ""))
+	if job["status"] != "cancelled" || job["stop_reason"] != "cancelled" || job["completed_at"] == nil {
+		t.Errorf("got %v", job)
+	}
+	<-said
+}
+
 // Calls that no run of the conversation made can be cancelled, too: the answer names their message.
 func TestCallsOfAStepAreCancelled(t *testing.T) {
 	t.Parallel()

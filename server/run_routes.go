@@ -154,7 +154,8 @@ func (s *Server) cancelJob(ctx context.Context, in *OfRun) (letta.Run, error) {
 	if _, err := s.cancelNamed(ctx, r.AgentID, []string{r.ID}); err != nil {
 		return letta.Run{}, err
 	}
-	return s.getRun(ctx, in)
+	r, err = s.Loop.AwaitEnd(ctx, rest.Org(ctx), r.ID)
+	return letta.RunOf(r), err
 }
 
 func (s *Server) runMessages(ctx context.Context, in *struct {

@@ -273,5 +273,17 @@ func TestChangesThatMeanNothingAreRefused(t *testing.T) {
 				t.Errorf("POST %s with the model %s: got %d %s", path, model, got.Code, got.Text)
 			}
 		}
+		got := c.call("POST", "/v1/agents/"+agent+"/messages", `{"input":"Hello","override_model":"`+model+`"}`)
+		if got.Code != 422 || !strings.Contains(got.Text, "override_model") {
+			t.Errorf("a message to the model %s: got %d %s", model, got.Code, got.Text)
+		}
+	}
+	fork := "/v1/conversations/default/fork?agent_id=" + agent
+	if got := c.call("POST", fork, `{"message_id":"message-1"}`); got.Code != 422 ||
+		!strings.Contains(got.Text, "?message_id=") {
+		t.Errorf("a fork with a parameter in the body: got %d %s", got.Code, got.Text)
+	}
+	if got := c.call("POST", fork, `{}`); got.Code != 200 {
+		t.Errorf("a fork with an empty body: got %d %s", got.Code, got.Text)
 	}
 }

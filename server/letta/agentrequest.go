@@ -157,7 +157,7 @@ func (stopReason) Schema(rest.Registry) *rest.Schema {
 // New returns the agent to create. ErrInvalid if a field asks for something that Loci does not serve.
 func (c CreateAgent) New() (agent.New, error) {
 	err := cmp.Or(c.check(), c.checkKind(), checkTimezone(c.Timezone.Value), checkThinking(c.modelSettings()),
-		checkHandle(c.Model.Value))
+		checkHandle("model", c.Model.Value))
 	if err != nil {
 		return agent.New{}, err
 	}
@@ -186,7 +186,7 @@ func (c CreateAgent) New() (agent.New, error) {
 // Update returns the change. ErrInvalid if a field asks for something that Loci does not serve.
 func (u UpdateAgent) Update() (agent.Update, error) {
 	err := cmp.Or(u.check(), u.checkKind(), checkTimezone(u.Timezone.Value), checkThinking(u.modelSettings()),
-		checkHandle(u.Model.Value), u.checkMessageIDs())
+		checkHandle("model", u.Model.Value), u.checkMessageIDs())
 	if err != nil {
 		return agent.Update{}, err
 	}
@@ -222,10 +222,10 @@ func (u UpdateAgent) checkMessageIDs() error {
 	return nil
 }
 
-// checkHandle returns a 422 for the handle of a model that names none.
-func checkHandle(handle string) error {
+// checkHandle returns a 422 for the handle of a model that names none, in a field of a body.
+func checkHandle(field, handle string) error {
 	if provider, name, has := strings.Cut(handle, "/"); has && (provider == "" || strings.Trim(name, "/ ") == "") {
-		return rest.Unprocessable("body.model", fmt.Sprintf("expected a provider and a model, such as openai/gpt-4o. "+
+		return rest.Unprocessable("body."+field, fmt.Sprintf("expected a provider and a model, such as openai/gpt-4o. "+
 			"Got: %.50q", handle))
 	}
 	return nil

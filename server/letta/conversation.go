@@ -46,7 +46,7 @@ func (c CreateConversation) New() (recall.NewConversation, error) {
 			"all conversations of an agent share its blocks; leave the list empty, or create another agent")
 	}
 	err := cmp.Or(checkThinking(json.RawMessage(c.ModelSettings.Value.Object)), c.Compaction.Value.check(),
-		checkHandle(c.Model.Value))
+		checkHandle("model", c.Model.Value))
 	if err != nil {
 		return recall.NewConversation{}, err
 	}
@@ -77,7 +77,7 @@ func (f ConversationFields) Update() (recall.ConversationUpdate, error) {
 			Model: notEmpty(f.Model), ModelSettings: json.RawMessage(f.ModelSettings.Value.Object),
 			WindowLimit: limitOf(f.WindowLimit).Value},
 		cmp.Or(checkThinking(json.RawMessage(f.ModelSettings.Value.Object)), f.Compaction.Value.check(),
-			checkHandle(f.Model.Value))
+			checkHandle("model", f.Model.Value))
 }
 
 // ConversationFilter narrows a list of conversations.

@@ -150,7 +150,8 @@ func (m SendMessages) Request(streaming bool) (loop.Request, error) {
 	if r.Options.MaxSteps < 1 || r.Options.MaxSteps > mostSteps {
 		return r, rest.Unprocessable("body.max_steps", fmt.Sprintf("expected a number of 1 to %d", mostSteps))
 	}
-	if err := cmp.Or(m.check(), m.checkStreaming(streaming), m.addClientTools(&r)); err != nil {
+	if err := cmp.Or(m.check(), checkHandle("override_model", m.Model.Value), m.checkStreaming(streaming),
+		m.addClientTools(&r)); err != nil {
 		return r, err
 	}
 	messages := m.Messages

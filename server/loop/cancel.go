@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -75,6 +76,31 @@ func (l *Loop) CancelRun(ctx context.Context, org db.Org, r Run) (bool, error) {
 		return false, nil
 	}
 	return id != "", err
+}
+
+// A cancelled run ends at once where it works, which may be another server, unless it stores something.
+const (
+	endWithin = 5 * time.Second
+	endLooks  = 20 * time.Millisecond
+)
+
+// AwaitEnd returns a run when it has ended, or as it is after endWithin.
+func (l *Loop) AwaitEnd(ctx context.Context, org db.Org, id string) (Run, error) {
+	look := time.NewTicker(endLooks)
+	defer look.Stop()
+	for within := time.After(endWithin); ; {
+		r, err := l.RunByID(ctx, org, id)
+		if err != nil || r.Status != Running {
+			return r, err
+		}
+		select {
+		case <-look.C:
+		case <-within:
+			return r, nil
+		case <-ctx.Done():
+			return r, ctx.Err()
+		}
+	}
 }
 
 func one(ids []string) string {

@@ -104,6 +104,9 @@ func (a *API) readLeniently(ctx huma.Context, next func(huma.Context)) {
 	held := &heldBody{Reader: ctx.BodyReader(), in: a.bodies, org: Org(ctx.Context())}
 	defer held.release()
 	body, refused := readBody(ctx, held)
+	if refused == nil && ctx.Operation().RequestBody == nil {
+		refused = refuseMisplaced(ctx.Operation(), body)
+	}
 	if refused == nil {
 		body, refused = checkNames(a.OpenAPI().Components.Schemas, bodySchema(ctx.Operation()), "", body, &warnings)
 	}

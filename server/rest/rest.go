@@ -44,6 +44,7 @@ type API struct {
 	Config
 	echo    *echo.Echo
 	access  map[string]map[string]Access // of echo's routes, by path and method
+	whole   map[string]bool              // paths of echo's routes whose GET is no stream
 	spooled *db.Shares                   // bytes of bodies in files
 	bodies  *db.Shares                   // bytes of bodies that are held
 	served  *db.Shares                   // requests, but for streams that are only read
@@ -60,7 +61,8 @@ func New(c Config) *API {
 	config.Transformers = []huma.Transformer{showProblem, warn}
 	e := echo.New()
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
-	a := &API{Config: c, echo: e, access: map[string]map[string]Access{}, bodies: c.Budget.shares(),
+	a := &API{Config: c, echo: e, access: map[string]map[string]Access{}, whole: map[string]bool{},
+		bodies:  c.Budget.shares(),
 		spooled: c.spools(), served: db.NewShares(maxRequests, maxRequests/4)}
 	e.HTTPErrorHandler = a.writeError
 	e.Use(a.paceBodies, identify, a.logAccess, a.recoverPanics())
@@ -94,7 +96,7 @@ func (a *API) Handler() http.Handler {
 		return c.JSONBlob(http.StatusOK, text)
 	})
 	a.checkAccess()
-	return normalize(a.echo)
+	return normalize(a.headAsGet(a.echo))
 }
 
 // schemaName is huma's name of a type. Types of package compaction have the prefix Compaction, because other packages

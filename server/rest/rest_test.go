@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -151,6 +153,31 @@ func TestAdapterReadsLeniently(t *testing.T) {
 				t.Errorf("got a schema link %q in %s, want none", link, got.Text)
 			}
 		})
+	}
+}
+
+// A HEAD has the headers of its GET: its length, too, though nothing of the body is sent.
+func TestAHeadIsAGetWithoutItsBody(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(newToys(t, nil))
+	t.Cleanup(server.Close)
+	for target, want := range map[string]int{"/v1/toys/count": 200, "/v1/toys/count/": 200, "/v1/toys?limit=0": 422,
+		"/v1/null": 405, "/v1/nothing": 404} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodHead, server.URL+target, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := server.Client().Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(got.Body)
+		if closed := got.Body.Close(); err != nil || closed != nil {
+			t.Fatal(err, closed)
+		}
+		if got.StatusCode != want || len(body) > 0 || got.ContentLength < 1 {
+			t.Errorf("HEAD %s: got %d, %q of %d bytes, want %d", target, got.StatusCode, body, got.ContentLength, want)
+		}
 	}
 }
 

@@ -79,6 +79,9 @@ func register[I, O any](r Routes, described huma.Operation, handle Handler[I, O]
 		option(&op)
 	}
 	r.declare(op.Method, op.Path)
+	if op.Method == http.MethodGet {
+		a.whole[echoPath(op.Path)] = true
+	}
 	a.complete(&op.Operation)
 	if filters(op.Method, op.Path) {
 		op.Middlewares = append(op.Middlewares, noteUnmatched)

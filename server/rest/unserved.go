@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"encoding/json"
 	"maps"
 	"net/url"
 	"slices"
@@ -56,6 +57,18 @@ func refuseParameter(op *huma.Operation, query url.Values) *Problem {
 		}
 		if why := unserved[name]; why != "" && !slices.Contains(empty, value) {
 			return Unprocessable("query."+name, why)
+		}
+	}
+	return nil
+}
+
+// refuseMisplaced refuses a body, of an operation that takes none, with a parameter of the query in it.
+func refuseMisplaced(op *huma.Operation, body []byte) *Problem {
+	fields := map[string]json.RawMessage{}
+	_ = json.Unmarshal(body, &fields) // what is no object has no fields, and is reported as unreadable or unknown
+	for _, p := range op.Parameters {
+		if value, has := fields[p.Name]; has && p.In == "query" && string(value) != "null" {
+			return Unprocessable("body."+p.Name, "is read from the query, not from the body: send ?"+p.Name+"=")
 		}
 	}
 	return nil
