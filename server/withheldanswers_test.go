@@ -3,7 +3,10 @@ package server_test
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/loci-memory/loci/server/loop"
+	"github.com/loci-memory/loci/server/loop/model"
 	"github.com/loci-memory/loci/server/loop/model/modeltest"
 )
 
@@ -26,6 +29,35 @@ func TestWithheldAnswersEndTheRunWithAnError(t *testing.T) {
 			want = append(want, "assistant_message "+c.said)
 		}
 		checkSaid(t, "the log after "+name, r.log(), want)
+	}
+}
+
+// A model that never answers, and one that stops within an answer, end the run: they would time out again.
+func TestAModelThatFallsSilentEndsTheRun(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]modeltest.Answer{"from the first": {Text: "Hello", Wait: make(chan struct{})},
+		"within an answer": {Text: "Hel", After: make(chan struct{})}} {
+		r := newRunner(t, "")
+		hasty, err := model.NewOpenAI(model.Config{BaseURL: r.model.BaseURL(), Model: "m", Timeout: 50 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		models := r.server.Loop.Models
+		r.server.Loop.Models = func(handle string) (loop.Model, error) {
+			if handle == "openai/hasty" {
+				return loop.Model{Client: hasty, Name: "hasty"}, nil
+			}
+			return models(handle)
+		}
+		r.model.Says(answer)
+		got := r.send(`{"input":"Hello","override_model":"openai/hasty"}`)
+		if got.StopReason.StopReason != "llm_api_error" || got.Error == nil || len(r.model.Requests()) != 1 {
+			t.Errorf("%s: got %+v with %+v after %d requests", name, got.StopReason, got.Error, len(r.model.Requests()))
+		}
+		r.model.Says(modeltest.Answer{Text: "Here again."})
+		if again := r.send(`{"input":"Again"}`); again.StopReason.StopReason != "end_turn" {
+			t.Errorf("%s: the next request: %+v", name, again)
+		}
 	}
 }
 
