@@ -43,3 +43,22 @@ func TestSignaturesOfCallsAreSentBack(t *testing.T) {
 		}
 	}
 }
+
+// OpenRouter streams a model's reasoning and its signature in pieces, and takes them back whole.
+func TestStreamedReasoningDetailsAreSentBackWhole(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, `{"name":"a","include_base_tools":true}`)
+	event := func(fields string) string { return `data: {"choices":[{"delta":{` + fields + `}}]}` + "\n\n" }
+	r.model.Says(modeltest.Answer{Raw: event(`"reasoning":"I <th","reasoning_details":[{"type":"reasoning.text","index":0,`+
+		`"text":"I <th","signature":null}]`) +
+		event(`"reasoning":"ink>.","reasoning_details":[{"type":"reasoning.text","index":0,"text":"ink>."}]`) +
+		event(`"reasoning_details":[{"type":"reasoning.text","index":0,"signature":"c2ln"},`+
+			`{"type":"reasoning.encrypted","index":1,"data":"Ab+/=="},{"type":"reasoning.encrypted","index":1,"data":"Cd"}]`) +
+		event(`"tool_calls":[`+signedCall+`]`) + "data: [DONE]\n\n"}, modeltest.Answer{Text: "Done."})
+	r.send(hello)
+	const want = `"reasoning_details":[{"index":0,"signature":"c2ln","text":"I <think>.","type":"reasoning.text"},` +
+		`{"data":"Ab+/==","index":1,"type":"reasoning.encrypted"},{"data":"Cd","index":1,"type":"reasoning.encrypted"}]`
+	if asked := r.model.Requests(); len(asked) != 2 || !strings.Contains(string(asked[1].Body), want) {
+		t.Errorf("the model was asked %d times, at last %s, want %s", len(asked), asked[len(asked)-1].Body, want)
+	}
+}

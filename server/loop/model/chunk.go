@@ -30,12 +30,13 @@ type choice struct {
 
 // delta is what an event adds to an answer.
 type delta struct {
-	Content   said      `json:"content"`
-	Refusal   text      `json:"refusal"`
-	Thought   text      `json:"reasoning_content"`
-	Reasoning text      `json:"reasoning"` // of some endpoints an object
-	Calls     []piece   `json:"tool_calls"`
-	Function  *function `json:"function_call"` // the older form of the only call
+	Content   said            `json:"content"`
+	Refusal   text            `json:"refusal"`
+	Thought   text            `json:"reasoning_content"`
+	Reasoning text            `json:"reasoning"` // of some endpoints an object
+	Calls     []piece         `json:"tool_calls"`
+	Details   json.RawMessage `json:"reasoning_details"` // of OpenRouter
+	Function  *function       `json:"function_call"`     // the older form of the only call
 }
 
 // piece is a piece of a call, or a whole one.

@@ -19,6 +19,7 @@ type openAIReader struct {
 	tagged        chat.Thoughts // those in the text
 	thought, said strings.Builder
 	field         recall.PartKind // in which the server has thoughts; empty if in none of its own
+	details       chat.ReasoningDetails
 	calls         []*call
 	refused       bool
 	whole         bool   // a message came in one piece
@@ -77,6 +78,7 @@ func (o *openAIReader) delta(d delta) {
 		o.field = recall.ReasoningField
 	}
 	o.think(string(cmp.Or(d.Thought, d.Reasoning)))
+	o.details.Add(d.Details)
 	for _, p := range d.Content {
 		if p.kind == recall.Reasoning {
 			o.think(p.text)
@@ -177,9 +179,9 @@ func (o *openAIReader) answer(ctx context.Context, from *events) (Answer, error)
 	if o.refused {
 		a.Finish = Refused
 	}
-	if o.thought.Len() > 0 {
+	if extra := o.details.Extra(); o.thought.Len() > 0 || extra != "" {
 		a.Content = append(a.Content, recall.Part{Type: recall.Reasoning, Text: o.thought.String(), Native: true,
-			Kind: o.field})
+			Kind: o.field, Extra: extra})
 	}
 	if o.said.Len() > 0 {
 		a.Content = append(a.Content, recall.Part{Type: recall.Text, Text: o.said.String()})
