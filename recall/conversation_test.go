@@ -158,7 +158,8 @@ func TestServersClearADeletedAgentAtOnce(t *testing.T) {
 	f := newFixture(t)
 	const batch = 5_000
 	f.exec(fmt.Sprintf(`
-		INSERT INTO messages (id, org, agent_key, seq, conversation_key, position, session, role, content, tokens, length, created_at)
+		INSERT INTO messages (id, org, agent_key, seq, conversation_key, position, session, role, content, tokens, length,
+		                      created_at)
 		SELECT gen_random_uuid(), m.org, m.agent_key, 10 + i, m.conversation_key, 10 + i, 1, 'user', '[]', 1, 1, now()
 		FROM messages m, generate_series(1, %d) i`, batch+1))
 	f.must(f.store.Forget(t.Context(), org, f.agent))

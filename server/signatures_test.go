@@ -49,8 +49,8 @@ func TestStreamedReasoningDetailsAreSentBackWhole(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, `{"name":"a","include_base_tools":true}`)
 	event := func(fields string) string { return `data: {"choices":[{"delta":{` + fields + `}}]}` + "\n\n" }
-	r.model.Says(modeltest.Answer{Raw: event(`"reasoning":"I <th","reasoning_details":[{"type":"reasoning.text","index":0,`+
-		`"text":"I <th","signature":null}]`) +
+	r.model.Says(modeltest.Answer{Raw: event(`"reasoning":"I <th","reasoning_details":[{"type":"reasoning.text",`+
+		`"index":0,"text":"I <th","signature":null}]`) +
 		event(`"reasoning":"ink>.","reasoning_details":[{"type":"reasoning.text","index":0,"text":"ink>."}]`) +
 		event(`"reasoning_details":[{"type":"reasoning.text","index":0,"signature":"c2ln"},`+
 			`{"type":"reasoning.encrypted","index":1,"data":"Ab+/=="},{"type":"reasoning.encrypted","index":1,"data":"Cd"}]`) +
