@@ -99,7 +99,6 @@ func (s *Server) updateAgent(ctx context.Context, in *struct {
 	if u.Settings.Tools == nil {
 		u.Settings.Tools = s.Tools.ForPolicy(was, u.Settings.CompactionSettings)
 	}
-	u.Author = rest.Caller(ctx).ID
 	a, err := s.Agents.Update(ctx, rest.Org(ctx), string(in.AgentID), u)
 	return s.shown(ctx, a, err)
 }

@@ -221,7 +221,7 @@ func (s *Server) updateConversation(ctx context.Context, in *struct {
 		u.Archived = b.Archived.Pointer()
 	}
 	c, err = s.Agents.UpdateConversation(ctx, rest.Org(ctx), c, agent.ConversationChange{ConversationUpdate: u,
-		Settings: b.Settings(), Identity: b.Identity(), Author: rest.Caller(ctx).ID})
+		Settings: b.Settings(), Identity: b.Identity()})
 	if err != nil || !ends {
 		return s.conversation(ctx, c, err)
 	}

@@ -238,6 +238,14 @@ func TestPoliciesOverREST(t *testing.T) {
 	if !strings.Contains(changes, `"place":"organization"`) || !strings.Contains(changes, `"place":"agent"`) {
 		t.Errorf("the changes: %s", changes)
 	}
+	born := c.made("/v1/agents", `{"name":"b","compaction_settings":{"policy":"claude-code"}}`)
+	talk := c.made("/v1/conversations?agent_id="+born, `{"compaction_settings":{"policy":"four-layers"}}`)
+	changes = c.must("GET", "/v1/admin/policy/changes", "")
+	for _, want := range []string{`"place":"agent","agent_id":"` + born + `"`, `"conversation_id":"` + talk + `"`} {
+		if !strings.Contains(changes, want) {
+			t.Errorf("%s, which was created with a policy, is not in the changes: %s", want, changes)
+		}
+	}
 	if events := c.must("GET", base+"/events?limit=100", ""); !strings.Contains(events, `"policy_changed"`) {
 		t.Errorf("the events: %s", events)
 	}

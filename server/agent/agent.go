@@ -171,7 +171,6 @@ type Update struct {
 	Hidden                                                *bool
 	Settings                                              Settings        // nil fields stay unchanged
 	Unset                                                 []string        // names of settings whose defaults are restored
-	Author                                                string          // the id of the key that asks; empty if none
 	ModelSettings                                         json.RawMessage // an object; a null field is not set any more
 	RuleTools                                             []string        // definitions that the rules name
 	FolderIDs                                             []string

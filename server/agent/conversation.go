@@ -38,6 +38,10 @@ func (s *Store) CreateConversation(ctx context.Context, org db.Org, agentID stri
 		if c, err = in.Recall.CreateConversation(ctx, org, a.ID, n.NewConversation); err != nil {
 			return err
 		}
+		err = in.recordPolicy(ctx, org, policyChanged{AgentID: a.ID, ConversationID: c.ID, Now: c.Compaction})
+		if err != nil {
+			return err
+		}
 		if n.IdentityID != "" {
 			if err := in.setConversationIdentity(ctx, org, c, n.IdentityID); err != nil {
 				return err
@@ -56,7 +60,6 @@ type ConversationChange struct {
 	recall.ConversationUpdate                 // its Compaction is made of Settings
 	Settings                  json.RawMessage // as ConversationSettings reads them; nil keeps them
 	Identity                  *string         // whom it is with; an empty one is nobody, nil keeps it
-	Author                    string          // the id of the key that asks; empty without keys
 }
 
 // UpdateConversation changes a conversation, or nothing of it. ErrNotFound if it or its identity does not exist,
@@ -85,7 +88,7 @@ func (s *Store) UpdateConversation(ctx context.Context, org db.Org, c recall.Con
 		if updated, err = in.Recall.UpdateConversation(ctx, org, c.ID, u); err != nil {
 			return err
 		}
-		return in.recordPolicy(ctx, org, policyChanged{AgentID: c.AgentID, ConversationID: c.ID, Author: ch.Author,
+		return in.recordPolicy(ctx, org, policyChanged{AgentID: c.AgentID, ConversationID: c.ID,
 			Was: was.Compaction, Now: updated.Compaction})
 	})
 	return updated, err

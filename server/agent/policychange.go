@@ -55,15 +55,14 @@ func (s *Store) SetOrganizationPolicy(ctx context.Context, org db.Org, raw json.
 	})
 }
 
-// policyChanged is the place and the author of a change.
+// policyChanged is a change and its place.
 type policyChanged struct {
-	AgentID, ConversationID string // ConversationID is empty for the agent's own
-	Author                  string
+	AgentID, ConversationID string          // ConversationID is empty for the agent's own
 	Was, Now                json.RawMessage // objects of compaction settings
 }
 
-// recordPolicy stores that a policy changed, with an event in the agent's log, in the transaction of the change. It
-// does nothing if the policy is the same.
+// recordPolicy stores that a policy changed, with the key of the request and with an event in the agent's log, in the
+// transaction of the change. It does nothing if the policy is the same.
 func (s *Store) recordPolicy(ctx context.Context, org db.Org, ch policyChanged) error {
 	was, now := policyIn(ch.Was), policyIn(ch.Now)
 	if bytes.Equal(was, now) {
@@ -84,6 +83,6 @@ func (s *Store) recordPolicy(ctx context.Context, org db.Org, ch policyChanged) 
 			       @author, @policy, @seq
 			FROM agents a WHERE a.org = @org AND a.id = @agent`,
 			pgx.StrictNamedArgs{"org": org, "place": place, "conversation": ch.ConversationID, "agent": ch.AgentID,
-				"author": ch.Author, "policy": now, "seq": made[0].Seq})
+				"author": db.Provenance{}.Or(ctx).KeyID, "policy": now, "seq": made[0].Seq})
 	})
 }

@@ -65,6 +65,10 @@ func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
 			RefID: a.ID}); err != nil {
 			return err
 		}
+		err = in.recordPolicy(ctx, org, policyChanged{AgentID: a.ID, Now: n.Settings.CompactionSettings})
+		if err != nil {
+			return err
+		}
 		if a, err = in.equip(ctx, org, a, n); err != nil {
 			return err
 		}
@@ -289,7 +293,7 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 		if a, err = in.askForAdded(ctx, org, a, added); err != nil { // after the change, which may set other rules
 			return err
 		}
-		if err := in.recordPolicy(ctx, org, policyChanged{AgentID: id, Author: u.Author,
+		if err := in.recordPolicy(ctx, org, policyChanged{AgentID: id,
 			Was: was.Settings.CompactionSettings, Now: a.Settings.CompactionSettings}); err != nil {
 			return err
 		}
