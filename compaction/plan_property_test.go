@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
 )
@@ -459,7 +460,7 @@ func soundTooBig(v compaction.View, s compaction.Settings, big *compaction.TooBi
 // overflows.
 func TestUsageStaysFlatHoweverLongAnAgentLives(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(12) {
+	for seed := range uint64(scale.Pure(12, 12, 12)) {
 		h := newHistory(seed)
 		h.big = 1500
 		v := compaction.View{Window: 32_000, Fixed: 4000}
