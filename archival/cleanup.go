@@ -44,3 +44,9 @@ func (s *Store) IndexWords(ctx context.Context) (segments int, err error) {
 func (s *Store) PruneWords(ctx context.Context) (segments int, err error) {
 	return s.search.Words.Prune(ctx, s.db)
 }
+
+// ReweighWords weighs the words of passages anew that an older version of Loci weighed, and returns their number.
+func (s *Store) ReweighWords(ctx context.Context) (rows int, err error) {
+	return s.search.Reweigh(ctx, s.db, `
+		SELECT r.key, r.archive_key AS owner, r.text FROM passages r WHERE r.org = @org`)
+}

@@ -73,3 +73,20 @@ func TestAnArchiveIsRankedThroughTheIndexOfWords(t *testing.T) {
 	}
 	compare()
 }
+
+// Passages that an older version of Loci weighed are weighed anew.
+func TestPassagesOfAnOlderVersionAreWeighedAnew(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.insert("the walnut tree", "the plum tree")
+	if _, err := f.pool.Exec(t.Context(), `
+		UPDATE passages SET lex_version = 1, lex = '{}/16777216', terms = '{}'`); err != nil {
+		t.Fatal(err)
+	}
+	found := func() int { return len(f.search(archival.Query{Text: "walnut", AgentID: f.agent, Limit: 5}).Hits) }
+	before := found()
+	n, err := f.store.ReweighWords(t.Context())
+	if err != nil || n != 2 || before != 0 || found() != 1 {
+		t.Errorf("%d passages are weighed anew (%v), %d found before, %d after, want 2, 0 and 1", n, err, before, found())
+	}
+}

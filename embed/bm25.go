@@ -79,8 +79,8 @@ func TermIDs(text string) []int32 {
 func nameIDs(text string) []int32 {
 	ids := []int32{}
 	text = plain(text)
-	eachWord(text, func(from, to int) {
-		if t := lookup(text[from:to]); t.name != nil && to-from > 1 {
+	eachWord(text, func(w word) {
+		if t := lookup(w.text); t.name != nil && len(w.text) > 1 {
 			ids = append(ids, t.name.id)
 		}
 	})

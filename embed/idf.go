@@ -60,13 +60,13 @@ func (f *IDF) weight(id int32) float64 {
 
 // Query is the words of a search.
 type Query struct {
-	// Vector holds each term's idf times its count in the query; its inner product with a row's Lex.Vector is the row's
-	// BM25 score. pgvector's <#> is the negative of that. It has at most MaxTerms terms, and none if the query
+	// Vector holds each term's idf, however often the query has it; its inner product with a row's Lex.Vector is the row's
+	// BM25 score. Terms of other writings of its words have a share of that (see alternatives). pgvector's <#> is the negative of that. It has at most MaxTerms terms, and none if the query
 	// has no word.
 	Vector pgvector.SparseVector
 	// Common is true if the query has only stop words. They are searched as names: "will" finds Will.
 	Common bool
-	// Rarest are the vector's indices, the rarest term in the scope first, then the lower id first. Never nil.
+	// Rarest are the terms that the query itself has, the rarest in the scope first, then the lower id first. Never nil.
 	Rarest []int32
 }
 
@@ -79,10 +79,17 @@ func (f *IDF) Query(text string) Query {
 	}
 	weights := counted(ids)
 	for i, w := range weights {
-		weights[i].value = w.value * float32(f.weight(w.id))
+		weights[i].value = float32(f.weight(w.id))
 	}
+	rarest := make([]int32, 0, len(weights))
+	for _, w := range heaviest(slices.Clone(weights)) {
+		rarest = append(rarest, w.id)
+	}
+	for _, a := range alternatives(text, ids) {
+		weights = append(weights, weight{a.id, expandedShare * float32(min(f.weight(a.id), f.weight(a.of)))})
+	}
+	slices.SortFunc(weights, func(a, b weight) int { return cmp.Compare(a.id, b.id) })
 	v := sparse(heaviest(weights))
-	rarest := slices.Clone(v.Indices())
 	slices.SortFunc(rarest, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(f.having[a], f.having[b]), cmp.Compare(a, b))
 	})

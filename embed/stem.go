@@ -15,6 +15,7 @@ type term struct {
 	text string
 	id   int32 // in the lexicon
 	name *term // of a stop word: the term that it is as a name
+	also *term // of a word with ä, ö or ü: the term of its writing with ae, oe or ue
 }
 
 // memo caches the terms of recent words: most words of a text repeat, and stemming costs ten times a lookup. Words that
@@ -40,11 +41,38 @@ func newTerm(word string) *term {
 	if stopwords[text] {
 		return &term{word: word, name: &term{word: word, text: text, id: idOf(text)}}
 	}
+	t := termOf(word, withoutUmlauts.Replace(text))
+	if spelled := spelledUmlauts.Replace(text); spelled != text {
+		t.also = termOf(spelled, spelled)
+	}
+	return t
+}
+
+var (
+	withoutUmlauts = strings.NewReplacer("ä", "a", "ö", "o", "ü", "u")
+	spelledUmlauts = strings.NewReplacer("ä", "ae", "ö", "oe", "ü", "ue")
+)
+
+// termOf returns the term of a word whose text is in lower case.
+func termOf(word, text string) *term {
 	if base, ok := irregular[text]; ok {
 		text = base
 	}
-	text = english.Stem(text, true)
+	text = stem(text)
+	if base, ok := families[text]; ok {
+		text = base
+	}
 	return &term{word: word, text: text, id: idOf(text)}
+}
+
+// stem returns the stem of a word, and where that is a word with an ending of two letters or more, its stem: of
+// experimentation experi, as of experiment. A single letter, as the s of pars, is no ending.
+func stem(text string) string {
+	stemmed := english.Stem(text, true)
+	if again := english.Stem(stemmed, true); len(again)+1 < len(stemmed) {
+		return again
+	}
+	return stemmed
 }
 
 func idOf(text string) int32 { return int32(crc32.ChecksumIEEE([]byte(text)) % Lexicon) }

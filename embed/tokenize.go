@@ -15,41 +15,57 @@ const maxTermRunes = 64
 // shared: found must not change it.
 //
 // It reads text in Unicode's compatibility form (ﬁ as fi, Ａ as A) and ignores case and the diacritics of Latin, Greek
-// and Cyrillic: café and cafe are one term. A word is a run of letters, their marks and digits; every other character
-// separates words, so snake_case, kebab-case, dotted.names and paths are split. CamelCase gives its parts and the
-// whole in lower case: ReadAll is read and readall, PostgreSQL is postgre, sql and postgresql. A plural acronym (URLs)
-// is one word. English stop words that are no names (see isName) are dropped, irregular forms become their base (went
-// is go), and the rest is stemmed. Scripts without spaces are cut into pairs of adjacent characters. A word is cut to
-// 64 characters.
+// and Cyrillic: café and cafe are one term. Straße is strasse, and Müller is both muller and mueller. A word is a run
+// of letters, their marks and digits; every other character separates words, so snake_case, kebab-case, dotted.names
+// and paths are split. What - or _ joins gives the whole, too: max_wal_size is max, wal, size and maxwalsize. CamelCase
+// gives its parts and the whole in lower case: ReadAll is read and readall, PostgreSQL is postgre, sql and postgresql.
+// Letters with a number behind or before them give both and the whole, however they are written: sha256, SHA-256 and
+// SHA_256 are sha, 256 and sha256. 18,500 is 18500. A plural acronym (URLs) is one word. English stop words that are no
+// names (see isName) are dropped, irregular forms become their base (went is go), and the rest is stemmed. Scripts
+// without spaces, and Hangul, are cut into pairs of adjacent characters. A word is cut to 64 characters.
 //
-// It takes time linear in the text.
+// It takes time linear in the text. A change of the terms is a new LexVersion.
 func eachTerm(text string, found func(*term)) {
 	text = plain(text)
-	eachWord(text, func(from, to int) {
-		t := lookup(text[from:to])
-		if t.name != nil && isName(text, from, to) {
+	eachWord(text, func(w word) {
+		t := lookup(w.text)
+		if t.name != nil && w.at >= 0 && isName(text, w.at, w.at+len(w.text)) {
 			t = t.name
 		}
-		if t.text != "" {
-			found(t)
+		if t.text == "" {
+			return
+		}
+		found(t)
+		if t.also != nil {
+			found(t.also)
 		}
 	})
 }
 
-// plain brings text to its compatibility form, without the diacritics that Latin, Greek and Cyrillic letters carry.
-// Other scripts keep their marks, which are vowels there.
+// plain brings text to its compatibility form, without the diacritics that Latin, Greek and Cyrillic letters carry. ä,
+// ö and ü stay, because they are also written ae, oe and ue. Other scripts keep their marks, which are vowels there.
 func plain(text string) string {
 	if isASCII(text) {
 		return text
 	}
+	previous := rune(0)
 	bare := strings.Map(func(r rune) rune {
-		if r >= 0x0300 && r <= 0x036F {
-			return -1
+		before := previous
+		previous = r
+		if r == umlaut && strings.ContainsRune("aouAOU", before) || r < 0x0300 || r > 0x036F {
+			return r
 		}
-		return r
+		return -1
 	}, norm.NFKD.String(text))
-	return norm.NFC.String(bare)
+	return norm.NFC.String(undecomposed.Replace(bare))
 }
+
+// umlaut is the mark of ä, ö and ü.
+const umlaut = '\u0308'
+
+// undecomposed are Latin letters that Unicode does not decompose, as they are written without them.
+var undecomposed = strings.NewReplacer("ß", "ss", "ẞ", "SS", "æ", "ae", "Æ", "AE", "œ", "oe", "Œ", "OE", "ø", "o",
+	"Ø", "O", "ł", "l", "Ł", "L", "đ", "d", "Đ", "D", "ı", "i")
 
 func isASCII(text string) bool {
 	for i := range len(text) {
@@ -69,7 +85,7 @@ const (
 	lower   // and letters of scripts without case
 	mark    // continues whatever it follows
 	digit   // continues a word
-	unspace // a letter of a script that writes no spaces
+	unspace // a letter of a script that writes no spaces, or of Hangul, whose words have endings
 )
 
 var asciiKinds = func() (kinds [utf8.RuneSelf]kind) {
@@ -83,7 +99,8 @@ var asciiKinds = func() (kinds [utf8.RuneSelf]kind) {
 const firstUnspaced = 0x0E00
 
 var unspaced = []*unicode.RangeTable{
-	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
+	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer,
+	unicode.Myanmar,
 }
 
 func kindOf(r rune) kind {
@@ -114,24 +131,9 @@ func kindAt(text string, i int) (kind, int) {
 	return kindOf(r), size
 }
 
-// eachWord calls found with where every word of text begins and ends, and with the parts of CamelCase before the whole.
-func eachWord(text string, found func(from, to int)) {
-	for i := 0; i < len(text); {
-		k, size := kindAt(text, i)
-		switch k {
-		case separator, mark:
-			i += size
-		case unspace:
-			i = eachPair(text, i, found)
-		default:
-			i = eachPart(text, i, found)
-		}
-	}
-}
-
 // eachPair finds the pairs of neighbouring characters in the run of unspaced script at text[start:], or its only
 // character, and returns where the run ends.
-func eachPair(text string, start int, found func(from, to int)) int {
+func eachPair(text string, start int, found func(word)) int {
 	before, last, i := -1, -1, start
 	for i < len(text) {
 		k, size := kindAt(text, i)
@@ -139,43 +141,13 @@ func eachPair(text string, start int, found func(from, to int)) int {
 			break
 		}
 		if before = last; before >= 0 {
-			found(before, i+size)
+			found(word{text[before : i+size], before})
 		}
 		last = i
 		i += size
 	}
 	if before < 0 {
-		found(start, i)
-	}
-	return i
-}
-
-// eachPart finds the parts of the word at text[start:], and the word itself if it has several, and returns where it
-// ends.
-func eachPart(text string, start int, found func(from, to int)) int {
-	part, last, i := start, start, start
-	previous := separator
-	for i < len(text) {
-		k, size := kindAt(text, i)
-		if k == separator || k == unspace {
-			break
-		}
-		switch {
-		case k == upper && (previous == lower || previous == digit && lowerAt(text, i+size)): // read|All, utf8|String, H2O
-			found(part, i)
-			part = i
-		case k == lower && previous == upper && last > part && !pluralAt(text, i): // HTTP|Server
-			found(part, last)
-			part = last
-		}
-		if k != mark {
-			previous, last = k, i
-		}
-		i += size
-	}
-	found(part, i)
-	if part > start {
-		found(start, i)
+		found(word{text[start:i], start})
 	}
 	return i
 }

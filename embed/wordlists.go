@@ -2,6 +2,7 @@ package embed
 
 import (
 	_ "embed" // of the word lists; only this file may import it, because it has our package's name
+	"slices"
 	"strings"
 )
 
@@ -11,11 +12,51 @@ var stopwordsFile string
 //go:embed irregular.txt
 var irregularFile string
 
+//go:embed families.txt
+var familiesFile string
+
+//go:embed abbreviations.txt
+var abbreviationsFile string
+
 // stopwords are the words that no query and no document is ranked by.
 var stopwords = readStopwords(stopwordsFile)
 
 // irregular maps an irregular English form to its base: went to go, children to child.
 var irregular = readIrregular(irregularFile)
+
+// families maps the stem of a word to that of its family's base: descript to describ.
+var families = readFamilies(familiesFile)
+
+// abbreviations maps the term of a word to those of its short or long forms.
+var abbreviations = readAbbreviations(abbreviationsFile)
+
+func readFamilies(file string) map[string]string {
+	bases := make(map[string]string)
+	for words := range readLines(file) {
+		base := stem(words[0])
+		for _, form := range words[1:] {
+			if stemmed := stem(form); stemmed != base {
+				bases[stemmed] = base
+			}
+		}
+	}
+	return bases
+}
+
+func readAbbreviations(file string) map[int32][]int32 {
+	forms := make(map[int32][]int32)
+	add := func(a, b int32) {
+		if a != b && !slices.Contains(forms[a], b) {
+			forms[a] = append(forms[a], b)
+		}
+	}
+	for words := range readLines(file) {
+		short, long := termOf(words[0], words[0]), termOf(words[1], words[1])
+		add(short.id, long.id)
+		add(long.id, short.id)
+	}
+	return forms
+}
 
 func readStopwords(file string) map[string]bool {
 	words := make(map[string]bool)
@@ -27,13 +68,23 @@ func readStopwords(file string) map[string]bool {
 
 func readIrregular(file string) map[string]string {
 	bases := make(map[string]string)
-	for line := range tableLines(file) {
-		words := strings.Fields(line)
+	for words := range readLines(file) {
 		for _, form := range words[1:] {
 			bases[form] = words[0]
 		}
 	}
 	return bases
+}
+
+// readLines yields the words of a table's lines.
+func readLines(file string) func(yield func([]string) bool) {
+	return func(yield func([]string) bool) {
+		for line := range tableLines(file) {
+			if !yield(strings.Fields(line)) {
+				return
+			}
+		}
+	}
 }
 
 // tableLines yields the lines of a table that are neither empty nor a comment.

@@ -87,6 +87,14 @@ func (s *Store) PruneWords(ctx context.Context) (segments int, err error) {
 	return s.search.Words.Prune(ctx, s.db)
 }
 
+// ReweighWords weighs the words of chunks anew that an older version of Loci weighed, and returns their number.
+func (s *Store) ReweighWords(ctx context.Context) (rows int, err error) {
+	return s.search.Reweigh(ctx, s.db, `
+		SELECT r.key, 0::bigint AS owner, f.name || E'\n' || r.heading || E'\n' || r.text AS text
+		FROM chunks r JOIN files f ON f.org = r.org AND f.key = r.file_key
+		WHERE r.org = @org`)
+}
+
 // PruneIndex rebuilds the parts of Grep's index that mostly hold deleted text, and returns how many blocks it made.
 func (s *Store) PruneIndex(ctx context.Context) (blocks int, err error) {
 	return s.grep.PruneIndex(ctx, s.db)

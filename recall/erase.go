@@ -286,13 +286,7 @@ func (s *Store) storeErased(ctx context.Context, org db.Org, m ErasedMessage, mo
 		SET content = $3, name = $4, sender_id = $5, group_id = $6, otid = $7, length = $8, lex = $9, terms = $10
 		WHERE org = $1 AND key = $2`,
 		org, m.Key, content, m.Name, m.Sender, m.Group, m.OTID, sizeOf(m.Content, termLength), own.lex, own.terms)
-	batch.Queue(`DELETE FROM message_pieces WHERE org = $1 AND message_key = $2`, org, m.Key)
-	for _, piece := range rest {
-		batch.Queue(`
-			INSERT INTO message_pieces (org, message_key, agent_key, conversation_key, role, created_at, lex, terms)
-			SELECT org, key, agent_key, conversation_key, role, created_at, $3, $4
-			FROM messages WHERE org = $1 AND key = $2`, org, m.Key, piece.lex, piece.terms)
-	}
+	queuePieces(&batch, org, m.Key, rest)
 	batch.Queue(`DELETE FROM message_vectors WHERE org = $1 AND message_key = $2`, org, m.Key)
 	return db.Error(s.db.SendBatch(ctx, &batch).Close())
 }

@@ -52,3 +52,28 @@ func TestMessagesAreRankedThroughTheIndexOfWords(t *testing.T) {
 		t.Errorf("matched messages are not read by their keys:\n%s", plan)
 	}
 }
+
+// Messages that an older version of Loci weighed are weighed anew, with the pieces of long ones.
+func TestMessagesOfAnOlderVersionAreWeighedAnew(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.append(say(recall.User, "the walnut tree"),
+		say(recall.User, strings.Repeat("many words of talk. ", 3000)+"At last a needle."))
+	for _, sql := range []string{`UPDATE messages SET lex_version = 1, lex = '{}/16777216', terms = '{}' WHERE lex IS NOT NULL`,
+		`UPDATE message_pieces SET lex = '{}/16777216', terms = '{}'`} {
+		if _, err := f.pool.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := func(text string) int { return len(f.search(recall.Query{Text: text, AgentID: f.agent, Limit: 1}).Hits) }
+	before := found("walnut") + found("needle")
+	n, err := f.store.ReweighWords(t.Context())
+	if err != nil || n != 2 || before != 0 {
+		t.Errorf("%d messages are weighed anew (%v) of which %d were found before, want 2 and 0", n, err, before)
+	}
+	for _, text := range []string{"walnut", "needle"} {
+		if found(text) != 1 {
+			t.Errorf("%q is not found", text)
+		}
+	}
+}

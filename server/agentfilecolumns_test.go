@@ -47,6 +47,7 @@ var notCarried = map[string]string{
 	"conversations.embed_refused": "vectors are made again",
 
 	"lex": "made again from the text", "terms": "made again from the text", "message_pieces": "made again from the text",
+	"lex_version": "of lex, which is made again",
 
 	"archives.deleted_at": "a deleted archive is left out", "folders.deleted_at": "a deleted folder is left out",
 	"prompt_parts.used_at": "when it was last handed out",

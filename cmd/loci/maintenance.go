@@ -125,6 +125,25 @@ func (p *process) indexWordsOf(ctx context.Context, memory string, store wordSto
 	return made
 }
 
+// reweighWords weighs the words anew that an older version of Loci weighed, until none is left or ctx ends. Searches
+// find the rows by most of their words meanwhile: a failure is tried again later.
+func (p *process) reweighWords(ctx context.Context, s stores) {
+	for _, memory := range []struct {
+		what  string
+		store interface {
+			ReweighWords(ctx context.Context) (rows int, err error)
+		}
+	}{{"files", s.files}, {"messages", s.messages}, {"passages", s.passages}, {"memory files", s.memoryFiles}} {
+		rows, err := memory.store.ReweighWords(ctx)
+		for ; err != nil && wait(ctx, indexEvery); rows, err = memory.store.ReweighWords(ctx) {
+			p.log.Warn("words of an older version are not weighed anew yet", "of", memory.what, "error", err)
+		}
+		if rows > 0 {
+			p.log.Info("the words of an older version are weighed anew", "of", memory.what, "rows", rows)
+		}
+	}
+}
+
 // indexText keeps the index of grep_files up to date until ctx ends. Where the index lacks text, grep_files reads it
 // all: a failure is tried again later.
 func (p *process) indexText(ctx context.Context, store *files.Store) {

@@ -335,6 +335,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		func() error { return p.embedder.connect(ctx, p.pool, s) },
 		func() error { p.indexText(ctx, s.files); return nil },
 		func() error { p.indexWords(ctx, s); return nil },
+		func() error { p.reweighWords(ctx, s); return nil },
 		func() error { p.maintain(ctx, s); return nil },
 		func() error { p.clearOrganizations(ctx); return nil },
 		func() error { p.erase(ctx, s.erasures); return nil },

@@ -31,3 +31,9 @@ func (s *Store) Reindex(ctx context.Context, org db.Org, key string) error {
 		pgx.StrictNamedArgs{"org": org, "key": key, "folded": fold(f.Path), "sha256": hashOf(f.Content),
 			"lex": lex.Vector, "terms": embed.Owned(0, lex.Terms)})
 }
+
+// ReweighWords weighs the words of files anew that an older version of Loci weighed, and returns their number.
+func (s *Store) ReweighWords(ctx context.Context) (rows int, err error) {
+	return s.search.Reweigh(ctx, s.db, `
+		SELECT r.key, 0::bigint AS owner, r.path || E'\n' || r.content AS text FROM memory_files r WHERE r.org = @org`)
+}

@@ -327,3 +327,26 @@ func TestFilesAreFoundByTheirWords(t *testing.T) {
 		t.Errorf("after the file was changed: got %+v, %v", found, err)
 	}
 }
+
+// Files that an older version of Loci weighed are weighed anew.
+func TestFilesOfAnOlderVersionAreWeighedAnew(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.write("/memories/animals/zoo.md", "The zebra has stripes.\n")
+	if _, err := f.pool.Exec(t.Context(), `
+		UPDATE memory_files SET lex_version = 1, lex = '{}/16777216', terms = '{}'`); err != nil {
+		t.Fatal(err)
+	}
+	found := func() int {
+		got, err := f.store.Search(t.Context(), org, f.at.Tree, memoryfile.Query{Text: "zebra", Limit: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(got.Hits)
+	}
+	before := found()
+	n, err := f.store.ReweighWords(t.Context())
+	if err != nil || n == 0 || before != 0 || found() != 1 {
+		t.Errorf("%d files are weighed anew (%v), %d found before, %d after, want some, 0 and 1", n, err, before, found())
+	}
+}

@@ -1,0 +1,49 @@
+package embed
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// expandedShare is the weight of a term that a query does not have, but another writing of one of its words has, in
+// shares of its weight in a query that has it.
+const expandedShare = 0.3
+
+// maxExpanded is the most such terms of a query.
+const maxExpanded = 32
+
+// alternative is a term of another writing of one of a query's words, or of two.
+type alternative struct{ id, of int32 }
+
+// alternatives returns the terms of other writings of a query's words, without its own terms: the long form of an
+// abbreviation, the short forms of a word, and two neighboring words as one (time zone as timezone).
+func alternatives(text string, own []int32) []alternative {
+	var all []alternative
+	add := func(id, of int32) {
+		same := func(a alternative) bool { return a.id == id }
+		if len(all) < maxExpanded && !slices.Contains(own, id) && !slices.ContainsFunc(all, same) {
+			all = append(all, alternative{id, of})
+		}
+	}
+	for _, of := range own {
+		for _, id := range abbreviations[of] {
+			add(id, of)
+		}
+	}
+	previous := ""
+	for word := range strings.FieldsFuncSeq(strings.ToLower(plain(text)), func(r rune) bool { return !unicode.IsLetter(r) }) {
+		if stopwords[word] || len(word) < minJoined || len(word) > maxTermRunes/2 {
+			previous = ""
+			continue
+		}
+		if previous != "" {
+			add(termOf("", previous+word).id, termOf("", word).id)
+		}
+		previous = word
+	}
+	return all
+}
+
+// minJoined is the least length of a word that is joined with its neighbor.
+const minJoined = 3

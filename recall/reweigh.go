@@ -1,0 +1,67 @@
+package recall
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
+)
+
+// outdatedMessage is a message whose words an older version of Loci weighed.
+type outdatedMessage struct {
+	Key     int64   `db:"key"`
+	Agent   int64   `db:"agent_key"`
+	Role    Role    `db:"role"`
+	Name    *string `db:"name"`
+	Content []Part  `db:"content"`
+}
+
+// ReweighWords weighs the words of messages anew that an older version of Loci weighed, and returns their number.
+func (s *Store) ReweighWords(ctx context.Context) (rows int, err error) {
+	return embed.EachOrgBatch(ctx, s.db, func(ctx context.Context, tx pgx.Tx, org db.Org) (int, error) {
+		list, err := db.All[outdatedMessage](ctx, tx, fmt.Sprintf(`
+			SELECT key, agent_key, role, name, content FROM messages
+			WHERE org = $1 AND lex IS NOT NULL AND lex_version < %d
+			ORDER BY key LIMIT %d
+			FOR NO KEY UPDATE SKIP LOCKED`, embed.LexVersion, embed.ReweighRows), org)
+		if err != nil || len(list) == 0 {
+			return 0, err
+		}
+		return len(list), s.With(tx).storeWords(ctx, org, list)
+	})
+}
+
+// storeWords stores the words of messages as they are now weighed.
+func (s *Store) storeWords(ctx context.Context, org db.Org, list []outdatedMessage) error {
+	keys := make([]int64, len(list))
+	var batch pgx.Batch
+	for i, m := range list {
+		keys[i] = m.Key
+		whole, err := s.wholeParts(ctx, org, m.Content, nil)
+		if err != nil {
+			return err
+		}
+		own, rest := weigh(m.Agent, &entry{searchText: searchText(m.Role, m.Name, whole)})
+		batch.Queue(`UPDATE messages SET lex = $3, terms = $4, lex_version = $5 WHERE org = $1 AND key = $2`,
+			org, m.Key, own.lex, own.terms, embed.LexVersion)
+		queuePieces(&batch, org, m.Key, rest)
+	}
+	if err := s.search.Words.Note(ctx, s.db, org, keys...); err != nil {
+		return err
+	}
+	return db.Error(s.db.SendBatch(ctx, &batch).Close())
+}
+
+// queuePieces queues the statements that replace the pieces of a message.
+func queuePieces(batch *pgx.Batch, org db.Org, message int64, rest []weighed) {
+	batch.Queue(`DELETE FROM message_pieces WHERE org = $1 AND message_key = $2`, org, message)
+	for _, piece := range rest {
+		batch.Queue(`
+			INSERT INTO message_pieces (org, message_key, agent_key, conversation_key, role, created_at, lex, terms)
+			SELECT org, key, agent_key, conversation_key, role, created_at, $3, $4
+			FROM messages WHERE org = $1 AND key = $2`, org, message, piece.lex, piece.terms)
+	}
+}
