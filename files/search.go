@@ -25,7 +25,7 @@ type Query struct {
 // SearchMax is the most chunks one search returns.
 const SearchMax = 50
 
-// Hit is a chunk that a search found. Lines are 1-based, inclusive.
+// Hit is a chunk that a search found, or several that overlap. Lines are 1-based, inclusive.
 type Hit struct {
 	ChunkKey    int64   `db:"key"`
 	FileID      string  `db:"file_id"`
@@ -71,8 +71,8 @@ type Results struct {
 	Attached bool // there are attached files, with or without text, whose names Include accepts
 }
 
-// Search finds chunks of an agent's attached files by words, and by meaning where an embeddings endpoint answers. Open
-// files that are among the hits count as used. ErrInvalid if the query is blank.
+// Search finds chunks of an agent's attached files by words, and by meaning where an embeddings endpoint answers. Those
+// that overlap are one hit, with the place of the best. Open files that are among the hits count as used. ErrInvalid if the query is blank.
 func (s *Store) Search(ctx context.Context, org db.Org, agentID string, q Query) (Results, error) {
 	if strings.TrimSpace(q.Text) == "" {
 		return Results{}, db.Invalid("Empty search query provided")
@@ -92,21 +92,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, agentID string, q Query)
 	if ranking.ByMeaning {
 		out.Ranking = ByWordsAndMeaning
 	}
-	rows, err := embed.Page(ranking.Rows, 0, q.Offset)
-	if err != nil {
-		return Results{}, err
-	}
-	out.More = len(rows) > limit
-	out.Hits, err = embed.ReadHits[Hit](ctx, s.db, embed.HitQuery{Org: org, Limit: limit, SQL: `
-		SELECT c.key, f.id AS file_id, d.id AS folder_id, d.name || '/' || f.name AS file_name, c.ordinal,
-		       c.first_line, c.last_line,
-		       c.first_page, c.last_page, f.media_type, c.heading, c.text, ` + embed.HitColumns + `
-		FROM ` + embed.HitTable + `
-		JOIN chunks c ON c.key = hit.key
-		JOIN files f ON f.org = c.org AND f.key = c.file_key
-		JOIN folders d ON d.org = c.org AND d.key = c.folder_key AND d.deleted_at IS NULL
-		WHERE c.org = @org AND f.org = @org
-		ORDER BY hit.place`}, rows)
+	out.Hits, out.More, err = s.mergedHits(ctx, org, ranking.Rows, max(q.Offset, 0), limit)
 	if err != nil || !in.open {
 		return out, err
 	}

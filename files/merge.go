@@ -1,0 +1,93 @@
+package files
+
+import (
+	"context"
+	"slices"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
+)
+
+// readAhead is how many chunks a search reads for each wanted hit: some of them overlap, and become one.
+const readAhead = 2
+
+// maxMerged is the most chunks that become one hit.
+const maxMerged = 3
+
+// part is a chunk that was found.
+type part struct {
+	Hit
+	FileKey      int64 `db:"file_key"`
+	OverlapBytes int   `db:"overlap_bytes"`
+}
+
+// mergedHits reads the best chunks of a ranking, and makes one hit of those that overlap: the text of a file is shown
+// once. It leaves out the first offset hits, and returns at most limit; more reports whether there are others.
+func (s *Store) mergedHits(ctx context.Context, org db.Org, ranked []embed.Scored, offset, limit int) (hits []Hit,
+	more bool, err error) {
+	var groups [][]part
+	for wanted := offset + limit + 1; len(groups) < wanted && len(ranked) > 0; {
+		n := min(readAhead*wanted, len(ranked))
+		parts, err := embed.ReadHits[part](ctx, s.db, embed.HitQuery{Org: org, Limit: n, SQL: readParts}, ranked[:n])
+		if err != nil {
+			return nil, false, err
+		}
+		groups, ranked = grouped(groups, parts), ranked[n:]
+	}
+	more = len(groups) > offset+limit
+	hits = []Hit{}
+	for _, group := range groups[min(offset, len(groups)):min(offset+limit, len(groups))] {
+		hits = append(hits, merged(group))
+	}
+	return hits, more, nil
+}
+
+const readParts = `
+	SELECT c.key, f.id AS file_id, d.id AS folder_id, d.name || '/' || f.name AS file_name, c.ordinal,
+	       c.first_line, c.last_line, c.first_page, c.last_page, f.media_type, c.heading, c.text, c.file_key,
+	       c.overlap_bytes, ` + embed.HitColumns + `
+	FROM ` + embed.HitTable + `
+	JOIN chunks c ON c.key = hit.key
+	JOIN files f ON f.org = c.org AND f.key = c.file_key
+	JOIN folders d ON d.org = c.org AND d.key = c.folder_key AND d.deleted_at IS NULL
+	WHERE c.org = @org AND f.org = @org
+	ORDER BY hit.place`
+
+// grouped adds chunks, the best first, to groups of chunks that overlap. A group has the place of its best chunk.
+func grouped(groups [][]part, parts []part) [][]part {
+	for _, p := range parts {
+		i := slices.IndexFunc(groups, func(group []part) bool {
+			return len(group) < maxMerged && slices.ContainsFunc(group, p.overlaps)
+		})
+		if i < 0 {
+			groups = append(groups, []part{p})
+		} else {
+			groups[i] = append(groups[i], p)
+		}
+	}
+	return groups
+}
+
+// overlaps reports whether the end of one chunk is the beginning of the other.
+func (p part) overlaps(other part) bool {
+	return p.FileKey == other.FileKey && (p.Ordinal == other.Ordinal+1 && p.OverlapBytes > 0 ||
+		other.Ordinal == p.Ordinal+1 && other.OverlapBytes > 0)
+}
+
+// merged returns the hit of chunks that overlap: with the id, the score and the ranks of the best, which is the first,
+// and the text of all.
+func merged(group []part) Hit {
+	hit := group[0].Hit
+	slices.SortFunc(group, func(a, b part) int { return a.Ordinal - b.Ordinal })
+	first, last := group[0], group[len(group)-1]
+	hit.FirstLine, hit.FirstPage, hit.Heading = first.FirstLine, first.FirstPage, first.Heading
+	hit.LastLine, hit.LastPage = last.LastLine, last.LastPage
+	hit.Text = ""
+	for i, p := range group {
+		if i > 0 {
+			p.Text = p.Text[min(p.OverlapBytes, len(p.Text)):]
+		}
+		hit.Text += p.Text
+	}
+	return hit
+}

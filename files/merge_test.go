@@ -1,0 +1,48 @@
+package files_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/files"
+)
+
+// Chunks that overlap are one hit, whose text is that of its lines; pages go on behind it.
+func TestChunksThatOverlapAreOneHit(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t, files.Options{})
+	folder := fx.folder("f")
+	var lines []string
+	for i := range 400 {
+		lines = append(lines, fmt.Sprintf("Line %d tells of the walnut tree and of nothing else at all.", i+1))
+	}
+	fx.upload(folder, "long.txt", strings.Join(lines, "\n"))
+	agent := fx.agentWith(folder)
+	covered, hits := map[int]bool{}, 0
+	for offset := 0; ; offset++ {
+		got, err := fx.Search(t.Context(), org, agent, files.Query{Text: "walnut", Limit: 1, Offset: offset})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got.Hits) == 0 {
+			break
+		}
+		hit := got.Hits[0]
+		hits++
+		if want := strings.Join(lines[hit.FirstLine-1:hit.LastLine], "\n"); strings.TrimSpace(hit.Text) != want {
+			t.Errorf("hit %d of lines %d to %d has the text %q, want %q", offset, hit.FirstLine, hit.LastLine, hit.Text, want)
+		}
+		for line := hit.FirstLine; line <= hit.LastLine; line++ {
+			covered[line] = true
+		}
+	}
+	var chunks int
+	if err := fx.pool.QueryRow(t.Context(), `SELECT count(*) FROM chunks`).Scan(&chunks); err != nil {
+		t.Fatal(err)
+	}
+	if len(covered) != len(lines) || chunks < 6 || 3*hits > 2*chunks {
+		t.Errorf("%d of %d lines are in %d hits, of %d chunks, want all in two thirds as many hits or fewer",
+			len(covered), len(lines), hits, chunks)
+	}
+}
