@@ -32,7 +32,8 @@ func alternatives(text string, own []int32) []alternative {
 		}
 	}
 	previous := ""
-	for word := range strings.FieldsFuncSeq(strings.ToLower(plain(text)), func(r rune) bool { return !unicode.IsLetter(r) }) {
+	noLetter := func(r rune) bool { return !unicode.IsLetter(r) }
+	for word := range strings.FieldsFuncSeq(strings.ToLower(plain(text)), noLetter) {
 		if stopwords[word] || len(word) < minJoined || len(word) > maxTermRunes/2 {
 			previous = ""
 			continue

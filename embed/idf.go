@@ -60,14 +60,16 @@ func (f *IDF) weight(id int32) float64 {
 
 // Query is the words of a search.
 type Query struct {
-	// Vector holds each term's idf, however often the query has it; its inner product with a row's Lex.Vector is the row's
-	// BM25 score. Terms of other writings of its words have a share of that (see alternatives). pgvector's <#> is the negative of that. It has at most MaxTerms terms, and none if the query
-	// has no word.
+	// Vector holds each term's idf, however often the query has it; its inner product with a row's Lex.Vector is the
+	// row's BM25 score. Terms of other writings of its words have a share of that (see alternatives). pgvector's <#> is
+	// the negative of that. It has at most MaxTerms terms, and none if the query has no word.
 	Vector pgvector.SparseVector
 	// Common is true if the query has only stop words. They are searched as names: "will" finds Will.
 	Common bool
 	// Rarest are the terms that the query itself has, the rarest in the scope first, then the lower id first. Never nil.
 	Rarest []int32
+
+	pairs []termPair // its terms near each other
 }
 
 // Query weighs the terms of a query.
@@ -93,7 +95,7 @@ func (f *IDF) Query(text string) Query {
 	slices.SortFunc(rarest, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(f.having[a], f.having[b]), cmp.Compare(a, b))
 	})
-	return Query{Vector: v, Rarest: rarest, Common: common}
+	return Query{Vector: v, Rarest: rarest, Common: common, pairs: pairsOf(text)}
 }
 
 // Rows that an index finds are read faster than all rows only where they are few.

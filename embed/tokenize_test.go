@@ -40,7 +40,8 @@ func TestTerms(t *testing.T) {
 		{"thousands are one number", "18,500 1_000_000 $2,000,000.50 1,2,3 12,34", "18500 1000000 2000000 50 1 2 3 12 34"},
 		{"upper case is one word", "README MAX_INT", "readm max int maxint"},
 		{"diacritics do not matter", "Café cafe\u0301 CAFE naïve Å", "cafe cafe cafe naiv"},
-		{"umlauts are written both ways", "Müller mueller MÜLLER Größe", "muller mueller mueller muller mueller gross groess"},
+		{"umlauts are written both ways", "Müller mueller MÜLLER Größe",
+			"muller mueller mueller muller mueller gross groess"},
 		{"letters that do not decompose", "Straße STRASSE ſmørrebrød Łódź cœur", "strass strass smorrebrod lodz coeur"},
 		{"words of a family are one term", "experiment experimenting experimentation describe description decisions decide",
 			"experi experi experi describ describ decid decid"},
@@ -71,7 +72,8 @@ func TestDocumentAndQueryMeetWhateverTheWriting(t *testing.T) {
 	for _, c := range [][2]string{
 		{"PostgreSQL", "postgresql"}, {"ReadAll", "read"}, {"readAll", "READALL"}, {"max_open_files", "open files"},
 		{"GitHub", "github"}, {"she went home", "go"}, {"記憶は失われない", "記憶"}, {"Müller", "muller"}, {"JSONParser", "json"},
-		{"Müller", "Mueller"}, {"Strasse", "straße"}, {"max_wal_size", "maxWalSize"}, {"SHA-256", "sha256"}, {"utf8", "UTF-8"},
+		{"Müller", "Mueller"}, {"Strasse", "straße"}, {"max_wal_size", "maxWalSize"}, {"SHA-256", "sha256"},
+		{"utf8", "UTF-8"},
 		{"Python 3", "python3"}, {"H.264", "h264"}, {"18,500 people", "18500"}, {"회의록을 보냈다", "회의록"},
 		{"the timezone", "time zone"}, {"parse the config", "configuration"}, {"strconv", "str_conv"},
 	} {

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -10,6 +11,9 @@ import (
 
 // readAhead is how many chunks a search reads for each wanted hit: some of them overlap, and become one.
 const readAhead = 2
+
+// nearRows is how many of the best chunks are ranked by how near they have the query's words to each other.
+const nearRows = 40
 
 // maxMerged is the most chunks that become one hit.
 const maxMerged = 3
@@ -21,16 +25,21 @@ type part struct {
 	OverlapBytes int   `db:"overlap_bytes"`
 }
 
-// mergedHits reads the best chunks of a ranking, and makes one hit of those that overlap: the text of a file is shown
-// once. It leaves out the first offset hits, and returns at most limit; more reports whether there are others.
-func (s *Store) mergedHits(ctx context.Context, org db.Org, ranked []embed.Scored, offset, limit int) (hits []Hit,
+// mergedHits reads the best chunks of a ranking, ranks the first by how near they have the query's words to each other,
+// and makes one hit of those that overlap: the text of a file is shown once. It leaves out the first offset hits, and
+// returns at most limit; more reports whether there are others.
+func (s *Store) mergedHits(ctx context.Context, org db.Org, ranking embed.Ranking, offset, limit int) (hits []Hit,
 	more bool, err error) {
 	var groups [][]part
+	ranked := ranking.Rows
 	for wanted := offset + limit + 1; len(groups) < wanted && len(ranked) > 0; {
-		n := min(readAhead*wanted, len(ranked))
+		n := min(max(readAhead*wanted, nearRows), len(ranked))
 		parts, err := embed.ReadHits[part](ctx, s.db, embed.HitQuery{Org: org, Limit: n, SQL: readParts}, ranked[:n])
 		if err != nil {
 			return nil, false, err
+		}
+		if len(groups) == 0 {
+			rankByNearness(ranking, parts[:min(nearRows, len(parts))])
 		}
 		groups, ranked = grouped(groups, parts), ranked[n:]
 	}
@@ -52,6 +61,15 @@ const readParts = `
 	JOIN folders d ON d.org = c.org AND d.key = c.folder_key AND d.deleted_at IS NULL
 	WHERE c.org = @org AND f.org = @org
 	ORDER BY hit.place`
+
+// rankByNearness adds to the scores of chunks what they gain by having the query's words near each other, and sorts
+// them, best first.
+func rankByNearness(ranking embed.Ranking, parts []part) {
+	for i, p := range parts {
+		parts[i].Score += ranking.Near(p.Heading + "\n" + p.Text)
+	}
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.Score, a.Score) })
+}
 
 // grouped adds chunks, the best first, to groups of chunks that overlap. A group has the place of its best chunk.
 func grouped(groups [][]part, parts []part) [][]part {

@@ -72,7 +72,8 @@ type Results struct {
 }
 
 // Search finds chunks of an agent's attached files by words, and by meaning where an embeddings endpoint answers. Those
-// that overlap are one hit, with the place of the best. Open files that are among the hits count as used. ErrInvalid if the query is blank.
+// that overlap are one hit, with the place of the best. Open files that are among the hits count as used. ErrInvalid if
+// the query is blank.
 func (s *Store) Search(ctx context.Context, org db.Org, agentID string, q Query) (Results, error) {
 	if strings.TrimSpace(q.Text) == "" {
 		return Results{}, db.Invalid("Empty search query provided")
@@ -92,7 +93,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, agentID string, q Query)
 	if ranking.ByMeaning {
 		out.Ranking = ByWordsAndMeaning
 	}
-	out.Hits, out.More, err = s.mergedHits(ctx, org, ranking.Rows, max(q.Offset, 0), limit)
+	out.Hits, out.More, err = s.mergedHits(ctx, org, ranking, max(q.Offset, 0), limit)
 	if err != nil || !in.open {
 		return out, err
 	}

@@ -59,7 +59,8 @@ func TestMessagesOfAnOlderVersionAreWeighedAnew(t *testing.T) {
 	f := newFixture(t)
 	f.append(say(recall.User, "the walnut tree"),
 		say(recall.User, strings.Repeat("many words of talk. ", 3000)+"At last a needle."))
-	for _, sql := range []string{`UPDATE messages SET lex_version = 1, lex = '{}/16777216', terms = '{}' WHERE lex IS NOT NULL`,
+	for _, sql := range []string{`
+		UPDATE messages SET lex_version = 1, lex = '{}/16777216', terms = '{}' WHERE lex IS NOT NULL`,
 		`UPDATE message_pieces SET lex = '{}/16777216', terms = '{}'`} {
 		if _, err := f.pool.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)

@@ -1,0 +1,79 @@
+package embed
+
+import "math"
+
+// nearShare is what two of a query's terms add to a text's score where they are next to each other, in shares of the
+// lower of their weights. Further apart they add less: half as much with a term between them.
+const nearShare = 0.4
+
+const (
+	nearTerms  = 8 // the greatest distance in a text
+	nearInText = 3 // in the query
+)
+
+// termPair is two terms of a query, in its order, and their distance there.
+type termPair struct {
+	first, second int32
+	distance      int
+}
+
+// pairsOf returns the pairs of different terms that are near each other in a text.
+func pairsOf(text string) (pairs []termPair) {
+	var ids []int32
+	eachTerm(text, func(t *term) { ids = append(ids, t.id) })
+	seen := map[[2]int32]bool{}
+	for i, first := range ids[:min(len(ids), MaxTerms)] {
+		for k, second := range ids[i+1 : min(len(ids), i+1+nearInText)] {
+			if pair := [2]int32{first, second}; first != second && !seen[pair] {
+				seen[pair] = true
+				pairs = append(pairs, termPair{first, second, k + 1})
+			}
+		}
+	}
+	return pairs
+}
+
+// Near returns what a text gains for having the query's terms near each other and in the query's order, in shares of
+// the best score by words.
+func (r Ranking) Near(text string) float64 {
+	if r.BestWords <= 0 || len(r.Query.pairs) == 0 {
+		return 0
+	}
+	weights := make(map[int32]float64, len(r.Query.Rarest))
+	values := r.Query.Vector.Values()
+	for i, id := range r.Query.Vector.Indices() {
+		weights[id] = float64(values[i])
+	}
+	places, n := make(map[int32][]int), 0
+	eachTerm(text, func(t *term) {
+		if weights[t.id] > 0 {
+			places[t.id] = append(places[t.id], n)
+		}
+		n++
+	})
+	gain := 0.0
+	for _, p := range r.Query.pairs {
+		if least := leastDistance(places[p.first], places[p.second]); least <= nearTerms {
+			gain += min(weights[p.first], weights[p.second]) / float64(least*p.distance)
+		}
+	}
+	return nearShare * gain / r.BestWords
+}
+
+// leastDistance returns the least distance from a place to a later one of the second list, or, counted as one more, to
+// an earlier one. Both lists ascend.
+func leastDistance(first, second []int) int {
+	least, k := math.MaxInt, 0
+	for _, at := range first {
+		for k < len(second) && second[k] < at {
+			k++
+		}
+		if k < len(second) && second[k] > at {
+			least = min(least, second[k]-at)
+		}
+		if k > 0 {
+			least = min(least, at-second[k-1]+1)
+		}
+	}
+	return least
+}
