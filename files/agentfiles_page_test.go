@@ -26,7 +26,7 @@ func TestPagesAreStableWhileOthersWrite(t *testing.T) {
 	agent := fx.agentWith(folder)
 	lists := map[string]func(db.Page) ([]item, error){
 		"the folder's files": func(p db.Page) (list []item, err error) {
-			found, err := fx.Files(t.Context(), org, folder.ID, false, p)
+			found, err := fx.Files(t.Context(), org, files.Filter{FolderID: folder.ID}, false, p)
 			for _, f := range found {
 				list = append(list, item{f.ID, f.Name})
 			}
@@ -173,7 +173,7 @@ func TestACursorThatNeverWas(t *testing.T) {
 	for i := range 3 {
 		fx.row(folder, fmt.Sprint(i))
 	}
-	list, err := fx.Files(t.Context(), org, folder.ID, false, db.Page{Ascending: true})
+	list, err := fx.Files(t.Context(), org, files.Filter{FolderID: folder.ID}, false, db.Page{Ascending: true})
 	if err != nil || len(list) != 3 {
 		t.Fatalf("got %v (%v)", list, err)
 	}
@@ -182,7 +182,8 @@ func TestACursorThatNeverWas(t *testing.T) {
 	}
 	count := func(after string) int {
 		t.Helper()
-		got, err := fx.Files(t.Context(), org, folder.ID, false, db.Page{Ascending: true, After: after})
+		of := files.Filter{FolderID: folder.ID}
+		got, err := fx.Files(t.Context(), org, of, false, db.Page{Ascending: true, After: after})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -90,10 +90,17 @@ func (s *Store) fileArgs(org db.Org, content bool) pgx.StrictNamedArgs {
 // contentBytes bounds the text in one list of files: the list ends early, and the next page continues it.
 const contentBytes = 32 << 20
 
-// Files lists a folder's files, oldest or newest upload first, with their text if content is true. A list with text
-// ends at the file whose size brings the sum of sizes to contentBytes, although more files may follow.
-func (s *Store) Files(ctx context.Context, org db.Org, folderID string, content bool, p db.Page) ([]File, error) {
-	list, err := s.listFiles(ctx, org, folderID, false, p)
+// Filter selects files. Its zero value is every file of the organization.
+type Filter struct {
+	FolderID string // of this folder only; empty for all
+	Status   Status // at this stage only; empty for all
+}
+
+// Files lists files, oldest or newest upload first, with their text if content is true. A list with text ends at the
+// file whose size brings the sum of sizes to contentBytes, although more files may follow. ErrNotFound if there is no
+// such folder.
+func (s *Store) Files(ctx context.Context, org db.Org, of Filter, content bool, p db.Page) ([]File, error) {
+	list, err := s.listFiles(ctx, org, of, false, p)
 	if err != nil || !content {
 		return list, err
 	}
@@ -106,17 +113,26 @@ func (s *Store) Files(ctx context.Context, org db.Org, folderID string, content 
 	if p.Limit == 0 {
 		return list, nil
 	}
-	return s.listFiles(ctx, org, folderID, true, p)
+	return s.listFiles(ctx, org, of, true, p)
 }
 
-func (s *Store) listFiles(ctx context.Context, org db.Org, folderID string, content bool, p db.Page) ([]File, error) {
-	folder, err := s.Folder(ctx, org, folderID)
-	if err != nil {
-		return nil, err
+func (s *Store) listFiles(ctx context.Context, org db.Org, of Filter, content bool, p db.Page) ([]File, error) {
+	args, query := s.fileArgs(org, content), fileRows
+	if of.FolderID != "" {
+		folder, err := s.Folder(ctx, org, of.FolderID)
+		if err != nil {
+			return nil, err
+		}
+		args["folder"] = folder.Key
+		query += ` AND f.folder_key = @folder`
 	}
-	args := s.fileArgs(org, content)
-	args["folder"] = folder.Key
-	return db.List[File](ctx, s.db, p, fileRows+` AND f.folder_key = @folder`, args)
+	if of.Status == Failed { // which few files are
+		query += ` AND f.error IS NOT NULL`
+	} else if of.Status != "" {
+		args["status"] = of.Status
+		query = `SELECT * FROM (` + query + `) r WHERE r.status = @status`
+	}
+	return db.List[File](ctx, s.db, p, query, args)
 }
 
 // File returns a file of a folder, with its text if content is true. ErrNotFound if the folder has no such file.

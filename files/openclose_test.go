@@ -255,7 +255,7 @@ func TestDeletingClosesInEveryAgent(t *testing.T) {
 	fx := newFixture(t, files.Options{})
 	folder, first := fx.fileSet(2)
 	second := fx.agentWith(folder)
-	list, err := fx.Files(t.Context(), org, folder.ID, false, db.Page{Ascending: true})
+	list, err := fx.Files(t.Context(), org, files.Filter{FolderID: folder.ID}, false, db.Page{Ascending: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -91,7 +91,7 @@ func TestPagesOfAPDFReachTheResults(t *testing.T) {
 		"[Viewing lines 5 to end (out of 7 lines, pages 2-3 of 3)]\n5: Second page") {
 		t.Errorf("got %+v, %v", opened, err)
 	}
-	passages, err := fx.Passages(t.Context(), org, folder.ID, db.Page{Limit: 10})
+	passages, err := fx.Passages(t.Context(), org, folder.ID, "", db.Page{Limit: 10})
 	if err != nil || len(passages) != 2 {
 		t.Fatalf("got %+v, %v", passages, err)
 	}

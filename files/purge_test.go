@@ -84,14 +84,14 @@ func TestADeletedFolderIsGoneBeforeItsRows(t *testing.T) {
 	}
 	for what, err := range map[string]error{
 		"the folder":     second(fx.Folder(ctx, org, folder.ID)),
-		"its list":       second(fx.Files(ctx, org, folder.ID, false, db.Page{})),
+		"its list":       second(fx.Files(ctx, org, files.Filter{FolderID: folder.ID}, false, db.Page{})),
 		"a file":         second(fx.File(ctx, org, folder.ID, kept.ID, true)),
 		"a file to open": second(fx.OpenWhole(ctx, org, agent, kept.ID, wide)),
 		"an upload":      second(fx.uploadTo(folder, "c.txt", files.Suffix)),
 		"a replacement":  second(fx.uploadTo(folder, "a.txt", files.Replace)),
 		"attaching":      fx.attach(agent, folder.ID, wide),
 		"deleting":       fx.DeleteFolder(ctx, org, folder.ID),
-		"passages":       second(fx.Passages(ctx, org, folder.ID, db.Page{})),
+		"passages":       second(fx.Passages(ctx, org, folder.ID, "", db.Page{})),
 	} {
 		if !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("%s: got %v, want ErrNotFound", what, err)

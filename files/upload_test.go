@@ -21,7 +21,7 @@ import (
 
 func (fx *fixture) names(folder files.Folder) []string {
 	fx.t.Helper()
-	list, err := fx.Files(fx.t.Context(), org, folder.ID, false, db.Page{Ascending: true})
+	list, err := fx.Files(fx.t.Context(), org, files.Filter{FolderID: folder.ID}, false, db.Page{Ascending: true})
 	if err != nil {
 		fx.t.Fatal(err)
 	}

@@ -28,7 +28,8 @@ import (
 // nothing of an organization's. A parameter or a field that holds ids, as holdsIDs finds them, fails the test until it
 // is here.
 var idMeanings = map[string]string{
-	"agent_id": "agent_id", "agent_ids": "agent_id", "archive_id": "archive_id", "block_ids": "block_id",
+	"agent_id": "agent_id", "agent_ids": "agent_id", "archive_id": "archive_id", "file_id": "file_id",
+	"block_ids":       "block_id",
 	"conversation_id": "conversation_id", "folder_ids": "folder_id", "source_ids": "folder_id", "source_id": "- refused",
 	"message_ids": "- always refused", "org_id": "org_id", "run_id": "run_id", "run_ids": "run_id",
 	"approval_request_id": "message_id", "after": anyID, "before": anyID, "cursor": anyID,

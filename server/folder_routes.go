@@ -15,6 +15,9 @@ func (s *Server) folderRoutes(a *rest.API) {
 	rest.Get(a.For(rest.Read), "/v1/sources",
 		"list_sources: List folders. Up to 1,000 if limit is absent: older clients ask for all.",
 		s.listFolders(rest.MaxPage), rest.Deprecated)
+	rest.Get(a.For(rest.Read), "/v1/files",
+		"list_files: List the files of all folders. With status, those at one stage, as the files that failed.",
+		s.allFiles, rest.Own)
 	s.folderRoutesAt(a, "/v1/folders", rest.NewestFirst)
 	s.folderRoutesAt(a, "/v1/sources", rest.OldestFirst)
 }
@@ -128,8 +131,12 @@ func (s *Server) folderAgents(order string) func(context.Context, *inFolder) ([]
 	}
 }
 
-func (s *Server) folderPassages(ctx context.Context, in *inFolder) ([]files.Passage, error) {
-	return s.Files.Passages(ctx, rest.Org(ctx), string(in.FolderID), in.Page(100, rest.NewestFirst))
+func (s *Server) folderPassages(ctx context.Context, in *struct {
+	rest.OfFolder
+	rest.Paging
+	FileID rest.FileID `query:"file_id" doc:"Chunks of this file only."`
+}) ([]files.Passage, error) {
+	return s.Files.Passages(ctx, rest.Org(ctx), string(in.FolderID), string(in.FileID), in.Page(100, rest.NewestFirst))
 }
 
 // WithContent asks for the text of a file too.
@@ -140,9 +147,24 @@ type WithContent struct {
 func (s *Server) folderFiles(ctx context.Context, in *struct {
 	rest.OfFolder
 	WithContent
+	WithStatus
 	rest.Paging
 }) ([]files.File, error) {
-	return s.Files.Files(ctx, rest.Org(ctx), string(in.FolderID), in.Content, in.Page(rest.MaxPage, rest.NewestFirst))
+	of := files.Filter{FolderID: string(in.FolderID), Status: files.Status(in.Status)}
+	return s.Files.Files(ctx, rest.Org(ctx), of, in.Content, in.Page(rest.MaxPage, rest.NewestFirst))
+}
+
+// WithStatus asks for the files at one stage.
+type WithStatus struct {
+	Status string `query:"status" enum:"pending,parsing,embedding,completed,error" doc:"Files at this stage only."`
+}
+
+func (s *Server) allFiles(ctx context.Context, in *struct {
+	WithStatus
+	rest.Paging
+}) ([]files.File, error) {
+	return s.Files.Files(ctx, rest.Org(ctx), files.Filter{Status: files.Status(in.Status)}, false,
+		in.Page(100, rest.NewestFirst))
 }
 
 // OfFile is the path of a file in its folder.
@@ -202,6 +224,7 @@ func (s *Server) folderTotals(ctx context.Context, in *struct {
 }
 
 func (s *Server) fileSizes(ctx context.Context, folderID string) ([]letta.FileSize, error) {
-	list, err := s.Files.Files(ctx, rest.Org(ctx), folderID, false, db.Page{Limit: rest.MaxPage, Ascending: true})
+	of, page := files.Filter{FolderID: folderID}, db.Page{Limit: rest.MaxPage, Ascending: true}
+	list, err := s.Files.Files(ctx, rest.Org(ctx), of, false, page)
 	return rest.Each(list, letta.FileSizeOf), err
 }

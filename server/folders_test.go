@@ -1,15 +1,19 @@
 package server_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/embed/embedtest"
+	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/server/servertest"
 )
 
@@ -208,5 +212,45 @@ func TestFilesOfAFolderAreOnlyFoundInIt(t *testing.T) {
 	}
 	if got := c.call("DELETE", "/v1/folders/"+one+"/"+file, ""); got.Code != http.StatusNotFound {
 		t.Errorf("delete again: got %d, want 404", got.Code)
+	}
+}
+
+func TestFilesAreListedByStage(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	one, two := c.made("/v1/folders", `{"name":"one"}`), c.made("/v1/folders", `{"name":"two"}`)
+	read := c.uploaded(one, "read.txt", "a text")
+	broken := fields(t, c.upload(two, "", "broken.pdf", "%PDF-1.4 nothing").Text)["id"].(string)
+	embedtest.Eventually(t, "the broken file has failed", func() bool {
+		return strings.Contains(c.must("GET", "/v1/folders/"+two+"/files/"+broken, ""), `"processing_status":"error"`)
+	})
+	for target, want := range map[string][]string{
+		"/v1/files": {broken, read}, "/v1/files?order=asc": {read, broken}, "/v1/files?status=error": {broken},
+		"/v1/files?status=completed": {read}, "/v1/files?status=parsing": nil, "/v1/files?after=" + broken: {read},
+		"/v1/folders/" + one + "/files?status=error":     nil,
+		"/v1/folders/" + two + "/files?status=error":     {broken},
+		"/v1/sources/" + one + "/files?status=completed": {read},
+	} {
+		var listed []files.File
+		if err := json.Unmarshal([]byte(c.must("GET", target, "")), &listed); err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		for _, f := range listed {
+			ids = append(ids, f.ID)
+		}
+		if !slices.Equal(ids, want) {
+			t.Errorf("%s: got %v, want %v", target, ids, want)
+		}
+	}
+	for file, want := range map[string]int{read: 1, broken: 0} {
+		var chunks []files.Passage
+		text := c.must("GET", "/v1/folders/"+one+"/passages?file_id="+file, "")
+		if err := json.Unmarshal([]byte(text), &chunks); err != nil || len(chunks) != want {
+			t.Errorf("the chunks of %s in its folder: got %s, want %d", file, text, want)
+		}
+	}
+	if got := c.call("GET", "/v1/files?status=lost", ""); got.Code != http.StatusUnprocessableEntity {
+		t.Errorf("a stage that there is not: got %d %s, want 422", got.Code, got.Text)
 	}
 }

@@ -271,3 +271,17 @@ func TestLogsHaveNoKeys(t *testing.T) {
 		}
 	}
 }
+
+func TestCallersAreNamed(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	if got := c.must("GET", "/v1/caller", ""); !strings.Contains(got, `"org_name":"default"`) ||
+		!strings.Contains(got, `"key_id":"","key_name":"","scopes":["admin"],"operator":true`) {
+		t.Errorf("without a key: got %s", got)
+	}
+	got := c.scoped(apikey.NewKey{Org: "acme", Scopes: []string{apikey.Read}}).must("GET", "/v1/caller", "")
+	if !strings.Contains(got, `"org_name":"acme"`) ||
+		!strings.Contains(got, `"key_name":"test","scopes":["read"],"operator":false,"version":"test"`) {
+		t.Errorf("with a key of acme: got %s", got)
+	}
+}

@@ -5,11 +5,12 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/loci-memory/loci/server/console"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// Handler returns the API. Its document is at /openapi.json.
+// Handler returns the API, whose document is at /openapi.json, and the console.
 func (s *Server) Handler() http.Handler {
 	keys := &rest.Keys{Lookup: s.Keys.Lookup, AgentOf: s.agentOf, Used: s.Keys.Used, Limits: s.KeyLimits}
 	if s.Loopback {
@@ -19,7 +20,19 @@ func (s *Server) Handler() http.Handler {
 		SpoolBytes: max(rest.DefaultSpoolBytes, 4*s.MaxUploadBytes), Observe: s.observe})
 	s.routes(api)
 	api.Gauges(s.Metrics.Register)
-	return api.Handler()
+	return withConsole(api.Handler())
+}
+
+// withConsole serves the console's pages at the root and below /console/, which ask the API, and the API elsewhere.
+func withConsole(api http.Handler) http.Handler {
+	pages := console.New(api)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if pages.Owns(r) {
+			pages.ServeHTTP(w, r)
+			return
+		}
+		api.ServeHTTP(w, r)
+	})
 }
 
 func (s *Server) routes(a *rest.API) {
@@ -27,7 +40,7 @@ func (s *Server) routes(a *rest.API) {
 	rest.Get(a.For(rest.Public), "/v1/ready", "get_readiness: Check that the database answers and can store changes.",
 		s.ready(a))
 	for _, register := range []func(*rest.API){
-		s.agentRoutes, s.agentFileRoutes, s.archiveRoutes, s.blockRoutes, s.captureRoutes, s.childRoutes,
+		s.agentRoutes, s.agentFileRoutes, s.archiveRoutes, s.blockRoutes, s.callerRoutes, s.captureRoutes, s.childRoutes,
 		s.compactionRoutes, s.handoverRoutes,
 		s.conversationRoutes, s.erasureRoutes, s.eventRoutes, s.eventStreamRoutes, s.fileStreamRoutes, s.folderRoutes,
 		s.identityRoutes, s.keyRoutes, s.memoryTreeRoutes, s.memoryFileRoutes, s.memorySearchRoutes, s.messageRoutes,

@@ -50,6 +50,7 @@ var house = map[string][]string{
 		"server/memoryfile", "server/memorysearch", "server/metrics", "server/replay", "server/rest", "server/retention",
 		"server/seance",
 		"server/subagent", "server/tool"},
+	"server/console": {},
 	"server/capture": {"db", "recall", "recall/chat", "server/rest"},
 	"server/letta": {"db", "db/event", "embed", "files", "recall", "recall/chat", "archival", "compaction",
 		"compaction/policy", "server/agent", "server/apikey", "server/block", "server/loop", "server/memoryfile",

@@ -84,7 +84,7 @@ func (e *export) read(ctx context.Context) (err error) {
 		return err
 	}
 	for _, f := range e.folders {
-		list, err := e.Agents.Files.Files(ctx, e.org, f.ID, false, db.Page{Ascending: true})
+		list, err := e.Agents.Files.Files(ctx, e.org, files.Filter{FolderID: f.ID}, false, db.Page{Ascending: true})
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,189 @@
+package console
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+func agentPage(v *visit) error {
+	var a agent
+	if err := v.get("/v1/agents/"+v.id("agent"), &a); err != nil {
+		return err
+	}
+	model := a.Model
+	if model == "" {
+		model = "no model of its own"
+	}
+	return v.show(page{Title: a.Name, Tab: "Agents", Crumbs: []link{{"Agents", base + "agents"}},
+		Sub: model + " · " + number(a.Config.Window) + " tokens", Head: "agent", Data: a, Cards: []card{
+			{Name: "agent-window", Title: "Context window", Width: "w12", Live: "15s", Load: func(v *visit) (any, error) {
+				return v.window(a.ID, "")
+			}},
+			{Name: "agent-usage", Title: "Usage by step", Width: "w8", Load: usage},
+			{Name: "agent-compactions", Title: "Compactions", Width: "w4", Load: func(v *visit) (any, error) {
+				return compactions(v, "limit=6&order=desc")
+			}},
+			{Name: "agent-blocks", Title: "Blocks", Width: "w5", Load: agentBlocks},
+			{Name: "agent-files", Title: "Open files", Width: "w7", Load: func(v *visit) (any, error) {
+				files, err := openFiles(v)
+				return map[string]any{"Files": files, "Agent": a}, err
+			}},
+			{Name: "agent-policy", Title: "Policy", Width: "w5", Load: agentPolicy},
+			{Name: "agent-about", Title: "About", Width: "w7", Load: func(*visit) (any, error) { return a, nil }},
+		}})
+}
+
+// compaction is one as the API has it.
+type compaction struct {
+	ID             string     `json:"id"`
+	AgentID        string     `json:"agent_id"`
+	ConversationID string     `json:"conversation_id"`
+	FromSeq        *int64     `json:"from_seq"`
+	ToSeq          *int64     `json:"to_seq"`
+	FromPosition   *int       `json:"from_position"`
+	ToPosition     *int       `json:"to_position"`
+	MessagesBefore int        `json:"messages_count_before"`
+	MessagesAfter  int        `json:"messages_count_after"`
+	Before         int        `json:"context_tokens_before"`
+	After          int        `json:"context_tokens_after"`
+	Window         int        `json:"context_window"`
+	OutputTokens   int        `json:"output_tokens"`
+	Policy         string     `json:"policy"`
+	Trigger        string     `json:"trigger"`
+	How            string     `json:"how"`
+	Why            string     `json:"why"`
+	Model          string     `json:"model"`
+	Mode           string     `json:"mode"`
+	Summary        string     `json:"summary"`
+	CreatedAt      time.Time  `json:"created_at"`
+	RevertedAt     *time.Time `json:"reverted_at"`
+	Duration       float64    `json:"duration_ms"`
+	Steps          []struct {
+		Step  string `json:"step"`
+		Edits int    `json:"edits"`
+		Saved int    `json:"tokens_saved"`
+	} `json:"steps"`
+}
+
+// URL is the page of the compaction.
+func (c compaction) URL() string { return base + "agents/" + c.AgentID + "/compactions/" + c.ID }
+
+func compactions(v *visit, query string) (list []compaction, err error) {
+	return list, v.get("/v1/agents/"+v.id("agent")+"/compactions?"+query, &list)
+}
+
+// point is one number of a plot.
+type point struct {
+	At        time.Time `json:"at"`
+	Tokens    int       `json:"tokens"`
+	Compacted bool      `json:"compacted"` // a compaction was made here
+}
+
+// usageView is the history of a window.
+type usageView struct {
+	Points      []point
+	Window      int
+	Compactions int
+	JSON        string // of the points, for the plot
+}
+
+// plotted is how many steps and compactions a plot shows.
+const plotted = 200
+
+// usage reads how many tokens the prompts of an agent had, and what compactions made of them.
+func usage(v *visit) (any, error) {
+	var steps []struct {
+		Tokens int       `json:"prompt_tokens"`
+		At     time.Time `json:"created_at"`
+	}
+	var now window
+	err := v.get("/v1/steps?agent_id="+v.id("agent")+"&limit=200&order=desc", &steps)
+	if err == nil {
+		now, err = v.window(v.r.PathValue("agent"), "")
+	}
+	made, madeErr := compactions(v, "limit=100&order=desc")
+	if err != nil || madeErr != nil {
+		return nil, firstOf(err, madeErr)
+	}
+	view := usageView{Window: now.Max}
+	for _, s := range steps {
+		if s.Tokens > 0 {
+			view.Points = append(view.Points, point{At: s.At, Tokens: s.Tokens})
+		}
+	}
+	for _, c := range made {
+		view.Compactions++
+		view.Points = append(view.Points, point{At: c.CreatedAt, Tokens: c.Before, Compacted: true},
+			point{At: c.CreatedAt.Add(time.Millisecond), Tokens: c.After})
+	}
+	slices.SortStableFunc(view.Points, func(a, b point) int { return a.At.Compare(b.At) })
+	view.Points = view.Points[max(0, len(view.Points)-plotted):]
+	if len(view.Points) > 0 {
+		view.Points = append(view.Points, point{At: time.Now().UTC(), Tokens: now.Used})
+	}
+	text, err := json.Marshal(view.Points)
+	view.JSON = string(text)
+	return view, err
+}
+
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// policyView is the policy in force.
+type policyView struct {
+	Policy string       `json:"policy"`
+	SetBy  string       `json:"set_by"`
+	Steps  []policyStep `json:"steps"`
+}
+
+// policyStep is a step of a policy.
+type policyStep struct {
+	Step        string
+	Stage       string
+	Source      string
+	Description string
+	Settings    []struct {
+		Name        string
+		Value       json.RawMessage
+		Description string
+		Origin      string
+	}
+}
+
+func agentPolicy(v *visit) (any, error) {
+	var p policyView
+	return &p, v.get("/v1/agents/"+v.id("agent")+"/policy", &p)
+}
+
+func compactAgent(v *visit) error {
+	var made struct {
+		Unchanged *string     `json:"unchanged"`
+		Made      *compaction `json:"compaction"`
+	}
+	if err := v.send("POST", "/v1/agents/"+v.id("agent")+"/summarize", map[string]any{}, &made); err != nil {
+		return err
+	}
+	note := "compacted"
+	if made.Made == nil {
+		note = "unchanged"
+	}
+	return v.done(base+"agents/"+v.id("agent"), note)
+}
+
+// AgentURL is the page of the compaction's agent.
+func (c compaction) AgentURL() string { return base + "agents/" + c.AgentID }
+
+// Range is what the compaction took out of view, in words.
+func (c compaction) Range() string {
+	if c.FromSeq == nil || c.ToSeq == nil {
+		return "edits only"
+	}
+	return "seq " + number(*c.FromSeq) + " – " + number(*c.ToSeq)
+}

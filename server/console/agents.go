@@ -1,0 +1,208 @@
+package console
+
+import (
+	"net/url"
+	"slices"
+	"time"
+)
+
+// agent is an agent as the API has it.
+type agent struct {
+	ID          string     `json:"id"`
+	Name        string     `json:"name"`
+	Description string     `json:"description"`
+	Model       string     `json:"model"`
+	Tags        []string   `json:"tags"`
+	CreatedAt   time.Time  `json:"created_at"`
+	UpdatedAt   time.Time  `json:"updated_at"`
+	LastRun     *time.Time `json:"last_run_completion"`
+	StopReason  string     `json:"last_stop_reason"`
+	MaxOpen     int        `json:"max_files_open"`
+	System      string     `json:"system"`
+	Config      struct {
+		Window int `json:"context_window"`
+	} `json:"llm_config"`
+}
+
+// URL is the page of the agent.
+func (a agent) URL() string { return base + "agents/" + a.ID }
+
+func agentRoutes() map[string]handler {
+	return map[string]handler{
+		"GET agents":                              agentList,
+		"GET agents/{agent}":                      agentPage,
+		"POST agents/{agent}/compact":             compactAgent,
+		"POST agents/{agent}/files/{file}/{verb}": changeOpenFile,
+	}
+}
+
+// pageSize is how many items a page of a list shows.
+const pageSize = 50
+
+// list is a page of a list of the API, which begins after an item.
+type list[T any] struct {
+	Items []T
+	Next  string // the address of the next page; empty for the last
+	First bool   // nothing is before it
+	Query string // what was searched for
+}
+
+// paged reads a page of a list, by the parameter after. id returns the id of an item.
+func paged[T any](v *visit, path string, query url.Values, id func(T) string) (list[T], error) {
+	after := v.r.URL.Query().Get("after")
+	if after != "" {
+		query.Set("after", after)
+	}
+	query.Set("limit", number(pageSize+1))
+	out := list[T]{First: after == ""}
+	if err := v.get(path+"?"+query.Encode(), &out.Items); err != nil {
+		return out, err
+	}
+	if len(out.Items) > pageSize {
+		out.Items = out.Items[:pageSize]
+		here := v.r.URL.Query()
+		here.Del("card")
+		here.Del("done")
+		here.Set("after", id(out.Items[pageSize-1]))
+		out.Next = v.r.URL.Path + "?" + here.Encode()
+	}
+	return out, nil
+}
+
+func agentList(v *visit) error {
+	return v.show(page{Title: "Agents", Tab: "Agents", Sub: "Each has its own window, memory and open files.",
+		Cards: []card{{Name: "agents-list", Title: "Agents", Width: "w12", Load: func(v *visit) (any, error) {
+			query := url.Values{"order": {"desc"}, "order_by": {"updated_at"}, "show_hidden_agents": {"true"}}
+			text := v.r.URL.Query().Get("q")
+			if text != "" {
+				query.Set("query_text", text)
+			}
+			out, err := paged(v, "/v1/agents", query, func(a agent) string { return a.ID })
+			out.Query = text
+			return out, err
+		}}}})
+}
+
+// window is what an agent's model sees, by part, in tokens.
+type window struct {
+	Max      int `json:"context_window_size_max"`
+	Used     int `json:"context_window_size_current"`
+	Tools    int `json:"num_tokens_functions_definitions"`
+	System   int `json:"num_tokens_system"`
+	Rules    int `json:"num_tokens_tool_usage_rules"`
+	External int `json:"num_tokens_external_memory_summary"`
+	Core     int `json:"num_tokens_core_memory"`
+	Trees    int `json:"num_tokens_memory_filesystem"`
+	Working  int `json:"num_tokens_working_memory"`
+	Files    int `json:"num_tokens_directories"`
+	Summary  int `json:"num_tokens_summary_memory"`
+	Messages int `json:"num_tokens_messages"`
+
+	Archival int `json:"num_archival_memory"`
+	Recall   int `json:"num_recall_memory"`
+	Shown    int `json:"num_messages"`
+}
+
+// part is a part of a window.
+type part struct {
+	Name   string
+	Class  string // of the stylesheet
+	Tokens int
+	X, W   float64 // where its bar begins and how wide it is, of 100
+}
+
+// Parts are the parts in the order in which they are sent.
+func (w window) Parts() []part {
+	list := []part{
+		{Name: "Tools", Class: "p-tools", Tokens: w.Tools},
+		{Name: "Instructions", Class: "p-system", Tokens: w.System + w.Rules + w.External},
+		{Name: "Memory", Class: "p-blocks", Tokens: w.Core + w.Trees + w.Working},
+		{Name: "Files", Class: "p-files", Tokens: w.Files},
+		{Name: "Summary", Class: "p-summary", Tokens: w.Summary},
+		{Name: "Messages", Class: "p-messages", Tokens: w.Messages},
+	}
+	x := 0.0
+	for i := range list {
+		list[i].X, list[i].W = x, min(width(list[i].Tokens, w.Max), 100-x)
+		x += list[i].W
+	}
+	return list
+}
+
+// Share is how much of the window is used, from 0 to 100.
+func (w window) Share() float64 { return width(w.Used, w.Max) }
+
+// Class is the class of a meter of the window.
+func (w window) Class() string {
+	switch share := w.Share(); {
+	case share >= 90:
+		return "full"
+	case share >= 75:
+		return "near"
+	}
+	return ""
+}
+
+// Label describes the window in words.
+func (w window) Label() string { return share(w.Used, w.Max) + " of the window is used" }
+
+// window reads what fills the window of a conversation, the default one if it is empty.
+func (v *visit) window(agentID, conversation string) (w window, err error) {
+	query := ""
+	if conversation != "" {
+		query = "?" + url.Values{"conversation_id": {conversation}}.Encode()
+	}
+	return w, v.get("/v1/agents/"+url.PathEscape(agentID)+"/context"+query, &w)
+}
+
+// openedFile is a file of an agent's folders.
+type openedFile struct {
+	ID       string     `json:"file_id"`
+	Name     string     `json:"file_name"`
+	FolderID string     `json:"folder_id"`
+	Accessed *time.Time `json:"last_accessed_at"`
+	From     *int       `json:"start_line"`
+	To       *int       `json:"end_line"`
+}
+
+// URL is the page of the file.
+func (f openedFile) URL() string { return base + "folders/" + f.FolderID + "/files/" + f.ID }
+
+// openFiles lists the files that an agent has open, the one that is closed next first.
+func openFiles(v *visit) (any, error) {
+	var files struct{ Files []openedFile }
+	if err := v.get("/v1/agents/"+v.id("agent")+"/files?is_open=true&limit=100", &files); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(files.Files, func(a, b openedFile) int {
+		if a.Accessed == nil || b.Accessed == nil {
+			return 0
+		}
+		return a.Accessed.Compare(*b.Accessed)
+	})
+	return files.Files, nil
+}
+
+// id returns an id of the page's address, for an address of the API.
+func (v *visit) id(name string) string { return url.PathEscape(v.r.PathValue(name)) }
+
+// changeOpenFile closes an open file, or opens it again.
+func changeOpenFile(v *visit) error {
+	verb := v.r.PathValue("verb")
+	note := map[string]string{"open": "opened", "close": "closed"}[verb]
+	if note == "" {
+		return errNoPage
+	}
+	if err := v.send("PATCH", "/v1/agents/"+v.id("agent")+"/files/"+v.id("file")+"/"+verb, nil, nil); err != nil {
+		return err
+	}
+	return v.done(base+"agents/"+v.id("agent"), note)
+}
+
+// Lines are the lines that are open, in words.
+func (f openedFile) Lines() string {
+	if f.From == nil || f.To == nil {
+		return "all"
+	}
+	return number(*f.From) + "–" + number(*f.To)
+}

@@ -1,0 +1,187 @@
+package console
+
+import (
+	"strconv"
+	"time"
+	"unicode/utf8"
+)
+
+// block is a block of core memory.
+type block struct {
+	ID          string    `json:"id"`
+	Label       string    `json:"label"`
+	Value       string    `json:"value"`
+	Description string    `json:"description"`
+	Limit       int       `json:"limit"`
+	ReadOnly    bool      `json:"read_only"`
+	Version     int       `json:"version"`
+	UpdatedAt   time.Time `json:"updated_at"`
+}
+
+// Chars is how many characters the block has.
+func (b block) Chars() int { return utf8.RuneCountInString(b.Value) }
+
+// Width is how full the block is, from 0 to 100.
+func (b block) Width() float64 { return width(b.Chars(), b.Limit) }
+
+// Class is the class of a meter of the block.
+func (b block) Class() string {
+	if b.Width() >= 90 {
+		return "near"
+	}
+	return ""
+}
+
+// Text describes how full the block is, in words.
+func (b block) Text() string { return number(b.Chars()) + " of " + number(b.Limit) + " characters" }
+
+// meterView is what the template meter shows.
+type meterView struct {
+	Class, Label string
+	Width        float64
+}
+
+// Meter shows how full the block is.
+func (b block) Meter() meterView { return meterView{b.Class(), b.Text(), b.Width()} }
+
+// Meter shows how full the window is.
+func (w window) Meter() meterView { return meterView{w.Class(), w.Label(), w.Share()} }
+
+func blockRoutes() map[string]handler {
+	return map[string]handler{
+		"GET blocks/{block}":          blockPage,
+		"POST blocks/{block}":         saveBlock,
+		"POST blocks/{block}/restore": restoreBlock,
+	}
+}
+
+func agentBlocks(v *visit) (any, error) {
+	var list []block
+	err := v.get("/v1/agents/"+v.id("agent")+"/core-memory/blocks?limit=100", &list)
+	return list, err
+}
+
+// blockVersion is a version of a block.
+type blockVersion struct {
+	Version    int       `json:"version"`
+	Value      string    `json:"value"`
+	Label      string    `json:"label"`
+	Author     string    `json:"author"`
+	At         time.Time `json:"at"`
+	Provenance struct {
+		AgentID string `json:"agent_id"`
+		Tool    string `json:"tool"`
+	} `json:"provenance"`
+}
+
+// blockDraft is a block with what a person wrote that the API refused.
+type blockDraft struct {
+	block
+	Draft   string
+	Based   int // the version that the person saw
+	Refused string
+}
+
+func blockPage(v *visit) error { return v.showBlock("", "", 0) }
+
+// showBlock shows a block. draft and refused are what a person wrote, and why it is not stored.
+func (v *visit) showBlock(draft, refused string, based int) error {
+	var b block
+	if err := v.get("/v1/blocks/"+v.id("block"), &b); err != nil {
+		return err
+	}
+	if refused == "" {
+		draft, based = b.Value, b.Version
+	}
+	p := page{Title: b.Label, Tab: "Agents", Sub: b.Description, Crumbs: []link{{"Agents", base + "agents"}}}
+	p.Cards = []card{
+		{Name: "block-edit", Title: "Text", Width: "w8", Load: func(*visit) (any, error) {
+			return blockDraft{b, draft, based, refused}, nil
+		}},
+		{Name: "block-agents", Title: "Shared by", Width: "w4", Load: func(v *visit) (any, error) {
+			var list []agent
+			err := v.get("/v1/blocks/"+v.id("block")+"/agents?limit=100", &list)
+			return list, err
+		}},
+		{Name: "block-versions", Title: "Versions", Width: "w5", Load: func(v *visit) (any, error) {
+			var list []blockVersion
+			err := v.get("/v1/blocks/"+v.id("block")+"/versions?limit=50", &list)
+			return map[string]any{"Block": b, "Versions": list}, err
+		}},
+		{Name: "block-diff", Title: "What changed", Width: "w7", Load: func(v *visit) (any, error) {
+			return blockDiff(v, b)
+		}},
+	}
+	if refused != "" {
+		v.render(422, p)
+		return nil
+	}
+	return v.show(p)
+}
+
+// diffLine is a line of a comparison.
+type diffLine struct{ Class, Text string }
+
+// diffView compares two versions.
+type diffView struct {
+	From, To int
+	Lines    []diffLine
+	Only     bool // there is one version
+}
+
+func blockDiff(v *visit, b block) (any, error) {
+	query := v.r.URL.Query()
+	from, _ := strconv.Atoi(query.Get("from"))
+	to, _ := strconv.Atoi(query.Get("to"))
+	if to == 0 {
+		to = b.Version
+	}
+	if from == 0 {
+		from = to - 1
+	}
+	if from < 1 {
+		return diffView{Only: true}, nil
+	}
+	var diff struct{ Diff string }
+	err := v.get("/v1/blocks/"+v.id("block")+"/diff?from="+strconv.Itoa(from)+"&to="+strconv.Itoa(to), &diff)
+	return diffView{From: from, To: to, Lines: diffLines(diff.Diff)}, err
+}
+
+// saveBlock stores what a person wrote, unless the block was changed since the person saw it.
+func saveBlock(v *visit) error {
+	text := newlines.Replace(v.r.PostFormValue("value"))
+	version, err := strconv.Atoi(v.r.PostFormValue("version"))
+	if err != nil {
+		return &apiError{Status: 422, Detail: "The form does not say which version it changes. Open the page again."}
+	}
+	var b block
+	err = v.send("PATCH", "/v1/blocks/"+v.id("block"), map[string]any{"value": text, "expected_version": version}, &b)
+	if status := statusOf(err); status == 422 || status == 409 || status == 400 || status == 412 {
+		return v.showBlock(text, err.Error(), version)
+	} else if err != nil {
+		return err
+	}
+	if b.Version == version {
+		return v.done(base+"blocks/"+v.id("block"), "saved")
+	}
+	return v.done(base+"blocks/"+v.id("block")+"?undo="+strconv.Itoa(version), "saved")
+}
+
+// restoreBlock makes an earlier version the current one.
+func restoreBlock(v *visit) error {
+	version, err := strconv.Atoi(v.r.PostFormValue("version"))
+	if err != nil {
+		return &apiError{Status: 422, Detail: "The form does not say which version to restore."}
+	}
+	path := "/v1/blocks/" + v.id("block") + "/versions/" + strconv.Itoa(version) + "/restore"
+	if err := v.send("POST", path, map[string]any{}, nil); err != nil {
+		return err
+	}
+	return v.done(base+"blocks/"+v.id("block"), "restored")
+}
+
+// Undo is the version that the change which led to the page replaced; 0 without one.
+func (v *visit) Undo() int {
+	version, _ := strconv.Atoi(v.r.URL.Query().Get("undo"))
+	return max(0, version)
+}

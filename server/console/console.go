@@ -1,0 +1,78 @@
+// Package console serves the pages on which people see and run a server. A page asks the REST API for all that it shows
+// and changes, with the key of the person who is signed in: it shows and does what that key may, and nothing else.
+package console
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// base is the path below which the pages are.
+const base = "/console/"
+
+// Console is the pages.
+type Console struct {
+	api http.Handler // the REST API
+	mux *http.ServeMux
+}
+
+// New returns the pages, which ask an API.
+func New(api http.Handler) *Console {
+	c := &Console{api: api, mux: http.NewServeMux()}
+	c.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, base, http.StatusSeeOther)
+	})
+	c.mux.Handle("GET "+base+"static/", static())
+	c.mux.HandleFunc("GET "+base+"sign-in", c.signInPage)
+	c.mux.HandleFunc("POST "+base+"sign-in", c.signIn)
+	c.mux.HandleFunc("POST "+base+"sign-out", c.signOut)
+	for _, routes := range c.routes() {
+		for pattern, handle := range routes {
+			method, path, _ := strings.Cut(pattern, " ")
+			c.mux.HandleFunc(method+" "+base+path, c.visited(handle))
+		}
+	}
+	c.mux.HandleFunc("GET "+base, c.visited(func(*visit) error { return errNoPage }))
+	return c
+}
+
+// routes are the pages by method and path below base. A path that ends in {$} is exact.
+func (c *Console) routes() []map[string]handler {
+	return []map[string]handler{overviewRoutes(), agentRoutes(), blockRoutes(), historyRoutes(), promptRoutes(),
+		eventRoutes(), fileRoutes(), searchRoutes(), archivalRoutes(), runRoutes(), adminRoutes(), policyRoutes()}
+}
+
+// Routes lists the pages and the changes that they make, each as a method and a path with {names}, in order. They are
+// for those whom the API knows.
+func (c *Console) Routes() (list []string) {
+	for _, routes := range c.routes() {
+		for pattern := range routes {
+			method, path, _ := strings.Cut(pattern, " ")
+			list = append(list, method+" "+base+path)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// Owns reports whether a request is for a page and not for the API: one to read the root, or anything below /console/.
+func (c *Console) Owns(r *http.Request) bool {
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	return r.URL.Path == "/" && reads || r.URL.Path+"/" == base && reads || strings.HasPrefix(r.URL.Path, base)
+}
+
+// ServeHTTP implements http.Handler.
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	c.mux.ServeHTTP(w, r)
+}
+
+// policy lets pages load what the server itself has, and run no script that is written into a page.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"

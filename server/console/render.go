@@ -1,0 +1,209 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"errors"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+)
+
+//go:embed pages/*.html
+var pageFiles embed.FS
+
+//go:embed static
+var staticFiles embed.FS
+
+// static serves the stylesheet and the scripts.
+func static() http.Handler {
+	files := http.StripPrefix(base, http.FileServerFS(staticFiles))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/") {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Cache-Control", "no-cache")
+		files.ServeHTTP(w, r)
+	})
+}
+
+// templates are those of all pages. html/template escapes whatever people and agents have written.
+var templates = template.Must(template.New("").Funcs(functions).ParseFS(pageFiles, "pages/*.html"))
+
+// page is what a person sees.
+type page struct {
+	Title  string
+	Sub    string
+	Crumbs []link
+	Tab    string // the entry of the navigation
+	Bare   bool   // without navigation
+	Head   string // the name of the template of what is right of the title; empty for none
+	Data   any    // of that template
+	Cards  []card
+}
+
+type link struct{ Text, URL string }
+
+// card is a part of a page that answers one question. It loads by itself.
+type card struct {
+	Name  string // its id, and its template with the page's name before it
+	Title string // of the card while it waits or if it fails
+	Width string // a class of the stylesheet: w3 to w12
+	Live  string // how often it is asked for again, as "10s"; empty for never
+	Load  func(*visit) (any, error)
+}
+
+// cardView is what a card's template shows.
+type cardView struct {
+	card
+	Visit   *visit
+	D       any // what Load returned
+	URL     string
+	Waiting bool
+	Problem *apiError
+}
+
+// Form is the value that each form repeats.
+func (v *visit) Form() string { return v.form }
+
+// Caller is who is signed in.
+func (v *visit) Caller() caller { return v.caller }
+
+// SignedIn reports whether a key was given.
+func (v *visit) SignedIn() bool { return v.key != "" }
+
+// MayWrite reports whether the person may change things.
+func (v *visit) MayWrite() bool { return v.caller.May("write") }
+
+// MayAdmin reports whether the person may manage keys.
+func (v *visit) MayAdmin() bool { return v.caller.May("admin") }
+
+const (
+	firstWait = time.Second      // for the cards of a page; those that take longer are asked for by themselves
+	cardWait  = 25 * time.Second // for one card
+)
+
+// show answers with a page, or with the one of its cards that the query asks for.
+func (v *visit) show(p page) error {
+	if name := v.r.URL.Query().Get("card"); name != "" {
+		for _, c := range p.Cards {
+			if c.Name == name {
+				return v.write(http.StatusOK, v.card(v.ctx, c, cardWait))
+			}
+		}
+		return errNoPage
+	}
+	v.render(http.StatusOK, p)
+	return nil
+}
+
+func (v *visit) render(status int, p page) {
+	views := make([]template.HTML, len(p.Cards))
+	var loading sync.WaitGroup
+	for i, c := range p.Cards {
+		loading.Go(func() { views[i] = v.card(v.ctx, c, firstWait) })
+	}
+	loading.Wait()
+	var out bytes.Buffer
+	err := templates.ExecuteTemplate(&out, "layout", map[string]any{"Page": p, "Visit": v, "Cards": views,
+		"Here": v.r.URL.RequestURI(), "Nav": navigation(v)})
+	if err != nil {
+		http.Error(v.w, "The page cannot be shown: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	_ = v.write(status, template.HTML(out.String())) //nolint:gosec // html/template wrote it
+}
+
+// write sends a page or a part of one.
+func (v *visit) write(status int, text template.HTML) error {
+	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	v.w.WriteHeader(status)
+	_, _ = v.w.Write([]byte(text)) //nolint:gosec // html/template wrote it; whoever does not take it is gone
+	return nil
+}
+
+// card loads a card and renders it. A card that is not loaded in time says that it waits, and is asked for again.
+func (v *visit) card(ctx context.Context, c card, timeout time.Duration) template.HTML {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	view := cardView{card: c, Visit: v, URL: v.cardURL(c.Name)}
+	data, err := c.Load(v.within(ctx))
+	view.D = data
+	name := c.Name
+	if e, is := errors.AsType[*apiError](err); is {
+		view.Problem, name = e, "problem"
+	} else if ctx.Err() != nil && timeout == firstWait {
+		view.Waiting, name = true, "waiting"
+	} else if err != nil {
+		view.Problem, name = &apiError{Status: http.StatusServiceUnavailable,
+			Detail: "The server did not answer in time, or not in words that this page knows: " + err.Error()}, "problem"
+	}
+	var out bytes.Buffer
+	if err := templates.ExecuteTemplate(&out, name, view); err != nil {
+		failure := template.HTMLEscapeString("The card " + c.Name + " cannot be shown: " + err.Error())
+		return template.HTML(failure) //nolint:gosec // it is escaped
+	}
+	return template.HTML(out.String()) //nolint:gosec // html/template wrote it
+}
+
+// cardURL is where a card of this page is asked for by itself.
+func (v *visit) cardURL(name string) string {
+	query := v.r.URL.Query()
+	query.Set("card", name)
+	return v.r.URL.Path + "?" + query.Encode()
+}
+
+// fail answers a visit that went wrong. Whom the API does not know is sent to sign in.
+func (v *visit) fail(err error) {
+	e, is := errors.AsType[*apiError](err)
+	if !is {
+		e = &apiError{Status: http.StatusInternalServerError, Detail: err.Error()}
+	}
+	if e.Status == http.StatusUnauthorized {
+		target := base + "sign-in?next=" + url.QueryEscape(v.r.URL.RequestURI())
+		if v.r.Header.Get("HX-Request") != "" {
+			v.w.Header().Set("HX-Redirect", target)
+			v.w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		if v.r.Method == http.MethodGet || v.r.Method == http.MethodHead {
+			http.Redirect(v.w, v.r, target, http.StatusSeeOther)
+			return
+		}
+	}
+	v.render(e.Status, page{Title: "This did not work", Bare: v.caller.OrgID == "", Cards: []card{{Name: "failure",
+		Width: "w12", Load: func(*visit) (any, error) { return e, nil }}}})
+}
+
+// done sends the browser to a page after a change. note is shown there.
+func (v *visit) done(path, note string) error {
+	u, err := url.Parse(path)
+	if err != nil {
+		return err
+	}
+	query := u.Query()
+	if note != "" {
+		query.Set("done", note)
+	}
+	u.RawQuery = query.Encode()
+	http.Redirect(v.w, v.r, u.String(), http.StatusSeeOther) //nolint:gosec // a path below base
+	return nil
+}
+
+// notes are what pages say about a change that was just made, by the word that the address carries.
+var notes = map[string]string{
+	"saved": "Saved.", "restored": "The earlier version is the current one again.", "closed": "The file is closed.",
+	"opened": "The file is open.", "compacted": "The conversation was compacted.",
+	"unchanged": "There was nothing to compact.",
+	"reverted":  "The view from before the compaction is back.", "retried": "The file is being worked on again.",
+	"deleted": "Deleted.", "created": "Created.", "cancelled": "Cancelled.",
+	"renamed": "Renamed.",
+}
+
+// Note is what the page says about the change that led to it; empty without one.
+func (v *visit) Note() string { return notes[v.r.URL.Query().Get("done")] }

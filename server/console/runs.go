@@ -1,0 +1,94 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+)
+
+func runRoutes() map[string]handler {
+	return map[string]handler{"GET jobs": jobsPage, "POST jobs/{run}/cancel": cancelRun}
+}
+
+// run is a run of an agent as the API has it.
+type run struct {
+	ID             string     `json:"id"`
+	AgentID        string     `json:"agent_id"`
+	ConversationID string     `json:"conversation_id"`
+	Status         string     `json:"status"`
+	StopReason     string     `json:"stop_reason"`
+	Background     bool       `json:"background"`
+	CreatedAt      time.Time  `json:"created_at"`
+	CompletedAt    *time.Time `json:"completed_at"`
+	Nanoseconds    *int64     `json:"total_duration_ns"`
+	Error          *struct {
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+// Why says why a run stopped.
+func (r run) Why() string {
+	if r.Error != nil && r.Error.Message != "" {
+		return r.Error.Message
+	}
+	return r.StopReason
+}
+
+// Working reports whether the run has not ended.
+func (r run) Working() bool { return r.Status == "created" || r.Status == "running" }
+
+// Pill is the class of the run's status.
+func (r run) Pill() string {
+	return map[string]string{"completed": "good", "failed": "bad"}[r.Status]
+}
+
+// Seconds is how long the run took; 0 if it has not ended.
+func (r run) Seconds() float64 {
+	if r.Nanoseconds == nil {
+		return 0
+	}
+	return time.Duration(*r.Nanoseconds).Seconds()
+}
+
+// AgentURL is the page of the run's agent.
+func (r run) AgentURL() string { return base + "agents/" + r.AgentID }
+
+// runStatuses are the states of runs.
+var runStatuses = []string{"created", "running", "completed", "failed", "cancelled"}
+
+// runList is a page of runs.
+type runList struct {
+	list[run]
+	Status   string
+	Statuses []string
+}
+
+func jobsPage(v *visit) error {
+	p := page{Title: "Jobs", Tab: "Jobs", Sub: "What the server works on, and what became of it.", Cards: []card{
+		{Name: "jobs-runs", Title: "Runs of agents", Width: "w12", Live: "5s", Load: func(v *visit) (any, error) {
+			out := runList{Status: v.r.URL.Query().Get("status"), Statuses: runStatuses}
+			query := url.Values{"order": {"desc"}}
+			if slices.Contains(runStatuses, out.Status) {
+				query.Set("statuses", out.Status)
+			}
+			var err error
+			out.list, err = paged(v, "/v1/runs", query, func(r run) string { return r.ID })
+			return out, err
+		}},
+		{Name: "jobs-files", Title: "Files that failed", Width: "w7", Live: "10s", Load: func(v *visit) (any, error) {
+			return failedFiles(v, 20)
+		}},
+	}}
+	if v.caller.Operator {
+		p.Cards = append(p.Cards, card{Name: "overview-queues", Title: "Queues", Width: "w5", Live: "5s", Load: queues})
+	}
+	return v.show(p)
+}
+
+func cancelRun(v *visit) error {
+	if err := v.send(http.MethodPatch, "/v1/jobs/"+v.id("run")+"/cancel", nil, nil); err != nil {
+		return err
+	}
+	return v.done(base+"jobs", "cancelled")
+}

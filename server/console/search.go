@@ -1,0 +1,198 @@
+package console
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+)
+
+func searchRoutes() map[string]handler { return map[string]handler{"GET search": searchLab} }
+
+// found is something that a search found.
+type found struct {
+	Text, URL, Place string
+	Words, Meaning   int // the ranks, from 1; 0 without one
+	Score            float64
+}
+
+// column is what one way to rank found.
+type column struct {
+	Title   string
+	Took    float64 // seconds; 0 if it was not a search of its own
+	Hits    []found
+	Problem string
+}
+
+// lab is a search in several ways.
+type lab struct {
+	Query, In, Agent string
+	Agents           []agent
+	Columns          []column
+	Note             string
+	Grep             string // what grep_files answered
+}
+
+// laboratories are what the search lab searches, in the order of the form.
+var laboratories = []link{{"Messages", "messages"}, {"Archival memory", "passages"},
+	{"All memories of an agent", "all"},
+	{"Exact text in an agent's files", "grep"}}
+
+func searchLab(v *visit) error {
+	return v.show(page{Title: "Search lab", Tab: "Search lab", Sub: "One query, ranked by words, by meaning, and by both.",
+		Cards: []card{{Name: "search-lab", Title: "Query", Width: "w12", Load: search}}})
+}
+
+func search(v *visit) (any, error) {
+	query := v.r.URL.Query()
+	l := lab{Query: query.Get("q"), In: cmp.Or(query.Get("in"), "messages"), Agent: query.Get("agent")}
+	if err := v.get("/v1/agents?limit=200&order=desc&order_by=updated_at", &l.Agents); err != nil {
+		return nil, err
+	}
+	if l.Query == "" {
+		return l, nil
+	}
+	if (l.In == "all" || l.In == "grep") && l.Agent == "" {
+		if len(l.Agents) == 0 {
+			l.Note = "There is no agent whose memories could be searched."
+			return l, nil
+		}
+		l.Agent = l.Agents[0].ID
+	}
+	switch l.In {
+	case "passages":
+		return l, v.searchPassages(&l)
+	case "all":
+		return l, v.searchAll(&l)
+	case "grep":
+		return l, v.grep(&l)
+	}
+	return l, v.searchMessages(&l)
+}
+
+// Laboratories are what can be searched.
+func (lab) Laboratories() []link { return laboratories }
+
+// searchMessages searches messages in each of the three ways.
+func (v *visit) searchMessages(l *lab) error {
+	for _, way := range []link{{"Words", "fts"}, {"Meaning", "vector"}, {"Fused", "hybrid"}} {
+		body := map[string]any{"query": l.Query, "search_mode": way.URL, "limit": 10}
+		if l.Agent != "" {
+			body["agent_id"] = l.Agent
+		}
+		var hits []messageHit
+		began := time.Now()
+		err := v.send(http.MethodPost, "/v1/agents/messages/search", body, &hits)
+		c := column{Title: way.Text, Took: time.Since(began).Seconds()}
+		if status := statusOf(err); status > 0 && status < http.StatusInternalServerError {
+			c.Problem = err.Error()
+		} else if err != nil {
+			return err
+		}
+		for _, h := range hits {
+			c.Hits = append(c.Hits, found{Text: h.Snippet, URL: h.Message.URL(), Score: h.Score,
+				Place: h.Message.Role + ", seq " + number(h.Message.Seq), Words: rank(h.WordsRank), Meaning: rank(h.MeaningRank)})
+		}
+		if way.URL == "vector" && c.Problem == "" && !slices.ContainsFunc(c.Hits, found.hasMeaning) {
+			c.Hits, c.Problem = nil, "Nothing is ranked by meaning: there is no embeddings endpoint, or no vectors yet."
+		}
+		l.Columns = append(l.Columns, c)
+	}
+	return nil
+}
+
+// hasMeaning reports whether a hit was ranked by meaning.
+func (f found) hasMeaning() bool { return f.Meaning > 0 }
+
+func rank(n *int) int {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
+// searchPassages searches archival memory once, and shows the ranks that its answer has.
+func (v *visit) searchPassages(l *lab) error {
+	var hits []struct {
+		Passage  passage `json:"passage"`
+		Score    float64 `json:"score"`
+		Metadata struct {
+			Words   int `json:"fts_rank"`
+			Meaning int `json:"vector_rank"`
+		} `json:"metadata"`
+	}
+	body := map[string]any{"query": l.Query, "limit": 30}
+	if l.Agent != "" {
+		body["agent_id"] = l.Agent
+	}
+	began := time.Now()
+	if err := v.send(http.MethodPost, "/v1/passages/search", body, &hits); err != nil {
+		return err
+	}
+	fused := column{Title: "Fused", Took: time.Since(began).Seconds()}
+	for _, h := range hits {
+		fused.Hits = append(fused.Hits, found{Text: h.Passage.Text, URL: h.Passage.URL(), Score: h.Score,
+			Words: h.Metadata.Words, Meaning: h.Metadata.Meaning})
+	}
+	l.Columns = []column{fused.by("Words", func(f found) int { return f.Words }),
+		fused.by("Meaning", func(f found) int { return f.Meaning }), fused}
+	return nil
+}
+
+// by is the column in the order of a rank, without what lacks it.
+func (c column) by(title string, rank func(found) int) column {
+	out := column{Title: title}
+	for _, f := range c.Hits {
+		if rank(f) > 0 {
+			out.Hits = append(out.Hits, f)
+		}
+	}
+	slices.SortStableFunc(out.Hits, func(a, b found) int { return cmp.Compare(rank(a), rank(b)) })
+	return out
+}
+
+// searchAll searches everything that an agent remembers.
+func (v *visit) searchAll(l *lab) error {
+	var answer struct {
+		Hits []struct {
+			Kind  string  `json:"kind"`
+			Text  string  `json:"text"`
+			Score float64 `json:"score"`
+			Place struct {
+				Path string `json:"path"`
+			} `json:"place"`
+		} `json:"hits"`
+		Ranking string `json:"ranking"`
+		Known   string `json:"known_place"`
+		Note    string `json:"note"`
+	}
+	began := time.Now()
+	err := v.get("/v1/agents/"+url.PathEscape(l.Agent)+"/memory-search?"+
+		url.Values{"query": {l.Query}, "limit": {strconv.Itoa(20)}}.Encode(), &answer)
+	if err != nil {
+		return err
+	}
+	c := column{Title: "Ranked by " + answer.Ranking, Took: time.Since(began).Seconds()}
+	for _, h := range answer.Hits {
+		c.Hits = append(c.Hits, found{Text: h.Text, Place: h.Kind + " " + h.Place.Path, Score: h.Score})
+	}
+	l.Columns, l.Note = []column{c}, answer.Note
+	return nil
+}
+
+// grep looks for exact text in the files of an agent, as the agent does.
+func (v *visit) grep(l *lab) error {
+	var answer struct {
+		Return string `json:"func_return"`
+	}
+	err := v.send(http.MethodPost, "/v1/agents/"+url.PathEscape(l.Agent)+"/tools/grep_files/run",
+		map[string]any{"args": map[string]string{"pattern": l.Query}}, &answer)
+	if status := statusOf(err); status > 0 && status < http.StatusInternalServerError {
+		l.Note = err.Error()
+		return nil
+	}
+	l.Grep = answer.Return
+	return err
+}
