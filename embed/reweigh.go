@@ -25,9 +25,9 @@ type Outdated struct {
 }
 
 // Reweigh weighs the rows of Table anew that an older version of Loci weighed, in every organization, and returns their
-// number. texts selects the columns of Outdated from rows r of the organization @org, and ends with a condition; Reweigh
-// adds that they are outdated. While it works, every search answers: a row is found by the words that are the same terms
-// in both versions.
+// number. texts selects the columns of Outdated from rows r of the organization @org, and ends with a condition;
+// Reweigh adds that they are outdated. While it works, every search answers: a row is found by the words that are the
+// same terms in both versions.
 func (s *Search) Reweigh(ctx context.Context, d db.DB, texts string) (rows int, err error) {
 	texts += fmt.Sprintf(` AND r.lex_version < %d ORDER BY r.key LIMIT %d FOR NO KEY UPDATE OF r SKIP LOCKED`,
 		LexVersion, ReweighRows)
