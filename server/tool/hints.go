@@ -1,0 +1,78 @@
+package tool
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// Hints say how a tool behaves, for programs that show tools to people or ask them before a call.
+type Hints struct {
+	Title       string
+	Group       string // the tools that belong together
+	ReadOnly    bool   // it changes nothing
+	Destructive bool   // it may change or remove what is stored, not only add to it
+	Idempotent  bool   // a second call with the same arguments changes nothing more
+}
+
+var hints = map[string]Hints{
+	"open_files":             {Title: "Open files", Group: "files", Idempotent: true},
+	"grep_files":             {Title: "Search files by pattern", Group: "files"},
+	"semantic_search_files":  {Title: "Search files by meaning", Group: "files"},
+	"list_files":             {Title: "List files", Group: "files"},
+	"close_files":            {Title: "Close files", Group: "files", Idempotent: true},
+	"conversation_search":    {Title: "Search conversations", Group: "recall"},
+	"expand":                 {Title: "Read a long text", Group: "recall"},
+	QueryResult:              {Title: "Query a stored result", Group: "recall"},
+	"search_memory":          {Title: "Search all memories", Group: "recall"},
+	"ask_session":            {Title: "Ask an earlier session", Group: "recall"},
+	"core_memory_append":     {Title: "Append to a memory block", Group: "blocks"},
+	"core_memory_replace":    {Title: "Replace text of a memory block", Group: "blocks", Destructive: true},
+	"memory_insert":          {Title: "Insert into a memory block", Group: "blocks"},
+	"memory_replace":         {Title: "Replace text of a memory block", Group: "blocks", Destructive: true},
+	"memory_rethink":         {Title: "Rewrite a memory block", Group: "blocks", Destructive: true, Idempotent: true},
+	"memory_apply_patch":     {Title: "Patch memory blocks", Group: "blocks", Destructive: true},
+	"memory":                 {Title: "Edit memory blocks", Group: "blocks", Destructive: true},
+	UpdateWorkingMemory:      {Title: "Update working memory", Group: "working_memory", Destructive: true},
+	memoryFilesTool:          {Title: "Work on memory files", Group: "memory_files", Destructive: true},
+	"archival_memory_insert": {Title: "Store a passage", Group: "archival"},
+	"archival_memory_search": {Title: "Search passages", Group: "archival"},
+	"archival_memory_update": {Title: "Change a passage", Group: "archival", Destructive: true, Idempotent: true},
+	"archival_memory_delete": {Title: "Delete a passage", Group: "archival", Destructive: true, Idempotent: true},
+	"request_erasure":        {Title: "Ask for an erasure", Group: "erasure", Destructive: true},
+}
+
+// Hints returns the hints of a built-in tool.
+func (t Tool) Hints() Hints {
+	h := hints[t.Name]
+	h.ReadOnly = t.reads
+	return h
+}
+
+// Chosen returns the names of the tools that words stand for, each the name of a tool, of a group of tools, or of more,
+// names that the caller adds to those of the tools. ErrInvalid for another word.
+func (s *Set) Chosen(words []string, more ...string) ([]string, error) {
+	var chosen, groups []string
+	for _, t := range s.tools {
+		if group := t.Hints().Group; !slices.Contains(groups, group) {
+			groups = append(groups, group)
+		}
+	}
+	for _, word := range words {
+		found := slices.Contains(more, word)
+		if found {
+			chosen = append(chosen, word)
+		}
+		for _, t := range s.tools {
+			if t.Name == word || t.Hints().Group == word {
+				chosen, found = append(chosen, t.Name), true
+			}
+		}
+		if !found {
+			return nil, db.Invalid("tools: there is no tool or group of tools '%s'; the groups are %s, and the tools %s",
+				echo(word), strings.Join(groups, ", "), joined(append(s.names(), more...)))
+		}
+	}
+	return chosen, nil
+}
