@@ -20,6 +20,7 @@ import (
 	"github.com/loci-memory/loci/server/erase"
 	"github.com/loci-memory/loci/server/handover"
 	"github.com/loci-memory/loci/server/loop"
+	"github.com/loci-memory/loci/server/mcp"
 	"github.com/loci-memory/loci/server/memoryfile"
 	"github.com/loci-memory/loci/server/metrics"
 	"github.com/loci-memory/loci/server/replay"
@@ -29,7 +30,7 @@ import (
 	"github.com/loci-memory/loci/server/tool"
 )
 
-// Server answers the API's requests. All fields but KeyLimits, RequestTimeout and
+// Server answers the API's requests. All fields but KeyLimits, RequestTimeout, MCPFixtures and
 // Loopback must be set.
 type Server struct {
 	Agents         *agent.Store
@@ -59,6 +60,8 @@ type Server struct {
 	Ping           func(ctx context.Context) error // of the database
 
 	KeyLimits apikey.Limits // of keys without limits of their own
+
+	MCPFixtures *mcp.Fixtures // of the build for MCP's conformance suite; nil for none
 
 	// RequestTimeout limits each request but uploads, downloads and streams, which have limits of their own.
 	// 0 is rest.DefaultTimeout.

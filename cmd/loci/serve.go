@@ -324,7 +324,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		Progress: progress, Followers: followers, DB: p.pool, Keys: p.keys, Log: p.log,
 		Metrics: p.counts, Version: version(),
 		MaxUploadBytes: p.MaxUploadBytes, MaxImportBytes: p.MaxImportBytes, Ping: p.pool.Ping, Loopback: p.loopback,
-		RequestTimeout: p.RequestTimeout, KeyLimits: p.limits()}
+		RequestTimeout: p.RequestTimeout, KeyLimits: p.limits(), MCPFixtures: fixtures()}
 	p.counts.Database(p.pool)
 	group, ctx := errgroup.WithContext(ctx)
 	present := make(chan struct{})

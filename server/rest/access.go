@@ -139,6 +139,25 @@ func (a *API) authorize(c echo.Context, key apikey.Key) error {
 	return lacksScope(c, key, access)
 }
 
+// ForAgent makes a request one for an agent that its path does not name. It returns an error if the request's key may
+// not read the agent.
+func (a *API) ForAgent(c echo.Context, agentID string) error {
+	c.SetParamNames("agent_id")
+	c.SetParamValues(agentID)
+	r := c.Request()
+	key := Caller(r.Context())
+	c.SetRequest(r.WithContext(db.WithProvenance(r.Context(), provenanceOf(c, key))))
+	if key.May(apikey.Read) || key.May(apikey.Write) {
+		return nil
+	}
+	return a.authorizeAgent(c, key, ReadAgent)
+}
+
+// MayRunTools reports whether a key may call the tools of an agent, as Tools says.
+func MayRunTools(key apikey.Key, agentID string) bool {
+	return key.May(apikey.Write) || key.May(apikey.Tools) && key.MayActAs(agentID)
+}
+
 // authorizeAgent returns an error unless the path of a request names an agent of a key, or what belongs to one.
 func (a *API) authorizeAgent(c echo.Context, key apikey.Key, access Access) error {
 	i := slices.IndexFunc(agentParams, func(name string) bool { return c.Param(name) != "" })

@@ -69,6 +69,7 @@ var tagWords = map[string]string{
 	"health":        "Whether the server runs.",
 	"lab":           "Replays of recorded sessions under policies.",
 	"metrics":       "What the server does, in numbers for Prometheus.",
+	"mcp":           "The Model Context Protocol: an agent's tools, resources and prompts for other programs.",
 	"memory-trees":  "Trees of memory files, which agents share, with the versions of their files.",
 	"messages":      "Messages of all agents.",
 	"models":        "Models of language, and of embeddings.",

@@ -344,6 +344,12 @@ func (a *API) fail(ctx context.Context, err error, own bool) *Problem {
 	return p
 }
 
+// Explain returns the status and the sentence of an error, as fail decides them, for what is not answered over REST.
+func (a *API) Explain(ctx context.Context, err error) (status int, sentence string) {
+	p := a.fail(ctx, err, true)
+	return p.status, string(p.Detail)
+}
+
 // outlived reports whether a request failed in the database as its organization was deleted meanwhile, with its keys.
 func outlived(ctx context.Context, err error) bool {
 	_, inDatabase := errors.AsType[*pgconn.PgError](err)

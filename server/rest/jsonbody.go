@@ -14,17 +14,13 @@ import (
 // ReadJSON reads the body of a streamed operation, of at most limitBytes: an object that has the schema of T. An empty
 // body is {}. The warnings name the fields that T lacks.
 func ReadJSON[T any](a *API, c echo.Context, limitBytes int64) (*T, Warnings, error) {
-	held := &heldBody{Reader: Body(c, limitBytes), in: a.bodies, org: Org(c.Request().Context())}
-	defer held.release()
-	body, err := io.ReadAll(held)
+	body, release, err := a.Hold(c, limitBytes)
+	defer release()
 	if err != nil {
-		return nil, nil, bodyError(err)
+		return nil, nil, err
 	}
 	if len(bytes.TrimSpace(body)) == 0 {
 		body = []byte("{}")
-	}
-	if depth(body) > maxBodyDepth {
-		return nil, nil, tooDeep()
 	}
 	var warnings Warnings
 	schemas, schema := a.OpenAPI().Components.Schemas, SchemaOf[T](a)
@@ -44,6 +40,19 @@ func ReadJSON[T any](a *API, c echo.Context, limitBytes int64) (*T, Warnings, er
 		return nil, nil, newProblem(codeInvalid, violation(&huma.ErrorDetail{Location: "body", Message: err.Error()}))
 	}
 	return into, warnings, nil
+}
+
+// Hold reads a body into memory, whose bytes count among those of all bodies until release is called. A *Problem if the
+// body is too large or there is no room for it.
+func (a *API) Hold(c echo.Context, limitBytes int64) (body []byte, release func(), err error) {
+	held := &heldBody{Reader: Body(c, limitBytes), in: a.bodies, org: Org(c.Request().Context())}
+	if body, err = io.ReadAll(held); err != nil {
+		return nil, held.release, bodyError(err)
+	}
+	if depth(body) > maxBodyDepth {
+		return nil, held.release, tooDeep()
+	}
+	return body, held.release, nil
 }
 
 // validate returns a *Problem with all violations of a schema.

@@ -19,6 +19,7 @@ type operation struct {
 	huma.Operation
 	timeout time.Duration
 	own     bool
+	waits   func(*http.Request) bool
 }
 
 // Own marks an operation that Letta does not have: a value that breaks a rule is a 422 there. Where Letta has it, it is
@@ -39,6 +40,12 @@ func Slow(timeout time.Duration) Option {
 // Renamed gives an operation on an older path an id of its own: a word of its id is replaced.
 func Renamed(old, new string) Option {
 	return func(op *operation) { op.Summary = strings.Replace(op.Summary, old, new, 1) }
+}
+
+// OnlyWaits says which requests of a Stream only wait for what happens: they are not counted among those that are
+// worked on, as a GET is not.
+func OnlyWaits(waits func(*http.Request) bool) Option {
+	return func(op *operation) { op.waits = waits }
 }
 
 // Handler answers an operation: it returns the body of a 200, or an error that ProblemOf gives its status.
@@ -125,16 +132,21 @@ func (r Routes) Stream(described huma.Operation, handle echo.HandlerFunc, option
 		warnings := unknownParameters(&op.Operation, c.QueryParams())
 		setContext(c, keyWarnings, warnings)
 		warnings.InHeader(c)
-		serve := a.serve
-		if op.Method == http.MethodGet {
-			serve = func(_ context.Context, handle func() error) error { return handle() }
-		}
-		err := serve(c.Request().Context(), func() error { return handle(c) })
-		if err != nil && op.own {
-			return a.fail(c.Request().Context(), err, true)
-		}
-		return err
+		return a.answer(op, c, handle)
 	})
+}
+
+// answer lets an operation answer a request, which counts as one that is worked on unless it only waits.
+func (a *API) answer(op operation, c echo.Context, handle echo.HandlerFunc) error {
+	serve := a.serve
+	if c.Request().Method == http.MethodGet || op.waits != nil && op.waits(c.Request()) {
+		serve = func(_ context.Context, handle func() error) error { return handle() }
+	}
+	err := serve(c.Request().Context(), func() error { return handle(c) })
+	if err != nil && op.own {
+		return a.fail(c.Request().Context(), err, true)
+	}
+	return err
 }
 
 // serve calls handle as one of the requests that are served at the same time. A *Problem of status 429 if the
@@ -150,6 +162,16 @@ func (a *API) serve(ctx context.Context, handle func() error) error {
 
 // Head serves HEAD on the path of a GET.
 func (r Routes) Head(path string, handle echo.HandlerFunc) { r.stream(http.MethodHead, path, handle) }
+
+// Hidden registers a route that the document does not describe. Every key may call it: the handler authorizes the key
+// for an agent with ForAgent.
+func (r Routes) Hidden(method, path string, handle echo.HandlerFunc, options ...Option) {
+	var op operation
+	for _, option := range options {
+		option(&op)
+	}
+	r.stream(method, path, func(c echo.Context) error { return r.answer(op, c, handle) })
+}
 
 func (r Routes) stream(method, path string, handle echo.HandlerFunc) {
 	r.declare(method, path)

@@ -2,12 +2,14 @@ package rest
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -40,6 +42,75 @@ func (w *streamWriter) Write(p []byte) (int, error) {
 	n, err := w.ResponseWriter.Write(p)
 	_ = w.connection.SetWriteDeadline(time.Time{})
 	return n, err
+}
+
+// FlushError sends what was written. It is an error if the client does not take it in time.
+func (w *streamWriter) FlushError() error {
+	_ = w.connection.SetWriteDeadline(time.Now().Add(pieceTimeout)) // a test's recorder has none
+	err := w.connection.Flush()
+	_ = w.connection.SetWriteDeadline(time.Time{})
+	return err
+}
+
+// KeepOpen returns the context and the answer of a request that waits for what happens. The context ends when the
+// request's key is revoked or expires; the answer, of server-sent events, has comments between them. stop ends both.
+func KeepOpen(c echo.Context) (ctx context.Context, w http.ResponseWriter, stop func()) {
+	ctx, cancel := context.WithCancel(c.Request().Context())
+	answer := &kept{ResponseWriter: Answer(c)}
+	recheck, _ := ctx.Value(keyRecheck).(func() error)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer cancel()
+		tick := time.NewTicker(Heartbeat)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				if recheck != nil && errors.Is(recheck(), ErrUnauthorized) || !answer.beat() {
+					return
+				}
+			}
+		}
+	}()
+	return ctx, answer, func() { cancel(); <-done }
+}
+
+// kept is an answer that several goroutines write.
+type kept struct {
+	http.ResponseWriter
+	mu    sync.Mutex
+	began bool
+}
+
+// Write implements io.Writer.
+func (k *kept) Write(p []byte) (int, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.began = true
+	return k.ResponseWriter.Write(p)
+}
+
+// FlushError sends what was written.
+func (k *kept) FlushError() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return http.NewResponseController(k.ResponseWriter).Flush()
+}
+
+// beat sends a comment if events were sent before, and reports whether the client is still there.
+func (k *kept) beat() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.began {
+		return true
+	}
+	if _, err := io.WriteString(k.ResponseWriter, ": the server is here\n\n"); err != nil {
+		return false
+	}
+	return http.NewResponseController(k.ResponseWriter).Flush() == nil
 }
 
 // ServeContent answers with a content, or the ranges of it that the request asks for. It returns an error for a range

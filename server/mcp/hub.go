@@ -1,0 +1,166 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/event"
+)
+
+// hubKey names whose sessions a hub has: those of one key for one agent, so that no other key can use them.
+type hubKey struct {
+	org            db.Org
+	agentID, keyID string
+}
+
+// hub has the sessions of a key for an agent, and tells their clients what changes. It exists while a session or a
+// message needs it.
+type hub struct {
+	hubKey
+	server  *sdk.Server
+	handler http.Handler
+	users   int // sessions and messages, guarded by Server.mu
+
+	mu        sync.Mutex
+	followers int                // sessions that are told of changes
+	stop      context.CancelFunc // of the goroutine that tells them
+	stopped   chan struct{}
+	followed  map[string]*followed // resources, by their URIs
+}
+
+// enter returns the hub of a caller, and leave ends its use.
+func (s *Server) enter(c Caller) *hub {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := hubKey{c.Org, c.AgentID, c.KeyID}
+	h := s.hubs[key]
+	if h == nil {
+		h = &hub{hubKey: key, followed: map[string]*followed{}}
+		h.server = s.newServer(h)
+		h.handler = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return h.server },
+			&sdk.StreamableHTTPOptions{DisableLocalhostProtection: true, SessionTimeout: sessionTimeout,
+				EventStore: sdk.NewMemoryEventStore(nil), MaxRequestBodyBytes: MaxBodyBytes})
+		s.hubs[key] = h
+	}
+	h.users++
+	return h
+}
+
+func (s *Server) leave(h *hub) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h.users--; h.users == 0 {
+		delete(s.hubs, h.hubKey)
+	}
+}
+
+// join counts a session that is told of changes; end ends it.
+func (s *Server) join(ctx context.Context, h *hub) (end func(), err error) {
+	if !s.sessions.TryTake(h.org, 1, 0) {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "Too many sessions are open; end some of " +
+			"them, or try again later"}
+	}
+	if err := s.follow(ctx, h); err != nil {
+		s.sessions.Give(h.org, 1)
+		return nil, s.problem(ctx, err)
+	}
+	s.mu.Lock()
+	h.users++
+	s.mu.Unlock()
+	return func() {
+		h.unfollow()
+		s.sessions.Give(h.org, 1)
+		s.leave(h)
+	}, nil
+}
+
+// follow begins to tell the hub's sessions what changes, if nothing does it yet.
+func (s *Server) follow(ctx context.Context, h *hub) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.followers++; h.followers > 1 {
+		return nil
+	}
+	head, err := event.Head(ctx, s.DB, h.org, h.agentID)
+	if err == nil {
+		var tail *event.Follower
+		if tail, err = s.Followers.Follow(ctx, h.org, h.agentID, head, nil); err == nil {
+			ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+			h.stop, h.stopped = cancel, make(chan struct{})
+			go s.tell(ctx, h, tail, h.stopped)
+		}
+	}
+	if err != nil {
+		h.followers--
+	}
+	return err
+}
+
+// unfollow ends what follow began, with the last session.
+func (h *hub) unfollow() {
+	h.mu.Lock()
+	stop, stopped := h.stop, h.stopped
+	if h.followers--; h.followers > 0 || stop == nil {
+		h.mu.Unlock()
+		return
+	}
+	h.stop = nil
+	h.mu.Unlock()
+	stop()
+	<-stopped
+}
+
+// quiet is how long a follower waits for events before it looks whether it should end.
+const quiet = time.Minute
+
+// tell tells the hub's sessions of the agent's events until ctx ends. It ends the sessions if the agent is deleted or
+// the server stops.
+func (s *Server) tell(ctx context.Context, h *hub, tail *event.Follower, done chan<- struct{}) {
+	defer close(done)
+	defer tail.Close()
+	for {
+		events, err := tail.Next(ctx, quiet)
+		if ctx.Err() != nil {
+			return
+		}
+		if errors.Is(err, io.EOF) {
+			h.end()
+			return
+		}
+		if err != nil {
+			s.Log.WarnContext(ctx, "sessions over MCP are not told of changes", "agent", h.agentID, "error", err)
+			if !pause(ctx) {
+				return
+			}
+			continue
+		}
+		s.changed(ctx, h, events)
+	}
+}
+
+// pause waits before a read is tried again, and reports whether ctx lasted.
+func pause(ctx context.Context) bool {
+	timer := time.NewTimer(time.Second)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// end ends the hub's sessions. They need not have ended when it returns: a session waits for its calls.
+func (h *hub) end() {
+	for session := range h.server.Sessions() {
+		go func() { _ = session.Close() }() // it ends itself with its calls
+	}
+}

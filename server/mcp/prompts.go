@@ -1,0 +1,186 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/handover"
+	"github.com/loci-memory/loci/server/tool"
+)
+
+// The bounds of the prompt context, in tokens.
+const (
+	defaultBudget = 4_000
+	minBudget     = 100
+	maxBudget     = 200_000
+)
+
+var conversationArgument = &sdk.PromptArgument{Name: "conversation_id", Title: "Conversation",
+	Description: "Its id; the agent's default conversation if absent."}
+
+var prompts = []*sdk.Prompt{
+	{Name: "context", Title: "What the agent should know now",
+		Description: "Working memory, memory blocks, the summary and the newest messages of a conversation, within a budget.",
+		Arguments: []*sdk.PromptArgument{{Name: "budget", Title: "Budget", Description: fmt.Sprintf(
+			"At most this many tokens, from %d to %d; %d if absent.", minBudget, maxBudget, defaultBudget)},
+			conversationArgument}},
+	{Name: "handover", Title: "The last hand-over",
+		Description: "What the last session that was handed over did, decided, learned and left open."},
+	{Name: "recall", Title: "What the memory has about something",
+		Description: "The best places of all memories for a question.",
+		Arguments: []*sdk.PromptArgument{{Name: "query", Title: "Question", Description: "Words or a question.",
+			Required: true}}},
+}
+
+func (s *Server) listPrompts(r *sdk.ListPromptsRequest) (*sdk.ListPromptsResult, error) {
+	if r.Params != nil && r.Params.Cursor != "" {
+		return nil, errCursor
+	}
+	return &sdk.ListPromptsResult{Prompts: prompts, Cacheable: uncached}, nil
+}
+
+// getPrompt makes a prompt for the caller's agent.
+func (s *Server) getPrompt(ctx context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+	i := slices.IndexFunc(prompts, func(p *sdk.Prompt) bool { return p.Name == r.Params.Name })
+	if i < 0 {
+		return nil, wrong("there is no prompt %.80q; the prompts are context, handover and recall", r.Params.Name)
+	}
+	for name := range r.Params.Arguments {
+		if !slices.ContainsFunc(prompts[i].Arguments, func(a *sdk.PromptArgument) bool { return a.Name == name }) {
+			return nil, wrong("the prompt %s has no argument %.80q", prompts[i].Name, name)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
+	defer cancel()
+	make := map[string]func(context.Context, caller, map[string]string) (string, error){"context": s.contextPrompt,
+		"handover": s.handoverPrompt, "recall": s.recallPrompt}[prompts[i].Name]
+	text, err := make(ctx, callerOf(ctx), r.Params.Arguments)
+	if err != nil {
+		return nil, s.problem(ctx, err)
+	}
+	return &sdk.GetPromptResult{Description: prompts[i].Description, Messages: []*sdk.PromptMessage{{Role: "user",
+		Content: &sdk.TextContent{Text: text}}}}, nil
+}
+
+func wrong(format string, args ...any) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
+}
+
+// contextPrompt shows the parts of an agent's window, the most important first, until the budget is used.
+func (s *Server) contextPrompt(ctx context.Context, c caller, args map[string]string) (string, error) {
+	budget := defaultBudget
+	if text := args["budget"]; text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < minBudget || n > maxBudget {
+			return "", wrong("budget is %.40q; it must be a number of tokens from %d to %d", text, minBudget, maxBudget)
+		}
+		budget = n
+	}
+	id := cmp.Or(args["conversation_id"], recall.DefaultConversation)
+	if !storable(id) {
+		return "", wrong("there is no conversation %.80q", id)
+	}
+	if _, err := s.Recall.Conversation(ctx, c.Org, c.AgentID, id); err != nil {
+		return "", err
+	}
+	o, messages, err := s.Agents.Overview(ctx, c.Org, c.AgentID, id)
+	if err != nil {
+		return "", err
+	}
+	b := &budgeted{left: budget}
+	b.add("Working memory", o.WorkingMemory, o.TokensWorkingMemory)
+	b.add("Memory", &o.CoreMemory, o.TokensCoreMemory)
+	b.add("Summary of what was said before", o.SummaryMemory, o.TokensSummaryMemory)
+	b.addMessages(messages)
+	return cmp.Or(strings.TrimSpace(b.String()), "The agent knows nothing yet."), nil
+}
+
+// budgeted is a text of parts whose tokens are bounded.
+type budgeted struct {
+	strings.Builder
+	left int // tokens
+}
+
+// add adds a part, cut to what is left of the budget.
+func (b *budgeted) add(title string, text *string, tokens int) {
+	if text == nil || strings.TrimSpace(*text) == "" || b.left <= 0 {
+		return
+	}
+	shown, note := *text, ""
+	if tokens > b.left {
+		shown = strings.ToValidUTF8(shown[:len(shown)*b.left/tokens], "")
+		note = fmt.Sprintf("\n… [cut: %d of %d tokens fit the budget]", b.left, tokens)
+	}
+	b.left -= tokens
+	fmt.Fprintf(b, "# %s\n\n%s%s\n\n", title, strings.TrimSpace(shown), note)
+}
+
+// addMessages adds the newest messages that fit.
+func (b *budgeted) addMessages(list []recall.Message) {
+	list = slices.DeleteFunc(slices.Clone(list), func(m recall.Message) bool {
+		return m.Role != recall.User && m.Role != recall.Assistant
+	})
+	first := len(list)
+	for first > 0 && list[first-1].Tokens <= b.left {
+		first--
+		b.left -= list[first].Tokens
+	}
+	if text := said(list[first:]); text != "" {
+		fmt.Fprintf(b, "# Newest messages\n\n%s\n", text)
+	}
+}
+
+// handoverPrompt shows the last hand-over that has ended.
+func (s *Server) handoverPrompt(ctx context.Context, c caller, _ map[string]string) (string, error) {
+	list, err := s.Handovers.Handovers(ctx, c.Org, c.AgentID, lookedAt)
+	if err != nil {
+		return "", err
+	}
+	i := slices.IndexFunc(list, func(h handover.Handover) bool { return len(h.Updates) > 0 })
+	if i < 0 {
+		return "No session was handed over yet.", nil
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "The session %s was handed over at %s.\n", list[i].ConversationID,
+		list[i].CreatedAt.UTC().Format("2006-01-02 15:04 UTC"))
+	for _, section := range []string{handover.SectionDone, handover.SectionDecided, handover.SectionLearned,
+		handover.SectionOpen, handover.SectionNext, handover.SectionEntity} {
+		title := "\n# " + strings.ToUpper(section[:1]) + section[1:] + "\n"
+		for _, u := range list[i].Updates {
+			if u.Section == section && u.Status != handover.Rejected && u.Status != handover.Refused {
+				b.WriteString(title + "- " + u.Text + "\n")
+				title = ""
+			}
+		}
+	}
+	return b.String(), nil
+}
+
+// lookedAt is how many hand-overs are looked at for one with updates.
+const lookedAt = 20
+
+// recallPrompt shows what the tool search_memory finds.
+func (s *Server) recallPrompt(ctx context.Context, c caller, args map[string]string) (string, error) {
+	a, err := s.agentOf(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	raw, err := json.Marshal(map[string]string{"query": args["query"]})
+	if err != nil {
+		return "", err
+	}
+	out, err := s.Tools.Run(ctx, tool.CallerIn(c.Org, a, recall.Conversation{IsDefault: true}), "search_memory", raw)
+	if err == nil && out.IsError {
+		err = wrong("%s", out.Text)
+	}
+	return out.Text, err
+}

@@ -1,0 +1,138 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/server/agent"
+)
+
+// call is a message that a client sent, and the SDK's own answer to it.
+type call struct {
+	method  string
+	request sdk.Request
+	sdk     sdk.MethodHandler
+}
+
+func (c call) next(ctx context.Context) (sdk.Result, error) { return c.sdk(ctx, c.method, c.request) }
+
+// receive answers a message.
+func (s *Server) receive(ctx context.Context, h *hub, c call) (sdk.Result, error) {
+	switch r := c.request.(type) {
+	case *sdk.ServerRequest[*sdk.InitializeParams]:
+		return s.initialize(ctx, h, r, c)
+	case *sdk.SubscriptionsListenRequest:
+		return s.listen(ctx, h, c)
+	}
+	if s.Fixtures != nil {
+		return c.next(ctx)
+	}
+	switch r := c.request.(type) {
+	case *sdk.ListToolsRequest:
+		return result(s.listTools(ctx, r))
+	case *sdk.CallToolRequest:
+		return result(s.callTool(ctx, r))
+	case *sdk.ListResourcesRequest:
+		return result(s.listResources(ctx, r))
+	case *sdk.ListResourceTemplatesRequest:
+		return result(s.listTemplates(r))
+	case *sdk.ReadResourceRequest:
+		return result(s.readResource(ctx, r))
+	case *sdk.ListPromptsRequest:
+		return result(s.listPrompts(r))
+	case *sdk.GetPromptRequest:
+		return result(s.getPrompt(ctx, r))
+	}
+	return c.next(ctx)
+}
+
+// result returns an answer without a typed nil for an error.
+func result[R sdk.Result](r R, err error) (sdk.Result, error) {
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// initialize begins a session, which ends when its client says so or is silent for long.
+func (s *Server) initialize(ctx context.Context, h *hub, r *sdk.ServerRequest[*sdk.InitializeParams],
+	c call) (sdk.Result, error) {
+	if h == nil || r.Session.ID() == "" {
+		return c.next(ctx)
+	}
+	end, err := s.join(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := c.next(ctx)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	go func() { // it ends with the session
+		defer end()
+		defer h.forgetAll(r.Session)
+		_ = r.Session.Wait() // why it ended is of no interest
+	}()
+	return answer, nil
+}
+
+// listen tells a client without a session of changes until it goes.
+func (s *Server) listen(ctx context.Context, h *hub, c call) (sdk.Result, error) {
+	if h == nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "a batch cannot listen: send the message alone"}
+	}
+	end, err := s.join(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	return c.next(ctx)
+}
+
+// agentOf returns the agent of a caller, as it is now.
+func (s *Server) agentOf(ctx context.Context, c caller) (agent.Agent, error) {
+	if c.agent != nil {
+		return *c.agent, nil
+	}
+	return s.Agents.Agent(ctx, c.Org, c.AgentID)
+}
+
+// problem returns an error as a client sees it.
+func (s *Server) problem(ctx context.Context, err error) error {
+	if shown, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		return shown
+	}
+	status, sentence := s.Explain(ctx, err)
+	code := int64(jsonrpc.CodeInvalidParams)
+	if status >= http.StatusInternalServerError {
+		code = jsonrpc.CodeInternalError
+	}
+	return &jsonrpc.Error{Code: code, Message: sentence}
+}
+
+// notFound returns the error of a resource, also of one whose URI says that it is another agent's.
+func (s *Server) notFound(ctx context.Context, uri string, err error) error {
+	if errors.Is(err, db.ErrNotFound) || errors.Is(err, db.ErrInvalid) {
+		return noResource(uri)
+	}
+	return s.problem(ctx, err)
+}
+
+// maxURIBytes bounds the URIs that an error repeats.
+const maxURIBytes = 2_000
+
+// noResource is the error of a resource that there is not. The SDK's own breaks the JSON of some URIs.
+func noResource(uri string) error {
+	data, err := json.Marshal(map[string]string{"uri": uri})
+	if err != nil || len(uri) > maxURIBytes {
+		data = nil
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Resource not found", Data: data}
+}

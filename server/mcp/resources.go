@@ -1,0 +1,232 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/memoryfile"
+)
+
+const (
+	plainText = "text/plain"
+	markdown  = "text/markdown"
+)
+
+// page is the part of one list that fits, and the item after which the next page begins; empty if it is the last.
+type page struct {
+	items []*sdk.Resource
+	after string
+}
+
+// listResources lists what an agent has, one kind after the other.
+func (s *Server) listResources(ctx context.Context, r *sdk.ListResourcesRequest) (*sdk.ListResourcesResult, error) {
+	after := ""
+	if r.Params != nil {
+		after = r.Params.Cursor
+	}
+	lists := []func(context.Context, caller, string, int) (page, error){s.listBlocks, s.listMemory, s.listConversations,
+		s.listFiles}
+	at, err := parseCursor(after, len(lists))
+	if err != nil {
+		return nil, err
+	}
+	out := &sdk.ListResourcesResult{Resources: []*sdk.Resource{}, Cacheable: uncached}
+	for ; at.list < len(lists); at = (cursor{at.list + 1, ""}) {
+		room := pageSize - len(out.Resources)
+		if room == 0 {
+			out.NextCursor = at.String()
+			break
+		}
+		p, err := lists[at.list](ctx, callerOf(ctx), at.after, room)
+		if err != nil {
+			return nil, s.problem(ctx, err)
+		}
+		out.Resources = append(out.Resources, p.items...)
+		if p.after != "" {
+			out.NextCursor = cursor{at.list, p.after}.String()
+			break
+		}
+	}
+	return out, nil
+}
+
+func (s *Server) listBlocks(ctx context.Context, c caller, _ string, _ int) (p page, err error) {
+	list, err := s.Blocks.OfAgent(ctx, c.Org, c.AgentID)
+	for _, b := range list {
+		r := &sdk.Resource{URI: uriOf(c.AgentID, place{blocks, []string{b.Label}}), Name: b.Label, MIMEType: plainText,
+			Title: "Memory block " + b.Label, Size: int64(len(b.Value)), Annotations: changedAt(b.UpdatedAt)}
+		if b.Description != nil {
+			r.Description = *b.Description
+		}
+		p.items = append(p.items, r)
+	}
+	return p, err
+}
+
+func changedAt(t time.Time) *sdk.Annotations {
+	return &sdk.Annotations{LastModified: t.UTC().Format(time.RFC3339)}
+}
+
+// listMemory lists the files of an agent's memory tree by their paths.
+func (s *Server) listMemory(ctx context.Context, c caller, after string, room int) (p page, err error) {
+	tree, err := s.MemoryFiles.OfAgent(ctx, c.Org, c.AgentID)
+	if errors.Is(err, db.ErrNotFound) {
+		return p, nil
+	}
+	if err != nil {
+		return p, err
+	}
+	list, err := s.MemoryFiles.List(ctx, c.Org, tree.ID, memoryfile.Root, db.Held{})
+	for _, f := range list {
+		if f.Path <= after {
+			continue
+		}
+		if len(p.items) == room {
+			return page{p.items, p.items[room-1].Name}, nil
+		}
+		p.items = append(p.items, &sdk.Resource{URI: uriOf(c.AgentID, place{memory, partsOf(f.Path)}), Name: f.Path,
+			Title: "Memory file " + f.Path, MIMEType: markdown, Size: int64(f.SizeBytes), Annotations: changedAt(f.UpdatedAt)})
+	}
+	return p, err
+}
+
+// partsOf returns the parts of a path.
+func partsOf(path string) []string { return strings.Split(strings.TrimPrefix(path, "/"), "/") }
+
+// listConversations lists an agent's conversations, the default one first, and the summary of each that has one.
+func (s *Server) listConversations(ctx context.Context, c caller, after string, room int) (p page, err error) {
+	if after == "" {
+		p.items = append(p.items, conversationResource(c.AgentID, recall.Conversation{ID: recall.DefaultConversation}))
+		room--
+	}
+	if room == 0 {
+		return page{p.items, recall.DefaultConversation}, nil
+	}
+	at := after
+	if at == recall.DefaultConversation {
+		at = ""
+	}
+	list, err := s.Recall.Conversations(ctx, c.Org, recall.ConversationFilter{AgentID: c.AgentID},
+		db.Page{After: at, Limit: room + 1})
+	if err != nil {
+		return p, err
+	}
+	for i, conversation := range list {
+		if i == room {
+			p.after = list[i-1].ID
+			break
+		}
+		p.items = append(p.items, conversationResource(c.AgentID, conversation))
+	}
+	return p, nil
+}
+
+func conversationResource(agentID string, c recall.Conversation) *sdk.Resource {
+	r := &sdk.Resource{URI: uriOf(agentID, place{conversations, []string{c.ID}}), Name: c.ID, MIMEType: plainText,
+		Title: "Conversation " + c.ID}
+	if c.ID == recall.DefaultConversation {
+		r.Title = "Default conversation"
+	}
+	if c.Summary != nil {
+		r.Description = *c.Summary
+	}
+	if c.LastMessageAt != nil {
+		r.Annotations = changedAt(*c.LastMessageAt)
+	}
+	return r
+}
+
+// maxFolders bounds the folders whose files are listed.
+const maxFolders = 1000
+
+// listFiles lists the files of an agent's folders, folder by folder.
+func (s *Server) listFiles(ctx context.Context, c caller, after string, room int) (p page, err error) {
+	attached, err := s.Files.AgentFolders(ctx, c.Org, c.AgentID, db.Page{Limit: maxFolders, Ascending: true})
+	if err != nil {
+		return p, err
+	}
+	inFolder, afterFile, _ := strings.Cut(after, " ")
+	for _, folder := range attached {
+		if inFolder != "" && inFolder != folder.ID {
+			continue
+		}
+		list, err := s.Files.Files(ctx, c.Org, files.Filter{FolderID: folder.ID}, false,
+			db.Page{After: afterFile, Limit: room - len(p.items) + 1, Ascending: true})
+		if err != nil {
+			return p, err
+		}
+		inFolder, afterFile = "", ""
+		for _, f := range list {
+			if len(p.items) == room {
+				p.after = lastFile(p, folder.ID)
+				return p, nil
+			}
+			p.items = append(p.items, fileResource(c.AgentID, folder, f))
+		}
+	}
+	return p, nil
+}
+
+// lastFile returns the place behind the files of a page: in the folder of the next file, behind those of the page.
+func lastFile(p page, folderID string) string {
+	if n := len(p.items); n > 0 {
+		if parts := strings.Split(p.items[n-1].URI, "/"); parts[len(parts)-2] == folderID {
+			return folderID + " " + parts[len(parts)-1]
+		}
+	}
+	return folderID + " "
+}
+
+func fileResource(agentID string, folder files.Folder, f files.File) *sdk.Resource {
+	return &sdk.Resource{URI: uriOf(agentID, place{folders, []string{folder.ID, f.ID}}), Name: folder.Name + "/" + f.Name,
+		Title: "File " + f.Name, Description: "The text of the file, " + f.MediaType + ".", MIMEType: plainText,
+		Annotations: changedAt(f.UpdatedAt)}
+}
+
+// listTemplates lists the forms of URIs.
+func (s *Server) listTemplates(r *sdk.ListResourceTemplatesRequest) (*sdk.ListResourceTemplatesResult, error) {
+	if r.Params != nil && r.Params.Cursor != "" {
+		return nil, errCursor
+	}
+	of := func(name, title, path, mediaType string) *sdk.ResourceTemplate {
+		return &sdk.ResourceTemplate{Name: name, Title: title, URITemplate: scheme + "{agent_id}/" + path,
+			MIMEType: mediaType}
+	}
+	return &sdk.ListResourceTemplatesResult{Cacheable: uncached, ResourceTemplates: []*sdk.ResourceTemplate{
+		of("block", "Memory block by its label", blocks+"/{label}", plainText),
+		of("memory_file", "Memory file by its path", memory+"/{+path}", markdown),
+		of("conversation", "Newest messages of a conversation, by its id or default", conversations+"/{conversation_id}",
+			plainText),
+		of("conversation_summary", "Summary of what left a conversation's window", conversations+
+			"/{conversation_id}/"+summary, plainText),
+		of("file", "Text of a file by the ids of its folder and of the file", folders+"/{folder_id}/{file_id}", plainText),
+	}}, nil
+}
+
+// readResource returns a resource of the caller's agent.
+func (s *Server) readResource(ctx context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
+	defer cancel()
+	text, mediaType, err := s.read(ctx, callerOf(ctx).Caller, r.Params.URI)
+	if err != nil {
+		return nil, s.notFound(ctx, r.Params.URI, err)
+	}
+	return &sdk.ReadResourceResult{Cacheable: uncached, Contents: []*sdk.ResourceContents{{URI: r.Params.URI,
+		MIMEType: mediaType, Text: text}}}, nil
+}
+
+// maxResourceBytes bounds the text of a resource.
+const maxResourceBytes = 1 << 20
+
+func tooLong(what string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: what + " has more than 1,048,576 bytes of text, the " +
+		"most of a resource: read it in parts with the tools open_files, grep_files and semantic_search_files"}
+}

@@ -1,0 +1,148 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// What is no message of the protocol is refused with a status, and changes nothing.
+func TestBrokenMCPMessagesAreRefused(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent := c.made("/v1/agents", `{"name":"a"}`)
+	web := httptest.NewServer(c)
+	t.Cleanup(web.Close)
+	const list = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
+	accept := []string{"Accept", "application/json, text/event-stream"}
+	for name, test := range map[string]struct {
+		method, body string
+		headers      []string
+		want         int
+	}{
+		"a message":                  {"POST", list, accept, 200},
+		"a message of an old batch":  {"POST", "[" + list + "]", append(accept, "Mcp-Protocol-Version", "2025-03-26"), 200},
+		"a batch":                    {"POST", "[" + list + "]", append(accept, "Mcp-Protocol-Version", "2025-06-18"), 400},
+		"a new batch":                {"POST", "[" + list + "]", append(accept, "Mcp-Protocol-Version", "2026-07-28"), 400},
+		"an empty batch":             {"POST", "[]", accept, 400},
+		"no body":                    {"POST", "", accept, 400},
+		"no JSON":                    {"POST", "{", accept, 400},
+		"two messages":               {"POST", list + list, accept, 400},
+		"no object":                  {"POST", "7", accept, 400},
+		"an answer to nothing":       {"POST", `{"jsonrpc":"2.0","id":1}`, accept, 202},
+		"an unknown method":          {"POST", `{"jsonrpc":"2.0","id":1,"method":"tools/burn"}`, accept, 400},
+		"another JSON-RPC":           {"POST", `{"jsonrpc":"1.0","id":1,"method":"tools/list"}`, accept, 400},
+		"nested arrays":              {"POST", strings.Repeat("[", 100_000), accept, 422},
+		"a long body":                {"POST", `{"x":"` + strings.Repeat("x", 4<<20) + `"}`, accept, 413},
+		"no accepted type":           {"POST", list, []string{"Accept", "text/html"}, 400},
+		"another type of body":       {"POST", list, append(accept, "Content-Type", "text/plain"), 415},
+		"an unknown version":         {"POST", list, append(accept, "Mcp-Protocol-Version", "2019-01-01"), 400},
+		"a version of the future":    {"POST", list, append(accept, "Mcp-Protocol-Version", "2099-01-01"), 400},
+		"a page of another origin":   {"POST", list, append(accept, "Origin", "https://evil.example"), 403},
+		"a page without an origin":   {"POST", list, append(accept, "Origin", "null"), 403},
+		"another host":               {"POST", list, append(accept, "Host", "evil.example"), 403},
+		"an unknown session":         {"POST", list, append(accept, "Mcp-Session-Id", "x"), 404},
+		"a stream without a session": {"GET", "", accept, 400},
+		"a stream of an unknown one": {"GET", "", append(accept, "Mcp-Session-Id", "x"), 404},
+		"an end of no session":       {"DELETE", "", accept, 400},
+		"another HTTP method":        {"PUT", list, accept, 405},
+	} {
+		got := send(t, web, wireRequest{test.method, "/mcp/agents/" + agent, test.body,
+			slices.Concat(test.headers, c.headers())})
+		if got != test.want {
+			t.Errorf("%s: got %d, want %d", name, got, test.want)
+		}
+	}
+}
+
+// A client that goes away in a call, or cancels it, leaves a server that answers others.
+func TestCancelledMCPCallsLeaveTheServer(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent, web := c.mcpAgent()
+	for _, version := range versions {
+		session := c.mustDial(web, mcpTo{path: "/mcp/agents/" + agent, version: version})
+		var calls sync.WaitGroup
+		for range 20 {
+			calls.Go(func() {
+				ctx, cancel := context.WithCancel(t.Context())
+				go cancel()
+				_, _ = session.CallTool(ctx, &sdk.CallToolParams{Name: "search_memory",
+					Arguments: map[string]any{"query": "tea"}}) // it may have ended before it was cancelled
+			})
+		}
+		calls.Wait()
+		if text, failed := calledTool(t, session, "list_files", `{}`); failed {
+			t.Errorf("%s: after cancelled calls: %s", version, text)
+		}
+	}
+}
+
+// A client that asks for it is told that a tool runs.
+func TestProgressIsToldOverMCP(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent, web := c.mcpAgent()
+	for _, version := range versions {
+		told := make(chan string, 10)
+		session := c.mustDial(web, mcpTo{path: "/mcp/agents/" + agent, version: version, options: &sdk.ClientOptions{
+			ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
+				told <- r.Params.Message
+			}}})
+		params := &sdk.CallToolParams{Name: "list_files", Arguments: map[string]any{}}
+		params.SetProgressToken("token")
+		if _, err := session.CallTool(t.Context(), params); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		select {
+		case got := <-told:
+			if got != "running list_files" {
+				t.Errorf("%s: told %q", version, got)
+			}
+		case <-ctx.Done():
+			t.Errorf("%s: not told of the progress", version)
+		}
+	}
+}
+
+// Many sessions at once each work, and leave nothing when they end.
+func TestManySessionsOverMCP(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent, web := c.mcpAgent()
+	const most, atOnce = 100, 20
+	turns := make(chan struct{}, atOnce)
+	errs := make(chan error, most)
+	var clients sync.WaitGroup
+	for i := range most {
+		clients.Go(func() {
+			turns <- struct{}{}
+			session, err := c.dial(web, mcpTo{path: "/mcp/agents/" + agent, version: versions[i%len(versions)]})
+			<-turns
+			if err != nil {
+				errs <- fmt.Errorf("client %d: %w", i, err)
+				return
+			}
+			turns <- struct{}{}
+			got, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "grep_files",
+				Arguments: map[string]any{"pattern": "moon"}})
+			<-turns
+			if err != nil || got.IsError {
+				errs <- fmt.Errorf("client %d: %v, %w", i, got, err)
+			}
+		})
+	}
+	clients.Wait()
+	close(errs)
+	for err := range errs {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,280 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loci-memory/loci/server/apikey"
+)
+
+// readText is the text of a resource.
+func readText(t *testing.T, session *sdk.ClientSession, uri string) (string, error) {
+	t.Helper()
+	got, err := session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri})
+	if err != nil {
+		return "", err
+	}
+	if len(got.Contents) != 1 || got.Contents[0].URI != uri {
+		t.Errorf("%s: got the contents %v", uri, got.Contents)
+	}
+	return got.Contents[0].Text, nil
+}
+
+// What an agent has is listed and read, whatever its names are; what it has not is not found.
+func TestAnAgentsMemoryIsReadOverMCP(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent, web := c.mcpAgent()
+	label := "notes/c-ode_1"
+	block := c.made("/v1/blocks", fmt.Sprintf(`{"label":%q,"value":"odd"}`, label))
+	c.must("PATCH", "/v1/agents/"+agent+"/core-memory/blocks/attach/"+block, "")
+	tree := c.made("/v1/memory-trees", `{"name":"t"}`)
+	c.must("PATCH", "/v1/agents/"+agent+"/memory-trees/attach/"+tree, "")
+	c.must("PUT", "/v1/memory-trees/"+tree+"/file", `{"path":"/memories/notes &+=1 (a).md","content":"A note"}`)
+	conversation := c.made("/v1/conversations?agent_id="+agent, `{"summary":"Plans"}`)
+	c.capture(agent, chatter(1, 6, "weather"))
+	c.must("POST", "/v1/agents/"+agent+"/summarize", `{}`)
+	for _, version := range versions {
+		session := c.mustDial(web, mcpTo{path: "/mcp/agents/" + agent, version: version})
+		found := map[string]string{}
+		for r, err := range session.Resources(t.Context(), nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := readText(t, session, r.URI)
+			if err != nil {
+				t.Fatalf("read %s, which is listed: %v", r.URI, err)
+			}
+			if _, err := url.Parse(r.URI); err != nil || r.MIMEType == "" || r.Title == "" {
+				t.Errorf("got the resource %+v: %v", r, err)
+			}
+			found[r.Name] = text
+		}
+		for name, want := range map[string]string{"human": "Ada likes tea.", label: "odd",
+			"/memories/notes &+=1 (a).md": "A note",
+			"default":                     "user: The code is 8283.", conversation: "",
+			"papers/ode.txt": "The moon over the port\nof Piraeus"} {
+			if got, ok := found[name]; !ok || !strings.Contains(got, want) {
+				t.Errorf("%s: the resource %s has %q, want %q", version, name, got, want)
+			}
+		}
+		prefix := "loci://" + agent + "/"
+		if got, err := readText(t, session, prefix+"conversations/default/summary"); err != nil || got == "" {
+			t.Errorf("the summary is %q, %v", got, err)
+		}
+		for _, uri := range []string{prefix + "blocks/none", prefix + "blocks", prefix + "blocks/human/x", prefix + "memory",
+			prefix + "memory/none.md", prefix + "memory/../x", prefix + "conversations/conv-1", prefix + "files/source-1/file-1",
+			prefix + "files/x", prefix + "nothing/x", prefix, prefix + "blocks/%zz", prefix + "blocks//", "loci://changed",
+			"file:///etc/passwd", "", prefix + "blocks/\x00", prefix + "blocks/%00", prefix + "blocks/%ff",
+			prefix + "conversations/\x01\u2028", "loci://agent-x/blocks/human"} {
+			if text, err := readText(t, session, uri); err == nil {
+				t.Errorf("%q: got %q, want that it is not found", uri, text)
+			}
+		}
+		templates := 0
+		for tmpl, err := range session.ResourceTemplates(t.Context(), nil) {
+			if err != nil || !strings.HasPrefix(tmpl.URITemplate, "loci://{agent_id}/") {
+				t.Errorf("got the template %+v, %v", tmpl, err)
+			}
+			templates++
+		}
+		if templates != 5 {
+			t.Errorf("got %d templates, want 5", templates)
+		}
+		for _, cursor := range []string{"x", "LTE", "OTk", "!"} {
+			if _, err := session.ListResources(t.Context(), &sdk.ListResourcesParams{Cursor: cursor}); err == nil {
+				t.Errorf("the cursor %q was taken", cursor)
+			}
+			if _, err := session.ListTools(t.Context(), &sdk.ListToolsParams{Cursor: cursor}); err == nil {
+				t.Errorf("the cursor %q was taken", cursor)
+			}
+		}
+	}
+}
+
+// A list of more than a page is complete, with each resource once.
+func TestResourcesAreListedInPages(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent, web := c.mcpAgent()
+	for i := range 150 {
+		c.made("/v1/conversations?agent_id="+agent, fmt.Sprintf(`{"summary":"c%d"}`, i))
+	}
+	folder := c.made("/v1/folders", `{"name":"more"}`)
+	c.must("PATCH", "/v1/agents/"+agent+"/folders/attach/"+folder, "")
+	for i := range 60 {
+		c.uploaded(folder, fmt.Sprintf("f%d.txt", i), "x")
+	}
+	session := c.mustDial(web, mcpTo{path: "/mcp/agents/" + agent})
+	seen := map[string]int{}
+	pages := 0
+	for cursor := ""; cursor != "" || pages == 0; pages++ {
+		got, err := session.ListResources(t.Context(), &sdk.ListResourcesParams{Cursor: cursor})
+		if err != nil || len(got.Resources) > 100 {
+			t.Fatalf("page %d has %d resources, %v", pages, len(got.Resources), err)
+		}
+		for _, r := range got.Resources {
+			seen[r.URI]++
+		}
+		cursor = got.NextCursor
+	}
+	kinds := map[string]int{}
+	for uri, n := range seen {
+		if n != 1 {
+			t.Errorf("%s is listed %d times", uri, n)
+		}
+		kinds[strings.Split(uri, "/")[3]]++
+	}
+	if kinds["conversations"] != 151 || kinds["files"] != 61 || kinds["blocks"] != 1 || pages < 3 {
+		t.Errorf("got %v in %d pages, want 151 conversations, 61 files and a block", kinds, pages)
+	}
+}
+
+// A resource of another organization's agent is not found, and one of another agent's with the session of the first.
+func TestResourcesOfOthersAreNotFoundOverMCP(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	admin, other := c.scoped(apikey.NewKey{Scopes: []string{apikey.Admin}}), c.as("other")
+	web := httptest.NewServer(c)
+	t.Cleanup(web.Close)
+	body := `{"name":"a","memory_blocks":[{"label":"human","value":"secret"}]}`
+	mine, second, foreign := admin.made("/v1/agents", body), admin.made("/v1/agents", body), other.made("/v1/agents", body)
+	folder := other.made("/v1/folders", `{"name":"f"}`)
+	file := other.uploaded(folder, "a.txt", "secret")
+	session := admin.mustDial(web, mcpTo{path: "/mcp/agents/" + mine, version: "2025-11-25"})
+	for _, uri := range []string{"loci://" + foreign + "/blocks/human", "loci://" + second + "/blocks/human",
+		"loci://" + mine + "/files/" + folder + "/" + file, "loci://" + foreign + "/files/" + folder + "/" + file,
+		"loci://" + foreign + "/conversations/default"} {
+		got, err := readText(t, session, uri)
+		if err == nil || !strings.Contains(err.Error(), "not found") {
+			t.Errorf("%s: got %q, %v", uri, got, err)
+		}
+		if err := session.Subscribe(t.Context(), &sdk.SubscribeParams{URI: uri}); err == nil {
+			t.Errorf("%s was subscribed to", uri)
+		}
+	}
+}
+
+// Clients are told of what they follow, and of lists that change, and of nothing else.
+func TestClientsAreToldOfChangesOverMCP(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent, web := c.mcpAgent()
+	block := func(value string) {
+		c.must("PATCH", "/v1/agents/"+agent+"/core-memory/blocks/human", fmt.Sprintf(`{"value":%q}`, value))
+	}
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		told := make(chan string, 100)
+		options := &sdk.ClientOptions{
+			ResourceUpdatedHandler: func(_ context.Context, r *sdk.ResourceUpdatedNotificationRequest) {
+				told <- r.Params.URI
+			},
+			ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) { told <- "resources" },
+			ToolListChangedHandler:     func(context.Context, *sdk.ToolListChangedRequest) { told <- "tools" },
+		}
+		block("before " + version)
+		session := c.mustDial(web, mcpTo{path: "/mcp/agents/" + agent, version: version, options: options})
+		human, log := "loci://"+agent+"/blocks/human", "loci://"+agent+"/conversations/default"
+		for _, uri := range []string{human, log} {
+			if err := session.Subscribe(t.Context(), &sdk.SubscribeParams{URI: uri}); err != nil {
+				t.Fatalf("%s: subscribe: %v", version, err)
+			}
+		}
+		await := func(want ...string) {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			for len(want) > 0 {
+				select {
+				case got := <-told:
+					want = slices.DeleteFunc(want, func(w string) bool { return w == got })
+				case <-ctx.Done():
+					t.Fatalf("%s: not told of %v", version, want)
+				}
+			}
+		}
+		block("after " + version)
+		await(human)
+		c.say(agent, "news of "+version)
+		await(log)
+		if err := session.Unsubscribe(t.Context(), &sdk.UnsubscribeParams{URI: human}); err != nil {
+			t.Fatal(err)
+		}
+		folder := c.made("/v1/folders", fmt.Sprintf(`{"name":%q}`, "of "+version))
+		c.must("PATCH", "/v1/agents/"+agent+"/folders/attach/"+folder, "")
+		await("resources", "tools")
+		block("last " + version)
+		c.say(agent, "more of "+version)
+		await(log)
+		for len(told) > 0 {
+			if got := <-told; got == human {
+				t.Errorf("%s: told of %s, which is no longer followed", version, got)
+			}
+		}
+		if err := session.Close(); err != nil {
+			t.Errorf("%s: close: %v", version, err)
+		}
+	}
+}
+
+// Prompts show what the agent knows, within a budget.
+func TestPromptsShowTheMemoryOverMCP(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent, web := c.mcpAgent()
+	session := c.mustDial(web, mcpTo{path: "/mcp/agents/" + agent})
+	prompt := func(name string, args map[string]string) (string, error) {
+		got, err := session.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: name, Arguments: args})
+		if err != nil {
+			return "", err
+		}
+		return got.Messages[0].Content.(*sdk.TextContent).Text, nil
+	}
+	var names []string
+	for p, err := range session.Prompts(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, p.Name)
+	}
+	if want := []string{"context", "handover", "recall"}; !slices.Equal(names, want) {
+		t.Errorf("got the prompts %v, want %v", names, want)
+	}
+	for name, want := range map[string][]string{"context": {"Ada likes tea.", "user: The code is 8283."},
+		"handover": {"No session was handed over yet."}, "recall": {"tea"}} {
+		args := map[string]string{}
+		if name == "recall" {
+			args["query"] = "tea"
+		}
+		got, err := prompt(name, args)
+		for _, part := range want {
+			if err != nil || !strings.Contains(got, part) {
+				t.Errorf("%s: got %q, %v, want %q in it", name, got, err, part)
+			}
+		}
+	}
+	c.must("PATCH", "/v1/agents/"+agent+"/core-memory/blocks/human", fmt.Sprintf(`{"value":%q,"limit":90000}`,
+		strings.Repeat("ünd ", 20_000)))
+	short, err := prompt("context", map[string]string{"budget": "200"})
+	if err != nil || len(short) > 2_000 || !strings.Contains(short, "[cut: ") {
+		t.Errorf("with a budget of 200 tokens: %d bytes, %v", len(short), err)
+	}
+	for name, args := range map[string]map[string]string{"context": {"budget": "99"}, "handover": {"x": "y"}, "none": nil,
+		"recall": nil} {
+		if got, err := prompt(name, args); err == nil {
+			t.Errorf("%s of %v: got %q", name, args, got)
+		}
+	}
+	for _, args := range []map[string]string{{"budget": "many"}, {"budget": "200001"}, {"conversation_id": "conv-1"}} {
+		if got, err := prompt("context", args); err == nil {
+			t.Errorf("context of %v: got %q", args, got)
+		}
+	}
+}
