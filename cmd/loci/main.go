@@ -50,6 +50,7 @@ type cli struct {
 	Doctor  doctorCmd  `cmd:"" help:"Examine what a server needs, and say what to do."`
 	Import  importCmd  `cmd:"" help:"Take what other programs recorded into a running server."`
 	Lab     labCmd     `cmd:"" help:"Compare policies of context windows on recorded sessions."`
+	MCP     mcpCmd     `cmd:"" name:"mcp" help:"Serve an agent's memory over the Model Context Protocol (stdio)."`
 	Stats   statsCmd   `cmd:"" help:"Print what an agent's conversations on a running server hold and how prompts grow."`
 	Upload  uploadCmd  `cmd:"" help:"Upload files to a folder of a running server and wait until they are searchable."`
 	Health  healthCmd  `cmd:"" help:"Ask a running server for its health; exits with 1 if it has none."`

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loci-memory/loci/server/mcp"
+)
+
+// mcpCmd serves an agent's memory over the Model Context Protocol on standard input and output: that of a running
+// server or, with --home, of a server of its own.
+type mcpCmd struct {
+	remote
+	Agent string `env:"LOCI_AGENT" help:"ID of the agent; not needed with a key for one agent, or with --home."`
+	Tools string `help:"The tools to show: names and groups, with commas; all of the agent's if it is left out."`
+	Home  string `help:"Serve the private Postgres in this directory; no server may be running on it."`
+}
+
+// Run implements the command.
+func (c mcpCmd) Run(ctx context.Context, s streams) error {
+	if c.Home == "" {
+		return c.forward(ctx, s)
+	}
+	return c.withServer(ctx, s, func(ctx context.Context, addr string) error {
+		own := c
+		own.Addr = addr
+		if own.Agent == "" {
+			agent, err := own.ownAgent(ctx)
+			if err != nil {
+				return err
+			}
+			own.Agent = agent
+		}
+		return own.forward(ctx, s)
+	})
+}
+
+// forward serves the client with what the server answers.
+func (c mcpCmd) forward(ctx context.Context, s streams) error {
+	endpoint := serverURL(c.Addr) + "/mcp"
+	if c.Agent != "" {
+		endpoint += "/agents/" + url.PathEscape(c.Agent)
+	}
+	if c.Tools != "" {
+		endpoint += "?tools=" + url.QueryEscape(c.Tools)
+	}
+	r := mcp.Remote{URL: endpoint, Client: &http.Client{Transport: withKey{string(c.APIKey)}}, Version: version()}
+	err := r.Forward(ctx, &sdk.IOTransport{Reader: io.NopCloser(s.in), Writer: noClose{s.out}})
+	if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
+		err = nil // the client has gone, or a signal came
+	}
+	return err
+}
+
+// noClose is a writer that stays open.
+type noClose struct{ io.Writer }
+
+func (noClose) Close() error { return nil }
+
+// withKey sends a key with each request. A refusal is an error with the server's sentence.
+type withKey struct{ key string }
+
+// RoundTrip implements http.RoundTripper.
+func (k withKey) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	if k.key != "" {
+		r.Header.Set("Authorization", "Bearer "+k.key)
+	}
+	res, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil || res.StatusCode < http.StatusBadRequest ||
+		res.StatusCode == http.StatusNotFound && r.Header.Get("Mcp-Session-Id") != "" {
+		return res, err
+	}
+	text, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
+	if err = errors.Join(err, res.Body.Close()); err != nil {
+		return nil, err
+	}
+	if strings.Contains(string(text), `"jsonrpc"`) || r.Method != http.MethodPost {
+		res.Body = io.NopCloser(bytes.NewReader(text))
+		return res, nil
+	}
+	return nil, refusal(res.StatusCode, text)
+}
+
+// ownAgent returns the only agent of the server, which it makes if there is none.
+func (c mcpCmd) ownAgent(ctx context.Context) (string, error) {
+	var list []struct{ ID string }
+	if err := c.get(ctx, "/v1/agents?limit=2", &list); err != nil {
+		return "", err
+	}
+	switch len(list) {
+	case 1:
+		return list[0].ID, nil
+	case 0:
+		var made struct{ ID string }
+		err := c.call(ctx, "/v1/agents", strings.NewReader(`{"name":"memory","tool_set":"all"}`), "application/json", &made)
+		return made.ID, err
+	}
+	return "", errors.New("there are several agents: name one with --agent")
+}
+
+// withServer runs a server on the private Postgres of c.Home while do works with it. Its log goes to the standard
+// error.
+func (c mcpCmd) withServer(ctx context.Context, s streams, do func(ctx context.Context, addr string) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	said, says := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		code := run(ctx, []string{"serve", "--home", c.Home, "--addr", "127.0.0.1:0", "--log-level", "warn",
+			"--database-url", "", "--database-owner-url", "", "--metrics-addr", ""}, says, s.err)
+		_ = says.Close() // it is always nil
+		if code != 0 {
+			ended <- fmt.Errorf("the server of %s ended with the status %d; what it said is above", c.Home, code)
+		}
+		close(ended)
+	}()
+	line, err := bufio.NewReader(said).ReadString('\n')
+	if err != nil {
+		return errors.Join(<-ended, ctx.Err())
+	}
+	_, addr, _ := strings.Cut(strings.TrimSpace(line), " serves ")
+	err = do(ctx, addr)
+	stop()
+	return errors.Join(err, <-ended)
+}

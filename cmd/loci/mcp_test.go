@@ -1,0 +1,95 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loci-memory/loci/db/dbtest"
+)
+
+func TestTheRegistrysEntryHasTheVersionOfTheSource(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("../../server.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var entry struct{ Version, Description string }
+	if err := json.Unmarshal(raw, &entry); err != nil || entry.Version != release || len(entry.Description) > 100 {
+		t.Errorf("got %+v, %v, want the version %s and a description of at most 100 bytes", entry, err, release)
+	}
+}
+
+// stdio is a client of a program that serves MCP on its standard input and output.
+func stdio(t *testing.T, c mcpCmd) (session *sdk.ClientSession, ended <-chan error) {
+	t.Helper()
+	in, toProgram := io.Pipe()
+	fromProgram, out := io.Pipe()
+	errs, done := newLines(), make(chan error, 1)
+	go func() {
+		err := c.Run(t.Context(), streams{out: out, err: errs, in: in})
+		out.Close()
+		if err != nil {
+			err = fmt.Errorf("%w: %s", err, errs)
+		}
+		done <- err
+	}()
+	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(),
+		&sdk.IOTransport{Reader: fromProgram, Writer: toProgram}, nil)
+	if err != nil {
+		t.Fatalf("%v: %s", err, errs)
+	}
+	return session, done
+}
+
+// rememberTea stores a turn, and returns what the tool says.
+func rememberTea(t *testing.T, session *sdk.ClientSession) string {
+	t.Helper()
+	got, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "remember_turns",
+		Arguments: json.RawMessage(`{"turns":[{"role":"user","text":"Ada likes tea.","id":"1"}]}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got.Content[0].(*sdk.TextContent).Text
+}
+
+// Without a server the program runs its own, whose memory is there again the next time.
+func TestMemoryIsServedOnStdioFromADirectory(t *testing.T) {
+	t.Parallel()
+	home := newHome(t)
+	for _, want := range []string{"Stored 1 of 1 turns.", "Stored 0 of 1 turns."} {
+		session, ended := stdio(t, mcpCmd{Home: home})
+		if got := rememberTea(t, session); !strings.HasPrefix(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		if err := session.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-ended; err != nil {
+			t.Errorf("the program ended with %v", err)
+		}
+	}
+}
+
+// What a running server refuses, the program says, and ends.
+func TestARefusalEndsTheProgramOnStdio(t *testing.T) {
+	t.Parallel()
+	p := serve(t, "--database-url="+dbtest.EmptyURL(t))
+	unknown := "agent-00000000-0000-4000-8000-000000000000"
+	for want, c := range map[string]mcpCmd{
+		"not found":          {remote: remote{Addr: p.base}, Agent: unknown},
+		"name the agent":     {remote: remote{Addr: p.base}},
+		"there is no tool":   {remote: remote{Addr: p.base}, Agent: unknown, Tools: "none"},
+		"connection refused": {remote: remote{Addr: "127.0.0.1:1"}, Agent: unknown},
+	} {
+		err := c.Run(t.Context(), streams{out: newLines(), err: newLines(), in: strings.NewReader("")})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}

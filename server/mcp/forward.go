@@ -1,0 +1,215 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Remote is where an agent's memory is served over MCP.
+type Remote struct {
+	URL     string // of the endpoint
+	Client  *http.Client
+	Version string // of this program
+}
+
+// Forward serves a client of MCP, as a program on its standard input and output, with what a remote server answers. It
+// returns when the client goes. The server may be restarted meanwhile: a call that it does not answer is an error, and
+// the next one connects again.
+func (r Remote) Forward(ctx context.Context, client sdk.Transport) error {
+	f := &forwarder{Remote: r}
+	first, err := f.session(ctx)
+	if err != nil {
+		return err
+	}
+	defer f.close()
+	offer := first.InitializeResult()
+	local := sdk.NewServer(&sdk.Implementation{Name: "loci", Title: "Loci", Version: r.Version}, &sdk.ServerOptions{
+		Instructions: offer.Instructions, Capabilities: offer.Capabilities, SetCacheable: private,
+		SubscribeHandler: func(ctx context.Context, q *sdk.SubscribeRequest) error {
+			return f.with(ctx, func(s *sdk.ClientSession) error { return s.Subscribe(ctx, q.Params) })
+		},
+		UnsubscribeHandler: func(ctx context.Context, q *sdk.UnsubscribeRequest) error {
+			return f.with(ctx, func(s *sdk.ClientSession) error { return s.Unsubscribe(ctx, q.Params) })
+		}})
+	local.AddReceivingMiddleware(f.receive)
+	f.local.Store(local)
+	return local.Run(ctx, client)
+}
+
+// forwarder forwards the messages of one client.
+type forwarder struct {
+	Remote
+	local atomic.Pointer[sdk.Server] // nil before the client is served
+
+	mu     sync.Mutex
+	remote *sdk.ClientSession // nil if it ended
+	tokens map[any]*sdk.ServerSession
+}
+
+// session returns a session of the remote server.
+func (f *forwarder) session(ctx context.Context) (*sdk.ClientSession, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.remote != nil {
+		return f.remote, nil
+	}
+	client := sdk.NewClient(&sdk.Implementation{Name: "loci mcp", Version: f.Version}, &sdk.ClientOptions{
+		Capabilities: &sdk.ClientCapabilities{},
+		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
+			f.tell(toolsChanged)
+		},
+		ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) {
+			f.tell(listChanged)
+		},
+		ResourceUpdatedHandler: func(ctx context.Context, q *sdk.ResourceUpdatedNotificationRequest) {
+			f.tell(func(local *sdk.Server) {
+				_ = local.ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: q.Params.URI}) // it is always nil
+			})
+		},
+		ProgressNotificationHandler: f.progress,
+	})
+	// The session outlives the call that begins it. Sessions of this version are told of changes.
+	session, err := client.Connect(context.WithoutCancel(ctx), &sdk.StreamableClientTransport{Endpoint: f.URL,
+		HTTPClient: f.Client}, &sdk.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	if err != nil {
+		return nil, err
+	}
+	f.remote = session
+	return session, nil
+}
+
+// tell tells the client something, unless it is not served yet.
+func (f *forwarder) tell(something func(*sdk.Server)) {
+	if local := f.local.Load(); local != nil {
+		something(local)
+	}
+}
+
+func (f *forwarder) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.remote != nil {
+		_ = f.remote.Close() // the server ends a session that is not used
+	}
+}
+
+// with calls do with a session. If the session has ended, do is called again with a new one: the server did nothing.
+func (f *forwarder) with(ctx context.Context, do func(*sdk.ClientSession) error) error {
+	session, err := f.session(ctx)
+	if err != nil {
+		return err
+	}
+	err = do(session)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	if _, answered := errors.AsType[*jsonrpc.Error](err); answered && !errors.Is(err, sdk.ErrSessionMissing) {
+		return err
+	}
+	f.mu.Lock()
+	if f.remote == session {
+		f.remote = nil
+	}
+	f.mu.Unlock()
+	_ = session.Close() // it is broken
+	if !errors.Is(err, sdk.ErrSessionMissing) {
+		return err
+	}
+	if session, err = f.session(ctx); err != nil {
+		return err
+	}
+	return do(session)
+}
+
+// receive forwards the messages that the remote server answers.
+func (f *forwarder) receive(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
+		switch q := r.(type) {
+		case *sdk.ListToolsRequest:
+			return forward(ctx, f, func(s *sdk.ClientSession) (sdk.Result, error) {
+				return result(s.ListTools(ctx, q.Params))
+			})
+		case *sdk.CallToolRequest:
+			return f.callTool(ctx, q)
+		case *sdk.ListResourcesRequest:
+			return forward(ctx, f, func(s *sdk.ClientSession) (sdk.Result, error) {
+				return result(s.ListResources(ctx, q.Params))
+			})
+		case *sdk.ListResourceTemplatesRequest:
+			return forward(ctx, f, func(s *sdk.ClientSession) (sdk.Result, error) {
+				return result(s.ListResourceTemplates(ctx, q.Params))
+			})
+		case *sdk.ReadResourceRequest:
+			return forward(ctx, f, func(s *sdk.ClientSession) (sdk.Result, error) {
+				return result(s.ReadResource(ctx, q.Params))
+			})
+		case *sdk.ListPromptsRequest:
+			return forward(ctx, f, func(s *sdk.ClientSession) (sdk.Result, error) {
+				return result(s.ListPrompts(ctx, q.Params))
+			})
+		case *sdk.GetPromptRequest:
+			return forward(ctx, f, func(s *sdk.ClientSession) (sdk.Result, error) {
+				return result(s.GetPrompt(ctx, q.Params))
+			})
+		}
+		return next(ctx, method, r)
+	}
+}
+
+// forward returns what the remote server answers.
+func forward(ctx context.Context, f *forwarder, ask func(*sdk.ClientSession) (sdk.Result, error)) (out sdk.Result,
+	err error) {
+	err = f.with(ctx, func(s *sdk.ClientSession) error {
+		out, err = ask(s)
+		return err
+	})
+	if shown, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		return nil, shown
+	}
+	if err != nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the server of the memory did not answer: " +
+			err.Error()}
+	}
+	return out, nil
+}
+
+// callTool forwards a call, and its progress if the client asks for it.
+func (f *forwarder) callTool(ctx context.Context, q *sdk.CallToolRequest) (sdk.Result, error) {
+	params := &sdk.CallToolParams{Meta: q.Params.Meta, Name: q.Params.Name}
+	if len(q.Params.Arguments) > 0 {
+		params.Arguments = q.Params.Arguments
+	}
+	if token := q.Params.GetProgressToken(); token != nil {
+		f.follow(token, q.Session)
+		defer f.follow(token, nil)
+	}
+	return forward(ctx, f, func(s *sdk.ClientSession) (sdk.Result, error) { return result(s.CallTool(ctx, params)) })
+}
+
+// follow says whom the progress of a token is for; nobody if the session is nil.
+func (f *forwarder) follow(token any, session *sdk.ServerSession) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.tokens == nil {
+		f.tokens = map[any]*sdk.ServerSession{}
+	}
+	if f.tokens[token] = session; session == nil {
+		delete(f.tokens, token)
+	}
+}
+
+// progress passes progress on.
+func (f *forwarder) progress(ctx context.Context, q *sdk.ProgressNotificationClientRequest) {
+	f.mu.Lock()
+	session := f.tokens[q.Params.ProgressToken]
+	f.mu.Unlock()
+	if session != nil {
+		_ = session.NotifyProgress(ctx, q.Params) // a client that is gone misses it
+	}
+}
