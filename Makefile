@@ -16,7 +16,7 @@ BENCH_FLAGS ?=
 golangci_lint := go tool -modfile=tools/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test verify verify-all client-test lint fmt smoke chaos fuzz bench eval microbench clean
+.PHONY: help setup build run test verify verify-all client-test mcp-test lint fmt smoke chaos fuzz bench eval microbench clean
 
 # What a target that runs tests begins with: Postgres set up, its programs known to the tests.
 with_postgres := postgres=$$(scripts/setup-postgres.sh) && export LOCI_POSTGRES_BIN=$$postgres
@@ -38,11 +38,12 @@ test: ## Set everything up and run all tests, the property tests briefly
 
 # The race detector slows property tests down tenfold: verify runs those that have a scale once more without it.
 scaled = -run="$$(scripts/scaled-tests.sh)" $$(scripts/scaled-tests.sh packages)
-verify: ## Run all tests with the race detector, longer property tests, short chaos, client-test; say what Postgres they ran on
+verify: ## Run all tests with the race detector, longer property tests, short chaos, client-test, mcp-test; say what Postgres they ran on
 	@$(with_postgres) && set -x && go test -race -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) ./... && \
 		LOCI_TEST_SCALE=verify go test -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) $(scaled) && \
 		go test -count=1 -v -run='^TestPostgresOfTheTests$$' ./db/dbtest
 	$(MAKE) client-test
+	$(MAKE) mcp-test
 
 verify-all: ## Run the longest property tests, 500 rounds of killed servers, and each fuzz test for a minute
 	@$(with_postgres) && set -x && LOCI_TEST_SCALE=all go test -timeout=6h $(TEST_FLAGS) $(scaled)
@@ -50,6 +51,9 @@ verify-all: ## Run the longest property tests, 500 rounds of killed servers, and
 
 client-test: build ## Drive the built program with the published clients of Letta, OpenAI and Anthropic
 	@$(with_postgres) && scripts/client-test.sh
+
+mcp-test: build ## Drive the built program over MCP: SDKs, recipes of docs/mcp.md, the protocol's conformance suite
+	@$(with_postgres) && scripts/mcp-test.sh
 
 lint: ## Check format, vet, and lint
 	@unformatted=$$(gofmt -l .) && [ -z "$$unformatted" ] || { echo "not formatted with gofmt: $$unformatted"; exit 1; }
