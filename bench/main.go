@@ -54,6 +54,7 @@ func stages() []stage {
 		{"compaction", (*bench).compaction},
 		{"policies", (*bench).policies},
 		{"tenants", (*bench).tenants},
+		{"mcp", (*bench).mcp},
 	}
 }
 
@@ -61,8 +62,8 @@ func run(ctx context.Context, args []string) (err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	scale := flags.String("scale", "full", "how much is measured: full, small (a minute) or tiny (a trial)")
 	only := flags.String("only", "",
-		"stages to run, separated by commas: start, words, vectors, bulk, history, passages, compaction, tenants; "+
-			"empty runs all")
+		"stages to run, separated by commas: start, words, vectors, bulk, history, passages, compaction, "+
+			"policies, tenants, mcp; empty runs all")
 	loci := flags.String("loci", "bin/loci", "the program to measure")
 	dialogues := flags.String("locomo", "",
 		"a set in LoCoMo's file format: only measure how well its questions are answered")
@@ -112,8 +113,8 @@ func choose(only string) ([]stage, error) {
 	for _, name := range names {
 		if !slices.ContainsFunc(all, func(s stage) bool { return s.name == name }) {
 			return nil,
-				fmt.Errorf("there is no stage '%s'; the stages are start, words, vectors, bulk, history, passages, compaction "+
-					"and tenants", name)
+				fmt.Errorf("there is no stage '%s'; the stages are start, words, vectors, bulk, history, passages, "+
+					"compaction, policies, tenants and mcp", name)
 		}
 	}
 	return slices.DeleteFunc(all, func(s stage) bool { return !slices.Contains(names, s.name) }), nil
