@@ -8,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
@@ -325,54 +324,6 @@ func lastExchange(messages []recall.Message) (position int, ok bool) {
 		}
 	}
 	return position, begins > 1
-}
-
-// EndFlush ends an open flush, and returns it with its new status. One that has ended, or got an answer since f was
-// read, is not changed.
-func (s *Store) EndFlush(ctx context.Context, org db.Org, f Flush, status, why string) (Flush, error) {
-	c, err := s.Recall.Conversation(ctx, org, f.AgentID, f.ConversationID)
-	if err != nil {
-		return f, err
-	}
-	if _, err := s.DB.Exec(ctx, `
-		UPDATE flushes SET status = $4, why = nullif($5, ''), ended_at = now()
-		WHERE org = $1 AND conversation_key = $2 AND view = $3 AND status = 'open' AND steps = $6`,
-		org, c.Key, f.View, status, db.Short(why), f.Steps); err != nil {
-		return f, db.Error(err)
-	}
-	return db.One[Flush](ctx, s.DB, flushRows+`AND f.view = $3`, org, c.Key, f.View)
-}
-
-// settle compacts a conversation after a checkpoint that its size began, once.
-func (s *Store) settle(ctx context.Context, org db.Org, c recall.Conversation, f Flush) error {
-	if f.Kind != Checkpoint || f.Reason != ForTokens || f.Settled || f.Status == FlushOvertaken {
-		return nil
-	}
-	_, err := s.Compact(ctx, org, c, CompactOptions{})
-	if _, nothing := errors.AsType[*compaction.Nothing](err); err != nil && !nothing && !errors.Is(err, db.ErrInvalid) {
-		return err
-	}
-	_, err = s.DB.Exec(ctx, `
-		UPDATE flushes SET settled = true WHERE org = $1 AND conversation_key = $2 AND view = $3`, org, c.Key, f.View)
-	return db.Error(err)
-}
-
-// AddToFlush notes an answer of an open flush, or a call that did something, in the transaction that stores it. It
-// returns ErrConflict if the flush has ended, or the conversation was compacted since.
-func AddToFlush(ctx context.Context, tx pgx.Tx, org db.Org, f Flush, add FlushProgress) error {
-	tag, err := tx.Exec(ctx, `
-		UPDATE flushes f
-		SET steps = f.steps + @steps, calls = f.calls + @calls, prompt_tokens = f.prompt_tokens + @prompt,
-		    completion_tokens = f.completion_tokens + @completion
-		FROM conversations c
-		WHERE f.org = @org AND c.org = @org AND c.key = f.conversation_key AND f.id = @id AND f.status = 'open'
-		  AND c.frame = f.view AND f.deadline > now()`,
-		pgx.StrictNamedArgs{"org": org, "id": f.ID, "steps": add.Steps, "calls": add.Calls, "prompt": add.Prompt,
-			"completion": add.Completion})
-	if err == nil && tag.RowsAffected() == 0 {
-		return db.Conflict("The silent turn %s has ended: nothing was stored. Ask for the next prompt", f.ID)
-	}
-	return db.Error(err)
 }
 
 // FlushOfCaller returns the flush of a conversation's present view that a program's own loop was handed. ErrConflict if

@@ -1,0 +1,82 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall/chat"
+)
+
+// FileBlocks returns the files of an agent's prompt as blocks: of each folder the open ones, then the closed ones.
+func (s *Store) FileBlocks(ctx context.Context, org db.Org, a Agent) ([]FileBlock, error) {
+	directories, err := s.Files.Directories(ctx, org, a.ID, a.Limits())
+	if err != nil {
+		return nil, err
+	}
+	blocks := []FileBlock{}
+	for _, d := range directories {
+		for _, f := range d.Files {
+			blocks = append(blocks, FileBlock{ID: strings.Replace(f.FileID, "file-", "block-", 1), Label: f.FileName,
+				Value: f.Text, Limit: a.Limits().ViewChars, ReadOnly: true, FileID: f.FileID, SourceID: d.Folder.ID,
+				IsOpen: f.IsOpen, LastAccessedAt: f.LastUsedAt})
+		}
+	}
+	return blocks, nil
+}
+
+// renderDirectories writes the section of the prompt that shows folders and open files, in Letta's layout. Names and
+// texts are neutralized, so that no document can end its section.
+func renderDirectories(directories []files.Directory, m promptMeans) string {
+	if len(directories) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	open, more := 0, 0
+	for _, d := range directories {
+		for _, f := range d.Files {
+			if f.IsOpen {
+				open++
+			}
+		}
+	}
+	fmt.Fprintf(&b, "<directories>\n<file_limits>\n- current_files_open=%d\n- max_files_open=%d\n</file_limits>\n", open,
+		m.limits.MaxOpen)
+	for _, d := range directories {
+		renderDirectory(&b, d, m.limits)
+		more += d.More
+	}
+	if more > 0 {
+		hint := toolset(m.tools).Hint("list_files", ": call list_files")
+		fmt.Fprintf(&b, "<more_files>%d more closed files are not listed%s</more_files>\n", more, hint)
+	}
+	b.WriteString("</directories>")
+	return b.String()
+}
+
+func renderDirectory(b *strings.Builder, d files.Directory, l files.Limits) {
+	fmt.Fprintf(b, "<directory name=\"%s\">\n", attribute(d.Folder.Name))
+	if d.Folder.Description != nil {
+		fmt.Fprintf(b, "<description>%s</description>\n", chat.Neutralize(*d.Folder.Description))
+	}
+	if d.Folder.Instructions != nil {
+		fmt.Fprintf(b, "<instructions>%s</instructions>\n", chat.Neutralize(*d.Folder.Instructions))
+	}
+	for _, f := range d.Files {
+		renderFile(b, f, l)
+	}
+	b.WriteString("</directory>\n")
+}
+
+func renderFile(b *strings.Builder, f files.DirectoryFile, l files.Limits) {
+	if !f.IsOpen {
+		fmt.Fprintf(b, "<file status=\"closed\" name=\"%s\"/>\n", attribute(f.FileName))
+		return
+	}
+	fmt.Fprintf(b, "<file status=\"open\" name=\"%s\">\n<metadata>\n- read_only=true\n- chars_current=%d\n- "+
+		"chars_limit=%d\n</metadata>\n<value>\n%s\n</value>\n</file>\n",
+		attribute(f.FileName), utf8.RuneCountInString(f.Text), l.ViewChars, chat.Neutralize(f.Text))
+}
