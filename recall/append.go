@@ -195,7 +195,7 @@ func (s *Store) lockEnd(ctx context.Context, org db.Org, agentID, conversation s
 		SELECT `+conversationColumns+`, c.session, c.session_at`+fromConversations+` AND `+isNamed+`
 		FOR UPDATE OF c`, pgx.StrictNamedArgs{"org": org, "agent": agentID, "conversation": conversation})
 	end.org = org
-	return end, conversationError(err, agentID, conversation)
+	return end, s.conversationError(ctx, org, err, agentID, conversation)
 }
 
 // appendChunk appends the chunk at the conversation's end, and empties it.

@@ -41,7 +41,7 @@ func (s *Store) ChangeView(ctx context.Context, org db.Org, c Conversation, next
 	version, err := db.One[int](ctx, s.db, `
 		SELECT frame FROM conversations WHERE org = $1 AND key = $2 AND deleted_at IS NULL FOR UPDATE`, org, c.Key)
 	if err != nil {
-		return ContextView{}, conversationError(err, c.AgentID, c.ID)
+		return ContextView{}, s.conversationError(ctx, org, err, c.AgentID, c.ID)
 	}
 	if version != next.Version {
 		return ContextView{}, db.Conflict("What the model sees of conversation %s was changed by another request "+

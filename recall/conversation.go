@@ -162,7 +162,7 @@ func checkConversation(window *int, notes ...*string) error {
 func (s *Store) Conversation(ctx context.Context, org db.Org, agentID, id string) (Conversation, error) {
 	c, err := db.One[Conversation](ctx, s.db, conversationRows+` AND `+isNamed,
 		pgx.StrictNamedArgs{"org": org, "agent": agentID, "conversation": id})
-	return c, conversationError(err, agentID, id)
+	return c, s.conversationError(ctx, org, err, agentID, id)
 }
 
 // isNamed is the condition that a conversation is the one that a caller named.
@@ -174,12 +174,22 @@ const isNamed = `CASE WHEN @conversation IN ('', 'default') THEN c.is_default AN
 const inConversation = `CASE WHEN @within = '' THEN true WHEN @within = 'default' THEN c.is_default
 	ELSE c.id = @within END`
 
-func conversationError(err error, agentID, id string) error {
+// conversationError returns what to say of a conversation that was not found, and any other error unchanged. An agent's
+// default conversation may have been found before, and then been reset: the agent has another one. No request takes
+// longer than a minute.
+func (s *Store) conversationError(ctx context.Context, org db.Org, err error, agentID, id string) error {
 	switch {
 	case !isNotFound(err):
 		return err
 	case id == "" || id == DefaultConversation:
 		return db.NotFound("Agent with ID %s not found", agentID)
+	}
+	reset, _ := db.One[bool](ctx, s.db, `
+		SELECT EXISTS (
+			SELECT FROM conversations c JOIN agents a ON a.org = c.org AND a.key = c.agent_key
+			WHERE c.org = $1 AND c.id = $2 AND c.reset_at > now() - interval '1 minute')`, org, id) // without an answer it is not found
+	if reset {
+		return db.Busy("The messages of the agent were reset while this request was worked on; send it again")
 	}
 	return db.NotFound("Conversation with ID %s not found", id)
 }
@@ -244,7 +254,7 @@ func (s *Store) UpdateConversation(ctx context.Context, org db.Org, id string,
 			"settings": u.ModelSettings, "window": u.WindowLimit, "compaction": u.Compaction, "archived": u.Archived,
 			"last": u.LastMessageAt})
 	if err != nil {
-		return Conversation{}, conversationError(err, "", id)
+		return Conversation{}, s.conversationError(ctx, org, err, "", id)
 	}
 	return s.Conversation(ctx, org, "", id)
 }
@@ -269,7 +279,7 @@ func (s *Store) DeleteConversation(ctx context.Context, org db.Org, id string) e
 	err = db.Exec(ctx, s.db, `
 		UPDATE conversations SET deleted_at = now(), updated_at = now()
 		WHERE org = $1 AND id = $2 AND deleted_at IS NULL`, org, id)
-	return conversationError(err, "", id)
+	return s.conversationError(ctx, org, err, "", id)
 }
 
 // Reset hides the default conversation of an agent and begins a new one with the instructions that compile returns.
@@ -282,7 +292,7 @@ func (s *Store) Reset(ctx context.Context, org db.Org, agentID string, compile f
 			FROM agents a
 			WHERE a.key = c.agent_key AND c.org = $1 AND a.org = $1 AND a.id = $2 AND c.is_default`, org, agentID)
 		if err != nil {
-			return conversationError(err, agentID, "")
+			return s.conversationError(ctx, org, err, agentID, "")
 		}
 		instructions, err := compile(tx)
 		if err != nil {

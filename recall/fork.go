@@ -3,6 +3,7 @@ package recall
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"slices"
 
@@ -63,6 +64,10 @@ func (s *Store) Fork(ctx context.Context, org db.Org, c Conversation, f Fork) (
 		if f.To > 0 {
 			to := appending{Store: in, org: org, agentID: c.AgentID, conversation: f.ID, secondResults: true}
 			if _, _, err := in.appendEach(ctx, to, copying.all(ctx)); err != nil {
+				if _, gone := in.Conversation(ctx, org, c.AgentID, c.ID); errors.Is(gone, db.ErrNotFound) ||
+					errors.Is(gone, db.ErrBusy) {
+					return gone // there was nothing to copy, or not all
+				}
 				return err
 			}
 		}
@@ -71,7 +76,7 @@ func (s *Store) Fork(ctx context.Context, org db.Org, c Conversation, f Fork) (
 		}
 		forked, err = in.Conversation(ctx, org, c.AgentID, f.ID)
 		if err == nil && forked.Messages != f.To+len(f.Results) { // the other was deleted meanwhile
-			err = conversationError(db.ErrNotFound, c.AgentID, c.ID)
+			err = s.conversationError(ctx, org, db.ErrNotFound, c.AgentID, c.ID)
 		}
 		return err
 	})
@@ -88,7 +93,7 @@ func (s *Store) insertFork(ctx context.Context, org db.Org, c Conversation, f Fo
 		       $5, $6, $7, greatest(depth, $8)
 		FROM conversations WHERE org = $1 AND key = $2 AND deleted_at IS NULL`, org, c.Key, f.ID, f.Hidden, f.To,
 		f.Delegated, f.OnlyTools, f.Depth)
-	return conversationError(err, c.AgentID, c.ID)
+	return s.conversationError(ctx, org, err, c.AgentID, c.ID)
 }
 
 // setView gives a copy of a conversation, which has its messages, its view.

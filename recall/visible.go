@@ -200,7 +200,7 @@ func (s *Store) SetSystemPrompt(ctx context.Context, org db.Org, agentID, conver
 		c, err := db.One[Conversation](ctx, tx, conversationRows+` AND `+isNamed+` FOR UPDATE OF c`,
 			pgx.StrictNamedArgs{"org": org, "agent": agentID, "conversation": conversation})
 		if err != nil {
-			return conversationError(err, agentID, conversation)
+			return s.conversationError(ctx, org, err, agentID, conversation)
 		}
 		current, err := in.prompt(ctx, org, c)
 		if err != nil {

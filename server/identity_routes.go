@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/loci-memory/loci/db"
@@ -102,17 +103,26 @@ func (s *Server) createIdentity(ctx context.Context, in *struct{ Body letta.NewI
 }
 
 func (s *Server) upsertIdentity(ctx context.Context, in *struct{ Body letta.NewIdentity }) (letta.Identity, error) {
-	has, err := s.Agents.Identities(ctx, rest.Org(ctx), agent.IdentityFilter{IdentifierKey: in.Body.IdentifierKey},
-		db.Page{Limit: 1})
-	if err != nil {
-		return letta.Identity{}, err
+	for attempt := 0; ; attempt++ {
+		has, err := s.Agents.Identities(ctx, rest.Org(ctx), agent.IdentityFilter{IdentifierKey: in.Body.IdentifierKey},
+			db.Page{Limit: 1})
+		if err != nil {
+			return letta.Identity{}, err
+		}
+		id := ""
+		if len(has) > 0 && in.Body.IdentifierKey != "" {
+			id = has[0].ID
+		}
+		upserted, err := s.changeIdentity(ctx, id, func(i *agent.Identity) { in.Body.Fields().Change(i, true) })
+		meanwhile := errors.Is(err, db.ErrConflict) || id != "" && errors.Is(err, db.ErrNotFound) // created, or deleted
+		if !meanwhile || attempt == upsertAttempts {
+			return upserted, err
+		}
 	}
-	id := ""
-	if len(has) > 0 && in.Body.IdentifierKey != "" {
-		id = has[0].ID
-	}
-	return s.changeIdentity(ctx, id, func(i *agent.Identity) { in.Body.Fields().Change(i, true) })
 }
+
+// upsertAttempts bounds how often an upsert looks again after another request created or deleted the identity.
+const upsertAttempts = 3
 
 func (s *Server) updateIdentity(ctx context.Context, in *struct {
 	OfIdentity

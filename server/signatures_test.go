@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -60,5 +61,49 @@ func TestStreamedReasoningDetailsAreSentBackWhole(t *testing.T) {
 		`{"data":"Ab+/==","index":1,"type":"reasoning.encrypted"},{"data":"Cd","index":1,"type":"reasoning.encrypted"}]`
 	if asked := r.model.Requests(); len(asked) != 2 || !strings.Contains(string(asked[1].Body), want) {
 		t.Errorf("the model was asked %d times, at last %s, want %s", len(asked), asked[len(asked)-1].Body, want)
+	}
+}
+
+// What Anthropic's own tools did goes back as it came: without it the provider cannot go on after a pause.
+func TestWhatAnthropicsToolsDidIsSentBack(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, `{"name":"a","model":"anthropic/claude-sonnet-4-5"}`)
+	const searched = `{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result",` +
+		`"url":"https://a.example","title":"<t>","encrypted_content":"Ab+/==","page_age":null}]}`
+	const cited = `[{"type":"web_search_result_location","url":"https://a.example","encrypted_index":"Cd=="}]`
+	var events strings.Builder
+	event := func(kind, fields string) {
+		fmt.Fprintf(&events, "event: %s\ndata: {\"type\":%q%s}\n\n", kind, kind, fields)
+	}
+	block := func(index int, start string, deltas ...string) {
+		event("content_block_start", fmt.Sprintf(`,"index":%d,"content_block":%s`, index, start))
+		for _, d := range deltas {
+			event("content_block_delta", fmt.Sprintf(`,"index":%d,"delta":%s`, index, d))
+		}
+		event("content_block_stop", fmt.Sprintf(`,"index":%d`, index))
+	}
+	event("message_start", `,"message":{"id":"m","type":"message","role":"assistant","model":"c","content":[],`+
+		`"usage":{"input_tokens":7,"output_tokens":1}}`)
+	block(0, `{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}}`,
+		`{"type":"input_json_delta","partial_json":"{\"query\":"}`, `{"type":"input_json_delta","partial_json":" \"x\"}"}`)
+	block(1, searched)
+	block(2, `{"type":"text","text":""}`, `{"type":"text_delta","text":"Found."}`,
+		`{"type":"citations_delta","citation":`+strings.Trim(cited, "[]")+`}`)
+	event("message_delta", `,"delta":{"stop_reason":"pause_turn"},"usage":{"output_tokens":5}`)
+	event("message_stop", "")
+	r.model.Says(modeltest.Answer{Raw: events.String()}, modeltest.Answer{Text: "Done."})
+	got := r.send(hello)
+	asked := r.model.Requests()
+	if got.StopReason.StopReason != "end_turn" || len(asked) != 2 {
+		t.Fatalf("got %+v after %d requests", got, len(asked))
+	}
+	for _, want := range []string{`{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"x"}}`,
+		searched, `"citations":` + cited} {
+		if body := string(asked[1].Body); !strings.Contains(body, want) {
+			t.Errorf("the second request has no %s: %s", want, body)
+		}
+	}
+	if shown := fmt.Sprint(itemTexts(got.Messages)); strings.Contains(shown, "web_search") {
+		t.Errorf("Anthropic's own tool is shown as a call: %s", shown)
 	}
 }

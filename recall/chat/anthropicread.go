@@ -1,6 +1,10 @@
 package chat
 
-import "github.com/loci-memory/loci/recall"
+import (
+	"encoding/json"
+
+	"github.com/loci-memory/loci/recall"
+)
 
 // sealedBlocks are the types of blocks that are kept as Anthropic returned them: what its own tools did, and the
 // compacted beginnings of conversations.
@@ -33,6 +37,16 @@ func readThinking(p Object) recall.Part {
 	return recall.Part{Type: recall.Reasoning, Text: p.Given("thinking"), Native: true, Signature: p.Text("signature")}
 }
 
-func readSealedBlock(p Object) recall.Part {
-	return recall.Part{Type: recall.AnthropicBlock, Item: string(compact(p.raw))}
+func readSealedBlock(p Object) recall.Part { return SealedBlock(p.raw) }
+
+// SealedBlock returns a block of Anthropic's as a part that keeps it as it came.
+func SealedBlock(raw json.RawMessage) recall.Part {
+	return recall.Part{Type: recall.AnthropicBlock, Item: string(compact(raw))}
+}
+
+// BlockExtra returns fields of a block of Anthropic's as the Extra of its part; empty if it has none of them.
+func BlockExtra(raw json.RawMessage, names ...string) string {
+	fields := map[string]json.RawMessage{}
+	_ = json.Unmarshal(raw, &fields) // what is no object has no fields
+	return NewObject(fields, nil).extra(recall.Part{}, recall.AnthropicAPI, names...)
 }

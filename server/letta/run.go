@@ -128,7 +128,7 @@ type RunFilter struct {
 
 	Background   rest.Opt[bool] `query:"background" doc:"Only those of the background, or only the others."`
 	StopReason   stopReason     `query:"stop_reason" doc:"Only those that ended for this reason."`
-	Conversation string         `query:"conversation_id"`
+	Conversation string         `query:"conversation_id" doc:"Its id, or 'default' for the agent's default one."`
 	Active       bool           `query:"active" doc:"Only those at work."`
 	OrderBy      string         `query:"order_by" enum:"created_at"`
 	Ascending    rest.Opt[bool] `query:"ascending" deprecated:"true" doc:"The order, where order is absent."`

@@ -142,7 +142,7 @@ func (l *Loop) RunByID(ctx context.Context, org db.Org, id string) (Run, error) 
 // Filter selects runs; an empty field selects all.
 type Filter struct {
 	AgentIDs     []string
-	Conversation string // an id
+	Conversation string // an id, or recall.DefaultConversation of each agent
 	Statuses     []string
 	StopReason   string
 	Background   *bool
@@ -152,7 +152,8 @@ type Filter struct {
 // Runs lists runs.
 func (l *Loop) Runs(ctx context.Context, org db.Org, f Filter, p db.Page) ([]Run, error) {
 	return db.List[Run](ctx, l.DB, p, runRows+`
-		AND (@agents::text[] IS NULL OR a.id = ANY (@agents)) AND @conversation IN ('', c.id)
+		AND (@agents::text[] IS NULL OR a.id = ANY (@agents))
+		AND (@conversation IN ('', c.id) OR @conversation = 'default' AND c.is_default)
 		AND (@statuses::text[] IS NULL OR r.status = ANY (@statuses)) AND @stop_reason IN ('', r.stop_reason)
 		AND (@background::boolean IS NULL OR r.background = @background) AND (NOT @active OR r.status = 'running')`,
 		pgx.StrictNamedArgs{"org": org, "agents": f.AgentIDs, "conversation": f.Conversation, "statuses": f.Statuses,

@@ -18,11 +18,18 @@ func (w *worker) place(answer recall.Message, p recall.Part) recall.CallPlace {
 	return recall.CallPlace{AgentID: w.agent.ID, Conversation: w.conversation.ID, ID: p.CallID, Position: answer.Position}
 }
 
+// toolsText says which tools the agent has.
+func (w *worker) toolsText() string {
+	if len(w.tools) == 0 {
+		return "You have no tools."
+	}
+	return "Your tools are " + strings.Join(w.tools, ", ") + "."
+}
+
 // runTool runs the tool of a call of an answer and stores its result.
 func (w *worker) runTool(ctx context.Context, answer recall.Message, p recall.Part) error {
 	if w.Tools.Has(p.Name) && !slices.Contains(w.tools, p.Name) {
-		return w.refuse(ctx, answer, p, "The tool "+p.Name+" is not attached to you. Your tools are "+
-			strings.Join(w.tools, ", ")+".")
+		return w.refuse(ctx, answer, p, "The tool "+p.Name+" is not attached to you. "+w.toolsText())
 	}
 	result := recall.Draft{ID: newID("message-"), RunID: &w.run.ID, StepID: answer.StepID}
 	got, stored, err := w.Tools.Answer(ctx, w.caller(), tool.Call{CallPlace: w.place(answer, p), Name: p.Name,
@@ -30,7 +37,7 @@ func (w *worker) runTool(ctx context.Context, answer recall.Message, p recall.Pa
 		May: func(tx pgx.Tx) error { return w.mayStore(ctx, tx, w.org, w.run) }})
 	switch {
 	case errors.Is(err, db.ErrNotFound) && !w.Tools.Has(p.Name):
-		return w.refuse(ctx, answer, p, err.Error())
+		return w.refuse(ctx, answer, p, "There is no tool "+db.Short(p.Name)+". "+w.toolsText())
 	case err != nil || !stored: // not stored: another request has answered it
 		return err
 	}

@@ -46,13 +46,13 @@ func withoutEmpty(query string) string {
 }
 
 // unescapeParams decodes the path's parameters, which were matched on the escaped path. The last one matched the rest
-// of the path.
+// of the path, which may have slashes only in a route that ends in *.
 func unescapeParams(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		values := make([]string, len(c.ParamValues()))
 		for i, escaped := range c.ParamValues() {
 			value, err := url.PathUnescape(escaped)
-			if err != nil || strings.Contains(escaped, "/") {
+			if err != nil || strings.Contains(escaped, "/") && c.ParamNames()[i] != "*" {
 				return echo.ErrNotFound
 			}
 			values[i] = value

@@ -13,6 +13,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/option"
 	"github.com/loci-memory/loci/embed/provider"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
 )
 
 const (
@@ -168,7 +169,8 @@ func anthropicDelta(m anthropic.Message, e anthropic.MessageStreamEventUnion) (D
 		case "thinking_delta":
 			return Delta{Kind: recall.Reasoning, Text: d.Thinking}, true
 		case "input_json_delta":
-			return Delta{Kind: recall.ToolCall, CallID: m.Content[e.Index].ID, Text: d.PartialJSON}, d.PartialJSON != ""
+			b := m.Content[e.Index] // the input of Anthropic's own tools is not shown
+			return Delta{Kind: recall.ToolCall, CallID: b.ID, Text: d.PartialJSON}, d.PartialJSON != "" && b.Type == "tool_use"
 		}
 	}
 	return Delta{}, false
@@ -208,7 +210,8 @@ func anthropicAnswer(m anthropic.Message, calls blockCalls) Answer {
 	for i, b := range m.Content {
 		switch b.Type {
 		case "text":
-			a.Content = append(a.Content, recall.Part{Type: recall.Text, Text: b.Text})
+			a.Content = append(a.Content, recall.Part{Type: recall.Text, Text: b.Text,
+				Extra: chat.BlockExtra(json.RawMessage(b.RawJSON()), "citations")})
 		case "thinking":
 			a.Content = append(a.Content,
 				recall.Part{Type: recall.Reasoning, Text: b.Thinking, Signature: b.Signature, Native: true})
@@ -217,7 +220,9 @@ func anthropicAnswer(m anthropic.Message, calls blockCalls) Answer {
 		case "tool_use":
 			c := calls[int64(i)]
 			a.Content = append(a.Content, recall.Part{Type: recall.ToolCall, CallID: c.id, Name: b.Name,
-				Input: c.input.String()})
+				Input: c.input.String(), Extra: chat.BlockExtra(json.RawMessage(b.RawJSON()), "caller")})
+		default: // what Anthropic's own tools did
+			a.Content = append(a.Content, chat.SealedBlock(json.RawMessage(b.RawJSON())))
 		}
 	}
 	return a
