@@ -123,6 +123,22 @@ func TestAResetHidesWhatWasSaidAndKeepsItInTheLog(t *testing.T) {
 	}
 }
 
+// A request that found the default conversation before it was reset may be sent again: the agent has another one.
+func TestARequestThatMeetsAResetMayBeSentAgain(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	was := f.conversation()
+	f.must(f.store.Reset(t.Context(), org, f.agent, anew))
+	if _, err := f.store.Append(t.Context(), org, f.agent, was.ID,
+		[]recall.Draft{say(recall.User, "hello")}); !errors.Is(err, db.ErrBusy) {
+		t.Errorf("an append to what was reset: %v", err)
+	}
+	f.exec(`UPDATE conversations SET reset_at = now() - interval '2 minutes' WHERE reset_at IS NOT NULL`)
+	if _, err := f.store.Conversation(t.Context(), org, f.agent, was.ID); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("long after it: %v", err)
+	}
+}
+
 func TestADeletedAgentLeavesNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

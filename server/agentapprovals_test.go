@@ -91,8 +91,8 @@ func TestRefusedAnswersNameWhatIsWrong(t *testing.T) {
 	r := newRunner(t, askingAgent)
 	for body, want := range map[string]string{
 		`{"messages":[{"type":"approval","approve":true}]}`: "No tool call waits for",
-		`{"messages":[{"type":"approval","approve":true,"approval_request_id":"message-1"}]}`: "No tool call with the ID " +
-			"message-1 waits for",
+		`{"messages":[{"type":"approval","approve":true,"approval_request_id":"message-1"}]}`: "No tool call of the " +
+			"message message-1 waits for",
 		`{"messages":[{"role":"user","content":"x"}],"messages":[]}`:               "body.messages: the field is there twice",
 		`{"messages":[{"role":"user","content":"x","content":"y"}],"messages":[]}`: "body.messages[0].content: the field is",
 	} {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat/chattest"
+	"github.com/loci-memory/loci/server/loop/model/modeltest"
 	"github.com/loci-memory/loci/server/servertest"
 )
 
@@ -538,4 +539,23 @@ func TestAnAgentFileAboveTheBoundIsRefused(t *testing.T) {
 		t.Errorf("a refused file wrote (-before +after):\n%s", diff)
 	}
 	c.imported(lettasFile)
+}
+
+// A call that waits beside one that was run waits in an imported agent, too.
+func TestACallThatWaitsBesideAnotherIsImported(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	r.model.Says(modeltest.Answer{Calls: []modeltest.Call{{ID: "i", Name: "conversation_search", Arguments: `{"query":"x"}`},
+		{ID: "w", Name: "weather", Arguments: `{}`}}})
+	r.send(`{"input":"Hello","client_tools":[{"name":"weather"}]}`)
+	ids, _ := r.imported(r.must("GET", "/v1/agents/"+r.agent+"/export", ""))
+	var asked []string
+	for _, item := range r.list("/v1/agents/" + ids[0] + "/messages") {
+		if item["message_type"] == "approval_request_message" {
+			asked = append(asked, fmt.Sprint(item["tool_call"].(map[string]any)["name"]))
+		}
+	}
+	if !slices.Equal(asked, []string{"weather"}) {
+		t.Errorf("the imported agent asks for %q", asked)
+	}
 }

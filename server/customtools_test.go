@@ -298,6 +298,8 @@ func TestRulesOfToolsAreCheckedAndStoredOnce(t *testing.T) {
 		{`[{"type":"x","tool_name":"expand"}]`, "body.tool_rules[0].type: expected one of run_first"},
 		{`[{"type":"exit_loop","tool_name":"nobody"}]`, `there is no tool "nobody"`},
 		{`[{"type":"conditional","tool_name":"expand","child_output_mapping":{"a":"nobody"}}]`, `there is no tool "nobody"`},
+		{`[{"type":"constrain_child_tools","tool_name":"expand"}]`, "body.tool_rules[0].children: required"},
+		{`[{"type":"conditional","tool_name":"expand"}]`, "body.tool_rules[0].child_output_mapping: required"},
 		{`[{"type":"run_first","tool_name":"expand","args":{"seq":1}}]`, "sets no arguments of calls"},
 		{`[{"type":"constrain_child_tools","tool_name":"expand","children":["expand"],"child_arg_nodes":[{"name":"expand",
 			"args":{"seq":1}}]}]`, "sets no arguments of calls"},

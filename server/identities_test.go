@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -164,5 +166,27 @@ func TestIdentitiesFilter(t *testing.T) {
 	c.must("PATCH", "/v1/agents/"+hers, `{"identity_ids":[]}`)
 	if got := c.must("GET", "/v1/agents?"+keys, ""); got != "[]" {
 		t.Errorf("after an empty list: got %s", got)
+	}
+}
+
+// Clients that start together all upsert the identity of their user.
+func TestIdentitiesAreUpsertedAtOnce(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	var all errgroup.Group
+	for range 6 {
+		all.Go(func() error {
+			got := c.call("PUT", "/v1/identities", `{"identifier_key":"k","name":"x","identity_type":"user"}`)
+			if got.Code != 200 {
+				return fmt.Errorf("got %d %s", got.Code, got.Text)
+			}
+			return nil
+		})
+	}
+	if err := all.Wait(); err != nil {
+		t.Error(err)
+	}
+	if n := len(c.ids("/v1/identities")); n != 1 {
+		t.Errorf("there are %d identities", n)
 	}
 }

@@ -26,6 +26,9 @@ func TestLettasRoutesAreServedOrExplained(t *testing.T) {
 	for _, r := range letta.Routes() {
 		named := strings.NewReplacer("{conversation_id}", "conv-123e4567-e89b-42d3-8456-426614174000", "{agent_id}",
 			"agent-123e4567-e89b-42d3-8456-426614174000").Replace(r.Path)
+		if strings.Contains(r.Path, "path:path") || strings.Contains(r.Path, "endpoint:path") {
+			checkNotServed(t, r, c.call(r.Method, inPath.ReplaceAllString(named, "x/y.git/z"), ""))
+		}
 		got := c.call(r.Method, inPath.ReplaceAllString(named, "x"), "")
 		how := "served"
 		switch otherwise := letta.Otherwise[r.Method+" "+r.Path]; {

@@ -10,6 +10,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/capture"
+	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
 )
 
@@ -19,10 +20,18 @@ func (s *Server) previewRoutes(a *rest.API) {
 			"nothing.",
 		func(ctx context.Context, in *struct {
 			rest.OfAgent
-			Body PreviewBody
+			Body struct {
+				PreviewBody
+				letta.OfDefault
+			}
 		}) (rest.Object, error) {
+			err := in.Body.CheckConversation(recall.DefaultConversation,
+				"POST /v1/conversations/{conversation_id}/messages/preview-raw-payload")
+			if err != nil {
+				return nil, err
+			}
 			return s.preview(ctx, agent.PromptTarget{AgentID: string(in.AgentID),
-				Conversation: recall.DefaultConversation}, in.Body)
+				Conversation: recall.DefaultConversation}, in.Body.PreviewBody)
 		})
 	rest.Post(a.For(rest.Tools), "/v1/conversations/{conversation_id}/messages/preview-raw-payload",
 		"preview_conversation_prompt: Get the request to a model that messages in a conversation would make. It stores "+

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/loci-memory/loci/server/servertest"
@@ -33,6 +34,13 @@ func TestAPreviewStoresNothing(t *testing.T) {
 		if len(got) != want {
 			t.Errorf("%s: got %v, want %d messages", path, got, want)
 		}
+	}
+	unknown := c.call("POST", target, `{"input":"Hi","bogus":1}`)
+	if strings.Contains(unknown.Text, `"warnings"`) || !strings.Contains(unknown.Header().Get("X-Loci-Warnings"), "bogus") {
+		t.Errorf("an unknown field: got %v and %s", unknown.Header(), unknown.Text)
+	}
+	if got := c.call("POST", target, `{"input":"Hi","conversation_id":"`+conversation+`"}`); got.Code != 422 {
+		t.Errorf("another conversation: got %d %s", got.Code, got.Text)
 	}
 	got := c.call("POST", target, `{"messages":[{"role":"robot"}]}`)
 	contains(t, "a message that is none", got.Text, "messages[0].role: expected one of system")

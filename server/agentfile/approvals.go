@@ -68,7 +68,11 @@ func (c *clientAnswers) draft(k int) (recall.Draft, string, error) {
 		return recall.Draft{Role: recall.Tool}, why, nil
 	}
 	d, why, err := m.draft()
+	waits := c.isNewest(k)
 	for n, p := range d.Content {
+		if p.Type == recall.ToolCall && waits && c.last[p.CallID] <= k {
+			d.Content[n].Approval = recall.Asked
+		}
 		if p.Type != recall.ToolReturn {
 			continue
 		}
@@ -80,6 +84,17 @@ func (c *clientAnswers) draft(k int) (recall.Draft, string, error) {
 		}
 	}
 	return d, why, err
+}
+
+// isNewest reports whether only results follow a message: its calls without one wait for the client, though the file
+// says so only of a message all of whose calls wait.
+func (c *clientAnswers) isNewest(k int) bool {
+	for _, n := range c.order[k+1:] {
+		if c.messages[n].Role != string(recall.Tool) {
+			return false
+		}
+	}
+	return true
 }
 
 // answered says why an answer is left out that no result follows.

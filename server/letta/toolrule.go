@@ -84,8 +84,8 @@ func checkArguments(raw rest.Object, at string) error {
 }
 
 // toolRules returns the rules of a request without repeated ones, nil if it has none. Rules that differ only in fields
-// that are null are the same. A 422 for a rule without a tool or of an unknown type, for a count without a limit, and
-// for arguments.
+// that are null are the same. A 422 for a rule without a tool or of an unknown type, for a count without a limit, for
+// children that are not named, and for arguments.
 func toolRules(given []ToolRule) (json.RawMessage, error) {
 	if given == nil {
 		return nil, nil
@@ -97,6 +97,10 @@ func toolRules(given []ToolRule) (json.RawMessage, error) {
 			Type string          `json:"type"`
 			Tool string          `json:"tool_name"`
 			Max  json.RawMessage `json:"max_count_limit"`
+
+			Children []string                   `json:"children"`
+			Outputs  map[string]json.RawMessage `json:"child_output_mapping"`
+			Default  *string                    `json:"default_child"`
 		}
 		at := fmt.Sprintf("body.tool_rules[%d]", i)
 		if json.Unmarshal(raw, &r) != nil || r.Tool == "" {
@@ -105,6 +109,13 @@ func toolRules(given []ToolRule) (json.RawMessage, error) {
 		if !slices.Contains(ruleTypes, r.Type) {
 			return nil, rest.Unprocessable(at+".type", fmt.Sprintf("expected one of %s. Got: %.50q",
 				strings.Join(ruleTypes, ", "), r.Type))
+		}
+		if r.Type == "constrain_child_tools" && len(r.Children) == 0 {
+			return nil, rest.Unprocessable(at+".children", "required: the tools that may be called after it")
+		}
+		if r.Type == "conditional" && len(r.Outputs) == 0 && r.Default == nil {
+			return nil, rest.Unprocessable(at+".child_output_mapping",
+				"required: the tools that may be called after it, by what it returns")
 		}
 		if limit := 0; r.Type == "max_count_per_step" && (json.Unmarshal(r.Max, &limit) != nil || limit < 1) {
 			return nil, rest.Unprocessable(at+".max_count_limit", "required: how often the tool may be called, 1 or more")

@@ -207,8 +207,11 @@ func (t tail) each(approvals []Approval) (all []Approval, err error) {
 			return nil, notPending(a.CallID)
 		case a.CallID != "":
 			all = append(all, a)
+		case len(t.pending) == 0 && a.MessageID == "":
+			return nil, notPending("")
 		case len(t.pending) == 0 || a.MessageID != "" && a.MessageID != t.answer.ID:
-			return nil, notPending(a.MessageID)
+			return nil, db.Invalid("No tool call of the message %s waits for an approval or a result in this conversation",
+				db.Short(a.MessageID))
 		default:
 			for _, p := range t.pending {
 				all = append(all, Approval{CallID: p.CallID, Approve: a.Approve, Reason: a.Reason, GroupID: a.GroupID})

@@ -68,9 +68,13 @@ func shorten(name string) string {
 }
 
 // inform returns the answer to a request with its warnings: an object gets the field warnings, and any other answer the
-// header WarningsHeader.
+// header WarningsHeader. So does an Object, which is sent on as it is, such as a request to a provider.
 func (w Warnings) inform(answer any, setHeader func(name, value string)) (any, error) {
 	if len(w) == 0 {
+		return answer, nil
+	}
+	if _, bare := answer.(Object); bare {
+		setHeader(WarningsHeader, w.ascii())
 		return answer, nil
 	}
 	var text bytes.Buffer
