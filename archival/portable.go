@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/pgvector/pgvector-go"
 
 	"github.com/loci-memory/loci/chunker"
 	"github.com/loci-memory/loci/db"
@@ -69,7 +70,8 @@ func (s *Store) ExportPassages(ctx context.Context, org db.Org, archiveID string
 	}
 }
 
-// RestoreArchive creates an archive under its id and attaches it to its agent. ErrInvalid if its name breaks a rule.
+// RestoreArchive creates an archive under its id and attaches it to the agent, if it names one. ErrInvalid if its name
+// breaks a rule.
 func (s *Store) RestoreArchive(ctx context.Context, org db.Org, c PortableArchive) error {
 	if err := checkName(c.Name); err != nil {
 		return err
@@ -84,13 +86,58 @@ func (s *Store) RestoreArchive(ctx context.Context, org db.Org, c PortableArchiv
 		RETURNING key`,
 		pgx.StrictNamedArgs{"id": c.ID, "org": org, "name": c.Name, "description": c.Description, "metadata": c.Metadata,
 			"embedding": c.Embedding, "space": embedded, "created": c.CreatedAt, "updated": c.UpdatedAt})
-	if err != nil {
+	if err != nil || c.AgentID == "" {
 		return err
 	}
 	return db.Exec(ctx, s.db, `
 		INSERT INTO agent_archives (agent_id, archive_key, org, is_default, attached_at)
 		VALUES ($1, $2, $3, $4, $5)`, c.AgentID, key, org, c.IsDefault, c.AttachedAt)
 }
+
+// RestoreAttachment attaches a restored archive to a restored agent, without an event. ErrNotFound if there is no such
+// archive.
+func (s *Store) RestoreAttachment(ctx context.Context, org db.Org, agentID, id string, isDefault bool) error {
+	return db.Exec(ctx, s.db, `
+		INSERT INTO agent_archives (agent_id, archive_key, org, is_default, attached_at)
+		SELECT $2, key, org, $4, created_at FROM archives WHERE org = $1 AND id = $3 AND deleted_at IS NULL`,
+		org, agentID, id, isDefault)
+}
+
+// Stored returns those of some ids that are passages of an archive.
+func (s *Store) Stored(ctx context.Context, org db.Org, archiveID string, ids []string) ([]string, error) {
+	keys := make([]uuid.UUID, len(ids))
+	for i, id := range ids {
+		keys[i] = uuidOf(id)
+	}
+	return db.All[string](ctx, s.db, `
+		SELECT 'passage-' || p.id FROM archives c JOIN passages p ON p.org = c.org AND p.archive_key = c.key
+		WHERE c.org = $1 AND c.id = $2 AND p.id = ANY ($3)`, org, archiveID, keys)
+}
+
+// RestoreVectors stores the vectors of restored passages in a space, by the ids of the passages. They are normalized;
+// those without a direction are left out. The passages wait for no other vectors of the space.
+func (s *Store) RestoreVectors(ctx context.Context, org db.Org, space embed.Space, of map[string][]float32) error {
+	var rows pgx.Batch
+	for id, vector := range of {
+		unit := embed.Normalize(vector)
+		if unit == nil || len(unit) != space.Dimension {
+			continue
+		}
+		rows.Queue(`
+			INSERT INTO passage_vectors (space_id, passage_key, org, archive_key, tags, happened_at, embedding, valid_from,
+			                             valid_until)
+			SELECT $3, key, org, archive_key, tags, happened_at, $4, valid_from, valid_until
+			FROM passages WHERE org = $1 AND id = $2`, org, uuidOf(id), space.ID, pgvector.NewHalfVector(unit))
+		rows.Queue(`
+			DELETE FROM unembedded_passages u USING passages p, archives c
+			WHERE u.org = $1 AND p.org = $1 AND c.org = $1 AND p.id = $2 AND u.passage_key = p.key AND c.key = p.archive_key
+			  AND c.embedded_space = $3`, org, uuidOf(id), space.ID)
+	}
+	return db.Error(s.db.SendBatch(ctx, &rows).Close())
+}
+
+// Split cuts a text that is too long for a passage. The parts, joined, are the text.
+func Split(text string) []string { return split(text) }
 
 // RestorePassages stores passages of a restored archive under their ids, without their successors, and queues them for
 // their vectors. ErrInvalid

@@ -101,6 +101,16 @@ func (s *Store) RestoreCompaction(ctx context.Context, org db.Org, k Portable) e
 			"reverted": k.RevertedAt, "provenance": k.Provenance})
 }
 
+// MarkSummary gives the draft of a summary that another server made what a view needs of it: the messages that it is
+// of.
+func MarkSummary(d *recall.Draft, of Summary) error {
+	raw, err := json.Marshal(stats{How: Whole, From: of.From, To: of.To, FromSeq: of.FromSeq, ToSeq: of.ToSeq})
+	if len(d.Content) > 0 {
+		d.Content[0].Stats = raw
+	}
+	return err
+}
+
 // CheckView returns ErrInvalid if what a file says of a view cannot be read: the clips of a conversation, and the
 // statistics of the messages that are summaries.
 func CheckView(clipped json.RawMessage, messages ...recall.PortableMessage) error {

@@ -112,6 +112,15 @@ func (s *Store) RestoreFolder(ctx context.Context, org db.Org, f PortableFolder)
 		pgx.StrictNamedArgs{"agent": f.AgentID, "folder": key, "org": org, "at": f.AttachedAt, "opens": f.Opens})
 }
 
+// RestoreAttachment attaches a restored folder to a restored agent, without an event. It opens none of its files.
+// ErrNotFound if there is no such folder.
+func (s *Store) RestoreAttachment(ctx context.Context, org db.Org, agentID, folderID string) error {
+	return db.Exec(ctx, s.db, `
+		INSERT INTO agent_folders (agent_id, folder_key, org, attached_at)
+		SELECT $2, key, org, created_at FROM folders WHERE org = $1 AND id = $3 AND deleted_at IS NULL`,
+		org, agentID, folderID)
+}
+
 // freeFolderName returns a name for a folder that no other of the organization has.
 func (s *Store) freeFolderName(ctx context.Context, org db.Org, wanted string) (string, error) {
 	stem, err := folderName(wanted)

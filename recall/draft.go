@@ -127,6 +127,19 @@ func (d *Draft) fields() []draftField {
 		{"sender_id", &d.SenderID}, {"group_id", &d.GroupID}, {"model", &d.Model}}
 }
 
+// Check returns ErrInvalid for a draft that Append refuses by itself, whatever the log has.
+func (d *Draft) Check() error {
+	if err := d.check(time.Now()); err != nil {
+		return err
+	}
+	for _, p := range d.Content {
+		if err := p.check(d.Role); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (d *Draft) check(now time.Time) error {
 	if partsOf[d.Role] == nil {
 		return db.Invalid("role is %q; it must be one of system, user, assistant, tool", db.Short(string(d.Role)))

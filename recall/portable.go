@@ -281,6 +281,30 @@ func (s *Store) FinishConversation(ctx context.Context, org db.Org, c PortableCo
 			"archived": c.ArchivedAt, "updated": c.UpdatedAt})
 }
 
+// RestoreView makes the model see of a restored conversation the messages from first on and those of kept, and for the
+// others the summary at a position, if it is not nil. prompts are the positions of the system prompts; the last one is
+// current. ErrInvalid if these are not positions of such messages.
+func (s *Store) RestoreView(ctx context.Context, org db.Org, id string, v View, prompts []int) error {
+	c, err := db.One[PortableConversation](ctx, s.db, `
+		SELECT c.key, c.id, a.id AS agent_id, c.is_default, c.summary, c.description, c.model, c.model_settings,
+		       c.context_window_limit, c.compaction_settings, c.hidden, c.delegated, c.only_tools, c.depth,
+		       c.messages, c.prompts, c.frame,
+		       c.first_visible, c.kept, c.summary_position, c.clipped,
+		       (SELECT coalesce(sum(m.tokens), 0)::bigint FROM messages m
+		        WHERE m.org = c.org AND m.conversation_key = c.key AND m.position < $3 AND m.position <> ALL ($4)
+		          AND m.position IS DISTINCT FROM $5) AS hidden_tokens,
+		       c.fixed_tokens, c.reported_tokens, c.reported_position, c.settled_tokens, c.warned, c.reset_at,
+		       c.last_message_at, c.last_run_completion, c.archived_at, c.created_at, c.updated_at,
+		       NULL::text AS forked_from, c.forked_to
+		FROM conversations c JOIN agents a ON a.org = c.org AND a.key = c.agent_key
+		WHERE c.org = $1 AND c.id = $2`, org, id, v.FirstVisible, append([]int{}, v.Kept...), v.SummaryAt)
+	if err != nil {
+		return err
+	}
+	c.FirstVisible, c.Kept, c.SummaryAt, c.Prompts = v.FirstVisible, v.Kept, v.SummaryAt, prompts
+	return s.FinishConversation(ctx, org, c)
+}
+
 // checkView returns ErrInvalid unless the positions of a view are those of messages of the right roles.
 func (s *Store) checkView(ctx context.Context, org db.Org, c PortableConversation) error {
 	invalid := func(field string, value any, rule string) error {

@@ -17,8 +17,9 @@ import (
 	"github.com/loci-memory/loci/compaction/lab/transcript"
 )
 
-// importCmd takes what other programs recorded into a running server.
+// importCmd takes in what other programs stored.
 type importCmd struct {
+	Letta    importLettaCmd    `cmd:"" help:"Import the database of a Letta server. Again, it adds what is new only."`
 	Sessions importSessionsCmd `cmd:"" help:"Take recorded sessions into an agent. Again, it adds what is new only."`
 }
 

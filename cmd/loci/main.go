@@ -48,7 +48,7 @@ type cli struct {
 	Agents  agentsCmd  `cmd:"" help:"Export agents of a running server to files, and import them."`
 	Erase   eraseCmd   `cmd:"" help:"Erase texts or a message from all that the organization of a running server stores."`
 	Doctor  doctorCmd  `cmd:"" help:"Examine what a server needs, and say what to do."`
-	Import  importCmd  `cmd:"" help:"Take what other programs recorded into a running server."`
+	Import  importCmd  `cmd:"" help:"Take in the sessions that other programs recorded, and Letta's database."`
 	Lab     labCmd     `cmd:"" help:"Compare policies of context windows on recorded sessions."`
 	MCP     mcpCmd     `cmd:"" name:"mcp" help:"Serve an agent's memory over the Model Context Protocol (stdio)."`
 	Stats   statsCmd   `cmd:"" help:"Print what an agent's conversations on a running server hold and how prompts grow."`

@@ -52,8 +52,10 @@ const selectKeys = `
 	FROM api_keys k JOIN organizations o USING (org)
 	WHERE o.deleted_at IS NULL`
 
+// DefaultOrg is the name of the organization that each database begins with.
+const DefaultOrg = "default"
+
 const (
-	defaultOrg    = "default"
 	registered    = "LOCI_API_KEY" // the name of the key that comes with the server's settings
 	secretPrefix  = "loci_"
 	secretChars   = 40 // of five random bits each
@@ -125,8 +127,8 @@ func (n NewKey) organization(ctx context.Context, tx pgx.Tx) (o Organization, er
 		o, err = db.One[Organization](ctx, tx, `
 			SELECT `+orgColumns+` FROM organizations WHERE org = $1 AND deleted_at IS NULL FOR SHARE`, n.In)
 	}
-	if err == nil && n.Operator && o.Name != defaultOrg {
-		err = db.Invalid("an operator's key belongs to the organization %s, not to %s", defaultOrg, o.Name)
+	if err == nil && n.Operator && o.Name != DefaultOrg {
+		err = db.Invalid("an operator's key belongs to the organization %s, not to %s", DefaultOrg, o.Name)
 	}
 	return o, err
 }
@@ -293,7 +295,7 @@ func (s *Store) Register(ctx context.Context, secret string) (revoked bool, err 
 		INSERT INTO api_keys (org, name, prefix, sha256)
 		SELECT org, @name, @prefix, @sum FROM o WHERE NOT EXISTS (SELECT FROM revoked_keys r WHERE r.sha256 = @sum)
 		ON CONFLICT (sha256) DO NOTHING`,
-		pgx.StrictNamedArgs{"org": defaultOrg, "name": registered, "prefix": prefixOf(secret), "sum": sum[:]})
+		pgx.StrictNamedArgs{"org": DefaultOrg, "name": registered, "prefix": prefixOf(secret), "sum": sum[:]})
 	if err != nil {
 		return false, db.Error(err)
 	}
@@ -305,7 +307,7 @@ func (s *Store) Register(ctx context.Context, secret string) (revoked bool, err 
 // checkRegistered returns an ErrInvalid if a key does not do what one of the server's settings does: everything in the
 // default organization, without an end or limits of its own.
 func (k Key) checkRegistered() error {
-	if k.OrgName == defaultOrg && k.May(Write) && k.ExpiresAt == nil && k.Limits(Limits{}) == (Limits{}) {
+	if k.OrgName == DefaultOrg && k.May(Write) && k.ExpiresAt == nil && k.Limits(Limits{}) == (Limits{}) {
 		return nil
 	}
 	does := "the scopes " + strings.Join(k.Scopes, ", ")
@@ -317,7 +319,7 @@ func (k Key) checkRegistered() error {
 	}
 	return db.Invalid("it is the key %s already, which belongs to the organization %q and has %s; that of the "+
 		"server's settings does everything in the organization %s: choose another secret, or leave the setting out",
-		k.ID, k.OrgName, does, defaultOrg)
+		k.ID, k.OrgName, does, DefaultOrg)
 }
 
 // Any reports whether a key exists.
@@ -369,7 +371,7 @@ func (s *Store) Used(ctx context.Context, id string) error {
 // keys are revoked.
 func (s *Store) OpenOrg(ctx context.Context) (db.Org, error) {
 	return db.One[db.Org](ctx, s.DB, `
-		SELECT org FROM organizations WHERE name = $1 AND NOT EXISTS (SELECT FROM keys_required)`, defaultOrg)
+		SELECT org FROM organizations WHERE name = $1 AND NOT EXISTS (SELECT FROM keys_required)`, DefaultOrg)
 }
 
 // Reopen makes OpenOrg return the default organization again, unless a key exists.

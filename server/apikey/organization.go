@@ -3,6 +3,7 @@ package apikey
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -30,6 +31,36 @@ func (s *Store) CreateOrg(ctx context.Context, name string) (Organization, error
 	name = plain(name)
 	o, err := db.One[Organization](ctx, s.DB, `INSERT INTO organizations (name) VALUES ($1) RETURNING `+orgColumns, name)
 	return o, takenName(err, name)
+}
+
+// RestoreOrg returns the organization of an id, which it creates if there is none. If another one has its name, it gets
+// the first free name of "name (2)", "name (3)", …. ErrInvalid if the name is not allowed, ErrConflict if the
+// organization is deleted.
+func (s *Store) RestoreOrg(ctx context.Context, id, name string, createdAt time.Time) (o Organization, created bool,
+	err error) {
+	o, err = db.One[Organization](ctx, s.DB, `SELECT `+orgColumns+` FROM organizations WHERE id = $1`, id)
+	if err == nil && o.DeletedAt != nil {
+		return o, false, db.Conflict("the organization %s is deleted; try again when its data is deleted too", id)
+	}
+	if !errors.Is(err, db.ErrNotFound) {
+		return o, false, err
+	}
+	for n := 1; ; n++ {
+		free := plain(name)
+		if n > 1 {
+			free = fmt.Sprintf("%s (%d)", free, n)
+		}
+		if err := checkName("organization", free); err != nil {
+			return o, false, err
+		}
+		o, err = db.One[Organization](ctx, s.DB, `
+			INSERT INTO organizations (id, name, created_at) VALUES ($1, $2, $3)
+			ON CONFLICT DO NOTHING
+			RETURNING `+orgColumns, id, free, createdAt)
+		if !errors.Is(err, db.ErrNotFound) {
+			return o, true, err
+		}
+	}
 }
 
 // takenName returns the error of a change that gave an organization a name.
@@ -81,9 +112,9 @@ func (s *Store) RenameOrg(ctx context.Context, idOrName, name string) (Organizat
 // changeable returns the organization with an id or a name; ErrInvalid for the default one.
 func (s *Store) changeable(ctx context.Context, idOrName, change string) (Organization, error) {
 	o, err := s.Organization(ctx, idOrName)
-	if err == nil && o.Name == defaultOrg {
+	if err == nil && o.Name == DefaultOrg {
 		err = db.Invalid("the organization %s cannot be %s: a server without keys and LOCI_API_KEY belong to it",
-			defaultOrg, change)
+			DefaultOrg, change)
 	}
 	return o, err
 }
@@ -107,7 +138,7 @@ func (s *Store) DeleteOrg(ctx context.Context, idOrName string) (Organization, e
 			ON CONFLICT DO NOTHING
 		)
 		UPDATE organizations SET deleted_at = now() WHERE org = $1 AND deleted_at IS NULL RETURNING `+orgColumns,
-		o.Org, defaultOrg)
+		o.Org, DefaultOrg)
 	return deleted, db.OrNotFound(err, "Organization with ID %s not found", idOrName)
 }
 

@@ -145,7 +145,7 @@ func (k Key) exceeded(limit, own *int, most int) bool {
 func (n NewKey) checkFirst(maker Key) error {
 	if maker.ID == "" && (n.In != maker.Org || !slices.Contains(n.Scopes, Admin)) {
 		return db.Invalid("the first key closes the server to requests without one, so it must have the scope %s, in the "+
-			"organization %s", Admin, defaultOrg)
+			"organization %s", Admin, DefaultOrg)
 	}
 	return nil
 }

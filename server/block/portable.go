@@ -51,8 +51,8 @@ func (s *Store) ExportVersions(ctx context.Context, org db.Org, b Block) iter.Se
 	}
 }
 
-// RestoreBlock creates a block under its id, without its versions, and attaches it to its agent. ErrInvalid if it
-// breaks a rule, ErrConflict if the agent has another block of its label.
+// RestoreBlock creates a block under its id, without its versions, and attaches it to the agent, if it names one.
+// ErrInvalid if it breaks a rule, ErrConflict if the agent has another block of its label.
 func (s *Store) RestoreBlock(ctx context.Context, org db.Org, b Portable) error {
 	if err := cmp.Or(checkLabel(b.Label), db.CheckTags(b.Tags), checkSize(b.Label, b.Value, b.Limit)); err != nil {
 		return err
@@ -69,13 +69,25 @@ func (s *Store) RestoreBlock(ctx context.Context, org db.Org, b Portable) error 
 		pgx.StrictNamedArgs{"id": b.ID, "org": org, "label": b.Label, "description": b.Description, "value": b.Value,
 			"limit": b.Limit, "read_only": b.ReadOnly, "hidden": b.Hidden, "tags": db.Tags(b.Tags), "metadata": b.Metadata,
 			"template": b.Marks, "version": b.Version, "created": b.CreatedAt, "updated": b.UpdatedAt})
+	if err != nil || b.AgentID == "" {
+		return err
+	}
+	_, err = s.DB.Exec(ctx, `
+		INSERT INTO agent_blocks (agent_id, block_key, org, label, attached_at, read_only) VALUES ($1, $2, $3, $4, $5, $6)`,
+		b.AgentID, key, org, b.Label, b.AttachedAt, b.OnlyRead)
+	return labelError(err, b.Label)
+}
+
+// RestoreAttachment attaches a restored block to a restored agent, without an event. ErrNotFound if there is no such
+// block, ErrConflict if the agent has a block of its label.
+func (s *Store) RestoreAttachment(ctx context.Context, org db.Org, agentID, id string, at time.Time) error {
+	b, err := s.Block(ctx, org, id)
 	if err != nil {
 		return err
 	}
 	_, err = s.DB.Exec(ctx, `
-		
-		INSERT INTO agent_blocks (agent_id, block_key, org, label, attached_at, read_only) VALUES ($1, $2, $3, $4, $5, $6)`,
-		b.AgentID, key, org, b.Label, b.AttachedAt, b.OnlyRead)
+		INSERT INTO agent_blocks (agent_id, block_key, org, label, attached_at) VALUES ($1, $2, $3, $4, $5)`,
+		agentID, b.Key, org, b.Label, at)
 	return labelError(err, b.Label)
 }
 
