@@ -26,6 +26,23 @@ func Announce(ctx context.Context, conn *pgx.Conn, server string) error {
 	return err
 }
 
+// KeepServersOff keeps servers from beginning to serve on a database until conn ends. ErrConflict if one is at work.
+func KeepServersOff(ctx context.Context, conn *pgx.Conn) error {
+	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1)`, int64(lockMigrate)); err != nil {
+		return fmt.Errorf("wait for the migration lock: %w", err)
+	}
+	rows, _ := conn.Query(ctx, serverPIDs, int64(LockServer)) // its error is also in rows
+	pids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return fmt.Errorf("look for running servers: %w", err)
+	}
+	if len(pids) > 0 {
+		return Conflict("a server of Loci is at work on the database (connected as Postgres' process %s): stop every server "+
+			"on it, then try again", strings.Join(pids, ", "))
+	}
+	return nil
+}
+
 // serverPIDs selects the processes in Postgres that hold the locks of the running servers of this database.
 const serverPIDs = `
 	SELECT pid::text FROM pg_locks

@@ -51,6 +51,9 @@ func current() (s Schema, err error) {
 	return s, nil
 }
 
+// SchemaOf returns the schema of a database.
+func SchemaOf(ctx context.Context, conn *pgx.Conn) (Schema, error) { return readSchema(ctx, conn) }
+
 // readSchema returns the schema of a database. A dirty version was begun and not applied: it does not count.
 func readSchema(ctx context.Context, d querier) (s Schema, err error) {
 	var own, jobs bool

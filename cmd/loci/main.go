@@ -47,6 +47,9 @@ type cli struct {
 	Memory  memoryCmd  `cmd:"" help:"Work on memory files of a running server."`
 	Agents  agentsCmd  `cmd:"" help:"Export agents of a running server to files, and import them."`
 	Erase   eraseCmd   `cmd:"" help:"Erase texts or a message from all that the organization of a running server stores."`
+	Backup  backupCmd  `cmd:"" help:"Write everything in the database to one file, while servers run."`
+	Verify  verifyCmd  `cmd:"" help:"Read a backup to its end and say whether it is whole."`
+	Restore restoreCmd `cmd:"" help:"Load a backup into an empty database."`
 	Doctor  doctorCmd  `cmd:"" help:"Examine what a server needs, and say what to do."`
 	Import  importCmd  `cmd:"" help:"Take in the sessions that other programs recorded, and Letta's database."`
 	Lab     labCmd     `cmd:"" help:"Compare policies of context windows on recorded sessions."`

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/db/dbtest"
+)
+
+// A backup goes into a database without a schema. Files are not replaced, and a refused one changes no database.
+func TestBackupsAreRestored(t *testing.T) {
+	t.Parallel()
+	from, to, dir := dbtest.EmptyURL(t), dbtest.EmptyURL(t), t.TempDir()
+	file, cut := filepath.Join(dir, "b"), filepath.Join(dir, "cut")
+	command := func(wantCode int, want string, args ...string) {
+		t.Helper()
+		out := newLines()
+		if code := run(t.Context(), args, out, out); code != wantCode || !strings.Contains(out.String(), want) {
+			t.Errorf("%q ended with %d: %s; want %d and %q", args, code, out, wantCode, want)
+		}
+	}
+	command(0, "", "migrate", "--database-url="+from)
+	command(0, "org-", "orgs", "create", "Acme", "--database-url="+from)
+	command(0, "The backup has", "backup", file, "--database-url="+from)
+	command(1, "is there already", "backup", file, "--database-url="+from)
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(cut, whole[:len(whole)/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command(0, "The file is whole", "verify", file)
+	command(1, "no whole backup", "verify", cut)
+	command(1, "no whole backup", "restore", cut, "--database-url="+to)
+	command(0, "with the checksums of the file", "restore", file, "--database-url="+to)
+	command(0, "Acme", "orgs", "list", "--database-url="+to)
+	command(1, "not empty", "restore", file, "--database-url="+to)
+	left, err := filepath.Glob(filepath.Join(dir, "*partial*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("files are left: %q, %v", left, err)
+	}
+	command(1, "not a Letta server's", "import", "letta", "--dsn="+from, "--database-url="+to)
+	command(1, "reach the database of --dsn", "import", "letta", "--dsn=postgres://nobody:secret@127.0.0.1:1/none",
+		"--database-url="+to)
+}

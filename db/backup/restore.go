@@ -1,0 +1,186 @@
+package backup
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// Restore verifies a file, and then loads it into a database that has the schema and no rows, as the owner of the
+// schema. All of it is loaded, or nothing: before it ends, the checksums of the tables are those of the file. Errors:
+// ErrInvalid for a file that is no whole backup, or of another schema than the database's, and ErrConflict for a
+// database that has rows, or on which a server is at work.
+func Restore(ctx context.Context, conn *pgx.Conn, from io.ReadSeeker, progress func(table string, bytes int64)) (
+	m Manifest, err error) {
+	if m, err = Verify(from, progress); err != nil {
+		return m, err
+	}
+	if _, err := from.Seek(0, io.SeekStart); err != nil {
+		return m, err
+	}
+	if err := db.KeepServersOff(ctx, conn); err != nil {
+		return m, err
+	}
+	if err := m.checkSchema(ctx, conn); err != nil {
+		return m, err
+	}
+	f, err := open(from)
+	if err != nil {
+		return m, err
+	}
+	defer f.close()
+	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		l := &loading{tx: tx, file: f, manifest: m, progress: progress}
+		for _, step := range []func(context.Context) error{l.prepare, l.load, l.finish, l.compare} {
+			if err := step(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return m, err
+	}
+	_, err = conn.Exec(ctx, `ANALYZE`)
+	return m, err
+}
+
+// checkSchema returns ErrInvalid unless the database has the schema of the file.
+func (m Manifest) checkSchema(ctx context.Context, conn *pgx.Conn) error {
+	has, err := db.SchemaOf(ctx, conn)
+	if err == nil && has != m.Schema {
+		err = db.Invalid("the backup is of Loci %s with the schema %d, and the database has the schema %d: restore it with "+
+			"that version into a new database, and then start this one, which upgrades it", m.Loci, m.Schema.Version,
+			has.Version)
+	}
+	return err
+}
+
+// loading is a restore in its transaction.
+type loading struct {
+	tx       pgx.Tx
+	file     *file
+	manifest Manifest
+	progress func(string, int64)
+
+	keys []foreignKey
+}
+
+// foreignKey is a constraint that is dropped while rows are loaded, which come in any order.
+type foreignKey struct {
+	Table      string `db:"table"`
+	Name       string `db:"name"`
+	Definition string `db:"definition"`
+}
+
+// prepare checks that the database is empty, and makes it ready for rows in any order.
+func (l *loading) prepare(ctx context.Context) error {
+	if err := settle(ctx, l.tx); err != nil {
+		return err
+	}
+	has, err := tables(ctx, l.tx)
+	if err != nil {
+		return err
+	}
+	for _, t := range has {
+		i := slices.IndexFunc(l.manifest.Tables, func(of Table) bool { return of.Name == t.Name })
+		if i < 0 || !slices.Equal(l.manifest.Tables[i].Columns, t.Columns) {
+			return db.Invalid("the backup has other columns of %s than the database", t.Name)
+		}
+		if err := l.checkEmpty(ctx, t.Name); err != nil {
+			return err
+		}
+		if _, err := l.tx.Exec(ctx, `ALTER TABLE `+quoted(t.Name)+` DISABLE TRIGGER USER`); err != nil {
+			return err
+		}
+	}
+	if len(has) != len(l.manifest.Tables) {
+		return db.Invalid("the backup has %d tables, and the database %d", len(l.manifest.Tables), len(has))
+	}
+	l.keys, err = db.All[foreignKey](ctx, l.tx, `
+		SELECT conrelid::regclass::text AS table, conname::text AS name, pg_get_constraintdef(oid) AS definition
+		FROM pg_constraint
+		WHERE contype = 'f' AND connamespace = 'public'::regnamespace AND conparentid = 0
+		ORDER BY 1, 2`)
+	if err != nil {
+		return err
+	}
+	for _, k := range l.keys {
+		if _, err := l.tx.Exec(ctx, fmt.Sprintf(`ALTER TABLE %s DROP CONSTRAINT %s`, k.Table, quoted(k.Name))); err != nil {
+			return err
+		}
+	}
+	_, err = l.tx.Exec(ctx, `DELETE FROM organizations`)
+	return err
+}
+
+// checkEmpty returns ErrConflict if a table has rows, other than the organization that migrations make.
+func (l *loading) checkEmpty(ctx context.Context, table string) error {
+	most := 0
+	if table == "organizations" {
+		most = 1
+	}
+	rows, err := db.One[int](ctx, l.tx, `SELECT count(*) FROM (SELECT FROM `+quoted(table)+` LIMIT 2) rows`)
+	if err == nil && rows > most {
+		err = db.Conflict("the database is not empty: %s has rows. Restore into a new database, which has none", table)
+	}
+	return err
+}
+
+func (l *loading) load(ctx context.Context) error {
+	for t := l.file.table(); t != ""; t = l.file.table() {
+		i := slices.IndexFunc(l.manifest.Tables, func(of Table) bool { return of.Name == t })
+		_, err := l.tx.Conn().PgConn().CopyFrom(ctx, &rows{file: l.file, table: t},
+			fmt.Sprintf(`COPY %s (%s) FROM STDIN`, quoted(t), quoted(l.manifest.Tables[i].Columns...)))
+		if err != nil {
+			return fmt.Errorf("load %s: %w", t, err)
+		}
+		if l.progress != nil {
+			l.progress(t, l.manifest.Tables[i].Bytes)
+		}
+	}
+	return nil
+}
+
+// finish restores the constraints, the triggers and the sequences.
+func (l *loading) finish(ctx context.Context) error {
+	for _, k := range l.keys {
+		_, err := l.tx.Exec(ctx, fmt.Sprintf(`ALTER TABLE %s ADD CONSTRAINT %s %s`, k.Table, quoted(k.Name), k.Definition))
+		if err != nil {
+			return fmt.Errorf("check %s of %s: %w", k.Name, k.Table, err)
+		}
+	}
+	for _, t := range l.manifest.Tables {
+		if _, err := l.tx.Exec(ctx, `ALTER TABLE `+quoted(t.Name)+` ENABLE TRIGGER USER`); err != nil {
+			return err
+		}
+	}
+	for name, last := range l.manifest.Sequences {
+		if _, err := l.tx.Exec(ctx, `SELECT setval($1::text::regclass, $2)`, quoted(name), last); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compare returns an error unless the tables have the checksums of the file.
+func (l *loading) compare(ctx context.Context) error {
+	for _, t := range l.manifest.Tables {
+		sum := sha256.New()
+		if _, err := copyOut(ctx, l.tx, t, sum); err != nil {
+			return fmt.Errorf("read %s again: %w", t.Name, err)
+		}
+		if got := hex.EncodeToString(sum.Sum(nil)); got != t.SHA256 {
+			return fmt.Errorf("the table %s has the SHA-256 %s after it was restored, and %s in the backup: nothing was "+
+				"restored", t.Name, got, t.SHA256)
+		}
+	}
+	return nil
+}
