@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 )
@@ -104,8 +106,53 @@ func (r *run) files(ctx context.Context, in folder) error {
 			return err
 		}
 	}
+	return r.loosePassages(ctx, in, taken)
+}
+
+// loosePassages makes files of the passages of a folder that belong to no file: one of those of each name.
+func (r *run) loosePassages(ctx context.Context, in folder, taken map[string]bool) error {
+	if !r.from.has("source_passages") {
+		return nil
+	}
+	type loose struct {
+		Name string `db:"name"`
+		Text string `db:"text"`
+	}
+	all, err := db.All[loose](ctx, r.from.tx, `
+		SELECT file_name AS name, string_agg(text, E'\n\n' ORDER BY created_at, id) AS text FROM source_passages
+		WHERE source_id = $1 AND file_id IS NULL AND NOT is_deleted
+		GROUP BY file_name ORDER BY file_name`, in.ID)
+	if err != nil {
+		return err
+	}
+	for _, l := range all {
+		f := file{row: row{ID: filePrefix + derived(in.ID, l.Name), CreatedAt: in.CreatedAt}, Name: &l.Name}
+		name := freeName(f.storedName(), taken)
+		_, err := r.Agents.Files.File(ctx, r.org, in.ID, f.ID, false)
+		missing, err := absent(err)
+		if err != nil {
+			return err
+		}
+		if missing {
+			err = db.Tx(ctx, r.Agents.DB, func(tx pgx.Tx) error {
+				return r.with(tx).file(ctx, in.ID, name, f, *valid(&l.Text))
+			})
+		}
+		switch {
+		case errors.Is(err, db.ErrInvalid):
+			r.report.note("folder %s: the passages of %q, which belong to no file, are left out. %v", in.ID, db.Short(l.Name),
+				err)
+		case err != nil:
+			return err
+		default:
+			r.report.note("folder %s: the passages of %q, which belong to no file, are the file %s.", in.ID, db.Short(l.Name),
+				f.ID)
+		}
+	}
 	return nil
 }
+
+const filePrefix = "file-"
 
 func orNone(text *string) string {
 	if text == nil || *text == "" {

@@ -49,6 +49,10 @@ INSERT INTO source_passages (id, text, metadata_, organization_id, file_id, sour
 	('passage-s2', 'Second half.', '{}', 'org-00000000-0000-4000-8000-000000000000', 'file-00000000-0000-4000-8000-000000000004',
 	 'source-00000000-0000-4000-8000-000000000001', 'stuck.txt', '2024-05-01T10:00:06Z');
 
+INSERT INTO source_passages (id, text, metadata_, organization_id, source_id, file_name) VALUES
+	('passage-s3', 'Of no file.', '{}', 'org-00000000-0000-4000-8000-000000000000',
+	 'source-00000000-0000-4000-8000-000000000001', 'guide.md');
+
 INSERT INTO archives (id, name, organization_id, vector_db_provider, embedding_config, created_at) VALUES
 	('archive-00000000-0000-4000-8000-000000000001', 'shared facts', 'org-00000000-0000-4000-8000-000000000000', 'NATIVE',
 	 '{"embedding_model": "m", "embedding_dim": 3, "embedding_endpoint": "http://embed/v1/"}', '2024-05-01T10:00:00Z');
