@@ -115,7 +115,7 @@ func (r remote) download(ctx context.Context, path string) (io.ReadCloser, error
 	}
 	res, err := http.DefaultClient.Do(req) //nolint:gosec // the operator names the server
 	if err != nil {
-		return nil, fmt.Errorf("reach the server (LOCI_ADDR): %w", err)
+		return nil, fmt.Errorf("reach the server (LOCI_URL): %w", err)
 	}
 	if res.StatusCode < http.StatusBadRequest {
 		return res.Body, nil

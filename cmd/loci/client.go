@@ -11,7 +11,7 @@ import (
 
 // remote holds the settings of a command that calls a running server.
 type remote struct {
-	Addr   string `env:"LOCI_ADDR" default:"127.0.0.1:8283" help:"Address or URL of the server."`
+	Addr   string `env:"LOCI_URL,LOCI_ADDR" default:"127.0.0.1:8283" help:"Address or URL of the server."`
 	APIKey secret `name:"api-key" env:"LOCI_API_KEY" help:"API key, if the server asks for one."`
 }
 
@@ -40,7 +40,7 @@ func (r remote) call(ctx context.Context, path string, body io.Reader, mediaType
 func answer(req *http.Request, out any) error {
 	res, err := http.DefaultClient.Do(req) //nolint:gosec // the operator names the server
 	if err != nil {
-		return fmt.Errorf("reach the server (LOCI_ADDR): %w", err)
+		return fmt.Errorf("reach the server (LOCI_URL): %w", err)
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(res.Body, 16<<20))

@@ -239,7 +239,7 @@ func (u *upload) hash(ctx context.Context, f files.File) (string, error) {
 	}
 	res, err := http.DefaultClient.Do(req) //nolint:gosec // the operator names the server
 	if err != nil {
-		return "", fmt.Errorf("reach the server (LOCI_ADDR): %w", err)
+		return "", fmt.Errorf("reach the server (LOCI_URL): %w", err)
 	}
 	return strings.Trim(res.Header.Get("ETag"), `"`), res.Body.Close()
 }
