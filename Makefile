@@ -39,6 +39,7 @@ test: ## Set everything up and run all tests, the property tests briefly
 # The race detector slows property tests down tenfold: verify runs those that have a scale once more without it.
 scaled = -run="$$(scripts/scaled-tests.sh)" $$(scripts/scaled-tests.sh packages)
 verify: ## Run all tests with the race detector, longer property tests, short chaos, client-test, mcp-test; say what Postgres they ran on
+	@scripts/setup-chromium.sh
 	@$(with_postgres) && set -x && go test -race -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) ./... && \
 		LOCI_TEST_SCALE=verify go test -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) $(scaled) && \
 		go test -count=1 -v -run='^TestPostgresOfTheTests$$' ./db/dbtest

@@ -1,0 +1,278 @@
+// The race detector watches the handlers of the pages in the tests of console_test.go; a browser would only wait for it.
+
+//go:build !race
+
+package server_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"github.com/loci-memory/loci/server/apikey"
+)
+
+// browser is Chromium with one page, which collects what the page complains about.
+type browser struct {
+	t   *testing.T
+	ctx context.Context //nolint:containedctx // of the browser
+	url string
+	axe string
+
+	mu       sync.Mutex
+	problems []string
+}
+
+// chromium is the path of an installed Chromium. The test is skipped where there is none.
+func chromium(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("there is no Chromium: on Debian, apt-get install chromium")
+	return ""
+}
+
+func newBrowser(t *testing.T, url string) *browser {
+	t.Helper()
+	axe, err := os.ReadFile("console/testdata/axe-core/axe.min.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(t)), chromedp.NoSandbox,
+		chromedp.WindowSize(1280, 900))
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, stopAllocator := chromedp.NewExecAllocator(ctx, options...)
+	ctx, stop := chromedp.NewContext(ctx)
+	b := &browser{t: t, ctx: ctx, url: url, axe: string(axe)}
+	b.do("start", chromedp.Navigate("about:blank"))
+	var listening sync.WaitGroup
+	messages := chromedp.Console(ctx)
+	listening.Go(func() { b.listen(messages) })
+	t.Cleanup(func() {
+		stop()
+		stopAllocator()
+		cancel()
+		listening.Wait()
+	})
+	return b
+}
+
+// listen keeps errors and warnings of the console, and exceptions.
+func (b *browser) listen(messages iter.Seq2[chromedp.ConsoleMessage, error]) {
+	for m, err := range messages {
+		if err != nil {
+			return // the browser has ended
+		}
+		switch m.Type {
+		case chromedp.ConsoleError, chromedp.ConsoleWarning, chromedp.ConsoleException:
+			b.mu.Lock()
+			b.problems = append(b.problems, fmt.Sprint(m.Type, ": ", m.Text, " ", m.URL))
+			b.mu.Unlock()
+		}
+	}
+}
+
+// complaints returns what was complained about since it was last asked for.
+func (b *browser) complaints() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := b.problems
+	b.problems = nil
+	return all
+}
+
+func (b *browser) do(what string, steps ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	if err := chromedp.Do(b.ctx, steps...); err != nil {
+		shown, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string]("document.body.innerText"))
+		b.t.Fatalf("%s: %v\n%.2000s", what, err, shown)
+	}
+}
+
+// ask evaluates an expression in a page.
+func ask[T any](b *browser, what, expression string) T {
+	b.t.Helper()
+	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		b.t.Fatalf("%s: %v", what, err)
+	}
+	return value
+}
+
+// open shows a page in a theme at a width, checks it, and keeps a picture of it if the test is asked for pictures.
+func (b *browser) open(name, path, theme string, width int64) {
+	b.t.Helper()
+	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.do(name, chromedp.EmulateViewport(width, 900), chromedp.Navigate(b.url+path), chromedp.WaitReady("main"))
+	b.check(fmt.Sprintf("%s in the theme %s at %d pixels", name, theme, width))
+	if dir := os.Getenv("LOCI_TEST_SCREENSHOTS"); dir != "" {
+		picture, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%s-%d.png", name, theme, width)), picture, 0o600)
+		}
+		if err != nil {
+			b.t.Fatal(err)
+		}
+	}
+}
+
+// check fails the test if the page fails, complains, is wider than the window, or is hard to use.
+func (b *browser) check(what string) {
+	b.t.Helper()
+	ask[bool](b, what, b.axe+";true")
+	violations := ask[[]string](b, what, `axe.run().then(r => r.violations
+		.filter(v => v.impact === "serious" || v.impact === "critical")
+		.map(v => v.id + ": " + v.nodes.slice(0, 3).map(n => n.html).join(" | ")))`)
+	if len(violations) > 0 {
+		b.t.Errorf("%s: axe-core finds %s", what, strings.Join(violations, "\n"))
+	}
+	if ask[bool](b, what, `document.documentElement.scrollWidth > window.innerWidth`) {
+		b.t.Errorf("%s is wider than the window", what)
+	}
+	failures := ask[[]string](b, what,
+		`[...document.querySelectorAll(".card > [role=alert]")].map(e => e.textContent)`)
+	if all := b.complaints(); len(all)+len(failures) > 0 {
+		b.t.Errorf("%s: the browser complains %q, and the page %q", what, all, failures)
+	}
+}
+
+// Chromium walks through every page of the console.
+func TestConsoleInABrowser(t *testing.T) {
+	t.Parallel()
+	chromium(t)
+	c := newClient(t)
+	alice := newTenant(c, "alice")
+	web := httptest.NewServer(c)
+	t.Cleanup(web.Close)
+	b := newBrowser(t, web.URL)
+	b.signIn(alice)
+	b.pages(alice)
+	b.edit(alice)
+	b.upload(alice)
+	b.find(alice)
+	b.readCompaction(alice)
+	read := alice.scoped(apikey.NewKey{Org: "alice", Scopes: []string{apikey.Read}})
+	b.readOnly(alice, read.key)
+}
+
+// signIn is refused with a wrong key and granted with the right one.
+func (b *browser) signIn(of tenant) {
+	b.t.Helper()
+	b.open("sign-in", "/", "light", 1280)
+	b.do("a wrong key", chromedp.SendKeys("#key", "loci_UNKNOWN\r"), chromedp.WaitVisible(".sign-in [role=alert]"))
+	b.complaints() // of the 401
+	b.do("the right key", chromedp.SendKeys("#key", of.key+"\r"), chromedp.WaitVisible("#overview-needs"))
+}
+
+// pages opens every page in both themes, and at a phone's width.
+func (b *browser) pages(of tenant) {
+	b.t.Helper()
+	agent := "/console/agents/" + of.has["agent_id"]
+	folder := "/console/folders/" + of.has["folder_id"]
+	for _, p := range [][2]string{{"overview", "/console/"}, {"agents", "/console/agents"}, {"agent", agent},
+		{"history", agent + "/history"}, {"prompt", agent + "/prompt"}, {"events", agent + "/events"},
+		{"compaction", agent + "/compactions/" + of.has["compaction_id"]}, {"block", "/console/blocks/" + of.has["block_id"]},
+		{"files", "/console/files"}, {"folder", folder}, {"file", folder + "/files/" + of.has["file_id"]},
+		{"archival", "/console/archival"}, {"archive", "/console/archives/" + of.has["archive_id"]},
+		{"search", "/console/search?q=secret"}, {"policies", "/console/policies?agent=" + of.has["agent_id"]},
+		{"jobs", "/console/jobs"}, {"all-events", "/console/events"}, {"keys", "/console/keys"},
+		{"organizations", "/console/organizations"}} {
+		b.open(p[0], p[1], "light", 1280)
+		b.open(p[0], p[1], "dark", 1280)
+		b.open(p[0], p[1], "light", 390)
+	}
+}
+
+// edit changes a block, and takes the change back.
+func (b *browser) edit(of tenant) {
+	b.t.Helper()
+	text := func() (value string) {
+		var block struct{ Value string }
+		if err := json.Unmarshal([]byte(of.must("GET", "/v1/blocks/"+of.has["block_id"], "")), &block); err != nil {
+			b.t.Fatal(err)
+		}
+		return block.Value
+	}
+	before := text()
+	b.do("edit", chromedp.Navigate(b.url+"/console/blocks/"+of.has["block_id"]), chromedp.WaitVisible("textarea"),
+		chromedp.SendKeys("textarea", "changed <b>here</b> "), chromedp.WaitVisible(".counter"),
+		chromedp.Click("form.edit .primary"), chromedp.WaitVisible("form.note button"))
+	if got := text(); got != "changed <b>here</b> "+before {
+		b.t.Errorf("the block has %q", got)
+	}
+	b.do("undo", chromedp.Click("form.note button"), chromedp.WaitVisible(`//p[@role="status"][contains(., "earlier")]`))
+	if got := text(); got != before {
+		b.t.Errorf("after the undo the block has %q, want %q", got, before)
+	}
+	b.check("the block after the undo")
+}
+
+// upload chooses two files, one of which cannot be read, and waits for what becomes of them.
+func (b *browser) upload(of tenant) {
+	b.t.Helper()
+	dir := b.t.TempDir()
+	for name, content := range map[string]string{"plain.txt": "a line\nanother", "broken.pdf": "%PDF-1.4 nothing"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	b.do("upload", chromedp.Navigate(b.url+"/console/folders/"+of.has["folder_id"]), chromedp.WaitVisible(".drop"),
+		chromedp.SetUploadFiles("#choose-files", []string{filepath.Join(dir, "plain.txt"), filepath.Join(dir, "broken.pdf")}),
+		chromedp.WaitVisible(`//ul[@class="uploads"]/li[contains(., "plain.txt")][contains(., "completed")]`),
+		chromedp.WaitVisible(`//ul[@class="uploads"]/li[contains(., "broken.pdf")][contains(., "damaged")]`),
+		chromedp.WaitVisible(`//section[@id="folder-files"]//tr[contains(., "broken.pdf")][contains(., "damaged")]`))
+	b.check("the folder after the upload")
+	b.do("only the failed", chromedp.Navigate(b.url+"/console/folders/"+of.has["folder_id"]+"?status=error"),
+		chromedp.WaitVisible(`//section[@id="folder-files"]//tr[contains(., "broken.pdf")]`),
+		chromedp.WaitNotPresent(`//section[@id="folder-files"]//tr[contains(., "plain.txt")]`))
+}
+
+// find searches from the form of the search lab.
+func (b *browser) find(of tenant) {
+	b.t.Helper()
+	b.do("search", chromedp.Navigate(b.url+"/console/search"), chromedp.WaitVisible("form[role=search]"),
+		chromedp.SendKeys("main input[name=q]", "secret\r"),
+		chromedp.WaitVisible(`//section[@aria-label="Fused"]//li[contains(., "secret")]`))
+	b.do("grep", chromedp.Navigate(b.url+"/console/search?in=grep&q=secret&agent="+of.has["agent_id"]),
+		chromedp.WaitVisible(`//pre[contains(., "matches")]`))
+	b.check("the search lab with what grep found")
+}
+
+// readCompaction opens a compaction from the history, and what it covers.
+func (b *browser) readCompaction(of tenant) {
+	b.t.Helper()
+	b.do("a compaction", chromedp.Navigate(b.url+"/console/agents/"+of.has["agent_id"]+"/history"),
+		chromedp.Click(`//li[@class="boundary"]//a[contains(., "compaction")]`),
+		chromedp.WaitVisible(`//section[@id="compaction-covers"]//li[contains(., "seq")]`))
+	b.check("a compaction with what it covers")
+}
+
+// readOnly signs in with a key that may only read, and is shown nothing that changes.
+func (b *browser) readOnly(of tenant, key string) {
+	b.t.Helper()
+	b.do("sign out", chromedp.Navigate(b.url+"/console/"), chromedp.Click(`//button[text()="Sign out"]`),
+		chromedp.WaitVisible("#key"), chromedp.SendKeys("#key", key+"\r"), chromedp.WaitVisible("#overview-needs"))
+	b.do("the block", chromedp.Navigate(b.url+"/console/blocks/"+of.has["block_id"]), chromedp.WaitVisible("textarea"))
+	buttons := ask[[]string](b, "the block", `[...document.querySelectorAll("main button")].map(e => e.textContent)`)
+	if len(buttons) > 0 {
+		b.t.Errorf("a key that may only read is shown the buttons %q", buttons)
+	}
+}
