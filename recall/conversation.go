@@ -184,10 +184,11 @@ func (s *Store) conversationError(ctx context.Context, org db.Org, err error, ag
 	case id == "" || id == DefaultConversation:
 		return db.NotFound("Agent with ID %s not found", agentID)
 	}
+	// Without an answer it is not found.
 	reset, _ := db.One[bool](ctx, s.db, `
 		SELECT EXISTS (
 			SELECT FROM conversations c JOIN agents a ON a.org = c.org AND a.key = c.agent_key
-			WHERE c.org = $1 AND c.id = $2 AND c.reset_at > now() - interval '1 minute')`, org, id) // without an answer it is not found
+			WHERE c.org = $1 AND c.id = $2 AND c.reset_at > now() - interval '1 minute')`, org, id)
 	if reset {
 		return db.Busy("The messages of the agent were reset while this request was worked on; send it again")
 	}

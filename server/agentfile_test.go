@@ -545,7 +545,8 @@ func TestAnAgentFileAboveTheBoundIsRefused(t *testing.T) {
 func TestACallThatWaitsBesideAnotherIsImported(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, "")
-	r.model.Says(modeltest.Answer{Calls: []modeltest.Call{{ID: "i", Name: "conversation_search", Arguments: `{"query":"x"}`},
+	r.model.Says(modeltest.Answer{Calls: []modeltest.Call{
+		{ID: "i", Name: "conversation_search", Arguments: `{"query":"x"}`},
 		{ID: "w", Name: "weather", Arguments: `{}`}}})
 	r.send(`{"input":"Hello","client_tools":[{"name":"weather"}]}`)
 	ids, _ := r.imported(r.must("GET", "/v1/agents/"+r.agent+"/export", ""))

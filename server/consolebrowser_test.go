@@ -1,4 +1,5 @@
-// The race detector watches the handlers of the pages in the tests of console_test.go; a browser would only wait for it.
+// The race detector watches the handlers of the pages in the tests of console_test.go: a browser would only wait for
+// it.
 
 //go:build !race
 

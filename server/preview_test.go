@@ -36,7 +36,8 @@ func TestAPreviewStoresNothing(t *testing.T) {
 		}
 	}
 	unknown := c.call("POST", target, `{"input":"Hi","bogus":1}`)
-	if strings.Contains(unknown.Text, `"warnings"`) || !strings.Contains(unknown.Header().Get("X-Loci-Warnings"), "bogus") {
+	if strings.Contains(unknown.Text, `"warnings"`) ||
+		!strings.Contains(unknown.Header().Get("X-Loci-Warnings"), "bogus") {
 		t.Errorf("an unknown field: got %v and %s", unknown.Header(), unknown.Text)
 	}
 	if got := c.call("POST", target, `{"input":"Hi","conversation_id":"`+conversation+`"}`); got.Code != 422 {

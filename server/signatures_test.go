@@ -68,8 +68,8 @@ func TestStreamedReasoningDetailsAreSentBackWhole(t *testing.T) {
 func TestWhatAnthropicsToolsDidIsSentBack(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, `{"name":"a","model":"anthropic/claude-sonnet-4-5"}`)
-	const searched = `{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result",` +
-		`"url":"https://a.example","title":"<t>","encrypted_content":"Ab+/==","page_age":null}]}`
+	const searched = `{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[` +
+		`{"type":"web_search_result","url":"https://a.example","title":"<t>","encrypted_content":"Ab+/==","page_age":null}]}`
 	const cited = `[{"type":"web_search_result_location","url":"https://a.example","encrypted_index":"Cd=="}]`
 	var events strings.Builder
 	event := func(kind, fields string) {
