@@ -339,6 +339,9 @@ func TestFaultsOfAModelEndARunAndBreakNoHistory(t *testing.T) {
 				t.Errorf("got the stop reason %s (%+v), want %s", got.StopReason.StopReason, got.Error, c.stop)
 			}
 			failed := !slices.Contains([]string{"end_turn", "max_tokens_exceeded"}, c.stop)
+			if c.stop == "insufficient_credits" && (got.Error == nil || !strings.Contains(got.Error.Message, "no credit left")) {
+				t.Errorf("got the error %+v", got.Error)
+			}
 			if failed != (got.Error != nil) {
 				t.Errorf("got the error %+v with %s", got.Error, c.stop)
 			}

@@ -136,6 +136,7 @@ func (r reply) fault(ctx context.Context, at *provider.Endpoint) error {
 		f.Kind = Overflow
 	case status == http.StatusPaymentRequired || hasNoCredit(string(r.body)):
 		f.Kind = Credits
+		f.Err = provider.Told(f.Err, "the account at the %s provider has no credit left (status %d)", at.Kind, status)
 	case status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || status == overloaded:
 		f.Again, f.Limited = true, true
 	default:
