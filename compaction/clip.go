@@ -3,7 +3,6 @@ package compaction
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -141,9 +140,6 @@ func worthCutting(left, marker string) bool {
 	return tokens.Estimate(db.Beginning(left, part)) > tokens.Estimate(marker)+slack
 }
 
-// stringLiteral matches a string in JSON.
-var stringLiteral = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
-
 // Characters of clipped arguments: the fewest that a string is clipped to, and how many the other fields may take in
 // addition to those that the clip allows.
 const (
@@ -161,9 +157,9 @@ func clippedInput(m recall.Message, c Edit, has recall.Toolset) string {
 	}
 	at := marker{of: reference(m), offset: textOffset(m, c.Part) + len(p.Name) + len("("), limit: readLimit(c.Chars),
 		has: has, tail: c.tailShare()}
-	literals := stringLiteral.FindAllStringIndex(p.Input, -1)
 	each := c.Kind == Head
-	for chars := c.Chars; (each || chars >= leastLiteral) && json.Valid([]byte(p.Input)); chars /= 2 {
+	isJSON, literals := json.Valid([]byte(p.Input)), stringLiterals(p.Input)
+	for chars := c.Chars; isJSON && (each || chars >= leastLiteral); chars /= 2 {
 		var b strings.Builder
 		end, shown := 0, 0
 		for _, l := range literals {
@@ -192,6 +188,32 @@ func clippedInput(m recall.Message, c Edit, has recall.Toolset) string {
 	}
 	short, _ := clipped(p.Input, c.Chars, at)
 	return string(chat.Encode(map[string]string{"clipped": short}))
+}
+
+// stringLiterals returns the bounds of the string literals of a JSON text, with their quotes.
+func stringLiterals(text string) (bounds [][2]int) {
+	for at := 0; ; {
+		begin := strings.IndexByte(text[at:], '"')
+		if begin < 0 {
+			return bounds
+		}
+		end := at + begin + 1
+		for end < len(text) && text[end] != '"' {
+			step := strings.IndexAny(text[end:], `"\\`)
+			switch {
+			case step < 0:
+				return bounds
+			case text[end+step] == '\\':
+				step += 2
+			}
+			end += step
+		}
+		if end >= len(text) {
+			return bounds
+		}
+		bounds = append(bounds, [2]int{at + begin, end + 1})
+		at = end + 1
+	}
 }
 
 // clippedPreview returns the text of a clipped result of which the log holds only the beginning, and where its note is.

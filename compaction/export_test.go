@@ -24,3 +24,6 @@ func Sentences(text string) []string { return sentences(text) }
 
 // MaxParts bounds the parts of a summary in stages.
 const MaxParts = maxParts
+
+// StringLiterals are stringLiterals.
+var StringLiterals = stringLiterals
