@@ -12,11 +12,13 @@ CHAOS_ROUNDS ?= 500
 BENCH_SCALE ?= full
 # More flags for it, for example -only=words,vectors.
 BENCH_FLAGS ?=
+# What make release builds for, as linux/amd64; empty: linux and darwin, amd64 and arm64.
+PLATFORMS ?=
 
 golangci_lint := go tool -modfile=tools/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test verify verify-all client-test mcp-test lint fmt smoke chaos fuzz bench eval microbench clean
+.PHONY: help setup build run test verify verify-all client-test mcp-test lint fmt smoke chaos fuzz bench eval microbench release clean
 
 # What a target that runs tests begins with: Postgres set up, its programs known to the tests.
 with_postgres := postgres=$$(scripts/setup-postgres.sh) && export LOCI_POSTGRES_BIN=$$postgres
@@ -91,5 +93,8 @@ eval: build ## Print how well messages are found: the goldens, and a set in LoCo
 microbench: ## Run the benchmarks of single functions
 	@$(with_postgres) && go test -run='^$$' -bench=. -benchmem ./...
 
+release: ## Build the archives of a release in dist, for the platforms of PLATFORMS, with their checksums
+	@scripts/release.sh $(PLATFORMS)
+
 clean: ## Remove what was built
-	rm -rf bin
+	rm -rf bin dist

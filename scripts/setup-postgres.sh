@@ -15,7 +15,7 @@ die() {
   exit 1
 }
 by_hand="install Postgres $min_postgres or newer with pgvector $min_pgvector or newer yourself and set LOCI_POSTGRES_BIN \
-to its bin directory, or run everything in containers with: docker compose up"
+to its bin directory, or run Loci in containers, as docs/install.md says"
 
 # at_least VERSION MINIMUM compares dotted numbers.
 at_least() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]; }
