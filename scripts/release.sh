@@ -42,7 +42,7 @@ trap 'rm -rf "$work"' EXIT
 build() { # GOOS GOARCH: the program
   CGO_ENABLED=0 GOOS=$1 GOARCH=$2 GOAMD64=v1 GOARM64=v8.0 GOFLAGS='' \
     go build -trimpath -buildvcs=true -ldflags='-s -w -buildid=' -o "$3" ./cmd/loci
-  [[ $version != v* ]] || go version -m "$3" | grep -q "^[[:space:]]mod[[:space:]].*[[:space:]]$version\([[:space:]]\|$\)" ||
+  [[ $version != v* ]] || go version -m "$3" | awk -v want="$version" '$1 == "mod" { got = $3 } END { exit got != want }' ||
     die "the program does not know its version, $version: is this a whole clone, with its tags?"
 }
 
@@ -53,7 +53,7 @@ pack() { # GOOS GOARCH: the archive
   build "$1" "$2" "$dir/loci"
   cp LICENSE README.md CHANGELOG.md "$dir"
   cp scripts/setup-postgres.sh "$dir"
-  cp packaging/loci.service packaging/loci.env "$dir"
+  cp packaging/* "$dir"
   cp docs/*.md "$dir/docs"
   cp docs/monitoring/* "$dir/docs/monitoring"
   find "$dir" -type d -exec chmod 755 {} + -o -type f -exec chmod 644 {} +
