@@ -53,7 +53,7 @@ pack() { # GOOS GOARCH: the archive
   build "$1" "$2" "$dir/loci"
   cp LICENSE README.md CHANGELOG.md "$dir"
   cp scripts/setup-postgres.sh "$dir"
-  cp packaging/* "$dir"
+  cp -r packaging "$dir"
   cp docs/*.md "$dir/docs"
   cp docs/monitoring/* "$dir/docs/monitoring"
   find "$dir" -type d -exec chmod 755 {} + -o -type f -exec chmod 644 {} +
