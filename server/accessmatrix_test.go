@@ -71,13 +71,14 @@ var refusedWith = map[string]int{"GET /v1/memory-trees/{tree_id}/versions ": 422
 	"POST /v1/agents/{agent_id}/messages/async agent_id":  422,
 	"POST /v1/agents/{agent_id}/messages/stream agent_id": 422,
 
-	"POST /v1/agents/{agent_id}/messages conversation_id":               422,
-	"POST /v1/agents/{agent_id}/messages/async conversation_id":         422,
-	"POST /v1/agents/{agent_id}/messages/cancel conversation_id":        422,
-	"POST /v1/agents/{agent_id}/messages/stream conversation_id":        422,
-	"POST /v1/agents/{agent_id}/summarize conversation_id":              422,
-	"POST /v1/conversations/{conversation_id}/compact conversation_id":  422,
-	"POST /v1/conversations/{conversation_id}/messages conversation_id": 422}
+	"POST /v1/agents/{agent_id}/messages conversation_id":                     422,
+	"POST /v1/agents/{agent_id}/messages/async conversation_id":               422,
+	"POST /v1/agents/{agent_id}/messages/cancel conversation_id":              422,
+	"POST /v1/agents/{agent_id}/messages/preview-raw-payload conversation_id": 422,
+	"POST /v1/agents/{agent_id}/messages/stream conversation_id":              422,
+	"POST /v1/agents/{agent_id}/summarize conversation_id":                    422,
+	"POST /v1/conversations/{conversation_id}/compact conversation_id":        422,
+	"POST /v1/conversations/{conversation_id}/messages conversation_id":       422}
 
 // readers are the operations that only read although their method is not GET.
 var readers = []string{"POST /v1/agents/messages/search", "POST /v1/messages/search", "POST /v1/passages/search",

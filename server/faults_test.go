@@ -82,7 +82,11 @@ func (f *faulty) sendParams() {
 		switch {
 		case p["in"] == "path" && schema["pattern"] != nil:
 			f.send("another form of "+name, f.method, strings.Replace(f.target, example(p), "x-1", 1), body, 422)
-			f.send("an unknown "+name, f.method, f.target, body, 404, 422) // 422 where a body is needed
+			statuses := []int{404, 422} // 422 where a body is needed
+			if strings.HasPrefix(f.path, "/mcp") {
+				statuses = append(statuses, 400) // an empty body is no message
+			}
+			f.send("an unknown "+name, f.method, f.target, body, statuses...)
 		case p["in"] == "path" && schema["type"] == "integer":
 			f.send("no number for "+name, f.method, strings.Replace(f.path, "{"+name+"}", "x", 1), body, 422)
 		case p["in"] == "query" && schema["enum"] != nil:
