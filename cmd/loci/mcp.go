@@ -54,17 +54,13 @@ func (c mcpCmd) forward(ctx context.Context, s streams) error {
 		endpoint += "?tools=" + url.QueryEscape(c.Tools)
 	}
 	r := mcp.Remote{URL: endpoint, Client: &http.Client{Transport: withKey{string(c.APIKey)}}, Version: version()}
-	err := r.Forward(ctx, &sdk.IOTransport{Reader: io.NopCloser(s.in), Writer: noClose{s.out}})
+	client := newMCPLines(s.in, s.out)
+	err := r.Forward(ctx, &sdk.IOTransport{Reader: client, Writer: client})
 	if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
 		err = nil // the client has gone, or a signal came
 	}
 	return err
 }
-
-// noClose is a writer that stays open.
-type noClose struct{ io.Writer }
-
-func (noClose) Close() error { return nil }
 
 // withKey sends a key with each request. A refusal is an error with the server's sentence.
 type withKey struct{ key string }

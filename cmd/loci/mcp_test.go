@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -72,6 +73,25 @@ func TestMemoryIsServedOnStdioFromADirectory(t *testing.T) {
 		}
 		if err := <-ended; err != nil {
 			t.Errorf("the program ended with %v", err)
+		}
+	}
+}
+
+// A line that is no JSON is answered, and does not end the session; what was asked before the input's end is answered.
+func TestBrokenLinesAndTheEndOfTheInputLoseNothing(t *testing.T) {
+	t.Parallel()
+	in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",` +
+		`"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n" + "garbage\n" +
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n" +
+		`{"jsonrpc":"2.0","id":"b","method":"tools/call","params":{"name":"remember_turns","arguments":{"turns":[` +
+		`{"role":"user","text":"Ada likes tea."}]}}}`) // without a line's end
+	var out bytes.Buffer
+	if err := (mcpCmd{Home: newHome(t)}).Run(t.Context(), streams{out: &out, err: newLines(), in: in}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"id":1,"result"`, `"id":null,"error":{"code":-32700`, "Stored 1 of 1 turns."} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s was not answered: %s", want, &out)
 		}
 	}
 }

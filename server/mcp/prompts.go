@@ -124,19 +124,23 @@ func (b *budgeted) add(title string, text *string, tokens int) {
 	fmt.Fprintf(b, "# %s\n\n%s%s\n\n", title, strings.TrimSpace(shown), note)
 }
 
-// addMessages adds the newest messages that fit.
+// addMessages adds the newest messages that fit, and cuts the newest one if it does not.
 func (b *budgeted) addMessages(list []recall.Message) {
 	list = slices.DeleteFunc(slices.Clone(list), func(m recall.Message) bool {
-		return m.Role != recall.User && m.Role != recall.Assistant
+		return m.Role != recall.User && m.Role != recall.Assistant || strings.TrimSpace(m.Text()) == ""
 	})
-	first := len(list)
-	for first > 0 && list[first-1].Tokens <= b.left {
-		first--
-		b.left -= list[first].Tokens
+	if len(list) == 0 || b.left <= 0 {
+		return
 	}
-	if text := said(list[first:]); text != "" {
-		fmt.Fprintf(b, "# Newest messages\n\n%s\n", text)
+	first, most := len(list)-1, maxResourceBytes
+	newest := list[first]
+	if newest.Tokens > b.left {
+		most = len(newest.Text()) * b.left / newest.Tokens
 	}
+	for b.left -= newest.Tokens; first > 0 && list[first-1].Tokens <= b.left; first-- {
+		b.left -= list[first-1].Tokens
+	}
+	fmt.Fprintf(b, "# Newest messages\n\n%s\n", said(list[first:], most))
 }
 
 // handoverPrompt shows the last hand-over that has ended.

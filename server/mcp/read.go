@@ -57,21 +57,36 @@ func (s *Server) readConversation(ctx context.Context, c Caller, id string) (str
 	list, err := s.Recall.Messages(ctx, c.Org, recall.MessageFilter{AgentID: c.AgentID, Conversation: id,
 		Roles: []recall.Role{recall.User, recall.Assistant}}, db.Page{Limit: shownMessages})
 	slices.Reverse(list)
-	return said(list), err
-}
-
-// said shows messages, each with its time and its role.
-func said(list []recall.Message) string {
-	var b strings.Builder
-	for _, m := range list {
-		if text := strings.TrimSpace(m.Text()); text != "" {
-			fmt.Fprintf(&b, "[%s] %s: %s\n\n", m.CreatedAt.UTC().Format(time.RFC3339), m.Role, text)
-		}
+	if err != nil || len(list) > 0 {
+		return said(list, maxResourceBytes), err
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return "Nothing was said in this conversation yet.", nil
 }
 
-// readSummary returns the summary that a conversation's window begins with; empty while everything is in the window.
+// said shows the newest messages, each with its time and its role, in at most so many bytes of text. One that does not
+// fit is cut, and those before it are left out.
+func said(list []recall.Message, most int) string {
+	var shown []string
+	for _, m := range slices.Backward(list) {
+		text := strings.TrimSpace(m.Text())
+		if text == "" {
+			continue
+		}
+		if most <= 0 {
+			break
+		}
+		if len(text) > most {
+			text = fmt.Sprintf("%s… [cut: %d of %d bytes are shown; the tool expand reads on: expand(id=%q)]",
+				db.Beginning(text, most), most, len(text), m.ID)
+		}
+		most -= len(text)
+		shown = append(shown, fmt.Sprintf("[%s] %s: %s\n", m.CreatedAt.UTC().Format(time.RFC3339), m.Role, text))
+	}
+	slices.Reverse(shown)
+	return strings.Join(shown, "\n")
+}
+
+// readSummary returns the summary that a conversation's window begins with, or that there is none.
 func (s *Server) readSummary(ctx context.Context, c Caller, id string) (string, error) {
 	of, err := s.Recall.Conversation(ctx, c.Org, c.AgentID, id)
 	if err != nil {
@@ -79,7 +94,7 @@ func (s *Server) readSummary(ctx context.Context, c Caller, id string) (string, 
 	}
 	made, err := s.Agents.Compaction.Latest(ctx, c.Org, of)
 	if errors.Is(err, db.ErrNotFound) || err == nil && made.Summary == nil {
-		return "", nil
+		return "There is no summary: all that was said is in the window.", nil
 	}
 	if err != nil {
 		return "", err

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -84,7 +85,7 @@ func readTurns(args json.RawMessage) (drafts []recall.Draft, conversation, mista
 	in := json.NewDecoder(bytes.NewReader(args))
 	in.DisallowUnknownFields()
 	if err := in.Decode(&given); err != nil {
-		return nil, "", "The arguments are not as the schema says: " + err.Error()
+		return nil, "", "The arguments are not as the schema says: " + wrongField(err)
 	}
 	if _, err := in.Token(); !errors.Is(err, io.EOF) {
 		return nil, "", "The arguments are more than one JSON object"
@@ -106,4 +107,16 @@ func readTurns(args json.RawMessage) (drafts []recall.Draft, conversation, mista
 			OTID: t.ID, CreatedAt: t.At})
 	}
 	return drafts, cmp.Or(given.Conversation, recall.DefaultConversation), ""
+}
+
+// wrongField says which argument is wrong, in JSON's words.
+func wrongField(err error) string {
+	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Sprintf("%s is a %s; turns is a list of objects with role and text, and conversation_id a text",
+			cmp.Or(kind.Field, "the whole"), kind.Value)
+	}
+	if at, ok := errors.AsType[*time.ParseError](err); ok {
+		return fmt.Sprintf("at is %.40q; it must be a time such as 2026-05-01T09:30:00Z", at.Value)
+	}
+	return strings.TrimPrefix(err.Error(), "json: ")
 }

@@ -219,6 +219,9 @@ func (s *Server) readResource(ctx context.Context, r *sdk.ReadResourceRequest) (
 	if err != nil {
 		return nil, s.notFound(ctx, r.Params.URI, err)
 	}
+	if text == "" {
+		text = "\n" // the SDK leaves an empty text out, without which the contents are of no kind
+	}
 	return &sdk.ReadResourceResult{Cacheable: uncached, Contents: []*sdk.ResourceContents{{URI: r.Params.URI,
 		MIMEType: mediaType, Text: text}}}, nil
 }
