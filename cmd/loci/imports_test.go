@@ -27,7 +27,7 @@ var house = map[string][]string{
 	// bench drives an agent as the tests do.
 	"bench": {"db", "db/local", "embed", "compaction", "compaction/llm/llmtest", "compaction/policy", "recall",
 		"recall/tokens", "server/agent/agenttest"},
-	"db/backup": {"db"},
+	"db/backup": {"db", "db/migrations"},
 	"cmd/loci": {"db", "db/backup", "db/queue", "db/event", "db/local", "embed", "files", "files/document",
 		"files/document/child",
 		"recall", "recall/tokens", "archival", "compaction", "compaction/policy", "compaction/lab",

@@ -24,6 +24,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/migrations"
 )
 
 // Format is the version of the files that this program writes and reads.
@@ -156,7 +157,7 @@ func put(archive *tar.Writer, name string, bytes []byte) error {
 	return err
 }
 
-// tables lists the tables of the database that a file carries, with their columns.
+// tables lists Loci's tables of the database that a file carries, with their columns. An operator's own are left alone.
 func tables(ctx context.Context, tx pgx.Tx) (list []Table, err error) {
 	type row struct {
 		Name    string   `db:"name"`
@@ -166,9 +167,9 @@ func tables(ctx context.Context, tx pgx.Tx) (list []Table, err error) {
 		SELECT c.relname::text AS name, array_agg(a.attname::text ORDER BY a.attnum) AS columns
 		FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 		WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' AND a.attgenerated = ''
-		  AND c.relname <> ALL ($1)
+		  AND c.relname <> ALL ($1) AND (c.relname = ANY ($2) OR c.relname ^@ 'river_')
 		GROUP BY c.relname
-		ORDER BY c.relname COLLATE "C"`, notCarried)
+		ORDER BY c.relname COLLATE "C"`, notCarried, migrations.Tables())
 	for _, r := range rows {
 		list = append(list, Table{Name: r.Name, Columns: r.Columns})
 	}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -65,13 +67,32 @@ const fill = `
 func backedUp(t *testing.T) (backup.Manifest, []byte) {
 	t.Helper()
 	conn := dial(t, fresh(t))
-	exec(t, conn, fill)
+	exec(t, conn, fill+`; CREATE TABLE of_the_operator (x int); INSERT INTO of_the_operator VALUES (1)`)
 	var file bytes.Buffer
 	m, err := backup.Write(t.Context(), conn, &file, "1.2.3", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m, file.Bytes()
+}
+
+// Each table of a migrated database is carried, or known not to be.
+func TestAllOfLocisTablesAreCarried(t *testing.T) {
+	t.Parallel()
+	conn := dial(t, fresh(t))
+	m, err := backup.Write(t.Context(), conn, io.Discard, "1.2.3", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	carried := backup.NotCarried
+	for _, table := range m.Tables {
+		carried = append(slices.Clone(carried), table.Name)
+	}
+	has, err := db.All[string](t.Context(), conn, `SELECT relname::text FROM pg_class
+		WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND relname <> ALL ($1)`, carried)
+	if err != nil || len(has) > 0 {
+		t.Errorf("%q are not carried (%v)", has, err)
+	}
 }
 
 // A backup is restored into an empty database, whose backup then is the same, and which goes on counting.

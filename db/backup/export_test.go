@@ -1,0 +1,4 @@
+package backup
+
+// NotCarried are notCarried.
+var NotCarried = notCarried
