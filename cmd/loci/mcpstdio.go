@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// mcpLines are the messages of an MCP client on a pair of streams, one a line. A line that is no JSON is answered with an
-// error, and does not end the session. The end of the input is passed on when the requests before it are answered.
+// mcpLines are the messages of an MCP client on a pair of streams, one a line. A line that is no JSON is answered with
+// an error, and does not end the session. The end of the input is passed on when the requests before it are answered.
 type mcpLines struct {
 	in  *bufio.Reader
 	out io.Writer
