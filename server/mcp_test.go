@@ -236,6 +236,15 @@ func TestTurnsAreRememberedOnceOverMCP(t *testing.T) {
 		}
 	}
 	calledTool(t, session, "remember_turns", `{"turns":[{"role":"user","text":"D"}],"conversation_id":"`+conversation+`"}`)
+	for turns, want := range map[string]string{`"x"`: "turns is a string", `[1]`: "is a number",
+		`[{"role":"user","text":"x","at":"yesterday"}]`:            `at is "yesterday"`,
+		`[{"role":"user","text":"x","at":"2999-01-01T00:00:00Z"}]`: "turns[0]",
+		`[{"role":"user","text":"another","id":"1"}]`:              "the id"} {
+		text, failed := calledTool(t, session, "remember_turns", `{"turns":`+turns+`}`)
+		if !failed || !strings.Contains(text, want) || strings.Contains(text, "otid") || strings.Contains(text, "Go ") {
+			t.Errorf("%s: got %q, want %q", turns, text, want)
+		}
+	}
 	var got []string
 	for _, m := range c.log(agent)[1:] {
 		got = append(got, string(m.Role)+": "+m.Text())

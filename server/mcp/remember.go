@@ -52,6 +52,9 @@ type turns struct {
 	Conversation string `json:"conversation_id"`
 }
 
+// inTurns puts the tool's words for those of the messages that turns become.
+var inTurns = strings.NewReplacer("body.messages[", "turns[", "messages[", "turns[", "created_at", "at", "otid", "id")
+
 // remember stores turns. A mistake of the model is a result that says so.
 func (s *Server) remember(ctx context.Context, a agent.Agent, args json.RawMessage) (tool.Result, error) {
 	drafts, conversation, mistake := readTurns(args)
@@ -64,7 +67,7 @@ func (s *Server) remember(ctx context.Context, a agent.Agent, args json.RawMessa
 		if status >= http.StatusInternalServerError {
 			return tool.Result{}, err
 		}
-		return tool.Result{Text: sentence, IsError: true}, nil
+		return tool.Result{Text: inTurns.Replace(sentence), IsError: true}, nil
 	}
 	there := 0
 	for _, m := range stored {
