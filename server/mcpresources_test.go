@@ -278,3 +278,38 @@ func TestPromptsShowTheMemoryOverMCP(t *testing.T) {
 		}
 	}
 }
+
+// An agent that has said nothing has resources with a text, without which clients find them broken; one whose newest
+// message is long is told of it in part.
+func TestWhatIsEmptyOrLongIsShownOverMCP(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{"name":"a","memory_blocks":[{"label":"human","value":""}]}`)
+	web := httptest.NewServer(c)
+	t.Cleanup(web.Close)
+	session := c.mustDial(web, mcpTo{path: "/mcp/agents/" + agent})
+	read := 0
+	for r, err := range session.Resources(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := readText(t, session, r.URI)
+		if err != nil || text == "" {
+			t.Errorf("%s has the text %q, %v", r.URI, text, err)
+		}
+		read++
+	}
+	if read < 2 {
+		t.Errorf("there are %d resources", read)
+	}
+	c.capture(agent, `{"messages":[{"role":"user","content":"I am Ada."},{"role":"user","content":"`+
+		strings.Repeat("word and thing ", 3_000)+`"}]}`)
+	got, err := session.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "context"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := got.Messages[0].Content.(*sdk.TextContent).Text
+	if !strings.Contains(text, "word and thing") || !strings.Contains(text, "[cut: ") || len(text) > 40_000 {
+		t.Errorf("the context has %d bytes: %.200s", len(text), text)
+	}
+}
