@@ -174,6 +174,18 @@ const isNamed = `CASE WHEN @conversation IN ('', 'default') THEN c.is_default AN
 const inConversation = `CASE WHEN @within = '' THEN true WHEN @within = 'default' THEN c.is_default
 	ELSE c.id = @within END`
 
+// resetError means that a conversation was reset a moment ago. It is not found, for the work that was done in it, and a
+// request may be sent again.
+type resetError struct{}
+
+// Error implements error.
+func (resetError) Error() string {
+	return "The messages of the agent were reset while this request was worked on; send it again"
+}
+
+// Is implements the interface of package errors.
+func (resetError) Is(kind error) bool { return kind == db.ErrNotFound || kind == db.ErrBusy }
+
 // conversationError returns what to say of a conversation that was not found, and any other error unchanged. An agent's
 // default conversation may have been found before, and then been reset: the agent has another one. No request takes
 // longer than a minute.
@@ -190,7 +202,7 @@ func (s *Store) conversationError(ctx context.Context, org db.Org, err error, ag
 			SELECT FROM conversations c JOIN agents a ON a.org = c.org AND a.key = c.agent_key
 			WHERE c.org = $1 AND c.id = $2 AND c.reset_at > now() - interval '1 minute')`, org, id)
 	if reset {
-		return db.Busy("The messages of the agent were reset while this request was worked on; send it again")
+		return resetError{}
 	}
 	return db.NotFound("Conversation with ID %s not found", id)
 }

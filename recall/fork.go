@@ -3,7 +3,6 @@ package recall
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"iter"
 	"slices"
 
@@ -64,8 +63,7 @@ func (s *Store) Fork(ctx context.Context, org db.Org, c Conversation, f Fork) (
 		if f.To > 0 {
 			to := appending{Store: in, org: org, agentID: c.AgentID, conversation: f.ID, secondResults: true}
 			if _, _, err := in.appendEach(ctx, to, copying.all(ctx)); err != nil {
-				if _, gone := in.Conversation(ctx, org, c.AgentID, c.ID); errors.Is(gone, db.ErrNotFound) ||
-					errors.Is(gone, db.ErrBusy) {
+				if _, gone := in.Conversation(ctx, org, c.AgentID, c.ID); isNotFound(gone) {
 					return gone // there was nothing to copy, or not all
 				}
 				return err

@@ -252,6 +252,8 @@ func ProblemOf(err error) *Problem {
 		return unauthorized(err)
 	case errors.As(err, &stronger):
 		return forbiddenScope(apikey.Admin, stronger.Error())
+	case errors.Is(err, db.ErrBusy): // before what was not found because of other requests
+		return retryLater(codeBusy, err.Error(), "2")
 	case errors.Is(err, db.ErrNotFound):
 		return newProblem(codeNotFound, sentence(err, "what the request names does not exist"))
 	case errors.Is(err, db.ErrConflict):
@@ -264,8 +266,6 @@ func ProblemOf(err error) *Problem {
 		return p
 	case errors.Is(err, db.ErrTooMany):
 		return retryLater(codeTooMany, err.Error(), "10")
-	case errors.Is(err, db.ErrBusy):
-		return retryLater(codeBusy, err.Error(), "2")
 	case deadlocked(err):
 		return retryLater(codeConcurrent, "Other requests change the same things at this moment; try again", "1")
 	case errors.Is(err, context.Canceled):
