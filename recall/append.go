@@ -48,11 +48,12 @@ func (e *DraftError) Unwrap() error { return e.Err }
 // result again is not stored, as if it had the otid of the first.
 func (s *Store) Append(ctx context.Context, org db.Org, agentID, conversation string,
 	drafts []Draft) ([]Appended, error) {
-	appended, _, err := s.AppendTo(ctx, org, agentID, conversation, each(drafts))
+	appended, _, err := s.AppendTo(ctx, org, agentID, conversation, Each(drafts))
 	return appended, err
 }
 
-func each(drafts []Draft) iter.Seq2[Draft, error] {
+// Each yields drafts that are held in memory.
+func Each(drafts []Draft) iter.Seq2[Draft, error] {
 	return func(yield func(Draft, error) bool) {
 		for _, d := range drafts {
 			if !yield(d, nil) {
@@ -66,7 +67,7 @@ func each(drafts []Draft) iter.Seq2[Draft, error] {
 // second result of a call is stored.
 func (s *Store) AppendAll(ctx context.Context, org db.Org, agentID, conversation string, drafts []Draft) error {
 	to := appending{Store: s, org: org, agentID: agentID, conversation: conversation, secondResults: true}
-	_, _, err := s.appendEach(ctx, to, each(drafts))
+	_, _, err := s.appendEach(ctx, to, Each(drafts))
 	return err
 }
 

@@ -66,15 +66,8 @@ func (s *Server) newMCP(a *rest.API) *mcp.Server {
 // remember appends turns as capture does.
 func (s *Server) remember(ctx context.Context, a agent.Agent, conversation string, turns []recall.Draft) (
 	[]recall.Appended, error) {
-	drafts := func(yield func(recall.Draft, error) bool) {
-		for _, d := range turns {
-			if !yield(d, nil) {
-				return
-			}
-		}
-	}
-	recorded, err := s.Loop.Record(ctx, rest.Org(ctx), a, loop.Record{Conversation: conversation, Drafts: drafts,
-		Leaves: true})
+	recorded, err := s.Loop.Record(ctx, rest.Org(ctx), a, loop.Record{Conversation: conversation,
+		Drafts: recall.Each(turns), Leaves: true})
 	if err != nil {
 		return nil, runProblem(err)
 	}
@@ -110,6 +103,9 @@ func (m *mcpRoutes) serve(c echo.Context) error {
 	id, err := rest.PathID(c, "agent_id", "agent")
 	if err != nil {
 		return err
+	}
+	if named := c.Request().Header.Get(agentHeader); named != "" && named != id {
+		return rest.Unprocessable("header."+agentHeader, "is another agent than that of the path: leave it out")
 	}
 	ctx := c.Request().Context()
 	key := rest.Caller(ctx)

@@ -272,10 +272,12 @@ func TestTheAgentOfAnMCPMessageIsNamed(t *testing.T) {
 		to   mcpTo
 		want string // the first tool, or a part of the error
 	}{
-		"the path":                     {admin, mcpTo{path: "/mcp/agents/" + two}, "memory"},
-		"a header":                     {admin, mcpTo{path: "/mcp", headers: []string{"Loci-Agent", two}}, "memory"},
-		"the key":                      {bound, mcpTo{path: "/mcp"}, "expand"},
-		"the header before the key":    {both, mcpTo{path: "/mcp", headers: []string{"Loci-Agent", two}}, "memory"},
+		"the path":                  {admin, mcpTo{path: "/mcp/agents/" + two}, "memory"},
+		"a header":                  {admin, mcpTo{path: "/mcp", headers: []string{"Loci-Agent", two}}, "memory"},
+		"the key":                   {bound, mcpTo{path: "/mcp"}, "expand"},
+		"the header before the key": {both, mcpTo{path: "/mcp", headers: []string{"Loci-Agent", two}}, "memory"},
+		"a path and another header": {admin, mcpTo{path: "/mcp/agents/" + one, headers: []string{"Loci-Agent", two}},
+			"Unprocessable"},
 		"nothing":                      {admin, mcpTo{path: "/mcp"}, "Unprocessable"},
 		"a key of several agents":      {both, mcpTo{path: "/mcp"}, "Unprocessable"},
 		"another agent's key":          {bound, mcpTo{path: "/mcp/agents/" + two}, "Forbidden"},

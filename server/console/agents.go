@@ -1,6 +1,7 @@
 package console
 
 import (
+	"net/http"
 	"net/url"
 	"slices"
 	"time"
@@ -57,6 +58,10 @@ func paged[T any](v *visit, path string, query url.Values, id func(T) string) (l
 	out := list[T]{First: after == ""}
 	if err := v.get(path+"?"+query.Encode(), &out.Items); err != nil {
 		return out, err
+	}
+	if after != "" && len(out.Items) == 0 {
+		return out, &apiError{Status: http.StatusNotFound,
+			Detail: "Nothing comes after the item that the address names. Open the first page of the list."}
 	}
 	if len(out.Items) > pageSize {
 		out.Items = out.Items[:pageSize]

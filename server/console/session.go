@@ -80,14 +80,26 @@ func (c *Console) visit(w http.ResponseWriter, r *http.Request) *visit {
 	return v
 }
 
+// isTLS reports whether the browser reached the server, or the proxy before it, by https.
+func (v *visit) isTLS() bool {
+	return v.r.TLS != nil || strings.EqualFold(v.r.Header.Get("X-Forwarded-Proto"), "https")
+}
+
+// Origin is where the browser reached the server, such as http://127.0.0.1:8283.
+func (v *visit) Origin() string {
+	if v.isTLS() {
+		return "https://" + v.r.Host
+	}
+	return "http://" + v.r.Host
+}
+
 func (v *visit) setCookie(name, value string) {
 	age := 0
 	if value == "" {
 		age = -1
 	}
-	secure := v.r.TLS != nil || strings.EqualFold(v.r.Header.Get("X-Forwarded-Proto"), "https")
 	http.SetCookie(v.w, &http.Cookie{Name: name, Value: value, Path: base, MaxAge: age, //nolint:gosec // http on loopback
-		HttpOnly: true, Secure: secure, SameSite: http.SameSiteStrictMode})
+		HttpOnly: true, Secure: v.isTLS(), SameSite: http.SameSiteStrictMode})
 }
 
 // checkForm returns an error for a change that does not come from a page of this console: one that the browser says
