@@ -114,6 +114,19 @@ func ask[T any](b *browser, what, expression string) T {
 	return value
 }
 
+// submit types a value into a field of a form, sends the form, and waits for what the next page shows. The key Enter is
+// not pressed: the page may be gone before the browser has seen the key released, which is an error.
+func (b *browser) submit(what, field, value, shown string) {
+	b.t.Helper()
+	loaded := `document.readyState === "complete" || new Promise(done => addEventListener("load", () => done(true)))`
+	if !ask[bool](b, what, loaded) {
+		b.t.Fatalf("%s: the page is not loaded", what)
+	}
+	b.do(what, chromedp.SendKeys(field, value))
+	ask[bool](b, what, fmt.Sprintf(`setTimeout(() => document.querySelector(%q).form.requestSubmit()), true`, field))
+	b.do(what, chromedp.WaitVisible(shown))
+}
+
 // open shows a page in a theme at a width, checks it, and keeps a picture of it if the test is asked for pictures.
 func (b *browser) open(name, path, theme string, width int64) {
 	b.t.Helper()
@@ -178,9 +191,9 @@ func TestConsoleInABrowser(t *testing.T) {
 func (b *browser) signIn(of tenant) {
 	b.t.Helper()
 	b.open("sign-in", "/", "light", 1280)
-	b.do("a wrong key", chromedp.SendKeys("#key", "loci_UNKNOWN\r"), chromedp.WaitVisible(".sign-in [role=alert]"))
+	b.submit("a wrong key", "#key", "loci_UNKNOWN", ".sign-in [role=alert]")
 	b.complaints() // of the 401
-	b.do("the right key", chromedp.SendKeys("#key", of.key+"\r"), chromedp.WaitVisible("#overview-needs"))
+	b.submit("the right key", "#key", of.key, "#overview-needs")
 }
 
 // pages opens every page in both themes, and at a phone's width.
@@ -249,9 +262,8 @@ func (b *browser) upload(of tenant) {
 // find searches from the form of the search lab.
 func (b *browser) find(of tenant) {
 	b.t.Helper()
-	b.do("search", chromedp.Navigate(b.url+"/console/search"), chromedp.WaitVisible("form[role=search]"),
-		chromedp.SendKeys("main input[name=q]", "secret\r"),
-		chromedp.WaitVisible(`//section[@aria-label="Fused"]//li[contains(., "secret")]`))
+	b.do("search", chromedp.Navigate(b.url+"/console/search"), chromedp.WaitVisible("form[role=search]"))
+	b.submit("secret", "main input[name=q]", "secret", `//section[@aria-label="Fused"]//li[contains(., "secret")]`)
 	b.do("grep", chromedp.Navigate(b.url+"/console/search?in=grep&q=secret&agent="+of.has["agent_id"]),
 		chromedp.WaitVisible(`//pre[contains(., "matches")]`))
 	b.check("the search lab with what grep found")
@@ -270,7 +282,8 @@ func (b *browser) readCompaction(of tenant) {
 func (b *browser) readOnly(of tenant, key string) {
 	b.t.Helper()
 	b.do("sign out", chromedp.Navigate(b.url+"/console/"), chromedp.Click(`//button[text()="Sign out"]`),
-		chromedp.WaitVisible("#key"), chromedp.SendKeys("#key", key+"\r"), chromedp.WaitVisible("#overview-needs"))
+		chromedp.WaitVisible("#key"))
+	b.submit("a key that reads", "#key", key, "#overview-needs")
 	b.do("the block", chromedp.Navigate(b.url+"/console/blocks/"+of.has["block_id"]), chromedp.WaitVisible("textarea"))
 	buttons := ask[[]string](b, "the block", `[...document.querySelectorAll("main button")].map(e => e.textContent)`)
 	if len(buttons) > 0 {
