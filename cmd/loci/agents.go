@@ -10,12 +10,36 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+
+	"github.com/loci-memory/loci/server/agent"
 )
 
-// agentsCmd exports and imports agents.
+// agentsCmd lists, exports and imports agents.
 type agentsCmd struct {
+	List   agentsListCmd   `cmd:"" help:"List the agents."`
 	Export agentsExportCmd `cmd:"" help:"Write an agent to a file in Letta's format (.af)."`
 	Import agentsImportCmd `cmd:"" help:"Create the agents of a file, and print their IDs."`
+}
+
+type agentsListCmd struct {
+	remote
+	asked
+	Name string `help:"Agents of this name only."`
+}
+
+// Run implements the command.
+func (c agentsListCmd) Run(ctx context.Context, s streams) error {
+	filter := url.Values{}
+	if c.Name != "" {
+		filter.Set("name", c.Name)
+	}
+	all, err := listAll[agent.Agent](ctx, c.remote, "/v1/agents", filter)
+	if err != nil {
+		return err
+	}
+	return printList(s, c.asked, all, "ID | NAME | MODEL | CREATED", func(a agent.Agent) []string {
+		return []string{a.ID, a.Name, textOf(a.Model), shownTime(&a.CreatedAt)}
+	})
 }
 
 type agentsExportCmd struct {

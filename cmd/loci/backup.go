@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -145,9 +144,7 @@ func bytesShown(s streams, what string) (show func(table string, bytes int64), e
 
 func printManifest(s streams, what string, m backup.Manifest, asJSON bool) error {
 	if asJSON {
-		encoder := json.NewEncoder(s.out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(m)
+		return printJSON(s, m)
 	}
 	rows, bytes := int64(0), int64(0)
 	for _, t := range m.Tables {

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"time"
+
+	"github.com/loci-memory/loci/server"
 )
 
 // remote holds the settings of a command that calls a running server.
@@ -16,6 +19,9 @@ type remote struct {
 }
 
 const callTimeout = 10 * time.Second
+
+// maxAnswer bounds the answers that are held in memory.
+const maxAnswer = 64 << 20
 
 // get reads the answer to a GET request into out.
 func (r remote) get(ctx context.Context, path string, out any) error {
@@ -38,19 +44,49 @@ func (r remote) call(ctx context.Context, path string, body io.Reader, mediaType
 
 // answer sends a request and reads the answer into out. A status of 400 or more is an error with the server's sentence.
 func answer(req *http.Request, out any) error {
-	res, err := http.DefaultClient.Do(req) //nolint:gosec // the operator names the server
-	if err != nil {
-		return fmt.Errorf("reach the server (LOCI_URL): %w", err)
-	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(res.Body, 16<<20))
+	text, err := bodyOf(req)
 	if err != nil {
 		return err
 	}
-	if res.StatusCode >= http.StatusBadRequest {
-		return refusal(res.StatusCode, text)
-	}
 	return json.Unmarshal(text, out)
+}
+
+// send sends a request and reads the answer into out. Body and out may be nil.
+func (r remote) send(ctx context.Context, method, path string, body, out any) error {
+	var text []byte
+	if body != nil {
+		var err error
+		if text, err = json.Marshal(body); err != nil {
+			return err
+		}
+	}
+	req, err := r.request(ctx, method, path, bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if out == nil {
+		_, err = bodyOf(req)
+		return err
+	}
+	return answer(req, out)
+}
+
+// bodyOf sends a request and returns the body of the answer.
+func bodyOf(req *http.Request) ([]byte, error) {
+	res, err := http.DefaultClient.Do(req) //nolint:gosec // the operator names the server
+	if err != nil {
+		return nil, fmt.Errorf("reach the server (LOCI_URL): %w", err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	if err != nil {
+		return nil, err
+	}
+	if res.StatusCode >= http.StatusBadRequest {
+		return nil, refusal(res.StatusCode, text)
+	}
+	return text, nil
 }
 
 // refusal returns the server's sentence in the body of an answer of status 400 or more.
@@ -82,15 +118,21 @@ func (r remote) request(ctx context.Context, method, path string, body io.Reader
 }
 
 // healthCmd asks a server for its health.
-type healthCmd struct{ remote }
+type healthCmd struct {
+	remote
+	asked
+}
 
 // Run implements the command.
 func (c healthCmd) Run(ctx context.Context, s streams) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	var health struct{ Status, Version string }
+	var health server.Health
 	if err := c.get(ctx, "/v1/ready/", &health); err != nil {
 		return err
+	}
+	if c.JSON {
+		return printJSON(s, health)
 	}
 	_, err := fmt.Fprintf(s.out, "%s, version %s\n", health.Status, health.Version)
 	return err

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -22,7 +21,7 @@ type doctorCmd struct {
 	database
 	embedding `prefix:"embedding-" envprefix:"LOCI_EMBEDDING_"`
 	language
-	JSON bool `name:"json" help:"Print JSON."`
+	asked
 }
 
 // doctorTimeout bounds each thing that is examined.
@@ -51,9 +50,7 @@ func (c doctorCmd) Run(ctx context.Context, s streams) error {
 
 func (c doctorCmd) print(s streams, list []db.Finding) error {
 	if c.JSON {
-		encoder := json.NewEncoder(s.out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(list)
+		return printJSON(s, list)
 	}
 	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
 	for _, f := range list {

@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -142,7 +141,10 @@ func (c keysCreateCmd) Run(ctx context.Context, s streams) error {
 	})
 }
 
-type keysListCmd struct{ database }
+type keysListCmd struct {
+	database
+	asked
+}
 
 // Run implements the command.
 func (c keysListCmd) Run(ctx context.Context, s streams) error {
@@ -151,13 +153,16 @@ func (c keysListCmd) Run(ctx context.Context, s streams) error {
 		if err != nil {
 			return err
 		}
-		w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "ID\tBEGINS WITH\tORGANIZATION\tNAME\tSCOPES\tCREATED\tLAST USED\tEXPIRES\tLIMITS\tAGENTS")
-		for _, k := range list {
-			fmt.Fprintln(w, strings.Join([]string{k.ID, k.Prefix, k.OrgName, k.Name, scopesOf(k), shownTime(&k.CreatedAt),
-				shownTime(k.LastUsedAt), shownTime(k.ExpiresAt), limitsOf(k), dash(strings.Join(k.AgentIDs, ","))}, "\t"))
+		if c.JSON {
+			return printJSON(s, list)
 		}
-		return w.Flush()
+		rows := make([][]string, len(list))
+		for i, k := range list {
+			rows[i] = []string{k.ID, k.Prefix, k.OrgName, k.Name, scopesOf(k), shownTime(&k.CreatedAt),
+				shownTime(k.LastUsedAt), shownTime(k.ExpiresAt), limitsOf(k), strings.Join(k.AgentIDs, ",")}
+		}
+		return printTable(s, "ID | BEGINS WITH | ORGANIZATION | NAME | SCOPES | CREATED | LAST USED | EXPIRES | LIMITS | "+
+			"AGENTS", rows)
 	})
 }
 

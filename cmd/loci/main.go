@@ -16,6 +16,7 @@ import (
 	_ "time/tzdata" // agents have timezones, and the image has none
 
 	"github.com/alecthomas/kong"
+	kongcompletion "github.com/jotaen/kong-completion"
 
 	"github.com/loci-memory/loci/db"
 )
@@ -45,11 +46,15 @@ type cli struct {
 	Orgs    orgsCmd    `cmd:"" help:"Create, list, rename and delete organizations."`
 	Migrate migrateCmd `cmd:"" help:"Bring the database to this program's schema, for a server whose role may not."`
 	Memory  memoryCmd  `cmd:"" help:"Work on memory files of a running server."`
-	Agents  agentsCmd  `cmd:"" help:"Export agents of a running server to files, and import them."`
+	Folders foldersCmd `cmd:"" help:"List, create and delete the folders of a running server."`
+	Files   filesCmd   `cmd:"" help:"List the files of a running server, read and delete them, and parse them again."`
+	Grep    grepCmd    `cmd:"" help:"Look for a pattern in the files of an agent of a running server, as it does."`
+	Agents  agentsCmd  `cmd:"" help:"List agents of a running server, export them to files, and import them."`
 	Erase   eraseCmd   `cmd:"" help:"Erase texts or a message from all that the organization of a running server stores."`
 	Backup  backupCmd  `cmd:"" help:"Write everything in the database to one file, while servers run."`
 	Verify  verifyCmd  `cmd:"" help:"Read a backup to its end and say whether it is whole."`
 	Restore restoreCmd `cmd:"" help:"Load a backup into an empty database."`
+	Config  configCmd  `cmd:"" help:"Print the settings that a server started here would have, and where they are from."`
 	Doctor  doctorCmd  `cmd:"" help:"Examine what a server needs, and say what to do."`
 	Import  importCmd  `cmd:"" help:"Take in the sessions that other programs recorded, and Letta's database."`
 	Lab     labCmd     `cmd:"" help:"Compare policies of context windows on recorded sessions."`
@@ -58,6 +63,8 @@ type cli struct {
 	Upload  uploadCmd  `cmd:"" help:"Upload files to a folder of a running server and wait until they are searchable."`
 	Health  healthCmd  `cmd:"" help:"Ask a running server for its health; exits with 1 if it has none."`
 	Version versionCmd `cmd:"" help:"Print the version."`
+
+	Completion kongcompletion.Completion `cmd:"" help:"Print how bash, zsh or fish complete this program's commands."`
 
 	ReadDocument readDocumentCmd `cmd:"" hidden:""`               // the server runs it
 	RunJQ        runJQCmd        `cmd:"" name:"run-jq" hidden:""` // the server runs it
@@ -88,6 +95,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (code int) {
 			code = exited
 		}
 	}()
+	kongcompletion.Register(parser) // answers a shell that asks, and ends
 	if len(args) > 0 && args[0] == "help" {
 		args = append(args[1:len(args):len(args)], "--help")
 	}
@@ -143,9 +151,13 @@ func exitCode(errs io.Writer, err error) int {
 	return 1
 }
 
-type versionCmd struct{}
+type versionCmd struct{ asked }
 
-func (versionCmd) Run(s streams) error {
+// Run implements the command.
+func (c versionCmd) Run(s streams) error {
+	if c.JSON {
+		return printJSON(s, map[string]string{"version": version()})
+	}
 	_, err := fmt.Fprintln(s.out, version())
 	return err
 }

@@ -2,9 +2,7 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -101,18 +99,4 @@ func confirmed(s streams) bool {
 	fmt.Fprint(s.err, "Apply this change? [y/N] ")
 	answer, _ := bufio.NewReader(s.in).ReadString('\n')
 	return strings.EqualFold(strings.TrimSpace(answer), "y") || strings.EqualFold(strings.TrimSpace(answer), "yes")
-}
-
-// send sends a request with a body in JSON, as answer does.
-func (r remote) send(ctx context.Context, method, path string, body, out any) error {
-	raw, err := json.Marshal(body)
-	if err != nil {
-		return err
-	}
-	req, err := r.request(ctx, method, path, bytes.NewReader(raw))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	return answer(req, out)
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/mattn/go-isatty"
@@ -43,7 +42,10 @@ func (c orgsCreateCmd) Run(ctx context.Context, s streams) error {
 	})
 }
 
-type orgsListCmd struct{ database }
+type orgsListCmd struct {
+	database
+	asked
+}
 
 // Run implements the command.
 func (c orgsListCmd) Run(ctx context.Context, s streams) error {
@@ -52,16 +54,17 @@ func (c orgsListCmd) Run(ctx context.Context, s streams) error {
 		if err != nil {
 			return err
 		}
-		w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "ID\tNAME\tCREATED\tDELETED")
-		for _, o := range list {
-			deleted := "-"
-			if o.DeletedAt != nil {
-				deleted = o.DeletedAt.UTC().Format(time.DateTime) + " (its data is being deleted)"
-			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", o.ID, o.Name, o.CreatedAt.UTC().Format(time.DateTime), deleted)
+		if c.JSON {
+			return printJSON(s, list)
 		}
-		return w.Flush()
+		rows := make([][]string, len(list))
+		for i, o := range list {
+			rows[i] = []string{o.ID, o.Name, shownTime(&o.CreatedAt), ""}
+			if o.DeletedAt != nil {
+				rows[i][3] = shownTime(o.DeletedAt) + " (its data is being deleted)"
+			}
+		}
+		return printTable(s, "ID | NAME | CREATED | DELETED", rows)
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 // statsCmd prints what an agent's conversations hold and how their prompts grow.
 type statsCmd struct {
 	remote
+	asked
 	Agent    string `arg:"" help:"ID of the agent."`
 	Sessions int    `default:"15" help:"The newest conversations that are counted, from 1 to 100."`
 }
@@ -22,6 +23,9 @@ func (c statsCmd) Run(ctx context.Context, s streams) error {
 	target := fmt.Sprintf("/v1/agents/%s/stats?sessions=%d", url.PathEscape(c.Agent), c.Sessions)
 	if err := c.get(ctx, target, &stats); err != nil {
 		return err
+	}
+	if c.JSON {
+		return printJSON(s, stats)
 	}
 	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SESSION\tCATEGORY\tMESSAGES\tCHARACTERS\tTOKENS\tSHARE")

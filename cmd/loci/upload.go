@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -139,24 +137,17 @@ func withoutPath(err error) error {
 // open finds the folder, which it creates if it is new, and lists its files.
 func (u *upload) open(ctx context.Context) error {
 	u.existing = map[string][]files.File{}
-	var list []files.Folder
-	if err := u.get(ctx, "/v1/folders/?limit=1000&name="+url.QueryEscape(u.Folder), &list); err != nil {
+	f, err := u.findFolder(ctx, u.Folder)
+	if _, unknown := errors.AsType[unknownFolder](err); unknown {
+		f, err = u.createFolder(ctx, u.Folder, "")
+		u.folder = f.ID
 		return err
 	}
-	for _, f := range list {
-		if f.Name == u.Folder {
-			u.folder = f.ID
-			return u.list(ctx)
-		}
-	}
-	body, err := json.Marshal(map[string]string{"name": u.Folder})
 	if err != nil {
 		return err
 	}
-	var made files.Folder
-	err = u.call(ctx, "/v1/folders/", bytes.NewReader(body), "application/json", &made)
-	u.folder = made.ID
-	return err
+	u.folder = f.ID
+	return u.list(ctx)
 }
 
 // list reads the names of the folder's files, unless all are uploaded again.

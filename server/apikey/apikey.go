@@ -28,21 +28,21 @@ type Store struct{ DB db.DB }
 
 // Key describes an API key.
 type Key struct {
-	ID         string     `db:"id"` // key- and a UUID
-	Org        db.Org     `db:"org"`
-	OrgID      string     `db:"org_id"`
-	OrgName    string     `db:"org_name"`
-	Name       string     `db:"name"`
-	Prefix     string     `db:"prefix"` // the first characters of the secret, to tell keys apart
-	Scopes     []string   `db:"scopes"`
-	AgentIDs   []string   `db:"agent_ids"` // those that the scope Tools is for
-	Operator   bool       `db:"operator"`  // whether the key manages organizations
-	CreatedAt  time.Time  `db:"created_at"`
-	ExpiresAt  *time.Time `db:"expires_at"`
-	LastUsedAt *time.Time `db:"last_used_at"` // to about a minute
+	ID         string     `db:"id" json:"id"` // key- and a UUID
+	Org        db.Org     `db:"org" json:"-"`
+	OrgID      string     `db:"org_id" json:"org_id"`
+	OrgName    string     `db:"org_name" json:"org_name"`
+	Name       string     `db:"name" json:"name"`
+	Prefix     string     `db:"prefix" json:"prefix"` // the first characters of the secret, to tell keys apart
+	Scopes     []string   `db:"scopes" json:"scopes"`
+	AgentIDs   []string   `db:"agent_ids" json:"agent_ids"` // those that the scope Tools is for
+	Operator   bool       `db:"operator" json:"operator"`   // whether the key manages organizations
+	CreatedAt  time.Time  `db:"created_at" json:"created_at"`
+	ExpiresAt  *time.Time `db:"expires_at" json:"expires_at"`
+	LastUsedAt *time.Time `db:"last_used_at" json:"last_used_at"` // to about a minute
 
-	RequestsPerMinute *int `db:"requests_per_minute"` // nil for the server's setting, as below
-	RequestsAtOnce    *int `db:"requests_at_once"`
+	RequestsPerMinute *int `db:"requests_per_minute" json:"requests_per_minute"` // nil for the server's setting, as below
+	RequestsAtOnce    *int `db:"requests_at_once" json:"requests_at_once"`
 }
 
 // selectKeys selects keys k of organizations o. A condition may follow.

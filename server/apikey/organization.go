@@ -13,11 +13,11 @@ import (
 
 // Organization describes an organization.
 type Organization struct {
-	ID        string     `db:"id"` // org- and a UUID
-	Org       db.Org     `db:"key"`
-	Name      string     `db:"name"`
-	CreatedAt time.Time  `db:"created_at"`
-	DeletedAt *time.Time `db:"deleted_at"` // since when its rows are being deleted
+	ID        string     `db:"id" json:"id"` // org- and a UUID
+	Org       db.Org     `db:"key" json:"-"`
+	Name      string     `db:"name" json:"name"`
+	CreatedAt time.Time  `db:"created_at" json:"created_at"`
+	DeletedAt *time.Time `db:"deleted_at" json:"deleted_at"` // since when its rows are being deleted
 }
 
 const orgColumns = `id, org AS key, name, created_at, deleted_at`

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/loci-memory/loci/files"
+)
+
+// filesCmd works on the files of a running server.
+type filesCmd struct {
+	List    filesListCmd    `cmd:"" help:"List the files of a folder, or of all."`
+	Text    filesTextCmd    `cmd:"" help:"Print the text of a file, as agents read it."`
+	Retry   filesRetryCmd   `cmd:"" help:"Work again on a file that failed."`
+	Reparse filesReparseCmd `cmd:"" help:"Parse a file again, or all files of a folder."`
+	Delete  filesDeleteCmd  `cmd:"" help:"Delete a file."`
+}
+
+type filesListCmd struct {
+	remote
+	asked
+	Folder string `arg:"" optional:"" help:"Name or ID of the folder; all folders without it."`
+	Status string `enum:",pending,parsing,embedding,completed,error" default:"" help:"Files at this stage only: ${enum}."`
+}
+
+// Run implements the command.
+func (c filesListCmd) Run(ctx context.Context, s streams) error {
+	path := "/v1/files"
+	if c.Folder != "" {
+		f, err := c.findFolder(ctx, c.Folder)
+		if err != nil {
+			return err
+		}
+		path = "/v1/folders/" + f.ID + "/files"
+	}
+	filter := url.Values{}
+	if c.Status != "" {
+		filter.Set("status", c.Status)
+	}
+	all, err := listAll[files.File](ctx, c.remote, path, filter)
+	if err != nil {
+		return err
+	}
+	return printList(s, c.asked, all, "ID | FOLDER | NAME | STATUS | BYTES | LINES | CHUNKS | UPLOADED | ERROR",
+		func(f files.File) []string {
+			return []string{f.ID, f.FolderID, f.Name, string(f.Status), fmt.Sprint(f.SizeBytes), fmt.Sprint(f.Lines),
+				fmt.Sprint(f.TotalChunks), shownTime(&f.CreatedAt), textOf(f.ErrorMessage)}
+		})
+}
+
+// oneFile names a file.
+type oneFile struct {
+	remote
+	Folder string `arg:"" help:"Name or ID of the folder."`
+	File   string `arg:"" help:"Name or ID of the file."`
+}
+
+// find returns the path of the folder's files and the file's ID.
+func (c oneFile) find(ctx context.Context) (folder, fileID string, err error) {
+	in, err := c.findFolder(ctx, c.Folder)
+	if err != nil {
+		return "", "", err
+	}
+	folder = "/v1/folders/" + in.ID
+	all, err := listAll[files.File](ctx, c.remote, folder+"/files", url.Values{})
+	if err != nil {
+		return "", "", err
+	}
+	for _, f := range all {
+		if f.shown.Name == c.File || f.shown.ID == c.File {
+			return folder, f.shown.ID, nil
+		}
+	}
+	return "", "", fmt.Errorf("the folder %q has no file %q: 'loci files list %s' shows them", in.Name, c.File, in.ID)
+}
+
+type filesTextCmd struct{ oneFile }
+
+// Run implements the command.
+func (c filesTextCmd) Run(ctx context.Context, s streams) error {
+	folder, fileID, err := c.find(ctx)
+	if err != nil {
+		return err
+	}
+	var f files.File
+	if err := c.get(ctx, folder+"/files/"+fileID+"?include_content=true", &f); err != nil {
+		return err
+	}
+	if f.Content == nil {
+		return fmt.Errorf("%s has no text yet: it is %s", f.Name, f.Status)
+	}
+	_, err = io.WriteString(s.out, *f.Content)
+	return err
+}
+
+type filesRetryCmd struct{ oneFile }
+
+// Run implements the command.
+func (c filesRetryCmd) Run(ctx context.Context) error {
+	folder, fileID, err := c.find(ctx)
+	if err != nil {
+		return err
+	}
+	return c.send(ctx, http.MethodPost, folder+"/files/"+fileID+"/retry", nil, nil)
+}
+
+type filesReparseCmd struct {
+	remote
+	Folder string `arg:"" help:"Name or ID of the folder."`
+	File   string `arg:"" optional:"" help:"Name or ID of the file; all files of the folder without it."`
+}
+
+// Run implements the command.
+func (c filesReparseCmd) Run(ctx context.Context) error {
+	if c.File == "" {
+		f, err := c.findFolder(ctx, c.Folder)
+		if err != nil {
+			return err
+		}
+		return c.send(ctx, http.MethodPost, "/v1/folders/"+f.ID+"/reparse", nil, nil)
+	}
+	folder, fileID, err := oneFile(c).find(ctx)
+	if err != nil {
+		return err
+	}
+	return c.send(ctx, http.MethodPost, folder+"/files/"+fileID+"/reparse", nil, nil)
+}
+
+type filesDeleteCmd struct {
+	oneFile
+	Yes bool `help:"Delete it without asking."`
+}
+
+// Run implements the command.
+func (c filesDeleteCmd) Run(ctx context.Context, s streams) error {
+	folder, fileID, err := c.find(ctx)
+	if err != nil {
+		return err
+	}
+	if !c.Yes {
+		if err := confirm(s, fmt.Sprintf("the file %q (%s)", c.File, fileID)); err != nil {
+			return err
+		}
+	}
+	return c.send(ctx, http.MethodDelete, folder+"/"+fileID, nil, nil)
+}

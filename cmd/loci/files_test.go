@@ -1,0 +1,118 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/loci-memory/loci/db/dbtest"
+)
+
+// What an operator does with folders and files from the command line.
+func TestFoldersAndFilesOnTheCommandLine(t *testing.T) {
+	t.Parallel()
+	p := serve(t, "--database-url="+dbtest.URL(t))
+	dir := t.TempDir()
+	for name, text := range map[string]string{"plan.md": "# Plan\n\nThe heron is blue.\n",
+		"broken.pdf": "%PDF-1.4 nothing"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	step := func(wantCode int, want string, args ...string) string {
+		t.Helper()
+		code, out, errs := command(t, append(args, "--addr="+p.base)...)
+		if code != wantCode || !strings.Contains(out+errs, want) {
+			t.Errorf("loci %s: ended with %d, want %d and %q:\n%s%s", strings.Join(args, " "), code, wantCode, want, out, errs)
+		}
+		return out
+	}
+	folder := strings.TrimSpace(step(0, "source-", "folders", "create", "notes", "--description=what we plan"))
+	step(0, "what we plan", "folders", "list")
+	step(1, "1 of 2 files failed", "upload", "notes", dir)
+	step(0, "plan.md", "files", "list", "notes", "--status=completed")
+	if failed := step(0, "broken.pdf", "files", "list", "--status=error"); strings.Contains(failed, "plan.md") {
+		t.Errorf("among the failed files is one that did not fail:\n%s", failed)
+	}
+	var list []stored
+	if err := json.Unmarshal([]byte(step(0, "", "files", "list", folder, "--json")), &list); err != nil || len(list) != 2 {
+		t.Fatalf("as JSON: %v, %v", list, err)
+	}
+	if text := step(0, "", "files", "text", "notes", "plan.md"); text != "# Plan\n\nThe heron is blue.\n" {
+		t.Errorf("the text is %q", text)
+	}
+	step(1, "has not failed", "files", "retry", folder, "plan.md")
+	step(0, "", "files", "reparse", "notes", "plan.md")
+	step(0, "", "files", "reparse", "notes")
+	step(1, `the folder "notes" has no file "other.md"`, "files", "text", "notes", "other.md")
+	step(1, `there is no folder "other"`, "files", "list", "other")
+
+	agent := call[identified](p, "POST", "/v1/agents/",
+		map[string]any{"name": "reader", "source_ids": []string{folder}}).ID
+	step(0, agent, "agents", "list", "--name=reader")
+	step(0, "The heron is blue", "grep", agent, "h[e]ron")
+	step(0, `"func_return"`, "grep", agent, "heron", "--json")
+	step(1, "missing closing )", "grep", agent, "(")
+
+	step(2, "give --yes", "files", "delete", "notes", "plan.md")
+	step(0, "plan.md", "files", "list", "notes")
+	step(0, "", "files", "delete", "notes", "plan.md", "--yes")
+	step(1, "has no file", "files", "delete", "notes", "plan.md", "--yes")
+	step(0, "", "folders", "delete", "notes", "--yes")
+	if left := step(0, "", "folders", "list", "--json"); strings.TrimSpace(left) != "[]" {
+		t.Errorf("folders after the deletion: %s", left)
+	}
+}
+
+// Texts of a list cannot move the cursor of the terminal that it is printed on.
+func TestListsPrintNoControlCharacters(t *testing.T) {
+	t.Parallel()
+	out := newLines()
+	if err := printTable(streams{out: out}, "NAME | ERROR", [][]string{{"a\x1b[2J\tb\r\nc", ""}}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "NAME        ERROR\na�[2J�b��c  -\n"; out.String() != want {
+		t.Errorf("printed %q, want %q", out, want)
+	}
+}
+
+// The settings of a server are shown with their values and origins, and no secret.
+func TestSettingsAreShownWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	parser, err := kong.New(&cli{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	environment := map[string]string{"LOCI_DATABASE_URL": "postgres://u:hunter2@h/x", "LOCI_ADDR": "0.0.0.0:80",
+		"LOCI_EMBEDDING_API_KEY": "hunter3"}
+	shown := map[string]setting{}
+	for _, one := range settingsOf(parser.Model, func(name string) (string, bool) {
+		value, set := environment[name]
+		return value, set
+	}) {
+		shown[one.Variable] = one
+		if strings.Contains(one.Value, "hunter") {
+			t.Errorf("%s is shown", one.Variable)
+		}
+	}
+	for name, want := range map[string][2]string{"LOCI_DATABASE_URL": {"[secret]", "environment"},
+		"LOCI_EMBEDDING_API_KEY": {"[secret]", "environment"}, "LOCI_ADDR": {"0.0.0.0:80", "environment"},
+		"LOCI_LOG_LEVEL": {"info", "default"}, "LOCI_API_KEY": {"", "default"}} {
+		if got := [2]string{shown[name].Value, shown[name].Origin}; got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+}
+
+// A shell that completes a command line gets the commands.
+func TestShellsCompleteCommands(t *testing.T) {
+	t.Setenv("COMP_LINE", "loci files re")
+	t.Setenv("COMP_POINT", "13")
+	if code, out, errs := command(t); code != 0 || out != "retry\nreparse\n" && out != "reparse\nretry\n" {
+		t.Errorf("ended with %d: %q %s", code, out, errs)
+	}
+}

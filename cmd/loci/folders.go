@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/mattn/go-isatty"
+
+	"github.com/loci-memory/loci/files"
+)
+
+// foldersCmd works on the folders of a running server.
+type foldersCmd struct {
+	List   foldersListCmd   `cmd:"" help:"List the folders."`
+	Create foldersCreateCmd `cmd:"" help:"Create a folder, and print its ID."`
+	Delete foldersDeleteCmd `cmd:"" help:"Delete a folder with its files."`
+}
+
+type foldersListCmd struct {
+	remote
+	asked
+}
+
+// Run implements the command.
+func (c foldersListCmd) Run(ctx context.Context, s streams) error {
+	all, err := listAll[files.Folder](ctx, c.remote, "/v1/folders", url.Values{})
+	if err != nil {
+		return err
+	}
+	return printList(s, c.asked, all, "ID | NAME | CREATED | DESCRIPTION", func(f files.Folder) []string {
+		return []string{f.ID, f.Name, shownTime(&f.CreatedAt), textOf(f.Description)}
+	})
+}
+
+type foldersCreateCmd struct {
+	remote
+	Name        string `arg:"" help:"Name of the folder."`
+	Description string `help:"What the folder has; agents read it."`
+}
+
+// Run implements the command.
+func (c foldersCreateCmd) Run(ctx context.Context, s streams) error {
+	f, err := c.createFolder(ctx, c.Name, c.Description)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(s.out, f.ID)
+	return err
+}
+
+type foldersDeleteCmd struct {
+	remote
+	Folder string `arg:"" help:"Name or ID of the folder."`
+	Yes    bool   `help:"Delete it without asking."`
+}
+
+// Run implements the command.
+func (c foldersDeleteCmd) Run(ctx context.Context, s streams) error {
+	f, err := c.findFolder(ctx, c.Folder)
+	if err != nil {
+		return err
+	}
+	if !c.Yes {
+		if err := confirm(s, fmt.Sprintf("the folder %q (%s) and all its files", f.Name, f.ID)); err != nil {
+			return err
+		}
+	}
+	return c.send(ctx, http.MethodDelete, "/v1/folders/"+f.ID, nil, nil)
+}
+
+// confirm asks on a terminal whether something should be deleted. It returns an error for any answer but yes, and
+// without a terminal.
+func confirm(s streams, what string) error {
+	if !isatty.IsTerminal(os.Stdin.Fd()) {
+		return settingError{fmt.Errorf("%s would be deleted: give --yes", what)}
+	}
+	fmt.Fprintf(s.err, "Delete %s? [y/N] ", what)
+	answer, err := bufio.NewReader(s.in).ReadString('\n')
+	if err != nil || !strings.HasPrefix(strings.ToLower(strings.TrimSpace(answer)), "y") {
+		return errors.New("nothing is deleted")
+	}
+	return nil
+}
+
+// findFolder returns the folder of a name or an ID.
+func (r remote) findFolder(ctx context.Context, nameOrID string) (f files.Folder, err error) {
+	var list []files.Folder
+	if err := r.get(ctx, "/v1/folders/?limit=1000&name="+url.QueryEscape(nameOrID), &list); err != nil {
+		return f, err
+	}
+	for _, f := range list {
+		if f.Name == nameOrID {
+			return f, nil
+		}
+	}
+	if id.MatchString(nameOrID) {
+		err = r.get(ctx, "/v1/folders/"+nameOrID, &f)
+		return f, err
+	}
+	return f, unknownFolder(nameOrID)
+}
+
+// unknownFolder is the error of a name that no folder has.
+type unknownFolder string
+
+func (e unknownFolder) Error() string {
+	return fmt.Sprintf("there is no folder %q: 'loci folders list' shows them", string(e))
+}
+
+// id matches what may be an ID.
+var id = regexp.MustCompile(`^[a-z]+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+// createFolder creates a folder.
+func (r remote) createFolder(ctx context.Context, name, description string) (f files.Folder, err error) {
+	fields := map[string]string{"name": name}
+	if description != "" {
+		fields["description"] = description
+	}
+	err = r.send(ctx, http.MethodPost, "/v1/folders/", fields, &f)
+	return f, err
+}
+
+// textOf returns a text that may be absent.
+func textOf(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// grepCmd looks for exact text in the files of an agent, as the agent does.
+type grepCmd struct {
+	remote
+	asked
+	Agent   string `arg:"" help:"ID of the agent."`
+	Pattern string `arg:"" help:"Regular expression, as the tool grep_files takes it."`
+	Include string `help:"Files whose names match this pattern only, such as '*.go'."`
+	Context *int   `help:"Lines before and after each match."`
+	Offset  *int   `help:"Matches to skip: where the last answer says that there are more."`
+}
+
+// Run implements the command.
+func (c grepCmd) Run(ctx context.Context, s streams) error {
+	args := map[string]any{"pattern": c.Pattern}
+	if c.Include != "" {
+		args["include"] = c.Include
+	}
+	if c.Context != nil {
+		args["context_lines"] = *c.Context
+	}
+	if c.Offset != nil {
+		args["offset"] = *c.Offset
+	}
+	var raw json.RawMessage
+	err := c.send(ctx, http.MethodPost, "/v1/agents/"+url.PathEscape(c.Agent)+"/tools/grep_files/run",
+		map[string]any{"args": args}, &raw)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(s, raw)
+	}
+	var answer struct {
+		Return string `json:"func_return"`
+		Status string `json:"status"`
+	}
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		return err
+	}
+	if answer.Status == "error" {
+		return errors.New(answer.Return)
+	}
+	_, err = fmt.Fprintln(s.out, strings.TrimSuffix(answer.Return, "\n"))
+	return err
+}
