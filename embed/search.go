@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/pgvector/pgvector-go"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed/wordindex"
@@ -88,7 +89,8 @@ type Ranking struct {
 	Space  Space
 }
 
-// Rank ranks the rows that a question may see. It calls the endpoint, so d must not be a transaction.
+// Rank ranks the rows that a question may see. It calls the endpoint, and reads by words and by meaning at the same
+// time, so d must not be a transaction.
 func (s *Search) Rank(ctx context.Context, d db.DB, q Question) (Ranking, error) {
 	q.Text = db.Clean(q.Text)
 	idf, err := s.statistics.Get(ctx, q.Scope, q.Sample)
@@ -96,22 +98,39 @@ func (s *Search) Rank(ctx context.Context, d db.DB, q Question) (Ranking, error)
 		return Ranking{}, err
 	}
 	out := Ranking{Query: idf.Query(q.Text)}
-	var words, meaning []Hit
-	if !q.WordsOnly {
-		if meaning, err = s.byMeaning(ctx, d, q, idf, &out); err != nil {
-			return Ranking{}, err
-		}
+	words, meaning, err := s.bothArms(ctx, d, q, idf, &out)
+	if out.ByWords = !q.MeaningOnly || !out.ByMeaning; err == nil && out.ByWords && q.MeaningOnly {
+		words, err = s.byWords(ctx, d, q, idf, out.Query)
 	}
-	if out.ByWords = !q.MeaningOnly || !out.ByMeaning; out.ByWords {
-		if words, err = s.byWords(ctx, d, q, idf, out.Query); err != nil {
-			return Ranking{}, err
-		}
+	if err != nil {
+		return Ranking{}, err
 	}
 	for _, h := range words {
 		out.BestWords = max(out.BestWords, h.Score)
 	}
 	out.Rows = Fuse(words, meaning, meaningWeight)
 	return out, nil
+}
+
+// bothArms ranks by words and by meaning at the same time, each on a connection of its own, but by one of them alone
+// where the question says so.
+func (s *Search) bothArms(ctx context.Context, d db.DB, q Question, idf *IDF, out *Ranking) (words, meaning []Hit,
+	err error) {
+	arms, ctx := errgroup.WithContext(ctx)
+	query := out.Query
+	if !q.MeaningOnly {
+		arms.Go(func() (err error) {
+			words, err = s.byWords(ctx, d, q, idf, query)
+			return err
+		})
+	}
+	if !q.WordsOnly {
+		arms.Go(func() (err error) {
+			meaning, err = s.byMeaning(ctx, d, q, idf, out)
+			return err
+		})
+	}
+	return words, meaning, arms.Wait()
 }
 
 // byMeaning ranks by the inner product with the query's vector: through the space's index in a large scope, and exactly

@@ -55,6 +55,7 @@ type Store struct {
 	o      Options
 
 	parsing *db.Shares // bytes of documents that are being parsed
+	uses    *uses      // of files by searches, that wait to be recorded
 }
 
 // New returns a store on d. It removes what a server that was killed left in TempDir.
@@ -72,7 +73,7 @@ func New(d db.DB, o Options) (*Store, error) {
 	}
 	search := embed.NewSearch(o.Endpoint, "chunks", "chunk_vectors", "chunk_key")
 	search.Words, search.PlainTerms = wordindex.New("chunks", "chunks", "folder_key", "key"), true
-	return &Store{db: d, jobs: jobs, search: search, grep: grep.New(), o: o, parsing: newParsing()}, nil
+	return &Store{db: d, jobs: jobs, search: search, grep: grep.New(), o: o, parsing: newParsing(), uses: &uses{}}, nil
 }
 
 // With returns a store that works in tx.

@@ -66,7 +66,7 @@ func (s *Store) Grep(ctx context.Context, org db.Org, agentID string, q GrepQuer
 	if err := s.addPages(ctx, org, fileIDs, result.Matches); err != nil {
 		return GrepResult{}, err
 	}
-	return result, db.UnlessFull(s.openSet(org, agentID).markUsed(ctx, fileIDs))
+	return result, s.used(ctx, use{user: user{org, agentID}, fileIDs: fileIDs})
 }
 
 // IndexText indexes new text for Grep, in all folders that have enough of it, and returns how many blocks of the index

@@ -74,6 +74,9 @@ func (s *Store) Open(ctx context.Context, org db.Org, agentID string, args OpenA
 	if err := args.Limits.checkCount(len(args.Requests)); err != nil {
 		return Opening{}, err
 	}
+	if err := s.recordUses(ctx, user{org, agentID}); err != nil { // which decide what it closes
+		return Opening{}, err
+	}
 	var done Opening
 	err := s.inTx(ctx, func(in *Store) error {
 		set := in.openSet(org, agentID)

@@ -94,19 +94,25 @@ func (s *Store) Search(ctx context.Context, org db.Org, agentID string, q Query)
 		out.Ranking = ByWordsAndMeaning
 	}
 	out.Hits, out.More, err = s.mergedHits(ctx, org, ranking, max(q.Offset, 0), limit)
-	if err != nil || !in.open {
+	if err != nil {
 		return out, err
 	}
-	return out, db.UnlessFull(s.openSet(org, agentID).markUsed(ctx, hitFiles(out.Hits)))
+	return out, s.used(ctx, in.use(agentID, out.Hits))
 }
 
 // searchedFiles are the files that a search may see.
 type searchedFiles struct {
 	org     db.Org
 	folders []int64
-	files   []int64 // nil is all files of the folders
-	empty   bool    // it has no file at all, not even one without text
-	open    bool    // the agent has files open
+	files   []int64  // nil is all files of the folders
+	empty   bool     // it has no file at all, not even one without text
+	open    []string // ids of the files that the agent has open, the last used last
+}
+
+// use returns the use of the open files among those of hits, the best as the last used.
+func (f searchedFiles) use(agentID string, hits []Hit) use {
+	used := slices.DeleteFunc(hitFiles(hits), func(id string) bool { return !slices.Contains(f.open, id) })
+	return use{user{f.org, agentID}, used, slices.Equal(used, f.open[len(f.open)-len(used):])}
 }
 
 func (f searchedFiles) args() pgx.StrictNamedArgs {
@@ -151,14 +157,17 @@ func hitFiles(hits []Hit) []string {
 // empty.
 func (s *Store) searched(ctx context.Context, org db.Org, agentID, include string) (searchedFiles, error) {
 	type folder struct {
-		Key  int64 `db:"folder_key"`
-		Full bool  `db:"is_full"`
-		Open bool  `db:"is_open"`
+		Key  int64    `db:"folder_key"`
+		Full bool     `db:"is_full"`
+		Open []string `db:"open"`
 	}
 	list, err := db.All[folder](ctx, s.db, `
 		SELECT a.folder_key, EXISTS (
 		           SELECT FROM files f WHERE f.org = $1 AND f.folder_key = a.folder_key AND f.replaces IS NULL) AS is_full,
-		       EXISTS (SELECT FROM agent_files o WHERE o.org = $1 AND o.agent_id = $2 AND o.is_open) AS is_open
+		       ARRAY(
+		           SELECT f.id FROM agent_files o JOIN files f ON f.org = o.org AND f.key = o.file_key
+		           WHERE o.org = $1 AND f.org = $1 AND o.agent_id = $2 AND o.is_open
+		           ORDER BY o.last_used_seq, f.id) AS open
 		FROM agent_folders a
 		WHERE a.org = $1 AND a.agent_id = $2
 		ORDER BY a.folder_key`, org, agentID)

@@ -333,6 +333,10 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		func() error { return p.work(ctx, s.agents.Jobs, present) },
 		func() error { s.loop.Run(ctx, present); return nil },
 		func() error { return p.embedder.connect(ctx, p.pool, s) },
+		func() error {
+			s.files.RecordUses(ctx, p.warn("uses of files by searches are not recorded"))
+			return nil
+		},
 		func() error { p.indexText(ctx, s.files); return nil },
 		func() error { p.indexWords(ctx, s); return nil },
 		func() error { p.reweighWords(ctx, s); return nil },

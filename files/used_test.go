@@ -1,0 +1,90 @@
+package files_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loci-memory/loci/embed/embedtest"
+	"github.com/loci-memory/loci/files"
+)
+
+// recordUses lets the store record the uses of files by searches later, until the function that it returns is called.
+func (fx *fixture) recordUses() (stop func()) {
+	ctx, cancel := context.WithCancel(fx.t.Context())
+	var recording sync.WaitGroup
+	recording.Go(func() {
+		fx.RecordUses(ctx, func(err error) { fx.t.Errorf("uses are not recorded: %v", err) })
+	})
+	stop = sync.OnceFunc(func() {
+		cancel()
+		recording.Wait()
+	})
+	fx.t.Cleanup(stop)
+	return stop
+}
+
+// fourOpen is a fixture with files named 0.txt to 3.txt, each with a word of its own, open in this order.
+func fourOpen(t *testing.T) (fx *fixture, agent string) {
+	fx = newFixture(t, files.Options{})
+	folder := fx.folder("set")
+	agent = fx.agentWith(folder)
+	var names []string
+	for i, word := range []string{"apple\n", "banana\n", "cherry\n", "damson\n"} {
+		name := string(rune('0'+i)) + ".txt"
+		fx.upload(folder, name, word)
+		names = append(names, "set/"+name)
+	}
+	fx.mustOpen(agent, wide, false, names...)
+	return fx, agent
+}
+
+func (fx *fixture) find(agent, text string) {
+	fx.t.Helper()
+	found, err := fx.Search(fx.t.Context(), org, agent, files.Query{Text: text, Limit: 1})
+	if err != nil || len(found.Hits) != 1 {
+		fx.t.Fatalf("search for %s: %d hits (%v)", text, len(found.Hits), err)
+	}
+}
+
+// Searches that were answered are recorded in their order: soon, before files are opened, and before the server ends.
+func TestUsesAreRecordedAfterTheAnswer(t *testing.T) {
+	t.Parallel()
+	fx, agent := fourOpen(t)
+	stop := fx.recordUses()
+	fx.find(agent, "banana")
+	fx.find(agent, "apple")
+	embedtest.Eventually(t, "the files that were found are the last used", func() bool {
+		return cmp.Equal([]string{"set/2.txt", "set/3.txt", "set/1.txt", "set/0.txt"}, fx.open(agent))
+	})
+	fx.find(agent, "cherry")
+	if _, err := fx.Grep(t.Context(), org, agent, files.GrepQuery{Pattern: "damson"}); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if diff := cmp.Diff([]string{"set/1.txt", "set/0.txt", "set/2.txt", "set/3.txt"}, fx.open(agent)); diff != "" {
+		t.Errorf("after the end (-want +got):\n%s", diff)
+	}
+	fx.find(agent, "banana") // nobody records: it is done with the answer
+	if diff := cmp.Diff([]string{"set/0.txt", "set/2.txt", "set/3.txt", "set/1.txt"}, fx.open(agent)); diff != "" {
+		t.Errorf("without a recorder (-want +got):\n%s", diff)
+	}
+}
+
+// What a search used is not closed by the opening that follows it.
+func TestAnOpeningKnowsTheUsesBefore(t *testing.T) {
+	t.Parallel()
+	fx, agent := fourOpen(t)
+	fx.recordUses()
+	for range 5 {
+		fx.find(agent, "apple")
+		fx.find(agent, "cherry")
+		fx.mustOpen(agent, files.Limits{MaxOpen: 3, ViewChars: 1000}, false, "set/3.txt")
+		if diff := cmp.Diff([]string{"set/0.txt", "set/2.txt", "set/3.txt"}, fx.open(agent)); diff != "" {
+			t.Fatalf("open (-want +got):\n%s", diff)
+		}
+		fx.mustOpen(agent, wide, false, "set/2.txt", "set/1.txt", "set/0.txt", "set/3.txt")
+	}
+}
