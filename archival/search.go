@@ -50,7 +50,8 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 	if err != nil {
 		return Results{}, err
 	}
-	hits, err := embed.ReadHits[Hit](ctx, s.db, embed.HitQuery{Org: org, Limit: q.Limit, SQL: `
+	hits, err := embed.ReadHits[Hit](ctx, s.db, embed.HitQuery[Hit]{Org: org, Limit: q.Limit,
+		Keep: confirm(ranking), SQL: `
 		SELECT ` + passageColumns + `, ` + embed.HitColumns + `
 		FROM ` + embed.HitTable + `
 		JOIN passages p ON p.org = @org AND p.key = hit.key
@@ -60,6 +61,11 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 		hits = slices.DeleteFunc(hits, func(h Hit) bool { return h.Ended })
 	}
 	return Results{Hits: hits, ByMeaning: ranking.ByMeaning, Note: ranking.Note, More: len(rows) > q.Limit}, err
+}
+
+// confirm returns a function that reports whether a row of a ranking is a hit.
+func confirm(ranking embed.Ranking) func(*Hit) (bool, error) {
+	return func(h *Hit) (bool, error) { return ranking.Confirm(h.Text, &h.WordsRank, h.MeaningRank), nil }
 }
 
 // afterKey returns the key of the hit that a page is behind; 0 if none is named. ErrInvalid if that passage does not

@@ -10,6 +10,7 @@ import (
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/embed/embedtest"
 )
 
 // An archive is ranked through the index of words as from its passages, also after one got another text or was erased.
@@ -88,5 +89,19 @@ func TestPassagesOfAnOlderVersionAreWeighedAnew(t *testing.T) {
 	n, err := f.store.ReweighWords(t.Context())
 	if err != nil || n != 2 || before != 0 || found() != 1 {
 		t.Errorf("%d passages are weighed anew (%v), %d found before, %d after, want 2, 0 and 1", n, err, before, found())
+	}
+}
+
+// A word whose term has the same place in the lexicon as another finds no passage that has only that other.
+func TestAWordFindsNoPassageWithAnotherOfItsPlace(t *testing.T) {
+	t.Parallel()
+	a, b := embedtest.Colliding(t)
+	f := newFixture(t)
+	f.insert("the word "+a, "the word "+b)
+	for _, word := range []string{a, b} {
+		hits := f.search(archival.Query{Text: word, AgentID: f.agent, Limit: 5}).Hits
+		if len(hits) != 1 || !strings.Contains(hits[0].Text, word) {
+			t.Errorf("%q finds %v, want its own passage alone", word, hits)
+		}
 	}
 }

@@ -75,17 +75,28 @@ func TermIDs(text string) []int32 {
 	return ids
 }
 
-// nameIDs returns the places of a text's stop words as names, as TermIDs returns those of other terms.
-func nameIDs(text string) []int32 {
-	ids := []int32{}
-	text = plain(text)
-	eachWord(text, func(w word) {
+// termsOf returns the different terms of a text, in the order of their places.
+func termsOf(text string) []*term {
+	var all []*term
+	eachTerm(text, func(t *term) { all = append(all, t) })
+	return different(all)
+}
+
+// namesOf returns a text's stop words as names, as termsOf returns other terms.
+func namesOf(text string) []*term {
+	var all []*term
+	eachWord(plain(text), func(w word) {
 		if t := lookup(w.text); t.name != nil && len(w.text) > 1 {
-			ids = append(ids, t.name.id)
+			all = append(all, t.name)
 		}
 	})
-	slices.Sort(ids)
-	return ids
+	return different(all)
+}
+
+// different returns terms in the order of their places, each once.
+func different(all []*term) []*term {
+	slices.SortFunc(all, func(a, b *term) int { return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.text, b.text)) })
+	return slices.CompactFunc(all, func(a, b *term) bool { return a.text == b.text })
 }
 
 // weight is one element of a sparse vector.

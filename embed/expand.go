@@ -14,21 +14,25 @@ const expandedShare = 0.3
 const maxExpanded = 32
 
 // alternative is a term of another writing of one of a query's words, or of two.
-type alternative struct{ id, of int32 }
+type alternative struct {
+	*term
+	of *term
+}
 
 // alternatives returns the terms of other writings of a query's words, without its own terms: the long form of an
 // abbreviation, the short forms of a word, and two neighboring words as one (time zone as timezone).
-func alternatives(text string, own []int32) []alternative {
+func alternatives(text string, own []*term) []alternative {
 	var all []alternative
-	add := func(id, of int32) {
-		same := func(a alternative) bool { return a.id == id }
-		if len(all) < maxExpanded && !slices.Contains(own, id) && !slices.ContainsFunc(all, same) {
-			all = append(all, alternative{id, of})
+	add := func(t, of *term) {
+		has := func(o *term) bool { return o.id == t.id }
+		same := func(a alternative) bool { return has(a.term) }
+		if len(all) < maxExpanded && !slices.ContainsFunc(own, has) && !slices.ContainsFunc(all, same) {
+			all = append(all, alternative{t, of})
 		}
 	}
 	for _, of := range own {
-		for _, id := range abbreviations[of] {
-			add(id, of)
+		for _, t := range abbreviations[of.text] {
+			add(t, of)
 		}
 	}
 	previous := ""
@@ -39,7 +43,7 @@ func alternatives(text string, own []int32) []alternative {
 			continue
 		}
 		if previous != "" {
-			add(termOf("", previous+word).id, termOf("", word).id)
+			add(termOf("", previous+word), termOf("", word))
 		}
 		previous = word
 	}

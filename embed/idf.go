@@ -69,33 +69,39 @@ type Query struct {
 	// Rarest are the terms that the query itself has, the rarest in the scope first, then the lower id first. Never nil.
 	Rarest []int32
 
-	pairs []termPair // its terms near each other
+	pairs []termPair      // its terms near each other
+	terms map[string]bool // of Vector
 }
 
 // Query weighs the terms of a query.
 func (f *IDF) Query(text string) Query {
-	ids := TermIDs(text)
-	common := len(ids) == 0
+	own := termsOf(text)
+	common := len(own) == 0
 	if common {
-		ids = nameIDs(text)
+		own = namesOf(text)
 	}
-	weights := counted(ids)
-	for i, w := range weights {
-		weights[i].value = float32(f.weight(w.id))
+	words := make(map[string]bool, len(own))
+	weights := make([]weight, 0, len(own))
+	for i, t := range own {
+		words[t.text] = true
+		if i == 0 || t.id != own[i-1].id {
+			weights = append(weights, weight{t.id, float32(f.weight(t.id))})
+		}
 	}
 	rarest := make([]int32, 0, len(weights))
 	for _, w := range heaviest(slices.Clone(weights)) {
 		rarest = append(rarest, w.id)
 	}
-	for _, a := range alternatives(text, ids) {
-		weights = append(weights, weight{a.id, expandedShare * float32(min(f.weight(a.id), f.weight(a.of)))})
+	for _, a := range alternatives(text, own) {
+		words[a.text] = true
+		weights = append(weights, weight{a.id, expandedShare * float32(min(f.weight(a.id), f.weight(a.of.id)))})
 	}
 	slices.SortFunc(weights, func(a, b weight) int { return cmp.Compare(a.id, b.id) })
 	v := sparse(heaviest(weights))
 	slices.SortFunc(rarest, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(f.having[a], f.having[b]), cmp.Compare(a, b))
 	})
-	return Query{Vector: v, Rarest: rarest, Common: common, pairs: pairsOf(text)}
+	return Query{Vector: v, Rarest: rarest, Common: common, pairs: pairsOf(text), terms: words}
 }
 
 // Rows that an index finds are read faster than all rows only where they are few.

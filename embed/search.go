@@ -224,14 +224,16 @@ func Page(ranked []Scored, after int64, offset int) ([]Scored, error) {
 }
 
 // HitQuery reads the rows of a ranking.
-type HitQuery struct {
+type HitQuery[T any] struct {
 	SQL   string // selects from HitTable and the memory's tables, of the organization @org, in the order of hit.place
 	Org   db.Org
 	Limit int
+	Keep  func(*T) (bool, error) // may change a row, and reports whether it is a hit; nil keeps all
 }
 
-// ReadHits reads the best rows, at most Limit. It passes over rows that were deleted since they were found.
-func ReadHits[T any](ctx context.Context, d db.DB, q HitQuery, ranked []Scored) ([]T, error) {
+// ReadHits reads the best rows, at most Limit. It passes over rows that were deleted since they were found, and over
+// those that are no hits.
+func ReadHits[T any](ctx context.Context, d db.DB, q HitQuery[T], ranked []Scored) ([]T, error) {
 	hits := []T{}
 	for len(ranked) > 0 && len(hits) < q.Limit {
 		n := min(q.Limit-len(hits), len(ranked))
@@ -244,7 +246,27 @@ func ReadHits[T any](ctx context.Context, d db.DB, q HitQuery, ranked []Scored) 
 		if err != nil {
 			return nil, err
 		}
+		if rows, err = q.kept(rows); err != nil {
+			return nil, err
+		}
 		hits, ranked = append(hits, rows...), ranked[n:]
+	}
+	return hits, nil
+}
+
+// kept returns the rows that are hits.
+func (q HitQuery[T]) kept(rows []T) (hits []T, err error) {
+	if q.Keep == nil {
+		return rows, nil
+	}
+	for i := range rows {
+		keeps, err := q.Keep(&rows[i])
+		if err != nil {
+			return nil, err
+		}
+		if keeps {
+			hits = append(hits, rows[i])
+		}
 	}
 	return hits, nil
 }

@@ -27,7 +27,7 @@ var irregular = readIrregular(irregularFile)
 // families maps the stem of a word to that of its family's base: descript to describ.
 var families = readFamilies(familiesFile)
 
-// abbreviations maps the term of a word to those of its short or long forms.
+// abbreviations maps the text of a word's term to the terms of its short or long forms.
 var abbreviations = readAbbreviations(abbreviationsFile)
 
 func readFamilies(file string) map[string]string {
@@ -43,17 +43,18 @@ func readFamilies(file string) map[string]string {
 	return bases
 }
 
-func readAbbreviations(file string) map[int32][]int32 {
-	forms := make(map[int32][]int32)
-	add := func(a, b int32) {
-		if a != b && !slices.Contains(forms[a], b) {
-			forms[a] = append(forms[a], b)
+func readAbbreviations(file string) map[string][]*term {
+	forms := make(map[string][]*term)
+	add := func(a, b *term) {
+		same := func(t *term) bool { return t.text == b.text }
+		if a.text != b.text && !slices.ContainsFunc(forms[a.text], same) {
+			forms[a.text] = append(forms[a.text], b)
 		}
 	}
 	for words := range readLines(file) {
 		short, long := termOf(words[0], words[0]), termOf(words[1], words[1])
-		add(short.id, long.id)
-		add(long.id, short.id)
+		add(short, long)
+		add(long, short)
 	}
 	return forms
 }

@@ -34,7 +34,8 @@ func (s *Store) mergedHits(ctx context.Context, org db.Org, ranking embed.Rankin
 	ranked := ranking.Rows
 	for wanted := offset + limit + 1; len(groups) < wanted && len(ranked) > 0; {
 		n := min(max(readAhead*wanted, nearRows), len(ranked))
-		parts, err := embed.ReadHits[part](ctx, s.db, embed.HitQuery{Org: org, Limit: n, SQL: readParts}, ranked[:n])
+		parts, err := embed.ReadHits[part](ctx, s.db, embed.HitQuery[part]{Org: org, Limit: n, SQL: readParts,
+			Keep: confirm(ranking)}, ranked[:n])
 		if err != nil {
 			return nil, false, err
 		}
@@ -61,6 +62,13 @@ const readParts = `
 	JOIN folders d ON d.org = c.org AND d.key = c.folder_key AND d.deleted_at IS NULL
 	WHERE c.org = @org AND f.org = @org
 	ORDER BY hit.place`
+
+// confirm returns a function that reports whether a chunk of a ranking is a hit.
+func confirm(ranking embed.Ranking) func(*part) (bool, error) {
+	return func(p *part) (bool, error) {
+		return ranking.Confirm(p.FileName+"\n"+p.Heading+"\n"+p.Text, &p.WordsRank, p.MeaningRank), nil
+	}
+}
 
 // rankByNearness adds to the scores of chunks what they gain by having the query's words near each other, and sorts
 // them, best first.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/files"
 )
 
@@ -44,5 +45,22 @@ func TestChunksThatOverlapAreOneHit(t *testing.T) {
 	if len(covered) != len(lines) || chunks < 6 || 3*hits > 2*chunks {
 		t.Errorf("%d of %d lines are in %d hits, of %d chunks, want all in two thirds as many hits or fewer",
 			len(covered), len(lines), hits, chunks)
+	}
+}
+
+// A word whose term has the same place in the lexicon as another finds no chunk that has only that other.
+func TestAWordFindsNoChunkWithAnotherOfItsPlace(t *testing.T) {
+	t.Parallel()
+	a, b := embedtest.Colliding(t)
+	fx := newFixture(t, files.Options{})
+	folder := fx.folder("f")
+	fx.upload(folder, "a.txt", "Here stands "+a+" alone.")
+	fx.upload(folder, "b.txt", "Here stands "+b+" alone.")
+	agent := fx.agentWith(folder)
+	for word, file := range map[string]string{a: "f/a.txt", b: "f/b.txt"} {
+		got, err := fx.Search(t.Context(), org, agent, files.Query{Text: word, Limit: 5})
+		if err != nil || len(got.Hits) != 1 || got.Hits[0].FileName != file || got.More {
+			t.Errorf("%q finds %v (%v), want %s alone", word, got, err, file)
+		}
 	}
 }

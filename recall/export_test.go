@@ -21,7 +21,7 @@ func (s *Store) WordsAlone(ctx context.Context, org db.Org, q Query) ([]string, 
 	if err != nil {
 		return nil, err
 	}
-	hits, err := s.hits(ctx, f, ranking.Rows)
+	hits, err := s.hits(ctx, f, ranking.Rows, nil)
 	ids := make([]string, len(hits))
 	for i, h := range hits {
 		ids[i] = h.ID

@@ -108,7 +108,8 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 		return Results{}, err
 	}
 	out.More = len(rows) > q.Limit
-	out.Hits, err = s.hits(ctx, f, rows)
+	out.Hits, err = s.confirmed(ctx, f, rows, ranking)
+	out.More = out.More && len(out.Hits) > 0
 	return out, err
 }
 
@@ -168,25 +169,45 @@ func (s *Store) newest(ctx context.Context, f searchFilter) (Results, error) {
 	for i, key := range keys {
 		rows[i].ID = key
 	}
-	hits, err := s.hits(ctx, f, rows)
+	hits, err := s.hits(ctx, f, rows, nil)
 	return Results{Hits: hits, More: more}, err
 }
 
-// hits reads the best messages, as many as the query asks for.
-func (s *Store) hits(ctx context.Context, f searchFilter, rows []embed.Scored) ([]Hit, error) {
-	hits, err := embed.ReadHits[Hit](ctx, s.db, embed.HitQuery{Org: f.org, Limit: f.q.Limit, SQL: `
+// confirmed reads the best messages that a ranking found, and those that are near them: none if what it found has none
+// of the query's words after all.
+func (s *Store) confirmed(ctx context.Context, f searchFilter, rows []embed.Scored,
+	ranking embed.Ranking) ([]Hit, error) {
+	found, dropped := len(f.periods) > 0, false
+	hits, err := s.hits(ctx, f, rows, func(h *Hit, said string) bool {
+		if !ranking.Confirm(said, &h.WordsRank, h.MeaningRank) {
+			dropped = true
+			return false
+		}
+		found = found || h.WordsRank > 0 || h.MeaningRank > 0
+		return true
+	})
+	if dropped && !found {
+		hits = []Hit{}
+	}
+	return hits, err
+}
+
+// hits reads the best messages, as many as the query asks for. keep, unless it is nil, is told what a message says, and
+// reports whether it is a hit.
+func (s *Store) hits(ctx context.Context, f searchFilter, rows []embed.Scored,
+	keep func(h *Hit, said string) bool) ([]Hit, error) {
+	return embed.ReadHits[Hit](ctx, s.db, embed.HitQuery[Hit]{Org: f.org, Limit: f.q.Limit, SQL: `
 		SELECT ` + messageColumns + `, ` + embed.HitColumns + `
 		FROM ` + embed.HitTable + `
 		JOIN (` + tablesOf(f.q.WithReset) + `) ON m.key = hit.key
 		WHERE m.org = @org
-		ORDER BY hit.place`}, rows)
-	for i := range hits {
-		h := &hits[i]
+		ORDER BY hit.place`, Keep: func(h *Hit) (bool, error) {
 		whole, err := s.whole(ctx, f.org, []Message{h.Message})
 		if err != nil {
-			return nil, err
+			return false, err
 		}
-		h.Snippet = snippet(Searched(whole[0]), f.q.Text)
-	}
-	return hits, err
+		said := Searched(whole[0])
+		h.Snippet = snippet(said, f.q.Text)
+		return keep == nil || keep(h, said), nil
+	}}, rows)
 }

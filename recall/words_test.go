@@ -10,6 +10,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -76,5 +77,25 @@ func TestMessagesOfAnOlderVersionAreWeighedAnew(t *testing.T) {
 		if found(text) != 1 {
 			t.Errorf("%q is not found", text)
 		}
+	}
+}
+
+// A word whose term has the same place in the lexicon as another finds no message that has only that other, nor what is
+// next to such a message.
+func TestAWordFindsNoMessageWithAnotherOfItsPlace(t *testing.T) {
+	t.Parallel()
+	a, b := embedtest.Colliding(t)
+	f := newFixture(t)
+	f.append(say(recall.User, "What is near?"), say(recall.User, "the word "+b), say(recall.Assistant, "So it is."))
+	if hits := f.search(recall.Query{Text: a, AgentID: f.agent, Limit: 5}).Hits; len(hits) != 0 {
+		t.Errorf("%q finds %v, want nothing", a, hits)
+	}
+	f.append(say(recall.User, "the word "+a))
+	hits := f.search(recall.Query{Text: a, AgentID: f.agent, Limit: 1}).Hits
+	if len(hits) != 1 || !strings.Contains(hits[0].Snippet, a) {
+		t.Errorf("%q finds %v, want its own message", a, hits)
+	}
+	if hits := f.search(recall.Query{Text: b, AgentID: f.agent, Limit: 5}).Hits; len(hits) == 0 {
+		t.Errorf("%q finds nothing", b)
 	}
 }

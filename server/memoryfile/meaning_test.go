@@ -248,3 +248,17 @@ func TestErasedTextsHaveNoVectors(t *testing.T) {
 		t.Errorf("%d vectors of the text that stays", n)
 	}
 }
+
+// A word whose term has the same place in the lexicon as another finds no file that has only that other.
+func TestAWordFindsNoFileWithAnotherOfItsPlace(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	a, b := embedtest.Colliding(t)
+	f.write("/memories/notes/a.md", "the word "+a+"\n")
+	f.write("/memories/notes/b.md", "the word "+b+"\n")
+	for word, path := range map[string]string{a: "/memories/notes/a.md", b: "/memories/notes/b.md"} {
+		if got := f.search(memoryfile.Query{Text: word}).Hits; len(got) != 1 || got[0].Path != path {
+			t.Errorf("%q finds %v, want %s alone", word, got, path)
+		}
+	}
+}

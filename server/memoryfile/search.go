@@ -70,7 +70,8 @@ func (s *Store) Search(ctx context.Context, org db.Org, tree string, q Query) (R
 	if err != nil {
 		return Results{}, err
 	}
-	hits, err := embed.ReadHits[Hit](ctx, s.db, embed.HitQuery{Org: org, Limit: q.Limit, SQL: `
+	hits, err := embed.ReadHits[Hit](ctx, s.db, embed.HitQuery[Hit]{Org: org, Limit: q.Limit,
+		Keep: confirm(ranking), SQL: `
 		SELECT ` + entryColumns + `, f.content, ` + embed.HitColumns + `
 		FROM ` + embed.HitTable + `
 		JOIN memory_files f ON f.org = @org AND f.key = hit.key AND f.deleted_at IS NULL
@@ -87,6 +88,13 @@ func (s *Store) Search(ctx context.Context, org db.Org, tree string, q Query) (R
 		}
 	}
 	return Results{Hits: hits, ByMeaning: ranking.ByMeaning, Note: ranking.Note}, err
+}
+
+// confirm returns a function that reports whether a file of a ranking is a hit.
+func confirm(ranking embed.Ranking) func(*Hit) (bool, error) {
+	return func(h *Hit) (bool, error) {
+		return ranking.Confirm(h.Path+"\n"+h.Text, &h.WordsRank, h.MeaningRank), nil
+	}
 }
 
 // addNearest adds to hits which part of each file is nearest to a query by meaning.
@@ -150,16 +158,16 @@ func (s *Store) sample(ctx context.Context, org db.Org, t Tree) (*embed.IDF, err
 
 // bestLines returns the lines that have the most words of a query.
 func bestLines(query, text string) []HitLine {
-	terms := embed.TermIDs(query)
+	terms := embed.DistinctTerms(query)
 	type scored struct {
 		HitLine
 		score int
 	}
 	var all []scored
 	for i, line := range Lines(text) {
-		has := embed.TermIDs(line)
+		has := embed.DistinctTerms(line)
 		score := 0
-		for _, term := range slices.Compact(slices.Sorted(slices.Values(terms))) {
+		for _, term := range terms {
 			if slices.Contains(has, term) {
 				score++
 			}

@@ -11,10 +11,10 @@ import (
 )
 
 // terms returns the distinct words of a text, as searches by words have them.
-func terms(text string) []int32 { return slices.Compact(embed.TermIDs(text)) }
+func terms(text string) []string { return embed.DistinctTerms(text) }
 
 // covered returns the share of the query's words that a text has, from 0 to 1.
-func covered(query []int32, text string) float64 {
+func covered(query []string, text string) float64 {
 	if len(query) == 0 {
 		return 0
 	}

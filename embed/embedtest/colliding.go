@@ -1,0 +1,36 @@
+package embedtest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/loci-memory/loci/embed"
+)
+
+// Colliding returns two words of different texts whose terms have the same TermID.
+func Colliding(t testing.TB) (a, b string) {
+	t.Helper()
+	words := map[int32]string{}
+	for i := range 1 << 20 {
+		word := fmt.Sprintf("x%sq", spelled(i))
+		ids, terms := embed.TermIDs(word), embed.DistinctTerms(word)
+		if len(ids) != 1 {
+			continue
+		}
+		if other, ok := words[ids[0]]; ok && embed.DistinctTerms(other)[0] != terms[0] {
+			return other, word
+		}
+		words[ids[0]] = word
+	}
+	t.Fatal("no two words collide")
+	return "", ""
+}
+
+// spelled returns a number in letters.
+func spelled(n int) string {
+	word := []byte{}
+	for ; n > 0; n /= 20 {
+		word = append(word, "bcdfghjklmnpqrstvwxz"[n%20])
+	}
+	return string(word)
+}
