@@ -36,8 +36,10 @@ func (s *sharedModel) Answer(ctx context.Context, r model.Request, show func(mod
 		return model.Answer{}, err
 	}
 	defer s.calls.Give(org, 1)
+	ctx, span := startSpan(ctx, "model answer")
 	began := time.Now()
 	answer, err := s.Client.Answer(ctx, r, show)
+	endSpan(span, err)
 	s.counts.ModelCall("answer", err, answer.Usage.Prompt, answer.Usage.Completion, time.Since(began))
 	return answer, err
 }

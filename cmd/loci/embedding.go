@@ -88,8 +88,10 @@ type countedEmbedder struct {
 
 // Embed implements embed.Embedder.
 func (c countedEmbedder) Embed(ctx context.Context, items []embed.Item) ([]embed.Vector, error) {
+	ctx, span := startSpan(ctx, "embed "+c.use)
 	began := time.Now()
 	vectors, err := c.Embedder.Embed(ctx, items)
+	endSpan(span, err)
 	failed := err
 	if _, some := errors.AsType[*embed.RefusedError](err); some {
 		failed = nil // the endpoint answered

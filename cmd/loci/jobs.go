@@ -12,7 +12,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
-	"github.com/riverqueue/river/rivertype"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/queue"
@@ -58,7 +57,7 @@ func (p *process) jobs(s stores) (*river.Client[pgx.Tx], error) {
 		ID:                p.id, Workers: workers, FetchCooldown: fetchPause,
 		Logger:     slog.New(quiet{p.log.Handler(), new(atomic.Int64)}),
 		JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter, CompletedJobRetentionPeriod: jobsKept,
-		Queues: queues, Middleware: []rivertype.Middleware{&p.inFlight, &queue.ForOrg{}, &queue.Provenance{}},
+		Queues: queues, Middleware: append(p.tracing.jobs(), &p.inFlight, &queue.ForOrg{}, &queue.Provenance{}),
 	})
 }
 

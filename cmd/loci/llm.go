@@ -49,8 +49,10 @@ func (s *sharedSummarizer) Complete(ctx context.Context, r compaction.Request) (
 		return compaction.Reply{}, err
 	}
 	defer s.calls.Give(org, 1)
+	ctx, span := startSpan(ctx, "model summary")
 	began := time.Now()
 	reply, err := s.Summarizer.Complete(ctx, r)
+	endSpan(span, err)
 	s.counts.ModelCall("summary", err, reply.PromptTokens, reply.OutputTokens, time.Since(began))
 	return reply, err
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"time"
 
 	"github.com/google/uuid"
@@ -117,12 +118,17 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 	} else if metricsListener != nil {
 		defer metricsListener.Close()
 	}
+	traced, err := newTracing(ctx, log, os.Getenv)
+	if err != nil {
+		return err
+	}
+	defer traced.close(ctx)
 	pg, err := c.open(ctx, log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, pg.close()) }()
-	pool, err := db.Open(ctx, pg.urls)
+	pool, err := db.OpenTraced(ctx, pg.urls, traced.statements())
 	if err != nil {
 		return err
 	}
@@ -145,7 +151,7 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 	}
 	p := &process{serveCmd: c, log: log, out: s, pg: pg, pool: pool, owner: owner, keys: keys, embedder: embedder,
 		reader: reader, jq: queries, models: models, answering: answering, counts: counts, metrics: metricsListener,
-		outage: away, id: "loci-" + uuid.NewString(), loopback: loopback}
+		tracing: traced, outage: away, id: "loci-" + uuid.NewString(), loopback: loopback}
 	return p.serve(ctx, listener)
 }
 
@@ -238,6 +244,7 @@ type process struct {
 	owner    *pgxpool.Pool // of the role that owns the schema; nil if the server knows none
 	keys     *apikey.Store
 	counts   *metrics.Metrics
+	tracing  *tracing     // nil without a collector
 	outage   *outage      // of the database
 	metrics  net.Listener // of LOCI_METRICS_ADDR; nil if it is not set
 	embedder *embedder
@@ -326,6 +333,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		MaxUploadBytes: p.MaxUploadBytes, MaxImportBytes: p.MaxImportBytes, Ping: p.pool.Ping, Loopback: p.loopback,
 		RequestTimeout: p.RequestTimeout, KeyLimits: p.limits(), MCPFixtures: fixtures()}
 	p.counts.Database(p.pool)
+	handler := p.tracing.requests(api.Handler()) //nolint:contextcheck // each request has its own
 	group, ctx := errgroup.WithContext(ctx)
 	present := make(chan struct{})
 	for _, run := range []func() error{
@@ -348,8 +356,8 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		func() error { return p.keepPostgres(ctx) },
 		func() error { progress.Run(ctx, p.warn("the progress of files is not known")); return nil },
 		func() error { followers.Run(ctx, p.warn("the events of agents are not known")); return nil },
-		func() error { return p.listen(ctx, listener, api.Handler()) }, //nolint:contextcheck // each request has its own
-		func() error { return p.listenForMetrics(ctx, api) },           //nolint:contextcheck // the same
+		func() error { return p.listen(ctx, listener, handler) },
+		func() error { return p.listenForMetrics(ctx, api) }, //nolint:contextcheck // the same
 	} {
 		group.Go(run)
 	}

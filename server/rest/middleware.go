@@ -12,6 +12,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 	"github.com/labstack/echo/v4/middleware"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/server/apikey"
@@ -95,17 +97,18 @@ func (a *API) logAccess(next echo.HandlerFunc) echo.HandlerFunc {
 		attrs := []slog.Attr{slog.String("method", r.Method), slog.String("path", apikey.Mask(r.URL.Path)),
 			slog.Int("status", c.Response().Status), slog.Int64("bytes", c.Response().Size), slog.Duration("took", took),
 			slog.String("request_id", requestID(r.Context()))}
-		for name, value := range map[string]string{"key": KeyOf(r.Context()), "trace_id": traceID(r.Header)} {
+		for name, value := range map[string]string{"key": KeyOf(r.Context()), "trace_id": traceID(r)} {
 			if value != "" {
 				attrs = append(attrs, slog.String(name, value))
 			}
 		}
 		a.Log.LogAttrs(r.Context(), level, "request", attrs...)
+		route := ""
+		if a.access[c.Path()] != nil {
+			route = echoParams.ReplaceAllString(c.Path(), "{$1}")
+		}
+		nameSpan(r, route)
 		if a.Observe != nil {
-			route := ""
-			if a.access[c.Path()] != nil {
-				route = echoParams.ReplaceAllString(c.Path(), "{$1}")
-			}
 			a.Observe(Served{r.Method, route, c.Response().Status, took})
 		}
 		return nil
@@ -115,10 +118,25 @@ func (a *API) logAccess(next echo.HandlerFunc) echo.HandlerFunc {
 // watched are the routes by which a server is watched.
 var watched = []string{"/v1/health", "/v1/ready", "/metrics"}
 
-// traceID returns the trace that a request belongs to, by the header traceparent of W3C's Trace Context; empty if it
-// belongs to none.
-func traceID(h http.Header) string {
-	parent := traceParents.FindStringSubmatch(h.Get("Traceparent"))
+// Watches reports whether requests of a path watch a server.
+func Watches(path string) bool { return slices.Contains(watched, strings.TrimSuffix(path, "/")) }
+
+// nameSpan names the span of a request, if it has one, for its route.
+func nameSpan(r *http.Request, route string) {
+	if route != "" {
+		span := trace.SpanFromContext(r.Context())
+		span.SetName(r.Method + " " + route)
+		span.SetAttributes(attribute.String("http.route", route), attribute.String("loci.request_id", requestID(r.Context())))
+	}
+}
+
+// traceID returns the trace that a request belongs to: that of its span, or of the header traceparent of W3C's Trace
+// Context; empty if it belongs to none.
+func traceID(r *http.Request) string {
+	if span := trace.SpanContextFromContext(r.Context()); span.HasTraceID() {
+		return span.TraceID().String()
+	}
+	parent := traceParents.FindStringSubmatch(r.Header.Get("Traceparent"))
 	if parent == nil || strings.Trim(parent[1], "0") == "" {
 		return ""
 	}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"compress/gzip"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	tracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/loci-memory/loci/db/dbtest"
+)
+
+// collector is a collector of OpenTelemetry: it keeps the names of spans, and with which others they are in a trace.
+type collector struct {
+	mu    sync.Mutex
+	spans map[string][]string // names by trace
+	about []string            // attributes of the spans, and of their resource
+}
+
+func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var body io.Reader = r.Body
+	if r.Header.Get("Content-Encoding") == "gzip" {
+		body, _ = gzip.NewReader(r.Body)
+	}
+	text, err := io.ReadAll(body)
+	var sent tracepb.ExportTraceServiceRequest
+	if err != nil || proto.Unmarshal(text, &sent) != nil || r.URL.Path != "/v1/traces" {
+		http.Error(w, "not a trace", http.StatusBadRequest)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, of := range sent.GetResourceSpans() {
+		c.about = append(c.about, of.GetResource().String())
+		for _, scope := range of.GetScopeSpans() {
+			for _, span := range scope.GetSpans() {
+				trace := string(span.GetTraceId())
+				c.spans[trace] = append(c.spans[trace], span.GetName())
+				c.about = append(c.about, span.String())
+			}
+		}
+	}
+}
+
+// A server sends the spans of requests, statements and jobs to a collector, with no text that a statement was given.
+func TestSpansAreSentToACollector(t *testing.T) {
+	got := &collector{spans: map[string][]string{}}
+	to := httptest.NewServer(got)
+	t.Cleanup(to.Close)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", to.URL)
+	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment=test")
+	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "50")
+	p := serve(t, "--database-url="+dbtest.URL(t))
+	agent := call[identified](p, "POST", "/v1/agents/", map[string]any{"name": "swordfish"}).ID
+	call[identified](p, "GET", "/v1/agents/"+agent, nil)
+	folder := call[identified](p, "POST", "/v1/folders/", map[string]any{"name": "notes"}).ID
+	call[stored](p, "POST", "/v1/folders/"+folder+"/upload", fileForm(t, "a.txt", []byte("herons")))
+	call[map[string]any](p, "GET", "/v1/health/", nil)
+	deadline := time.Now().Add(patience)
+	for !got.has("GET /v1/agents/{agent_id}", "POST /v1/agents", "job ") {
+		if time.Now().After(deadline) {
+			t.Fatalf("spans: %v", got.spans)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	got.mu.Lock()
+	defer got.mu.Unlock()
+	withStatements := false
+	for _, names := range got.spans {
+		if slices.Contains(names, "GET /v1/agents/{agent_id}") {
+			withStatements = withStatements || len(names) > 1
+		}
+		if slices.Contains(names, "GET /v1/health") {
+			t.Error("the requests that watch the server have spans")
+		}
+	}
+	if !withStatements {
+		t.Errorf("the request has no statements in its trace: %v", got.spans)
+	}
+	all := strings.Join(got.about, "\n")
+	for _, part := range []string{"deployment.environment", `"service.name"`, `"loci"`} {
+		if !strings.Contains(all, part) {
+			t.Errorf("what was sent lacks %s", part)
+		}
+	}
+	if strings.Contains(all, "swordfish") {
+		t.Error("what was sent has the text of a request")
+	}
+}
+
+// has reports whether a span begins with each of some names.
+func (c *collector) has(wanted ...string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, name := range wanted {
+		found := false
+		for _, names := range c.spans {
+			found = found || slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, name) })
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}
+
+// What OpenTelemetry's variables ask for and Loci does not do is refused, and nothing is sent without a collector.
+func TestTracingIsAskedFor(t *testing.T) {
+	t.Parallel()
+	const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
+	for _, c := range []struct {
+		name        string
+		environment map[string]string
+		traces      bool
+		fault       string
+	}{
+		{"nothing", nil, false, ""},
+		{"a collector", map[string]string{endpoint: "http://127.0.0.1:1"}, true, ""},
+		{"one for traces only", map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://127.0.0.1:1"}, true, ""},
+		{"switched off", map[string]string{endpoint: "http://127.0.0.1:1", "OTEL_SDK_DISABLED": "TRUE"}, false, ""},
+		{"no exporter", map[string]string{endpoint: "http://127.0.0.1:1", "OTEL_TRACES_EXPORTER": "none"}, false, ""},
+		{"another protocol", map[string]string{endpoint: "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, false,
+			"OTEL_EXPORTER_OTLP_PROTOCOL is 'grpc'"},
+		{"another exporter", map[string]string{endpoint: "http://127.0.0.1:1", "OTEL_TRACES_EXPORTER": "zipkin"}, false,
+			"OTEL_TRACES_EXPORTER is 'zipkin'"},
+		{"another propagator", map[string]string{endpoint: "http://127.0.0.1:1", "OTEL_PROPAGATORS": "b3"}, false,
+			"OTEL_PROPAGATORS is 'b3'"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			log, err := logger(streams{err: newLines()}, "error", "text")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := newTracing(t.Context(), log, func(name string) string { return c.environment[name] })
+			defer got.close(t.Context())
+			if (got != nil) != c.traces {
+				t.Errorf("traces: %t", got != nil)
+			}
+			if (err != nil) != (c.fault != "") || err != nil && !strings.Contains(err.Error(), c.fault) {
+				t.Errorf("got the error %v", err)
+			}
+		})
+	}
+}
