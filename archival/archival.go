@@ -119,6 +119,7 @@ type Query struct {
 	Offset     int        // of the hits, the first that are left out
 	After      string     // the id of a hit; the hits behind it are returned, of which Offset are left out
 	WordsOnly  bool       // the embeddings endpoint is not asked
+	Explain    bool       // hits and results say how they were ranked
 }
 
 // SearchMax is the most passages that a search returns.
@@ -130,6 +131,8 @@ type Hit struct {
 	Score       float64 `db:"score"`
 	WordsRank   int     `db:"words_rank"`   // from 1; 0 if it shares no word with the query
 	MeaningRank int     `db:"meaning_rank"` // from 1; 0 if it was not ranked by meaning
+
+	Explanation *embed.HitExplanation `db:"-"` // if the query asks for it
 }
 
 // Results are the passages that a search found, the best first.
@@ -138,4 +141,6 @@ type Results struct {
 	ByMeaning bool   // they were ranked by meaning too
 	Note      string // a sentence on what the ranking lacks, empty if nothing
 	More      bool   // there are hits behind these
+
+	Explanation *embed.Explanation // if the query asks for it
 }

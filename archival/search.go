@@ -46,7 +46,9 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 	if err != nil {
 		return Results{}, err
 	}
-	rows, err := embed.Page(ranking.Rows, after, q.Offset)
+	rows := slices.Clone(ranking.Rows)
+	ranking.Calibrate(rows)
+	rows, err = embed.Page(rows, after, q.Offset)
 	if err != nil {
 		return Results{}, err
 	}
@@ -60,7 +62,22 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 	if !q.Held.All && q.Held.AsOf == nil { // those that ended since they were ranked
 		hits = slices.DeleteFunc(hits, func(h Hit) bool { return h.Ended })
 	}
-	return Results{Hits: hits, ByMeaning: ranking.ByMeaning, Note: ranking.Note, More: len(rows) > q.Limit}, err
+	out := Results{Hits: hits, ByMeaning: ranking.ByMeaning, Note: ranking.Note, More: len(rows) > q.Limit}
+	if q.Explain {
+		out.explain(ranking)
+	}
+	return out, err
+}
+
+// explain adds to results how they were ranked.
+func (r *Results) explain(ranking embed.Ranking) {
+	r.Explanation = ranking.Explanation()
+	for i, h := range r.Hits {
+		r.Hits[i].Explanation = ranking.ExplainHit(h.Key, h.Text)
+	}
+	if len(r.Hits) > 0 {
+		r.Hits[0].Explanation.Search = r.Explanation
+	}
 }
 
 // confirm returns a function that reports whether a row of a ranking is a hit.

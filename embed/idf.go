@@ -69,8 +69,15 @@ type Query struct {
 	// Rarest are the terms that the query itself has, the rarest in the scope first, then the lower id first. Never nil.
 	Rarest []int32
 
-	pairs []termPair      // its terms near each other
-	terms map[string]bool // of Vector
+	pairs []termPair           // its terms near each other
+	terms map[string]queryTerm // of Vector
+}
+
+// queryTerm is a term that a query has.
+type queryTerm struct {
+	id     int32
+	weight float32
+	other  bool // in another writing
 }
 
 // Query weighs the terms of a query.
@@ -80,10 +87,10 @@ func (f *IDF) Query(text string) Query {
 	if common {
 		own = namesOf(text)
 	}
-	words := make(map[string]bool, len(own))
+	terms := make(map[string]queryTerm, len(own))
 	weights := make([]weight, 0, len(own))
 	for i, t := range own {
-		words[t.text] = true
+		terms[t.text] = queryTerm{id: t.id, weight: float32(f.weight(t.id))}
 		if i == 0 || t.id != own[i-1].id {
 			weights = append(weights, weight{t.id, float32(f.weight(t.id))})
 		}
@@ -93,15 +100,16 @@ func (f *IDF) Query(text string) Query {
 		rarest = append(rarest, w.id)
 	}
 	for _, a := range alternatives(text, own) {
-		words[a.text] = true
-		weights = append(weights, weight{a.id, expandedShare * float32(min(f.weight(a.id), f.weight(a.of.id)))})
+		share := expandedShare * float32(min(f.weight(a.id), f.weight(a.of.id)))
+		terms[a.text] = queryTerm{id: a.id, weight: share, other: true}
+		weights = append(weights, weight{a.id, share})
 	}
 	slices.SortFunc(weights, func(a, b weight) int { return cmp.Compare(a.id, b.id) })
 	v := sparse(heaviest(weights))
 	slices.SortFunc(rarest, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(f.having[a], f.having[b]), cmp.Compare(a, b))
 	})
-	return Query{Vector: v, Rarest: rarest, Common: common, pairs: pairsOf(text), terms: words}
+	return Query{Vector: v, Rarest: rarest, Common: common, pairs: pairsOf(text), terms: terms}
 }
 
 // Rows that an index finds are read faster than all rows only where they are few.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/pgvector/pgvector-go"
@@ -85,30 +86,39 @@ type Ranking struct {
 	ByMeaning bool
 	Note      string // a sentence on what the ranking lacks; empty if nothing
 
+	Confidence float64 // how good the best row is, from 0 to 1
+
 	Vector *pgvector.HalfVector // of the query, in Space; nil where the ranking is not by meaning
 	Space  Space
+
+	scope          *IDF
+	words, meaning arm
+	took           time.Duration
 }
 
 // Rank ranks the rows that a question may see. It calls the endpoint, and reads by words and by meaning at the same
 // time, so d must not be a transaction.
 func (s *Search) Rank(ctx context.Context, d db.DB, q Question) (Ranking, error) {
+	started := time.Now()
 	q.Text = db.Clean(q.Text)
 	idf, err := s.statistics.Get(ctx, q.Scope, q.Sample)
 	if err != nil {
 		return Ranking{}, err
 	}
-	out := Ranking{Query: idf.Query(q.Text)}
+	out := Ranking{Query: idf.Query(q.Text), scope: idf}
 	words, meaning, err := s.bothArms(ctx, d, q, idf, &out)
 	if out.ByWords = !q.MeaningOnly || !out.ByMeaning; err == nil && out.ByWords && q.MeaningOnly {
+		began := time.Now()
 		words, err = s.byWords(ctx, d, q, idf, out.Query)
+		out.words = armOf(words, began)
 	}
 	if err != nil {
 		return Ranking{}, err
 	}
-	for _, h := range words {
-		out.BestWords = max(out.BestWords, h.Score)
-	}
+	out.BestWords = max(0, out.words.best)
+	out.Confidence = out.confidence(meaning)
 	out.Rows = Fuse(words, meaning, meaningWeight)
+	out.took = time.Since(started)
 	return out, nil
 }
 
@@ -117,16 +127,18 @@ func (s *Search) Rank(ctx context.Context, d db.DB, q Question) (Ranking, error)
 func (s *Search) bothArms(ctx context.Context, d db.DB, q Question, idf *IDF, out *Ranking) (words, meaning []Hit,
 	err error) {
 	arms, ctx := errgroup.WithContext(ctx)
-	query := out.Query
+	query, began := out.Query, time.Now()
 	if !q.MeaningOnly {
 		arms.Go(func() (err error) {
 			words, err = s.byWords(ctx, d, q, idf, query)
+			out.words = armOf(words, began)
 			return err
 		})
 	}
 	if !q.WordsOnly {
 		arms.Go(func() (err error) {
 			meaning, err = s.byMeaning(ctx, d, q, idf, out)
+			out.meaning = armOf(meaning, began)
 			return err
 		})
 	}

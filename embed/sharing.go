@@ -15,7 +15,11 @@ func DistinctTerms(text string) []string {
 
 // In reports whether a text has one of the query's terms, or of other writings of these.
 func (q Query) In(text string) (found bool) {
-	eachTerm(text, func(t *term) { found = found || q.terms[t.text] })
+	eachTerm(text, func(t *term) {
+		if _, ok := q.terms[t.text]; ok {
+			found = true
+		}
+	})
 	return found
 }
 

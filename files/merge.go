@@ -45,9 +45,14 @@ func (s *Store) mergedHits(ctx context.Context, org db.Org, ranking embed.Rankin
 		groups, ranked = grouped(groups, parts), ranked[n:]
 	}
 	more = len(groups) > offset+limit
-	hits = []Hit{}
+	hits, best := []Hit{}, 0.0
+	if len(groups) > 0 {
+		best = groups[0][0].Score
+	}
 	for _, group := range groups[min(offset, len(groups)):min(offset+limit, len(groups))] {
-		hits = append(hits, merged(group))
+		hit := merged(group)
+		hit.Score = ranking.Calibrated(hit.Score, best)
+		hits = append(hits, hit)
 	}
 	return hits, more, nil
 }
@@ -66,7 +71,7 @@ const readParts = `
 // confirm returns a function that reports whether a chunk of a ranking is a hit.
 func confirm(ranking embed.Ranking) func(*part) (bool, error) {
 	return func(p *part) (bool, error) {
-		return ranking.Confirm(p.FileName+"\n"+p.Heading+"\n"+p.Text, &p.WordsRank, p.MeaningRank), nil
+		return ranking.Confirm(p.searchable(), &p.WordsRank, p.MeaningRank), nil
 	}
 }
 
@@ -74,7 +79,8 @@ func confirm(ranking embed.Ranking) func(*part) (bool, error) {
 // them, best first.
 func rankByNearness(ranking embed.Ranking, parts []part) {
 	for i, p := range parts {
-		parts[i].Score += ranking.Near(p.Heading + "\n" + p.Text)
+		parts[i].Near = ranking.Near(p.Heading + "\n" + p.Text)
+		parts[i].Score += parts[i].Near
 	}
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.Score, a.Score) })
 }

@@ -64,3 +64,22 @@ func TestAWordFindsNoChunkWithAnotherOfItsPlace(t *testing.T) {
 		}
 	}
 }
+
+// Hits say how they were ranked, and their scores how much of the query they have.
+func TestFilesExplainTheirRanks(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t, files.Options{})
+	folder := fx.folder("f")
+	fx.upload(folder, "a.txt", "The walnut tree stands by the river.")
+	fx.upload(folder, "b.txt", "A tree, and far from it, behind the hills and the old mill of the valley, one walnut.")
+	agent := fx.agentWith(folder)
+	got, err := fx.Search(t.Context(), org, agent, files.Query{Text: "walnut tree", Limit: 5, Explain: true})
+	if err != nil || len(got.Hits) != 2 || got.Hits[0].FileName != "f/a.txt" {
+		t.Fatalf("got %+v (%v)", got, err)
+	}
+	e := got.Hits[0].Explanation
+	if len(e.Boosts) != 1 || e.Boosts[0].Name != "near" || e.Search != got.Explanation || len(e.Terms) != 2 ||
+		got.Hits[0].Score <= got.Hits[1].Score || got.Hits[0].Score > 1 {
+		t.Errorf("got %+v and %+v", e, got.Hits)
+	}
+}

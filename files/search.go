@@ -20,6 +20,7 @@ type Query struct {
 	Include string // glob or regular expression on folder/name; empty is all
 
 	WordsOnly bool // the embeddings endpoint is not asked
+	Explain   bool // hits and results say how they were ranked
 }
 
 // SearchMax is the most chunks one search returns.
@@ -40,8 +41,11 @@ type Hit struct {
 	Heading     string  `db:"heading"`
 	Text        string  `db:"text"`
 	Score       float64 `db:"score"`
+	Near        float64 `db:"-"`            // what it gains by having the query's words near each other
 	WordsRank   int     `db:"words_rank"`   // from 1; 0 if it shares no word with the query
 	MeaningRank int     `db:"meaning_rank"` // from 1; 0 if it was not ranked by meaning
+
+	Explanation *embed.HitExplanation `db:"-"` // if the query asks for it
 }
 
 // Pages returns the pages that the chunk is on.
@@ -69,6 +73,8 @@ type Results struct {
 	Note     string
 	More     bool // there are hits behind these
 	Attached bool // there are attached files, with or without text, whose names Include accepts
+
+	Explanation *embed.Explanation // if the query asks for it
 }
 
 // Search finds chunks of an agent's attached files by words, and by meaning where an embeddings endpoint answers. Those
@@ -94,11 +100,28 @@ func (s *Store) Search(ctx context.Context, org db.Org, agentID string, q Query)
 		out.Ranking = ByWordsAndMeaning
 	}
 	out.Hits, out.More, err = s.mergedHits(ctx, org, ranking, max(q.Offset, 0), limit)
+	if q.Explain {
+		out.explain(ranking)
+	}
 	if err != nil {
 		return out, err
 	}
 	return out, s.used(ctx, in.use(agentID, out.Hits))
 }
+
+// explain adds to results how they were ranked.
+func (r *Results) explain(ranking embed.Ranking) {
+	r.Explanation = ranking.Explanation()
+	for i, h := range r.Hits {
+		r.Hits[i].Explanation = ranking.ExplainHit(h.ChunkKey, h.searchable(), embed.Boost{Name: "near", Value: h.Near})
+	}
+	if len(r.Hits) > 0 {
+		r.Hits[0].Explanation.Search = r.Explanation
+	}
+}
+
+// searchable is the text by which the hit is found.
+func (h Hit) searchable() string { return h.FileName + "\n" + h.Heading + "\n" + h.Text }
 
 // searchedFiles are the files that a search may see.
 type searchedFiles struct {

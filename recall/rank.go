@@ -56,6 +56,16 @@ type candidate struct {
 
 	Own   embed.Scored `db:"-"` // zero if the search itself did not find it
 	Score float64      `db:"-"` // with what it gains
+	Gains gains        `db:"-"`
+}
+
+// gains are what a message gains from its context.
+type gains struct{ neighbors, session, participant, date float64 }
+
+// boosts returns the gains by their names.
+func (g gains) boosts() []embed.Boost {
+	return []embed.Boost{{Name: "neighbors", Value: g.neighbors}, {Name: "session", Value: g.session},
+		{Name: "participant", Value: g.participant}, {Name: "date", Value: g.date}}
 }
 
 // place is a position in a conversation: of a message, or of the first message of a session.
@@ -65,7 +75,7 @@ type place struct {
 }
 
 // rankInContext ranks the messages that a search found by their context, together with the neighbors of the best.
-func (s *Store) rankInContext(ctx context.Context, f searchFilter, found embed.Ranking) ([]embed.Scored, error) {
+func (s *Store) rankInContext(ctx context.Context, f searchFilter, found embed.Ranking) ([]candidate, error) {
 	rows, err := s.addPeriods(ctx, f, found.Rows)
 	if err != nil || len(rows) == 0 {
 		return nil, err
@@ -83,11 +93,21 @@ func (s *Store) rankInContext(ctx context.Context, f searchFilter, found embed.R
 	addParticipants(all, f.q.Text)
 	addDates(all, f.periods)
 	sortBest(all)
-	ranked := make([]embed.Scored, len(all))
+	return all, nil
+}
+
+// calibrated returns candidates as rows whose scores can be compared with those of other queries. The best is as sure as
+// what the search itself found or, where the query names nothing but a time, as sure as can be.
+func calibrated(all []candidate, found embed.Ranking) []embed.Scored {
+	rows := make([]embed.Scored, len(all))
 	for i, c := range all {
-		ranked[i] = embed.Scored{ID: c.Key, Score: c.Score, WordsRank: c.Own.WordsRank, MeaningRank: c.Own.MeaningRank}
+		rows[i] = embed.Scored{ID: c.Key, Score: c.Score, WordsRank: c.Own.WordsRank, MeaningRank: c.Own.MeaningRank}
 	}
-	return ranked, nil
+	if len(all) > 0 && all[0].Gains.date >= onlyTimeBonus*otherYearShare {
+		found.Confidence = 1
+	}
+	found.Calibrate(rows)
+	return rows
 }
 
 func sortBest(all []candidate) {
@@ -150,6 +170,7 @@ func addNeighbors(all []candidate) {
 		for n, share := range neighborShares {
 			c.Score += share * (own[at(-n-1)] + own[at(n+1)])
 		}
+		c.Gains.neighbors = c.Score - c.Own.Score
 	}
 }
 
@@ -161,7 +182,8 @@ func (s *Store) addSessions(ctx context.Context, org db.Org, all []candidate, fo
 	}
 	scores, err := s.scoreSessions(ctx, org, bestSessions(all), found.Query)
 	for i, c := range all {
-		all[i].Score += sessionShare * scores[place{c.Conversation, c.Session}] / found.BestWords
+		all[i].Gains.session = sessionShare * scores[place{c.Conversation, c.Session}] / found.BestWords
+		all[i].Score += all[i].Gains.session
 	}
 	return err
 }
@@ -279,6 +301,7 @@ func addParticipants(all []candidate, query string) {
 	})
 	for i := range all {
 		if distinguishes && named(all[i].speaker()) {
+			all[i].Gains.participant = participantBonus
 			all[i].Score += participantBonus
 		}
 	}
@@ -290,6 +313,7 @@ func addDates(all []candidate, periods []period) {
 		for _, p := range periods {
 			bonus = max(bonus, p.bonusAt(all[i].CreatedAt.In(p.from.Location())))
 		}
+		all[i].Gains.date = bonus
 		all[i].Score += bonus
 	}
 }

@@ -23,6 +23,7 @@ type Query struct {
 	Unseen       bool           // excludes what the model sees of the conversation (or of the default one) anyway
 	WithReset    bool           // includes what Reset hid, in a search of an agent or of the organization
 	Mode         Mode           // empty is ByBoth
+	Explain      bool           // hits and results say how they were ranked
 	Zone         *time.Location // of the days and months that Text names; nil is UTC
 	Now          time.Time      // when it is asked, for "yesterday"; zero is now
 }
@@ -61,6 +62,9 @@ type Hit struct {
 	WordsRank   int     `db:"words_rank" json:"words_rank"`     // from 1; 0 if it shares no word with the query
 	MeaningRank int     `db:"meaning_rank" json:"meaning_rank"` // from 1; 0 if it was not ranked by meaning
 	Snippet     string  `db:"-" json:"snippet"`
+	Context     bool    `db:"-" json:"context"` // it shares nothing with the query, and is near messages that do
+
+	Explanation *embed.HitExplanation `db:"-" json:"-"` // if the query asks for it
 }
 
 // Results are the messages that a search found, the best first.
@@ -70,6 +74,8 @@ type Results struct {
 	Wordless bool   // the query has only stop words
 	Note     string // a sentence on what the ranking lacks; empty if nothing
 	More     bool   // there are hits behind these
+
+	Explanation *embed.Explanation // if the query asks for it
 }
 
 // Search finds messages by words, and by meaning where an embeddings endpoint answers. ErrNotFound if the agent or the
@@ -93,7 +99,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 	if err != nil {
 		return Results{}, err
 	}
-	rows, err := s.rankInContext(ctx, f, ranking)
+	all, err := s.rankInContext(ctx, f, ranking)
 	if err != nil {
 		return Results{}, err
 	}
@@ -104,12 +110,14 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 	case ranking.ByMeaning:
 		out.Ranked = ByBoth
 	}
-	if rows, err = embed.Page(rows, f.after, q.Offset); err != nil {
+	rows, err := embed.Page(calibrated(all, ranking), f.after, q.Offset)
+	if err != nil {
 		return Results{}, err
 	}
 	out.More = len(rows) > q.Limit
 	out.Hits, err = s.confirmed(ctx, f, rows, ranking)
 	out.More = out.More && len(out.Hits) > 0
+	out.addContext(all, ranking, q.Explain)
 	return out, err
 }
 

@@ -244,3 +244,26 @@ func TestSearchFindsByWordsAndSurroundings(t *testing.T) {
 		t.Errorf("got %v, want the question and its answer first", got)
 	}
 }
+
+// A message that was found for its neighbors alone is marked, and each hit says what it gained.
+func TestNeighborsAreMarkedAsContext(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.append(say(recall.User, "Where does the walnut tree stand?"), say(recall.Assistant, "By the river."),
+		say(recall.User, "Thanks."))
+	got := f.search(recall.Query{Text: "walnut tree", AgentID: f.agent, Limit: 5, Explain: true})
+	if len(got.Hits) < 2 || got.Hits[0].Context || !got.Hits[1].Context || got.Hits[1].Snippet != "By the river." ||
+		got.Hits[0].Score > 1 || got.Hits[1].Score >= got.Hits[0].Score {
+		t.Fatalf("got %+v, want the question, and its answer as context", got.Hits)
+	}
+	names := func(h recall.Hit) (all []string) {
+		for _, b := range h.Explanation.Boosts {
+			all = append(all, b.Name)
+		}
+		return all
+	}
+	if answer := names(got.Hits[1]); !slices.Contains(answer, "neighbors") || got.Hits[0].Explanation.Words != 1 ||
+		got.Hits[0].Explanation.Search != got.Explanation || len(got.Explanation.Terms) < 2 {
+		t.Errorf("the answer gains for %q, and the search is explained as %+v", answer, got.Explanation)
+	}
+}

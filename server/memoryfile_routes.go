@@ -220,13 +220,14 @@ func (s *Server) searchMemory(ctx context.Context, in *struct {
 	Query string `query:"query" required:"true" doc:"Words or a question."`
 	Limit int    `query:"limit" minimum:"1" maximum:"100" default:"10"`
 	letta.HeldAt
+	letta.Explained
 }) ([]letta.MemoryHit, error) {
 	held, err := in.Held(nil)
 	if err != nil {
 		return nil, err
 	}
 	r, err := s.MemoryFiles.Search(ctx, rest.Org(ctx), string(in.TreeID),
-		memoryfile.Query{Text: in.Query, Held: held, Limit: in.Limit})
+		memoryfile.Query{Text: in.Query, Held: held, Limit: in.Limit, Explain: in.Explain})
 	return rest.Each(r.Hits, func(h memoryfile.Hit) letta.MemoryHit { return letta.MemoryHit{Hit: h} }), err
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 
+	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/memorysearch"
@@ -22,6 +23,8 @@ type MemorySearch struct {
 	Ranking    string                     `json:"ranking" enum:"words,words and meaning" doc:"What they were ranked by."`
 	KnownPlace string                     `json:"known_place" doc:"What the query names; then no vectors are asked."`
 	Note       string                     `json:"note" doc:"What the ranking lacks; empty if nothing."`
+
+	Explanations map[memorysearch.Kind]*embed.Explanation `json:"explain,omitempty" doc:"Of each kind, with explain=true."`
 }
 
 func (s *Server) searchAllMemories(ctx context.Context, a agent.Agent, in *struct {
@@ -30,15 +33,18 @@ func (s *Server) searchAllMemories(ctx context.Context, a agent.Agent, in *struc
 	Kinds []string `query:"kinds,explode" enum:"working_memory,block,memory_file,passage,file,message" doc:"Else all."`
 	Limit int      `query:"limit" minimum:"1" maximum:"50" default:"10"`
 	letta.HeldAt
+	letta.Explained
 }) (MemorySearch, error) {
 	held, err := in.Held(a.Zone())
 	if err != nil {
 		return MemorySearch{}, err
 	}
 	q := memorysearch.Query{Org: rest.Org(ctx), Agent: a, Text: in.Query, Limit: in.Limit, Held: held,
-		Kinds: rest.Each(in.Kinds, func(k string) memorysearch.Kind { return memorysearch.Kind(k) })}
+		Explain: in.Explain,
+		Kinds:   rest.Each(in.Kinds, func(k string) memorysearch.Kind { return memorysearch.Kind(k) })}
 	r, err := s.Tools.SearchMemory(ctx, q)
-	found := MemorySearch{Hits: r.Hits, Ranking: "words", KnownPlace: r.Known, Note: r.Note}
+	found := MemorySearch{Hits: r.Hits, Ranking: "words", KnownPlace: r.Known, Note: r.Note,
+		Explanations: r.Explanations}
 	if r.Meaning {
 		found.Ranking = "words and meaning"
 	}

@@ -217,3 +217,46 @@ func TestOneSearchFindsMemoryFilesByTheirMeaning(t *testing.T) {
 		t.Errorf("the route of the tree: got %s", found)
 	}
 }
+
+// Every search says how it ranked where its query asks for it, and only there.
+func TestSearchesExplainTheirRanks(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := remembering(c)
+	all := c.searchMemory(agent, "query=zebra&explain=true")
+	for _, kind := range []memorysearch.Kind{memorysearch.MemoryFile, memorysearch.Passage, memorysearch.Message} {
+		if e := all.Explanations[kind]; e == nil || len(e.Terms) == 0 || e.Terms[0].Term != "zebra" || len(e.Arms) == 0 {
+			t.Errorf("%s: got %+v", kind, e)
+		}
+	}
+	for _, h := range all.Hits {
+		if h.Explanation == nil || h.Score <= 0 || h.Score > 1 {
+			t.Errorf("%s: score %v, explained %+v", h.Kind, h.Score, h.Explanation)
+		}
+	}
+	tree := ""
+	for _, h := range all.Hits {
+		tree += h.Place.TreeID
+	}
+	if plain := c.must("GET", "/v1/agents/"+agent+"/memory-search?query=zebra", ""); strings.Contains(plain, "explain") {
+		t.Errorf("explained without being asked: %s", plain)
+	}
+	for _, search := range [][3]string{
+		{"GET", "/v1/agents/" + agent + "/archival-memory/search?query=zebra", ""},
+		{"GET", "/v1/memory-trees/" + tree[:len("tree-")+36] + "/search?query=zebra", ""},
+		{"POST", "/v1/passages/search", `{"query":"zebra"}`},
+		{"POST", "/v1/messages/search", `{"query":"zebra"}`},
+		{"POST", "/v1/agents/messages/search", `{"query":"zebra"}`},
+	} {
+		path := search[1] + "?explain=true"
+		if strings.Contains(search[1], "?") {
+			path = search[1] + "&explain=true"
+		}
+		if got := c.must(search[0], path, search[2]); !strings.Contains(got, `"term":"zebra"`) {
+			t.Errorf("%s %s is not explained: %s", search[0], path, got)
+		}
+		if got := c.must(search[0], search[1], search[2]); strings.Contains(got, `"explain"`) {
+			t.Errorf("%s %s is explained without being asked: %s", search[0], search[1], got)
+		}
+	}
+}

@@ -65,6 +65,7 @@ func (s *Server) search(ctx context.Context, q recall.Query) (recall.Results, er
 // searchMessages finds texts of users and agents. Calls of tools and their results are found by
 // /v1/agents/messages/search.
 func (s *Server) searchMessages(ctx context.Context, in *struct {
+	letta.Explained
 	Body struct {
 		letta.MessageQuery
 		Query string `json:"query"`
@@ -74,6 +75,7 @@ func (s *Server) searchMessages(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
+	q.Explain = in.Explain
 	spoken := []recall.Role{recall.User, recall.Assistant}
 	if len(q.Roles) == 0 {
 		q.Roles = spoken
@@ -100,6 +102,7 @@ func (s *Server) searchMessages(ctx context.Context, in *struct {
 }
 
 func (s *Server) searchInternal(ctx context.Context, in *struct {
+	letta.Explained
 	Body struct {
 		letta.MessageQuery
 		Query rest.Opt[string] `json:"query,omitzero" doc:"The newest messages if absent."`
@@ -109,6 +112,7 @@ func (s *Server) searchInternal(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
+	q.Explain = in.Explain
 	results, err := s.search(ctx, q)
 	return rest.Each(results.Hits, letta.FoundInternalOf), err
 }

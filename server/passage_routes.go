@@ -102,6 +102,7 @@ func (s *Server) searchPassages(ctx context.Context, a agent.Agent, in *struct {
 	if strings.TrimSpace(q.Text) == "" {
 		return letta.FoundPassagesOf(nil, nil), nil
 	}
+	q.Explain = in.Explain
 	results, err := s.Archival.Search(ctx, rest.Org(ctx), q)
 	return letta.FoundPassagesOf(results.Hits, a.Zone()), err
 }
@@ -147,9 +148,10 @@ func (s *Server) deletePassage(ctx context.Context, a agent.Agent, in *AgentPass
 	return letta.Message{Message: fmt.Sprintf("Memory id=%s successfully deleted", in.PassageID)}, err
 }
 
-func (s *Server) searchAllPassages(ctx context.Context, in *struct{ Body letta.SearchPassages }) (
-	[]letta.PassageHit, error,
-) {
+func (s *Server) searchAllPassages(ctx context.Context, in *struct {
+	letta.Explained
+	Body letta.SearchPassages
+}) ([]letta.PassageHit, error) {
 	zone, err := time.UTC, error(nil)
 	if id := in.Body.AgentID.Value; id != "" {
 		zone, err = s.Agents.Zone(ctx, rest.Org(ctx), id)
@@ -163,6 +165,7 @@ func (s *Server) searchAllPassages(ctx context.Context, in *struct{ Body letta.S
 	if err != nil {
 		return nil, err
 	}
+	q.Explain = in.Explain
 	results, err := s.Archival.Search(ctx, rest.Org(ctx), q)
 	return rest.Each(results.Hits, letta.PassageHitOf), err
 }

@@ -3,6 +3,7 @@ package letta
 import (
 	"time"
 
+	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/rest"
 )
@@ -36,13 +37,16 @@ type FoundMessage struct {
 	Score          float64   `json:"score"`
 	Position       int       `json:"position" doc:"Of the message in its conversation, from 1 without a gap."`
 	Seq            int64     `json:"seq" doc:"Of the message among the agent's events."`
+	Context        bool      `json:"context" doc:"It shares nothing with the query, and is near messages that do."`
+
+	Explanation *embed.HitExplanation `json:"explain,omitempty" doc:"How it was ranked, with explain=true."`
 }
 
 // FoundIn returns the texts and the reasonings of a message that a search found.
 func FoundIn(h recall.Hit) (found []FoundMessage) {
 	for _, item := range (SpeechTool{}).Options(nil).Items(h.Message) {
 		f := FoundMessage{MessageID: h.ID, CreatedAt: h.CreatedAt, AgentID: h.AgentID, ConversationID: h.ConversationID,
-			Score: h.Score, Position: h.Position, Seq: h.Seq}
+			Score: h.Score, Position: h.Position, Seq: h.Seq, Context: h.Context, Explanation: h.Explanation}
 		switch item := item.value.(type) {
 		case UserMessage:
 			f.MessageType, f.Content = item.MessageType, new(item.Content.Texts())
@@ -66,10 +70,14 @@ type FoundInternal struct {
 	WordsRank   *int            `json:"fts_rank" doc:"From 1; null if it shares no word with the query."`
 	MeaningRank *int            `json:"vector_rank" doc:"From 1; null if it was not ranked by meaning."`
 	Snippet     string          `json:"snippet"`
+	Context     bool            `json:"context" doc:"It shares nothing with the query, and is near messages that do."`
+
+	Explanation *embed.HitExplanation `json:"explain,omitempty" doc:"How it was ranked, with explain=true."`
 }
 
 // FoundInternalOf returns a message that a search found, in Letta's shape.
 func FoundInternalOf(h recall.Hit) FoundInternal {
 	return FoundInternal{Text: recall.Searched(h.Message), Message: InternalMessageOf(h.Message), Score: h.Score,
-		WordsRank: given(h.WordsRank), MeaningRank: given(h.MeaningRank), Snippet: h.Snippet}
+		WordsRank: given(h.WordsRank), MeaningRank: given(h.MeaningRank), Snippet: h.Snippet,
+		Context: h.Context, Explanation: h.Explanation}
 }

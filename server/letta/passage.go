@@ -7,6 +7,7 @@ import (
 
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/rest"
 )
@@ -102,6 +103,7 @@ type PassageSearch struct {
 	Start  string   `query:"start_datetime" doc:"ISO 8601; in the agent's timezone if it has none."`
 	End    string   `query:"end_datetime" doc:"A date is the whole of that day."`
 	HeldAt
+	Explained
 }
 
 // FoundPassages are the results of a search of an agent's passages.
@@ -121,6 +123,8 @@ type FoundPassage struct {
 	db.Validity
 	SupersededBy *string `json:"superseded_by" doc:"The passage that took its place."`
 	Ended        bool    `json:"ended" doc:"It holds no longer."`
+
+	Explanation *embed.HitExplanation `json:"explain,omitempty" doc:"How it was ranked, with explain=true."`
 }
 
 // Relevance is the score and the ranks of a result.
@@ -137,7 +141,7 @@ func FoundPassagesOf(hits []archival.Hit, zone *time.Location) FoundPassages {
 	return FoundPassages{Count: len(hits), Results: rest.Each(hits, func(h archival.Hit) FoundPassage {
 		at := h.HappenedAt.In(zone).Format(time.RFC3339)
 		return FoundPassage{ID: h.ID, Content: h.Text, Timestamp: at, Tags: h.Tags, Relevance: relevanceOf(h),
-			Validity: h.Validity, SupersededBy: h.SupersededBy, Ended: h.Ended}
+			Validity: h.Validity, SupersededBy: h.SupersededBy, Ended: h.Ended, Explanation: h.Explanation}
 	})}
 }
 
@@ -177,6 +181,8 @@ type PassageHit struct {
 	Passage  ArchivalPassage `json:"passage"`
 	Score    float64         `json:"score"`
 	Metadata Relevance       `json:"metadata"`
+
+	Explanation *embed.HitExplanation `json:"explain,omitempty" doc:"How it was ranked, with explain=true."`
 }
 
 // ManyPassages are passages to create at once.
@@ -198,7 +204,7 @@ func (p SearchPassages) ArchivalQuery(zone *time.Location) (archival.Query, erro
 
 // PassageHitOf returns a passage of the organization that was found, in Letta's shape.
 func PassageHitOf(h archival.Hit) PassageHit {
-	return PassageHit{PassageOf(h.Passage), h.Score, relevanceOf(h)}
+	return PassageHit{PassageOf(h.Passage), h.Score, relevanceOf(h), h.Explanation}
 }
 
 // parseSpan reads the start and the end of a time span; each may be empty.

@@ -19,6 +19,8 @@ type Hit struct {
 	WordsRank   int     `db:"words_rank" json:"words_rank" doc:"From 1; 0 if it shares no word with the query."`
 	MeaningRank int     `db:"meaning_rank" json:"meaning_rank" doc:"From 1; 0 if it was not ranked by meaning."`
 
+	Explanation *embed.HitExplanation `db:"-" json:"explain,omitempty" doc:"How it was ranked, with explain=true."`
+
 	Lines []HitLine `db:"-" json:"lines" doc:"Those that fit best, in the order of the file."`
 	Text  string    `db:"content" json:"-"`
 
@@ -42,6 +44,7 @@ type Query struct {
 	Held      db.Held // what does not hold is left out
 	Limit     int
 	WordsOnly bool // the embeddings endpoint is not asked
+	Explain   bool // hits and results say how they were ranked
 }
 
 // Results are the files that a search found, the best first.
@@ -49,6 +52,8 @@ type Results struct {
 	Hits      []Hit
 	ByMeaning bool
 	Note      string // a sentence on what the ranking lacks; empty if nothing
+
+	Explanation *embed.Explanation // if the query asks for it
 }
 
 // Search finds the files of a tree by words, and by meaning where an embeddings endpoint answers.
@@ -70,12 +75,14 @@ func (s *Store) Search(ctx context.Context, org db.Org, tree string, q Query) (R
 	if err != nil {
 		return Results{}, err
 	}
+	rows := slices.Clone(ranking.Rows)
+	ranking.Calibrate(rows)
 	hits, err := embed.ReadHits[Hit](ctx, s.db, embed.HitQuery[Hit]{Org: org, Limit: q.Limit,
 		Keep: confirm(ranking), SQL: `
 		SELECT ` + entryColumns + `, f.content, ` + embed.HitColumns + `
 		FROM ` + embed.HitTable + `
 		JOIN memory_files f ON f.org = @org AND f.key = hit.key AND f.deleted_at IS NULL
-		ORDER BY hit.place`}, ranking.Rows)
+		ORDER BY hit.place`}, rows)
 	if !q.Held.All && q.Held.AsOf == nil { // those that ended since they were ranked
 		hits = slices.DeleteFunc(hits, func(h Hit) bool { return h.Ended })
 	}
@@ -87,7 +94,22 @@ func (s *Store) Search(ctx context.Context, org db.Org, tree string, q Query) (R
 			hits[i].Lines = hits[i].nearestLines()
 		}
 	}
-	return Results{Hits: hits, ByMeaning: ranking.ByMeaning, Note: ranking.Note}, err
+	out := Results{Hits: hits, ByMeaning: ranking.ByMeaning, Note: ranking.Note}
+	if q.Explain {
+		out.explain(ranking)
+	}
+	return out, err
+}
+
+// explain adds to results how they were ranked.
+func (r *Results) explain(ranking embed.Ranking) {
+	r.Explanation = ranking.Explanation()
+	for i, h := range r.Hits {
+		r.Hits[i].Explanation = ranking.ExplainHit(h.Key, h.Path+"\n"+h.Text)
+	}
+	if len(r.Hits) > 0 {
+		r.Hits[0].Explanation.Search = r.Explanation
+	}
 }
 
 // confirm returns a function that reports whether a file of a ranking is a hit.

@@ -75,13 +75,14 @@ func (m Memories) memoryFiles(ctx context.Context, q Query, byMeaning bool) (fou
 		return found{}, err
 	}
 	r, err := m.MemoryFiles.Search(ctx, q.Org, tree.ID,
-		memoryfile.Query{Text: q.Text, Held: q.Held, Limit: q.Limit, WordsOnly: !byMeaning})
+		memoryfile.Query{Text: q.Text, Held: q.Held, Limit: q.Limit, WordsOnly: !byMeaning,
+			Explain: q.Explain})
 	if errors.Is(err, db.ErrInvalid) { // nothing but signs
 		return found{}, nil
 	}
 	var hits []MemoryFound
 	for _, f := range r.Hits {
-		h := MemoryFound{Kind: MemoryFile, Layer: Topic, At: &f.UpdatedAt,
+		h := MemoryFound{Kind: MemoryFile, Layer: Topic, At: &f.UpdatedAt, Score: f.Score, Explanation: f.Explanation,
 			Place:    FoundPlace{ID: f.ID, Path: f.Path, TreeID: tree.ID},
 			Path:     "/v1/memory-trees/" + tree.ID + "/file?path=" + url.QueryEscape(f.Path),
 			Validity: f.Validity, SupersededBy: f.SupersededBy, Ended: f.Ended}
@@ -95,7 +96,7 @@ func (m Memories) memoryFiles(ctx context.Context, q Query, byMeaning bool) (fou
 		h.Call = q.call(ReadOn{"memory_files", map[string]any{"command": "view", "path": f.Path}})
 		hits = append(hits, h)
 	}
-	return found{hits, len(hits) > 0 && r.ByMeaning, r.Note}, err
+	return found{hits, len(hits) > 0 && r.ByMeaning, r.Note, r.Explanation}, err
 }
 
 // stores searches the memories that rank by meaning too.
@@ -106,36 +107,37 @@ type stores struct {
 
 func (s stores) passages(ctx context.Context, q Query) (found, error) {
 	r, err := s.Archival.Search(ctx, q.Org, archival.Query{Text: q.Text, AgentID: q.Agent.ID, Limit: q.Limit,
-		Held: q.Held, WordsOnly: s.wordsOnly})
+		Held: q.Held, WordsOnly: s.wordsOnly, Explain: q.Explain})
 	var hits []MemoryFound
 	for _, p := range r.Hits {
 		hits = append(hits, MemoryFound{Kind: Passage, Layer: Store, Text: p.Text, At: &p.HappenedAt,
 			Place: FoundPlace{ID: p.ID, ArchiveID: p.ArchiveID}, Validity: p.Validity, SupersededBy: p.SupersededBy,
-			Ended: p.Ended,
-			Call:  q.call(ReadOn{"archival_memory_search", map[string]any{"query": db.Beginning(p.Text, 200)}}),
-			Path:  "/v1/archives/" + p.ArchiveID + "/passages/" + p.ID})
+			Ended: p.Ended, Score: p.Score, Explanation: p.Explanation,
+			Call: q.call(ReadOn{"archival_memory_search", map[string]any{"query": db.Beginning(p.Text, 200)}}),
+			Path: "/v1/archives/" + p.ArchiveID + "/passages/" + p.ID})
 	}
-	return found{hits, len(hits) > 0 && r.ByMeaning, r.Note}, err
+	return found{hits, len(hits) > 0 && r.ByMeaning, r.Note, r.Explanation}, err
 }
 
 func (s stores) files(ctx context.Context, q Query) (found, error) {
-	r, err := s.Files.Search(ctx, q.Org, q.Agent.ID, files.Query{Text: q.Text, Limit: q.Limit, WordsOnly: s.wordsOnly})
+	r, err := s.Files.Search(ctx, q.Org, q.Agent.ID, files.Query{Text: q.Text, Limit: q.Limit, WordsOnly: s.wordsOnly,
+		Explain: q.Explain})
 	var hits []MemoryFound
 	for _, f := range r.Hits {
 		text, first, last := q.bestLines(f.Text)
 		first, last = f.FirstLine+first-1, min(f.FirstLine+last-1, f.LastLine)
-		hits = append(hits, MemoryFound{Kind: File, Layer: Store, Text: text,
+		hits = append(hits, MemoryFound{Kind: File, Layer: Store, Text: text, Score: f.Score, Explanation: f.Explanation,
 			Place: FoundPlace{ID: f.FileID, Path: f.FileName, FirstLine: first, LastLine: last},
 			Call: q.call(ReadOn{"open_files", map[string]any{"file_requests": []any{
 				map[string]any{"file_name": f.FileName, "line": first}}}}),
 			Path: "/v1/folders/" + f.FolderID + "/files/" + f.FileID})
 	}
-	return found{hits, r.Ranking == files.ByWordsAndMeaning, r.Note}, err
+	return found{hits, r.Ranking == files.ByWordsAndMeaning, r.Note, r.Explanation}, err
 }
 
 func (s stores) messages(ctx context.Context, q Query) (found, error) {
 	query := recall.Query{Text: q.Text, AgentID: q.Agent.ID, Asking: q.Conversation, Unseen: q.Unseen, Limit: q.Limit,
-		Zone: q.Agent.Zone()}
+		Zone: q.Agent.Zone(), Explain: q.Explain}
 	if q.Confined {
 		query.Conversation = q.Conversation
 	}
@@ -149,10 +151,11 @@ func (s stores) messages(ctx context.Context, q Query) (found, error) {
 		if h.ConversationID != nil {
 			place.Conversation = *h.ConversationID
 		}
-		hits = append(hits, MemoryFound{Kind: Message, Layer: Store, Place: place,
-			Text: cmp.Or(h.Snippet, recall.Searched(h.Message)), At: &h.CreatedAt,
+		hits = append(hits, MemoryFound{Kind: Message, Layer: Store, Place: place, Score: h.Score, Context: h.Context,
+			Explanation: h.Explanation,
+			Text:        cmp.Or(h.Snippet, recall.Searched(h.Message)), At: &h.CreatedAt,
 			Call: q.call(ReadOn{"conversation_search", map[string]any{"around": h.ID}}, expand(h.ID)),
 			Path: "/v1/messages/" + h.ID})
 	}
-	return found{hits, r.Ranked == recall.ByBoth, r.Note}, err
+	return found{hits, r.Ranked == recall.ByBoth, r.Note, r.Explanation}, err
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
@@ -75,6 +76,7 @@ type Query struct {
 	Limit        int     // 1 to MaxLimit
 	Conversation string  // the one whose model asks: an id or DefaultConversation; empty if no model asks
 	Confined     bool    // to that conversation, of messages and working memory
+	Explain      bool    // hits and results say how they were ranked
 	Unseen       bool    // leaves out the messages that the model sees anyway
 	Held         db.Held // of passages and memory files, what does not hold is left out
 }
@@ -83,7 +85,7 @@ type Query struct {
 type MemoryFound struct {
 	Kind  Kind    `json:"kind" enum:"working_memory,block,memory_file,passage,file,message" doc:"The memory."`
 	Layer Layer   `json:"layer" enum:"active,index,topic,store" doc:"Active stands in each prompt."`
-	Score float64 `json:"score" doc:"Comparable among the hits of one search."`
+	Score float64 `json:"score" doc:"How well it fits, from 0 to 1; comparable among searches."`
 
 	Place FoundPlace `json:"place" doc:"Where the text stands."`
 	Text  string     `json:"text" doc:"The text, or its part that fits best."`
@@ -94,6 +96,9 @@ type MemoryFound struct {
 	db.Validity
 	SupersededBy *string `json:"superseded_by" doc:"The passage or memory file that took its place."`
 	Ended        bool    `json:"ended" doc:"It holds no longer."`
+
+	Context     bool                  `json:"context" doc:"A message that shares nothing with the query, near some that do."`
+	Explanation *embed.HitExplanation `json:"explain,omitempty" doc:"How it was ranked, with explain=true."`
 }
 
 // FoundPlace is where a hit stands. Fields that its memory does not have are absent.
@@ -123,6 +128,8 @@ type Results struct {
 	Meaning bool   // memory files, passages, files or messages were ranked by meaning too
 	Known   string // the place that a near layer named, so that no vectors were asked; empty if none did
 	Note    string // a sentence on what the ranking lacks; empty if nothing
+
+	Explanations map[Kind]*embed.Explanation // of memory files, passages, files and messages, if the query asks for them
 }
 
 // arm is the search of one memory.
@@ -133,6 +140,8 @@ type found struct {
 	hits    []MemoryFound
 	meaning bool
 	note    string
+
+	explanation *embed.Explanation
 }
 
 // Search searches the memories side by side. No arm holds a connection while it waits for another.
@@ -164,6 +173,14 @@ func (m Memories) Search(ctx context.Context, q Query) (Results, error) {
 	far, err := m.side(ctx, q, arms)
 	if err != nil {
 		return Results{}, err
+	}
+	for i, f := range append(slices.Clone(near), far...) {
+		if f.explanation != nil {
+			if out.Explanations == nil {
+				out.Explanations = map[Kind]*embed.Explanation{}
+			}
+			out.Explanations[Kinds[i%len(Kinds)]] = f.explanation
+		}
 	}
 	for _, f := range far {
 		out.Meaning, out.Note = out.Meaning || f.meaning, cmp.Or(out.Note, f.note)

@@ -30,9 +30,10 @@ func covered(query []string, text string) float64 {
 // ranked returns the best hits of all arms. The scores of two memories cannot be compared, for each counts words within
 // itself: a hit counts by the share of the query's words that it has, and by its rank in its memory.
 func (q Query) ranked(arms []found) []MemoryFound {
-	query, all := terms(q.Text), []MemoryFound{}
+	query, all, sure := terms(q.Text), []MemoryFound{}, 0.0
 	for _, a := range arms {
 		for i, h := range a.hits {
+			sure = max(sure, h.Score)
 			h.Score = covered(query, h.Place.named()+" "+h.Text) + 1/float64(i+2)
 			h.Text = db.Beginning(h.Text, maxTextBytes)
 			all = append(all, h)
@@ -41,6 +42,11 @@ func (q Query) ranked(arms []found) []MemoryFound {
 	slices.SortStableFunc(all, func(a, b MemoryFound) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(slices.Index(Kinds, a.Kind), slices.Index(Kinds, b.Kind)))
 	})
+	if len(all) > 0 { // the best is as sure as the surest of its memory
+		for i, best := len(all)-1, all[0].Score; i >= 0; i-- {
+			all[i].Score *= sure / best
+		}
+	}
 	return all[:min(len(all), q.Limit)]
 }
 
@@ -69,8 +75,21 @@ func (q Query) best(hits []MemoryFound) []MemoryFound {
 	query := terms(q.Text)
 	share := func(h MemoryFound) float64 { return covered(query, h.Place.named()+" "+h.Text) }
 	hits = slices.DeleteFunc(hits, func(h MemoryFound) bool { return share(h) == 0 })
+	for i, h := range hits {
+		hits[i].Score = share(h)
+		if q.Explain {
+			hits[i].Explanation = q.explained(h)
+		}
+	}
 	slices.SortStableFunc(hits, func(a, b MemoryFound) int { return cmp.Compare(share(b), share(a)) })
 	return hits[:min(len(hits), q.Limit)]
+}
+
+// explained returns which words of the query an entry or a block has.
+func (q Query) explained(h MemoryFound) *embed.HitExplanation {
+	query, has := terms(q.Text), terms(h.Place.named()+" "+h.Text)
+	return &embed.HitExplanation{Words: h.Score, Boosts: []embed.Boost{}, Terms: slices.DeleteFunc(query,
+		func(t string) bool { return !slices.Contains(has, t) })}
 }
 
 // bestLines returns the part of a text around the line that has the most words of the query, at most maxTextBytes, and

@@ -177,7 +177,7 @@ func messagesPage(q recall.Query, a conversationArgs, r recall.Results, n int, a
 	b.WriteString(head + "\n" + rule + "\n")
 	for _, h := range r.Hits[:n] {
 		fmt.Fprintf(&b, "\n=== %s ===\n%s, seq %d%s\n%s%s", at.spoken(h.Message), h.ID, h.Seq,
-			ofConversation(h.Message), orphanNote(h.Message), indented(h.Snippet))
+			ofConversation(h.Message), contextNote(h)+orphanNote(h.Message), indented(h.Snippet))
 	}
 	if left := len(r.Hits) - n; left > 0 {
 		fmt.Fprintf(&b, "\nNote: the %d lowest-ranked messages did not fit here. Ask for fewer, or narrow the search.\n",
@@ -223,6 +223,14 @@ func ofConversation(m recall.Message) string {
 func aroundCall(id string, before, after int) string {
 	return invocation("conversation_search", argument{"around", id, nil},
 		argument{"before", before, messagesSide}, argument{"after", after, messagesSide})
+}
+
+// contextNote returns a line that says that a message was found for its neighbors alone; empty if it was not.
+func contextNote(h recall.Hit) string {
+	if !h.Context {
+		return ""
+	}
+	return "  [context: it shares nothing with the query, and is near messages that do]\n"
 }
 
 // orphanNote returns a line that says that a message has a result without a call; empty if it has none.

@@ -97,6 +97,9 @@ func foundHit(h memorysearch.MemoryFound, at clock) string {
 		head += ", " + at.format(*h.At)
 	}
 	head += held(h.Validity, h.Ended, h.SupersededBy, at)
+	if h.Context {
+		head += ", context of others"
+	}
 	text := head + " ===\n" + indented(h.Text)
 	switch {
 	case h.Call != nil:

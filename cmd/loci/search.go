@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/server"
+	"github.com/loci-memory/loci/server/memorysearch"
+)
+
+// searchCmd searches all memories of an agent.
+type searchCmd struct {
+	remote
+	Query   string   `arg:"" help:"Words or a question."`
+	Agent   string   `required:"" env:"LOCI_AGENT" help:"ID of the agent."`
+	Kinds   []string `name:"kind" help:"Memories to search, such as block or message; else all."`
+	Limit   int      `default:"10" help:"The most hits, from 1 to 50."`
+	Explain bool     `help:"Print how the hits were ranked."`
+	JSON    bool     `name:"json" help:"Print the server's answer."`
+}
+
+// Run implements the command.
+func (c searchCmd) Run(ctx context.Context, s streams) error {
+	values := url.Values{"query": {c.Query}, "limit": {strconv.Itoa(c.Limit)}, "kinds": c.Kinds}
+	if c.Explain {
+		values.Set("explain", "true")
+	}
+	var answer json.RawMessage
+	target := fmt.Sprintf("/v1/agents/%s/memory-search?%s", url.PathEscape(c.Agent), values.Encode())
+	if err := c.get(ctx, target, &answer); err != nil {
+		return err
+	}
+	if c.JSON {
+		var text bytes.Buffer
+		if err := json.Indent(&text, answer, "", "  "); err != nil {
+			return err
+		}
+		fmt.Fprintln(s.out, text.String())
+		return nil
+	}
+	var found server.MemorySearch
+	if err := json.Unmarshal(answer, &found); err != nil {
+		return err
+	}
+	printFound(s.out, found)
+	return printExplanations(s.out, found.Explanations)
+}
+
+// printFound prints hits, the best first.
+func printFound(out io.Writer, found server.MemorySearch) {
+	if len(found.Hits) == 0 {
+		fmt.Fprintln(out, "Nothing was found.")
+	}
+	for i, h := range found.Hits {
+		head := fmt.Sprintf("%d. %.2f %s %s", i+1, h.Score, h.Kind, foundAt(h.Place))
+		if h.Context {
+			head += " (context)"
+		}
+		fmt.Fprintln(out, printable(head))
+		for line := range strings.Lines(h.Text) {
+			fmt.Fprintln(out, "   "+printable(strings.TrimRight(line, "\r\n")))
+		}
+		if h.Explanation != nil {
+			fmt.Fprintln(out, "   "+explained(*h.Explanation))
+		}
+	}
+	if found.Note != "" {
+		fmt.Fprintln(out, found.Note)
+	}
+}
+
+// foundAt returns where a hit stands.
+func foundAt(p memorysearch.FoundPlace) string {
+	at := p.ID
+	for _, name := range []string{p.Path, p.Label, p.Field} {
+		if name != "" {
+			at = name
+		}
+	}
+	if p.FirstLine > 0 {
+		at += fmt.Sprintf(" lines %d-%d", p.FirstLine, p.LastLine)
+	}
+	if p.Seq > 0 {
+		at += fmt.Sprintf(" seq %d", p.Seq)
+	}
+	return at
+}
+
+// explained returns how a hit was ranked, on one line.
+func explained(e embed.HitExplanation) string {
+	line := fmt.Sprintf("words %.2f, meaning %.2f", e.Words, e.Meaning)
+	for _, b := range e.Boosts {
+		line += fmt.Sprintf(", %s %.2f", b.Name, b.Value)
+	}
+	return line + ", has " + strings.Join(e.Terms, " ")
+}
+
+// printExplanations prints how each memory ranked.
+func printExplanations(out io.Writer, all map[memorysearch.Kind]*embed.Explanation) error {
+	if len(all) == 0 {
+		return nil
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "\nMEMORY\tARM\tROWS\tBEST\tMILLISECONDS\tTERMS")
+	for _, kind := range slices.Sorted(maps.Keys(all)) {
+		e := all[kind]
+		terms := make([]string, len(e.Terms))
+		for i, t := range e.Terms {
+			terms[i] = fmt.Sprintf("%s %.2f", t.Term, t.Weight)
+		}
+		for _, a := range e.Arms {
+			fmt.Fprintf(w, "%s\t%s\t%d\t%.3f\t%.3f\t%s\n", kind, a.Arm, a.Rows, a.Best, a.Milliseconds,
+				strings.Join(terms, ", "))
+		}
+	}
+	return w.Flush()
+}

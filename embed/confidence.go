@@ -1,0 +1,62 @@
+package embed
+
+// A score by words is compared with that of a text of middling length that has each of the query's words once, which
+// is the sum of their weights. Long texts that have all of them score less than that, and half of the words found are
+// more than half a hit: the share is bent by halfShare, so that a share of 1 stays 1, and one of 0.3 becomes 0.65.
+const halfShare = 0.3
+
+// confidence returns how good the best row of a ranking is, from 0 to 1: the better one of its words and its meaning.
+func (r Ranking) confidence(meaning []Hit) float64 {
+	return max(r.wordsConfidence(), meaningConfidence(meaning))
+}
+
+func (r Ranking) wordsConfidence() float64 {
+	whole := 0.0
+	for _, t := range r.Query.terms {
+		if !t.other {
+			whole += float64(t.weight)
+		}
+	}
+	if whole == 0 {
+		return 0
+	}
+	share := r.BestWords / whole
+	return min(1, (1+halfShare)*share/(share+halfShare))
+}
+
+// meaningConfidence returns the best cosine of an arm, above what unrelated text has: the last of many rows. Among few
+// rows, it is the cosine itself.
+func meaningConfidence(arm []Hit) float64 {
+	arm = ranked(arm)
+	if len(arm) == 0 {
+		return 0
+	}
+	best, floor := arm[0].Score, 0.0
+	if len(arm) >= fewRows {
+		floor = min(max(0, arm[min(len(arm), ArmRows)-1].Score), best)
+	}
+	if floor >= 1 {
+		return 1
+	}
+	return min(1, max(0, (best-floor)/(1-floor)))
+}
+
+// Calibrate scales the scores of rows, the best first, so that the best has the ranking's Confidence: scores of
+// different queries can then be compared.
+func (r Ranking) Calibrate(rows []Scored) {
+	if len(rows) == 0 || rows[0].Score <= 0 {
+		return
+	}
+	best := rows[0].Score
+	for i := range rows {
+		rows[i].Score = r.Calibrated(rows[i].Score, best)
+	}
+}
+
+// Calibrated returns a score as Calibrate does, of rows of which the best has the given one.
+func (r Ranking) Calibrated(score, best float64) float64 {
+	if best <= 0 {
+		return 0
+	}
+	return r.Confidence * max(0, score/best)
+}
