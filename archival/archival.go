@@ -119,6 +119,7 @@ type Query struct {
 	Offset     int        // of the hits, the first that are left out
 	After      string     // the id of a hit; the hits behind it are returned, of which Offset are left out
 	WordsOnly  bool       // the embeddings endpoint is not asked
+	AsWritten  bool       // no other spellings are searched
 	Explain    bool       // hits and results say how they were ranked
 }
 
@@ -142,5 +143,7 @@ type Results struct {
 	Note      string // a sentence on what the ranking lacks, empty if nothing
 	More      bool   // there are hits behind these
 
+	// SearchedFor is the spelling of the query that the hits are of, where words of it are in no row; else empty.
+	SearchedFor string
 	Explanation *embed.Explanation // if the query asks for it
 }

@@ -63,9 +63,44 @@ func TestPassagesExplainTheirRanks(t *testing.T) {
 			others++
 		}
 	}
-	if !slices.Contains(terms, "walnut") || !slices.Contains(terms, "configur") || others == 0 || all.Terms[0].Weight <= 0 ||
-		len(all.Arms) != 1 || all.Arms[0].Arm != "words" || all.Arms[0].Rows != 2 || all.Arms[0].Best <= 0 ||
-		all.Rows != 2 || all.Confidence != got.Hits[0].Score || all.Milliseconds <= 0 {
+	if !slices.Contains(terms, "walnut") || !slices.Contains(terms, "configur") || others == 0 ||
+		all.Terms[0].Weight <= 0 || len(all.Arms) != 1 || all.Arms[0].Arm != "words" || all.Arms[0].Rows != 2 ||
+		all.Arms[0].Best <= 0 || all.Rows != 2 || all.Confidence != got.Hits[0].Score || all.Milliseconds <= 0 {
 		t.Errorf("got %+v", all)
+	}
+}
+
+// A word that no passage has is searched as one that differs in a letter, and the results say so; a page behind the
+// first too. What passages have, and what nothing is like, is searched as it is written.
+func TestMisspeltWordsAreSearchedInAnotherSpelling(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for i := range 3 {
+		f.insert(fmt.Sprintf("The budget of offsite %d is 4,000 euros.", i))
+	}
+	f.insert("Lambs graze.")
+	for _, tt := range []struct {
+		text, spelling string
+		hits           int
+	}{
+		{"bugdet offiste", "budget offsite", 3}, {"Bugdet?", "budget?", 3}, {"budgett of bugdets", "budget of budgets", 3},
+		{"budget offsite", "", 3}, {"budget saxophone", "", 3}, {"lamps", "", 0}, {"xylophone", "", 0},
+		{"what is the", "", 0}, {"offsyte", "offsite", 3}, {"budget 4001", "", 3},
+	} {
+		q := archival.Query{Text: tt.text, AgentID: f.agent, Limit: 5}
+		got := f.search(q)
+		if got.SearchedFor != tt.spelling || len(got.Hits) != tt.hits {
+			t.Errorf("%q: searched for %q with %d hits, want %q and %d", tt.text, got.SearchedFor, len(got.Hits), tt.spelling,
+				tt.hits)
+		}
+		q.AsWritten = true
+		if written := f.search(q); written.SearchedFor != "" || tt.spelling != "" && len(written.Hits) != 0 {
+			t.Errorf("%q as it is written: %d hits for %q, want none", tt.text, len(written.Hits), written.SearchedFor)
+		}
+		q.AsWritten, q.Offset = false, 2
+		if second := f.search(q); tt.hits == 3 && (len(second.Hits) != 1 || second.SearchedFor != tt.spelling) {
+			t.Errorf("%q from the third on: %d hits for %q, want 1 for %q", tt.text, len(second.Hits), second.SearchedFor,
+				tt.spelling)
+		}
 	}
 }

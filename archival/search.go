@@ -31,28 +31,42 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 		more := len(hits) > q.Limit
 		return Results{Hits: hits[:min(len(hits), q.Limit)], More: more}, err
 	}
-	ranking, err := s.search.Rank(ctx, s.db, embed.Question{
+	question := embed.Question{
 		Org:     org,
 		Text:    q.Text,
 		Filters: []embed.Filter{found.filter(q)},
 		Limit:   embed.Depth(after, q.Offset, q.Limit),
 
 		WordsOnly: q.WordsOnly,
+		AsWritten: q.AsWritten,
 
 		Scope:  fmt.Sprint(org, found.archives),
 		Sample: func(ctx context.Context) (*embed.IDF, error) { return s.sample(ctx, found) },
 		Owners: func(context.Context) ([]int64, error) { return found.archives, nil },
-	})
+	}
+	out, spelling, err := embed.Respelled(ctx, s.db, s.search, question,
+		func(text string) (embed.Searched[Results], error) {
+			question.Text = text
+			return s.ranked(ctx, q, question, after)
+		})
+	out.SearchedFor = spelling
+	return out, err
+}
+
+// ranked searches once. The hits of a page are behind the one with the key after, unless that is 0.
+func (s *Store) ranked(ctx context.Context, q Query, question embed.Question, after int64) (
+	out embed.Searched[Results], err error) {
+	ranking, err := s.search.Rank(ctx, s.db, question)
 	if err != nil {
-		return Results{}, err
+		return out, err
 	}
 	rows := slices.Clone(ranking.Rows)
 	ranking.Calibrate(rows)
 	rows, err = embed.Page(rows, after, q.Offset)
 	if err != nil {
-		return Results{}, err
+		return out, err
 	}
-	hits, err := embed.ReadHits[Hit](ctx, s.db, embed.HitQuery[Hit]{Org: org, Limit: q.Limit,
+	hits, err := embed.ReadHits[Hit](ctx, s.db, embed.HitQuery[Hit]{Org: question.Org, Limit: q.Limit,
 		Keep: confirm(ranking), SQL: `
 		SELECT ` + passageColumns + `, ` + embed.HitColumns + `
 		FROM ` + embed.HitTable + `
@@ -62,9 +76,13 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 	if !q.Held.All && q.Held.AsOf == nil { // those that ended since they were ranked
 		hits = slices.DeleteFunc(hits, func(h Hit) bool { return h.Ended })
 	}
-	out := Results{Hits: hits, ByMeaning: ranking.ByMeaning, Note: ranking.Note, More: len(rows) > q.Limit}
+	out.Ranking = ranking
+	out.Results = Results{Hits: hits, ByMeaning: ranking.ByMeaning, Note: ranking.Note, More: len(rows) > q.Limit}
+	for _, h := range hits {
+		out.Texts = append(out.Texts, h.Text)
+	}
 	if q.Explain {
-		out.explain(ranking)
+		out.Results.explain(ranking)
 	}
 	return out, err
 }

@@ -66,6 +66,7 @@ type Question struct {
 	Limit       int      // the hits that are wanted of each filter: where an index finds fewer, the exact query runs
 	WordsOnly   bool
 	MeaningOnly bool // but by words where the endpoint does not answer
+	AsWritten   bool // no other spellings are searched
 
 	// Scope names the rows that the statistics are of, whatever else the filter narrows them to. Statistics of an empty
 	// name are not cached.
@@ -91,6 +92,7 @@ type Ranking struct {
 	Vector *pgvector.HalfVector // of the query, in Space; nil where the ranking is not by meaning
 	Space  Space
 
+	text           string // of the query
 	scope          *IDF
 	words, meaning arm
 	took           time.Duration
@@ -105,7 +107,7 @@ func (s *Search) Rank(ctx context.Context, d db.DB, q Question) (Ranking, error)
 	if err != nil {
 		return Ranking{}, err
 	}
-	out := Ranking{Query: idf.Query(q.Text), scope: idf}
+	out := Ranking{Query: idf.Query(q.Text), text: q.Text, scope: idf}
 	words, meaning, err := s.bothArms(ctx, d, q, idf, &out)
 	if out.ByWords = !q.MeaningOnly || !out.ByMeaning; err == nil && out.ByWords && q.MeaningOnly {
 		began := time.Now()

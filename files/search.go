@@ -20,6 +20,7 @@ type Query struct {
 	Include string // glob or regular expression on folder/name; empty is all
 
 	WordsOnly bool // the embeddings endpoint is not asked
+	AsWritten bool // no other spellings are searched
 	Explain   bool // hits and results say how they were ranked
 }
 
@@ -74,6 +75,8 @@ type Results struct {
 	More     bool // there are hits behind these
 	Attached bool // there are attached files, with or without text, whose names Include accepts
 
+	// SearchedFor is the spelling of the query that the hits are of, where words of it are in no row; else empty.
+	SearchedFor string
 	Explanation *embed.Explanation // if the query asks for it
 }
 
@@ -90,23 +93,39 @@ func (s *Store) Search(ctx context.Context, org db.Org, agentID string, q Query)
 		return Results{Hits: []Hit{}, Ranking: ByWords}, err
 	}
 	question := s.question(in, q.Text, embed.Depth(0, q.Offset, limit))
-	question.WordsOnly = q.WordsOnly
-	ranking, err := s.search.Rank(ctx, s.db, question)
-	if err != nil {
-		return Results{}, err
-	}
-	out := Results{Ranking: ByWords, Attached: true, Note: ranking.Note}
-	if ranking.ByMeaning {
-		out.Ranking = ByWordsAndMeaning
-	}
-	out.Hits, out.More, err = s.mergedHits(ctx, org, ranking, max(q.Offset, 0), limit)
-	if q.Explain {
-		out.explain(ranking)
-	}
+	question.WordsOnly, question.AsWritten = q.WordsOnly, q.AsWritten
+	q.Limit = limit
+	out, spelling, err := embed.Respelled(ctx, s.db, s.search, question,
+		func(text string) (embed.Searched[Results], error) {
+			question.Text = text
+			return s.ranked(ctx, q, question)
+		})
+	out.SearchedFor = spelling
 	if err != nil {
 		return out, err
 	}
 	return out, s.used(ctx, in.use(agentID, out.Hits))
+}
+
+// ranked searches once.
+func (s *Store) ranked(ctx context.Context, q Query, question embed.Question) (out embed.Searched[Results], err error) {
+	ranking, err := s.search.Rank(ctx, s.db, question)
+	if err != nil {
+		return out, err
+	}
+	r := Results{Ranking: ByWords, Attached: true, Note: ranking.Note}
+	if ranking.ByMeaning {
+		r.Ranking = ByWordsAndMeaning
+	}
+	r.Hits, r.More, err = s.mergedHits(ctx, question.Org, ranking, max(q.Offset, 0), q.Limit)
+	for _, h := range r.Hits {
+		out.Texts = append(out.Texts, h.searchable())
+	}
+	if q.Explain {
+		r.explain(ranking)
+	}
+	out.Results, out.Ranking = r, ranking
+	return out, err
 }
 
 // explain adds to results how they were ranked.

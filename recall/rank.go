@@ -96,8 +96,8 @@ func (s *Store) rankInContext(ctx context.Context, f searchFilter, found embed.R
 	return all, nil
 }
 
-// calibrated returns candidates as rows whose scores can be compared with those of other queries. The best is as sure as
-// what the search itself found or, where the query names nothing but a time, as sure as can be.
+// calibrated returns candidates as rows whose scores can be compared with those of other queries. The best is as sure
+// as what the search itself found or, where the query names nothing but a time, as sure as can be.
 func calibrated(all []candidate, found embed.Ranking) []embed.Scored {
 	rows := make([]embed.Scored, len(all))
 	for i, c := range all {

@@ -23,6 +23,7 @@ type Query struct {
 	Unseen       bool           // excludes what the model sees of the conversation (or of the default one) anyway
 	WithReset    bool           // includes what Reset hid, in a search of an agent or of the organization
 	Mode         Mode           // empty is ByBoth
+	AsWritten    bool           // no other spellings are searched
 	Explain      bool           // hits and results say how they were ranked
 	Zone         *time.Location // of the days and months that Text names; nil is UTC
 	Now          time.Time      // when it is asked, for "yesterday"; zero is now
@@ -75,6 +76,8 @@ type Results struct {
 	Note     string // a sentence on what the ranking lacks; empty if nothing
 	More     bool   // there are hits behind these
 
+	// SearchedFor is the spelling of the query that the hits are of, where words of it are in no row; else empty.
+	SearchedFor string
 	Explanation *embed.Explanation // if the query asks for it
 }
 
@@ -95,13 +98,26 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 	if strings.TrimSpace(q.Text) == "" {
 		return s.newest(ctx, f)
 	}
+	out, spelling, err := embed.Respelled(ctx, s.db, s.search, s.question(f),
+		func(text string) (embed.Searched[Results], error) {
+			f.q.Text = text
+			return s.ranked(ctx, f)
+		})
+	out.SearchedFor = spelling
+	return out, err
+}
+
+// ranked searches once for words or meaning.
+func (s *Store) ranked(ctx context.Context, f searchFilter) (found embed.Searched[Results], err error) {
+	q := f.q
 	ranking, err := s.rank(ctx, f)
 	if err != nil {
-		return Results{}, err
+		return found, err
 	}
+	found.Ranking = ranking
 	all, err := s.rankInContext(ctx, f, ranking)
 	if err != nil {
-		return Results{}, err
+		return found, err
 	}
 	out := Results{Ranked: ByWords, Wordless: ranking.Query.Common, Note: ranking.Note}
 	switch {
@@ -112,13 +128,17 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 	}
 	rows, err := embed.Page(calibrated(all, ranking), f.after, q.Offset)
 	if err != nil {
-		return Results{}, err
+		return found, err
 	}
 	out.More = len(rows) > q.Limit
 	out.Hits, err = s.confirmed(ctx, f, rows, ranking)
 	out.More = out.More && len(out.Hits) > 0
 	out.addContext(all, ranking, q.Explain)
-	return out, err
+	for _, h := range out.Hits {
+		found.Texts = append(found.Texts, Searched(h.Message))
+	}
+	found.Results = out
+	return found, err
 }
 
 // afterKey returns the key of the hit that a page is behind; 0 if none is named. ErrInvalid if that message does not
@@ -136,17 +156,23 @@ func (s *Store) afterKey(ctx context.Context, f searchFilter) (int64, error) {
 
 // rank ranks each message by its own words and meaning.
 func (s *Store) rank(ctx context.Context, f searchFilter) (embed.Ranking, error) {
-	return s.search.Rank(ctx, s.db, embed.Question{
+	return s.search.Rank(ctx, s.db, s.question(f))
+}
+
+// question returns the search of each message by its own words and meaning.
+func (s *Store) question(f searchFilter) embed.Question {
+	return embed.Question{
 		Org:         f.org,
 		Text:        f.q.Text,
 		Filters:     f.filters(),
 		Limit:       embed.Depth(f.after, f.q.Offset, f.q.Limit),
 		WordsOnly:   f.q.Mode == ByWords,
 		MeaningOnly: f.q.Mode == ByMeaning,
+		AsWritten:   f.q.AsWritten,
 		Scope:       f.statisticsScope(),
 		Sample:      func(ctx context.Context) (*embed.IDF, error) { return s.sample(ctx, f) },
 		Owners:      func(ctx context.Context) ([]int64, error) { return s.agentKeys(ctx, f) },
-	})
+	}
 }
 
 // agentKeys returns the keys of the agents whose messages a search may see.

@@ -24,6 +24,7 @@ type MemorySearch struct {
 	KnownPlace string                     `json:"known_place" doc:"What the query names; then no vectors are asked."`
 	Note       string                     `json:"note" doc:"What the ranking lacks; empty if nothing."`
 
+	SearchedFor  string                                   `json:"searched_for,omitempty"`
 	Explanations map[memorysearch.Kind]*embed.Explanation `json:"explain,omitempty" doc:"Of each kind, with explain=true."`
 }
 
@@ -44,6 +45,7 @@ func (s *Server) searchAllMemories(ctx context.Context, a agent.Agent, in *struc
 		Kinds:   rest.Each(in.Kinds, func(k string) memorysearch.Kind { return memorysearch.Kind(k) })}
 	r, err := s.Tools.SearchMemory(ctx, q)
 	found := MemorySearch{Hits: r.Hits, Ranking: "words", KnownPlace: r.Known, Note: r.Note,
+		SearchedFor:  r.SearchedFor,
 		Explanations: r.Explanations}
 	if r.Meaning {
 		found.Ranking = "words and meaning"

@@ -259,4 +259,17 @@ func TestSearchesExplainTheirRanks(t *testing.T) {
 			t.Errorf("%s %s is explained without being asked: %s", search[0], search[1], got)
 		}
 	}
+	for tool, note := range map[string]string{"archival_memory_search": "searched for 'zebra'",
+		"conversation_search": "searched for 'zebra'", "search_memory": "searched for 'zebra'"} {
+		if got := c.tool(agent, tool, `{"query":"zebar"}`); !strings.Contains(got, note) || !strings.Contains(got, "zebra ") {
+			t.Errorf("%s does not say what it searched for: %s", tool, got)
+		}
+	}
+	if found := c.searchMemory(agent, "query=stien"); found.SearchedFor != "stein" {
+		t.Errorf("stien is searched as %q, want stein", found.SearchedFor)
+	}
+	got := c.must("POST", "/v1/messages/search", `{"query":"zebar"}`)
+	if !strings.Contains(got, `"searched_for":"zebra"`) {
+		t.Errorf("messages: %s", got)
+	}
 }

@@ -94,7 +94,10 @@ func (s *Server) searchMessages(ctx context.Context, in *struct {
 			return nil, err
 		}
 		for _, h := range results.Hits {
-			found = append(found, letta.FoundIn(h)...)
+			for _, f := range letta.FoundIn(h) {
+				f.SearchedFor = results.SearchedFor
+				found = append(found, f)
+			}
 		}
 		more = results.More
 	}
@@ -114,5 +117,9 @@ func (s *Server) searchInternal(ctx context.Context, in *struct {
 	}
 	q.Explain = in.Explain
 	results, err := s.search(ctx, q)
-	return rest.Each(results.Hits, letta.FoundInternalOf), err
+	found := rest.Each(results.Hits, letta.FoundInternalOf)
+	for i := range found {
+		found[i].SearchedFor = results.SearchedFor
+	}
+	return found, err
 }

@@ -104,7 +104,9 @@ func (s *Server) searchPassages(ctx context.Context, a agent.Agent, in *struct {
 	}
 	q.Explain = in.Explain
 	results, err := s.Archival.Search(ctx, rest.Org(ctx), q)
-	return letta.FoundPassagesOf(results.Hits, a.Zone()), err
+	found := letta.FoundPassagesOf(results.Hits, a.Zone())
+	found.SearchedFor = results.SearchedFor
+	return found, err
 }
 
 func (s *Server) updatePassage(ctx context.Context, in *struct {
@@ -167,5 +169,9 @@ func (s *Server) searchAllPassages(ctx context.Context, in *struct {
 	}
 	q.Explain = in.Explain
 	results, err := s.Archival.Search(ctx, rest.Org(ctx), q)
-	return rest.Each(results.Hits, letta.PassageHitOf), err
+	hits := rest.Each(results.Hits, letta.PassageHitOf)
+	for i := range hits {
+		hits[i].SearchedFor = results.SearchedFor
+	}
+	return hits, err
 }

@@ -277,13 +277,14 @@ func TestTheMainJob(t *testing.T) {
 		}
 	}
 	out, errs := newLines(), newLines()
-	if code := run(t.Context(), []string{"search", "--addr=" + p.base, "--agent=" + agent.ID, "--explain", "pulls sea"}, out,
-		errs); code != 0 || !strings.Contains(out.String(), "file notes/tides.md lines 1-3") ||
+	args := []string{"search", "--addr=" + p.base, "--agent=" + agent.ID, "pulls sea"}
+	if code := run(t.Context(), append(args, "--explain"), out, errs); code != 0 ||
+		!strings.Contains(out.String(), "file notes/tides.md lines 1-3") ||
 		!strings.Contains(out.String(), "has pull sea") || !strings.Contains(out.String(), "MILLISECONDS") {
 		t.Errorf("search: got %d, %s%s", code, out, errs)
 	}
-	if code := run(t.Context(), []string{"search", "--addr=" + p.base, "--agent=" + agent.ID, "--json", "sea"}, out, errs); code !=
-		0 || !strings.Contains(out.String(), `"path": "notes/tides.md"`) {
+	if code := run(t.Context(), append(args, "--json"), out, errs); code != 0 ||
+		!strings.Contains(out.String(), `"path": "notes/tides.md"`) {
 		t.Errorf("search --json: got %d, %s%s", code, out, errs)
 	}
 	window := call[struct{ Directories string }](p, "GET", "/v1/agents/"+agent.ID+"/context", nil)

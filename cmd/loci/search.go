@@ -98,11 +98,12 @@ func foundAt(p memorysearch.FoundPlace) string {
 
 // explained returns how a hit was ranked, on one line.
 func explained(e embed.HitExplanation) string {
-	line := fmt.Sprintf("words %.2f, meaning %.2f", e.Words, e.Meaning)
+	var line strings.Builder
+	fmt.Fprintf(&line, "words %.2f, meaning %.2f", e.Words, e.Meaning)
 	for _, b := range e.Boosts {
-		line += fmt.Sprintf(", %s %.2f", b.Name, b.Value)
+		fmt.Fprintf(&line, ", %s %.2f", b.Name, b.Value)
 	}
-	return line + ", has " + strings.Join(e.Terms, " ")
+	return line.String() + ", has " + strings.Join(e.Terms, " ")
 }
 
 // printExplanations prints how each memory ranked.

@@ -39,6 +39,7 @@ type FoundMessage struct {
 	Seq            int64     `json:"seq" doc:"Of the message among the agent's events."`
 	Context        bool      `json:"context" doc:"It shares nothing with the query, and is near messages that do."`
 
+	SearchedFor string                `json:"searched_for,omitempty"`
 	Explanation *embed.HitExplanation `json:"explain,omitempty" doc:"How it was ranked, with explain=true."`
 }
 
@@ -72,6 +73,7 @@ type FoundInternal struct {
 	Snippet     string          `json:"snippet"`
 	Context     bool            `json:"context" doc:"It shares nothing with the query, and is near messages that do."`
 
+	SearchedFor string                `json:"searched_for,omitempty"`
 	Explanation *embed.HitExplanation `json:"explain,omitempty" doc:"How it was ranked, with explain=true."`
 }
 

@@ -110,6 +110,8 @@ type PassageSearch struct {
 type FoundPassages struct {
 	Count   int            `json:"count"`
 	Results []FoundPassage `json:"results"`
+
+	SearchedFor string `json:"searched_for,omitempty"`
 }
 
 // FoundPassage is a passage that was found.
@@ -182,6 +184,8 @@ type PassageHit struct {
 	Score    float64         `json:"score"`
 	Metadata Relevance       `json:"metadata"`
 
+	SearchedFor string `json:"searched_for,omitempty"`
+
 	Explanation *embed.HitExplanation `json:"explain,omitempty" doc:"How it was ranked, with explain=true."`
 }
 
@@ -204,7 +208,7 @@ func (p SearchPassages) ArchivalQuery(zone *time.Location) (archival.Query, erro
 
 // PassageHitOf returns a passage of the organization that was found, in Letta's shape.
 func PassageHitOf(h archival.Hit) PassageHit {
-	return PassageHit{PassageOf(h.Passage), h.Score, relevanceOf(h), h.Explanation}
+	return PassageHit{Passage: PassageOf(h.Passage), Score: h.Score, Metadata: relevanceOf(h), Explanation: h.Explanation}
 }
 
 // parseSpan reads the start and the end of a time span; each may be empty.

@@ -21,6 +21,8 @@ type Hit struct {
 
 	Explanation *embed.HitExplanation `db:"-" json:"explain,omitempty" doc:"How it was ranked, with explain=true."`
 
+	SearchedFor string `db:"-" json:"searched_for,omitempty"`
+
 	Lines []HitLine `db:"-" json:"lines" doc:"Those that fit best, in the order of the file."`
 	Text  string    `db:"content" json:"-"`
 
@@ -44,6 +46,7 @@ type Query struct {
 	Held      db.Held // what does not hold is left out
 	Limit     int
 	WordsOnly bool // the embeddings endpoint is not asked
+	AsWritten bool // no other spellings are searched
 	Explain   bool // hits and results say how they were ranked
 }
 
@@ -53,6 +56,8 @@ type Results struct {
 	ByMeaning bool
 	Note      string // a sentence on what the ranking lacks; empty if nothing
 
+	// SearchedFor is the spelling of the query that the hits are of, where words of it are in no row; else empty.
+	SearchedFor string
 	Explanation *embed.Explanation // if the query asks for it
 }
 
@@ -69,11 +74,28 @@ func (s *Store) Search(ctx context.Context, org db.Org, tree string, q Query) (R
 	files := `r.org = @org AND r.tree_key = @tree AND r.deleted_at IS NULL` + q.Held.Where("r", args)
 	vectors := `v.org = @org AND v.tree_key = @tree AND EXISTS (
 		SELECT FROM memory_files r WHERE r.key = v.file_key AND ` + files + `)`
-	ranking, err := s.search.Rank(ctx, s.db, embed.Question{Text: q.Text, Limit: q.Limit, WordsOnly: q.WordsOnly,
-		Filters: []embed.Filter{{Rows: files, Vectors: vectors, Args: args}},
-		Sample:  func(ctx context.Context) (*embed.IDF, error) { return s.sample(ctx, org, t) }})
+	question := embed.Question{Text: q.Text, Limit: q.Limit, WordsOnly: q.WordsOnly,
+		AsWritten: q.AsWritten,
+		Filters:   []embed.Filter{{Rows: files, Vectors: vectors, Args: args}},
+		Sample:    func(ctx context.Context) (*embed.IDF, error) { return s.sample(ctx, org, t) }}
+	out, spelling, err := embed.Respelled(ctx, s.db, s.search, question,
+		func(text string) (embed.Searched[Results], error) {
+			q.Text, question.Text = text, text
+			return s.ranked(ctx, org, t, q, question)
+		})
+	out.SearchedFor = spelling
+	for i := range out.Hits {
+		out.Hits[i].SearchedFor = spelling
+	}
+	return out, err
+}
+
+// ranked searches once.
+func (s *Store) ranked(ctx context.Context, org db.Org, t Tree, q Query, question embed.Question) (
+	out embed.Searched[Results], err error) {
+	ranking, err := s.search.Rank(ctx, s.db, question)
 	if err != nil {
-		return Results{}, err
+		return out, err
 	}
 	rows := slices.Clone(ranking.Rows)
 	ranking.Calibrate(rows)
@@ -94,9 +116,12 @@ func (s *Store) Search(ctx context.Context, org db.Org, tree string, q Query) (R
 			hits[i].Lines = hits[i].nearestLines()
 		}
 	}
-	out := Results{Hits: hits, ByMeaning: ranking.ByMeaning, Note: ranking.Note}
+	out.Ranking, out.Results = ranking, Results{Hits: hits, ByMeaning: ranking.ByMeaning, Note: ranking.Note}
+	for _, h := range hits {
+		out.Texts = append(out.Texts, h.Path+"\n"+h.Text)
+	}
 	if q.Explain {
-		out.explain(ranking)
+		out.Results.explain(ranking)
 	}
 	return out, err
 }

@@ -76,7 +76,7 @@ func (m Memories) memoryFiles(ctx context.Context, q Query, byMeaning bool) (fou
 	}
 	r, err := m.MemoryFiles.Search(ctx, q.Org, tree.ID,
 		memoryfile.Query{Text: q.Text, Held: q.Held, Limit: q.Limit, WordsOnly: !byMeaning,
-			Explain: q.Explain})
+			AsWritten: q.AsWritten, Explain: q.Explain})
 	if errors.Is(err, db.ErrInvalid) { // nothing but signs
 		return found{}, nil
 	}
@@ -96,7 +96,7 @@ func (m Memories) memoryFiles(ctx context.Context, q Query, byMeaning bool) (fou
 		h.Call = q.call(ReadOn{"memory_files", map[string]any{"command": "view", "path": f.Path}})
 		hits = append(hits, h)
 	}
-	return found{hits, len(hits) > 0 && r.ByMeaning, r.Note, r.Explanation}, err
+	return found{hits, len(hits) > 0 && r.ByMeaning, r.Note, r.Explanation, r.SearchedFor}, err
 }
 
 // stores searches the memories that rank by meaning too.
@@ -107,7 +107,7 @@ type stores struct {
 
 func (s stores) passages(ctx context.Context, q Query) (found, error) {
 	r, err := s.Archival.Search(ctx, q.Org, archival.Query{Text: q.Text, AgentID: q.Agent.ID, Limit: q.Limit,
-		Held: q.Held, WordsOnly: s.wordsOnly, Explain: q.Explain})
+		Held: q.Held, WordsOnly: s.wordsOnly, AsWritten: q.AsWritten, Explain: q.Explain})
 	var hits []MemoryFound
 	for _, p := range r.Hits {
 		hits = append(hits, MemoryFound{Kind: Passage, Layer: Store, Text: p.Text, At: &p.HappenedAt,
@@ -116,12 +116,12 @@ func (s stores) passages(ctx context.Context, q Query) (found, error) {
 			Call: q.call(ReadOn{"archival_memory_search", map[string]any{"query": db.Beginning(p.Text, 200)}}),
 			Path: "/v1/archives/" + p.ArchiveID + "/passages/" + p.ID})
 	}
-	return found{hits, len(hits) > 0 && r.ByMeaning, r.Note, r.Explanation}, err
+	return found{hits, len(hits) > 0 && r.ByMeaning, r.Note, r.Explanation, r.SearchedFor}, err
 }
 
 func (s stores) files(ctx context.Context, q Query) (found, error) {
 	r, err := s.Files.Search(ctx, q.Org, q.Agent.ID, files.Query{Text: q.Text, Limit: q.Limit, WordsOnly: s.wordsOnly,
-		Explain: q.Explain})
+		AsWritten: q.AsWritten, Explain: q.Explain})
 	var hits []MemoryFound
 	for _, f := range r.Hits {
 		text, first, last := q.bestLines(f.Text)
@@ -132,12 +132,13 @@ func (s stores) files(ctx context.Context, q Query) (found, error) {
 				map[string]any{"file_name": f.FileName, "line": first}}}}),
 			Path: "/v1/folders/" + f.FolderID + "/files/" + f.FileID})
 	}
-	return found{hits, r.Ranking == files.ByWordsAndMeaning, r.Note, r.Explanation}, err
+	return found{hits, r.Ranking == files.ByWordsAndMeaning, r.Note, r.Explanation, r.SearchedFor}, err
 }
 
 func (s stores) messages(ctx context.Context, q Query) (found, error) {
 	query := recall.Query{Text: q.Text, AgentID: q.Agent.ID, Asking: q.Conversation, Unseen: q.Unseen, Limit: q.Limit,
-		Zone: q.Agent.Zone(), Explain: q.Explain}
+		Zone: q.Agent.Zone(), AsWritten: q.AsWritten,
+		Explain: q.Explain}
 	if q.Confined {
 		query.Conversation = q.Conversation
 	}
@@ -157,5 +158,5 @@ func (s stores) messages(ctx context.Context, q Query) (found, error) {
 			Call: q.call(ReadOn{"conversation_search", map[string]any{"around": h.ID}}, expand(h.ID)),
 			Path: "/v1/messages/" + h.ID})
 	}
-	return found{hits, r.Ranked == recall.ByBoth, r.Note, r.Explanation}, err
+	return found{hits, r.Ranked == recall.ByBoth, r.Note, r.Explanation, r.SearchedFor}, err
 }

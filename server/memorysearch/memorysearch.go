@@ -76,6 +76,7 @@ type Query struct {
 	Limit        int     // 1 to MaxLimit
 	Conversation string  // the one whose model asks: an id or DefaultConversation; empty if no model asks
 	Confined     bool    // to that conversation, of messages and working memory
+	AsWritten    bool    // no other spellings are searched
 	Explain      bool    // hits and results say how they were ranked
 	Unseen       bool    // leaves out the messages that the model sees anyway
 	Held         db.Held // of passages and memory files, what does not hold is left out
@@ -97,7 +98,7 @@ type MemoryFound struct {
 	SupersededBy *string `json:"superseded_by" doc:"The passage or memory file that took its place."`
 	Ended        bool    `json:"ended" doc:"It holds no longer."`
 
-	Context     bool                  `json:"context" doc:"A message that shares nothing with the query, near some that do."`
+	Context     bool                  `json:"context" doc:"A message that shares nothing with the query."`
 	Explanation *embed.HitExplanation `json:"explain,omitempty" doc:"How it was ranked, with explain=true."`
 }
 
@@ -129,6 +130,7 @@ type Results struct {
 	Known   string // the place that a near layer named, so that no vectors were asked; empty if none did
 	Note    string // a sentence on what the ranking lacks; empty if nothing
 
+	SearchedFor  string                      // the spelling that was found, where no text has a word of the query
 	Explanations map[Kind]*embed.Explanation // of memory files, passages, files and messages, if the query asks for them
 }
 
@@ -142,6 +144,7 @@ type found struct {
 	note    string
 
 	explanation *embed.Explanation
+	searchedFor string
 }
 
 // Search searches the memories side by side. No arm holds a connection while it waits for another.
@@ -159,7 +162,8 @@ func (m Memories) Search(ctx context.Context, q Query) (Results, error) {
 	filesBy := func(meaning bool) arm {
 		return func(ctx context.Context, q Query) (found, error) { return m.memoryFiles(ctx, q, meaning) }
 	}
-	near, err := m.side(ctx, q, map[Kind]arm{WorkingMemory: m.workingMemory, Block: m.blocks, MemoryFile: filesBy(false)})
+	nearest := map[Kind]arm{WorkingMemory: m.workingMemory, Block: m.blocks, MemoryFile: filesBy(false)}
+	near, err := m.side(ctx, q, nearest)
 	if err != nil {
 		return Results{}, err
 	}
@@ -168,24 +172,32 @@ func (m Memories) Search(ctx context.Context, q Query) (Results, error) {
 	arms := map[Kind]arm{Passage: inStores.passages, File: inStores.files, Message: inStores.messages}
 	if out.Known == "" && m.MemoryFiles.ByMeaning() {
 		arms[MemoryFile] = filesBy(true)
-		near[slices.Index(Kinds, MemoryFile)] = found{}
 	}
-	far, err := m.side(ctx, q, arms)
+	all, err := m.side(ctx, q, arms)
 	if err != nil {
 		return Results{}, err
 	}
-	for i, f := range append(slices.Clone(near), far...) {
+	for i, kind := range Kinds {
+		if arms[kind] == nil {
+			all[i], arms[kind] = near[i], nearest[kind]
+		}
+	}
+	if err := m.asWritten(ctx, q, arms, all); err != nil {
+		return Results{}, err
+	}
+	for i, f := range all {
 		if f.explanation != nil {
 			if out.Explanations == nil {
 				out.Explanations = map[Kind]*embed.Explanation{}
 			}
-			out.Explanations[Kinds[i%len(Kinds)]] = f.explanation
+			out.Explanations[Kinds[i]] = f.explanation
 		}
 	}
-	for _, f := range far {
+	for _, f := range all {
+		out.SearchedFor = cmp.Or(out.SearchedFor, f.searchedFor)
 		out.Meaning, out.Note = out.Meaning || f.meaning, cmp.Or(out.Note, f.note)
 	}
-	out.Hits = q.ranked(append(near, far...))
+	out.Hits = q.ranked(all)
 	return out, nil
 }
 

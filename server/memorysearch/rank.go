@@ -30,8 +30,9 @@ func covered(query []string, text string) float64 {
 // ranked returns the best hits of all arms. The scores of two memories cannot be compared, for each counts words within
 // itself: a hit counts by the share of the query's words that it has, and by its rank in its memory.
 func (q Query) ranked(arms []found) []MemoryFound {
-	query, all, sure := terms(q.Text), []MemoryFound{}, 0.0
+	all, sure := []MemoryFound{}, 0.0
 	for _, a := range arms {
+		query := terms(cmp.Or(a.searchedFor, q.Text))
 		for i, h := range a.hits {
 			sure = max(sure, h.Score)
 			h.Score = covered(query, h.Place.named()+" "+h.Text) + 1/float64(i+2)

@@ -138,7 +138,7 @@ func (a archivalSearchArgs) query(at clock) (archival.Query, error) {
 
 // passagesText shows passages, the best first.
 func passagesText(q archival.Query, r archival.Results, at clock) string {
-	note := rankingNote(r.Note, q.Text != "" && !r.ByMeaning)
+	note := searchedFor(r.SearchedFor) + rankingNote(r.Note, q.Text != "" && !r.ByMeaning)
 	if len(r.Hits) == 0 {
 		return noPassages(q) + note
 	}

@@ -185,7 +185,7 @@ func messagesPage(q recall.Query, a conversationArgs, r recall.Results, n int, a
 	}
 	b.WriteString(nextPage(q.Offset, n, r.More || n < len(r.Hits)))
 	b.WriteString("\nTo read around a message, call: " + aroundCall(r.Hits[0].ID, messagesSide, messagesSide))
-	return b.String() + rankingNote(r.Note, r.Ranked == recall.ByWords)
+	return b.String() + searchedFor(r.SearchedFor) + rankingNote(r.Note, r.Ranked == recall.ByWords)
 }
 
 // spoken returns who said a message, and when.

@@ -70,6 +70,14 @@ func indented(s string) string {
 	return b.String()
 }
 
+// searchedFor returns a note on the spelling that a search found; empty if it is the query's own.
+func searchedFor(spelling string) string {
+	if spelling == "" {
+		return ""
+	}
+	return fmt.Sprintf("\n\nNote: Nothing has a word of the query as it is spelled: searched for '%s'.", echo(spelling))
+}
+
 // rankingNote returns a note on what a ranking lacks: note or, if byWords is true, vectors; empty if it lacks nothing.
 func rankingNote(note string, byWords bool) string {
 	switch {

@@ -43,7 +43,7 @@ func (m Memories) searchFiles(ctx context.Context, c Caller, a searchArgs) (Resu
 
 // searchText shows chunks, the best first.
 func searchText(q files.Query, r files.Results, has recall.Toolset) string {
-	note := rankingNote(r.Note, r.Ranking == files.ByWords)
+	note := searchedFor(r.SearchedFor) + rankingNote(r.Note, r.Ranking == files.ByWords)
 	switch {
 	case !r.Attached && q.Include != "":
 		return fmt.Sprintf("No attached files match the filename pattern '%s'", echo(q.Include))

@@ -58,7 +58,7 @@ func (m Memories) searchMemory(ctx context.Context, c Caller, a searchMemoryArgs
 
 // foundText shows hits of all memories, the best first.
 func foundText(q memorysearch.Query, r memorysearch.Results, at clock) string {
-	note := rankingNote(r.Note, !r.Meaning && r.Known == "")
+	note := searchedFor(r.SearchedFor) + rankingNote(r.Note, !r.Meaning && r.Known == "")
 	if r.Known != "" {
 		note = fmt.Sprintf("\n\nNote: Ranked by words: %s has what the query names.", echo(r.Known))
 	}

@@ -1,0 +1,278 @@
+package embed
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// Limits of the search for other spellings.
+const (
+	minSpelled  = 5     // letters of a word that may be misspelt
+	minReplaced = 6     // letters of a word that may have a wrong one
+	maxSpelled  = 20    // letters
+	maxMisspelt = 3     // words of a query
+	maxLookedUp = 5_000 // terms of all owners
+	maxSharing  = 2_000 // rows that are read
+	maxTried    = 3     // spellings of a query
+)
+
+// Searched is what one search of a memory found.
+type Searched[R any] struct {
+	Results R
+	Ranking Ranking
+	Texts   []string // by which its hits are found
+}
+
+// Respelled searches for a question and, where words of it are in no row of its scope, for its other spellings: each
+// with these words replaced by words that differ in one letter, and that rows have. It returns what the first of them
+// finds that finds its words, with its text; otherwise what the question itself finds, and no text.
+func Respelled[R any](ctx context.Context, d db.DB, s *Search, q Question,
+	search func(text string) (Searched[R], error)) (results R, spelling string, err error) {
+	first, err := search(q.Text)
+	if err != nil || q.AsWritten {
+		return first.Results, "", err
+	}
+	spellings, err := s.spellings(ctx, d, q, first.Ranking.unseen(first.Texts))
+	for _, other := range spellings {
+		again, err := search(other.text)
+		if err != nil {
+			return again.Results, "", err
+		}
+		if other.in(again.Texts) {
+			return again.Results, other.text, nil
+		}
+	}
+	return first.Results, "", err
+}
+
+// spelled is another spelling of a question's text.
+type spelled struct {
+	text  string
+	terms []string // of the words that it replaces others by
+}
+
+// in reports whether each of the new words is in one of the texts: a row may have another word of the same TermID.
+func (s spelled) in(texts []string) bool {
+	known := termsIn(texts)
+	return !slices.ContainsFunc(s.terms, func(t string) bool { return !known[t] })
+}
+
+// termsIn returns the terms of texts.
+func termsIn(texts []string) map[string]bool {
+	known := map[string]bool{}
+	for _, text := range texts {
+		eachTerm(text, func(t *term) { known[t.text] = true })
+	}
+	return known
+}
+
+// spellings returns the spellings of a question with words that no row of its scope may have, the likeliest first.
+func (s *Search) spellings(ctx context.Context, d db.DB, q Question, unseen []misspelt) (all []spelled, err error) {
+	if len(unseen) == 0 {
+		return nil, nil
+	}
+	counts, err := s.countTerms(ctx, d, q, unseen)
+	if err != nil || counts == nil {
+		return nil, err
+	}
+	for n := range maxTried {
+		other := spelled{text: q.Text}
+		for _, m := range unseen {
+			if known := m.known(counts); n < len(known) && counts[m.id] == 0 {
+				other.text = replaceWord(other.text, m.word, known[n].word)
+				other.terms = append(other.terms, known[n].text)
+			}
+		}
+		if len(other.terms) > 0 {
+			all = append(all, other)
+		}
+	}
+	return all, nil
+}
+
+// misspelt is a word of a query that may be misspelt, with its other spellings.
+type misspelt struct {
+	word  string // as the query has it
+	id    int32
+	edits []edit
+	scope *IDF
+}
+
+// edit is another spelling of a word. A lower cost is likelier.
+type edit struct {
+	word string
+	text string // of its term
+	id   int32
+	cost int
+}
+
+// unseen returns the words of the query that neither the sample of the scope nor the texts have.
+func (r Ranking) unseen(texts []string) (all []misspelt) {
+	if !r.ByWords || r.scope == nil {
+		return nil
+	}
+	var known map[string]bool
+	noLetter := func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) && c != '_' }
+	for word := range strings.FieldsFuncSeq(r.text, noLetter) {
+		lower := strings.ToLower(word)
+		if len(lower) < minSpelled || len(lower) > maxSpelled || stopwords[lower] || !isLetters(lower) {
+			continue
+		}
+		t := termOf(lower, lower)
+		same := func(m misspelt) bool { return m.id == t.id }
+		if r.scope.having[t.id] > 0 || slices.ContainsFunc(all, same) {
+			continue
+		}
+		if known == nil {
+			known = termsIn(texts)
+		}
+		if known[t.text] {
+			continue
+		}
+		all = append(all, misspelt{word: word, id: t.id, edits: editsOf(lower, t.id), scope: r.scope})
+		if len(all) == maxMisspelt {
+			break
+		}
+	}
+	return all
+}
+
+func isLetters(word string) bool {
+	for i := range len(word) {
+		if word[i] < 'a' || word[i] > 'z' {
+			return false
+		}
+	}
+	return true
+}
+
+// editsOf returns the words that differ from a word in one letter, or in the order of two, each of another term than
+// its own.
+func editsOf(word string, own int32) (all []edit) {
+	seen := map[int32]bool{own: true}
+	add := func(text string, cost int) {
+		if t := termOf(text, text); !stopwords[text] && !seen[t.id] {
+			seen[t.id] = true
+			all = append(all, edit{text, t.text, t.id, cost})
+		}
+	}
+	for i := range len(word) - 1 {
+		add(word[:i]+word[i+1:i+2]+word[i:i+1]+word[i+2:], 0)
+	}
+	for i := range len(word) {
+		add(word[:i]+word[i+1:], 1)
+		for c := 'a'; c <= 'z'; c++ {
+			add(word[:i]+string(c)+word[i:], 1)
+			if len(word) >= minReplaced {
+				add(word[:i]+string(c)+word[i+1:], 2)
+			}
+		}
+	}
+	for c := 'a'; c <= 'z'; c++ {
+		add(word+string(c), 1)
+	}
+	return all
+}
+
+// known returns the spellings that rows have, the likeliest first.
+func (m misspelt) known(counts map[int32]int) (known []edit) {
+	rows := func(e edit) int { return counts[e.id] + maxSharing*int(m.scope.having[e.id]) }
+	for _, e := range m.edits {
+		if rows(e) > 0 {
+			known = append(known, e)
+		}
+	}
+	slices.SortStableFunc(known, func(a, b edit) int {
+		return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(rows(b), rows(a)), strings.Compare(a.word, b.word))
+	})
+	return known
+}
+
+// countTerms returns how many rows have the words and those of their spellings that the sample lacks, by their TermID;
+// nil if there are too many to count.
+func (s *Search) countTerms(ctx context.Context, d db.DB, q Question, words []misspelt) (map[int32]int, error) {
+	var ids []int32
+	for _, m := range words {
+		ids = append(ids, m.id)
+		for _, e := range m.edits {
+			ids = append(ids, e.id)
+		}
+	}
+	terms, err := s.indexTerms(ctx, q, ids)
+	if err != nil || len(terms) == 0 || len(terms) > maxLookedUp {
+		return nil, err
+	}
+	counts, read := map[int32]int{}, 0
+	for _, f := range q.Filters {
+		n, err := s.countShared(ctx, d, f, terms, counts)
+		if read += n; err != nil || read >= maxSharing {
+			return nil, err
+		}
+	}
+	return counts, nil
+}
+
+// countShared adds to counts how many rows have each of the terms, and returns how many it read, at most maxSharing.
+func (s *Search) countShared(ctx context.Context, d db.DB, f Filter, terms []int64, counts map[int32]int) (read int,
+	err error) {
+	type count struct {
+		ID   int64 `db:"id"`
+		Rows int   `db:"rows"`
+		All  int   `db:"all_rows"`
+	}
+	var list []count
+	var batch pgx.Batch
+	batch.Queue(byTermIndex)
+	batch.Queue(fmt.Sprintf(`
+		WITH sharing AS MATERIALIZED (
+			SELECT r.terms FROM %s r WHERE %s AND r.terms && @terms LIMIT %d
+		)
+		SELECT t & %d AS id, count(*) AS rows, (SELECT count(*) FROM sharing) AS all_rows
+		FROM sharing CROSS JOIN unnest(terms) AS t
+		WHERE t = ANY (@terms)
+		GROUP BY t`, s.Table, cmp.Or(f.Indexed, f.Rows), maxSharing, Lexicon-1), with(f.Args, "terms", terms)).Query(
+		func(rows pgx.Rows) error {
+			list, err = pgx.CollectRows(rows, pgx.RowToStructByName[count])
+			return err
+		})
+	if err := d.SendBatch(ctx, &batch).Close(); err != nil {
+		return 0, db.Error(err)
+	}
+	for _, c := range list {
+		counts[int32(c.ID)] += c.Rows //nolint:gosec // 24 bits
+		read = c.All
+	}
+	return read, nil
+}
+
+// replaceWord replaces a word of a text, wherever it stands alone.
+func replaceWord(text, word, by string) string {
+	var b strings.Builder
+	for {
+		i := strings.Index(text, word)
+		if i < 0 {
+			break
+		}
+		end := i + len(word)
+		before, _ := utf8.DecodeLastRuneInString(text[:i])
+		after, _ := utf8.DecodeRuneInString(text[end:])
+		alone := !continuesWord(before) && !continuesWord(after)
+		b.WriteString(text[:i])
+		if alone {
+			b.WriteString(by)
+		} else {
+			b.WriteString(word)
+		}
+		text = text[end:]
+	}
+	return b.String() + text
+}
