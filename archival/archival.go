@@ -21,6 +21,7 @@ type Archive struct {
 	Embedding   *string         `db:"embedding" json:"-"` // the model that the creator of the archive named
 	CreatedAt   time.Time       `db:"created_at" json:"created_at"`
 	UpdatedAt   time.Time       `db:"updated_at" json:"updated_at"`
+	db.Makers
 
 	Vectors *embed.Status `db:"embedding_status" json:"embedding_status"` // nil before the first embeddings endpoint
 }

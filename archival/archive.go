@@ -11,6 +11,7 @@ import (
 )
 
 const archiveColumns = `c.key, c.id, c.name, c.description, c.metadata, c.embedding, c.created_at, c.updated_at,
+	c.made_by, c.changed_by,
 	CASE WHEN c.embedded_space IS NOT NULL THEN json_build_object(
 		'pending', (
 			SELECT count(*) FROM unembedded_passages u
@@ -34,11 +35,11 @@ func (s *Store) CreateArchive(ctx context.Context, org db.Org, n NewArchive) (Ar
 		embedded = &space.ID
 	}
 	return db.One[Archive](ctx, s.db, `
-		INSERT INTO archives AS c (org, name, description, metadata, embedding, embedded_space)
-		VALUES (@org, @name, @description, @metadata, @embedding, @space)
+		INSERT INTO archives AS c (org, name, description, metadata, embedding, embedded_space, made_by)
+		VALUES (@org, @name, @description, @metadata, @embedding, @space, @by)
 		RETURNING `+archiveColumns,
 		pgx.StrictNamedArgs{"org": org, "name": db.Clean(n.Name), "description": n.Description, "metadata": n.Metadata,
-			"embedding": n.Embedding, "space": embedded})
+			"embedding": n.Embedding, "space": embedded, "by": db.ProvenanceOf(ctx)})
 }
 
 func checkName(name string) error {
@@ -81,10 +82,11 @@ func (s *Store) UpdateArchive(ctx context.Context, org db.Org, id string, u Arch
 		UPDATE archives c
 		SET name = coalesce(@name, name), description = coalesce(@description, description),
 		    metadata = coalesce(@metadata, metadata),
-		    updated_at = now()
+		    updated_at = now(), changed_by = @by
 		WHERE org = @org AND id = @id AND deleted_at IS NULL
 		RETURNING `+archiveColumns,
-		pgx.StrictNamedArgs{"org": org, "id": id, "name": u.Name, "description": u.Description, "metadata": u.Metadata})
+		pgx.StrictNamedArgs{"org": org, "id": id, "name": u.Name, "description": u.Description, "metadata": u.Metadata,
+			"by": db.ProvenanceOf(ctx)})
 	return c, orNotFound(err, "Archive", id)
 }
 

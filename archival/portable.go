@@ -30,13 +30,15 @@ type PortableArchive struct {
 	AgentID     string          `db:"agent_id" json:"agent_id"`
 	IsDefault   bool            `db:"is_default" json:"is_default"`
 	AttachedAt  time.Time       `db:"attached_at" json:"attached_at"`
+
+	db.Makers
 }
 
 // ExportArchives lists the archives that are attached to an agent, the oldest attachment first.
 func (s *Store) ExportArchives(ctx context.Context, org db.Org, agentID string) ([]PortableArchive, error) {
 	return db.All[PortableArchive](ctx, s.db, `
-		SELECT c.id, c.name, c.description, c.metadata, c.embedding, c.created_at, c.updated_at, a.agent_id, a.is_default,
-		       a.attached_at
+		SELECT c.id, c.name, c.description, c.metadata, c.embedding, c.created_at, c.updated_at, c.made_by, c.changed_by,
+		       a.agent_id, a.is_default, a.attached_at
 		FROM agent_archives a JOIN archives c ON c.org = a.org AND c.key = a.archive_key AND c.deleted_at IS NULL
 		WHERE a.org = $1 AND a.agent_id = $2
 		ORDER BY a.attached_at, c.key`, org, agentID)
@@ -81,11 +83,13 @@ func (s *Store) RestoreArchive(ctx context.Context, org db.Org, c PortableArchiv
 		embedded = &space.ID
 	}
 	key, err := db.One[int64](ctx, s.db, `
-		INSERT INTO archives (id, org, name, description, metadata, embedding, embedded_space, created_at, updated_at)
-		VALUES (@id, @org, @name, @description, @metadata, @embedding, @space, @created, @updated)
+		INSERT INTO archives (id, org, name, description, metadata, embedding, embedded_space, created_at, updated_at,
+		                      made_by, changed_by)
+		VALUES (@id, @org, @name, @description, @metadata, @embedding, @space, @created, @updated, @made_by, @changed_by)
 		RETURNING key`,
 		pgx.StrictNamedArgs{"id": c.ID, "org": org, "name": c.Name, "description": c.Description, "metadata": c.Metadata,
-			"embedding": c.Embedding, "space": embedded, "created": c.CreatedAt, "updated": c.UpdatedAt})
+			"embedding": c.Embedding, "space": embedded, "created": c.CreatedAt, "updated": c.UpdatedAt,
+			"made_by": c.MadeBy, "changed_by": c.ChangedBy})
 	if err != nil || c.AgentID == "" {
 		return err
 	}

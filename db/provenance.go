@@ -17,6 +17,12 @@ type Provenance struct {
 	Tool           string `json:"tool,omitempty" doc:"The tool that the agent called."`
 }
 
+// Makers are who made what can be changed, and who last changed it.
+type Makers struct {
+	MadeBy    *Provenance `db:"made_by" json:"made_by" doc:"Who made it; null if unknown."`
+	ChangedBy *Provenance `db:"changed_by" json:"changed_by" doc:"Who last changed it; null if unknown, or nobody did."`
+}
+
 // maxProvenanceBytes bounds each text of a Provenance; Postgres bounds the whole.
 const maxProvenanceBytes = 200
 

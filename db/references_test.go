@@ -56,6 +56,9 @@ var notReferences = map[string]string{
 	"runs.owner":                  "a server",
 	"handovers.identity_id":       "of an identity that may be deleted since",
 	"handover_updates.seqs":       "numbers of events, which the agent counts",
+	"made_by":                     "a provenance, whose ids may be deleted since",
+	"changed_by":                  "a provenance, whose ids may be deleted since",
+	"attached_by":                 "a provenance, whose ids may be deleted since",
 	"deleted_places.id":           "of a row that is deleted",
 	"deleted_places.key":          "of a row that is deleted",
 }

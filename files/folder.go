@@ -29,6 +29,7 @@ type Folder struct {
 	UpdatedAt       time.Time       `db:"updated_at" json:"updated_at"`
 	CreatedByID     *string         `db:"-" json:"created_by_id"`
 	LastUpdatedByID *string         `db:"-" json:"last_updated_by_id"`
+	db.Makers
 }
 
 // EmbeddingConfig describes, in Letta's terms, the model that embeds a folder's chunks: the endpoint's, or the built-in
@@ -76,7 +77,7 @@ const (
 )
 
 const folderColumns = `d.key, d.id, d.name, d.description, d.instructions, d.metadata, d.chunk_tokens, d.overlap_tokens,
-	d.created_at, d.updated_at`
+	d.created_at, d.updated_at, d.made_by, d.changed_by`
 
 // CreateFolder creates a folder. ErrConflict if the organization has one of that name; ErrInvalid if a field is out of
 // range.
@@ -91,11 +92,11 @@ func (s *Store) CreateFolder(ctx context.Context, org db.Org, n NewFolder) (Fold
 	}
 	overlap := cmp.Or(n.OverlapTokens, min(DefaultOverlapTokens, chunk/6))
 	f, err := db.One[Folder](ctx, s.db, `
-		INSERT INTO folders AS d (org, name, description, instructions, metadata, chunk_tokens, overlap_tokens)
-		VALUES (@org, @name, @description, @instructions, @metadata, @chunk, @overlap)
+		INSERT INTO folders AS d (org, name, description, instructions, metadata, chunk_tokens, overlap_tokens, made_by)
+		VALUES (@org, @name, @description, @instructions, @metadata, @chunk, @overlap, @by)
 		RETURNING `+folderColumns,
 		pgx.StrictNamedArgs{"org": org, "name": name, "description": n.Description, "instructions": n.Instructions,
-			"metadata": n.Metadata, "chunk": chunk, "overlap": overlap})
+			"metadata": n.Metadata, "chunk": chunk, "overlap": overlap, "by": db.ProvenanceOf(ctx)})
 	return s.described(f), folderError(err, name)
 }
 
@@ -187,11 +188,12 @@ func (s *Store) UpdateFolder(ctx context.Context, org db.Org, id string, u Folde
 	f, err := db.One[Folder](ctx, s.db, `
 		UPDATE folders d
 		SET name = coalesce(@name, name), description = coalesce(@description, description),
-		    instructions = coalesce(@instructions, instructions), metadata = coalesce(@metadata, metadata), updated_at = now()
+		    instructions = coalesce(@instructions, instructions), metadata = coalesce(@metadata, metadata),
+		    updated_at = now(), changed_by = @by
 		WHERE org = @org AND id = @id AND deleted_at IS NULL
 		RETURNING `+folderColumns,
 		pgx.StrictNamedArgs{"org": org, "id": id, "name": u.Name, "description": u.Description,
-			"instructions": u.Instructions, "metadata": u.Metadata})
+			"instructions": u.Instructions, "metadata": u.Metadata, "by": db.ProvenanceOf(ctx)})
 	return s.described(f), folderError(err, name)
 }
 

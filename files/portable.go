@@ -28,6 +28,8 @@ type PortableFolder struct {
 	AgentID       string          `db:"agent_id" json:"agent_id"`
 	AttachedAt    time.Time       `db:"attached_at" json:"attached_at"`
 	Opens         *bool           `db:"opens" json:"opens"`
+
+	db.Makers
 }
 
 // PortableFile is a file of a folder as a file of an agent carries it. Its original follows in pieces.
@@ -60,7 +62,7 @@ type PortableView struct {
 func (s *Store) ExportFolders(ctx context.Context, org db.Org, agentID string) ([]PortableFolder, error) {
 	return db.All[PortableFolder](ctx, s.db, `
 		SELECT d.id, d.name, d.description, d.instructions, d.metadata, d.chunk_tokens, d.overlap_tokens, d.created_at,
-		       d.updated_at, a.agent_id, a.attached_at, a.opens
+		       d.updated_at, d.made_by, d.changed_by, a.agent_id, a.attached_at, a.opens
 		FROM agent_folders a JOIN folders d ON d.org = a.org AND d.key = a.folder_key AND d.deleted_at IS NULL
 		WHERE a.org = $1 AND a.agent_id = $2
 		ORDER BY a.attached_at, d.key`, org, agentID)
@@ -97,12 +99,14 @@ func (s *Store) RestoreFolder(ctx context.Context, org db.Org, f PortableFolder)
 	}
 	key, err := db.One[int64](ctx, s.db, `
 		INSERT INTO folders (id, org, name, description, instructions, metadata, chunk_tokens, overlap_tokens, created_at,
-		                     updated_at)
-		VALUES (@id, @org, @name, @description, @instructions, @metadata, @chunk, @overlap, @created, @updated)
+		                     updated_at, made_by, changed_by)
+		VALUES (@id, @org, @name, @description, @instructions, @metadata, @chunk, @overlap, @created, @updated, @made_by,
+		        @changed_by)
 		RETURNING key`,
 		pgx.StrictNamedArgs{"id": f.ID, "org": org, "name": name, "description": f.Description,
 			"instructions": f.Instructions, "metadata": f.Metadata, "chunk": cmp.Or(f.ChunkTokens, DefaultChunkTokens),
-			"overlap": f.OverlapTokens, "created": f.CreatedAt, "updated": f.UpdatedAt})
+			"overlap": f.OverlapTokens, "created": f.CreatedAt, "updated": f.UpdatedAt, "made_by": f.MadeBy,
+			"changed_by": f.ChangedBy})
 	if err != nil || f.AgentID == "" {
 		return name, err
 	}

@@ -41,7 +41,8 @@ func TestIdentitiesAreKept(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", after, diff)
 		}
 	}
-	shown := `{"id":"` + id + `","identifier_key":"u-1","name":"Ada","identity_type":"user","project_id":null,`
+	shown := `{"id":"` + id + `","identifier_key":"u-1","name":"Ada","identity_type":"user",` +
+		`"project_id":null,"made_by":null,"changed_by":null,`
 	check("created", shown+fmt.Sprintf(`"agent_ids":[%q],"block_ids":[%q],"properties":[{"key":"plan","value":"free",
 		"type":"string"}]}`, agent, block))
 	other := c.made("/v1/agents", "")

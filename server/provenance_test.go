@@ -124,6 +124,46 @@ func TestRequestsTellWhoStored(t *testing.T) {
 	c.expectProvenance(base+"/archival-memory", "provenance", db.Provenance{KeyID: other.keyID(), AgentID: agent})
 }
 
+// Folders, archives, identities and definitions of tools tell who made them and who last changed them, and an agent's
+// blocks who attached them.
+func TestPlacesTellWhoMadeAndChangedThem(t *testing.T) {
+	t.Parallel()
+	r := keyedRunner(t, `{"name":"a","tools":["memory","archival_memory_insert"]}`)
+	c, base, key := r.client, "/v1/agents/"+r.agent, db.Provenance{KeyID: r.keyID()}
+	for list, object := range map[string]string{"folders": `{"name":"Papers"}`, "archives": `{"name":"teas"}`,
+		"identities": `{"identifier_key":"ada","name":"Ada","identity_type":"user"}`,
+		"tools": `{"json_schema":{"name":"tea","description":"Makes tea.","parameters":{"type":"object",
+			"properties":{"kind":{"type":"string"}}}}}`,
+	} {
+		path := "/v1/" + list + "/" + c.made("/v1/"+list, object)
+		c.expectProvenance(path, "made_by", key)
+		c.expectProvenance(path, "changed_by", db.Provenance{})
+		other := c.as("acme")
+		change := `{"name":"Changed"}`
+		if list == "tools" {
+			change = `{"description":"Brews tea."}`
+		}
+		other.must("PATCH", path, change)
+		c.expectProvenance(path, "made_by", key)
+		c.expectProvenance(path, "changed_by", db.Provenance{KeyID: other.keyID()})
+	}
+	block := c.made("/v1/blocks", `{"label":"human","value":"Ada."}`)
+	c.must("PATCH", base+"/core-memory/blocks/attach/"+block, "")
+	r.model.Says(modeltest.Answer{Calls: []modeltest.Call{
+		{ID: "a", Name: "memory", Arguments: `{"command":"create","path":"/memories/tea","description":"teas",
+			"file_text":"Green."}`},
+		{ID: "b", Name: "archival_memory_insert", Arguments: `{"content":"Tea is green."}`}}},
+		modeltest.Answer{Text: "Done."})
+	r.send(hello)
+	by := db.Provenance{KeyID: key.KeyID, AgentID: r.agent, ConversationID: r.defaultConversation(r.agent), Position: 3}
+	memory, insert := by, by
+	memory.Tool, insert.Tool = "memory", "archival_memory_insert"
+	c.expectProvenance(base+"/core-memory/blocks/human", "attached_by", db.Provenance{KeyID: key.KeyID, AgentID: r.agent})
+	c.expectProvenance(base+"/core-memory/blocks/tea", "attached_by", memory)
+	c.expectProvenance("/v1/blocks/"+block, "attached_by", db.Provenance{})
+	c.expectProvenance("/v1/archives?agent_id="+r.agent, "made_by", insert)
+}
+
 // A hand-over that a job makes writes with the key of the request that asked for it.
 func TestJobsTellWhoBeganThem(t *testing.T) {
 	t.Parallel()

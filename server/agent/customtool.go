@@ -33,6 +33,7 @@ type CustomTool struct {
 	CreatedAt        time.Time       `db:"created_at"`
 	UpdatedAt        time.Time       `db:"updated_at"`
 	FormerNames      []string        `db:"former_names"` // the newest last
+	db.Makers
 }
 
 // AttachedTool is what an agent's model is given of a CustomTool.
@@ -53,7 +54,7 @@ const attachedTools = `(
 
 const toolColumns = `t.key, t.id, t.name, t.description, t.json_schema, t.args_json_schema, t.source_code,
 	t.source_type, t.tags, t.return_char_limit, t.pip_requirements, t.npm_requirements, t.default_requires_approval,
-	t.enable_parallel_execution, t.metadata, t.created_at, t.updated_at, t.former_names`
+	t.enable_parallel_execution, t.metadata, t.created_at, t.updated_at, t.former_names, t.made_by, t.changed_by`
 
 // maxTools bounds the definitions of an organization.
 const maxTools = 10_000
@@ -73,11 +74,11 @@ func (s *Store) PutTool(ctx context.Context, org db.Org, t CustomTool) (CustomTo
 		put, err = db.One[CustomTool](ctx, tx, `
 			INSERT INTO tools AS t (org, name, description, json_schema, args_json_schema, source_code, source_type, tags,
 			                        return_char_limit, pip_requirements, npm_requirements, default_requires_approval,
-			                        enable_parallel_execution, metadata)
+			                        enable_parallel_execution, metadata, made_by)
 			VALUES (@org, @name, @description, @schema, @args, @source, @source_type, @tags, @limit, @pip, @npm, @approval,
-			        @parallel, @metadata)
+			        @parallel, @metadata, @by)
 			ON CONFLICT (org, name) DO UPDATE SET `+setTool+`
-			RETURNING `+toolColumns, t.args(org))
+			RETURNING `+toolColumns, t.storedBy(ctx, org))
 		if err != nil {
 			return err
 		}
@@ -90,13 +91,20 @@ func (s *Store) PutTool(ctx context.Context, org db.Org, t CustomTool) (CustomTo
 const setTool = `name = @name, description = @description, json_schema = @schema, args_json_schema = @args,
 	source_code = @source, source_type = @source_type, tags = @tags, return_char_limit = @limit, pip_requirements = @pip,
 	npm_requirements = @npm, default_requires_approval = @approval, enable_parallel_execution = @parallel,
-	metadata = @metadata, updated_at = now()`
+	metadata = @metadata, updated_at = now(), changed_by = @by`
 
 func (t CustomTool) args(org db.Org) pgx.StrictNamedArgs {
 	return pgx.StrictNamedArgs{"org": org, "name": t.Name, "description": db.Clean(t.Description), "schema": t.Schema,
 		"args": t.ArgsSchema, "source": t.Source, "source_type": t.SourceType, "tags": db.Tags(t.Tags),
 		"limit": t.ReturnCharLimit, "pip": t.Pip, "npm": t.NPM, "approval": t.RequiresApproval, "parallel": t.Parallel,
 		"metadata": t.Metadata}
+}
+
+// storedBy returns the arguments of a statement that stores a definition: its fields, and who stores it.
+func (t CustomTool) storedBy(ctx context.Context, org db.Org) pgx.StrictNamedArgs {
+	args := t.args(org)
+	args["by"] = db.ProvenanceOf(ctx)
+	return args
 }
 
 // toolChanged appends an event to the log of each agent that has a tool, or whose rules name it as it was called, in
@@ -132,7 +140,7 @@ func (s *Store) ChangeTool(ctx context.Context, org db.Org, id string, change fu
 		if err := change(&t); err != nil {
 			return err
 		}
-		args := t.args(org)
+		args := t.storedBy(ctx, org)
 		args["key"] = t.Key
 		changed, err = db.One[CustomTool](ctx, tx, `
 			UPDATE tools t SET `+setTool+` WHERE t.org = @org AND t.key = @key RETURNING `+toolColumns, args)

@@ -22,9 +22,11 @@ type Identity struct {
 	AgentIDs      []string        `db:"agent_ids" json:"agent_ids"`
 	BlockIDs      []string        `db:"block_ids" json:"block_ids"`
 	CreatedAt     time.Time       `db:"created_at" json:"-"`
+	db.Makers
 }
 
 const identityColumns = `i.key, i.id, i.identifier_key, i.name, i.identity_type, i.properties, i.created_at,
+	i.made_by, i.changed_by,
 	ARRAY(SELECT x.agent_id FROM agent_identities x WHERE x.org = i.org AND x.identity_key = i.key
 	      ORDER BY x.agent_id) AS agent_ids,
 	ARRAY(SELECT b.id FROM block_identities x JOIN blocks b ON b.org = x.org AND b.key = x.block_key
@@ -64,17 +66,17 @@ func (s *Store) ChangeIdentity(ctx context.Context, org db.Org, id string, chang
 // putIdentity stores an identity without its lists, and returns its key. It creates one without a key.
 func (s *Store) putIdentity(ctx context.Context, org db.Org, i Identity) (key int64, err error) {
 	args := pgx.StrictNamedArgs{"org": org, "identifier": i.IdentifierKey, "name": i.Name, "type": i.Type,
-		"properties": i.Properties}
+		"properties": i.Properties, "by": db.ProvenanceOf(ctx)}
 	statement := `
-		INSERT INTO identities (org, identifier_key, name, identity_type, properties)
-		VALUES (@org, @identifier, @name, @type, @properties)
+		INSERT INTO identities (org, identifier_key, name, identity_type, properties, made_by)
+		VALUES (@org, @identifier, @name, @type, @properties, @by)
 		RETURNING key`
 	if i.Key != 0 {
 		args["key"] = i.Key
 		statement = `
 			UPDATE identities
 			SET identifier_key = @identifier, name = @name, identity_type = @type, properties = @properties,
-			    updated_at = now()
+			    updated_at = now(), changed_by = @by
 			WHERE org = @org AND key = @key
 			RETURNING key`
 	}

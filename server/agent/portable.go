@@ -80,8 +80,10 @@ func (s *Store) RestoreTool(ctx context.Context, org db.Org, t CustomTool, overr
 		return put.ID, err
 	}
 	return t.ID, db.Exec(ctx, s.DB, `
-		UPDATE tools SET id = $3, created_at = $4, updated_at = $5, former_names = $6 WHERE org = $1 AND key = $2`,
-		org, put.Key, t.ID, t.CreatedAt, t.UpdatedAt, notNil(t.FormerNames))
+		UPDATE tools
+		SET id = $3, created_at = $4, updated_at = $5, former_names = $6, made_by = $7, changed_by = $8
+		WHERE org = $1 AND key = $2`,
+		org, put.Key, t.ID, t.CreatedAt, t.UpdatedAt, notNil(t.FormerNames), t.MadeBy, t.ChangedBy)
 }
 
 // keepName locks a definition and returns its id: until the transaction ends it is not deleted and gets no other name.
@@ -120,7 +122,7 @@ const identityConversations = `
 func (s *Store) ExportIdentities(ctx context.Context, org db.Org, agentID string) ([]PortableIdentity, error) {
 	return db.All[PortableIdentity](ctx, s.DB, `
 		SELECT i.key, i.id, i.identifier_key, i.name, i.identity_type, i.properties, i.created_at, i.created_at AS created,
-		       i.updated_at,
+		       i.updated_at, i.made_by, i.changed_by,
 		       ARRAY(SELECT x.agent_id FROM agent_identities x
 		             WHERE x.org = @org AND x.identity_key = i.key AND x.agent_id = @agent) AS agent_ids,
 		       ARRAY(SELECT b.id
@@ -167,8 +169,10 @@ func (s *Store) RestoreIdentity(ctx context.Context, org db.Org, i PortableIdent
 		return nil, err
 	}
 	err = db.Exec(ctx, s.DB, `
-		UPDATE identities SET id = $3, created_at = $4, updated_at = $5 WHERE org = $1 AND key = $2`,
-		org, made.Key, i.ID, i.CreatedAt, i.UpdatedAt)
+		UPDATE identities
+		SET id = $3, created_at = $4, updated_at = $5, made_by = $6, changed_by = $7
+		WHERE org = $1 AND key = $2`,
+		org, made.Key, i.ID, i.CreatedAt, i.UpdatedAt, i.MadeBy, i.ChangedBy)
 	if err != nil {
 		return nil, err
 	}

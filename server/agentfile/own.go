@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/rest"
 )
@@ -30,6 +31,7 @@ type ownTool struct {
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
 	Former    []string  `json:"former_names,omitempty"`
+	db.Makers
 }
 
 // attachment says since when an agent has a custom tool.
@@ -90,6 +92,14 @@ func (e *export) ownFields() ownFields {
 	return own
 }
 
+// makers are those of a custom tool in a full file; another one tells nobody of whom the server has.
+func (e *export) makers(t agent.PortableTool) db.Makers {
+	if e.Full {
+		return t.Makers
+	}
+	return db.Makers{}
+}
+
 func (e *export) own() own {
 	a := e.agent
 	attached := func(t agent.PortableTool) attachment { return attachment{e.ids[t.ID], t.AttachedAt} }
@@ -98,6 +108,6 @@ func (e *export) own() own {
 			Tools: a.Settings.Tools, Custom: rest.Each(e.custom, attached), Fields: e.ownFields(),
 			Depth: a.Depth, LastRun: a.LastRun}},
 		Tools: rest.Each(e.custom, func(t agent.PortableTool) ownTool {
-			return ownTool{e.ids[t.ID], t.ID, t.Parallel, t.CreatedAt, t.UpdatedAt, t.FormerNames}
+			return ownTool{e.ids[t.ID], t.ID, t.Parallel, t.CreatedAt, t.UpdatedAt, t.FormerNames, e.makers(t)}
 		})}
 }

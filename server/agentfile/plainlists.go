@@ -56,7 +56,8 @@ func (i *imports) createFolders(ctx context.Context) error {
 		f := files.PortableFolder{ID: "source-" + uuid.NewString(), Name: read.Name,
 			Metadata: json.RawMessage(read.Metadata.Value), Description: read.Description.Pointer(),
 			Instructions: read.Instructions.Pointer(),
-			ChunkTokens:  read.ChunkTokens.Value, CreatedAt: time.Now(), UpdatedAt: time.Now()}
+			ChunkTokens:  read.ChunkTokens.Value, CreatedAt: time.Now(), UpdatedAt: time.Now(),
+			Makers: db.Makers{MadeBy: db.ProvenanceOf(ctx)}}
 		if _, err := i.Agents.Files.RestoreFolder(ctx, i.org, f); err != nil {
 			return at(it.place, err)
 		}

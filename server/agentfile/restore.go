@@ -124,6 +124,11 @@ func (i *imports) provenance(field **db.Provenance) (err error) {
 	return err
 }
 
+// makers is provenance of who made and last changed something.
+func (i *imports) makers(m *db.Makers) error {
+	return firstOf(i.provenance(&m.MadeBy), i.provenance(&m.ChangedBy))
+}
+
 // author is provenance of an author.
 func (i *imports) author(field *db.Provenance) error {
 	now, err := field.Imported(i.ids.any)
@@ -144,7 +149,7 @@ func firstOf(all ...error) error {
 
 func (i *imports) restoreBlocks(ctx context.Context) error {
 	blocks := streamOf(i, listOwnBlocks, func(b *block.Portable) error {
-		return firstOf(i.id("block-", &b.ID), i.agentID(&b.AgentID))
+		return firstOf(i.provenance(&b.AttachedBy), i.id("block-", &b.ID), i.agentID(&b.AgentID))
 	})
 	defer blocks.stop()
 	versions := streamOf(i, listVersions, func(v *block.PortableVersion) error {
@@ -182,7 +187,7 @@ const passagesAtOnce = 250
 
 func (i *imports) restoreArchives(ctx context.Context) error {
 	archives := streamOf(i, listArchives, func(c *archival.PortableArchive) error {
-		return firstOf(i.id("archive-", &c.ID), i.agentID(&c.AgentID))
+		return firstOf(i.makers(&c.Makers), i.id("archive-", &c.ID), i.agentID(&c.AgentID))
 	})
 	defer archives.stop()
 	passages := streamOf(i, listPassages, func(p *archival.Passage) error {
@@ -258,7 +263,8 @@ func (i *imports) restoreIdentities(ctx context.Context) error {
 
 // identity reads an identity as POST /v1/identities does. Its agents and blocks are those of the import.
 func (i *imports) identity(it item) (identity agent.PortableIdentity, err error) {
-	raw, taken, err := without(it.place, it.raw, "id", "created_at", "updated_at", "conversation_ids")
+	raw, taken, err := without(it.place, it.raw, "id", "created_at", "updated_at", "conversation_ids",
+		"made_by", "changed_by")
 	if err != nil {
 		return identity, err
 	}
@@ -274,7 +280,7 @@ func (i *imports) identity(it item) (identity agent.PortableIdentity, err error)
 		return identity, err
 	}
 	read.Fields().Change(&identity.Identity, true)
-	if err := i.id("identity-", &identity.ID); err != nil {
+	if err := firstOf(i.makers(&identity.Makers), i.id("identity-", &identity.ID)); err != nil {
 		return identity, err
 	}
 	for n := range identity.AgentIDs {

@@ -10,7 +10,7 @@ import (
 
 func (i *imports) restoreFolders(ctx context.Context) error {
 	folders := streamOf(i, listFolders, func(f *files.PortableFolder) error {
-		return firstOf(i.id("source-", &f.ID), i.agentID(&f.AgentID))
+		return firstOf(i.makers(&f.Makers), i.id("source-", &f.ID), i.agentID(&f.AgentID))
 	})
 	defer folders.stop()
 	for f, err := range folders.all() {

@@ -83,6 +83,10 @@ func (i *imports) createTool(ctx context.Context, it item, t fileTool) error {
 		definition.Parallel = own.Parallel
 		if i.file.own.Full {
 			definition.CreatedAt, definition.UpdatedAt, definition.FormerNames = own.CreatedAt, own.UpdatedAt, own.Former
+			definition.Makers = own.Makers
+			if err := i.makers(&definition.Makers); err != nil {
+				return at(it.place, err)
+			}
 			if definition.ID, err = i.ids.of("tool-", own.ID); err != nil {
 				return at(it.place, err)
 			}

@@ -36,6 +36,9 @@ type Block struct {
 	Version     int             `db:"version" json:"version"` // from 1, one higher after each change
 	CreatedAt   time.Time       `db:"created_at" json:"created_at"`
 	UpdatedAt   time.Time       `db:"updated_at" json:"updated_at"`
+
+	// AttachedBy is who attached it to the agent of whose blocks it is read as one; else nil.
+	AttachedBy *db.Provenance `db:"attached_by" json:"attached_by,omitempty" doc:"Among an agent's: who attached it."`
 }
 
 // Template marks a block that Letta's clients copy to make others. Loci stores the mark and does not use it.

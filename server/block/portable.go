@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -29,7 +30,8 @@ type PortableVersion struct {
 // Export lists the blocks of an agent, the first attached first.
 func (s *Store) Export(ctx context.Context, org db.Org, agentID string) ([]Portable, error) {
 	list, err := db.All[Portable](ctx, s.DB, `
-		SELECT `+columns+`, a.agent_id, a.attached_at, a.read_only AS read_only_for_agent
+		SELECT `+strings.Replace(columns, withoutAttacher, "a.attached_by", 1)+`, a.agent_id, a.attached_at,
+		       a.read_only AS read_only_for_agent
 		FROM agent_blocks a JOIN blocks b ON b.org = a.org AND b.key = a.block_key
 		WHERE a.org = $1 AND a.agent_id = $2
 		ORDER BY a.attached_at, b.key`, org, agentID)
@@ -73,8 +75,8 @@ func (s *Store) RestoreBlock(ctx context.Context, org db.Org, b Portable) error 
 		return err
 	}
 	_, err = s.DB.Exec(ctx, `
-		INSERT INTO agent_blocks (agent_id, block_key, org, label, attached_at, read_only) VALUES ($1, $2, $3, $4, $5, $6)`,
-		b.AgentID, key, org, b.Label, b.AttachedAt, b.OnlyRead)
+		INSERT INTO agent_blocks (agent_id, block_key, org, label, attached_at, read_only, attached_by)
+		VALUES ($1, $2, $3, $4, $5, $6, $7)`, b.AgentID, key, org, b.Label, b.AttachedAt, b.OnlyRead, b.AttachedBy)
 	return labelError(err, b.Label)
 }
 

@@ -22,10 +22,14 @@ type Store struct{ DB db.DB }
 func (s *Store) With(tx pgx.Tx) *Store { return &Store{DB: tx} }
 
 const columns = `b.key, b.id, b.label, b.description, b.value, b.limit_chars, b.read_only, b.hidden, b.tags, b.metadata,
-	b.template, b.version, b.created_at, b.updated_at`
+	b.template, b.version, b.created_at, b.updated_at, ` + withoutAttacher
+
+// withoutAttacher is the column attached_by of a block that is read as no agent's.
+const withoutAttacher = "NULL::jsonb AS attached_by"
 
 // attachedColumns are the columns of a block b as the agent of an attachment a has it.
-var attachedColumns = strings.Replace(columns, "b.read_only", "b.read_only OR a.read_only AS read_only", 1)
+var attachedColumns = strings.NewReplacer("b.read_only", "b.read_only OR a.read_only AS read_only",
+	withoutAttacher, "a.attached_by").Replace(columns)
 
 // Create creates a block. author is the author of its first version. ErrInvalid if its label, a tag or its size breaks
 // a rule.
@@ -183,8 +187,8 @@ func (s *Store) attach(ctx context.Context, org db.Org, agentID, id string, read
 			return err
 		}
 		_, err := tx.Exec(ctx, `
-			INSERT INTO agent_blocks (agent_id, block_key, org, label, read_only) VALUES ($1, $2, $3, $4, $5)`,
-			agentID, b.Key, org, b.Label, readOnly)
+			INSERT INTO agent_blocks (agent_id, block_key, org, label, read_only, attached_by) VALUES ($1, $2, $3, $4, $5, $6)`,
+			agentID, b.Key, org, b.Label, readOnly, db.ProvenanceOf(ctx))
 		return labelError(err, b.Label)
 	})
 }

@@ -32,6 +32,7 @@ type Tool struct {
 	ProjectID               rest.Null       `json:"project_id"`
 	CreatedByID             rest.Null       `json:"created_by_id"`
 	LastUpdatedByID         rest.Null       `json:"last_updated_by_id"`
+	db.Makers
 }
 
 // Letta's types of tools: those that come with a folder, the other built-in ones, and those of an organization's own
@@ -58,7 +59,7 @@ func CustomToolOf(t agent.CustomTool) Tool {
 		JSONSchema: t.Schema, ArgsJSONSchema: t.ArgsSchema, Tags: t.Tags, ToolType: typeCustom,
 		ReturnCharLimit: t.ReturnCharLimit, PipRequirements: t.Pip, NPMRequirements: t.NPM,
 		DefaultRequiresApproval: t.RequiresApproval, EnableParallelExecution: t.Parallel != nil && *t.Parallel,
-		Metadata: t.Metadata}
+		Metadata: t.Metadata, Makers: t.Makers}
 }
 
 // RunTool is a request to run a tool.
