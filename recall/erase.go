@@ -57,6 +57,7 @@ func (s *Store) EraseFrom(ctx context.Context, org db.Org, key int64, erase func
 			*field = new(count(**field))
 		}
 	}
+	m.Found += eraseAcrossParts(m.Content, erase)
 	var moved []longResult
 	for i := range m.Content {
 		long, err := s.eraseFromPart(ctx, org, &m.Content[i], count)
@@ -68,15 +69,16 @@ func (s *Store) EraseFrom(ctx context.Context, org db.Org, key int64, erase func
 			moved = append(moved, *long)
 		}
 	}
-	eraseAcrossParts(m.Content, count)
 	if m.Found == 0 {
 		return m, nil
 	}
 	return m, s.storeErased(ctx, org, m, moved)
 }
 
-// eraseAcrossParts takes out of neighboring texts what only they have together: the first one then has them all.
-func eraseAcrossParts(parts []Part, erase func(string) string) {
+// eraseAcrossParts takes out of neighboring texts what only they have together, before each is searched by itself: of a
+// text that one of them ends with, the next one may have the rest. The first one then has them all. It returns how
+// many occurrences there were.
+func eraseAcrossParts(parts []Part, erase func(string) (string, int)) (found int) {
 	for i := 0; i < len(parts); {
 		n := 0
 		var texts []string
@@ -87,9 +89,12 @@ func eraseAcrossParts(parts []Part, erase func(string) string) {
 			if n < 2 {
 				break
 			}
-			whole := strings.Join(texts, between)
-			if after := erase(whole); after != whole {
-				parts[i].Text = after
+			apart := slices.Clone(texts)
+			for k := range apart {
+				apart[k], _ = erase(apart[k])
+			}
+			if after, hits := erase(strings.Join(texts, between)); after != strings.Join(apart, between) {
+				parts[i].Text, found = after, found+hits
 				for k := i + 1; k < i+n; k++ {
 					parts[k].Text = "[…]"
 				}
@@ -98,6 +103,7 @@ func eraseAcrossParts(parts []Part, erase func(string) string) {
 		}
 		i += max(n, 1)
 	}
+	return found
 }
 
 // WholeTexts returns all that a stored message says: its texts, the texts in the arguments of its calls, and results,

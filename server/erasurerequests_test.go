@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/server/erase"
+	"github.com/loci-memory/loci/server/loop/model/modeltest"
 )
 
 // A page whose bytes show one occurrence and whose text shows another is searched again when it is parsed again. Where
@@ -125,5 +127,93 @@ func TestAnErasureThatFailsHoldsUpNoOther(t *testing.T) {
 	}
 	if got := fields(t, c.must("GET", "/v1/erasures/"+next, ""))["status"]; got != erase.Completed {
 		t.Errorf("the next one is %v", got)
+	}
+}
+
+// A person is erased by the forms of the name and what else names the person: from identities, messages with their
+// senders, all memories and runs. Another person's erasure does not end at the mark that the first one's key became.
+func TestPersonsAreErased(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	c := r.client
+	ids := [2]string{}
+	for i, p := range []struct{ first, last, key, nick string }{{"Ada", "Quarterstaff", "ada.q@example.org", "adaqst"},
+		{"Zoë", "Brücknerova", "zoë.b@example.org", "zoebrk"}} {
+		full, base := p.first+" "+p.last, "/v1/agents/"+r.agent
+		ids[i] = c.made("/v1/identities", fmt.Sprintf(`{"identifier_key":%q,"name":%q,"identity_type":"user",
+			"agent_ids":[%q],"properties":[{"key":"nick","value":%q,"type":"string"}]}`, p.key, full, r.agent, p.nick))
+		c.capture(r.agent, fmt.Sprintf(`{"messages":[{"role":"user","name":%q,"content":"I am %s, write to %s."},
+			{"role":"assistant","content":"Hello %s! (%s, %s)"}]}`, p.nick, full, strings.ToUpper(p.key),
+			p.first+"\u00a0"+p.last, p.last, p.first))
+		c.must("POST", base+"/archival-memory", fmt.Sprintf(`{"text":"%s. %s likes tea.","tags":[%q]}`, p.first[:1], p.last,
+			p.nick))
+		c.must("PATCH", base+"/core-memory/blocks/human", fmt.Sprintf(`{"value":"[%s](mailto:%s) %s"}`, p.first, p.key,
+			p.last))
+		r.model.Says(modeltest.Answer{Text: "Yes, " + full + "."})
+		r.stream(r.path()+"/stream", fmt.Sprintf(`{"input":"Do you know %s?","background":true}`, full))
+	}
+	if _, err := c.pool.Exec(t.Context(), `
+		UPDATE run_items SET item = (item::jsonb || '{"big": 9007199254740993}')::json`); err != nil {
+		t.Fatal(err)
+	}
+	for i, forms := range []string{
+		`["Ada Quarterstaff","Quarterstaff, Ada","A. Quarterstaff","ada.q@example.org","adaqst"]`,
+		`["Zoë Brücknerova","Brücknerova, Zoë","Z. Brücknerova","zoë.b@example.org","zoebrk"]`} {
+		got := c.must("POST", "/v1/erasures", fmt.Sprintf(`{"texts":%s,"reason":"asked to be forgotten"}`, forms))
+		if !strings.Contains(got, `"status":"completed"`) || !strings.Contains(got, `"left":{}`) {
+			t.Errorf("got %s", got)
+		}
+		if got := c.must("GET", "/v1/identities/"+ids[i], ""); !strings.Contains(got, `"name":"[erased]"`) ||
+			!strings.Contains(got, `"identifier_key":"[erased]`) || !strings.Contains(got, r.agent) {
+			t.Errorf("the identity: %s", got)
+		}
+	}
+	if left := c.stored("quarterstaff", "adaqst", "ada.q@", "knerova", "zoebrk", "@example.org"); len(left) > 0 {
+		t.Errorf("left: %.3000q", left)
+	}
+	n, err := db.One[[2]int](t.Context(), c.pool, `
+		SELECT ARRAY[count(*), count(*) FILTER (WHERE item ->> 'big' = '9007199254740993')] FROM run_items`)
+	if err != nil || n[0] == 0 || n[0] != n[1] {
+		t.Errorf("of %d items of runs %d keep a large number: %v", n[0], n[1], err)
+	}
+}
+
+// A text that is part of a word of Loci's own is erased from what callers said, and nothing else changes; a preview
+// counts the same. Of two texts, one of which begins the other, parts of a message have nothing left.
+func TestAnErasureKeepsWhatLociWrote(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{"name":"a","system":"Help."}`)
+	record := "/v1/conversations/" + agent + "/working-memory"
+	c.must("PATCH", record, `{"changes":[{"field":"task","text":"sail home"},{"field":"decisions","text":"Tex steers"}]}`)
+	c.capture(agent, `{"messages":[{"role":"user","content":[{"type":"text","text":"parts Hollowmere "},
+		{"type":"text","text":"Tansy end"}]},{"role":"assistant","content":"x","tool_calls":[{"id":"call_grumblethorpe",
+		"function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"call_grumblethorpe","content":"r"}]}`)
+	c.must("GET", "/v1/agents/"+agent+"/prompt", "")
+	for _, texts := range []string{`["Tex","seq","stale_since","type"]`, `["Hollowmere Tansy","Hollowmere"]`,
+		`["grumblethorpe"]`} {
+		before := c.must("POST", "/v1/erasures/preview", `{"texts":`+texts+`}`)
+		got := c.must("POST", "/v1/erasures", `{"texts":`+texts+`,"reason":"asked to"}`)
+		if !strings.Contains(got, `"status":"completed"`) || !strings.Contains(got, `"left":{}`) {
+			t.Errorf("%s: got %s", texts, got)
+		}
+		preview := c.must("POST", "/v1/erasures/preview", `{"texts":`+texts+`}`)
+		if !strings.Contains(preview, `"found":{}`) || !strings.Contains(preview, `"left":{}`) {
+			t.Errorf("%s: the check: %s, before: %s", texts, preview, before)
+		}
+	}
+	var m struct {
+		Task      struct{ Text string }
+		Decisions []struct {
+			Text string
+			Seq  int
+		}
+	}
+	if got := c.must("GET", record, ""); json.Unmarshal([]byte(got), &m) != nil || m.Task.Text != "sail home" ||
+		len(m.Decisions) != 1 || m.Decisions[0].Text != "[…] steers" || m.Decisions[0].Seq == 0 {
+		t.Errorf("the working memory: %s", got)
+	}
+	if got := c.must("GET", "/v1/agents/"+agent+"/messages?order=asc", ""); !strings.Contains(got, "parts [erased] end") {
+		t.Errorf("the parts: %s", got)
 	}
 }

@@ -372,7 +372,7 @@ func (w *sweep) end(ctx context.Context, clean bool) error {
 	}
 	text := string(report)
 	if w.m != nil {
-		if text, _ = w.m.eraseJSON(text); !json.Valid([]byte(text)) {
+		if text, _ = w.m.erasedJSON(text, false); !json.Valid([]byte(text)) {
 			text = "{}"
 		}
 	}

@@ -64,21 +64,67 @@ func isTagName(r rune, first bool) bool {
 	return letter || !first && (r >= '0' && r <= '9' || r == ':' || r == '-')
 }
 
-// unmarked returns cells without the signs by which Markdown marks words; ok is false if there are none. An underscore
-// within a word is no sign.
+// unmarked returns cells without the signs by which Markdown marks words, and of its links without all but their texts;
+// ok is false if there are none. An underscore within a word is no sign.
 func unmarked(cells []cell) (out []cell, ok bool) {
-	if !slices.ContainsFunc(cells, func(c cell) bool { return c.r == '*' || c.r == '`' || c.r == '_' }) {
+	if !slices.ContainsFunc(cells, func(c cell) bool { return strings.ContainsRune("*`_]", c.r) }) {
 		return cells, false
 	}
+	linked := ofLinks(cells)
 	inWord := func(i int) bool {
 		return i >= 0 && i < len(cells) && (unicode.IsLetter(cells[i].r) || unicode.IsDigit(cells[i].r))
 	}
 	for i, c := range cells {
-		if c.r == '*' || c.r == '`' || c.r == '_' && (!inWord(i-1) || !inWord(i+1)) {
+		if linked[i] || c.r == '*' || c.r == '`' || c.r == '_' && (!inWord(i-1) || !inWord(i+1)) {
 			ok = true
 			continue
 		}
 		out = append(out, c)
 	}
 	return out, ok
+}
+
+// ofLinks reports which cells belong to links of Markdown and not to their texts: [text](target) and [text][name].
+func ofLinks(cells []cell) map[int]bool {
+	of, open := map[int]bool{}, []int{}
+	for i := 0; i < len(cells); i++ {
+		switch n := 0; cells[i].r {
+		case '[':
+			open = append(open, i)
+		case ']':
+			if len(open) == 0 {
+				continue
+			}
+			begin := open[len(open)-1]
+			open = open[:len(open)-1]
+			if n = targetAt(cells[i+1:]); n == 0 {
+				continue
+			}
+			of[begin] = true
+			for k := i; k <= i+n; k++ {
+				of[k] = true
+			}
+			i += n
+		}
+	}
+	return of
+}
+
+// targetAt returns how many cells the target of a link has, with its brackets, at the beginning; 0 if there is none.
+func targetAt(cells []cell) int {
+	ends := map[rune]rune{'(': ')', '[': ']'}
+	if len(cells) == 0 || ends[cells[0].r] == 0 {
+		return 0
+	}
+	for i, depth := 0, 0; i < min(len(cells), maxTag); i++ {
+		switch cells[i].r {
+		case cells[0].r:
+			depth++
+		case ends[cells[0].r]:
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return 0
 }

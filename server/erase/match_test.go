@@ -34,6 +34,9 @@ func TestOccurrencesInAnySpellingAreFound(t *testing.T) {
 		{"Ann Lee", "Ann <b>Lee</b> and <i>Ann</i><br/>Lee", "[erased]</b> and <i>[erased]"},
 		{"Ann Lee", "Ann</w:t></w:r><w:r w:a=\"1\"><w:t> Lee", "[erased]"},
 		{"Ann Lee", "Ann **Lee** and _Ann_ Lee and `Ann` `Lee`, ann_lee", "[erased]** and _[erased] and `[erased]`, ann_lee"},
+		{"Ann Lee", "[Ann](https://x.org/a_(b)) Lee, Ann [Lee][1], [Ann][x] [Lee](y)",
+			"[[erased], [erased]][1], [[erased]](y)"},
+		{"Ann Lee", "a[0] Ann (x) Lee [Ann] Lee", "a[0] Ann (x) Lee [Ann] Lee"},
 		{"ab cd", "ab < cd > ef, ab <ab@x.org> cd", "ab < cd > ef, ab <ab@x.org> cd"},
 	} {
 		m, err := newMatcher(strings.Split(w.texts, "|"), false)
@@ -137,6 +140,25 @@ func TestErasedJSONStaysJSON(t *testing.T) {
 	got, n := m.eraseJSON(`{"type":"message","n":1234567,"list":["a TEXT 1234 b"],"text 1234":null}`)
 	if want := `{"[erased]":null,"list":["a [erased] b"],"n":"[…]","type":"message"}`; got != want || n != 3 {
 		t.Errorf("got %s (%d), want %s", got, n, want)
+	}
+}
+
+// In JSON of Loci's own, names of fields and words stay, and those of a caller's objects within do not.
+func TestErasedJSONKeepsItsFields(t *testing.T) {
+	t.Parallel()
+	m, err := newMatcher([]string{"tex", "seq", "null", "stale_since"}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const raw = `{"call_id":"tex-1","decisions":[{"evidence":null,"seq":5,"stale_since":null,"text":"Tex sails"}],` +
+		`"metadata":{"seq":1},"owner_id":"tex_4","texas":"home","type":"text"}`
+	const want = `{"call_id":"tex-1","decisions":[{"evidence":null,"seq":5,"stale_since":null,"text":"[…] sails"}],` +
+		`"metadata":{"[…]":1},"owner_id":"tex_4","texas":"home","type":"text"}`
+	if got, e := m.erasedJSON(raw, false); got != want || e.found != 2 || e.left != 1 {
+		t.Errorf("got %s (%d, %d left), want %s", got, e.found, e.left, want)
+	}
+	if n := m.inOwn(`[{"type":"text","text":"nothing here"}]`); n != 0 {
+		t.Errorf("the structure counts %d times", n)
 	}
 }
 

@@ -38,7 +38,7 @@ func (w *sweep) messages(ctx context.Context) error {
 			if r.Role == string(recall.System) && w.quotes != nil { // it shows working memory
 				m = w.quotes
 			}
-			in := len(m.find(r.Fields)) + len(m.find(r.Content))
+			in := len(m.find(r.Fields)) + m.inOwn(r.Content)
 			if in == 0 && m.in(r.Joined) {
 				in = 1
 			}

@@ -24,7 +24,7 @@ func (w *sweep) promptParts(ctx context.Context) error {
 		}
 		for _, r := range page {
 			agent, after = r.Agent, r.SHA256
-			n := len(w.m.find(string(bytes.ToValidUTF8(r.Bytes, []byte{' '}))))
+			n := w.m.inOwn(string(bytes.ToValidUTF8(r.Bytes, []byte{' '})))
 			if w.count("prompt_parts", n); n == 0 || w.dry {
 				continue
 			}

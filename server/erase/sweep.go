@@ -23,14 +23,13 @@ type sweep struct {
 	quotes *matcher
 	erased bool
 
-	stuck map[string]bool // rows that cannot be changed, by table and key
-	found int             // of the present pass
+	found int // of the present pass
 
 	waiting int // files of the present pass that are not parsed yet
 }
 
 func (s *Store) sweep(org db.Org, e Erasure) (*sweep, error) {
-	w := &sweep{Store: s, org: org, e: e, stuck: map[string]bool{}, report: newReport()}
+	w := &sweep{Store: s, org: org, e: e, report: newReport()}
 	if e.Key != 0 { // it goes on with an erasure that waited, or whose server stopped
 		w.report = e.Report
 		w.report.Passes = 0

@@ -26,6 +26,11 @@ func (c column) isList() bool { return strings.HasSuffix(c.Type, "[]") }
 
 func (c column) ident() string { return pgx.Identifier{c.Name}.Sanitize() }
 
+// isCallers reports whether the names of fields in its JSON are a caller's.
+func (c column) isCallers() bool {
+	return slices.Contains([]string{"metadata", "json_schema", "args_json_schema"}, c.Name) && c.Table != "river_job"
+}
+
 // read returns the expression of the column as a text.
 func (c column) read() string {
 	if c.isList() {
@@ -112,18 +117,29 @@ type hit struct {
 // maxHits is how many rows of a table are read before they are changed.
 const maxHits = 500
 
-// hits reads rows with an occurrence, at most maxHits of those that skip does not leave out.
-func (t table) hits(ctx context.Context, d db.DB, org db.Org, in func(column, string) bool, skip map[string]bool) (
-	[]hit, error) {
-	keys, values := []string{}, []string{}
-	for _, k := range t.keys {
-		keys = append(keys, "t."+k.ident()+"::text")
+// hits reads rows with an occurrence in the order of their keys, at most maxHits of those after a row; nil is before
+// the first one. A table without keys has one row of an organization.
+func (t table) hits(ctx context.Context, d db.DB, org db.Org, in func(string) bool, after []string) ([]hit, error) {
+	args, where := []any{org}, t.where
+	keys, values, order, last := []string{}, []string{}, []string{}, []string{}
+	for i, k := range t.keys {
+		keys, order = append(keys, "t."+k.ident()+"::text"), append(order, "t."+k.ident())
+		if after != nil {
+			args = append(args, after[i])
+			last = append(last, fmt.Sprintf("$%d::text::%s", len(args), k.Type))
+		}
+	}
+	if len(last) > 0 {
+		where += fmt.Sprintf(" AND (%s) > (%s)", strings.Join(order, ", "), strings.Join(last, ", "))
+	}
+	if len(order) > 0 {
+		where += " ORDER BY " + strings.Join(order, ", ")
 	}
 	for _, c := range t.columns {
 		values = append(values, c.read())
 	}
 	rows, err := d.Query(ctx, fmt.Sprintf(`SELECT ARRAY[%s]::text[], ARRAY[%s]::text[] FROM %s t WHERE %s`,
-		strings.Join(keys, ", "), strings.Join(values, ", "), pgx.Identifier{t.name}.Sanitize(), t.where), org)
+		strings.Join(keys, ", "), strings.Join(values, ", "), pgx.Identifier{t.name}.Sanitize(), where), args...)
 	if err != nil {
 		return nil, db.Error(err)
 	}
@@ -135,10 +151,10 @@ func (t table) hits(ctx context.Context, d db.DB, org db.Org, in func(column, st
 			return nil, err
 		}
 		has := false
-		for i, v := range h.values {
-			has = has || v != nil && in(t.columns[i], *v)
+		for _, v := range h.values {
+			has = has || v != nil && in(*v)
 		}
-		if has && !skip[t.name+"\x00"+strings.Join(h.keys, "\x00")] {
+		if has {
 			found = append(found, h)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/loci-memory/loci/db"
@@ -24,8 +23,8 @@ func (w *sweep) tables(ctx context.Context) error {
 	}
 	for _, t := range all {
 		m := w.matcherOf(t.name)
-		for {
-			hits, err := t.hits(ctx, w.DB, w.org, func(_ column, text string) bool { return m.in(text) }, w.stuck)
+		for after := []string(nil); ; {
+			hits, err := t.hits(ctx, w.DB, w.org, m.in, after)
 			if err != nil {
 				return err
 			}
@@ -33,14 +32,13 @@ func (w *sweep) tables(ctx context.Context) error {
 				if err := w.inRow(ctx, t, h); err != nil {
 					return err
 				}
-				w.stuck[t.name+"\x00"+strings.Join(h.keys, "\x00")] = true
+				after = h.keys
 			}
 			if len(hits) < maxHits {
 				break
 			}
 		}
 	}
-	w.stuck = map[string]bool{}
 	return nil
 }
 
@@ -67,10 +65,11 @@ func (w *sweep) inRow(ctx context.Context, t table, h hit) error {
 		c := t.columns[i]
 		text, n := m.erase(*v)
 		if c.isJSON() {
-			text, n = m.eraseJSON(*v)
-			if kept := len(m.find(text)); kept > 0 { // in ids and names of types
-				w.report.Left[t.name+"."+c.Name] += kept
+			var e inJSON
+			if text, e = m.erasedJSON(*v, c.isCallers()); e.left > 0 {
+				w.report.Left[t.name+"."+c.Name] += e.left
 			}
+			n = e.found
 		}
 		if n == 0 {
 			continue
@@ -96,18 +95,27 @@ func (w *sweep) inRow(ctx context.Context, t table, h hit) error {
 	return nil
 }
 
-// store stores the new value of a column of a row. It returns false if the table does not allow it.
+// store stores the new value of a column of a row. It returns false if the table does not allow it. A name that another
+// row has, as its text was erased too, ends in the row's key.
 func (w *sweep) store(ctx context.Context, t table, h hit, v erasedValue) (bool, error) {
-	err := db.Tx(ctx, w.DB, func(tx pgx.Tx) error {
+	err := w.put(ctx, t, h, v)
+	if errors.Is(err, db.ErrConflict) && !t.columns[v.column].isJSON() && len(h.keys) > 0 {
+		v.text += " " + h.keys[len(h.keys)-1]
+		err = w.put(ctx, t, h, v)
+	}
+	if db.Constraint(err) != "" || errors.Is(err, db.ErrInvalid) || errors.Is(err, db.ErrConflict) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (w *sweep) put(ctx context.Context, t table, h hit, v erasedValue) error {
+	return db.Tx(ctx, w.DB, func(tx pgx.Tx) error {
 		if err := t.update(ctx, tx, w.org, h, v); err != nil {
 			return err
 		}
 		return w.afterUpdate(ctx, tx, t.name, h)
 	})
-	if db.Constraint(err) != "" || errors.Is(err, db.ErrInvalid) || errors.Is(err, db.ErrConflict) {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 // afterUpdate brings what a table keeps of its texts up to date.
