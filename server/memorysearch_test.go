@@ -165,6 +165,7 @@ func TestVectorsAreAskedOnlyWhereNoNearLayerKnowsThePlace(t *testing.T) {
 	}
 	c.server.Recall = recall.New(c.pool, recall.Options{Endpoint: endpoint})
 	agent := remembering(c)
+	c.tool(agent, "memory_files", `{"command":"create","path":"/memories/a","file_text":"A park.\nBamboo.\n"}`)
 	c.server.Tools = tool.New(tool.Memories{Files: store, Recall: c.server.Recall, Blocks: c.server.Blocks,
 		Archival: c.server.Archival, Working: c.server.Working, MemoryFiles: c.server.MemoryFiles})
 	for _, w := range []struct {
@@ -174,6 +175,8 @@ func TestVectorsAreAskedOnlyWhereNoNearLayerKnowsThePlace(t *testing.T) {
 		{"what+does+/memories/zoo.md+say", "/memories/zoo.md", false},
 		{"zebra+vet+stein", "/memories/zoo.md", false},
 		{"what+did+she+say+about+lunch", "", true},
+		{"is+it+in+a+park+with+bamboozoo.md", "", true}, // another name, of which zoo.md is a part
+		{"where+is+a+park", "", true},                   // a word, and not the name of the file
 	} {
 		before := fake.Requests.Load()
 		got := c.searchMemory(agent, "query="+w.query)

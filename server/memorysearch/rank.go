@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
@@ -62,13 +64,39 @@ func (q Query) known(near []found) string {
 	query := terms(q.Text)
 	for _, f := range near {
 		for _, h := range f.hits {
-			named := h.Place.Path != "" && strings.Contains(q.Text, path.Base(h.Place.Path))
-			if named || len(query) >= minKnown && covered(query, h.Place.named()+" "+h.Text) == 1 {
+			if names(q.Text, h.Place.Path) || len(query) >= minKnown && covered(query, h.Place.named()+" "+h.Text) == 1 {
 				return cmp.Or(h.Place.Path, h.Place.Label, h.Place.Field)
 			}
 		}
 	}
 	return ""
+}
+
+// names reports whether a text has a path or its last name, as words of its own. A name without an ending is a word
+// like others: only its whole path names it.
+func names(text, of string) bool {
+	if of == "" {
+		return false
+	}
+	name := path.Base(of)
+	return hasWord(text, of) || strings.Contains(strings.Trim(name, "."), ".") && hasWord(text, name)
+}
+
+// hasWord reports whether a text has a name that no letter, digit, '_' or '-' continues.
+func hasWord(text, name string) bool {
+	continues := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '-' }
+	for at := 0; ; {
+		i := strings.Index(text[at:], name)
+		if i < 0 {
+			return false
+		}
+		before, _ := utf8.DecodeLastRuneInString(text[:at+i])
+		after, _ := utf8.DecodeRuneInString(text[at+i+len(name):])
+		if !continues(before) && !continues(after) {
+			return true
+		}
+		at += i + len(name)
+	}
 }
 
 // best returns the hits of a list of texts that share words with the query, the best first.
