@@ -3,7 +3,6 @@ package handover
 import (
 	"cmp"
 	"context"
-	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -40,35 +39,13 @@ type args struct {
 func (args) Kind() string { return "make_handover" }
 
 // InsertOpts implements river.JobArgsWithInsertOpts.
-func (args) InsertOpts() river.InsertOpts {
-	opts := queue.Once(queueHandover)
-	opts.MaxAttempts = maxJobAttempts
-	return opts
-}
-
-const maxJobAttempts = 5
+func (args) InsertOpts() river.InsertOpts { return queue.OnceRecorded(queueHandover) }
 
 // Work registers the worker of the jobs.
-func (s *Store) Work(workers *river.Workers) { river.AddWorker(workers, &worker{store: s}) }
-
-type worker struct {
-	river.WorkerDefaults[args]
-	store *Store
-}
-
-// Timeout implements river.Worker.
-func (*worker) Timeout(*river.Job[args]) time.Duration { return jobTimeout }
-
-func (w *worker) Work(ctx context.Context, job *river.Job[args]) error {
-	err := w.store.Make(ctx, job.Args.Org, job.Args.AgentID, job.Args.ID)
-	if errors.Is(err, db.ErrNotFound) { // deleted
-		return river.JobCancel(err)
-	}
-	if err != nil && ctx.Err() == nil && job.Attempt >= maxJobAttempts {
-		return errors.Join(err, w.store.fail(ctx, job.Args.Org, job.Args.ID,
-			"the server has a fault; its log has the cause"))
-	}
-	return err
+func (s *Store) Work(workers *river.Workers) {
+	river.AddWorker(workers, &queue.Recorded[args]{Limit: jobTimeout,
+		Do:   func(ctx context.Context, of args) error { return s.Make(ctx, of.Org, of.AgentID, of.ID) },
+		Fail: func(ctx context.Context, of args, why string) error { return s.fail(ctx, of.Org, of.ID, why) }})
 }
 
 // fail ends a hand-over that cannot be made.

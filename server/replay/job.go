@@ -21,10 +21,9 @@ import (
 const queueReplay = "replay"
 
 const (
-	sliceTime      = 10 * time.Second
-	modelPatience  = 40 * time.Second // for a summary; a slice may have to wait for one that it has begun
-	jobTimeout     = 100 * time.Second
-	maxJobAttempts = 5
+	sliceTime     = 10 * time.Second
+	modelPatience = 40 * time.Second // for a summary; a slice may have to wait for one that it has begun
+	jobTimeout    = 100 * time.Second
 )
 
 // Queues returns the queue of the jobs, with the workers that a server gives it.
@@ -43,32 +42,11 @@ type args struct {
 func (args) Kind() string { return "replay" }
 
 // InsertOpts implements river.JobArgsWithInsertOpts.
-func (args) InsertOpts() river.InsertOpts {
-	opts := queue.Once(queueReplay)
-	opts.MaxAttempts = maxJobAttempts
-	return opts
-}
+func (args) InsertOpts() river.InsertOpts { return queue.OnceRecorded(queueReplay) }
 
 // Work registers the worker of the jobs.
-func (s *Store) Work(workers *river.Workers) { river.AddWorker(workers, &worker{store: s}) }
-
-type worker struct {
-	river.WorkerDefaults[args]
-	store *Store
-}
-
-// Timeout implements river.Worker.
-func (*worker) Timeout(*river.Job[args]) time.Duration { return jobTimeout }
-
-func (w *worker) Work(ctx context.Context, job *river.Job[args]) error {
-	err := w.store.slice(ctx, job.Args)
-	if errors.Is(err, db.ErrNotFound) { // deleted
-		return river.JobCancel(err)
-	}
-	if err != nil && ctx.Err() == nil && job.Attempt >= maxJobAttempts {
-		return errors.Join(err, w.store.fail(ctx, job.Args, "the server has a fault; its log has the cause"))
-	}
-	return err
+func (s *Store) Work(workers *river.Workers) {
+	river.AddWorker(workers, &queue.Recorded[args]{Limit: jobTimeout, Do: s.slice, Fail: s.fail})
 }
 
 // fail ends a replay that cannot go on.
