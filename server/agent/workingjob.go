@@ -40,11 +40,12 @@ type workingArgs struct {
 	Org          db.Org `json:"org"`
 	AgentID      string `json:"agent_id"`
 	Conversation string `json:"conversation"`
+	Messages     int    `json:"messages"` // that the conversation had: a job at work may have seen fewer
 }
 
 func (workingArgs) Kind() string { return "take_up_turn" }
 
-// InsertOpts implements river.JobArgsWithInsertOpts: a conversation has one job at a time.
+// InsertOpts implements river.JobArgsWithInsertOpts: a conversation has one job for each of its lengths.
 func (workingArgs) InsertOpts() river.InsertOpts {
 	opts := queue.Once(queueWorking)
 	opts.MaxAttempts = 3
@@ -76,8 +77,12 @@ func (s *Store) AfterAppend(ctx context.Context, org db.Org, a Agent, c recall.C
 			if err != nil {
 				return err
 			}
+			length, err := db.One[int](ctx, tx, `SELECT messages FROM conversations WHERE org = $1 AND key = $2`, org, c.Key)
+			if err != nil {
+				return err
+			}
 			_, err = s.Jobs.InsertTx(ctx, tx, workingArgs{Start: queue.At(turn.Start), Org: org, AgentID: c.AgentID,
-				Conversation: c.ID}, nil)
+				Conversation: c.ID, Messages: length}, nil)
 			return err
 		})
 		if err != nil {

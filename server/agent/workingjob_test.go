@@ -12,6 +12,7 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
@@ -179,4 +180,34 @@ func TestAHangingModelHoldsUpItsJobOnly(t *testing.T) {
 		t.Errorf("the other agent's turn: %s, %v", m.Text, err)
 	}
 	handOut(t, s, a, agent.OpenAI) // waits for no job
+}
+
+// Messages that come while the job of earlier ones is at work have a job of their own: that one may not have seen them.
+func TestMessagesDuringAJobAreTakenUp(t *testing.T) {
+	t.Parallel()
+	s, a := automatic(t)
+	jobs, err := river.NewClient(riverpgxv5.New(s.DB.(*pgxpool.Pool)), &river.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Jobs = jobs
+	for n, m := range [][]recall.Draft{edits("1", "src/a.go", "x", "y"), {said(recall.Assistant, "Done.")}} {
+		say(t, s, a, m...)
+		c, err := s.Recall.Conversation(t.Context(), org, a.ID, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.AfterAppend(t.Context(), org, a, c); err != nil {
+			t.Fatal(err)
+		}
+		waiting, err := db.One[int](t.Context(), s.DB, `
+			SELECT count(*) FROM river_job WHERE kind = 'take_up_turn' AND state = 'available'`)
+		if err != nil || waiting != 1 {
+			t.Errorf("after %d appends %d jobs wait: %v", n+1, waiting, err)
+		}
+		if _, err := s.DB.Exec(t.Context(), `
+			UPDATE river_job SET state = 'running' WHERE kind = 'take_up_turn'`); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
