@@ -40,6 +40,11 @@ func (s *Store) validity(ctx context.Context, org db.Org, before Passage, u Pass
 		id = u.SupersededBy
 	}
 	if id == nil || *id == "" {
+		if before.SupersededBy != nil && u.ValidUntil == nil {
+			if err := s.undoEnd(ctx, org, *before.SupersededBy, &after); err != nil {
+				return after, err
+			}
+		}
 		return after, after.Check()
 	}
 	if before.SupersededBy != nil && *before.SupersededBy != *id {
@@ -58,6 +63,16 @@ func (s *Store) validity(ctx context.Context, org db.Org, before Passage, u Pass
 			"an end; to remove it, remove superseded_by too"}
 	}
 	return after, after.Check()
+}
+
+// undoEnd takes back the end that a successor brought: an end of the passage's own is before the successor begins.
+func (s *Store) undoEnd(ctx context.Context, org db.Org, successor string, of *validity) error {
+	begins, err := db.One[time.Time](ctx, s.db, `
+		SELECT coalesce(valid_from, created_at) FROM passages WHERE org = $1 AND id = $2`, org, uuidOf(successor))
+	if err == nil && of.ValidUntil != nil && !of.ValidUntil.Before(begins) {
+		of.ValidUntil = nil
+	}
+	return err
 }
 
 func earlier(end *time.Time, at time.Time) *time.Time {

@@ -190,3 +190,25 @@ func TestEndedMemoryFilesAreShownOnRequest(t *testing.T) {
 		t.Errorf("it holds again: %s", got)
 	}
 }
+
+// No path is below that of the index, of the manifest or of a file that it names: these could not be made then.
+func TestFilesOfTheManifestAreNoDirectories(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{"name":"a","tools":["memory_files"]}`)
+	run := func(args string) string {
+		return c.must("POST", "/v1/agents/"+agent+"/tools/memory_files/run", `{"args":`+args+`}`)
+	}
+	run(`{"command":"create","path":"/memories/d/x.md","file_text":"x"}`)
+	for _, args := range []string{`{"command":"create","path":"/memories/MANIFEST.md/x.md","file_text":"x"}`,
+		`{"command":"create","path":"/memories/memory.md/x.md","file_text":"x"}`,
+		`{"command":"rename","old_path":"/memories/d","new_path":"/memories/MANIFEST.md"}`,
+		`{"command":"rename","old_path":"/memories/d/x.md","new_path":"/memories/MEMORY.md/x.md"}`} {
+		if got := run(args); !strings.Contains(got, `"status":"error"`) || !strings.Contains(got, "nothing can be in it") {
+			t.Errorf("%s: got %s", args, got)
+		}
+	}
+	if got := run(`{"command":"view","path":"/memories/d/x.md"}`); !strings.Contains(got, `"status":"success"`) {
+		t.Errorf("the file that was not renamed: %s", got)
+	}
+}

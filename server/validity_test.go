@@ -231,3 +231,34 @@ func TestValidityIsCarriedByFullFiles(t *testing.T) {
 		t.Errorf("a refused import wrote rows:\n%s", diff)
 	}
 }
+
+// A supersession that is taken back takes the end with it that it brought, and leaves an end of the fact's own.
+func TestASupersessionIsUndone(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{"name":"a"}`)
+	passages := "/v1/agents/" + agent + "/archival-memory"
+	add := func(body string) string {
+		var made []factState
+		c.unmarshal(c.must("POST", passages, body), &made)
+		return made[0].ID
+	}
+	for name, own := range map[string]string{"brought": "", "own": `,"valid_until":"2020-01-02T00:00:00Z"`} {
+		old := add(fmt.Sprintf(`{"text":"Boss is Ann, %s"%s}`, name, own))
+		add(fmt.Sprintf(`{"text":"Boss is Bob, %s","supersedes":%q}`, name, old))
+		var after factState
+		c.unmarshal(c.must("PATCH", passages+"/"+old, `{"superseded_by":null}`), &after)
+		if after.SupersededBy != nil || (after.ValidUntil != nil) != (own != "") || after.Ended != (own != "") {
+			t.Errorf("%s: got %+v", name, after)
+		}
+	}
+	tree := c.made("/v1/memory-trees", `{"name":"t"}`)
+	file := "/v1/memory-trees/" + tree + "/file"
+	c.must("PUT", file, `{"path":"/memories/old.md","content":"Ann"}`)
+	c.must("PUT", file, `{"path":"/memories/new.md","content":"Bob","supersedes":"/memories/old.md"}`)
+	var undone factState
+	c.unmarshal(c.must("PATCH", file, `{"path":"/memories/old.md","superseded_by":null}`), &undone)
+	if undone.SupersededBy != nil || undone.ValidUntil != nil || undone.Ended {
+		t.Errorf("the memory file: got %+v", undone)
+	}
+}

@@ -234,6 +234,9 @@ func (e *editor) move(ctx context.Context, f Entry, path string) error {
 		return err
 	}
 	m, own, err := e.store.manifest(ctx, e.at.Org, e.tree)
+	if err == nil {
+		err = e.mustBeNoDirectory(path, m)
+	}
 	if err == nil && own {
 		err = cmp.Or(m.keeps(f.Path), m.allows(path, was.Content, was.Content))
 	}

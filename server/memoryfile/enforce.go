@@ -36,7 +36,11 @@ func (e *editor) obey(ctx context.Context, path, content string) (string, error)
 		return "", err
 	}
 	before := ""
-	if e.find(path) != nil {
+	if e.find(path) == nil {
+		if err := e.mustBeNoDirectory(path, m); err != nil {
+			return "", err
+		}
+	} else {
 		f, err := e.store.file(ctx, e.at.Org, e.tree, path)
 		if err != nil {
 			return "", err
@@ -53,6 +57,23 @@ func (e *editor) obey(ctx context.Context, path, content string) (string, error)
 		e.note("No line of %s covers %s: it may belong in another file.", ManifestPath, path)
 	}
 	return content, m.allows(path, before, content)
+}
+
+// mustBeNoDirectory returns ErrInvalid for a new path below the manifest, the index or a file that the manifest names:
+// the file could never be made then.
+func (e *editor) mustBeNoDirectory(path string, m Manifest) error {
+	files := []string{ManifestPath, e.tree.Rules.index()}
+	for _, entry := range m.Entries {
+		if !strings.Contains(entry.Path, "*") {
+			files = append(files, entry.Path)
+		}
+	}
+	for _, file := range files {
+		if fold(path) != fold(file) && within(fold(path), fold(file)) {
+			return db.Invalid("%s is the path of a file, so that nothing can be in it; nothing was changed", file)
+		}
+	}
+	return nil
 }
 
 func (e *editor) note(format string, args ...any) {

@@ -96,11 +96,29 @@ func (e *editor) date(ctx context.Context, f File, d Dates) (File, error) {
 	return f, err
 }
 
+// undoEnd takes back the successor of f and the end that it brought: an end of f's own is before the successor begins.
+func (e *editor) undoEnd(f *Entry) {
+	if f.Successor == nil {
+		return
+	}
+	i := slices.IndexFunc(e.files, func(n Entry) bool { return n.Key == *f.Successor })
+	if f.Successor = nil; i < 0 {
+		return
+	}
+	begins := e.files[i].CreatedAt
+	if from := e.files[i].ValidFrom; from != nil {
+		begins = *from
+	}
+	if f.ValidUntil != nil && !f.ValidUntil.Before(begins) {
+		f.ValidUntil = nil
+	}
+}
+
 // endWith makes the file of a path the successor of f, which ends where that begins; an empty path is none. field is
 // that of the request.
 func (e *editor) endWith(f *Entry, path, field string, now time.Time) error {
 	if path == "" {
-		f.Successor = nil
+		e.undoEnd(f)
 		return nil
 	}
 	path, err := ParseFile(path)
