@@ -166,9 +166,25 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 	task = p.planned(task, at)
 	_, err = s.Compaction.Run(ctx, org, task) // if nothing is due, another request has compacted the conversation
 	if _, nothing := errors.AsType[*compaction.Nothing](err); nothing {
-		return false, p.refuse()
+		if err = p.refuse(); tooBig(err) {
+			return s.compactedSince(ctx, org, p, err)
+		}
+		return false, err
 	}
 	return err == nil, err
+}
+
+// compactedSince reports whether another request has changed the view of a prompt's conversation, so that the prompt,
+// which is refused with an error, may fit now. If it has not, it returns the error.
+func (s *Store) compactedSince(ctx context.Context, org db.Org, p Prompt, refused error) (bool, error) {
+	c, err := s.Recall.Conversation(ctx, org, p.Conversation.AgentID, p.Conversation.ID)
+	if err != nil {
+		return false, err
+	}
+	if c.Version == p.Conversation.Version {
+		return false, refused
+	}
+	return true, nil
 }
 
 // task returns the compaction of the prompt's conversation.
