@@ -193,6 +193,9 @@ func (s *Server) previewPolicies(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
+	if len(in.Body.Policies) == 0 {
+		return nil, db.Invalid("policies is empty; name from 1 to 20 policies to compare")
+	}
 	prices := agent.DefaultPrices()
 	if in.Body.Prices.Set && !in.Body.Prices.Null {
 		prices = in.Body.Prices.Value

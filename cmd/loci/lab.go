@@ -133,6 +133,14 @@ func (c labReplayCmd) model(ctx context.Context) (*compaction.Model, error) {
 
 // settings returns what to replay each session under.
 func (c labReplayCmd) settings(ctx context.Context) (all []lab.Settings, err error) {
+	for _, price := range []struct {
+		name    string
+		is, max float64
+	}{{"input-price", c.InputPrice, 1e6}, {"read-share", c.ReadShare, 10}, {"write-share", c.WriteShare, 10}} {
+		if !(price.is >= 0 && price.is <= price.max) { // nor no number
+			return nil, fmt.Errorf("--%s is %v; it must be from 0 to %.0f", price.name, price.is, price.max)
+		}
+	}
 	model, err := c.model(ctx)
 	if err != nil {
 		return nil, err

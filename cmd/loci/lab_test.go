@@ -57,8 +57,12 @@ func TestLabReplaysTranscripts(t *testing.T) {
 		t.Errorf("%v: %.300s", err, page)
 	}
 	for _, args := range [][]string{{file, "--policy", "nobody"}, {file, "--window", "none"},
-		{filepath.Join(dir, "absent")}} {
+		{filepath.Join(dir, "absent")}, {file, "--read-share", "NaN", "--out", filepath.Join(dir, "none")},
+		{file, "--input-price=-1"}, {file, "--write-share", "11"}} {
 		labReplay(t, 1, args...)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "none")); err == nil {
+		t.Error("a report is written of prices that are none")
 	}
 }
 
