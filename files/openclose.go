@@ -45,6 +45,7 @@ type Opened struct {
 	Content    string `json:"content"`
 	NextOffset *int   `json:"next_offset"` // where the rest of the request begins, nil if all of it is in Content
 
+	Lines     int  `json:"-"` // of the whole file
 	ShownNext *int `json:"-"` // the offset of the first requested line that the prompt does not show, nil if it shows all
 
 	Request  OpenRequest `json:"-"`
@@ -197,7 +198,7 @@ func (set openSet) contents(ctx context.Context, targets []target) ([]Opened, er
 			return nil, err
 		}
 		o := Opened{ID: t.ID, Name: t.FullName, FirstLine: v.FirstLine, LastLine: v.LastLine, Content: v.Text,
-			Request: t.request}
+			Request: t.request, Lines: t.Lines}
 		if v.Truncated && v.NextOffset > 0 {
 			o.NextOffset = &v.NextOffset
 		}

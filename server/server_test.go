@@ -68,11 +68,11 @@ func newServer(t testing.TB, pool *pgxpool.Pool) *server.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tools := tool.New(tool.Memories{Files: store, Recall: messages, Blocks: blocks, Archival: passages,
-		JQ: jq.New(program, "run-jq"), Working: states, MemoryFiles: trees, Erasures: erasures, Child: subagent.LogOf(pool)})
 	agents := &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
-		Working: states, MemoryFiles: trees,
-		Compaction: compactions, Tools: tools.Definitions}
+		Working: states, MemoryFiles: trees, Compaction: compactions}
+	tools := tool.New(tool.Memories{Files: store, Recall: messages, Blocks: blocks, Archival: passages, Agents: agents,
+		JQ: jq.New(program, "run-jq"), Working: states, MemoryFiles: trees, Erasures: erasures, Child: subagent.LogOf(pool)})
+	agents.Tools = tools.Definitions
 	agents.Begun = handover.Begun(agents)
 	s := &server.Server{Metrics: metrics.New("test"), Handovers: &handover.Store{DB: pool, Agents: agents}, Tools: tools,
 		Loopback: true, Files: store, Recall: messages, Blocks: blocks, Archival: passages,

@@ -70,7 +70,7 @@ var house = map[string][]string{
 	"server/metrics": {"db"},
 	"server/tool": {"db", "files", "recall", "recall/chat", "archival", "server/agent", "server/block",
 		"server/block/working", "server/erase", "server/memoryfile", "server/memorysearch", "server/seance", "server/tool/jq",
-		"compaction"},
+		"compaction", "compaction/policy"},
 	"server/tool/jq":   {"db", "files/document", "files/document/child"},
 	"server/retention": {"db"},
 	"server/seance":    {"db", "recall", "recall/chat", "compaction"},

@@ -293,13 +293,14 @@ func (p *process) stores() (s stores, err error) {
 		Made: p.compacted}
 	s.erasures = &erase.Store{DB: p.pool, Recall: s.messages, Files: s.files, Archival: s.passages,
 		Compaction: compactions, MemoryFiles: s.memoryFiles, InBackground: true}
-	s.tools = tool.New(tool.Memories{Files: s.files, Recall: s.messages, Blocks: s.blocks, Archival: s.passages,
-		Working: s.working, MemoryFiles: s.memoryFiles, Erasures: s.erasures, Models: p.models,
-		JQ: p.jq, Child: subagent.LogOf(p.pool)})
-	s.tools.Observe = p.called
 	s.agents = &agent.Store{DB: p.pool, Policy: p.policy(), Files: s.files, Recall: s.messages, Blocks: s.blocks,
 		Archival: s.passages, Working: s.working, MemoryFiles: s.memoryFiles, Tokens: tokens.New(),
-		Compaction: compactions, Tools: s.tools.Definitions}
+		Compaction: compactions}
+	s.tools = tool.New(tool.Memories{Files: s.files, Recall: s.messages, Blocks: s.blocks, Archival: s.passages,
+		Working: s.working, MemoryFiles: s.memoryFiles, Erasures: s.erasures, Models: p.models, Agents: s.agents,
+		JQ: p.jq, Child: subagent.LogOf(p.pool)})
+	s.tools.Observe = p.called
+	s.agents.Tools = s.tools.Definitions
 	s.handover = &handover.Store{DB: p.pool, Agents: s.agents}
 	s.replays = &replay.Store{DB: p.pool, Recall: s.messages, Models: p.models,
 		Jobs: func() *river.Client[pgx.Tx] { return s.agents.Jobs }}

@@ -12,14 +12,16 @@ import (
 // The parts of this package besides its API that tests see: the pure halves of the tools, from arguments to queries and
 // from results to words.
 var (
-	OpenText   = openText
 	CloseText  = closeText
 	ExpandText = expandText
 	Capped     = capped
 )
 
+// OpenText is without bounds of a policy.
+func OpenText(o files.Opening, content bool) string { return openText(o, content, nil) }
+
 // GrepText and SearchText are for a model that has every tool.
-func GrepText(q files.GrepQuery, r files.GrepResult) string { return grepText(q, r, nil) }
+func GrepText(q files.GrepQuery, r files.GrepResult) string { return grepText(q, r, nil, nil) }
 
 func SearchText(q files.Query, r files.Results) string { return searchText(q, r, nil) }
 

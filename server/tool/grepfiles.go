@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 )
@@ -43,7 +44,11 @@ func (m Memories) grepFiles(ctx context.Context, c Caller, a grepArgs) (Result, 
 			break
 		}
 	}
-	return Result{Text: grepText(query, found, c.has())}, nil
+	bounds, err := m.readBounds(ctx, c)
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Text: grepText(query, found, c.has(), bounds)}, nil
 }
 
 // query returns the search that the arguments ask for, for a reading of the pattern.
@@ -54,7 +59,7 @@ func (a grepArgs) query(pattern string) files.GrepQuery {
 }
 
 // grepText shows a page of matches. If they do not all fit a result, the page is shorter and the next begins earlier.
-func grepText(q files.GrepQuery, r files.GrepResult, has recall.Toolset) string {
+func grepText(q files.GrepQuery, r files.GrepResult, has recall.Toolset, bounds *policy.ReadBounds) string {
 	switch {
 	case r.Attached == 0:
 		return "No files are currently attached to search"
@@ -65,7 +70,7 @@ func grepText(q files.GrepQuery, r files.GrepResult, has recall.Toolset) string 
 	case len(r.Matches) == 0:
 		return pastTheEnd(q, r)
 	}
-	return most(len(r.Matches), func(n int) string { return grepPage(q, r, n, has) })
+	return mostWithin(bounds, len(r.Matches), func(n int) string { return grepPage(q, r, n, has, bounds) })
 }
 
 func noMatches(q files.GrepQuery, r files.GrepResult) string {
@@ -113,7 +118,7 @@ func total(n int, capped bool) string {
 }
 
 // grepPage shows the first n matches of a page.
-func grepPage(q files.GrepQuery, r files.GrepResult, n int, has recall.Toolset) string {
+func grepPage(q files.GrepQuery, r files.GrepResult, n int, has recall.Toolset, bounds *policy.ReadBounds) string {
 	all, next := total(r.Total, r.Capped), q.Offset+n
 	var b strings.Builder
 	fmt.Fprintf(&b, "Found %s total matches across %d files (showing matches %d-%d of %s)", all, len(r.Files), q.Offset+1,
@@ -124,7 +129,11 @@ func grepPage(q files.GrepQuery, r files.GrepResult, n int, has recall.Toolset) 
 	}
 	b.WriteString("\n" + rule + "\n\nFiles with matches:\n" + counts(r) + "\n")
 	for _, g := range grouped(r.Matches[:n]) {
-		b.WriteString("\n" + g.String())
+		matches := g.String()
+		if bounds != nil {
+			matches = policy.CutLines(matches, bounds.MaxMatchChars)
+		}
+		b.WriteString("\n" + matches)
 	}
 	return b.String() + "\n" + lastLine(q, r, next)
 }

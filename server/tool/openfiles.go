@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 )
@@ -61,7 +62,11 @@ func (m Memories) openFiles(ctx context.Context, c Caller, a openArgs) (Result, 
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Text: openText(o, bool(a.IncludeContent)), Files: o.Files}, nil
+	bounds, err := m.readBounds(ctx, c)
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Text: openText(o, bool(a.IncludeContent), bounds), Files: o.Files}, nil
 }
 
 // openRequests checks the requests as far as that is possible without the files.
@@ -107,20 +112,24 @@ func (r fileRequest) offset() (*int, error) {
 }
 
 // openText names the opened files, and with content shows their numbered lines. If a view ends before the requested
-// lines do, at the prompt's limit or, with content, at that of the result, it gives the call for the rest.
-func openText(o files.Opening, content bool) string {
+// lines do, at the prompt's limit or, with content, at that of the result or of the policy, it gives the call for the
+// rest.
+func openText(o files.Opening, content bool, bounds *policy.ReadBounds) string {
 	o.Files = settled(o.Files)
 	if content {
+		for i, f := range o.Files {
+			o.Files[i] = bounded(f, bounds)
+		}
 		return most(MaxChars, func(chars int) string {
 			views := shortened(o.Files, chars)
-			return openedLine(o.Files) + closedNotes(o) + restNotes(views, true) + sections(views)
+			return openedLine(o.Files) + closedNotes(o) + restNotes(views, true, bounds) + sections(views)
 		})
 	}
 	views := slices.Clone(o.Files)
 	for i, f := range views {
 		views[i].NextOffset = f.ShownNext
 	}
-	return openedLine(o.Files) + closedNotes(o) + restNotes(views, false)
+	return openedLine(o.Files) + closedNotes(o) + restNotes(views, false, nil)
 }
 
 // settled removes offsets below 0, which mean that only the end of a line is not shown.
@@ -146,12 +155,12 @@ func closedNotes(o files.Opening) string {
 	return notes
 }
 
-func restNotes(views []files.Opened, content bool) string {
+func restNotes(views []files.Opened, content bool, bounds *policy.ReadBounds) string {
 	var notes strings.Builder
 	for _, f := range views {
 		if f.NextOffset != nil {
-			fmt.Fprintf(&notes, "\nNote: The view of %s stops before line %d. To go on, call: %s", fileName(f.Name),
-				*f.NextOffset+1, nextCall(f, content))
+			notes.WriteString("\n" + bounds.Sentence(policy.Rest{File: fileName(f.Name), First: f.FirstLine,
+				Last: *f.NextOffset, Lines: f.Lines, Call: nextCall(f, content)}))
 		}
 	}
 	return notes.String()

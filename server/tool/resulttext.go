@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -42,8 +43,11 @@ func capped(s string) string {
 }
 
 // most renders as many of the first n parts as fit a result, at least one. A rendering of more parts must be longer.
-func most(n int, render func(n int) string) string {
-	fits := func(s string) bool { return utf8.RuneCountInString(s) <= MaxChars }
+func most(n int, render func(n int) string) string { return mostWithin(nil, n, render) }
+
+// mostWithin is most for a result that is also within the bounds of a policy.
+func mostWithin(bounds *policy.ReadBounds, n int, render func(n int) string) string {
+	fits := func(s string) bool { return utf8.RuneCountInString(s) <= MaxChars && bounds.Fits(s) }
 	if all := render(n); fits(all) {
 		return all
 	}

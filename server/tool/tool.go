@@ -39,6 +39,7 @@ type Memories struct {
 
 	MemoryFiles *memoryfile.Store
 
+	Agents   *agent.Store                                    // their policies bound reads of files; nil bounds none
 	Erasures *erase.Store                                    // nil takes no requests
 	Models   func(context.Context, string) *compaction.Model // that phrase answers; may be nil
 
@@ -62,6 +63,9 @@ func (m Memories) in(tx pgx.Tx) Memories {
 	in := Memories{Files: m.Files.With(tx), Recall: m.Recall.With(tx), Blocks: m.Blocks.With(tx),
 		Archival: m.Archival.With(tx), Working: m.Working.With(tx), MemoryFiles: m.MemoryFiles.With(tx), Models: m.Models,
 		JQ: m.JQ, Child: m.Child}
+	if m.Agents != nil {
+		in.Agents = m.Agents.With(tx)
+	}
 	if m.Erasures != nil {
 		in.Erasures = m.Erasures.With(tx)
 	}

@@ -1,0 +1,46 @@
+package tool
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall"
+)
+
+// readBounds returns the bounds that the policy in force sets to what a tool reads of files; nil if it sets none.
+func (m Memories) readBounds(ctx context.Context, c Caller) (*policy.ReadBounds, error) {
+	if m.Agents == nil {
+		return nil, nil //nolint:nilnil // nil bounds nothing
+	}
+	conversation, err := m.Recall.Conversation(ctx, c.Org, c.Agent.ID,
+		cmp.Or(c.Conversation, recall.DefaultConversation))
+	if err != nil {
+		return nil, err
+	}
+	of, err := m.Agents.PolicyInForce(ctx, c.Org, c.Agent, conversation)
+	return of.ReadBounds(), err
+}
+
+// bounded cuts the content of a file to the lines that one call may show of it, and its lines to their length.
+func bounded(f files.Opened, bounds *policy.ReadBounds) files.Opened {
+	if bounds == nil {
+		return f
+	}
+	head, lines := "", f.Content
+	if first, rest, ok := strings.Cut(f.Content, "\n"); ok && strings.HasPrefix(first, "[") {
+		head, lines = first+"\n", rest
+	}
+	lines = policy.CutLines(lines, bounds.MaxLineChars)
+	f.Content = head + lines
+	kept := bounds.Lines(lines)
+	if kept == "" { // a part of the first line is better than nothing
+		kept, _, _ = strings.Cut(lines, "\n")
+		kept = db.Beginning(kept, bounds.MaxBytes)
+	}
+	return shorter(f, utf8.RuneCountInString(head+kept), true)
+}
