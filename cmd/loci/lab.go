@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -137,7 +138,7 @@ func (c labReplayCmd) settings(ctx context.Context) (all []lab.Settings, err err
 		name    string
 		is, max float64
 	}{{"input-price", c.InputPrice, 1e6}, {"read-share", c.ReadShare, 10}, {"write-share", c.WriteShare, 10}} {
-		if !(price.is >= 0 && price.is <= price.max) { // nor no number
+		if math.IsNaN(price.is) || price.is < 0 || price.is > price.max {
 			return nil, fmt.Errorf("--%s is %v; it must be from 0 to %.0f", price.name, price.is, price.max)
 		}
 	}
