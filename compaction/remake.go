@@ -91,12 +91,12 @@ func (s *Store) remake(ctx context.Context, org db.Org, c recall.Conversation, a
 	sum.Text = erase(sum.Text)
 	last.Text = sum.Text
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		if _, err := s.Recall.With(tx).EraseFrom(ctx, org, last.Message, func(text string) (string, int) {
+		if _, err := s.Recall.With(tx).EraseFrom(ctx, org, last.Message, recall.Eraser{Text: func(text string) (string, int) {
 			if text == old {
 				return sum.Text, 1
 			}
 			return text, 0
-		}); err != nil {
+		}}); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, `UPDATE compactions SET how = $3, why = NULL WHERE org = $1 AND key = $2`, org,

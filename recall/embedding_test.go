@@ -301,9 +301,9 @@ func TestAnErasedMessageGetsANewVector(t *testing.T) {
 		key := int64(f.count(`SELECT key FROM messages WHERE content::text LIKE '%qzx7741%'`))
 		erase := sync.OnceFunc(func() {
 			if err := pgx.BeginFunc(t.Context(), f.pool, func(tx pgx.Tx) error {
-				_, err := f.store.With(tx).EraseFrom(t.Context(), org, key, func(text string) (string, int) {
+				_, err := f.store.With(tx).EraseFrom(t.Context(), org, key, recall.Eraser{Text: func(text string) (string, int) {
 					return strings.ReplaceAll(text, "qzx7741", "[…]"), strings.Count(text, "qzx7741")
-				})
+				}})
 				return err
 			}); err != nil {
 				t.Error(err)

@@ -1,13 +1,13 @@
 package recall
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -32,13 +32,44 @@ type ErasedMessage struct {
 	Searched bool    `db:"searched"`
 }
 
+// Eraser says what is erased of a message, and how often it was there.
+type Eraser struct {
+	Text func(text string) (string, int) // of a text, or of a caller's JSON
+	JSON func(raw string) (string, int)  // of JSON with names that stay; Text if it is nil
+
+	// Across erases, from texts that are one together with something between them, what only they have together. Nil
+	// erases nothing there.
+	Across func(texts []string, between string) ([]string, int)
+
+	Dry bool // nothing is stored
+}
+
+// counting is an Eraser that counts what it finds.
+type counting struct {
+	Eraser
+	found int
+}
+
+func (c *counting) text(text string) string {
+	text, n := c.Text(text)
+	c.found += n
+	return text
+}
+
+func (c *counting) json(raw string) string {
+	if c.JSON == nil {
+		return c.text(raw)
+	}
+	raw, n := c.JSON(raw)
+	c.found += n
+	return raw
+}
+
 // EraseFrom takes texts out of a stored message, of any conversation, deleted ones too, and out of the long results
 // that it has outside of the log. It is one of the two exceptions to a log that never changes; the other is the
-// redaction of secrets before they are stored. The message keeps its place, its id and its calls. erase returns a text,
-// or JSON, without what is to be erased, and how often it was there; it is called once for each text. The message is
+// redaction of secrets before they are stored. The message keeps its place, its id and its calls. The message is
 // then found by its new words, and waits for a new vector. It must be called in a transaction.
-func (s *Store) EraseFrom(ctx context.Context, org db.Org, key int64, erase func(text string) (string, int)) (
-	ErasedMessage, error) {
+func (s *Store) EraseFrom(ctx context.Context, org db.Org, key int64, eraser Eraser) (ErasedMessage, error) {
 	m, err := db.One[ErasedMessage](ctx, s.db, `
 		SELECT key, seq, conversation_key, agent_key, position, role, content, name, sender_id, group_id, otid,
 		       lex IS NOT NULL AS searched
@@ -47,20 +78,16 @@ func (s *Store) EraseFrom(ctx context.Context, org db.Org, key int64, erase func
 	if err != nil {
 		return m, err
 	}
-	count := func(text string) string {
-		text, n := erase(text)
-		m.Found += n
-		return text
-	}
+	erase := &counting{Eraser: eraser}
 	for _, field := range []**string{&m.Name, &m.Sender, &m.Group, &m.OTID} {
 		if *field != nil {
-			*field = new(count(**field))
+			*field = new(erase.text(**field))
 		}
 	}
-	m.Found += eraseAcrossParts(m.Content, erase)
+	erase.acrossParts(m.Content)
 	var moved []longResult
 	for i := range m.Content {
-		long, err := s.eraseFromPart(ctx, org, &m.Content[i], count)
+		long, err := s.eraseFromPart(ctx, org, &m.Content[i], erase)
 		if err != nil {
 			return m, err
 		}
@@ -69,16 +96,17 @@ func (s *Store) EraseFrom(ctx context.Context, org db.Org, key int64, erase func
 			moved = append(moved, *long)
 		}
 	}
-	if m.Found == 0 {
+	if m.Found = erase.found; m.Found == 0 || eraser.Dry {
 		return m, nil
 	}
 	return m, s.storeErased(ctx, org, m, moved)
 }
 
-// eraseAcrossParts takes out of neighboring texts what only they have together, before each is searched by itself: of a
-// text that one of them ends with, the next one may have the rest. The first one then has them all. It returns how
-// many occurrences there were.
-func eraseAcrossParts(parts []Part, erase func(string) (string, int)) (found int) {
+// acrossParts takes out of neighboring texts what only they have together.
+func (c *counting) acrossParts(parts []Part) {
+	if c.Across == nil {
+		return
+	}
 	for i := 0; i < len(parts); {
 		n := 0
 		var texts []string
@@ -86,24 +114,16 @@ func eraseAcrossParts(parts []Part, erase func(string) (string, int)) (found int
 			texts = append(texts, parts[i+n].Text)
 		}
 		for _, between := range []string{"", "\n"} {
-			if n < 2 {
-				break
-			}
-			apart := slices.Clone(texts)
-			for k := range apart {
-				apart[k], _ = erase(apart[k])
-			}
-			if after, hits := erase(strings.Join(texts, between)); after != strings.Join(apart, between) {
-				parts[i].Text, found = after, found+hits
-				for k := i + 1; k < i+n; k++ {
-					parts[k].Text = "[…]"
-				}
-				break
+			after, found := c.Across(texts, between)
+			texts, c.found = after, c.found+found
+		}
+		for k, text := range texts {
+			if p := &parts[i+k]; p.Text != text {
+				p.Text, p.Extra = cmp.Or(text, "[…]"), "" // what it has extra is about places in the text
 			}
 		}
 		i += max(n, 1)
 	}
-	return found
 }
 
 // WholeTexts returns all that a stored message says: its texts, the texts in the arguments of its calls, and results,
@@ -186,8 +206,7 @@ func (s *Store) EraseMessage(ctx context.Context, org db.Org, key int64) (Erased
 }
 
 // eraseFromPart takes texts out of a part. It returns the long result of the part if that changed.
-func (s *Store) eraseFromPart(ctx context.Context, org db.Org, p *Part, erase func(string) string) (*longResult,
-	error) {
+func (s *Store) eraseFromPart(ctx context.Context, org db.Org, p *Part, erase *counting) (*longResult, error) {
 	whole := p.Text
 	if p.Clip != nil {
 		var err error
@@ -197,11 +216,11 @@ func (s *Store) eraseFromPart(ctx context.Context, org db.Org, p *Part, erase fu
 			return nil, err
 		}
 	}
-	after := erase(whole)
+	after := erase.text(whole)
 	changed := after != whole
 	if changed {
 		erased := Part{Text: whole, ImagesAt: p.ImagesAt}
-		erased.ReplaceText(after, erase)
+		erased.ReplaceText(after, func(text string) string { text, _ = erase.Text(text); return text })
 		p.ImagesAt = erased.ImagesAt
 	}
 	if changed && p.Type != Text && p.Type != ToolReturn { // a provider signs what its model thinks
@@ -217,22 +236,22 @@ func (s *Store) eraseFromPart(ctx context.Context, org db.Org, p *Part, erase fu
 	case p.Clip == nil:
 		p.Text = after
 	}
-	p.Name, p.Input, p.Data, p.Item = erase(p.Name), erase(p.Input), erase(p.Data), erase(p.Item)
-	if p.Extra = erase(p.Extra); changed {
+	p.Name, p.Input, p.Data, p.Item = erase.text(p.Name), erase.text(p.Input), erase.text(p.Data), erase.json(p.Item)
+	if p.Extra = erase.json(p.Extra); changed {
 		p.Extra = "" // it is about places in the text
 	}
 	for _, lines := range [][]string{p.Stdout, p.Stderr} {
 		for i := range lines {
-			lines[i] = erase(lines[i])
+			lines[i] = erase.text(lines[i])
 		}
 	}
 	for _, raw := range []*json.RawMessage{&p.Source, &p.Stats, &p.Summary} {
 		if len(*raw) > 0 {
-			*raw = json.RawMessage(erase(string(*raw)))
+			*raw = json.RawMessage(erase.json(string(*raw)))
 		}
 	}
 	for i := range p.Images {
-		p.Images[i] = json.RawMessage(erase(string(p.Images[i])))
+		p.Images[i] = json.RawMessage(erase.json(string(p.Images[i])))
 	}
 	return moved, nil
 }

@@ -372,9 +372,7 @@ func (w *sweep) end(ctx context.Context, clean bool) error {
 	}
 	text := string(report)
 	if w.m != nil {
-		if text, _ = w.m.erasedJSON(text, false); !json.Valid([]byte(text)) {
-			text = "{}"
-		}
+		text = w.m.eraseJSON(text, ownNames).text
 	}
 	var reason *string
 	if w.e.Reason != nil {

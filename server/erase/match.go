@@ -269,8 +269,11 @@ func (m *matcher) inCells(cells []cell) (all []span) {
 func (f foldedText) isWord(begin, end int) bool {
 	before, _ := utf8.DecodeLastRuneInString(f.text[:begin])
 	after, _ := utf8.DecodeRuneInString(f.text[end:])
-	inWord := func(r rune) bool { return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
-	return !inWord(before) && !inWord(after)
+	return !isWordRune(before) && !isWordRune(after)
+}
+
+func isWordRune(r rune) bool {
+	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }
 
 // in reports whether a text has an occurrence.

@@ -102,7 +102,7 @@ func TestPiecesAreOneText(t *testing.T) {
 		{"Zoë |QuartzZoë| Quartz", "[erased]|[erased]|"},
 		{"Zoë |Quark", "Zoë |Quark"},
 	} {
-		got, n := m.eraseAcross(strings.Split(w.pieces, "|"))
+		got, n := m.eraseAcross(strings.Split(w.pieces, "|"), "")
 		if g := strings.Join(got, "|"); g != w.want || (n > 0) != (w.pieces != w.want) {
 			t.Errorf("%q: got %q (%d), want %q", w.pieces, g, n, w.want)
 		}
@@ -127,38 +127,6 @@ func TestTextsThatCannotBeErasedAreRefused(t *testing.T) {
 		if _, err := newMatcher(texts, false); err == nil {
 			t.Errorf("%.40q is accepted", texts)
 		}
-	}
-}
-
-// What is erased from JSON leaves JSON, and words of Loci's own stay.
-func TestErasedJSONStaysJSON(t *testing.T) {
-	t.Parallel()
-	m, err := newMatcher([]string{"text 1234", "1234567", "message"}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, n := m.eraseJSON(`{"type":"message","n":1234567,"list":["a TEXT 1234 b"],"text 1234":null}`)
-	if want := `{"[erased]":null,"list":["a [erased] b"],"n":"[…]","type":"message"}`; got != want || n != 3 {
-		t.Errorf("got %s (%d), want %s", got, n, want)
-	}
-}
-
-// In JSON of Loci's own, names of fields and words stay, and those of a caller's objects within do not.
-func TestErasedJSONKeepsItsFields(t *testing.T) {
-	t.Parallel()
-	m, err := newMatcher([]string{"tex", "seq", "null", "stale_since"}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const raw = `{"call_id":"tex-1","decisions":[{"evidence":null,"seq":5,"stale_since":null,"text":"Tex sails"}],` +
-		`"metadata":{"seq":1},"owner_id":"tex_4","texas":"home","type":"text"}`
-	const want = `{"call_id":"tex-1","decisions":[{"evidence":null,"seq":5,"stale_since":null,"text":"[…] sails"}],` +
-		`"metadata":{"[…]":1},"owner_id":"tex_4","texas":"home","type":"text"}`
-	if got, e := m.erasedJSON(raw, false); got != want || e.found != 2 || e.left != 1 {
-		t.Errorf("got %s (%d, %d left), want %s", got, e.found, e.left, want)
-	}
-	if n := m.inOwn(`[{"type":"text","text":"nothing here"}]`); n != 0 {
-		t.Errorf("the structure counts %d times", n)
 	}
 }
 

@@ -38,17 +38,10 @@ func (w *sweep) messages(ctx context.Context) error {
 			if r.Role == string(recall.System) && w.quotes != nil { // it shows working memory
 				m = w.quotes
 			}
-			in := len(m.find(r.Fields)) + m.inOwn(r.Content)
-			if in == 0 && m.in(r.Joined) {
-				in = 1
-			}
-			if in == 0 || w.dry && slices.Contains(w.whole, r.Key) {
+			if !m.in(r.Fields) && !m.in(r.Content) && !m.in(r.Joined) || w.dry && slices.Contains(w.whole, r.Key) {
 				continue
 			}
-			if w.dry {
-				w.count("messages", in)
-				continue
-			}
+			w.leave("messages.content", m.eraseJSON(r.Content, ownNames).kept)
 			if err := w.inMessage(ctx, r.Key, m); err != nil {
 				return err
 			}
@@ -59,16 +52,26 @@ func (w *sweep) messages(ctx context.Context) error {
 // inMessage erases in one message, and notes it, so that what was made of it is made again.
 func (w *sweep) inMessage(ctx context.Context, key int64, find *matcher) error {
 	return db.Tx(ctx, w.DB, func(tx pgx.Tx) error {
-		m, err := w.Recall.With(tx).EraseFrom(ctx, w.org, key, find.eraseAny)
+		m, err := w.Recall.With(tx).EraseFrom(ctx, w.org, key, find.eraser(w.dry))
 		if errors.Is(err, db.ErrNotFound) {
 			return nil
 		}
 		if err != nil || m.Found == 0 {
 			return err
 		}
-		w.count("messages", m.Found)
+		if w.count("messages", m.Found); w.dry {
+			return nil
+		}
 		return w.note(ctx, tx, m)
 	})
+}
+
+// eraser returns what erases in a message.
+func (m *matcher) eraser(dry bool) recall.Eraser {
+	return recall.Eraser{Text: m.eraseAny, Across: m.eraseAcross, Dry: dry, JSON: func(raw string) (string, int) {
+		after := m.eraseJSON(raw, ownNames)
+		return after.text, after.n
+	}}
 }
 
 // note records the gap that an erasure left in the log.

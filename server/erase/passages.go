@@ -40,13 +40,11 @@ func (w *sweep) passages(ctx context.Context) error {
 // inContents returns the contents of a passage without what is erased, and how often that was there. A text of which
 // nothing is left is empty.
 func (w *sweep) inContents(c archival.Contents) (left archival.Contents, n int) {
-	k := 0
 	if left.Text, n = w.m.erase(c.Text); n > 0 && onlyMarks(left.Text) {
 		left.Text = ""
 	}
-	if left.Metadata, k = w.m.eraseJSON(c.Metadata); k > 0 {
-		n += k
-	}
+	metadata := w.m.eraseJSON(c.Metadata, callersNames)
+	left.Metadata, n = metadata.text, n+metadata.n
 	for _, t := range c.Tags {
 		tag, k := w.m.erase(t)
 		left.Tags, n = append(left.Tags, tag), n+k

@@ -3,6 +3,7 @@ package erase
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 
 	"github.com/loci-memory/loci/db"
 )
@@ -24,7 +25,7 @@ func (w *sweep) promptParts(ctx context.Context) error {
 		}
 		for _, r := range page {
 			agent, after = r.Agent, r.SHA256
-			n := w.m.inOwn(string(bytes.ToValidUTF8(r.Bytes, []byte{' '})))
+			n := w.m.inPart(string(bytes.ToValidUTF8(r.Bytes, []byte{' '})))
 			if w.count("prompt_parts", n); n == 0 || w.dry {
 				continue
 			}
@@ -40,6 +41,14 @@ func (w *sweep) promptParts(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// inPart returns how many occurrences a part of a prompt has, which is a text or JSON of Loci's.
+func (m *matcher) inPart(part string) int {
+	if !json.Valid([]byte(part)) {
+		return len(m.find(part))
+	}
+	return m.eraseJSON(part, ownNames).n
 }
 
 // prompts deletes the stored prompts of a conversation that were handed out when it had a message, and the parts that

@@ -24,9 +24,7 @@ func (w *sweep) requests(ctx context.Context) error {
 		for _, r := range page {
 			after = r.Key
 			for _, text := range r.Texts {
-				if n := len(w.m.find(text)); n > 0 {
-					w.report.Left["erasures.texts"] += n
-				}
+				w.leave("erasures.texts", len(w.m.find(text)))
 			}
 			text, n := w.m.erase(r.Reason)
 			if w.count("erasures", n); n == 0 || w.dry {

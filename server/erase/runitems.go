@@ -87,7 +87,7 @@ func (m *matcher) inItems(items []runItem) (n int) {
 		for i, t := range texts[path] {
 			pieces[i] = t.text
 		}
-		after, k := m.eraseAcross(pieces)
+		after, k := m.eraseAcross(pieces, "")
 		n += k
 		for i, t := range texts[path] {
 			if after[i] != t.text {
@@ -126,15 +126,18 @@ func eachText(value any, path string, do func(path, text string, store func(stri
 	}
 }
 
-// eraseAcross erases from pieces that are one text together the occurrences that lie in more than one piece: the mark
-// stands in the first one. It returns how many there were.
-func (m *matcher) eraseAcross(pieces []string) (after []string, n int) {
+// eraseAcross erases from pieces that are one text together, with something between them, the occurrences that lie in
+// more than one piece: the mark stands in the first one. It returns how many there were.
+func (m *matcher) eraseAcross(pieces []string, between string) (after []string, n int) {
 	after = slices.Clone(pieces)
-	found := m.find(strings.Join(pieces, ""))
+	if len(pieces) < 2 {
+		return after, 0
+	}
+	found := m.find(strings.Join(pieces, between))
 	at := 0
 	for i, piece := range pieces {
 		from, to := at, at+len(piece)
-		at = to
+		at = to + len(between)
 		var b strings.Builder
 		kept := from
 		for _, s := range found {

@@ -45,6 +45,7 @@ func (s *Store) sweep(org db.Org, e Erasure) (*sweep, error) {
 // pass searches everything once, erases what it finds, and returns how many occurrences there were.
 func (w *sweep) pass(ctx context.Context) (int, error) {
 	w.found, w.waiting, w.report.Unread, w.report.UnreadIDs = 0, 0, 0, []string{}
+	w.report.Left = map[string]int{}
 	for _, step := range []func(context.Context) error{w.messages, w.files, w.passages, w.promptParts, w.tables} {
 		if err := step(ctx); err != nil {
 			return 0, err
@@ -66,14 +67,20 @@ func (w *sweep) count(table string, n int) {
 	}
 }
 
+// leave counts what an erasure cannot change.
+func (w *sweep) leave(where string, n int) {
+	if n > 0 {
+		w.report.Left[where] += n
+	}
+}
+
 // eraseAny returns a text or a JSON value without what it finds, and how often it was there.
 func (m *matcher) eraseAny(text string) (string, int) {
 	trimmed := strings.TrimSpace(text)
 	if strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "[") {
 		if json.Valid([]byte(trimmed)) {
-			after, n := m.eraseJSON(text)
-			if !m.in(after) {
-				return after, n
+			if after := m.eraseJSON(text, callersNames); !m.in(after.text) {
+				return after.text, after.n
 			}
 		}
 	}

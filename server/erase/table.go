@@ -26,9 +26,15 @@ func (c column) isList() bool { return strings.HasSuffix(c.Type, "[]") }
 
 func (c column) ident() string { return pgx.Identifier{c.Name}.Sanitize() }
 
-// isCallers reports whether the names of fields in its JSON are a caller's.
-func (c column) isCallers() bool {
-	return slices.Contains([]string{"metadata", "json_schema", "args_json_schema"}, c.Name) && c.Table != "river_job"
+// names says whose words the names of fields in the column are.
+func (c column) names() names {
+	switch {
+	case c.Name == "metadata" && !strings.HasPrefix(c.Table, "river_"):
+		return callersNames
+	case c.Name == "args_json_schema":
+		return schemaNames
+	}
+	return ownNames
 }
 
 // read returns the expression of the column as a text.
@@ -119,7 +125,7 @@ const maxHits = 500
 
 // hits reads rows with an occurrence in the order of their keys, at most maxHits of those after a row; nil is before
 // the first one. A table without keys has one row of an organization.
-func (t table) hits(ctx context.Context, d db.DB, org db.Org, in func(string) bool, after []string) ([]hit, error) {
+func (t table) hits(ctx context.Context, d db.DB, org db.Org, in func(column, string) bool, after []string) ([]hit, error) {
 	args, where := []any{org}, t.where
 	keys, values, order, last := []string{}, []string{}, []string{}, []string{}
 	for i, k := range t.keys {
@@ -151,8 +157,8 @@ func (t table) hits(ctx context.Context, d db.DB, org db.Org, in func(string) bo
 			return nil, err
 		}
 		has := false
-		for _, v := range h.values {
-			has = has || v != nil && in(*v)
+		for i, v := range h.values {
+			has = has || v != nil && in(t.columns[i], *v)
 		}
 		if has {
 			found = append(found, h)

@@ -15,7 +15,6 @@ func (w *sweep) tables(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.report.Left = map[string]int{}
 	for _, step := range []func(context.Context) error{w.requests, w.runItems} {
 		if err := step(ctx); err != nil {
 			return err
@@ -24,7 +23,7 @@ func (w *sweep) tables(ctx context.Context) error {
 	for _, t := range all {
 		m := w.matcherOf(t.name)
 		for after := []string(nil); ; {
-			hits, err := t.hits(ctx, w.DB, w.org, m.in, after)
+			hits, err := t.hits(ctx, w.DB, w.org, m.inColumn, after)
 			if err != nil {
 				return err
 			}
@@ -55,6 +54,15 @@ func (w *sweep) matcherOf(table string) *matcher {
 	return w.m
 }
 
+// inColumn reports whether a value of a column has an occurrence.
+func (m *matcher) inColumn(c column, value string) bool {
+	if !c.isJSON() {
+		return m.in(value)
+	}
+	e := m.eraseJSON(value, c.names())
+	return e.n > 0 || e.kept > 0
+}
+
 // inRow erases in a row. What cannot be changed is left and counted.
 func (w *sweep) inRow(ctx context.Context, t table, h hit) error {
 	after, found, m := map[int]string{}, map[int]int{}, w.matcherOf(t.name)
@@ -65,11 +73,9 @@ func (w *sweep) inRow(ctx context.Context, t table, h hit) error {
 		c := t.columns[i]
 		text, n := m.erase(*v)
 		if c.isJSON() {
-			var e inJSON
-			if text, e = m.erasedJSON(*v, c.isCallers()); e.left > 0 {
-				w.report.Left[t.name+"."+c.Name] += e.left
-			}
-			n = e.found
+			e := m.eraseJSON(*v, c.names())
+			text, n = e.text, e.n
+			w.leave(t.name+"."+c.Name, e.kept)
 		}
 		if n == 0 {
 			continue
@@ -87,7 +93,7 @@ func (w *sweep) inRow(ctx context.Context, t table, h hit) error {
 			}
 		}
 		if !ok {
-			w.report.Left[t.name+"."+t.columns[i].Name] += n
+			w.leave(t.name+"."+t.columns[i].Name, n)
 			continue
 		}
 		w.count(t.name, n)
