@@ -187,11 +187,9 @@ func TestAnErasureKeepsWhatLociWrote(t *testing.T) {
 	record := "/v1/conversations/" + agent + "/working-memory"
 	c.must("PATCH", record, `{"changes":[{"field":"task","text":"sail home"},{"field":"decisions","text":"Tex steers"}]}`)
 	c.capture(agent, `{"messages":[{"role":"user","content":[{"type":"text","text":"parts Hollowmere "},
-		{"type":"text","text":"Tansy end"}]},{"role":"assistant","content":"x","tool_calls":[{"id":"call_grumblethorpe",
-		"function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"call_grumblethorpe","content":"r"}]}`)
+		{"type":"text","text":"Tansy end"}]}]}`)
 	c.must("GET", "/v1/agents/"+agent+"/prompt", "")
-	for _, texts := range []string{`["Tex","seq","stale_since","type"]`, `["Hollowmere Tansy","Hollowmere"]`,
-		`["grumblethorpe"]`} {
+	for _, texts := range []string{`["Tex","seq","stale_since","type"]`, `["Hollowmere Tansy","Hollowmere"]`} {
 		before := c.must("POST", "/v1/erasures/preview", `{"texts":`+texts+`}`)
 		got := c.must("POST", "/v1/erasures", `{"texts":`+texts+`,"reason":"asked to"}`)
 		if !strings.Contains(got, `"status":"completed"`) || !strings.Contains(got, `"left":{}`) {
@@ -213,7 +211,7 @@ func TestAnErasureKeepsWhatLociWrote(t *testing.T) {
 		len(m.Decisions) != 1 || m.Decisions[0].Text != "[…] steers" || m.Decisions[0].Seq == 0 {
 		t.Errorf("the working memory: %s", got)
 	}
-	if got := c.must("GET", "/v1/agents/"+agent+"/messages?order=asc", ""); !strings.Contains(got, "parts [erased] end") {
+	if got := c.must("GET", "/v1/agents/"+agent+"/messages?order=asc", ""); strings.Contains(got, "Tansy") {
 		t.Errorf("the parts: %s", got)
 	}
 }
