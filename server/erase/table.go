@@ -125,7 +125,8 @@ const maxHits = 500
 
 // hits reads rows with an occurrence in the order of their keys, at most maxHits of those after a row; nil is before
 // the first one. A table without keys has one row of an organization.
-func (t table) hits(ctx context.Context, d db.DB, org db.Org, in func(column, string) bool, after []string) ([]hit, error) {
+func (t table) hits(ctx context.Context, d db.DB, org db.Org, in func(column, string) bool, after []string) ([]hit,
+	error) {
 	args, where := []any{org}, t.where
 	keys, values, order, last := []string{}, []string{}, []string{}, []string{}
 	for i, k := range t.keys {
