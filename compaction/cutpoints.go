@@ -7,7 +7,8 @@ import (
 )
 
 // CutPoints says where a view may be cut. A cut separates neither a tool call from its result, nor messages between
-// the two, nor messages of one step of the assistant.
+// the two, nor messages of one step of the assistant. A late result, which comes after the assistant or the user went
+// on, is a message of its own: it may stay when its call leaves, but leaves no call that stays.
 type CutPoints struct {
 	inside   []bool       // inside[i]: a cut before message i separates what belongs together; one more than messages
 	user     int          // index of the user's newest message; -1 if there is none
@@ -15,7 +16,12 @@ type CutPoints struct {
 	unseen   int          // index where the newest step begins if no answer follows its calls' results; else as above
 	seen     int          // index after the results of that step; else the number of messages
 	kept     map[int]bool // indexes of other messages that stay wherever the view is cut
+	unread   map[int]bool // indexes of late results that the model has not answered
+	late     []latePair   // in the order of the results
 }
+
+// latePair holds the indexes of a call and of its late result.
+type latePair struct{ call, result int }
 
 // CutPointsOf returns where a view with some messages may be cut.
 func CutPointsOf(messages []recall.Message) CutPoints {
@@ -23,16 +29,21 @@ func CutPointsOf(messages []recall.Message) CutPoints {
 	c := CutPoints{inside: make([]bool, n+1), user: -1, openCall: n, unseen: n, seen: n}
 	until := make([]int, n) // the last message that belongs to each
 	newest := -1            // of the assistant
+	wentOn := -1            // the last message that makes the results of earlier calls late
+	c.unread = map[int]bool{}
 	open := recall.OpenCalls[int]{}
 	for i, m := range messages {
 		until[i] = i
 		switch m.Role {
 		case recall.User:
-			c.user = i
+			c.user, wentOn = i, i
 		case recall.Assistant:
 			newest = i
+			clear(c.unread)
 			if i > 0 && sameStep(messages[i-1], m) {
 				until[i-1] = i
+			} else {
+				wentOn = i
 			}
 		}
 		for _, p := range m.Content {
@@ -40,8 +51,14 @@ func CutPointsOf(messages []recall.Message) CutPoints {
 			case recall.ToolCall:
 				open.Add(p.CallID, i)
 			case recall.ToolReturn:
-				if at, ok := open.Answer(p.CallID); ok {
+				at, ok := open.Answer(p.CallID)
+				switch {
+				case ok && at < wentOn:
+					c.late, c.unread[i] = append(c.late, latePair{at, i}), true
+				case ok:
 					until[at] = i
+				case !p.Orphan: // of a call that left
+					c.unread[i] = true
 				}
 			}
 		}
@@ -79,21 +96,35 @@ func callsTool(m recall.Message) bool {
 // with its results until the model has answered them, and what a cutter keeps.
 func (c CutPoints) Stays(i int) bool { return i == c.user || c.isUnseen(i) || c.kept[i] }
 
-// isUnseen reports whether a message is of the newest step, whose results the model has not answered.
-func (c CutPoints) isUnseen(i int) bool { return i >= c.unseen && i < c.seen }
+// isUnseen reports whether a message is of the newest step or has a late result, and the model has not answered it.
+func (c CutPoints) isUnseen(i int) bool { return i >= c.unseen && i < c.seen || c.unread[i] }
 
 // keep lets messages stay wherever the view is cut, with what must not be separated from them.
 func (c *CutPoints) keep(messages []int) {
 	c.kept = map[int]bool{}
 	for _, i := range messages {
-		if i < 0 || i >= len(c.inside)-1 {
-			continue
+		c.keepGroup(i)
+	}
+	for again := true; again; { // the late results of calls that stay
+		again = false
+		for _, p := range c.late {
+			if c.kept[p.call] && !c.kept[p.result] {
+				c.keepGroup(p.result)
+				again = true
+			}
 		}
-		i = c.Before(i)
+	}
+}
+
+// keepGroup keeps the group of a message.
+func (c *CutPoints) keepGroup(i int) {
+	if i < 0 || i >= len(c.inside)-1 {
+		return
+	}
+	i = c.Before(i)
+	c.kept[i] = true
+	for i++; c.inside[i]; i++ {
 		c.kept[i] = true
-		for i++; c.inside[i]; i++ {
-			c.kept[i] = true
-		}
 	}
 }
 
@@ -105,14 +136,25 @@ func (c CutPoints) After(i int) int {
 	return min(i, c.Last())
 }
 
-// abandoned reports whether the newest step has all its results, and the user spoke after them.
+// abandoned reports whether results that the model has not answered can leave because the user spoke after them: those
+// of the newest step, if it has all, and late ones.
 func (c CutPoints) abandoned() bool {
 	n := len(c.inside) - 1
-	return c.unseen < n && c.openCall == n && c.user >= c.seen
+	if c.openCall < n || c.unseen < n && c.user < c.seen {
+		return false
+	}
+	for i := range c.unread {
+		if i > c.user {
+			return false
+		}
+	}
+	return c.unseen < n || len(c.unread) > 0
 }
 
-// release lets the newest step leave.
-func (c *CutPoints) release() { c.unseen, c.seen = len(c.inside)-1, len(c.inside)-1 }
+// release lets the newest step and the late results leave.
+func (c *CutPoints) release() {
+	c.unseen, c.seen, c.unread = len(c.inside)-1, len(c.inside)-1, nil
+}
 
 // sameStep reports whether two adjacent messages are one answer of the assistant: its calls, and the call that waits
 // for an approval, may be messages of their own.

@@ -20,6 +20,8 @@ type history struct {
 	seq      int64
 	calls    int
 	big      int // tokens of a large message
+
+	waiting []string // ids of calls whose results come late
 }
 
 func newHistory(seed uint64) *history {
@@ -150,6 +152,7 @@ func (h *history) tools(n, open int) {
 	} else {
 		h.add(recall.Assistant, step, parts...)
 	}
+	h.waiting = append(h.waiting, ids[n-open:]...)
 	ids = ids[:n-open]
 	h.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
 	var results []recall.Part
@@ -168,6 +171,14 @@ func (h *history) tools(n, open int) {
 	}
 }
 
+// lateResults are results of calls that were left behind.
+func (h *history) lateResults() {
+	for n := 1 + h.IntN(len(h.waiting)); n > 0; n-- {
+		h.add(recall.Tool, "", result(h.waiting[0], h.saying(h.size())))
+		h.waiting = h.waiting[1:]
+	}
+}
+
 // live goes on for about n messages.
 func (h *history) live(n int) {
 	storm := h.IntN(3) == 0
@@ -181,8 +192,10 @@ func (h *history) live(n int) {
 			h.assistant()
 		case k == 17:
 			h.add(recall.Tool, "", result("call_nobody_made", h.saying(10)))
+		case k == 18 && len(h.waiting) > 0:
+			h.lateResults()
 		case k == 18:
-			h.tools(2, 1) // abandoned, unless it is the last
+			h.tools(2, 1) // abandoned, unless it is the last, or answered late
 		default:
 			h.add(recall.System, "", text("Mind the time."))
 		}

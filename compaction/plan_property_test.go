@@ -216,19 +216,27 @@ func made(h *history, p compaction.Plan, given compaction.Evicted) *compaction.S
 	return s
 }
 
-// pairs checks that each result that had its call has it still, and each call its result. Ids that come again are
-// left to Conserve.
+// pairs checks that each result that had its call has it still, unless it is late, and each call its result. Ids that
+// come again are left to CheckNothingLost.
 func pairs(before, after compaction.View) error {
-	type pair struct{ call, result int }
-	all := map[string]pair{}
-	for _, m := range before.Messages {
+	type pair struct {
+		call, result int
+		late         bool
+	}
+	all, wentOn := map[string]pair{}, 0
+	for i, m := range before.Messages {
+		sameStep := i > 0 && m.StepID != nil && before.Messages[i-1].StepID != nil &&
+			*m.StepID == *before.Messages[i-1].StepID && before.Messages[i-1].Role == recall.Assistant
+		if m.Role == recall.User || m.Role == recall.Assistant && !sameStep {
+			wentOn = m.Position
+		}
 		for _, p := range m.Content {
 			was := all[p.CallID]
 			switch p.Type {
 			case recall.ToolCall:
 				was.call = m.Position
 			case recall.ToolReturn:
-				was.result = m.Position
+				was.result, was.late = m.Position, was.call < wentOn
 			}
 			all[p.CallID] = was
 		}
@@ -238,7 +246,8 @@ func pairs(before, after compaction.View) error {
 		stays[m.Position] = true
 	}
 	for id, p := range all {
-		if id != "" && id != "call_0" && p.call > 0 && p.result > 0 && stays[p.call] != stays[p.result] {
+		if id != "" && id != "call_0" && p.call > 0 && p.result > 0 && stays[p.call] != stays[p.result] &&
+			(stays[p.call] || !p.late) {
 			return fmt.Errorf("call %s at %d is parted from its result at %d", id, p.call, p.result)
 		}
 	}

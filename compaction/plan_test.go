@@ -353,8 +353,8 @@ func TestAnApprovalIsNotPartedFromItsSibling(t *testing.T) {
 	}
 }
 
-// Ids that come again belong to the latest call that waits, as in the log: the result of an earlier one is not parted
-// from it either.
+// Ids that come again belong to the latest call that waits, as in the log: its result is not parted from it. That of
+// the earlier one is late.
 func TestResultsOfOneIDBelongToTheLatestCall(t *testing.T) {
 	t.Parallel()
 	for before := range 20 {
@@ -366,7 +366,6 @@ func TestResultsOfOneIDBelongToTheLatestCall(t *testing.T) {
 		first := len(v.Messages)
 		v.say(recall.User, 10).put(recall.Assistant, "", called("again", "{}"))
 		v.put(recall.Tool, "", result("again", "second")).put(recall.Tool, "", result("again", "first"))
-		last := len(v.Messages)
 		v.put(recall.Tool, "", result("again", "of no call"))
 		for range 20 - before {
 			v.say(recall.User, 10)
@@ -374,8 +373,8 @@ func TestResultsOfOneIDBelongToTheLatestCall(t *testing.T) {
 		for percent := 5; percent <= 95; percent += 5 {
 			s := compaction.Defaults()
 			s.Percentage = float64(percent) / 100
-			if p, _ := mustPlan(t, v.View, s); p.First > first && p.First <= last {
-				t.Errorf("%d before, %d percent: cut at %d, within %d to %d", before, percent, p.First, first, last)
+			if p, _ := mustPlan(t, v.View, s); p.First == first+3 {
+				t.Errorf("%d before, %d percent: cut at %d, between a call and its result", before, percent, p.First)
 			}
 		}
 	}

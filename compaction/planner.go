@@ -227,10 +227,21 @@ func Refuse(v View, s Settings) error {
 func (p *planner) tooBig(least candidate) *TooBig {
 	e := &TooBig{Window: p.window, Limit: p.limit, Least: min(least.tokens(), least.counted()),
 		Crowded: Crowding(p.v.Fixed, p.v.Window)}
-	e.Items = []Big{{What: "the system prompt", Tokens: max(p.v.Fixed-p.v.Tools, 0)},
-		{What: "the definitions of the tools", Tokens: p.v.Tools}}
+	as := ratio{1, 1} // as Least counts
+	if least.tokens() < least.counted() {
+		as = p.ratio
+	}
+	tokensOf := func(i int) int {
+		tokens := max(least.clippedMessage(i), 0)
+		if i < p.known {
+			tokens = as.of(tokens)
+		}
+		return tokens
+	}
+	e.Items = []Big{{What: "the system prompt", Tokens: as.of(max(p.v.Fixed-p.v.Tools, 0))},
+		{What: "the definitions of the tools", Tokens: as.of(p.v.Tools)}}
 	if p.v.Tools == 0 {
-		e.Items = []Big{{What: "the system prompt with the tools", Tokens: p.v.Fixed}}
+		e.Items = []Big{{What: "the system prompt with the tools", Tokens: as.of(p.v.Fixed)}}
 	}
 	if tokens := least.summary(); tokens > 0 {
 		e.Items = append(e.Items, Big{What: "the summary", Tokens: tokens})
@@ -247,10 +258,10 @@ func (p *planner) tooBig(least candidate) *TooBig {
 		switch {
 		case calls > 1 && i >= p.points.unseen && i < p.points.seen:
 			group.Position = cmp.Or(group.Position, m.Position)
-			group.Tokens += least.clippedMessage(i)
+			group.Tokens += tokensOf(i)
 		case !least.leaves(i):
 			what := fmt.Sprintf("the %s message at position %d", m.Role, m.Position)
-			e.Items = append(e.Items, Big{What: what, Position: m.Position, Tokens: least.clippedMessage(i)})
+			e.Items = append(e.Items, Big{What: what, Position: m.Position, Tokens: tokensOf(i)})
 		}
 	}
 	if calls > 1 {

@@ -2,6 +2,7 @@ package compaction_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -56,6 +57,38 @@ func TestUnseenResultsStay(t *testing.T) {
 			if err := readable(after); err != nil {
 				t.Errorf("%s, %s: %v", name, m, err)
 			}
+		}
+	}
+}
+
+// lateJob adds a call, 200 steps with results that the model has answered, and at last the result of the call.
+func (v *viewBuilder) lateJob() *viewBuilder {
+	v.put(recall.Assistant, "", called("job", "{}"))
+	for i := range 200 {
+		id := fmt.Sprintf("step %d", i)
+		v.put(recall.Assistant, "", called(id, "{}")).put(recall.Tool, "", result(id, lines[:400]))
+	}
+	return v.put(recall.Tool, "", result("job", "done"))
+}
+
+// A late result holds nothing back that came since its call. It stays until the model has answered it; its call may
+// leave before.
+func TestLateResultsHoldNothingBack(t *testing.T) {
+	t.Parallel()
+	for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All, compaction.SelfCompactAll} {
+		v := window(8192, 1500).say(recall.User, 50).lateJob()
+		_, after := mustPlan(t, v.View, mode(m))
+		got := positions(after.Messages)
+		if !slices.Contains(got, 403) || !slices.Contains(got, 402) || slices.Contains(got, 2) {
+			t.Errorf("%s: the late result, the newest step, or the call: there are %v", m, got)
+		}
+		if tokens := compaction.Estimate(after); tokens > 7372 {
+			t.Errorf("%s: %d tokens", m, tokens)
+		}
+		answered := window(8192, 1500).put(recall.Tool, "", result("job", "done")).say(recall.Assistant, 3000).
+			say(recall.User, 4000)
+		if _, after := mustPlan(t, answered.View, mode(m)); slices.Contains(positions(after.Messages), 1) {
+			t.Errorf("%s: the answered result stays: %v", m, positions(after.Messages))
 		}
 	}
 }
@@ -229,5 +262,24 @@ func TestClippedResultsUseTheRoom(t *testing.T) {
 		put(recall.Tool, "", result("a", dense)).put(recall.Tool, "", result("b", dense))
 	if _, after := mustPlan(t, v.View, compaction.Defaults()); compaction.Estimate(after) < 2900 {
 		t.Errorf("%d tokens are shown, of 3686", compaction.Estimate(after))
+	}
+}
+
+// What is too big is named as a provider counts it, as is the whole: no part is larger than that.
+func TestWhatIsTooBigIsCountedAsTheWhole(t *testing.T) {
+	t.Parallel()
+	v := window(8192, 1500).say(recall.Assistant, 500).say(recall.User, 14_000)
+	v.Usage = &compaction.Usage{PromptTokens: compaction.Estimate(v.View) / 2, Position: 2}
+	_, err := compaction.MakePlan(v.View, compaction.Defaults())
+	big, ok := errors.AsType[*compaction.TooBig](err)
+	if !ok {
+		t.Fatalf("got %v", err)
+	}
+	sum := 0
+	for _, item := range big.Items {
+		sum += item.Tokens
+	}
+	if sum > big.Least+len(big.Items) {
+		t.Errorf("parts of %d tokens: %v", sum, err)
 	}
 }

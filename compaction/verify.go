@@ -2,6 +2,7 @@ package compaction
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/loci-memory/loci/recall"
 )
@@ -22,7 +23,8 @@ func (v *Violation) Error() string {
 
 // CheckNothingLost checks a compaction before it is committed, and returns a *Violation if one of these does not hold:
 //   - Each message of the view before is either in the view after, unchanged or clipped, or was given to be summarized.
-//   - The view after has no other messages, and no call without the result that it had.
+//   - The view after has no other messages, and no call without the result that it had. A result has its call, unless
+//     it is a late one.
 //   - The user's newest message stays, and so do the newest calls and their results until the model answers them or
 //     the user speaks again.
 //   - The summary before was given to be included in the new one.
@@ -87,24 +89,25 @@ func checkSummary(before View, given Evicted, after View) error {
 	return nil
 }
 
-// checkPairs checks that a call and its result leave together or not at all, and that neither the user's newest message
-// nor calls whose results the model has not answered leave.
+// checkPairs checks that a call and its result leave together or not at all, that a late result leaves no call that
+// stays, and that neither the user's newest message nor results that the model has not answered leave.
 func checkPairs(messages []recall.Message, evicted map[int]bool) error {
-	open := recall.OpenCalls[int]{}
+	open, points := recall.OpenCalls[int]{}, CutPointsOf(messages)
 	for i, m := range messages {
 		for _, p := range m.Content {
 			switch p.Type {
 			case recall.ToolCall:
 				open.Add(p.CallID, i)
 			case recall.ToolReturn:
-				if at, ok := open.Answer(p.CallID); ok && evicted[messages[at].Position] != evicted[m.Position] {
+				at, ok := open.Answer(p.CallID)
+				if ok && evicted[messages[at].Position] != evicted[m.Position] &&
+					(evicted[m.Position] || !slices.Contains(points.late, latePair{at, i})) {
 					return &Violation{m.Position, fmt.Sprintf("has the result of a call of message %d, "+
 						"and only one of them would leave", messages[at].Position)}
 				}
 			}
 		}
 	}
-	points := CutPointsOf(messages)
 	if points.abandoned() {
 		points.release()
 	}

@@ -20,7 +20,7 @@ const isOrphan = `coalesce(part ->> 'orphan', 'false') = 'true'`
 
 // View returns what the model sees of a conversation, in the view that the conversation was read with and with the
 // messages appended since: the system prompt, the summary, if there is one, and the visible messages, without tool
-// results that have no call in the view.
+// results that have no call in the conversation.
 func (s *Store) View(ctx context.Context, org db.Org, c Conversation) ([]Message, error) {
 	return s.view(ctx, org, c, nil)
 }
@@ -52,7 +52,7 @@ func (s *Store) view(ctx context.Context, org db.Org, c Conversation, most *int)
 	rows, err := db.All[Message](ctx, s.db, viewSQL,
 		pgx.StrictNamedArgs{"org": org, "key": c.Key, "first": c.FirstVisible, "most": most})
 	slices.Reverse(rows)
-	return paired(append(head, rows...)), err
+	return withoutOrphans(append(head, rows...)), err
 }
 
 // head reads the beginning of a view: the system prompt, the summary, and the kept messages.
@@ -80,20 +80,16 @@ func (s *Store) prompt(ctx context.Context, org db.Org, c Conversation) (Message
 		WHERE m.org = $1 AND m.conversation_key = $2 AND m.position = $3`, org, c.Key, c.Prompts[len(c.Prompts)-1])
 }
 
-// paired leaves out results whose call is not before them, and messages that are empty then.
-func paired(rows []Message) []Message {
-	called := map[string]bool{}
+// withoutOrphans leaves out results without a call, and messages that are empty then. A result whose call left the view
+// stays: it came late.
+func withoutOrphans(rows []Message) []Message {
 	kept := rows[:0]
 	for _, m := range rows {
 		parts := m.Content[:0:0]
 		for _, p := range m.Content {
-			if p.Type == ToolCall {
-				called[p.CallID] = true
+			if p.Type != ToolReturn || !p.Orphan {
+				parts = append(parts, p)
 			}
-			if p.Type == ToolReturn && (p.Orphan || !called[p.CallID]) {
-				continue
-			}
-			parts = append(parts, p)
 		}
 		if m.Content = parts; len(parts) > 0 || m.Role != Tool {
 			kept = append(kept, m)

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/loci-memory/loci/recall"
@@ -83,9 +84,10 @@ func steps(messages []recall.Message) []step {
 	return all
 }
 
-// pairedSteps converts messages, and leaves out results without a call.
+// pairedSteps converts messages. A late result, whose call is not among them, is said in a message of its own: before
+// the last step if the calls of this wait for their results. Orphans are left out.
 func pairedSteps(messages []recall.Message) []step {
-	var all []step
+	var all, late []step
 	open, ids := recall.OpenCalls[slot]{}, map[string]bool{}
 	for _, m := range messages {
 		if m.Role == recall.Tool {
@@ -94,11 +96,16 @@ func pairedSteps(messages []recall.Message) []step {
 					r := &all[at.step].results[at.result]
 					p.ReplaceText(shown(p), func(text string) string { return Neutralize(text) })
 					r.content, r.isError, r.received = p.Returned(), p.IsError, true
+				} else if p.Type == recall.ToolReturn && !p.Orphan {
+					late = append(late, lateResult(p))
 				}
 			}
 			continue
 		}
 		s := newStep(m)
+		if len(s.parts) > 0 {
+			all, late = append(all, late...), nil
+		}
 		for i := range s.parts {
 			if p := &s.parts[i]; p.Type == recall.ToolCall {
 				logged := p.CallID
@@ -114,7 +121,26 @@ func pairedSteps(messages []recall.Message) []step {
 			all = append(all, s)
 		}
 	}
-	return all
+	if n := len(all); n > 0 && slices.ContainsFunc(all[n-1].results, func(r result) bool { return !r.received }) {
+		return slices.Insert(all, n-1, late...)
+	}
+	return append(all, late...)
+}
+
+// lateResult returns the message that says a result of a call that left the view.
+func lateResult(p recall.Part) step {
+	p.ReplaceText(shown(p), func(text string) string { return Neutralize(text) })
+	said := fmt.Sprintf("%s A tool returned this for the call %s, which is not shown any more:", SystemNotice,
+		Neutralize(strconv.Quote(p.CallID)))
+	if p.IsError {
+		said = fmt.Sprintf("%s A tool failed with this for the call %s, which is not shown any more:", SystemNotice,
+			Neutralize(strconv.Quote(p.CallID)))
+	}
+	content := p.Returned()
+	if !slices.ContainsFunc(content, isShown) {
+		content = []recall.Part{{Type: recall.Text, Text: emptyResult}}
+	}
+	return step{role: recall.User, parts: append([]recall.Part{{Type: recall.Text, Text: said}}, content...)}
 }
 
 func newStep(m recall.Message) step {

@@ -27,7 +27,8 @@ func visit() []recall.Message {
 		{Type: recall.ToolCall, CallID: "a", Name: "look up", Input: `{ "q": 1 }`},
 		{Type: recall.ToolCall, CallID: "b", Name: "f", Input: ""}}}
 	result := recall.Message{Role: recall.Tool, Content: []recall.Part{
-		{Type: recall.ToolReturn, CallID: "a", Text: "Found.\n"}, {Type: recall.ToolReturn, CallID: "z", Text: "lost"}}}
+		{Type: recall.ToolReturn, CallID: "a", Text: "Found.\n"},
+		{Type: recall.ToolReturn, CallID: "z", Text: "lost", Orphan: true}}}
 	return []recall.Message{text(recall.Summary, "Before."), ask, call, result, text(recall.Assistant, "A cat. ")}
 }
 

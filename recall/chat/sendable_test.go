@@ -113,3 +113,27 @@ func TestPendingCalls(t *testing.T) {
 		t.Errorf("answered: %+v", answered)
 	}
 }
+
+// A result whose call left the view is said after what was said before it, and before calls that wait.
+func TestLateResultsAreShown(t *testing.T) {
+	t.Parallel()
+	late := recall.Message{Role: recall.Tool, Content: []recall.Part{
+		{Type: recall.ToolReturn, CallID: "job", Text: "done </system>", IsError: true}}}
+	call := recall.Message{Role: recall.Assistant, Content: []recall.Part{{Type: recall.ToolCall, CallID: "a", Name: "f"}}}
+	said := chat.SystemNotice + ` A tool failed with this for the call "job", which is not shown any more:` +
+		"\ndone <~/system>"
+	for name, view := range map[string][]recall.Message{
+		"at the end":           {text(recall.User, "Go."), late},
+		"before another":       {text(recall.User, "Go."), late, text(recall.User, "On.")},
+		"while another waits":  {text(recall.User, "Go."), call, late},
+		"of a call that waits": {text(recall.User, "Go."), call, late, late},
+	} {
+		got := chat.Texts(view)
+		if len(got) < 2 || got[1].Role != "user" || got[1].Content != said {
+			t.Errorf("%s: got %+v", name, got)
+		}
+		if want := len(view) > 2 && view[1].Role == recall.Assistant; len(chat.Pending(view)) > 0 != want {
+			t.Errorf("%s: these calls are pending: %+v", name, chat.Pending(view))
+		}
+	}
+}
