@@ -76,9 +76,6 @@ func (p Pressure) Decide(was TriggerState) (d Decision, now TriggerState) {
 	return d, now
 }
 
-// Full reports whether a view fills so much of its window that it is compacted whatever its policy says.
-func (p Pressure) Full() bool { return p.Window > 0 && p.Tokens >= share(forceAt, p.Window) }
-
 // warning begins the message that warns a model.
 const warning = chat.SystemNotice + " The context window is "
 

@@ -47,9 +47,7 @@ func (j *JSONPreview) Edits(v compaction.View, _ Moment) (edits []compaction.Edi
 			!j.isOf(r.p.Text) || r.tokens(v) <= j.BudgetTokens {
 			continue
 		}
-		if e, ok := j.preview(v, r); ok {
-			edits = append(edits, e)
-		}
+		edits = append(edits, j.preview(v, r))
 	}
 	return edits
 }
@@ -60,19 +58,29 @@ func (j *JSONPreview) isOf(text string) bool {
 	return text != "" && (text[0] == '{' || text[0] == '[' && j.Of == "all") && json.Valid([]byte(text))
 }
 
-// preview returns a preview that fits: the longest of a few that show less and less.
-func (j *JSONPreview) preview(v compaction.View, r result) (compaction.Edit, bool) {
+// preview returns a preview that fits: the longest of a few that show less and less; or, if none fits, the beginning
+// and the end of the JSON.
+func (j *JSONPreview) preview(v compaction.View, r result) compaction.Edit {
 	less := *j
 	for {
 		e := r.line("json_preview", less.text(r.p.Text, compaction.TextOffset(*r.m, r.part)))
 		if v.PartTokens(*r.m, r.part, &e) <= j.BudgetTokens {
-			return e, true
+			return e
 		}
 		if less.Depth == 1 && less.FirstItems+less.LastItems == 0 && less.CellChars <= 8 {
-			return e, false
+			return j.clipped(v, r)
 		}
 		less.FirstItems, less.LastItems = less.FirstItems/2, less.LastItems/2
 		less.CellChars, less.Depth = max(less.CellChars/2, 8), max(less.Depth-1, 1)
+	}
+}
+
+// clipped returns the longest of a few clips that fits; of none, that which shows least.
+func (j *JSONPreview) clipped(v compaction.View, r result) compaction.Edit {
+	for chars := 4 * j.BudgetTokens; ; chars /= 2 {
+		if e := r.clip("json_preview", chars); chars == 0 || v.PartTokens(*r.m, r.part, &e) <= j.BudgetTokens {
+			return e
+		}
 	}
 }
 

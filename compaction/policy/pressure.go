@@ -1,19 +1,27 @@
 package policy
 
 import (
+	"errors"
+	"slices"
+
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/recall"
 )
 
 // Check decides whether a view is compacted now. was is what it remembers of the conversation. A trigger that counts
-// tokens is disarmed after a compaction until the view has grown by 5 % of its window. A view that fills 95 % of its
-// window is compacted whatever the triggers say.
+// tokens is disarmed after a compaction until the view has grown by 5 % of its window. A view above the trigger of the
+// settings is compacted whatever the triggers say; at once if a cutter of the policy's own left it below, unless the
+// fixed parts crowd the window.
 func (p Policy) Check(v compaction.View, at Moment, was compaction.TriggerState) (compaction.Decision,
 	compaction.TriggerState) {
 	tokens := at.tokens(v)
 	now := compaction.Pressure{Tokens: tokens, Window: v.Window}
 	now.Due, now.Paced = p.due(v, at)
-	if now.Full() || v.TooLong() || at.Forced {
+	if limit := at.settings().Limit(v.Window); v.Window > 0 && tokens > limit {
+		now.Due = true
+		now.Paced = now.Paced || p.cuts() && was.Base <= limit && compaction.Crowding(v.Fixed, v.Window) == 0
+	}
+	if v.TooLong() || at.Forced {
 		now.Due, now.Paced = true, true
 	}
 	now.Wait = v.Open()
@@ -26,6 +34,15 @@ func (p Policy) Check(v compaction.View, at Moment, was compaction.TriggerState)
 		}
 	}
 	return now.Decide(was)
+}
+
+// cuts reports whether the policy has a cutter of its own: one that does not come to the goal of the settings.
+func (p Policy) cuts() bool {
+	return slices.ContainsFunc(p.Steps, func(s Step) bool {
+		_, cutter := s.(Cutter)
+		_, slides := s.(*Slide)
+		return cutter && !slides && stageOf(s) == Compact
+	})
 }
 
 // paced is a trigger that is not due again before the conversation has gone on.
@@ -42,11 +59,17 @@ func (p Policy) due(v compaction.View, at Moment) (due, own bool) {
 	return due, own
 }
 
-// Plan says what of a view leaves, by the cutter of the policy; by compaction.MakePlan if it has none.
+// Plan says what of a view leaves, by the cutter of the policy; by compaction.MakePlan if it has none, or if it leaves
+// a view as it is that is above the limit of the settings.
 func (p Policy) Plan(v compaction.View, at Moment) (compaction.Plan, error) {
+	full := v.Window > 0 && at.tokens(v) > at.settings().Limit(v.Window)
 	for _, s := range p.Steps {
 		if c, ok := s.(Cutter); ok && stageOf(s) == Compact {
-			return c.Plan(v, at)
+			plan, err := c.Plan(v, at)
+			if _, nothing := errors.AsType[*compaction.Nothing](err); nothing && full {
+				break
+			}
+			return plan, err
 		}
 	}
 	return compaction.MakePlan(v, at.settings())

@@ -47,13 +47,16 @@ func TestTriggersFireAtTheirNumbers(t *testing.T) {
 			100_000, 100_001},
 		{"of a window that is unknown, no share is due", step{"step": "fraction", "window_share": 0.3}, 0, 1 << 30, 0},
 	} {
-		p := pressureOf(t, c.step)
+		p, settings := pressureOf(t, c.step), compaction.Defaults()
+		if c.not > c.window*9/10 && c.window > 0 { // later than the settings would compact it
+			settings.Trigger = compaction.MaxTrigger
+		}
 		for tokens, want := range map[int]bool{c.not: false, c.due: true} {
 			if tokens == 0 {
 				continue
 			}
 			v := newTalk(c.window, tokens-50).say(recall.User, 50).View
-			due, _ := p.Check(v, policy.Moment{}, compaction.TriggerState{})
+			due, _ := p.Check(v, policy.Moment{Settings: settings}, compaction.TriggerState{})
 			if due.Compact != want {
 				t.Errorf("%s: at %d tokens it is due: %v", c.what, tokens, due.Compact)
 			}
@@ -284,6 +287,59 @@ func TestPauseOfAPolicy(t *testing.T) {
 	} {
 		if got, ok := p.Pause(); got != want || ok != (want > 0) {
 			t.Errorf("got %s, %v, want %s", got, ok, want)
+		}
+	}
+}
+
+// Whatever a policy waits for, and whatever its cutter would keep, a view is compacted above the trigger of the
+// settings, and comes below it.
+func TestLateTriggersDoNotOverfillTheWindow(t *testing.T) {
+	t.Parallel()
+	for name, raw := range map[string]string{
+		"a full window":       `{"steps":[{"step":"fraction","window_share":1}]}`,
+		"a trigger that high": `{"steps":[{"step":"tokens","above_tokens":10000000}]}`,
+		"turns that stay":     `{"steps":[{"step":"turn_count","every_turns":100000,"keep_turns":10000}]}`,
+		"a cutter that waits": `{"steps":[{"step":"auto_compact","threshold_share":0.98}]}`,
+		"anthropic":           `"anthropic"`, "alyx": `"alyx"`, "four-layers": `"four-layers"`,
+	} {
+		p, err := policy.Parse([]byte(raw))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		h := newHistory(4)
+		h.Window = 8000
+		for compaction.Estimate(h.View) <= 7200 {
+			h.add(recall.User, text(strings.Repeat("word ", 60)))
+			h.add(recall.Assistant, text(strings.Repeat("said ", 60)))
+		}
+		due, _ := p.Check(h.View, policy.Moment{Now: h.now}, compaction.TriggerState{Disarmed: true, Base: 6500})
+		if !due.Compact {
+			t.Errorf("%s: at %d tokens nothing is due", name, compaction.Estimate(h.View))
+		}
+		plan, err := p.PlanAndRestore(h.View, policy.Moment{Now: h.now})
+		if err != nil || plan.After > 7200 {
+			t.Errorf("%s: %d tokens after it, %v", name, plan.After, err)
+		}
+	}
+}
+
+// JSON of which no preview fits is clipped: the smallest budget never shows more than a larger one.
+func TestJSONWithoutAPreviewThatFitsIsClipped(t *testing.T) {
+	t.Parallel()
+	for name, raw := range map[string]string{
+		"nested":     strings.Repeat(`{"a":`, 3000) + "1" + strings.Repeat("}", 3000),
+		"a long key": `{"` + strings.Repeat("k", 5000) + `":1}`,
+	} {
+		for _, budget := range []int{50, 100, 1000} {
+			h := newHistory(1)
+			h.add(recall.Assistant, called("c", "bash", "{}"))
+			h.add(recall.Tool, result("c", raw))
+			p := pressureOf(t, step{"step": "json_preview", "of": "all", "budget_tokens": budget})
+			after, edits := p.Prune(h.View, policy.Moment{Now: h.now})
+			shown := after.AsShown()[1].Content[0].Text
+			if got := after.CountText(shown); len(edits) != 1 || got > budget {
+				t.Errorf("%s: with a budget of %d, %d tokens are shown by %d edits", name, budget, got, len(edits))
+			}
 		}
 	}
 }
