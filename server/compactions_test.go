@@ -255,6 +255,52 @@ func TestAPromptIsNotFromBeforeACompaction(t *testing.T) {
 	}
 }
 
+// A prompt that another request compacts meanwhile is assembled again, and not refused for what it was.
+func TestAPromptIsNotRefusedForAViewOfBefore(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{"name":"Ada","system":"Be kind.","context_window_limit":16000,
+		"compaction_settings":{"policy":{"steps":[{"step":"message_count","max_messages":2}]}}}`)
+	c.capture(agent, chatter(1, 80, strings.Repeat("and so it goes on ", 40)))
+	looks := 0
+	c.server.Agents.Now = func() time.Time { // a policy looks at the clock first before, and then after it read the view
+		if looks++; looks == 3 {
+			if got := c.call("POST", "/v1/agents/"+agent+"/summarize", `{}`); got.Code != 200 {
+				t.Errorf("compacted meanwhile: %d %s", got.Code, got.Text)
+			}
+		}
+		return time.Now()
+	}
+	if got := c.call("GET", "/v1/agents/"+agent+"/prompt", ""); got.Code != 200 || looks < 3 {
+		t.Errorf("the prompt, after %d looks at the clock: %d %.300s", looks, got.Code, got.Text)
+	}
+}
+
+// A result that comes after its call was summarized is in the next prompt.
+func TestALateResultIsShown(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{"name":"Ada","system":"Be kind.","context_window_limit":16000}`)
+	c.capture(agent, `{"messages":[{"role":"user","content":"start a long job"},{"role":"assistant","tool_calls":[
+		{"id":"job1","type":"function","function":{"name":"start_job","arguments":"{}"}}]}]}`)
+	c.capture(agent, chatter(1, 60, strings.Repeat("and so it goes on ", 40)))
+	if got := c.must("GET", "/v1/agents/"+agent+"/prompt", ""); strings.Contains(got, `"id":"job1"`) {
+		t.Fatal("the call is still in the view")
+	}
+	c.capture(agent, `{"messages":[{"role":"tool","tool_call_id":"job1","content":"LATE-RESULT-XYZ finished"}]}`)
+	first := c.must("GET", "/v1/agents/"+agent+"/prompt", "")
+	if !strings.Contains(first, "LATE-RESULT-XYZ") {
+		t.Errorf("the prompt does not have the late result: %.2000s", first)
+	}
+	c.capture(agent, chatter(100, 60, strings.Repeat("and so it goes on ", 40)))
+	if c.must("GET", "/v1/agents/"+agent+"/prompt", "") == first {
+		t.Error("the prompt stays the same")
+	}
+	if got := c.tool(agent, "expand", `{"id":"seq 1-500","pattern":"LATE-RESULT"}`); !strings.Contains(got, "XYZ") {
+		t.Errorf("the log does not have it: %s", got)
+	}
+}
+
 // Where a provider counts more than the server does, what came after its report is taken to be more, too.
 func TestAReportTellsOfWhatCameAfter(t *testing.T) {
 	t.Parallel()

@@ -113,7 +113,7 @@ const promptPatience = 25 * time.Second
 
 // compactIfNeeded warns if a prompt fills three quarters of its window, and compacts its conversation above the
 // trigger. It reports whether either changed the prompt. patience bounds the model that writes the summary; 0 keeps
-// its own bound.
+// its own bound. ErrConflict if there is nothing to compact because another request has changed the view.
 func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigger string, patience time.Duration,
 ) (changed bool, err error) {
 	settings, task := p.settings, p.task(trigger)
@@ -165,26 +165,27 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 	}
 	task = p.planned(task, at)
 	_, err = s.Compaction.Run(ctx, org, task) // if nothing is due, another request has compacted the conversation
-	if _, nothing := errors.AsType[*compaction.Nothing](err); nothing {
-		if err = p.refuse(); tooBig(err) {
-			return s.compactedSince(ctx, org, p, err)
+	_, nothing := errors.AsType[*compaction.Nothing](err)
+	if nothing || tooBig(err) {
+		if err := s.unchangedSince(ctx, org, p); err != nil {
+			return false, err
 		}
-		return false, err
+	}
+	if nothing {
+		return false, p.refuse()
 	}
 	return err == nil, err
 }
 
-// compactedSince reports whether another request has changed the view of a prompt's conversation, so that the prompt,
-// which is refused with an error, may fit now. If it has not, it returns the error.
-func (s *Store) compactedSince(ctx context.Context, org db.Org, p Prompt, refused error) (bool, error) {
-	c, err := s.Recall.Conversation(ctx, org, p.Conversation.AgentID, p.Conversation.ID)
-	if err != nil {
-		return false, err
+// unchangedSince returns ErrConflict if another request has changed a prompt's view since it was assembled: what was
+// planned is not about that prompt.
+func (s *Store) unchangedSince(ctx context.Context, org db.Org, p Prompt) error {
+	c, err := s.Recall.Conversation(ctx, org, p.Agent.ID, p.Conversation.ID)
+	if err == nil && (c.Version != p.Conversation.Version || c.Messages != p.Conversation.Messages) {
+		err = db.Conflict("What the model sees of conversation %s was changed by another request since this one read it",
+			c.ID)
 	}
-	if c.Version == p.Conversation.Version {
-		return false, refused
-	}
-	return true, nil
+	return err
 }
 
 // task returns the compaction of the prompt's conversation.
