@@ -28,7 +28,11 @@ func (s *Search) byWords(ctx context.Context, d db.DB, q Question, idf *IDF, que
 		f.Args = with(f.Args, "q", query.Vector)
 		var hits []Hit
 		answered := false
-		if match != nil {
+		switch {
+		case s.leavesFew(q):
+			hits, err = scanIndex(ctx, d, wordindex.ByIndexes, s.wordsSQL(f.Rows), f.Args)
+			hits, answered = related(hits), true
+		case match != nil:
 			hits, answered, err = s.matchedRows(ctx, d, f, match, q.Limit)
 		}
 		if err == nil && !answered {
@@ -67,7 +71,7 @@ func (f *IDF) candidatesAbove(rows int, q Query) []int32 {
 
 // match reads the index of words; nil if it does not answer the question.
 func (s *Search) match(ctx context.Context, d db.DB, q Question, idf *IDF, query Query) (*wordindex.Match, error) {
-	if s.Words == nil || q.Owners == nil || idf.Rows() < s.Words.FirstRows {
+	if s.Words == nil || q.Owners == nil || idf.Rows() < s.Words.FirstRows || s.leavesFew(q) {
 		return nil, nil //nolint:nilnil // as documented
 	}
 	owners, err := q.Owners(ctx)

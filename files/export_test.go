@@ -36,3 +36,6 @@ func (s *Store) WaitsForMemory() bool { return s.parsing.Waiting() > 0 }
 func (s *Store) SetWordRows(first, more int) {
 	s.search.Words.FirstRows, s.search.Words.NewRows = first, more
 }
+
+// LiteralOf returns a text that the names which an include accepts have.
+var LiteralOf = literalOf

@@ -36,6 +36,26 @@ func CompileInclude(include string) (accepts func(fullName string) bool, err err
 	return func(name string) bool { return endsWithName(name, include) || err == nil && pattern(name) }, err
 }
 
+// literalOf returns a text that the lower case of each name has, in one of its parts, that an include accepts; "" if it
+// finds none. It is the longest run of characters that have the same lower case everywhere: no other character of
+// Unicode becomes one of them, as K of Kelvin becomes k.
+func literalOf(include string) string {
+	include = strings.ToLower(strings.TrimSpace(include))
+	if isExpression(include) || strings.Contains(include, "{") {
+		return ""
+	}
+	runs := strings.FieldsFunc(strings.TrimPrefix(include, "./"), func(r rune) bool {
+		return r >= utf8.RuneSelf || strings.ContainsRune("*?/iks", r)
+	})
+	longest := ""
+	for _, run := range runs {
+		if len(run) > len(longest) {
+			longest = run
+		}
+	}
+	return longest
+}
+
 // endsWithName reports whether a name consists of, or ends with, the given parts.
 func endsWithName(fullName, parts string) bool {
 	at := len(fullName) - len(parts)

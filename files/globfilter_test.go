@@ -134,3 +134,25 @@ func TestAnyIncludeIsReadOrRefused(t *testing.T) {
 		fits("docs/a/b.md")
 	})
 }
+
+// The database looks for the literal text of an include before the include is tried.
+func TestNamesHaveTheLiteralOfTheirInclude(t *testing.T) {
+	t.Parallel()
+	for include, want := range map[string]string{
+		"*.md": ".md", "docs/*.go": "doc", "./a*": "a", "Report*": "report", "*.{js,go}": "", "^docs/": "", "*": "", "": "",
+		"kiss": "",
+	} {
+		if got := files.LiteralOf(include); got != want {
+			t.Errorf("%s: got '%s', want '%s'", include, got, want)
+		}
+	}
+	text := rapid.StringOfN(rapid.SampledFrom([]rune("abAB.*?/-{},kKsSſK_")), 0, 8, -1)
+	rapid.Check(t, func(t *rapid.T) {
+		include := text.Draw(t, "include")
+		name := text.Draw(t, "folder") + "/" + rapid.OneOf(text, rapid.Just(include)).Draw(t, "name")
+		accepts, err := files.CompileInclude(include)
+		if err == nil && accepts(name) && !strings.Contains(strings.ToLower(name), files.LiteralOf(include)) {
+			t.Errorf("%s accepts %s, which lacks '%s'", include, name, files.LiteralOf(include))
+		}
+	})
+}

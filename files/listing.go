@@ -86,21 +86,26 @@ func (s *Store) pageByName(ctx context.Context, org db.Org, agentID string, q Li
 
 // namedFile is an attached file.
 type namedFile struct {
-	Key        int64  `db:"key"`
-	Name       string `db:"name"`       // folder/name
-	Generation int    `db:"generation"` // 0 before its first text
+	Key    int64  `db:"key"`
+	Name   string `db:"name"`   // folder/name
+	Chunks int    `db:"chunks"` // 0 before its first text
 }
 
 // includedFiles returns, by name, the attached files that include accepts, of the named folder or, if it is "", of all.
-// It reads the name of every attached file. ErrInvalid if include is not valid and not the name of a file.
+// It reads the name of every attached file that has the longest literal text of include. ErrInvalid if include is not
+// valid and not the name of a file.
 func (s *Store) includedFiles(ctx context.Context, org db.Org, agentID, folder, include string) ([]namedFile, error) {
 	accepts, invalid := CompileInclude(include)
 	all, err := db.All[namedFile](ctx, s.db, `
-		SELECT f.key, d.name || '/' || f.name AS name, f.generation
-		FROM agent_folders a JOIN folders d ON d.org = a.org AND d.key = a.folder_key
-		JOIN files f ON f.folder_key = a.folder_key AND f.replaces IS NULL
-		WHERE a.org = $1 AND d.org = $1 AND f.org = $1 AND a.agent_id = $2 AND ($3 = '' OR d.name = $3)`,
-		org, agentID, folder)
+		WITH attached AS MATERIALIZED (
+			SELECT d.key, d.name, strpos(lower(d.name), $4) > 0 AS has_literal
+			FROM agent_folders a JOIN folders d ON d.org = a.org AND d.key = a.folder_key
+			WHERE a.org = $1 AND d.org = $1 AND a.agent_id = $2 AND ($3 = '' OR d.name = $3)
+		)
+		SELECT f.key, d.name || '/' || f.name AS name, f.chunks
+		FROM attached d JOIN files f ON f.folder_key = d.key AND f.replaces IS NULL
+		WHERE f.org = $1 AND ($4 = '' OR d.has_literal OR strpos(lower(f.name), $4) > 0)`,
+		org, agentID, folder, literalOf(include))
 	if err != nil {
 		return nil, err
 	}

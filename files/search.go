@@ -147,6 +147,7 @@ type searchedFiles struct {
 	org     db.Org
 	folders []int64
 	files   []int64  // nil is all files of the folders
+	most    int      // chunks of files, and one; 0 where files is nil
 	empty   bool     // it has no file at all, not even one without text
 	open    []string // ids of the files that the agent has open, the last used last
 }
@@ -157,32 +158,37 @@ func (f searchedFiles) use(agentID string, hits []Hit) use {
 	return use{user{f.org, agentID}, used, slices.Equal(used, f.open[len(f.open)-len(used):])}
 }
 
-func (f searchedFiles) args() pgx.StrictNamedArgs {
-	return pgx.StrictNamedArgs{"org": f.org, "folders": f.folders, "files": f.files}
+// filter selects the files' chunks.
+func (f searchedFiles) filter() embed.Filter {
+	all := embed.Filter{
+		Rows:    `r.org = @org AND r.folder_key = ANY (@folders)`,
+		Vectors: `v.org = @org AND v.folder_key = ANY (@folders)`,
+		Indexed: `r.org + 0 = @org AND r.folder_key + 0 = ANY (@folders)`,
+		Args:    pgx.StrictNamedArgs{"org": f.org, "folders": f.folders},
+	}
+	if f.files == nil {
+		return all
+	}
+	return embed.Filter{
+		Rows: `r.org = @org AND r.file_key = ANY (@files) AND r.folder_key + 0 = ANY (@folders)`,
+		Vectors: all.Vectors + ` AND v.chunk_key IN (
+			SELECT key FROM chunks WHERE org = @org AND file_key = ANY (@files))`,
+		Indexed: all.Indexed + ` AND r.file_key + 0 = ANY (@files)`,
+		Args:    pgx.StrictNamedArgs{"org": f.org, "folders": f.folders, "files": f.files},
+	}
 }
 
-// question asks for the files' chunks. Word statistics are cached for whole folders only: there are too many sets of
-// files.
+// question asks for the files' chunks. The statistics of words are of the whole folders.
 func (s *Store) question(in searchedFiles, text string, limit int) embed.Question {
-	scope := ""
-	if in.files == nil {
-		scope = fmt.Sprint(in.org, in.folders)
-	}
 	return embed.Question{
-		Org:  in.org,
-		Text: text,
-		Filters: []embed.Filter{{
-			Rows: `r.org = @org AND r.folder_key = ANY (@folders) AND (@files::bigint[] IS NULL OR r.file_key = ANY (@files))`,
-			Vectors: `v.org = @org AND v.folder_key = ANY (@folders) AND (@files::bigint[] IS NULL OR v.chunk_key IN (
-				SELECT key FROM chunks WHERE org = @org AND file_key = ANY (@files)))`,
-			Indexed: `r.org + 0 = @org AND r.folder_key + 0 = ANY (@folders)
-				AND (@files::bigint[] IS NULL OR r.file_key + 0 = ANY (@files))`,
-			Args: in.args(),
-		}},
-		Limit:  limit,
-		Scope:  scope,
-		Sample: func(ctx context.Context) (*embed.IDF, error) { return s.sample(ctx, in) },
-		Owners: func(context.Context) ([]int64, error) { return in.folders, nil },
+		Org:     in.org,
+		Text:    text,
+		Filters: []embed.Filter{in.filter()},
+		Limit:   limit,
+		Most:    in.most,
+		Scope:   fmt.Sprint(in.org, in.folders),
+		Sample:  func(ctx context.Context) (*embed.IDF, error) { return s.sample(ctx, in) },
+		Owners:  func(context.Context) ([]int64, error) { return in.folders, nil },
 	}
 }
 
@@ -222,17 +228,17 @@ func (s *Store) searched(ctx context.Context, org db.Org, agentID, include strin
 		return c, err
 	}
 	included, err := s.includedFiles(ctx, org, agentID, "", include)
-	c.files, c.empty = []int64{}, len(included) == 0
+	c.files, c.most, c.empty = []int64{}, 1, len(included) == 0
 	for _, f := range included {
-		if f.Generation > 0 {
-			c.files = append(c.files, f.Key)
+		if f.Chunks > 0 {
+			c.files, c.most = append(c.files, f.Key), c.most+f.Chunks
 		}
 	}
 	return c, err
 }
 
-// sample reads the terms of up to embed.SampleRows chunks, evenly spread over the files by their numbers of chunks. The
-// same files always give the same sample.
+// sample reads the terms of up to embed.SampleRows chunks, evenly spread over the folders' files by their numbers of
+// chunks. The same files always give the same sample.
 func (s *Store) sample(ctx context.Context, in searchedFiles) (*embed.IDF, error) {
 	type file struct {
 		Key        int64 `db:"key"`
@@ -241,9 +247,8 @@ func (s *Store) sample(ctx context.Context, in searchedFiles) (*embed.IDF, error
 	}
 	list, err := db.All[file](ctx, s.db, `
 		SELECT key, generation, chunks FROM files
-		WHERE org = @org AND folder_key = ANY (@folders) AND replaces IS NULL AND chunks > 0
-		  AND (@files::bigint[] IS NULL OR key = ANY (@files))
-		ORDER BY folder_key, key`, in.args())
+		WHERE org = $1 AND folder_key = ANY ($2) AND replaces IS NULL AND chunks > 0
+		ORDER BY folder_key, key`, in.org, in.folders)
 	if err != nil {
 		return nil, err
 	}

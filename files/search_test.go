@@ -183,6 +183,45 @@ func TestSearchPlans(t *testing.T) {
 	}
 }
 
+// The files that an include leaves are read by their keys, though no table was analyzed since they came, and however
+// large the rest is.
+func TestPlansOfAnInclude(t *testing.T) {
+	t.Parallel()
+	e := embedtest.New(t, 16)
+	endpoint := e.Endpoint(t)
+	fx, space := newDenseFixtureWith(t, e, endpoint, files.Queues())
+	text := func(i int) string { return fmt.Sprintf("entry %d about topic %d", i, i%50) }
+	large, small := fx.stock("large", 5000, &space, text), fx.stock("small", 100, &space, text)
+	agent := fx.agentWith(large, small)
+	plans := dbtest.NewPlans(t, fx.pool)
+	store, err := files.New(plans, files.Options{Endpoint: endpoint})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for table, indexes := range map[string][]string{
+		"few": {"chunks_place_key", "chunk_vectors_pkey"}, "r.lex": {"chunks_place_key"},
+	} {
+		got, err := store.Search(t.Context(), org, agent, files.Query{Text: "entry 77", Limit: 20, Include: "small/*"})
+		if err != nil || len(got.Hits) != 20 || got.Ranking != files.ByWordsAndMeaning {
+			t.Fatalf("got %d hits by %s (%v), want 20", len(got.Hits), got.Ranking, err)
+		}
+		if h := got.Hits[0]; h.FirstLine != 78 {
+			t.Errorf("the best is line %d, want 78", h.FirstLine)
+		}
+		for _, h := range got.Hits {
+			if h.FileName != "small/stock.txt" {
+				t.Errorf("found %s", h.FileName)
+			}
+		}
+		plan := plans.Take(table)
+		for _, index := range indexes {
+			if !strings.Contains(plan, index) {
+				t.Errorf("the plan lacks %s:\n%s", index, plan)
+			}
+		}
+	}
+}
+
 func TestALargeScopeIsRankedAsASmallOne(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t, files.Options{})
