@@ -23,10 +23,14 @@ func batchOf(chunkTokens int) int {
 	return min(max(embed.MostTokens/max(chunkTokens, 1), 1), embed.MostTexts)
 }
 
-// vectors returns the table of the chunks' vectors.
+// vectors returns the table of the chunks' vectors. Of files that are not parsed yet, a chunk is to come for each 1,000
+// bytes.
 func (s *Store) vectors() embed.Vectors {
-	return s.search.VectorTable(
-		`SELECT coalesce(sum(end_ordinal - first_ordinal), 0) FROM embed_batches WHERE space_id = $1`, "org", "folder_key")
+	return s.search.VectorTable(`
+		SELECT (coalesce(sum(end_ordinal - first_ordinal), 0) + (
+			SELECT coalesce(sum(1 + size_bytes / 1000), 0) FROM files
+			WHERE generation < wanted_generation AND error IS NULL AND NOT cancelled))::bigint
+		FROM embed_batches WHERE space_id = $1`, "org", "folder_key")
 }
 
 // addBatches adds the batches of a generation's chunks, and queues the first, if an endpoint is configured.
@@ -108,8 +112,10 @@ func (s *Store) nextBatch(ctx context.Context, job EmbedArgs, space embed.Space)
 	if space.ID != job.SpaceID {
 		return nil, river.JobCancel(errors.New("the space is not in use; its work is queued again when it is"))
 	}
-	if err := s.shorten(ctx, job, s.o.Endpoint.Size()); err != nil {
-		return nil, err
+	if size := s.o.Endpoint.Size(); size < embed.MostTexts { // no batch has more
+		if err := s.shorten(ctx, job, size); err != nil {
+			return nil, err
+		}
 	}
 	chunks, err := db.All[unembedded](ctx, s.db, `
 		SELECT c.key, c.heading, c.text

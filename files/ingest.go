@@ -48,7 +48,8 @@ type source struct {
 	SizeBytes     int64  `db:"size_bytes"`
 	ChunkTokens   int    `db:"chunk_tokens"`
 	OverlapTokens int    `db:"overlap_tokens"`
-	Previous      int    `db:"previous"` // the generation before, 0 if this is the first
+	Previous      int    `db:"previous"` // the generation before, 0 if the file has no text
+	Replaces      *int64 `db:"replaces"` // the file that this one replaces, nil if none
 }
 
 // parsed is the text of a file, and its chunks.
@@ -87,7 +88,7 @@ func (s *Store) startParsing(ctx context.Context, job ParseArgs) (source, error)
 		WHERE f.org = $1 AND f.key = $2 AND f.wanted_generation = $3 AND f.generation < $3
 		  AND d.org = f.org AND d.key = f.folder_key AND d.deleted_at IS NULL
 		RETURNING f.key, f.id, f.org, f.folder_key, f.name, f.media_type, f.size_bytes, d.chunk_tokens, d.overlap_tokens,
-		          f.generation AS previous`,
+		          f.generation AS previous, f.replaces`,
 		job.Org, job.FileKey, job.Generation)
 }
 
@@ -133,7 +134,7 @@ func kindOf(name string, in document.Input) chunker.Kind {
 func (s *Store) commit(ctx context.Context, job ParseArgs, src source, p parsed) error {
 	err := s.inTx(ctx, func(in *Store) error {
 		return inOrder(
-			func() error { return in.lockWanted(ctx, job) },
+			func() error { return in.lockWanted(ctx, job, src) },
 			func() error { return in.deleteText(ctx, src) },
 			func() error { return in.storeText(ctx, job, src, p) },
 			func() error { return in.lockFolder(ctx, src.Org, src.FolderKey, "SHARE") },
@@ -167,12 +168,12 @@ func (s *Store) finishParsing(ctx context.Context, job ParseArgs, p parsed) erro
 
 // lockWanted locks the file that this one replaces, then this one. ErrNotFound if this generation is no longer wanted.
 // Files are always locked before folders, and folders before agents.
-func (s *Store) lockWanted(ctx context.Context, job ParseArgs) error {
-	if err := s.exec(ctx, `
-		SELECT FROM files
-		WHERE org = $1 AND key = (SELECT replaces FROM files WHERE org = $1 AND key = $2)
-		FOR UPDATE`, job.Org, job.FileKey); err != nil {
-		return err
+func (s *Store) lockWanted(ctx context.Context, job ParseArgs, src source) error {
+	if src.Replaces != nil {
+		if err := s.exec(ctx, `
+			SELECT FROM files WHERE org = $1 AND key = $2 FOR UPDATE`, job.Org, *src.Replaces); err != nil {
+			return err
+		}
 	}
 	_, err := db.One[int64](ctx, s.db, `
 		SELECT key FROM files WHERE org = $1 AND key = $2 AND wanted_generation = $3 AND generation < $3 FOR NO KEY UPDATE`,
@@ -180,8 +181,11 @@ func (s *Store) lockWanted(ctx context.Context, job ParseArgs) error {
 	return err
 }
 
-// deleteText deletes the previous generation.
+// deleteText deletes the previous generation, if there is one.
 func (s *Store) deleteText(ctx context.Context, src source) error {
+	if src.Previous == 0 {
+		return nil
+	}
 	var batch pgx.Batch
 	for _, table := range []string{"file_segments", "chunks", "embed_batches", "embed_refusals"} {
 		batch.Queue(`DELETE FROM `+table+` WHERE org = $1 AND file_key = $2`, src.Org, src.Key)
@@ -239,6 +243,9 @@ func copyRows[T any](seq iter.Seq[T], row func(T) []any) (rows pgx.CopyFromSourc
 // takePlace gives the file the views, open or closed, that agents have of the file that it replaces, and deletes the
 // replaced file.
 func (s *Store) takePlace(ctx context.Context, src source) error {
+	if src.Replaces == nil {
+		return nil
+	}
 	old, err := db.One[fileRef](ctx, s.db, `
 		SELECT o.key, o.id FROM files f JOIN files o ON o.key = f.replaces
 		WHERE f.key = $1 AND f.org = $2 AND o.org = $2`, src.Key, src.Org)

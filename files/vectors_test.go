@@ -218,6 +218,17 @@ func TestASpaceThatIsStillFilledIsNotIndexed(t *testing.T) {
 		t.Errorf("while 21 of 221 wait an index was built: %v (%v)", built, err)
 	}
 	wait(20)
+	if _, err := fx.pool.Exec(t.Context(), `
+		INSERT INTO files (org, folder_key, name, original_name, media_type, size_bytes, sha256)
+		VALUES (1, $1, 'new.txt', 'new.txt', 'text/plain', 100, '')`, folder.Key); err != nil {
+		t.Fatal(err)
+	}
+	if built, err := fx.Index(t.Context(), fx.owner(), nil); built || err != nil {
+		t.Errorf("while 20 wait and a file is to be parsed an index was built: %v (%v)", built, err)
+	}
+	if _, err := fx.pool.Exec(t.Context(), `UPDATE files SET error = 'unreadable' WHERE name = 'new.txt'`); err != nil {
+		t.Fatal(err)
+	}
 	if built, err := fx.Index(t.Context(), fx.owner(), nil); !built || err != nil {
 		t.Errorf("while 20 of 220 wait an index was built: %v (%v)", built, err)
 	}
