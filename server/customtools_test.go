@@ -44,7 +44,7 @@ func TestToolsAreKeptAsDefinitions(t *testing.T) {
 		`,"source_type":"python","json_schema":` + rollDiceSchema + `,"args_json_schema":null,"tags":["games"],` +
 		`"tool_type":"custom","return_char_limit":50000,"pip_requirements":[{"name":"numpy","version":"2.1"}],` +
 		`"npm_requirements":null,"default_requires_approval":true,"enable_parallel_execution":false,"metadata_":null,` +
-		`"project_id":null,"created_by_id":null,"last_updated_by_id":null}`
+		`"project_id":null,"created_by_id":null,"last_updated_by_id":null,"made_by":null,"changed_by":null}`
 	if diff := cmp.Diff(fields(t, want), fields(t, c.must("GET", "/v1/tools/"+id, ""))); diff != "" {
 		t.Errorf("a tool from its source (-want +got):\n%s", diff)
 	}

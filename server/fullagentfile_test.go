@@ -262,7 +262,8 @@ func TestAFullImportTouchesNothingThatIsThere(t *testing.T) {
 	}
 	counts := regexp.MustCompile(`"(tokens|total)":\d+`) // ids take different numbers of tokens
 	// An import has no keys.
-	keys := regexp.MustCompile(`,"provenance":\{"key_id":"key-~"\}|"key_id":"key-~",`)
+	keys := regexp.MustCompile(`,"(provenance|attached_by)":\{"key_id":"key-~"\}|"key_id":"key-~",|` +
+		`,"(made|changed)_by":(null|\{"key_id":"key-~"\})`)
 	copied := func(text string) string {
 		text = strings.ReplaceAll(unnamed(text), "Papers (2)", "Papers")
 		return counts.ReplaceAllString(keys.ReplaceAllString(text, ""), "")
@@ -293,7 +294,7 @@ func TestAFullImportTouchesNothingThatIsThere(t *testing.T) {
 
 // unlinked returns an answer without the agents and blocks of identities: those of an import join them.
 func unlinked(text string) string {
-	return regexp.MustCompile(`"(agent|block)_ids":\[[^]]*\]`).ReplaceAllString(text, "")
+	return regexp.MustCompile(`"(agent|block)_ids":\[[^]]*\]|"changed_by":(null|\{[^}]*\})`).ReplaceAllString(text, "")
 }
 
 // A full file that was changed by hand is refused with the place, and writes nothing; ids of others do not reach them.
