@@ -1,6 +1,7 @@
 // The fields that Loci adds to Letta's types. An answer with any other field that a type does not have fails the run.
 
-const block = ['version', 'created_at', 'updated_at'];
+const makers = ['made_by', 'changed_by'];
+const block = ['version', 'created_at', 'updated_at', 'attached_by'];
 const message = ['agent_id', 'conversation_id', 'position', 'seq', 'purpose', 'provenance'];
 const result = ['score', 'position', 'seq'];
 const validity = ['valid_from', 'valid_until', 'superseded_by', 'ended'];
@@ -25,8 +26,11 @@ export const ownFields: Record<string, string[]> = {
   AgentImportFileResponse: ['left_out'],
   Passage: ['stored_at', 'provenance', ...validity],
   'PassageSearchResponse.Result': ['relevance', ...validity],
-  Archive: ['embedding_status'],
-  Folder: ['vector_db_provider'],
+  Archive: ['embedding_status', ...makers],
+  Folder: ['vector_db_provider', ...makers],
+  FolderListResponse: makers,
+  Tool: makers,
+  Identity: makers,
   FileUploadResponse: file,
   FileRetrieveResponse: file,
   FileListResponse: file,
