@@ -3,7 +3,7 @@
 const makers = ['made_by', 'changed_by'];
 const block = ['version', 'created_at', 'updated_at', 'attached_by'];
 const message = ['agent_id', 'conversation_id', 'position', 'seq', 'purpose', 'provenance'];
-const result = ['score', 'position', 'seq'];
+const result = ['score', 'position', 'seq', 'context'];
 const validity = ['valid_from', 'valid_until', 'superseded_by', 'ended'];
 const file = ['total_lines', 'total_pages', 'provenance'];
 
@@ -31,6 +31,8 @@ export const ownFields: Record<string, string[]> = {
   FolderListResponse: makers,
   Tool: makers,
   Identity: makers,
+  'AgentState.Identity': makers,
+  'AgentState.Source': makers,
   FileUploadResponse: file,
   FileRetrieveResponse: file,
   FileListResponse: file,
