@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -41,12 +40,7 @@ func (c searchCmd) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	if c.JSON {
-		var text bytes.Buffer
-		if err := json.Indent(&text, answer, "", "  "); err != nil {
-			return err
-		}
-		fmt.Fprintln(s.out, text.String())
-		return nil
+		return printJSON(s, answer)
 	}
 	var found server.MemorySearch
 	if err := json.Unmarshal(answer, &found); err != nil {
@@ -61,6 +55,9 @@ func printFound(out io.Writer, found server.MemorySearch) {
 	if len(found.Hits) == 0 {
 		fmt.Fprintln(out, "Nothing was found.")
 	}
+	if found.SearchedFor != "" {
+		fmt.Fprintf(out, "Searched for '%s'.\n", printable(found.SearchedFor))
+	}
 	for i, h := range found.Hits {
 		head := fmt.Sprintf("%d. %.2f %s %s", i+1, h.Score, h.Kind, foundAt(h.Place))
 		if h.Context {
@@ -68,7 +65,7 @@ func printFound(out io.Writer, found server.MemorySearch) {
 		}
 		fmt.Fprintln(out, printable(head))
 		for line := range strings.Lines(h.Text) {
-			fmt.Fprintln(out, "   "+printable(strings.TrimRight(line, "\r\n")))
+			fmt.Fprintln(out, "   "+printable(strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\t", "    ")))
 		}
 		if h.Explanation != nil {
 			fmt.Fprintln(out, "   "+explained(*h.Explanation))
