@@ -65,12 +65,15 @@ func (c oneFile) find(ctx context.Context) (folder, fileID string, err error) {
 		return "", "", err
 	}
 	folder = "/v1/folders/" + in.ID
+	if idPattern.MatchString(c.File) {
+		return folder, c.File, nil
+	}
 	all, err := listAll[files.File](ctx, c.remote, folder+"/files", url.Values{})
 	if err != nil {
 		return "", "", err
 	}
 	for _, f := range all {
-		if f.shown.Name == c.File || f.shown.ID == c.File {
+		if f.shown.Name == c.File {
 			return folder, f.shown.ID, nil
 		}
 	}

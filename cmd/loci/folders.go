@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"regexp"
-	"strings"
 
 	"github.com/mattn/go-isatty"
 
@@ -81,9 +79,7 @@ func confirm(s streams, what string) error {
 	if !isatty.IsTerminal(os.Stdin.Fd()) {
 		return settingError{fmt.Errorf("%s would be deleted: give --yes", what)}
 	}
-	fmt.Fprintf(s.err, "Delete %s? [y/N] ", what)
-	answer, err := bufio.NewReader(s.in).ReadString('\n')
-	if err != nil || !strings.HasPrefix(strings.ToLower(strings.TrimSpace(answer)), "y") {
+	if !confirmed(s, fmt.Sprintf("Delete %s?", what)) {
 		return errors.New("nothing is deleted")
 	}
 	return nil
@@ -100,7 +96,7 @@ func (r remote) findFolder(ctx context.Context, nameOrID string) (f files.Folder
 			return f, nil
 		}
 	}
-	if id.MatchString(nameOrID) {
+	if idPattern.MatchString(nameOrID) {
 		err = r.get(ctx, "/v1/folders/"+nameOrID, &f)
 		return f, err
 	}
@@ -114,8 +110,8 @@ func (e unknownFolder) Error() string {
 	return fmt.Sprintf("there is no folder %q: 'loci folders list' shows them", string(e))
 }
 
-// id matches what may be an ID.
-var id = regexp.MustCompile(`^[a-z]+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+// idPattern matches what may be an ID.
+var idPattern = regexp.MustCompile(`^[a-z]+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // createFolder creates a folder.
 func (r remote) createFolder(ctx context.Context, name, description string) (f files.Folder, err error) {

@@ -65,7 +65,7 @@ func (c memoryCompressCmd) Run(ctx context.Context, s streams) error {
 	}
 	fmt.Fprintf(s.err, "%d lines move to files, by the %s; the index goes from %d to %d characters.\n", p.LinesMoved,
 		p.How, p.CharsNow, p.CharsThen)
-	if !c.Yes && !confirmed(s) {
+	if !c.Yes && !confirmed(s, "Apply this change?") {
 		return errors.New("nothing was changed")
 	}
 	var written struct{ Paths, Notes []string }
@@ -94,9 +94,9 @@ func (c memoryCompressCmd) tree(ctx context.Context) (string, error) {
 	return "/v1/memory-trees/" + url.PathEscape(id), nil
 }
 
-// confirmed asks whether to go on.
-func confirmed(s streams) bool {
-	fmt.Fprint(s.err, "Apply this change? [y/N] ")
+// confirmed asks a question, and reports whether the answer is yes.
+func confirmed(s streams, question string) bool {
+	fmt.Fprint(s.err, question+" [y/N] ")
 	answer, _ := bufio.NewReader(s.in).ReadString('\n')
 	return strings.EqualFold(strings.TrimSpace(answer), "y") || strings.EqualFold(strings.TrimSpace(answer), "yes")
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -48,6 +49,10 @@ func newTracing(ctx context.Context, log *slog.Logger, lookup func(string) strin
 			return nil, settingError{fmt.Errorf("%s is '%s'; Loci knows %s only: unset it, or set OTEL_SDK_DISABLED to true",
 				v.name, v.value, v.honoured)}
 		}
+	}
+	if to, err := url.Parse(endpoint); err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https" {
+		return nil, settingError{fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT is '%s'; it must be a URL such as "+
+			"http://localhost:4318", endpoint)}
 	}
 	exporter, err := otlptracehttp.New(ctx)
 	if err != nil {

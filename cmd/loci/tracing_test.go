@@ -126,6 +126,8 @@ func TestTracingIsAskedFor(t *testing.T) {
 		{"one for traces only", map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://127.0.0.1:1"}, true, ""},
 		{"switched off", map[string]string{endpoint: "http://127.0.0.1:1", "OTEL_SDK_DISABLED": "TRUE"}, false, ""},
 		{"no exporter", map[string]string{endpoint: "http://127.0.0.1:1", "OTEL_TRACES_EXPORTER": "none"}, false, ""},
+		{"no URL", map[string]string{endpoint: ":::bad"}, false, "OTEL_EXPORTER_OTLP_ENDPOINT is ':::bad'"},
+		{"a URL without a scheme", map[string]string{endpoint: "localhost:4318"}, false, "it must be a URL"},
 		{"another protocol", map[string]string{endpoint: "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, false,
 			"OTEL_EXPORTER_OTLP_PROTOCOL is 'grpc'"},
 		{"another exporter", map[string]string{endpoint: "http://127.0.0.1:1", "OTEL_TRACES_EXPORTER": "zipkin"}, false,
