@@ -12,7 +12,10 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/loci-memory/loci/compaction/lab/transcript"
 )
@@ -37,11 +40,14 @@ const (
 	importBatchBytes = 8 << 20 // of the messages, but for one that is larger
 )
 
+// maxChanged bounds the messages of a session that are left out because others have their ids. Each costs a request.
+const maxChanged = 100
+
 // imported counts what an import did.
 type imported struct {
 	files, sessions, added, there int
 	left                          map[string]int // entries and parts that are no messages, by kind
-	refused                       []string       // why files or sessions were left out
+	refused                       []string       // why files, sessions or messages were left out
 }
 
 // refusals are the statuses of answers that say that a session cannot be taken in. Others end the import.
@@ -73,7 +79,7 @@ func (c importSessionsCmd) Run(ctx context.Context, s streams) error {
 		for _, t := range sessions {
 			err := c.session(ctx, t, &out)
 			if no, ok := errors.AsType[*refusedRequest](err); ok && slices.Contains(refusals, no.status) {
-				out.refused = append(out.refused, t.Name+": "+no.Error())
+				out.refused = append(out.refused, t.Name+": "+err.Error())
 				continue
 			}
 			if err != nil {
@@ -118,11 +124,18 @@ func (c importSessionsCmd) session(ctx context.Context, t transcript.Transcript,
 	if err != nil {
 		return err
 	}
-	for len(messages) > 0 {
+	for changed := 0; len(messages) > 0; {
 		n := batchOf(messages)
 		added, there, err := c.send(ctx, conversation, messages[:n])
+		if at, ok := contradicted(err, messages[:n]); ok && changed < maxChanged {
+			out.refused = append(out.refused, fmt.Sprintf("%s: message %d (%s): %v", t.Name, messages[at].Place,
+				messages[at].OwnID, err))
+			messages = slices.Delete(messages, at, at+1)
+			changed++
+			continue
+		}
 		if err != nil {
-			return err
+			return fmt.Errorf("from message %d on: %w", messages[0].Place, err)
 		}
 		out.added, out.there, messages = out.added+added, out.there+there, messages[n:]
 	}
@@ -138,21 +151,40 @@ func (c importSessionsCmd) session(ctx context.Context, t transcript.Transcript,
 	return nil
 }
 
+// placeInRequest finds the message of a request that an answer is about.
+var placeInRequest = regexp.MustCompile(`messages\[(\d+)\]`)
+
+// contradicted returns the index of the message that the conversation has otherwise already, if the request failed for
+// it. Of a message without an id of its own ok is false: what comes after it has other places than before, and would be
+// taken in twice.
+func contradicted(err error, messages []transcript.WireMessage) (at int, ok bool) {
+	no, isRefused := errors.AsType[*refusedRequest](err)
+	if !isRefused || no.status != http.StatusConflict {
+		return 0, false
+	}
+	place := placeInRequest.FindStringSubmatch(no.detail)
+	if place == nil {
+		return 0, false
+	}
+	at, err = strconv.Atoi(place[1])
+	return at, err == nil && at < len(messages) && messages[at].OwnID != ""
+}
+
 // batchOf returns how many of some messages go in one request.
-func batchOf(messages []json.RawMessage) int {
+func batchOf(messages []transcript.WireMessage) int {
 	bytes := 0
 	for i, m := range messages {
-		if bytes += len(m); i == importBatch || i > 0 && bytes > importBatchBytes {
+		if bytes += len(m.JSON); i == importBatch || i > 0 && bytes > importBatchBytes {
 			return i
 		}
 	}
 	return len(messages)
 }
 
-// conversation returns the conversation of a session, whose summary names it. It makes one if there is none.
+// conversation returns the conversation of a session, whose summary ends in its key. It makes one if there is none.
 func (c importSessionsCmd) conversation(ctx context.Context, t transcript.Transcript) (string, error) {
 	const page = 100
-	name := fmt.Sprintf("%s (%s)", t.Name, t.Key())
+	key := "(" + t.Key() + ")"
 	type conversation struct{ ID, Summary string }
 	for after := ""; ; {
 		var list []conversation
@@ -164,7 +196,7 @@ func (c importSessionsCmd) conversation(ctx context.Context, t transcript.Transc
 			return "", err
 		}
 		for _, found := range list {
-			if found.Summary == name {
+			if strings.HasSuffix(found.Summary, key) {
 				return found.ID, nil
 			}
 		}
@@ -173,7 +205,7 @@ func (c importSessionsCmd) conversation(ctx context.Context, t transcript.Transc
 		}
 		after = list[len(list)-1].ID
 	}
-	body, err := json.Marshal(map[string]string{"summary": name})
+	body, err := json.Marshal(map[string]string{"summary": t.Name + " " + key})
 	if err != nil {
 		return "", err
 	}
@@ -184,9 +216,13 @@ func (c importSessionsCmd) conversation(ctx context.Context, t transcript.Transc
 }
 
 // send appends messages to a conversation, and returns how many are new and how many were there.
-func (c importSessionsCmd) send(ctx context.Context, conversation string, messages []json.RawMessage) (added, there int,
-	err error) {
-	body, err := json.Marshal(map[string]any{"conversation_id": conversation, "messages": messages})
+func (c importSessionsCmd) send(ctx context.Context, conversation string, messages []transcript.WireMessage) (added,
+	there int, err error) {
+	list := make([]json.RawMessage, len(messages))
+	for i, m := range messages {
+		list[i] = m.JSON
+	}
+	body, err := json.Marshal(map[string]any{"conversation_id": conversation, "messages": list})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -218,7 +254,7 @@ func (out imported) print(s streams) error {
 		fmt.Fprintln(s.err, "skipped:", why)
 	}
 	if len(out.refused) > 0 {
-		return fmt.Errorf("%d files or sessions were skipped", len(out.refused))
+		return fmt.Errorf("%d files, sessions or messages were skipped", len(out.refused))
 	}
 	return nil
 }

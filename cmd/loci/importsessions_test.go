@@ -79,6 +79,84 @@ func TestImportOfSessions(t *testing.T) {
 	}
 }
 
+// A session that has an id is the same in a file of another name. Of messages with ids, one that differs from what was
+// taken in is named and left out, and new ones are taken in. Those of a branch that was left stay, and the new follow.
+func TestImportOfSessionsThatChanged(t *testing.T) {
+	t.Parallel()
+	p := serve(t, "--database-url="+dbtest.EmptyURL(t))
+	dir := t.TempDir()
+	agent := call[identified](p, "POST", "/v1/agents", map[string]any{"name": "a"}).ID
+	entry := func(id, parent, role, text string) string {
+		return fmt.Sprintf(`{"type":%q,"uuid":%q,"parentUuid":%q,"sessionId":"0b0e8a54-0000-4000-8000-000000000001",`+
+			`"message":{"role":%[1]q,"content":%[4]q}}`+"\n", role, id, parent, text)
+	}
+	begin := entry("1", "", "user", "one") + entry("2", "1", "assistant", "two")
+	for _, step := range []struct{ name, file, text, want string }{
+		{"first", "a.jsonl", begin + entry("3", "2", "user", "three"), "3 messages added, 0 already there"},
+		{"under another name, grown", "b.jsonl",
+			begin + entry("3", "2", "user", "three") + entry("4", "3", "assistant", "four"), "1 messages added, 3 already there"},
+		{"rewound", "b.jsonl", begin + entry("3", "2", "user", "three") + entry("5", "2", "user", "five"),
+			"1 messages added, 2 already there"},
+		{"rewound to the begin", "b.jsonl", begin + entry("6", "", "user", "six"), "1 messages added, 0 already there"},
+		{"changed", "c.jsonl", begin + entry("3", "2", "user", "other") + entry("7", "3", "assistant", "seven"),
+			"1 messages added, 2 already there"},
+		{"without ids", "d.jsonl", `{"role":"user","content":"a"}` + "\n" + `{"role":"user","content":"b"}`,
+			"2 messages added, 0 already there"},
+		{"without ids, changed", "d.jsonl", `{"role":"user","content":"a"}` + "\n" + `{"role":"user","content":"x"}` + "\n" +
+			`{"role":"user","content":"b"}`, "0 messages added, 0 already there"},
+	} {
+		file := filepath.Join(dir, step.file)
+		if err := os.WriteFile(file, []byte(step.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, errs := newLines(), newLines()
+		code := run(t.Context(), []string{"import", "sessions", "--addr=" + p.base, "--agent=" + agent, file}, out, errs)
+		changed, why := strings.Contains(step.name, "changed"), "c.jsonl: message 3 (3): messages[2]: the otid"
+		if step.file == "d.jsonl" {
+			why = "d.jsonl: from message 1 on: messages[1]: the otid"
+		}
+		if !strings.Contains(out.String(), step.want) || changed != (code != 0) ||
+			changed != strings.Contains(errs.String(), why) {
+			t.Errorf("%s: got %d, want %q:\n%s\n%s", step.name, code, step.want, out, errs)
+		}
+	}
+	list := call[[]struct{ ID, Summary string }](p, "GET", "/v1/conversations/?agent_id="+agent, nil)
+	for _, c := range list {
+		if !strings.HasPrefix(c.Summary, "a.jsonl (session-") {
+			continue
+		}
+		raw, err := json.Marshal(call[any](p, "GET", "/v1/conversations/"+c.ID+"/messages?order=asc", nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(raw)
+		for _, want := range []string{"one", "two", "three", "four", "five", "six", "seven"} {
+			_, rest, ok := strings.Cut(text, `"`+want+`"`)
+			if !ok {
+				t.Errorf("%q does not come in its place: %s", want, raw)
+			}
+			text = rest
+		}
+	}
+	if len(list) != 2 {
+		t.Errorf("the conversations are %+v, want one of each session", list)
+	}
+}
+
+// copyOf returns the path of a copy of a file under another name.
+func copyOf(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "renamed")
+	if err := os.WriteFile(name, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
 // The sessions of each format are taken in whole, and once: what a reader finds is in the log, or said to be left out.
 func TestImportOfEachFormat(t *testing.T) {
 	t.Parallel()
@@ -87,7 +165,7 @@ func TestImportOfEachFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	formats := map[transcript.Format]bool{}
+	formats, renamed := map[transcript.Format]bool{}, map[transcript.Format]bool{}
 	for _, path := range samples {
 		if filepath.Ext(path) == ".golden" {
 			continue
@@ -102,14 +180,23 @@ func TestImportOfEachFormat(t *testing.T) {
 			messages += len(s.Drafts)
 		}
 		agent := call[identified](p, "POST", "/v1/agents", map[string]any{"name": "a"}).ID
-		for _, want := range []string{fmt.Sprintf("1 files, %d sessions: %d messages added, 0 already there", len(sessions),
-			messages), fmt.Sprintf("1 files, %d sessions: 0 messages added, %d already there", len(sessions), messages)} {
+		added := fmt.Sprintf("1 files, %d sessions: %d messages added, 0 already there", len(sessions), messages)
+		there := fmt.Sprintf("1 files, %d sessions: 0 messages added, %d already there", len(sessions), messages)
+		files, wants := []string{path, path}, []string{added, there}
+		if sessions[0].Session != "" {
+			files, wants = append(files, copyOf(t, path)), append(wants, there)
+			renamed[sessions[0].Format] = true
+		}
+		for i, file := range files {
 			out, errs := newLines(), newLines()
-			code := run(t.Context(), []string{"import", "sessions", "--addr=" + p.base, "--agent=" + agent, path}, out, errs)
-			if code != 0 || !strings.Contains(out.String(), want) {
-				t.Errorf("%s: got %d, want %q:\n%s\n%s", path, code, want, out, errs)
+			code := run(t.Context(), []string{"import", "sessions", "--addr=" + p.base, "--agent=" + agent, file}, out, errs)
+			if code != 0 || !strings.Contains(out.String(), wants[i]) {
+				t.Errorf("%s: got %d, want %q:\n%s\n%s", file, code, wants[i], out, errs)
 			}
 		}
+	}
+	if len(renamed) < 3 {
+		t.Errorf("sessions of the formats %v only have ids of their own", renamed)
 	}
 	if len(formats) < 5 {
 		t.Errorf("the samples have the formats %v only, not all five", formats)

@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/loci-memory/loci/recall"
@@ -37,7 +38,10 @@ func (t *Transcript) add(e object, drafts []recall.Draft) {
 			continue
 		}
 		for _, name := range []string{"id", "uuid", "dia_id"} {
-			if id := e.text(name); id != "" && i == 0 && draft.OTID == nil {
+			if id := e.text(name); id != "" && draft.OTID == nil {
+				if i > 0 { // an entry of several messages
+					id = fmt.Sprintf("%s#%d", id, i+1)
+				}
 				draft.OTID = &id
 			}
 		}

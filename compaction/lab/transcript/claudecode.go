@@ -30,7 +30,7 @@ func (d document) claudeCode(entries []object) ([]Transcript, error) {
 		if !known {
 			i = len(all)
 			index[thread] = i
-			all = append(all, Transcript{Format: ClaudeCode, LeftOut: left})
+			all = append(all, Transcript{Session: thread, Format: ClaudeCode, LeftOut: left})
 		}
 		if !tree.kept[e.text("uuid")] {
 			left["abandoned"]++

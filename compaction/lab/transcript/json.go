@@ -92,7 +92,7 @@ func (d document) syntax(at int, dec *json.Decoder, err error) error {
 		offset = bad.Offset
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		return d.fail(len(d.data), "the JSON ends too early")
+		return d.fail(len(bytes.TrimRight(d.data, " \t\r\n")), "the JSON ends too early")
 	}
 	return d.fail(at+int(offset)-1, "no valid JSON: %v", err)
 }
@@ -107,11 +107,37 @@ func (d document) values() (all []value, err error) {
 			if len(rest) == 0 {
 				return all, nil
 			}
-			return nil, err
+			return nil, d.broken(all, err)
 		}
 		all = append(all, v)
 	}
 }
+
+// broken returns the error of the value after all others of the document. Where each value has a line, one that ends
+// too early is only noticed on a later line: the error is that of its own line.
+func (d document) broken(before []value, err error) error {
+	at := 0
+	for _, v := range before {
+		if bytes.ContainsRune(v.raw, '\n') {
+			return err
+		}
+		at = v.at + len(v.raw)
+	}
+	at += len(d.data[at:]) - len(bytes.TrimLeft(d.data[at:], " \t\r\n"))
+	line, rest, _ := bytes.Cut(d.data[at:], []byte("\n"))
+	next, _, _ := bytes.Cut(bytes.TrimLeft(rest, " \t\r\n"), []byte("\n"))
+	if len(before) == 0 && !isObjectAlone(next) {
+		return err
+	}
+	dec := json.NewDecoder(bytes.NewReader(line))
+	if _, own := (document{name: d.name, data: d.data[:at+len(line)]}).next(at, dec); own != nil {
+		return own
+	}
+	return err
+}
+
+// isObjectAlone reports whether a line is a whole object.
+func isObjectAlone(line []byte) bool { return bytes.HasPrefix(line, []byte("{")) && json.Valid(line) }
 
 // text returns a field that is a text, and empty for any other.
 func (o object) text(name string) (s string) {

@@ -23,7 +23,7 @@ func (d document) loci(o object) (all []Transcript, err error) {
 		if !known {
 			i = len(all)
 			index[m.ConversationID] = i
-			all = append(all, Transcript{Format: Loci, LeftOut: map[string]int{}})
+			all = append(all, Transcript{Session: m.ConversationID, Format: Loci, LeftOut: map[string]int{}})
 		}
 		if m.Role == recall.Summary || m.Purpose != "" {
 			all[i].LeftOut[string(m.Role)]++

@@ -14,7 +14,7 @@ func isPi(entries []object) bool {
 // pi reads a session of Pi: the branch that ends with its last entry. Summaries are left out: the messages that they
 // replaced are there.
 func (d document) pi(entries []object) ([]Transcript, error) {
-	t := Transcript{Format: Pi, LeftOut: map[string]int{}}
+	t := Transcript{Session: entries[0].text("id"), Format: Pi, LeftOut: map[string]int{}}
 	kept := branch(entries[1:])
 	for _, e := range entries[1:] {
 		switch kind := e.text("type"); {

@@ -1,6 +1,8 @@
 package transcript
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"unicode/utf8"
@@ -16,12 +18,12 @@ func Read(name string, r io.Reader) ([]Transcript, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
-	d := document{name: name, data: data}
+	d := document{name: name, data: bytes.TrimPrefix(data, []byte("\ufeff"))}
 	if len(data) > MaxBytes {
 		return nil, d.fail(0, "the file has more than %d bytes", MaxBytes)
 	}
-	if !utf8.Valid(data) {
-		return nil, d.fail(invalidAt(data), "the text is no UTF-8")
+	if !utf8.Valid(d.data) {
+		return nil, d.fail(invalidAt(d.data), "the text is no UTF-8")
 	}
 	values, err := d.values()
 	if err != nil {
@@ -120,6 +122,7 @@ func (d document) session(o object) ([]Transcript, error) {
 		if system := o.text("system"); t.System == "" {
 			t.System = system
 		}
+		t.Session = o.sessionID()
 		if err == nil {
 			t.Evidence, err = d.questions(o)
 		}
@@ -127,6 +130,11 @@ func (d document) session(o object) ([]Transcript, error) {
 	}
 	return nil, d.fail(o.at, "no session is known that looks like this: there is no role, and no list messages, traj, "+
 		"history, conversation or input")
+}
+
+// sessionID returns the id that an object gives the session it holds; empty if it gives none.
+func (o object) sessionID() string {
+	return cmp.Or(o.text("session_id"), o.text("conversation_id"), o.text("thread_id"), o.text("id"))
 }
 
 // objects reads a list of objects.

@@ -72,6 +72,13 @@ func TestWhatIsNoTranscriptIsRefused(t *testing.T) {
 		"{\"messages\":[]}":  "has no messages",
 		"{\"messages\":[1]}": "line 1: expected an object",
 		"\n\xff":             "line 2: the text is no UTF-8",
+		"{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"user\", \n{\"role\":\"user\",\"content\":\"c\"}\n": "line 2: the JSON " +
+			"ends too early",
+		"{\"role\":\"user\",\n{\"role\":\"user\",\"content\":\"c\"}\n":                     "line 1: the JSON ends too early",
+		"{\"role\":\"user\",\"content\":\"a\"}\n\n{\"role\":\"us\n{\"role\":\"user\"}\n":   "line 3: ",
+		"{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"user\"\n\n\n":                  "line 2: the JSON ends too early",
+		"{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"user\",}\n{\"role\":\"user\"}": "line 2: no valid JSON",
+		"\ufeff{\"role\":\"user\",\"content\":\"a\"}\n{bad}":                               "line 2: no valid JSON",
 		"{\"type\":\"session\",\"id\":\"s\"}\n" +
 			"{\"type\":\"message\",\"id\":\"1\",\"message\":{\"role\":\"king\"}}": "line 2: no role \"king\"",
 	} {
@@ -80,5 +87,14 @@ func TestWhatIsNoTranscriptIsRefused(t *testing.T) {
 		if !errors.As(err, &at) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
+	}
+}
+
+// A byte order mark before the text is no part of it.
+func TestAByteOrderMarkIsNoText(t *testing.T) {
+	t.Parallel()
+	all, err := transcript.Read("x", strings.NewReader("\ufeff{\"role\":\"user\",\"content\":\"a\"}"))
+	if err != nil || len(all) != 1 || len(all[0].Drafts) != 1 {
+		t.Errorf("got %+v, %v", all, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 // Transcript is a recorded session.
 type Transcript struct {
 	Name     string // of the file, and of the session in it if it has several
+	Session  string // the recording's own id of the session; empty if it has none
 	Format   Format
 	System   string         // the system prompt; empty if the recording has none
 	Drafts   []recall.Draft // without the system prompt; OTID is the recording's own id of the message, where it has one

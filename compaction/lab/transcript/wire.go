@@ -12,16 +12,25 @@ import (
 	"github.com/loci-memory/loci/recall/chat"
 )
 
+// WireMessage is a message as the server's capture reads it.
+type WireMessage struct {
+	Place int    // among the session's messages, from 1
+	OwnID string // the recording's id of it; empty if it has none that is its alone
+	JSON  json.RawMessage
+}
+
 // Wire returns the messages as the server's capture reads them, each with an otid that is the same whenever the
 // recording is read again, also when it has grown since. left counts the parts that have no such form, by their types.
-func (t Transcript) Wire() (messages []json.RawMessage, left map[string]int) {
+func (t Transcript) Wire() (messages []WireMessage, left map[string]int) {
 	left = map[string]int{}
-	session, seen := t.key(), map[string]bool{}
+	session, seen := t.Key(), map[string]bool{}
+	before, after := "", 0 // the last message with an id of its own, and how many came since
 	for i, d := range t.Drafts {
-		id := fmt.Sprint(i + 1)
-		if d.OTID != nil && len(*d.OTID) <= 200 && !seen[*d.OTID] {
-			id = *d.OTID
-			seen[id] = true
+		after++
+		id, own := fmt.Sprintf("%s+%d", before, after), ""
+		if d.OTID != nil && len(*d.OTID) <= maxIDBytes && !seen[*d.OTID] {
+			id, own = *d.OTID, *d.OTID
+			seen[id], before, after = true, id, 0
 		}
 		m := map[string]any{"role": d.Role, "content": blocks(d.Content, left), "otid": session + ":" + id}
 		if d.Name != nil {
@@ -39,24 +48,40 @@ func (t Transcript) Wire() (messages []json.RawMessage, left map[string]int) {
 		if d.IsErr {
 			m["is_err"] = true
 		}
-		messages = append(messages, chat.Encode(m))
+		messages = append(messages, WireMessage{Place: i + 1, OwnID: own, JSON: chat.Encode(m)})
 	}
 	return messages, left
 }
 
-// key returns what tells the session apart from others: a hash of its name and of its first message.
-func (t Transcript) key() string {
+// Bounds of ids.
+const (
+	maxIDBytes    = 200 // longer ones are not used
+	uniqueIDBytes = 16  // shorter ones, such as 7 or D1:3, are in many recordings
+)
+
+// Key returns what tells the session apart from others, in a file of any name: a hash of its own id, else of that of
+// its first message. Where an id is short, it is that and what the first message says; where there is none, what that
+// says and the file's name.
+func (t Transcript) Key() string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\x00%s\x00", t.Format, filepath.Base(t.Name))
+	fmt.Fprintf(h, "%s\x00", t.Format)
+	var first recall.Draft
 	if len(t.Drafts) > 0 {
-		first := t.Drafts[0]
-		h.Write(chat.Encode(map[string]any{"role": first.Role, "content": first.Content, "id": first.OTID}))
+		first = t.Drafts[0]
+	}
+	said := chat.Encode(map[string]any{"role": first.Role, "content": first.Content, "id": first.OTID})
+	switch {
+	case len(t.Session) >= uniqueIDBytes:
+		h.Write([]byte(t.Session))
+	case t.Session != "":
+		fmt.Fprintf(h, "%s\x00%s", t.Session, said)
+	case first.OTID != nil && len(*first.OTID) >= uniqueIDBytes:
+		h.Write([]byte(*first.OTID))
+	default:
+		fmt.Fprintf(h, "%s\x00%s", filepath.Base(t.Name), said)
 	}
 	return "session-" + hex.EncodeToString(h.Sum(nil)[:10])
 }
-
-// Key returns the name under which the session is imported.
-func (t Transcript) Key() string { return t.key() }
 
 // blocks returns the parts of a message as blocks of Anthropic's, which have all that readers of transcripts read.
 func blocks(parts []recall.Part, left map[string]int) []any {
