@@ -388,6 +388,48 @@ func TestAnswersToOneSilentTurnAtTheSameTime(t *testing.T) {
 	}
 }
 
+// A silent turn that a program's loop was handed ends with an answer without a call, with a step that accepts no more of
+// it, and when the conversation goes on: what comes later is refused.
+func TestNothingIsAddedToASilentTurnThatHasEnded(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	const answer = `"response":{"choices":[{"message":{"role":"assistant","content":"Said."}}]}}`
+	calls := strings.Replace(flushCall, `"accept":"flush",`, "", 1)
+	for name, test := range map[string]struct {
+		path, body string
+		want       flush
+	}{
+		"an answer without a call": {"/step", `{"purpose":"flush",` + answer, flush{"flush", "tokens", "nothing", nil, 1, 0}},
+		"a step that accepts no more": {"/step", fmt.Sprintf(calls, "first"),
+			flush{"flush", "tokens", "done", nil, 1, 1}},
+		"a message of the user": {"/messages/capture", `{"messages":[{"role":"user","content":"Hey"}]}`,
+			flush{"flush", "tokens", "overtaken", nil, 0, 0}},
+		"an ordinary answer": {"/step", `{` + answer, flush{"flush", "tokens", "overtaken", nil, 0, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &client{Handler: c.Handler, t: t}
+			agent := c.made("/v1/agents", fmt.Sprintf(flushAgent, `{"mode":"flush","tokens":2000}`))
+			c.fill(agent, 2_100)
+			if p := c.accepting(agent); p.Purpose != "flush" {
+				t.Fatalf("no turn: %+v", p)
+			}
+			c.must("POST", "/v1/agents/"+agent+test.path, test.body)
+			for _, late := range []string{fmt.Sprintf(calls, "late"), fmt.Sprintf(flushCall, "later"),
+				`{"purpose":"flush",` + answer} {
+				if got := c.call("POST", "/v1/agents/"+agent+"/step", late); got.Code != 409 {
+					t.Errorf("a late answer: got %d %s", got.Code, got.Text)
+				}
+			}
+			if got := c.flushes(agent); len(got) != 1 || got[0] != test.want {
+				t.Errorf("got %+v, want %+v", got, test.want)
+			}
+			if p := c.accepting(agent); p.Purpose != "" {
+				t.Errorf("the turn goes on: %+v", p)
+			}
+		})
+	}
+}
+
 func TestSettingsOfFlushesAreChecked(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)

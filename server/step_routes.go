@@ -196,7 +196,7 @@ func (s *Server) nextOf(ctx context.Context, of agent.Agent, o *loop.Outside, ba
 // next.
 func (s *Server) takeFlush(ctx context.Context, of agent.Agent, o *loop.Outside, batch *capture.Batch) (letta.Step,
 	error) {
-	appended, calls, err := o.TakeFlush(ctx, batch.Drafts())
+	appended, calls, err := o.TakeFlush(ctx, batch.Drafts(), batch.Step.Accepts)
 	if err != nil {
 		return letta.Step{}, runProblem(batch.Locate(err))
 	}

@@ -49,15 +49,26 @@ type Flush struct {
 	Settled bool `db:"settled" json:"-"`
 }
 
+// overtaking selects the messages with which a conversation went on after an open flush f began.
+const overtaking = `
+	FROM messages m
+	WHERE m.org = f.org AND m.conversation_key = f.conversation_key AND m.position > f.position AND f.status = 'open'
+	  AND m.purpose = '' AND m.role IN ('user', 'assistant', 'tool')`
+
 const flushRows = `
 	SELECT f.id, a.id AS agent_id, c.id AS conversation_id, f.kind, f.reason, f.by_caller,
-	       CASE WHEN f.status = 'open' AND f.deadline <= now() THEN 'expired' ELSE f.status END AS status, f.why,
+	       CASE WHEN f.status <> 'open' THEN f.status WHEN went_on.at < f.deadline THEN 'overtaken'
+	            WHEN f.deadline <= now() THEN 'expired' ELSE 'open' END AS status, f.why,
 	       f.position, f.steps, f.calls, f.prompt_tokens, f.completion_tokens, f.deadline, f.created_at,
-	       CASE WHEN f.status = 'open' AND f.deadline <= now() THEN f.deadline ELSE f.ended_at END AS ended_at, f.view,
-	       f.settled
+	       CASE WHEN f.status <> 'open' THEN f.ended_at WHEN went_on.at < f.deadline THEN went_on.at
+	            WHEN f.deadline <= now() THEN f.deadline END AS ended_at, f.view, f.settled
 	FROM flushes f
 	JOIN conversations c ON c.org = f.org AND c.key = f.conversation_key
 	JOIN agents a ON a.org = f.org AND a.key = f.agent_key
+	LEFT JOIN LATERAL (
+		SELECT greatest(f.created_at, least(m.created_at, now())) AS at` + overtaking + `
+		ORDER BY m.position
+		LIMIT 1) went_on ON true
 	WHERE f.org = $1 AND f.conversation_key = $2 `
 
 // Flushes lists the flushes of a conversation, the newest first.
@@ -225,21 +236,12 @@ func (s *Store) flushPrompt(ctx context.Context, org db.Org, a Agent, at PromptT
 	if p, err = s.flushCalls(ctx, org, a, at, f); err != nil || p != nil {
 		return p, "", err
 	}
-	switch overtaken, err := s.overtaken(ctx, org, f); {
-	case err != nil:
-		return nil, "", err
-	case overtaken:
-		return nil, FlushOvertaken, nil
-	case len(at.OnlyTools) == 0 || !settings.on() || f.Steps >= settings.steps():
-		return nil, outcome(f), nil
+	if len(at.OnlyTools) == 0 || !settings.on() || f.Steps >= settings.steps() || f.Kind == Checkpoint && f.Calls > 0 {
+		return nil, f.outcome(), nil
 	}
 	assembled, fits, err := s.assembleFlush(ctx, org, at)
 	if err != nil || !fits {
 		return nil, FlushSkipped, err
-	}
-	if f.Steps > 0 && answered(assembled.Messages) && (f.Kind != Checkpoint || f.Calls > 0) || f.Kind == Checkpoint &&
-		f.Calls > 0 {
-		return nil, outcome(f), nil
 	}
 	out, err := assembled.storable()
 	out.Purpose, out.Flush = recall.ForFlush, new(s.FlushTurnOf(a, f))
@@ -278,21 +280,11 @@ func (s *Store) FlushTurnOf(a Agent, f Flush) FlushTurn {
 const checkpointTool = "update_working_memory"
 
 // outcome returns the state of a flush whose model has nothing more to do.
-func outcome(f Flush) string {
+func (f Flush) outcome() string {
 	if f.Calls > 0 {
 		return FlushDone
 	}
 	return FlushNothing
-}
-
-// overtaken reports whether a conversation went on after its flush began.
-func (s *Store) overtaken(ctx context.Context, org db.Org, f Flush) (bool, error) {
-	return db.One[bool](ctx, s.DB, `
-		SELECT EXISTS (
-			SELECT FROM flushes f
-			JOIN messages m ON m.org = f.org AND m.conversation_key = f.conversation_key AND m.position > f.position
-			WHERE f.org = $1 AND m.org = $1 AND f.id = $2 AND m.purpose = '' AND m.role IN ('user', 'assistant', 'tool'))`,
-		org, f.ID)
 }
 
 // assembleFlush assembles the prompt of a flush, and reports whether it fits.
@@ -338,7 +330,10 @@ func (s *Store) FlushOfCaller(ctx context.Context, org db.Org, c recall.Conversa
 }
 
 // FlushProgress is what a step adds to a flush.
-type FlushProgress struct{ Steps, Calls, Prompt, Completion int }
+type FlushProgress struct {
+	Steps, Calls, Prompt, Completion int
+	Ends                             bool // it is the turn's last one
+}
 
 // awaitsFlush reports whether the compaction of a prompt's conversation waits for a flush that is still to come. It
 // never does once the prompt fills its window.

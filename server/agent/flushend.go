@@ -27,6 +27,15 @@ func (s *Store) EndFlush(ctx context.Context, org db.Org, f Flush, status, why s
 	return db.One[Flush](ctx, s.DB, flushRows+`AND f.view = $3`, org, c.Key, f.View)
 }
 
+// LeaveFlush ends an open flush whose model is asked no more, and does what follows its end.
+func (s *Store) LeaveFlush(ctx context.Context, org db.Org, c recall.Conversation, f Flush) error {
+	f, err := s.EndFlush(ctx, org, f, f.outcome(), "")
+	if err != nil || f.Status == FlushOpen { // another request has added an answer
+		return err
+	}
+	return s.settle(ctx, org, c, f)
+}
+
 // settle compacts a conversation after a checkpoint that its size began, once.
 func (s *Store) settle(ctx context.Context, org db.Org, c recall.Conversation, f Flush) error {
 	if f.Kind != Checkpoint || f.Reason != ForTokens || f.Settled || f.Status == FlushOvertaken {
@@ -42,17 +51,19 @@ func (s *Store) settle(ctx context.Context, org db.Org, c recall.Conversation, f
 }
 
 // AddToFlush notes an answer of an open flush, or a call that did something, in the transaction that stores it. It
-// returns ErrConflict if the flush has ended, or the conversation was compacted since.
+// returns ErrConflict if the flush has ended, or the conversation went on or was compacted since.
 func AddToFlush(ctx context.Context, tx pgx.Tx, org db.Org, f Flush, add FlushProgress) error {
 	tag, err := tx.Exec(ctx, `
 		UPDATE flushes f
 		SET steps = f.steps + @steps, calls = f.calls + @calls, prompt_tokens = f.prompt_tokens + @prompt,
-		    completion_tokens = f.completion_tokens + @completion
+		    completion_tokens = f.completion_tokens + @completion,
+		    status = CASE WHEN NOT @ends THEN f.status WHEN f.calls + @calls > 0 THEN 'done' ELSE 'nothing' END,
+		    ended_at = CASE WHEN @ends THEN now() ELSE f.ended_at END
 		FROM conversations c
 		WHERE f.org = @org AND c.org = @org AND c.key = f.conversation_key AND f.id = @id AND f.status = 'open'
-		  AND c.frame = f.view AND f.deadline > now()`,
+		  AND c.frame = f.view AND f.deadline > now() AND NOT EXISTS (SELECT`+overtaking+`)`,
 		pgx.StrictNamedArgs{"org": org, "id": f.ID, "steps": add.Steps, "calls": add.Calls, "prompt": add.Prompt,
-			"completion": add.Completion})
+			"completion": add.Completion, "ends": add.Ends})
 	if err == nil && tag.RowsAffected() == 0 {
 		return db.Conflict("The silent turn %s has ended: nothing was stored. Ask for the next prompt", f.ID)
 	}

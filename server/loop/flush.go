@@ -144,7 +144,7 @@ func (f flushing) keep(ctx context.Context, of func(tx pgx.Tx) (agent.Flush, err
 				return err
 			}
 		}
-		used.Steps = 1
+		used.Steps, used.Ends = 1, flush.Kind != agent.Checkpoint && !calls
 		return f.add(ctx, tx, flush, used)
 	})
 	return appended, err
@@ -264,9 +264,9 @@ func (o *Outside) flushing() flushing {
 
 // TakeFlush stores what a client's model answered to a silent turn, and runs the tools of the turn that it calls. It
 // returns the place of the answer, and its calls. ErrConflict if no such turn is open, unless the answer was stored
-// before.
-func (o *Outside) TakeFlush(ctx context.Context, drafts iter.Seq2[recall.Draft, error]) ([]recall.Appended,
-	[]OutsideCall, error) {
+// before. A caller that accepts no further prompt of the turn ends it.
+func (o *Outside) TakeFlush(ctx context.Context, drafts iter.Seq2[recall.Draft, error], accepts bool) (
+	[]recall.Appended, []OutsideCall, error) {
 	f, org := o.flushing(), o.caller.Org
 	var open agent.Flush
 	appended, err := f.keep(ctx, func(tx pgx.Tx) (flush agent.Flush, err error) {
@@ -282,5 +282,17 @@ func (o *Outside) TakeFlush(ctx context.Context, drafts iter.Seq2[recall.Draft, 
 		}
 	}
 	calls, err := f.run(ctx, o.Agents.FlushTurnOf(o.caller.Agent, open), appended[0].Position)
+	if err == nil && !accepts {
+		err = o.leaveFlush(ctx)
+	}
 	return appended, calls, err
+}
+
+// leaveFlush ends the silent turn of the client's own loop, if one is open.
+func (o *Outside) leaveFlush(ctx context.Context) error {
+	open, err := o.Agents.FlushOfCaller(ctx, o.caller.Org, o.Conversation)
+	if err == nil {
+		err = o.Agents.LeaveFlush(ctx, o.caller.Org, o.Conversation, open)
+	}
+	return ignoreConflict(err)
 }
