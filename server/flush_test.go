@@ -388,8 +388,8 @@ func TestAnswersToOneSilentTurnAtTheSameTime(t *testing.T) {
 	}
 }
 
-// A silent turn that a program's loop was handed ends with an answer without a call, with a step that accepts no more of
-// it, and when the conversation goes on: what comes later is refused.
+// A silent turn that a program's loop was handed ends with an answer without a call, with a step that accepts no more
+// of it, and when the conversation goes on: what comes later is refused.
 func TestNothingIsAddedToASilentTurnThatHasEnded(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)

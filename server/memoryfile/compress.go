@@ -136,7 +136,7 @@ func (s *Store) Grown(ctx context.Context, at At, text *string) (*Grown, error) 
 
 // newGrown reads a text as an index that has grown in a tree.
 func newGrown(in Grown, text string) *Grown {
-	in.text = strings.ReplaceAll(text, "\r\n", "\n")
+	in.text = lineFeeds(strings.ReplaceAll(text, "\r\n", "\n"))
 	in.tree.Rules.Off = nil
 	in.lines = readIndex(in.text)
 	in.keep()

@@ -49,8 +49,8 @@ func notLetter(r rune) bool { return !unicode.IsLetter(r) }
 
 // factsOf returns the facts of a line.
 func factsOf(path string, number int, text string) (all []fact) {
-	sentences := strings.ReplaceAll(withoutPointers(text), ". ", ";")
-	for part := range strings.FieldsFuncSeq(sentences, func(r rune) bool { return r == '|' || r == ';' }) {
+	sentences := strings.ReplaceAll(withoutPointers(lineFeeds(text)), ". ", ";")
+	for part := range strings.FieldsFuncSeq(sentences, func(r rune) bool { return r == '|' || r == ';' || r == '\n' }) {
 		words := strings.FieldsFunc(strings.ToLower(part), func(r rune) bool { return notLetter(r) && !unicode.IsNumber(r) })
 		if len(words) < leastFactWords {
 			continue

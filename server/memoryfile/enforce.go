@@ -47,6 +47,12 @@ func (e *editor) obey(ctx context.Context, path, content string) (string, error)
 		}
 		before = f.Content
 	}
+	if e.tree.Rules.IsIndex(path) && !slices.Contains(e.tree.Rules.Off, "*") {
+		if lines := lineFeeds(content); lines != content {
+			e.note("Other characters ended lines of %s: they are line feeds now.", path)
+			content = lines
+		}
+	}
 	if e.tree.Rules.IsIndex(path) && e.tree.Rules.holds(ruleList) {
 		content = e.roll(before, content)
 	}

@@ -11,6 +11,7 @@ import (
 // the table of the section that is named as the file's directory, or else that of the section Topics. Where the index
 // would be too long, directories take the places of their files in the latter.
 func (c *indexCheck) reaching(content string) string {
+	content = lineFeeds(content)
 	lines := readIndex(content)
 	var recent, lasting []indexLine
 	for _, l := range lines {

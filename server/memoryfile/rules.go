@@ -148,6 +148,7 @@ type indexLine struct {
 	number   int
 	text     string
 	section  string // its heading, in lower case
+	heads    bool   // it is a heading
 	item     bool   // of a list
 	row      bool   // of a table
 	plain    bool   // neither, and no heading
@@ -157,7 +158,9 @@ type indexLine struct {
 
 var (
 	heading   = regexp.MustCompile(`^#{1,6}\s+(.*)$`)
-	listItem  = regexp.MustCompile(`^\s*(?:[-*+]|\d+[.)])\s+`)
+	underline = regexp.MustCompile(`^ {0,3}(?:=+|--+)\s*$`) // below a heading
+	quote     = regexp.MustCompile(`^\s*(?:>\s?)+`)
+	listItem  = regexp.MustCompile(`^\s*(?:[^\pL\pN\s|#>\x60]{1,2}\x{FE0F}?|\(?(?:\d+|\pL|[ivxIVX]+)[.)])\s+\S|^\s*<li\b`)
 	boldLine  = regexp.MustCompile(`^\s*(?:\*\*([^*]{1,60})\*\*|__([^_]{1,60})__):?\s*$`)
 	separator = regexp.MustCompile(`^[\s|:-]+$`)
 	divider   = regexp.MustCompile(`^\s*(?:[-=*_]\s*){3,}$`)
@@ -165,9 +168,6 @@ var (
 	hash      = regexp.MustCompile(`\b[0-9a-f]{7,40}\b`)
 	anyUUID   = regexp.MustCompile(`[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`)
 
-	rawError = regexp.MustCompile(`(?i)\btraceback \(most recent|^\W*(?:panic|fatal|fatal error|error):\s|` +
-		`\b[a-z]\w*(?:error|exception)\b:\s|^\s+at \S+\(.*:\d+\)|\bFile "[^"]+", line \d+|\bgoroutine \d+ \[|` +
-		`\bexit (?:code|status) [1-9]|\bSQLSTATE\b|\bsegmentation fault\b`)
 	temporary = regexp.MustCompile(`(?i)^\W*temp(?:orary|orarily)?\s*[:(]|\btemporary (?:notes?|fix|workaround|hack)\b|` +
 		`\b(?:temporarily|temp note|for now|todo|to do:|wip|tbd|remind me|later today|this session|tomorrow|tonight|` +
 		`remember to|don['’]t forget(?: to)?|` +
@@ -185,8 +185,10 @@ func nameOf(heading string) string {
 // readIndex reads the lines of an index.
 func readIndex(content string) (lines []indexLine) {
 	section, fenced := "", false
-	for i, text := range Lines(content) {
-		l := indexLine{number: i + 1, text: text, section: section, inFence: fenced}
+	all := Lines(lineFeeds(content))
+	for i, whole := range all {
+		l := indexLine{number: i + 1, text: whole, section: section, inFence: fenced}
+		text := quote.ReplaceAllString(whole, "")
 		switch {
 		case fence.MatchString(text):
 			fenced, l.inFence = !fenced, true
@@ -194,10 +196,10 @@ func readIndex(content string) (lines []indexLine) {
 		case divider.MatchString(text):
 		case heading.MatchString(text):
 			section = nameOf(heading.FindStringSubmatch(text)[1])
-			l.section = section
-		case boldLine.MatchString(text):
+			l.section, l.heads = section, true
+		case boldLine.MatchString(text), i+1 < len(all) && isTitle(text) && underline.MatchString(all[i+1]):
 			section = nameOf(text)
-			l.section = section
+			l.section, l.heads = section, true
 		case strings.HasPrefix(strings.TrimSpace(text), "|"):
 			l.row = true
 		case listItem.MatchString(text):
@@ -210,6 +212,18 @@ func readIndex(content string) (lines []indexLine) {
 	}
 	return lines
 }
+
+// isTitle reports whether a line is a heading if the line below it underlines it.
+func isTitle(text string) bool {
+	return !listItem.MatchString(text) && !underline.MatchString(text) && !strings.HasPrefix(strings.TrimSpace(text), "|")
+}
+
+// otherLineEnds makes line feeds of the other characters that end a line for those who read a text.
+var otherLineEnds = strings.NewReplacer("\r\n", "\r\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n",
+	"\u2028", "\n", "\u2029", "\n")
+
+// lineFeeds returns a text in which line feeds end all lines.
+func lineFeeds(text string) string { return otherLineEnds.Replace(text) }
 
 // indexCheck is a check of an index.
 type indexCheck struct {
@@ -254,11 +268,12 @@ func (c *indexCheck) checkLine(l indexLine) {
 		}
 		return
 	}
-	for _, text := range saidIn(l) {
-		if rawError.MatchString(text) {
-			c.add(ruleError, l, "is a raw message of an error: say what was learned from it", true)
-		}
-		noted := strings.TrimSpace(text) != "" && !heading.MatchString(l.text) && passing.MatchString(l.section)
+	said := saidIn(l)
+	if isErrorOutput(withoutPointers(l.text)) || slices.ContainsFunc(said, errorText.MatchString) {
+		c.add(ruleError, l, "is a raw message of an error: say what was learned from it", true)
+	}
+	for _, text := range said {
+		noted := strings.TrimSpace(text) != "" && !l.heads && passing.MatchString(l.section)
 		if noted || temporary.MatchString(text) {
 			c.add(ruleTemporary, l, "is a note for the moment", true)
 		}
@@ -270,7 +285,9 @@ func (c *indexCheck) checkLine(l indexLine) {
 		c.add(ruleDangling, l, fmt.Sprintf("points to %s, which does not exist: create the file first. A path "+
 			"with spaces or brackets is written as [text](<path>)", p), false)
 	}
-	if c.tells(l) {
+	if l.heads && headingTells(l.text) {
+		c.add(ruleContent, l, "is a heading that tells something: name the topic, and tell it in a file", true)
+	} else if c.tells(l) {
 		c.add(ruleContent, l, "tells something and points to no file", true)
 	} else if tellsBeside(l) {
 		c.add(ruleContent, l, "tells a fact beside its pointer: the fact belongs in the file", true)
@@ -280,17 +297,21 @@ func (c *indexCheck) checkLine(l indexLine) {
 // maxLabelWords is the most words of a heading, or of a text that points to a file, that only name something.
 const maxLabelWords = 3
 
+// cells returns the text of a line without pointers, or those of the cells of a row.
+func (l indexLine) cells() []string {
+	text := withoutPointers(l.text)
+	if l.row {
+		return strings.Split(strings.Trim(text, "| "), "|")
+	}
+	return []string{text}
+}
+
 // saidIn returns what a line says: its text without pointers, or the cells of a row. What only names something that the
 // line points to is left out, as is a heading of a few words.
 func saidIn(l indexLine) (said []string) {
-	text := withoutPointers(l.text)
-	parts := []string{text}
-	if l.row {
-		parts = strings.Split(strings.Trim(text, "| "), "|")
-	}
-	for _, part := range parts {
+	for _, part := range l.cells() {
 		names := len(wordOf.FindAllString(part, -1)) <= maxLabelWords
-		if !names || len(l.pointers) == 0 && !heading.MatchString(l.text) {
+		if !names || len(l.pointers) == 0 && !l.heads {
 			said = append(said, part)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -74,27 +75,88 @@ func (c *indexCheck) introduces(l indexLine) bool {
 	return false
 }
 
+// anyWord matches a word, also a short one.
+var anyWord = regexp.MustCompile(`[\pL\pN][\pL\pM\pN]*`)
+
 // stating matches the verb of a sentence that tells a fact, and the word behind it.
 var stating = regexp.MustCompile(
-	`(?i)\b(?:is|are|was|were|has|have|must|should|will|needs?|requires?|prefers?)\s+(\pL+)`)
+	`(?i)\b(?:is|are|was|were|has|have|must|should|will|needs?|requires?|prefers?)\s+([\pL\pN]+)`)
 
 // Words around such a verb in a line that only says what a file is about, or where something is.
 var (
-	asking = regexp.MustCompile(`(?i)\b(?:what|how|who|where|when|why|which|that|if|whether|for)\b`)
+	asking = regexp.MustCompile(`(?i)\b(?:what|how|who|where|when|why|which|that|if|whether|for|there)\b`)
 	placed = regexp.MustCompile(`(?i)^(?:in|at|on|under|here|there|kept|stored|described|listed|written|documented)$`)
 )
 
-// tellsBeside reports whether a line with a pointer, that is no row, tells a fact besides.
+// tellsBeside reports whether a line with a pointer tells a fact besides. A short one may, in one of inlineSections.
 func tellsBeside(l indexLine) bool {
-	if len(l.pointers) == 0 || !l.item && !l.plain {
+	if len(l.pointers) == 0 || !l.item && !l.row && !l.plain || inlineSections.MatchString(l.section) &&
+		utf8.RuneCountInString(strings.TrimSpace(l.text)) <= maxInlineChars {
 		return false
 	}
-	for _, text := range saidIn(l) {
-		for _, at := range stating.FindAllStringSubmatchIndex(text, -1) {
-			if !asking.MatchString(text[:at[0]]) && !placed.MatchString(text[at[2]:at[3]]) {
-				return true
-			}
+	return slices.ContainsFunc(l.cells(), func(cell string) bool { return !isLabel(cell) && states(cell) })
+}
+
+// isLabel reports whether a text has so few words that it only names something.
+func isLabel(text string) bool { return len(anyWord.FindAllString(text, -1)) <= maxLabelWords }
+
+// states reports whether a text tells a fact. Where something is written is none.
+func states(text string) bool {
+	for _, at := range stating.FindAllStringSubmatchIndex(text, -1) {
+		if !asking.MatchString(text[:at[0]]) && (!placed.MatchString(text[at[2]:at[3]]) || placesThing(text[at[3]:])) {
+			return true
 		}
 	}
 	return false
+}
+
+// placesThing reports whether the words behind "is in" name another place than one where something is written.
+func placesThing(text string) bool {
+	return strings.ContainsFunc(text, unicode.IsDigit) || !isLabel(text) && !ofIndexes.MatchString(text)
+}
+
+// maxHeadingChars is the most characters of a heading that names a topic.
+const maxHeadingChars = 80
+
+var (
+	// acting matches a sentence whose verb only some know as one, and the word behind the verb.
+	acting = regexp.MustCompile(`(?i)^\W*(?:the|an?|our|my|his|her|its|their|this|all|each|every)\s+\pL.*?\s` +
+		`(?:runs?|uses?|lives?|listens?|works?|likes?|loves|hates|wants?|speaks?|drinks?|costs?|takes?|means|starts?|stands|` +
+		`expects?|supports?|returns?|sends?|owns|holds|keeps?|fails?|can|cannot|may|does|did|became|moved|changed)\s+([\pL\pN]+)`)
+	// behindNoun matches words behind such a word that is a noun.
+	behindNoun = regexp.MustCompile(`(?i)^(?:of|and|or|for|with|from|to|by|per)$`)
+	// clause matches words that make a verb one of a clause, such as "bugs we have fixed".
+	clause = regexp.MustCompile(`(?i)\S\s+(?:i|we|you|they|he|she)\s`)
+	// lastParticiple matches the participle at the end of such a clause.
+	lastParticiple = regexp.MustCompile(`(?i)\b(?:has|have|had|is|are|was|were)\s+\pL+(?:ed|en|made|done|said|met)\W*$`)
+
+	// valued matches a value of a setting.
+	valued = regexp.MustCompile(`(?i)\b(?:port|host|ip|url|address|version|pin|id)\s*[:=]\s*\S*\d|` +
+		`\b(?:pass(?:word|phrase|wd)|pwd|secret|token|key)\s*[:=]\s*\S+\s*$|\b\d{1,3}(?:\.\d{1,3}){3}\b`)
+	// number matches a long number, and the word before it that makes it the name of something.
+	number = regexp.MustCompile(`(?i)(?:(?:^|[^\pL\pN])(rfc|iso|issues?|tickets?|prs?|case|error|code|status|https?|` +
+		`#|no\.?|\pL+-)[\s#-]*)?\b(\d{4,})\b`)
+	year = regexp.MustCompile(`^(?:19|20)\d\d$`)
+)
+
+// headingTells reports whether a heading tells a fact in place of naming a topic.
+func headingTells(heading string) bool {
+	text := strings.TrimSpace(strings.Trim(withoutPointers(heading), "#*_> "))
+	switch {
+	case utf8.RuneCountInString(text) > maxHeadingChars, valued.MatchString(text):
+		return true
+	case isLabel(text):
+		return false
+	case !clause.MatchString(text) && !lastParticiple.MatchString(text) && (states(text) || acts(text)):
+		return true
+	}
+	return slices.ContainsFunc(number.FindAllStringSubmatch(text, -1), func(at []string) bool {
+		return at[1] == "" && !year.MatchString(at[2])
+	})
+}
+
+// acts reports whether a heading is a sentence of acting.
+func acts(text string) bool {
+	at := acting.FindStringSubmatchIndex(text)
+	return at != nil && !behindNoun.MatchString(text[at[2]:at[3]]) && !asking.MatchString(text[:at[2]])
 }
