@@ -47,8 +47,10 @@ const (
 	maxCallLines  = 40
 	// of a line that is compared; shorter ones say little alone, but for what the user is, wants or demands
 	leastWordsOfLine = 2
-	outputLines      = 40  // of a tool's result that are looked at
-	outputTrust      = 0.4 // of a line of a result
+	outputLines      = 40    // of a tool's result that are looked at,
+	leastOutputLines = 5     // and of each of many,
+	allOutputLines   = 4_000 // which are about as many of all together
+	outputTrust      = 0.4   // of a line of a result
 )
 
 // item is a line of a section.
@@ -65,6 +67,8 @@ type extraction struct {
 	items  [sectionCount][]item
 	said   frequency
 	layout layout
+
+	outputLines int // of a tool's result that are looked at
 }
 
 // extract finds what may matter later in messages: requests, what the user told, decisions, findings, open questions,
@@ -80,6 +84,7 @@ func extractAs(l layout, messages []recall.Message, previous string, must mustMe
 	x.carry(previous)
 	messages = slices.DeleteFunc(slices.Clone(messages), isWarning)
 	names := callNames(messages)
+	x.outputLines = min(max(allOutputLines/max(results(messages), 1), leastOutputLines), outputLines)
 	for _, m := range messages {
 		for _, part := range m.Content {
 			switch part.Type {
@@ -95,6 +100,18 @@ func extractAs(l layout, messages []recall.Message, previous string, must mustMe
 	x.items[state] = lastState(messages, names)
 	x.rate(must)
 	return x
+}
+
+// results counts the results of tools in messages.
+func results(messages []recall.Message) (n int) {
+	for _, m := range messages {
+		for _, p := range m.Content {
+			if p.Type == recall.ToolReturn {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // numbered matches a line of an extracted summary.

@@ -2,7 +2,6 @@ package compaction
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,23 +14,25 @@ import (
 func (x *extraction) addResult(m recall.Message, p recall.Part, tool string) {
 	text := resultText(p)
 	failure := strings.TrimSpace(failureLine(text, p.IsError))
+	if failure != "" {
+		x.items[failures] = append(x.items[failures],
+			item{seq: m.Seq, text: fmt.Sprintf("[%d] %s: %s", m.Seq, tool, oneLine(failure, sentenceChars))})
+	}
 	looked := 0
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
-		if looked++; looked > outputLines && !p.IsError {
+		if looked++; looked > x.outputLines && !p.IsError {
 			return
 		}
 		if line == failure {
 			failure = ""
-			x.items[failures] = append(x.items[failures],
-				item{seq: m.Seq, text: fmt.Sprintf("[%d] %s: %s", m.Seq, tool, oneLine(line, sentenceChars))})
-		} else {
-			line = oneLine(line, sentenceChars)
-			x.add(findings, item{seq: m.Seq, text: fmt.Sprintf("[%d] result of %s: %s", m.Seq, tool, line)},
-				sentenceOf(line), outputTrust)
+			continue
 		}
+		line = oneLine(line, sentenceChars)
+		x.add(findings, item{seq: m.Seq, text: fmt.Sprintf("[%d] result of %s: %s", m.Seq, tool, line)},
+			sentenceOf(line), outputTrust)
 	}
 }
 
@@ -57,10 +58,13 @@ func beginning(text string, chars int) string {
 
 // failureLine returns the first line about an error, or the first line of a failed result without one.
 func failureLine(text string, failed bool) (line string) {
+	if !failed && !SaysError(text) {
+		return ""
+	}
 	for l := range strings.Lines(text) {
 		switch {
 		case strings.TrimSpace(l) == "":
-		case errorSign.MatchString(l):
+		case SaysError(l):
 			return l
 		case line == "" && failed:
 			line = l
@@ -69,12 +73,15 @@ func failureLine(text string, failed bool) (line string) {
 	return line
 }
 
-// errorSign matches what a line of output about an error has.
-var errorSign = regexp.MustCompile(
-	`ERROR|FATAL|FAIL|[Ee]rror:|panic:|Traceback|Exception|denied|not found|timed out|refused`)
+// errorSigns are what a line of output about an error has one of.
+var errorSigns = []string{"ERROR", "FATAL", "FAIL", "Error:", "error:", "panic:", "Traceback", "Exception", "denied",
+	"not found", "timed out", "refused"}
 
-// SaysError reports whether a line of output is about an error.
-func SaysError(line string) bool { return errorSign.MatchString(line) }
+// SaysError reports whether a line of output is about an error. It is asked of each line of each result: a regular
+// expression takes ten times as long.
+func SaysError(line string) bool {
+	return slices.ContainsFunc(errorSigns, func(sign string) bool { return strings.Contains(line, sign) })
+}
 
 // failureText returns what a failed result says from its line about an error on.
 func failureText(p recall.Part) string {

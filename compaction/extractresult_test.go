@@ -1,6 +1,7 @@
 package compaction_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -27,5 +28,29 @@ func TestErrorsOfLongResultsAreQuoted(t *testing.T) {
 		if err != nil || !strings.Contains(s.Text, "- [3] bash: --- FAIL: TestOfKeys") {
 			t.Errorf("%s: %v\n%s", name, err, s.Text)
 		}
+	}
+}
+
+// Of very many results a summary without a model looks at a few lines each, and still quotes the line about an error.
+func TestErrorsOfManyResultsAreQuoted(t *testing.T) {
+	t.Parallel()
+	lines := strings.Repeat("a line of what the tool wrote\n", 30)
+	messages := []recall.Message{{Seq: 1, Position: 1, Role: recall.User,
+		Content: []recall.Part{{Type: recall.Text, Text: "Run the tests."}}}}
+	for n := 2; n < 2_000; n += 2 {
+		id, text := fmt.Sprint(n), lines
+		if n == 1_000 {
+			text += "error: the disk sdb7 is full\n"
+		}
+		messages = append(messages,
+			recall.Message{Seq: int64(n), Position: n, Role: recall.Assistant,
+				Content: []recall.Part{{Type: recall.ToolCall, CallID: id, Name: "bash", Input: `{}`}}},
+			recall.Message{Seq: int64(n + 1), Position: n + 1, Role: recall.Tool,
+				Content: []recall.Part{{Type: recall.ToolReturn, CallID: id, Text: text}}})
+	}
+	s, err := compaction.Summarize(t.Context(), compaction.Evicted{Budget: 2_000, Messages: messages},
+		compaction.Defaults(), nil)
+	if want := "- [1001] bash: error: the disk sdb7 is full"; err != nil || !strings.Contains(s.Text, want) {
+		t.Errorf("%v, without %q:\n%s", err, want, s.Text)
 	}
 }

@@ -22,7 +22,13 @@ const isOrphan = `coalesce(part ->> 'orphan', 'false') = 'true'`
 // messages appended since: the system prompt, the summary, if there is one, and the visible messages, without tool
 // results that have no call in the conversation.
 func (s *Store) View(ctx context.Context, org db.Org, c Conversation) ([]Message, error) {
-	return s.view(ctx, org, c, nil)
+	return s.view(ctx, org, c, span{})
+}
+
+// ViewUntil returns what View does when the message at a position is the conversation's last: the newest most of its
+// visible messages.
+func (s *Store) ViewUntil(ctx context.Context, org db.Org, c Conversation, last, most int) ([]Message, error) {
+	return s.view(ctx, org, c, span{last: &last, most: &most})
 }
 
 // ViewOfFlush is View with the messages of the silent turn that began at a position.
@@ -43,14 +49,17 @@ func (s *Store) FlushMessages(ctx context.Context, org db.Org, c Conversation, b
 		ORDER BY m.position`, org, c.Key, begin)
 }
 
-// view reads what the model sees of a conversation; the newest messages of it if most is not nil.
-func (s *Store) view(ctx context.Context, org db.Org, c Conversation, most *int) ([]Message, error) {
+// span selects visible messages: those up to a position, and the newest of them. Nil is no bound.
+type span struct{ last, most *int }
+
+// view reads what the model sees of a conversation.
+func (s *Store) view(ctx context.Context, org db.Org, c Conversation, of span) ([]Message, error) {
 	head, err := s.head(ctx, org, c)
 	if err != nil {
 		return nil, err
 	}
 	rows, err := db.All[Message](ctx, s.db, viewSQL,
-		pgx.StrictNamedArgs{"org": org, "key": c.Key, "first": c.FirstVisible, "most": most})
+		pgx.StrictNamedArgs{"org": org, "key": c.Key, "first": c.FirstVisible, "last": of.last, "most": of.most})
 	slices.Reverse(rows)
 	return withoutOrphans(append(head, rows...)), err
 }
@@ -70,7 +79,8 @@ func (s *Store) head(ctx context.Context, org db.Org, c Conversation) ([]Message
 
 const viewSQL = `
 	SELECT ` + messageColumns + ` FROM ` + messageTables + `
-	WHERE m.org = @org AND m.conversation_key = @key AND m.position >= @first AND ` + seen + `
+	WHERE m.org = @org AND m.conversation_key = @key AND m.position >= @first
+		AND m.position <= coalesce(@last, 2147483647) AND ` + seen + `
 	ORDER BY m.position DESC
 	LIMIT @most`
 
@@ -121,7 +131,7 @@ func (s *Store) Window(ctx context.Context, org db.Org, agentID, conversation st
 		return Window{}, err
 	}
 	most := MaxWindow
-	w.Messages, err = s.view(ctx, org, c, &most)
+	w.Messages, err = s.view(ctx, org, c, span{most: &most})
 	return w, err
 }
 

@@ -314,3 +314,18 @@ func TestAPreviewOfAPolicyStoresNothing(t *testing.T) {
 		t.Errorf("a policy that there is none of: %d %s", got.Code, got.Text)
 	}
 }
+
+// A preview at a position shows the messages up to it, also of a conversation that has too many to be sent.
+func TestAPreviewAtAPositionOfALongLog(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{}`)
+	c.capture(agent, `{"messages":[{"role":"user","content":"the first of all"}]}`)
+	seq := c.seqOf(agent, "the first of all")
+	const item = `{"role":"user","content":"x"}`
+	c.capture(agent, `{"messages":[`+strings.Repeat(item+",", compaction.MaxMessages-1)+item+`]}`)
+	got := c.must("GET", fmt.Sprintf("/v1/agents/%s/prompt?policy=pi&at_seq=%d", agent, seq), "")
+	if !strings.Contains(got, "the first of all") || strings.Contains(got, `"x"`) {
+		t.Errorf("the prompt at the first message: %.2000s", got)
+	}
+}

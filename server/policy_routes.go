@@ -200,18 +200,17 @@ func (s *Server) previewPolicies(ctx context.Context, in *struct {
 	if in.Body.Prices.Set && !in.Body.Prices.Null {
 		prices = in.Body.Prices.Value
 	}
-	all := make([]agent.PolicyPreview, 0, len(in.Body.Policies))
-	for _, p := range in.Body.Policies {
-		at := agent.PolicyTarget{Policy: json.RawMessage(p), AtSeq: in.Body.AtSeq.Value,
-			PromptTarget: agent.PromptTarget{AgentID: string(in.AgentID), Conversation: conversation}}
-		preview, _, err := s.Agents.PreviewPolicy(ctx, rest.Org(ctx), at)
-		if err != nil {
-			return nil, err
-		}
-		preview.Price(prices)
-		all = append(all, preview)
+	policies := make([]json.RawMessage, len(in.Body.Policies))
+	for i, p := range in.Body.Policies {
+		policies[i] = json.RawMessage(p)
 	}
-	return all, nil
+	at := agent.PolicyTarget{AtSeq: in.Body.AtSeq.Value,
+		PromptTarget: agent.PromptTarget{AgentID: string(in.AgentID), Conversation: conversation}}
+	all, err := s.Agents.PreviewPolicies(ctx, rest.Org(ctx), at, policies)
+	for i := range all {
+		all[i].Price(prices)
+	}
+	return all, err
 }
 
 // OrganizationPolicy is the policy of an organization's agents.

@@ -43,7 +43,8 @@ func (s *Server) agentPrompt(ctx context.Context, in *struct {
 		if in.Accept != "" {
 			return letta.Prompt{}, rest.Unprocessable("query.accept", "leave it out with policy and at_seq, which begin nothing")
 		}
-		return s.promptUnder(ctx, agent.PolicyTarget{PromptTarget: at, Policy: policyParam(in.Policy), AtSeq: in.AtSeq})
+		under := agent.PolicyTarget{PromptTarget: at, AtSeq: in.AtSeq}
+		return letta.PromptOf(s.Agents.PromptUnder(ctx, rest.Org(ctx), under, policyParam(in.Policy)))
 	}
 	if in.Accept == recall.ForFlush {
 		silent, err := s.silentPrompt(ctx, at)
@@ -64,12 +65,6 @@ func policyParam(value string) json.RawMessage {
 	}
 	raw, _ := json.Marshal(value) // a text
 	return raw
-}
-
-// promptUnder returns what the model would see under another policy.
-func (s *Server) promptUnder(ctx context.Context, at agent.PolicyTarget) (letta.Prompt, error) {
-	_, prompt, err := s.Agents.PreviewPolicy(ctx, rest.Org(ctx), at)
-	return letta.PromptOf(prompt, err)
 }
 
 // silentPrompt returns the prompt of a silent turn, if one is due; nil if not, or while a run of the server works in

@@ -94,7 +94,8 @@ func TestImportOfSessionsThatChanged(t *testing.T) {
 	for _, step := range []struct{ name, file, text, want string }{
 		{"first", "a.jsonl", begin + entry("3", "2", "user", "three"), "3 messages added, 0 already there"},
 		{"under another name, grown", "b.jsonl",
-			begin + entry("3", "2", "user", "three") + entry("4", "3", "assistant", "four"), "1 messages added, 3 already there"},
+			begin + entry("3", "2", "user", "three") + entry("4", "3", "assistant", "four"),
+			"1 messages added, 3 already there"},
 		{"rewound", "b.jsonl", begin + entry("3", "2", "user", "three") + entry("5", "2", "user", "five"),
 			"1 messages added, 2 already there"},
 		{"rewound to the begin", "b.jsonl", begin + entry("6", "", "user", "six"), "1 messages added, 0 already there"},

@@ -12,11 +12,10 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// PolicyTarget is a prompt under another policy, at a position of the agent's log.
+// PolicyTarget is a prompt under other policies, at a position of the agent's log.
 type PolicyTarget struct {
 	PromptTarget
-	Policy json.RawMessage // over those of the farther places; nil is the one in force
-	AtSeq  int64           // the newest event that the prompt knows of; 0: all
+	AtSeq int64 // the newest event that the prompt knows of; 0: all
 }
 
 // Prices are a provider's: of a million tokens, and shares of it for those that its cache has and takes.
@@ -62,45 +61,88 @@ type PolicyCost struct {
 	BreakEven float64 `json:"break_even_prompts" doc:"Prompts until the changes have paid for themselves; 0: at once."`
 }
 
-// PreviewPolicy returns what a model would be sent under a policy, and what the policy does to it. It stores nothing
+// PreviewPolicies returns what policies would do to a prompt, each over those of the farther places. It stores nothing
 // and asks no model: a compaction that is due is made with an extracted summary. Edits that policies made before are
 // not in its view; what compactions hid by the position stays hidden. Memory and files are those of now.
-func (s *Store) PreviewPolicy(ctx context.Context, org db.Org, at PolicyTarget) (out PolicyPreview, prompt StoredPrompt,
-	err error) {
-	if len(at.Policy) > 0 {
-		at.Compaction, err = json.Marshal(map[string]json.RawMessage{"policy": at.Policy})
+func (s *Store) PreviewPolicies(ctx context.Context, org db.Org, at PolicyTarget, policies []json.RawMessage) (
+	all []PolicyPreview, err error) {
+	without, v, err := s.withoutPolicy(ctx, org, at)
+	if err != nil {
+		return nil, err
+	}
+	for _, of := range policies {
+		out, _, err := s.preview(ctx, org, without, v, policyOver{of, at.AnswerPending})
 		if err != nil {
-			return out, prompt, err
+			return nil, err
 		}
+		all = append(all, out)
 	}
-	p, err := s.assembleUntil(ctx, org, at)
+	return all, nil
+}
+
+// PromptUnder returns what a model would be sent under a policy, as PreviewPolicies plans it; nil is the one in force.
+func (s *Store) PromptUnder(ctx context.Context, org db.Org, at PolicyTarget, of json.RawMessage) (StoredPrompt,
+	error) {
+	without, v, err := s.withoutPolicy(ctx, org, at)
 	if err != nil {
-		return out, prompt, err
+		return StoredPrompt{}, err
 	}
-	task := p.task(compaction.Pruned)
-	v, err := compaction.ViewOf(p.Conversation, p.Messages, task.Overhead)
+	_, p, err := s.preview(ctx, org, without, v, policyOver{of, at.AnswerPending})
 	if err != nil {
-		return out, prompt, err
+		return StoredPrompt{}, err
+	}
+	return p.storable()
+}
+
+// withoutPolicy returns the prompt that no policy has edited, with the view that it shows.
+func (s *Store) withoutPolicy(ctx context.Context, org db.Org, at PolicyTarget) (p Prompt, v compaction.View,
+	err error) {
+	if p, err = s.assembleUntil(ctx, org, at); err != nil {
+		return p, v, err
+	}
+	v, err = compaction.ViewOf(p.Conversation, p.Messages, p.task(compaction.Pruned).Overhead)
+	if err != nil {
+		return p, v, err
 	}
 	v.Edits = slices.DeleteFunc(v.Edits, func(e compaction.Edit) bool { return e.Step != "" })
+	p.show(v, at.AnswerPending)
+	return p, v, nil
+}
+
+// policyOver is a policy over those of the farther places, for a prompt that may answer pending calls.
+type policyOver struct {
+	policy        json.RawMessage
+	answerPending bool
+}
+
+// preview returns what a policy does to a prompt and its view, and the prompt under it.
+func (s *Store) preview(ctx context.Context, org db.Org, p Prompt, v compaction.View, of policyOver) (out PolicyPreview,
+	under Prompt, err error) {
+	if len(of.policy) > 0 {
+		settings, err := json.Marshal(map[string]json.RawMessage{"policy": of.policy})
+		if err != nil {
+			return out, p, err
+		}
+		if err := s.readPolicy(ctx, org, settings, &p); err != nil {
+			return out, p, err
+		}
+	}
 	moment, err := s.moment(ctx, org, p)
 	if err != nil {
-		return out, prompt, err
+		return out, p, err
 	}
-	p.show(v, at.AnswerPending)
 	out.Before = p.Tokens.Total
 	after, edits := p.policy.Prune(v, moment)
 	out.Steps = append([]compaction.StepCount{}, compaction.Pruning{Edits: edits, Before: v}.Steps()...)
 	out.Edits = append([]compaction.Edit{}, edits...)
 	if after, err = p.compacted(ctx, after, moment, &out); err != nil {
-		return out, prompt, err
+		return out, p, err
 	}
-	p.show(after, at.AnswerPending)
+	p.show(after, of.answerPending)
 	out.Policy, out.Tokens = p.policy.Name(), p.Tokens
 	out.FirstChanged = firstChanged(edits, out.Compaction)
 	out.Cost.Kept = p.prefix(v, out.FirstChanged)
-	prompt, err = p.storable()
-	return out, prompt, err
+	return out, p, nil
 }
 
 // show replaces what the prompt shows of its conversation.
@@ -208,13 +250,10 @@ func (s *Store) assembleUntil(ctx context.Context, org db.Org, at PolicyTarget) 
 	if err != nil {
 		return p, err
 	}
-	at.view = &view
+	at.view, at.last = &view, position
 	if p, err = s.assembleAt(ctx, org, at.PromptTarget); err != nil {
 		return p, err
 	}
-	p.Messages = slices.DeleteFunc(p.Messages, func(m recall.Message) bool {
-		return m.Role != recall.Summary && m.Position > position
-	})
 	p.Seq, p.Conversation.Reported = at.AtSeq, 0
 	return p, nil
 }

@@ -72,8 +72,8 @@ func TestWhatIsNoTranscriptIsRefused(t *testing.T) {
 		"{\"messages\":[]}":  "has no messages",
 		"{\"messages\":[1]}": "line 1: expected an object",
 		"\n\xff":             "line 2: the text is no UTF-8",
-		"{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"user\", \n{\"role\":\"user\",\"content\":\"c\"}\n": "line 2: the JSON " +
-			"ends too early",
+		"{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"user\", \n{\"role\":\"user\",\"content\":\"c\"}\n": "line 2: " +
+			"the JSON ends too early",
 		"{\"role\":\"user\",\n{\"role\":\"user\",\"content\":\"c\"}\n":                     "line 1: the JSON ends too early",
 		"{\"role\":\"user\",\"content\":\"a\"}\n\n{\"role\":\"us\n{\"role\":\"user\"}\n":   "line 3: ",
 		"{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"user\"\n\n\n":                  "line 2: the JSON ends too early",
