@@ -46,7 +46,7 @@ func scales() map[string]Scale {
 // uploaders are the clients that upload at a time.
 const uploaders = 6
 
-// copiers are the connections of a COPY baseline: as many as the server has workers that parse.
+// copiers are the connections of a COPY baseline: as many as the texts that the server reads at a time.
 const copiers = 2
 
 // manyClients are those that a search's throughput is measured with.

@@ -175,6 +175,7 @@ type Worker[J river.JobArgs] struct {
 	Vectors
 	DB       db.DB
 	Openings bool // embed at most the first 8,000 characters of a text
+	OneBatch bool // a job has one batch
 
 	// Next reads the job's next batch; nil if none of its rows waits.
 	Next func(ctx context.Context, job J, space Space) (Batch, error)
@@ -193,7 +194,7 @@ func (w *Worker[J]) Work(ctx context.Context, job *river.Job[J]) error {
 			return river.JobCancel(errors.New("no embeddings endpoint is in use; the work is queued again when one is"))
 		}
 		more, err := w.Once(ctx, job.Args, space)
-		if err != nil || !more {
+		if err != nil || !more || w.OneBatch {
 			return err
 		}
 		if time.Now().After(until) {

@@ -83,67 +83,94 @@ func (set openSet) viewTokens(ctx context.Context, text storedText, lines LineRa
 	return markupTokens + set.promptTokens(v.Text), err
 }
 
-// openUploaded opens a file that got its first text in the agents that its folder is attached to and that have room.
-func (s *Store) openUploaded(ctx context.Context, src source) error {
-	if s.o.Limits == nil || src.Previous > 0 {
+// openUploaded opens files of one folder that got their first text in the agents that the folder is attached to and
+// that have room. errAlone if one of several files is to be opened: they are opened in their own transactions.
+func (s *Store) openUploaded(ctx context.Context, org db.Org, all []*ingested) error {
+	all = slices.DeleteFunc(slices.Clone(all), func(f *ingested) bool { return f.src.Previous > 0 || f.job.KeepsClosed })
+	if s.o.Limits == nil || len(all) == 0 {
 		return nil
 	}
-	type agent struct {
-		ID    string `db:"agent_id"`
-		Opens *bool  `db:"opens"`
-	}
-	agents, err := db.All[agent](ctx, s.db, `
-		SELECT a.agent_id, a.opens
-		FROM agent_folders a
-		WHERE a.org = $1 AND a.folder_key = $2
-		  AND NOT EXISTS (SELECT FROM agent_files o WHERE o.org = $1 AND o.agent_id = a.agent_id AND o.file_key = $3)
-		ORDER BY a.agent_id
-		FOR KEY SHARE OF a`, src.Org, src.FolderKey, src.Key)
-	if err != nil || len(agents) == 0 {
-		return err
-	}
-	limits, err := s.o.Limits(ctx, s.db, src.Org, mapped(agents, func(a agent) string { return a.ID }))
+	agents, err := s.withRoom(ctx, org, all)
 	if err != nil {
 		return err
 	}
 	var events []event.Event
 	for _, a := range agents {
-		l := limits[a.ID]
-		if !l.opens(a.Opens) {
-			continue
-		}
-		has, err := s.openSet(src.Org, a.ID).hasRoom(ctx, src.Key, l)
-		if err != nil {
-			return err
-		}
-		if has {
-			events = append(events, event.Event{AgentID: a.ID, Type: event.FileOpened, RefID: src.ID})
+		for _, f := range all {
+			fits, err := a.fits(ctx, f.src.Key)
+			if err != nil {
+				return err
+			}
+			if fits && len(all) > 1 {
+				return errAlone
+			}
+			if fits {
+				events = append(events, event.Event{AgentID: a.agentID, Type: event.FileOpened, RefID: f.src.ID})
+			}
 		}
 	}
-	if events, err = event.Append(ctx, s.tx, src.Org, events...); err != nil {
+	if events, err = event.Append(ctx, s.tx, org, events...); err != nil {
 		return err
 	}
-	view := openedView{Org: src.Org, Key: src.Key, Automatic: true}
+	file := all[0].src // the only one, if there are events
 	for i := 0; err == nil && i < len(events); i++ {
 		err = inOrder(
-			func() error { return s.setOpen(ctx, view, events[i]) },
-			func() error { return s.openSet(src.Org, events[i].AgentID).closeIfFull(ctx, src.ID) })
+			func() error { return s.setOpen(ctx, openedView{Org: org, Key: file.Key, Automatic: true}, events[i]) },
+			func() error { return s.openSet(org, events[i].AgentID).closeIfFull(ctx, file.ID) })
 	}
 	return err
 }
 
-// hasRoom reports whether an agent has room for one more file that opens by itself.
-func (set openSet) hasRoom(ctx context.Context, fileKey int64, l Limits) (bool, error) {
-	open, err := set.files(ctx)
-	if err != nil || len(open) >= l.MaxOpen {
-		return false, err
+// roomy is the open set of an agent that has fewer files open than it may.
+type roomy struct {
+	openSet
+	open   []openFile
+	limits Limits
+}
+
+// withRoom returns the agents in which files of a folder open by themselves and that have fewer files open than they
+// may. Agents that have a single file already are left out.
+func (s *Store) withRoom(ctx context.Context, org db.Org, all []*ingested) (some []roomy, err error) {
+	type agent struct {
+		ID    string `db:"agent_id"`
+		Opens *bool  `db:"opens"`
 	}
+	single := []int64{}
+	if len(all) == 1 {
+		single = append(single, all[0].src.Key)
+	}
+	agents, err := db.All[agent](ctx, s.db, `
+		SELECT a.agent_id, a.opens
+		FROM agent_folders a
+		WHERE a.org = $1 AND a.folder_key = $2 AND NOT EXISTS (
+			SELECT FROM agent_files o WHERE o.org = $1 AND o.agent_id = a.agent_id AND o.file_key = ANY ($3))
+		ORDER BY a.agent_id
+		FOR KEY SHARE OF a`, org, all[0].src.FolderKey, single)
+	if err != nil || len(agents) == 0 {
+		return nil, err
+	}
+	limits, err := s.o.Limits(ctx, s.db, org, mapped(agents, func(a agent) string { return a.ID }))
+	for i := 0; err == nil && i < len(agents); i++ {
+		a, l := agents[i], limits[agents[i].ID]
+		if !l.opens(a.Opens) {
+			continue
+		}
+		set := roomy{openSet: s.openSet(org, a.ID), limits: l}
+		if set.open, err = set.files(ctx); len(set.open) < l.MaxOpen {
+			some = append(some, set)
+		}
+	}
+	return some, err
+}
+
+// fits reports whether the prompt has room for one more file that opens by itself.
+func (set roomy) fits(ctx context.Context, fileKey int64) (bool, error) {
 	file, err := db.All[readyFile](ctx, set.db, `
 		SELECT key, id, generation, lines, pages, media_type FROM files WHERE org = $1 AND key = $2`, set.org, fileKey)
 	if err != nil {
 		return false, err
 	}
-	fitting, err := set.fitting(ctx, open, file, l)
+	fitting, err := set.fitting(ctx, set.open, file, set.limits)
 	return len(fitting) > 0, err
 }
 

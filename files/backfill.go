@@ -60,6 +60,11 @@ func (s *Store) backfill(ctx context.Context, org db.Org, space int16) (added in
 			WHERE j.kind = 'embed_chunks' AND j.state IN ('available', 'pending', 'running', 'retryable', 'scheduled')
 			  AND (j.args ->> 'file_key')::bigint = b.file_key AND (j.args ->> 'space_id')::int = b.space_id
 			  AND (j.args ->> 'generation')::int = b.generation)
+		  AND NOT EXISTS (
+			SELECT FROM river_job j
+			CROSS JOIN LATERAL jsonb_to_recordset(j.args -> 'files') AS w (file_key bigint, generation integer)
+			WHERE j.kind = 'embed_files' AND j.state IN ('available', 'pending', 'running', 'retryable', 'scheduled')
+			  AND (j.args ->> 'space_id')::int = b.space_id AND w.file_key = b.file_key AND w.generation = b.generation)
 		ORDER BY b.file_key`, org, space)
 	if err != nil {
 		return 0, err

@@ -2,7 +2,6 @@ package files
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -33,21 +32,93 @@ func (s *Store) vectors() embed.Vectors {
 		FROM embed_batches WHERE space_id = $1`, "org", "folder_key")
 }
 
-// addBatches adds the batches of a generation's chunks, and queues the first, if an endpoint is configured.
-func (s *Store) addBatches(ctx context.Context, job ParseArgs, src source, chunks int) error {
+// addBatches adds the batches of generations of files of one folder, and queues the first of each file, if an endpoint
+// is configured. Files that are whole in one batch share jobs.
+func (s *Store) addBatches(ctx context.Context, org db.Org, all []*ingested) error {
 	space := s.space()
-	if space == 0 || chunks == 0 {
+	batches := batchesOf(all, space)
+	if space == 0 || len(batches) == 0 {
 		return nil
 	}
-	if _, err := s.db.Exec(ctx, `
-		INSERT INTO embed_batches (file_key, space_id, generation, first_ordinal, end_ordinal, org, folder_key)
-		SELECT @file, @space, @generation, first, least(first + @batch, @chunks), @org, @folder
-		FROM generate_series(0, @chunks - 1, @batch) AS first`,
-		pgx.StrictNamedArgs{"file": src.Key, "space": space, "generation": job.Generation, "batch": batchOf(src.ChunkTokens),
-			"chunks": chunks, "org": src.Org, "folder": src.FolderKey}); err != nil {
+	folder := all[0].src.FolderKey
+	turn, err := s.embedTurn(ctx, org, folder, space)
+	if err != nil {
 		return err
 	}
-	return s.queueBatches(ctx, src.Org, space, []int64{src.Key}, embedWidth)
+	jobs := jobsOf(batches, batchOf(all[0].src.ChunkTokens), turn)
+	if err := s.exec(ctx, `
+		INSERT INTO embed_batches (file_key, space_id, generation, first_ordinal, end_ordinal, org, folder_key, turn)
+		SELECT u.file, @space, u.generation, u.first, u.final, @org, @folder, u.turn
+		FROM unnest(@files::bigint[], @generations::integer[], @firsts::integer[], @ends::integer[], @turns::timestamptz[])
+			AS u (file, generation, first, final, turn)`,
+		pgx.StrictNamedArgs{"space": space, "org": org, "folder": folder,
+			"files":       mapped(batches, func(b *newBatch) int64 { return b.FileKey }),
+			"generations": mapped(batches, func(b *newBatch) int { return b.Generation }),
+			"firsts":      mapped(batches, func(b *newBatch) int { return b.FirstOrdinal }),
+			"ends":        mapped(batches, func(b *newBatch) int { return b.end }),
+			"turns":       mapped(batches, func(b *newBatch) *time.Time { return b.turn })}); err != nil {
+		return err
+	}
+	return s.enqueue(ctx, jobs...)
+}
+
+// newBatch is a batch to add.
+type newBatch struct {
+	EmbedArgs
+	end   int
+	whole bool       // the file has no other
+	turn  *time.Time // nil if it is queued later
+}
+
+func batchesOf(all []*ingested, space int16) (batches []*newBatch) {
+	for _, f := range all {
+		most := batchOf(f.src.ChunkTokens)
+		for first := 0; first < len(f.chunks); first += most {
+			batches = append(batches, &newBatch{end: min(first+most, len(f.chunks)), whole: len(f.chunks) <= most,
+				EmbedArgs: EmbedArgs{Org: f.src.Org, FileKey: f.src.Key, Generation: f.job.Generation, SpaceID: space,
+					FirstOrdinal: first}})
+		}
+	}
+	return batches
+}
+
+// jobsOf returns the jobs of the first batches of files, from a turn on, and gives the batches their turns. A job has
+// one batch of a file, or several files of at most so many chunks.
+func jobsOf(batches []*newBatch, most int, turn queue.Turn) (jobs []river.JobArgs) {
+	for _, of := range sharing(batches, most) {
+		start, next := queue.At(turn.Start), turn.Next(batchLength)
+		of[0].Start = start
+		var job river.JobArgs = of[0].EmbedArgs
+		if len(of) > 1 {
+			job = EmbedFilesArgs{Org: of[0].Org, SpaceID: of[0].SpaceID, Start: start,
+				Files: mapped(of, func(b *newBatch) FileGeneration { return FileGeneration{b.FileKey, b.Generation} })}
+		}
+		for _, b := range of {
+			b.turn = &next.Start
+		}
+		jobs, turn = append(jobs, job), next
+	}
+	return jobs
+}
+
+// sharing returns the batches of each job: the first embedWidth of a long file, each alone, and whole files together.
+func sharing(batches []*newBatch, most int) (jobs [][]*newBatch) {
+	chunks, ofFile := 0, 0
+	for i, b := range batches {
+		if ofFile++; b.FirstOrdinal == 0 {
+			ofFile = 1
+		}
+		if ofFile > embedWidth {
+			continue
+		}
+		if i > 0 && b.whole && batches[i-1].whole && chunks+b.end <= most {
+			jobs[len(jobs)-1] = append(jobs[len(jobs)-1], b)
+			chunks += b.end
+		} else {
+			jobs, chunks = append(jobs, []*newBatch{b}), b.end
+		}
+	}
+	return jobs
 }
 
 // queueBatches queues jobs for the first batches without a job of every file, at most each of a file, at the turn of
@@ -92,119 +163,6 @@ func (s *Store) queueBatches(ctx context.Context, org db.Org, space int16, fileK
 		return err
 	}
 	return s.enqueue(ctx, jobs...)
-}
-
-// batch is one batch of a file's chunks.
-type batch struct {
-	store  *Store
-	job    EmbedArgs
-	chunks []unembedded
-}
-
-type unembedded struct {
-	Key     int64  `db:"key"`
-	Heading string `db:"heading"`
-	Text    string `db:"text"`
-}
-
-// nextBatch reads a job's batch, shortened to the number of chunks that the endpoint embeds in time.
-func (s *Store) nextBatch(ctx context.Context, job EmbedArgs, space embed.Space) (embed.Batch, error) {
-	if space.ID != job.SpaceID {
-		return nil, river.JobCancel(errors.New("the space is not in use; its work is queued again when it is"))
-	}
-	if size := s.o.Endpoint.Size(); size < embed.MostTexts { // no batch has more
-		if err := s.shorten(ctx, job, size); err != nil {
-			return nil, err
-		}
-	}
-	chunks, err := db.All[unembedded](ctx, s.db, `
-		SELECT c.key, c.heading, c.text
-		FROM embed_batches b
-		JOIN chunks c ON c.org = b.org AND c.file_key = b.file_key AND c.generation = b.generation
-		             AND c.ordinal >= b.first_ordinal AND c.ordinal < b.end_ordinal
-		JOIN files f ON f.org = c.org AND f.key = c.file_key
-		JOIN folders d ON d.org = c.org AND d.key = c.folder_key AND d.deleted_at IS NULL
-		WHERE b.org = $5 AND b.file_key = $1 AND b.space_id = $2 AND b.generation = $3 AND b.first_ordinal = $4
-		ORDER BY c.ordinal`, job.FileKey, job.SpaceID, job.Generation, job.FirstOrdinal, job.Org)
-	if err != nil || len(chunks) == 0 {
-		return nil, err
-	}
-	return &batch{store: s, job: job, chunks: chunks}, nil
-}
-
-// shorten keeps the first size chunks of a batch; the others become a batch that is queued later.
-func (s *Store) shorten(ctx context.Context, job EmbedArgs, size int) error {
-	_, err := s.db.Exec(ctx, `
-		WITH long AS (
-			SELECT * FROM embed_batches
-			WHERE org = @org AND file_key = @file AND space_id = @space AND generation = @generation AND first_ordinal = @first
-			  AND end_ordinal - first_ordinal > @size::integer
-			FOR UPDATE
-		), short AS (
-			UPDATE embed_batches b SET end_ordinal = b.first_ordinal + @size::integer
-			FROM long l
-			WHERE b.org = @org AND b.file_key = l.file_key AND b.space_id = l.space_id AND b.generation = l.generation
-			  AND b.first_ordinal = l.first_ordinal
-		)
-		INSERT INTO embed_batches (file_key, space_id, generation, first_ordinal, end_ordinal, org, folder_key, error)
-		SELECT file_key, space_id, generation, first_ordinal + @size::integer, end_ordinal, org, folder_key, error FROM long`,
-		pgx.StrictNamedArgs{"org": job.Org, "file": job.FileKey, "space": job.SpaceID, "generation": job.Generation,
-			"first": job.FirstOrdinal, "size": size})
-	return err
-}
-
-func (b *batch) Items() []embed.Item {
-	items := make([]embed.Item, len(b.chunks))
-	for i, c := range b.chunks {
-		items[i] = embed.Item{ID: c.Key, Text: c.Text}
-		if c.Heading != "" {
-			items[i].Text = c.Heading + "\n\n" + c.Text
-		}
-	}
-	return items
-}
-
-// Lock implements embed.Batch. A batch is not stored if its file is deleted or cancelled, if another worker stored or
-// shortened it, or if the file has another text.
-func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
-	folder, err := db.One[int64](ctx, tx, `
-		SELECT folder_key FROM files WHERE org = $1 AND key = $2 AND NOT cancelled FOR SHARE`, b.job.Org, b.job.FileKey)
-	if err != nil {
-		return nil, err
-	}
-	locked := make(map[int64][]any, len(b.chunks))
-	for _, c := range b.chunks {
-		locked[c.Key] = []any{b.job.Org, folder}
-	}
-	return locked, db.Exec(ctx, tx, `
-		DELETE FROM embed_batches
-		WHERE org = @org AND file_key = @file AND space_id = @space AND generation = @generation AND first_ordinal = @first
-		  AND end_ordinal - first_ordinal = @chunks`,
-		pgx.StrictNamedArgs{"org": b.job.Org, "file": b.job.FileKey, "space": b.job.SpaceID, "generation": b.job.Generation,
-			"first": b.job.FirstOrdinal, "chunks": len(b.chunks)})
-}
-
-// Finish implements embed.Batch. It counts refused chunks, with the reason of one, and queues the file's next batch.
-func (b *batch) Finish(ctx context.Context, tx pgx.Tx, refused []*embed.RefusedError) error {
-	if len(refused) > 0 {
-		if _, err := tx.Exec(ctx, `
-			INSERT INTO embed_refusals AS r (file_key, space_id, org, chunks, reason)
-			VALUES (@file, @space, @org, @chunks, @reason)
-			ON CONFLICT (org, file_key, space_id) DO UPDATE SET chunks = r.chunks + excluded.chunks`,
-			pgx.StrictNamedArgs{"file": b.job.FileKey, "space": b.job.SpaceID, "org": b.job.Org, "chunks": len(refused),
-				"reason": refused[0].Reason}); err != nil {
-			return err
-		}
-	}
-	return b.store.With(tx).queueBatches(ctx, b.job.Org, b.job.SpaceID, []int64{b.job.FileKey}, 1)
-}
-
-func (b *batch) Note(ctx context.Context, reason string) error {
-	_, err := b.store.db.Exec(ctx, `
-		UPDATE embed_batches SET error = $6
-		WHERE org = $5 AND file_key = $1 AND space_id = $2 AND generation = $3 AND first_ordinal = $4`,
-		b.job.FileKey, b.job.SpaceID, b.job.Generation, b.job.FirstOrdinal, b.job.Org, reason)
-	return err
 }
 
 // Index builds the index of the active space's vectors if it pays and is missing; built reports whether it did.

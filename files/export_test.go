@@ -39,3 +39,21 @@ func (s *Store) SetWordRows(first, more int) {
 
 // LiteralOf returns a text that the names which an include accepts have.
 var LiteralOf = literalOf
+
+// Gathering lets tests do things together.
+type Gathering struct{ *gathering[string, int] }
+
+// NewGathering returns a gathering of numbers.
+func NewGathering(slots, most int, each func(ctx context.Context, key string, things []int) error) Gathering {
+	return Gathering{newGathering(slots, most, each)}
+}
+
+// Do does a thing.
+func (g Gathering) Do(ctx context.Context, key string, thing int) error { return g.do(ctx, key, thing) }
+
+// Waiting returns how many things of a key wait.
+func (g Gathering) Waiting(key string) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.lines[key])
+}

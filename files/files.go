@@ -54,8 +54,11 @@ type Store struct {
 	grep   *grep.Searcher
 	o      Options
 
-	parsing *db.Shares // bytes of documents that are being parsed
-	uses    *uses      // of files by searches, that wait to be recorded
+	parsing *db.Shares    // bytes of documents that are being parsed
+	readers chan struct{} // one for each text that is being read and split
+	starts  *gathering[db.Org, *startedFile]
+	commits *gathering[folderOf, *ingested]
+	uses    *uses // of files by searches, that wait to be recorded
 }
 
 // New returns a store on d. It removes what a server that was killed left in TempDir.
@@ -73,8 +76,17 @@ func New(d db.DB, o Options) (*Store, error) {
 	}
 	search := embed.NewSearch(o.Endpoint, "chunks", "chunk_vectors", "chunk_key")
 	search.Words, search.PlainTerms = wordindex.New("chunks", "chunks", "folder_key", "key"), true
-	return &Store{db: d, jobs: jobs, search: search, grep: grep.New(), o: o, parsing: newParsing(), uses: &uses{}}, nil
+	s := &Store{db: d, jobs: jobs, search: search, grep: grep.New(), o: o, parsing: newParsing(), uses: &uses{},
+		readers: make(chan struct{}, parsers)}
+	s.starts = newGathering(1, maxTogether, s.startParsing)
+	s.commits = newGathering(parsers, maxTogether, func(ctx context.Context, in folderOf, all []*ingested) error {
+		return s.commit(ctx, in.org, all)
+	})
+	return s, nil
 }
+
+// maxTogether is how many files are started or committed together.
+const maxTogether = 16
 
 // With returns a store that works in tx.
 func (s *Store) With(tx pgx.Tx) *Store {

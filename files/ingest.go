@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -56,17 +57,32 @@ type source struct {
 type parsed struct {
 	document.Text
 	chunks []chunker.Chunk
+	lex    []embed.Lex // the weights of the chunks of a small text
+}
+
+// smallBytes is the size up to which texts are committed together.
+const smallBytes = 256 << 10
+
+// isSmall reports whether a text may be committed with others.
+func (p parsed) isSmall() bool { return len(p.Text.Text) <= smallBytes && p.Pages == nil }
+
+// ingested is a file with the text that a job made of it.
+type ingested struct {
+	job ParseArgs
+	src source
+	parsed
 }
 
 // ingest makes the wanted generation of a file. It does nothing if the file was deleted or another generation is
 // wanted.
 func (s *Store) ingest(ctx context.Context, job ParseArgs) error {
-	src, err := s.startParsing(ctx, job)
-	if err != nil {
-		return ifNotFound(err, nil)
+	started := &startedFile{job: job}
+	if err := s.starts.do(ctx, job.Org, started); err != nil || started.src == nil {
+		return err
 	}
+	src := *started.src
 	in := document.Input{MediaType: src.MediaType, SizeBytes: src.SizeBytes,
-		Body: &Download{SizeBytes: src.SizeBytes, Key: src.Key, ctx: ctx, store: s, org: src.Org}}
+		Body: &Download{SizeBytes: src.SizeBytes, Key: src.Key, ctx: ctx, store: s, org: src.Org, piece: started.original}}
 	held, err := s.startReading(ctx, src.Org, in)
 	if err != nil {
 		return err
@@ -77,19 +93,65 @@ func (s *Store) ingest(ctx context.Context, job ParseArgs) error {
 		return err
 	}
 	held.shrink(2 * int64(len(p.Text.Text))) // with its chunks
-	return s.commit(ctx, job, src, p)
+	all := []*ingested{{job: job, src: src, parsed: p}}
+	if p.isSmall() && src.Previous == 0 && src.Replaces == nil {
+		return s.commits.do(ctx, folderOf{src.Org, src.FolderKey}, all[0])
+	}
+	return s.commit(ctx, src.Org, all)
 }
 
-// startParsing marks the file as being parsed. ErrNotFound if this generation is no longer wanted.
-func (s *Store) startParsing(ctx context.Context, job ParseArgs) (source, error) {
-	return db.One[source](ctx, s.db, `
+// folderOf names a folder.
+type folderOf struct {
+	org db.Org
+	key int64
+}
+
+// startedFile is a job that begins; src is nil if its generation is no longer wanted.
+type startedFile struct {
+	job      ParseArgs
+	src      *source
+	original []byte // of a small file
+}
+
+// startParsing marks files of an organization as being parsed, and reads the originals of small ones.
+func (s *Store) startParsing(ctx context.Context, org db.Org, started []*startedFile) error {
+	byKey := make(map[int64]*startedFile, len(started))
+	keys, generations := make([]int64, len(started)), make([]int, len(started))
+	for i, f := range started {
+		keys[i], generations[i], byKey[f.job.FileKey] = f.job.FileKey, f.job.Generation, f
+	}
+	sources, err := db.All[source](ctx, s.db, `
+		WITH wanted AS (
+			SELECT f.key FROM unnest($2::bigint[], $3::integer[]) AS w (key, generation)
+			JOIN files f ON f.org = $1 AND f.key = w.key AND f.wanted_generation = w.generation AND f.generation < w.generation
+			ORDER BY f.key
+			FOR NO KEY UPDATE OF f
+		)
 		UPDATE files f SET parse_started_at = now(), error = NULL, updated_at = now()
-		FROM folders d
-		WHERE f.org = $1 AND f.key = $2 AND f.wanted_generation = $3 AND f.generation < $3
-		  AND d.org = f.org AND d.key = f.folder_key AND d.deleted_at IS NULL
+		FROM wanted w, folders d
+		WHERE f.org = $1 AND f.key = w.key AND d.org = f.org AND d.key = f.folder_key AND d.deleted_at IS NULL
 		RETURNING f.key, f.id, f.org, f.folder_key, f.name, f.media_type, f.size_bytes, d.chunk_tokens, d.overlap_tokens,
-		          f.generation AS previous, f.replaces`,
-		job.Org, job.FileKey, job.Generation)
+		          f.generation AS previous, f.replaces`, org, keys, generations)
+	var small []int64
+	for i := range sources {
+		byKey[sources[i].Key].src = &sources[i]
+		if sources[i].SizeBytes <= smallBytes {
+			small = append(small, sources[i].Key)
+		}
+	}
+	if err != nil || len(small) == 0 {
+		return err
+	}
+	type original struct {
+		Key   int64  `db:"file_key"`
+		Bytes []byte `db:"bytes"`
+	}
+	originals, err := db.All[original](ctx, s.db, `
+		SELECT file_key, bytes FROM file_originals WHERE org = $1 AND file_key = ANY ($2) AND ordinal = 0`, org, small)
+	for _, o := range originals {
+		byKey[o.Key].original = o.Bytes
+	}
+	return err
 }
 
 // failParsing stores why a generation cannot be made. It does nothing if this generation is no longer wanted.
@@ -107,14 +169,20 @@ func (s *Store) failParsing(ctx context.Context, job ParseArgs, reason string) e
 }
 
 // parse reads the text of a document, and splits it into chunks.
-func (s *Store) parse(ctx context.Context, src source, in document.Input) (parsed, error) {
-	text, err := s.o.Read(ctx, in)
-	if err != nil {
+func (s *Store) parse(ctx context.Context, src source, in document.Input) (p parsed, err error) {
+	if !in.IsComplex() { // others are read by programs of their own
+		s.readers <- struct{}{}
+		defer func() { <-s.readers }()
+	}
+	if p.Text, err = s.o.Read(ctx, in); err != nil {
 		return parsed{}, err
 	}
-	chunks := chunker.Split(text.Text, chunker.Options{Kind: kindOf(src.Name, in), SizeTokens: src.ChunkTokens,
+	p.chunks = chunker.Split(p.Text.Text, chunker.Options{Kind: kindOf(src.Name, in), SizeTokens: src.ChunkTokens,
 		OverlapTokens: src.OverlapTokens})
-	return parsed{Text: text, chunks: chunks}, nil
+	if p.isSmall() {
+		p.lex = mapped(p.chunks, func(c chunker.Chunk) embed.Lex { return embed.Document(searchable(src.Name, c)) })
+	}
+	return p, nil
 }
 
 // kindOf returns the kind of a document's text: that of a PDF has no marks of its structure, that of other formats is
@@ -129,56 +197,70 @@ func kindOf(name string, in document.Input) chunker.Kind {
 	return chunker.KindOf(name, in.MediaType)
 }
 
-// commit replaces the previous generation in one transaction: text, chunks, vectors to make and, if the file replaces
-// another, that one's name and views.
-func (s *Store) commit(ctx context.Context, job ParseArgs, src source, p parsed) error {
+// commit replaces the previous generations of files of one folder in one transaction: text, chunks, vectors to make
+// and, if a file replaces another, that one's name and views. Of several files each has its first text and replaces
+// none. errAlone if several files cannot be committed together.
+func (s *Store) commit(ctx context.Context, org db.Org, all []*ingested) error {
+	chunks := 0
 	err := s.inTx(ctx, func(in *Store) error {
-		return inOrder(
-			func() error { return in.lockWanted(ctx, job, src) },
-			func() error { return in.deleteText(ctx, src) },
-			func() error { return in.storeText(ctx, job, src, p) },
-			func() error { return in.lockFolder(ctx, src.Org, src.FolderKey, "SHARE") },
-			func() error { return in.takePlace(ctx, src) },
-			func() error { return in.finishParsing(ctx, job, p) },
-			func() error { return in.addBatches(ctx, job, src, len(p.chunks)) },
-			func() error {
-				if job.KeepsClosed {
-					return nil
-				}
-				return in.openUploaded(ctx, src)
-			})
-	})
-	if err == nil {
-		s.search.Words.Grew(src.Org, src.FolderKey, len(p.chunks))
-	}
-	return ifNotFound(err, nil) // the file or its folder was deleted, or another generation is wanted
-}
-
-// finishParsing records the generation that the file now has.
-func (s *Store) finishParsing(ctx context.Context, job ParseArgs, p parsed) error {
-	return s.exec(ctx, `
-		UPDATE files
-		SET generation = @generation, charset = @charset, chars = @chars, lines = @lines, pages = @pages, chunks = @chunks,
-		    error = NULL, replaces = NULL, turn = NULL, updated_at = now()
-		WHERE key = @key AND org = @org`,
-		pgx.StrictNamedArgs{"generation": job.Generation, "charset": p.Charset, "chars": utf8.RuneCountInString(p.Text.Text),
-			"lines": chunker.Lines(p.Text.Text), "pages": p.Pages, "chunks": len(p.chunks), "key": job.FileKey,
-			"org": job.Org})
-}
-
-// lockWanted locks the file that this one replaces, then this one. ErrNotFound if this generation is no longer wanted.
-// Files are always locked before folders, and folders before agents.
-func (s *Store) lockWanted(ctx context.Context, job ParseArgs, src source) error {
-	if src.Replaces != nil {
-		if err := s.exec(ctx, `
-			SELECT FROM files WHERE org = $1 AND key = $2 FOR UPDATE`, job.Org, *src.Replaces); err != nil {
+		wanted, err := in.lockWanted(ctx, org, all)
+		if err != nil || len(wanted) == 0 {
 			return err
 		}
+		chunks = 0
+		for _, f := range wanted {
+			chunks += len(f.chunks)
+		}
+		first := wanted[0].src
+		return inOrder(
+			func() error { return in.deleteText(ctx, first) },
+			func() error { return in.storeText(ctx, wanted) },
+			func() error { return in.lockFolder(ctx, org, first.FolderKey, "SHARE") },
+			func() error { return in.takePlace(ctx, first) },
+			func() error { return in.finishParsing(ctx, org, wanted) },
+			func() error { return in.addBatches(ctx, org, wanted) },
+			func() error { return in.openUploaded(ctx, org, wanted) })
+	})
+	if err == nil && chunks > 0 {
+		s.search.Words.Grew(org, all[0].src.FolderKey, chunks)
 	}
-	_, err := db.One[int64](ctx, s.db, `
-		SELECT key FROM files WHERE org = $1 AND key = $2 AND wanted_generation = $3 AND generation < $3 FOR NO KEY UPDATE`,
-		job.Org, job.FileKey, job.Generation)
-	return err
+	return ifNotFound(err, nil) // the folder was deleted
+}
+
+// finishParsing records the generations that files now have.
+func (s *Store) finishParsing(ctx context.Context, org db.Org, all []*ingested) error {
+	return s.exec(ctx, `
+		UPDATE files f
+		SET generation = u.generation, charset = u.charset, chars = u.chars, lines = u.lines, pages = @pages,
+		    chunks = u.chunks, error = NULL, replaces = NULL, turn = NULL, updated_at = now()
+		FROM unnest(@keys::bigint[], @generations::integer[], @charsets::text[], @chars::bigint[], @lines::integer[],
+		            @chunks::integer[]) AS u (key, generation, charset, chars, lines, chunks)
+		WHERE f.org = @org AND f.key = u.key`,
+		pgx.StrictNamedArgs{"org": org, "pages": all[0].Pages,
+			"keys":        mapped(all, func(f *ingested) int64 { return f.src.Key }),
+			"generations": mapped(all, func(f *ingested) int { return f.job.Generation }),
+			"charsets":    mapped(all, func(f *ingested) string { return f.Charset }),
+			"chars":       mapped(all, func(f *ingested) int { return utf8.RuneCountInString(f.Text.Text) }),
+			"lines":       mapped(all, func(f *ingested) int { return chunker.Lines(f.Text.Text) }),
+			"chunks":      mapped(all, func(f *ingested) int { return len(f.chunks) })})
+}
+
+// lockWanted locks the files that others replace, then these, and returns those whose generation is still wanted. Files
+// are always locked before folders, and folders before agents.
+func (s *Store) lockWanted(ctx context.Context, org db.Org, all []*ingested) ([]*ingested, error) {
+	if old := all[0].src.Replaces; old != nil {
+		if err := s.exec(ctx, `
+			SELECT FROM files WHERE org = $1 AND key = $2 FOR UPDATE`, org, *old); err != nil {
+			return nil, err
+		}
+	}
+	keys, err := db.All[int64](ctx, s.db, `
+		SELECT f.key FROM unnest($2::bigint[], $3::integer[]) AS w (key, generation)
+		JOIN files f ON f.org = $1 AND f.key = w.key AND f.wanted_generation = w.generation AND f.generation < w.generation
+		ORDER BY f.key
+		FOR NO KEY UPDATE OF f`, org, mapped(all, func(f *ingested) int64 { return f.src.Key }),
+		mapped(all, func(f *ingested) int { return f.job.Generation }))
+	return slices.DeleteFunc(slices.Clone(all), func(f *ingested) bool { return !slices.Contains(keys, f.src.Key) }), err
 }
 
 // deleteText deletes the previous generation, if there is one.
@@ -196,25 +278,16 @@ func (s *Store) deleteText(ctx context.Context, src source) error {
 	return nil
 }
 
-// storeText stores the segments and chunks of a generation.
-func (s *Store) storeText(ctx context.Context, job ParseArgs, src source, p parsed) error {
-	segments, stop := copyRows(grep.Segments(p.Text.Text), func(g grep.Segment) []any {
-		return []any{src.Key, job.Generation, g.Ordinal, src.Org, g.FirstLine, g.Lines, g.Continues, g.Text}
-	})
+// storeText stores the segments and chunks of generations.
+func (s *Store) storeText(ctx context.Context, all []*ingested) error {
+	segments, stop := copyRows(eachOf(all, (*ingested).segments))
 	defer stop()
 	columns := []string{"file_key", "generation", "ordinal", "org", "first_line", "lines", "continues", "text"}
 	if _, err := s.db.CopyFrom(ctx, pgx.Identifier{"file_segments"}, columns, segments); err != nil {
 		return fmt.Errorf("store the text: %w", err)
 	}
-	paging := Paging{Starts: p.Pages}
-	chunks := pgx.CopyFromSlice(len(p.chunks), func(i int) ([]any, error) {
-		c := p.chunks[i]
-		lex := embed.Document(searchable(src.Name, c))
-		id, err := uuid.NewV7() // ascending, so that their index grows at its end
-		return []any{id, src.Key, job.Generation, i, src.Org, src.FolderKey, c.FirstLine, c.LastLine, c.StartByte,
-			c.OverlapBytes, strings.ToValidUTF8(c.Heading, ""), c.Text, lex.Vector, lex.Terms,
-			paging.stored(c.FirstLine), paging.stored(c.LastLine)}, err
-	})
+	chunks, stop := copyRows(eachOf(all, (*ingested).chunkRows))
+	defer stop()
 	columns = []string{"id", "file_key", "generation", "ordinal", "org", "folder_key", "first_line", "last_line",
 		"start_byte", "overlap_bytes", "heading", "text", "lex", "terms", "first_page", "last_page"}
 	if _, err := s.db.CopyFrom(ctx, pgx.Identifier{"chunks"}, columns, chunks); err != nil {
@@ -223,20 +296,61 @@ func (s *Store) storeText(ctx context.Context, job ParseArgs, src source, p pars
 	return nil
 }
 
+// segments yields the rows of a file's text.
+func (f *ingested) segments(yield func([]any) bool) {
+	for g := range grep.Segments(f.Text.Text) {
+		if !yield([]any{f.src.Key, f.job.Generation, g.Ordinal, f.src.Org, g.FirstLine, g.Lines, g.Continues, g.Text}) {
+			return
+		}
+	}
+}
+
+// chunkRows yields the rows of a file's chunks.
+func (f *ingested) chunkRows(yield func([]any) bool) {
+	paging := Paging{Starts: f.Pages}
+	for i, c := range f.chunks {
+		lex := embed.Lex{}
+		if f.lex != nil {
+			lex = f.lex[i]
+		} else {
+			lex = embed.Document(searchable(f.src.Name, c))
+		}
+		id := uuid.Must(uuid.NewV7()) // ascending, so that their index grows at its end
+		if !yield([]any{id, f.src.Key, f.job.Generation, i, f.src.Org, f.src.FolderKey, c.FirstLine, c.LastLine, c.StartByte,
+			c.OverlapBytes, strings.ToValidUTF8(c.Heading, ""), c.Text, lex.Vector, lex.Terms,
+			paging.stored(c.FirstLine), paging.stored(c.LastLine)}) {
+			return
+		}
+	}
+}
+
+// eachOf yields what a sequence of each item of a list yields.
+func eachOf[T, U any](list []T, seq func(T, func(U) bool)) iter.Seq[U] {
+	return func(yield func(U) bool) {
+		for _, item := range list {
+			more := true
+			seq(item, func(u U) bool {
+				more = yield(u)
+				return more
+			})
+			if !more {
+				return
+			}
+		}
+	}
+}
+
 // searchable returns the text by which a chunk is found: the file's name and the headings above it count as its words.
 func searchable(name string, c chunker.Chunk) string {
 	return name + "\n" + c.Heading + "\n" + c.Text
 }
 
 // copyRows turns a sequence into the rows of a COPY. The caller calls stop when the COPY is over.
-func copyRows[T any](seq iter.Seq[T], row func(T) []any) (rows pgx.CopyFromSource, stop func()) {
+func copyRows(seq iter.Seq[[]any]) (rows pgx.CopyFromSource, stop func()) {
 	next, stop := iter.Pull(seq)
 	return pgx.CopyFromFunc(func() ([]any, error) {
-		v, ok := next()
-		if !ok {
-			return nil, nil
-		}
-		return row(v), nil
+		row, _ := next()
+		return row, nil
 	}), stop
 }
 

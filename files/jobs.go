@@ -27,9 +27,12 @@ const (
 
 // Queues returns the queues, with the number of workers that a server has for each.
 func Queues() map[string]river.QueueConfig {
-	return map[string]river.QueueConfig{QueueParse: {MaxWorkers: 2}, QueueLarge: {MaxWorkers: 1},
+	return map[string]river.QueueConfig{QueueParse: {MaxWorkers: 8}, QueueLarge: {MaxWorkers: 1},
 		QueueEmbed: {MaxWorkers: 4}, QueueUpkeep: {MaxWorkers: 1}}
 }
+
+// Of the workers that parse files, so many read texts at a time, and so many commit.
+const parsers = 2
 
 const (
 	maxOverruns = 3 // attempts that ran out of time, or whose child died; not those that ended with their server
@@ -71,6 +74,27 @@ func (EmbedArgs) Kind() string { return "embed_chunks" }
 // InsertOpts implements river.JobArgsWithInsertOpts.
 func (EmbedArgs) InsertOpts() river.InsertOpts { return queue.Once(QueueEmbed) }
 
+// EmbedFilesArgs is the job that embeds files of a folder that have one batch each.
+type EmbedFilesArgs struct {
+	Org     db.Org           `json:"org"`
+	SpaceID int16            `json:"space_id" river:"unique"`
+	Files   []FileGeneration `json:"files" river:"unique"`
+
+	queue.Start
+}
+
+// FileGeneration names a text of a file.
+type FileGeneration struct {
+	FileKey    int64 `json:"file_key"`
+	Generation int   `json:"generation"`
+}
+
+// Kind implements river.JobArgs.
+func (EmbedFilesArgs) Kind() string { return "embed_files" }
+
+// InsertOpts implements river.JobArgsWithInsertOpts.
+func (EmbedFilesArgs) InsertOpts() river.InsertOpts { return queue.Once(QueueEmbed) }
+
 // ReparseArgs is the job that queues the files of a folder, a page at a time: those with keys from AfterKey, without
 // it, to LastKey.
 type ReparseArgs struct {
@@ -111,13 +135,14 @@ func (worker[A]) NextRetry(job *river.Job[A]) time.Time {
 // Work registers the workers of the jobs of files.
 func (s *Store) Work(workers *river.Workers) {
 	river.AddWorker(workers, &parseWorker{worker[ParseArgs]{store: s}})
-	river.AddWorker(workers, &embed.Worker[EmbedArgs]{Vectors: s.vectors(), DB: s.db, Next: s.nextBatch})
+	river.AddWorker(workers, &embed.Worker[EmbedArgs]{Vectors: s.vectors(), DB: s.db, Next: s.nextBatch, OneBatch: true})
+	river.AddWorker(workers, &embed.Worker[EmbedFilesArgs]{Vectors: s.vectors(), DB: s.db, Next: s.nextFiles})
 	river.AddWorker(workers, &reparseWorker{worker[ReparseArgs]{store: s}})
 	river.AddWorker(workers, &purgeWorker{worker[PurgeArgs]{store: s}})
 }
 
 // cancelJobs cancels the jobs of a file in the store's transaction: waiting jobs at once, running ones by a signal to
-// their workers, which may still run but no longer commit.
+// their workers, which may still run but no longer commit. Jobs that it shares with other files go on without it.
 func (s *Store) cancelJobs(ctx context.Context, fileKey int64) error {
 	running, err := db.All[int64](ctx, s.tx, `
 		WITH mine AS (

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/multitracer"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/loci-memory/loci/db"
@@ -69,11 +70,16 @@ func Owner(t testing.TB, pool *pgxpool.Pool) *pgxpool.Pool {
 
 func connect(t testing.TB, url string) *pgxpool.Pool {
 	t.Helper()
-	pool, err := db.ConnectTraced(context.Background(), url, &statements)
+	sent := &counter{}
+	pool, err := db.ConnectTraced(context.Background(), url, multitracer.New(&statements, sent))
 	if err != nil {
 		t.Fatalf("dbtest: %v", err)
 	}
-	t.Cleanup(pool.Close)
+	counters.Store(pool, sent)
+	t.Cleanup(func() {
+		counters.Delete(pool)
+		pool.Close()
+	})
 	return pool
 }
 

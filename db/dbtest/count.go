@@ -1,0 +1,107 @@
+package dbtest
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// counters are those of the tests' pools, by *pgxpool.Pool.
+var counters sync.Map
+
+// Sent returns the statements that the product sends on a test's pool while fn runs, COPY and the ends of transactions
+// among them. Those of River's own loops and of tests are left out.
+func Sent(t testing.TB, pool *pgxpool.Pool, fn func()) []string {
+	t.Helper()
+	found, ok := counters.Load(pool)
+	if !ok {
+		t.Fatal("dbtest: the pool is not a test's")
+	}
+	c := found.(*counter)
+	c.start()
+	fn()
+	return c.stop()
+}
+
+// counter is a tracer that keeps the statements of the product while it is started.
+type counter struct {
+	mu      sync.Mutex
+	started bool
+	sent    []string
+}
+
+func (c *counter) start() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.started, c.sent = true, nil
+}
+
+func (c *counter) stop() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.started = false
+	return c.sent
+}
+
+func (c *counter) add(sql string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.started && ofProduct() {
+		c.sent = append(c.sent, sql)
+	}
+}
+
+// ofProduct reports whether a function of the product is among those that run a statement.
+func ofProduct() bool {
+	pcs := make([]uintptr, 64)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
+	for more := true; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		switch {
+		case helper.MatchString(f.File):
+		case test.MatchString(f.File):
+			return false
+		case strings.HasPrefix(f.Function, "github.com/loci-memory/loci/"):
+			return true
+		}
+	}
+	return false
+}
+
+// TraceQueryStart implements pgx.QueryTracer.
+func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
+	c.add(q.SQL)
+	return ctx
+}
+
+// TraceQueryEnd implements pgx.QueryTracer.
+func (*counter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// TraceBatchStart implements pgx.BatchTracer.
+func (c *counter) TraceBatchStart(ctx context.Context, _ *pgx.Conn, b pgx.TraceBatchStartData) context.Context {
+	for _, q := range b.Batch.QueuedQueries {
+		c.add(q.SQL)
+	}
+	return ctx
+}
+
+// TraceBatchQuery implements pgx.BatchTracer.
+func (*counter) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+
+// TraceBatchEnd implements pgx.BatchTracer.
+func (*counter) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
+
+// TraceCopyFromStart implements pgx.CopyFromTracer.
+func (c *counter) TraceCopyFromStart(ctx context.Context, _ *pgx.Conn, of pgx.TraceCopyFromStartData) context.Context {
+	c.add("COPY " + of.TableName.Sanitize())
+	return ctx
+}
+
+// TraceCopyFromEnd implements pgx.CopyFromTracer.
+func (*counter) TraceCopyFromEnd(context.Context, *pgx.Conn, pgx.TraceCopyFromEndData) {}

@@ -1,0 +1,85 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// gathering does things of one kind together: those that come while earlier ones with the same key are done, or while
+// all slots are taken, are done after those by one call.
+type gathering[K comparable, T any] struct {
+	slots chan struct{} // one for each call that runs
+	most  int           // things of a call
+	// each does things together, all or none of them. A thing whose call failed is done again alone.
+	each func(ctx context.Context, key K, things []T) error
+
+	mu    sync.Mutex
+	lines map[K][]*gathered[T] // those that wait; a key is here while a thing of it leads
+}
+
+// gathered is a thing that waits.
+type gathered[T any] struct {
+	thing T
+	done  chan error // gets errLead when the thing is to lead, otherwise what came of it
+}
+
+var (
+	errLead  = errors.New("the next to lead")
+	errAlone = errors.New("to be done alone")
+)
+
+func newGathering[K comparable, T any](slots, most int,
+	each func(ctx context.Context, key K, things []T) error) *gathering[K, T] {
+	return &gathering[K, T]{slots: make(chan struct{}, slots), most: most, each: each,
+		lines: map[K][]*gathered[T]{}}
+}
+
+// do does a thing, with others of the key if there are some. The context of one of them is that of the call.
+func (g *gathering[K, T]) do(ctx context.Context, key K, thing T) error {
+	mine := &gathered[T]{thing, make(chan error, 1)}
+	g.mu.Lock()
+	line, led := g.lines[key]
+	g.lines[key] = append(line, mine)
+	g.mu.Unlock()
+	if !led {
+		mine.done <- errLead
+	}
+	err := <-mine.done
+	if err == errLead { //nolint:errorlint // never wrapped
+		err = g.lead(ctx, key)
+	}
+	if err == errAlone { //nolint:errorlint // never wrapped
+		err = g.each(ctx, key, []T{thing})
+	}
+	return err
+}
+
+// lead does the first of a line with those behind it, and lets the next lead. Where it fails to do several, each gets
+// errAlone.
+func (g *gathering[K, T]) lead(ctx context.Context, key K) error {
+	g.slots <- struct{}{}
+	defer func() { <-g.slots }()
+	g.mu.Lock()
+	n := min(len(g.lines[key]), g.most)
+	group := g.lines[key][:n:n]
+	g.lines[key] = g.lines[key][n:]
+	g.mu.Unlock()
+	err := errAlone // if the call panics
+	defer func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		for _, other := range group[1:] {
+			other.done <- err
+		}
+		if rest := g.lines[key]; len(rest) > 0 {
+			rest[0].done <- errLead
+		} else {
+			delete(g.lines, key)
+		}
+	}()
+	if failed := g.each(ctx, key, mapped(group, func(one *gathered[T]) T { return one.thing })); n == 1 || failed == nil {
+		err = failed
+	}
+	return err
+}

@@ -1,0 +1,133 @@
+package files_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/embed/embedtest"
+	"github.com/loci-memory/loci/files"
+)
+
+// sendAll stores n small files while no file is parsed, and lets their parsing begin; release lets it go on.
+func (fx *fixture) sendAll(folder files.Folder, n int, text func(i int) string) (sent []files.File, release func()) {
+	fx.t.Helper()
+	resume := fx.pause()
+	for i := range n {
+		sent = append(sent, fx.send(folder, fmt.Sprintf("%02d.txt", i), text(i), files.Suffix))
+	}
+	release = fx.stall()
+	resume()
+	embedtest.Eventually(fx.t, "parsing begins", func() bool {
+		return fx.count(`SELECT count(*) FROM files WHERE parse_started_at IS NOT NULL`) > 0
+	})
+	return sent, release
+}
+
+// Small files that are committed and embedded together have each its own text, state and refusals. While the endpoint
+// is down, words find them.
+func TestFilesThatAreCommittedTogetherAreEachWhole(t *testing.T) {
+	t.Parallel()
+	fx, e, _ := newDenseFixture(t, 8)
+	e.Refuse = "forbidden"
+	e.Down.Store(true)
+	folder := fx.folder("f")
+	text := func(i int) string {
+		line := map[bool]string{true: "forbidden\n"}[i == 5]
+		return fmt.Sprintf("unique%d is here\n", i) + line + manyLines(20*i)
+	}
+	sent, release := fx.sendAll(folder, 12, text)
+	if _, err := fx.Cancel(t.Context(), org, folder.ID, sent[2].ID); err != nil {
+		t.Fatal(err)
+	}
+	release()
+	agent := fx.agentWith(folder)
+	for i, f := range sent {
+		if i == 2 {
+			continue
+		}
+		fx.awaitWhere(folder, f, func(f files.File) bool { return f.Status == files.Embedding })
+		if got := fx.content(folder, f); got != text(i) {
+			t.Errorf("file %d has the text %.100q", i, got)
+		}
+		fx.find(agent, fmt.Sprintf("unique%d", i))
+	}
+	e.Down.Store(false)
+	for i, f := range sent {
+		f = fx.await(folder, f)
+		switch {
+		case i == 2 && (f.Status != files.Failed || f.TotalChunks != 0):
+			t.Errorf("the cancelled file is %+v", f)
+		case i == 5 && (f.ErrorMessage == nil || !strings.Contains(*f.ErrorMessage, "refused")):
+			t.Errorf("the file with a refused text is %+v", f)
+		case i != 2 && i != 5 && (f.Status != files.Completed || f.ErrorMessage != nil || f.ChunksEmbedded != f.TotalChunks):
+			t.Errorf("file %d is %+v", i, f)
+		}
+	}
+}
+
+// Of small files that come together, as many open by themselves as of files that come one after the other.
+func TestFilesThatAreCommittedTogetherOpenWhileThereIsRoom(t *testing.T) {
+	t.Parallel()
+	l := files.Limits{MaxOpen: 3, ViewChars: 1000}
+	fx := newFixture(t, limitsOf(l))
+	folder := fx.folder("f")
+	agent := fx.agentWith(folder)
+	sent, release := fx.sendAll(folder, 12, func(int) string { return "short\n" })
+	release()
+	for _, f := range sent {
+		if f = fx.await(folder, f); f.Status != files.Completed {
+			t.Errorf("got %+v", f)
+		}
+	}
+	if open := fx.open(agent); len(open) != 3 {
+		t.Errorf("the agent has %v open, want three files", open)
+	}
+}
+
+// What comes while the first is done is done by one call, in its order; where that fails, each is done alone.
+func TestThingsAreDoneTogether(t *testing.T) {
+	t.Parallel()
+	begun, goOn := make(chan []int), make(chan error)
+	g := files.NewGathering(1, 3, func(_ context.Context, _ string, things []int) error {
+		begun <- things
+		return <-goOn
+	})
+	done := make(chan error, 5)
+	do := func(thing int) { go func() { done <- g.Do(t.Context(), "key", thing) }() }
+	do(1)
+	if got := <-begun; !slices.Equal(got, []int{1}) {
+		t.Fatalf("the first call does %v", got)
+	}
+	for i := 2; i <= 5; i++ {
+		do(i)
+		embedtest.Eventually(t, "it waits", func() bool { return g.Waiting("key") == i-1 })
+	}
+	failed := errors.New("failed")
+	goOn <- nil
+	if got := <-begun; !slices.Equal(got, []int{2, 3, 4}) {
+		t.Errorf("the second call does %v, want 2 to 4", got)
+	}
+	goOn <- failed
+	alone := []int{}
+	for range 4 { // in any order
+		alone = append(alone, <-begun...)
+		goOn <- map[bool]error{true: failed}[alone[len(alone)-1] == 3]
+	}
+	slices.Sort(alone)
+	if !slices.Equal(alone, []int{2, 3, 4, 5}) {
+		t.Errorf("alone are done %v, want 2 to 5", alone)
+	}
+	errs := 0
+	for range 5 {
+		if err := <-done; err != nil {
+			errs++
+		}
+	}
+	if errs != 1 {
+		t.Errorf("%d of 5 fail, want the one whose own call failed", errs)
+	}
+}
