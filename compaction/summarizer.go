@@ -3,6 +3,7 @@ package compaction
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/loci-memory/loci/recall/chat"
@@ -27,6 +28,22 @@ type Model struct {
 
 	// Redact removes secrets from a summary, with the key of the organization. Nil redacts with a shared key.
 	Redact func(string) string
+}
+
+// NotAsked wraps the error of a call that reached no model: none is counted.
+type NotAsked struct{ Err error }
+
+func (e *NotAsked) Error() string { return e.Err.Error() }
+
+// Unwrap returns why the model was not asked.
+func (e *NotAsked) Unwrap() error { return e.Err }
+
+// Calls returns how many calls of a model an error is of: 1, or 0 if none was asked.
+func Calls(err error) int {
+	if _, not := errors.AsType[*NotAsked](err); not {
+		return 0
+	}
+	return 1
 }
 
 // Request asks a Summarizer to answer with text, without calling a tool.

@@ -33,9 +33,9 @@ func (w *writer) call(ctx context.Context, messages []chat.Message, tools []byte
 	if err := ctx.Err(); err != nil {
 		return Reply{}, err
 	}
-	w.modelCalls++
 	w.asked = messages[len(messages)-1].Content
 	r, err := w.m.Complete(ctx, w.configured(Request{Model: w.m.Name, Messages: messages, Tools: tools}, own))
+	w.modelCalls += Calls(err)
 	w.prompt += max(r.PromptTokens, 0)
 	w.output += max(r.OutputTokens, 0)
 	return r, err

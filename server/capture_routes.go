@@ -101,7 +101,7 @@ func (s *Server) withSpool(a *rest.API, c echo.Context, timeout time.Duration,
 	if err != nil {
 		return err
 	}
-	return body.Warnings.Answer(c, out)
+	return body.Warnings.Answer(c, http.StatusOK, out)
 }
 
 // recordOf returns the record of a batch, which may leave calls without a result that wait for the client.

@@ -90,12 +90,11 @@ func (s *Server) createHandover(a *rest.API, c echo.Context) error {
 	if err != nil {
 		return runProblem(err)
 	}
-	warnings.InHeader(c)
 	status := http.StatusOK
 	if h.Status == handover.Running {
 		status = http.StatusAccepted
 	}
-	return c.JSON(status, h)
+	return warnings.Answer(c, status, h)
 }
 
 // handOver hands a conversation over, and waits for it for a while.

@@ -219,8 +219,9 @@ func TestASlowHandoverGoesOn(t *testing.T) {
 	s := c.session(agent)
 	c.summarizes("", written(s))
 	c.server.Handovers.Patience = 50 * time.Millisecond
-	got := c.call("POST", "/v1/agents/"+agent+"/handover", `{}`)
-	if got.Code != 202 || pick(t, got.Text, "status") != `{"status":"running"}` {
+	got := c.call("POST", "/v1/agents/"+agent+"/handover", `{"pendingg":true}`)
+	if got.Code != 202 || pick(t, got.Text, "status") != `{"status":"running"}` ||
+		!strings.Contains(pick(t, got.Text, "warnings"), "pendingg") {
 		t.Fatalf("got %d %s", got.Code, got.Text)
 	}
 	id := fields(t, got.Text)["id"].(string)

@@ -200,5 +200,5 @@ func (s *Server) sendAsync(a *rest.API, c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return in.warnings.Answer(c, letta.RunOf(started.Run))
+	return in.warnings.Answer(c, http.StatusOK, letta.RunOf(started.Run))
 }

@@ -88,12 +88,8 @@ func (s *Server) createReplay(a *rest.API, c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	warnings.InHeader(c)
-	return c.JSON(http.StatusAccepted, made)
+	return warnings.Answer(c, http.StatusAccepted, made)
 }
-
-// maxReplayWindow bounds the window of a replay, in tokens.
-const maxReplayWindow = 100_000_000
 
 // request returns what the body asks for, but for a conversation.
 func (body *CreateReplay) request() (r replay.Request, err error) {
@@ -107,9 +103,9 @@ func (body *CreateReplay) request() (r replay.Request, err error) {
 		r.Windows = []int{32_000}
 	}
 	for i, window := range r.Windows {
-		if window < 1 || window > maxReplayWindow {
+		if window < lab.MinWindow || window > lab.MaxWindow {
 			return r, rest.Unprocessable(fmt.Sprintf("body.windows[%d]", i),
-				fmt.Sprintf("it must be from 1 to %d tokens. Got: %d", maxReplayWindow, window))
+				fmt.Sprintf("it must be from %d to %d tokens. Got: %d", lab.MinWindow, lab.MaxWindow, window))
 		}
 	}
 	for i, ratio := range r.Ratios {

@@ -57,13 +57,15 @@ func TestReplaysRunAsJobsInSlices(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	secret := "sk-ant-api03-" + strings.Repeat("Ab3dE5gH", 11) + "AA"
-	body := `{"transcripts":[{"name":"a.jsonl","text":` + recordedSession(30, secret) + `}],"policies":["letta","pi"],
-		"windows":[8000],"ratios":[0.5],"prices":{"input_per_million":10,"cache_read_share":0.1,"cache_write_share":1}}`
+	body := `{"transcripts":[{"name":"a.jsonl","text":` + recordedSession(30, secret) + `}],
+		"policies":["letta","pi","letta"],"windows":[8000,8000],"ratios":[0.5,0.50],"windws":[1],
+		"prices":{"input_per_million":10,"cache_read_share":0.1,"cache_write_share":1}}`
 	var reports []lab.Report
 	for _, slice := range []time.Duration{time.Minute, time.Nanosecond} {
 		c.server.Replays.Slice = slice
 		made := c.call("POST", "/v1/lab/replays", body)
-		if made.Code != http.StatusAccepted {
+		if made.Code != http.StatusAccepted || !strings.Contains(made.Text, `"warnings":["`) ||
+			!strings.Contains(made.Text, "windws") {
 			t.Fatal(made)
 		}
 		id := fields(t, made.Text)["id"].(string)
@@ -127,12 +129,12 @@ func TestWhatCannotBeReplayedIsRefused(t *testing.T) {
 	for body, want := range map[string]string{
 		`{}`: "nothing to replay",
 		`{"transcripts":[{"name":"a","text":"{\"role\":\"user\",\"content\":\"x\"}\n{bad"}]}`: "line 2",
-		`{` + good + `,"windows":[0]}`:                  "windows[0]",
-		`{` + good + `,"ratios":[1.5]}`:                 "ratios[0]",
-		`{` + good + `,"policies":["nobody"]}`:          "policies[0]",
-		`{` + good + `,"model":"some/model"}`:           "no model",
-		`{"conversation_id":"default"}`:                 "agent_id",
-		`{"agent_id":"agent-` + uuid.NewString() + `"}`: "not found",
+		`{` + good + `,"windows":[8000,999]}`:                                                 "windows[1]: it must be from 1000",
+		`{` + good + `,"ratios":[1.5]}`:                                                       "ratios[0]",
+		`{` + good + `,"policies":["nobody"]}`:                                                "policies[0]",
+		`{` + good + `,"model":"some/model"}`:                                                 "no model",
+		`{"conversation_id":"default"}`:                                                       "agent_id",
+		`{"agent_id":"agent-` + uuid.NewString() + `"}`:                                       "not found",
 	} {
 		got := c.call("POST", "/v1/lab/replays", body)
 		if got.Code < 400 || got.Code >= 500 || !strings.Contains(strings.ToLower(got.Text), want) {

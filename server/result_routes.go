@@ -53,6 +53,5 @@ func (s *Server) fitResult(a *rest.API, c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	warnings.InHeader(c)
-	return c.JSON(http.StatusOK, fitted)
+	return warnings.Answer(c, http.StatusOK, fitted)
 }

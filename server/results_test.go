@@ -172,6 +172,7 @@ func TestResultsThatCannotBeFittedAreRefused(t *testing.T) {
 		says       string
 	}{
 		{path, `{}`, 422, "text"},
+		{path, `{"text":"x","tol":"shell"}`, 200, `"warnings":["`}, // named in the answer
 		{path, `{"text":""}`, 422, "text"},
 		{path, `{"text":7}`, 422, "text"},
 		{path, `{"text":"x","policy":"lettuce"}`, 422, "There is no policy"},

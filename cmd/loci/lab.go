@@ -100,11 +100,15 @@ func readTranscripts(paths []string) (sessions []transcript.Transcript, err erro
 
 // ratios returns the settings of the ratio replays of a session.
 func (c labReplayCmd) ratios(s *lab.Session, like lab.Settings) (all []lab.Settings, err error) {
+	var shares []float64
 	for _, text := range c.Ratio {
 		ratio, err := strconv.ParseFloat(text, 64)
 		if err != nil {
 			return nil, fmt.Errorf("--ratio is %q; it must be a share such as 0.5", text)
 		}
+		shares = append(shares, ratio)
+	}
+	for _, ratio := range lab.Once(shares) {
 		under, err := lab.AtRatio(s, ratio, like.Prices)
 		if err != nil {
 			return nil, fmt.Errorf("--ratio: %w", err)
@@ -152,12 +156,16 @@ func (c labReplayCmd) settings(ctx context.Context) (all []lab.Settings, err err
 			names = append(names, p.Name)
 		}
 	}
+	var windows []int
 	for _, window := range c.Window {
 		tokens, err := tokensOf(window)
 		if err != nil {
 			return nil, err
 		}
-		for _, name := range names {
+		windows = append(windows, tokens)
+	}
+	for _, tokens := range lab.Once(windows) {
+		for _, name := range lab.Once(names) {
 			p, err := policy.Preset(name)
 			if err != nil {
 				return nil, err
@@ -178,8 +186,9 @@ func tokensOf(text string) (int, error) {
 		}
 	}
 	n, err := strconv.Atoi(number)
-	if err != nil || n < 1 || n > 100_000_000/times {
-		return 0, fmt.Errorf("--window is %q; it must be a number of tokens such as 32000, 32k or 1M", text)
+	if err != nil || n > lab.MaxWindow/times || n*times < lab.MinWindow {
+		return 0, fmt.Errorf("--window is %q; it must be a number of tokens such as 32000, 32k or 1M, from %d to %d", text,
+			lab.MinWindow, lab.MaxWindow)
 	}
 	return n * times, nil
 }

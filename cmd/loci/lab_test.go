@@ -37,7 +37,7 @@ func TestLabReplaysTranscripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := filepath.Join(dir, "report")
-	printed := labReplay(t, 0, file, "--policy", "letta,pi", "--window", "8k,1M", "--out", out)
+	printed := labReplay(t, 0, file, "--policy", "letta,pi,letta", "--window", "8k,1M,8000", "--out", out)
 	lines := strings.Split(strings.TrimSpace(printed), "\n")
 	if len(lines) != 5 || !strings.Contains(lines[1], "session.jsonl") {
 		t.Errorf("printed %q", printed)
@@ -57,6 +57,7 @@ func TestLabReplaysTranscripts(t *testing.T) {
 		t.Errorf("%v: %.300s", err, page)
 	}
 	for _, args := range [][]string{{file, "--policy", "nobody"}, {file, "--window", "none"},
+		{file, "--window", "999"},
 		{filepath.Join(dir, "absent")}, {file, "--read-share", "NaN", "--out", filepath.Join(dir, "none")},
 		{file, "--input-price=-1"}, {file, "--write-share", "11"}} {
 		labReplay(t, 1, args...)

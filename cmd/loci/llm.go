@@ -46,7 +46,7 @@ type sharedSummarizer struct {
 func (s *sharedSummarizer) Complete(ctx context.Context, r compaction.Request) (compaction.Reply, error) {
 	org := db.OrgOf(ctx)
 	if err := s.calls.Take(ctx, org, 1); err != nil {
-		return compaction.Reply{}, err
+		return compaction.Reply{}, &compaction.NotAsked{Err: err}
 	}
 	defer s.calls.Give(org, 1)
 	ctx, span := startSpan(ctx, "model summary")

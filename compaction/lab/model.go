@@ -28,9 +28,9 @@ func (r *Replaying) writer(ctx context.Context) func([]policy.LineRequest) []str
 		return nil
 	}
 	return policy.LineWriter{Parallel: 1, Cache: r.lines, Ask: func(q policy.LineRequest) (string, error) {
-		r.result.ModelCalls++
 		reply, err := m.Complete(ctx, compaction.Request{Model: m.Name, MaxTokens: q.MaxTokens,
 			Messages: []chat.Message{{Role: "user", Content: q.Prompt}}})
+		r.result.ModelCalls += compaction.Calls(err)
 		r.result.ModelTokens += reply.PromptTokens + reply.OutputTokens
 		if err != nil || reply.Text == "" {
 			r.result.ModelFailures++

@@ -67,6 +67,23 @@ func asked(t transcript.Transcript) (all []use) {
 	return all
 }
 
+// Bounds of the windows of replays, in tokens.
+const (
+	MinWindow = 1_000 // no model's window is smaller
+	MaxWindow = 100_000_000
+)
+
+// Once returns a list without what comes in it a second time.
+func Once[T comparable](list []T) (once []T) {
+	seen := map[T]bool{}
+	for _, v := range list {
+		if !seen[v] {
+			seen[v], once = true, append(once, v)
+		}
+	}
+	return once
+}
+
 // Name returns the name of the transcript.
 func (s *Session) Name() string { return s.name }
 

@@ -126,9 +126,9 @@ func (c *Client) Complete(ctx context.Context, r compaction.Request) (compaction
 	breaker := c.breaker(breakerKey{db.OrgOf(ctx), r.Model})
 	if !breaker.TryAcquirePermit() {
 		rest := breaker.RemainingDelay().Round(time.Second)
-		return compaction.Reply{}, provider.Told(
+		return compaction.Reply{}, &compaction.NotAsked{Err: provider.Told(
 			fmt.Errorf("%s at %s did not answer and is not asked again for %v", r.Model, at.Host(), rest),
-			"the model did not answer and is not asked again for %v", rest)
+			"the model did not answer and is not asked again for %v", rest)}
 	}
 	answer, x, err := c.send(ctx, r)
 	if c.wantsOtherLimit(r, x, err) {

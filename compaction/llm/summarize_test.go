@@ -137,6 +137,9 @@ func TestAModelThatFailsIsNotAskedAgainForAWhile(t *testing.T) {
 				if got.How != compaction.Extracted || strings.Contains(got.Why, "is not asked again for") != (n >= c.most) {
 					t.Errorf("summary %d: got %s because of %q", n, got.How, got.Why)
 				}
+				if asked := !strings.Contains(got.Why, "is not asked again for"); asked != (got.ModelCalls > 0) {
+					t.Errorf("summary %d: %d calls of a model because of %q", n, got.ModelCalls, got.Why)
+				}
 			}
 			if n := len(p.Requests()); n > c.most { // a request may end before it is sent
 				t.Errorf("it was asked %d times, want at most %d", n, c.most)

@@ -69,6 +69,9 @@ func (e Effective) over(l Layer) (Effective, error) {
 		return e, nil
 	}
 	changes, ok := changesOf(raw)
+	if ok && len(changes) == 0 {
+		return e, db.Invalid("The steps of a policy are an empty object; name a step, or a preset")
+	}
 	if !ok {
 		p, err := Parse(raw)
 		return Effective{Policy: p, SetBy: l.Place}, err
@@ -90,7 +93,7 @@ func (e Effective) over(l Layer) (Effective, error) {
 			delete(origins, name)
 			continue
 		}
-		origins[name] = originsOf(origins[name], settings, l.Place, e.index(name) < 0)
+		origins[name] = originsOf(origins[name], settings, l.Place)
 	}
 	steps, err := json.Marshal(changes)
 	if err != nil {
@@ -101,15 +104,11 @@ func (e Effective) over(l Layer) (Effective, error) {
 	return e, err
 }
 
-// originsOf returns the places that set the settings of a step, with those of a change. A step that is new comes whole
-// from the place of the change.
-func originsOf(was map[string]string, settings json.RawMessage, place string, added bool) map[string]string {
+// originsOf returns the places that set the settings of a step, with those of a change.
+func originsOf(was map[string]string, settings json.RawMessage, place string) map[string]string {
 	now := maps.Clone(was)
 	if now == nil {
 		now = map[string]string{}
-	}
-	if added {
-		now[""] = place
 	}
 	var given map[string]json.RawMessage
 	if json.Unmarshal(settings, &given) == nil {
@@ -130,14 +129,8 @@ func changesOf(raw []byte) (steps map[string]json.RawMessage, ok bool) {
 	return steps, len(text) > 0 && text[0] == '{' && json.Unmarshal(text, &steps) == nil
 }
 
-// Origin returns the place that set a setting of a step; empty if it is the preset's own value.
-func (e Effective) Origin(step, setting string) string {
-	of := e.Origins[step]
-	if place, ok := of[setting]; ok {
-		return place
-	}
-	return of[""]
-}
+// Origin returns the place that set a setting of a step; empty if it is the preset's own value, or the step's.
+func (e Effective) Origin(step, setting string) string { return e.Origins[step][setting] }
 
 // Name returns the name of the policy: its preset, changed or not, or custom for a list of steps.
 func (e Effective) Name() string {

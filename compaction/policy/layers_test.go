@@ -61,6 +61,12 @@ func TestTheNearerLayerWins(t *testing.T) {
 	if e = layered(t, `"four-layers"`, `{"steps":{"snip":null}}`, `{"steps":{"snip":null}}`); snipOf(e) != nil {
 		t.Error("a step that two layers leave out is there", snipOf(e))
 	}
+	e = layered(t, `"letta"`, `{"steps":{"token_clip":{"max_tokens":900}}}`, `{"steps":{"token_clip":{}}}`)
+	for setting, want := range map[string]string{"max_tokens": policy.OfOrganization, "head_share": ""} {
+		if got := e.Origin("token_clip", setting); got != want {
+			t.Errorf("%s of an added step comes from %q, want %q", setting, got, want)
+		}
+	}
 	if e = layered(t); len(e.Steps) != 0 || e.Name() != policy.Default {
 		t.Error("no layer makes a policy", e)
 	}
@@ -72,8 +78,10 @@ func TestABadLayer(t *testing.T) {
 	if e := layered(t, `"four-layers"`, `"no such"`); e.Preset != "four-layers" {
 		t.Error(e)
 	}
-	_, err := policy.Layered(policy.Layer{Place: policy.OfCall, Policy: []byte(`{"steps":{"blur":{}}}`)})
-	if !errors.Is(err, db.ErrInvalid) {
-		t.Error(err)
+	for _, raw := range []string{`{"steps":{"blur":{}}}`, `{"steps":{}}`} {
+		_, err := policy.Layered(policy.Layer{Place: policy.OfCall, Policy: []byte(raw)})
+		if !errors.Is(err, db.ErrInvalid) {
+			t.Errorf("%s: %v", raw, err)
+		}
 	}
 }

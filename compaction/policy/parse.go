@@ -2,9 +2,11 @@ package policy
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,7 +60,7 @@ func Parse(raw json.RawMessage) (Policy, error) {
 func pipeline(raw []byte) (p Policy, err error) {
 	var list []json.RawMessage
 	if err := json.Unmarshal(raw, &list); err != nil {
-		return p, db.Invalid("The steps of a policy must be a list of objects: %v", err)
+		return p, db.Invalid("The steps of a policy must be a list of objects")
 	}
 	for i, item := range list {
 		var settings map[string]json.RawMessage
@@ -148,7 +150,7 @@ func (p Policy) with(name string, settings json.RawMessage) (Policy, error) {
 			return p, err
 		}
 	}
-	if err := decode(settings, step); err != nil {
+	if err := cmp.Or(decode(settings, step), withoutNull(settings)); err != nil {
 		return p, db.Invalid("The step %s: %v", name, err)
 	}
 	if err := inRange(step); err != nil {
@@ -168,9 +170,9 @@ func decode(raw []byte, to any) error {
 	d.DisallowUnknownFields()
 	err := d.Decode(to)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field == "" {
-		return fmt.Errorf("got a %s", wrong.Value)
+		return fmt.Errorf("got %s", kindOf(wrong.Value))
 	} else if ok {
-		return fmt.Errorf("%s cannot be a %s", wrong.Field, wrong.Value)
+		return fmt.Errorf("%s cannot be %s", wrong.Field, kindOf(wrong.Value))
 	}
 	if err != nil {
 		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
@@ -181,12 +183,53 @@ func decode(raw []byte, to any) error {
 	return nil
 }
 
+// kindOf returns what json.UnmarshalTypeError calls a value, in words.
+func kindOf(value string) string {
+	switch value {
+	case "array":
+		return "a list"
+	case "object":
+		return "an object"
+	case "string":
+		return "a text"
+	case "bool":
+		return "true or false"
+	case "number":
+		return "a number"
+	}
+	if number, ok := strings.CutPrefix(value, "number "); ok {
+		return "the number " + number
+	}
+	return value
+}
+
+// withoutNull refuses settings that are null, and lists with a null in them: neither says anything.
+func withoutNull(settings []byte) error {
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(settings, &given); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		var list []json.RawMessage
+		if string(given[name]) == "null" {
+			return fmt.Errorf("%s cannot be null; leave it out", name)
+		}
+		if json.Unmarshal(given[name], &list) != nil {
+			continue
+		}
+		if i := slices.IndexFunc(list, func(item json.RawMessage) bool { return string(item) == "null" }); i >= 0 {
+			return fmt.Errorf("%s[%d] cannot be null", name, i)
+		}
+	}
+	return nil
+}
+
 // inRange checks the numbers of a step's settings against the bounds in their tags, and texts against their lists.
 func inRange(step Step) error {
 	for s := range settingsOf(step) {
 		n, isNumber := s.number()
 		if isNumber && (n < s.Min || n > s.Max) {
-			return fmt.Errorf("%s is %v; it must be from %v to %v", s.Name, s.Value, s.Min, s.Max)
+			return fmt.Errorf("%s is %s; it must be from %s to %s", s.Name, decimal(n), decimal(s.Min), decimal(s.Max))
 		}
 		if text, ok := s.Value.(string); ok && len(s.OneOf) > 0 && !slices.Contains(s.OneOf, text) {
 			return fmt.Errorf("%s is %q; it must be one of %s", s.Name, db.Short(text), strings.Join(s.OneOf, ", "))
@@ -194,6 +237,9 @@ func inRange(step Step) error {
 	}
 	return nil
 }
+
+// decimal writes a number without an exponent.
+func decimal(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
 // float reads a bound of a tag, which a test has checked.
 func float(text string, without float64) float64 {

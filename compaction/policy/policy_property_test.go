@@ -54,7 +54,7 @@ func alone(h *history, m policy.Mechanism) policy.Policy {
 		case string:
 			step[s.Name] = s.OneOf[h.IntN(len(s.OneOf))]
 		case []string:
-			step[s.Name] = [][]string{nil, {"*"}, {"read*", "*files"}}[h.IntN(3)]
+			step[s.Name] = [][]string{{}, {"*"}, {"read*", "*files"}}[h.IntN(3)]
 		case policy.Duration:
 			step[s.Name] = []string{"0s", "30s", "5m", "2h"}[h.IntN(4)]
 		}

@@ -57,7 +57,7 @@ func (w *lineWriter) ask(ctx context.Context, r policy.LineRequest) (string, err
 	reply, err := w.model.Complete(ctx, compaction.Request{Model: w.model.Name, MaxTokens: 4 * r.MaxTokens,
 		Messages: []chat.Message{{Role: "user", Content: r.Prompt}}})
 	w.mu.Lock()
-	w.asked.Calls++
+	w.asked.Calls += compaction.Calls(err)
 	w.asked.PromptTokens += max(reply.PromptTokens, 0)
 	w.asked.OutputTokens += max(reply.OutputTokens, 0)
 	w.mu.Unlock()

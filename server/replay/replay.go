@@ -3,6 +3,7 @@
 package replay
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -143,6 +144,22 @@ func (r Request) check(each int) (messages int, err error) {
 	return messages, nil
 }
 
+// once returns policies without those that are written as an earlier one.
+func once(policies []json.RawMessage) (all []json.RawMessage, err error) {
+	var texts []string
+	for _, raw := range policies {
+		var text bytes.Buffer
+		if err := json.Compact(&text, raw); err != nil {
+			return nil, db.Invalid("A policy is no JSON: %v", err)
+		}
+		texts = append(texts, text.String())
+	}
+	for _, text := range lab.Once(texts) {
+		all = append(all, json.RawMessage(text))
+	}
+	return all, nil
+}
+
 // settings returns under what each session is replayed.
 func (r Request) settings() (all []settings, err error) {
 	policies := r.Policies
@@ -152,7 +169,11 @@ func (r Request) settings() (all []settings, err error) {
 			policies = append(policies, name)
 		}
 	}
-	for _, window := range r.Windows {
+	policies, err = once(policies)
+	if err != nil {
+		return nil, err
+	}
+	for _, window := range lab.Once(r.Windows) {
 		for i, raw := range policies {
 			p, err := policy.Parse(raw)
 			if err != nil {
@@ -165,7 +186,7 @@ func (r Request) settings() (all []settings, err error) {
 			all = append(all, settings{Name: name, Policy: raw, Window: window})
 		}
 	}
-	for _, ratio := range r.Ratios {
+	for _, ratio := range lab.Once(r.Ratios) {
 		all = append(all, settings{Ratio: ratio})
 	}
 	if len(all) == 0 {

@@ -323,14 +323,14 @@ func (b *bodyNames) string() string {
 	return text
 }
 
-// Answer answers a streamed operation with an answer and the warnings of its request.
-func (w Warnings) Answer(c echo.Context, answer any) error {
+// Answer answers a streamed operation with a status, an answer and the warnings of its request.
+func (w Warnings) Answer(c echo.Context, status int, answer any) error {
 	informed, err := w.inform(answer, c.Response().Header().Set)
 	if err != nil {
 		return err
 	}
 	c.Response().Header().Set("Content-Type", JSON)
-	c.Response().WriteHeader(http.StatusOK)
+	c.Response().WriteHeader(status)
 	encoder := json.NewEncoder(c.Response())
 	encoder.SetEscapeHTML(false) // the answer's own bytes, as those of other operations
 	return encoder.Encode(informed)
