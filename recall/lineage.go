@@ -22,6 +22,19 @@ type branch struct {
 	From *int64 `db:"forked_from"`
 	To   int    `db:"forked_to"`
 	Gone bool   `db:"gone"` // it was deleted
+
+	Delegated bool `db:"delegated"` // a sub-agent works in it
+}
+
+// searchedLineage is lineageOf for a search of an agent or of the organization: the forks in which sub-agents work are
+// gone, but for the one whose model asks.
+func (s *Store) searchedLineage(ctx context.Context, org db.Org, f searchFilter, asking int64) (lineage, error) {
+	l, err := s.lineageOf(ctx, org, f.agent, f.q.WithReset)
+	for key, b := range l {
+		b.Gone = b.Gone || b.Delegated && key != asking
+		l[key] = b
+	}
+	return l, err
 }
 
 // lineageOf reads the lineage of an agent's conversations, or of all of the organization's if the agent is 0. Those
@@ -32,7 +45,8 @@ func (s *Store) lineageOf(ctx context.Context, org db.Org, agent int64, withRese
 			SELECT key, forked_from FROM conversations
 			WHERE org = @org AND (@agent = 0 OR agent_key = @agent) AND forked_from IS NOT NULL
 		)
-		SELECT key, forked_from, forked_to, deleted_at IS NOT NULL AND NOT (@reset AND reset_at IS NOT NULL) AS gone
+		SELECT key, forked_from, forked_to, deleted_at IS NOT NULL AND NOT (@reset AND reset_at IS NOT NULL) AS gone,
+		       delegated
 		FROM conversations
 		WHERE org = @org AND key IN (SELECT key FROM forks UNION SELECT forked_from FROM forks)`,
 		pgx.StrictNamedArgs{"org": org, "agent": agent, "reset": withReset})

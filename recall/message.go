@@ -305,10 +305,11 @@ func (f MessageFilter) where(args pgx.StrictNamedArgs) string {
 	return where
 }
 
-// Messages lists the messages of a conversation, an agent or the organization, in the order in which they were
-// appended. It returns ErrNotFound if the agent or the conversation does not exist. The page's Before and After are ids
-// of messages; an id that is not in the list gives an empty page. New messages come after all listed ones, but in a
-// list of the organization a message may come before those that were listed while it was being appended.
+// Messages lists the messages of a conversation, a run, a step, an agent or the organization, in the order in which
+// they were appended. Those of an agent or the organization are without the forks in which sub-agents work. It returns
+// ErrNotFound if the agent or the conversation does not exist. The page's Before and After are ids of messages; an id
+// that is not in the list gives an empty page. New messages come after all listed ones, but in a list of the
+// organization a message may come before those that were listed while it was being appended.
 func (s *Store) Messages(ctx context.Context, org db.Org, f MessageFilter, p db.Page) ([]Message, error) {
 	order, where, args := "m.key", "", pgx.StrictNamedArgs{"org": org}
 	switch {
@@ -325,7 +326,11 @@ func (s *Store) Messages(ctx context.Context, org db.Org, f MessageFilter, p db.
 		}
 		order, where, args["of"] = "m.seq", " AND m.agent_key = @of", agent
 	}
-	place := `SELECT ` + order + ` FROM messages m WHERE m.org = @org AND m.id = @place::uuid` + where
+	if f.Conversation == "" && f.RunID == "" && f.StepID == "" {
+		where += ` AND NOT c.delegated`
+	}
+	place := `SELECT ` + order + ` FROM ` + tablesOf(f.WithReset) + `
+		WHERE m.org = @org AND m.id = @place::uuid` + where
 	page := p.ByUUID("message-").Clauses(order, place, args)
 	rows, err := db.All[Message](ctx, s.db, `
 		SELECT `+messageColumns+` FROM `+tablesOf(f.WithReset)+`

@@ -60,13 +60,13 @@ func (s *Store) searchFilter(ctx context.Context, org db.Org, q Query) (searchFi
 		}
 	}
 	if f.conversation == 0 {
-		l, err := s.lineageOf(ctx, org, f.agent, q.WithReset)
+		l, err := s.searchedLineage(ctx, org, f, asking)
 		if err != nil {
 			return searchFilter{}, err
 		}
 		f.copies, f.copiedTo = l.repeats(asking)
 	}
-	return f, s.countMessages(ctx, &f)
+	return f, s.countMessages(ctx, &f, asking)
 }
 
 // asking returns the conversation whose model asks; 0 if the query names none.
@@ -102,7 +102,9 @@ func (s *Store) excludeVisible(ctx context.Context, f *searchFilter, conversatio
 	return err
 }
 
-func (s *Store) countMessages(ctx context.Context, f *searchFilter) error {
+// countMessages counts what a search reads, and finds the conversations that it does not read: deleted ones and, unless
+// it is of one conversation, the forks in which sub-agents work. The model of such a fork sees its own.
+func (s *Store) countMessages(ctx context.Context, f *searchFilter, asking int64) error {
 	type row struct {
 		Rows    int     `db:"rows"`
 		Deleted []int64 `db:"deleted"`
@@ -111,10 +113,11 @@ func (s *Store) countMessages(ctx context.Context, f *searchFilter) error {
 		SELECT coalesce(sum(messages) FILTER (WHERE NOT hidden), 0)::bigint AS rows,
 		       coalesce(array_agg(key ORDER BY key) FILTER (WHERE hidden), '{}') AS deleted
 		FROM (
-			SELECT key, messages, deleted_at IS NOT NULL AND NOT ($4 AND reset_at IS NOT NULL) AS hidden
+			SELECT key, messages, deleted_at IS NOT NULL AND NOT ($4 AND reset_at IS NOT NULL)
+			       OR delegated AND $3 = 0 AND key <> $5 AS hidden
 			FROM conversations
 			WHERE org = $1 AND ($2 = 0 OR agent_key = $2) AND ($3 = 0 OR key = $3)
-		) c`, f.org, f.agent, f.conversation, f.q.WithReset)
+		) c`, f.org, f.agent, f.conversation, f.q.WithReset, asking)
 	f.rows, f.deleted = r.Rows, r.Deleted
 	return err
 }

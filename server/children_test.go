@@ -98,6 +98,50 @@ func TestAForkedChildsPromptBeginsWithItsParents(t *testing.T) {
 	}
 }
 
+// What a forked sub-agent does is in its own conversation: no list and no search of its parent's agent has it, nor the
+// copies. The fork itself finds it.
+func TestAForkedChildsMessagesAreItsOwn(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{}`)
+	c.captured(agent, "default", `{"messages":[{"role":"user","content":"The heron stands."}]}`)
+	paths := map[string]string{
+		"GET /v1/agents/" + agent + "/messages": "", "GET /v1/messages": "",
+		"POST /v1/agents/messages/search":                              `{"query":"heron otter","agent_id":"` + agent + `"}`,
+		"POST /v1/messages/search":                                     `{"query":"heron otter"}`,
+		"GET /v1/agents/" + agent + "/memory-search?query=heron+otter": "",
+		"POST /v1/agents/" + agent + "/tools/conversation_search/run":  `{"args":{"query":"heron otter"}}`,
+	}
+	herons := func(path string) (int, string) {
+		method, url, _ := strings.Cut(path, " ")
+		got := c.must(method, url, paths[path])
+		return strings.Count(got, "The heron stands"), got
+	}
+	before := map[string]int{}
+	for path := range paths {
+		before[path], _ = herons(path)
+	}
+	fork := c.child(agent, `{"mode":"fork","task":"Find the otter."}`)
+	c.captured(agent, fork.ConversationID, `{"messages":[{"role":"assistant","content":"The otter swims."}]}`)
+	for path, times := range before {
+		n, got := herons(path)
+		if n != times || n == 0 || strings.Contains(got, "otter swims") || strings.Contains(got, "Find the") {
+			t.Errorf("%s has the fork's messages, or its parent's %d times and not %d: %s", path, n, times, got)
+		}
+	}
+	for path, body := range map[string]string{
+		"GET /v1/agents/" + agent + "/messages?conversation_id=" + fork.ConversationID: "",
+		"GET /v1/conversations/" + fork.ConversationID + "/messages":                   "",
+		"POST /v1/agents/" + agent + "/tools/conversation_search/run": `{"conversation_id":"` + fork.ConversationID +
+			`","args":{"query":"otter swims"}}`,
+	} {
+		method, url, _ := strings.Cut(path, " ")
+		if got := c.must(method, url, body); !strings.Contains(got, "The otter swims") {
+			t.Errorf("%s lacks the fork's messages: %s", path, got)
+		}
+	}
+}
+
 // A blank sub-agent knows its task and nothing of its parent; a brief one the state of the work and its files, too.
 func TestBlankAndBriefChildren(t *testing.T) {
 	t.Parallel()
