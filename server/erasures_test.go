@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -341,7 +342,9 @@ func TestAnErasureGoesOnAfterAKill(t *testing.T) {
 	for n := 5; ; n *= 2 {
 		ctx, cancel := context.WithCancel(t.Context())
 		store := *c.server.Erasures
-		store.DB = &stopping{DB: c.pool, after: n, stop: cancel}
+		stops := &stopping{DB: c.pool, stop: cancel}
+		stops.after.Store(int64(n))
+		store.DB = stops
 		ended, err := store.Run(ctx)
 		cancel()
 		if err == nil && ended == 1 {
@@ -363,15 +366,45 @@ func TestAnErasureGoesOnAfterAKill(t *testing.T) {
 	}
 }
 
+// An erasure whose server is silent says so, and another server goes on with it after 20 seconds; one whose server says
+// that it works is left to it.
+func TestAnErasureOfAStoppedServerIsTakenOver(t *testing.T) {
+	t.Parallel()
+	c, _ := planted(t, secret)
+	c.server.Erasures.InBackground = true
+	id := c.made("/v1/erasures", fmt.Sprintf(`{"texts":[%s]}`, quoted(secret)))
+	for _, tt := range []struct{ age, has, lacks string }{
+		{"5 seconds", `"status":"running"`, "stopped_servers"},
+		{"15 seconds", `"at_work":{"stopped_servers":1}`, `"status":"completed"`},
+		{"21 seconds", `"status":"completed"`, "stopped_servers"},
+	} {
+		if _, err := c.pool.Exec(t.Context(), `UPDATE erasures SET claimed_at = now() - $1::interval
+			WHERE org IN (SELECT org FROM organizations)`, tt.age); err != nil {
+			t.Fatal(err)
+		}
+		before := c.must("GET", "/v1/erasures/"+id, "")
+		if _, err := c.server.Erasures.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		got := c.must("GET", "/v1/erasures/"+id, "")
+		if tt.age == "15 seconds" {
+			got = before
+		}
+		if !strings.Contains(got, tt.has) || strings.Contains(got, tt.lacks) {
+			t.Errorf("silent for %s: %s", tt.age, got)
+		}
+	}
+}
+
 // stopping is a database of a server that stops after some statements.
 type stopping struct {
 	db.DB
-	after int
+	after atomic.Int64
 	stop  func()
 }
 
 func (s *stopping) count() {
-	if s.after--; s.after == 0 {
+	if s.after.Add(-1) == 0 {
 		s.stop()
 	}
 }

@@ -117,6 +117,10 @@ func (r erasureReport) print(out io.Writer) error {
 		fmt.Fprintf(out, "%6d left in %s\n", r.Left[column], column)
 	}
 	for _, what := range slices.Sorted(maps.Keys(r.AtWork)) {
+		if what == "stopped_servers" {
+			fmt.Fprintln(out, "       the server that worked on it has stopped: another one goes on soon")
+			continue
+		}
 		fmt.Fprintf(out, "%6d %s began before and still work: they may write it again\n", r.AtWork[what], what)
 	}
 	for _, id := range r.Converted {

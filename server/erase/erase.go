@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -88,7 +89,7 @@ type Report struct {
 	Unread    int            `json:"unread_files" doc:"Files without a text, such as scans: look at them yourself."`
 	UnreadIDs []string       `json:"unread_file_ids" doc:"The first 100 of them."`
 	Converted []string       `json:"converted_file_ids" doc:"Files whose originals were deleted: they keep their text."`
-	AtWork    map[string]int `json:"at_work" doc:"What began before and still works: it may write the texts again."`
+	AtWork    map[string]int `json:"at_work" doc:"What may write the texts again, or stopped_servers: others go on."`
 	Summaries int            `json:"remade_summaries" doc:"Summaries that were made again."`
 	Prompts   int            `json:"deleted_prompts" doc:"Stored prompts that were deleted."`
 	Passes    int            `json:"passes" doc:"How often everything was searched; the last time found nothing."`
@@ -108,8 +109,12 @@ func newReport() Report {
 		AtWork: map[string]int{}}
 }
 
-const columns = `key, id, status, texts, message_id, whole_words, reason, requested_by, decided_by, report, created_at,
-	ended_at`
+// The report names a server that has stopped and not been replaced yet.
+const columns = `key, id, status, texts, message_id, whole_words, reason, requested_by, decided_by,
+	CASE WHEN status = 'running' AND claimed_at < now() - interval '10 seconds'
+	          AND coalesce(report ->> 'at_work', '{}') = '{}'
+	     THEN jsonb_set(report, '{at_work}', '{"stopped_servers": 1}') ELSE report END AS report,
+	created_at, ended_at`
 
 // check returns ErrInvalid unless a request names texts or a message that can be erased.
 func (s *Store) check(ctx context.Context, org db.Org, r *Request) error {
@@ -253,8 +258,29 @@ func (s *Store) Decide(ctx context.Context, org db.Org, id string, approve bool,
 	return s.begin(ctx, org, e)
 }
 
-// claim is how long a server works on an erasure before another one may take it over.
-const claim = 2 * time.Minute
+// claim is after which silence of the server that works on an erasure another one may take it over.
+const claim = 20 * time.Second
+
+// whileClaimed works on an erasure, and says every quarter of the claim that this server still does.
+func (s *Store) whileClaimed(ctx context.Context, org db.Org, e Erasure) error {
+	ctx, stop := context.WithCancel(ctx)
+	var renewing sync.WaitGroup
+	renewing.Go(func() {
+		ticker := time.NewTicker(claim / 4)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C: // the next one makes up for one that fails
+				_ = db.Exec(ctx, s.DB, `UPDATE erasures SET claimed_at = now() WHERE org = $1 AND key = $2`, org, e.Key)
+			}
+		}
+	})
+	defer renewing.Wait()
+	defer stop()
+	return s.work(ctx, org, e)
+}
 
 // Run works on the erasures that are running, of every organization, and returns how many it ended, and what failed. It
 // takes over those of a server that stopped: what is erased already has no occurrence any more, so that they begin
@@ -266,7 +292,7 @@ func (s *Store) Run(ctx context.Context) (ended int, err error) {
 			return ended, errors.Join(err, failed)
 		}
 		e, org := list[0], db.Org(list[0].Org)
-		switch failed = s.work(db.WithOrg(ctx, org), org, e.Erasure); {
+		switch failed = s.whileClaimed(db.WithOrg(ctx, org), org, e.Erasure); {
 		case errors.Is(failed, errAtWork):
 			failed = s.giveBack(ctx, org, e.Key, lookAgain)
 		case failed != nil && ctx.Err() != nil: // another server may go on at once

@@ -50,12 +50,6 @@ func (w *sweep) pass(ctx context.Context) (int, error) {
 		if err := step(ctx); err != nil {
 			return 0, err
 		}
-		if !w.dry { // another server does not take it over meanwhile
-			if err := db.Exec(ctx, w.DB, `UPDATE erasures SET claimed_at = now() WHERE org = $1 AND key = $2`, w.org,
-				w.e.Key); err != nil {
-				return 0, err
-			}
-		}
 	}
 	return w.found, nil
 }
