@@ -18,7 +18,8 @@ func (v Validity) Check() error {
 	if v.ValidFrom == nil || v.ValidUntil == nil || v.ValidUntil.After(*v.ValidFrom) {
 		return nil
 	}
-	return &FieldError{"valid_until", "it is " + v.ValidUntil.UTC().Format(time.RFC3339Nano) + "; it must be later than " +
+	return &FieldError{"valid_until", "it would end at " + v.ValidUntil.UTC().Format(time.RFC3339Nano) +
+		" (a date is the end of that day); it must be later than " +
 		"valid_from, which is " + v.ValidFrom.UTC().Format(time.RFC3339Nano)}
 }
 

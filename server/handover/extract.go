@@ -2,6 +2,7 @@ package handover
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -19,10 +20,16 @@ var signs = []struct {
 		`because of|works only|does not work|it fails|fails (?:if|when|because))\b`)},
 	{SectionNext, regexp.MustCompile(`(?i)\b(?:next(?: step\b|[,:])|to do:|(?:i(?:'ll| will) (?:now|then|continue)|` +
 		`todo|remains to|still (?:need|have) to)\b)`)},
-	{SectionDone, regexp.MustCompile(`(?i)\b(?:(?:i|we)(?:'ve| have)? (?:now )?(?:fixed|added|created|implemented|` +
-		`changed|wrote|removed|deployed|merged|finished|updated|moved|renamed)|is done|are done|is fixed|now passes?|` +
+	{SectionOpen, regexp.MustCompile(`(?i)^\W*open (?:questions?|issues?|points?)\b|\b(?:remains?|still) open\b|` +
+		`\b(?:is|are) (?:still )?(?:unclear|undecided)\b`)},
+	{SectionDone, regexp.MustCompile(`(?i)\b(?:(?:i|we)(?:'ve| have)? (?:now )?` +
+		`(?:wrote|built|made|sent|set|ran|split|put|\pL{3,}ed)\b|is done|are done|is fixed|now passes?|` +
 		`all tests pass)\b`)},
 }
+
+// wished matches what looks like something done, and is none.
+var wished = regexp.MustCompile(`(?i)\b(?:i|we)(?:'ve| have)? (?:now )?` +
+	`(?:need|want|hop|lik|expect|suppos|assum|plann|ask)ed\b`)
 
 // sentenceEnd matches the end of a sentence, or of a line.
 var sentenceEnd = regexp.MustCompile(`[.!?](?:\s+|$)|\n+`)
@@ -41,13 +48,16 @@ func extract(m material) (out session) {
 		}
 		for _, text := range sentences(l.Text) {
 			found := item{Text: text, Seqs: []int64{l.Seq}}
+			section := sectionOf(text)
 			switch {
+			case section == SectionOpen:
+				out.Open = newest(append(out.Open, found))
 			case strings.HasSuffix(text, "?") && l.Role == recall.Assistant:
 				question = &found
 			case strings.HasSuffix(text, "?"):
 				request = &found
 			default:
-				if list := lists[sectionOf(text)]; list != nil {
+				if list := lists[section]; list != nil {
 					*list = newest(append(*list, found))
 				}
 			}
@@ -59,7 +69,7 @@ func extract(m material) (out session) {
 			}
 		}
 	}
-	if question != nil {
+	if question != nil && !slices.ContainsFunc(out.Open, func(o item) bool { return o.Text == question.Text }) {
 		out.Open = append(out.Open, *question)
 	}
 	if n := len(out.Next); n > 0 {
@@ -74,7 +84,7 @@ func newest(items []item) []item { return items[max(0, len(items)-maxPerSection)
 
 func sectionOf(sentence string) string {
 	for _, s := range signs {
-		if s.form.MatchString(sentence) {
+		if s.form.MatchString(sentence) && (s.section != SectionDone || !wished.MatchString(sentence)) {
 			return s.section
 		}
 	}

@@ -109,7 +109,7 @@ func (p Precondition) Expected(header IfMatch) (block.Expected, error) {
 	}
 	version, err := strconv.Atoi(text)
 	if err != nil || version < 1 {
-		return x, db.Invalid("If-Match is %q; it must be a version of the block, such as \"3\"", header.Version)
+		return x, db.Invalid("If-Match is %q; it must be the version that is expected, such as \"3\"", header.Version)
 	}
 	x.Version = version
 	return x, nil

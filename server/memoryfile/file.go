@@ -172,6 +172,9 @@ func (s *Store) Rename(ctx context.Context, at At, from, to string) (renamed, no
 	if from == Root || to == Root || within(to, from) && to != from {
 		return nil, nil, db.Invalid("%s cannot be renamed to %s: %s stays, and nothing moves into itself", from, to, Root)
 	}
+	if from == to {
+		return nil, nil, db.Invalid("%s is the old path and the new path: nothing was renamed", from)
+	}
 	notes, err = s.change(ctx, at, func(e *editor) error {
 		moving := e.below(from)
 		if len(moving) == 0 {

@@ -74,6 +74,8 @@ func faultOf(name string) string {
 		return "has a name that begins with a period"
 	case strings.HasSuffix(name, ".") || strings.TrimSpace(name) != name:
 		return "has a name that ends with a period, or begins or ends with a space"
+	case !norm.NFC.IsNormalString(name):
+		return "has a letter and its accent as two characters (its names must be normalized: NFKC)"
 	case !norm.NFKC.IsNormalString(name):
 		return "has characters in a form of compatibility (its names must be normalized: NFKC)"
 	}

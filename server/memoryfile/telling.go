@@ -121,8 +121,9 @@ const maxHeadingChars = 80
 var (
 	// acting matches a sentence whose verb only some know as one, and the word behind the verb.
 	acting = regexp.MustCompile(`(?i)^\W*(?:the|an?|our|my|his|her|its|their|this|all|each|every)\s+\pL.*?\s` +
-		`(?:runs?|uses?|lives?|listens?|works?|likes?|loves|hates|wants?|speaks?|drinks?|costs?|takes?|means|starts?|stands|` +
-		`expects?|supports?|returns?|sends?|owns|holds|keeps?|fails?|can|cannot|may|does|did|became|moved|changed)\s+([\pL\pN]+)`)
+		`(?:runs?|uses?|lives?|listens?|works?|likes?|loves|hates|wants?|speaks?|drinks?|costs?|takes?|means|starts?|` +
+		`stands|expects?|supports?|returns?|sends?|owns|holds|keeps?|fails?|can|cannot|may|does|did|became|moved|` +
+		`changed)\s+([\pL\pN]+)`)
 	// behindNoun matches words behind such a word that is a noun.
 	behindNoun = regexp.MustCompile(`(?i)^(?:of|and|or|for|with|from|to|by|per)$`)
 	// clause matches words that make a verb one of a clause, such as "bugs we have fixed".

@@ -34,7 +34,7 @@ type memoryFilesArgs struct {
 	Command    text         `json:"command"`
 	Path       text         `json:"path"`
 	Range      list[number] `json:"view_range"`
-	FileText   text         `json:"file_text"`
+	FileText   *text        `json:"file_text"`
 	Old        selection    `json:"old_str"`
 	New        selection    `json:"new_str"`
 	Line       *number      `json:"insert_line"`
@@ -79,10 +79,10 @@ func (m Memories) memoryFiles(ctx context.Context, c Caller, a memoryFilesArgs) 
 
 // complete returns ErrInvalid if an argument of the command is missing.
 func (a memoryFilesArgs) complete() error {
-	given := map[string]bool{"path": a.Path != "", "old_str": a.Old != "",
+	given := map[string]bool{"path": a.Path != "", "file_text": a.FileText != nil, "old_str": a.Old != "",
 		"insert_line": a.Line != nil, "insert_text": a.InsertText != nil, "old_path": a.OldPath != "",
 		"new_path": a.NewPath != ""}
-	for _, name := range map[text][]string{"create": {"path"}, "str_replace": {"path", "old_str"},
+	for _, name := range map[text][]string{"create": {"path", "file_text"}, "str_replace": {"path", "old_str"},
 		"insert": {"path", "insert_line", "insert_text"}, "delete": {"path"}, "rename": {"old_path", "new_path"},
 	}[a.Command] {
 		if !given[name] {
@@ -261,7 +261,7 @@ func numbered(lines []string, from, to int) string {
 
 func (m Memories) createMemory(ctx context.Context, at memoryfile.At, a memoryFilesArgs, d memoryfile.Dates) (Result,
 	error) {
-	c, err := m.MemoryFiles.Create(ctx, at, string(a.Path), string(a.FileText), d)
+	c, err := m.MemoryFiles.Create(ctx, at, string(a.Path), string(*a.FileText), d)
 	f := c.File
 	return withNotes(fmt.Sprintf("Created %s with %s (%d characters).", f.Path,
 		count(len(memoryfile.Lines(f.Content)), "line"), utf8.RuneCountInString(f.Content)), c.Notes), err

@@ -66,7 +66,10 @@ func TestMemoryFilesGolden(t *testing.T) {
 		`{"command": "delete", "path": "/memories/dir"}`,
 		`{"command": "delete", "path": "/memories/dir"}`,
 		`{"command": "view", "path": "/memories/../etc"}`,
-		`{"command": "create", "path": "/memories/%2e%2e/x"}`,
+		`{"command": "create", "path": "/memories/%2e%2e/x", "file_text": ""}`,
+		`{"command": "create", "path": "/memories/none.md"}`,
+		`{"command": "create", "path": "/memories/cafe\u0301.md", "file_text": ""}`,
+		`{"command": "rename", "old_path": "/memories/crlf.md", "new_path": "/memories/crlf.md"}`,
 		`{"command": "create"}`, `{"command": "insert", "path": "/memories/a.md"}`, `{"command": "move"}`, `{}`,
 	} {
 		got := w.run(t, "memory_files", args)
@@ -219,7 +222,7 @@ func modelled(files map[string]string, args map[string]any) (after map[string]st
 	from, ok1 := named("old_path")
 	to, ok2 := named("new_path")
 	moves := func(f string) bool { return f == from || strings.HasPrefix(f, from+"/") }
-	if !ok1 || !ok2 || from == "/memories" || to == "/memories" || strings.HasPrefix(to, from+"/") ||
+	if !ok1 || !ok2 || from == to || from == "/memories" || to == "/memories" || strings.HasPrefix(to, from+"/") ||
 		!isFile(from) && !isDir(from) || taken(to, moves) ||
 		isFile(from) && strings.HasSuffix(args["new_path"].(string), "/") {
 		return files, false
