@@ -129,7 +129,7 @@ func TestWhatCannotBeReplayedIsRefused(t *testing.T) {
 	for body, want := range map[string]string{
 		`{}`: "nothing to replay",
 		`{"transcripts":[{"name":"a","text":"{\"role\":\"user\",\"content\":\"x\"}\n{bad"}]}`: "line 2",
-		`{` + good + `,"windows":[8000,999]}`:                                                 "windows[1]: it must be from 1000",
+		`{` + good + `,"windows":[8000,999]}`:                                                 "windows[1]",
 		`{` + good + `,"ratios":[1.5]}`:                                                       "ratios[0]",
 		`{` + good + `,"policies":["nobody"]}`:                                                "policies[0]",
 		`{` + good + `,"model":"some/model"}`:                                                 "no model",

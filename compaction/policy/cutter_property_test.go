@@ -108,6 +108,7 @@ type cutLife struct {
 	others []policy.Policy // one of which replaces the policy in each round; none: it stays
 	at     policy.Moment
 	model  *compaction.Model
+	set    compaction.Settings
 	write  bool // summaries are made by Summarize; else they are made up, which takes less time
 	gone   map[int]bool
 	plans  int
@@ -116,8 +117,15 @@ type cutLife struct {
 func newCutLife(seed uint64, p policy.Policy) *cutLife {
 	l := &cutLife{talk: randomTalk(seed, int(seed%37)), policy: p, gone: map[int]bool{}}
 	l.write = l.IntN(12) == 0
+	l.set = compaction.Defaults()
+	switch l.IntN(6) {
+	case 0, 1:
+		l.set.Trigger = compaction.MaxTrigger
+	case 2:
+		l.set.Trigger, l.set.Goal = compaction.MinTrigger, 0.3
+	}
 	l.at = policy.Moment{Now: time.Unix(1e9, 0), Touched: time.Unix(1e9-int64(l.IntN(10_000)), 0),
-		Busy: l.IntN(3) == 0, Forced: l.IntN(4) == 0}
+		Busy: l.IntN(3) == 0, Forced: l.IntN(4) == 0, Settings: l.set}
 	if l.IntN(2) == 0 {
 		l.at.Notes, l.at.Noted = "Task: make plan B work in src/main.go.", l.IntN(40)
 	}
@@ -261,7 +269,7 @@ func (l *cutLife) summary(p compaction.Plan, given compaction.Evicted) (*compact
 	return &s, err
 }
 
-func (l *cutLife) settings() compaction.Settings { return compaction.Defaults() }
+func (l *cutLife) settings() compaction.Settings { return l.set }
 
 // soundSummary checks a summary's size, range, and text.
 func soundSummary(s compaction.Summary, given compaction.Evicted, p compaction.Plan) error {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/compaction"
@@ -15,8 +16,9 @@ import (
 type talk struct {
 	*rand.Rand
 	compaction.View
-	calls int
-	at    int // position of the last message
+	calls   int
+	at      int      // position of the last message
+	waiting []string // calls whose results come late, or never
 }
 
 func newTalk(window, fixed int) *talk {
@@ -77,13 +79,28 @@ func (t *talk) open(calls, answered, size int) *talk {
 		t.put(recall.Tool, size, recall.Part{Type: recall.ToolReturn, CallID: fmt.Sprint("call-", first+i),
 			Text: sized("result ", size-tokens.PerMessage)})
 	}
+	for i := answered; i < calls; i++ {
+		t.waiting = append(t.waiting, fmt.Sprint("call-", first+i))
+	}
 	return t
+}
+
+// late appends the result of a call that waits, wherever the call is by now.
+func (t *talk) late(size int) *talk {
+	if len(t.waiting) == 0 {
+		return t
+	}
+	i := t.IntN(len(t.waiting))
+	id := t.waiting[i]
+	t.waiting = slices.Delete(t.waiting, i, i+1)
+	return t.put(recall.Tool, size, recall.Part{Type: recall.ToolReturn, CallID: id,
+		Text: sized("late result ", size-tokens.PerMessage)})
 }
 
 // randomTalk returns a conversation of about n messages that takes about a share of its window.
 func randomTalk(seed uint64, n int) *talk {
 	rng := rand.New(rand.NewPCG(seed, 11))
-	window := []int{4_000, 4_000, 8_000, 8_000, 16_000, 32_000, 32_000, 128_000, 0}[rng.IntN(9)]
+	window := []int{1_000, 2_000, 4_000, 4_000, 8_000, 8_000, 16_000, 32_000, 32_000, 128_000, 0}[rng.IntN(11)]
 	if seed%64 == 63 {
 		window = []int{200_000, 1_000_000}[rng.IntN(2)]
 	}
@@ -103,7 +120,9 @@ func (t *talk) goOn(n, window int) {
 		return 5 + t.IntN(most)
 	}
 	for end := len(t.Messages) + n; len(t.Messages) < end; {
-		switch k := t.IntN(20); {
+		switch k := t.IntN(22); {
+		case k >= 20:
+			t.late(size())
 		case k < 5:
 			t.say(recall.User, min(size(), window/8))
 		case k < 9:
@@ -117,7 +136,7 @@ func (t *talk) goOn(n, window int) {
 			t.open(2, 1, size())
 		case k == 18:
 			t.put(recall.Tool, 0, recall.Part{Type: recall.ToolReturn, CallID: "nobody", Text: "an orphan"})
-		default:
+		case k == 19:
 			t.put(recall.Assistant, 0, recall.Part{Type: recall.Reasoning, Text: "I think."},
 				recall.Part{Type: recall.Text, Text: "We decided to use plan B because plan A failed."})
 		}

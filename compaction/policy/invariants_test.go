@@ -50,9 +50,31 @@ func lonely(v compaction.View) (calls, results map[string]bool) {
 	return calls, results
 }
 
-// paired checks that no call lost its result, and no result its call: I1.
+// late returns the ids of the results that came after the user or the assistant went on. They are shown as messages of
+// their own, without their calls.
+func late(v compaction.View) map[string]bool {
+	calls, all, wentOn := map[string]int{}, map[string]bool{}, -1
+	for i, m := range v.Messages {
+		if m.Role == recall.User || m.Role == recall.Assistant {
+			wentOn = i
+		}
+		for _, p := range m.Content {
+			at, called := calls[p.CallID]
+			switch {
+			case p.Type == recall.ToolCall:
+				calls[p.CallID] = i
+			case p.Type == recall.ToolReturn && called && at < wentOn:
+				all[p.CallID] = true
+			}
+		}
+	}
+	return all
+}
+
+// paired checks that no call lost its result, and no result its call, unless it came late: I1.
 func paired(before, after compaction.View) error {
 	callsBefore, resultsBefore := lonely(before)
+	cameLate := late(before)
 	calls, results := lonely(after)
 	for id := range calls {
 		if !callsBefore[id] {
@@ -60,7 +82,7 @@ func paired(before, after compaction.View) error {
 		}
 	}
 	for id := range results {
-		if !resultsBefore[id] {
+		if !resultsBefore[id] && !cameLate[id] {
 			return fmt.Errorf("the result of %s has no call any more", id)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
@@ -39,6 +40,11 @@ func subjects() (all []subject) {
 
 // alone is a policy of one step with settings made up.
 func alone(h *history, m policy.Mechanism) policy.Policy {
+	return parsed(map[string]any{"steps": []any{settingsFor(h.Rand, m)}})
+}
+
+// settingsFor returns a step with settings anywhere in their ranges.
+func settingsFor(h *rand.Rand, m policy.Mechanism) map[string]any {
 	step := map[string]any{"step": m.Name}
 	for _, s := range policy.Settings(m.New()) {
 		if h.IntN(3) == 0 {
@@ -59,7 +65,7 @@ func alone(h *history, m policy.Mechanism) policy.Policy {
 			step[s.Name] = []string{"0s", "30s", "5m", "2h"}[h.IntN(4)]
 		}
 	}
-	return parsed(map[string]any{"steps": []any{step}})
+	return step
 }
 
 // held is a preset, which holds its changes back for the provider's cache now and then.
