@@ -26,6 +26,18 @@ func Tx(ctx context.Context, d DB, fn func(tx pgx.Tx) error) error {
 	}
 }
 
+// Snapshot runs fn in a transaction that reads the database as it is at one moment, and writes nothing. d is no
+// transaction.
+func Snapshot(ctx context.Context, d DB, fn func(tx pgx.Tx) error) error {
+	pool, ok := d.(interface {
+		BeginTx(ctx context.Context, o pgx.TxOptions) (pgx.Tx, error)
+	})
+	if !ok {
+		return errors.New("a snapshot cannot begin within a transaction")
+	}
+	return Error(pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, fn))
+}
+
 // One returns the single row of a query, read by column name; ErrNotFound if the query yields none.
 func One[T any](ctx context.Context, d DB, sql string, args ...any) (T, error) {
 	rows, _ := d.Query(ctx, sql, args...) // its error is also in rows

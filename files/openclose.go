@@ -193,7 +193,7 @@ func (set openSet) open(ctx context.Context, targets []target, args OpenArgs) (d
 func (set openSet) contents(ctx context.Context, targets []target) ([]Opened, error) {
 	opened := make([]Opened, len(targets))
 	for i, t := range targets {
-		v, err := set.render(ctx, set.org, t.storedText, t.lines, OpenContentChars/len(targets))
+		v, err := set.render(ctx, set.org, openFile{storedText: t.storedText}, t.lines, OpenContentChars/len(targets))
 		if err != nil && !errors.Is(err, db.ErrInvalid) { // invalid: a shorter text has replaced it this moment
 			return nil, err
 		}

@@ -30,6 +30,8 @@ type openFile struct {
 	Pinned bool   `db:"pinned"`
 
 	Automatic bool `db:"automatic"` // opened by an attachment or an upload
+
+	head *readSegment // in which its view begins; nil if it is not read yet
 }
 
 // files returns the open files, least recently used first. They do not change while the agent is locked.

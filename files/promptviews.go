@@ -7,8 +7,6 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files/grep"
 	"github.com/loci-memory/loci/lru"
@@ -27,6 +25,9 @@ type OpenView struct {
 func (s *Store) Views(ctx context.Context, org db.Org, agentID string, l Limits) ([]OpenView, error) {
 	open, err := s.openSet(org, agentID).files(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.readHeads(ctx, org, open); err != nil {
 		return nil, err
 	}
 	views := make([]OpenView, len(open))
@@ -126,12 +127,16 @@ func (s *Store) viewWithin(ctx context.Context, org db.Org, f openFile, l viewLi
 }
 
 func (s *Store) view(ctx context.Context, org db.Org, f openFile, limitChars int) (OpenView, error) {
-	lines := f.LineRange
-	if lines.Offset >= f.Lines { // a shorter text has replaced it since
-		lines = LineRange{}
-	}
-	v, err := s.render(ctx, org, f.storedText, lines, limitChars)
+	v, err := s.render(ctx, org, f, f.shown(), limitChars)
 	return OpenView{View: v, FileID: f.ID, FileName: f.Name}, err
+}
+
+// shown returns the lines that are open, all of them if a shorter text has replaced the file's since.
+func (f openFile) shown() LineRange {
+	if f.Offset >= f.Lines {
+		return LineRange{}
+	}
+	return f.LineRange
 }
 
 // storedText is the text of a file in one generation.
@@ -142,36 +147,80 @@ type storedText struct {
 	Paging
 }
 
-func (s *Store) render(ctx context.Context, org db.Org, text storedText, lines LineRange, limitChars int) (
-	View, error) {
+func (s *Store) render(ctx context.Context, org db.Org, f openFile, lines LineRange, limitChars int) (View, error) {
 	first, last := lines.Offset+1, 0
 	if lines.Length != nil {
 		last = lines.Offset + *lines.Length
 	}
-	return Render(s.segments(ctx, org, text, first), Excerpt{first, last, text.Lines, text.Paging, limitChars})
+	return Render(s.segments(ctx, org, f, first), Excerpt{first, last, f.Lines, f.Paging, limitChars})
+}
+
+// readSegment is a segment of a text as it is read.
+type readSegment struct {
+	grep.Segment
+	Final bool `db:"final"` // the text's last
+}
+
+// segmentColumns are those of a readSegment of file_segments g, in a statement whose argument $1 is the organization.
+const segmentColumns = `g.ordinal, g.first_line, g.lines, g.continues, g.text, 0 AS start_byte, NOT EXISTS (
+	SELECT FROM file_segments n
+	WHERE n.org = $1 AND n.file_key = g.file_key AND n.generation = g.generation AND n.ordinal = g.ordinal + 1) AS final`
+
+// readHeads reads for each open file the segment in which its view begins, and most views end.
+func (s *Store) readHeads(ctx context.Context, org db.Org, open []openFile) error {
+	if len(open) == 0 {
+		return nil
+	}
+	type head struct {
+		readSegment
+		Place int `db:"place"`
+	}
+	heads, err := db.All[head](ctx, s.db, `
+		SELECT (f.place - 1)::integer AS place, `+segmentColumns+`
+		FROM unnest($2::bigint[], $3::integer[], $4::integer[]) WITH ORDINALITY AS f (key, generation, line, place)
+		CROSS JOIN LATERAL (
+			SELECT * FROM file_segments g
+			WHERE g.org = $1 AND g.file_key = f.key AND g.generation = f.generation
+			  AND g.first_line + greatest(g.lines, 1) > f.line
+			ORDER BY g.ordinal
+			LIMIT 1
+		) g`, org, mapped(open, func(f openFile) int64 { return f.Key }),
+		mapped(open, func(f openFile) int { return f.Generation }),
+		mapped(open, func(f openFile) int { return f.shown().Offset + 1 }))
+	for i := range heads {
+		open[heads[i].Place].head = &heads[i].readSegment
+	}
+	return err
 }
 
 // laterSegments is how many segments are read at once after the first, in which most views end.
 const laterSegments = 4
 
-// segments yields the segments of a text from the one in which a line (1-based) begins.
-func (s *Store) segments(ctx context.Context, org db.Org, text storedText, line int) iter.Seq2[grep.Segment, error] {
+// segments yields the segments of an open file from the one in which a line (1-based) begins: its head, if that was
+// read.
+func (s *Store) segments(ctx context.Context, org db.Org, f openFile, line int) iter.Seq2[grep.Segment, error] {
 	return func(yield func(grep.Segment, error) bool) {
-		for ordinal, limit := -1, 1; ; limit = laterSegments {
-			batch, err := db.All[grep.Segment](ctx, s.db, `
-				SELECT ordinal, first_line, lines, continues, text, 0 AS start_byte FROM file_segments
-				WHERE org = @org AND file_key = @file AND generation = @generation AND ordinal > @ordinal
-				  AND first_line + greatest(lines, 1) > @line
-				ORDER BY ordinal
-				LIMIT @limit`,
-				pgx.StrictNamedArgs{"org": org, "file": text.Key, "generation": text.Generation, "ordinal": ordinal,
-					"line": line, "limit": limit})
+		ordinal, limit := -1, 1
+		if f.head != nil {
+			if !yield(f.head.Segment, nil) || f.head.Final {
+				return
+			}
+			ordinal, limit = f.head.Ordinal, laterSegments
+		}
+		for ; ; limit = laterSegments {
+			batch, err := db.All[readSegment](ctx, s.db, `
+				SELECT `+segmentColumns+`
+				FROM file_segments g
+				WHERE g.org = $1 AND g.file_key = $2 AND g.generation = $3 AND g.ordinal > $4
+				  AND g.first_line + greatest(g.lines, 1) > $5
+				ORDER BY g.ordinal
+				LIMIT $6`, org, f.Key, f.Generation, ordinal, line, limit)
 			if err != nil {
 				yield(grep.Segment{}, err)
 				return
 			}
 			for _, g := range batch {
-				if !yield(g, nil) {
+				if !yield(g.Segment, nil) || g.Final {
 					return
 				}
 				ordinal = g.Ordinal

@@ -2,6 +2,7 @@ package dbtest
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"strings"
 	"sync"
@@ -15,7 +16,7 @@ import (
 var counters sync.Map
 
 // Sent returns the statements that the product sends on a test's pool while fn runs, COPY and the ends of transactions
-// among them. Those of River's own loops and of tests are left out.
+// among them. Those of River's own loops, of tests and of connections that begin are left out.
 func Sent(t testing.TB, pool *pgxpool.Pool, fn func()) []string {
 	t.Helper()
 	found, ok := counters.Load(pool)
@@ -26,6 +27,19 @@ func Sent(t testing.TB, pool *pgxpool.Pool, fn func()) []string {
 	c.start()
 	fn()
 	return c.stop()
+}
+
+// AtMost fails the test if more than n statements were sent, and lists them.
+func AtMost(t testing.TB, n int, what string, sent []string) {
+	t.Helper()
+	if len(sent) <= n {
+		return
+	}
+	var list strings.Builder
+	for i, sql := range sent {
+		fmt.Fprintf(&list, "\n%3d. %.150s", i+1, strings.Join(strings.Fields(sql), " "))
+	}
+	t.Errorf("%s sends %d statements, want at most %d:%s", what, len(sent), n, list.String())
 }
 
 // counter is a tracer that keeps the statements of the product while it is started.
@@ -65,7 +79,7 @@ func ofProduct() bool {
 		f, more = frames.Next()
 		switch {
 		case helper.MatchString(f.File):
-		case test.MatchString(f.File):
+		case test.MatchString(f.File), f.Function == "github.com/loci-memory/loci/db.setUp":
 			return false
 		case strings.HasPrefix(f.Function, "github.com/loci-memory/loci/"):
 			return true

@@ -74,10 +74,7 @@ func (s *Store) assembleAt(ctx context.Context, org db.Org, at PromptTarget) (p 
 	if err := db.UnlessFull(s.Working.Refresh(ctx, org, c)); err != nil {
 		return p, err
 	}
-	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY`); err != nil {
-			return err
-		}
+	err = db.Snapshot(ctx, s.DB, func(tx pgx.Tx) error {
 		p, err = s.With(tx).assemble(ctx, org, at)
 		return err
 	})
