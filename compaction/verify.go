@@ -34,9 +34,15 @@ func CheckNothingLost(before View, given Evicted, after View) error {
 	}
 	visible, summarized := 0, 0 // messages found in the view after and in what was given; both have the view's order
 	evicted := make(map[int]bool, len(given.Messages))
+	removed := map[int]int{} // parts that the view before does not show, by the positions of their messages
+	for _, e := range before.Edits {
+		if e.Kind == Removed {
+			removed[e.Position]++
+		}
+	}
 	for _, m := range before.Messages {
-		stays := visible < len(after.Messages) && same(after.Messages[visible], m)
-		leaves := summarized < len(given.Messages) && same(given.Messages[summarized], m)
+		stays := visible < len(after.Messages) && same(after.Messages[visible], m, 0)
+		leaves := summarized < len(given.Messages) && same(given.Messages[summarized], m, removed[m.Position])
 		switch {
 		case stays && leaves:
 			return &Violation{m.Position, "would be both visible and summarized"}
@@ -61,10 +67,12 @@ func CheckNothingLost(before View, given Evicted, after View) error {
 	return checkEdits(before, after)
 }
 
-// same reports whether two messages are the same one, with the same number of parts.
-func same(a, b recall.Message) bool {
+// same reports whether a is the message b with all of its parts, or without those that are not shown: the agent's own
+// model is given its messages as it saw them.
+func same(a, b recall.Message, notShown int) bool {
+	parts := len(b.Content)
 	return a.Position == b.Position && a.ID == b.ID && a.Seq == b.Seq && a.Role == b.Role && a.Tokens == b.Tokens &&
-		len(a.Content) == len(b.Content)
+		(len(a.Content) == parts || len(a.Content) == parts-notShown)
 }
 
 // checkSummary checks that the summary covers all that it did before and what leaves now, and changes only if a

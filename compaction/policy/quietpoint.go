@@ -5,7 +5,7 @@ import "github.com/loci-memory/loci/compaction"
 // QuietPoint lets a compaction wait until a planned action has ended.
 type QuietPoint struct {
 	MaxDeferTurns int     `json:"max_defer_turns" min:"1" max:"1000" doc:"Turns of the user that it waits at most."`
-	HardShare     float64 `json:"hard_share" min:"0.5" max:"0.99" doc:"Of the window, from which nothing waits."`
+	HardShare     float64 `json:"hard_share" min:"0.5" max:"0.95" doc:"Of the window, from which nothing waits."`
 }
 
 func (*QuietPoint) describe() Mechanism {

@@ -9,9 +9,10 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Triggers reports whether a step says when to compact. Without one, the trigger of the agent's settings does.
+// Triggers reports whether the policy says when to compact: by a step, or because its cutter may leave a view close to
+// the trigger of the agent's settings. If not, that trigger does.
 func (p Policy) Triggers() bool {
-	return slices.ContainsFunc(p.Steps, func(s Step) bool {
+	return p.cuts() || slices.ContainsFunc(p.Steps, func(s Step) bool {
 		_, trigger := s.(Trigger)
 		_, gate := s.(Gate)
 		return trigger || gate
