@@ -228,7 +228,9 @@ func TestAFullExportIsImportedWithoutLoss(t *testing.T) {
 	}
 	again := func(c *client) []string {
 		lines := strings.Split(c.must("GET", "/v1/agents/"+agent+"/export?full=true", ""), "\n")
-		return slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, `"created_at":`) })
+		return slices.DeleteFunc(lines, func(l string) bool { // the second lacks what the first says it leaves out
+			return strings.HasPrefix(l, `"created_at":`) || strings.HasPrefix(l, `"metadata":{"exported_by":`)
+		})
 	}
 	if diff := cmp.Diff(again(c), again(other)); diff != "" {
 		t.Errorf("a second export differs:\n%.2000s", diff)
@@ -241,6 +243,31 @@ func TestAFullExportIsImportedWithoutLoss(t *testing.T) {
 	}
 	k := c.list("/v1/agents/" + agent + "/compactions")[0]["id"]
 	other.must("POST", fmt.Sprintf("/v1/agents/%s/compactions/%s/revert", agent, k), `{}`)
+}
+
+// A full file says which hand-overs and sub-agents it does not have, and why.
+func TestAFullFileNamesWhatItLeavesOut(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.filed(`,"handover":{"mode":"pending"}`)
+	c.session(agent)
+	waiting := len(c.handOver(agent).Updates)
+	c.child(agent, `{"mode":"blank","task":"Look at the harbour."}`)
+	var file struct {
+		Metadata struct {
+			LeftOut string `json:"left_out"`
+		}
+	}
+	if err := json.Unmarshal([]byte(c.must("GET", "/v1/agents/"+agent+"/export?full=true", "")), &file); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Hand-overs (1) are", fmt.Sprintf("operator's approval (%d) are", waiting),
+		"Sub-agents (1) are"} {
+		if waiting == 0 || !strings.Contains(file.Metadata.LeftOut, want) ||
+			strings.Contains(file.Metadata.LeftOut, "silent turns") {
+			t.Errorf("left out: %q, want %q", file.Metadata.LeftOut, want)
+		}
+	}
 }
 
 // Where an id is taken, all objects of the file get new ones, and nothing of what is there changes.

@@ -61,6 +61,7 @@ type export struct {
 	files        []files.File
 	tools        []letta.Tool // those that Letta has, and the custom ones
 	custom       []agent.PortableTool
+	records      records
 
 	ids    map[string]string // those of the file, by those of the database
 	counts map[string]int    // of the ids that each prefix has in the file
@@ -101,7 +102,8 @@ func (e *export) read(ctx context.Context) (err error) {
 	for _, t := range e.custom {
 		e.tools = append(e.tools, letta.CustomToolOf(t.CustomTool))
 	}
-	return nil
+	e.records, err = e.countRecords(ctx)
+	return err
 }
 
 // id returns the id that an object has in the file: Letta wants a number after the prefix.
@@ -321,7 +323,7 @@ func (e *export) toolEntry(t letta.Tool) toolEntry {
 func (e *export) leftOut() string {
 	said := []string{"Runs, steps and the log of prompts are left out."}
 	if e.Full {
-		return strings.Join(said, " ")
+		return strings.Join(append(said, e.records.leftOut()...), " ")
 	}
 	if e.NoMessages {
 		said = append(said, "Messages are left out.")
