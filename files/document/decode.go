@@ -27,7 +27,7 @@ func Decode(raw []byte, hint string) (text, charset string, err error) {
 	if !ok {
 		text, charset = decodeLegacy(raw, hint)
 	}
-	if bad := badIn(text, ok); bad > 0 && !tolerable(bad, text) {
+	if bad := badIn(raw, text, ok); bad > 0 && !tolerable(bad, text) {
 		return "", "", unreadable("The file is not text: %d of its %d characters are control characters or cannot be "+
 			"decoded. Save it as UTF-8, and upload it again.", bad, utf8.RuneCountInString(text))
 	}
@@ -47,12 +47,16 @@ func normalLines(text string) string {
 
 var carriageReturns = regexp.MustCompile(`\r+\n`)
 
-// badIn counts the bad runes of a whole text. It does not count ^Z at the end, which DOS wrote, and NEL in Unicode,
-// where it ends a line.
-func badIn(text string, isUnicode bool) int {
+// badIn counts the bad runes of the text of a whole file. It does not count ^Z at the end, which DOS wrote, and in
+// Unicode NEL, which ends a line there, and U+FFFD that the file has itself: another program could not decode it.
+func badIn(raw []byte, text string, isUnicode bool) int {
 	bad := badRunes(strings.TrimRight(text, "\x1a\r\n"))
-	if isUnicode {
-		bad -= strings.Count(text, "\u0085")
+	if bad == 0 || !isUnicode {
+		return bad
+	}
+	bad -= strings.Count(text, "\u0085")
+	if isUTF8(raw) {
+		bad -= bytes.Count(raw, []byte("\ufffd"))
 	}
 	return bad
 }
@@ -107,7 +111,7 @@ func decodeUnicode(raw []byte) (text, charset string, ok bool) {
 	}
 	m := guessUTF16(raw)
 	if isUTF8(raw) {
-		if text = strings.ToValidUTF8(string(raw), "\ufffd"); m == nil || tolerable(badIn(text, true), text) {
+		if text = strings.ToValidUTF8(string(raw), "\ufffd"); m == nil || tolerable(badIn(raw, text, true), text) {
 			return fromEscapes(text)
 		}
 	}

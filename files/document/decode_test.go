@@ -140,6 +140,7 @@ func TestDecodeKeepsTheTextButForLineEnds(t *testing.T) {
 		{"a rare NUL shows", "one line of a log\nand \x00 another one\n", "one line of a log\nand \ufffd another one\n"},
 		{"a broken byte in UTF-8 shows", "überall größere Öfen für Bäcker, süße Äpfel \xff\n",
 			"überall größere Öfen für Bäcker, süße Äpfel \ufffd\n"},
+		{"what another program could not decode stays", "Gr\ufffd\ufffde", "Gr\ufffd\ufffde"},
 		{"an overlong slash is none", "GET /..\xc0\xafetc\n", "GET /..À¯etc\n"},
 		{"an overlong slash in UTF-8 shows", "Er ist größer als schön: \xc0\xaf\n", "Er ist größer als schön: \ufffd\n"},
 		{"one accent at the very end is Latin-1", "Menu du jour au caf\xe9", "Menu du jour au café"},
@@ -211,6 +212,7 @@ func TestDecodeRefusesWhatIsNotText(t *testing.T) {
 		"a NUL among few letters":     []byte("abc\x00def"),
 		"names that end in NUL":       []byte("./a.txt\x00./b.txt\x00./c.txt\x00"),
 		"a script and its payload":    append([]byte("#!/bin/sh\ntail -c +99 $0 | tar x\n"), noise...),
+		"noise written as UTF-8":      []byte(strings.ToValidUTF8(string(noise), "\ufffd")),
 		"small numbers of four bytes": bytes.Repeat([]byte{1, 0, 0, 0, 2, 0, 0, 0}, 1000),
 		"small numbers of two bytes":  bytes.Repeat([]byte{1, 0, 2, 0, 7, 0, 3, 0}, 1000),
 	} {

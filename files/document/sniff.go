@@ -175,7 +175,7 @@ func looksLikeText(head []byte, marked bool) bool {
 	if !ok && !marked {
 		text, _ = decodeLegacy(head, "") // the name of the encoding is not needed
 	}
-	bad := badIn(text, ok)
+	bad := badIn(head, text, ok)
 	return bad == 0 && ok || !marked && tolerable(bad, text)
 }
 

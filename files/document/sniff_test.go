@@ -36,6 +36,7 @@ func TestSniffAcceptsText(t *testing.T) {
 		{"an unknown extension as declared", "a.foo", "text/x-foo; charset=utf-8", "hello there, friend\n", "text/x-foo"},
 		{"a declared type that is not text is ignored", "a.foo", "image/png", "hello there, friend\n", "text/plain"},
 		{"nothing known", "notes", "", "hello there, friend\n", "text/plain"},
+		{"what another program could not decode", "a.txt", octets, "Gr\ufffd\ufffde", "text/plain"},
 		{"an empty file", "empty", octets, "", "text/plain"},
 		{"an empty file by its extension", "empty.py", octets, "", "text/x-python"},
 		{"a text that begins as a bitmap does", "cars.txt", octets, "BMW and others make cars.\n", "text/plain"},
