@@ -6,12 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -150,21 +148,11 @@ func TestAnAgentLosesAndRepeatsNothingWhenServersAreKilled(t *testing.T) {
 		"--log-level=warn")
 	p := &program{t: t, base: servers[0].url()}
 	agent, calm := agentOf(p), agentOf(p)
-	ctx, stop := context.WithCancel(t.Context())
-	var killing sync.WaitGroup
-	killing.Go(func() {
-		dice := rand.New(rand.NewPCG(uint64(seed), 1)) //nolint:gosec // repeatable
-		for wait(ctx, time.Duration(50+dice.IntN(400))*time.Millisecond) {
-			victim := servers[dice.IntN(2)]
-			victim.kill()
-			victim.start() //nolint:contextcheck // it ends with the test
-		}
-	})
+	enough := killInTurn(t, servers, seed)
 	for turn := range turns {
 		sendTurn(t, servers, agent, turn)
 	}
-	stop()
-	killing.Wait()
+	enough()
 	faults.Store(false)
 	for turn := range turns {
 		sendTurn(t, servers[:1], calm, turn)

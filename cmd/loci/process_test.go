@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -96,4 +97,25 @@ func (p *serverProcess) url() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.base
+}
+
+// killInTurn kills one of the servers and starts it again, over and over, at moments that seed decides, until enough is
+// called or the test ends. Then all servers run.
+func killInTurn(t *testing.T, servers []*serverProcess, seed int) (enough func()) {
+	ctx, stop := context.WithCancel(t.Context())
+	dice := rand.New(rand.NewPCG(uint64(seed), 1)) //nolint:gosec // repeatable
+	var killing sync.WaitGroup
+	killing.Go(func() {
+		for wait(ctx, time.Duration(50+dice.IntN(400))*time.Millisecond) {
+			victim := servers[dice.IntN(len(servers))]
+			victim.kill()
+			victim.start() //nolint:contextcheck // it ends with the test
+		}
+	})
+	enough = func() {
+		stop()
+		killing.Wait()
+	}
+	t.Cleanup(enough)
+	return enough
 }

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -139,21 +136,11 @@ func TestFlushesAndHandoversOutliveKilledServers(t *testing.T) {
 		"--log-level=warn")
 	s := &survival{program: &program{t: t, base: servers[0].url()}, servers: servers}
 	s.create()
-	ctx, stop := context.WithCancel(t.Context())
-	var killing sync.WaitGroup
-	killing.Go(func() {
-		dice := rand.New(rand.NewPCG(uint64(seed), 2)) //nolint:gosec // repeatable
-		for wait(ctx, time.Duration(50+dice.IntN(400))*time.Millisecond) {
-			victim := servers[dice.IntN(2)]
-			victim.kill()
-			victim.start() //nolint:contextcheck // it ends with the test
-		}
-	})
+	enough := killInTurn(t, servers, seed)
 	for turn := range turns {
 		s.work(turn)
 	}
-	stop()
-	killing.Wait()
+	enough()
 	s.base = servers[0].url()
 	s.until(http.MethodPost, "/handover", `{}`)
 	s.checkHandovers(turns)
