@@ -101,7 +101,7 @@ func (p *serverProcess) url() string {
 
 // killInTurn kills one of the servers and starts it again, over and over, at moments that seed decides, until enough is
 // called or the test ends. Then all servers run.
-func killInTurn(t *testing.T, servers []*serverProcess, seed int) (enough func()) {
+func killInTurn(t testing.TB, servers []*serverProcess, seed int) (enough func()) {
 	ctx, stop := context.WithCancel(t.Context())
 	dice := rand.New(rand.NewPCG(uint64(seed), 1)) //nolint:gosec // repeatable
 	var killing sync.WaitGroup

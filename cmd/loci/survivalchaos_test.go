@@ -134,22 +134,33 @@ func TestFlushesAndHandoversOutliveKilledServers(t *testing.T) {
 	m.Reply = script.reply
 	servers := launchTwo(t, "--database-url="+dbtest.EmptyURL(t), "--llm-base-url="+m.BaseURL(), "--llm-model=m",
 		"--log-level=warn")
-	s := &survival{program: &program{t: t, base: servers[0].url()}, servers: servers}
+	for begun := 0; begun < turns; begun += agentTurns {
+		s := &survival{program: &program{t: t, base: servers[0].url()}, servers: servers}
+		s.live(min(agentTurns, turns-begun), seed+begun)
+	}
+	if t.Failed() {
+		t.Logf("first server:\n%s\nsecond server:\n%s", servers[0].log, servers[1].log)
+	}
+}
+
+// agentTurns is for how many turns an agent has room: each leaves facts in memory, which its prompt shows whole.
+const agentTurns = 100
+
+// live makes an agent, lets it work while servers are killed, and checks its memory.
+func (s *survival) live(turns, seed int) {
+	s.t.Helper()
 	s.create()
-	enough := killInTurn(t, servers, seed)
+	enough := killInTurn(s.t, s.servers, seed)
 	for turn := range turns {
 		s.work(turn)
 	}
 	enough()
-	s.base = servers[0].url()
+	s.base = s.servers[0].url()
 	s.until(http.MethodPost, "/handover", `{}`)
 	s.checkHandovers(turns)
 	s.checkFlushes()
 	s.checkChildren()
 	s.checkOnce("fact", turns)
-	if t.Failed() {
-		t.Logf("first server:\n%s\nsecond server:\n%s", servers[0].log, servers[1].log)
-	}
 }
 
 // create makes the agent, whose window is full after some turns.
