@@ -194,7 +194,7 @@ type conversationEnd struct {
 func (s *Store) lockEnd(ctx context.Context, org db.Org, agentID, conversation string) (conversationEnd, error) {
 	end, err := db.One[conversationEnd](ctx, s.db, `
 		SELECT `+conversationColumns+`, c.session, c.session_at`+fromConversations+` AND `+isNamed+`
-		FOR UPDATE OF c`, pgx.StrictNamedArgs{"org": org, "agent": agentID, "conversation": conversation})
+		FOR NO KEY UPDATE OF c`, pgx.StrictNamedArgs{"org": org, "agent": agentID, "conversation": conversation})
 	end.org = org
 	return end, s.conversationError(ctx, org, err, agentID, conversation)
 }

@@ -39,7 +39,7 @@ func (c Conversation) Estimate() int { return int(c.Tokens-c.HiddenTokens) + c.F
 func (s *Store) ChangeView(ctx context.Context, org db.Org, c Conversation, next ContextView, summary *Draft,
 ) (ContextView, error) {
 	version, err := db.One[int](ctx, s.db, `
-		SELECT frame FROM conversations WHERE org = $1 AND key = $2 AND deleted_at IS NULL FOR UPDATE`, org, c.Key)
+		SELECT frame FROM conversations WHERE org = $1 AND key = $2 AND deleted_at IS NULL FOR NO KEY UPDATE`, org, c.Key)
 	if err != nil {
 		return ContextView{}, s.conversationError(ctx, org, err, c.AgentID, c.ID)
 	}
