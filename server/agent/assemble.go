@@ -40,7 +40,7 @@ type PromptTarget struct {
 	Compaction json.RawMessage // an object of compaction settings over those of the agent and the conversation
 
 	view   *recall.ContextView // replaces that of the conversation; nil keeps it
-	last   int                 // position of the last message, with view
+	last   *int                // position of the last message; nil is that of the conversation
 	flush  int                 // position at which the silent turn began that the prompt is for; 0: it is for none
 	before int                 // a silent turn's prompt leaves out messages of the conversation from here on; 0: none
 	must   string              // the tool that the model must call; empty if it may choose
@@ -164,8 +164,8 @@ func (p *Prompt) convert(v compaction.View, answer bool) {
 // others. A silent turn's prompt has the turn's own messages at its end; no provider has counted it.
 func (s *Store) readView(ctx context.Context, org db.Org, at PromptTarget, p *Prompt) error {
 	c := p.Conversation
-	if at.view != nil {
-		view, err := s.Recall.ViewUntil(ctx, org, c, at.last, compaction.MaxMessages)
+	if at.last != nil {
+		view, err := s.Recall.ViewUntil(ctx, org, c, *at.last, compaction.MaxMessages)
 		if err == nil {
 			p.logged, p.Messages = view[0], view[1:]
 		}

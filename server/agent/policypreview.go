@@ -250,7 +250,7 @@ func (s *Store) assembleUntil(ctx context.Context, org db.Org, at PolicyTarget) 
 	if err != nil {
 		return p, err
 	}
-	at.view, at.last = &view, position
+	at.view, at.last = &view, &position
 	if p, err = s.assembleAt(ctx, org, at.PromptTarget); err != nil {
 		return p, err
 	}
