@@ -11,16 +11,20 @@ CREATE INDEX conversations_forks ON conversations (org, agent_key, forked_from) 
 ALTER TABLE compactions ADD COLUMN after_position integer;
 UPDATE compactions SET after_position = summary_position - 1 WHERE summary_position IS NOT NULL;
 UPDATE compactions k
-SET after_position = last.position
+SET after_position = placed.position
 FROM (
-	SELECT k.org, k.key, max(m.position) AS position
-	FROM events e
-	JOIN compactions k ON k.org = e.org AND k.id = e.ref_id
-	JOIN messages m ON m.org = k.org AND m.conversation_key = k.conversation_key AND m.seq < e.seq
-	WHERE e.type = 'compaction' AND k.after_position IS NULL
-	GROUP BY k.org, k.key
-) last
-WHERE k.org = last.org AND k.key = last.key;
+	SELECT org, key, max(position) OVER (PARTITION BY org, conversation_key ORDER BY seq) AS position
+	FROM (
+		SELECT m.org, m.conversation_key, m.seq, m.position, NULL::bigint AS key
+		FROM messages m
+		UNION ALL
+		SELECT k.org, k.conversation_key, e.seq, NULL, k.key
+		FROM events e
+		JOIN compactions k ON k.org = e.org AND k.id = e.ref_id
+		WHERE e.type = 'compaction' AND k.after_position IS NULL
+	) in_order
+) placed
+WHERE k.org = placed.org AND k.key = placed.key AND placed.position IS NOT NULL;
 UPDATE compactions SET after_position = 0 WHERE after_position IS NULL;
 ALTER TABLE compactions ALTER COLUMN after_position SET NOT NULL;
 
