@@ -62,9 +62,14 @@ func TestFoldersAndFilesOnTheCommandLine(t *testing.T) {
 	step(0, "plan.md", "files", "list", "notes")
 	step(0, "", "files", "delete", "notes", "plan.md", "--yes")
 	step(1, "has no file", "files", "delete", "notes", "plan.md", "--yes")
-	step(0, "", "folders", "delete", "notes", "--yes")
-	if left := step(0, "", "folders", "list", "--json"); strings.TrimSpace(left) != "[]" {
+	step(0, "source-", "folders", "create", folder)
+	step(0, "", "folders", "delete", folder, "--yes") // the ID, and not the folder that is named like it
+	if left := step(0, folder, "folders", "list"); strings.Contains(left, "notes") {
 		t.Errorf("folders after the deletion: %s", left)
+	}
+	step(0, "", "folders", "delete", folder, "--yes")
+	if left := step(0, "", "folders", "list", "--json"); strings.TrimSpace(left) != "[]" {
+		t.Errorf("folders after the deletions: %s", left)
 	}
 }
 

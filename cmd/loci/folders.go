@@ -85,8 +85,14 @@ func confirm(s streams, what string) error {
 	return nil
 }
 
-// findFolder returns the folder of a name or an ID.
+// findFolder returns the folder of an ID or a name. What is an ID names no other folder, whatever that is called.
 func (r remote) findFolder(ctx context.Context, nameOrID string) (f files.Folder, err error) {
+	if idPattern.MatchString(nameOrID) {
+		err = r.get(ctx, "/v1/folders/"+nameOrID, &f)
+		if no, ok := errors.AsType[*refusedRequest](err); !ok || no.status != http.StatusNotFound {
+			return f, err
+		}
+	}
 	var list []files.Folder
 	if err := r.get(ctx, "/v1/folders/?limit=1000&name="+url.QueryEscape(nameOrID), &list); err != nil {
 		return f, err
@@ -95,10 +101,6 @@ func (r remote) findFolder(ctx context.Context, nameOrID string) (f files.Folder
 		if f.Name == nameOrID {
 			return f, nil
 		}
-	}
-	if idPattern.MatchString(nameOrID) {
-		err = r.get(ctx, "/v1/folders/"+nameOrID, &f)
-		return f, err
 	}
 	return f, unknownFolder(nameOrID)
 }
