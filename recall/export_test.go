@@ -71,7 +71,7 @@ func (s *Store) ViewPlan(ctx context.Context, org db.Org, agentID string) (strin
 		return "", err
 	}
 	lines, err := db.All[string](ctx, s.db, "EXPLAIN "+viewSQL,
-		pgx.StrictNamedArgs{"org": org, "key": c.Key, "first": c.FirstVisible, "most": MaxWindow})
+		pgx.StrictNamedArgs{"org": org, "key": c.Key, "first": c.FirstVisible, "last": nil, "most": MaxWindow})
 	return strings.Join(lines, "\n"), err
 }
 
