@@ -53,14 +53,14 @@ type verifyCmd struct {
 }
 
 // Run implements the command.
-func (c verifyCmd) Run(_ context.Context, s streams) error {
+func (c verifyCmd) Run(ctx context.Context, s streams) error {
 	file, err := os.Open(c.File)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
 	show, end := bytesShown(s, "")
-	m, err := backup.Verify(file, show)
+	m, err := backup.Verify(untilEnd{ctx, file}, show)
 	end()
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
@@ -84,7 +84,7 @@ func (c restoreCmd) Run(ctx context.Context, s streams) error {
 	}
 	defer file.Close()
 	show, end := bytesShown(s, "verify ")
-	_, err = backup.Verify(file, show)
+	_, err = backup.Verify(untilEnd{ctx, file}, show)
 	end()
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)

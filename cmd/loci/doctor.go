@@ -39,13 +39,16 @@ func (c doctorCmd) Run(ctx context.Context, s streams) error {
 		list = append(list, examine(bounded, s)...)
 		cancel()
 	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if err := c.print(s, list); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(list, func(f db.Finding) bool { return f.State == db.Broken }) {
 		return errUnwell
 	}
-	return ctx.Err()
+	return nil
 }
 
 func (c doctorCmd) print(s streams, list []db.Finding) error {

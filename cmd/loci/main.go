@@ -8,11 +8,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"regexp"
 	"runtime/debug"
 	"strings"
-	"syscall"
 	_ "time/tzdata" // agents have timezones, and the image has none
 
 	"github.com/alecthomas/kong"
@@ -23,8 +21,7 @@ import (
 
 func main() {
 	unsetEmpty(os.Environ())
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	ctx, stop := untilSignal()
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
@@ -77,13 +74,14 @@ type streams struct {
 	in       io.Reader
 }
 
-// run runs the program and returns its exit code: 2 for a wrong command line or setting, 1 for another failure.
+// run runs the program and returns its exit code: 2 for a wrong command line or setting, 1 for another failure, and
+// that of a signal for what it interrupted.
 func run(ctx context.Context, args []string, out, errs io.Writer) (code int) {
 	var c cli
 	exited := -1
 	parser, err := kong.New(&c, kong.Name("loci"), kong.Description("A memory server for AI agents."), kong.UsageOnError(),
 		kong.Writers(out, errs), kong.Exit(func(code int) { exited = code; panic(exit{}) }),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(streams{out, errs, os.Stdin}))
+		kong.BindTo(ctx, (*context.Context)(nil)))
 	if err != nil {
 		fmt.Fprintln(errs, "loci:", err)
 		return 2
@@ -105,11 +103,12 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (code int) {
 		fmt.Fprintln(errs, "loci:", err)
 		return 2
 	}
-	err = command.Run()
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		err = nil // a signal came before the server served
+	name := commandName(command.Command())
+	s := streams{out, errs, os.Stdin}
+	if !untilTold[name] {
+		s.in = interruptible{ctx, os.Stdin}
 	}
-	return exitCode(errs, err)
+	return ended(ctx, errs, name, command.Run(s))
 }
 
 // joinNegative joins flags with values that begin with a minus and a digit, which kong takes for flags.

@@ -127,7 +127,7 @@ func (c orgsDeleteCmd) confirm(ctx context.Context, s streams, keys *apikey.Stor
 	}
 	fmt.Fprintf(s.err, "The organization %q (%s) is deleted with its keys and everything in it, which cannot be restored."+
 		"\nIts name, to delete it: ", o.Name, o.ID)
-	answer, err := bufio.NewReader(os.Stdin).ReadString('\n')
+	answer, err := bufio.NewReader(s.in).ReadString('\n')
 	if err != nil || strings.TrimSpace(answer) != o.Name {
 		return errors.New("that is not its name: nothing is deleted")
 	}

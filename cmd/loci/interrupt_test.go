@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/alecthomas/kong"
+)
+
+// What a signal interrupts says so and ends with the signal's code, whatever the command made of it.
+func TestInterruptedCommandsFail(t *testing.T) {
+	t.Parallel()
+	asked := make(chan struct{}, 1)
+	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		asked <- struct{}{}
+		<-r.Context().Done()
+	}))
+	t.Cleanup(hanging.Close)
+	file := filepath.Join(t.TempDir(), "a.af")
+	for _, c := range []struct {
+		signal     syscall.Signal
+		code       int
+		args, want string
+		before     bool // the signal comes before a request
+	}{
+		{syscall.SIGTERM, 143, "health", "loci: interrupted (terminated): nothing was changed", false},
+		{syscall.SIGINT, 130, "agents list", "loci: interrupted (interrupt): nothing was changed", false},
+		{syscall.SIGINT, 130, "agents export agent-1 " + file, "no file was written", false},
+		{syscall.SIGTERM, 143, "files delete notes a.md --yes", "may be done in whole, in part or not at all", false},
+		{syscall.SIGTERM, 143, "doctor --database-url=postgres://127.0.0.1:1/none", "nothing was changed", true},
+		{syscall.SIGINT, 130, "backup " + file + " --database-url=postgres://127.0.0.1:1/none", "no file was written", true},
+		{syscall.SIGINT, 130, "keys revoke key-1 --database-url=postgres://127.0.0.1:1/none", "may be done", true},
+		{syscall.SIGTERM, 0, "serve --addr=127.0.0.1:0 --database-url=postgres://127.0.0.1:1/none", "", true},
+	} {
+		ctx, end := context.WithCancelCause(t.Context())
+		args := strings.Fields(c.args)
+		if c.before {
+			end(interruption{c.signal})
+		} else {
+			args = append(args, "--addr="+hanging.URL)
+			go func() { <-asked; end(interruption{c.signal}) }()
+		}
+		out, errs := newLines(), newLines()
+		if code := run(ctx, args, out, errs); code != c.code || !strings.Contains(errs.String(), c.want) ||
+			strings.Count(errs.String(), "\n") > 1 || out.String() != "" {
+			t.Errorf("%s ended with %d: %q %q; want %d and %q", c.args, code, out, errs, c.code, c.want)
+		}
+		end(nil)
+	}
+}
+
+// What was done when the signal came is done.
+func TestFinishedCommandsAreNotInterrupted(t *testing.T) {
+	t.Parallel()
+	ctx, end := context.WithCancelCause(t.Context())
+	end(interruption{syscall.SIGINT})
+	out, errs := newLines(), newLines()
+	if code := run(ctx, []string{"version"}, out, errs); code != 0 || out.String() == "" || errs.String() != "" {
+		t.Errorf("ended with %d: %q %q", code, out, errs)
+	}
+}
+
+// A question on a terminal does not hold an interruption up.
+func TestReadersAreInterrupted(t *testing.T) {
+	t.Parallel()
+	ctx, end := context.WithCancel(t.Context())
+	in, typed := io.Pipe()
+	go func() {
+		_, _ = io.WriteString(typed, "ye")
+		end()
+	}()
+	if text, err := io.ReadAll(interruptible{ctx, in}); len(text) > 2 || err == nil {
+		t.Errorf("got %q, %v", text, err)
+	}
+}
+
+// What is said of commands by their names is said of commands that there are.
+func TestCommandsOfInterruptionsExist(t *testing.T) {
+	t.Parallel()
+	parser, err := kong.New(&cli{}, kong.BindTo(t.Context(), (*context.Context)(nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, leaf := range parser.Model.Leaves(false) {
+		known[commandName(leaf.Path())] = true
+	}
+	for name := range unchanged {
+		if !known[name] && !known["loci "+name] {
+			t.Errorf("there is no command %q: %v", name, known)
+		}
+	}
+	for name := range untilTold {
+		if !known[name] && !known["loci "+name] {
+			t.Errorf("there is no command %q", name)
+		}
+	}
+}
