@@ -98,13 +98,10 @@ func (s *Server) organizationOf(ctx context.Context, id string) (db.Org, error) 
 }
 
 func (s *Server) createKey(ctx context.Context, in *struct{ Body NewAPIKey }) (MadeAPIKey, error) {
-	b, org, maker := in.Body, rest.Org(ctx), rest.Caller(ctx)
-	if b.OrgID != "" {
-		named, err := s.organizationOf(ctx, string(b.OrgID))
-		if err != nil {
-			return MadeAPIKey{}, err
-		}
-		org = named
+	b, maker := in.Body, rest.Caller(ctx)
+	org, err := s.orgNamed(ctx, b.OrgID)
+	if err != nil {
+		return MadeAPIKey{}, err
 	}
 	agents := rest.Each(b.AgentIDs, func(id rest.AgentID) string { return string(id) })
 	secret, key, err := s.Keys.Create(ctx, apikey.NewKey{In: org, Name: b.Name, Scopes: b.Scopes, AgentIDs: agents,

@@ -254,3 +254,51 @@ func TestDeletedOrganizationsLeaveNothing(t *testing.T) {
 		t.Errorf("what alice has was changed (-before +after):\n%s", diff)
 	}
 }
+
+// What an administrator sets is set for the organization that the operator names; others name none but their own.
+func TestTheOperatorNamesTheOrganizationOfSettings(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	admin := c.scoped(apikey.NewKey{Scopes: []string{apikey.Admin}})
+	acme := admin.keys("")[0].OrgID
+	operator := c.operator()
+	var own string
+	for _, key := range operator.keys("?limit=1000") {
+		if key.OrgID != acme {
+			own = key.OrgID
+		}
+	}
+	for path, change := range map[string][2]string{
+		"/v1/admin/retention": {"PATCH", `{"prompts_days":5}`},
+		"/v1/admin/policy":    {"PUT", `{"policy":"pi"}`},
+	} {
+		before := operator.must("GET", path, "")
+		changed := operator.must(change[0], path+"?org_id="+acme, change[1])
+		if now := operator.must("GET", path, ""); now != before || changed == before {
+			t.Errorf("%s of another organization: got %s; the operator's own was %s and is %s", path, changed, before, now)
+		}
+		for _, got := range []string{admin.must("GET", path, ""), admin.must("GET", path+"?org_id="+acme, ""),
+			operator.must("GET", path+"?org_id="+acme, "")} {
+			if got != changed {
+				t.Errorf("%s: got %s, want %s", path, got, changed)
+			}
+		}
+		for _, call := range [][2]string{{"GET", ""}, change} {
+			for id, want := range map[string]int{own: 404, "org-00000000-0000-4000-8000-000000000000": 404, "acme": 422} {
+				if got := admin.call(call[0], path+"?org_id="+id, call[1]); got.Code != want {
+					t.Errorf("%s %s of %s: got %d %s, want %d", call[0], path, id, got.Code, got.Text, want)
+				}
+			}
+		}
+	}
+	const changes = "/v1/admin/policy/changes"
+	list, theirs := operator.must("GET", changes, ""), operator.must("GET", changes+"?org_id="+acme, "")
+	if list != "[]" ||
+		!strings.Contains(theirs, `"pi"`) || admin.call("GET", changes+"?org_id="+own, "").Code != 404 {
+		t.Errorf("the changes: got %s and of the other organization %s", list, theirs)
+	}
+	if got := operator.call("POST", "/v1/erasures?org_id="+acme, `{"texts":["Ann Lee"]}`); got.Code != 422 ||
+		!strings.Contains(got.Text, "query.org_id") || operator.must("GET", "/v1/erasures", "") != "[]" {
+		t.Errorf("an erasure of another organization: got %d %s", got.Code, got.Text)
+	}
+}

@@ -218,21 +218,38 @@ type OrganizationPolicy struct {
 	Policy AnyPolicy `json:"policy" doc:"Null: none."`
 }
 
-func (s *Server) organizationPolicy(ctx context.Context, _ *struct{}) (OrganizationPolicy, error) {
-	raw, err := s.Agents.OrganizationPolicy(ctx, rest.Org(ctx))
+func (s *Server) organizationPolicy(ctx context.Context, in *OfOrg) (OrganizationPolicy, error) {
+	org, err := s.orgNamed(ctx, in.OrgID)
+	if err != nil {
+		return OrganizationPolicy{}, err
+	}
+	raw, err := s.Agents.OrganizationPolicy(ctx, org)
 	return OrganizationPolicy{AnyPolicy(raw)}, err
 }
 
-func (s *Server) setOrganizationPolicy(ctx context.Context, in *struct{ Body OrganizationPolicy }) (OrganizationPolicy,
-	error) {
-	raw := json.RawMessage(in.Body.Policy)
-	if err := s.Agents.SetOrganizationPolicy(ctx, rest.Org(ctx), raw, rest.Caller(ctx).ID); err != nil {
+func (s *Server) setOrganizationPolicy(ctx context.Context, in *struct {
+	OfOrg
+	Body OrganizationPolicy
+}) (OrganizationPolicy, error) {
+	org, err := s.orgNamed(ctx, in.OrgID)
+	if err != nil {
 		return OrganizationPolicy{}, err
 	}
-	return s.organizationPolicy(ctx, nil)
+	raw := json.RawMessage(in.Body.Policy)
+	if err := s.Agents.SetOrganizationPolicy(ctx, org, raw, rest.Caller(ctx).ID); err != nil {
+		return OrganizationPolicy{}, err
+	}
+	return s.organizationPolicy(ctx, &in.OfOrg)
 }
 
-func (s *Server) policyChanges(ctx context.Context, in *struct{ rest.Paging }) ([]agent.PolicyChange, error) {
-	list, err := s.Agents.PolicyChanges(ctx, rest.Org(ctx), in.Page(50, rest.NewestFirst))
+func (s *Server) policyChanges(ctx context.Context, in *struct {
+	rest.Paging
+	OfOrg
+}) ([]agent.PolicyChange, error) {
+	org, err := s.orgNamed(ctx, in.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.Agents.PolicyChanges(ctx, org, in.Page(50, rest.NewestFirst))
 	return append([]agent.PolicyChange{}, list...), err
 }

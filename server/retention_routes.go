@@ -17,8 +17,12 @@ func (s *Server) retentionRoutes(a *rest.API) {
 		s.updateRetention, rest.Own)
 }
 
-func (s *Server) getRetention(ctx context.Context, _ *struct{}) (retention.Ages, error) {
-	return s.Retention.Settings(ctx, rest.Org(ctx))
+func (s *Server) getRetention(ctx context.Context, in *OfOrg) (retention.Ages, error) {
+	org, err := s.orgNamed(ctx, in.OrgID)
+	if err != nil {
+		return retention.Ages{}, err
+	}
+	return s.Retention.Settings(ctx, org)
 }
 
 // UpdateRetention are new days; 0 is for good, null the default.
@@ -32,11 +36,17 @@ type UpdateRetention struct {
 	Replays     rest.Opt[int] `json:"replays_days,omitzero" doc:"Replays of the lab, with their sessions."`
 }
 
-func (s *Server) updateRetention(ctx context.Context, in *struct{ Body UpdateRetention }) (
-	retention.Ages, error) {
+func (s *Server) updateRetention(ctx context.Context, in *struct {
+	OfOrg
+	Body UpdateRetention
+}) (retention.Ages, error) {
 	b := in.Body
+	org, err := s.orgNamed(ctx, in.OrgID)
+	if err != nil {
+		return retention.Ages{}, err
+	}
 	usual := retention.Defaults()
-	return s.Retention.Update(ctx, rest.Org(ctx), func(now *retention.Ages) {
+	return s.Retention.Update(ctx, org, func(now *retention.Ages) {
 		for _, f := range []struct {
 			to    *int
 			given rest.Opt[int]

@@ -44,7 +44,7 @@ func refuseField(name, at string, value []byte) *Problem {
 }
 
 // refuseParameter returns a *Problem for a query with a parameter that the operation does not know and that is
-// unserved, or is another order than that of the list; nil for any other query.
+// unserved, names an organization, or is another order than that of the list; nil for any other query.
 func refuseParameter(op *huma.Operation, query url.Values) *Problem {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		value := query.Get(name)
@@ -54,6 +54,9 @@ func refuseParameter(op *huma.Operation, query url.Values) *Problem {
 		}
 		if name == "order_by" && value != "created_at" {
 			return Unprocessable("query.order_by", "this operation sorts by nothing else; leave it out")
+		}
+		if name == "org_id" && value != "" {
+			return Unprocessable("query.org_id", "this operation works on the key's own organization: use another's key")
 		}
 		if why := unserved[name]; why != "" && !slices.Contains(empty, value) {
 			return Unprocessable("query."+name, why)
