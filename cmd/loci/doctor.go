@@ -86,6 +86,9 @@ func (c doctorCmd) examineDatabase(ctx context.Context, s streams) []db.Finding 
 // minFree is the space below which an operator should make room.
 const minFree = 2 << 30
 
+// noRoom is the space below which Postgres cannot count on another file of its log, which has 16 MiB.
+const noRoom = 32 << 20
+
 // examineDisk says how much room a private Postgres has.
 func (c doctorCmd) examineDisk(context.Context, streams) []db.Finding {
 	home, err := c.home()
@@ -96,12 +99,22 @@ func (c doctorCmd) examineDisk(context.Context, streams) []db.Finding {
 	if err := syscall.Statfs(home, &disk); err != nil {
 		return broken("disk", err, "see that LOCI_HOME names a directory")
 	}
-	free, remedy := disk.Bavail*uint64(disk.Bsize), "" //nolint:gosec // a block has a size
-	if free < minFree {
-		remedy = "make room: without any, changes are refused with 507"
+	free := disk.Bavail * uint64(disk.Bsize) //nolint:gosec // a block has a size
+	return []db.Finding{diskFinding(home, free)}
+}
+
+// diskFinding judges the free bytes of a private Postgres' disk.
+func diskFinding(home string, free uint64) db.Finding {
+	const remedy = "make room: without any, changes are refused with status 503 (no_room)"
+	text := fmt.Sprintf("%s has %.1f GiB free", home, float64(free)/(1<<30))
+	switch {
+	case free < noRoom:
+		return db.Finding{Of: "disk", State: db.Broken, Remedy: remedy,
+			Text: fmt.Sprintf("%s has %.1f MiB free", home, float64(free)/(1<<20))}
+	case free < minFree:
+		return db.MakeFinding("disk", db.Advice, text, remedy)
 	}
-	return []db.Finding{db.MakeFinding("disk", db.Advice, fmt.Sprintf("%s has %.1f GiB free", home, float64(free)/(1<<30)),
-		remedy)}
+	return db.MakeFinding("disk", db.Advice, text, "")
 }
 
 // examineEmbedding asks the embeddings endpoint for a vector.
@@ -138,7 +151,11 @@ func (c doctorCmd) examineModel(ctx context.Context, _ streams) []db.Finding {
 	if err != nil {
 		return broken(of, err, "correct the setting that it names")
 	}
-	models := client.Models(ctx)
+	models, err := client.ListModels(ctx)
+	if err != nil {
+		return broken(of, err, "see that LOCI_LLM_BASE_URL and LOCI_LLM_API_KEY are right and the endpoint runs; until then "+
+			"agents get no answers, and summaries are extracted")
+	}
 	remedy, text := "", fmt.Sprintf("the endpoint has %d models; agents that name none use %s", len(models),
 		cmp.Or(client.Model(), "none"))
 	switch {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
@@ -60,6 +62,10 @@ func TestTheDoctorSaysWhatToDo(t *testing.T) {
 		"--embedding-model=e"); code != 1 || found["embeddings"].State != db.Broken {
 		t.Errorf("an endpoint that does not answer: got %d and %+v", code, found["embeddings"])
 	}
+	_, found = examine(t, "--database-url="+url, "--llm-base-url="+words.URL+"/v1", "--llm-model=m")
+	if f := found["model"]; f.State != db.Broken || !strings.Contains(f.Text, "connection refused") {
+		t.Errorf("a model that does not answer: got %+v", f)
+	}
 }
 
 // Jobs that wait for long are found, and a database that does not answer is a finding, not an end.
@@ -83,6 +89,22 @@ func TestTheDoctorFindsWhatWaits(t *testing.T) {
 	out := newLines()
 	if code := run(t.Context(), []string{"doctor", "--database-url=postgres://nobody@127.0.0.1:1/none"}, out,
 		newLines()); code != 1 || !strings.Contains(out.String(), "→ ") {
+		t.Errorf("got %d and %q", code, out)
+	}
+}
+
+// A full disk is broken, a nearly full one needs advice, and a command on it says what to do.
+func TestAFullDiskIsTold(t *testing.T) {
+	t.Parallel()
+	for free, want := range map[uint64]db.State{0: db.Broken, 31 << 20: db.Broken, 33 << 20: db.Advice, 3 << 30: db.Well} {
+		f := diskFinding("/home", free)
+		if f.State != want || (want == db.Well) == strings.Contains(f.Remedy, "status 503") {
+			t.Errorf("%d bytes: got %+v", free, f)
+		}
+	}
+	out := newLines()
+	if code := exitCode(out, &pgconn.PgError{Code: "53100", Message: "could not extend file"}); code != 1 ||
+		!strings.Contains(out.String(), "make room") || strings.Contains(out.String(), "extend file") {
 		t.Errorf("got %d and %q", code, out)
 	}
 }

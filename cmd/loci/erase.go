@@ -22,6 +22,7 @@ type eraseCmd struct {
 	Message string `help:"ID of a message to erase, in place of texts."`
 	Whole   bool   `name:"whole-words" help:"An occurrence begins and ends with a word: Ann is not in Annex."`
 	Reason  string `help:"Why; it is kept without the texts."`
+	Yes     bool   `help:"Erase without asking."`
 	Dry     bool   `name:"dry-run" help:"Only count the occurrences. After an erasure it is the check that none is left."`
 }
 
@@ -59,17 +60,14 @@ func (c eraseCmd) Run(ctx context.Context, s streams) error {
 		}
 		return r.print(s.out)
 	}
-	var e erasure
-	if err := c.call(ctx, "/v1/erasures", bytes.NewReader(body), "application/json", &e); err != nil {
-		return err
-	}
-	for e.Status == "running" {
-		if !wait(ctx, time.Second) {
-			return ctx.Err()
-		}
-		if err := c.get(ctx, "/v1/erasures/"+url.PathEscape(e.ID), &e); err != nil {
+	if !c.Yes {
+		if err := confirm(s, c.what()); err != nil {
 			return err
 		}
+	}
+	e, err := c.erase(ctx, body)
+	if err != nil {
+		return err
 	}
 	fmt.Fprintf(s.out, "%s: %s\n", e.ID, e.Status)
 	if err := e.Report.print(s.out); err != nil {
@@ -79,6 +77,28 @@ func (c eraseCmd) Run(ctx context.Context, s streams) error {
 		return errLeft
 	}
 	return nil
+}
+
+// what names what is erased.
+func (c eraseCmd) what() string {
+	if c.Message != "" {
+		return "all that the message " + c.Message + " says, wherever the organization stores it,"
+	}
+	return "the texts of " + c.Texts + " from all that the organization stores, which cannot be undone,"
+}
+
+// erase begins an erasure and returns it as it ended.
+func (c eraseCmd) erase(ctx context.Context, body []byte) (e erasure, err error) {
+	err = c.call(ctx, "/v1/erasures", bytes.NewReader(body), "application/json", &e)
+	for err == nil && e.Status == "running" {
+		if !wait(ctx, time.Second) {
+			return e, ctx.Err()
+		}
+		var now erasure // of its own, so that nothing of an earlier report stays
+		err = c.get(ctx, "/v1/erasures/"+url.PathEscape(e.ID), &now)
+		e = now
+	}
+	return e, err
 }
 
 // body returns the request. Texts come from a file, so that none stands in the history of a shell.
@@ -119,6 +139,10 @@ func (r erasureReport) print(out io.Writer) error {
 	for _, what := range slices.Sorted(maps.Keys(r.AtWork)) {
 		if what == "stopped_servers" {
 			fmt.Fprintln(out, "       the server that worked on it has stopped: another one goes on soon")
+			continue
+		}
+		if r.AtWork[what] == 1 {
+			fmt.Fprintf(out, "     1 %s began before and still works: it may write it again\n", strings.TrimSuffix(what, "s"))
 			continue
 		}
 		fmt.Fprintf(out, "%6d %s began before and still work: they may write it again\n", r.AtWork[what], what)

@@ -93,7 +93,9 @@ func TestSettingsAreShownWithoutSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	environment := map[string]string{"LOCI_DATABASE_URL": "postgres://u:hunter2@h/x", "LOCI_ADDR": "0.0.0.0:80",
-		"LOCI_EMBEDDING_API_KEY": "hunter3"}
+		"LOCI_EMBEDDING_API_KEY": "hunter3", "LOCI_LLM_BASE_URL": "http://u:hunter4@127.0.0.1:1/v1",
+		"LOCI_EMBEDDING_BASE_URL": "http://h/v1?key=hunter5&hunter6&v=", "LOCI_LOG_FORMAT": "x://u:hunter7/%zz@h",
+		"LOCI_LLM_MODEL": "https://a.org, https://hunter8:hunter9@b.org/c"}
 	shown := map[string]setting{}
 	for _, one := range settingsOf(parser.Model, func(name string) (string, bool) {
 		value, set := environment[name]
@@ -106,7 +108,11 @@ func TestSettingsAreShownWithoutSecrets(t *testing.T) {
 	}
 	for name, want := range map[string][2]string{"LOCI_DATABASE_URL": {"[secret]", "environment"},
 		"LOCI_EMBEDDING_API_KEY": {"[secret]", "environment"}, "LOCI_ADDR": {"0.0.0.0:80", "environment"},
-		"LOCI_LOG_LEVEL": {"info", "default"}, "LOCI_API_KEY": {"", "default"}} {
+		"LOCI_LOG_LEVEL": {"info", "default"}, "LOCI_API_KEY": {"", "default"},
+		"LOCI_LLM_BASE_URL":       {"http://[secret]@127.0.0.1:1/v1", "environment"},
+		"LOCI_EMBEDDING_BASE_URL": {"http://h/v1?key=[secret]&[secret]&v=[secret]", "environment"},
+		"LOCI_LOG_FORMAT":         {"x://[secret]", "environment"},
+		"LOCI_LLM_MODEL":          {"https://a.org, https://[secret]@b.org/c", "environment"}} {
 		if got := [2]string{shown[name].Value, shown[name].Origin}; got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}

@@ -14,6 +14,7 @@ import (
 	_ "time/tzdata" // agents have timezones, and the image has none
 
 	"github.com/alecthomas/kong"
+	"github.com/jackc/pgx/v5/pgconn"
 	kongcompletion "github.com/jotaen/kong-completion"
 
 	"github.com/loci-memory/loci/db"
@@ -143,6 +144,9 @@ func exitCode(errs io.Writer, err error) int {
 	if db.IsReadOnly(err) {
 		err = errors.New("the database is read-only, so nothing can be stored: make it writable, or name the one that is, " +
 			"and try again")
+	}
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == "53100" {
+		err = errors.New("the disk of the database is full, so nothing can be stored: make room there, and try again")
 	}
 	fmt.Fprintln(errs, "loci:", err)
 	if _, ok := errors.AsType[settingError](err); ok {

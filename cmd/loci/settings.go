@@ -1,8 +1,11 @@
 package main
 
 import (
+	"net/url"
 	"os"
 	"reflect"
+	"regexp"
+	"strings"
 
 	"github.com/alecthomas/kong"
 )
@@ -58,5 +61,51 @@ func settingOf(f *kong.Flag, lookup func(string) (string, bool)) setting {
 	if f.Target.Type() == reflect.TypeFor[secret]() && one.Value != "" {
 		one.Value = secret(one.Value).String()
 	}
+	one.Value = withoutSecrets(one.Value)
 	return one
+}
+
+// withoutSecrets returns a setting without the secrets in its URLs: users with their passwords, and values of queries.
+func withoutSecrets(value string) string {
+	starts := urlStart.FindAllStringIndex(value, -1)
+	if len(starts) == 0 {
+		return value
+	}
+	var out strings.Builder
+	out.WriteString(value[:starts[0][0]])
+	for i, at := range starts {
+		end := len(value)
+		if i+1 < len(starts) {
+			end = starts[i+1][0]
+		}
+		out.WriteString(maskedURL(value[at[0]:end]))
+	}
+	return out.String()
+}
+
+// urlStart matches where a URL of a setting begins, with the comma or the blank that parts it from the one before.
+var urlStart = regexp.MustCompile(`(^|[,\s]+)[a-zA-Z][a-zA-Z0-9+.-]*://`)
+
+// maskedURL returns a URL without its secrets; one that cannot be read, without all behind its scheme.
+func maskedURL(text string) string {
+	hidden := secret(text).String()
+	scheme, rest, _ := strings.Cut(text, "://")
+	if _, err := url.Parse("x://" + strings.TrimSpace(rest)); err != nil {
+		return scheme + "://" + hidden
+	}
+	place, query, asks := strings.Cut(rest, "?")
+	if at := strings.LastIndexByte(place, '@'); at >= 0 {
+		place = hidden + place[at:]
+	}
+	if !asks {
+		return scheme + "://" + place
+	}
+	values := strings.Split(query, "&")
+	for i, value := range values {
+		name, _, named := strings.Cut(value, "=")
+		if values[i] = hidden; named {
+			values[i] = name + "=" + hidden
+		}
+	}
+	return scheme + "://" + place + "?" + strings.Join(values, "&")
 }

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +22,9 @@ type modelList struct {
 	asked time.Time
 }
 
+// unlisted are the statuses of endpoints that have no list of their models.
+var unlisted = []int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented}
+
 // otherModels are parts of the names of models that do not chat.
 var otherModels = []string{"embed", "whisper", "tts", "dall-e", "moderation", "image", "audio", "realtime",
 	"transcribe", "rerank", "sora"}
@@ -36,20 +40,31 @@ func (c *Client) Models(ctx context.Context) []string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	answer, err := c.client.ListModels(ctx)
+	names, err := c.ListModels(ctx)
 	l.asked = time.Now()
-	if err != nil {
-		return l.names // those of the last time
+	if err == nil { // otherwise those of the last time
+		l.names = names
 	}
-	l.names = nil
+	return l.names
+}
+
+// ListModels asks the endpoint for the names that Models returns. An error is a sentence for the operator, which names
+// the setting to check. An endpoint that answers and has no list is no error.
+func (c *Client) ListModels(ctx context.Context) (names []string, err error) {
+	answer, err := c.client.ListModels(ctx)
+	if status, _ := c.at.Answered(err); err != nil && slices.Contains(unlisted, status) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, c.at.Explain(ctx, err)
+	}
 	for _, m := range answer.Models {
 		if m.ID != "" && !slices.ContainsFunc(otherModels, func(part string) bool {
 			return strings.Contains(strings.ToLower(m.ID), part)
 		}) {
-			l.names = append(l.names, m.ID)
+			names = append(names, m.ID)
 		}
 	}
-	slices.Sort(l.names)
-	l.names = slices.Compact(l.names)
-	return l.names
+	slices.Sort(names)
+	return slices.Compact(names), nil
 }

@@ -342,6 +342,12 @@ func TestImportsRefuseOtherDatabases(t *testing.T) {
 	if _, err := to.Import(t.Context(), "mysql://letta", false); !errors.Is(err, db.ErrInvalid) {
 		t.Errorf("the import of no address: %v", err)
 	}
+	for _, dsn := range []string{"host=127.0.0.1 password = s3cretpw port=x", "nonsense s3cretpw"} {
+		_, err := to.Import(t.Context(), dsn, false)
+		if !errors.Is(err, db.ErrInvalid) || strings.Contains(err.Error(), "s3cretpw") {
+			t.Errorf("the import of %q: %v", dsn, err)
+		}
+	}
 	to.Org = "default"
 	if _, err := to.Import(t.Context(), lettas(t), false); !errors.Is(err, db.ErrInvalid) {
 		t.Errorf("the import of two organizations into one: %v", err)

@@ -34,8 +34,8 @@ type source struct {
 func open(ctx context.Context, dsn string) (_ *source, err error) {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {
-		return nil, db.Invalid("--dsn is no address of a Postgres, such as postgres://letta:password@host:5432/letta: %v",
-			err)
+		// What cannot be read may have a password anywhere in it, so that neither it nor the error is shown.
+		return nil, db.Invalid("--dsn is no address of a Postgres, such as postgres://letta:password@host:5432/letta")
 	}
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = 15 * time.Second
