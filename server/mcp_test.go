@@ -206,9 +206,17 @@ func TestErrorsOfToolsAreResultsOverMCP(t *testing.T) {
 			t.Errorf("%s: got %q, error %v, want an error about %s", args, text, failed, want)
 		}
 	}
-	for _, name := range []string{"no_such_tool", "grep_files", "search_memory", "changed", "", "a\n\x00b", "../x"} {
-		if _, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: name}); err == nil {
-			t.Errorf("the tool %q, which the agent lacks, was called", name)
+	own := "Your tools are " + strings.Join(toolNames(t, session), ", ") + "."
+	for _, name := range []string{"no_such_tool", "changed", "", "a\n\x00b", "../x"} {
+		_, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: name})
+		if err == nil || !strings.HasSuffix(err.Error(), own) {
+			t.Errorf("the unknown tool %q: got %v, want an error with %q", name, err, own)
+		}
+	}
+	for _, name := range []string{"grep_files", "search_memory"} {
+		want := "The tool " + name + " is not attached to you. " + own
+		if text, failed := calledTool(t, session, name, `{}`); !failed || text != want {
+			t.Errorf("%s, which the agent lacks: got %q, error %v, want %q", name, text, failed, want)
 		}
 	}
 	if err := session.Ping(t.Context(), nil); err != nil {

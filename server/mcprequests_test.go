@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http/httptest"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loci-memory/loci/server/servertest"
 )
 
 // What is no message of the protocol is refused with a status, and changes nothing.
@@ -36,7 +39,9 @@ func TestBrokenMCPMessagesAreRefused(t *testing.T) {
 		"two messages":               {"POST", list + list, accept, 400},
 		"no object":                  {"POST", "7", accept, 400},
 		"an answer to nothing":       {"POST", `{"jsonrpc":"2.0","id":1}`, accept, 202},
-		"an unknown method":          {"POST", `{"jsonrpc":"2.0","id":1,"method":"tools/burn"}`, accept, 400},
+		"no message":                 {"POST", "null", accept, 400},
+		"an unknown notification":    {"POST", `{"jsonrpc":"2.0","method":"tools/burn"}`, accept, 400},
+		"an id that is no number":    {"POST", `{"jsonrpc":"2.0","id":true,"method":"ping"}`, accept, 400},
 		"another JSON-RPC":           {"POST", `{"jsonrpc":"1.0","id":1,"method":"tools/list"}`, accept, 400},
 		"nested arrays":              {"POST", strings.Repeat("[", 100_000), accept, 422},
 		"a long body":                {"POST", `{"x":"` + strings.Repeat("x", 4<<20) + `"}`, accept, 413},
@@ -57,6 +62,44 @@ func TestBrokenMCPMessagesAreRefused(t *testing.T) {
 			slices.Concat(test.headers, c.headers())})
 		if got != test.want {
 			t.Errorf("%s: got %d, want %d", name, got, test.want)
+		}
+	}
+}
+
+// An answer has the id of its message, also one of an error; what cannot be answered so is refused.
+func TestMCPMessagesAreAnsweredWithTheirIDs(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{"name":"a"}`)
+	call := func(id, method string) string { return `{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `"}` }
+	for body, want := range map[string]struct {
+		status int
+		id     string
+		code   int
+	}{
+		call("1", "ping"):                    {200, "1", 0},
+		call("1e3", "ping"):                  {200, "1000", 0},
+		call(`"a"`, "ping"):                  {200, `"a"`, 0},
+		call("-9007199254740991", "ping"):    {200, "-9007199254740991", 0},
+		call("1.5", "ping"):                  {400, "null", -32600},
+		call("9007199254740993", "ping"):     {400, "null", -32600},
+		call("12345678901234567890", "ping"): {400, "null", -32600},
+		call("1e999", "ping"):                {400, "null", -32600},
+		call("7", "nope"):                    {200, "7", -32601},
+		call(`"a"`, "nope"):                  {200, `"a"`, -32601},
+		"null":                               {400, "null", -32600},
+		"[" + call("1", "ping") + "," + call("1", "ping") + "]": {400, "null", -32600},
+	} {
+		w := servertest.Send(c, "POST", "/mcp/agents/"+agent, body, append(c.headers(), "Accept",
+			"application/json, text/event-stream")...)
+		var got struct {
+			ID    json.RawMessage
+			Error struct{ Code int }
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != want.status || string(got.ID) != want.id ||
+			got.Error.Code != want.code {
+			t.Errorf("%s: got %d %s (%v), want %d with the id %s and the code %d", body, w.Code, w.Body, err, want.status,
+				want.id, want.code)
 		}
 	}
 }

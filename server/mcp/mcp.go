@@ -159,6 +159,12 @@ const firstStateless = "2026-07-28"
 // session from its initialize on.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, c Caller, body []byte) error {
 	r.Body = io.NopCloser(bytes.NewReader(body))
+	if why := refused(body, r.Header.Get(versionHeader)); r.Method == http.MethodPost && why != nil && s.Fixtures == nil {
+		if _, err := s.Agents.Agent(r.Context(), c.Org, c.AgentID); err != nil {
+			return err
+		}
+		return why.write(w)
+	}
 	if r.Header.Get(versionHeader) < firstStateless && (r.Method != http.MethodPost ||
 		r.Header.Get(sessionHeader) != "" || methodOf(body) == "initialize") {
 		return s.serveSession(w, r, c)

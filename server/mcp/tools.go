@@ -3,7 +3,9 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -133,10 +135,35 @@ func (s *Server) run(ctx context.Context, c caller, a agent.Agent, name string, 
 	if name == RememberTurns {
 		return s.remember(ctx, a, args)
 	}
-	if err := s.MustHave(ctx, c.Org, a, name); err != nil {
+	err := s.MustHave(ctx, c.Org, a, name)
+	if lacked := errors.Is(err, db.ErrNotFound); lacked || !s.Tools.Has(name) && err == nil {
+		return s.lacks(ctx, c, name, lacked)
+	}
+	if err != nil {
 		return tool.Result{}, err
 	}
 	return s.Tools.Run(ctx, tool.CallerIn(c.Org, a, recall.Conversation{IsDefault: true}), name, args)
+}
+
+// lacks says which tools a caller may call instead of one that it is not shown: of a tool that is not attached to the
+// agent as a result, which its model reads, and of one that there is not as an error.
+func (s *Server) lacks(ctx context.Context, c caller, name string, exists bool) (tool.Result, error) {
+	all, err := s.toolsOf(ctx, c)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	has := "You have no tools."
+	if len(all) > 0 {
+		names := make([]string, len(all))
+		for i, t := range all {
+			names[i] = t.Name
+		}
+		has = "Your tools are " + strings.Join(names, ", ") + "."
+	}
+	if exists {
+		return tool.Result{Text: "The tool " + name + " is not attached to you. " + has, IsError: true}, nil
+	}
+	return tool.Result{}, wrong("There is no tool %s. %s", db.Short(name), has)
 }
 
 // progressEvery is the time between two notifications that a tool still runs.

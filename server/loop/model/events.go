@@ -18,6 +18,7 @@ type events struct {
 	json  *json.Decoder // of other, when the lines are read
 	ended bool          // there are no more lines
 	done  bool          // the stream said that it ends
+	plain bool          // it has lines that are no fields of events
 }
 
 func newEvents(r io.Reader) *events { return &events{lines: bufio.NewReader(r)} }
@@ -85,6 +86,7 @@ func (e *events) line(line []byte) (ended []byte) {
 			return nil
 		}
 	}
+	e.plain = true
 	e.other.Write(append(line, '\n'))
 	return nil
 }

@@ -46,8 +46,8 @@ func (f *Fault) Unwrap() error { return f.Err }
 func (f *Fault) Public() string { return provider.Public(f.Err) }
 
 // broken returns the fault of an answer that cannot be used. A second answer to the same prompt may be a good one.
-func broken(at *provider.Endpoint, format string, args ...any) *Fault {
-	return &Fault{Kind: Broken, Again: true, Err: at.Wrong(format, args...)}
+func broken(at *provider.Endpoint, how string) *Fault {
+	return &Fault{Kind: Broken, Again: true, Err: at.Wrong("%s", how)}
 }
 
 // cut returns the fault of a stream that ends before its answer does, or the error of ctx.

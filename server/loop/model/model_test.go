@@ -190,7 +190,10 @@ func TestFaults(t *testing.T) {
 		{"an error event", modeltest.Answer{Raw: "event: error\n" +
 			`data: {"type":"error","error":{"type":"overloaded_error","message":"busy"}}` + "\n\n"}, model.Failed, "later",
 			"anthropic"},
-		{"a page", modeltest.Answer{Raw: "<html>"}, model.Failed, "now", ""},
+		{"a page", modeltest.Answer{Raw: "<html>"}, model.Broken, "now", "openai"},
+		{"a page to Anthropic's client", modeltest.Answer{Raw: "<html>"}, model.Failed, "now", "anthropic"},
+		{"an answer without a choice", modeltest.Answer{Raw: `{"id":"c","choices":[],"usage":{"prompt_tokens":1}}`},
+			model.Broken, "now", "openai"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

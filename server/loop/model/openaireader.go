@@ -22,6 +22,7 @@ type openAIReader struct {
 	details       chat.ReasoningDetails
 	calls         []*call
 	refused       bool
+	began         bool   // a choice came
 	whole         bool   // a message came in one piece
 	finish        string // as the server named it; empty before it did
 	usage         Usage
@@ -53,6 +54,7 @@ func (o *openAIReader) chunk(ctx context.Context, raw []byte) error {
 		if choice.Index != 0 { // one is asked for
 			continue
 		}
+		o.began = true
 		if isSet(choice.Error) {
 			return reply{body: choice.Error}.fault(ctx, o.at)
 		}
@@ -167,8 +169,11 @@ func (c *call) endsBefore(p piece) bool {
 }
 
 // answer returns the whole answer. One that is streamed without a reason for its end, and without a mark of it, broke
-// off.
+// off, and one that is not streamed and has no choice cannot be read.
 func (o *openAIReader) answer(ctx context.Context, from *events) (Answer, error) {
+	if !o.began && !from.done && from.plain {
+		return Answer{}, broken(o.at, "with what is neither a stream nor an answer")
+	}
 	if o.finish == "" && !from.done && !o.whole || finishOf(o.finish) == broke {
 		return Answer{}, cut(ctx, o.at)
 	}

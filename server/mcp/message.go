@@ -1,0 +1,113 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// methods are those that the SDK knows. In older versions of the protocol it answers another one with a bare text.
+var methods = []string{"completion/complete", "server/discover", "initialize", "ping", "prompts/list", "prompts/get",
+	"tools/list", "tools/call", "resources/list", "resources/templates/list", "resources/read", "logging/setLevel",
+	"resources/subscribe", Listen, "resources/unsubscribe", "notifications/cancelled", "notifications/initialized",
+	"notifications/roots/list_changed", "notifications/progress"}
+
+// maxID bounds the numbers that are ids: the SDK reads them as floats, which have each whole number below it.
+const maxID = 1 << 53
+
+// message is what is looked at of a message before the SDK reads it.
+type message struct {
+	method string
+	id     json.RawMessage // nil if it has none
+}
+
+// isCall reports whether the message waits for an answer.
+func (m message) isCall() bool { return m.method != "" && len(m.id) > 0 && string(m.id) != "null" }
+
+// messagesIn returns the messages of a body: one, or those of a batch. False if it is neither.
+func messagesIn(body []byte) (all []message, ok bool) {
+	var raw []json.RawMessage
+	switch body = bytes.TrimSpace(body); {
+	case bytes.HasPrefix(body, []byte("{")):
+		raw = []json.RawMessage{body}
+	case json.Unmarshal(body, &raw) != nil || raw == nil:
+		return nil, false
+	}
+	for _, one := range raw {
+		var fields map[string]json.RawMessage
+		if json.Unmarshal(one, &fields) != nil {
+			return nil, false
+		}
+		m := message{id: fields["id"]}
+		_ = json.Unmarshal(fields["method"], &m.method) // the SDK refuses a method that is no text
+		all = append(all, m)
+	}
+	return all, true
+}
+
+// refusal is the answer to a body that the SDK would answer otherwise than JSON-RPC says.
+type refusal struct {
+	status int
+	id     json.RawMessage // nil is null
+	err    *jsonrpc.Error
+}
+
+// refused returns why a body of a version of the protocol is not given to the SDK; nil if it is.
+func refused(body []byte, version string) *refusal {
+	invalid := func(format string, args ...any) *refusal {
+		return &refusal{http.StatusBadRequest, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
+			Message: fmt.Sprintf(format, args...)}}
+	}
+	all, ok := messagesIn(body)
+	if !ok {
+		return invalid("a message is a JSON object")
+	}
+	seen := map[string]bool{}
+	for _, m := range all {
+		if !m.isCall() {
+			continue
+		}
+		if !keptID(m.id) {
+			return invalid("the id %s is not answered as it is: an id is a text, or a whole number of less than 2^53",
+				db.Short(string(m.id)))
+		}
+		if seen[string(m.id)] {
+			return invalid("two messages of the batch have the id %s", db.Short(string(m.id)))
+		}
+		seen[string(m.id)] = true
+	}
+	if len(all) == 1 && all[0].isCall() && version < firstStateless && !slices.Contains(methods, all[0].method) &&
+		!bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) {
+		return &refusal{http.StatusOK, all[0].id, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
+			Message: "there is no method " + db.Short(all[0].method)}}
+	}
+	return nil
+}
+
+// keptID reports whether the SDK answers an id as it is. One that is no text and no number it refuses.
+func keptID(id json.RawMessage) bool {
+	var n json.Number
+	if id[0] == '"' || json.Unmarshal(id, &n) != nil {
+		return true
+	}
+	f, err := n.Float64()
+	return err == nil && f == math.Trunc(f) && math.Abs(f) < maxID
+}
+
+// write answers with the refusal.
+func (f *refusal) write(w http.ResponseWriter) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(f.status)
+	return json.NewEncoder(w).Encode(struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Error   *jsonrpc.Error  `json:"error"`
+	}{"2.0", f.id, f.err})
+}
