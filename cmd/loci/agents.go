@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/loci-memory/loci/server/agent"
 )
@@ -44,34 +45,36 @@ func (c agentsListCmd) Run(ctx context.Context, s streams) error {
 
 type agentsExportCmd struct {
 	remote
-	Agent string `arg:"" help:"ID of the agent."`
-	File  string `arg:"" optional:"" help:"File to write; without it, the file goes to the standard output."`
-	Full  bool   `help:"Write all that the agent remembers, not only what Letta's format has."`
+	Agent string  `arg:"" help:"ID of the agent."`
+	File  *string `arg:"" optional:"" help:"File to write, which must not be there yet; else the standard output."`
+	Full  bool    `help:"Write all that the agent remembers, not only what Letta's format has."`
 }
 
 // Run implements the command. A file that cannot be written to its end is deleted.
 func (c agentsExportCmd) Run(ctx context.Context, s streams) (err error) {
+	if c.File != nil {
+		if err := checkNew(*c.File); err != nil {
+			return err
+		}
+	}
 	body, err := c.download(ctx, fmt.Sprintf("/v1/agents/%s/export?full=%t", url.PathEscape(c.Agent), c.Full))
 	if err != nil {
 		return err
 	}
 	defer body.Close()
-	if c.File == "" {
+	if c.File == nil {
 		_, err = io.Copy(s.out, body)
 		return err
 	}
-	part, err := os.CreateTemp(filepath.Dir(c.File), filepath.Base(c.File)+".part-*")
+	part, err := os.CreateTemp(filepath.Dir(*c.File), filepath.Base(*c.File)+".part-*")
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(part, body)
 	if err = errors.Join(err, part.Close()); err == nil {
-		err = os.Rename(part.Name(), c.File)
+		err = os.Link(part.Name(), *c.File) // unlike a rename, it replaces no file
 	}
-	if err != nil {
-		err = errors.Join(err, os.Remove(part.Name()))
-	}
-	return err
+	return errors.Join(err, os.Remove(part.Name()))
 }
 
 type agentsImportCmd struct {
@@ -84,6 +87,9 @@ type agentsImportCmd struct {
 
 // Run implements the command.
 func (c agentsImportCmd) Run(ctx context.Context, s streams) error {
+	if err := checkNamed(c.File); err != nil {
+		return err
+	}
 	file, err := os.Open(c.File)
 	if err != nil {
 		return err
@@ -141,10 +147,14 @@ func (r remote) download(ctx context.Context, path string) (io.ReadCloser, error
 	if err != nil {
 		return nil, fmt.Errorf("reach the server (LOCI_URL): %w", err)
 	}
-	if res.StatusCode < http.StatusBadRequest {
+	isJSON := strings.HasPrefix(res.Header.Get("Content-Type"), "application/json")
+	if res.StatusCode < http.StatusBadRequest && isJSON {
 		return res.Body, nil
 	}
 	defer res.Body.Close()
+	if res.StatusCode < http.StatusBadRequest {
+		return nil, errNotLoci
+	}
 	text, err := io.ReadAll(io.LimitReader(res.Body, 16<<20))
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -23,10 +24,10 @@ type backupCmd struct {
 
 // Run implements the command. The file gets its name when all of it is on the disk.
 func (c backupCmd) Run(ctx context.Context, s streams) error {
-	if _, err := os.Lstat(c.File); !errors.Is(err, os.ErrNotExist) {
-		return cmp.Or(err, fmt.Errorf("the file %s is there already: name another one, or remove it", c.File))
+	if err := checkNew(c.File); err != nil {
+		return err
 	}
-	return c.withConn(ctx, s, func(conn *pgx.Conn, _ db.URLs) error {
+	return c.withConn(ctx, s, c.runningOrOpen, func(conn *pgx.Conn, _ db.URLs) error {
 		file, err := os.CreateTemp(filepath.Dir(c.File), filepath.Base(c.File)+".partial-*")
 		if err != nil {
 			return err
@@ -46,6 +47,25 @@ func (c backupCmd) Run(ctx context.Context, s streams) error {
 	})
 }
 
+// checkNew returns an error for the name of a file to write that is empty or taken.
+func checkNew(name string) error {
+	if err := checkNamed(name); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(name); !errors.Is(err, os.ErrNotExist) {
+		return cmp.Or(err, fmt.Errorf("the file %s is there already: name another one, or remove it", name))
+	}
+	return nil
+}
+
+// checkNamed returns an error for an empty name of a file.
+func checkNamed(name string) error {
+	if name == "" {
+		return settingError{errors.New("the name of the file is empty: give the path of a file")}
+	}
+	return nil
+}
+
 // verifyCmd reads a backup to its end.
 type verifyCmd struct {
 	File string `arg:"" help:"A file that 'loci backup' wrote."`
@@ -54,6 +74,9 @@ type verifyCmd struct {
 
 // Run implements the command.
 func (c verifyCmd) Run(ctx context.Context, s streams) error {
+	if err := checkNamed(c.File); err != nil {
+		return err
+	}
 	file, err := os.Open(c.File)
 	if err != nil {
 		return err
@@ -78,6 +101,9 @@ type restoreCmd struct {
 // Run implements the command. The file is read to its end before anything is written, and a database without a schema
 // gets it.
 func (c restoreCmd) Run(ctx context.Context, s streams) error {
+	if err := checkNamed(c.File); err != nil {
+		return err
+	}
 	file, err := os.Open(c.File)
 	if err != nil {
 		return err
@@ -92,7 +118,7 @@ func (c restoreCmd) Run(ctx context.Context, s streams) error {
 	if _, err := file.Seek(0, 0); err != nil {
 		return err
 	}
-	return c.withConn(ctx, s, func(conn *pgx.Conn, urls db.URLs) error {
+	return c.withConn(ctx, s, c.runningOrNew, func(conn *pgx.Conn, urls db.URLs) error {
 		if _, err := db.Migrate(ctx, urls); err != nil {
 			return err
 		}
@@ -111,27 +137,34 @@ func (c restoreCmd) Run(ctx context.Context, s streams) error {
 	})
 }
 
-// withConn calls fn with a connection of the role that owns the schema.
-func (d database) withConn(ctx context.Context, s streams, fn func(*pgx.Conn, db.URLs) error) (err error) {
+// opener opens a database.
+type opener func(context.Context, *slog.Logger) (opened, error)
+
+// withConn calls fn with a connection of the role that owns the schema of the database that open opens.
+func (database) withConn(ctx context.Context, s streams, open opener, fn func(*pgx.Conn, db.URLs) error) (err error) {
 	log, err := logger(s, "warn", "text")
 	if err != nil {
 		return err
 	}
-	pg, running := d.running()
-	if !running {
-		if pg, err = d.open(ctx, log); err != nil {
-			return err
-		}
+	pg, err := open(ctx, log)
+	if err != nil {
+		return err
 	}
-	if pg.close != nil {
-		defer func() { err = errors.Join(err, pg.close()) }()
-	}
+	defer func() { err = errors.Join(err, pg.close()) }()
 	conn, err := db.Dial(ctx, cmp.Or(pg.urls.Owner, pg.urls.Server))
 	if err != nil {
 		return fmt.Errorf("reach the database: %w", err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 	return fn(conn, pg.urls)
+}
+
+// runningOrNew returns the database of a running server if there is one, and else opens it, or makes it.
+func (d database) runningOrNew(ctx context.Context, log *slog.Logger) (opened, error) {
+	if pg, running := d.running(); running {
+		return pg, nil
+	}
+	return d.open(ctx, log)
 }
 
 // bytesShown returns functions that show how many bytes of which table a command is done with, and that end this.

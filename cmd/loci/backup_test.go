@@ -38,6 +38,12 @@ func TestBackupsAreRestored(t *testing.T) {
 	command(0, "with the checksums of the file", "restore", file, "--database-url="+to)
 	command(0, "Acme", "orgs", "list", "--database-url="+to)
 	command(1, "not empty", "restore", file, "--database-url="+to)
+	command(2, "the name of the file is empty", "backup", "", "--database-url="+from)
+	command(2, "the name of the file is empty", "restore", "", "--database-url="+to)
+	command(2, "the name of the file is empty", "verify", "")
+	command(2, "the name of the file is empty", "agents", "import", "")
+	command(2, "the name of the file is empty", "agents", "export", "agent-1", "")
+	command(1, "is there already", "agents", "export", "agent-1", file)
 	left, err := filepath.Glob(filepath.Join(dir, "*partial*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("files are left: %q, %v", left, err)

@@ -2,11 +2,15 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/server"
@@ -48,7 +52,36 @@ func answer(req *http.Request, out any) error {
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(text, out)
+	return decode(text, out)
+}
+
+// errNotLoci says that another program answers.
+var errNotLoci = errors.New("what LOCI_URL (--addr) names does not answer as a Loci server: set it to the address of " +
+	"one, such as http://127.0.0.1:8283, without a path of the console or the API")
+
+// decode reads an answer of the server into out. Text that is no JSON, other JSON than is read, and an object without
+// any of the fields that are read, are not the answer of a Loci server.
+func decode(text []byte, out any) error {
+	if json.Unmarshal(text, out) != nil {
+		return errNotLoci
+	}
+	read := reflect.TypeOf(out).Elem()
+	if read.Kind() != reflect.Struct {
+		return nil
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(text, &fields) != nil {
+		return errNotLoci
+	}
+	for _, f := range reflect.VisibleFields(read) {
+		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		for name := range fields {
+			if strings.EqualFold(name, cmp.Or(tag, f.Name)) {
+				return nil
+			}
+		}
+	}
+	return errNotLoci
 }
 
 // send sends a request and reads the answer into out. Body and out may be nil.
@@ -66,7 +99,10 @@ func (r remote) send(ctx context.Context, method, path string, body, out any) er
 	}
 	req.Header.Set("Content-Type", "application/json")
 	if out == nil {
-		_, err = bodyOf(req)
+		text, err := bodyOf(req)
+		if err == nil && len(text) > 0 && !json.Valid(text) {
+			err = errNotLoci
+		}
 		return err
 	}
 	return answer(req, out)
@@ -93,6 +129,9 @@ func bodyOf(req *http.Request) ([]byte, error) {
 func refusal(status int, text []byte) error {
 	var answer struct {
 		Detail string `json:"detail"`
+	}
+	if strings.HasPrefix(strings.TrimSpace(string(text)), "<") { // a page, of the console or of another program
+		return fmt.Errorf("%w (status %d)", errNotLoci, status)
 	}
 	if json.Unmarshal(text, &answer) != nil || answer.Detail == "" {
 		answer.Detail = string(text)
@@ -130,6 +169,9 @@ func (c healthCmd) Run(ctx context.Context, s streams) error {
 	var health server.Health
 	if err := c.get(ctx, "/v1/ready/", &health); err != nil {
 		return err
+	}
+	if health.Version == "" {
+		return errNotLoci
 	}
 	if c.JSON {
 		return printJSON(s, health)

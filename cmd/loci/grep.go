@@ -39,15 +39,15 @@ func (c grepCmd) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		return printJSON(s, raw)
-	}
 	var answer struct {
 		Return string `json:"func_return"`
 		Status string `json:"status"`
 	}
-	if err := json.Unmarshal(raw, &answer); err != nil {
+	if err := decode(raw, &answer); err != nil {
 		return err
+	}
+	if c.JSON {
+		return printJSON(s, raw)
 	}
 	if answer.Status == "error" {
 		return errors.New(answer.Return)

@@ -66,12 +66,12 @@ func TestTimesFromNow(t *testing.T) {
 	}
 }
 
-// Only what serves, or makes a key, makes a private Postgres: elsewhere a home without one is a wrong setting.
+// Only what serves, makes a key or restores makes a private Postgres: elsewhere a home without one is a wrong setting.
 func TestCommandsMakeNoDatabase(t *testing.T) {
 	t.Parallel()
 	home := filepath.Join(t.TempDir(), "nowhere")
 	for _, args := range []string{"keys list", "keys revoke key-1", "orgs list", "orgs create a", "orgs delete a --yes",
-		"migrate", "migrate plan --citus"} {
+		"migrate", "migrate plan --citus", "backup " + home + ".backup"} {
 		errs := newLines()
 		code := run(t.Context(), append(strings.Fields(args), "--home="+home), newLines(), errs)
 		if _, err := os.Stat(home); code != 2 || !strings.Contains(errs.String(), "which has no database") || err == nil {

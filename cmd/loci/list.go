@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -68,10 +69,7 @@ func listAll[T any](ctx context.Context, r remote, path string, filter url.Value
 		var last struct{ ID string }
 		for _, raw := range page {
 			item := listed[T]{raw: raw}
-			if err := json.Unmarshal(raw, &item.shown); err != nil {
-				return nil, err
-			}
-			if err := json.Unmarshal(raw, &last); err != nil {
+			if err := cmp.Or(decode(raw, &last), decode(raw, &item.shown)); err != nil {
 				return nil, err
 			}
 			all = append(all, item)

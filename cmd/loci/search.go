@@ -39,12 +39,12 @@ func (c searchCmd) Run(ctx context.Context, s streams) error {
 	if err := c.get(ctx, target, &answer); err != nil {
 		return err
 	}
+	var found server.MemorySearch
+	if err := decode(answer, &found); err != nil {
+		return err
+	}
 	if c.JSON {
 		return printJSON(s, answer)
-	}
-	var found server.MemorySearch
-	if err := json.Unmarshal(answer, &found); err != nil {
-		return err
 	}
 	printFound(s.out, found)
 	return printExplanations(s.out, found.Explanations)
