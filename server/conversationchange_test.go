@@ -72,6 +72,7 @@ func TestPreviewsOfPoliciesReadTheirRequests(t *testing.T) {
 		t.Error("the price makes no difference")
 	}
 	for _, w := range [][3]string{{"POST", path + "/policies/preview", `{"policies":["pi"],"at_seq":-1}`},
+		{"POST", path + "/policies/preview", `{"policies":[]}`}, {"POST", path + "/policies/preview", `{}`},
 		{"GET", path + "/prompt?policy=pi&accept=flush", ""}} {
 		if got := c.call(w[0], w[1], w[2]); got.Code != 422 {
 			t.Errorf("%v: got %d %.200s", w, got.Code, got.Text)
