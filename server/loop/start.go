@@ -210,6 +210,9 @@ func (l *Loop) begin(ctx context.Context, org db.Org, c recall.Conversation, r R
 	err error) {
 	err = db.Tx(ctx, l.DB, func(tx pgx.Tx) error {
 		in := l.Recall.With(tx)
+		if err := in.Lock(ctx, org, c); err != nil { // before the run refers to it: requests come in their order
+			return err
+		}
 		if err := l.insert(ctx, tx, org, run, c); err != nil {
 			return err
 		}
