@@ -45,7 +45,8 @@ func (q request) verdict(ctx, bounded context.Context, state *os.ProcessState, e
 // NoMemory reports whether a program said that the system refuses it memory.
 func NoMemory(said string) bool { return noMemory.MatchString(said) }
 
-var noMemory = regexp.MustCompile(`out of memory|cannot allocate memory|failed to allocate`)
+var noMemory = regexp.MustCompile(`out of memory|cannot allocate memory|failed to allocate|` +
+	`pthread_create failed|failed to create new OS thread`)
 
 // wasKilled reports whether somebody else killed the child, as the system does when memory runs out.
 func wasKilled(state *os.ProcessState) bool {
