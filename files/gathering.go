@@ -46,10 +46,10 @@ func (g *gathering[K, T]) do(ctx context.Context, key K, thing T) error {
 		mine.done <- errLead
 	}
 	err := <-mine.done
-	if err == errLead { //nolint:errorlint // never wrapped
+	if errors.Is(err, errLead) {
 		err = g.lead(ctx, key)
 	}
-	if err == errAlone { //nolint:errorlint // never wrapped
+	if errors.Is(err, errAlone) {
 		err = g.each(ctx, key, []T{thing})
 	}
 	return err

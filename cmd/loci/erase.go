@@ -82,9 +82,9 @@ func (c eraseCmd) Run(ctx context.Context, s streams) error {
 // what names what is erased.
 func (c eraseCmd) what() string {
 	if c.Message != "" {
-		return "all that the message " + c.Message + " says, wherever the organization stores it,"
+		return "the text of message " + c.Message + " from all that the organization stores"
 	}
-	return "the texts of " + c.Texts + " from all that the organization stores, which cannot be undone,"
+	return "the texts in " + c.Texts + " from all that the organization stores"
 }
 
 // erase begins an erasure and returns it as it ended.

@@ -85,7 +85,7 @@ func confirm(s streams, what string) error {
 	return nil
 }
 
-// findFolder returns the folder of an ID or a name. What is an ID names no other folder, whatever that is called.
+// findFolder returns the folder of an ID or a name. An ID finds its own folder, also where it is another folder's name.
 func (r remote) findFolder(ctx context.Context, nameOrID string) (f files.Folder, err error) {
 	if idPattern.MatchString(nameOrID) {
 		err = r.get(ctx, "/v1/folders/"+nameOrID, &f)

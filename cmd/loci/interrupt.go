@@ -34,8 +34,8 @@ func untilSignal() (ctx context.Context, stop func()) {
 	return ctx, func() { signal.Stop(came); end(nil) }
 }
 
-// untilTold are the commands that work until a signal comes, and then have done what they were asked for.
-var untilTold = map[string]bool{"serve": true, "mcp": true}
+// endedBySignal are the commands that run until a signal ends them, and then exit with 0.
+var endedBySignal = map[string]bool{"serve": true, "mcp": true}
 
 // unchanged are the commands that an interruption leaves without effect, and what is said of it.
 var unchanged = map[string]string{
@@ -52,9 +52,9 @@ const asBefore = "nothing was changed"
 func ended(ctx context.Context, errs io.Writer, command string, err error) int {
 	cause, interrupted := errors.AsType[interruption](context.Cause(ctx))
 	switch {
-	case ctx.Err() != nil && untilTold[command] && errors.Is(err, context.Canceled):
+	case ctx.Err() != nil && endedBySignal[command] && errors.Is(err, context.Canceled):
 		return 0 // the signal came before the server served
-	case err == nil || !interrupted || untilTold[command]:
+	case err == nil || !interrupted || endedBySignal[command]:
 		return exitCode(errs, err)
 	}
 	effect, known := unchanged[command]

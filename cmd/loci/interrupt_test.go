@@ -97,7 +97,7 @@ func TestCommandsOfInterruptionsExist(t *testing.T) {
 			t.Errorf("there is no command %q: %v", name, known)
 		}
 	}
-	for name := range untilTold {
+	for name := range endedBySignal {
 		if !known[name] && !known["loci "+name] {
 			t.Errorf("there is no command %q", name)
 		}

@@ -108,7 +108,7 @@ func (c labReplayCmd) ratios(s *lab.Session, like lab.Settings) (all []lab.Setti
 		}
 		shares = append(shares, ratio)
 	}
-	for _, ratio := range lab.Once(shares) {
+	for _, ratio := range lab.Distinct(shares) {
 		under, err := lab.AtRatio(s, ratio, like.Prices)
 		if err != nil {
 			return nil, fmt.Errorf("--ratio: %w", err)
@@ -164,8 +164,8 @@ func (c labReplayCmd) settings(ctx context.Context) (all []lab.Settings, err err
 		}
 		windows = append(windows, tokens)
 	}
-	for _, tokens := range lab.Once(windows) {
-		for _, name := range lab.Once(names) {
+	for _, tokens := range lab.Distinct(windows) {
+		for _, name := range lab.Distinct(names) {
 			p, err := policy.Preset(name)
 			if err != nil {
 				return nil, err
@@ -198,9 +198,9 @@ func printReplays(s streams, results []lab.Result) error {
 	fmt.Fprintln(w, "SESSION\tWINDOW\tPOLICY\tTURNS\tTOKENS\tMOST\tCACHED COST\tCOST\tPREFIX KEPT\tCOMPACTIONS\t"+
 		"MODEL CALLS\tMODEL TOKENS\tFAILED\tIN VIEW\tEXPAND\tSEARCH\tLOST")
 	for _, r := range results {
-		fmt.Fprintf(w, "%s\t%d\t%s\t%d\t%d\t%d\t%.2f\t%.2f\t%.0f %%\t%d\t%d\t%d\t%d\t%.1f %%\t%d\t%d\t%d\n", r.Session,
+		fmt.Fprintf(w, "%s\t%d\t%s\t%d\t%d\t%d\t%.2f\t%.2f\t%.0f %%\t%d\t%d\t%d\t%d\t%s\t%d\t%d\t%d\n", r.Session,
 			r.Window, r.Policy, len(r.Turns), r.Tokens, r.Most, r.CachedCost, r.Cost, 100*r.KeptShare, r.Compactions,
-			r.ModelCalls, r.ModelTokens, r.ModelFailures, 100*r.Evidence.Share(), r.Evidence.Expand,
+			r.ModelCalls, r.ModelTokens, r.ModelFailures, r.Evidence.InViewText(), r.Evidence.Expand,
 			r.Evidence.Search, r.Evidence.Lost)
 	}
 	broken := 0

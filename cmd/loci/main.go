@@ -106,7 +106,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (code int) {
 	}
 	name := commandName(command.Command())
 	s := streams{out, errs, os.Stdin}
-	if !untilTold[name] {
+	if !endedBySignal[name] {
 		s.in = interruptible{ctx, os.Stdin}
 	}
 	return ended(ctx, errs, name, command.Run(s))

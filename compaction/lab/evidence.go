@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -41,6 +42,14 @@ func (e Evidence) Share() float64 { return e.share(e.InView) }
 
 // ReachableShare returns the share of the uses that were in view, or one call of expand or a search away.
 func (e Evidence) ReachableShare() float64 { return e.share(e.Total() - e.Lost) }
+
+// InViewText returns Share in percent; a dash without uses.
+func (e Evidence) InViewText() string {
+	if e.Total() == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.1f %%", 100*e.Share())
+}
 
 func (e Evidence) share(n int) float64 {
 	if e.Total() == 0 {

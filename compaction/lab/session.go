@@ -73,15 +73,15 @@ const (
 	MaxWindow = 100_000_000
 )
 
-// Once returns a list without what comes in it a second time.
-func Once[T comparable](list []T) (once []T) {
+// Distinct returns the values of a list in their order, each once.
+func Distinct[T comparable](list []T) (values []T) {
 	seen := map[T]bool{}
 	for _, v := range list {
 		if !seen[v] {
-			seen[v], once = true, append(once, v)
+			seen[v], values = true, append(values, v)
 		}
 	}
-	return once
+	return values
 }
 
 // Name returns the name of the transcript.

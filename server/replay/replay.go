@@ -154,7 +154,7 @@ func once(policies []json.RawMessage) (all []json.RawMessage, err error) {
 		}
 		texts = append(texts, text.String())
 	}
-	for _, text := range lab.Once(texts) {
+	for _, text := range lab.Distinct(texts) {
 		all = append(all, json.RawMessage(text))
 	}
 	return all, nil
@@ -173,7 +173,7 @@ func (r Request) settings() (all []settings, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, window := range lab.Once(r.Windows) {
+	for _, window := range lab.Distinct(r.Windows) {
 		for i, raw := range policies {
 			p, err := policy.Parse(raw)
 			if err != nil {
@@ -186,7 +186,7 @@ func (r Request) settings() (all []settings, err error) {
 			all = append(all, settings{Name: name, Policy: raw, Window: window})
 		}
 	}
-	for _, ratio := range lab.Once(r.Ratios) {
+	for _, ratio := range lab.Distinct(r.Ratios) {
 		all = append(all, settings{Ratio: ratio})
 	}
 	if len(all) == 0 {
