@@ -83,7 +83,8 @@ func (fx *fixture) stallNext(folder files.Folder, name string) stalled {
 // once.
 func TestAJobThatTwoServersWorkOnIsDoneOnce(t *testing.T) {
 	t.Parallel()
-	fx := newFixture(t, files.Options{})
+	one := map[string]river.QueueConfig{files.QueueParse: {MaxWorkers: 1}} // so that the other server takes the job
+	fx := newFixtureWith(t, files.Options{}, one)
 	folder := fx.folder("f")
 	s := fx.stallNext(folder, "a.txt")
 	readers := func(n int) func() bool {
@@ -98,7 +99,7 @@ func TestAJobThatTwoServersWorkOnIsDoneOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := fx.workers(other, map[string]river.QueueConfig{files.QueueParse: {MaxWorkers: 1}})
+	again := fx.workers(other, one)
 	if _, err := fx.pool.Exec(t.Context(),
 		`UPDATE river_job SET state = 'available' WHERE state = 'running'`); err != nil {
 		t.Fatal(err)

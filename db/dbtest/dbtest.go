@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/multitracer"
@@ -78,9 +79,23 @@ func connect(t testing.TB, url string) *pgxpool.Pool {
 	counters.Store(pool, sent)
 	t.Cleanup(func() {
 		counters.Delete(pool)
-		pool.Close()
+		closeSoon(t, pool)
 	})
 	return pool
+}
+
+// closeSoon closes a pool. A test that keeps a connection of it fails, and holds back no other.
+func closeSoon(t testing.TB, pool *pgxpool.Pool) {
+	closed := make(chan struct{})
+	go func() {
+		pool.Close()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-time.After(10 * time.Second):
+		t.Errorf("dbtest: %d connections were not given back", pool.Stat().AcquiredConns())
+	}
 }
 
 // URL returns the URL of a fresh database at the current schema, dropped at the end of the test, as the role that
