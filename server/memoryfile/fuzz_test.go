@@ -47,12 +47,17 @@ func FuzzEdits(f *testing.F) {
 	})
 }
 
+// isLineEnd reports whether a character ends a line of an index.
+func isLineEnd(r rune) bool { return strings.ContainsRune("\n\r\v\f\u0085\u2028\u2029", r) }
+
 // Whatever an index has, and whatever a model says of it, each of its lines is in a file of the proposal, and the index
 // obeys its rules.
 func FuzzCompress(f *testing.F) {
 	f.Add(grown(), "/memories/a.md", "A", 1, 30)
 	f.Add("# A\n```\n# b\n|x|\n|---|\n- c\n", "/memories/MEMORY.md", "|", 0, 9)
 	f.Add("- people/ada.md\n- TODO: x\n\n## \n###### y\n", "/memories/x/../y", "", -1, 2)
+	f.Add("0\f", "0", "0", 0, 9)
+	f.Add("one\u2028two\v\u0085three", "a.md", "A", 1, 2)
 	f.Fuzz(func(t *testing.T, text, path, title string, from, to int) {
 		if strings.ContainsRune(text, 0) || len(text) > 50_000 {
 			return
@@ -69,8 +74,7 @@ func FuzzCompress(f *testing.F) {
 				t.Errorf("a file of the proposal is %q, %v", file.Path, err)
 			}
 		}
-		for line := range strings.Lines(text) {
-			said := strings.TrimRight(line, "\r\n")
+		for _, said := range strings.FieldsFunc(text, isLineEnd) {
 			if strings.TrimSpace(said) != "" && !strings.HasPrefix(said, "#") && !strings.Contains(all.String(), said) {
 				t.Errorf("no file has the line %q of %q", said, text)
 			}

@@ -167,7 +167,8 @@ func TestASourceThatCannotBeReadIsRefused(t *testing.T) {
 
 func FuzzReadSignature(f *testing.F) {
 	for _, seed := range []string{"def f(x: int = 1) -> str:\n  '''A.\n\n  Args:\n    x: B.\n  '''",
-		"def f(a: 'x[', b: \"\\\n"} {
+		"def f(a: 'x[', b: \"\\\n",
+		"def A(\x90:int ):", "def A(\U000e0001: int):"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, source string) {

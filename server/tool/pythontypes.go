@@ -27,7 +27,11 @@ func parametersOf(function string, params []pythonParam, about map[string]string
 		if i > 0 {
 			properties.WriteString(",")
 		}
-		fmt.Fprintf(&properties, "%q:%s", p.name, raw)
+		name, err := json.Marshal(p.name)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&properties, "%s:%s", name, raw)
 		if !p.optional && !nullable {
 			required = append(required, p.name)
 		}

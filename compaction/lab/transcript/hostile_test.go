@@ -31,6 +31,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(raw[:len(raw)/2])
 		f.Add(bytes.ReplaceAll(raw, []byte(`"`), []byte(`'`)))
 	}
+	f.Add([]byte(`{"agents":[]}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		all, err := transcript.Read("x", bytes.NewReader(raw))
 		if err != nil {

@@ -36,6 +36,9 @@ func Read(name string, r io.Reader) ([]Transcript, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(all) == 0 {
+		return nil, d.fail(0, "the file has no session")
+	}
 	for i := range all {
 		if len(all) > 1 {
 			all[i].Name = fmt.Sprintf("%s#%d", name, i+1)
