@@ -5,11 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
 	"text/tabwriter"
 	"time"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/loci-memory/loci/compaction/llm"
 	"github.com/loci-memory/loci/db"
@@ -31,8 +34,11 @@ const doctorTimeout = 15 * time.Second
 var errUnwell = errors.New("something is broken: see what to do above")
 
 // Run implements the command.
-func (c doctorCmd) Run(ctx context.Context, s streams) error {
+func (c doctorCmd) Run(ctx context.Context, command *kong.Context, s streams) error {
 	var list []db.Finding
+	for _, name := range unknownSettings(command.Model, os.Environ()) {
+		list = append(list, db.MakeFinding("settings", db.Advice, notASetting(name), "correct its name, or unset it"))
+	}
 	for _, examine := range []func(context.Context, streams) []db.Finding{
 		c.examineDatabase, c.examineDisk, c.examineEmbedding, c.examineModel} {
 		bounded, cancel := context.WithTimeout(ctx, doctorTimeout)

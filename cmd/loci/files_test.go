@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -116,6 +117,21 @@ func TestSettingsAreShownWithoutSecrets(t *testing.T) {
 		if got := [2]string{shown[name].Value, shown[name].Origin}; got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
+	}
+}
+
+// A variable that is called like a setting and is none is named.
+func TestMisspeltSettingsAreNamed(t *testing.T) {
+	t.Parallel()
+	parser, err := kong.New(&cli{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := unknownSettings(parser.Model, []string{"LOCI_MAX_UPLOAD=5", "LOCI_MAX_UPLOAD_BYTES=5", "LOCI_URL=x", "HOME=/",
+		"LOCI_EMBEDDING_API_KEY=k", "LOCI_KEY_REQUESTS_PER_MINUTE=1", "LOCI_LOG_LEVLE=", "LOCI_SERVICE_HOST=10.0.0.1",
+		"LOCI_PORT_8283_TCP=x", "LOCI_TEST_SCALE=all"})
+	if want := []string{"LOCI_LOG_LEVLE", "LOCI_MAX_UPLOAD"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -76,10 +77,13 @@ const (
 )
 
 // Run implements the command.
-func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
+func (c *serveCmd) Run(ctx context.Context, command *kong.Context, s streams) (err error) {
 	log, err := logger(s, c.LogLevel, c.LogFormat)
 	if err != nil {
 		return err
+	}
+	for _, name := range unknownSettings(command.Model, os.Environ()) {
+		log.Warn(notASetting(name))
 	}
 	limitMemory()
 	loopback, err := listenAddress(ctx, c.Addr)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -48,6 +49,36 @@ func settingsOf(program *kong.Application, lookup func(string) (string, bool)) (
 		}
 	}
 	return list
+}
+
+// notSettings matches variables of the tests, and those that Kubernetes makes of a service that is called loci.
+var notSettings = regexp.MustCompile(`^LOCI_(TEST|CHAOS|EVAL|SERVICE|PORT)(_|$)`)
+
+// unknownSettings returns the variables of an environment that are called like settings of Loci and are none: somebody
+// misspelt them.
+func unknownSettings(program *kong.Application, environment []string) (names []string) {
+	known := map[string]bool{}
+	_ = kong.Visit(program, func(node kong.Visitable, next kong.Next) error {
+		if flag, is := node.(*kong.Flag); is {
+			for _, name := range flag.Envs {
+				known[name] = true
+			}
+		}
+		return next(nil)
+	})
+	for _, variable := range environment {
+		name, _, _ := strings.Cut(variable, "=")
+		if strings.HasPrefix(name, "LOCI_") && !known[name] && !notSettings.MatchString(name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// notASetting says so of a variable.
+func notASetting(name string) string {
+	return name + " is set, but Loci has no such setting: 'loci config' lists those it has"
 }
 
 func settingOf(f *kong.Flag, lookup func(string) (string, bool)) setting {
