@@ -708,12 +708,16 @@ func (w *windows) checkView(th *thread, c recall.Conversation, log []logged, sta
 		}
 	}
 	texts := map[string]string{} // of what is in view, by its mark
-	for i, m := range p.Request.Messages {
-		if mark, _, ok := strings.Cut(m.Content, "> "); ok && strings.HasPrefix(m.Content, "<") {
+	for _, m := range p.Request.Messages {
+		text := m.Content
+		if _, result, late := strings.Cut(text, ", which is not shown any more:"); late { // said in a message of its own
+			text = strings.TrimSpace(result)
+		}
+		if mark, _, ok := strings.Cut(text, "> "); ok && strings.HasPrefix(text, "<") {
 			if _, twice := texts[mark+">"]; twice {
 				w.t.Errorf("%s: %s is in view twice", th.conversation, mark)
 			}
-			texts[mark+">"] = p.Request.Messages[i].Content
+			texts[mark+">"] = text
 		}
 	}
 	hidden := ""
@@ -728,13 +732,9 @@ func (w *windows) checkView(th *thread, c recall.Conversation, log []logged, sta
 		leaves := last.To != nil && *last.From <= m.Position && m.Position <= *last.To && !slices.Contains(c.Kept, m.Position)
 		switch {
 		case seen == leaves:
-			w.t.Errorf(
-				"%s: message %d is in view (%v), and in the range of the summary (%v)",
-				th.conversation,
-				m.Position,
-				seen,
-				leaves,
-			)
+			shown, _ := json.Marshal(p.Request.Messages)
+			w.t.Errorf("%s: message %d, %.80q, is in view (%v), and in the range of the summary (%v); the view is %s, with %s",
+				th.conversation, m.Position, m.Text, seen, leaves, framed(c.ContextView), shown)
 		case leaves && !strings.Contains(hidden, strings.ReplaceAll(strings.TrimRight(m.Text, "\n"), "\n", "\n  ")):
 			w.t.Errorf("%s: message %d is not read by the range of the summary", th.conversation, m.Position)
 		case seen && strings.TrimSpace(text) != strings.TrimSpace(m.Text):
