@@ -27,7 +27,7 @@ func TestFoldersAndFilesOnTheCommandLine(t *testing.T) {
 	step := func(wantCode int, want string, args ...string) string {
 		t.Helper()
 		code, out, errs := command(t, append(args, "--addr="+p.base)...)
-		if code != wantCode || !strings.Contains(out+errs, want) {
+		if code != wantCode || !strings.Contains(out+errs, want) || strings.Contains(out+errs, "\x1b[31m") {
 			t.Errorf("loci %s: ended with %d, want %d and %q:\n%s%s", strings.Join(args, " "), code, wantCode, want, out, errs)
 		}
 		return out
@@ -35,6 +35,12 @@ func TestFoldersAndFilesOnTheCommandLine(t *testing.T) {
 	folder := strings.TrimSpace(step(0, "source-", "folders", "create", "notes", "--description=what we plan"))
 	step(0, "what we plan", "folders", "list")
 	step(1, "1 of 2 files failed", "upload", "notes", dir)
+	red := filepath.Join(t.TempDir(), "a\x1b[31m.md")
+	if err := os.WriteFile(red, []byte("red"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	step(1, "[31m.md: its name has control characters", "upload", "notes", red)
+	step(1, "the folder's name has control characters", "upload", "no\x1btes", red)
 	step(0, "plan.md", "files", "list", "notes", "--status=completed")
 	if failed := step(0, "broken.pdf", "files", "list", "--status=error"); strings.Contains(failed, "plan.md") {
 		t.Errorf("among the failed files is one that did not fail:\n%s", failed)

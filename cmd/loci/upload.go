@@ -17,6 +17,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
 	"golang.org/x/sync/errgroup"
@@ -58,6 +60,9 @@ type upload struct {
 func (c uploadCmd) Run(ctx context.Context, s streams) error {
 	if c.Parallel < 1 {
 		return fmt.Errorf("--parallel is %d; send at least 1 file at a time", c.Parallel)
+	}
+	if err := sendable(c.Folder); err != nil {
+		return errors.New("the folder's name has control characters, or is not UTF-8")
 	}
 	u := &upload{uploadCmd: c, streams: s, shown: isTerminal(s.err)}
 	var local []localFile
@@ -175,8 +180,12 @@ func (u *upload) list(ctx context.Context) error {
 // one uploads a file unless the folder has it. It prints and counts a failure of this file; the error that it returns,
 // which ends all uploads, is that of ctx.
 func (u *upload) one(ctx context.Context, local localFile) error {
-	same, err := u.has(ctx, local)
+	var same bool
 	var sent files.File
+	err := sendable(local.name)
+	if err == nil {
+		same, err = u.has(ctx, local)
+	}
 	if err == nil && !same {
 		sent, err = u.send(ctx, local)
 	}
@@ -190,6 +199,14 @@ func (u *upload) one(ctx context.Context, local localFile) error {
 		u.update(func() { u.unchanged++ })
 	default:
 		u.update(func() { u.sent = append(u.sent, sent) })
+	}
+	return nil
+}
+
+// sendable returns an error for a name that the server would keep otherwise, or not at all.
+func sendable(name string) error {
+	if !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
+		return errors.New("its name has control characters, or is not UTF-8: rename it")
 	}
 	return nil
 }
@@ -292,7 +309,7 @@ func (u *upload) fail(name, why string) {
 	u.update(func() {
 		u.failed++
 		u.clear()
-		fmt.Fprintf(u.err, "%s: %s\n", name, why)
+		fmt.Fprintf(u.err, "%s: %s\n", printable(name), why)
 	})
 }
 
