@@ -322,7 +322,9 @@ func (c *chaos) check() {
 		{"chunks of another generation", `
 			SELECT count(*) FROM chunks c JOIN files f ON f.key = c.file_key WHERE c.generation <> f.generation`},
 		{"files whose chunks are not as many as they say", `
-			SELECT count(*) FROM files f WHERE chunks <> (SELECT count(*) FROM chunks c WHERE c.file_key = f.key)`},
+			SELECT count(*) FROM files f
+			LEFT JOIN (SELECT file_key, count(*) AS n FROM chunks GROUP BY file_key) c ON c.file_key = f.key
+			WHERE f.chunks <> coalesce(c.n, 0)`},
 		{"segments of another generation", `
 			SELECT count(*) FROM file_segments g JOIN files f ON f.key = g.file_key WHERE g.generation <> f.generation`},
 		{"rows without their file", `
@@ -332,8 +334,10 @@ func (c *chaos) check() {
 			(SELECT count(*) FROM chunk_vectors x WHERE NOT EXISTS (SELECT FROM chunks c WHERE c.key = x.chunk_key))`},
 		{"chunks without a vector", `
 			SELECT count(*) FROM chunks c WHERE NOT EXISTS (SELECT FROM chunk_vectors v WHERE v.chunk_key = c.key)`},
-		{"originals that are not whole", `SELECT count(*) FROM files f WHERE sha256 <> (
-			SELECT sha256(string_agg(bytes, ''::bytea ORDER BY ordinal)) FROM file_originals o WHERE o.file_key = f.key)`},
+		{"originals that are not whole", `
+			SELECT count(*) FROM files f JOIN (
+				SELECT file_key, sha256(string_agg(bytes, ''::bytea ORDER BY ordinal)) AS sum FROM file_originals GROUP BY file_key
+			) o ON o.file_key = f.key WHERE f.sha256 <> o.sum`},
 		{"files that still replace another", `SELECT count(*) FROM files WHERE replaces IS NOT NULL`},
 		{"names that two files have", `
 			SELECT count(*) FROM (SELECT FROM files GROUP BY folder_key, name HAVING count(*) > 1) d`},
@@ -389,10 +393,13 @@ func (c *chaos) checkPromises() {
 		Sent []byte `db:"sent"`
 	}
 	rows, err := db.All[row](c.t.Context(), c.pool, `
-		SELECT f.id, f.name,
-		       (SELECT string_agg(text, '' ORDER BY ordinal) FROM file_segments g WHERE g.file_key = f.key) AS text,
-		       (SELECT string_agg(bytes, ''::bytea ORDER BY ordinal) FROM file_originals o WHERE o.file_key = f.key) AS sent
-		FROM files f ORDER BY f.key`)
+		SELECT f.id, f.name, g.text, o.sent FROM files f
+		LEFT JOIN (SELECT file_key, string_agg(text, '' ORDER BY ordinal) AS text FROM file_segments GROUP BY file_key) g
+			ON g.file_key = f.key
+		LEFT JOIN (
+			SELECT file_key, string_agg(bytes, ''::bytea ORDER BY ordinal) AS sent FROM file_originals GROUP BY file_key
+		) o ON o.file_key = f.key
+		ORDER BY f.key`)
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package dbtest
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -16,7 +17,8 @@ import (
 var counters sync.Map
 
 // Sent returns the statements that the product sends on a test's pool while fn runs, COPY and the ends of transactions
-// among them. Those of River's own loops, of tests and of connections that begin are left out.
+// among them. Those of River's own loops, of tests, of connections that begin and of renewals, whose number depends on
+// the time that fn takes, are left out.
 func Sent(t testing.TB, pool *pgxpool.Pool, fn func()) []string {
 	t.Helper()
 	found, ok := counters.Load(pool)
@@ -70,23 +72,30 @@ func (c *counter) add(sql string) {
 	}
 }
 
-// ofProduct reports whether a function of the product is among those that run a statement.
+// ofProduct reports whether a function of the product, and not of a renewal, is among those that run a statement.
 func ofProduct() bool {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
+	product := false
 	for more := true; more; {
 		var f runtime.Frame
 		f, more = frames.Next()
 		switch {
+		case product && !renewal.MatchString(f.Function):
+		case product:
+			return false
 		case helper.MatchString(f.File):
 		case test.MatchString(f.File), f.Function == "github.com/loci-memory/loci/db.setUp":
 			return false
 		case strings.HasPrefix(f.Function, "github.com/loci-memory/loci/"):
-			return true
+			product = true
 		}
 	}
-	return false
+	return product
 }
+
+// renewal matches the goroutines that renew what a server holds at intervals.
+var renewal = regexp.MustCompile(`compaction\.\(\*Store\)\.keepClaim\.func`)
 
 // TraceQueryStart implements pgx.QueryTracer.
 func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
