@@ -63,6 +63,7 @@ func (s *splitter) add(m mark, headings int) int {
 	case m.heading && headings >= 0:
 		if m.rank != noCut {
 			s.marks[headings].rank = min(s.marks[headings].rank, m.rank)
+			s.marks[headings].asks = s.marks[headings].asks || m.asks
 		}
 		return headings
 	case m.heading:
@@ -86,8 +87,8 @@ func (s *splitter) cut(w window) (to int, section bool) {
 		if m.pos <= w.content || m.rank == noCut {
 			continue
 		}
-		if m.heading && depth > 0 && (m.rank == 1 || int(m.rank) < depth) {
-			return m.pos, true // a top-level section, or the end of the section that the body started in
+		if m.asks || m.heading && depth > 0 && (m.rank == 1 || int(m.rank) < depth) {
+			return m.pos, true // a question, a top-level section, or the end of the section that the body started in
 		}
 		if m.heading && depth == 0 {
 			depth = int(m.rank)

@@ -23,7 +23,8 @@ type markdown struct {
 	fence     string    // the characters that opened the fence around, empty outside
 	table     bool      // the line is in a table
 	underline bool      // the next line is the underline of a setext heading
-	paragraph bool      // the previous line is text
+	faq       faq
+	paragraph bool // the previous line is text
 }
 
 // newMarkdown returns the outline at the start of a text, after its front matter.
@@ -75,7 +76,7 @@ func (m *markdown) readHeading(l line, level int, title string) mark {
 	m.titles[level-1], m.level = shorten(title, maxTitle), level
 	clear(m.titles[level:])
 	m.paragraph = false
-	return mark{pos: l.start, heading: true, rank: rank(m.depth())}
+	return mark{pos: l.start, heading: true, rank: rank(m.depth()), asks: m.faq.read(l, true, true)}
 }
 
 // readText reads a line that is neither blank nor a heading.
@@ -83,6 +84,7 @@ func (m *markdown) readText(l line, trimmed string) mark {
 	found := mark{pos: l.start, content: true}
 	afterText := m.paragraph
 	m.paragraph = true
+	found.asks = m.faq.read(l, !afterText, false)
 	if m.fence = fenceOf(trimmed); m.fence != "" {
 		m.paragraph = false
 		found.rank, found.atomic = block, true

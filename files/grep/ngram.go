@@ -134,6 +134,9 @@ const (
 	gramsOfQuery = 256
 )
 
+// minGramsOfText is the least buckets that a search reads for a text: one alone leaves too many units.
+const minGramsOfText = 2
+
 // gramQuery is a requirement in buckets.
 type gramQuery struct {
 	buckets  []int32 // each once
@@ -143,7 +146,7 @@ type gramQuery struct {
 
 // newGramQuery returns nil where r is nil or has too many texts.
 func newGramQuery(r *required) *gramQuery {
-	if r == nil || r.texts() > gramsOfQuery/4 {
+	if r == nil || r.texts() > gramsOfQuery/minGramsOfText {
 		return nil
 	}
 	q := &gramQuery{required: r, of: map[string][]int{}}

@@ -1,6 +1,7 @@
 package grep_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"regexp"
 	"strings"
@@ -37,6 +38,7 @@ func TestWhatAPatternRequires(t *testing.T) {
 		{"a digit beside classes", `[jq]x[x]\d`,
 			`("jxx0" | "jxx1" | "jxx2" | "jxx3" | "jxx4" | "jxx5" | "jxx6" | "jxx7" | "jxx8" | "jxx9" | ` +
 				`"qxx0" | "qxx1" | "qxx2" | "qxx3" | "qxx4" | "qxx5" | "qxx6" | "qxx7" | "qxx8" | "qxx9")`},
+		{"up to 128 texts of classes", `[jq][xz][jq]\d`, eighty()},
 		{"digits beside a text", `x\d-`, `("x0-" | "x1-" | "x2-" | "x3-" | "x4-" | "x5-" | "x6-" | "x7-" | "x8-" | "x9-")`},
 		{"nothing of classes of many", `[a-m]x[a-m]`, ``},
 		{"s and k, which have a third case", "(?i)sketch", `"sketch"`},
@@ -55,12 +57,27 @@ func TestWhatAPatternRequires(t *testing.T) {
 		t.Errorf("a literal pattern requires %s", got)
 	}
 	var many []string
-	for i := range 99 {
+	for i := range 129 {
 		many = append(many, strings.Repeat(string(rune('一'+i)), 3))
 	}
 	if got := compile(t, strings.Join(many, "|"), grep.PatternOptions{}).Required(); got != `` {
 		t.Errorf("too many alternatives require %s", got)
 	}
+}
+
+// eighty are the texts of [jq][xz][jq]\d.
+func eighty() string {
+	var texts []string
+	for _, first := range "jq" {
+		for _, second := range "xz" {
+			for _, third := range "jq" {
+				for digit := range 10 {
+					texts = append(texts, fmt.Sprintf("%q", fmt.Sprintf("%c%c%c%d", first, second, third, digit)))
+				}
+			}
+		}
+	}
+	return "(" + strings.Join(texts, " | ") + ")"
 }
 
 // A line that matches is in a unit that the index does not pass over.

@@ -1,0 +1,63 @@
+package chunker
+
+import (
+	"regexp"
+	"strings"
+)
+
+// faq follows questions and their answers. A question behind the answer to another begins a chunk of its own, however
+// short the two are: merged, each would make the other harder to find. Questions in a row, as in a table of contents,
+// stay together.
+type faq struct {
+	answered bool // text that is no question stands behind the last question
+}
+
+// read reads a line that is not blank, and reports whether a chunk should begin with it. start is true if the line
+// begins a paragraph, heading if it is one.
+func (f *faq) read(l line, start, heading bool) bool {
+	if !start || !isQuestion(l, heading) {
+		f.answered = f.answered || !heading
+		return false
+	}
+	answered := f.answered
+	f.answered = false
+	return answered
+}
+
+// maxQuestion is the most bytes of a question.
+const maxQuestion = 400
+
+var (
+	labelled = regexp.MustCompile(`^(?i:[*_]{0,3}(?:Q|Question)[ .]{0,2}\d{0,4}[.:)])`) // Q: Q1. **Question 3:**
+	numbered = regexp.MustCompile(`^[*_]{0,3}\(?\d{1,3}(?:\.\d{1,3}){0,4}[.:)]*\s`)     // 1. 2.3 (4)
+	bold     = regexp.MustCompile(`^(?:\*\*|__).*(?:\*\*|__)[ :]*$`)                    // **How?**
+)
+
+// isQuestion reports whether a line is a question that an answer follows: labelled as one, or one that is a heading,
+// bold, numbered, or a term with a definition.
+func isQuestion(l line, heading bool) bool {
+	text := strings.TrimSpace(l.head)
+	if labelled.MatchString(text) {
+		return true
+	}
+	if len(text) > maxQuestion {
+		return false
+	}
+	switch asks := strings.HasSuffix(strings.TrimRight(text, "*_# \t\"')"), "?"); {
+	case numbered.MatchString(text):
+		return asks || strings.HasSuffix(strings.TrimSpace(l.next()), "?")
+	case !asks:
+		return false
+	}
+	return heading || bold.MatchString(text) || strings.HasPrefix(l.following(), ": ")
+}
+
+// following returns the head of the next line that is not blank, if it is at most one line away; else "".
+func (l line) following() string {
+	next := l.next()
+	if next != "" || l.after < 0 || l.after >= len(l.text) {
+		return next
+	}
+	below, _ := lineAt(l.text, l.after, len(l.text))
+	return below.next()
+}
