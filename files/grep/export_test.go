@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"regexp/syntax"
+	"slices"
 	"strings"
 )
 
@@ -83,3 +84,18 @@ func RequiredBy(pattern string) bool {
 
 // IndexUnit does what the index does with the text of a unit.
 func IndexUnit(text string) { new(gramSet).add(text) }
+
+// WithoutPrefilter is a pattern that is matched against each line.
+func (p *Pattern) WithoutPrefilter() *Pattern {
+	copied := *p
+	copied.texts = nil
+	return &copied
+}
+
+// Places are the places of a text at which the prefilter finds one of its texts; none if it does not look.
+func (p *Pattern) Places(text string) []int {
+	if !p.texts.knows(text) {
+		return nil
+	}
+	return slices.Collect(p.texts.places(text))
+}

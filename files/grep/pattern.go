@@ -34,6 +34,7 @@ type Pattern struct {
 	match   *re2.Regexp // matches what the pattern matches
 	literal string      // the whole pattern, if it is a text in this very case
 	grams   *gramQuery  // what a matching line must contain; nil if nothing is certain
+	texts   *prefilter  // finds texts of which a matching line has one; nil if nothing is certain
 
 	// exact, if not nil, checks the lines that RE2 finds, whose \B also matches between the bytes of a character.
 	exact *regexp.Regexp
@@ -56,7 +57,8 @@ func Compile(pattern string, o PatternOptions) (*Pattern, error) {
 	if n := states(tree); n > maxStates {
 		return nil, db.Invalid("Pattern too complex: %d states > %d limit. Use smaller repeat counts.", n, maxStates)
 	}
-	p := &Pattern{literal: literalOf(tree), grams: newGramQuery(requiredBy(tree))}
+	need := requiredBy(tree)
+	p := &Pattern{literal: literalOf(tree), grams: newGramQuery(need), texts: newPrefilter(need)}
 	expression := perLine(tree)
 	if strings.Contains(expression, `\B`) {
 		p.exact = regexp.MustCompile(expression)
@@ -248,12 +250,44 @@ func (p *Pattern) candidates(text string) iter.Seq[int] {
 			yieldLiteral(text, p.literal, yield)
 			return
 		}
-		for _, match := range p.lines.FindAllStringIndex(text, -1) {
-			if !yield(match[0]) {
+		from := 0
+		if p.texts.knows(text) {
+			if from = p.yieldLines(text, yield); from < 0 || from == len(text) {
+				return
+			}
+		}
+		for _, match := range p.lines.FindAllStringIndex(text[from:], -1) {
+			if !yield(from + match[0]) {
 				return
 			}
 		}
 	}
+}
+
+// lineCost is how many bytes RE2 searches in the time that it takes to be called for one line.
+const lineCost = 512
+
+// yieldLines yields the starts of the lines that match among those that have a text of the prefilter. It returns where
+// to go on without it: at a line behind which there are too many such lines, or at the end; -1 if yield returned false.
+func (p *Pattern) yieldLines(text string, yield func(int) bool) int {
+	tried, next := 0, 0
+	for at := range p.texts.places(text) {
+		if at < next {
+			continue
+		}
+		start := strings.LastIndexByte(text[:at], '\n') + 1
+		if tried++; tried*lineCost > at+len(text)/8 {
+			return start
+		}
+		next = len(text)
+		if n := strings.IndexByte(text[at:], '\n'); n >= 0 {
+			next = at + n + 1
+		}
+		if p.match.MatchString(strings.TrimSuffix(text[start:next], "\n")) && !yield(start) {
+			return -1
+		}
+	}
+	return len(text)
 }
 
 func yieldLiteral(text, literal string, yield func(int) bool) {

@@ -33,6 +33,7 @@ var benchPatterns = []string{
 	`needle_\d+_XyZ`, `(?i)error.*svc-7\b`, `\b\w+Handler\b`, `(light|colou?rs|prism)s? .*refract`,
 	`[0-9a-f]{8} user=(alice|bob)`,
 	`.*.*.*=.*=.*zz`, `(?i)notpresentliteral`, `notpresentliteral`, `.`,
+	`(?i)\b[jq][xz][jq]\d\b`,
 }
 
 func BenchmarkLines(b *testing.B) {
