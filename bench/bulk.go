@@ -85,25 +85,26 @@ func (l *load) watch(ctx context.Context, s *instance) error {
 	if err := pause(ctx, l.Settle); err != nil {
 		return err
 	}
-	before, _, known := s.resident()
+	before, known := s.resident()
 	took, err := l.ingest(ctx, s)
 	if err != nil {
 		return err
 	}
-	_, most, _ := s.resident()
+	during, _ := s.resident()
 	if err := pause(ctx, 3*l.Settle); err != nil {
 		return err
 	}
-	rest, _, _ := s.resident()
+	rest, _ := s.resident()
 	if !known {
 		l.report.skip("this system has no /proc", idle, peak, after)
 		return nil
 	}
-	say("memory: %.0f MB idle, %.0f MB at most, %.0f MB afterwards; %.0f s", before/1e6, most/1e6, rest/1e6,
-		took.Seconds())
-	peak.Note = fmt.Sprintf("%.0f s", took.Seconds())
-	after.Note = fmt.Sprintf("%s later", 3*l.Settle)
-	for row, bytes := range map[*Row]float64{&idle: before, &peak: most, &after: rest} {
+	say("memory: %.0f MB idle, %.0f MB at most, %.0f MB afterwards; %.0f s", before.now/1e6, during.peak/1e6,
+		rest.now/1e6, took.Seconds())
+	idle.Note = before.ofProgram()
+	peak.Note = fmt.Sprintf("%.0f s, %s", took.Seconds(), during.ofProgram())
+	after.Note = fmt.Sprintf("%s later, %s", 3*l.Settle, rest.ofProgram())
+	for row, bytes := range map[*Row]float64{&idle: before.now, &peak: during.peak, &after: rest.now} {
 		row.Loci.Raw = []float64{bytes / 1e6}
 		row.settle(median)
 	}

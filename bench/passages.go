@@ -92,8 +92,8 @@ func (l *librarian) write(ctx context.Context, s *instance, pool *pgxpool.Pool) 
 	}
 	batch.measured(float64(l.Passages)/time.Since(began).Seconds(), 0)
 	batch.Against = Side{}
-	if _, peak, known := s.resident(); known {
-		batch.Note = fmt.Sprintf("the server's memory was %.0f MB at most", peak/1e6)
+	if memory, known := s.resident(); known {
+		batch.Note = fmt.Sprintf("the server's memory was %.0f MB at most", memory.peak/1e6)
 	}
 	batch.settle(median)
 	say("%s: %.0f/s; %s", batch.What, batch.Loci.Value, batch.Note)

@@ -136,12 +136,15 @@ func (s *instance) postgres() (string, error) {
 	return url, nil
 }
 
-// resident is the memory of the server's own process now, and the most that it was, in bytes; ok is false where the
-// system does not tell.
-func (s *instance) resident() (now, peak float64, ok bool) {
+// memory is that of the server's own process, in bytes: all that is resident, the most that it was, and how much of it
+// are pages of the program's file, which the system shares and takes back at will.
+type memory struct{ now, peak, program float64 }
+
+// resident returns the memory of the server's own process; ok is false where the system does not tell.
+func (s *instance) resident() (m memory, ok bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	if err != nil {
-		return 0, 0, false
+		return m, false
 	}
 	field := func(name string) float64 {
 		_, rest, _ := strings.Cut(string(text), name+":")
@@ -149,7 +152,11 @@ func (s *instance) resident() (now, peak float64, ok bool) {
 		n, _ := strconv.ParseFloat(kilobytes, 64)
 		return n * 1024
 	}
-	return field("VmRSS"), field("VmHWM"), true
+	return memory{field("VmRSS"), field("VmHWM"), field("RssFile")}, true
+}
+
+func (m memory) ofProgram() string {
+	return fmt.Sprintf("with %.0f MB of the program's file, which the system shares and takes back at will", m.program/1e6)
 }
 
 // poll calls ask until it returns true.
