@@ -79,7 +79,27 @@ const maxAttempts = 10
 func (s *Store) AppendTo(ctx context.Context, org db.Org, agentID, conversation string,
 	drafts iter.Seq2[Draft, error]) ([]Appended, Conversation, error) {
 	to := appending{Store: s, org: org, agentID: agentID, conversation: conversation}
-	return s.appendEach(ctx, to, func(yield func(Draft, error) bool) {
+	return s.appendEach(ctx, to, bounded(drafts))
+}
+
+// Turns are messages for a conversation of an agent.
+type Turns struct {
+	AgentID, Conversation string
+	Drafts                iter.Seq2[Draft, error] // may be ranged over several times
+}
+
+// AppendAnd is AppendTo as the first part of a transaction, whose rest gets what was appended. If other requests change
+// what it reads, the whole transaction is done again.
+func (s *Store) AppendAnd(ctx context.Context, org db.Org, turns Turns,
+	rest func(tx pgx.Tx, appended []Appended, c Conversation) error) error {
+	to := appending{Store: s, org: org, agentID: turns.AgentID, conversation: turns.Conversation, rest: rest}
+	_, _, err := s.appendEach(ctx, to, bounded(turns.Drafts))
+	return err
+}
+
+// bounded yields an error in place of more drafts than are appended at a time.
+func bounded(drafts iter.Seq2[Draft, error]) iter.Seq2[Draft, error] {
+	return func(yield func(Draft, error) bool) {
 		n := 0
 		for d, err := range drafts {
 			if n == MaxMessages && err == nil {
@@ -90,7 +110,7 @@ func (s *Store) AppendTo(ctx context.Context, org db.Org, agentID, conversation 
 			}
 			n++
 		}
-	})
+	}
 }
 
 // appendEach is AppendTo of any number of drafts.
@@ -108,6 +128,9 @@ func (s *Store) appendEach(ctx context.Context, to appending, drafts iter.Seq2[D
 			a.provenance = db.ProvenanceOf(ctx)
 			err := a.appendAll(ctx, drafts)
 			appended, c = a.out, a.end.Conversation
+			if err == nil && to.rest != nil {
+				err = to.rest(tx, appended, c)
+			}
 			return err
 		})
 		if !isOTIDRace(err) && (!isNotFound(err) || !s.hasNewDefault(ctx, to.org, to.agentID, to.conversation)) {
@@ -142,6 +165,8 @@ type appending struct {
 	provenance            *db.Provenance
 	restores              bool // the entries have the seqs of events that are stored already
 	secondResults         bool // results of calls that have one are stored
+
+	rest func(pgx.Tx, []Appended, Conversation) error // ends the transaction, if not nil
 }
 
 // appendAll appends drafts chunk by chunk.
@@ -265,39 +290,6 @@ func (a *appending) events(ctx context.Context, fresh []*entry) ([]event.Event, 
 		return events, a.checkEvents(ctx, events)
 	}
 	return event.Append(ctx, a.db.(pgx.Tx), a.org, events...)
-}
-
-// checkEvents returns ErrInvalid unless the agent has these events.
-func (a *appending) checkEvents(ctx context.Context, events []event.Event) error {
-	seqs := make([]int64, len(events))
-	for i, e := range events {
-		seqs[i] = e.Seq
-	}
-	// The events are of this transaction: no statistics know them. seq = ANY would be planned to read all of the agent's
-	// events for each chunk.
-	stored, err := db.All[event.Event](ctx, a.db, `
-		SELECT e.agent_id, e.seq, e.type, e.ref_id, e.at
-		FROM unnest($3::bigint[]) AS wanted (seq)
-		CROSS JOIN LATERAL (
-			SELECT agent_id, seq, type, ref_id, at FROM events
-			WHERE org = $1 AND agent_id = $2 AND seq = wanted.seq
-			LIMIT 1
-		) e`, a.org, a.agentID, seqs)
-	if err != nil {
-		return err
-	}
-	refs := make(map[int64]string, len(stored))
-	for _, e := range stored {
-		if e.Type == event.MessageAppended {
-			refs[e.Seq] = e.RefID
-		}
-	}
-	for _, e := range events {
-		if refs[e.Seq] != e.RefID {
-			return db.Invalid("%s has the seq %d, whose event is not its own", e.RefID, e.Seq)
-		}
-	}
-	return nil
 }
 
 func orphansOf(parts []Part) []string {

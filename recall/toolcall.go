@@ -303,3 +303,10 @@ func (s *Store) DefaultsWithOpenCalls(ctx context.Context, org db.Org, agents []
 			WHERE t.org = @org AND t.conversation_key = c.key AND t.result_position IS NULL)`,
 		pgx.StrictNamedArgs{"org": org, "agents": agents})
 }
+
+// QueueHasOpenCalls queues the question whether a conversation, by its key, has calls without a result.
+func QueueHasOpenCalls(batch *pgx.Batch, org db.Org, conversation int64, has *bool) {
+	batch.Queue(`
+		SELECT EXISTS (SELECT FROM tool_calls WHERE org = $1 AND conversation_key = $2 AND result_position IS NULL)`,
+		org, conversation).QueryRow(func(row pgx.Row) error { return row.Scan(has) })
+}

@@ -8,10 +8,13 @@ type Factor float64
 // Bounds of a factor, and of what one report of a provider's usage changes of it. It falls slowly, because the content
 // of prompts differs, and a prompt that is too long does more harm than one that is too short.
 const (
-	leastFactor, mostFactor   Factor = 0.9, 2
+	leastFactor               Factor = 0.9
 	mostFall, mostRise        Factor = 0.05, 0.5
 	leastCredible, mostReport        = 0.5, 2.5 // a report beyond these is of another prompt
 )
+
+// MostFactor is the highest factor.
+const MostFactor Factor = 2
 
 // Uncalibrated is the factor of an estimate for a model of which no usage was reported.
 const Uncalibrated Factor = 1.05
@@ -35,7 +38,7 @@ func (f Factor) After(reported, ours int, first bool) Factor {
 	if !first {
 		seen = min(seen, f+mostRise)
 	}
-	return min(max(seen, f-mostFall, leastFactor), mostFactor)
+	return min(max(seen, f-mostFall, leastFactor), MostFactor)
 }
 
 // Of returns a count of ours as the provider counts it, rounded up.

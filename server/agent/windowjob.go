@@ -12,6 +12,7 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/queue"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // queueWindow is the queue of the window checks.
@@ -69,23 +70,15 @@ const (
 	checkShare = 0.65  // of a window; lower than the warning's share, because the estimate may be low
 )
 
-// CheckWindowSoon queues a check of a conversation's window if the conversation may fill enough of it; call it after
-// messages were appended. A store without Jobs queues none.
-func (s *Store) CheckWindowSoon(ctx context.Context, org db.Org, c recall.Conversation) error {
-	if s.Jobs == nil || c.Estimate() < minWindow {
+// CheckWindowSoon queues a check of a conversation's window if the conversation of an agent may fill enough of it; call
+// it after messages were appended. A store without Jobs queues none.
+func (s *Store) CheckWindowSoon(ctx context.Context, org db.Org, a Agent, c recall.Conversation) error {
+	if s.Jobs == nil {
 		return nil
 	}
-	a, err := s.Agent(ctx, org, c.AgentID)
-	if err != nil {
+	full, err := s.mayBeFull(ctx, org, a.in(c), c)
+	if err != nil || !full && !tooLong(c) {
 		return err
-	}
-	of, _, err := s.calibrationOf(ctx, org, a.in(c).model())
-	if err != nil {
-		return err
-	}
-	window, used := a.in(c).Window(), float64(of.Factor.Of(c.Estimate()))
-	if full := window > 0 && used >= checkShare*float64(window); !full && !tooLong(c) {
-		return nil
 	}
 	return pgx.BeginFunc(ctx, s.DB, func(tx pgx.Tx) error {
 		turn, err := turnOf(ctx, tx, org, queueWindow)
@@ -96,6 +89,16 @@ func (s *Store) CheckWindowSoon(ctx context.Context, org db.Org, c recall.Conver
 		_, err = s.Jobs.InsertTx(ctx, tx, job, nil)
 		return err
 	})
+}
+
+// mayBeFull reports whether a conversation may fill so much of the window that it is to be checked.
+func (s *Store) mayBeFull(ctx context.Context, org db.Org, a Agent, c recall.Conversation) (bool, error) {
+	window, least := a.Window(), checkShare*float64(a.Window())
+	if window == 0 || c.Estimate() < minWindow || float64(tokens.MostFactor.Of(c.Estimate())) < least {
+		return false, nil
+	}
+	of, _, err := s.calibrationOf(ctx, org, a.model())
+	return float64(of.Factor.Of(c.Estimate())) >= least, err
 }
 
 // jobLength is the length of a job in its queue's virtual time.

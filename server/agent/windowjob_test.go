@@ -38,7 +38,7 @@ func TestACrowdedWindowIsCheckedByOneJob(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.CheckWindowSoon(t.Context(), org, c); err != nil {
+		if err := s.CheckWindowSoon(t.Context(), org, a, c); err != nil {
 			t.Fatalf("queue a check: %v", err)
 		}
 		return c
@@ -107,7 +107,7 @@ func TestWindowChecksOfOrganizationsTakeTurns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.CheckWindowSoon(t.Context(), of, c); err != nil {
+		if err := s.CheckWindowSoon(t.Context(), of, a, c); err != nil {
 			t.Fatal(err)
 		}
 	}

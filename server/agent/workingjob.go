@@ -89,7 +89,7 @@ func (s *Store) AfterAppend(ctx context.Context, org db.Org, a Agent, c recall.C
 			return err
 		}
 	}
-	return s.CheckWindowSoon(ctx, org, c)
+	return s.CheckWindowSoon(ctx, org, a, c)
 }
 
 // TakeUpTurn brings the working memory of an agent in the automatic mode up to date with the turns of a conversation

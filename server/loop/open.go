@@ -56,35 +56,24 @@ type Recorded struct {
 // *PendingError if the messages would leave calls without a result and may not. Messages that are stored already
 // change nothing and are no error.
 func (l *Loop) Record(ctx context.Context, org db.Org, of agent.Agent, r Record) (out Recorded, err error) {
-	err = db.Tx(ctx, l.DB, func(tx pgx.Tx) error {
-		in := l.Recall.With(tx)
-		out = Recorded{Left: []chat.PendingCall{}}
-		out.Messages, out.Conversation, err = in.AppendTo(ctx, org, of.ID, r.Conversation, r.Drafts)
-		if err != nil {
-			return err
-		}
-		first := slices.IndexFunc(out.Messages, func(a recall.Appended) bool { return !a.Repeated })
-		if first < 0 {
+	turns := recall.Turns{AgentID: of.ID, Conversation: r.Conversation, Drafts: r.Drafts}
+	err = l.Recall.AppendAnd(ctx, org, turns, func(tx pgx.Tx, appended []recall.Appended, c recall.Conversation) error {
+		out = Recorded{Messages: appended, Conversation: c, Left: []chat.PendingCall{}}
+		if !slices.ContainsFunc(appended, isNew) {
 			return nil
 		}
 		// The append has locked the conversation: no run begins in it before this transaction ends.
-		if err := refuseBusy(ctx, tx, org, out.Conversation); err != nil {
+		open, err := refuseBusyOrOpen(ctx, tx, org, c)
+		if err != nil || !open {
 			return err
 		}
-		before, err := readTailBefore(ctx, in, org, out.Conversation, out.Messages[first].ID)
+		in := l.Recall.With(tx)
+		ends, err := endsBefore(ctx, in, org, out, r.Answer)
 		if err != nil {
 			return err
 		}
-		ends := []tail{before}
-		if r.Answer {
-			m, err := in.Message(ctx, org, out.Messages[0].ID)
-			if err != nil {
-				return err
-			}
-			ends = append(ends, tail{answer: &m})
-		}
 		for _, end := range ends {
-			left, err := l.with(tx).leftBehind(ctx, in, org, leaving{of, out.Conversation, end})
+			left, err := l.with(tx).leftBehind(ctx, in, org, leaving{of, c, end})
 			if err != nil || len(left) > 0 && !r.Leaves {
 				return orPending(err, end)
 			}
@@ -93,6 +82,36 @@ func (l *Loop) Record(ctx context.Context, org db.Org, of agent.Agent, r Record)
 		return nil
 	})
 	return out, err
+}
+
+func isNew(a recall.Appended) bool { return !a.Repeated }
+
+// refuseBusyOrOpen is refuseBusy, and reports whether the conversation has calls without a result, of whatever age.
+func refuseBusyOrOpen(ctx context.Context, tx pgx.Tx, org db.Org, c recall.Conversation) (open bool, err error) {
+	var run *string
+	var batch pgx.Batch
+	batch.Queue(`SELECT max(id) FROM runs WHERE org = $1 AND conversation_key = $2 AND status = 'running'`, org, c.Key).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&run) })
+	recall.QueueHasOpenCalls(&batch, org, c.Key, &open)
+	if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
+		return false, db.Error(err)
+	}
+	if run != nil {
+		return false, &BusyError{*run}
+	}
+	return open, nil
+}
+
+// endsBefore returns the end that a conversation had before the first new message and, if the first of all is an
+// answer, that at the answer.
+func endsBefore(ctx context.Context, in *recall.Store, org db.Org, r Recorded, answer bool) ([]tail, error) {
+	first := r.Messages[slices.IndexFunc(r.Messages, isNew)]
+	before, err := readTailBefore(ctx, in, org, r.Conversation, first.ID)
+	if err != nil || !answer {
+		return []tail{before}, err
+	}
+	m, err := in.Message(ctx, org, r.Messages[0].ID)
+	return []tail{before, {answer: &m}}, err
 }
 
 func orPending(err error, end tail) error {
