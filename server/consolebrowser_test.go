@@ -21,6 +21,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
+	"github.com/loci-memory/loci/server"
 	"github.com/loci-memory/loci/server/apikey"
 )
 
@@ -173,6 +174,8 @@ func TestConsoleInABrowser(t *testing.T) {
 	t.Parallel()
 	chromium(t)
 	c := newClient(t)
+	c.set(server.Setting{Variable: "LOCI_EMBEDDING_BASE_URL", Flag: "--embedding-base-url", Value: "http://127.0.0.1:1/v1",
+		Origin: server.OfFlag, Meaning: "OpenAI-compatible endpoint."})
 	alice := newTenant(c, "alice")
 	web := httptest.NewServer(c)
 	t.Cleanup(web.Close)
@@ -185,6 +188,7 @@ func TestConsoleInABrowser(t *testing.T) {
 	b.readCompaction(alice)
 	read := alice.scoped(apikey.NewKey{Org: "alice", Scopes: []string{apikey.Read}})
 	b.readOnly(alice, read.key)
+	b.operate(alice.operator().key)
 }
 
 // signIn is refused with a wrong key and granted with the right one.
@@ -289,4 +293,21 @@ func (b *browser) readOnly(of tenant, key string) {
 	if len(buttons) > 0 {
 		b.t.Errorf("a key that may only read is shown the buttons %q", buttons)
 	}
+}
+
+// operate signs in with a key of the operator, looks at what only the operator sees, and tests an endpoint.
+func (b *browser) operate(key string) {
+	b.t.Helper()
+	b.do("sign out", chromedp.Navigate(b.url+"/console/"), chromedp.Click(`//button[text()="Sign out"]`),
+		chromedp.WaitVisible("#key"))
+	b.submit("an operator's key", "#key", key, "#overview-disk")
+	for _, p := range [][2]string{{"operator-overview", "/console/"}, {"operator-organizations", "/console/organizations"},
+		{"settings", "/console/settings"}} {
+		b.open(p[0], p[1], "light", 1280)
+		b.open(p[0], p[1], "dark", 1280)
+		b.open(p[0], p[1], "light", 390)
+	}
+	b.do("test an endpoint", chromedp.Click(`[aria-label="Test Embeddings"]`),
+		chromedp.WaitVisible(`//td[@class="set"]//*[@role="status"][contains(., "as the test says")]`))
+	b.check("the settings after a test")
 }

@@ -30,7 +30,7 @@ import (
 	"github.com/loci-memory/loci/server/tool"
 )
 
-// Server answers the API's requests. All fields but KeyLimits, RequestTimeout, MCPFixtures and
+// Server answers the API's requests. All fields but Settings, KeyLimits, RequestTimeout, MCPFixtures and
 // Loopback must be set.
 type Server struct {
 	Agents         *agent.Store
@@ -58,6 +58,10 @@ type Server struct {
 	MaxUploadBytes int64
 	MaxImportBytes int64                           // of a file of agents; 0 is DefaultMaxImportBytes
 	Ping           func(ctx context.Context) error // of the database
+
+	Settings          []Setting // that the server runs with
+	ExamineEmbeddings func(ctx context.Context) db.Finding
+	ExamineModel      func(ctx context.Context) db.Finding
 
 	KeyLimits apikey.Limits // of keys without limits of their own
 

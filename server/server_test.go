@@ -24,6 +24,7 @@ import (
 
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/db/queue"
@@ -77,7 +78,7 @@ func newServer(t testing.TB, pool *pgxpool.Pool) *server.Server {
 	s := &server.Server{Metrics: metrics.New("test"), Handovers: &handover.Store{DB: pool, Agents: agents}, Tools: tools,
 		Loopback: true, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
 		Working: states, MemoryFiles: trees, Erasures: erasures, Agents: agents,
-		Retention: &retention.Store{DB: pool},
+		Retention: &retention.Store{DB: pool}, ExamineEmbeddings: neverAsked, ExamineModel: neverAsked,
 		Replays: &replay.Store{DB: pool, Recall: messages,
 			Models: func(ctx context.Context, handle string) *compaction.Model {
 				if compactions.Models == nil {
@@ -92,6 +93,11 @@ func newServer(t testing.TB, pool *pgxpool.Pool) *server.Server {
 	s.Loop = newLoop(t, s, "")
 	s.Children = &subagent.Store{DB: pool, Agents: agents, Loop: s.Loop}
 	return s
+}
+
+// neverAsked is the finding of an endpoint that is not configured.
+func neverAsked(context.Context) db.Finding {
+	return db.Finding{Of: "endpoint", State: db.Well, Text: "none is configured"}
 }
 
 // client calls a server that works on a database of its own, jobs included.

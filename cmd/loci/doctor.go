@@ -39,12 +39,9 @@ func (c doctorCmd) Run(ctx context.Context, command *kong.Context, s streams) er
 	for _, name := range unknownSettings(command.Model, os.Environ()) {
 		list = append(list, db.MakeFinding("settings", db.Advice, notASetting(name), "correct its name, or unset it"))
 	}
-	for _, examine := range []func(context.Context, streams) []db.Finding{
-		c.examineDatabase, c.examineDisk, c.examineEmbedding, c.examineModel} {
-		bounded, cancel := context.WithTimeout(ctx, doctorTimeout)
-		list = append(list, examine(bounded, s)...)
-		cancel()
-	}
+	list = append(list, c.examineDatabase(ctx, s)...)
+	list = append(list, c.examineDisk()...)
+	list = append(list, c.embedding.examine(ctx), c.language.examine(ctx))
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -72,18 +69,21 @@ func (c doctorCmd) print(s streams, list []db.Finding) error {
 }
 
 func (c doctorCmd) examineDatabase(ctx context.Context, s streams) []db.Finding {
+	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
+	defer cancel()
 	log, err := logger(s, "error", "text")
 	if err != nil {
-		return broken("postgres", err, "")
+		return []db.Finding{broken("postgres", err, "")}
 	}
 	pg, err := c.runningOrOpen(ctx, log)
 	if err != nil {
-		return broken("postgres", err, "name the server's database by LOCI_HOME or LOCI_DATABASE_URL, or start 'loci serve'")
+		return []db.Finding{broken("postgres", err,
+			"name the server's database by LOCI_HOME or LOCI_DATABASE_URL, or start 'loci serve'")}
 	}
 	defer pg.close() //nolint:errcheck // what it says is no finding
 	conn, err := db.Dial(ctx, cmp.Or(pg.urls.Server, pg.urls.Owner))
 	if err != nil {
-		return broken("postgres", err, "see that Postgres runs, and that LOCI_DATABASE_URL names it")
+		return []db.Finding{broken("postgres", err, "see that Postgres runs, and that LOCI_DATABASE_URL names it")}
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 	return db.Examine(ctx, conn)
@@ -96,14 +96,14 @@ const minFree = 2 << 30
 const noRoom = 32 << 20
 
 // examineDisk says how much room a private Postgres has.
-func (c doctorCmd) examineDisk(context.Context, streams) []db.Finding {
+func (c doctorCmd) examineDisk() []db.Finding {
 	home, err := c.home()
 	if c.external() || err != nil {
 		return nil
 	}
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(home, &disk); err != nil {
-		return broken("disk", err, "see that LOCI_HOME names a directory")
+		return []db.Finding{broken("disk", err, "see that LOCI_HOME names a directory")}
 	}
 	free := disk.Bavail * uint64(disk.Bsize) //nolint:gosec // a block has a size
 	return []db.Finding{diskFinding(home, free)}
@@ -123,12 +123,13 @@ func diskFinding(home string, free uint64) db.Finding {
 	return db.MakeFinding("disk", db.Advice, text, "")
 }
 
-// examineEmbedding asks the embeddings endpoint for a vector.
-func (c doctorCmd) examineEmbedding(ctx context.Context, _ streams) []db.Finding {
+// examine asks the embeddings endpoint for a vector.
+func (e embedding) examine(ctx context.Context) db.Finding {
 	const of = "embeddings"
-	e := c.embedding
+	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
+	defer cancel()
 	if e.BaseURL == "" {
-		return []db.Finding{{Of: of, State: db.Well, Text: "no endpoint is configured; search ranks by words"}}
+		return db.Finding{Of: of, State: db.Well, Text: "no endpoint is configured; search ranks by words"}
 	}
 	client, err := embed.NewOpenAI(embed.Config{BaseURL: e.BaseURL, APIKey: string(e.APIKey), Model: e.Model,
 		Dimensions: e.Dimensions})
@@ -141,17 +142,18 @@ func (c doctorCmd) examineEmbedding(ctx context.Context, _ streams) []db.Finding
 		return broken(of, err, "see that LOCI_EMBEDDING_BASE_URL is right and the endpoint runs; until then texts wait for "+
 			"their vectors, and search ranks by words")
 	}
-	return []db.Finding{{Of: of, State: db.Well, Text: fmt.Sprintf("%s gives vectors of %d numbers, one in %s",
-		cmp.Or(e.Model, "the endpoint's model"), dimension, time.Since(began).Round(time.Millisecond))}}
+	return db.Finding{Of: of, State: db.Well, Text: fmt.Sprintf("%s gives vectors of %d numbers, one in %s",
+		cmp.Or(e.Model, "the endpoint's model"), dimension, time.Since(began).Round(time.Millisecond))}
 }
 
-// examineModel asks the language model's endpoint which models it has.
-func (c doctorCmd) examineModel(ctx context.Context, _ streams) []db.Finding {
+// examine asks the language model's endpoint which models it has.
+func (l language) examine(ctx context.Context) db.Finding {
 	const of = "model"
-	l := c.language
+	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
+	defer cancel()
 	if l.BaseURL == "" {
-		return []db.Finding{{Of: of, State: db.Well, Text: "none is configured; summaries are extracted, and agents need a " +
-			"loop of their own"}}
+		return db.Finding{Of: of, State: db.Well, Text: "none is configured; summaries are extracted, and agents need a " +
+			"loop of their own"}
 	}
 	client, err := llm.New(llm.Config{BaseURL: l.BaseURL, APIKey: string(l.Key), Model: l.Model, Window: l.Window})
 	if err != nil {
@@ -171,9 +173,9 @@ func (c doctorCmd) examineModel(ctx context.Context, _ streams) []db.Finding {
 	case client.Model() != "" && !slices.Contains(models, client.Model()):
 		remedy = "LOCI_LLM_MODEL is not among them: " + strings.Join(models[:min(len(models), 10)], ", ")
 	}
-	return []db.Finding{db.MakeFinding(of, db.Advice, text, remedy)}
+	return db.MakeFinding(of, db.Advice, text, remedy)
 }
 
-func broken(of string, err error, remedy string) []db.Finding {
-	return []db.Finding{{Of: of, State: db.Broken, Text: err.Error(), Remedy: remedy}}
+func broken(of string, err error, remedy string) db.Finding {
+	return db.Finding{Of: of, State: db.Broken, Text: err.Error(), Remedy: remedy}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/server"
 )
 
 // What an operator does with folders and files from the command line.
@@ -99,12 +100,17 @@ func TestSettingsAreShownWithoutSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	environment := map[string]string{"LOCI_DATABASE_URL": "postgres://u:hunter2@h/x", "LOCI_ADDR": "0.0.0.0:80",
+	line, err := parser.Parse([]string{"serve", "--max-runs=7", "--anthropic-api-key=hunter10"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	environment := map[string]string{"LOCI_MAX_RUNS": "5", "LOCI_ADDR": "0.0.0.0:80",
+		"LOCI_DATABASE_URL":      "postgres://u:hunter2@h/x",
 		"LOCI_EMBEDDING_API_KEY": "hunter3", "LOCI_LLM_BASE_URL": "http://u:hunter4@127.0.0.1:1/v1",
 		"LOCI_EMBEDDING_BASE_URL": "http://h/v1?key=hunter5&hunter6&v=", "LOCI_LOG_FORMAT": "x://u:hunter7/%zz@h",
 		"LOCI_LLM_MODEL": "https://a.org, https://hunter8:hunter9@b.org/c"}
-	shown := map[string]setting{}
-	for _, one := range settingsOf(parser.Model, func(name string) (string, bool) {
+	shown := map[string]server.Setting{}
+	for _, one := range settingsOf(line, func(name string) (string, bool) {
 		value, set := environment[name]
 		return value, set
 	}) {
@@ -115,6 +121,7 @@ func TestSettingsAreShownWithoutSecrets(t *testing.T) {
 	}
 	for name, want := range map[string][2]string{"LOCI_DATABASE_URL": {"[secret]", "environment"},
 		"LOCI_EMBEDDING_API_KEY": {"[secret]", "environment"}, "LOCI_ADDR": {"0.0.0.0:80", "environment"},
+		"LOCI_MAX_RUNS": {"7", "flag"}, "LOCI_ANTHROPIC_API_KEY": {"[secret]", "flag"},
 		"LOCI_LOG_LEVEL": {"info", "default"}, "LOCI_API_KEY": {"", "default"},
 		"LOCI_LLM_BASE_URL":       {"http://[secret]@127.0.0.1:1/v1", "environment"},
 		"LOCI_EMBEDDING_BASE_URL": {"http://h/v1?key=[secret]&[secret]&v=[secret]", "environment"},

@@ -154,8 +154,9 @@ func (c *serveCmd) Run(ctx context.Context, command *kong.Context, s streams) (e
 		return err
 	}
 	p := &process{serveCmd: c, log: log, out: s, pg: pg, pool: pool, owner: owner, keys: keys, embedder: embedder,
-		reader: reader, jq: queries, models: models, answering: answering, counts: counts, metrics: metricsListener,
-		tracing: traced, outage: away, id: "loci-" + uuid.NewString(), loopback: loopback}
+		settings: settingsOf(command, os.LookupEnv), reader: reader, jq: queries, models: models, answering: answering,
+		counts: counts, metrics: metricsListener, tracing: traced, outage: away, id: "loci-" + uuid.NewString(),
+		loopback: loopback}
 	return p.serve(ctx, listener)
 }
 
@@ -252,6 +253,7 @@ type process struct {
 	outage   *outage      // of the database
 	metrics  net.Listener // of LOCI_METRICS_ADDR; nil if it is not set
 	embedder *embedder
+	settings []server.Setting
 	reader   *child.Reader
 	jq       *jq.Runner
 	models   func(context.Context, string) *compaction.Model
@@ -335,6 +337,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		Retention: &retention.Store{DB: p.pool}, Children: s.children,
 		Progress: progress, Followers: followers, DB: p.pool, Keys: p.keys, Log: p.log,
 		Metrics: p.counts, Version: version(),
+		Settings: p.settings, ExamineEmbeddings: p.embedding.examine, ExamineModel: p.language.examine,
 		MaxUploadBytes: p.MaxUploadBytes, MaxImportBytes: p.MaxImportBytes, Ping: p.pool.Ping, Loopback: p.loopback,
 		RequestTimeout: p.RequestTimeout, KeyLimits: p.limits(), MCPFixtures: fixtures()}
 	p.counts.Database(p.pool)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net/url"
 	"os"
 	"reflect"
@@ -9,23 +10,16 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/loci-memory/loci/server"
 )
 
 // configCmd prints the settings that a server started here would have.
 type configCmd struct{ asked }
 
-// setting is a setting of 'loci serve' with its value.
-type setting struct {
-	Variable string `json:"variable"`
-	Flag     string `json:"flag"`
-	Value    string `json:"value"`  // empty for none; hidden for a secret
-	Origin   string `json:"origin"` // environment or default
-	Meaning  string `json:"meaning"`
-}
-
 // Run implements the command.
 func (c configCmd) Run(command *kong.Context, s streams) error {
-	list := settingsOf(command.Model, os.LookupEnv)
+	list := settingsOf(command, os.LookupEnv)
 	if c.JSON {
 		return printJSON(s, list)
 	}
@@ -36,15 +30,22 @@ func (c configCmd) Run(command *kong.Context, s streams) error {
 	return printTable(s, "SETTING | VALUE | FROM", rows)
 }
 
-// settingsOf returns the settings of 'loci serve', with the values that an environment gives them.
-func settingsOf(program *kong.Application, lookup func(string) (string, bool)) (list []setting) {
-	for _, command := range program.Children {
+// settingsOf returns the settings of 'loci serve', with the values that the flags of a command line and an environment
+// give them.
+func settingsOf(line *kong.Context, lookup func(string) (string, bool)) (list []server.Setting) {
+	given := map[string]bool{}
+	for _, part := range line.Path {
+		if part.Flag != nil && !part.Resolved {
+			given[part.Flag.Name] = true
+		}
+	}
+	for _, command := range line.Model.Children {
 		if command.Name != "serve" {
 			continue
 		}
 		for _, f := range command.Flags {
 			if !f.Hidden && len(f.Envs) > 0 {
-				list = append(list, settingOf(f, lookup))
+				list = append(list, settingOf(f, given[f.Name], lookup))
 			}
 		}
 	}
@@ -81,11 +82,16 @@ func notASetting(name string) string {
 	return name + " is set, but Loci has no such setting: 'loci config' lists those it has"
 }
 
-func settingOf(f *kong.Flag, lookup func(string) (string, bool)) setting {
-	one := setting{Variable: f.Envs[0], Flag: "--" + f.Name, Value: f.Default, Origin: "default", Meaning: f.Help}
+// settingOf returns a setting. given says that its flag is on the command line, which wins over the environment.
+func settingOf(f *kong.Flag, given bool, lookup func(string) (string, bool)) server.Setting {
+	one := server.Setting{Variable: f.Envs[0], Flag: "--" + f.Name, Value: f.Default, Origin: server.OfDefault,
+		Meaning: f.Help}
+	if given {
+		one.Value, one.Origin = fmt.Sprint(f.Target.Interface()), server.OfFlag
+	}
 	for _, name := range f.Envs {
-		if value, set := lookup(name); set {
-			one.Variable, one.Value, one.Origin = name, value, "environment"
+		if value, set := lookup(name); set && !given {
+			one.Variable, one.Value, one.Origin = name, value, server.OfEnvironment
 			break
 		}
 	}

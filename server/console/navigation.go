@@ -15,5 +15,9 @@ func navigation(v *visit) []entry {
 	if v.MayAdmin() {
 		list = append(list, to("Keys", "keys"))
 	}
-	return append(list, to("Organizations", "organizations"))
+	list = append(list, to("Organizations", "organizations"))
+	if v.caller.Operator {
+		list = append(list, to("Settings", "settings"))
+	}
+	return list
 }

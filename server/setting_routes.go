@@ -1,0 +1,64 @@
+package server
+
+import (
+	"context"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/server/rest"
+)
+
+func (s *Server) settingRoutes(a *rest.API) {
+	operator := a.For(rest.Operator)
+	rest.Get(operator, "/v1/admin/settings",
+		"list_settings: List the settings that the server runs with. Each says where its value is from; secrets are "+
+			"hidden. Only the operator may.", s.listSettings, rest.Own)
+	rest.Post(operator, "/v1/admin/endpoints/embeddings/check",
+		"check_embeddings: Ask the embeddings endpoint for a vector. As the server does, with its settings; nothing is "+
+			"changed. Only the operator may.", examination(s.ExamineEmbeddings), rest.Own)
+	rest.Post(operator, "/v1/admin/endpoints/model/check",
+		"check_model: Ask the endpoint of the language model which models it has. As the server does, with its settings; "+
+			"nothing is changed. Only the operator may.", examination(s.ExamineModel), rest.Own)
+}
+
+// Setting is a setting of the server with its value.
+type Setting struct {
+	Variable string `json:"variable" doc:"Of the environment."`
+	Flag     string `json:"flag" doc:"Of 'loci serve'."`
+	Value    string `json:"value" doc:"Empty for none; hidden for a secret."`
+	Origin   string `json:"origin" doc:"Where the value is from." enum:"flag,environment,default"`
+	Meaning  string `json:"meaning" doc:"What it sets."`
+}
+
+// Where the value of a Setting is from. A flag wins over the environment.
+const (
+	OfFlag        = "flag"
+	OfEnvironment = "environment"
+	OfDefault     = "default"
+)
+
+// RunningSetting is a setting, and what the database has in its place.
+type RunningSetting struct {
+	Setting
+	Stored string `json:"stored" doc:"What the caller's organization has stored, which wins; empty for nothing."`
+}
+
+// policySetting is the setting in whose place an organization may store one of its own.
+const policySetting = "LOCI_POLICY"
+
+func (s *Server) listSettings(ctx context.Context, _ *struct{}) ([]RunningSetting, error) {
+	stored, err := s.Agents.OrganizationPolicy(ctx, rest.Org(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return rest.Each(s.Settings, func(one Setting) RunningSetting {
+		if one.Variable != policySetting {
+			return RunningSetting{Setting: one}
+		}
+		return RunningSetting{Setting: one, Stored: string(stored)}
+	}), nil
+}
+
+// examination makes a handler of a function that asks an endpoint whether it answers as the server needs it.
+func examination(ask func(context.Context) db.Finding) rest.Handler[struct{}, db.Finding] {
+	return func(ctx context.Context, _ *struct{}) (db.Finding, error) { return ask(ctx), nil }
+}
