@@ -121,10 +121,10 @@ func (m *mcpRoutes) serve(c echo.Context) error {
 	if c.Request().Method == http.MethodPost && !json.Valid(body) {
 		return rest.Malformed("body: it is not one JSON value")
 	}
-	if c.Request().Method != http.MethodGet && !listens(c.Request()) {
-		return m.mcp.Serve(rest.Answer(c), c.Request(), caller, body)
-	}
-	ctx, w, stop := rest.KeepOpen(c)
+	ctx, w, stop := rest.KeepOpen(c, func(problem error) string {
+		_, sentence := m.api.Explain(ctx, problem)
+		return mcp.LastEvent(sentence)
+	})
 	defer stop()
 	return m.mcp.Serve(w, c.Request().WithContext(ctx), caller, body)
 }

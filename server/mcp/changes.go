@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -112,10 +113,9 @@ var effects = map[event.Type]effect{
 	event.CompactionReverted: {kind: conversations},
 }
 
-// changed tells a hub's clients what events changed. Without events, which is so once in a while, it looks whether
-// files have changed, of which there are no events.
-func (s *Server) changed(ctx context.Context, h *hub, events []event.Event) {
-	kinds, list, tools := map[string]bool{folders: len(events) == 0}, false, false
+// changed tells a hub's clients what events changed and, if it is to look at the files, which of them did.
+func (s *Server) changed(ctx context.Context, h *hub, events []event.Event, files bool) {
+	kinds, list, tools := map[string]bool{folders: files}, false, false
 	for _, e := range events {
 		does := effects[e.Type]
 		kinds[does.kind] = true
@@ -175,4 +175,14 @@ func listChanged(server *sdk.Server) {
 		func(_ context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 			return nil, noResource(r.Params.URI)
 		})
+}
+
+// LastEvent is the server-sent event with which the server ends an open answer, and says why: a message of its log.
+func LastEvent(sentence string) string {
+	text, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "method": "notifications/message",
+		"params": map[string]any{"level": "error", "logger": "loci", "data": sentence}})
+	if err != nil { // a text is always written
+		return ""
+	}
+	return "event: message\ndata: " + string(text) + "\n\n"
 }

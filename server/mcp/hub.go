@@ -118,16 +118,17 @@ func (h *hub) unfollow() {
 	<-stopped
 }
 
-// quiet is how long a follower waits for events before it looks whether it should end.
-const quiet = time.Minute
+// filesEvery is how often a hub looks whether files have changed, of which there are no events.
+const filesEvery = 30 * time.Second
 
 // tell tells the hub's sessions of the agent's events until ctx ends. It ends the sessions if the agent is deleted or
 // the server stops.
 func (s *Server) tell(ctx context.Context, h *hub, tail *event.Follower, done chan<- struct{}) {
 	defer close(done)
 	defer tail.Close()
+	looked := time.Now()
 	for {
-		events, err := tail.Next(ctx, quiet)
+		events, err := tail.Next(ctx, max(filesEvery-time.Since(looked), 0))
 		if ctx.Err() != nil {
 			return
 		}
@@ -142,7 +143,10 @@ func (s *Server) tell(ctx context.Context, h *hub, tail *event.Follower, done ch
 			}
 			continue
 		}
-		s.changed(ctx, h, events)
+		files := time.Since(looked) >= filesEvery
+		if s.changed(ctx, h, events, files); files {
+			looked = time.Now()
+		}
 	}
 }
 

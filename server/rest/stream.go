@@ -52,12 +52,14 @@ func (w *streamWriter) FlushError() error {
 	return err
 }
 
-// KeepOpen returns the context and the answer of a request that waits for what happens. The context ends when the
-// request's key is revoked or expires; the answer, of server-sent events, has comments between them. stop ends both.
-func KeepOpen(c echo.Context) (ctx context.Context, w http.ResponseWriter, stop func()) {
+// KeepOpen returns the context and the answer of a request that waits for what happens. Both end when the request's key
+// is revoked or expires: an answer of server-sent events first gets a last event, which says why. Such an answer has
+// comments between its events. stop ends both.
+func KeepOpen(c echo.Context, last func(problem error) string) (ctx context.Context, w http.ResponseWriter,
+	stop func()) {
 	ctx, cancel := context.WithCancel(c.Request().Context())
-	answer := &kept{ResponseWriter: Answer(c)}
-	recheck, _ := ctx.Value(keyRecheck).(func() error)
+	answer := &kept{ResponseWriter: Answer(c), last: last, end: cancel, checked: time.Now()}
+	answer.recheck, _ = ctx.Value(keyRecheck).(func() error)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -69,7 +71,7 @@ func KeepOpen(c echo.Context) (ctx context.Context, w http.ResponseWriter, stop 
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				if recheck != nil && errors.Is(recheck(), ErrUnauthorized) || !answer.beat() {
+				if !answer.beat() {
 					return
 				}
 			}
@@ -78,19 +80,52 @@ func KeepOpen(c echo.Context) (ctx context.Context, w http.ResponseWriter, stop 
 	return ctx, answer, func() { cancel(); <-done }
 }
 
+// recheckEvery is how long a key that was checked counts for the events of an open answer.
+const recheckEvery = time.Second
+
 // kept is an answer that several goroutines write.
 type kept struct {
 	http.ResponseWriter
-	mu    sync.Mutex
-	began bool
+	recheck func() error // of the request's key; nil if it has none
+	last    func(problem error) string
+	end     func() // of the request
+
+	mu      sync.Mutex
+	began   bool // an answer of server-sent events
+	checked time.Time
+	ended   error // why nothing more is sent
 }
 
-// Write implements io.Writer.
+// Write implements io.Writer. ErrUnauthorized if the request's key no longer counts.
 func (k *kept) Write(p []byte) (int, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.began = true
+	k.began = strings.HasPrefix(k.Header().Get(echo.HeaderContentType), "text/event-stream")
+	if k.began && time.Since(k.checked) > recheckEvery {
+		k.check()
+	}
+	if k.ended != nil {
+		return 0, k.ended
+	}
 	return k.ResponseWriter.Write(p)
+}
+
+// check ends an answer whose key no longer counts. The caller holds k.mu.
+func (k *kept) check() {
+	if k.recheck == nil || k.ended != nil {
+		return
+	}
+	k.checked = time.Now()
+	err := k.recheck()
+	if !errors.Is(err, ErrUnauthorized) {
+		return
+	}
+	k.ended = err
+	if k.began {
+		_, _ = io.WriteString(k.ResponseWriter, k.last(err))     // the client may be gone
+		_ = http.NewResponseController(k.ResponseWriter).Flush() // likewise
+	}
+	k.end()
 }
 
 // FlushError sends what was written.
@@ -100,12 +135,12 @@ func (k *kept) FlushError() error {
 	return http.NewResponseController(k.ResponseWriter).Flush()
 }
 
-// beat sends a comment if events were sent before, and reports whether the client is still there.
+// beat checks the key, sends a comment if events were sent before, and reports whether the answer is still open.
 func (k *kept) beat() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if !k.began {
-		return true
+	if k.check(); k.ended != nil || !k.began {
+		return k.ended == nil
 	}
 	if _, err := io.WriteString(k.ResponseWriter, ": the server is here\n\n"); err != nil {
 		return false

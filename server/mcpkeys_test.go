@@ -1,0 +1,102 @@
+package server_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A stream of a session ends with its key: what comes after is not sent, but a last message says why.
+func TestAnMCPStreamEndsWithItsKey(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent, web := c.mcpAgent()
+	kept, revoked := c.as("default"), c.as("default")
+	other, gone := kept.mcpStream(web, agent), revoked.mcpStream(web, agent)
+	change := func(value string) {
+		t.Helper()
+		kept.must("PATCH", "/v1/agents/"+agent+"/core-memory/blocks/human", `{"value":"`+value+`"}`)
+	}
+	const updated = "notifications/resources/updated"
+	change("known to both")
+	for _, s := range []*mcpStream{other, gone} {
+		if got := s.next(t); !strings.Contains(got, updated) {
+			t.Fatalf("told %s of a change", got)
+		}
+	}
+	if err := c.server.Keys.Revoke(t.Context(), revoked.key); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(1100 * time.Millisecond) // an answer believes its key for a second
+	change("a secret")
+	if got := other.next(t); !strings.Contains(got, updated) {
+		t.Errorf("told %s of a change with the key that is left", got)
+	}
+	last := gone.next(t)
+	var m struct {
+		Method string
+		Params struct{ Level, Data string }
+	}
+	if err := json.Unmarshal([]byte(last), &m); err != nil || m.Method != "notifications/message" ||
+		m.Params.Level != "error" || !strings.Contains(m.Params.Data, "key") {
+		t.Errorf("the last message is %s, %v", last, err)
+	}
+	if rest, err := io.ReadAll(gone.body); err != nil || strings.TrimSpace(string(rest)) != "" {
+		t.Errorf("the stream goes on: %q, %v", rest, err)
+	}
+}
+
+// mcpStream is the open stream of a session that follows the block human.
+type mcpStream struct{ body *bufio.Reader }
+
+func (c *client) mcpStream(web *httptest.Server, agent string) *mcpStream {
+	c.t.Helper()
+	session := ""
+	send := func(method, body string) (http.Header, io.Reader) {
+		r, err := http.NewRequestWithContext(c.t.Context(), method, web.URL+"/mcp/agents/"+agent, strings.NewReader(body))
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		r.Header = http.Header{"Authorization": {"Bearer " + c.key}, "Content-Type": {"application/json"},
+			"Accept": {"application/json, text/event-stream"}, "Mcp-Protocol-Version": {"2025-11-25"}}
+		if session != "" {
+			r.Header.Set("Mcp-Session-Id", session)
+		}
+		if method == http.MethodGet {
+			r.Header.Set("Accept", "text/event-stream")
+		}
+		w, err := http.DefaultClient.Do(r)
+		if err != nil || w.StatusCode >= 300 {
+			c.t.Fatalf("%s %s: %v, %v", method, body, w, err)
+		}
+		c.t.Cleanup(func() { w.Body.Close() })
+		return w.Header, w.Body
+	}
+	began, _ := send("POST", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",
+		"capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
+	session = began.Get("Mcp-Session-Id")
+	send("POST", `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	send("POST", `{"jsonrpc":"2.0","id":2,"method":"resources/subscribe",
+		"params":{"uri":"loci://`+agent+`/blocks/human"}}`)
+	_, events := send("GET", "")
+	return &mcpStream{bufio.NewReader(events)}
+}
+
+// next is the data of the next event.
+func (s *mcpStream) next(t *testing.T) string {
+	t.Helper()
+	for {
+		line, err := s.body.ReadString('\n')
+		if err != nil {
+			t.Fatalf("the stream ends with %q, %v", line, err)
+		}
+		if data, ok := strings.CutPrefix(line, "data: "); ok && strings.TrimSpace(data) != "" {
+			return strings.TrimSpace(data)
+		}
+	}
+}
