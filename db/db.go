@@ -4,7 +4,10 @@ package db
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,7 +41,32 @@ func parse(url string) (*pgxpool.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the database URL: %w", err)
 	}
+	if _, set := os.LookupEnv("PGCONNECT_TIMEOUT"); !set && !strings.Contains(url, "connect_timeout") {
+		config.ConnConfig.ConnectTimeout = connectTimeout
+	}
 	return config, nil
+}
+
+// connectTimeout bounds one try to connect where the URL has no connect_timeout. A Postgres that is suspended, and a
+// host that drops packets, do not answer at all.
+const connectTimeout = 10 * time.Second
+
+// reach calls connect, which has the time of one try if the URL names one host: by itself it would try again without
+// TLS. The error of a database that does not answer says what to check.
+func reach(ctx context.Context, config *pgx.ConnConfig, connect func(context.Context) error) error {
+	bounded, cancel := ctx, func() {}
+	others := slices.ContainsFunc(config.Fallbacks, func(f *pgconn.FallbackConfig) bool { return f.Host != config.Host })
+	if !others && config.ConnectTimeout > 0 {
+		bounded, cancel = context.WithTimeout(ctx, config.ConnectTimeout)
+	}
+	defer cancel()
+	err := connect(bounded)
+	if ctx.Err() == nil && (errors.Is(err, context.DeadlineExceeded) || pgconn.Timeout(err)) {
+		return fmt.Errorf("the database at %s port %d does not answer within %s: check that the database URL names it, that "+
+			"Postgres runs there and is not suspended, and that no firewall drops what is sent to it; connect_timeout=SECONDS "+
+			"in the URL gives it another time", config.Host, config.Port, config.ConnectTimeout)
+	}
+	return err
 }
 
 // Dial opens a connection outside any pool.
@@ -47,7 +75,12 @@ func Dial(ctx context.Context, url string) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pgx.ConnectConfig(ctx, config.ConnConfig)
+	var conn *pgx.Conn
+	err = reach(ctx, config.ConnConfig, func(ctx context.Context) (err error) {
+		conn, err = pgx.ConnectConfig(ctx, config.ConnConfig)
+		return err
+	})
+	return conn, err
 }
 
 // maxConns is the size of a pool whose URL does not set pool_max_conns.
@@ -73,7 +106,7 @@ func ConnectTraced(ctx context.Context, url string, tracer pgx.QueryTracer) (*pg
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
-	if err := pool.Ping(ctx); err != nil {
+	if err := reach(ctx, config.ConnConfig, pool.Ping); err != nil {
 		pool.Close()
 		return nil, fmt.Errorf("reach the database: %w", err)
 	}

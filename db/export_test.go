@@ -1,5 +1,7 @@
 package db
 
+import "time"
+
 // ConnectionLingers, ConnectionPatience and ConnectionYields are those of the shares of connections.
 const (
 	ConnectionLingers  = connectionLingers
@@ -13,4 +15,13 @@ func NewContendedShares(total, reserve, contended int64) *Shares {
 	s.contended, s.lingers, s.patience = contended, connectionLingers, connectionPatience
 	s.yields = connectionYields
 	return s
+}
+
+// ConnectTimeout returns how long one try to connect to a database may take.
+func ConnectTimeout(url string) (time.Duration, error) {
+	config, err := parse(url)
+	if err != nil {
+		return 0, err
+	}
+	return config.ConnConfig.ConnectTimeout, nil
 }
