@@ -77,8 +77,12 @@ func archivePage(v *visit) error {
 
 // archive searches an archive, or lists the newest of its passages.
 func (v *visit) archive(a archive) (any, error) {
+	match, err := v.oneOf("match", "any", "all")
+	if err != nil {
+		return nil, err
+	}
 	query := v.r.URL.Query()
-	view := archiveView{Archive: a, Query: query.Get("q"), Tags: query.Get("tags"), All: query.Get("match") == "all"}
+	view := archiveView{Archive: a, Query: query.Get("q"), Tags: query.Get("tags"), All: match == "all"}
 	body := map[string]any{"archive_id": a.ID, "limit": pageSize, "ended": true}
 	if view.Query != "" {
 		body["query"] = view.Query
@@ -90,7 +94,7 @@ func (v *visit) archive(a archive) (any, error) {
 		}
 	}
 	var hits []struct{ Passage passage }
-	err := v.send(http.MethodPost, "/v1/passages/search", body, &hits)
+	err = v.send(http.MethodPost, "/v1/passages/search", body, &hits)
 	for _, h := range hits {
 		view.Passages = append(view.Passages, h.Passage)
 	}

@@ -130,11 +130,16 @@ type diffView struct {
 }
 
 func blockDiff(v *visit, b block) (any, error) {
-	query := v.r.URL.Query()
-	from, _ := strconv.Atoi(query.Get("from"))
-	to, _ := strconv.Atoi(query.Get("to"))
+	from, err := v.whole("from")
+	if err != nil {
+		return nil, err
+	}
+	to, err := v.whole("to")
+	if err != nil {
+		return nil, err
+	}
 	if to == 0 {
-		to = b.Version
+		to = int64(b.Version)
 	}
 	if from == 0 {
 		from = to - 1
@@ -143,8 +148,9 @@ func blockDiff(v *visit, b block) (any, error) {
 		return diffView{Only: true}, nil
 	}
 	var diff struct{ Diff string }
-	err := v.get("/v1/blocks/"+v.id("block")+"/diff?from="+strconv.Itoa(from)+"&to="+strconv.Itoa(to), &diff)
-	return diffView{From: from, To: to, Lines: diffLines(diff.Diff)}, err
+	err = v.get("/v1/blocks/"+v.id("block")+"/diff?from="+strconv.FormatInt(from, 10)+"&to="+strconv.FormatInt(to, 10),
+		&diff)
+	return diffView{From: int(from), To: int(to), Lines: diffLines(diff.Diff)}, err
 }
 
 // saveBlock stores what a person wrote, unless the block was changed since the person saw it.

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -40,11 +41,8 @@ func agentEvents(v *visit) error {
 
 // streamEvents sends new events of an agent as rows of the log. The API's stream ends when the visitor's does.
 func streamEvents(v *visit) error {
-	after := v.r.URL.Query().Get("after")
-	if _, err := strconv.ParseInt(after, 10, 64); err != nil {
-		after = "0"
-	}
-	r := v.request(http.MethodGet, "/v1/agents/"+v.id("agent")+"/events/stream?after="+after, http.NoBody)
+	query := url.Values{"after": {cmp.Or(v.r.URL.Query().Get("after"), "0")}}
+	r := v.request(http.MethodGet, "/v1/agents/"+v.id("agent")+"/events/stream?"+query.Encode(), http.NoBody)
 	v.console.api.ServeHTTP(&eventWriter{ResponseWriter: v.w, agentID: v.r.PathValue("agent")}, r)
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -82,12 +81,15 @@ type fileList struct {
 
 // files lists files, of a folder or of all, at the stage that the query names.
 func (v *visit) files(path string) (fileList, error) {
-	out := fileList{Statuses: statuses, Status: v.r.URL.Query().Get("status")}
-	query := url.Values{"order": {"desc"}}
-	if slices.Contains(statuses, out.Status) {
-		query.Set("status", out.Status)
+	status, err := v.oneOf("status", statuses...)
+	if err != nil {
+		return fileList{}, err
 	}
-	var err error
+	out := fileList{Statuses: statuses, Status: status}
+	query := url.Values{"order": {"desc"}}
+	if status != "" {
+		query.Set("status", status)
+	}
 	out.list, err = paged(v, path, query, func(f file) string { return f.ID })
 	return out, err
 }
@@ -289,10 +291,13 @@ func filePage(v *visit) error {
 			}},
 			{Name: "file-open", Title: "Open in", Width: "w5", Load: func(v *visit) (any, error) { return v.openedBy(f) }},
 			{Name: "file-text", Title: "Text", Width: "w7", Load: func(v *visit) (any, error) {
-				from, _ := strconv.Atoi(v.r.URL.Query().Get("line"))
+				from, err := v.whole("line")
+				if err != nil {
+					return nil, err
+				}
 				whole := f
-				err := v.get(path+"?include_content=true", &whole)
-				return whole.text(from), err
+				err = v.get(path+"?include_content=true", &whole)
+				return whole.text(int(from)), err
 			}},
 			{Name: "file-chunks", Title: "Chunks", Width: "w5", Load: func(v *visit) (any, error) { return v.chunks(f) }},
 		}})

@@ -136,7 +136,10 @@ func promptPage(v *visit) error {
 	if err != nil {
 		return err
 	}
-	at := v.position("at")
+	at, err := v.whole("at")
+	if err != nil {
+		return err
+	}
 	title := "Exact prompt"
 	if at > 0 {
 		title = "Window at seq " + number(at)
@@ -150,12 +153,6 @@ func promptPage(v *visit) error {
 		}})
 }
 
-// position is a position of an agent's log that the query names; 0 if it names none.
-func (v *visit) position(name string) int64 {
-	n, _ := strconv.ParseInt(v.r.URL.Query().Get(name), 10, 64)
-	return max(0, n)
-}
-
 // promptDiffView compares a prompt with an earlier one.
 type promptDiffView struct {
 	At, With int64 // 0 if nothing is compared
@@ -163,9 +160,10 @@ type promptDiffView struct {
 }
 
 func (v *visit) promptDiff(at int64) (any, error) {
-	view := promptDiffView{At: at, With: v.position("with")}
-	if view.With == 0 {
-		return view, nil
+	with, err := v.whole("with")
+	view := promptDiffView{At: at, With: with}
+	if err != nil || with == 0 {
+		return view, err
 	}
 	now, err := v.prompt(at)
 	if err != nil {

@@ -3,7 +3,6 @@ package console
 import (
 	"net/http"
 	"net/url"
-	"slices"
 	"time"
 )
 
@@ -67,12 +66,15 @@ type runList struct {
 func jobsPage(v *visit) error {
 	p := page{Title: "Jobs", Tab: "Jobs", Sub: "What the server works on, and what became of it.", Cards: []card{
 		{Name: "jobs-runs", Title: "Runs of agents", Width: "w12", Live: "5s", Load: func(v *visit) (any, error) {
-			out := runList{Status: v.r.URL.Query().Get("status"), Statuses: runStatuses}
-			query := url.Values{"order": {"desc"}}
-			if slices.Contains(runStatuses, out.Status) {
-				query.Set("statuses", out.Status)
+			status, err := v.oneOf("status", runStatuses...)
+			if err != nil {
+				return nil, err
 			}
-			var err error
+			out := runList{Status: status, Statuses: runStatuses}
+			query := url.Values{"order": {"desc"}}
+			if status != "" {
+				query.Set("statuses", status)
+			}
 			out.list, err = paged(v, "/v1/runs", query, func(r run) string { return r.ID })
 			return out, err
 		}},

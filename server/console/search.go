@@ -46,8 +46,12 @@ func searchLab(v *visit) error {
 }
 
 func search(v *visit) (any, error) {
+	in, err := v.oneOf("in", "messages", "passages", "all", "grep")
+	if err != nil {
+		return nil, err
+	}
 	query := v.r.URL.Query()
-	l := lab{Query: query.Get("q"), In: cmp.Or(query.Get("in"), "messages"), Agent: query.Get("agent")}
+	l := lab{Query: query.Get("q"), In: cmp.Or(in, "messages"), Agent: query.Get("agent")}
 	if err := v.get("/v1/agents?limit=200&order=desc&order_by=updated_at", &l.Agents); err != nil {
 		return nil, err
 	}

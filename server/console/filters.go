@@ -1,0 +1,34 @@
+package console
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// oneOf returns a word of the query, which must be one of those that are known; empty if it is absent or empty. An
+// *apiError otherwise.
+func (v *visit) oneOf(name string, known ...string) (string, error) {
+	word := v.r.URL.Query().Get(name)
+	if word == "" || slices.Contains(known, word) {
+		return word, nil
+	}
+	return "", &apiError{Status: http.StatusUnprocessableEntity, Detail: fmt.Sprintf("The address has the %s %q, which "+
+		"is none of %s. Choose one of them, or leave it out.", name, clip(100, word), strings.Join(known, ", "))}
+}
+
+// whole returns a number of the query, from 1 on; 0 if it is absent or empty. An *apiError otherwise.
+func (v *visit) whole(name string) (int64, error) {
+	text := v.r.URL.Query().Get(name)
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 {
+		return 0, &apiError{Status: http.StatusUnprocessableEntity, Detail: fmt.Sprintf("The address has the %s %q, which "+
+			"is no whole number from 1 to %d. Correct it, or leave it out.", name, clip(100, text), int64(1<<63-1))}
+	}
+	return n, nil
+}
