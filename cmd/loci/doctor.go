@@ -59,9 +59,10 @@ func (c doctorCmd) print(s streams, list []db.Finding) error {
 		return printJSON(s, list)
 	}
 	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
-	for _, f := range list {
+	for i, f := range list {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", f.State, f.Of, f.Text)
-		if f.Remedy != "" {
+		again := i+1 < len(list) && list[i+1].Remedy == f.Remedy // after the last that it is for
+		if f.Remedy != "" && !again {
 			fmt.Fprintf(w, "\t\t→ %s\n", f.Remedy)
 		}
 	}
@@ -76,7 +77,9 @@ func (c doctorCmd) examineDatabase(ctx context.Context, s streams) []db.Finding 
 		return []db.Finding{broken("postgres", err, "")}
 	}
 	pg, err := c.runningOrOpen(ctx, log)
-	if err != nil {
+	if _, told := errors.AsType[settingError](err); told { // it says what to do
+		return []db.Finding{broken("postgres", err, "")}
+	} else if err != nil {
 		return []db.Finding{broken("postgres", err,
 			"name the server's database by LOCI_HOME or LOCI_DATABASE_URL, or start 'loci serve'")}
 	}
@@ -139,8 +142,7 @@ func (e embedding) examine(ctx context.Context) db.Finding {
 	began := time.Now()
 	dimension, err := client.Probe(ctx)
 	if err != nil {
-		return broken(of, err, "see that LOCI_EMBEDDING_BASE_URL is right and the endpoint runs; until then texts wait for "+
-			"their vectors, and search ranks by words")
+		return broken(of, err, "until it answers texts wait for their vectors, and search ranks by words")
 	}
 	return db.Finding{Of: of, State: db.Well, Text: fmt.Sprintf("%s gives vectors of %d numbers, one in %s",
 		cmp.Or(e.Model, "the endpoint's model"), dimension, time.Since(began).Round(time.Millisecond))}
@@ -161,8 +163,7 @@ func (l language) examine(ctx context.Context) db.Finding {
 	}
 	models, err := client.ListModels(ctx)
 	if err != nil {
-		return broken(of, err, "see that LOCI_LLM_BASE_URL and LOCI_LLM_API_KEY are right and the endpoint runs; until then "+
-			"agents get no answers, and summaries are extracted")
+		return broken(of, err, "until it answers agents get no answers, and summaries are extracted")
 	}
 	remedy, text := "", fmt.Sprintf("the endpoint has %d models; agents that name none use %s", len(models),
 		cmp.Or(client.Model(), "none"))

@@ -49,7 +49,7 @@ var errLeft = errors.New("not everything could be erased; the report names what 
 
 // Run implements the command. It waits until the erasure has ended.
 func (c eraseCmd) Run(ctx context.Context, s streams) error {
-	body, err := c.body()
+	body, err := c.body(s)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (c eraseCmd) erase(ctx context.Context, body []byte) (e erasure, err error)
 }
 
 // body returns the request. Texts come from a file, so that none stands in the history of a shell.
-func (c eraseCmd) body() ([]byte, error) {
+func (c eraseCmd) body(s streams) ([]byte, error) {
 	request := map[string]any{"whole_words": c.Whole}
 	if c.Message != "" {
 		request["message_id"] = c.Message
@@ -111,7 +111,7 @@ func (c eraseCmd) body() ([]byte, error) {
 		request["reason"] = c.Reason
 	}
 	if c.Texts != "" {
-		raw, err := readAll(c.Texts)
+		raw, err := readAll(s, c.Texts)
 		if err != nil {
 			return nil, err
 		}
@@ -122,9 +122,10 @@ func (c eraseCmd) body() ([]byte, error) {
 	return json.Marshal(request)
 }
 
-func readAll(path string) ([]byte, error) {
+// readAll reads a file, or the standard input for a dash.
+func readAll(s streams, path string) ([]byte, error) {
 	if path == "-" {
-		return io.ReadAll(os.Stdin)
+		return io.ReadAll(s.in)
 	}
 	return os.ReadFile(path)
 }

@@ -42,7 +42,7 @@ var unchanged = map[string]string{
 	"agents list": asBefore, "config": asBefore, "doctor": asBefore, "files list": asBefore, "files text": asBefore,
 	"folders list": asBefore, "grep": asBefore, "health": asBefore, "keys list": asBefore, "migrate plan": asBefore,
 	"orgs list": asBefore, "search": asBefore, "stats": asBefore, "verify": asBefore,
-	"agents export": "no file was written", "backup": "no file was written",
+	"agents export": "no file was written", "export": "no file was written", "backup": "no file was written",
 }
 
 const asBefore = "nothing was changed"

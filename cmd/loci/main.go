@@ -63,6 +63,8 @@ type cli struct {
 	Health  healthCmd  `cmd:"" help:"Ask a running server for its health; exits with 1 if it has none."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 
+	Export agentsExportCmd `cmd:"" help:"Write an agent to a file in Letta's format (.af), as 'agents export'."`
+
 	Completion kongcompletion.Completion `cmd:"" help:"Print how bash, zsh or fish complete this program's commands."`
 
 	ReadDocument readDocumentCmd `cmd:"" hidden:""`               // the server runs it
