@@ -81,8 +81,9 @@ fuzz: ## Fuzz each fuzz test for FUZZ_TIME
 		go test -run='^$$' -fuzz="^$${match#func }$$" -fuzztime=$(FUZZ_TIME) "$${file%/*}" || exit 1; \
 	done
 
-bench: build ## Measure Loci against COPY, pgbench (postgresql-contrib) and rg (ripgrep); rows of what is absent say so
+bench: build ## Measure Loci against COPY, pgbench (postgresql-contrib), rg (ripgrep) and SQLite; rows of what is absent say so
 	@$(with_postgres) && \
+		CGO_ENABLED=0 go build -C bench/fts5 -o ../../bin/fts5 . && export PATH="$$PWD/bin:$$PATH" && \
 		go run ./bench -scale=$(BENCH_SCALE) -out=bench/results $(BENCH_FLAGS)
 
 eval: build ## Print how well messages are found: the goldens, and a set in LoCoMo's format from LOCI_EVAL_LOCOMO

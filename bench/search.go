@@ -53,13 +53,14 @@ func (b *bench) search(ctx context.Context, in *ingestion, name string, settings
 		return err
 	}
 	err = b.searchRounds(ctx, s, inFiles(in.agent, queries), &p50, &rate)
-	if err = errors.Join(err, s.stop()); err != nil {
-		return err
+	if err == nil {
+		p50.settle(median)
+		rate.settle(median)
+		b.report.add(p50, rate)
+		in.instance = s
+		err = b.besideFTS5(ctx, in, queries, p50, rate)
 	}
-	p50.settle(median)
-	rate.settle(median)
-	b.report.add(p50, rate)
-	return nil
+	return errors.Join(err, s.stop())
 }
 
 func (b *bench) searchRounds(ctx context.Context, s *instance, in searched, p50, rate *Row) error {
