@@ -1,7 +1,9 @@
 package embed
 
 import (
+	"iter"
 	"slices"
+	"strings"
 )
 
 // DistinctTerms returns the different terms of a text, sorted. Two texts that share one share a word; two that share a
@@ -13,14 +15,40 @@ func DistinctTerms(text string) []string {
 	return slices.Compact(all)
 }
 
-// In reports whether a text has one of the query's terms, or of other writings of these.
+// In reports whether a text has one of the query's terms, or of other writings of these. It reads no further than the
+// first.
 func (q Query) In(text string) (found bool) {
-	eachTerm(text, func(t *term) {
-		if _, ok := q.terms[t.text]; ok {
-			found = true
+	for piece := range pieces(text) {
+		eachTerm(piece, func(t *term) {
+			if _, ok := q.terms[t.text]; ok {
+				found = true
+			}
+		})
+		if found {
+			return true
 		}
-	})
-	return found
+	}
+	return false
+}
+
+// pieceBytes is the least of a piece that is read at once.
+const pieceBytes = 128
+
+// pieces yields a text in pieces that end before white space, so that no word is in two.
+func pieces(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for len(text) > pieceBytes {
+			n := strings.IndexAny(text[pieceBytes:], " \n\t")
+			if n < 0 {
+				break
+			}
+			if !yield(text[:pieceBytes+n]) {
+				return
+			}
+			text = text[pieceBytes+n:]
+		}
+		yield(text)
+	}
 }
 
 // Confirm reports whether a row that a ranking found is a hit. Terms of the same TermID count as one, so a row may be

@@ -1,6 +1,7 @@
 package embed_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/loci-memory/loci/embed"
@@ -19,6 +20,9 @@ func TestAQueryIsInTextsThatShareAWord(t *testing.T) {
 		{a, b, false}, {b, a, false}, {a, "of " + a + " too", true}, {a + " walnut", b + " walnuts", true},
 		{a, "", false}, {"", a, false}, {"time zone", "the timezone", true}, {"Wen hat Straße", "strasse", true},
 		{"will", "Ask Will.", true}, {"will", "It will rain.", false}, {"went", "They go", true},
+		{"walnut", strings.Repeat("some other words ", 50) + "walnuts", true},
+		{"walnut", strings.Repeat("x", 127) + " walnut " + strings.Repeat("y", 200), true},
+		{"walnut", strings.Repeat("x", 500) + "walnut", false}, {"月光", strings.Repeat("海", 300) + "月光", true},
 	} {
 		if got := embed.NewIDF(nil, 1).Query(tt.query).In(tt.text); got != tt.want {
 			t.Errorf("Query(%q).In(%q) = %t, want %t", tt.query, tt.text, got, tt.want)

@@ -18,6 +18,7 @@ import (
 const (
 	maintainEvery = time.Minute
 	indexEvery    = 15 * time.Second       // between two looks for text that the index of grep_files lacks
+	wordsEvery    = 2 * time.Second        // between two looks for rows that the indexes of words lack
 	pruneEvery    = 10 * time.Minute       // between two looks for index entries of deleted files
 	orgsEvery     = 5 * time.Second        // between two looks for deleted organizations
 	sweepPause    = 100 * time.Millisecond // between two batches of rows that are too old
@@ -96,7 +97,7 @@ type wordStore interface {
 // indexWords keeps the indexes of words up to date until ctx ends. What an index lacks, a search reads from the rows: a
 // failure is tried again later.
 func (p *process) indexWords(ctx context.Context, s stores) {
-	for pruned := time.Now(); wait(ctx, indexEvery); {
+	for pruned := time.Now(); wait(ctx, wordsEvery); {
 		prune := time.Since(pruned) > pruneEvery
 		if prune {
 			pruned = time.Now()
