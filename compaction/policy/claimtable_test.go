@@ -49,6 +49,7 @@ var claimTests = map[string]map[string][]int{
 		"TestSafeguardDropsAbove120000":               {48, 49},
 		"TestSnipGoldenNumbers":                       {279, 280, 281, 282},
 		"TestTokenClip":                               {123, 125, 126, 127, 130, 131, 133},
+		"TestEndsOfAClipShareWhatTheNoteLeaves":       {128, 129},
 		"TestTriggersFireAtTheirNumbers":              {41, 42, 58, 59},
 		"TestTurnCountFiresAtTurns10And20":            {138},
 		"TestUsageIsReportedAndEstimated":             {98},

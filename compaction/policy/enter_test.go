@@ -3,6 +3,7 @@ package policy_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -108,6 +109,43 @@ func TestTokenClip(t *testing.T) {
 	if _, edits := v.prune(`{"steps":[{"step":"token_clip"}]}`, policy.Moment{}); len(edits) > 0 {
 		t.Errorf("a clip to 1,500 of 1,501 tokens: %v", edits)
 	}
+}
+
+// A clip's beginning and end share what the note leaves of the bound: the claims have the beginning take its share of
+// the whole bound, and the end what is left beside 12 tokens of note. Clips begin with 48 tokens for the note, which
+// takes more than 12, and get shorter until all of it is within the bound.
+func TestEndsOfAClipShareWhatTheNoteLeaves(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	for i := range 4000 {
+		fmt.Fprintf(&text, "line %04d\n", i)
+	}
+	for _, share := range []float64{0.6, 0.25} {
+		for _, bound := range []int{500, 1500} {
+			step := fmt.Sprintf(`{"steps":[{"step":"token_clip","max_tokens":%d,"head_share":%g}]}`, bound, share)
+			after, edits := window(200_000).user(10).call("bash", 5, text.String()).prune(step, policy.Moment{})
+			said := after.AsShown()[2].Content[0].Text
+			head, tail := sharedEnds(said, text.String())
+			note := after.CountText(said[head : len(said)-tail])
+			got := float64(head) / float64(head+tail)
+			if n := after.CountText(said); len(edits) != 1 || n > bound || n < bound*9/10-16 || note <= 12 || note > 48 ||
+				math.Abs(got-share) > 0.05 {
+				t.Errorf("%g of %d tokens: %d tokens, %d of them the note, %d + %d characters (%.2f)", share, bound, n,
+					note, head, tail, got)
+			}
+		}
+	}
+}
+
+// sharedEnds returns how many bytes at the beginning and at the end of two texts are the same.
+func sharedEnds(a, b string) (head, tail int) {
+	for head < min(len(a), len(b)) && a[head] == b[head] {
+		head++
+	}
+	for tail < min(len(a), len(b))-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	return head, tail
 }
 
 // The most rows that fit are shown: one more would not.

@@ -14,7 +14,7 @@ func (*TokenClip) describe() Mechanism {
 		Words: "Shows the beginning and the end of results that take many tokens.",
 		Settings: map[string]string{
 			"max_tokens":   "What a result takes at most, with the note on what is left out.",
-			"head_share":   "What the beginning gets of that; the end gets the rest.",
+			"head_share":   "What the beginning gets of the characters beside the note; the end gets the rest.",
 			"exempt_tools": "Tools whose results are shown whole, with * for any characters.",
 		},
 		New: func() Step { return &TokenClip{MaxTokens: 1500, HeadShare: 0.6, Except: []string{"expand"}} }}
