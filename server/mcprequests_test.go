@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http/httptest"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loci-memory/loci/server/servertest"
@@ -100,6 +102,24 @@ func TestMCPMessagesAreAnsweredWithTheirIDs(t *testing.T) {
 			got.Error.Code != want.code {
 			t.Errorf("%s: got %d %s (%v), want %d with the id %s and the code %d", body, w.Code, w.Body, err, want.status,
 				want.id, want.code)
+		}
+	}
+}
+
+// A resource that there is not has the code that the version of the protocol gives it.
+func TestAResourceThatIsNotThereHasItsVersionsCode(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{"name":"a"}`)
+	web := httptest.NewServer(c)
+	t.Cleanup(web.Close)
+	for version, want := range map[string]int64{"2026-07-28": -32602, "2025-11-25": -32002, "2025-06-18": -32002,
+		"2024-11-05": -32002} {
+		session := c.mustDial(web, mcpTo{path: "/mcp/agents/" + agent, version: version})
+		_, err := session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "loci://" + agent + "/blocks/none"})
+		got, ok := errors.AsType[*jsonrpc.Error](err)
+		if !ok || got.Code != want {
+			t.Errorf("%s: got %v, want the code %d", version, err, want)
 		}
 	}
 }

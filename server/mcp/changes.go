@@ -172,8 +172,8 @@ func toolsChanged(server *sdk.Server) {
 // listChanged tells the sessions that the list of resources may be another.
 func listChanged(server *sdk.Server) {
 	server.AddResource(&sdk.Resource{URI: scheme + "changed", Name: "changed"},
-		func(_ context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
-			return nil, noResource(r.Params.URI)
+		func(ctx context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+			return nil, noResource(ctx, r.Params.URI)
 		})
 }
 

@@ -130,8 +130,9 @@ type Caller struct {
 // caller is a Caller with what a message needs.
 type caller struct {
 	Caller
-	hub   *hub         // of the caller's sessions; nil for a message without one
-	agent *agent.Agent // nil where each message of a session reads it
+	version string       // of the protocol, as the message's header says; empty if it does not
+	hub     *hub         // of the caller's sessions; nil for a message without one
+	agent   *agent.Agent // nil where each message of a session reads it
 }
 
 type callerKey struct{}
@@ -173,7 +174,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, c Caller, body []
 	if err != nil {
 		return err
 	}
-	in := caller{Caller: c, agent: &a}
+	in := caller{Caller: c, version: r.Header.Get(versionHeader), agent: &a}
 	if methodOf(body) == Listen {
 		h := s.enter(c)
 		defer s.leave(h)
@@ -196,7 +197,7 @@ func (s *Server) serveSession(w http.ResponseWriter, r *http.Request, c Caller) 
 	}
 	h := s.enter(c)
 	defer s.leave(h)
-	in := caller{Caller: c, hub: h}
+	in := caller{Caller: c, version: r.Header.Get(versionHeader), hub: h}
 	h.handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, in)))
 	return nil
 }

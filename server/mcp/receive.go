@@ -120,7 +120,7 @@ func (s *Server) problem(ctx context.Context, err error) error {
 // notFound returns the error of a resource, also of one whose URI says that it is another agent's.
 func (s *Server) notFound(ctx context.Context, uri string, err error) error {
 	if errors.Is(err, db.ErrNotFound) || errors.Is(err, db.ErrInvalid) {
-		return noResource(uri)
+		return noResource(ctx, uri)
 	}
 	return s.problem(ctx, err)
 }
@@ -128,11 +128,18 @@ func (s *Server) notFound(ctx context.Context, uri string, err error) error {
 // maxURIBytes bounds the URIs that an error repeats.
 const maxURIBytes = 2_000
 
+// codeNoResource is the code of a resource that there is not, in the versions of the protocol with sessions.
+const codeNoResource = -32002
+
 // noResource is the error of a resource that there is not. The SDK's own breaks the JSON of some URIs.
-func noResource(uri string) error {
+func noResource(ctx context.Context, uri string) error {
+	code := int64(codeNoResource)
+	if callerOf(ctx).version >= firstStateless {
+		code = jsonrpc.CodeInvalidParams
+	}
 	data, err := json.Marshal(map[string]string{"uri": uri})
 	if err != nil || len(uri) > maxURIBytes {
 		data = nil
 	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Resource not found", Data: data}
+	return &jsonrpc.Error{Code: code, Message: "Resource not found", Data: data}
 }
