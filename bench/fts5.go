@@ -75,23 +75,17 @@ func (b *bench) startFTS5(ctx context.Context, in *ingestion) (f *fts5, rows int
 }
 
 func (f *fts5) load(ctx context.Context, in *ingestion) (rows int, err error) {
-	url, err := in.postgres()
-	if err != nil {
-		return 0, err
-	}
-	conn, err := pgx.Connect(ctx, url)
-	if err != nil {
-		return 0, err
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	list, err := conn.Query(ctx, `SELECT text FROM chunks WHERE org = $1`, benchOrg)
-	if err != nil {
-		return 0, err
-	}
-	var text string
-	_, err = pgx.ForEachRow(list, []any{&text}, func() error {
-		rows++
-		return f.ask.Encode(text)
+	err = in.query(ctx, func(conn *pgx.Conn) error {
+		list, err := conn.Query(ctx, `SELECT text FROM chunks WHERE org = $1`, benchOrg)
+		if err != nil {
+			return err
+		}
+		var text string
+		_, err = pgx.ForEachRow(list, []any{&text}, func() error {
+			rows++
+			return f.ask.Encode(text)
+		})
+		return err
 	})
 	return rows, err
 }

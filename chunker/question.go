@@ -6,10 +6,10 @@ import (
 )
 
 // faq follows questions and their answers. A question behind the answer to another begins a chunk of its own, however
-// short the two are: merged, each would make the other harder to find. Questions in a row, as in a table of contents,
-// stay together.
+// short the two are, because a chunk of several questions is harder to find by any of them. Questions without text
+// between them, as in a table of contents, share a chunk.
 type faq struct {
-	answered bool // text that is no question stands behind the last question
+	answered bool // text follows the last question
 }
 
 // read reads a line that is not blank, and reports whether a chunk should begin with it. start is true if the line

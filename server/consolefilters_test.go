@@ -39,7 +39,7 @@ func TestTheConsoleRefusesFiltersThatMeanNothing(t *testing.T) {
 	}
 	page := m.alice.browse("GET", "/console/files?status=hatching", nil)
 	for _, want := range []string{"the status &#34;hatching&#34;",
-		"none of pending, parsing, embedding, completed, error"} {
+		"one of pending, parsing, embedding, completed, error"} {
 		if !strings.Contains(page.Text, want) {
 			t.Errorf("the page of files does not say %s: %s", want, page.Text)
 		}

@@ -106,8 +106,8 @@ func TestMCPMessagesAreAnsweredWithTheirIDs(t *testing.T) {
 	}
 }
 
-// A resource that there is not has the code that the version of the protocol gives it.
-func TestAResourceThatIsNotThereHasItsVersionsCode(t *testing.T) {
+// An unknown resource is answered with the error code of the protocol's version.
+func TestUnknownResourcesHaveTheCodeOfTheVersion(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)
 	agent := c.made("/v1/agents", `{"name":"a"}`)

@@ -56,7 +56,8 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer db.Close()
-	if _, err := db.ExecContext(ctx, `CREATE VIRTUAL TABLE texts USING fts5(body, tokenize = 'porter unicode61')`); err != nil {
+	const create = `CREATE VIRTUAL TABLE texts USING fts5(body, tokenize = 'porter unicode61')`
+	if _, err := db.ExecContext(ctx, create); err != nil {
 		return err
 	}
 	in := json.NewDecoder(os.Stdin)

@@ -15,8 +15,8 @@ func (v *visit) oneOf(name string, known ...string) (string, error) {
 	if word == "" || slices.Contains(known, word) {
 		return word, nil
 	}
-	return "", &apiError{Status: http.StatusUnprocessableEntity, Detail: fmt.Sprintf("The address has the %s %q, which "+
-		"is none of %s. Choose one of them, or leave it out.", name, clip(100, word), strings.Join(known, ", "))}
+	return "", &apiError{Status: http.StatusUnprocessableEntity, Detail: fmt.Sprintf("The address has the %s %q, but "+
+		"it must be one of %s. Correct it, or leave it out.", name, clip(100, word), strings.Join(known, ", "))}
 }
 
 // whole returns a number of the query, from 1 on; 0 if it is absent or empty. An *apiError otherwise.
@@ -27,8 +27,8 @@ func (v *visit) whole(name string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 {
-		return 0, &apiError{Status: http.StatusUnprocessableEntity, Detail: fmt.Sprintf("The address has the %s %q, which "+
-			"is no whole number from 1 to %d. Correct it, or leave it out.", name, clip(100, text), int64(1<<63-1))}
+		return 0, &apiError{Status: http.StatusUnprocessableEntity, Detail: fmt.Sprintf("The address has the %s %q, but "+
+			"it must be a whole number from 1 to %d. Correct it, or leave it out.", name, clip(100, text), int64(1<<63-1))}
 	}
 	return n, nil
 }

@@ -118,7 +118,8 @@ func (h *hub) unfollow() {
 	<-stopped
 }
 
-// filesEvery is how often a hub looks whether files have changed, of which there are no events.
+// filesEvery is the time after which a hub reads the files again that clients follow. No event reports that a file
+// changed.
 const filesEvery = 30 * time.Second
 
 // tell tells the hub's sessions of the agent's events until ctx ends. It ends the sessions if the agent is deleted or

@@ -128,10 +128,11 @@ func (s *Server) notFound(ctx context.Context, uri string, err error) error {
 // maxURIBytes bounds the URIs that an error repeats.
 const maxURIBytes = 2_000
 
-// codeNoResource is the code of a resource that there is not, in the versions of the protocol with sessions.
+// codeNoResource is the error code of an unknown resource in the versions of the protocol before firstStateless.
 const codeNoResource = -32002
 
-// noResource is the error of a resource that there is not. The SDK's own breaks the JSON of some URIs.
+// noResource is the error of an unknown resource, with the code of the message's version. The SDK's own breaks the JSON
+// of some URIs.
 func noResource(ctx context.Context, uri string) error {
 	code := int64(codeNoResource)
 	if callerOf(ctx).version >= firstStateless {
