@@ -51,7 +51,7 @@ func (s *Server) createAgent(ctx context.Context, in *struct{ Body letta.CreateA
 		return letta.AgentState{}, err
 	}
 	if n.Settings.Tools == nil {
-		n.Settings.Tools = s.Tools.ForPolicy(agent.Agent{}, n.Settings.CompactionSettings)
+		n.Settings.Tools = agent.Agent{}.ForPolicy(n.Settings.CompactionSettings)
 	}
 	if n.RuleTools, err = s.ruleTools(ctx, n.Settings.ToolRules); err != nil {
 		return letta.AgentState{}, err
@@ -97,7 +97,7 @@ func (s *Server) updateAgent(ctx context.Context, in *struct {
 		return letta.AgentState{}, err
 	}
 	if u.Settings.Tools == nil {
-		u.Settings.Tools = s.Tools.ForPolicy(was, u.Settings.CompactionSettings)
+		u.Settings.Tools = was.ForPolicy(u.Settings.CompactionSettings)
 	}
 	a, err := s.Agents.Update(ctx, rest.Org(ctx), string(in.AgentID), u)
 	return s.shown(ctx, a, err)

@@ -126,3 +126,44 @@ func TestPoliciesThatShowPreviewsBringQueries(t *testing.T) {
 		}
 	}
 }
+
+// A conversation, an organization, or a call whose own policy shows data in part brings the tool to its prompts. An
+// agent whose tools were chosen has it only where its conversation or the call says so.
+func TestConversationsWithPreviewsBringQueries(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	alyx := `{"compaction_settings":{"policy":"alyx"}}`
+	for name, body := range map[string]string{"its tools are not chosen": `{"name":"a"}`,
+		"its tools are chosen": `{"name":"b","tools":["expand"]}`} {
+		id := c.made("/v1/agents", body)
+		talk := c.made("/v1/conversations?agent_id="+id, alyx)
+		other := c.made("/v1/conversations?agent_id="+id, `{}`)
+		offered := func(conversation string) bool {
+			return strings.Contains(c.must("GET", "/v1/agents/"+id+"/prompt?conversation_id="+conversation, ""),
+				`"name":"query_result"`)
+		}
+		runs := func(conversation string) int {
+			return c.call("POST", "/v1/agents/"+id+"/tools/query_result/run",
+				fmt.Sprintf(`{"args":{"id":"clip-1","jq":"."},"conversation_id":%q}`, conversation)).Code
+		}
+		if !offered(talk) || runs(talk) != 200 {
+			t.Errorf("%s: the conversation's prompt offers the tool: %t; running it answers %d", name, offered(talk), runs(talk))
+		}
+		if offered(other) || runs(other) != 404 {
+			t.Errorf("%s: another conversation offers the tool: %t; running it answers %d", name, offered(other), runs(other))
+		}
+		c.must("PATCH", "/v1/conversations/"+other, alyx)
+		if !offered(other) {
+			t.Errorf("%s: a later policy of the conversation does not bring the tool", name)
+		}
+		c.must("PATCH", "/v1/conversations/"+other, `{"compaction_settings":null}`)
+		if offered(other) {
+			t.Errorf("%s: the tool stays when the policy is taken back", name)
+		}
+		c.must("PUT", "/v1/admin/policy", `{"policy":"alyx"}`)
+		if got, want := offered(other), name == "its tools are not chosen"; got != want {
+			t.Errorf("%s: under the organization's policy the tool is offered: %t, want %t", name, got, want)
+		}
+		c.must("PUT", "/v1/admin/policy", `{"policy":null}`)
+	}
+}

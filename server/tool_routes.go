@@ -192,6 +192,19 @@ func (s *Server) runTool(ctx context.Context, a agent.Agent, in *struct {
 	Body     letta.RunTool
 }) (letta.ToolRun, error) {
 	org := rest.Org(ctx)
+	c, id := recall.Conversation{IsDefault: true}, in.Body.Conversation.Value
+	if id == a.ID {
+		id = ""
+	}
+	if id != "" || !a.HasTool(in.ToolName) { // which the conversation may bring
+		var err error
+		if c, err = s.Recall.Conversation(ctx, org, a.ID, id); err != nil {
+			return letta.ToolRun{}, err
+		}
+		if a, err = s.Agents.In(ctx, org, a, c); err != nil {
+			return letta.ToolRun{}, err
+		}
+	}
 	if err := s.mustHaveTool(ctx, org, a, in.ToolName); err != nil {
 		return letta.ToolRun{}, err
 	}
@@ -199,14 +212,7 @@ func (s *Server) runTool(ctx context.Context, a agent.Agent, in *struct {
 	if args == nil {
 		args = rest.Object("{}")
 	}
-	caller := caller(ctx, a)
-	if id := in.Body.Conversation.Value; id != "" && id != a.ID {
-		c, err := s.Recall.Conversation(ctx, org, a.ID, id)
-		if err != nil {
-			return letta.ToolRun{}, err
-		}
-		caller = tool.CallerIn(org, a, c)
-	}
+	caller := tool.CallerIn(org, a, c)
 	caller.Confined = caller.Confined || in.Body.RecallScope.Value == agent.ScopeConversation
 	result, err := s.Tools.Run(ctx, caller, in.ToolName, json.RawMessage(args))
 	run := letta.ToolRun{Status: "success", Return: result.Text, Files: result.Files}

@@ -133,7 +133,7 @@ const (
 const EveryTool = "all"
 
 // namedTools are built-in tools that an agent has only if its tools name them.
-var namedTools = []string{"memory_files", "search_memory", "ask_session", "request_erasure", "query_result"}
+var namedTools = []string{"memory_files", "search_memory", "ask_session", "request_erasure", QueryResult}
 
 // HasTool reports whether an agent has a built-in tool, or would have it with a folder.
 func (a Agent) HasTool(name string) bool {

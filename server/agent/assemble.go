@@ -107,6 +107,7 @@ func (s *Store) assemble(ctx context.Context, org db.Org, at PromptTarget) (p Pr
 	if p.format = at.Format; p.format == "" {
 		p.format = p.Agent.format()
 	}
+	own = own.queriesUnder(p.policy.Policy, p.Agent.InConversation, at.Compaction)
 	if p.definitions, err = s.Definitions(ctx, org, own); err != nil {
 		return p, err
 	}

@@ -46,18 +46,6 @@ func (s *Store) layers(ctx context.Context, org db.Org, a Agent, call json.RawMe
 		{Place: policy.OfConversation, Policy: policyIn(a.InConversation)}, {Place: policy.OfCall, Policy: call}}, nil
 }
 
-// ShowsDataInPart reports whether compaction settings name a policy that shows previews or rows of what tools return.
-func ShowsDataInPart(settings json.RawMessage) bool {
-	of, err := policy.Layered(policy.Layer{Place: policy.OfAgent, Policy: policyIn(settings)})
-	return err == nil && slices.ContainsFunc(of.Steps, func(step policy.Step) bool {
-		switch step.(type) {
-		case *policy.JSONPreview, *policy.LargestSlice:
-			return true
-		}
-		return false
-	})
-}
-
 // OrganizationPolicy returns the policy that an organization sets for its agents; nil if it sets none.
 func (s *Store) OrganizationPolicy(ctx context.Context, org db.Org) (json.RawMessage, error) {
 	raw, err := db.One[json.RawMessage](ctx, s.DB, `SELECT policy FROM organizations WHERE org = $1`, org)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/server/agent"
 )
 
 // Hints say how a tool behaves, for programs that show tools to people or ask them before a call.
@@ -24,7 +25,7 @@ var hints = map[string]Hints{
 	"close_files":            {Title: "Close files", Group: "files", Idempotent: true},
 	"conversation_search":    {Title: "Search conversations", Group: "recall"},
 	"expand":                 {Title: "Read a long text", Group: "recall"},
-	QueryResult:              {Title: "Query a stored result", Group: "recall"},
+	agent.QueryResult:        {Title: "Query a stored result", Group: "recall"},
 	"search_memory":          {Title: "Search all memories", Group: "recall"},
 	"ask_session":            {Title: "Ask an earlier session", Group: "recall"},
 	"core_memory_append":     {Title: "Append to a memory block", Group: "blocks"},

@@ -10,11 +10,9 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/tool/jq"
 )
-
-// QueryResult is the name of the tool that computes on long results.
-const QueryResult = "query_result"
 
 // Bounds of a query's results.
 const (
@@ -80,7 +78,7 @@ type query struct {
 
 // next returns the call that shows what follows the first n results shown.
 func (q query) next(n int) string {
-	return invocation(QueryResult, argument{"id", q.id, nil}, argument{"jq", q.jq, ""},
+	return invocation(agent.QueryResult, argument{"id", q.id, nil}, argument{"jq", q.jq, ""},
 		argument{"pattern", q.pattern, ""}, argument{"offset", q.offset + n, 0},
 		argument{"limit", q.limit, usualQueryResults})
 }

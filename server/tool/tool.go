@@ -152,7 +152,7 @@ func New(m Memories) *Set {
 		withFolder(define("close_files", Memories.closeFiles)),
 		reading(define("conversation_search", Memories.searchConversations)),
 		reading(define("expand", Memories.expand)),
-		reading(define(QueryResult, Memories.queryResult)),
+		reading(define(agent.QueryResult, Memories.queryResult)),
 		reading(define("search_memory", Memories.searchMemory)),
 		reading(define("ask_session", Memories.askSession)),
 		define("core_memory_append", Memories.coreMemoryAppend),

@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"encoding/json"
 	"slices"
 
 	"github.com/loci-memory/loci/db"
@@ -121,18 +120,6 @@ func (s *Set) With(a agent.Agent, name string) []string {
 		return nil
 	}
 	return append(s.namesOf(a), name)
-}
-
-// ForPolicy returns the tools of an agent whose compaction settings are set: with query_result if their policy shows
-// data in part. Nil if the agent's tools stay as they are.
-func (*Set) ForPolicy(a agent.Agent, settings json.RawMessage) []string {
-	if a.HasTool(QueryResult) || !agent.ShowsDataInPart(settings) {
-		return nil
-	}
-	if a.Settings.Tools == nil {
-		return []string{agent.EveryTool, QueryResult}
-	}
-	return append(slices.Clone(a.Settings.Tools), QueryResult)
 }
 
 // Without returns the tools of an agent after one is detached from it, nil if it does not have it.
