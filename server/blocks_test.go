@@ -48,6 +48,8 @@ func TestBlocks(t *testing.T) {
 		{"no such version", "POST", "/v1/blocks/" + id + "/versions/9/restore", "", 404, "its versions are 1 to 2"},
 		{"another version", "PATCH", "/v1/blocks/" + id, `{"value":"x","expected_version":1}`, 409,
 			"Its value is: Ada Lovelace"},
+		{"a version before the first", "PATCH", "/v1/blocks/" + id, `{"value":"x","expected_version":0}`, 409,
+			"Its value is: Ada Lovelace"},
 		{"another value", "PATCH", "/v1/blocks/" + id, `{"value":"x","expected_sha256":"00"}`, 409, "is at version 2"},
 	} {
 		if got := c.call(w.method, w.target, w.body); got.Code != w.status || !strings.Contains(got.Text, w.detail) {

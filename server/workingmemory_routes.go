@@ -59,8 +59,8 @@ type WorkingMemoryChange struct {
 	Evidence rest.Opt[string] `json:"evidence,omitzero" doc:"A position, a file's name, or a value of a call's arguments."`
 }
 
-// versionOf returns the version that a request expects; 0 is any.
-func (v VersionExpected) versionOf(header letta.IfMatch) (int, error) {
+// versionOf returns the version that a request expects; nil is any.
+func (v VersionExpected) versionOf(header letta.IfMatch) (*int, error) {
 	x, err := letta.Precondition{ExpectedVersion: v.ExpectedVersion}.Expected(header)
 	return x.Version, err
 }

@@ -17,7 +17,8 @@ func TestWorkingMemoryOverREST(t *testing.T) {
 		`{"task":null,"text":"","tokens":0,"version":0}` {
 		t.Errorf("an empty record: got %s", got)
 	}
-	c.must("PATCH", of, `{"changes":[{"field":"task","text":"Ship it"},{"field":"decisions","text":"No globals"}]}`)
+	c.must("PATCH", of, `{"changes":[{"field":"task","text":"Ship it"},{"field":"decisions","text":"No globals"}],
+		"expected_version":0}`)
 	got := fields(t, c.must("PATCH", of, `{"changes":[{"field":"task","text":"Ship it now"}],"expected_version":1}`))
 	if got["version"] != 2.0 || got["agent_id"] != agent {
 		t.Errorf("changed: got %v", got)
@@ -28,6 +29,8 @@ func TestWorkingMemoryOverREST(t *testing.T) {
 		detail                     string
 	}{
 		{"another version", "PATCH", of, `{"changes":[{"field":"task","text":"x"}],"expected_version":1}`, 409, "version 2"},
+		{"the version before the first", "PATCH", of, `{"changes":[{"field":"task","text":"x"}],"expected_version":0}`, 409,
+			"version 2"},
 		{"no changes", "PATCH", of, `{"changes":[]}`, 422, "0 changes"},
 		{"an unknown field", "PATCH", of, `{"changes":[{"field":"plan","text":"x"}]}`, 422, "There is no field"},
 		{"no such version", "GET", of + "/versions/9", "", 404, "has no version 9"},

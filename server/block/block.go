@@ -81,9 +81,9 @@ type Update struct {
 	Metadata    json.RawMessage
 }
 
-// Expected is the version or the hash of the value that a block must have for a change; zero fields require nothing.
+// Expected is the version or the hash of the value that a block must have for a change; nil and empty require nothing.
 type Expected struct {
-	Version int
+	Version *int
 	SHA256  string
 }
 
@@ -99,7 +99,7 @@ func (e *MismatchError) Error() string {
 func (e *MismatchError) Unwrap() error { return db.ErrConflict }
 
 func (x Expected) check(b Block) error {
-	if x.Version != 0 && x.Version != b.Version || x.SHA256 != "" && x.SHA256 != b.SHA256() {
+	if x.Version != nil && *x.Version != b.Version || x.SHA256 != "" && x.SHA256 != b.SHA256() {
 		return &MismatchError{Current: b}
 	}
 	return nil

@@ -112,7 +112,7 @@ func TestEachChangeIsAVersion(t *testing.T) {
 		t.Errorf("what changes nothing: version %d, %v, want 2", got.Version, err)
 	}
 	restored, err := w.store.Restore(t.Context(), org, block.Target{ID: b.ID, Author: "op",
-		Expected: block.Expected{Version: 2}}, 1)
+		Expected: block.Expected{Version: new(2)}}, 1)
 	if err != nil || restored.Value != "one\ntwo" || restored.Version != 3 {
 		t.Errorf("restored: got %+v, %v", restored, err)
 	}
@@ -142,7 +142,8 @@ func TestAChangeThatExpectsAnotherBlockIsRefusedWithTheBlock(t *testing.T) {
 	w := newWorld(t)
 	b := w.create(block.New{Label: "a", Value: "now"})
 	value := "then"
-	for name, x := range map[string]block.Expected{"version": {Version: 7}, "hash": {SHA256: strings.Repeat("0", 64)}} {
+	for name, x := range map[string]block.Expected{"version": {Version: new(7)},
+		"hash": {SHA256: strings.Repeat("0", 64)}} {
 		_, err := w.store.Update(t.Context(), org, block.Target{ID: b.ID, Author: "op", Expected: x},
 			block.Update{Value: &value})
 		mismatch, ok := errors.AsType[*block.MismatchError](err)
@@ -151,7 +152,7 @@ func TestAChangeThatExpectsAnotherBlockIsRefusedWithTheBlock(t *testing.T) {
 		}
 	}
 	if got, err := w.store.Update(t.Context(), org, block.Target{ID: b.ID, Author: "op",
-		Expected: block.Expected{Version: 1, SHA256: b.SHA256()}},
+		Expected: block.Expected{Version: new(1), SHA256: b.SHA256()}},
 		block.Update{Value: &value}); err != nil || got.Value != "then" {
 		t.Errorf("as expected: got %+v, %v", got, err)
 	}

@@ -102,17 +102,25 @@ func (p Precondition) Expected(header IfMatch) (block.Expected, error) {
 	if err := CheckSHA256(p.ExpectedSHA256); err != nil {
 		return block.Expected{}, err
 	}
-	x := block.Expected{Version: p.ExpectedVersion.Value, SHA256: strings.ToLower(p.ExpectedSHA256.Value)}
-	text := strings.Trim(strings.TrimPrefix(strings.TrimSpace(header.Version), "W/"), `"`)
+	x := block.Expected{Version: p.ExpectedVersion.Pointer(), SHA256: strings.ToLower(p.ExpectedSHA256.Value)}
+	version, err := header.version()
+	if version != nil {
+		x.Version = version
+	}
+	return x, err
+}
+
+// version returns the version that the header expects; nil is any. ErrInvalid for a header that is no version.
+func (h IfMatch) version() (*int, error) {
+	text := strings.Trim(strings.TrimPrefix(strings.TrimSpace(h.Version), "W/"), `"`)
 	if text == "" || text == "*" {
-		return x, nil
+		return nil, nil //nolint:nilnil // nil expects nothing
 	}
 	version, err := strconv.Atoi(text)
-	if err != nil || version < 1 {
-		return x, db.Invalid("If-Match is %q; it must be the version that is expected, such as \"3\"", header.Version)
+	if err != nil || version < 0 {
+		return nil, db.Invalid("If-Match is %q; it must be the version that is expected, such as \"3\"", h.Version)
 	}
-	x.Version = version
-	return x, nil
+	return &version, nil
 }
 
 // Update returns the change.

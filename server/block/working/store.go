@@ -42,12 +42,13 @@ type Author struct {
 	From string `json:"from_conversation,omitempty" doc:"That the record came from."`
 }
 
-// Target names the conversation whose record is changed, the author, and the version that the change expects; 0 is any.
+// Target names the conversation whose record is changed, the author, and the version that the change expects: nil is
+// any, 0 the one before the first change.
 type Target struct {
 	AgentID      string // empty for a conversation by its id
 	Conversation string // an id, or recall.DefaultConversation of the agent
 	Author       Author
-	Expected     int
+	Expected     *int
 }
 
 // row is a stored record.
@@ -129,7 +130,7 @@ func (s *Store) change(ctx context.Context, org db.Org, t Target,
 		if err != nil {
 			return err
 		}
-		if m = before.of(l.Conversation); t.Expected != 0 && t.Expected != before.Version {
+		if m = before.of(l.Conversation); t.Expected != nil && *t.Expected != before.Version {
 			return &MismatchError{Current: m}
 		}
 		after, err := do(in, l, before)

@@ -52,9 +52,14 @@ func newFixture(t testing.TB) *fixture {
 	return f
 }
 
+// target is the record of the agent in an expected version; 0 is any.
 func (f *fixture) target(expected int) working.Target {
-	return working.Target{AgentID: f.agent, Conversation: recall.DefaultConversation, Expected: expected,
+	t := working.Target{AgentID: f.agent, Conversation: recall.DefaultConversation,
 		Author: working.Author{Kind: working.ByOperator}}
+	if expected > 0 {
+		t.Expected = &expected
+	}
+	return t
 }
 
 // change makes changes that must succeed.
