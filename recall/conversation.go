@@ -41,6 +41,7 @@ type Conversation struct {
 	LastMessageAt *time.Time `db:"last_message_at" json:"last_message_at"`
 	LastRunAt     *time.Time `db:"last_run_completion" json:"-"` // when the newest of its runs that have ended did
 	ArchivedAt    *time.Time `db:"archived_at" json:"archived_at"`
+	HeldUntil     *time.Time `db:"held_until" json:"held_until"` // compactions that can wait do so until then
 	CreatedAt     time.Time  `db:"created_at" json:"created_at"`
 	UpdatedAt     time.Time  `db:"updated_at" json:"updated_at"`
 
@@ -53,8 +54,8 @@ const conversationColumns = `c.key, c.id, a.id AS agent_id, c.agent_key, c.is_de
 	c.messages, c.tokens,
 	c.frame, c.first_visible, c.kept,
 	c.summary_position, c.clipped, c.hidden_tokens, c.fixed_tokens, c.reported_tokens, c.reported_position,
-	c.settled_tokens, c.warned, c.prompts, c.last_message_at, c.last_run_completion, c.archived_at, c.created_at,
-	c.updated_at,
+	c.settled_tokens, c.warned, c.prompts, c.last_message_at, c.last_run_completion, c.archived_at, c.held_until,
+	c.created_at, c.updated_at,
 	CASE WHEN c.embedded_space IS NOT NULL OR c.embed_error IS NOT NULL THEN json_build_object(
 		'pending', CASE WHEN c.unembedded THEN c.messages - c.embedded ELSE 0 END,
 		'refused', c.embed_refused, 'error', c.embed_error)
@@ -270,6 +271,13 @@ func (s *Store) UpdateConversation(ctx context.Context, org db.Org, id string,
 		return Conversation{}, s.conversationError(ctx, org, err, "", id)
 	}
 	return s.Conversation(ctx, org, "", id)
+}
+
+// Hold lets the compactions of a conversation that can wait do so until a time; nil ends that.
+func (s *Store) Hold(ctx context.Context, org db.Org, id string, until *time.Time) error {
+	err := db.Exec(ctx, s.db, `
+		UPDATE conversations SET held_until = $3 WHERE org = $1 AND id = $2 AND deleted_at IS NULL`, org, id, until)
+	return s.conversationError(ctx, org, err, "", id)
 }
 
 // RunEnded notes that a run in a conversation ended, at the start of the transaction.

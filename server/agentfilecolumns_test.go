@@ -44,7 +44,7 @@ var notCarried = map[string]string{
 	"embed_batches":               "vectors are made again", "embed_refusals": "vectors are made again",
 	"embedded_space": "vectors are made again", "embed_error": "vectors are made again",
 	"conversations.embedded": "vectors are made again", "conversations.unembedded": "vectors are made again",
-	"conversations.embed_refused": "vectors are made again",
+	"conversations.embed_refused": "vectors are made again", "conversations.held_until": "a plan of the moment",
 
 	"lex": "made again from the text", "terms": "made again from the text", "message_pieces": "made again from the text",
 	"lex_version": "of lex, which is made again",

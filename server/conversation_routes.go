@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
@@ -39,6 +40,12 @@ func (s *Server) conversationRoutes(a *rest.API) {
 		"summarize_branch: Tell a conversation what was said in another branch of it, which was left: a summary of that "+
 			"branch from where both part is appended as a message of the system.", s.summarizeBranch,
 		rest.Slow(handoverTimeout), rest.Own)
+	rest.Put(a.For(rest.Tools), "/v1/conversations/{conversation_id}/hold",
+		"update_hold: Say that a plan of several steps is under way in a conversation. Under a policy with the step "+
+			"quiet_point a compaction waits for its end, until then at most. A second request moves the time.",
+		s.holdCompaction, rest.Own)
+	rest.Delete(a.For(rest.Tools), "/v1/conversations/{conversation_id}/hold",
+		"delete_hold: Say that the plan of a conversation has ended.", s.releaseCompaction, rest.Own)
 	rest.Post(a.For(rest.Write), "/v1/conversations/{conversation_id}/recompile",
 		"recompile_conversation: Compile a conversation's system prompt again. The answer is the prompt.",
 		s.recompileConversation)
@@ -144,6 +151,33 @@ func (s *Server) summarizeBranch(ctx context.Context, in *struct {
 		return agent.BranchSummary{}, err
 	}
 	return s.Agents.SummarizeBranch(ctx, rest.Org(ctx), into, branch)
+}
+
+func (s *Server) holdCompaction(ctx context.Context, in *struct {
+	rest.OfConversation
+	WithAgent
+	Body struct {
+		Seconds int `json:"seconds,omitempty" minimum:"1" maximum:"86400" default:"600" doc:"How long, if nobody ends it."`
+	}
+}) (letta.Conversation, error) {
+	c, err := s.named(ctx, in.OfConversation, in.AgentID)
+	if err != nil {
+		return letta.Conversation{}, err
+	}
+	c, err = s.Agents.Hold(ctx, rest.Org(ctx), c, time.Duration(in.Body.Seconds)*time.Second)
+	return s.conversation(ctx, c, err)
+}
+
+func (s *Server) releaseCompaction(ctx context.Context, in *struct {
+	rest.OfConversation
+	WithAgent
+}) (letta.Conversation, error) {
+	c, err := s.named(ctx, in.OfConversation, in.AgentID)
+	if err != nil {
+		return letta.Conversation{}, err
+	}
+	c, err = s.Agents.Hold(ctx, rest.Org(ctx), c, 0)
+	return s.conversation(ctx, c, err)
 }
 
 func (s *Server) listConversations(ctx context.Context, in *struct {

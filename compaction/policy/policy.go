@@ -70,7 +70,7 @@ type Moment struct {
 	Forced   bool                // someone asked for a compaction
 	Settings compaction.Settings // of the agent: bounds that hold whatever the policy says; zero: the defaults
 	Tokens   int                 // of the prompt, as the caller counts them; 0: those of the view
-	Busy     bool                // a planned action has begun and not ended, or an agent that was started still works
+	Busy     bool                // a plan is under way, or a sub-agent still works
 	Notes    string              // the working memory, as the model reads it
 	Noted    int                 // position of the newest message when a checkpoint wrote the notes; 0: none did
 

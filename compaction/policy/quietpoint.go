@@ -10,8 +10,9 @@ type QuietPoint struct {
 
 func (*QuietPoint) describe() Mechanism {
 	return Mechanism{Name: "quiet_point", Stage: Pressure, Source: "the deck",
-		Words: "Lets a compaction wait while a plan, an agent that was started, or a call of a tool is under way.",
-		New:   func() Step { return &QuietPoint{MaxDeferTurns: 5, HardShare: 0.95} }}
+		Words: "Lets a compaction wait while a call of a tool or a sub-agent is under way, or while a program says by " +
+			"PUT /v1/conversations/{id}/hold that a plan is.",
+		New: func() Step { return &QuietPoint{MaxDeferTurns: 5, HardShare: 0.95} }}
 }
 
 // Wait reports whether something is under way, unless the compaction was due so many turns ago.

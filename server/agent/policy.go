@@ -187,10 +187,25 @@ func (s *Store) moment(ctx context.Context, org db.Org, p Prompt) (at policy.Mom
 	if err != nil {
 		return at, err
 	}
+	at.Busy = at.Busy || p.Conversation.HeldUntil != nil && at.Now.Before(*p.Conversation.HeldUntil)
 	at.Noted, err = db.One[int](ctx, s.DB, `
 		SELECT coalesce(max(position) - 1, 0) FROM flushes
 		WHERE org = $1 AND conversation_key = $2 AND kind = 'checkpoint' AND status = 'done'`, org, p.Conversation.Key)
 	return at, err
+}
+
+// Hold lets the compactions of a conversation wait for the end of a plan, for some time at most; 0 ends that.
+func (s *Store) Hold(ctx context.Context, org db.Org, c recall.Conversation, d time.Duration) (
+	recall.Conversation, error) {
+	var until *time.Time
+	if d > 0 {
+		until = new(s.now().Add(d))
+	}
+	if err := s.Recall.Hold(ctx, org, c.ID, until); err != nil {
+		return c, err
+	}
+	c.HeldUntil = until
+	return c, nil
 }
 
 // planned returns a task that plans as the policy of the prompt says, if it has steps.
