@@ -210,10 +210,21 @@ func TestAChildReturnsOnce(t *testing.T) {
 	if got := c.call("POST", path+made.ID+"/return", `{}`); got.Code != 422 {
 		t.Errorf("a sub-agent that said nothing returned: %d %s", got.Code, got.Text)
 	}
+	for _, blank := range []string{"", " \\n"} {
+		if got := c.call("POST", path+made.ID+"/return", `{"result":"`+blank+`"}`); got.Code != 422 {
+			t.Errorf("the result %q: %d %s", blank, got.Code, got.Text)
+		}
+	}
 	said := strings.Repeat("The ferry is the Erna. ", 1000)
 	c.captured(made.AgentID, "default", `{"messages":[{"role":"assistant","content":"`+said+`"}]}`)
 	for range 2 {
 		c.must("POST", path+made.ID+"/return", `{}`)
+	}
+	if got := c.call("POST", path+made.ID+"/return", `{"result":"Another"}`); got.Code != 409 {
+		t.Errorf("another result: %d %s", got.Code, got.Text)
+	}
+	if got := c.call("POST", path+made.ID+"/return", `{"result":"`+said+`"}`); got.Code != 200 {
+		t.Errorf("the same result: %d %s", got.Code, got.Text)
 	}
 	messages, _ := c.nextPrompt(agent, "default")
 	all := strings.Join(messages, "\n")
