@@ -76,6 +76,7 @@ func advice(m working.Memory, has recall.Toolset) string {
 	if block >= 0 {
 		places += "facts that you always need in a core memory block (" + blockTools[block] + "), "
 	}
+	places += has.Hint("memory_files", "details of a topic in a memory file (memory_files), ")
 	places += has.Hint("expand", "and details of what was said need no copy: expand reads them by their seq, ")
 	if places == "" {
 		return text + "."

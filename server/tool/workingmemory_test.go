@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/block/working"
 	"github.com/loci-memory/loci/server/tool"
 )
@@ -35,6 +36,7 @@ func TestUpdateWorkingMemoryAnswersWithTheRecord(t *testing.T) {
 func TestAFullWorkingMemorySaysWhatToMove(t *testing.T) {
 	t.Parallel()
 	w, _ := newTalk(t)
+	w.agent.Settings.Tools = []string{agent.EveryTool, "memory_files"}
 	last := ""
 	for i := range 40 {
 		got := w.run(t, "update_working_memory", fmt.Sprintf(`{"changes": [{"field": "decisions", "text": "%d %s"}]}`, i,
@@ -44,7 +46,7 @@ func TestAFullWorkingMemorySaysWhatToMove(t *testing.T) {
 			break
 		}
 		large := strings.Contains(got.Text, "It is above 800 tokens") && strings.Contains(got.Text, "decisions (") &&
-			strings.Contains(got.Text, "archival_memory_insert")
+			strings.Contains(got.Text, "archival_memory_insert") && strings.Contains(got.Text, "(memory_files)")
 		var version, tokens int
 		if _, err := fmt.Sscanf(got.Text, "The working memory has been updated (version %d, %d tokens)", &version,
 			&tokens); err != nil || large != (tokens > working.HealthyTokens) {
