@@ -67,6 +67,32 @@ func TestLabReplaysTranscripts(t *testing.T) {
 	}
 }
 
+// Prompts that do not fit the window cannot be sent: the lab counts them where it shows what they cost.
+func TestLabCountsPromptsThatAreTooLarge(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "session.jsonl")
+	var session strings.Builder
+	for range 3 {
+		session.WriteString(`{"role":"user","content":"` + strings.Repeat("Where is it set? ", 400) + `"}` + "\n" +
+			`{"role":"assistant","content":"Here."}` + "\n")
+	}
+	if err := os.WriteFile(file, []byte(session.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	printed := labReplay(t, 0, file, "--window", "1k,1M", "--policy", "letta", "--out", dir)
+	lines := strings.Split(strings.TrimSpace(printed), "\n")
+	column := strings.Index(lines[0], "TOO LARGE")
+	if len(lines) != 3 || column < 0 || !strings.HasPrefix(lines[1][column:], "3 ") ||
+		!strings.HasPrefix(lines[2][column:], "0 ") {
+		t.Errorf("printed\n%s", printed)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "report.html"))
+	if err != nil || !strings.Contains(string(page), "too<br>large") {
+		t.Errorf("the page does not count them: %v", err)
+	}
+}
+
 // With a model the lab counts its calls and tokens. Where it fails, rules write the summary, and that is counted.
 func TestLabAsksAModel(t *testing.T) {
 	t.Parallel()
