@@ -27,34 +27,30 @@ type Result struct {
 }
 
 // Return brings the result of a sub-agent to the log of its parent, once: as the result of the call that waits for it,
-// or as a message. A sub-agent that has returned is not changed; ErrConflict if it was cancelled, or had another result.
-// *loop.BusyError if a run works in either conversation and the result is no call's, *loop.PendingError if other calls
-// wait there; ErrInvalid if the result is empty, or none is given and the sub-agent has said nothing.
+// or as a message. A sub-agent that has returned is not changed, and keeps its first result; ErrConflict if it was
+// cancelled. *loop.BusyError if a run works in either conversation and the result is no call's, *loop.PendingError if
+// other calls wait there; ErrInvalid if the result is empty, or none is given and the sub-agent has said nothing.
 func (s *Store) Return(ctx context.Context, org db.Org, parentID, id string, r Result) (Child, error) {
 	c, err := s.Child(ctx, org, parentID, id)
 	if err != nil {
 		return c, err
 	}
-	given := r.Text
-	if given != nil {
-		if strings.TrimSpace(*given) == "" {
-			return c, db.Invalid("the result is empty; leave it out to return what the sub-agent said last")
-		}
-		text, err := s.Agents.Recall.RedactText(ctx, org, db.Clean(*given))
-		if err != nil {
-			return c, err
-		}
-		given, r.Text = &text, &text
+	if r.Text != nil && strings.TrimSpace(*r.Text) == "" {
+		return c, db.Invalid("the result is empty; leave it out to return what the sub-agent said last")
 	}
 	if c.Status != Working {
-		return c, c.checkReturned(given)
+		return c, c.checkReturned()
 	}
 	if r.Text == nil {
 		if r.Text, err = s.said(ctx, org, c); err != nil {
 			return c, err
 		}
 	}
-	if c.ToolCallID != nil {
+	text, err := s.Agents.Recall.RedactText(ctx, org, *r.Text)
+	if err != nil {
+		return c, err
+	}
+	if r.Text = &text; c.ToolCallID != nil {
 		err = s.answerCall(ctx, org, c, r)
 	} else {
 		err = s.bring(ctx, org, c, r)
@@ -65,16 +61,12 @@ func (s *Store) Return(ctx context.Context, org db.Org, parentID, id string, r R
 	if c, err = s.Child(ctx, org, parentID, id); err != nil {
 		return c, err
 	}
-	return c, c.checkReturned(given)
+	return c, c.checkReturned()
 }
 
-// checkReturned returns an ErrConflict for a sub-agent that was cancelled, or returned another result than the given one;
-// nil is any.
-func (c Child) checkReturned(given *string) error {
-	switch {
-	case c.Status != Cancelled && given != nil && *given != *c.Result:
-		return db.Conflict("the sub-agent %s has returned another result, and this one is not taken", c.ID)
-	case c.Status != Cancelled:
+// checkReturned returns an ErrConflict for a sub-agent that was cancelled.
+func (c Child) checkReturned() error {
+	if c.Status != Cancelled {
 		return nil
 	}
 	return db.Conflict("the sub-agent %s was cancelled, and its result is not taken. %s", c.ID, *c.Result)
