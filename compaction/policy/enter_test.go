@@ -26,6 +26,46 @@ func TestSnipGoldenNumbers(t *testing.T) {
 }
 
 // A result's end is shown if it says how it went.
+// Of what a command prints the last 2,000 lines or 51,200 bytes are shown: whole lines, or the end of a last one that is
+// longer. Results of other tools stay.
+func TestCommandTailGoldenNumbers(t *testing.T) {
+	t.Parallel()
+	numbered := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "%d\n", i+1)
+		}
+		return b.String()
+	}
+	for _, c := range []struct {
+		name, tool, text, begins string
+		bytes                    int // that are shown of the text; 0: all
+	}{
+		{"8,000 lines", "bash", numbered(8_000), "6001\n", 10_000},
+		{"2,000 lines", "bash", numbered(2_000), "1\n", 0},
+		{"2,001 lines, of which a note would take more than one", "run_tests", numbered(2_001), "1\n", 0},
+		{"2,999 lines", "run_tests", numbered(2_999), "1000\n", 10_000},
+		{"long lines", "shell_exec", strings.Repeat(strings.Repeat("x", 511)+"é\n", 80) + strings.Repeat("z", 20_000),
+			"x", 60*514 + 20_000},
+		{"one long line", "bash", strings.Repeat("é", 40_000), "é", 51_200},
+		{"one long line of odd bytes", "bash", "x" + strings.Repeat("日", 30_000), "日", 51_198},
+		{"another tool", "read_file", numbered(8_000), "1\n", 0},
+		{"nothing", "bash", "", "", 0},
+	} {
+		v := window(200_000).user(10).call(c.tool, 5, c.text)
+		after, _ := v.prune(`{"steps":[{"step":"command_tail"}]}`, policy.Moment{})
+		said := after.AsShown()[2].Content[0].Text
+		_, shown, cut := strings.Cut(said, "]\n")
+		if !cut {
+			shown = said
+		}
+		if cut != (c.bytes > 0) || !strings.HasPrefix(shown, c.begins) || !strings.HasSuffix(c.text, shown) ||
+			!utf8.ValidString(shown) || cut && len(shown) != c.bytes {
+			t.Errorf("%s: %d bytes are shown from %.20q on, %v", c.name, len(shown), shown, cut)
+		}
+	}
+}
+
 func TestImportantTail(t *testing.T) {
 	t.Parallel()
 	step := `{"steps":[{"step":"important_tail"}]}`

@@ -37,7 +37,7 @@ type described interface{ describe() Mechanism }
 // mechanisms are all kinds of steps, by name.
 var mechanisms = byName(
 	// what enters
-	&ImportantTail{}, &JSONPreview{}, &LargestSlice{}, &Offload{}, &ReadBounds{}, &Snip{}, &TokenClip{},
+	&CommandTail{}, &ImportantTail{}, &JSONPreview{}, &LargestSlice{}, &Offload{}, &ReadBounds{}, &Snip{}, &TokenClip{},
 	// normalize
 	&Dedup{}, &IdempotentCalls{},
 	// prune
