@@ -22,7 +22,10 @@ func (o OpenCalls[C]) Answer(id string) (call C, ok bool) {
 	if last < 0 {
 		return call, false
 	}
-	call = o[id][last]
+	if call = o[id][last]; last == 0 {
+		delete(o, id) // so that the map stays small along a long log
+		return call, true
+	}
 	o[id] = o[id][:last]
 	return call, true
 }
