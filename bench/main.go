@@ -53,6 +53,7 @@ func stages() []stage {
 		{"passages", (*bench).passages},
 		{"compaction", (*bench).compaction},
 		{"policies", (*bench).policies},
+		{"lab", (*bench).replays},
 		{"tenants", (*bench).tenants},
 		{"mcp", (*bench).mcp},
 	}
@@ -63,7 +64,7 @@ func run(ctx context.Context, args []string) (err error) {
 	scale := flags.String("scale", "full", "how much is measured: full, small (a minute) or tiny (a trial)")
 	only := flags.String("only", "",
 		"stages to run, separated by commas: start, words, vectors, bulk, history, passages, compaction, "+
-			"policies, tenants, mcp; empty runs all")
+			"policies, lab, tenants, mcp; empty runs all")
 	loci := flags.String("loci", "bin/loci", "the program to measure")
 	dialogues := flags.String("locomo", "",
 		"a set in LoCoMo's file format: only measure how well its questions are answered")
@@ -114,7 +115,7 @@ func choose(only string) ([]stage, error) {
 		if !slices.ContainsFunc(all, func(s stage) bool { return s.name == name }) {
 			return nil,
 				fmt.Errorf("there is no stage '%s'; the stages are start, words, vectors, bulk, history, passages, "+
-					"compaction, policies, tenants and mcp", name)
+					"compaction, policies, lab, tenants and mcp", name)
 		}
 	}
 	return slices.DeleteFunc(all, func(s stage) bool { return !slices.Contains(names, s.name) }), nil

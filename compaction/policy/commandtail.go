@@ -17,8 +17,8 @@ type CommandTail struct {
 
 func (*CommandTail) describe() Mechanism {
 	return Mechanism{Name: "command_tail", Stage: Enter, Source: "Pi",
-		Words: "Shows the last lines of what commands print, because errors come last. A result that Loci stores outside the " +
-			"log has only its beginning in a prompt, and stays so: bound it by results/fit before you capture it.",
+		Words: "Shows the last lines of what commands print, because errors come last. A result that Loci stores outside " +
+			"the log has only its beginning in a prompt, and stays so: bound it by results/fit before you capture it.",
 		Settings: map[string]string{
 			"max_lines": "Lines at the end that are shown.",
 			"max_bytes": "Bytes of them. Of a last line that is longer, its end is shown.",

@@ -26,8 +26,8 @@ func TestSnipGoldenNumbers(t *testing.T) {
 }
 
 // A result's end is shown if it says how it went.
-// Of what a command prints the last 2,000 lines or 51,200 bytes are shown: whole lines, or the end of a last one that is
-// longer. Results of other tools stay.
+// Of what a command prints the last 2,000 lines or 51,200 bytes are shown: whole lines, or the end of a last one that
+// is longer. Results of other tools stay.
 func TestCommandTailGoldenNumbers(t *testing.T) {
 	t.Parallel()
 	numbered := func(n int) string {

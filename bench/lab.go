@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/loci-memory/loci/compaction/lab"
+	"github.com/loci-memory/loci/compaction/lab/transcript"
+	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/recall"
+)
+
+// The sessions that are replayed.
+const (
+	replayedWindow  = 128_000 // tokens
+	replayedSeconds = 60      // a processor takes at most, for a session of 1,000 turns
+	mostReplayed    = 1_000   // turns
+)
+
+// replays measures what a session's replay under all policies with a name takes of a processor, without a model.
+func (b *bench) replays(ctx context.Context) error {
+	turns := min(b.Turns, mostReplayed)
+	row := Row{What: fmt.Sprintf("replaying a session of %d turns, %d messages, under all %d policies", turns, 4*turns,
+		len(policy.Presets())), Unit: "s CPU", AtMost: replayedSeconds}
+	var failed error
+	used := processorTime(func() {
+		session := lab.NewSession(recordedTurns(turns))
+		for _, p := range policy.Presets() {
+			under := lab.Settings{Name: p.Name, Policy: p.Policy(), Window: replayedWindow, Prices: policy.UsualPrices}
+			if _, failed = lab.ReplayOf(ctx, session, under); failed != nil {
+				return
+			}
+		}
+	})
+	row.Loci.Raw = []float64{used / 1e3}
+	row.settle(median)
+	b.report.add(row)
+	return failed
+}
+
+// recordedTurns is a session of turns that each ask, read a file, and answer.
+func recordedTurns(turns int) transcript.Transcript {
+	t := transcript.Transcript{Name: "recorded", System: "You repair programs."}
+	add := func(role recall.Role, p recall.Part) {
+		t.Drafts = append(t.Drafts, recall.Draft{Role: role, Content: []recall.Part{p}})
+	}
+	for i := range turns {
+		id := fmt.Sprint("call-", i)
+		add(recall.User, recall.Part{Type: recall.Text, Text: fmt.Sprintf("What does part %d do?", i)})
+		add(recall.Assistant, recall.Part{Type: recall.ToolCall, CallID: id, Name: "read_file",
+			Input: fmt.Sprintf(`{"path":"src/part_%03d.go"}`, i)})
+		add(recall.Tool, recall.Part{Type: recall.ToolReturn, CallID: id, Text: fmt.Sprintf("const limit_%03d = %d\n", i, i) +
+			strings.Repeat("\treturn shop.Order(ctx, id, amount)\n", 60)})
+		add(recall.Assistant, recall.Part{Type: recall.Text, Text: fmt.Sprintf("It uses limit_%03d.", max(i-4, 0))})
+	}
+	return t
+}
