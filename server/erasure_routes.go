@@ -11,11 +11,11 @@ func (s *Server) erasureRoutes(a *rest.API) {
 	const path = "/v1/erasures"
 	rest.Post(a.For(rest.Admin), path,
 		"create_erasure: Erase texts, or a message, from all that the organization stores. It cannot be undone.",
-		s.createErasure, rest.Own, rest.Slow(modelTimeout))
+		s.createErasure, rest.Own, rest.Exact, rest.Slow(modelTimeout))
 	rest.Post(a.For(rest.Admin), path+"/preview",
 		"preview_erasure: Count the occurrences of texts in all that the organization stores. Nothing is changed; after an "+
 			"erasure it is the check that nothing is left.",
-		s.previewErasure, rest.Own, rest.Slow(modelTimeout))
+		s.previewErasure, rest.Own, rest.Exact, rest.Slow(modelTimeout))
 	rest.Get(a.For(rest.Admin), path, "list_erasures: List erasures.", s.listErasures, rest.Own)
 	rest.Get(a.For(rest.Admin), path+"/{erasure_id}", "get_erasure: Get an erasure with its report.", s.getErasure,
 		rest.Own)

@@ -300,7 +300,9 @@ func TestErasuresRefuseWhatTheyCannotErase(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)
 	for _, body := range []string{`{}`, `{"texts":[]}`, `{"texts":["a"]}`, `{"texts":["  "]}`, `{"texts":["erased"]}`,
-		`{"texts":["abc"],"message_id":"message-123e4567-e89b-42d3-8456-426614174000"}`} {
+		`{"texts":["abc"],"message_id":"message-123e4567-e89b-42d3-8456-426614174000"}`,
+		`{"texts":["Ann Lee"],"agent_id":"agent-123e4567-e89b-42d3-8456-426614174000"}`,
+		`{"texts":["Ann"],"whole_word":true}`} {
 		for _, path := range []string{"/v1/erasures", "/v1/erasures/preview"} {
 			if got := c.call("POST", path, body); got.Code != 422 {
 				t.Errorf("%s %s: got %d %s", path, body, got.Code, got.Text)

@@ -40,7 +40,7 @@ func (s *Server) memoryFileRoutes(a *rest.API) {
 		s.restoreMemoryVersion, rest.Own)
 	rest.Post(a.For(rest.Write), "/v1/memory-trees/{tree_id}/redact",
 		"redact_memory_text: Redact a text in all files of a tree and in all their versions. It cannot be undone.",
-		s.redactMemoryText, rest.Own)
+		s.redactMemoryText, rest.Own, rest.Exact)
 	rest.Get(a.For(rest.Read), "/v1/memory-trees/{tree_id}/manifest",
 		"get_memory_manifest: Get what belongs in which file of a tree. Without a manifest of its own, the default one.",
 		s.memoryManifest, rest.Own)

@@ -19,12 +19,17 @@ type operation struct {
 	huma.Operation
 	timeout time.Duration
 	own     bool
+	exact   bool
 	waits   func(*http.Request) bool
 }
 
 // Own marks an operation that Letta does not have: a value that breaks a rule is a 422 there. Where Letta has it, it is
 // a 400, as in Letta.
 func Own(op *operation) { op.own = true }
+
+// Exact refuses a request with a field or a parameter that the operation does not know, which is only warned of
+// elsewhere: what cannot be undone is not done otherwise than it was meant.
+func Exact(op *operation) { op.exact = true }
 
 // NoContent makes an operation answer 204.
 func NoContent(op *operation) { op.DefaultStatus = http.StatusNoContent }
@@ -98,6 +103,9 @@ func register[I, O any](r Routes, described huma.Operation, handle Handler[I, O]
 		defer cancel()
 		var body O
 		err := a.serve(ctx, func() (err error) {
+			if unknown, _ := ctx.Value(keyWarnings).(Warnings); op.exact && len(unknown) > 0 {
+				return Unprocessable("request", strings.Join(unknown, "; ")+". Nothing was done, because it could not be undone")
+			}
 			body, err = handle(ctx, in)
 			return err
 		})
