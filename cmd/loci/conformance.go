@@ -22,7 +22,7 @@ func fixtures() *loci.Fixtures {
 	return &loci.Fixtures{Capabilities: &mcp.ServerCapabilities{Logging: &mcp.LoggingCapabilities{},
 		Completions: &mcp.CompletionCapabilities{}, Tools: &mcp.ToolCapabilities{ListChanged: true},
 		Resources: &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true}, Prompts: &mcp.PromptCapabilities{}},
-		Register: func(s *mcp.Server) { addTools(s); addResources(s); addPrompts(s) },
+		Register: func(s *mcp.Server) { addTools(s); addInputTools(s); addResources(s); addPrompts(s) },
 		Complete: func(context.Context, *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
 			return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{}}}, nil
 		}}
@@ -80,8 +80,13 @@ func addTools(s *mcp.Server) {
 		schema := plain
 		if name == "json_schema_2020_12_tool" {
 			schema = json.RawMessage(`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object",
-				"$defs":{"address":{"type":"object","properties":{"street":{"type":"string"},"city":{"type":"string"}}}},
-				"properties":{"name":{"type":"string"},"address":{"$ref":"#/$defs/address"}},"additionalProperties":false}`)
+				"$defs":{"address":{"$anchor":"home","type":"object","properties":{"street":{"type":"string"},
+					"city":{"type":"string"}}}},
+				"properties":{"name":{"type":"string"},"address":{"$ref":"#/$defs/address"},"phone":{"type":"string"},
+					"email":{"type":"string"}},
+				"allOf":[{"anyOf":[{"required":["phone"]},{"required":["email"]}]}],
+				"if":{"required":["name"]},"then":{"required":["phone"]},"else":{"required":["email"]},
+				"additionalProperties":false}`)
 		}
 		s.AddTool(&mcp.Tool{Name: name, Description: name, InputSchema: schema},
 			func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

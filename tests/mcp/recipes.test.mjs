@@ -1,12 +1,15 @@
 // Drives a running Loci (LOCI_URL) over MCP with the published TypeScript SDK, and the recipes of docs/mcp.md with the
 // published agent SDKs against a scripted model.
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import http from 'node:http'
 import { after, before, test } from 'node:test'
 
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import Ajv from 'ajv'
+import addFormats from 'ajv-formats'
 
 const loci = process.env.LOCI_URL
 const program = process.env.LOCI_PROGRAM
@@ -201,4 +204,15 @@ test('the Vercel AI SDK stores what it is told', async () => {
   } finally {
     await memory.close()
   }
+})
+
+test("server.json is an entry of the public registry's schema", () => {
+  const schema = JSON.parse(readFileSync(process.env.LOCI_REGISTRY_SCHEMA, 'utf8'))
+  const entry = JSON.parse(readFileSync('../../server.json', 'utf8'))
+  assert.equal(entry.$schema, schema.$id)
+  const ajv = new Ajv({ allErrors: true, strict: false })
+  addFormats(ajv)
+  const isEntry = ajv.compile(schema)
+  assert.ok(isEntry(entry), JSON.stringify(isEntry.errors, null, 1))
+  assert.ok(!isEntry({ ...entry, remotes: [{ type: 'http' }] }), 'the schema refuses nothing')
 })
