@@ -3,6 +3,7 @@ package local
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -15,7 +16,7 @@ func defaults(socketDir string) map[string]string {
 		"unix_socket_permissions": "0700",
 		"port":                    "5432",
 		"max_connections":         "100",
-		"shared_buffers":          "128MB",
+		"shared_buffers":          strconv.FormatInt(sharedBuffers(memory("/"))>>10, 10) + "kB",
 		"jit":                     "off", // it costs more than it saves where queries are short
 		"timezone":                "UTC",
 		"log_timezone":            "UTC",

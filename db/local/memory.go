@@ -1,0 +1,42 @@
+package local
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// The bounds of a private Postgres' buffers. It takes only what it uses.
+const (
+	leastBuffers = 128 << 20
+	mostBuffers  = 1 << 30
+)
+
+// sharedBuffers returns how many bytes of a machine's memory Postgres buffers: an eighth, because the machine does other
+// work, too. An index of vectors that does not fit is searched several times more slowly.
+func sharedBuffers(memoryBytes int64) int64 {
+	return min(max(memoryBytes/8, leastBuffers), mostBuffers)
+}
+
+// memory returns how many bytes of memory this process may use, as the files below root say: the machine's, or less
+// where a control group limits it. It returns 0 where they do not say, as on macOS.
+func memory(root string) (bytes int64) {
+	if text, err := os.ReadFile(filepath.Join(root, "proc/meminfo")); err == nil {
+		for line := range strings.Lines(string(text)) {
+			if rest, ok := strings.CutPrefix(line, "MemTotal:"); ok {
+				kibibytes, _ := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
+				bytes = kibibytes << 10
+			}
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(root, "sys/fs/cgroup/memory.max"))
+	if err != nil {
+		return bytes
+	}
+	// "max" is no number, and no limit.
+	if limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && (limit < bytes || bytes == 0) {
+		bytes = limit
+	}
+	return bytes
+}
