@@ -14,15 +14,15 @@ import (
 )
 
 // byWords ranks by BM25: the rows that the index of words names, where it answers, and otherwise all rows or, in a
-// large scope, first those that share the query's rarest terms.
-func (s *Search) byWords(ctx context.Context, d db.DB, q Question, idf *IDF, query Query) (all []Hit, err error) {
+// large scope, first those that share the query's rarest terms. match is nil where the index does not answer.
+func (s *Search) byWords(ctx context.Context, d db.DB, q Question, idf *IDF, query Query) (all []Hit,
+	match *wordindex.Match, err error) {
 	if len(query.Rarest) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	q.Owners = once(q.Owners)
-	match, err := s.match(ctx, d, q, idf, query)
-	if err != nil {
-		return nil, err
+	if match, err = s.match(ctx, d, q, idf, query); err != nil {
+		return nil, nil, err
 	}
 	for _, f := range q.Filters {
 		f.Args = with(f.Args, "q", query.Vector)
@@ -39,11 +39,11 @@ func (s *Search) byWords(ctx context.Context, d db.DB, q Question, idf *IDF, que
 			hits, err = s.sharingWords(ctx, d, q, f, idf.candidatesAbove(s.IndexRows, query))
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		all = append(all, hits...)
 	}
-	return all, nil
+	return all, match, nil
 }
 
 // once returns a function that calls fn the first time, and then returns the same.

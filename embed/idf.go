@@ -140,15 +140,18 @@ type IDFCache struct {
 	loads   singleflight.Group
 }
 
-// The cache holds at most maxCached scopes, the newest, each for cacheLife.
+// The cache holds at most maxCached scopes, the newest, each for cacheLife, or a thousand times as long as it took to
+// load, but at most maxCacheLife: statistics of a scope that takes long to sample change slowly.
 const (
-	maxCached = 1024
-	cacheLife = time.Minute
+	maxCached    = 1024
+	cacheLife    = time.Minute
+	maxCacheLife = 10 * time.Minute
 )
 
 type cachedIDF struct {
 	idf    *IDF
 	loaded time.Time
+	life   time.Duration
 }
 
 // Get returns the cached IDF of a key, or loads it. It does not cache an empty key, a scope of at most SampleRows rows,
@@ -182,9 +185,10 @@ func (c *IDFCache) load(ctx context.Context, key string, load func(context.Conte
 	if idf := c.cached(key); idf != nil {
 		return idf, nil
 	}
+	began := time.Now()
 	idf, err := load(ctx)
 	if err == nil && idf.rows > SampleRows {
-		c.add(key, idf)
+		c.add(key, cachedIDF{idf, time.Now(), min(max(cacheLife, 1000*time.Since(began)), maxCacheLife)})
 	}
 	return idf, err
 }
@@ -194,13 +198,13 @@ func (c *IDFCache) cached(key string) *IDF {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	entry, ok := c.entries[key]
-	if !ok || time.Since(entry.loaded) >= cacheLife {
+	if !ok || time.Since(entry.loaded) >= entry.life {
 		return nil
 	}
 	return entry.idf
 }
 
-func (c *IDFCache) add(key string, idf *IDF) {
+func (c *IDFCache) add(key string, entry cachedIDF) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.entries == nil {
@@ -212,5 +216,5 @@ func (c *IDFCache) add(key string, idf *IDF) {
 			return c.entries[a].loaded.Compare(c.entries[b].loaded)
 		}))
 	}
-	c.entries[key] = cachedIDF{idf: idf, loaded: time.Now()}
+	c.entries[key] = entry
 }

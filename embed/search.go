@@ -95,6 +95,7 @@ type Ranking struct {
 
 	text           string // of the query
 	scope          *IDF
+	match          *wordindex.Match // of its words; nil where no index answered
 	words, meaning arm
 	took           time.Duration
 }
@@ -112,7 +113,7 @@ func (s *Search) Rank(ctx context.Context, d db.DB, q Question) (Ranking, error)
 	words, meaning, err := s.bothArms(ctx, d, q, idf, &out)
 	if out.ByWords = !q.MeaningOnly || !out.ByMeaning; err == nil && out.ByWords && q.MeaningOnly {
 		began := time.Now()
-		words, err = s.byWords(ctx, d, q, idf, out.Query)
+		words, out.match, err = s.byWords(ctx, d, q, idf, out.Query)
 		out.words = armOf(words, began)
 	}
 	if err != nil {
@@ -133,7 +134,7 @@ func (s *Search) bothArms(ctx context.Context, d db.DB, q Question, idf *IDF, ou
 	query, began := out.Query, time.Now()
 	if !q.MeaningOnly {
 		arms.Go(func() (err error) {
-			words, err = s.byWords(ctx, d, q, idf, query)
+			words, out.match, err = s.byWords(ctx, d, q, idf, query)
 			out.words = armOf(words, began)
 			return err
 		})

@@ -115,7 +115,7 @@ type edit struct {
 	cost int
 }
 
-// unseen returns the words of the query that neither the sample of the scope nor the texts have.
+// unseen returns the words of the query that neither the sample of the scope, the index of its words nor the texts have.
 func (r Ranking) unseen(texts []string) (all []misspelt) {
 	if !r.ByWords || r.scope == nil {
 		return nil
@@ -129,7 +129,7 @@ func (r Ranking) unseen(texts []string) (all []misspelt) {
 		}
 		t := termOf(lower, lower)
 		same := func(m misspelt) bool { return m.id == t.id }
-		if r.scope.having[t.id] > 0 || slices.ContainsFunc(all, same) {
+		if r.scope.having[t.id] > 0 || r.match.Has(t.id) || slices.ContainsFunc(all, same) {
 			continue
 		}
 		if known == nil {

@@ -145,6 +145,7 @@ func TestTheIndexRanksAsTheRowsDo(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // for a test
 		f := newWordsFixture(t, 2)
 		f.index.FirstRows, f.index.NewRows, f.index.SegmentRows = 40, 10, 64+random.IntN(300)
+		f.index.CachedBytes >>= 8 * (seed % 4) // the least is a few parts
 		for step := range 40 {
 			f.change(random)
 			text := randomWords(random, 5)
@@ -297,6 +298,29 @@ func TestErasedWordsLeaveTheIndex(t *testing.T) {
 	}
 }
 
+// A match knows which words segments have: those are not taken for misspelt.
+func TestAMatchKnowsTheTermsThatSegmentsHave(t *testing.T) {
+	t.Parallel()
+	f := newWordsFixture(t, 1)
+	f.index.FirstRows = 10
+	for i := range 20 {
+		f.insert(f.pool, f.archives[0], []string{"plum", "pear"}[i/19])
+	}
+	f.index.Grew(wordsOrg, f.archives[0], f.index.NewRows)
+	f.update()
+	asked := embed.Document("plum pear quince")
+	for range 2 { // read from the tables, then from memory
+		m, err := f.index.Match(t.Context(), f.pool, wordindex.Question{Org: wordsOrg, Owners: f.archives,
+			Terms: asked.Terms, Weights: asked.Vector.Values()})
+		f.must(err)
+		for word, want := range map[string]bool{"plum": true, "pear": true, "quince": false} {
+			if got := m.Has(embed.Document(word).Terms[0]); got != want {
+				t.Errorf("Has(%s) = %v with 19 rows of plum and one of pear, want %v", word, got, want)
+			}
+		}
+	}
+}
+
 // A damaged segment is an error, not a wrong answer.
 func TestADamagedSegmentIsAnError(t *testing.T) {
 	t.Parallel()
@@ -312,7 +336,8 @@ func TestADamagedSegmentIsAnError(t *testing.T) {
 	for n := range whole {
 		for _, damaged := range [][]byte{whole[:n], slices.Concat(whole[:n], []byte{whole[n] + 7}, whole[n+1:])} {
 			f.exec(`UPDATE word_postings SET postings = $2 WHERE org = $1`, wordsOrg, damaged)
-			_, err := f.index.Match(t.Context(), f.pool, wordindex.Question{Org: wordsOrg, Owners: f.archives,
+			restarted := wordindex.New("passages", "passages", "archive_key", "key") // remembers nothing
+			_, err := restarted.Match(t.Context(), f.pool, wordindex.Question{Org: wordsOrg, Owners: f.archives,
 				Terms: lex.Terms, Weights: lex.Vector.Values()})
 			if len(damaged) < len(whole) && err == nil {
 				t.Errorf("%d of %d bytes: got no error", n, len(whole))

@@ -3,12 +3,10 @@ package wordindex
 import (
 	"cmp"
 	"context"
-	"maps"
 	"math"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/loci-memory/loci/db"
 )
@@ -30,6 +28,7 @@ type Match struct {
 	slack   float64 // by which a score of a row may be wrong
 	gap     bool    // rows between two segments have none
 	matched []*matched
+	has     []int32 // terms of the question that segments have, as often as segments have them
 }
 
 // span is the places of an owner after one, up to another.
@@ -70,14 +69,47 @@ func (x *Index) Match(ctx context.Context, d db.DB, q Question) (*Match, error) 
 	return m, nil
 }
 
-// read reads, in one round trip, the rows that changed, how many have no segment, and the postings. The order matters:
-// a change that is noted after it was read has not happened for this search, and one that a new segment made obsolete
-// since is ranked twice.
+// maxReads is how often a search begins anew because a segment was made anew while it was read.
+const maxReads = 3
+
+// read reads what a question needs of the index.
 func (x *Index) read(ctx context.Context, d db.DB, q Question, m *Match) (loose int, err error) {
-	owners := make([]scope, len(q.Owners))
-	for i, owner := range q.Owners {
-		owners[i] = scope{q.Org, owner}
+	for range maxReads {
+		segments := []found{}
+		*m = Match{}
+		if segments, loose, err = x.places(ctx, d, q, m); err != nil {
+			return 0, err
+		}
+		parts, err := x.parts(ctx, d, q, segments)
+		if err != nil {
+			return 0, err
+		}
+		whole, err := m.score(q, segments, parts)
+		if err != nil {
+			return 0, err
+		}
+		if whole {
+			m.addLoose(q.Owners)
+			return loose, nil
+		}
 	}
+	*m = Match{}
+	return 0, nil
+}
+
+// found is a segment of a question's owners.
+type found struct {
+	Key   int64 `db:"key"`
+	Owner int64 `db:"owner"`
+	After int64 `db:"after"`
+	Until int64 `db:"until"`
+	Shift int   `db:"shift"`
+}
+
+// places reads, in one round trip, the rows that changed, how many have no segment, and which segments there are. The
+// order matters: a change that is noted after it was read has not happened for this search, and one that a new segment
+// made obsolete since is ranked twice.
+func (x *Index) places(ctx context.Context, d db.DB, q Question, m *Match) (segments []found, loose int, err error) {
 	args := pgx.StrictNamedArgs{"org": q.Org, "owners": q.Owners}
 	var batch pgx.Batch
 	batch.Queue(ByIndexes)
@@ -96,64 +128,106 @@ func (x *Index) read(ctx context.Context, d db.DB, q Question, m *Match) (loose 
 					SELECT max(s.until_place) FROM word_segments s WHERE s.org = @org AND s.OWNER = o.key), 0)
 				ORDER BY r.PLACE LIMIT @most) l
 			LIMIT @most) l`), counted).QueryRow(func(row pgx.Row) error { return row.Scan(&loose) })
-	known := x.keys.known(owners)
-	postings := pgx.StrictNamedArgs{"org": q.Org, "owners": q.Owners, "terms": q.Terms,
-		"known": slices.AppendSeq([]int64{}, maps.Keys(known))}
 	batch.Queue(x.sql(`
-		SELECT s.key, s.OWNER, s.after_place, s.until_place, t.number,
-		       CASE WHEN t.number = 1 AND s.key <> ALL (@known::bigint[]) THEN s.row_keys END AS row_keys, p.postings
-		FROM word_segments s
-		CROSS JOIN unnest(@terms::integer[]) WITH ORDINALITY AS t (term, number)
-		LEFT JOIN LATERAL (
-			SELECT p.postings FROM word_postings p
-			WHERE p.org = @org AND p.segment_key = s.key AND p.bucket = t.term >> s.shift
-			OFFSET 0
-		) p ON true
-		WHERE s.org = @org AND s.OWNER = ANY (@owners)
-		ORDER BY s.key, t.number`), postings).Query(func(rows pgx.Rows) error { return x.score(rows, q, known, m) })
-	if err := d.SendBatch(ctx, &batch).Close(); err != nil {
-		return 0, db.Error(err)
-	}
-	m.addLoose(q.Owners)
-	return loose, nil
+		SELECT key, OWNER AS owner, after_place AS after, until_place AS until, shift FROM word_segments
+		WHERE org = @org AND OWNER = ANY (@owners)
+		ORDER BY key`), args).Query(func(rows pgx.Rows) error {
+		segments, err = pgx.CollectRows(rows, pgx.RowToStructByName[found])
+		return err
+	})
+	return segments, loose, db.Error(d.SendBatch(ctx, &batch).Close())
 }
 
 // ByIndexes makes the settings under which Postgres reads few rows of a large table even where its statistics are of a
-// time before the rows came.
+// time before the rows came. The statements of the index have a form that has one good plan, whatever their arguments.
 const ByIndexes = `
 	SELECT set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
-	       set_config('enable_mergejoin', 'off', true), set_config('enable_bitmapscan', 'off', true)`
+	       set_config('enable_mergejoin', 'off', true), set_config('enable_bitmapscan', 'off', true),
+	       set_config('plan_cache_mode', 'force_generic_plan', true)`
 
-// score adds up the scores of rows from the postings of segments, which come by segment and term.
-func (x *Index) score(rows pgx.Rows, q Question, known map[int64]rowKeys, m *Match) error {
-	var s *matched
-	for rows.Next() {
-		var key int64
-		var span span
-		var number int
-		var keys []byte
-		var bucket pgtype.DriverBytes // valid until the next row
-		if err := rows.Scan(&key, &span.Owner, &span.After, &span.Until, &number, &keys, &bucket); err != nil {
-			return err
+// bucketOf returns the part of a segment that has a term's postings.
+func (s found) bucketOf(term int32) part { return part{s.Key, term >> s.Shift} }
+
+// parts returns the parts of segments that a question needs, and reads those that the cache lacks. Of a segment that is
+// gone it has no keys.
+func (x *Index) parts(ctx context.Context, d db.DB, q Question, segments []found) (map[part][]byte, error) {
+	parts := make(map[part][]byte, len(segments)*(len(q.Terms)+1))
+	var missing []part
+	want := func(p part) {
+		if _, ok := parts[p]; ok {
+			return
 		}
-		if s == nil || s.key != key {
-			if keys != nil {
-				x.keys.add(scope{q.Org, span.Owner}, key, keys)
-			} else {
-				keys = known[key]
-			}
-			s = &matched{key: key, span: span, keys: keys, scores: make([]float32, rowKeys(keys).len())}
-			m.matched = append(m.matched, s)
-		}
-		if bucket == nil {
-			continue
-		}
-		if err := addScores(s.scores, bucket, q.Terms[number-1], q.Weights[number-1]); err != nil {
-			return err
+		bytes, ok := x.cache.get(p, x.CachedBytes)
+		if parts[p] = bytes; !ok {
+			missing = append(missing, p)
 		}
 	}
-	return rows.Err()
+	for _, s := range segments {
+		want(part{s.Key, keysPart})
+		for _, term := range q.Terms {
+			want(s.bucketOf(term))
+		}
+	}
+	if len(missing) == 0 {
+		return parts, nil
+	}
+	keys, buckets := make([]int64, len(missing)), make([]int32, len(missing))
+	for i, p := range missing {
+		keys[i], buckets[i] = p.segment, p.bucket
+	}
+	var batch pgx.Batch
+	batch.Queue(ByIndexes)
+	batch.Queue(`
+		SELECT s.key, w.bucket, CASE WHEN w.bucket < 0 THEN s.row_keys ELSE p.postings END AS bytes
+		FROM unnest(@keys::bigint[], @buckets::integer[]) AS w (key, bucket)
+		JOIN word_segments s ON s.org = @org AND s.key = w.key
+		LEFT JOIN LATERAL (
+			SELECT p.postings FROM word_postings p
+			WHERE p.org = @org AND p.segment_key = w.key AND p.bucket = w.bucket
+			OFFSET 0
+		) p ON true`, pgx.StrictNamedArgs{"org": q.Org, "keys": keys, "buckets": buckets}).Query(
+		func(rows pgx.Rows) error {
+			var p part
+			var bytes []byte
+			_, err := pgx.ForEachRow(rows, []any{&p.segment, &p.bucket, &bytes}, func() error {
+				parts[p] = bytes
+				x.cache.add(p, bytes, x.CachedBytes)
+				return nil
+			})
+			return err
+		})
+	return parts, db.Error(d.SendBatch(ctx, &batch).Close())
 }
+
+// score adds up the scores of the segments' rows. whole is false if a segment is gone.
+func (m *Match) score(q Question, segments []found, parts map[part][]byte) (whole bool, err error) {
+	for _, s := range segments {
+		keys := rowKeys(parts[part{s.Key, keysPart}])
+		if keys == nil {
+			return false, nil
+		}
+		scored := &matched{key: s.Key, span: span{s.Owner, s.After, s.Until}, keys: keys,
+			scores: make([]float32, keys.len())}
+		m.matched = append(m.matched, scored)
+		for i, term := range q.Terms {
+			bucket := parts[s.bucketOf(term)]
+			if bucket == nil {
+				continue
+			}
+			has, err := addScores(scored.scores, bucket, term, q.Weights[i])
+			if err != nil {
+				return false, err
+			}
+			if has {
+				m.has = append(m.has, term)
+			}
+		}
+	}
+	return true, nil
+}
+
+// Has reports whether a row of a segment has a term, or had it when the segment was made.
+func (m *Match) Has(term int32) bool { return m != nil && slices.Contains(m.has, term) }
 
 // addLoose adds the places after the last segments, and notes whether there is a gap before these.
 func (m *Match) addLoose(owners []int64) {

@@ -35,10 +35,11 @@ type Index struct {
 	FirstRows   int // an owner of fewer rows is not indexed
 	NewRows     int // since the last segment, that make a new one
 	SegmentRows int // of the largest segment
+	CachedBytes int // of segments, in memory
 
 	Wait time.Duration // at most, for the transactions that write, before a segment is made
 
-	keys keyCache
+	cache cache
 
 	mu    sync.Mutex
 	wrote map[scope]int // rows since the owner was last looked at
@@ -48,7 +49,8 @@ type Index struct {
 // New returns the index of a table's rows, whose weights are in Searched.
 func New(rows, searched, owner, place string) *Index {
 	return &Index{Rows: rows, Searched: searched, Owner: owner, Place: place,
-		FirstRows: firstRows, NewRows: newRows, SegmentRows: segmentRows, Wait: writerWait}
+		FirstRows: firstRows, NewRows: newRows, SegmentRows: segmentRows, CachedBytes: cachedBytes,
+		Wait: writerWait}
 }
 
 // scope is the rows that the index has together.
