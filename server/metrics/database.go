@@ -114,11 +114,13 @@ func (c *database) Collect(to chan<- prometheus.Metric) {
 }
 
 // counts counts, over all organizations, jobs, files and open files.
+//
+// A file's job is scheduled in the virtual time of its queue, which is years ago: it waits since it was made.
 const counts = `
 	SELECT 'job' AS of, queue AS name, state::text AS state, count(*)::double precision AS value
 	FROM river_job WHERE state <> 'completed' GROUP BY queue, state
 	UNION ALL
-	SELECT 'oldest', queue, '', extract(epoch FROM now() - min(scheduled_at))::double precision
+	SELECT 'oldest', queue, '', extract(epoch FROM now() - min(greatest(scheduled_at, created_at)))::double precision
 	FROM river_job WHERE state = 'available' GROUP BY queue
 	UNION ALL
 	SELECT 'file', '', status, count(*)::double precision

@@ -114,9 +114,10 @@ func TestJobsAndFilesAreCounted(t *testing.T) {
 	t.Parallel()
 	pool := dbtest.New(t)
 	for _, sql := range []string{
-		`INSERT INTO river_job (kind, queue, state, args, max_attempts, scheduled_at)
-		 VALUES ('a', 'parse', 'available', '{}', 5, now() - interval '2 minutes'),
-		        ('a', 'parse', 'available', '{}', 5, now()), ('a', 'embed', 'retryable', '{}', 5, now())`,
+		`INSERT INTO river_job (kind, queue, state, args, max_attempts, created_at, scheduled_at)
+		 VALUES ('a', 'parse', 'available', '{}', 5, now() - interval '2 minutes', '2000-01-01'),
+		        ('a', 'parse', 'available', '{}', 5, now() - interval '1 hour', now()),
+		        ('a', 'embed', 'retryable', '{}', 5, now(), now())`,
 	} {
 		if _, err := pool.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
