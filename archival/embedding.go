@@ -109,10 +109,7 @@ func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 		b.job.Org, b.job.Owner, b.space.ID); err != nil {
 		return nil, err
 	}
-	keys, sums := make([]int64, len(b.passages)), make([][]byte, len(b.passages))
-	for i, p := range b.passages {
-		keys[i], sums[i] = p.Key, p.Sum
-	}
+	keys, sums := b.columns()
 	type row struct {
 		Key        int64     `db:"key"`
 		Tags       []string  `db:"tags"`
@@ -135,6 +132,14 @@ func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 		locked[p.Key] = []any{b.job.Org, b.job.Owner, p.Tags, p.HappenedAt, p.ValidFrom, p.ValidUntil}
 	}
 	return locked, err
+}
+
+// columns returns the keys and the sums of the passages.
+func (b *batch) columns() (keys []int64, sums [][]byte) {
+	for _, p := range b.passages {
+		keys, sums = append(keys, p.Key), append(sums, p.Sum)
+	}
+	return keys, sums
 }
 
 // Finish implements embed.Batch. A refused passage is kept with the reason.

@@ -26,6 +26,7 @@ import (
 const (
 	lockMigrate = 0x6c6f6369
 	LockIndex   = 0x6c6f6978 // held by the server that builds an index
+	LockReembed = 0x6c6f7265 // held by the server that makes the vectors of a new space
 	LockServer  = 0x6c6f6a62 // first half of a running server's lock; the second half is the hash of its ID
 )
 

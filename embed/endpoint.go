@@ -26,7 +26,7 @@ type Endpoint struct {
 
 	Log *slog.Logger // gets what failures and refusals say, which organizations do not; nil drops it
 
-	active atomic.Pointer[Space]
+	active atomic.Pointer[source]
 	rest   atomic.Pointer[time.Time] // until when searches leave the endpoint alone
 
 	stopped atomic.Bool
@@ -41,15 +41,22 @@ type Endpoint struct {
 	streak   int           // of jobs that succeeded at that limit
 }
 
+// source is a space with the endpoint that makes its vectors.
+type source struct {
+	space Space
+	of    *Endpoint
+}
+
 // maxAsked is the longest pause that an endpoint may ask for.
 const maxAsked = 5 * time.Minute
 
 // maxAwait is how long a job waits for the endpoint before it goes back to the queue.
 const maxAwait = 20 * time.Second
 
-// Permit lets a job ask the endpoint. The caller ends it.
+// Permit lets a job ask the endpoint for vectors of the space that is in use when it is given. The caller ends it.
 type Permit struct {
 	endpoint *Endpoint
+	source   source
 	trial    bool // no other job asks until this one has
 	asked    bool
 }
@@ -62,7 +69,7 @@ func (d *Endpoint) Await(ctx context.Context) (permit *Permit, away time.Duratio
 	for {
 		rest, trial, changed := d.enter()
 		if rest == 0 {
-			return &Permit{endpoint: d, trial: trial}, 0
+			return &Permit{endpoint: d, source: d.source(), trial: trial}, 0
 		}
 		if d.stopped.Load() {
 			return nil, time.Second
@@ -89,14 +96,14 @@ func (p *Permit) Embed(ctx context.Context, items []Item) (vectors []Vector, ref
 			p.endpoint.log(ctx, slog.LevelInfo, "the embeddings endpoint answers again")
 		}
 	}()
-	vectors, err = p.endpoint.Embedder.Embed(ctx, items)
+	vectors, err = p.source.of.Embedder.Embed(ctx, items)
 	if _, some := errors.AsType[*RefusedError](err); some {
 		refused, err = Refusals(err), nil
 		p.endpoint.log(ctx, slog.LevelWarn, "the embeddings endpoint refuses texts", "number", len(refused),
 			"error", refused[0].Detail)
 	}
 	if err == nil {
-		err = p.endpoint.checkDimension(vectors)
+		err = p.source.space.checkDimension(vectors)
 	}
 	if err != nil {
 		p.endpoint.log(ctx, p.endpoint.level(), "the embeddings endpoint fails; texts wait for their vectors", "error", err)
@@ -123,8 +130,7 @@ func (d *Endpoint) level() slog.Level {
 	return slog.LevelWarn
 }
 
-func (d *Endpoint) checkDimension(vectors []Vector) error {
-	space, _ := d.Space()
+func (space Space) checkDimension(vectors []Vector) error {
 	for _, v := range vectors {
 		if len(v.Values) != space.Dimension {
 			return fmt.Errorf("the endpoint gives vectors of %d numbers now, and gave ones of %d before: "+
@@ -222,14 +228,33 @@ func (d *Endpoint) note(texts int, err error) (again bool) {
 }
 
 // Use makes space the active one, which texts are embedded into and searched in.
-func (d *Endpoint) Use(space Space) { d.active.Store(&space) }
+func (d *Endpoint) Use(space Space) { d.active.Store(&source{space, d}) }
+
+// Switch makes the space that another endpoint uses the active one, whose vectors that endpoint makes. A search that
+// has begun is answered from the space before.
+func (d *Endpoint) Switch(to *Endpoint) {
+	d.active.Store(new(to.source()))
+	d.rest.Store(nil)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.failures, d.until, d.limit = 0, time.Time{}, 0
+	d.tell()
+}
+
+// source returns the active space with its endpoint; before there is one, the endpoint alone.
+func (d *Endpoint) source() source {
+	if active := d.active.Load(); active != nil {
+		return *active
+	}
+	return source{of: d}
+}
 
 // Space returns the active space, if there is one.
 func (d *Endpoint) Space() (Space, bool) {
 	if d == nil || d.active.Load() == nil {
 		return Space{}, false
 	}
-	return *d.active.Load(), true
+	return d.active.Load().space, true
 }
 
 // Named returns the active space, or what is known of it before the endpoint has answered; false without an endpoint.

@@ -1,6 +1,7 @@
 package embed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,11 +26,12 @@ func (d *Endpoint) embedQuery(ctx context.Context, text string) (vector *pgvecto
 	if d == nil {
 		return nil, Space{}, ""
 	}
-	space, ok := d.Space()
-	if !ok {
+	if _, ok := d.Space(); !ok {
 		return nil, space, "The embeddings endpoint has not answered yet, so this was ranked by words alone."
 	}
-	values, err := d.askForQuery(ctx, text)
+	from := d.source()
+	space = from.space
+	values, err := d.askForQuery(ctx, from, text)
 	switch {
 	case err != nil:
 		return nil, space, fmt.Sprintf("%v, so this was ranked by words alone.", err)
@@ -42,8 +44,8 @@ func (d *Endpoint) embedQuery(ctx context.Context, text string) (vector *pgvecto
 }
 
 // askForQuery asks the endpoint for the vector of a search's text.
-func (d *Endpoint) askForQuery(ctx context.Context, text string) ([]float32, error) {
-	vectors, err := d.ask(ctx, []Item{{ID: 1, Text: text}})
+func (d *Endpoint) askForQuery(ctx context.Context, from source, text string) ([]float32, error) {
+	vectors, err := d.ask(ctx, from, []Item{{ID: 1, Text: text}})
 	if len(vectors) == 0 {
 		return nil, err
 	}
@@ -51,17 +53,13 @@ func (d *Endpoint) askForQuery(ctx context.Context, text string) ([]float32, err
 }
 
 // ask asks the endpoint for the vectors of a search. The text of an error begins a sentence.
-func (d *Endpoint) ask(ctx context.Context, items []Item) ([]Vector, error) {
+func (d *Endpoint) ask(ctx context.Context, from source, items []Item) ([]Vector, error) {
 	if until := d.rest.Load(); until != nil && time.Now().Before(*until) {
 		return nil, errNoAnswer
 	}
-	embedder := d.Queries
-	if embedder == nil {
-		embedder = d.Embedder
-	}
 	limited, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	vectors, err := embedder.Embed(limited, items)
+	vectors, err := cmp.Or(from.of.Queries, from.of.Embedder).Embed(limited, items)
 	if _, refused := errors.AsType[*RefusedError](err); refused {
 		return nil, errors.New("The embeddings endpoint refused the query")
 	}

@@ -155,16 +155,21 @@ func (q *Queue[K]) ClearSpaces(ctx context.Context, pool *pgxpool.Pool) (rows in
 	})
 }
 
-// Batch is some rows that wait for their vectors, as they were read.
-type Batch interface {
+// Rows are some rows that lack their vectors, as they were read.
+type Rows interface {
 	// Items are the texts of the rows, by their keys.
 	Items() []Item
-	// Lock locks the rows that did not change since they were read and still wait, and returns the values of
+	// Lock locks the rows that did not change since they were read and still lack vectors, and returns the values of
 	// Vectors.Columns by the rows' keys; db.ErrNotFound if the batch is not to be stored. Of two batches with a row in
 	// common, Lock returns it to one.
 	Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error)
 	// Finish ends the wait of the locked rows, after their vectors are stored; the endpoint refused some.
 	Finish(ctx context.Context, tx pgx.Tx, refused []*RefusedError) error
+}
+
+// Batch is some rows that wait for their vectors.
+type Batch interface {
+	Rows
 	// Note stores why the rows wait.
 	Note(ctx context.Context, reason string) error
 }
@@ -211,15 +216,14 @@ func (w *Worker[J]) Once(ctx context.Context, job J, space Space) (more bool, er
 		return false, river.JobSnooze(away)
 	}
 	defer permit.End()
+	if permit.source.space != space {
+		return false, river.JobSnooze(0) // another space is in use since
+	}
 	batch, err := w.Next(ctx, job, space)
 	if err != nil || batch == nil {
 		return false, err
 	}
-	ask := permit.Embed
-	if w.Openings {
-		ask = permit.openings
-	}
-	vectors, refused, err := ask(ctx, batch.Items())
+	vectors, refused, err := permit.texts(ctx, batch.Items(), w.Openings)
 	if err != nil {
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return false, err
@@ -229,20 +233,21 @@ func (w *Worker[J]) Once(ctx context.Context, job J, space Space) (more bool, er
 		return false, errors.Join(err, batch.Note(noting, "waiting for the embeddings endpoint: "+provider.Public(err)))
 	}
 	err = db.Tx(ctx, w.DB, func(tx pgx.Tx) error {
-		rows, err := batch.Lock(ctx, tx)
-		if err != nil {
-			return err
-		}
-		if err := w.insert(ctx, tx, space, rows, vectors); err != nil {
-			return err
-		}
-		refused = slices.DeleteFunc(refused, func(r *RefusedError) bool { return rows[r.ID] == nil })
-		return batch.Finish(ctx, tx, refused)
+		_, err := w.store(ctx, tx, space, batch, vectors, refused)
+		return err
 	})
 	if errors.Is(err, db.ErrNotFound) { // the batch is another worker's, or its owner is gone
 		return false, nil
 	}
 	return true, err
+}
+
+// texts makes the vectors of texts, or of their openings.
+func (p *Permit) texts(ctx context.Context, items []Item, openings bool) ([]Vector, []*RefusedError, error) {
+	if openings {
+		return p.openings(ctx, items)
+	}
+	return p.Embed(ctx, items)
 }
 
 // Noting returns a context in which a job whose own context has ended can store why it failed.

@@ -66,7 +66,7 @@ func (d *Endpoint) rankMeaning(ctx context.Context, query string, texts []string
 	for _, h := range words[:min(len(words), MostTexts-1)] {
 		items = append(items, Item{ID: h.ID, Text: texts[h.ID]})
 	}
-	vectors, err := d.ask(ctx, items)
+	vectors, err := d.ask(ctx, d.source(), items)
 	if err != nil || len(vectors) == 0 || vectors[0].ID != -1 {
 		return nil
 	}

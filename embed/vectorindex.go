@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgerrcode"
@@ -40,6 +41,25 @@ func (v Vectors) insert(ctx context.Context, tx pgx.Tx, space Space, rows map[in
 	columns := append([]string{"space_id", v.Row, "embedding"}, v.Columns...)
 	_, err := tx.CopyFrom(ctx, pgx.Identifier{v.Table}, columns, pgx.CopyFromRows(values))
 	return db.Error(err)
+}
+
+// store stores the vectors of a batch's rows that did not change, and returns their number.
+func (v Vectors) store(ctx context.Context, tx pgx.Tx, space Space, batch Rows, vectors []Vector,
+	refused []*RefusedError) (stored int, err error) {
+	rows, err := batch.Lock(ctx, tx)
+	if err != nil {
+		return 0, err
+	}
+	if err := v.insert(ctx, tx, space, rows, vectors); err != nil {
+		return 0, err
+	}
+	refused = slices.DeleteFunc(slices.Clone(refused), func(r *RefusedError) bool { return rows[r.ID] == nil })
+	for _, vector := range vectors {
+		if rows[vector.ID] != nil {
+			stored++
+		}
+	}
+	return stored, batch.Finish(ctx, tx, refused)
 }
 
 // Index builds the index of the active space's vectors where that pays and it is missing; built reports whether it did.

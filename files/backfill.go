@@ -16,8 +16,8 @@ const requeueFiles = 1000
 
 // Backfill queues the vectors that the active space lacks, of every organization: of files that were embedded in
 // another space or in none, and of files whose jobs are gone, for example because a server with another space took
-// them. It deletes the batches of other spaces for files that have batches in this one. It returns how many batches it
-// added.
+// them. It deletes the batches of other spaces for files that have none left in this one, whose vectors here are whole.
+// It returns how many batches it added.
 func (s *Store) Backfill(ctx context.Context) (added int, err error) {
 	space := s.space()
 	if space == 0 {
@@ -89,7 +89,7 @@ func (s *Store) requeueBatches(ctx context.Context, org db.Org, space int16, fil
 	})
 }
 
-// deleteOtherSpaces deletes the batches of other spaces for files that have batches in this one, and the vectors of
+// deleteOtherSpaces deletes the batches of other spaces for files that have none left in this one, and the vectors of
 // these files in those spaces: a file is embedded in a space whole or not at all.
 func (s *Store) deleteOtherSpaces(ctx context.Context, org db.Org, space int16) error {
 	_, err := s.db.Exec(ctx, `

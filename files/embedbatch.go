@@ -120,14 +120,18 @@ func (s *Store) shorten(ctx context.Context, job EmbedArgs, size int) error {
 func (b *batch) Items() (items []embed.Item) {
 	for _, p := range b.parts {
 		for _, c := range p.chunks {
-			item := embed.Item{ID: c.Key, Text: c.Text}
-			if c.Heading != "" {
-				item.Text = c.Heading + "\n\n" + c.Text
-			}
-			items = append(items, item)
+			items = append(items, c.item())
 		}
 	}
 	return items
+}
+
+// item is what the endpoint gets of a chunk.
+func (c unembedded) item() embed.Item {
+	if c.Heading == "" {
+		return embed.Item{ID: c.Key, Text: c.Text}
+	}
+	return embed.Item{ID: c.Key, Text: c.Heading + "\n\n" + c.Text}
 }
 
 // Lock implements embed.Batch. The chunks of a file are not stored if it is deleted or cancelled, if another worker

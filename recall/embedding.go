@@ -184,15 +184,20 @@ func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 
 // changed returns the conversations of which a message of the batch has changed since it was read.
 func (b *batch) changed(ctx context.Context, tx pgx.Tx) ([]int64, error) {
-	keys, versions := make([]int64, len(b.messages)), make([]int64, len(b.messages))
-	for i, m := range b.messages {
-		keys[i], versions[i] = m.Key, m.Version
-	}
+	keys, versions := b.versions()
 	return db.All[int64](ctx, tx, `
 		SELECT DISTINCT m.conversation_key
 		FROM unnest($2::bigint[], $3::bigint[]) AS was (key, version)
 		JOIN messages m ON m.org = $1 AND m.key = was.key AND m.xmin::text::bigint <> was.version`,
 		b.job.Org, keys, versions)
+}
+
+// versions returns the keys of the messages, with their versions as they were read.
+func (b *batch) versions() (keys, versions []int64) {
+	for _, m := range b.messages {
+		keys, versions = append(keys, m.Key), append(versions, m.Version)
+	}
+	return keys, versions
 }
 
 // Finish implements embed.Batch. Refused messages are counted.

@@ -48,7 +48,7 @@ func (s *Server) routes(a *rest.API) {
 		s.loopRoutes, s.mcpRoutes, s.modelRoutes, s.openFileRoutes, s.organizationRoutes, s.passageRoutes,
 		s.passageBatchRoutes,
 		s.policyRoutes, s.previewRoutes, s.promptRoutes, s.replayRoutes, s.resultRoutes, s.retentionRoutes, s.runRoutes,
-		s.settingRoutes,
+		s.settingRoutes, s.reembeddingRoutes,
 		s.stepRoutes, s.toolRoutes, s.uploadRoutes,
 		s.workingMemoryRoutes,
 	} {

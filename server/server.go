@@ -49,6 +49,7 @@ type Server struct {
 	Followers      *event.Followers      // run by the owner of the server
 	Tools          *tool.Set
 	Endpoint       *embed.Endpoint // the embeddings endpoint; nil ranks tools by words alone
+	Reembed        *embed.Reembed  // run by the owner of the server
 	Loop           *loop.Loop      // run by the owner of the server
 	Children       *subagent.Store
 	Keys           *apikey.Store

@@ -28,6 +28,7 @@ import (
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/db/queue"
+	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server"
@@ -76,6 +77,7 @@ func newServer(t testing.TB, pool *pgxpool.Pool) *server.Server {
 	agents.Tools = tools.Definitions
 	agents.Begun = handover.Begun(agents)
 	s := &server.Server{Metrics: metrics.New("test"), Handovers: &handover.Store{DB: pool, Agents: agents}, Tools: tools,
+		Reembed:  &embed.Reembed{DB: pool},
 		Loopback: true, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
 		Working: states, MemoryFiles: trees, Erasures: erasures, Agents: agents,
 		Retention: &retention.Store{DB: pool}, ExamineEmbeddings: neverAsked, ExamineModel: neverAsked,

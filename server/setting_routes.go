@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/server/rest"
 )
 
@@ -18,6 +19,22 @@ func (s *Server) settingRoutes(a *rest.API) {
 	rest.Post(operator, "/v1/admin/endpoints/model/check",
 		"check_model: Ask the endpoint of the language model which models it has. As the server does, with its settings; "+
 			"nothing is changed. Only the operator may.", examination(s.ExamineModel), rest.Own)
+}
+
+func (s *Server) reembeddingRoutes(a *rest.API) {
+	const path = "/v1/admin/reembedding"
+	operator := a.For(rest.Operator)
+	rest.Get(operator, path,
+		"reembedding: Say how far the vectors of the next embedding model are. Only the operator may.",
+		func(ctx context.Context, _ *struct{}) (embed.ReembedProgress, error) { return s.Reembed.Progress(ctx) }, rest.Own)
+	rest.Post(operator, path,
+		"start_reembedding: Make the vectors of the model of LOCI_EMBEDDING_NEXT_*. They are made beside those in use; when "+
+			"all are there, searches switch to them. After a cancellation it goes on where it was. Only the operator may.",
+		func(ctx context.Context, _ *struct{}) (embed.ReembedProgress, error) { return s.Reembed.Start(ctx) }, rest.Own)
+	rest.Delete(operator, path,
+		"cancel_reembedding: Make no more vectors of the next embedding model. Searches stay as they are; the vectors that "+
+			"were made are kept for a week. Only the operator may.",
+		func(ctx context.Context, _ *struct{}) (embed.ReembedProgress, error) { return s.Reembed.Cancel(ctx) }, rest.Own)
 }
 
 // Setting is a setting of the server with its value.

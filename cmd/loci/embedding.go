@@ -36,43 +36,75 @@ const (
 	callEvery     = time.Second // between two looks for texts that lack their vectors
 )
 
-// embedder connects the server to its embeddings endpoint.
-type embedder struct {
+// nextEmbedding holds the settings of the embeddings endpoint that 'loci reembed' makes vectors with.
+type nextEmbedding struct {
+	BaseURL    string `env:"BASE_URL" help:"Endpoint of the model that 'loci reembed' switches to."`
+	APIKey     secret `name:"api-key" env:"API_KEY" help:"Key of that endpoint, if it asks for one."`
+	Model      string `env:"MODEL" help:"Model that 'loci reembed' switches to."`
+	Dimensions int    `env:"DIMENSIONS" help:"Dimension of its vectors (default: the model's own)."`
+}
+
+// modelEndpoint is a configured model at its endpoint.
+type modelEndpoint struct {
 	settings  embedding
 	client    *embed.OpenAI
 	endpoint  *embed.Endpoint // nil if none is configured
 	dimension int             // 0 until the endpoint has answered, unless it is configured
-	log       *slog.Logger
 }
 
-// embedder checks the settings and probes the endpoint. It returns an error if the endpoint answers wrongly, but not if
-// it does not answer.
-func (c embedding) embedder(ctx context.Context, log *slog.Logger, counts *metrics.Metrics) (*embedder, error) {
+// embedder connects the server to its embeddings endpoint.
+type embedder struct {
+	modelEndpoint
+	next modelEndpoint // that 'loci reembed' switches to
+	log  *slog.Logger
+}
+
+// embedder checks the settings and probes the endpoints. It returns an error if one answers wrongly, but not if it does
+// not answer.
+func (c *serveCmd) embedder(ctx context.Context, log *slog.Logger, counts *metrics.Metrics) (*embedder, error) {
+	now, err := c.embedding.endpoint(ctx, "LOCI_EMBEDDING_", log, counts)
+	if err != nil {
+		return nil, err
+	}
+	next, err := embedding(c.nextEmbedding).endpoint(ctx, "LOCI_EMBEDDING_NEXT_", log, counts)
+	if err != nil {
+		return nil, settingError{fmt.Errorf("of the next model, LOCI_EMBEDDING_NEXT_*: %w", err)}
+	}
+	if next.endpoint != nil && now.endpoint == nil {
+		return nil, settingError{errors.New("LOCI_EMBEDDING_NEXT_BASE_URL is set without LOCI_EMBEDDING_BASE_URL: without " +
+			"vectors there is nothing to switch from; set the new model as LOCI_EMBEDDING_*")}
+	}
+	return &embedder{modelEndpoint: now, next: next, log: log}, nil
+}
+
+// endpoint checks the settings with a prefix, and probes the endpoint that they name.
+func (c embedding) endpoint(ctx context.Context, prefix string, log *slog.Logger, counts *metrics.Metrics) (
+	e modelEndpoint, err error) {
 	if c == (embedding{}) {
-		return &embedder{}, nil
+		return e, nil
 	}
 	if c.BaseURL == "" {
-		return nil, settingError{errors.New("LOCI_EMBEDDING_MODEL, _DIMENSIONS or _API_KEY is set without " +
-			"LOCI_EMBEDDING_BASE_URL: set the URL of the endpoint, such as http://localhost:11434/v1, or none of them")}
+		return e, settingError{fmt.Errorf("%sMODEL, _DIMENSIONS or _API_KEY is set without "+
+			"%[1]sBASE_URL: set the URL of the endpoint, such as http://localhost:11434/v1, or none of them", prefix)}
 	}
 	config := embed.Config{BaseURL: c.BaseURL, APIKey: string(c.APIKey), Model: c.Model, Dimensions: c.Dimensions}
 	client, err := embed.NewOpenAI(config)
 	if err != nil {
-		return nil, settingError{err}
+		return e, settingError{err}
 	}
 	queries, err := embed.NewOpenAI(config)
 	if err != nil {
-		return nil, settingError{err}
+		return e, settingError{err}
 	}
-	e := &embedder{settings: c, client: client, dimension: c.Dimensions, log: log,
+	e = modelEndpoint{settings: c, client: client, dimension: c.Dimensions,
 		endpoint: &embed.Endpoint{Embedder: countedEmbedder{client, "texts", counts},
 			Queries: countedEmbedder{queries, "query", counts}, Log: log,
 			Configured: embed.Space{Model: c.Model, Dimension: c.Dimensions}}}
 	err = e.probe(ctx, startProbe)
 	if _, ok := errors.AsType[*embed.SettingError](err); ok {
-		return nil, settingError{err}
+		return e, settingError{err}
 	}
-	if err != nil {
+	if err != nil && prefix == "LOCI_EMBEDDING_" {
 		log.Warn("the embeddings endpoint does not answer yet; files, messages and passages wait for their vectors, "+
 			"and search ranks by words", "error", err)
 	}
@@ -100,7 +132,7 @@ func (c countedEmbedder) Embed(ctx context.Context, items []embed.Item) ([]embed
 	return vectors, err
 }
 
-func (e *embedder) probe(ctx context.Context, timeout time.Duration) error {
+func (e *modelEndpoint) probe(ctx context.Context, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	dimension, err := e.client.Probe(ctx)
@@ -143,6 +175,9 @@ func (e *embedder) connect(ctx context.Context, d db.DB, s stores) error {
 		}
 	}
 	for looked := time.Now(); wait(ctx, callEvery); {
+		if err := e.follow(ctx, s); err != nil && ctx.Err() == nil {
+			e.log.Warn("it is not known whether searches switch to the next model", "error", err)
+		}
 		for owners, queue := range s.ownerQueues() {
 			if _, err := queue.Call(ctx, s.agents.Jobs); err != nil && ctx.Err() == nil {
 				e.log.Warn("vectors are not queued", "of", owners, "error", err)
@@ -180,21 +215,91 @@ func (e *embedder) backfill(ctx context.Context, s stores, idle time.Duration) e
 	return nil
 }
 
-// use makes the endpoint's space the active one. An endpoint that does not answer has the dimension that it had.
+// use makes the endpoint's space the active one, or that of the next endpoint if searches have switched to it.
 func (e *embedder) use(ctx context.Context, d db.DB, s stores) error {
-	provider := strings.TrimRight(e.settings.BaseURL, "/")
-	if e.dimension == 0 {
-		if known, err := embed.KnownSpace(ctx, d, provider, e.settings.Model); err == nil {
-			e.dimension = known.Dimension
-		} else if err := e.probe(ctx, laterProbe); err != nil {
-			return err
-		}
-	}
-	space, err := embed.UseSpace(ctx, d, provider, e.settings.Model, e.dimension)
+	space, err := e.space(ctx, d)
 	if err != nil {
 		return err
 	}
-	e.endpoint.Use(space)
-	e.log.Info("embedding", "model", space.Model, "dimension", space.Dimension)
+	to, switched, err := s.reembed.Switched(ctx, space, e.next.named)
+	if err != nil {
+		return err
+	}
+	if switched {
+		e.switchTo(to)
+	} else {
+		if err := s.reembed.Adopt(ctx, space); err != nil {
+			return err
+		}
+		e.endpoint.Use(space)
+		e.log.Info("embedding", "model", space.Model, "dimension", space.Dimension)
+	}
 	return e.backfill(ctx, s, 0)
+}
+
+// follow switches to the next endpoint's space once all its vectors are made.
+func (e *embedder) follow(ctx context.Context, s stores) error {
+	if now, _ := e.endpoint.Space(); e.next.endpoint == nil || e.next.named(now) {
+		return nil
+	}
+	from, _ := e.endpoint.Space()
+	to, switched, err := s.reembed.Switched(ctx, from, e.next.named)
+	if err != nil || !switched {
+		return err
+	}
+	e.switchTo(to)
+	return e.backfill(ctx, s, 0)
+}
+
+func (e *embedder) switchTo(space embed.Space) {
+	e.next.endpoint.Use(space)
+	e.endpoint.Switch(e.next.endpoint)
+	e.log.Info("embedding with the model of LOCI_EMBEDDING_NEXT_*; give its settings to LOCI_EMBEDDING_* before the next "+
+		"start", "model", space.Model, "dimension", space.Dimension)
+}
+
+// reembed works on the vectors of the next endpoint's space, whenever an operator started that, until ctx ends.
+func (e *embedder) reembed(ctx context.Context, s stores) {
+	if e.next.endpoint == nil {
+		return
+	}
+	for wait(ctx, callEvery) {
+		if now, ok := e.endpoint.Space(); !ok || e.next.named(now) {
+			continue
+		}
+		if err := s.reembed.Run(ctx, e.next.named); err != nil && ctx.Err() == nil {
+			e.log.Warn("the vectors of the next model are not made; it is tried again", "error", err)
+			wait(ctx, retryEvery)
+		}
+	}
+}
+
+// provider names the endpoint in its space.
+func (e *modelEndpoint) provider() string { return strings.TrimRight(e.settings.BaseURL, "/") }
+
+// named reports whether a space is of the endpoint's model.
+func (e *modelEndpoint) named(space embed.Space) bool {
+	return space.Provider == e.provider() && space.Model == e.settings.Model &&
+		(e.settings.Dimensions == 0 || e.settings.Dimensions == space.Dimension)
+}
+
+// space returns the endpoint's space. An endpoint that does not answer has the dimension that it had.
+func (e *modelEndpoint) space(ctx context.Context, d db.DB) (embed.Space, error) {
+	if e.dimension == 0 {
+		if known, err := embed.KnownSpace(ctx, d, e.provider(), e.settings.Model); err == nil {
+			e.dimension = known.Dimension
+		} else if err := e.probe(ctx, laterProbe); err != nil {
+			return embed.Space{}, err
+		}
+	}
+	return embed.UseSpace(ctx, d, e.provider(), e.settings.Model, e.dimension)
+}
+
+// probed returns the space of an endpoint that answers now.
+func (e *modelEndpoint) probed(ctx context.Context, d db.DB) (embed.Space, error) {
+	probe := *e // requests ask at the same time
+	if err := probe.probe(ctx, laterProbe); err != nil {
+		return embed.Space{}, err
+	}
+	return probe.space(ctx, d)
 }

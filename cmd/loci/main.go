@@ -51,6 +51,7 @@ type cli struct {
 	Erase   eraseCmd   `cmd:"" help:"Erase texts or a message from all that the organization of a running server stores."`
 	Backup  backupCmd  `cmd:"" help:"Write everything in the database to one file, while servers run."`
 	Verify  verifyCmd  `cmd:"" help:"Read a backup to its end and say whether it is whole."`
+	Reembed reembedCmd `cmd:"" help:"Make the vectors of another embedding model on a running server, and switch to it."`
 	Restore restoreCmd `cmd:"" help:"Load a backup into an empty database."`
 	Config  configCmd  `cmd:"" help:"Print the settings that a server started here would have, and where they are from."`
 	Doctor  doctorCmd  `cmd:"" help:"Examine what a server needs, and say what to do."`

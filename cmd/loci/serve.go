@@ -24,6 +24,7 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/db/queue"
+	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/files/document/child"
 	"github.com/loci-memory/loci/recall"
@@ -63,6 +64,7 @@ type serveCmd struct {
 
 	RequestTimeout time.Duration `hidden:"" default:"30s" help:"How long a request may take that streams nothing."`
 	embedding      `prefix:"embedding-" envprefix:"LOCI_EMBEDDING_"`
+	nextEmbedding  `prefix:"embedding-next-" envprefix:"LOCI_EMBEDDING_NEXT_"`
 	language
 	anthropic
 	documents
@@ -281,6 +283,7 @@ type stores struct {
 	memoryFiles *memoryfile.Store
 	children    *subagent.Store
 	erasures    *erase.Store
+	reembed     *embed.Reembed
 }
 
 func (p *process) stores() (s stores, err error) {
@@ -295,6 +298,10 @@ func (p *process) stores() (s stores, err error) {
 	s.working = &working.Store{DB: p.pool, Recall: s.messages, Files: s.files}
 	s.memoryFiles = memoryfile.New(p.pool, memoryfile.Options{Endpoint: p.embedder.endpoint,
 		Redactor: s.messages.Redactor})
+	s.reembed = &embed.Reembed{DB: p.pool, Owner: p.owner, Endpoint: p.embedder.endpoint, Next: p.embedder.next.endpoint,
+		Memories:  []embed.Remade{s.files.Remade(), s.messages.Remade(), s.passages.Remade(), s.memoryFiles.Remade()},
+		Log:       p.log,
+		NextSpace: func(ctx context.Context) (embed.Space, error) { return p.embedder.next.probed(ctx, p.pool) }}
 	compactions := &compaction.Store{DB: p.pool, Recall: s.messages, Models: p.models, Extracted: extracted(p.log),
 		Made: p.compacted}
 	s.erasures = &erase.Store{DB: p.pool, Recall: s.messages, Files: s.files, Archival: s.passages,
@@ -333,7 +340,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	progress, followers := s.files.NewProgressPoller(progressEvery), event.NewFollowers(p.pool, followEvery)
 	api := &server.Server{Agents: s.agents, Files: s.files, Recall: s.messages, Blocks: s.blocks,
 		Archival: s.passages, Working: s.working, MemoryFiles: s.memoryFiles, Handovers: s.handover, Erasures: s.erasures,
-		Replays: s.replays, Tools: s.tools, Loop: s.loop, Endpoint: p.embedder.endpoint,
+		Replays: s.replays, Tools: s.tools, Loop: s.loop, Endpoint: p.embedder.endpoint, Reembed: s.reembed,
 		Retention: &retention.Store{DB: p.pool}, Children: s.children,
 		Progress: progress, Followers: followers, DB: p.pool, Keys: p.keys, Log: p.log,
 		Metrics: p.counts, Version: version(),
@@ -349,6 +356,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		func() error { return p.work(ctx, s.agents.Jobs, present) },
 		func() error { s.loop.Run(ctx, present); return nil },
 		func() error { return p.embedder.connect(ctx, p.pool, s) },
+		func() error { p.embedder.reembed(ctx, s); return nil },
 		func() error {
 			s.files.RecordUses(ctx, p.warn("uses of files by searches are not recorded"))
 			return nil

@@ -101,10 +101,7 @@ func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 		b.job.Org, b.job.Owner, b.space.ID); err != nil {
 		return nil, err
 	}
-	keys, paths, sums := make([]int64, len(b.files)), make([]string, len(b.files)), make([]string, len(b.files))
-	for i, f := range b.files {
-		keys[i], paths[i], sums[i] = f.Key, f.Path, f.SHA256
-	}
+	keys, paths, sums := b.columns()
 	same, err := db.All[int64](ctx, tx, `
 		SELECT f.key FROM memory_files f
 		JOIN unnest($3::bigint[], $4::text[], $5::text[]) AS was (key, path, sum)
@@ -120,6 +117,14 @@ func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 		}
 	}
 	return locked, err
+}
+
+// columns returns the keys of the files, with their paths and sums as they were read.
+func (b *batch) columns() (keys []int64, paths, sums []string) {
+	for _, f := range b.files {
+		keys, paths, sums = append(keys, f.Key), append(paths, f.Path), append(sums, f.SHA256)
+	}
+	return keys, paths, sums
 }
 
 // Finish implements embed.Batch. A refused chunk is kept with the file.

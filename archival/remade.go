@@ -1,0 +1,62 @@
+package archival
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
+)
+
+// Remade lets embed.Reembed make the vectors of passages in another space.
+func (s *Store) Remade() embed.Remade {
+	vectors := s.Queue().Vectors
+	return embed.Remade{Vectors: vectors, Key: vectors.Row, Openings: true, Read: s.readRemade}
+}
+
+// remade is passages without a vector in a space.
+type remade struct {
+	batch
+	org db.Org
+}
+
+// readRemade returns those passages with some keys that lack a vector in a space.
+func (s *Store) readRemade(ctx context.Context, org db.Org, space embed.Space, keys []int64) (embed.Rows, error) {
+	rows, err := db.All[unembedded](ctx, s.db, `
+		SELECT p.key, p.text, p.sha256 FROM passages p
+		WHERE p.org = $1 AND p.key = ANY ($2) AND NOT EXISTS (
+			SELECT FROM passage_vectors v WHERE v.org = $1 AND v.passage_key = p.key AND v.space_id = $3)
+		ORDER BY p.key`, org, keys, space.ID)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	return &remade{batch{store: s, space: space, passages: rows}, org}, nil
+}
+
+// Lock implements embed.Rows. It leaves out passages that are deleted or have another text.
+func (b *remade) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
+	keys, sums := b.columns()
+	type row struct {
+		Key        int64     `db:"key"`
+		Archive    int64     `db:"archive_key"`
+		Tags       []string  `db:"tags"`
+		HappenedAt time.Time `db:"happened_at"`
+		db.Validity
+	}
+	same, err := db.All[row](ctx, tx, `
+		SELECT p.key, p.archive_key, p.tags, p.happened_at, p.valid_from, p.valid_until FROM passages p
+		JOIN unnest($2::bigint[], $3::bytea[]) AS was (key, sum) ON was.key = p.key AND was.sum = p.sha256
+		WHERE p.org = $1
+		ORDER BY p.key
+		FOR SHARE OF p`, b.org, keys, sums)
+	locked := make(map[int64][]any, len(same))
+	for _, p := range same {
+		locked[p.Key] = []any{b.org, p.Archive, p.Tags, p.HappenedAt, p.ValidFrom, p.ValidUntil}
+	}
+	return locked, err
+}
+
+// Finish implements embed.Rows.
+func (*remade) Finish(context.Context, pgx.Tx, []*embed.RefusedError) error { return nil }
