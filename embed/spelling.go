@@ -115,7 +115,8 @@ type edit struct {
 	cost int
 }
 
-// unseen returns the words of the query that neither the sample of the scope, the index of its words nor the texts have.
+// unseen returns the words of the query that neither the sample of the scope, nor the index of its words, nor the texts
+// have.
 func (r Ranking) unseen(texts []string) (all []misspelt) {
 	if !r.ByWords || r.scope == nil {
 		return nil

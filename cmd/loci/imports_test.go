@@ -25,7 +25,8 @@ var house = map[string][]string{
 		"server/tool"},
 
 	// bench drives an agent as the tests do.
-	"bench": {"db", "db/local", "embed", "compaction", "compaction/llm/llmtest", "compaction/policy", "recall",
+	"bench": {"db", "db/local", "embed", "compaction", "compaction/lab", "compaction/lab/transcript",
+		"compaction/llm/llmtest", "compaction/policy", "recall",
 		"recall/tokens", "server/agent/agenttest"},
 	"db/backup": {"db", "db/migrations"},
 	"cmd/loci": {"db", "db/backup", "db/queue", "db/event", "db/local", "embed", "files", "files/document",

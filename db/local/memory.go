@@ -13,8 +13,8 @@ const (
 	mostBuffers  = 1 << 30
 )
 
-// sharedBuffers returns how many bytes of a machine's memory Postgres buffers: an eighth, because the machine does other
-// work, too. An index of vectors that does not fit is searched several times more slowly.
+// sharedBuffers returns how many bytes of a machine's memory Postgres buffers: an eighth, because the machine does
+// other work, too. An index of vectors that does not fit is searched several times more slowly.
 func sharedBuffers(memoryBytes int64) int64 {
 	return min(max(memoryBytes/8, leastBuffers), mostBuffers)
 }
@@ -34,9 +34,12 @@ func memory(root string) (bytes int64) {
 	if err != nil {
 		return bytes
 	}
-	// "max" is no number, and no limit.
-	if limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && (limit < bytes || bytes == 0) {
-		bytes = limit
+	limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil { // "max" is no limit
+		return bytes
 	}
-	return bytes
+	if bytes == 0 {
+		return limit
+	}
+	return min(bytes, limit)
 }

@@ -75,9 +75,9 @@ const maxReads = 3
 // read reads what a question needs of the index.
 func (x *Index) read(ctx context.Context, d db.DB, q Question, m *Match) (loose int, err error) {
 	for range maxReads {
-		segments := []found{}
 		*m = Match{}
-		if segments, loose, err = x.places(ctx, d, q, m); err != nil {
+		segments, loose, err := x.places(ctx, d, q, m)
+		if err != nil {
 			return 0, err
 		}
 		parts, err := x.parts(ctx, d, q, segments)
