@@ -233,7 +233,7 @@ func (w *Worker[J]) Once(ctx context.Context, job J, space Space) (more bool, er
 		return false, errors.Join(err, batch.Note(noting, "waiting for the embeddings endpoint: "+provider.Public(err)))
 	}
 	err = db.Tx(ctx, w.DB, func(tx pgx.Tx) error {
-		_, err := w.store(ctx, tx, space, batch, vectors, refused)
+		_, err := w.store(ctx, tx, space, batch, answer{vectors, refused})
 		return err
 	})
 	if errors.Is(err, db.ErrNotFound) { // the batch is another worker's, or its owner is gone

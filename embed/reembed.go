@@ -32,7 +32,7 @@ type ReembedProgress struct {
 	To         string     `db:"to_model" json:"to_model" doc:"The model that they rank by after it."`
 	ToDim      int        `db:"to_dimension" json:"to_dimension"`
 	Done       int64      `db:"done" json:"done" doc:"Texts that have a vector of the new model."`
-	Total      *int64     `db:"total" json:"total" doc:"Texts that had one of the old model at the start; null until they are counted."`
+	Total      *int64     `db:"total" json:"total" doc:"Texts with one of the old model at the start; null until counted."`
 	Refused    int64      `db:"refused" json:"refused" doc:"Texts that the new model's endpoint refused; words find them."`
 	Error      *string    `db:"error" json:"error" doc:"Why it does not go on now; null while it does."`
 	StartedAt  *time.Time `db:"started_at" json:"started_at"`
@@ -47,7 +47,8 @@ type Remade struct {
 
 	// Read returns those of the rows with some keys that lack a vector in a space; nil if none does.
 	Read func(ctx context.Context, org db.Org, space Space, keys []int64) (Rows, error)
-	// Begin and Complete are called before the first row of an organization in a space and after the last; nil for nothing.
+	// Begin and Complete are called before the first row of an organization in a space and after the last; nil for
+	// nothing.
 	Begin, Complete func(ctx context.Context, org db.Org, space int16) error
 }
 
@@ -74,7 +75,8 @@ func errNoNext() error {
 // Progress returns how far the last one is.
 func (r *Reembed) Progress(ctx context.Context) (ReembedProgress, error) {
 	p, err := db.One[ReembedProgress](ctx, r.DB, `
-		SELECT r.state, a.model AS from_model, a.dimension AS from_dimension, b.model AS to_model, b.dimension AS to_dimension,
+		SELECT r.state, a.model AS from_model, a.dimension AS from_dimension, b.model AS to_model,
+		       b.dimension AS to_dimension,
 		       r.done, r.total, r.refused, r.error, r.started_at, r.finished_at
 		FROM reembedding r JOIN embedding_spaces a ON a.id = r.from_space JOIN embedding_spaces b ON b.id = r.to_space`)
 	if errors.Is(err, db.ErrNotFound) {
@@ -91,12 +93,14 @@ func (r *Reembed) Start(ctx context.Context) (ReembedProgress, error) {
 	}
 	from, ok := r.Endpoint.Space()
 	if !ok {
-		return ReembedProgress{}, db.Invalid("The embeddings endpoint has not answered yet, so there is no space to switch from. " +
+		return ReembedProgress{}, db.Invalid("The embeddings endpoint has not answered yet, so there is no space to " +
+			"switch from. " +
 			"Try again when searches rank by meaning.")
 	}
 	to, err := r.NextSpace(ctx)
 	if err != nil {
-		return ReembedProgress{}, db.Invalid("The endpoint of LOCI_EMBEDDING_NEXT_BASE_URL does not answer as it must: %v", err)
+		return ReembedProgress{}, db.Invalid("The endpoint of LOCI_EMBEDDING_NEXT_BASE_URL does not answer as it "+
+			"must: %v", err)
 	}
 	if to.ID == from.ID {
 		return ReembedProgress{}, db.Invalid("The model %s with %d numbers is in use already.", to.Model, to.Dimension)
@@ -144,7 +148,8 @@ func (r *Reembed) stored(ctx context.Context) (stored, error) {
 
 // Switched reports whether searches rank by the space of Next in place of another one, and returns it. named reports
 // whether a space is the one that the settings of Next name.
-func (r *Reembed) Switched(ctx context.Context, from Space, named func(Space) bool) (to Space, switched bool, err error) {
+func (r *Reembed) Switched(ctx context.Context, from Space, named func(Space) bool) (to Space, switched bool,
+	err error) {
 	if r.Next == nil {
 		return Space{}, false, nil
 	}
@@ -216,7 +221,8 @@ func (r *Reembed) Run(ctx context.Context, named func(Space) bool) error {
 	conn := acquired.Hijack() // its lock goes with it
 	defer conn.Close(context.WithoutCancel(ctx))
 	var mine bool
-	if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, int64(db.LockReembed)).Scan(&mine); err != nil || !mine {
+	err = conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, int64(db.LockReembed)).Scan(&mine)
+	if err != nil || !mine {
 		return err
 	}
 	run := &reembedding{Reembed: r, to: row.Space, refused: map[string]map[int64]bool{}}
@@ -260,8 +266,8 @@ type reembedding struct {
 	refused map[string]map[int64]bool // rows by the table of their vectors, which are not asked for again
 }
 
-// Bounds of a run. What is written while a pass goes through the rows is for the next pass; what the last pass leaves is
-// made after the switch as the vectors of all new texts are.
+// Bounds of a run. What is written while a pass goes through the rows is for the next pass; what the last pass leaves
+// is made after the switch as the vectors of all new texts are.
 const (
 	pageRows  = 2000
 	atOnce    = 4 // slices, each a request
@@ -471,7 +477,7 @@ func (w *reembedding) slice(ctx context.Context, org db.Org, m Remade, keys []in
 		return 0, 0, endpointError{err}
 	}
 	err = db.Tx(ctx, w.DB, func(tx pgx.Tx) error {
-		if made, err = m.store(ctx, tx, w.to, batch, vectors, refused); err != nil {
+		if made, err = m.store(ctx, tx, w.to, batch, answer{vectors, refused}); err != nil {
 			return err
 		}
 		return w.running(db.Exec(ctx, tx, `

@@ -43,18 +43,23 @@ func (v Vectors) insert(ctx context.Context, tx pgx.Tx, space Space, rows map[in
 	return db.Error(err)
 }
 
+// answer is what the endpoint gave for texts.
+type answer struct {
+	vectors []Vector
+	refused []*RefusedError
+}
+
 // store stores the vectors of a batch's rows that did not change, and returns their number.
-func (v Vectors) store(ctx context.Context, tx pgx.Tx, space Space, batch Rows, vectors []Vector,
-	refused []*RefusedError) (stored int, err error) {
+func (v Vectors) store(ctx context.Context, tx pgx.Tx, space Space, batch Rows, got answer) (stored int, err error) {
 	rows, err := batch.Lock(ctx, tx)
 	if err != nil {
 		return 0, err
 	}
-	if err := v.insert(ctx, tx, space, rows, vectors); err != nil {
+	if err := v.insert(ctx, tx, space, rows, got.vectors); err != nil {
 		return 0, err
 	}
-	refused = slices.DeleteFunc(slices.Clone(refused), func(r *RefusedError) bool { return rows[r.ID] == nil })
-	for _, vector := range vectors {
+	refused := slices.DeleteFunc(slices.Clone(got.refused), func(r *RefusedError) bool { return rows[r.ID] == nil })
+	for _, vector := range got.vectors {
 		if rows[vector.ID] != nil {
 			stored++
 		}

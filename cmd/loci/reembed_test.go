@@ -77,7 +77,8 @@ func (m *twoModels) fill() {
 		texts[i] = map[string]any{"text": fmt.Sprintf("Ledger entry %d", i)}
 	}
 	call[any](m.program, "POST", "/v1/archives/"+archive+"/passages/batch", map[string]any{"passages": texts})
-	embedtest.Eventually(m.t, "all texts have a vector of the old model", func() bool { return m.vectors(384) == fillers+3 })
+	embedtest.Eventually(m.t, "all texts have a vector of the old model",
+		func() bool { return m.vectors(384) == fillers+3 })
 }
 
 // vectors counts the vectors of a dimension.
@@ -125,13 +126,15 @@ func TestReembeddingSwitchesWhileSearchesAnswer(t *testing.T) {
 	t.Parallel()
 	m := newTwoModels(t, 2)
 	m.finds("before")
-	if got := call[embed.ReembedProgress](m.program, "POST", "/v1/admin/reembedding", nil); got.State != embed.Reembedding ||
+	got := call[embed.ReembedProgress](m.program, "POST", "/v1/admin/reembedding", nil)
+	if got.State != embed.Reembedding ||
 		got.FromDim != 384 || got.ToDim != 1536 {
 		t.Fatalf("it starts as %+v", got)
 	}
 	embedtest.Eventually(t, "some vectors are made", func() bool { return m.vectors(1536) > 0 && m.passes.Load() < 0 })
 	m.finds("while vectors are made")
-	if got := m.progress(); got.State != embed.Reembedding || got.Done == 0 || got.Done >= fillers || *got.Total != fillers+3 {
+	if got := m.progress(); got.State != embed.Reembedding || got.Done == 0 || got.Done >= fillers ||
+		*got.Total != fillers+3 {
 		t.Errorf("half way: %+v", got)
 	}
 	made := m.vectors(1536)
