@@ -28,14 +28,14 @@ const (
 type ReembedProgress struct {
 	State      string     `db:"state" json:"state" enum:"none,running,switched,cancelled"`
 	From       string     `db:"from_model" json:"from_model" doc:"The model that searches rank by until the switch."`
-	FromDim    int        `db:"from_dimension" json:"from_dimension"`
+	FromDim    int        `db:"from_dimension" json:"from_dimension" doc:"How many numbers its vectors have."`
 	To         string     `db:"to_model" json:"to_model" doc:"The model that they rank by after it."`
-	ToDim      int        `db:"to_dimension" json:"to_dimension"`
+	ToDim      int        `db:"to_dimension" json:"to_dimension" doc:"How many numbers its vectors have."`
 	Done       int64      `db:"done" json:"done" doc:"Texts that have a vector of the new model."`
 	Total      *int64     `db:"total" json:"total" doc:"Texts with one of the old model at the start; null until counted."`
 	Refused    int64      `db:"refused" json:"refused" doc:"Texts that the new model's endpoint refused; words find them."`
 	Error      *string    `db:"error" json:"error" doc:"Why it does not go on now; null while it does."`
-	StartedAt  *time.Time `db:"started_at" json:"started_at"`
+	StartedAt  *time.Time `db:"started_at" json:"started_at" doc:"When it was started."`
 	FinishedAt *time.Time `db:"finished_at" json:"finished_at" doc:"When it was switched or cancelled."`
 }
 

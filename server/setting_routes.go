@@ -25,10 +25,10 @@ func (s *Server) reembeddingRoutes(a *rest.API) {
 	const path = "/v1/admin/reembedding"
 	operator := a.For(rest.Operator)
 	rest.Get(operator, path,
-		"reembedding: Say how far the vectors of the next embedding model are. Only the operator may.",
+		"get_reembedding: Say how far the vectors of the next embedding model are. Only the operator may.",
 		func(ctx context.Context, _ *struct{}) (embed.ReembedProgress, error) { return s.Reembed.Progress(ctx) }, rest.Own)
 	rest.Post(operator, path,
-		"start_reembedding: Make the vectors of the model of LOCI_EMBEDDING_NEXT_*. They are made beside those in use; when "+
+		"run_reembedding: Make the vectors of the model of LOCI_EMBEDDING_NEXT_*. They are made beside those in use; when "+
 			"all are there, searches switch to them. After a cancellation it goes on where it was. Only the operator may.",
 		func(ctx context.Context, _ *struct{}) (embed.ReembedProgress, error) { return s.Reembed.Start(ctx) }, rest.Own)
 	rest.Delete(operator, path,
