@@ -15,6 +15,12 @@ BENCH_FLAGS ?=
 # What make release builds for, as linux/amd64; empty: linux and darwin, amd64 and arm64.
 PLATFORMS ?=
 
+# What was compiled in one clone serves in another, for the tests, the linter and the build alike; only the race detector
+# needs cgo. Memory is cheaper than collecting it.
+export GOFLAGS := $(GOFLAGS) -trimpath
+export CGO_ENABLED ?= 0
+export GOGC ?= 300
+
 golangci_lint := go tool -modfile=tools/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
@@ -30,7 +36,7 @@ setup: ## Find Postgres with pgvector, or install it; print where its programs a
 	@scripts/setup-postgres.sh
 
 build: ## Build bin/loci
-	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bin/loci ./cmd/loci
+	go build -ldflags='-s -w' -o bin/loci ./cmd/loci
 
 run: build ## Set everything up and serve Loci on a private Postgres, with demo data in an empty one
 	@$(with_postgres) && exec bin/loci serve --demo
@@ -42,7 +48,7 @@ test: ## Set everything up and run all tests, the property tests briefly
 scaled = -run="$$(scripts/scaled-tests.sh)" $$(scripts/scaled-tests.sh packages)
 verify: ## Run all tests with the race detector, longer property tests, short chaos, client-test, mcp-test; say what Postgres they ran on
 	@scripts/setup-chromium.sh
-	@$(with_postgres) && set -x && go test -race -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) ./... && \
+	@$(with_postgres) && set -x && CGO_ENABLED=1 go test -race -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) ./... && \
 		LOCI_TEST_SCALE=verify go test -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) $(scaled) && \
 		go test -count=1 -v -run='^TestPostgresOfTheTests$$' ./db/dbtest
 	$(MAKE) client-test
@@ -83,7 +89,7 @@ fuzz: ## Fuzz each fuzz test for FUZZ_TIME
 
 bench: build ## Measure Loci against COPY, pgbench (postgresql-contrib), rg (ripgrep) and SQLite; rows of what is absent say so
 	@$(with_postgres) && \
-		CGO_ENABLED=0 go build -C bench/fts5 -o ../../bin/fts5 . && export PATH="$$PWD/bin:$$PATH" && \
+		go build -C bench/fts5 -o ../../bin/fts5 . && export PATH="$$PWD/bin:$$PATH" && \
 		go run ./bench -scale=$(BENCH_SCALE) -out=bench/results $(BENCH_FLAGS)
 
 eval: build ## Print how well messages are found: the goldens, and a set in LoCoMo's format from LOCI_EVAL_LOCOMO

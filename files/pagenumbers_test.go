@@ -2,9 +2,7 @@ package files_test
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,6 +11,7 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/files/document"
+	"github.com/loci-memory/loci/files/document/documenttest"
 )
 
 func TestPagesOfLines(t *testing.T) {
@@ -41,14 +40,9 @@ func TestPagesOfLines(t *testing.T) {
 	}
 }
 
-// readPDFs reads documents in this process, and keeps what is compiled from one run of the tests to the next.
-func readPDFs() func(context.Context, document.Input) (document.Text, error) {
-	return document.Readers{CacheDir: filepath.Join(os.TempDir(), fmt.Sprintf("loci-test-%d", os.Getuid()))}.Read
-}
-
 func TestPagesOfAPDFReachTheResults(t *testing.T) {
 	t.Parallel()
-	fx := newFixture(t, files.Options{Read: readPDFs()})
+	fx := newFixture(t, files.Options{Read: documenttest.Readers().Read})
 	folder := fx.folder("docs")
 	raw, err := os.ReadFile("document/testdata/pdf/libreoffice.pdf")
 	if err != nil {

@@ -30,6 +30,7 @@ import (
 	"github.com/loci-memory/loci/db/queue"
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/files/document/documenttest"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server"
 	"github.com/loci-memory/loci/server/agent"
@@ -55,7 +56,8 @@ const (
 
 func newServer(t testing.TB, pool *pgxpool.Pool) *server.Server {
 	t.Helper()
-	store, err := files.New(pool, files.Options{MaxUploadBytes: maxUpload, TempDir: t.TempDir(), Limits: agent.LimitsOf})
+	store, err := files.New(pool, files.Options{MaxUploadBytes: maxUpload, TempDir: t.TempDir(), Limits: agent.LimitsOf,
+		Read: documenttest.Readers().Read})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -141,7 +141,7 @@ func caller() string {
 // By the file, and by the function.
 var (
 	test    = regexp.MustCompile(`_test\.go$|test/[^/]*\.go$`)
-	helper  = regexp.MustCompile(`/pgx/|/db/dbtest/[a-z]+\.go$|/db/(rows|page)\.go$|/src/(runtime|sync)/|/sync@`)
+	helper  = regexp.MustCompile(`/pgx/|/db/dbtest/[a-z]+\.go$|/db/(rows|page)\.go$|(^|/src/)(runtime|sync)/|/sync@`)
 	literal = regexp.MustCompile(`\.func\d|-range\d`)
 )
 

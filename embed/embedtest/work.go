@@ -14,7 +14,7 @@ import (
 )
 
 // Patience bounds the waits of tests; reaching it is a failure.
-const Patience = time.Minute
+const Patience = 3 * time.Minute
 
 // Jobs is a client that makes jobs, and works on those that it is configured for.
 func Jobs(t testing.TB, pool *pgxpool.Pool, config river.Config) *river.Client[pgx.Tx] {

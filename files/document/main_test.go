@@ -1,12 +1,11 @@
 package document_test
 
 import (
-	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/loci-memory/loci/files/document"
+	"github.com/loci-memory/loci/files/document/documenttest"
 )
 
 // reader keeps what it compiles for all tests.
@@ -14,6 +13,6 @@ var reader document.Readers
 
 // What is compiled is kept from one run of the tests to the next.
 func TestMain(m *testing.M) {
-	reader.CacheDir = filepath.Join(os.TempDir(), fmt.Sprintf("loci-test-%d", os.Getuid()))
+	reader = documenttest.Readers()
 	os.Exit(m.Run())
 }

@@ -12,10 +12,13 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// document completes the description of the operations, after the last was registered: descriptions, examples, errors
-// and filters that follow from what all operations have in common.
+// document completes the description of the operations, after the last was registered: descriptions, errors and filters
+// that follow from what all operations have in common.
 func (a *API) document() {
 	d := a.OpenAPI()
+	for _, ofHuma := range []string{"ErrorModel", "ErrorDetail"} { // declared with each operation
+		delete(d.Components.Schemas.Map(), ofHuma)
+	}
 	boundIntegers(d)
 	d.Info.Description = "Memory for AI agents: files, conversations, core and archival memory, and their compaction."
 	d.Info.License = &huma.License{Name: "Apache-2.0", URL: "https://www.apache.org/licenses/LICENSE-2.0"}
@@ -33,7 +36,7 @@ func (a *API) document() {
 		d.Components.Parameters[name] = &huma.Param{Name: name, In: "query", Schema: &Schema{Type: huma.TypeString},
 			Description: "A filter of Letta's by what Loci does not keep: it selects nothing."}
 	}
-	c := &describer{words: readWords(), schemas: d.Components.Schemas, done: map[*Schema]bool{}}
+	c := a.describer()
 	for name, s := range d.Components.Schemas.Map() {
 		c.schema(name, s)
 	}
@@ -45,7 +48,6 @@ func (a *API) document() {
 			c.operation(op)
 			a.declareErrors(op)
 			declareUnmatched(op)
-			c.examples(d, op)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(tags)) {
@@ -105,9 +107,15 @@ func declareUnmatched(op *huma.Operation) {
 	}
 }
 
-// marshalDocument returns the document as JSON, without the types to which nothing in it refers. It does not change the
-// types, which requests are checked against meanwhile.
+// marshalDocument returns the document as JSON with an example of each body, without the types to which nothing in it
+// refers. It does not change the types, which requests are checked against meanwhile. It is called once.
 func (a *API) marshalDocument() ([]byte, error) {
+	c := a.describer()
+	for _, item := range a.OpenAPI().Paths {
+		for _, op := range operationsOf(item) {
+			c.examples(a.OpenAPI(), op)
+		}
+	}
 	text, err := json.Marshal(a.OpenAPI())
 	if err != nil {
 		return nil, err

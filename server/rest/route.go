@@ -120,8 +120,6 @@ func register[I, O any](r Routes, described huma.Operation, handle Handler[I, O]
 	if empty := op.Responses["204"]; empty != nil {
 		empty.Content = nil
 	}
-	delete(a.OpenAPI().Components.Schemas.Map(), "ErrorModel") // huma declares its own error with each operation
-	delete(a.OpenAPI().Components.Schemas.Map(), "ErrorDetail")
 }
 
 // Stream registers an operation whose body or answer is streamed: no timeout bounds it.
@@ -217,7 +215,9 @@ func (a *API) NotServed(routes []Unserved) {
 }
 
 // echoPath is a path as echo's routes have it.
-func echoPath(path string) string { return strings.NewReplacer("{", ":", "}", "").Replace(path) }
+func echoPath(path string) string { return toEcho.Replace(path) }
+
+var toEcho = strings.NewReplacer("{", ":", "}", "")
 
 // complete gives an operation its id, description and tag, and declares its errors.
 func (a *API) complete(op *huma.Operation) {

@@ -37,6 +37,10 @@ type describer struct {
 	done    map[*Schema]bool
 }
 
+func (a *API) describer() *describer {
+	return &describer{words: readWords(), schemas: a.OpenAPI().Components.Schemas, done: map[*Schema]bool{}}
+}
+
 // meaning returns what a field of a type means, empty if no word says it.
 func (c *describer) meaning(of, field string) string {
 	for _, name := range []string{of + "." + field, field} {
