@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/embed/embedtest"
 )
 
@@ -210,6 +211,7 @@ func model(t *testing.T) *embedtest.Endpoint {
 // The quality of retrieval is a golden: a change of the ranking shows as a change of it. The default is with an
 // endpoint.
 func TestRetrievalOfPassages(t *testing.T) {
+	scale.Sequential(t)
 	t.Parallel()
 	f := newDenseFixture(t, model(t))
 	words := archival.New(f.pool, archival.Options{})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
 )
@@ -569,6 +570,7 @@ func TestTheOldestAndLongestResultsAreClippedFirst(t *testing.T) {
 
 // What does not fit is named, with its size and the limits; nothing is emptied and nothing is tried again.
 func TestWhatIsTooBigIsNamed(t *testing.T) {
+	scale.Sequential(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		view *viewBuilder

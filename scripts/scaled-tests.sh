@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-files=$(grep -rlE --include='*_test.go' 'LOCI_TEST_SCALE|dbtest/scale"' .)
+files=$(grep -rlE --include='*_test.go' 'LOCI_TEST_SCALE|scale\.(Of|Pure)\(' .)
 if [ "${1:-}" = packages ]; then
   xargs -n1 dirname <<<"$files" | sort -u
   exit

@@ -10,6 +10,7 @@ import (
 	"github.com/loci-memory/loci/compaction/lab"
 	"github.com/loci-memory/loci/compaction/lab/transcript"
 	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 )
 
 var updatePage = flag.Bool("update", false, "write the lab's tables of docs/policies.md")
@@ -70,6 +71,7 @@ func labTables(t testing.TB) string {
 
 // docs/policies.md shows what the lab measures of the session that the repository has.
 func TestThePageShowsWhatTheLabMeasures(t *testing.T) {
+	scale.Sequential(t)
 	t.Parallel()
 	raw, err := os.ReadFile(docsPath)
 	if err != nil {

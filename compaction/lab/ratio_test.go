@@ -8,10 +8,12 @@ import (
 	"github.com/loci-memory/loci/compaction/lab"
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 )
 
 // The smaller the share of a session that prompts hold, the fewer tokens they take, and the less is in view.
 func TestRatioReplaysHoldAShareOfTheSession(t *testing.T) {
+	scale.Sequential(t)
 	t.Parallel()
 	session := lab.NewSession(work(60))
 	before := lab.Result{Tokens: math.MaxInt}

@@ -9,6 +9,7 @@ import (
 	"github.com/loci-memory/loci/compaction/lab"
 	"github.com/loci-memory/loci/compaction/lab/transcript"
 	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -71,6 +72,7 @@ func TestAWindowThatHoldsAllShowsAll(t *testing.T) {
 
 // Each preset keeps prompts within the window, loses nothing, tells where what is used is, and does so the same again.
 func TestPresetsAreReplayed(t *testing.T) {
+	scale.Sequential(t)
 	t.Parallel()
 	for _, p := range policy.Presets() {
 		r := replayed(t, 60, 16_000, p.Name)

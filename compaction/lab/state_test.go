@@ -7,10 +7,12 @@ import (
 
 	"github.com/loci-memory/loci/compaction/lab"
 	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 )
 
 // A replay that is saved and resumed after every few messages measures what one does that is never interrupted.
 func TestAReplayGoesOnWhereItWasSaved(t *testing.T) {
+	scale.Sequential(t)
 	t.Parallel()
 	session := lab.NewSession(work(40))
 	for _, name := range []string{"deck", "pi", "letta", "fourlayer-literal", "openclaw", "claude-code"} {

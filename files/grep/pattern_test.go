@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/files/grep"
 )
 
@@ -182,6 +183,7 @@ func TestLinesAgreeWithMatchingEachLine(t *testing.T) {
 }
 
 func TestLinesOfHostileBlocks(t *testing.T) {
+	scale.Sequential(t)
 	t.Parallel()
 	nested := strings.Repeat("a", 50_000) + "b\n"
 	for _, tt := range []struct {

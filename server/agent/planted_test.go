@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/block/working"
@@ -75,6 +76,7 @@ func share(request []byte, turn int) string {
 // In a run of 300 turns the prompt keeps every decision that the agent writes into its working memory. The table of the
 // run stands in docs/concepts.md.
 func TestPlantedDecisionsStayInThePrompt(t *testing.T) {
+	scale.Sequential(t)
 	t.Parallel()
 	table := "| turns | without | automatic, by rules | by the agent |\n| --- | --- | --- | --- |\n"
 	rows := map[int][]string{}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
 	"github.com/loci-memory/loci/server/agent"
@@ -99,6 +100,7 @@ func TestAPromptNamesNoToolThatIsNotThere(t *testing.T) {
 // A message that fits its window alone is handed out after any history, and one that does not is named by the tokens
 // that its model counts.
 func TestAMessageThatFitsAloneIsHandedOut(t *testing.T) {
+	scale.Sequential(t)
 	t.Parallel()
 	s, _ := newStore(t)
 	s.Tokens = tokens.New()

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/server/memoryfile"
 )
 
@@ -60,6 +61,7 @@ func TestClaims234And250TheIndexHasAtMost5000Characters(t *testing.T) {
 }
 
 func TestClaims235And258AnIndexOf92000CharactersIsCompressedBy96Percent(t *testing.T) {
+	scale.Sequential(t)
 	t.Parallel()
 	f := withGrown(t)
 	before := f.files()[index]

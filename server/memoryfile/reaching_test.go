@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/loci-memory/loci/db/dbtest/scale"
 )
 
 // The index points to each file that Point names for good, also when its recent activity has rolled on.
 func TestWhatIsPointedToStaysReachable(t *testing.T) {
+	scale.Sequential(t)
 	t.Parallel()
 	f := newFixture(t)
 	f.write(index, "# Memory\n\n## Projects\n\n| Name | Status | File |\n| --- | --- | --- |\n")

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/tool"
 )
@@ -39,6 +40,7 @@ func mentioned(text, name string) bool {
 }
 
 func TestDefaultInstructionsNameTheToolsThatAreThere(t *testing.T) {
+	scale.Sequential(t)
 	t.Parallel()
 	choices := [][]string{}
 	for subset := range 1 << len(toolGroups) {

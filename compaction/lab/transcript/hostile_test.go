@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/compaction/lab/transcript"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 )
 
 // Any file is read, or refused with a line that it has; what is read has messages, and is the same when read again.
@@ -98,6 +99,7 @@ func repeated(text string, times int) io.Reader {
 
 // A line of 100 MB is read with memory of a few times its size.
 func TestAVeryLongLineIsRead(t *testing.T) {
+	scale.Sequential(t)
 	const mega = 1 << 20
 	in := io.MultiReader(strings.NewReader(`{"role":"user","content":"`), repeated(strings.Repeat("x", mega), 100),
 		strings.NewReader("\"}\n{\"role\":\"assistant\",\"content\":\"ok\"}\n"))

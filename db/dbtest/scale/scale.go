@@ -5,6 +5,7 @@ package scale
 import (
 	"fmt"
 	"os"
+	"testing"
 )
 
 // Of returns the number for the scale that LOCI_TEST_SCALE names: test (also where it is unset), verify or all.
@@ -30,4 +31,13 @@ func Pure(test, verify, all int) int {
 		return max(n/10, 1)
 	}
 	return n
+}
+
+// Sequential marks a test that does one thing after another and takes long: the race detector, with which it is skipped,
+// would find nothing in it. `make test` runs it.
+func Sequential(t testing.TB) {
+	t.Helper()
+	if raced {
+		t.Skip("it does one thing after another: it runs without the race detector")
+	}
 }

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/files/document"
 	"github.com/loci-memory/loci/files/document/child"
 )
@@ -135,6 +136,7 @@ func TestChildReads(t *testing.T) {
 
 // A page of a gigabyte of zeros in 13 KB: what the sandbox or the child may have runs out.
 func TestABombEndsInTheChild(t *testing.T) {
+	scale.Sequential(t)
 	t.Parallel()
 	stream := deflated(t, deflated(t, make([]byte, 1<<20), 1<<10), 1)
 	r := reader(t, "read")
