@@ -69,6 +69,7 @@ mcp-test: build ## Drive the built program over MCP: SDKs, recipes of docs/mcp.m
 lint: ## Check format, vet, and lint
 	@unformatted=$$(gofmt -l .) && [ -z "$$unformatted" ] || { echo "not formatted with gofmt: $$unformatted"; exit 1; }
 	go vet ./...
+	go vet -tags conformance ./cmd/loci
 	$(golangci_lint) run
 
 fmt: ## Format all code

@@ -43,7 +43,7 @@ func decoded(text string) []byte {
 	return raw
 }
 
-func text(s string) mcp.Content { return &mcp.TextContent{Text: s} }
+func textContent(s string) mcp.Content { return &mcp.TextContent{Text: s} }
 
 func embedded(uri, s string) mcp.Content {
 	return &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: uri, MIMEType: "text/plain", Text: s}}
@@ -58,11 +58,11 @@ func shows(all ...mcp.Content) handler {
 func addTools(s *mcp.Server) {
 	plain := json.RawMessage(`{"type":"object"}`)
 	tools := map[string]handler{
-		"test_simple_text":       shows(text("This is a simple text response for testing.")),
+		"test_simple_text":       shows(textContent("This is a simple text response for testing.")),
 		"test_image_content":     shows(picture),
 		"test_audio_content":     shows(&mcp.AudioContent{Data: sound, MIMEType: "audio/wav"}),
 		"test_embedded_resource": shows(embedded("test://embedded-resource", "This is an embedded resource content.")),
-		"test_multiple_content_types": shows(text("Multiple content types test:"), picture,
+		"test_multiple_content_types": shows(textContent("Multiple content types test:"), picture,
 			embedded("test://mixed-content-resource", `{"test":"data"}`)),
 		"test_tool_with_logging":  logs,
 		"test_tool_with_progress": progresses,
@@ -73,7 +73,7 @@ func addTools(s *mcp.Server) {
 		"test_elicitation":                  elicits(`{"username":{"type":"string","description":"User's response"}}`),
 		"test_elicitation_sep1034_defaults": elicits(defaults),
 		"test_elicitation_sep1330_enums":    elicits(enums),
-		"json_schema_2020_12_tool":          shows(text("called")),
+		"json_schema_2020_12_tool":          shows(textContent("called")),
 		"test_reconnection":                 reconnects,
 	}
 	for name, do := range tools {
@@ -92,7 +92,7 @@ func addTools(s *mcp.Server) {
 			func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				content, err := do(ctx, r)
 				if err != nil {
-					return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{text(err.Error())}}, nil
+					return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{textContent(err.Error())}}, nil
 				}
 				return &mcp.CallToolResult{Content: content}, nil
 			})
@@ -109,7 +109,7 @@ func logs(ctx context.Context, r *mcp.CallToolRequest) ([]mcp.Content, error) {
 		}
 		time.Sleep(between)
 	}
-	return []mcp.Content{text("logged")}, nil
+	return []mcp.Content{textContent("logged")}, nil
 }
 
 func progresses(ctx context.Context, r *mcp.CallToolRequest) ([]mcp.Content, error) {
@@ -120,7 +120,7 @@ func progresses(ctx context.Context, r *mcp.CallToolRequest) ([]mcp.Content, err
 		}
 		time.Sleep(between)
 	}
-	return []mcp.Content{text(fmt.Sprint(r.Params.GetProgressToken()))}, nil
+	return []mcp.Content{textContent(fmt.Sprint(r.Params.GetProgressToken()))}, nil
 }
 
 func samples(ctx context.Context, r *mcp.CallToolRequest) ([]mcp.Content, error) {
@@ -129,7 +129,7 @@ func samples(ctx context.Context, r *mcp.CallToolRequest) ([]mcp.Content, error)
 		return nil, err
 	}
 	got, err := r.Session.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 100,
-		Messages: []*mcp.SamplingMessage{{Role: "user", Content: text(in.Prompt)}}})
+		Messages: []*mcp.SamplingMessage{{Role: "user", Content: textContent(in.Prompt)}}})
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func samples(ctx context.Context, r *mcp.CallToolRequest) ([]mcp.Content, error)
 	if !ok {
 		return nil, errors.New("the client did not answer with a text")
 	}
-	return []mcp.Content{text("LLM response: " + said.Text)}, nil
+	return []mcp.Content{textContent("LLM response: " + said.Text)}, nil
 }
 
 const (
@@ -165,7 +165,7 @@ func elicits(properties string) handler {
 			return nil, err
 		}
 		content, err := json.Marshal(got.Content)
-		return []mcp.Content{text(fmt.Sprintf("User response: action=%s, content=%s", got.Action, content))}, err
+		return []mcp.Content{textContent(fmt.Sprintf("User response: action=%s, content=%s", got.Action, content))}, err
 	}
 }
 
@@ -175,7 +175,7 @@ func reconnects(_ context.Context, r *mcp.CallToolRequest) ([]mcp.Content, error
 	}
 	r.Extra.CloseSSEStream(mcp.CloseSSEStreamArgs{RetryAfter: between})
 	time.Sleep(2 * between)
-	return []mcp.Content{text("Reconnection test completed")}, nil
+	return []mcp.Content{textContent("Reconnection test completed")}, nil
 }
 
 func addResources(s *mcp.Server) {
@@ -215,16 +215,17 @@ func addPrompts(s *mcp.Server) {
 		})
 	}
 	add("test_simple_prompt", func(map[string]string) []mcp.Content {
-		return []mcp.Content{text("This is a simple prompt for testing.")}
+		return []mcp.Content{textContent("This is a simple prompt for testing.")}
 	})
 	add("test_prompt_with_arguments", func(args map[string]string) []mcp.Content {
-		return []mcp.Content{text(fmt.Sprintf("Prompt with arguments: arg1='%s', arg2='%s'", args["arg1"], args["arg2"]))}
+		said := fmt.Sprintf("Prompt with arguments: arg1='%s', arg2='%s'", args["arg1"], args["arg2"])
+		return []mcp.Content{textContent(said)}
 	}, "arg1", "arg2")
 	add("test_prompt_with_embedded_resource", func(args map[string]string) []mcp.Content {
 		return []mcp.Content{embedded(args["resourceUri"], "Embedded resource content for testing."),
-			text("Please process the embedded resource above.")}
+			textContent("Please process the embedded resource above.")}
 	}, "resourceUri")
 	add("test_prompt_with_image", func(map[string]string) []mcp.Content {
-		return []mcp.Content{picture, text("Please analyze the image above.")}
+		return []mcp.Content{picture, textContent("Please analyze the image above.")}
 	})
 }

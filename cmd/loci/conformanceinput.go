@@ -15,13 +15,13 @@ import (
 // The fixtures of the version 2026-07-28, whose tools and prompts ask for input with their answers.
 
 // ask is what a fixture asks the client for.
-func ask(names ...string) mcp.InputRequestMap {
+func askClient(names ...string) mcp.InputRequestMap {
 	all := mcp.InputRequestMap{}
 	for _, name := range names {
 		switch name {
 		case "greeting", "capital_question":
 			all[name] = &mcp.CreateMessageParams{MaxTokens: 100,
-				Messages: []*mcp.SamplingMessage{{Role: "user", Content: text("What is the capital of France?")}}}
+				Messages: []*mcp.SamplingMessage{{Role: "user", Content: textContent("What is the capital of France?")}}}
 		case "client_roots":
 			all[name] = &mcp.ListRootsParams{}
 		default:
@@ -74,9 +74,9 @@ func (t rounds) answer(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallTool
 		done++
 	}
 	if done == len(t.asks) {
-		return &mcp.CallToolResult{Content: []mcp.Content{text("state-ok: " + said)}}, nil
+		return &mcp.CallToolResult{Content: []mcp.Content{textContent("state-ok: " + said)}}, nil
 	}
-	out := &mcp.CallToolResult{InputRequests: ask(t.asks[done]...)}
+	out := &mcp.CallToolResult{InputRequests: askClient(t.asks[done]...)}
 	if t.state {
 		out.RequestState = fmt.Sprint(round, done)
 	}
@@ -104,7 +104,7 @@ func addInputTools(s *mcp.Server) {
 	add("test_streaming_elicitation", says("There are no requests in this stream."))
 	add("test_logging_tool", func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		err := r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "info", Data: "called"})
-		return &mcp.CallToolResult{Content: []mcp.Content{text("logged")}}, err
+		return &mcp.CallToolResult{Content: []mcp.Content{textContent("logged")}}, err
 	})
 	s.AddTool(&mcp.Tool{Name: "test_x_mcp_header", Description: "test_x_mcp_header", InputSchema: json.RawMessage(
 		`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"level":{"type":"integer"}}}`)},
@@ -114,7 +114,7 @@ func addInputTools(s *mcp.Server) {
 
 func says(s string) mcp.ToolHandler {
 	return func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return &mcp.CallToolResult{Content: []mcp.Content{text(s)}}, nil
+		return &mcp.CallToolResult{Content: []mcp.Content{textContent(s)}}, nil
 	}
 }
 
@@ -135,7 +135,7 @@ func asksWhatTheClientCan(ctx context.Context, r *mcp.CallToolRequest) (*mcp.Cal
 	if len(names) == 0 {
 		return says("nothing to ask for")(ctx, r)
 	}
-	return &mcp.CallToolResult{InputRequests: ask(names...)}, nil
+	return &mcp.CallToolResult{InputRequests: askClient(names...)}, nil
 }
 
 // needsSampling refuses a client that cannot sample.
@@ -154,8 +154,8 @@ func needsSampling(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolRe
 func asksForContext(_ context.Context, r *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 	said, all := given(r.Params.InputResponses, "user_context")
 	if !all {
-		return &mcp.GetPromptResult{InputRequests: ask("user_context")}, nil
+		return &mcp.GetPromptResult{InputRequests: askClient("user_context")}, nil
 	}
 	return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user",
-		Content: text("Context: " + strings.TrimSpace(said))}}}, nil
+		Content: textContent("Context: " + strings.TrimSpace(said))}}}, nil
 }

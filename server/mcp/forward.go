@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -32,10 +33,10 @@ func (r Remote) Forward(ctx context.Context, client sdk.Transport) error {
 	local := sdk.NewServer(&sdk.Implementation{Name: "loci", Title: "Loci", Version: r.Version}, &sdk.ServerOptions{
 		Instructions: offer.Instructions, Capabilities: offer.Capabilities, SetCacheable: private,
 		SubscribeHandler: func(ctx context.Context, q *sdk.SubscribeRequest) error {
-			return f.with(ctx, func(s *sdk.ClientSession) error { return s.Subscribe(ctx, q.Params) })
+			return f.subscribe(ctx, q.Params)
 		},
 		UnsubscribeHandler: func(ctx context.Context, q *sdk.UnsubscribeRequest) error {
-			return f.with(ctx, func(s *sdk.ClientSession) error { return s.Unsubscribe(ctx, q.Params) })
+			return f.unsubscribe(ctx, q.Params)
 		}})
 	local.AddReceivingMiddleware(f.receive)
 	f.local.Store(local)
@@ -49,6 +50,7 @@ type forwarder struct {
 
 	mu     sync.Mutex
 	remote *sdk.ClientSession // nil if it ended
+	seen   map[string]bool    // URIs of the resources that the client subscribed to
 	tokens map[any]*sdk.ServerSession
 }
 
@@ -76,12 +78,50 @@ func (f *forwarder) session(ctx context.Context) (*sdk.ClientSession, error) {
 	})
 	// The session outlives the call that begins it. Sessions of this version are told of changes.
 	session, err := client.Connect(context.WithoutCancel(ctx), &sdk.StreamableClientTransport{Endpoint: f.URL,
-		HTTPClient: f.Client}, &sdk.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+		HTTPClient: noting(f.Client)}, &sdk.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
 	if err != nil {
 		return nil, err
 	}
 	f.remote = session
+	f.subscribeAgain(ctx, session)
 	return session, nil
+}
+
+// subscribeAgain subscribes a new session to what the client wants to be told of. What changed between the sessions
+// nobody was told: the client is, of all. It is called with f.mu.
+func (f *forwarder) subscribeAgain(ctx context.Context, session *sdk.ClientSession) {
+	if len(f.seen) == 0 {
+		return
+	}
+	for uri := range f.seen {
+		if session.Subscribe(ctx, &sdk.SubscribeParams{URI: uri}) != nil {
+			continue // it is gone, which reading it says
+		}
+		f.tell(func(local *sdk.Server) {
+			_ = local.ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: uri}) // it is always nil
+		})
+	}
+	f.tell(listChanged)
+}
+
+func (f *forwarder) subscribe(ctx context.Context, params *sdk.SubscribeParams) error {
+	err := f.with(ctx, func(ctx context.Context, s *sdk.ClientSession) error { return s.Subscribe(ctx, params) })
+	if err == nil {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.seen == nil {
+			f.seen = map[string]bool{}
+		}
+		f.seen[params.URI] = true
+	}
+	return err
+}
+
+func (f *forwarder) unsubscribe(ctx context.Context, params *sdk.UnsubscribeParams) error {
+	f.mu.Lock()
+	delete(f.seen, params.URI)
+	f.mu.Unlock()
+	return f.with(ctx, func(ctx context.Context, s *sdk.ClientSession) error { return s.Unsubscribe(ctx, params) })
 }
 
 // tell tells the client something, unless it is not served yet.
@@ -99,17 +139,20 @@ func (f *forwarder) close() {
 	}
 }
 
-// with calls do with a session. If the session has ended, do is called again with a new one: the server did nothing.
-func (f *forwarder) with(ctx context.Context, do func(*sdk.ClientSession) error) error {
+// with calls do with a session. If the server does not know the session any more, do is called again with a new one,
+// unless the server may have begun with what do asked: a call that was begun and is not answered is an error.
+func (f *forwarder) with(ctx context.Context, do func(context.Context, *sdk.ClientSession) error) error {
 	session, err := f.session(ctx)
 	if err != nil {
 		return err
 	}
-	err = do(session)
+	var begun atomic.Bool
+	err = do(context.WithValue(ctx, begunKey{}, &begun), session)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	if _, answered := errors.AsType[*jsonrpc.Error](err); answered && !errors.Is(err, sdk.ErrSessionMissing) {
+	missing := errors.Is(err, sdk.ErrSessionMissing)
+	if _, answered := errors.AsType[*jsonrpc.Error](err); answered && !missing {
 		return err
 	}
 	f.mu.Lock()
@@ -118,13 +161,39 @@ func (f *forwarder) with(ctx context.Context, do func(*sdk.ClientSession) error)
 	}
 	f.mu.Unlock()
 	_ = session.Close() // it is broken
-	if !errors.Is(err, sdk.ErrSessionMissing) {
+	if !missing || begun.Load() {
 		return err
 	}
 	if session, err = f.session(ctx); err != nil {
 		return err
 	}
-	return do(session)
+	return do(ctx, session)
+}
+
+// begunKey is the key of an *atomic.Bool in the context of a request: whether the server may have begun with it.
+type begunKey struct{}
+
+// noting returns a client that notes which requests the server may have begun with: all that it did not answer with a
+// 404, as it answers those of a session that it does not know.
+func noting(c *http.Client) *http.Client {
+	var noted http.Client
+	if c != nil {
+		noted = *c
+	}
+	noted.Transport = noter{cmp.Or(noted.Transport, http.DefaultTransport)}
+	return &noted
+}
+
+type noter struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (n noter) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := n.next.RoundTrip(r)
+	if begun, ok := r.Context().Value(begunKey{}).(*atomic.Bool); ok && r.Method == http.MethodPost &&
+		(err != nil || res.StatusCode != http.StatusNotFound) {
+		begun.Store(true)
+	}
+	return res, err
 }
 
 // receive forwards the messages that the remote server answers.
@@ -132,29 +201,29 @@ func (f *forwarder) receive(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
 		switch q := r.(type) {
 		case *sdk.ListToolsRequest:
-			return forward(ctx, f, func(s *sdk.ClientSession) (sdk.Result, error) {
+			return forward(ctx, f, func(ctx context.Context, s *sdk.ClientSession) (sdk.Result, error) {
 				return result(s.ListTools(ctx, q.Params))
 			})
 		case *sdk.CallToolRequest:
 			return f.callTool(ctx, q)
 		case *sdk.ListResourcesRequest:
-			return forward(ctx, f, func(s *sdk.ClientSession) (sdk.Result, error) {
+			return forward(ctx, f, func(ctx context.Context, s *sdk.ClientSession) (sdk.Result, error) {
 				return result(s.ListResources(ctx, q.Params))
 			})
 		case *sdk.ListResourceTemplatesRequest:
-			return forward(ctx, f, func(s *sdk.ClientSession) (sdk.Result, error) {
+			return forward(ctx, f, func(ctx context.Context, s *sdk.ClientSession) (sdk.Result, error) {
 				return result(s.ListResourceTemplates(ctx, q.Params))
 			})
 		case *sdk.ReadResourceRequest:
-			return forward(ctx, f, func(s *sdk.ClientSession) (sdk.Result, error) {
+			return forward(ctx, f, func(ctx context.Context, s *sdk.ClientSession) (sdk.Result, error) {
 				return result(s.ReadResource(ctx, q.Params))
 			})
 		case *sdk.ListPromptsRequest:
-			return forward(ctx, f, func(s *sdk.ClientSession) (sdk.Result, error) {
+			return forward(ctx, f, func(ctx context.Context, s *sdk.ClientSession) (sdk.Result, error) {
 				return result(s.ListPrompts(ctx, q.Params))
 			})
 		case *sdk.GetPromptRequest:
-			return forward(ctx, f, func(s *sdk.ClientSession) (sdk.Result, error) {
+			return forward(ctx, f, func(ctx context.Context, s *sdk.ClientSession) (sdk.Result, error) {
 				return result(s.GetPrompt(ctx, q.Params))
 			})
 		}
@@ -163,10 +232,10 @@ func (f *forwarder) receive(next sdk.MethodHandler) sdk.MethodHandler {
 }
 
 // forward returns what the remote server answers.
-func forward(ctx context.Context, f *forwarder, ask func(*sdk.ClientSession) (sdk.Result, error)) (out sdk.Result,
-	err error) {
-	err = f.with(ctx, func(s *sdk.ClientSession) error {
-		out, err = ask(s)
+func forward(ctx context.Context, f *forwarder,
+	ask func(context.Context, *sdk.ClientSession) (sdk.Result, error)) (out sdk.Result, err error) {
+	err = f.with(ctx, func(ctx context.Context, s *sdk.ClientSession) error {
+		out, err = ask(ctx, s)
 		return err
 	})
 	if shown, ok := errors.AsType[*jsonrpc.Error](err); ok {
@@ -189,7 +258,9 @@ func (f *forwarder) callTool(ctx context.Context, q *sdk.CallToolRequest) (sdk.R
 		f.follow(token, q.Session)
 		defer f.follow(token, nil)
 	}
-	return forward(ctx, f, func(s *sdk.ClientSession) (sdk.Result, error) { return result(s.CallTool(ctx, params)) })
+	return forward(ctx, f, func(ctx context.Context, s *sdk.ClientSession) (sdk.Result, error) {
+		return result(s.CallTool(ctx, params))
+	})
 }
 
 // follow says whom the progress of a token is for; nobody if the session is nil.
