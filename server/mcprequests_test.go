@@ -91,6 +91,8 @@ func TestMCPMessagesAreAnsweredWithTheirIDs(t *testing.T) {
 		call(`"a"`, "nope"):                  {200, `"a"`, -32601},
 		"null":                               {400, "null", -32600},
 		"[" + call("1", "ping") + "," + call("1", "ping") + "]": {400, "null", -32600},
+		"[" + call("1", "ping") + "," + call("2", "nope") + "]": {400, "null", -32600},
+		"[" + call("1", "nope") + "]":                           {400, "null", -32600},
 	} {
 		w := servertest.Send(c, "POST", "/mcp/agents/"+agent, body, append(c.headers(), "Accept",
 			"application/json, text/event-stream")...)

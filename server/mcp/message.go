@@ -83,12 +83,18 @@ func refused(body []byte, version string) *refusal {
 		}
 		seen[string(m.id)] = true
 	}
-	if len(all) == 1 && all[0].isCall() && version < firstStateless && !slices.Contains(methods, all[0].method) &&
-		!bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) {
-		return &refusal{http.StatusOK, all[0].id, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
-			Message: "there is no method " + db.Short(all[0].method)}}
+	if version >= firstStateless {
+		return nil
 	}
-	return nil
+	unknown := slices.IndexFunc(all, func(m message) bool { return m.isCall() && !slices.Contains(methods, m.method) })
+	switch {
+	case unknown < 0:
+		return nil
+	case bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")):
+		return invalid("there is no method %s; nothing of the batch was done", db.Short(all[unknown].method))
+	}
+	return &refusal{http.StatusOK, all[unknown].id, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
+		Message: "there is no method " + db.Short(all[unknown].method)}}
 }
 
 // keptID reports whether the SDK answers an id as it is. One that is no text and no number it refuses.
