@@ -93,8 +93,8 @@ func (n sessionNoter) WriteHeader(status int) {
 	n.ResponseWriter.WriteHeader(status)
 }
 
-// A call that a killed server had begun is not made again: it is an error. Where the server only forgot the session, the
-// client sees nothing of it, and is told of changes as before.
+// A call that a killed server had begun is not made again: it is an error. Where the server only forgot the session,
+// the client sees nothing of it, and is told of changes as before.
 func TestAForwardedCallIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)
@@ -112,7 +112,9 @@ func TestAForwardedCallIsMadeOnce(t *testing.T) {
 	})
 	updated := make(chan string, 10)
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "t", Version: "1"}, &sdk.ClientOptions{
-		ResourceUpdatedHandler: func(_ context.Context, q *sdk.ResourceUpdatedNotificationRequest) { updated <- q.Params.URI },
+		ResourceUpdatedHandler: func(_ context.Context, q *sdk.ResourceUpdatedNotificationRequest) {
+			updated <- q.Params.URI
+		},
 	}).Connect(t.Context(), client, &sdk.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
 	if err != nil {
 		t.Fatal(err)

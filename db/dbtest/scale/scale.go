@@ -33,8 +33,8 @@ func Pure(test, verify, all int) int {
 	return n
 }
 
-// Sequential marks a test that does one thing after another and takes long: the race detector, with which it is skipped,
-// would find nothing in it. `make test` runs it.
+// Sequential marks a test that does one thing after another and takes long: the race detector would find nothing in it.
+// With it the test is skipped; `make test` runs it.
 func Sequential(t testing.TB) {
 	t.Helper()
 	if raced {
