@@ -96,7 +96,9 @@ var house = map[string][]string{
 	"files/grep":           {"db"},
 	"files/document":       {},
 	"files/document/child": {"files/document"},
-	"archival":             {"db", "db/queue", "db/event", "chunker", "embed", "embed/wordindex"},
+
+	"files/document/documenttest": {"files/document"},
+	"archival":                    {"db", "db/queue", "db/event", "chunker", "embed", "embed/wordindex"},
 	"recall": {"db", "db/queue", "db/event", "embed", "embed/wordindex", "recall/redact",
 		"recall/tokens"},
 	"recall/chat":          {"recall", "recall/tokens"},
@@ -120,7 +122,8 @@ var house = map[string][]string{
 
 // forTests lists the packages that the tests of every package may import, and product code only where the map says so.
 var forTests = []string{"db/dbtest", "db/dbtest/scale", "embed/embedtest", "compaction/llm/llmtest",
-	"server/agent/agenttest", "server/servertest", "recall/chat/chattest", "server/loop/model/modeltest"}
+	"files/document/documenttest", "server/agent/agenttest", "server/servertest", "recall/chat/chattest",
+	"server/loop/model/modeltest"}
 
 // inTests lists what the tests of a package import in addition: those of policies ask a provider that fails.
 var inTests = map[string][]string{"compaction/policy": {"compaction/llm"}}

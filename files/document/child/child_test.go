@@ -64,10 +64,10 @@ var acts = map[string]func(request string){
 			_ = n
 		}
 	},
-	"sleep":   func(string) { select {} },
+	"sleep":   func(string) { time.Sleep(time.Hour) },
 	"crash":   func(string) { panic("no such table") },
-	"trap":    func(string) { _ = syscall.Kill(os.Getpid(), syscall.SIGSEGV); select {} },
-	"killed":  func(string) { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL); select {} },
+	"trap":    func(string) { _ = syscall.Kill(os.Getpid(), syscall.SIGSEGV); time.Sleep(time.Hour) },
+	"killed":  func(string) { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL); time.Sleep(time.Hour) },
 	"garbage": func(string) { fmt.Print("garbage\n", strings.Repeat("x", 1<<20)) },
 	"empty":   func(string) {},
 	"noise":   func(string) { fmt.Fprint(os.Stderr, strings.Repeat("noise ", 1<<20)); panic("at last") },
