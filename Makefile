@@ -16,10 +16,9 @@ BENCH_FLAGS ?=
 PLATFORMS ?=
 
 # What was compiled in one clone serves in another, for the tests, the linter and the build alike; only the race detector
-# needs cgo. Memory is cheaper than collecting it.
+# needs cgo.
 export GOFLAGS := $(GOFLAGS) -trimpath
 export CGO_ENABLED ?= 0
-export GOGC ?= 300
 
 golangci_lint := go tool -modfile=tools/go.mod golangci-lint
 
@@ -44,13 +43,12 @@ run: build ## Set everything up and serve Loci on a private Postgres, with demo 
 test: ## Set everything up and run all tests, the property tests briefly
 	@$(with_postgres) && set -x && go test -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) ./...
 
-# The race detector slows property tests down tenfold: verify runs those that have a scale once more without it. Tests
-# that are scale.Sequential go without it, and so do those of cmd/loci, which look at a program that was built without.
-raced = $$(go list ./... | grep -v '/cmd/loci$$')
+# The race detector slows property tests down tenfold: verify runs those that have a scale once more without it. Long
+# tests that show it nothing are scale.NotRaced.
 scaled = -run="$$(scripts/scaled-tests.sh)" $$(scripts/scaled-tests.sh packages)
 verify: ## Run all tests with the race detector, longer property tests, short chaos, client-test, mcp-test; say what Postgres they ran on
 	@scripts/setup-chromium.sh
-	@$(with_postgres) && set -x && CGO_ENABLED=1 go test -race -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) $(raced) && \
+	@$(with_postgres) && set -x && CGO_ENABLED=1 go test -race -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) ./... && \
 		LOCI_TEST_SCALE=verify go test -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) $(scaled) && \
 		go test -count=1 -v -run='^TestPostgresOfTheTests$$' ./db/dbtest
 	$(MAKE) client-test

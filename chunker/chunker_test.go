@@ -215,7 +215,7 @@ func joinedIs(t *testing.T, text string, chunks []chunker.Chunk) {
 }
 
 func TestSplitCountsTokensALinearNumberOfTimes(t *testing.T) {
-	scale.Sequential(t)
+	scale.NotRaced(t)
 	t.Parallel()
 	for name, pattern := range hostile {
 		for _, kind := range allKinds {

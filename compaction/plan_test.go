@@ -570,7 +570,7 @@ func TestTheOldestAndLongestResultsAreClippedFirst(t *testing.T) {
 
 // What does not fit is named, with its size and the limits; nothing is emptied and nothing is tried again.
 func TestWhatIsTooBigIsNamed(t *testing.T) {
-	scale.Sequential(t)
+	scale.NotRaced(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		view *viewBuilder

@@ -69,7 +69,7 @@ func TestQuestionsStandAlone(t *testing.T) {
 
 // Short statements of the user are kept by extraction before questions and chatter are.
 func TestShortFactsSurvive(t *testing.T) {
-	scale.Sequential(t)
+	scale.NotRaced(t)
 	t.Parallel()
 	for _, said := range []string{"I am vegetarian.", "I'm vegan.", "I am diabetic.", "Call me Zed.",
 		"Never sign letters as 'T. Okonkwo'.", "Please always sign letters as 'T. Okonkwo'.",

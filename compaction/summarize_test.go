@@ -638,7 +638,7 @@ func TestConfiguredPromptIsUsed(t *testing.T) {
 }
 
 func TestCallsAreAtMostAsManyAsIsSaid(t *testing.T) {
-	scale.Sequential(t)
+	scale.NotRaced(t)
 	t.Parallel()
 	messages := append(storm(true, 80_000), storm(false, 80_000)...)
 	e := compaction.Evicted{Messages: messages, Budget: 2000, Self: &compaction.Self{System: "S", View: messages}}

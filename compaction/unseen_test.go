@@ -233,7 +233,7 @@ func TestAViewOfTooManyMessagesIsShortened(t *testing.T) {
 
 // Hundreds of parallel calls fit a small window, and leave it if they do not and the user goes on.
 func TestManyParallelCallsNeverEndAConversation(t *testing.T) {
-	scale.Sequential(t)
+	scale.NotRaced(t)
 	t.Parallel()
 	for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All} {
 		v := window(8192, 1150).say(recall.User, 5).storm(150, 40, 180)

@@ -48,7 +48,7 @@ func (f *fixture) rank(ranking string, q recall.Query) []string {
 
 // The quality of retrieval is a golden: a change of the ranking shows as a change of it.
 func TestRetrievalOfDialogues(t *testing.T) {
-	scale.Sequential(t)
+	scale.NotRaced(t)
 	t.Parallel()
 	f := newFixture(t)
 	all := map[string]*embedtest.Quality{}
@@ -175,7 +175,7 @@ const slack = 1.5
 
 // Code is found by what its comment says of it.
 func TestRetrievalOfCode(t *testing.T) {
-	scale.Sequential(t)
+	scale.NotRaced(t)
 	t.Parallel()
 	f := newFixture(t)
 	functions := standardLibrary(t)

@@ -445,7 +445,7 @@ func (m *matrix) refused(o operation, what string, got servertest.Reply, status 
 
 // Each route refuses each wrong key alike for what exists and what does not, and stores nothing.
 func TestEachRouteRefusesEachWrongKey(t *testing.T) {
-	scale.Sequential(t)
+	scale.NotRaced(t)
 	t.Parallel()
 	m := newMatrix(t)
 	end := time.Now().Add(time.Hour)
@@ -552,7 +552,7 @@ func (o operation) first() string {
 // With the key of one organization and ids of another, all of a path's and each alone, and in each parameter and field
 // that holds ids, the answers are those for ids that nothing has.
 func TestTenantsDoNotMeet(t *testing.T) {
-	scale.Sequential(t)
+	scale.NotRaced(t)
 	t.Parallel()
 	m := newMatrix(t)
 	m.watch()

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -145,13 +146,19 @@ func TestAForwardedCallIsMadeOnce(t *testing.T) {
 	if n := remote.reached(); err != nil || n != 1 {
 		t.Errorf("after a restart: %q, %v, %d calls reached the server, want 1", said, err, n)
 	}
-	if uri := <-updated; uri != block {
-		t.Errorf("%s is said to have changed meanwhile, want %s", uri, block)
+	told := func(when string) {
+		select {
+		case uri := <-updated:
+			if uri != block {
+				t.Errorf("%s %s is said to have changed, want %s", when, uri, block)
+			}
+		case <-time.After(patience):
+			t.Fatalf("%s nothing is said to have changed, want %s", when, block)
+		}
 	}
+	told("in the new session")
 	c.must("PATCH", "/v1/agents/"+agent+"/core-memory/blocks/human", `{"value":"Ada likes tea."}`)
-	if uri := <-updated; uri != block {
-		t.Errorf("%s is said to have changed, want %s", uri, block)
-	}
+	told("after a change")
 
 	remote.mu.Lock()
 	remote.dies = true

@@ -163,7 +163,7 @@ func TestArchives(t *testing.T) {
 // A batch is read passage by passage: what is wrong with one is reported with its place, and none of the others is
 // stored.
 func TestBatchesOfPassages(t *testing.T) {
-	scale.Sequential(t)
+	scale.NotRaced(t)
 	t.Parallel()
 	c := newClient(t)
 	archive := c.made("/v1/archives", `{"name":"Facts"}`)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/files"
 )
 
@@ -75,6 +76,7 @@ var manualQuestions = []question{
 // A real corpus: every file is ingested, questions find their file among the first five results without any model, and
 // grep agrees with the program of that name.
 func TestARealCorpus(t *testing.T) {
+	scale.NotRaced(t)
 	if testing.Short() {
 		t.Skip("short")
 	}

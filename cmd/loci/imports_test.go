@@ -96,9 +96,7 @@ var house = map[string][]string{
 	"files/grep":           {"db"},
 	"files/document":       {},
 	"files/document/child": {"files/document"},
-
-	"files/document/documenttest": {"files/document"},
-	"archival":                    {"db", "db/queue", "db/event", "chunker", "embed", "embed/wordindex"},
+	"archival":             {"db", "db/queue", "db/event", "chunker", "embed", "embed/wordindex"},
 	"recall": {"db", "db/queue", "db/event", "embed", "embed/wordindex", "recall/redact",
 		"recall/tokens"},
 	"recall/chat":          {"recall", "recall/tokens"},
@@ -108,16 +106,19 @@ var house = map[string][]string{
 	"embed/wordindex":      {"db"},
 	"embed/provider":       {},
 	"embed/embedtest":      {"db", "db/queue", "embed"},
-	"db":                   {"db/migrations"},
-	"db/event":             {"db"},
-	"db/queue":             {"db"},
-	"db/dbtest":            {"db", "db/local", "db/migrations"},
-	"db/dbtest/scale":      {},
-	"db/local":             {},
-	"db/migrations":        {},
-	"chunker":              {},
-	"lru":                  {},
-	"recall/tokens":        {},
+
+	"files/document/documenttest": {"files/document"},
+
+	"db":              {"db/migrations"},
+	"db/event":        {"db"},
+	"db/queue":        {"db"},
+	"db/dbtest":       {"db", "db/local", "db/migrations"},
+	"db/dbtest/scale": {},
+	"db/local":        {},
+	"db/migrations":   {},
+	"chunker":         {},
+	"lru":             {},
+	"recall/tokens":   {},
 }
 
 // forTests lists the packages that the tests of every package may import, and product code only where the map says so.

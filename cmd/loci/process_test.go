@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/loci-memory/loci/db/dbtest/scale"
 )
 
 // serverProcess is a server in a process of its own, which a test can kill.
@@ -27,6 +29,7 @@ type serverProcess struct {
 // launchTwo builds the program and starts two servers with the same arguments.
 func launchTwo(t testing.TB, args ...string) []*serverProcess {
 	t.Helper()
+	scale.NotRaced(t)
 	path := filepath.Join(t.TempDir(), "loci")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".").CombinedOutput(); err != nil {
 		t.Fatalf("build the program: %v: %s", err, out)

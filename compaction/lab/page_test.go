@@ -71,7 +71,7 @@ func labTables(t testing.TB) string {
 
 // docs/policies.md shows what the lab measures of the session that the repository has.
 func TestThePageShowsWhatTheLabMeasures(t *testing.T) {
-	scale.Sequential(t)
+	scale.NotRaced(t)
 	t.Parallel()
 	raw, err := os.ReadFile(docsPath)
 	if err != nil {

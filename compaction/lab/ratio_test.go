@@ -13,7 +13,7 @@ import (
 
 // The smaller the share of a session that prompts hold, the fewer tokens they take, and the less is in view.
 func TestRatioReplaysHoldAShareOfTheSession(t *testing.T) {
-	scale.Sequential(t)
+	scale.NotRaced(t)
 	t.Parallel()
 	session := lab.NewSession(work(60))
 	before := lab.Result{Tokens: math.MaxInt}

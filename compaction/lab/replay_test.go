@@ -72,7 +72,7 @@ func TestAWindowThatHoldsAllShowsAll(t *testing.T) {
 
 // Each preset keeps prompts within the window, loses nothing, tells where what is used is, and does so the same again.
 func TestPresetsAreReplayed(t *testing.T) {
-	scale.Sequential(t)
+	scale.NotRaced(t)
 	t.Parallel()
 	for _, p := range policy.Presets() {
 		r := replayed(t, 60, 16_000, p.Name)

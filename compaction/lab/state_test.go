@@ -12,7 +12,7 @@ import (
 
 // A replay that is saved and resumed after every few messages measures what one does that is never interrupted.
 func TestAReplayGoesOnWhereItWasSaved(t *testing.T) {
-	scale.Sequential(t)
+	scale.NotRaced(t)
 	t.Parallel()
 	session := lab.NewSession(work(40))
 	for _, name := range []string{"deck", "pi", "letta", "fourlayer-literal", "openclaw", "claude-code"} {

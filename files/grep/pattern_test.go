@@ -183,7 +183,7 @@ func TestLinesAgreeWithMatchingEachLine(t *testing.T) {
 }
 
 func TestLinesOfHostileBlocks(t *testing.T) {
-	scale.Sequential(t)
+	scale.NotRaced(t)
 	t.Parallel()
 	nested := strings.Repeat("a", 50_000) + "b\n"
 	for _, tt := range []struct {

@@ -35,7 +35,7 @@ func quoted(t testing.TB, v any) string {
 }
 
 func TestSecretsAreRedactedWhereverTheyStand(t *testing.T) {
-	scale.Sequential(t)
+	scale.NotRaced(t)
 	t.Parallel()
 	for _, f := range fakes() {
 		around := f.around
@@ -79,7 +79,7 @@ var words = []string{"false", "true", "null", "test", "token", "password", "chan
 	"secret", "FALSE"}
 
 func TestASecretThatContainsAWordIsRedacted(t *testing.T) {
-	scale.Sequential(t)
+	scale.NotRaced(t)
 	t.Parallel()
 	const control = "kwzqj" // letters that are no word: it shows where a secret may contain letters
 	for _, f := range fakes() {

@@ -100,7 +100,7 @@ func TestAPromptNamesNoToolThatIsNotThere(t *testing.T) {
 // A message that fits its window alone is handed out after any history, and one that does not is named by the tokens
 // that its model counts.
 func TestAMessageThatFitsAloneIsHandedOut(t *testing.T) {
-	scale.Sequential(t)
+	scale.NotRaced(t)
 	t.Parallel()
 	s, _ := newStore(t)
 	s.Tokens = tokens.New()

@@ -50,7 +50,7 @@ type forwarder struct {
 
 	mu     sync.Mutex
 	remote *sdk.ClientSession // nil if it ended
-	seen   map[string]bool    // URIs of the resources that the client subscribed to
+	wanted map[string]bool    // URIs of the resources that the client subscribed to
 	tokens map[any]*sdk.ServerSession
 }
 
@@ -90,10 +90,11 @@ func (f *forwarder) session(ctx context.Context) (*sdk.ClientSession, error) {
 // subscribeAgain subscribes a new session to what the client wants to be told of. What changed between the sessions
 // nobody was told: the client is, of all. It is called with f.mu.
 func (f *forwarder) subscribeAgain(ctx context.Context, session *sdk.ClientSession) {
-	if len(f.seen) == 0 {
+	if len(f.wanted) == 0 {
 		return
 	}
-	for uri := range f.seen {
+	ctx = context.WithoutCancel(ctx) // of the call that begins the session
+	for uri := range f.wanted {
 		if session.Subscribe(ctx, &sdk.SubscribeParams{URI: uri}) != nil {
 			continue // it is gone, which reading it says
 		}
@@ -109,17 +110,17 @@ func (f *forwarder) subscribe(ctx context.Context, params *sdk.SubscribeParams) 
 	if err == nil {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if f.seen == nil {
-			f.seen = map[string]bool{}
+		if f.wanted == nil {
+			f.wanted = map[string]bool{}
 		}
-		f.seen[params.URI] = true
+		f.wanted[params.URI] = true
 	}
 	return err
 }
 
 func (f *forwarder) unsubscribe(ctx context.Context, params *sdk.UnsubscribeParams) error {
 	f.mu.Lock()
-	delete(f.seen, params.URI)
+	delete(f.wanted, params.URI)
 	f.mu.Unlock()
 	return f.with(ctx, func(ctx context.Context, s *sdk.ClientSession) error { return s.Unsubscribe(ctx, params) })
 }

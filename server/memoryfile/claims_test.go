@@ -61,7 +61,7 @@ func TestClaims234And250TheIndexHasAtMost5000Characters(t *testing.T) {
 }
 
 func TestClaims235And258AnIndexOf92000CharactersIsCompressedBy96Percent(t *testing.T) {
-	scale.Sequential(t)
+	scale.NotRaced(t)
 	t.Parallel()
 	f := withGrown(t)
 	before := f.files()[index]

@@ -100,7 +100,7 @@ func mapValues(m map[string]string) (all []string) {
 // A grown index becomes pointers and files, by its headings: every line is in a file, and nothing is written before the
 // proposal is applied.
 func TestAGrownIndexIsCompressedByItsHeadings(t *testing.T) {
-	scale.Sequential(t)
+	scale.NotRaced(t)
 	t.Parallel()
 	f := withGrown(t)
 	before := f.files()[index]
@@ -137,7 +137,7 @@ func TestAGrownIndexIsCompressedByItsHeadings(t *testing.T) {
 // The topics of a model say where lines go; what it leaves out, repeats or puts where agents may not write goes by the
 // headings.
 func TestAModelSortsTheLinesOfAnIndex(t *testing.T) {
-	scale.Sequential(t)
+	scale.NotRaced(t)
 	t.Parallel()
 	f := withGrown(t)
 	before := f.files()[index]
@@ -159,7 +159,7 @@ func TestAModelSortsTheLinesOfAnIndex(t *testing.T) {
 
 // A proposal that the tree has overtaken changes nothing.
 func TestAnOldProposalChangesNothing(t *testing.T) {
-	scale.Sequential(t)
+	scale.NotRaced(t)
 	t.Parallel()
 	f := withGrown(t)
 	p := f.proposed()
@@ -186,7 +186,7 @@ func TestAnOldProposalChangesNothing(t *testing.T) {
 
 // A text that is in no tree is compressed into one, though the rules would refuse it as an index.
 func TestATextIsCompressedIntoATree(t *testing.T) {
-	scale.Sequential(t)
+	scale.NotRaced(t)
 	t.Parallel()
 	f := newFixture(t)
 	text := grown()
@@ -208,7 +208,7 @@ func TestATextIsCompressedIntoATree(t *testing.T) {
 
 // Whatever an index has, each of its lines is in a file afterwards, once the proposal is applied.
 func TestOddIndexesAreCompressed(t *testing.T) {
-	scale.Sequential(t)
+	scale.NotRaced(t)
 	t.Parallel()
 	for name, text := range map[string]string{
 		"no heading":                 strings.Repeat("The staging host is s2, and it is large.\n", 400),

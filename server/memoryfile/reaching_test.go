@@ -10,7 +10,7 @@ import (
 
 // The index points to each file that Point names for good, also when its recent activity has rolled on.
 func TestWhatIsPointedToStaysReachable(t *testing.T) {
-	scale.Sequential(t)
+	scale.NotRaced(t)
 	t.Parallel()
 	f := newFixture(t)
 	f.write(index, "# Memory\n\n## Projects\n\n| Name | Status | File |\n| --- | --- | --- |\n")

@@ -40,7 +40,7 @@ func mentioned(text, name string) bool {
 }
 
 func TestDefaultInstructionsNameTheToolsThatAreThere(t *testing.T) {
-	scale.Sequential(t)
+	scale.NotRaced(t)
 	t.Parallel()
 	choices := [][]string{}
 	for subset := range 1 << len(toolGroups) {

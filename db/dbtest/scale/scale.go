@@ -33,11 +33,11 @@ func Pure(test, verify, all int) int {
 	return n
 }
 
-// Sequential marks a test that does one thing after another and takes long: the race detector would find nothing in it.
-// With it the test is skipped; `make test` runs it.
-func Sequential(t testing.TB) {
+// NotRaced marks a long test that shows the race detector nothing that shorter ones do not: it does one thing after
+// another, or looks at a program that is built without it. With the race detector it is skipped; `make test` runs it.
+func NotRaced(t testing.TB) {
 	t.Helper()
 	if raced {
-		t.Skip("it does one thing after another: it runs without the race detector")
+		t.Skip("it shows the race detector nothing new, and takes long with it")
 	}
 }
