@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -173,4 +174,30 @@ func TestAForwardedCallIsMadeOnce(t *testing.T) {
 	if n, reached := strings.Count(stored, "Bob likes coffee."), remote.reached(); n != 1 || reached != 2 {
 		t.Errorf("the call was made %d times, and %d calls reached the server, want 1 and 2", n, reached)
 	}
+
+	web.Listener.Close()
+	web.CloseClientConnections()
+	if said, err := insert("Dee likes water."); err == nil || !strings.Contains(err.Error(), "did not answer: ") {
+		t.Errorf("without a server: got %q, %v, want the reason", said, err)
+	}
+	back := listenAgain(t, web.Listener.Addr().String(), remote)
+	t.Cleanup(back.Close)
+	remote.restart()
+	if said, err := insert("Eve likes wine."); err != nil {
+		t.Errorf("the first call after an outage: %q, %v", said, err)
+	}
+}
+
+// listenAgain serves a handler at an address that was served before.
+func listenAgain(t *testing.T, addr string, h http.Handler) *httptest.Server {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewUnstartedServer(h)
+	web.Listener.Close()
+	web.Listener = listener
+	web.Start()
+	return web
 }

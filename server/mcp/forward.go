@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -77,8 +78,12 @@ func (f *forwarder) session(ctx context.Context) (*sdk.ClientSession, error) {
 		ProgressNotificationHandler: f.progress,
 	})
 	// The session outlives the call that begins it. Sessions of this version are told of changes.
-	session, err := client.Connect(context.WithoutCancel(ctx), &sdk.StreamableClientTransport{Endpoint: f.URL,
-		HTTPClient: noting(f.Client)}, &sdk.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	var session *sdk.ClientSession
+	err := new(attempt).make(context.WithoutCancel(ctx), func(ctx context.Context) (err error) {
+		session, err = client.Connect(ctx, &sdk.StreamableClientTransport{Endpoint: f.URL, HTTPClient: noting(f.Client)},
+			&sdk.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -140,20 +145,20 @@ func (f *forwarder) close() {
 	}
 }
 
-// with calls do with a session. If the server does not know the session any more, do is called again with a new one,
-// unless the server may have begun with what do asked: a call that was begun and is not answered is an error.
+// with calls do with a session. If what do asked for did not reach the server, or the server does not know the session
+// any more, do is called again with a new one. A call that the server may have begun with and did not answer is an
+// error.
 func (f *forwarder) with(ctx context.Context, do func(context.Context, *sdk.ClientSession) error) error {
 	session, err := f.session(ctx)
 	if err != nil {
 		return err
 	}
-	var begun atomic.Bool
-	err = do(context.WithValue(ctx, begunKey{}, &begun), session)
+	var first attempt
+	err = first.make(ctx, func(ctx context.Context) error { return do(ctx, session) })
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	missing := errors.Is(err, sdk.ErrSessionMissing)
-	if _, answered := errors.AsType[*jsonrpc.Error](err); answered && !missing {
+	if _, answered := errors.AsType[*jsonrpc.Error](err); answered && first.begun() {
 		return err
 	}
 	f.mu.Lock()
@@ -162,20 +167,57 @@ func (f *forwarder) with(ctx context.Context, do func(context.Context, *sdk.Clie
 	}
 	f.mu.Unlock()
 	_ = session.Close() // it is broken
-	if !missing || begun.Load() {
+	if first.begun() {
 		return err
 	}
 	if session, err = f.session(ctx); err != nil {
 		return err
 	}
-	return do(ctx, session)
+	return new(attempt).make(ctx, func(ctx context.Context) error { return do(ctx, session) })
 }
 
-// begunKey is the key of an *atomic.Bool in the context of a request: whether the server may have begun with it.
-type begunKey struct{}
+// attempt is what happens to the request of one call.
+type attempt struct {
+	mu      sync.Mutex
+	reached bool  // the server may have begun with it
+	failure error // of the transport
+}
 
-// noting returns a client that notes which requests the server may have begun with: all that it did not answer with a
-// 404, as it answers those of a session that it does not know.
+// attemptKey is the key of an *attempt in the context of its request.
+type attemptKey struct{}
+
+// make calls do. Its error says why the request was not answered, where the SDK says only that it was rejected.
+func (a *attempt) make(ctx context.Context, do func(context.Context) error) error {
+	err := do(context.WithValue(ctx, attemptKey{}, a))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err != nil && a.failure != nil {
+		return a.failure
+	}
+	return err
+}
+
+func (a *attempt) begun() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.reached
+}
+
+// note notes what became of a request that was sent.
+func (a *attempt) note(res *http.Response, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.failure = err
+	op, ofNet := errors.AsType[*net.OpError](err)
+	switch {
+	case ofNet && op.Op == "dial": // nobody was there
+	case err == nil && res.StatusCode == http.StatusNotFound: // the server knows no such session
+	default:
+		a.reached = true
+	}
+}
+
+// noting returns a client that notes what becomes of the requests of attempts.
 func noting(c *http.Client) *http.Client {
 	var noted http.Client
 	if c != nil {
@@ -190,9 +232,8 @@ type noter struct{ next http.RoundTripper }
 // RoundTrip implements http.RoundTripper.
 func (n noter) RoundTrip(r *http.Request) (*http.Response, error) {
 	res, err := n.next.RoundTrip(r)
-	if begun, ok := r.Context().Value(begunKey{}).(*atomic.Bool); ok && r.Method == http.MethodPost &&
-		(err != nil || res.StatusCode != http.StatusNotFound) {
-		begun.Store(true)
+	if a, ok := r.Context().Value(attemptKey{}).(*attempt); ok && r.Method == http.MethodPost {
+		a.note(res, err)
 	}
 	return res, err
 }
