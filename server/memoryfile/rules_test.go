@@ -328,6 +328,8 @@ func TestIndexesThatPointAreNotRefused(t *testing.T) {
 		"## Recent (last 5)\n\n- Moved the database", "- 项目爪:见projects/爪.md。",
 		"- 项目:详见 /memories/projects/爪.md，以及 errors.md。",
 		"- الخادم: انظر infra/dns.md", "- \u200fהשרת: infra/dns.md\u200f",
+		"- 数据库:什么是主库、如何切换，见 infra/dns.md", "- 部署为何失败: projects/claw.md", "- 周五发布流程以及回滚步骤清单: projects/claw.md",
+		"- Wie ein Release entsteht und was zu tun ist: projects/claw.md", "- Was im Notfall zu tun ist, in infra/dns.md",
 		"- [Claw](projects/claw.md) and [DNS](memory/infra/dns.md)",
 		"- `projects/claw.md`: the Claw", "- See projects/claw.md.", "* projects/claw.md\r\n* errors.md\r\n",
 		"1. projects/claw.md\n2) errors.md",
@@ -345,6 +347,8 @@ func TestIndexesThatPointAreNotRefused(t *testing.T) {
 		"| Claw | it is broken for now and slow | projects/claw.md |",
 		"- Temporary: use the host s3, see infra/dns.md", "- See projects/claw.md and people/none.md",
 		"- projects/claw.md, memory/none.yaml",
+		"- 数据库的端口是5433，见 projects/claw.md", "- 发布之前必须得到两个人的批准: projects/claw.md",
+		"- Der Port der Datenbank ist 5433, siehe infra/dns.md", "- La base debe reiniciarse cada lunes: infra/dns.md",
 		"项目爪:见projects/没有.md。", "A\nB\nC\nD\n\n- projects/claw.md", "- panic: it fails\n- projects/claw.md",
 	} {
 		text := "# Memory\n\nIntro.\n\n" + lines + "\n"

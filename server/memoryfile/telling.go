@@ -80,13 +80,28 @@ var anyWord = regexp.MustCompile(`[\pL\pN][\pL\pM\pN]*`)
 
 // stating matches the verb of a sentence that tells a fact, and the word behind it.
 var stating = regexp.MustCompile(
-	`(?i)\b(?:is|are|was|were|has|have|must|should|will|needs?|requires?|prefers?)\s+([\pL\pN]+)`)
+	`(?i)\b(?:is|are|was|were|has|have|must|should|will|needs?|requires?|prefers?|` +
+		`ist|sind|muss|müssen|soll|sollen|braucht|sont|doit|doivent|debe|deben|tiene|prefiere)\s+([\pL\pN]+)`)
 
 // Words around such a verb in a line that only says what a file is about, or where something is.
 var (
-	asking = regexp.MustCompile(`(?i)\b(?:what|how|who|where|when|why|which|that|if|whether|for|there)\b`)
-	placed = regexp.MustCompile(`(?i)^(?:in|at|on|under|here|there|kept|stored|described|listed|written|documented)$`)
+	asking = regexp.MustCompile(`(?i)\b(?:what|how|who|where|when|why|which|that|if|whether|for|there|` +
+		`wie|wer|wo|wann|warum|welche[rsnm]?|ob|dass|comment|qui|que|pour|quand|para)\b|^\W*was\s`)
+	placed = regexp.MustCompile(`(?i)^(?:in|at|on|under|here|there|kept|stored|described|listed|written|documented|` +
+		`im|hier|unter|dans|sur|en)$`)
 )
+
+// Chinese has no spaces between words: the verb of a sentence that tells a fact, and words of a line that only says what
+// a file is about.
+var (
+	statingHan = regexp.MustCompile(`\p{Han}.*(?:是|为|等于|必须|应该|应当|需要|不能|不得|禁止|喜欢|偏好).*[\p{Han}\pN]`)
+	askingHan  = regexp.MustCompile(`什么|如何|怎么|怎样|谁|哪|何时|为何|是否|关于`)
+)
+
+// maxLabelHan is the most Chinese characters of a text that only names something.
+const maxLabelHan = 6
+
+var han = regexp.MustCompile(`\p{Han}`)
 
 // tellsBeside reports whether a line with a pointer tells a fact besides. A short one may, in one of inlineSections.
 func tellsBeside(l indexLine) bool {
@@ -98,12 +113,19 @@ func tellsBeside(l indexLine) bool {
 }
 
 // isLabel reports whether a text has so few words that it only names something.
-func isLabel(text string) bool { return len(anyWord.FindAllString(text, -1)) <= maxLabelWords }
+func isLabel(text string) bool {
+	return len(anyWord.FindAllString(text, -1)) <= maxLabelWords && len(han.FindAllString(text, -1)) <= maxLabelHan
+}
 
 // states reports whether a text tells a fact. Where something is written is none.
 func states(text string) bool {
+	if statingHan.MatchString(text) && !askingHan.MatchString(text) {
+		return true
+	}
 	for _, at := range stating.FindAllStringSubmatchIndex(text, -1) {
-		if !asking.MatchString(text[:at[0]]) && (!placed.MatchString(text[at[2]:at[3]]) || placesThing(text[at[3]:])) {
+		subject := text[:at[0]]
+		if anyWord.MatchString(subject) && !asking.MatchString(subject) &&
+			(!placed.MatchString(text[at[2]:at[3]]) || placesThing(text[at[3]:])) {
 			return true
 		}
 	}
