@@ -3,6 +3,7 @@ package archival_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/loci-memory/loci/archival"
@@ -67,6 +68,27 @@ func TestPassagesExplainTheirRanks(t *testing.T) {
 		all.Terms[0].Weight <= 0 || len(all.Arms) != 1 || all.Arms[0].Arm != "words" || all.Arms[0].Rows != 2 ||
 		all.Arms[0].Best <= 0 || all.Rows != 2 || all.Confidence != got.Hits[0].Score || all.Milliseconds <= 0 {
 		t.Errorf("got %+v", all)
+	}
+}
+
+// Words next to each other count more than the same words apart, and a page behind the first goes on in that order.
+func TestPassagesWithThePhraseComeFirst(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.insert("A tree, far away, by the mill of the valley behind all the hills, and one single walnut.",
+		"The walnut tree, seen from the hills behind the mill of the valley, is far away, single.",
+		"The old mill of the valley.")
+	q := archival.Query{Text: "walnut tree", AgentID: f.agent, Limit: 1, Explain: true}
+	first := f.search(q)
+	if len(first.Hits) != 1 || !strings.HasPrefix(first.Hits[0].Text, "The walnut tree") || first.Hits[0].Score > 1 {
+		t.Fatalf("got %+v, want the passage with the phrase", first.Hits)
+	}
+	if b := first.Hits[0].Explanation.Boosts; len(b) != 1 || b[0].Name != "near" || b[0].Value <= 0 {
+		t.Errorf("it gains %+v, want something for the phrase", b)
+	}
+	q.After = first.Hits[0].ID
+	if next := f.search(q); len(next.Hits) != 1 || !strings.HasPrefix(next.Hits[0].Text, "A tree") || next.More {
+		t.Errorf("behind it is %+v, want the other passage with the words alone", next)
 	}
 }
 

@@ -104,6 +104,7 @@ func (r Ranking) ExplainHit(key int64, text string, boosts ...Boost) *HitExplana
 	for _, row := range r.Rows {
 		if row.ID == key {
 			out.Words, out.Meaning = row.Words, row.Meaning
+			boosts = append(boosts, Boost{"near", row.Near})
 		}
 	}
 	for _, b := range boosts {

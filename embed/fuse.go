@@ -23,7 +23,8 @@ type Scored struct {
 	ID          int64
 	Words       float64 // the row's share of the best score by words, 0 to 1
 	Meaning     float64 // the row's share of the best score by meaning, 0 to 1, above what unrelated text scores
-	Score       float64 // Words + weight*Meaning
+	Near        float64 // what it gains by having the query's words near each other, in the shares of Words
+	Score       float64 // Words + weight*Meaning + Near
 	WordsRank   int     // 1-based; 0 if the arm did not find the row
 	MeaningRank int     // 1-based; 0 if the arm did not find the row
 }
@@ -97,8 +98,12 @@ func ordered(found map[int64]*Scored, weight float64) []Scored {
 		r.Score = r.Words + weight*r.Meaning
 		rows = append(rows, *r)
 	}
+	sortBest(rows)
+	return rows
+}
+
+func sortBest(rows []Scored) {
 	slices.SortFunc(rows, func(a, b Scored) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))
 	})
-	return rows
 }

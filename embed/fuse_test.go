@@ -33,26 +33,26 @@ func TestFuse(t *testing.T) {
 	}{
 		{"nothing", nil, nil, 1, []embed.Scored{}},
 		{"words alone are shares of the best", hits{{1, 8}, {2, 2}}, nil, 1, []embed.Scored{
-			{1, 1, 0, 1, 1, 0}, {2, 0.25, 0, 0.25, 2, 0}}},
+			{1, 1, 0, 0, 1, 1, 0}, {2, 0.25, 0, 0, 0.25, 2, 0}}},
 		{"a row without a word in common is not found by words", hits{{1, 8}, {2, 0}, {3, -1}}, nil, 1, []embed.Scored{
-			{1, 1, 0, 1, 1, 0}}},
+			{1, 1, 0, 0, 1, 1, 0}}},
 		{"a lone row by meaning has it all", nil, hits{{5, 0.7}}, 0.5, []embed.Scored{
-			{5, 0, 1, 0.5, 0, 1}}},
+			{5, 0, 1, 0, 0.5, 0, 1}}},
 		{"close rows of a short arm have close shares", nil, hits{{1, 0.85}, {2, 0.84}, {3, 0.80}}, 1, []embed.Scored{
-			{1, 0, 1, 1, 0, 1}, {2, 0, 0.97, 0.97, 0, 2}, {3, 0, 0.85, 0.85, 0, 3}}},
+			{1, 0, 1, 0, 1, 0, 1}, {2, 0, 0.97, 0, 0.97, 0, 2}, {3, 0, 0.85, 0, 0.85, 0, 3}}},
 		{"far rows of a short arm have their ratio", nil, hits{{1, 0.8}, {2, 0.2}}, 1, []embed.Scored{
-			{1, 0, 1, 1, 0, 1}, {2, 0, 0.25, 0.25, 0, 2}}},
+			{1, 0, 1, 0, 1, 0, 1}, {2, 0, 0.25, 0, 0.25, 0, 2}}},
 		{"a cosine of no likeness gives nothing", nil, hits{{1, 0.8}, {2, -0.2}}, 1, []embed.Scored{
-			{1, 0, 1, 1, 0, 1}, {2, 0, 0, 0, 0, 2}}},
+			{1, 0, 1, 0, 1, 0, 1}, {2, 0, 0, 0, 0, 0, 2}}},
 		{"an arm of no likeness gives nothing", nil, hits{{1, 0}, {2, -0.2}}, 1, []embed.Scored{
-			{1, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}}},
+			{1, 0, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 0, 2}}},
 		{"both add up, the weight counts, ties go by id", hits{{9, 4}, {3, 2}}, hits{{3, 0.6}, {7, 0.3}}, 0.5, []embed.Scored{
-			{3, 0.5, 1, 1, 2, 1}, {9, 1, 0, 1, 1, 0}, {7, 0, 0.5, 0.25, 0, 2}}},
+			{3, 0.5, 1, 0, 1, 2, 1}, {9, 1, 0, 0, 1, 1, 0}, {7, 0, 0.5, 0, 0.25, 0, 2}}},
 		{"scores that are no numbers do not count", hits{{1, math.NaN()}, {2, math.Inf(1)}, {3, 2}}, hits{{4, math.NaN()}}, 1,
 			[]embed.Scored{
-				{3, 1, 0, 1, 1, 0}}},
+				{3, 1, 0, 0, 1, 1, 0}}},
 		{"a row twice in an arm counts once", hits{{1, 2}, {1, 4}, {2, 2}}, nil, 1, []embed.Scored{
-			{1, 1, 0, 1, 1, 0}, {2, 0.5, 0, 0.5, 2, 0}}},
+			{1, 1, 0, 0, 1, 1, 0}, {2, 0.5, 0, 0, 0.5, 2, 0}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

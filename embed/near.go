@@ -1,10 +1,20 @@
 package embed
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // nearShare is what two of a query's terms add to a text's score where they are next to each other, in shares of the
 // lower of their weights. Further apart they add less: half as much with a term between them.
 const nearShare = 0.4
+
+// NearRows is how many of the best rows are ranked by how near they have the query's words to each other, NearChars how
+// much of a row's text is looked at for them.
+const (
+	NearRows  = 40
+	NearChars = 4_000
+)
 
 const (
 	nearTerms  = 8 // the greatest distance in a text
@@ -33,10 +43,13 @@ func pairsOf(text string) (pairs []termPair) {
 	return pairs
 }
 
+// HasNear reports whether a text may gain something by Near.
+func (r Ranking) HasNear() bool { return r.BestWords > 0 && len(r.Query.pairs) > 0 }
+
 // Near returns what a text gains for having the query's terms near each other and in the query's order, in shares of
 // the best score by words.
 func (r Ranking) Near(text string) float64 {
-	if r.BestWords <= 0 || len(r.Query.pairs) == 0 {
+	if !r.HasNear() {
 		return 0
 	}
 	weights := make(map[int32]float64, len(r.Query.Rarest))
@@ -58,6 +71,37 @@ func (r Ranking) Near(text string) float64 {
 		}
 	}
 	return nearShare * gain / r.BestWords
+}
+
+// Text is the beginning of a row's text.
+type Text struct {
+	Key  int64  `db:"key"`
+	Text string `db:"text"`
+}
+
+// ByNearness adds to the best rows' scores what they gain by having the query's words near each other, and sorts these
+// rows. texts reads them by their keys, in any order; it may leave some out.
+func (r *Ranking) ByNearness(texts func(keys []int64) ([]Text, error)) error {
+	if !r.HasNear() {
+		return nil
+	}
+	r.Rows = slices.Clone(r.Rows)
+	best := r.Rows[:min(len(r.Rows), NearRows)]
+	keys := make([]int64, len(best))
+	for i, row := range best {
+		keys[i] = row.ID
+	}
+	read, err := texts(keys)
+	if err != nil {
+		return err
+	}
+	for _, t := range read {
+		row := &best[slices.Index(keys, t.Key)]
+		row.Near = r.Near(t.Text)
+		row.Score += row.Near
+	}
+	sortBest(best)
+	return nil
 }
 
 // leastDistance returns the least distance from a place to a later one of the second list, or, counted as one more, to

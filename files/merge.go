@@ -12,9 +12,6 @@ import (
 // readAhead is how many chunks a search reads for each wanted hit: some of them overlap, and become one.
 const readAhead = 2
 
-// nearRows is how many of the best chunks are ranked by how near they have the query's words to each other.
-const nearRows = 40
-
 // maxMerged is the most chunks that become one hit.
 const maxMerged = 3
 
@@ -33,14 +30,14 @@ func (s *Store) mergedHits(ctx context.Context, org db.Org, ranking embed.Rankin
 	var groups [][]part
 	ranked := ranking.Rows
 	for wanted := offset + limit + 1; len(groups) < wanted && len(ranked) > 0; {
-		n := min(max(readAhead*wanted, nearRows), len(ranked))
+		n := min(max(readAhead*wanted, embed.NearRows), len(ranked))
 		parts, err := embed.ReadHits[part](ctx, s.db, embed.HitQuery[part]{Org: org, Limit: n, SQL: readParts,
 			Keep: confirm(ranking)}, ranked[:n])
 		if err != nil {
 			return nil, false, err
 		}
 		if len(groups) == 0 {
-			rankByNearness(ranking, parts[:min(nearRows, len(parts))])
+			rankByNearness(ranking, parts[:min(embed.NearRows, len(parts))])
 		}
 		groups, ranked = grouped(groups, parts), ranked[n:]
 	}

@@ -60,12 +60,12 @@ type candidate struct {
 }
 
 // gains are what a message gains from its context.
-type gains struct{ neighbors, session, participant, date float64 }
+type gains struct{ neighbors, session, participant, date, near float64 }
 
 // boosts returns the gains by their names.
 func (g gains) boosts() []embed.Boost {
 	return []embed.Boost{{Name: "neighbors", Value: g.neighbors}, {Name: "session", Value: g.session},
-		{Name: "participant", Value: g.participant}, {Name: "date", Value: g.date}}
+		{Name: "participant", Value: g.participant}, {Name: "date", Value: g.date}, {Name: "near", Value: g.near}}
 }
 
 // place is a position in a conversation: of a message, or of the first message of a session.
@@ -93,7 +93,35 @@ func (s *Store) rankInContext(ctx context.Context, f searchFilter, found embed.R
 	addParticipants(all, f.q.Text)
 	addDates(all, f.periods)
 	sortBest(all)
+	if err := s.addNear(ctx, f.org, all, found); err != nil {
+		return nil, err
+	}
 	return all, nil
+}
+
+// addNear adds to the best candidates what they gain by having the query's words near each other, and sorts them.
+func (s *Store) addNear(ctx context.Context, org db.Org, all []candidate, found embed.Ranking) error {
+	if !found.HasNear() {
+		return nil
+	}
+	best := all[:min(len(all), embed.NearRows)]
+	keys := make([]int64, len(best))
+	for i, c := range best {
+		keys[i] = c.Key
+	}
+	texts, err := db.All[embed.Text](ctx, s.db, `
+		SELECT key, left(coalesce(content -> 0 ->> 'text', ''), $3) AS text FROM messages
+		WHERE org = $1 AND key = ANY ($2)`, org, keys, embed.NearChars)
+	if err != nil {
+		return err
+	}
+	for _, t := range texts {
+		c := &best[slices.Index(keys, t.Key)]
+		c.Gains.near = found.Near(t.Text)
+		c.Score += c.Gains.near
+	}
+	sortBest(best)
+	return nil
 }
 
 // calibrated returns candidates as rows whose scores can be compared with those of other queries. The best is as sure

@@ -12,6 +12,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -242,6 +243,24 @@ func TestSearchFindsByWordsAndSurroundings(t *testing.T) {
 	got := ids(f.search(recall.Query{Text: "where is my bicycle", AgentID: f.agent, Limit: 3}))
 	if len(got) < 2 || got[0] != asked[0].ID || got[1] != asked[1].ID {
 		t.Errorf("got %v, want the question and its answer first", got)
+	}
+}
+
+// Words next to each other count more than the same words apart.
+func TestMessagesWithThePhraseComeFirst(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	phrase := f.append(say(recall.User, "The walnut tree, seen from the hills behind the mill of the valley, is far away."))
+	for i := range 12 {
+		f.append(say(recall.User, fmt.Sprintf("Let us talk about topic %d and the weather.", i)))
+	}
+	f.append(say(recall.User, "A tree, far away, by the mill of the valley behind all the hills, and one walnut."))
+	got := f.search(recall.Query{Text: "walnut tree", AgentID: f.agent, Limit: 2, Explain: true})
+	if len(got.Hits) != 2 || got.Hits[0].ID != phrase[0].ID {
+		t.Fatalf("got %+v, want the message with the phrase first", got.Hits)
+	}
+	if !slices.ContainsFunc(got.Hits[0].Explanation.Boosts, func(b embed.Boost) bool { return b.Name == "near" }) {
+		t.Errorf("it gains %+v, want something for the phrase", got.Hits[0].Explanation.Boosts)
 	}
 }
 
