@@ -30,6 +30,7 @@ var notReferences = map[string]string{
 	"bits":                        "contents",
 	"postings":                    "contents",
 	"row_keys":                    "contents, of rows that may be deleted since",
+	"vocabulary":                  "contents",
 	"after_place":                 "a key or a seq, after which a segment begins, of a row that may be deleted since",
 	"until_place":                 "a key or a seq, at which a segment ends, of a row that may be deleted since",
 	"word_changes.place":          "a key or a seq of a row that may be deleted since",

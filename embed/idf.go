@@ -71,6 +71,7 @@ type Query struct {
 
 	pairs []termPair           // its terms near each other
 	terms map[string]queryTerm // of Vector
+	sieve *sieve               // of terms
 }
 
 // queryTerm is a term that a query has.
@@ -109,7 +110,8 @@ func (f *IDF) Query(text string) Query {
 	slices.SortFunc(rarest, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(f.having[a], f.having[b]), cmp.Compare(a, b))
 	})
-	return Query{Vector: v, Rarest: rarest, Common: common, pairs: pairsOf(text), terms: terms}
+	return Query{Vector: v, Rarest: rarest, Common: common, pairs: pairsOf(text), terms: terms,
+		sieve: newSieve(terms)}
 }
 
 // Rows that an index finds are read faster than all rows only where they are few.

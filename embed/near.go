@@ -58,8 +58,8 @@ func (r Ranking) Near(text string) float64 {
 		weights[id] = float64(values[i])
 	}
 	places, n := make(map[int32][]int), 0
-	eachTerm(text, func(t *term) {
-		if weights[t.id] > 0 {
+	eachSifted(text, r.Query.sieve, func(t *term) {
+		if t != nil && weights[t.id] > 0 {
 			places[t.id] = append(places[t.id], n)
 		}
 		n++

@@ -19,7 +19,10 @@ func DistinctTerms(text string) []string {
 // first.
 func (q Query) In(text string) (found bool) {
 	for piece := range pieces(text) {
-		eachTerm(piece, func(t *term) {
+		eachSifted(piece, q.sieve, func(t *term) {
+			if t == nil {
+				return
+			}
 			if _, ok := q.terms[t.text]; ok {
 				found = true
 			}

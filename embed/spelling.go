@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed/wordindex"
 )
 
 // Limits of the search for other spellings.
@@ -41,7 +42,7 @@ func Respelled[R any](ctx context.Context, d db.DB, s *Search, q Question,
 	if err != nil || q.AsWritten {
 		return first.Results, "", err
 	}
-	spellings, err := s.spellings(ctx, d, q, first.Ranking.unseen(first.Texts))
+	spellings, err := s.spellings(ctx, d, q, first.Ranking.match, first.Ranking.unseen(first.Texts))
 	for _, other := range spellings {
 		again, err := search(other.text)
 		if err != nil {
@@ -76,11 +77,13 @@ func termsIn(texts []string) map[string]bool {
 }
 
 // spellings returns the spellings of a question with words that no row of its scope may have, the likeliest first.
-func (s *Search) spellings(ctx context.Context, d db.DB, q Question, unseen []misspelt) (all []spelled, err error) {
+// match is what the index of words found for it, if that answered.
+func (s *Search) spellings(ctx context.Context, d db.DB, q Question, match *wordindex.Match, unseen []misspelt) (
+	all []spelled, err error) {
 	if len(unseen) == 0 {
 		return nil, nil
 	}
-	counts, err := s.countTerms(ctx, d, q, unseen)
+	counts, err := s.countTerms(ctx, d, q, match, unseen)
 	if err != nil || counts == nil {
 		return nil, err
 	}
@@ -199,8 +202,9 @@ func (m misspelt) known(counts map[int32]int) (known []edit) {
 }
 
 // countTerms returns how many rows have the words and those of their spellings that the sample lacks, by their TermID;
-// nil if there are too many to count.
-func (s *Search) countTerms(ctx context.Context, d db.DB, q Question, words []misspelt) (map[int32]int, error) {
+// nil if there are too many to count. match is what the index of words found for the question, if that answered.
+func (s *Search) countTerms(ctx context.Context, d db.DB, q Question, match *wordindex.Match, words []misspelt) (
+	map[int32]int, error) {
 	var ids []int32
 	for _, m := range words {
 		ids = append(ids, m.id)
@@ -212,19 +216,44 @@ func (s *Search) countTerms(ctx context.Context, d db.DB, q Question, words []mi
 	if err != nil || len(terms) == 0 || len(terms) > maxLookedUp {
 		return nil, err
 	}
-	counts, read := map[int32]int{}, 0
+	counts, indexed := map[int32]int{}, false
+	if match != nil {
+		known, ok, err := s.Words.Count(ctx, d, match, ids)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			counts, indexed = known, true
+		}
+	}
+	read := 0
 	for _, f := range q.Filters {
-		n, err := s.countShared(ctx, d, f, terms, counts)
-		if read += n; err != nil || read >= maxSharing {
+		args := with(f.Args, "terms", terms)
+		sharing := fmt.Sprintf(`
+			SELECT r.terms FROM %s r WHERE %s AND r.terms && @terms LIMIT %d`,
+			s.Table, cmp.Or(f.Indexed, f.Rows), maxSharing)
+		settings := byTermIndex
+		if indexed {
+			match.Args(args, nil)
+			settings = wordindex.ByIndexes
+			sharing = `
+			SELECT t.terms FROM ` + s.Words.Matched(cmp.Or(f.Indexed, f.Rows)) + ` CROSS JOIN LATERAL (
+				SELECT t.terms FROM ` + s.Table + ` t WHERE t.org = @org AND t.key = r.key AND t.terms && @terms
+				OFFSET 0
+			) t`
+		}
+		n, err := countShared(ctx, d, settings, sharing, args, counts)
+		if read += n; err != nil || read >= maxSharing && !indexed {
 			return nil, err
 		}
 	}
 	return counts, nil
 }
 
-// countShared adds to counts how many rows have each of the terms, and returns how many it read, at most maxSharing.
-func (s *Search) countShared(ctx context.Context, d db.DB, f Filter, terms []int64, counts map[int32]int) (read int,
-	err error) {
+// countShared adds to counts how many of the rows that a statement selects have each of the terms, and returns how many
+// it read.
+func countShared(ctx context.Context, d db.DB, settings, sharing string, args pgx.StrictNamedArgs,
+	counts map[int32]int) (read int, err error) {
 	type count struct {
 		ID   int64 `db:"id"`
 		Rows int   `db:"rows"`
@@ -232,15 +261,14 @@ func (s *Search) countShared(ctx context.Context, d db.DB, f Filter, terms []int
 	}
 	var list []count
 	var batch pgx.Batch
-	batch.Queue(byTermIndex)
+	batch.Queue(settings)
 	batch.Queue(fmt.Sprintf(`
-		WITH sharing AS MATERIALIZED (
-			SELECT r.terms FROM %s r WHERE %s AND r.terms && @terms LIMIT %d
+		WITH sharing AS MATERIALIZED (%s
 		)
 		SELECT t & %d AS id, count(*) AS rows, (SELECT count(*) FROM sharing) AS all_rows
 		FROM sharing CROSS JOIN unnest(terms) AS t
 		WHERE t = ANY (@terms)
-		GROUP BY t`, s.Table, cmp.Or(f.Indexed, f.Rows), maxSharing, Lexicon-1), with(f.Args, "terms", terms)).Query(
+		GROUP BY t`, sharing, Lexicon-1), args).Query(
 		func(rows pgx.Rows) error {
 			list, err = pgx.CollectRows(rows, pgx.RowToStructByName[count])
 			return err

@@ -25,9 +25,17 @@ const maxTermRunes = 64
 // without spaces, and Hangul, are cut into pairs of adjacent characters. A word is cut to 64 characters.
 //
 // It takes time linear in the text. A change of the terms is a new LexVersion.
-func eachTerm(text string, found func(*term)) {
+func eachTerm(text string, found func(*term)) { eachSifted(text, nil, found) }
+
+// eachSifted is eachTerm for who wants those terms alone whose words a sieve passes: in place of each of the others it
+// calls found with nil. A nil sieve passes all.
+func eachSifted(text string, s *sieve, found func(*term)) {
 	text = plain(text)
 	eachWord(text, func(w word) {
+		if s != nil && !s.passes(w.text) {
+			found(nil)
+			return
+		}
 		t := lookup(w.text)
 		if t.name != nil && w.at >= 0 && isName(text, w.at, w.at+len(w.text)) {
 			t = t.name

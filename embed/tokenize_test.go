@@ -128,3 +128,24 @@ func FuzzDocument(f *testing.F) {
 		}
 	})
 }
+
+// A word that is one in every reading is read quickly, and the slow reading finds the same.
+func TestPlainWordsAreReadAsAllOthers(t *testing.T) {
+	t.Parallel()
+	quick := 0
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`[aZ1é][abAB1é]{0,3}([-_., ]?[ab1A, \x{300}文]{0,2}){0,3}`).Draw(t, "text")
+		words, end := embed.PlainEnd(text)
+		if end == 0 {
+			return
+		}
+		quick++
+		want, wantEnd := embed.Joined(text)
+		if !slices.Equal(words, want) || end != wantEnd {
+			t.Fatalf("%q: got %q up to %d, want %q up to %d", text, words, end, want, wantEnd)
+		}
+	})
+	if quick == 0 {
+		t.Error("no word was read quickly")
+	}
+}

@@ -29,9 +29,30 @@ func eachWord(text string, found func(word)) {
 		case unspace:
 			i = eachPair(text, i, found)
 		default:
-			i = eachJoined(text, i, found)
+			if end := plainEnd(text, i); end > 0 {
+				found(word{text[i:end], i})
+				i = end
+			} else {
+				i = eachJoined(text, i, found)
+			}
 		}
 	}
+}
+
+// plainEnd returns where a word ends that is one in every reading, as most are: letters of ASCII, all but the first in
+// lower case, that nothing joins to others. It is 0 of other words.
+func plainEnd(text string, i int) int {
+	if !isLetter(text[i]) {
+		return 0
+	}
+	for i++; i < len(text) && text[i] >= 'a' && text[i] <= 'z'; {
+		i++
+	}
+	if i < len(text) && (text[i] >= utf8.RuneSelf || asciiKinds[text[i]] != separator) ||
+		i+1 < len(text) && joins(text, i, span{}) {
+		return 0
+	}
+	return i
 }
 
 // span is where a word begins and ends.

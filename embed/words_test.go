@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -102,13 +103,16 @@ func (f *wordsFixture) prune() int {
 	return n
 }
 
-// rank ranks the passages of archives by words, through the index or, if that is nil, exactly.
-func (f *wordsFixture) rank(index *wordindex.Index, archives []int64, where, text string) []embed.Scored {
-	f.Helper()
+// search returns a search of the passages by words, through the index or, if that is nil, exactly.
+func (f *wordsFixture) search(index *wordindex.Index) *embed.Search {
 	search := embed.NewSearch(nil, "passages", "passage_vectors", "passage_key")
 	search.Words, search.IndexRows = index, 1<<40
+	return search
+}
+
+func (f *wordsFixture) question(archives []int64, where, text string) embed.Question {
 	const scope = `r.org = @org AND r.archive_key = ANY (@archives)`
-	ranking, err := search.Rank(f.Context(), f.pool, embed.Question{
+	return embed.Question{
 		Org: wordsOrg, Text: text, Limit: 10, WordsOnly: true,
 		Filters: []embed.Filter{{Rows: scope + where, Indexed: `r.archive_key + 0 = ANY (@archives)` + where,
 			Args: pgx.StrictNamedArgs{"org": wordsOrg, "archives": archives}}},
@@ -119,7 +123,13 @@ func (f *wordsFixture) rank(index *wordindex.Index, archives []int64, where, tex
 			return embed.NewIDF(terms, len(f.keys)), err
 		},
 		Owners: func(context.Context) ([]int64, error) { return archives, nil },
-	})
+	}
+}
+
+// rank ranks the passages of archives by words, through the index or, if that is nil, exactly.
+func (f *wordsFixture) rank(index *wordindex.Index, archives []int64, where, text string) []embed.Scored {
+	f.Helper()
+	ranking, err := f.search(index).Rank(f.Context(), f.pool, f.question(archives, where, text))
 	f.must(err)
 	return ranking.Rows
 }
@@ -318,6 +328,80 @@ func TestAMatchKnowsTheTermsThatSegmentsHave(t *testing.T) {
 				t.Errorf("Has(%s) = %v with 19 rows of plum and one of pear, want %v", word, got, want)
 			}
 		}
+	}
+}
+
+// Misspelt words are looked up in the vocabularies of segments, and in the rows that no segment has.
+func TestMisspeltWordsAreLookedUpInTheIndex(t *testing.T) {
+	t.Parallel()
+	f := newWordsFixture(t, 1)
+	f.index.FirstRows = 10
+	for i := range 40 {
+		f.insert(f.pool, f.archives[0], fmt.Sprintf("The budget of offsite %d and the orchard of plums", i))
+	}
+	f.index.Grew(wordsOrg, f.archives[0], f.index.NewRows)
+	if f.update() == 0 {
+		t.Fatal("no segment was made")
+	}
+	f.exec(`UPDATE passages SET terms = '{}' WHERE org = $1`, wordsOrg) // where they are looked up without the index
+	f.insert(f.pool, f.archives[0], "A concerto for the saxophone")
+	for text, want := range map[string]string{
+		"bugdet": "budget", "the concreto": "the concerto", "offsight orchrad": "offsight orchard", "budget": "",
+		"concerto": "", "zzyzxq": "",
+	} {
+		q := f.question(f.archives, "", text)
+		_, got, err := embed.Respelled(t.Context(), f.pool, f.search(f.index), q,
+			func(text string) (embed.Searched[struct{}], error) {
+				q.Text = text
+				ranking, err := f.search(f.index).Rank(t.Context(), f.pool, q)
+				found := embed.Searched[struct{}]{Ranking: ranking}
+				for _, row := range ranking.Rows {
+					found.Texts = append(found.Texts, one[string](f, `SELECT text FROM passages WHERE org = $1 AND key = $2`,
+						wordsOrg, row.ID))
+				}
+				return found, err
+			})
+		if err != nil || got != want {
+			t.Errorf("%q is searched as %q (%v), want %q", text, got, err, want)
+		}
+	}
+}
+
+// The vocabularies of a match's segments have each term as often as rows do; where a segment is gone they say so.
+func TestAMatchCountsTheRowsOfTerms(t *testing.T) {
+	t.Parallel()
+	f := newWordsFixture(t, 2)
+	f.index.FirstRows, f.index.NewRows, f.index.SegmentRows = 10, 1, 30
+	random, want, asked := rand.New(rand.NewPCG(3, 3)), map[int32]int{}, map[int32]bool{}
+	for i := range 200 {
+		text := fmt.Sprintf("w%d w%d w%d", random.IntN(20), random.IntN(400), random.IntN(400))
+		f.insert(f.pool, f.archives[i%2], text)
+		for _, term := range embed.Document(text).Terms {
+			want[term]++
+			asked[term], asked[term+1], asked[max(0, term-1)] = true, true, true
+		}
+	}
+	asked[0], asked[embed.Lexicon-1] = true, true
+	for _, archive := range f.archives {
+		f.index.Grew(wordsOrg, archive, f.index.NewRows)
+	}
+	if n := f.update(); n < 6 {
+		t.Fatalf("%d segments were made, want several of 30 rows", n)
+	}
+	terms := slices.Collect(maps.Keys(asked))
+	m, err := f.index.Match(t.Context(), f.pool, wordindex.Question{Org: wordsOrg, Owners: f.archives,
+		Terms: terms[:3], Weights: []float32{1, 1, 1}})
+	f.must(err)
+	for range 2 { // read from the tables, then from memory
+		got, ok, err := f.index.Count(t.Context(), f.pool, m, terms)
+		if diff := cmp.Diff(want, got); err != nil || !ok || diff != "" {
+			t.Fatalf("ok %v (%v), counts differ (-want +got):\n%s", ok, err, diff)
+		}
+	}
+	f.exec(`DELETE FROM word_segments WHERE org = $1 AND key = (SELECT min(key) FROM word_segments)`, wordsOrg)
+	restarted := wordindex.New("passages", "passages", "archive_key", "key") // remembers nothing
+	if got, ok, err := restarted.Count(t.Context(), f.pool, m, terms); err != nil || ok {
+		t.Errorf("of a segment that is gone got %v, ok %v (%v), want that it is not whole", got, ok, err)
 	}
 }
 

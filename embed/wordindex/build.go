@@ -211,10 +211,11 @@ func (b *builder) make(ctx context.Context, p plan) (plan, error) {
 	slices.Sort(made.postings)
 	shift := shiftFor(len(made.postings))
 	key, err := db.One[int64](ctx, b.tx, b.sql(`
-		INSERT INTO word_segments (org, OWNER, after_place, until_place, size, shift, row_keys, rows)
-		SELECT $1, $2, $3, $4, $5, $6, $7, count(*)
+		INSERT INTO word_segments (org, OWNER, after_place, until_place, size, shift, row_keys, vocabulary, rows)
+		SELECT $1, $2, $3, $4, $5, $6, $7, $8, count(*)
 		FROM ROWS r WHERE r.org = $1 AND r.OWNER = $2 AND r.PLACE > $3 AND r.PLACE <= $4
-		RETURNING key`), b.org, b.owner, p.after, p.until, made.size(), shift, packKeys(made.keys))
+		RETURNING key`), b.org, b.owner, p.after, p.until, made.size(), shift, packKeys(made.keys),
+		newVocabulary(made.postings))
 	if err != nil {
 		return p, err
 	}

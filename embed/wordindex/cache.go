@@ -8,10 +8,13 @@ const cachedBytes = 32 << 20
 // part names a part of a segment: a bucket of its postings, or its keys.
 type part struct {
 	segment int64
-	bucket  int32 // keysPart for the keys of its rows
+	bucket  int32 // or one of the parts below
 }
 
-const keysPart = -1
+const (
+	keysPart       = -1 // the keys of its rows
+	vocabularyPart = -2
+)
 
 // partBytes is about what an entry of a cache takes besides its bytes.
 const partBytes = 96

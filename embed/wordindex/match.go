@@ -24,6 +24,7 @@ const MaxTerms = 64
 
 // Match holds the scores of the rows of segments, and names the rows that no segment has.
 type Match struct {
+	org     db.Org
 	loose   []span  // places of rows that no segment has, or that changed since
 	slack   float64 // by which a score of a row may be wrong
 	gap     bool    // rows between two segments have none
@@ -75,7 +76,7 @@ const maxReads = 3
 // read reads what a question needs of the index.
 func (x *Index) read(ctx context.Context, d db.DB, q Question, m *Match) (loose int, err error) {
 	for range maxReads {
-		*m = Match{}
+		*m = Match{org: q.Org}
 		segments, loose, err := x.places(ctx, d, q, m)
 		if err != nil {
 			return 0, err
@@ -93,7 +94,7 @@ func (x *Index) read(ctx context.Context, d db.DB, q Question, m *Match) (loose 
 			return loose, nil
 		}
 	}
-	*m = Match{}
+	*m = Match{org: q.Org}
 	return 0, nil
 }
 
