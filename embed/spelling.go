@@ -228,21 +228,18 @@ func (s *Search) countTerms(ctx context.Context, d db.DB, q Question, match *wor
 	}
 	read := 0
 	for _, f := range q.Filters {
-		args := with(f.Args, "terms", terms)
-		sharing := fmt.Sprintf(`
+		rows := sharing{settings: byTermIndex, args: with(f.Args, "terms", terms), sql: fmt.Sprintf(`
 			SELECT r.terms FROM %s r WHERE %s AND r.terms && @terms LIMIT %d`,
-			s.Table, cmp.Or(f.Indexed, f.Rows), maxSharing)
-		settings := byTermIndex
+			s.Table, cmp.Or(f.Indexed, f.Rows), maxSharing)}
 		if indexed {
-			match.Args(args, nil)
-			settings = wordindex.ByIndexes
-			sharing = `
-			SELECT t.terms FROM ` + s.Words.Matched(cmp.Or(f.Indexed, f.Rows)) + ` CROSS JOIN LATERAL (
-				SELECT t.terms FROM ` + s.Table + ` t WHERE t.org = @org AND t.key = r.key AND t.terms && @terms
+			match.Args(rows.args, nil)
+			rows.settings, rows.sql = wordindex.ByIndexes, `
+			SELECT t.terms FROM `+s.Words.Matched(cmp.Or(f.Indexed, f.Rows))+` CROSS JOIN LATERAL (
+				SELECT t.terms FROM `+s.Table+` t WHERE t.org = @org AND t.key = r.key AND t.terms && @terms
 				OFFSET 0
 			) t`
 		}
-		n, err := countShared(ctx, d, settings, sharing, args, counts)
+		n, err := rows.count(ctx, d, counts)
 		if read += n; err != nil || read >= maxSharing && !indexed {
 			return nil, err
 		}
@@ -250,10 +247,14 @@ func (s *Search) countTerms(ctx context.Context, d db.DB, q Question, match *wor
 	return counts, nil
 }
 
-// countShared adds to counts how many of the rows that a statement selects have each of the terms, and returns how many
-// it read.
-func countShared(ctx context.Context, d db.DB, settings, sharing string, args pgx.StrictNamedArgs,
-	counts map[int32]int) (read int, err error) {
+// sharing selects rows that share one of the terms @terms.
+type sharing struct {
+	settings, sql string
+	args          pgx.StrictNamedArgs
+}
+
+// count adds to counts how many of the rows have each of the terms, and returns how many rows it read.
+func (s sharing) count(ctx context.Context, d db.DB, counts map[int32]int) (read int, err error) {
 	type count struct {
 		ID   int64 `db:"id"`
 		Rows int   `db:"rows"`
@@ -261,14 +262,14 @@ func countShared(ctx context.Context, d db.DB, settings, sharing string, args pg
 	}
 	var list []count
 	var batch pgx.Batch
-	batch.Queue(settings)
+	batch.Queue(s.settings)
 	batch.Queue(fmt.Sprintf(`
 		WITH sharing AS MATERIALIZED (%s
 		)
 		SELECT t & %d AS id, count(*) AS rows, (SELECT count(*) FROM sharing) AS all_rows
 		FROM sharing CROSS JOIN unnest(terms) AS t
 		WHERE t = ANY (@terms)
-		GROUP BY t`, sharing, Lexicon-1), args).Query(
+		GROUP BY t`, s.sql, Lexicon-1), s.args).Query(
 		func(rows pgx.Rows) error {
 			list, err = pgx.CollectRows(rows, pgx.RowToStructByName[count])
 			return err

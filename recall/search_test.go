@@ -250,7 +250,7 @@ func TestSearchFindsByWordsAndSurroundings(t *testing.T) {
 func TestMessagesWithThePhraseComeFirst(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	phrase := f.append(say(recall.User, "The walnut tree, seen from the hills behind the mill of the valley, is far away."))
+	phrase := f.append(say(recall.User, "The walnut tree, seen from the hills behind the mill of a valley, is far."))
 	for i := range 12 {
 		f.append(say(recall.User, fmt.Sprintf("Let us talk about topic %d and the weather.", i)))
 	}

@@ -91,8 +91,8 @@ var (
 		`im|hier|unter|dans|sur|en)$`)
 )
 
-// Chinese has no spaces between words: the verb of a sentence that tells a fact, and words of a line that only says what
-// a file is about.
+// The verb of a Chinese sentence that tells a fact, and words of a line that only says what a file is about. Its words
+// have no spaces between them.
 var (
 	statingHan = regexp.MustCompile(`\p{Han}.*(?:是|为|等于|必须|应该|应当|需要|不能|不得|禁止|喜欢|偏好).*[\p{Han}\pN]`)
 	askingHan  = regexp.MustCompile(`什么|如何|怎么|怎样|谁|哪|何时|为何|是否|关于`)
