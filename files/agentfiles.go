@@ -130,3 +130,12 @@ func (s *Store) setVisible(ctx context.Context, org db.Org, agentID string, l Li
 	}
 	return nil
 }
+
+// ListState returns a text that is another once a file was added to the folders that are attached to an agent, was
+// removed from them, or changed. Nobody can read anything else from it.
+func (s *Store) ListState(ctx context.Context, org db.Org, agentID string) (string, error) {
+	return db.One[string](ctx, s.db, `
+		SELECT concat_ws(' ', count(*), max(f.key), max(f.updated_at))
+		FROM agent_folders a JOIN files f ON f.org = a.org AND f.folder_key = a.folder_key
+		WHERE a.org = $1 AND f.org = $1 AND a.agent_id = $2 AND f.replaces IS NULL`, org, agentID)
+}

@@ -59,8 +59,8 @@ type mcpRoutes struct {
 func (s *Server) newMCP(a *rest.API) *mcp.Server {
 	return mcp.New(mcp.Options{DB: s.DB, Agents: s.Agents, Tools: s.Tools, Files: s.Files, Recall: s.Recall,
 		Blocks: s.Blocks, MemoryFiles: s.MemoryFiles, Handovers: s.Handovers, Followers: s.Followers, Version: s.Version,
-		Log: s.Log, Timeout: cmp.Or(s.RequestTimeout, rest.DefaultTimeout), MustHave: s.mustHaveTool, Remember: s.remember,
-		Explain: a.Explain, Fixtures: s.MCPFixtures})
+		Log: s.Log, Timeout: cmp.Or(s.RequestTimeout, rest.DefaultTimeout), FilesEvery: s.MCPFilesEvery,
+		MustHave: s.mustHaveTool, Remember: s.remember, Explain: a.Explain, Fixtures: s.MCPFixtures})
 }
 
 // remember appends turns as capture does.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -222,6 +223,47 @@ func TestClientsAreToldOfChangesOverMCP(t *testing.T) {
 			t.Errorf("%s: close: %v", version, err)
 		}
 	}
+}
+
+// Clients are told that the list of resources is another once a file comes into an attached folder, has another name or
+// goes.
+func TestClientsAreToldOfNewFilesOverMCP(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	c.server.MCPFilesEvery = 50 * time.Millisecond
+	c.Handler = c.server.Handler()
+	agent, web := c.mcpAgent()
+	folder := c.made("/v1/folders", `{"name":"news"}`)
+	c.must("PATCH", "/v1/agents/"+agent+"/folders/attach/"+folder, "")
+	told := make(chan struct{}, 100)
+	session := c.mustDial(web, mcpTo{path: "/mcp/agents/" + agent, options: &sdk.ClientOptions{
+		ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) { told <- struct{}{} }}})
+	defer session.Close()
+	await := func(what string) {
+		t.Helper()
+		select {
+		case <-told:
+		case <-time.After(patience):
+			t.Fatalf("not told of %s", what)
+		}
+	}
+	quiet := func(what string) {
+		t.Helper()
+		for {
+			select {
+			case <-told: // its states while it is read
+				continue
+			case <-time.After(20 * c.server.MCPFilesEvery):
+			}
+			return
+		}
+	}
+	quiet("the folder")
+	file := c.uploaded(folder, "a.txt", "text")
+	await("a new file")
+	quiet("the new file")
+	c.must("DELETE", "/v1/folders/"+folder+"/"+file, "")
+	await("a deleted file")
 }
 
 // Prompts show what the agent knows, within a budget.

@@ -30,8 +30,8 @@ import (
 	"github.com/loci-memory/loci/server/tool"
 )
 
-// Server answers the API's requests. All fields but Settings, KeyLimits, RequestTimeout, MCPFixtures and
-// Loopback must be set.
+// Server answers the API's requests. All fields but Settings, KeyLimits, RequestTimeout, MCPFixtures,
+// MCPFilesEvery and Loopback must be set.
 type Server struct {
 	Agents         *agent.Store
 	Files          *files.Store
@@ -66,7 +66,8 @@ type Server struct {
 
 	KeyLimits apikey.Limits // of keys without limits of their own
 
-	MCPFixtures *mcp.Fixtures // of the build for MCP's conformance suite; nil for none
+	MCPFixtures   *mcp.Fixtures // of the build for MCP's conformance suite; nil for none
+	MCPFilesEvery time.Duration // as mcp.Options has it
 
 	// RequestTimeout limits each request but uploads, downloads and streams, which have limits of their own.
 	// 0 is rest.DefaultTimeout.

@@ -89,13 +89,17 @@ func (s *Server) follow(ctx context.Context, h *hub) error {
 	if h.followers++; h.followers > 1 {
 		return nil
 	}
-	head, err := event.Head(ctx, s.DB, h.org, h.agentID)
+	list, err := s.Files.ListState(ctx, h.org, h.agentID)
+	var head int64
+	if err == nil {
+		head, err = event.Head(ctx, s.DB, h.org, h.agentID)
+	}
 	if err == nil {
 		var tail *event.Follower
 		if tail, err = s.Followers.Follow(ctx, h.org, h.agentID, head, nil); err == nil {
 			ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 			h.stop, h.stopped = cancel, make(chan struct{})
-			go s.tell(ctx, h, tail, h.stopped)
+			go s.tell(ctx, h, tail, list, h.stopped)
 		}
 	}
 	if err != nil {
@@ -118,18 +122,17 @@ func (h *hub) unfollow() {
 	<-stopped
 }
 
-// filesEvery is the time after which a hub reads the files again that clients follow. No event reports that a file
-// changed.
+// filesEvery is the time after which a hub looks again at the agent's files. No event reports that a file changed.
 const filesEvery = 30 * time.Second
 
 // tell tells the hub's sessions of the agent's events until ctx ends. It ends the sessions if the agent is deleted or
-// the server stops.
-func (s *Server) tell(ctx context.Context, h *hub, tail *event.Follower, done chan<- struct{}) {
+// the server stops. list is what ListState returned before.
+func (s *Server) tell(ctx context.Context, h *hub, tail *event.Follower, list string, done chan<- struct{}) {
 	defer close(done)
 	defer tail.Close()
 	looked := time.Now()
 	for {
-		events, err := tail.Next(ctx, max(filesEvery-time.Since(looked), 0))
+		events, err := tail.Next(ctx, max(s.FilesEvery-time.Since(looked), 0))
 		if ctx.Err() != nil {
 			return
 		}
@@ -144,11 +147,26 @@ func (s *Server) tell(ctx context.Context, h *hub, tail *event.Follower, done ch
 			}
 			continue
 		}
-		files := time.Since(looked) >= filesEvery
+		files := time.Since(looked) >= s.FilesEvery
 		if s.changed(ctx, h, events, files); files {
+			list = s.lookAtList(ctx, h, list)
 			looked = time.Now()
 		}
 	}
+}
+
+// lookAtList tells the hub's clients if the list of the agent's files is not as it was, and returns how it is.
+func (s *Server) lookAtList(ctx context.Context, h *hub, was string) string {
+	is, err := s.Files.ListState(ctx, h.org, h.agentID)
+	if err != nil {
+		s.Log.WarnContext(ctx, "look at the files of an agent whose clients follow it over MCP", "agent", h.agentID,
+			"error", err)
+		return was
+	}
+	if is != was {
+		listChanged(h.server)
+	}
+	return is
 }
 
 // pause waits before a read is tried again, and reports whether ctx lasted.

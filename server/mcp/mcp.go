@@ -4,6 +4,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -48,6 +49,7 @@ type Options struct {
 	Version     string
 	Log         *slog.Logger
 	Timeout     time.Duration // of each call
+	FilesEvery  time.Duration // between two looks at the files of agents whose clients are told of changes; 0 is 30 s
 
 	// MustHave returns an ErrNotFound if an agent lacks a tool.
 	MustHave func(ctx context.Context, org db.Org, a agent.Agent, name string) error
@@ -73,6 +75,7 @@ type Server struct {
 
 // New returns a server.
 func New(o Options) *Server {
+	o.FilesEvery = cmp.Or(o.FilesEvery, filesEvery)
 	s := &Server{Options: o, sessions: db.NewShares(maxSessions, maxSessions/4), hubs: map[hubKey]*hub{}}
 	one := s.newServer(nil)
 	of := func(r *http.Request) *sdk.Server {
