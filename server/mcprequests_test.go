@@ -108,6 +108,48 @@ func TestMCPMessagesAreAnsweredWithTheirIDs(t *testing.T) {
 	}
 }
 
+// Params of another kind than their method has are refused with the field, what is expected and what came, in words of
+// the protocol.
+func TestWrongParamsOverMCPAreNamed(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{"name":"a"}`)
+	for _, tt := range []struct{ method, params, want string }{
+		{"tools/call", `{"name":5}`, "params.name: expected a text, not a number"},
+		{"tools/call", `[1]`, "params: expected an object, not a list"},
+		{"tools/call", `"x"`, "params: expected an object, not a text"},
+		{"tools/call", `{"name":"list_files","arguments":[1]}`, "params.arguments: expected an object, not a list"},
+		{"tools/call", `{"arguments":{}}`, "params.name is missing: it is a text"},
+		{"tools/call", `null`, "params.name is missing: it is a text"},
+		{"tools/list", `{"cursor":5}`, "params.cursor: expected a text, not a number"},
+		{"tools/list", `{"_meta":true}`, "params._meta: expected an object, not true or false"},
+		{"resources/read", `{"uri":{}}`, "params.uri: expected a text, not an object"},
+		{"resources/read", `{}`, "params.uri is missing: it is a text"},
+		{"prompts/get", `{"name":"recall","arguments":{"query":5}}`, "params.arguments.query: expected a text, not a number"},
+		{"prompts/get", `{"name":"recall","arguments":"x"}`, "params.arguments: expected an object, not a text"},
+		{"initialize", `{"protocolVersion":5}`, "params.protocolVersion: expected a text, not a number"},
+		{"initialize", `{"protocolVersion":"2025-11-25","clientInfo":"x"}`,
+			"params.clientInfo: expected an object, not a text"},
+		{"initialize", `{"clientInfo":{"name":[]}}`, "params.clientInfo.name: expected a text, not a list"},
+		{"completion/complete", `{"ref":"x"}`, "params.ref: expected an object, not a text"},
+		{"logging/setLevel", `{"level":1}`, "params.level: expected a text, not a number"},
+	} {
+		one := fmt.Sprintf(`{"jsonrpc":"2.0","id":"of %s","method":%[1]q,"params":%s}`, tt.method, tt.params)
+		for body, id := range map[string]string{one: `"of ` + tt.method + `"`, "[" + one + "]": "null"} {
+			w := servertest.Send(c, "POST", "/mcp/agents/"+agent, body, append(c.headers(), "Accept",
+				"application/json, text/event-stream")...)
+			var got struct {
+				ID    json.RawMessage
+				Error struct{ Message string }
+			}
+			if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || string(got.ID) != id ||
+				!strings.HasPrefix(got.Error.Message, tt.want) {
+				t.Errorf("%s: got %d %s (%v), want %q", body, w.Code, w.Body, err, tt.want)
+			}
+		}
+	}
+}
+
 // An unknown resource is answered with the error code of the protocol's version.
 func TestUnknownResourcesHaveTheCodeOfTheVersion(t *testing.T) {
 	t.Parallel()

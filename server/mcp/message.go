@@ -26,6 +26,7 @@ const maxID = 1 << 53
 type message struct {
 	method string
 	id     json.RawMessage // nil if it has none
+	params json.RawMessage
 }
 
 // isCall reports whether the message waits for an answer.
@@ -45,7 +46,7 @@ func messagesIn(body []byte) (all []message, ok bool) {
 		if json.Unmarshal(one, &fields) != nil {
 			return nil, false
 		}
-		m := message{id: fields["id"]}
+		m := message{id: fields["id"], params: fields["params"]}
 		_ = json.Unmarshal(fields["method"], &m.method) // the SDK refuses a method that is no text
 		all = append(all, m)
 	}
@@ -83,6 +84,20 @@ func refused(body []byte, version string) *refusal {
 		}
 		seen[string(m.id)] = true
 	}
+	batch := bytes.HasPrefix(bytes.TrimSpace(body), []byte("["))
+	for _, m := range all {
+		why := ""
+		if m.isCall() {
+			why = wrongParams(m.method, m.params)
+		}
+		switch {
+		case why == "":
+		case batch:
+			return invalid("%s; nothing of the batch was done", why)
+		default:
+			return &refusal{statusOf(version), m.id, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: why}}
+		}
+	}
 	if version >= firstStateless {
 		return nil
 	}
@@ -90,11 +105,19 @@ func refused(body []byte, version string) *refusal {
 	switch {
 	case unknown < 0:
 		return nil
-	case bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")):
+	case batch:
 		return invalid("there is no method %s; nothing of the batch was done", db.Short(all[unknown].method))
 	}
 	return &refusal{http.StatusOK, all[unknown].id, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
 		Message: "there is no method " + db.Short(all[unknown].method)}}
+}
+
+// statusOf returns the status of an error that answers one message.
+func statusOf(version string) int {
+	if version >= firstStateless {
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
 }
 
 // keptID reports whether the SDK answers an id as it is. One that is no text and no number it refuses.

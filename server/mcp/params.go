@@ -1,0 +1,96 @@
+package mcp
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// param is a field that the params of a method may have.
+type param struct {
+	path     string // of names, with dots between them
+	kind     string // one of the kinds, or textsKind
+	required bool
+}
+
+// The kinds of JSON's values, as errors name them.
+const (
+	textKind   = "a text"
+	objectKind = "an object"
+	textsKind  = "an object of texts" // only expected, never found
+)
+
+// params are the fields that are looked at before the SDK reads them: it names its own types where one is of another
+// kind than it expects.
+var params = map[string][]param{
+	"initialize": {{"protocolVersion", textKind, false}, {"capabilities", objectKind, false},
+		{"clientInfo", objectKind, false}, {"clientInfo.name", textKind, false}, {"clientInfo.version", textKind, false},
+		{"clientInfo.title", textKind, false}},
+	"tools/list":               {{"cursor", textKind, false}},
+	"resources/list":           {{"cursor", textKind, false}},
+	"resources/templates/list": {{"cursor", textKind, false}},
+	"prompts/list":             {{"cursor", textKind, false}},
+	"tools/call":               {{"name", textKind, true}, {"arguments", objectKind, false}},
+	"prompts/get":              {{"name", textKind, true}, {"arguments", textsKind, false}},
+	"resources/read":           {{"uri", textKind, true}},
+	"resources/subscribe":      {{"uri", textKind, true}},
+	"resources/unsubscribe":    {{"uri", textKind, true}},
+	"logging/setLevel":         {{"level", textKind, true}},
+	"completion/complete": {{"ref", objectKind, true}, {"ref.type", textKind, false}, {"ref.name", textKind, false},
+		{"ref.uri", textKind, false}, {"argument", objectKind, true}, {"argument.name", textKind, false},
+		{"argument.value", textKind, false}},
+}
+
+// wrongParams returns a sentence on what is wrong with the params of a message; empty if nothing is.
+func wrongParams(method string, raw json.RawMessage) string {
+	if kind := kindOf(raw); kind != "" && kind != objectKind {
+		return fmt.Sprintf("params: expected an object, not %s", kind)
+	}
+	for _, p := range append([]param{{"_meta", objectKind, false}}, params[method]...) {
+		at, value := "params", raw
+		for name := range strings.SplitSeq(p.path, ".") {
+			var fields map[string]json.RawMessage
+			_ = json.Unmarshal(value, &fields) // another kind than an object was refused, or is below
+			at, value = at+"."+name, fields[name]
+		}
+		kind := kindOf(value)
+		switch {
+		case kind == "" && p.required:
+			return fmt.Sprintf("%s is missing: it is %s", at, p.kind)
+		case kind == "" || kind == p.kind:
+		case p.kind != textsKind:
+			return fmt.Sprintf("%s: expected %s, not %s", at, p.kind, kind)
+		case kind != objectKind:
+			return fmt.Sprintf("%s: expected an object, not %s", at, kind)
+		default:
+			var fields map[string]json.RawMessage
+			_ = json.Unmarshal(value, &fields) // it is an object
+			for name, field := range fields {
+				if kind := kindOf(field); kind != "" && kind != textKind {
+					return fmt.Sprintf("%s.%s: expected a text, not %s", at, name, kind)
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// kindOf returns the kind of a value; empty if it is null or not there.
+func kindOf(raw json.RawMessage) string {
+	if len(raw) == 0 {
+		return ""
+	}
+	switch raw[0] {
+	case '"':
+		return textKind
+	case '{':
+		return objectKind
+	case '[':
+		return "a list"
+	case 't', 'f':
+		return "true or false"
+	case 'n':
+		return ""
+	}
+	return "a number"
+}
