@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -57,8 +58,10 @@ type mcpStream struct{ body *bufio.Reader }
 func (c *client) mcpStream(web *httptest.Server, agent string) *mcpStream {
 	c.t.Helper()
 	session := ""
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	c.t.Cleanup(cancel)
 	send := func(method, body string) (http.Header, io.Reader) {
-		r, err := http.NewRequestWithContext(c.t.Context(), method, web.URL+"/mcp/agents/"+agent, strings.NewReader(body))
+		r, err := http.NewRequestWithContext(ctx, method, web.URL+"/mcp/agents/"+agent, strings.NewReader(body))
 		if err != nil {
 			c.t.Fatal(err)
 		}
@@ -75,6 +78,11 @@ func (c *client) mcpStream(web *httptest.Server, agent string) *mcpStream {
 			c.t.Fatalf("%s %s: %v, %v", method, body, w, err)
 		}
 		c.t.Cleanup(func() { w.Body.Close() })
+		if method == http.MethodPost { // the head of an answer may come before the message is handled
+			if _, err := io.ReadAll(w.Body); err != nil {
+				c.t.Fatal(err)
+			}
+		}
 		return w.Header, w.Body
 	}
 	began, _ := send("POST", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",

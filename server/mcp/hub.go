@@ -47,7 +47,7 @@ func (s *Server) enter(c Caller) *hub {
 		h.server = s.newServer(h)
 		h.handler = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return h.server },
 			&sdk.StreamableHTTPOptions{DisableLocalhostProtection: true, SessionTimeout: sessionTimeout,
-				EventStore: sdk.NewMemoryEventStore(nil), MaxRequestBodyBytes: MaxBodyBytes})
+				EventStore: s.replay, MaxRequestBodyBytes: MaxBodyBytes})
 		s.hubs[key] = h
 	}
 	h.users++

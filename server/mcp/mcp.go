@@ -68,6 +68,7 @@ type Server struct {
 	Options
 	stateless, streaming http.Handler // of messages without a session: answers in JSON, and as a stream of events
 	sessions             *db.Shares
+	replay               *replay
 
 	mu   sync.Mutex
 	hubs map[hubKey]*hub
@@ -76,7 +77,8 @@ type Server struct {
 // New returns a server.
 func New(o Options) *Server {
 	o.FilesEvery = cmp.Or(o.FilesEvery, filesEvery)
-	s := &Server{Options: o, sessions: db.NewShares(maxSessions, maxSessions/4), hubs: map[hubKey]*hub{}}
+	s := &Server{Options: o, sessions: db.NewShares(maxSessions, maxSessions/4), replay: newReplay(),
+		hubs: map[hubKey]*hub{}}
 	one := s.newServer(nil)
 	of := func(r *http.Request) *sdk.Server {
 		if c := callerOf(r.Context()); c.hub != nil {
@@ -182,6 +184,11 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, c Caller, body []
 		h := s.enter(c)
 		defer s.leave(h)
 		in.hub = h
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		answer, wait := newPatient(w, cancel)
+		defer wait()
+		w, r = answer, r.WithContext(ctx)
 	}
 	handler := s.stateless
 	if bytes.Contains(body, []byte(`"progressToken"`)) {
@@ -201,7 +208,11 @@ func (s *Server) serveSession(w http.ResponseWriter, r *http.Request, c Caller) 
 	h := s.enter(c)
 	defer s.leave(h)
 	in := caller{Caller: c, version: r.Header.Get(versionHeader), hub: h}
-	h.handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, in)))
+	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), callerKey{}, in))
+	defer cancel()
+	answer, wait := newPatient(w, cancel)
+	defer wait()
+	h.handler.ServeHTTP(answer, r.WithContext(ctx))
 	return nil
 }
 

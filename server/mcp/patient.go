@@ -1,0 +1,111 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+)
+
+// maxBehind bounds what waits for a client of a session, beside one message and what is being sent.
+const maxBehind = 1 << 20
+
+// patient is an answer whose writes do not wait for the client. A client that reads too slowly loses the answer: it
+// asks again for what it missed.
+type patient struct {
+	http.ResponseWriter
+	end context.CancelFunc // of the request
+
+	mu      sync.Mutex
+	more    sync.Cond
+	waiting []byte
+	flush   bool  // the head is to be sent, also before anything else
+	ended   error // why nothing more is sent
+}
+
+// newPatient returns an answer and a function that waits until what was written is sent.
+func newPatient(w http.ResponseWriter, end context.CancelFunc) (p *patient, wait func()) {
+	p = &patient{ResponseWriter: w, end: end}
+	p.more.L = &p.mu
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		p.send()
+	}()
+	return p, func() {
+		p.mu.Lock()
+		if p.ended == nil {
+			p.ended = errComplete
+		}
+		p.more.Signal()
+		p.mu.Unlock()
+		<-done
+	}
+}
+
+var (
+	errBehind   = errors.New("the client reads too slowly")
+	errComplete = errors.New("the answer is complete")
+)
+
+// Write implements io.Writer.
+func (p *patient) Write(data []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended == nil && len(p.waiting) > maxBehind {
+		p.fail(errBehind)
+	}
+	if p.ended != nil {
+		return 0, p.ended
+	}
+	p.waiting = append(p.waiting, data...)
+	p.more.Signal()
+	return len(data), nil
+}
+
+// fail ends the answer. The caller holds p.mu.
+func (p *patient) fail(why error) {
+	p.ended, p.waiting = why, nil
+	p.end()
+	p.more.Signal()
+}
+
+// FlushError is for http.ResponseController. What is written is sent at once; this sends the head of an answer of which
+// nothing is written yet.
+func (p *patient) FlushError() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.flush = true
+	p.more.Signal()
+	return nil
+}
+
+// send sends what is written, until the answer is complete and sent.
+func (p *patient) send() {
+	flush := http.NewResponseController(p.ResponseWriter)
+	for {
+		p.mu.Lock()
+		for len(p.waiting) == 0 && !p.flush && p.ended == nil {
+			p.more.Wait()
+		}
+		data, head := p.waiting, p.flush
+		p.waiting, p.flush = nil, false
+		p.mu.Unlock()
+		if len(data) == 0 && !head {
+			return
+		}
+		var err error
+		if len(data) > 0 {
+			_, err = p.ResponseWriter.Write(data)
+		}
+		if err == nil {
+			err = flush.Flush()
+		}
+		if err != nil {
+			p.mu.Lock()
+			p.fail(err)
+			p.mu.Unlock()
+			return
+		}
+	}
+}
