@@ -11,10 +11,7 @@ import (
 )
 
 // Remade lets embed.Reembed make the vectors of passages in another space.
-func (s *Store) Remade() embed.Remade {
-	vectors := s.Queue().Vectors
-	return embed.Remade{Vectors: vectors, Key: vectors.Row, Openings: true, Read: s.readRemade}
-}
+func (s *Store) Remade() embed.Remade { return s.Queue().Remade(s.readRemade) }
 
 // remade is passages without a vector in a space.
 type remade struct {

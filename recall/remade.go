@@ -10,10 +10,7 @@ import (
 )
 
 // Remade lets embed.Reembed make the vectors of messages in another space.
-func (s *Store) Remade() embed.Remade {
-	vectors := s.Queue().Vectors
-	return embed.Remade{Vectors: vectors, Key: vectors.Row, Openings: true, Read: s.readRemade}
-}
+func (s *Store) Remade() embed.Remade { return s.Queue().Remade(s.readRemade) }
 
 // remade is messages without a vector in a space.
 type remade struct {

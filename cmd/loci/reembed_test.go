@@ -27,8 +27,12 @@ type twoModels struct {
 	release  chan struct{}
 }
 
-// fillers is how many passages are stored beside those that are searched: some slices of a reembedding.
-const fillers = 700
+// fillers is how many passages are stored beside the texts that are searched: some slices of a reembedding. These are
+// one of each kind of memory.
+const (
+	fillers  = 700
+	searched = 4
+)
 
 func newTwoModels(t *testing.T, answered int64) *twoModels {
 	t.Helper()
@@ -71,6 +75,10 @@ func (m *twoModels) fill() {
 	call[any](m.program, "POST", "/v1/agents/"+m.agent+"/messages/capture", map[string]any{
 		"messages": []map[string]any{{"role": "user", "content": "My cat sleeps"}}})
 	call[any](m.program, "POST", "/v1/agents/"+m.agent+"/archival-memory", map[string]any{"text": "A cat sleeps"})
+	tree := call[identified](m.program, "POST", "/v1/memory-trees", map[string]any{"name": "t"}).ID
+	call[any](m.program, "PATCH", "/v1/agents/"+m.agent+"/memory-trees/attach/"+tree, nil)
+	call[any](m.program, "PUT", "/v1/memory-trees/"+tree+"/file", map[string]any{"path": "/memories/pets.md",
+		"content": "The cat sleeps"})
 	archive := call[[]identified](m.program, "GET", "/v1/archives?agent_id="+m.agent, nil)[0].ID
 	texts := make([]map[string]any, fillers)
 	for i := range texts {
@@ -78,7 +86,7 @@ func (m *twoModels) fill() {
 	}
 	call[any](m.program, "POST", "/v1/archives/"+archive+"/passages/batch", map[string]any{"passages": texts})
 	embedtest.Eventually(m.t, "all texts have a vector of the old model",
-		func() bool { return m.vectors(384) == fillers+3 })
+		func() bool { return m.vectors(384) == fillers+searched })
 }
 
 // vectors counts the vectors of a dimension.
@@ -87,14 +95,14 @@ func (m *twoModels) vectors(dimension int) (n int) {
 	if err := m.pool.QueryRow(m.t.Context(), `
 		SELECT count(*) FROM (
 			SELECT space_id FROM chunk_vectors UNION ALL SELECT space_id FROM message_vectors
-			UNION ALL SELECT space_id FROM passage_vectors
+			UNION ALL SELECT space_id FROM passage_vectors UNION ALL SELECT space_id FROM memory_file_vectors
 		) v JOIN embedding_spaces s ON s.id = v.space_id WHERE s.dimension = $1`, dimension).Scan(&n); err != nil {
 		m.t.Fatal(err)
 	}
 	return n
 }
 
-// finds fails unless both servers find a file, a message and a passage by their meaning alone.
+// finds fails unless both servers find a file, a message, a passage and a memory file by their meaning alone.
 func (m *twoModels) finds(when string) {
 	m.t.Helper()
 	for _, server := range m.servers {
@@ -108,7 +116,7 @@ func (m *twoModels) finds(when string) {
 		for _, h := range found.Hits {
 			kinds[h.Kind] = true
 		}
-		if !kinds["file"] || !kinds["message"] || !kinds["passage"] {
+		if !kinds["file"] || !kinds["message"] || !kinds["passage"] || !kinds["memory_file"] {
 			m.t.Fatalf("%s, a search by meaning answers %s", when, answer)
 		}
 	}
@@ -134,7 +142,7 @@ func TestReembeddingSwitchesWhileSearchesAnswer(t *testing.T) {
 	embedtest.Eventually(t, "some vectors are made", func() bool { return m.vectors(1536) > 0 && m.passes.Load() < 0 })
 	m.finds("while vectors are made")
 	if got := m.progress(); got.State != embed.Reembedding || got.Done == 0 || got.Done >= fillers ||
-		*got.Total != fillers+3 {
+		*got.Total != fillers+searched {
 		t.Errorf("half way: %+v", got)
 	}
 	made := m.vectors(1536)
@@ -153,7 +161,7 @@ func TestReembeddingSwitchesWhileSearchesAnswer(t *testing.T) {
 		m.finds("until the switch")
 		return m.progress().State == embed.Switched
 	})
-	embedtest.Eventually(t, "the late text has a vector, too", func() bool { return m.vectors(1536) == fillers+4 })
+	embedtest.Eventually(t, "the late text has a vector, too", func() bool { return m.vectors(1536) == fillers+searched+1 })
 	embedtest.Eventually(t, "no server asks the old model", func() bool {
 		asked := m.old.Requests.Load()
 		m.finds("after the switch")
@@ -169,7 +177,7 @@ func TestReembeddingSwitchesWhileSearchesAnswer(t *testing.T) {
 		m.finds("after the next start")
 		return m.new.Requests.Load() > asked
 	})
-	if got := m.progress(); got.State != embed.Switched || m.vectors(384) < fillers+3 {
+	if got := m.progress(); got.State != embed.Switched || m.vectors(384) < fillers+searched {
 		t.Errorf("after the next start: %+v, with %d old vectors", got, m.vectors(384))
 	}
 	if t.Failed() {
@@ -197,13 +205,13 @@ func TestReembeddingIsCancelled(t *testing.T) {
 	m.finds("after the cancellation")
 	close(m.release)
 	embedtest.Eventually(t, "the slices in hand end", func() bool { return m.progress().State == embed.Cancelled })
-	if m.vectors(384) != fillers+3 || m.vectors(1536) >= fillers {
+	if m.vectors(384) != fillers+searched || m.vectors(1536) >= fillers {
 		t.Errorf("%d old vectors and %d new ones", m.vectors(384), m.vectors(1536))
 	}
 	m.finds("after the slices ended")
 	loci("Searches rank by new, with 1536 numbers", "start")
 	m.finds("after the second start")
-	if m.vectors(1536) != fillers+3 {
+	if m.vectors(1536) != fillers+searched {
 		t.Errorf("%d new vectors", m.vectors(1536))
 	}
 }

@@ -12,7 +12,9 @@ import (
 
 // Remade lets embed.Reembed make the vectors of memory files in another space.
 func (s *Store) Remade() embed.Remade {
-	return embed.Remade{Vectors: s.Queue().Vectors, Key: s.search.VectorKey, Read: s.readRemade}
+	remade := s.Queue().Remade(s.readRemade)
+	remade.Key = s.search.VectorKey // a file has several vectors
+	return remade
 }
 
 // remade is chunks of files without a vector in a space.
