@@ -5,7 +5,9 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o /image/loci ./cmd/loci
+# The version that the program prints; empty: that of the source.
+ARG VERSION=
+RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w -X main.built=$VERSION" -o /image/loci ./cmd/loci
 # Uploads are spooled to /tmp; the certificates are for embeddings endpoints behind TLS.
 RUN mkdir -p /image/tmp /image/etc/ssl/certs \
     && chmod 1777 /image/tmp \
@@ -13,7 +15,9 @@ RUN mkdir -p /image/tmp /image/etc/ssl/certs \
     && echo 'loci:x:65532:65532:Loci:/tmp:/loci' >/image/etc/passwd
 
 FROM scratch
-LABEL org.opencontainers.image.title="Loci" \
+ARG VERSION=
+LABEL org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.title="Loci" \
       org.opencontainers.image.description="A memory server for AI agents on Postgres with pgvector" \
       org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=build /image/ /

@@ -23,7 +23,7 @@ export CGO_ENABLED ?= 0
 golangci_lint := go tool -modfile=tools/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test verify verify-all client-test mcp-test lint fmt smoke chaos fuzz bench eval microbench release clean
+.PHONY: help setup build run test verify verify-all client-test mcp-test lint fmt smoke chaos fuzz bench eval microbench release image clean
 
 # What a target that runs tests begins with: Postgres set up, its programs known to the tests.
 with_postgres := postgres=$$(scripts/setup-postgres.sh) && export LOCI_POSTGRES_BIN=$$postgres
@@ -103,6 +103,9 @@ microbench: ## Run the benchmarks of single functions
 
 release: ## Build the archives of a release in dist, for the platforms of PLATFORMS, with their checksums
 	@scripts/release.sh $(PLATFORMS)
+
+image: ## Build the container image loci, whose program prints the commit's tag as its version
+	docker build --build-arg VERSION="$$(git describe --tags --exact-match 2>/dev/null)" --tag loci .
 
 clean: ## Remove what was built
 	rm -rf bin dist

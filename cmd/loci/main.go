@@ -169,8 +169,14 @@ func (c versionCmd) Run(s streams) error {
 	return err
 }
 
+// built is the version of a program that is built without its repository, as the image is: -ldflags=-X main.built=….
+var built string
+
 // version returns the version that the binary was built from.
 func version() string {
+	if built != "" {
+		return built
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return release
