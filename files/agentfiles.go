@@ -20,6 +20,7 @@ type AgentFile struct {
 	FolderID       string     `db:"folder_id" json:"folder_id"`
 	FolderName     string     `db:"folder_name" json:"folder_name"`
 	IsOpen         bool       `db:"is_open" json:"is_open"`
+	IsPinned       bool       `db:"is_pinned" json:"is_pinned"` // whether it stays open until it is closed
 	LastAccessedAt *time.Time `db:"last_accessed_at" json:"last_accessed_at"`
 	VisibleContent *string    `db:"-" json:"visible_content"` // nil unless open
 	StartLine      *int       `db:"-" json:"start_line"`      // 1-based, of what is visible
@@ -39,7 +40,7 @@ const agentFileColumns = `replace(f.id, 'file-', 'file_agent-') AS id, f.id AS f
 
 // openRows selects the open files, in no order.
 const openRows = `
-	SELECT f.created_at, f.key, ` + agentFileColumns + `, true AS is_open, o.last_used_at AS last_accessed_at
+	SELECT f.created_at, f.key, ` + agentFileColumns + `, true AS is_open, o.pinned AS is_pinned, o.last_used_at AS last_accessed_at
 	FROM agent_files o JOIN files f ON f.org = o.org AND f.key = o.file_key
 	JOIN folders d ON d.org = f.org AND d.key = f.folder_key
 	WHERE o.org = @org AND f.org = @org AND o.agent_id = @agent AND o.is_open AND f.replaces IS NULL`
@@ -47,11 +48,12 @@ const openRows = `
 // pageRows selects a page of each folder, of all files or of the closed ones. The rows contain the page of all folders.
 func pageRows(page db.Clauses) string {
 	return `
-	SELECT f.created_at, f.key, ` + agentFileColumns + `, f.is_open, f.last_accessed_at
+	SELECT f.created_at, f.key, ` + agentFileColumns + `, f.is_open, f.is_pinned, f.last_accessed_at
 	FROM agent_folders a
 	JOIN folders d ON d.org = a.org AND d.key = a.folder_key
 	CROSS JOIN LATERAL (
-		SELECT l.id, l.name, l.created_at, l.key, coalesce(o.is_open, false) AS is_open, o.last_used_at AS last_accessed_at
+		SELECT l.id, l.name, l.created_at, l.key, coalesce(o.is_open, false) AS is_open,
+		       coalesce(o.pinned, false) AS is_pinned, o.last_used_at AS last_accessed_at
 		FROM files l LEFT JOIN agent_files o ON o.org = @org AND o.agent_id = @agent AND o.file_key = l.key
 		WHERE l.org = @org AND l.folder_key = a.folder_key AND l.replaces IS NULL AND (@all OR o.is_open IS NOT TRUE)
 		  AND ` + page.Where + page.Order + `

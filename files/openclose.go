@@ -263,6 +263,24 @@ func (s *Store) CloseFile(ctx context.Context, org db.Org, agentID, fileID strin
 	return err
 }
 
+// Pin keeps an open file open until it is closed by its id or its name, or lets it be closed to the limit again. It is
+// pinned until it is closed. ErrNotFound unless it is attached to the agent, ErrConflict unless it is open.
+func (s *Store) Pin(ctx context.Context, org db.Org, agentID, fileID string, pinned bool) error {
+	f, err := s.openSet(org, agentID).attachedFile(ctx, fileID)
+	if err != nil {
+		return err
+	}
+	return s.withLockedSet(ctx, org, agentID, func(set openSet) error {
+		err := db.Exec(ctx, set.db, `
+			UPDATE agent_files SET pinned = $4 WHERE org = $1 AND agent_id = $2 AND file_key = $3 AND is_open`,
+			org, agentID, f.Key, pinned)
+		if errors.Is(err, db.ErrNotFound) {
+			return db.Conflict("The file %s is not open, and only an open file is pinned. Open it first.", f.Name)
+		}
+		return err
+	})
+}
+
 // Close closes files by name, as the tools name them, and returns the full names of those that were open.
 func (s *Store) Close(ctx context.Context, org db.Org, agentID string, names []string) ([]string, error) {
 	found, err := s.openSet(org, agentID).resolve(ctx, names)

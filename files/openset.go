@@ -105,7 +105,7 @@ func (set openSet) close(ctx context.Context, open []openFile) ([]string, error)
 		return nil, err
 	}
 	return names, set.exec(ctx, `
-		UPDATE agent_files SET is_open = false, first_line = 0, line_count = NULL
+		UPDATE agent_files SET is_open = false, pinned = false, first_line = 0, line_count = NULL
 		WHERE org = $1 AND agent_id = $2 AND file_key = ANY ($3)`,
 		set.org, set.agentID, mapped(open, func(f openFile) int64 { return f.Key }))
 }

@@ -90,9 +90,9 @@ func (c *documentCheck) words() {
 }
 
 var verbs = strings.Fields("approve ask attach cancel capture check close commit compact compress count create " +
-	"delete deny detach diff download expand export find fit fork get import list open preview recompile redact reject " +
-	"rename reparse reset " +
-	"restore retry revert run search send stream summarize take update upload upsert write")
+	"delete deny detach diff download expand export find fit fork get import list open pin preview recompile redact " +
+	"reject rename reparse reset " +
+	"restore retry revert run search send stream summarize take unpin update upload upsert write")
 
 func (c *documentCheck) operation(at string, op map[string]any, tags map[string]bool) {
 	id, _ := op["operationId"].(string)

@@ -41,6 +41,12 @@ func (s *Server) openFileRoutes(a *rest.API) {
 		withAgent(s, s.openFile))
 	rest.Patch(a.For(rest.Write), opened+"/{file_id}/close",
 		"close_agent_file: Close a file for an agent.", withAgent(s, s.closeFile))
+	rest.Patch(a.For(rest.Write), opened+"/{file_id}/pin",
+		"pin_agent_file: Keep an open file open for an agent. It is not closed to make room for others, and shortened after "+
+			"them, until it is closed or unpinned. A 409 unless it is open.", withAgent(s, s.pinFile(true)), rest.Own)
+	rest.Patch(a.For(rest.Write), opened+"/{file_id}/unpin",
+		"unpin_agent_file: Let an open file be closed again to make room for others.", withAgent(s, s.pinFile(false)),
+		rest.Own)
 }
 
 // AgentFolder is the path of an agent's folder.
@@ -108,4 +114,11 @@ func (s *Server) closeFile(ctx context.Context, a agent.Agent, in *AgentFile) (l
 func (s *Server) closeAllFiles(ctx context.Context, a agent.Agent, _ *rest.OfAgent) ([]string, error) {
 	closed, err := s.Files.CloseAll(ctx, rest.Org(ctx), a.ID)
 	return append([]string{}, closed...), err
+}
+
+// pinFile returns a handler that pins a file for an agent, or takes that back.
+func (s *Server) pinFile(pinned bool) func(context.Context, agent.Agent, *AgentFile) (rest.Null, error) {
+	return func(ctx context.Context, a agent.Agent, in *AgentFile) (rest.Null, error) {
+		return rest.Null{}, s.Files.Pin(ctx, rest.Org(ctx), a.ID, string(in.FileID), pinned)
+	}
 }

@@ -86,6 +86,9 @@ func notASetting(name string) string {
 func settingOf(f *kong.Flag, given bool, lookup func(string) (string, bool)) server.Setting {
 	one := server.Setting{Variable: f.Envs[0], Flag: "--" + f.Name, Value: f.Default, Origin: server.OfDefault,
 		Meaning: f.Help}
+	if f.IsBool() {
+		one.Value = "false" // a switch is never without a value
+	}
 	if given {
 		one.Value, one.Origin = fmt.Sprint(f.Target.Interface()), server.OfFlag
 	}

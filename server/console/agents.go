@@ -166,6 +166,7 @@ type openedFile struct {
 	Name     string     `json:"file_name"`
 	FolderID string     `json:"folder_id"`
 	Accessed *time.Time `json:"last_accessed_at"`
+	Pinned   bool       `json:"is_pinned"`
 	From     *int       `json:"start_line"`
 	To       *int       `json:"end_line"`
 }
@@ -180,6 +181,9 @@ func openFiles(v *visit) (any, error) {
 		return nil, err
 	}
 	slices.SortStableFunc(files.Files, func(a, b openedFile) int {
+		if a.Pinned != b.Pinned { // which is never closed to make room
+			return map[bool]int{true: 1, false: -1}[a.Pinned]
+		}
 		if a.Accessed == nil || b.Accessed == nil {
 			return 0
 		}
@@ -191,10 +195,10 @@ func openFiles(v *visit) (any, error) {
 // id returns an id of the page's address, for an address of the API.
 func (v *visit) id(name string) string { return url.PathEscape(v.r.PathValue(name)) }
 
-// changeOpenFile closes an open file, or opens it again.
+// changeOpenFile closes an open file, opens it again, pins it, or takes that back.
 func changeOpenFile(v *visit) error {
 	verb := v.r.PathValue("verb")
-	note := map[string]string{"open": "opened", "close": "closed"}[verb]
+	note := map[string]string{"open": "opened", "close": "closed", "pin": "pinned", "unpin": "unpinned"}[verb]
 	if note == "" {
 		return errNoPage
 	}

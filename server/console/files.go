@@ -15,6 +15,7 @@ func fileRoutes() map[string]handler {
 		"POST files":                                createFolder,
 		"GET folders/{folder}":                      folderPage,
 		"POST folders/{folder}/upload":              uploadFile,
+		"POST folders/{folder}/send":                sendFiles,
 		"POST folders/{folder}/delete":              deleteFolder,
 		"GET folders/{folder}/files/{file}":         filePage,
 		"GET folders/{folder}/files/{file}/events":  followFile,

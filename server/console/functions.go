@@ -27,6 +27,8 @@ func number(n any) string {
 		text = strconv.Itoa(n)
 	case int64:
 		text = strconv.FormatInt(n, 10)
+	case *int64:
+		text = strconv.FormatInt(*n, 10)
 	case float64:
 		text = strconv.FormatFloat(math.Round(n), 'f', 0, 64)
 	default:

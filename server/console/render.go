@@ -202,7 +202,9 @@ var notes = map[string]string{
 	"unchanged": "There was nothing to compact.",
 	"reverted":  "The view from before the compaction is back.", "retried": "The file is being worked on again.",
 	"deleted": "Deleted.", "created": "Created.", "cancelled": "Cancelled.",
-	"renamed": "Renamed.",
+	"renamed": "Renamed.", "pinned": "The file stays open until it is closed or unpinned.",
+	"unpinned": "The file may be closed to make room for others again.",
+	"uploaded": "The files are stored, and are being read.", "started": "Started.",
 }
 
 // Note is what the page says about the change that led to it; empty without one.

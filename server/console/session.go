@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
+	"io"
+	"mime/multipart"
 	"net/http"
 	"net/url"
 	"slices"
@@ -32,6 +34,8 @@ type visit struct {
 	key     string // of the person who is signed in; empty without
 	form    string // the value of the form cookie
 	caller  caller
+
+	parts *multipart.Reader // of a form that sends files, after its first field; nil for any other
 }
 
 // caller is who a key belongs to, as the API says.
@@ -114,7 +118,11 @@ func (v *visit) checkForm() error {
 		return refused
 	}
 	given := v.r.Header.Get(formHeader)
-	if given == "" && !strings.HasPrefix(v.r.Header.Get("Content-Type"), "multipart/") {
+	switch {
+	case given != "":
+	case strings.HasPrefix(v.r.Header.Get("Content-Type"), "multipart/"):
+		given = v.firstField()
+	default:
 		v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)
 		given = v.r.PostFormValue(formField)
 	}
@@ -123,6 +131,27 @@ func (v *visit) checkForm() error {
 	}
 	return nil
 }
+
+// firstField returns the form's value of a form that sends files, whose first field it is. The files follow.
+func (v *visit) firstField() string {
+	parts, err := v.r.MultipartReader()
+	if err != nil {
+		return ""
+	}
+	first, err := parts.NextPart()
+	if err != nil || first.FormName() != formField {
+		return ""
+	}
+	text, err := io.ReadAll(io.LimitReader(first, maxField))
+	if err != nil {
+		return ""
+	}
+	v.parts = parts
+	return string(text)
+}
+
+// maxField limits the first field of a form that sends files.
+const maxField = 1024
 
 // maxForm limits the body of a form: a block may have a million characters, which a form writes in up to 9 bytes each.
 const maxForm = 16 << 20

@@ -108,6 +108,7 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
 
 // Uploads: each file has a row with a bar, first for its bytes, then for the work on it, which the server reports.
 const drop = document.querySelector(".drop");
+if (drop) drop.hidden = false;
 const waiting = [];
 let uploading = 0;
 function row(name) {
