@@ -40,8 +40,8 @@ func (s *Server) routes(a *rest.API) {
 	rest.Get(a.For(rest.Public), "/v1/ready", "get_readiness: Check that the database answers and can store changes.",
 		s.ready(a))
 	for _, register := range []func(*rest.API){
-		s.agentRoutes, s.agentFileRoutes, s.archiveRoutes, s.blockRoutes, s.callerRoutes, s.captureRoutes, s.childRoutes,
-		s.compactionRoutes, s.handoverRoutes,
+		s.agentRoutes, s.agentFileRoutes, s.archiveRoutes, s.backgroundJobRoutes, s.blockRoutes, s.callerRoutes,
+		s.captureRoutes, s.childRoutes, s.compactionRoutes, s.handoverRoutes,
 		s.conversationRoutes, s.erasureRoutes, s.eventRoutes, s.eventStreamRoutes, s.fileStreamRoutes, s.folderRoutes,
 		s.identityRoutes, s.keyRoutes, s.memoryTreeRoutes, s.memoryFileRoutes, s.memorySearchRoutes, s.messageRoutes,
 		s.messageSearchRoutes, s.metricsRoutes,

@@ -45,6 +45,7 @@ type cli struct {
 	Migrate migrateCmd `cmd:"" help:"Bring the database to this program's schema, for a server whose role may not."`
 	Memory  memoryCmd  `cmd:"" help:"Work on memory files of a running server."`
 	Folders foldersCmd `cmd:"" help:"List, create and delete the folders of a running server."`
+	Jobs    jobsCmd    `cmd:"" help:"List what a running server works on in the background, and what failed."`
 	Files   filesCmd   `cmd:"" help:"List the files of a running server, read and delete them, and parse them again."`
 	Grep    grepCmd    `cmd:"" help:"Look for a pattern in the files of an agent of a running server, as it does."`
 	Agents  agentsCmd  `cmd:"" help:"List agents of a running server, export them to files, and import them."`

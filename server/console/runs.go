@@ -7,7 +7,8 @@ import (
 )
 
 func runRoutes() map[string]handler {
-	return map[string]handler{"GET jobs": jobsPage, "POST jobs/{run}/cancel": cancelRun}
+	return map[string]handler{"GET jobs": jobsPage, "POST jobs/{run}/cancel": cancelRun,
+		"POST reembedding/start": startReembedding, "POST reembedding/cancel": cancelReembedding}
 }
 
 // run is a run of an agent as the API has it.
@@ -83,7 +84,12 @@ func jobsPage(v *visit) error {
 		}},
 	}}
 	if v.caller.Operator {
-		p.Cards = append(p.Cards, card{Name: "overview-queues", Title: "Queues", Width: "w5", Live: "5s", Load: queues})
+		p.Cards = append(p.Cards, card{Name: "overview-queues", Title: "Queues", Width: "w5", Live: "5s", Load: queues},
+			card{Name: "jobs-reembedding", Title: "Vectors of another model", Width: "w12", Live: "5s", Load: reembeddingCard})
+	}
+	if v.MayAdmin() {
+		p.Cards = append(p.Cards, card{Name: "jobs-background", Title: "Background work", Width: "w12", Live: "5s",
+			Load: backgroundJobs})
 	}
 	return v.show(p)
 }

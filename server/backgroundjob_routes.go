@@ -1,0 +1,32 @@
+package server
+
+import (
+	"context"
+
+	"github.com/loci-memory/loci/server/job"
+	"github.com/loci-memory/loci/server/rest"
+)
+
+func (s *Server) backgroundJobRoutes(a *rest.API) {
+	rest.Get(a.For(rest.Admin), "/v1/admin/jobs",
+		"list_background_jobs: List what servers work on in the background, the newest first. The jobs of the queues, and "+
+			"what is too long for one: replays, erasures, vectors of another model, deletions of organizations. For the "+
+			"operator those of all organizations; for others those of their own.", s.listBackgroundJobs, rest.Own)
+}
+
+func (s *Server) listBackgroundJobs(ctx context.Context, in *struct {
+	rest.Paging
+	State string              `query:"state" enum:"waiting,running,retrying,completed,failed,cancelled" doc:"Only these."`
+	Kind  string              `query:"kind" doc:"Only those that do this."`
+	OrgID rest.OrganizationID `query:"org_id" doc:"For the operator: of this organization only."`
+}) ([]job.Job, error) {
+	org, all := rest.Org(ctx), rest.IsOperator(ctx)
+	if in.OrgID != "" {
+		named, err := s.organizationOf(ctx, string(in.OrgID))
+		if err != nil {
+			return nil, err
+		}
+		org, all = named, false
+	}
+	return job.List(ctx, s.DB, org, all, job.Query{State: in.State, Kind: in.Kind}, in.Page(50, rest.NewestFirst))
+}

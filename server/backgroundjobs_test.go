@@ -1,0 +1,116 @@
+package server_test
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/server/apikey"
+	"github.com/loci-memory/loci/server/job"
+)
+
+func (c *client) backgroundJobs(query string) (list []job.Job) {
+	c.t.Helper()
+	if err := json.Unmarshal([]byte(c.must("GET", "/v1/admin/jobs"+query, "")), &list); err != nil {
+		c.t.Fatal(err)
+	}
+	return list
+}
+
+// One list has the jobs of queues and the work that goes in slices: of all organizations for the operator, and of their
+// own for administrators.
+func TestBackgroundJobsAreListed(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	acme, other, operator := c.as("acme"), c.as("other"), c.operator()
+	folder := acme.made("/v1/folders", `{"name":"f"}`)
+	acme.upload(folder, "", "a.txt", "text")
+	other.upload(other.made("/v1/folders", `{"name":"f"}`), "", "b.txt", "text")
+	agent := acme.made("/v1/agents", `{"name":"a"}`)
+	acme.capture(agent, chatter(1, 2, "Ann Lee"))
+	acme.must("POST", "/v1/erasures", `{"texts":["Ann Lee"]}`)
+	gone := c.as("gone")
+	operator.must("DELETE", "/v1/admin/orgs?org_id="+operator.orgNamed("gone").ID, "")
+	gone.key = ""
+	for _, sql := range []string{
+		`UPDATE river_job SET state = 'retryable', attempt = 2,
+			errors = ARRAY['{"error": "first"}', '{"error": "the disk is full"}']::jsonb[]
+			WHERE id = (SELECT min(id) FROM river_job)`,
+		`INSERT INTO embedding_spaces (provider, model, dimension) VALUES ('p', 'old', 1), ('p', 'new', 2)`,
+		`INSERT INTO reembedding (from_space, to_space, done, total)
+			SELECT min(id), max(id), 3, 10 FROM embedding_spaces`,
+	} {
+		if _, err := c.pool.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := operator.backgroundJobs("")
+	byKind := map[string]job.Job{}
+	for i, j := range all {
+		if byKind[j.Kind] = j; i > 0 && all[i-1].CreatedAt.Before(j.CreatedAt) {
+			t.Errorf("%s stands behind an older one", j.ID)
+		}
+	}
+	for kind, state := range map[string]string{"erasure": job.Completed, "reembedding": job.Running,
+		"organization_deletion": job.Running} {
+		if byKind[kind].State != state {
+			t.Errorf("%s: got %+v, want it %s; the kinds are %v", kind, byKind[kind], state,
+				slices.Sorted(maps.Keys(byKind)))
+		}
+	}
+	if r := byKind["reembedding"]; r.Done == nil || *r.Done != 3 || *r.Total != 10 || r.OrgID != nil {
+		t.Errorf("the reembedding is %+v", r)
+	}
+	retrying := operator.backgroundJobs("?state=retrying")
+	if len(retrying) != 1 || *retrying[0].Error != "the disk is full" || retrying[0].Attempt != 2 ||
+		*retrying[0].OrgName != "acme" {
+		t.Errorf("the failed job: got %+v", retrying)
+	}
+	page := operator.browse("GET", "/console/jobs", nil).Text
+	for _, want := range []string{"organization deletion", "the disk is full", "3 of 10", "attempt 2 of",
+		"/console/reembedding/cancel"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the console's page lacks %q: %s", want, page)
+		}
+	}
+	if got := operator.browse("POST", "/console/reembedding/cancel", nil); got.Code != 303 ||
+		operator.backgroundJobs("?kind=reembedding")[0].State != job.Cancelled {
+		t.Errorf("the cancellation: got %d %s", got.Code, got.Text)
+	}
+	if got := operator.browse("POST", "/console/reembedding/start", nil); got.Code != 422 && got.Code != 400 {
+		t.Errorf("a start without a next model: got %d %s", got.Code, got.Text)
+	}
+	own := acme.backgroundJobs("")
+	for _, j := range own {
+		if j.OrgName == nil || *j.OrgName != "acme" {
+			t.Errorf("an administrator of acme sees %+v", j)
+		}
+	}
+	if len(own) < 2 || len(own) >= len(all) {
+		t.Errorf("acme has %d jobs of %d", len(own), len(all))
+	}
+	first := operator.backgroundJobs("?limit=2")
+	rest := operator.backgroundJobs("?limit=1000&after=" + first[1].ID)
+	if len(first)+len(rest) != len(all) || rest[0].ID != all[2].ID {
+		t.Errorf("a page of %d goes on with %d of %d", len(first), len(rest), len(all))
+	}
+	if got := operator.backgroundJobs("?kind=erasure"); len(got) != 1 {
+		t.Errorf("the erasures: %+v", got)
+	}
+	if got := operator.backgroundJobs("?org_id=" + operator.orgNamed("other").ID); len(got) == 0 ||
+		*got[0].OrgName != "other" {
+		t.Errorf("the jobs of other: %+v", got)
+	}
+	for path, want := range map[string]int{"/v1/admin/jobs?state=late": 422,
+		"/v1/admin/jobs?org_id=" + operator.orgNamed("other").ID: 404} {
+		if got := acme.call("GET", path, ""); got.Code != want {
+			t.Errorf("%s: got %d %s, want %d", path, got.Code, got.Text, want)
+		}
+	}
+	reader := c.scoped(apikey.NewKey{Scopes: []string{apikey.Write}})
+	if got := reader.call("GET", "/v1/admin/jobs", ""); got.Code != 403 || !strings.Contains(got.Text, "admin") {
+		t.Errorf("a key without the scope: got %d %s", got.Code, got.Text)
+	}
+}

@@ -1,0 +1,84 @@
+// Package job lists what servers work on in the background: the jobs of the queues, and the work that is too long for
+// one of them. It reads what others store, and changes nothing.
+package job
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// The states of a Job.
+const (
+	Waiting   = "waiting" // for a worker, or for its time
+	Running   = "running"
+	Retrying  = "retrying" // it failed, and is tried again
+	Completed = "completed"
+	Failed    = "failed" // it is not tried again
+	Cancelled = "cancelled"
+)
+
+// States are all states of jobs.
+var States = []string{Waiting, Running, Retrying, Completed, Failed, Cancelled}
+
+// Job is a piece of background work.
+type Job struct {
+	ID          string     `db:"id" json:"id" doc:"Of a queue's job job- and a number; else the id of what is worked on."`
+	Kind        string     `db:"kind" json:"kind" doc:"What is done."`
+	State       string     `db:"state" json:"state" enum:"waiting,running,retrying,completed,failed,cancelled"`
+	OrgID       *string    `db:"org_id" json:"org_id" doc:"Whose work it is; null for that of the server."`
+	OrgName     *string    `db:"org_name" json:"org_name" doc:"The organization's name."`
+	Attempt     int        `db:"attempt" json:"attempt" doc:"How often it was begun; 0 for work that goes in slices."`
+	MaxAttempts int        `db:"max_attempts" json:"max_attempts" doc:"How often it may be begun."`
+	Done        *int64     `db:"done" json:"done" doc:"Of work that goes in slices, what is done."`
+	Total       *int64     `db:"total" json:"total" doc:"What is to be done; null if that is not known."`
+	Error       *string    `db:"error" json:"error" doc:"Why it failed last, or waits."`
+	CreatedAt   time.Time  `db:"created_at" json:"created_at" doc:"When it was asked for."`
+	DueAt       time.Time  `db:"due_at" json:"due_at" doc:"When it may begin, or begin again."`
+	StartedAt   *time.Time `db:"started_at" json:"started_at" doc:"When it was begun last."`
+	EndedAt     *time.Time `db:"ended_at" json:"ended_at" doc:"When it ended; jobs of queues are kept for an hour then."`
+}
+
+// Query selects jobs; empty fields do not.
+type Query struct {
+	State, Kind string
+}
+
+// List returns a page of the jobs: those of an organization, or all if all is set.
+func List(ctx context.Context, d db.DB, org db.Org, all bool, q Query, p db.Page) ([]Job, error) {
+	p.Order = "created_at, id"
+	return db.List[Job](ctx, d, p, `
+		SELECT j.id, j.kind, j.state, o.id AS org_id, o.name AS org_name, j.attempt, j.max_attempts, j.done, j.total,
+		       j.error, j.created_at, j.due_at, j.started_at, j.ended_at
+		FROM (
+			SELECT 'job-' || j.id AS id, j.kind, CASE j.state
+			       WHEN 'running' THEN 'running' WHEN 'retryable' THEN 'retrying' WHEN 'completed' THEN 'completed'
+			       WHEN 'discarded' THEN 'failed' WHEN 'cancelled' THEN 'cancelled' ELSE 'waiting' END AS state,
+			       (j.args ->> 'org')::integer AS org, j.attempt::integer, j.max_attempts::integer, NULL::bigint AS done,
+			       NULL::bigint AS total, j.errors[cardinality(j.errors)] ->> 'error' AS error, j.created_at,
+			       j.scheduled_at AS due_at, j.attempted_at AS started_at, j.finalized_at AS ended_at
+			FROM river_job j
+			WHERE @all OR j.args @> jsonb_build_object('org', @org::integer)
+			UNION ALL
+			SELECT r.id, 'replay', CASE r.status WHEN 'done' THEN 'completed' ELSE r.status END, r.org, 0, 0, r.steps_done,
+			       r.steps, r.why, r.created_at, r.created_at, r.created_at, r.ended_at
+			FROM replays r WHERE @all OR r.org = @org
+			UNION ALL
+			SELECT e.id, 'erasure', CASE e.status WHEN 'running' THEN 'running' WHEN 'completed' THEN 'completed'
+			       ELSE 'failed' END, e.org, 0, 0, NULL, NULL, NULL, e.created_at, e.created_at, e.claimed_at, e.ended_at
+			FROM erasures e WHERE (@all OR e.org = @org) AND e.status IN ('running', 'completed', 'incomplete')
+			UNION ALL
+			SELECT 'reembedding', 'reembedding', CASE r.state WHEN 'switched' THEN 'completed' ELSE r.state END, NULL, 0, 0,
+			       r.done, r.total, r.error, r.started_at, r.started_at, r.started_at, r.finished_at
+			FROM reembedding r WHERE @all
+			UNION ALL
+			SELECT o.id, 'organization_deletion', 'running', o.org, 0, 0, NULL, NULL, NULL, o.deleted_at, o.deleted_at,
+			       o.deleted_at, NULL
+			FROM organizations o WHERE @all AND o.deleted_at IS NOT NULL
+		) j LEFT JOIN organizations o ON o.org = j.org
+		WHERE @state IN ('', j.state) AND @kind IN ('', j.kind)`,
+		pgx.StrictNamedArgs{"all": all, "org": org, "state": q.State, "kind": q.Kind})
+}
