@@ -67,13 +67,18 @@ func OrNotFound(err error, format string, args ...any) error {
 	return err
 }
 
-// Error adds ErrNotFound, ErrConflict, ErrInvalid or ErrUnreachable to an error of Postgres that means one of them, and
-// returns any other error unchanged.
+// Error adds ErrNotFound, ErrConflict, ErrInvalid or ErrUnreachable to an error of Postgres that means one of them,
+// returns a *QuotaError for one of a quota, and any other error unchanged.
 func Error(err error) error {
 	pg, answered := errors.AsType[*pgconn.PgError](err)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return ErrNotFound
+	case answered && pg.Code == quotaState:
+		if exceeded, ok := QuotaExceeded(err); ok {
+			return exceeded
+		}
+		return err
 	case !answered && broken(err):
 		return fmt.Errorf("%w: %w", ErrUnreachable, err)
 	case !answered:

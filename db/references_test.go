@@ -17,6 +17,8 @@ var notReferences = map[string]string{
 	"from_seq":                    "a number of an event, which its agent counts",
 	"to_seq":                      "a number of an event, which its agent counts",
 	"tokens":                      "a count",
+	"requests":                    "a count",
+	"items":                       "a count",
 	"hidden_tokens":               "a count",
 	"prompt_tokens":               "a count",
 	"output_tokens":               "a count",

@@ -340,7 +340,7 @@ func (c *client) hashes(org db.Org) map[string]string {
 		}
 		parts = append(parts, fmt.Sprintf(`
 			SELECT '%s' AS name, md5(string_agg(row, '' ORDER BY row)) AS sum FROM (
-				SELECT (to_jsonb(t) - 'last_used_at')::text AS row FROM %s t WHERE %s
+				SELECT (to_jsonb(t) - 'last_used_at' - 'requests')::text AS row FROM %s t WHERE %s
 			) r`, name, name, condition))
 	}
 	list, err := db.All[hash](c.t.Context(), c.pool, `

@@ -64,9 +64,11 @@ var notCarried = map[string]string{
 	"flushes":   "a log of the server's work",
 	"handovers": "a log of the server's work", "handover_updates": "a log of the server's work",
 	"replays": "of recorded sessions, not of the agent", "replay_sessions": "of recorded sessions, not of the agent",
-	"replay_parts":  "of recorded sessions, not of the agent",
-	"run_items":     "a log of the server's work",
-	"model_factors": "of the organization's models, not of the agent",
+	"replay_parts":   "of recorded sessions, not of the agent",
+	"run_items":      "a log of the server's work",
+	"model_factors":  "of the organization's models, not of the agent",
+	"request_counts": "of the organization, not of the agent",
+	"stored_usage":   "what triggers count",
 }
 
 // carriedColumn is a column of a tenant's table.

@@ -188,6 +188,9 @@ func TestConsoleInABrowser(t *testing.T) {
 	b.readCompaction(alice)
 	read := alice.scoped(apikey.NewKey{Org: "alice", Scopes: []string{apikey.Read}})
 	b.readOnly(alice, read.key)
+	alice.exec(`INSERT INTO embedding_spaces (provider, model, dimension) VALUES ('p', 'small', 384), ('p', 'large', 1536)`)
+	alice.exec(`INSERT INTO reembedding (from_space, to_space, done, total, refused)
+		SELECT min(id), max(id), 4210, 12000, 3 FROM embedding_spaces`)
 	b.operate(alice.operator().key)
 }
 
@@ -301,8 +304,12 @@ func (b *browser) operate(key string) {
 	b.do("sign out", chromedp.Navigate(b.url+"/console/"), chromedp.Click(`//button[text()="Sign out"]`),
 		chromedp.WaitVisible("#key"))
 	b.submit("an operator's key", "#key", key, "#overview-disk")
+	b.do("set quotas", chromedp.Navigate(b.url+"/console/organizations"), chromedp.Click(`[aria-label="Change alice"]`),
+		chromedp.SendKeys(`details[open] [name=agents]`, "1"), chromedp.SendKeys(`details[open] [name=stored_bytes]`, "20000"),
+		chromedp.SendKeys(`details[open] [name=requests_per_month]`, "100,000"),
+		chromedp.Click(`//details[@open]//button[text()="Set quotas"]`), chromedp.WaitVisible(`//p[@role="status"][contains(., "Saved")]`))
 	for _, p := range [][2]string{{"operator-overview", "/console/"}, {"operator-organizations", "/console/organizations"},
-		{"settings", "/console/settings"}} {
+		{"operator-jobs", "/console/jobs"}, {"settings", "/console/settings"}} {
 		b.open(p[0], p[1], "light", 1280)
 		b.open(p[0], p[1], "dark", 1280)
 		b.open(p[0], p[1], "light", 390)

@@ -26,6 +26,7 @@ func (s *Server) keyRoutes(a *rest.API) {
 type APIKey struct {
 	ID                string     `json:"id"`
 	OrgID             string     `json:"org_id" doc:"The id of the key's organization."`
+	OrgName           string     `json:"org_name" doc:"The name of the key's organization."`
 	Name              string     `json:"name"`
 	Prefix            string     `json:"prefix" doc:"What the key begins with."`
 	Scopes            []string   `json:"scopes" doc:"What the key may do: read, tools, write or admin."`
@@ -45,7 +46,7 @@ type MadeAPIKey struct {
 }
 
 func apiKeyOf(k apikey.Key) APIKey {
-	return APIKey{ID: k.ID, OrgID: k.OrgID, Name: k.Name, Prefix: k.Prefix, Scopes: k.Scopes, AgentIDs: k.AgentIDs,
+	return APIKey{ID: k.ID, OrgID: k.OrgID, OrgName: k.OrgName, Name: k.Name, Prefix: k.Prefix, Scopes: k.Scopes, AgentIDs: k.AgentIDs,
 		Operator: k.Operator, CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, LastUsedAt: k.LastUsedAt,
 		RequestsPerMinute: k.RequestsPerMinute, RequestsAtOnce: k.RequestsAtOnce}
 }

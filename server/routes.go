@@ -12,7 +12,8 @@ import (
 
 // Handler returns the API, whose document is at /openapi.json, and the console.
 func (s *Server) Handler() http.Handler {
-	keys := &rest.Keys{Lookup: s.Keys.Lookup, AgentOf: s.agentOf, Used: s.Keys.Used, Limits: s.KeyLimits}
+	keys := &rest.Keys{Lookup: s.Keys.Lookup, AgentOf: s.agentOf, Used: s.Keys.Used, Limits: s.KeyLimits,
+		Request: s.countRequest}
 	if s.Loopback {
 		keys.OpenOrg = s.Keys.OpenOrg
 	}
@@ -47,7 +48,7 @@ func (s *Server) routes(a *rest.API) {
 		s.messageSearchRoutes, s.metricsRoutes,
 		s.loopRoutes, s.mcpRoutes, s.modelRoutes, s.openFileRoutes, s.organizationRoutes, s.passageRoutes,
 		s.passageBatchRoutes,
-		s.policyRoutes, s.previewRoutes, s.promptRoutes, s.replayRoutes, s.resultRoutes, s.retentionRoutes, s.runRoutes,
+		s.policyRoutes, s.previewRoutes, s.promptRoutes, s.quotaRoutes, s.replayRoutes, s.resultRoutes, s.retentionRoutes, s.runRoutes,
 		s.settingRoutes, s.reembeddingRoutes,
 		s.stepRoutes, s.toolRoutes, s.uploadRoutes,
 		s.workingMemoryRoutes,

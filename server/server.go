@@ -23,6 +23,7 @@ import (
 	"github.com/loci-memory/loci/server/mcp"
 	"github.com/loci-memory/loci/server/memoryfile"
 	"github.com/loci-memory/loci/server/metrics"
+	"github.com/loci-memory/loci/server/quota"
 	"github.com/loci-memory/loci/server/replay"
 	"github.com/loci-memory/loci/server/rest"
 	"github.com/loci-memory/loci/server/retention"
@@ -44,6 +45,8 @@ type Server struct {
 	Erasures       *erase.Store
 	Replays        *replay.Store
 	Retention      *retention.Store
+	Quotas         *quota.Store
+	Requests       *quota.Requests       // flushed by the owner of the server
 	Progress       *files.ProgressPoller // run by the owner of the server
 	DB             db.DB                 // where the events of agents are
 	Followers      *event.Followers      // run by the owner of the server

@@ -41,6 +41,7 @@ import (
 	"github.com/loci-memory/loci/server/handover"
 	"github.com/loci-memory/loci/server/memoryfile"
 	"github.com/loci-memory/loci/server/metrics"
+	"github.com/loci-memory/loci/server/quota"
 	"github.com/loci-memory/loci/server/replay"
 	"github.com/loci-memory/loci/server/retention"
 	"github.com/loci-memory/loci/server/servertest"
@@ -82,7 +83,8 @@ func newServer(t testing.TB, pool *pgxpool.Pool) *server.Server {
 		Reembed:  &embed.Reembed{DB: pool},
 		Loopback: true, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
 		Working: states, MemoryFiles: trees, Erasures: erasures, Agents: agents,
-		Retention: &retention.Store{DB: pool}, ExamineEmbeddings: neverAsked, ExamineModel: neverAsked,
+		Retention: &retention.Store{DB: pool}, Quotas: &quota.Store{DB: pool}, Requests: &quota.Requests{DB: pool},
+		ExamineEmbeddings: neverAsked, ExamineModel: neverAsked,
 		Replays: &replay.Store{DB: pool, Recall: messages,
 			Models: func(ctx context.Context, handle string) *compaction.Model {
 				if compactions.Models == nil {

@@ -36,7 +36,7 @@ func (k keyLimits) check() error {
 	return nil
 }
 
-// keysCmd manages the API keys of a database, whether a server runs on it or not.
+// keysCmd manages API keys.
 type keysCmd struct {
 	Create keysCreateCmd `cmd:"" help:"Create a key and print it. It is not shown again."`
 	List   keysListCmd   `cmd:"" help:"List the keys."`
@@ -44,10 +44,10 @@ type keysCmd struct {
 }
 
 type keysCreateCmd struct {
-	database
-	Org      string `default:"default" aliases:"organization" help:"Organization of the key, created if it is new."`
-	Name     string `default:"key" help:"What the key is for."`
-	Operator bool   `help:"Let the key create, rename and delete organizations over REST; its scope is admin."`
+	admin
+	Org      *string `aliases:"organization" help:"Organization of the key, created if new (default: default, or --addr's)."`
+	Name     string  `default:"key" help:"What the key is for."`
+	Operator bool    `help:"Let the key create, rename and delete organizations over REST; its scope is admin."`
 
 	Scope   words   `placeholder:"SCOPE,..." help:"What the key may do: read, tools, write or admin (default: write)."`
 	Agent   words   `placeholder:"AGENT-ID,..." help:"An agent that the scope tools is for. Several are allowed."`
@@ -60,8 +60,13 @@ type keysCreateCmd struct {
 // newKey returns the key to create.
 func (c keysCreateCmd) newKey(now time.Time) (apikey.NewKey, error) {
 	expires, err := expiry(c.Expires, now)
-	key := apikey.NewKey{Org: c.Org, Name: c.Name, Operator: c.Operator, Scopes: c.Scope, AgentIDs: c.Agent,
+	key := apikey.NewKey{Name: c.Name, Operator: c.Operator, Scopes: c.Scope, AgentIDs: c.Agent,
 		ExpiresAt: expires, RequestsPerMinute: c.RequestsPerMinute, RequestsAtOnce: c.RequestsAtOnce}
+	if c.Org != nil {
+		key.Org = *c.Org
+	} else if c.Addr == "" {
+		key.Org = apikey.DefaultOrg
+	}
 	switch {
 	case len(key.Scopes) > 0:
 	case c.Operator:
@@ -131,8 +136,8 @@ func (c keysCreateCmd) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	return c.withNewKeys(ctx, s, func(keys *apikey.Store) error {
-		secret, _, err := keys.Create(ctx, key)
+	return c.with(ctx, s, true, func(a administration) error {
+		secret, err := a.CreateKey(ctx, key)
 		if err != nil {
 			return err
 		}
@@ -142,14 +147,14 @@ func (c keysCreateCmd) Run(ctx context.Context, s streams) error {
 }
 
 type keysListCmd struct {
-	database
+	admin
 	asked
 }
 
 // Run implements the command.
 func (c keysListCmd) Run(ctx context.Context, s streams) error {
-	return c.withKeys(ctx, s, func(keys *apikey.Store) error {
-		list, err := keys.List(ctx)
+	return c.with(ctx, s, false, func(a administration) error {
+		list, err := a.Keys(ctx)
 		if err != nil {
 			return err
 		}
@@ -196,55 +201,13 @@ func shownTime(t *time.Time) string {
 func dash(text string) string { return cmp.Or(text, "-") }
 
 type keysRevokeCmd struct {
-	database
+	admin
 	Key string `arg:"" help:"The key, its ID, or what it begins with as the list shows it."`
 }
 
 // Run implements the command.
 func (c keysRevokeCmd) Run(ctx context.Context, s streams) error {
-	return c.withKeys(ctx, s, func(keys *apikey.Store) error { return keys.Revoke(ctx, c.Key) })
-}
-
-// withKeys calls fn with the keys of the database: that of a running server if there is one.
-func (d database) withKeys(ctx context.Context, s streams, fn func(*apikey.Store) error) error {
-	log, err := logger(s, "warn", "text")
-	if err != nil {
-		return err
-	}
-	pg, err := d.runningOrOpen(ctx, log)
-	if err != nil {
-		return err
-	}
-	return withKeysOf(ctx, pg, fn)
-}
-
-// withNewKeys is withKeys, and makes the private Postgres where none exists yet.
-func (d database) withNewKeys(ctx context.Context, s streams, fn func(*apikey.Store) error) error {
-	home, err := d.home()
-	if d.external() || err != nil || local.Exists(home) {
-		return d.withKeys(ctx, s, fn)
-	}
-	log, err := logger(s, "warn", "text")
-	if err != nil {
-		return err
-	}
-	pg, err := d.open(ctx, log)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(s.err, "loci: there was no database in %s, and one was made\n", home)
-	return withKeysOf(ctx, pg, fn)
-}
-
-// withKeysOf calls fn with the keys of a database, and closes it.
-func withKeysOf(ctx context.Context, pg opened, fn func(*apikey.Store) error) (err error) {
-	defer func() { err = errors.Join(err, pg.close()) }()
-	pool, err := db.Open(ctx, pg.urls)
-	if err != nil {
-		return err
-	}
-	defer pool.Close()
-	return fn(&apikey.Store{DB: pool})
+	return c.with(ctx, s, false, func(a administration) error { return a.Revoke(ctx, c.Key) })
 }
 
 // runningOrOpen returns the database of a running server if there is one, and else opens it. It makes none: that it is

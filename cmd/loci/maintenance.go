@@ -12,6 +12,7 @@ import (
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/erase"
+	"github.com/loci-memory/loci/server/quota"
 	"github.com/loci-memory/loci/server/retention"
 )
 
@@ -23,6 +24,7 @@ const (
 	orgsEvery     = 5 * time.Second        // between two looks for deleted organizations
 	sweepPause    = 100 * time.Millisecond // between two batches of rows that are too old
 	eraseEvery    = 2 * time.Second        // between two looks for erasures
+	usageEvery    = 5 * time.Second        // between two stores of the counts of requests, and foldings of usage
 )
 
 // adviseOwner logs once what a server leaves undone that knows no role that owns the schema.
@@ -216,4 +218,24 @@ func (p *process) clear(ctx context.Context, what string, memory clearer) {
 			return
 		}
 	}
+}
+
+// requests counts the requests of organizations.
+func (p *process) requests() *quota.Requests {
+	return &quota.Requests{DB: p.pool, Every: usageEvery, Failed: func(err error) {
+		p.log.Debug("requests are not counted", "error", err) // as of a database that is read-only
+	}}
+}
+
+// countUsage stores the counts of requests, and keeps the usage of organizations in few rows, until ctx ends and once
+// more then.
+func (p *process) countUsage(ctx context.Context, requests *quota.Requests) {
+	quotas := quota.Store{DB: p.pool}
+	for wait(ctx, usageEvery) {
+		requests.Flush(ctx)
+		if err := quotas.Fold(ctx); err != nil && ctx.Err() == nil {
+			p.log.Debug("the usage of organizations stays in many rows", "error", err)
+		}
+	}
+	requests.Flush(context.WithoutCancel(ctx))
 }

@@ -16,24 +16,26 @@ import (
 	"github.com/loci-memory/loci/server/apikey"
 )
 
-// orgsCmd manages the organizations of a database, whether a server runs on it or not.
+// orgsCmd manages organizations.
 type orgsCmd struct {
 	Create orgsCreateCmd `cmd:"" help:"Create an organization."`
 	List   orgsListCmd   `cmd:"" help:"List the organizations."`
 	Rename orgsRenameCmd `cmd:"" help:"Rename an organization."`
 	Keep   orgsKeepCmd   `cmd:"" help:"Show or change how long an organization keeps what it stores."`
+	Quota  orgsQuotaCmd  `cmd:"" help:"Show or change what an organization may have at most."`
+	Usage  orgsUsageCmd  `cmd:"" help:"Report what organizations have: agents, documents, messages, bytes, requests."`
 	Delete orgsDeleteCmd `cmd:"" help:"Delete an organization with its keys and everything in it."`
 }
 
 type orgsCreateCmd struct {
-	database
+	admin
 	Name string `arg:"" help:"From 1 to 200 characters."`
 }
 
 // Run implements the command.
 func (c orgsCreateCmd) Run(ctx context.Context, s streams) error {
-	return c.withKeys(ctx, s, func(keys *apikey.Store) error {
-		o, err := keys.CreateOrg(ctx, c.Name)
+	return c.with(ctx, s, false, func(a administration) error {
+		o, err := a.CreateOrg(ctx, c.Name)
 		if err != nil {
 			return err
 		}
@@ -43,14 +45,14 @@ func (c orgsCreateCmd) Run(ctx context.Context, s streams) error {
 }
 
 type orgsListCmd struct {
-	database
+	admin
 	asked
 }
 
 // Run implements the command.
 func (c orgsListCmd) Run(ctx context.Context, s streams) error {
-	return c.withKeys(ctx, s, func(keys *apikey.Store) error {
-		list, err := keys.AllOrgs(ctx)
+	return c.with(ctx, s, false, func(a administration) error {
+		list, err := a.Orgs(ctx)
 		if err != nil {
 			return err
 		}
@@ -69,21 +71,21 @@ func (c orgsListCmd) Run(ctx context.Context, s streams) error {
 }
 
 type orgsRenameCmd struct {
-	database
+	admin
 	Organization string `arg:"" help:"The organization's name or ID."`
 	Name         string `arg:"" help:"Its new name."`
 }
 
 // Run implements the command.
 func (c orgsRenameCmd) Run(ctx context.Context, s streams) error {
-	return c.withKeys(ctx, s, func(keys *apikey.Store) error {
-		_, err := keys.RenameOrg(ctx, c.Organization, c.Name)
+	return c.with(ctx, s, false, func(a administration) error {
+		_, err := a.RenameOrg(ctx, c.Organization, c.Name)
 		return err
 	})
 }
 
 type orgsDeleteCmd struct {
-	database
+	admin
 	Organization string `arg:"" help:"The organization's name or ID."`
 	Yes          bool   `help:"Delete it without asking."`
 	Wait         bool   `help:"Delete its data now, showing the progress, instead of in the background of a server."`
@@ -91,19 +93,23 @@ type orgsDeleteCmd struct {
 
 // Run implements the command.
 func (c orgsDeleteCmd) Run(ctx context.Context, s streams) error {
-	return c.withKeys(ctx, s, func(keys *apikey.Store) error {
-		if err := c.confirm(ctx, s, keys); err != nil {
+	if c.Wait && c.Addr != "" {
+		return settingError{errors.New("--wait deletes the data in the database itself, and --addr (LOCI_URL) names a " +
+			"server, which does that in the background: leave one of them out")}
+	}
+	return c.with(ctx, s, false, func(a administration) error {
+		if err := c.confirm(ctx, s, a); err != nil {
 			return err
 		}
-		o, err := keys.DeleteOrg(ctx, c.Organization)
+		o, err := a.DeleteOrg(ctx, c.Organization)
 		if c.Wait && errors.Is(err, db.ErrNotFound) {
-			err = c.checkDeleted(ctx, keys, err)
+			err = c.checkDeleted(ctx, a, err)
 		}
 		if err != nil {
 			return err
 		}
 		if c.Wait {
-			return clearOrganizations(ctx, s, keys)
+			return clearOrganizations(ctx, s, a.(adminOfDatabase).Store)
 		}
 		_, err = fmt.Fprintf(s.out, "%s (%s) is deleted. Its keys no longer work; a server deletes its data in the "+
 			"background.\n", o.Name, o.ID)
@@ -113,8 +119,8 @@ func (c orgsDeleteCmd) Run(ctx context.Context, s streams) error {
 
 // confirm asks for the organization's name on a terminal. It returns an error if the answer is another one, and without
 // a terminal if --yes is not given.
-func (c orgsDeleteCmd) confirm(ctx context.Context, s streams, keys *apikey.Store) error {
-	o, err := keys.Organization(ctx, c.Organization)
+func (c orgsDeleteCmd) confirm(ctx context.Context, s streams, a administration) error {
+	o, err := a.Organization(ctx, c.Organization)
 	if c.Yes || errors.Is(err, db.ErrNotFound) { // the deletion says what is not found
 		return nil
 	}
@@ -135,8 +141,8 @@ func (c orgsDeleteCmd) confirm(ctx context.Context, s streams, keys *apikey.Stor
 }
 
 // checkDeleted returns nil if the organization is deleted already and its data is not, and else the given error.
-func (c orgsDeleteCmd) checkDeleted(ctx context.Context, keys *apikey.Store, notFound error) error {
-	list, err := keys.AllOrgs(ctx)
+func (c orgsDeleteCmd) checkDeleted(ctx context.Context, a administration, notFound error) error {
+	list, err := a.Orgs(ctx)
 	if err != nil {
 		return err
 	}

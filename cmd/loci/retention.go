@@ -4,15 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-
-	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/server/apikey"
-	"github.com/loci-memory/loci/server/retention"
 )
 
 // orgsKeepCmd shows or changes the retention of an organization.
 type orgsKeepCmd struct {
-	database
+	admin
 	Name        string `arg:"" help:"Name or ID of the organization."`
 	Prompts     *int   `name:"prompts-days" help:"Days of stored prompts; 0 keeps them for good."`
 	PromptsKept *int   `name:"prompts-kept" help:"Stored prompts of a conversation, at most; 0 keeps all."`
@@ -25,32 +21,23 @@ type orgsKeepCmd struct {
 
 // Run implements the command.
 func (c orgsKeepCmd) Run(ctx context.Context, s streams) error {
-	return c.withKeys(ctx, s, func(keys *apikey.Store) error {
-		o, err := keys.Organization(ctx, c.Name)
+	change := map[string]int{}
+	for field, given := range map[string]*int{"prompts_days": c.Prompts, "prompts_kept": c.PromptsKept,
+		"long_results_days": c.LongResults, "vectors_days": c.Vectors, "run_events_hours": c.RunEvents,
+		"runs_days": c.Runs, "replays_days": c.Replays} {
+		if given != nil {
+			change[field] = *given
+		}
+	}
+	return c.with(ctx, s, false, func(a administration) error {
+		now, err := a.UpdateRetention(ctx, c.Name, change)
 		if err != nil {
 			return err
 		}
-		return c.keep(db.WithOrg(ctx, o.Org), s, keys.DB, o.Org)
-	})
-}
-
-func (c orgsKeepCmd) keep(ctx context.Context, s streams, d db.DB, org db.Org) error {
-	store := retention.Store{DB: d}
-	now, err := store.Update(ctx, org, func(now *retention.Ages) {
-		for to, given := range map[*int]*int{&now.Prompts: c.Prompts, &now.PromptsKept: c.PromptsKept,
-			&now.LongResults: c.LongResults, &now.Vectors: c.Vectors,
-			&now.RunEvents: c.RunEvents, &now.Runs: c.Runs, &now.Replays: c.Replays} {
-			if given != nil {
-				*to = *given
-			}
+		text, err := json.Marshal(now)
+		if err == nil {
+			_, err = fmt.Fprintln(s.out, string(text))
 		}
-	})
-	if err != nil {
 		return err
-	}
-	text, err := json.Marshal(now)
-	if err == nil {
-		_, err = fmt.Fprintln(s.out, string(text))
-	}
-	return err
+	})
 }

@@ -39,6 +39,7 @@ import (
 	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/memoryfile"
 	"github.com/loci-memory/loci/server/metrics"
+	"github.com/loci-memory/loci/server/quota"
 	"github.com/loci-memory/loci/server/replay"
 	"github.com/loci-memory/loci/server/retention"
 	"github.com/loci-memory/loci/server/subagent"
@@ -338,10 +339,12 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		}
 	}
 	progress, followers := s.files.NewProgressPoller(progressEvery), event.NewFollowers(p.pool, followEvery)
+	requests := p.requests()
 	api := &server.Server{Agents: s.agents, Files: s.files, Recall: s.messages, Blocks: s.blocks,
 		Archival: s.passages, Working: s.working, MemoryFiles: s.memoryFiles, Handovers: s.handover, Erasures: s.erasures,
 		Replays: s.replays, Tools: s.tools, Loop: s.loop, Endpoint: p.embedder.endpoint, Reembed: s.reembed,
-		Retention: &retention.Store{DB: p.pool}, Children: s.children,
+		Retention: &retention.Store{DB: p.pool}, Quotas: &quota.Store{DB: p.pool}, Requests: requests,
+		Children: s.children,
 		Progress: progress, Followers: followers, DB: p.pool, Keys: p.keys, Log: p.log,
 		Metrics: p.counts, Version: version(),
 		Settings: p.settings, ExamineEmbeddings: p.embedding.examine, ExamineModel: p.language.examine,
@@ -366,6 +369,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		func() error { p.reweighWords(ctx, s); return nil },
 		func() error { p.maintain(ctx, s); return nil },
 		func() error { p.clearOrganizations(ctx); return nil },
+		func() error { p.countUsage(ctx, requests); return nil },
 		func() error { p.erase(ctx, s.erasures); return nil },
 		func() error { p.freeMemory(ctx); return nil },
 		func() error { p.outage.watch(ctx, p.log); return nil },

@@ -3,20 +3,14 @@ package console
 import (
 	"net/http"
 	"net/url"
-	"slices"
-	"strings"
 	"time"
 )
 
 func adminRoutes() map[string]handler {
 	return map[string]handler{
-		"GET keys":                        keysPage,
-		"POST keys":                       createKey,
-		"POST keys/{key}/revoke":          revokeKey,
-		"GET organizations":               organizationsPage,
-		"POST organizations":              createOrganization,
-		"POST organizations/{org}/rename": renameOrganization,
-		"POST organizations/{org}/delete": deleteOrganization,
+		"GET keys":               keysPage,
+		"POST keys":              createKey,
+		"POST keys/{key}/revoke": revokeKey,
 	}
 }
 
@@ -83,56 +77,4 @@ func revokeKey(v *visit) error {
 		return err
 	}
 	return v.done(base+"keys", "deleted")
-}
-
-// organization is an organization as the API has it.
-type organization struct {
-	ID        string    `json:"id"`
-	Name      string    `json:"name"`
-	CreatedAt time.Time `json:"created_at"`
-}
-
-func organizationsPage(v *visit) error {
-	return v.show(page{Title: "Organizations", Tab: "Organizations", Sub: "Each sees only its own memories.",
-		Cards: []card{{Name: "orgs-list", Title: "Organizations", Width: "w12", Load: func(v *visit) (any, error) {
-			return paged(v, "/v1/admin/orgs", url.Values{}, func(o organization) string { return o.ID })
-		}}}})
-}
-
-func createOrganization(v *visit) error {
-	err := v.send(http.MethodPost, "/v1/admin/orgs", map[string]any{"name": v.r.PostFormValue("name")}, nil)
-	if err != nil {
-		return err
-	}
-	return v.done(base+"organizations", "created")
-}
-
-// organizationPath is where the API changes the organization that the page's address names.
-func (v *visit) organizationPath() string {
-	return "/v1/admin/orgs?" + url.Values{"org_id": {v.r.PathValue("org")}}.Encode()
-}
-
-func renameOrganization(v *visit) error {
-	body := map[string]any{"name": v.r.PostFormValue("name")}
-	if err := v.send(http.MethodPatch, v.organizationPath(), body, nil); err != nil {
-		return err
-	}
-	return v.done(base+"organizations", "renamed")
-}
-
-// deleteOrganization deletes an organization whose name the person has written.
-func deleteOrganization(v *visit) error {
-	var all []organization
-	if err := v.get("/v1/admin/orgs?limit=1000", &all); err != nil {
-		return err
-	}
-	at := slices.IndexFunc(all, func(o organization) bool { return o.ID == v.r.PathValue("org") })
-	if v.caller.Operator && at >= 0 && strings.TrimSpace(v.r.PostFormValue("name")) != all[at].Name {
-		return &apiError{Status: http.StatusUnprocessableEntity,
-			Detail: "To delete the organization with everything in it, write its name, " + all[at].Name + "."}
-	}
-	if err := v.send(http.MethodDelete, v.organizationPath(), nil, nil); err != nil {
-		return err
-	}
-	return v.done(base+"organizations", "deleted")
 }

@@ -40,8 +40,8 @@ func New(api http.Handler) *Console {
 // routes are the pages by method and path below base. A path that ends in {$} is exact.
 func (c *Console) routes() []map[string]handler {
 	return []map[string]handler{overviewRoutes(), agentRoutes(), blockRoutes(), historyRoutes(), promptRoutes(),
-		eventRoutes(), fileRoutes(), searchRoutes(), archivalRoutes(), runRoutes(), adminRoutes(), policyRoutes(),
-		settingRoutes()}
+		eventRoutes(), fileRoutes(), searchRoutes(), archivalRoutes(), runRoutes(), adminRoutes(), organizationRoutes(),
+		policyRoutes(), settingRoutes()}
 }
 
 // Routes lists the pages and the changes that they make, each as a method and a path with {names}, in order. They are

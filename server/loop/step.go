@@ -67,6 +67,9 @@ func (w *worker) explain(ctx context.Context, err error) *stop {
 			model.Credits: NoCredits, model.Broken: BrokenAnswer}[f.Kind]
 		return &stop{reason, &Failure{reason, text}}
 	}
+	if q, ok := db.QuotaExceeded(err); ok {
+		return &stop{StopError, &Failure{"quota_exceeded", q.Error()}}
+	}
 	switch {
 	case errors.Is(err, errAnswerRefused):
 		return &stop{BrokenAnswer, &Failure{BrokenAnswer, err.Error()}}

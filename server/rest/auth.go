@@ -28,6 +28,10 @@ type Keys struct {
 	AgentOf func(ctx context.Context, org db.Org, param, id string) (agentID string, err error)
 	Used    func(ctx context.Context, keyID string) error // stores that a key was used; may be nil
 	Limits  apikey.Limits                                 // of keys without limits of their own
+
+	// Request counts a request of a key that may send it. A *db.QuotaError if its organization has sent all that it may,
+	// unless the key is an operator's. It may be nil.
+	Request func(ctx context.Context, key apikey.Key) error
 }
 
 // authenticate finds a request's organization by its key. A request without a key that the server knows belongs to the
@@ -53,6 +57,11 @@ func (a *API) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		if err := a.authorize(c, key); err != nil {
 			return err
+		}
+		if a.Keys.Request != nil {
+			if err := a.Keys.Request(r.Context(), key); err != nil {
+				return err
+			}
 		}
 		ctx := db.WithProvenance(db.WithOrg(r.Context(), key.Org), provenanceOf(c, key))
 		c.SetRequest(r.WithContext(ctx))

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,6 +32,7 @@ type Problem struct {
 	Pending string  `json:"pending_request_id,omitempty" doc:"The message whose calls wait for the client."`
 	Message string  `json:"message,omitempty" doc:"The text of a detail that is an object."`
 	Current any     `json:"current,omitempty" doc:"What is stored, where a change expected something else."`
+	Quota   *Quota  `json:"quota,omitempty" doc:"The quota that is used up."`
 	TraceID *string `json:"trace_id,omitempty" doc:"The request's id, with errors of validation."`
 
 	status int
@@ -237,9 +240,12 @@ func ProblemOf(err error) *Problem {
 		stronger    *apikey.StrongerError
 		bodyLimit   *http.MaxBytesError
 	)
+	quota, overQuota := db.QuotaExceeded(err)
 	switch {
 	case errors.As(err, &own):
 		return own
+	case overQuota:
+		return quotaProblem(quota)
 	case errors.As(err, &routing):
 		return routingProblem(routing)
 	case errors.As(err, &unsupported):
@@ -276,6 +282,20 @@ func ProblemOf(err error) *Problem {
 		return Unavailable()
 	}
 	return unknown()
+}
+
+// Quota is a quota that is used up.
+type Quota = db.QuotaError
+
+// quotaProblem is a request that would exceed a quota. Clients would send it twice again.
+func quotaProblem(q *db.QuotaError) *Problem {
+	p := newProblem(codeQuota, q.Error())
+	p.Quota, p.header = q, http.Header{"X-Should-Retry": {"false"}}
+	if q.Quota == db.QuotaRequests {
+		p.status, p.Type = http.StatusTooManyRequests, typeLimit
+		p.header.Set("Retry-After", strconv.Itoa(int(math.Ceil(time.Until(q.Until).Seconds()))))
+	}
+	return p
 }
 
 // routingProblem is the problem of a request that no operation answers.

@@ -247,7 +247,8 @@ func (t Tool) call(ctx context.Context, m Memories, c Caller, args json.RawMessa
 
 // refused reports whether a tool did nothing for a reason that a model can act on.
 func refused(err error) bool {
-	return errors.Is(err, db.ErrInvalid) || errors.Is(err, db.ErrNotFound) || errors.Is(err, db.ErrConflict)
+	_, quota := db.QuotaExceeded(err)
+	return quota || errors.Is(err, db.ErrInvalid) || errors.Is(err, db.ErrNotFound) || errors.Is(err, db.ErrConflict)
 }
 
 func (s *Set) names() []string {

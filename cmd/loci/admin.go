@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/local"
+	"github.com/loci-memory/loci/server/apikey"
+	"github.com/loci-memory/loci/server/quota"
+	"github.com/loci-memory/loci/server/retention"
+)
+
+// admin holds the settings of a command that manages keys or organizations: in the database, whether a server runs on
+// it or not, or over REST.
+type admin struct {
+	database
+	Addr   string `env:"LOCI_URL" help:"Address or URL of a running server to ask, in place of the database."`
+	APIKey secret `name:"api-key" env:"LOCI_API_KEY" help:"API key of the operator or an administrator, for --addr."`
+}
+
+// administration is where keys and organizations are managed. Organizations are named by their names or ids.
+type administration interface {
+	CreateKey(ctx context.Context, n apikey.NewKey) (secret string, err error)
+	Keys(ctx context.Context) ([]apikey.Key, error)
+	Revoke(ctx context.Context, named string) error
+
+	Organization(ctx context.Context, idOrName string) (apikey.Organization, error)
+	Orgs(ctx context.Context) ([]apikey.Organization, error)
+	CreateOrg(ctx context.Context, name string) (apikey.Organization, error)
+	RenameOrg(ctx context.Context, idOrName, name string) (apikey.Organization, error)
+	DeleteOrg(ctx context.Context, idOrName string) (apikey.Organization, error)
+
+	// The changes are fields of the routes' bodies.
+	UpdateRetention(ctx context.Context, idOrName string, change map[string]int) (retention.Ages, error)
+	UpdateQuotas(ctx context.Context, idOrName string, change map[string]*int64) (quota.Limits, error)
+	Usage(ctx context.Context, idOrName string) ([]quota.OrgUsage, error) // of all for an empty name
+}
+
+// with calls fn with the server that the settings name, or else with the database: that of a running server if there is
+// one. makes says to make the private Postgres where none exists yet.
+func (a admin) with(ctx context.Context, s streams, makes bool, fn func(administration) error) error {
+	if a.Addr != "" {
+		return fn(adminOverREST{remote{Addr: a.Addr, APIKey: a.APIKey}})
+	}
+	return a.withKeys(ctx, s, makes, func(keys *apikey.Store) error { return fn(adminOfDatabase{keys}) })
+}
+
+// withKeys calls fn with the keys of the database.
+func (d database) withKeys(ctx context.Context, s streams, makes bool, fn func(*apikey.Store) error) (err error) {
+	log, err := logger(s, "warn", "text")
+	if err != nil {
+		return err
+	}
+	home, err := d.home()
+	absent := !d.external() && err == nil && !local.Exists(home)
+	var pg opened
+	if makes && absent {
+		pg, err = d.open(ctx, log)
+	} else {
+		pg, err = d.runningOrOpen(ctx, log)
+	}
+	if err != nil {
+		return err
+	}
+	if makes && absent {
+		fmt.Fprintf(s.err, "loci: there was no database in %s, and one was made\n", home)
+	}
+	defer func() { err = errors.Join(err, pg.close()) }()
+	pool, err := db.Open(ctx, pg.urls)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	return fn(&apikey.Store{DB: pool})
+}
+
+// adminOfDatabase manages the keys and the organizations of a database.
+type adminOfDatabase struct{ *apikey.Store }
+
+// CreateKey implements administration.
+func (a adminOfDatabase) CreateKey(ctx context.Context, n apikey.NewKey) (secret string, err error) {
+	secret, _, err = a.Create(ctx, n)
+	return secret, err
+}
+
+// Keys implements administration.
+func (a adminOfDatabase) Keys(ctx context.Context) ([]apikey.Key, error) { return a.List(ctx) }
+
+// Orgs implements administration.
+func (a adminOfDatabase) Orgs(ctx context.Context) ([]apikey.Organization, error) {
+	return a.AllOrgs(ctx)
+}
+
+// UpdateRetention implements administration.
+func (a adminOfDatabase) UpdateRetention(ctx context.Context, idOrName string, change map[string]int) (
+	now retention.Ages, err error) {
+	o, err := a.Organization(ctx, idOrName)
+	if err != nil {
+		return now, err
+	}
+	store := retention.Store{DB: a.DB}
+	return store.Update(db.WithOrg(ctx, o.Org), o.Org, func(now *retention.Ages) {
+		for field, to := range map[string]*int{"prompts_days": &now.Prompts, "prompts_kept": &now.PromptsKept,
+			"long_results_days": &now.LongResults, "vectors_days": &now.Vectors, "run_events_hours": &now.RunEvents,
+			"runs_days": &now.Runs, "replays_days": &now.Replays} {
+			if n, given := change[field]; given {
+				*to = n
+			}
+		}
+	})
+}
+
+// UpdateQuotas implements administration.
+func (a adminOfDatabase) UpdateQuotas(ctx context.Context, idOrName string, change map[string]*int64) (
+	now quota.Limits, err error) {
+	o, err := a.Organization(ctx, idOrName)
+	if err != nil {
+		return now, err
+	}
+	store := quota.Store{DB: a.DB}
+	return store.Update(db.WithOrg(ctx, o.Org), o.Org, func(now *quota.Limits) {
+		for field, to := range map[string]**int64{db.QuotaAgents: &now.Agents, db.QuotaStoredBytes: &now.StoredBytes,
+			db.QuotaRequests: &now.Requests} {
+			if n, given := change[field]; given {
+				*to = n
+			}
+		}
+	})
+}
+
+// Usage implements administration.
+func (a adminOfDatabase) Usage(ctx context.Context, idOrName string) (all []quota.OrgUsage, err error) {
+	var only db.Org
+	if idOrName != "" {
+		o, err := a.Organization(ctx, idOrName)
+		if err != nil {
+			return nil, err
+		}
+		only = o.Org
+	}
+	store, page := quota.Store{DB: a.DB}, db.Page{Ascending: true, Limit: usagePage}
+	for {
+		some, err := store.Usages(ctx, only, only == 0, time.Now(), page)
+		all = append(all, some...)
+		if err != nil || len(some) < usagePage {
+			return all, err
+		}
+		page.After = some[len(some)-1].OrgID
+	}
+}
+
+// usagePage is how many organizations are read at a time.
+const usagePage = 1000

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/server/apikey"
+	"github.com/loci-memory/loci/server/quota"
+)
+
+// Keys and organizations are managed over REST as in the database: by the same commands, with the same answers.
+func TestKeysAndOrganizationsOverREST(t *testing.T) {
+	t.Parallel()
+	url := dbtest.URL(t)
+	operator := commands(t, url)("keys", "create", "--operator", "--name", "op")
+	p := serve(t, "--database-url="+url)
+	for _, place := range []struct {
+		name   string
+		flags  []string
+		status string // after what a server refuses
+	}{
+		{"over REST", []string{"--addr=" + p.base, "--api-key=" + operator}, " (status"},
+		{"in the database", []string{"--database-url=" + url}, ""},
+	} {
+		step := func(wantCode int, want string, args ...string) string {
+			t.Helper()
+			code, out, errs := command(t, append(args, place.flags...)...)
+			if code != wantCode || !strings.Contains(out+errs, want) {
+				t.Errorf("%s: loci %s ended with %d, want %d and %q:\n%s%s", place.name, strings.Join(args, " "), code, wantCode,
+					want, out, errs)
+			}
+			return strings.TrimSpace(out)
+		}
+		id := step(0, "org-", "orgs", "create", " acme  corp ")
+		step(1, `there is an organization "acme corp" already; choose another name`+place.status, "orgs", "create",
+			"acme corp")
+		step(0, id, "orgs", "list")
+		step(0, "", "orgs", "rename", "acme corp", "acme")
+		step(1, "Organization with ID nobody not found", "orgs", "rename", "nobody", "some")
+		step(0, `"prompts_days":7`, "orgs", "keep", "acme", "--prompts-days=7")
+		step(0, `"agents": 3`, "orgs", "quota", "acme", "--agents=3", "--stored-bytes=1000")
+		step(0, `"stored_bytes": null`, "orgs", "quota", id, "--stored-bytes=none")
+		step(0, `"agents": 3`, "orgs", "quota", "acme")
+		step(2, "--agents is '-1'; it must be a number from 0, or 'none'", "orgs", "quota", "acme", "--agents=-1")
+		step(0, "0 of 3", "orgs", "usage", "acme")
+		var all []quota.OrgUsage
+		if err := json.Unmarshal([]byte(step(0, "", "orgs", "usage", "--json")), &all); err != nil || len(all) != 2 ||
+			all[1].OrgID != id || *all[1].Quotas.Agents != 3 || all[0].Requests == 0 {
+			t.Errorf("%s: the usage is %+v, %v", place.name, all, err)
+		}
+		secret := step(0, "loci_", "keys", "create", "--org=acme", "--name=k", "--scope=read", "--expires=2d",
+			"--requests-per-minute=5")
+		step(0, "", "keys", "create", "--org=new", "--name=another")
+		step(1, "read, tools, write", "keys", "create", "--scope=all")
+		var keys []apikey.Key
+		if err := json.Unmarshal([]byte(step(0, "", "keys", "list", "--json")), &keys); err != nil {
+			t.Fatal(err)
+		}
+		at := slices.IndexFunc(keys, func(k apikey.Key) bool { return k.Name == "k" })
+		if k := keys[at]; k.OrgName != "acme" || k.ExpiresAt == nil || *k.RequestsPerMinute != 5 || k.Scopes[0] != "read" {
+			t.Errorf("%s: the key is %+v", place.name, k)
+		}
+		step(0, "5/minute", "keys", "list")
+		step(0, "", "keys", "revoke", secret)
+		step(1, "there is no", "keys", "revoke", secret)
+		step(1, "there is no", "keys", "revoke", "key-123e4567-e89b-42d3-8456-426614174000")
+		another := keys[slices.IndexFunc(keys, func(k apikey.Key) bool { return k.Name == "another" })]
+		step(0, "", "keys", "revoke", another.Prefix)
+		step(2, "give --yes", "orgs", "delete", "acme")
+		step(0, "acme", "orgs", "delete", "acme", "--yes")
+		step(0, "new", "orgs", "delete", "new", "--yes")
+		step(1, "not found", "orgs", "quota", "acme")
+		step(1, "cannot be deleted", "orgs", "delete", "default", "--yes")
+	}
+	code, _, errs := command(t, "orgs", "delete", "default", "--yes", "--wait", "--addr="+p.base)
+	if code != 2 || !strings.Contains(errs, "--wait deletes the data in the database itself") {
+		t.Errorf("a wait over REST ended with %d: %s", code, errs)
+	}
+}
+
+// Over REST a key of an organization manages that organization's keys, and no organizations.
+func TestAnAdministratorOnTheCommandLine(t *testing.T) {
+	t.Parallel()
+	url := dbtest.URL(t)
+	inDatabase := commands(t, url)
+	admin := inDatabase("keys", "create", "--org=acme", "--scope=admin", "--name=admin")
+	p := serve(t, "--database-url="+url)
+	step := func(wantCode int, want string, args ...string) {
+		t.Helper()
+		code, out, errs := command(t, append(args, "--addr="+p.base, "--api-key="+admin)...)
+		if code != wantCode || !strings.Contains(out+errs, want) || strings.Contains(out+errs, "default") {
+			t.Errorf("loci %s ended with %d, want %d and %q:\n%s%s", strings.Join(args, " "), code, wantCode, want, out, errs)
+		}
+	}
+	step(0, "loci_", "keys", "create", "--name=own")
+	step(0, "own", "keys", "list")
+	step(1, "Only an operator's key makes", "keys", "create", "--operator")
+	step(1, "Only the operator may send POST /v1/admin/orgs", "orgs", "create", "other")
+	step(1, "Only the operator may send PATCH /v1/admin/quotas", "orgs", "quota", "acme", "--agents=5")
+	step(0, `"agents": null`, "orgs", "quota", "acme")
+	step(0, "acme", "orgs", "usage")
+	step(0, "acme", "orgs", "list")
+	if list := inDatabase("keys", "list"); !strings.Contains(list, "own") {
+		t.Errorf("the key is not in the database:\n%s", list)
+	}
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/server"
+	"github.com/loci-memory/loci/server/apikey"
+	"github.com/loci-memory/loci/server/quota"
+	"github.com/loci-memory/loci/server/retention"
+)
+
+// adminOverREST manages the keys and the organizations of a running server, as far as the command's key may.
+type adminOverREST struct{ remote }
+
+const (
+	keysPath      = "/v1/admin/keys"
+	orgsPath      = "/v1/admin/orgs"
+	quotasPath    = "/v1/admin/quotas"
+	retentionPath = "/v1/admin/retention"
+	usagePath     = "/v1/admin/usage"
+)
+
+func (a adminOverREST) in(path string, o apikey.Organization) string {
+	return path + "?" + url.Values{"org_id": {o.ID}}.Encode()
+}
+
+// CreateKey implements administration. Without the name of an organization the key is one of the caller's.
+func (a adminOverREST) CreateKey(ctx context.Context, n apikey.NewKey) (secret string, err error) {
+	body := map[string]any{"name": n.Name, "scopes": n.Scopes, "operator": n.Operator}
+	if n.Org != "" {
+		o, err := a.orCreated(ctx, n.Org)
+		if err != nil {
+			return "", err
+		}
+		body["org_id"] = o.ID
+	}
+	if len(n.AgentIDs) > 0 {
+		body["agent_ids"] = n.AgentIDs
+	}
+	if n.ExpiresAt != nil {
+		body["expires_at"] = n.ExpiresAt.UTC().Format(time.RFC3339)
+	}
+	for field, limit := range map[string]*int{"requests_per_minute": n.RequestsPerMinute,
+		"requests_at_once": n.RequestsAtOnce} {
+		if limit != nil {
+			body[field] = *limit
+		}
+	}
+	var made server.MadeAPIKey
+	err = a.send(ctx, http.MethodPost, keysPath, body, &made)
+	return made.Key, err
+}
+
+// orCreated returns an organization, which it creates if there is none of the name.
+func (a adminOverREST) orCreated(ctx context.Context, idOrName string) (apikey.Organization, error) {
+	o, err := a.Organization(ctx, idOrName)
+	if errors.Is(err, db.ErrNotFound) {
+		return a.CreateOrg(ctx, idOrName)
+	}
+	return o, err
+}
+
+// Keys implements administration.
+func (a adminOverREST) Keys(ctx context.Context) (keys []apikey.Key, err error) {
+	keys = []apikey.Key{}
+	all, err := listAll[apikey.Key](ctx, a.remote, keysPath, url.Values{})
+	for _, k := range all {
+		keys = append(keys, k.shown)
+	}
+	return keys, err
+}
+
+// Revoke implements administration. The server sees a secret only as the key of a request that asks whose it is.
+func (a adminOverREST) Revoke(ctx context.Context, named string) error {
+	keys, err := a.Keys(ctx)
+	if err != nil {
+		return err
+	}
+	var ids []string
+	for _, k := range keys {
+		if named == k.ID || named == k.Prefix {
+			ids = append(ids, k.ID)
+		}
+	}
+	if len(ids) == 0 && !strings.HasPrefix(named, "key-") {
+		var of server.Caller
+		if err := (remote{a.Addr, secret(named)}).get(ctx, "/v1/caller", &of); err == nil && of.KeyID != "" {
+			ids = append(ids, of.KeyID)
+		}
+	}
+	switch len(ids) {
+	case 0:
+		return db.NotFound("there is no such API key, or it has expired: give its ID, as 'loci keys list' shows it")
+	case 1:
+		return a.send(ctx, http.MethodDelete, keysPath+"/"+url.PathEscape(ids[0]), nil, nil)
+	}
+	return db.Conflict("%d API keys begin with %s; revoke one by its id", len(ids), named)
+}
+
+// Organization implements administration.
+func (a adminOverREST) Organization(ctx context.Context, idOrName string) (apikey.Organization, error) {
+	all, err := a.Orgs(ctx)
+	named := strings.Join(strings.Fields(idOrName), " ")
+	for _, same := range []func(apikey.Organization) bool{
+		func(o apikey.Organization) bool { return o.ID == idOrName },
+		func(o apikey.Organization) bool { return o.Name == named },
+	} {
+		for _, o := range all {
+			if same(o) {
+				return o, nil
+			}
+		}
+	}
+	if err == nil {
+		err = db.NotFound("Organization with ID %s not found", idOrName)
+	}
+	return apikey.Organization{}, err
+}
+
+// Orgs implements administration.
+func (a adminOverREST) Orgs(ctx context.Context) (orgs []apikey.Organization, err error) {
+	orgs = []apikey.Organization{}
+	all, err := listAll[apikey.Organization](ctx, a.remote, orgsPath, url.Values{})
+	for _, o := range all {
+		orgs = append(orgs, o.shown)
+	}
+	return orgs, err
+}
+
+// CreateOrg implements administration.
+func (a adminOverREST) CreateOrg(ctx context.Context, name string) (o apikey.Organization, err error) {
+	return o, a.send(ctx, http.MethodPost, orgsPath, map[string]string{"name": name}, &o)
+}
+
+// RenameOrg implements administration.
+func (a adminOverREST) RenameOrg(ctx context.Context, idOrName, name string) (apikey.Organization, error) {
+	o, err := a.Organization(ctx, idOrName)
+	if err == nil {
+		err = a.send(ctx, http.MethodPatch, a.in(orgsPath, o), map[string]string{"name": name}, &o)
+	}
+	return o, err
+}
+
+// DeleteOrg implements administration.
+func (a adminOverREST) DeleteOrg(ctx context.Context, idOrName string) (apikey.Organization, error) {
+	o, err := a.Organization(ctx, idOrName)
+	if err == nil {
+		err = a.send(ctx, http.MethodDelete, a.in(orgsPath, o), nil, nil)
+	}
+	return o, err
+}
+
+// UpdateRetention implements administration.
+func (a adminOverREST) UpdateRetention(ctx context.Context, idOrName string, change map[string]int) (
+	now retention.Ages, err error) {
+	o, err := a.Organization(ctx, idOrName)
+	if err == nil {
+		err = a.send(ctx, http.MethodPatch, a.in(retentionPath, o), change, &now)
+	}
+	return now, err
+}
+
+// UpdateQuotas implements administration. Without a change it only reads them, which an administrator may.
+func (a adminOverREST) UpdateQuotas(ctx context.Context, idOrName string, change map[string]*int64) (
+	now quota.Limits, err error) {
+	o, err := a.Organization(ctx, idOrName)
+	if err != nil {
+		return now, err
+	}
+	if len(change) == 0 {
+		return now, a.get(ctx, a.in(quotasPath, o), &now)
+	}
+	return now, a.send(ctx, http.MethodPatch, a.in(quotasPath, o), change, &now)
+}
+
+// Usage implements administration.
+func (a adminOverREST) Usage(ctx context.Context, idOrName string) (all []quota.OrgUsage, err error) {
+	all = []quota.OrgUsage{}
+	query := url.Values{"limit": {fmt.Sprint(usagePage)}}
+	if idOrName != "" {
+		o, err := a.Organization(ctx, idOrName)
+		if err != nil {
+			return nil, err
+		}
+		query.Set("org_id", o.ID)
+	}
+	for {
+		var some []quota.OrgUsage
+		if err := a.get(ctx, usagePath+"?"+query.Encode(), &some); err != nil {
+			return nil, err
+		}
+		if all = append(all, some...); len(some) < usagePage {
+			return all, nil
+		}
+		query.Set("after", some[len(some)-1].OrgID)
+	}
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// orgsQuotaCmd shows or changes what an organization may have at most.
+type orgsQuotaCmd struct {
+	admin
+	Name        string  `arg:"" help:"Name or ID of the organization."`
+	Agents      *string `placeholder:"N" help:"Agents; 'none' is no limit."`
+	StoredBytes *string `placeholder:"N" help:"Bytes of what it stores; 'none' is no limit."`
+	Requests    *string `name:"requests-per-month" placeholder:"N" help:"Requests of a calendar month; 'none' is no limit."`
+}
+
+// Run implements the command.
+func (c orgsQuotaCmd) Run(ctx context.Context, s streams) error {
+	change := map[string]*int64{}
+	for _, f := range []struct {
+		flag, field string
+		text        *string
+	}{{"--agents", db.QuotaAgents, c.Agents}, {"--stored-bytes", db.QuotaStoredBytes, c.StoredBytes},
+		{"--requests-per-month", db.QuotaRequests, c.Requests}} {
+		if f.text == nil {
+			continue
+		}
+		n, ok := quotaNumber(*f.text)
+		if !ok {
+			return settingError{fmt.Errorf("%s is '%s'; it must be a number from 0, or 'none' for no limit", f.flag, *f.text)}
+		}
+		change[f.field] = n
+	}
+	return c.with(ctx, s, false, func(a administration) error {
+		now, err := a.UpdateQuotas(ctx, c.Name, change)
+		if err != nil {
+			return err
+		}
+		return printJSON(s, now)
+	})
+}
+
+// quotaNumber reads a quota; nil for none.
+func quotaNumber(text string) (limit *int64, ok bool) {
+	if text == "none" {
+		return nil, true
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	return &n, err == nil && n >= 0
+}
+
+// orgsUsageCmd reports what organizations have.
+type orgsUsageCmd struct {
+	admin
+	asked
+	Name string `arg:"" optional:"" help:"Name or ID of the organization (default: all)."`
+}
+
+// Run implements the command.
+func (c orgsUsageCmd) Run(ctx context.Context, s streams) error {
+	return c.with(ctx, s, false, func(a administration) error {
+		all, err := a.Usage(ctx, c.Name)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return printJSON(s, all)
+		}
+		rows := make([][]string, len(all))
+		for i, u := range all {
+			rows[i] = []string{u.OrgName, ofQuota(u.Agents, u.Quotas.Agents), fmt.Sprint(u.Documents),
+				fmt.Sprint(u.Passages), fmt.Sprint(u.Messages), ofQuota(u.StoredBytes, u.Quotas.StoredBytes),
+				ofQuota(u.Requests, u.Quotas.Requests)}
+		}
+		return printTable(s, "ORGANIZATION | AGENTS | DOCUMENTS | PASSAGES | MESSAGES | STORED BYTES | REQUESTS THIS MONTH",
+			rows)
+	})
+}
+
+// ofQuota shows what is used, and of how much.
+func ofQuota(used int64, limit *int64) string {
+	if limit == nil {
+		return fmt.Sprint(used)
+	}
+	return fmt.Sprintf("%d of %d", used, *limit)
+}

@@ -1,0 +1,58 @@
+package db
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// The quotas of an organization.
+const (
+	QuotaAgents      = "agents"
+	QuotaStoredBytes = "stored_bytes"
+	QuotaRequests    = "requests_per_month"
+)
+
+// QuotaError is a change or a request that would take an organization beyond one of its quotas. Nothing of it is done.
+type QuotaError struct {
+	Quota     string `json:"quota" enum:"agents,stored_bytes,requests_per_month" doc:"The quota that is used up."`
+	Used      int64  `json:"used" doc:"What the organization has of it."`
+	Requested int64  `json:"requested" doc:"What the request would add."`
+	Limit     int64  `json:"limit" doc:"What the organization may have; the operator of the server sets it."`
+
+	Until time.Time `json:"-"` // when requests are counted anew
+}
+
+// Error implements error.
+func (q *QuotaError) Error() string {
+	switch q.Quota {
+	case QuotaAgents:
+		return fmt.Sprintf("The organization's quota of agents is used up: it has %d of %d, and %d more would be made. "+
+			"Delete agents, or ask the operator of the server for more.", q.Used, q.Limit, q.Requested)
+	case QuotaStoredBytes:
+		return fmt.Sprintf("The organization's quota of stored bytes is used up: it stores %d of %d, and %d more would be "+
+			"stored. Delete files, agents or passages, or ask the operator of the server for more.", q.Used, q.Limit,
+			q.Requested)
+	}
+	return fmt.Sprintf("The organization's quota of requests is used up: it has sent %d of %d this month, which ends at %s. "+
+		"Ask the operator of the server for more.", q.Used, q.Limit, q.Until.UTC().Format(time.RFC3339))
+}
+
+// quotaState is the SQLSTATE that the schema's function check_quota raises.
+const quotaState = "LQ001"
+
+// QuotaExceeded returns the quota that an error is about; ok is false for any other error.
+func QuotaExceeded(err error) (q *QuotaError, ok bool) {
+	if errors.As(err, &q) {
+		return q, true
+	}
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok || pg.Code != quotaState {
+		return nil, false
+	}
+	q = &QuotaError{}
+	return q, json.Unmarshal([]byte(pg.Detail), q) == nil
+}

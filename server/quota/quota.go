@@ -1,0 +1,106 @@
+// Package quota keeps what each organization may have at most, and reports what it has: agents, stored bytes, and
+// requests of a month. The schema refuses agents and bytes beyond a quota; Requests counts requests.
+package quota
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// Store keeps the quotas of organizations.
+type Store struct{ DB db.DB }
+
+// Limits are the quotas of an organization; nil is no limit.
+type Limits struct {
+	Agents      *int64 `json:"agents" minimum:"0" doc:"Agents; null is no limit."`
+	StoredBytes *int64 `json:"stored_bytes" minimum:"0" doc:"Bytes that usage counts; null is no limit."`
+	Requests    *int64 `json:"requests_per_month" minimum:"0" doc:"Requests of a calendar month in UTC; null is no limit."`
+}
+
+// most bounds every quota.
+const most = 1 << 53 // what numbers of JSON hold exactly
+
+func (l Limits) check() error {
+	for _, f := range []struct {
+		name string
+		n    *int64
+	}{{db.QuotaAgents, l.Agents}, {db.QuotaStoredBytes, l.StoredBytes}, {db.QuotaRequests, l.Requests}} {
+		if f.n != nil && (*f.n < 0 || *f.n > most) {
+			return &db.FieldError{Field: f.name, Rule: fmt.Sprintf("it is %d; it must be from 0 to %d, or null for no limit",
+				*f.n, most)}
+		}
+	}
+	return nil
+}
+
+// Limits returns the quotas of an organization.
+func (s *Store) Limits(ctx context.Context, org db.Org) (Limits, error) {
+	return read(db.One[json.RawMessage](ctx, s.DB, `SELECT quotas FROM organizations WHERE org = $1`, org))
+}
+
+func read(raw json.RawMessage, err error) (l Limits, _ error) {
+	if err == nil {
+		err = json.Unmarshal(raw, &l)
+	}
+	return l, err
+}
+
+// Update changes quotas of an organization. What it has beyond a new one stays; nothing is added. A *db.FieldError if a
+// number is out of its bounds. change may be called twice.
+func (s *Store) Update(ctx context.Context, org db.Org, change func(*Limits)) (now Limits, err error) {
+	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		if now, err = read(db.One[json.RawMessage](ctx, tx, `
+			SELECT quotas FROM organizations WHERE org = $1 AND deleted_at IS NULL FOR NO KEY UPDATE`, org)); err != nil {
+			return err
+		}
+		change(&now)
+		if err := now.check(); err != nil {
+			return err
+		}
+		raw, err := json.Marshal(now)
+		if err != nil {
+			return err
+		}
+		return db.Exec(ctx, tx, `UPDATE organizations SET quotas = $2 WHERE org = $1`, org, raw)
+	})
+	return now, err
+}
+
+// Bounds of Fold: the rows of an organization from which they are folded, and the most that a statement folds.
+const (
+	minFold  = 50
+	foldRows = 10_000
+)
+
+// Fold replaces what changes added to the usage of organizations by its sums. Several servers may do it at once.
+func (s *Store) Fold(ctx context.Context) error {
+	orgs, err := db.All[db.Org](ctx, s.DB, `
+		SELECT org FROM stored_usage GROUP BY org HAVING count(*) >= $1 ORDER BY org`, minFold)
+	for _, org := range orgs {
+		for folded := foldRows; err == nil && folded == foldRows; {
+			folded, err = db.One[int](ctx, s.DB, `
+				WITH gone AS (
+					DELETE FROM stored_usage WHERE org = $1 AND key IN (
+						SELECT key FROM stored_usage WHERE org = $1 ORDER BY key LIMIT $2 FOR UPDATE SKIP LOCKED)
+					RETURNING kind, items, bytes
+				), sums AS (
+					INSERT INTO stored_usage (org, kind, items, bytes)
+					SELECT $1, kind, sum(items), sum(bytes) FROM gone GROUP BY kind
+				)
+				SELECT count(*) FROM gone`, org, foldRows)
+		}
+	}
+	return err
+}
+
+// monthOf returns the first moment of the month of a time, in UTC.
+func monthOf(t time.Time) time.Time {
+	t = t.UTC()
+	return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
+}

@@ -1,0 +1,167 @@
+package quota
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// Requests counts the requests of organizations. Each server has one; what a server counted within the last seconds is
+// not known to the others.
+type Requests struct {
+	DB  db.DB
+	Now func() time.Time // nil is the clock's
+
+	// Every is how long a server counts by itself before it stores its count and reads the others'; 0 is 5 seconds.
+	Every time.Duration
+	// Failed gets the errors of storing counts, which let requests through; it may be nil.
+	Failed func(error)
+
+	mu   sync.Mutex
+	orgs map[db.Org]*counted
+}
+
+// counted is what a server knows of an organization's requests of a month.
+type counted struct {
+	mu      sync.Mutex // held while the count is stored
+	month   time.Time
+	stored  int64  // of all servers, as read last
+	pending int64  // of this server since
+	limit   *int64 // as read last
+	readAt  time.Time
+}
+
+const (
+	storeEvery   = 5 * time.Second
+	storeTimeout = 5 * time.Second
+)
+
+func (r *Requests) now() time.Time {
+	if r.Now != nil {
+		return r.Now()
+	}
+	return time.Now()
+}
+
+// Count counts a request of an organization. A *db.QuotaError if it has sent all that it may, unless unlimited is set;
+// such a request is not counted.
+func (r *Requests) Count(ctx context.Context, org db.Org, unlimited bool) error {
+	c, now := r.of(org), r.now()
+	if r.stale(c, now) {
+		r.sync(ctx, org, c, false)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if used := c.stored + c.pending; !unlimited && c.limit != nil && used >= *c.limit {
+		return &db.QuotaError{Quota: db.QuotaRequests, Used: used, Requested: 1, Limit: *c.limit,
+			Until: c.month.AddDate(0, 1, 0)}
+	}
+	c.pending++
+	return nil
+}
+
+func (r *Requests) of(org db.Org) *counted {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.orgs == nil {
+		r.orgs = map[db.Org]*counted{}
+	}
+	if r.orgs[org] == nil {
+		r.orgs[org] = &counted{month: monthOf(r.now())}
+	}
+	return r.orgs[org]
+}
+
+// stale reports whether an organization's count is to be stored and read.
+func (r *Requests) stale(c *counted, now time.Time) bool {
+	every := r.Every
+	if every == 0 {
+		every = storeEvery
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return now.Sub(c.readAt) >= every || !c.month.Equal(monthOf(now))
+}
+
+// sync stores what this server counted, and reads what all servers did, unless another request has just done so and
+// always is not set. Others of the organization's requests go on meanwhile, but for those before the first answer.
+func (r *Requests) sync(ctx context.Context, org db.Org, c *counted, always bool) {
+	r.mu.Lock()
+	known := !c.readAt.IsZero()
+	r.mu.Unlock()
+	if !c.mu.TryLock() {
+		if known && !always {
+			return
+		}
+		c.mu.Lock()
+	}
+	defer c.mu.Unlock()
+	now := r.now()
+	if !always && !r.stale(c, now) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	r.mu.Lock()
+	pending, month := c.pending, c.month
+	r.mu.Unlock()
+	stored, limit, err := r.store(ctx, org, month, pending)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c.readAt = now
+	if err != nil {
+		if r.Failed != nil {
+			r.Failed(err)
+		}
+		return
+	}
+	c.pending -= pending
+	if c.stored, c.limit = stored, limit; !month.Equal(monthOf(now)) {
+		c.month, c.stored, c.readAt = monthOf(now), 0, time.Time{}
+	}
+}
+
+// store adds requests to those of a month, and returns their number and the quota.
+func (r *Requests) store(ctx context.Context, org db.Org, month time.Time, more int64) (int64, *int64, error) {
+	type row struct {
+		Requests int64  `db:"requests"`
+		Limit    *int64 `db:"allowed"`
+	}
+	got, err := db.One[row](ctx, r.DB, `
+		WITH added AS (
+			INSERT INTO request_counts AS r (org, month, requests)
+			SELECT org, $2, $3 FROM organizations WHERE org = $1 AND deleted_at IS NULL
+			ON CONFLICT (org, month) DO UPDATE SET requests = r.requests + excluded.requests
+			RETURNING requests
+		)
+		SELECT coalesce((SELECT requests FROM added), 0) AS requests,
+		       (quotas ->> 'requests_per_month')::bigint AS allowed
+		FROM organizations WHERE org = $1`, org, month, more)
+	return got.Requests, got.Limit, err
+}
+
+// Flush stores what this server counted of every organization, so that usage reports have it.
+func (r *Requests) Flush(ctx context.Context) {
+	r.mu.Lock()
+	waiting := map[db.Org]*counted{}
+	for org, c := range r.orgs {
+		if c.pending > 0 {
+			waiting[org] = c
+		}
+	}
+	r.mu.Unlock()
+	for org, c := range waiting {
+		r.sync(db.WithOrg(ctx, org), org, c, true)
+	}
+}
+
+// Forget makes the next request of an organization read its quota again.
+func (r *Requests) Forget(org db.Org) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c := r.orgs[org]; c != nil {
+		c.readAt = time.Time{}
+	}
+}

@@ -1,0 +1,75 @@
+package quota
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// OrgUsage is what an organization has.
+type OrgUsage struct {
+	OrgID       string    `json:"org_id" doc:"The id of the organization."`
+	OrgName     string    `json:"org_name" doc:"Its name."`
+	Agents      int64     `json:"agents" doc:"Hidden ones and sub-agents, too."`
+	Documents   int64     `json:"documents" doc:"Files of folders."`
+	Passages    int64     `json:"passages" doc:"Of all archives."`
+	Messages    int64     `json:"messages" doc:"Of all conversations, system prompts included."`
+	StoredBytes int64     `json:"stored_bytes" doc:"The sum of bytes."`
+	Bytes       ByKind    `json:"bytes" doc:"By kind, as they came; what is made of them is not counted."`
+	Requests    int64     `json:"requests" doc:"Of the period."`
+	PeriodStart time.Time `json:"period_start" doc:"The first moment of the month, in UTC."`
+	PeriodEnd   time.Time `json:"period_end" doc:"The first moment of the next month."`
+	Quotas      Limits    `json:"quotas" doc:"What it may have at most."`
+}
+
+// ByKind are those of what is stored for good.
+type ByKind struct {
+	Documents          int64 `json:"documents" doc:"The originals of files."`
+	Messages           int64 `json:"messages" doc:"The contents of messages."`
+	Passages           int64 `json:"passages" doc:"The texts of passages."`
+	LongResults        int64 `json:"long_results" doc:"Results of tools that are too long for the log."`
+	BlockVersions      int64 `json:"block_versions" doc:"The values of blocks with their earlier versions."`
+	MemoryFileVersions int64 `json:"memory_file_versions" doc:"The texts of memory files with their earlier versions."`
+}
+
+// Usages returns a page of what the organizations have that are not deleted: all of them, or the given one alone. The
+// requests are those of the month of a time, as far as servers have stored them.
+func (s *Store) Usages(ctx context.Context, only db.Org, all bool, at time.Time, p db.Page) ([]OrgUsage, error) {
+	type row struct {
+		ID       string    `db:"id"`
+		Created  time.Time `db:"created_at"`
+		Key      db.Org    `db:"key"`
+		Name     string    `db:"name"`
+		Quotas   Limits    `db:"quotas"`
+		Requests int64     `db:"requests"`
+		Stored   map[string]struct{ Items, Bytes int64 }
+	}
+	month := monthOf(at)
+	rows, err := db.List[row](ctx, s.DB, p, `
+		SELECT o.id, o.created_at, o.org AS key, o.name, o.quotas, coalesce((
+			SELECT requests FROM request_counts r WHERE r.org = o.org AND r.month = @month), 0) AS requests, (
+			SELECT coalesce(jsonb_object_agg(kind, jsonb_build_object('items', items, 'bytes', bytes)), '{}') FROM (
+				SELECT kind, sum(items) AS items, sum(bytes) AS bytes FROM stored_usage u WHERE u.org = o.org GROUP BY kind
+			) sums) AS stored
+		FROM organizations o
+		WHERE o.deleted_at IS NULL AND (@all OR o.org = @org)`,
+		pgx.StrictNamedArgs{"org": only, "all": all, "month": month})
+	list := make([]OrgUsage, len(rows))
+	for i, r := range rows {
+		list[i] = OrgUsage{OrgID: r.ID, OrgName: r.Name, Agents: r.Stored["agents"].Items,
+			Documents: r.Stored["documents"].Items, Passages: r.Stored["passages"].Items,
+			Messages: r.Stored["messages"].Items, Requests: r.Requests, PeriodStart: month,
+			PeriodEnd: month.AddDate(0, 1, 0), Quotas: r.Quotas,
+			Bytes: ByKind{Documents: r.Stored["documents"].Bytes, Messages: r.Stored["messages"].Bytes,
+				Passages: r.Stored["passages"].Bytes, LongResults: r.Stored["long_results"].Bytes,
+				BlockVersions:      r.Stored["block_versions"].Bytes,
+				MemoryFileVersions: r.Stored["memory_file_versions"].Bytes}}
+		for _, of := range r.Stored {
+			list[i].StoredBytes += of.Bytes
+		}
+	}
+	return list, err
+}

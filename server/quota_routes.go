@@ -1,0 +1,85 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/server/apikey"
+	"github.com/loci-memory/loci/server/quota"
+	"github.com/loci-memory/loci/server/rest"
+)
+
+func (s *Server) quotaRoutes(a *rest.API) {
+	rest.Get(a.For(rest.Admin), "/v1/admin/quotas",
+		"get_quotas: Get what the organization may have at most.", s.getQuotas, rest.Own)
+	rest.Patch(a.For(rest.Operator), "/v1/admin/quotas",
+		"update_quotas: Change what an organization may have at most. Only the operator may. Fields that are absent stay, "+
+			"null is no limit. It holds at once, for requests within seconds.", s.updateQuotas, rest.Own)
+	rest.Get(a.For(rest.Admin), "/v1/admin/usage",
+		"list_usage: List what organizations have. For the operator all of them; for others their own.", s.listUsage,
+		rest.Own)
+}
+
+func (s *Server) getQuotas(ctx context.Context, in *OfOrg) (quota.Limits, error) {
+	org, err := s.orgNamed(ctx, in.OrgID)
+	if err != nil {
+		return quota.Limits{}, err
+	}
+	return s.Quotas.Limits(ctx, org)
+}
+
+// UpdateQuotas are new quotas; null is no limit.
+type UpdateQuotas struct {
+	Agents      rest.Opt[int64] `json:"agents,omitzero" doc:"Agents." example:"100"`
+	StoredBytes rest.Opt[int64] `json:"stored_bytes,omitzero" doc:"Bytes that usage counts."`
+	Requests    rest.Opt[int64] `json:"requests_per_month,omitzero" doc:"Requests of a calendar month in UTC."`
+}
+
+func (s *Server) updateQuotas(ctx context.Context, in *struct {
+	OfOrg
+	Body UpdateQuotas
+}) (quota.Limits, error) {
+	org, err := s.orgNamed(ctx, in.OrgID)
+	if err != nil {
+		return quota.Limits{}, err
+	}
+	b := in.Body
+	now, err := s.Quotas.Update(ctx, org, func(l *quota.Limits) {
+		for _, f := range []struct {
+			to    **int64
+			given rest.Opt[int64]
+		}{{&l.Agents, b.Agents}, {&l.StoredBytes, b.StoredBytes}, {&l.Requests, b.Requests}} {
+			switch {
+			case f.given.Null:
+				*f.to = nil
+			case f.given.Set:
+				*f.to = &f.given.Value
+			}
+		}
+	})
+	s.Requests.Forget(org)
+	return now, err
+}
+
+func (s *Server) listUsage(ctx context.Context, in *struct {
+	rest.Paging
+	OrgID rest.OrganizationID `query:"org_id" doc:"For the operator: of this organization only."`
+}) ([]quota.OrgUsage, error) {
+	org, all := rest.Org(ctx), rest.IsOperator(ctx)
+	if in.OrgID != "" {
+		named, err := s.organizationOf(ctx, string(in.OrgID))
+		if err != nil {
+			return nil, err
+		}
+		org, all = named, false
+	}
+	s.Requests.Flush(ctx)
+	return s.Quotas.Usages(ctx, org, all, time.Now(), in.Page(50, rest.OldestFirst))
+}
+
+// countRequest counts a request against the quota of its organization. Those of the operator, who sets the quotas, are
+// counted and never refused.
+func (s *Server) countRequest(ctx context.Context, key apikey.Key) error {
+	return s.Requests.Count(db.WithOrg(ctx, key.Org), key.Org, key.Operator)
+}

@@ -1,0 +1,372 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/server/apikey"
+	"github.com/loci-memory/loci/server/quota"
+)
+
+// usageOf returns what an organization has.
+func (c *client) usageOf(org string) (of quota.OrgUsage) {
+	c.t.Helper()
+	var list []quota.OrgUsage
+	if err := json.Unmarshal([]byte(c.must("GET", "/v1/admin/usage?org_id="+org, "")), &list); err != nil {
+		c.t.Fatal(err)
+	}
+	if len(list) != 1 {
+		c.t.Fatalf("the usage of %s: got %v", org, list)
+	}
+	return list[0]
+}
+
+// wantQuota checks that a request is refused for a quota, and names it, the use and the limit.
+func (c *client) wantQuota(method, path, body string, status int, want db.QuotaError) {
+	c.t.Helper()
+	got := c.call(method, path, body)
+	var answer struct {
+		Code  string
+		Quota db.QuotaError
+	}
+	err := json.Unmarshal([]byte(got.Text), &answer)
+	if err != nil || got.Code != status || answer.Code != "quota_exceeded" || answer.Quota != want ||
+		!strings.Contains(got.Text, fmt.Sprint(want.Limit)) {
+		c.t.Errorf("%s %s: got %d %s, want %d with %+v", method, path, got.Code, got.Text, status, want)
+	}
+}
+
+// An organization makes as many agents as it may, however many ask at once, and those of others do not count.
+func TestAQuotaOfAgentsHoldsExactly(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	acme, other, operator := c.as("acme"), c.as("other"), c.operator()
+	id := operator.orgNamed("acme").ID
+	acme.made("/v1/agents", `{"name":"first"}`)
+	operator.must("PATCH", "/v1/admin/quotas?org_id="+id, `{"agents":5}`)
+	var made, refused int
+	var mu sync.Mutex
+	var callers sync.WaitGroup
+	for i := range 20 {
+		callers.Go(func() {
+			got := acme.call("POST", "/v1/agents", fmt.Sprintf(`{"name":"a%d"}`, i))
+			mu.Lock()
+			defer mu.Unlock()
+			switch got.Code {
+			case 200:
+				made++
+			case 403:
+				refused++
+			default:
+				t.Errorf("got %d %s", got.Code, got.Text)
+			}
+		})
+	}
+	callers.Wait()
+	if made != 4 || refused != 16 || operator.usageOf(id).Agents != 5 {
+		t.Errorf("%d were made and %d refused of 20, and 1 was there; the report says %d; want 5 in all", made, refused,
+			operator.usageOf(id).Agents)
+	}
+	acme.wantQuota("POST", "/v1/agents", `{"name":"more"}`, 403, db.QuotaError{Quota: "agents", Used: 5, Requested: 1,
+		Limit: 5})
+	other.made("/v1/agents", `{"name":"of another"}`)
+	var agents []struct{ ID string }
+	if err := json.Unmarshal([]byte(acme.must("GET", "/v1/agents", "")), &agents); err != nil {
+		t.Fatal(err)
+	}
+	acme.must("DELETE", "/v1/agents/"+agents[0].ID, "")
+	acme.made("/v1/agents", `{"name":"in its place"}`)
+	operator.must("PATCH", "/v1/admin/quotas?org_id="+id, `{"agents":null}`)
+	acme.made("/v1/agents", `{"name":"without a quota"}`)
+}
+
+// Uploads at once do not exceed a quota of bytes together, and one that is refused leaves no row.
+func TestAQuotaOfBytesHoldsExactlyForFiles(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	acme, operator := c.as("acme"), c.operator()
+	id := operator.orgNamed("acme").ID
+	folder := acme.made("/v1/folders", `{"name":"f"}`)
+	operator.must("PATCH", "/v1/admin/quotas?org_id="+id, `{"stored_bytes":3500}`)
+	var callers sync.WaitGroup
+	var mu sync.Mutex
+	codes := map[int]int{}
+	for i := range 10 {
+		callers.Go(func() {
+			got := acme.upload(folder, "", fmt.Sprintf("%d.txt", i), strings.Repeat("x", 1000))
+			mu.Lock()
+			defer mu.Unlock()
+			codes[got.Code]++
+		})
+	}
+	callers.Wait()
+	usage := operator.usageOf(id)
+	if codes[200] != 3 || codes[403] != 7 || usage.Documents != 3 || usage.Bytes.Documents != 3000 ||
+		usage.StoredBytes != 3000 {
+		t.Errorf("statuses %v, usage %+v; want 3 files of 1,000 bytes", codes, usage)
+	}
+	if n, err := db.One[int](t.Context(), c.pool, `SELECT count(*) FROM file_originals`); err != nil || n != 3 {
+		t.Errorf("%d pieces of originals are stored, %v; want 3", n, err)
+	}
+	var files []struct{ ID string }
+	if err := json.Unmarshal([]byte(acme.must("GET", "/v1/folders/"+folder+"/files", "")), &files); err != nil {
+		t.Fatal(err)
+	}
+	acme.must("DELETE", "/v1/folders/"+folder+"/"+files[0].ID, "")
+	if usage := operator.usageOf(id); usage.Documents != 2 || usage.StoredBytes != 2000 {
+		t.Errorf("after the deletion of a file: %+v", usage)
+	}
+	if got := acme.upload(folder, "", "new.txt", strings.Repeat("y", 1500)); got.Code != 200 {
+		t.Errorf("an upload into the room: got %d %s", got.Code, got.Text)
+	}
+}
+
+// Beyond a quota of bytes nothing new is stored of any kind, nothing half, and all that is there is read and deleted;
+// answers of a turn that has begun, and erasures, are stored.
+func TestBeyondAQuotaOfBytes(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	acme, operator := c.as("acme"), c.operator()
+	id := operator.orgNamed("acme").ID
+	agent := acme.made("/v1/agents", `{"name":"a","memory_blocks":[{"label":"notes","value":"v"}]}`)
+	acme.capture(agent, chatter(1, 2, "Ann Lee"))
+	tree := acme.made("/v1/memory-trees", `{"name":"t"}`)
+	acme.must("PATCH", "/v1/agents/"+agent+"/memory-trees/attach/"+tree, "")
+	full := operator.usageOf(id).StoredBytes
+	operator.must("PATCH", "/v1/admin/quotas?org_id="+id, fmt.Sprintf(`{"stored_bytes":%d}`, full))
+	for _, r := range [][3]string{
+		{"POST", "/v1/agents/" + agent + "/messages/capture", `{"messages":[{"role":"user","content":"more"}]}`},
+		{"POST", "/v1/agents/" + agent + "/archival-memory", `{"text":"more"}`},
+		{"POST", "/v1/blocks", `{"label":"l","value":"more"}`},
+		{"PATCH", "/v1/agents/" + agent + "/core-memory/blocks/notes", `{"value":"more"}`},
+		{"PUT", "/v1/memory-trees/" + tree + "/file", `{"path":"/memories/a.md","content":"more"}`},
+	} {
+		if got := acme.call(r[0], r[1], r[2]); got.Code != 403 || !strings.Contains(got.Text, `"quota":"stored_bytes"`) {
+			t.Errorf("%s %s: got %d %s", r[0], r[1], got.Code, got.Text)
+		}
+	}
+	said := acme.must("POST", "/v1/agents/"+agent+"/tools/core_memory_append/run",
+		`{"args":{"label":"notes","content":"m"}}`)
+	if !strings.Contains(said, "quota of stored bytes") {
+		t.Errorf("the tool says %s", said)
+	}
+	if usage := operator.usageOf(id); usage.StoredBytes != full {
+		t.Errorf("%d bytes are stored, before %d", usage.StoredBytes, full)
+	}
+	acme.capture(agent, `{"messages":[{"role":"assistant","content":"the answer of a turn that has begun"}]}`)
+	acme.must("POST", "/v1/erasures", `{"texts":["Ann Lee"]}`)
+	acme.must("GET", "/v1/agents/"+agent+"/prompt", "")
+	acme.must("DELETE", "/v1/agents/"+agent, "")
+}
+
+// The counts that triggers keep are those of the rows, whatever happens to these, folded or not.
+func TestUsageIsWhatIsStored(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	alice, mallory := newTenant(c, "alice"), newTenant(c, "mallory")
+	operator := c.operator()
+	alice.must("POST", "/v1/erasures", `{"texts":["secret of alice"]}`)
+	mallory.must("DELETE", "/v1/agents/"+mallory.has["agent_id"], "")
+	mallory.must("DELETE", "/v1/folders/"+mallory.has["folder_id"], "")
+	mallory.must("DELETE", "/v1/archives/"+mallory.has["archive_id"], "")
+	check := func() {
+		t.Helper()
+		for _, of := range []tenant{alice, mallory} {
+			c.wantCounted(of.has["org_id"], operator.usageOf(of.has["org_id"]))
+		}
+	}
+	check()
+	for i := range 60 {
+		alice.must("PUT", "/v1/memory-trees/"+alice.has["tree_id"]+"/file",
+			fmt.Sprintf(`{"path":"/memories/n.md","content":"again %d"}`, i))
+	}
+	rows := func() int {
+		n, err := db.One[int](t.Context(), c.pool, `SELECT count(*) FROM stored_usage`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	before := rows()
+	var folding sync.WaitGroup
+	for range 3 {
+		folding.Go(func() {
+			if err := c.server.Quotas.Fold(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	folding.Wait()
+	if after := rows(); after >= before {
+		t.Errorf("%d rows of usage, before folding %d", after, before)
+	}
+	check()
+}
+
+// wantCounted checks a report against the rows.
+func (c *client) wantCounted(org string, got quota.OrgUsage) {
+	c.t.Helper()
+	type counted struct{ Items, Bytes int64 }
+	for what, of := range map[string]struct {
+		sql  string
+		want counted
+	}{
+		"agents": {`count(*) AS items, 0 AS bytes FROM agents`, counted{got.Agents, 0}},
+		"documents": {`count(*) AS items, coalesce(sum(size_bytes), 0) AS bytes FROM files`,
+			counted{got.Documents, got.Bytes.Documents}},
+		"messages": {`count(*) AS items, coalesce(sum(octet_length(content::text)), 0) AS bytes FROM messages`,
+			counted{got.Messages, got.Bytes.Messages}},
+		"passages": {`count(*) AS items, coalesce(sum(octet_length(text)), 0) AS bytes FROM passages`,
+			counted{got.Passages, got.Bytes.Passages}},
+		"long results": {`0 AS items, coalesce(sum(size_bytes), 0) AS bytes FROM blobs`, counted{0, got.Bytes.LongResults}},
+		"block versions": {`0 AS items, coalesce(sum(octet_length(value)), 0) AS bytes FROM block_versions`,
+			counted{0, got.Bytes.BlockVersions}},
+		"memory files": {`0 AS items, coalesce(sum(octet_length(content)), 0) AS bytes FROM memory_file_versions`,
+			counted{0, got.Bytes.MemoryFileVersions}},
+	} {
+		now, err := db.One[counted](c.t.Context(), c.pool, `SELECT `+of.sql+`
+			WHERE org = (SELECT org FROM organizations WHERE id = $1)`, org)
+		if err != nil || now != of.want {
+			c.t.Errorf("%s of %s: the report has %+v, the table %+v, %v", what, got.OrgName, of.want, now, err)
+		}
+	}
+	b := got.Bytes
+	sum := b.Documents + b.Messages + b.Passages + b.LongResults + b.BlockVersions + b.MemoryFileVersions
+	if sum != got.StoredBytes {
+		c.t.Errorf("%s: stored_bytes is %d, the sum of the kinds %d", got.OrgName, got.StoredBytes, sum)
+	}
+}
+
+// Requests beyond a month's quota are a 429 until the month ends or the quota grows; the operator's are not refused.
+func TestAQuotaOfRequests(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	var mu sync.Mutex
+	now := time.Date(2030, 5, 30, 12, 0, 0, 0, time.UTC)
+	c.server.Requests.Now = func() time.Time { mu.Lock(); defer mu.Unlock(); return now }
+	acme, other, operator := c.as("acme"), c.as("other"), c.operator()
+	id := operator.orgNamed("acme").ID
+	operator.must("PATCH", "/v1/admin/quotas?org_id="+id, `{"requests_per_month":3}`)
+	for range 3 {
+		acme.must("GET", "/v1/agents", "")
+	}
+	want := db.QuotaError{Quota: "requests_per_month", Used: 3, Requested: 1, Limit: 3}
+	acme.wantQuota("GET", "/v1/agents", "", 429, want)
+	acme.wantQuota("POST", "/v1/agents", `{"name":"a"}`, 429, want)
+	got := acme.call("GET", "/v1/agents", "")
+	if after := got.Header().Get("Retry-After"); after == "" || got.Header().Get("X-Should-Retry") != "false" {
+		t.Errorf("the answer has the headers %v", got.Header())
+	}
+	other.must("GET", "/v1/agents", "")
+	operator.must("PATCH", "/v1/admin/quotas?org_id="+id, `{"requests_per_month":4}`)
+	acme.must("GET", "/v1/agents", "")
+	acme.wantQuota("GET", "/v1/agents", "", 429, db.QuotaError{Quota: "requests_per_month", Used: 4, Requested: 1,
+		Limit: 4})
+	operator.must("PATCH", "/v1/admin/quotas?org_id="+operator.orgNamed("default").ID, `{"requests_per_month":0}`)
+	operator.must("GET", "/v1/agents", "")
+	mu.Lock()
+	now = now.Add(48 * time.Hour)
+	mu.Unlock()
+	acme.must("GET", "/v1/agents", "")
+}
+
+// Two servers count together: each knows what the other one counted once that is stored.
+func TestServersCountRequestsTogether(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	now := time.Now()
+	clock := func() time.Time { return now }
+	one, two := &quota.Requests{DB: c.pool, Now: clock}, &quota.Requests{DB: c.pool, Now: clock}
+	limit := int64(10)
+	if _, err := c.server.Quotas.Update(t.Context(), 1, func(l *quota.Limits) { l.Requests = &limit }); err != nil {
+		t.Fatal(err)
+	}
+	count := func(r *quota.Requests) error { return r.Count(t.Context(), 1, false) }
+	for i := range 10 {
+		r := one
+		if i%2 == 1 {
+			r = two
+		}
+		if err := count(r); err != nil {
+			t.Fatalf("request %d: %v", i+1, err)
+		}
+	}
+	one.Flush(t.Context())
+	two.Flush(t.Context())
+	now = now.Add(6 * time.Second)
+	for _, r := range []*quota.Requests{one, two} {
+		if q, ok := db.QuotaExceeded(count(r)); !ok || q.Used != 10 {
+			t.Errorf("the eleventh request: got %v", q)
+		}
+	}
+	list, err := c.server.Quotas.Usages(t.Context(), 1, false, now, db.Page{Limit: 10})
+	if err != nil || len(list) != 1 || list[0].Requests != 10 {
+		t.Errorf("the report: got %+v, %v; want 10 requests", list, err)
+	}
+}
+
+// The operator sees and sets the quotas of all; administrators see their own, and set none.
+func TestQuotasAreTheOperators(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	operator := c.operator()
+	c.as("acme")
+	writer := c.scoped(apikey.NewKey{Org: "acme", Scopes: []string{apikey.Write}})
+	id, own := operator.orgNamed("acme").ID, operator.orgNamed("default").ID
+	admin := c.scoped(apikey.NewKey{Org: "acme", Scopes: []string{apikey.Admin}})
+	operator.must("PATCH", "/v1/admin/quotas?org_id="+id, `{"agents":7,"stored_bytes":1000000}`)
+	operator.must("PATCH", "/v1/admin/quotas?org_id="+id, `{"stored_bytes":null}`)
+	if got := admin.must("GET", "/v1/admin/quotas", ""); got !=
+		`{"agents":7,"stored_bytes":null,"requests_per_month":null}` {
+		t.Errorf("got %s", got)
+	}
+	for _, r := range [][3]string{{"PATCH", "/v1/admin/quotas", `{"agents":8}`}, {"PATCH",
+		"/v1/admin/quotas?org_id=" + id, `{"agents":8}`}} {
+		if got := admin.call(r[0], r[1], r[2]); got.Code != 403 {
+			t.Errorf("%s %s of an administrator: got %d %s", r[0], r[1], got.Code, got.Text)
+		}
+	}
+	for _, path := range []string{"/v1/admin/quotas?org_id=" + own, "/v1/admin/usage?org_id=" + own} {
+		if got := admin.call("GET", path, ""); got.Code != 404 {
+			t.Errorf("%s of another organization: got %d %s", path, got.Code, got.Text)
+		}
+	}
+	if got := writer.call("GET", "/v1/admin/usage", ""); got.Code != 403 {
+		t.Errorf("the usage for a key that may write: got %d %s", got.Code, got.Text)
+	}
+	var list []quota.OrgUsage
+	if err := json.Unmarshal([]byte(admin.must("GET", "/v1/admin/usage", "")), &list); err != nil || len(list) != 1 ||
+		list[0].OrgID != id || *list[0].Quotas.Agents != 7 {
+		t.Errorf("the usage that an administrator sees: %+v, %v", list, err)
+	}
+	if err := json.Unmarshal([]byte(operator.must("GET", "/v1/admin/usage", "")), &list); err != nil || len(list) != 2 {
+		t.Errorf("the usage that the operator sees: %+v, %v", list, err)
+	}
+	for body, field := range map[string]string{`{"agents":-1}`: "agents",
+		`{"stored_bytes":9007199254740993}`: "stored_bytes",
+		`{"requests_per_month":"many"}`:     "requests_per_month"} {
+		if got := operator.call("PATCH", "/v1/admin/quotas?org_id="+id, body); got.Code != 422 ||
+			!strings.Contains(got.Text, field) {
+			t.Errorf("%s: got %d %s", body, got.Code, got.Text)
+		}
+	}
+}
+
+// Of an agent that is refused nothing is left, though its blocks come first.
+func TestARefusedAgentLeavesNothing(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	c.must("PATCH", "/v1/admin/quotas", `{"agents":0}`)
+	c.wantQuota("POST", "/v1/agents", `{"name":"a","memory_blocks":[{"label":"notes","value":"v"}]}`, 403,
+		db.QuotaError{Quota: "agents", Requested: 1})
+	for _, table := range []string{"agents", "blocks", "block_versions", "agent_blocks", "stored_usage"} {
+		if n, err := db.One[int](t.Context(), c.pool, `SELECT count(*) FROM `+table); err != nil || n != 0 {
+			t.Errorf("%s has %d rows, %v", table, n, err)
+		}
+	}
+}
