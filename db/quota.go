@@ -37,8 +37,8 @@ func (q *QuotaError) Error() string {
 			"stored. Delete files, agents or passages, or ask the operator of the server for more.", q.Used, q.Limit,
 			q.Requested)
 	}
-	return fmt.Sprintf("The organization's quota of requests is used up: it has sent %d of %d this month, which ends at %s. "+
-		"Ask the operator of the server for more.", q.Used, q.Limit, q.Until.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("The organization's quota of requests is used up: it has sent %d of %d this month, which ends at "+
+		"%s. Ask the operator of the server for more.", q.Used, q.Limit, q.Until.UTC().Format(time.RFC3339))
 }
 
 // quotaState is the SQLSTATE that the schema's function check_quota raises.

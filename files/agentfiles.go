@@ -40,7 +40,8 @@ const agentFileColumns = `replace(f.id, 'file-', 'file_agent-') AS id, f.id AS f
 
 // openRows selects the open files, in no order.
 const openRows = `
-	SELECT f.created_at, f.key, ` + agentFileColumns + `, true AS is_open, o.pinned AS is_pinned, o.last_used_at AS last_accessed_at
+	SELECT f.created_at, f.key, ` + agentFileColumns + `, true AS is_open, o.pinned AS is_pinned,
+	       o.last_used_at AS last_accessed_at
 	FROM agent_files o JOIN files f ON f.org = o.org AND f.key = o.file_key
 	JOIN folders d ON d.org = f.org AND d.key = f.folder_key
 	WHERE o.org = @org AND f.org = @org AND o.agent_id = @agent AND o.is_open AND f.replaces IS NULL`

@@ -20,13 +20,14 @@ func (s *Server) listBackgroundJobs(ctx context.Context, in *struct {
 	Kind  string              `query:"kind" doc:"Only those that do this."`
 	OrgID rest.OrganizationID `query:"org_id" doc:"For the operator: of this organization only."`
 }) ([]job.Job, error) {
-	org, all := rest.Org(ctx), rest.IsOperator(ctx)
+	org := keysOf(ctx)
 	if in.OrgID != "" {
 		named, err := s.organizationOf(ctx, string(in.OrgID))
 		if err != nil {
 			return nil, err
 		}
-		org, all = named, false
+		org = named
 	}
-	return job.List(ctx, s.DB, org, all, job.Query{State: in.State, Kind: in.Kind}, in.Page(50, rest.NewestFirst))
+	query := job.Query{Org: org, State: in.State, Kind: in.Kind}
+	return job.List(ctx, s.DB, query, in.Page(50, rest.NewestFirst))
 }

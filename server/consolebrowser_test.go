@@ -188,7 +188,8 @@ func TestConsoleInABrowser(t *testing.T) {
 	b.readCompaction(alice)
 	read := alice.scoped(apikey.NewKey{Org: "alice", Scopes: []string{apikey.Read}})
 	b.readOnly(alice, read.key)
-	alice.exec(`INSERT INTO embedding_spaces (provider, model, dimension) VALUES ('p', 'small', 384), ('p', 'large', 1536)`)
+	alice.exec(`INSERT INTO embedding_spaces (provider, model, dimension)
+		VALUES ('p', 'small', 384), ('p', 'large', 1536)`)
 	alice.exec(`INSERT INTO reembedding (from_space, to_space, done, total, refused)
 		SELECT min(id), max(id), 4210, 12000, 3 FROM embedding_spaces`)
 	b.operate(alice.operator().key)
@@ -305,9 +306,11 @@ func (b *browser) operate(key string) {
 		chromedp.WaitVisible("#key"))
 	b.submit("an operator's key", "#key", key, "#overview-disk")
 	b.do("set quotas", chromedp.Navigate(b.url+"/console/organizations"), chromedp.Click(`[aria-label="Change alice"]`),
-		chromedp.SendKeys(`details[open] [name=agents]`, "1"), chromedp.SendKeys(`details[open] [name=stored_bytes]`, "20000"),
+		chromedp.SendKeys(`details[open] [name=agents]`, "1"),
+		chromedp.SendKeys(`details[open] [name=stored_bytes]`, "20000"),
 		chromedp.SendKeys(`details[open] [name=requests_per_month]`, "100,000"),
-		chromedp.Click(`//details[@open]//button[text()="Set quotas"]`), chromedp.WaitVisible(`//p[@role="status"][contains(., "Saved")]`))
+		chromedp.Click(`//details[@open]//button[text()="Set quotas"]`),
+		chromedp.WaitVisible(`//p[@role="status"][contains(., "Saved")]`))
 	for _, p := range [][2]string{{"operator-overview", "/console/"}, {"operator-organizations", "/console/organizations"},
 		{"operator-jobs", "/console/jobs"}, {"settings", "/console/settings"}} {
 		b.open(p[0], p[1], "light", 1280)

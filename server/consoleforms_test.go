@@ -35,8 +35,9 @@ func (c *client) sendForm(target, token string, sent map[string]string) serverte
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return servertest.Send(c, http.MethodPost, target, body.String(), "Cookie", "loci_form="+formCookie+"; loci_key="+c.key,
-		"Sec-Fetch-Site", "same-origin", "Content-Type", form.FormDataContentType())
+	return servertest.Send(c, http.MethodPost, target, body.String(),
+		"Cookie", "loci_form="+formCookie+"; loci_key="+c.key, "Sec-Fetch-Site", "same-origin",
+		"Content-Type", form.FormDataContentType())
 }
 
 // A browser without JavaScript uploads files by a form; the first that is refused is named, and those before it stay.

@@ -46,8 +46,8 @@ type MadeAPIKey struct {
 }
 
 func apiKeyOf(k apikey.Key) APIKey {
-	return APIKey{ID: k.ID, OrgID: k.OrgID, OrgName: k.OrgName, Name: k.Name, Prefix: k.Prefix, Scopes: k.Scopes, AgentIDs: k.AgentIDs,
-		Operator: k.Operator, CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, LastUsedAt: k.LastUsedAt,
+	return APIKey{ID: k.ID, OrgID: k.OrgID, OrgName: k.OrgName, Name: k.Name, Prefix: k.Prefix, Scopes: k.Scopes,
+		AgentIDs: k.AgentIDs, Operator: k.Operator, CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, LastUsedAt: k.LastUsedAt,
 		RequestsPerMinute: k.RequestsPerMinute, RequestsAtOnce: k.RequestsAtOnce}
 }
 
@@ -65,7 +65,7 @@ type NewAPIKey struct {
 	RequestsAtOnce    *int `json:"requests_at_once,omitzero" minimum:"1" maximum:"1000000" doc:"Or the server's."`
 }
 
-// keysOf returns the organization whose keys a request may see, 0 for all.
+// keysOf returns the organization whose keys and jobs a request may see, 0 for all.
 func keysOf(ctx context.Context) db.Org {
 	if rest.IsOperator(ctx) {
 		return 0

@@ -26,10 +26,10 @@ func (c *client) usageOf(org string) (of quota.OrgUsage) {
 	return list[0]
 }
 
-// wantQuota checks that a request is refused for a quota, and names it, the use and the limit.
-func (c *client) wantQuota(method, path, body string, status int, want db.QuotaError) {
+// wantQuota checks that a request for agents is refused for a quota, and names it, the use and the limit.
+func (c *client) wantQuota(method, body string, status int, want db.QuotaError) {
 	c.t.Helper()
-	got := c.call(method, path, body)
+	got := c.call(method, "/v1/agents", body)
 	var answer struct {
 		Code  string
 		Quota db.QuotaError
@@ -37,7 +37,7 @@ func (c *client) wantQuota(method, path, body string, status int, want db.QuotaE
 	err := json.Unmarshal([]byte(got.Text), &answer)
 	if err != nil || got.Code != status || answer.Code != "quota_exceeded" || answer.Quota != want ||
 		!strings.Contains(got.Text, fmt.Sprint(want.Limit)) {
-		c.t.Errorf("%s %s: got %d %s, want %d with %+v", method, path, got.Code, got.Text, status, want)
+		c.t.Errorf("%s of agents: got %d %s, want %d with %+v", method, got.Code, got.Text, status, want)
 	}
 }
 
@@ -72,7 +72,7 @@ func TestAQuotaOfAgentsHoldsExactly(t *testing.T) {
 		t.Errorf("%d were made and %d refused of 20, and 1 was there; the report says %d; want 5 in all", made, refused,
 			operator.usageOf(id).Agents)
 	}
-	acme.wantQuota("POST", "/v1/agents", `{"name":"more"}`, 403, db.QuotaError{Quota: "agents", Used: 5, Requested: 1,
+	acme.wantQuota("POST", `{"name":"more"}`, 403, db.QuotaError{Quota: "agents", Used: 5, Requested: 1,
 		Limit: 5})
 	other.made("/v1/agents", `{"name":"of another"}`)
 	var agents []struct{ ID string }
@@ -256,8 +256,8 @@ func TestAQuotaOfRequests(t *testing.T) {
 		acme.must("GET", "/v1/agents", "")
 	}
 	want := db.QuotaError{Quota: "requests_per_month", Used: 3, Requested: 1, Limit: 3}
-	acme.wantQuota("GET", "/v1/agents", "", 429, want)
-	acme.wantQuota("POST", "/v1/agents", `{"name":"a"}`, 429, want)
+	acme.wantQuota("GET", "", 429, want)
+	acme.wantQuota("POST", `{"name":"a"}`, 429, want)
 	got := acme.call("GET", "/v1/agents", "")
 	if after := got.Header().Get("Retry-After"); after == "" || got.Header().Get("X-Should-Retry") != "false" {
 		t.Errorf("the answer has the headers %v", got.Header())
@@ -265,7 +265,7 @@ func TestAQuotaOfRequests(t *testing.T) {
 	other.must("GET", "/v1/agents", "")
 	operator.must("PATCH", "/v1/admin/quotas?org_id="+id, `{"requests_per_month":4}`)
 	acme.must("GET", "/v1/agents", "")
-	acme.wantQuota("GET", "/v1/agents", "", 429, db.QuotaError{Quota: "requests_per_month", Used: 4, Requested: 1,
+	acme.wantQuota("GET", "", 429, db.QuotaError{Quota: "requests_per_month", Used: 4, Requested: 1,
 		Limit: 4})
 	operator.must("PATCH", "/v1/admin/quotas?org_id="+operator.orgNamed("default").ID, `{"requests_per_month":0}`)
 	operator.must("GET", "/v1/agents", "")
@@ -362,7 +362,7 @@ func TestARefusedAgentLeavesNothing(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)
 	c.must("PATCH", "/v1/admin/quotas", `{"agents":0}`)
-	c.wantQuota("POST", "/v1/agents", `{"name":"a","memory_blocks":[{"label":"notes","value":"v"}]}`, 403,
+	c.wantQuota("POST", `{"name":"a","memory_blocks":[{"label":"notes","value":"v"}]}`, 403,
 		db.QuotaError{Quota: "agents", Requested: 1})
 	for _, table := range []string{"agents", "blocks", "block_versions", "agent_blocks", "stored_usage"} {
 		if n, err := db.One[int](t.Context(), c.pool, `SELECT count(*) FROM `+table); err != nil || n != 0 {

@@ -45,7 +45,7 @@ type keysCmd struct {
 
 type keysCreateCmd struct {
 	admin
-	Org      *string `aliases:"organization" help:"Organization of the key, created if new (default: default, or --addr's)."`
+	Org      *string `aliases:"organization" help:"Organization of the key, created if new (default: default; --addr's)."`
 	Name     string  `default:"key" help:"What the key is for."`
 	Operator bool    `help:"Let the key create, rename and delete organizations over REST; its scope is admin."`
 

@@ -14,7 +14,7 @@ type orgsQuotaCmd struct {
 	Name        string  `arg:"" help:"Name or ID of the organization."`
 	Agents      *string `placeholder:"N" help:"Agents; 'none' is no limit."`
 	StoredBytes *string `placeholder:"N" help:"Bytes of what it stores; 'none' is no limit."`
-	Requests    *string `name:"requests-per-month" placeholder:"N" help:"Requests of a calendar month; 'none' is no limit."`
+	Requests    *string `name:"requests-per-month" placeholder:"N" help:"Requests of a month in UTC; 'none' is no limit."`
 }
 
 // Run implements the command.

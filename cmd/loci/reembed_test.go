@@ -161,7 +161,8 @@ func TestReembeddingSwitchesWhileSearchesAnswer(t *testing.T) {
 		m.finds("until the switch")
 		return m.progress().State == embed.Switched
 	})
-	embedtest.Eventually(t, "the late text has a vector, too", func() bool { return m.vectors(1536) == fillers+searched+1 })
+	embedtest.Eventually(t, "the late text has a vector, too",
+		func() bool { return m.vectors(1536) == fillers+searched+1 })
 	embedtest.Eventually(t, "no server asks the old model", func() bool {
 		asked := m.old.Requests.Load()
 		m.finds("after the switch")

@@ -95,7 +95,8 @@ func TestTheReleaseOfATag(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(clone, "README.md"), []byte("changed"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := shell(t, clone, nil, "scripts/release.sh"); err == nil || !strings.Contains(out, "commit your changes") {
+	if out, err := shell(t, clone, nil, "scripts/release.sh"); err == nil ||
+		!strings.Contains(out, "commit your changes") {
 		t.Errorf("a release of changes: %v: %s", err, out)
 	}
 }

@@ -44,11 +44,12 @@ type Job struct {
 
 // Query selects jobs; empty fields do not.
 type Query struct {
+	Org         db.Org // 0 for those of all organizations, and of the server
 	State, Kind string
 }
 
-// List returns a page of the jobs: those of an organization, or all if all is set.
-func List(ctx context.Context, d db.DB, org db.Org, all bool, q Query, p db.Page) ([]Job, error) {
+// List returns a page of the jobs.
+func List(ctx context.Context, d db.DB, q Query, p db.Page) ([]Job, error) {
 	p.Order = "created_at, id"
 	return db.List[Job](ctx, d, p, `
 		SELECT j.id, j.kind, j.state, o.id AS org_id, o.name AS org_name, j.attempt, j.max_attempts, j.done, j.total,
@@ -80,5 +81,5 @@ func List(ctx context.Context, d db.DB, org db.Org, all bool, q Query, p db.Page
 			FROM organizations o WHERE @all AND o.deleted_at IS NOT NULL
 		) j LEFT JOIN organizations o ON o.org = j.org
 		WHERE @state IN ('', j.state) AND @kind IN ('', j.kind)`,
-		pgx.StrictNamedArgs{"all": all, "org": org, "state": q.State, "kind": q.Kind})
+		pgx.StrictNamedArgs{"all": q.Org == 0, "org": q.Org, "state": q.State, "kind": q.Kind})
 }

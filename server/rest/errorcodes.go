@@ -73,8 +73,8 @@ var errorCodes = []ErrorCode{
 		"The API key may not do this; detail names the scope that it lacks, or the agent. Use a key that has it. The same " +
 			"request fails again."},
 	{codeQuota, typePermission, http.StatusForbidden,
-		"A quota that the operator set for the organization is used up; quota names it, what is used and the limit. Nothing " +
-			"was stored. A used up quota of requests is a 429; Retry-After says when the month ends."},
+		"A quota that the operator set for the organization is used up; quota names it, what is used and the limit. " +
+			"Nothing was stored. A used up quota of requests is a 429; Retry-After says when the month ends."},
 	{codeNotFound, typeNotFound, http.StatusNotFound,
 		"What the path or the body names does not exist, or belongs to another organization."},
 	{codeRoute, typeNotFound, http.StatusNotFound, "There is no such path. /openapi.json lists all."},
