@@ -41,7 +41,7 @@ func TestKeysAndOrganizationsOverREST(t *testing.T) {
 		step(0, "", "orgs", "rename", "acme corp", "acme")
 		step(1, "Organization with ID nobody not found", "orgs", "rename", "nobody", "some")
 		step(0, `"prompts_days":7`, "orgs", "keep", "acme", "--prompts-days=7")
-		step(0, `"agents": 3`, "orgs", "quota", "acme", "--agents=3", "--stored-bytes=1000")
+		step(0, `"agents": 3`, "orgs", "quota", "acme", "--agents=3", "--stored-bytes=20000000000")
 		step(0, `"stored_bytes": null`, "orgs", "quota", id, "--stored-bytes=none")
 		step(0, `"agents": 3`, "orgs", "quota", "acme")
 		step(2, "--agents is '-1'; it must be a number from 0, or 'none'", "orgs", "quota", "acme", "--agents=-1")

@@ -24,7 +24,7 @@ type Limits struct {
 }
 
 // most bounds every quota.
-const most = 1 << 53 // what numbers of JSON hold exactly
+const most = 9_000_000_000_000_000 // numbers of JSON hold it exactly
 
 func (l Limits) check() error {
 	for _, f := range []struct {
