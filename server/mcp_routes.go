@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -126,7 +127,11 @@ func (m *mcpRoutes) serve(c echo.Context) error {
 		return mcp.LastEvent(sentence)
 	})
 	defer stop()
-	return m.mcp.Serve(w, c.Request().WithContext(ctx), caller, body)
+	err = m.mcp.Serve(w, c.Request().WithContext(ctx), caller, body)
+	if problem, ok := errors.AsType[*mcp.Problem](err); ok {
+		return rest.StatusProblem(problem.Status, problem.Sentence)
+	}
+	return err
 }
 
 // sessionTools is the group of the tools that store what a client says.

@@ -219,37 +219,3 @@ func TestProgressIsToldOverMCP(t *testing.T) {
 		}
 	}
 }
-
-// Many sessions at once each work, and leave nothing when they end.
-func TestManySessionsOverMCP(t *testing.T) {
-	t.Parallel()
-	c := newClient(t)
-	agent, web := c.mcpAgent()
-	const most, atOnce = 100, 20
-	turns := make(chan struct{}, atOnce)
-	errs := make(chan error, most)
-	var clients sync.WaitGroup
-	for i := range most {
-		clients.Go(func() {
-			turns <- struct{}{}
-			session, err := c.dial(web, mcpTo{path: "/mcp/agents/" + agent, version: versions[i%len(versions)]})
-			<-turns
-			if err != nil {
-				errs <- fmt.Errorf("client %d: %w", i, err)
-				return
-			}
-			turns <- struct{}{}
-			got, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "grep_files",
-				Arguments: map[string]any{"pattern": "moon"}})
-			<-turns
-			if err != nil || got.IsError {
-				errs <- fmt.Errorf("client %d: %v, %w", i, got, err)
-			}
-		})
-	}
-	clients.Wait()
-	close(errs)
-	for err := range errs {
-		t.Error(err)
-	}
-}

@@ -225,8 +225,7 @@ func TestClientsAreToldOfChangesOverMCP(t *testing.T) {
 	}
 }
 
-// Clients are told that the list of resources is another once a file comes into an attached folder, has another name or
-// goes.
+// Clients are told that the list of resources is another once a file comes into an attached folder or goes.
 func TestClientsAreToldOfNewFilesOverMCP(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -247,7 +246,7 @@ func TestClientsAreToldOfNewFilesOverMCP(t *testing.T) {
 			t.Fatalf("not told of %s", what)
 		}
 	}
-	quiet := func(what string) {
+	quiet := func() {
 		t.Helper()
 		for {
 			select {
@@ -258,10 +257,10 @@ func TestClientsAreToldOfNewFilesOverMCP(t *testing.T) {
 			return
 		}
 	}
-	quiet("the folder")
+	quiet()
 	file := c.uploaded(folder, "a.txt", "text")
 	await("a new file")
-	quiet("the new file")
+	quiet()
 	c.must("DELETE", "/v1/folders/"+folder+"/"+file, "")
 	await("a deleted file")
 }

@@ -152,6 +152,8 @@ const (
 	sessionHeader = "Mcp-Session-Id"
 	versionHeader = "Mcp-Protocol-Version"
 	MethodHeader  = "Mcp-Method"
+
+	lastEventHeader = "Last-Event-ID"
 )
 
 // Listen is the method of a message that waits for changes.
@@ -160,9 +162,9 @@ const Listen = "subscriptions/listen"
 // firstStateless is the first version of the protocol without sessions.
 const firstStateless = "2026-07-28"
 
-// Serve answers a message of a caller, whose body has been read; ErrNotFound if there is no such agent. Messages of a
-// version without sessions, and those outside of one, need nothing of this process; a client of an older version has a
-// session from its initialize on.
+// Serve answers a message of a caller, whose body has been read; ErrNotFound if there is no such agent, a Problem if
+// there is no such session or stream. Messages of a version without sessions, and those outside of one, need nothing of
+// this process; a client of an older version has a session from its initialize on.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, c Caller, body []byte) error {
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	if why := refused(body, r.Header.Get(versionHeader)); r.Method == http.MethodPost && why != nil && s.Fixtures == nil {
@@ -186,16 +188,15 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, c Caller, body []
 		in.hub = h
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
-		answer, wait := newPatient(w, cancel)
+		out, wait := newPatient(w, cancel)
 		defer wait()
-		w, r = answer, r.WithContext(ctx)
+		w, r = out, r.WithContext(ctx)
 	}
 	handler := s.stateless
 	if bytes.Contains(body, []byte(`"progressToken"`)) {
 		handler = s.streaming
 	}
-	handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, in)))
-	return nil
+	return answer(handler, w, r.WithContext(context.WithValue(r.Context(), callerKey{}, in)))
 }
 
 // serveSession answers a message of a session, or one that begins one.
@@ -210,10 +211,9 @@ func (s *Server) serveSession(w http.ResponseWriter, r *http.Request, c Caller) 
 	in := caller{Caller: c, version: r.Header.Get(versionHeader), hub: h}
 	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), callerKey{}, in))
 	defer cancel()
-	answer, wait := newPatient(w, cancel)
+	out, wait := newPatient(w, cancel)
 	defer wait()
-	h.handler.ServeHTTP(answer, r.WithContext(ctx))
-	return nil
+	return answer(h.handler, out, r.WithContext(ctx))
 }
 
 // methodOf returns the method of a message; empty if it has none.

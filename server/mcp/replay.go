@@ -114,7 +114,8 @@ func (p *replay) dropFirst(s *replayedStream) {
 	s.of.bytes -= dropped
 }
 
-// After implements sdk.EventStore.
+// After implements sdk.EventStore. A stream that is read from its beginning begins with what is kept of it: the SDK
+// counts its messages from there.
 func (p *replay) After(_ context.Context, session, stream string, index int) iter.Seq2[[]byte, error] {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -122,8 +123,11 @@ func (p *replay) After(_ context.Context, session, stream string, index int) ite
 	err := errDropped
 	if s := p.sessions[session]; s != nil && s.streams[stream] != nil {
 		kept := s.streams[stream]
-		if from := index + 1 - kept.first; from >= 0 {
-			after, err = slices.Clone(kept.messages[min(from, len(kept.messages)):]), nil
+		if index < 0 {
+			kept.first = 0
+		}
+		if from := index + 1 - kept.first; from >= 0 && from <= len(kept.messages) {
+			after, err = slices.Clone(kept.messages[from:]), nil
 		}
 	}
 	return func(yield func([]byte, error) bool) {

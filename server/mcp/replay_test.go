@@ -48,8 +48,21 @@ func TestAResumedStreamMissesNothingThatIsKept(t *testing.T) {
 	if got, err := after(t, store, "s", "", 9); err != nil || len(got) != 0 {
 		t.Errorf("behind the last message: %d messages, %v", len(got), err)
 	}
+	if got, err := after(t, store, "s", "", 10); err == nil {
+		t.Errorf("behind a message that never was: %d messages, want an error", len(got))
+	}
 	if _, err := after(t, store, "other", "", -1); err == nil {
 		t.Error("another session has the stream")
+	}
+	all, err := after(t, store, "s", "", -1)
+	if err != nil || len(all) == 0 || all[len(all)-1][0] != '9' {
+		t.Fatalf("from the beginning: %d messages, %v, want those that are kept", len(all), err)
+	}
+	if err := store.Append(t.Context(), "s", "", []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := after(t, store, "s", "", len(all)-1); err != nil || len(got) != 1 || got[0] != "new" {
+		t.Errorf("behind those: %d messages, %v, want the new one", len(got), err)
 	}
 }
 

@@ -1,0 +1,81 @@
+package mcp
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// Problem is an error of a request that is no message: its session, its stream, or its form.
+type Problem struct {
+	Status   int
+	Sentence string
+}
+
+// Error implements error.
+func (p *Problem) Error() string { return p.Sentence }
+
+// plain is an answer from which the SDK's bare texts are kept back.
+type plain struct {
+	http.ResponseWriter
+	status int // of the text; 0 if the answer is none
+	text   []byte
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (p *plain) WriteHeader(status int) {
+	if status >= http.StatusBadRequest && strings.HasPrefix(p.Header().Get("Content-Type"), "text/plain") {
+		p.status = status
+		return
+	}
+	p.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements io.Writer.
+func (p *plain) Write(data []byte) (int, error) {
+	if p.status > 0 {
+		p.text = append(p.text, data...)
+		return len(data), nil
+	}
+	return p.ResponseWriter.Write(data)
+}
+
+// Unwrap is for http.ResponseController.
+func (p *plain) Unwrap() http.ResponseWriter { return p.ResponseWriter }
+
+// answer answers a request with a handler of the SDK, whose bare texts become errors: of JSON-RPC where they are about
+// a message, else a Problem.
+func answer(sdk http.Handler, w http.ResponseWriter, r *http.Request) error {
+	p := &plain{ResponseWriter: w}
+	sdk.ServeHTTP(p, r)
+	if p.status == 0 {
+		return nil
+	}
+	w.Header().Del("X-Content-Type-Options")
+	sentence := p.sentence(r)
+	if r.Method == http.MethodPost && p.status == http.StatusBadRequest {
+		return (&refusal{p.status, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: sentence}}).write(w)
+	}
+	return &Problem{p.status, sentence}
+}
+
+// sentence says what a text of the SDK is about.
+func (p *plain) sentence(r *http.Request) string {
+	last := r.Header.Get(lastEventHeader)
+	switch {
+	case p.status == http.StatusNotFound:
+		return fmt.Sprintf("There is no session %s: it has ended, or the server was started again. Begin a new one with "+
+			"initialize", db.Short(r.Header.Get(sessionHeader)))
+	case p.status == http.StatusConflict:
+		return "Another request follows this stream of the session: end it first"
+	case p.status == http.StatusBadRequest && r.Method == http.MethodGet && last != "":
+		return fmt.Sprintf("Nothing is kept behind the %s %s: no stream of the session had it, or what came after it was "+
+			"dropped. Follow the session without the header", lastEventHeader, db.Short(last))
+	}
+	return cmp.Or(strings.TrimSpace(string(p.text)), http.StatusText(p.status))
+}
