@@ -33,7 +33,7 @@ func (s *Server) getQuotas(ctx context.Context, in *OfOrg) (quota.Limits, error)
 type UpdateQuotas struct {
 	Agents      rest.Opt[int64] `json:"agents,omitzero" minimum:"0" maximum:"9e15" doc:"Agents."`
 	StoredBytes rest.Opt[int64] `json:"stored_bytes,omitzero" minimum:"0" maximum:"9e15" doc:"Bytes that usage counts."`
-	Requests    rest.Opt[int64] `json:"requests_per_month,omitzero" minimum:"0" maximum:"9e15" doc:"Requests of a month in UTC."`
+	Requests    rest.Opt[int64] `json:"requests_per_month,omitzero" minimum:"0" maximum:"9e15" doc:"Of a month in UTC."`
 }
 
 func (s *Server) updateQuotas(ctx context.Context, in *struct {
