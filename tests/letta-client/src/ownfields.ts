@@ -35,7 +35,7 @@ export const ownFields: Record<string, string[]> = {
   'AgentState.Source': makers,
   FileUploadResponse: file,
   FileRetrieveResponse: file,
-  FileListResponse: file,
+  FileListResponse: [...file, 'is_pinned'],
   Conversation: ['hidden', 'compaction_settings', 'identity_id', 'message_count', 'embedding_status', 'held_until',
     'isolated_block_ids'],
   Run: ['job_type', 'user_id'],
