@@ -23,7 +23,7 @@ type Scored struct {
 	ID          int64
 	Words       float64 // the row's share of the best score by words, 0 to 1
 	Meaning     float64 // the row's share of the best score by meaning, 0 to 1, above what unrelated text scores
-	Near        float64 // what it gains by having the query's words near each other, in the shares of Words
+	Near        float64 // its gain by Ranking.Near, on the scale of Words
 	Score       float64 // Words + weight*Meaning + Near
 	WordsRank   int     // 1-based; 0 if the arm did not find the row
 	MeaningRank int     // 1-based; 0 if the arm did not find the row

@@ -79,26 +79,36 @@ type Text struct {
 	Text string `db:"text"`
 }
 
-// ByNearness adds to the best rows' scores what they gain by having the query's words near each other, and sorts these
-// rows. texts reads them by their keys, in any order; it may leave some out.
-func (r *Ranking) ByNearness(texts func(keys []int64) ([]Text, error)) error {
+// NearOf returns the gains by Near of the rows with the given keys, in the keys' order. read returns the rows' texts in
+// any order; a row without one gains nothing. It is not called if no text may gain.
+func (r Ranking) NearOf(keys []int64, read func(keys []int64) ([]Text, error)) ([]float64, error) {
+	gains := make([]float64, len(keys))
 	if !r.HasNear() {
-		return nil
+		return gains, nil
 	}
+	texts, err := read(keys)
+	for _, t := range texts {
+		gains[slices.Index(keys, t.Key)] = r.Near(t.Text)
+	}
+	return gains, err
+}
+
+// RankByNear adds the gains by Near to the scores of the NearRows best rows, and sorts these rows. read is that of
+// NearOf.
+func (r *Ranking) RankByNear(read func(keys []int64) ([]Text, error)) error {
 	r.Rows = slices.Clone(r.Rows)
 	best := r.Rows[:min(len(r.Rows), NearRows)]
 	keys := make([]int64, len(best))
 	for i, row := range best {
 		keys[i] = row.ID
 	}
-	read, err := texts(keys)
+	gains, err := r.NearOf(keys, read)
 	if err != nil {
 		return err
 	}
-	for _, t := range read {
-		row := &best[slices.Index(keys, t.Key)]
-		row.Near = r.Near(t.Text)
-		row.Score += row.Near
+	for i, gain := range gains {
+		best[i].Near = gain
+		best[i].Score += gain
 	}
 	sortBest(best)
 	return nil

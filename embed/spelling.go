@@ -77,7 +77,7 @@ func termsIn(texts []string) map[string]bool {
 }
 
 // spellings returns the spellings of a question with words that no row of its scope may have, the likeliest first.
-// match is what the index of words found for it, if that answered.
+// match is the answer of the index of words; nil if the index did not answer.
 func (s *Search) spellings(ctx context.Context, d db.DB, q Question, match *wordindex.Match, unseen []misspelt) (
 	all []spelled, err error) {
 	if len(unseen) == 0 {
@@ -202,7 +202,7 @@ func (m misspelt) known(counts map[int32]int) (known []edit) {
 }
 
 // countTerms returns how many rows have the words and those of their spellings that the sample lacks, by their TermID;
-// nil if there are too many to count. match is what the index of words found for the question, if that answered.
+// nil if there are too many to count. match is the answer of the index of words; nil if the index did not answer.
 func (s *Search) countTerms(ctx context.Context, d db.DB, q Question, match *wordindex.Match, words []misspelt) (
 	map[int32]int, error) {
 	var ids []int32

@@ -99,26 +99,24 @@ func (s *Store) rankInContext(ctx context.Context, f searchFilter, found embed.R
 	return all, nil
 }
 
-// addNear adds to the best candidates what they gain by having the query's words near each other, and sorts them.
+// addNear adds to the scores of the best candidates their gains by Ranking.Near, and sorts these candidates.
 func (s *Store) addNear(ctx context.Context, org db.Org, all []candidate, found embed.Ranking) error {
-	if !found.HasNear() {
-		return nil
-	}
 	best := all[:min(len(all), embed.NearRows)]
 	keys := make([]int64, len(best))
 	for i, c := range best {
 		keys[i] = c.Key
 	}
-	texts, err := db.All[embed.Text](ctx, s.db, `
-		SELECT key, left(coalesce(content -> 0 ->> 'text', ''), $3) AS text FROM messages
-		WHERE org = $1 AND key = ANY ($2)`, org, keys, embed.NearChars)
+	gains, err := found.NearOf(keys, func(keys []int64) ([]embed.Text, error) {
+		return db.All[embed.Text](ctx, s.db, `
+			SELECT key, left(coalesce(content -> 0 ->> 'text', ''), $3) AS text FROM messages
+			WHERE org = $1 AND key = ANY ($2)`, org, keys, embed.NearChars)
+	})
 	if err != nil {
 		return err
 	}
-	for _, t := range texts {
-		c := &best[slices.Index(keys, t.Key)]
-		c.Gains.near = found.Near(t.Text)
-		c.Score += c.Gains.near
+	for i, gain := range gains {
+		best[i].Gains.near = gain
+		best[i].Score += gain
 	}
 	sortBest(best)
 	return nil

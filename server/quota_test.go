@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/server/quota"
 )
 
-// usageOf returns what an organization has.
+// usageOf returns the usage of an organization.
 func (c *client) usageOf(org string) (of quota.OrgUsage) {
 	c.t.Helper()
 	var list []quota.OrgUsage

@@ -25,7 +25,7 @@ type backgroundJob struct {
 	EndedAt     *time.Time `json:"ended_at"`
 }
 
-// What says what is done, in words.
+// What names the kind of work in words.
 func (j backgroundJob) What() string { return strings.ReplaceAll(j.Kind, "_", " ") }
 
 // Pill is the class of the job's state.

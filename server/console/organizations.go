@@ -26,7 +26,7 @@ type organization struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// orgUsage is what an organization has, as the API says it.
+// orgUsage is the usage of an organization, as the API answers it.
 type orgUsage struct {
 	OrgID       string           `json:"org_id"`
 	Agents      int64            `json:"agents"`
@@ -77,7 +77,7 @@ func (u orgUsage) OfBytes() *quotaView { return quotaOf(u.StoredBytes, u.Quotas.
 // OfRequests shows the quota of requests; nil if there is none.
 func (u orgUsage) OfRequests() *quotaView { return quotaOf(u.Requests, u.Quotas.Requests) }
 
-// organizationRow is an organization with what it has, which only administrators see.
+// organizationRow is an organization with its usage, which only administrators see.
 type organizationRow struct {
 	organization
 	Usage *orgUsage

@@ -69,7 +69,7 @@ func (v *visit) sendFile(part *multipart.Part) error {
 	r.ContentLength = -1
 	answer := &recorder{header: http.Header{}}
 	v.console.api.ServeHTTP(answer, r)
-	_ = body.CloseWithError(fmt.Errorf("the upload of %s has ended", part.FileName())) // it fails never
+	_ = body.CloseWithError(fmt.Errorf("the upload of %s has ended", part.FileName())) // it always returns nil
 	<-copied
 	return answer.err()
 }

@@ -126,7 +126,7 @@ func (h *hub) unfollow() {
 const filesEvery = 30 * time.Second
 
 // tell tells the hub's sessions of the agent's events until ctx ends. It ends the sessions if the agent is deleted or
-// the server stops. list is what ListState returned before.
+// the server stops. list is the result of ListState before.
 func (s *Server) tell(ctx context.Context, h *hub, tail *event.Follower, list string, done chan<- struct{}) {
 	defer close(done)
 	defer tail.Close()

@@ -41,7 +41,7 @@ var params = map[string][]param{
 		{"argument.value", textKind, false}},
 }
 
-// wrongParams returns a sentence on what is wrong with the params of a message; empty if nothing is.
+// wrongParams returns a sentence on the first mistake in the params of a message; empty if there is none.
 func wrongParams(method string, raw json.RawMessage) string {
 	if kind := kindOf(raw); kind != "" && kind != objectKind {
 		return fmt.Sprintf("params: expected an object, not %s", kind)
@@ -50,7 +50,7 @@ func wrongParams(method string, raw json.RawMessage) string {
 		at, value := "params", raw
 		for name := range strings.SplitSeq(p.path, ".") {
 			var fields map[string]json.RawMessage
-			_ = json.Unmarshal(value, &fields) // another kind than an object was refused, or is below
+			_ = json.Unmarshal(value, &fields) // a value of another kind has no fields
 			at, value = at+"."+name, fields[name]
 		}
 		kind := kindOf(value)

@@ -7,11 +7,11 @@ import (
 	"sync"
 )
 
-// maxBehind bounds what waits for a client of a session, beside one message and what is being sent.
+// maxBehind is how many unsent bytes of an answer may wait when another message is written.
 const maxBehind = 1 << 20
 
-// patient is an answer whose writes do not wait for the client. A client that reads too slowly loses the answer: it
-// asks again for what it missed.
+// patient is an answer whose writes do not wait for the client. The answer to a client that reads too slowly
+// ends: the client asks again for the messages that it missed.
 type patient struct {
 	http.ResponseWriter
 	end context.CancelFunc // of the request
@@ -23,7 +23,7 @@ type patient struct {
 	ended   error // why nothing more is sent
 }
 
-// newPatient returns an answer and a function that waits until what was written is sent.
+// newPatient returns an answer, and a function that waits until all written bytes are sent.
 func newPatient(w http.ResponseWriter, end context.CancelFunc) (p *patient, wait func()) {
 	p = &patient{ResponseWriter: w, end: end}
 	p.more.L = &p.mu
@@ -70,8 +70,8 @@ func (p *patient) fail(why error) {
 	p.more.Signal()
 }
 
-// FlushError is for http.ResponseController. What is written is sent at once; this sends the head of an answer of which
-// nothing is written yet.
+// FlushError is for http.ResponseController. Written bytes are sent at once in any case; this sends the head of an
+// answer without bytes.
 func (p *patient) FlushError() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,7 +80,7 @@ func (p *patient) FlushError() error {
 	return nil
 }
 
-// send sends what is written, until the answer is complete and sent.
+// send sends written bytes until the answer is complete.
 func (p *patient) send() {
 	flush := http.NewResponseController(p.ResponseWriter)
 	for {

@@ -20,7 +20,7 @@ type Problem struct {
 // Error implements error.
 func (p *Problem) Error() string { return p.Sentence }
 
-// plain is an answer from which the SDK's bare texts are kept back.
+// plain is an answer that holds back the SDK's errors of content type text/plain.
 type plain struct {
 	http.ResponseWriter
 	status int // of the text; 0 if the answer is none
@@ -48,8 +48,8 @@ func (p *plain) Write(data []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (p *plain) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
-// answer answers a request with a handler of the SDK, whose bare texts become errors: of JSON-RPC where they are about
-// a message, else a Problem.
+// answer answers a request with a handler of the SDK. The SDK's errors in plain text become errors of JSON-RPC where
+// they are about a message, else a Problem.
 func answer(sdk http.Handler, w http.ResponseWriter, r *http.Request) error {
 	p := &plain{ResponseWriter: w}
 	sdk.ServeHTTP(p, r)
@@ -64,7 +64,7 @@ func answer(sdk http.Handler, w http.ResponseWriter, r *http.Request) error {
 	return &Problem{p.status, sentence}
 }
 
-// sentence says what a text of the SDK is about.
+// sentence returns a sentence in place of the SDK's error.
 func (p *plain) sentence(r *http.Request) string {
 	last := r.Header.Get(lastEventHeader)
 	switch {

@@ -11,7 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Bounds of what is kept of the streams of sessions.
+// Bounds of the kept messages of streams.
 const (
 	maxReplayBytes        = 64 << 20 // of all sessions
 	maxSessionReplayBytes = 2 << 20
@@ -28,14 +28,14 @@ type replay struct {
 	byAge    *list.List // of streams with messages, the one that was written least recently first
 }
 
-// replayed is what is kept of a session.
+// replayed has the kept messages of a session.
 type replayed struct {
 	bytes   int
 	streams map[string]*replayedStream
 	byAge   *list.List // as in replay
 }
 
-// replayedStream is what is kept of a stream. Its elements are nil while it has no messages.
+// replayedStream has the kept messages of a stream. Its elements are nil while it has no messages.
 type replayedStream struct {
 	id               string
 	of               *replayed

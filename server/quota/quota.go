@@ -1,5 +1,5 @@
-// Package quota keeps what each organization may have at most, and reports what it has: agents, stored bytes, and
-// requests of a month. The schema refuses agents and bytes beyond a quota; Requests counts requests.
+// Package quota keeps the quotas of organizations, and reports their usage: agents, stored bytes, and requests of a
+// month. The schema refuses agents and bytes beyond a quota; Requests counts requests.
 package quota
 
 import (
@@ -51,7 +51,7 @@ func read(raw json.RawMessage, err error) (l Limits, _ error) {
 	return l, err
 }
 
-// Update changes quotas of an organization. What it has beyond a new one stays; nothing is added. A *db.FieldError if a
+// Update changes quotas of an organization. Usage beyond a new quota stays, and cannot grow. A *db.FieldError if a
 // number is out of its bounds. change may be called twice.
 func (s *Store) Update(ctx context.Context, org db.Org, change func(*Limits)) (now Limits, err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {

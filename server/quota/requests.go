@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Requests counts the requests of organizations. Each server has one; what a server counted within the last seconds is
-// not known to the others.
+// Requests counts the requests of organizations. Each server has one. Other servers learn
+// of its requests up to Every later.
 type Requests struct {
 	DB  db.DB
 	Now func() time.Time // nil is the clock's
@@ -23,7 +23,7 @@ type Requests struct {
 	orgs map[db.Org]*counted
 }
 
-// counted is what a server knows of an organization's requests of a month.
+// counted has an organization's requests of a month, as far as this server knows them.
 type counted struct {
 	mu      sync.Mutex // held while the count is stored
 	month   time.Time
@@ -85,8 +85,9 @@ func (r *Requests) stale(c *counted, now time.Time) bool {
 	return now.Sub(c.readAt) >= every || !c.month.Equal(monthOf(now))
 }
 
-// sync stores what this server counted, and reads what all servers did, unless another request has just done so and
-// always is not set. Others of the organization's requests go on meanwhile, but for those before the first answer.
+// sync stores the requests that this server counted, and reads those of all servers, unless another request has
+// just done so and always is not set. Others of the organization's requests go on meanwhile, but for those before the
+// first answer.
 func (r *Requests) sync(ctx context.Context, org db.Org, c *counted, always bool) {
 	r.mu.Lock()
 	known := !c.readAt.IsZero()
@@ -142,7 +143,7 @@ func (r *Requests) store(ctx context.Context, org db.Org, month time.Time, more 
 	return got.Requests, got.Limit, err
 }
 
-// Flush stores what this server counted of every organization, so that usage reports have it.
+// Flush stores the requests that this server counted, so that usage reports have them.
 func (r *Requests) Flush(ctx context.Context) {
 	r.mu.Lock()
 	waiting := map[db.Org]*counted{}

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// OrgUsage is what an organization has.
+// OrgUsage is the usage of an organization.
 type OrgUsage struct {
 	OrgID       string    `json:"org_id" doc:"The id of the organization."`
 	OrgName     string    `json:"org_name" doc:"Its name."`
@@ -25,7 +25,7 @@ type OrgUsage struct {
 	Quotas      Limits    `json:"quotas" doc:"What it may have at most."`
 }
 
-// ByKind are those of what is stored for good.
+// ByKind has stored bytes by the kind of their rows.
 type ByKind struct {
 	Documents          int64 `json:"documents" doc:"The originals of files."`
 	Messages           int64 `json:"messages" doc:"The contents of messages."`
@@ -35,7 +35,7 @@ type ByKind struct {
 	MemoryFileVersions int64 `json:"memory_file_versions" doc:"The texts of memory files with their earlier versions."`
 }
 
-// Usages returns a page of what the organizations have that are not deleted: all of them, or the given one alone. The
+// Usages returns a page of the usage of organizations that are not deleted: all of them, or the given one alone. The
 // requests are those of the month of a time, as far as servers have stored them.
 func (s *Store) Usages(ctx context.Context, only db.Org, all bool, at time.Time, p db.Page) ([]OrgUsage, error) {
 	type row struct {
