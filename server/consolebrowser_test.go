@@ -162,6 +162,15 @@ func (b *browser) check(what string) {
 	if ask[bool](b, what, `document.documentElement.scrollWidth > window.innerWidth`) {
 		b.t.Errorf("%s is wider than the window", what)
 	}
+	wide := ask[[]string](b, what,
+		`[...document.querySelectorAll(".card")].filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.id)`)
+	if len(wide) > 0 {
+		b.t.Errorf("%s: the cards %q have more than they are wide", what, wide)
+	}
+	if !ask[bool](b, what, `[...document.querySelectorAll("nav [aria-current]")].every(e => {
+		const there = e.getBoundingClientRect(); return there.left >= 0 && there.right <= window.innerWidth })`) {
+		b.t.Errorf("%s: the navigation does not show where one is", what)
+	}
 	failures := ask[[]string](b, what,
 		`[...document.querySelectorAll(".card > [role=alert]")].map(e => e.textContent)`)
 	if all := b.complaints(); len(all)+len(failures) > 0 {
@@ -181,6 +190,7 @@ func TestConsoleInABrowser(t *testing.T) {
 	t.Cleanup(web.Close)
 	b := newBrowser(t, web.URL)
 	b.signIn(alice)
+	alice.longNames()
 	b.pages(alice)
 	b.edit(alice)
 	b.upload(alice)
@@ -193,6 +203,20 @@ func TestConsoleInABrowser(t *testing.T) {
 	alice.exec(`INSERT INTO reembedding (from_space, to_space, done, total, refused)
 		SELECT min(id), max(id), 4210, 12000, 3 FROM embedding_spaces`)
 	b.operate(alice.operator().key)
+}
+
+// longNames gives things names that are longer than a telephone is wide, some without a place to break them.
+func (t tenant) longNames() {
+	t.t.Helper()
+	long := strings.Repeat("project_notes_", 3)
+	block := t.made("/v1/blocks", fmt.Sprintf(`{"label":%q,"value":%q}`, long, long+long))
+	t.must("PATCH", "/v1/agents/"+t.has["agent_id"]+"/core-memory/blocks/attach/"+block, "")
+	t.made("/v1/archives", fmt.Sprintf(`{"name":%q}`, long+long))
+	t.made("/v1/folders", fmt.Sprintf(`{"name":%q}`, long+long))
+	t.made("/v1/agents", fmt.Sprintf(`{"name":%q,"model":"openai/%s","tags":[%q]}`, long+long, long, long))
+	t.uploaded(t.has["folder_id"], long+long+".txt", long+long)
+	passage := fmt.Sprintf(`{"text":%q,"tags":[%q]}`, long+long, long)
+	t.must("POST", "/v1/archives/"+t.has["archive_id"]+"/passages", passage)
 }
 
 // signIn is refused with a wrong key and granted with the right one.

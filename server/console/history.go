@@ -205,16 +205,27 @@ func compactionPage(v *visit) error {
 	}})
 }
 
-// coveredMost is how many messages of a compaction are shown.
-const coveredMost = 500
+// covered is a page of the messages that a compaction took out of view, the oldest first.
+type covered struct {
+	Events []agentEvent
+	First  bool
+	Next   string // the address of the next page; empty for the last
+}
 
-// covered reads the messages that a compaction took out of view.
-func (v *visit) covered(c compaction) ([]agentEvent, error) {
-	if c.FromSeq == nil || c.ToSeq == nil {
-		return nil, nil
+// covered reads the messages that a compaction took out of view, from the position in the query on.
+func (v *visit) covered(c compaction) (out covered, err error) {
+	from, err := v.whole("from")
+	if out.First = from == 0; err != nil || c.FromSeq == nil || c.ToSeq == nil {
+		return out, err
 	}
-	return v.events(c.AgentID, url.Values{"from": {strconv.FormatInt(*c.FromSeq, 10)}, "types": {"message"},
-		"before": {strconv.FormatInt(*c.ToSeq+1, 10)}, "order": {"asc"}, "limit": {strconv.Itoa(coveredMost)}})
+	out.Events, err = v.events(c.AgentID, url.Values{"from": {strconv.FormatInt(max(from, *c.FromSeq), 10)},
+		"before": {strconv.FormatInt(*c.ToSeq+1, 10)}, "types": {"message"}, "order": {"asc"},
+		"limit": {strconv.Itoa(pageSize + 1)}})
+	if len(out.Events) > pageSize {
+		out.Next = "?from=" + strconv.FormatInt(out.Events[pageSize].Seq, 10)
+		out.Events = out.Events[:pageSize]
+	}
+	return out, err
 }
 
 func revertCompaction(v *visit) error {

@@ -24,6 +24,7 @@ type column struct {
 	Took    float64 // seconds; 0 if it was not a search of its own
 	Hits    []found
 	Problem string
+	Note    string // why there are no hits, where that is no failure
 }
 
 // lab is a search in several ways.
@@ -100,7 +101,7 @@ func (v *visit) searchMessages(l *lab) error {
 				Place: h.Message.Role + ", seq " + number(h.Message.Seq), Words: rank(h.WordsRank), Meaning: rank(h.MeaningRank)})
 		}
 		if way.URL == "vector" && c.Problem == "" && !slices.ContainsFunc(c.Hits, found.hasMeaning) {
-			c.Hits, c.Problem = nil, "Nothing is ranked by meaning: there is no embeddings endpoint, or no vectors yet."
+			c.Hits, c.Note = nil, "Nothing is ranked by meaning: there is no embeddings endpoint, or no vectors yet."
 		}
 		l.Columns = append(l.Columns, c)
 	}

@@ -23,6 +23,10 @@ themeButton?.addEventListener("click", () => {
 });
 nameTheme();
 
+// On a narrow screen the navigation is a line: it begins where the page is.
+const nav = document.querySelector("nav[aria-label=Main]"), current = nav?.querySelector("[aria-current]");
+if (current) nav.scrollLeft = current.offsetLeft - (nav.clientWidth - current.offsetWidth) / 2;
+
 // Forms that ask before they change something.
 document.addEventListener("submit", (event) => {
   const question = event.target.dataset.confirm;
