@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/labstack/echo/v4"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/loop"
@@ -61,7 +63,7 @@ func (s *Server) newMCP(a *rest.API) *mcp.Server {
 	return mcp.New(mcp.Options{DB: s.DB, Agents: s.Agents, Tools: s.Tools, Files: s.Files, Recall: s.Recall,
 		Blocks: s.Blocks, MemoryFiles: s.MemoryFiles, Handovers: s.Handovers, Followers: s.Followers, Version: s.Version,
 		Log: s.Log, Timeout: cmp.Or(s.RequestTimeout, rest.DefaultTimeout), FilesEvery: s.MCPFilesEvery,
-		MustHave: s.mustHaveTool, Remember: s.remember, Explain: a.Explain, Fixtures: s.MCPFixtures})
+		MustHave: s.mustHaveTool, Fault: rest.Fault, Remember: s.remember, Explain: a.Explain, Fixtures: s.MCPFixtures})
 }
 
 // remember appends turns as capture does.
@@ -111,6 +113,9 @@ func (m *mcpRoutes) serve(c echo.Context) error {
 	ctx := c.Request().Context()
 	key := rest.Caller(ctx)
 	caller := mcp.Caller{Org: rest.Org(ctx), AgentID: id, KeyID: key.ID, MayCall: rest.MayRunTools(key, id)}
+	if err := onlyTools(c.QueryParams()); err != nil {
+		return err
+	}
 	if caller.Only, err = m.chosen(c.QueryParams()); err != nil {
 		return err
 	}
@@ -134,6 +139,16 @@ func (m *mcpRoutes) serve(c echo.Context) error {
 	return err
 }
 
+// onlyTools returns an error for a parameter other than tools: a client that misspelled it would be shown all of them.
+func onlyTools(query url.Values) error {
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		if name != "tools" {
+			return rest.Unprocessable("query."+db.Short(name), "there is no such parameter; the only one is tools")
+		}
+	}
+	return nil
+}
+
 // sessionTools is the group of the tools that store what a client says.
 const sessionTools = "session"
 
@@ -142,14 +157,15 @@ func (m *mcpRoutes) chosen(query url.Values) ([]string, error) {
 	if !query.Has("tools") {
 		return nil, nil
 	}
-	chosen, err := m.Tools.Chosen(strings.Split(strings.Join(query["tools"], ","), ","), mcp.RememberTurns, sessionTools)
+	words := strings.Split(strings.Join(query["tools"], ","), ",")
+	for i, word := range words {
+		words[i] = strings.TrimSpace(word)
+	}
+	chosen, err := m.Tools.Chosen(words, map[string]string{mcp.RememberTurns: sessionTools})
 	if err != nil {
 		return nil, rest.Unprocessable("query.tools", err.Error())
 	}
-	if slices.Contains(chosen, sessionTools) {
-		chosen = append(chosen, mcp.RememberTurns)
-	}
-	return append([]string{}, chosen...), nil
+	return chosen, nil
 }
 
 // refuseOtherOrigins returns an error for a request of a web page that another host has sent.

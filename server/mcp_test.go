@@ -212,7 +212,7 @@ func TestErrorsOfToolsAreResultsOverMCP(t *testing.T) {
 		}
 	}
 	own := "Your tools are " + strings.Join(toolNames(t, session), ", ") + "."
-	for _, name := range []string{"no_such_tool", "changed", "", "a\n\x00b", "../x"} {
+	for _, name := range []string{"no_such_tool", "changed", "", "a\nb", "../x"} {
 		_, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: name})
 		if err == nil || !strings.HasSuffix(err.Error(), own) {
 			t.Errorf("the unknown tool %q: got %v, want an error with %q", name, err, own)
@@ -301,6 +301,8 @@ func TestTheAgentOfAnMCPMessageIsNamed(t *testing.T) {
 		"a chosen tool":                {admin, mcpTo{path: "/mcp/agents/" + one + "?tools=session"}, "remember_turns"},
 		"a chosen group":               {admin, mcpTo{path: "/mcp/agents/" + one + "?tools=archival,recall"}, "expand"},
 		"an unknown group":             {admin, mcpTo{path: "/mcp/agents/" + one + "?tools=all"}, "Unprocessable"},
+		"a misspelt choice":            {admin, mcpTo{path: "/mcp/agents/" + one + "?tool=files"}, "Unprocessable"},
+		"a choice with a space":        {admin, mcpTo{path: "/mcp/agents/" + one + "?tools=%20session"}, "remember_turns"},
 		"a key that may read":          {read, mcpTo{path: "/mcp/agents/" + one}, ""},
 		"an unknown key":               {c.withKey("loci_x"), mcpTo{path: "/mcp/agents/" + one}, "Unauthorized"},
 	} {
@@ -384,12 +386,14 @@ func send(t *testing.T, web *httptest.Server, q wireRequest) (status int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Header.Set("Content-Type", "application/json")
 	for i := 0; i+1 < len(q.headers); i += 2 {
-		r.Header.Set(q.headers[i], q.headers[i+1])
+		r.Header.Add(q.headers[i], q.headers[i+1])
 		if strings.EqualFold(q.headers[i], "Host") {
 			r.Host = q.headers[i+1]
 		}
+	}
+	if r.Header.Get("Content-Type") == "" {
+		r.Header.Set("Content-Type", "application/json")
 	}
 	got, err := http.DefaultClient.Do(r)
 	if err != nil {

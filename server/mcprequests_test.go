@@ -17,6 +17,8 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
+const versionHeader = "Mcp-Protocol-Version"
+
 // What is no message of the protocol is refused with a status, and changes nothing.
 func TestBrokenMCPMessagesAreRefused(t *testing.T) {
 	t.Parallel()
@@ -25,6 +27,8 @@ func TestBrokenMCPMessagesAreRefused(t *testing.T) {
 	web := httptest.NewServer(c)
 	t.Cleanup(web.Close)
 	const list = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
+	const noText = `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"\u0000"}}`
+	versions := func(one, two string) []string { return []string{versionHeader, one, versionHeader, two} }
 	accept := []string{"Accept", "application/json, text/event-stream"}
 	for name, test := range map[string]struct {
 		method, body string
@@ -32,9 +36,9 @@ func TestBrokenMCPMessagesAreRefused(t *testing.T) {
 		want         int
 	}{
 		"a message":                  {"POST", list, accept, 200},
-		"a message of an old batch":  {"POST", "[" + list + "]", append(accept, "Mcp-Protocol-Version", "2025-03-26"), 200},
-		"a batch":                    {"POST", "[" + list + "]", append(accept, "Mcp-Protocol-Version", "2025-06-18"), 400},
-		"a new batch":                {"POST", "[" + list + "]", append(accept, "Mcp-Protocol-Version", "2026-07-28"), 400},
+		"a message of an old batch":  {"POST", "[" + list + "]", append(accept, versionHeader, "2025-03-26"), 200},
+		"a batch":                    {"POST", "[" + list + "]", append(accept, versionHeader, "2025-06-18"), 400},
+		"a new batch":                {"POST", "[" + list + "]", append(accept, versionHeader, "2026-07-28"), 400},
 		"an empty batch":             {"POST", "[]", accept, 400},
 		"no body":                    {"POST", "", accept, 400},
 		"no JSON":                    {"POST", "{", accept, 400},
@@ -49,8 +53,13 @@ func TestBrokenMCPMessagesAreRefused(t *testing.T) {
 		"a long body":                {"POST", `{"x":"` + strings.Repeat("x", 4<<20) + `"}`, accept, 413},
 		"no accepted type":           {"POST", list, []string{"Accept", "text/html"}, 400},
 		"another type of body":       {"POST", list, append(accept, "Content-Type", "text/plain"), 415},
-		"an unknown version":         {"POST", list, append(accept, "Mcp-Protocol-Version", "2019-01-01"), 400},
-		"a version of the future":    {"POST", list, append(accept, "Mcp-Protocol-Version", "2099-01-01"), 400},
+		"an unknown version":         {"POST", list, append(accept, versionHeader, "2019-01-01"), 400},
+		"a version of the future":    {"POST", list, append(accept, versionHeader, "2099-01-01"), 400},
+		"two versions":               {"POST", list, append(accept, versions("2025-11-25", "2025-06-18")...), 400},
+		"one version twice":          {"POST", list, append(accept, versions("2025-11-25", "2025-11-25")...), 200},
+		"a compressed body":          {"POST", list, append(accept, "Content-Encoding", "gzip"), 415},
+		"a text that cannot be kept": {"POST", noText, accept, 200},
+		"an id that is there twice":  {"POST", `{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`, accept, 400},
 		"a page of another origin":   {"POST", list, append(accept, "Origin", "https://evil.example"), 403},
 		"a page without an origin":   {"POST", list, append(accept, "Origin", "null"), 403},
 		"another host":               {"POST", list, append(accept, "Host", "evil.example"), 403},
@@ -88,6 +97,8 @@ func TestMCPMessagesAreAnsweredWithTheirIDs(t *testing.T) {
 		call("12345678901234567890", "ping"): {400, "null", -32600},
 		call("1e999", "ping"):                {400, "null", -32600},
 		call("7", "nope"):                    {200, "7", -32601},
+		call("8", "initialize"):              {200, "8", -32602},
+		call("9", "logging/setLevel"):        {200, "9", -32601},
 		call(`"a"`, "nope"):                  {200, `"a"`, -32601},
 		"null":                               {400, "null", -32600},
 		"[" + call("1", "ping") + "," + call("1", "ping") + "]": {400, "null", -32600},
@@ -127,12 +138,17 @@ func TestWrongParamsOverMCPAreNamed(t *testing.T) {
 		{"resources/read", `{}`, "params.uri is missing: it is a text"},
 		{"prompts/get", `{"name":"recall","arguments":{"query":5}}`, "params.arguments.query: expected a text, not a number"},
 		{"prompts/get", `{"name":"recall","arguments":"x"}`, "params.arguments: expected an object, not a text"},
+		{"tools/call", `{"name":"list_files","_meta":{"progressToken":{}}}`,
+			"params._meta.progressToken: expected a text or a number, not an object"},
+		{"tools/call", `{"name":"a","name":"list_files"}`, "params.name: the field is there twice"},
+		{"tools/call", `{"name":"list_files","arguments":{},"arguments":{}}`, "params.arguments: the field is there twice"},
+		{"resources/read", `{"uri":"loci://\ud800"}`, "params.uri: the text has a NUL, half of a surrogate pair"},
+		{"initialize", `null`, "params is missing: it is an object with protocolVersion"},
 		{"initialize", `{"protocolVersion":5}`, "params.protocolVersion: expected a text, not a number"},
 		{"initialize", `{"protocolVersion":"2025-11-25","clientInfo":"x"}`,
 			"params.clientInfo: expected an object, not a text"},
 		{"initialize", `{"clientInfo":{"name":[]}}`, "params.clientInfo.name: expected a text, not a list"},
 		{"completion/complete", `{"ref":"x"}`, "params.ref: expected an object, not a text"},
-		{"logging/setLevel", `{"level":1}`, "params.level: expected a text, not a number"},
 	} {
 		one := fmt.Sprintf(`{"jsonrpc":"2.0","id":"of %s","method":%[1]q,"params":%s}`, tt.method, tt.params)
 		for body, id := range map[string]string{one: `"of ` + tt.method + `"`, "[" + one + "]": "null"} {
@@ -147,6 +163,56 @@ func TestWrongParamsOverMCPAreNamed(t *testing.T) {
 				t.Errorf("%s: got %d %s (%v), want %q", body, w.Code, w.Body, err, tt.want)
 			}
 		}
+	}
+}
+
+// A version of the protocol that is not served is refused as the protocol says, with those that are.
+func TestVersionsThatAreNotServedAreNamed(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{"name":"a"}`)
+	for _, version := range []string{"2099-01-01", "latest"} {
+		w := servertest.Send(c, "POST", "/mcp/agents/"+agent, `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`,
+			append(c.headers(), "Accept", "application/json, text/event-stream", versionHeader, version)...)
+		var got struct {
+			ID    int
+			Error struct {
+				Code int64
+				Data sdk.UnsupportedProtocolVersionData
+			}
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != 400 || got.ID != 7 ||
+			got.Error.Code != sdk.CodeUnsupportedProtocolVersion || got.Error.Data.Requested != version ||
+			!slices.Contains(got.Error.Data.Supported, "2026-07-28") {
+			t.Errorf("%s: got %d %s (%v)", version, w.Code, w.Body, err)
+		}
+	}
+}
+
+// Arguments with a text that cannot be stored, or a field that is there twice, change nothing; the result says why.
+func TestArgumentsThatCannotBeKeptAreRefusedOverMCP(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{"name":"a","tool_set":"all"}`)
+	for _, tt := range []struct{ tool, arguments, want string }{
+		{"archival_memory_insert", `{"content":"a\u0000b"}`, "content: the text has a NUL"},
+		{"archival_memory_insert", `{"content":"a\ud800b"}`, "content: the text has a NUL"},
+		{"archival_memory_insert", "{\"content\":\"a\xffb\"}", "content: the text has a NUL"},
+		{"archival_memory_insert", `{"content":"a","content":"b"}`, "content: the field is there twice"},
+		{"remember_turns", `{"turns":[{"role":"user","text":"a"},{"role":"user","text":"\u0000"}]}`,
+			"turns[1].text: the text has a NUL"},
+	} {
+		w := servertest.Send(c, "POST", "/mcp/agents/"+agent, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call",`+
+			`"params":{"name":%q,"arguments":%s}}`, tt.tool, tt.arguments),
+			append(c.headers(), "Accept", "application/json, text/event-stream")...)
+		var got struct{ Result sdk.CallToolResult }
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || !got.Result.IsError ||
+			!strings.HasPrefix(got.Result.Content[0].(*sdk.TextContent).Text, tt.want) {
+			t.Errorf("%s %s: got %d %s (%v), want %q", tt.tool, tt.arguments, w.Code, w.Body, err, tt.want)
+		}
+	}
+	if stored := c.list("/v1/agents/" + agent + "/archival-memory"); len(stored) > 0 {
+		t.Errorf("stored %v", stored)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -93,6 +94,42 @@ func TestBrokenLinesAndTheEndOfTheInputLoseNothing(t *testing.T) {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%s was not answered: %s", want, &out)
 		}
+	}
+}
+
+// What breaks the protocol is answered with its codes, in words of the protocol, and does not end the session.
+func TestWrongMessagesOnStdioAreAnswered(t *testing.T) {
+	t.Parallel()
+	call := func(id, method, params string) string {
+		return `{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":` + params + "}\n"
+	}
+	begin := `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`
+	in := strings.NewReader(call("1", "tools/list", "{}") + call("2", "initialize", `{"protocolVersion":5}`) +
+		call("3", "initialize", begin) + call("3", "ping", "{}") +
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n" + call("4", "tools/call", `{"name":5}`) +
+		call("1.5", "ping", "{}") + call("5", "nope", "{}") + call("6", "ping", "{}"))
+	var out bytes.Buffer
+	if err := (mcpCmd{Home: newHome(t)}).Run(t.Context(), streams{out: &out, err: newLines(), in: in}); err != nil {
+		t.Fatal(err)
+	}
+	codes := map[string][]int{}
+	for line := range strings.Lines(out.String()) {
+		var got struct {
+			ID    json.RawMessage
+			Error struct {
+				Code    int
+				Message string
+			}
+		}
+		if err := json.Unmarshal([]byte(line), &got); err != nil || strings.Contains(got.Error.Message, "Go") {
+			t.Errorf("got %s, %v", line, err)
+		}
+		codes[string(got.ID)] = append(codes[string(got.ID)], got.Error.Code)
+	}
+	want := map[string][]int{"1": {-32600}, "2": {-32602}, "3": {0}, "null": {-32600, -32600}, "4": {-32602},
+		"5": {-32601}, "6": {0}}
+	if !reflect.DeepEqual(codes, want) {
+		t.Errorf("got the codes %v, want %v: %s", codes, want, &out)
 	}
 }
 

@@ -8,6 +8,10 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/loci-memory/loci/server/mcp"
 )
 
 // mcpLines are the messages of an MCP client on a pair of streams, one a line. A line that is no JSON is answered with
@@ -35,6 +39,7 @@ func newMCPLines(in io.Reader, out io.Writer) *mcpLines {
 type envelope struct {
 	ID     json.RawMessage `json:"id"`
 	Method *string         `json:"method"`
+	Error  *jsonrpc.Error  `json:"error"`
 	Params struct {
 		RequestID json.RawMessage `json:"requestId"` // of notifications/cancelled
 	} `json:"params"`
@@ -66,9 +71,17 @@ func (l *mcpLines) take(text []byte) {
 			`"The line is no JSON: send one message a line"}}`+"\n")
 		return
 	}
+	if answer := mcp.Refused(text); answer != nil {
+		_, _ = l.out.Write(answer) // a client that has gone misses it
+		return
+	}
 	var e envelope
 	_ = json.Unmarshal(text, &e) // what is no request is refused by the session
 	switch {
+	case e.Method != nil && e.ID != nil && l.waiting[string(e.ID)]:
+		fmt.Fprintf(l.out, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":`+
+			`"Another request with this id waits for its answer: give each an id of its own"}}`+"\n")
+		return
 	case e.Method != nil && e.ID != nil:
 		l.waiting[string(e.ID)] = true
 	case e.Method != nil && *e.Method == "notifications/cancelled":
@@ -98,20 +111,24 @@ func (l *mcpLines) awaitAnswers() {
 func (l *mcpLines) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n, err := l.out.Write(p)
-	for text := range bytes.SplitSeq(p, []byte("\n")) {
-		var e envelope
-		if json.Unmarshal(text, &e) == nil && e.Method == nil && e.ID != nil {
-			delete(l.waiting, string(e.ID))
-		}
+	var e envelope
+	if json.Unmarshal(p, &e) == nil && e.Method == nil && e.ID != nil {
+		delete(l.waiting, string(e.ID))
 	}
+	shown := p
+	if e.Error != nil && e.Error.Code == 0 { // the SDK has no code for a request before initialize
+		e.Error.Code = jsonrpc.CodeInvalidRequest
+		shown, _ = json.Marshal(map[string]any{"jsonrpc": "2.0", "id": e.ID, "error": e.Error}) // it was read from JSON
+		shown = append(shown, '\n')
+	}
+	_, err := l.out.Write(shown)
 	if err != nil {
 		clear(l.waiting) // the client has gone
 	}
 	if len(l.waiting) == 0 {
 		l.idle.Broadcast()
 	}
-	return n, err
+	return len(p), err
 }
 
 // Close implements io.Closer. The streams stay open.

@@ -57,6 +57,10 @@ type Options struct {
 	// Remember appends turns to a conversation of an agent, all or none.
 	Remember func(ctx context.Context, a agent.Agent, conversation string, turns []recall.Draft) ([]recall.Appended, error)
 
+	// Fault returns a sentence on why a JSON value is not taken, wherever it stands in a message; empty if nothing is
+	// wrong with it.
+	Fault func(place string, value []byte) string
+
 	// Explain returns the status and the sentence with which an error is answered over REST. It logs the server's own.
 	Explain func(ctx context.Context, err error) (status int, sentence string)
 
@@ -152,6 +156,7 @@ const (
 	sessionHeader = "Mcp-Session-Id"
 	versionHeader = "Mcp-Protocol-Version"
 	MethodHeader  = "Mcp-Method"
+	nameHeader    = "Mcp-Name"
 
 	lastEventHeader = "Last-Event-ID"
 )
@@ -167,7 +172,11 @@ const firstStateless = "2026-07-28"
 // this process; a client of an older version has a session from its initialize on.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, c Caller, body []byte) error {
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	if why := refused(body, r.Header.Get(versionHeader)); r.Method == http.MethodPost && why != nil && s.Fixtures == nil {
+	var why *refusal
+	if r.Method == http.MethodPost && s.Fixtures == nil {
+		why = cmp.Or(contradiction(r.Header, body), refused(body, r.Header.Get(versionHeader), s.Fault))
+	}
+	if why != nil {
 		if _, err := s.Agents.Agent(r.Context(), c.Org, c.AgentID); err != nil {
 			return err
 		}

@@ -7,15 +7,18 @@ import (
 	"math"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loci-memory/loci/db"
 )
 
-// methods are those that the SDK knows. In older versions of the protocol it answers another one with a bare text.
+// methods are those that are served. In older versions of the protocol the SDK answers one that it does not know with a
+// bare text, and serves logging/setLevel, although nothing is logged to clients.
 var methods = []string{"completion/complete", "server/discover", "initialize", "ping", "prompts/list", "prompts/get",
-	"tools/list", "tools/call", "resources/list", "resources/templates/list", "resources/read", "logging/setLevel",
+	"tools/list", "tools/call", "resources/list", "resources/templates/list", "resources/read",
 	"resources/subscribe", Listen, "resources/unsubscribe", "notifications/cancelled", "notifications/initialized",
 	"notifications/roots/list_changed", "notifications/progress"}
 
@@ -24,6 +27,7 @@ const maxID = 1 << 53
 
 // message is what is looked at of a message before the SDK reads it.
 type message struct {
+	raw    json.RawMessage
 	method string
 	id     json.RawMessage // nil if it has none
 	params json.RawMessage
@@ -46,7 +50,7 @@ func messagesIn(body []byte) (all []message, ok bool) {
 		if json.Unmarshal(one, &fields) != nil {
 			return nil, false
 		}
-		m := message{id: fields["id"], params: fields["params"]}
+		m := message{raw: one, id: fields["id"], params: fields["params"]}
 		_ = json.Unmarshal(fields["method"], &m.method) // the SDK refuses a method that is no text
 		all = append(all, m)
 	}
@@ -60,8 +64,9 @@ type refusal struct {
 	err    *jsonrpc.Error
 }
 
-// refused returns why a body of a version of the protocol is not given to the SDK; nil if it is.
-func refused(body []byte, version string) *refusal {
+// refused returns why a body of a version of the protocol is not given to the SDK; nil if it is. fault is that of
+// Options.
+func refused(body []byte, version string, fault func(place string, value []byte) string) *refusal {
 	invalid := func(format string, args ...any) *refusal {
 		return &refusal{http.StatusBadRequest, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
 			Message: fmt.Sprintf(format, args...)}}
@@ -86,14 +91,19 @@ func refused(body []byte, version string) *refusal {
 	}
 	batch := bytes.HasPrefix(bytes.TrimSpace(body), []byte("["))
 	for _, m := range all {
-		why := ""
-		if m.isCall() {
+		why := fault("", m.raw)
+		if m.method == callTool && strings.HasPrefix(why, argumentsPlace+".") {
+			why = "" // the result of the call says it to the model
+		}
+		if why == "" && m.isCall() {
 			why = wrongParams(m.method, m.params)
 		}
 		switch {
 		case why == "":
 		case batch:
 			return invalid("%s; nothing of the batch was done", why)
+		case !m.isCall() || !strings.HasPrefix(why, "params"):
+			return invalid("%s", why)
 		default:
 			return &refusal{statusOf(version), m.id, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: why}}
 		}
@@ -111,6 +121,44 @@ func refused(body []byte, version string) *refusal {
 	return &refusal{http.StatusOK, all[unknown].id, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
 		Message: "there is no method " + db.Short(all[unknown].method)}}
 }
+
+// Refused returns the answer to a message on a stream, which the SDK would answer in words of its own; nil if there is
+// none.
+func Refused(message []byte) []byte {
+	why := refused(message, "", func(string, []byte) string { return "" })
+	if why == nil {
+		return nil
+	}
+	answer, _ := json.Marshal(why.message()) // it has no value that JSON lacks
+	return append(answer, '\n')
+}
+
+// contradiction returns why the headers of a message are not given to the SDK: one is there twice, or names a version
+// of the protocol that is not served yet, and the message names none. Nil if they are.
+func contradiction(h http.Header, body []byte) *refusal {
+	for _, name := range []string{sessionHeader, versionHeader, MethodHeader, nameHeader} {
+		if given := h.Values(name); len(slices.Compact(slices.Clone(given))) > 1 {
+			return &refusal{http.StatusBadRequest, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf(
+				"the header %s is there with %s and with %s: send it once", name, db.Short(given[0]),
+				db.Short(given[len(given)-1]))}}
+		}
+	}
+	version := h.Get(versionHeader)
+	if version <= firstStateless || bytes.Contains(body, []byte(sdk.MetaKeyProtocolVersion)) {
+		return nil
+	}
+	var id json.RawMessage
+	if all, ok := messagesIn(body); ok && len(all) == 1 {
+		id = all[0].id
+	}
+	data, _ := json.Marshal(sdk.UnsupportedProtocolVersionData{Supported: versions, Requested: db.Short(version)})
+	return &refusal{http.StatusBadRequest, id, &jsonrpc.Error{Code: sdk.CodeUnsupportedProtocolVersion, Data: data,
+		Message: fmt.Sprintf("the version %s of the protocol is not served; the newest that is: %s", db.Short(version),
+			versions[0])}}
+}
+
+// versions are those of the protocol that are served, the newest first.
+var versions = []string{firstStateless, "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 
 // statusOf returns the status of an error that answers one message.
 func statusOf(version string) int {
@@ -130,13 +178,18 @@ func keptID(id json.RawMessage) bool {
 	return err == nil && f == math.Trunc(f) && math.Abs(f) < maxID
 }
 
+// answerMessage is a message that answers another one with an error.
+type answerMessage struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Error   *jsonrpc.Error  `json:"error"`
+}
+
+func (f *refusal) message() answerMessage { return answerMessage{"2.0", f.id, f.err} }
+
 // write answers with the refusal.
 func (f *refusal) write(w http.ResponseWriter) error {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(f.status)
-	return json.NewEncoder(w).Encode(struct {
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Error   *jsonrpc.Error  `json:"error"`
-	}{"2.0", f.id, f.err})
+	return json.NewEncoder(w).Encode(f.message())
 }

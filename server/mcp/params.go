@@ -3,6 +3,7 @@ package mcp
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -17,8 +18,15 @@ type param struct {
 const (
 	textKind   = "a text"
 	objectKind = "an object"
-	textsKind  = "an object of texts" // only expected, never found
+	numberKind = "a number"
+
+	// These are expected, and never found.
+	textsKind    = "an object of texts"
+	textOrNumber = "a text or a number"
 )
+
+// ofAll are the fields that the params of each method may have.
+var ofAll = []param{{"_meta", objectKind, false}, {"_meta.progressToken", textOrNumber, false}}
 
 // params are the fields that are looked at before the SDK reads them: it names its own types where one is of another
 // kind than it expects.
@@ -35,7 +43,6 @@ var params = map[string][]param{
 	"resources/read":           {{"uri", textKind, true}},
 	"resources/subscribe":      {{"uri", textKind, true}},
 	"resources/unsubscribe":    {{"uri", textKind, true}},
-	"logging/setLevel":         {{"level", textKind, true}},
 	"completion/complete": {{"ref", objectKind, true}, {"ref.type", textKind, false}, {"ref.name", textKind, false},
 		{"ref.uri", textKind, false}, {"argument", objectKind, true}, {"argument.name", textKind, false},
 		{"argument.value", textKind, false}},
@@ -45,8 +52,10 @@ var params = map[string][]param{
 func wrongParams(method string, raw json.RawMessage) string {
 	if kind := kindOf(raw); kind != "" && kind != objectKind {
 		return fmt.Sprintf("params: expected an object, not %s", kind)
+	} else if kind == "" && method == "initialize" {
+		return "params is missing: it is an object with protocolVersion, capabilities and clientInfo"
 	}
-	for _, p := range append([]param{{"_meta", objectKind, false}}, params[method]...) {
+	for _, p := range slices.Concat(ofAll, params[method]) {
 		at, value := "params", raw
 		for name := range strings.SplitSeq(p.path, ".") {
 			var fields map[string]json.RawMessage
@@ -57,7 +66,7 @@ func wrongParams(method string, raw json.RawMessage) string {
 		switch {
 		case kind == "" && p.required:
 			return fmt.Sprintf("%s is missing: it is %s", at, p.kind)
-		case kind == "" || kind == p.kind:
+		case kind == "" || kind == p.kind || p.kind == textOrNumber && (kind == textKind || kind == numberKind):
 		case p.kind != textsKind:
 			return fmt.Sprintf("%s: expected %s, not %s", at, p.kind, kind)
 		case kind != objectKind:
@@ -92,5 +101,5 @@ func kindOf(raw json.RawMessage) string {
 	case 'n':
 		return ""
 	}
-	return "a number"
+	return numberKind
 }

@@ -29,6 +29,12 @@ var outputSchema = json.RawMessage(`{"type":"object","required":["text"],"proper
 	"text":{"type":"string","description":"What the tool says, as its text."},
 	"files":{"type":"array","description":"The files that it opened.","items":{"type":"object"}}}}`)
 
+// callTool is the method that calls a tool, and argumentsPlace where its message has the arguments.
+const (
+	callTool       = "tools/call"
+	argumentsPlace = "params.arguments"
+)
+
 // listTools lists the tools that a caller may call.
 func (s *Server) listTools(ctx context.Context, r *sdk.ListToolsRequest) (*sdk.ListToolsResult, error) {
 	after := ""
@@ -112,6 +118,10 @@ func (s *Server) callTool(ctx context.Context, r *sdk.CallToolRequest) (*sdk.Cal
 	args := r.Params.Arguments
 	if len(args) == 0 || string(args) == "null" {
 		args = json.RawMessage("{}")
+	}
+	if fault := s.Fault(argumentsPlace, args); fault != "" {
+		return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{
+			Text: strings.TrimPrefix(fault, argumentsPlace+".")}}}, nil
 	}
 	defer progress(ctx, r)()
 	out, err := s.run(ctx, c, a, r.Params.Name, args)

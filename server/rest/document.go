@@ -177,12 +177,9 @@ func errorResponse(name string) *huma.Response {
 func (a *API) declareErrors(op *huma.Operation) {
 	body, public := op.RequestBody != nil, len(op.Security) == 0
 	inPath := slices.ContainsFunc(op.Parameters, func(p *huma.Param) bool { return p.In == "path" })
-	var file, upload bool
+	file := false
 	if ok := op.Responses["200"]; ok != nil {
 		file = ok.Content["application/octet-stream"] != nil
-	}
-	if body {
-		upload = op.RequestBody.Content["multipart/form-data"] != nil
 	}
 	for status, possible := range map[int]bool{
 		http.StatusBadRequest:                   body || len(op.Parameters) > 0 && !public,
@@ -194,7 +191,7 @@ func (a *API) declareErrors(op *huma.Operation) {
 		http.StatusRequestTimeout:               body,
 		http.StatusPreconditionFailed:           file,
 		http.StatusRequestEntityTooLarge:        body,
-		http.StatusUnsupportedMediaType:         upload,
+		http.StatusUnsupportedMediaType:         body,
 		http.StatusRequestedRangeNotSatisfiable: file,
 		http.StatusUnprocessableEntity:          body || len(op.Parameters) > 0 && !public,
 		http.StatusTooManyRequests:              !public,

@@ -164,6 +164,15 @@ func checkNames(schemas Registry, s *Schema, place string, text []byte,
 	return append(kept, text[from:]...), nil
 }
 
+// Fault returns a sentence on why a JSON value is not taken: an object has a field twice, or a text cannot be stored.
+// Empty if nothing is wrong with it.
+func Fault(place string, value []byte) string {
+	if _, problem := checkNames(nil, nil, place, value, &Warnings{}); problem != nil {
+		return strings.TrimPrefix(string(problem.Detail), "body.")
+	}
+	return ""
+}
+
 // leaves are the schemas that a value of a schema may have, without references and alternatives.
 func (b *bodyNames) leaves(s *Schema) []*Schema {
 	if s == nil {

@@ -72,6 +72,20 @@ func refuseBrokenQueries(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
+// refuseEncodedBodies refuses a body that is compressed.
+func refuseEncodedBodies(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		r := c.Request()
+		for _, coding := range r.Header.Values("Content-Encoding") {
+			if r.ContentLength != 0 && coding != "" && !strings.EqualFold(coding, "identity") {
+				return newProblem(codeMediaType, fmt.Sprintf("Bodies with Content-Encoding: %s are not read; send it without",
+					shorten(coding)))
+			}
+		}
+		return next(c)
+	}
+}
+
 type request huma.Context // embedded by a name other than its method Context
 
 // lenient is a request whose body was read. An empty body is {}, and any other is JSON whatever its Content-Type,

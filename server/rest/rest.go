@@ -70,7 +70,7 @@ func New(c Config) *API {
 		a.usage = newKeyUsage(c.Keys.Limits)
 		e.Use(a.authenticate)
 	}
-	e.Use(unescapeParams, refuseBrokenQueries)
+	e.Use(unescapeParams, refuseBrokenQueries, refuseEncodedBodies)
 	a.API = humaecho.New(e, config)
 	a.UseMiddleware(a.readLeniently)
 	a.explainErrors()

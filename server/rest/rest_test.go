@@ -255,6 +255,22 @@ func TestAdapterRefuses(t *testing.T) {
 	}
 }
 
+// A compressed body would be read as broken JSON, or stored as the file that it is not.
+func TestEncodedBodiesAreRefused(t *testing.T) {
+	t.Parallel()
+	h := newToys(t, nil)
+	for coding, want := range map[string]int{"gzip": 415, "GZIP": 415, "br": 415, "identity": 200, "": 200} {
+		got := servertest.Send(h, "PATCH", "/v1/toys", `{"count":1}`, "Content-Type", servertest.JSON, "Content-Encoding",
+			coding)
+		if got.Code != want {
+			t.Errorf("%q: got %d %s, want %d", coding, got.Code, got.Body, want)
+		}
+	}
+	if got := servertest.Send(h, "GET", "/v1/toys", "", "Content-Encoding", "gzip"); got.Code != 200 {
+		t.Errorf("a request without a body: got %d %s", got.Code, got.Body)
+	}
+}
+
 func TestAdapterTakesBodiesUpToTheLimit(t *testing.T) {
 	t.Parallel()
 	frame := `{"name":""}`

@@ -1,8 +1,8 @@
 package tool
 
 import (
+	"maps"
 	"slices"
-	"strings"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/server/agent"
@@ -51,28 +51,29 @@ func (t Tool) Hints() Hints {
 	return h
 }
 
-// Chosen returns the names of the tools that words stand for, each the name of a tool, of a group of tools, or of more,
-// names that the caller adds to those of the tools. ErrInvalid for another word.
-func (s *Set) Chosen(words []string, more ...string) ([]string, error) {
-	var chosen, groups []string
-	for _, t := range s.tools {
-		if group := t.Hints().Group; !slices.Contains(groups, group) {
-			groups = append(groups, group)
-		}
+// Chosen returns the names of the tools that words stand for, each the name of a tool or of a group of tools. more has
+// the groups of other tools than the built-in ones, by their names. ErrInvalid for another word.
+func (s *Set) Chosen(words []string, more map[string]string) ([]string, error) {
+	all := s.names()
+	groupOf := maps.Clone(more)
+	if groupOf == nil {
+		groupOf = map[string]string{}
 	}
+	for _, name := range all {
+		groupOf[name] = hints[name].Group
+	}
+	all = append(all, slices.Sorted(maps.Keys(more))...)
+	var chosen []string
 	for _, word := range words {
-		found := slices.Contains(more, word)
-		if found {
-			chosen = append(chosen, word)
-		}
-		for _, t := range s.tools {
-			if t.Name == word || t.Hints().Group == word {
-				chosen, found = append(chosen, t.Name), true
+		found := len(chosen)
+		for _, name := range all {
+			if name == word || groupOf[name] == word {
+				chosen = append(chosen, name)
 			}
 		}
-		if !found {
-			return nil, db.Invalid("tools: there is no tool or group of tools '%s'; the groups are %s, and the tools %s",
-				echo(word), strings.Join(groups, ", "), joined(append(s.names(), more...)))
+		if len(chosen) == found {
+			return nil, db.Invalid("there is no tool or group of tools '%s'; the groups are %s, and the tools %s", echo(word),
+				joined(slices.Compact(slices.Sorted(maps.Values(groupOf)))), joined(all))
 		}
 	}
 	return chosen, nil

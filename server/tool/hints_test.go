@@ -3,6 +3,7 @@ package tool_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/loci-memory/loci/db"
@@ -25,13 +26,15 @@ func TestEachToolHasHints(t *testing.T) {
 func TestToolsAreChosenByNameAndGroup(t *testing.T) {
 	t.Parallel()
 	set := tool.New(tool.Memories{})
-	got, err := set.Chosen([]string{"archival", "open_files", "extra"}, "extra")
+	got, err := set.Chosen([]string{"archival", "open_files", "others"}, map[string]string{"extra": "others"})
 	want := []string{"archival_memory_insert", "archival_memory_search", "archival_memory_update",
 		"archival_memory_delete", "open_files", "extra"}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %v, %v, want %v", got, err, want)
 	}
-	if _, err := set.Chosen([]string{"everything"}); !errors.Is(err, db.ErrInvalid) {
-		t.Errorf("got %v for an unknown word, want ErrInvalid", err)
+	_, err = set.Chosen([]string{"everything"}, map[string]string{"extra": "others"})
+	if !errors.Is(err, db.ErrInvalid) || !strings.Contains(err.Error(), "memory_files, others, recall") ||
+		!strings.Contains(err.Error(), "extra") {
+		t.Errorf("got %v for an unknown word, want an ErrInvalid with all groups and tools", err)
 	}
 }
