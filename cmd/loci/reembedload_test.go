@@ -1,0 +1,105 @@
+package main
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/embedtest"
+)
+
+// reembedLoad is what clients store and look for while vectors are made anew.
+type reembedLoad struct {
+	*twoModels
+	folder, archive string
+	stop            chan struct{}
+	clients         sync.WaitGroup
+	files, messages atomic.Int64 // that were stored; each has one vector
+	passages        atomic.Int64
+	searches        atomic.Int64
+}
+
+// repeat does something until the load ends, and on both servers in turn.
+func (l *reembedLoad) repeat(do func(at *program, n int64)) {
+	l.clients.Go(func() {
+		for n := int64(0); !l.t.Failed(); n++ {
+			select {
+			case <-l.stop:
+				return
+			default:
+				do(&program{t: l.t, base: l.servers[n%2].url()}, n)
+			}
+		}
+	})
+}
+
+// begin uploads files, appends messages, stores passages and searches, all at the same time.
+func (l *reembedLoad) begin() {
+	l.repeat(func(at *program, n int64) {
+		file := fileForm(l.t, fmt.Sprintf("late-%d.txt", n), fmt.Appendf(nil, "Report %d has a line.", n))
+		call[stored](at, "POST", "/v1/folders/"+l.folder+"/upload", file)
+		l.files.Add(1)
+	})
+	l.repeat(func(at *program, n int64) {
+		call[any](at, "POST", "/v1/agents/"+l.agent+"/messages/capture", map[string]any{
+			"messages": []map[string]any{{"role": "user", "content": fmt.Sprintf("Order %d was shipped", n)}}})
+		l.messages.Add(1)
+	})
+	l.repeat(func(at *program, n int64) {
+		call[any](at, "POST", "/v1/archives/"+l.archive+"/passages", map[string]any{"text": fmt.Sprintf("Late entry %d", n)})
+		l.passages.Add(1)
+	})
+	for range 2 {
+		l.repeat(func(*program, int64) {
+			l.finds("under load")
+			l.searches.Add(1)
+		})
+	}
+}
+
+// storesMore waits until each client has done something more.
+func (l *reembedLoad) storesMore(when string) {
+	l.t.Helper()
+	counts := []*atomic.Int64{&l.files, &l.messages, &l.passages, &l.searches}
+	was := make([]int64, len(counts))
+	for i, c := range counts {
+		was[i] = c.Load()
+	}
+	embedtest.Eventually(l.t, "all clients are answered "+when, func() bool {
+		for i, c := range counts {
+			if c.Load() < was[i]+3 {
+				return l.t.Failed()
+			}
+		}
+		return true
+	})
+}
+
+// While vectors of 1,536 numbers are made beside those of 384, clients upload files, append messages, store passages
+// and search: each request is answered, and each search by meaning finds what it must. In the end everything has a new
+// vector, also what was stored meanwhile.
+func TestReembeddingUnderLoad(t *testing.T) {
+	t.Parallel()
+	m := newTwoModels(t, 2)
+	l := &reembedLoad{twoModels: m, stop: make(chan struct{}),
+		folder:  call[[]identified](m.program, "GET", "/v1/folders/?name=f", nil)[0].ID,
+		archive: call[[]identified](m.program, "GET", "/v1/archives?agent_id="+m.agent, nil)[0].ID}
+	end := sync.OnceFunc(func() {
+		close(l.stop)
+		l.clients.Wait()
+	})
+	defer end()
+	l.begin()
+	l.storesMore("before")
+	call[embed.ReembedProgress](m.program, "POST", "/v1/admin/reembedding", nil)
+	embedtest.Eventually(t, "some vectors are made", func() bool { return m.vectors(1536) > 0 && m.passes.Load() < 0 })
+	l.storesMore("while vectors are made")
+	close(m.release)
+	embedtest.Eventually(t, "all is switched", func() bool { return m.progress().State == embed.Switched })
+	l.storesMore("after the switch")
+	end()
+	stored := fillers + searched + int(l.files.Load()+l.messages.Load()+l.passages.Load())
+	embedtest.Eventually(t, "everything has a new vector", func() bool { return m.vectors(1536) == stored })
+}
