@@ -45,7 +45,7 @@ func (c agentsListCmd) Run(ctx context.Context, s streams) error {
 
 type agentsExportCmd struct {
 	remote
-	Agent string  `arg:"" help:"ID of the agent."`
+	Agent string  `arg:"" type:"agent" help:"ID of the agent."`
 	File  *string `arg:"" optional:"" help:"File to write, which must not be there yet; else the standard output."`
 	Full  bool    `help:"Write all that the agent remembers, not only what Letta's format has."`
 }
@@ -87,10 +87,7 @@ type agentsImportCmd struct {
 
 // Run implements the command.
 func (c agentsImportCmd) Run(ctx context.Context, s streams) error {
-	if err := checkNamed(c.File); err != nil {
-		return err
-	}
-	file, err := os.Open(c.File)
+	file, err := openFile(c.File)
 	if err != nil {
 		return err
 	}
@@ -145,7 +142,7 @@ func (r remote) download(ctx context.Context, path string) (io.ReadCloser, error
 	}
 	res, err := http.DefaultClient.Do(req) //nolint:gosec // the operator names the server
 	if err != nil {
-		return nil, fmt.Errorf("reach the server (LOCI_URL): %w", err)
+		return nil, unanswered(req, err)
 	}
 	isJSON := strings.HasPrefix(res.Header.Get("Content-Type"), "application/json")
 	if res.StatusCode < http.StatusBadRequest && isJSON {

@@ -47,21 +47,10 @@ func (c backupCmd) Run(ctx context.Context, s streams) error {
 	})
 }
 
-// checkNew returns an error for the name of a file to write that is empty or taken.
+// checkNew returns an error for the name of a file to write that is taken.
 func checkNew(name string) error {
-	if err := checkNamed(name); err != nil {
-		return err
-	}
 	if _, err := os.Lstat(name); !errors.Is(err, os.ErrNotExist) {
 		return cmp.Or(err, fmt.Errorf("the file %s is there already: name another one, or remove it", name))
-	}
-	return nil
-}
-
-// checkNamed returns an error for an empty name of a file.
-func checkNamed(name string) error {
-	if name == "" {
-		return settingError{errors.New("the name of the file is empty: give the path of a file")}
 	}
 	return nil
 }
@@ -74,10 +63,7 @@ type verifyCmd struct {
 
 // Run implements the command.
 func (c verifyCmd) Run(ctx context.Context, s streams) error {
-	if err := checkNamed(c.File); err != nil {
-		return err
-	}
-	file, err := os.Open(c.File)
+	file, err := openFile(c.File)
 	if err != nil {
 		return err
 	}
@@ -101,10 +87,7 @@ type restoreCmd struct {
 // Run implements the command. The file is read to its end before anything is written, and a database without a schema
 // gets it.
 func (c restoreCmd) Run(ctx context.Context, s streams) error {
-	if err := checkNamed(c.File); err != nil {
-		return err
-	}
-	file, err := os.Open(c.File)
+	file, err := openFile(c.File)
 	if err != nil {
 		return err
 	}

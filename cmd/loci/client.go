@@ -9,9 +9,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"reflect"
 	"strings"
+	"syscall"
 	"time"
+	"unicode"
 
 	"github.com/loci-memory/loci/server"
 )
@@ -108,11 +111,24 @@ func (r remote) send(ctx context.Context, method, path string, body, out any) er
 	return answer(req, out)
 }
 
+// unanswered returns the error of a request that got no answer.
+func unanswered(req *http.Request, err error) error {
+	if sending, ok := errors.AsType[*url.Error](err); ok {
+		err = sending.Err
+	}
+	at := req.URL.Scheme + "://" + req.URL.Host
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("no server answers at %s (LOCI_URL, --addr): start it with 'loci serve', or name another "+
+			"address: %w", at, err)
+	}
+	return fmt.Errorf("reach the server at %s (LOCI_URL, --addr): %w", at, err)
+}
+
 // bodyOf sends a request and returns the body of the answer.
 func bodyOf(req *http.Request) ([]byte, error) {
 	res, err := http.DefaultClient.Do(req) //nolint:gosec // the operator names the server
 	if err != nil {
-		return nil, fmt.Errorf("reach the server (LOCI_URL): %w", err)
+		return nil, unanswered(req, err)
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
@@ -136,6 +152,9 @@ func refusal(status int, text []byte) error {
 	if json.Unmarshal(text, &answer) != nil || answer.Detail == "" {
 		answer.Detail = string(text)
 	}
+	if status == http.StatusNotFound && answer.Detail == http.StatusText(status) { // there is no such route
+		return fmt.Errorf("%w (status %d)", errNotLoci, status)
+	}
 	return &refusedRequest{answer.Detail, status}
 }
 
@@ -147,8 +166,25 @@ type refusedRequest struct {
 
 func (e *refusedRequest) Error() string { return fmt.Sprintf("%s (status %d)", e.detail, e.status) }
 
+// check returns an error if the address is none, or the key cannot be sent.
+func (r remote) check() error {
+	at, err := url.Parse(serverURL(r.Addr))
+	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
+		return settingError{fmt.Errorf("LOCI_URL (--addr) is '%s'; it must be an address such as 127.0.0.1:8283 or "+
+			"https://loci.example", r.Addr)}
+	}
+	if strings.ContainsFunc(string(r.APIKey), unicode.IsControl) {
+		return settingError{errors.New("LOCI_API_KEY (--api-key) has a character that no key has, such as the end of a " +
+			"line: give the key alone")}
+	}
+	return nil
+}
+
 // request returns a request with the key.
 func (r remote) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
+	if err := r.check(); err != nil {
+		return nil, err
+	}
 	req, err := http.NewRequestWithContext(ctx, method, serverURL(r.Addr)+path, body)
 	if err == nil && r.APIKey != "" {
 		req.Header.Set("Authorization", "Bearer "+string(r.APIKey))

@@ -13,6 +13,7 @@ import (
 // What another program than Loci answers is an error that names the setting, and is written nowhere.
 func TestAnswersOfOtherProgramsAreRefused(t *testing.T) {
 	t.Parallel()
+	const id = "agent-123e4567-e89b-42d3-8456-426614174000"
 	file := filepath.Join(t.TempDir(), "a.af")
 	for body, kind := range map[string]string{"{}": "application/json", `{"status":"ok"}`: "application/json",
 		"<!doctype html><p>A page": "text/html", "<p>missing": "text/html", `"ok"`: "application/json", "": "text/plain"} {
@@ -23,13 +24,13 @@ func TestAnswersOfOtherProgramsAreRefused(t *testing.T) {
 			}
 			_, _ = io.WriteString(w, body)
 		}))
-		commands := []string{"health", "health --json", "agents list", "stats agent-1", "search --agent=agent-1 words",
-			"search --agent=agent-1 words --json", "folders delete notes --yes"}
+		commands := []string{"health", "health --json", "agents list", "stats " + id, "search words --agent=" + id,
+			"search words --json --agent=" + id, "folders delete notes --yes"}
 		if kind != "application/json" {
-			commands = append(commands, "agents export agent-1 "+file)
+			commands = append(commands, "agents export "+id+" "+file)
 		}
 		if !strings.Contains(body, "status") { // which the answers to these have
-			commands = append(commands, "grep agent-1 words", "grep agent-1 words --json")
+			commands = append(commands, "grep "+id+" words", "grep "+id+" words --json")
 		}
 		for _, command := range commands {
 			out, errs := newLines(), newLines()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/loci-memory/loci/compaction/llm"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/local"
 	"github.com/loci-memory/loci/embed"
 )
 
@@ -77,7 +78,7 @@ func (c doctorCmd) examineDatabase(ctx context.Context, s streams) []db.Finding 
 		return []db.Finding{broken("postgres", err, "")}
 	}
 	pg, err := c.runningOrOpen(ctx, log)
-	if _, told := errors.AsType[settingError](err); told { // it says what to do
+	if _, told := errors.AsType[settingError](err); told || errors.Is(err, local.ErrInUse) { // it says what to do
 		return []db.Finding{broken("postgres", err, "")}
 	} else if err != nil {
 		return []db.Finding{broken("postgres", err,

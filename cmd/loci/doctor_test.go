@@ -2,7 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -27,6 +30,28 @@ func examine(t *testing.T, flags ...string) (code int, found map[string]db.Findi
 		found[f.Of] = f
 	}
 	return code, found
+}
+
+// Of a server whose private Postgres is away the doctor says that, and where the reason is.
+func TestTheDoctorSaysThatAPrivatePostgresIsAway(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	if err := os.Mkdir(filepath.Join(home, "postgres"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := os.Create(filepath.Join(home, "lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	code, found := examine(t, "--home="+home)
+	if f := found["postgres"]; code != 1 || f.State != db.Broken || f.Remedy != "" ||
+		!strings.Contains(f.Text, "Its Postgres does not answer: the log of that server says why") {
+		t.Errorf("got %d and %+v", code, f)
+	}
 }
 
 // A server's needs are examined one by one: what is well says so, and what is not says what to do.

@@ -49,6 +49,10 @@ var errLeft = errors.New("not everything could be erased; the report names what 
 
 // Run implements the command. It waits until the erasure has ended.
 func (c eraseCmd) Run(ctx context.Context, s streams) error {
+	if c.Texts == "" && c.Message == "" {
+		return settingError{errors.New("there is nothing to erase: name a file of texts, - for the standard input, or give " +
+			"--message")}
+	}
 	body, err := c.body(s)
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 type grepCmd struct {
 	remote
 	asked
-	Agent   string `arg:"" help:"ID of the agent."`
+	Agent   string `arg:"" type:"agent" help:"ID of the agent."`
 	Pattern string `arg:"" help:"Regular expression, as the tool grep_files takes it."`
 	Include string `help:"Files whose names match this pattern only, such as '*.go'."`
 	Context *int   `help:"Lines before and after each match."`

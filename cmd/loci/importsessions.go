@@ -30,7 +30,7 @@ type importCmd struct {
 type importSessionsCmd struct {
 	remote
 	Paths []string `arg:"" help:"Files, and directories whose files are read: as loci lab replay reads them."`
-	Agent string   `help:"ID of the agent; a new one is made and its ID printed if there is none."`
+	Agent string   `type:"agent" help:"ID of the agent; a new one is made and its ID printed if there is none."`
 	Name  string   `default:"Imported sessions" help:"Name of a new agent."`
 }
 

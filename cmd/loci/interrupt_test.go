@@ -32,7 +32,8 @@ func TestInterruptedCommandsFail(t *testing.T) {
 	}{
 		{syscall.SIGTERM, 143, "health", "loci: interrupted (terminated): nothing was changed", false},
 		{syscall.SIGINT, 130, "agents list", "loci: interrupted (interrupt): nothing was changed", false},
-		{syscall.SIGINT, 130, "agents export agent-1 " + file, "no file was written", false},
+		{syscall.SIGINT, 130, "agents export agent-123e4567-e89b-42d3-8456-426614174000 " + file,
+			"no file was written", false},
 		{syscall.SIGTERM, 143, "files delete notes a.md --yes", "may be done in whole, in part or not at all", false},
 		{syscall.SIGTERM, 143, "doctor --database-url=postgres://127.0.0.1:1/none", "nothing was changed", true},
 		{syscall.SIGINT, 130, "backup " + file + " --database-url=postgres://127.0.0.1:1/none", "no file was written", true},

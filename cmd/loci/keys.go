@@ -220,7 +220,11 @@ func (d database) runningOrOpen(ctx context.Context, log *slog.Logger) (opened, 
 		return opened{}, settingError{fmt.Errorf("LOCI_HOME is '%s', which has no database: name the server's directory, "+
 			"or run 'loci serve' or 'loci keys create', which make one", home)}
 	}
-	return d.open(ctx, log)
+	pg, err := d.open(ctx, log)
+	if errors.Is(err, local.ErrInUse) {
+		err = fmt.Errorf("%w. Its Postgres does not answer: the log of that server says why", err)
+	}
+	return pg, err
 }
 
 // running returns the private Postgres of a running server; ok is false if none runs.

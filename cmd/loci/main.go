@@ -86,7 +86,8 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (code int) {
 	exited := -1
 	parser, err := kong.New(&c, kong.Name("loci"), kong.Description("A memory server for AI agents."), kong.UsageOnError(),
 		kong.Writers(out, errs), kong.Exit(func(code int) { exited = code; panic(exit{}) }),
-		kong.BindTo(ctx, (*context.Context)(nil)))
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.NamedMapper("agent", idsOf("an agent", agentForm)),
+		kong.NamedMapper("agent-or-tree", idsOf("an agent or a memory tree", agentOrTreeForm)))
 	if err != nil {
 		fmt.Fprintln(errs, "loci:", err)
 		return 2
@@ -104,8 +105,11 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (code int) {
 		args = append(args[1:len(args):len(args)], "--help")
 	}
 	command, err := parser.Parse(joinNegative(args))
+	if err == nil {
+		err = refuseEmpty(command)
+	}
 	if err != nil {
-		fmt.Fprintln(errs, "loci:", err)
+		fmt.Fprintln(errs, "loci:", plainChoices(err))
 		return 2
 	}
 	name := commandName(command.Command())

@@ -20,7 +20,7 @@ import (
 // server or, with --home, of a server of its own.
 type mcpCmd struct {
 	remote
-	Agent string `env:"LOCI_AGENT" help:"ID of the agent; not needed with a key for one agent, or with --home."`
+	Agent string `type:"agent" env:"LOCI_AGENT" help:"ID of the agent; not needed with a key for one agent, or --home."`
 	Tools string `help:"The tools to show: names and groups, with commas; all of the agent's if it is left out."`
 	Home  string `help:"Serve the private Postgres in this directory; no server may be running on it."`
 }
@@ -46,6 +46,9 @@ func (c mcpCmd) Run(ctx context.Context, s streams) error {
 
 // forward serves the client with what the server answers.
 func (c mcpCmd) forward(ctx context.Context, s streams) error {
+	if err := c.check(); err != nil {
+		return err
+	}
 	endpoint := serverURL(c.Addr) + "/mcp"
 	if c.Agent != "" {
 		endpoint += "/agents/" + url.PathEscape(c.Agent)

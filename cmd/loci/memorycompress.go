@@ -18,7 +18,7 @@ type memoryCmd struct {
 
 type memoryCompressCmd struct {
 	remote
-	Of    string `arg:"" help:"ID of the memory tree, or of an agent that has one."`
+	Of    string `arg:"" type:"agent-or-tree" help:"ID of the memory tree, or of an agent that has one."`
 	Index string `type:"existingfile" help:"File whose text is compressed into the tree, in place of the tree's index."`
 	Yes   bool   `help:"Apply the change without a question."`
 }

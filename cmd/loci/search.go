@@ -21,7 +21,7 @@ import (
 type searchCmd struct {
 	remote
 	Query   string   `arg:"" help:"Words or a question."`
-	Agent   string   `required:"" env:"LOCI_AGENT" help:"ID of the agent."`
+	Agent   string   `required:"" type:"agent" env:"LOCI_AGENT" help:"ID of the agent."`
 	Kinds   []string `name:"kind" help:"Memories to search, such as block or message; else all."`
 	Limit   int      `default:"10" help:"The most hits, from 1 to 50."`
 	Explain bool     `help:"Print how the hits were ranked."`

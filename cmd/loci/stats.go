@@ -13,7 +13,7 @@ import (
 type statsCmd struct {
 	remote
 	asked
-	Agent    string `arg:"" help:"ID of the agent."`
+	Agent    string `arg:"" type:"agent" help:"ID of the agent."`
 	Sessions int    `default:"15" help:"The newest conversations that are counted, from 1 to 100."`
 }
 

@@ -93,7 +93,11 @@ func (c uploadCmd) Run(ctx context.Context, s streams) error {
 		}
 	}
 	u.clear()
-	fmt.Fprintf(s.out, "%d files: %d uploaded, %d unchanged, %d failed\n", u.total, len(u.sent), u.unchanged, u.failed)
+	what := "files"
+	if u.total == 1 {
+		what = "file"
+	}
+	fmt.Fprintf(s.out, "%d %s: %d uploaded, %d unchanged, %d failed\n", u.total, what, len(u.sent), u.unchanged, u.failed)
 	if u.failed > 0 {
 		return fmt.Errorf("%d of %d files failed", u.failed, u.total)
 	}
@@ -247,7 +251,7 @@ func (u *upload) hash(ctx context.Context, f files.File) (string, error) {
 	}
 	res, err := http.DefaultClient.Do(req) //nolint:gosec // the operator names the server
 	if err != nil {
-		return "", fmt.Errorf("reach the server (LOCI_URL): %w", err)
+		return "", unanswered(req, err)
 	}
 	return strings.Trim(res.Header.Get("ETag"), `"`), res.Body.Close()
 }

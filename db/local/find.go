@@ -44,7 +44,7 @@ func Find(ctx context.Context, bin string) (Binaries, error) {
 	if all := installed(ctx); len(all) > 0 {
 		return all[0], nil
 	}
-	return Binaries{}, fmt.Errorf("no %s was found: install it with `make setup`, "+
+	return Binaries{}, fmt.Errorf("no %s was found: install it with setup-postgres.sh, "+
 		"set LOCI_POSTGRES_BIN to its bin directory, or run Loci with `docker compose up`", wanted)
 }
 

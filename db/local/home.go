@@ -28,9 +28,10 @@ func Exists(dir string) bool {
 
 // openHome makes the directory if needed, locks it, and checks that Postgres will be able to enter it.
 func openHome(dir string) (*home, error) {
-	dir, err := makeHome(dir)
+	named := dir
+	dir, err := makeHome(named)
 	if err != nil {
-		return nil, fmt.Errorf("use %s as LOCI_HOME: %w; set it to a directory that can be written", dir, err)
+		return nil, fmt.Errorf("use %s as LOCI_HOME: %w; set it to a directory that can be written", named, err)
 	}
 	h := &home{dir: dir}
 	if h.lock, err = lock(dir); err != nil {
@@ -65,6 +66,9 @@ func makeHome(dir string) (string, error) {
 	return filepath.EvalSymlinks(abs)
 }
 
+// ErrInUse is the error of a directory on which another process works.
+var ErrInUse = errors.New("another Loci is running on it")
+
 // lock locks the home for this process until the file is closed. The file stays: a second server reads the process
 // number in it for its error.
 func lock(dir string) (*os.File, error) {
@@ -75,8 +79,7 @@ func lock(dir string) (*os.File, error) {
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		pid, _ := os.ReadFile(f.Name())
-		err = fmt.Errorf("another Loci (pid %s) is running on it: stop it, or set LOCI_HOME to another directory",
-			bytes.TrimSpace(pid))
+		err = fmt.Errorf("%w (pid %s): stop it, or set LOCI_HOME to another directory", ErrInUse, bytes.TrimSpace(pid))
 	} else if err == nil {
 		err = os.WriteFile(f.Name(), fmt.Appendln(nil, os.Getpid()), 0o600)
 	}

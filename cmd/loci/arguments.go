@@ -1,0 +1,85 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// refuseEmpty returns an error if an argument is given and empty, as an unset variable of a shell is. To take an
+// optional one for absent would mean more than was asked for: all files in place of one.
+func refuseEmpty(command *kong.Context) error {
+	for _, given := range command.Path {
+		of := given.Positional
+		if of == nil {
+			continue
+		}
+		value := reflect.Indirect(of.Target)
+		empty := value.Kind() == reflect.String && value.Len() == 0
+		if value.Kind() == reflect.Slice {
+			for i := range value.Len() {
+				empty = empty || value.Index(i).Kind() == reflect.String && value.Index(i).Len() == 0
+			}
+		}
+		if empty && of.Required {
+			return fmt.Errorf("the argument <%s> is empty: give it a value", of.Name)
+		}
+		if empty {
+			return fmt.Errorf("the argument <%s> is empty: give it a value, or leave it out", of.Name)
+		}
+	}
+	return nil
+}
+
+const uuidForm = `[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`
+
+var (
+	agentForm       = regexp.MustCompile(`^agent-` + uuidForm + `$`)
+	agentOrTreeForm = regexp.MustCompile(`^(agent|tree)-` + uuidForm + `$`)
+)
+
+// idsOf reads an ID that has a form. Arguments of agents have the type "agent".
+func idsOf(what string, form *regexp.Regexp) kong.MapperFunc {
+	return func(ctx *kong.DecodeContext, target reflect.Value) error {
+		var id string
+		if err := ctx.Scan.PopValueInto("ID", &id); err != nil {
+			return err
+		}
+		if !form.MatchString(id) {
+			return fmt.Errorf("%q is no ID of %s, such as agent-123e4567-e89b-42d3-8456-426614174000: 'loci agents list' "+
+				"shows those of agents", id, what)
+		}
+		target.SetString(id)
+		return nil
+	}
+}
+
+// plainChoices leaves the absent value out of the choices that an error of kong lists.
+func plainChoices(err error) string {
+	text := err.Error()
+	if strings.Contains(text, "must be one of") {
+		text = strings.NewReplacer(`"",`, "", `,""`, "").Replace(text)
+	}
+	return text
+}
+
+// openFile opens a file to read. A directory is an error.
+func openFile(path string) (*os.File, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	is, err := file.Stat()
+	if err == nil && is.IsDir() {
+		err = fmt.Errorf("%s is a directory: name a file", path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
