@@ -45,9 +45,8 @@ type preview struct {
 
 // previews compares policies on an agent's next prompt.
 type previews struct {
-	Agent  string
-	Agents []agent
-	Rows   []preview
+	Agent agentChoice
+	Rows  []preview
 }
 
 func policiesPage(v *visit) error {
@@ -72,8 +71,9 @@ func presets(v *visit) (any, error) {
 
 // previewPolicies asks what each preset would do to the prompt of the agent that the query names.
 func previewPolicies(v *visit) (any, error) {
-	out := previews{Agent: v.r.URL.Query().Get("agent")}
-	if err := v.get("/v1/agents?limit=200&order=desc&order_by=updated_at", &out.Agents); err != nil || out.Agent == "" {
+	var out previews
+	var err error
+	if out.Agent, err = v.agentChoice(); err != nil || out.Agent.ID == "" {
 		return out, err
 	}
 	var all struct {
@@ -86,7 +86,7 @@ func previewPolicies(v *visit) (any, error) {
 	for _, p := range all.Policies {
 		names = append(names, p.Name)
 	}
-	err := v.send(http.MethodPost, "/v1/agents/"+url.PathEscape(out.Agent)+"/policies/preview",
+	err = v.send(http.MethodPost, "/v1/agents/"+url.PathEscape(out.Agent.ID)+"/policies/preview",
 		map[string]any{"policies": names}, &out.Rows)
 	return out, err
 }

@@ -29,11 +29,11 @@ type column struct {
 
 // lab is a search in several ways.
 type lab struct {
-	Query, In, Agent string
-	Agents           []agent
-	Columns          []column
-	Note             string
-	Grep             string // what grep_files answered
+	Query, In string
+	Agent     agentChoice
+	Columns   []column
+	Note      string
+	Grep      string // what grep_files answered
 }
 
 // laboratories are what the search lab searches, in the order of the form.
@@ -52,19 +52,16 @@ func search(v *visit) (any, error) {
 		return nil, err
 	}
 	query := v.r.URL.Query()
-	l := lab{Query: query.Get("q"), In: cmp.Or(in, "messages"), Agent: query.Get("agent")}
-	if err := v.get("/v1/agents?limit=200&order=desc&order_by=updated_at", &l.Agents); err != nil {
-		return nil, err
+	l := lab{Query: query.Get("q"), In: cmp.Or(in, "messages")}
+	if l.Agent, err = v.agentChoice(); err != nil || l.Query == "" || l.Agent.Problem != "" {
+		return l, err
 	}
-	if l.Query == "" {
-		return l, nil
-	}
-	if (l.In == "all" || l.In == "grep") && l.Agent == "" {
-		if len(l.Agents) == 0 {
+	if (l.In == "all" || l.In == "grep") && l.Agent.ID == "" {
+		if len(l.Agent.Newest) == 0 {
 			l.Note = "There is no agent whose memories could be searched."
 			return l, nil
 		}
-		l.Agent = l.Agents[0].ID
+		l.Agent.ID, l.Agent.Text = l.Agent.Newest[0].ID, l.Agent.Newest[0].Name
 	}
 	switch l.In {
 	case "passages":
@@ -84,8 +81,8 @@ func (lab) Laboratories() []link { return laboratories }
 func (v *visit) searchMessages(l *lab) error {
 	for _, way := range []link{{"Words", "fts"}, {"Meaning", "vector"}, {"Fused", "hybrid"}} {
 		body := map[string]any{"query": l.Query, "search_mode": way.URL, "limit": 10}
-		if l.Agent != "" {
-			body["agent_id"] = l.Agent
+		if l.Agent.ID != "" {
+			body["agent_id"] = l.Agent.ID
 		}
 		var hits []messageHit
 		began := time.Now()
@@ -129,8 +126,8 @@ func (v *visit) searchPassages(l *lab) error {
 		} `json:"metadata"`
 	}
 	body := map[string]any{"query": l.Query, "limit": 30}
-	if l.Agent != "" {
-		body["agent_id"] = l.Agent
+	if l.Agent.ID != "" {
+		body["agent_id"] = l.Agent.ID
 	}
 	began := time.Now()
 	if err := v.send(http.MethodPost, "/v1/passages/search", body, &hits); err != nil {
@@ -174,7 +171,7 @@ func (v *visit) searchAll(l *lab) error {
 		Note    string `json:"note"`
 	}
 	began := time.Now()
-	err := v.get("/v1/agents/"+url.PathEscape(l.Agent)+"/memory-search?"+
+	err := v.get("/v1/agents/"+url.PathEscape(l.Agent.ID)+"/memory-search?"+
 		url.Values{"query": {l.Query}, "limit": {strconv.Itoa(20)}}.Encode(), &answer)
 	if err != nil {
 		return err
@@ -192,7 +189,7 @@ func (v *visit) grep(l *lab) error {
 	var answer struct {
 		Return string `json:"func_return"`
 	}
-	err := v.send(http.MethodPost, "/v1/agents/"+url.PathEscape(l.Agent)+"/tools/grep_files/run",
+	err := v.send(http.MethodPost, "/v1/agents/"+url.PathEscape(l.Agent.ID)+"/tools/grep_files/run",
 		map[string]any{"args": map[string]string{"pattern": l.Query}}, &answer)
 	if status := statusOf(err); status > 0 && status < http.StatusInternalServerError {
 		l.Note = err.Error()
