@@ -12,6 +12,7 @@ var SharedTables = map[string]string{
 	"keys_required":    "one row for the server: whether requests need a key",
 	"room_checks":      "it has rows only in transactions that are rolled back",
 	"embedding_spaces": "a space is a model's, and organizations share models",
+	"server_policies":  "the operator sets them for all organizations",
 	"reembedding":      "one row for the server: the new space is of all organizations",
 	migrationsTable:    "golang-migrate's record of the schema's version",
 }

@@ -69,6 +69,8 @@ var notCarried = map[string]string{
 	"model_factors":  "of the organization's models, not of the agent",
 	"request_counts": "of the organization, not of the agent",
 	"stored_usage":   "what triggers count",
+
+	"agents.system_changed_at": "an import is an update: the file's updated_at",
 }
 
 // carriedColumn is a column of a tenant's table.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/server/apikey"
 )
 
 // worked is a body of turns in which an agent called a tool, each with a result of some lines, numbered from first.
@@ -226,6 +227,9 @@ func TestPoliciesOverREST(t *testing.T) {
 	if got := c.call("GET", "/v1/policies/nobody", ""); got.Code != 404 {
 		t.Errorf("no policy: %d %s", got.Code, got.Text)
 	}
+	if got := c.must("GET", base+"/policy", ""); !strings.Contains(got, `"letta","set_by":"","steps":[{"step":"`) {
+		t.Errorf("without a policy: %s", got)
+	}
 	c.must("PUT", "/v1/admin/policy", `{"policy":`+snips+`}`)
 	c.must("PATCH", base, `{"compaction_settings":{"policy":{"steps":{"snip":{"head_share":0.5}}}}}`)
 	got := c.must("GET", base+"/policy", "")
@@ -265,6 +269,96 @@ func TestPoliciesOverREST(t *testing.T) {
 	c.must("PUT", "/v1/admin/policy", `{"policy":null}`)
 	if got := c.must("GET", "/v1/admin/policy", ""); !strings.Contains(got, `"policy":null`) {
 		t.Errorf("taken back: %s", got)
+	}
+}
+
+// The operator sets the policy of all organizations while the server runs; others may not see it. It holds before that
+// of the server's settings, until it is taken back, and each change has its author.
+func TestTheOperatorSetsThePolicyOfTheServer(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	c.server.Agents.Policy = []byte(`"deck"`)
+	agent := c.made("/v1/agents", `{"name":"Ada"}`)
+	operator := c.operator()
+	admin := c.scoped(apikey.NewKey{Scopes: []string{apikey.Admin}})
+	const path = "/v1/admin/policy/server"
+	inForce := func() string { return operator.must("GET", "/v1/agents/"+agent+"/policy", "") }
+	for _, set := range []struct{ body, want string }{
+		{"", `"policy":"deck","set_by":"server"`},
+		{`{"policy":{"preset":"pi","steps":{"snip":{"max_chars":700}}}}`, `"policy":"pi (changed)","set_by":"server"`},
+		{`{"policy":"four-layers"}`, `"policy":"four-layers","set_by":"server"`},
+		{`{"policy":null}`, `"policy":"deck","set_by":"server"`},
+	} {
+		if set.body != "" {
+			if got := operator.must("PUT", path, set.body); got != operator.must("GET", path, "") {
+				t.Errorf("%s: answered %s", set.body, got)
+			}
+		}
+		if got := inForce(); !strings.Contains(got, set.want) {
+			t.Errorf("%s: in force is %s, want %s", set.body, got, set.want)
+		}
+	}
+	for _, call := range [][3]string{{"GET", path, ""}, {"PUT", path, `{"policy":"pi"}`}, {"GET", path + "/changes", ""}} {
+		if got := admin.call(call[0], call[1], call[2]); got.Code != 403 {
+			t.Errorf("an organization's admin: %v: got %d %s", call, got.Code, got.Text)
+		}
+	}
+	if got := operator.call("PUT", path, `{"policy":"nobody"}`); got.Code != 422 {
+		t.Errorf("no policy: got %d %s", got.Code, got.Text)
+	}
+	changes := operator.must("GET", path+"/changes", "")
+	if n := strings.Count(changes, `"place":"server"`); n != 3 || strings.Contains(changes, `"author":""`) {
+		t.Errorf("got %d changes: %s", n, changes)
+	}
+	operator.must("PUT", "/v1/admin/policy", `{"policy":{"steps":{"dedup":null}}}`)
+	if got := inForce(); !strings.Contains(got, `"left_out":[{"step":"dedup","set_by":"organization"}]`) {
+		t.Errorf("a step that is left out: %s", got)
+	}
+}
+
+// An update of what the system prompt does not show leaves its bytes, and so a provider's cache, as they are.
+func TestUpdatesOfOtherThingsLeaveTheSystemPrompt(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent := c.made("/v1/agents", `{"name":"Ada"}`)
+	base := "/v1/agents/" + agent
+	c.exec(`UPDATE agents SET system_changed_at = '2026-01-02 03:04:05Z', updated_at = '2026-01-02 03:04:05Z'`)
+	compiled := func() string { return c.must("POST", base+"/recompile?dry_run=true", "") }
+	before := compiled()
+	if !strings.Contains(before, "last recompiled: 2026-01-02 03:04:05 UTC") {
+		t.Fatalf("the system prompt: %s", before)
+	}
+	for _, body := range []string{`{"compaction_settings":{"policy":"deck","trigger":0.8}}`, `{"tags":["a"]}`,
+		`{"description":"d"}`, `{"metadata":{"a":1}}`, `{"hidden":true}`, `{"name":"Eve"}`} {
+		c.must("PATCH", base, body)
+		if got := compiled(); got != before {
+			t.Errorf("%s changed the system prompt to %s", body, got)
+		}
+	}
+	c.must("PATCH", base, `{"system":"Begin."}`)
+	if got := compiled(); strings.Contains(got, "2026-01-02") {
+		t.Errorf("another system prompt has the old time: %s", got)
+	}
+}
+
+// A preview has the tool that a policy brings with it, as the agent has once the policy is set.
+func TestAPreviewHasTheToolsOfThePolicy(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	for _, body := range []string{`{"name":"a"}`, `{"name":"a","tools":["expand"]}`} {
+		base := "/v1/agents/" + c.made("/v1/agents", body)
+		tokens := func(target string) (n int) {
+			var p struct{ Tokens struct{ Total int } }
+			if err := json.Unmarshal([]byte(c.must("GET", target, "")), &p); err != nil {
+				t.Fatal(err)
+			}
+			return p.Tokens.Total
+		}
+		before := tokens(base + "/prompt?policy=alyx")
+		c.must("PATCH", base, `{"compaction_settings":{"policy":"alyx"}}`)
+		if now := tokens(base + "/prompt"); now != before {
+			t.Errorf("%s: the preview has %d tokens, and the prompt %d", body, before, now)
+		}
 	}
 }
 

@@ -3,12 +3,15 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
 )
 
@@ -35,6 +38,16 @@ func (s *Server) policyRoutes(a *rest.API) {
 	rest.Get(a.For(rest.Admin), "/v1/admin/policy/changes",
 		"list_policy_changes: List who changed policies, of the organization, of agents and of conversations.",
 		s.policyChanges, rest.Own)
+	const ofServer = "/v1/admin/policy/server"
+	rest.Get(a.For(rest.Operator), ofServer,
+		"get_server_policy: Get the policy of the agents of all organizations. Only the operator may.", s.serverPolicy,
+		rest.Own)
+	rest.Put(a.For(rest.Operator), ofServer,
+		"update_server_policy: Set the policy of the agents of all organizations, before LOCI_POLICY. Null takes it back. "+
+			"Only the operator may.", s.setServerPolicy, rest.Own)
+	rest.Get(a.For(rest.Operator), ofServer+"/changes",
+		"list_server_policy_changes: List who changed the policy of the server. Only the operator may.",
+		s.serverPolicyChanges, rest.Own)
 }
 
 // PolicyStep is a step of a policy, or a kind of steps with its defaults.
@@ -111,6 +124,14 @@ type AgentPolicy struct {
 	Policy string       `json:"policy" doc:"Its name: of a preset, changed or not, or custom."`
 	SetBy  string       `json:"set_by" doc:"The place that names the preset or lists the steps; empty if none does."`
 	Steps  []PolicyStep `json:"steps"`
+
+	LeftOut []LeftOutStep `json:"left_out" doc:"Steps of the preset, or of farther places, that are left out."`
+}
+
+// LeftOutStep is a step that a place left out.
+type LeftOutStep struct {
+	Step  string `json:"step" doc:"Its name." example:"snip"`
+	SetBy string `json:"set_by" doc:"The place that left it out."`
 }
 
 func (s *Server) agentPolicy(ctx context.Context, in *struct {
@@ -137,8 +158,15 @@ func (s *Server) agentPolicy(ctx context.Context, in *struct {
 }
 
 func shownPolicy(e policy.Effective) AgentPolicy {
-	out := AgentPolicy{Policy: e.Name(), SetBy: e.SetBy, Steps: []PolicyStep{}}
-	for _, step := range e.Steps {
+	out := AgentPolicy{Policy: e.Name(), SetBy: e.SetBy, Steps: []PolicyStep{}, LeftOut: []LeftOutStep{}}
+	for _, name := range slices.Sorted(maps.Keys(e.LeftOut)) {
+		out.LeftOut = append(out.LeftOut, LeftOutStep{name, e.LeftOut[name]})
+	}
+	steps := e.Steps
+	if of, err := policy.Preset(policy.Default); e.SetBy == "" && len(steps) == 0 && err == nil {
+		steps = of.Steps
+	}
+	for _, step := range steps {
 		name := policy.NameOf(step)
 		out.Steps = append(out.Steps, stepOf(step, func(setting string) string { return e.Origin(name, setting) }))
 	}
@@ -171,10 +199,9 @@ func (p AnyPolicy) MarshalJSON() ([]byte, error) {
 
 // Schema implements huma.SchemaProvider.
 func (AnyPolicy) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Description: "The name of a policy, or an object: preset and steps, whose settings change " +
-		"those of " +
-		"the preset; or steps alone, a list, or an object that changes the policy of the farther places.",
-		Examples: []any{"letta"}}
+	return &huma.Schema{Description: "The name of a policy, or an object: {preset, steps}, whose settings change those " +
+		"of the preset; or {steps}, a list, or an object that changes the policy of the farther places.",
+		Examples: []any{"letta"}, Extensions: letta.AnyPolicyType}
 }
 
 // PolicyPreviews asks for a comparison.
@@ -242,14 +269,44 @@ func (s *Server) setOrganizationPolicy(ctx context.Context, in *struct {
 	return s.organizationPolicy(ctx, &in.OfOrg)
 }
 
+// PolicyChange is a change of a policy, with the policy as it was written.
+type PolicyChange struct {
+	agent.PolicyChange
+	Policy AnyPolicy `json:"policy" doc:"What was set; null took it back."`
+}
+
+func shownChanges(list []agent.PolicyChange, err error) ([]PolicyChange, error) {
+	return rest.Each(list, func(c agent.PolicyChange) PolicyChange { return PolicyChange{c, AnyPolicy(c.Policy)} }), err
+}
+
 func (s *Server) policyChanges(ctx context.Context, in *struct {
 	rest.Paging
 	OfOrg
-}) ([]agent.PolicyChange, error) {
+}) ([]PolicyChange, error) {
 	org, err := s.orgNamed(ctx, in.OrgID)
 	if err != nil {
 		return nil, err
 	}
-	list, err := s.Agents.PolicyChanges(ctx, org, in.Page(50, rest.NewestFirst))
-	return append([]agent.PolicyChange{}, list...), err
+	return shownChanges(s.Agents.PolicyChanges(ctx, org, in.Page(50, rest.NewestFirst)))
+}
+
+// PolicyOfServer is the policy of the agents of all organizations.
+type PolicyOfServer struct {
+	Policy AnyPolicy `json:"policy" doc:"Null: none, and that of the server's settings holds."`
+}
+
+func (s *Server) serverPolicy(ctx context.Context, _ *struct{}) (PolicyOfServer, error) {
+	raw, err := s.Agents.ServerPolicy(ctx)
+	return PolicyOfServer{AnyPolicy(raw)}, err
+}
+
+func (s *Server) setServerPolicy(ctx context.Context, in *struct{ Body PolicyOfServer }) (PolicyOfServer, error) {
+	if err := s.Agents.SetServerPolicy(ctx, json.RawMessage(in.Body.Policy), rest.Caller(ctx).ID); err != nil {
+		return PolicyOfServer{}, err
+	}
+	return s.serverPolicy(ctx, nil)
+}
+
+func (s *Server) serverPolicyChanges(ctx context.Context, in *struct{ rest.Paging }) ([]PolicyChange, error) {
+	return shownChanges(s.Agents.ServerPolicyChanges(ctx, in.Page(50, rest.NewestFirst)))
 }

@@ -56,7 +56,7 @@ const (
 // RunningSetting is a setting, and what the database has in its place.
 type RunningSetting struct {
 	Setting
-	Stored string `json:"stored" doc:"What the caller's organization has stored, which wins; empty for nothing."`
+	Stored string `json:"stored" doc:"For the caller's organization, else for the server, which wins; empty for nothing."`
 }
 
 // policySetting is the setting in whose place an organization may store one of its own.
@@ -64,6 +64,9 @@ const policySetting = "LOCI_POLICY"
 
 func (s *Server) listSettings(ctx context.Context, _ *struct{}) ([]RunningSetting, error) {
 	stored, err := s.Agents.OrganizationPolicy(ctx, rest.Org(ctx))
+	if err == nil && stored == nil {
+		stored, err = s.Agents.ServerPolicy(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ type labReplayCmd struct {
 	Out         string   `help:"Directory for report.json and report.html; none is written by default."`
 	Model       string   `help:"Model that writes summaries, at LOCI_LLM_BASE_URL; by default rules write them."`
 
-	InputPrice float64 `default:"15" help:"Price of a million input tokens."`
+	InputPrice float64 `default:"3" help:"Price of a million input tokens."`
 	ReadShare  float64 `default:"0.1" help:"Price of a token read from a provider's cache, as a share of that."`
 	WriteShare float64 `default:"1.25" help:"Price of a token written to it, as a share of that."`
 
@@ -163,6 +163,9 @@ func (c labReplayCmd) settings(ctx context.Context) (all []lab.Settings, err err
 			return nil, err
 		}
 		windows = append(windows, tokens)
+	}
+	if len(windows) == 0 {
+		return nil, errors.New("--window is empty; give it numbers of tokens such as 32k,128k, or leave it out")
 	}
 	for _, tokens := range lab.Distinct(windows) {
 		for _, name := range lab.Distinct(names) {

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
 	"reflect"
@@ -33,6 +34,7 @@ type Effective struct {
 	Policy
 	SetBy   string                       // the place that names the preset or lists the steps; empty if none does
 	Origins map[string]map[string]string // the place that set a setting of a step, where it is not SetBy
+	LeftOut map[string]string            // steps of the preset, or of farther places, by the place that left them out
 }
 
 // MaxBytes bounds a policy's JSON.
@@ -74,7 +76,7 @@ func (e Effective) over(l Layer) (Effective, error) {
 	}
 	if !ok {
 		p, err := Parse(raw)
-		return Effective{Policy: p, SetBy: l.Place}, err
+		return Effective{Policy: p, SetBy: l.Place, LeftOut: p.leftOut(l.Place)}, err
 	}
 	if e.SetBy == "" && len(e.Steps) == 0 {
 		if p, err := Preset(Default); err == nil {
@@ -85,23 +87,46 @@ func (e Effective) over(l Layer) (Effective, error) {
 	if origins == nil {
 		origins = map[string]map[string]string{}
 	}
-	for name, settings := range changes {
-		if string(settings) == "null" {
-			if _, known := mechanisms[name]; known && e.index(name) < 0 {
-				delete(changes, name) // a farther layer has left it out already
-			}
-			delete(origins, name)
+	leftOut := maps.Clone(e.LeftOut)
+	if leftOut == nil {
+		leftOut = map[string]string{}
+	}
+	for given, settings := range changes {
+		name := cmp.Or(e.onlyOf(given), given)
+		if string(settings) != "null" {
+			origins[name] = originsOf(origins[name], settings, l.Place)
+			delete(leftOut, name)
 			continue
 		}
-		origins[name] = originsOf(origins[name], settings, l.Place)
+		if _, known := mechanisms[name]; known && e.index(name) < 0 {
+			delete(changes, given) // a farther layer has left it out already
+		} else {
+			leftOut[name] = l.Place
+		}
+		delete(origins, name)
 	}
 	steps, err := json.Marshal(changes)
 	if err != nil {
 		return e, err
 	}
 	e.Policy, err = e.changed(steps)
-	e.Origins = origins
+	e.Origins, e.LeftOut = origins, leftOut
 	return e, err
+}
+
+// leftOut returns the steps of the policy's preset that it lacks, all left out by a place.
+func (p Policy) leftOut(place string) map[string]string {
+	of, err := Preset(p.Preset)
+	if err != nil {
+		return nil
+	}
+	out := map[string]string{}
+	for _, step := range of.Steps {
+		if name := NameOf(step); p.index(name) < 0 {
+			out[name] = place
+		}
+	}
+	return out
 }
 
 // originsOf returns the places that set the settings of a step, with those of a change.

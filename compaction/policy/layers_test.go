@@ -72,6 +72,28 @@ func TestTheNearerLayerWins(t *testing.T) {
 	}
 }
 
+// A step that a place leaves out is named with the place, until a nearer one has it again.
+func TestStepsThatAreLeftOutAreNamed(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		layers []string
+		want   map[string]string
+	}{
+		{[]string{`"four-layers"`}, map[string]string{}},
+		{[]string{`"four-layers"`, `{"steps":{"snip":null}}`}, map[string]string{"snip": policy.OfOrganization}},
+		{[]string{`"four-layers"`, `{"steps":{"snip":null}}`, `{"steps":{"snip":{}}}`}, map[string]string{}},
+		{[]string{`"four-layers"`, `{"steps":{"snip":null}}`, `{"steps":{"snip":null}}`},
+			map[string]string{"snip": policy.OfOrganization}},
+		{[]string{`{"preset":"four-layers","steps":{"snip":null}}`}, map[string]string{"snip": policy.OfServer}},
+		{[]string{`"four-layers"`, `{"steps":{"snip":null}}`, `"four-layers"`}, map[string]string{}},
+	} {
+		got := layered(t, tt.layers...).LeftOut
+		if len(got) != len(tt.want) || got["snip"] != tt.want["snip"] {
+			t.Errorf("%v: left out %v, want %v", tt.layers, got, tt.want)
+		}
+	}
+}
+
 // A stored layer that cannot be read changes nothing; a call's is refused with what is wrong.
 func TestABadLayer(t *testing.T) {
 	t.Parallel()

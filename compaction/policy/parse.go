@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -164,8 +165,12 @@ func (p Policy) with(name string, settings json.RawMessage) (Policy, error) {
 	return p, nil
 }
 
-// decode reads one JSON object into a struct, and refuses unknown fields.
+// decode reads one JSON object into a struct. It refuses unknown fields, fields that are there twice, and names in
+// another case, of which encoding/json would keep one only.
 func decode(raw []byte, to any) error {
+	if err := exactNames(raw, to); err != nil {
+		return err
+	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	err := d.Decode(to)
@@ -181,6 +186,43 @@ func decode(raw []byte, to any) error {
 		return errors.New("there is more than one object")
 	}
 	return nil
+}
+
+// exactNames returns an error if an object has a field that the struct lacks, or one twice. Nil for what is no object,
+// which is refused for that.
+func exactNames(raw []byte, of any) error {
+	if !json.Valid(raw) || kindIn(raw) != '{' {
+		return nil
+	}
+	var known []string
+	for _, field := range reflect.VisibleFields(reflect.TypeOf(of).Elem()) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		known = append(known, name)
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	_, _ = d.Token() // the brace
+	seen := map[string]bool{}
+	for d.More() {
+		token, _ := d.Token() // it is valid
+		name, _ := token.(string)
+		switch {
+		case !slices.Contains(known, name):
+			return fmt.Errorf("unknown field %q", db.Short(name))
+		case seen[name]:
+			return fmt.Errorf("the field %q is there twice", name)
+		}
+		seen[name] = true
+		_ = d.Decode(new(json.RawMessage)) // as above
+	}
+	return nil
+}
+
+// kindIn returns the first byte of a JSON value; 0 of none.
+func kindIn(raw []byte) byte {
+	if raw = bytes.TrimSpace(raw); len(raw) > 0 {
+		return raw[0]
+	}
+	return 0
 }
 
 // kindOf returns what json.UnmarshalTypeError calls a value, in words.

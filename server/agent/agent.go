@@ -79,6 +79,8 @@ type Agent struct {
 	Settings     Settings  `db:"settings" json:"-"`
 	CreatedAt    time.Time `db:"created_at" json:"created_at"`
 	UpdatedAt    time.Time `db:"updated_at" json:"updated_at"`
+
+	SystemChangedAt time.Time `db:"system_changed_at" json:"-"` // what the system prompt shows, by an update
 	LastRun
 
 	Depth    int            `db:"depth" json:"-"`          // 0 for an agent that is no sub-agent
@@ -178,6 +180,15 @@ type Update struct {
 	ToolIDs                                               []string // of definitions
 	IdentityIDs                                           []string
 	LastRun                                               LastRun // nil fields stay
+}
+
+// isShown reports whether an update may change what the system prompt shows. Other updates leave its bytes as they are,
+// so that a provider's cache stays good.
+func (u Update) isShown() bool {
+	inPrompt := func(name string) bool { return name == "tools" || name == "tool_rules" }
+	return u.System != nil || u.Timezone != nil || u.MaxFilesOpen.Set || u.ViewChars.Set || u.FolderIDs != nil ||
+		u.BlockIDs != nil || u.ToolIDs != nil || u.Settings.Tools != nil || u.Settings.ToolRules != nil ||
+		slices.ContainsFunc(u.Unset, inPrompt)
 }
 
 // Limit changes a number or resets it to its default.

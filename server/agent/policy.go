@@ -37,11 +37,18 @@ func (s *Store) readPolicy(ctx context.Context, org db.Org, call json.RawMessage
 
 // layers returns what the places set for the policy of an agent in a conversation, the farthest first.
 func (s *Store) layers(ctx context.Context, org db.Org, a Agent, call json.RawMessage) ([]policy.Layer, error) {
-	of, err := s.OrganizationPolicy(ctx, org)
+	stored, err := db.One[struct{ Server, Organization json.RawMessage }](ctx, s.DB, `
+		SELECT (SELECT policy FROM server_policies ORDER BY key DESC LIMIT 1) AS server,
+		       (SELECT policy FROM organizations WHERE org = $1) AS organization`, org)
 	if err != nil {
 		return nil, err
 	}
-	return []policy.Layer{{Place: policy.OfServer, Policy: s.Policy}, {Place: policy.OfOrganization, Policy: of},
+	server := s.Policy
+	if stored.Server != nil {
+		server = stored.Server
+	}
+	return []policy.Layer{{Place: policy.OfServer, Policy: server},
+		{Place: policy.OfOrganization, Policy: stored.Organization},
 		{Place: policy.OfAgent, Policy: policyIn(a.Settings.CompactionSettings)},
 		{Place: policy.OfConversation, Policy: policyIn(a.InConversation)}, {Place: policy.OfCall, Policy: call}}, nil
 }

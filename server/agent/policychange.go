@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -17,7 +18,7 @@ import (
 type PolicyChange struct {
 	Key            int64           `db:"key" json:"-"`
 	ID             string          `db:"id" json:"id"`
-	Place          string          `db:"place" json:"place" enum:"organization,agent,conversation"`
+	Place          string          `db:"place" json:"place" enum:"server,organization,agent,conversation"`
 	AgentID        *string         `db:"agent_id" json:"agent_id"`
 	ConversationID *string         `db:"conversation_id" json:"conversation_id"`
 	Author         string          `db:"author" json:"author" doc:"The id of the key that changed it; empty without keys."`
@@ -40,10 +41,8 @@ func (s *Store) PolicyChanges(ctx context.Context, org db.Org, p db.Page) ([]Pol
 
 // SetOrganizationPolicy sets the policy of an organization's agents; null takes it back. ErrInvalid if it is no policy.
 func (s *Store) SetOrganizationPolicy(ctx context.Context, org db.Org, raw json.RawMessage, author string) error {
-	if raw = bytes.TrimSpace(raw); string(raw) == "null" {
-		raw = nil
-	}
-	if err := policy.Check(raw); err != nil {
+	raw, err := toStore(raw)
+	if err != nil {
 		return err
 	}
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
@@ -53,6 +52,42 @@ func (s *Store) SetOrganizationPolicy(ctx context.Context, org db.Org, raw json.
 		return db.Exec(ctx, tx, `
 			INSERT INTO policy_changes (org, place, author, policy) VALUES ($1, 'organization', $2, $3)`, org, author, raw)
 	})
+}
+
+// ServerPolicy returns the policy that the operator set for the agents of all organizations; nil if none is set, and
+// that of the server's settings holds.
+func (s *Store) ServerPolicy(ctx context.Context) (json.RawMessage, error) {
+	raw, err := db.One[json.RawMessage](ctx, s.DB, `SELECT policy FROM server_policies ORDER BY key DESC LIMIT 1`)
+	if errors.Is(err, db.ErrNotFound) {
+		return nil, nil
+	}
+	return raw, err
+}
+
+// SetServerPolicy sets the policy of the agents of all organizations; null takes it back. ErrInvalid if it is none.
+func (s *Store) SetServerPolicy(ctx context.Context, raw json.RawMessage, author string) error {
+	raw, err := toStore(raw)
+	if err != nil {
+		return err
+	}
+	return db.Exec(ctx, s.DB, `INSERT INTO server_policies (policy, author) VALUES ($1, $2)`, raw, author)
+}
+
+// ServerPolicyChanges lists the policies that the operator set for the agents of all organizations.
+func (s *Store) ServerPolicyChanges(ctx context.Context, p db.Page) ([]PolicyChange, error) {
+	p.Order = "key"
+	return db.List[PolicyChange](ctx, s.DB, p, `
+		SELECT key, 'policy-change-' || key AS id, 'server' AS place, NULL AS agent_id, NULL AS conversation_id, author,
+		       policy, NULL::bigint AS seq, at
+		FROM server_policies WHERE true`, pgx.StrictNamedArgs{})
+}
+
+// toStore returns a policy as it is stored: nil for null. ErrInvalid if it is no policy.
+func toStore(raw json.RawMessage) (json.RawMessage, error) {
+	if raw = bytes.TrimSpace(raw); string(raw) == "null" {
+		raw = nil
+	}
+	return raw, policy.Check(raw)
 }
 
 // policyChanged is a change and its place.

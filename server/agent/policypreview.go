@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/loci-memory/loci/compaction"
@@ -71,7 +72,15 @@ func (s *Store) PreviewPolicies(ctx context.Context, org db.Org, at PolicyTarget
 		return nil, err
 	}
 	for _, of := range policies {
-		out, _, err := s.preview(ctx, org, without, v, policyOver{of, at.AnswerPending})
+		p, view := without, v
+		if settings := inSettings(of); showDataInPart(settings) { // its prompt has another tool
+			own := at
+			own.Compaction = settings
+			if p, view, err = s.withoutPolicy(ctx, org, own); err != nil {
+				return nil, err
+			}
+		}
+		out, _, err := s.preview(ctx, org, p, view, policyOver{of, at.AnswerPending})
 		if err != nil {
 			return nil, err
 		}
@@ -83,6 +92,9 @@ func (s *Store) PreviewPolicies(ctx context.Context, org db.Org, at PolicyTarget
 // PromptUnder returns what a model would be sent under a policy, as PreviewPolicies plans it; nil is the one in force.
 func (s *Store) PromptUnder(ctx context.Context, org db.Org, at PolicyTarget, of json.RawMessage) (StoredPrompt,
 	error) {
+	if len(of) > 0 {
+		at.Compaction = inSettings(of)
+	}
 	without, v, err := s.withoutPolicy(ctx, org, at)
 	if err != nil {
 		return StoredPrompt{}, err
@@ -109,6 +121,9 @@ func (s *Store) withoutPolicy(ctx context.Context, org db.Org, at PolicyTarget) 
 	return p, v, nil
 }
 
+// inSettings returns compaction settings with a policy, which is JSON.
+func inSettings(of json.RawMessage) json.RawMessage { return fmt.Appendf(nil, `{"policy":%s}`, of) }
+
 // policyOver is a policy over those of the farther places, for a prompt that may answer pending calls.
 type policyOver struct {
 	policy        json.RawMessage
@@ -119,11 +134,7 @@ type policyOver struct {
 func (s *Store) preview(ctx context.Context, org db.Org, p Prompt, v compaction.View, of policyOver) (out PolicyPreview,
 	under Prompt, err error) {
 	if len(of.policy) > 0 {
-		settings, err := json.Marshal(map[string]json.RawMessage{"policy": of.policy})
-		if err != nil {
-			return out, p, err
-		}
-		if err := s.readPolicy(ctx, org, settings, &p); err != nil {
+		if err := s.readPolicy(ctx, org, inSettings(of.policy), &p); err != nil {
 			return out, p, err
 		}
 	}

@@ -33,10 +33,11 @@ func (s *Store) RestoreAgent(ctx context.Context, org db.Org, r Restored) error 
 	return db.Exec(ctx, s.DB, `
 		INSERT INTO agents (id, org, name, agent_type, description, metadata, system, tags, timezone, model, embedding,
 		                    context_window_limit, max_files_open, per_file_view_window_char_limit, hidden, settings,
-		                    last_run_completion, last_run_duration_ms, last_stop_reason, created_at, updated_at, depth)
+		                    last_run_completion, last_run_duration_ms, last_stop_reason, created_at, updated_at,
+		                    system_changed_at, depth)
 		VALUES (@id, @org, @name, @type, @description, @metadata, @system, @tags, @timezone, @model, @embedding,
 		        @window, @max_files, @view_chars, @hidden, @settings, @completion, @duration, @stop, @created,
-		        @updated, @depth)`,
+		        @updated, @updated, @depth)`,
 		pgx.StrictNamedArgs{"id": r.ID, "org": org, "name": r.Name, "type": cmp.Or(r.Type, DefaultType),
 			"description": r.Description, "metadata": r.Metadata, "system": r.System, "tags": notNil(r.Tags),
 			"timezone": cmp.Or(r.Timezone, "UTC"), "model": r.Model, "embedding": r.Embedding, "window": r.WindowLimit,

@@ -56,7 +56,8 @@ func (s *Store) changeRules(ctx context.Context, org db.Org, tool string,
 			return err
 		}
 		if err := db.Exec(ctx, s.DB, `
-			UPDATE agents SET settings = jsonb_set(settings, '{tool_rules}', $3), updated_at = now()
+			UPDATE agents SET settings = jsonb_set(settings, '{tool_rules}', $3), updated_at = now(),
+			                  system_changed_at = now()
 			WHERE org = $1 AND key = $2`, org, a.Key, rules); err != nil {
 			return err
 		}

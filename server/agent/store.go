@@ -21,6 +21,7 @@ func (s *Store) With(tx pgx.Tx) *Store {
 
 const columns = `key, id, name, agent_type, description, metadata, system, tags, timezone, model, embedding,
 	context_window_limit, max_files_open, per_file_view_window_char_limit, hidden, settings, created_at, updated_at,
+	system_changed_at,
 	last_run_completion, last_run_duration_ms, last_stop_reason, depth, ` + attachedTools
 
 // orNoAgent returns an ErrNotFound that names an agent for an ErrNotFound, and any other error unchanged.
@@ -221,7 +222,8 @@ func (s *Store) change(ctx context.Context, org db.Org, id string, u Update) (Ag
 		            WHERE value <> 'null')) END,
 		    last_run_completion = coalesce(@completion, last_run_completion),
 		    last_run_duration_ms = coalesce(@duration, last_run_duration_ms),
-		    last_stop_reason = coalesce(@stop, last_stop_reason), updated_at = now()
+		    last_stop_reason = coalesce(@stop, last_stop_reason), updated_at = now(),
+		    system_changed_at = CASE WHEN @shown THEN now() ELSE system_changed_at END
 		WHERE org = @org AND id = @id
 		RETURNING `+columns,
 		pgx.StrictNamedArgs{"org": org, "id": id, "name": u.Name, "description": u.Description, "system": u.System,
@@ -231,7 +233,7 @@ func (s *Store) change(ctx context.Context, org db.Org, id string, u Update) (Ag
 			"set_view_chars": u.ViewChars.Set, "view_chars": u.ViewChars.Value, "settings": u.Settings,
 			"unset": u.Unset, "model_settings": u.ModelSettings, "completion": u.LastRun.Completion,
 			"duration": u.LastRun.DurationMS,
-			"stop":     u.LastRun.StopReason})
+			"stop":     u.LastRun.StopReason, "shown": u.isShown()})
 }
 
 // RunEnded notes in a transaction how a run of an agent ended, by the agent's key. The run ended when the transaction

@@ -129,7 +129,7 @@ func (s *Store) metadata(ctx context.Context, org db.Org, a Agent, c recall.Conv
 		name = recall.DefaultConversation
 	}
 	text := fmt.Sprintf(metadataOf+"\n- CONVERSATION_ID: %s\n- System prompt last recompiled: %s\n", a.ID, name,
-		a.UpdatedAt.UTC().Format("2006-01-02 15:04:05 UTC"))
+		a.SystemChangedAt.UTC().Format("2006-01-02 15:04:05 UTC"))
 	if hidden := said - visible(c); hidden > 0 {
 		text += fmt.Sprintf("- %d previous messages are stored in recall memory%s\n", hidden,
 			toolset(tools).Hint("conversation_search", " (use conversation_search to find them)"))

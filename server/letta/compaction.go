@@ -12,6 +12,9 @@ import (
 // CompactionSettings change compaction.Settings, which checks the values.
 type CompactionSettings struct{ rest.Object }
 
+// AnyPolicyType is the type of a policy in the document: its name, or an object. Requests are not checked by it.
+var AnyPolicyType = map[string]any{"type": []string{"string", "object", "null"}, "additionalProperties": true}
+
 // Schema implements huma.SchemaProvider.
 func (CompactionSettings) Schema(r rest.Registry) *rest.Schema {
 	s := &rest.Schema{Type: "object", Properties: map[string]*rest.Schema{}, AdditionalProperties: true}
@@ -21,8 +24,9 @@ func (CompactionSettings) Schema(r rest.Registry) *rest.Schema {
 	s.Properties["mode"].Extensions = map[string]any{"type": "string", "enum": compaction.Modes}
 	s.Properties["trigger"].Extensions = map[string]any{"type": "number"}
 	s.Properties["trigger"].Description = "The share of the window above which a conversation is compacted."
-	s.Properties["policy"].Description = "How the window is kept: the name of a policy, {\"preset\", \"steps\"}, or a " +
-		"list of steps. GET /v1/policies lists them."
+	s.Properties["policy"].Extensions = AnyPolicyType
+	s.Properties["policy"].Description = "How the window is kept: the name of a policy, or an object with preset and " +
+		"steps. GET /v1/policies lists them."
 	return s
 }
 
