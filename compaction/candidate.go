@@ -8,7 +8,8 @@ type candidate struct {
 	left    int            // tokens that leave
 	old     int            // tokens that stay and that a report covers, counted by us
 	new     int            // tokens that stay, of later messages
-	budget  int            // tokens of the summary
+	budget  int            // tokens of the summary, without what it quotes of the user
+	quoted  int            // tokens of that
 	fresh   map[place]Edit // those of the planner, and more
 }
 
@@ -32,8 +33,35 @@ func (p *planner) at(cut int) candidate {
 	}
 	if c.evicted > 0 {
 		c.budget = p.budget(c.left)
+		c.quoted = c.quotes()
 	}
 	return c
+}
+
+// quotedShare is the share of the room between the fixed parts and the trigger that a summary may take to quote the
+// user.
+const quotedShare = 0.5
+
+// quotes returns the tokens that a summary may take to quote all messages of the user that leave or that the summary
+// before quotes: what they take, at most a share of the room below the trigger, and what the rest leaves free.
+func (c candidate) quotes() int {
+	if c.said == nil {
+		return 0
+	}
+	n := add(c.carried, c.said[c.cut])
+	for _, i := range c.pinned {
+		if i < c.cut {
+			n -= c.said[i+1] - c.said[i]
+		}
+	}
+	if n <= 0 {
+		return 0
+	}
+	most := share(quotedShare, max(c.below-c.ratio.of(max(c.v.Fixed, 0)), 0))
+	if c.settings.ClipChars != nil {
+		most = min(most, *c.settings.ClipChars/4)
+	}
+	return max(min(n+quotesOverhead, most, max(c.goal, 1)-c.tokens()), 0)
 }
 
 func (c candidate) leaves(i int) bool { return i < c.cut && !c.points.Stays(i) }
@@ -49,7 +77,7 @@ const smallSummary = 1024
 // of it below the trigger, and a quarter token for each character that the settings allow.
 func (p *planner) budget(left int) int {
 	most := max(p.window/10, min(p.window/8, smallSummary))
-	most = min(most, (p.limit-p.ratio.of(max(p.v.Fixed, 0)))/4, add(p.previous, left/2))
+	most = min(most, (p.below-p.ratio.of(max(p.v.Fixed, 0)))/4, add(p.previous, left/2))
 	if p.settings.ClipChars != nil {
 		most = min(most, *p.settings.ClipChars/4)
 	}
@@ -75,7 +103,7 @@ func (c candidate) counted() int {
 // summary returns the tokens of the summary after the cut: at most those of a new one, or those of the one that stays.
 func (c candidate) summary() int {
 	if c.evicted > 0 {
-		return c.budget + wrapperTokens
+		return c.budget + c.quoted + wrapperTokens
 	}
 	if clip, ok := c.fresh[ofSummary]; ok {
 		return c.v.summaryTokens(&clip)
@@ -99,7 +127,8 @@ func (c candidate) plan(by strategy, before, target int) Plan {
 		p.Window, p.Goal = c.v.Window, target
 	}
 	if c.evicted > 0 {
-		p.Tokens, p.Budget, p.NeedsModel, p.Self = c.left, c.budget, true, by.self
+		p.Tokens, p.Budget, p.NeedsModel, p.Self = c.left, c.budget+c.quoted, true, by.self
+		p.Quoted = c.quoted
 	} else { // all before the cut stays
 		if clip, ok := c.fresh[ofSummary]; ok {
 			p.Edits = append(p.Edits, clip)

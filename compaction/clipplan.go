@@ -29,6 +29,7 @@ func (p *planner) least(cut int) candidate {
 // squeeze shortens the summary, and then clips to lowLevels, until the view takes no more than target.
 func (c *candidate) squeeze(target int) {
 	if c.evicted > 0 {
+		c.quoted = max(c.quoted-max(c.tokens()-max(target, 0), 0), 0)
 		c.budget = max(c.budget-max(c.tokens()-max(target, 0), 0), min(c.budget, MinBudget))
 	} else if c.v.Summary != nil {
 		for _, chars := range summaryLevels {

@@ -12,13 +12,25 @@ type Cut struct {
 	At     int     // index of the first message that stays; the last cut point at or before it is taken
 	Keep   []int   // indexes of messages before At that stay, with what belongs to them, unless the rest does not fit
 	Goal   int     // tokens that the view may take afterwards; 0, or more than the trigger of the settings: up to that
+	Below  int     // tokens above which the policy compacts again; then Goal is restShare of the room below. 0: no rest
 	All    bool    // nothing stays that shows the current state: the summary says it
 	Split  bool    // the beginning of a turn that the cut divides is summarized by itself
 	Format *Format // of the summary; nil: that of the settings' mode
 }
 
-// PlanCut plans a compaction with a chosen cut. What stays is clipped, and more leaves, only if the rest does not fit
-// the view's window below the trigger of the settings. It returns a *Nothing if no message can leave and nothing can be
+// restShare is the share of the room between the fixed parts and the trigger of a policy that a compaction may leave
+// taken: else the next turn would compact again.
+const restShare = 0.75
+
+// Rest returns the tokens that a view may take after a compaction by a policy with a trigger: the fixed parts, and
+// three quarters of the room between them and the trigger; up to the trigger if the fixed parts leave no room.
+func Rest(trigger, fixed int) int {
+	room := max(trigger-max(fixed, 0), 0)
+	return trigger - room + share(restShare, room)
+}
+
+// PlanCut plans a compaction with a chosen cut. More leaves if the rest is over the goal, and what stays is clipped if
+// it does not fit the view's window below the trigger. It returns a *Nothing if no message can leave and nothing can be
 // clipped, or if that would save no tokens of a view that fits, and a *TooBig if what must stay does not fit.
 func PlanCut(v View, s Settings, c Cut) (Plan, error) {
 	s.Mode = s.Mode.withAll(c.All)
@@ -54,10 +66,14 @@ func (m Mode) withAll(all bool) Mode {
 
 func planCut(p *planner, c Cut) (Plan, error) {
 	p.goal = p.limit
-	if c.Goal > 0 {
-		p.goal = min(c.Goal, p.limit)
+	if c.Below > 0 {
+		p.rests, p.below = true, min(c.Below, p.limit)
+		p.goal = Rest(p.below, p.ratio.of(max(p.v.Fixed, 0)))
 	}
-	p.format = c.Format
+	if c.Goal > 0 {
+		p.goal = min(c.Goal, p.goal)
+	}
+	p.quote(c.Format)
 	p.points.keep(c.Keep)
 	p.pin()
 	plan, err := p.plan(strategy{self: p.settings.Mode.own(),
@@ -70,7 +86,7 @@ func planCut(p *planner, c Cut) (Plan, error) {
 			Stuck: len(p.v.Messages) > 0}
 	}
 	plan.Format = c.Format
-	if c.Split {
+	if c.Split && !c.Format.quotesUser() {
 		plan.Split = dividedTurn(p.v, plan)
 	}
 	return plan, nil

@@ -39,6 +39,7 @@ type FormatSection struct {
 // Making says how the summary of a plan is made.
 type Making struct {
 	Format *Format       // nil: that of the settings' mode
+	Quoted int           // tokens of the budget for the messages of the user that the format quotes; 0: half of it
 	Notes  string        // the text that becomes the summary, without a model; empty: one is written
 	Hidden bool          // it says only that messages are hidden
 	Split  int           // position of the first message of the turn that the cut divides; 0: it divides none

@@ -49,8 +49,10 @@ func allCuts(points CutPoints, _ Settings) []int { return []int{points.openCall}
 type planner struct {
 	v           View
 	settings    Settings
-	window      int // the view's, or endless if it is unknown
-	goal, limit int // tokens
+	window      int  // the view's, or endless if it is unknown
+	goal, limit int  // tokens
+	below       int  // tokens above which the view is compacted again; at most limit
+	rests       bool // the goal is that of a policy's own trigger
 	points      CutPoints
 	previous    int   // tokens of the view's summary
 	pinned      []int // indexes of the messages that stay wherever the view is cut
@@ -63,6 +65,8 @@ type planner struct {
 	fresh       map[place]Edit // of groups that are too large for any window
 	sizes       map[place]size // of what can be clipped, once it was looked at
 	format      *Format        // of the summary; nil: that of the settings
+	said        []int          // tokens of the user's messages before each, as the format quotes them; nil: it does not
+	carried     int            // tokens of those that the summary before quotes
 }
 
 // place is the place of a part: the index of its message in the view, and its own index in the message.
@@ -84,6 +88,7 @@ func newPlanner(v View, s Settings) *planner {
 		p.window = endless
 	}
 	p.goal, p.limit = share(s.Goal, p.window), s.Limit(p.window)
+	p.below = p.limit
 	p.previous = v.summaryTokens(v.summaryClip())
 	p.pin()
 	p.were = sums(p.shown)
@@ -164,7 +169,7 @@ func (p *planner) plan(by strategy) (Plan, error) {
 	if least.tokens() > p.limit {
 		least.squeeze(-1)
 		if before > p.limit { // a part of the free room goes to the newest results
-			goal += max(p.limit-goal, 0) / 2
+			goal += max(p.below-goal, 0) / 2
 		}
 	}
 	if n := len(v.Messages); least.tokens() > p.limit && last < n { // rather no newest message than no prompt
@@ -182,8 +187,11 @@ func (p *planner) plan(by strategy) (Plan, error) {
 		return Plan{}, &Nothing{Tokens: before, Goal: p.limit, Stuck: true}
 	}
 	target := goal
-	if reached > target { // leave half of the room below the limit free
-		target = reached + max(p.limit-reached, 0)/2
+	if reached > target { // leave half of the room below the trigger free
+		target = reached + max(p.below-reached, 0)/2
+	}
+	if p.rests { // what stays below the trigger is not clipped
+		target = max(target, min(p.at(last).tokens(), p.below))
 	}
 	c, ok := p.first(cuts, before, target)
 	if !ok {

@@ -24,7 +24,7 @@ func (w *writer) repaired(text string) string {
 		if share == appendixShare {
 			note = w.unread()
 		}
-		if whole := w.repairedWith(text, note+w.appendix(text, share)); w.namesLastRequest(whole) {
+		if whole := w.repairedWith(text, note+w.appendix(share)); w.namesLastRequest(whole) {
 			return whole
 		}
 	}
@@ -144,11 +144,9 @@ func (w *writer) extracted() Summary {
 // extractedWith returns a text made without a model, and what the format appends within a share of the budget.
 func (w *writer) extractedWith(share float64) (text string) {
 	budget := w.budget
-	appendix := w.appendix("", share)
-	if appendix != "" { // it repeats nothing that is quoted
+	appendix := w.appendix(share)
+	if appendix != "" {
 		budget -= tokens.Estimate(appendix)
-		appendix = w.appendix(w.extraction().within(extractedBy, budget, w.must), share)
-		budget = w.budget - tokens.Estimate(appendix)
 	}
 	for range 8 { // a secret's placeholder may be longer than the secret
 		text = w.redacted(w.extraction().within(extractedBy, budget, w.must) + appendix)
@@ -170,7 +168,7 @@ func (w *writer) nothing() Summary {
 		s.Model = ""
 		return s
 	}
-	w.budget = max(w.e.Budget, MinBudget)
+	w.budget = max(w.e.Budget-w.reserved, MinBudget)
 	s := w.summary(w.previous, w.e.Previous.How)
 	s.Model = w.e.Previous.Model
 	return s
@@ -178,7 +176,11 @@ func (w *writer) nothing() Summary {
 
 // summary returns a text as a summary, with the range that it replaces and the calls that it took.
 func (w *writer) summary(text string, how How) Summary {
-	text = limitChars(cutTo(w.redacted(clean(text)), w.budget), w.s.ClipChars)
+	text = clean(text)
+	if w.e.Format.quotesUser() {
+		_, text = quotationsIn(text)
+	}
+	text = w.withQuotations(limitChars(cutTo(w.redacted(text), w.budget), w.s.ClipChars))
 	s := Summary{Text: text, How: how, Why: w.why, Detail: w.detail, ModelCalls: w.modelCalls,
 		PromptTokens: w.prompt, OutputTokens: w.output}
 	if w.m != nil {

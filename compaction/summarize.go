@@ -81,13 +81,17 @@ type writer struct {
 	e        Evicted
 	s        Settings
 	m        *Model
-	budget   int    // tokens of the text
-	previous string // text of the summary before
-	entries  []entry
-	flat     string // text of the entries without line ends; empty until echoes needs it
-	must     mustMention
-	found    *extraction      // in all that is summarized; nil until it is needed
-	cut      []recall.Message // messages that the last transcript left out
+	budget   int // tokens of the text, without what it quotes of the user
+	quoted   []quotation
+	reserved int // tokens of the budget of e for these
+
+	quotedChars int    // of the settings' clip_chars for these; s has the rest
+	previous    string // text of the summary before
+	entries     []entry
+	flat        string // text of the entries without line ends; empty until echoes needs it
+	must        mustMention
+	found       *extraction      // in all that is summarized; nil until it is needed
+	cut         []recall.Message // messages that the last transcript left out
 
 	window int     // tokens of the model's window; 0 if unknown
 	scale  float64 // the model's tokens for one of ours
@@ -117,7 +121,8 @@ func newWriter(e Evicted, s Settings, m *Model) *writer {
 		w.previous = strings.TrimSpace(clean(e.Previous.Text))
 		replaced += tokens.Estimate(w.previous)
 	}
-	w.budget = min(e.Budget, replaced-1)
+	w.reserve()
+	w.budget = min(e.Budget-w.reserved, replaced-1)
 	if s.ClipChars != nil {
 		w.budget = min(w.budget, *s.ClipChars/4)
 	}

@@ -21,7 +21,6 @@ var appendixShares = []float64{appendixShare, appendixShare / 4, 0}
 const (
 	failuresHeading = "## Tool failures"
 	recentHeading   = "## Recent turns, word for word"
-	saidHeading     = "## All user messages, word for word"
 	namedHeading    = "## Files that were read and are too long to be shown again"
 	readTag         = "read-files"
 	modifiedTag     = "modified-files"
@@ -35,7 +34,7 @@ const (
 
 // appendix returns what the format appends to a text, whichever way it was made, within a share of the budget: every
 // line is whole, and what does not fit is counted.
-func (w *writer) appendix(text string, share float64) string {
+func (w *writer) appendix(share float64) string {
 	f := cmp.Or(w.e.Format, &Format{})
 	if share == 0 {
 		return ""
@@ -57,9 +56,6 @@ func (w *writer) appendix(text string, share float64) string {
 	}
 	if f.RecentTurns > 0 {
 		add(listed(recentHeading, w.recentTurns(f.RecentTurns), 1<<10, room))
-	}
-	if f.UserMessages {
-		add(listed(saidHeading, w.userMessages(text), 1<<10, room))
 	}
 	return b.String()
 }
@@ -133,31 +129,9 @@ func (w *writer) recentTurns(turns int) (lines []string) {
 	return lines
 }
 
-// userMessages returns a line for each message of the user that a text does not quote, with those of the summary
-// before.
-func (w *writer) userMessages(text string) (lines []string) {
-	_, before, _ := strings.Cut(w.previous, "\n"+saidHeading+"\n")
-	for line := range strings.Lines(before) {
-		line = strings.TrimSpace(line)
-		if !strings.HasPrefix(line, "- [") {
-			break
-		}
-		lines = append(lines, line)
-	}
-	text = strings.Join(strings.Fields(text), " ")
-	for _, m := range w.e.Messages {
-		said := strings.Join(strings.Fields(clean(requestText(m))), " ")
-		if m.Role != recall.User || said == "" || strings.Contains(text, said) {
-			continue
-		}
-		lines = append(lines, fmt.Sprintf("- [%d] %s", m.Seq, oneLine(said, requestChars)))
-	}
-	return lines
-}
-
 // appended matches what formats append, which no extraction reads.
 var appended = regexp.MustCompile(`(?s)\n\n(?:<` + readTag + `>|<` + modifiedTag + `>|` + failuresHeading + `\n|` +
-	recentHeading + `\n|` + saidHeading + `\n|` + namedHeading + `\n).*$`)
+	recentHeading + `\n|` + userHeading + `\n|` + namedHeading + `\n).*$`)
 
 // fileLists returns the files that were read and those that were modified, with those of the summary before, sorted. A
 // file that was modified is not among the others.

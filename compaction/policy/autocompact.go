@@ -46,7 +46,7 @@ func (s *AutoCompact) Plan(v compaction.View, at Moment) (compaction.Plan, error
 		}
 	}
 	cut = min(points.After(cut), points.Before(s.newest(v)))
-	return compaction.PlanCut(v, at.settings(), compaction.Cut{At: cut, Keep: keep, Format: s.Summary.format()})
+	return planCut(v, at, compaction.Cut{At: cut, Keep: keep, Format: s.Summary.format()})
 }
 
 // protected returns the indexes of the messages that stay wherever the view is cut.

@@ -5,7 +5,7 @@ import "github.com/loci-memory/loci/compaction"
 // Buffer is due if no more is free than a summary needs, and a buffer.
 type Buffer struct {
 	SummaryTokens int `json:"summary_tokens" min:"0" max:"10000000" doc:"Of the window, for a summary."`
-	BufferTokens  int `json:"buffer_tokens" min:"0" max:"10000000" doc:"Also free; both at most half of it."`
+	BufferTokens  int `json:"buffer_tokens" min:"0" max:"10000000" doc:"Also free; both at most half of the room."`
 
 	Counting
 }
@@ -20,6 +20,9 @@ func (*Buffer) describe() Mechanism {
 
 // Due reports whether the prompt reaches the window without what a summary needs and the buffer.
 func (s *Buffer) Due(v compaction.View, at Moment) bool {
-	free := min(s.SummaryTokens+s.BufferTokens, v.Window/2)
-	return v.Window > 0 && s.tokens(v, at) >= v.Window-free
+	return v.Window > 0 && s.tokens(v, at) > s.most(v, at)
+}
+
+func (s *Buffer) most(v compaction.View, _ Moment) int {
+	return withFree(v, s.SummaryTokens+s.BufferTokens) - 1
 }

@@ -29,7 +29,7 @@ func (s *Checkpoint) Plan(v compaction.View, at Moment) (compaction.Plan, error)
 	if cut < 0 {
 		cut = len(v.Messages)
 	}
-	return noted(compaction.PlanCut(v, at.settings(), compaction.Cut{At: cut}))(at.Notes)
+	return noted(planCut(v, at, compaction.Cut{At: cut}))(at.Notes)
 }
 
 // noted makes notes the summary of a plan.

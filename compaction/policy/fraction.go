@@ -20,9 +20,13 @@ func (s *Fraction) Due(v compaction.View, at Moment) bool {
 	if v.Window <= 0 {
 		return false
 	}
+	return s.tokens(v, at) > s.most(v, at)
+}
+
+func (s *Fraction) most(v compaction.View, at Moment) int {
 	of := at.settings()
 	if s.WindowShare > 0 {
 		of.Trigger = s.WindowShare
 	}
-	return s.tokens(v, at) > of.Limit(v.Window)
+	return of.Limit(v.Window)
 }

@@ -15,6 +15,6 @@ func (*Full) describe() Mechanism {
 
 // Plan cuts after all messages.
 func (s *Full) Plan(v compaction.View, at Moment) (compaction.Plan, error) {
-	return compaction.PlanCut(v, at.settings(),
+	return planCut(v, at,
 		compaction.Cut{At: len(v.Messages), All: true, Format: s.Summary.format()})
 }

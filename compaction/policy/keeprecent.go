@@ -21,7 +21,7 @@ func (*KeepRecent) describe() Mechanism {
 // Plan cuts at or after the message with which the newest reach the tokens to keep.
 func (s *KeepRecent) Plan(v compaction.View, at Moment) (compaction.Plan, error) {
 	cut := s.cut(v, at)
-	return compaction.PlanCut(v, at.settings(), compaction.Cut{At: cut, Format: s.Summary.format(),
+	return planCut(v, at, compaction.Cut{At: cut, Format: s.Summary.format(),
 		Split: s.SplitTurns})
 }
 

@@ -31,7 +31,7 @@ func (s *Notes) Plan(v compaction.View, at Moment) (compaction.Plan, error) {
 		return full.Plan(v, at)
 	}
 	points := compaction.CutPointsOf(v.Messages)
-	p, err := noted(compaction.PlanCut(v, at.settings(), compaction.Cut{At: points.After(s.cut(v, at))}))(at.Notes)
+	p, err := noted(planCut(v, at, compaction.Cut{At: points.After(s.cut(v, at))}))(at.Notes)
 	if err != nil || p.After > at.settings().Limit(v.Window) && v.Window > 0 {
 		return full.Plan(v, at)
 	}

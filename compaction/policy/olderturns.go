@@ -20,5 +20,5 @@ func (s *OlderTurns) Plan(v compaction.View, at Moment) (compaction.Plan, error)
 	if said := turns(v.Messages); len(said) > s.KeepTurns {
 		cut = said[len(said)-s.KeepTurns]
 	}
-	return compaction.PlanCut(v, at.settings(), compaction.Cut{At: cut, Format: s.Summary.format()})
+	return planCut(v, at, compaction.Cut{At: cut, Format: s.Summary.format()})
 }

@@ -21,5 +21,5 @@ func (s *OldestShare) Plan(v compaction.View, at Moment) (compaction.Plan, error
 	if n := int(s.TurnsShare * float64(len(said))); n > 0 {
 		cut = said[n]
 	}
-	return compaction.PlanCut(v, at.settings(), compaction.Cut{At: cut, Format: s.Summary.format()})
+	return planCut(v, at, compaction.Cut{At: cut, Format: s.Summary.format()})
 }

@@ -79,6 +79,7 @@ type Moment struct {
 	Write func([]LineRequest) []string
 
 	usage *usage // of the prompt while it is pruned
+	steps []Step // of the policy that plans
 }
 
 // tokens returns the tokens of the prompt.

@@ -62,6 +62,7 @@ func (p Policy) due(v compaction.View, at Moment) (due, own bool) {
 // Plan says what of a view leaves, by the cutter of the policy; by compaction.MakePlan if it has none, or if it leaves
 // a view as it is that is above the limit of the settings.
 func (p Policy) Plan(v compaction.View, at Moment) (compaction.Plan, error) {
+	at.steps = p.Steps
 	full := v.Window > 0 && at.tokens(v) > at.settings().Limit(v.Window)
 	for _, s := range p.Steps {
 		if c, ok := s.(Cutter); ok && stageOf(s) == Compact {
@@ -72,7 +73,7 @@ func (p Policy) Plan(v compaction.View, at Moment) (compaction.Plan, error) {
 			return plan, err
 		}
 	}
-	return compaction.MakePlan(v, at.settings())
+	return (&Slide{Mode: bySettings}).Plan(v, at)
 }
 
 // Restore says what of the messages that left is shown again.

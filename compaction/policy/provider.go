@@ -23,6 +23,6 @@ func (s *Provider) Plan(v compaction.View, at Moment) (compaction.Plan, error) {
 			cut = said[len(said)-s.KeepTurns]
 		}
 	}
-	return compaction.PlanCut(v, at.settings(),
+	return planCut(v, at,
 		compaction.Cut{At: cut, All: s.KeepTurns == 0, Format: s.Summary.format()})
 }

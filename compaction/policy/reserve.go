@@ -4,7 +4,7 @@ import "github.com/loci-memory/loci/compaction"
 
 // Reserve is due if less than a reserve of the window is free.
 type Reserve struct {
-	ReserveTokens int `json:"reserve_tokens" min:"1" max:"10000000" doc:"Of the window that stay free; at most half."`
+	ReserveTokens int `json:"reserve_tokens" min:"1" max:"10000000" doc:"That stay free; at most half of the room."`
 
 	Counting
 }
@@ -17,5 +17,7 @@ func (*Reserve) describe() Mechanism {
 
 // Due reports whether the prompt takes more than the window without its reserve.
 func (s *Reserve) Due(v compaction.View, at Moment) bool {
-	return v.Window > 0 && s.tokens(v, at) > v.Window-min(s.ReserveTokens, v.Window/2)
+	return v.Window > 0 && s.tokens(v, at) > s.most(v, at)
 }
+
+func (s *Reserve) most(v compaction.View, _ Moment) int { return withFree(v, s.ReserveTokens) }

@@ -22,6 +22,7 @@ func (p Policy) Triggers() bool {
 // PlanAndRestore plans by the cutter of the policy, and keeps the results that its restorers show again, with their
 // calls, if they fit. The summary names those that are too long for it.
 func (p Policy) PlanAndRestore(v compaction.View, at Moment) (compaction.Plan, error) {
+	at.steps = p.Steps
 	plan, err := p.Plan(v, at)
 	if err != nil || plan.Evicted == 0 {
 		return plan, err
@@ -54,7 +55,7 @@ func (p Policy) PlanAndRestore(v compaction.View, at Moment) (compaction.Plan, e
 	}
 	slices.Sort(keep)
 	all := plan.Mode == compaction.All || plan.Mode == compaction.SelfCompactAll
-	again, err := compaction.PlanCut(v, at.settings(),
+	again, err := planCut(v, at,
 		compaction.Cut{At: cut, Keep: keep, All: all, Format: plan.Format})
 	if errors.Is(err, db.ErrInvalid) || again.Evicted == 0 { // with what is restored it does not fit
 		return plan, nil
@@ -62,6 +63,8 @@ func (p Policy) PlanAndRestore(v compaction.View, at Moment) (compaction.Plan, e
 	if err != nil {
 		return plan, err
 	}
+	quoted := again.Quoted
 	again.Making, again.NeedsModel, again.Self = plan.Making, plan.NeedsModel, plan.Self
+	again.Quoted = quoted
 	return again, nil
 }

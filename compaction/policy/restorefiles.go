@@ -24,7 +24,8 @@ func (*RestoreFiles) describe() Mechanism {
 func (s *RestoreFiles) Restore(left []recall.Message, after compaction.View, at Moment) (all []Restored) {
 	free := s.MaxTotalTokens
 	if after.Window > 0 {
-		free = min(free, (at.settings().Limit(after.Window)-compaction.Estimate(after))/2)
+		most, used := at.most(after), compaction.Estimate(after)
+		free = min(free, (most-used)/2, compaction.Rest(most, after.Fixed)-used)
 	}
 	seen := map[string]bool{}
 	for _, r := range filesRead(after) {

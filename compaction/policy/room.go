@@ -7,13 +7,75 @@ import (
 	"github.com/loci-memory/loci/compaction"
 )
 
-// room returns the tokens that messages may take below the trigger of the agent's settings; endless for a window that
-// is unknown.
+// room returns the tokens that messages may take below the trigger of the policy; endless if there is none, in a window
+// that is unknown.
 func room(v compaction.View, at Moment) int {
-	if v.Window <= 0 {
+	most := at.most(v)
+	if most <= 0 {
 		return math.MaxInt
 	}
-	return max(at.settings().Limit(v.Window)-compaction.FixedTokens(v), 0)
+	return max(most-compaction.FixedTokens(v), 0)
+}
+
+// withFree returns the tokens that a prompt may take if some of the window stay free: at most half of what the fixed
+// parts leave.
+func withFree(v compaction.View, free int) int {
+	return v.Window - min(free, max(v.Window-v.Fixed, 0)/2)
+}
+
+// bounded is a trigger that counts the tokens of a prompt.
+type bounded interface {
+	// most returns the tokens above which the trigger is due, as it counts them.
+	most(v compaction.View, at Moment) int
+	tokens(v compaction.View, at Moment) int
+}
+
+// mostBy returns the tokens above which one of some triggers is due, as the caller counts them; 0 if none counts any.
+func mostBy(steps []Step, v compaction.View, at Moment) (most int) {
+	for _, s := range steps {
+		n := 0
+		switch s := s.(type) {
+		case *When:
+			n = s.most(v, at)
+		case bounded:
+			if n = s.most(v, at); v.Window <= 0 && !isWindowless(s) {
+				n = 0
+			}
+			if by := s.tokens(v, at); by > 0 { // in the caller's tokens
+				n = int(float64(n) * float64(at.tokens(v)) / float64(by))
+			}
+		}
+		if n > 0 && (most == 0 || n < most) {
+			most = n
+		}
+	}
+	return most
+}
+
+// isWindowless reports whether a trigger counts tokens whatever the window.
+func isWindowless(s Step) bool {
+	_, is := s.(*Tokens)
+	return is
+}
+
+// most returns the tokens above which the policy compacts a view: at most the trigger of the settings; 0 if nothing
+// counts them, in a window that is unknown.
+func (at Moment) most(v compaction.View) int {
+	n := mostBy(at.steps, v, at)
+	if v.Window <= 0 {
+		return n
+	}
+	limit := at.settings().Limit(v.Window)
+	if n <= 0 {
+		return limit
+	}
+	return min(n, limit)
+}
+
+// planCut plans a compaction after which the view is clearly below the trigger of the policy.
+func planCut(v compaction.View, at Moment, c compaction.Cut) (compaction.Plan, error) {
+	c.Below = at.most(v)
+	return compaction.PlanCut(v, at.settings(), c)
 }
 
 // kept returns the tokens of recent messages that a cutter keeps: as many as it wants, and at most half of the room.

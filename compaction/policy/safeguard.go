@@ -24,7 +24,7 @@ func (s *Safeguard) Plan(v compaction.View, at Moment) (compaction.Plan, error) 
 	if v.Window > 0 {
 		cut = s.halved(v, cut)
 	}
-	return compaction.PlanCut(v, at.settings(), compaction.Cut{At: cut, Format: s.Summary.format()})
+	return planCut(v, at, compaction.Cut{At: cut, Format: s.Summary.format()})
 }
 
 // halved returns the cut after which no more stays than the share of the window: half of the tokens that stay leave

@@ -41,5 +41,8 @@ func (s *Slide) Plan(v compaction.View, at Moment) (compaction.Plan, error) {
 	if s.GoalShare > 0 {
 		of.Goal = min(s.GoalShare, of.Trigger-compaction.GoalBelowTrigger)
 	}
+	if most := at.most(v); v.Window > 0 && most < of.Limit(v.Window) { // below the policy's own trigger
+		of.Goal = min(of.Goal, float64(compaction.Rest(most, v.Fixed))/float64(v.Window))
+	}
 	return compaction.MakePlan(v, of)
 }

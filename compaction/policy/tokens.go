@@ -19,3 +19,5 @@ func (*Tokens) describe() Mechanism {
 func (s *Tokens) Due(v compaction.View, at Moment) bool {
 	return s.tokens(v, at) > s.AboveTokens
 }
+
+func (s *Tokens) most(compaction.View, Moment) int { return s.AboveTokens }

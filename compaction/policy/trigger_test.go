@@ -55,7 +55,7 @@ func TestTriggersFireAtTheirNumbers(t *testing.T) {
 			if tokens == 0 {
 				continue
 			}
-			v := newTalk(c.window, tokens-50).say(recall.User, 50).View
+			v := newTalk(c.window, 0).put(recall.User, tokens, recall.Part{Type: recall.Text, Text: "Go on."}).View
 			due, _ := p.Check(v, policy.Moment{Settings: settings}, compaction.TriggerState{})
 			if due.Compact != want {
 				t.Errorf("%s: at %d tokens it is due: %v", c.what, tokens, due.Compact)

@@ -1,0 +1,231 @@
+package policy_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/db/dbtest/scale"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
+)
+
+// mustStay returns the tokens of a view that no compaction can take out of it: the fixed parts, the newest group of
+// messages, and the newest message of the user.
+func mustStay(v compaction.View) int {
+	points, n := compaction.CutPointsOf(v.Messages), v.Fixed
+	for i, size := range compaction.ShownTokens(v) {
+		if i >= points.Last() || points.Stays(i) {
+			n += size
+		}
+	}
+	return n
+}
+
+// restLife is a conversation of an agent with many tools under a preset.
+type restLife struct {
+	*talk
+	policy policy.Policy
+	state  compaction.TriggerState
+	at     policy.Moment
+}
+
+// prompt compacts the view if it is due, with a summary of a usual length, and returns the tokens above which the
+// policy compacts and what must stay, with all that the summary may take. compacted says that it was.
+func (l *restLife) prompt() (trigger, must int, compacted bool, err error) {
+	l.View, _ = l.policy.Prune(l.View, l.at)
+	due, now := l.policy.Check(l.View, l.at, l.state)
+	l.state = now
+	if !due.Compact {
+		return 0, 0, false, nil
+	}
+	plan, err := l.policy.PlanAndRestore(l.View, l.at)
+	if _, nothing := errors.AsType[*compaction.Nothing](err); nothing || isTooBig(err) {
+		return 0, 0, false, nil
+	}
+	if err != nil {
+		return 0, 0, false, err
+	}
+	summary := l.Summary
+	if plan.Evicted > 0 {
+		summary = &compaction.Summary{Text: sized("We went on. ", min(plan.Budget, 600)), From: plan.From, To: plan.To}
+		summary.Tokens = compaction.SummaryTokens(*summary)
+	}
+	l.View = plan.View(l.View, summary)
+	l.state.Disarmed, l.state.Base = true, compaction.Estimate(l.View)
+	return l.trigger(), mustStay(l.View) + max(plan.Budget, compaction.MinBudget) + 120, true, nil
+}
+
+// trigger returns the tokens above which the policy compacts the view, found by Check alone.
+func (l *restLife) trigger() int {
+	low, high := 0, l.Window
+	for low < high {
+		middle := (low + high) / 2
+		at := l.at
+		at.Tokens = middle + 1
+		if due, _ := l.policy.Check(l.View, at, compaction.TriggerState{}); due.Compact || due.Deferred {
+			high = middle
+		} else {
+			low = middle + 1
+		}
+	}
+	return low
+}
+
+// After a compaction under any preset, at least a fifth of the room between the fixed parts and the trigger is free, in
+// small windows, too, unless what must stay takes more. So the next turn does not compact again.
+func TestCompactionsEndBelowTheTrigger(t *testing.T) {
+	t.Parallel()
+	for _, preset := range policy.Presets() {
+		t.Run(preset.Name, func(t *testing.T) {
+			t.Parallel()
+			compactions := 0
+			for _, window := range []int{8_000, 12_000, 16_000, 20_000, 32_000, 48_000, 64_000} {
+				for seed := range uint64(scale.Pure(4, 40, 200)) {
+					rng := rand.New(rand.NewPCG(seed, uint64(window)))
+					l := &restLife{talk: newTalk(window, rng.IntN(window/4)), policy: preset.Policy()}
+					l.Rand, l.at.Settings = rng, compaction.Defaults()
+					turn := window / (10 + rng.IntN(60))
+					for range 120 {
+						l.say(recall.User, 10+rng.IntN(turn/2+1)).look(20+rng.IntN(turn)).say(recall.Assistant, 10+rng.IntN(turn))
+						trigger, must, compacted, err := l.prompt()
+						if err != nil {
+							t.Fatal(err)
+						}
+						if !compacted {
+							continue
+						}
+						compactions++
+						used, rest := compaction.Estimate(l.View), trigger-max(trigger-l.Fixed, 0)/5
+						if used > rest && must <= compaction.Rest(trigger, l.Fixed) {
+							t.Fatalf("window %d, fixed %d, seed %d: %d tokens after a compaction, trigger at %d, what must stay %d",
+								window, l.Fixed, seed, used, trigger, must)
+						}
+					}
+				}
+			}
+			if compactions == 0 {
+				t.Error("nothing was compacted")
+			}
+		})
+	}
+}
+
+// In a small window Pi compacts every few turns, not each turn.
+func TestSmallWindowsDoNotThrash(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"pi", "openclaw"} {
+		for _, window := range []int{16_000, 20_000, 32_000} {
+			p, err := policy.Preset(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := &restLife{talk: newTalk(window, 8_500), policy: p}
+			l.at.Settings = compaction.Defaults()
+			compactions := 0
+			for range 40 {
+				l.say(recall.User, 450).say(recall.Assistant, 250)
+				if _, _, compacted, err := l.prompt(); err != nil {
+					t.Fatal(err)
+				} else if compacted {
+					compactions++
+				}
+			}
+			if compactions > 14 {
+				t.Errorf("%s, window %d: %d compactions in 40 turns", name, window, compactions)
+			}
+		}
+	}
+}
+
+// All that the user said is in the summary of Claude Code as long as it takes less than half of the room below the
+// trigger, compaction after compaction, whatever a model writes. Then the oldest give way, and the summary says which.
+func TestClaudeCodeKeepsWhatTheUserSaidWhileThereIsRoom(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("I looked at all the files and they are fine so far, as ABC-1 says. ", 60)
+	for _, c := range []struct {
+		window, turns int
+		answer        string // empty: there is no model
+		all           bool
+	}{
+		{8_000, 13, "", true}, {8_000, 13, long, true}, {16_000, 60, long, true}, {32_000, 200, "", true},
+		{32_000, 200, long, true}, {64_000, 200, long, true}, {8_000, 300, long, false}, {8_000, 300, "", false},
+	} {
+		t.Run(fmt.Sprintf("%d turns in %d, model %t", c.turns, c.window, c.answer != ""), func(t *testing.T) {
+			t.Parallel()
+			p, err := policy.Preset("claude-code")
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := newTalk(c.window, 1_200)
+			at := policy.Moment{Settings: compaction.Defaults(), Forced: true}
+			for i := range c.turns {
+				l.put(recall.User, 0, recall.Part{Type: recall.Text, Text: fmt.Sprintf("please look at /src/file%d.py number %d",
+					i, i)})
+				l.look(90).say(recall.Assistant, 30)
+				if i%(c.turns/3) == 0 || i == c.turns-1 {
+					compactAs(t, l, p, at, c.answer)
+				}
+			}
+			lost := []int{}
+			for i := range c.turns {
+				want := fmt.Sprintf("please look at /src/file%d.py number %d", i, i)
+				in := slices.ContainsFunc(strings.Split(l.Summary.Text, "\n"), func(line string) bool {
+					_, text, _ := strings.Cut(line, "] ")
+					return text == want
+				})
+				if !in && !slices.ContainsFunc(l.Messages, func(m recall.Message) bool {
+					return m.Text() == want
+				}) {
+					lost = append(lost, i)
+				}
+			}
+			if c.all != (len(lost) == 0) {
+				t.Errorf("%d tokens of %d; of what the user said %v is gone from\n%s", compaction.Estimate(l.View), c.window, lost,
+					l.Summary.Text)
+			}
+			counted := 0
+			_, list, _ := strings.Cut(l.Summary.Text, "\n## All user messages, word for word\n- [seq 101–")
+			_, list, _ = strings.Cut(list, "] ")
+			if !c.all {
+				_, err = fmt.Sscanf(list, "%d older, for which there is no room here: read them by this range.", &counted)
+			}
+			if err != nil || counted < len(lost) {
+				t.Errorf("%d are gone, and the summary says %d: %v\n%s", len(lost), counted, err, l.Summary.Text)
+			}
+		})
+	}
+}
+
+// compactAs compacts a view as a policy says, with a model that gives an answer, or with none.
+func compactAs(t *testing.T, l *talk, p policy.Policy, at policy.Moment, answer string) {
+	t.Helper()
+	plan, err := p.PlanAndRestore(l.View, at)
+	if _, nothing := errors.AsType[*compaction.Nothing](err); nothing {
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var model *compaction.Model
+	if answer != "" {
+		answer = "<summary>" + answer + "</summary>"
+		model = &compaction.Model{Name: "fake", Window: 200_000, Summarizer: &asker{
+			answer: func(int, compaction.Request) (compaction.Reply, error) {
+				return compaction.Reply{Text: answer, Finish: "stop"}, nil
+			}}}
+	}
+	s, err := compaction.Summarize(t.Context(), plan.Evict(l.View), at.Settings, model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := tokens.Estimate(s.Text); n > max(plan.Budget, compaction.MinBudget) {
+		t.Errorf("the summary takes %d tokens, and may take %d", n, plan.Budget)
+	}
+	l.View = plan.View(l.View, &s)
+}
