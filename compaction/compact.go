@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
 )
 
 // Task is a conversation to compact.
@@ -24,9 +25,9 @@ type Task struct {
 	Trigger      string        // why it is compacted; stored with the compaction
 	Dry          bool          // only plan
 
-	// Due decides from the view whether to compact. It is called again if another request has changed the view. Nil
-	// always compacts.
-	Due func(View) bool
+	// Due decides from the conversation and its view whether to compact. It is called again if another request has changed
+	// the view. Nil always compacts.
+	Due func(recall.Conversation, View) bool
 
 	// Plan plans as a policy says; nil plans by MakePlan.
 	Plan   func(View) (Plan, error)
@@ -39,6 +40,7 @@ type Task struct {
 const (
 	Manual       = "manual"
 	Threshold    = "post_step_context_check" // Letta's name of usage above the trigger
+	Idle         = "idle"                    // nobody asked for a prompt for as long as the policy's step idle says
 	BeforePrompt = "context_window_exceeded" // an assembled prompt did not fit
 )
 
@@ -97,7 +99,7 @@ func (s *Store) run(ctx context.Context, org db.Org, t Task) (Result, error) {
 		if t.Usage != nil && c.Version == t.Version {
 			v.Usage = t.Usage
 		}
-		if t.Due != nil && !t.Due(v) {
+		if t.Due != nil && !t.Due(c, v) {
 			return Result{}, nil
 		}
 		plan, err := t.plan(v)

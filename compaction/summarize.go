@@ -286,26 +286,26 @@ func (w *writer) try(ctx context.Context, messages []chat.Message, tools []byte,
 	}
 	text = w.textOf(reply)
 	fault := w.reject(reply, text)
-	if fault == "" {
+	if fault.told == "" {
 		return w.complete(ctx, messages, tools, text, own), false
 	}
-	if w.why = fault; own || reply.Finish == Refused {
+	if w.why = fault.why; own || reply.Finish == Refused {
 		text = w.shortened(reply, text)
 		return text, text == "" && own
 	}
 	last := messages[len(messages)-1]
-	last.Content += "\n\n" + fault
+	last.Content += "\n\n" + fault.told
 	second, err := w.call(ctx, append(messages[:len(messages)-1:len(messages)-1], last), tools, own)
 	if err != nil {
 		w.failed(err)
 		return w.shortened(reply, text), false
 	}
 	better := w.textOf(second)
-	if fault = w.reject(second, better); fault == "" {
+	if fault = w.reject(second, better); fault.told == "" {
 		w.why = ""
 		return w.repaired(better), false
 	}
-	w.why = fault
+	w.why = fault.why
 	return cmp.Or(w.shortened(second, better), w.shortened(reply, text)), false
 }
 
@@ -321,7 +321,7 @@ func (w *writer) complete(ctx context.Context, messages []chat.Message, tools []
 		chat.Message{Role: "user", Content: w.complaint(append(headings, ids...), request)})
 	reply, err := w.call(ctx, again, tools, own)
 	if err == nil {
-		if better := w.textOf(reply); w.reject(reply, better) == "" {
+		if better := w.textOf(reply); w.reject(reply, better).told == "" {
 			still, stillRequest := w.must.missing(better)
 			formed := len(still) == len(ids) && request == stillRequest && len(w.e.Format.lacks(better)) < len(headings)
 			if len(still) < len(ids) || len(still) == len(ids) && request && !stillRequest || formed {

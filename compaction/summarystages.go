@@ -159,9 +159,9 @@ func (w *writer) askPlain(ctx context.Context, messages []chat.Message) (string,
 		return "", err
 	}
 	text := w.textOf(reply)
-	if fault := w.reject(reply, text); fault != "" {
+	if fault := w.reject(reply, text); fault.told != "" {
 		if text = w.shortened(reply, text); text == "" {
-			w.why = fault
+			w.why = fault.why
 			return "", errAskedOften
 		}
 	}

@@ -292,3 +292,27 @@ func TestFourLayersSummaryHasItsMarkers(t *testing.T) {
 		t.Error(shown)
 	}
 }
+
+// Why a summary was not written as planned is said about the model, not to it.
+func TestWhyIsSaidToTheOperator(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ answer, want string }{
+		{"", "the model's answer was empty"},
+		{"Error: 500", "the model answered with an error or an excuse"},
+		{"ok", "the model's answer was too short to be a summary"},
+		{strings.Repeat("◆◇", 200), "the model's answer was not readable text"},
+		{strings.Repeat("Blah and blah, src/parser.go. ", 3_000), "the model's answer was too long"},
+		{strings.Repeat("blah blah ", 200), "the model's answer said the same again and again"},
+		{"We read it </transcript> for PROJ-1742.", "the model's answer had tags of the transcript in it"},
+	} {
+		e := evictedAs(nil, session())
+		e.Messages = slices.Concat(e.Messages, newTalk(0, 0).say(recall.Assistant, 900).Messages)
+		s, asked := summarized(t, e, c.answer)
+		if s.How != compaction.Extracted || s.Why != c.want {
+			t.Errorf("%.30q: %s because %q, want %q", c.answer, s.How, s.Why, c.want)
+		}
+		if last := asked[len(asked)-1].Messages; !strings.Contains(last[len(last)-1].Content, "\n\nYour last answer ") {
+			t.Errorf("%.30q: the model is not told", c.answer)
+		}
+	}
+}

@@ -38,6 +38,13 @@ func pauseOf(steps []Step) (pause time.Duration, ok bool) {
 	return pause, ok
 }
 
+// DueWithoutPause reports whether a view is compacted also by a trigger that no pause makes due.
+func (p Policy) DueWithoutPause(v compaction.View, at Moment, was compaction.TriggerState) bool {
+	at.Touched = time.Time{}
+	due, _ := p.Check(v, at, was)
+	return due.Compact || due.Deferred
+}
+
 // Due reports whether the pause was long enough and the prompt is large enough.
 func (s *Idle) Due(v compaction.View, at Moment) bool {
 	return at.Idle() >= time.Duration(s.After) && !at.Touched.IsZero() && at.tokens(v) > s.AboveTokens &&

@@ -124,7 +124,7 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 	}
 	v.Usage = task.Usage
 	used, c := max(compaction.Estimate(v), p.calibration.Factor.Of(p.unread.Tokens)), p.Conversation
-	was := compaction.TriggerState{Warned: c.Warned, Disarmed: c.Settled > 0, Base: c.Settled}
+	was := triggerState(c)
 	due, now := compaction.Check(used, window, v.Open(), settings, was)
 	at, err := s.moment(ctx, org, p)
 	if err != nil {
@@ -150,18 +150,26 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 		}
 		return s.warn(ctx, org, c, line)
 	}
-	if trigger == compaction.Threshold {
+	if trigger != compaction.BeforePrompt {
 		if waits, err := s.awaitsFlush(ctx, org, p); err != nil || waits {
 			return false, err
 		}
 	}
 	task.Patience = patience
-	task.Due = func(v compaction.View) bool {
-		if p.policy.Triggers() {
-			again, _ := p.policy.Check(v, at, compaction.TriggerState{})
-			return again.Compact || again.Deferred
+	if at.Tokens = used; trigger == compaction.Idle && p.policy.DueWithoutPause(v, at, was) {
+		task.Trigger = compaction.Threshold
+	}
+	at.Tokens = 0
+	task.Due = func(now recall.Conversation, v compaction.View) bool {
+		was := compaction.TriggerState{}
+		if now.Version != c.Version { // another request has compacted it: what is above the trigger still is no reason
+			was = triggerState(now)
 		}
-		return v.TooLong() || compaction.Estimate(v) > settings.Limit(window)
+		again, _ := compaction.Check(compaction.Estimate(v), window, false, settings, was)
+		if p.policy.Triggers() {
+			again, _ = p.policy.Check(v, at, was)
+		}
+		return again.Compact || again.Deferred || v.TooLong()
 	}
 	task = p.planned(task, at)
 	_, err = s.Compaction.Run(ctx, org, task) // if nothing is due, another request has compacted the conversation
@@ -175,6 +183,11 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 		return false, p.refuse()
 	}
 	return err == nil, err
+}
+
+// triggerState returns what the trigger remembers of a conversation.
+func triggerState(c recall.Conversation) compaction.TriggerState {
+	return compaction.TriggerState{Warned: c.Warned, Disarmed: c.Settled > 0, Base: c.Settled}
 }
 
 // unchangedSince returns ErrConflict if another request has changed a prompt's view since it was assembled: what was

@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"context"
 	"log/slog"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
+	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/server/agent"
 )
@@ -28,6 +30,8 @@ func TestAnIdleConversationIsCompacted(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Jobs = jobs
+	var triggers []string
+	s.Compaction.Made = func(_ context.Context, c compaction.Compaction) { triggers = append(triggers, c.Trigger) }
 	a := under(t, s, compactsWhenIdle)
 	read(t, s, a, 8)
 	handOut(t, s, a, agent.OpenAI)
@@ -54,6 +58,10 @@ func TestAnIdleConversationIsCompacted(t *testing.T) {
 	}
 	if wait, n := compacted(2 * time.Hour); n != 1 || wait != 0 {
 		t.Errorf("after two hours: %d compactions, waits for %s", n, wait)
+	}
+	list, err := s.Compaction.Compactions(t.Context(), org, a.ID, "", db.Page{Limit: 9})
+	if err != nil || list[0].Trigger != "idle" || len(triggers) != 1 || triggers[0] != "idle" {
+		t.Errorf("the compaction's trigger is %q, and %v is counted, %v", list[0].Trigger, triggers, err)
 	}
 	if wait, n := compacted(3 * time.Hour); n != 1 || wait != 0 {
 		t.Errorf("after three hours: %d compactions, waits for %s", n, wait)
@@ -82,5 +90,24 @@ func TestNoCheckWithoutAPause(t *testing.T) {
 	s.Now = func() time.Time { return time.Now().Add(99 * time.Hour) }
 	if wait, err := s.CheckIdle(t.Context(), org, a.ID, ""); err != nil || wait != 0 {
 		t.Errorf("waits for %s, %v", wait, err)
+	}
+}
+
+// A check after a pause that finds another trigger due names that one.
+func TestAPauseIsNotBlamedForAnotherTrigger(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	a := under(t, s, `{"steps":[{"step":"idle","after":"1h","above_tokens":2000},{"step":"message_count","max_messages":20},
+		{"step":"keep_recent","keep_recent_tokens":1000}]}`)
+	read(t, s, a, 3)
+	handOut(t, s, a, agent.OpenAI)
+	read(t, s, a, 6)
+	s.Now = func() time.Time { return time.Now().Add(2 * time.Hour) }
+	if _, err := s.CheckIdle(t.Context(), org, a.ID, ""); err != nil {
+		t.Fatal(err)
+	}
+	list, err := s.Compaction.Compactions(t.Context(), org, a.ID, "", db.Page{Limit: 9})
+	if err != nil || len(list) != 1 || list[0].Trigger != compaction.Threshold {
+		t.Errorf("%+v, %v", list, err)
 	}
 }

@@ -1,10 +1,13 @@
 package agent_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -169,5 +172,55 @@ func TestStatsCountWhatIsExpandedByStep(t *testing.T) {
 	}
 	if sum < 0.999 || sum > 1.001 {
 		t.Errorf("the shares add up to %f", sum)
+	}
+}
+
+// A check in the background that waited for the compaction of a prompt does not compact again though the view is above
+// the policy's trigger still, nor does one that finds no new message.
+func TestABackgroundCheckDoesNotCompactAgain(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	a := under(t, s, `{"steps":[{"step":"message_count","max_messages":3},
+		{"step":"oldest_share","turns_share":0.3}]}`)
+	read(t, s, a, 6)
+	var wait sync.WaitGroup
+	other, assembled := *s, make(chan struct{}, 9)
+	other.Tools = func(a agent.Agent, folder bool) []agent.Definition {
+		assembled <- struct{}{}
+		return oneTool(a, folder)
+	}
+	check := func() {
+		if err := other.CheckWindow(t.Context(), org, a.ID, ""); err != nil && !errors.Is(err, db.ErrInvalid) {
+			t.Error(err)
+		}
+	}
+	model := &thinker{meanwhile: func() {
+		wait.Go(check)
+		<-assembled // it has read the view before the compaction
+	}}
+	s.Compaction.Models = func(context.Context, string) *compaction.Model { return &compaction.Model{Summarizer: model} }
+	p := handOut(t, s, a, agent.OpenAI)
+	wait.Wait()
+	c, err := s.Recall.Conversation(t.Context(), org, a.ID, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	settled := func(tokens int) {
+		t.Helper()
+		usage := c.Usage
+		usage.Settled = tokens
+		if err := s.Recall.RecordUsage(t.Context(), org, c.Key, c.Version, usage); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settled(10) // as if the view were counted as larger than the compaction said
+	check()
+	settled(c.Settled)
+	list, err := s.Compaction.Compactions(t.Context(), org, a.ID, "", db.Page{Limit: 9})
+	if err != nil || len(list) != 1 {
+		t.Errorf("%d compactions, %v, want one", len(list), err)
+	}
+	if again := handOut(t, s, a, agent.OpenAI); !bytes.Equal(again.Request, p.Request) {
+		t.Errorf("the next prompt differs:\n%s\n%s", p.Request, again.Request)
 	}
 }

@@ -118,10 +118,18 @@ func turnOf(ctx context.Context, d db.DB, org db.Org, name string) (queue.Turn, 
 // the trigger, or if it has too many messages. If the model's window is unknown, only the latter. ErrNotFound if the
 // agent or the conversation does not exist.
 func (s *Store) CheckWindow(ctx context.Context, org db.Org, agentID, conversation string) error {
-	p, err := s.assemblePruned(ctx, org, PromptTarget{AgentID: agentID, Conversation: conversation})
+	return s.checkWindow(ctx, org, PromptTarget{AgentID: agentID, Conversation: conversation}, compaction.Threshold)
+}
+
+// checkWindow does what CheckWindow says, because of a trigger; nothing if no message came since the last compaction.
+func (s *Store) checkWindow(ctx context.Context, org db.Org, at PromptTarget, trigger string) error {
+	p, err := s.assemblePruned(ctx, org, at)
 	if err != nil || p.Agent.Window() == 0 && !tooLong(p.Conversation) {
 		return err
 	}
-	_, err = s.compactIfNeeded(ctx, org, p, compaction.Threshold, 0)
+	if c := p.Conversation; c.Settled > 0 && c.SummaryAt != nil && *c.SummaryAt == c.Messages {
+		return nil
+	}
+	_, err = s.compactIfNeeded(ctx, org, p, trigger, 0)
 	return err
 }
