@@ -63,6 +63,13 @@ func TestReadsKeepToThePolicy(t *testing.T) {
 	if got := grep("entry"); len(got) > 700 || !strings.Contains(got, "To see more matches, call: grep_files(") {
 		t.Errorf("a page of matches: %d bytes: %s", len(got), got)
 	}
+	policy("/v1/agents/"+agent, `{"preset":"pi","steps":{"read_bounds":{"max_match_chars":20,"max_line_chars":8}}}`)
+	if got := grep("wide"); !strings.Contains(got, "=== docs/long.txt:3001 ===") ||
+		!strings.Contains(got, "3001: wide "+strings.Repeat("w", 15)+"... [truncated]") {
+		t.Errorf("short bounds cut more than the file's own text: %s", got)
+	}
+	has("short lines", open("default", `{"file_name":"docs/long.txt","line":2990}`), "[Viewing lines 2990 to ",
+		"2990: entry 29... [truncated]", "3001: wide www... [truncated]")
 	policy("/v1/agents/"+agent, `"letta"`)
 	has("letta", open("default", `"docs/long.txt"`), "3000: entry 3000")
 }

@@ -135,7 +135,7 @@ func TestTokenClip(t *testing.T) {
 	t.Parallel()
 	const total = 8000
 	words := strings.Repeat("the ", total-1) + "end"
-	for _, bound := range []int{50, 1000, 1500, 3000} {
+	for _, bound := range []int{64, 1000, 1500, 3000} {
 		step := fmt.Sprintf(`{"steps":[{"step":"token_clip","max_tokens":%d}]}`, bound)
 		after, edits := window(200_000).user(10).call("bash", 5, words).prune(step, policy.Moment{})
 		said := after.AsShown()[2].Content[0].Text
@@ -269,5 +269,45 @@ func TestJSONPreview(t *testing.T) {
 	if err := json.NewDecoder(strings.NewReader(v.Messages[2].Text()[offset:])).Decode(&cell); err != nil ||
 		utf8.RuneCountInString(cell) != chars || !strings.HasPrefix(cell, "0é") {
 		t.Errorf("offset %d leads to %.50q: %v", offset, cell, err)
+	}
+}
+
+// Whatever a result holds, and whatever the bound: with the note on what is left out it takes no more than the bound.
+func TestFittedResultsKeepToTheirBounds(t *testing.T) {
+	t.Parallel()
+	texts := []string{strings.Repeat("0123456789", 3_000), strings.Repeat("a line of a log\n", 2_000) + "error: exit code 3",
+		strings.Repeat("記憶服務器保存每一個消息。", 1_500) + "failed", strings.Repeat("👩‍🚀🙂", 3_000), strings.Repeat("x", 700),
+		"[" + strings.Repeat(`{"id":4711,"name":"a name"},`, 2_000) + `{"id":1}]`,
+		`{"rows":[` + strings.Repeat(`{"id":4711,"text":"`+strings.Repeat("long ", 90)+`"},`, 300) + `{"id":1}]}`}
+	for _, c := range []struct {
+		step, setting string
+		most          []int
+		chars         bool // the bound is in characters, else in tokens
+	}{
+		{"important_tail", "max_chars", []int{500, 501, 513, 999, 4_000, 16_000}, true},
+		{"token_clip", "max_tokens", []int{64, 65, 66, 99, 400, 1_500, 4_000}, false},
+		{"largest_slice", "budget_tokens", []int{64, 65, 66, 99, 400, 1_500, 4_000}, false},
+		{"json_preview", "budget_tokens", []int{100, 101, 199, 400, 1_500, 4_000}, false},
+	} {
+		for i, text := range texts {
+			for _, most := range c.most {
+				v := window(200_000).user(10).call("read", 5, text)
+				if most%2 == 0 { // of results/fit: it is in no log yet, and its note has a long id
+					v.Messages[2].Seq, v.Messages[2].ID = 0, "message-6d1c9a52-8c1f-4f0e-9d55-0e0a4e1a2b3c"
+				}
+				after, edits := v.prune(fmt.Sprintf(`{"steps":[{"step":%q,%q:%d}]}`, c.step, c.setting, most), policy.Moment{})
+				if len(edits) == 0 {
+					continue
+				}
+				said := after.AsShown()[2].Content[0].Text
+				takes := after.PartTokens(after.Messages[2], 0, &edits[0])
+				if c.chars {
+					takes = utf8.RuneCountInString(said)
+				}
+				if takes > most {
+					t.Errorf("%s of %d: text %d takes %d: %.60s … %.100s", c.step, most, i, takes, said, said[max(len(said)-100, 0):])
+				}
+			}
+		}
 	}
 }

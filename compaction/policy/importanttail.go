@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // ImportantTail caps each result, and keeps its end if that says how it went.
@@ -28,7 +29,7 @@ func (*ImportantTail) describe() Mechanism {
 		}}
 }
 
-// noteChars is what the note on a clip takes at most.
+// noteChars is what the note on a clip takes, about.
 const noteChars = 120
 
 // Edits clips results.
@@ -37,18 +38,30 @@ func (t *ImportantTail) Edits(v compaction.View, _ Moment) (edits []compaction.E
 	if v.Window > 0 {
 		most = min(most, int(t.WindowShare*float64(v.Window))*charsPerToken)
 	}
-	chars := max(most-noteChars, 0)
 	for r := range results(v) {
 		if r.edit != nil || !r.longerThan(most) {
 			continue
 		}
-		tail := min(int(t.TailShare*float64(chars)), t.TailChars)
-		if !hasImportantTail(r.p.Text) {
-			tail = 0
-		}
-		edits = append(edits, r.headAndTail("important_tail", chars-tail, tail))
+		edits = append(edits, t.clip(v, r, most))
 	}
 	return edits
+}
+
+// clip returns the clip that takes at most some characters, with its note.
+func (t *ImportantTail) clip(v compaction.View, r result, most int) compaction.Edit {
+	ends := hasImportantTail(r.p.Text)
+	for chars := max(most-noteChars, 0); ; {
+		tail := 0
+		if ends {
+			tail = min(int(t.TailShare*float64(chars)), t.TailChars)
+		}
+		e := r.headAndTail("important_tail", chars-tail, tail)
+		over := tokens.Chars(v.ShownPart(*r.m, e).Text) - most
+		if over <= 0 || chars == 0 {
+			return e
+		}
+		chars = max(chars-over, 0)
+	}
 }
 
 // Words at the end of a text that say how it went.

@@ -12,7 +12,7 @@ import (
 
 // LargestSlice shows as many rows of each result as fit.
 type LargestSlice struct {
-	BudgetTokens int      `json:"budget_tokens" min:"50" max:"10000000"`
+	BudgetTokens int      `json:"budget_tokens" min:"64" max:"10000000"`
 	Except       []string `json:"exempt_tools"`
 }
 

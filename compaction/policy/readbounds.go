@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -28,8 +29,8 @@ func (*ReadBounds) describe() Mechanism {
 		Settings: map[string]string{
 			"max_lines":       "Lines of a file, or of a page of matches, that one call shows.",
 			"max_bytes":       "Bytes of a file, or of a page of matches, that one call shows.",
-			"max_line_chars":  "Longer lines of files are cut. 0: no bound.",
-			"max_match_chars": "Longer lines among matches are cut. 0: no bound.",
+			"max_line_chars":  "Longer lines of files are cut: their text, beside the line number. 0: no bound.",
+			"max_match_chars": "So are longer lines among matches. 0: no bound.",
 			"unchanged_stub": "Whether a read that repeats an older one, and shows the same text, is shown as a line that " +
 				"leads to it, as long as the older one is shown whole.",
 			"continuation": "The sentence that says how to read on: as each harness words it, or the call alone.",
@@ -113,20 +114,30 @@ func (b *ReadBounds) Lines(text string) string {
 	return text[:ends[low]]
 }
 
-// CutLines returns a text whose lines have at most some characters, with a mark where one is cut; 0 cuts none.
-func CutLines(text string, chars int) string {
-	if chars == 0 || len(text) <= chars {
-		return text
+// CutLine returns a line of a file with at most some characters, and a mark if it is cut; 0 cuts none.
+func CutLine(line string, chars int) string {
+	if chars == 0 || len(line) <= chars || utf8.RuneCountInString(line) <= chars {
+		return line
 	}
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		bare := strings.TrimSuffix(line, "\n")
-		if n := utf8.RuneCountInString(bare); n > chars {
-			line = string([]rune(bare)[:chars]) + "... [truncated]" + line[len(bare):]
+	return string([]rune(line)[:chars]) + "... [truncated]"
+}
+
+// lineNumber matches the number before a line of a file in a view. Lines without one are Loci's own.
+var lineNumber = regexp.MustCompile(`^\d+: `)
+
+// CutNumbered returns a view of a file with its lines cut to some characters. Neither their numbers nor Loci's own lines
+// count.
+func CutNumbered(view string, chars int) string {
+	if chars == 0 || len(view) <= chars {
+		return view
+	}
+	lines := strings.Split(view, "\n")
+	for i, line := range lines {
+		if number := lineNumber.FindString(line); number != "" {
+			lines[i] = number + CutLine(line[len(number):], chars)
 		}
-		b.WriteString(line)
 	}
-	return b.String()
+	return strings.Join(lines, "\n")
 }
 
 // Rest is what a read leaves to read: the lines that it shows, from 1, of how many, and the call that reads on.

@@ -75,11 +75,16 @@ func TestReadBoundsGoldenNumbers(t *testing.T) {
 func TestLongLinesAreCut(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é", 501)
-	if got, want := policy.CutLines("a\n"+long+"\nb", 500), "a\n"+long[:1000]+"... [truncated]\nb"; got != want {
+	note := strings.Repeat("# NOTE: This view is cut. ", 30)
+	if got, want := policy.CutNumbered("1: a\n2001: "+long+"\n3: b\n"+note, 500),
+		"1: a\n2001: "+long[:1000]+"... [truncated]\n3: b\n"+note; got != want {
 		t.Errorf("got %q", got)
 	}
-	if got := policy.CutLines(long[:1000]+"\n", 500); got != long[:1000]+"\n" {
+	if got, whole := policy.CutNumbered("2001: "+long[:1000]+"\n", 500), "2001: "+long[:1000]+"\n"; got != whole {
 		t.Errorf("a line of 500 characters: got %q", got)
+	}
+	if got := policy.CutLine(long, 500); got != long[:1000]+"... [truncated]" || policy.CutLine(long, 0) != long {
+		t.Errorf("got %q", got)
 	}
 }
 

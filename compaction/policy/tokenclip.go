@@ -4,7 +4,7 @@ import "github.com/loci-memory/loci/compaction"
 
 // TokenClip shows the beginning and the end of each result that takes more than some tokens.
 type TokenClip struct {
-	MaxTokens int      `json:"max_tokens" min:"50" max:"1000000"`
+	MaxTokens int      `json:"max_tokens" min:"64" max:"1000000"`
 	HeadShare float64  `json:"head_share" min:"0" max:"1"`
 	Except    []string `json:"exempt_tools"`
 }

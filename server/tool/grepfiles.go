@@ -129,11 +129,12 @@ func grepPage(q files.GrepQuery, r files.GrepResult, n int, has recall.Toolset, 
 	}
 	b.WriteString("\n" + rule + "\n\nFiles with matches:\n" + counts(r) + "\n")
 	for _, g := range grouped(r.Matches[:n]) {
-		matches := g.String()
 		if bounds != nil {
-			matches = policy.CutLines(matches, bounds.MaxMatchChars)
+			for i, line := range g.lines {
+				g.lines[i] = policy.CutLine(line, bounds.MaxMatchChars)
+			}
 		}
-		b.WriteString("\n" + matches)
+		b.WriteString("\n" + g.String())
 	}
 	return b.String() + "\n" + lastLine(q, r, next)
 }

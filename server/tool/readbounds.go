@@ -35,7 +35,7 @@ func bounded(f files.Opened, bounds *policy.ReadBounds) files.Opened {
 	if first, rest, ok := strings.Cut(f.Content, "\n"); ok && strings.HasPrefix(first, "[") {
 		head, lines = first+"\n", rest
 	}
-	lines = policy.CutLines(lines, bounds.MaxLineChars)
+	lines = policy.CutNumbered(lines, bounds.MaxLineChars)
 	f.Content = head + lines
 	kept := bounds.Lines(lines)
 	if kept == "" { // a part of the first line is better than nothing
