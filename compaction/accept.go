@@ -41,31 +41,39 @@ type fault struct {
 func (w *writer) reject(r Reply, text string) fault {
 	switch {
 	case text == "" && w.e.Format != nil && w.e.Format.Tagged && strings.TrimSpace(r.Text) != "":
-		return fault{"Your last answer has no summary between <summary> tags.", "the model wrote no summary between <summary> tags"}
+		return fault{"Your last answer has no summary between <summary> tags.",
+			"the model wrote no summary between <summary> tags"}
 	case text == "":
 		return fault{"Your last answer was empty.", "the model's answer was empty"}
 	case r.Finish == Refused, r.Finish == "content_filter":
-		return fault{"Your last answer was a refusal. You are only asked to record what was said.", "the model refused to answer"}
+		return fault{"Your last answer was a refusal. You are only asked to record what was said.",
+			"the model refused to answer"}
 	case errorText.MatchString(text) && utf8.RuneCountInString(text) <= errorChars:
 		return fault{"Your last answer was no summary.", "the model answered with an error or an excuse"}
 	case tokens.Estimate(text) < leastTokens && tokensIn(w.entries) > muchTokens:
-		return fault{"Your last answer was too short to be a summary.", "the model's answer was too short to be a summary"}
+		return fault{"Your last answer was too short to be a summary.",
+			"the model's answer was too short to be a summary"}
 	case isNoise(text):
 		return fault{"Your last answer was not readable text.", "the model's answer was not readable text"}
 	case w.isUnrelated(text):
-		return fault{"Your last answer was not about the conversation.", "the model's answer was not about the conversation"}
+		return fault{"Your last answer was not about the conversation.",
+			"the model's answer was not about the conversation"}
 	case w.echoes(text):
-		return fault{"Your last answer repeated the transcript. Say in your own words what matters in it.", "the model repeated the transcript"}
+		return fault{"Your last answer repeated the transcript. Say in your own words what matters in it.",
+			"the model repeated the transcript"}
 	case closings.MatchString(text):
-		return fault{"Your last answer has tags of the transcript in it. Write plain text without them.", "the model's answer had tags of the transcript in it"}
+		return fault{"Your last answer has tags of the transcript in it. Write plain text without them.",
+			"the model's answer had tags of the transcript in it"}
 	case tokens.Estimate(text) > w.budget:
 		words := w.e.Format.words(w.s.Mode, w.budget) * 3 / 4
 		return fault{fmt.Sprintf("Your last answer was too long. Write at most %d words.", words),
 			"the model's answer was too long"}
 	case repeatsItself(text):
-		return fault{"Your last answer said the same again and again.", "the model's answer said the same again and again"}
+		return fault{"Your last answer said the same again and again.",
+			"the model's answer said the same again and again"}
 	case r.Finish == "length":
-		return fault{"Your last answer was cut off for its length. Write fewer words.", "the model's answer was cut off for its length"}
+		return fault{"Your last answer was cut off for its length. Write fewer words.",
+			"the model's answer was cut off for its length"}
 	}
 	return fault{}
 }

@@ -48,7 +48,8 @@ func crowded(t *testing.T, m compaction.Summarizer) (*kept, compaction.Task) {
 	}
 	return k, compaction.Task{AgentID: k.agent, Conversation: recall.DefaultConversation,
 		Settings: compaction.Defaults(), Overhead: compaction.PromptOverhead{Window: 8000, Tokens: 10},
-		Trigger: compaction.BeforePrompt, Due: func(_ recall.Conversation, v compaction.View) bool { return compaction.Estimate(v) > 7200 }}
+		Trigger: compaction.BeforePrompt,
+		Due:     func(_ recall.Conversation, v compaction.View) bool { return compaction.Estimate(v) > 7200 }}
 }
 
 // Requests of several servers that find a compaction due wait for one of them.

@@ -275,7 +275,8 @@ func TestJSONPreview(t *testing.T) {
 // Whatever a result holds, and whatever the bound: with the note on what is left out it takes no more than the bound.
 func TestFittedResultsKeepToTheirBounds(t *testing.T) {
 	t.Parallel()
-	texts := []string{strings.Repeat("0123456789", 3_000), strings.Repeat("a line of a log\n", 2_000) + "error: exit code 3",
+	texts := []string{strings.Repeat("0123456789", 3_000),
+		strings.Repeat("a line of a log\n", 2_000) + "error: exit code 3",
 		strings.Repeat("記憶服務器保存每一個消息。", 1_500) + "failed", strings.Repeat("👩‍🚀🙂", 3_000), strings.Repeat("x", 700),
 		"[" + strings.Repeat(`{"id":4711,"name":"a name"},`, 2_000) + `{"id":1}]`,
 		`{"rows":[` + strings.Repeat(`{"id":4711,"text":"`+strings.Repeat("long ", 90)+`"},`, 300) + `{"id":1}]}`}

@@ -125,7 +125,7 @@ func CutLine(line string, chars int) string {
 // lineNumber matches the number before a line of a file in a view. Lines without one are Loci's own.
 var lineNumber = regexp.MustCompile(`^\d+: `)
 
-// CutNumbered returns a view of a file with its lines cut to some characters. Neither their numbers nor Loci's own lines
+// CutNumbered returns a view of a file with its lines cut to some characters. Their numbers and Loci's own lines do not
 // count.
 func CutNumbered(view string, chars int) string {
 	if chars == 0 || len(view) <= chars {

@@ -97,7 +97,8 @@ func TestNoCheckWithoutAPause(t *testing.T) {
 func TestAPauseIsNotBlamedForAnotherTrigger(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
-	a := under(t, s, `{"steps":[{"step":"idle","after":"1h","above_tokens":2000},{"step":"message_count","max_messages":20},
+	a := under(t, s, `{"steps":[{"step":"idle","after":"1h","above_tokens":2000},
+		{"step":"message_count","max_messages":20},
 		{"step":"keep_recent","keep_recent_tokens":1000}]}`)
 	read(t, s, a, 3)
 	handOut(t, s, a, agent.OpenAI)
