@@ -45,6 +45,9 @@ func Check(raw json.RawMessage) error {
 	if len(raw) > MaxBytes {
 		return db.Invalid("A policy has %d bytes; it may have at most %d", len(raw), MaxBytes)
 	}
+	if changes, ok := changesOf(bytes.TrimSpace(raw)); ok && len(changes) > 0 {
+		return checkChanges(changes)
+	}
 	_, err := Effective{}.over(Layer{OfCall, raw})
 	return err
 }
@@ -76,6 +79,7 @@ func (e Effective) over(l Layer) (Effective, error) {
 	}
 	if !ok {
 		p, err := Parse(raw)
+		err = cmp.Or(err, p.oneCutter())
 		return Effective{Policy: p, SetBy: l.Place, LeftOut: p.leftOut(l.Place)}, err
 	}
 	if e.SetBy == "" && len(e.Steps) == 0 {
@@ -109,9 +113,11 @@ func (e Effective) over(l Layer) (Effective, error) {
 	if err != nil {
 		return e, err
 	}
-	e.Policy, err = e.changed(steps)
+	if e.Policy, err = e.changed(steps); err != nil {
+		return e, err
+	}
 	e.Origins, e.LeftOut = origins, leftOut
-	return e, err
+	return e, e.oneCutter()
 }
 
 // leftOut returns the steps of the policy's preset that it lacks, all left out by a place.

@@ -17,6 +17,7 @@ import (
 // their ends: a trigger that is never due, a cutter that would keep all.
 func randomPipeline(r *rand.Rand) policy.Policy {
 	var steps []any
+	cuts := false
 	for len(steps) == 0 {
 		for _, m := range policy.Mechanisms() {
 			each := 12
@@ -28,7 +29,11 @@ func randomPipeline(r *rand.Rand) policy.Policy {
 			case policy.Cutter:
 				each = 6
 			}
+			if m.Stage == policy.Compact && cuts { // a policy has one
+				continue
+			}
 			if r.IntN(each) == 0 {
+				cuts = cuts || m.Stage == policy.Compact
 				steps = append(steps, randomStep(r, m))
 			}
 		}

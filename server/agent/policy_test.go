@@ -224,3 +224,24 @@ func TestABackgroundCheckDoesNotCompactAgain(t *testing.T) {
 		t.Errorf("the next prompt differs:\n%s\n%s", p.Request, again.Request)
 	}
 }
+
+// A change that makes a policy of two cutters with what the agent sets is refused when a conversation sets it, and when
+// an agent does over its organization's.
+func TestASecondCutterIsRefusedWhereItIsSet(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	a := under(t, s, `"deck"`)
+	c, err := s.Recall.Conversation(t.Context(), org, a.ID, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for change, refused := range map[string]bool{`{"older_turns":{}}`: true,
+		`{"older_turns":{},"oldest_share":null}`: false} {
+		change := json.RawMessage(`{"policy":{"steps":` + change + `}}`)
+		_, err := s.UpdateConversation(t.Context(), org, c, agent.ConversationChange{Settings: change})
+		if errors.Is(err, db.ErrInvalid) != refused ||
+			refused && !strings.Contains(err.Error(), "oldest_share and older_turns") {
+			t.Errorf("%s: %v", change, err)
+		}
+	}
+}

@@ -107,6 +107,9 @@ func (s *Store) recordPolicy(ctx context.Context, org db.Org, ch policyChanged) 
 	if ch.ConversationID != "" {
 		place, ref = policy.OfConversation, ch.ConversationID
 	}
+	if err := s.checkOver(ctx, org, ch.AgentID, place, now); err != nil {
+		return err
+	}
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		made, err := event.Append(ctx, tx, org, event.Event{AgentID: ch.AgentID, Type: event.PolicyChanged, RefID: ref})
 		if err != nil {
