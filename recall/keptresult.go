@@ -21,11 +21,11 @@ type KeptResult struct {
 	CreatedAt      time.Time `db:"created_at" json:"created_at"`
 }
 
-// CleanedResult returns a result as KeepResult stores it: cleaned and redacted. ErrInvalid if it is empty, or longer
-// than a part of a message may be.
+// CleanedResult returns a result as KeepResult stores it: cleaned and redacted. ErrInvalid if it is longer than
+// a part of a message may be.
 func (s *Store) CleanedResult(ctx context.Context, org db.Org, text string) (string, error) {
-	if len(text) == 0 || len(text) > MaxPartBytes {
-		return "", db.Invalid("the result has %d bytes; it must have from 1 to %d", len(text), MaxPartBytes)
+	if len(text) > MaxPartBytes {
+		return "", db.Invalid("the result has %d bytes; it may have at most %d", len(text), MaxPartBytes)
 	}
 	r, err := s.redactor(ctx, org)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/letta"
@@ -44,7 +45,11 @@ func (s *Server) agentPrompt(ctx context.Context, in *struct {
 			return letta.Prompt{}, rest.Unprocessable("query.accept", "leave it out with policy and at_seq, which begin nothing")
 		}
 		under := agent.PolicyTarget{PromptTarget: at, AtSeq: in.AtSeq}
-		return letta.PromptOf(s.Agents.PromptUnder(ctx, rest.Org(ctx), under, policyParam(in.Policy)))
+		var of json.RawMessage
+		if in.Policy != "" {
+			of = policy.Written(in.Policy)
+		}
+		return letta.PromptOf(s.Agents.PromptUnder(ctx, rest.Org(ctx), under, of))
 	}
 	if in.Accept == recall.ForFlush {
 		silent, err := s.silentPrompt(ctx, at)
@@ -56,15 +61,6 @@ func (s *Server) agentPrompt(ctx context.Context, in *struct {
 		}
 	}
 	return letta.PromptOf(s.Agents.NextPrompt(ctx, rest.Org(ctx), at))
-}
-
-// policyParam returns the policy of a parameter: a name without quotes, or JSON.
-func policyParam(value string) json.RawMessage {
-	if value == "" || json.Valid([]byte(value)) {
-		return json.RawMessage(value)
-	}
-	raw, _ := json.Marshal(value) // a text
-	return raw
 }
 
 // silentPrompt returns the prompt of a silent turn, if one is due; nil if not, or while a run of the server works in

@@ -86,6 +86,9 @@ func TestReplaysRunAsJobsInSlices(t *testing.T) {
 		results[2].Ratio != 0.5 {
 		t.Errorf("got %+v", results)
 	}
+	if of := reports[0].Policies; len(of) != 2 || of[0].Name != "letta" || string(of[1].Asked) != `"pi"` {
+		t.Errorf("the policies: %+v", of)
+	}
 	var stored int
 	if err := c.pool.QueryRow(t.Context(), `
 		SELECT count(*) FROM replay_sessions WHERE strpos(transcript::text, $1) > 0`, secret).Scan(&stored); err != nil ||

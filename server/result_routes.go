@@ -25,7 +25,7 @@ func (s *Server) resultRoutes(a *rest.API) {
 
 // ResultBody is a tool's result to be bounded.
 type ResultBody struct {
-	Text         string           `json:"text" minLength:"1" doc:"The whole: a text, lines, or JSON; at most 16 MiB."`
+	Text         string           `json:"text" doc:"The whole: a text, lines, or JSON; at most 16 MiB."`
 	Tool         string           `json:"tool,omitempty" maxLength:"512" doc:"Its name, for steps that exempt tools."`
 	Conversation rest.Opt[string] `json:"conversation_id,omitzero" doc:"The default one if absent."`
 	Policy       AnyPolicy        `json:"policy,omitempty" required:"false"`

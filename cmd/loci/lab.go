@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -28,7 +29,7 @@ type labCmd struct {
 // labReplayCmd replays transcripts without a server.
 type labReplayCmd struct {
 	Transcripts []string `arg:"" help:"Files: OpenAI's or Anthropic's JSON(L), Claude Code, Pi, OpenClaw, .traj, .af."`
-	Policy      []string `help:"Policies to compare, separated by commas; all that have a name by default."`
+	Policy      []string `sep:"none" help:"Policies to compare: names with commas, or one in JSON; all names by default."`
 	Window      []string `default:"32k" help:"Context windows in tokens, such as 32k,128k."`
 	Ratio       []string `help:"Shares of each session to replay it with in addition, such as 1.0,0.5,0.3,0.2,0.1."`
 	Out         string   `help:"Directory for report.json and report.html; none is written by default."`
@@ -51,7 +52,10 @@ func (c labReplayCmd) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	var report lab.Report
+	report := lab.Report{}
+	if report.Policies, err = c.policies(); err != nil {
+		return err
+	}
 	for _, t := range sessions {
 		session := lab.NewSession(t)
 		own, err := c.ratios(session, settings[0])
@@ -66,7 +70,11 @@ func (c labReplayCmd) Run(ctx context.Context, s streams) error {
 			}
 			report.Results = append(report.Results, r)
 		}
-		report.Sessions = append(report.Sessions, session.Quote(report.Results[first:]))
+		reported := session.Quote(report.Results[first:])
+		report.Sessions = append(report.Sessions, reported)
+		if left := reported.LeftOutText(); left != "" {
+			fmt.Fprintf(s.err, "%s: not replayed: %s\n", reported.Name, left)
+		}
 	}
 	if c.Out != "" {
 		if err := report.Write(c.Out); err != nil {
@@ -150,11 +158,9 @@ func (c labReplayCmd) settings(ctx context.Context) (all []lab.Settings, err err
 	if err != nil {
 		return nil, err
 	}
-	names := c.Policy
-	if len(names) == 0 {
-		for _, p := range policy.Presets() {
-			names = append(names, p.Name)
-		}
+	policies, err := c.policies()
+	if err != nil {
+		return nil, err
 	}
 	var windows []int
 	for _, window := range c.Window {
@@ -168,16 +174,27 @@ func (c labReplayCmd) settings(ctx context.Context) (all []lab.Settings, err err
 		return nil, errors.New("--window is empty; give it numbers of tokens such as 32k,128k, or leave it out")
 	}
 	for _, tokens := range lab.Distinct(windows) {
-		for _, name := range lab.Distinct(names) {
-			p, err := policy.Preset(name)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, lab.Settings{Name: name, Policy: p, Window: tokens, Model: model,
+		for _, p := range policies {
+			all = append(all, lab.Settings{Name: p.Name, Policy: p.Policy, Window: tokens, Model: model,
 				Prices: policy.CachePrices{Input: c.InputPrice, Read: c.ReadShare, Write: c.WriteShare}})
 		}
 	}
 	return all, nil
+}
+
+// policies returns the policies to compare.
+func (c labReplayCmd) policies() ([]lab.Compared, error) {
+	var written []json.RawMessage
+	for _, given := range c.Policy {
+		names := []string{given}
+		if !strings.HasPrefix(strings.TrimSpace(given), "{") {
+			names = strings.Split(given, ",")
+		}
+		for _, name := range names {
+			written = append(written, policy.Written(strings.TrimSpace(name)))
+		}
+	}
+	return lab.Policies(written)
 }
 
 // tokensOf reads a number of tokens, such as 32000, 32k or 1M.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
@@ -127,4 +128,50 @@ func TestLabAsksAModel(t *testing.T) {
 	}
 	labReplay(t, 1, file, "--model", "some/model")
 	labReplay(t, 1, file, "--ratio", "2")
+}
+
+// What of a recording is not replayed is said, in the report and beside the table, and so is what a changed policy was.
+func TestALabSaysWhatItReplayed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "q.json")
+	if err := os.WriteFile(file, []byte(`{"messages":[
+		{"role":"user","id":"m1","content":"Where is it?","timestamp":"9999-99-99"},
+		{"role":"assistant","id":"m2","content":"In the <b>cellar</b>."}],
+		"questions":[{"question":"Where?","answer":"cellar","evidence":["m2","nope"]}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(dir, "report")
+	const changed = `{"preset":"pi","steps":{"keep_recent":{"keep_recent_tokens":8000}}}`
+	var printed, said strings.Builder
+	if code := run(t.Context(), []string{"lab", "replay", file, "--policy", "letta, pi", "--policy", changed, "--out", out},
+		&printed, &said); code != 0 {
+		t.Fatal(code, said.String())
+	}
+	if got := strings.Count(printed.String(), "\n"); got != 4 || !strings.Contains(printed.String(), "pi c") {
+		t.Errorf("printed %s", printed.String())
+	}
+	const left = "1 ids of evidence that no message has, 1 times that cannot be read"
+	if !strings.Contains(said.String(), left) {
+		t.Errorf("said %q, want %q", said.String(), left)
+	}
+	raw, err := os.ReadFile(filepath.Join(out, "report.json"))
+	var report lab.Report
+	if err = errors.Join(err, json.Unmarshal(raw, &report)); err != nil {
+		t.Fatal(err)
+	}
+	var asked bytes.Buffer
+	if len(report.Policies) == 3 {
+		err = json.Compact(&asked, report.Policies[2].Asked)
+	}
+	if err != nil || asked.String() != changed || report.Policies[2].Name != "pi c" {
+		t.Errorf("the policies: %+v, %v", report.Policies, err)
+	}
+	page, err := os.ReadFile(filepath.Join(out, "report.html"))
+	if err != nil || !strings.Contains(string(page), left) || !strings.Contains(string(page), "keep_recent_tokens") {
+		t.Errorf("%v: the page lacks what was left out or changed: %.2000s", err, page)
+	}
+	for _, args := range [][]string{{file, "--window="}, {file, "--policy="}, {file, "--policy", `{"preset":"nobody"}`}} {
+		labReplay(t, 1, args...)
+	}
 }

@@ -1,13 +1,16 @@
 package lab
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/recall"
@@ -15,6 +18,7 @@ import (
 
 // Report is what replays of sessions measured.
 type Report struct {
+	Policies []Compared `json:"policies"` // without those of ratios
 	Sessions []Reported `json:"sessions"`
 	Results  []Result   `json:"results"`
 }
@@ -23,8 +27,9 @@ type Report struct {
 type Reported struct {
 	Name     string          `json:"name"`
 	Messages int             `json:"messages"`
-	Tokens   int             `json:"tokens"` // of a prompt that shows all
-	Texts    []QuotedMessage `json:"texts"`  // the messages that Missing names
+	Tokens   int             `json:"tokens"`   // of a prompt that shows all
+	LeftOut  map[string]int  `json:"left_out"` // what of the recording was not replayed, by kind
+	Texts    []QuotedMessage `json:"texts"`    // the messages that Missing names
 }
 
 // QuotedMessage is a message as a report shows it.
@@ -39,7 +44,8 @@ const quotedChars = 4_000
 
 // Quote returns a session as a report of results shows it.
 func (s *Session) Quote(results []Result) Reported {
-	out := Reported{Name: s.name, Messages: len(s.messages), Tokens: s.Tokens(), Texts: []QuotedMessage{}}
+	out := Reported{Name: s.name, Messages: len(s.messages), Tokens: s.Tokens(), LeftOut: s.leftOut,
+		Texts: []QuotedMessage{}}
 	named := map[int]bool{}
 	for _, r := range results {
 		for _, m := range r.Missing {
@@ -54,6 +60,25 @@ func (s *Session) Quote(results []Result) Reported {
 		}
 	}
 	return out
+}
+
+// LeftOutText returns what of the recording was not replayed, in words; empty for nothing.
+func (r Reported) LeftOutText() string {
+	var kinds []string
+	for _, kind := range slices.Sorted(maps.Keys(r.LeftOut)) {
+		kinds = append(kinds, fmt.Sprintf("%d %s", r.LeftOut[kind], cmp.Or(kind, "without a type")))
+	}
+	return strings.Join(kinds, ", ")
+}
+
+// Changed returns the policies of the report that are more than a name.
+func (r Report) Changed() (all []Compared) {
+	for _, p := range r.Policies {
+		if len(p.Asked) > 0 && p.Asked[0] != '"' {
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 // clipped returns the beginning and the end of a text that is longer than some characters.

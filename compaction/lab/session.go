@@ -4,6 +4,7 @@ package lab
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/loci-memory/loci/compaction/lab/transcript"
@@ -15,6 +16,7 @@ import (
 type Session struct {
 	name     string
 	fixed    int // tokens of the system prompt
+	leftOut  map[string]int
 	messages []recall.Message
 	uses     [][]use    // by message: what it uses of the messages before; nil if asked is not empty
 	sources  [][]Source // by message
@@ -43,14 +45,23 @@ func NewSession(t transcript.Transcript) *Session {
 		s.messages = append(s.messages, m)
 	}
 	s.sources = sourcesOf(s.messages)
-	if s.asked = asked(t); len(s.asked) == 0 {
+	s.leftOut = maps.Clone(t.LeftOut)
+	if s.leftOut == nil {
+		s.leftOut = map[string]int{}
+	}
+	unknown := 0
+	if s.asked, unknown = asked(t); unknown > 0 {
+		s.leftOut["ids of evidence that no message has"] = unknown
+	}
+	if len(s.asked) == 0 {
 		s.uses = usesOf(s.messages)
 	}
 	return s
 }
 
-// asked returns the messages that the transcript's questions need.
-func asked(t transcript.Transcript) (all []use) {
+// asked returns the messages that the transcript's questions need, and how many of the ids of their evidence no message
+// has.
+func asked(t transcript.Transcript) (all []use, unknown int) {
 	byID := map[string]int{}
 	for i, d := range t.Drafts {
 		if d.OTID != nil {
@@ -61,10 +72,12 @@ func asked(t transcript.Transcript) (all []use) {
 		for _, id := range q.Evidence {
 			if i, ok := byID[id]; ok {
 				all = append(all, use{entity: id, kind: ID, in: []int{i}})
+			} else {
+				unknown++
 			}
 		}
 	}
-	return all
+	return all, unknown
 }
 
 // Bounds of the windows of replays, in tokens.

@@ -57,6 +57,15 @@ func Parse(raw json.RawMessage) (Policy, error) {
 	return p.changed(steps)
 }
 
+// Written returns a policy as Parse reads it from what a caller wrote: JSON, or a name without quotes.
+func Written(text string) json.RawMessage {
+	if json.Valid([]byte(text)) {
+		return json.RawMessage(text)
+	}
+	raw, _ := json.Marshal(text) // a text
+	return raw
+}
+
 // pipeline reads a list of steps: objects with the name of a step and its settings.
 func pipeline(raw []byte) (p Policy, err error) {
 	var list []json.RawMessage

@@ -3,8 +3,6 @@
 package replay
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -72,10 +70,10 @@ type Request struct {
 
 // settings are those of a part, as they are stored.
 type settings struct {
-	Name   string          `json:"name"`
-	Policy json.RawMessage `json:"policy,omitempty"`
-	Window int             `json:"window_tokens,omitempty"`
-	Ratio  float64         `json:"ratio,omitempty"`
+	Name   string          `db:"name" json:"name"`
+	Policy json.RawMessage `db:"policy" json:"policy,omitempty"`
+	Window int             `db:"-" json:"window_tokens,omitempty"`
+	Ratio  float64         `db:"-" json:"ratio,omitempty"`
 }
 
 // Create stores a replay and queues its job. ErrInvalid names what is wrong; ErrConflict if the organization has too
@@ -144,46 +142,15 @@ func (r Request) check(each int) (messages int, err error) {
 	return messages, nil
 }
 
-// once returns policies without those that are written as an earlier one.
-func once(policies []json.RawMessage) (all []json.RawMessage, err error) {
-	var texts []string
-	for _, raw := range policies {
-		var text bytes.Buffer
-		if err := json.Compact(&text, raw); err != nil {
-			return nil, db.Invalid("A policy is no JSON: %v", err)
-		}
-		texts = append(texts, text.String())
-	}
-	for _, text := range lab.Distinct(texts) {
-		all = append(all, json.RawMessage(text))
-	}
-	return all, nil
-}
-
 // settings returns under what each session is replayed.
 func (r Request) settings() (all []settings, err error) {
-	policies := r.Policies
-	if len(policies) == 0 {
-		for _, p := range policy.Presets() {
-			name, _ := json.Marshal(p.Name) // a text is JSON
-			policies = append(policies, name)
-		}
-	}
-	policies, err = once(policies)
+	policies, err := lab.Policies(r.Policies)
 	if err != nil {
 		return nil, err
 	}
 	for _, window := range lab.Distinct(r.Windows) {
-		for i, raw := range policies {
-			p, err := policy.Parse(raw)
-			if err != nil {
-				return nil, err
-			}
-			name := p.Preset
-			if len(raw) > 0 && raw[0] != '"' {
-				name = cmp.Or(name, "custom") + " " + string('a'+rune(i%26))
-			}
-			all = append(all, settings{Name: name, Policy: raw, Window: window})
+		for _, p := range policies {
+			all = append(all, settings{Name: p.Name, Policy: p.Asked, Window: window})
 		}
 	}
 	for _, ratio := range lab.Distinct(r.Ratios) {
@@ -211,7 +178,12 @@ func (s *Store) clean(ctx context.Context, org db.Org, t *transcript.Transcript)
 	if err != nil {
 		return err
 	}
-	t.Name, t.System, t.Drafts, t.LeftOut = db.Clean(t.Name), cleaned[0].Content[0].Text, cleaned[1:], nil
+	t.Name, t.System, t.Drafts = db.Clean(t.Name), cleaned[0].Content[0].Text, cleaned[1:]
+	left := map[string]int{}
+	for kind, n := range t.LeftOut {
+		left[db.Short(db.Clean(kind))] += n
+	}
+	t.LeftOut = left
 	for i := range t.Evidence {
 		q := &t.Evidence[i]
 		q.Text, q.Answer = "", "" // only the ids are needed

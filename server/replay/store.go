@@ -114,7 +114,7 @@ func (s *Store) Delete(ctx context.Context, org db.Org, id string) error {
 
 // Report returns what a replay measured. ErrConflict while it runs.
 func (s *Store) Report(ctx context.Context, org db.Org, id string) (lab.Report, error) {
-	out := lab.Report{Sessions: []lab.Reported{}, Results: []lab.Result{}}
+	out := lab.Report{Policies: []lab.Compared{}, Sessions: []lab.Reported{}, Results: []lab.Result{}}
 	r, err := s.Replay(ctx, org, id)
 	if err != nil {
 		return out, err
@@ -135,6 +135,18 @@ func (s *Store) Report(ctx context.Context, org db.Org, id string) (lab.Report, 
 			return out, err
 		}
 		out.Results = append(out.Results, result)
+	}
+	parts, err := db.All[settings](ctx, s.DB, `
+		SELECT DISTINCT ON (p.settings -> 'name', p.settings -> 'policy')
+		       p.settings ->> 'name' AS name, p.settings -> 'policy' AS policy
+		FROM replay_parts p JOIN replays r ON r.org = p.org AND r.key = p.replay_key
+		WHERE p.org = $1 AND r.org = $1 AND r.id = $2 AND p.settings ? 'policy'
+		ORDER BY p.settings -> 'name', p.settings -> 'policy'`, org, id)
+	if err != nil {
+		return out, err
+	}
+	for _, p := range parts {
+		out.Policies = append(out.Policies, lab.Compared{Name: p.Name, Asked: p.Policy})
 	}
 	raws, err = db.All[json.RawMessage](ctx, s.DB, `
 		SELECT n.transcript FROM replay_sessions n JOIN replays r ON r.org = n.org AND r.key = n.replay_key

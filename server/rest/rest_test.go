@@ -197,6 +197,8 @@ func TestAdapterRefuses(t *testing.T) {
 			`query.limit: invalid integer. Got: "99999999999999999999"`},
 		{"a word that is not in the list", "GET", "/v1/toys?order=up", "", "", 422,
 			`query.order: expected value to be one of "asc, desc". Got: "up"`},
+		{"a parameter twice", "GET", "/v1/toys?limit=1&limit=2", "", "", 422,
+			`query.limit: it is there with "1" and with "2"; send one`},
 		{"several at once", "GET", "/v1/toys?limit=0&order=up", "", "", 422,
 			`query.limit: expected number >= 1. Got: 0; query.order: expected value to be one of "asc, desc". Got: "up"`},
 		{"a missing field", "POST", "/v1/toys", servertest.JSON, "", 422, "body: expected required property name to be " +

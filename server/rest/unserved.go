@@ -2,6 +2,7 @@ package rest
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/url"
 	"slices"
@@ -48,6 +49,10 @@ func refuseField(name, at string, value []byte) *Problem {
 func refuseParameter(op *huma.Operation, query url.Values) *Problem {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		value := query.Get(name)
+		if other := otherOf(query[name]); other != "" && takesOne(op, name) {
+			return Unprocessable("query."+name, fmt.Sprintf("it is there with %q and with %q; send one", shorten(value),
+				shorten(other)))
+		}
 		if slices.ContainsFunc(op.Parameters, func(p *huma.Param) bool { return p.In == "query" && p.Name == name }) ||
 			slices.Contains(unmatched, name) && filters(op.Method, op.Path) {
 			continue
@@ -63,6 +68,24 @@ func refuseParameter(op *huma.Operation, query url.Values) *Problem {
 		}
 	}
 	return nil
+}
+
+// otherOf returns a value that differs from the first; empty if there is none.
+func otherOf(values []string) string {
+	for _, value := range values {
+		if value != values[0] {
+			return value
+		}
+	}
+	return ""
+}
+
+// takesOne reports whether an operation has a parameter of the query that is no list.
+func takesOne(op *huma.Operation, name string) bool {
+	return slices.ContainsFunc(op.Parameters, func(p *huma.Param) bool {
+		return p.In == "query" && p.Name == name && p.Schema != nil && p.Schema.Type != huma.TypeArray && p.Schema.Ref == "" &&
+			len(p.Schema.OneOf)+len(p.Schema.AnyOf) == 0
+	})
 }
 
 // refuseMisplaced refuses a body, of an operation that takes none, with a parameter of the query in it.

@@ -46,12 +46,23 @@ func (t *Transcript) add(e object, drafts []recall.Draft) {
 			}
 		}
 		for _, name := range []string{"timestamp", "created_at", "time"} {
-			if draft.CreatedAt == nil {
-				draft.CreatedAt = e.time(name)
+			if draft.CreatedAt != nil {
+				continue
+			}
+			if draft.CreatedAt = e.time(name); draft.CreatedAt == nil && e.text(name) != "" {
+				t.leaveOut("times that cannot be read")
 			}
 		}
 		t.Drafts = append(t.Drafts, draft)
 	}
+}
+
+// leaveOut counts what is not read, by its kind.
+func (t *Transcript) leaveOut(kind string) {
+	if t.LeftOut == nil {
+		t.LeftOut = map[string]int{}
+	}
+	t.LeftOut[kind]++
 }
 
 func textOf(draft recall.Draft) string {

@@ -14,7 +14,7 @@ type Transcript struct {
 	Format   Format
 	System   string         // the system prompt; empty if the recording has none
 	Drafts   []recall.Draft // without the system prompt; OTID is the recording's own id of the message, where it has one
-	LeftOut  map[string]int // how many entries of each kind are no messages
+	LeftOut  map[string]int // how many entries of each kind are no messages, and what of others is not read
 	Evidence []Question     // questions whose evidence the recording names
 }
 
