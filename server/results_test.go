@@ -173,7 +173,7 @@ func TestResultsThatCannotBeFittedAreRefused(t *testing.T) {
 	}{
 		{path, `{}`, 422, "text"},
 		{path, `{"text":"x","tol":"shell"}`, 200, `"warnings":["`}, // named in the answer
-		{path, `{"text":""}`, 200, `"text":""`}, // a tool may return nothing
+		{path, `{"text":""}`, 200, `"text":""`},                    // a tool may return nothing
 		{path, `{"text":7}`, 422, "text"},
 		{path, `{"text":"x","policy":"lettuce"}`, 422, "There is no policy"},
 		{path, `{"text":"x","policy":{"steps":{"snip":{"max_chars":1}}}}`, 422, "max_chars"},

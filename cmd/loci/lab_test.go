@@ -144,8 +144,8 @@ func TestALabSaysWhatItReplayed(t *testing.T) {
 	out := filepath.Join(dir, "report")
 	const changed = `{"preset":"pi","steps":{"keep_recent":{"keep_recent_tokens":8000}}}`
 	var printed, said strings.Builder
-	if code := run(t.Context(), []string{"lab", "replay", file, "--policy", "letta, pi", "--policy", changed, "--out", out},
-		&printed, &said); code != 0 {
+	args := []string{"lab", "replay", file, "--policy", "letta, pi", "--policy", changed, "--out", out}
+	if code := run(t.Context(), args, &printed, &said); code != 0 {
 		t.Fatal(code, said.String())
 	}
 	if got := strings.Count(printed.String(), "\n"); got != 4 || !strings.Contains(printed.String(), "pi c") {

@@ -36,8 +36,8 @@ func CheckOver(raw []byte, place string, farther ...Layer) error {
 	return err
 }
 
-// checkChanges returns ErrInvalid unless some changes can be those of a policy that is not known. Two cutters are one too
-// many for any.
+// checkChanges returns ErrInvalid unless some changes can be those of a policy that is not known. Two cutters are one
+// too many for any.
 func checkChanges(changes map[string]json.RawMessage) error {
 	given := Policy{}
 	of, err := Preset(Default)

@@ -83,8 +83,8 @@ func otherOf(values []string) string {
 // takesOne reports whether an operation has a parameter of the query that is no list.
 func takesOne(op *huma.Operation, name string) bool {
 	return slices.ContainsFunc(op.Parameters, func(p *huma.Param) bool {
-		return p.In == "query" && p.Name == name && p.Schema != nil && p.Schema.Type != huma.TypeArray && p.Schema.Ref == "" &&
-			len(p.Schema.OneOf)+len(p.Schema.AnyOf) == 0
+		return p.In == "query" && p.Name == name && p.Schema != nil && p.Schema.Type != huma.TypeArray &&
+			p.Schema.Ref == "" && len(p.Schema.OneOf)+len(p.Schema.AnyOf) == 0
 	})
 }
 
