@@ -79,7 +79,6 @@ func (e Effective) over(l Layer) (Effective, error) {
 	}
 	if !ok {
 		p, err := Parse(raw)
-		err = cmp.Or(err, p.oneCutter())
 		return Effective{Policy: p, SetBy: l.Place, LeftOut: p.leftOut(l.Place)}, err
 	}
 	if e.SetBy == "" && len(e.Steps) == 0 {

@@ -38,6 +38,7 @@ func TestASecondCutterIsRefused(t *testing.T) {
 		_, errs["called with"] = policy.Layered(far, policy.Layer{Place: policy.OfCall, Policy: raw})
 		if c.farther == "" {
 			errs["checked"] = policy.Check(raw)
+			_, errs["parsed"] = policy.Parse(raw)
 		} else if err := policy.Check(raw); err != nil {
 			t.Errorf("%s without what it changes: %v", c.policy, err)
 		}

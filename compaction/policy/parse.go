@@ -50,11 +50,14 @@ func Parse(raw json.RawMessage) (Policy, error) {
 		if p, err = pipeline(steps); err == nil && len(p.Steps) == 0 {
 			return p, db.Invalid("A policy has at least one step")
 		}
-		return p, err
+		return p, cmp.Or(err, p.oneCutter())
 	case given.Preset == "":
 		return p, db.Invalid("A policy without a preset lists its steps: [{\"step\": \"snip\"}]")
 	}
-	return p.changed(steps)
+	if p, err = p.changed(steps); err != nil {
+		return p, err
+	}
+	return p, p.oneCutter()
 }
 
 // Written returns a policy as Parse reads it from what a caller wrote: JSON, or a name without quotes.
