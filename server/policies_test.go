@@ -310,6 +310,10 @@ func TestTheOperatorSetsThePolicyOfTheServer(t *testing.T) {
 	if n := strings.Count(changes, `"place":"server"`); n != 3 || strings.Contains(changes, `"author":""`) {
 		t.Errorf("got %d changes: %s", n, changes)
 	}
+	if got := operator.call("PUT", "/v1/admin/policy", `{"policy":{"steps":{"full":{}}}}`); got.Code != 422 ||
+		!strings.Contains(got.Text, "two steps") {
+		t.Errorf("a second cutter beside the server's: got %d %s", got.Code, got.Text)
+	}
 	operator.must("PUT", "/v1/admin/policy", `{"policy":{"steps":{"dedup":null}}}`)
 	if got := inForce(); !strings.Contains(got, `"left_out":[{"step":"dedup","set_by":"organization"}]`) {
 		t.Errorf("a step that is left out: %s", got)

@@ -43,14 +43,18 @@ func (s *Store) layers(ctx context.Context, org db.Org, a Agent, call json.RawMe
 	if err != nil {
 		return nil, err
 	}
-	server := s.Policy
-	if stored.Server != nil {
-		server = stored.Server
-	}
-	return []policy.Layer{{Place: policy.OfServer, Policy: server},
+	return []policy.Layer{s.ofServer(stored.Server),
 		{Place: policy.OfOrganization, Policy: stored.Organization},
 		{Place: policy.OfAgent, Policy: policyIn(a.Settings.CompactionSettings)},
 		{Place: policy.OfConversation, Policy: policyIn(a.InConversation)}, {Place: policy.OfCall, Policy: call}}, nil
+}
+
+// ofServer returns the server's layer: what is stored, or that of the settings if nothing is.
+func (s *Store) ofServer(stored json.RawMessage) policy.Layer {
+	if stored == nil {
+		stored = s.Policy
+	}
+	return policy.Layer{Place: policy.OfServer, Policy: stored}
 }
 
 // OrganizationPolicy returns the policy that an organization sets for its agents; nil if it sets none.

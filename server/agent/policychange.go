@@ -39,9 +39,17 @@ func (s *Store) PolicyChanges(ctx context.Context, org db.Org, p db.Page) ([]Pol
 		WHERE x.org = @org`, pgx.StrictNamedArgs{"org": org})
 }
 
-// SetOrganizationPolicy sets the policy of an organization's agents; null takes it back. ErrInvalid if it is no policy.
+// SetOrganizationPolicy sets the policy of an organization's agents; null takes it back. ErrInvalid if it is none, or
+// none with that of the server.
 func (s *Store) SetOrganizationPolicy(ctx context.Context, org db.Org, raw json.RawMessage, author string) error {
 	raw, err := toStore(raw)
+	if err != nil {
+		return err
+	}
+	server, err := s.ServerPolicy(ctx)
+	if err == nil && raw != nil {
+		err = policy.CheckOver(raw, policy.OfOrganization, s.ofServer(server))
+	}
 	if err != nil {
 		return err
 	}
