@@ -27,6 +27,8 @@ golangci_lint := go tool -modfile=tools/go.mod golangci-lint
 
 # What a target that runs tests begins with: Postgres set up, its programs known to the tests.
 with_postgres := postgres=$$(scripts/setup-postgres.sh) && export LOCI_POSTGRES_BIN=$$postgres
+# Before go test: all packages use one Postgres.
+shared := go run ./db/dbtest/shared
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,21 +43,21 @@ run: build ## Set everything up and serve Loci on a private Postgres, with demo 
 	@$(with_postgres) && exec bin/loci serve --demo
 
 test: ## Set everything up and run all tests, the property tests briefly
-	@$(with_postgres) && set -x && go test -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) ./...
+	@$(with_postgres) && set -x && $(shared) go test -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) ./...
 
 # The race detector slows property tests down tenfold: verify runs those that have a scale once more without it. Long
 # tests that show it nothing are scale.NotRaced.
 scaled = -run="$$(scripts/scaled-tests.sh)" $$(scripts/scaled-tests.sh packages)
 verify: ## Run all tests with the race detector, longer property tests, short chaos, client-test, mcp-test; say what Postgres they ran on
 	@scripts/setup-chromium.sh
-	@$(with_postgres) && set -x && CGO_ENABLED=1 go test -race -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) ./... && \
-		LOCI_TEST_SCALE=verify go test -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) $(scaled) && \
+	@$(with_postgres) && set -x && $(shared) env CGO_ENABLED=1 go test -race -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) ./... && \
+		LOCI_TEST_SCALE=verify $(shared) go test -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) $(scaled) && \
 		go test -count=1 -v -run='^TestPostgresOfTheTests$$' ./db/dbtest
 	$(MAKE) client-test
 	$(MAKE) mcp-test
 
 verify-all: ## Run the longest property tests, 500 rounds of killed servers, and each fuzz test for a minute
-	@$(with_postgres) && set -x && LOCI_TEST_SCALE=all go test -timeout=6h $(TEST_FLAGS) $(scaled)
+	@$(with_postgres) && set -x && LOCI_TEST_SCALE=all $(shared) go test -timeout=6h $(TEST_FLAGS) $(scaled)
 	$(MAKE) fuzz FUZZ_TIME=1m
 
 client-test: build ## Drive the built program with the published clients of Letta, OpenAI and Anthropic

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -18,11 +20,37 @@ import (
 // image is the one that the documentation recommends.
 const image = "pgvector/pgvector:pg17"
 
-// start finds a Postgres for the tests of this program: the one that LOCI_TEST_DATABASE_URL names; else a container, if
-// a Docker engine answers and has or gets the image; else a private one from the machine's own binaries.
+// The variables by which the programs of one run of go test find the Postgres that Share started for them. They are
+// read with syscall.Getenv, because go test caches no result of a program that reads a value of os.Getenv that differs
+// in each run.
+const (
+	sharedURL  = "LOCI_TEST_SHARED_URL"
+	sharedKind = "LOCI_TEST_SHARED_KIND"
+)
+
+// Share finds a Postgres as tests do that have none, for the tests of several programs, and returns where it comes
+// from. Programs with the variables of environment use it until stop ends it.
+func Share() (kind string, environment []string, stop func() error, err error) {
+	s, err := start()
+	if err != nil {
+		return "", nil, nil, err
+	}
+	if stop = s.stop; stop == nil {
+		stop = func() error { return nil }
+	}
+	return s.kind, []string{sharedURL + "=" + s.url, sharedKind + "=" + s.kind}, stop, nil
+}
+
+// start finds a Postgres for the tests of this program: the one that LOCI_TEST_DATABASE_URL names; else the one that
+// Share started; else a container, if a Docker engine answers and has or gets the image; else a private one from the
+// machine's own binaries.
 func start() (server, error) {
 	if url := os.Getenv("LOCI_TEST_DATABASE_URL"); url != "" {
 		return server{url: url, kind: "the Postgres of LOCI_TEST_DATABASE_URL"}, nil
+	}
+	if url, shared := syscall.Getenv(sharedURL); shared {
+		kind, _ := syscall.Getenv(sharedKind)
+		return server{url: url, kind: kind}, nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
@@ -40,6 +68,9 @@ func start() (server, error) {
 	}
 	return s, nil
 }
+
+// maxConnections is enough for as many test programs as go test runs at the same time.
+func maxConnections() string { return strconv.Itoa(300 * runtime.GOMAXPROCS(0)) }
 
 // withoutReaper disables testcontainers' reaper: Main ends the container, and not every machine has the reaper's image.
 const withoutReaper = "TESTCONTAINERS_RYUK_DISABLED"
@@ -71,7 +102,8 @@ func startContainer(ctx context.Context) (server, error) {
 		testcontainers.WithWaitStrategyAndDeadline(20*time.Second,
 			wait.ForLog("database system is ready to accept connections").WithOccurrence(2), wait.ForListeningPort("5432/tcp")),
 		testcontainers.WithTmpfs(map[string]string{"/var/lib/postgresql/data": "rw"}),
-		testcontainers.WithCmd("postgres", "-c", "fsync=off", "-c", "full_page_writes=off", "-c", "max_connections=300"))
+		testcontainers.WithCmd("postgres", "-c", "fsync=off", "-c", "full_page_writes=off",
+			"-c", "max_connections="+maxConnections()))
 	stop := func() error { return testcontainers.TerminateContainer(c) }
 	if err != nil {
 		return server{}, errors.Join(err, stop())
@@ -104,7 +136,7 @@ func startLocal(ctx context.Context) (server, error) {
 		return server{}, err
 	}
 	pg, err := local.Start(ctx, local.Options{Home: home, Bin: os.Getenv("LOCI_POSTGRES_BIN"),
-		Settings: map[string]string{"fsync": "off", "full_page_writes": "off", "max_connections": "300"}})
+		Settings: map[string]string{"fsync": "off", "full_page_writes": "off", "max_connections": maxConnections()}})
 	if err != nil {
 		return server{}, errors.Join(err, os.RemoveAll(home))
 	}
