@@ -66,8 +66,10 @@ func run(ctx context.Context, args []string) (err error) {
 		"stages to run, separated by commas: start, words, vectors, bulk, history, passages, compaction, "+
 			"policies, lab, tenants, mcp; empty runs all")
 	loci := flags.String("loci", "bin/loci", "the program to measure")
-	dialogues := flags.String("locomo", "",
-		"a set in LoCoMo's file format: only measure how well its questions are answered")
+	locomo := flags.String("locomo", "",
+		"a file of LoCoMo: only measure how well its questions are answered")
+	beam := flags.String("beam", "",
+		"a folder of chats in BEAM's layout: only measure how well their questions are answered")
 	out := flags.String("out", "",
 		"directory for SCALE.json and SCALE.md of a whole run, and for drawings; empty keeps nothing")
 	asFlood := flags.Bool("flood", false, "flood a server as standard input says: the bench starts itself so")
@@ -86,8 +88,8 @@ func run(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(b.work)) }()
-	if *dialogues != "" {
-		return b.locomo(ctx, *dialogues)
+	if *locomo != "" || *beam != "" {
+		return b.recalls(ctx, *locomo, *beam)
 	}
 	for _, s := range chosen {
 		if err = s.run(b, ctx); err != nil {
@@ -103,6 +105,27 @@ func run(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	return b.report.Keep(*out, *scale)
+}
+
+// recalls measures how well the questions of a file of LoCoMo and of a folder of BEAM are answered; empty is none.
+func (b *bench) recalls(ctx context.Context, locomo, beam string) error {
+	for _, set := range []struct {
+		path string
+		read func(string) ([]dialogue, error)
+		rows []recallRow
+	}{{locomo, readLocomo, locomoRows()}, {beam, readBeam, beamRows()}} {
+		if set.path == "" {
+			continue
+		}
+		dialogues, err := set.read(set.path)
+		if err != nil {
+			return err
+		}
+		if err := b.asked(ctx, dialogues, set.rows); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func choose(only string) ([]stage, error) {
