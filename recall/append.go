@@ -217,9 +217,10 @@ type conversationEnd struct {
 }
 
 func (s *Store) lockEnd(ctx context.Context, org db.Org, agentID, conversation string) (conversationEnd, error) {
+	condition, args := named(org, agentID, conversation)
 	end, err := db.One[conversationEnd](ctx, s.db, `
-		SELECT `+conversationColumns+`, c.session, c.session_at`+fromConversations+` AND `+isNamed+`
-		FOR NO KEY UPDATE OF c`, pgx.StrictNamedArgs{"org": org, "agent": agentID, "conversation": conversation})
+		SELECT `+conversationColumns+`, c.session, c.session_at`+fromConversations+` AND `+condition+`
+		FOR NO KEY UPDATE OF c`, args)
 	end.org = org
 	return end, s.conversationError(ctx, org, err, agentID, conversation)
 }

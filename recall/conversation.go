@@ -161,14 +161,27 @@ func checkConversation(window *int, notes ...*string) error {
 // Conversation returns a conversation by its id, or the default one of an agent if the id is empty or
 // DefaultConversation. A conversation by its id must be of the agent unless agentID is empty.
 func (s *Store) Conversation(ctx context.Context, org db.Org, agentID, id string) (Conversation, error) {
-	c, err := db.One[Conversation](ctx, s.db, conversationRows+` AND `+isNamed,
-		pgx.StrictNamedArgs{"org": org, "agent": agentID, "conversation": id})
+	condition, args := named(org, agentID, id)
+	c, err := db.One[Conversation](ctx, s.db, conversationRows+` AND `+condition, args)
 	return c, s.conversationError(ctx, org, err, agentID, id)
 }
 
-// isNamed is the condition that a conversation is the one that a caller named.
-const isNamed = `CASE WHEN @conversation IN ('', 'default') THEN c.is_default AND a.id = @agent
-	ELSE c.id = @conversation AND @agent IN ('', a.id) END`
+// named returns the condition that a conversation is the one that a caller named, and the arguments of a statement with
+// it. Each of its forms is one that Postgres plans once: of a condition that tells the cases apart itself it would make
+// a plan for each call, which takes several times as long as its execution.
+func named(org db.Org, agentID, id string) (condition string, args pgx.StrictNamedArgs) {
+	args = pgx.StrictNamedArgs{"org": org}
+	if id == "" || id == DefaultConversation {
+		args["agent"] = agentID
+		return `c.is_default AND a.id = @agent`, args
+	}
+	args["conversation"] = id
+	if agentID == "" {
+		return `c.id = @conversation`, args
+	}
+	args["agent"] = agentID
+	return `c.id = @conversation AND a.id = @agent`, args
+}
 
 // inConversation is the condition that a conversation c is the one that @within names: an id or DefaultConversation;
 // empty is any.

@@ -203,8 +203,8 @@ func (s *Store) VisibleIDs(ctx context.Context, org db.Org, conversations ...Con
 func (s *Store) SetSystemPrompt(ctx context.Context, org db.Org, agentID, conversation, instructions string) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		in := s.With(tx)
-		c, err := db.One[Conversation](ctx, tx, conversationRows+` AND `+isNamed+` FOR NO KEY UPDATE OF c`,
-			pgx.StrictNamedArgs{"org": org, "agent": agentID, "conversation": conversation})
+		condition, args := named(org, agentID, conversation)
+		c, err := db.One[Conversation](ctx, tx, conversationRows+` AND `+condition+` FOR NO KEY UPDATE OF c`, args)
 		if err != nil {
 			return s.conversationError(ctx, org, err, agentID, conversation)
 		}
