@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -59,7 +60,9 @@ func (s *Store) Directories(ctx context.Context, org db.Org, agentID string, l L
 // closed ones of each folder. If there are too many closed files, each folder has the same share of the limit.
 func (s *Store) directoryFiles(ctx context.Context, org db.Org, agentID string, l Limits) (
 	map[int64][]DirectoryFile, error) {
-	list, err := db.All[DirectoryFile](ctx, s.db, `
+	// The limit is part of the statement: a plan for any limit looks dearer than one for the given one, so that Postgres
+	// would make it anew for each prompt.
+	list, err := db.All[DirectoryFile](ctx, s.db, fmt.Sprintf(`
 		SELECT f.id, d.name || '/' || f.name AS name, f.folder_key, true AS is_open, o.last_used_at, f.name AS leaf
 		FROM agent_files o JOIN files f ON f.org = o.org AND f.key = o.file_key
 		JOIN folders d ON d.org = f.org AND d.key = f.folder_key
@@ -72,12 +75,12 @@ func (s *Store) directoryFiles(ctx context.Context, org db.Org, agentID string, 
 			FROM files f LEFT JOIN agent_files o ON o.org = @org AND o.agent_id = @agent AND o.file_key = f.key
 			WHERE f.org = @org AND f.folder_key = d.key AND f.replaces IS NULL AND o.is_open IS NOT TRUE
 			ORDER BY f.name COLLATE "C", f.key
-			LIMIT @limit
+			LIMIT %d
 		) c
 		WHERE a.org = @org AND a.agent_id = @agent
 		ORDER BY row_number() OVER (PARTITION BY d.key ORDER BY c.name COLLATE "C", c.key), d.name, d.key
-		LIMIT @limit)
-		ORDER BY folder_key, leaf`, pgx.StrictNamedArgs{"org": org, "agent": agentID, "limit": l.closedFiles()})
+		LIMIT %[1]d)
+		ORDER BY folder_key, leaf`, l.closedFiles()), pgx.StrictNamedArgs{"org": org, "agent": agentID})
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package recall
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -169,7 +170,7 @@ func (s *Store) VisibleIDs(ctx context.Context, org db.Org, conversations ...Con
 		Key int64    `db:"key"`
 		IDs []string `db:"ids"`
 	}
-	rows, err := db.All[row](ctx, s.db, `
+	rows, err := db.All[row](ctx, s.db, fmt.Sprintf(`
 		SELECT c.key, ARRAY(
 			SELECT 'message-' || m.id FROM messages m
 			WHERE m.org = c.org AND m.conversation_key = c.key AND m.position = c.prompts[cardinality(c.prompts)]
@@ -185,12 +186,12 @@ func (s *Store) VisibleIDs(ctx context.Context, org db.Org, conversations ...Con
 				WHERE m.org = c.org AND `+seen+` AND m.position >= c.first_visible AND (m.role <> 'tool' OR EXISTS (
 					SELECT FROM json_array_elements(m.content) AS part WHERE NOT `+isOrphan+`))
 				ORDER BY m.position DESC
-				LIMIT $3
+				LIMIT %d
 			) newest
 			ORDER BY newest.position
 		) AS ids
 		FROM conversations c
-		WHERE c.org = $1 AND c.key = ANY ($2)`, org, keys, MaxWindow)
+		WHERE c.org = $1 AND c.key = ANY ($2)`, MaxWindow), org, keys) // a limit in $3 would be planned for each call
 	ids := make(map[int64][]string, len(rows))
 	for _, r := range rows {
 		ids[r.Key] = r.IDs
