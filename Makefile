@@ -42,13 +42,14 @@ build: ## Build bin/loci
 run: build ## Set everything up and serve Loci on a private Postgres, with demo data in an empty one
 	@$(with_postgres) && exec bin/loci serve --demo
 
-test: ## Set everything up and run all tests, the property tests briefly
+test: ## Set everything up and run the tests, property tests briefly, the longest not at all
 	@$(with_postgres) && set -x && $(shared) go test -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) ./...
 
-# The race detector slows property tests down tenfold: verify runs those that have a scale once more without it. Long
-# tests that show it nothing are scale.NotRaced.
+# The race detector slows property tests down tenfold: verify runs those that have a scale once more without it, and
+# with them those that take too long for make test, which are scale.Long. Those that show the race detector nothing are
+# scale.NotRaced.
 scaled = -run="$$(scripts/scaled-tests.sh)" $$(scripts/scaled-tests.sh packages)
-verify: ## Run all tests with the race detector, longer property tests, short chaos, client-test, mcp-test; say what Postgres they ran on
+verify: ## Run the tests with the race detector, all long ones, short chaos, client-test, mcp-test; say what Postgres they ran on
 	@scripts/setup-chromium.sh
 	@$(with_postgres) && set -x && $(shared) env CGO_ENABLED=1 go test -race -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) ./... && \
 		LOCI_TEST_SCALE=verify $(shared) go test -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) $(scaled) && \

@@ -137,14 +137,14 @@ func TestAnAgentLosesAndRepeatsNothingWhenServersAreKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")
 	}
-	turns := number(t, "LOCI_CHAOS_TURNS", scale.Of(12, 60, 500))
+	turns := number(t, "LOCI_CHAOS_TURNS", scale.Of(9, 60, 500))
 	seed := number(t, "LOCI_CHAOS_SEED", int(time.Now().UnixNano()&0x7fffffff))
 	t.Logf("LOCI_CHAOS_SEED=%d LOCI_CHAOS_TURNS=%d", seed, turns)
 	m := modeltest.New(t)
 	var faults atomic.Bool
 	faults.Store(true)
 	m.Reply = faulty(&faults)
-	servers := launchTwo(t, "--database-url="+dbtest.EmptyURL(t), "--llm-base-url="+m.BaseURL(), "--llm-model=m",
+	servers := launchTwo(t, "--database-url="+dbtest.OwnerURL(t), "--llm-base-url="+m.BaseURL(), "--llm-model=m",
 		"--log-level=warn")
 	p := &program{t: t, base: servers[0].url()}
 	agent, calm := agentOf(p), agentOf(p)

@@ -76,12 +76,9 @@ var manualQuestions = []question{
 // A real corpus: every file is ingested, questions find their file among the first five results without any model, and
 // grep agrees with the program of that name.
 func TestARealCorpus(t *testing.T) {
-	scale.NotRaced(t)
-	if testing.Short() {
-		t.Skip("short")
-	}
+	scale.Long(t)
 	t.Parallel()
-	p := serve(t, "--database-url="+dbtest.EmptyURL(t))
+	p := serve(t, "--database-url="+dbtest.OwnerURL(t))
 	t.Run("Go's standard library", func(t *testing.T) {
 		root := strings.TrimSpace(output(t, exec.CommandContext(t.Context(), "go", "env", "GOROOT"))) + "/src"
 		p.ask(t, p.ingest(t, "go", root, goFiles(t, root)), goQuestions)

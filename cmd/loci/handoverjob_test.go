@@ -31,7 +31,7 @@ func TestAHandoverOutlivesItsServers(t *testing.T) {
 		}
 		return modeltest.Answer{Wait: killed}
 	}
-	servers := launchTwo(t, "--database-url="+dbtest.EmptyURL(t), "--llm-base-url="+m.BaseURL(), "--llm-model=m",
+	servers := launchTwo(t, "--database-url="+dbtest.OwnerURL(t), "--llm-base-url="+m.BaseURL(), "--llm-model=m",
 		"--log-level=warn")
 	p := &program{t: t, base: servers[0].url()}
 	agent := call[identified](p, "POST", "/v1/agents", map[string]any{"name": "a", "tools": []string{"memory_files"}}).ID

@@ -16,7 +16,7 @@ import (
 // line. A second run adds nothing, and one after a recording has grown adds what is new.
 func TestImportOfSessions(t *testing.T) {
 	t.Parallel()
-	p := serve(t, "--database-url="+dbtest.EmptyURL(t))
+	p := serve(t, "--database-url="+dbtest.OwnerURL(t))
 	dir := t.TempDir()
 	write := func(name, text string) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -83,7 +83,7 @@ func TestImportOfSessions(t *testing.T) {
 // taken in is named and left out, and new ones are taken in. Those of a branch that was left stay, and the new follow.
 func TestImportOfSessionsThatChanged(t *testing.T) {
 	t.Parallel()
-	p := serve(t, "--database-url="+dbtest.EmptyURL(t))
+	p := serve(t, "--database-url="+dbtest.OwnerURL(t))
 	dir := t.TempDir()
 	agent := call[identified](p, "POST", "/v1/agents", map[string]any{"name": "a"}).ID
 	entry := func(id, parent, role, text string) string {
@@ -161,7 +161,7 @@ func copyOf(t *testing.T, path string) string {
 // The sessions of each format are taken in whole, and once: what a reader finds is in the log, or said to be left out.
 func TestImportOfEachFormat(t *testing.T) {
 	t.Parallel()
-	p := serve(t, "--database-url="+dbtest.EmptyURL(t))
+	p := serve(t, "--database-url="+dbtest.OwnerURL(t))
 	samples, err := filepath.Glob("../../compaction/lab/transcript/testdata/*[a-z]")
 	if err != nil {
 		t.Fatal(err)

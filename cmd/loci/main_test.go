@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,10 +23,10 @@ import (
 	"github.com/loci-memory/loci/db/dbtest"
 )
 
-// TestMain is also the program, which the server runs again to read a document, and a test to kill it.
+// TestMain is also the program, which the server runs again to read a document, and tests to kill it.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && (os.Args[1] == "read-document" || os.Args[1] == "migrate") {
-		os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+	if len(os.Args) > 1 && slices.Contains([]string{"read-document", "migrate", "serve"}, os.Args[1]) {
+		main()
 	}
 	dbtest.Main(m)
 }
@@ -299,7 +300,7 @@ func TestTheMainJob(t *testing.T) {
 // The server reads documents in children, which are this program again.
 func TestDocumentsAreReadInChildren(t *testing.T) {
 	t.Parallel()
-	p := serve(t, "--database-url="+dbtest.EmptyURL(t))
+	p := serve(t, "--database-url="+dbtest.OwnerURL(t))
 	folder := call[identified](p, "POST", "/v1/folders/", map[string]any{"name": "talks"})
 	agent := call[identified](
 		p,
@@ -446,7 +447,7 @@ func TestAnotherDimensionStopsTheStart(t *testing.T) {
 		[]string{
 			"serve",
 			"--addr=127.0.0.1:0",
-			"--database-url=" + dbtest.EmptyURL(t),
+			"--database-url=" + dbtest.OwnerURL(t),
 			"--embedding-base-url=" + base + "/v1",
 			"--embedding-model=tiny",
 			"--embedding-dimensions=4",
@@ -498,7 +499,7 @@ func TestADeletionIsWaitedForLater(t *testing.T) {
 
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	url := dbtest.EmptyURL(t)
+	url := dbtest.OwnerURL(t)
 	command := commands(t, url)
 	p := serve(t, "--database-url="+url)
 	if status, _ := p.send("GET", "/v1/agents/", nil); status != http.StatusOK {
@@ -603,7 +604,7 @@ func TestComposePassesSettingsOn(t *testing.T) {
 
 func TestUploadCommand(t *testing.T) {
 	t.Parallel()
-	p := serve(t, "--database-url="+dbtest.EmptyURL(t), "--api-key=a-key-for-the-test")
+	p := serve(t, "--database-url="+dbtest.OwnerURL(t), "--api-key=a-key-for-the-test")
 	dir := t.TempDir()
 	good, bad := filepath.Join(dir, "good.md"), filepath.Join(dir, "bad.png")
 	for path, content := range map[string]string{good: "# Good\n\ntext\n", bad: "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"} {
@@ -639,7 +640,7 @@ func TestUploadCommand(t *testing.T) {
 // not sent again, and every failure counts.
 func TestUploadOfDirectories(t *testing.T) {
 	t.Parallel()
-	p := serve(t, "--database-url="+dbtest.EmptyURL(t))
+	p := serve(t, "--database-url="+dbtest.OwnerURL(t))
 	dir := t.TempDir()
 	write := func(name, content string) {
 		path := filepath.Join(dir, filepath.FromSlash(name))
@@ -728,7 +729,7 @@ func TestHelp(t *testing.T) {
 
 func TestTheDemonstrationFillsOnlyAnEmptyDatabase(t *testing.T) {
 	t.Parallel()
-	url := dbtest.EmptyURL(t)
+	url := dbtest.OwnerURL(t)
 	for range 2 {
 		p := serve(t, "--database-url="+url, "--demo")
 		agents := call[[]identified](p, "GET", "/v1/agents/", nil)

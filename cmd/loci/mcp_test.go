@@ -136,7 +136,7 @@ func TestWrongMessagesOnStdioAreAnswered(t *testing.T) {
 // What a running server refuses, the program says, and ends.
 func TestARefusalEndsTheProgramOnStdio(t *testing.T) {
 	t.Parallel()
-	p := serve(t, "--database-url="+dbtest.EmptyURL(t))
+	p := serve(t, "--database-url="+dbtest.OwnerURL(t))
 	unknown := "agent-00000000-0000-4000-8000-000000000000"
 	for want, c := range map[string]mcpCmd{
 		"not found":          {remote: remote{Addr: p.base}, Agent: unknown},

@@ -13,7 +13,7 @@ import (
 // The command shows the change and makes it only if the operator agrees.
 func TestCompressMemoryCommand(t *testing.T) {
 	t.Parallel()
-	p := serve(t, "--database-url="+dbtest.EmptyURL(t), "--api-key=a-key-for-the-test")
+	p := serve(t, "--database-url="+dbtest.OwnerURL(t), "--api-key=a-key-for-the-test")
 	r := remote{Addr: p.base, APIKey: "a-key-for-the-test"}
 	var tree struct{ ID string }
 	if err := r.send(t.Context(), http.MethodPost, "/v1/memory-trees", map[string]any{"name": "team",

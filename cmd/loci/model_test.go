@@ -15,6 +15,7 @@ import (
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
 	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 )
 
 // crowded makes an agent whose view is a good deal larger than its window by now, though nobody has appended to it
@@ -104,7 +105,7 @@ func TestPromptsOutliveTheirModel(t *testing.T) {
 		},
 	}
 	for i, by := range llmtest.Wordings {
-		if i%6 == 0 || by.Status == 200 {
+		if i%scale.Of(18, 6, 6) == 0 || by.Status == 200 {
 			cases["overflows in the words of "+by.Name] = struct {
 				fault llmtest.Fault
 				why   string
@@ -116,7 +117,7 @@ func TestPromptsOutliveTheirModel(t *testing.T) {
 		return !m.is(asked.Model) && cases[asked.Model].fault(w, r, asked)
 	})
 	args := []string{
-		"--database-url=" + dbtest.EmptyURL(t),
+		"--database-url=" + dbtest.OwnerURL(t),
 		"--llm-base-url=" + m.BaseURL(),
 		"--llm-model=m",
 		"--log-level=warn",
@@ -247,7 +248,7 @@ func TestAModelMayComeLater(t *testing.T) {
 	address, listen := laterListener(t)
 	p := serve(
 		t,
-		"--database-url="+dbtest.EmptyURL(t),
+		"--database-url="+dbtest.OwnerURL(t),
 		"--llm-base-url=http://"+address+"/v1",
 		"--llm-model=m",
 		"--log-level=error",
@@ -282,7 +283,7 @@ func TestAModelThatHangsDoesNotHoldUpTheEnd(t *testing.T) {
 	})
 	p := serve(
 		t,
-		"--database-url="+dbtest.EmptyURL(t),
+		"--database-url="+dbtest.OwnerURL(t),
 		"--llm-base-url="+m.BaseURL(),
 		"--llm-model=m",
 		"--log-level=error",

@@ -37,7 +37,7 @@ func scrape(t *testing.T, url string) (status int, text string) {
 // log has a line for each request and for a file that cannot be read.
 func TestAServerIsObserved(t *testing.T) {
 	t.Parallel()
-	p := serve(t, "--database-url="+dbtest.EmptyURL(t), "--metrics-addr=127.0.0.1:0", "--log-format=json",
+	p := serve(t, "--database-url="+dbtest.OwnerURL(t), "--metrics-addr=127.0.0.1:0", "--log-format=json",
 		"--api-key=an-api-key-of-no-operator")
 	p.key = "an-api-key-of-no-operator"
 	agent := call[identified](p, "POST", "/v1/agents", map[string]any{"name": "a", "model": "m"}).ID

@@ -34,7 +34,7 @@ func TestOrganizationsDoNotSeeTheOperatorsEndpoints(t *testing.T) {
 			fault := embedtest.Answer(c.status, `{"error":{"message":"`+secret+`"}}`)
 			words, model := embedtest.New(t, 8), llmtest.New(t)
 			model.Always(llmtest.Says(c.status, `{"error":{"message":"`+secret+`"}}`))
-			p := serve(t, "--database-url="+dbtest.EmptyURL(t), "--llm-base-url="+model.BaseURL(), "--llm-model=m",
+			p := serve(t, "--database-url="+dbtest.OwnerURL(t), "--llm-base-url="+model.BaseURL(), "--llm-model=m",
 				"--embedding-base-url="+words.URL+"/v1", "--embedding-model=e", "--log-level=warn")
 			folder := call[identified](p, "POST", "/v1/folders/", map[string]any{"name": "f"}).ID
 			call[stored](p, "POST", "/v1/folders/"+folder+"/upload", fileForm(t, "before.txt", []byte("It works.")))

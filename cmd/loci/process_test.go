@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -16,7 +15,6 @@ import (
 // serverProcess is a server in a process of its own, which a test can kill.
 type serverProcess struct {
 	t    testing.TB
-	path string // of the program
 	args []string
 	tmp  string // for its temporary files
 
@@ -26,18 +24,14 @@ type serverProcess struct {
 	log  *lines
 }
 
-// launchTwo builds the program and starts two servers with the same arguments.
+// launchTwo starts two servers with the same arguments.
 func launchTwo(t testing.TB, args ...string) []*serverProcess {
 	t.Helper()
 	scale.NotRaced(t)
-	path := filepath.Join(t.TempDir(), "loci")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build the program: %v: %s", err, out)
-	}
 	two := make([]*serverProcess, 2)
 	for i := range two {
-		two[i] = &serverProcess{t: t, path: path, args: append([]string{"serve", "--addr=127.0.0.1:0"}, inRoles(args)...),
-			tmp: t.TempDir(), log: newLines()}
+		two[i] = &serverProcess{t: t, tmp: t.TempDir(), log: newLines(),
+			args: append([]string{"serve", "--addr=127.0.0.1:0"}, inRoles(args)...)}
 		t.Cleanup(two[i].kill)
 		two[i].start()
 	}
@@ -48,7 +42,7 @@ func launchTwo(t testing.TB, args ...string) []*serverProcess {
 func (p *serverProcess) start() {
 	p.t.Helper()
 	out := newLines()
-	cmd := exec.CommandContext(context.Background(), p.path, p.args...) //nolint:gosec // the program that was built
+	cmd := exec.CommandContext(context.Background(), os.Args[0], p.args...) //nolint:gosec // this program
 	cmd.Env = append(os.Environ(), "TMPDIR="+p.tmp)
 	cmd.Stdout, cmd.Stderr = out, p.log
 	if err := cmd.Start(); err != nil {

@@ -34,7 +34,7 @@ func newPair(t *testing.T) *pair {
 		}
 		return llmtest.Summary(asked)
 	}
-	address := dbtest.EmptyURL(t)
+	address := dbtest.OwnerURL(t)
 	for i := range p.programs {
 		p.programs[i] = serve(
 			t,

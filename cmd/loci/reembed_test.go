@@ -52,7 +52,7 @@ func newTwoModels(t *testing.T, answered int64) *twoModels {
 		return false
 	})
 	m.new.Fault.Store(&hangs)
-	address := dbtest.EmptyURL(t)
+	address := dbtest.OwnerURL(t)
 	m.servers = launchTwo(t, "--database-url="+address, "--embedding-base-url="+m.old.URL+"/v1", "--embedding-model=old",
 		"--embedding-next-base-url="+m.new.URL+"/v1", "--embedding-next-model=new")
 	var err error

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/embedtest"
 )
@@ -82,6 +83,7 @@ func (l *reembedLoad) storesMore(when string) {
 // vector, also what was stored meanwhile.
 func TestReembeddingUnderLoad(t *testing.T) {
 	t.Parallel()
+	scale.Long(t)
 	m := newTwoModels(t, 2)
 	l := &reembedLoad{twoModels: m, stop: make(chan struct{}),
 		folder:  call[[]identified](m.program, "GET", "/v1/folders/?name=f", nil)[0].ID,

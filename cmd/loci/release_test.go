@@ -35,7 +35,7 @@ func shell(t *testing.T, dir string, variables []string, name string, args ...st
 // released.
 func TestTheReleaseOfATag(t *testing.T) {
 	t.Parallel()
-	scale.NotRaced(t)
+	scale.Long(t)
 	platform := runtime.GOOS + "-" + runtime.GOARCH
 	clone := filepath.Join(t.TempDir(), "loci")
 	for _, args := range [][]string{{"clone", "--quiet", "../..", clone}, {"-C", clone, "tag", "v0.9.8"}} {
@@ -181,7 +181,7 @@ func linksLead(t *testing.T, files map[string]packed) {
 // The image has no repository: its program prints the version that the build is given, and else that of the source.
 func TestTheVersionOfTheImage(t *testing.T) {
 	t.Parallel()
-	scale.NotRaced(t)
+	scale.Long(t)
 	recipe, err := os.ReadFile("../../Dockerfile")
 	if err != nil {
 		t.Fatal(err)

@@ -37,7 +37,7 @@ func TestAReplayOutlivesItsServers(t *testing.T) {
 		}
 		return completion("The user asks what each part of src does, and the assistant names its limit.")
 	}
-	servers := launchTwo(t, "--database-url="+dbtest.EmptyURL(t), "--llm-base-url="+m.BaseURL(), "--llm-model=m",
+	servers := launchTwo(t, "--database-url="+dbtest.OwnerURL(t), "--llm-base-url="+m.BaseURL(), "--llm-model=m",
 		"--log-level=warn")
 	p := &program{t: t, base: servers[0].url()}
 	body := map[string]any{"transcripts": []any{map[string]any{"name": "a.jsonl", "text": partsOfSource(40)}},

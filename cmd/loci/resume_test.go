@@ -37,7 +37,7 @@ func TestAMigrationThatIsStoppedResumes(t *testing.T) {
 	seed := number(t, "LOCI_CHAOS_SEED", int(time.Now().UnixNano()&0x7fffffff))
 	t.Logf("LOCI_CHAOS_SEED=%d", seed)
 	dice := rand.New(rand.NewPCG(uint64(seed), 2)) //nolint:gosec // repeatable
-	e := newEarlier(t, scale.Of(22000, 22000, 100000))
+	e := newEarlier(t, scale.Of(3000, 22000, 100000))
 	e.setTrap()
 	sums := e.sumQueries()
 	before := e.run(sums)
@@ -45,11 +45,11 @@ func TestAMigrationThatIsStoppedResumes(t *testing.T) {
 		INSERT INTO folders (org, name) VALUES (NULL, 'deleted, without files'), (NULL, 'deleted, without files');
 		INSERT INTO forgotten_agents VALUES (9999)`) // without messages
 	orgKeys, references := statementsOf(t, "0022", "0022"), statementsOf(t, "0029", "0029")
-	for round := range scale.Of(2, 6, 20) {
+	for round := range scale.Of(1, 6, 20) {
 		e.stopAt(1+dice.IntN(orgKeys), round%2 == 0)
 	}
 	e.stopAt(statementsOf(t, "0022", "0028")+prepared, true)
-	for round := range scale.Of(2, 6, 20) {
+	for round := range scale.Of(1, 6, 20) {
 		e.stopAt(1+dice.IntN(references), round%2 == 0)
 	}
 	if v := e.query(`SELECT version FROM schema_migrations`); v != "29" {

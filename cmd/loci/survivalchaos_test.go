@@ -127,12 +127,12 @@ func TestFlushesAndHandoversOutliveKilledServers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")
 	}
-	turns := number(t, "LOCI_CHAOS_ROUNDS", scale.Of(8, 40, 500))
+	turns := number(t, "LOCI_CHAOS_ROUNDS", scale.Of(4, 40, 500))
 	seed := number(t, "LOCI_CHAOS_SEED", int(time.Now().UnixNano()&0x7fffffff))
 	t.Logf("LOCI_CHAOS_SEED=%d LOCI_CHAOS_ROUNDS=%d", seed, turns)
 	m, script := modeltest.New(t), &survivor{}
 	m.Reply = script.reply
-	servers := launchTwo(t, "--database-url="+dbtest.EmptyURL(t), "--llm-base-url="+m.BaseURL(), "--llm-model=m",
+	servers := launchTwo(t, "--database-url="+dbtest.OwnerURL(t), "--llm-base-url="+m.BaseURL(), "--llm-model=m",
 		"--log-level=warn")
 	for begun := 0; begun < turns; begun += agentTurns {
 		s := &survival{program: &program{t: t, base: servers[0].url()}, servers: servers}

@@ -102,9 +102,15 @@ func closeSoon(t testing.TB, pool *pgxpool.Pool) {
 // serves.
 func URL(t testing.TB) string {
 	t.Helper()
-	return Serving(create(t, func(ctx context.Context, admin *pgx.Conn) (string, error) {
+	return Serving(OwnerURL(t))
+}
+
+// OwnerURL returns the URL of a fresh database at the current schema, dropped at the end of the test, as a superuser.
+func OwnerURL(t testing.TB) string {
+	t.Helper()
+	return create(t, func(ctx context.Context, admin *pgx.Conn) (string, error) {
 		return template(ctx, admin, shared.url)
-	}))
+	})
 }
 
 // Postgres returns where the tests' Postgres comes from, as a phrase: "a container of …", "a private Postgres", ….

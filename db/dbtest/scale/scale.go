@@ -1,5 +1,8 @@
 // Package scale sets how long the property and chaos tests run: briefly in `make test`, longer in `make verify` and
-// longest in `make verify-all`.
+// longest in `make verify-all`. Some tests do not run in `make test` at all: see Long.
+//
+// `make verify` runs all tests with the race detector at the scale of `make test`, and then those that call a function
+// of this package once more at its own scale, without the race detector: see scripts/scaled-tests.sh.
 package scale
 
 import (
@@ -20,6 +23,15 @@ func Of(test, verify, all int) int {
 		return all
 	default:
 		panic(fmt.Sprintf("LOCI_TEST_SCALE is %q; it must be test, verify or all", name))
+	}
+}
+
+// Long marks a test that takes long and has no short form. `make test` skips it, and so does the race detector's run;
+// `make verify` runs it.
+func Long(t testing.TB) {
+	t.Helper()
+	if Of(0, 1, 1) == 0 {
+		t.Skip("it takes long: make verify runs it, as does LOCI_TEST_SCALE=verify")
 	}
 }
 
