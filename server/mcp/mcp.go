@@ -116,6 +116,9 @@ func (s *Server) newServer(h *hub) *sdk.Server {
 			return s.receive(ctx, h, call{method, r, next})
 		}
 	})
+	if s.Fixtures == nil {
+		server.AddReceivingMiddleware(complete)
+	}
 	return server
 }
 

@@ -5,6 +5,8 @@ import { readFileSync } from 'node:fs'
 import http from 'node:http'
 import { after, before, test } from 'node:test'
 
+import { Client as ClientOf2026, StreamableHTTPClientTransport as HTTPOf2026 } from '@modelcontextprotocol/client'
+import { StdioClientTransport as StdioOf2026 } from '@modelcontextprotocol/client/stdio'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -105,22 +107,31 @@ const calls = {
   remember_turns: { turns: [{ role: 'user', text: 'Good night' }] },
 }
 
-const transports = {
-  'over HTTP': (agent) => new StreamableHTTPClientTransport(new URL(`${loci}/mcp/agents/${agent}`)),
-  'over stdio': (agent) =>
-    new StdioClientTransport({ command: program, args: ['mcp', '--agent', agent], env: { LOCI_ADDR: loci } }),
+const endpoint = (agent) => new URL(`${loci}/mcp/agents/${agent}`)
+const onStdio = (agent) => ({ command: program, args: ['mcp', '--agent', agent], env: { LOCI_ADDR: loci } })
+const implementation = { name: 'test', version: '1' }
+const of2026 = (mode) => new ClientOf2026(implementation, { versionNegotiation: { mode } })
+
+// drivers are the published clients, each with a transport.
+const drivers = {
+  'the SDK over HTTP': [new Client(implementation), (agent) => new StreamableHTTPClientTransport(endpoint(agent))],
+  'the SDK over stdio': [new Client(implementation), (agent) => new StdioClientTransport(onStdio(agent))],
+}
+for (const [how, mode] of Object.entries({ pinned: { pin: '2026-07-28' }, negotiating: 'auto' })) {
+  drivers[`the client of 2026-07-28, ${how}, over HTTP`] = [of2026(mode), (agent) => new HTTPOf2026(endpoint(agent))]
+  drivers[`the client of 2026-07-28, ${how}, over stdio`] = [of2026(mode), (agent) => new StdioOf2026(onStdio(agent))]
 }
 
-for (const [how, transport] of Object.entries(transports)) {
-  test(`the TypeScript SDK drives every tool ${how}`, async () => {
+for (const [how, [client, transport]] of Object.entries(drivers)) {
+  test(`${how} drives every tool, a resource and a prompt`, async () => {
     const agent = await newAgent('ts ' + how)
     const folder = await call('POST', '/v1/folders', { name: 'f ' + how })
     await call('PATCH', `/v1/agents/${agent}/folders/attach/${folder.id}`)
     const block = await call('POST', '/v1/blocks', { label: 'human', value: 'Ada' })
     await call('PATCH', `/v1/agents/${agent}/core-memory/blocks/attach/${block.id}`)
-    const client = new Client({ name: 'test', version: '1' })
     await client.connect(transport(agent))
     try {
+      if (client instanceof ClientOf2026) assert.equal(client.getNegotiatedProtocolVersion(), '2026-07-28')
       const { tools } = await client.listTools()
       assert.deepEqual(tools.map((tool) => tool.name).sort(), Object.keys(calls).sort())
       for (const tool of tools) {

@@ -1,0 +1,98 @@
+package server_test
+
+import (
+	"encoding/json"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/server/servertest"
+)
+
+// stateless is a message of the protocol's version without sessions.
+func stateless(t *testing.T, id any, method string, params map[string]any) string {
+	t.Helper()
+	meta := map[string]any{"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+		"io.modelcontextprotocol/clientCapabilities": map[string]any{}}
+	params = maps.Clone(params)
+	if params == nil {
+		params = map[string]any{}
+	}
+	if given, ok := params["_meta"].(map[string]any); ok {
+		maps.Copy(meta, given)
+	}
+	params["_meta"] = meta
+	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+// post sends a message of a version of the protocol to an agent's memory.
+func (c *client) post(agent, version, body string) servertest.Reply {
+	c.t.Helper()
+	headers := append(c.headers(), "Accept", "application/json, text/event-stream", versionHeader, version)
+	var message struct {
+		Method string
+		Params struct{ Name, URI string }
+	}
+	if json.Unmarshal([]byte(body), &message) == nil && version == "2026-07-28" {
+		headers = append(headers, "Mcp-Method", message.Method)
+		if name := message.Params.Name + message.Params.URI; name != "" {
+			headers = append(headers, "Mcp-Name", name)
+		}
+	}
+	return servertest.Send(c, "POST", "/mcp/agents/"+agent, body, headers...)
+}
+
+// answerIn is the last message of an answer, which is JSON or a stream of events.
+func answerIn(w servertest.Reply) string {
+	text := w.Body.String()
+	if at := strings.LastIndex(text, "\ndata: "); at >= 0 {
+		text, _, _ = strings.Cut(text[at+len("\ndata: "):], "\n")
+	}
+	return text
+}
+
+// Each result says that it is complete in the version without sessions, which requires it, and only there.
+func TestResultsSayThatTheyAreComplete(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{"name":"a","memory_blocks":[{"label":"human","value":"Ada"}]}`)
+	search := func(arguments map[string]any) map[string]any {
+		return map[string]any{"name": "conversation_search", "arguments": arguments}
+	}
+	for _, call := range []struct {
+		method string
+		params map[string]any
+	}{
+		{"server/discover", nil},
+		{"tools/list", nil},
+		{"tools/call", search(map[string]any{"query": "tea"})},
+		{"tools/call", search(map[string]any{"nonsense": 1})}, // a mistake of the model
+		{"tools/call", map[string]any{"name": "conversation_search", "arguments": map[string]any{"query": "tea"},
+			"_meta": map[string]any{"progressToken": 1}}}, // a stream of events
+		{"resources/list", nil},
+		{"resources/templates/list", nil},
+		{"resources/read", map[string]any{"uri": "loci://" + agent + "/blocks/human"}},
+		{"prompts/list", nil},
+		{"prompts/get", map[string]any{"name": "context"}},
+	} {
+		for version, want := range map[string]string{"2026-07-28": "complete", "2025-11-25": ""} {
+			body := stateless(t, 1, call.method, call.params)
+			if version == "2025-11-25" {
+				if call.method == "server/discover" {
+					continue
+				}
+				body = strings.Replace(body, "2026-07-28", version, 1)
+			}
+			w := c.post(agent, version, body)
+			var got struct{ Result *struct{ ResultType string } }
+			if err := json.Unmarshal([]byte(answerIn(w)), &got); err != nil || got.Result == nil ||
+				got.Result.ResultType != want {
+				t.Errorf("%s of %s: got %d %s (%v), want the resultType %q", body, version, w.Code, w.Body, err, want)
+			}
+		}
+	}
+}
