@@ -98,7 +98,7 @@ bench: build ## Measure Loci against COPY, pgbench (postgresql-contrib), rg (rip
 
 eval: build ## Print how well messages are found: the goldens, a file of LoCoMo (LOCI_EVAL_LOCOMO), chats of BEAM (LOCI_EVAL_BEAM)
 	@$(with_postgres) && \
-		go test ./recall -run='^TestRetrieval' -count=1 && cat recall/testdata/dialogues.golden recall/testdata/code.golden && \
+		LOCI_TEST_SCALE=verify go test ./recall -run='^TestRetrieval' -count=1 && cat recall/testdata/dialogues.golden recall/testdata/code.golden && \
 		go run ./bench -locomo="$$LOCI_EVAL_LOCOMO" -beam="$${LOCI_EVAL_BEAM:-bench/testdata/beam}"
 
 microbench: ## Run the benchmarks of single functions

@@ -14,6 +14,7 @@ import (
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 )
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
@@ -162,19 +163,20 @@ func TestABatchIsAllOrNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	drafts := make([]archival.Draft, archival.MaxPassages)
+	drafts := make([]archival.Draft, scale.Of(1000, archival.MaxPassages, archival.MaxPassages))
+	last := len(drafts) - 1
 	for i := range drafts {
 		drafts[i].Text = fmt.Sprintf("fact %d", i)
 	}
-	drafts[9999].Text = " "
+	drafts[last].Text = " "
 	if _, err := f.store.Insert(t.Context(), org, c.ID, drafts); !errors.Is(err, db.ErrInvalid) ||
-		!strings.Contains(err.Error(), "passages[9999]") {
+		!strings.Contains(err.Error(), fmt.Sprintf("passages[%d]", last)) {
 		t.Errorf("with an empty text: got %v, want ErrInvalid that names it", err)
 	}
 	if n, err := f.store.CountPassages(t.Context(), org, f.agent); err != nil || n != 0 {
 		t.Errorf("%d passages of a refused batch, %v", n, err)
 	}
-	drafts[9999].Text = "fact 9999"
+	drafts[last].Text = fmt.Sprint("fact ", last)
 	got, err := f.store.Insert(t.Context(), org, c.ID, drafts)
 	if err != nil || len(got) != len(drafts) || got[17].Text != "fact 17" {
 		t.Fatalf("%d inserted, %v", len(got), err)
@@ -182,7 +184,7 @@ func TestABatchIsAllOrNothing(t *testing.T) {
 	if diff := cmp.Diff([]string{"archive_attached", "passages_inserted"}, f.events(f.agent)); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	if _, err := f.store.Insert(t.Context(), org, c.ID, append(drafts, archival.Draft{Text: "one more"})); !errors.Is(
+	if _, err := f.store.Insert(t.Context(), org, c.ID, slices.Repeat(drafts[:1], archival.MaxPassages+1)); !errors.Is(
 		err,
 		db.ErrInvalid,
 	) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/embed/embedtest"
 )
 
@@ -145,6 +146,7 @@ func TestSearchWithoutAnAnswerOfTheEndpoint(t *testing.T) {
 // small one is read by itself. As many are found as there are.
 func TestALargeScopeIsReadThroughItsIndexes(t *testing.T) {
 	t.Parallel()
+	scale.Long(t)
 	f := newDenseFixture(t, embedtest.New(t, 32))
 	small := f.archive("small")
 	few := make([]archival.Draft, 10)

@@ -211,8 +211,8 @@ func model(t *testing.T) *embedtest.Endpoint {
 // The quality of retrieval is a golden: a change of the ranking shows as a change of it. The default is with an
 // endpoint.
 func TestRetrievalOfPassages(t *testing.T) {
-	scale.NotRaced(t)
 	t.Parallel()
+	scale.Long(t)
 	f := newDenseFixture(t, model(t))
 	words := archival.New(f.pool, archival.Options{})
 	all := map[string]*embedtest.Quality{}

@@ -76,7 +76,7 @@ func TestShortFactsSurvive(t *testing.T) {
 		"My flight is at 5 p.m. on Tuesday.", "Never ship to the U.S. office.", "Never use bus No. 7 on Sundays.",
 		"I never fly to St. Petersburg.", "I'm vegan. What do you cook tonight?", "I am diabetic. Any idea for Monday?",
 		"Call me Zed. And what is next?"} {
-		for seed := range uint64(scale.Pure(3, 3, 3)) {
+		for seed := range uint64(scale.Pure(1, 3, 3)) {
 			k := &talk{history: newHistory(seed), facts: []fact{{recall.User, said, []string{compaction.Sentences(said)[0]}}},
 				users:      []string{"Question {n}.{n} on {w}?", "What about {w} and {w}?"},
 				assistants: []string{"Answer {n} on {w} is a long one that goes on about {w}.", "The {w} are well."},

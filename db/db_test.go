@@ -15,6 +15,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/db/migrations"
 )
 
@@ -52,6 +53,9 @@ func TestAMigrationThatWasCutOffIsAppliedAgain(t *testing.T) {
 		t.Fatalf("migrations: %v (%v)", names, err)
 	}
 	for applied, name := range names {
+		if few := scale.Of(10, 1, 1); applied%few != (len(names)-1)%few {
+			continue
+		}
 		var version int
 		if _, err := fmt.Sscanf(name, "%d_", &version); err != nil {
 			t.Fatal(name, err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/files"
@@ -64,7 +65,7 @@ func (fx *fixture) stock(name string, n int, space *embed.Space, text func(i int
 func TestEachAgentFindsItsOwnInACrowd(t *testing.T) {
 	t.Parallel()
 	fx, _, space := newDenseFixture(t, 32)
-	agents := make([]string, 20)
+	agents := make([]string, scale.Of(6, 20, 20))
 	for a := range agents {
 		folder := fx.stock(fmt.Sprint("folder-", a), 1000, &space,
 			func(i int) string { return fmt.Sprintf("harbour report %d of ship %d", i, a) })
@@ -87,8 +88,10 @@ func TestEachAgentFindsItsOwnInACrowd(t *testing.T) {
 func TestAScopeFarFromTheQueryIsFound(t *testing.T) {
 	t.Parallel()
 	fx, _, space := newDenseFixture(t, 16)
-	fx.stock("near", 14_700, &space, func(i int) string { return fmt.Sprintf("apples and pears number %d", i) })
-	far := fx.stock("far", 300, &space, func(i int) string { return fmt.Sprintf("unrelated granite quarry entry %d", i) })
+	fx.stock("near", scale.Of(4_700, 14_700, 14_700), &space,
+		func(i int) string { return fmt.Sprintf("apples and pears number %d", i) })
+	far := fx.stock("far", scale.Of(100, 300, 300), &space,
+		func(i int) string { return fmt.Sprintf("unrelated granite quarry entry %d", i) })
 	fx.index(space)
 	agent := fx.agentWith(far)
 	for name, rows := range map[string]int{"exact": 50_000, "through the index": 10} {

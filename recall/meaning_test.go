@@ -10,6 +10,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/recall"
 )
@@ -135,6 +136,7 @@ func TestSearchWithoutMeaning(t *testing.T) {
 // Past its threshold a space is indexed, and a large scope read through the index; a small one is read by itself.
 func TestALargeScopeIsReadThroughItsIndex(t *testing.T) {
 	t.Parallel()
+	scale.Long(t)
 	f := newDenseFixture(t, embedtest.New(t, 32))
 	small := f.newConversation("You remember.")
 	f.chat(small, 5)

@@ -48,8 +48,8 @@ func (f *fixture) rank(ranking string, q recall.Query) []string {
 
 // The quality of retrieval is a golden: a change of the ranking shows as a change of it.
 func TestRetrievalOfDialogues(t *testing.T) {
-	scale.NotRaced(t)
 	t.Parallel()
+	scale.Long(t)
 	f := newFixture(t)
 	all := map[string]*embedtest.Quality{}
 	for seed := range uint64(6) {
@@ -175,8 +175,8 @@ const slack = 1.5
 
 // Code is found by what its comment says of it.
 func TestRetrievalOfCode(t *testing.T) {
-	scale.NotRaced(t)
 	t.Parallel()
+	scale.Long(t)
 	f := newFixture(t)
 	functions := standardLibrary(t)
 	byPackage := map[string][]recall.Draft{}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat/chattest"
 	"github.com/loci-memory/loci/server/loop/model/modeltest"
@@ -484,6 +485,7 @@ func TestAnExportedAgentIsImported(t *testing.T) {
 // A request may append at most recall.MaxMessages, and a file may have more.
 func TestAnAgentOfManyMessagesIsExportedAndImported(t *testing.T) {
 	t.Parallel()
+	scale.Long(t)
 	c := newIdleClient(t)
 	agent := c.made("/v1/agents", "")
 	said := slices.Repeat(spokenBy("user", "m"), recall.MaxMessages)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/servertest"
 )
@@ -70,6 +71,7 @@ func TestAResultWithoutACallIsFound(t *testing.T) {
 // A list is counted before its messages are read, and read no further than a mistake.
 func TestALongListIsRefusedEarly(t *testing.T) {
 	t.Parallel()
+	scale.Long(t)
 	c := newIdleClient(t)
 	target := "/v1/agents/" + c.made("/v1/agents", `{}`) + "/messages/capture"
 	for _, tt := range []struct {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/console"
 	"github.com/loci-memory/loci/server/rest"
@@ -91,7 +92,7 @@ func TestConsoleChecksKeysAsTheAPIDoes(t *testing.T) {
 	if len(routes) < 6 {
 		t.Fatalf("the console has the routes %v", routes)
 	}
-	m.watch()
+	m.watch(scale.Of(24, 1, 1))
 	for _, route := range routes {
 		method, target := pageOf(route, m.alice)
 		for what, c := range map[string]*client{"no key": m.withKey(""), "an unknown key": m.withKey("loci_UNKNOWN")} {
@@ -117,6 +118,7 @@ func TestConsoleChecksKeysAsTheAPIDoes(t *testing.T) {
 		}
 		m.unchanged(operation{Route: rest.Route{Method: method, Path: target}})
 	}
+	m.compare(operation{Route: rest.Route{Path: routes[len(routes)-1]}})
 }
 
 // A change has to come from a page of the console itself.

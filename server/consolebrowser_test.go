@@ -21,6 +21,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/server"
 	"github.com/loci-memory/loci/server/apikey"
 )
@@ -181,6 +182,7 @@ func (b *browser) check(what string) {
 // Chromium walks through every page of the console.
 func TestConsoleInABrowser(t *testing.T) {
 	t.Parallel()
+	scale.Long(t)
 	chromium(t)
 	c := newClient(t)
 	c.set(server.Setting{Variable: "LOCI_EMBEDDING_BASE_URL", Flag: "--embedding-base-url", Value: "http://127.0.0.1:1/v1",

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+
+	"github.com/loci-memory/loci/db/dbtest/scale"
 )
 
 // What the views of the model show of long results.
@@ -22,7 +24,7 @@ var (
 // once, in few calls, or is told that its window has no room for any of it. No notice leads to a part that was shown.
 func TestAgentsThatFollowNoticesReadAll(t *testing.T) {
 	t.Parallel()
-	for _, window := range []int{3000, 3500, 4096, 8192} {
+	for _, window := range []int{3000, 3500, 4096, 8192}[:scale.Of(2, 4, 4)] {
 		c := newIdleClient(t)
 		agent := c.made("/v1/agents", fmt.Sprintf(`{"tool_set":"small","context_window_limit":%d}`, window))
 		var b strings.Builder

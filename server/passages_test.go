@@ -219,7 +219,9 @@ func TestBatchesOfPassages(t *testing.T) {
 		&hits); err != nil || len(hits) != 0 {
 		t.Errorf("of batches that were refused %d passages are stored, %v", len(hits), err)
 	}
-	first := c.must("POST", "/v1/archives/"+archive+"/passages", `{"text":"Fact number 7 of <10000> & more"}`)
+	most := scale.Of(1_000, 10_000, 10_000)
+	first := c.must("POST", "/v1/archives/"+archive+"/passages",
+		fmt.Sprintf(`{"text":"Fact number 7 of <%d> & more"}`, most))
 	var list []struct {
 		Text      string
 		Tags      []string
@@ -227,17 +229,17 @@ func TestBatchesOfPassages(t *testing.T) {
 		CreatedAt string `json:"created_at"`
 		Duplicate bool
 	}
-	if err := json.Unmarshal([]byte(c.must("POST", target, many(10_000, `{"text":"the last"}`))), &list); err != nil ||
-		len(list) != 10_000 {
+	if err := json.Unmarshal([]byte(c.must("POST", target, many(most, `{"text":"the last"}`))), &list); err != nil ||
+		len(list) != most {
 		t.Fatalf("%d passages are answered, %v", len(list), err)
 	}
-	for i, p := range list[:9999] {
-		if p.Text != fmt.Sprintf("Fact number %d of <10000> & more", i) || p.Duplicate != (i == 7) || i != 7 &&
+	for i, p := range list[:most-1] {
+		if p.Text != fmt.Sprintf("Fact number %d of <%d> & more", i, most) || p.Duplicate != (i == 7) || i != 7 &&
 			(len(p.Tags) != 1 || p.Metadata["k"] != i || p.CreatedAt != "2024-05-01T10:00:00Z") {
 			t.Fatalf("passages[%d]: got %+v", i, p)
 		}
 	}
-	if last := list[9999]; last.Text != "the last" || last.Tags == nil || last.Duplicate {
+	if last := list[most-1]; last.Text != "the last" || last.Tags == nil || last.Duplicate {
 		t.Errorf("the last: got %+v", last)
 	}
 	if got := c.must("POST", target, `{"passages":[{"text":"Fact number 7 of <10000> & more"}]}`); pick(t,

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/server/apikey"
 )
 
@@ -416,6 +417,7 @@ func TestAPreviewOfAPolicyStoresNothing(t *testing.T) {
 // A preview at a position shows the messages up to it, also of a conversation that has too many to be sent.
 func TestAPreviewAtAPositionOfALongLog(t *testing.T) {
 	t.Parallel()
+	scale.Long(t)
 	c := newIdleClient(t)
 	agent := c.made("/v1/agents", `{}`)
 	c.capture(agent, `{"messages":[{"role":"user","content":"the first of all"}]}`)

@@ -76,8 +76,8 @@ func share(request []byte, turn int) string {
 // In a run of 300 turns the prompt keeps every decision that the agent writes into its working memory. The table of the
 // run stands in docs/concepts.md.
 func TestPlantedDecisionsStayInThePrompt(t *testing.T) {
-	scale.NotRaced(t)
 	t.Parallel()
+	scale.Long(t)
 	table := "| turns | without | automatic, by rules | by the agent |\n| --- | --- | --- | --- |\n"
 	rows := map[int][]string{}
 	for arm := range 3 {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
@@ -278,6 +279,7 @@ func TestAPromptFitsItsWindow(t *testing.T) {
 
 func TestAViewOfTooManyMessagesIsCountedAndCompacted(t *testing.T) {
 	t.Parallel()
+	scale.Long(t)
 	s, _ := newStore(t)
 	s.Tokens = tokens.New()
 	a := create(t, s, agent.New{Name: "a", Model: new("openai/gpt-4o"), WindowLimit: new(10_000_000)})

@@ -130,6 +130,7 @@ func TestAMessageThatFitsAloneIsHandedOut(t *testing.T) {
 // A conversation of more messages than a prompt may have is compacted, however few tokens they take.
 func TestAConversationOfShortMessagesIsCompacted(t *testing.T) {
 	t.Parallel()
+	scale.Long(t)
 	s, _ := newStore(t)
 	a := create(t, s, agent.New{Name: "a", WindowLimit: new(1_000_000)})
 	for range 15 {

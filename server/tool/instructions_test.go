@@ -44,6 +44,9 @@ func TestDefaultInstructionsNameTheToolsThatAreThere(t *testing.T) {
 	t.Parallel()
 	choices := [][]string{}
 	for subset := range 1 << len(toolGroups) {
+		if subset%scale.Of(5, 1, 1) != 0 {
+			continue
+		}
 		choice := []string{}
 		for i, group := range toolGroups {
 			if subset&(1<<i) != 0 {

@@ -99,7 +99,7 @@ func repeated(text string, times int) io.Reader {
 
 // A line of 100 MB is read with memory of a few times its size.
 func TestAVeryLongLineIsRead(t *testing.T) {
-	scale.NotRaced(t)
+	scale.Long(t)
 	const mega = 1 << 20
 	in := io.MultiReader(strings.NewReader(`{"role":"user","content":"`), repeated(strings.Repeat("x", mega), 100),
 		strings.NewReader("\"}\n{\"role\":\"assistant\",\"content\":\"ok\"}\n"))

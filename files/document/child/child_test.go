@@ -136,8 +136,8 @@ func TestChildReads(t *testing.T) {
 
 // A page of a gigabyte of zeros in 13 KB: what the sandbox or the child may have runs out.
 func TestABombEndsInTheChild(t *testing.T) {
-	scale.NotRaced(t)
 	t.Parallel()
+	scale.Long(t)
 	stream := deflated(t, deflated(t, make([]byte, 1<<20), 1<<10), 1)
 	r := reader(t, "read")
 	r.CPU, r.Patience = 5*time.Minute, 5*time.Minute
