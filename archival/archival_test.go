@@ -155,6 +155,7 @@ func TestALongTextBecomesSeveralPassages(t *testing.T) {
 }
 
 func TestABatchIsAllOrNothing(t *testing.T) {
+	scale.NotRaced(t)
 	t.Parallel()
 	f := newFixture(t)
 	c := f.archive("shared")

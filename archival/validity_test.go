@@ -14,6 +14,7 @@ import (
 
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/embed/embedtest"
 )
 
@@ -47,6 +48,7 @@ func (f *fixture) listed(held db.Held) []string {
 
 // At every moment each search and list shows the facts that hold then, and no other; with All it shows every fact.
 func TestNoSearchShowsAFactThatDoesNotHold(t *testing.T) {
+	scale.NotRaced(t)
 	t.Parallel()
 	f := newDenseFixture(t, embedtest.New(t, 16))
 	day := rapid.IntRange(0, 20)

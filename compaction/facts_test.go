@@ -168,6 +168,7 @@ func forgetful() *compaction.Model {
 }
 
 func TestFactsSurviveThirtyTwoCompactions(t *testing.T) {
+	scale.NotRaced(t)
 	t.Parallel()
 	for _, c := range []struct {
 		name  string

@@ -47,6 +47,7 @@ func TestServersThatStartAtOnceMigrateOnce(t *testing.T) {
 
 // A server killed between marking a version and applying it leaves it dirty and not applied.
 func TestAMigrationThatWasCutOffIsAppliedAgain(t *testing.T) {
+	scale.NotRaced(t)
 	t.Parallel()
 	names, err := fs.Glob(migrations.Files, "*.up.sql")
 	if err != nil || len(names) < 2 {

@@ -150,6 +150,7 @@ var filters = []string{"", "", ` AND r.tags && '{half}'`, ` AND r.tags && '{tent
 
 // Whatever is inserted, changed, deleted, indexed and pruned in between, the index ranks as the rows themselves do.
 func TestTheIndexRanksAsTheRowsDo(t *testing.T) {
+	scale.NotRaced(t)
 	t.Parallel()
 	answered := 0
 	seeds := scale.Of(2, 6, 6)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/files"
 )
 
@@ -81,6 +82,7 @@ func TestGrepGoesByFileNameThenLine(t *testing.T) {
 
 // Pages of many files, one larger than a batch, add up to every match, in order and once each, up to the cap.
 func TestGrepPagesAddUp(t *testing.T) {
+	scale.NotRaced(t)
 	t.Parallel()
 	fx := newFixture(t, files.Options{})
 	folder := fx.folder("f")

@@ -63,6 +63,7 @@ func (fx *fixture) stock(name string, n int, space *embed.Space, text func(i int
 
 // Twenty agents, a thousand chunks each, all about the same: each finds k of its own, by words and by meaning.
 func TestEachAgentFindsItsOwnInACrowd(t *testing.T) {
+	scale.NotRaced(t)
 	t.Parallel()
 	fx, _, space := newDenseFixture(t, 32)
 	agents := make([]string, scale.Of(6, 20, 20))
@@ -86,6 +87,7 @@ func TestEachAgentFindsItsOwnInACrowd(t *testing.T) {
 
 // A scope of 2 % whose rows are all far from the query, the others near: an index would not come upon it.
 func TestAScopeFarFromTheQueryIsFound(t *testing.T) {
+	scale.NotRaced(t)
 	t.Parallel()
 	fx, _, space := newDenseFixture(t, 16)
 	fx.stock("near", scale.Of(4_700, 14_700, 14_700), &space,

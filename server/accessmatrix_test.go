@@ -513,6 +513,7 @@ func TestEachRouteRefusesEachWrongKey(t *testing.T) {
 
 // A key is let in where its scopes suffice, and operations that change something need more than a reader's.
 func TestEachRouteLetsTheRightKeysIn(t *testing.T) {
+	scale.NotRaced(t)
 	t.Parallel()
 	m := newMatrix(t)
 	scoped := func(scope string) *client {
@@ -698,6 +699,7 @@ func (m *matrix) foreignField(o operation, f idField, attacker tenant, id string
 // A key of one agent, with ids of another agent of its organization in the query and the body, gets the answers for ids
 // that nothing has.
 func TestKeysOfAgentsDoNotMeet(t *testing.T) {
+	scale.NotRaced(t)
 	t.Parallel()
 	m := newMatrix(t)
 	m.oneOrg = true

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/server/agent"
 )
 
@@ -184,6 +185,7 @@ func (c *client) settled() {
 
 // Each column of a tenant's table is carried by a full file, or named in notCarried with the reason.
 func TestEachColumnIsCarriedByAFullFile(t *testing.T) {
+	scale.NotRaced(t)
 	t.Parallel()
 	c, other := newClient(t), newClient(t)
 	id := c.remembering()

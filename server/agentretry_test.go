@@ -13,7 +13,7 @@ import (
 // An answer is asked for three times, whatever is wrong with its stream or its connection.
 func TestAModelIsAskedThreeTimes(t *testing.T) {
 	t.Parallel()
-	for name, fault := range map[string]modeltest.Answer{
+	faults := map[string]modeltest.Answer{
 		"events that are no JSON":       {Raw: "data: {]\n\n"},
 		"JSON of another shape":         {Raw: "data: {\"choices\":7}\n\n"},
 		"a page":                        {Raw: "<html></html>"},
@@ -25,15 +25,17 @@ func TestAModelIsAskedThreeTimes(t *testing.T) {
 		"a limit":                       {Status: 429},
 		"a fault":                       {Status: 503},
 		"a connection that is closed":   {Closes: true},
-	} {
-		for _, handle := range []string{"openai/m", "anthropic/m"} {
+	}
+	for _, handle := range []string{"openai/m", "anthropic/m"} {
+		r := newRunner(t, `{"name":"a","model":"`+handle+`"}`)
+		for name, fault := range faults {
 			if handle == "anthropic/m" && fault.Raw != "" {
 				continue // these are OpenAI's
 			}
-			r := newRunner(t, `{"name":"a","model":"`+handle+`"}`)
 			r.model.Reply = func(modeltest.Asked) modeltest.Answer { return fault }
+			before := len(r.model.Requests())
 			got := r.send(hello)
-			if n := len(r.model.Requests()); n != 3 || got.Error == nil {
+			if n := len(r.model.Requests()) - before; n != 3 || got.Error == nil {
 				t.Errorf("%s, %s: the model is asked %d times, and the run ends with %+v", handle, name, n, got.StopReason)
 			}
 		}

@@ -85,6 +85,7 @@ func pageOf(route string, of tenant) (method, target string) {
 // The pages of the console are no routes of the API: each asks it with the visitor's key. Without a key that the API
 // knows nobody sees one, and with a key that may only read nobody changes anything.
 func TestConsoleChecksKeysAsTheAPIDoes(t *testing.T) {
+	scale.NotRaced(t)
 	t.Parallel()
 	m := newMatrix(t)
 	read := m.scoped(apikey.NewKey{Org: "alice", Scopes: []string{apikey.Read}})

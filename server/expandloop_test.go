@@ -23,6 +23,7 @@ var (
 // An agent with a small window that does what the notices of clipped results say reads all of a long result, each byte
 // once, in few calls, or is told that its window has no room for any of it. No notice leads to a part that was shown.
 func TestAgentsThatFollowNoticesReadAll(t *testing.T) {
+	scale.NotRaced(t)
 	t.Parallel()
 	for _, window := range []int{3000, 3500, 4096, 8192}[:scale.Of(2, 4, 4)] {
 		c := newIdleClient(t)

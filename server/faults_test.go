@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/server/servertest"
 )
 
@@ -16,6 +17,7 @@ var goTexts = regexp.MustCompile(`Go (value|struct)|json: |strconv\.|pq:|pgx|SQL
 
 // TestFaultsHaveOneFormAndTheirStatus sends each operation of the document each class of fault that it can have.
 func TestFaultsHaveOneFormAndTheirStatus(t *testing.T) {
+	scale.NotRaced(t)
 	t.Parallel()
 	h := newServer(t, dbtest.New(t)).Handler()
 	check := documentCheck{t: t, root: fields(t, servertest.Send(h, "GET", "/openapi.json", "").Text)}

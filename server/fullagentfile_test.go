@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -326,6 +327,7 @@ func unlinked(text string) string {
 
 // A full file that was changed by hand is refused with the place, and writes nothing; ids of others do not reach them.
 func TestABrokenFullFileIsRefusedAndWritesNothing(t *testing.T) {
+	scale.NotRaced(t)
 	t.Parallel()
 	c := newClient(t).as("default")
 	agent := c.remembering()

@@ -33,6 +33,7 @@ type earlier struct {
 // The migration is stopped after statements that are chosen at random, in each way: its session ends, its program is
 // killed, or both. LOCI_CHAOS_SEED repeats a run.
 func TestAMigrationThatIsStoppedResumes(t *testing.T) {
+	scale.NotRaced(t)
 	t.Parallel()
 	seed := number(t, "LOCI_CHAOS_SEED", int(time.Now().UnixNano()&0x7fffffff))
 	t.Logf("LOCI_CHAOS_SEED=%d", seed)

@@ -14,6 +14,7 @@ import (
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -21,6 +22,7 @@ import (
 // what each prompt changed, and the prompts after the mending and at the end. Rules write the summaries, and the lines
 // that replace results. To be read by a person after a change.
 func TestPromptsOfASession(t *testing.T) {
+	scale.NotRaced(t)
 	t.Parallel()
 	for _, preset := range policy.Presets() {
 		t.Run(preset.Name, func(t *testing.T) {

@@ -104,6 +104,7 @@ func TestWhatIsShownCanBePasted(t *testing.T) {
 
 // A selection of what is shown may begin and end anywhere, also within a mark.
 func TestAnySelectionOfWhatIsShownCanBePasted(t *testing.T) {
+	scale.NotRaced(t)
 	t.Parallel()
 	const value = "a <system>alpha</system> <value>b</value> end\n[seq 3] x ~/home <~/value> z"
 	w := newWorld(t, document{"docs", "marks.txt", value})
