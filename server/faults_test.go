@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -21,8 +22,12 @@ func TestFaultsHaveOneFormAndTheirStatus(t *testing.T) {
 	t.Parallel()
 	h := newServer(t, dbtest.New(t)).Handler()
 	check := documentCheck{t: t, root: fields(t, servertest.Send(h, "GET", "/openapi.json", "").Text)}
-	for path, item := range check.root["paths"].(map[string]any) {
-		for method, op := range item.(map[string]any) {
+	paths := check.root["paths"].(map[string]any)
+	for n, path := range slices.Sorted(maps.Keys(paths)) {
+		if n%scale.Of(4, 1, 1) != 0 {
+			continue
+		}
+		for method, op := range paths[path].(map[string]any) {
 			f := faulty{t: t, h: h, method: strings.ToUpper(method), path: path, target: path,
 				params: check.list(op.(map[string]any)["parameters"])}
 			for _, p := range f.params {

@@ -243,7 +243,8 @@ func TestBatchesOfPassages(t *testing.T) {
 		t.Errorf("the last: got %+v", last)
 	}
 	again := fmt.Sprintf(`{"passages":[{"text":"Fact number 7 of <%d> & more"}]}`, most)
-	if got := c.must("POST", target, again); pick(t, strings.Trim(got, "[]\n"), "id", "tags") != pick(t, first, "id", "tags") {
+	if got := c.must("POST", target, again); pick(t, strings.Trim(got, "[]\n"), "id", "tags") !=
+		pick(t, first, "id", "tags") {
 		t.Errorf("there already: got %s, want %s", got, first)
 	}
 	if got := c.call("POST", "/v1/archives/archive-123e4567-e89b-42d3-8456-426614174000/passages/batch",
