@@ -104,8 +104,11 @@ func named(rows []attached, name string) []attached {
 	return leaf
 }
 
-// namesShown is how many attached files an error names.
-const namesShown = 50
+// An error names at most namesShown attached files, in at most namesBytes.
+const (
+	namesShown = 50
+	namesBytes = 600
+)
 
 // notAttached returns ErrInvalid, which names the files that are attached.
 func (set openSet) notAttached(ctx context.Context, name string) error {
@@ -113,10 +116,17 @@ func (set openSet) notAttached(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	names := mapped(list.Files, func(f Listed) string { return "'" + f.FileName + "'" })
+	var names []string
+	size := 0
+	for _, f := range list.Files {
+		if size += len(f.FileName); size > namesBytes && len(names) > 0 {
+			break
+		}
+		names = append(names, "'"+f.FileName+"'")
+	}
 	text := "[" + strings.Join(names, ", ") + "]"
 	if more := list.Total - len(names); more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
+		text += fmt.Sprintf(" and %d more, which list_files shows", more)
 	}
 	return db.Invalid(
 		"%s not attached - did you get the filename correct? Currently you have the following files attached: %s", name, text)

@@ -179,7 +179,7 @@ func TestAnAgentsToolsAreCalledOverMCP(t *testing.T) {
 	for _, name := range []string{"grep_files", "list_files", "conversation_search", "search_memory", "memory_files"} {
 		session := c.mustDial(web, mcpTo{path: "/mcp/agents/" + agent})
 		got, failed := calledTool(t, session, name, toolCalls[name])
-		want := c.tool(agent, name, toolCalls[name])
+		want := strings.Replace(c.tool(agent, name, toolCalls[name]), "  You see it in your prompt.\n", "", 1)
 		if ages.ReplaceAllString(got, "") != ages.ReplaceAllString(want, "") || failed {
 			t.Errorf("%s over MCP says %q, over REST %q", name, got, want)
 		}
@@ -204,7 +204,9 @@ func TestErrorsOfToolsAreResultsOverMCP(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{`{}`: "turns has 0", `{"turns":[{"role":"king","text":"x"}]}`: "king",
-		`{"turns":[{"role":"user","text":""}]}`: "empty", `{"turns":[],"x":1}`: "unknown field",
+		`{"turns":[{"role":"user","text":""}]}`: "empty", `{"turns":[],"x":1}`: "Unknown argument x",
+		`{"turns":[{"role":"user","text":"a"},{"role":"user","content":"b"}]}`: "turns[1] takes role, text, id, at",
+		`{"turns":[{"role":"user","text":" \n"}]}`:                             "turns[0].text is empty", `{"turns":[null]}`: "turns[0] is null",
 		`{"turns":[{"role":"user","text":"x"}],"conversation_id":"conv-1"}`: "onversation",
 		`{"turns":[{"role":"user","text":"x"}],"conversation_id":"\u0000"}`: "onversation"} {
 		if text, failed := calledTool(t, session, "remember_turns", args); !failed || !strings.Contains(text, want) {
@@ -249,8 +251,20 @@ func TestTurnsAreRememberedOnceOverMCP(t *testing.T) {
 		}
 	}
 	calledTool(t, session, "remember_turns", `{"turns":[{"role":"user","text":"D"}],"conversation_id":"`+conversation+`"}`)
-	for turns, want := range map[string]string{`"x"`: "turns is a string", `[1]`: "is a number",
-		`[{"role":"user","text":"x","at":"yesterday"}]`:            `at is "yesterday"`,
+	// As models write them: in a text, one alone, one twice.
+	for turns, want := range map[string]string{
+		`"[{\"role\":\"User\",\"text\":\"A\",\"id\":\"1\"}]"`:                                 "Stored 0 of 1 turns. 1 was stored before.",
+		`{"role":"assistant","text":"B","id":"2"}`:                                            "Stored 0 of 1 turns. 1 was stored before.",
+		`[{"role":"assistant","text":"B","id":"2"},{"role":"assistant","text":"B","id":"2"}]`: "Stored 0 of 2 turns. 2 were",
+	} {
+		text, _ := calledTool(t, session, "remember_turns", `{"turns":`+turns+`}`)
+		if !strings.HasPrefix(text, want) {
+			t.Errorf("%s: got %q, want %q", turns, text, want)
+		}
+	}
+	for turns, want := range map[string]string{`"x"`: `turns[0] is "x"; it must be an object`, `[1]`: "turns[0] is 1",
+		`[{"role":"user","text":"x","at":"yesterday"}]`:            `at is 'yesterday'`,
+		`[{"role":"user","text":"x","at":1700000000}]`:             `at is '1700000000'`,
 		`[{"role":"user","text":"x","at":"2999-01-01T00:00:00Z"}]`: "turns[0]",
 		`[{"role":"user","text":"another","id":"1"}]`:              "the id"} {
 		text, failed := calledTool(t, session, "remember_turns", `{"turns":`+turns+`}`)
@@ -401,4 +415,30 @@ func send(t *testing.T, web *httptest.Server, q wireRequest) (status int) {
 	}
 	got.Body.Close()
 	return got.StatusCode
+}
+
+// A client's model sees nothing of the agent's prompt: what a prompt shows, results show, too.
+func TestResultsOverMCPLeaveOutNothingForAPrompt(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent, web := c.mcpAgent()
+	session := c.mustDial(web, mcpTo{path: "/mcp/agents/" + agent, version: "2025-11-25"})
+	var turns []string
+	for i := range 60 {
+		turns = append(turns, fmt.Sprintf(`{"role":"user","text":"Question %d about the lighthouse"}`, i))
+	}
+	calledTool(t, session, "remember_turns", `{"turns":[`+strings.Join(turns, ",")+`]}`)
+	c.must("POST", "/v1/agents/"+agent+"/summarize", `{}`)
+	calledTool(t, session, "remember_turns", `{"turns":[{"role":"user","text":"My dog is called Quixbury"}]}`)
+	for _, name := range []string{"conversation_search", "search_memory"} {
+		if text, _ := calledTool(t, session, name, `{"query":"Quixbury"}`); !strings.Contains(text, "My dog is called") {
+			t.Errorf("%s does not find what was said last:\n%s", name, text)
+		}
+	}
+	for args, shown := range map[string]bool{`{"file_requests":["papers/ode.txt"]}`: true,
+		`{"file_requests":["papers/ode.txt"],"include_content":false}`: false} {
+		if text, failed := calledTool(t, session, "open_files", args); failed || strings.Contains(text, "of Piraeus") != shown {
+			t.Errorf("open_files %s has lines: want %v\n%s", args, shown, text)
+		}
+	}
 }

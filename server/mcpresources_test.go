@@ -304,8 +304,10 @@ func TestPromptsShowTheMemoryOverMCP(t *testing.T) {
 	c.must("PATCH", "/v1/agents/"+agent+"/core-memory/blocks/human", fmt.Sprintf(`{"value":%q,"limit":90000}`,
 		strings.Repeat("ünd ", 20_000)))
 	short, err := prompt("context", map[string]string{"budget": "200"})
-	if err != nil || len(short) > 2_000 || !strings.Contains(short, "[cut: ") {
-		t.Errorf("with a budget of 200 tokens: %d bytes, %v", len(short), err)
+	for _, part := range []string{"[cut: ", "/blocks/human has it all]", "user: The code is 8283."} {
+		if err != nil || len(short) > 2_000 || !strings.Contains(short, part) {
+			t.Errorf("with a budget of 200 tokens: %d bytes, %v, want %q in\n%s", len(short), err, part, short)
+		}
 	}
 	for name, args := range map[string]map[string]string{"context": {"budget": "99"}, "handover": {"x": "y"}, "none": nil,
 		"recall": nil} {

@@ -217,8 +217,8 @@ func (s *Store) withAttachment(ctx context.Context, org db.Org, agentID, id stri
 func labelError(err error, label string) error {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	if ok && pg.ConstraintName == "agent_blocks_label_key" {
-		return db.Conflict("the agent has another block with the label '%s' already: detach that one, or give this one "+
-			"another label", label)
+		return db.Conflict("the agent has another block with the label '%s' already: give this one another label, or "+
+			"have that one detached", label)
 	}
 	return db.Error(err)
 }

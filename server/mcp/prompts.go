@@ -1,20 +1,16 @@
 package mcp
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/handover"
-	"github.com/loci-memory/loci/server/tool"
 )
 
 // The bounds of the prompt context, in tokens.
@@ -75,74 +71,6 @@ func wrong(format string, args ...any) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
 }
 
-// contextPrompt shows the parts of an agent's window, the most important first, until the budget is used.
-func (s *Server) contextPrompt(ctx context.Context, c caller, args map[string]string) (string, error) {
-	budget := defaultBudget
-	if text := args["budget"]; text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < minBudget || n > maxBudget {
-			return "", wrong("budget is %.40q; it must be a number of tokens from %d to %d", text, minBudget, maxBudget)
-		}
-		budget = n
-	}
-	id := cmp.Or(args["conversation_id"], recall.DefaultConversation)
-	if !storable(id) {
-		return "", wrong("there is no conversation %.80q", id)
-	}
-	if _, err := s.Recall.Conversation(ctx, c.Org, c.AgentID, id); err != nil {
-		return "", err
-	}
-	o, messages, err := s.Agents.Overview(ctx, c.Org, c.AgentID, id)
-	if err != nil {
-		return "", err
-	}
-	b := &budgeted{left: budget}
-	b.add("Working memory", o.WorkingMemory, o.TokensWorkingMemory)
-	b.add("Memory", &o.CoreMemory, o.TokensCoreMemory)
-	b.add("Summary of what was said before", o.SummaryMemory, o.TokensSummaryMemory)
-	b.addMessages(messages)
-	return cmp.Or(strings.TrimSpace(b.String()), "The agent knows nothing yet."), nil
-}
-
-// budgeted is a text of parts whose tokens are bounded.
-type budgeted struct {
-	strings.Builder
-	left int // tokens
-}
-
-// add adds a part, cut to what is left of the budget.
-func (b *budgeted) add(title string, text *string, tokens int) {
-	if text == nil || strings.TrimSpace(*text) == "" || b.left <= 0 {
-		return
-	}
-	shown, note := *text, ""
-	if tokens > b.left {
-		shown = strings.ToValidUTF8(shown[:len(shown)*b.left/tokens], "")
-		note = fmt.Sprintf("\n… [cut: %d of %d tokens fit the budget]", b.left, tokens)
-	}
-	b.left -= tokens
-	fmt.Fprintf(b, "# %s\n\n%s%s\n\n", title, strings.TrimSpace(shown), note)
-}
-
-// addMessages adds the newest messages that fit, and cuts the newest one if it does not.
-func (b *budgeted) addMessages(list []recall.Message) {
-	list = slices.DeleteFunc(slices.Clone(list), func(m recall.Message) bool {
-		return m.Role != recall.User && m.Role != recall.Assistant || strings.TrimSpace(m.Text()) == ""
-	})
-	if len(list) == 0 || b.left <= 0 {
-		return
-	}
-	first, most := len(list)-1, maxResourceBytes
-	newest := list[first]
-	if newest.Tokens > b.left {
-		most = len(newest.Text()) * b.left / newest.Tokens
-	}
-	for b.left -= newest.Tokens; first > 0 && list[first-1].Tokens <= b.left; first-- {
-		b.left -= list[first-1].Tokens
-	}
-	fmt.Fprintf(b, "# Newest messages\n\n%s\n", said(list[first:], most))
-}
-
 // handoverPrompt shows the last hand-over that has ended.
 func (s *Server) handoverPrompt(ctx context.Context, c caller, _ map[string]string) (string, error) {
 	list, err := s.Handovers.Handovers(ctx, c.Org, c.AgentID, lookedAt)
@@ -178,11 +106,14 @@ func (s *Server) recallPrompt(ctx context.Context, c caller, args map[string]str
 	if err != nil {
 		return "", err
 	}
+	if strings.TrimSpace(args["query"]) == "" {
+		return "", wrong("the prompt recall needs the argument query: words or a question")
+	}
 	raw, err := json.Marshal(map[string]string{"query": args["query"]})
 	if err != nil {
 		return "", err
 	}
-	out, err := s.Tools.Run(ctx, tool.CallerIn(c.Org, a, recall.Conversation{IsDefault: true}), "search_memory", raw)
+	out, err := s.Tools.Run(ctx, toolCaller(c, a), "search_memory", raw)
 	if err == nil && out.IsError {
 		err = wrong("%s", out.Text)
 	}

@@ -152,7 +152,15 @@ func (s *Server) run(ctx context.Context, c caller, a agent.Agent, name string, 
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return s.Tools.Run(ctx, tool.CallerIn(c.Org, a, recall.Conversation{IsDefault: true}), name, args)
+	return s.Tools.Run(ctx, toolCaller(c, a), name, args)
+}
+
+// toolCaller returns an agent as the caller of tools. Its model is the client's, which sees nothing of the agent's
+// prompt.
+func toolCaller(c caller, a agent.Agent) tool.Caller {
+	of := tool.CallerIn(c.Org, a, recall.Conversation{IsDefault: true})
+	of.Unprompted = true
+	return of
 }
 
 // lacks says which tools a caller may call instead of one that it is not shown: of a tool that is not attached to the

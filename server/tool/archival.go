@@ -240,7 +240,8 @@ func (m Memories) archivalUpdate(ctx context.Context, c Caller, a archivalUpdate
 	}
 	u.ValidUntil = boundOf(until)
 	if u.Text == nil && u.Tags == nil && until == nil {
-		return Result{}, db.Invalid("archival_memory_update needs content, tags or valid_until.")
+		return Result{}, db.Invalid("archival_memory_update needs content, tags or valid_until; an empty list of " +
+			"tags changes nothing.")
 	}
 	p, err := m.Archival.UpdatePassage(ctx, c.Org, c.Agent.ID, string(a.ID), u)
 	head := p.ID + tagged(p.Tags) + held(p.Validity, p.Ended, p.SupersededBy, at)

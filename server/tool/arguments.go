@@ -32,9 +32,9 @@ type (
 )
 
 // decode reads the arguments of a call into the struct that dst points to, whose fields have the types above. Null and
-// an empty string count as absent, but for a *text, and a JSON object in a string as that object. ErrInvalid, in the
-// name of who, for an argument of another type, and for one that the struct lacks: a model must learn that it
-// misspelled a name.
+// an empty string count as absent, but for a *text or a *selection, and a JSON object in a string as that object.
+// ErrInvalid, in the name of who, for an argument of another type, and for one that the struct lacks: a model must
+// learn that it misspelled a name.
 func decode(who string, raw json.RawMessage, dst any) error {
 	v := reflect.ValueOf(dst).Elem()
 	given := map[string]json.RawMessage{}
@@ -46,7 +46,8 @@ func decode(who string, raw json.RawMessage, dst any) error {
 		return err
 	}
 	for i, name := range names(v.Type()) {
-		value, keepsEmpty := given[name], v.Field(i).Type() == reflect.TypeFor[*text]()
+		value, kind := given[name], v.Field(i).Type()
+		keepsEmpty := kind == reflect.TypeFor[*text]() || kind == reflect.TypeFor[*selection]()
 		if !absent(value) || keepsEmpty && string(value) == `""` {
 			if err := json.Unmarshal(value, v.Field(i).Addr().Interface()); err != nil {
 				return named(err, name, who)
@@ -118,6 +119,10 @@ func restore(v reflect.Value) {
 	case reflect.Slice:
 		for i := range v.Len() {
 			restore(v.Index(i))
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			restore(v.Elem())
 		}
 	case reflect.Struct:
 		for _, field := range v.Fields() {

@@ -55,7 +55,7 @@ func (m Memories) searchConversations(ctx context.Context, c Caller, a conversat
 	if err != nil {
 		return Result{}, err
 	}
-	query.AgentID, query.Asking = c.Agent.ID, c.Conversation
+	query.AgentID, query.Asking, query.Unseen = c.Agent.ID, c.Conversation, !c.Unprompted
 	if in := c.within(); in != "" {
 		if !slices.Contains([]string{"", in}, query.Conversation) {
 			return Result{}, errConfined
@@ -75,8 +75,7 @@ func (a conversationArgs) query(zone *time.Location) (recall.Query, error) {
 		return recall.Query{}, db.Invalid("before and after say how much to read around a message: " +
 			"give its id as around too.")
 	}
-	q := recall.Query{Text: strings.TrimSpace(string(a.Query)), Conversation: string(a.ConversationID), Unseen: true,
-		Zone: zone}
+	q := recall.Query{Text: strings.TrimSpace(string(a.Query)), Conversation: string(a.ConversationID), Zone: zone}
 	for _, role := range a.Roles {
 		r := recall.Role(strings.ToLower(string(role)))
 		if !slices.Contains(searched, r) {

@@ -1,9 +1,11 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -25,8 +27,26 @@ func changed(b block.Block) string {
 // edit changes the value of the agent's block with a label.
 func (m Memories) edit(ctx context.Context, c Caller, label text,
 	do func(value string) (string, error)) (Result, error) {
-	b, err := m.Blocks.Edit(ctx, c.Org, c.Agent.ID, string(label), do)
+	named, err := m.labelOf(ctx, c, label)
+	if err != nil {
+		return Result{}, err
+	}
+	b, err := m.Blocks.Edit(ctx, c.Org, c.Agent.ID, named, do)
 	return Result{Text: changed(b)}, err
+}
+
+// labelOf returns the label of the agent's block that a path means: the path itself if a block has it, as operators may
+// give any, otherwise what stands behind /memories/.
+func (m Memories) labelOf(ctx context.Context, c Caller, path text) (string, error) {
+	short := string(shortLabel(path))
+	if short == string(path) {
+		return short, nil
+	}
+	blocks, err := m.Blocks.OfAgent(ctx, c.Org, c.Agent.ID)
+	if err == nil && slices.ContainsFunc(blocks, func(b block.Block) bool { return b.Label == string(path) }) {
+		return string(path), nil
+	}
+	return short, err
 }
 
 // must returns ErrInvalid if an argument is missing; pairs are names and values.
@@ -35,6 +55,15 @@ func must(tool string, pairs ...text) error {
 		if pairs[i+1] == "" {
 			return db.Invalid("%s needs the argument %s.", tool, pairs[i])
 		}
+	}
+	return nil
+}
+
+// mustPut is must of the text that comes in the place of another. Empty it deletes: a call that is cut off, or of a
+// model that forgot it, deletes nothing.
+func mustPut(tool string, name text, put bool) error {
+	if !put {
+		return db.Invalid("%s needs the argument %s. Give an empty text to delete.", tool, name)
 	}
 	return nil
 }
@@ -54,13 +83,15 @@ func (m Memories) coreMemoryAppend(ctx context.Context, c Caller, a coreAppendAr
 }
 
 type coreReplaceArgs struct {
-	Label text      `json:"label"`
-	Old   selection `json:"old_content"`
-	New   selection `json:"new_content"`
+	Label text       `json:"label"`
+	Old   selection  `json:"old_content"`
+	New   *selection `json:"new_content"`
 }
 
 func (m Memories) coreMemoryReplace(ctx context.Context, c Caller, a coreReplaceArgs) (Result, error) {
-	if err := must("core_memory_replace", "label", a.Label, "old_content", text(a.Old)); err != nil {
+	err := cmp.Or(must("core_memory_replace", "label", a.Label, "old_content", text(a.Old)),
+		mustPut("core_memory_replace", "new_content", a.New != nil))
+	if err != nil {
 		return Result{}, err
 	}
 	return m.replace(ctx, c, a, block.ReplaceAll)
@@ -75,20 +106,22 @@ func (m Memories) replace(ctx context.Context, c Caller, a coreReplaceArgs,
 		return Result{}, err
 	}
 	return m.edit(ctx, c, a.Label, func(value string) (string, error) {
-		return replaced(value, agent.Labels(blocks), a.Old, a.New, func(value, old, text string) (string, error) {
+		return replaced(value, agent.Labels(blocks), a.Old, *a.New, func(value, old, text string) (string, error) {
 			return do(string(a.Label), value, old, text)
 		})
 	})
 }
 
 type memoryReplaceArgs struct {
-	Label text      `json:"label"`
-	Old   selection `json:"old_string"`
-	New   selection `json:"new_string"`
+	Label text       `json:"label"`
+	Old   selection  `json:"old_string"`
+	New   *selection `json:"new_string"`
 }
 
 func (m Memories) memoryReplace(ctx context.Context, c Caller, a memoryReplaceArgs) (Result, error) {
-	if err := must("memory_replace", "label", a.Label, "old_string", text(a.Old)); err != nil {
+	err := cmp.Or(must("memory_replace", "label", a.Label, "old_string", text(a.Old)),
+		mustPut("memory_replace", "new_string", a.New != nil))
+	if err != nil {
 		return Result{}, err
 	}
 	return m.replace(ctx, c, coreReplaceArgs(a), block.ReplaceOnce)
@@ -110,20 +143,25 @@ func (m Memories) memoryInsert(ctx context.Context, c Caller, a memoryInsertArgs
 }
 
 type memoryRethinkArgs struct {
-	Label text `json:"label"`
-	New   text `json:"new_memory"`
+	Label text  `json:"label"`
+	New   *text `json:"new_memory"`
 }
 
 // memoryRethink replaces the whole value of a block, or creates the block.
 func (m Memories) memoryRethink(ctx context.Context, c Caller, a memoryRethinkArgs) (Result, error) {
-	if err := must("memory_rethink", "label", a.Label); err != nil {
+	err := cmp.Or(must("memory_rethink", "label", a.Label), mustPut("memory_rethink", "new_memory", a.New != nil))
+	if err != nil {
 		return Result{}, err
 	}
-	b, err := m.Blocks.Edit(ctx, c.Org, c.Agent.ID, string(a.Label), func(string) (string, error) {
-		return string(a.New), nil
+	label, err := m.labelOf(ctx, c, a.Label)
+	if err != nil {
+		return Result{}, err
+	}
+	b, err := m.Blocks.Edit(ctx, c.Org, c.Agent.ID, label, func(string) (string, error) {
+		return string(*a.New), nil
 	})
 	if errors.Is(err, db.ErrNotFound) {
-		b, err = m.Blocks.Add(ctx, c.Org, c.Agent.ID, block.New{Label: string(a.Label), Value: string(a.New)})
+		b, err = m.Blocks.Add(ctx, c.Org, c.Agent.ID, block.New{Label: label, Value: string(*a.New)})
 	}
 	return Result{Text: changed(b)}, err
 }
@@ -153,16 +191,16 @@ func (m Memories) memoryApplyPatch(ctx context.Context, c Caller, a memoryPatchA
 }
 
 type memoryArgs struct {
-	Command     text      `json:"command"`
-	Path        text      `json:"path"`
-	FileText    text      `json:"file_text"`
-	Description text      `json:"description"`
-	Old         selection `json:"old_string"`
-	New         selection `json:"new_string"`
-	Line        *number   `json:"insert_line"`
-	InsertText  text      `json:"insert_text"`
-	OldPath     text      `json:"old_path"`
-	NewPath     text      `json:"new_path"`
+	Command     text       `json:"command"`
+	Path        text       `json:"path"`
+	FileText    text       `json:"file_text"`
+	Description text       `json:"description"`
+	Old         selection  `json:"old_string"`
+	New         *selection `json:"new_string"`
+	Line        *number    `json:"insert_line"`
+	InsertText  text       `json:"insert_text"`
+	OldPath     text       `json:"old_path"`
+	NewPath     text       `json:"new_path"`
 }
 
 // memory is one tool with commands like those for files. A path is a label, with or without /memories/ before it.
@@ -188,16 +226,16 @@ func (a memoryArgs) required(pairs ...text) error {
 	return nil
 }
 
-// labelOf returns the label in a path.
-func labelOf(path text) text {
+// shortLabel returns the label in a path, without /memories/ before it.
+func shortLabel(path text) text {
 	return text(strings.Trim(strings.TrimPrefix(strings.TrimPrefix(string(path), "/memories/"), "/"), "/"))
 }
 
 func (m Memories) memoryCreate(ctx context.Context, c Caller, a memoryArgs) (Result, error) {
-	if err := a.required("path", labelOf(a.Path)); err != nil {
+	if err := a.required("path", shortLabel(a.Path)); err != nil {
 		return Result{}, err
 	}
-	n := block.New{Label: string(labelOf(a.Path)), Value: string(a.FileText)}
+	n := block.New{Label: string(shortLabel(a.Path)), Value: string(a.FileText)}
 	if a.Description != "" {
 		n.Description = new(string(a.Description))
 	}
@@ -207,25 +245,30 @@ func (m Memories) memoryCreate(ctx context.Context, c Caller, a memoryArgs) (Res
 }
 
 func (m Memories) memoryStrReplace(ctx context.Context, c Caller, a memoryArgs) (Result, error) {
-	if err := a.required("path", labelOf(a.Path), "old_string", text(a.Old)); err != nil {
+	err := cmp.Or(a.required("path", shortLabel(a.Path), "old_string", text(a.Old)),
+		mustPut("The command str_replace", "new_string", a.New != nil))
+	if err != nil {
 		return Result{}, err
 	}
-	return m.memoryReplace(ctx, c, memoryReplaceArgs{Label: labelOf(a.Path), Old: a.Old, New: a.New})
+	return m.memoryReplace(ctx, c, memoryReplaceArgs{Label: a.Path, Old: a.Old, New: a.New})
 }
 
 func (m Memories) memoryInsertCommand(ctx context.Context, c Caller, a memoryArgs) (Result, error) {
-	if err := a.required("path", labelOf(a.Path), "insert_text", a.InsertText); err != nil {
+	if err := a.required("path", shortLabel(a.Path), "insert_text", a.InsertText); err != nil {
 		return Result{}, err
 	}
-	return m.memoryInsert(ctx, c, memoryInsertArgs{Label: labelOf(a.Path), New: a.InsertText, Line: a.Line})
+	return m.memoryInsert(ctx, c, memoryInsertArgs{Label: a.Path, New: a.InsertText, Line: a.Line})
 }
 
 func (m Memories) memoryDelete(ctx context.Context, c Caller, a memoryArgs) (Result, error) {
-	if err := a.required("path", labelOf(a.Path)); err != nil {
+	if err := a.required("path", shortLabel(a.Path)); err != nil {
 		return Result{}, err
 	}
-	err := m.Blocks.Remove(ctx, c.Org, c.Agent.ID, string(labelOf(a.Path)))
-	return Result{Text: fmt.Sprintf("The core memory block `%s` is no longer part of your memory.", labelOf(a.Path))}, err
+	label, err := m.labelOf(ctx, c, a.Path)
+	if err == nil {
+		err = m.Blocks.Remove(ctx, c.Org, c.Agent.ID, label)
+	}
+	return Result{Text: fmt.Sprintf("The core memory block `%s` is no longer part of your memory.", label)}, err
 }
 
 // memoryRename gives a block another label, or another description.
@@ -234,14 +277,18 @@ func (m Memories) memoryRename(ctx context.Context, c Caller, a memoryArgs) (Res
 	if from == "" {
 		from = a.Path
 	}
-	if err := a.required("old_path", labelOf(from)); err != nil {
+	if err := a.required("old_path", shortLabel(from)); err != nil {
 		return Result{}, err
 	}
-	if labelOf(a.NewPath) == "" && a.Description == "" {
+	if shortLabel(a.NewPath) == "" && a.Description == "" {
 		return Result{}, a.required("new_path", a.NewPath)
 	}
-	b, err := m.Blocks.EditAll(ctx, c.Org, c.Agent.ID, string(labelOf(from)), func(b *block.Block) error {
-		if to := labelOf(a.NewPath); to != "" {
+	label, err := m.labelOf(ctx, c, from)
+	if err != nil {
+		return Result{}, err
+	}
+	b, err := m.Blocks.EditAll(ctx, c.Org, c.Agent.ID, label, func(b *block.Block) error {
+		if to := shortLabel(a.NewPath); to != "" {
 			b.Label = string(to)
 		}
 		if a.Description != "" {
@@ -249,8 +296,8 @@ func (m Memories) memoryRename(ctx context.Context, c Caller, a memoryArgs) (Res
 		}
 		return nil
 	})
-	if labelOf(a.NewPath) == "" {
+	if shortLabel(a.NewPath) == "" {
 		return Result{Text: fmt.Sprintf("The core memory block `%s` has a new description.", b.Label)}, err
 	}
-	return Result{Text: fmt.Sprintf("The core memory block `%s` has the label `%s` now.", labelOf(from), b.Label)}, err
+	return Result{Text: fmt.Sprintf("The core memory block `%s` has the label `%s` now.", label, b.Label)}, err
 }

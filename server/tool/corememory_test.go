@@ -2,6 +2,7 @@ package tool_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -83,6 +84,77 @@ func TestToolsOfBlocks(t *testing.T) {
 		[2]string{"core_memory_append", `{"label":"human"}`},
 		[2]string{"memory_apply_patch", `{"label":"human","patch":"no change"}`},
 	))
+}
+
+// What a call says nothing of is not deleted: only an empty text deletes.
+func TestACallThatLacksANewTextDeletesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	run := func(name, args string) error {
+		got, err := w.tools.Run(t.Context(), tool.Caller{Org: 1, Agent: w.agent}, name, json.RawMessage(args))
+		if got.IsError {
+			return errors.New(got.Text)
+		}
+		return err
+	}
+	for _, c := range [][2]string{{"memory_rethink", `{"label":"kept","new_memory":"precious text"}`},
+		{"memory_files", `{"command":"create","path":"/memories/kept.md","file_text":"precious text"}`}} {
+		if err := run(c[0], c[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range [][2]string{
+		{"memory_rethink", `{"label":"kept"NEW}`},
+		{"core_memory_replace", `{"label":"kept","old_content":"precious"NEW}`},
+		{"memory_replace", `{"label":"kept","old_string":"precious"NEW}`},
+		{"memory", `{"command":"str_replace","path":"kept","old_string":"precious"NEW}`},
+		{"memory_files", `{"command":"str_replace","path":"/memories/kept.md","old_str":"precious"NEW}`},
+	} {
+		field := map[string]string{"memory_rethink": "new_memory", "core_memory_replace": "new_content",
+			"memory_files": "new_str"}[c[0]]
+		if field == "" {
+			field = "new_string"
+		}
+		for _, absent := range []string{"", `,"` + field + `":null`} {
+			err := run(c[0], strings.Replace(c[1], "NEW", absent, 1))
+			if err == nil || !strings.Contains(err.Error(), "needs the argument "+field) {
+				t.Errorf("%s without %s: %v", c[0], field, err)
+			}
+		}
+		if err := run(c[0], strings.Replace(c[1], "NEW", `,"`+field+`":""`, 1)); err != nil {
+			t.Errorf("%s with an empty %s: %v", c[0], field, err)
+		}
+		if c[0] != "memory_files" {
+			if err := run("memory_rethink", `{"label":"kept","new_memory":"precious text"}`); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// A label may look like a path: no command works on another block than the one that it names.
+func TestALabelThatLooksLikeAPathIsItself(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	blocks := &block.Store{DB: w.pool}
+	for _, n := range []block.New{{Label: "/memories/foo", Value: "an operator's"}, {Label: "foo", Value: "short"}} {
+		b, err := blocks.Create(t.Context(), 1, block.OperatorAuthor, n)
+		if err == nil {
+			err = blocks.Attach(t.Context(), 1, w.agent.ID, b.ID)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	said := w.transcript(t,
+		[2]string{"memory", `{"command":"delete","path":"/memories/foo"}`},
+		[2]string{"memory_rethink", `{"label":"/memories/foo","new_memory":"the short one"}`},
+		[2]string{"memory_rethink", `{"label":"/memories/new","new_memory":"made"}`},
+		[2]string{"memory", `{"command":"delete","path":"/memories/new"}`})
+	all, err := blocks.OfAgent(t.Context(), 1, w.agent.ID)
+	if err != nil || len(all) != 1 || all[0].Label != "foo" || all[0].Value != "the short one" {
+		t.Errorf("the blocks are %+v, %v, after\n%s", all, err, said)
+	}
 }
 
 func TestToolsOfArchivalMemory(t *testing.T) {

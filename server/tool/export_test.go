@@ -43,7 +43,7 @@ func ReadOpen(args string) (Opens, error) {
 		return Opens{}, err
 	}
 	requests, err := openRequests(a.FileRequests)
-	return Opens{requests, bool(a.CloseAllOthers), bool(a.IncludeContent)}, err
+	return Opens{requests, bool(a.CloseAllOthers), bool(deref(a.IncludeContent, false))}, err
 }
 
 func ReadGrep(args string) (files.GrepQuery, error) {

@@ -2,9 +2,11 @@ package tool
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 )
 
@@ -31,6 +33,9 @@ func (m Memories) listFiles(ctx context.Context, c Caller, a listArgs) (Result, 
 	q := listQuery{files.ListQuery{Include: string(a.Pattern), Folder: string(a.Folder), Offset: int(a.Offset),
 		Limit: limit}}
 	found, err := m.Files.List(ctx, c.Org, c.Agent.ID, q.ListQuery)
+	if errors.Is(err, db.ErrInvalid) {
+		err = db.Invalid("%s", strings.Replace(err.Error(), "Invalid include", "Invalid pattern", 1))
+	}
 	return Result{Text: listText(q, found)}, err
 }
 

@@ -36,7 +36,7 @@ type memoryFilesArgs struct {
 	Range      list[number] `json:"view_range"`
 	FileText   *text        `json:"file_text"`
 	Old        selection    `json:"old_str"`
-	New        selection    `json:"new_str"`
+	New        *selection   `json:"new_str"`
 	Line       *number      `json:"insert_line"`
 	InsertText *text        `json:"insert_text"`
 	OldPath    text         `json:"old_path"`
@@ -89,7 +89,7 @@ func (a memoryFilesArgs) complete() error {
 			return db.Invalid("The command %s needs the argument %s.", a.Command, name)
 		}
 	}
-	return nil
+	return mustPut("The command str_replace", "new_str", a.New != nil || a.Command != "str_replace")
 }
 
 // maxListed is the most paths that a view of a directory shows.
@@ -281,7 +281,7 @@ func (m Memories) replaceInMemory(ctx context.Context, at memoryfile.At, a memor
 		return Result{}, err
 	}
 	return m.editMemory(ctx, at, a, func(path, content string) (string, error) {
-		return replaced(content, agent.Labels(blocks), a.Old, a.New, func(content, old, text string) (string, error) {
+		return replaced(content, agent.Labels(blocks), a.Old, *a.New, func(content, old, text string) (string, error) {
 			return memoryfile.ReplaceOnce(path, content, old, text)
 		})
 	})

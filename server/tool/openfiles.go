@@ -18,7 +18,7 @@ import (
 type openArgs struct {
 	FileRequests   list[fileRequest] `json:"file_requests"`
 	CloseAllOthers flag              `json:"close_all_others"`
-	IncludeContent flag              `json:"include_content"`
+	IncludeContent *flag             `json:"include_content"`
 }
 
 // fileRequest names a file and the lines of it to view, from a line (from 1) or an offset (from 0). A bare string names
@@ -66,7 +66,7 @@ func (m Memories) openFiles(ctx context.Context, c Caller, a openArgs) (Result, 
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Text: openText(o, bool(a.IncludeContent), bounds), Files: o.Files}, nil
+	return Result{Text: openText(o, bool(deref(a.IncludeContent, flag(c.Unprompted))), bounds), Files: o.Files}, nil
 }
 
 // openRequests checks the requests as far as that is possible without the files.

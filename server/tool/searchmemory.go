@@ -40,7 +40,7 @@ func (m Memories) searchMemory(ctx context.Context, c Caller, a searchMemoryArgs
 	if err != nil {
 		return Result{}, err
 	}
-	q := memorysearch.Query{Org: c.Org, Agent: c.Agent, Text: string(a.Query), Limit: limit, Unseen: true,
+	q := memorysearch.Query{Org: c.Org, Agent: c.Agent, Text: string(a.Query), Limit: limit, Unseen: !c.Unprompted,
 		Confined: c.Confined, Conversation: cmp.Or(c.Conversation, recall.DefaultConversation)}
 	at := clockOf(c.Agent)
 	if q.Held.AsOf, err = recall.ParseStart(string(a.AsOf), at.zone); err != nil {
@@ -70,7 +70,7 @@ func foundText(q memorysearch.Query, r memorysearch.Results, at clock) string {
 		fmt.Fprintf(&b, "Found %s for query: '%s'%s, the best first\n%s\n", count(len(r.Hits), "place"), echo(q.Text),
 			ofKinds(q), rule)
 		for _, h := range r.Hits[:n] {
-			b.WriteString("\n" + foundHit(h, at))
+			b.WriteString("\n" + foundHit(h, q.Unseen, at))
 		}
 		if left := len(r.Hits) - n; left > 0 {
 			fmt.Fprintf(&b, "\nNote: the %d lowest-ranked places did not fit here. Ask for fewer, or for one kind.\n", left)
@@ -90,8 +90,8 @@ func ofKinds(q memorysearch.Query) string {
 	return " in " + strings.Join(names, " and ")
 }
 
-// foundHit shows a hit under a head, with the call that reads on.
-func foundHit(h memorysearch.MemoryFound, at clock) string {
+// foundHit shows a hit under a head, with the call that reads on. A caller that is prompted sees active memory itself.
+func foundHit(h memorysearch.MemoryFound, prompted bool, at clock) string {
 	head := fmt.Sprintf("=== %s%s", strings.ReplaceAll(string(h.Kind), "_", " "), placeOf(h.Place))
 	if h.At != nil && h.Kind != memorysearch.File {
 		head += ", " + at.format(*h.At)
@@ -104,7 +104,7 @@ func foundHit(h memorysearch.MemoryFound, at clock) string {
 	switch {
 	case h.Call != nil:
 		text += "  To read on, call: " + callText(*h.Call) + "\n"
-	case h.Layer == memorysearch.Active:
+	case h.Layer == memorysearch.Active && prompted:
 		text += "  You see it in your prompt.\n"
 	}
 	return text

@@ -111,6 +111,7 @@ type Caller struct {
 	Conversation string   // the id of the one in which the model calls the tool; empty is the default one
 	Confined     bool     // the tools show nothing of the agent's other conversations
 	Only         []string // the tools that it may call; nil is all
+	Unprompted   bool     // its model sees no prompt of the agent: results leave out nothing because a prompt has it
 }
 
 // CallerIn returns an agent as the caller of tools in a conversation.
