@@ -26,7 +26,7 @@ var (
 	uuids = regexp.MustCompile(`((?:[a-z_]+-)?)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	// counts depend on the ids that are in what is counted
 	counts = regexp.MustCompile(`("(?:num_tokens_external_memory_summary|num_tokens_messages|` +
-		`context_window_size_current)": )\d+`)
+		`num_tokens_functions_definitions|context_window_size_current)": )\d+`)
 	times = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d| UTC)`)
 )
 
