@@ -155,6 +155,9 @@ func refusal(status int, text []byte) error {
 	if status == http.StatusNotFound && answer.Detail == http.StatusText(status) { // there is no such route
 		return fmt.Errorf("%w (status %d)", errNotLoci, status)
 	}
+	if status == http.StatusUnauthorized {
+		answer.Detail += ". A command sends the key of LOCI_API_KEY or --api-key"
+	}
 	return &refusedRequest{answer.Detail, status}
 }
 

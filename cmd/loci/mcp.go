@@ -101,7 +101,8 @@ func (c mcpCmd) ownAgent(ctx context.Context) (string, error) {
 		return list[0].ID, nil
 	case 0:
 		var made struct{ ID string }
-		err := c.call(ctx, "/v1/agents", strings.NewReader(`{"name":"memory","tool_set":"all"}`), "application/json", &made)
+		err := c.call(ctx, "/v1/agents", strings.NewReader(`{"name":"memory","tool_set":"all",
+			"memory_blocks":[{"label":"human","value":""},{"label":"persona","value":""}]}`), "application/json", &made)
 		return made.ID, err
 	}
 	return "", errors.New("there are several agents: name one with --agent")
@@ -116,7 +117,7 @@ func (c mcpCmd) withServer(ctx context.Context, s streams, do func(ctx context.C
 	ended := make(chan error, 1)
 	go func() {
 		code := run(ctx, []string{"serve", "--home", c.Home, "--addr", "127.0.0.1:0", "--log-level", "warn",
-			"--database-url", "", "--database-owner-url", "", "--metrics-addr", ""}, says, s.err)
+			"--database-url", "", "--database-owner-url", "", "--metrics-addr", "", "--api-key", ""}, says, s.err)
 		_ = says.Close() // it is always nil
 		if code != 0 {
 			ended <- fmt.Errorf("the server of %s ended with the status %d; what it said is above", c.Home, code)
