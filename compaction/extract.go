@@ -117,6 +117,10 @@ func results(messages []recall.Message) (n int) {
 // numbered matches a line of an extracted summary.
 var numbered = regexp.MustCompile(`^- (?:\[(\d+)(?:–(\d+))?\] )?`)
 
+// saysNothing are the lines of summaries that are no part of what they say.
+var saysNothing = map[string]bool{"": true, extractedBy: true, leftOut: true, nothingSaid: true, noHistory: true,
+	splitRule: true, splitTitle: true}
+
 // carry adds the lines of a previous summary to their sections, and sentences that a model wrote to Earlier. A request
 // may leave: its sentences are also among what the user told.
 func (x *extraction) carry(previous string) {
@@ -136,7 +140,7 @@ func (x *extraction) carry(previous string) {
 			continue
 		}
 		found := numbered.FindStringSubmatch(line)
-		if line == "" || line == extractedBy || line == leftOut || line == nothingSaid || strings.HasPrefix(line, alsoNamed) {
+		if saysNothing[line] || strings.HasPrefix(line, alsoNamed) {
 			continue
 		}
 		if found == nil || in == earlier && found[1] == "" {

@@ -20,8 +20,10 @@ var splitFormat = &Format{Sections: []FormatSection{
 
 // The texts that join the summaries of a divided turn.
 const (
-	noHistory = "No prior history."
-	splitTurn = "\n\n---\n\n**Turn Context (split turn):**\n\n"
+	noHistory  = "No prior history."
+	splitRule  = "---"
+	splitTitle = "**Turn Context (split turn):**"
+	splitTurn  = "\n\n" + splitRule + "\n\n" + splitTitle + "\n\n"
 )
 
 // leastSplit is the smallest budget in tokens that two summaries are made from.
