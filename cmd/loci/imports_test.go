@@ -70,7 +70,7 @@ var house = map[string][]string{
 	"server/servertest": {},
 	"server/subagent": {"db", "db/queue", "files", "recall", "recall/chat", "server/agent", "server/block",
 		"server/block/working", "server/loop", "server/memoryfile", "server/tool"},
-	"server/mcp": {"db", "db/event", "files", "recall", "server/agent", "server/block", "server/handover",
+	"server/mcp": {"db", "db/event", "files", "recall", "recall/tokens", "server/agent", "server/block", "server/handover",
 		"server/memoryfile", "server/tool"},
 	"server/metrics": {"db"},
 	"server/tool": {"db", "files", "recall", "recall/chat", "archival", "server/agent", "server/block",
