@@ -1,8 +1,12 @@
 package server_test
 
 import (
+	"bufio"
 	"encoding/json"
 	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,6 +97,66 @@ func TestResultsSayThatTheyAreComplete(t *testing.T) {
 				got.Result.ResultType != want {
 				t.Errorf("%s of %s: got %d %s (%v), want the resultType %q", body, version, w.Code, w.Body, err, want)
 			}
+		}
+	}
+}
+
+// A batch does what is valid beside notifications that nobody knows, which are ignored.
+func TestUnknownNotificationsAreIgnored(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{"name":"a"}`)
+	w := c.post(agent, "2025-03-26", `[{"jsonrpc":"2.0","method":"notifications/nobody"},`+
+		`{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/initialized"}]`)
+	if got := strings.TrimSpace(w.Body.String()); w.Code != 200 || got != `[{"jsonrpc":"2.0","id":1,"result":{}}]` {
+		t.Errorf("got %d %s, want the answer to the ping", w.Code, got)
+	}
+}
+
+// A filter of changes is honoured but for resources that there are not; the acknowledgement names the others.
+func TestTheAcknowledgementNamesTheResourcesThatAreFollowed(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{"name":"a","memory_blocks":[{"label":"human","value":"Ada"}]}`)
+	web := httptest.NewServer(c)
+	t.Cleanup(web.Close)
+	block := "loci://" + agent + "/blocks/human"
+	for _, tt := range []struct{ want, honoured []string }{{[]string{block, "loci://" + agent + "/blocks/none", "bogus"},
+		[]string{block}}, {[]string{"bogus"}, nil}} {
+		body := stateless(t, 1, "subscriptions/listen", map[string]any{
+			"notifications": map[string]any{"resourcesListChanged": true, "resourceSubscriptions": tt.want}})
+		r, err := http.NewRequestWithContext(t.Context(), "POST", web.URL+"/mcp/agents/"+agent, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range map[string]string{"Accept": "application/json, text/event-stream",
+			versionHeader: "2026-07-28", "Mcp-Method": "subscriptions/listen", "Content-Type": "application/json"} {
+			r.Header.Set(name, value)
+		}
+		res, err := bearer{key: c.key}.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		var got struct {
+			Method string
+			Params struct {
+				Notifications struct {
+					ResourcesListChanged  bool
+					ResourceSubscriptions []string
+				}
+			}
+		}
+		for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok && len(data) > 0 {
+				if err := json.Unmarshal([]byte(data), &got); err != nil {
+					t.Fatal(err)
+				}
+				break
+			}
+		}
+		if is := got.Params.Notifications; !is.ResourcesListChanged || !slices.Equal(is.ResourceSubscriptions, tt.honoured) {
+			t.Errorf("asked for %v: got %d %+v, want %v", tt.want, res.StatusCode, got, tt.honoured)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loci-memory/loci/server/mcp"
+	"github.com/loci-memory/loci/server/rest"
 )
 
 // mcpCmd serves an agent's memory over the Model Context Protocol on standard input and output: that of a running
@@ -57,7 +58,7 @@ func (c mcpCmd) forward(ctx context.Context, s streams) error {
 		endpoint += "?tools=" + url.QueryEscape(c.Tools)
 	}
 	r := mcp.Remote{URL: endpoint, Client: &http.Client{Transport: withKey{string(c.APIKey)}}, Version: version()}
-	client := newMCPLines(s.in, s.out)
+	client := mcp.NewLines(s.in, s.out, rest.Fault)
 	err := r.Forward(ctx, &sdk.IOTransport{Reader: client, Writer: client})
 	if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
 		err = nil // the client has gone, or a signal came

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"reflect"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -17,13 +18,22 @@ func complete(next sdk.MethodHandler) sdk.MethodHandler {
 		}
 		switch answer.(type) {
 		case *sdk.CallToolResult, *sdk.ReadResourceResult, *sdk.GetPromptResult:
-			version, _ := r.GetParams().GetMeta()[sdk.MetaKeyProtocolVersion].(string)
-			if version >= firstStateless {
+			if versionOf(r) >= firstStateless {
 				return completed{answer}, nil
 			}
 		}
 		return answer, nil
 	}
+}
+
+// versionOf returns the version of the protocol that a message names; empty if it names none.
+func versionOf(r sdk.Request) string {
+	params := r.GetParams()
+	if v := reflect.ValueOf(params); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return ""
+	}
+	version, _ := params.GetMeta()[sdk.MetaKeyProtocolVersion].(string)
+	return version
 }
 
 // completed is a result that needs nothing more from the client.

@@ -2,7 +2,9 @@ package mcp
 
 import (
 	"context"
+	"io"
 	"net/http"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -27,4 +29,11 @@ func NewReplay() (store sdk.EventStore, size func() (bytes, streams int)) {
 // NewPatient is newPatient.
 func NewPatient(w http.ResponseWriter, end context.CancelFunc) (p http.ResponseWriter, wait func()) {
 	return newPatient(w, end)
+}
+
+// NewEndlessLines returns Lines that await answers for ever.
+func NewEndlessLines(in io.Reader, out io.Writer) *Lines {
+	l := NewLines(in, out, func(string, []byte) string { return "" })
+	l.late = 1000 * time.Hour
+	return l
 }

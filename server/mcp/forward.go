@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -34,10 +35,10 @@ func (r Remote) Forward(ctx context.Context, client sdk.Transport) error {
 	local := sdk.NewServer(&sdk.Implementation{Name: "loci", Title: "Loci", Version: r.Version}, &sdk.ServerOptions{
 		Instructions: offer.Instructions, Capabilities: offer.Capabilities, SetCacheable: private,
 		SubscribeHandler: func(ctx context.Context, q *sdk.SubscribeRequest) error {
-			return f.subscribe(ctx, q.Params)
+			return f.subscribe(ctx, q.Params.URI)
 		},
 		UnsubscribeHandler: func(ctx context.Context, q *sdk.UnsubscribeRequest) error {
-			return f.unsubscribe(ctx, q.Params)
+			return f.unsubscribe(ctx, q.Params.URI)
 		}})
 	local.AddReceivingMiddleware(f.receive)
 	f.local.Store(local)
@@ -51,7 +52,7 @@ type forwarder struct {
 
 	mu     sync.Mutex
 	remote *sdk.ClientSession // nil if it ended
-	wanted map[string]bool    // URIs of the resources that the client subscribed to
+	wanted map[string]int     // how often the client subscribed to the resource of a URI
 	tokens map[any]*sdk.ServerSession
 }
 
@@ -110,24 +111,49 @@ func (f *forwarder) subscribeAgain(ctx context.Context, session *sdk.ClientSessi
 	f.tell(listChanged)
 }
 
-func (f *forwarder) subscribe(ctx context.Context, params *sdk.SubscribeParams) error {
-	err := f.with(ctx, func(ctx context.Context, s *sdk.ClientSession) error { return s.Subscribe(ctx, params) })
-	if err == nil {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if f.wanted == nil {
-			f.wanted = map[string]bool{}
-		}
-		f.wanted[params.URI] = true
+// subscribe subscribes to a resource. The session has a version of the protocol of its own: what the client says of its
+// version, which may have no such message, is not for the server.
+func (f *forwarder) subscribe(ctx context.Context, uri string) error {
+	if f.want(uri, 0) > 0 {
+		f.want(uri, 1)
+		return nil
 	}
-	return err
+	err := f.with(ctx, func(ctx context.Context, s *sdk.ClientSession) error {
+		return s.Subscribe(ctx, &sdk.SubscribeParams{URI: uri})
+	})
+	if err != nil {
+		return shown(err)
+	}
+	f.want(uri, 1)
+	return nil
 }
 
-func (f *forwarder) unsubscribe(ctx context.Context, params *sdk.UnsubscribeParams) error {
+// unsubscribeWithin bounds how long the end of a client's interest waits for the server.
+const unsubscribeWithin = 5 * time.Second
+
+// unsubscribe ends what subscribe began, also if ctx has ended.
+func (f *forwarder) unsubscribe(ctx context.Context, uri string) error {
+	if f.want(uri, 0) == 0 || f.want(uri, -1) > 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unsubscribeWithin)
+	defer cancel()
+	return f.with(ctx, func(ctx context.Context, s *sdk.ClientSession) error {
+		return s.Unsubscribe(ctx, &sdk.UnsubscribeParams{URI: uri})
+	})
+}
+
+// want adds to how often the client subscribed to a resource, and returns it.
+func (f *forwarder) want(uri string, more int) int {
 	f.mu.Lock()
-	delete(f.wanted, params.URI)
-	f.mu.Unlock()
-	return f.with(ctx, func(ctx context.Context, s *sdk.ClientSession) error { return s.Unsubscribe(ctx, params) })
+	defer f.mu.Unlock()
+	if f.wanted == nil {
+		f.wanted = map[string]int{}
+	}
+	if f.wanted[uri] += more; f.wanted[uri] <= 0 {
+		delete(f.wanted, uri)
+	}
+	return f.wanted[uri]
 }
 
 // tell tells the client something, unless it is not served yet.
@@ -248,6 +274,11 @@ func (f *forwarder) receive(next sdk.MethodHandler) sdk.MethodHandler {
 			})
 		case *sdk.CallToolRequest:
 			return f.callTool(ctx, q)
+		case *sdk.SubscriptionsListenRequest:
+			return listen(q, subscriber{
+				subscribe:   func(uri string) error { return f.subscribe(ctx, uri) },
+				unsubscribe: func(uri string) error { return f.unsubscribe(ctx, uri) },
+			}, func() (sdk.Result, error) { return next(ctx, method, r) })
 		case *sdk.ListResourcesRequest:
 			return forward(ctx, f, func(ctx context.Context, s *sdk.ClientSession) (sdk.Result, error) {
 				return result(s.ListResources(ctx, q.Params))
@@ -280,14 +311,19 @@ func forward(ctx context.Context, f *forwarder,
 		out, err = ask(ctx, s)
 		return err
 	})
-	if shown, ok := errors.AsType[*jsonrpc.Error](err); ok {
-		return nil, shown
-	}
 	if err != nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the server of the memory did not answer: " +
-			err.Error()}
+		return nil, shown(err)
 	}
 	return out, nil
+}
+
+// shown returns the error of a call as the client sees it.
+func shown(err error) error {
+	if of, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		return of
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the server of the memory did not answer: " +
+		err.Error()}
 }
 
 // callTool forwards a call, and its progress if the client asks for it.

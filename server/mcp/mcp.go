@@ -142,7 +142,7 @@ type Caller struct {
 // caller is a Caller with what a message needs.
 type caller struct {
 	Caller
-	version string       // of the protocol, as the message's header says; empty if it does not
+	version string       // of the protocol, as the message or its header says; empty if they do not
 	hub     *hub         // of the caller's sessions; nil for a message without one
 	agent   *agent.Agent // nil where each message of a session reads it
 }
@@ -174,17 +174,27 @@ const firstStateless = "2026-07-28"
 // there is no such session or stream. Messages of a version without sessions, and those outside of one, need nothing of
 // this process; a client of an older version has a session from its initialize on.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, c Caller, body []byte) error {
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	var why *refusal
 	if r.Method == http.MethodPost && s.Fixtures == nil {
-		why = cmp.Or(contradiction(r.Header, body), refused(body, r.Header.Get(versionHeader), s.Fault))
-	}
-	if why != nil {
-		if _, err := s.Agents.Agent(r.Context(), c.Org, c.AgentID); err != nil {
-			return err
+		why := contradiction(r.Header, body)
+		var in screened
+		if why == nil {
+			in, why = screen(body, r.Header.Get(versionHeader), s.Fault)
 		}
-		return why.write(w)
+		if why != nil || len(in.messages) == 0 {
+			if _, err := s.Agents.Agent(r.Context(), c.Org, c.AgentID); err != nil {
+				return err
+			}
+		}
+		if why != nil {
+			return why.write(w)
+		}
+		if len(in.messages) == 0 {
+			w.WriteHeader(http.StatusAccepted)
+			return nil
+		}
+		body = in.body()
 	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	if r.Header.Get(versionHeader) < firstStateless && (r.Method != http.MethodPost ||
 		r.Header.Get(sessionHeader) != "" || methodOf(body) == "initialize") {
 		return s.serveSession(w, r, c)

@@ -28,13 +28,66 @@ const maxID = 1 << 53
 // message is what is looked at of a message before the SDK reads it.
 type message struct {
 	raw    json.RawMessage
+	fields map[string]json.RawMessage
 	method string
 	id     json.RawMessage // nil if it has none
 	params json.RawMessage
 }
 
 // isCall reports whether the message waits for an answer.
-func (m message) isCall() bool { return m.method != "" && len(m.id) > 0 && string(m.id) != "null" }
+func (m message) isCall() bool { return m.method != "" && len(m.id) > 0 }
+
+// isUnknown reports whether the message is a notification that nobody knows. The protocol has them ignored.
+func (m message) isUnknown() bool {
+	return len(m.id) == 0 && m.method != "" && !slices.Contains(methods, m.method)
+}
+
+// version returns the version of the protocol that the message names; empty if it names none.
+func (m message) version() string {
+	var params struct {
+		Meta map[string]json.RawMessage `json:"_meta"`
+	}
+	version := ""
+	if json.Unmarshal(m.params, &params) == nil {
+		_ = json.Unmarshal(params.Meta[sdk.MetaKeyProtocolVersion], &version) // the SDK refuses one that is no text
+	}
+	return version
+}
+
+// textOf returns a value that is a text; empty if it is none.
+func textOf(raw json.RawMessage) (text string) {
+	_ = json.Unmarshal(raw, &text)
+	return text
+}
+
+// wrong returns why a message is none of JSON-RPC, in a sentence; empty if it is one.
+func (m message) wrong() string {
+	_, isRequest := m.fields["method"]
+	_, succeeds := m.fields["result"]
+	failure, fails := m.fields["error"]
+	var problem jsonrpc.Error
+	switch {
+	case textOf(m.fields["jsonrpc"]) != "2.0":
+		return `jsonrpc: expected "2.0"`
+	case m.id != nil && !keptID(m.id):
+		return fmt.Sprintf("the id %s is not answered as it is: an id is a text, or a whole number of less than 2^53",
+			db.Short(string(m.id)))
+	case isRequest && m.method == "":
+		return "method: expected the name of a method"
+	case !isRequest && !succeeds && !fails:
+		return "method is missing"
+	case !isRequest && m.id == nil:
+		return "id is missing: an answer has that of its request"
+	case fails && (kindOf(failure) != objectKind || json.Unmarshal(failure, &problem) != nil):
+		return "error: expected an object with code and message"
+	case isRequest && m.id == nil && slices.Contains(methods, m.method) && !strings.HasPrefix(m.method, notifications):
+		return "id is missing: " + m.method + " is answered"
+	}
+	return ""
+}
+
+// notifications is what the methods that are not answered begin with.
+const notifications = "notifications/"
 
 // messagesIn returns the messages of a body: one, or those of a batch. False if it is neither.
 func messagesIn(body []byte) (all []message, ok bool) {
@@ -42,17 +95,16 @@ func messagesIn(body []byte) (all []message, ok bool) {
 	switch body = bytes.TrimSpace(body); {
 	case bytes.HasPrefix(body, []byte("{")):
 		raw = []json.RawMessage{body}
-	case json.Unmarshal(body, &raw) != nil || raw == nil:
+	case json.Unmarshal(body, &raw) != nil || len(raw) == 0:
 		return nil, false
 	}
 	for _, one := range raw {
 		var fields map[string]json.RawMessage
-		if json.Unmarshal(one, &fields) != nil {
+		if json.Unmarshal(one, &fields) != nil || fields == nil {
 			return nil, false
 		}
-		m := message{raw: one, id: fields["id"], params: fields["params"]}
-		_ = json.Unmarshal(fields["method"], &m.method) // the SDK refuses a method that is no text
-		all = append(all, m)
+		all = append(all, message{raw: one, fields: fields, method: textOf(fields["method"]), id: fields["id"],
+			params: fields["params"]})
 	}
 	return all, true
 }
@@ -64,73 +116,106 @@ type refusal struct {
 	err    *jsonrpc.Error
 }
 
-// refused returns why a body of a version of the protocol is not given to the SDK; nil if it is. fault is that of
-// Options.
-func refused(body []byte, version string, fault func(place string, value []byte) string) *refusal {
-	invalid := func(format string, args ...any) *refusal {
-		return &refusal{http.StatusBadRequest, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
-			Message: fmt.Sprintf(format, args...)}}
+// invalid returns the refusal of a message with an id that is none of the protocol.
+func invalid(id json.RawMessage, format string, args ...any) *refusal {
+	if id != nil && !keptID(id) {
+		id = nil
 	}
-	all, ok := messagesIn(body)
-	if !ok {
-		return invalid("a message is a JSON object")
-	}
-	seen := map[string]bool{}
-	for _, m := range all {
-		if !m.isCall() {
-			continue
-		}
-		if !keptID(m.id) {
-			return invalid("the id %s is not answered as it is: an id is a text, or a whole number of less than 2^53",
-				db.Short(string(m.id)))
-		}
-		if seen[string(m.id)] {
-			return invalid("two messages of the batch have the id %s", db.Short(string(m.id)))
-		}
-		seen[string(m.id)] = true
-	}
-	batch := bytes.HasPrefix(bytes.TrimSpace(body), []byte("["))
-	for _, m := range all {
-		why := fault("", m.raw)
-		if m.method == callTool && strings.HasPrefix(why, argumentsPlace+".") {
-			why = "" // the result of the call says it to the model
-		}
-		if why == "" && m.isCall() {
-			why = wrongParams(m.method, m.params)
-		}
-		switch {
-		case why == "":
-		case batch:
-			return invalid("%s; nothing of the batch was done", why)
-		case !m.isCall() || !strings.HasPrefix(why, "params"):
-			return invalid("%s", why)
-		default:
-			return &refusal{statusOf(version), m.id, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: why}}
-		}
-	}
-	if version >= firstStateless {
-		return nil
-	}
-	unknown := slices.IndexFunc(all, func(m message) bool { return m.isCall() && !slices.Contains(methods, m.method) })
-	switch {
-	case unknown < 0:
-		return nil
-	case batch:
-		return invalid("there is no method %s; nothing of the batch was done", db.Short(all[unknown].method))
-	}
-	return &refusal{http.StatusOK, all[unknown].id, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
-		Message: "there is no method " + db.Short(all[unknown].method)}}
+	return &refusal{http.StatusBadRequest, id, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
+		Message: fmt.Sprintf(format, args...)}}
 }
 
-// Refused returns the answer to a message on a stream, which the SDK would answer in words of its own; nil if there is
-// none.
-func Refused(message []byte) []byte {
-	why := refused(message, "", func(string, []byte) string { return "" })
-	if why == nil {
-		return nil
+// screened are the messages of a body that are given to the SDK: all but notifications that nobody knows.
+type screened struct {
+	messages []message
+	batch    bool
+}
+
+// body returns the messages as one JSON value.
+func (s screened) body() []byte {
+	if !s.batch {
+		return s.messages[0].raw
 	}
-	answer, _ := json.Marshal(why.message()) // it has no value that JSON lacks
-	return append(answer, '\n')
+	raw := make([][]byte, len(s.messages))
+	for i, m := range s.messages {
+		raw[i] = m.raw
+	}
+	return slices.Concat([]byte("["), bytes.Join(raw, []byte(",")), []byte("]"))
+}
+
+// lines returns the messages as lines of a stream. Those of a batch that are not answered have lines of their own: the
+// SDK would wait for their answers.
+func (s screened) lines() (lines []byte) {
+	calls := screened{batch: s.batch}
+	for _, m := range s.messages {
+		if m.isCall() {
+			calls.messages = append(calls.messages, m)
+			continue
+		}
+		lines = append(append(lines, m.raw...), '\n')
+	}
+	if len(calls.messages) > 0 {
+		lines = append(append(lines, calls.body()...), '\n')
+	}
+	return lines
+}
+
+// firstWithoutBatches is the first version of the protocol without batches.
+const firstWithoutBatches = "2025-06-18"
+
+// screen returns the messages of a body of a version of the protocol that are given to the SDK, or why none is. fault
+// is that of Options.
+func screen(body []byte, version string, fault func(place string, value []byte) string) (screened, *refusal) {
+	all, ok := messagesIn(body)
+	if !ok {
+		return screened{}, invalid(nil, "a message is a JSON object")
+	}
+	in := screened{batch: bytes.HasPrefix(bytes.TrimSpace(body), []byte("["))}
+	seen := map[string]bool{}
+	for _, m := range all {
+		why := m.refused(version, fault)
+		switch {
+		case why != nil && in.batch:
+			return in, invalid(nil, "%s; nothing of the batch was done", why.err.Message)
+		case why != nil:
+			return in, why
+		case in.batch && max(version, m.version()) >= firstWithoutBatches:
+			return in, invalid(nil, "the versions of the protocol from %s on have no batches: send each message alone",
+				firstWithoutBatches)
+		case m.isCall() && seen[idKey(m.id)]:
+			return in, invalid(nil, "two messages of the batch have the id %s", db.Short(string(m.id)))
+		case m.isCall():
+			seen[idKey(m.id)] = true
+		case m.isUnknown():
+			continue
+		}
+		in.messages = append(in.messages, m)
+	}
+	return in, nil
+}
+
+// refused returns why a message is not given to the SDK; nil if it is.
+func (m message) refused(version string, fault func(place string, value []byte) string) *refusal {
+	if why := m.wrong(); why != "" {
+		return invalid(m.id, "%s", why)
+	}
+	why := fault("", m.raw)
+	if m.method == callTool && strings.HasPrefix(why, argumentsPlace+".") {
+		why = "" // the result of the call says it to the model
+	}
+	if why == "" && m.isCall() {
+		why = wrongParams(m.method, m.params)
+	}
+	switch {
+	case why != "" && m.isCall() && strings.HasPrefix(why, "params"):
+		return &refusal{statusOf(version), m.id, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: why}}
+	case why != "":
+		return invalid(nil, "%s", why)
+	case version < firstStateless && m.isCall() && !slices.Contains(methods, m.method):
+		return &refusal{http.StatusOK, m.id, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
+			Message: "there is no method " + db.Short(m.method)}}
+	}
+	return nil
 }
 
 // contradiction returns why the headers of a message are not given to the SDK: one is there twice, or names a version
@@ -168,14 +253,16 @@ func statusOf(version string) int {
 	return http.StatusOK
 }
 
-// keptID reports whether the SDK answers an id as it is. One that is no text and no number it refuses.
+// keptID reports whether the SDK answers an id as it is.
 func keptID(id json.RawMessage) bool {
-	var n json.Number
-	if id[0] == '"' || json.Unmarshal(id, &n) != nil {
+	switch kindOf(id) {
+	case textKind:
 		return true
+	case numberKind:
+		f, err := json.Number(id).Float64()
+		return err == nil && f == math.Trunc(f) && math.Abs(f) < maxID
 	}
-	f, err := n.Float64()
-	return err == nil && f == math.Trunc(f) && math.Abs(f) < maxID
+	return false
 }
 
 // answerMessage is a message that answers another one with an error.

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -10,7 +11,7 @@ import (
 // param is a field that the params of a method may have.
 type param struct {
 	path     string // of names, with dots between them
-	kind     string // one of the kinds, or textsKind
+	kind     string // one of the kinds that are found or expected
 	required bool
 }
 
@@ -19,8 +20,11 @@ const (
 	textKind   = "a text"
 	objectKind = "an object"
 	numberKind = "a number"
+	listKind   = "a list"
+	boolKind   = "true or false"
 
 	// These are expected, and never found.
+	listOfTexts  = "a list of texts"
 	textsKind    = "an object of texts"
 	textOrNumber = "a text or a number"
 )
@@ -43,6 +47,9 @@ var params = map[string][]param{
 	"resources/read":           {{"uri", textKind, true}},
 	"resources/subscribe":      {{"uri", textKind, true}},
 	"resources/unsubscribe":    {{"uri", textKind, true}},
+	Listen: {{"notifications", objectKind, true}, {"notifications.toolsListChanged", boolKind, false},
+		{"notifications.promptsListChanged", boolKind, false}, {"notifications.resourcesListChanged", boolKind, false},
+		{"notifications.resourceSubscriptions", listOfTexts, false}},
 	"completion/complete": {{"ref", objectKind, true}, {"ref.type", textKind, false}, {"ref.name", textKind, false},
 		{"ref.uri", textKind, false}, {"argument", objectKind, true}, {"argument.name", textKind, false},
 		{"argument.value", textKind, false}},
@@ -67,6 +74,14 @@ func wrongParams(method string, raw json.RawMessage) string {
 		case kind == "" && p.required:
 			return fmt.Sprintf("%s is missing: it is %s", at, p.kind)
 		case kind == "" || kind == p.kind || p.kind == textOrNumber && (kind == textKind || kind == numberKind):
+		case p.kind == listOfTexts && kind == listKind:
+			var items []json.RawMessage
+			_ = json.Unmarshal(value, &items) // it is a list
+			for i, item := range items {
+				if kindOf(item) != textKind {
+					return fmt.Sprintf("%s[%d]: expected a text, not %s", at, i, cmp.Or(kindOf(item), "null"))
+				}
+			}
 		case p.kind != textsKind:
 			return fmt.Sprintf("%s: expected %s, not %s", at, p.kind, kind)
 		case kind != objectKind:
@@ -95,9 +110,9 @@ func kindOf(raw json.RawMessage) string {
 	case '{':
 		return objectKind
 	case '[':
-		return "a list"
+		return listKind
 	case 't', 'f':
-		return "true or false"
+		return boolKind
 	case 'n':
 		return ""
 	}

@@ -24,11 +24,16 @@ func (c call) next(ctx context.Context) (sdk.Result, error) { return c.sdk(ctx, 
 
 // receive answers a message.
 func (s *Server) receive(ctx context.Context, h *hub, c call) (sdk.Result, error) {
+	if version := versionOf(c.request); version != "" {
+		of := callerOf(ctx)
+		of.version = version
+		ctx = context.WithValue(ctx, callerKey{}, of)
+	}
 	switch r := c.request.(type) {
 	case *sdk.ServerRequest[*sdk.InitializeParams]:
 		return s.initialize(ctx, h, r, c)
 	case *sdk.SubscriptionsListenRequest:
-		return s.listen(ctx, h, c)
+		return s.listen(ctx, h, r, c)
 	}
 	if s.Fixtures != nil {
 		return c.next(ctx)
@@ -84,7 +89,7 @@ func (s *Server) initialize(ctx context.Context, h *hub, r *sdk.ServerRequest[*s
 }
 
 // listen tells a client without a session of changes until it goes.
-func (s *Server) listen(ctx context.Context, h *hub, c call) (sdk.Result, error) {
+func (s *Server) listen(ctx context.Context, h *hub, r *sdk.SubscriptionsListenRequest, c call) (sdk.Result, error) {
 	if h == nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "a batch cannot listen: send the message alone"}
 	}
@@ -93,7 +98,44 @@ func (s *Server) listen(ctx context.Context, h *hub, c call) (sdk.Result, error)
 		return nil, err
 	}
 	defer end()
-	return c.next(ctx)
+	return listen(r, subscriber{
+		subscribe: func(uri string) error {
+			return s.subscribe(ctx, h, &sdk.SubscribeRequest{Session: r.Session, Params: &sdk.SubscribeParams{URI: uri}})
+		},
+		unsubscribe: func(uri string) error {
+			return s.unsubscribe(h, &sdk.UnsubscribeRequest{Session: r.Session, Params: &sdk.UnsubscribeParams{URI: uri}})
+		},
+	}, func() (sdk.Result, error) { return c.next(ctx) })
+}
+
+// subscriber subscribes a client to resources.
+type subscriber struct{ subscribe, unsubscribe func(uri string) error }
+
+// listen waits for changes as next does, of those resources alone that the client can be subscribed to. The
+// acknowledgement names them.
+func listen(r *sdk.SubscriptionsListenRequest, to subscriber, next func() (sdk.Result, error)) (sdk.Result, error) {
+	wanted := r.Params.Notifications
+	if wanted == nil {
+		return next()
+	}
+	var found []string
+	defer func() {
+		for _, uri := range found {
+			_ = to.unsubscribe(uri) // a server that does not answer forgets it with the session
+		}
+	}()
+	for _, uri := range wanted.ResourceSubscriptions {
+		err := to.subscribe(uri)
+		if of, ok := errors.AsType[*jsonrpc.Error](err); ok && of.Code != jsonrpc.CodeInternalError {
+			continue // there is none
+		}
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, uri)
+	}
+	wanted.ResourceSubscriptions = found
+	return next()
 }
 
 // agentOf returns the agent of a caller, as it is now.
