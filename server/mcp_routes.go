@@ -129,7 +129,7 @@ func (m *mcpRoutes) serve(c echo.Context) error {
 	}
 	ctx, w, stop := rest.KeepOpen(c, func(problem error) string {
 		_, sentence := m.api.Explain(ctx, problem)
-		return mcp.LastEvent(sentence)
+		return mcp.LastEvent(body, sentence)
 	})
 	defer stop()
 	err = m.mcp.Serve(w, c.Request().WithContext(ctx), caller, body)

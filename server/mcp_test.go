@@ -151,6 +151,9 @@ func TestAnAgentsToolsAreCalledOverMCP(t *testing.T) {
 			if tl.Title == "" || tl.Annotations == nil || tl.Annotations.DestructiveHint == nil || tl.OutputSchema == nil {
 				t.Errorf("%s lacks a title, hints or an output schema: %+v", tl.Name, tl)
 			}
+			if tl.Name == "archival_memory_insert" && !*tl.Annotations.DestructiveHint { // supersedes ends a passage
+				t.Errorf("%s is said to destroy nothing", tl.Name)
+			}
 		}
 		var overREST []struct {
 			Name        string

@@ -2,13 +2,17 @@ package server_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci/server/servertest"
 )
@@ -157,6 +161,123 @@ func TestTheAcknowledgementNamesTheResourcesThatAreFollowed(t *testing.T) {
 		}
 		if is := got.Params.Notifications; !is.ResourcesListChanged || !slices.Equal(is.ResourceSubscriptions, tt.honoured) {
 			t.Errorf("asked for %v: got %d %+v, want %v", tt.want, res.StatusCode, got, tt.honoured)
+		}
+	}
+}
+
+// The cursor of a list is refused where it is of another agent or another list, or another text than it was.
+func TestCursorsAreOfOneListOfAnAgent(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent, other := c.made("/v1/agents", `{"name":"a"}`), c.made("/v1/agents", `{"name":"b"}`)
+	for i := range 101 {
+		c.made("/v1/conversations?agent_id="+agent, fmt.Sprintf(`{"summary":"c%d"}`, i))
+	}
+	list := func(of, method, cursor string) (next string, code int) {
+		t.Helper()
+		params := map[string]any{}
+		if cursor != "" {
+			params["cursor"] = cursor
+		}
+		w := c.post(of, "2026-07-28", stateless(t, 1, method, params))
+		var got struct {
+			Result struct{ NextCursor string }
+			Error  struct{ Code int }
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+			t.Fatalf("%s: %v", w.Body, err)
+		}
+		return got.Result.NextCursor, got.Error.Code
+	}
+	cursor, _ := list(agent, "resources/list", "")
+	if _, code := list(agent, "resources/list", cursor); cursor == "" || code != 0 {
+		t.Errorf("the cursor %q has the code %d", cursor, code)
+	}
+	for name, wrong := range map[string]struct{ agent, method, cursor string }{
+		"another agent's": {other, "resources/list", cursor}, "another list's": {agent, "tools/list", cursor},
+		"one that is cut": {agent, "resources/list", cursor[:len(cursor)-1]},
+		"a longer one":    {agent, "resources/list", cursor + "A"}} {
+		if next, code := list(wrong.agent, wrong.method, wrong.cursor); code != -32602 {
+			t.Errorf("%s: got %q and the code %d, want -32602", name, next, code)
+		}
+	}
+}
+
+// A block without text is a resource with an empty text.
+func TestAnEmptyResourceHasAnEmptyText(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{"name":"a","memory_blocks":[{"label":"human","value":""}]}`)
+	for _, version := range versions {
+		body := strings.Replace(stateless(t, 1, "resources/read", map[string]any{"uri": "loci://" + agent + "/blocks/human"}),
+			"2026-07-28", version, 1)
+		w := c.post(agent, version, body)
+		var got struct {
+			Result struct{ Contents []struct{ Text *string } }
+		}
+		if err := json.Unmarshal([]byte(answerIn(w)), &got); err != nil || len(got.Result.Contents) != 1 ||
+			got.Result.Contents[0].Text == nil || *got.Result.Contents[0].Text != "" {
+			t.Errorf("%s: got %s (%v), want an empty text", version, w.Body, err)
+		}
+	}
+}
+
+// A request that its client cancels is not answered, and a second initialize of a session is no valid request.
+func TestCancelledRequestsAreNotAnswered(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{"name":"a","tool_set":"all","memory_blocks":[{"label":"human","value":"Ada"}]}`)
+	headers := append(c.headers(), "Accept", "application/json, text/event-stream", versionHeader, "2025-11-25")
+	const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",` +
+		`"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
+	began := servertest.Send(c, "POST", "/mcp/agents/"+agent, initialize, headers...)
+	headers = append(headers, "Mcp-Session-Id", began.Header().Get("Mcp-Session-Id"))
+	send := func(body string) servertest.Reply {
+		return servertest.Send(c, "POST", "/mcp/agents/"+agent, body, headers...)
+	}
+	if again := send(initialize); !strings.Contains(again.Text, `"code":-32600`) {
+		t.Errorf("a second initialize is answered with %d %s", again.Code, again.Text)
+	}
+	tx, err := c.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+	if _, err := tx.Exec(t.Context(), `SELECT seq FROM agent_heads WHERE agent_id = $1 FOR UPDATE`, agent); err != nil {
+		t.Fatal(err)
+	}
+	var waits sync.WaitGroup
+	defer waits.Wait()
+	answered := make(chan servertest.Reply, 1)
+	waits.Go(func() {
+		answered <- send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"core_memory_append",` +
+			`"arguments":{"label":"human","content":"figs"}}}`)
+	})
+	for got := (servertest.Reply{}); got.ResponseRecorder == nil; {
+		send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
+		select {
+		case got = <-answered:
+			if got.Code != 200 || strings.Contains(got.Text, "data: {") {
+				t.Errorf("a cancelled request is answered with %d %s", got.Code, got.Text)
+			}
+		case <-time.After(10 * time.Millisecond): // it may not have arrived yet
+		}
+	}
+}
+
+// What /mcp refuses as a request is described in JSON, and says so.
+func TestRefusedMCPRequestsAreJSON(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{"name":"a"}`)
+	for want, headers := range map[int][]string{404: {"Mcp-Session-Id", "x"}, 400: {"Accept", "text/html"},
+		415: {"Content-Type", "text/plain"}} {
+		all := append(c.headers(), "Accept", "application/json, text/event-stream", versionHeader, "2025-11-25")
+		w := servertest.Send(c, "POST", "/mcp/agents/"+agent, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`,
+			append(all, headers...)...)
+		if kind := w.Header().Get("Content-Type"); w.Code != want || !strings.Contains(kind, "json") ||
+			!json.Valid(w.Body.Bytes()) {
+			t.Errorf("%v: got %d %s with the type %s, want %d and JSON", headers, w.Code, w.Body, kind, want)
 		}
 	}
 }

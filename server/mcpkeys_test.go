@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// A stream of a session ends with its key: what comes after is not sent, but a last message says why.
+// A stream of a session ends with its key: what comes after is not sent, but a comment says why.
 func TestAnMCPStreamEndsWithItsKey(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -38,16 +38,60 @@ func TestAnMCPStreamEndsWithItsKey(t *testing.T) {
 	if got := other.next(t); !strings.Contains(got, updated) {
 		t.Errorf("told %s of a change with the key that is left", got)
 	}
-	last := gone.next(t)
-	var m struct {
-		Method string
-		Params struct{ Level, Data string }
+	// The stream of a session has no answers: a comment says why.
+	if last, err := io.ReadAll(gone.body); err != nil || !strings.HasPrefix(strings.TrimSpace(string(last)), ": ") ||
+		!strings.Contains(string(last), "key") || strings.Contains(string(last), "data: ") {
+		t.Errorf("the stream goes on, or does not say why it ends: %q, %v", last, err)
 	}
-	if err := json.Unmarshal([]byte(last), &m); err != nil || m.Method != "notifications/message" ||
-		m.Params.Level != "error" || !strings.Contains(m.Params.Data, "key") {
-		t.Errorf("the last message is %s, %v", last, err)
+}
+
+// What waits for changes without a session ends with its key, and an error that answers it.
+func TestAListenEndsWithItsKey(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent, web := c.mcpAgent()
+	kept, revoked := c.as("default"), c.as("default")
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, "POST", web.URL+"/mcp/agents/"+agent, strings.NewReader(
+		stateless(t, 7, "subscriptions/listen", map[string]any{"notifications": map[string]any{
+			"resourceSubscriptions": []string{"loci://" + agent + "/blocks/human"}}})))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if rest, err := io.ReadAll(gone.body); err != nil || strings.TrimSpace(string(rest)) != "" {
+	r.Header = http.Header{"Authorization": {"Bearer " + revoked.key}, "Content-Type": {"application/json"},
+		"Accept": {"application/json, text/event-stream"}, "Mcp-Protocol-Version": {"2026-07-28"},
+		"Mcp-Method": {"subscriptions/listen"}}
+	w, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Body.Close()
+	if w.Header.Get("X-Accel-Buffering") != "no" {
+		t.Errorf("a stream has the header %v; a proxy may hold its events back", w.Header)
+	}
+	listen := &mcpStream{bufio.NewReader(w.Body)}
+	if got := listen.next(t); !strings.Contains(got, "acknowledged") {
+		t.Fatalf("told %s", got)
+	}
+	if err := c.server.Keys.Revoke(t.Context(), revoked.key); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(1100 * time.Millisecond) // an answer believes its key for a second
+	kept.must("PATCH", "/v1/agents/"+agent+"/core-memory/blocks/human", `{"value":"a secret"}`)
+	var last struct {
+		ID    int
+		Error struct {
+			Code    int
+			Message string
+		}
+	}
+	text := listen.next(t)
+	if err := json.Unmarshal([]byte(text), &last); err != nil || last.ID != 7 || last.Error.Code != -32600 ||
+		!strings.Contains(last.Error.Message, "key") {
+		t.Errorf("the last message is %s, %v", text, err)
+	}
+	if rest, err := io.ReadAll(listen.body); err != nil || strings.TrimSpace(string(rest)) != "" {
 		t.Errorf("the stream goes on: %q, %v", rest, err)
 	}
 }

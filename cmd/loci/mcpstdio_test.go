@@ -51,7 +51,8 @@ func memoryServer(t *testing.T) (p *program, c mcpCmd) {
 	t.Helper()
 	p = serve(t, "--database-url="+dbtest.EmptyURL(t))
 	made := call[identified](p, "POST", "/v1/agents", map[string]any{"name": "a", "tool_set": "all",
-		"memory_blocks": []any{map[string]any{"label": "human", "value": "Ada"}}})
+		"memory_blocks": []any{map[string]any{"label": "human", "value": "Ada"},
+			map[string]any{"label": "empty", "value": ""}}})
 	return p, mcpCmd{remote: remote{Addr: p.base}, Agent: made.ID}
 }
 
@@ -74,13 +75,22 @@ func TestResultsOnStdioSayThatTheyAreComplete(t *testing.T) {
 		stateless(4, "tools/call", `"name":"list_files","arguments":{"nonsense":1}`)+
 		stateless(5, "resources/list", "")+stateless(6, "resources/templates/list", "")+
 		stateless(7, "resources/read", `"uri":"loci://`+c.Agent+`/blocks/human"`)+stateless(8, "prompts/list", "")+
-		stateless(9, "prompts/get", `"name":"context"`))
-	for id := 1; id <= 9; id++ {
+		stateless(9, "prompts/get", `"name":"context"`)+
+		stateless(10, "resources/read", `"uri":"loci://`+c.Agent+`/blocks/empty"`)+
+		stateless(11, "resources/read", `"uri":"loci://`+c.Agent+`/blocks/none"`))
+	for id := 1; id <= 10; id++ {
 		of := got[fmt.Sprint(id)]
 		var is struct{ ResultType string }
 		if len(of) != 1 || json.Unmarshal(of[0].Result, &is) != nil || is.ResultType != "complete" {
 			t.Errorf("%d was answered with %+v, want one result of the type complete", id, of)
 		}
+	}
+	empty := string(got["10"][0].Result)
+	if !strings.Contains(empty, `"text":""`) || strings.Count(empty, "resultType") != 1 {
+		t.Errorf("an empty block is %s, want an empty text", empty)
+	}
+	if code := got["11"][0].Error.Code; code != -32602 {
+		t.Errorf("an unknown resource has the code %d, want that of the version, -32602", code)
 	}
 }
 

@@ -177,11 +177,15 @@ func listChanged(server *sdk.Server) {
 		})
 }
 
-// LastEvent is the server-sent event with which the server ends an open answer, and says why: a message of its log.
-func LastEvent(sentence string) string {
-	text, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "method": "notifications/message",
-		"params": map[string]any{"level": "error", "logger": "loci", "data": sentence}})
-	if err != nil { // a text is always written
+// LastEvent is what the server ends an open answer to a message with, and why: an error that answers the message or,
+// where there is none that waits, a comment. The stream of a session has no answers.
+func LastEvent(body []byte, sentence string) string {
+	all, ok := messagesIn(body)
+	if !ok || len(all) != 1 || !all[0].isCall() {
+		return ": " + sentence + "\n\n"
+	}
+	text, err := json.Marshal(invalid(all[0].id, "%s", sentence).message())
+	if err != nil { // it has no value that JSON lacks
 		return ""
 	}
 	return "event: message\ndata: " + string(text) + "\n\n"

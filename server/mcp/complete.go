@@ -3,27 +3,36 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"reflect"
+	"slices"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// complete marks the results of calls, resources and prompts as complete, which the versions of the protocol without
-// sessions require. The SDK does so with lists, and with what its own handlers return.
+// complete gives the results of calls, resources and prompts what the protocol requires and the SDK leaves out: that
+// they are complete, in the versions without sessions, and the text of a resource that is empty.
 func complete(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
 		answer, err := next(ctx, method, r)
 		if err != nil {
-			return nil, err
+			return nil, coded(err)
 		}
 		switch answer.(type) {
 		case *sdk.CallToolResult, *sdk.ReadResourceResult, *sdk.GetPromptResult:
-			if versionOf(r) >= firstStateless {
-				return completed{answer}, nil
-			}
+			return completed{answer, versionOf(r) >= firstStateless}, nil
 		}
 		return answer, nil
 	}
+}
+
+// coded returns an error with a code. The SDK has none for what it refuses itself.
+func coded(err error) error {
+	if _, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		return err
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
 }
 
 // versionOf returns the version of the protocol that a message names; empty if it names none.
@@ -37,13 +46,34 @@ func versionOf(r sdk.Request) string {
 }
 
 // completed is a result that needs nothing more from the client.
-type completed struct{ sdk.Result }
+type completed struct {
+	sdk.Result
+	stateless bool // of a version without sessions
+}
 
 // MarshalJSON implements json.Marshaler.
 func (c completed) MarshalJSON() ([]byte, error) {
-	fields, err := json.Marshal(c.Result)
-	if err != nil {
+	raw, err := json.Marshal(c.Result)
+	read, ok := c.Result.(*sdk.ReadResourceResult)
+	lacks := ok && slices.ContainsFunc(read.Contents, hasNothing)
+	if err != nil || !c.stateless && !lacks {
+		return raw, err
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(raw, &fields); err != nil {
 		return nil, err
 	}
-	return append([]byte(`{"resultType":"complete",`), fields[1:]...), nil // each of them has a field
+	if c.stateless {
+		fields["resultType"] = "complete"
+	}
+	if lacks {
+		for i, of := range read.Contents {
+			if contents, ok := fields["contents"].([]any)[i].(map[string]any); ok && hasNothing(of) {
+				contents["text"] = ""
+			}
+		}
+	}
+	return json.Marshal(fields)
 }
+
+func hasNothing(c *sdk.ResourceContents) bool { return c.Text == "" && c.Blob == nil }

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
 	"strconv"
 	"strings"
@@ -17,23 +18,32 @@ type cursor struct {
 	after string
 }
 
-func (c cursor) String() string {
-	return base64.RawURLEncoding.EncodeToString([]byte(strconv.Itoa(c.list) + " " + c.after))
+// cursorScope is what a cursor is for: a list of an agent.
+func cursorScope(c caller, list string) string { return list + " " + c.AgentID }
+
+// sumBytes is how much of a digest a cursor begins with, by which others than the server gave are known.
+const sumBytes = 8
+
+// in returns the cursor as a client is given it.
+func (c cursor) in(scope string) string {
+	text := strconv.Itoa(c.list) + " " + c.after
+	sum := sha256.Sum256([]byte(scope + " " + text))
+	return base64.RawURLEncoding.EncodeToString(append(sum[:sumBytes], text...))
 }
 
-// parseCursor reads a cursor of a number of lists; the first place if it is empty.
-func parseCursor(text string, lists int) (c cursor, err error) {
+// parseCursor reads a cursor of a scope with a number of lists; the first place if it is empty.
+func parseCursor(text, scope string, lists int) (c cursor, err error) {
 	if text == "" {
 		return c, nil
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(text)
-	if err == nil {
+	if err == nil && len(raw) > sumBytes {
 		var list string
-		list, c.after, _ = strings.Cut(string(raw), " ")
+		list, c.after, _ = strings.Cut(string(raw[sumBytes:]), " ")
 		c.list, err = strconv.Atoi(list)
 	}
-	if err != nil || c.list < 0 || c.list >= lists {
-		return c, errCursor
+	if err != nil || c.list < 0 || c.list >= lists || c.in(scope) != text {
+		return cursor{}, errCursor
 	}
 	return c, nil
 }

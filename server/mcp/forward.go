@@ -40,7 +40,7 @@ func (r Remote) Forward(ctx context.Context, client sdk.Transport) error {
 		UnsubscribeHandler: func(ctx context.Context, q *sdk.UnsubscribeRequest) error {
 			return f.unsubscribe(ctx, q.Params.URI)
 		}})
-	local.AddReceivingMiddleware(f.receive)
+	local.AddReceivingMiddleware(complete, f.receive)
 	f.local.Store(local)
 	return local.Run(ctx, client)
 }

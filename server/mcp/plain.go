@@ -1,10 +1,12 @@
 package mcp
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -23,6 +25,7 @@ func (p *Problem) Error() string { return p.Sentence }
 // plain is an answer that holds back the SDK's errors of content type text/plain.
 type plain struct {
 	http.ResponseWriter
+	begun  sync.Once
 	status int // of the text; 0 if the answer is none
 	text   []byte
 }
@@ -33,7 +36,28 @@ func (p *plain) WriteHeader(status int) {
 		p.status = status
 		return
 	}
+	p.begin()
 	p.ResponseWriter.WriteHeader(status)
+}
+
+// FlushError is for http.ResponseController.
+func (p *plain) FlushError() error {
+	p.begin()
+	return http.NewResponseController(p.ResponseWriter).Flush()
+}
+
+// begin sets the last headers of an answer, before anything is sent.
+func (p *plain) begin() {
+	p.begun.Do(func() {
+		if p.isStream() {
+			p.Header().Set("X-Accel-Buffering", "no") // proxies would hold events back
+		}
+	})
+}
+
+// isStream reports whether the answer is one of events.
+func (p *plain) isStream() bool {
+	return strings.HasPrefix(p.Header().Get("Content-Type"), "text/event-stream")
 }
 
 // Write implements io.Writer.
@@ -42,6 +66,10 @@ func (p *plain) Write(data []byte) (int, error) {
 		p.text = append(p.text, data...)
 		return len(data), nil
 	}
+	if p.isStream() && bytes.Contains(data, cancelledMark) {
+		return len(data), nil // the client wants no answer any more
+	}
+	p.begin()
 	return p.ResponseWriter.Write(data)
 }
 
@@ -57,6 +85,7 @@ func answer(sdk http.Handler, w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	w.Header().Del("X-Content-Type-Options")
+	w.Header().Del("Content-Type")
 	sentence := p.sentence(r)
 	if r.Method == http.MethodPost && p.status == http.StatusBadRequest {
 		return (&refusal{p.status, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: sentence}}).write(w)

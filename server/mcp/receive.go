@@ -151,6 +151,9 @@ func (s *Server) problem(ctx context.Context, err error) error {
 	if shown, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return shown
 	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return errCancelled
+	}
 	status, sentence := s.Explain(ctx, err)
 	code := int64(jsonrpc.CodeInvalidParams)
 	if status >= http.StatusInternalServerError {
@@ -158,6 +161,13 @@ func (s *Server) problem(ctx context.Context, err error) error {
 	}
 	return &jsonrpc.Error{Code: code, Message: sentence}
 }
+
+// errCancelled is the error of a request that its client cancelled. It is not sent: a client that cancels a request
+// wants no answer.
+var errCancelled = &jsonrpc.Error{Code: -32800, Message: "the request was cancelled"}
+
+// cancelledMark is in the answers with errCancelled, and in no text of another: there the quotes are escaped.
+var cancelledMark = []byte(`"error":{"code":-32800,`)
 
 // notFound returns the error of a resource, also of one whose URI says that it is another agent's.
 func (s *Server) notFound(ctx context.Context, uri string, err error) error {

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"container/list"
 	"context"
 	"errors"
@@ -68,6 +69,9 @@ var errDropped = errors.New("the stream's messages are no longer kept")
 
 // Append implements sdk.EventStore.
 func (p *replay) Append(_ context.Context, session, stream string, data []byte) error {
+	if bytes.Contains(data, cancelledMark) {
+		return nil // it is not sent
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.sessions[session]

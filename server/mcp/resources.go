@@ -34,7 +34,8 @@ func (s *Server) listResources(ctx context.Context, r *sdk.ListResourcesRequest)
 	}
 	lists := []func(context.Context, caller, string, int) (page, error){s.listBlocks, s.listMemory, s.listConversations,
 		s.listFiles}
-	at, err := parseCursor(after, len(lists))
+	scope := cursorScope(callerOf(ctx), "resources")
+	at, err := parseCursor(after, scope, len(lists))
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +43,7 @@ func (s *Server) listResources(ctx context.Context, r *sdk.ListResourcesRequest)
 	for ; at.list < len(lists); at = (cursor{at.list + 1, ""}) {
 		room := pageSize - len(out.Resources)
 		if room == 0 {
-			out.NextCursor = at.String()
+			out.NextCursor = at.in(scope)
 			break
 		}
 		p, err := lists[at.list](ctx, callerOf(ctx), at.after, room)
@@ -51,7 +52,7 @@ func (s *Server) listResources(ctx context.Context, r *sdk.ListResourcesRequest)
 		}
 		out.Resources = append(out.Resources, p.items...)
 		if p.after != "" {
-			out.NextCursor = cursor{at.list, p.after}.String()
+			out.NextCursor = cursor{at.list, p.after}.in(scope)
 			break
 		}
 	}
@@ -218,9 +219,6 @@ func (s *Server) readResource(ctx context.Context, r *sdk.ReadResourceRequest) (
 	text, mediaType, err := s.read(ctx, callerOf(ctx).Caller, r.Params.URI)
 	if err != nil {
 		return nil, s.notFound(ctx, r.Params.URI, err)
-	}
-	if text == "" {
-		text = "\n" // the SDK leaves an empty text out, without which the contents are of no kind
 	}
 	return &sdk.ReadResourceResult{Cacheable: uncached, Contents: []*sdk.ResourceContents{{URI: r.Params.URI,
 		MIMEType: mediaType, Text: text}}}, nil

@@ -41,7 +41,8 @@ func (s *Server) listTools(ctx context.Context, r *sdk.ListToolsRequest) (*sdk.L
 	if r.Params != nil {
 		after = r.Params.Cursor
 	}
-	at, err := parseCursor(after, 1)
+	scope := cursorScope(callerOf(ctx), "tools")
+	at, err := parseCursor(after, scope, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +57,7 @@ func (s *Server) listTools(ctx context.Context, r *sdk.ListToolsRequest) (*sdk.L
 	to := min(from+pageSize, len(all))
 	out := &sdk.ListToolsResult{Tools: append([]*sdk.Tool{}, all[from:to]...), Cacheable: uncached}
 	if to < len(all) {
-		out.NextCursor = cursor{0, all[to-1].Name}.String()
+		out.NextCursor = cursor{0, all[to-1].Name}.in(scope)
 	}
 	return out, nil
 }

@@ -37,7 +37,7 @@ var hints = map[string]Hints{
 	"memory":                 {Title: "Edit memory blocks", Group: "blocks", Destructive: true},
 	UpdateWorkingMemory:      {Title: "Update working memory", Group: "working_memory", Destructive: true},
 	memoryFilesTool:          {Title: "Work on memory files", Group: "memory_files", Destructive: true},
-	"archival_memory_insert": {Title: "Store a passage", Group: "archival"},
+	"archival_memory_insert": {Title: "Store a passage", Group: "archival", Destructive: true}, // supersedes
 	"archival_memory_search": {Title: "Search passages", Group: "archival"},
 	"archival_memory_update": {Title: "Change a passage", Group: "archival", Destructive: true, Idempotent: true},
 	"archival_memory_delete": {Title: "Delete a passage", Group: "archival", Destructive: true, Idempotent: true},
