@@ -183,6 +183,14 @@ func named(org db.Org, agentID, id string) (condition string, args pgx.StrictNam
 	return `c.id = @conversation AND a.id = @agent`, args
 }
 
+// ListState returns a text that is another once an agent has a conversation more or less. Nobody can read anything else
+// from it.
+func (s *Store) ListState(ctx context.Context, org db.Org, agentID string) (string, error) {
+	return db.One[string](ctx, s.db, `
+		SELECT concat_ws(' ', count(*), max(c.key))`+fromConversations+` AND a.id = @agent`,
+		pgx.StrictNamedArgs{"org": org, "agent": agentID})
+}
+
 // inConversation is the condition that a conversation c is the one that @within names: an id or DefaultConversation;
 // empty is any.
 const inConversation = `CASE WHEN @within = '' THEN true WHEN @within = 'default' THEN c.is_default

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http/httptest"
 	"net/url"
@@ -221,6 +222,83 @@ func TestClientsAreToldOfChangesOverMCP(t *testing.T) {
 		}
 		if err := session.Close(); err != nil {
 			t.Errorf("%s: close: %v", version, err)
+		}
+	}
+}
+
+// Clients are told that a list is another once it is, and not otherwise.
+func TestClientsAreToldOfOtherListsOverMCP(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	c.server.MCPFilesEvery = 50 * time.Millisecond
+	c.Handler = c.server.Handler()
+	agent, web := c.mcpAgent()
+	conversation := ""
+	told := make(chan string, 100)
+	session := c.mustDial(web, mcpTo{path: "/mcp/agents/" + agent, options: &sdk.ClientOptions{
+		ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) { told <- "resources" },
+		ToolListChangedHandler:     func(context.Context, *sdk.ToolListChangedRequest) { told <- "tools" },
+		ResourceUpdatedHandler: func(_ context.Context, r *sdk.ResourceUpdatedNotificationRequest) {
+			told <- r.Params.URI
+		}}})
+	defer session.Close()
+	for _, step := range []struct {
+		name string
+		do   func()
+		want []string
+	}{
+		{"a description", func() { c.must("PATCH", "/v1/agents/"+agent, `{"description":"other"}`) }, nil},
+		{"a conversation", func() { conversation = c.made("/v1/conversations?agent_id="+agent, `{}`) },
+			[]string{"resources"}},
+		{"a block's value", func() {
+			c.must("PATCH", "/v1/agents/"+agent+"/core-memory/blocks/human", `{"value":"Bob"}`)
+		}, nil},
+		{"a block's label", func() {
+			c.must("PATCH", "/v1/agents/"+agent+"/core-memory/blocks/human", `{"label":"person"}`)
+		}, []string{"resources"}},
+		{"a subscription", func() {
+			uri := "loci://" + agent + "/conversations/" + conversation
+			if err := session.Subscribe(t.Context(), &sdk.SubscribeParams{URI: uri}); err != nil {
+				t.Fatal(err)
+			}
+		}, nil},
+		{"a deletion", func() { c.must("DELETE", "/v1/conversations/"+conversation, "") },
+			[]string{"resources", "its own"}},
+		{"a tool", func() {
+			var tools []struct{ ID, Name string }
+			if err := json.Unmarshal([]byte(c.must("GET", "/v1/agents/"+agent+"/tools?limit=100", "")), &tools); err != nil {
+				t.Fatal(err)
+			}
+			for _, tool := range tools {
+				if tool.Name == "grep_files" {
+					c.must("PATCH", "/v1/agents/"+agent+"/tools/detach/"+tool.ID, "")
+				}
+			}
+		}, []string{"tools"}},
+	} {
+		step.do()
+		want := map[string]bool{}
+		for _, w := range step.want {
+			if w == "its own" {
+				w = "loci://" + agent + "/conversations/" + conversation
+			}
+			want[w] = true
+		}
+		for len(want) > 0 {
+			select {
+			case got := <-told:
+				if !want[got] {
+					t.Errorf("%s: told of %s", step.name, got)
+				}
+				delete(want, got)
+			case <-time.After(patience):
+				t.Fatalf("%s: not told of %v", step.name, want)
+			}
+		}
+		select {
+		case got := <-told:
+			t.Errorf("%s: told of %s, too", step.name, got)
+		case <-time.After(20 * c.server.MCPFilesEvery):
 		}
 	}
 }

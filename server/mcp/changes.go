@@ -94,37 +94,37 @@ func (s *Server) sum(ctx context.Context, c Caller, uri string) ([sha256.Size]by
 
 // effect is what an event may change.
 type effect struct {
-	kind        string // of resources, whose texts may be others
-	list, tools bool   // the lists of resources and of tools may be others
+	kind   string // of resources, whose texts may be others
+	lists  bool   // lists may be others
+	folder bool   // a folder came or went: clients are told that both lists are others
 }
 
 var effects = map[event.Type]effect{
-	event.AgentUpdated:       {tools: true},
+	event.AgentUpdated:       {lists: true},
 	event.FolderAttached:     {folders, true, true},
 	event.FolderDetached:     {folders, true, true},
 	event.MessageAppended:    {kind: conversations},
 	event.BlockAttached:      {blocks, true, false},
 	event.BlockDetached:      {blocks, true, false},
-	event.BlockChanged:       {kind: blocks},
-	event.MemoryTreeAttached: {memory, true, false},
-	event.MemoryTreeDetached: {memory, true, false},
-	event.MemoryFileChanged:  {memory, true, false},
+	event.BlockChanged:       {blocks, true, false},
+	event.MemoryTreeAttached: {kind: memory},
+	event.MemoryTreeDetached: {kind: memory},
+	event.MemoryFileChanged:  {kind: memory},
 	event.Compacted:          {kind: conversations},
 	event.CompactionReverted: {kind: conversations},
 }
 
-// changed tells a hub's clients what events changed and, if it is to look at the files, which of them did.
-func (s *Server) changed(ctx context.Context, h *hub, events []event.Event, files bool) {
-	kinds, list, tools := map[string]bool{folders: files}, false, false
+// changed tells a hub's clients which resources events changed, and reports whether they may have changed lists, and
+// whether a folder came or went. If a look at all is due, it looks at files and conversations, too, which change
+// without an event.
+func (s *Server) changed(ctx context.Context, h *hub, events []event.Event, due bool) (otherLists, folder bool) {
+	kinds := map[string]bool{folders: due, conversations: due}
 	for _, e := range events {
 		does := effects[e.Type]
 		kinds[does.kind] = true
-		list, tools = list || does.list, tools || does.tools
+		otherLists, folder = otherLists || does.lists, folder || does.folder
 	}
-	if tools {
-		toolsChanged(h.server)
-	}
-	if list {
+	if kinds[memory] {
 		listChanged(h.server)
 	}
 	for uri, kind := range h.uris() {
@@ -132,6 +132,7 @@ func (s *Server) changed(ctx context.Context, h *hub, events []event.Event, file
 			_ = h.server.ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: uri}) // it is always nil
 		}
 	}
+	return otherLists, folder
 }
 
 // uris returns the resources that are followed, with their kinds.

@@ -89,7 +89,7 @@ func (s *Server) follow(ctx context.Context, h *hub) error {
 	if h.followers++; h.followers > 1 {
 		return nil
 	}
-	list, err := s.Files.ListState(ctx, h.org, h.agentID)
+	was, err := s.listsOf(ctx, h)
 	var head int64
 	if err == nil {
 		head, err = event.Head(ctx, s.DB, h.org, h.agentID)
@@ -99,7 +99,7 @@ func (s *Server) follow(ctx context.Context, h *hub) error {
 		if tail, err = s.Followers.Follow(ctx, h.org, h.agentID, head, nil); err == nil {
 			ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 			h.stop, h.stopped = cancel, make(chan struct{})
-			go s.tell(ctx, h, tail, list, h.stopped)
+			go s.tell(ctx, h, tail, was, h.stopped)
 		}
 	}
 	if err != nil {
@@ -122,12 +122,13 @@ func (h *hub) unfollow() {
 	<-stopped
 }
 
-// filesEvery is the time after which a hub looks again at the agent's files. No event reports that a file changed.
+// filesEvery is the time after which a hub looks again at the agent's files and conversations. No event reports that a
+// file changed, or that a conversation was made or deleted.
 const filesEvery = 30 * time.Second
 
 // tell tells the hub's sessions of the agent's events until ctx ends. It ends the sessions if the agent is deleted or
-// the server stops. list is the result of ListState before.
-func (s *Server) tell(ctx context.Context, h *hub, tail *event.Follower, list string, done chan<- struct{}) {
+// the server stops. was is the result of listsOf before.
+func (s *Server) tell(ctx context.Context, h *hub, tail *event.Follower, was lists, done chan<- struct{}) {
 	defer close(done)
 	defer tail.Close()
 	looked := time.Now()
@@ -147,26 +148,14 @@ func (s *Server) tell(ctx context.Context, h *hub, tail *event.Follower, list st
 			}
 			continue
 		}
-		files := time.Since(looked) >= s.FilesEvery
-		if s.changed(ctx, h, events, files); files {
-			list = s.lookAtList(ctx, h, list)
+		due := time.Since(looked) >= s.FilesEvery
+		if lists, folder := s.changed(ctx, h, events, due); lists || due {
+			was = s.lookAtLists(ctx, h, was, folder)
+		}
+		if due {
 			looked = time.Now()
 		}
 	}
-}
-
-// lookAtList tells the hub's clients if the list of the agent's files is not as it was, and returns how it is.
-func (s *Server) lookAtList(ctx context.Context, h *hub, was string) string {
-	is, err := s.Files.ListState(ctx, h.org, h.agentID)
-	if err != nil {
-		s.Log.WarnContext(ctx, "look at the files of an agent whose clients follow it over MCP", "agent", h.agentID,
-			"error", err)
-		return was
-	}
-	if is != was {
-		listChanged(h.server)
-	}
-	return is
 }
 
 // pause waits before a read is tried again, and reports whether ctx lasted.
