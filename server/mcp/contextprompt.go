@@ -42,7 +42,7 @@ func (s *Server) contextPrompt(ctx context.Context, c caller, args map[string]st
 	if err != nil {
 		return "", err
 	}
-	text := within(budget, contextParts{
+	text := within(budget, []contextPart{
 		cutPart("Working memory", orEmpty(o.WorkingMemory), o.TokensWorkingMemory),
 		memoryPart(c.AgentID, o.CoreMemory, o.TokensCoreMemory, memory.Blocks),
 		cutPart("Summary of what was said before", orEmpty(o.SummaryMemory), o.TokensSummaryMemory),
@@ -58,17 +58,15 @@ func orEmpty(s *string) string {
 	return *s
 }
 
-// contextPart is a part of the prompt context. show returns it, cut to a number of tokens below its own.
+// contextPart is a part of the prompt context. show returns what of it fits a number of tokens.
 type contextPart struct {
 	title  string
 	tokens int
 	show   func(tokens int) string
 }
 
-type contextParts []contextPart
-
 // within returns the parts that are not empty under their titles, all of them within a budget of tokens.
-func within(budget int, parts contextParts) string {
+func within(budget int, parts []contextPart) string {
 	parts = slices.DeleteFunc(parts, func(p contextPart) bool { return p.tokens == 0 })
 	var wanted []int
 	for _, p := range parts {
