@@ -26,7 +26,8 @@ func (p *Problem) Error() string { return p.Sentence }
 type plain struct {
 	http.ResponseWriter
 	begun  sync.Once
-	status int // of the text; 0 if the answer is none
+	stream bool // an answer of events, once begun
+	status int  // of the text; 0 if the answer is none
 	text   []byte
 }
 
@@ -46,18 +47,15 @@ func (p *plain) FlushError() error {
 	return http.NewResponseController(p.ResponseWriter).Flush()
 }
 
-// begin sets the last headers of an answer, before anything is sent.
+// begin sets the last headers of an answer, before anything is sent. Its headers belong to the goroutine that sends it
+// from then on.
 func (p *plain) begin() {
 	p.begun.Do(func() {
-		if p.isStream() {
+		p.stream = strings.HasPrefix(p.Header().Get("Content-Type"), "text/event-stream")
+		if p.stream {
 			p.Header().Set("X-Accel-Buffering", "no") // proxies would hold events back
 		}
 	})
-}
-
-// isStream reports whether the answer is one of events.
-func (p *plain) isStream() bool {
-	return strings.HasPrefix(p.Header().Get("Content-Type"), "text/event-stream")
 }
 
 // Write implements io.Writer.
@@ -66,10 +64,10 @@ func (p *plain) Write(data []byte) (int, error) {
 		p.text = append(p.text, data...)
 		return len(data), nil
 	}
-	if p.isStream() && bytes.Contains(data, cancelledMark) {
+	p.begin()
+	if p.stream && bytes.Contains(data, cancelledMark) {
 		return len(data), nil // the client wants no answer any more
 	}
-	p.begin()
 	return p.ResponseWriter.Write(data)
 }
 
