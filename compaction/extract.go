@@ -124,35 +124,46 @@ var saysNothing = map[string]bool{"": true, extractedBy: true, leftOut: true, no
 // carry adds the lines of a previous summary to their sections, and sentences that a model wrote to Earlier. A request
 // may leave: its sentences are also among what the user told.
 func (x *extraction) carry(previous string) {
-	in, prose := earlier, []string{}
+	in, prose := []section{earlier}, []string{}
+	known := []layout{x.layout, layoutOf(nil), layoutOf(splitFormat)}
 	for line := range strings.Lines(previous) {
 		line = strings.TrimSpace(line)
-		if i := slices.Index(x.layout.titles[:], line); i >= 0 && line != "" {
-			in = section(i)
-			continue
-		}
-		if i := slices.Index(titles[:], line); i >= 0 { // of another policy
-			in = section(i)
+		if group := headed(known, line); group != nil {
+			in = group
 			continue
 		}
 		if strings.HasPrefix(line, "## ") {
-			in = earlier
+			in = []section{earlier}
 			continue
 		}
 		found := numbered.FindStringSubmatch(line)
 		if saysNothing[line] || strings.HasPrefix(line, alsoNamed) {
 			continue
 		}
-		if found == nil || in == earlier && found[1] == "" {
+		if found == nil || found[1] == "" && slices.Contains(in, earlier) {
 			prose = append(prose, unmarked(strings.TrimPrefix(line, "- ")))
 			continue
 		}
+		if strings.HasSuffix(line, clipSuffix) { // a line that was cut
+			continue
+		}
 		seq, _ := strconv.ParseInt(cmp.Or(found[2], found[1]), 10, 64)
-		x.carryLine(in, seq, line[len(found[0]):], strings.TrimPrefix(line, "- "))
+		text := line[len(found[0]):]
+		x.carryLine(sectionOfLine(in, text), seq, text, strings.TrimPrefix(line, "- "))
 	}
 	for _, s := range sentences(strings.Join(prose, "\n")) {
 		x.add(earlier, item{text: oneLine(s, sentenceChars), carried: true}, sentenceOf(s), 1)
 	}
+}
+
+// headed returns the sections under a heading of the first layout that has it; none if none has.
+func headed(known []layout, heading string) []section {
+	for _, l := range known {
+		if group := l.sectionsOf(heading); group != nil {
+			return group
+		}
+	}
+	return nil
 }
 
 func (x *extraction) carryLine(in section, seq int64, text, line string) {
@@ -184,7 +195,7 @@ func (x *extraction) add(in section, i item, s sentence, weight float64) {
 		weight = outputTrust
 	}
 	question := strings.HasSuffix(s.text, "?")
-	if len(contentWords(s.text)) < leastWordsOfLine && (in != told || question || !s.is(obliging|wishing|owning)) {
+	if len(contentWords(s.text)) < leastWordsOfLine && (question || !s.saysMuchInFewWords(in, weight)) {
 		return
 	}
 	if in == told && question && s.opening&asking == 0 { // cueScore lowers the others
@@ -194,6 +205,12 @@ func (x *extraction) add(in section, i item, s sentence, weight float64) {
 	i.score = weight * trust[in] * s.cueScore()
 	x.said.note(i.words)
 	x.items[in] = append(x.items[in], i)
+}
+
+// saysMuchInFewWords reports whether a sentence of a section may matter although it has hardly any words: for what the
+// user is, wants or demands, or, where it was said and is no result, for an amount.
+func (s sentence) saysMuchInFewWords(in section, weight float64) bool {
+	return in == told && s.is(obliging|wishing|owning) || weight > outputTrust && quantity.MatchString(s.text)
 }
 
 // sectionIn returns the section of a sentence that belongs to one unless its words say otherwise.

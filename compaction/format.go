@@ -87,6 +87,37 @@ func layoutOf(f *Format) layout {
 	return l
 }
 
+// sectionsOf returns the sections under a heading; none if the layout does not have it.
+func (l layout) sectionsOf(heading string) []section {
+	for _, group := range l.groups {
+		if len(group) > 0 && l.titles[group[0]] == heading {
+			return group
+		}
+	}
+	return nil
+}
+
+// sectionOfLine returns to which of the sections under a heading a line without its number belongs.
+func sectionOfLine(group []section, line string) section {
+	has := func(s section) bool { return slices.Contains(group, s) }
+	switch {
+	case len(group) == 1:
+		return group[0]
+	case has(state) && (strings.HasPrefix(line, "assistant: ") || strings.HasPrefix(line, "result of ") && !has(findings)):
+		return state
+	}
+	for _, general := range []section{requests, findings, told, decisions, open} {
+		if !has(general) {
+			continue
+		}
+		if said := sentenceOf(line).sectionIn(general); has(said) && trust[general] > 0 {
+			return said
+		}
+		return general
+	}
+	return group[0]
+}
+
 // FormatPrompt returns the instruction of a format for a summary of at most some tokens.
 func FormatPrompt(f *Format, m Mode, budget int) string {
 	var parts strings.Builder

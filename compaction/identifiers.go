@@ -2,6 +2,7 @@ package compaction
 
 import (
 	"iter"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -85,6 +86,9 @@ func trimmed(word string) string {
 	return strings.TrimLeft(word, ":-")
 }
 
+// escaped matches a character as JSON may write it.
+var escaped = regexp.MustCompile(`^(?:\\u[0-9a-fA-F]{4})+$`)
+
 // isIdentifier decides by the signs in a word. In doubt it says yes: an identifier too many costs a line, one too few
 // may be the one that matters.
 func isIdentifier(word string) bool {
@@ -101,7 +105,7 @@ func isIdentifier(word string) bool {
 	case s.slashes > 0:
 		return isPath(word, s)
 	case s.backslashes > 0:
-		return s.letters > 1 && n > 3
+		return s.letters > 1 && n > 3 && !escaped.MatchString(word)
 	case s.letters == 0:
 		return s.digits >= 1 && (s.dots > 1 || s.marks > s.dots+strings.Count(word, ",")) // else a bare number
 	case s.digits > 0:

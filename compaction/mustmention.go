@@ -123,17 +123,14 @@ func (n *names) best(room int, but []string) []string {
 	return ids
 }
 
-// lineNumbers matches the numbers of messages that begin the lines of an extracted summary.
-var lineNumbers = regexp.MustCompile(`(?m)^- \[\d+(?:–\d+)?\] `)
+// added matches what Loci writes into an extracted summary: whole lines about calls, and the beginnings of others with
+// the number of the message and the tool.
+var added = regexp.MustCompile(`(?m)^- \[\d+\] .* -> (?:an error|\d+ characters)$|^- \[\d+–\d+\] .*, \d+ times.*$|` +
+	`^- \[\d+(?:–\d+)?\] (?:result of (?:a tool|\S+): |assistant: )?`)
 
 // plain returns a summary without what Loci added to it, and without the calls that it lists.
 func plain(summary string) string {
-	before, rest, found := strings.Cut(summary, "\n"+titles[calls]+"\n")
-	if found {
-		_, after, _ := strings.Cut(rest, "\n"+titles[state]+"\n")
-		summary = before + "\n" + after
-	}
-	return unmarked(lineNumbers.ReplaceAllString(strings.TrimPrefix(summary, extractedBy), ""))
+	return unmarked(added.ReplaceAllString(strings.TrimPrefix(summary, extractedBy), ""))
 }
 
 func requestText(m recall.Message) string {

@@ -109,6 +109,7 @@ const (
 	denying
 	counting
 	failing
+	standing
 )
 
 // cues are the signs of what will matter later, with what they weigh: those of English, with the commonest
@@ -125,6 +126,9 @@ var cues = []struct {
 		"whoever, make sure, from now on, no longer, nie, niemals, immer, muss, müssen, darf, dürfen, kein, " +
 		"keine, höchstens, mindestens, unbedingt, jamais, toujours, doit, nunca, siempre, debe, mai, sempre, " +
 		"deve, никогда, всегда, нельзя, нужно, должен, вместо, 必须, 不要, 始终, 必ず"},
+	{standing, 1.5, "never, always, mustn't, must not, forbidden, prohibited, not allowed, under no circumstances, " +
+		"do not, from now on, no longer, make sure, nie, niemals, immer, jamais, toujours, nunca, siempre, mai, " +
+		"sempre, никогда, всегда, нельзя, 不要, 始终, 必ず"},
 	{wishing, 1.6, "prefer, prefers, preferred, preferably, preference, rather, favourite, favorite, like, " +
 		"likes, love, loves, hate, hates, dislike, want, wants, wish, wishes, fond of, allergic, allergy, vegan, " +
 		"vegetarian, call me, instead, fine with, lieber, bevorzuge, préfère, prefiero, allergisch, 喜欢, 过敏"},

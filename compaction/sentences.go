@@ -94,9 +94,19 @@ const joinedChars = 220
 var continuing = func() *lexicon {
 	l := newLexicon()
 	l.add(1, "it, its, they, their, this, that, these, those, he, she, his, her, otherwise, so, because, nobody, no, "+
-		"not, but, even, except, unless, which, there, i asked, and, or, also not")
+		"not, but, even, except, unless, which, there, i asked, also not")
 	return l
 }()
+
+// adding are the first words of a sentence that speaks of the one before if it is short.
+var adding = func() *lexicon {
+	l := newLexicon()
+	l.add(1, "and, or")
+	return l
+}()
+
+// addingChars is the most characters of a sentence that may not stand alone because of such a word.
+const addingChars = 60
 
 // belongs reports whether a sentence belongs to the one before. A question never belongs to a statement, which counts
 // less where it ends with a question.
@@ -106,6 +116,7 @@ func belongs(before, s string) bool {
 	}
 	return len(before) < 20 || strings.HasSuffix(before, ":") ||
 		continuing.opening(spacedOf(tokens.PrefixChars(s, 40)), nil) != 0 ||
+		len(s) <= addingChars && adding.opening(spacedOf(s), nil) != 0 ||
 		strings.HasSuffix(before, "?") && !strings.HasSuffix(s, "?") && sentenceOf(s).is(pending)
 }
 

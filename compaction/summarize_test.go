@@ -694,6 +694,7 @@ func TestIdentifiersOfTexts(t *testing.T) {
 			"a.b@example.com ReadAll snake_case README.md"},
 		{"请看src/主.go里的订单20260301-7和第42行", "20260301-7"},
 		{"</div> <b>x</b> ... --- :// / \\ @ _", ""},
+		{`a \u003e b \u0026\u0026 \users\ann`, `\users\ann`},
 		{strings.Repeat("a1", 100), ""},
 	} {
 		if got := strings.Join(compaction.Identifiers(c.text), " "); got != c.want {

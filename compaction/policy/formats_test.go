@@ -72,6 +72,37 @@ func TestFormatsAreFilledWithoutAModel(t *testing.T) {
 	}
 }
 
+// What is open stays open with the next summary, and how far the work was becomes what was found: no format keeps the
+// old state under what is still to be done. A sum is kept although its sentence has hardly any words; a line that was
+// cut is not.
+func TestOldStateIsNothingOpen(t *testing.T) {
+	t.Parallel()
+	for name, f := range policy.Formats() {
+		if !slices.ContainsFunc(f.Sections, func(s compaction.FormatSection) bool {
+			return slices.Contains(s.From, "open") && slices.Contains(s.From, "state")
+		}) {
+			continue
+		}
+		f := *f
+		f.MaxTokens = 0
+		talk := session()
+		talk.say(recall.User, 4_000)
+		talk.put(recall.Assistant, 0, recall.Part{Type: recall.Text, Text: "All is paid. The sum is 7,431.62 EUR."})
+		s, err := compaction.Summarize(t.Context(), evictedAs(&f, talk), compaction.Defaults(), nil)
+		if err != nil || !strings.Contains(s.Text, "assistant: All is paid.") {
+			t.Fatalf("%s: %v\n%s", name, err, s.Text)
+		}
+		s.Text += "\n- [3] result of bash: one that the limit cut... [summary truncated to fit]"
+		again := evictedAs(&f, newTalk(0, 0).say(recall.User, 50))
+		again.Previous = &s
+		next, err := compaction.Summarize(t.Context(), again, compaction.Defaults(), nil)
+		if err != nil || strings.Contains(next.Text, "assistant: All is paid") || !strings.Contains(next.Text, "7,431.62") ||
+			strings.Contains(next.Text, "the limit cut") || !strings.Contains(next.Text, "I still have to run the tests") {
+			t.Errorf("%s: %v\n%s\n\nbecomes\n%s", name, err, s.Text, next.Text)
+		}
+	}
+}
+
 // Each format names sections that exist, each once, and one that is no list of sentences stands alone.
 func TestFormatsAreWhole(t *testing.T) {
 	t.Parallel()
