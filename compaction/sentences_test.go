@@ -51,7 +51,8 @@ func TestSentencesEnd(t *testing.T) {
 // A long sentence that begins with a conjunction is a line of its own: joined to the one before, both may not fit.
 func TestLongSentencesStandAlone(t *testing.T) {
 	t.Parallel()
-	long := []string{"Never write to the table ledger.", "And keep the API of the gateway client as it is for the mobile team."}
+	long := []string{"Never write to the table ledger.",
+		"And keep the API of the gateway client as it is for the mobile team."}
 	if got := compaction.Sentences(strings.Join(long, " ")); !slices.Equal(got, long) {
 		t.Errorf("got %q, want %q", got, long)
 	}
