@@ -2,7 +2,9 @@ package tool
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,24 +54,38 @@ func validUntil(given text, at clock) (*time.Time, error) {
 // invalidTime says that an argument is no time.
 const invalidTime = "Invalid %s format: %s. Use ISO 8601 format (YYYY-MM-DD or YYYY-MM-DDTHH:MM)"
 
+const passageIDs = "a search of your archival memory shows the ids of passages"
+
+// whereFound adds to an ErrNotFound where the model finds what exists.
+func whereFound(err error, where string) error {
+	if errors.Is(err, db.ErrNotFound) {
+		return db.NotFound("%v: %s.", err, where)
+	}
+	return err
+}
+
 // insertedText lists the passages of an insertion: the new ones, and those that the archive has already.
 func insertedText(got []archival.Inserted) string {
 	var fresh, known []string
 	for _, p := range got {
+		if slices.Contains(fresh, p.ID) || slices.Contains(known, p.ID) {
+			continue // a part that the text has twice
+		}
 		if p.Duplicate {
 			known = append(known, p.ID)
 		} else {
 			fresh = append(fresh, p.ID)
 		}
 	}
-	switch {
-	case len(got) == 1 && len(known) == 1:
+	switch n := len(fresh) + len(known); {
+	case n == 1 && len(known) == 1:
 		return fmt.Sprintf("Your archival memory has exactly this already, as %s%s. Nothing was added.", known[0],
 			tagged(got[0].Tags))
-	case len(got) == 1:
+	case n == 1:
 		return "Archived as " + fresh[0] + tagged(got[0].Tags) + "."
 	}
-	s := fmt.Sprintf("The text was long and was archived as %d passages: %s.", len(got), joined(append(fresh, known...)))
+	s := fmt.Sprintf("The text was long and was archived as %d passages: %s.", len(fresh)+len(known),
+		joined(append(fresh, known...)))
 	if len(known) > 0 {
 		s += fmt.Sprintf(" %d of them your archival memory had already.", len(known))
 	}
@@ -244,6 +260,7 @@ func (m Memories) archivalUpdate(ctx context.Context, c Caller, a archivalUpdate
 			"tags changes nothing.")
 	}
 	p, err := m.Archival.UpdatePassage(ctx, c.Org, c.Agent.ID, string(a.ID), u)
+	err = whereFound(err, passageIDs)
 	head := p.ID + tagged(p.Tags) + held(p.Validity, p.Ended, p.SupersededBy, at)
 	return Result{Text: fmt.Sprintf("%s now reads:\n%s", head, p.Text)}, err
 }
@@ -256,6 +273,7 @@ func (m Memories) archivalDelete(ctx context.Context, c Caller, a archivalDelete
 	if err := must("archival_memory_delete", "id", a.ID); err != nil {
 		return Result{}, err
 	}
-	err := m.Archival.DeletePassage(ctx, c.Org, c.Agent.ID, string(a.ID))
+	err := whereFound(m.Archival.DeletePassage(ctx, c.Org, c.Agent.ID, string(a.ID)),
+		passageIDs)
 	return Result{Text: fmt.Sprintf("%s was deleted from your archival memory.", echo(string(a.ID)))}, err
 }

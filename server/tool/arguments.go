@@ -89,6 +89,33 @@ func refuseUnknown(who string, given map[string]json.RawMessage, known []string)
 	return db.Invalid("Unknown %s %s: %s takes %s.", noun(len(unknown), "argument"), joined(unknown), who, joined(known))
 }
 
+// refuseOthers returns ErrInvalid if args, the struct of a tool's arguments, has one that a command does not take. An
+// empty text, a zero and an empty list count as absent: models send them for what they leave out.
+func refuseOthers(command text, args any, takes ...string) error {
+	var others []string
+	v := reflect.ValueOf(args)
+	for i, name := range names(v.Type()) {
+		if name != "command" && !slices.Contains(takes, name) && says(v.Field(i)) {
+			others = append(others, name)
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	return db.Invalid("The command %s does not take %s; it takes %s. Nothing was done.", command, joined(others),
+		joined(takes))
+}
+
+func says(v reflect.Value) bool {
+	switch {
+	case v.Kind() == reflect.Pointer:
+		return !v.IsNil() && says(v.Elem())
+	case v.Kind() == reflect.Slice:
+		return v.Len() > 0
+	}
+	return !v.IsZero()
+}
+
 // unwrapped returns the object or list in raw if raw is a string that holds one, nil for null and "", else raw.
 func unwrapped(raw json.RawMessage) json.RawMessage {
 	raw = bytes.TrimSpace(raw)
@@ -277,6 +304,9 @@ func (l *list[T]) UnmarshalJSON(raw []byte) error {
 		}
 		var item T
 		if err := json.Unmarshal(raw, &item); err != nil {
+			if m := (*mismatch)(nil); errors.As(err, &m) {
+				return &mismatch{"a list, of which each item is " + m.want, m.got}
+			}
 			return err
 		}
 		*l = append(*l, item)

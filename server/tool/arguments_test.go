@@ -1,6 +1,7 @@
 package tool_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -126,5 +127,14 @@ func TestCloseFilesUnderstandsWhatModelsWrite(t *testing.T) {
 				t.Errorf("%s: all %t, want %t, %v (-want +got):\n%s", tt.args, all, tt.all, err, diff)
 			}
 		})
+	}
+}
+
+// An item that a list cannot have is named as what it should be in a list.
+func TestListsSayThatTheyAreLists(t *testing.T) {
+	t.Parallel()
+	_, _, err := tool.ReadClose(`{"file_names":{"a":1}}`)
+	if err == nil || !strings.Contains(err.Error(), "must be a list, of which each item is a string") {
+		t.Error(err)
 	}
 }

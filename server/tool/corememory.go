@@ -203,6 +203,15 @@ type memoryArgs struct {
 	NewPath     text       `json:"new_path"`
 }
 
+// memoryArguments are the arguments of each command.
+var memoryArguments = map[text][]string{
+	"create":      {"path", "file_text", "description"},
+	"str_replace": {"path", "old_string", "new_string"},
+	"insert":      {"path", "insert_line", "insert_text"},
+	"delete":      {"path"},
+	"rename":      {"old_path", "path", "new_path", "description"},
+}
+
 // memory is one tool with commands like those for files. A path is a label, with or without /memories/ before it.
 func (m Memories) memory(ctx context.Context, c Caller, a memoryArgs) (Result, error) {
 	do, ok := map[text]func(context.Context, Caller, memoryArgs) (Result, error){
@@ -212,6 +221,9 @@ func (m Memories) memory(ctx context.Context, c Caller, a memoryArgs) (Result, e
 	if !ok {
 		return Result{}, db.Invalid("Error: Unknown command '%s'. Supported commands: create, str_replace, insert, "+
 			"delete, rename", echo(string(a.Command)))
+	}
+	if err := refuseOthers(a.Command, a, memoryArguments[a.Command]...); err != nil {
+		return Result{}, err
 	}
 	return do(ctx, c, a)
 }

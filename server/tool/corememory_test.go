@@ -132,6 +132,81 @@ func TestACallThatLacksANewTextDeletesNothing(t *testing.T) {
 	}
 }
 
+// An argument that a command does not take is refused, so that a call which says two things does neither. What is
+// empty counts as absent.
+func TestACommandRefusesTheArgumentsOfOthers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	run := func(name, args string) string {
+		got, err := w.tools.Run(t.Context(), tool.Caller{Org: 1, Agent: w.agent}, name, json.RawMessage(args))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.Text
+	}
+	run("memory_rethink", `{"label":"kept","new_memory":"precious text"}`)
+	run("memory_files", `{"command":"create","path":"/memories/kept.md","file_text":"precious text"}`)
+	for _, c := range []struct{ args, says string }{
+		{`{"command":"delete","path":"/memories/kept.md","old_path":"/memories/other.md"}`,
+			"does not take old_path; it takes path"},
+		{`{"command":"delete","path":"/memories/kept.md","file_text":"keep this"}`, "does not take file_text"},
+		{`{"command":"view","path":"/memories","insert_line":3,"new_path":"/memories/x"}`,
+			"does not take insert_line, new_path"},
+		{`{"command":"insert","path":"/memories/kept.md","insert_line":0,"insert_text":"a","valid_until":"2030-01-01"}`,
+			"does not take valid_until"},
+	} {
+		if got := run("memory_files", c.args); !strings.Contains(got, c.says) {
+			t.Errorf("%s: %s", c.args, got)
+		}
+	}
+	if got := run("memory", `{"command":"delete","path":"kept","new_string":"keep this"}`); !strings.Contains(got,
+		"does not take new_string; it takes path") {
+		t.Error(got)
+	}
+	for _, c := range [][2]string{
+		{"memory", `{"command":"rename","old_path":"kept","new_path":"renamed","old_string":"","insert_line":0}`},
+		{"memory_files", `{"command":"view","path":"/memories/kept.md","file_text":"","view_range":[],"old_path":null}`},
+	} {
+		if got := run(c[0], c[1]); strings.Contains(got, "does not take") {
+			t.Errorf("%s: %s", c[0], got)
+		}
+	}
+	if got := run("memory_files", `{"command":"view","path":"/memories/kept.md"}`); !strings.Contains(got,
+		"1\tprecious text") || strings.Contains(got, "2\t") {
+		t.Errorf("the file is now %q", got)
+	}
+}
+
+// A passage that a long text has twice is named once, and who is told of an unknown id is told where ids are.
+func TestPassagesAreNamedOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	run := func(name, args string) string {
+		got, err := w.tools.Run(t.Context(), tool.Caller{Org: 1, Agent: w.agent}, name, json.RawMessage(args))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.Text
+	}
+	got := run("archival_memory_insert", `{"content":"`+strings.Repeat("x", 60_000)+`"}`)
+	seen := map[string]bool{}
+	for _, id := range passageIDs.FindAllString(got, -1) {
+		if seen[id] {
+			t.Errorf("%s is named twice: %s", id, got)
+		}
+		seen[id] = true
+	}
+	if !strings.Contains(got, fmt.Sprintf("as %d passages", len(seen))) || len(seen) < 2 {
+		t.Errorf("%d passages: %s", len(seen), got)
+	}
+	const unknown = `{"id":"passage-123e4567-e89b-42d3-8456-426614174000"`
+	for name, rest := range map[string]string{"archival_memory_update": `,"content":"x"}`, "archival_memory_delete": `}`} {
+		if got := run(name, unknown+rest); !strings.Contains(got, "shows the ids of passages") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
 // A label may look like a path: no command works on another block than the one that it names.
 func TestALabelThatLooksLikeAPathIsItself(t *testing.T) {
 	t.Parallel()

@@ -46,8 +46,22 @@ type memoryFilesArgs struct {
 	AsOf       text         `json:"as_of"`
 }
 
+// memoryFileArguments are the arguments of each command.
+var memoryFileArguments = map[text][]string{
+	"view":        {"path", "view_range", "as_of"},
+	"create":      {"path", "file_text", "valid_until", "supersedes"},
+	"str_replace": {"path", "old_str", "new_str"},
+	"insert":      {"path", "insert_line", "insert_text"},
+	"delete":      {"path"},
+	"rename":      {"old_path", "new_path"},
+}
+
 // memoryFiles runs a command on the memory files of an agent.
 func (m Memories) memoryFiles(ctx context.Context, c Caller, a memoryFilesArgs) (Result, error) {
+	if err := refuseOthers(a.Command, a, memoryFileArguments[a.Command]...); memoryFileArguments[a.Command] != nil &&
+		err != nil {
+		return Result{}, err
+	}
 	if a.Command == "view" {
 		return m.viewMemory(ctx, c, a)
 	}

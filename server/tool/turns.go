@@ -21,10 +21,10 @@ type turnsArgs struct {
 }
 
 type turnArgs struct {
-	Role text `json:"role"`
-	Text text `json:"text"`
-	ID   text `json:"id"`
-	At   text `json:"at"`
+	Role text  `json:"role"`
+	Text *text `json:"text"`
+	ID   text  `json:"id"`
+	At   text  `json:"at"`
 }
 
 // Turns reads the arguments of the tool with the given name, which stores what was said: turns, of which each has a
@@ -54,7 +54,7 @@ func Turns(who string, raw json.RawMessage) (drafts []recall.Draft, given int, c
 			return nil, 0, "", err
 		}
 		if draft.OTID != nil {
-			if byID[*draft.OTID] == t {
+			if same, again := byID[*draft.OTID]; again && same.equal(t) {
 				continue
 			}
 			byID[*draft.OTID] = t
@@ -62,6 +62,12 @@ func Turns(who string, raw json.RawMessage) (drafts []recall.Draft, given int, c
 		drafts = append(drafts, draft)
 	}
 	return drafts, len(items), string(args.Conversation), nil
+}
+
+func (t turnArgs) equal(other turnArgs) bool {
+	texts := *t.Text == *other.Text
+	t.Text, other.Text = nil, nil
+	return texts && t == other
 }
 
 func readTurn(who string, raw json.RawMessage) (t turnArgs, d recall.Draft, err error) {
@@ -75,10 +81,13 @@ func readTurn(who string, raw json.RawMessage) (t turnArgs, d recall.Draft, err 
 	if !slices.Contains([]recall.Role{recall.User, recall.Assistant}, role) {
 		return t, d, db.Invalid("%s.role is '%s'; it must be user or assistant", who, echo(string(t.Role)))
 	}
-	if strings.TrimSpace(string(t.Text)) == "" {
+	switch {
+	case t.Text == nil:
+		return t, d, db.Invalid("%s has no text; give what was said as %s.text", who, who)
+	case strings.TrimSpace(string(*t.Text)) == "":
 		return t, d, db.Invalid("%s.text is empty; leave the turn out", who)
 	}
-	d = recall.Draft{Role: role, Content: []recall.Part{{Type: recall.Text, Text: string(t.Text)}}}
+	d = recall.Draft{Role: role, Content: []recall.Part{{Type: recall.Text, Text: string(*t.Text)}}}
 	if t.ID != "" {
 		d.OTID = new(string(t.ID))
 	}
