@@ -77,9 +77,9 @@ func (s *Store) ranked(ctx context.Context, q Query, question embed.Question, af
 	hits, err := embed.ReadHits[Hit](ctx, s.db, embed.HitQuery[Hit]{Org: question.Org, Limit: q.Limit,
 		Keep: confirm(ranking), SQL: `
 		SELECT ` + passageColumns + `, ` + embed.HitColumns + `
-		FROM ` + embed.HitTable + `
-		JOIN passages p ON p.org = @org AND p.key = hit.key
-		JOIN archives c ON c.org = p.org AND c.key = p.archive_key AND c.deleted_at IS NULL
+		FROM ` + embed.HitTable + embed.KeyedRow("passages", "hit.key") + ` p` +
+			embed.KeyedRow("archives", "p.archive_key") + ` c
+		WHERE c.deleted_at IS NULL
 		ORDER BY hit.place`}, rows)
 	if !q.Held.All && q.Held.AsOf == nil { // those that ended since they were ranked
 		hits = slices.DeleteFunc(hits, func(h Hit) bool { return h.Ended })

@@ -105,3 +105,25 @@ func TestAWordFindsNoPassageWithAnotherOfItsPlace(t *testing.T) {
 		}
 	}
 }
+
+// Soon after a load, of which Postgres' statistics do not know, a search reads the passages that it found by keys.
+func TestFreshPassagesAreReadByTheirKeys(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	if _, err := dbtest.Owner(t, f.pool).Exec(t.Context(), `
+		ALTER TABLE passages SET (autovacuum_enabled = false)`); err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for i := range 300 {
+		texts = append(texts, fmt.Sprintf("common note number%d about subject%d", i, i%7))
+	}
+	f.insert(texts...)
+	plans := dbtest.NewPlans(t, f.pool)
+	store := archival.New(plans, archival.Options{})
+	got, err := store.Search(t.Context(), org, archival.Query{Text: "subject3", AgentID: f.agent, Limit: 20})
+	if err != nil || len(got.Hits) != 20 {
+		t.Fatalf("%d hits, %v", len(got.Hits), err)
+	}
+	plans.ReadByKeys("AS hit (key", "passages_pkey")
+}

@@ -9,16 +9,21 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// AnalyzeGrown analyzes the tables that are a fifth larger than Postgres' statistics know, by at least 1 MiB, and
+// Of a table that is analyzed again: it has so many times the pages that Postgres' statistics know of, and these more.
+const (
+	grownTimes = 1.5
+	grownPages = 4
+)
+
+// AnalyzeGrown analyzes the tables that grew by half since Postgres' statistics were made, or from almost nothing, and
 // returns their names. After a bulk load, autovacuum does so only minutes later, or never where it is off, and
-// statements are planned for the tables as they were before.
+// statements are planned for the tables as they were before: joins of a few hundred rows then compare all with all.
 func AnalyzeGrown(ctx context.Context, d DB) (tables []string, err error) {
 	tables, err = All[string](ctx, d, `
 		SELECT relname FROM pg_class
 		WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace
-		  AND pg_relation_size(oid) / current_setting('block_size')::bigint
-		      > greatest(relpages, 0) * 1.2 + 1048576 / current_setting('block_size')::bigint
-		ORDER BY relname`)
+		  AND pg_relation_size(oid) / current_setting('block_size')::bigint > greatest(relpages, 0) * $1::float8 + $2::float8
+		ORDER BY relname`, grownTimes, grownPages)
 	for _, table := range tables {
 		if _, err := d.Exec(ctx, `SELECT analyze_table(quote_ident($1)::regclass)`, table); err != nil {
 			return tables, Error(err)

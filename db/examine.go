@@ -131,7 +131,7 @@ func (e examined) findings(took time.Duration) (list []Finding) {
 			"an index that was being built was interrupted: the server builds it anew within minutes, or 'loci migrate'"},
 		{"statistics", Advice, len(e.Unanalyzed) == 0 && e.AutovacuumOn,
 			fmt.Sprintf("autovacuum is on: %t; large tables without: %s", e.AutovacuumOn, namesOrNone(e.Unanalyzed)),
-			"turn autovacuum on, and run ANALYZE once; the server analyzes tables that grew each minute"},
+			"turn autovacuum on, and run ANALYZE once; the server analyzes tables that grew"},
 	} {
 		if thing.well {
 			thing.remedy = ""

@@ -243,6 +243,13 @@ const (
 	HitColumns = `hit.score, hit.words_rank, hit.meaning_rank`
 )
 
+// KeyedRow joins the row of a table of the organization @org that has a key. Postgres reads each by the primary key
+// (OFFSET keeps the planner from other joins), also where its statistics are older than the rows: it would compare all
+// rows with all.
+func KeyedRow(table, key string) string {
+	return ` CROSS JOIN LATERAL (SELECT * FROM ` + table + ` t WHERE t.org = @org AND t.key = ` + key + ` OFFSET 0)`
+}
+
 // Depth returns how many hits a page needs that Page takes from a ranking.
 func Depth(after int64, offset, limit int) int {
 	if after != 0 {
@@ -267,7 +274,7 @@ func Page(ranked []Scored, after int64, offset int) ([]Scored, error) {
 
 // HitQuery reads the rows of a ranking.
 type HitQuery[T any] struct {
-	SQL   string // selects from HitTable and the memory's tables, of the organization @org, in the order of hit.place
+	SQL   string // selects from HitTable and each KeyedRow of the memory's tables, in the order of hit.place
 	Org   db.Org
 	Limit int
 	Keep  func(*T) (bool, error) // may change a row, and reports whether it is a hit; nil keeps all

@@ -54,15 +54,13 @@ func (s *Store) mergedHits(ctx context.Context, org db.Org, ranking embed.Rankin
 	return hits, more, nil
 }
 
-const readParts = `
+var readParts = `
 	SELECT c.key, f.id AS file_id, d.id AS folder_id, d.name || '/' || f.name AS file_name, c.ordinal,
 	       c.first_line, c.last_line, c.first_page, c.last_page, f.media_type, c.heading, c.text, c.file_key,
 	       c.overlap_bytes, ` + embed.HitColumns + `
-	FROM ` + embed.HitTable + `
-	JOIN chunks c ON c.key = hit.key
-	JOIN files f ON f.org = c.org AND f.key = c.file_key
-	JOIN folders d ON d.org = c.org AND d.key = c.folder_key AND d.deleted_at IS NULL
-	WHERE c.org = @org AND f.org = @org
+	FROM ` + embed.HitTable + embed.KeyedRow("chunks", "hit.key") + ` c` + embed.KeyedRow("files", "c.file_key") + ` f` +
+	embed.KeyedRow("folders", "c.folder_key") + ` d
+	WHERE d.deleted_at IS NULL
 	ORDER BY hit.place`
 
 // confirm returns a function that reports whether a chunk of a ranking is a hit.

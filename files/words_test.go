@@ -66,3 +66,25 @@ func TestAFolderIsRankedThroughTheIndexOfWords(t *testing.T) {
 	}
 	compare("with a segment made anew")
 }
+
+// Soon after a load, of which Postgres' statistics do not know, a search reads the chunks that it found by their keys.
+func TestFreshChunksAreReadByTheirKeys(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t, files.Options{})
+	if _, err := dbtest.Owner(t, fx.pool).Exec(t.Context(), `
+		ALTER TABLE chunks SET (autovacuum_enabled = false);
+		ALTER TABLE files SET (autovacuum_enabled = false)`); err != nil {
+		t.Fatal(err)
+	}
+	agent := fx.agentWith(fx.stock("f", 300, nil, func(i int) string { return fmt.Sprintf("entry %d about topic", i) }))
+	plans := dbtest.NewPlans(t, fx.pool)
+	store, err := files.New(plans, files.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := store.Search(t.Context(), org, agent, files.Query{Text: "topic", Limit: 20}); err != nil ||
+		len(got.Hits) == 0 {
+		t.Fatalf("%d hits, %v", len(got.Hits), err)
+	}
+	plans.ReadByKeys("AS hit (key", "chunks_pkey", "(key = t.file_key)")
+}

@@ -236,10 +236,17 @@ const messageTables = `messages m
 
 // tablesOf returns messageTables, with the messages that Reset hid if withReset is true.
 func tablesOf(withReset bool) string {
-	if !withReset {
-		return messageTables
+	return strings.Replace(messageTables, notDeleted, shownOf(withReset), 1)
+}
+
+const notDeleted = "c.deleted_at IS NULL"
+
+// shownOf is the condition that a conversation c is not deleted, or if withReset is true, that Reset hid it.
+func shownOf(withReset bool) string {
+	if withReset {
+		return "(" + notDeleted + " OR c.reset_at IS NOT NULL)"
 	}
-	return strings.Replace(messageTables, "c.deleted_at IS NULL", "(c.deleted_at IS NULL OR c.reset_at IS NOT NULL)", 1)
+	return notDeleted
 }
 
 // uuidOf returns the UUID in a message's id, or the nil UUID, which no message has.

@@ -142,7 +142,8 @@ func sortBest(all []candidate) {
 	})
 }
 
-// candidates reads the messages that were found, and those next to the best of them and of the wanted ones.
+// candidates reads the messages that were found, and those next to the best of them and of the wanted ones: each by its
+// key or its position, for the reason of embed.KeyedRow.
 func (s *Store) candidates(ctx context.Context, f searchFilter, found []embed.Scored) ([]candidate, error) {
 	keys := make([]int64, len(found))
 	own := make(map[int64]embed.Scored, len(found))
@@ -153,13 +154,14 @@ func (s *Store) candidates(ctx context.Context, f searchFilter, found []embed.Sc
 	wanted := strings.ReplaceAll(f.wanted(filter.Args), "$", "r")
 	filter.Args["keys"], filter.Args["best"] = keys, maxSurrounded
 	columns := `r.key, r.conversation_key, r.position, r.session, r.name,
-		left(r.content -> 0 ->> 'text', 80) AS opening,
-		coalesce(right(rtrim(r.content -> 0 ->> 'text'), 1) = '?', false) AS asks, r.created_at, ` + wanted + ` AS wanted`
+		left(r.said, 80) AS opening, coalesce(right(rtrim(r.said), 1) = '?', false) AS asks, r.created_at,
+		` + wanted + ` AS wanted`
+	const row = `SELECT *, content #>> '{0,text}' AS said FROM messages m WHERE m.org = @org`
 	all, err := db.All[candidate](ctx, s.db, `
 		WITH found AS MATERIALIZED (
 			SELECT `+columns+`, hit.place
-			FROM unnest(@keys::bigint[]) WITH ORDINALITY AS hit (key, place) JOIN messages r ON r.key = hit.key
-			WHERE r.org = @org
+			FROM unnest(@keys::bigint[]) WITH ORDINALITY AS hit (key, place) CROSS JOIN LATERAL (
+				`+row+` AND m.key = hit.key OFFSET 0) r
 		), best AS (
 			(SELECT conversation_key, position FROM found ORDER BY place LIMIT @best)
 			UNION
@@ -170,7 +172,8 @@ func (s *Store) candidates(ctx context.Context, f searchFilter, found []embed.Sc
 		SELECT key, conversation_key, position, session, name, opening, asks, created_at, wanted FROM found
 		UNION ALL
 		SELECT `+columns+`
-		FROM near JOIN messages r USING (conversation_key, position)
+		FROM near CROSS JOIN LATERAL (
+			`+row+` AND m.conversation_key = near.conversation_key AND m.position = near.position OFFSET 0) r
 		WHERE `+filter.Rows+` AND r.key <> ALL (@keys)`, filter.Args)
 	for i := range all {
 		all[i].Own = own[all[i].Key]

@@ -232,9 +232,9 @@ func (s *Store) hits(ctx context.Context, f searchFilter, rows []embed.Scored,
 	keep func(h *Hit, said string) bool) ([]Hit, error) {
 	return embed.ReadHits[Hit](ctx, s.db, embed.HitQuery[Hit]{Org: f.org, Limit: f.q.Limit, SQL: `
 		SELECT ` + messageColumns + `, ` + embed.HitColumns + `
-		FROM ` + embed.HitTable + `
-		JOIN (` + tablesOf(f.q.WithReset) + `) ON m.key = hit.key
-		WHERE m.org = @org
+		FROM ` + embed.HitTable + embed.KeyedRow("messages", "hit.key") + ` m` +
+		embed.KeyedRow("conversations", "m.conversation_key") + ` c` + embed.KeyedRow("agents", "c.agent_key") + ` a
+		WHERE ` + shownOf(f.q.WithReset) + `
 		ORDER BY hit.place`, Keep: func(h *Hit) (bool, error) {
 		whole, err := s.whole(ctx, f.org, []Message{h.Message})
 		if err != nil {

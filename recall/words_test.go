@@ -54,6 +54,28 @@ func TestMessagesAreRankedThroughTheIndexOfWords(t *testing.T) {
 	}
 }
 
+// Soon after a load, of which Postgres' statistics do not know, a search reads the messages that it found, and those
+// next to them, by keys and positions: it does not compare each with each.
+func TestFreshMessagesAreReadByTheirKeys(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	if _, err := dbtest.Owner(t, f.pool).Exec(t.Context(), `
+		ALTER TABLE messages SET (autovacuum_enabled = false)`); err != nil {
+		t.Fatal(err)
+	}
+	plans := dbtest.NewPlans(t, f.pool)
+	f.store = recall.New(plans, recall.Options{})
+	var drafts []recall.Draft
+	for i := range 1000 {
+		drafts = append(drafts, say(recall.User, fmt.Sprintf("common talk number%d about subject%d", i, i%7)))
+	}
+	f.append(drafts...)
+	if n := len(f.search(recall.Query{AgentID: f.agent, Text: "talk about subject3", Limit: 20}).Hits); n != 20 {
+		t.Fatalf("%d messages are found", n)
+	}
+	plans.ReadByKeys("AS hit (key", "messages_pkey", "messages_position_key", "(key = t.conversation_key)")
+}
+
 // Messages that an older version of Loci weighed are weighed anew, with the pieces of long ones.
 func TestMessagesOfAnOlderVersionAreWeighedAnew(t *testing.T) {
 	t.Parallel()

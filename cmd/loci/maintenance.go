@@ -19,6 +19,7 @@ import (
 const (
 	maintainEvery = time.Minute
 	indexEvery    = 15 * time.Second       // between two looks for text that the index of grep_files lacks
+	analyzeEvery  = 2 * time.Second        // between two looks for tables that grew
 	wordsEvery    = 2 * time.Second        // between two looks for rows that the indexes of words lack
 	pruneEvery    = 10 * time.Minute       // between two looks for index entries of deleted files
 	orgsEvery     = 5 * time.Second        // between two looks for deleted organizations
@@ -35,9 +36,17 @@ func (p *process) adviseOwner() {
 	}
 }
 
-// maintain runs the periodic maintenance of the database until ctx ends: it analyzes tables that grew, rebuilds the
-// indexes of jobs every day where River may not, builds indexes where there are enough rows, and deletes rows that are
-// kept for a limited time.
+// analyzeTables analyzes tables that grew until ctx ends: a search soon after a load is planned for what is there.
+func (p *process) analyzeTables(ctx context.Context) {
+	for wait(ctx, analyzeEvery) {
+		if _, err := db.AnalyzeGrown(ctx, p.pool); err != nil && ctx.Err() == nil {
+			p.log.Warn("tables that grew are not analyzed; some statements are slower", "error", err)
+		}
+	}
+}
+
+// maintain runs the periodic maintenance of the database until ctx ends: it rebuilds the indexes of jobs every day
+// where River may not, builds indexes where there are enough rows, and deletes rows that are kept for a limited time.
 func (p *process) maintain(ctx context.Context, s stores) {
 	p.adviseOwner()
 	for reindexed := time.Now().UTC().YearDay(); wait(ctx, maintainEvery); {
@@ -46,9 +55,6 @@ func (p *process) maintain(ctx context.Context, s stores) {
 			if err := db.Reindex(ctx, p.owner, river.ReindexerIndexNamesDefault()...); err != nil && ctx.Err() == nil {
 				p.log.Warn("the indexes of jobs are not rebuilt; they may be larger than needed", "error", err)
 			}
-		}
-		if _, err := db.AnalyzeGrown(ctx, p.pool); err != nil && ctx.Err() == nil {
-			p.log.Warn("tables that grew are not analyzed; some statements are slower", "error", err)
 		}
 		p.maintainVectors(ctx, "files", s.files)
 		for owners, queue := range s.ownerQueues() {
@@ -106,12 +112,8 @@ func (p *process) indexWords(ctx context.Context, s stores) {
 		}
 		made := p.indexWordsOf(ctx, "files", s.files, prune) + p.indexWordsOf(ctx, "messages", s.messages, prune) +
 			p.indexWordsOf(ctx, "passages", s.passages, prune)
-		if made == 0 {
-			continue
-		}
-		p.log.Debug("indexed words", "segments", made)
-		if _, err := db.AnalyzeGrown(ctx, p.pool); err != nil && ctx.Err() == nil {
-			p.log.Warn("tables that grew are not analyzed; some statements are slower", "error", err)
+		if made > 0 {
+			p.log.Debug("indexed words", "segments", made)
 		}
 	}
 }

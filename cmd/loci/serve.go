@@ -365,6 +365,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 			return nil
 		},
 		func() error { p.indexText(ctx, s.files); return nil },
+		func() error { p.analyzeTables(ctx); return nil },
 		func() error { p.indexWords(ctx, s); return nil },
 		func() error { p.reweighWords(ctx, s); return nil },
 		func() error { p.maintain(ctx, s); return nil },

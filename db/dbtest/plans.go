@@ -74,3 +74,20 @@ func (p *Plans) Take(text string) string {
 	p.plans = nil
 	return strings.Join(found, "\n\n")
 }
+
+// ReadByKeys fails the test unless the plans whose statements contain a text contain the given indexes or conditions of
+// indexes, and compare no rows with each other. It forgets all plans.
+func (p *Plans) ReadByKeys(text string, uses ...string) {
+	p.t.Helper()
+	plan := p.Take(text)
+	for _, use := range uses {
+		if !strings.Contains(plan, use) {
+			p.t.Errorf("%s is not used:\n%s", use, plan)
+		}
+	}
+	for _, node := range []string{"Join Filter", "Seq Scan", "Hash Join", "Merge Join"} {
+		if strings.Contains(plan, node) {
+			p.t.Errorf("the rows are read by a %s:\n%s", node, plan)
+		}
+	}
+}

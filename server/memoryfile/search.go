@@ -102,8 +102,8 @@ func (s *Store) ranked(ctx context.Context, org db.Org, t Tree, q Query, questio
 	hits, err := embed.ReadHits[Hit](ctx, s.db, embed.HitQuery[Hit]{Org: org, Limit: q.Limit,
 		Keep: confirm(ranking), SQL: `
 		SELECT ` + entryColumns + `, f.content, ` + embed.HitColumns + `
-		FROM ` + embed.HitTable + `
-		JOIN memory_files f ON f.org = @org AND f.key = hit.key AND f.deleted_at IS NULL
+		FROM ` + embed.HitTable + embed.KeyedRow("memory_files", "hit.key") + ` f
+		WHERE f.deleted_at IS NULL
 		ORDER BY hit.place`}, rows)
 	if !q.Held.All && q.Held.AsOf == nil { // those that ended since they were ranked
 		hits = slices.DeleteFunc(hits, func(h Hit) bool { return h.Ended })
