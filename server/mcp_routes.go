@@ -84,6 +84,9 @@ func (s *Server) remember(ctx context.Context, a agent.Agent, conversation strin
 
 // serveNamed answers a message to /mcp, for the agent that a header names, or the only one that the key is for.
 func (m *mcpRoutes) serveNamed(c echo.Context) error {
+	if err := agentNamedOnce(c.Request()); err != nil {
+		return err
+	}
 	id := c.Request().Header.Get(agentHeader)
 	if key := rest.Caller(c.Request().Context()); id == "" && len(key.AgentIDs) == 1 {
 		id = key.AgentIDs[0]
@@ -98,6 +101,14 @@ func (m *mcpRoutes) serveNamed(c echo.Context) error {
 	return m.serve(c)
 }
 
+// agentNamedOnce returns an error if the header names two agents.
+func agentNamedOnce(r *http.Request) error {
+	if why := mcp.Twice(r.Header, agentHeader); why != "" {
+		return rest.Malformed(why)
+	}
+	return nil
+}
+
 // serve answers a message.
 func (m *mcpRoutes) serve(c echo.Context) error {
 	if err := refuseOtherOrigins(c.Request()); err != nil {
@@ -105,6 +116,9 @@ func (m *mcpRoutes) serve(c echo.Context) error {
 	}
 	id, err := rest.PathID(c, "agent_id", "agent")
 	if err != nil {
+		return err
+	}
+	if err := agentNamedOnce(c.Request()); err != nil {
 		return err
 	}
 	if named := c.Request().Header.Get(agentHeader); named != "" && named != id {

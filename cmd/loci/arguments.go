@@ -36,6 +36,21 @@ func refuseEmpty(command *kong.Context) error {
 	return nil
 }
 
+// refuseContradiction returns an error if a command line has two flags of which one would be ignored. Settings of the
+// environment are no such flags: they are for all commands.
+func refuseContradiction(command *kong.Context) error {
+	given := map[string]bool{}
+	for _, at := range command.Path {
+		if at.Flag != nil {
+			given[at.Flag.Name] = true
+		}
+	}
+	if commandName(command.Command()) == "mcp" && given["home"] && given["addr"] {
+		return errors.New("--home runs a server of its own, --addr names another one: give one of them")
+	}
+	return nil
+}
+
 const uuidForm = `[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`
 
 var (

@@ -39,6 +39,8 @@ func TestWrongArgumentsAreExplained(t *testing.T) {
 		{2, `<agent>: "" is no ID of an agent`, []string{"grep", "", "x", nowhere}},
 		{2, `--agent: "nope" is no ID of an agent`, []string{"search", "--agent=nope", "x", nowhere}},
 		{2, `--agent: "nope" is no ID of an agent`, []string{"mcp", "--agent=nope", nowhere}},
+		{2, "--home runs a server of its own, --addr names another", []string{"mcp", "--home=" + dir, nowhere}},
+		{2, "--home runs a server of its own, --addr names another", []string{"mcp", nowhere, "--home", dir}},
 		{2, `"nope" is no ID of an agent or a memory tree`, []string{"memory", "compress", "nope", nowhere}},
 		{2, `--state must be one of "waiting","running"`, []string{"jobs", "--state=hatching"}},
 		{2, `must be one of "bash","zsh","fish" but got "tcsh"`, []string{"completion", "tcsh"}},

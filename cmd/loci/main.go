@@ -106,7 +106,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (code int) {
 	}
 	command, err := parser.Parse(joinNegative(args))
 	if err == nil {
-		err = refuseEmpty(command)
+		err = errors.Join(refuseEmpty(command), refuseContradiction(command))
 	}
 	if err != nil {
 		fmt.Fprintln(errs, "loci:", plainChoices(err))

@@ -3,14 +3,18 @@ package mcp
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
+	"github.com/loci-memory/loci/server/memoryfile"
 )
 
 // followed is a resource whose changes clients are told.
@@ -23,6 +27,10 @@ type followed struct {
 // maxFollowed bounds the resources that the sessions of a hub follow.
 const maxFollowed = 1000
 
+// tooManyFollowed is the sentence of an error.
+const tooManyFollowed = "the clients of a key follow at most 1,000 resources of an agent; unsubscribe from some, or " +
+	"name fewer"
+
 // subscribe follows a resource for a session. It is an error if the resource does not exist.
 func (s *Server) subscribe(ctx context.Context, h *hub, r *sdk.SubscribeRequest) error {
 	if s.Fixtures != nil {
@@ -31,24 +39,62 @@ func (s *Server) subscribe(ctx context.Context, h *hub, r *sdk.SubscribeRequest)
 	if h == nil {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "subscribe in a session, which initialize begins"}
 	}
-	c := callerOf(ctx).Caller
-	sum, err := s.sum(ctx, c, r.Params.URI)
+	if h.follows(r.Params.URI, r.Session) {
+		return h.add(r.Params.URI, [sha256.Size]byte{}, r.Session)
+	}
+	sum, err := s.sum(ctx, callerOf(ctx).Caller, r.Params.URI)
 	if err != nil {
 		return s.notFound(ctx, r.Params.URI, err)
 	}
-	at, _ := placeOf(c.AgentID, r.Params.URI)
+	return h.add(r.Params.URI, sum, r.Session)
+}
+
+// subscribeAll follows those of some resources that there are for a session, and returns them. It follows none if there
+// is an error.
+func (s *Server) subscribeAll(ctx context.Context, h *hub, session *sdk.ServerSession, uris []string) (found []string,
+	err error) {
+	if s.Fixtures != nil {
+		return uris, nil
+	}
+	sums, err := s.sums(ctx, callerOf(ctx).Caller, uris)
+	if err != nil {
+		return nil, s.problem(ctx, err)
+	}
+	for _, uri := range uris {
+		sum, ok := sums[uri]
+		if !ok {
+			continue
+		}
+		if err := h.add(uri, sum, session); err != nil {
+			return found, err
+		}
+		found = append(found, uri)
+	}
+	return found, nil
+}
+
+// follows reports whether a session follows a resource.
+func (h *hub) follows(uri string, session *sdk.ServerSession) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	f := h.followed[r.Params.URI]
+	f := h.followed[uri]
+	return f != nil && f.by[session] > 0
+}
+
+// add follows a resource for a session once more. sum is of its text, if no session follows it yet.
+func (h *hub) add(uri string, sum [sha256.Size]byte, session *sdk.ServerSession) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f := h.followed[uri]
 	if f == nil && len(h.followed) == maxFollowed {
-		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "1,000 resources are followed, the most of a key " +
-			"for an agent: unsubscribe from some"}
+		return wrong("%s", tooManyFollowed)
 	}
 	if f == nil {
+		at, _ := placeOf(h.agentID, uri)
 		f = &followed{at.kind, sum, map[*sdk.ServerSession]int{}}
-		h.followed[r.Params.URI] = f
+		h.followed[uri] = f
 	}
-	f.by[r.Session]++
+	f.by[session]++
 	return nil
 }
 
@@ -92,6 +138,100 @@ func (s *Server) sum(ctx context.Context, c Caller, uri string) ([sha256.Size]by
 	return sha256.Sum256([]byte(text)), err
 }
 
+// readAtOnce is how many resources are read at the same time.
+const readAtOnce = 4
+
+// sums returns the digests of the texts of resources by their URIs, without those that cannot be read. Blocks and
+// memory files are read together, others one by one.
+func (s *Server) sums(ctx context.Context, c Caller, uris []string) (map[string][sha256.Size]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
+	defer cancel()
+	of := map[string]func(context.Context, Caller) (map[string][sha256.Size]byte, error){blocks: s.blockSums,
+		memory: s.memorySums}
+	together := map[string]map[string][sha256.Size]byte{}
+	sums := map[string][sha256.Size]byte{}
+	var mu sync.Mutex
+	others, reading := errgroup.WithContext(ctx)
+	others.SetLimit(readAtOnce)
+	for _, uri := range uris {
+		at, ok := placeOf(c.AgentID, uri)
+		if !ok {
+			continue
+		}
+		if read := of[at.kind]; read != nil {
+			if together[at.kind] == nil {
+				all, err := read(ctx, c)
+				if err != nil {
+					return nil, errors.Join(err, others.Wait())
+				}
+				together[at.kind] = all
+			}
+			if sum, ok := together[at.kind][nameOf(at)]; ok {
+				mu.Lock()
+				sums[uri] = sum
+				mu.Unlock()
+			}
+			continue
+		}
+		others.Go(func() error {
+			text, _, err := s.read(reading, c, uri)
+			if errors.Is(err, db.ErrNotFound) || errors.Is(err, db.ErrInvalid) || isRefusal(err) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			sums[uri] = sha256.Sum256([]byte(text))
+			return nil
+		})
+	}
+	return sums, others.Wait()
+}
+
+// nameOf returns the label of a block or the path of a memory file; empty if it is neither.
+func nameOf(at place) string {
+	if at.kind == blocks && len(at.path) == 1 {
+		return at.path[0]
+	}
+	if path, err := memoryfile.ParseFile(memoryPath(at)); at.kind == memory && err == nil {
+		return path
+	}
+	return ""
+}
+
+// blockSums returns the digests of an agent's blocks by their labels.
+func (s *Server) blockSums(ctx context.Context, c Caller) (map[string][sha256.Size]byte, error) {
+	list, err := s.Blocks.OfAgent(ctx, c.Org, c.AgentID)
+	sums := map[string][sha256.Size]byte{}
+	for _, b := range list {
+		sums[b.Label] = sha256.Sum256([]byte(b.Value))
+	}
+	return sums, err
+}
+
+// memorySums returns the digests of an agent's memory files by their paths.
+func (s *Server) memorySums(ctx context.Context, c Caller) (map[string][sha256.Size]byte, error) {
+	sums := map[string][sha256.Size]byte{}
+	tree, err := s.MemoryFiles.OfAgent(ctx, c.Org, c.AgentID)
+	if errors.Is(err, db.ErrNotFound) {
+		return sums, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.MemoryFiles.List(ctx, c.Org, tree.ID, memoryfile.Root, db.Held{All: true})
+	for _, f := range list {
+		sum, err := hex.DecodeString(f.SHA256)
+		if err != nil {
+			return nil, err
+		}
+		sums[f.Path] = [sha256.Size]byte(sum)
+	}
+	return sums, err
+}
+
 // effect is what an event may change.
 type effect struct {
 	kind   string // of resources, whose texts may be others
@@ -127,40 +267,48 @@ func (s *Server) changed(ctx context.Context, h *hub, events []event.Event, due 
 	if kinds[memory] {
 		listChanged(h.server)
 	}
-	for uri, kind := range h.uris() {
-		if kinds[kind] && s.isOther(ctx, h, uri) {
-			_ = h.server.ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: uri}) // it is always nil
-		}
+	for _, uri := range s.others(ctx, h, h.uris(kinds)) {
+		_ = h.server.ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: uri}) // it is always nil
 	}
 	return otherLists, folder
 }
 
-// uris returns the resources that are followed, with their kinds.
-func (h *hub) uris() map[string]string {
+// uris returns the resources of some kinds that are followed.
+func (h *hub) uris(kinds map[string]bool) (all []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	all := map[string]string{}
 	for uri, f := range h.followed {
-		all[uri] = f.kind
+		if kinds[f.kind] {
+			all = append(all, uri)
+		}
 	}
 	return all
 }
 
-// isOther reports whether a resource is not as it was when it was read last. One that is gone has no text.
-func (s *Server) isOther(ctx context.Context, h *hub, uri string) bool {
-	sum, err := s.sum(ctx, Caller{Org: h.org, AgentID: h.agentID}, uri)
-	if err != nil && !errors.Is(err, db.ErrNotFound) {
-		s.Log.WarnContext(ctx, "read a resource that is followed over MCP", "agent", h.agentID, "error", err)
-		return false
+// others returns those of some resources that are not as they were when they were read last. One that is gone has no
+// text.
+func (s *Server) others(ctx context.Context, h *hub, uris []string) (others []string) {
+	if len(uris) == 0 {
+		return nil
+	}
+	sums, err := s.sums(ctx, Caller{Org: h.org, AgentID: h.agentID}, uris)
+	if err != nil {
+		s.Log.WarnContext(ctx, "read the resources that are followed over MCP", "agent", h.agentID, "error", err)
+		return nil
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	f := h.followed[uri]
-	if f == nil || f.sum == sum {
-		return false
+	for _, uri := range uris {
+		sum, ok := sums[uri]
+		if !ok {
+			sum = sha256.Sum256(nil)
+		}
+		if f := h.followed[uri]; f != nil && f.sum != sum {
+			f.sum = sum
+			others = append(others, uri)
+		}
 	}
-	f.sum = sum
-	return true
+	return others
 }
 
 // toolsChanged tells the sessions of a server that their tools may be others. The SDK does so where a tool is added;

@@ -128,6 +128,18 @@ func (f *forwarder) subscribe(ctx context.Context, uri string) error {
 	return nil
 }
 
+// subscribeAll subscribes to those of some resources that there are, and returns them.
+func (f *forwarder) subscribeAll(ctx context.Context, uris []string) (found []string, err error) {
+	for _, uri := range uris {
+		if err := f.subscribe(ctx, uri); err == nil {
+			found = append(found, uri)
+		} else if !isRefusal(err) {
+			return found, err
+		}
+	}
+	return found, nil
+}
+
 // unsubscribeWithin bounds how long the end of a client's interest waits for the server.
 const unsubscribeWithin = 5 * time.Second
 
@@ -276,7 +288,7 @@ func (f *forwarder) receive(next sdk.MethodHandler) sdk.MethodHandler {
 			return f.callTool(ctx, q)
 		case *sdk.SubscriptionsListenRequest:
 			return listen(q, subscriber{
-				subscribe:   func(uri string) error { return f.subscribe(ctx, uri) },
+				subscribe:   func(uris []string) ([]string, error) { return f.subscribeAll(ctx, uris) },
 				unsubscribe: func(uri string) error { return f.unsubscribe(ctx, uri) },
 			}, func() (sdk.Result, error) { return next(ctx, method, r) })
 		case *sdk.ListResourcesRequest:

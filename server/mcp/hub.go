@@ -28,6 +28,7 @@ type hub struct {
 	server  *sdk.Server
 	handler http.Handler
 	users   int // sessions and messages, guarded by Server.mu
+	calls   calls
 
 	mu        sync.Mutex
 	followers int                // sessions that are told of changes

@@ -83,8 +83,8 @@ func (l *Lines) take(text []byte) {
 		switch {
 		case m.isCall():
 			l.waiting[idKey(m.id)] = pending{method: m.method}
-		case m.method == "notifications/cancelled":
-			l.cancel(m)
+		default:
+			l.cancel(m.cancels())
 		}
 	}
 	l.rest = in.lines()
@@ -109,12 +109,10 @@ func (l *Lines) screen(text []byte) (screened, *refusal) {
 	return in, why
 }
 
-// cancel notes that the client wants no answer to a request any more.
-func (l *Lines) cancel(m message) {
-	var params struct{ RequestID json.RawMessage }
-	_ = json.Unmarshal(m.params, &params) // others cancel nothing
-	key := idKey(params.RequestID)
-	if of, ok := l.waiting[key]; ok {
+// cancel notes that the client wants no answer to the request of an id any more. nil is none.
+func (l *Lines) cancel(id json.RawMessage) {
+	key := idKey(id)
+	if of, ok := l.waiting[key]; ok && id != nil {
 		of.cancelled = true
 		l.waiting[key] = of
 	}

@@ -174,11 +174,15 @@ const firstStateless = "2026-07-28"
 // there is no such session or stream. Messages of a version without sessions, and those outside of one, need nothing of
 // this process; a client of an older version has a session from its initialize on.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, c Caller, body []byte) error {
+	var in screened
 	if r.Method == http.MethodPost && s.Fixtures == nil {
 		why := contradiction(r.Header, body)
-		var in screened
 		if why == nil {
 			in, why = screen(body, r.Header.Get(versionHeader), s.Fault)
+		}
+		header := r.Header
+		if why == nil {
+			header, why = decodedName(r.Header, in)
 		}
 		if why != nil || len(in.messages) == 0 {
 			if _, err := s.Agents.Agent(r.Context(), c.Org, c.AgentID); err != nil {
@@ -193,21 +197,25 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, c Caller, body []
 			return nil
 		}
 		body = in.body()
+		r = r.WithContext(r.Context())
+		r.Header = header
+	} else if why := Twice(r.Header, headersOnce...); why != "" {
+		return &Problem{http.StatusBadRequest, why}
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	if r.Header.Get(versionHeader) < firstStateless && (r.Method != http.MethodPost ||
 		r.Header.Get(sessionHeader) != "" || methodOf(body) == "initialize") {
-		return s.serveSession(w, r, c)
+		return s.serveSession(w, r, c, in)
 	}
 	a, err := s.Agents.Agent(r.Context(), c.Org, c.AgentID)
 	if err != nil {
 		return err
 	}
-	in := caller{Caller: c, version: r.Header.Get(versionHeader), agent: &a}
+	from := caller{Caller: c, version: r.Header.Get(versionHeader), agent: &a}
 	if methodOf(body) == Listen {
 		h := s.enter(c)
 		defer s.leave(h)
-		in.hub = h
+		from.hub = h
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
 		out, wait := newPatient(w, cancel)
@@ -218,24 +226,38 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, c Caller, body []
 	if bytes.Contains(body, []byte(`"progressToken"`)) {
 		handler = s.streaming
 	}
-	return answer(handler, w, r.WithContext(context.WithValue(r.Context(), callerKey{}, in)))
+	return answer(handler, w, r.WithContext(context.WithValue(r.Context(), callerKey{}, from)))
 }
 
-// serveSession answers a message of a session, or one that begins one.
-func (s *Server) serveSession(w http.ResponseWriter, r *http.Request, c Caller) error {
-	if r.Header.Get(sessionHeader) == "" {
+// serveSession answers a message of a session, or one that begins one. in are the messages of its body, unless they are
+// fixtures'.
+func (s *Server) serveSession(w http.ResponseWriter, r *http.Request, c Caller, in screened) error {
+	session := r.Header.Get(sessionHeader)
+	if session == "" {
 		if _, err := s.Agents.Agent(r.Context(), c.Org, c.AgentID); err != nil {
 			return err
 		}
 	}
 	h := s.enter(c)
 	defer s.leave(h)
-	in := caller{Caller: c, version: r.Header.Get(versionHeader), hub: h}
-	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), callerKey{}, in))
+	from := caller{Caller: c, version: r.Header.Get(versionHeader), hub: h}
+	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), callerKey{}, from))
 	defer cancel()
+	r = r.Clone(ctx)
+	r.Header.Del(callHeader)
+	if session != "" && len(in.messages) > 0 {
+		kept, end := h.calls.take(ctx, session, in, r.Header)
+		defer end()
+		if len(kept.messages) == 0 { // an answer without answers
+			w.Header().Set("Content-Type", "text/event-stream")
+			w.WriteHeader(http.StatusOK)
+			return nil
+		}
+		r.Body = io.NopCloser(bytes.NewReader(kept.body()))
+	}
 	out, wait := newPatient(w, cancel)
 	defer wait()
-	return answer(h.handler, out, r.WithContext(ctx))
+	return answer(h.handler, out, r)
 }
 
 // methodOf returns the method of a message; empty if it has none.

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -19,7 +20,7 @@ import (
 // bare text, and serves logging/setLevel, although nothing is logged to clients.
 var methods = []string{"completion/complete", "server/discover", "initialize", "ping", "prompts/list", "prompts/get",
 	"tools/list", "tools/call", "resources/list", "resources/templates/list", "resources/read",
-	"resources/subscribe", Listen, "resources/unsubscribe", "notifications/cancelled", "notifications/initialized",
+	"resources/subscribe", Listen, "resources/unsubscribe", cancelled, "notifications/initialized",
 	"notifications/roots/list_changed", "notifications/progress"}
 
 // maxID bounds the numbers that are ids: the SDK reads them as floats, which have each whole number below it.
@@ -218,15 +219,25 @@ func (m message) refused(version string, fault func(place string, value []byte) 
 	return nil
 }
 
+// headersOnce are the headers of which a request has one value.
+var headersOnce = []string{sessionHeader, versionHeader, MethodHeader, nameHeader, lastEventHeader}
+
+// Twice returns a sentence on the first of some headers that is there with two values; empty if none is.
+func Twice(h http.Header, names ...string) string {
+	for _, name := range names {
+		if given := h.Values(name); len(slices.Compact(slices.Clone(given))) > 1 {
+			return fmt.Sprintf("the header %s is there with %s and with %s: send it once", name, db.Short(given[0]),
+				db.Short(given[len(given)-1]))
+		}
+	}
+	return ""
+}
+
 // contradiction returns why the headers of a message are not given to the SDK: one is there twice, or names a version
 // of the protocol that is not served yet, and the message names none. Nil if they are.
 func contradiction(h http.Header, body []byte) *refusal {
-	for _, name := range []string{sessionHeader, versionHeader, MethodHeader, nameHeader} {
-		if given := h.Values(name); len(slices.Compact(slices.Clone(given))) > 1 {
-			return &refusal{http.StatusBadRequest, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf(
-				"the header %s is there with %s and with %s: send it once", name, db.Short(given[0]),
-				db.Short(given[len(given)-1]))}}
-		}
+	if why := Twice(h, headersOnce...); why != "" {
+		return invalid(nil, "%s", why)
 	}
 	version := h.Get(versionHeader)
 	if version <= firstStateless || bytes.Contains(body, []byte(sdk.MetaKeyProtocolVersion)) {
@@ -240,6 +251,36 @@ func contradiction(h http.Header, body []byte) *refusal {
 	return &refusal{http.StatusBadRequest, id, &jsonrpc.Error{Code: sdk.CodeUnsupportedProtocolVersion, Data: data,
 		Message: fmt.Sprintf("the version %s of the protocol is not served; the newest that is: %s", db.Short(version),
 			versions[0])}}
+}
+
+// The form of a header's value that no header can have as it is, such as one with other letters than ASCII's.
+const (
+	encodedPrefix = "=?base64?"
+	encodedSuffix = "?="
+)
+
+// decodedName returns the headers of a message with the name decoded, which the SDK compares as it is, or why it cannot
+// be.
+func decodedName(h http.Header, in screened) (http.Header, *refusal) {
+	encoded, begins := strings.CutPrefix(h.Get(nameHeader), encodedPrefix)
+	encoded, ends := strings.CutSuffix(encoded, encodedSuffix)
+	if !begins || !ends || h.Get(versionHeader) < firstStateless || len(in.messages) != 1 {
+		return h, nil
+	}
+	id := in.messages[0].id
+	name, err := base64.StdEncoding.Strict().DecodeString(encoded)
+	switch {
+	case err != nil:
+		return nil, &refusal{http.StatusBadRequest, id, &jsonrpc.Error{Code: sdk.CodeHeaderMismatch, Message: fmt.Sprintf(
+			"the header %s is %s: what stands between %s and %s is no Base64", nameHeader, db.Short(h.Get(nameHeader)),
+			encodedPrefix, encodedSuffix)}}
+	case len(name) == 0: // to the SDK it would be missing
+		return nil, &refusal{http.StatusBadRequest, id, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(
+			"the header %s names nothing: name what the message is for", nameHeader)}}
+	}
+	h = h.Clone()
+	h.Set(nameHeader, string(name))
+	return h, nil
 }
 
 // versions are those of the protocol that are served, the newest first.

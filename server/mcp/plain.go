@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"net/http"
@@ -26,6 +25,7 @@ func (p *Problem) Error() string { return p.Sentence }
 type plain struct {
 	http.ResponseWriter
 	begun  sync.Once
+	sent   bool // the head, once begun
 	stream bool // an answer of events, once begun
 	status int  // of the text; 0 if the answer is none
 	text   []byte
@@ -51,6 +51,7 @@ func (p *plain) FlushError() error {
 // from then on.
 func (p *plain) begin() {
 	p.begun.Do(func() {
+		p.sent = true
 		p.stream = strings.HasPrefix(p.Header().Get("Content-Type"), "text/event-stream")
 		if p.stream {
 			p.Header().Set("X-Accel-Buffering", "no") // proxies would hold events back
@@ -65,7 +66,7 @@ func (p *plain) Write(data []byte) (int, error) {
 		return len(data), nil
 	}
 	p.begin()
-	if p.stream && bytes.Contains(data, cancelledMark) {
+	if p.stream && isCancelled(data) {
 		return len(data), nil // the client wants no answer any more
 	}
 	return p.ResponseWriter.Write(data)
@@ -80,6 +81,10 @@ func answer(sdk http.Handler, w http.ResponseWriter, r *http.Request) error {
 	p := &plain{ResponseWriter: w}
 	sdk.ServeHTTP(p, r)
 	if p.status == 0 {
+		if !p.sent && r.Method == http.MethodGet && r.Header.Get(lastEventHeader) != "" {
+			w.Header().Del("Content-Type")
+			w.WriteHeader(http.StatusNoContent) // the stream has ended, and the client has all of it
+		}
 		return nil
 	}
 	w.Header().Del("X-Content-Type-Options")

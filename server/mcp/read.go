@@ -22,7 +22,7 @@ func (s *Server) read(ctx context.Context, c Caller, uri string) (text, mediaTyp
 		b, err := s.Blocks.Labelled(ctx, c.Org, c.AgentID, at.path[0])
 		return b.Value, plainText, err
 	case at.kind == memory && len(at.path) > 0:
-		text, err = s.readMemory(ctx, c, "/"+strings.Join(at.path, "/"))
+		text, err = s.readMemory(ctx, c, memoryPath(at))
 		return text, markdown, err
 	case at.kind == conversations && len(at.path) == 1:
 		text, err = s.readConversation(ctx, c, at.path[0])
@@ -36,6 +36,9 @@ func (s *Server) read(ctx context.Context, c Caller, uri string) (text, mediaTyp
 	}
 	return "", "", db.NotFound("there is no such resource")
 }
+
+// memoryPath returns the path of a memory file. A client may have escaped the slashes of its URI.
+func memoryPath(at place) string { return "/" + strings.TrimPrefix(strings.Join(at.path, "/"), "/") }
 
 func (s *Server) readMemory(ctx context.Context, c Caller, path string) (string, error) {
 	tree, err := s.MemoryFiles.OfAgent(ctx, c.Org, c.AgentID)
@@ -64,16 +67,18 @@ func (s *Server) readConversation(ctx context.Context, c Caller, id string) (str
 }
 
 // said shows the newest messages, each with its time and its role, in at most so many bytes of text. One that does not
-// fit is cut, and those before it are left out.
+// fit is cut; those before it are left out, and the first line says how many.
 func said(list []recall.Message, most int) string {
 	var shown []string
+	left := 0
 	for _, m := range slices.Backward(list) {
 		text := strings.TrimSpace(m.Text())
 		if text == "" {
 			continue
 		}
 		if most <= 0 {
-			break
+			left++
+			continue
 		}
 		if len(text) > most {
 			text = fmt.Sprintf("%s… [cut: %d of %d bytes are shown; the tool expand reads on: expand(id=%q)]",
@@ -81,6 +86,10 @@ func said(list []recall.Message, most int) string {
 		}
 		most -= len(text)
 		shown = append(shown, fmt.Sprintf("[%s] %s: %s\n", m.CreatedAt.UTC().Format(time.RFC3339), m.Role, text))
+	}
+	if left > 0 {
+		shown = append(shown, fmt.Sprintf("[%d of the newest %d messages are left out: those below fill the resource. The "+
+			"tools conversation_search and expand read them.]\n", left, len(shown)+left))
 	}
 	slices.Reverse(shown)
 	return strings.Join(shown, "\n")

@@ -1,10 +1,12 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -22,8 +24,26 @@ type call struct {
 
 func (c call) next(ctx context.Context) (sdk.Result, error) { return c.sdk(ctx, c.method, c.request) }
 
-// receive answers a message.
+// ofAnAgent are the methods that need an agent. It may have been deleted since its session began.
+var ofAnAgent = []string{"tools/list", callTool, "resources/list", "resources/templates/list", "resources/read",
+	"resources/subscribe", "prompts/list", "prompts/get"}
+
+// receive answers a message, unless its client cancels it.
 func (s *Server) receive(ctx context.Context, h *hub, c call) (sdk.Result, error) {
+	var named []string
+	if extra := c.request.GetExtra(); h != nil && extra != nil {
+		named = extra.Header[callHeader]
+		h.calls.arrived(named)
+	}
+	answer, err := s.answer(ctx, h, c)
+	if len(named) > 0 && (errors.Is(ctx.Err(), context.Canceled) || h.calls.areCancelled(named)) {
+		return nil, errCancelled
+	}
+	return answer, err
+}
+
+// answer returns the answer to a message.
+func (s *Server) answer(ctx context.Context, h *hub, c call) (sdk.Result, error) {
 	if version := versionOf(c.request); version != "" {
 		of := callerOf(ctx)
 		of.version = version
@@ -37,6 +57,14 @@ func (s *Server) receive(ctx context.Context, h *hub, c call) (sdk.Result, error
 	}
 	if s.Fixtures != nil {
 		return c.next(ctx)
+	}
+	if of := callerOf(ctx); of.agent == nil && slices.Contains(ofAnAgent, c.method) {
+		a, err := s.Agents.Agent(ctx, of.Org, of.AgentID)
+		if err != nil {
+			return nil, s.problem(ctx, err)
+		}
+		of.agent = &a
+		ctx = context.WithValue(ctx, callerKey{}, of)
 	}
 	switch r := c.request.(type) {
 	case *sdk.ListToolsRequest:
@@ -99,43 +127,54 @@ func (s *Server) listen(ctx context.Context, h *hub, r *sdk.SubscriptionsListenR
 	}
 	defer end()
 	return listen(r, subscriber{
-		subscribe: func(uri string) error {
-			return s.subscribe(ctx, h, &sdk.SubscribeRequest{Session: r.Session, Params: &sdk.SubscribeParams{URI: uri}})
-		},
+		subscribe: func(uris []string) ([]string, error) { return s.subscribeAll(ctx, h, r.Session, uris) },
 		unsubscribe: func(uri string) error {
 			return s.unsubscribe(h, &sdk.UnsubscribeRequest{Session: r.Session, Params: &sdk.UnsubscribeParams{URI: uri}})
 		},
 	}, func() (sdk.Result, error) { return c.next(ctx) })
 }
 
-// subscriber subscribes a client to resources.
-type subscriber struct{ subscribe, unsubscribe func(uri string) error }
+// subscriber subscribes a client to resources. subscribe returns those that there are.
+type subscriber struct {
+	subscribe   func(uris []string) (found []string, err error)
+	unsubscribe func(uri string) error
+}
 
 // listen waits for changes as next does, of those resources alone that the client can be subscribed to. The
-// acknowledgement names them.
+// acknowledgement names them, each once.
 func listen(r *sdk.SubscriptionsListenRequest, to subscriber, next func() (sdk.Result, error)) (sdk.Result, error) {
 	wanted := r.Params.Notifications
-	if wanted == nil {
+	if wanted == nil || len(wanted.ResourceSubscriptions) == 0 {
 		return next()
 	}
-	var found []string
+	var uris []string
+	seen := map[string]bool{}
+	for _, uri := range wanted.ResourceSubscriptions {
+		if !seen[uri] {
+			seen[uri] = true
+			uris = append(uris, uri)
+		}
+	}
+	if len(uris) > maxFollowed {
+		return nil, wrong("params.notifications.resourceSubscriptions names %d resources: %s", len(uris), tooManyFollowed)
+	}
+	found, err := to.subscribe(uris)
 	defer func() {
 		for _, uri := range found {
 			_ = to.unsubscribe(uri) // a server that does not answer forgets it with the session
 		}
 	}()
-	for _, uri := range wanted.ResourceSubscriptions {
-		err := to.subscribe(uri)
-		if of, ok := errors.AsType[*jsonrpc.Error](err); ok && of.Code != jsonrpc.CodeInternalError {
-			continue // there is none
-		}
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, uri)
+	if err != nil {
+		return nil, err
 	}
 	wanted.ResourceSubscriptions = found
 	return next()
+}
+
+// isRefusal reports whether an error is that of a resource that cannot be followed.
+func isRefusal(err error) bool {
+	of, ok := errors.AsType[*jsonrpc.Error](err)
+	return ok && of.Code != jsonrpc.CodeInternalError && of.Message != tooManyFollowed
 }
 
 // agentOf returns the agent of a caller, as it is now.
@@ -166,8 +205,15 @@ func (s *Server) problem(ctx context.Context, err error) error {
 // wants no answer.
 var errCancelled = &jsonrpc.Error{Code: -32800, Message: "the request was cancelled"}
 
-// cancelledMark is in the answers with errCancelled, and in no text of another: there the quotes are escaped.
-var cancelledMark = []byte(`"error":{"code":-32800,`)
+// cancelledMarks are in the answers to cancelled requests, and in no text of another: there the quotes are escaped. The
+// SDK has no code for a request that was cancelled before it came to us.
+var cancelledMarks = [][]byte{[]byte(`"error":{"code":-32800,`),
+	[]byte(`"error":{"code":0,"message":"context canceled"}`)}
+
+// isCancelled reports whether an answer is that to a cancelled request.
+func isCancelled(answer []byte) bool {
+	return slices.ContainsFunc(cancelledMarks, func(mark []byte) bool { return bytes.Contains(answer, mark) })
+}
 
 // notFound returns the error of a resource, also of one whose URI says that it is another agent's.
 func (s *Server) notFound(ctx context.Context, uri string, err error) error {

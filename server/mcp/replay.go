@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bytes"
 	"container/list"
 	"context"
 	"errors"
@@ -69,7 +68,7 @@ var errDropped = errors.New("the stream's messages are no longer kept")
 
 // Append implements sdk.EventStore.
 func (p *replay) Append(_ context.Context, session, stream string, data []byte) error {
-	if bytes.Contains(data, cancelledMark) {
+	if isCancelled(data) {
 		return nil // it is not sent
 	}
 	p.mu.Lock()

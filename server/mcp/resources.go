@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -197,20 +198,26 @@ func (s *Server) listTemplates(r *sdk.ListResourceTemplatesRequest) (*sdk.ListRe
 	if r.Params != nil && r.Params.Cursor != "" {
 		return nil, errCursor
 	}
-	of := func(name, title, path, mediaType string) *sdk.ResourceTemplate {
-		return &sdk.ResourceTemplate{Name: name, Title: title, URITemplate: scheme + "{agent_id}/" + path,
-			MIMEType: mediaType}
+	of := func(name, title, description, path, mediaType string) *sdk.ResourceTemplate {
+		return &sdk.ResourceTemplate{Name: name, Title: title, Description: description,
+			URITemplate: scheme + "{agent_id}/" + path, MIMEType: mediaType}
 	}
 	return &sdk.ListResourceTemplatesResult{Cacheable: uncached, ResourceTemplates: []*sdk.ResourceTemplate{
-		of("block", "Memory block by its label", blocks+"/{label}", plainText),
-		of("memory_file", "Memory file by its path", memory+"/{+path}", markdown),
-		of("conversation", "Newest messages of a conversation, by its id or default", conversations+"/{conversation_id}",
-			plainText),
-		of("conversation_summary", "Summary of what left a conversation's window", conversations+
+		of("block", "Memory block by its label", "", blocks+"/{label}", plainText),
+		of("memory_file", "Memory file by its path", "path is that of the tools, such as /memories/notes.md; its first "+
+			"slash may be left out.", memory+"/{+path}", markdown),
+		of("conversation", "Newest messages of a conversation, by its id or default", conversationHas,
+			conversations+"/{conversation_id}", plainText),
+		of("conversation_summary", "Summary of what left a conversation's window", "", conversations+
 			"/{conversation_id}/"+summary, plainText),
-		of("file", "Text of a file by the ids of its folder and of the file", folders+"/{folder_id}/{file_id}", plainText),
+		of("file", "Text of a file by the ids of its folder and of the file", "", folders+"/{folder_id}/{file_id}",
+			plainText),
 	}}, nil
 }
+
+// conversationHas says what the resource of a conversation has.
+var conversationHas = fmt.Sprintf("Its newest %d messages of the user and the assistant, in at most 1 MiB of text.",
+	shownMessages)
 
 // readResource returns a resource of the caller's agent.
 func (s *Server) readResource(ctx context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {

@@ -43,6 +43,9 @@ func placeOf(agentID, uri string) (p place, ok bool) {
 	if !ok {
 		return p, false
 	}
+	if path, isMemory := strings.CutPrefix(rest, memory+"/"); isMemory {
+		rest = memory + "/" + strings.TrimPrefix(path, "/") // as the tools write the path
+	}
 	parts := strings.Split(rest, "/")
 	for i, part := range parts {
 		text, err := url.PathUnescape(part)

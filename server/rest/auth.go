@@ -91,7 +91,7 @@ func provenanceOf(c echo.Context, key apikey.Key) db.Provenance {
 func (a *API) caller(r *http.Request) (apikey.Key, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), a.Timeout)
 	defer cancel()
-	for _, name := range []string{"Authorization", "X-Bare-Password"} {
+	for _, name := range []string{"Authorization", "X-Bare-Password", "Origin"} {
 		if n := len(r.Header.Values(name)); n > 1 {
 			return apikey.Key{}, newProblem(codeMalformed, fmt.Sprintf("the request has %d headers %s; send one", n, name))
 		}

@@ -1,0 +1,93 @@
+package server_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/server/servertest"
+)
+
+// mcpSession sends messages of a session.
+type mcpSession struct {
+	c       *client
+	agent   string
+	headers []string
+}
+
+// mcpSession begins a session of an agent.
+func (c *client) mcpSession(agent string) mcpSession {
+	c.t.Helper()
+	s := mcpSession{c, agent, append(c.headers(), "Accept", "application/json, text/event-stream", versionHeader,
+		"2025-11-25")}
+	began := s.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25",` +
+		`"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	s.headers = append(s.headers, "Mcp-Session-Id", began.Header().Get("Mcp-Session-Id"))
+	return s
+}
+
+func (s mcpSession) send(body string) servertest.Reply {
+	s.c.t.Helper()
+	return servertest.Send(s.c, "POST", "/mcp/agents/"+s.agent, body, s.headers...)
+}
+
+func (s mcpSession) cancel(id string) {
+	s.c.t.Helper()
+	w := s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `}}`)
+	if w.Code != 202 {
+		s.c.t.Errorf("the cancellation of %s: %d %s", id, w.Code, w.Text)
+	}
+}
+
+// appends adds a word to the block human, and reports whether the request was answered.
+func (s mcpSession) appends(id, word string) (answered bool) {
+	s.c.t.Helper()
+	w := s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"core_memory_append",`+
+		`"arguments":{"label":"human","content":%q}}}`, id, word))
+	if w.Code != 200 || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream") {
+		s.c.t.Errorf("the request %s: %d %s", id, w.Code, w.Text)
+	}
+	return strings.Contains(w.Text, "data: {")
+}
+
+// A request is not done if its cancellation came before it; one that comes late, or in another session, is of no other.
+func TestACancellationBeforeItsRequestIsHeard(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", `{"name":"a","tool_set":"all","memory_blocks":[{"label":"human","value":"Ada"}]}`)
+	s, other := c.mcpSession(agent), c.mcpSession(agent)
+	s.cancel("5")
+	s.cancel(`"5"`)
+	for _, step := range []struct {
+		in       mcpSession
+		id, word string
+		answered bool
+	}{
+		{other, "5", "others", true},
+		{s, "5.0", "early", false},
+		{s, "6", "six", true},
+		{s, `"5"`, "text", false},
+		{s, "5", "again", true}, // it cancels one request
+	} {
+		if got := step.in.appends(step.id, step.word); got != step.answered {
+			t.Errorf("%s is answered: %v, want %v", step.word, got, step.answered)
+		}
+	}
+	s.cancel("6") // it is answered already
+	if !s.appends("6", "reused") {
+		t.Error("a request with the id of one that was cancelled late is not answered")
+	}
+	old := mcpSession{s.c, s.agent, append(slices.Clip(s.headers), versionHeader, "2025-03-26")}
+	w := old.send(`[{"jsonrpc":"2.0","id":"b1","method":"ping"},{"jsonrpc":"2.0","id":"b2","method":"ping"},` +
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"b1"}}]`)
+	if strings.Contains(w.Text, `"b1"`) || !strings.Contains(w.Text, `"b2"`) {
+		t.Errorf("a batch that cancels its own b1: %s", w.Text)
+	}
+	block := c.must("GET", "/v1/agents/"+agent+"/core-memory/blocks/human", "")
+	for word, want := range map[string]int{"others": 1, "early": 0, "six": 1, "text": 0, "again": 1, "reused": 1} {
+		if got := strings.Count(block, word); got != want {
+			t.Errorf("%s is there %d times, want %d: %s", word, got, want, block)
+		}
+	}
+}
