@@ -30,8 +30,9 @@ func (s *Store) WordsAlone(ctx context.Context, org db.Org, q Query) ([]string, 
 }
 
 // Periods are the times that a text names, as their first and last days; yearly ones with an asterisk.
-func Periods(text string, now time.Time) (all []string) {
-	for _, p := range periodsIn(text, now) {
+func Periods(ctx context.Context, text string, now time.Time) (all []string, err error) {
+	periods, err := periodsIn(ctx, text, now)
+	for _, p := range periods {
 		days := p.from.Format(time.DateOnly)
 		if last := p.to.AddDate(0, 0, -1).Format(time.DateOnly); last != days {
 			days += " " + last
@@ -41,7 +42,7 @@ func Periods(text string, now time.Time) (all []string) {
 		}
 		all = append(all, days)
 	}
-	return all
+	return all, err
 }
 
 // SetIndexRows sets the number of rows up to which a search reads all of them.

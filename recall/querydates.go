@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"context"
 	"regexp"
 	"slices"
 	"strconv"
@@ -221,9 +222,12 @@ var aboutTime = embed.TermIDs("talk chat speak discuss discussion say tell menti
 	"day date time go thing remember recall show list find anything something everything")
 
 // periodsIn returns the times that a text names in English, in ISO 8601 or in numbers, in the zone of now. Where it
-// asks for nothing else, their messages come first.
-func periodsIn(text string, now time.Time) (periods []period) {
+// asks for nothing else, their messages come first. A long text takes a while: the error is that of ctx, if it ends.
+func periodsIn(ctx context.Context, text string, now time.Time) (periods []period, err error) {
 	for _, f := range dateForms {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		text = f.form.ReplaceAllStringFunc(text, func(match string) string {
 			found := f.read(f.form.FindStringSubmatch(match), now)
 			if len(found) == 0 {
@@ -238,5 +242,5 @@ func periodsIn(text string, now time.Time) (periods []period) {
 			periods[i].bonus = onlyTimeBonus
 		}
 	}
-	return periods
+	return periods, nil
 }

@@ -1,6 +1,8 @@
 package recall_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -51,9 +53,20 @@ func TestTimesThatAQueryNames(t *testing.T) {
 		{"last month", "the past month", []string{"2025-03-01 2025-03-31"}},
 		{"last year", "last year", []string{"2024-01-01 2024-12-31"}},
 	} {
-		if diff := cmp.Diff(tt.want, recall.Periods(tt.text, now)); diff != "" {
-			t.Errorf("%s: %q (-want +got):\n%s", tt.name, tt.text, diff)
+		got, err := recall.Periods(t.Context(), tt.text, now)
+		if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
+			t.Errorf("%s: %q, %v (-want +got):\n%s", tt.name, tt.text, err, diff)
 		}
+	}
+}
+
+// Whoever cancels a search does not wait until the times of a long query are found.
+func TestTimesOfACancelledQueryAreNotRead(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got, err := recall.Periods(ctx, "today", time.Now()); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, %v, want the error of the context", got, err)
 	}
 }
 

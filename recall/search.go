@@ -29,15 +29,15 @@ type Query struct {
 	Now          time.Time      // when it is asked, for "yesterday"; zero is now
 }
 
-// periods returns the times that the query names.
-func (q Query) periods() []period {
+// periods returns the times that the query names. The error is that of ctx.
+func (q Query) periods(ctx context.Context) ([]period, error) {
 	if q.Now.IsZero() {
 		q.Now = time.Now()
 	}
 	if q.Zone == nil {
 		q.Zone = time.UTC
 	}
-	return periodsIn(q.Text, q.Now.In(q.Zone))
+	return periodsIn(ctx, q.Text, q.Now.In(q.Zone))
 }
 
 // Mode is what a search ranks by.

@@ -35,7 +35,11 @@ type searchFilter struct {
 
 // searchFilter returns what a query may see. ErrNotFound if the agent or the conversation does not exist.
 func (s *Store) searchFilter(ctx context.Context, org db.Org, q Query) (searchFilter, error) {
-	f := searchFilter{org: org, q: q, periods: q.periods()}
+	periods, err := q.periods(ctx)
+	if err != nil {
+		return searchFilter{}, err
+	}
+	f := searchFilter{org: org, q: q, periods: periods}
 	if q.AgentID != "" {
 		agent, err := db.AgentKey(ctx, s.db, org, q.AgentID)
 		if err != nil {
