@@ -11,11 +11,11 @@ import (
 
 // Of a table that is analyzed again: it has so many times the pages that Postgres' statistics know of, and these more.
 const (
-	grownTimes = 1.5
+	grownTimes = 2
 	grownPages = 4
 )
 
-// AnalyzeGrown analyzes the tables that grew by half since Postgres' statistics were made, or from almost nothing, and
+// AnalyzeGrown analyzes the tables that doubled since Postgres' statistics were made, or grew from almost nothing, and
 // returns their names. After a bulk load, autovacuum does so only minutes later, or never where it is off, and
 // statements are planned for the tables as they were before: joins of a few hundred rows then compare all with all.
 func AnalyzeGrown(ctx context.Context, d DB) (tables []string, err error) {
