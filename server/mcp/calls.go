@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -13,7 +14,7 @@ import (
 // cancelled is the method of a notification that cancels a request.
 const cancelled = "notifications/cancelled"
 
-// callHeader names the requests of an HTTP request to those who answer them. A client's own is dropped.
+// callHeader is a header that the server adds: the names of the requests in the body. A client's own is dropped.
 const callHeader = "Loci-Call"
 
 // Bounds of what is remembered of requests that have ended, and of cancellations that came before their requests.
@@ -22,8 +23,8 @@ const (
 	maxRememberedCalls = 10_000
 )
 
-// calls are the requests of a hub's sessions. The SDK hears a cancellation only once it reads the request: one that
-// comes before is remembered here, or waits.
+// calls are the requests of a hub's sessions. The SDK ignores a cancellation of a request that it has not read yet.
+// Here such a cancellation waits until the SDK has read the request, or is remembered until the request comes.
 type calls struct {
 	mu    sync.Mutex
 	known map[callID]*calling
@@ -47,7 +48,7 @@ type calling struct {
 	endedAt   time.Time // or of its cancellation, if it has not come; zero while it is worked on
 }
 
-// begin begins with a request, and returns false if it was cancelled before.
+// begin notes that a request has come. It returns false if its cancellation came first.
 func (c *calls) begin(id callID) (*calling, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,7 +81,8 @@ func (c *calls) end(call *calling) {
 	c.remember(call)
 }
 
-// remember keeps what has ended for a while: a cancellation that comes late is none of a request to come. c.mu is held.
+// remember keeps an ended request for a while, so that a late cancellation of it does not cancel a later request with
+// the same id. c.mu is held.
 func (c *calls) remember(call *calling) {
 	call.endedAt = time.Now()
 	c.ended = append(c.ended, call)
@@ -108,8 +110,9 @@ func (c *calling) setRead() {
 	}
 }
 
-// cancel notes that a request is cancelled. It returns once the SDK can cancel it, if it has come.
-func (c *calls) cancel(ctx context.Context, id callID) {
+// cancel notes that a request is cancelled. It returns once the SDK can cancel it, if it has come, and reports whether
+// the request was worked on.
+func (c *calls) cancel(ctx context.Context, id callID) bool {
 	c.mu.Lock()
 	c.forget()
 	call := c.known[id]
@@ -119,16 +122,20 @@ func (c *calls) cancel(ctx context.Context, id callID) {
 		c.remember(call)
 	}
 	call.cancelled = true
-	read := call.read
+	isWorkedOn := call.came && call.endedAt.IsZero()
 	c.mu.Unlock()
-	if read == nil {
-		return
+	if !isWorkedOn {
+		return false
 	}
 	select {
-	case <-read:
+	case <-call.read:
 	case <-ctx.Done():
 	}
+	return true
 }
+
+// cancelsNothing is a cancellation of a request that no client sends.
+var cancelsNothing = json.RawMessage(`{"jsonrpc":"2.0","method":"` + cancelled + `","params":{"requestId":"loci-none"}}`)
 
 // arrived notes that the SDK has read the requests that a header names.
 func (c *calls) arrived(named []string) {
@@ -152,7 +159,7 @@ func (c *calls) areCancelled(named []string) bool {
 	return call != nil && call.cancelled
 }
 
-// named returns the request that has come of a name in a header; nil if there is none. c.mu is held.
+// named returns the request of a name in a header, nil if no such request has come. c.mu is held.
 func (c *calls) named(name string) *calling {
 	raw, err := hex.DecodeString(name)
 	if err != nil || len(raw) != sha256.Size {
@@ -164,12 +171,14 @@ func (c *calls) named(name string) *calling {
 	return nil
 }
 
-// take notes what the messages of a session begin and cancel. It returns the messages without the requests that were
-// cancelled before they came, and a function that ends the others. header gets the names of the requests.
+// take notes the requests and cancellations among messages of a session. It returns the messages without the requests
+// whose cancellation came first, and a function that notes the end of the other requests. It adds the names of these
+// to header.
 func (c *calls) take(ctx context.Context, session string, in screened, header http.Header) (screened, func()) {
-	for _, m := range in.messages { // first of all: one of this batch may be for a request of the batch
-		if id := m.cancels(); id != nil {
-			c.cancel(ctx, callIDOf(session, id))
+	in.messages = slices.Clone(in.messages)
+	for i, m := range in.messages { // before the requests: it may cancel one of the same batch
+		if id := m.cancels(); id != nil && !c.cancel(ctx, callIDOf(session, id)) {
+			in.messages[i].raw = cancelsNothing // the SDK cancels later, when another request may have the id
 		}
 	}
 	var begun []*calling
