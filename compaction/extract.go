@@ -128,7 +128,7 @@ func (x *extraction) carry(previous string) {
 	known := []layout{x.layout, layoutOf(nil), layoutOf(splitFormat)}
 	for line := range strings.Lines(previous) {
 		line = strings.TrimSpace(line)
-		if group := headed(known, line); group != nil {
+		if group := sectionsUnder(known, line); group != nil {
 			in = group
 			continue
 		}
@@ -156,8 +156,9 @@ func (x *extraction) carry(previous string) {
 	}
 }
 
-// headed returns the sections under a heading of the first layout that has it; none if none has.
-func headed(known []layout, heading string) []section {
+// sectionsUnder returns the sections under a heading, by the first layout that has the heading. It returns nil if no
+// layout has it.
+func sectionsUnder(known []layout, heading string) []section {
 	for _, l := range known {
 		if group := l.sectionsOf(heading); group != nil {
 			return group
@@ -207,8 +208,8 @@ func (x *extraction) add(in section, i item, s sentence, weight float64) {
 	x.items[in] = append(x.items[in], i)
 }
 
-// saysMuchInFewWords reports whether a sentence of a section may matter although it has hardly any words: for what the
-// user is, wants or demands, or, where it was said and is no result, for an amount.
+// saysMuchInFewWords reports whether a sentence may matter although it has hardly any words: if it says what the user
+// is, wants or demands, or if someone said it (no result of a tool) and it has an amount.
 func (s sentence) saysMuchInFewWords(in section, weight float64) bool {
 	return in == told && s.is(obliging|wishing|owning) || weight > outputTrust && quantity.MatchString(s.text)
 }

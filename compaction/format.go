@@ -87,7 +87,7 @@ func layoutOf(f *Format) layout {
 	return l
 }
 
-// sectionsOf returns the sections under a heading; none if the layout does not have it.
+// sectionsOf returns the sections under a heading, nil if the layout does not have the heading.
 func (l layout) sectionsOf(heading string) []section {
 	for _, group := range l.groups {
 		if len(group) > 0 && l.titles[group[0]] == heading {
@@ -97,7 +97,7 @@ func (l layout) sectionsOf(heading string) []section {
 	return nil
 }
 
-// sectionOfLine returns to which of the sections under a heading a line without its number belongs.
+// sectionOfLine returns the section of a line, without its number, that stands under the heading of several sections.
 func sectionOfLine(group []section, line string) section {
 	has := func(s section) bool { return slices.Contains(group, s) }
 	switch {

@@ -109,7 +109,7 @@ const (
 	denying
 	counting
 	failing
-	standing
+	standing // a rule that holds from now on
 )
 
 // cues are the signs of what will matter later, with what they weigh: those of English, with the commonest

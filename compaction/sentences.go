@@ -98,14 +98,14 @@ var continuing = func() *lexicon {
 	return l
 }()
 
-// adding are the first words of a sentence that speaks of the one before if it is short.
+// adding are first words that join a short sentence to the one before. A long one stands alone.
 var adding = func() *lexicon {
 	l := newLexicon()
 	l.add(1, "and, or")
 	return l
 }()
 
-// addingChars is the most characters of a sentence that may not stand alone because of such a word.
+// addingChars is the most characters of a short sentence.
 const addingChars = 60
 
 // belongs reports whether a sentence belongs to the one before. A question never belongs to a statement, which counts

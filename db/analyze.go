@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Of a table that is analyzed again: it has so many times the pages that Postgres' statistics know of, and these more.
+// A table is analyzed again when it has grownTimes the pages that Postgres' statistics know, and grownPages more.
 const (
 	grownTimes = 2
 	grownPages = 4
@@ -17,7 +17,7 @@ const (
 
 // AnalyzeGrown analyzes the tables that doubled since Postgres' statistics were made, or grew from almost nothing, and
 // returns their names. After a bulk load, autovacuum does so only minutes later, or never where it is off, and
-// statements are planned for the tables as they were before: joins of a few hundred rows then compare all with all.
+// statements are planned for the smaller tables of before: a join may then compare each row with each other row.
 func AnalyzeGrown(ctx context.Context, d DB) (tables []string, err error) {
 	tables, err = All[string](ctx, d, `
 		SELECT relname FROM pg_class

@@ -243,9 +243,9 @@ const (
 	HitColumns = `hit.score, hit.words_rank, hit.meaning_rank`
 )
 
-// KeyedRow joins the row of a table of the organization @org that has a key. Postgres reads each by the primary key
-// (OFFSET keeps the planner from other joins), also where its statistics are older than the rows: it would compare all
-// rows with all.
+// KeyedRow is a join with the row of a table that has a key, of the organization @org. OFFSET makes Postgres read each
+// row by its primary key. Without it, and with statistics that are older than the rows, Postgres compares each row with
+// each hit.
 func KeyedRow(table, key string) string {
 	return ` CROSS JOIN LATERAL (SELECT * FROM ` + table + ` t WHERE t.org = @org AND t.key = ` + key + ` OFFSET 0)`
 }

@@ -241,7 +241,7 @@ func tablesOf(withReset bool) string {
 
 const notDeleted = "c.deleted_at IS NULL"
 
-// shownOf is the condition that a conversation c is not deleted, or if withReset is true, that Reset hid it.
+// shownOf is the condition for a conversation c that is not deleted. With withReset, one that Reset hid passes, too.
 func shownOf(withReset bool) string {
 	if withReset {
 		return "(" + notDeleted + " OR c.reset_at IS NOT NULL)"

@@ -79,7 +79,7 @@ func (n *queryCount) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.Tra
 // TraceQueryEnd implements pgx.QueryTracer.
 func (*queryCount) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// A client listens to each resource once, to so many as the documentation says, and the server reads them together.
+// A client listens to each resource once, at most to 1,000, and the server reads them together.
 func TestManyResourcesAreListenedTo(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)
@@ -131,7 +131,7 @@ func tracedPool(t *testing.T, of *pgxpool.Pool, tracer pgx.QueryTracer) *pgxpool
 	return pool
 }
 
-// The sessions of a key follow so many resources of an agent as the documentation says.
+// The sessions of a key follow at most 1,000 resources of an agent.
 func TestSessionsFollowBoundedResources(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)
@@ -252,8 +252,7 @@ func TestADeletedAgentIsNotFoundInASession(t *testing.T) {
 	}
 }
 
-// A client that asks for more of a stream that has ended, and of which it has all, is told to ask no more: it would
-// take an empty answer for a broken one.
+// A stream that has ended is a 204 to a client that resumes it: the client would take an empty answer for a broken one.
 func TestAStreamThatEndedIsNotResumed(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)

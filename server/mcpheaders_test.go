@@ -10,8 +10,7 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
-// The header that names what a message is for may be encoded, as clients do where a header cannot have the name as it
-// is. It is compared as it is decoded.
+// Clients encode a name that a header cannot hold. The server compares the decoded name with the message.
 func TestEncodedNamesOverMCPAreDecoded(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)
@@ -50,7 +49,7 @@ func TestEncodedNamesOverMCPAreDecoded(t *testing.T) {
 	}
 }
 
-// A request that names two of what there is one of is refused, whatever its method.
+// A request with two values of a header that has one is refused, whatever its method.
 func TestMCPHeadersThatContradictAreRefused(t *testing.T) {
 	t.Parallel()
 	c := newIdleClient(t)

@@ -36,8 +36,8 @@ func refuseEmpty(command *kong.Context) error {
 	return nil
 }
 
-// refuseContradiction returns an error if a command line has two flags of which one would be ignored. Settings of the
-// environment are no such flags: they are for all commands.
+// refuseContradiction returns an error if a command line has two flags and the command would ignore one of them. It
+// does not look at the environment, whose settings are for all commands.
 func refuseContradiction(command *kong.Context) error {
 	given := map[string]bool{}
 	for _, at := range command.Path {

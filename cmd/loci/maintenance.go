@@ -36,7 +36,7 @@ func (p *process) adviseOwner() {
 	}
 }
 
-// analyzeTables analyzes tables that grew until ctx ends: a search soon after a load is planned for what is there.
+// analyzeTables analyzes tables that grew, until ctx ends: soon after a load, searches are planned for the new rows.
 func (p *process) analyzeTables(ctx context.Context) {
 	for wait(ctx, analyzeEvery) {
 		if _, err := db.AnalyzeGrown(ctx, p.pool); err != nil && ctx.Err() == nil {

@@ -135,7 +135,8 @@ func (c *calls) cancel(ctx context.Context, id callID) bool {
 }
 
 // cancelsNothing is a cancellation of a request that no client sends.
-var cancelsNothing = json.RawMessage(`{"jsonrpc":"2.0","method":"` + cancelled + `","params":{"requestId":"loci-none"}}`)
+var cancelsNothing = json.RawMessage(`{"jsonrpc":"2.0","method":"` + cancelled +
+	`","params":{"requestId":"loci-none"}}`)
 
 // arrived notes that the SDK has read the requests that a header names.
 func (c *calls) arrived(named []string) {

@@ -27,7 +27,7 @@ type followed struct {
 // maxFollowed bounds the resources that the sessions of a hub follow.
 const maxFollowed = 1000
 
-// tooManyFollowed is the sentence of an error.
+// tooManyFollowed is the error of a subscription beyond maxFollowed.
 const tooManyFollowed = "the clients of a key follow at most 1,000 resources of an agent; unsubscribe from some, or " +
 	"name fewer"
 
@@ -49,8 +49,8 @@ func (s *Server) subscribe(ctx context.Context, h *hub, r *sdk.SubscribeRequest)
 	return h.add(r.Params.URI, sum, r.Session)
 }
 
-// subscribeAll follows those of some resources that there are for a session, and returns them. It follows none if there
-// is an error.
+// subscribeAll makes a session follow resources. It returns those that it follows, also with an error; it passes over
+// resources that do not exist.
 func (s *Server) subscribeAll(ctx context.Context, h *hub, session *sdk.ServerSession, uris []string) (found []string,
 	err error) {
 	if s.Fixtures != nil {
@@ -285,8 +285,7 @@ func (h *hub) uris(kinds map[string]bool) (all []string) {
 	return all
 }
 
-// others returns those of some resources that are not as they were when they were read last. One that is gone has no
-// text.
+// others returns the resources that changed since they were read last. One that was deleted counts as an empty text.
 func (s *Server) others(ctx context.Context, h *hub, uris []string) (others []string) {
 	if len(uris) == 0 {
 		return nil

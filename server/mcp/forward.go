@@ -128,7 +128,8 @@ func (f *forwarder) subscribe(ctx context.Context, uri string) error {
 	return nil
 }
 
-// subscribeAll subscribes to those of some resources that there are, and returns them.
+// subscribeAll subscribes to resources. It returns those that it subscribed to, also with an error; it passes over
+// resources that do not exist.
 func (f *forwarder) subscribeAll(ctx context.Context, uris []string) (found []string, err error) {
 	for _, uri := range uris {
 		if err := f.subscribe(ctx, uri); err == nil {

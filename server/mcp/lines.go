@@ -109,7 +109,7 @@ func (l *Lines) screen(text []byte) (screened, *refusal) {
 	return in, why
 }
 
-// cancel notes that the client wants no answer to the request of an id any more. nil is none.
+// cancel notes that the client wants no answer to the request with an id any more. It does nothing if id is nil.
 func (l *Lines) cancel(id json.RawMessage) {
 	key := idKey(id)
 	if of, ok := l.waiting[key]; ok && id != nil {

@@ -248,7 +248,7 @@ func (s *Server) serveSession(w http.ResponseWriter, r *http.Request, c Caller, 
 	if session != "" && len(in.messages) > 0 {
 		kept, end := h.calls.take(ctx, session, in, r.Header)
 		defer end()
-		if len(kept.messages) == 0 { // an answer without answers
+		if len(kept.messages) == 0 { // each was cancelled before it came: the stream is empty
 			w.Header().Set("Content-Type", "text/event-stream")
 			w.WriteHeader(http.StatusOK)
 			return nil

@@ -219,14 +219,14 @@ func (m message) refused(version string, fault func(place string, value []byte) 
 	return nil
 }
 
-// headersOnce are the headers of which a request has one value.
+// headersOnce are the headers that may have one value only.
 var headersOnce = []string{sessionHeader, versionHeader, MethodHeader, nameHeader, lastEventHeader}
 
-// Twice returns a sentence on the first of some headers that is there with two values; empty if none is.
+// Twice returns a sentence about the first of some headers that has two different values, empty if no header has.
 func Twice(h http.Header, names ...string) string {
 	for _, name := range names {
 		if given := h.Values(name); len(slices.Compact(slices.Clone(given))) > 1 {
-			return fmt.Sprintf("the header %s is there with %s and with %s: send it once", name, db.Short(given[0]),
+			return fmt.Sprintf("the header %s has the values %s and %s: send it once", name, db.Short(given[0]),
 				db.Short(given[len(given)-1]))
 		}
 	}
@@ -253,14 +253,14 @@ func contradiction(h http.Header, body []byte) *refusal {
 			versions[0])}}
 }
 
-// The form of a header's value that no header can have as it is, such as one with other letters than ASCII's.
+// The form in which a client sends a value that a header cannot hold, such as one with letters beyond ASCII.
 const (
 	encodedPrefix = "=?base64?"
 	encodedSuffix = "?="
 )
 
-// decodedName returns the headers of a message with the name decoded, which the SDK compares as it is, or why it cannot
-// be.
+// decodedName returns the headers of a message with its name decoded, or why the name cannot be decoded. The SDK
+// compares the name with the message and does not decode it.
 func decodedName(h http.Header, in screened) (http.Header, *refusal) {
 	encoded, begins := strings.CutPrefix(h.Get(nameHeader), encodedPrefix)
 	encoded, ends := strings.CutSuffix(encoded, encodedSuffix)

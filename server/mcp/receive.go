@@ -134,7 +134,7 @@ func (s *Server) listen(ctx context.Context, h *hub, r *sdk.SubscriptionsListenR
 	}, func() (sdk.Result, error) { return c.next(ctx) })
 }
 
-// subscriber subscribes a client to resources. subscribe returns those that there are.
+// subscriber subscribes a client to resources. subscribe returns those that exist.
 type subscriber struct {
 	subscribe   func(uris []string) (found []string, err error)
 	unsubscribe func(uri string) error

@@ -56,7 +56,7 @@ const invalidTime = "Invalid %s format: %s. Use ISO 8601 format (YYYY-MM-DD or Y
 
 const passageIDs = "a search of your archival memory shows the ids of passages"
 
-// whereFound adds to an ErrNotFound where the model finds what exists.
+// whereFound adds a sentence to an ErrNotFound: where the model finds the ids that exist.
 func whereFound(err error, where string) error {
 	if errors.Is(err, db.ErrNotFound) {
 		return db.NotFound("%v: %s.", err, where)
@@ -273,7 +273,6 @@ func (m Memories) archivalDelete(ctx context.Context, c Caller, a archivalDelete
 	if err := must("archival_memory_delete", "id", a.ID); err != nil {
 		return Result{}, err
 	}
-	err := whereFound(m.Archival.DeletePassage(ctx, c.Org, c.Agent.ID, string(a.ID)),
-		passageIDs)
+	err := whereFound(m.Archival.DeletePassage(ctx, c.Org, c.Agent.ID, string(a.ID)), passageIDs)
 	return Result{Text: fmt.Sprintf("%s was deleted from your archival memory.", echo(string(a.ID)))}, err
 }

@@ -89,13 +89,13 @@ func refuseUnknown(who string, given map[string]json.RawMessage, known []string)
 	return db.Invalid("Unknown %s %s: %s takes %s.", noun(len(unknown), "argument"), joined(unknown), who, joined(known))
 }
 
-// refuseOthers returns ErrInvalid if args, the struct of a tool's arguments, has one that a command does not take. An
-// empty text, a zero and an empty list count as absent: models send them for what they leave out.
+// refuseOthers returns ErrInvalid if a call gives an argument that its command does not take. args is the struct of the
+// tool's arguments. Empty texts, zeros and empty lists count as absent: some models send all arguments of a tool.
 func refuseOthers(command text, args any, takes ...string) error {
 	var others []string
 	v := reflect.ValueOf(args)
 	for i, name := range names(v.Type()) {
-		if name != "command" && !slices.Contains(takes, name) && says(v.Field(i)) {
+		if name != "command" && !slices.Contains(takes, name) && isGiven(v.Field(i)) {
 			others = append(others, name)
 		}
 	}
@@ -106,10 +106,11 @@ func refuseOthers(command text, args any, takes ...string) error {
 		joined(takes))
 }
 
-func says(v reflect.Value) bool {
+// isGiven reports whether an argument is more than an empty text, a zero or an empty list.
+func isGiven(v reflect.Value) bool {
 	switch {
 	case v.Kind() == reflect.Pointer:
-		return !v.IsNil() && says(v.Elem())
+		return !v.IsNil() && isGiven(v.Elem())
 	case v.Kind() == reflect.Slice:
 		return v.Len() > 0
 	}
@@ -305,7 +306,7 @@ func (l *list[T]) UnmarshalJSON(raw []byte) error {
 		var item T
 		if err := json.Unmarshal(raw, &item); err != nil {
 			if m := (*mismatch)(nil); errors.As(err, &m) {
-				return &mismatch{"a list, of which each item is " + m.want, m.got}
+				return &mismatch{"a list; each item must be " + m.want, m.got}
 			}
 			return err
 		}

@@ -130,11 +130,11 @@ func TestCloseFilesUnderstandsWhatModelsWrite(t *testing.T) {
 	}
 }
 
-// An item that a list cannot have is named as what it should be in a list.
+// The error of a wrong item says that the argument is a list.
 func TestListsSayThatTheyAreLists(t *testing.T) {
 	t.Parallel()
 	_, _, err := tool.ReadClose(`{"file_names":{"a":1}}`)
-	if err == nil || !strings.Contains(err.Error(), "must be a list, of which each item is a string") {
+	if err == nil || !strings.Contains(err.Error(), "must be a list; each item must be a string") {
 		t.Error(err)
 	}
 }

@@ -203,7 +203,7 @@ type memoryArgs struct {
 	NewPath     text       `json:"new_path"`
 }
 
-// memoryArguments are the arguments of each command.
+// memoryArguments lists the arguments that each command of memory takes.
 var memoryArguments = map[text][]string{
 	"create":      {"path", "file_text", "description"},
 	"str_replace": {"path", "old_string", "new_string"},

@@ -137,13 +137,7 @@ func TestACallThatLacksANewTextDeletesNothing(t *testing.T) {
 func TestACommandRefusesTheArgumentsOfOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	run := func(name, args string) string {
-		got, err := w.tools.Run(t.Context(), tool.Caller{Org: 1, Agent: w.agent}, name, json.RawMessage(args))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return got.Text
-	}
+	run := func(name, args string) string { return w.run(t, name, args).Text }
 	run("memory_rethink", `{"label":"kept","new_memory":"precious text"}`)
 	run("memory_files", `{"command":"create","path":"/memories/kept.md","file_text":"precious text"}`)
 	for _, c := range []struct{ args, says string }{
@@ -181,13 +175,7 @@ func TestACommandRefusesTheArgumentsOfOthers(t *testing.T) {
 func TestPassagesAreNamedOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	run := func(name, args string) string {
-		got, err := w.tools.Run(t.Context(), tool.Caller{Org: 1, Agent: w.agent}, name, json.RawMessage(args))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return got.Text
-	}
+	run := func(name, args string) string { return w.run(t, name, args).Text }
 	got := run("archival_memory_insert", `{"content":"`+strings.Repeat("x", 60_000)+`"}`)
 	seen := map[string]bool{}
 	for _, id := range passageIDs.FindAllString(got, -1) {

@@ -46,7 +46,7 @@ type memoryFilesArgs struct {
 	AsOf       text         `json:"as_of"`
 }
 
-// memoryFileArguments are the arguments of each command.
+// memoryFileArguments lists the arguments that each command of memory_files takes.
 var memoryFileArguments = map[text][]string{
 	"view":        {"path", "view_range", "as_of"},
 	"create":      {"path", "file_text", "valid_until", "supersedes"},
@@ -58,21 +58,21 @@ var memoryFileArguments = map[text][]string{
 
 // memoryFiles runs a command on the memory files of an agent.
 func (m Memories) memoryFiles(ctx context.Context, c Caller, a memoryFilesArgs) (Result, error) {
-	if err := refuseOthers(a.Command, a, memoryFileArguments[a.Command]...); memoryFileArguments[a.Command] != nil &&
-		err != nil {
+	takes, ok := memoryFileArguments[a.Command]
+	if !ok {
+		return Result{}, db.Invalid("There is no command '%s'; the commands are view, create, str_replace, insert, delete "+
+			"and rename.", echo(string(a.Command)))
+	}
+	if err := refuseOthers(a.Command, a, takes...); err != nil {
 		return Result{}, err
 	}
 	if a.Command == "view" {
 		return m.viewMemory(ctx, c, a)
 	}
-	do, ok := map[text]func(context.Context, memoryfile.At, memoryFilesArgs) (Result, error){
+	do := map[text]func(context.Context, memoryfile.At, memoryFilesArgs) (Result, error){
 		"create": nil, "str_replace": m.replaceInMemory, "insert": m.insertIntoMemory,
 		"delete": m.deleteMemory, "rename": m.renameMemory,
 	}[a.Command]
-	if !ok {
-		return Result{}, db.Invalid("There is no command '%s'; the commands are view, create, str_replace, insert, delete "+
-			"and rename.", echo(string(a.Command)))
-	}
 	if err := a.complete(); err != nil {
 		return Result{}, err
 	}
