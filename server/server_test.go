@@ -132,8 +132,9 @@ func newIdleClient(t *testing.T) *client {
 	s := newServer(t, pool)
 	var watching sync.WaitGroup
 	ctx, stop := context.WithCancel(context.Background())
-	watching.Go(func() { s.Progress.Run(ctx, func(err error) { t.Errorf("read the progress of files: %v", err) }) })
-	watching.Go(func() { s.Followers.Run(ctx, func(err error) { t.Errorf("read the heads of agents: %v", err) }) })
+	progress, followers := s.Progress, s.Followers // a test may set others
+	watching.Go(func() { progress.Run(ctx, func(err error) { t.Errorf("read the progress of files: %v", err) }) })
+	watching.Go(func() { followers.Run(ctx, func(err error) { t.Errorf("read the heads of agents: %v", err) }) })
 	t.Cleanup(func() {
 		stop()
 		watching.Wait()
