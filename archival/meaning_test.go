@@ -167,12 +167,12 @@ func TestALargeScopeIsReadThroughItsIndexes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if built, err := f.store.Queue().Index(t.Context(), dbtest.Owner(t, f.pool), nil); built || err != nil {
+	if built, err := f.store.Queue().Index(t.Context(), dbtest.Owner(t, f.pool), nil, nil); built || err != nil {
 		t.Fatalf("an index was built of nothing: %v (%v)", built, err)
 	}
 	f.store.SetIndexRows(1000)
 	f.embedded(small.ID, large[0].ArchiveID)
-	if built, err := f.store.Queue().Index(t.Context(), dbtest.Owner(t, f.pool), nil); !built || err != nil {
+	if built, err := f.store.Queue().Index(t.Context(), dbtest.Owner(t, f.pool), nil, nil); !built || err != nil {
 		t.Fatalf("an index was built: %v (%v)", built, err)
 	}
 	const question = "entry number77 of series77"

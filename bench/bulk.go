@@ -136,7 +136,7 @@ func (l *load) ingest(ctx context.Context, s *instance) (time.Duration, error) {
 		return 0, err
 	}
 	small, err := s.ingest(ctx, conn, grepFolder, l.searched)
-	return large + small, err
+	return large.all + small.all, err
 }
 
 // open measures opening 100 lines in the middle of a large file against the same of a small one.

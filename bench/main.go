@@ -48,6 +48,7 @@ func stages() []stage {
 		{"start", (*bench).starts},
 		{"words", func(b *bench, ctx context.Context) error { return b.ingestAndSearch(ctx, false) }},
 		{"vectors", func(b *bench, ctx context.Context) error { return b.ingestAndSearch(ctx, true) }},
+		{"small", (*bench).smallFiles},
 		{"bulk", (*bench).bulk},
 		{"history", (*bench).history},
 		{"passages", (*bench).passages},
@@ -63,7 +64,7 @@ func run(ctx context.Context, args []string) (err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	scale := flags.String("scale", "full", "how much is measured: full, small (a minute) or tiny (a trial)")
 	only := flags.String("only", "",
-		"stages to run, separated by commas: start, words, vectors, bulk, history, passages, compaction, "+
+		"stages to run, separated by commas: start, words, vectors, small, bulk, history, passages, compaction, "+
 			"policies, lab, tenants, mcp; empty runs all")
 	loci := flags.String("loci", "bin/loci", "the program to measure")
 	locomo := flags.String("locomo", "",
@@ -137,7 +138,7 @@ func choose(only string) ([]stage, error) {
 	for _, name := range names {
 		if !slices.ContainsFunc(all, func(s stage) bool { return s.name == name }) {
 			return nil,
-				fmt.Errorf("there is no stage '%s'; the stages are start, words, vectors, bulk, history, passages, "+
+				fmt.Errorf("there is no stage '%s'; the stages are start, words, vectors, small, bulk, history, passages, "+
 					"compaction, policies, lab, tenants and mcp", name)
 		}
 	}

@@ -152,9 +152,6 @@ func tidy(ctx context.Context, pool *pgxpool.Pool) error {
 	return nil
 }
 
-// vectorIndexRows is how many vectors a space has that the server indexes.
-const vectorIndexRows = 50_000
-
 // embedded waits until all passages have their vectors, and these their index, if they are to have one.
 func (l *librarian) embedded(ctx context.Context, pool *pgxpool.Pool) error {
 	began := time.Now()

@@ -110,7 +110,7 @@ func (w *reembedding) work(ctx context.Context) error {
 		if w.Owner == nil {
 			break // a search of many rows is exact, and slower, until a program of the owner builds the index
 		}
-		if _, err := m.index(ctx, w.Owner, w.to, nil); err != nil {
+		if _, err := m.index(ctx, w.Owner, w.to, nil, nil); err != nil {
 			return err
 		}
 	}

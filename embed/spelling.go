@@ -268,7 +268,7 @@ func (s sharing) count(ctx context.Context, d db.DB, counts map[int32]int) (read
 		)
 		SELECT t & %d AS id, count(*) AS rows, (SELECT count(*) FROM sharing) AS all_rows
 		FROM sharing CROSS JOIN unnest(terms) AS t
-		WHERE t = ANY (@terms)
+		WHERE t IN (SELECT unnest(@terms)) -- hashed: = ANY compares each with each
 		GROUP BY t`, s.sql, Lexicon-1), s.args).Query(
 		func(rows pgx.Rows) error {
 			list, err = pgx.CollectRows(rows, pgx.RowToStructByName[count])

@@ -70,14 +70,15 @@ func (v Vectors) store(ctx context.Context, tx pgx.Tx, space Space, batch Rows, 
 // Index builds the index of the active space's vectors where that pays and it is missing; built reports whether it did.
 // pool is of the table's owner. A space of at least IndexRows vectors is indexed, and only while less than a tenth as
 // many rows wait for theirs: into an index that exists, each row is inserted at several times the cost of its share of
-// a bulk build. From time to time, Index calls progress, unless it is nil, with the number of rows in it.
-func (v Vectors) Index(ctx context.Context, pool *pgxpool.Pool, progress func(done, total int)) (built bool,
-	err error) {
+// a bulk build. For the same reason, may, unless it is nil, is asked with the number of vectors before a build. From
+// time to time, Index calls progress, unless it is nil, with the number of rows in the index.
+func (v Vectors) Index(ctx context.Context, pool *pgxpool.Pool, may func(rows int) bool,
+	progress func(done, total int)) (built bool, err error) {
 	space, ok := v.Endpoint.Space()
 	if !ok {
 		return false, nil
 	}
-	return v.index(ctx, pool, space, progress)
+	return v.index(ctx, pool, space, may, progress)
 }
 
 // IndexAll builds the missing indexes of all spaces that a server used in the last week, as Index does for one, and
@@ -98,7 +99,7 @@ func (v Vectors) IndexAll(ctx context.Context, pool *pgxpool.Pool) (built int, e
 			err = Index{Table: v.Table, Space: s.Space}.drop(ctx, pool)
 		} else {
 			var one bool
-			if one, err = v.index(ctx, pool, s.Space, nil); one {
+			if one, err = v.index(ctx, pool, s.Space, nil, nil); one {
 				built++
 			}
 		}
@@ -110,14 +111,14 @@ func (v Vectors) IndexAll(ctx context.Context, pool *pgxpool.Pool) (built int, e
 }
 
 // index builds the index of a space for Index.
-func (v Vectors) index(ctx context.Context, pool *pgxpool.Pool, space Space,
+func (v Vectors) index(ctx context.Context, pool *pgxpool.Pool, space Space, may func(rows int) bool,
 	progress func(done, total int)) (built bool, err error) {
 	x := Index{Table: v.Table, Space: space}
 	if valid, err := x.valid(ctx, pool); err != nil || valid {
 		return false, err
 	}
 	rows, err := db.One[int](ctx, pool, `SELECT count(*) FROM `+v.Table+` WHERE space_id = $1`, space.ID)
-	if err != nil || rows < v.IndexRows {
+	if err != nil || rows < v.IndexRows || may != nil && !may(rows) {
 		return false, err
 	}
 	if waiting, err := db.One[int](ctx, pool, v.Pending, space.ID); err != nil || waiting*10 > rows {

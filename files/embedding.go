@@ -165,9 +165,10 @@ func (s *Store) queueBatches(ctx context.Context, org db.Org, space int16, fileK
 	return s.enqueue(ctx, jobs...)
 }
 
-// Index builds the index of the active space's vectors if it pays and is missing; built reports whether it did.
-func (s *Store) Index(ctx context.Context, pool *pgxpool.Pool, progress func(done, total int)) (built bool, err error) {
-	return s.vectors().Index(ctx, pool, progress)
+// Index builds the index of the active space's vectors as embed.Vectors.Index does.
+func (s *Store) Index(ctx context.Context, pool *pgxpool.Pool, may func(rows int) bool,
+	progress func(done, total int)) (built bool, err error) {
+	return s.vectors().Index(ctx, pool, may, progress)
 }
 
 // IndexAll builds the missing indexes of all spaces that are used, and returns their number.

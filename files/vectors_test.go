@@ -68,14 +68,14 @@ func TestADenseSpaceIsIndexed(t *testing.T) {
 	queries := fx.clustered(folder, space, 4000, 40, 50)
 	fx.clustered(small, space, 30, 3, 0)
 	fx.SetIndexRows(5000)
-	if built, err := fx.Index(t.Context(), fx.owner(), nil); built || err != nil {
+	if built, err := fx.Index(t.Context(), fx.owner(), nil, nil); built || err != nil {
 		t.Fatalf("below the threshold an index was built: %v (%v)", built, err)
 	}
 	fx.SetIndexRows(2000)
-	if built, err := fx.Index(t.Context(), fx.owner(), nil); !built || err != nil {
+	if built, err := fx.Index(t.Context(), fx.owner(), nil, nil); !built || err != nil {
 		t.Fatalf("an index was built: %v (%v)", built, err)
 	}
-	if built, err := fx.Index(t.Context(), fx.owner(), nil); built || err != nil {
+	if built, err := fx.Index(t.Context(), fx.owner(), nil, nil); built || err != nil {
 		t.Fatalf("an index was built again: %v (%v)", built, err)
 	}
 	found, wanted := 0, 0
@@ -177,13 +177,13 @@ func TestAnIndexThatIsHalfBuiltIsBuiltAnew(t *testing.T) {
 	if _, err := other.Exec(t.Context(), `SELECT pg_advisory_lock($1)`, db.LockIndex); err != nil {
 		t.Fatal(err)
 	}
-	if built, err := fx.Index(t.Context(), fx.owner(), nil); built || err != nil {
+	if built, err := fx.Index(t.Context(), fx.owner(), nil, nil); built || err != nil {
 		t.Errorf("beside another server an index was built: %v (%v)", built, err)
 	}
 	if _, err := other.Exec(t.Context(), `SELECT pg_advisory_unlock($1)`, db.LockIndex); err != nil {
 		t.Fatal(err)
 	}
-	if built, err := fx.Index(t.Context(), fx.owner(), nil); !built || err != nil {
+	if built, err := fx.Index(t.Context(), fx.owner(), nil, nil); !built || err != nil {
 		t.Errorf("the index was built anew: %v (%v)", built, err)
 	}
 	if n := fx.count(`SELECT count(*) FROM pg_index WHERE indexrelid = $1::regclass AND indisvalid`, name); n != 1 {
@@ -214,7 +214,7 @@ func TestASpaceThatIsStillFilledIsNotIndexed(t *testing.T) {
 		}
 	}
 	wait(21)
-	if built, err := fx.Index(t.Context(), fx.owner(), nil); built || err != nil {
+	if built, err := fx.Index(t.Context(), fx.owner(), nil, nil); built || err != nil {
 		t.Errorf("while 21 of 221 wait an index was built: %v (%v)", built, err)
 	}
 	wait(20)
@@ -223,13 +223,13 @@ func TestASpaceThatIsStillFilledIsNotIndexed(t *testing.T) {
 		VALUES (1, $1, 'new.txt', 'new.txt', 'text/plain', 100, '')`, folder.Key); err != nil {
 		t.Fatal(err)
 	}
-	if built, err := fx.Index(t.Context(), fx.owner(), nil); built || err != nil {
+	if built, err := fx.Index(t.Context(), fx.owner(), nil, nil); built || err != nil {
 		t.Errorf("while 20 wait and a file is to be parsed an index was built: %v (%v)", built, err)
 	}
 	if _, err := fx.pool.Exec(t.Context(), `UPDATE files SET error = 'unreadable' WHERE name = 'new.txt'`); err != nil {
 		t.Fatal(err)
 	}
-	if built, err := fx.Index(t.Context(), fx.owner(), nil); !built || err != nil {
+	if built, err := fx.Index(t.Context(), fx.owner(), nil, nil); !built || err != nil {
 		t.Errorf("while 20 of 220 wait an index was built: %v (%v)", built, err)
 	}
 }

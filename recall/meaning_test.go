@@ -147,14 +147,14 @@ func TestALargeScopeIsReadThroughItsIndex(t *testing.T) {
 			f.append(drafts...)
 		}
 	}
-	if built, err := f.store.Queue().Index(t.Context(), dbtest.Owner(t, f.pool), nil); built || err != nil {
+	if built, err := f.store.Queue().Index(t.Context(), dbtest.Owner(t, f.pool), nil, nil); built || err != nil {
 		t.Fatalf("an index was built of nothing: %v (%v)", built, err)
 	}
 	f.store.SetIndexRows(1000)
 	if err := recall.EmbedOnce(f.store, t.Context(), org, f.agent); err != nil {
 		t.Fatal(err)
 	}
-	if built, err := f.store.Queue().Index(t.Context(), dbtest.Owner(t, f.pool), nil); !built || err != nil {
+	if built, err := f.store.Queue().Index(t.Context(), dbtest.Owner(t, f.pool), nil, nil); !built || err != nil {
 		t.Fatalf("an index was built: %v (%v)", built, err)
 	}
 	plans, day := dbtest.NewPlans(t, f.pool), time.Now().Add(-24*time.Hour)

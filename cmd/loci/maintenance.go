@@ -18,7 +18,7 @@ import (
 
 const (
 	maintainEvery = time.Minute
-	indexEvery    = 15 * time.Second       // between two looks for text that the index of grep_files lacks
+	indexEvery    = 15 * time.Second       // between two looks for text or vectors that lack an index
 	analyzeEvery  = 2 * time.Second        // between two looks for tables that grew
 	wordsEvery    = 2 * time.Second        // between two looks for rows that the indexes of words lack
 	pruneEvery    = 10 * time.Minute       // between two looks for index entries of deleted files
@@ -46,7 +46,7 @@ func (p *process) analyzeTables(ctx context.Context) {
 }
 
 // maintain runs the periodic maintenance of the database until ctx ends: it rebuilds the indexes of jobs every day
-// where River may not, builds indexes where there are enough rows, and deletes rows that are kept for a limited time.
+// where River may not, and deletes rows that are kept for a limited time.
 func (p *process) maintain(ctx context.Context, s stores) {
 	p.adviseOwner()
 	for reindexed := time.Now().UTC().YearDay(); wait(ctx, maintainEvery); {
@@ -56,9 +56,8 @@ func (p *process) maintain(ctx context.Context, s stores) {
 				p.log.Warn("the indexes of jobs are not rebuilt; they may be larger than needed", "error", err)
 			}
 		}
-		p.maintainVectors(ctx, "files", s.files)
-		for owners, queue := range s.ownerQueues() {
-			p.maintainVectors(ctx, owners, queue)
+		for owners, memory := range s.vectorStores() {
+			p.clearVectors(ctx, owners, memory)
 		}
 		if _, err := db.ForgetDeleted(ctx, p.pool); err != nil && ctx.Err() == nil {
 			p.log.Warn("the list positions of deleted rows are not forgotten", "error", err)
@@ -71,28 +70,59 @@ func (p *process) maintain(ctx context.Context, s stores) {
 
 // vectorStore is a memory with vectors.
 type vectorStore interface {
-	Index(ctx context.Context, pool *pgxpool.Pool, progress func(done, total int)) (built bool, err error)
+	Index(ctx context.Context, pool *pgxpool.Pool, may func(rows int) bool,
+		progress func(done, total int)) (built bool, err error)
 	ClearSpaces(ctx context.Context, pool *pgxpool.Pool) (rows int, err error)
 }
 
-// maintainVectors builds the index of a large space of vectors, and deletes the vectors of unused spaces.
-func (p *process) maintainVectors(ctx context.Context, what string, memory vectorStore) {
-	began, log := time.Now(), p.log.With("of", what)
-	if p.owner != nil {
-		built, err := memory.Index(ctx, p.owner, func(done, total int) {
-			log.Info("the vectors are being indexed; search is exact meanwhile", "done", done, "total", total)
-		})
-		switch {
-		case err != nil && ctx.Err() == nil:
-			log.Warn("the vectors are not indexed yet; search is exact, and slower", "error", err)
-		case built:
-			log.Info("the vectors are indexed", "seconds", int(time.Since(began).Seconds()))
+// vectorStores returns the memories with vectors by the names of their owners.
+func (s stores) vectorStores() map[string]vectorStore {
+	all := map[string]vectorStore{"files": s.files}
+	for owners, queue := range s.ownerQueues() {
+		all[owners] = queue
+	}
+	return all
+}
+
+// indexVectors builds the indexes of large spaces of vectors until ctx ends, each when its vectors have stopped coming
+// in by the thousands.
+func (p *process) indexVectors(ctx context.Context, s stores) {
+	if p.owner == nil {
+		return
+	}
+	for counts := map[string]int{}; wait(ctx, indexEvery); {
+		for owners, memory := range s.vectorStores() {
+			p.indexVectorsOf(ctx, owners, memory, func(rows int) bool {
+				before := counts[owners]
+				counts[owners] = rows
+				return rows-before <= rows/100
+			})
 		}
 	}
-	if rows, err := memory.ClearSpaces(ctx, cmp.Or(p.owner, p.pool)); err != nil && ctx.Err() == nil {
-		log.Warn("the vectors of unused models are not deleted", "error", err)
-	} else if rows > 0 {
-		log.Info("the vectors of models that were not used for a week are deleted", "vectors", rows)
+}
+
+// indexVectorsOf builds the index of a memory's vectors if it is missing, pays, and may be built.
+func (p *process) indexVectorsOf(ctx context.Context, owners string, memory vectorStore, may func(rows int) bool) {
+	began, log := time.Now(), p.log.With("of", owners)
+	built, err := memory.Index(ctx, p.owner, may, func(done, total int) {
+		log.Info("the vectors are being indexed; search is exact meanwhile", "done", done, "total", total)
+	})
+	switch {
+	case err != nil && ctx.Err() == nil:
+		log.Warn("the vectors are not indexed yet; search is exact, and slower", "error", err)
+	case built:
+		log.Info("the vectors are indexed", "seconds", int(time.Since(began).Seconds()))
+	}
+}
+
+// clearVectors deletes a memory's vectors of unused spaces.
+func (p *process) clearVectors(ctx context.Context, owners string, memory vectorStore) {
+	rows, err := memory.ClearSpaces(ctx, cmp.Or(p.owner, p.pool))
+	switch {
+	case err != nil && ctx.Err() == nil:
+		p.log.Warn("the vectors of unused models are not deleted", "of", owners, "error", err)
+	case rows > 0:
+		p.log.Info("the vectors of models that were not used for a week are deleted", "of", owners, "vectors", rows)
 	}
 }
 

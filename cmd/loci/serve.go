@@ -367,6 +367,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		func() error { p.indexText(ctx, s.files); return nil },
 		func() error { p.analyzeTables(ctx); return nil },
 		func() error { p.indexWords(ctx, s); return nil },
+		func() error { p.indexVectors(ctx, s); return nil },
 		func() error { p.reweighWords(ctx, s); return nil },
 		func() error { p.maintain(ctx, s); return nil },
 		func() error { p.clearOrganizations(ctx); return nil },
