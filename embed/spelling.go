@@ -267,8 +267,8 @@ func (s sharing) count(ctx context.Context, d db.DB, counts map[int32]int) (read
 		WITH sharing AS MATERIALIZED (%s
 		)
 		SELECT t & %d AS id, count(*) AS rows, (SELECT count(*) FROM sharing) AS all_rows
-		FROM sharing CROSS JOIN unnest(terms) AS t
-		WHERE t IN (SELECT unnest(@terms)) -- hashed: = ANY compares each with each
+		FROM (SELECT unnest(terms) AS t FROM sharing) AS of_rows
+		WHERE t IN (SELECT unnest(@terms)) -- hashed; = ANY would compare each with each
 		GROUP BY t`, s.sql, Lexicon-1), s.args).Query(
 		func(rows pgx.Rows) error {
 			list, err = pgx.CollectRows(rows, pgx.RowToStructByName[count])

@@ -87,4 +87,12 @@ func TestFreshChunksAreReadByTheirKeys(t *testing.T) {
 		t.Fatalf("%d hits, %v", len(got.Hits), err)
 	}
 	plans.ReadByKeys("AS hit (key", "chunks_pkey", "(key = t.file_key)")
+	if got, err := store.Search(t.Context(), org, agent, files.Query{Text: "topicc", Limit: 20}); err != nil ||
+		got.SearchedFor != "topic" {
+		t.Fatalf("searched for %q, %v; want the other spelling", got.SearchedFor, err)
+	}
+	if plan := plans.Take("WITH sharing"); !strings.Contains(plan, "Hash Join") && !strings.Contains(plan, "Hash Semi") ||
+		!strings.Contains(plan, "chunks_terms") || strings.Contains(plan, "Nested Loop") {
+		t.Errorf("spellings are compared with each term of each chunk:\n%s", plan)
+	}
 }
