@@ -24,7 +24,7 @@ type Lines struct {
 
 	mu      sync.Mutex
 	waiting map[string]pending // requests without an answer, by idKey
-	idle    *sync.Cond         // that no answer is awaited any more
+	answers *sync.Cond         // that some were given
 	version string             // of the session, once initialize is answered
 	rest    []byte             // of what is being read
 }
@@ -41,7 +41,7 @@ const answerWithin = 2 * time.Minute
 // NewLines returns the messages of a client. fault is that of Options.
 func NewLines(in io.Reader, out io.Writer, fault func(place string, value []byte) string) *Lines {
 	l := &Lines{in: bufio.NewReader(in), out: out, fault: fault, late: answerWithin, waiting: map[string]pending{}}
-	l.idle = sync.NewCond(&l.mu)
+	l.answers = sync.NewCond(&l.mu)
 	return l
 }
 
@@ -73,6 +73,11 @@ func (l *Lines) Read(p []byte) (int, error) {
 func (l *Lines) take(text []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if text[0] == '[' { // a batch, which the session's version may not have
+		for l.initializes() {
+			l.answers.Wait()
+		}
+	}
 	in, why := l.screen(text)
 	if why != nil {
 		answer, _ := json.Marshal(why.message()) // it has no value that JSON lacks
@@ -127,11 +132,11 @@ func (l *Lines) awaitAnswers() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		late = true
-		l.idle.Broadcast()
+		l.answers.Broadcast()
 	})
 	defer timer.Stop()
 	for l.awaits() && !late {
-		l.idle.Wait()
+		l.answers.Wait()
 	}
 }
 
@@ -139,6 +144,16 @@ func (l *Lines) awaitAnswers() {
 func (l *Lines) awaits() bool {
 	for _, of := range l.waiting {
 		if !of.cancelled && of.method != Listen {
+			return true
+		}
+	}
+	return false
+}
+
+// initializes reports whether the answer is still to come that says which version the session has. l.mu is held.
+func (l *Lines) initializes() bool {
+	for _, of := range l.waiting {
+		if of.method == "initialize" && !of.cancelled {
 			return true
 		}
 	}
@@ -180,9 +195,7 @@ func (l *Lines) Write(p []byte) (int, error) {
 	if err != nil {
 		clear(l.waiting) // the client has gone
 	}
-	if !l.awaits() {
-		l.idle.Broadcast()
-	}
+	l.answers.Broadcast()
 	return len(p), err
 }
 

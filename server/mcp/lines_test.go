@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"bufio"
 	"bytes"
 	"io"
 	"strings"
@@ -44,6 +45,33 @@ func TestTheEndOfTheInputWaitsForAnswers(t *testing.T) {
 	for text, want := range map[string]int{`"id":10,`: 1, `"id":"b",`: 1, `"id":"c",`: 0, `"id":null,"error"`: 1} {
 		if n := strings.Count(got, text); n != want {
 			t.Errorf("%s was written %d times, want %d: %s", text, n, want, got)
+		}
+	}
+}
+
+// A batch that comes before initialize is answered is judged by the version that the answer names.
+func TestABatchWaitsForTheVersionOfTheSession(t *testing.T) {
+	t.Parallel()
+	const batch = `[{"jsonrpc":"2.0","id":"b","method":"ping"}]` + "\n"
+	in := `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{}}` + "\n" + batch
+	for version, want := range map[string]string{"2025-03-26": batch, "2025-06-18": ""} {
+		var out bytes.Buffer
+		l := mcp.NewEndlessLines(strings.NewReader(in), &out)
+		read := bufio.NewReader(l)
+		if _, err := read.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+		answer := `{"jsonrpc":"2.0","id":"i","result":{"protocolVersion":"` + version + `"}}` + "\n"
+		go func() { _, _ = l.Write([]byte(answer)) }()
+		got, err := read.ReadString('\n')
+		if got != want {
+			t.Errorf("%s: read %q (%v), want %q", version, got, err, want)
+		}
+		if want != "" {
+			_, _ = l.Write([]byte(`[{"jsonrpc":"2.0","id":"b","result":{}}]` + "\n"))
+		}
+		if refused := strings.Contains(out.String(), "have no batches"); refused != (want == "") {
+			t.Errorf("%s: wrote %s", version, out.String())
 		}
 	}
 }
