@@ -280,8 +280,8 @@ func (s *Store) firstFree(ctx context.Context, row newFile, numbers []int) (int,
 
 // storeOriginal stores the original in pieces, and queues the parsing of the file.
 func (s *Store) storeOriginal(ctx context.Context, row newFile, fileKey int64) error {
-	piece, ordinal, stored := make([]byte, pieceBytes), 0, int64(0)
-	rows := pgx.CopyFromFunc(func() ([]any, error) {
+	piece, ordinal, stored := make([]byte, min(pieceBytes, max(row.size, 1))), 0, int64(0)
+	next := func() ([]any, error) {
 		n, err := io.ReadFull(row.file, piece)
 		if err == io.EOF {
 			return nil, nil
@@ -292,9 +292,12 @@ func (s *Store) storeOriginal(ctx context.Context, row newFile, fileKey int64) e
 		ordinal++
 		stored += int64(n)
 		return []any{fileKey, ordinal - 1, row.org, piece[:n]}, nil
-	})
-	columns := []string{"file_key", "ordinal", "org", "bytes"}
-	if _, err := s.db.CopyFrom(ctx, pgx.Identifier{"file_originals"}, columns, rows); err != nil {
+	}
+	store := s.copyPieces
+	if row.size <= pieceBytes {
+		store = s.insertPiece
+	}
+	if err := store(ctx, next); err != nil {
 		return fmt.Errorf("store the original: %w", err)
 	}
 	if stored != row.size {
@@ -302,4 +305,20 @@ func (s *Store) storeOriginal(ctx context.Context, row newFile, fileKey int64) e
 	}
 	return s.enqueue(ctx, ParseArgs{Org: row.org, FileKey: fileKey, Generation: 1, size: row.size,
 		Start: queue.At(row.turn.Start), KeepsClosed: row.keepsClosed})
+}
+
+// copyPieces stores the pieces of an original: their values of file_key, ordinal, org and bytes.
+func (s *Store) copyPieces(ctx context.Context, next func() ([]any, error)) error {
+	_, err := s.db.CopyFrom(ctx, pgx.Identifier{"file_originals"}, []string{"file_key", "ordinal", "org", "bytes"},
+		pgx.CopyFromFunc(next))
+	return err
+}
+
+// insertPiece is copyPieces for an original of at most one piece, in a third of the round trips.
+func (s *Store) insertPiece(ctx context.Context, next func() ([]any, error)) error {
+	piece, err := next()
+	if err != nil || piece == nil {
+		return err
+	}
+	return s.exec(ctx, `INSERT INTO file_originals (file_key, ordinal, org, bytes) VALUES ($1, $2, $3, $4)`, piece...)
 }
