@@ -28,9 +28,9 @@ const mebibyte = 1 << 20
 // scales returns the scales that BENCH_SCALE names. The targets hold for the full one only.
 func scales() map[string]Scale {
 	return map[string]Scale{
-		"full": {IngestBytes: 128 * mebibyte, Passes: 3, SmallFiles: 12_000, Queries: 64, SearchFor: 5 * time.Second, Rounds: 3,
-			GrepBytes: 512 * mebibyte,
-			GrepRuns:  5, BulkBytes: 1024 * mebibyte, LargeBytes: 50 * mebibyte, SmallBytes: 50 << 10, Opens: 200, Starts: 5,
+		"full": {IngestBytes: 128 * mebibyte, Passes: 3, SmallFiles: 12_000, Queries: 64, SearchFor: 5 * time.Second,
+			Rounds: 3, GrepBytes: 512 * mebibyte,
+			GrepRuns: 5, BulkBytes: 1024 * mebibyte, LargeBytes: 50 * mebibyte, SmallBytes: 50 << 10, Opens: 200, Starts: 5,
 			Settle: 10 * time.Second, History: 1_000_000, Passages: 100_000, Turns: 2000},
 		"small": {IngestBytes: 12 * mebibyte, Passes: 1, SmallFiles: 600, Queries: 64, SearchFor: time.Second, Rounds: 1,
 			GrepBytes: 16 * mebibyte,
