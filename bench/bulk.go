@@ -34,13 +34,16 @@ func (b *bench) bulk(ctx context.Context) error {
 	}
 	err = load.watch(ctx, s)
 	if err == nil {
+		err = load.growth(ctx, s)
+	}
+	if err == nil {
 		s, err = b.grep(ctx, s, load.grepAgent, filepath.Join(b.work, "searched"), restart)
 	}
 	if err == nil {
 		err = b.open(ctx, s, load)
 	}
 	return errors.Join(err, s.stop(), os.RemoveAll(load.home), os.RemoveAll(filepath.Join(b.work, "searched")),
-		os.RemoveAll(filepath.Join(b.work, "large")))
+		os.RemoveAll(filepath.Join(b.work, "large")), os.RemoveAll(filepath.Join(b.work, "few")))
 }
 
 // load is what goes in: documents to grep, and large ones.
@@ -49,6 +52,8 @@ type load struct {
 	home      string
 	searched  []Document
 	large     []Document // all but the last are of the size of a large file
+	few       []Document // a hundredth of all
+	folders   []string   // of the searched and the large
 	grepAgent string
 	openAgent string
 }
@@ -72,7 +77,11 @@ func (b *bench) newLoad() (*load, error) {
 		l.large = append(l.large, d)
 	}
 	d, err := b.corpus.prose(filepath.Join(dir, "small.txt"), b.SmallBytes, 31)
+	if err != nil {
+		return nil, err
+	}
 	l.large = append(l.large, d)
+	l.few, err = b.corpus.write(filepath.Join(b.work, "few"), b.BulkBytes/100, 51)
 	return l, err
 }
 
@@ -130,7 +139,7 @@ func (l *load) ingest(ctx context.Context, s *instance) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	l.grepAgent, l.openAgent = grepAgent, openAgent
+	l.grepAgent, l.openAgent, l.folders = grepAgent, openAgent, []string{grepFolder, openFolder}
 	large, err := s.ingest(ctx, conn, openFolder, l.large)
 	if err != nil {
 		return 0, err
