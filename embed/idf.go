@@ -41,6 +41,9 @@ func NewIDF(sample [][]int64, rows int) *IDF {
 // Rows is the size of the scope when it was sampled.
 func (f *IDF) Rows() int { return f.rows }
 
+// isComplete reports whether all rows of the scope are sampled.
+func (f *IDF) isComplete() bool { return f.sample >= f.rows }
+
 // Share estimates the share of the scope's rows that have at least one of the terms: the sum of the terms' shares, at
 // most 1.
 func (f *IDF) Share(terms []int32) float64 {

@@ -22,7 +22,7 @@ const (
 	maxSpelled  = 20    // letters
 	maxMisspelt = 3     // words of a query
 	maxLookedUp = 5_000 // terms of all owners
-	maxSharing  = 2_000 // rows that are read
+	maxSharing  = 2_000 // rows that are read; of a scope of no more, all are
 	maxTried    = 3     // spellings of a query
 )
 
@@ -205,6 +205,10 @@ func (m misspelt) known(counts map[int32]int) (known []edit) {
 // nil if there are too many to count. match is the answer of the index of words; nil if the index did not answer.
 func (s *Search) countTerms(ctx context.Context, d db.DB, q Question, match *wordindex.Match, words []misspelt) (
 	map[int32]int, error) {
+	scope := words[0].scope
+	if scope.isComplete() {
+		return map[int32]int{}, nil // the sample lacks no word
+	}
 	var ids []int32
 	for _, m := range words {
 		ids = append(ids, m.id)
@@ -212,12 +216,13 @@ func (s *Search) countTerms(ctx context.Context, d db.DB, q Question, match *wor
 			ids = append(ids, e.id)
 		}
 	}
+	few := scope.Rows() <= maxSharing
 	terms, err := s.indexTerms(ctx, q, ids)
 	if err != nil || len(terms) == 0 || len(terms) > maxLookedUp {
 		return nil, err
 	}
 	counts, indexed := map[int32]int{}, false
-	if match != nil {
+	if match != nil && !few {
 		known, ok, err := s.Words.Count(ctx, d, match, ids)
 		if err != nil {
 			return nil, err
@@ -231,7 +236,10 @@ func (s *Search) countTerms(ctx context.Context, d db.DB, q Question, match *wor
 		rows := sharing{settings: byTermIndex, args: with(f.Args, "terms", terms), sql: fmt.Sprintf(`
 			SELECT r.terms FROM %s r WHERE %s AND r.terms && @terms LIMIT %d`,
 			s.Table, cmp.Or(f.Indexed, f.Rows), maxSharing)}
-		if indexed {
+		switch {
+		case few: // an index of terms finds rows of other scopes, too
+			rows.settings, rows.sql = "", `SELECT r.terms FROM `+s.Table+` r WHERE `+f.Rows
+		case indexed:
 			match.Args(rows.args, nil)
 			rows.settings, rows.sql = wordindex.ByIndexes, `
 			SELECT t.terms FROM `+s.Words.Matched(cmp.Or(f.Indexed, f.Rows))+` CROSS JOIN LATERAL (
@@ -240,7 +248,7 @@ func (s *Search) countTerms(ctx context.Context, d db.DB, q Question, match *wor
 			) t`
 		}
 		n, err := rows.count(ctx, d, counts)
-		if read += n; err != nil || read >= maxSharing && !indexed {
+		if read += n; err != nil || read >= maxSharing && !indexed && !few {
 			return nil, err
 		}
 	}
@@ -249,7 +257,7 @@ func (s *Search) countTerms(ctx context.Context, d db.DB, q Question, match *wor
 
 // sharing selects rows that share one of the terms @terms.
 type sharing struct {
-	settings, sql string
+	settings, sql string // no settings are empty
 	args          pgx.StrictNamedArgs
 }
 
@@ -262,13 +270,15 @@ func (s sharing) count(ctx context.Context, d db.DB, counts map[int32]int) (read
 	}
 	var list []count
 	var batch pgx.Batch
-	batch.Queue(s.settings)
+	if s.settings != "" {
+		batch.Queue(s.settings)
+	}
 	batch.Queue(fmt.Sprintf(`
 		WITH sharing AS MATERIALIZED (%s
 		)
 		SELECT t & %d AS id, count(*) AS rows, (SELECT count(*) FROM sharing) AS all_rows
 		FROM (SELECT unnest(terms) AS t FROM sharing) AS of_rows
-		WHERE t IN (SELECT unnest(@terms)) -- hashed; = ANY would compare each with each
+		WHERE t IN (SELECT unnest(@terms::bigint[])) -- hashed; = ANY would compare each with each
 		GROUP BY t`, s.sql, Lexicon-1), s.args).Query(
 		func(rows pgx.Rows) error {
 			list, err = pgx.CollectRows(rows, pgx.RowToStructByName[count])

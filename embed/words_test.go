@@ -353,6 +353,9 @@ func TestMisspeltWordsAreLookedUpInTheIndex(t *testing.T) {
 		"concerto": "", "zzyzxq": "",
 	} {
 		q := f.question(f.archives, "", text)
+		q.Scope, q.Sample = "", func(context.Context) (*embed.IDF, error) { // of a scope too large to read
+			return embed.NewIDF([][]int64{{1}}, 10_000), nil
+		}
 		_, got, err := embed.Respelled(t.Context(), f.pool, f.search(f.index), q,
 			func(text string) (embed.Searched[struct{}], error) {
 				q.Text = text

@@ -76,7 +76,7 @@ func TestFreshChunksAreReadByTheirKeys(t *testing.T) {
 		ALTER TABLE files SET (autovacuum_enabled = false)`); err != nil {
 		t.Fatal(err)
 	}
-	agent := fx.agentWith(fx.stock("f", 300, nil, func(i int) string { return fmt.Sprintf("entry %d about topic", i) }))
+	agent := fx.agentWith(fx.stock("f", 600, nil, func(i int) string { return fmt.Sprintf("entry %d about topic", i) }))
 	plans := dbtest.NewPlans(t, fx.pool)
 	store, err := files.New(plans, files.Options{})
 	if err != nil {
@@ -92,7 +92,7 @@ func TestFreshChunksAreReadByTheirKeys(t *testing.T) {
 		t.Fatalf("searched for %q, %v; want the other spelling", got.SearchedFor, err)
 	}
 	if plan := plans.Take("WITH sharing"); !strings.Contains(plan, "Hash Join") && !strings.Contains(plan, "Hash Semi") ||
-		!strings.Contains(plan, "chunks_terms") || strings.Contains(plan, "Nested Loop") {
+		strings.Contains(plan, "chunks_terms") || strings.Contains(plan, "Nested Loop") {
 		t.Errorf("spellings are compared with each term of each chunk:\n%s", plan)
 	}
 }
