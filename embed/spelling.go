@@ -216,7 +216,7 @@ func (s *Search) countTerms(ctx context.Context, d db.DB, q Question, match *wor
 			ids = append(ids, e.id)
 		}
 	}
-	few := scope.Rows() <= maxSharing
+	few := scope.Rows() <= maxSharing || s.leavesFew(q) && q.Most <= maxSharing
 	terms, err := s.indexTerms(ctx, q, ids)
 	if err != nil || len(terms) == 0 || len(terms) > maxLookedUp {
 		return nil, err

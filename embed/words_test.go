@@ -348,18 +348,41 @@ func TestMisspeltWordsAreLookedUpInTheIndex(t *testing.T) {
 	}
 	f.exec(`UPDATE passages SET terms = '{}' WHERE org = $1`, wordsOrg) // where they are looked up without the index
 	f.insert(f.pool, f.archives[0], "A concerto for the saxophone")
-	for text, want := range map[string]string{
+	f.checkSpellings(f.index, 0, map[string]string{
 		"bugdet": "budget", "the concreto": "the concerto", "offsight orchrad": "offsight orchard", "budget": "",
 		"concerto": "", "zzyzxq": "",
-	} {
+	})
+}
+
+// Misspelt words are looked up in the rows that a filter leaves, if they are few, without any index.
+func TestMisspeltWordsAreLookedUpInFewRows(t *testing.T) {
+	t.Parallel()
+	f := newWordsFixture(t, 1)
+	for i := range 40 {
+		f.insert(f.pool, f.archives[0], fmt.Sprintf("The budget of offsite %d and the orchard of plums", i))
+	}
+	if _, err := dbtest.Owner(t, f.pool).Exec(t.Context(), `DROP INDEX passages_terms`); err != nil {
+		t.Fatal(err)
+	}
+	f.checkSpellings(nil, 40, map[string]string{
+		"bugdet": "budget", "offsight orchrad": "offsight orchard", "budget": "", "zzyzxq": "",
+	})
+}
+
+// checkSpellings checks, by what is searched for, what is searched in its place. The scope is said to have more rows
+// than are read of it, of which filters leave at most the given number if that is not 0.
+func (f *wordsFixture) checkSpellings(index *wordindex.Index, most int, spellings map[string]string) {
+	f.Helper()
+	for text, want := range spellings {
 		q := f.question(f.archives, "", text)
-		q.Scope, q.Sample = "", func(context.Context) (*embed.IDF, error) { // of a scope too large to read
+		q.Most, q.Scope, q.Sample = most, "", func(context.Context) (*embed.IDF, error) {
 			return embed.NewIDF([][]int64{{1}}, 10_000), nil
 		}
-		_, got, err := embed.Respelled(t.Context(), f.pool, f.search(f.index), q,
+		search := f.search(index)
+		_, got, err := embed.Respelled(f.Context(), f.pool, search, q,
 			func(text string) (embed.Searched[struct{}], error) {
 				q.Text = text
-				ranking, err := f.search(f.index).Rank(t.Context(), f.pool, q)
+				ranking, err := search.Rank(f.Context(), f.pool, q)
 				found := embed.Searched[struct{}]{Ranking: ranking}
 				for _, row := range ranking.Rows {
 					found.Texts = append(found.Texts, one[string](f, `SELECT text FROM passages WHERE org = $1 AND key = $2`,
@@ -368,7 +391,7 @@ func TestMisspeltWordsAreLookedUpInTheIndex(t *testing.T) {
 				return found, err
 			})
 		if err != nil || got != want {
-			t.Errorf("%q is searched as %q (%v), want %q", text, got, err, want)
+			f.Errorf("%q is searched as %q (%v), want %q", text, got, err, want)
 		}
 	}
 }
