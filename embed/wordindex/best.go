@@ -16,18 +16,18 @@ const maxTied = 400
 func (m *Match) Best(n int) (keys []int64, rest float64) {
 	lowest := m.nth(n)
 	from := max(lowest-2*float32(m.slack), math.SmallestNonzeroFloat32)
-	var rows []scored
+	var rows []keyScore
 	var next float32
 	for _, s := range m.matched {
-		for row, score := range s.scores {
-			if score >= from {
-				rows = append(rows, scored{s.keys.at(row), score})
+		for _, r := range s.rows {
+			if r.score >= from {
+				rows = append(rows, keyScore{s.keys.at(int(r.row)), r.score})
 			} else {
-				next = max(next, score)
+				next = max(next, r.score)
 			}
 		}
 	}
-	slices.SortFunc(rows, func(a, b scored) int {
+	slices.SortFunc(rows, func(a, b keyScore) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.key, b.key))
 	})
 	if next > 0 {
@@ -44,7 +44,7 @@ func (m *Match) Best(n int) (keys []int64, rest float64) {
 	return keys, rest
 }
 
-type scored struct {
+type keyScore struct {
 	key   int64
 	score float32
 }
@@ -53,14 +53,11 @@ type scored struct {
 func (m *Match) nth(n int) float32 {
 	best := make(lowest, 0, n)
 	for _, s := range m.matched {
-		for _, score := range s.scores {
-			if score == 0 {
-				continue
-			}
+		for _, r := range s.rows {
 			if len(best) < n {
-				heap.Push(&best, score)
-			} else if score > best[0] {
-				best[0] = score
+				heap.Push(&best, r.score)
+			} else if r.score > best[0] {
+				best[0] = r.score
 				heap.Fix(&best, 0)
 			}
 		}

@@ -40,10 +40,16 @@ type span struct {
 
 // matched is a segment that is being read.
 type matched struct {
-	key    int64
-	span   span
-	keys   rowKeys
-	scores []float32 // by row number
+	key  int64
+	span span
+	keys rowKeys
+	rows []rowScore // of the rows that have one of the terms
+}
+
+// rowScore is the score of a row, which has a number in its segment.
+type rowScore struct {
+	row   int32
+	score float32
 }
 
 // Match scores the rows of a question's owners in their segments. It returns nil if the index does not answer the
@@ -202,29 +208,42 @@ func (x *Index) parts(ctx context.Context, d db.DB, q Question, segments []found
 
 // score adds up the scores of the segments' rows. whole is false if a segment is gone.
 func (m *Match) score(q Question, segments []found, parts map[part][]byte) (whole bool, err error) {
+	var buffer []float32 // of one segment's rows, at a time
 	for _, s := range segments {
 		keys := rowKeys(parts[part{s.Key, keysPart}])
 		if keys == nil {
 			return false, nil
 		}
-		scored := &matched{key: s.Key, span: span{s.Owner, s.After, s.Until}, keys: keys,
-			scores: make([]float32, keys.len())}
-		m.matched = append(m.matched, scored)
+		buffer = append(buffer[:0], make([]float32, keys.len())...)
+		found := 0
 		for i, term := range q.Terms {
 			bucket := parts[s.bucketOf(term)]
 			if bucket == nil {
 				continue
 			}
-			has, err := addScores(scored.scores, bucket, term, q.Weights[i])
+			rows, err := addScores(buffer, bucket, term, q.Weights[i])
 			if err != nil {
 				return false, err
 			}
-			if has {
+			if rows > 0 {
 				m.has = append(m.has, term)
 			}
+			found += rows
 		}
+		m.matched = append(m.matched, &matched{s.Key, span{s.Owner, s.After, s.Until}, keys, scored(buffer, found)})
 	}
 	return true, nil
+}
+
+// scored returns those of the rows with the given scores that have one: at most the given number.
+func scored(scores []float32, most int) []rowScore {
+	rows := make([]rowScore, 0, min(most, len(scores)))
+	for row, score := range scores {
+		if score > 0 {
+			rows = append(rows, rowScore{int32(row), score}) //nolint:gosec // rows have 16 bits
+		}
+	}
+	return rows
 }
 
 // Has reports whether a row of a segment has a term, or had it when the segment was made.

@@ -81,8 +81,8 @@ func encoded(bucket []posting) []byte {
 var errDamaged = errors.New("a segment of the index of words is damaged: delete the rows of word_segments, " +
 	"and they are made again")
 
-// addScores adds to the scores of a segment's rows what a term of a bucket adds. has is false if the bucket lacks it.
-func addScores(scores []float32, bucket []byte, term int32, weight float32) (has bool, err error) {
+// addScores adds to the scores of a segment's rows what a term of a bucket adds, and returns how many rows have it.
+func addScores(scores []float32, bucket []byte, term int32, weight float32) (having int, err error) {
 	in := reader{rest: bucket}
 	wanted, at := uint64(uint32(term)), uint64(0) //nolint:gosec // not negative
 	var before, rows, distances uint64            // bytes of the terms before it, and its own
@@ -98,10 +98,10 @@ func addScores(scores []float32, bucket []byte, term int32, weight float32) (has
 	}
 	all := uint64(len(in.rest))
 	if in.bad || before > all || rows > uint64(len(scores)) || distances > all || before+distances+2*rows > all {
-		return false, errDamaged
+		return 0, errDamaged
 	}
 	in.rest = in.rest[before:]
-	return rows > 0, in.addTo(scores, in.rest[distances:distances+2*rows], weight*impactStep)
+	return int(rows), in.addTo(scores, in.rest[distances:distances+2*rows], weight*impactStep)
 }
 
 // reader reads a bucket. bad is true once it has read past the end.
