@@ -24,6 +24,7 @@ func (s *Search) byWords(ctx context.Context, d db.DB, q Question, idf *IDF, que
 	if match, err = s.match(ctx, d, q, idf, query); err != nil {
 		return nil, nil, err
 	}
+	defer match.Release()
 	for _, f := range q.Filters {
 		f.Args = with(f.Args, "q", query.Vector)
 		var hits []Hit

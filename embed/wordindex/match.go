@@ -30,6 +30,8 @@ type Match struct {
 	gap     bool    // rows between two segments have none
 	matched []*matched
 	has     []int32 // terms of the question that segments have, as often as segments have them
+
+	borrowed *workspace // of the matched rows; nil once they are released
 }
 
 // span is the places of an owner after one, up to another.
@@ -44,6 +46,18 @@ type matched struct {
 	span span
 	keys rowKeys
 	rows []rowScore // of the rows that have one of the terms
+}
+
+// Release gives back the memory of the rows' scores. Best must not be called afterwards.
+func (m *Match) Release() {
+	if m == nil || m.borrowed == nil {
+		return
+	}
+	for _, s := range m.matched {
+		s.rows = nil
+	}
+	workspaces.Put(m.borrowed)
+	m.borrowed = nil
 }
 
 // rowScore is the score of a row, which has a number in its segment.
@@ -68,6 +82,7 @@ func (x *Index) Match(ctx context.Context, d db.DB, q Question) (*Match, error) 
 		x.lookAt(q.Org, q.Owners)
 	}
 	if len(m.matched) == 0 || loose > maxLoose || m.gap {
+		m.Release()
 		return nil, nil //nolint:nilnil // as documented
 	}
 	for _, w := range q.Weights {
@@ -208,20 +223,19 @@ func (x *Index) parts(ctx context.Context, d db.DB, q Question, segments []found
 
 // score adds up the scores of the segments' rows. whole is false if a segment is gone.
 func (m *Match) score(q Question, segments []found, parts map[part][]byte) (whole bool, err error) {
-	var buffer []float32 // of one segment's rows, at a time
+	m.borrowed = borrow()
 	for _, s := range segments {
 		keys := rowKeys(parts[part{s.Key, keysPart}])
 		if keys == nil {
 			return false, nil
 		}
-		buffer = append(buffer[:0], make([]float32, keys.len())...)
-		found := 0
+		scores, found := m.borrowed.noScores(keys.len()), 0
 		for i, term := range q.Terms {
 			bucket := parts[s.bucketOf(term)]
 			if bucket == nil {
 				continue
 			}
-			rows, err := addScores(buffer, bucket, term, q.Weights[i])
+			rows, err := addScores(scores, bucket, term, q.Weights[i])
 			if err != nil {
 				return false, err
 			}
@@ -230,20 +244,10 @@ func (m *Match) score(q Question, segments []found, parts map[part][]byte) (whol
 			}
 			found += rows
 		}
-		m.matched = append(m.matched, &matched{s.Key, span{s.Owner, s.After, s.Until}, keys, scored(buffer, found)})
+		m.matched = append(m.matched, &matched{s.Key, span{s.Owner, s.After, s.Until}, keys,
+			m.borrowed.scored(scores, found)})
 	}
 	return true, nil
-}
-
-// scored returns those of the rows with the given scores that have one: at most the given number.
-func scored(scores []float32, most int) []rowScore {
-	rows := make([]rowScore, 0, min(most, len(scores)))
-	for row, score := range scores {
-		if score > 0 {
-			rows = append(rows, rowScore{int32(row), score}) //nolint:gosec // rows have 16 bits
-		}
-	}
-	return rows
 }
 
 // Has reports whether a row of a segment has a term, or had it when the segment was made.
