@@ -67,6 +67,7 @@ func (p *program) fits(agent string) {
 // what it is, the endpoint is not asked again and again, and it is used once it is well.
 func TestPromptsOutliveTheirModel(t *testing.T) {
 	t.Parallel()
+	scale.Long(t)
 	release := make(chan struct{})
 	defer close(release)
 	cases := map[string]struct {

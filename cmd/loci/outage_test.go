@@ -17,6 +17,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/db/local"
 )
 
@@ -158,6 +159,7 @@ func (p *program) completed(folder string, n int) {
 // afterwards.
 func TestTheServerOutlivesItsDatabase(t *testing.T) {
 	t.Parallel()
+	scale.Long(t)
 	home := newHome(t)
 	pg, err := local.Start(
 		t.Context(),
