@@ -257,7 +257,7 @@ func (s *Search) countTerms(ctx context.Context, d db.DB, q Question, match *wor
 
 // sharing selects rows that share one of the terms @terms.
 type sharing struct {
-	settings, sql string // no settings are empty
+	settings, sql string // settings may be empty
 	args          pgx.StrictNamedArgs
 }
 

@@ -70,8 +70,8 @@ func (v Vectors) store(ctx context.Context, tx pgx.Tx, space Space, batch Rows, 
 // Index builds the index of the active space's vectors where that pays and it is missing; built reports whether it did.
 // pool is of the table's owner. A space of at least IndexRows vectors is indexed, and only while less than a tenth as
 // many rows wait for theirs: into an index that exists, each row is inserted at several times the cost of its share of
-// a bulk build. For the same reason, may, unless it is nil, is asked with the number of vectors before a build. From
-// time to time, Index calls progress, unless it is nil, with the number of rows in the index.
+// a bulk build. may, unless it is nil, is given the number of vectors and reports whether to build now. From time to
+// time, Index calls progress, unless it is nil, with the number of rows in the index.
 func (v Vectors) Index(ctx context.Context, pool *pgxpool.Pool, may func(rows int) bool,
 	progress func(done, total int)) (built bool, err error) {
 	space, ok := v.Endpoint.Space()

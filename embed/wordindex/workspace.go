@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// workspace is memory for the scores of a search. Allocated for each search, it would be most of what the server
-// allocates.
+// workspace is memory for the scores of a search. It is used again: made anew for each search, it was half of what a
+// search allocates.
 type workspace struct {
 	scores []float32  // of the rows of one segment
 	rows   []rowScore // of all segments
@@ -35,7 +35,7 @@ func (w *workspace) scored(scores []float32, most int) []rowScore {
 	w.rows = rows[:n]
 	rows = rows[n : n+most+1]
 	found := 0
-	for row, score := range scores { // without a branch that processors would guess wrong
+	for row, score := range scores { // without a branch, which would often be predicted wrong
 		rows[found] = rowScore{int32(row), score} //nolint:gosec // rows have 16 bits
 		if score > 0 {
 			found++
