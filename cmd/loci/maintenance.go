@@ -84,8 +84,8 @@ func (s stores) vectorStores() map[string]vectorStore {
 	return all
 }
 
-// indexVectors builds the indexes of large spaces of vectors until ctx ends, each once at most a hundredth of the vectors
-// came since the look before: while many more come, an index would slow them down.
+// indexVectors builds the indexes of large spaces of vectors until ctx ends, each once at most a hundredth of its
+// vectors came since the look before: while many more come, an index would slow them down.
 func (p *process) indexVectors(ctx context.Context, s stores) {
 	if p.owner == nil {
 		return
