@@ -33,7 +33,7 @@ func meaningConfidence(arm []Hit) float64 {
 	}
 	best, floor := arm[0].Score, 0.0
 	if len(arm) >= fewRows {
-		floor = min(max(0, arm[min(len(arm), ArmRows)-1].Score), best)
+		floor = min(max(0, arm[min(len(arm), MeaningRows)-1].Score), best)
 	}
 	if floor >= 1 {
 		return 1

@@ -6,8 +6,12 @@ import (
 	"slices"
 )
 
-// ArmRows is the most rows that each arm of a search passes to Fuse.
-const ArmRows = 200
+// ArmRows is the most rows that a search passes to Fuse by words, and MeaningRows by meaning: an index of vectors takes
+// twice as long for twice as many.
+const (
+	ArmRows     = 200
+	MeaningRows = 100
+)
 
 // fewRows is the least number of rows among which the lowest score is taken for that of unrelated text.
 const fewRows = 20
@@ -33,7 +37,7 @@ type Scored struct {
 // score by words is not positive shares no word with the query, and is not in that arm.
 //
 // With many models the cosines of unrelated texts are far above 0. A share by meaning is therefore measured from a
-// floor: the score at rank 200, or of the last row of a shorter arm, which then holds the whole scope. Among fewer than
+// floor: the score at rank 100, or of the last row of a shorter arm, which then holds the whole scope. Among fewer than
 // 20 rows even the last may be relevant; the distance from the best to the last is then scaled to 20 rows, and the
 // floor is not below 0. So 3 rows of nearly equal cosine get nearly equal shares, and a single row gets a share of 1. A
 // cosine of 0 or less gets a share of 0.
@@ -80,7 +84,7 @@ func meaningShare(arm []Hit) func(score float64) float64 {
 	if len(arm) == 0 || arm[0].Score <= 0 {
 		return func(float64) float64 { return 0 }
 	}
-	n := min(len(arm), ArmRows)
+	n := min(len(arm), MeaningRows)
 	best, last := arm[0].Score, arm[n-1].Score
 	floor := max(0, best-(best-last)*max(1, fewRows/float64(n)))
 	return func(score float64) float64 {

@@ -197,7 +197,7 @@ func (s *Search) fewMeaningsSQL(space Space, f Filter) string {
 			) v
 			ORDER BY v.distance
 			LIMIT %[7]d
-		) nearest`, s.Table, f.Rows, s.VectorKey, space.Dimension, s.Vectors, space.ID, ArmRows)
+		) nearest`, s.Table, f.Rows, s.VectorKey, space.Dimension, s.Vectors, space.ID, MeaningRows)
 }
 
 // meaningSQL orders by the distance of embedding from @q. An index of vectors answers only the plain form of the
@@ -211,7 +211,7 @@ func (s *Search) meaningSQL(space Space, f Filter, form string) string {
 			WHERE v.space_id = %d AND %s
 			ORDER BY distance
 			LIMIT %d
-		) nearest`, s.VectorKey, distance, s.Vectors, space.ID, f.Vectors, ArmRows)
+		) nearest`, s.VectorKey, distance, s.Vectors, space.ID, f.Vectors, MeaningRows)
 }
 
 // The settings under which Postgres answers a search through an index even where its statistics are of a time before
@@ -221,7 +221,7 @@ const (
 	byVectorIndex = `
 		SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
 		       set_config('enable_sort', 'off', true), set_config('hnsw.iterative_scan', 'relaxed_order', true),
-		       set_config('hnsw.ef_search', '200', true)`
+		       set_config('hnsw.ef_search', '100', true)`
 )
 
 // scanIndex reads the hits of a search under the settings of an index, in one round trip: in a transaction of its own,

@@ -85,8 +85,8 @@ func TestADenseSpaceIsIndexed(t *testing.T) {
 		exact := fx.nearest(folder.Key)
 		fx.SetIndexRows(2000)
 		near := fx.nearest(folder.Key)
-		if len(near) != embed.ArmRows {
-			t.Errorf("%d rows through the index, want %d", len(near), embed.ArmRows)
+		if len(near) != embed.MeaningRows {
+			t.Errorf("%d rows through the index, want %d", len(near), embed.MeaningRows)
 		}
 		for _, id := range exact[:10] {
 			wanted++
