@@ -147,8 +147,9 @@ func (c *serveCmd) Run(ctx context.Context, command *kong.Context, s streams) (e
 	if owner != nil {
 		defer owner.Close()
 	}
-	away := newOutage(pool.Ping)
-	log = slog.New(duringOutages{log.Handler(), away})
+	outages := []*outage{newOutage(noAnswer(), pg.ping(pool)),
+		newOutage(noStoring(), func(ctx context.Context) error { return db.CheckRoom(ctx, pool) })}
+	log = slog.New(duringOutages{log.Handler(), outages})
 	keys := &apikey.Store{DB: pool}
 	if err := c.register(ctx, keys, log, loopback); err != nil {
 		return err
@@ -158,7 +159,7 @@ func (c *serveCmd) Run(ctx context.Context, command *kong.Context, s streams) (e
 	}
 	p := &process{serveCmd: c, log: log, out: s, pg: pg, pool: pool, owner: owner, keys: keys, embedder: embedder,
 		settings: settingsOf(command, os.LookupEnv), reader: reader, jq: queries, models: models, answering: answering,
-		counts: counts, metrics: metricsListener, tracing: traced, outage: away, id: "loci-" + uuid.NewString(),
+		counts: counts, metrics: metricsListener, tracing: traced, outages: outages, id: "loci-" + uuid.NewString(),
 		loopback: loopback}
 	return p.serve(ctx, listener)
 }
@@ -253,7 +254,7 @@ type process struct {
 	keys     *apikey.Store
 	counts   *metrics.Metrics
 	tracing  *tracing     // nil without a collector
-	outage   *outage      // of the database
+	outages  []*outage    // of the database
 	metrics  net.Listener // of LOCI_METRICS_ADDR; nil if it is not set
 	embedder *embedder
 	settings []server.Setting
@@ -374,7 +375,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		func() error { p.countUsage(ctx, requests); return nil },
 		func() error { p.erase(ctx, s.erasures); return nil },
 		func() error { p.freeMemory(ctx); return nil },
-		func() error { p.outage.watch(ctx, p.log); return nil },
+		func() error { p.watchOutages(ctx); return nil },
 		func() error { return p.keepPostgres(ctx) },
 		func() error { progress.Run(ctx, p.warn("the progress of files is not known")); return nil },
 		func() error { followers.Run(ctx, p.warn("the events of agents are not known")); return nil },
