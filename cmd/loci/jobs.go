@@ -101,7 +101,7 @@ func (p *process) work(ctx context.Context, jobs *river.Client[pgx.Tx], present 
 	}
 	<-ctx.Done()
 	p.embedder.endpoint.Stop()
-	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.StopTimeout)
 	defer cancel()
 	if err := jobs.Stop(stopping); err != nil {
 		return jobs.StopAndCancel(context.WithoutCancel(ctx))

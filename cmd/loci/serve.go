@@ -64,6 +64,7 @@ type serveCmd struct {
 	Demo           bool   `help:"Fill an empty database with a small demonstration."`
 
 	RequestTimeout time.Duration `hidden:"" default:"30s" help:"How long a request may take that streams nothing."`
+	StopTimeout    time.Duration `hidden:"" default:"8s" help:"For requests and jobs to end. Containers are given 10 s."`
 	embedding      `prefix:"embedding-" envprefix:"LOCI_EMBEDDING_"`
 	nextEmbedding  `prefix:"embedding-next-" envprefix:"LOCI_EMBEDDING_NEXT_"`
 	language
@@ -73,7 +74,6 @@ type serveCmd struct {
 }
 
 const (
-	stopTimeout   = 8 * time.Second        // for requests and jobs to end when the server stops; containers are given 10 s
 	retryEvery    = 5 * time.Second        // between two tries of what needs the database or the endpoint back
 	progressEvery = 500 * time.Millisecond // between two reads of the progress of followed files
 	followEvery   = 100 * time.Millisecond // between two reads of the newest events of followed agents
