@@ -3,11 +3,14 @@ package db
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Finding is what an examination found of one thing.
@@ -90,13 +93,77 @@ func Examine(ctx context.Context, conn *pgx.Conn) []Finding {
 	}
 	schema := Finding{"schema", Well, "is this program's", ""}
 	if err := CheckSchema(ctx, conn); err != nil {
-		schema = Finding{"schema", Broken, err.Error(), "run 'loci migrate', or start 'loci serve' as the schema's owner"}
+		schema = Finding{"schema", Broken, err.Error(), cmp.Or(grantCreate(ctx, conn),
+			"run 'loci migrate', or start 'loci serve' as the schema's owner")}
+	} else if err := checkRights(ctx, conn); err != nil {
+		schema = Finding{"schema", Broken, err.Error(), "run 'loci migrate' as it says"}
 	}
 	list := append(e.findings(time.Since(asked)), schema)
 	if schema.State == Well {
 		list = append(list, examineJobs(ctx, conn))
 	}
 	return list
+}
+
+// grantCreate names the statement that lets conn's role make the schema in an empty database; empty if it may, or if
+// there is a schema.
+func grantCreate(ctx context.Context, conn *pgx.Conn) string {
+	sql, err := One[string](ctx, conn, `
+		SELECT format('GRANT CREATE ON SCHEMA %I TO %I', current_schema(), current_user)
+		WHERE to_regclass('schema_migrations') IS NULL AND NOT has_schema_privilege(current_schema(), 'CREATE')`)
+	if err != nil {
+		return ""
+	}
+	return "the database is empty, and the role " + conn.Config().User + " lacks the privilege CREATE on its schema: let " +
+		"the schema's owner run " + sql + ", or set LOCI_DATABASE_OWNER_URL to the URL of a role that has it"
+}
+
+// ExamineOwner says whether the role of u.Owner can change the schema of the database of u.Server.
+func ExamineOwner(ctx context.Context, u URLs) Finding {
+	conn, err := Dial(ctx, u.Owner)
+	if err != nil {
+		return Finding{"owner", Broken, err.Error(), ReachRemedy(err, "LOCI_DATABASE_OWNER_URL")}
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if err := checkSameDatabase(ctx, conn, u); err != nil {
+		return Finding{"owner", Broken, err.Error(), ""}
+	}
+	owns, err := Owns(ctx, conn)
+	if err != nil {
+		return Finding{"owner", Broken, err.Error(), "see what it says, and Postgres' log"}
+	}
+	text := fmt.Sprintf("the schema is changed as the role %s", conn.Config().User)
+	if owns {
+		return Finding{"owner", Well, text, ""}
+	}
+	return Finding{"owner", Broken, text + ", which does not own it", cmp.Or(grantCreate(ctx, conn),
+		"let LOCI_DATABASE_OWNER_URL name the role that owns Loci's tables")}
+}
+
+// ReachRemedy says what to do about the error of a database that cannot be reached by the URL of a setting.
+func ReachRemedy(err error, setting string) string {
+	pg, answered := errors.AsType[*pgconn.PgError](err)
+	if !answered {
+		return "see that Postgres runs, and that " + setting + " names its host and port"
+	}
+	switch pg.Code {
+	case pgerrcode.InvalidPassword:
+		return "the password is not the role's, or there is no such role: correct " + setting + ", or let a superuser run " +
+			"ALTER ROLE … PASSWORD '…'"
+	case pgerrcode.InvalidAuthorizationSpecification:
+		return "Postgres does not let this role in: correct the role in " + setting + ", or let a superuser create it with " +
+			"LOGIN, and see that pg_hba.conf lets it in from this machine"
+	case pgerrcode.InvalidCatalogName:
+		return "Postgres runs and has no database of this name: correct it in " + setting + ", or let a superuser run " +
+			"CREATE DATABASE … OWNER …"
+	case pgerrcode.InsufficientPrivilege:
+		return "let the owner of the database run GRANT CONNECT ON DATABASE … TO … for the role of " + setting
+	case pgerrcode.TooManyConnections:
+		return "raise max_connections, or lower the servers' pools by pool_max_conns in LOCI_DATABASE_URL"
+	case pgerrcode.CannotConnectNow:
+		return "wait: Postgres starts or stops, and its log says why"
+	}
+	return "see what it says, and Postgres' log"
 }
 
 // findings judges what was read, took after it was asked for.

@@ -31,8 +31,9 @@ func errNoNext() error {
 		"LOCI_EMBEDDING_NEXT_MODEL on every server, restart it, and start again.")
 }
 
-// Start begins to make the vectors of the space that Next has. One that was cancelled goes on where it was. ErrInvalid
-// if there is no other space, ErrConflict if another one is under way.
+// Start begins to make the vectors of the space that Next has. One that was cancelled goes on where it was, and one
+// that runs goes on unchanged. ErrInvalid if there is no other space, ErrConflict if another one is under way, or if
+// one ended while the endpoint was asked.
 func (r *Reembed) Start(ctx context.Context) (ReembedProgress, error) {
 	if r == nil || r.Next == nil {
 		return ReembedProgress{}, errNoNext()
@@ -43,7 +44,11 @@ func (r *Reembed) Start(ctx context.Context) (ReembedProgress, error) {
 			"switch from. " +
 			"Try again when searches rank by meaning.")
 	}
-	to, err := r.NextSpace(ctx)
+	before, err := r.Progress(ctx)
+	if err != nil {
+		return ReembedProgress{}, err
+	}
+	to, err := r.NextSpace(ctx) // takes seconds
 	if err != nil {
 		return ReembedProgress{}, db.Invalid("The endpoint of LOCI_EMBEDDING_NEXT_BASE_URL does not answer as it "+
 			"must: %v", err)
@@ -56,14 +61,30 @@ func (r *Reembed) Start(ctx context.Context) (ReembedProgress, error) {
 		ON CONFLICT (only_one) DO UPDATE
 		SET from_space = $1, to_space = $2, state = 'running', done = 0, total = NULL, refused = 0, error = NULL,
 		    started_at = now(), finished_at = NULL
-		WHERE r.state <> 'running' OR (r.from_space, r.to_space) = ($1, $2)`, from.ID, to.ID)
+		WHERE r.state <> 'running' AND r.finished_at = $3`, from.ID, to.ID, before.FinishedAt)
 	if errors.Is(err, db.ErrNotFound) {
-		return ReembedProgress{}, db.Conflict("Vectors of another model are being made. Cancel that first.")
+		err = r.notStarted(ctx, from, to)
 	}
 	if err != nil {
 		return ReembedProgress{}, err
 	}
 	return r.Progress(ctx)
+}
+
+// notStarted returns nil if vectors of a space are being made already, and an ErrConflict that says what else is the
+// reason that a start changes nothing.
+func (r *Reembed) notStarted(ctx context.Context, from, to Space) error {
+	row, err := r.stored(ctx)
+	switch {
+	case err != nil:
+		return err
+	case row.State != Reembedding:
+		return db.Conflict("It was cancelled, or ended, while the new model's endpoint was asked. Start again if it is to " +
+			"go on.")
+	case row.From != from.ID || row.ID != to.ID:
+		return db.Conflict("Vectors of another model are being made. Cancel that first.")
+	}
+	return nil
 }
 
 // Cancel ends the one that is under way. The vectors that it made are kept for a week. ErrConflict if none is.

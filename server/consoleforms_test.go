@@ -14,7 +14,7 @@ import (
 )
 
 // sendForm sends a form with files as a browser without JavaScript does.
-func (c *client) sendForm(target, token string, sent map[string]string) servertest.Reply {
+func (c *client) sendForm(target, token string, sent map[string]string, headers ...string) servertest.Reply {
 	c.t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
@@ -35,9 +35,9 @@ func (c *client) sendForm(target, token string, sent map[string]string) serverte
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return servertest.Send(c, http.MethodPost, target, body.String(),
+	return servertest.Send(c, http.MethodPost, target, body.String(), append(headers,
 		"Cookie", "loci_form="+formCookie+"; loci_key="+c.key, "Sec-Fetch-Site", "same-origin",
-		"Content-Type", form.FormDataContentType())
+		"Content-Type", form.FormDataContentType())...)
 }
 
 // A browser without JavaScript uploads files by a form; the first that is refused is named, and those before it stay.
@@ -81,5 +81,9 @@ func TestTheConsoleTakesFilesWithoutScripts(t *testing.T) {
 			t.Errorf("%s: got %d %.600s, and the folder has %q; want %d with %q and %q", row.name, got.Code, got.Text, names(),
 				row.status, row.text, row.left)
 		}
+	}
+	got := c.sendForm(target, "", map[string]string{"c.txt": "again"}, "X-Loci-Form", formCookie)
+	if got.Code != 303 || !strings.HasSuffix(names(), ", c_(1).txt 5") {
+		t.Errorf("with the token as a script sends it: got %d %.600s, and the folder has %q", got.Code, got.Text, names())
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/db/local"
 	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/quota"
 	"github.com/loci-memory/loci/server/retention"
@@ -54,10 +53,12 @@ func (d database) withKeys(ctx context.Context, s streams, makes bool, fn func(*
 	if err != nil {
 		return err
 	}
-	home, err := d.home()
-	absent := !d.external() && err == nil && !local.Exists(home)
+	exists, err := d.exists()
+	if err != nil {
+		return err
+	}
 	var pg opened
-	if makes && absent {
+	if makes && !exists {
 		pg, err = d.open(ctx, log)
 	} else {
 		pg, err = d.runningOrOpen(ctx, log)
@@ -65,7 +66,8 @@ func (d database) withKeys(ctx context.Context, s streams, makes bool, fn func(*
 	if err != nil {
 		return err
 	}
-	if makes && absent {
+	if makes && !exists {
+		home, _ := d.home() // exists has found it
 		fmt.Fprintf(s.err, "loci: there was no database in %s, and one was made\n", home)
 	}
 	defer func() { err = errors.Join(err, pg.close()) }()

@@ -46,7 +46,7 @@ func (s *sharedModel) Answer(ctx context.Context, r model.Request, show func(mod
 
 // answering checks the settings and returns a function from a handle to the model that answers agents; nil if no model
 // is configured.
-func (c *serveCmd) answering(counts *metrics.Metrics) (func(handle string) (loop.Model, error), error) {
+func (c *serving) answering(counts *metrics.Metrics) (func(handle string) (loop.Model, error), error) {
 	var chat, claude model.Client
 	calls := db.NewShares(maxAnswers, maxAnswers/4)
 	if c.language.BaseURL != "" {

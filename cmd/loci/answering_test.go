@@ -20,18 +20,18 @@ func TestAHandleHasTheProviderThatItNames(t *testing.T) {
 	chat := language{BaseURL: "http://127.0.0.1:1/v1", Model: "m"}
 	for _, c := range []struct {
 		name     string
-		serve    serveCmd
+		serve    serving
 		handle   string
 		provider string // empty: no model
 		model    string
 	}{
-		{"OpenAI's", serveCmd{language: chat}, "openai/gpt-4o", "openai", "gpt-4o"},
-		{"another's behind the endpoint", serveCmd{language: chat}, "acme/large", "openai", "large"},
-		{"none", serveCmd{language: chat}, "", "openai", "m"},
-		{"Anthropic's without its key", serveCmd{language: chat}, "anthropic/claude", "", ""},
-		{"Anthropic's", serveCmd{language: chat, anthropic: anthropic{AnthropicKey: "k"}}, "anthropic/claude", "anthropic",
+		{"OpenAI's", serving{language: chat}, "openai/gpt-4o", "openai", "gpt-4o"},
+		{"another's behind the endpoint", serving{language: chat}, "acme/large", "openai", "large"},
+		{"none", serving{language: chat}, "", "openai", "m"},
+		{"Anthropic's without its key", serving{language: chat}, "anthropic/claude", "", ""},
+		{"Anthropic's", serving{language: chat, anthropic: anthropic{AnthropicKey: "k"}}, "anthropic/claude", "anthropic",
 			"claude"},
-		{"OpenAI's without an endpoint", serveCmd{anthropic: anthropic{AnthropicKey: "k"}}, "openai/gpt-4o", "", ""},
+		{"OpenAI's without an endpoint", serving{anthropic: anthropic{AnthropicKey: "k"}}, "openai/gpt-4o", "", ""},
 	} {
 		models, err := c.serve.answering(metrics.New(""))
 		if err != nil {

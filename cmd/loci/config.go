@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/local"
 )
@@ -59,6 +61,16 @@ func (d database) open(ctx context.Context, log *slog.Logger) (opened, error) {
 		defer cancel()
 		return pg.Stop(ctx)
 	}}, nil
+}
+
+// ping returns a function that asks whether the database answers. Of a private Postgres that ended it says why.
+func (o opened) ping(pool *pgxpool.Pool) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if o.private != nil && o.private.Err() != nil {
+			return o.private.Err()
+		}
+		return pool.Ping(ctx)
+	}
 }
 
 // external reports whether the database is one of the operator's.

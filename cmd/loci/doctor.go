@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -18,13 +19,12 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/local"
 	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/server/apikey"
 )
 
 // doctorCmd examines what a server needs, by the settings that it would have, and says what to do.
 type doctorCmd struct {
-	database
-	embedding `prefix:"embedding-" envprefix:"LOCI_EMBEDDING_"`
-	language
+	serving
 	asked
 }
 
@@ -40,9 +40,17 @@ func (c doctorCmd) Run(ctx context.Context, command *kong.Context, s streams) er
 	for _, name := range unknownSettings(command.Model, os.Environ()) {
 		list = append(list, db.MakeFinding("settings", db.Advice, notASetting(name), "correct its name, or unset it"))
 	}
-	list = append(list, c.examineDatabase(ctx, s)...)
+	loopback, settings := c.examineSettings(ctx, s)
+	list = append(list, settings...)
+	list = append(list, c.examineDatabase(ctx, s, loopback)...)
 	list = append(list, c.examineDisk()...)
-	list = append(list, c.embedding.examine(ctx), c.language.examine(ctx))
+	list = append(list, c.embedding.examine(ctx))
+	if next := embedding(c.nextEmbedding); next.BaseURL != "" {
+		f := next.examine(ctx)
+		f.Of = "next embeddings"
+		list = append(list, f)
+	}
+	list = append(list, c.language.examine(ctx))
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -70,7 +78,24 @@ func (c doctorCmd) print(s streams, list []db.Finding) error {
 	return w.Flush()
 }
 
-func (c doctorCmd) examineDatabase(ctx context.Context, s streams) []db.Finding {
+// examineSettings checks the settings as 'loci serve' does, and reports whether only this machine would reach it.
+func (c doctorCmd) examineSettings(ctx context.Context, s streams) (loopback bool, list []db.Finding) {
+	_, err := logger(s, c.LogLevel, c.LogFormat)
+	made, others := c.configure(ctx, slog.New(slog.DiscardHandler))
+	defer made.tracing.close(ctx)
+	all := []error{err}
+	if joined, several := others.(interface{ Unwrap() []error }); several {
+		all = append(all, joined.Unwrap()...)
+	}
+	for _, err := range all {
+		if err != nil {
+			list = append(list, broken("settings", err, "correct it: the server does not start so"))
+		}
+	}
+	return made.loopback, list
+}
+
+func (c doctorCmd) examineDatabase(ctx context.Context, s streams, loopback bool) (list []db.Finding) {
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
 	log, err := logger(s, "error", "text")
@@ -85,12 +110,33 @@ func (c doctorCmd) examineDatabase(ctx context.Context, s streams) []db.Finding 
 			"name the server's database by LOCI_HOME or LOCI_DATABASE_URL, or start 'loci serve'")}
 	}
 	defer pg.close() //nolint:errcheck // what it says is no finding
+	if c.OwnerURL != "" {
+		list = append(list, db.ExamineOwner(ctx, pg.urls))
+	}
 	conn, err := db.Dial(ctx, cmp.Or(pg.urls.Server, pg.urls.Owner))
 	if err != nil {
-		return []db.Finding{broken("postgres", err, "see that Postgres runs, and that LOCI_DATABASE_URL names it")}
+		return append(list, broken("postgres", err, db.ReachRemedy(err, "LOCI_DATABASE_URL")))
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	return db.Examine(ctx, conn)
+	list = append(list, db.Examine(ctx, conn)...)
+	if db.CheckSchema(ctx, conn) == nil {
+		list = append(list, c.examineKeys(ctx, &apikey.Store{DB: conn}, loopback)...)
+	}
+	return list
+}
+
+// examineKeys says why a server would not start for the keys that it has.
+func (c doctorCmd) examineKeys(ctx context.Context, keys *apikey.Store, loopback bool) []db.Finding {
+	var err error
+	if c.APIKey == "" {
+		err = c.checkReachable(ctx, keys, loopback)
+	} else if err = keys.CheckRegistered(ctx, string(c.APIKey)); err != nil {
+		err = fmt.Errorf("LOCI_API_KEY: %w", err)
+	}
+	if err != nil {
+		return []db.Finding{broken("keys", err, "")}
+	}
+	return nil
 }
 
 // minFree is the space below which an operator should make room.
@@ -132,7 +178,7 @@ func (e embedding) examine(ctx context.Context) db.Finding {
 	const of = "embeddings"
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
-	if e.BaseURL == "" {
+	if e == (embedding{}) {
 		return db.Finding{Of: of, State: db.Well, Text: "no endpoint is configured; search ranks by words"}
 	}
 	client, err := embed.NewOpenAI(embed.Config{BaseURL: e.BaseURL, APIKey: string(e.APIKey), Model: e.Model,

@@ -61,7 +61,7 @@ type embedder struct {
 
 // embedder checks the settings and probes the endpoints. It returns an error if one answers wrongly, but not if it does
 // not answer.
-func (c *serveCmd) embedder(ctx context.Context, log *slog.Logger, counts *metrics.Metrics) (*embedder, error) {
+func (c *serving) embedder(ctx context.Context, log *slog.Logger, counts *metrics.Metrics) (*embedder, error) {
 	now, err := c.endpoint(ctx, "LOCI_EMBEDDING_", log, counts)
 	if err != nil {
 		return nil, err

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"maps"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -55,7 +54,7 @@ func (p *process) jobs(s stores) (*river.Client[pgx.Tx], error) {
 	return river.NewClient(riverpgxv5.New(p.pool), &river.Config{
 		ReindexerSchedule: reindex,
 		ID:                p.id, Workers: workers, FetchCooldown: fetchPause,
-		Logger:     slog.New(quiet{p.log.Handler(), new(atomic.Int64)}),
+		Logger:     slog.New(quiet{p.log.Handler()}),
 		JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter, CompletedJobRetentionPeriod: jobsKept,
 		Queues: queues, Middleware: append(p.tracing.jobs(), &p.inFlight, &queue.ForOrg{}, &queue.Provenance{}),
 	})
@@ -102,7 +101,7 @@ func (p *process) work(ctx context.Context, jobs *river.Client[pgx.Tx], present 
 	}
 	<-ctx.Done()
 	p.embedder.endpoint.Stop()
-	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.StopTimeout)
 	defer cancel()
 	if err := jobs.Stop(stopping); err != nil {
 		return jobs.StopAndCancel(context.WithoutCancel(ctx))

@@ -216,7 +216,12 @@ func (d database) runningOrOpen(ctx context.Context, log *slog.Logger) (opened, 
 	if pg, running := d.running(); running {
 		return pg, nil
 	}
-	if home, err := d.home(); err == nil && !d.external() && !local.Exists(home) {
+	exists, err := d.exists()
+	if err != nil {
+		return opened{}, err
+	}
+	if !exists {
+		home, _ := d.home() // exists has found it
 		return opened{}, settingError{fmt.Errorf("LOCI_HOME is '%s', which has no database: name the server's directory, "+
 			"or run 'loci serve' or 'loci keys create', which make one", home)}
 	}
@@ -225,6 +230,20 @@ func (d database) runningOrOpen(ctx context.Context, log *slog.Logger) (opened, 
 		err = fmt.Errorf("%w. Its Postgres does not answer: the log of that server says why", err)
 	}
 	return pg, err
+}
+
+// exists reports whether there is a database: one that is the operator's, or a private one that was made.
+func (d database) exists() (bool, error) {
+	home, err := d.home()
+	if err != nil || d.external() {
+		return d.external(), err
+	}
+	exists, err := local.Exists(home)
+	if err != nil {
+		return false, settingError{fmt.Errorf("LOCI_HOME is '%s', which cannot be read (%w): run the command as the user of "+
+			"the server, or as root", home, err)}
+	}
+	return exists, nil
 }
 
 // running returns the private Postgres of a running server; ok is false if none runs.

@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/loci-memory/loci/server/rest"
 )
 
 const (
@@ -22,9 +24,13 @@ func newWebServer(handler http.Handler, errorLog *log.Logger) *http.Server {
 		MaxHeaderBytes: maxHeadBytes, ConnContext: withConn, ErrorLog: errorLog}
 }
 
-// listen answers requests until ctx ends, and then lets those that have begun end.
+// listen answers requests until ctx ends, and then lets those that have begun end. Those that have not ended in time are
+// told to, and answered that the server stops.
 func (p *process) listen(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	web := newWebServer(handler, slog.NewLogLogger(p.log.Handler(), slog.LevelDebug))
+	requests, cut := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cut(nil)
+	web.BaseContext = func(net.Listener) context.Context { return requests }
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(headListener{listener}) }()
 	select {
@@ -32,9 +38,11 @@ func (p *process) listen(ctx context.Context, listener net.Listener, handler htt
 		return fmt.Errorf("serve %s: %w", listener.Addr(), err)
 	case <-ctx.Done():
 	}
-	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
-	defer cancel()
-	err := web.Shutdown(stopping)
+	err := shutDown(requests, web, p.StopTimeout)
+	if err != nil {
+		cut(rest.ErrStopping)
+		err = shutDown(context.WithoutCancel(requests), web, cutTimeout)
+	}
 	if err != nil {
 		err = web.Close() // requests still run
 	}
@@ -42,4 +50,14 @@ func (p *process) listen(ctx context.Context, listener net.Listener, handler htt
 		err = errors.Join(err, ended)
 	}
 	return err
+}
+
+// cutTimeout is for requests to end that were told to.
+const cutTimeout = time.Second
+
+// shutDown takes no more connections and waits until those that are open have ended. An error if they do not in time.
+func shutDown(ctx context.Context, web *http.Server, patience time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return web.Shutdown(ctx)
 }

@@ -5,8 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/lmittmann/tint"
@@ -29,44 +27,29 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// quiet drops a library's messages below warn unless debug messages are logged. Of those about a read-only database,
-// which come each second, it logs the first.
-type quiet struct {
-	slog.Handler
-	readOnly *atomic.Int64 // when the last message about it came, in Unix seconds
-}
+// quiet drops a library's messages below error unless debug messages are logged.
+type quiet struct{ slog.Handler }
 
-// readOnlyFor is how long after such a message the next one counts as a repetition, in seconds.
-const readOnlyFor = 60
-
+// Enabled implements slog.Handler.
 func (q quiet) Enabled(ctx context.Context, level slog.Level) bool {
-	if level < slog.LevelWarn {
-		level = slog.LevelDebug
-	}
-	return q.Handler.Enabled(ctx, level)
+	return q.Handler.Enabled(ctx, quieter(level))
 }
 
 // Handle implements slog.Handler.
 func (q quiet) Handle(ctx context.Context, r slog.Record) error {
-	about := strings.Contains(r.Message, readOnlyCode)
-	r.Attrs(func(a slog.Attr) bool {
-		about = about || strings.Contains(a.Value.String(), readOnlyCode)
-		return !about
-	})
-	now := r.Time.Unix()
-	if about && now-q.readOnly.Swap(now) < readOnlyFor {
-		return nil
-	}
+	r.Level = quieter(r.Level)
 	return q.Handler.Handle(ctx, r)
 }
 
-// readOnlyCode is in the text of Postgres' error for a change in a read-only transaction.
-const readOnlyCode = "SQLSTATE 25006"
-
-func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return quiet{q.Handler.WithAttrs(attrs), q.readOnly}
+func quieter(level slog.Level) slog.Level {
+	if level < slog.LevelError {
+		return slog.LevelDebug
+	}
+	return level
 }
 
-func (q quiet) WithGroup(name string) slog.Handler {
-	return quiet{q.Handler.WithGroup(name), q.readOnly}
-}
+// WithAttrs implements slog.Handler.
+func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(attrs)} }
+
+// WithGroup implements slog.Handler.
+func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name)} }

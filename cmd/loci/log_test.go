@@ -2,37 +2,28 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"log/slog"
-	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 )
 
-// A library that reports each second that the database is read-only is logged once, until it was silent for a while.
-func TestAReadOnlyDatabaseIsLoggedOnce(t *testing.T) {
+// What the queue's library tells of its inner life, such as who leads, is logged at level debug; its errors are errors.
+func TestALibrarySaysLittle(t *testing.T) {
 	t.Parallel()
-	var out bytes.Buffer
-	h := quiet{slog.NewTextHandler(&out, nil), new(atomic.Int64)}
-	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	failed := func(after time.Duration, text string) {
-		r := slog.NewRecord(start.Add(after), slog.LevelError, "fetch failed", 0)
-		r.AddAttrs(slog.Any("err", errors.New(text)))
-		if err := h.WithAttrs(nil).Handle(t.Context(), r); err != nil {
-			t.Fatal(err)
+	for level, want := range map[slog.Level]string{slog.LevelInfo: "level=ERROR msg=failed of=jobs\n",
+		slog.LevelDebug: "level=DEBUG msg=\"stepping down\" of=jobs\nlevel=ERROR msg=failed of=jobs\n"} {
+		var out bytes.Buffer
+		noTime := func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
 		}
-	}
-	const readOnly = "ERROR: cannot execute UPDATE in a read-only transaction (SQLSTATE 25006)"
-	for second := range 90 {
-		failed(time.Duration(second)*time.Second, readOnly)
-	}
-	failed(90*time.Second, "another error")
-	if n := strings.Count(out.String(), "25006"); n != 1 || !strings.Contains(out.String(), "another error") {
-		t.Errorf("%d messages about a read-only database, want one and the other error:\n%s", n, out.String())
-	}
-	failed(time.Hour, readOnly)
-	if n := strings.Count(out.String(), "25006"); n != 2 {
-		t.Errorf("%d messages after an hour without one, want a second", n)
+		log := slog.New(quiet{slog.NewTextHandler(&out, &slog.HandlerOptions{Level: level, ReplaceAttr: noTime})})
+		log = log.With("of", "jobs")
+		log.Warn("stepping down")
+		log.Error("failed")
+		if got := out.String(); got != want {
+			t.Errorf("at level %s: got %q, want %q", level, got, want)
+		}
 	}
 }

@@ -59,7 +59,7 @@ func (p *process) fileFailed(ctx context.Context, fileID, reason string) {
 }
 
 // listenMetrics listens at LOCI_METRICS_ADDR; nil if it is not set.
-func (c *serveCmd) listenMetrics(ctx context.Context) (net.Listener, error) {
+func (c *serving) listenMetrics(ctx context.Context) (net.Listener, error) {
 	if c.MetricsAddr == "" {
 		return nil, nil
 	}

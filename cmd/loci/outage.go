@@ -4,39 +4,71 @@ import (
 	"context"
 	"log/slog"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/loci-memory/loci/db"
 )
 
-// outage notices that the database does not answer, and logs one line when that begins and one when it ends.
+// outage notices that the database does not do its part, and logs one line when that begins and one when it ends.
 type outage struct {
-	ping  func(context.Context) error // of the database
+	outageKind
+	ping  func(context.Context) error // returns the error of an outage that lasts
 	every time.Duration               // between two looks for its end
 
 	mu     sync.Mutex
-	since  time.Time // zero while the database answers
-	looked time.Time // when it was last asked
+	since  time.Time // zero while there is none
+	ended  time.Time // when the last one ended
+	looked time.Time // when the database was last asked
 	wake   chan struct{}
+}
+
+// outageKind is what an outage is of.
+type outageKind struct {
+	signs      *regexp.Regexp   // of what libraries and Postgres say during one
+	is         func(error) bool // whether an error of ping means one that begins; nil: each does
+	begun, end string           // the lines
 }
 
 const (
 	pingTimeout = time.Second
 	pingEvery   = time.Second
+	looksEvery  = 10 // times in pingEvery the database is asked at most whether an outage begins
+	outageEchos = 5  // times pingEvery in which errors of an outage may come after it: they are tried again after a pause
 )
 
-func newOutage(ping func(context.Context) error) *outage {
-	return &outage{ping: ping, every: pingEvery, wake: make(chan struct{}, 1)}
+func newOutage(kind outageKind, ping func(context.Context) error) *outage {
+	return &outage{outageKind: kind, ping: ping, every: pingEvery, wake: make(chan struct{}, 1)}
 }
 
-// unreachable matches what libraries and Postgres say of a database that is away, stops or starts.
-var unreachable = regexp.MustCompile("failed to connect to `|SQLSTATE (57P0|08)|" +
-	"(?i)unexpected EOF|conn(ection)? (is )?closed|closed the connection|connection reset|broken pipe|" +
-	"the database cannot be reached|the server's lock")
+// noAnswer is the outage of a database that is away, stops or starts.
+func noAnswer() outageKind {
+	return outageKind{
+		signs: regexp.MustCompile("failed to connect to `|SQLSTATE (57P0|08)|" +
+			"(?i)unexpected EOF|conn(ection)? (is )?closed|closed the connection|connection reset|broken pipe|" +
+			"the database cannot be reached|the server's lock|ended by itself"),
+		begun: "the database does not answer; requests are refused, and work waits, until it does",
+		end:   "the database answers again",
+	}
+}
 
-// explains reports whether an error with a text is explained by the database's being away. It asks the database itself,
-// but at most every pingEvery, and logs to log when an outage begins.
+// noStoring is the outage of a database that can store nothing: its disk is full or broken, or it is read-only.
+func noStoring() outageKind {
+	return outageKind{
+		signs: regexp.MustCompile("SQLSTATE (53000|53100|58030|25006)|(?i)no space left on device|" +
+			"the database is read-only"),
+		is: db.IsFull,
+		begun: "the database can store nothing; changes are refused with status 503, and work waits, until its disk has " +
+			"room and it is writable",
+		end: "the database stores changes again",
+	}
+}
+
+// explains reports whether an error with a text is explained by the outage. It asks the database itself, but seldom,
+// and logs to log when an outage begins.
 func (o *outage) explains(ctx context.Context, log slog.Handler, text string) bool {
-	if !unreachable.MatchString(text) {
+	if !o.signs.MatchString(text) {
 		return false
 	}
 	o.mu.Lock()
@@ -44,23 +76,32 @@ func (o *outage) explains(ctx context.Context, log slog.Handler, text string) bo
 	if !o.since.IsZero() {
 		return true
 	}
-	if time.Since(o.looked) < o.every {
-		return false
+	echo := time.Since(o.ended) < outageEchos*o.every
+	if time.Since(o.looked) < o.every/looksEvery {
+		return echo
 	}
 	o.looked = time.Now()
 	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTimeout)
 	defer cancel()
 	err := o.ping(asking)
-	if err == nil {
-		return false
+	if err == nil || o.is != nil && !o.is(err) {
+		return echo
 	}
 	o.since = o.looked
-	line := slog.NewRecord(o.since, slog.LevelError,
-		"the database does not answer; requests are refused, and work waits, until it does", 0)
+	line := slog.NewRecord(o.since, slog.LevelError, o.begun, 0)
 	line.AddAttrs(slog.Any("error", err))
 	_ = log.Handle(ctx, line)
 	o.wake <- struct{}{}
 	return true
+}
+
+// watchOutages logs when outages end, until ctx ends.
+func (p *process) watchOutages(ctx context.Context) {
+	var watches sync.WaitGroup
+	for _, o := range p.outages {
+		watches.Go(func() { o.watch(ctx, p.log) })
+	}
+	watches.Wait()
 }
 
 // watch asks the database during outages, and logs when one ends, until ctx ends.
@@ -76,18 +117,19 @@ func (o *outage) watch(ctx context.Context, log *slog.Logger) {
 			err := o.ping(asking)
 			cancel()
 			if err == nil {
-				log.Info("the database answers again", "seconds", int(o.end().Seconds()))
+				log.Info(o.end, "seconds", int(o.over().Seconds()))
 				break
 			}
 		}
 	}
 }
 
-// end ends the outage, and returns how long it was.
-func (o *outage) end() time.Duration {
+// over ends the outage, and returns how long it was.
+func (o *outage) over() time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	lasted := time.Since(o.since)
+	o.ended = time.Now()
+	lasted := o.ended.Sub(o.since)
 	o.since = time.Time{}
 	return lasted
 }
@@ -95,7 +137,7 @@ func (o *outage) end() time.Duration {
 // duringOutages writes errors that an outage explains at level debug.
 type duringOutages struct {
 	slog.Handler
-	outage *outage
+	outages []*outage
 }
 
 // Handle implements slog.Handler.
@@ -108,7 +150,7 @@ func (d duringOutages) Handle(ctx context.Context, r slog.Record) error {
 		text += " " + a.Value.String()
 		return true
 	})
-	if d.outage.explains(ctx, d.Handler, text) {
+	if slices.ContainsFunc(d.outages, func(o *outage) bool { return o.explains(ctx, d.Handler, text) }) {
 		if !d.Enabled(ctx, slog.LevelDebug) {
 			return nil
 		}
@@ -119,10 +161,10 @@ func (d duringOutages) Handle(ctx context.Context, r slog.Record) error {
 
 // WithAttrs implements slog.Handler.
 func (d duringOutages) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return duringOutages{d.Handler.WithAttrs(attrs), d.outage}
+	return duringOutages{d.Handler.WithAttrs(attrs), d.outages}
 }
 
 // WithGroup implements slog.Handler.
 func (d duringOutages) WithGroup(name string) slog.Handler {
-	return duringOutages{d.Handler.WithGroup(name), d.outage}
+	return duringOutages{d.Handler.WithGroup(name), d.outages}
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/loci-memory/loci/embed/embedtest"
 )
 
@@ -18,7 +20,7 @@ import (
 func TestAnOutageIsTwoLines(t *testing.T) {
 	t.Parallel()
 	var away atomic.Bool
-	o := newOutage(func(context.Context) error {
+	o := newOutage(noAnswer(), func(context.Context) error {
 		if away.Load() {
 			return errors.New("nobody listens")
 		}
@@ -26,7 +28,7 @@ func TestAnOutageIsTwoLines(t *testing.T) {
 	})
 	o.every = time.Millisecond
 	out := newLines()
-	log := slog.New(duringOutages{slog.NewTextHandler(out, nil), o}).With("of", "jobs")
+	log := slog.New(duringOutages{slog.NewTextHandler(out, nil), []*outage{o}}).With("of", "jobs")
 	go o.watch(t.Context(), log)
 	lost := func() {
 		time.Sleep(2 * o.every) // so that the database is asked again
@@ -63,12 +65,52 @@ func TestAnOutageIsTwoLines(t *testing.T) {
 func TestDebugLogsShowWhatAnOutageExplains(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	o := newOutage(func(context.Context) error { return errors.New("away") })
-	log := slog.New(duringOutages{slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}), o})
+	o := newOutage(noAnswer(), func(context.Context) error { return errors.New("away") })
+	log := slog.New(duringOutages{slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}), []*outage{o}})
 	log.Error("first", "err", "unexpected EOF")
 	log.WithGroup("g").Error("second", "err", "SQLSTATE 57P03")
 	if text := out.String(); !strings.Contains(text, "level=DEBUG msg=first") ||
 		!strings.Contains(text, "level=DEBUG msg=second") || strings.Count(text, "level=ERROR") != 1 {
 		t.Errorf("got:\n%s", text)
+	}
+}
+
+// A full disk is an outage, too: refused changes are no lines of their own. What else the database says then is none.
+func TestAFullDiskIsTwoLines(t *testing.T) {
+	t.Parallel()
+	var fails atomic.Pointer[pgconn.PgError]
+	o := newOutage(noStoring(), func(context.Context) error {
+		if err := fails.Load(); err != nil {
+			return err
+		}
+		return nil
+	})
+	o.every = time.Millisecond
+	out := newLines()
+	log := slog.New(duringOutages{slog.NewTextHandler(out, nil), []*outage{o}})
+	go o.watch(t.Context(), log)
+	refused := &pgconn.PgError{Severity: "ERROR", Code: "53100", Message: "could not extend file"}
+	fails.Store(&pgconn.PgError{Severity: "FATAL", Code: "57P03", Message: "starting"})
+	log.Error("before", "error", refused)
+	if text := out.String(); !strings.Contains(text, "before") || strings.Contains(text, "can store nothing") {
+		t.Errorf("a database that starts is taken for one without room:\n%s", text)
+	}
+	time.Sleep(outageEchos * o.every) // so that the database is asked again
+	before := len(out.String())
+	fails.Store(refused)
+	for range 20 {
+		log.Error("request failed", "status", 503, "error", refused)
+	}
+	fails.Store(nil)
+	embedtest.Eventually(t, "the end is logged", func() bool {
+		return strings.Contains(out.String(), "stores changes again")
+	})
+	o.mu.Lock()
+	o.ended = time.Now().Add(time.Hour) // so that it has just ended, however slow the test is
+	o.mu.Unlock()
+	log.Error("request failed", "status", 503, "error", refused) // which began before
+	if text := out.String()[before:]; strings.Count(text, "\n") != 2 ||
+		!strings.Contains(text, "can store nothing; changes are refused with status 503") {
+		t.Errorf("the log of a full disk:\n%s", text)
 	}
 }

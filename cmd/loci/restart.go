@@ -49,6 +49,6 @@ func (p *process) restart(ctx context.Context) error {
 	if err := p.pg.private.Restart(ctx); err != nil {
 		return err
 	}
-	p.log.Warn("Postgres runs again")
+	p.log.Debug("Postgres runs again")
 	return nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,6 +48,12 @@ import (
 
 // serveCmd serves the REST API until a signal ends it.
 type serveCmd struct {
+	serving
+	Demo bool `help:"Fill an empty database with a small demonstration."`
+}
+
+// serving holds the settings of a server.
+type serving struct {
 	database
 	Addr           string `env:"LOCI_ADDR" default:"127.0.0.1:8283" help:"Address to listen on."`
 	MetricsAddr    string `env:"LOCI_METRICS_ADDR" help:"Address that serves /metrics without a key: 127.0.0.1:9283."`
@@ -61,9 +66,9 @@ type serveCmd struct {
 	LogFormat      string `env:"LOCI_LOG_FORMAT" default:"text" help:"text or json."`
 	RedactEntropy  bool   `env:"LOCI_REDACT_ENTROPY" help:"Redact random-looking strings, hashes and ids in messages."`
 	Policy         string `env:"LOCI_POLICY" help:"How windows are kept where nobody says: a policy's name, or its JSON."`
-	Demo           bool   `help:"Fill an empty database with a small demonstration."`
 
 	RequestTimeout time.Duration `hidden:"" default:"30s" help:"How long a request may take that streams nothing."`
+	StopTimeout    time.Duration `hidden:"" default:"8s" help:"For requests and jobs to end. Containers are given 10 s."`
 	embedding      `prefix:"embedding-" envprefix:"LOCI_EMBEDDING_"`
 	nextEmbedding  `prefix:"embedding-next-" envprefix:"LOCI_EMBEDDING_NEXT_"`
 	language
@@ -73,7 +78,6 @@ type serveCmd struct {
 }
 
 const (
-	stopTimeout   = 8 * time.Second        // for requests and jobs to end when the server stops; containers are given 10 s
 	retryEvery    = 5 * time.Second        // between two tries of what needs the database or the endpoint back
 	progressEvery = 500 * time.Millisecond // between two reads of the progress of followed files
 	followEvery   = 100 * time.Millisecond // between two reads of the newest events of followed agents
@@ -89,27 +93,11 @@ func (c *serveCmd) Run(ctx context.Context, command *kong.Context, s streams) (e
 		log.Warn(notASetting(name))
 	}
 	limitMemory()
-	loopback, err := listenAddress(ctx, c.Addr)
+	configured, err := c.configure(ctx, log)
 	if err != nil {
 		return err
 	}
-	if err := cmp.Or(c.checkBounds(), c.check()); err != nil {
-		return err
-	}
-	counts := metrics.New(version())
-	embedder, err := c.embedder(ctx, log, counts)
-	if err != nil {
-		return err
-	}
-	models, fromModels := c.models(counts)
-	answering, fromAnswering := c.answering(counts)
-	if err := cmp.Or(fromModels, fromAnswering); err != nil {
-		return err
-	}
-	reader, err := c.reader(c.database, log)
-	if err != nil {
-		return err
-	}
+	defer configured.tracing.close(ctx)
 	queries, err := jqRunner()
 	if err != nil {
 		return err
@@ -125,17 +113,12 @@ func (c *serveCmd) Run(ctx context.Context, command *kong.Context, s streams) (e
 	} else if metricsListener != nil {
 		defer metricsListener.Close()
 	}
-	traced, err := newTracing(ctx, log, os.Getenv)
-	if err != nil {
-		return err
-	}
-	defer traced.close(ctx)
 	pg, err := c.open(ctx, log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, pg.close()) }()
-	pool, err := db.OpenTraced(ctx, pg.urls, traced.statements())
+	pool, err := db.OpenTraced(ctx, pg.urls, configured.tracing.statements())
 	if err != nil {
 		return err
 	}
@@ -147,24 +130,49 @@ func (c *serveCmd) Run(ctx context.Context, command *kong.Context, s streams) (e
 	if owner != nil {
 		defer owner.Close()
 	}
-	away := newOutage(pool.Ping)
-	log = slog.New(duringOutages{log.Handler(), away})
+	outages := []*outage{newOutage(noAnswer(), pg.ping(pool)),
+		newOutage(noStoring(), func(ctx context.Context) error { return db.CheckRoom(ctx, pool) })}
+	log = slog.New(duringOutages{log.Handler(), outages})
 	keys := &apikey.Store{DB: pool}
-	if err := c.register(ctx, keys, log, loopback); err != nil {
+	if err := c.register(ctx, keys, log, configured.loopback); err != nil {
 		return err
 	}
 	if err := warnIfClosed(ctx, keys, log); err != nil {
 		return err
 	}
-	p := &process{serveCmd: c, log: log, out: s, pg: pg, pool: pool, owner: owner, keys: keys, embedder: embedder,
-		settings: settingsOf(command, os.LookupEnv), reader: reader, jq: queries, models: models, answering: answering,
-		counts: counts, metrics: metricsListener, tracing: traced, outage: away, id: "loci-" + uuid.NewString(),
-		loopback: loopback}
+	p := &process{serveCmd: c, configured: configured, log: log, out: s, pg: pg, pool: pool, owner: owner, keys: keys,
+		settings: settingsOf(command, os.LookupEnv), jq: queries, metrics: metricsListener, outages: outages,
+		id: "loci-" + uuid.NewString()}
 	return p.serve(ctx, listener)
 }
 
+// configured is what the settings of a server make, before it opens its database.
+type configured struct {
+	loopback  bool // only this machine reaches the server
+	counts    *metrics.Metrics
+	embedder  *embedder
+	models    func(context.Context, string) *compaction.Model
+	answering func(handle string) (loop.Model, error)
+	reader    *child.Reader
+	tracing   *tracing // nil without a collector
+}
+
+// configure checks the settings and returns what they make. It returns the errors of all of them.
+func (c *serving) configure(ctx context.Context, log *slog.Logger) (m configured, err error) {
+	var errs [8]error
+	m.counts = metrics.New(version())
+	m.loopback, errs[0] = listenAddress(ctx, c.Addr)
+	errs[1], errs[2] = c.checkBounds(), c.check()
+	m.embedder, errs[3] = c.embedder(ctx, log, m.counts)
+	m.models, errs[4] = c.models(m.counts)
+	m.answering, errs[5] = c.answering(m.counts)
+	m.reader, errs[6] = c.reader(c.database, log)
+	m.tracing, errs[7] = newTracing(ctx, log, os.Getenv)
+	return m, errors.Join(errs[:]...)
+}
+
 // checkBounds returns an error for a bound that lets nothing through.
-func (c *serveCmd) checkBounds() error {
+func (c *serving) checkBounds() error {
 	for name, bound := range map[string]int64{"LOCI_MAX_IMPORT_BYTES": c.MaxImportBytes,
 		"LOCI_MAX_UPLOAD_BYTES": c.MaxUploadBytes, "LOCI_MAX_RUNS": int64(c.MaxRuns)} {
 		if bound < 1 {
@@ -178,7 +186,7 @@ func (c *serveCmd) checkBounds() error {
 }
 
 // policy returns LOCI_POLICY as JSON; nil if it is not set.
-func (c *serveCmd) policy() json.RawMessage {
+func (c *serving) policy() json.RawMessage {
 	if c.Policy == "" || json.Valid([]byte(c.Policy)) {
 		return json.RawMessage(c.Policy)
 	}
@@ -186,7 +194,7 @@ func (c *serveCmd) policy() json.RawMessage {
 }
 
 // register makes LOCI_API_KEY a key, and returns an error if other machines can reach the server and there is no key.
-func (c *serveCmd) register(ctx context.Context, keys *apikey.Store, log *slog.Logger, loopback bool) error {
+func (c *serving) register(ctx context.Context, keys *apikey.Store, log *slog.Logger, loopback bool) error {
 	if c.APIKey != "" {
 		revoked, err := keys.Register(ctx, string(c.APIKey))
 		if errors.Is(err, db.ErrInvalid) {
@@ -204,6 +212,11 @@ func (c *serveCmd) register(ctx context.Context, keys *apikey.Store, log *slog.L
 			return err
 		}
 	}
+	return c.checkReachable(ctx, keys, loopback)
+}
+
+// checkReachable returns an error if other machines can reach the server and there is no key.
+func (c *serving) checkReachable(ctx context.Context, keys *apikey.Store, loopback bool) error {
 	if loopback {
 		return nil
 	}
@@ -245,27 +258,20 @@ func warnIfClosed(ctx context.Context, keys *apikey.Store, log *slog.Logger) err
 // process is a running server.
 type process struct {
 	*serveCmd
+	configured
 	log      *slog.Logger
 	out      streams
 	pg       opened
 	pool     *pgxpool.Pool
 	owner    *pgxpool.Pool // of the role that owns the schema; nil if the server knows none
 	keys     *apikey.Store
-	counts   *metrics.Metrics
-	tracing  *tracing     // nil without a collector
-	outage   *outage      // of the database
+	outages  []*outage    // of the database
 	metrics  net.Listener // of LOCI_METRICS_ADDR; nil if it is not set
-	embedder *embedder
 	settings []server.Setting
-	reader   *child.Reader
 	jq       *jq.Runner
-	models   func(context.Context, string) *compaction.Model
 	id       string // of this server among the servers of the database
 
-	answering func(handle string) (loop.Model, error)
-
 	inFlight queue.InFlight
-	loopback bool // only this machine reaches the server
 }
 
 // stores are the memories and the agents of a server.
@@ -374,7 +380,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		func() error { p.countUsage(ctx, requests); return nil },
 		func() error { p.erase(ctx, s.erasures); return nil },
 		func() error { p.freeMemory(ctx); return nil },
-		func() error { p.outage.watch(ctx, p.log); return nil },
+		func() error { p.watchOutages(ctx); return nil },
 		func() error { return p.keepPostgres(ctx) },
 		func() error { progress.Run(ctx, p.warn("the progress of files is not known")); return nil },
 		func() error { followers.Run(ctx, p.warn("the events of agents are not known")); return nil },

@@ -81,12 +81,15 @@ func onceAMinute(log *slog.Logger) otel.ErrorHandler {
 	})
 }
 
+// flushTimeout is for the last spans to be sent when the server stops.
+const flushTimeout = 4 * time.Second
+
 // close sends what is left.
 func (t *tracing) close(ctx context.Context) {
 	if t == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout/2)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 	defer cancel()
 	_ = t.Shutdown(ctx) // the error handler has logged why
 }

@@ -20,10 +20,13 @@ type home struct {
 
 func (h *home) data() string { return filepath.Join(h.dir, "postgres") }
 
-// Exists reports whether a directory has a cluster.
-func Exists(dir string) bool {
+// Exists reports whether a directory has a cluster. The error is that of one into which this user may not look.
+func Exists(dir string) (bool, error) {
 	_, err := os.Stat((&home{dir: dir}).data())
-	return err == nil
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // openHome makes the directory if needed, locks it, and checks that Postgres will be able to enter it.

@@ -50,7 +50,8 @@ func (j *journal) Write(p []byte) (int, error) {
 	}
 }
 
-// levels are those of severities for an operator. A client reports the ERROR that ends its statement.
+// levels are those of severities for an operator. A client reports the ERROR that ends its statement, and each client
+// the end of its connection, also one that was cancelled when it had ended.
 var levels = map[string]slog.Level{
 	"FATAL": slog.LevelError, "PANIC": slog.LevelError, "WARNING": slog.LevelWarn, "LOG": slog.LevelInfo,
 	"ERROR": slog.LevelDebug, "NOTICE": slog.LevelDebug, "INFO": slog.LevelDebug, "DEBUG": slog.LevelDebug,
@@ -60,6 +61,9 @@ var levels = map[string]slog.Level{
 func (j *journal) line(line string) {
 	name, text, _ := strings.Cut(line, ":  ")
 	if level, ok := levels[name]; ok {
+		if strings.HasPrefix(text, "terminating connection ") || strings.HasSuffix(text, "did not match any process") {
+			level = slog.LevelDebug
+		}
 		line, j.level = text, level
 		if level == slog.LevelError {
 			j.fatal = line

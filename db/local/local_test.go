@@ -125,8 +125,8 @@ func TestOneServerOnOneHome(t *testing.T) {
 
 func TestKilledServerIsReportedAndRecovers(t *testing.T) {
 	t.Parallel()
-	home := newCluster(t)
-	s := start(t, local.Options{Home: home})
+	home, said := newCluster(t), &words{}
+	s := start(t, local.Options{Home: home, Log: said.logger()})
 	keep(t, s.URL())
 	busy, err := pgx.Connect(t.Context(), s.URL())
 	if err != nil {
@@ -137,6 +137,11 @@ func TestKilledServerIsReportedAndRecovers(t *testing.T) {
 	<-s.Done()
 	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "ended by itself (signal: killed)") {
 		t.Errorf("Err of a killed server = %v, want that it ended by itself", err)
+	}
+	for line := range strings.Lines(said.String()) {
+		if strings.Contains(line, "terminating connection") && !strings.Contains(line, "level=DEBUG") {
+			t.Errorf("the end of a client's connection is logged as %s", line)
+		}
 	}
 	stop(t, s)
 	wantKept(t, start(t, local.Options{Home: home}).URL())

@@ -271,16 +271,7 @@ func (s *Store) revoke(ctx context.Context, id string) error {
 // before. Registering a secret again changes nothing. It returns whether the secret is that of a revoked key, which
 // stays revoked. ErrInvalid if the secret is too short, or that of a key that does other things.
 func (s *Store) Register(ctx context.Context, secret string) (revoked bool, err error) {
-	if len(secret) < minSecretSize {
-		return false, db.Invalid("the API key has %d bytes; it must have at least %d", len(secret), minSecretSize)
-	}
-	key, err := s.Lookup(ctx, secret)
-	switch {
-	case err == nil || errors.Is(err, ErrExpired):
-		if err := key.checkRegistered(); err != nil {
-			return false, err
-		}
-	case !errors.Is(err, db.ErrNotFound):
+	if err := s.CheckRegistered(ctx, secret); err != nil {
 		return false, err
 	}
 	sum := sha256.Sum256([]byte(secret))
@@ -302,6 +293,21 @@ func (s *Store) Register(ctx context.Context, secret string) (revoked bool, err 
 	return db.One[bool](ctx, s.DB, `
 		SELECT EXISTS (SELECT FROM revoked_keys WHERE sha256 = $1)
 			AND NOT EXISTS (SELECT FROM api_keys WHERE sha256 = $1)`, sum[:])
+}
+
+// CheckRegistered returns the error that Register would return for a secret, and changes nothing.
+func (s *Store) CheckRegistered(ctx context.Context, secret string) error {
+	if len(secret) < minSecretSize {
+		return db.Invalid("the API key has %d bytes; it must have at least %d", len(secret), minSecretSize)
+	}
+	key, err := s.Lookup(ctx, secret)
+	switch {
+	case err == nil || errors.Is(err, ErrExpired):
+		return key.checkRegistered()
+	case errors.Is(err, db.ErrNotFound):
+		return nil
+	}
+	return err
 }
 
 // checkRegistered returns an ErrInvalid if a key does not do what one of the server's settings does: everything in the

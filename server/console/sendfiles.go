@@ -17,8 +17,14 @@ func sendFiles(v *visit) error {
 	if !v.MayWrite() {
 		return &apiError{Status: http.StatusForbidden, Detail: "Your key may only read. Sign in with one that has write."}
 	}
+	if v.parts == nil { // the form's value came in the header
+		var err error
+		if v.parts, err = v.r.MultipartReader(); err != nil {
+			return &apiError{Status: http.StatusBadRequest, Detail: "This is no form with files: " + err.Error()}
+		}
+	}
 	sent := 0
-	for v.parts != nil {
+	for {
 		part, err := v.parts.NextPart()
 		if errors.Is(err, io.EOF) {
 			break

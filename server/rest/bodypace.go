@@ -2,6 +2,7 @@ package rest
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -50,10 +51,12 @@ func (w *waiting) read(n int, after time.Duration) {
 	}
 }
 
-// pacedBody is a request's body that fails with a 408 if it comes too slowly.
+// pacedBody is a request's body that fails with a 408 if it comes too slowly. The end of the request's context ends a
+// Read.
 type pacedBody struct {
 	io.ReadCloser
 	waiting
+	ctx        context.Context //nolint:containedctx // of the request
 	connection *http.ResponseController
 }
 
@@ -65,6 +68,9 @@ func (b *pacedBody) Read(into []byte) (int, error) {
 	}
 	began := time.Now()
 	_ = b.connection.SetReadDeadline(began.Add(b.patience())) // a test's recorder has none
+	if b.ctx.Err() != nil {
+		b.interrupt()
+	}
 	n, err := b.ReadCloser.Read(into)
 	b.read(n, time.Since(began))
 	switch {
@@ -79,6 +85,9 @@ func (b *pacedBody) Read(into []byte) (int, error) {
 	}
 	return n, err
 }
+
+// interrupt ends a Read that waits.
+func (b *pacedBody) interrupt() { _ = b.connection.SetReadDeadline(time.Now()) }
 
 func (b *pacedBody) tooSlow() error {
 	return newProblem(codeSlow, fmt.Sprintf("The request's body came too slowly, or not to its "+
@@ -109,9 +118,10 @@ func (a *API) paceBodies(next echo.HandlerFunc) echo.HandlerFunc {
 		if r.Body == nil || r.Body == http.NoBody {
 			return next(c)
 		}
-		body := &pacedBody{ReadCloser: r.Body, waiting: waiting{pace: pace},
+		body := &pacedBody{ReadCloser: r.Body, waiting: waiting{pace: pace}, ctx: r.Context(),
 			connection: http.NewResponseController(c.Response())}
 		r.Body = body
+		defer context.AfterFunc(r.Context(), body.interrupt)()
 		c.Response().Before(func() {
 			if r.Header.Get("Expect") != "" && body.bytes == 0 {
 				return // net/http closes the connection of a client that waits to be told to send

@@ -55,6 +55,7 @@ const (
 	codeBusy       = "busy"
 	codeNoDatabase = "database_unavailable"
 	codeNoRoom     = "no_room"
+	codeStopping   = "server_stopping"
 	codeNoModel    = "no_model"
 	codeExpired    = "expired"
 	codeApproval   = "pending_approval"
@@ -116,6 +117,9 @@ var errorCodes = []ErrorCode{
 			"LOCI_LLM_MODEL. A program with a model of its own needs neither: it uses prompt and capture."},
 	{codeNoRoom, typeUnavailable, http.StatusServiceUnavailable,
 		"The database's disk is full, or it is read-only. Reading works; storing does when the operator has mended that."},
+	{codeStopping, typeUnavailable, http.StatusServiceUnavailable,
+		"The server stopped before it was done with the request, of which it may have begun something. Send it again after " +
+			"Retry-After seconds."},
 }
 
 // codeOf returns what a code means.

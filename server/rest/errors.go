@@ -176,6 +176,14 @@ func noRoom(err error) *Problem {
 		"30")
 }
 
+// ErrStopping is the cause of the end of a request's context where the server stops and waits no longer for the request.
+var ErrStopping = errors.New("the server stops")
+
+// stopping is a request that was not done when the server stopped.
+func stopping() *Problem {
+	return retryLater(codeStopping, "The server stops, and did not end this request; send it again in a moment", "5")
+}
+
 // unknown is the server's own fault, whose cause is not told.
 func unknown() *Problem { return newProblem(codeInternal, "An unknown error occurred") }
 
@@ -347,7 +355,10 @@ func unavailable(err error) bool {
 // fail returns the problem that a caller is shown for an error. It logs the server's own failures, whose cause the
 // caller is not shown. own says that the operation is not Letta's.
 func (a *API) fail(ctx context.Context, err error, own bool) *Problem {
-	if outlived(ctx, err) {
+	switch {
+	case errors.Is(context.Cause(ctx), ErrStopping): // of which a parser of a body that ends early says something else
+		err = stopping()
+	case outlived(ctx, err):
 		err = errUnknownKey
 	}
 	p := ProblemOf(err)

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/db/dbtest"
+)
+
+// A request that has not ended when the server stops is answered that it stops, and has its line in the log.
+func TestAnUploadThatTheServerCutsIsAnswered(t *testing.T) {
+	t.Parallel()
+	p := serve(t, "--database-url="+dbtest.OwnerURL(t), "--stop-timeout=1ms")
+	folder := call[identified](p, "POST", "/v1/folders/", map[string]any{"name": "f"}).ID
+	whole := fileForm(t, "a.md", []byte("some words that do not all come"))
+	head := whole.body.Bytes()[:whole.body.Len()/2]
+	body, sent := io.Pipe()
+	defer sent.Close()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.base+"/v1/folders/"+folder+"/upload", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", whole.contentType)
+	req.Header.Set("Expect", "100-continue") // the server says that when it reads the body
+	go func() {
+		_, _ = sent.Write(head)
+		p.stop()
+	}()
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.ExpectContinueTimeout = patience
+	res, err := (&http.Client{Transport: transport}).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var problem struct{ Code, Detail string }
+	err = json.NewDecoder(res.Body).Decode(&problem)
+	if res.StatusCode != 503 || res.Header.Get("Retry-After") == "" || problem.Code != "server_stopping" {
+		t.Errorf("got %d, %v and %+v (%v)", res.StatusCode, res.Header, problem, err)
+	}
+	p.stop()
+	lines := 0
+	for line := range strings.Lines(p.log.String()) {
+		if strings.Contains(line, fmt.Sprintf("path=/v1/folders/%s/upload status=503", folder)) {
+			lines++
+		}
+	}
+	if lines != 1 {
+		t.Errorf("the log has %d lines of the upload:\n%s", lines, p.log)
+	}
+}
