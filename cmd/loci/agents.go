@@ -87,7 +87,7 @@ type agentsImportCmd struct {
 
 // Run implements the command.
 func (c agentsImportCmd) Run(ctx context.Context, s streams) error {
-	file, err := openFile(c.File)
+	file, err := openFile(ctx, c.File)
 	if err != nil {
 		return err
 	}

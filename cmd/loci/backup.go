@@ -63,13 +63,13 @@ type verifyCmd struct {
 
 // Run implements the command.
 func (c verifyCmd) Run(ctx context.Context, s streams) error {
-	file, err := openFile(c.File)
+	file, err := openFile(ctx, c.File)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
 	show, end := bytesShown(s, "")
-	m, err := backup.Verify(untilEnd{ctx, file}, show)
+	m, err := backup.Verify(file, show)
 	end()
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
@@ -87,13 +87,16 @@ type restoreCmd struct {
 // Run implements the command. The file is read to its end before anything is written, and a database without a schema
 // gets it.
 func (c restoreCmd) Run(ctx context.Context, s streams) error {
-	file, err := openFile(c.File)
+	file, err := openFile(ctx, c.File)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
+	if !file.regular {
+		return settingError{fmt.Errorf("%s is read twice, which only a regular file can be: name one", c.File)}
+	}
 	show, end := bytesShown(s, "verify ")
-	_, err = backup.Verify(untilEnd{ctx, file}, show)
+	_, err = backup.Verify(file, show)
 	end()
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)

@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -53,7 +52,7 @@ func (c eraseCmd) Run(ctx context.Context, s streams) error {
 		return settingError{errors.New("there is nothing to erase: name a file of texts, - for the standard input, or give " +
 			"--message")}
 	}
-	body, err := c.body(s)
+	body, err := c.body(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -106,7 +105,7 @@ func (c eraseCmd) erase(ctx context.Context, body []byte) (e erasure, err error)
 }
 
 // body returns the request. Texts come from a file, so that none stands in the history of a shell.
-func (c eraseCmd) body(s streams) ([]byte, error) {
+func (c eraseCmd) body(ctx context.Context, s streams) ([]byte, error) {
 	request := map[string]any{"whole_words": c.Whole}
 	if c.Message != "" {
 		request["message_id"] = c.Message
@@ -115,7 +114,7 @@ func (c eraseCmd) body(s streams) ([]byte, error) {
 		request["reason"] = c.Reason
 	}
 	if c.Texts != "" {
-		raw, err := readAll(s, c.Texts)
+		raw, err := readAll(ctx, s, c.Texts)
 		if err != nil {
 			return nil, err
 		}
@@ -124,14 +123,6 @@ func (c eraseCmd) body(s streams) ([]byte, error) {
 		request["texts"] = texts
 	}
 	return json.Marshal(request)
-}
-
-// readAll reads a file, or the standard input for a dash.
-func readAll(s streams, path string) ([]byte, error) {
-	if path == "-" {
-		return io.ReadAll(s.in)
-	}
-	return os.ReadFile(path)
 }
 
 func (r erasureReport) print(out io.Writer) error {

@@ -64,7 +64,10 @@ func (c importSessionsCmd) Run(ctx context.Context, s streams) error {
 	}
 	out := imported{left: map[string]int{}}
 	for _, path := range paths {
-		sessions, err := readTranscripts([]string{path})
+		sessions, err := readTranscripts(ctx, []string{path})
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if err != nil {
 			out.refused = append(out.refused, err.Error())
 			continue
@@ -91,11 +94,11 @@ func (c importSessionsCmd) Run(ctx context.Context, s streams) error {
 	return out.print(s)
 }
 
-// filesOf returns the files of paths, those of directories in their order.
+// filesOf returns the files of paths, which may be pipes, and the regular ones of directories in their order.
 func filesOf(paths []string) (all []string, err error) {
 	for _, path := range paths {
 		err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
-			if err == nil && entry.Type().IsRegular() {
+			if err == nil && (entry.Type().IsRegular() || name == path && !entry.IsDir()) {
 				all = append(all, name)
 			}
 			return err

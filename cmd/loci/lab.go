@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -48,7 +47,7 @@ func (c labReplayCmd) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	sessions, err := readTranscripts(c.Transcripts)
+	sessions, err := readTranscripts(ctx, c.Transcripts)
 	if err != nil {
 		return err
 	}
@@ -85,7 +84,7 @@ func (c labReplayCmd) Run(ctx context.Context, s streams) error {
 }
 
 // readTranscripts reads the sessions of some files. Sessions of files with the same name are named by their paths.
-func readTranscripts(paths []string) (sessions []transcript.Transcript, err error) {
+func readTranscripts(ctx context.Context, paths []string) (sessions []transcript.Transcript, err error) {
 	seen := map[string]bool{}
 	for _, path := range paths {
 		name := filepath.Base(path)
@@ -93,7 +92,7 @@ func readTranscripts(paths []string) (sessions []transcript.Transcript, err erro
 			name = path
 		}
 		seen[name] = true
-		f, err := os.Open(path) // #nosec G304 -- the user names it
+		f, err := openFile(ctx, path)
 		if err != nil {
 			return nil, err
 		}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 )
 
@@ -39,7 +38,7 @@ func (c memoryCompressCmd) Run(ctx context.Context, s streams) error {
 	}
 	request := map[string]string{}
 	if c.Index != "" {
-		text, err := os.ReadFile(c.Index)
+		text, err := readAll(ctx, s, c.Index)
 		if err != nil {
 			return err
 		}

@@ -59,15 +59,15 @@ type upload struct {
 // Run implements the command.
 func (c uploadCmd) Run(ctx context.Context, s streams) error {
 	if c.Parallel < 1 {
-		return fmt.Errorf("--parallel is %d; send at least 1 file at a time", c.Parallel)
+		return settingError{fmt.Errorf("--parallel is %d; send at least 1 file at a time", c.Parallel)}
 	}
 	if err := sendable(c.Folder); err != nil {
-		return errors.New("the folder's name has control characters, or is not UTF-8")
+		return settingError{errors.New("the folder's name has control characters, or is not UTF-8")}
 	}
 	u := &upload{uploadCmd: c, streams: s, shown: isTerminal(s.err)}
 	var local []localFile
 	for _, path := range c.Files {
-		found, err := findLocal(path)
+		found, err := u.find(path)
 		if err != nil {
 			u.fail(path, err.Error())
 		}
@@ -104,12 +104,14 @@ func (c uploadCmd) Run(ctx context.Context, s streams) error {
 	return nil
 }
 
-// findLocal returns the files of a path. Those of a directory and of a pattern are named relative to it; hidden ones,
-// links to directories, and files that are not regular are left out.
-func findLocal(path string) (all []localFile, err error) {
+// find returns the files of a path. Those of a directory and of a pattern are named relative to it; hidden ones and
+// links to directories are left out, and so are pipes, devices and sockets, of which it prints the names.
+func (u *upload) find(path string) (all []localFile, err error) {
 	base, pattern, none := path, "**", "the directory has no files"
 	info, err := os.Stat(path)
 	switch {
+	case err == nil && !info.IsDir() && !info.Mode().IsRegular():
+		return nil, errors.New("it is " + kindOf(info.Mode()) + ": upload a regular file")
 	case err == nil && !info.IsDir():
 		return []localFile{{path, filepath.Base(path)}}, nil
 	case err != nil && !strings.ContainsAny(path, "*?[{"):
@@ -125,14 +127,29 @@ func findLocal(path string) (all []localFile, err error) {
 	}
 	for _, name := range names {
 		path := filepath.Join(base, filepath.FromSlash(name))
-		if info, err := os.Stat(path); err != nil || info.Mode().IsRegular() {
+		info, err := os.Stat(path)
+		switch {
+		case err != nil || info.Mode().IsRegular():
 			all = append(all, localFile{path, name})
+		case !info.IsDir():
+			fmt.Fprintf(u.err, "%s: left out, because it is %s\n", printable(path), kindOf(info.Mode()))
 		}
 	}
 	if len(all) == 0 {
 		return nil, errors.New(none)
 	}
 	return all, nil
+}
+
+// kindOf names what a file is that is neither regular nor a directory.
+func kindOf(mode fs.FileMode) string {
+	switch {
+	case mode&fs.ModeNamedPipe != 0:
+		return "a pipe"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	}
+	return "a device"
 }
 
 // withoutPath returns the cause of an error about a path that is named with it.
@@ -224,7 +241,7 @@ func (u *upload) has(ctx context.Context, local localFile) (bool, error) {
 	if len(known) == 0 {
 		return false, nil
 	}
-	in, err := os.Open(local.path)
+	in, err := openFile(ctx, local.path)
 	if err != nil {
 		return false, err
 	}
@@ -258,7 +275,7 @@ func (u *upload) hash(ctx context.Context, f files.File) (string, error) {
 
 // send streams one file.
 func (u *upload) send(ctx context.Context, local localFile) (f files.File, err error) {
-	in, err := os.Open(local.path)
+	in, err := openFile(ctx, local.path)
 	if err != nil {
 		return f, err
 	}
