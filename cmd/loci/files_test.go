@@ -36,6 +36,12 @@ func TestFoldersAndFilesOnTheCommandLine(t *testing.T) {
 	folder := strings.TrimSpace(step(0, "source-", "folders", "create", "notes", "--description=what we plan"))
 	step(0, "what we plan", "folders", "list")
 	step(1, "1 of 2 files failed", "upload", "notes", dir)
+	for _, handling := range []string{"suffix", "replace"} { // neither stores again what failed
+		out := step(1, "it failed before: ", "upload", "notes", dir, "--duplicates="+handling)
+		if !strings.Contains(out, "2 files: 0 uploaded, 1 unchanged, 1 failed\n") {
+			t.Errorf("repeated with %s: %s", handling, out)
+		}
+	}
 	red := filepath.Join(t.TempDir(), "a\x1b[31m.md")
 	if err := os.WriteFile(red, []byte("red"), 0o600); err != nil {
 		t.Fatal(err)

@@ -201,13 +201,13 @@ func (u *upload) list(ctx context.Context) error {
 // one uploads a file unless the folder has it. It prints and counts a failure of this file; the error that it returns,
 // which ends all uploads, is that of ctx.
 func (u *upload) one(ctx context.Context, local localFile) error {
-	var same bool
+	var same *files.File
 	var sent files.File
 	err := sendable(local.name)
 	if err == nil {
 		same, err = u.has(ctx, local)
 	}
-	if err == nil && !same {
+	if err == nil && same == nil {
 		sent, err = u.send(ctx, local)
 	}
 	if ctx.Err() != nil {
@@ -216,7 +216,10 @@ func (u *upload) one(ctx context.Context, local localFile) error {
 	switch {
 	case err != nil:
 		u.fail(local.path, withoutPath(err).Error())
-	case same:
+	case same != nil && same.Status == files.Failed:
+		u.fail(local.path, fmt.Sprintf("it is not stored again, because it failed before: %s. 'loci files retry %s %s' tries "+
+			"again", textOf(same.ErrorMessage), u.folder, same.ID))
+	case same != nil:
 		u.update(func() { u.unchanged++ })
 	default:
 		u.update(func() { u.sent = append(u.sent, sent) })
@@ -235,29 +238,33 @@ func sendable(name string) error {
 // numberedCopy matches the name that the server gives a file whose own name is taken.
 var numberedCopy = regexp.MustCompile(`^(.*)_\(\d+\)(\.[^./]*)?$`)
 
-// has reports whether the folder has a file of this name, or a numbered copy of it, with this content.
-func (u *upload) has(ctx context.Context, local localFile) (bool, error) {
+// has returns the folder's file of this name, or a numbered copy of it, with this content: one that did not fail, if
+// there is one, and nil if there is none.
+func (u *upload) has(ctx context.Context, local localFile) (same *files.File, err error) {
 	known := u.existing[local.name]
 	if len(known) == 0 {
-		return false, nil
+		return nil, nil
 	}
 	in, err := openFile(ctx, local.path)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	defer in.Close()
 	sum := sha256.New()
 	size, err := io.Copy(sum, in)
 	for _, f := range known {
-		if err != nil || f.Status == files.Failed || f.SizeBytes != size {
+		if err != nil || f.SizeBytes != size || same != nil && f.Status == files.Failed {
 			continue
 		}
 		var hash string
-		if hash, err = u.hash(ctx, f); hash == hex.EncodeToString(sum.Sum(nil)) {
-			return true, err
+		if hash, err = u.hash(ctx, f); hash != hex.EncodeToString(sum.Sum(nil)) {
+			continue
+		}
+		if same = &f; f.Status != files.Failed {
+			return same, err
 		}
 	}
-	return false, err
+	return same, err
 }
 
 // hash returns the SHA-256 of a file's original, in hexadecimal.
