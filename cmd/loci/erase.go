@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 // eraseCmd erases texts or a message from all that an organization stores.
 type eraseCmd struct {
 	remote
+	asked
 	Texts   string `arg:"" optional:"" help:"File with a text on each line; - is the standard input. All spellings count."`
 	Message string `help:"ID of a message to erase, in place of texts."`
 	Whole   bool   `name:"whole-words" help:"An occurrence begins and ends with a word: Ann is not in Annex."`
@@ -57,9 +59,14 @@ func (c eraseCmd) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	if c.Dry {
+		var raw json.RawMessage
 		var r erasureReport
-		if err := c.call(ctx, "/v1/erasures/preview", bytes.NewReader(body), "application/json", &r); err != nil {
+		err := c.call(ctx, "/v1/erasures/preview", bytes.NewReader(body), "application/json", &raw)
+		if err = cmp.Or(err, decode(raw, &r)); err != nil {
 			return err
+		}
+		if c.JSON {
+			return printJSON(s, raw)
 		}
 		return r.print(s.out)
 	}
@@ -72,11 +79,16 @@ func (c eraseCmd) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.out, "%s: %s\n", e.ID, e.Status)
-	if err := e.Report.print(s.out); err != nil {
+	if c.JSON {
+		err = printJSON(s, e.raw)
+	} else {
+		fmt.Fprintf(s.out, "%s: %s\n", e.shown.ID, e.shown.Status)
+		err = e.shown.Report.print(s.out)
+	}
+	if err != nil {
 		return err
 	}
-	if e.Status != "completed" {
+	if e.shown.Status != "completed" {
 		return errLeft
 	}
 	return nil
@@ -91,14 +103,16 @@ func (c eraseCmd) what() string {
 }
 
 // erase begins an erasure and returns it as it ended.
-func (c eraseCmd) erase(ctx context.Context, body []byte) (e erasure, err error) {
-	err = c.call(ctx, "/v1/erasures", bytes.NewReader(body), "application/json", &e)
-	for err == nil && e.Status == "running" {
+func (c eraseCmd) erase(ctx context.Context, body []byte) (e listed[erasure], err error) {
+	err = c.call(ctx, "/v1/erasures", bytes.NewReader(body), "application/json", &e.raw)
+	err = cmp.Or(err, decode(e.raw, &e.shown))
+	for err == nil && e.shown.Status == "running" {
 		if !wait(ctx, time.Second) {
 			return e, ctx.Err()
 		}
-		var now erasure // of its own, so that nothing of an earlier report stays
-		err = c.get(ctx, "/v1/erasures/"+url.PathEscape(e.ID), &now)
+		var now listed[erasure] // of its own, so that nothing of an earlier report stays
+		err = c.get(ctx, "/v1/erasures/"+url.PathEscape(e.shown.ID), &now.raw)
+		err = cmp.Or(err, decode(now.raw, &now.shown))
 		e = now
 	}
 	return e, err

@@ -29,6 +29,7 @@ import (
 // uploadCmd uploads files and waits for them.
 type uploadCmd struct {
 	remote
+	asked
 	Folder     string   `arg:"" help:"Name of the folder; it is created if it is new."`
 	Files      []string `arg:"" help:"Files, directories, and patterns such as 'docs/**/*.md'."`
 	Duplicates string   `enum:"suffix,skip,error,replace" default:"suffix" help:"For a name with other content: ${enum}."`
@@ -42,6 +43,12 @@ const uploadPage = 1000 // files of a folder that are listed at a time
 // localFile is a file to upload, and the name that it gets in the folder.
 type localFile struct{ path, name string }
 
+// failure is a file that failed: the path of one that was not stored, or the name of one that was.
+type failure struct {
+	Name  string `json:"name"`
+	Error string `json:"error"`
+}
+
 // upload is the state of one run of the command.
 type upload struct {
 	uploadCmd
@@ -51,7 +58,8 @@ type upload struct {
 
 	mu                       sync.Mutex
 	total, unchanged, failed int
-	sent                     []files.File
+	sent                     []files.File // as they are now
+	failures                 []failure
 	searchable               int
 	shown                    bool // the terminal shows the progress
 }
@@ -64,7 +72,7 @@ func (c uploadCmd) Run(ctx context.Context, s streams) error {
 	if err := sendable(c.Folder); err != nil {
 		return settingError{errors.New("the folder's name has control characters, or is not UTF-8")}
 	}
-	u := &upload{uploadCmd: c, streams: s, shown: isTerminal(s.err)}
+	u := &upload{uploadCmd: c, streams: s, shown: isTerminal(s.err), sent: []files.File{}, failures: []failure{}}
 	var local []localFile
 	for _, path := range c.Files {
 		found, err := u.find(path)
@@ -93,15 +101,28 @@ func (c uploadCmd) Run(ctx context.Context, s streams) error {
 		}
 	}
 	u.clear()
-	what := "files"
-	if u.total == 1 {
-		what = "file"
+	if err := u.print(); err != nil {
+		return err
 	}
-	fmt.Fprintf(s.out, "%d %s: %d uploaded, %d unchanged, %d failed\n", u.total, what, len(u.sent), u.unchanged, u.failed)
 	if u.failed > 0 {
 		return fmt.Errorf("%d of %d files failed", u.failed, u.total)
 	}
 	return nil
+}
+
+// print prints what was done.
+func (u *upload) print() error {
+	if u.JSON {
+		return printJSON(u.streams, map[string]any{"folder_id": u.folder, "total": u.total, "uploaded": u.sent,
+			"unchanged": u.unchanged, "failed": u.failures})
+	}
+	what := "files"
+	if u.total == 1 {
+		what = "file"
+	}
+	_, err := fmt.Fprintf(u.out, "%d %s: %d uploaded, %d unchanged, %d failed\n", u.total, what, len(u.sent), u.unchanged,
+		u.failed)
+	return err
 }
 
 // find returns the files of a path. Those of a directory and of a pattern are named relative to it; hidden ones and
@@ -311,7 +332,7 @@ func (u *upload) send(ctx context.Context, local localFile) (f files.File, err e
 
 // await polls the files, in the order in which they were sent, until each is completed or has failed.
 func (u *upload) await(ctx context.Context) error {
-	for _, f := range u.sent {
+	for i, f := range u.sent {
 		for f.Status != files.Completed && f.Status != files.Failed {
 			before := f.Status
 			if err := u.get(ctx, "/v1/folders/"+u.folder+"/files/"+f.ID, &f); err != nil {
@@ -321,12 +342,15 @@ func (u *upload) await(ctx context.Context) error {
 				return ctx.Err()
 			}
 		}
+		u.update(func() { u.sent[i] = f })
 		if f.Status == files.Failed {
 			u.fail(f.Name, *f.ErrorMessage)
 			continue
 		}
 		u.clear()
-		fmt.Fprintf(u.out, "%s: %d lines, %d chunks\n", f.Name, f.Lines, f.TotalChunks)
+		if !u.JSON {
+			fmt.Fprintf(u.out, "%s: %d lines, %d chunks\n", f.Name, f.Lines, f.TotalChunks)
+		}
 		u.update(func() { u.searchable++ })
 	}
 	return nil
@@ -336,6 +360,7 @@ func (u *upload) await(ctx context.Context) error {
 func (u *upload) fail(name, why string) {
 	u.update(func() {
 		u.failed++
+		u.failures = append(u.failures, failure{name, why})
 		u.clear()
 		fmt.Fprintf(u.err, "%s: %s\n", printable(name), why)
 	})
