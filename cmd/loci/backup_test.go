@@ -69,6 +69,7 @@ func TestBackupsAreRestored(t *testing.T) {
 	if err != nil || len(left) > 0 {
 		t.Errorf("files are left: %q, %v", left, err)
 	}
+	command(2, "--dsn (LETTA_PG_URI) is no URL of Postgres", "import", "letta", "--dsn=nothing", "--database-url="+to)
 	command(1, "not a Letta server's", "import", "letta", "--dsn="+from, "--database-url="+to)
 	command(1, "reach the database of --dsn", "import", "letta", "--dsn=postgres://nobody:secret@127.0.0.1:1/none",
 		"--database-url="+to)

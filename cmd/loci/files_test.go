@@ -90,6 +90,7 @@ func TestFoldersAndFilesOnTheCommandLine(t *testing.T) {
 	step(0, "The heron is blue", "grep", agent, "h[e]ron")
 	step(0, `"func_return"`, "grep", agent, "heron", "--json")
 	step(1, "missing closing )", "grep", agent, "(")
+	step(1, `"status": "error"`, "grep", agent, "(", "--json")
 
 	step(2, "give --yes", "files", "delete", "notes", "plan.md")
 	step(0, "plan.md", "files", "list", "notes")

@@ -2,12 +2,17 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/loci-memory/loci/db/dbtest"
 )
 
 // Every command that a user runs takes --json, but those whose output has a form of its own.
@@ -19,6 +24,40 @@ func TestCommandsPrintJSON(t *testing.T) {
 		takes := slices.ContainsFunc(leaf.Flags, func(f *kong.Flag) bool { return f.Name == "json" })
 		if takes == slices.Contains(without, name) {
 			t.Errorf("loci %s takes --json: %t", name, takes)
+		}
+	}
+}
+
+// What a command prints with --json is one value, and no other text.
+func TestCommandsAnswerInJSON(t *testing.T) {
+	t.Parallel()
+	url, dir := dbtest.URL(t), t.TempDir()
+	p := serve(t, "--database-url="+url)
+	session, texts := filepath.Join(dir, "session.jsonl"), filepath.Join(dir, "texts")
+	if err := errors.Join(os.WriteFile(session, []byte(`{"role":"user","content":"Where is it set?"}`+"\n"), 0o600),
+		os.WriteFile(texts, []byte("Ann Lee\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	agent := call[identified](p, "POST", "/v1/agents/", map[string]any{"name": "a"}).ID
+	file := filepath.Join(dir, "a.af")
+	remotely, locally := []string{"--addr=" + p.base}, []string{"--database-url=" + url}
+	for _, row := range []struct {
+		place      []string
+		args, want string
+	}{
+		{remotely, "agents export " + agent + " " + file, `"bytes": `},
+		{remotely, "export " + agent, `"agents"`},
+		{remotely, "agents import " + file, `"agent_ids": [`},
+		{remotely, "import sessions " + session, `"messages_added": 1`},
+		{remotely, "erase --dry-run " + texts, `"found": {`},
+		{remotely, "erase --yes " + texts, `"status": "completed"`},
+		{nil, "lab replay --policy=letta " + session, `"results": [`},
+		{locally, "migrate", `"indexes_built": 0`},
+		{locally, "migrate plan --citus", `"sql": "`},
+	} {
+		code, out, errs := command(t, append(append(strings.Fields(row.args), "--json"), row.place...)...)
+		if code != 0 || !json.Valid([]byte(out)) || !strings.Contains(out, row.want) {
+			t.Errorf("loci %s ended with %d, want %s: %s%s", row.args, code, row.want, out, errs)
 		}
 	}
 }
