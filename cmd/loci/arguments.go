@@ -92,8 +92,8 @@ type inputFile struct {
 	regular bool
 }
 
-// openFile opens a file to read. A directory is an error. The end of ctx ends the opening and each read, also those of a
-// pipe that nobody writes to.
+// openFile opens a file to read. A directory is an error. The end of ctx ends the opening and each read, also those of
+// a pipe that nobody writes to.
 func openFile(ctx context.Context, path string) (*inputFile, error) {
 	type result struct {
 		file *os.File

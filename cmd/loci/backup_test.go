@@ -58,7 +58,8 @@ func TestBackupsAreRestored(t *testing.T) {
 	command(1, "no such file or directory", "backup", filepath.Join(dir, "none", "b"), nowhere)
 	command(1, "not a directory", "backup", filepath.Join(file, "b"), nowhere)
 	const agent = "agent-123e4567-e89b-42d3-8456-426614174000"
-	command(1, "no such file or directory", "agents", "export", agent, filepath.Join(dir, "none", "a"), "--addr=127.0.0.1:1")
+	command(1, "no such file or directory", "agents", "export", agent, filepath.Join(dir, "none", "a"),
+		"--addr=127.0.0.1:1")
 	command(2, "the argument <file> is empty", "backup", "", "--database-url="+from)
 	command(2, "the argument <file> is empty", "restore", "", "--database-url="+to)
 	command(2, "the argument <file> is empty", "verify", "")

@@ -97,7 +97,8 @@ func TestFoldersAndFilesOnTheCommandLine(t *testing.T) {
 	asJSON(step(0, "file-", "files", "delete", "notes", "plan.md", "--yes", "--json"))
 	step(1, "has no file", "files", "delete", "notes", "plan.md", "--yes")
 	step(0, "source-", "folders", "create", folder)
-	asJSON(step(0, `"name": "notes"`, "folders", "delete", folder, "--yes", "--json")) // the ID, and not the folder that is named like it
+	// The ID, and not the folder that is named like it.
+	asJSON(step(0, `"name": "notes"`, "folders", "delete", folder, "--yes", "--json"))
 	if left := step(0, folder, "folders", "list"); strings.Contains(left, "notes") {
 		t.Errorf("folders after the deletion: %s", left)
 	}

@@ -171,8 +171,8 @@ func (c keysCreateCmd) takeBack(ctx context.Context, a administration, made made
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
 	if _, err := a.Revoke(ctx, made.ID); err != nil {
-		return fmt.Errorf("print the key: %w. Nobody has seen it; revoke it with 'loci keys revoke %s', which failed here: %w",
-			unprinted, made.ID, err)
+		return fmt.Errorf("print the key: %w. Nobody has seen it; revoke it with 'loci keys revoke %s', which failed here: "+
+			"%w", unprinted, made.ID, err)
 	}
 	return fmt.Errorf("print the key: %w. Nobody has seen it, and it is revoked", unprinted)
 }

@@ -173,6 +173,6 @@ func TestALabSaysWhatItReplayed(t *testing.T) {
 		t.Errorf("%v: the page lacks what was left out or changed: %.2000s", err, page)
 	}
 	for _, args := range [][]string{{file, "--window="}, {file, "--policy="}, {file, "--policy", `{"preset":"nobody"}`}} {
-		labReplay(t, 1, args...)
+		labReplay(t, 2, args...)
 	}
 }

@@ -125,7 +125,8 @@ func printMigrated(s streams, done db.Migrated) {
 	}
 }
 
-// indexVectors builds the missing indexes of vectors, and returns their number. A server that runs may build them at the same time.
+// indexVectors builds the missing indexes of vectors, and returns their number. A server that runs may build them
+// at the same time.
 func indexVectors(ctx context.Context, owner *pgxpool.Pool) (total int, err error) {
 	store, err := files.New(owner, files.Options{})
 	if err != nil {

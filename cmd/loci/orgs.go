@@ -164,7 +164,8 @@ func (c orgsDeleteCmd) confirm(ctx context.Context, s streams, a administration)
 }
 
 // deletedBefore returns the organization if it is deleted already and its data is not, and else the given error.
-func (c orgsDeleteCmd) deletedBefore(ctx context.Context, a administration, notFound error) (apikey.Organization, error) {
+func (c orgsDeleteCmd) deletedBefore(ctx context.Context, a administration, notFound error) (apikey.Organization,
+	error) {
 	list, err := a.Orgs(ctx)
 	if err != nil {
 		return apikey.Organization{}, err

@@ -238,8 +238,8 @@ func (u *upload) one(ctx context.Context, local localFile) error {
 	case err != nil:
 		u.fail(local.path, withoutPath(err).Error())
 	case same != nil && same.Status == files.Failed:
-		u.fail(local.path, fmt.Sprintf("it is not stored again, because it failed before: %s. 'loci files retry %s %s' tries "+
-			"again", textOf(same.ErrorMessage), u.folder, same.ID))
+		u.fail(local.path, fmt.Sprintf("it is not stored again, because it failed before: %s. 'loci files retry %s %s' "+
+			"tries again", textOf(same.ErrorMessage), u.folder, same.ID))
 	case same != nil:
 		u.update(func() { u.unchanged++ })
 	default:

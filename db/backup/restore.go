@@ -75,8 +75,8 @@ func (h Header) fits(schema db.Schema, has string) error {
 	if schema == h.Schema {
 		return nil
 	}
-	return db.Invalid("the backup is of Loci %s with the schema %d, and %s the schema %d: restore it with that version into "+
-		"a new database, and then start this one, which upgrades it", h.Loci, h.Schema.Version, has, schema.Version)
+	return db.Invalid("the backup is of Loci %s with the schema %d, and %s the schema %d: restore it with that version "+
+		"into a new database, and then start this one, which upgrades it", h.Loci, h.Schema.Version, has, schema.Version)
 }
 
 // loading is a restore in its transaction.

@@ -244,8 +244,8 @@ func (s *Store) Delete(ctx context.Context, org db.Org, id string, by Key) (Key,
 	return key, err
 }
 
-// Revoke deletes the key with an id, prefix or secret, and returns its id. ErrNotFound if no key has it, ErrConflict if several keys have
-// the prefix. The database sees no secret.
+// Revoke deletes the key with an id, prefix or secret, and returns its id. ErrNotFound if no key has it, ErrConflict if
+// several keys have the prefix. The database sees no secret.
 func (s *Store) Revoke(ctx context.Context, named string) (id string, err error) {
 	sum, shown := sha256.Sum256([]byte(named)), ""
 	if len(named) <= maxPrefix || strings.HasPrefix(named, idPrefix) {
