@@ -51,6 +51,9 @@ func current() (s Schema, err error) {
 	return s, nil
 }
 
+// ProgramSchema returns the schema that this program works on.
+func ProgramSchema() (Schema, error) { return current() }
+
 // SchemaOf returns the schema of a database.
 func SchemaOf(ctx context.Context, conn *pgx.Conn) (Schema, error) { return readSchema(ctx, conn) }
 

@@ -471,7 +471,7 @@ func TestEachRouteRefusesEachWrongKey(t *testing.T) {
 		UPDATE api_keys SET expires_at = now() WHERE expires_at IS NOT NULL`); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.server.Keys.Revoke(t.Context(), revoked.key); err != nil {
+	if _, err := m.server.Keys.Revoke(t.Context(), revoked.key); err != nil {
 		t.Fatal(err)
 	}
 	unauthorized := map[string]*client{"no key": m.withKey(""), "a blank key": m.withKey(" "),

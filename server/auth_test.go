@@ -169,19 +169,24 @@ func TestAServerWhoseLastKeyIsRevokedStaysClosed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	revoke := func(secret string) {
+		t.Helper()
+		_, err := s.Keys.Revoke(ctx, secret)
+		must(err)
+	}
 	status("before any key", 200)
-	must(s.Keys.Revoke(ctx, newKey(t, s.Keys, "acme")))
+	revoke(newKey(t, s.Keys, "acme"))
 	status("after the last", 401)
 	_, err := s.Keys.Register(ctx, "a secret of the settings")
 	must(err)
 	status("with a registered key", 401)
 	must(s.Keys.Reopen(ctx))
 	status("opened while there is a key", 401)
-	must(s.Keys.Revoke(ctx, "a secret of the settings"))
+	revoke("a secret of the settings")
 	status("after the registered key", 401)
 	must(s.Keys.Reopen(ctx))
 	status("opened again", 200)
-	must(s.Keys.Revoke(ctx, newKey(t, s.Keys, "acme")))
+	revoke(newKey(t, s.Keys, "acme"))
 	status("after another last", 401)
 }
 

@@ -402,7 +402,7 @@ func TestAStreamEndsWithItsKey(t *testing.T) {
 	other, gone := kept.mustTail(web, agent, "", ""), revoked.mustTail(web, agent, "", "")
 	other.expect(t, "with a key", 1, 2)
 	gone.expect(t, "with another", 1, 2)
-	if err := c.server.Keys.Revoke(t.Context(), revoked.key); err != nil {
+	if _, err := c.server.Keys.Revoke(t.Context(), revoked.key); err != nil {
 		t.Fatal(err)
 	}
 	kept.say(agent, "a secret")

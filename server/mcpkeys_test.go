@@ -30,7 +30,7 @@ func TestAnMCPStreamEndsWithItsKey(t *testing.T) {
 			t.Fatalf("told %s of a change", got)
 		}
 	}
-	if err := c.server.Keys.Revoke(t.Context(), revoked.key); err != nil {
+	if _, err := c.server.Keys.Revoke(t.Context(), revoked.key); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(1100 * time.Millisecond) // an answer believes its key for a second
@@ -74,7 +74,7 @@ func TestAListenEndsWithItsKey(t *testing.T) {
 	if got := listen.next(t); !strings.Contains(got, "acknowledged") {
 		t.Fatalf("told %s", got)
 	}
-	if err := c.server.Keys.Revoke(t.Context(), revoked.key); err != nil {
+	if _, err := c.server.Keys.Revoke(t.Context(), revoked.key); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(1100 * time.Millisecond) // an answer believes its key for a second

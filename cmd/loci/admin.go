@@ -22,9 +22,9 @@ type admin struct {
 
 // administration is where keys and organizations are managed. Organizations are named by their names or ids.
 type administration interface {
-	CreateKey(ctx context.Context, n apikey.NewKey) (secret string, err error)
+	CreateKey(ctx context.Context, n apikey.NewKey) (madeKey, error)
 	Keys(ctx context.Context) ([]apikey.Key, error)
-	Revoke(ctx context.Context, named string) error
+	Revoke(ctx context.Context, named string) (id string, err error)
 
 	Organization(ctx context.Context, idOrName string) (apikey.Organization, error)
 	Orgs(ctx context.Context) ([]apikey.Organization, error)
@@ -36,6 +36,12 @@ type administration interface {
 	UpdateRetention(ctx context.Context, idOrName string, change map[string]int) (retention.Ages, error)
 	UpdateQuotas(ctx context.Context, idOrName string, change map[string]*int64) (quota.Limits, error)
 	Usage(ctx context.Context, idOrName string) ([]quota.OrgUsage, error) // of all for an empty name
+}
+
+// madeKey is a new API key, with the key itself.
+type madeKey struct {
+	apikey.Key
+	Secret string `json:"key"`
 }
 
 // with calls fn with the server that the settings name, or else with the database: that of a running server if there is
@@ -83,9 +89,9 @@ func (d database) withKeys(ctx context.Context, s streams, makes bool, fn func(*
 type adminOfDatabase struct{ *apikey.Store }
 
 // CreateKey implements administration.
-func (a adminOfDatabase) CreateKey(ctx context.Context, n apikey.NewKey) (secret string, err error) {
-	secret, _, err = a.Create(ctx, n)
-	return secret, err
+func (a adminOfDatabase) CreateKey(ctx context.Context, n apikey.NewKey) (made madeKey, err error) {
+	made.Secret, made.Key, err = a.Create(ctx, n)
+	return made, err
 }
 
 // Keys implements administration.
@@ -104,15 +110,18 @@ func (a adminOfDatabase) UpdateRetention(ctx context.Context, idOrName string, c
 		return now, err
 	}
 	store := retention.Store{DB: a.DB}
-	return store.Update(db.WithOrg(ctx, o.Org), o.Org, func(now *retention.Ages) {
-		for field, to := range map[string]*int{"prompts_days": &now.Prompts, "prompts_kept": &now.PromptsKept,
-			"long_results_days": &now.LongResults, "vectors_days": &now.Vectors, "run_events_hours": &now.RunEvents,
-			"runs_days": &now.Runs, "replays_days": &now.Replays} {
-			if n, given := change[field]; given {
-				*to = n
-			}
+	return store.Update(db.WithOrg(ctx, o.Org), o.Org, func(now *retention.Ages) { changeAges(now, change) })
+}
+
+// changeAges sets the fields of a change.
+func changeAges(now *retention.Ages, change map[string]int) {
+	for field, to := range map[string]*int{"prompts_days": &now.Prompts, "prompts_kept": &now.PromptsKept,
+		"long_results_days": &now.LongResults, "vectors_days": &now.Vectors, "run_events_hours": &now.RunEvents,
+		"runs_days": &now.Runs, "replays_days": &now.Replays} {
+		if n, given := change[field]; given {
+			*to = n
 		}
-	})
+	}
 }
 
 // UpdateQuotas implements administration.
@@ -123,14 +132,17 @@ func (a adminOfDatabase) UpdateQuotas(ctx context.Context, idOrName string, chan
 		return now, err
 	}
 	store := quota.Store{DB: a.DB}
-	return store.Update(db.WithOrg(ctx, o.Org), o.Org, func(now *quota.Limits) {
-		for field, to := range map[string]**int64{db.QuotaAgents: &now.Agents, db.QuotaStoredBytes: &now.StoredBytes,
-			db.QuotaRequests: &now.Requests} {
-			if n, given := change[field]; given {
-				*to = n
-			}
+	return store.Update(db.WithOrg(ctx, o.Org), o.Org, func(now *quota.Limits) { changeLimits(now, change) })
+}
+
+// changeLimits sets the fields of a change.
+func changeLimits(now *quota.Limits, change map[string]*int64) {
+	for field, to := range map[string]**int64{db.QuotaAgents: &now.Agents, db.QuotaStoredBytes: &now.StoredBytes,
+		db.QuotaRequests: &now.Requests} {
+		if n, given := change[field]; given {
+			*to = n
 		}
-	})
+	}
 }
 
 // Usage implements administration.

@@ -40,10 +40,11 @@ func TestKeysAndOrganizationsOverREST(t *testing.T) {
 		step(0, id, "orgs", "list")
 		step(0, "", "orgs", "rename", "acme corp", "acme")
 		step(1, "Organization with ID nobody not found", "orgs", "rename", "nobody", "some")
-		step(0, `"prompts_days":7`, "orgs", "keep", "acme", "--prompts-days=7")
-		step(0, `"agents": 3`, "orgs", "quota", "acme", "--agents=3", "--stored-bytes=20000000000")
-		step(0, `"stored_bytes": null`, "orgs", "quota", id, "--stored-bytes=none")
-		step(0, `"agents": 3`, "orgs", "quota", "acme")
+		step(0, "prompts_days       7\n", "orgs", "keep", "acme", "--prompts-days=7")
+		step(0, `"prompts_days": 7`, "orgs", "keep", "acme", "--json")
+		step(0, "stored_bytes        20000000000\n", "orgs", "quota", "acme", "--agents=3", "--stored-bytes=20000000000")
+		step(0, `"stored_bytes": null`, "orgs", "quota", id, "--stored-bytes=none", "--json")
+		step(0, "agents              3\nrequests_per_month  none\n", "orgs", "quota", "acme")
 		step(2, "--agents is '-1'; it must be a number from 0, or 'none'", "orgs", "quota", "acme", "--agents=-1")
 		step(0, "0 of 3", "orgs", "usage", "acme")
 		var all []quota.OrgUsage
@@ -54,7 +55,31 @@ func TestKeysAndOrganizationsOverREST(t *testing.T) {
 		secret := step(0, "loci_", "keys", "create", "--org=acme", "--name=k", "--scope=read", "--expires=2d",
 			"--requests-per-minute=5")
 		step(0, "", "keys", "create", "--org=new", "--name=another")
-		step(1, "read, tools, write", "keys", "create", "--scope=all")
+		step(2, "read, tools, write", "keys", "create", "--scope=all")
+		step(2, "organization's name has 0 characters", "keys", "create", "--org=")
+		step(2, "has control characters", "orgs", "create", "a\x1b")
+		step(2, "has control characters", "orgs", "rename", "acme", "a\x1b")
+		step(2, "prompts_days: it is -1", "orgs", "keep", "acme", "--prompts-days=-1")
+		step(2, "agents: it is 9999999999999999", "orgs", "quota", "acme", "--agents=9999999999999999")
+		var made struct{ ID, Key, Name string }
+		if err := json.Unmarshal([]byte(step(0, "", "keys", "create", "--name=j", "--json")), &made); err != nil ||
+			!strings.HasPrefix(made.Key, "loci_") || made.Name != "j" {
+			t.Errorf("%s: the key is %+v, %v", place.name, made, err)
+		}
+		var revoked, renamed, deleted struct{ ID, Name string }
+		if err := json.Unmarshal([]byte(step(0, "", "keys", "revoke", made.Key, "--json")), &revoked); err != nil ||
+			revoked.ID != made.ID {
+			t.Errorf("%s: %+v is revoked, %v", place.name, revoked, err)
+		}
+		step(0, `"name": "second"`, "orgs", "create", "second", "--json")
+		if err := json.Unmarshal([]byte(step(0, "", "orgs", "rename", "second", "2nd", "--json")), &renamed); err != nil ||
+			renamed.Name != "2nd" {
+			t.Errorf("%s: it was renamed to %+v, %v", place.name, renamed, err)
+		}
+		if err := json.Unmarshal([]byte(step(0, "", "orgs", "delete", "2nd", "--yes", "--json")), &deleted); err != nil ||
+			deleted != renamed {
+			t.Errorf("%s: %+v is deleted, %v", place.name, deleted, err)
+		}
 		var keys []apikey.Key
 		if err := json.Unmarshal([]byte(step(0, "", "keys", "list", "--json")), &keys); err != nil {
 			t.Fatal(err)
@@ -100,7 +125,7 @@ func TestAnAdministratorOnTheCommandLine(t *testing.T) {
 	step(1, "Only an operator's key makes", "keys", "create", "--operator")
 	step(1, "Only the operator may send POST /v1/admin/orgs", "orgs", "create", "other")
 	step(1, "Only the operator may send PATCH /v1/admin/quotas", "orgs", "quota", "acme", "--agents=5")
-	step(0, `"agents": null`, "orgs", "quota", "acme")
+	step(0, `"agents": null`, "orgs", "quota", "acme", "--json")
 	step(0, "acme", "orgs", "usage")
 	step(0, "acme", "orgs", "list")
 	if list := inDatabase("keys", "list"); !strings.Contains(list, "own") {

@@ -32,12 +32,12 @@ func (a adminOverREST) in(path string, o apikey.Organization) string {
 }
 
 // CreateKey implements administration. Without the name of an organization the key is one of the caller's.
-func (a adminOverREST) CreateKey(ctx context.Context, n apikey.NewKey) (secret string, err error) {
+func (a adminOverREST) CreateKey(ctx context.Context, n apikey.NewKey) (made madeKey, err error) {
 	body := map[string]any{"name": n.Name, "scopes": n.Scopes, "operator": n.Operator}
 	if n.Org != "" {
 		o, err := a.orCreated(ctx, n.Org)
 		if err != nil {
-			return "", err
+			return made, err
 		}
 		body["org_id"] = o.ID
 	}
@@ -53,9 +53,8 @@ func (a adminOverREST) CreateKey(ctx context.Context, n apikey.NewKey) (secret s
 			body[field] = *limit
 		}
 	}
-	var made server.MadeAPIKey
 	err = a.send(ctx, http.MethodPost, keysPath, body, &made)
-	return made.Key, err
+	return made, err
 }
 
 // orCreated returns an organization, which it creates if there is none of the name.
@@ -78,10 +77,10 @@ func (a adminOverREST) Keys(ctx context.Context) (keys []apikey.Key, err error) 
 }
 
 // Revoke implements administration. The server sees a secret only as the key of a request that asks whose it is.
-func (a adminOverREST) Revoke(ctx context.Context, named string) error {
+func (a adminOverREST) Revoke(ctx context.Context, named string) (id string, err error) {
 	keys, err := a.Keys(ctx)
 	if err != nil {
-		return err
+		return "", err
 	}
 	var ids []string
 	for _, k := range keys {
@@ -97,11 +96,11 @@ func (a adminOverREST) Revoke(ctx context.Context, named string) error {
 	}
 	switch len(ids) {
 	case 0:
-		return db.NotFound("there is no such API key, or it has expired: give its ID, as 'loci keys list' shows it")
+		return "", db.NotFound("there is no such API key, or it has expired: give its ID, as 'loci keys list' shows it")
 	case 1:
-		return a.send(ctx, http.MethodDelete, keysPath+"/"+url.PathEscape(ids[0]), nil, nil)
+		return ids[0], a.send(ctx, http.MethodDelete, keysPath+"/"+url.PathEscape(ids[0]), nil, nil)
 	}
-	return db.Conflict("%d API keys begin with %s; revoke one by its id", len(ids), named)
+	return "", db.Conflict("%d API keys begin with %s; revoke one by its id", len(ids), named)
 }
 
 // Organization implements administration.

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -45,6 +47,7 @@ func (c agentsListCmd) Run(ctx context.Context, s streams) error {
 
 type agentsExportCmd struct {
 	remote
+	asked
 	Agent string  `arg:"" type:"agent" help:"ID of the agent."`
 	File  *string `arg:"" optional:"" help:"File to write, which must not be there yet; else the standard output."`
 	Full  bool    `help:"Write all that the agent remembers, not only what Letta's format has."`
@@ -57,28 +60,37 @@ func (c agentsExportCmd) Run(ctx context.Context, s streams) (err error) {
 			return err
 		}
 	}
-	body, err := c.download(ctx, fmt.Sprintf("/v1/agents/%s/export?full=%t", url.PathEscape(c.Agent), c.Full))
-	if err != nil {
-		return err
-	}
-	defer body.Close()
 	if c.File == nil {
-		_, err = io.Copy(s.out, body)
+		_, err = c.write(ctx, s.out)
 		return err
 	}
 	part, err := os.CreateTemp(filepath.Dir(*c.File), filepath.Base(*c.File)+".part-*")
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(part, body)
+	size, err := c.write(ctx, part)
 	if err = errors.Join(err, part.Close()); err == nil {
 		err = os.Link(part.Name(), *c.File) // unlike a rename, it replaces no file
 	}
-	return errors.Join(err, os.Remove(part.Name()))
+	if err = errors.Join(err, os.Remove(part.Name())); err != nil || !c.JSON {
+		return err
+	}
+	return printJSON(s, map[string]any{"agent_id": c.Agent, "file": *c.File, "bytes": size})
+}
+
+// write writes the agent, and returns the number of bytes.
+func (c agentsExportCmd) write(ctx context.Context, to io.Writer) (int64, error) {
+	body, err := c.download(ctx, fmt.Sprintf("/v1/agents/%s/export?full=%t", url.PathEscape(c.Agent), c.Full))
+	if err != nil {
+		return 0, err
+	}
+	defer body.Close()
+	return io.Copy(to, body)
 }
 
 type agentsImportCmd struct {
 	remote
+	asked
 	File string `arg:"" help:"File to read."`
 	Name string `help:"Name of the agent in place of the file's."`
 
@@ -87,7 +99,7 @@ type agentsImportCmd struct {
 
 // Run implements the command.
 func (c agentsImportCmd) Run(ctx context.Context, s streams) error {
-	file, err := openFile(c.File)
+	file, err := openFile(ctx, c.File)
 	if err != nil {
 		return err
 	}
@@ -100,8 +112,13 @@ func (c agentsImportCmd) Run(ctx context.Context, s streams) error {
 		AgentIDs []string `json:"agent_ids"`
 		LeftOut  []string `json:"left_out"`
 	}
-	if err := c.call(ctx, "/v1/agents/import", body, form.FormDataContentType(), &made); err != nil {
+	var raw json.RawMessage
+	err = c.call(ctx, "/v1/agents/import", body, form.FormDataContentType(), &raw)
+	if err = cmp.Or(err, decode(raw, &made)); err != nil {
 		return err
+	}
+	if c.JSON {
+		return printJSON(s, raw)
 	}
 	for _, sentence := range made.LeftOut {
 		fmt.Fprintln(s.err, sentence)

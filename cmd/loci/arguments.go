@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"reflect"
 	"regexp"
@@ -83,18 +85,65 @@ func plainChoices(err error) string {
 	return text
 }
 
-// openFile opens a file to read. A directory is an error.
-func openFile(path string) (*os.File, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
+// inputFile is a file that is read until a context ends.
+type inputFile struct {
+	file    *os.File
+	reader  io.Reader
+	regular bool
+}
+
+// openFile opens a file to read. A directory is an error. The end of ctx ends the opening and each read, also those of
+// a pipe that nobody writes to.
+func openFile(ctx context.Context, path string) (*inputFile, error) {
+	type result struct {
+		file *os.File
+		err  error
 	}
-	is, err := file.Stat()
+	opening := make(chan result, 1)
+	go func() {
+		file, err := os.Open(path) // #nosec G304 -- the user names it
+		opening <- result{file, err}
+	}()
+	var got result
+	select {
+	case got = <-opening:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if got.err != nil {
+		return nil, got.err
+	}
+	is, err := got.file.Stat()
 	if err == nil && is.IsDir() {
 		err = fmt.Errorf("%s is a directory: name a file", path)
 	}
 	if err != nil {
-		return nil, errors.Join(err, file.Close())
+		return nil, errors.Join(err, got.file.Close())
 	}
-	return file, nil
+	if is.Mode().IsRegular() {
+		return &inputFile{got.file, untilEnd{ctx, got.file}, true}, nil
+	}
+	return &inputFile{got.file, interruptible{ctx, got.file}, false}, nil
+}
+
+// Read implements io.Reader.
+func (f *inputFile) Read(p []byte) (int, error) { return f.reader.Read(p) }
+
+// Seek implements io.Seeker.
+func (f *inputFile) Seek(offset int64, whence int) (int64, error) { return f.file.Seek(offset, whence) }
+
+// Close implements io.Closer.
+func (f *inputFile) Close() error { return f.file.Close() }
+
+// readAll reads a file, or the standard input for a dash.
+func readAll(ctx context.Context, s streams, path string) ([]byte, error) {
+	if path == "-" {
+		return io.ReadAll(s.in)
+	}
+	file, err := openFile(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(file)
+	return text, errors.Join(err, file.Close())
 }

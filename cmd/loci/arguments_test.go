@@ -31,6 +31,7 @@ func TestWrongArgumentsAreExplained(t *testing.T) {
 		{2, "the argument <file> is empty: give it a value, or leave it out", []string{"files", "reparse", "f", "", nowhere}},
 		{2, "the argument <folder> is empty: give it a value, or leave it out", []string{"files", "list", "", nowhere}},
 		{2, "the argument <folder> is empty: give it a value", []string{"folders", "delete", "", nowhere}},
+		{2, "--parallel is 0; send at least 1", []string{"upload", "f", file, "--parallel=0", nowhere}},
 		{2, "the argument <files> is empty", []string{"upload", "f", file, "", nowhere}},
 		{2, "the argument <transcripts> is empty", []string{"lab", "replay", ""}},
 		{2, "the argument <texts> is empty", []string{"erase", "", "--yes", nowhere}},

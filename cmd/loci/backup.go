@@ -27,13 +27,13 @@ func (c backupCmd) Run(ctx context.Context, s streams) error {
 	if err := checkNew(c.File); err != nil {
 		return err
 	}
+	file, err := os.CreateTemp(filepath.Dir(c.File), filepath.Base(c.File)+".partial-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name()) // it has another name if all went well
+	defer file.Close()
 	return c.withConn(ctx, s, c.runningOrOpen, func(conn *pgx.Conn, _ db.URLs) error {
-		file, err := os.CreateTemp(filepath.Dir(c.File), filepath.Base(c.File)+".partial-*")
-		if err != nil {
-			return err
-		}
-		defer os.Remove(file.Name()) // it has another name if all went well
-		defer file.Close()
 		show, end := bytesShown(s, "")
 		m, err := backup.Write(ctx, conn, file, version(), show)
 		end()
@@ -63,13 +63,13 @@ type verifyCmd struct {
 
 // Run implements the command.
 func (c verifyCmd) Run(ctx context.Context, s streams) error {
-	file, err := openFile(c.File)
+	file, err := openFile(ctx, c.File)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
 	show, end := bytesShown(s, "")
-	m, err := backup.Verify(untilEnd{ctx, file}, show)
+	m, err := backup.Verify(file, show)
 	end()
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
@@ -84,17 +84,23 @@ type restoreCmd struct {
 	JSON bool   `name:"json" help:"Print what was restored as JSON."`
 }
 
-// Run implements the command. The file is read to its end before anything is written, and a database without a schema
-// gets it.
+// Run implements the command. The file is read to its end before anything is written or a private Postgres is made, and
+// a database without a schema gets it.
 func (c restoreCmd) Run(ctx context.Context, s streams) error {
-	file, err := openFile(c.File)
+	file, err := openFile(ctx, c.File)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
+	if !file.regular {
+		return settingError{fmt.Errorf("%s is read twice, which only a regular file can be: name one", c.File)}
+	}
 	show, end := bytesShown(s, "verify ")
-	_, err = backup.Verify(untilEnd{ctx, file}, show)
+	m, err := backup.Verify(file, show)
 	end()
+	if err == nil {
+		err = m.CheckProgram()
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
@@ -133,7 +139,12 @@ func (database) withConn(ctx context.Context, s streams, open opener, fn func(*p
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, pg.close()) }()
+	defer func() {
+		if err != nil && pg.private != nil {
+			err = errors.Join(err, pg.private.Err()) // a full disk ends Postgres, and its clients learn only that it has gone
+		}
+		err = errors.Join(err, pg.close())
+	}()
 	conn, err := db.Dial(ctx, cmp.Or(pg.urls.Owner, pg.urls.Server))
 	if err != nil {
 		return fmt.Errorf("reach the database: %w", err)

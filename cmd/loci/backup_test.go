@@ -1,10 +1,17 @@
 package main
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/loci-memory/loci/db/dbtest"
 )
@@ -38,6 +45,21 @@ func TestBackupsAreRestored(t *testing.T) {
 	command(0, "with the checksums of the file", "restore", file, "--database-url="+to)
 	command(0, "Acme", "orgs", "list", "--database-url="+to)
 	command(1, "not empty", "restore", file, "--database-url="+to)
+	home, other := filepath.Join(dir, "home"), filepath.Join(dir, "other")
+	if err := os.WriteFile(other, ofAnotherSchema(t, whole), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command(1, "no whole backup", "restore", cut, "--home="+home)
+	command(1, "this program makes the schema", "restore", other, "--home="+home)
+	if _, err := os.Stat(home); err == nil {
+		t.Error("a refused file left a private Postgres")
+	}
+	nowhere := "--database-url=postgres://127.0.0.1:1/none"
+	command(1, "no such file or directory", "backup", filepath.Join(dir, "none", "b"), nowhere)
+	command(1, "not a directory", "backup", filepath.Join(file, "b"), nowhere)
+	const agent = "agent-123e4567-e89b-42d3-8456-426614174000"
+	command(1, "no such file or directory", "agents", "export", agent, filepath.Join(dir, "none", "a"),
+		"--addr=127.0.0.1:1")
 	command(2, "the argument <file> is empty", "backup", "", "--database-url="+from)
 	command(2, "the argument <file> is empty", "restore", "", "--database-url="+to)
 	command(2, "the argument <file> is empty", "verify", "")
@@ -48,7 +70,31 @@ func TestBackupsAreRestored(t *testing.T) {
 	if err != nil || len(left) > 0 {
 		t.Errorf("files are left: %q, %v", left, err)
 	}
+	command(2, "--dsn (LETTA_PG_URI) is no URL of Postgres", "import", "letta", "--dsn=nothing", "--database-url="+to)
 	command(1, "not a Letta server's", "import", "letta", "--dsn="+from, "--database-url="+to)
 	command(1, "reach the database of --dsn", "import", "letta", "--dsn=postgres://nobody:secret@127.0.0.1:1/none",
 		"--database-url="+to)
+}
+
+// ofAnotherSchema returns a backup as an older version of Loci would have written it.
+func ofAnotherSchema(t *testing.T, file []byte) []byte {
+	t.Helper()
+	in, err := zstd.NewReader(bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	archive, err := io.ReadAll(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := regexp.MustCompile(`"Version": (\d+)`).FindSubmatch(archive)
+	older := bytes.ReplaceAll(archive, version[0], []byte(`"Version": `+strings.Repeat("1", len(version[1]))))
+	out, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed := out.EncodeAll(older, nil)
+	sum := sha256.Sum256(packed)
+	return slices.Concat(packed, file[len(file)-40:len(file)-32], sum[:])
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +10,6 @@ import (
 	"io"
 	"maps"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +18,7 @@ import (
 // eraseCmd erases texts or a message from all that an organization stores.
 type eraseCmd struct {
 	remote
+	asked
 	Texts   string `arg:"" optional:"" help:"File with a text on each line; - is the standard input. All spellings count."`
 	Message string `help:"ID of a message to erase, in place of texts."`
 	Whole   bool   `name:"whole-words" help:"An occurrence begins and ends with a word: Ann is not in Annex."`
@@ -53,14 +54,19 @@ func (c eraseCmd) Run(ctx context.Context, s streams) error {
 		return settingError{errors.New("there is nothing to erase: name a file of texts, - for the standard input, or give " +
 			"--message")}
 	}
-	body, err := c.body(s)
+	body, err := c.body(ctx, s)
 	if err != nil {
 		return err
 	}
 	if c.Dry {
+		var raw json.RawMessage
 		var r erasureReport
-		if err := c.call(ctx, "/v1/erasures/preview", bytes.NewReader(body), "application/json", &r); err != nil {
+		err := c.call(ctx, "/v1/erasures/preview", bytes.NewReader(body), "application/json", &raw)
+		if err = cmp.Or(err, decode(raw, &r)); err != nil {
 			return err
+		}
+		if c.JSON {
+			return printJSON(s, raw)
 		}
 		return r.print(s.out)
 	}
@@ -73,11 +79,16 @@ func (c eraseCmd) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.out, "%s: %s\n", e.ID, e.Status)
-	if err := e.Report.print(s.out); err != nil {
+	if c.JSON {
+		err = printJSON(s, e.raw)
+	} else {
+		fmt.Fprintf(s.out, "%s: %s\n", e.shown.ID, e.shown.Status)
+		err = e.shown.Report.print(s.out)
+	}
+	if err != nil {
 		return err
 	}
-	if e.Status != "completed" {
+	if e.shown.Status != "completed" {
 		return errLeft
 	}
 	return nil
@@ -92,21 +103,23 @@ func (c eraseCmd) what() string {
 }
 
 // erase begins an erasure and returns it as it ended.
-func (c eraseCmd) erase(ctx context.Context, body []byte) (e erasure, err error) {
-	err = c.call(ctx, "/v1/erasures", bytes.NewReader(body), "application/json", &e)
-	for err == nil && e.Status == "running" {
+func (c eraseCmd) erase(ctx context.Context, body []byte) (e listed[erasure], err error) {
+	err = c.call(ctx, "/v1/erasures", bytes.NewReader(body), "application/json", &e.raw)
+	err = cmp.Or(err, decode(e.raw, &e.shown))
+	for err == nil && e.shown.Status == "running" {
 		if !wait(ctx, time.Second) {
 			return e, ctx.Err()
 		}
-		var now erasure // of its own, so that nothing of an earlier report stays
-		err = c.get(ctx, "/v1/erasures/"+url.PathEscape(e.ID), &now)
+		var now listed[erasure] // of its own, so that nothing of an earlier report stays
+		err = c.get(ctx, "/v1/erasures/"+url.PathEscape(e.shown.ID), &now.raw)
+		err = cmp.Or(err, decode(now.raw, &now.shown))
 		e = now
 	}
 	return e, err
 }
 
 // body returns the request. Texts come from a file, so that none stands in the history of a shell.
-func (c eraseCmd) body(s streams) ([]byte, error) {
+func (c eraseCmd) body(ctx context.Context, s streams) ([]byte, error) {
 	request := map[string]any{"whole_words": c.Whole}
 	if c.Message != "" {
 		request["message_id"] = c.Message
@@ -115,7 +128,7 @@ func (c eraseCmd) body(s streams) ([]byte, error) {
 		request["reason"] = c.Reason
 	}
 	if c.Texts != "" {
-		raw, err := readAll(s, c.Texts)
+		raw, err := readAll(ctx, s, c.Texts)
 		if err != nil {
 			return nil, err
 		}
@@ -124,14 +137,6 @@ func (c eraseCmd) body(s streams) ([]byte, error) {
 		request["texts"] = texts
 	}
 	return json.Marshal(request)
-}
-
-// readAll reads a file, or the standard input for a dash.
-func readAll(s streams, path string) ([]byte, error) {
-	if path == "-" {
-		return io.ReadAll(s.in)
-	}
-	return os.ReadFile(path)
 }
 
 func (r erasureReport) print(out io.Writer) error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -54,6 +55,7 @@ func (c filesListCmd) Run(ctx context.Context, s streams) error {
 // oneFile names a file.
 type oneFile struct {
 	remote
+	asked
 	Folder string `arg:"" help:"Name or ID of the folder."`
 	File   string `arg:"" help:"Name or ID of the file."`
 }
@@ -95,6 +97,9 @@ func (c filesTextCmd) Run(ctx context.Context, s streams) error {
 	if f.Content == nil {
 		return fmt.Errorf("%s has no text yet: it is %s", f.Name, f.Status)
 	}
+	if c.JSON {
+		return printJSON(s, f)
+	}
 	_, err = io.WriteString(s.out, *f.Content)
 	return err
 }
@@ -102,34 +107,44 @@ func (c filesTextCmd) Run(ctx context.Context, s streams) error {
 type filesRetryCmd struct{ oneFile }
 
 // Run implements the command.
-func (c filesRetryCmd) Run(ctx context.Context) error {
+func (c filesRetryCmd) Run(ctx context.Context, s streams) error {
 	folder, fileID, err := c.find(ctx)
 	if err != nil {
 		return err
 	}
-	return c.send(ctx, http.MethodPost, folder+"/files/"+fileID+"/retry", nil, nil)
+	return c.post(ctx, s, folder+"/files/"+fileID+"/retry", c.asked)
 }
 
 type filesReparseCmd struct {
 	remote
+	asked
 	Folder string `arg:"" help:"Name or ID of the folder."`
 	File   string `arg:"" optional:"" help:"Name or ID of the file; all files of the folder without it."`
 }
 
 // Run implements the command.
-func (c filesReparseCmd) Run(ctx context.Context) error {
+func (c filesReparseCmd) Run(ctx context.Context, s streams) error {
 	if c.File == "" {
 		f, err := c.findFolder(ctx, c.Folder)
 		if err != nil {
 			return err
 		}
-		return c.send(ctx, http.MethodPost, "/v1/folders/"+f.ID+"/reparse", nil, nil)
+		return c.post(ctx, s, "/v1/folders/"+f.ID+"/reparse", c.asked)
 	}
 	folder, fileID, err := oneFile(c).find(ctx)
 	if err != nil {
 		return err
 	}
-	return c.send(ctx, http.MethodPost, folder+"/files/"+fileID+"/reparse", nil, nil)
+	return c.post(ctx, s, folder+"/files/"+fileID+"/reparse", c.asked)
+}
+
+// post sends a POST request without a body, and prints the server's answer if JSON is asked for.
+func (r remote) post(ctx context.Context, s streams, path string, a asked) error {
+	var answer json.RawMessage
+	if err := r.send(ctx, http.MethodPost, path, nil, &answer); err != nil || !a.JSON {
+		return err
+	}
+	return printJSON(s, answer)
 }
 
 type filesDeleteCmd struct {
@@ -148,5 +163,8 @@ func (c filesDeleteCmd) Run(ctx context.Context, s streams) error {
 			return err
 		}
 	}
-	return c.send(ctx, http.MethodDelete, folder+"/"+fileID, nil, nil)
+	if err := c.send(ctx, http.MethodDelete, folder+"/"+fileID, nil, nil); err != nil || !c.JSON {
+		return err
+	}
+	return printJSON(s, map[string]string{"id": fileID})
 }

@@ -33,15 +33,34 @@ func TestFoldersAndFilesOnTheCommandLine(t *testing.T) {
 		}
 		return out
 	}
-	folder := strings.TrimSpace(step(0, "source-", "folders", "create", "notes", "--description=what we plan"))
+	asJSON := func(out string) (one struct {
+		ID, Name, Content string
+		Uploaded, Failed  []struct{ Name, Error string }
+	}) {
+		t.Helper()
+		if err := json.Unmarshal([]byte(out), &one); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+		return one
+	}
+	folder := asJSON(step(0, "", "folders", "create", "notes", "--description=what we plan", "--json")).ID
 	step(0, "what we plan", "folders", "list")
-	step(1, "1 of 2 files failed", "upload", "notes", dir)
+	if up := asJSON(step(1, "1 of 2 files failed", "upload", "notes", dir, "--json")); len(up.Uploaded) != 2 ||
+		len(up.Failed) != 1 || up.Failed[0].Name != "broken.pdf" || up.Failed[0].Error == "" {
+		t.Errorf("the upload is %+v", up)
+	}
+	for _, handling := range []string{"suffix", "replace"} { // neither stores again what failed
+		out := step(1, "it failed before: ", "upload", "notes", dir, "--duplicates="+handling)
+		if !strings.Contains(out, "2 files: 0 uploaded, 1 unchanged, 1 failed\n") {
+			t.Errorf("repeated with %s: %s", handling, out)
+		}
+	}
 	red := filepath.Join(t.TempDir(), "a\x1b[31m.md")
 	if err := os.WriteFile(red, []byte("red"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	step(1, "[31m.md: its name has control characters", "upload", "notes", red)
-	step(1, "the folder's name has control characters", "upload", "no\x1btes", red)
+	step(2, "the folder's name has control characters", "upload", "no\x1btes", red)
 	step(0, "plan.md", "files", "list", "notes", "--status=completed")
 	if failed := step(0, "broken.pdf", "files", "list", "--status=error"); strings.Contains(failed, "plan.md") {
 		t.Errorf("among the failed files is one that did not fail:\n%s", failed)
@@ -53,9 +72,15 @@ func TestFoldersAndFilesOnTheCommandLine(t *testing.T) {
 	if text := step(0, "", "files", "text", "notes", "plan.md"); text != "# Plan\n\nThe heron is blue.\n" {
 		t.Errorf("the text is %q", text)
 	}
+	if f := asJSON(step(0, "", "files", "text", "notes", "plan.md", "--json")); !strings.Contains(f.Content, "heron") {
+		t.Errorf("as JSON: %+v", f)
+	}
+	if f := asJSON(step(0, "", "files", "retry", "notes", "broken.pdf", "--json")); f.Name != "broken.pdf" && f.ID == "" {
+		t.Errorf("tried again: %+v", f)
+	}
 	step(1, "has not failed", "files", "retry", folder, "plan.md")
 	step(0, "", "files", "reparse", "notes", "plan.md")
-	step(0, "", "files", "reparse", "notes")
+	step(0, `"file_count"`, "files", "reparse", "notes", "--json")
 	step(1, `the folder "notes" has no file "other.md"`, "files", "text", "notes", "other.md")
 	step(1, `there is no folder "other"`, "files", "list", "other")
 
@@ -65,13 +90,15 @@ func TestFoldersAndFilesOnTheCommandLine(t *testing.T) {
 	step(0, "The heron is blue", "grep", agent, "h[e]ron")
 	step(0, `"func_return"`, "grep", agent, "heron", "--json")
 	step(1, "missing closing )", "grep", agent, "(")
+	step(1, `"status": "error"`, "grep", agent, "(", "--json")
 
 	step(2, "give --yes", "files", "delete", "notes", "plan.md")
 	step(0, "plan.md", "files", "list", "notes")
-	step(0, "", "files", "delete", "notes", "plan.md", "--yes")
+	asJSON(step(0, "file-", "files", "delete", "notes", "plan.md", "--yes", "--json"))
 	step(1, "has no file", "files", "delete", "notes", "plan.md", "--yes")
 	step(0, "source-", "folders", "create", folder)
-	step(0, "", "folders", "delete", folder, "--yes") // the ID, and not the folder that is named like it
+	// The ID, and not the folder that is named like it.
+	asJSON(step(0, `"name": "notes"`, "folders", "delete", folder, "--yes", "--json"))
 	if left := step(0, folder, "folders", "list"); strings.Contains(left, "notes") {
 		t.Errorf("folders after the deletion: %s", left)
 	}

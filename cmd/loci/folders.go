@@ -39,6 +39,7 @@ func (c foldersListCmd) Run(ctx context.Context, s streams) error {
 
 type foldersCreateCmd struct {
 	remote
+	asked
 	Name        string `arg:"" help:"Name of the folder."`
 	Description string `help:"What the folder has; agents read it."`
 }
@@ -49,12 +50,16 @@ func (c foldersCreateCmd) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
+	if c.JSON {
+		return printJSON(s, f)
+	}
 	_, err = fmt.Fprintln(s.out, f.ID)
 	return err
 }
 
 type foldersDeleteCmd struct {
 	remote
+	asked
 	Folder string `arg:"" help:"Name or ID of the folder."`
 	Yes    bool   `help:"Delete it without asking."`
 }
@@ -70,7 +75,10 @@ func (c foldersDeleteCmd) Run(ctx context.Context, s streams) error {
 			return err
 		}
 	}
-	return c.send(ctx, http.MethodDelete, "/v1/folders/"+f.ID, nil, nil)
+	if err := c.send(ctx, http.MethodDelete, "/v1/folders/"+f.ID, nil, nil); err != nil || !c.JSON {
+		return err
+	}
+	return printJSON(s, f)
 }
 
 // confirm asks on a terminal whether something should be deleted. It returns an error for any answer but yes, and

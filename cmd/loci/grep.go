@@ -47,10 +47,13 @@ func (c grepCmd) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	if c.JSON {
-		return printJSON(s, raw)
+		err = printJSON(s, raw)
 	}
 	if answer.Status == "error" {
-		return errors.New(answer.Return)
+		return errors.Join(err, errors.New(answer.Return))
+	}
+	if c.JSON {
+		return err
 	}
 	_, err = fmt.Fprintln(s.out, strings.TrimSuffix(answer.Return, "\n"))
 	return err

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
@@ -37,6 +39,9 @@ const maxTextBytes = 1 << 30
 
 // Run implements the command.
 func (c importLettaCmd) Run(ctx context.Context, s streams) (err error) {
+	if _, err := pgx.ParseConfig(sqlalchemy.Replace(string(c.DSN))); err != nil {
+		return settingError{fmt.Errorf("--dsn (LETTA_PG_URI) is no URL of Postgres: %w", err)}
+	}
 	log, err := logger(s, "warn", "text")
 	if err != nil {
 		return err

@@ -29,6 +29,7 @@ type importCmd struct {
 // importSessionsCmd takes recorded sessions into an agent, each as a conversation.
 type importSessionsCmd struct {
 	remote
+	asked
 	Paths []string `arg:"" help:"Files, and directories whose files are read: as loci lab replay reads them."`
 	Agent string   `type:"agent" help:"ID of the agent; a new one is made and its ID printed if there is none."`
 	Name  string   `default:"Imported sessions" help:"Name of a new agent."`
@@ -45,9 +46,13 @@ const maxChanged = 100
 
 // imported counts what an import did.
 type imported struct {
-	files, sessions, added, there int
-	left                          map[string]int // entries and parts that are no messages, by kind
-	refused                       []string       // why files, sessions or messages were left out
+	AgentID  string         `json:"agent_id"`
+	Files    int            `json:"files"`
+	Sessions int            `json:"sessions"`
+	Added    int            `json:"messages_added"`
+	There    int            `json:"messages_already_there"`
+	Left     map[string]int `json:"left_out"` // entries and parts that are no messages, by kind
+	Refused  []string       `json:"skipped"`  // why files, sessions or messages were left out
 }
 
 // refusals are the statuses of answers that say that a session cannot be taken in. Others end the import.
@@ -62,24 +67,29 @@ func (c importSessionsCmd) Run(ctx context.Context, s streams) error {
 	if len(paths) == 0 {
 		return errors.New("there is no file to import")
 	}
-	out := imported{left: map[string]int{}}
+	out := imported{Left: map[string]int{}, Refused: []string{}}
 	for _, path := range paths {
-		sessions, err := readTranscripts([]string{path})
+		sessions, err := readTranscripts(ctx, []string{path})
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if err != nil {
-			out.refused = append(out.refused, err.Error())
+			out.Refused = append(out.Refused, err.Error())
 			continue
 		}
-		out.files++
+		out.Files++
 		if c.Agent == "" {
 			if c.Agent, err = c.newAgent(ctx); err != nil {
 				return err
 			}
-			fmt.Fprintln(s.out, c.Agent)
+			if !c.JSON {
+				fmt.Fprintln(s.out, c.Agent)
+			}
 		}
 		for _, t := range sessions {
 			err := c.session(ctx, t, &out)
 			if no, ok := errors.AsType[*refusedRequest](err); ok && slices.Contains(refusals, no.status) {
-				out.refused = append(out.refused, t.Name+": "+err.Error())
+				out.Refused = append(out.Refused, t.Name+": "+err.Error())
 				continue
 			}
 			if err != nil {
@@ -88,14 +98,15 @@ func (c importSessionsCmd) Run(ctx context.Context, s streams) error {
 			}
 		}
 	}
-	return out.print(s)
+	out.AgentID = c.Agent
+	return out.print(s, c.asked)
 }
 
-// filesOf returns the files of paths, those of directories in their order.
+// filesOf returns the files of paths, which may be pipes, and the regular ones of directories in their order.
 func filesOf(paths []string) (all []string, err error) {
 	for _, path := range paths {
 		err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
-			if err == nil && entry.Type().IsRegular() {
+			if err == nil && (entry.Type().IsRegular() || name == path && !entry.IsDir()) {
 				all = append(all, name)
 			}
 			return err
@@ -128,7 +139,7 @@ func (c importSessionsCmd) session(ctx context.Context, t transcript.Transcript,
 		n := batchOf(messages)
 		added, there, err := c.send(ctx, conversation, messages[:n])
 		if at, ok := contradicted(err, messages[:n]); ok && changed < maxChanged {
-			out.refused = append(out.refused, fmt.Sprintf("%s: message %d (%s): %v", t.Name, messages[at].Place,
+			out.Refused = append(out.Refused, fmt.Sprintf("%s: message %d (%s): %v", t.Name, messages[at].Place,
 				messages[at].OwnID, err))
 			messages = slices.Delete(messages, at, at+1)
 			changed++
@@ -137,16 +148,16 @@ func (c importSessionsCmd) session(ctx context.Context, t transcript.Transcript,
 		if err != nil {
 			return fmt.Errorf("from message %d on: %w", messages[0].Place, err)
 		}
-		out.added, out.there, messages = out.added+added, out.there+there, messages[n:]
+		out.Added, out.There, messages = out.Added+added, out.There+there, messages[n:]
 	}
-	out.sessions++
+	out.Sessions++
 	for _, kinds := range []map[string]int{t.LeftOut, left} {
 		for kind, n := range kinds {
-			out.left[cmp.Or(kind, "entries without a type")] += n
+			out.Left[cmp.Or(kind, "entries without a type")] += n
 		}
 	}
 	if t.System != "" {
-		out.left["system prompts"]++
+		out.Left["system prompts"]++
 	}
 	return nil
 }
@@ -244,17 +255,28 @@ func (c importSessionsCmd) send(ctx context.Context, conversation string, messag
 }
 
 // print prints what was imported, and returns an error if something was refused.
-func (out imported) print(s streams) error {
-	fmt.Fprintf(s.out, "%d files, %d sessions: %d messages added, %d already there\n", out.files, out.sessions, out.added,
-		out.there)
-	for _, kind := range slices.Sorted(maps.Keys(out.left)) {
-		fmt.Fprintf(s.out, "left out: %d %s\n", out.left[kind], kind)
-	}
-	for _, why := range out.refused {
+func (out imported) print(s streams, a asked) error {
+	for _, why := range out.Refused {
 		fmt.Fprintln(s.err, "skipped:", why)
 	}
-	if len(out.refused) > 0 {
-		return fmt.Errorf("%d files, sessions or messages were skipped", len(out.refused))
+	if a.JSON {
+		if err := printJSON(s, out); err != nil {
+			return err
+		}
+		return out.skipped()
+	}
+	fmt.Fprintf(s.out, "%d files, %d sessions: %d messages added, %d already there\n", out.Files, out.Sessions, out.Added,
+		out.There)
+	for _, kind := range slices.Sorted(maps.Keys(out.Left)) {
+		fmt.Fprintf(s.out, "left out: %d %s\n", out.Left[kind], kind)
+	}
+	return out.skipped()
+}
+
+// skipped returns an error if something was refused.
+func (out imported) skipped() error {
+	if len(out.Refused) > 0 {
+		return fmt.Errorf("%d files, sessions or messages were skipped", len(out.Refused))
 	}
 	return nil
 }

@@ -171,7 +171,7 @@ func TestImportOfEachFormat(t *testing.T) {
 		if filepath.Ext(path) == ".golden" {
 			continue
 		}
-		sessions, err := readTranscripts([]string{path})
+		sessions, err := readTranscripts(t.Context(), []string{path})
 		if err != nil {
 			t.Fatal(err)
 		}

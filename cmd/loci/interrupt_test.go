@@ -5,10 +5,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/alecthomas/kong"
 )
@@ -54,6 +56,43 @@ func TestInterruptedCommandsFail(t *testing.T) {
 			t.Errorf("%s ended with %d: %q %q; want %d and %q", c.args, code, out, errs, c.code, c.want)
 		}
 		end(nil)
+	}
+}
+
+// A signal also ends a command that waits for a pipe: until somebody opens it to write, or writes.
+func TestCommandsThatWaitForAPipeAreInterrupted(t *testing.T) {
+	t.Parallel()
+	reading := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+	}))
+	t.Cleanup(reading.Close)
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	interrupt := func(ctx context.Context, args string) {
+		t.Helper()
+		out := newLines()
+		if got := run(ctx, append(strings.Fields(args), pipe), out, out); got != 143 {
+			t.Errorf("%s ended with %d: %s", args, got, out)
+		}
+	}
+	commands := []string{"verify", "lab replay", "import sessions", "erase --yes", "agents import --addr=" + reading.URL,
+		"memory compress tree-123e4567-e89b-42d3-8456-426614174000 --index"}
+	ended, end := context.WithCancelCause(t.Context())
+	end(interruption{syscall.SIGTERM})
+	for _, args := range append(commands, "restore") {
+		interrupt(ended, args)
+	}
+	writer, err := os.OpenFile(pipe, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	for _, args := range commands {
+		ctx, end := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Millisecond, func() { end(interruption{syscall.SIGTERM}) })
+		interrupt(ctx, args)
 	}
 }
 

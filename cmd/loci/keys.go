@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os/signal"
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -45,6 +47,7 @@ type keysCmd struct {
 
 type keysCreateCmd struct {
 	admin
+	asked
 	Org      *string `aliases:"organization" help:"Organization of the key, created if new (default: default; --addr's)."`
 	Name     string  `default:"key" help:"What the key is for."`
 	Operator bool    `help:"Let the key create, rename and delete organizations over REST; its scope is admin."`
@@ -76,7 +79,16 @@ func (c keysCreateCmd) newKey(now time.Time) (apikey.NewKey, error) {
 	default:
 		key.Scopes = []string{apikey.Write}
 	}
-	return key, err
+	if err == nil {
+		err = key.Check()
+	}
+	if err == nil && c.Org != nil && (c.Addr == "" || !idPattern.MatchString(key.Org)) {
+		err = apikey.CheckOrgName(key.Org)
+	}
+	if err != nil {
+		return key, settingError{err}
+	}
+	return key, nil
 }
 
 // words are the values of a flag that are separated by commas. The flag may be given several times.
@@ -136,14 +148,33 @@ func (c keysCreateCmd) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
+	signal.Ignore(syscall.SIGPIPE) // a closed pipe is an error of the write then
 	return c.with(ctx, s, true, func(a administration) error {
-		secret, err := a.CreateKey(ctx, key)
+		made, err := a.CreateKey(ctx, key)
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintln(s.out, secret)
-		return err
+		if c.JSON {
+			err = printJSON(s, made)
+		} else {
+			_, err = fmt.Fprintln(s.out, made.Secret)
+		}
+		if err != nil {
+			return c.takeBack(ctx, a, made, err)
+		}
+		return nil
 	})
+}
+
+// takeBack revokes a key that could not be printed, and returns the error.
+func (c keysCreateCmd) takeBack(ctx context.Context, a administration, made madeKey, unprinted error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	defer cancel()
+	if _, err := a.Revoke(ctx, made.ID); err != nil {
+		return fmt.Errorf("print the key: %w. Nobody has seen it; revoke it with 'loci keys revoke %s', which failed here: "+
+			"%w", unprinted, made.ID, err)
+	}
+	return fmt.Errorf("print the key: %w. Nobody has seen it, and it is revoked", unprinted)
 }
 
 type keysListCmd struct {
@@ -202,12 +233,19 @@ func dash(text string) string { return cmp.Or(text, "-") }
 
 type keysRevokeCmd struct {
 	admin
+	asked
 	Key string `arg:"" help:"The key, its ID, or what it begins with as the list shows it."`
 }
 
 // Run implements the command.
 func (c keysRevokeCmd) Run(ctx context.Context, s streams) error {
-	return c.with(ctx, s, false, func(a administration) error { return a.Revoke(ctx, c.Key) })
+	return c.with(ctx, s, false, func(a administration) error {
+		id, err := a.Revoke(ctx, c.Key)
+		if err != nil || !c.JSON {
+			return err
+		}
+		return printJSON(s, map[string]string{"id": id})
+	})
 }
 
 // runningOrOpen returns the database of a running server if there is one, and else opens it. It makes none: that it is

@@ -28,6 +28,10 @@ func TestFlagsOfKeysAreNotEmpty(t *testing.T) {
 		{[]string{"--agent", ""}, "--agent: '' has an empty value"},
 		{[]string{"--expires", ""}, "--expires is ''"},
 		{[]string{"--expires", "-1h"}, "--expires is '-1h'; it must be"},
+		{[]string{"--expires", "yesterday"}, "--expires is 'yesterday'; it must be"},
+		{[]string{"--expires", "2020-01-01"}, "the key would have expired"},
+		{[]string{"--scope", "foo"}, "there is no scope 'foo'"},
+		{[]string{"--scope", "tools"}, "names none"},
 		{[]string{"--expires", "0d"}, "--expires is '0d'; it must be"},
 		{[]string{"--expires", "200000d"}, "too far ahead; it may be 36500 days"},
 		{[]string{"--expires", "99999999999999999999w"}, "too far ahead"},
@@ -40,8 +44,8 @@ func TestFlagsOfKeysAreNotEmpty(t *testing.T) {
 	} {
 		errs := newLines()
 		args := append([]string{"keys", "create", "--database-url=" + url}, c.args...)
-		if code := run(t.Context(), args, newLines(), errs); code == 0 || !strings.Contains(errs.String(), c.want) {
-			t.Errorf("%q ended with %d: %s, want %q", c.args, code, errs, c.want)
+		if code := run(t.Context(), args, newLines(), errs); code != 2 || !strings.Contains(errs.String(), c.want) {
+			t.Errorf("%q ended with %d: %s, want 2 and %q", c.args, code, errs, c.want)
 		}
 	}
 	command := commands(t, url)
@@ -51,6 +55,24 @@ func TestFlagsOfKeysAreNotEmpty(t *testing.T) {
 	command("keys", "create", "--scope=read,write,read", "--scope", "write", "--expires", "1d12h")
 	if list := command("keys", "list"); !slices.Contains(strings.Fields(list), "read,write") {
 		t.Errorf("scopes that were given twice:\n%s", list)
+	}
+}
+
+// A key that could not be printed is revoked: nobody has seen it.
+func TestKeysThatAreNotPrintedAreRevoked(t *testing.T) {
+	t.Parallel()
+	url, errs := dbtest.URL(t), newLines()
+	full, err := os.Create(filepath.Join(t.TempDir(), "full"))
+	if err == nil {
+		err = full.Close() // writes fail
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := run(t.Context(), []string{"keys", "create", "--database-url=" + url}, full, errs)
+	if list := commands(t, url)("keys", "list"); code != 1 || !strings.Contains(errs.String(), "and it is revoked") ||
+		strings.Contains(list, "key-") {
+		t.Errorf("ended with %d: %s\n%s", code, errs, list)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -28,6 +27,7 @@ type labCmd struct {
 
 // labReplayCmd replays transcripts without a server.
 type labReplayCmd struct {
+	asked
 	Transcripts []string `arg:"" help:"Files: OpenAI's or Anthropic's JSON(L), Claude Code, Pi, OpenClaw, .traj, .af."`
 	Policy      []string `sep:"none" help:"Policies to compare: names with commas, or one in JSON; all names by default."`
 	Window      []string `default:"32k" help:"Context windows in tokens, such as 32k,128k."`
@@ -48,7 +48,11 @@ func (c labReplayCmd) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	sessions, err := readTranscripts(c.Transcripts)
+	shares, err := c.shares()
+	if err != nil {
+		return err
+	}
+	sessions, err := readTranscripts(ctx, c.Transcripts)
 	if err != nil {
 		return err
 	}
@@ -58,7 +62,7 @@ func (c labReplayCmd) Run(ctx context.Context, s streams) error {
 	}
 	for _, t := range sessions {
 		session := lab.NewSession(t)
-		own, err := c.ratios(session, settings[0])
+		own, err := ratios(session, shares, settings[0])
 		if err != nil {
 			return err
 		}
@@ -81,11 +85,24 @@ func (c labReplayCmd) Run(ctx context.Context, s streams) error {
 			return err
 		}
 	}
-	return printReplays(s, report.Results)
+	var printed error
+	if c.JSON {
+		printed = printJSON(s, report)
+	} else {
+		printed = printReplays(s, report.Results)
+	}
+	broken := 0
+	for _, r := range report.Results {
+		broken += r.PairErrors
+	}
+	if broken > 0 && printed == nil {
+		return fmt.Errorf("%d compactions would have lost something, and were not made", broken)
+	}
+	return printed
 }
 
 // readTranscripts reads the sessions of some files. Sessions of files with the same name are named by their paths.
-func readTranscripts(paths []string) (sessions []transcript.Transcript, err error) {
+func readTranscripts(ctx context.Context, paths []string) (sessions []transcript.Transcript, err error) {
 	seen := map[string]bool{}
 	for _, path := range paths {
 		name := filepath.Base(path)
@@ -93,7 +110,7 @@ func readTranscripts(paths []string) (sessions []transcript.Transcript, err erro
 			name = path
 		}
 		seen[name] = true
-		f, err := os.Open(path) // #nosec G304 -- the user names it
+		f, err := openFile(ctx, path)
 		if err != nil {
 			return nil, err
 		}
@@ -106,18 +123,22 @@ func readTranscripts(paths []string) (sessions []transcript.Transcript, err erro
 	return sessions, nil
 }
 
-// ratios returns the settings of the ratio replays of a session.
-func (c labReplayCmd) ratios(s *lab.Session, like lab.Settings) (all []lab.Settings, err error) {
-	var shares []float64
+// shares returns the shares of ratio replays.
+func (c labReplayCmd) shares() (shares []float64, err error) {
 	for _, text := range c.Ratio {
-		ratio, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			return nil, fmt.Errorf("--ratio is %q; it must be a share such as 0.5", text)
+		share, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(share > 0 && share <= 1) {
+			return nil, settingError{fmt.Errorf("--ratio is %q; it must be a share such as 0.5, above 0 and at most 1", text)}
 		}
-		shares = append(shares, ratio)
+		shares = append(shares, share)
 	}
-	for _, ratio := range lab.Distinct(shares) {
-		under, err := lab.AtRatio(s, ratio, like.Prices)
+	return lab.Distinct(shares), nil
+}
+
+// ratios returns the settings of the ratio replays of a session.
+func ratios(s *lab.Session, shares []float64, like lab.Settings) (all []lab.Settings, err error) {
+	for _, share := range shares {
+		under, err := lab.AtRatio(s, share, like.Prices)
 		if err != nil {
 			return nil, fmt.Errorf("--ratio: %w", err)
 		}
@@ -151,7 +172,7 @@ func (c labReplayCmd) settings(ctx context.Context) (all []lab.Settings, err err
 		is, max float64
 	}{{"input-price", c.InputPrice, 1e6}, {"read-share", c.ReadShare, 10}, {"write-share", c.WriteShare, 10}} {
 		if math.IsNaN(price.is) || price.is < 0 || price.is > price.max {
-			return nil, fmt.Errorf("--%s is %v; it must be from 0 to %.0f", price.name, price.is, price.max)
+			return nil, settingError{fmt.Errorf("--%s is %v; it must be from 0 to %.0f", price.name, price.is, price.max)}
 		}
 	}
 	model, err := c.model(ctx)
@@ -171,7 +192,8 @@ func (c labReplayCmd) settings(ctx context.Context) (all []lab.Settings, err err
 		windows = append(windows, tokens)
 	}
 	if len(windows) == 0 {
-		return nil, errors.New("--window is empty; give it numbers of tokens such as 32k,128k, or leave it out")
+		return nil, settingError{errors.New("--window is empty; give it numbers of tokens such as 32k,128k, or leave it " +
+			"out")}
 	}
 	for _, tokens := range lab.Distinct(windows) {
 		for _, p := range policies {
@@ -194,7 +216,11 @@ func (c labReplayCmd) policies() ([]lab.Compared, error) {
 			written = append(written, policy.Written(strings.TrimSpace(name)))
 		}
 	}
-	return lab.Policies(written)
+	all, err := lab.Policies(written)
+	if err != nil {
+		return nil, settingError{err}
+	}
+	return all, nil
 }
 
 // tokensOf reads a number of tokens, such as 32000, 32k or 1M.
@@ -207,8 +233,8 @@ func tokensOf(text string) (int, error) {
 	}
 	n, err := strconv.Atoi(number)
 	if err != nil || n > lab.MaxWindow/times || n*times < lab.MinWindow {
-		return 0, fmt.Errorf("--window is %q; it must be a number of tokens such as 32000, 32k or 1M, from %d to %d", text,
-			lab.MinWindow, lab.MaxWindow)
+		return 0, settingError{fmt.Errorf("--window is %q; it must be a number of tokens such as 32000, 32k or 1M, from %d "+
+			"to %d", text, lab.MinWindow, lab.MaxWindow)}
 	}
 	return n * times, nil
 }
@@ -223,12 +249,5 @@ func printReplays(s streams, results []lab.Result) error {
 			r.ModelCalls, r.ModelTokens, r.ModelFailures, r.Evidence.InViewText(), r.Evidence.Expand,
 			r.Evidence.Search, r.Evidence.Lost, r.Wall.Seconds())
 	}
-	broken := 0
-	for _, r := range results {
-		broken += r.PairErrors
-	}
-	if err := w.Flush(); broken > 0 || err != nil {
-		return cmp.Or(err, fmt.Errorf("%d compactions would have lost something, and were not made", broken))
-	}
-	return nil
+	return w.Flush()
 }

@@ -17,7 +17,7 @@ import (
 func labReplay(t *testing.T, want int, args ...string) string {
 	t.Helper()
 	var out, errs strings.Builder
-	if code := run(t.Context(), append([]string{"lab", "replay"}, args...), &out, &errs); (code != 0) != (want != 0) {
+	if code := run(t.Context(), append([]string{"lab", "replay"}, args...), &out, &errs); code != want {
 		t.Fatalf("loci lab replay %v: %d %s", args, code, errs.String())
 	}
 	return out.String()
@@ -57,11 +57,12 @@ func TestLabReplaysTranscripts(t *testing.T) {
 	if err != nil || strings.Count(string(page), "<polyline") != 4 || strings.Contains(string(page), "http") {
 		t.Errorf("%v: %.300s", err, page)
 	}
-	for _, args := range [][]string{{file, "--policy", "nobody"}, {file, "--window", "none"},
-		{file, "--window", "999"},
-		{filepath.Join(dir, "absent")}, {file, "--read-share", "NaN", "--out", filepath.Join(dir, "none")},
-		{file, "--input-price=-1"}, {file, "--write-share", "11"}} {
-		labReplay(t, 1, args...)
+	absent := filepath.Join(dir, "absent")
+	labReplay(t, 1, absent)
+	for _, args := range [][]string{{"--policy", "nobody"}, {"--window", "none"}, {"--window", "999"}, {"--ratio", "2"},
+		{"--ratio", "x"}, {"--read-share", "NaN", "--out", filepath.Join(dir, "none")}, {"--input-price=-1"},
+		{"--write-share", "11"}} {
+		labReplay(t, 2, append(args, absent)...) // which is not read
 	}
 	if _, err := os.Stat(filepath.Join(dir, "none")); err == nil {
 		t.Error("a report is written of prices that are none")
@@ -172,6 +173,6 @@ func TestALabSaysWhatItReplayed(t *testing.T) {
 		t.Errorf("%v: the page lacks what was left out or changed: %.2000s", err, page)
 	}
 	for _, args := range [][]string{{file, "--window="}, {file, "--policy="}, {file, "--policy", `{"preset":"nobody"}`}} {
-		labReplay(t, 1, args...)
+		labReplay(t, 2, args...)
 	}
 }

@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"unicode"
@@ -93,6 +95,30 @@ func printList[T any](s streams, a asked, all []listed[T], titles string, row fu
 	rows := make([][]string, len(all))
 	for i, item := range all {
 		rows[i] = row(item.shown)
+	}
+	return printTable(s, titles, rows)
+}
+
+// printFields prints an object of numbers as JSON, or as a table with a row for each field, "none" for null.
+func printFields(s streams, a asked, titles string, object any) error {
+	if a.JSON {
+		return printJSON(s, object)
+	}
+	text, err := json.Marshal(object)
+	if err != nil {
+		return err
+	}
+	var fields map[string]*json.Number
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return err
+	}
+	var rows [][]string
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		shown := "none"
+		if n := fields[name]; n != nil {
+			shown = n.String()
+		}
+		rows = append(rows, []string{name, shown})
 	}
 	return printTable(s, titles, rows)
 }

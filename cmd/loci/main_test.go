@@ -423,8 +423,12 @@ func TestSettingsThatAreWrongStopTheStart(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		code := run(ctx, args, out, errs)
 		cancel()
-		if code == 0 {
-			t.Errorf("%s: the server ended with 0", name)
+		wantCode := 2
+		if strings.Contains(name, "database that does not") || strings.Contains(name, "directory without") {
+			wantCode = 1
+		}
+		if code != wantCode {
+			t.Errorf("%s: the server ended with %d, want %d", name, code, wantCode)
 		}
 		for _, want := range c.want {
 			if !strings.Contains(errs.String(), want) {
@@ -660,7 +664,7 @@ func TestUploadOfDirectories(t *testing.T) {
 			errs); got != code || !strings.Contains(all.String(), summary) || strings.Contains(errs.String(), "\r") {
 			t.Errorf("%q: got %d, want %d and %q:\n%s\n%s", args, got, code, summary, all, errs)
 		}
-		return all.String()
+		return all.String() + errs.String()
 	}
 	docs := filepath.Join(dir, "docs")
 	if out := upload(0, "30 files: 30 uploaded, 0 unchanged, 0 failed", docs); !strings.Contains(out,
@@ -684,15 +688,19 @@ func TestUploadOfDirectories(t *testing.T) {
 		"loop")), syscall.Mkfifo(filepath.Join(dir, "docs", "pipe"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	upload(0, "31 files: 0 uploaded, 31 unchanged, 0 failed", docs)
+	pipe := filepath.Join(docs, "pipe")
+	if out := upload(0, "31 files: 0 uploaded, 31 unchanged, 0 failed", docs); !strings.Contains(out,
+		pipe+": left out, because it is a pipe\n") || strings.Contains(out, "loop") {
+		t.Errorf("got %s", out)
+	}
 	none, missing := filepath.Join(dir, "nothing", "*.md"), filepath.Join(dir, "nothing.md")
 	if err := os.Mkdir(filepath.Join(dir, "empty"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	upload(1, "34 files: 0 uploaded, 31 unchanged, 3 failed", none, missing, docs, filepath.Join(dir, "empty"))
 	for path, want := range map[string]string{none: "no file matches the pattern", missing: "no such file or directory",
-		filepath.Join(dir, "empty"): "the directory has no files",
-		"--parallel=0 " + docs:      "--parallel is 0; send at least 1"} {
+		filepath.Join(dir, "empty"): "the directory has no files", pipe: "it is a pipe: upload a regular file",
+		"/dev/null": "it is a device"} {
 		errs := newLines()
 		args := append([]string{"upload", "--addr=" + p.base, "more"}, strings.Fields(path)...)
 		if code := run(t.Context(), args, newLines(), errs); code != 1 || !strings.Contains(errs.String(), want) ||

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 )
 
@@ -18,6 +17,7 @@ type memoryCmd struct {
 
 type memoryCompressCmd struct {
 	remote
+	asked
 	Of    string `arg:"" type:"agent-or-tree" help:"ID of the memory tree, or of an agent that has one."`
 	Index string `type:"existingfile" help:"File whose text is compressed into the tree, in place of the tree's index."`
 	Yes   bool   `help:"Apply the change without a question."`
@@ -39,7 +39,7 @@ func (c memoryCompressCmd) Run(ctx context.Context, s streams) error {
 	}
 	request := map[string]string{}
 	if c.Index != "" {
-		text, err := os.ReadFile(c.Index)
+		text, err := readAll(ctx, s, c.Index)
 		if err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func (c memoryCompressCmd) Run(ctx context.Context, s streams) error {
 	}
 	var p struct {
 		How        string         `json:"how"`
-		Why        string         `json:"why"`
+		Why        string         `json:"why,omitempty"`
 		CharsNow   int            `json:"chars_now"`
 		CharsThen  int            `json:"chars_then"`
 		LinesMoved int            `json:"lines_moved"`
@@ -56,8 +56,12 @@ func (c memoryCompressCmd) Run(ctx context.Context, s streams) error {
 	if err := c.send(ctx, http.MethodPost, tree+"/compress", request, &p); err != nil {
 		return err
 	}
+	shows := s.out
+	if c.JSON {
+		shows = s.err
+	}
 	for i, f := range p.Files {
-		fmt.Fprintln(s.out, f.Diff)
+		fmt.Fprintln(shows, f.Diff)
 		p.Files[i].Diff = ""
 	}
 	if p.Why != "" {
@@ -76,6 +80,9 @@ func (c memoryCompressCmd) Run(ctx context.Context, s streams) error {
 		fmt.Fprintln(s.err, note)
 	}
 	fmt.Fprintf(s.err, "Wrote %d files.\n", len(written.Paths))
+	if c.JSON {
+		return printJSON(s, p)
+	}
 	return nil
 }
 

@@ -22,7 +22,10 @@ type migrateCmd struct {
 
 // migrateUpCmd does for a database what only the owner of its schema may do: it migrates, gives the role that serves
 // its rights, and builds the indexes of vectors. It may be killed and run again.
-type migrateUpCmd struct{ database }
+type migrateUpCmd struct {
+	database
+	asked
+}
 
 // Run implements the command.
 func (c migrateUpCmd) Run(ctx context.Context, s streams) (err error) {
@@ -42,7 +45,9 @@ func (c migrateUpCmd) Run(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return err
 	}
-	printMigrated(s, done)
+	if !c.JSON {
+		printMigrated(s, done)
+	}
 	if done.Open && c.external() {
 		fmt.Fprintf(s.err, "loci: the role %[1]s was created without a password, as LOCI_DATABASE_URL has none: it can "+
 			"log in only where pg_hba.conf asks for none. ALTER ROLE %[1]s PASSWORD '…' sets one.\n", done.Role)
@@ -52,12 +57,22 @@ func (c migrateUpCmd) Run(ctx context.Context, s streams) (err error) {
 		return err
 	}
 	defer owner.Close()
-	return indexVectors(ctx, s, owner)
+	built, err := indexVectors(ctx, owner)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(s, map[string]any{"schema_version": done.To.Version, "version_before": done.From.Version,
+			"role": done.Role, "role_created": done.Created, "rights_given": done.Granted > 0, "indexes_built": built})
+	}
+	_, err = fmt.Fprintf(s.out, "Indexes of vectors that were built: %d.\n", built)
+	return err
 }
 
 // migratePlanCmd prints SQL and changes nothing.
 type migratePlanCmd struct {
 	database
+	asked
 	Citus bool `required:"" help:"Spread the tables over a Citus cluster by their organization."`
 }
 
@@ -81,6 +96,9 @@ func (c migratePlanCmd) Run(ctx context.Context, s streams) (err error) {
 		return err
 	}
 	plan, err := db.CitusPlan(ctx, conn)
+	if err == nil && c.JSON {
+		return printJSON(s, map[string]string{"sql": plan})
+	}
 	if err == nil {
 		_, err = fmt.Fprint(s.out, plan)
 	}
@@ -107,22 +125,21 @@ func printMigrated(s streams, done db.Migrated) {
 	}
 }
 
-// indexVectors builds the missing indexes of vectors. A server that runs may build them at the same time.
-func indexVectors(ctx context.Context, s streams, owner *pgxpool.Pool) error {
+// indexVectors builds the missing indexes of vectors, and returns their number. A server that runs may build them
+// at the same time.
+func indexVectors(ctx context.Context, owner *pgxpool.Pool) (total int, err error) {
 	store, err := files.New(owner, files.Options{})
 	if err != nil {
-		return err
+		return 0, err
 	}
-	total := 0
 	for _, vectors := range []interface {
 		IndexAll(ctx context.Context, pool *pgxpool.Pool) (built int, err error)
 	}{store, recall.New(owner, recall.Options{}).Queue(), archival.New(owner, archival.Options{}).Queue()} {
 		built, err := vectors.IndexAll(ctx, owner)
 		if err != nil {
-			return err
+			return total, err
 		}
 		total += built
 	}
-	fmt.Fprintf(s.out, "Indexes of vectors that were built: %d.\n", total)
-	return nil
+	return total, nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -29,15 +28,22 @@ type orgsCmd struct {
 
 type orgsCreateCmd struct {
 	admin
+	asked
 	Name string `arg:"" help:"From 1 to 200 characters."`
 }
 
 // Run implements the command.
 func (c orgsCreateCmd) Run(ctx context.Context, s streams) error {
+	if err := apikey.CheckOrgName(c.Name); err != nil {
+		return settingError{err}
+	}
 	return c.with(ctx, s, false, func(a administration) error {
 		o, err := a.CreateOrg(ctx, c.Name)
 		if err != nil {
 			return err
+		}
+		if c.JSON {
+			return printJSON(s, o)
 		}
 		_, err = fmt.Fprintln(s.out, o.ID)
 		return err
@@ -72,20 +78,28 @@ func (c orgsListCmd) Run(ctx context.Context, s streams) error {
 
 type orgsRenameCmd struct {
 	admin
+	asked
 	Organization string `arg:"" help:"The organization's name or ID."`
 	Name         string `arg:"" help:"Its new name."`
 }
 
 // Run implements the command.
 func (c orgsRenameCmd) Run(ctx context.Context, s streams) error {
+	if err := apikey.CheckOrgName(c.Name); err != nil {
+		return settingError{err}
+	}
 	return c.with(ctx, s, false, func(a administration) error {
-		_, err := a.RenameOrg(ctx, c.Organization, c.Name)
-		return err
+		o, err := a.RenameOrg(ctx, c.Organization, c.Name)
+		if err != nil || !c.JSON {
+			return err
+		}
+		return printJSON(s, o)
 	})
 }
 
 type orgsDeleteCmd struct {
 	admin
+	asked
 	Organization string `arg:"" help:"The organization's name or ID."`
 	Yes          bool   `help:"Delete it without asking."`
 	Wait         bool   `help:"Delete its data now, showing the progress, instead of in the background of a server."`
@@ -103,13 +117,22 @@ func (c orgsDeleteCmd) Run(ctx context.Context, s streams) error {
 		}
 		o, err := a.DeleteOrg(ctx, c.Organization)
 		if c.Wait && errors.Is(err, db.ErrNotFound) {
-			err = c.checkDeleted(ctx, a, err)
+			o, err = c.deletedBefore(ctx, a, err)
 		}
 		if err != nil {
 			return err
 		}
 		if c.Wait {
-			return clearOrganizations(ctx, s, a.(adminOfDatabase).Store)
+			rows, err := clearOrganizations(ctx, s, a.(adminOfDatabase).Store)
+			if err == nil && !c.JSON {
+				_, err = fmt.Fprintf(s.out, "Deleted, with %d rows.\n", rows)
+			}
+			if err != nil || !c.JSON {
+				return err
+			}
+		}
+		if c.JSON {
+			return printJSON(s, o)
 		}
 		_, err = fmt.Fprintf(s.out, "%s (%s) is deleted. Its keys no longer work; a server deletes its data in the "+
 			"background.\n", o.Name, o.ID)
@@ -140,23 +163,25 @@ func (c orgsDeleteCmd) confirm(ctx context.Context, s streams, a administration)
 	return nil
 }
 
-// checkDeleted returns nil if the organization is deleted already and its data is not, and else the given error.
-func (c orgsDeleteCmd) checkDeleted(ctx context.Context, a administration, notFound error) error {
+// deletedBefore returns the organization if it is deleted already and its data is not, and else the given error.
+func (c orgsDeleteCmd) deletedBefore(ctx context.Context, a administration, notFound error) (apikey.Organization,
+	error) {
 	list, err := a.Orgs(ctx)
 	if err != nil {
-		return err
+		return apikey.Organization{}, err
 	}
-	if slices.ContainsFunc(list, func(o apikey.Organization) bool {
-		return o.DeletedAt != nil && (o.ID == c.Organization || o.Name == c.Organization)
-	}) {
-		return nil
+	for _, o := range list {
+		if o.DeletedAt != nil && (o.ID == c.Organization || o.Name == c.Organization) {
+			return o, nil
+		}
 	}
-	return notFound
+	return apikey.Organization{}, notFound
 }
 
-// clearOrganizations deletes the data of deleted organizations, those of earlier commands included, until none is left.
-func clearOrganizations(ctx context.Context, s streams, keys *apikey.Store) error {
-	rows, told := 0, time.Now()
+// clearOrganizations deletes the data of deleted organizations, those of earlier commands included, until none is left,
+// and returns the number of rows.
+func clearOrganizations(ctx context.Context, s streams, keys *apikey.Store) (rows int, err error) {
+	told := time.Now()
 	for {
 		left, err := keys.Clear(ctx, func(o apikey.Organization, table string, n int) {
 			if rows += n; time.Since(told) > time.Second {
@@ -164,16 +189,12 @@ func clearOrganizations(ctx context.Context, s streams, keys *apikey.Store) erro
 				fmt.Fprintf(s.err, "%s: %d rows are deleted, the last of %s\n", o.Name, rows, table)
 			}
 		})
-		if err != nil {
-			return err
-		}
-		if left == 0 {
-			_, err = fmt.Fprintf(s.out, "Deleted, with %d rows.\n", rows)
-			return err
+		if err != nil || left == 0 {
+			return rows, err
 		}
 		fmt.Fprintln(s.err, "Waiting for jobs of the organization that still run.")
 		if !wait(ctx, time.Second) {
-			return ctx.Err()
+			return rows, ctx.Err()
 		}
 	}
 }

@@ -6,11 +6,13 @@ import (
 	"strconv"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/server/quota"
 )
 
 // orgsQuotaCmd shows or changes what an organization may have at most.
 type orgsQuotaCmd struct {
 	admin
+	asked
 	Name        string  `arg:"" help:"Name or ID of the organization."`
 	Agents      *string `placeholder:"N" help:"Agents; 'none' is no limit."`
 	StoredBytes *string `placeholder:"N" help:"Bytes of what it stores; 'none' is no limit."`
@@ -34,12 +36,17 @@ func (c orgsQuotaCmd) Run(ctx context.Context, s streams) error {
 		}
 		change[f.field] = n
 	}
+	var asked quota.Limits
+	changeLimits(&asked, change)
+	if err := asked.Check(); err != nil {
+		return settingError{err}
+	}
 	return c.with(ctx, s, false, func(a administration) error {
 		now, err := a.UpdateQuotas(ctx, c.Name, change)
 		if err != nil {
 			return err
 		}
-		return printJSON(s, now)
+		return printFields(s, c.asked, "QUOTA | LIMIT", now)
 	})
 }
 

@@ -36,11 +36,11 @@ func TestAnErasureThatWaitsForTextsIsInterrupted(t *testing.T) {
 		_, _ = io.WriteString(typed, "Ann Lee\n")
 		end(interruption{syscall.SIGINT})
 	}()
-	body, err := eraseCmd{Texts: "-"}.body(streams{in: interruptible{ctx, in}})
+	body, err := eraseCmd{Texts: "-"}.body(t.Context(), streams{in: interruptible{ctx, in}})
 	if err == nil {
 		t.Errorf("got the texts %s", body)
 	}
-	if _, err := (eraseCmd{Texts: "-"}).body(streams{in: strings.NewReader("Ann\n")}); err != nil {
+	if _, err := (eraseCmd{Texts: "-"}).body(t.Context(), streams{in: strings.NewReader("Ann\n")}); err != nil {
 		t.Error(err)
 	}
 }

@@ -2,13 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
+
+	"github.com/loci-memory/loci/server/retention"
 )
 
 // orgsKeepCmd shows or changes the retention of an organization.
 type orgsKeepCmd struct {
 	admin
+	asked
 	Name        string `arg:"" help:"Name or ID of the organization."`
 	Prompts     *int   `name:"prompts-days" help:"Days of stored prompts; 0 keeps them for good."`
 	PromptsKept *int   `name:"prompts-kept" help:"Stored prompts of a conversation, at most; 0 keeps all."`
@@ -29,15 +30,16 @@ func (c orgsKeepCmd) Run(ctx context.Context, s streams) error {
 			change[field] = *given
 		}
 	}
+	ages := retention.Defaults()
+	changeAges(&ages, change)
+	if err := ages.Check(); err != nil {
+		return settingError{err}
+	}
 	return c.with(ctx, s, false, func(a administration) error {
 		now, err := a.UpdateRetention(ctx, c.Name, change)
 		if err != nil {
 			return err
 		}
-		text, err := json.Marshal(now)
-		if err == nil {
-			_, err = fmt.Fprintln(s.out, string(text))
-		}
-		return err
+		return printFields(s, c.asked, "SETTING | KEPT", now)
 	})
 }

@@ -29,6 +29,7 @@ import (
 // uploadCmd uploads files and waits for them.
 type uploadCmd struct {
 	remote
+	asked
 	Folder     string   `arg:"" help:"Name of the folder; it is created if it is new."`
 	Files      []string `arg:"" help:"Files, directories, and patterns such as 'docs/**/*.md'."`
 	Duplicates string   `enum:"suffix,skip,error,replace" default:"suffix" help:"For a name with other content: ${enum}."`
@@ -42,6 +43,12 @@ const uploadPage = 1000 // files of a folder that are listed at a time
 // localFile is a file to upload, and the name that it gets in the folder.
 type localFile struct{ path, name string }
 
+// failure is a file that failed: the path of one that was not stored, or the name of one that was.
+type failure struct {
+	Name  string `json:"name"`
+	Error string `json:"error"`
+}
+
 // upload is the state of one run of the command.
 type upload struct {
 	uploadCmd
@@ -51,7 +58,8 @@ type upload struct {
 
 	mu                       sync.Mutex
 	total, unchanged, failed int
-	sent                     []files.File
+	sent                     []files.File // as they are now
+	failures                 []failure
 	searchable               int
 	shown                    bool // the terminal shows the progress
 }
@@ -59,15 +67,15 @@ type upload struct {
 // Run implements the command.
 func (c uploadCmd) Run(ctx context.Context, s streams) error {
 	if c.Parallel < 1 {
-		return fmt.Errorf("--parallel is %d; send at least 1 file at a time", c.Parallel)
+		return settingError{fmt.Errorf("--parallel is %d; send at least 1 file at a time", c.Parallel)}
 	}
 	if err := sendable(c.Folder); err != nil {
-		return errors.New("the folder's name has control characters, or is not UTF-8")
+		return settingError{errors.New("the folder's name has control characters, or is not UTF-8")}
 	}
-	u := &upload{uploadCmd: c, streams: s, shown: isTerminal(s.err)}
+	u := &upload{uploadCmd: c, streams: s, shown: isTerminal(s.err), sent: []files.File{}, failures: []failure{}}
 	var local []localFile
 	for _, path := range c.Files {
-		found, err := findLocal(path)
+		found, err := u.find(path)
 		if err != nil {
 			u.fail(path, err.Error())
 		}
@@ -93,23 +101,38 @@ func (c uploadCmd) Run(ctx context.Context, s streams) error {
 		}
 	}
 	u.clear()
-	what := "files"
-	if u.total == 1 {
-		what = "file"
+	if err := u.print(); err != nil {
+		return err
 	}
-	fmt.Fprintf(s.out, "%d %s: %d uploaded, %d unchanged, %d failed\n", u.total, what, len(u.sent), u.unchanged, u.failed)
 	if u.failed > 0 {
 		return fmt.Errorf("%d of %d files failed", u.failed, u.total)
 	}
 	return nil
 }
 
-// findLocal returns the files of a path. Those of a directory and of a pattern are named relative to it; hidden ones,
-// links to directories, and files that are not regular are left out.
-func findLocal(path string) (all []localFile, err error) {
+// print prints what was done.
+func (u *upload) print() error {
+	if u.JSON {
+		return printJSON(u.streams, map[string]any{"folder_id": u.folder, "total": u.total, "uploaded": u.sent,
+			"unchanged": u.unchanged, "failed": u.failures})
+	}
+	what := "files"
+	if u.total == 1 {
+		what = "file"
+	}
+	_, err := fmt.Fprintf(u.out, "%d %s: %d uploaded, %d unchanged, %d failed\n", u.total, what, len(u.sent), u.unchanged,
+		u.failed)
+	return err
+}
+
+// find returns the files of a path. Those of a directory and of a pattern are named relative to it; hidden ones and
+// links to directories are left out, and so are pipes, devices and sockets, of which it prints the names.
+func (u *upload) find(path string) (all []localFile, err error) {
 	base, pattern, none := path, "**", "the directory has no files"
 	info, err := os.Stat(path)
 	switch {
+	case err == nil && !info.IsDir() && !info.Mode().IsRegular():
+		return nil, errors.New("it is " + kindOf(info.Mode()) + ": upload a regular file")
 	case err == nil && !info.IsDir():
 		return []localFile{{path, filepath.Base(path)}}, nil
 	case err != nil && !strings.ContainsAny(path, "*?[{"):
@@ -125,14 +148,29 @@ func findLocal(path string) (all []localFile, err error) {
 	}
 	for _, name := range names {
 		path := filepath.Join(base, filepath.FromSlash(name))
-		if info, err := os.Stat(path); err != nil || info.Mode().IsRegular() {
+		info, err := os.Stat(path)
+		switch {
+		case err != nil || info.Mode().IsRegular():
 			all = append(all, localFile{path, name})
+		case !info.IsDir():
+			fmt.Fprintf(u.err, "%s: left out, because it is %s\n", printable(path), kindOf(info.Mode()))
 		}
 	}
 	if len(all) == 0 {
 		return nil, errors.New(none)
 	}
 	return all, nil
+}
+
+// kindOf names what a file is that is neither regular nor a directory.
+func kindOf(mode fs.FileMode) string {
+	switch {
+	case mode&fs.ModeNamedPipe != 0:
+		return "a pipe"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	}
+	return "a device"
 }
 
 // withoutPath returns the cause of an error about a path that is named with it.
@@ -184,13 +222,13 @@ func (u *upload) list(ctx context.Context) error {
 // one uploads a file unless the folder has it. It prints and counts a failure of this file; the error that it returns,
 // which ends all uploads, is that of ctx.
 func (u *upload) one(ctx context.Context, local localFile) error {
-	var same bool
+	var same *files.File
 	var sent files.File
 	err := sendable(local.name)
 	if err == nil {
 		same, err = u.has(ctx, local)
 	}
-	if err == nil && !same {
+	if err == nil && same == nil {
 		sent, err = u.send(ctx, local)
 	}
 	if ctx.Err() != nil {
@@ -199,7 +237,10 @@ func (u *upload) one(ctx context.Context, local localFile) error {
 	switch {
 	case err != nil:
 		u.fail(local.path, withoutPath(err).Error())
-	case same:
+	case same != nil && same.Status == files.Failed:
+		u.fail(local.path, fmt.Sprintf("it is not stored again, because it failed before: %s. 'loci files retry %s %s' "+
+			"tries again", textOf(same.ErrorMessage), u.folder, same.ID))
+	case same != nil:
 		u.update(func() { u.unchanged++ })
 	default:
 		u.update(func() { u.sent = append(u.sent, sent) })
@@ -218,29 +259,33 @@ func sendable(name string) error {
 // numberedCopy matches the name that the server gives a file whose own name is taken.
 var numberedCopy = regexp.MustCompile(`^(.*)_\(\d+\)(\.[^./]*)?$`)
 
-// has reports whether the folder has a file of this name, or a numbered copy of it, with this content.
-func (u *upload) has(ctx context.Context, local localFile) (bool, error) {
+// has returns the folder's file of this name, or a numbered copy of it, with this content: one that did not fail, if
+// there is one, and nil if there is none.
+func (u *upload) has(ctx context.Context, local localFile) (same *files.File, err error) {
 	known := u.existing[local.name]
 	if len(known) == 0 {
-		return false, nil
+		return nil, nil
 	}
-	in, err := os.Open(local.path)
+	in, err := openFile(ctx, local.path)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	defer in.Close()
 	sum := sha256.New()
 	size, err := io.Copy(sum, in)
 	for _, f := range known {
-		if err != nil || f.Status == files.Failed || f.SizeBytes != size {
+		if err != nil || f.SizeBytes != size || same != nil && f.Status == files.Failed {
 			continue
 		}
 		var hash string
-		if hash, err = u.hash(ctx, f); hash == hex.EncodeToString(sum.Sum(nil)) {
-			return true, err
+		if hash, err = u.hash(ctx, f); hash != hex.EncodeToString(sum.Sum(nil)) {
+			continue
+		}
+		if same = &f; f.Status != files.Failed {
+			return same, err
 		}
 	}
-	return false, err
+	return same, err
 }
 
 // hash returns the SHA-256 of a file's original, in hexadecimal.
@@ -258,7 +303,7 @@ func (u *upload) hash(ctx context.Context, f files.File) (string, error) {
 
 // send streams one file.
 func (u *upload) send(ctx context.Context, local localFile) (f files.File, err error) {
-	in, err := os.Open(local.path)
+	in, err := openFile(ctx, local.path)
 	if err != nil {
 		return f, err
 	}
@@ -287,7 +332,7 @@ func (u *upload) send(ctx context.Context, local localFile) (f files.File, err e
 
 // await polls the files, in the order in which they were sent, until each is completed or has failed.
 func (u *upload) await(ctx context.Context) error {
-	for _, f := range u.sent {
+	for i, f := range u.sent {
 		for f.Status != files.Completed && f.Status != files.Failed {
 			before := f.Status
 			if err := u.get(ctx, "/v1/folders/"+u.folder+"/files/"+f.ID, &f); err != nil {
@@ -297,12 +342,15 @@ func (u *upload) await(ctx context.Context) error {
 				return ctx.Err()
 			}
 		}
+		u.update(func() { u.sent[i] = f })
 		if f.Status == files.Failed {
 			u.fail(f.Name, *f.ErrorMessage)
 			continue
 		}
 		u.clear()
-		fmt.Fprintf(u.out, "%s: %d lines, %d chunks\n", f.Name, f.Lines, f.TotalChunks)
+		if !u.JSON {
+			fmt.Fprintf(u.out, "%s: %d lines, %d chunks\n", f.Name, f.Lines, f.TotalChunks)
+		}
 		u.update(func() { u.searchable++ })
 	}
 	return nil
@@ -312,6 +360,7 @@ func (u *upload) await(ctx context.Context) error {
 func (u *upload) fail(name, why string) {
 	u.update(func() {
 		u.failed++
+		u.failures = append(u.failures, failure{name, why})
 		u.clear()
 		fmt.Fprintf(u.err, "%s: %s\n", printable(name), why)
 	})

@@ -55,12 +55,28 @@ func Restore(ctx context.Context, conn *pgx.Conn, from io.ReadSeeker, progress f
 // checkSchema returns ErrInvalid unless the database has the schema of the file.
 func (m Manifest) checkSchema(ctx context.Context, conn *pgx.Conn) error {
 	has, err := db.SchemaOf(ctx, conn)
-	if err == nil && has != m.Schema {
-		err = db.Invalid("the backup is of Loci %s with the schema %d, and the database has the schema %d: restore it with "+
-			"that version into a new database, and then start this one, which upgrades it", m.Loci, m.Schema.Version,
-			has.Version)
+	if err != nil {
+		return err
 	}
-	return err
+	return m.fits(has, "the database has")
+}
+
+// CheckProgram returns ErrInvalid unless the file has the schema that this program makes, and so may be restored by it.
+func (h Header) CheckProgram() error {
+	makes, err := db.ProgramSchema()
+	if err != nil {
+		return err
+	}
+	return h.fits(makes, "this program makes")
+}
+
+// fits returns ErrInvalid unless the file has a schema, of which has says whose it is.
+func (h Header) fits(schema db.Schema, has string) error {
+	if schema == h.Schema {
+		return nil
+	}
+	return db.Invalid("the backup is of Loci %s with the schema %d, and %s the schema %d: restore it with that version "+
+		"into a new database, and then start this one, which upgrades it", h.Loci, h.Schema.Version, has, schema.Version)
 }
 
 // loading is a restore in its transaction.

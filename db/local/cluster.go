@@ -85,6 +85,9 @@ func (h *home) initdb(ctx context.Context, bin Binaries, dir string) error {
 			break
 		}
 	}
+	if isFullDisk(string(out)) {
+		return fmt.Errorf("make a cluster in %s: the disk is full: make room there, and try again", dir)
+	}
 	if err != nil {
 		return fmt.Errorf("make a cluster with initdb as user %s: %w: %s", h.account.name, err, lastLine(out))
 	}

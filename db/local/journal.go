@@ -16,8 +16,8 @@ var errMemoryInUse = errors.New("an earlier Postgres has not ended yet")
 // maxLineBytes is the length at which a line of the server is cut.
 const maxLineBytes = 8 << 10
 
-// journal passes the lines that a server writes on to a logger, and keeps the last fatal one. It is an io.Writer that
-// never fails.
+// journal passes the lines that a server writes on to a logger, and keeps the last fatal one and the last about a full
+// disk. It is an io.Writer that never fails.
 type journal struct {
 	log *slog.Logger
 	// running is set between start and stop. Outside of it, refused connections and ends are expected, and logged at
@@ -28,12 +28,13 @@ type journal struct {
 	partial []byte
 	level   slog.Level
 	fatal   string
+	full    string
 }
 
 func (j *journal) reset() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.partial, j.level, j.fatal = nil, slog.LevelDebug, ""
+	j.partial, j.level, j.fatal, j.full = nil, slog.LevelDebug, "", ""
 }
 
 func (j *journal) Write(p []byte) (int, error) {
@@ -69,6 +70,9 @@ func (j *journal) line(line string) {
 			j.fatal = line
 		}
 	}
+	if isFullDisk(line) {
+		j.full = line
+	}
 	level := j.level
 	if !j.running.Load() {
 		level = slog.LevelDebug
@@ -76,11 +80,17 @@ func (j *journal) line(line string) {
 	j.log.Log(context.Background(), level, "postgres: "+line)
 }
 
-// explain returns an error with the given text and the server's last fatal line.
+// isFullDisk reports whether a program of Postgres, which has the locale C, says that the disk is full.
+func isFullDisk(text string) bool { return strings.Contains(text, "No space left on device") }
+
+// explain returns an error with the given text and the server's last fatal line, or the one that says that the disk is
+// full, which the fatal one does not say always.
 func (j *journal) explain(what string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	switch {
+	case j.full != "":
+		return fmt.Errorf("%s, because the disk is full: make room there, and try again (%s)", what, j.full)
 	case j.fatal == "":
 		return errors.New(what)
 	case strings.HasPrefix(j.fatal, "pre-existing shared memory block"):

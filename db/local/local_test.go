@@ -302,3 +302,20 @@ func TestStopThatRunsOutOfTimeLosesNothing(t *testing.T) {
 	}
 	wantKept(t, start(t, local.Options{Home: home}).URL())
 }
+
+// What ended Postgres is said, also where its last words are only what followed from a full disk.
+func TestTheEndOfPostgresIsExplained(t *testing.T) {
+	t.Parallel()
+	const request = "FATAL:  checkpoint request failed\nHINT:  Consult recent messages in the server log for details.\n"
+	for _, row := range []struct{ name, written, want string }{
+		{"a full disk", "LOG:  x\nERROR:  could not write to file \"pg_wal/xlogtemp.7\": No space left on device\n" + request,
+			"it ended, because the disk is full: make room there, and try again (could not write to file " +
+				"\"pg_wal/xlogtemp.7\": No space left on device)"},
+		{"another reason", "ERROR:  could not write\n" + request, "it ended: checkpoint request failed"},
+		{"no reason", "LOG:  shut down\n", "it ended"},
+	} {
+		if got := local.Explained("it ended", row.written).Error(); got != row.want {
+			t.Errorf("%s: got %q, want %q", row.name, got, row.want)
+		}
+	}
+}

@@ -84,12 +84,9 @@ type NewKey struct {
 // if the organization has no such agent, a *StrongerError if the maker could do less.
 func (s *Store) Create(ctx context.Context, n NewKey) (secret string, key Key, err error) {
 	n.Scopes, n.AgentIDs = unique(n.Scopes), unique(n.AgentIDs)
-	err = errors.Join(checkName("key", n.Name), n.check(), n.checkLimits())
+	err = n.Check()
 	if err == nil && n.In == 0 {
-		err = checkName("organization", n.Org)
-	}
-	if err == nil && n.Name == registered {
-		err = db.Invalid("%s is the name of the key in the server's settings; choose another", registered)
+		err = CheckOrgName(n.Org)
 	}
 	if err == nil && n.Maker != nil {
 		err = cmp.Or(n.checkNotStronger(*n.Maker), n.checkFirst(*n.Maker))
@@ -104,6 +101,15 @@ func (s *Store) Create(ctx context.Context, n NewKey) (secret string, key Key, e
 		return err
 	})
 	return secret, key, err
+}
+
+// Check returns an ErrInvalid if a new key breaks a rule that holds in every organization.
+func (n NewKey) Check() error {
+	err := errors.Join(checkName("key", n.Name), n.check(), n.checkLimits())
+	if err == nil && n.Name == registered {
+		err = db.Invalid("%s is the name of the key in the server's settings; choose another", registered)
+	}
+	return err
 }
 
 // unique returns a list without what it repeats.
@@ -177,6 +183,9 @@ func isUnseen(r rune) bool {
 
 const zeroWidthJoiner = '\u200d' // between emoji, and in scripts of India
 
+// CheckOrgName returns an ErrInvalid if a text cannot be the name of an organization.
+func CheckOrgName(name string) error { return checkName("organization", name) }
+
 // checkName returns an ErrInvalid if a text cannot be the name of an organization or a key.
 func checkName(what, name string) error {
 	if n := utf8.RuneCountInString(name); n < 1 || n > 200 {
@@ -235,9 +244,9 @@ func (s *Store) Delete(ctx context.Context, org db.Org, id string, by Key) (Key,
 	return key, err
 }
 
-// Revoke deletes the key with an id, prefix or secret. ErrNotFound if no key has it, ErrConflict if several keys have
-// the prefix. The database sees no secret.
-func (s *Store) Revoke(ctx context.Context, named string) error {
+// Revoke deletes the key with an id, prefix or secret, and returns its id. ErrNotFound if no key has it, ErrConflict if
+// several keys have the prefix. The database sees no secret.
+func (s *Store) Revoke(ctx context.Context, named string) (id string, err error) {
 	sum, shown := sha256.Sum256([]byte(named)), ""
 	if len(named) <= maxPrefix || strings.HasPrefix(named, idPrefix) {
 		shown = named
@@ -246,15 +255,15 @@ func (s *Store) Revoke(ctx context.Context, named string) error {
 		SELECT id FROM api_keys WHERE $1 IN (id, prefix) OR sha256 = $2 ORDER BY id`, shown, sum[:])
 	switch {
 	case err != nil:
-		return err
+		return "", err
 	case len(ids) == 0 && shown == "":
-		return db.NotFound("there is no such API key")
+		return "", db.NotFound("there is no such API key")
 	case len(ids) == 0:
-		return db.NotFound("there is no API key %s", named)
+		return "", db.NotFound("there is no API key %s", named)
 	case len(ids) > 1:
-		return db.Conflict("%d API keys begin with %s; revoke one by its id", len(ids), named)
+		return "", db.Conflict("%d API keys begin with %s; revoke one by its id", len(ids), named)
 	}
-	return s.revoke(ctx, ids[0])
+	return ids[0], s.revoke(ctx, ids[0])
 }
 
 // revoke deletes a key and keeps its hash, so that Register does not make it a key again.

@@ -52,10 +52,10 @@ func TestKeys(t *testing.T) {
 		!cmp.Equal(list[0], key) || !cmp.Equal(list[1], otherKey) {
 		t.Errorf("got list %+v, %v, want the three in the order of their making", list, err)
 	}
-	if err := keys.Revoke(ctx, key.ID); err != nil {
+	if _, err := keys.Revoke(ctx, key.ID); err != nil {
 		t.Errorf("revoke by id: %v", err)
 	}
-	if err := keys.Revoke(ctx, otherKey.Prefix); err != nil {
+	if _, err := keys.Revoke(ctx, otherKey.Prefix); err != nil {
 		t.Errorf("revoke by prefix: %v", err)
 	}
 	for _, gone := range []string{secret, other, "", "loci_"} {
@@ -63,7 +63,7 @@ func TestKeys(t *testing.T) {
 			t.Errorf("look up %q: got %v, want ErrNotFound", gone, err)
 		}
 	}
-	if err := keys.Revoke(ctx, key.ID); !errors.Is(err, db.ErrNotFound) {
+	if _, err := keys.Revoke(ctx, key.ID); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("revoke a revoked key: got %v, want ErrNotFound", err)
 	}
 	if any, err := keys.Any(ctx); !any || err != nil {
@@ -103,7 +103,7 @@ func TestRevokeAsksWhichKey(t *testing.T) {
 	if _, err := pool.Exec(context.Background(), `UPDATE api_keys SET prefix = 'loci_SAME'`); err != nil {
 		t.Fatal(err)
 	}
-	if err := keys.Revoke(context.Background(), "loci_SAME"); !errors.Is(err, db.ErrConflict) {
+	if _, err := keys.Revoke(context.Background(), "loci_SAME"); !errors.Is(err, db.ErrConflict) {
 		t.Errorf("got %v, want ErrConflict", err)
 	}
 }
@@ -207,7 +207,7 @@ func TestARevokedKeyOfTheSettingsStaysRevoked(t *testing.T) {
 	ctx, keys := t.Context(), &apikey.Store{DB: dbtest.New(t)}
 	const secret, other = "sixteen-letters-", "another-of-sixteen"
 	for i, revoke := range []func(secret, id string) error{
-		func(secret, _ string) error { return keys.Revoke(ctx, secret) },
+		func(secret, _ string) error { _, err := keys.Revoke(ctx, secret); return err },
 		func(_, id string) error { _, err := keys.Delete(ctx, 0, id, apikey.Key{Operator: true}); return err },
 	} {
 		secret := []string{secret, other}[i]

@@ -25,7 +25,7 @@ const orgColumns = `id, org AS key, name, created_at, deleted_at`
 // CreateOrg creates an organization. Its name is stored without white space around it, with single spaces, and in
 // Unicode's form NFC. ErrInvalid if the name is not allowed, ErrConflict if another one has it.
 func (s *Store) CreateOrg(ctx context.Context, name string) (Organization, error) {
-	if err := checkName("organization", name); err != nil {
+	if err := CheckOrgName(name); err != nil {
 		return Organization{}, err
 	}
 	name = plain(name)
@@ -50,7 +50,7 @@ func (s *Store) RestoreOrg(ctx context.Context, id, name string, createdAt time.
 		if n > 1 {
 			free = fmt.Sprintf("%s (%d)", free, n)
 		}
-		if err := checkName("organization", free); err != nil {
+		if err := CheckOrgName(free); err != nil {
 			return o, false, err
 		}
 		o, err = db.One[Organization](ctx, s.DB, `
@@ -98,7 +98,7 @@ func (s *Store) Organization(ctx context.Context, idOrName string) (Organization
 func (s *Store) RenameOrg(ctx context.Context, idOrName, name string) (Organization, error) {
 	o, err := s.changeable(ctx, idOrName, "renamed")
 	if err == nil {
-		err = checkName("organization", name)
+		err = CheckOrgName(name)
 	}
 	if err != nil {
 		return o, err

@@ -26,7 +26,8 @@ type Limits struct {
 // most bounds every quota.
 const most = 9_000_000_000_000_000 // numbers of JSON hold it exactly
 
-func (l Limits) check() error {
+// Check returns a *db.FieldError if a number is out of its bounds.
+func (l Limits) Check() error {
 	for _, f := range []struct {
 		name string
 		n    *int64
@@ -60,7 +61,7 @@ func (s *Store) Update(ctx context.Context, org db.Org, change func(*Limits)) (n
 			return err
 		}
 		change(&now)
-		if err := now.check(); err != nil {
+		if err := now.Check(); err != nil {
 			return err
 		}
 		raw, err := json.Marshal(now)

@@ -63,7 +63,7 @@ func (s *Store) Update(ctx context.Context, org db.Org, change func(*Ages)) (now
 			return err
 		}
 		change(&now)
-		if err := now.check(); err != nil {
+		if err := now.Check(); err != nil {
 			return err
 		}
 		raw, err := json.Marshal(now)
@@ -75,7 +75,8 @@ func (s *Store) Update(ctx context.Context, org db.Org, change func(*Ages)) (now
 	return now, err
 }
 
-func (r Ages) check() error {
+// Check returns a *db.FieldError if a number is out of its bounds.
+func (r Ages) Check() error {
 	for _, f := range []struct {
 		name    string
 		n, most int
