@@ -114,8 +114,8 @@ func grantCreate(ctx context.Context, conn *pgx.Conn) string {
 	if err != nil {
 		return ""
 	}
-	return "the database is empty, and the role " + conn.Config().User + " lacks the privilege CREATE on its schema: let " +
-		"the schema's owner run " + sql + ", or set LOCI_DATABASE_OWNER_URL to the URL of a role that has it"
+	return "the database is empty, and the role " + conn.Config().User + " lacks the privilege CREATE on its schema: " +
+		"let the schema's owner run " + sql + ", or set LOCI_DATABASE_OWNER_URL to the URL of a role that has it"
 }
 
 // ExamineOwner says whether the role of u.Owner can change the schema of the database of u.Server.

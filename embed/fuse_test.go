@@ -63,13 +63,13 @@ func TestFuse(t *testing.T) {
 	}
 }
 
-func TestFullArmCountsFromRank200(t *testing.T) {
+func TestFullArmCountsFromRank100(t *testing.T) {
 	t.Parallel()
-	for _, n := range []int{20, 199, 200, 300} {
+	for _, n := range []int{20, 99, 100, 300} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
 			arm := many(n, 1, 0.9, 0.7)
-			floor := arm[min(n, 200)-1].Score
+			floor := arm[min(n, embed.MeaningRows)-1].Score
 			rows := embed.Fuse(nil, arm, 1)
 			for i, r := range rows {
 				want := max(0, (arm[r.ID-1].Score-floor)/(0.9-floor))

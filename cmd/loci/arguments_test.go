@@ -54,7 +54,7 @@ func TestWrongArgumentsAreExplained(t *testing.T) {
 		{1, "is a directory: name a file", []string{"verify", dir}},
 		{1, "no server answers at http://127.0.0.1:1 (LOCI_URL, --addr): start it", []string{"stats", agent, nowhere}},
 		{1, "no server answers at http://127.0.0.1:1 (LOCI_URL, --addr)", []string{"agents", "export", agent, nowhere}},
-		{1, "use " + loop + " as LOCI_HOME: ", []string{"keys", "create", "--home=" + loop}},
+		{2, "LOCI_HOME is '" + loop + "', which cannot be read: ", []string{"keys", "create", "--home=" + loop}},
 	} {
 		out := newLines()
 		if code := run(t.Context(), row.args, out, out); code != row.code || !strings.Contains(out.String(), row.want) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os/signal"
 	"regexp"
@@ -277,9 +278,12 @@ func (d database) exists() (bool, error) {
 		return d.external(), err
 	}
 	exists, err := local.Exists(home)
+	if errors.Is(err, fs.ErrPermission) {
+		return false, settingError{fmt.Errorf("LOCI_HOME is '%s', which this user may not read (%w): run the command as the "+
+			"user of the server, or as root", home, err)}
+	}
 	if err != nil {
-		return false, settingError{fmt.Errorf("LOCI_HOME is '%s', which cannot be read (%w): run the command as the user of "+
-			"the server, or as root", home, err)}
+		return false, settingError{fmt.Errorf("LOCI_HOME is '%s', which cannot be read: %w", home, err)}
 	}
 	return exists, nil
 }

@@ -127,8 +127,8 @@ func TestLabAsksAModel(t *testing.T) {
 	if r := replayed(fails); r.Compactions == 0 || r.ModelFailures != r.Compactions || r.PairErrors != 0 {
 		t.Errorf("%+v", r)
 	}
-	labReplay(t, 1, file, "--model", "some/model")
-	labReplay(t, 1, file, "--ratio", "2")
+	labReplay(t, 2, file, "--model", "some/model")
+	labReplay(t, 2, file, "--ratio", "2")
 }
 
 // What of a recording is not replayed is said, in the report and beside the table, and so is what a changed policy was.

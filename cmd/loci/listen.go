@@ -24,8 +24,8 @@ func newWebServer(handler http.Handler, errorLog *log.Logger) *http.Server {
 		MaxHeaderBytes: maxHeadBytes, ConnContext: withConn, ErrorLog: errorLog}
 }
 
-// listen answers requests until ctx ends, and then lets those that have begun end. Those that have not ended in time are
-// told to, and answered that the server stops.
+// listen answers requests until ctx ends, and then lets those that have begun end. Those that have not ended in time
+// are told to, and answered that the server stops.
 func (p *process) listen(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	web := newWebServer(handler, slog.NewLogLogger(p.log.Handler(), slog.LevelDebug))
 	requests, cut := context.WithCancelCause(context.WithoutCancel(ctx))

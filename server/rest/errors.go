@@ -176,7 +176,7 @@ func noRoom(err error) *Problem {
 		"30")
 }
 
-// ErrStopping is the cause of the end of a request's context where the server stops and waits no longer for the request.
+// ErrStopping is the cause of the end of a request's context where the server stops and no longer waits for it.
 var ErrStopping = errors.New("the server stops")
 
 // stopping is a request that was not done when the server stopped.
