@@ -86,6 +86,21 @@ func (b *pacedBody) Read(into []byte) (int, error) {
 	return n, err
 }
 
+// interruptAtEnd interrupts the body once ctx ends, until stop is called. Once stop has returned nothing touches the
+// connection, which may be that of another request by then.
+func (b *pacedBody) interruptAtEnd(ctx context.Context) (stop func()) {
+	done := make(chan struct{})
+	cancel := context.AfterFunc(ctx, func() {
+		defer close(done)
+		b.interrupt()
+	})
+	return func() {
+		if !cancel() {
+			<-done
+		}
+	}
+}
+
 // interrupt ends a Read that waits.
 func (b *pacedBody) interrupt() { _ = b.connection.SetReadDeadline(time.Now()) }
 
@@ -119,9 +134,9 @@ func (a *API) paceBodies(next echo.HandlerFunc) echo.HandlerFunc {
 			return next(c)
 		}
 		body := &pacedBody{ReadCloser: r.Body, waiting: waiting{pace: pace}, ctx: r.Context(),
-			connection: http.NewResponseController(c.Response())}
+			connection: http.NewResponseController(c.Response().Writer)}
 		r.Body = body
-		defer context.AfterFunc(r.Context(), body.interrupt)()
+		defer body.interruptAtEnd(r.Context())()
 		c.Response().Before(func() {
 			if r.Header.Get("Expect") != "" && body.bytes == 0 {
 				return // net/http closes the connection of a client that waits to be told to send
