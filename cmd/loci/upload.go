@@ -239,7 +239,7 @@ func (u *upload) one(ctx context.Context, local localFile) error {
 		u.fail(local.path, withoutPath(err).Error())
 	case same != nil && same.Status == files.Failed:
 		u.fail(local.path, fmt.Sprintf("it is not stored again, because it failed before: %s. 'loci files retry %s %s' "+
-			"tries again", textOf(same.ErrorMessage), u.folder, same.ID))
+			"tries again", strings.TrimSuffix(textOf(same.ErrorMessage), "."), u.folder, same.ID))
 	case same != nil:
 		u.update(func() { u.unchanged++ })
 	default:
