@@ -369,8 +369,8 @@ func TestMisspeltWordsAreLookedUpInFewRows(t *testing.T) {
 	})
 }
 
-// checkSpellings checks, by what is searched for, what is searched in its place. The scope is said to have more rows
-// than are read of it, of which filters leave at most the given number if that is not 0.
+// checkSpellings checks which spelling is searched in place of each text; empty is the text itself. The scope claims
+// 10,000 rows, of which filters leave at most the given number; 0 is all.
 func (f *wordsFixture) checkSpellings(index *wordindex.Index, most int, spellings map[string]string) {
 	f.Helper()
 	for text, want := range spellings {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What the queue's library tells of its inner life, such as who leads, is logged at level debug; its errors are errors.
+// Messages of River below level error, such as which server leads, are logged at level debug.
 func TestALibrarySaysLittle(t *testing.T) {
 	t.Parallel()
 	for level, want := range map[slog.Level]string{slog.LevelInfo: "level=ERROR msg=failed of=jobs\n",

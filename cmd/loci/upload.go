@@ -56,12 +56,12 @@ type upload struct {
 	folder   string
 	existing map[string][]files.File // by name; numbered copies also by the name that they are copies of
 
-	mu                       sync.Mutex
-	total, unchanged, failed int
-	sent                     []files.File // as they are now
-	failures                 []failure
-	searchable               int
-	shown                    bool // the terminal shows the progress
+	mu               sync.Mutex
+	total, unchanged int
+	sent             []files.File // as they are now
+	failures         []failure
+	searchable       int
+	shown            bool // the terminal shows the progress
 }
 
 // Run implements the command.
@@ -81,7 +81,7 @@ func (c uploadCmd) Run(ctx context.Context, s streams) error {
 		}
 		local = append(local, found...)
 	}
-	if u.total = len(local) + u.failed; len(local) == 0 {
+	if u.total = len(local) + len(u.failures); len(local) == 0 {
 		return errors.New("there is no file to upload")
 	}
 	if err := u.open(ctx); err != nil {
@@ -104,8 +104,8 @@ func (c uploadCmd) Run(ctx context.Context, s streams) error {
 	if err := u.print(); err != nil {
 		return err
 	}
-	if u.failed > 0 {
-		return fmt.Errorf("%d of %d files failed", u.failed, u.total)
+	if n := len(u.failures); n > 0 {
+		return fmt.Errorf("%d of %d files failed", n, u.total)
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ func (u *upload) print() error {
 		what = "file"
 	}
 	_, err := fmt.Fprintf(u.out, "%d %s: %d uploaded, %d unchanged, %d failed\n", u.total, what, len(u.sent), u.unchanged,
-		u.failed)
+		len(u.failures))
 	return err
 }
 
@@ -359,7 +359,6 @@ func (u *upload) await(ctx context.Context) error {
 // fail prints and counts a file that failed.
 func (u *upload) fail(name, why string) {
 	u.update(func() {
-		u.failed++
 		u.failures = append(u.failures, failure{name, why})
 		u.clear()
 		fmt.Fprintf(u.err, "%s: %s\n", printable(name), why)
@@ -373,7 +372,7 @@ func (u *upload) update(change func()) {
 	change()
 	if u.shown {
 		fmt.Fprintf(u.err, "\r\x1b[K%d of %d files sent, %d searchable, %d failed", len(u.sent)+u.unchanged, u.total,
-			u.unchanged+u.searchable, u.failed)
+			u.unchanged+u.searchable, len(u.failures))
 	}
 }
 

@@ -70,7 +70,7 @@ func (h Header) CheckProgram() error {
 	return h.fits(makes, "this program makes")
 }
 
-// fits returns ErrInvalid unless the file has a schema, of which has says whose it is.
+// fits returns ErrInvalid unless the file has the given schema. has begins the sentence about it: "the database has".
 func (h Header) fits(schema db.Schema, has string) error {
 	if schema == h.Schema {
 		return nil

@@ -13,11 +13,14 @@ import (
 // errMemoryInUse: the shared memory of a crashed server is still in use.
 var errMemoryInUse = errors.New("an earlier Postgres has not ended yet")
 
+// fullDiskLines is how many lines after one about a full disk the server's end is put down to it.
+const fullDiskLines = 20
+
 // maxLineBytes is the length at which a line of the server is cut.
 const maxLineBytes = 8 << 10
 
-// journal passes the lines that a server writes on to a logger, and keeps the last fatal one and the last about a full
-// disk. It is an io.Writer that never fails.
+// journal passes the lines that a server writes on to a logger, and keeps the last fatal one, and one about a full disk
+// for a while. It is an io.Writer that never fails.
 type journal struct {
 	log *slog.Logger
 	// running is set between start and stop. Outside of it, refused connections and ends are expected, and logged at
@@ -28,7 +31,8 @@ type journal struct {
 	partial []byte
 	level   slog.Level
 	fatal   string
-	full    string
+	full    string // of the last fullDiskLines lines, the last about a full disk
+	behind  int    // lines after full
 }
 
 func (j *journal) reset() {
@@ -70,8 +74,10 @@ func (j *journal) line(line string) {
 			j.fatal = line
 		}
 	}
-	if isFullDisk(line) {
-		j.full = line
+	if j.behind++; isFullDisk(line) {
+		j.full, j.behind = line, 0
+	} else if j.behind > fullDiskLines {
+		j.full = ""
 	}
 	level := j.level
 	if !j.running.Load() {

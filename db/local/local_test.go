@@ -311,6 +311,8 @@ func TestTheEndOfPostgresIsExplained(t *testing.T) {
 		{"a full disk", "LOG:  x\nERROR:  could not write to file \"pg_wal/xlogtemp.7\": No space left on device\n" + request,
 			"it ended, because the disk is full: make room there, and try again (could not write to file " +
 				"\"pg_wal/xlogtemp.7\": No space left on device)"},
+		{"a disk that was full once", "ERROR:  x: No space left on device\n" + strings.Repeat("LOG:  x\n", 30) + request,
+			"it ended: checkpoint request failed"},
 		{"another reason", "ERROR:  could not write\n" + request, "it ended: checkpoint request failed"},
 		{"no reason", "LOG:  shut down\n", "it ended"},
 	} {

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// workspace is memory for the scores of a search. It is used again: made anew for each search, it was half of what a
-// search allocates.
+// workspace is memory for the scores of a search. It is pooled, because it would be half of the bytes that a search
+// allocates.
 type workspace struct {
 	scores []float32  // of the rows of one segment
 	rows   []rowScore // of all segments

@@ -356,7 +356,7 @@ func unavailable(err error) bool {
 // caller is not shown. own says that the operation is not Letta's.
 func (a *API) fail(ctx context.Context, err error, own bool) *Problem {
 	switch {
-	case errors.Is(context.Cause(ctx), ErrStopping): // of which a parser of a body that ends early says something else
+	case errors.Is(context.Cause(ctx), ErrStopping): // err may be that of a body that ended early
 		err = stopping()
 	case outlived(ctx, err):
 		err = errUnknownKey
