@@ -35,7 +35,7 @@ const (
 	pingTimeout = time.Second
 	pingEvery   = time.Second
 	looksEvery  = 10 // times in pingEvery the database is asked at most whether an outage begins
-	outageEchos = 5  // times pingEvery in which errors of an outage may come after it: they are tried again after a pause
+	outageEchos = 15 // times pingEvery in which errors of an outage may come after it: presenceEvery is the longest pause
 )
 
 func newOutage(kind outageKind, ping func(context.Context) error) *outage {
