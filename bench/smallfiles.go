@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
+	"unicode"
 )
 
 // smallFileBytes is about the size of a file of source code.
@@ -32,7 +34,7 @@ func (b *bench) smallFiles(ctx context.Context) error {
 	row := Row{What: "ingestion of " + what + ", words and vectors", Unit: "MB/s", AtLeast: 0.5,
 		Versus: fmt.Sprintf("COPY of the same rows, %d connections", copiers)}
 	in := &ingestion{bench: b, instance: s, documents: documents, vectors: true}
-	if err := errors.Join(in.measure(ctx, &row), s.stop()); err != nil {
+	if err := errors.Join(in.measure(ctx, &row), b.filteredFiles(ctx, in), s.stop()); err != nil {
 		return err
 	}
 	words := Row{What: what + ": until words find all", Unit: "s", AtMost: 50}
@@ -49,6 +51,37 @@ func (b *bench) smallFiles(ctx context.Context) error {
 	}
 	b.report.add(indexed)
 	return nil
+}
+
+// filteredFiles measures searches of some of the files.
+func (b *bench) filteredFiles(ctx context.Context, in *ingestion) error {
+	queries, err := wordsOf(in.documents, b.Queries)
+	if err != nil {
+		return err
+	}
+	return b.filtered(ctx, in.instance, fmt.Sprintf("search of %d files, words and vectors", len(in.documents)), queries,
+		func(ctx context.Context, arguments map[string]any) error {
+			_, err := in.instance.tool(ctx, in.agent, "semantic_search_files", arguments)
+			return err
+		}, fileFilters())
+}
+
+// wordsOf returns n queries of a few words, each of one document.
+func wordsOf(documents []Document, n int) (queries []string, err error) {
+	r := rand.New(rand.NewPCG(42, 4)) //nolint:gosec // the same queries each time
+	for range n {
+		text, err := os.ReadFile(documents[r.IntN(len(documents))].Path)
+		if err != nil {
+			return nil, err
+		}
+		words := strings.FieldsFunc(string(text), func(c rune) bool { return !unicode.IsLetter(c) })
+		query := make([]string, 3+r.IntN(4))
+		for i := range query {
+			query[i] = words[r.IntN(len(words))]
+		}
+		queries = append(queries, strings.Join(query, " "))
+	}
+	return queries, nil
 }
 
 // smallSources writes n files of source code to a new directory.

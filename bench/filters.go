@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+)
+
+// filter narrows a search to a share of what it may see, by arguments of its tool.
+type filter struct {
+	name      string
+	arguments map[string]any
+}
+
+// passageTags is the number of tags and of days that passages have in turn.
+const passageTags = 100
+
+// day returns a day that passages happened on, as it is written in a request.
+func day(n int) string { return fmt.Sprintf("2025-%02d-%02d", 1+n/25, 1+n%25) }
+
+func fileFilters() []filter {
+	return []filter{
+		{"one file in a hundred", map[string]any{"include": "*07.go"}},
+		{"one file in ten", map[string]any{"include": "*7.go"}},
+		{"one file", map[string]any{"include": "000007.go"}},
+	}
+}
+
+func passageFilters() []filter {
+	return []filter{
+		{"one tag of a hundred", map[string]any{"tags": []string{"tag 7"}}},
+		{"ten tags of a hundred", map[string]any{"tags": tags(10)}},
+		{"one day of a hundred", map[string]any{"start_datetime": day(7), "end_datetime": day(7)}},
+		{"ten days of a hundred", map[string]any{"start_datetime": day(7), "end_datetime": day(16)}},
+	}
+}
+
+func tags(n int) (list []string) {
+	for i := range n {
+		list = append(list, fmt.Sprint("tag ", i))
+	}
+	return list
+}
+
+// filtered measures searches with filters against those without, in turn.
+func (b *bench) filtered(ctx context.Context, s *instance, what string, queries []string,
+	search func(ctx context.Context, arguments map[string]any) error, filters []filter) error {
+	once := func(more map[string]any) searched {
+		return searched{queries: queries, once: func(ctx context.Context, _ *instance, query string) error {
+			arguments := maps.Clone(more)
+			if arguments == nil {
+				arguments = map[string]any{}
+			}
+			arguments["query"] = query
+			return search(ctx, arguments)
+		}}
+	}
+	for _, f := range filters {
+		row := Row{What: what + " of " + f.name + ": p50 of 1 client", Unit: "ms", AtMost: 1, Versus: "of all"}
+		for range b.Rounds {
+			var p50 [2]float64
+			for i, arguments := range []map[string]any{f.arguments, nil} {
+				took, err := searchFor(ctx, s, once(arguments), 1, b.SearchFor)
+				if err != nil {
+					return err
+				}
+				p50[i] = took.p50() * 1e3
+			}
+			row.measured(p50[0], p50[1])
+		}
+		row.settle(median)
+		say("%s: %.2f ms; of all %.2f ms", row.What, row.Loci.Value, row.Against.Value)
+		b.report.add(row)
+	}
+	return nil
+}
