@@ -191,7 +191,6 @@ func (a searchedArchives) filter(q Query) embed.Filter {
 	return embed.Filter{
 		Rows:    strings.ReplaceAll(archives+where, "$", "r"),
 		Vectors: strings.ReplaceAll(archives+where, "$", "v"),
-		Indexed: strings.ReplaceAll(`$.org + 0 = @org AND $.archive_key + 0 = ANY (@archives)`+where, "$", "r"),
 		Args:    args,
 	}
 }

@@ -1,7 +1,6 @@
 package embed
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -90,7 +89,7 @@ const maxMatched = 4_000
 // it leaves too few for the wanted hits.
 func (s *Search) matchedRows(ctx context.Context, d db.DB, f Filter, match *wordindex.Match, wanted int) (hits []Hit,
 	answered bool, err error) {
-	sql := nearest(s.Words.Matched(cmp.Or(f.Indexed, f.Rows)))
+	sql := nearest(s.Words.Matched(f.Rows))
 	for n := ArmRows; ; {
 		keys, rest := match.Best(n)
 		args := maps.Clone(f.Args)
@@ -120,13 +119,18 @@ func (s *Search) sharingWords(ctx context.Context, d db.DB, q Question, f Filter
 	err error) {
 	terms, err := s.indexTerms(ctx, q, candidates)
 	if err == nil && len(terms) > 0 {
-		condition := cmp.Or(f.Indexed, f.Rows) + ` AND r.terms && @terms`
-		hits, err = scanIndex(ctx, d, byTermIndex, s.wordsSQL(condition), with(f.Args, "terms", terms))
+		hits, err = scanIndex(ctx, d, byTermIndex, nearest(s.sharing(f)), with(f.Args, "terms", terms))
 	}
 	if hits = related(hits); err == nil && len(hits) < q.Limit {
 		hits, err = db.All[Hit](ctx, d, s.wordsSQL(f.Rows), f.Args)
 	}
 	return related(hits), err
+}
+
+// sharing is the rows r that a filter leaves of those that share one of the terms @terms, for FROM. OFFSET keeps
+// Postgres from reading them by another index than that of terms, which has their owners already.
+func (s *Search) sharing(f Filter) string {
+	return `(SELECT * FROM ` + s.Table + ` r WHERE r.terms && @terms OFFSET 0) r WHERE ` + f.Rows
 }
 
 func with(args pgx.StrictNamedArgs, name string, value any) pgx.StrictNamedArgs {

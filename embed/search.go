@@ -54,7 +54,6 @@ func (s *Search) VectorTable(pending string, columns ...string) Vectors {
 type Filter struct {
 	Rows    string              // a condition on rows r of Search.Table
 	Vectors string              // the same condition on rows v of Search.Vectors
-	Indexed string              // Rows in a form that no index but the one on terms can answer; empty is Rows
 	Args    pgx.StrictNamedArgs // the arguments that each of the conditions has, @org among them
 }
 

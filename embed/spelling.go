@@ -234,15 +234,14 @@ func (s *Search) countTerms(ctx context.Context, d db.DB, q Question, match *wor
 	read := 0
 	for _, f := range q.Filters {
 		rows := sharing{settings: byTermIndex, args: with(f.Args, "terms", terms), sql: fmt.Sprintf(`
-			SELECT r.terms FROM %s r WHERE %s AND r.terms && @terms LIMIT %d`,
-			s.Table, cmp.Or(f.Indexed, f.Rows), maxSharing)}
+			SELECT r.terms FROM %s LIMIT %d`, s.sharing(f), maxSharing)}
 		switch {
 		case few: // an index of terms finds rows of other scopes, too
 			rows.settings, rows.sql = "", `SELECT r.terms FROM `+s.Table+` r WHERE `+f.Rows
 		case indexed:
 			match.Args(rows.args, nil)
 			rows.settings, rows.sql = wordindex.ByIndexes, `
-			SELECT t.terms FROM `+s.Words.Matched(cmp.Or(f.Indexed, f.Rows))+` CROSS JOIN LATERAL (
+			SELECT t.terms FROM `+s.Words.Matched(f.Rows)+` CROSS JOIN LATERAL (
 				SELECT t.terms FROM `+s.Table+` t WHERE t.org = @org AND t.key = r.key AND t.terms && @terms
 				OFFSET 0
 			) t`

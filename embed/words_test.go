@@ -115,7 +115,7 @@ func (f *wordsFixture) question(archives []int64, where, text string) embed.Ques
 	const scope = `r.org = @org AND r.archive_key = ANY (@archives)`
 	return embed.Question{
 		Org: wordsOrg, Text: text, Limit: 10, WordsOnly: true,
-		Filters: []embed.Filter{{Rows: scope + where, Indexed: `r.archive_key + 0 = ANY (@archives)` + where,
+		Filters: []embed.Filter{{Rows: scope + where,
 			Args: pgx.StrictNamedArgs{"org": wordsOrg, "archives": archives}}},
 		Sample: func(ctx context.Context) (*embed.IDF, error) {
 			terms, err := db.All[[]int64](ctx, f.pool, `

@@ -63,7 +63,7 @@ func (f *wordsFixture) rankWith(search *embed.Search, text string) {
 	const scope = `r.org = @org AND r.archive_key = ANY (@archives)`
 	_, err := search.Rank(f.Context(), f.pool, embed.Question{
 		Org: wordsOrg, Text: text, Limit: 10, WordsOnly: true, Scope: "bench",
-		Filters: []embed.Filter{{Rows: scope, Indexed: `r.org + 0 = @org AND r.archive_key + 0 = ANY (@archives)`,
+		Filters: []embed.Filter{{Rows: scope,
 			Args: pgx.StrictNamedArgs{"org": wordsOrg, "archives": f.archives}}},
 		Sample: func(ctx context.Context) (*embed.IDF, error) {
 			terms, err := db.All[[]int64](ctx, f.pool, `

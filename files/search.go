@@ -163,7 +163,6 @@ func (f searchedFiles) filter() embed.Filter {
 	all := embed.Filter{
 		Rows:    `r.org = @org AND r.folder_key = ANY (@folders)`,
 		Vectors: `v.org = @org AND v.folder_key = ANY (@folders)`,
-		Indexed: `r.org + 0 = @org AND r.folder_key + 0 = ANY (@folders)`,
 		Args:    pgx.StrictNamedArgs{"org": f.org, "folders": f.folders},
 	}
 	if f.files == nil {
@@ -173,8 +172,7 @@ func (f searchedFiles) filter() embed.Filter {
 		Rows: `r.org = @org AND r.file_key = ANY (@files) AND r.folder_key + 0 = ANY (@folders)`,
 		Vectors: all.Vectors + ` AND v.chunk_key IN (
 			SELECT key FROM chunks WHERE org = @org AND file_key = ANY (@files))`,
-		Indexed: all.Indexed + ` AND r.file_key + 0 = ANY (@files)`,
-		Args:    pgx.StrictNamedArgs{"org": f.org, "folders": f.folders, "files": f.files},
+		Args: pgx.StrictNamedArgs{"org": f.org, "folders": f.folders, "files": f.files},
 	}
 }
 

@@ -126,15 +126,6 @@ func (s *Store) countMessages(ctx context.Context, f *searchFilter, asking int64
 	return err
 }
 
-// byTermsAlone excludes all indexes but the one on terms. Those terms name the agent already; all of a large agent's
-// entries in another index would be read in addition.
-var byTermsAlone = strings.NewReplacer(
-	"r.org =", "r.org + 0 =",
-	"r.agent_key =", "r.agent_key + 0 =",
-	"r.agent_key IN", "r.agent_key + 0 IN",
-	"r.conversation_key =", "r.conversation_key + 0 =",
-)
-
 // narrows reports whether the query leaves out messages by their roles or times.
 func (f searchFilter) narrows() bool { return len(f.q.Roles) > 0 || f.q.Start != nil || f.q.End != nil }
 
@@ -189,7 +180,6 @@ func (f searchFilter) sql() embed.Filter {
 	return embed.Filter{
 		Rows:    hasWords + strings.ReplaceAll(rows, "$", "r"),
 		Vectors: strings.ReplaceAll(rows, "$", "v"),
-		Indexed: hasWords + byTermsAlone.Replace(strings.ReplaceAll(rows, "$", "r")),
 		Args:    args,
 	}
 }

@@ -18,8 +18,10 @@ func (x *Index) Matched(condition string) string {
 			OFFSET 0
 		) l
 	) m CROSS JOIN LATERAL (
-		SELECT r.key, r.lex FROM SEARCHED r
-		WHERE r.org = @org AND r.key = m.key AND `) + condition + `
+		SELECT r.key, r.lex FROM (
+			SELECT * FROM SEARCHED r WHERE r.org = @org AND r.key = m.key OFFSET 0
+		) r
+		WHERE `) + condition + `
 		OFFSET 0
 	) r`
 }
