@@ -29,11 +29,11 @@ func (s *Search) byWords(ctx context.Context, d db.DB, q Question, idf *IDF, que
 		var hits []Hit
 		answered := false
 		switch {
+		case match != nil:
+			hits, answered, err = s.matchedRows(ctx, d, f, match, q.Limit)
 		case s.leavesFew(q):
 			hits, err = scanIndex(ctx, d, wordindex.ByIndexes, s.wordsSQL(f.Rows), f.Args)
 			hits, answered = related(hits), true
-		case match != nil:
-			hits, answered, err = s.matchedRows(ctx, d, f, match, q.Limit)
 		}
 		if err == nil && !answered {
 			hits, err = s.sharingWords(ctx, d, q, f, idf.candidatesAbove(s.IndexRows, query))
@@ -69,9 +69,13 @@ func (f *IDF) candidatesAbove(rows int, q Query) []int32 {
 	return f.Candidates(q)
 }
 
+// maxListed is the most rows that a filter may leave if they are read one by one although there is an index of words.
+const maxListed = 500
+
 // match reads the index of words; nil if it does not answer the question.
 func (s *Search) match(ctx context.Context, d db.DB, q Question, idf *IDF, query Query) (*wordindex.Match, error) {
-	if s.Words == nil || q.Owners == nil || idf.Rows() < s.Words.FirstRows || s.leavesFew(q) {
+	few := s.leavesFew(q) && q.Most <= maxListed
+	if s.Words == nil || q.Owners == nil || idf.Rows() < s.Words.FirstRows || few {
 		return nil, nil //nolint:nilnil // as documented
 	}
 	owners, err := q.Owners(ctx)
@@ -91,7 +95,7 @@ func (s *Search) matchedRows(ctx context.Context, d db.DB, f Filter, match *word
 	answered bool, err error) {
 	sql := nearest(s.Words.Matched(f.Rows))
 	for n := ArmRows; ; {
-		keys, rest := match.Best(n)
+		keys, rest := match.Best(n, f.Keys)
 		args := maps.Clone(f.Args)
 		match.Args(args, keys)
 		if hits, err = scanIndex(ctx, d, wordindex.ByIndexes, sql, args); err != nil {
@@ -130,7 +134,7 @@ func (s *Search) sharingWords(ctx context.Context, d db.DB, q Question, f Filter
 // sharing is the rows r that a filter leaves of those that share one of the terms @terms, for FROM. OFFSET keeps
 // Postgres from reading them by another index than that of terms, which has their owners already.
 func (s *Search) sharing(f Filter) string {
-	return `(SELECT * FROM ` + s.Table + ` r WHERE r.terms && @terms OFFSET 0) r WHERE ` + f.Rows
+	return `(SELECT * FROM ` + s.Table + ` r WHERE r.org + 0 = @org AND r.terms && @terms OFFSET 0) r WHERE ` + f.Rows
 }
 
 func with(args pgx.StrictNamedArgs, name string, value any) pgx.StrictNamedArgs {

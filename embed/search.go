@@ -55,6 +55,7 @@ type Filter struct {
 	Rows    string              // a condition on rows r of Search.Table
 	Vectors string              // the same condition on rows v of Search.Vectors
 	Args    pgx.StrictNamedArgs // the arguments that each of the conditions has, @org among them
+	Keys    wordindex.Ranges    // in which the keys of all rows are that it leaves; nil if nothing is known of them
 }
 
 // Question is one search.

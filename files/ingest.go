@@ -232,7 +232,13 @@ func (s *Store) finishParsing(ctx context.Context, org db.Org, all []*ingested) 
 	return s.exec(ctx, `
 		UPDATE files f
 		SET generation = u.generation, charset = u.charset, chars = u.chars, lines = u.lines, pages = @pages,
-		    chunks = u.chunks, error = NULL, replaces = NULL, turn = NULL, updated_at = now()
+		    chunks = u.chunks, error = NULL, replaces = NULL, turn = NULL, updated_at = now(),
+		    first_chunk = (
+		        SELECT key FROM chunks c
+		        WHERE c.org = @org AND c.file_key = u.key AND c.generation = u.generation AND c.ordinal = 0),
+		    last_chunk = (
+		        SELECT key FROM chunks c
+		        WHERE c.org = @org AND c.file_key = u.key AND c.generation = u.generation AND c.ordinal = u.chunks - 1)
 		FROM unnest(@keys::bigint[], @generations::integer[], @charsets::text[], @chars::bigint[], @lines::integer[],
 		            @chunks::integer[]) AS u (key, generation, charset, chars, lines, chunks)
 		WHERE f.org = @org AND f.key = u.key`,

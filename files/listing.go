@@ -87,8 +87,12 @@ func (s *Store) pageByName(ctx context.Context, org db.Org, agentID string, q Li
 // namedFile is an attached file.
 type namedFile struct {
 	Key    int64  `db:"key"`
-	Name   string `db:"name"`   // folder/name
+	Name   string `db:"name"` // folder/name
+	Folder int64  `db:"folder_key"`
 	Chunks int    `db:"chunks"` // 0 before its first text
+
+	FirstChunk int64 `db:"first_chunk"` // of the keys of its chunks
+	LastChunk  int64 `db:"last_chunk"`
 }
 
 // includedFiles returns, by name, the attached files that include accepts, of the named folder or, if it is "", of all.
@@ -102,7 +106,8 @@ func (s *Store) includedFiles(ctx context.Context, org db.Org, agentID, folder, 
 			FROM agent_folders a JOIN folders d ON d.org = a.org AND d.key = a.folder_key
 			WHERE a.org = $1 AND d.org = $1 AND a.agent_id = $2 AND ($3 = '' OR d.name = $3)
 		)
-		SELECT f.key, d.name || '/' || f.name AS name, f.chunks
+		SELECT f.key, d.name || '/' || f.name AS name, f.folder_key, f.chunks, coalesce(f.first_chunk, 0) AS first_chunk,
+		       coalesce(f.last_chunk, 0) AS last_chunk
 		FROM attached d JOIN files f ON f.folder_key = d.key AND f.replaces IS NULL
 		WHERE f.org = $1 AND ($4 = '' OR d.has_literal OR strpos(lower(f.name), $4) > 0)`,
 		org, agentID, folder, literalOf(include))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/wordindex"
 )
 
 // Query asks for the chunks of an agent's attached files that answer a question best.
@@ -145,11 +146,13 @@ func (h Hit) searchable() string { return h.FileName + "\n" + h.Heading + "\n" +
 // searchedFiles are the files that a search may see.
 type searchedFiles struct {
 	org     db.Org
-	folders []int64
-	files   []int64  // nil is all files of the folders
-	most    int      // chunks of files, and one; 0 where files is nil
-	empty   bool     // it has no file at all, not even one without text
-	open    []string // ids of the files that the agent has open, the last used last
+	all     []int64          // folders that are attached
+	folders []int64          // of these, those that have the files
+	files   []int64          // nil is all files of the folders
+	keys    wordindex.Ranges // in which the files' chunks are
+	most    int              // chunks of files, and one; 0 where files is nil
+	empty   bool             // it has no file at all, not even one without text
+	open    []string         // ids of the files that the agent has open, the last used last
 }
 
 // use returns the use of the open files among those of hits, the best as the last used.
@@ -173,10 +176,11 @@ func (f searchedFiles) filter() embed.Filter {
 		Vectors: all.Vectors + ` AND v.chunk_key IN (
 			SELECT key FROM chunks WHERE org = @org AND file_key = ANY (@files))`,
 		Args: pgx.StrictNamedArgs{"org": f.org, "folders": f.folders, "files": f.files},
+		Keys: f.keys,
 	}
 }
 
-// question asks for the files' chunks. The statistics of words are of the whole folders.
+// question asks for the files' chunks. The statistics of words are of all attached folders.
 func (s *Store) question(in searchedFiles, text string, limit int) embed.Question {
 	return embed.Question{
 		Org:     in.org,
@@ -184,7 +188,7 @@ func (s *Store) question(in searchedFiles, text string, limit int) embed.Questio
 		Filters: []embed.Filter{in.filter()},
 		Limit:   limit,
 		Most:    in.most,
-		Scope:   fmt.Sprint(in.org, in.folders),
+		Scope:   fmt.Sprint(in.org, in.all),
 		Sample:  func(ctx context.Context) (*embed.IDF, error) { return s.sample(ctx, in) },
 		Owners:  func(context.Context) ([]int64, error) { return in.folders, nil },
 	}
@@ -219,20 +223,50 @@ func (s *Store) searched(ctx context.Context, org db.Org, agentID, include strin
 		ORDER BY a.folder_key`, org, agentID)
 	c := searchedFiles{org: org, empty: true}
 	for _, f := range list {
-		c.folders = append(c.folders, f.Key)
+		c.all = append(c.all, f.Key)
 		c.empty, c.open = c.empty && !f.Full, f.Open
 	}
+	c.folders = c.all
 	if err != nil || include == "" {
 		return c, err
 	}
 	included, err := s.includedFiles(ctx, org, agentID, "", include)
-	c.files, c.most, c.empty = []int64{}, 1, len(included) == 0
-	for _, f := range included {
-		if f.Chunks > 0 {
-			c.files, c.most = append(c.files, f.Key), c.most+f.Chunks
-		}
+	c.empty = len(included) == 0
+	if err == nil {
+		err = s.narrow(ctx, &c, included)
 	}
 	return c, err
+}
+
+// manyFiles are as many as make it pay to look whether they are all of their folders.
+const manyFiles = 200
+
+// narrow limits a search to files, or to the folders of which they are all.
+func (s *Store) narrow(ctx context.Context, c *searchedFiles, included []namedFile) error {
+	included = slices.DeleteFunc(included, func(f namedFile) bool { return f.Chunks == 0 })
+	c.folders = []int64{}
+	for _, f := range included {
+		if !slices.Contains(c.folders, f.Folder) {
+			c.folders = append(c.folders, f.Folder)
+		}
+	}
+	slices.Sort(c.folders)
+	if len(included) >= manyFiles {
+		all, err := db.One[int](ctx, s.db, `
+			SELECT count(*) FROM files WHERE org = $1 AND folder_key = ANY ($2) AND replaces IS NULL AND chunks > 0`,
+			c.org, c.folders)
+		if err != nil || all == len(included) {
+			return err
+		}
+	}
+	c.files, c.most = mapped(included, func(f namedFile) int64 { return f.Key }), 1
+	keys := make([]wordindex.Range, len(included))
+	for i, f := range included {
+		c.most += f.Chunks
+		keys[i] = wordindex.Range{First: f.FirstChunk, Last: f.LastChunk}
+	}
+	c.keys = wordindex.NewRanges(keys)
+	return nil
 }
 
 // sample reads the terms of up to embed.SampleRows chunks, evenly spread over the folders' files by their numbers of
@@ -246,7 +280,7 @@ func (s *Store) sample(ctx context.Context, in searchedFiles) (*embed.IDF, error
 	list, err := db.All[file](ctx, s.db, `
 		SELECT key, generation, chunks FROM files
 		WHERE org = $1 AND folder_key = ANY ($2) AND replaces IS NULL AND chunks > 0
-		ORDER BY folder_key, key`, in.org, in.folders)
+		ORDER BY folder_key, key`, in.org, in.all)
 	if err != nil {
 		return nil, err
 	}

@@ -34,6 +34,7 @@ var notCarried = map[string]string{
 	"files.parse_started_at": "made again from the original", "files.error": "made again from the original",
 	"files.charset": "made again from the original", "files.chars": "made again from the original",
 	"files.lines": "made again from the original", "files.chunks": "made again from the original",
+	"files.first_chunk": "made again from the original", "files.last_chunk": "made again from the original",
 	"files.pages": "made again from the original", "files.turn": "made again from the original",
 	"files.gram_generation": "made again from the original", "files.updated_at": "when it was parsed",
 	"files.cancelled": "the parsing begins again", "files.replaces": "a file that waits to replace another is left out",

@@ -12,14 +12,15 @@ const maxTied = 400
 
 // Best returns the keys of the n rows of highest score, and of the rows that may score as much as the last of these. No
 // other row that segments have scores more than rest; of those that score as much, the returned ones have the lower
-// keys. rest is 0 if no other row has one of the terms.
-func (m *Match) Best(n int) (keys []int64, rest float64) {
-	lowest := m.nth(n)
+// keys. rest is 0 if no other row has one of the terms. Rows with keys outside of the ranges within are left out, unless
+// that is nil.
+func (m *Match) Best(n int, within Ranges) (keys []int64, rest float64) {
+	lowest := m.nth(n, within)
 	from := max(lowest-2*float32(m.slack), math.SmallestNonzeroFloat32)
 	var rows []keyScore
 	var next float32
 	for _, s := range m.matched {
-		for _, r := range s.rows {
+		for r := range s.within(within) {
 			if r.score >= from {
 				rows = append(rows, keyScore{s.keys.at(int(r.row)), r.score})
 			} else {
@@ -50,10 +51,10 @@ type keyScore struct {
 }
 
 // nth returns the score of the n-th best row; 0 if there are fewer.
-func (m *Match) nth(n int) float32 {
+func (m *Match) nth(n int, within Ranges) float32 {
 	best := make(lowest, 0, n)
 	for _, s := range m.matched {
-		for _, r := range s.rows {
+		for r := range s.within(within) {
 			if len(best) < n {
 				heap.Push(&best, r.score)
 			} else if r.score > best[0] {
