@@ -61,6 +61,25 @@ func TestMeaningFindsWhatWordsDoNot(t *testing.T) {
 	}
 }
 
+// A passage that waits for its vector is first if it alone has what is asked for, and the others, whose meaning is far
+// from it, score low.
+func TestAPassageWithoutAVectorIsFoundByItsWords(t *testing.T) {
+	t.Parallel()
+	f := newDenseFixture(t, embedtest.New(t, 1024))
+	archive := f.notes(30)
+	f.embedded(archive)
+	f.insert("Invoice for velvet.")
+	got := f.search(archival.Query{Text: "velvet", AgentID: f.agent, Limit: 3})
+	if !got.ByMeaning || got.Hits[0].Text != "Invoice for velvet." || got.Hits[0].Score < 0.9 {
+		t.Fatalf("got %+v", got)
+	}
+	for _, h := range got.Hits[1:] {
+		if h.Score > 0.4 {
+			t.Errorf("a passage of something else scores %.2f: %+v", h.Score, h)
+		}
+	}
+}
+
 // The filters of a search hold for its vectors too, and come before the limit, in a small scope and in a large one.
 func TestMeaningObeysTheFilters(t *testing.T) {
 	t.Parallel()

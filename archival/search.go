@@ -45,8 +45,8 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 		Owners: func(context.Context) ([]int64, error) { return found.archives, nil },
 	}
 	out, spelling, err := embed.Respelled(ctx, s.db, s.search, question,
-		func(text string) (embed.Searched[Results], error) {
-			question.Text = text
+		func(text string, guessed bool) (embed.Searched[Results], error) {
+			question.Text, question.Guessed = text, guessed
 			return s.ranked(ctx, q, question, after)
 		})
 	out.SearchedFor = spelling

@@ -5,12 +5,22 @@ package embed
 // more than half a hit: the share is bent by halfShare, so that a share of 1 stays 1, and one of 0.3 becomes 0.65.
 const halfShare = 0.3
 
-// confidence returns how good the best row of a ranking is, from 0 to 1: the better one of its words and its meaning.
-func (r Ranking) confidence(meaning []Hit) float64 {
-	return max(r.wordsConfidence(), meaningConfidence(meaning))
+// guessedShare is what a score is worth where the query's words were replaced by others that are spelled like them.
+const guessedShare = 0.8
+
+// sureMeaning is the confidence of the best row by meaning from which on meaning counts as much as words. Below it, the
+// best is hardly nearer to the query than unrelated text, and counts in proportion.
+const sureMeaning = 0.3
+
+// meaningWeight returns the weight of an arm by meaning against the words, from the confidence of its best row.
+func meaningWeight(confidence float64) float64 { return min(1, confidence/sureMeaning) }
+
+// Certainty returns how good a row of the ranking is by its own words or meaning, from 0 to 1.
+func (r Ranking) Certainty(row Scored) float64 {
+	return max(row.Words*r.wordsConfidence, row.Meaning*r.meaningConfidence)
 }
 
-func (r Ranking) wordsConfidence() float64 {
+func (r Ranking) confidenceOfWords() float64 {
 	whole := 0.0
 	for _, t := range r.Query.terms {
 		if !t.other {
@@ -24,9 +34,9 @@ func (r Ranking) wordsConfidence() float64 {
 	return min(1, (1+halfShare)*share/(share+halfShare))
 }
 
-// meaningConfidence returns the best cosine of an arm, above what unrelated text has: the last of many rows. Among few
+// confidenceOfMeaning returns the best cosine of an arm, above what unrelated text has: the last of many rows. Among few
 // rows, it is the cosine itself.
-func meaningConfidence(arm []Hit) float64 {
+func confidenceOfMeaning(arm []Hit) float64 {
 	arm = ranked(arm)
 	if len(arm) == 0 {
 		return 0

@@ -33,7 +33,8 @@ type Scored struct {
 	MeaningRank int     // 1-based; 0 if the arm did not find the row
 }
 
-// Fuse ranks the rows of both arms by Scored.Score, then the lower id first. Each arm may be in any order. A row whose
+// Fuse ranks the rows of both arms by Scored.Score, then the better one by words, then the lower id first. Each arm may
+// be in any order. A row whose
 // score by words is not positive shares no word with the query, and is not in that arm.
 //
 // With many models the cosines of unrelated texts are far above 0. A share by meaning is therefore measured from a
@@ -108,6 +109,6 @@ func ordered(found map[int64]*Scored, weight float64) []Scored {
 
 func sortBest(rows []Scored) {
 	slices.SortFunc(rows, func(a, b Scored) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Words, a.Words), cmp.Compare(a.ID, b.ID))
 	})
 }

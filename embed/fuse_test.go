@@ -46,8 +46,9 @@ func TestFuse(t *testing.T) {
 			{1, 0, 1, 0, 1, 0, 1}, {2, 0, 0, 0, 0, 0, 2}}},
 		{"an arm of no likeness gives nothing", nil, hits{{1, 0}, {2, -0.2}}, 1, []embed.Scored{
 			{1, 0, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 0, 2}}},
-		{"both add up, the weight counts, ties go by id", hits{{9, 4}, {3, 2}}, hits{{3, 0.6}, {7, 0.3}}, 0.5, []embed.Scored{
-			{3, 0.5, 1, 0, 1, 2, 1}, {9, 1, 0, 0, 1, 1, 0}, {7, 0, 0.5, 0, 0.25, 0, 2}}},
+		{"both add up, the weight counts, words break ties", hits{{9, 4}, {3, 2}}, hits{{3, 0.6}, {7, 0.3}}, 0.5,
+			[]embed.Scored{{9, 1, 0, 0, 1, 1, 0}, {3, 0.5, 1, 0, 1, 2, 1}, {7, 0, 0.5, 0, 0.25, 0, 2}}},
+		{"other ties go by id", hits{{9, 4}, {3, 4}}, nil, 1, []embed.Scored{{3, 1, 0, 0, 1, 1, 0}, {9, 1, 0, 0, 1, 2, 0}}},
 		{"scores that are no numbers do not count", hits{{1, math.NaN()}, {2, math.Inf(1)}, {3, 2}}, hits{{4, math.NaN()}}, 1,
 			[]embed.Scored{
 				{3, 1, 0, 0, 1, 1, 0}}},
@@ -98,7 +99,8 @@ func TestFuseHolds(t *testing.T) {
 			if (r.Words > 0) != (r.WordsRank > 0) || r.WordsRank == 0 && r.MeaningRank == 0 {
 				t.Fatalf("row of no arm: %+v", r)
 			}
-			if i > 0 && (rows[i-1].Score < r.Score || rows[i-1].Score == r.Score && rows[i-1].ID >= r.ID) {
+			if i > 0 && slices.Compare([]float64{rows[i-1].Score, rows[i-1].Words, -float64(rows[i-1].ID)},
+				[]float64{r.Score, r.Words, -float64(r.ID)}) <= 0 {
 				t.Fatalf("out of order: %+v before %+v", rows[i-1], r)
 			}
 		}

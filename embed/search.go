@@ -17,9 +17,6 @@ import (
 // IndexRows is the number of rows up to which an exact scan is at least as fast as an index.
 const IndexRows = 50_000
 
-// meaningWeight is the weight of an endpoint's vectors against the words.
-const meaningWeight = 1.0
-
 // MaxOwners is the most owners whose terms a search looks up in an index; a scope of more is scanned.
 const MaxOwners = 5_000
 
@@ -68,6 +65,7 @@ type Question struct {
 	WordsOnly   bool
 	MeaningOnly bool // but by words where the endpoint does not answer
 	AsWritten   bool // no other spellings are searched
+	Guessed     bool // Text is another spelling of what was asked for
 
 	// Scope names the rows that the statistics are of, whatever else the filter narrows them to. Statistics of an empty
 	// name are not cached.
@@ -88,7 +86,7 @@ type Ranking struct {
 	ByMeaning bool
 	Note      string // a sentence on what the ranking lacks; empty if nothing
 
-	Confidence float64 // how good the best row is, from 0 to 1
+	Confidence float64 // how good the best row is, from 0 to 1: the better one of its words and its meaning
 
 	Vector *pgvector.HalfVector // of the query, in Space; nil where the ranking is not by meaning
 	Space  Space
@@ -98,6 +96,8 @@ type Ranking struct {
 	match          *wordindex.Match // of its words; nil where no index answered
 	words, meaning arm
 	took           time.Duration
+
+	wordsConfidence, meaningConfidence float64 // of the best row of each arm
 }
 
 // Rank ranks the rows that a question may see. It calls the endpoint, and reads by words and by meaning at the same
@@ -120,8 +120,12 @@ func (s *Search) Rank(ctx context.Context, d db.DB, q Question) (Ranking, error)
 		return Ranking{}, err
 	}
 	out.BestWords = max(0, out.words.best)
-	out.Confidence = out.confidence(meaning)
-	out.Rows = Fuse(words, meaning, meaningWeight)
+	out.wordsConfidence, out.meaningConfidence = out.confidenceOfWords(), confidenceOfMeaning(meaning)
+	out.Confidence = max(out.wordsConfidence, out.meaningConfidence)
+	if q.Guessed {
+		out.Confidence *= guessedShare
+	}
+	out.Rows = Fuse(words, meaning, meaningWeight(out.meaningConfidence))
 	out.took = time.Since(started)
 	return out, nil
 }

@@ -37,14 +37,14 @@ type Searched[R any] struct {
 // with these words replaced by words that differ in one letter, and that rows have. It returns what the first of them
 // finds that finds its words, with its text; otherwise what the question itself finds, and no text.
 func Respelled[R any](ctx context.Context, d db.DB, s *Search, q Question,
-	search func(text string) (Searched[R], error)) (results R, spelling string, err error) {
-	first, err := search(q.Text)
+	search func(text string, guessed bool) (Searched[R], error)) (results R, spelling string, err error) {
+	first, err := search(q.Text, false)
 	if err != nil || q.AsWritten {
 		return first.Results, "", err
 	}
 	spellings, err := s.spellings(ctx, d, q, first.Ranking.match, first.Ranking.unseen(first.Texts))
 	for _, other := range spellings {
-		again, err := search(other.text)
+		again, err := search(other.text, true)
 		if err != nil {
 			return again.Results, "", err
 		}

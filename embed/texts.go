@@ -22,7 +22,7 @@ func (d *Endpoint) RankTexts(ctx context.Context, query string, texts []string, 
 	if !arms.Words && len(meaning) > 0 {
 		words = nil
 	}
-	return Fuse(words, meaning, meaningWeight)
+	return Fuse(words, meaning, meaningWeight(confidenceOfMeaning(meaning)))
 }
 
 // rankWords returns the BM25 scores of all texts, the best first.

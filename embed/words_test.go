@@ -380,7 +380,7 @@ func (f *wordsFixture) checkSpellings(index *wordindex.Index, most int, spelling
 		}
 		search := f.search(index)
 		_, got, err := embed.Respelled(f.Context(), f.pool, search, q,
-			func(text string) (embed.Searched[struct{}], error) {
+			func(text string, _ bool) (embed.Searched[struct{}], error) {
 				q.Text = text
 				ranking, err := search.Rank(f.Context(), f.pool, q)
 				found := embed.Searched[struct{}]{Ranking: ranking}

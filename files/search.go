@@ -97,8 +97,8 @@ func (s *Store) Search(ctx context.Context, org db.Org, agentID string, q Query)
 	question.WordsOnly, question.AsWritten = q.WordsOnly, q.AsWritten
 	q.Limit = limit
 	out, spelling, err := embed.Respelled(ctx, s.db, s.search, question,
-		func(text string) (embed.Searched[Results], error) {
-			question.Text = text
+		func(text string, guessed bool) (embed.Searched[Results], error) {
+			question.Text, question.Guessed = text, guessed
 			return s.ranked(ctx, q, question)
 		})
 	out.SearchedFor = spelling

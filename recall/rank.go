@@ -123,12 +123,19 @@ func (s *Store) addNear(ctx context.Context, org db.Org, all []candidate, found 
 }
 
 // calibrated returns candidates as rows whose scores can be compared with those of other queries. The best is as sure
-// as what the search itself found or, where the query names nothing but a time, as sure as can be.
-func calibrated(all []candidate, found embed.Ranking) []embed.Scored {
+// as the best of them by itself, or by its neighbors, which need not be candidates; where the query names nothing but a
+// time, as sure as can be.
+func calibrated(all []candidate, found *embed.Ranking) []embed.Scored {
 	rows := make([]embed.Scored, len(all))
 	for i, c := range all {
 		rows[i] = embed.Scored{ID: c.Key, Score: c.Score, WordsRank: c.Own.WordsRank, MeaningRank: c.Own.MeaningRank}
 	}
+	sure := found.Confidence
+	found.Confidence = 0
+	for _, c := range all {
+		found.Confidence = max(found.Confidence, found.Certainty(c.Own), sure*c.Gains.neighbors)
+	}
+	found.Confidence = min(found.Confidence, sure)
 	if len(all) > 0 && all[0].Gains.date >= onlyTimeBonus*otherYearShare {
 		found.Confidence = 1
 	}

@@ -99,8 +99,8 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 		return s.newest(ctx, f)
 	}
 	out, spelling, err := embed.Respelled(ctx, s.db, s.search, s.question(f),
-		func(text string) (embed.Searched[Results], error) {
-			f.q.Text = text
+		func(text string, guessed bool) (embed.Searched[Results], error) {
+			f.q.Text, f.guessed = text, guessed
 			return s.ranked(ctx, f)
 		})
 	out.SearchedFor = spelling
@@ -126,7 +126,7 @@ func (s *Store) ranked(ctx context.Context, f searchFilter) (found embed.Searche
 	case ranking.ByMeaning:
 		out.Ranked = ByBoth
 	}
-	rows, err := embed.Page(calibrated(all, ranking), f.after, q.Offset)
+	rows, err := embed.Page(calibrated(all, &ranking), f.after, q.Offset)
 	if err != nil {
 		return found, err
 	}
@@ -169,6 +169,7 @@ func (s *Store) question(f searchFilter) embed.Question {
 		WordsOnly:   f.q.Mode == ByWords,
 		MeaningOnly: f.q.Mode == ByMeaning,
 		AsWritten:   f.q.AsWritten,
+		Guessed:     f.guessed,
 		Scope:       f.statisticsScope(),
 		Sample:      func(ctx context.Context) (*embed.IDF, error) { return s.sample(ctx, f) },
 		Owners:      func(ctx context.Context) ([]int64, error) { return s.agentKeys(ctx, f) },

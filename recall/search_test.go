@@ -286,3 +286,44 @@ func TestNeighborsAreMarkedAsContext(t *testing.T) {
 		t.Errorf("the answer gains for %q, and the search is explained as %+v", answer, got.Explanation)
 	}
 }
+
+// A message that only is next to one that the query's roles leave out does not score as that one would.
+func TestTheNeighborsOfWhatIsLeftOutScoreLow(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.append(say(recall.User, "The xylophone is broken."), say(recall.Assistant, "Good morning to you."),
+		say(recall.User, "Nice weather."), say(recall.Assistant, "Indeed so."))
+	q := recall.Query{Text: "xylophone", AgentID: f.agent, Limit: 5}
+	all := f.search(q).Hits
+	q.Roles = []recall.Role{recall.Assistant}
+	others := f.search(q).Hits
+	if len(all) == 0 || all[0].Score < 0.9 || all[0].Context {
+		t.Fatalf("got %+v, want the message with the word first", all)
+	}
+	if len(others) == 0 || others[0].Score > 0.4 || !others[0].Context {
+		t.Errorf("got %+v, want the assistant's messages as context that scores low", others)
+	}
+}
+
+// Messages that have a word of the query are no context, however many have it.
+func TestMessagesThatHaveAWordAreNoContext(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	var drafts []recall.Draft
+	for i := range 400 {
+		drafts = append(drafts, say(recall.User, fmt.Sprintf("Please send the report number %d.", i)))
+		if i%100 == 0 {
+			drafts = append(drafts, say(recall.User, "The xylophone is in the cellar."))
+		}
+	}
+	f.append(drafts...)
+	hits := f.search(recall.Query{Text: "report xylophone", AgentID: f.agent, Limit: 50}).Hits
+	if len(hits) != 50 {
+		t.Fatalf("got %d hits", len(hits))
+	}
+	for i, h := range hits {
+		if h.Context {
+			t.Errorf("hit %d is marked as context: %+v", i, h)
+		}
+	}
+}

@@ -20,6 +20,7 @@ type searchFilter struct {
 	rows         int   // the number of messages, at most
 	periods      []period
 	after        int64   // the message that the page is behind; 0 for the first page
+	guessed      bool    // q.Text is another spelling of what was asked for
 	deleted      []int64 // conversations whose messages are hidden
 	copies       []int64 // conversations of which copied messages are left out, as another one has them too
 	copiedTo     []int   // the position of the last that is left out, of each of copies
