@@ -20,7 +20,7 @@ type alternative struct {
 }
 
 // alternatives returns the terms of other writings of a query's words, without its own terms: the long form of an
-// abbreviation, the short forms of a word, and two neighboring words as one (time zone as timezone).
+// abbreviation, the short forms of a word, and two neighboring words as one (time zone as timezone, 18 500 as 18500).
 func alternatives(text string, own []*term) []alternative {
 	var all []alternative
 	add := func(t, of *term) {
@@ -46,6 +46,15 @@ func alternatives(text string, own []*term) []alternative {
 			add(termOf("", previous+word), termOf("", word))
 		}
 		previous = word
+	}
+	number := ""
+	for _, word := range strings.Fields(text) {
+		if number != "" && len(word) == 3 && isDigits(word) { // 18 500
+			add(termOf("", number+word), termOf("", word))
+		}
+		if number = ""; len(word) <= 3 && isDigits(word) {
+			number = word
+		}
 	}
 	return all
 }

@@ -12,7 +12,7 @@ import (
 // LexVersion is the version of the terms and weights that Document makes of a text. Rows carry it as lex_version: a
 // migration that makes it the columns' default lets Reweigh replace what was weighed before. Each new version finds
 // what it can of the rows of the one before: most words are the same term in both.
-const LexVersion = 2
+const LexVersion = 3
 
 // ReweighRows is how many rows are weighed anew in one transaction.
 const ReweighRows = 200

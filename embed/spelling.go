@@ -48,8 +48,8 @@ func Respelled[R any](ctx context.Context, d db.DB, s *Search, q Question,
 		if err != nil {
 			return again.Results, "", err
 		}
-		if other.in(again.Texts) {
-			return again.Results, other.text, nil
+		if written := wordsOf(again.Texts, other.terms); other.in(written) {
+			return again.Results, other.as(written), nil
 		}
 	}
 	return first.Results, "", err
@@ -58,13 +58,36 @@ func Respelled[R any](ctx context.Context, d db.DB, s *Search, q Question,
 // spelled is another spelling of a question's text.
 type spelled struct {
 	text  string
-	terms []string // of the words that it replaces others by
+	words []string // by which it replaces others
+	terms []string // of words
 }
 
-// in reports whether each of the new words is in one of the texts: a row may have another word of the same TermID.
-func (s spelled) in(texts []string) bool {
-	known := termsIn(texts)
-	return !slices.ContainsFunc(s.terms, func(t string) bool { return !known[t] })
+// in reports whether each of the new terms has a word.
+func (s spelled) in(written map[string]string) bool {
+	return !slices.ContainsFunc(s.terms, func(t string) bool { return written[t] == "" })
+}
+
+// as returns the text with the words of its terms as rows have them: another word than was tried may have the term.
+func (s spelled) as(written map[string]string) string {
+	text := s.text
+	for i, word := range s.words {
+		text = replaceWord(text, word, written[s.terms[i]])
+	}
+	return text
+}
+
+// wordsOf returns, by those of the terms that texts have, a word of each in lower case. A row may have another word of
+// the same TermID, and lack the term.
+func wordsOf(texts, terms []string) map[string]string {
+	words := map[string]string{}
+	for _, text := range texts {
+		eachTerm(text, func(t *term) {
+			if words[t.text] == "" && slices.Contains(terms, t.text) {
+				words[t.text] = strings.ToLower(t.word)
+			}
+		})
+	}
+	return words
 }
 
 // termsIn returns the terms of texts.
@@ -92,7 +115,7 @@ func (s *Search) spellings(ctx context.Context, d db.DB, q Question, match *word
 		for _, m := range unseen {
 			if known := m.known(counts); n < len(known) && counts[m.id] == 0 {
 				other.text = replaceWord(other.text, m.word, known[n].word)
-				other.terms = append(other.terms, known[n].text)
+				other.words, other.terms = append(other.words, known[n].word), append(other.terms, known[n].text)
 			}
 		}
 		if len(other.terms) > 0 {

@@ -20,7 +20,9 @@ const maxTermRunes = 64
 // and paths are split. What - or _ joins gives the whole, too: max_wal_size is max, wal, size and maxwalsize. CamelCase
 // gives its parts and the whole in lower case: ReadAll is read and readall, PostgreSQL is postgre, sql and postgresql.
 // Letters with a number behind or before them give both and the whole, however they are written: sha256, SHA-256 and
-// SHA_256 are sha, 256 and sha256. 18,500 is 18500. A plural acronym (URLs) is one word. English stop words that are no
+// SHA_256 are sha, 256 and sha256; MySQL8 is mysql, too. 18,500 and 18'500 are 18500, and 18.500 is 18, 500 and 18500.
+// Characters without a width, as the soft hyphen, are passed over. An emoji is a word, whatever its color, and the two
+// letters of a flag are one. A plural acronym (URLs) is one word. English stop words that are no
 // names (see isName) are dropped, irregular forms become their base (went is go), and the rest is stemmed. Scripts
 // without spaces, and Hangul, are cut into pairs of adjacent characters. A word is cut to 64 characters.
 //
@@ -60,12 +62,29 @@ func plain(text string) string {
 	bare := strings.Map(func(r rune) rune {
 		before := previous
 		previous = r
-		if r == umlaut && strings.ContainsRune("aouAOU", before) || r < 0x0300 || r > 0x036F {
+		switch {
+		case r == 'ς': // which is σ at the end of a word
+			return 'σ'
+		case r == umlaut && strings.ContainsRune("aouAOU", before):
 			return r
+		case r >= 0x0300 && r <= 0x036F, hasNoWidth(r):
+			return -1
 		}
-		return -1
+		return r
 	}, norm.NFKD.String(text))
 	return norm.NFC.String(undecomposed.Replace(bare))
+}
+
+// hasNoWidth reports whether a character only says how its neighbors are written: where a word may be cut, how letters
+// are joined or in which direction they go, and how an emoji looks.
+func hasNoWidth(r rune) bool {
+	switch {
+	case r == '\u00AD', r == '\u061C', r == '\u180E', r == '\uFEFF', r >= '\u200B' && r <= '\u200F',
+		r >= '\u202A' && r <= '\u202E', r >= '\u2060' && r <= '\u2069', r >= '\uFE00' && r <= '\uFE0F',
+		r >= skinTones && r <= skinTones+4, r >= 0xE0000 && r <= 0xE01EF:
+		return true
+	}
+	return false
 }
 
 // umlaut is the mark of ä, ö and ü.
@@ -93,7 +112,8 @@ const (
 	lower   // and letters of scripts without case
 	mark    // continues whatever it follows
 	digit   // continues a word
-	unspace // a letter of a script that writes no spaces, or of Hangul, whose words have endings
+	unspace // a letter of a script that writes no spaces, or of Hangul, whose words have endings; or of a flag
+	emoji   // a word of its own
 )
 
 var asciiKinds = func() (kinds [utf8.RuneSelf]kind) {
@@ -105,6 +125,15 @@ var asciiKinds = func() (kinds [utf8.RuneSelf]kind) {
 
 // firstUnspaced is where the first script without spaces begins, Thai's block.
 const firstUnspaced = 0x0E00
+
+// Where emoji and what makes them up begin.
+const (
+	firstSymbol = 0x2600 // the blocks of symbols and dingbats, which end at 0x27BF
+	stars       = 0x2B50
+	firstEmoji  = 0x1F000 // these end at 0x1FAFF
+	flags       = 0x1F1E6 // 26 letters, of which two are a flag
+	skinTones   = 0x1F3FB // five
+)
 
 var unspaced = []*unicode.RangeTable{
 	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer,
@@ -123,6 +152,10 @@ func kindOf(r rune) kind {
 		return digit
 	case r >= utf8.RuneSelf && unicode.IsMark(r):
 		return mark
+	case r >= flags && r < flags+26:
+		return unspace
+	case r >= firstSymbol && r <= 0x27BF, r == stars, r >= firstEmoji && r <= 0x1FAFF:
+		return emoji
 	}
 	return separator
 }

@@ -45,7 +45,7 @@ func TestTerms(t *testing.T) {
 		{"letters that do not decompose", "Straße STRASSE ſmørrebrød Łódź cœur", "strass strass smorrebrod lodz coeur"},
 		{"words of a family are one term", "experiment experimenting experimentation describe description decisions decide",
 			"experi experi experi describ describ decid decid"},
-		{"Cyrillic and Greek letters stay", "Привет ёлка λόγος", "привет елка λογος"},
+		{"Cyrillic and Greek letters stay", "Привет ёлка λόγος", "привет елка λογοσ"},
 		{"compatibility forms are read", "ﬁle Ａｐｉ x²", "file api x 2 x2"},
 		{"vowel signs of other scripts stay", "हिन्दी", "हिन्दी"},
 		{"Hangul gives pairs, whose words have endings", "한국어 문서", "한국 국어 문서"},
@@ -76,10 +76,31 @@ func TestDocumentAndQueryMeetWhateverTheWriting(t *testing.T) {
 		{"utf8", "UTF-8"},
 		{"Python 3", "python3"}, {"H.264", "h264"}, {"18,500 people", "18500"}, {"회의록을 보냈다", "회의록"},
 		{"the timezone", "time zone"}, {"parse the config", "configuration"}, {"strconv", "str_conv"},
+		{"MySQL8", "mysql"}, {"PyTorch2", "pytorch"}, {"iOS17", "ios"}, {"OAuth2", "oauth"}, {"PostgreSQL16", "postgresql"},
+		{"LaTeX3e", "latex"}, {"WiFi6", "wifi"}, {"IPv6", "ipv"}, {"sparkline_HTTPServer2", "httpserver"},
+		{"data\u00ADbase", "database"}, {"pass\u2060word", "password"}, {"database", "data\u200Bbase"},
+		{"می\u200cخواهم", "میخواهم"}, {"δρόμος", "ΔΡΟΜΟΣ"}, {"Οδός", "ΟΔΟΣ"}, {"ΟΔΥΣΣΕΥΣ", "οδυσσεύς"},
+		{"Let us celebrate 🎉🥳 tonight.", "🎉"}, {"👍🏽", "👍"}, {"👩\u200d💻 at work", "💻"}, {"❤\uFE0F", "❤"}, {"🇩🇪", "🇩🇪"},
+		{"18'500", "18,500"}, {"18.500", "18500"}, {"18,500", "18.500"}, {"18,500", "18 500"}, {"1.234.567,89", "1,234,567.89"},
 	} {
 		document, query := embed.Document(c[0]).Terms, embed.NewIDF(nil, 0).Query(c[1]).Vector.Indices()
 		if !slices.ContainsFunc(query, func(id int32) bool { return slices.Contains(document, id) }) {
 			t.Errorf("%q is not found by %q: %v and %v", c[0], c[1], embed.Terms(c[0]), embed.Terms(c[1]))
+		}
+	}
+}
+
+// Words that look alike in one way or another are not the same.
+func TestOtherWordsDoNotMeet(t *testing.T) {
+	t.Parallel()
+	for _, c := range [][2]string{
+		{"PostgreSQL16", "mysql"}, {"🎉", "🥳"}, {"10.0.0.1", "1000"}, {"1.24.300", "124300"},
+		{"┌──┐ →", "└─ ←"}, {"2024 300", "2024300"}, {"18,5000", "185000"},
+	} {
+		for _, term := range embed.Terms(c[1]) {
+			if term != "sql" && slices.Contains(embed.Terms(c[0]), term) {
+				t.Errorf("%q is found by %q: %v and %v", c[0], c[1], embed.Terms(c[0]), embed.Terms(c[1]))
+			}
 		}
 	}
 }
@@ -93,7 +114,7 @@ func TestHostileTextIsBounded(t *testing.T) {
 	if got := embed.Terms(strings.Repeat("é", 1000)); len(got) != 1 || utf8.RuneCountInString(got[0]) != 64 {
 		t.Errorf("a word of 1,000 accented letters: got %d terms, want one of 64", len(got))
 	}
-	for _, unit := range []string{"aB", "A", "a\u0301", "\u0301", "界", "'", "1", "s", "\xff", "Ab1_"} {
+	for _, unit := range []string{"aB", "A", "a\u0301", "\u0301", "界", "'", "1", "s", "\xff", "Ab1_", "🎉", "🇩", "1.", "111'", "\u00AD"} {
 		embed.Document(strings.Repeat(unit, (1<<20)/len(unit)))
 	}
 }

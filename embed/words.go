@@ -28,6 +28,9 @@ func eachWord(text string, found func(word)) {
 			i += size
 		case unspace:
 			i = eachPair(text, i, found)
+		case emoji:
+			found(word{text[i : i+size], i})
+			i += size
 		default:
 			if end := plainEnd(text, i); end > 0 {
 				found(word{text[i:end], i})
@@ -70,13 +73,16 @@ func eachJoined(text string, start int, found func(word)) int {
 		if n > maxJoined || end+1 >= len(text) || !joins(text, end, all[0]) {
 			break
 		}
-		if k, _ := kindAt(text, end+1); k == separator || k == unspace || k == mark {
+		if k, _ := kindAt(text, end+1); !begins(k) {
 			break
 		}
 		i++
 	}
 	return eachOf(text, all[:n], i, found)
 }
+
+// begins reports whether a word that can be joined to another begins with a character.
+func begins(k kind) bool { return k == upper || k == lower || k == digit }
 
 // eachOf finds the words at the spans that joiners connect, and their whole. If they are too many, it finds the words
 // of the first maxJoined alone, and returns where these end.
@@ -88,11 +94,14 @@ func eachOf(text string, all []span, end int, found func(word)) int {
 		}
 		return all[maxJoined-1].to
 	}
-	if number := grouped(text, all); number != "" {
+	number := grouped(text, all)
+	if number != "" {
 		found(word{number, -1})
-		return end
+		if text[all[0].to] != '.' {
+			return end
+		}
 	}
-	for _, s := range all {
+	for _, s := range all { // of 1.234, which may be a fraction, all is found
 		eachPart(text, s, found)
 	}
 	if whole := joined(text, all); whole != "" {
@@ -106,17 +115,23 @@ func joins(text string, i int, first span) bool {
 	switch text[i] {
 	case '-', '_':
 		return true
-	case ',': // of the thousands
-		return i+3 < len(text) && isDigits(text[i+1:i+4]) && isDigits(text[first.from:first.to])
-	case '.': // of H.264
-		return isLetter(text[i-1]) && isDigit(text[i+1])
+	case ',', '\'':
+		return groups(text, i, first)
+	case '.': // of H.264, or of 18.500
+		return isLetter(text[i-1]) && isDigit(text[i+1]) || groups(text, i, first)
 	}
 	return false
 }
 
+// groups reports whether the character at text[i:] may separate the thousands of a number.
+func groups(text string, i int, first span) bool {
+	return i+3 < len(text) && isDigits(text[i+1:i+4]) && (i+4 == len(text) || !isDigit(text[i+4])) &&
+		first.to-first.from <= 3 && isDigits(text[first.from:first.to])
+}
+
 // grouped returns the number whose thousands the spans are, without what separates them; empty if they are none.
 func grouped(text string, all []span) string {
-	if len(all) < 2 || text[all[0].to] == '-' || text[all[0].to] == '.' {
+	if len(all) < 2 || text[all[0].to] == '-' {
 		return ""
 	}
 	var number strings.Builder
@@ -165,7 +180,7 @@ func isDigits(text string) bool {
 func wordEnd(text string, i int) int {
 	for i < len(text) {
 		k, size := kindAt(text, i)
-		if k == separator || k == unspace {
+		if k == separator || k == unspace || k == emoji {
 			break
 		}
 		i += size
@@ -195,8 +210,14 @@ func eachPart(text string, at span, found func(word)) {
 	eachHalf(text, span{part, at.to}, found)
 	if part > at.from {
 		found(word{text[at.from:at.to], at.from})
+		if letters := at.from + firstDigit(text[at.from:at.to]); letters > part { // MySQL8
+			found(word{text[at.from:letters], at.from})
+		}
 	}
 }
+
+// firstDigit returns where the first digit of a text is; negative if it has none.
+func firstDigit(text string) int { return strings.IndexAny(text, "0123456789") }
 
 // eachHalf finds a part and, if that is letters and a number, both of these.
 func eachHalf(text string, at span, found func(word)) {

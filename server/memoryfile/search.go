@@ -79,8 +79,8 @@ func (s *Store) Search(ctx context.Context, org db.Org, tree string, q Query) (R
 		Filters:   []embed.Filter{{Rows: files, Vectors: vectors, Args: args}},
 		Sample:    func(ctx context.Context) (*embed.IDF, error) { return s.sample(ctx, org, t) }}
 	out, spelling, err := embed.Respelled(ctx, s.db, s.search, question,
-		func(text string) (embed.Searched[Results], error) {
-			q.Text, question.Text = text, text
+		func(text string, guessed bool) (embed.Searched[Results], error) {
+			q.Text, question.Text, question.Guessed = text, text, guessed
 			return s.ranked(ctx, org, t, q, question)
 		})
 	out.SearchedFor = spelling
