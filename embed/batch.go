@@ -3,6 +3,7 @@ package embed
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -81,14 +82,25 @@ func (j *job) settle(values []float32) {
 	}
 }
 
-// alone embeds a text that was refused on its own. Cut in two it may pass; if it is refused for its length, it is cut
-// in 4, 8, … parts, and later texts are cut before they are sent: small models take 512 tokens and no endpoint tells.
+// alone embeds a text that was refused on its own. It is refused for good only if the provider refuses it again after
+// it took another. Cut in two it may pass; if it is refused for its length, it is cut in 4, 8, … parts, and later texts
+// are cut before they are sent: small models take 512 tokens and no endpoint tells.
 func (o *OpenAI) alone(ctx context.Context, j *job, no *refusal) error {
 	if err := o.confirm(ctx); err != nil {
 		return err
 	}
-	j.refused = no
 	text := j.item.Text
+	if !no.tooLong {
+		vectors, err := o.embedTexts(ctx, []string{text}, int(o.limit.Load()))
+		if err == nil {
+			j.settle(vectors[0])
+			return nil
+		}
+		if !errors.As(err, &no) {
+			return err
+		}
+	}
+	j.refused = no
 	sent := min(tokens(text), int(o.limit.Load()))
 	for n := 2; utf8.RuneCountInString(text) > minCutRunes*n/2 && n <= o.config.MaxBatchItems; n *= 2 {
 		if no.tooLong {
@@ -114,14 +126,50 @@ func (o *OpenAI) alone(ctx context.Context, j *job, no *refusal) error {
 	return nil
 }
 
-// confirm returns an error if the provider refuses every text, which a wrong setting may cause.
+// confirm returns an error unless the provider embeds the known good text now. It refuses every text with a wrong
+// setting, and may do so for a while, as when its model is loaded again.
 func (o *OpenAI) confirm(ctx context.Context) error {
-	if o.worked.Load() {
-		return nil
+	vectors, err := o.request(ctx, []string{knownGood})
+	if err == nil && vectors[0] == nil {
+		return o.at.Wrong("with %s", noDirection)
 	}
-	_, err := o.request(ctx, []string{knownGood})
 	return err
 }
+
+// directed embeds texts by one request. It asks again for those whose vectors have no direction, together with the
+// known good text: nil is the vector of a text that has none while the other has one. An error means that the provider
+// gives no text a direction.
+func (o *OpenAI) directed(ctx context.Context, texts []string) ([][]float32, error) {
+	vectors, err := o.request(ctx, texts)
+	if err != nil || !slices.ContainsFunc(vectors, lacksDirection) {
+		return vectors, err
+	}
+	var bad []int // of texts
+	for i, v := range vectors {
+		if lacksDirection(v) {
+			bad = append(bad, i)
+		}
+	}
+	for part := range slices.Chunk(bad, max(o.config.MaxBatchItems-1, 1)) {
+		again := make([]string, len(part), len(part)+1)
+		for i, at := range part {
+			again[i] = texts[at]
+		}
+		got, err := o.request(ctx, append(again, knownGood))
+		if err != nil {
+			return nil, err
+		}
+		if lacksDirection(got[len(part)]) {
+			return nil, o.at.Wrong("with %s", noDirection)
+		}
+		for i, at := range part {
+			vectors[at] = got[i]
+		}
+	}
+	return vectors, nil
+}
+
+func lacksDirection(v []float32) bool { return v == nil }
 
 // lower makes size the length of the longest text that is sent whole, unless it is shorter already.
 func (o *OpenAI) lower(size int) {
@@ -143,7 +191,7 @@ func (o *OpenAI) embedTexts(ctx context.Context, texts []string, limit int) ([][
 	}
 	var vectors [][]float32
 	for _, batch := range batches(parts, o.config.MaxBatchItems, o.config.MaxBatchTokens, tokens) {
-		got, err := o.request(ctx, batch)
+		got, err := o.directed(ctx, batch)
 		if err != nil {
 			return nil, err
 		}

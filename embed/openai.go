@@ -93,7 +93,6 @@ type OpenAI struct {
 	slots     *db.Shares   // of maxRequests
 	dimension atomic.Int64 // of every vector; 0 until the first answer, unless configured
 	limit     atomic.Int64 // estimated tokens of the longest text worth sending whole
-	worked    atomic.Bool  // whether the provider ever gave a vector
 	base64    atomic.Bool  // whether to ask for numbers as base64
 }
 
@@ -216,12 +215,7 @@ func (o *OpenAI) request(ctx context.Context, texts []string) ([][]float32, erro
 		}
 		return nil, err
 	}
-	vectors, err := o.check(answer.Data, len(texts))
-	if err != nil {
-		return nil, err
-	}
-	o.worked.Store(true)
-	return vectors, nil
+	return o.check(answer.Data, len(texts))
 }
 
 // check puts the vectors of an answer to n texts in the texts' order, and refuses an answer that leaves a doubt whose

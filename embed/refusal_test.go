@@ -33,8 +33,8 @@ func TestOneRefusedTextCostsFewRequests(t *testing.T) {
 		bad  string
 		most int
 	}{
-		{"short", "forbidden", 12},
-		{"long", strings.Repeat("forbidden words ", 500), 13},
+		{"short", "forbidden", 13},
+		{"long", strings.Repeat("forbidden words ", 500), 14},
 	} {
 		for _, at := range []int{0, 13, 31} {
 			t.Run(fmt.Sprintf("%s at %d", c.name, at), func(t *testing.T) {
@@ -193,5 +193,78 @@ func TestInvalidTextDoesNotPanic(t *testing.T) {
 	client := p.start(t, func(c *embed.Config) { c.MaxInputTokens = 50 })
 	if _, err := client.Embed(t.Context(), []embed.Item{{1, strings.Repeat("\x80", 3000)}}); err != nil {
 		t.Error(err)
+	}
+}
+
+// A moment in which the provider gives no text a vector is its failure: no text is refused for it.
+func TestBadMomentRefusesNoText(t *testing.T) {
+	t.Parallel()
+	zeros := func(data []map[string]any) []map[string]any {
+		for i := range data {
+			data[i]["embedding"] = make([]float32, 8)
+		}
+		return data
+	}
+	unloaded := func(int, []string) (int, http.Header, string) { return 400, nil, `{"error":"the model is not loaded"}` }
+	for _, c := range []struct {
+		name  string
+		texts int
+		spoil func(p *provider)
+		want  string
+	}{
+		{"zeros for many texts", 150, func(p *provider) { p.alter = zeros }, "answers with a vector of zeros"},
+		{"zeros for one text", 1, func(p *provider) { p.alter = zeros }, "answers with a vector of zeros"},
+		{"a refusal of many texts", 150, func(p *provider) { p.refuse = unloaded }, "refuses every text"},
+		{"a refusal of one text", 1, func(p *provider) { p.refuse = unloaded }, "refuses every text"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := &provider{dimension: 8}
+			client := p.start(t, nil)
+			items := texts(c.texts)
+			if _, err := client.Embed(t.Context(), items); err != nil { // it works at first
+				t.Fatal(err)
+			}
+			c.spoil(p)
+			vectors, err := client.Embed(t.Context(), items)
+			if vectors != nil || err == nil || len(embed.Refusals(err)) > 0 || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %d vectors, %v, want an error with %q and no refused text", len(vectors), err, c.want)
+			}
+			p.alter, p.refuse = nil, nil
+			vectors, err = client.Embed(t.Context(), items)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkVectors(t, vectors, items, 8)
+		})
+	}
+}
+
+// A text is refused only if the provider refuses it twice, and takes another between.
+func TestMomentThatEndsWithinACallRefusesNoText(t *testing.T) {
+	t.Parallel()
+	once := false
+	spoiled := func() bool { once = !once; return once }
+	for name, p := range map[string]*provider{
+		"zeros": {dimension: 8, alter: func(data []map[string]any) []map[string]any {
+			if spoiled() {
+				data[0]["embedding"] = make([]float32, 8)
+			}
+			return data
+		}},
+		"a refusal": {dimension: 8, refuse: func(n int, _ []string) (int, http.Header, string) {
+			if n == 1 {
+				return 400, nil, "not now"
+			}
+			return 0, nil, ""
+		}},
+	} {
+		client := p.start(t, nil)
+		items := texts(1)
+		vectors, err := client.Embed(t.Context(), items)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		checkVectors(t, vectors, items, 8)
 	}
 }

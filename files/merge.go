@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
@@ -12,8 +14,8 @@ import (
 // readAhead is how many chunks a search reads for each wanted hit: some of them overlap, and become one.
 const readAhead = 2
 
-// maxMerged is the most chunks that become one hit.
-const maxMerged = 3
+// maxMergedBytes is the longest text of a hit that chunks are merged into: of English 1,000 tokens, of Chinese 1,300.
+const maxMergedBytes = 4_000
 
 // part is a chunk that was found.
 type part struct {
@@ -23,8 +25,8 @@ type part struct {
 }
 
 // mergedHits reads the best chunks of a ranking, ranks the first by how near they have the query's words to each other,
-// and makes one hit of those that overlap: the text of a file is shown once. It leaves out the first offset hits, and
-// returns at most limit; more reports whether there are others.
+// and makes one hit of those that overlap, within maxMergedBytes: the text of a file is shown once. It leaves out the
+// first offset hits, and returns at most limit; more reports whether there are others.
 func (s *Store) mergedHits(ctx context.Context, org db.Org, ranking embed.Ranking, offset, limit int) (hits []Hit,
 	more bool, err error) {
 	var groups [][]part
@@ -36,8 +38,10 @@ func (s *Store) mergedHits(ctx context.Context, org db.Org, ranking embed.Rankin
 		if err != nil {
 			return nil, false, err
 		}
-		if len(groups) == 0 {
-			rankByNearness(ranking, parts[:min(embed.NearRows, len(parts))])
+		if len(groups) == 0 { // a later page finds the same groups: its first chunks are the same
+			first := min(embed.NearRows, len(parts))
+			rankByNearness(ranking, parts[:first])
+			groups, parts = joined(grouped(nil, parts[:first])), parts[first:]
 		}
 		groups, ranked = grouped(groups, parts), ranked[n:]
 	}
@@ -46,8 +50,8 @@ func (s *Store) mergedHits(ctx context.Context, org db.Org, ranking embed.Rankin
 	if len(groups) > 0 {
 		best = groups[0][0].Score
 	}
-	for _, group := range groups[min(offset, len(groups)):min(offset+limit, len(groups))] {
-		hit := merged(group)
+	for i := min(offset, len(groups)); i < min(offset+limit, len(groups)); i++ {
+		hit := merged(groups[i], groups[:i])
 		hit.Score = ranking.Calibrated(hit.Score, best)
 		hits = append(hits, hit)
 	}
@@ -83,9 +87,7 @@ func rankByNearness(ranking embed.Ranking, parts []part) {
 // grouped adds chunks, the best first, to groups of chunks that overlap. A group has the place of its best chunk.
 func grouped(groups [][]part, parts []part) [][]part {
 	for _, p := range parts {
-		i := slices.IndexFunc(groups, func(group []part) bool {
-			return len(group) < maxMerged && slices.ContainsFunc(group, p.overlaps)
-		})
+		i := slices.IndexFunc(groups, func(group []part) bool { return joins(group, []part{p}) })
 		if i < 0 {
 			groups = append(groups, []part{p})
 		} else {
@@ -95,6 +97,38 @@ func grouped(groups [][]part, parts []part) [][]part {
 	return groups
 }
 
+// joined merges groups between which a chunk was added that overlaps with both.
+func joined(groups [][]part) [][]part {
+	for i := 0; i < len(groups); i++ {
+		for k := i + 1; k < len(groups); k++ {
+			if joins(groups[i], groups[k]) {
+				groups[i], groups = append(groups[i], groups[k]...), slices.Delete(groups, k, k+1)
+				k = i // what did not overlap with the group may overlap now
+			}
+		}
+	}
+	return groups
+}
+
+// joins reports whether two groups overlap and are short enough to be one.
+func joins(a, b []part) bool {
+	return mergedBytes(slices.Concat(a, b)) <= maxMergedBytes && slices.ContainsFunc(a, func(p part) bool {
+		return slices.ContainsFunc(b, p.overlaps)
+	})
+}
+
+// mergedBytes is the length of a group's text.
+func mergedBytes(group []part) (n int) {
+	first := group[0]
+	for _, p := range group {
+		n += len(p.Text) - p.OverlapBytes
+		if p.Ordinal < first.Ordinal {
+			first = p
+		}
+	}
+	return n + first.OverlapBytes
+}
+
 // overlaps reports whether the end of one chunk is the beginning of the other.
 func (p part) overlaps(other part) bool {
 	return p.FileKey == other.FileKey && (p.Ordinal == other.Ordinal+1 && p.OverlapBytes > 0 ||
@@ -102,19 +136,37 @@ func (p part) overlaps(other part) bool {
 }
 
 // merged returns the hit of chunks that overlap: with the id, the score and the ranks of the best, which is the first,
-// and the text of all.
-func merged(group []part) Hit {
+// and the text of all. It leaves out what a group before shows, and blank lines at both ends.
+func merged(group []part, before [][]part) Hit {
 	hit := group[0].Hit
-	slices.SortFunc(group, func(a, b part) int { return a.Ordinal - b.Ordinal })
+	group = slices.SortedFunc(slices.Values(group), func(a, b part) int { return a.Ordinal - b.Ordinal })
 	first, last := group[0], group[len(group)-1]
-	hit.FirstLine, hit.FirstPage, hit.Heading = first.FirstLine, first.FirstPage, first.Heading
-	hit.LastLine, hit.LastPage = last.LastLine, last.LastPage
-	hit.Text = ""
+	hit.FirstPage, hit.Heading, hit.LastPage = first.FirstPage, first.Heading, last.LastPage
+	text := ""
 	for i, p := range group {
 		if i > 0 {
 			p.Text = p.Text[min(p.OverlapBytes, len(p.Text)):]
 		}
-		hit.Text += p.Text
+		text += p.Text
 	}
+	head, tail := 0, 0 // bytes that the neighbors have, too
+	for _, p := range slices.Concat(before...) {
+		switch {
+		case p.FileKey != first.FileKey:
+		case p.Ordinal == first.Ordinal-1:
+			head = first.OverlapBytes
+		case p.Ordinal == last.Ordinal+1:
+			tail = p.OverlapBytes
+		}
+	}
+	if head+tail < len(text) && strings.TrimSpace(text[head:len(text)-tail]) != "" {
+		hit.Text = text[head : len(text)-tail]
+	} else {
+		head, hit.Text = 0, text
+	}
+	blank := len(hit.Text) - len(strings.TrimLeft(hit.Text, "\n"))
+	hit.Text = strings.TrimRightFunc(hit.Text[blank:], unicode.IsSpace)
+	hit.FirstLine = first.FirstLine + strings.Count(text[:head+blank], "\n")
+	hit.LastLine = hit.FirstLine + strings.Count(hit.Text, "\n")
 	return hit
 }

@@ -48,6 +48,49 @@ func TestChunksThatOverlapAreOneHit(t *testing.T) {
 	}
 }
 
+// No line of a file is in two hits, nor a blank line in the range of one, also where a merged hit would be too long.
+func TestHitsOfAFileRepeatNoLine(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t, files.Options{})
+	folder := fx.folder("f")
+	var text strings.Builder
+	for i := range 30 {
+		fmt.Fprintf(&text, "Paragraph %d has the walnut%s. %s\n\n", i+1, strings.Repeat(" walnut", i*7%5),
+			strings.Repeat("It tells of hills, of the mill and of the old river there. ", 3))
+	}
+	fx.upload(folder, "long.txt", text.String())
+	agent := fx.agentWith(folder)
+	lines := strings.Split(text.String(), "\n")
+	for _, limit := range []int{1, 3, 50} {
+		seen, hits, most := map[int]int{}, 0, 0
+		for offset, more := 0, true; more; offset += limit {
+			got, err := fx.Search(t.Context(), org, agent, files.Query{Text: "walnut", Limit: limit, Offset: offset})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, hit := range got.Hits {
+				if want := strings.Join(lines[hit.FirstLine-1:hit.LastLine], "\n"); hit.Text != strings.TrimSpace(want) ||
+					lines[hit.LastLine-1] == "" || lines[hit.FirstLine-1] == "" {
+					t.Errorf("lines %d to %d have the text %q, want %q", hit.FirstLine, hit.LastLine, hit.Text, want)
+				}
+				for line := hit.FirstLine; line <= hit.LastLine; line++ {
+					seen[line]++
+				}
+				most = max(most, len(hit.Text))
+			}
+			hits, more = hits+len(got.Hits), got.More
+		}
+		for line := 1; line < len(lines)-1; line += 2 {
+			if seen[line] != 1 {
+				t.Errorf("by pages of %d line %d is in %d hits, want 1", limit, line, seen[line])
+			}
+		}
+		if most > 4000 || hits > 4 {
+			t.Errorf("by pages of %d: got %d hits of up to %d bytes, want 4 of 4,000", limit, hits, most)
+		}
+	}
+}
+
 // A word whose term has the same place in the lexicon as another finds no chunk that has only that other.
 func TestAWordFindsNoChunkWithAnotherOfItsPlace(t *testing.T) {
 	t.Parallel()

@@ -149,6 +149,18 @@ func Answer(status int, body string, headers ...string) Fault {
 	}
 }
 
+// Zeros is the fault of an endpoint that answers with vectors of a dimension that have no direction.
+func Zeros(dimension int) Fault {
+	return func(w http.ResponseWriter, _ *http.Request, texts []string) bool {
+		data := []map[string]any{}
+		for i := range texts {
+			data = append(data, map[string]any{"index": i, "embedding": make([]float32, dimension)})
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"data": data}) // the client may have left
+		return true
+	}
+}
+
 // Vectors is the fault of an endpoint that answers with so many vectors fewer than texts, of a dimension.
 func Vectors(dimension, missing int) Fault {
 	return func(w http.ResponseWriter, _ *http.Request, texts []string) bool {
