@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -126,4 +127,40 @@ func TestFreshPassagesAreReadByTheirKeys(t *testing.T) {
 		t.Fatalf("%d hits, %v", len(got.Hits), err)
 	}
 	plans.ReadByKeys("AS hit (key", "passages_pkey")
+}
+
+// Passages of many archives are found by the index of terms, however old Postgres' statistics are: another index has
+// all passages, of which each would be compared with each term of each archive.
+func TestPassagesOfManyArchivesAreFoundByTheirTerms(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for i := range 20 {
+		archive := f.archive(fmt.Sprint("archive ", i))
+		if err := f.store.Attach(t.Context(), org, f.agent, archive.ID); err != nil {
+			t.Fatal(err)
+		}
+		var drafts []archival.Draft
+		for n := range 100 {
+			at := time.Date(2026, 1, 1+n%28, 0, 0, 0, 0, time.UTC)
+			drafts = append(drafts, archival.Draft{Text: fmt.Sprintf("note number%d about subject%d", n, n%50), HappenedAt: &at})
+		}
+		if _, err := f.store.Insert(t.Context(), org, archive.ID, drafts); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plans := dbtest.NewPlans(t, f.pool)
+	store := archival.New(plans, archival.Options{})
+	store.SetIndexRows(500)
+	start := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
+	for _, q := range []archival.Query{{Text: "subject3"}, {Text: "subject3", Start: &start}} {
+		q.AgentID, q.Limit = f.agent, 20
+		if got, err := store.Search(t.Context(), org, q); err != nil || len(got.Hits) != 20 {
+			t.Fatalf("%d hits, %v", len(got.Hits), err)
+		}
+		plan := plans.Take("terms && @terms")
+		if !strings.Contains(plan, "passages_terms") || strings.Count(plan, "Index Scan") != 1 ||
+			strings.Contains(plan, "Seq Scan") {
+			t.Errorf("passages are not found by their terms alone:\n%s", plan)
+		}
+	}
 }

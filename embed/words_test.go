@@ -179,6 +179,38 @@ func TestTheIndexRanksAsTheRowsDo(t *testing.T) {
 	}
 }
 
+// A search whose filter names ranges of keys ranks through the index as the rows do, whatever else is in the ranges.
+func TestTheIndexRanksRangesOfKeysAsTheRowsDo(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(7, 7)) //nolint:gosec // for a test
+	f := newWordsFixture(t, 2)
+	f.index.FirstRows, f.index.NewRows, f.index.SegmentRows = 40, 10, 200
+	for range 30 {
+		f.change(random)
+	}
+	f.update()
+	for range 40 {
+		var all []wordindex.Range
+		where := ` AND (false`
+		for range random.IntN(6) {
+			first := f.keys[random.IntN(len(f.keys))]
+			r := wordindex.Range{First: first, Last: first + int64(random.IntN(40))}
+			all = append(all, r)
+			where += fmt.Sprintf(` OR r.key BETWEEN %d AND %d AND r.key %% 3 > 0`, r.First, r.Last)
+		}
+		text := randomWords(random, 4)
+		q := f.question(f.archives, where+`)`, text)
+		want, err := f.search(nil).Rank(t.Context(), f.pool, q)
+		f.must(err)
+		q.Filters[0].Keys = wordindex.NewRanges(all)
+		got, err := f.search(f.index).Rank(t.Context(), f.pool, q)
+		f.must(err)
+		if diff := cmp.Diff(want.Rows, got.Rows); diff != "" {
+			t.Fatalf("%q in %v (-rows +index):\n%s", text, all, diff)
+		}
+	}
+}
+
 // answers reports whether the index answers a question.
 func (f *wordsFixture) answers(archives []int64, text string) bool {
 	f.Helper()
