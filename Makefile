@@ -96,10 +96,10 @@ bench: build ## Measure Loci against COPY, pgbench (postgresql-contrib), rg (rip
 		go build -C bench/fts5 -o ../../bin/fts5 . && export PATH="$$PWD/bin:$$PATH" && \
 		go run ./bench -scale=$(BENCH_SCALE) -out=bench/results $(BENCH_FLAGS)
 
-eval: build ## Print how well messages are found: the goldens, a file of LoCoMo (LOCI_EVAL_LOCOMO), chats of BEAM (LOCI_EVAL_BEAM)
+eval: build ## Print how well messages and files are found: goldens, LoCoMo (LOCI_EVAL_LOCOMO), BEAM (LOCI_EVAL_BEAM), manuals
 	@$(with_postgres) && \
 		LOCI_TEST_SCALE=verify go test ./recall -run='^TestRetrieval' -count=1 && cat recall/testdata/dialogues.golden recall/testdata/code.golden && \
-		go run ./bench -locomo="$$LOCI_EVAL_LOCOMO" -beam="$${LOCI_EVAL_BEAM:-bench/testdata/beam}"
+		go run ./bench -locomo="$$LOCI_EVAL_LOCOMO" -beam="$${LOCI_EVAL_BEAM:-bench/testdata/beam}" -files -misses="$$LOCI_EVAL_MISSES"
 
 microbench: ## Run the benchmarks of single functions
 	@$(with_postgres) && go test -run='^$$' -bench=. -benchmem ./...

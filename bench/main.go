@@ -71,6 +71,9 @@ func run(ctx context.Context, args []string) (err error) {
 		"a file of LoCoMo: only measure how well its questions are answered")
 	beam := flags.String("beam", "",
 		"a folder of chats in BEAM's layout: only measure how well their questions are answered")
+	files := flags.Bool("files", false,
+		"only measure how well questions are answered by files: installed manuals, and Go's sources")
+	misses := flags.String("misses", "", "with -files, a file for the questions that are not answered, and their hits")
 	out := flags.String("out", "",
 		"directory for SCALE.json and SCALE.md of a whole run, and for drawings; empty keeps nothing")
 	asFlood := flags.Bool("flood", false, "flood a server as standard input says: the bench starts itself so")
@@ -89,8 +92,12 @@ func run(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(b.work)) }()
-	if *locomo != "" || *beam != "" {
-		return b.recalls(ctx, *locomo, *beam)
+	if *locomo != "" || *beam != "" || *files {
+		err = b.recalls(ctx, *locomo, *beam)
+		if err == nil && *files {
+			err = b.findsInFiles(ctx, *misses)
+		}
+		return err
 	}
 	for _, s := range chosen {
 		if err = s.run(b, ctx); err != nil {
