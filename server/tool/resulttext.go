@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -82,6 +84,16 @@ func searchedFor(spelling string) string {
 	return fmt.Sprintf("\n\nNote: Nothing has a word of the query as it is spelled: searched for '%s'.", echo(spelling))
 }
 
+// remarks returns notes on a page of a search: of the spelling that was searched for, of what its ranking lacks, and of
+// its end. byWords says that no vectors were asked.
+func remarks(spelling string, r embed.Remarks, byWords bool) string {
+	notes := searchedFor(spelling) + rankingNote(r.Note, byWords)
+	if r.Cut {
+		notes += "\n\nNote: " + embed.CutRemark
+	}
+	return notes
+}
+
 // rankingNote returns a note on what a ranking lacks: note or, if byWords is true, vectors; empty if it lacks nothing.
 func rankingNote(note string, byWords bool) string {
 	switch {
@@ -89,6 +101,14 @@ func rankingNote(note string, byWords bool) string {
 		return "\n\nNote: " + line(note)
 	case byWords:
 		return "\n\nNote: Ranked by words (no embeddings endpoint is configured)."
+	}
+	return ""
+}
+
+// includeHint returns how to write a filter of files that is meant as a list; empty if it is none.
+func includeHint(include string) string {
+	if hint := files.IncludeHint(include); hint != "" {
+		return ". " + echo(hint)
 	}
 	return ""
 }

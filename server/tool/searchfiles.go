@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 )
@@ -43,12 +44,14 @@ func (m Memories) searchFiles(ctx context.Context, c Caller, a searchArgs) (Resu
 
 // searchText shows chunks, the best first.
 func searchText(q files.Query, r files.Results, has recall.Toolset) string {
-	note := searchedFor(r.SearchedFor) + rankingNote(r.Note, r.Ranking == files.ByWords)
+	note := remarks(r.SearchedFor, r.Remarks, r.Ranking == files.ByWords)
 	switch {
 	case !r.Attached && q.Include != "":
-		return fmt.Sprintf("No attached files match the filename pattern '%s'", echo(q.Include))
+		return fmt.Sprintf("No attached files match the filename pattern '%s'%s", echo(q.Include), includeHint(q.Include))
 	case !r.Attached:
 		return "No files are currently attached to search"
+	case r.Wordless:
+		return embed.WordlessRemark + remarks("", r.Remarks, false)
 	case len(r.Hits) == 0:
 		return noHits(q) + note
 	}
