@@ -135,7 +135,7 @@ func (a archivalSearchArgs) query(at clock) (archival.Query, error) {
 		return q, db.Invalid("tag_match_mode may be any or all, got '%s'.", echo(string(a.Match)))
 	}
 	var err error
-	if q.Limit, err = limited(a.TopK, passagesLimit, archival.SearchMax); err != nil {
+	if q.Limit, err = lowered(a.TopK, passagesLimit, archival.SearchMax); err != nil {
 		return q, db.Invalid("top_k must be between 1 and %d, got %d", archival.SearchMax, *a.TopK)
 	}
 	if q.Offset, err = skipped(a.Offset); err != nil {

@@ -85,7 +85,7 @@ func (a conversationArgs) query(zone *time.Location) (recall.Query, error) {
 		q.Roles = append(q.Roles, r)
 	}
 	var err error
-	if q.Limit, err = limited(a.Limit, messagesLimit, recall.SearchMax); err != nil {
+	if q.Limit, err = lowered(a.Limit, messagesLimit, recall.SearchMax); err != nil {
 		return recall.Query{}, err
 	}
 	if q.Offset, err = skipped(a.Offset); err != nil {

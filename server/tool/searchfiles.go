@@ -25,7 +25,7 @@ type searchArgs struct {
 
 // query checks the arguments. It lowers a limit above files.SearchMax, as Letta does.
 func (a searchArgs) query() (files.Query, error) {
-	limit, err := limited(a.Limit, searchLimit, files.SearchMax)
+	limit, err := lowered(a.Limit, searchLimit, files.SearchMax)
 	if err != nil {
 		return files.Query{}, err
 	}
