@@ -2,13 +2,15 @@ package embed
 
 import (
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/db"
 )
 
-// MaxQueryChars is the most characters of a search's text. The time of a search grows with its words.
-const MaxQueryChars = 8_000
+// MaxQueryChars is the most characters of a search's text: of English, about the 8,192 tokens that models of embeddings
+// read at most. The time of a search grows with its words.
+const MaxQueryChars = 32_000
 
 // CheckQuery returns ErrInvalid for a text that is too long to be searched for.
 func CheckQuery(text string) error {
@@ -40,18 +42,25 @@ const WordlessRemark = "The query has no words, or only words that nearly every 
 var CutRemark = fmt.Sprintf("Only the best are ranked, %d by words and %d by meaning, and the results end with them. There "+
 	"may be others that fit less: to find them, narrow the search, or ask in other words.", ArmRows, MeaningRows)
 
+// WhyNothing returns WordlessRemark if it is why nothing is found; else it is empty.
+func (r Remarks) WhyNothing() string {
+	if !r.Wordless {
+		return ""
+	}
+	return WordlessRemark
+}
+
+// WhyEnded returns CutRemark if it is why the hits end; else it is empty.
+func (r Remarks) WhyEnded() string {
+	if !r.Cut {
+		return ""
+	}
+	return CutRemark
+}
+
 // Sentences returns what there is to say.
-func (r Remarks) Sentences() (all []string) {
-	if r.Note != "" {
-		all = append(all, r.Note)
-	}
-	if r.Wordless {
-		all = append(all, WordlessRemark)
-	}
-	if r.Cut {
-		all = append(all, CutRemark)
-	}
-	return all
+func (r Remarks) Sentences() []string {
+	return slices.DeleteFunc([]string{r.Note, r.WhyNothing(), r.WhyEnded()}, func(s string) bool { return s == "" })
 }
 
 // Remarks returns what is to say of a page of hits. more reports whether the ranking has rows behind the page.

@@ -127,7 +127,7 @@ func TestQueriesAreBounded(t *testing.T) {
 	agent := remembering(c)
 	tree := c.treeOf(agent)
 	longest := strings.Repeat("é", embed.MaxQueryChars)
-	refusal := "query has 8001 characters; a search takes at most 8000"
+	refusal := "query has 32001 characters; a search takes at most 32000"
 	for _, r := range searches(agent, tree, longest, 0) {
 		c.must(r.method, r.target, r.body)
 	}

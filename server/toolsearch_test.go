@@ -57,7 +57,7 @@ func TestToolsAreSearched(t *testing.T) {
 		}
 	}
 	for body, want := range map[string]int{
-		`{"query":"rain","search_mode":"vector"}`: 400, `{"query":"` + strings.Repeat("rain ", 1_601) + `"}`: 400,
+		`{"query":"rain","search_mode":"vector"}`: 400, `{"query":"` + strings.Repeat("rain ", 6_401) + `"}`: 400,
 		`{"limit":0}`: 422, `{"search_mode":"best"}`: 422, `{"tool_types":["x"]}`: 400} {
 		if got := c.call("POST", "/v1/tools/search", body); got.Code != want {
 			t.Errorf("%s: got %d %s, want %d", body, got.Code, got.Text, want)

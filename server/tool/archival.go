@@ -10,7 +10,6 @@ import (
 
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -155,9 +154,9 @@ func (a archivalSearchArgs) query(at clock) (archival.Query, error) {
 
 // passagesText shows passages, the best first.
 func passagesText(q archival.Query, r archival.Results, at clock) string {
-	note := remarks(r.SearchedFor, r.Remarks, q.Text != "" && !r.ByMeaning)
+	note := remarks(r.SearchedFor, r.Note, r.WhyEnded(), q.Text != "" && !r.ByMeaning)
 	if r.Wordless {
-		return embed.WordlessRemark + "\nTo see the newest passages, call: " + newestPassages + remarks("", r.Remarks, false)
+		return r.WhyNothing() + "\nTo see the newest passages, call: " + newestPassages + remarks("", r.Note, r.WhyEnded(), false)
 	}
 	if len(r.Hits) == 0 {
 		return noPassages(q) + note

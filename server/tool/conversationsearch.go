@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
 )
@@ -114,15 +113,15 @@ func messagesText(q recall.Query, a conversationArgs, r recall.Results, at clock
 
 // noMessages states the search that found nothing, and a call to try.
 func noMessages(q recall.Query, a conversationArgs, r recall.Results) string {
-	where, note := "all your conversations", remarks(r.SearchedFor, r.Remarks, r.Ranked == recall.ByWords)
-	lacks := remarks("", r.Remarks, false)
+	where, note := "all your conversations", remarks(r.SearchedFor, r.Note, r.WhyEnded(), r.Ranked == recall.ByWords)
+	lacks := remarks("", r.Note, r.WhyEnded(), false)
 	if q.Conversation != "" {
 		where = "conversation " + echo(q.Conversation)
 	}
 	newest := "To see the newest messages, call: " + invocation("conversation_search", argument{"limit", 10, nil})
 	switch {
 	case r.Wordless:
-		return embed.WordlessRemark + "\n" + newest + lacks
+		return r.WhyNothing() + "\n" + newest + lacks
 	case q.Offset > 0:
 		return fmt.Sprintf("No more messages%s%s at offset %d. To see the first, repeat the call with offset=0.%s",
 			a.forQuery(), a.filter(), q.Offset, lacks)
@@ -184,7 +183,7 @@ func messagesPage(q recall.Query, a conversationArgs, r recall.Results, n int, a
 	}
 	b.WriteString(nextPage(q.Offset, n, r.More || n < len(r.Hits)))
 	b.WriteString("\nTo read around a message, call: " + aroundCall(r.Hits[0].ID, messagesSide, messagesSide))
-	return b.String() + remarks(r.SearchedFor, r.Remarks, r.Ranked == recall.ByWords)
+	return b.String() + remarks(r.SearchedFor, r.Note, r.WhyEnded(), r.Ranked == recall.ByWords)
 }
 
 // spoken returns who said a message, and when.

@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/compaction/policy"
-	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 )
@@ -85,11 +84,11 @@ func searchedFor(spelling string) string {
 }
 
 // remarks returns notes on a page of a search: of the spelling that was searched for, of what its ranking lacks, and of
-// its end. byWords says that no vectors were asked.
-func remarks(spelling string, r embed.Remarks, byWords bool) string {
-	notes := searchedFor(spelling) + rankingNote(r.Note, byWords)
-	if r.Cut {
-		notes += "\n\nNote: " + embed.CutRemark
+// why it ends, of which each may be empty. byWords says that no vectors were asked.
+func remarks(spelling, note, ended string, byWords bool) string {
+	notes := searchedFor(spelling) + rankingNote(note, byWords)
+	if ended != "" {
+		notes += "\n\nNote: " + ended
 	}
 	return notes
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 )
@@ -44,14 +43,14 @@ func (m Memories) searchFiles(ctx context.Context, c Caller, a searchArgs) (Resu
 
 // searchText shows chunks, the best first.
 func searchText(q files.Query, r files.Results, has recall.Toolset) string {
-	note := remarks(r.SearchedFor, r.Remarks, r.Ranking == files.ByWords)
+	note := remarks(r.SearchedFor, r.Note, r.WhyEnded(), r.Ranking == files.ByWords)
 	switch {
 	case !r.Attached && q.Include != "":
 		return fmt.Sprintf("No attached files match the filename pattern '%s'%s", echo(q.Include), includeHint(q.Include))
 	case !r.Attached:
 		return "No files are currently attached to search"
 	case r.Wordless:
-		return embed.WordlessRemark + remarks("", r.Remarks, false)
+		return r.WhyNothing() + remarks("", r.Note, r.WhyEnded(), false)
 	case len(r.Hits) == 0:
 		return noHits(q) + note
 	}
