@@ -35,12 +35,12 @@ type Remarks struct {
 }
 
 // WordlessRemark says why a query finds nothing.
-const WordlessRemark = "The query has no words, or only words that nearly every text has, and finds nothing. Ask with " +
-	"words that tell: a name, a topic, a number."
+const WordlessRemark = "The query has no words, or only words that nearly every text has, and finds nothing. Ask " +
+	"with words that tell: a name, a topic, a number."
 
 // CutRemark says why results end that may not be all.
-var CutRemark = fmt.Sprintf("Only the best are ranked, %d by words and %d by meaning, and the results end with them. There "+
-	"may be others that fit less: to find them, narrow the search, or ask in other words.", ArmRows, MeaningRows)
+var CutRemark = fmt.Sprintf("Only the best are ranked, %d by words and %d by meaning, and the results end with them. "+
+	"There may be others that fit less: to find them, narrow the search, or ask in other words.", ArmRows, MeaningRows)
 
 // WhyNothing returns WordlessRemark if it is why nothing is found; else it is empty.
 func (r Remarks) WhyNothing() string {

@@ -63,7 +63,8 @@ func (s *Store) pageByName(ctx context.Context, org db.Org, agentID string, q Li
 		SELECT coalesce(sum((
 			SELECT count(*) FROM files f WHERE f.org = $1 AND f.folder_key = d.key AND f.replaces IS NULL)), 0)::bigint
 		FROM agent_folders a JOIN folders d ON d.org = a.org AND d.key = a.folder_key
-		WHERE a.org = $1 AND d.org = $1 AND a.agent_id = $2 AND ($3 = '' OR normalize(d.name) = normalize($3))`, org, agentID, q.Folder)
+		WHERE a.org = $1 AND d.org = $1 AND a.agent_id = $2
+		  AND ($3 = '' OR normalize(d.name) = normalize($3))`, org, agentID, q.Folder)
 	if err != nil || q.Offset >= total {
 		return nil, total, err
 	}
@@ -76,7 +77,8 @@ func (s *Store) pageByName(ctx context.Context, org db.Org, agentID string, q Li
 			ORDER BY name COLLATE "C", key
 			LIMIT @end
 		) f
-		WHERE a.org = @org AND d.org = @org AND a.agent_id = @agent AND (@folder = '' OR normalize(d.name) = normalize(@folder))
+		WHERE a.org = @org AND d.org = @org AND a.agent_id = @agent
+		  AND (@folder = '' OR normalize(d.name) = normalize(@folder))
 		ORDER BY (d.name || '/' || f.name) COLLATE "C", f.key
 		LIMIT @limit OFFSET @offset`,
 		pgx.StrictNamedArgs{"org": org, "agent": agentID, "folder": q.Folder, "limit": q.Limit,

@@ -63,7 +63,8 @@ func (set openSet) resolve(ctx context.Context, names []string) ([]attached, err
 	}
 	rows, err := db.All[attached](ctx, set.db, `
 		SELECT DISTINCT t.* FROM (`+attachedRows+`
-			JOIN unnest($3::text[], $4::text[]) AS n (folder, name) ON f.name = n.name AND (n.folder = '' OR n.folder = normalize(d.name))
+			JOIN unnest($3::text[], $4::text[]) AS n (folder, name) ON f.name = n.name
+			     AND (n.folder = '' OR n.folder = normalize(d.name))
 			WHERE a.org = $1 AND f.org = $1 AND a.agent_id = $2
 			UNION ALL `+attachedRows+`
 			WHERE a.org = $1 AND f.org = $1 AND a.agent_id = $2 AND f.id = ANY ($5)) t

@@ -23,7 +23,7 @@ type MemorySearch struct {
 	Hits       []memorysearch.MemoryFound `json:"hits" doc:"The best first."`
 	Ranking    string                     `json:"ranking" enum:"words,words and meaning" doc:"What they were ranked by."`
 	KnownPlace string                     `json:"known_place" doc:"What the query names; then no vectors are asked."`
-	Note       string                     `json:"note" doc:"What the hits do not show: that no vectors were asked, or why nothing is found."`
+	Note       string                     `json:"note" doc:"What the ranking lacks, or why nothing is found."`
 
 	SearchedFor  string                                   `json:"searched_for,omitempty"`
 	Explanations map[memorysearch.Kind]*embed.Explanation `json:"explain,omitempty" doc:"Of each kind, with explain=true."`

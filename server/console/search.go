@@ -101,7 +101,7 @@ func (v *visit) searchMessages(l *lab) error {
 				Place: h.Message.Role + ", seq " + number(h.Message.Seq), Words: rank(h.WordsRank), Meaning: rank(h.MeaningRank)})
 		}
 		if way.URL == "vector" && c.Note == "" && !slices.ContainsFunc(c.Hits, found.hasMeaning) {
-			c.Hits, c.Note = nil, "Nothing is ranked by meaning: the embeddings endpoint does not answer, or made no vectors yet."
+			c.Hits, c.Note = nil, "Nothing is ranked by meaning: the endpoint does not answer, or made no vectors yet."
 		}
 		l.Columns = append(l.Columns, c)
 	}

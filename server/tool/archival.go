@@ -156,7 +156,8 @@ func (a archivalSearchArgs) query(at clock) (archival.Query, error) {
 func passagesText(q archival.Query, r archival.Results, at clock) string {
 	note := remarks(r.SearchedFor, r.Note, r.WhyEnded(), q.Text != "" && !r.ByMeaning)
 	if r.Wordless {
-		return r.WhyNothing() + "\nTo see the newest passages, call: " + newestPassages + remarks("", r.Note, r.WhyEnded(), false)
+		return r.WhyNothing() + "\nTo see the newest passages, call: " + newestPassages +
+			remarks("", r.Note, r.WhyEnded(), false)
 	}
 	if len(r.Hits) == 0 {
 		return noPassages(q) + note
