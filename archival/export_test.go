@@ -31,3 +31,6 @@ func EmbedOnce(s *Store, ctx context.Context, org db.Org, archiveID string) erro
 func (s *Store) SetWordRows(first, more int) {
 	s.search.Words.FirstRows, s.search.Words.NewRows = first, more
 }
+
+// SetWide sets of how many passages a search finds the few that its tags and times leave by their keys.
+func (s *Store) SetWide(rows int) { s.search.WideRows = rows }

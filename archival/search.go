@@ -29,17 +29,18 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 	if err != nil {
 		return Results{}, err
 	}
+	filter := found.filter(q)
+	filter.Few = s.few(ctx, found, q, filter)
 	if strings.TrimSpace(q.Text) == "" {
-		hits, err := s.newest(ctx, q, found.filter(q), after)
+		hits, err := s.newest(ctx, q, filter, after)
 		more := len(hits) > q.Limit
 		return Results{Hits: hits[:min(len(hits), q.Limit)], More: more}, err
 	}
 	question := embed.Question{
-		Org:     org,
-		Text:    q.Text,
-		Filters: []embed.Filter{found.filter(q)},
-		Limit:   embed.Depth(after, q.Offset, q.Limit),
-
+		Org:       org,
+		Text:      q.Text,
+		Filters:   []embed.Filter{filter},
+		Limit:     embed.Depth(after, q.Offset, q.Limit),
 		WordsOnly: q.WordsOnly,
 		AsWritten: q.AsWritten,
 
@@ -182,14 +183,7 @@ func (a searchedArchives) filter(q Query) embed.Filter {
 			where = ` AND $.tags @> @tags`
 		}
 	}
-	if q.Start != nil {
-		args["start"] = *q.Start
-		where += ` AND $.happened_at >= @start`
-	}
-	if q.End != nil {
-		args["end"] = *q.End
-		where += ` AND $.happened_at <= @end`
-	}
+	where += q.times("$", args)
 	where += q.Held.Where("$", args)
 	const archives = `$.org = @org AND $.archive_key = ANY (@archives)`
 	return embed.Filter{
@@ -197,6 +191,19 @@ func (a searchedArchives) filter(q Query) embed.Filter {
 		Vectors: strings.ReplaceAll(archives+where, "$", "v"),
 		Args:    args,
 	}
+}
+
+// times returns a condition that a row of passages happened when the query asks for, and adds its arguments.
+func (q Query) times(row string, args pgx.StrictNamedArgs) (where string) {
+	if q.Start != nil {
+		args["start"] = *q.Start
+		where += ` AND ` + row + `.happened_at >= @start`
+	}
+	if q.End != nil {
+		args["end"] = *q.End
+		where += ` AND ` + row + `.happened_at <= @end`
+	}
+	return where
 }
 
 // newest returns the newest passages, one more than the query asks for if there are as many.

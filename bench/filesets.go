@@ -40,9 +40,10 @@ const (
 
 // fileSets returns the sets of questions.
 //
-// Of pgdocs and pydocs, each question is the title of a section, which its page then lacks; its answer is the text up to
-// the next heading. Tables of contents are left out, because they repeat the titles. Of pyfaq, the questions are those
-// of the FAQ, once asked of pages that have them, and once of pages that do not; beside these stands the whole manual.
+// Of pgdocs and pydocs, each question is the title of a section, which its page then lacks; its answer is the text up
+// to the next heading. Tables of contents are left out, because they repeat the titles. Of pyfaq, the questions
+// are those of the FAQ, once asked of pages that have them, and once of pages that do not; beside these stands the
+// whole manual.
 // Of gostd, each is what a function's comment says.
 func fileSets(ctx context.Context) ([]fileSet, error) {
 	pgdocs := fileSet{name: "pgdocs", from: 79, to: 82}

@@ -42,21 +42,28 @@ func tags(n int) (list []string) {
 	return list
 }
 
+// filteredSearch is a search that filters narrow.
+type filteredSearch struct {
+	what    string
+	queries []string
+	once    func(ctx context.Context, arguments map[string]any) error
+	filters []filter
+}
+
 // filtered measures searches with filters against those without, in turn.
-func (b *bench) filtered(ctx context.Context, s *instance, what string, queries []string,
-	search func(ctx context.Context, arguments map[string]any) error, filters []filter) error {
+func (b *bench) filtered(ctx context.Context, s *instance, search filteredSearch) error {
 	once := func(more map[string]any) searched {
-		return searched{queries: queries, once: func(ctx context.Context, _ *instance, query string) error {
+		return searched{queries: search.queries, once: func(ctx context.Context, _ *instance, query string) error {
 			arguments := maps.Clone(more)
 			if arguments == nil {
 				arguments = map[string]any{}
 			}
 			arguments["query"] = query
-			return search(ctx, arguments)
+			return search.once(ctx, arguments)
 		}}
 	}
-	for _, f := range filters {
-		row := Row{What: what + " of " + f.name + ": p50 of 1 client", Unit: "ms", AtMost: 1, Versus: "of all"}
+	for _, f := range search.filters {
+		row := Row{What: search.what + " of " + f.name + ": p50 of 1 client", Unit: "ms", AtMost: 1, Versus: "of all"}
 		for range b.Rounds {
 			var p50 [2]float64
 			for i, arguments := range []map[string]any{f.arguments, nil} {

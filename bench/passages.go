@@ -121,8 +121,9 @@ func (l *librarian) agent(ctx context.Context, s *instance, archives, passages i
 			list := make([]map[string]any, min(batchRows, passages-n))
 			for k := range list {
 				said := l.sentence()
-				list[k] = map[string]any{"text": fmt.Sprintf("%s %d", said, n+k), "created_at": day((n+k)%passageTags) + "T12:00:00Z",
-					"tags": []string{fmt.Sprint("tag ", (n+k)%passageTags)}}
+				list[k] = map[string]any{"text": fmt.Sprintf("%s %d", said, n+k),
+					"created_at": day((n+k)%passageTags) + "T12:00:00Z",
+					"tags":       []string{fmt.Sprint("tag ", (n+k)%passageTags)}}
 				if asked := l.asked[a.ID]; len(asked) < l.Queries {
 					words := strings.Fields(said)
 					l.asked[a.ID] = append(asked, "what was said about "+words[1]+" and "+words[len(words)-1])
@@ -208,9 +209,13 @@ func (l *librarian) search(ctx context.Context, s *instance, ranked string) erro
 		rows[i].settle(median)
 	}
 	l.report.add(rows...)
-	return l.filtered(ctx, s, fmt.Sprintf("archival_memory_search of %d passages, %s", l.Passages, ranked),
-		l.asked[l.one], func(ctx context.Context, arguments map[string]any) error {
+	return l.filtered(ctx, s, filteredSearch{
+		what:    fmt.Sprintf("archival_memory_search of %d passages, %s", l.Passages, ranked),
+		queries: l.asked[l.one],
+		once: func(ctx context.Context, arguments map[string]any) error {
 			_, err := s.tool(ctx, l.one, "archival_memory_search", arguments)
 			return err
-		}, passageFilters())
+		},
+		filters: passageFilters(),
+	})
 }

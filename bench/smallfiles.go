@@ -59,11 +59,15 @@ func (b *bench) filteredFiles(ctx context.Context, in *ingestion) error {
 	if err != nil {
 		return err
 	}
-	return b.filtered(ctx, in.instance, fmt.Sprintf("search of %d files, words and vectors", len(in.documents)), queries,
-		func(ctx context.Context, arguments map[string]any) error {
+	return b.filtered(ctx, in.instance, filteredSearch{
+		what:    fmt.Sprintf("search of %d files, words and vectors", len(in.documents)),
+		queries: queries,
+		once: func(ctx context.Context, arguments map[string]any) error {
 			_, err := in.instance.tool(ctx, in.agent, "semantic_search_files", arguments)
 			return err
-		}, fileFilters())
+		},
+		filters: fileFilters(),
+	})
 }
 
 // wordsOf returns n queries of a few words, each of one document.

@@ -35,7 +35,7 @@ var notReferences = map[string]string{
 	"vocabulary":                  "contents",
 	"after_place":                 "a key or a seq, after which a segment begins, of a row that may be deleted since",
 	"until_place":                 "a key or a seq, at which a segment ends, of a row that may be deleted since",
-	"files.first_chunk":           "bounds of keys that the index of words has; rows outside of them are only not looked at",
+	"files.first_chunk":           "bounds of keys in the index of words; rows outside of them are only not looked at",
 	"files.last_chunk":            "as files.first_chunk",
 	"word_changes.place":          "a key or a seq of a row that may be deleted since",
 	"sha256":                      "a hash of the row's own contents",

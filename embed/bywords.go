@@ -31,10 +31,12 @@ func (s *Search) byWords(ctx context.Context, d db.DB, q Question, idf *IDF, que
 		answered := false
 		switch {
 		case match != nil:
-			hits, answered, err = s.matchedRows(ctx, d, f, match, q.Limit)
+			hits, answered, err = s.matchedRows(ctx, d, q, f, match)
 		case s.leavesFew(q):
 			hits, err = scanIndex(ctx, d, wordindex.ByIndexes, s.wordsSQL(f.Rows), f.Args)
 			hits, answered = related(hits), true
+		default:
+			hits, answered, err = s.fewByWords(ctx, d, idf, f)
 		}
 		if err == nil && !answered {
 			hits, err = s.sharingWords(ctx, d, q, f, idf.candidatesAbove(s.IndexRows, query))
@@ -90,11 +92,32 @@ func (s *Search) match(ctx context.Context, d db.DB, q Question, idf *IDF, query
 // maxMatched is the most rows that a search through the index of words scores exactly for a filter.
 const maxMatched = 4_000
 
+// fewByWords scores the rows that a filter leaves of a large scope, if they are few.
+func (s *Search) fewByWords(ctx context.Context, d db.DB, idf *IDF, f Filter) (hits []Hit, answered bool, err error) {
+	few, err := s.few(idf.Rows(), f)
+	if err != nil || few == nil {
+		return nil, false, err
+	}
+	sql := nearest(fewKeys + ` few (key)` + KeyedRow(s.Table, "few.key") + ` r`)
+	hits, err = scanIndex(ctx, d, wordindex.ByIndexes, sql, f.withFew(few))
+	return related(hits), true, err
+}
+
+// rarelyLeft is the share of the best rows, one in so many, below which a filter may leave few rows at all.
+const rarelyLeft = 20
+
+// spareRows is how many more rows are ranked than a page needs.
+const spareRows = 50
+
 // matchedRows scores the best rows of a match exactly, more of them where a filter leaves few. answered is false where
 // it leaves too few for the wanted hits.
-func (s *Search) matchedRows(ctx context.Context, d db.DB, f Filter, match *wordindex.Match, wanted int) (hits []Hit,
+func (s *Search) matchedRows(ctx context.Context, d db.DB, q Question, f Filter, match *wordindex.Match) (hits []Hit,
 	answered bool, err error) {
 	sql := nearest(s.Words.Matched(f.Rows))
+	enough := ArmRows
+	if q.WordsOnly || s.Endpoint == nil { // no other arm adds to the order
+		enough = min(q.Limit+spareRows, ArmRows)
+	}
 	for n := ArmRows; ; {
 		keys, rest := match.Best(n, f.Keys)
 		args := maps.Clone(f.Args)
@@ -107,12 +130,25 @@ func (s *Search) matchedRows(ctx context.Context, d db.DB, f Filter, match *word
 		for before > 0 && hits[before-1].Score < rest {
 			before--
 		}
-		if rest == 0 || before == ArmRows {
+		switch {
+		case rest == 0:
 			return hits, true, nil
+		case before >= enough:
+			return hits[:before], true, nil
 		}
-		more := n * ArmRows / max(before, 1) * 5 / 4
+		if f.Few != nil && len(hits)*rarelyLeft < n {
+			few, err := f.Few()
+			if err != nil {
+				return nil, false, err
+			}
+			if f.Few = nil; few != nil {
+				f.Keys = wordindex.Keys(few)
+				continue
+			}
+		}
+		more := n * enough / max(before, 1) * 5 / 4
 		if n == maxMatched || more > 2*maxMatched {
-			return hits, before >= wanted, nil
+			return hits, before >= q.Limit, nil
 		}
 		n = min(more, maxMatched)
 	}
@@ -124,7 +160,7 @@ func (s *Search) sharingWords(ctx context.Context, d db.DB, q Question, f Filter
 	err error) {
 	terms, err := s.indexTerms(ctx, q, candidates)
 	if err == nil && len(terms) > 0 {
-		hits, err = scanIndex(ctx, d, byTermIndex, nearest(s.sharing(f)), with(f.Args, "terms", terms))
+		hits, err = scanIndex(ctx, d, ByArrayIndex, nearest(s.sharing(f)), with(f.Args, "terms", terms))
 	}
 	if hits = related(hits); err == nil && len(hits) < q.Limit {
 		hits, err = db.All[Hit](ctx, d, s.wordsSQL(f.Rows), f.Args)

@@ -34,8 +34,8 @@ func (r Ranking) confidenceOfWords() float64 {
 	return min(1, (1+halfShare)*share/(share+halfShare))
 }
 
-// confidenceOfMeaning returns the best cosine of an arm, above what unrelated text has: the last of many rows. Among few
-// rows, it is the cosine itself.
+// confidenceOfMeaning returns the best cosine of an arm, above what unrelated text has: the last of many rows. Among
+// few rows, it is the cosine itself.
 func confidenceOfMeaning(arm []Hit) float64 {
 	arm = ranked(arm)
 	if len(arm) == 0 {

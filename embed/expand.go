@@ -48,7 +48,7 @@ func alternatives(text string, own []*term) []alternative {
 		previous = word
 	}
 	number := ""
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		if number != "" && len(word) == 3 && isDigits(word) { // 18 500
 			add(termOf("", number+word), termOf("", word))
 		}

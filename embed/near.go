@@ -9,6 +9,10 @@ import (
 // lower of their weights. Further apart they add less: half as much with a term between them.
 const nearShare = 0.4
 
+// phraseShare is what a text gains besides that has all of a query's terms next to each other in their order, in shares of
+// the best score by words.
+const phraseShare = 0.1
+
 // NearRows is how many of the best rows are ranked by how near they have the query's words to each other, NearChars how
 // much of a row's text is looked at for them.
 const (
@@ -64,13 +68,17 @@ func (r Ranking) Near(text string) float64 {
 		}
 		n++
 	})
-	gain := 0.0
+	gain, phrase := 0.0, phraseShare
 	for _, p := range r.Query.pairs {
-		if least := leastDistance(places[p.first], places[p.second]); least <= nearTerms {
+		least := leastDistance(places[p.first], places[p.second])
+		if p.distance == 1 && least > 1 {
+			phrase = 0
+		}
+		if least <= nearTerms {
 			gain += min(weights[p.first], weights[p.second]) / float64(least*p.distance)
 		}
 	}
-	return nearShare * gain / r.BestWords
+	return nearShare*gain/r.BestWords + phrase
 }
 
 // Text is the beginning of a row's text.

@@ -17,6 +17,9 @@ import (
 // IndexRows is the number of rows up to which an exact scan is at least as fast as an index.
 const IndexRows = 50_000
 
+// wideRows is the number of rows up to which comparing each with a filter is faster than finding those that it leaves.
+const wideRows = 2_000
+
 // MaxOwners is the most owners whose terms a search looks up in an index; a scope of more is scanned.
 const MaxOwners = 5_000
 
@@ -28,6 +31,7 @@ type Search struct {
 	Vectors   string    // the table of the rows' vectors, with the columns space_id and embedding
 	VectorKey string    // the column of Vectors that holds a row's key
 	IndexRows int       // a scope of more rows is searched through the indexes
+	WideRows  int       // of a scope of more rows, the few that a filter leaves are read by their keys
 
 	Words      *wordindex.Index // of the rows' words; nil if they have none
 	PlainTerms bool             // the terms in Table have no owner
@@ -37,7 +41,7 @@ type Search struct {
 
 // NewSearch returns a search of a table that uses the indexes above IndexRows rows.
 func NewSearch(endpoint *Endpoint, table, vectors, vectorKey string) *Search {
-	return &Search{Endpoint: endpoint, Table: table, Vectors: vectors, VectorKey: vectorKey, IndexRows: IndexRows}
+	return &Search{Endpoint: endpoint, Table: table, Vectors: vectors, VectorKey: vectorKey, IndexRows: IndexRows, WideRows: wideRows}
 }
 
 // VectorTable returns the table of the rows' vectors, which repeats columns of the rows. pending selects the number of
@@ -53,6 +57,10 @@ type Filter struct {
 	Vectors string              // the same condition on rows v of Search.Vectors
 	Args    pgx.StrictNamedArgs // the arguments that each of the conditions has, @org among them
 	Keys    wordindex.Ranges    // in which the keys of all rows are that it leaves; nil if nothing is known of them
+
+	// Few returns the keys of all rows that it leaves; nil if they are many. It is called where reading these rows alone
+	// may pay, also by two goroutines at once. A nil Few is of many.
+	Few func() ([]int64, error)
 }
 
 // Question is one search.
@@ -143,7 +151,7 @@ func (s *Search) bothArms(ctx context.Context, d db.DB, q Question, idf *IDF, ou
 	}
 	if !q.WordsOnly {
 		arms.Go(func() (err error) {
-			meaning, err = s.meaningArm(ctx, d, q, idf, out)
+			meaning, err = s.meaningArm(ctx, d, q, out)
 			return err
 		})
 	}
@@ -159,9 +167,9 @@ func (s *Search) wordsArm(ctx context.Context, d db.DB, q Question, idf *IDF, ou
 }
 
 // meaningArm ranks by meaning, and notes in out what it found.
-func (s *Search) meaningArm(ctx context.Context, d db.DB, q Question, idf *IDF, out *Ranking) ([]Hit, error) {
+func (s *Search) meaningArm(ctx context.Context, d db.DB, q Question, out *Ranking) ([]Hit, error) {
 	began := time.Now()
-	found, err := s.byMeaning(ctx, d, q, idf, out)
+	found, err := s.byMeaning(ctx, d, q, out)
 	out.meaning = armOf(found, began)
 	return slices.Concat(found...), err
 }
@@ -169,7 +177,7 @@ func (s *Search) meaningArm(ctx context.Context, d db.DB, q Question, idf *IDF, 
 // byMeaning ranks by the inner product with the query's vector: through the space's index in a large scope, and exactly
 // where the scope is small or the index finds fewer than q.Limit. It notes in out whether it ranked, and why not. The
 // hits are those of each filter.
-func (s *Search) byMeaning(ctx context.Context, d db.DB, q Question, idf *IDF, out *Ranking) (all [][]Hit, err error) {
+func (s *Search) byMeaning(ctx context.Context, d db.DB, q Question, out *Ranking) (all [][]Hit, err error) {
 	vector, space, note := s.Endpoint.embedQuery(ctx, q.Text)
 	if out.Note = note; vector == nil {
 		return nil, nil
@@ -177,22 +185,53 @@ func (s *Search) byMeaning(ctx context.Context, d db.DB, q Question, idf *IDF, o
 	out.ByMeaning, out.Vector, out.Space = true, vector, space
 	for _, f := range q.Filters {
 		f.Args = with(f.Args, "q", *vector)
-		var hits []Hit
-		switch {
-		case s.leavesFew(q):
-			hits, err = scanIndex(ctx, d, wordindex.ByIndexes, s.fewMeaningsSQL(space, f), f.Args)
-		case idf.Rows() > s.IndexRows:
-			hits, err = scanIndex(ctx, d, byVectorIndex, s.meaningSQL(space, f, "%s"), f.Args)
-		}
-		if err == nil && !s.leavesFew(q) && len(hits) < q.Limit {
-			hits, err = db.All[Hit](ctx, d, s.meaningSQL(space, f, "(%s) + 0"), f.Args)
-		}
+		hits, err := s.nearestMeanings(ctx, d, q, f, out)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, hits)
 	}
 	return all, nil
+}
+
+// nearestMeanings ranks the rows that a filter leaves, in the space of r.
+func (s *Search) nearestMeanings(ctx context.Context, d db.DB, q Question, f Filter, r *Ranking) (hits []Hit, err error) {
+	space, rows := r.Space, r.scope.Rows()
+	few, err := s.few(rows, f)
+	switch {
+	case err != nil:
+		return nil, err
+	case few != nil:
+		return scanIndex(ctx, d, wordindex.ByIndexes, s.fewMeaningsSQL(space, fewKeys), f.withFew(few))
+	case s.leavesFew(q):
+		return scanIndex(ctx, d, wordindex.ByIndexes, s.fewMeaningsSQL(space, s.keysSQL(f)), f.Args)
+	case rows > s.IndexRows:
+		hits, err = scanIndex(ctx, d, byVectorIndex, s.meaningSQL(space, f, "%s"), f.Args)
+	}
+	if err == nil && len(hits) < q.Limit {
+		hits, err = db.All[Hit](ctx, d, s.meaningSQL(space, f, "(%s) + 0"), f.Args)
+	}
+	return hits, err
+}
+
+// few returns the keys of the rows that a filter leaves of a scope of many; nil if they are many, too.
+func (s *Search) few(scope int, f Filter) ([]int64, error) {
+	if f.Few == nil || scope <= s.WideRows {
+		return nil, nil
+	}
+	return f.Few()
+}
+
+// fewKeys is a table of the keys that withFew gives, keysSQL one of the keys of the rows that a filter leaves.
+const fewKeys = `unnest(@few::bigint[])`
+
+func (s *Search) keysSQL(f Filter) string {
+	return `(SELECT r.key FROM ` + s.Table + ` r WHERE ` + f.Rows + ` OFFSET 0)`
+}
+
+// withFew returns the arguments of a statement on rows of known keys.
+func (f Filter) withFew(keys []int64) pgx.StrictNamedArgs {
+	return pgx.StrictNamedArgs{"org": f.Args["org"], "q": f.Args["q"], "few": keys}
 }
 
 // leavesFew reports whether the filters leave so few rows that a search reads these one by one.
@@ -202,20 +241,20 @@ func (s *Search) leavesFew(q Question) bool { return q.Most > 0 && q.Most <= min
 // indexes take for all.
 const maxFew = 8_000
 
-// fewMeaningsSQL orders the rows that a filter leaves by the distance of embedding from @q. It finds their vectors by
-// their keys.
-func (s *Search) fewMeaningsSQL(space Space, f Filter) string {
+// fewMeaningsSQL orders rows by the distance of embedding from @q. It finds their vectors by their keys, which a table
+// has.
+func (s *Search) fewMeaningsSQL(space Space, keys string) string {
 	return fmt.Sprintf(`
 		SELECT id, -distance AS score FROM (
-			SELECT v.id, v.distance FROM (SELECT r.key FROM %s r WHERE %s OFFSET 0) few
+			SELECT v.id, v.distance FROM %s few (key)
 			CROSS JOIN LATERAL (
-				SELECT v.%s AS id, v.embedding::halfvec(%d) <#> @q::halfvec(%[4]d) AS distance FROM %s v
-				WHERE v.org = @org AND v.space_id + 0 = %d AND v.%[3]s = few.key
+				SELECT v.%s AS id, v.embedding::halfvec(%d) <#> @q::halfvec(%[3]d) AS distance FROM %s v
+				WHERE v.org = @org AND v.space_id + 0 = %d AND v.%[2]s = few.key
 				OFFSET 0
 			) v
 			ORDER BY v.distance
-			LIMIT %[7]d
-		) nearest`, s.Table, f.Rows, s.VectorKey, space.Dimension, s.Vectors, space.ID, MeaningRows)
+			LIMIT %[6]d
+		) nearest`, keys, s.VectorKey, space.Dimension, s.Vectors, space.ID, MeaningRows)
 }
 
 // meaningSQL orders by the distance of embedding from @q. An index of vectors answers only the plain form of the
@@ -235,7 +274,8 @@ func (s *Search) meaningSQL(space Space, f Filter, form string) string {
 // The settings under which Postgres answers a search through an index even where its statistics are of a time before
 // the rows were loaded. A scan of an index of vectors continues until enough rows pass the filter.
 const (
-	byTermIndex   = `SELECT set_config('enable_seqscan', 'off', true), set_config('enable_indexscan', 'off', true)`
+	// ByArrayIndex is for indexes of the elements of arrays.
+	ByArrayIndex  = `SELECT set_config('enable_seqscan', 'off', true), set_config('enable_indexscan', 'off', true)`
 	byVectorIndex = `
 		SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
 		       set_config('enable_sort', 'off', true), set_config('hnsw.iterative_scan', 'relaxed_order', true),

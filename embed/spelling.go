@@ -279,7 +279,7 @@ func (s *Search) countTerms(ctx context.Context, d db.DB, q Question, match *wor
 	}
 	read := 0
 	for _, f := range q.Filters {
-		rows := sharing{settings: byTermIndex, args: with(f.Args, "terms", terms), sql: fmt.Sprintf(`
+		rows := sharing{settings: ByArrayIndex, args: with(f.Args, "terms", terms), sql: fmt.Sprintf(`
 			SELECT r.terms FROM %s LIMIT %d`, s.sharing(f), maxSharing)}
 		switch {
 		case few: // an index of terms finds rows of other scopes, too

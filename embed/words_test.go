@@ -111,10 +111,12 @@ func (f *wordsFixture) search(index *wordindex.Index) *embed.Search {
 	return search
 }
 
+const wordsLimit = 10
+
 func (f *wordsFixture) question(archives []int64, where, text string) embed.Question {
 	const scope = `r.org = @org AND r.archive_key = ANY (@archives)`
 	return embed.Question{
-		Org: wordsOrg, Text: text, Limit: 10, WordsOnly: true,
+		Org: wordsOrg, Text: text, Limit: wordsLimit, WordsOnly: true,
 		Filters: []embed.Filter{{Rows: scope + where,
 			Args: pgx.StrictNamedArgs{"org": wordsOrg, "archives": archives}}},
 		Sample: func(ctx context.Context) (*embed.IDF, error) {
@@ -164,8 +166,11 @@ func TestTheIndexRanksAsTheRowsDo(t *testing.T) {
 			text := randomWords(random, 5)
 			archives := f.archives[:1+random.IntN(2)]
 			where := filters[random.IntN(len(filters))]
-			want := f.rank(nil, archives, where, text)
-			if diff := cmp.Diff(want, f.rank(f.index, archives, where, text)); diff != "" {
+			want, got := f.rank(nil, archives, where, text), f.rank(f.index, archives, where, text)
+			if len(got) > 2*wordsLimit { // with a filter, the index ranks more than a page needs, but not all
+				want = want[:min(len(want), len(got))]
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
 				t.Fatalf("seed %d, step %d: %q where %q in %d archives (-rows +index):\n%s", seed, step, text, where,
 					len(archives), diff)
 			}

@@ -142,12 +142,12 @@ func merged(group []part, before [][]part) Hit {
 	group = slices.SortedFunc(slices.Values(group), func(a, b part) int { return a.Ordinal - b.Ordinal })
 	first, last := group[0], group[len(group)-1]
 	hit.FirstPage, hit.Heading, hit.LastPage = first.FirstPage, first.Heading, last.LastPage
-	text := ""
+	var text strings.Builder
 	for i, p := range group {
 		if i > 0 {
 			p.Text = p.Text[min(p.OverlapBytes, len(p.Text)):]
 		}
-		text += p.Text
+		text.WriteString(p.Text)
 	}
 	head, tail := 0, 0 // bytes that the neighbors have, too
 	for _, p := range slices.Concat(before...) {
@@ -159,14 +159,15 @@ func merged(group []part, before [][]part) Hit {
 			tail = p.OverlapBytes
 		}
 	}
-	if head+tail < len(text) && strings.TrimSpace(text[head:len(text)-tail]) != "" {
-		hit.Text = text[head : len(text)-tail]
+	whole := text.String()
+	if head+tail < len(whole) && strings.TrimSpace(whole[head:len(whole)-tail]) != "" {
+		hit.Text = whole[head : len(whole)-tail]
 	} else {
-		head, hit.Text = 0, text
+		head, hit.Text = 0, whole
 	}
 	blank := len(hit.Text) - len(strings.TrimLeft(hit.Text, "\n"))
 	hit.Text = strings.TrimRightFunc(hit.Text[blank:], unicode.IsSpace)
-	hit.FirstLine = first.FirstLine + strings.Count(text[:head+blank], "\n")
+	hit.FirstLine = first.FirstLine + strings.Count(whole[:head+blank], "\n")
 	hit.LastLine = hit.FirstLine + strings.Count(hit.Text, "\n")
 	return hit
 }

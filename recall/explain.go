@@ -12,8 +12,8 @@ func (r *Results) addContext(all []candidate, ranking embed.Ranking, explain boo
 	for i := range r.Hits {
 		h := &r.Hits[i]
 		c := byKey[h.Key]
-		h.Context = h.WordsRank == 0 && c.Own.Meaning == 0 && c.Gains.date == 0 &&
-			!(ranking.ByWords && ranking.Query.In(Searched(h.Message))) // which is not ranked below the best by words
+		hasQuery := ranking.ByWords && ranking.Query.In(Searched(h.Message)) // even if below the ranked ones
+		h.Context = h.WordsRank == 0 && c.Own.Meaning == 0 && c.Gains.date == 0 && !hasQuery
 		if explain {
 			h.Explanation = ranking.ExplainHit(h.Key, Searched(h.Message), c.Gains.boosts()...)
 		}

@@ -80,7 +80,8 @@ func TestQueue(t *testing.T, start func(t *testing.T) *Memory) {
 		"rows outlive an endpoint of another length": outlive(Vectors(5, 0), "a vector of 5 numbers after ones of 8"),
 		"rows outlive an endpoint with garbage":      outlive(Answer(200, `<html>`), "something else than embeddings"),
 		"rows outlive an endpoint of zeros":          outlive(Zeros(8), "a vector of zeros"),
-		"rows outlive an endpoint that refuses all":  outlive(Answer(400, `{"error": {"message": "no model"}}`), "every text"),
+		"rows outlive an endpoint that refuses all": outlive(Answer(400, `{"error": {"message": "no model"}}`),
+			"every text"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -12,8 +12,8 @@ const maxTied = 400
 
 // Best returns the keys of the n rows of highest score, and of the rows that may score as much as the last of these. No
 // other row that segments have scores more than rest; of those that score as much, the returned ones have the lower
-// keys. rest is 0 if no other row has one of the terms. Rows with keys outside of the ranges within are left out, unless
-// that is nil.
+// keys. rest is 0 if no other row has one of the terms. Rows with keys outside of the ranges within are left out,
+// unless that is nil.
 func (m *Match) Best(n int, within Ranges) (keys []int64, rest float64) {
 	lowest := m.nth(n, within)
 	from := max(lowest-2*float32(m.slack), math.SmallestNonzeroFloat32)

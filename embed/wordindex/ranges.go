@@ -28,6 +28,15 @@ func NewRanges(ranges []Range) Ranges {
 	return joined
 }
 
+// Keys returns the ranges of single keys.
+func Keys(keys []int64) Ranges {
+	all := make([]Range, len(keys))
+	for i, key := range keys {
+		all[i] = Range{key, key}
+	}
+	return NewRanges(all)
+}
+
 // within yields those of the matched rows whose keys are in the ranges.
 func (s *matched) within(ranges Ranges) iter.Seq[rowScore] {
 	if ranges == nil {

@@ -1,0 +1,73 @@
+package archival
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/wordindex"
+)
+
+// maxFew is the most keys of passages that are worth reading.
+const maxFew = 4_000
+
+// few returns a function that returns the keys of the passages that the query's tags and times leave, for a filter; nil
+// if they are many. It reads them once.
+func (s *Store) few(ctx context.Context, a searchedArchives, q Query, f embed.Filter) func() ([]int64, error) {
+	if len(q.Tags) == 0 && q.Start == nil && q.End == nil || len(a.archives)*max(len(q.Tags), 1) > embed.MaxOwners {
+		return nil
+	}
+	return sync.OnceValues(func() ([]int64, error) {
+		keys, err := s.keysOf(ctx, a, q, f)
+		if len(keys) > maxFew {
+			return nil, err
+		}
+		return keys, err
+	})
+}
+
+// byTime has the passages of an archive read in the order of their times, by the index of these.
+const byTime = wordindex.ByIndexes + `, set_config('enable_sort', 'off', true)`
+
+// keysOf returns the keys of the passages that a filter leaves, and of more than maxFew, some. It reads them by the
+// index of tags or by that of times.
+func (s *Store) keysOf(ctx context.Context, a searchedArchives, q Query, f embed.Filter) ([]int64, error) {
+	args := pgx.StrictNamedArgs{"most": maxFew + 1}
+	maps.Copy(args, f.Args)
+	settings, from := byTime, `unnest(@archives::bigint[]) a (archive) CROSS JOIN LATERAL (
+		SELECT * FROM passages r WHERE r.org = @org AND r.archive_key = a.archive`+q.times("r", args)+`
+		ORDER BY r.happened_at, r.key OFFSET 0)`
+	if len(q.Tags) > 0 {
+		args["owned"] = a.ownedTags(q)
+		settings, from = embed.ByArrayIndex, `(
+			SELECT * FROM passages r
+			WHERE r.org + 0 = @org AND owned_tags(r.archive_key, r.tags) && @owned AND r.tags <> '{}' OFFSET 0)`
+	}
+	var keys []int64
+	var batch pgx.Batch
+	batch.Queue(settings)
+	batch.Queue(`SELECT r.key FROM `+from+` r WHERE `+f.Rows+` LIMIT @most`, args).Query(func(rows pgx.Rows) (err error) {
+		keys, err = pgx.AppendRows([]int64{}, rows, pgx.RowTo[int64])
+		return err
+	})
+	return keys, db.Error(s.db.SendBatch(ctx, &batch).Close())
+}
+
+// ownedTags are the query's tags as the index of tags has them; only the first, where passages need all of them.
+func (a searchedArchives) ownedTags(q Query) (owned []string) {
+	tags := q.Tags
+	if q.Match == All {
+		tags = tags[:1]
+	}
+	for _, archive := range a.archives {
+		for _, tag := range tags {
+			owned = append(owned, fmt.Sprint(archive, " ", tag))
+		}
+	}
+	return owned
+}

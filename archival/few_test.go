@@ -1,0 +1,124 @@
+package archival_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/embed/embedtest"
+)
+
+// A search that first looks for the passages that its tags and times leave finds what one finds that compares each
+// passage with them: by words, by meaning, through the index of words or not, and without a text.
+func TestTagsAndTimesNarrowASearch(t *testing.T) {
+	t.Parallel()
+	for _, indexed := range []bool{false, true} {
+		t.Run(fmt.Sprint("index of words: ", indexed), func(t *testing.T) {
+			t.Parallel()
+			f := newDenseFixture(t, embedtest.New(t, 64))
+			f.store.SetWordRows(100, 10)
+			archives := []string{f.archive("one").ID, f.archive("two").ID}
+			f.taggedNotes(append(archives, f.archive("of another agent").ID)...)
+			for _, id := range archives {
+				if err := f.store.Attach(t.Context(), org, f.agent, id); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f.embedded(archives...)
+			exact := archival.New(f.pool, archival.Options{Endpoint: f.endpoint})
+			exact.SetWide(1 << 40)
+			exact.SetWordRows(1<<40, 1<<40)
+			if f.store.SetWide(10); indexed {
+				if n, err := f.store.IndexWords(t.Context()); err != nil || n == 0 {
+					t.Fatalf("%d segments, %v", n, err)
+				}
+			}
+			for _, q := range narrowing(f.agent) {
+				got := f.search(q)
+				want, err := exact.Search(t.Context(), org, q)
+				if diff := cmp.Diff(want, got); diff != "" || err != nil {
+					t.Errorf("%+v: %v (-all +narrowed):\n%s", q, err, diff)
+				}
+				if absent := len(q.Tags) == 1 && q.Tags[0] == "absent"; absent != (len(got.Hits) == 0) {
+					t.Errorf("%+v: %d hits", q, len(got.Hits))
+				}
+			}
+		})
+	}
+}
+
+// noteDay is the day of the n-th note.
+func noteDay(n int) *time.Time {
+	day := time.Date(2026, 1, 1+n%25, 12, 0, 0, 0, time.UTC)
+	return &day
+}
+
+// taggedNotes inserts notes with tags and days into each archive.
+func (f *fixture) taggedNotes(archives ...string) {
+	f.Helper()
+	for _, id := range archives {
+		var drafts []archival.Draft
+		for n := range 400 {
+			d := archival.Draft{Text: fmt.Sprintf("note number%d of subject%d", n, n%7), HappenedAt: noteDay(n)}
+			if n%5 > 0 {
+				d.Tags = []string{fmt.Sprint("tag ", n%20), "a, 'b' {c}"}
+			}
+			drafts = append(drafts, d)
+		}
+		if _, err := f.store.Insert(f.Context(), org, id, drafts); err != nil {
+			f.Fatal(err)
+		}
+	}
+}
+
+func narrowing(agent string) (all []archival.Query) {
+	for _, text := range []string{"note of subject3", ""} {
+		for _, tags := range [][]string{nil, {"tag 7"}, {"tag 7", "tag 8"}, {"absent"}, {"a, 'b' {c}", "tag 3"}} {
+			for _, match := range []archival.Match{archival.Any, archival.All} {
+				q := archival.Query{Text: text, AgentID: agent, Limit: 15, Tags: tags, Match: match}
+				if match == archival.All && len(tags) == 2 && tags[0] == "tag 7" {
+					continue // of no note
+				}
+				all = append(all, q)
+				q.Start, q.End = noteDay(3), noteDay(18)
+				all = append(all, q)
+			}
+		}
+	}
+	return all
+}
+
+// Soon after a load, of which Postgres' statistics do not know, the passages of a tag or a time are found by its index.
+func TestFreshPassagesOfATagAreFoundByItsIndex(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	if _, err := dbtest.Owner(t, f.pool).Exec(t.Context(), `
+		ALTER TABLE passages SET (autovacuum_enabled = false)`); err != nil {
+		t.Fatal(err)
+	}
+	archive := f.archive("notes")
+	if err := f.store.Attach(t.Context(), org, f.agent, archive.ID); err != nil {
+		t.Fatal(err)
+	}
+	f.taggedNotes(archive.ID, f.archive("of others").ID)
+	plans := dbtest.NewPlans(t, f.pool)
+	store := archival.New(plans, archival.Options{})
+	store.SetWide(10)
+	search := func(q archival.Query) {
+		t.Helper()
+		q.Text, q.AgentID, q.Limit = "subject3", f.agent, 20
+		if got, err := store.Search(t.Context(), org, q); err != nil || len(got.Hits) < 2 {
+			t.Fatalf("%d hits, %v", len(got.Hits), err)
+		}
+	}
+	search(archival.Query{Tags: []string{"tag 7"}})
+	plans.ReadByKeys("@owned", "passages_tags")
+	search(archival.Query{Start: noteDay(3), End: noteDay(4)})
+	plans.ReadByKeys("LIMIT @most", "passages_archive", "happened_at >=")
+	search(archival.Query{Tags: []string{"tag 7"}})
+	plans.ReadByKeys("@few", "passages_pkey")
+}
