@@ -140,9 +140,9 @@ type Hit struct {
 // Results are the passages that a search found, the best first.
 type Results struct {
 	Hits      []Hit
-	ByMeaning bool   // they were ranked by meaning too
-	Note      string // a sentence on what the ranking lacks, empty if nothing
-	More      bool   // there are hits behind these
+	ByMeaning bool // they were ranked by meaning too
+	More      bool // there are hits behind these
+	embed.Remarks
 
 	// SearchedFor is the spelling of the query that the hits are of, where words of it are in no row; else empty.
 	SearchedFor string

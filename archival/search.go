@@ -14,8 +14,11 @@ import (
 )
 
 // Search finds passages by words, and by meaning where an embeddings endpoint answers; without a text, the newest ones.
-// ErrNotFound if the agent or the archive does not exist.
+// ErrNotFound if the agent or the archive does not exist; ErrInvalid if the text is too long.
 func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error) {
+	if err := embed.CheckQuery(q.Text); err != nil {
+		return Results{}, err
+	}
 	q.Limit = min(max(q.Limit, 1), SearchMax)
 	q.Text, q.Tags = db.Clean(q.Text), db.Tags(q.Tags)
 	found, err := s.searched(ctx, org, q)
@@ -86,7 +89,8 @@ func (s *Store) ranked(ctx context.Context, q Query, question embed.Question, af
 		hits = slices.DeleteFunc(hits, func(h Hit) bool { return h.Ended })
 	}
 	out.Ranking = ranking
-	out.Results = Results{Hits: hits, ByMeaning: ranking.ByMeaning, Note: ranking.Note, More: len(rows) > q.Limit}
+	more := len(rows) > q.Limit
+	out.Results = Results{Hits: hits, ByMeaning: ranking.ByMeaning, More: more, Remarks: ranking.Remarks(len(hits), more)}
 	for _, h := range hits {
 		out.Texts = append(out.Texts, h.Text)
 	}

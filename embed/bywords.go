@@ -13,8 +13,9 @@ import (
 )
 
 // byWords ranks by BM25: the rows that the index of words names, where it answers, and otherwise all rows or, in a
-// large scope, first those that share the query's rarest terms. match is nil where the index does not answer.
-func (s *Search) byWords(ctx context.Context, d db.DB, q Question, idf *IDF, query Query) (all []Hit,
+// large scope, first those that share the query's rarest terms. The hits are those of each filter. match is nil where
+// the index does not answer.
+func (s *Search) byWords(ctx context.Context, d db.DB, q Question, idf *IDF, query Query) (all [][]Hit,
 	match *wordindex.Match, err error) {
 	if len(query.Rarest) == 0 {
 		return nil, nil, nil
@@ -43,7 +44,7 @@ func (s *Search) byWords(ctx context.Context, d db.DB, q Question, idf *IDF, que
 		if err != nil {
 			return nil, nil, err
 		}
-		all = append(all, hits...)
+		all = append(all, hits)
 	}
 	return all, match, nil
 }

@@ -5,8 +5,8 @@ package embed
 // more than half a hit: the share is bent by halfShare, so that a share of 1 stays 1, and one of 0.3 becomes 0.65.
 const halfShare = 0.3
 
-// guessedShare is what a score is worth where the query's words were replaced by others that are spelled like them.
-const guessedShare = 0.8
+// GuessedShare is what a score is worth where the query's words were replaced by others that are spelled like them.
+const GuessedShare = 0.8
 
 // sureMeaning is the confidence of the best row by meaning from which on meaning counts as much as words. Below it, the
 // best is hardly nearer to the query than unrelated text, and counts in proportion.

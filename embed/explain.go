@@ -72,16 +72,24 @@ func (r Ranking) Explanation() *Explanation {
 
 // arm is what one ranking of a search found.
 type arm struct {
-	rows int
-	best float64
-	took time.Duration
+	rows  int
+	first int // rows of the first filter
+	best  float64
+	took  time.Duration
 }
 
-func armOf(hits []Hit, started time.Time) arm {
-	a := arm{rows: len(hits), took: time.Since(started)}
-	for i, h := range hits {
-		if i == 0 || h.Score > a.best {
-			a.best = h.Score
+// armOf describes a ranking by the hits of each filter.
+func armOf(hits [][]Hit, started time.Time) arm {
+	a := arm{took: time.Since(started)}
+	for i, of := range hits {
+		if i == 0 {
+			a.first = len(of)
+		}
+		for _, h := range of {
+			if a.rows == 0 || h.Score > a.best {
+				a.best = h.Score
+			}
+			a.rows++
 		}
 	}
 	return a

@@ -34,13 +34,21 @@ func (d *Endpoint) embedQuery(ctx context.Context, text string) (vector *pgvecto
 	values, err := d.askForQuery(ctx, from, text)
 	switch {
 	case err != nil:
-		return nil, space, fmt.Sprintf("%v, so this was ranked by words alone.", err)
+		return nil, space, byWordsNote(err)
 	case values == nil:
 		return nil, space, ""
 	case len(values) != space.Dimension:
 		return nil, space, "The embeddings endpoint answers with another model's vectors, so this was ranked by words alone."
 	}
 	return new(pgvector.NewHalfVector(values)), space, ""
+}
+
+// byWordsNote says why there is no ranking by meaning; empty without an error.
+func byWordsNote(err error) string {
+	if err == nil {
+		return ""
+	}
+	return fmt.Sprintf("%v, so this was ranked by words alone.", err)
 }
 
 // askForQuery asks the endpoint for the vector of a search's text.

@@ -93,6 +93,7 @@ type Ranking struct {
 	ByWords   bool
 	ByMeaning bool
 	Note      string // a sentence on what the ranking lacks; empty if nothing
+	cut       bool   // the first filter leaves rows, or may leave some, that are not ranked
 
 	Confidence float64 // how good the best row is, from 0 to 1: the better one of its words and its meaning
 
@@ -120,18 +121,17 @@ func (s *Search) Rank(ctx context.Context, d db.DB, q Question) (Ranking, error)
 	out := Ranking{Query: idf.Query(q.Text), text: q.Text, scope: idf}
 	words, meaning, err := s.bothArms(ctx, d, q, idf, &out)
 	if out.ByWords = !q.MeaningOnly || !out.ByMeaning; err == nil && out.ByWords && q.MeaningOnly {
-		began := time.Now()
-		words, out.match, err = s.byWords(ctx, d, q, idf, out.Query)
-		out.words = armOf(words, began)
+		words, err = s.wordsArm(ctx, d, q, idf, &out)
 	}
 	if err != nil {
 		return Ranking{}, err
 	}
 	out.BestWords = max(0, out.words.best)
+	out.cut = out.words.first >= ArmRows || out.meaning.first >= MeaningRows && idf.Rows() > MeaningRows
 	out.wordsConfidence, out.meaningConfidence = out.confidenceOfWords(), confidenceOfMeaning(meaning)
 	out.Confidence = max(out.wordsConfidence, out.meaningConfidence)
 	if q.Guessed {
-		out.Confidence *= guessedShare
+		out.Confidence *= GuessedShare
 	}
 	out.Rows = Fuse(words, meaning, meaningWeight(out.meaningConfidence))
 	out.took = time.Since(started)
@@ -143,27 +143,41 @@ func (s *Search) Rank(ctx context.Context, d db.DB, q Question) (Ranking, error)
 func (s *Search) bothArms(ctx context.Context, d db.DB, q Question, idf *IDF, out *Ranking) (words, meaning []Hit,
 	err error) {
 	arms, ctx := errgroup.WithContext(ctx)
-	query, began := out.Query, time.Now()
 	if !q.MeaningOnly {
 		arms.Go(func() (err error) {
-			words, out.match, err = s.byWords(ctx, d, q, idf, query)
-			out.words = armOf(words, began)
+			words, err = s.wordsArm(ctx, d, q, idf, out)
 			return err
 		})
 	}
 	if !q.WordsOnly {
 		arms.Go(func() (err error) {
-			meaning, err = s.byMeaning(ctx, d, q, out)
-			out.meaning = armOf(meaning, began)
+			meaning, err = s.meaningArm(ctx, d, q, out)
 			return err
 		})
 	}
 	return words, meaning, arms.Wait()
 }
 
+// wordsArm ranks by words, and notes in out what it found.
+func (s *Search) wordsArm(ctx context.Context, d db.DB, q Question, idf *IDF, out *Ranking) ([]Hit, error) {
+	began := time.Now()
+	found, match, err := s.byWords(ctx, d, q, idf, out.Query)
+	out.words, out.match = armOf(found, began), match
+	return slices.Concat(found...), err
+}
+
+// meaningArm ranks by meaning, and notes in out what it found.
+func (s *Search) meaningArm(ctx context.Context, d db.DB, q Question, out *Ranking) ([]Hit, error) {
+	began := time.Now()
+	found, err := s.byMeaning(ctx, d, q, out)
+	out.meaning = armOf(found, began)
+	return slices.Concat(found...), err
+}
+
 // byMeaning ranks by the inner product with the query's vector: through the space's index in a large scope, and exactly
-// where the scope is small or the index finds fewer than q.Limit. It notes in out whether it ranked, and why not.
-func (s *Search) byMeaning(ctx context.Context, d db.DB, q Question, out *Ranking) (all []Hit, err error) {
+// where the scope is small or the index finds fewer than q.Limit. It notes in out whether it ranked, and why not. The
+// hits are those of each filter.
+func (s *Search) byMeaning(ctx context.Context, d db.DB, q Question, out *Ranking) (all [][]Hit, err error) {
 	vector, space, note := s.Endpoint.embedQuery(ctx, q.Text)
 	if out.Note = note; vector == nil {
 		return nil, nil
@@ -175,7 +189,7 @@ func (s *Search) byMeaning(ctx context.Context, d db.DB, q Question, out *Rankin
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, hits...)
+		all = append(all, hits)
 	}
 	return all, nil
 }
@@ -294,12 +308,13 @@ func KeyedRow(table, key string) string {
 	return ` CROSS JOIN LATERAL (SELECT * FROM ` + table + ` t WHERE t.org = @org AND t.key = ` + key + ` OFFSET 0)`
 }
 
-// Depth returns how many hits a page needs that Page takes from a ranking.
+// Depth returns how many hits a page needs that Page takes from a ranking: its own, those before, and one that shows
+// that there are more.
 func Depth(after int64, offset, limit int) int {
 	if after != 0 {
 		return ArmRows
 	}
-	return min(max(offset, 0)+limit, ArmRows)
+	return min(max(offset, 0)+limit+1, ArmRows)
 }
 
 // Page returns the rows of a ranking from a place on: after the row with the key after, unless that is 0, and past the

@@ -55,6 +55,24 @@ func Respelled[R any](ctx context.Context, d db.DB, s *Search, q Question,
 	return first.Results, "", err
 }
 
+// SpellingIn returns the spelling of a query in which texts have the words of it that none of them has as they are
+// written; empty if they have all of its words, or none that is spelled like one.
+func SpellingIn(query string, texts []string) string {
+	terms := make([][]int64, len(texts))
+	for i, text := range texts {
+		for _, t := range termsOf(text) {
+			terms[i] = append(terms[i], int64(t.id))
+		}
+	}
+	r := Ranking{ByWords: true, text: query, scope: NewIDF(terms, len(texts))}
+	for _, other := range spellingsOf(query, r.unseen(texts), map[int32]int{}) {
+		if written := wordsOf(texts, other.terms); other.in(written) {
+			return other.as(written)
+		}
+	}
+	return ""
+}
+
 // spelled is another spelling of a question's text.
 type spelled struct {
 	text  string
@@ -110,8 +128,13 @@ func (s *Search) spellings(ctx context.Context, d db.DB, q Question, match *word
 	if err != nil || counts == nil {
 		return nil, err
 	}
+	return spellingsOf(q.Text, unseen, counts), nil
+}
+
+// spellingsOf returns the spellings of a text in which words have others that rows have, the likeliest first.
+func spellingsOf(text string, unseen []misspelt, counts map[int32]int) (all []spelled) {
 	for n := range maxTried {
-		other := spelled{text: q.Text}
+		other := spelled{text: text}
 		for _, m := range unseen {
 			if known := m.known(counts); n < len(known) && counts[m.id] == 0 {
 				other.text = replaceWord(other.text, m.word, known[n].word)
@@ -122,7 +145,7 @@ func (s *Search) spellings(ctx context.Context, d db.DB, q Question, match *word
 			all = append(all, other)
 		}
 	}
-	return all, nil
+	return all
 }
 
 // misspelt is a word of a query that may be misspelt, with its other spellings.

@@ -13,16 +13,18 @@ type Arms struct{ Words, Meaning bool }
 // RankTexts ranks a few texts that no table has. The ids of the result are the texts' indices; a text that neither arm
 // finds is not in it. By meaning it ranks the MostTexts - 1 best by words, if the endpoint answers. Where it does not,
 // and with a nil Endpoint, words rank alone.
-func (d *Endpoint) RankTexts(ctx context.Context, query string, texts []string, arms Arms) []Scored {
+func (d *Endpoint) RankTexts(ctx context.Context, query string, texts []string, arms Arms) ([]Scored, Remarks) {
 	words := rankWords(query, texts)
 	var meaning []Hit
+	note := ""
 	if arms.Meaning && d != nil {
-		meaning = d.rankMeaning(ctx, query, texts, words)
+		meaning, note = d.rankMeaning(ctx, query, texts, words)
 	}
 	if !arms.Words && len(meaning) > 0 {
 		words = nil
 	}
-	return Fuse(words, meaning, meaningWeight(confidenceOfMeaning(meaning)))
+	rows := Fuse(words, meaning, meaningWeight(confidenceOfMeaning(meaning)))
+	return rows, Remarks{Note: note, Wordless: len(rows) == 0 && len(meaning) == 0 && IsWordless(query)}
 }
 
 // rankWords returns the BM25 scores of all texts, the best first.
@@ -61,18 +63,19 @@ func inner(a, b pgvector.SparseVector) (sum float64) {
 
 // rankMeaning returns the cosines of the query and of those texts that the endpoint made vectors of, of the first by
 // words.
-func (d *Endpoint) rankMeaning(ctx context.Context, query string, texts []string, words []Hit) (hits []Hit) {
+func (d *Endpoint) rankMeaning(ctx context.Context, query string, texts []string, words []Hit) (hits []Hit,
+	note string) {
 	items := []Item{{ID: -1, Text: query}}
 	for _, h := range words[:min(len(words), MostTexts-1)] {
 		items = append(items, Item{ID: h.ID, Text: texts[h.ID]})
 	}
 	vectors, err := d.ask(ctx, d.source(), items)
 	if err != nil || len(vectors) == 0 || vectors[0].ID != -1 {
-		return nil
+		return nil, byWordsNote(err)
 	}
 	for _, v := range vectors[1:] {
 		if len(v.Values) != len(vectors[0].Values) {
-			return nil
+			return nil, ""
 		}
 		cosine := 0.0
 		for i, x := range v.Values {
@@ -80,5 +83,5 @@ func (d *Endpoint) rankMeaning(ctx context.Context, query string, texts []string
 		}
 		hits = append(hits, Hit{ID: v.ID, Score: cosine})
 	}
-	return hits
+	return hits, ""
 }

@@ -9,12 +9,14 @@ import (
 	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files/grep"
 )
 
-// CompileInclude returns a filter of file names, which are folder/name. It ignores case. Every filter accepts a file
+// CompileInclude returns a filter of file names, which are folder/name. It ignores case, and in which of Unicode's
+// canonical forms a letter such as é is written. Every filter accepts a file
 // whose full name, or the last parts of it, equal include. What else it accepts depends on the form of include:
 //
 //   - With any of ^ $ ( ) [ ] \ + | it is a regular expression, searched anywhere in the name (Letta's rule, except for
@@ -27,25 +29,47 @@ import (
 // ErrInvalid if include is neither a regular expression nor a glob, or too long. The filter then accepts only files of
 // that name, and the caller returns the error if there are none.
 func CompileInclude(include string) (accepts func(fullName string) bool, err error) {
-	include = strings.TrimSpace(include)
+	include = norm.NFC.String(strings.TrimSpace(include))
 	if n := utf8.RuneCountInString(include); n > grep.PatternChars {
 		return func(string) bool { return false },
 			db.Invalid("Invalid include: %d chars > %d limit. Use a shorter filter.", n, grep.PatternChars)
 	}
 	pattern, err := compilePattern(include)
-	return func(name string) bool { return endsWithName(name, include) || err == nil && pattern(name) }, err
+	return func(name string) bool {
+		name = norm.NFC.String(name)
+		return endsWithName(name, include) || err == nil && pattern(name)
+	}, err
+}
+
+// IncludeHint returns a sentence for a filter that accepts no file and may be meant as a list of several: how to write
+// that. It is empty for other filters.
+func IncludeHint(include string) string {
+	if !strings.Contains(include, ",") || isExpression(include) || strings.ContainsAny(include, "{}") {
+		return ""
+	}
+	var parts []string
+	for part := range strings.SplitSeq(include, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			parts = append(parts, part)
+		}
+	}
+	if len(parts) < 2 {
+		return ""
+	}
+	return "A comma is part of a name here: to ask for the files of any of several patterns, write them as {" +
+		strings.Join(parts, ",") + "}"
 }
 
 // literalOf returns a text that the lower case of each name has, in one of its parts, that an include accepts; "" if it
-// finds none. It is the longest run of characters that have the same lower case everywhere: no other character of
-// Unicode becomes one of them, as K of Kelvin becomes k.
+// finds none. It is the longest run of characters that are the same everywhere: no other character of Unicode becomes
+// one of them in lower case or in its canonical form, as K of Kelvin becomes k, and the Greek question mark ;.
 func literalOf(include string) string {
-	include = strings.ToLower(strings.TrimSpace(include))
+	include = strings.ToLower(norm.NFC.String(strings.TrimSpace(include)))
 	if isExpression(include) || strings.Contains(include, "{") {
 		return ""
 	}
 	runs := strings.FieldsFunc(strings.TrimPrefix(include, "./"), func(r rune) bool {
-		return r >= utf8.RuneSelf || strings.ContainsRune("*?/iks", r)
+		return r >= utf8.RuneSelf || strings.ContainsRune("*?/iks;`", r)
 	})
 	longest := ""
 	for _, run := range runs {

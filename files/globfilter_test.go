@@ -47,6 +47,10 @@ func TestCompileInclude(t *testing.T) {
 		{"cost $5 ^2.md", []string{"x/cost $5 ^2.md"}, []string{"x/cost.md"}},
 		{"why?.md", []string{"x/why?.md", "x/whys.md"}, []string{"x/why.md"}},
 		{"2*3.md", []string{"x/2*3.md", "x/2 times 3.md"}, []string{"x/23.txt"}},
+		{"caf\u00e9*", []string{"d/caf\u00e9.md", "d/cafe\u0301.md"}, []string{"d/cafe.md"}},
+		{"CAFE\u0301.md", []string{"d/caf\u00e9.md", "d/cafe\u0301.md"}, []string{"d/cafe.md"}},
+		{"^cafe\u0301/", []string{"caf\u00e9/a.md", "cafe\u0301/a.md"}, []string{"d/a.md"}},
+		{"mu\u0308?.txt", []string{"d/m\u00fc\u00e9.txt", "d/mu\u0308e\u0301.txt"}, []string{"d/mue.txt"}},
 		{"{a,b}{c,d}/*.md", []string{"ac/x.md", "BD/x.md"}, []string{"ab/x.md"}},
 	} {
 		fits, err := files.CompileInclude(tt.include)
@@ -120,6 +124,62 @@ func TestALiteralNameIsIncludedWhateverItIsMadeOf(t *testing.T) {
 	}
 }
 
+// A letter with a mark is one character or two; names and what looks for them may differ in that.
+func TestNamesAreFoundInEitherCanonicalForm(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t, files.Options{})
+	const composed, decomposed = "caf\u00e9", "cafe\u0301"
+	first, second := fx.folder(composed), fx.folder(decomposed+" 2")
+	for _, folder := range []files.Folder{first, second} {
+		fx.upload(folder, "re\u0301sume\u0301.txt", "the needle\n")
+	}
+	agent := fx.agentWith(first, second)
+	for _, include := range []string{composed + "/*", decomposed + "/*", "^" + decomposed + "/", "/cafe\u0301 2/re\u0301*",
+		"/caf\u00e9 2/*.txt"} {
+		if got := fx.grep(agent, files.GrepQuery{Pattern: "needle", Include: include}); got.Total != 1 {
+			t.Errorf("grep in %+q: %+v", include, got.Files)
+		}
+		if got, err := fx.List(t.Context(), org, agent, files.ListQuery{Include: include, Limit: 9}); err != nil ||
+			got.Total != 1 {
+			t.Errorf("list of %+q: %+v (%v)", include, got, err)
+		}
+		if got, err := fx.Search(t.Context(), org, agent, files.Query{Text: "needle", Include: include}); err != nil ||
+			len(got.Hits) != 1 {
+			t.Errorf("search in %+q: %+v (%v)", include, got.Hits, err)
+		}
+	}
+	for _, folder := range []string{composed, decomposed, composed + " 2", decomposed + " 2"} {
+		for _, include := range []string{"", "*.txt"} {
+			q := files.ListQuery{Folder: folder, Include: include, Limit: 9}
+			if got, err := fx.List(t.Context(), org, agent, q); err != nil || got.Total != 1 || len(got.Files) != 1 {
+				t.Errorf("list of the folder %+q: %+v (%v)", folder, got, err)
+			}
+		}
+		for _, name := range []string{"r\u00e9sum\u00e9.txt", "re\u0301sume\u0301.txt"} {
+			fx.mustOpen(agent, files.Limits{MaxOpen: 3, ViewChars: 1000}, false, folder+"/"+name)
+		}
+	}
+}
+
+// A list of patterns with commas fits no file: the hint shows the pattern that does.
+func TestAListOfPatternsIsHintedAt(t *testing.T) {
+	t.Parallel()
+	for include, want := range map[string]string{"*.txt,*.md": "{*.txt,*.md}", "a.txt, docs/b.md ,": "{a.txt,docs/b.md}",
+		"*.md": "", "*.{txt,md}": "", "a,": "", "(a,b)": ""} {
+		got := files.IncludeHint(include)
+		if want == "" && got != "" || !strings.HasSuffix(got, want) {
+			t.Errorf("%s: got %q, want a hint at %q", include, got, want)
+		}
+		if want == "" {
+			continue
+		}
+		fits, err := files.CompileInclude(want)
+		if err != nil || !fits("x/docs/b.md") || !fits("x/a.txt") || fits("x/c.go") {
+			t.Errorf("the filter %s does not take the files that %s names: %v", want, include, err)
+		}
+	}
+}
+
 func TestAnyIncludeIsReadOrRefused(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -146,7 +206,7 @@ func TestNamesHaveTheLiteralOfTheirInclude(t *testing.T) {
 			t.Errorf("%s: got '%s', want '%s'", include, got, want)
 		}
 	}
-	text := rapid.StringOfN(rapid.SampledFrom([]rune("abAB.*?/-{},kKsSſK_")), 0, 8, -1)
+	text := rapid.StringOfN(rapid.SampledFrom([]rune("abAB.*?/-{},kKsSſK_e\u0301é;\u037e`\u1fef")), 0, 8, -1)
 	rapid.Check(t, func(t *rapid.T) {
 		include := text.Draw(t, "include")
 		name := text.Draw(t, "folder") + "/" + rapid.OneOf(text, rapid.Just(include)).Draw(t, "name")

@@ -30,7 +30,7 @@ type Listing struct {
 // ListQuery asks for a page of an agent's attached files.
 type ListQuery struct {
 	Include       string // filter of folder/name, see CompileInclude; empty is all
-	Folder        string // its name; empty is all
+	Folder        string // its name, in any of Unicode's canonical forms; empty is all
 	Offset, Limit int
 }
 
@@ -63,7 +63,8 @@ func (s *Store) pageByName(ctx context.Context, org db.Org, agentID string, q Li
 		SELECT coalesce(sum((
 			SELECT count(*) FROM files f WHERE f.org = $1 AND f.folder_key = d.key AND f.replaces IS NULL)), 0)::bigint
 		FROM agent_folders a JOIN folders d ON d.org = a.org AND d.key = a.folder_key
-		WHERE a.org = $1 AND d.org = $1 AND a.agent_id = $2 AND ($3 = '' OR d.name = $3)`, org, agentID, q.Folder)
+		WHERE a.org = $1 AND d.org = $1 AND a.agent_id = $2
+		  AND ($3 = '' OR normalize(d.name) = normalize($3))`, org, agentID, q.Folder)
 	if err != nil || q.Offset >= total {
 		return nil, total, err
 	}
@@ -76,7 +77,8 @@ func (s *Store) pageByName(ctx context.Context, org db.Org, agentID string, q Li
 			ORDER BY name COLLATE "C", key
 			LIMIT @end
 		) f
-		WHERE a.org = @org AND d.org = @org AND a.agent_id = @agent AND (@folder = '' OR d.name = @folder)
+		WHERE a.org = @org AND d.org = @org AND a.agent_id = @agent
+		  AND (@folder = '' OR normalize(d.name) = normalize(@folder))
 		ORDER BY (d.name || '/' || f.name) COLLATE "C", f.key
 		LIMIT @limit OFFSET @offset`,
 		pgx.StrictNamedArgs{"org": org, "agent": agentID, "folder": q.Folder, "limit": q.Limit,
@@ -104,7 +106,7 @@ func (s *Store) includedFiles(ctx context.Context, org db.Org, agentID, folder, 
 		WITH attached AS MATERIALIZED (
 			SELECT d.key, d.name, strpos(lower(d.name), $4) > 0 AS has_literal
 			FROM agent_folders a JOIN folders d ON d.org = a.org AND d.key = a.folder_key
-			WHERE a.org = $1 AND d.org = $1 AND a.agent_id = $2 AND ($3 = '' OR d.name = $3)
+			WHERE a.org = $1 AND d.org = $1 AND a.agent_id = $2 AND ($3 = '' OR normalize(d.name) = normalize($3))
 		)
 		SELECT f.key, d.name || '/' || f.name AS name, f.folder_key, f.chunks, coalesce(f.first_chunk, 0) AS first_chunk,
 		       coalesce(f.last_chunk, 0) AS last_chunk

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/loci-memory/loci/db"
 )
 
@@ -51,6 +53,7 @@ func (set openSet) attachedFile(ctx context.Context, fileID string) (attached, e
 func (set openSet) resolve(ctx context.Context, names []string) ([]attached, error) {
 	var folders, leaves []string
 	for _, name := range names {
+		name = norm.NFC.String(name)
 		folders, leaves = append(folders, ""), append(leaves, name)
 		for i, r := range name {
 			if r == '/' {
@@ -60,7 +63,8 @@ func (set openSet) resolve(ctx context.Context, names []string) ([]attached, err
 	}
 	rows, err := db.All[attached](ctx, set.db, `
 		SELECT DISTINCT t.* FROM (`+attachedRows+`
-			JOIN unnest($3::text[], $4::text[]) AS n (folder, name) ON f.name = n.name AND (n.folder = '' OR n.folder = d.name)
+			JOIN unnest($3::text[], $4::text[]) AS n (folder, name) ON f.name = n.name
+			     AND (n.folder = '' OR n.folder = normalize(d.name))
 			WHERE a.org = $1 AND f.org = $1 AND a.agent_id = $2
 			UNION ALL `+attachedRows+`
 			WHERE a.org = $1 AND f.org = $1 AND a.agent_id = $2 AND f.id = ANY ($5)) t
@@ -90,11 +94,12 @@ func (set openSet) resolve(ctx context.Context, names []string) ([]attached, err
 // named returns the rows that a name means: those with this full name or id, else those with this own name.
 func named(rows []attached, name string) []attached {
 	var full, leaf []attached
+	name = norm.NFC.String(name)
 	for _, r := range rows {
 		switch name {
-		case r.FullName, r.ID:
+		case norm.NFC.String(r.FullName), r.ID:
 			full = append(full, r)
-		case r.Name:
+		case r.Name: // which is stored in this form
 			leaf = append(leaf, r)
 		}
 	}

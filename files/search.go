@@ -68,13 +68,13 @@ const (
 	ByWordsAndMeaning Ranking = "words and meaning"
 )
 
-// Results are the best chunks first. Note, if not empty, is a sentence on what the search could not do.
+// Results are the best chunks first.
 type Results struct {
 	Hits     []Hit
 	Ranking  Ranking
-	Note     string
 	More     bool // there are hits behind these
 	Attached bool // there are attached files, with or without text, whose names Include accepts
+	embed.Remarks
 
 	// SearchedFor is the spelling of the query that the hits are of, where words of it are in no row; else empty.
 	SearchedFor string
@@ -83,10 +83,13 @@ type Results struct {
 
 // Search finds chunks of an agent's attached files by words, and by meaning where an embeddings endpoint answers. Those
 // that overlap are one hit, with the place of the best. Open files that are among the hits count as used. ErrInvalid if
-// the query is blank.
+// the query is blank or too long.
 func (s *Store) Search(ctx context.Context, org db.Org, agentID string, q Query) (Results, error) {
 	if strings.TrimSpace(q.Text) == "" {
 		return Results{}, db.Invalid("Empty search query provided")
+	}
+	if err := embed.CheckQuery(q.Text); err != nil {
+		return Results{}, err
 	}
 	limit := min(max(q.Limit, 1), SearchMax)
 	in, err := s.searched(ctx, org, agentID, q.Include)
@@ -114,11 +117,12 @@ func (s *Store) ranked(ctx context.Context, q Query, question embed.Question) (o
 	if err != nil {
 		return out, err
 	}
-	r := Results{Ranking: ByWords, Attached: true, Note: ranking.Note}
+	r := Results{Ranking: ByWords, Attached: true}
 	if ranking.ByMeaning {
 		r.Ranking = ByWordsAndMeaning
 	}
 	r.Hits, r.More, err = s.mergedHits(ctx, question.Org, ranking, max(q.Offset, 0), q.Limit)
+	r.Remarks = ranking.Remarks(len(r.Hits), r.More)
 	for _, h := range r.Hits {
 		out.Texts = append(out.Texts, h.searchable())
 	}

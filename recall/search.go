@@ -50,7 +50,8 @@ const (
 	ByMeaning Mode = "vector"
 )
 
-var errNoEndpoint = db.Invalid("search_mode is %q, and there is no embeddings endpoint to rank by meaning: "+
+// ErrNoEndpoint is an ErrInvalid: a search of mode ByMeaning where no embeddings endpoint is configured.
+var ErrNoEndpoint = db.Invalid("search_mode is %q, and there is no embeddings endpoint to rank by meaning: "+
 	"set LOCI_EMBEDDING_BASE_URL, or search with %q or %q", ByMeaning, ByWords, ByBoth)
 
 // SearchMax is the most messages that a search returns.
@@ -70,11 +71,10 @@ type Hit struct {
 
 // Results are the messages that a search found, the best first.
 type Results struct {
-	Hits     []Hit
-	Ranked   Mode   // what they were ranked by: ByWords where the endpoint did not answer; empty for the newest
-	Wordless bool   // the query has only stop words
-	Note     string // a sentence on what the ranking lacks; empty if nothing
-	More     bool   // there are hits behind these
+	Hits   []Hit
+	Ranked Mode // what they were ranked by: ByWords where the endpoint did not answer; empty for the newest
+	More   bool // there are hits behind these
+	embed.Remarks
 
 	// SearchedFor is the spelling of the query that the hits are of, where words of it are in no row; else empty.
 	SearchedFor string
@@ -82,10 +82,13 @@ type Results struct {
 }
 
 // Search finds messages by words, and by meaning where an embeddings endpoint answers. ErrNotFound if the agent or the
-// conversation does not exist; ErrInvalid if the mode is ByMeaning and no endpoint is configured.
+// conversation does not exist; ErrInvalid if the text is too long; ErrNoEndpoint.
 func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error) {
 	if q.Mode == ByMeaning && s.o.Endpoint == nil {
-		return Results{}, errNoEndpoint
+		return Results{}, ErrNoEndpoint
+	}
+	if err := embed.CheckQuery(q.Text); err != nil {
+		return Results{}, err
 	}
 	q.Limit = min(max(q.Limit, 1), SearchMax)
 	f, err := s.searchFilter(ctx, org, q)
@@ -119,7 +122,7 @@ func (s *Store) ranked(ctx context.Context, f searchFilter) (found embed.Searche
 	if err != nil {
 		return found, err
 	}
-	out := Results{Ranked: ByWords, Wordless: ranking.Query.Common, Note: ranking.Note}
+	out := Results{Ranked: ByWords}
 	switch {
 	case !ranking.ByWords:
 		out.Ranked = ByMeaning
@@ -133,6 +136,7 @@ func (s *Store) ranked(ctx context.Context, f searchFilter) (found embed.Searche
 	out.More = len(rows) > q.Limit
 	out.Hits, err = s.confirmed(ctx, f, rows, ranking)
 	out.More = out.More && len(out.Hits) > 0
+	out.Remarks = ranking.Remarks(len(out.Hits), out.More)
 	out.addContext(all, ranking, q.Explain)
 	for _, h := range out.Hits {
 		found.Texts = append(found.Texts, Searched(h.Message))

@@ -193,8 +193,7 @@ func TestAgentsRefuse(t *testing.T) {
 		{"a tool's arguments that are no object", "POST", "/v1/agents/" + id + "/tools/open_files/run", `{"args":[]}`, 422,
 			"body.args: expected object"},
 		{"an unknown order", "GET", "/v1/agents?order_by=name", "", 422, "query.order_by: expected value to be one of"},
-		{"a NUL in a query", "GET", "/v1/agents?name=%00", "", 400, "a value of the request cannot be stored: a text " +
-			"has a NUL"},
+		{"a NUL in a query", "GET", "/v1/agents?name=%00", "", 422, "query.name: the text has a NUL"},
 	} {
 		got := c.call(r.method, r.target, r.body)
 		if detail, _ := fields(t, got.Text)["detail"].(string); got.Code != r.status || !strings.HasPrefix(detail, r.detail) {

@@ -272,7 +272,6 @@ func TestMessagesAreFoundByTheirTime(t *testing.T) {
 			"bob"},
 		{"the very moment", `"start_date":"2026-03-11T04:00:00Z","end_date":"2026-03-11T04:00:00.000000Z"`, "dan"},
 		{"nothing between", `"start_date":"2026-03-12","end_date":"2026-03-11"`, ""},
-		{"by meaning, without an endpoint", `"search_mode":"vector","end_date":"2026-03-10T05:00"`, "ann"},
 		{"a conversation", fmt.Sprintf(`"conversation_id":%q`, agent), "ann bob cid dan"},
 		{"null is no end", `"start_date":"2026-03-11","end_date":null,"agent_id":null,"search_mode":null,"limit":null`,
 			"cid dan"},

@@ -228,6 +228,7 @@ func (s *Server) searchMemory(ctx context.Context, in *struct {
 	}
 	r, err := s.MemoryFiles.Search(ctx, rest.Org(ctx), string(in.TreeID),
 		memoryfile.Query{Text: in.Query, Held: held, Limit: in.Limit, Explain: in.Explain})
+	rest.Warn(ctx, r.Sentences()...)
 	return rest.Each(r.Hits, func(h memoryfile.Hit) letta.MemoryHit { return letta.MemoryHit{Hit: h} }), err
 }
 

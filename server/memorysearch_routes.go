@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"strings"
 
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/server/agent"
@@ -22,7 +23,7 @@ type MemorySearch struct {
 	Hits       []memorysearch.MemoryFound `json:"hits" doc:"The best first."`
 	Ranking    string                     `json:"ranking" enum:"words,words and meaning" doc:"What they were ranked by."`
 	KnownPlace string                     `json:"known_place" doc:"What the query names; then no vectors are asked."`
-	Note       string                     `json:"note" doc:"What the ranking lacks; empty if nothing."`
+	Note       string                     `json:"note" doc:"What the ranking lacks, or why nothing is found."`
 
 	SearchedFor  string                                   `json:"searched_for,omitempty"`
 	Explanations map[memorysearch.Kind]*embed.Explanation `json:"explain,omitempty" doc:"Of each kind, with explain=true."`
@@ -44,9 +45,8 @@ func (s *Server) searchAllMemories(ctx context.Context, a agent.Agent, in *struc
 		Explain: in.Explain,
 		Kinds:   rest.Each(in.Kinds, func(k string) memorysearch.Kind { return memorysearch.Kind(k) })}
 	r, err := s.Tools.SearchMemory(ctx, q)
-	found := MemorySearch{Hits: r.Hits, Ranking: "words", KnownPlace: r.Known, Note: r.Note,
-		SearchedFor:  r.SearchedFor,
-		Explanations: r.Explanations}
+	found := MemorySearch{Hits: r.Hits, Ranking: "words", KnownPlace: r.Known,
+		Note: strings.Join(r.Sentences(), " "), SearchedFor: r.SearchedFor, Explanations: r.Explanations}
 	if r.Meaning {
 		found.Ranking = "words and meaning"
 	}

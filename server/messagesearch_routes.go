@@ -51,17 +51,6 @@ func (s *Server) query(ctx context.Context, in letta.MessageQuery, text string) 
 	return q, nil
 }
 
-// search searches by words if a search by meaning is not possible.
-func (s *Server) search(ctx context.Context, q recall.Query) (recall.Results, error) {
-	results, err := s.Recall.Search(ctx, rest.Org(ctx), q)
-	unranked := err == nil && len(results.Hits) == 0 && results.Ranked != recall.ByMeaning
-	if q.Mode == recall.ByMeaning && (errors.Is(err, db.ErrInvalid) || unranked) {
-		q.Mode = recall.ByWords
-		return s.Recall.Search(ctx, rest.Org(ctx), q)
-	}
-	return results, err
-}
-
 // searchMessages finds texts of users and agents. Calls of tools and their results are found by
 // /v1/agents/messages/search.
 func (s *Server) searchMessages(ctx context.Context, in *struct {
@@ -88,9 +77,9 @@ func (s *Server) searchMessages(ctx context.Context, in *struct {
 	}
 	offset, end, found, more := q.Offset, q.Offset+q.Limit, []letta.FoundMessage{}, true
 	q.Limit, q.Offset = recall.SearchMax, 0
+	var results recall.Results
 	for ; more && len(found) < end; q.Offset += q.Limit { // some messages say nothing, some several things
-		results, err := s.search(ctx, q)
-		if err != nil {
+		if results, err = s.Recall.Search(ctx, rest.Org(ctx), q); err != nil {
 			return nil, err
 		}
 		for _, h := range results.Hits {
@@ -101,6 +90,8 @@ func (s *Server) searchMessages(ctx context.Context, in *struct {
 		}
 		more = results.More
 	}
+	results.Cut = results.Cut && len(found) <= end
+	rest.Warn(ctx, results.Sentences()...)
 	return found[min(offset, len(found)):min(end, len(found))], nil
 }
 
@@ -116,7 +107,8 @@ func (s *Server) searchInternal(ctx context.Context, in *struct {
 		return nil, err
 	}
 	q.Explain = in.Explain
-	results, err := s.search(ctx, q)
+	results, err := s.Recall.Search(ctx, rest.Org(ctx), q)
+	rest.Warn(ctx, results.Sentences()...)
 	found := rest.Each(results.Hits, letta.FoundInternalOf)
 	for i := range found {
 		found[i].SearchedFor = results.SearchedFor

@@ -104,6 +104,7 @@ func (s *Server) searchPassages(ctx context.Context, a agent.Agent, in *struct {
 	}
 	q.Explain = in.Explain
 	results, err := s.Archival.Search(ctx, rest.Org(ctx), q)
+	rest.Warn(ctx, results.Sentences()...)
 	found := letta.FoundPassagesOf(results.Hits, a.Zone())
 	found.SearchedFor = results.SearchedFor
 	return found, err
@@ -169,6 +170,7 @@ func (s *Server) searchAllPassages(ctx context.Context, in *struct {
 	}
 	q.Explain = in.Explain
 	results, err := s.Archival.Search(ctx, rest.Org(ctx), q)
+	rest.Warn(ctx, results.Sentences()...)
 	hits := rest.Each(results.Hits, letta.PassageHitOf)
 	for i := range hits {
 		hits[i].SearchedFor = results.SearchedFor

@@ -284,13 +284,21 @@ func (s *Server) filteredTools(ctx context.Context, filter letta.ToolFilter, p d
 const mostSearchedTools = 10_000
 
 func (s *Server) searchTools(ctx context.Context, in *struct{ Body letta.ToolSearch }) ([]letta.FoundTool, error) {
+	if in.Body.Mode.Value == string(recall.ByMeaning) && s.Endpoint == nil {
+		return nil, recall.ErrNoEndpoint
+	}
+	if err := embed.CheckQuery(in.Body.Query.Value); err != nil {
+		return nil, err
+	}
 	tools, err := s.filteredTools(ctx, letta.ToolFilter{Types: in.Body.Types.Value},
 		db.Page{Limit: mostSearchedTools})
 	if err != nil {
 		return nil, err
 	}
 	return in.Body.Found(tools, func(query string, texts []string, arms embed.Arms) []embed.Scored {
-		return s.Endpoint.RankTexts(ctx, query, texts, arms)
+		ranked, remarks := s.Endpoint.RankTexts(ctx, query, texts, arms)
+		rest.Warn(ctx, remarks.Sentences()...)
+		return ranked
 	}), nil
 }
 

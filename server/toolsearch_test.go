@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/loci-memory/loci/embed/embedtest"
+	"github.com/loci-memory/loci/server/rest"
 )
 
 // found is a tool that a search found.
@@ -49,13 +51,13 @@ func TestToolsAreSearched(t *testing.T) {
 	}
 	for body, want := range map[string]int{
 		`{"tool_types":["custom"]}`: 2, `{"tags":["t-ship"],"query":null}`: 1, `{"limit":3}`: 3,
-		`{"query":"rain","tool_types":["letta_core"]}`: 0, `{"query":"zzz"}`: 0,
-		`{"query":"rain","search_mode":"vector"}`: 1} {
+		`{"query":"rain","tool_types":["letta_core"]}`: 0, `{"query":"zzz"}`: 0} {
 		if found, _ := c.searchTools(body); len(found) != want {
 			t.Errorf("%s: found %d, want %d", body, len(found), want)
 		}
 	}
 	for body, want := range map[string]int{
+		`{"query":"rain","search_mode":"vector"}`: 400, `{"query":"` + strings.Repeat("rain ", 6_401) + `"}`: 400,
 		`{"limit":0}`: 422, `{"search_mode":"best"}`: 422, `{"tool_types":["x"]}`: 400} {
 		if got := c.call("POST", "/v1/tools/search", body); got.Code != want {
 			t.Errorf("%s: got %d %s, want %d", body, got.Code, got.Text, want)
@@ -79,6 +81,10 @@ func TestToolsAreSearched(t *testing.T) {
 	fake.Down.Store(true)
 	if _, names := c.searchTools(`{"query":"rain"}`); !slices.Equal(names, []string{"weather"}) {
 		t.Errorf("while the endpoint is down: %q", names)
+	}
+	got := c.call("POST", "/v1/tools/search", `{"query":"rain","search_mode":"vector"}`)
+	if warned := got.Header().Get(rest.WarningsHeader); !strings.Contains(warned, "ranked by words alone") {
+		t.Errorf("while the endpoint is down, a search by meaning warns of %q", warned)
 	}
 	if _, names := c.as("other").searchTools(`{"query":"rain"}`); len(names) > 0 {
 		t.Errorf("another organization: %q", names)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/lmittmann/tint"
@@ -27,7 +28,8 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// quiet drops a library's messages below error unless debug messages are logged.
+// quiet drops the messages below error of the library of background jobs unless debug messages are logged, and says its
+// errors in an operator's words.
 type quiet struct{ slog.Handler }
 
 // Enabled implements slog.Handler.
@@ -38,7 +40,35 @@ func (q quiet) Enabled(ctx context.Context, level slog.Level) bool {
 // Handle implements slog.Handler.
 func (q quiet) Handle(ctx context.Context, r slog.Record) error {
 	r.Level = quieter(r.Level)
-	return q.Handler.Handle(ctx, r)
+	if r.Level < slog.LevelError {
+		return q.Handler.Handle(ctx, r)
+	}
+	line := slog.NewRecord(r.Time, r.Level, plainJobError(r.Message), r.PC)
+	line.AddAttrs(slog.String("river", r.Message))
+	r.Attrs(func(a slog.Attr) bool {
+		line.AddAttrs(a)
+		return true
+	})
+	return q.Handler.Handle(ctx, line)
+}
+
+// plainJobError returns what an error of River, the library of background jobs, means for the server. River begins a
+// message with the name of one of its types.
+func plainJobError(message string) string {
+	part, _, _ := strings.Cut(message, ":")
+	switch {
+	case strings.HasSuffix(message, "Too many errors; giving up"):
+		return "background jobs have ended, but that could not be stored; they are repeated later"
+	case strings.HasSuffix(part, "Completer"), strings.Contains(message, "completer"):
+		return "background jobs have ended, but that could not be stored yet; it is tried again"
+	case part == "JobExecutor":
+		return "the end of a background job could not be stored, or its code failed; it is repeated later"
+	case part == "Elector":
+		return "the servers could not agree on the one that does the upkeep of background jobs; it is tried again"
+	case part == "Notifier":
+		return "the server is not told of new background jobs, and looks for them instead; it is tried again"
+	}
+	return "the upkeep of background jobs had an error; it is tried again"
 }
 
 func quieter(level slog.Level) slog.Level {

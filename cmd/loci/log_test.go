@@ -3,14 +3,17 @@ package main
 import (
 	"bytes"
 	"log/slog"
+	"strings"
 	"testing"
 )
 
 // Messages of River below level error, such as which server leads, are logged at level debug.
 func TestALibrarySaysLittle(t *testing.T) {
 	t.Parallel()
-	for level, want := range map[slog.Level]string{slog.LevelInfo: "level=ERROR msg=failed of=jobs\n",
-		slog.LevelDebug: "level=DEBUG msg=\"stepping down\" of=jobs\nlevel=ERROR msg=failed of=jobs\n"} {
+	const failed = `level=ERROR msg="background jobs have ended, but that could not be stored yet; it is tried again" ` +
+		`of=jobs river="BatchCompleter: Completer error (will retry after sleep)" err=timeout` + "\n"
+	for level, want := range map[slog.Level]string{slog.LevelInfo: failed,
+		slog.LevelDebug: "level=DEBUG msg=\"stepping down\" of=jobs\n" + failed} {
 		var out bytes.Buffer
 		noTime := func(_ []string, a slog.Attr) slog.Attr {
 			if a.Key == slog.TimeKey {
@@ -21,9 +24,28 @@ func TestALibrarySaysLittle(t *testing.T) {
 		log := slog.New(quiet{slog.NewTextHandler(&out, &slog.HandlerOptions{Level: level, ReplaceAttr: noTime})})
 		log = log.With("of", "jobs")
 		log.Warn("stepping down")
-		log.Error("failed")
+		log.Error("BatchCompleter: Completer error (will retry after sleep)", "err", "timeout")
 		if got := out.String(); got != want {
 			t.Errorf("at level %s: got %q, want %q", level, got, want)
+		}
+	}
+}
+
+// An operator reads what an error of the library means, whichever of its parts had it.
+func TestErrorsOfTheLibraryAreSaidPlainly(t *testing.T) {
+	t.Parallel()
+	for message, want := range map[string]string{
+		"BatchCompleter: Too many errors; giving up":                "are repeated later",
+		"InlineCompleter: Completer error (will retry)":             "could not be stored yet",
+		"Error waiting on async completer":                          "could not be stored yet",
+		"JobExecutor: Error completing job":                         "the end of a background job",
+		"Elector: Error attempting to elect":                        "the servers could not agree",
+		"Notifier: Error running listener (will attempt reconnect)": "is not told of new background jobs",
+		"JobScheduler: Error scheduling jobs":                       "the upkeep of background jobs",
+	} {
+		got := plainJobError(message)
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: got %q, want %q in it", message, got, want)
 		}
 	}
 }

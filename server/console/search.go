@@ -93,12 +93,15 @@ func (v *visit) searchMessages(l *lab) error {
 		} else if err != nil {
 			return err
 		}
+		if way.URL == "vector" && c.Problem != "" { // without an endpoint, which is no failure
+			c.Problem, c.Note = "", c.Problem
+		}
 		for _, h := range hits {
 			c.Hits = append(c.Hits, found{Text: h.Snippet, URL: h.Message.URL(), Score: h.Score,
 				Place: h.Message.Role + ", seq " + number(h.Message.Seq), Words: rank(h.WordsRank), Meaning: rank(h.MeaningRank)})
 		}
-		if way.URL == "vector" && c.Problem == "" && !slices.ContainsFunc(c.Hits, found.hasMeaning) {
-			c.Hits, c.Note = nil, "Nothing is ranked by meaning: there is no embeddings endpoint, or no vectors yet."
+		if way.URL == "vector" && c.Note == "" && !slices.ContainsFunc(c.Hits, found.hasMeaning) {
+			c.Hits, c.Note = nil, "Nothing is ranked by meaning: the endpoint does not answer, or made no vectors yet."
 		}
 		l.Columns = append(l.Columns, c)
 	}

@@ -97,7 +97,7 @@ type PassageSearch struct {
 	Query  string   `query:"query" doc:"Nothing is found for one that is blank."`
 	Tags   []string `query:"tags,explode"`
 	Match  string   `query:"tag_match_mode" enum:"any,all"`
-	TopK   int      `query:"top_k" minimum:"0" doc:"5 if absent or 0, at most 100."`
+	TopK   int      `query:"top_k" minimum:"0" doc:"5 if absent or 0; one above 100 is lowered to 100."`
 	Offset int      `query:"offset" minimum:"0" maximum:"10000" doc:"Results to leave out."`
 	After  string   `query:"after" doc:"The id of a passage: the results behind it."`
 	Start  string   `query:"start_datetime" doc:"ISO 8601; in the agent's timezone if it has none."`

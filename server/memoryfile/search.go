@@ -54,7 +54,7 @@ type Query struct {
 type Results struct {
 	Hits      []Hit
 	ByMeaning bool
-	Note      string // a sentence on what the ranking lacks; empty if nothing
+	embed.Remarks
 
 	// SearchedFor is the spelling of the query that the hits are of, where words of it are in no row; else empty.
 	SearchedFor string
@@ -69,6 +69,9 @@ func (s *Store) Search(ctx context.Context, org db.Org, tree string, q Query) (R
 	}
 	if strings.TrimSpace(q.Text) == "" {
 		return Results{}, db.Invalid("query has no words; list the files instead")
+	}
+	if err := embed.CheckQuery(q.Text); err != nil {
+		return Results{}, err
 	}
 	args := pgx.StrictNamedArgs{"org": org, "tree": t.Key}
 	files := `r.org = @org AND r.tree_key = @tree AND r.deleted_at IS NULL` + q.Held.Where("r", args)
@@ -116,7 +119,8 @@ func (s *Store) ranked(ctx context.Context, org db.Org, t Tree, q Query, questio
 			hits[i].Lines = hits[i].nearestLines()
 		}
 	}
-	out.Ranking, out.Results = ranking, Results{Hits: hits, ByMeaning: ranking.ByMeaning, Note: ranking.Note}
+	out.Ranking, out.Results = ranking, Results{Hits: hits, ByMeaning: ranking.ByMeaning,
+		Remarks: ranking.Remarks(len(hits), len(hits) == q.Limit)}
 	for _, h := range hits {
 		out.Texts = append(out.Texts, h.Path+"\n"+h.Text)
 	}

@@ -47,22 +47,32 @@ func (m Memories) workingMemory(ctx context.Context, q Query) (found, error) {
 			}
 		}
 	}
-	return found{hits: q.best(hits)}, err
+	texts := make([]string, len(hits))
+	for i, h := range hits {
+		texts[i] = h.Text
+	}
+	q, spelling := q.respelled(texts)
+	return found{hits: q.best(hits), searchedFor: spelling}, err
 }
 
 // blocks searches the core memory blocks. They stand in the prompt: no tool reads on.
 func (m Memories) blocks(ctx context.Context, q Query) (found, error) {
 	list, err := m.Blocks.OfAgent(ctx, q.Org, q.Agent.ID)
+	texts := make([]string, len(list))
+	for i, b := range list {
+		texts[i] = b.Label + " " + b.Value
+	}
+	q, spelling := q.respelled(texts)
 	var hits []MemoryFound
-	for _, b := range list {
+	for i, b := range list {
 		h := MemoryFound{Kind: Block, Layer: Active, At: &b.UpdatedAt, Place: FoundPlace{ID: b.ID, Label: b.Label},
 			Path: "/v1/agents/" + q.Agent.ID + "/core-memory/blocks/" + url.PathEscape(b.Label)}
 		h.Text, h.Place.FirstLine, h.Place.LastLine = q.bestLines(b.Value)
-		if covered(terms(q.Text), b.Label+" "+b.Value) > 0 {
+		if covered(terms(q.Text), texts[i]) > 0 {
 			hits = append(hits, h)
 		}
 	}
-	return found{hits: q.best(hits)}, err
+	return found{hits: q.best(hits), searchedFor: spelling}, err
 }
 
 // memoryFiles searches the tree of memory files by words, and by meaning too if byMeaning is true.

@@ -80,6 +80,8 @@ type Query struct {
 	Explain      bool    // hits and results say how they were ranked
 	Unseen       bool    // leaves out the messages that the model sees anyway
 	Held         db.Held // of passages and memory files, what does not hold is left out
+
+	guessed bool // Text is another spelling of what was asked for
 }
 
 // MemoryFound is a hit of a search in all memories.
@@ -128,7 +130,7 @@ type Results struct {
 	Hits    []MemoryFound
 	Meaning bool   // memory files, passages, files or messages were ranked by meaning too
 	Known   string // the place that a near layer named, so that no vectors were asked; empty if none did
-	Note    string // a sentence on what the ranking lacks; empty if nothing
+	embed.Remarks
 
 	SearchedFor  string                      // the spelling that was found, where no text has a word of the query
 	Explanations map[Kind]*embed.Explanation // of memory files, passages, files and messages, if the query asks for them
@@ -148,10 +150,13 @@ type found struct {
 }
 
 // Search searches the memories side by side. No arm holds a connection while it waits for another.
-// ErrInvalid if the query is blank or a kind unknown.
+// ErrInvalid if the query is blank or too long, or a kind unknown.
 func (m Memories) Search(ctx context.Context, q Query) (Results, error) {
 	if q.Text = strings.TrimSpace(db.Clean(q.Text)); q.Text == "" {
 		return Results{}, db.Invalid("query has no words; say what to search for")
+	}
+	if err := embed.CheckQuery(q.Text); err != nil {
+		return Results{}, err
 	}
 	for _, k := range q.Kinds {
 		if !slices.Contains(Kinds, k) {
@@ -198,6 +203,7 @@ func (m Memories) Search(ctx context.Context, q Query) (Results, error) {
 		out.Meaning, out.Note = out.Meaning || f.meaning, cmp.Or(out.Note, f.note)
 	}
 	out.Hits = q.ranked(all)
+	out.Wordless = len(out.Hits) == 0 && embed.IsWordless(q.Text) && (!m.MemoryFiles.ByMeaning() || out.Note != "")
 	return out, nil
 }
 

@@ -106,6 +106,9 @@ func (q Query) best(hits []MemoryFound) []MemoryFound {
 	hits = slices.DeleteFunc(hits, func(h MemoryFound) bool { return share(h) == 0 })
 	for i, h := range hits {
 		hits[i].Score = share(h)
+		if q.guessed {
+			hits[i].Score *= embed.GuessedShare
+		}
 		if q.Explain {
 			hits[i].Explanation = q.explained(h)
 		}

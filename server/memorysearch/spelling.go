@@ -3,7 +3,22 @@ package memorysearch
 import (
 	"context"
 	"slices"
+
+	"github.com/loci-memory/loci/embed"
 )
+
+// respelled returns a query of a list of texts in the spelling in which these have its words, and that spelling; the
+// query as it is, and nothing, where they have its words as they are written, or none that is spelled like one.
+func (q Query) respelled(texts []string) (Query, string) {
+	if q.AsWritten {
+		return q, ""
+	}
+	spelling := embed.SpellingIn(q.Text, texts)
+	if spelling != "" {
+		q.Text, q.guessed = spelling, true
+	}
+	return q, spelling
+}
 
 // asWritten searches the memories again, as the query is written, that found another spelling of a word while some
 // other memory has that word. All are the memories' hits, in the order of Kinds.

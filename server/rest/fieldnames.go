@@ -381,8 +381,19 @@ func unknownParameters(op *huma.Operation, query url.Values) (w Warnings) {
 
 // WarningsOf returns the warnings of a request so far.
 func WarningsOf(ctx context.Context) Warnings {
-	w, _ := ctx.Value(keyWarnings).(Warnings)
-	return w
+	if w, ok := ctx.Value(keyWarnings).(*Warnings); ok {
+		return *w
+	}
+	return nil
+}
+
+// Warn adds sentences to the warnings with which a request is answered.
+func Warn(ctx context.Context, sentences ...string) {
+	if w, ok := ctx.Value(keyWarnings).(*Warnings); ok {
+		for _, sentence := range sentences {
+			w.add(sentence)
+		}
+	}
 }
 
 // takesBody reports whether a request with a method may have a body whose fields mean something.

@@ -112,7 +112,7 @@ func (a *API) readLeniently(ctx huma.Context, next func(huma.Context)) {
 	}
 	warnings := unknownParameters(ctx.Operation(), u.Query())
 	if !takesBody(ctx.Method()) {
-		next(huma.WithValue(ctx, keyWarnings, warnings))
+		next(huma.WithValue(ctx, keyWarnings, &warnings))
 		return
 	}
 	held := &heldBody{Reader: ctx.BodyReader(), in: a.bodies, org: Org(ctx.Context())}
@@ -134,7 +134,7 @@ func (a *API) readLeniently(ctx huma.Context, next func(huma.Context)) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		body = []byte("{}")
 	}
-	next(&lenient{request: huma.WithValue(ctx, keyWarnings, warnings), body: body})
+	next(&lenient{request: huma.WithValue(ctx, keyWarnings, &warnings), body: body})
 }
 
 // readBody reads a body within its limits.

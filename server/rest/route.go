@@ -103,7 +103,7 @@ func register[I, O any](r Routes, described huma.Operation, handle Handler[I, O]
 		defer cancel()
 		var body O
 		err := a.serve(ctx, func() (err error) {
-			if unknown, _ := ctx.Value(keyWarnings).(Warnings); op.exact && len(unknown) > 0 {
+			if unknown := WarningsOf(ctx); op.exact && len(unknown) > 0 {
 				return Unprocessable("request", strings.Join(unknown, "; ")+". Nothing was done, because it could not be undone")
 			}
 			body, err = handle(ctx, in)
@@ -136,7 +136,7 @@ func (r Routes) Stream(described huma.Operation, handle echo.HandlerFunc, option
 			return refused
 		}
 		warnings := unknownParameters(&op.Operation, c.QueryParams())
-		setContext(c, keyWarnings, warnings)
+		setContext(c, keyWarnings, &warnings)
 		warnings.InHeader(c)
 		return a.answer(op, c, handle)
 	})

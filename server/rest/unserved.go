@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/loci-memory/loci/db"
 )
 
 const (
@@ -45,10 +47,15 @@ func refuseField(name, at string, value []byte) *Problem {
 }
 
 // refuseParameter returns a *Problem for a query with a parameter that the operation does not know and that is
-// unserved, names an organization, or is another order than that of the list; nil for any other query.
+// unserved, names an organization, or is another order than that of the list, or with a text that no database can hold;
+// nil for any other query.
 func refuseParameter(op *huma.Operation, query url.Values) *Problem {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		value := query.Get(name)
+		if slices.ContainsFunc(query[name], func(v string) bool { return v != db.Clean(v) }) {
+			return Unprocessable("query."+shorten(db.Clean(name)), "the text has a NUL, or bytes that are not UTF-8; leave "+
+				"them out")
+		}
 		if other := otherOf(query[name]); other != "" && takesOne(op, name) {
 			return Unprocessable("query."+name, fmt.Sprintf("it is there with %q and with %q; send one", shorten(value),
 				shorten(other)))

@@ -134,7 +134,7 @@ func (a archivalSearchArgs) query(at clock) (archival.Query, error) {
 		return q, db.Invalid("tag_match_mode may be any or all, got '%s'.", echo(string(a.Match)))
 	}
 	var err error
-	if q.Limit, err = limited(a.TopK, passagesLimit, archival.SearchMax); err != nil {
+	if q.Limit, err = lowered(a.TopK, passagesLimit, archival.SearchMax); err != nil {
 		return q, db.Invalid("top_k must be between 1 and %d, got %d", archival.SearchMax, *a.TopK)
 	}
 	if q.Offset, err = skipped(a.Offset); err != nil {
@@ -154,7 +154,11 @@ func (a archivalSearchArgs) query(at clock) (archival.Query, error) {
 
 // passagesText shows passages, the best first.
 func passagesText(q archival.Query, r archival.Results, at clock) string {
-	note := searchedFor(r.SearchedFor) + rankingNote(r.Note, q.Text != "" && !r.ByMeaning)
+	note := remarks(r.SearchedFor, r.Note, r.WhyEnded(), q.Text != "" && !r.ByMeaning)
+	if r.Wordless {
+		return r.WhyNothing() + "\nTo see the newest passages, call: " + newestPassages +
+			remarks("", r.Note, r.WhyEnded(), false)
+	}
 	if len(r.Hits) == 0 {
 		return noPassages(q) + note
 	}

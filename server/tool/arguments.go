@@ -346,8 +346,17 @@ func skipped(asked *number) (int, error) {
 	return offset, nil
 }
 
-// limited returns the limit of a call, the usual one if it has none, and at most most. ErrInvalid if it is below 1.
+// limited returns the limit of a call, the usual one if it has none. ErrInvalid if it is below 1 or above most.
 func limited(asked *number, usual, most int) (int, error) {
+	limit, err := lowered(asked, usual, most)
+	if err == nil && asked != nil && int(*asked) > most {
+		err = db.Invalid("limit must be between 1 and %d, got %d", most, int(*asked))
+	}
+	return limit, err
+}
+
+// lowered is limited for the tools that Letta has too: as there, a limit above most is lowered to it.
+func lowered(asked *number, usual, most int) (int, error) {
 	limit := int(deref(asked, number(usual)))
 	if limit < 1 {
 		return 0, db.Invalid("limit must be between 1 and %d, got %d", most, limit)

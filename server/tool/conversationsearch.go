@@ -84,7 +84,7 @@ func (a conversationArgs) query(zone *time.Location) (recall.Query, error) {
 		q.Roles = append(q.Roles, r)
 	}
 	var err error
-	if q.Limit, err = limited(a.Limit, messagesLimit, recall.SearchMax); err != nil {
+	if q.Limit, err = lowered(a.Limit, messagesLimit, recall.SearchMax); err != nil {
 		return recall.Query{}, err
 	}
 	if q.Offset, err = skipped(a.Offset); err != nil {
@@ -113,19 +113,18 @@ func messagesText(q recall.Query, a conversationArgs, r recall.Results, at clock
 
 // noMessages states the search that found nothing, and a call to try.
 func noMessages(q recall.Query, a conversationArgs, r recall.Results) string {
-	where, note := "all your conversations", rankingNote(r.Note, r.Ranked == recall.ByWords)
+	where, note := "all your conversations", remarks(r.SearchedFor, r.Note, r.WhyEnded(), r.Ranked == recall.ByWords)
+	lacks := remarks("", r.Note, r.WhyEnded(), false)
 	if q.Conversation != "" {
 		where = "conversation " + echo(q.Conversation)
 	}
 	newest := "To see the newest messages, call: " + invocation("conversation_search", argument{"limit", 10, nil})
 	switch {
-	case r.Wordless && r.Ranked == recall.ByWords:
-		return fmt.Sprintf("The query '%s' has only words that nearly every message has, and finds nothing. Ask with "+
-			"words that tell: a name, a topic, a number.\n%s",
-			echo(q.Text), newest)
+	case r.Wordless:
+		return r.WhyNothing() + "\n" + newest + lacks
 	case q.Offset > 0:
-		return fmt.Sprintf("No more messages%s%s at offset %d. To see the first, repeat the call with offset=0.",
-			a.forQuery(), a.filter(), q.Offset)
+		return fmt.Sprintf("No more messages%s%s at offset %d. To see the first, repeat the call with offset=0.%s",
+			a.forQuery(), a.filter(), q.Offset, lacks)
 	case q.Text == "" && a.filter() == "":
 		return "There are no messages yet, or you see all of them already."
 	case a.filter() != "":
@@ -184,7 +183,7 @@ func messagesPage(q recall.Query, a conversationArgs, r recall.Results, n int, a
 	}
 	b.WriteString(nextPage(q.Offset, n, r.More || n < len(r.Hits)))
 	b.WriteString("\nTo read around a message, call: " + aroundCall(r.Hits[0].ID, messagesSide, messagesSide))
-	return b.String() + searchedFor(r.SearchedFor) + rankingNote(r.Note, r.Ranked == recall.ByWords)
+	return b.String() + remarks(r.SearchedFor, r.Note, r.WhyEnded(), r.Ranked == recall.ByWords)
 }
 
 // spoken returns who said a message, and when.

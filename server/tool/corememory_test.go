@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/server/block"
 	"github.com/loci-memory/loci/server/tool"
 )
@@ -269,7 +270,10 @@ func TestPassagesText(t *testing.T) {
 		{"by words and by meaning", archival.Results{Hits: []archival.Hit{hit}, ByMeaning: true}},
 		{"without an endpoint", archival.Results{Hits: []archival.Hit{hit}}},
 		{"while the endpoint is down", archival.Results{Hits: []archival.Hit{hit},
-			Note: "The embeddings endpoint did not answer, so this was ranked by words alone."}},
+			Remarks: embed.Remarks{Note: "The embeddings endpoint did not answer, so this was ranked by words alone."}}},
+		{"the last of those that are ranked", archival.Results{Hits: []archival.Hit{hit}, ByMeaning: true,
+			Remarks: embed.Remarks{Cut: true}}},
+		{"nothing, for a query of stop words", archival.Results{Remarks: embed.Remarks{Wordless: true}}},
 		{"nothing, in an archive that is empty", archival.Results{ByMeaning: true}},
 		{"nothing, without an endpoint", archival.Results{}},
 	} {

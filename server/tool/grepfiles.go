@@ -64,7 +64,8 @@ func grepText(q files.GrepQuery, r files.GrepResult, has recall.Toolset, bounds 
 	case r.Attached == 0:
 		return "No files are currently attached to search"
 	case r.Searched+r.Waiting == 0:
-		return fmt.Sprintf("No files match the filename pattern '%s' (filtered %d files)", echo(q.Include), r.Attached)
+		return fmt.Sprintf("No files match the filename pattern '%s' (filtered %d files)%s", echo(q.Include), r.Attached,
+			includeHint(q.Include))
 	case r.Total == 0:
 		return noMatches(q, r) + waitingNote(r, has)
 	case len(r.Matches) == 0:

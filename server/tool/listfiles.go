@@ -45,7 +45,7 @@ func listText(q listQuery, l files.Listing) string {
 	case l.Total == 0 && q.Include == "" && q.Folder == "":
 		return "No files are currently attached"
 	case l.Total == 0:
-		return "No attached files" + q.filter() + ". To see all of them, call: list_files()"
+		return "No attached files" + q.filter() + includeHint(q.Include) + ". To see all of them, call: list_files()"
 	case len(l.Files) == 0:
 		return fmt.Sprintf("No files at offset %d: there are %s%s. To see the last ones, call: %s", q.Offset,
 			count(l.Total, "attached file"), q.filter(), q.call(max(l.Total-q.Limit, 0)))

@@ -37,10 +37,10 @@ func (m Memories) readAround(ctx context.Context, c Caller, a conversationArgs, 
 // side returns how many messages to read on one side.
 func side(name string, asked *number) (int, error) {
 	n := int(deref(asked, messagesSide))
-	if n < 0 {
+	if n < 0 || n > recall.MaxNeighbors {
 		return 0, db.Invalid("%s must be between 0 and %d, got %d", name, recall.MaxNeighbors, n)
 	}
-	return min(n, recall.MaxNeighbors), nil
+	return n, nil
 }
 
 // aroundText shows the messages around one in their order. If they do not all fit a result, it leaves out those

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -82,6 +83,16 @@ func searchedFor(spelling string) string {
 	return fmt.Sprintf("\n\nNote: Nothing has a word of the query as it is spelled: searched for '%s'.", echo(spelling))
 }
 
+// remarks returns notes on a page of a search: of the spelling that was searched for, of what its ranking lacks, and of
+// why it ends, of which each may be empty. byWords says that no vectors were asked.
+func remarks(spelling, note, ended string, byWords bool) string {
+	notes := searchedFor(spelling) + rankingNote(note, byWords)
+	if ended != "" {
+		notes += "\n\nNote: " + ended
+	}
+	return notes
+}
+
 // rankingNote returns a note on what a ranking lacks: note or, if byWords is true, vectors; empty if it lacks nothing.
 func rankingNote(note string, byWords bool) string {
 	switch {
@@ -89,6 +100,14 @@ func rankingNote(note string, byWords bool) string {
 		return "\n\nNote: " + line(note)
 	case byWords:
 		return "\n\nNote: Ranked by words (no embeddings endpoint is configured)."
+	}
+	return ""
+}
+
+// includeHint returns how to write a filter of files that is meant as a list; empty if it is none.
+func includeHint(include string) string {
+	if hint := files.IncludeHint(include); hint != "" {
+		return ". " + echo(hint)
 	}
 	return ""
 }

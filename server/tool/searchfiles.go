@@ -24,7 +24,7 @@ type searchArgs struct {
 
 // query checks the arguments. It lowers a limit above files.SearchMax, as Letta does.
 func (a searchArgs) query() (files.Query, error) {
-	limit, err := limited(a.Limit, searchLimit, files.SearchMax)
+	limit, err := lowered(a.Limit, searchLimit, files.SearchMax)
 	if err != nil {
 		return files.Query{}, err
 	}
@@ -43,12 +43,14 @@ func (m Memories) searchFiles(ctx context.Context, c Caller, a searchArgs) (Resu
 
 // searchText shows chunks, the best first.
 func searchText(q files.Query, r files.Results, has recall.Toolset) string {
-	note := searchedFor(r.SearchedFor) + rankingNote(r.Note, r.Ranking == files.ByWords)
+	note := remarks(r.SearchedFor, r.Note, r.WhyEnded(), r.Ranking == files.ByWords)
 	switch {
 	case !r.Attached && q.Include != "":
-		return fmt.Sprintf("No attached files match the filename pattern '%s'", echo(q.Include))
+		return fmt.Sprintf("No attached files match the filename pattern '%s'%s", echo(q.Include), includeHint(q.Include))
 	case !r.Attached:
 		return "No files are currently attached to search"
+	case r.Wordless:
+		return r.WhyNothing() + remarks("", r.Note, r.WhyEnded(), false)
 	case len(r.Hits) == 0:
 		return noHits(q) + note
 	}

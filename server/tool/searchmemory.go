@@ -58,9 +58,12 @@ func (m Memories) searchMemory(ctx context.Context, c Caller, a searchMemoryArgs
 
 // foundText shows hits of all memories, the best first.
 func foundText(q memorysearch.Query, r memorysearch.Results, at clock) string {
-	note := searchedFor(r.SearchedFor) + rankingNote(r.Note, !r.Meaning && r.Known == "")
+	note := remarks(r.SearchedFor, r.Note, r.WhyEnded(), !r.Meaning && r.Known == "")
 	if r.Known != "" {
 		note = fmt.Sprintf("\n\nNote: Ranked by words: %s has what the query names.", echo(r.Known))
+	}
+	if r.Wordless {
+		return r.WhyNothing() + remarks("", r.Note, r.WhyEnded(), false)
 	}
 	if len(r.Hits) == 0 {
 		return fmt.Sprintf("No memory has anything for query: '%s'%s. Ask in other words.%s", echo(q.Text), ofKinds(q), note)

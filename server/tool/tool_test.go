@@ -216,7 +216,11 @@ func TestMistakesAreExplained(t *testing.T) {
 		{"semantic_search_files", `{"query": "  "}`},
 		{"semantic_search_files", `{"query": "retries", "limit": 0}`},
 		{"semantic_search_files", `{"query": "retries", "limit": []}`},
+		{"semantic_search_files", `{"query": "` + strings.Repeat("wide ", 7_000) + `"}`},
 		{"list_files", `{"limit": -5}`},
+		{"list_files", `{"limit": 201}`},
+		{"search_memory", `{"query": "a", "limit": 51}`},
+		{"query_result", `{"id": "clip-1", "pattern": "a", "limit": 100000}`},
 		{"list_files", `{"path": "docs"}`},
 		{"list_files", `{"` + strings.Join(many, `": 1, "`) + `": 1}`},
 		{"close_files", `{}`},
@@ -232,9 +236,14 @@ func TestMistakesAreExplained(t *testing.T) {
 		{"conversation_search", `{"query": "a", "before": 3}`},
 		{"conversation_search", `{"query": "a", "around": "message-1"}`},
 		{"conversation_search", `{"around": "message-1", "before": -1}`},
+		{"conversation_search", `{"around": "message-1", "after": 1000}`},
+		{"conversation_search", `{"query": "` + strings.Repeat("wide ", 7_000) + `"}`},
+		{"archival_memory_search", `{"query": "` + strings.Repeat("wide ", 7_000) + `"}`},
+		{"search_memory", `{"query": "` + strings.Repeat("wide ", 7_000) + `"}`},
 		{"expand", `{}`},
 		{"expand", `{"id": "  "}`},
 		{"expand", `{"id": "clip-1", "limit": 0}`},
+		{"expand", `{"id": "clip-1", "limit": 48001}`},
 		{"expand", `{"id": "clip-1", "offset": "middle"}`},
 		{"expand", `{"clip_id": "clip-1"}`},
 		{"update_working_memory", `{"changes": ["Ship it"]}`},
@@ -247,7 +256,8 @@ func TestMistakesAreExplained(t *testing.T) {
 		if n := utf8.RuneCountInString(got.Text); n > 1000 || !utf8.ValidString(got.Text) {
 			t.Errorf("%s(%s): %d characters, valid %t, want at most 1000", tt[0], tt[1], n, utf8.ValidString(got.Text))
 		}
-		b.WriteString(strings.ReplaceAll(tt[1], long, "é × 1001") + "\n    " + got.Text + "\n\n")
+		b.WriteString(strings.ReplaceAll(strings.ReplaceAll(tt[1], long, "é × 1001"),
+			strings.Repeat("wide ", 7_000), "wide × 7000") + "\n    " + got.Text + "\n\n")
 	}
 	golden(t, "mistakes", strings.TrimSpace(b.String()))
 }
