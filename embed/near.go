@@ -9,8 +9,8 @@ import (
 // lower of their weights. Further apart they add less: half as much with a term between them.
 const nearShare = 0.4
 
-// phraseShare is what a text gains besides that has all of a query's terms next to each other in their order, in shares of
-// the best score by words.
+// phraseShare is what a text gains besides that has all of a query's terms next to each other in their order, in shares
+// of the best score by words.
 const phraseShare = 0.1
 
 // NearRows is how many of the best rows are ranked by how near they have the query's words to each other, NearChars how

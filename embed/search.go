@@ -41,7 +41,8 @@ type Search struct {
 
 // NewSearch returns a search of a table that uses the indexes above IndexRows rows.
 func NewSearch(endpoint *Endpoint, table, vectors, vectorKey string) *Search {
-	return &Search{Endpoint: endpoint, Table: table, Vectors: vectors, VectorKey: vectorKey, IndexRows: IndexRows, WideRows: wideRows}
+	return &Search{Endpoint: endpoint, Table: table, Vectors: vectors, VectorKey: vectorKey, IndexRows: IndexRows,
+		WideRows: wideRows}
 }
 
 // VectorTable returns the table of the rows' vectors, which repeats columns of the rows. pending selects the number of
@@ -195,7 +196,8 @@ func (s *Search) byMeaning(ctx context.Context, d db.DB, q Question, out *Rankin
 }
 
 // nearestMeanings ranks the rows that a filter leaves, in the space of r.
-func (s *Search) nearestMeanings(ctx context.Context, d db.DB, q Question, f Filter, r *Ranking) (hits []Hit, err error) {
+func (s *Search) nearestMeanings(ctx context.Context, d db.DB, q Question, f Filter, r *Ranking) (hits []Hit,
+	err error) {
 	space, rows := r.Space, r.scope.Rows()
 	few, err := s.few(rows, f)
 	switch {
