@@ -13,11 +13,11 @@ import (
 	"github.com/loci-memory/loci/embed/wordindex"
 )
 
-// maxFew is the most keys of passages that are worth reading.
+// maxFew is the most passages whose keys are read before a search, to rank these passages alone.
 const maxFew = 4_000
 
-// few returns a function that returns the keys of the passages that the query's tags and times leave, for a filter; nil
-// if they are many. It reads them once.
+// few returns embed.Filter.Few for a query: a function that reads the keys of the passages with the query's tags and
+// times once, and returns nil if there are more than maxFew. few returns nil for a query without tags and times.
 func (s *Store) few(ctx context.Context, a searchedArchives, q Query, f embed.Filter) func() ([]int64, error) {
 	if len(q.Tags) == 0 && q.Start == nil && q.End == nil || len(a.archives)*max(len(q.Tags), 1) > embed.MaxOwners {
 		return nil
@@ -31,11 +31,11 @@ func (s *Store) few(ctx context.Context, a searchedArchives, q Query, f embed.Fi
 	})
 }
 
-// byTime has the passages of an archive read in the order of their times, by the index of these.
+// byTime makes Postgres read the passages of an archive by the index passages_archive, in the order of their times.
 const byTime = wordindex.ByIndexes + `, set_config('enable_sort', 'off', true)`
 
-// keysOf returns the keys of the passages that a filter leaves, and of more than maxFew, some. It reads them by the
-// index of tags or by that of times.
+// keysOf returns the keys of the passages that pass a filter, at most maxFew+1 of them. It reads them by the index
+// passages_tags if the query has tags, else by passages_archive.
 func (s *Store) keysOf(ctx context.Context, a searchedArchives, q Query, f embed.Filter) ([]int64, error) {
 	args := pgx.StrictNamedArgs{"most": maxFew + 1}
 	maps.Copy(args, f.Args)

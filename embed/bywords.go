@@ -92,7 +92,7 @@ func (s *Search) match(ctx context.Context, d db.DB, q Question, idf *IDF, query
 // maxMatched is the most rows that a search through the index of words scores exactly for a filter.
 const maxMatched = 4_000
 
-// fewByWords scores the rows that a filter leaves of a large scope, if they are few.
+// fewByWords scores the rows whose keys Filter.Few returns. answered is false if it returns nil.
 func (s *Search) fewByWords(ctx context.Context, d db.DB, idf *IDF, f Filter) (hits []Hit, answered bool, err error) {
 	few, err := s.few(idf.Rows(), f)
 	if err != nil || few == nil {
@@ -103,10 +103,10 @@ func (s *Search) fewByWords(ctx context.Context, d db.DB, idf *IDF, f Filter) (h
 	return related(hits), true, err
 }
 
-// rarelyLeft is the share of the best rows, one in so many, below which a filter may leave few rows at all.
+// rarelyLeft is when Filter.Few is called: if fewer than one in rarelyLeft of the best rows pass the filter.
 const rarelyLeft = 20
 
-// spareRows is how many more rows are ranked than a page needs.
+// spareRows is how many rows are ranked beyond those of the page, in case some of them turn out to be no hits.
 const spareRows = 50
 
 // matchedRows scores the best rows of a match exactly, more of them where a filter leaves few. answered is false where

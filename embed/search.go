@@ -17,7 +17,7 @@ import (
 // IndexRows is the number of rows up to which an exact scan is at least as fast as an index.
 const IndexRows = 50_000
 
-// wideRows is the number of rows up to which comparing each with a filter is faster than finding those that it leaves.
+// wideRows is the number of rows up to which checking the filter on every row is faster than reading Filter.Few.
 const wideRows = 2_000
 
 // MaxOwners is the most owners whose terms a search looks up in an index; a scope of more is scanned.
@@ -31,7 +31,7 @@ type Search struct {
 	Vectors   string    // the table of the rows' vectors, with the columns space_id and embedding
 	VectorKey string    // the column of Vectors that holds a row's key
 	IndexRows int       // a scope of more rows is searched through the indexes
-	WideRows  int       // of a scope of more rows, the few that a filter leaves are read by their keys
+	WideRows  int       // Filter.Few is called in a scope of more rows
 
 	Words      *wordindex.Index // of the rows' words; nil if they have none
 	PlainTerms bool             // the terms in Table have no owner
@@ -59,8 +59,8 @@ type Filter struct {
 	Args    pgx.StrictNamedArgs // the arguments that each of the conditions has, @org among them
 	Keys    wordindex.Ranges    // in which the keys of all rows are that it leaves; nil if nothing is known of them
 
-	// Few returns the keys of all rows that it leaves; nil if they are many. It is called where reading these rows alone
-	// may pay, also by two goroutines at once. A nil Few is of many.
+	// Few returns the keys of all rows that pass the filter, or nil if they are too many to be read one by one. Both arms
+	// of a search may call it at once. It is nil if no filter narrows the scope.
 	Few func() ([]int64, error)
 }
 
@@ -216,7 +216,8 @@ func (s *Search) nearestMeanings(ctx context.Context, d db.DB, q Question, f Fil
 	return hits, err
 }
 
-// few returns the keys of the rows that a filter leaves of a scope of many; nil if they are many, too.
+// few returns the keys of the rows that pass a filter. It returns nil if they are too many to be read one by one, or if
+// the scope has at most WideRows rows.
 func (s *Search) few(scope int, f Filter) ([]int64, error) {
 	if f.Few == nil || scope <= s.WideRows {
 		return nil, nil
@@ -224,14 +225,15 @@ func (s *Search) few(scope int, f Filter) ([]int64, error) {
 	return f.Few()
 }
 
-// fewKeys is a table of the keys that withFew gives, keysSQL one of the keys of the rows that a filter leaves.
+// fewKeys is a table, for FROM, of the keys in the argument @few; keysSQL is one of the keys of the rows that pass a
+// filter.
 const fewKeys = `unnest(@few::bigint[])`
 
 func (s *Search) keysSQL(f Filter) string {
 	return `(SELECT r.key FROM ` + s.Table + ` r WHERE ` + f.Rows + ` OFFSET 0)`
 }
 
-// withFew returns the arguments of a statement on rows of known keys.
+// withFew returns the arguments of a statement that reads the rows with the given keys: @org, @q and @few.
 func (f Filter) withFew(keys []int64) pgx.StrictNamedArgs {
 	return pgx.StrictNamedArgs{"org": f.Args["org"], "q": f.Args["q"], "few": keys}
 }
