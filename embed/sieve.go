@@ -1,5 +1,7 @@
 package embed
 
+import "sync"
+
 // sieve passes the words that may be of a query's terms, and those that may be stop words, by their first two letters.
 // It is much faster than looking a word up, and holds most words of a text back.
 type sieve [pairCount]bool
@@ -11,7 +13,7 @@ func newSieve(texts map[string]queryTerm) *sieve {
 	s := &sieve{}
 	for text := range texts {
 		s.add(text)
-		for _, beginning := range beginnings[text] {
+		for _, beginning := range beginnings()[text] {
 			s.add(beginning)
 		}
 	}
@@ -58,7 +60,7 @@ var stopLengths = func() (longest [pairCount]uint8) {
 
 // beginnings has, by the text of a term, the words that become it and begin with other letters: of go, went. Only the
 // lists have such words: the stemmer does not change how a word begins, but for some that are in the lists.
-var beginnings = func() map[string][]string {
+var beginnings = sync.OnceValue(func() map[string][]string {
 	all := map[string][]string{}
 	add := func(word, text string) {
 		if pairAt(word) != pairAt(text) {
@@ -72,4 +74,4 @@ var beginnings = func() map[string][]string {
 		add(form, base)
 	}
 	return all
-}()
+})

@@ -376,8 +376,8 @@ func TestAnErasureOfAStoppedServerIsTakenOver(t *testing.T) {
 	c.server.Erasures.InBackground = true
 	id := c.made("/v1/erasures", fmt.Sprintf(`{"texts":[%s]}`, quoted(secret)))
 	for _, tt := range []struct{ age, has, lacks string }{
-		{"5 seconds", `"status":"running"`, "stopped_servers"},
-		{"15 seconds", `"at_work":{"stopped_servers":1}`, `"status":"completed"`},
+		{"0 seconds", `"status":"running"`, "stopped_servers"},
+		{"11 seconds", `"at_work":{"stopped_servers":1}`, `"status":"completed"`},
 		{"21 seconds", `"status":"completed"`, "stopped_servers"},
 	} {
 		if _, err := c.pool.Exec(t.Context(), `UPDATE erasures SET claimed_at = now() - $1::interval
@@ -389,7 +389,7 @@ func TestAnErasureOfAStoppedServerIsTakenOver(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := c.must("GET", "/v1/erasures/"+id, "")
-		if tt.age == "15 seconds" {
+		if tt.age == "11 seconds" {
 			got = before
 		}
 		if !strings.Contains(got, tt.has) || strings.Contains(got, tt.lacks) {
