@@ -13,31 +13,32 @@ import (
 	"github.com/loci-memory/loci/embed/wordindex"
 )
 
-// maxFew is the most passages whose keys are read before a search, to rank these passages alone.
-const maxFew = 4_000
-
 // few returns embed.Filter.Few for a query: a function that reads the keys of the passages with the query's tags and
-// times once, and returns nil if there are more than maxFew. few returns nil for a query without tags and times.
-func (s *Store) few(ctx context.Context, a searchedArchives, q Query, f embed.Filter) func() ([]int64, error) {
+// times. It reads few keys once, for both arms of the search. few returns nil for a query without tags and times.
+func (s *Store) few(ctx context.Context, a searchedArchives, q Query, f embed.Filter) func(most int) ([]int64, error) {
 	if len(q.Tags) == 0 && q.Start == nil && q.End == nil || len(a.archives)*max(len(q.Tags), 1) > embed.MaxOwners {
 		return nil
 	}
-	return sync.OnceValues(func() ([]int64, error) {
-		keys, err := s.keysOf(ctx, a, q, f)
-		if len(keys) > maxFew {
+	first := sync.OnceValues(func() ([]int64, error) { return s.keysOf(ctx, a, q, f, embed.FewByWords+1) })
+	return func(most int) ([]int64, error) {
+		keys, err := first()
+		if err == nil && embed.FewByWords < len(keys) && embed.FewByWords < most {
+			keys, err = s.keysOf(ctx, a, q, f, most+1)
+		}
+		if len(keys) > most {
 			return nil, err
 		}
 		return keys, err
-	})
+	}
 }
 
 // byTime makes Postgres read the passages of an archive by the index passages_archive, in the order of their times.
 const byTime = wordindex.ByIndexes + `, set_config('enable_sort', 'off', true)`
 
-// keysOf returns the keys of the passages that pass a filter, at most maxFew+1 of them. It reads them by the index
+// keysOf returns the keys of the passages that pass a filter, at most some of them. It reads them by the index
 // passages_tags if the query has tags, else by passages_archive.
-func (s *Store) keysOf(ctx context.Context, a searchedArchives, q Query, f embed.Filter) ([]int64, error) {
-	args := pgx.StrictNamedArgs{"most": maxFew + 1}
+func (s *Store) keysOf(ctx context.Context, a searchedArchives, q Query, f embed.Filter, most int) ([]int64, error) {
+	args := pgx.StrictNamedArgs{"most": most}
 	maps.Copy(args, f.Args)
 	settings, from := byTime, `unnest(@archives::bigint[]) a (archive) CROSS JOIN LATERAL (
 		SELECT * FROM passages r WHERE r.org = @org AND r.archive_key = a.archive`+q.times("r", args)+`

@@ -74,12 +74,12 @@ func (s *Store) ranked(ctx context.Context, q Query, question embed.Question, af
 	}
 	rows := slices.Clone(ranking.Rows)
 	ranking.Calibrate(rows)
-	rows, err = embed.Page(rows, after, q.Offset)
+	rows, err = embed.Behind(rows, after)
 	if err != nil {
 		return out, err
 	}
-	hits, err := embed.ReadHits[Hit](ctx, s.db, embed.HitQuery[Hit]{Org: question.Org, Limit: q.Limit,
-		Keep: confirm(ranking), SQL: `
+	hits, err := embed.ReadHits[Hit](ctx, s.db, embed.HitQuery[Hit]{Org: question.Org, Offset: q.Offset,
+		Limit: q.Limit, Keep: confirm(ranking), SQL: `
 		SELECT ` + passageColumns + `, ` + embed.HitColumns + `
 		FROM ` + embed.HitTable + embed.KeyedRow("passages", "hit.key") + ` p` +
 			embed.KeyedRow("archives", "p.archive_key") + ` c
@@ -89,7 +89,7 @@ func (s *Store) ranked(ctx context.Context, q Query, question embed.Question, af
 		hits = slices.DeleteFunc(hits, func(h Hit) bool { return h.Ended })
 	}
 	out.Ranking = ranking
-	more := len(rows) > q.Limit
+	more := len(rows) > max(q.Offset, 0)+q.Limit
 	out.Results = Results{Hits: hits, ByMeaning: ranking.ByMeaning, More: more, Remarks: ranking.Remarks(len(hits), more)}
 	for _, h := range hits {
 		out.Texts = append(out.Texts, h.Text)

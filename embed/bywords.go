@@ -94,7 +94,7 @@ const maxMatched = 4_000
 
 // fewByWords scores the rows whose keys Filter.Few returns. answered is false if it returns nil.
 func (s *Search) fewByWords(ctx context.Context, d db.DB, idf *IDF, f Filter) (hits []Hit, answered bool, err error) {
-	few, err := s.few(idf.Rows(), f)
+	few, err := s.few(idf.Rows(), f, FewByWords)
 	if err != nil || few == nil {
 		return nil, false, err
 	}
@@ -110,7 +110,7 @@ const rarelyLeft = 20
 const spareRows = 50
 
 // matchedRows scores the best rows of a match exactly, more of them where a filter leaves few. answered is false where
-// it leaves too few for the wanted hits.
+// it leaves too few.
 func (s *Search) matchedRows(ctx context.Context, d db.DB, q Question, f Filter, match *wordindex.Match) (hits []Hit,
 	answered bool, err error) {
 	sql := nearest(s.Words.Matched(f.Rows))
@@ -137,7 +137,7 @@ func (s *Search) matchedRows(ctx context.Context, d db.DB, q Question, f Filter,
 			return hits[:before], true, nil
 		}
 		if f.Few != nil && len(hits)*rarelyLeft < n {
-			few, err := f.Few()
+			few, err := f.Few(FewByWords)
 			if err != nil {
 				return nil, false, err
 			}
@@ -148,7 +148,7 @@ func (s *Search) matchedRows(ctx context.Context, d db.DB, q Question, f Filter,
 		}
 		more := n * enough / max(before, 1) * 5 / 4
 		if n == maxMatched || more > 2*maxMatched {
-			return hits, before >= q.Limit, nil
+			return hits, before >= plenty, nil
 		}
 		n = min(more, maxMatched)
 	}
@@ -162,7 +162,7 @@ func (s *Search) sharingWords(ctx context.Context, d db.DB, q Question, f Filter
 	if err == nil && len(terms) > 0 {
 		hits, err = scanIndex(ctx, d, ByArrayIndex, nearest(s.sharing(f)), with(f.Args, "terms", terms))
 	}
-	if hits = related(hits); err == nil && len(hits) < q.Limit {
+	if hits = related(hits); err == nil && len(hits) < plenty {
 		hits, err = db.All[Hit](ctx, d, s.wordsSQL(f.Rows), f.Args)
 	}
 	return related(hits), err

@@ -59,9 +59,9 @@ type Filter struct {
 	Args    pgx.StrictNamedArgs // the arguments that each of the conditions has, @org among them
 	Keys    wordindex.Ranges    // in which the keys of all rows are that it leaves; nil if nothing is known of them
 
-	// Few returns the keys of all rows that pass the filter, or nil if they are too many to be read one by one. Both arms
-	// of a search may call it at once. It is nil if no filter narrows the scope.
-	Few func() ([]int64, error)
+	// Few returns the keys of all rows that pass the filter, or nil if they are more than most: FewByWords or
+	// FewByMeaning. Both arms of a search may call it at once. It is nil if no filter narrows the scope.
+	Few func(most int) ([]int64, error)
 }
 
 // Question is one search.
@@ -69,7 +69,7 @@ type Question struct {
 	Org         db.Org
 	Text        string
 	Filters     []Filter // the best rows of each are ranked together
-	Limit       int      // the hits that are wanted of each filter: where an index finds fewer, the exact query runs
+	Limit       int      // the hits that are wanted of each filter: where only words rank, few more are read
 	Most        int      // rows that each filter leaves, at most; 0 is all of the scope
 	WordsOnly   bool
 	MeaningOnly bool // but by words where the endpoint does not answer
@@ -175,8 +175,12 @@ func (s *Search) meaningArm(ctx context.Context, d db.DB, q Question, out *Ranki
 	return slices.Concat(found...), err
 }
 
+// plenty is how many hits an index has to find; where it finds fewer, the exact query runs. It is the same for all pages
+// of a ranking, so that all are pages of the same.
+const plenty = MeaningRows
+
 // byMeaning ranks by the inner product with the query's vector: through the space's index in a large scope, and exactly
-// where the scope is small or the index finds fewer than q.Limit. It notes in out whether it ranked, and why not. The
+// where the scope is small or the index finds fewer than plenty. It notes in out whether it ranked, and why not. The
 // hits are those of each filter.
 func (s *Search) byMeaning(ctx context.Context, d db.DB, q Question, out *Ranking) (all [][]Hit, err error) {
 	vector, space, note := s.Endpoint.embedQuery(ctx, q.Text)
@@ -199,7 +203,7 @@ func (s *Search) byMeaning(ctx context.Context, d db.DB, q Question, out *Rankin
 func (s *Search) nearestMeanings(ctx context.Context, d db.DB, q Question, f Filter, r *Ranking) (hits []Hit,
 	err error) {
 	space, rows := r.Space, r.scope.Rows()
-	few, err := s.few(rows, f)
+	few, err := s.few(rows, f, FewByMeaning)
 	switch {
 	case err != nil:
 		return nil, err
@@ -210,19 +214,25 @@ func (s *Search) nearestMeanings(ctx context.Context, d db.DB, q Question, f Fil
 	case rows > s.IndexRows:
 		hits, err = scanIndex(ctx, d, byVectorIndex, s.meaningSQL(space, f, "%s"), f.Args)
 	}
-	if err == nil && len(hits) < q.Limit {
+	if err == nil && len(hits) < plenty {
 		hits, err = db.All[Hit](ctx, d, s.meaningSQL(space, f, "(%s) + 0"), f.Args)
 	}
 	return hits, err
 }
 
-// few returns the keys of the rows that pass a filter. It returns nil if they are too many to be read one by one, or if
-// the scope has at most WideRows rows.
-func (s *Search) few(scope int, f Filter) ([]int64, error) {
+// The most rows that pass a filter and are read one by one, to be ranked by words and by meaning. Ranking more takes
+// longer than checking the filter on what an index of all rows finds.
+const (
+	FewByWords   = 4_000
+	FewByMeaning = 12_000
+)
+
+// few returns what Filter.Few does, and nil if the scope has at most WideRows rows.
+func (s *Search) few(scope int, f Filter, most int) ([]int64, error) {
 	if f.Few == nil || scope <= s.WideRows {
 		return nil, nil
 	}
-	return f.Few()
+	return f.Few(most)
 }
 
 // fewKeys is a table, for FROM, of the keys in the argument @few; keysSQL is one of the keys of the rows that pass a
@@ -312,8 +322,7 @@ func KeyedRow(table, key string) string {
 	return ` CROSS JOIN LATERAL (SELECT * FROM ` + table + ` t WHERE t.org = @org AND t.key = ` + key + ` OFFSET 0)`
 }
 
-// Depth returns how many hits a page needs that Page takes from a ranking: its own, those before, and one that shows
-// that there are more.
+// Depth returns how many hits a page needs: its own, those before, and one that shows that there are more.
 func Depth(after int64, offset, limit int) int {
 	if after != 0 {
 		return ArmRows
@@ -321,34 +330,35 @@ func Depth(after int64, offset, limit int) int {
 	return min(max(offset, 0)+limit+1, ArmRows)
 }
 
-// Page returns the rows of a ranking from a place on: after the row with the key after, unless that is 0, and past the
-// first offset rows. ErrInvalid if the ranking lacks the row.
-func Page(ranked []Scored, after int64, offset int) ([]Scored, error) {
-	if after != 0 {
-		i := slices.IndexFunc(ranked, func(r Scored) bool { return r.ID == after })
-		if i < 0 {
-			return nil, db.Invalid("after names nothing that this search finds: give the id of the last result of the page " +
-				"before, and the same query and filters")
-		}
-		ranked = ranked[i+1:]
+// Behind returns the rows of a ranking behind the one with a key, and all for the key 0. ErrInvalid if the ranking lacks
+// the row.
+func Behind(ranked []Scored, key int64) ([]Scored, error) {
+	if key == 0 {
+		return ranked, nil
 	}
-	return ranked[min(max(offset, 0), len(ranked)):], nil
+	i := slices.IndexFunc(ranked, func(r Scored) bool { return r.ID == key })
+	if i < 0 {
+		return nil, db.Invalid("after names nothing that this search finds: give the id of the last result of the page " +
+			"before, and the same query and filters")
+	}
+	return ranked[i+1:], nil
 }
 
 // HitQuery reads the rows of a ranking.
 type HitQuery[T any] struct {
-	SQL   string // selects from HitTable and each KeyedRow of the memory's tables, in the order of hit.place
-	Org   db.Org
-	Limit int
-	Keep  func(*T) (bool, error) // may change a row, and reports whether it is a hit; nil keeps all
+	SQL    string // selects from HitTable and each KeyedRow of the memory's tables, in the order of hit.place
+	Org    db.Org
+	Offset int // hits that are left out; one below 0 counts as 0
+	Limit  int
+	Keep   func(*T) (bool, error) // may change a row, and reports whether it is a hit; nil keeps all
 }
 
-// ReadHits reads the best rows, at most Limit. It passes over rows that were deleted since they were found, and over
-// those that are no hits.
+// ReadHits reads the best rows, at most Limit behind the first Offset. It passes over rows that were deleted since they
+// were found, and over those that are no hits; Offset does not count these, so that no hit is on two pages.
 func ReadHits[T any](ctx context.Context, d db.DB, q HitQuery[T], ranked []Scored) ([]T, error) {
-	hits := []T{}
-	for len(ranked) > 0 && len(hits) < q.Limit {
-		n := min(q.Limit-len(hits), len(ranked))
+	hits, offset := []T{}, max(q.Offset, 0)
+	for wanted := offset + q.Limit; len(ranked) > 0 && len(hits) < wanted; {
+		n := min(wanted-len(hits), len(ranked))
 		keys, scores, words, meanings := make([]int64, n), make([]float64, n), make([]int, n), make([]int, n)
 		for i, r := range ranked[:n] {
 			keys[i], scores[i], words[i], meanings[i] = r.ID, r.Score, r.WordsRank, r.MeaningRank
@@ -363,7 +373,7 @@ func ReadHits[T any](ctx context.Context, d db.DB, q HitQuery[T], ranked []Score
 		}
 		hits, ranked = append(hits, rows...), ranked[n:]
 	}
-	return hits, nil
+	return hits[min(offset, len(hits)):], nil
 }
 
 // kept returns the rows that are hits.

@@ -3,6 +3,8 @@ package recall_test
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -52,5 +54,51 @@ func TestPagesOfASearch(t *testing.T) {
 		if _, err := f.store.Search(t.Context(), org, q); !errors.Is(err, db.ErrInvalid) {
 			t.Errorf("after a message that does not exist: got %v, want ErrInvalid", err)
 		}
+	}
+}
+
+// All pages are of the same ranking, although messages gain by those near them, and an index of words could read fewer
+// of them for the first pages.
+func TestPagesThroughTheIndexOfWords(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.store.SetWordRows(100, 50)
+	var drafts []recall.Draft
+	random, words := rand.New(rand.NewPCG(1, 2)), strings.Fields("ship harbor pizza "+
+		"engine storm ledger quartz violin tunnel meadow copper signal lantern bridge orchard")
+	for i := range 3000 {
+		text := make([]string, 8)
+		for n := range text {
+			text[n] = words[random.IntN(len(words))]
+		}
+		drafts = append(drafts, say([]recall.Role{recall.User, recall.Assistant}[i%2], fmt.Sprint(strings.Join(text, " "), " msg", i)))
+	}
+	f.append(drafts...)
+	if n, err := f.store.IndexWords(t.Context()); err != nil || n == 0 {
+		t.Fatalf("%d segments, %v", n, err)
+	}
+	for _, word := range words[:5] {
+		for _, role := range []recall.Role{recall.User, recall.Assistant} {
+			f.pagesAgree(recall.Query{Text: word, AgentID: f.agent, Roles: []recall.Role{role}, Limit: recall.SearchMax,
+				Mode: recall.ByWords})
+		}
+	}
+}
+
+// pagesAgree checks that the pages of a search by offset have the messages of those by the last id, each once.
+func (f *fixture) pagesAgree(q recall.Query) {
+	f.Helper()
+	var byOffset, byID []string
+	for more := true; more; q.Offset += q.Limit {
+		found := f.search(q)
+		byOffset, more = append(byOffset, ids(found)...), found.More
+	}
+	q.Offset = 0
+	for more := true; more; q.After = byID[len(byID)-1] {
+		found := f.search(q)
+		byID, more = append(byID, ids(found)...), found.More
+	}
+	if diff := cmp.Diff(byID, byOffset); diff != "" || len(byID) < 100 {
+		f.Errorf("%s of %s: %d messages (-after +offset):\n%s", q.Text, q.Roles, len(byID), diff)
 	}
 }

@@ -129,11 +129,11 @@ func (s *Store) ranked(ctx context.Context, f searchFilter) (found embed.Searche
 	case ranking.ByMeaning:
 		out.Ranked = ByBoth
 	}
-	rows, err := embed.Page(calibrated(all, &ranking), f.after, q.Offset)
+	rows, err := embed.Behind(calibrated(all, &ranking), f.after)
 	if err != nil {
 		return found, err
 	}
-	out.More = len(rows) > q.Limit
+	out.More = len(rows) > max(q.Offset, 0)+q.Limit
 	out.Hits, err = s.confirmed(ctx, f, rows, ranking)
 	out.More = out.More && len(out.Hits) > 0
 	out.Remarks = ranking.Remarks(len(out.Hits), out.More)
@@ -169,7 +169,7 @@ func (s *Store) question(f searchFilter) embed.Question {
 		Org:         f.org,
 		Text:        f.q.Text,
 		Filters:     f.filters(),
-		Limit:       embed.Depth(f.after, f.q.Offset, f.q.Limit),
+		Limit:       embed.ArmRows, // for every page, because messages gain by those near them
 		WordsOnly:   f.q.Mode == ByWords,
 		MeaningOnly: f.q.Mode == ByMeaning,
 		AsWritten:   f.q.AsWritten,
@@ -208,6 +208,7 @@ func (s *Store) newest(ctx context.Context, f searchFilter) (Results, error) {
 	for i, key := range keys {
 		rows[i].ID = key
 	}
+	f.q.Offset = 0 // the rows are those of the page
 	hits, err := s.hits(ctx, f, rows, nil)
 	return Results{Hits: hits, More: more}, err
 }
@@ -235,18 +236,19 @@ func (s *Store) confirmed(ctx context.Context, f searchFilter, rows []embed.Scor
 // reports whether it is a hit.
 func (s *Store) hits(ctx context.Context, f searchFilter, rows []embed.Scored,
 	keep func(h *Hit, said string) bool) ([]Hit, error) {
-	return embed.ReadHits[Hit](ctx, s.db, embed.HitQuery[Hit]{Org: f.org, Limit: f.q.Limit, SQL: `
+	return embed.ReadHits[Hit](ctx, s.db, embed.HitQuery[Hit]{Org: f.org, Offset: f.q.Offset,
+		Limit: f.q.Limit, SQL: `
 		SELECT ` + messageColumns + `, ` + embed.HitColumns + `
 		FROM ` + embed.HitTable + embed.KeyedRow("messages", "hit.key") + ` m` +
-		embed.KeyedRow("conversations", "m.conversation_key") + ` c` + embed.KeyedRow("agents", "c.agent_key") + ` a
+			embed.KeyedRow("conversations", "m.conversation_key") + ` c` + embed.KeyedRow("agents", "c.agent_key") + ` a
 		WHERE ` + shownOf(f.q.WithReset) + `
 		ORDER BY hit.place`, Keep: func(h *Hit) (bool, error) {
-		whole, err := s.whole(ctx, f.org, []Message{h.Message})
-		if err != nil {
-			return false, err
-		}
-		said := Searched(whole[0])
-		h.Snippet = snippet(said, f.q.Text)
-		return keep == nil || keep(h, said), nil
-	}}, rows)
+			whole, err := s.whole(ctx, f.org, []Message{h.Message})
+			if err != nil {
+				return false, err
+			}
+			said := Searched(whole[0])
+			h.Snippet = snippet(said, f.q.Text)
+			return keep == nil || keep(h, said), nil
+		}}, rows)
 }
