@@ -16,20 +16,24 @@ import (
 )
 
 // CompileInclude returns a filter of file names, which are folder/name. It ignores case, and in which of Unicode's
-// canonical forms a letter such as é is written. Every filter accepts a file
-// whose full name, or the last parts of it, equal include. What else it accepts depends on the form of include:
+// canonical forms a letter such as é is written. Every filter accepts a file whose full name, or the last parts of it,
+// equal include. What else it accepts depends on the form of include:
 //
 //   - With any of ^ $ ( ) [ ] \ + | it is a regular expression, searched anywhere in the name (Letta's rule, except for
-//     braces).
-//   - Else with * or ? or {a,b} it is a glob: * and ? stay within a part of the name, ** crosses parts. A glob without
-//     a slash matches the last part, or the whole name with * crossing slashes. A glob with a slash may match from any
-//     part on, but only from the first if it begins with a slash. It also accepts everything below what it matches.
+//     braces, and for a class such as [a-c] beside * or ?, as in [a-c]*.md, unless .* is in it, too).
+//   - Else with * or ? or {a,b} it is a glob: * and ? stay within a part of the name, ** crosses parts, [a-c] is one of
+//     these characters and [!a-c] another one. A glob without a slash matches the last part or, without a class, the
+//     whole name with * crossing slashes. A glob with a slash may match from any part on, but only from the first if it
+//     begins with a slash. It also accepts everything below what it matches.
 //   - Else it is text that the name contains. Empty text accepts all.
 //
 // ErrInvalid if include is neither a regular expression nor a glob, or too long. The filter then accepts only files of
 // that name, and the caller returns the error if there are none.
 func CompileInclude(include string) (accepts func(fullName string) bool, err error) {
 	include = norm.NFC.String(strings.TrimSpace(include))
+	if !isExpression(include) {
+		include = strings.TrimPrefix(include, "./")
+	}
 	if n := utf8.RuneCountInString(include); n > grep.PatternChars {
 		return func(string) bool { return false },
 			db.Invalid("Invalid include: %d chars > %d limit. Use a shorter filter.", n, grep.PatternChars)
@@ -65,7 +69,7 @@ func IncludeHint(include string) string {
 // one of them in lower case or in its canonical form, as K of Kelvin becomes k, and the Greek question mark ;.
 func literalOf(include string) string {
 	include = strings.ToLower(norm.NFC.String(strings.TrimSpace(include)))
-	if isExpression(include) || strings.Contains(include, "{") {
+	if isExpression(include) || strings.ContainsAny(include, "{[") {
 		return ""
 	}
 	runs := strings.FieldsFunc(strings.TrimPrefix(include, "./"), func(r rune) bool {
@@ -88,6 +92,9 @@ func endsWithName(fullName, parts string) bool {
 
 func compilePattern(include string) (func(fullName string) bool, error) {
 	switch {
+	case classes.FindString(include) == include && strings.Contains(include, ","):
+		return nil, db.Invalid("Invalid include %s: it is a text, not a list. Ask for the files of any of several globs by "+
+			"{*.md,*.txt}.", quoted(include))
 	case isExpression(include):
 		return compileExpression(include)
 	case strings.ContainsAny(include, "*?{"):
@@ -114,11 +121,26 @@ func compileExpression(include string) (func(fullName string) bool, error) {
 // repeats are an expression's {2,3}, unlike a glob's {a,b}.
 var repeats = regexp.MustCompile(`\{\d+,?\d*\}`)
 
+// classes are [a-c], [^a-c] and, in a glob, [!a-c].
+var classes = regexp.MustCompile(`\[[!^]?\]?[^\]]*\]`)
+
 func isExpression(include string) bool {
-	return strings.ContainsAny(include, `^$()[]\+|`) || repeats.MatchString(include)
+	switch rest := classes.ReplaceAllString(include, ""); {
+	case strings.ContainsAny(rest, `^$()[]+|`) || strings.Contains(include, `\`) || repeats.MatchString(include):
+		return true
+	case rest == include:
+		return false
+	default:
+		return strings.Contains(include, ".*") || !strings.ContainsAny(rest, "*?")
+	}
 }
 
 func compileGlob(glob string) (func(fullName string) bool, error) {
+	for _, class := range classes.FindAllString(glob, -1) {
+		if _, err := regexp.Compile(strings.Replace(class, "[!", "[^", 1)); err != nil {
+			return nil, invalidGlob(glob)
+		}
+	}
 	if !doublestar.ValidatePattern(glob) {
 		return nil, invalidGlob(glob)
 	}
@@ -128,15 +150,16 @@ func compileGlob(glob string) (func(fullName string) bool, error) {
 	}
 	glob = strings.ToLower(glob)
 	if !strings.Contains(glob, "/") {
+		hasClass := strings.Contains(glob, "[")
 		return func(name string) bool {
 			name = strings.ToLower(name)
 			return doublestar.MatchUnvalidated(glob, path.Base(name)) ||
-				doublestar.MatchUnvalidated(glob, strings.ReplaceAll(name, "/", "\x00")) // so that * crosses slashes
+				!hasClass && doublestar.MatchUnvalidated(glob, strings.ReplaceAll(name, "/", "\x00")) // * crosses slashes
 		}, nil
 	}
 	below := strings.TrimPrefix(glob, "/") + "/**"
 	if !strings.HasPrefix(glob, "/") {
-		below = "**/" + strings.TrimPrefix(below, "./")
+		below = "**/" + below
 	}
 	return func(name string) bool { return doublestar.MatchUnvalidated(below, strings.ToLower(name)) }, nil
 }

@@ -51,6 +51,19 @@ func TestCompileInclude(t *testing.T) {
 		{"CAFE\u0301.md", []string{"d/caf\u00e9.md", "d/cafe\u0301.md"}, []string{"d/cafe.md"}},
 		{"^cafe\u0301/", []string{"caf\u00e9/a.md", "cafe\u0301/a.md"}, []string{"d/a.md"}},
 		{"mu\u0308?.txt", []string{"d/m\u00fc\u00e9.txt", "d/mu\u0308e\u0301.txt"}, []string{"d/mue.txt"}},
+		{"[q]*", []string{"d/q", "d/Quo'te.txt"}, []string{"q/a.txt", "d/a.txt", "d/aq.txt"}},
+		{"[a-c]*", []string{"d/a", "d/cz.txt"}, []string{"a/d.txt", "d/dc.txt"}},
+		{"Glob2/[a-c]*", []string{"glob2/b.txt"}, []string{"glob2/d.txt", "other/b.txt"}},
+		{"[q]?.txt", []string{"d/qz.txt"}, []string{"d/q.txt", "d/az.txt"}},
+		{"[!a]*.txt", []string{"d/b1.txt"}, []string{"d/a1.txt", "d/b.md"}},
+		{"[^a]*.txt", []string{"d/b1.txt"}, []string{"d/a1.txt", "d/b.md"}},
+		{"v[0-9]*", []string{"d/v1.md"}, []string{"d/va.md", "d/av1.md"}},
+		{"report[12]", []string{"d/my report1.md"}, []string{"d/report3.md"}},
+		{"[a-c].*[0-9]", []string{"d/xa-9.md"}, []string{"d/x9.md"}},
+		{"[0-9]+", []string{"d/a9.md"}, []string{"d/a.md"}},
+		{`[\w]*-x`, []string{"d/a-x"}, []string{"d/ax"}},
+		{"[[:alpha:]]9", []string{"d/a9"}, []string{"d/99"}},
+		{"./a1.txt", []string{"d/a1.txt"}, []string{"d/b1.txt"}},
 		{"{a,b}{c,d}/*.md", []string{"ac/x.md", "BD/x.md"}, []string{"ab/x.md"}},
 	} {
 		fits, err := files.CompileInclude(tt.include)
@@ -74,6 +87,8 @@ func TestCompileInclude(t *testing.T) {
 func TestCompileIncludeSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ include, want string }{
+		{`["*.txt","*.md"]`, "Invalid include \"[\\\"*.txt\\\",\\\"*.md\\\"]\": it is a text, not a list. Ask for"},
+		{"[*.txt, *.md]", "Invalid include \"[*.txt, *.md]\": it is a text, not a list."},
 		{"*(", "Invalid include \"*(\": error parsing regexp: "},
 		{"a(b", "Invalid include \"a(b\": error parsing regexp: missing closing ): `a(b`. Use a glob such as *.md"},
 		{"[z-a]*?*", "Invalid include \"[z-a]*?*\": it is neither a glob"},
