@@ -17,13 +17,14 @@ import (
 
 // Limits of the search for other spellings.
 const (
-	minSpelled  = 5     // letters of a word that may be misspelt
-	minReplaced = 6     // letters of a word that may have a wrong one
-	maxSpelled  = 20    // letters
-	maxMisspelt = 3     // words of a query
-	maxLookedUp = 5_000 // terms of all owners
-	maxSharing  = 2_000 // rows that are read; of a scope of no more, all are
-	maxTried    = 3     // spellings of a query
+	minSpelled  = 5      // letters of a word that may be misspelt
+	minReplaced = 6      // letters of a word that may have a wrong one
+	maxSpelled  = 20     // letters
+	maxMisspelt = 3      // words of a query
+	maxLookedUp = 5_000  // terms of all owners
+	maxSharing  = 2_000  // rows that are read; of a scope of no more, all are
+	maxLoose    = 20_000 // rows that are read beside the index of words
+	maxTried    = 3      // spellings of a query
 )
 
 // Searched is what one search of a memory found.
@@ -277,7 +278,7 @@ func (s *Search) countTerms(ctx context.Context, d db.DB, q Question, match *wor
 			counts, indexed = known, true
 		}
 	}
-	read := 0
+	read, most := 0, maxSharing
 	for _, f := range q.Filters {
 		rows := sharing{settings: ByArrayIndex, args: with(f.Args, "terms", terms), sql: fmt.Sprintf(`
 			SELECT r.terms FROM %s LIMIT %d`, s.sharing(f), maxSharing)}
@@ -286,14 +287,14 @@ func (s *Search) countTerms(ctx context.Context, d db.DB, q Question, match *wor
 			rows.settings, rows.sql = "", `SELECT r.terms FROM `+s.Table+` r WHERE `+f.Rows
 		case indexed:
 			match.Args(rows.args, nil)
-			rows.settings, rows.sql = wordindex.ByIndexes, `
-			SELECT t.terms FROM `+s.Words.Matched(f.Rows)+` CROSS JOIN LATERAL (
-				SELECT t.terms FROM `+s.Table+` t WHERE t.org = @org AND t.key = r.key AND t.terms && @terms
-				OFFSET 0
-			) t`
+			most = maxLoose
+			rows.settings, rows.sql = wordindex.ByIndexes, fmt.Sprintf(`
+			SELECT t.terms FROM %s CROSS JOIN LATERAL (
+				SELECT t.terms FROM %s t WHERE t.org = @org AND t.key = r.key OFFSET 0
+			) t LIMIT %d`, s.Words.Matched(f.Rows), s.Table, maxLoose)
 		}
 		n, err := rows.count(ctx, d, counts)
-		if read += n; err != nil || read >= maxSharing && !indexed && !few {
+		if read += n; err != nil || read >= most && !few {
 			return nil, err
 		}
 	}
@@ -323,7 +324,7 @@ func (s sharing) count(ctx context.Context, d db.DB, counts map[int32]int) (read
 		)
 		SELECT t & %d AS id, count(*) AS rows, (SELECT count(*) FROM sharing) AS all_rows
 		FROM (SELECT unnest(terms) AS t FROM sharing) AS of_rows
-		WHERE t IN (SELECT unnest(@terms::bigint[])) -- hashed; = ANY would compare each with each
+		WHERE (t IN (SELECT unnest(@terms::bigint[]))) IS TRUE -- hashed; = ANY and a join may compare each with each
 		GROUP BY t`, s.sql, Lexicon-1), s.args).Query(
 		func(rows pgx.Rows) error {
 			list, err = pgx.CollectRows(rows, pgx.RowToStructByName[count])

@@ -52,6 +52,12 @@ func TestMessagesAreRankedThroughTheIndexOfWords(t *testing.T) {
 	if plan := plans.Take("@matched"); !strings.Contains(plan, "messages_pkey") || strings.Contains(plan, "Seq Scan") {
 		t.Errorf("matched messages are not read by their keys:\n%s", plan)
 	}
+	if got := f.search(recall.Query{Text: "neeedle", AgentID: f.agent, Limit: 20}); got.SearchedFor != "needle" {
+		t.Errorf("neeedle is searched as %q", got.SearchedFor)
+	}
+	if plan := plans.Take("AS of_rows"); !strings.Contains(plan, "hashed SubPlan") {
+		t.Errorf("terms of messages are compared with each spelling:\n%s", plan)
+	}
 }
 
 // Soon after a load, of which Postgres' statistics do not know, a search reads the messages that it found, and those
