@@ -1,14 +1,18 @@
 package archival_test
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/embed/embedtest"
 )
 
@@ -121,4 +125,61 @@ func TestFreshPassagesOfATagAreFoundByItsIndex(t *testing.T) {
 	plans.ReadByKeys("LIMIT @most", "passages_archive", "happened_at >=")
 	search(archival.Query{Tags: []string{"tag 7"}})
 	plans.ReadByKeys("@few", "passages_pkey")
+}
+
+func TestASearchHasAtMostAThousandTags(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	archive := f.archive("notes")
+	q := archival.Query{ArchiveID: archive.ID, Limit: 10}
+	for n := range 1001 {
+		q.Tags = append(q.Tags, fmt.Sprint("tag ", n))
+	}
+	if _, err := f.store.Search(t.Context(), org, q); !errors.Is(err, db.ErrInvalid) {
+		t.Errorf("got %v, want ErrInvalid", err)
+	}
+	q.Tags = append(q.Tags[:1000], q.Tags[0])
+	if _, err := f.store.Search(t.Context(), org, q); err != nil {
+		t.Errorf("with 1,000 different ones: %v", err)
+	}
+}
+
+// More passages of a tag than are ranked by words one by one are so by meaning.
+func TestMeaningRanksMorePassagesOfATagThanWords(t *testing.T) {
+	t.Parallel()
+	scale.Long(t)
+	f := newDenseFixture(t, embedtest.New(t, 64))
+	archive := f.archive("notes").ID
+	for part := range 6 {
+		var drafts []archival.Draft
+		for n := range 1000 {
+			d := archival.Draft{Text: fmt.Sprintf("note number%d of subject%d", 1000*part+n, n%70), Tags: []string{"many"}}
+			if n%4 == 0 {
+				d.Tags = []string{"rest"}
+			}
+			drafts = append(drafts, d)
+		}
+		if _, err := f.store.Insert(t.Context(), org, archive, drafts); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.embedded(archive)
+	exact := archival.New(f.pool, archival.Options{Endpoint: f.endpoint})
+	exact.SetWide(1 << 40)
+	plans := dbtest.NewPlans(t, f.pool)
+	f.store = archival.New(plans, archival.Options{Endpoint: f.endpoint})
+	f.store.SetWide(10)
+	for _, tag := range []string{"many", "rest"} {
+		q := archival.Query{Text: "note of subject3", ArchiveID: archive, Limit: 50, Tags: []string{tag}}
+		want, err := exact.Search(t.Context(), org, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, f.search(q)); diff != "" {
+			t.Errorf("%s (-all +narrowed):\n%s", tag, diff)
+		}
+		if plan := plans.Take("@few"); !strings.Contains(plan, "passage_vectors") {
+			t.Errorf("%s: the vectors are not read by their keys:\n%s", tag, plan)
+		}
+	}
 }

@@ -13,14 +13,20 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
+// maxSearchedTags bounds the time that a search takes for its tags.
+const maxSearchedTags = 1_000
+
 // Search finds passages by words, and by meaning where an embeddings endpoint answers; without a text, the newest ones.
-// ErrNotFound if the agent or the archive does not exist; ErrInvalid if the text is too long.
+// ErrNotFound if the agent or the archive does not exist; ErrInvalid if the text is too long, or the tags are too many.
 func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error) {
 	if err := embed.CheckQuery(q.Text); err != nil {
 		return Results{}, err
 	}
 	q.Limit = min(max(q.Limit, 1), SearchMax)
 	q.Text, q.Tags = db.Clean(q.Text), db.Tags(q.Tags)
+	if len(q.Tags) > maxSearchedTags {
+		return Results{}, db.Invalid("a search has %d tags; it may have at most %d", len(q.Tags), maxSearchedTags)
+	}
 	found, err := s.searched(ctx, org, q)
 	if err != nil || found.rows == 0 {
 		return Results{Hits: []Hit{}, ByMeaning: s.endpoint != nil}, err

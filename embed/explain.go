@@ -50,12 +50,14 @@ type Boost struct {
 func (r Ranking) Explanation() *Explanation {
 	out := &Explanation{Terms: []ExplainedTerm{}, Arms: []ExplainedArm{}, Rows: r.scope.Rows(), Confidence: r.Confidence,
 		Milliseconds: milliseconds(r.took)}
+	weights := make(map[int32]float32, len(r.Query.terms))
 	values := r.Query.Vector.Values()
 	for i, id := range r.Query.Vector.Indices() {
-		for text, t := range r.Query.terms {
-			if t.id == id {
-				out.Terms = append(out.Terms, ExplainedTerm{text, float64(values[i]), r.scope.Share([]int32{id}), t.other})
-			}
+		weights[id] = values[i]
+	}
+	for text, t := range r.Query.terms {
+		if weight, ok := weights[t.id]; ok {
+			out.Terms = append(out.Terms, ExplainedTerm{text, float64(weight), r.scope.Share([]int32{t.id}), t.other})
 		}
 	}
 	slices.SortFunc(out.Terms, func(a, b ExplainedTerm) int {
