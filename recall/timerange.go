@@ -8,29 +8,30 @@ import (
 )
 
 // ParseStart reads the start of a time range in ISO 8601: a date, or a date and a time to the minute or finer, with an
-// offset, with Z, or in zone (nil is UTC). It returns nil for an empty text. ErrInvalid for any other text.
+// offset, with Z, or in zone (nil is UTC). It returns nil for an empty text, and a Storable time. ErrInvalid for any
+// other text.
 func ParseStart(text string, zone *time.Location) (*time.Time, error) {
 	at, _, err := parseTime("start_date", text, zone)
-	return at, err
+	return storable(at), err
 }
 
 // ParseEnd reads the inclusive end of a time range, as ParseStart reads its start: the last moment of the day, the
 // minute or the second that the text names.
 func ParseEnd(text string, zone *time.Location) (*time.Time, error) {
 	at, last, err := parseTime("end_date", text, zone)
-	if at != nil {
-		return &last, err
+	if at == nil {
+		return nil, err
 	}
-	return nil, err
+	return storable(&last), err
 }
 
 // ParseUntil reads the exclusive end of a time range, as ParseStart reads its start: a date is the end of that day.
 func ParseUntil(text string, zone *time.Location) (*time.Time, error) {
 	at, last, err := parseTime("until", text, zone)
 	if at != nil && last.Sub(*at) > time.Hour {
-		return new(last.Add(resolution)), err
+		at = new(last.Add(resolution))
 	}
-	return at, err
+	return storable(at), err
 }
 
 // resolution is that of Postgres' timestamps.
@@ -54,14 +55,14 @@ func parseTime(field, text string, zone *time.Location) (first *time.Time, last 
 	if given == "" {
 		return nil, time.Time{}, nil
 	}
-	if day, err := time.ParseInLocation(time.DateOnly, given, zone); err == nil && written(day) {
+	if day, err := time.ParseInLocation(time.DateOnly, given, zone); err == nil {
 		return &day, day.AddDate(0, 0, 1).Add(-resolution), nil
 	}
 	given = strings.Replace(given, " ", "T", 1)
 	for _, form := range timeForms {
 		for _, offset := range []string{"", "Z07:00", "Z0700", "Z07"} {
 			at, err := time.ParseInLocation(form.layout+offset, given, zone)
-			if err != nil || !written(at) {
+			if err != nil {
 				continue
 			}
 			if strings.ContainsAny(given, ".,") { // a fraction names a moment
@@ -74,7 +75,24 @@ func parseTime(field, text string, zone *time.Location) (first *time.Time, last 
 		field, db.Short(text))
 }
 
-// written reports whether a moment has a year that JSON and Postgres can write, in any zone.
-func written(at time.Time) bool {
-	return at.UTC().Year() >= 1 && at.UTC().AddDate(0, 0, 1).Year() <= 9999
+// Storable returns the moment nearest to a given one whose year JSON and Postgres can write in any zone: from
+// 0001-01-01T00:00:00Z to 9999-12-30T23:59:59.999999Z.
+func Storable(at time.Time) time.Time {
+	first := time.Date(1, time.January, 1, 0, 0, 0, 0, time.UTC)
+	last := time.Date(9999, time.December, 31, 0, 0, 0, 0, time.UTC).Add(-resolution)
+	switch {
+	case at.Before(first):
+		return first
+	case at.After(last):
+		return last
+	}
+	return at
+}
+
+// storable is Storable of a moment that may be nil.
+func storable(at *time.Time) *time.Time {
+	if at == nil {
+		return nil
+	}
+	return new(Storable(*at))
 }

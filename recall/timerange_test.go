@@ -54,6 +54,32 @@ func TestTimesAreReadAsTheyAreWritten(t *testing.T) {
 	}
 }
 
+// The first and the last days of the calendar, and those that an offset moves out of it, are times like others.
+func TestTimesAtTheEndsOfTheCalendarAreTheNearestThatCanBeStored(t *testing.T) {
+	t.Parallel()
+	const first, last = "0001-01-01T00:00:00Z", "9999-12-30T23:59:59.999999Z"
+	for _, c := range []struct{ text, start, end, until string }{
+		{"9999-12-31", last, last, last},
+		{"9999-12-31T23:59", last, last, last},
+		{"9999-12-31T23:59:59Z", last, last, last},
+		{"9999-12-31T23:59:59.999999-14:00", last, last, last},
+		{"9999-12-30", "9999-12-30T00:00:00Z", last, last},
+		{"9999-12-29", "9999-12-29T00:00:00Z", "9999-12-29T23:59:59.999999Z", "9999-12-30T00:00:00Z"},
+		{"0001-01-01T00:00:00+14:00", first, first, first},
+		{"0001-01-01", first, "0001-01-01T23:59:59.999999Z", "0001-01-02T00:00:00Z"},
+		{"0000-01-01", first, first, first},
+	} {
+		for what, of := range map[string]struct {
+			parse func(string, *time.Location) (*time.Time, error)
+			want  string
+		}{"start": {recall.ParseStart, c.start}, "end": {recall.ParseEnd, c.end}, "until": {recall.ParseUntil, c.until}} {
+			if at, err := of.parse(c.text, nil); err != nil || at == nil || !at.Equal(moment(t, of.want)) {
+				t.Errorf("%s as %s: got %v (%v), want %s", c.text, what, at, err, of.want)
+			}
+		}
+	}
+}
+
 func moment(t *testing.T, text string) time.Time {
 	t.Helper()
 	at, err := time.Parse(time.RFC3339Nano, text)

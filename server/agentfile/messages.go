@@ -192,7 +192,7 @@ func (m fileMessage) draft() (d recall.Draft, leftOut string, err error) {
 	d = recall.Draft{Role: recall.Role(m.Role), Name: m.Name, OTID: m.OTID, SenderID: m.SenderID, GroupID: m.GroupID,
 		Model: m.Model}
 	if m.CreatedAt != nil {
-		d.CreatedAt = &m.CreatedAt.Time
+		d.CreatedAt = new(recall.Storable(m.CreatedAt.Time))
 	}
 	switch {
 	case m.Role == approvalRole && len(m.ToolCalls) > 0:

@@ -96,7 +96,7 @@ func readTurn(who string, raw json.RawMessage) (t turnArgs, d recall.Draft, err 
 		if err != nil {
 			return t, d, db.Invalid("%s.at is '%s'; it must be a time such as 2026-05-01T09:30:00Z", who, echo(string(t.At)))
 		}
-		d.CreatedAt = &at
+		d.CreatedAt = new(recall.Storable(at))
 	}
 	return t, d, nil
 }
