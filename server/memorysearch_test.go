@@ -276,3 +276,36 @@ func TestSearchesExplainTheirRanks(t *testing.T) {
 		t.Errorf("messages: %s", got)
 	}
 }
+
+// The first result of each page says how the search ranked, and no other does: no page before it need be read.
+func TestTheFirstResultOfEachPageExplainsTheSearch(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := remembering(c)
+	for i := range 60 {
+		c.must("POST", "/v1/agents/"+agent+"/archival-memory", fmt.Sprintf(`{"text":"harbour log %d"}`, i))
+	}
+	var messages []string
+	for i := range 60 {
+		messages = append(messages, fmt.Sprintf(`{"role":"assistant","content":[{"type":"text","text":"harbour log %d"}],
+			"reasoning_content":"harbour thought %[1]d"}`, i))
+	}
+	c.capture(agent, `{"messages":[`+strings.Join(messages, ",")+`]}`)
+	for _, offset := range []int{0, 1, 10, 50} {
+		for _, r := range searches(agent, "none", "harbour", offset) {
+			if strings.Contains(r.target, "memory-") && !strings.Contains(r.target, "archival-memory") {
+				continue // these have one page
+			}
+			separator := "?"
+			if strings.Contains(r.target, "?") {
+				separator = "&"
+			}
+			got := c.must(r.method, r.target+separator+"explain=true", r.body)
+			first, rest, _ := strings.Cut(got, `"search":{`)
+			if strings.Count(first, `"explain":{`) != 1 || rest == "" || strings.Contains(rest, `"search":{`) {
+				t.Errorf("%s %s %s: %d results before the one that explains the search, which %d do", r.method, r.target,
+					r.body, strings.Count(first, `"explain":{`)-1, strings.Count(got, `"search":{`))
+			}
+		}
+	}
+}

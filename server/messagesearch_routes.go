@@ -92,7 +92,9 @@ func (s *Server) searchMessages(ctx context.Context, in *struct {
 	}
 	results.Cut = results.Cut && len(found) <= end
 	rest.Warn(ctx, results.Sentences()...)
-	return found[min(offset, len(found)):min(end, len(found))], nil
+	page := found[min(offset, len(found)):min(end, len(found))]
+	letta.ExplainSearch(page, results.Explanation)
+	return page, nil
 }
 
 func (s *Server) searchInternal(ctx context.Context, in *struct {

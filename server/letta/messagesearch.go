@@ -63,6 +63,20 @@ func FoundIn(h recall.Hit) (found []FoundMessage) {
 	return found
 }
 
+// ExplainSearch adds how a search ranked to the first of its results, if these are explained, and to no other.
+func ExplainSearch(page []FoundMessage, search *embed.Explanation) {
+	for i := range page {
+		if page[i].Explanation == nil {
+			continue
+		}
+		explanation := *page[i].Explanation // which the texts of a message share
+		if explanation.Search = nil; i == 0 {
+			explanation.Search = search
+		}
+		page[i].Explanation = &explanation
+	}
+}
+
 // FoundInternal is a message that a search found, as an InternalMessage.
 type FoundInternal struct {
 	Text        string          `json:"embedded_text" doc:"What the search found it by."`
