@@ -75,7 +75,13 @@ type Draft struct {
 type Inserted struct {
 	Passage
 	Duplicate bool `db:"duplicate"` // the archive had the text already, and the passage did not change
+
+	LeftTags   []string `db:"-"` // of a duplicate: the draft's tags that the passage lacks
+	LeftFields []string `db:"-"` // of a duplicate: the names of the draft's other fields that the passage has otherwise
 }
+
+// Left reports whether a draft has something that the passage of the same text has not.
+func (in Inserted) Left() bool { return len(in.LeftTags) > 0 || len(in.LeftFields) > 0 }
 
 // PassageUpdate changes the fields that are not nil; a non-nil slice replaces the tags.
 type PassageUpdate struct {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"reflect"
 	"slices"
 	"time"
 
@@ -31,8 +32,10 @@ type piece struct {
 	id              uuid.UUID // of the passage, unless the archive has the text already
 	sha256          [sha256.Size]byte
 	draft, inserted record
+	left            bool // the draft has something that the archive's passage has not
 
 	supersedes string // the id of the passage that the draft supersedes, in its first piece
+	dated      bool   // the draft says when it happened
 }
 
 // Inserted yields the passages: for each draft one, or several where it was cut.
@@ -48,6 +51,25 @@ func (b *Batch) Inserted() iter.Seq2[Inserted, error] {
 	}
 }
 
+// Left returns the passages that lack something of their drafts (see Inserted.Left), at most so many, and the number of
+// those beyond.
+func (b *Batch) Left(most int) (first []Inserted, more int, err error) {
+	for _, p := range b.pieces {
+		switch {
+		case !p.left:
+		case len(first) == most:
+			more++
+		default:
+			var in Inserted
+			if err := b.records.read(p.inserted, &in); err != nil {
+				return nil, 0, err
+			}
+			first = append(first, in)
+		}
+	}
+	return first, more, nil
+}
+
 // Close frees the batch's temporary file.
 func (b *Batch) Close() { b.records.close() }
 
@@ -61,10 +83,11 @@ func (b *Batch) read(drafts iter.Seq2[Draft, error]) error {
 		if n == MaxPassages {
 			return db.Invalid("more than %d passages are to be inserted; it must be from 1 to %[1]d", MaxPassages)
 		}
-		if d.HappenedAt == nil {
+		dated := d.HappenedAt != nil
+		if !dated {
 			d.HappenedAt = new(now.Add(time.Duration(n) * time.Microsecond)) // preserves the order
 		}
-		if err := b.add(d); err != nil {
+		if err := b.add(d, dated); err != nil {
 			return fmt.Errorf("passages[%d]: %w", n, err)
 		}
 		n++
@@ -75,7 +98,7 @@ func (b *Batch) read(drafts iter.Seq2[Draft, error]) error {
 	return nil
 }
 
-func (b *Batch) add(d Draft) error {
+func (b *Batch) add(d Draft, dated bool) error {
 	if err := d.check(); err != nil {
 		return err
 	}
@@ -96,7 +119,7 @@ func (b *Batch) add(d Draft) error {
 		if err != nil {
 			return err
 		}
-		p := &piece{id: uuid.New(), sha256: sha256.Sum256([]byte(text)), draft: written}
+		p := &piece{id: uuid.New(), sha256: sha256.Sum256([]byte(text)), draft: written, dated: dated}
 		if i == 0 && d.Supersedes != "" {
 			p.supersedes, b.supersedes = d.Supersedes, true
 		}
@@ -173,7 +196,12 @@ func (s *Store) insertPieces(ctx context.Context, org db.Org, archive int64, b *
 				if !stored[0].Duplicate {
 					fresh = append(fresh, p.id)
 				}
-				p.inserted, err = b.records.add(stored[0])
+				in := stored[0]
+				if in.Duplicate {
+					in.LeftTags, in.LeftFields = d.left(in.Passage, p.dated)
+				}
+				p.left = in.Left()
+				p.inserted, err = b.records.add(in)
 				return err
 			})
 		}
@@ -217,4 +245,32 @@ func (d Draft) insertArgs(ctx context.Context, org db.Org, archive int64, p *pie
 		"tags": d.Tags, "metadata": d.Metadata, "happened": d.HappenedAt, "lex": lex.Vector,
 		"terms": embed.Owned(archive, lex.Terms), "from": d.ValidFrom, "until": d.ValidUntil,
 		"supersedes": d.Supersedes != "", "provenance": db.ProvenanceOf(ctx)}
+}
+
+// left returns the tags of a draft that a passage with its text lacks, and the names of its other fields that the
+// passage has otherwise. dated reports whether the draft says when it happened.
+func (d Draft) left(p Passage, dated bool) (tags, fields []string) {
+	for _, tag := range d.Tags {
+		if !slices.Contains(p.Tags, tag) {
+			tags = append(tags, tag)
+		}
+	}
+	if !isEmptyObject(d.Metadata) && !sameJSON(d.Metadata, p.Metadata) {
+		fields = append(fields, "metadata")
+	}
+	if dated && !d.HappenedAt.Truncate(time.Microsecond).Equal(p.HappenedAt) {
+		fields = append(fields, "created_at")
+	}
+	if d.ValidFrom != nil && (p.ValidFrom == nil || !d.ValidFrom.Truncate(time.Microsecond).Equal(*p.ValidFrom)) {
+		fields = append(fields, "valid_from")
+	}
+	return tags, fields
+}
+
+func isEmptyObject(text json.RawMessage) bool { return sameJSON(text, json.RawMessage(`{}`)) }
+
+// sameJSON reports whether two JSON texts have the same value.
+func sameJSON(a, b json.RawMessage) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }

@@ -117,6 +117,7 @@ func (s *Server) createArchivePassage(ctx context.Context, in *struct {
 	if err != nil {
 		return letta.ArchivalPassage{}, withPassage(err)
 	}
+	rest.Warn(ctx, letta.LeftWarnings(list, 0, patchedPassages)...)
 	return letta.InsertedOf(list[0]), nil // of a text that became several, the first
 }
 

@@ -48,6 +48,7 @@ func (s *Server) createPassage(ctx context.Context, a agent.Agent, in *struct {
 		return nil, err
 	}
 	list, err := s.Archival.InsertFor(ctx, rest.Org(ctx), a.ID, []archival.Draft{d})
+	rest.Warn(ctx, letta.LeftWarnings(list, 0, "/v1/agents/"+a.ID+"/archival-memory/")...)
 	return rest.Each(list, letta.InsertedOf), withPassage(err)
 }
 
@@ -125,6 +126,9 @@ func (s *Server) updatePassage(ctx context.Context, in *struct {
 	p, err := s.Archival.UpdatePassage(ctx, rest.Org(ctx), string(in.AgentID), in.PassageID, u)
 	return letta.PassageOf(p), withPassage(err)
 }
+
+// patchedPassages is where the passages of an archive are changed, up to their ids: at an agent that has the archive.
+const patchedPassages = "/v1/agents/{agent_id}/archival-memory/"
 
 // withPassage adds the stored passage to the error of a change that would supersede it again.
 func withPassage(err error) error {

@@ -59,6 +59,11 @@ func (s *Server) createArchivePassages(c echo.Context, passages *rest.ListReader
 		return withPassage(err)
 	}
 	defer batch.Close()
+	left, more, err := batch.Left(letta.MaxLeft)
+	if err != nil {
+		return err
+	}
+	warnings = append(warnings, letta.LeftWarnings(left, more, patchedPassages)...)
 	warnings.InHeader(c)
 	c.Response().Header().Set(echo.HeaderContentType, echo.MIMEApplicationJSON)
 	return writePassages(rest.Answer(c), batch)

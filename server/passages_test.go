@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/db/dbtest/scale"
+	"github.com/loci-memory/loci/server/rest"
 )
 
 func TestPassagesOfAnAgent(t *testing.T) {
@@ -250,5 +251,68 @@ func TestBatchesOfPassages(t *testing.T) {
 	if got := c.call("POST", "/v1/archives/archive-123e4567-e89b-42d3-8456-426614174000/passages/batch",
 		`{"passages":[{"text":"x"}]}`); got.Code != 404 {
 		t.Errorf("no archive: got %d", got.Code)
+	}
+}
+
+// A text that is stored already is not changed. Each route that inserts passages says what of its request was dropped.
+func TestInsertionsSayWhichTagsWereNotAdded(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", "")
+	ofAgent := "/v1/agents/" + agent + "/archival-memory"
+	c.must("POST", ofAgent, `{"text":"Rent is due.","tags":["money"],"metadata":{"a":1}}`)
+	archive, _ := c.list("/v1/archives?agent_id=" + agent)[0]["id"].(string)
+	ofArchive := "/v1/archives/" + archive + "/passages"
+	warned := func(target, body string) string {
+		t.Helper()
+		got := c.call("POST", target, body)
+		if got.Code != 200 {
+			t.Fatalf("%s %s: got %d %s", target, body, got.Code, got.Text)
+		}
+		_, inBody, _ := strings.Cut(got.Text, `"warnings":`)
+		return strings.ReplaceAll(got.Header().Get(rest.WarningsHeader)+inBody, `\"`, `"`)
+	}
+	for name, tt := range map[string]struct{ passage, says string }{
+		"the same tags":      {`{"text":"Rent is due.","tags":["money"]}`, ""},
+		"no tags":            {`{"text":"Rent is due."}`, ""},
+		"the same metadata":  {`{"text":"Rent is due.","metadata":{ "a": 1.0 }}`, ""},
+		"another tag":        {`{"text":"Rent is due.","tags":["house","money"]}`, `the tags "house" were not added`},
+		"other metadata":     {`{"text":"Rent is due.","metadata":{"a":2}}`, "its metadata stayed"},
+		"another time":       {`{"text":"Rent is due.","created_at":"2020-01-01"}`, "changes it but for created_at"},
+		"another beginning":  {`{"text":"Rent is due.","valid_from":"2020-01-01"}`, "its valid_from stayed"},
+		"a text that is new": {`{"text":"Rent was due.","tags":["house"],"metadata":{"b":1}}`, ""},
+	} {
+		for _, target := range []string{ofAgent, ofArchive, ofArchive + "/batch"} {
+			body := tt.passage
+			if strings.HasSuffix(target, "batch") {
+				body = `{"passages":[` + body + `]}`
+			}
+			said := warned(target, body)
+			if tt.says == "" && said != "" || !strings.Contains(said, tt.says) ||
+				tt.says != "" && !strings.Contains(said, "PATCH /v1/agents/") {
+				t.Errorf("%s, %s: says %q, want %q", target, name, said, tt.says)
+			}
+		}
+	}
+	twice := `{"text":"Twice.","tags":["a"]},{"text":"Twice.","tags":["b"]}`
+	if said := warned(ofArchive+"/batch", `{"passages":[`+twice+`]}`); !strings.Contains(said, `the tags "b" were not added`) {
+		t.Errorf("a batch with a text twice: says %q", said)
+	}
+	many := strings.TrimSuffix(strings.Repeat(`{"text":"Twice.","tags":["c"]},`, 9), ",")
+	said := warned(ofArchive+"/batch", `{"passages":[`+many+`]}`)
+	if strings.Count(said, "PATCH") != 5 || !strings.Contains(said, "4 more texts") {
+		t.Errorf("nine texts that are stored: says %q, want five and that there are four more", said)
+	}
+	unknown := ""
+	for i := range 30 {
+		unknown += fmt.Sprintf(`,"odd%d":1`, i)
+	}
+	if said := warned(ofAgent, `{"text":"Twice.","tags":["d"]`+unknown+`}`); !strings.Contains(said, `the tags "d"`) {
+		t.Errorf("a request with unknown fields: says %q", said)
+	}
+	// The PATCH that the warning names does it.
+	id, _ := c.list(ofAgent + "?search=Rent+is")[0]["id"].(string)
+	if got := c.must("PATCH", ofAgent+"/"+id, `{"tags":["money","house"]}`); !strings.Contains(got, `["money","house"]`) {
+		t.Errorf("changed: got %s", got)
 	}
 }

@@ -3,6 +3,10 @@ package letta
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/archival"
@@ -37,6 +41,54 @@ type WithEmbeddings struct {
 // InsertedOf returns an inserted passage in Letta's shape.
 func InsertedOf(p archival.Inserted) ArchivalPassage {
 	return ArchivalPassage{Passage: p.Passage, Duplicate: p.Duplicate}
+}
+
+// The most passages that the warnings of an insertion name, and the most tags of each.
+const (
+	MaxLeft     = 5
+	maxLeftTags = 10
+)
+
+// LeftWarnings says what of a request was not stored, because the archive had the texts already, and how to store it.
+// Of passages it takes those that lack something (see archival.Inserted.Left) and names MaxLeft; more is the number of
+// those that it does not get. path is where they are changed, up to their ids.
+func LeftWarnings(list []archival.Inserted, more int, path string) (warnings []string) {
+	for _, p := range list {
+		switch {
+		case !p.Left():
+		case len(warnings) == MaxLeft:
+			more++
+		default:
+			warnings = append(warnings, leftWarning(p, path))
+		}
+	}
+	if more > 0 {
+		warnings = append(warnings, fmt.Sprintf("%d more texts were stored before and were not changed: their tags, or "+
+			"other fields, differ from those of this request", more))
+	}
+	return warnings
+}
+
+func leftWarning(p archival.Inserted, path string) string {
+	said := p.ID + " has this text already, and was not changed:"
+	if n := len(p.LeftTags); n > 0 {
+		var tags []string
+		for _, tag := range p.LeftTags[:min(n, maxLeftTags)] {
+			tags = append(tags, strconv.Quote(db.Short(tag)))
+		}
+		if n > maxLeftTags {
+			tags = append(tags, fmt.Sprintf("and %d more", n-maxLeftTags))
+		}
+		said += " the tags " + strings.Join(tags, ", ") + " were not added;"
+	}
+	changes := " changes it"
+	if len(p.LeftFields) > 0 {
+		said += " its " + strings.Join(p.LeftFields, ", ") + " stayed;"
+		if slices.Contains(p.LeftFields, "created_at") {
+			changes += " but for created_at"
+		}
+	}
+	return said + " PATCH " + path + p.ID + changes + ", and tags take the place of all others"
 }
 
 // NewPassage is a passage to create.

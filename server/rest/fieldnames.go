@@ -16,7 +16,7 @@ import (
 	"github.com/pmezard/go-difflib/difflib"
 )
 
-// Warnings are sentences about what a request asks for and does not get. A list has at most maxWarnings.
+// Warnings are sentences about what a request asks for and does not get. At most maxWarnings are of unknown names.
 type Warnings []string
 
 const (
@@ -387,12 +387,11 @@ func WarningsOf(ctx context.Context) Warnings {
 	return nil
 }
 
-// Warn adds sentences to the warnings with which a request is answered.
+// Warn adds sentences to the warnings with which a request is answered, however many names of it are unknown. The
+// caller bounds them.
 func Warn(ctx context.Context, sentences ...string) {
 	if w, ok := ctx.Value(keyWarnings).(*Warnings); ok {
-		for _, sentence := range sentences {
-			w.add(sentence)
-		}
+		*w = append(*w, sentences...)
 	}
 }
 
