@@ -147,17 +147,40 @@ func TestMeaningObeysTheFilters(t *testing.T) {
 	}
 }
 
-// What a search lacks it says.
-func TestSearchWithoutAnAnswerOfTheEndpoint(t *testing.T) {
+// A search that is not ranked by meaning says why, and so does the next one, which does not ask the endpoint.
+func TestSearchesSayWhyTheyAreNotRankedByMeaning(t *testing.T) {
 	t.Parallel()
-	e := embedtest.New(t, 8)
-	f := newDenseFixture(t, e)
-	f.insert("words that can be found")
-	e.Down.Store(true)
-	got := f.search(archival.Query{Text: "words", AgentID: f.agent, Limit: 3})
-	if len(got.Hits) != 1 || got.ByMeaning ||
-		got.Note != "The embeddings endpoint did not answer, so this was ranked by words alone." {
-		t.Errorf("while the endpoint is down: got %+v", got)
+	const secret = "sk-hidden at gpu-7.internal"
+	for name, c := range map[string]struct {
+		fault embedtest.Fault
+		says  string
+	}{
+		"a failure": {embedtest.Answer(503, secret), "The embedding provider fails (status 503)"},
+		"a key": {embedtest.Answer(401, secret),
+			"The embedding provider does not accept the server's key (status 401)"},
+		"a page": {embedtest.Answer(200, "<html>"+secret),
+			"The embedding provider answers with something else than embeddings"},
+		"numbers of none": {embedtest.Answer(200, `{"data":[{"index":0,"embedding":[NaN]}]}`),
+			"The embedding provider answers with something else than embeddings"},
+		"no direction": {embedtest.Zeros(8),
+			"The embedding provider answers with a vector of zeros or of numbers that are not finite"},
+		"another dimension":  {embedtest.Vectors(4, 0), "The embeddings endpoint answers with another model's vectors"},
+		"a missing vector":   {embedtest.Vectors(8, 1), "The embedding provider answers with 0 vectors to 1 texts"},
+		"every text refused": {embedtest.Answer(400, secret), "The embedding provider refuses every text (status 400)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := embedtest.New(t, 8)
+			f := newDenseFixture(t, e)
+			f.insert("words that can be found")
+			e.Fault.Store(&c.fault)
+			for range 2 {
+				got := f.search(archival.Query{Text: "words", AgentID: f.agent, Limit: 3})
+				if len(got.Hits) != 1 || got.ByMeaning || got.Note != c.says+", so this was ranked by words alone." {
+					t.Errorf("got %d hits and %q, want one and %q", len(got.Hits), got.Note, c.says)
+				}
+			}
+		})
 	}
 }
 

@@ -27,7 +27,7 @@ type Endpoint struct {
 	Log *slog.Logger // gets what failures and refusals say, which organizations do not; nil drops it
 
 	active atomic.Pointer[source]
-	rest   atomic.Pointer[time.Time] // until when searches leave the endpoint alone
+	rest   atomic.Pointer[pause] // of searches
 
 	stopped atomic.Bool
 
@@ -272,12 +272,12 @@ func (d *Endpoint) Problem() string {
 	}
 	const meanwhile = ": texts wait for their vectors, and search ranks by words."
 	if _, ok := d.Space(); !ok {
-		return "The embeddings endpoint has not answered yet" + meanwhile
+		return "The embeddings endpoint has given no vectors yet" + meanwhile
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if until := d.rest.Load(); d.failures > 0 || until != nil && time.Now().Before(*until) {
-		return "The embeddings endpoint does not answer" + meanwhile
+	if rest := d.rest.Load(); d.failures > 0 || rest != nil && time.Now().Before(rest.until) {
+		return "The embeddings endpoint fails" + meanwhile
 	}
 	return ""
 }

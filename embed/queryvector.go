@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/pgvector/pgvector-go"
+
+	"github.com/loci-memory/loci/embed/provider"
 )
 
 // A search waits queryTimeout for the endpoint. After a failure, searches do not ask the endpoint for queryPause.
@@ -17,7 +20,17 @@ const (
 	queryPause   = 15 * time.Second
 )
 
-var errNoAnswer = errors.New("The embeddings endpoint did not answer")
+// pause is the time in which searches leave an endpoint alone that failed.
+type pause struct {
+	until time.Time
+	why   error // whose text begins a sentence
+}
+
+// failed returns why a search is not ranked by meaning: what organizations read of an endpoint's error.
+func failed(err error) error {
+	why := provider.Public(err)
+	return errors.New(strings.ToUpper(why[:1]) + why[1:])
+}
 
 // embedQuery returns the vector of a search's text in the active space, or nil if the search cannot rank by meaning.
 // The note then says why, in a sentence for the model; it is empty if no endpoint is configured.
@@ -27,7 +40,7 @@ func (d *Endpoint) embedQuery(ctx context.Context, text string) (vector *pgvecto
 		return nil, Space{}, ""
 	}
 	if _, ok := d.Space(); !ok {
-		return nil, space, "The embeddings endpoint has not answered yet, so this was ranked by words alone."
+		return nil, space, "The embeddings endpoint has given no vectors yet, so this was ranked by words alone."
 	}
 	from := d.source()
 	space = from.space
@@ -60,23 +73,29 @@ func (d *Endpoint) askForQuery(ctx context.Context, from source, text string) ([
 	return vectors[0].Values, nil
 }
 
-// ask asks the endpoint for the vectors of a search. The text of an error begins a sentence.
+// ask asks the endpoint for the vectors of a search, whose query is the first item. The text of an error begins a
+// sentence.
 func (d *Endpoint) ask(ctx context.Context, from source, items []Item) ([]Vector, error) {
-	if until := d.rest.Load(); until != nil && time.Now().Before(*until) {
-		return nil, errNoAnswer
+	if rest := d.rest.Load(); rest != nil && time.Now().Before(rest.until) {
+		return nil, rest.why
 	}
 	limited, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	vectors, err := cmp.Or(from.of.Queries, from.of.Embedder).Embed(limited, items)
-	if _, refused := errors.AsType[*RefusedError](err); refused {
-		return nil, errors.New("The embeddings endpoint refused the query")
+	if refused, ok := errors.AsType[*RefusedError](err); ok {
+		what := "the query"
+		if refused.ID != items[0].ID {
+			what = "a text that is searched"
+		}
+		return nil, fmt.Errorf("The embeddings endpoint gives %s no vector (%s)", what, refused.Reason)
 	}
 	if err != nil {
+		why := failed(err)
 		if ctx.Err() == nil {
 			d.log(ctx, d.level(), "the embeddings endpoint fails; searches rank by words for a while", "error", err)
-			d.rest.Store(new(time.Now().Add(queryPause)))
+			d.rest.Store(&pause{until: time.Now().Add(queryPause), why: why})
 		}
-		return nil, errNoAnswer
+		return nil, why
 	}
 	d.answered(ctx)
 	return vectors, nil

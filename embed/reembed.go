@@ -40,7 +40,7 @@ func (r *Reembed) Start(ctx context.Context) (ReembedProgress, error) {
 	}
 	from, ok := r.Endpoint.Space()
 	if !ok {
-		return ReembedProgress{}, db.Invalid("The embeddings endpoint has not answered yet, so there is no space to " +
+		return ReembedProgress{}, db.Invalid("The embeddings endpoint has given no vectors yet, so there is no space to " +
 			"switch from. " +
 			"Try again when searches rank by meaning.")
 	}

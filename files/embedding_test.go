@@ -125,7 +125,7 @@ func TestFilesWaitForTheFirstAnswer(t *testing.T) {
 	agent := fx.agentWith(folder)
 	got, err := fx.Search(t.Context(), org, agent, files.Query{Text: "words", Limit: 3})
 	if err != nil || len(got.Hits) != 1 || got.Ranking != files.ByWords ||
-		!strings.Contains(got.Note, "has not answered yet") {
+		!strings.Contains(got.Note, "has given no vectors yet") {
 		t.Errorf("search: got %+v (%v)", got, err)
 	}
 	space, err := embed.UseSpace(t.Context(), fx.pool, e.URL, "fake", 8)

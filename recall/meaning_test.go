@@ -114,7 +114,7 @@ func TestSearchWithoutMeaning(t *testing.T) {
 	for _, mode := range []recall.Mode{recall.ByBoth, recall.ByMeaning} {
 		got := f.search(recall.Query{Text: "words", AgentID: f.agent, Limit: 3, Mode: mode})
 		if len(got.Hits) != 1 || got.Ranked != recall.ByWords ||
-			got.Note != "The embeddings endpoint did not answer, so this was ranked by words alone." {
+			got.Note != "The embedding provider fails (status 503), so this was ranked by words alone." {
 			t.Errorf("mode %q, while the endpoint is down: got %+v", mode, got)
 		}
 	}

@@ -125,7 +125,7 @@ func TestTheEmbeddingModelIsListedWhileItsEndpointFails(t *testing.T) {
 		}
 	}
 	const meanwhile = ": texts wait for their vectors, and search ranks by words."
-	listed("before the endpoint answers", 0, "The embeddings endpoint has not answered yet"+meanwhile)
+	listed("before the endpoint answers", 0, "The embeddings endpoint has given no vectors yet"+meanwhile)
 	fake.Use(t, c.pool, endpoint)
 	listed("once it answers", 8, nil)
 	fake.Down.Store(true)
@@ -135,7 +135,7 @@ func TestTheEmbeddingModelIsListedWhileItsEndpointFails(t *testing.T) {
 		_, _, _ = permit.Embed(t.Context(), []embed.Item{{ID: 1, Text: "text"}})
 	}
 	ask()
-	listed("while it fails", 8, "The embeddings endpoint does not answer"+meanwhile)
+	listed("while it fails", 8, "The embeddings endpoint fails"+meanwhile)
 	fake.Down.Store(false)
 	ask()
 	listed("when it answers again", 8, nil)
