@@ -116,9 +116,9 @@ const (
 // Query asks for the passages that Text is about, or for the newest if it is empty. Empty fields match all passages.
 type Query struct {
 	Text       string
-	AgentID    string // whose archives are searched
-	ArchiveID  string // the one archive to search; ignored if AgentID is set
-	Tags       []string
+	AgentID    string     // whose archives are searched
+	ArchiveID  string     // the one archive to search, which the agent must have if AgentID is set
+	Tags       []string   // nothing has an empty one
 	Match      Match      // empty is Any
 	Start, End *time.Time // of HappenedAt, both inclusive
 	Held       db.Held    // what does not hold is left out

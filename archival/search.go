@@ -23,7 +23,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 		return Results{}, err
 	}
 	q.Limit = min(max(q.Limit, 1), SearchMax)
-	q.Text, q.Tags = db.Clean(q.Text), db.Tags(q.Tags)
+	q.Text, q.Tags = db.Clean(q.Text), tagFilter(q.Tags)
 	if len(q.Tags) > maxSearchedTags {
 		return Results{}, db.Invalid("a search has %d tags; it may have at most %d", len(q.Tags), maxSearchedTags)
 	}
@@ -61,6 +61,15 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 		})
 	out.SearchedFor = spelling
 	return out, err
+}
+
+// tagFilter returns the tags of a filter clean, each once. An empty one stays: no passage has it.
+func tagFilter(given []string) []string {
+	tags := db.Tags(given)
+	if slices.Contains(given, "") {
+		tags = append(tags, "")
+	}
+	return tags
 }
 
 // ranked searches once. The hits of a page are behind the one with the key after, unless that is 0.
@@ -145,10 +154,10 @@ type searchedArchives struct {
 // searched finds the archives that a query may see, and counts their passages.
 func (s *Store) searched(ctx context.Context, org db.Org, q Query) (searchedArchives, error) {
 	var err error
-	switch {
-	case q.AgentID != "":
+	if q.AgentID != "" {
 		_, err = db.AgentKey(ctx, s.db, org, q.AgentID)
-	case q.ArchiveID != "":
+	}
+	if err == nil && q.ArchiveID != "" {
 		_, err = s.Archive(ctx, org, q.ArchiveID)
 	}
 	if err != nil {
@@ -164,10 +173,13 @@ func (s *Store) searched(ctx context.Context, org db.Org, q Query) (searchedArch
 				SELECT FROM passages p WHERE p.org = @org AND p.archive_key = c.key LIMIT @most) p) END AS rows
 		FROM archives c
 		WHERE c.org = @org AND c.deleted_at IS NULL
-		  AND CASE WHEN @agent <> '' THEN `+isAgents+` ELSE @archive IN ('', c.id) END
+		  AND @archive IN ('', c.id) AND (@agent = '' OR `+isAgents+`)
 		ORDER BY c.key`,
 		pgx.StrictNamedArgs{"org": org, "agent": q.AgentID, "archive": q.ArchiveID, "most": s.search.IndexRows + 1,
 			"large": s.sizes.large()})
+	if err == nil && len(list) == 0 && q.AgentID != "" && q.ArchiveID != "" {
+		return searchedArchives{}, db.NotFound("Agent %s does not have archive %s", q.AgentID, q.ArchiveID)
+	}
 	found := searchedArchives{org: org, archives: make([]int64, len(list))}
 	for i, r := range list {
 		found.archives[i] = r.Archive

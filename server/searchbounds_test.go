@@ -61,3 +61,64 @@ func TestPassagesMayHoldToTheEndOfTheCalendar(t *testing.T) {
 		t.Errorf("got %s, want the passage", got)
 	}
 }
+
+// A tag that is empty is a filter like another, and nothing has it.
+func TestAnEmptyTagOfASearchFindsNothing(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := remembering(c)
+	c.must("POST", "/v1/agents/"+agent+"/archival-memory", `{"text":"The zebra has a tag.","tags":["x",""]}`)
+	for _, tt := range []struct {
+		tags, match string
+		finds       bool
+	}{{`[""]`, "any", false}, {`[""]`, "all", false}, {`["","x"]`, "any", true}, {`["x",""]`, "all", false},
+		{`["x"]`, "all", true}, {`[]`, "all", true}} {
+		asked := ""
+		for tag := range strings.SplitSeq(strings.Trim(tt.tags, "[]"), ",") {
+			if tag != "" {
+				asked += "&tags=" + strings.Trim(tag, `"`)
+			}
+		}
+		body := fmt.Sprintf(`{"query":"zebra","tags":%s,"tag_match_mode":%q}`, tt.tags, tt.match)
+		for search, got := range map[string]string{
+			"a listing": c.must("POST", "/v1/passages/search",
+				fmt.Sprintf(`{"tags":%s,"tag_match_mode":%q}`, tt.tags, tt.match)),
+			"a search": c.must("POST", "/v1/passages/search", body),
+			"a search of an agent": c.must("GET", "/v1/agents/"+agent+"/archival-memory/search?query=zebra&tag_match_mode="+
+				tt.match+asked, ""),
+			"the tool": c.tool(agent, "archival_memory_search", body),
+		} {
+			if strings.Contains(got, "The zebra has a tag.") != tt.finds {
+				t.Errorf("%s of the tags %s, %s of them: got %s", search, tt.tags, tt.match, got)
+			}
+		}
+	}
+}
+
+// A search of an agent and an archive is of that archive, which the agent must have.
+func TestASearchOfAnAgentAndAnArchiveIsOfThatArchive(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := c.made("/v1/agents", "")
+	archives := map[string]string{}
+	for _, name := range []string{"first", "second", "foreign"} {
+		archives[name] = c.made("/v1/archives", fmt.Sprintf(`{"name":%q}`, name))
+		c.must("POST", "/v1/archives/"+archives[name]+"/passages", fmt.Sprintf(`{"text":"The zebra of the %s."}`, name))
+		if name != "foreign" {
+			c.must("PATCH", "/v1/agents/"+agent+"/archives/attach/"+archives[name], "")
+		}
+	}
+	for _, query := range []string{`,"query":"zebra"`, ""} {
+		got := c.must("POST", "/v1/passages/search", fmt.Sprintf(`{"agent_id":%q,"archive_id":%q%s}`, agent,
+			archives["second"], query))
+		if !strings.Contains(got, "of the second") || strings.Contains(got, "of the first") {
+			t.Errorf("the second archive: got %s", got)
+		}
+		for _, archive := range []string{archives["foreign"], "archive-00000000-0000-4000-8000-000000000000"} {
+			body := fmt.Sprintf(`{"agent_id":%q,"archive_id":%q%s}`, agent, archive, query)
+			if got := c.call("POST", "/v1/passages/search", body); got.Code != 404 {
+				t.Errorf("%s: got %d %s, want 404", body, got.Code, got.Text)
+			}
+		}
+	}
+}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
@@ -147,7 +149,7 @@ func (p UpdatePassage) Update(zone *time.Location) (archival.PassageUpdate, erro
 // PassageSearch narrows a search of passages.
 type PassageSearch struct {
 	Query  string   `query:"query" doc:"Nothing is found for one that is blank."`
-	Tags   []string `query:"tags,explode"`
+	Tags   []string `query:"tags,explode" doc:"Nothing has an empty one."`
 	Match  string   `query:"tag_match_mode" enum:"any,all"`
 	TopK   int      `query:"top_k" minimum:"0" doc:"5 if absent or 0; one above 100 is lowered to 100."`
 	Offset int      `query:"offset" minimum:"0" maximum:"10000" doc:"Results to leave out."`
@@ -156,6 +158,13 @@ type PassageSearch struct {
 	End    string   `query:"end_datetime" doc:"A date is the whole of that day."`
 	HeldAt
 	Explained
+}
+
+// Resolve implements huma.Resolver: an empty tag, which huma takes for an absent one, is a filter too.
+func (p *PassageSearch) Resolve(ctx huma.Context) []error {
+	u := ctx.URL()
+	p.Tags = u.Query()["tags"]
+	return nil
 }
 
 // FoundPassages are the results of a search of an agent's passages.
@@ -218,8 +227,8 @@ func (p PassageSearch) ArchivalQuery(agentID string, zone *time.Location) (archi
 type SearchPassages struct {
 	Query     rest.Opt[string]   `json:"query,omitzero" doc:"The newest are returned if there is none."`
 	AgentID   rest.Opt[string]   `json:"agent_id,omitzero" doc:"In the archives of an agent."`
-	ArchiveID rest.Opt[string]   `json:"archive_id,omitzero" doc:"In one archive, where no agent is given."`
-	Tags      rest.Opt[[]string] `json:"tags,omitzero"`
+	ArchiveID rest.Opt[string]   `json:"archive_id,omitzero" doc:"In one archive. With agent_id, one that the agent has."`
+	Tags      rest.Opt[[]string] `json:"tags,omitzero" doc:"Nothing has an empty one."`
 	Match     rest.Opt[string]   `json:"tag_match_mode,omitzero" enum:"any,all"`
 	Limit     rest.Opt[int]      `json:"limit,omitzero" minimum:"1" maximum:"100" doc:"50 if absent."`
 	Offset    rest.Opt[int]      `json:"offset,omitzero" minimum:"0" maximum:"10000" doc:"Results to leave out."`

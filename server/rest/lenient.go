@@ -20,7 +20,8 @@ const (
 	maxBodyDepth = 100     // of nested objects and arrays
 )
 
-// normalize serves both slash forms of a path, matches on its escaped form, and drops empty query values.
+// normalize serves both slash forms of a path, matches on its escaped form, and drops empty query values, but for empty
+// tags of a search of passages, which nothing has.
 func normalize(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		u := *r.URL
@@ -28,17 +29,17 @@ func normalize(next http.Handler) http.Handler {
 		if cut, ok := strings.CutSuffix(u.RawPath, "/"); ok && cut != "" {
 			u.RawPath, u.Path = cut, strings.TrimSuffix(u.Path, "/")
 		}
-		u.RawQuery = withoutEmpty(u.RawQuery)
+		u.RawQuery = withoutEmpty(u.RawQuery, strings.HasSuffix(u.Path, "/archival-memory/search"))
 		r = r.WithContext(r.Context())
 		r.URL = &u
 		next.ServeHTTP(w, r)
 	})
 }
 
-func withoutEmpty(query string) string {
+func withoutEmpty(query string, butTags bool) string {
 	var kept []string
 	for pair := range strings.SplitSeq(query, "&") {
-		if _, value, _ := strings.Cut(pair, "="); value != "" {
+		if name, value, _ := strings.Cut(pair, "="); value != "" || butTags && name == "tags" {
 			kept = append(kept, pair)
 		}
 	}

@@ -100,14 +100,14 @@ func tagged(tags []string) string {
 }
 
 type archivalSearchArgs struct {
-	Query  text       `json:"query"`
-	Tags   list[text] `json:"tags"`
-	Match  text       `json:"tag_match_mode"`
-	TopK   *number    `json:"top_k"`
-	Offset *number    `json:"offset"`
-	Start  text       `json:"start_datetime"`
-	End    text       `json:"end_datetime"`
-	AsOf   text       `json:"as_of"`
+	Query  text      `json:"query"`
+	Tags   tagFilter `json:"tags"`
+	Match  text      `json:"tag_match_mode"`
+	TopK   *number   `json:"top_k"`
+	Offset *number   `json:"offset"`
+	Start  text      `json:"start_datetime"`
+	End    text      `json:"end_datetime"`
+	AsOf   text      `json:"as_of"`
 }
 
 // passagesLimit is how many passages a search returns that asks for no number (Letta: 5).
@@ -209,6 +209,9 @@ func noPassages(q archival.Query) string {
 	var filter string
 	if len(q.Tags) > 0 {
 		filter += " with the tags " + echo(joined(q.Tags))
+		if slices.Contains(q.Tags, "") {
+			filter += " (one is empty, which no passage has)"
+		}
 	}
 	if q.Start != nil || q.End != nil {
 		filter += " in that time"

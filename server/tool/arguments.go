@@ -293,11 +293,13 @@ func (s *selection) UnmarshalJSON(raw []byte) error { return (*text)(s).Unmarsha
 
 func (l *list[T]) UnmarshalJSON(raw []byte) error {
 	raw = unwrapped(raw)
-	items := []json.RawMessage{raw}
+	var items []json.RawMessage // not of raw, whose bytes they would overwrite
 	if len(raw) > 0 && raw[0] == '[' {
 		if err := json.Unmarshal(raw, &items); err != nil {
 			return err
 		}
+	} else {
+		items = append(items, raw)
 	}
 	for _, raw := range items {
 		if absent(raw) {
@@ -311,6 +313,21 @@ func (l *list[T]) UnmarshalJSON(raw []byte) error {
 			return err
 		}
 		*l = append(*l, item)
+	}
+	return nil
+}
+
+// tagFilter is a list of tags, of which an empty one is a filter too: nothing has it.
+type tagFilter list[text]
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (f *tagFilter) UnmarshalJSON(raw []byte) error {
+	if err := (*list[text])(f).UnmarshalJSON(raw); err != nil {
+		return err
+	}
+	var items []any
+	if json.Unmarshal(unwrapped(raw), &items) == nil && slices.Contains(items, any("")) {
+		*f = append(*f, "")
 	}
 	return nil
 }
