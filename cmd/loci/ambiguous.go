@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/server/rest"
 )
 
@@ -29,8 +30,13 @@ func (l headListener) Accept() (net.Conn, error) {
 	return &headConn{Conn: conn}, nil
 }
 
-// maxHeadBytes bounds the headers of a request, and what a connection keeps of them.
-const maxHeadBytes = 64 << 10
+// maxHeadBytes bounds the head of a request, and what a connection keeps of it: a query of embed.MaxQueryChars
+// characters in a URL, each of which is four bytes of UTF-8 at most and so twelve as the URL has it, and 64 KiB for the
+// rest.
+const maxHeadBytes = 12*embed.MaxQueryChars + 64<<10
+
+// headSlack is what net/http reads beyond MaxHeaderBytes, and with it of a body.
+const headSlack = 64 << 10
 
 // headConn keeps what was read since the last request was handled.
 type headConn struct {
@@ -49,7 +55,7 @@ func (c *headConn) Read(p []byte) (int, error) {
 		c.head = c.head[:0]
 	}
 	if !c.handling || len(p) == 1 {
-		c.head = append(c.head, p[:min(n, 2*maxHeadBytes-len(c.head))]...)
+		c.head = append(c.head, p[:min(n, maxHeadBytes+headSlack-len(c.head))]...)
 	}
 	return n, err
 }

@@ -1,10 +1,34 @@
 package main
 
 import (
+	"net/http"
+	"net/url"
+	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/server"
 )
+
+// A query in a URL may have as many characters as one in a body, in each script.
+func TestALongQueryInAURLIsSearched(t *testing.T) {
+	t.Parallel()
+	p := serve(t, "--database-url="+dbtest.OwnerURL(t))
+	base := "/v1/agents/" + call[identified](p, "POST", "/v1/agents/", map[string]any{}).ID
+	for _, route := range []string{"/memory-search?query=", "/archival-memory/search?query="} {
+		for _, letter := range []string{"가", "𝔸", "a"} {
+			query := strings.Repeat(letter, embed.MaxQueryChars)
+			if status, answer := p.send("GET", base+route+url.QueryEscape(query), nil); status != http.StatusOK {
+				t.Errorf("%s%s…: got %d %.300s, want 200", route, letter, status, answer)
+			}
+			status, answer := p.send("GET", base+route+url.QueryEscape(query+letter), nil)
+			if status/100 != 4 || !strings.Contains(string(answer), "32001 characters") {
+				t.Errorf("%s%s…, one more: got %d %.300s, want the number of characters", route, letter, status, answer)
+			}
+		}
+	}
+}
 
 // What was searched in place of misspelt words is said.
 func TestWhatASearchFoundIsPrinted(t *testing.T) {
