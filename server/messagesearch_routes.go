@@ -48,6 +48,7 @@ func (s *Server) query(ctx context.Context, in letta.MessageQuery, text string) 
 	if q.End, err = recall.ParseEnd(in.End.Value, q.Zone); err != nil {
 		return q, rest.Unprocessable("body.end_date", err.Error())
 	}
+	rest.Warn(ctx, letta.SpanWarnings(q.Start, q.End)...)
 	return q, nil
 }
 

@@ -101,11 +101,12 @@ func (s *Server) searchPassages(ctx context.Context, a agent.Agent, in *struct {
 		return letta.FoundPassages{}, err
 	}
 	if strings.TrimSpace(q.Text) == "" {
+		rest.Warn(ctx, letta.SpanWarnings(q.Start, q.End)...)
 		return letta.FoundPassagesOf(nil, nil), nil
 	}
 	q.Explain = in.Explain
 	results, err := s.Archival.Search(ctx, rest.Org(ctx), q)
-	rest.Warn(ctx, results.Sentences()...)
+	rest.Warn(ctx, append(letta.SpanWarnings(q.Start, q.End), results.Sentences()...)...)
 	found := letta.FoundPassagesOf(results.Hits, a.Zone())
 	found.SearchedFor = results.SearchedFor
 	return found, err
@@ -174,7 +175,7 @@ func (s *Server) searchAllPassages(ctx context.Context, in *struct {
 	}
 	q.Explain = in.Explain
 	results, err := s.Archival.Search(ctx, rest.Org(ctx), q)
-	rest.Warn(ctx, results.Sentences()...)
+	rest.Warn(ctx, append(letta.SpanWarnings(q.Start, q.End), results.Sentences()...)...)
 	hits := rest.Each(results.Hits, letta.PassageHitOf)
 	for i := range hits {
 		hits[i].SearchedFor = results.SearchedFor

@@ -122,3 +122,32 @@ func TestASearchOfAnAgentAndAnArchiveIsOfThatArchive(t *testing.T) {
 		}
 	}
 }
+
+// A search that starts after its end says why it finds nothing, with a query and without one.
+func TestSearchesSayThatTheyStartAfterTheirEnd(t *testing.T) {
+	t.Parallel()
+	c := newIdleClient(t)
+	agent := remembering(c)
+	for _, query := range []string{"zebra", ""} {
+		for span, says := range map[[2]string]bool{{"2026-02-01", "2026-01-31"}: true, {"2026-02-01", "2026-02-01"}: false,
+			{"2026-02-01", ""}: false} {
+			body := fmt.Sprintf(`{"query":%q,"start_date":%q,"end_date":%q}`, query, span[0], span[1])
+			for _, r := range []searchRequest{
+				{"GET", fmt.Sprintf("/v1/agents/%s/archival-memory/search?query=%s&start_datetime=%s&end_datetime=%s", agent,
+					query, span[0], span[1]), ""},
+				{"POST", "/v1/passages/search", body},
+				{"POST", "/v1/messages/search", body},
+				{"POST", "/v1/agents/messages/search", body},
+			} {
+				if said := c.told(r); strings.Contains(said, "which is after its end") != says {
+					t.Errorf("%s %s %s: says %q", r.method, r.target, r.body, said)
+				}
+			}
+		}
+	}
+	got := c.call("POST", "/v1/agents/"+agent+"/tools/archival_memory_search/run",
+		`{"args":{"query":"zebra","start_datetime":"2026-02-01","end_datetime":"2026-01-31"}}`)
+	if !strings.Contains(got.Text, "no passage can be between them") {
+		t.Errorf("archival_memory_search: got %d %s", got.Code, got.Text)
+	}
+}

@@ -272,6 +272,15 @@ func PassageHitOf(h archival.Hit) PassageHit {
 	return PassageHit{Passage: PassageOf(h.Passage), Score: h.Score, Metadata: relevanceOf(h), Explanation: h.Explanation}
 }
 
+// SpanWarnings says that nothing can be between the start and the end of a search.
+func SpanWarnings(start, end *time.Time) []string {
+	if start == nil || end == nil || !start.After(*end) {
+		return nil
+	}
+	return []string{"The search starts at " + start.Format(time.RFC3339) + ", which is after its end at " +
+		end.Format(time.RFC3339) + ", so that nothing is found"}
+}
+
 // parseSpan reads the start and the end of a time span; each may be empty.
 func parseSpan(from, to string, zone *time.Location) (start, end *time.Time, err error) {
 	if start, err = recall.ParseStart(from, zone); err == nil {

@@ -149,6 +149,10 @@ func (a archivalSearchArgs) query(at clock) (archival.Query, error) {
 	if q.End, err = recall.ParseEnd(string(a.End), at.zone); err != nil {
 		return q, db.Invalid(invalidTime, "end_datetime", echo(string(a.End)))
 	}
+	if q.Start != nil && q.End != nil && q.Start.After(*q.End) {
+		return q, db.Invalid("start_datetime %s is after end_datetime %s: no passage can be between them.",
+			echo(string(a.Start)), echo(string(a.End)))
+	}
 	return q, nil
 }
 
