@@ -224,7 +224,7 @@ func (s *Search) nearestMeanings(ctx context.Context, d db.DB, q Question, f Fil
 // longer than checking the filter on what an index of all rows finds.
 const (
 	FewByWords   = 4_000
-	FewByMeaning = 12_000
+	FewByMeaning = maxFew
 )
 
 // few returns what Filter.Few does, and nil if the scope has at most WideRows rows.
