@@ -175,8 +175,8 @@ func (s *Search) meaningArm(ctx context.Context, d db.DB, q Question, out *Ranki
 	return slices.Concat(found...), err
 }
 
-// plenty is how many hits an index has to find; where it finds fewer, the exact query runs. It is the same for all pages
-// of a ranking, so that all are pages of the same.
+// plenty is how many hits an index has to find; where it finds fewer, the exact query runs. It does not depend on the
+// page, so that all pages are of the same ranking.
 const plenty = MeaningRows
 
 // byMeaning ranks by the inner product with the query's vector: through the space's index in a large scope, and exactly
@@ -224,7 +224,7 @@ func (s *Search) nearestMeanings(ctx context.Context, d db.DB, q Question, f Fil
 // longer than checking the filter on what an index of all rows finds.
 const (
 	FewByWords   = 4_000
-	FewByMeaning = 12_000
+	FewByMeaning = maxFew
 )
 
 // few returns what Filter.Few does, and nil if the scope has at most WideRows rows.
@@ -330,8 +330,8 @@ func Depth(after int64, offset, limit int) int {
 	return min(max(offset, 0)+limit+1, ArmRows)
 }
 
-// Behind returns the rows of a ranking behind the one with a key, and all for the key 0. ErrInvalid if the ranking lacks
-// the row.
+// Behind returns the rows of a ranking behind the one with a key, and all for the key 0. ErrInvalid if the ranking
+// lacks the row.
 func Behind(ranked []Scored, key int64) ([]Scored, error) {
 	if key == 0 {
 		return ranked, nil

@@ -3,6 +3,7 @@ package embed
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/pgvector/pgvector-go"
 )
@@ -10,31 +11,40 @@ import (
 // Arms are the rankings that a search fuses.
 type Arms struct{ Words, Meaning bool }
 
-// RankTexts ranks a few texts that no table has. The ids of the result are the texts' indices; a text that neither arm
-// finds is not in it. By meaning it ranks the MostTexts - 1 best by words, if the endpoint answers. Where it does not,
-// and with a nil Endpoint, words rank alone.
-func (d *Endpoint) RankTexts(ctx context.Context, query string, texts []string, arms Arms) ([]Scored, Remarks) {
-	words := rankWords(query, texts)
+// RankTexts ranks a few texts that no table has. The ids of the rows are the texts' indices; a text that neither arm
+// finds is not among them. By meaning it ranks the MostTexts - 1 best by words, if the endpoint answers. Where it does
+// not, and with a nil Endpoint, words rank alone.
+func (d *Endpoint) RankTexts(ctx context.Context, query string, texts []string, arms Arms) (Ranking, Remarks) {
+	started := time.Now()
+	words, idf := rankWords(query, texts)
+	r := Ranking{Query: idf.Query(query), ByWords: true, text: query, scope: idf}
+	r.words = armOf([][]Hit{related(slices.Clone(words))}, started)
+	r.BestWords = max(0, r.words.best)
 	var meaning []Hit
-	note := ""
 	if arms.Meaning && d != nil {
-		meaning, note = d.rankMeaning(ctx, query, texts, words)
+		began := time.Now()
+		meaning, r.Note = d.rankMeaning(ctx, query, texts, words)
+		r.meaning, r.ByMeaning = armOf([][]Hit{meaning}, began), len(meaning) > 0
 	}
-	if !arms.Words && len(meaning) > 0 {
-		words = nil
+	if !arms.Words && r.ByMeaning {
+		words, r.ByWords = nil, false
 	}
-	rows := Fuse(words, meaning, meaningWeight(confidenceOfMeaning(meaning)))
-	return rows, Remarks{Note: note, Wordless: len(rows) == 0 && len(meaning) == 0 && IsWordless(query)}
+	r.wordsConfidence, r.meaningConfidence = r.confidenceOfWords(), confidenceOfMeaning(meaning)
+	r.Confidence = max(r.wordsConfidence, r.meaningConfidence)
+	r.Rows = Fuse(words, meaning, meaningWeight(r.meaningConfidence))
+	r.took = time.Since(started)
+	return r, Remarks{Note: r.Note, Wordless: len(r.Rows) == 0 && !r.ByMeaning && IsWordless(query)}
 }
 
-// rankWords returns the BM25 scores of all texts, the best first.
-func rankWords(query string, texts []string) []Hit {
+// rankWords returns the BM25 scores of all texts, the best first, and the statistics of their words.
+func rankWords(query string, texts []string) ([]Hit, *IDF) {
 	documents, terms := make([]Lex, len(texts)), make([][]int64, len(texts))
 	for i, text := range texts {
 		documents[i] = Document(text)
 		terms[i] = Owned(0, documents[i].Terms)
 	}
-	q := NewIDF(terms, len(texts)).Query(query)
+	idf := NewIDF(terms, len(texts))
+	q := idf.Query(query)
 	hits := make([]Hit, len(texts))
 	for i, d := range documents {
 		hits[i] = Hit{ID: int64(i), Score: inner(q.Vector, d.Vector)}
@@ -47,7 +57,7 @@ func rankWords(query string, texts []string) []Hit {
 		}
 		return 0
 	})
-	return hits
+	return hits, idf
 }
 
 // inner returns the inner product of two vectors.

@@ -71,7 +71,8 @@ func TestPagesThroughTheIndexOfWords(t *testing.T) {
 		for n := range text {
 			text[n] = words[random.IntN(len(words))]
 		}
-		drafts = append(drafts, say([]recall.Role{recall.User, recall.Assistant}[i%2], fmt.Sprint(strings.Join(text, " "), " msg", i)))
+		role := []recall.Role{recall.User, recall.Assistant}[i%2]
+		drafts = append(drafts, say(role, fmt.Sprint(strings.Join(text, " "), " msg", i)))
 	}
 	f.append(drafts...)
 	if n, err := f.store.IndexWords(t.Context()); err != nil || n == 0 {

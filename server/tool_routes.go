@@ -283,7 +283,10 @@ func (s *Server) filteredTools(ctx context.Context, filter letta.ToolFilter, p d
 // mostSearchedTools bounds the tools among which a search looks.
 const mostSearchedTools = 10_000
 
-func (s *Server) searchTools(ctx context.Context, in *struct{ Body letta.ToolSearch }) ([]letta.FoundTool, error) {
+func (s *Server) searchTools(ctx context.Context, in *struct {
+	letta.Explained
+	Body letta.ToolSearch
+}) ([]letta.FoundTool, error) {
 	if in.Body.Mode.Value == string(recall.ByMeaning) && s.Endpoint == nil {
 		return nil, recall.ErrNoEndpoint
 	}
@@ -295,7 +298,7 @@ func (s *Server) searchTools(ctx context.Context, in *struct{ Body letta.ToolSea
 	if err != nil {
 		return nil, err
 	}
-	return in.Body.Found(tools, func(query string, texts []string, arms embed.Arms) []embed.Scored {
+	return in.Body.Found(tools, in.Explain, func(query string, texts []string, arms embed.Arms) embed.Ranking {
 		ranked, remarks := s.Endpoint.RankTexts(ctx, query, texts, arms)
 		rest.Warn(ctx, remarks.Sentences()...)
 		return ranked

@@ -45,6 +45,13 @@ func TestToolsAreSearched(t *testing.T) {
 		found[0].MeaningRank != nil || found[0].Score <= 0 || found[0].Text == "" {
 		t.Errorf("by words: %+v", found)
 	}
+	explained := c.must("POST", "/v1/tools/search?explain=true", `{"query":"a place with rain"}`)
+	for _, part := range []string{`"explain":{"terms":["place","rain"],"words":1`, `"search":{"terms":[{"term":"`,
+		`"arms":[{"arm":"words","rows":`} {
+		if !strings.Contains(explained, part) {
+			t.Errorf("explained without %s: %s", part, explained)
+		}
+	}
 	if _, names := c.searchTools(`{"query":"search the archival memory"}`); len(names) == 0 ||
 		names[0] != "archival_memory_search" {
 		t.Errorf("built-in tools: %q", names)

@@ -25,11 +25,14 @@ type FoundTool struct {
 	Score       float64 `json:"combined_score" doc:"Of words and meaning; 0 without a query."`
 	WordsRank   *int    `json:"fts_rank" doc:"From 1; null if it shares no word with the query."`
 	MeaningRank *int    `json:"vector_rank" doc:"From 1; null if it was not ranked by meaning."`
+
+	Explanation *embed.HitExplanation `json:"explain,omitempty" doc:"How it was ranked, with explain=true."`
 }
 
-// Found returns the tools that a search finds among some. rank ranks their texts. Without a query all are found.
-func (q ToolSearch) Found(tools []Tool,
-	rank func(query string, texts []string, arms embed.Arms) []embed.Scored) []FoundTool {
+// Found returns the tools that a search finds among some, and how each was ranked if explain is true. rank ranks their
+// texts. Without a query all are found.
+func (q ToolSearch) Found(tools []Tool, explain bool,
+	rank func(query string, texts []string, arms embed.Arms) embed.Ranking) []FoundTool {
 	if tags := q.Tags.Value; len(tags) > 0 {
 		tools = slices.DeleteFunc(tools, func(t Tool) bool {
 			return !slices.ContainsFunc(t.Tags, func(tag string) bool { return slices.Contains(tags, tag) })
@@ -45,9 +48,15 @@ func (q ToolSearch) Found(tools []Tool,
 		return found
 	}
 	ranked := rank(query, texts, embed.Arms{Words: q.Mode.Value != "vector", Meaning: q.Mode.Value != "fts"})
-	for _, r := range ranked[:min(len(ranked), limit)] {
+	for _, r := range ranked.Rows[:min(len(ranked.Rows), limit)] {
 		found = append(found, FoundTool{Tool: tools[r.ID], Text: texts[r.ID], Score: r.Score,
 			WordsRank: rankOf(r.WordsRank), MeaningRank: rankOf(r.MeaningRank)})
+		if explain {
+			found[len(found)-1].Explanation = ranked.ExplainHit(r.ID, texts[r.ID])
+		}
+	}
+	if explain && len(found) > 0 {
+		found[0].Explanation.Search = ranked.Explanation()
 	}
 	return found
 }
