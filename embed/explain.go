@@ -26,7 +26,7 @@ type ExplainedTerm struct {
 // ExplainedArm is one ranking of a search.
 type ExplainedArm struct {
 	Arm          string  `json:"arm" enum:"words,meaning" doc:"What it ranks by."`
-	Rows         int     `json:"rows" doc:"That it found: at most 200 by words, 100 by meaning; of messages, several times."`
+	Rows         int     `json:"rows" doc:"That it found: at most 200 by words and 100 by meaning, of messages more."`
 	Best         float64 `json:"best" doc:"The BM25 score, or the cosine, of its best row."`
 	Milliseconds float64 `json:"milliseconds" doc:"That it took."`
 }
@@ -34,8 +34,8 @@ type ExplainedArm struct {
 // HitExplanation says how a hit got its place.
 type HitExplanation struct {
 	Terms   []string     `json:"terms" doc:"Of the query's, those that the hit has."`
-	Words   float64      `json:"words" doc:"Its share of the best score by words; 0 if not among the best by words."`
-	Meaning float64      `json:"meaning" doc:"Its share of the best score by meaning, above unrelated text's; 0 if not among the best."`
+	Words   float64      `json:"words" doc:"Its share of the best score by words; 0 if it is not among the best."`
+	Meaning float64      `json:"meaning" doc:"Its share of the best score by meaning, above unrelated text's; else 0."`
 	Boosts  []Boost      `json:"boosts" doc:"What is added to the two shares."`
 	Search  *Explanation `json:"search,omitempty" doc:"How the search ranked; of the first hit alone."`
 }
