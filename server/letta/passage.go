@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
@@ -161,7 +159,7 @@ type PassageSearch struct {
 }
 
 // Resolve implements huma.Resolver: an empty tag, which huma takes for an absent one, is a filter too.
-func (p *PassageSearch) Resolve(ctx huma.Context) []error {
+func (p *PassageSearch) Resolve(ctx rest.Context) []error {
 	u := ctx.URL()
 	p.Tags = u.Query()["tags"]
 	return nil

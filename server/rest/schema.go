@@ -15,6 +15,9 @@ type Schema = huma.Schema
 // Registry is huma's.
 type Registry = huma.Registry
 
+// Context is a request of an operation, for types that read parameters in a way of their own.
+type Context = huma.Context
+
 // MaxInteger is the largest integer that a request may contain where its field names no other: that of a column of type
 // integer.
 const MaxInteger = math.MaxInt32
