@@ -129,6 +129,8 @@ func (s *Server) updatePassage(ctx context.Context, in *struct {
 }
 
 // patchedPassages is where the passages of an archive are changed, up to their ids: at an agent that has the archive.
+//
+//nolint:gosec // no credentials
 const patchedPassages = "/v1/agents/{agent_id}/archival-memory/"
 
 // withPassage adds the stored passage to the error of a change that would supersede it again.

@@ -295,11 +295,12 @@ func TestInsertionsSayWhichTagsWereNotAdded(t *testing.T) {
 		}
 	}
 	twice := `{"text":"Twice.","tags":["a"]},{"text":"Twice.","tags":["b"]}`
-	if said := warned(ofArchive+"/batch", `{"passages":[`+twice+`]}`); !strings.Contains(said, `the tags "b" were not added`) {
+	said := warned(ofArchive+"/batch", `{"passages":[`+twice+`]}`)
+	if !strings.Contains(said, `the tags "b" were not added`) {
 		t.Errorf("a batch with a text twice: says %q", said)
 	}
 	many := strings.TrimSuffix(strings.Repeat(`{"text":"Twice.","tags":["c"]},`, 9), ",")
-	said := warned(ofArchive+"/batch", `{"passages":[`+many+`]}`)
+	said = warned(ofArchive+"/batch", `{"passages":[`+many+`]}`)
 	if strings.Count(said, "PATCH") != 5 || !strings.Contains(said, "4 more texts") {
 		t.Errorf("nine texts that are stored: says %q, want five and that there are four more", said)
 	}
