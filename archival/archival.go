@@ -118,7 +118,7 @@ type Query struct {
 	Text       string
 	AgentID    string     // whose archives are searched
 	ArchiveID  string     // the one archive to search, which the agent must have if AgentID is set
-	Tags       []string   // nothing has an empty one
+	Tags       []string   // an empty one finds nothing
 	Match      Match      // empty is Any
 	Start, End *time.Time // of HappenedAt, both inclusive
 	Held       db.Held    // what does not hold is left out

@@ -35,7 +35,7 @@ type ExplainedArm struct {
 type HitExplanation struct {
 	Terms   []string     `json:"terms" doc:"Of the query's, those that the hit has."`
 	Words   float64      `json:"words" doc:"Its share of the best score by words; 0 if it is not among the best."`
-	Meaning float64      `json:"meaning" doc:"Its share of the best score by meaning, above unrelated text's; else 0."`
+	Meaning float64      `json:"meaning" doc:"Its share of the best score by meaning, above what unrelated text has."`
 	Boosts  []Boost      `json:"boosts" doc:"What is added to the two shares."`
 	Search  *Explanation `json:"search,omitempty" doc:"How the search ranked; of the first hit alone."`
 }

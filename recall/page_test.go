@@ -31,16 +31,7 @@ func TestPagesOfASearch(t *testing.T) {
 			t.Fatalf("%+v finds only %d messages", q, len(want))
 		}
 		q.Limit = 4
-		var byOffset, byID []string
-		for more := true; more; q.Offset += q.Limit {
-			found := f.search(q)
-			byOffset, more = append(byOffset, ids(found)...), found.More
-		}
-		q.Offset = 0
-		for more := true; more; q.After = byID[len(byID)-1] {
-			found := f.search(q)
-			byID, more = append(byID, ids(found)...), found.More
-		}
+		byOffset, byID := f.pages(q)
 		for name, got := range map[string][]string{"offset": byOffset, "after": byID} {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%+v by %s (-at once +pages):\n%s", q, name, diff)
@@ -89,7 +80,15 @@ func TestPagesThroughTheIndexOfWords(t *testing.T) {
 // pagesAgree checks that the pages of a search by offset have the messages of those by the last id, each once.
 func (f *fixture) pagesAgree(q recall.Query) {
 	f.Helper()
-	var byOffset, byID []string
+	byOffset, byID := f.pages(q)
+	if diff := cmp.Diff(byID, byOffset); diff != "" || len(byID) < 100 {
+		f.Errorf("%s of %s: %d messages (-after +offset):\n%s", q.Text, q.Roles, len(byID), diff)
+	}
+}
+
+// pages returns the messages on all pages of a search, read by offset and by the last id of the page before.
+func (f *fixture) pages(q recall.Query) (byOffset, byID []string) {
+	f.Helper()
 	for more := true; more; q.Offset += q.Limit {
 		found := f.search(q)
 		byOffset, more = append(byOffset, ids(found)...), found.More
@@ -99,7 +98,5 @@ func (f *fixture) pagesAgree(q recall.Query) {
 		found := f.search(q)
 		byID, more = append(byID, ids(found)...), found.More
 	}
-	if diff := cmp.Diff(byID, byOffset); diff != "" || len(byID) < 100 {
-		f.Errorf("%s of %s: %d messages (-after +offset):\n%s", q.Text, q.Roles, len(byID), diff)
-	}
+	return byOffset, byID
 }

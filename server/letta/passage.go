@@ -147,7 +147,7 @@ func (p UpdatePassage) Update(zone *time.Location) (archival.PassageUpdate, erro
 // PassageSearch narrows a search of passages.
 type PassageSearch struct {
 	Query  string   `query:"query" doc:"Nothing is found for one that is blank."`
-	Tags   []string `query:"tags,explode" doc:"Nothing has an empty one."`
+	Tags   []string `query:"tags,explode" doc:"An empty tag finds nothing: no passage has one."`
 	Match  string   `query:"tag_match_mode" enum:"any,all"`
 	TopK   int      `query:"top_k" minimum:"0" doc:"5 if absent or 0; one above 100 is lowered to 100."`
 	Offset int      `query:"offset" minimum:"0" maximum:"10000" doc:"Results to leave out."`
@@ -226,7 +226,7 @@ type SearchPassages struct {
 	Query     rest.Opt[string]   `json:"query,omitzero" doc:"The newest are returned if there is none."`
 	AgentID   rest.Opt[string]   `json:"agent_id,omitzero" doc:"In the archives of an agent."`
 	ArchiveID rest.Opt[string]   `json:"archive_id,omitzero" doc:"In one archive. With agent_id, one that the agent has."`
-	Tags      rest.Opt[[]string] `json:"tags,omitzero" doc:"Nothing has an empty one."`
+	Tags      rest.Opt[[]string] `json:"tags,omitzero" doc:"An empty tag finds nothing: no passage has one."`
 	Match     rest.Opt[string]   `json:"tag_match_mode,omitzero" enum:"any,all"`
 	Limit     rest.Opt[int]      `json:"limit,omitzero" minimum:"1" maximum:"100" doc:"50 if absent."`
 	Offset    rest.Opt[int]      `json:"offset,omitzero" minimum:"0" maximum:"10000" doc:"Results to leave out."`
