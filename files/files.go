@@ -34,6 +34,9 @@ type Options struct {
 	// Failed, if not nil, is called with a file whose text or passages cannot be made, and with the reason.
 	Failed func(ctx context.Context, fileID, reason string)
 
+	// Jobs queues the store's jobs; nil is a client that only queues.
+	Jobs *river.Client[pgx.Tx]
+
 	// Read reads the text of documents; nil reads them in this process, which a hostile one can take down.
 	Read func(ctx context.Context, in document.Input) (document.Text, error)
 
@@ -70,13 +73,16 @@ func New(d db.DB, o Options) (*Store, error) {
 	if o.Read == nil {
 		o.Read = document.Readers{}.Read
 	}
-	jobs, err := river.NewClient(riverpgxv5.New(nil), &river.Config{})
-	if err != nil {
-		return nil, fmt.Errorf("open the job queue: %w", err)
+	if o.Jobs == nil {
+		jobs, err := river.NewClient(riverpgxv5.New(nil), &river.Config{})
+		if err != nil {
+			return nil, fmt.Errorf("open the job queue: %w", err)
+		}
+		o.Jobs = jobs
 	}
 	search := embed.NewSearch(o.Endpoint, "chunks", "chunk_vectors", "chunk_key")
 	search.Words, search.PlainTerms = wordindex.New("chunks", "chunks", "folder_key", "key"), true
-	s := &Store{db: d, jobs: jobs, search: search, grep: grep.New(), o: o, parsing: newParsing(), uses: &uses{},
+	s := &Store{db: d, jobs: o.Jobs, search: search, grep: grep.New(), o: o, parsing: newParsing(), uses: &uses{},
 		readers: make(chan struct{}, parsers)}
 	s.starts = newGathering(1, maxTogether, s.startParsing)
 	s.commits = newGathering(parsers, maxTogether, func(ctx context.Context, in folderOf, all []*ingested) error {

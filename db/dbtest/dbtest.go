@@ -1,4 +1,5 @@
-// Package dbtest gives each test a Postgres database of its own, at the current schema.
+// Package dbtest gives tests a Postgres: each test an organization of its own in a database that the tests of its
+// program share, or, where a test is about more than one organization, a database of its own.
 package dbtest
 
 import (
@@ -45,6 +46,10 @@ func Main(m *testing.M) {
 		debug.SetGCPercent(400) // the default spends a fifth of the processor time of ./server on small heaps
 	}
 	code := m.Run()
+	if program.end() {
+		code = max(code, 1)
+	}
+	common.end()
 	if code == 0 && shared.kind != "" {
 		if err := statements.check(); err != nil {
 			fmt.Fprintln(os.Stderr, "dbtest:", err)
@@ -112,53 +117,78 @@ func URL(t testing.TB) string {
 // OwnerURL returns the URL of a fresh database at the current schema, dropped at the end of the test, as a superuser.
 func OwnerURL(t testing.TB) string {
 	t.Helper()
-	return create(t, func(ctx context.Context, admin *pgx.Conn) (string, error) {
-		return template(ctx, admin, shared.url)
-	})
+	return create(t, template)
 }
 
 // Postgres returns where the tests' Postgres comes from, as a phrase: "a container of …", "a private Postgres", ….
 func Postgres(t testing.TB) string {
 	t.Helper()
-	New(t)
+	if err := begin(); err != nil {
+		t.Fatal(err)
+	}
 	return shared.kind
 }
 
 // EmptyURL returns the URL of a fresh database without a schema, dropped at the end of the test, as a superuser.
 func EmptyURL(t testing.TB) string {
 	t.Helper()
-	return create(t, func(context.Context, *pgx.Conn) (string, error) { return "template0", nil })
+	return create(t, empty)
 }
 
-func create(t testing.TB, from func(context.Context, *pgx.Conn) (string, error)) string {
+// source names the database that a new one is a copy of. A template may have to be made on the server of conn first.
+type source func(ctx context.Context, conn *pgx.Conn, serverURL string) (database string, err error)
+
+func empty(context.Context, *pgx.Conn, string) (string, error) { return "template0", nil }
+
+func create(t testing.TB, from source) string {
 	t.Helper()
-	shared.once.Do(func() { shared.server, shared.err = start() })
-	if shared.err != nil {
-		t.Fatalf("dbtest: no Postgres for tests: %v", shared.err)
-	}
-	// The number tells it from the database that a killed test of the same process id left.
-	name := fmt.Sprintf("loci_test_%d_%d_%08x", os.Getpid(), shared.count.Add(1), rand.Uint32()) // #nosec G404
-	err := admin(shared.url, func(ctx context.Context, conn *pgx.Conn) error {
-		source, err := from(ctx, conn)
-		if err != nil {
-			return err
-		}
-		_, err = conn.Exec(ctx, `CREATE DATABASE `+name+` TEMPLATE `+source+copying(conn))
-		return err
-	})
+	name, err := copyOf(from)
 	if err != nil {
-		t.Fatalf("dbtest: create a database: %v", err)
+		t.Fatalf("dbtest: %v", err)
 	}
 	t.Cleanup(func() {
-		err := admin(shared.url, func(ctx context.Context, conn *pgx.Conn) error {
-			_, err := conn.Exec(ctx, `DROP DATABASE IF EXISTS `+name+` WITH (FORCE)`)
-			return err
-		})
-		if err != nil {
+		if err := drop(name); err != nil {
 			t.Errorf("dbtest: drop the database: %v", err)
 		}
 	})
 	return on(shared.url, name)
+}
+
+// begin finds or starts the Postgres of this program, once.
+func begin() error {
+	shared.once.Do(func() { shared.server, shared.err = start() })
+	if shared.err != nil {
+		return fmt.Errorf("no Postgres for tests: %w", shared.err)
+	}
+	return nil
+}
+
+// copyOf creates a database and returns its name.
+func copyOf(from source) (name string, err error) {
+	if err := begin(); err != nil {
+		return "", err
+	}
+	// The random number tells it from the database that a killed test of the same process id left.
+	name = fmt.Sprintf("loci_test_%d_%d_%08x", os.Getpid(), shared.count.Add(1), rand.Uint32()) // #nosec G404
+	err = admin(shared.url, func(ctx context.Context, conn *pgx.Conn) error {
+		original, err := from(ctx, conn, shared.url)
+		if err != nil {
+			return err
+		}
+		_, err = conn.Exec(ctx, `CREATE DATABASE `+name+` TEMPLATE `+original+copying(conn))
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("create a database: %w", err)
+	}
+	return name, nil
+}
+
+func drop(database string) error {
+	return admin(shared.url, func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, `DROP DATABASE IF EXISTS `+database+` WITH (FORCE)`)
+		return err
+	})
 }
 
 // copying is how Postgres copies a template. Since version 15 it writes all of it into its log, unless told to copy the

@@ -1,0 +1,83 @@
+package dbtest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5/multitracer"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// common is the database that the tests of a test program share, with one pool for all of them.
+var common commonDatabase
+
+type commonDatabase struct {
+	once sync.Once
+	name string
+	pool *pgxpool.Pool
+	err  error
+}
+
+// commonConns is enough for every test that runs at the same time, and the goroutines of each.
+const commonConns = 64
+
+// Org returns a new organization, and the pool of the database that the tests of this program share. Other tests use
+// both the database and the pool at the same time: see Pool for a test that counts statements or breaks connections,
+// and New for one that reads or changes what belongs to no organization.
+func Org(t testing.TB) (*pgxpool.Pool, db.Org) {
+	t.Helper()
+	pool := common.open(t)
+	return pool, NewOrg(t, pool)
+}
+
+// NewOrg returns a new organization of a database.
+func NewOrg(t testing.TB, d db.DB) db.Org {
+	t.Helper()
+	org, err := db.One[db.Org](context.Background(), d, `
+		INSERT INTO organizations (name) VALUES ('test ' || gen_random_uuid()) RETURNING org`)
+	if err != nil {
+		t.Fatalf("dbtest: create an organization: %v", err)
+	}
+	return org
+}
+
+// Pool returns a pool of the test's own on the database that the tests of this program share.
+func Pool(t testing.TB) *pgxpool.Pool {
+	t.Helper()
+	return connect(t, common.open(t).Config().ConnString())
+}
+
+func (c *commonDatabase) open(t testing.TB) *pgxpool.Pool {
+	t.Helper()
+	c.once.Do(func() { c.pool, c.err = c.create() })
+	if c.err != nil {
+		t.Fatalf("dbtest: the shared database: %v", c.err)
+	}
+	return c.pool
+}
+
+func (c *commonDatabase) create() (*pgxpool.Pool, error) {
+	name, err := copyOf(template)
+	if err != nil {
+		return nil, err
+	}
+	c.name = name
+	url := fmt.Sprintf("%s&pool_max_conns=%d", Serving(on(shared.url, name)), commonConns)
+	return db.ConnectTraced(context.Background(), url, multitracer.New(&statements))
+}
+
+// end closes the pool and drops the database. The database is not needed any more, so an error is only printed.
+func (c *commonDatabase) end() {
+	if c.pool != nil {
+		c.pool.Close()
+	}
+	if c.name != "" {
+		if err := drop(c.name); err != nil {
+			fmt.Println("dbtest: drop the shared database:", err)
+		}
+	}
+}
