@@ -17,6 +17,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest/scale"
+	"github.com/loci-memory/loci/db/queue/queuetest"
 	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/server"
@@ -359,9 +360,15 @@ func (c *client) hashes(org db.Org) map[string]string {
 func (c *client) idle() {
 	c.t.Helper()
 	queues := slices.Collect(maps.Keys(files.Queues()))
+	var own []string
+	for _, name := range queues {
+		own = append(own, queuetest.Name(c.org, name))
+	}
 	embedtest.Eventually(c.t, "all jobs have ended", func() bool {
 		left, err := db.One[int](c.t.Context(), c.pool, `
-			SELECT count(*) FROM river_job WHERE finalized_at IS NULL AND queue = ANY ($1)`, queues)
+			SELECT count(*) FROM river_job
+			WHERE finalized_at IS NULL AND (queue = ANY ($1) OR queue = ANY ($2)) AND (args ->> 'org')::integer = $3`,
+			queues, own, c.org)
 		if err != nil {
 			c.t.Fatal(err)
 		}
@@ -384,15 +391,11 @@ type matrix struct {
 
 func newMatrix(t *testing.T) *matrix {
 	t.Helper()
-	c := newClient(t)
+	c := newServerClient(t)
+	c.work()
 	m := &matrix{client: c, alice: newTenant(c, "alice"), second: newTenantNamed(c, "alice", "second"),
 		mallory: newTenant(c, "mallory")}
-	m.routes = m.alice.routes()
-	key, err := c.server.Keys.Lookup(t.Context(), m.alice.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.org = key.Org
+	m.routes, m.org = m.alice.routes(), m.alice.org
 	return m
 }
 
@@ -461,14 +464,14 @@ func TestEachRouteRefusesEachWrongKey(t *testing.T) {
 	t.Parallel()
 	m := newMatrix(t)
 	end := time.Now().Add(time.Hour)
-	revoked := m.scoped(apikey.NewKey{Org: "alice", Scopes: []string{apikey.Admin}})
-	expired := m.scoped(apikey.NewKey{Org: "alice", Scopes: []string{apikey.Admin}, ExpiresAt: &end})
-	tools := m.scoped(apikey.NewKey{Org: "alice", Scopes: []string{apikey.Tools},
+	revoked := m.scoped(apikey.NewKey{Org: m.unique("alice"), Scopes: []string{apikey.Admin}})
+	expired := m.scoped(apikey.NewKey{Org: m.unique("alice"), Scopes: []string{apikey.Admin}, ExpiresAt: &end})
+	tools := m.scoped(apikey.NewKey{Org: m.unique("alice"), Scopes: []string{apikey.Tools},
 		AgentIDs: []string{m.second.has["agent_id"]}})
-	read := m.scoped(apikey.NewKey{Org: "alice", Scopes: []string{apikey.Read}})
-	write := m.scoped(apikey.NewKey{Org: "alice", Scopes: []string{apikey.Write}})
+	read := m.scoped(apikey.NewKey{Org: m.unique("alice"), Scopes: []string{apikey.Read}})
+	write := m.scoped(apikey.NewKey{Org: m.unique("alice"), Scopes: []string{apikey.Write}})
 	if _, err := m.pool.Exec(t.Context(), `
-		UPDATE api_keys SET expires_at = now() WHERE expires_at IS NOT NULL`); err != nil {
+		UPDATE api_keys SET expires_at = now() WHERE expires_at IS NOT NULL AND org = $1`, expired.org); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := m.server.Keys.Revoke(t.Context(), revoked.key); err != nil {
@@ -517,9 +520,9 @@ func TestEachRouteLetsTheRightKeysIn(t *testing.T) {
 	t.Parallel()
 	m := newMatrix(t)
 	scoped := func(scope string) *client {
-		return m.scoped(apikey.NewKey{Org: "alice", Scopes: []string{scope}})
+		return m.scoped(apikey.NewKey{Org: m.unique("alice"), Scopes: []string{scope}})
 	}
-	bound := m.scoped(apikey.NewKey{Org: "alice", Scopes: []string{apikey.Tools},
+	bound := m.scoped(apikey.NewKey{Org: m.unique("alice"), Scopes: []string{apikey.Tools},
 		AgentIDs: []string{m.alice.has["agent_id"]}})
 	admin := m.alice.client
 	suffices := map[rest.Access][]*client{
@@ -594,7 +597,8 @@ func TestTenantsDoNotMeet(t *testing.T) {
 func (m *matrix) settle() {
 	m.t.Helper()
 	embedtest.Eventually(m.t, "all runs have ended", func() bool {
-		left, err := db.One[int](m.t.Context(), m.pool, `SELECT count(*) FROM runs WHERE org > 0 AND status = 'running'`)
+		left, err := db.One[int](m.t.Context(), m.pool, `
+			SELECT count(*) FROM runs WHERE org = ANY ($1) AND status = 'running'`, []db.Org{m.alice.org, m.mallory.org})
 		if err != nil {
 			m.t.Fatal(err)
 		}
@@ -703,7 +707,7 @@ func TestKeysOfAgentsDoNotMeet(t *testing.T) {
 	t.Parallel()
 	m := newMatrix(t)
 	m.oneOrg = true
-	m.second.client = m.scoped(apikey.NewKey{Org: "alice", Scopes: []string{apikey.Tools},
+	m.second.client = m.scoped(apikey.NewKey{Org: m.unique("alice"), Scopes: []string{apikey.Tools},
 		AgentIDs: []string{m.second.has["agent_id"]}})
 	before := m.alice.agentState()
 	for _, o := range m.routes {

@@ -138,7 +138,7 @@ func TestACancellationRightAfterApprovals(t *testing.T) {
 		}
 		idle, server := loop.New(*r.server.Loop), r.server.Loop
 		release := r.locked()
-		r.server.Loop = idle
+		r.own().Loop = idle
 		sent, cancelled := make(chan servertest.Reply, 1), make(chan servertest.Reply, 1)
 		go func() {
 			sent <- r.call("POST", r.path(), `{"messages":[`+approvalOf(approveI)+`,{"role":"user","content":"And also"}]}`)
@@ -156,7 +156,7 @@ func TestACancellationRightAfterApprovals(t *testing.T) {
 		if got := <-sent; strings.Contains(got.Text, `"stop_reason":"cancelled"`) == named {
 			t.Errorf("named: %v: the run answers %d %s", named, got.Code, got.Text)
 		}
-		r.server.Loop = server
+		r.own().Loop = server
 		if ran := strings.Contains(r.human(), "Tea."); ran != named {
 			t.Errorf("named: %v: the tool ran: %v", named, ran)
 		}
@@ -171,9 +171,9 @@ func (r runner) locked() (release func()) {
 		r.t.Fatal(err)
 	}
 	in := r.server.Recall.With(tx)
-	c, err := in.Conversation(r.t.Context(), defaultOrg, r.agent, recall.DefaultConversation)
+	c, err := in.Conversation(r.t.Context(), r.org, r.agent, recall.DefaultConversation)
 	if err == nil {
-		err = in.Lock(r.t.Context(), defaultOrg, c)
+		err = in.Lock(r.t.Context(), r.org, c)
 	}
 	if err != nil {
 		r.t.Fatal(err)

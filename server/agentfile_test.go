@@ -72,14 +72,14 @@ func (c *client) checkPrompts(agent string) {
 // tables counts the rows of each table that an import may write.
 func (c *client) tables() map[string]int {
 	c.t.Helper()
-	counts := map[string]int{}
+	counts, of := map[string]int{}, c.ofOrg()
 	for _, table := range []string{"agents", "agent_heads", "agent_logs", "agent_blocks", "agent_files", "agent_folders",
 		"agent_archives", "archives", "blobs", "block_versions", "blocks", "clips", "compactions", "conversations", "events",
 		"file_originals",
 		"files", "folders", "messages", "passages", "tool_calls", "tools", "agent_tools", "identities", "agent_identities",
 		"block_identities", "event_consumers", "river_job"} {
 		var n int
-		if err := c.pool.QueryRow(c.t.Context(), `SELECT count(*) FROM `+table).Scan(&n); err != nil {
+		if err := c.pool.QueryRow(c.t.Context(), `SELECT count(*) FROM `+table+` t `+of[table]).Scan(&n); err != nil {
 			c.t.Fatal(err)
 		}
 		counts[table] = n
@@ -222,7 +222,7 @@ func TestAFileOfLettaIsImported(t *testing.T) {
 
 func TestAnImportHonoursItsOptionsOrRefusesThem(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	ids, _ := c.imported(lettasFile, "name", "Eve", "append_copy_suffix", "true", "strip_messages", "true",
 		"override_existing_tools", "false", "env_vars_json", "{}", "project_id", "", "model", "openai/gpt-4.1",
 		"embedding", "openai/other")
@@ -260,7 +260,7 @@ func TestAnImportHonoursItsOptionsOrRefusesThem(t *testing.T) {
 // A custom tool of the file is one of the organization's, which an import changes unless it is told not to.
 func TestAnImportCreatesCustomTools(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t).as("default")
+	c := newClient(t).keyed()
 	weather := c.made("/v1/tools", weatherTool)
 	before := c.must("GET", "/v1/tools/"+weather, "")
 	ids, _ := c.imported(lettasFile, "override_existing_tools", "false")
@@ -312,7 +312,7 @@ func nested(levels int) string {
 
 func TestABrokenAgentFileIsRefusedAndWritesNothing(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	before := c.tables()
 	for name, file := range map[string]struct{ text, want string }{
 		"nothing":            {"", "Corrupted agent file format"},
@@ -457,7 +457,7 @@ func spokenBy(said ...string) (all []recall.Draft) {
 // What a file that is not full has of an agent is the same after an import.
 func TestAnExportedAgentIsImported(t *testing.T) {
 	t.Parallel()
-	c := newClient(t).as("default")
+	c := newClient(t).keyed()
 	folder := c.made("/v1/folders", `{"name":"Papers"}`)
 	c.uploaded(folder, "a.txt", "one\ntwo\n")
 	agent := c.made("/v1/agents", fmt.Sprintf(`{"name":"Ädä","model":"openai/gpt-4o","folder_ids":[%q],
@@ -486,14 +486,14 @@ func TestAnExportedAgentIsImported(t *testing.T) {
 func TestAnAgentOfManyMessagesIsExportedAndImported(t *testing.T) {
 	t.Parallel()
 	scale.Long(t)
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "")
 	said := slices.Repeat(spokenBy("user", "m"), recall.MaxMessages)
 	c.append(agent, recall.DefaultConversation, said...)
 	c.append(agent, recall.DefaultConversation, spokenBy("user", "last but one", "assistant", "last")...)
 	ids, _ := c.imported(c.must("GET", "/v1/agents/"+agent+"/export", ""))
-	was, err := c.server.Recall.Conversation(t.Context(), 1, agent, recall.DefaultConversation)
-	is, err2 := c.server.Recall.Conversation(t.Context(), 1, ids[0], recall.DefaultConversation)
+	was, err := c.server.Recall.Conversation(t.Context(), c.org, agent, recall.DefaultConversation)
+	is, err2 := c.server.Recall.Conversation(t.Context(), c.org, ids[0], recall.DefaultConversation)
 	if err != nil || err2 != nil || is.Messages != recall.MaxMessages+3 || is.Messages != was.Messages ||
 		is.FirstVisible != was.FirstVisible {
 		t.Errorf("got %d messages from %d on, %v; want %d from %d on, %v", is.Messages, is.FirstVisible, err2, was.Messages,
@@ -530,8 +530,8 @@ func (c *client) stateOf(agent string) (state any) {
 // A file that is larger than the server takes is a 413 that names the bound, and writes nothing.
 func TestAnAgentFileAboveTheBoundIsRefused(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
-	c.server.MaxImportBytes = 2 << 20
+	c := newServerClient(t)
+	c.own().MaxImportBytes = 2 << 20
 	before := c.tables()
 	got := c.importing(strings.Replace(lettasFile, `"agents"`, `"pad":"`+strings.Repeat("x", 4<<20)+`","agents"`, 1))
 	if got.Code != http.StatusRequestEntityTooLarge || !strings.Contains(got.Text, "bytes") {

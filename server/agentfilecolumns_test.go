@@ -122,7 +122,7 @@ func (c *client) rows(table string, columns []carriedColumn) []string {
 		pairs[i] = fmt.Sprintf("'%s', t.%[1]s", column.Name)
 	}
 	rows, err := db.All[string](c.t.Context(), c.pool, fmt.Sprintf(`
-		SELECT json_build_object(%s)::text FROM %s t WHERE t.org = $1`, strings.Join(pairs, ", "), table), db.Org(1))
+		SELECT json_build_object(%s)::text FROM %s t WHERE t.org = $1`, strings.Join(pairs, ", "), table), c.org)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func (c *client) differs(column carriedColumn) bool {
 	}
 	found, err := db.One[bool](c.t.Context(), c.pool, fmt.Sprintf(`
 		SELECT EXISTS (SELECT FROM %s t WHERE t.org = $1 AND t.%s IS NOT NULL AND t.%[2]s::text IS DISTINCT FROM (%s)::text)`,
-		column.Table, column.Name, fallback), db.Org(1))
+		column.Table, column.Name, fallback), c.org)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -155,30 +155,30 @@ func (c *client) settled() {
 			last_run_completion = '2026-01-02', hidden = true, kept = '{1}', first_visible = 2, model = 'm',
 			model_settings = '{"temperature": 1}', context_window_limit = 9000,
 			depth = 2, clipped = '[{"Position": 2, "Part": 0, "Chars": 3}]', compaction_settings = '{"goal": 0.4}'
-		 WHERE org = 1 AND summary = 'Second'`,
+		 WHERE org = $1 AND summary = 'Second'`,
 		`UPDATE compactions SET why = 'because', model = 'm', model_calls = 2, prompt_tokens = 3, output_tokens = 4,
 			duration_ms = 5, reverted_at = '2026-01-02', trigger = 'prune', policy = 'p', steps = '[{"step": "snip"}]',
 			edits = '[{"position": 2, "part": 0, "chars": 3}]'
-		 WHERE org = 1`,
-		`UPDATE tools SET former_names = '{was}' WHERE org = 1`,
+		 WHERE org = $1`,
+		`UPDATE tools SET former_names = '{was}' WHERE org = $1`,
 		`UPDATE agents SET hidden = true, depth = 1, last_run_completion = '2026-01-02', last_run_duration_ms = 5,
-			last_stop_reason = 'end_turn' WHERE org = 1`,
-		`UPDATE working_memories SET turned = 1 WHERE org = 1`,
-		`UPDATE agent_files SET pinned = true, automatic = true WHERE org = 1`,
-		`UPDATE agent_blocks SET read_only = true, attached_by = '{"tool": "t"}' WHERE org = 1 AND label = 'shared'`,
-		`UPDATE folders SET made_by = '{"tool": "t"}', changed_by = '{"tool": "u"}' WHERE org = 1`,
-		`UPDATE archives SET made_by = '{"tool": "t"}', changed_by = '{"tool": "u"}' WHERE org = 1`,
-		`UPDATE identities SET made_by = '{"tool": "t"}', changed_by = '{"tool": "u"}' WHERE org = 1`,
-		`UPDATE tools SET made_by = '{"tool": "t"}', changed_by = '{"tool": "u"}' WHERE org = 1`,
-		`UPDATE agent_folders SET opens = true WHERE org = 1`,
-		`UPDATE blocks SET hidden = true, template = '{"is_template": true, "template_name": "t"}' WHERE org = 1`,
-		`UPDATE archives SET embedding = 'e/m', metadata = '{"k": 1}' WHERE org = 1`,
-		`UPDATE passages SET metadata = '{"k": 1}' WHERE org = 1`,
-		`UPDATE messages SET provenance = '{"tool": "t", "position": 2}' WHERE org = 1 AND position = 1`,
-		`UPDATE files SET provenance = '{"tool": "t"}' WHERE org = 1`,
-		`UPDATE folders SET description = 'd', metadata = '{"k": 1}', chunk_tokens = 200, overlap_tokens = 20 WHERE org = 1`,
+			last_stop_reason = 'end_turn' WHERE org = $1`,
+		`UPDATE working_memories SET turned = 1 WHERE org = $1`,
+		`UPDATE agent_files SET pinned = true, automatic = true WHERE org = $1`,
+		`UPDATE agent_blocks SET read_only = true, attached_by = '{"tool": "t"}' WHERE org = $1 AND label = 'shared'`,
+		`UPDATE folders SET made_by = '{"tool": "t"}', changed_by = '{"tool": "u"}' WHERE org = $1`,
+		`UPDATE archives SET made_by = '{"tool": "t"}', changed_by = '{"tool": "u"}' WHERE org = $1`,
+		`UPDATE identities SET made_by = '{"tool": "t"}', changed_by = '{"tool": "u"}' WHERE org = $1`,
+		`UPDATE tools SET made_by = '{"tool": "t"}', changed_by = '{"tool": "u"}' WHERE org = $1`,
+		`UPDATE agent_folders SET opens = true WHERE org = $1`,
+		`UPDATE blocks SET hidden = true, template = '{"is_template": true, "template_name": "t"}' WHERE org = $1`,
+		`UPDATE archives SET embedding = 'e/m', metadata = '{"k": 1}' WHERE org = $1`,
+		`UPDATE passages SET metadata = '{"k": 1}' WHERE org = $1`,
+		`UPDATE messages SET provenance = '{"tool": "t", "position": 2}' WHERE org = $1 AND position = 1`,
+		`UPDATE files SET provenance = '{"tool": "t"}' WHERE org = $1`,
+		`UPDATE folders SET description = 'd', metadata = '{"k": 1}', chunk_tokens = 200, overlap_tokens = 20 WHERE org = $1`,
 	} {
-		if _, err := c.pool.Exec(c.t.Context(), statement); err != nil {
+		if _, err := c.pool.Exec(c.t.Context(), statement, c.org); err != nil {
 			c.t.Fatal(err)
 		}
 	}
@@ -188,7 +188,7 @@ func (c *client) settled() {
 func TestEachColumnIsCarriedByAFullFile(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
-	c, other := newClient(t), newClient(t)
+	c, other := newClient(t), newElsewhereClient(t)
 	id := c.remembering()
 	c.settled()
 	carried := c.carriedColumns()
@@ -201,7 +201,7 @@ func TestEachColumnIsCarriedByAFullFile(t *testing.T) {
 		}
 	}
 	var settings map[string]json.RawMessage
-	a, err := c.server.Agents.Agent(t.Context(), 1, id)
+	a, err := c.server.Agents.Agent(t.Context(), c.org, id)
 	if err != nil {
 		t.Fatal(err)
 	}

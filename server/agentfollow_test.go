@@ -102,21 +102,21 @@ func TestAMessageThatFollowsApprovalsIsNotLost(t *testing.T) {
 		r.model.Says(modeltest.Answer{Calls: []modeltest.Call{noteCall()}})
 		r.send(hello)
 		idle := loop.New(*r.server.Loop)
-		r.server.Loop = idle
+		r.own().Loop = idle
 		sent := make(chan servertest.Reply, 1)
 		body := `{"messages":[` + approvalOf(approveI) + `,{"role":"user","otid":"key","content":"My key is ` + secret +
 			`"}]}`
 		go func() { sent <- r.call("POST", r.path()+"/async", body) }()
 		run := r.begins()
-		c, err := r.server.Recall.Conversation(t.Context(), defaultOrg, r.agent, recall.DefaultConversation)
+		c, err := r.server.Recall.Conversation(t.Context(), r.org, r.agent, recall.DefaultConversation)
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, err := idle.Find(t.Context(), defaultOrg, c, "", "key")
+		found, err := idle.Find(t.Context(), r.org, c, "", "key")
 		if err != nil || found.ID != run {
 			t.Errorf("by the message's otid: got %s, %v, want %s", found.ID, err, run)
 		}
-		if _, err := idle.Find(t.Context(), defaultOrg, c, "", "nobody's"); !errors.Is(err, db.ErrNotFound) {
+		if _, err := idle.Find(t.Context(), r.org, c, "", "nobody's"); !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("by an otid of nothing: got %v", err)
 		}
 		want, result := []string{"assistant_message Done."}, "success"
@@ -127,7 +127,7 @@ func TestAMessageThatFollowsApprovalsIsNotLost(t *testing.T) {
 		runLoop(idle, nil)()
 		<-sent
 		if kept, err := db.All[string](t.Context(), r.server.DB, `
-			SELECT request::text FROM runs WHERE org = $1`, defaultOrg); err != nil ||
+			SELECT request::text FROM runs WHERE org = $1`, r.org); err != nil ||
 			strings.Contains(fmt.Sprint(kept), secret) {
 			t.Errorf("the run is stored with a secret: %v, %v", kept, err)
 		}

@@ -20,7 +20,7 @@ func (r runner) stoppable() (stop func(), log *safeBuffer) {
 	log = &safeBuffer{}
 	l := *r.server.Loop
 	l.Server, l.Log = "stoppable-"+r.agent, slog.New(slog.NewTextHandler(log, nil))
-	r.server.Loop = loop.New(l)
+	r.own().Loop = loop.New(l)
 	stop = sync.OnceFunc(runLoop(r.server.Loop, nil))
 	r.t.Cleanup(stop)
 	return stop, log
@@ -108,7 +108,7 @@ func TestAServerThatStopsTellsTheClientsOfItsRuns(t *testing.T) {
 
 // resumes starts the runner's server again.
 func (r runner) resumes() {
-	r.server.Loop = loop.New(*r.server.Loop)
+	r.own().Loop = loop.New(*r.server.Loop)
 	present := make(chan struct{})
 	close(present)
 	r.t.Cleanup(runLoop(r.server.Loop, present))
@@ -134,7 +134,7 @@ func TestARunThatGoesOnWithoutAModelSaysSo(t *testing.T) {
 	stop()
 	var first answer
 	r.unmarshal((<-reply).Text, &first)
-	r.server.Loop.Models = nil
+	r.own().Loop.Models = nil
 	r.resumes()
 	var run map[string]any
 	embedtest.Eventually(t, "the run has ended", func() bool {
@@ -156,7 +156,8 @@ func TestARunThatLosesItsAgentIsCancelled(t *testing.T) {
 		"reset":   func(r runner) { r.must("PATCH", "/v1/agents/"+r.agent+"/reset-messages", `{}`) },
 		"deleted": func(r runner) { r.must("DELETE", "/v1/agents/"+r.agent, "") },
 		"an organization": func(r runner) {
-			if _, err := r.pool.Exec(r.t.Context(), `UPDATE organizations SET deleted_at = now() WHERE org = 1`); err != nil {
+			if _, err := r.pool.Exec(r.t.Context(), `UPDATE organizations SET deleted_at = now() WHERE org = $1`,
+				r.org); err != nil {
 				r.t.Fatal(err)
 			}
 		},
@@ -219,7 +220,7 @@ func TestAnOrganizationsRunsAreBounded(t *testing.T) {
 	r := newRunner(t, "")
 	l := *r.server.Loop
 	l.MaxRuns = 1
-	r.server.Loop = loop.New(l)
+	r.own().Loop = loop.New(l)
 	t.Cleanup(runLoop(r.server.Loop, nil))
 	wait := make(chan struct{})
 	r.model.Says(modeltest.Answer{Text: "Hello", Wait: wait})

@@ -47,9 +47,9 @@ func TestAnAgentLosesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := newIdleClient(t)
+			c := newServerClient(t)
 			if w.model {
-				c.server.Agents.Compaction.Models = modelsOf(t, w.fails)
+				c.own().Agents.Compaction.Models = modelsOf(t, w.fails)
 			}
 			web := httptest.NewServer(c)
 			t.Cleanup(web.Close)
@@ -126,10 +126,10 @@ func (v *viewer) look(ctx context.Context) error {
 	if v.captured++; v.captured%3 > 0 {
 		return nil
 	}
-	if err := v.server.Agents.CheckWindow(ctx, 1, v.agent, recall.DefaultConversation); err != nil {
+	if err := v.server.Agents.CheckWindow(ctx, v.org, v.agent, recall.DefaultConversation); err != nil {
 		return fmt.Errorf("check the window: %w", err)
 	}
-	c, err := v.server.Recall.Conversation(ctx, 1, v.agent, recall.DefaultConversation)
+	c, err := v.server.Recall.Conversation(ctx, v.org, v.agent, recall.DefaultConversation)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (v *viewer) look(ctx context.Context) error {
 		return fmt.Errorf("the first message in view is at %d, and was at %d", c.FirstVisible, v.first)
 	}
 	v.first = c.FirstVisible
-	view, err := v.server.Recall.View(ctx, 1, c)
+	view, err := v.server.Recall.View(ctx, v.org, c)
 	if err != nil {
 		return err
 	}

@@ -72,9 +72,9 @@ type runner struct {
 
 func newRunner(t *testing.T, agent string) runner {
 	t.Helper()
-	c, m := newIdleClient(t), modeltest.New(t)
-	c.server.Loop = newLoop(t, c.server, m.URL)
-	c.server.Children.Loop = c.server.Loop
+	c, m := newServerClient(t), modeltest.New(t)
+	c.own().Loop = newLoop(t, c.server, m.URL)
+	c.own().Children.Loop = c.server.Loop
 	if agent == "" {
 		agent = `{"name":"a","include_base_tools":true,"memory_blocks":[{"label":"human","value":"Ada."}]}`
 	}
@@ -378,8 +378,8 @@ func TestAFailedStreamSaysWhy(t *testing.T) {
 
 func TestWithoutAModelNothingIsStored(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
-	c.server.Loop = newLoop(t, c.server, "")
+	c := newServerClient(t)
+	c.own().Loop = newLoop(t, c.server, "")
 	agent := c.made("/v1/agents", `{"name":"a"}`)
 	before := c.must("GET", "/v1/agents/"+agent+"/messages", "")
 	got := c.call("POST", "/v1/agents/"+agent+"/messages", hello)

@@ -46,7 +46,7 @@ func TestAModelIsAskedThreeTimes(t *testing.T) {
 func (r runner) patient() (stop func()) {
 	l := *r.server.Loop
 	l.FirstPause, l.Server = time.Hour, "patient-"+r.agent
-	r.server.Loop = loop.New(l)
+	r.own().Loop = loop.New(l)
 	stop = sync.OnceFunc(runLoop(r.server.Loop, nil))
 	r.t.Cleanup(stop)
 	return stop

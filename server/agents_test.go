@@ -36,7 +36,7 @@ func pick(t *testing.T, body string, names ...string) string {
 // A body that names another conversation than its route is refused: the other one would not be touched.
 func TestBodiesNameTheConversationOfTheRoute(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a"}`)
 	one := c.made("/v1/conversations/?agent_id="+agent, `{}`)
 	other := c.made("/v1/conversations/?agent_id="+agent, `{}`)

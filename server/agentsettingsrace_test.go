@@ -12,7 +12,7 @@ import (
 // Clients that change different compaction settings of an agent at the same time all have their changes stored.
 func TestConcurrentCompactionSettingsAreAllStored(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "")
 	c.must("PATCH", "/v1/agents/"+agent, `{"compaction_settings":{"goal":0.1,"trigger":0.9}}`)
 	for round := range 10 {

@@ -24,17 +24,17 @@ func TestALostRunStoresNothing(t *testing.T) {
 	t.Parallel()
 	for word, lose := range map[string]func(r runner){
 		`"cancelled"`: func(r runner) {
-			c, err := r.server.Recall.Conversation(r.t.Context(), 1, r.agent, recall.DefaultConversation)
+			c, err := r.server.Recall.Conversation(r.t.Context(), r.org, r.agent, recall.DefaultConversation)
 			if err != nil {
 				r.t.Fatal(err)
 			}
 			other := loop.New(*r.server.Loop)
-			if ids, err := other.Stop(r.t.Context(), 1, c.ID, nil); err != nil || len(ids) != 1 {
+			if ids, err := other.Stop(r.t.Context(), r.org, c.ID, nil); err != nil || len(ids) != 1 {
 				r.t.Fatalf("cancelled %v, %v", ids, err)
 			}
 		},
 		`"interrupted"`: func(r runner) {
-			if _, err := r.pool.Exec(r.t.Context(), `UPDATE runs SET owner = 'another' WHERE org = 1`); err != nil {
+			if _, err := r.pool.Exec(r.t.Context(), `UPDATE runs SET owner = 'another' WHERE org = $1`, r.org); err != nil {
 				r.t.Fatal(err)
 			}
 		},
@@ -62,7 +62,7 @@ func TestTheRunOfADeletedOrganizationStops(t *testing.T) {
 	r, wait := newRunner(t, ""), make(chan struct{})
 	r.model.Says(modeltest.Answer{Text: "Too late", Wait: wait})
 	reply := r.begun(`{"input":"Hello"}`)
-	if _, err := r.pool.Exec(t.Context(), `UPDATE organizations SET deleted_at = now() WHERE org = 1`); err != nil {
+	if _, err := r.pool.Exec(t.Context(), `UPDATE organizations SET deleted_at = now() WHERE org = $1`, r.org); err != nil {
 		t.Fatal(err)
 	}
 	close(wait)
@@ -109,7 +109,7 @@ func TestPiecesOfALostAnswerAreWithdrawn(t *testing.T) {
 		r.model.Says(modeltest.Answer{Text: "Lost", After: make(chan struct{})})
 		run := fmt.Sprint(fields(t, r.must("POST", r.path()+"/async", `{"input":"Hello","stream_tokens":true}`))["id"])
 		embedtest.Eventually(t, "a piece is stored", func() bool {
-			list, _, err := r.server.Loop.Items(t.Context(), 1, run, 0, 1000)
+			list, _, err := r.server.Loop.Items(t.Context(), r.org, run, 0, 1000)
 			return err == nil && len(list) > 0
 		})
 		want := []string{"ping"}
@@ -152,7 +152,7 @@ func TestStoredMessagesAreShownWhenARunGoesOn(t *testing.T) {
 	run := fmt.Sprint(fields(t, r.must("POST", r.path()+"/async", hello))["id"])
 	embedtest.Eventually(t, "the model is asked", func() bool { return len(r.model.Requests()) >= n+2 })
 	stop()
-	if _, err := r.pool.Exec(t.Context(), `DELETE FROM run_items WHERE org = 1 AND seq > 1`); err != nil {
+	if _, err := r.pool.Exec(t.Context(), `DELETE FROM run_items WHERE org = $1 AND seq > 1`, r.org); err != nil {
 		t.Fatal(err)
 	}
 	r.goesOn(run)
@@ -277,7 +277,7 @@ func TestPiecesAreStoredWhileAModelIsSilent(t *testing.T) {
 	r.model.Says(modeltest.Answer{Text: "Hello", After: silent})
 	run := fmt.Sprint(fields(t, r.must("POST", r.path()+"/async", `{"input":"Hello","stream_tokens":true}`))["id"])
 	embedtest.Eventually(t, "two pieces are stored", func() bool {
-		list, _, err := r.server.Loop.Items(t.Context(), 1, run, 0, 1000)
+		list, _, err := r.server.Loop.Items(t.Context(), r.org, run, 0, 1000)
 		return err == nil && len(list) >= 2
 	})
 	close(silent)
@@ -291,7 +291,7 @@ func TestPiecesAreStoredWhileAnAnswerEnds(t *testing.T) {
 	late := &lateDB{DB: r.server.Loop.DB, stored: make(chan struct{})}
 	config, log := *r.server.Loop, &safeBuffer{}
 	config.DB, config.Log = late, slog.New(slog.NewTextHandler(log, nil))
-	r.server.Loop = loop.New(config)
+	r.own().Loop = loop.New(config)
 	t.Cleanup(runLoop(r.server.Loop, nil))
 	ends := make(chan struct{})
 	r.model.Says(modeltest.Answer{Text: "Done", After: ends})

@@ -123,7 +123,7 @@ func TestAStepShowsWhatItAsksFor(t *testing.T) {
 // A file of Letta's has the answers in messages of their own, older ones for a whole request.
 func TestApprovalsOfLettasFilesAreKept(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	request := func(id, call string) string {
 		return fmt.Sprintf(`{"role":"approval","id":%q,"content":[],"tool_calls":[{"id":%q,"type":"function","function":{
 			"name":"conversation_search","arguments":"{}"}}]}`, id, call)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/servertest"
@@ -21,6 +22,17 @@ func newKey(t *testing.T, keys *apikey.Store, org string) (secret string) {
 		Scopes: []string{apikey.Admin}})
 	if err != nil {
 		t.Fatalf("create a key for %s: %v", org, err)
+	}
+	return secret
+}
+
+// keyIn returns a key that may do all in an organization.
+func keyIn(t testing.TB, keys *apikey.Store, org db.Org) (secret string) {
+	t.Helper()
+	secret, _, err := keys.Create(context.Background(), apikey.NewKey{In: org, Name: "test",
+		Scopes: []string{apikey.Admin}})
+	if err != nil {
+		t.Fatalf("create a key: %v", err)
 	}
 	return secret
 }
@@ -193,7 +205,7 @@ func TestAServerWhoseLastKeyIsRevokedStaysClosed(t *testing.T) {
 func TestAServerThatOthersReachAlwaysNeedsAKey(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, dbtest.New(t))
-	s.Loopback = false
+	s.OpenOrg = nil
 	if got := sendTo(s.Handler(), "localhost:8283", "/v1/agents", ""); got.Code != http.StatusUnauthorized {
 		t.Errorf("without any key in the database: got %d %s, want 401", got.Code, got.Text)
 	}

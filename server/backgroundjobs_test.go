@@ -23,7 +23,7 @@ func (c *client) backgroundJobs(query string) (list []job.Job) {
 // own for administrators.
 func TestBackgroundJobsAreListed(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newDatabaseClient(t)
 	acme, other, operator := c.as("acme"), c.as("other"), c.operator()
 	folder := acme.made("/v1/folders", `{"name":"f"}`)
 	acme.upload(folder, "", "a.txt", "text")

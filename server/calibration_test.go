@@ -31,7 +31,7 @@ func (c *client) answer(agent string, counted int) {
 // nor is one that is sent by another server, of another agent. Another organization's reports do not count.
 func TestReportsCalibrateTheCountsOfAModel(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t).as("home")
+	c := newServerClient(t).as("home")
 	const body = `{"name":"Ada","model":"acme/large","context_window_limit":16000}`
 	const most = 14_400
 	real := func(n promptTokens) int { return n.Estimated * 8 / 5 }
@@ -54,6 +54,7 @@ func TestReportsCalibrateTheCountsOfAModel(t *testing.T) {
 	live(c, 30, false)
 	restarted := *c
 	restarted.server = newServer(t, c.pool)
+	restarted.server.OpenOrg = openOrg
 	restarted.Handler = restarted.server.Handler()
 	live(&restarted, 20, true)
 	agent := restarted.made("/v1/agents", body)
@@ -79,7 +80,7 @@ func TestReportsCalibrateTheCountsOfAModel(t *testing.T) {
 // What a provider reported last counts in /context and in the tokens of a prompt, and its parts add up to it.
 func TestTheNewestReportCountsInContext(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"Ada","system":"Be kind.","model":"acme/large","context_window_limit":32000}`)
 	c.capture(agent, chatter(1, 9, strings.Repeat("and so it goes on ", 20)))
 	reported := c.handedOut(agent).Estimated * 13 / 10

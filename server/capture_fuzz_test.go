@@ -185,7 +185,7 @@ func (d *turns) message() map[string]any {
 // Every text that was accepted is in what is read back.
 func TestCaptureLosesNoText(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "{}")
 	rapid.Check(t, func(rt *rapid.T) {
 		d := &turns{T: rt}
@@ -210,7 +210,7 @@ func TestCaptureLosesNoText(t *testing.T) {
 			ids[i] = m.ID
 		}
 		var kept strings.Builder
-		log, err := c.server.Recall.MessagesByID(c.t.Context(), 1, ids)
+		log, err := c.server.Recall.MessagesByID(c.t.Context(), c.org, ids)
 		if err != nil {
 			rt.Fatal(err)
 		}

@@ -35,7 +35,7 @@ func (c *client) capture(agent, body string) captured {
 // reads the log finds it, also when the model sees the messages around it.
 func TestAResultWithoutACallIsFound(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"context_window_limit":8000}`)
 	target := "/v1/agents/" + agent
 	for i := range 20 {
@@ -72,7 +72,7 @@ func TestAResultWithoutACallIsFound(t *testing.T) {
 func TestALongListIsRefusedEarly(t *testing.T) {
 	t.Parallel()
 	scale.Long(t)
-	c := newIdleClient(t)
+	c := newClient(t)
 	target := "/v1/agents/" + c.made("/v1/agents", `{}`) + "/messages/capture"
 	for _, tt := range []struct {
 		item  string
@@ -101,9 +101,9 @@ func TestALongListIsRefusedEarly(t *testing.T) {
 // behind the messages, and what is refused at the end leaves nothing.
 func TestALongBodyIsStoredWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "{}")
-	conversation, err := c.server.Recall.CreateConversation(t.Context(), 1, agent, recall.NewConversation{})
+	conversation, err := c.server.Recall.CreateConversation(t.Context(), c.org, agent, recall.NewConversation{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func (c *client) said(agent string) (lines []string) {
 // log are an agent's messages after its instructions.
 func (c *client) log(agent string) []recall.Message {
 	c.t.Helper()
-	all, err := c.server.Recall.Messages(c.t.Context(), 1, recall.MessageFilter{AgentID: agent, WithErrors: true},
+	all, err := c.server.Recall.Messages(c.t.Context(), c.org, recall.MessageFilter{AgentID: agent, WithErrors: true},
 		db.Page{Ascending: true, Limit: 1000})
 	if err != nil {
 		c.t.Fatal(err)
@@ -177,7 +177,7 @@ func shownMessage(t *testing.T, m recall.Message) string {
 
 func TestCaptureUnderstands(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	for _, tt := range []struct {
 		name, messages string
 		want           []string
@@ -277,7 +277,7 @@ func TestCaptureUnderstands(t *testing.T) {
 
 func TestCaptureKeepsWhatComesWithAMessage(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "{}")
 	got := c.capture(agent, `{"conversation_id":"default","messages":[
 		{"role":"user","content":"a","otid":"o1","created_at":"2024-01-31T12:30:00+02:00","step_id":"step-1","run_id":"run-1",
@@ -304,7 +304,7 @@ func TestCaptureKeepsWhatComesWithAMessage(t *testing.T) {
 
 func TestCaptureTakesWhatAProxySaw(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "{}")
 	c.capture(agent, `{"provider":"openrouter","model":"m1","request_messages":[{"role":"system","content":"s"},
 		{"role":"user","content":"q"}],
@@ -321,9 +321,9 @@ func TestCaptureTakesWhatAProxySaw(t *testing.T) {
 
 func TestCaptureAppendsToAConversation(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "{}")
-	conversation, err := c.server.Recall.CreateConversation(t.Context(), 1, agent, recall.NewConversation{})
+	conversation, err := c.server.Recall.CreateConversation(t.Context(), c.org, agent, recall.NewConversation{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -332,7 +332,7 @@ func TestCaptureAppendsToAConversation(t *testing.T) {
 	if got.ConversationID == nil || *got.ConversationID != conversation.ID || got.Messages[0].Position != 2 {
 		t.Errorf("answered %+v, want position 2 of %s", got, conversation.ID)
 	}
-	usual, err := c.server.Recall.Conversation(t.Context(), 1, agent, recall.DefaultConversation)
+	usual, err := c.server.Recall.Conversation(t.Context(), c.org, agent, recall.DefaultConversation)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -484,7 +484,7 @@ var refusals = []struct {
 
 func TestCaptureRefusesAndStoresNothing(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "{}")
 	for _, r := range refusals {
 		got := c.call("POST", "/v1/agents/"+agent+"/messages/capture", r.body)
@@ -502,7 +502,7 @@ func TestCaptureRefusesAndStoresNothing(t *testing.T) {
 
 func TestCaptureTakesLargeBodies(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "{}")
 	target := "/v1/agents/" + agent + "/messages/capture"
 	text := strings.Repeat("word ", 1<<20)
@@ -524,7 +524,7 @@ func TestCaptureTakesLargeBodies(t *testing.T) {
 
 func TestCaptureStoresAnOtidOnce(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "{}")
 	const body = `{"messages":[{"role":"user","content":"q","otid":"o1"},{"role":"assistant","content":"a","otid":"o2"}]}`
 	first, again := c.capture(agent, body), c.capture(agent, body)
@@ -551,9 +551,9 @@ func TestCaptureStoresAnOtidOnce(t *testing.T) {
 
 func TestIdenticalCapturesAtOnceStoreOnce(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "{}")
-	other, err := c.server.Recall.CreateConversation(t.Context(), 1, agent, recall.NewConversation{})
+	other, err := c.server.Recall.CreateConversation(t.Context(), c.org, agent, recall.NewConversation{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ const openCall = `{"messages":[{"role":"user","content":"go on"},{"role":"assist
 // fork does later does not change the parent's.
 func TestAForkedChildsPromptBeginsWithItsParents(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"compaction_settings":{"mode":"all"},
 		"memory_blocks":[{"label":"human","value":"Ada"}]}`)
 	for _, conversation := range []string{"default", c.made("/v1/conversations?agent_id="+agent, `{}`)} {
@@ -102,7 +102,7 @@ func TestAForkedChildsPromptBeginsWithItsParents(t *testing.T) {
 // copies. The fork itself finds it.
 func TestAForkedChildsMessagesAreItsOwn(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{}`)
 	c.captured(agent, "default", `{"messages":[{"role":"user","content":"The heron stands."}]}`)
 	paths := map[string]string{
@@ -196,7 +196,7 @@ func TestBlankAndBriefChildren(t *testing.T) {
 // What a sub-agent returns stands once in its parent's log, and leads to the sub-agent's own.
 func TestAChildReturnsOnce(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "")
 	made := c.child(agent, `{"mode":"blank","task":"Find the ferry.","otid":"t1"}`)
 	if again := c.child(agent, `{"mode":"blank","task":"Find the ferry.","otid":"t1"}`); again.ID != made.ID {
@@ -265,7 +265,7 @@ func TestTheServerRunsChildren(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, "")
 	r.work()
-	r.server.Loop.Ended = r.server.Children.RunEnded
+	r.own().Loop.Ended = r.server.Children.RunEnded
 	r.model.Says(modeltest.Answer{Text: "It is the Erna."})
 	made := r.child(r.agent, `{"mode":"fork","task":"Find the ferry.","run":true,"tools":["conversation_search"]}`)
 	r.await(made.ID, subagent.Returned)
@@ -291,8 +291,8 @@ func TestAChildThatCannotRunIsNotMade(t *testing.T) {
 	r.work()
 	l := *r.server.Loop
 	l.MaxRuns, l.Ended = 1, r.server.Children.RunEnded
-	r.server.Loop = loop.New(l)
-	r.server.Children.Loop = r.server.Loop
+	r.own().Loop = loop.New(l)
+	r.own().Children.Loop = r.server.Loop
 	t.Cleanup(runLoop(r.server.Loop, nil))
 	wait := make(chan struct{})
 	r.model.Says(modeltest.Answer{Text: "Hello", Wait: wait})
@@ -308,8 +308,8 @@ func TestAChildThatCannotRunIsNotMade(t *testing.T) {
 		t.Errorf("sub-agents that do not run: %s", got)
 	}
 	made, err := db.One[int](t.Context(), r.pool, `
-		SELECT ((SELECT count(*) FROM agents WHERE org = 1 AND hidden) +
-		        (SELECT count(*) FROM conversations WHERE org = 1 AND delegated))::integer`)
+		SELECT ((SELECT count(*) FROM agents WHERE org = $1 AND hidden) +
+		        (SELECT count(*) FROM conversations WHERE org = $1 AND delegated))::integer`, r.org)
 	if err != nil || made != 0 {
 		t.Errorf("%d agents and forks are left of sub-agents that were not made (%v)", made, err)
 	}
@@ -341,7 +341,7 @@ func (r runner) await(id, status string) {
 // fork. Deleting what they are copies of changes nothing.
 func TestCopiesOfChildrenAreAsDeep(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "")
 	fork := func(conversation string) string {
 		return c.made("/v1/conversations/"+conversation+"/fork?agent_id="+agent, `{}`)
@@ -378,7 +378,7 @@ func TestCopiesOfChildrenAreAsDeep(t *testing.T) {
 // Sub-agents are bounded in number and depth, and what a mode does not have is refused.
 func TestChildrenAreBounded(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "")
 	deep := agent
 	for depth := range subagent.MaxDepth {

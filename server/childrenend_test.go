@@ -21,7 +21,7 @@ func (c *client) childState(agent, id string) map[string]any {
 // no result.
 func TestChildrenEndWithTheirConversations(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	for name, end := range map[string]func(agent, conversation string, made wireChild) string{
 		"reset": func(agent, _ string, _ wireChild) string {
 			c.must("PATCH", "/v1/agents/"+agent+"/reset-messages", "{}")
@@ -72,7 +72,7 @@ func TestChildrenEndWithTheirConversations(t *testing.T) {
 // A fork whose conversation is deleted is cancelled, too.
 func TestAForkEndsWithItsConversation(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "")
 	made := c.child(agent, `{"mode":"fork","task":"t"}`)
 	c.must("DELETE", "/v1/conversations/"+made.ConversationID, "")
@@ -86,7 +86,7 @@ func TestAChildIsCancelled(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, "")
 	r.work()
-	r.server.Loop.Ended = r.server.Children.RunEnded
+	r.own().Loop.Ended = r.server.Children.RunEnded
 	before, _ := r.nextPrompt(r.agent, "default")
 	r.model.Says(modeltest.Answer{Text: "Never.", Wait: make(chan struct{})})
 	made := r.child(r.agent, `{"mode":"blank","task":"Take your time.","run":true}`)
@@ -123,7 +123,7 @@ func TestAChildIsCancelled(t *testing.T) {
 // A result for a call that has one is brought as a message; two sub-agents do not work on one call.
 func TestAResultOfAnAnsweredCallIsAMessage(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "")
 	c.captured(agent, "default", openCall)
 	made := c.child(agent, `{"mode":"blank","task":"t","tool_call_id":"c9"}`)
@@ -142,7 +142,7 @@ func TestAResultOfAnAnsweredCallIsAMessage(t *testing.T) {
 // Of results that come at the same time one is taken, and each request is answered with it.
 func TestResultsAtTheSameTime(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "")
 	made := c.child(agent, `{"mode":"blank","task":"t"}`)
 	results := make([]any, 8)

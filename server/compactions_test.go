@@ -189,7 +189,7 @@ func TestTheWindowNeverOverflows(t *testing.T) {
 	compactions, most := 0, 0
 	for turn := 1; turn <= 40; turn++ {
 		c.capture(agent, chatter(turn, 1, fmt.Sprintf("item-%04d %s", turn, strings.Repeat("and so it goes on ", 60))))
-		if err := c.server.Agents.CheckWindow(t.Context(), 1, agent, "default"); err != nil {
+		if err := c.server.Agents.CheckWindow(t.Context(), c.org, agent, "default"); err != nil {
 			t.Fatalf("turn %d: %v", turn, err)
 		}
 		size := fields(t, c.must("GET", base+"/context", ""))["context_window_size_current"].(float64)
@@ -227,14 +227,15 @@ func TestTheWindowNeverOverflows(t *testing.T) {
 // A prompt that does not fit is assembled again if another request made the room for it meanwhile.
 func TestAPromptIsNotFromBeforeACompaction(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newServerClient(t)
 	agent := c.made("/v1/agents", `{"name":"Ada","system":"Be kind.","context_window_limit":16000}`)
 	c.capture(agent, chatter(1, 40, strings.Repeat("and so it goes on ", 40)))
 	p := llmtest.New(t)
 	var first atomic.Bool
 	p.Answer = func(asked llmtest.Asked) string {
 		if first.CompareAndSwap(false, true) { // while this one thinks, on a server that stalled
-			if _, err := c.server.Agents.DB.Exec(t.Context(), `DELETE FROM compaction_claims`); err != nil {
+			if _, err := c.server.Agents.DB.Exec(t.Context(), `DELETE FROM compaction_claims WHERE org = $1`,
+				c.org); err != nil {
 				t.Error(err)
 			}
 			if got := c.call("POST", "/v1/agents/"+agent+"/summarize", `{}`); got.Code != 200 {
@@ -247,7 +248,7 @@ func TestAPromptIsNotFromBeforeACompaction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.server.Agents.Compaction.Models = models
+	c.own().Agents.Compaction.Models = models
 	tokens := fields(t, c.must("GET", "/v1/agents/"+agent+"/prompt", ""))["tokens"].(map[string]any)["total"].(float64)
 	if made := c.must("GET", "/v1/agents/"+agent+"/compactions", ""); tokens > 14_400 || !first.Load() ||
 		strings.Count(made, `"id":"compaction-`) != 1 {
@@ -258,12 +259,12 @@ func TestAPromptIsNotFromBeforeACompaction(t *testing.T) {
 // A prompt that another request compacts meanwhile is assembled again, and not refused for what it was.
 func TestAPromptIsNotRefusedForAViewOfBefore(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newServerClient(t)
 	agent := c.made("/v1/agents", `{"name":"Ada","system":"Be kind.","context_window_limit":16000,
 		"compaction_settings":{"policy":{"steps":[{"step":"message_count","max_messages":2}]}}}`)
 	c.capture(agent, chatter(1, 80, strings.Repeat("and so it goes on ", 40)))
 	looks := 0
-	c.server.Agents.Now = func() time.Time { // a policy looks at the clock first before, and then after it read the view
+	c.own().Agents.Now = func() time.Time { // a policy looks at the clock first before, and then after it read the view
 		if looks++; looks == 3 {
 			if got := c.call("POST", "/v1/agents/"+agent+"/summarize", `{}`); got.Code != 200 {
 				t.Errorf("compacted meanwhile: %d %s", got.Code, got.Text)
@@ -279,7 +280,7 @@ func TestAPromptIsNotRefusedForAViewOfBefore(t *testing.T) {
 // A result that comes after its call was summarized is in the next prompt.
 func TestALateResultIsShown(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"Ada","system":"Be kind.","context_window_limit":16000}`)
 	c.capture(agent, `{"messages":[{"role":"user","content":"start a long job"},{"role":"assistant","tool_calls":[
 		{"id":"job1","type":"function","function":{"name":"start_job","arguments":"{}"}}]}]}`)
@@ -304,7 +305,7 @@ func TestALateResultIsShown(t *testing.T) {
 // Where a provider counts more than the server does, what came after its report is taken to be more, too.
 func TestAReportTellsOfWhatCameAfter(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"Ada","system":"Be kind.","context_window_limit":16000}`)
 	prompt := func() int {
 		return int(fields(t, c.must("GET", "/v1/agents/"+agent+"/prompt?format=openai",
@@ -342,7 +343,7 @@ func TestCapturedUsage(t *testing.T) {
 		agent := c.made("/v1/agents", `{"name":"Ada"}`)
 		c.capture(agent, `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"hello"}],`+
 			`"usage":`+w.usage+`}`)
-		got, err := c.server.Recall.Conversation(t.Context(), 1, agent, "default")
+		got, err := c.server.Recall.Conversation(t.Context(), c.org, agent, "default")
 		if err != nil || got.Reported != w.tokens || w.tokens > 0 && got.ReportedPosition != 2 {
 			t.Errorf("%s: got %d tokens at %d, %v, want %d at 2", name, got.Reported, got.ReportedPosition, err, w.tokens)
 		}
@@ -367,7 +368,7 @@ func TestCapturedUsage(t *testing.T) {
 	}
 	c.capture(agent, `{"provider":"openai","model":"m","request_messages":[{"role":"user","content":"hi"}],
 		"response_dict":{"choices":[{"message":{"role":"assistant","content":"hello"}}],"usage":{"prompt_tokens":77}}}`)
-	if got, err := c.server.Recall.Conversation(t.Context(), 1, agent, "default"); err != nil || got.Reported != 77 {
+	if got, err := c.server.Recall.Conversation(t.Context(), c.org, agent, "default"); err != nil || got.Reported != 77 {
 		t.Errorf("of what a proxy saw: %d tokens, %v, want 77", got.Reported, err)
 	}
 }
@@ -380,7 +381,7 @@ func TestUsageOfAnEarlierViewIsNotBelieved(t *testing.T) {
 	turn := strings.TrimSuffix(chatter(21, 1, "hello"), "}") + `,"usage":{"prompt_tokens":15000}}`
 	reported := func() int {
 		t.Helper()
-		got, err := c.server.Recall.Conversation(t.Context(), 1, agent, "default")
+		got, err := c.server.Recall.Conversation(t.Context(), c.org, agent, "default")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -409,13 +410,14 @@ func TestUsageOfAnEarlierViewIsNotBelieved(t *testing.T) {
 // of it stays good.
 func TestSelfCompactionSendsWhatTheModelWasSent(t *testing.T) {
 	t.Parallel()
-	c := newClient(t)
+	c := newServerClient(t)
+	c.work()
 	provider := llmtest.New(t)
 	models, err := agenttest.Models(provider, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.server.Agents.Compaction.Models = models
+	c.own().Agents.Compaction.Models = models
 	agent := c.made("/v1/agents", `{"name":"Ada","model":"openai/some-model","context_window_limit":16000,`+
 		`"memory_blocks":[{"label":"persona","value":"<calm>"}]}`)
 	c.capture(agent, `{"messages":[{"role":"user","content":[{"type":"text","text":"What is in /srv/a.txt?"},
@@ -465,7 +467,7 @@ var jsonEqual = cmp.Transformer("JSON", func(raw json.RawMessage) (value any) {
 // smaller view can be made the request is refused.
 func TestACompactionOfNothingAnswersEqualCounts(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a"}`)
 	target := "/v1/agents/" + agent + "/summarize"
 	check := func(after, body string, sent int, why string) {

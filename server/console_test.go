@@ -88,7 +88,7 @@ func TestConsoleChecksKeysAsTheAPIDoes(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
 	m := newMatrix(t)
-	read := m.scoped(apikey.NewKey{Org: "alice", Scopes: []string{apikey.Read}})
+	read := m.scoped(apikey.NewKey{Org: m.unique("alice"), Scopes: []string{apikey.Read}})
 	routes := console.New(nil).Routes()
 	if len(routes) < 6 {
 		t.Fatalf("the console has the routes %v", routes)
@@ -125,7 +125,7 @@ func TestConsoleChecksKeysAsTheAPIDoes(t *testing.T) {
 // A change has to come from a page of the console itself.
 func TestConsoleRefusesFormsOfOtherSites(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	id := c.made("/v1/blocks", `{"label":"human","value":"old"}`)
 	form := func() url.Values { return url.Values{"value": {"new"}, "version": {"1"}} }
 	guess := form()
@@ -159,7 +159,7 @@ func TestConsoleRefusesFormsOfOtherSites(t *testing.T) {
 // The console takes the root and what is below /console/, and the API answers elsewhere as before.
 func TestConsoleLeavesTheRestToTheAPI(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	for _, row := range []struct {
 		name, method, target string
 		status               int
@@ -185,11 +185,11 @@ func TestConsoleLeavesTheRestToTheAPI(t *testing.T) {
 // A key opens the console, and no page has it.
 func TestConsoleSignsIn(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
-	key := newKey(t, c.server.Keys, "alice")
+	c := newClient(t).withKey("")
+	key := newKey(t, c.server.Keys, c.unique("alice"))
 	tools := c.withKey(key).must("POST", "/v1/agents", `{"name":"<script>alert(1)</script>"}`)
 	agentID := fields(t, tools)["id"].(string)
-	toolsKey, _, err := c.server.Keys.Create(t.Context(), apikey.NewKey{Org: "alice", Name: "t",
+	toolsKey, _, err := c.server.Keys.Create(t.Context(), apikey.NewKey{Org: c.unique("alice"), Name: "t",
 		Scopes: []string{apikey.Tools}, AgentIDs: []string{agentID}})
 	if err != nil {
 		t.Fatal(err)

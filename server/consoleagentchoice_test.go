@@ -8,7 +8,9 @@ import (
 // An agent is named by its name or its id, whichever of many it is.
 func TestTheConsoleTakesNamesOfAgents(t *testing.T) {
 	t.Parallel()
-	alice := newTenant(newClient(t), "alice")
+	c := newServerClient(t)
+	c.work()
+	alice := newTenant(c, "alice")
 	helper := alice.made("/v1/agents", `{"name":"travel helper"}`)
 	for range 30 { // more than are proposed
 		alice.made("/v1/agents", `{"name":"twin"}`)

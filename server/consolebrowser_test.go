@@ -198,7 +198,7 @@ func TestConsoleInABrowser(t *testing.T) {
 	b.upload(alice)
 	b.find(alice)
 	b.readCompaction(alice)
-	read := alice.scoped(apikey.NewKey{Org: "alice", Scopes: []string{apikey.Read}})
+	read := alice.scoped(apikey.NewKey{Org: alice.unique("alice"), Scopes: []string{apikey.Read}})
 	b.readOnly(alice, read.key)
 	alice.exec(`INSERT INTO embedding_spaces (provider, model, dimension)
 		VALUES ('p', 'small', 384), ('p', 'large', 1536)`)

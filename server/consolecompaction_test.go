@@ -10,7 +10,8 @@ import (
 // A compaction's page shows all that it covers, by pages, however much that is.
 func TestTheConsoleShowsAllThatACompactionCovers(t *testing.T) {
 	t.Parallel()
-	c := newClient(t)
+	c := newServerClient(t)
+	c.work()
 	alice := newTenant(c, "alice")
 	agent := alice.made("/v1/agents", `{"context_window_limit":32000}`)
 	alice.capture(agent, chatter(1, 90, strings.Repeat("What is said takes room. ", 20)))

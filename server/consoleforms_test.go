@@ -43,7 +43,7 @@ func (c *client) sendForm(target, token string, sent map[string]string, headers 
 // A browser without JavaScript uploads files by a form; the first that is refused is named, and those before it stay.
 func TestTheConsoleTakesFilesWithoutScripts(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t).as("acme")
+	c := newClient(t).as("acme")
 	folder := c.made("/v1/folders", `{"name":"f"}`)
 	target := "/console/folders/" + folder + "/send"
 	page := c.browse("GET", "/console/folders/"+folder, nil).Text

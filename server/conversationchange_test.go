@@ -10,7 +10,7 @@ import (
 // A change of a conversation is made whole or not at all, and null takes back whom it is with.
 func TestAConversationChangesWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a"}`)
 	path := "/v1/conversations/" + c.made("/v1/conversations?agent_id="+agent, `{}`)
 	identity := c.made("/v1/identities/", `{"identifier_key":"k","name":"Ann","identity_type":"user"}`)
@@ -35,7 +35,7 @@ func TestAConversationChangesWholeOrNotAtAll(t *testing.T) {
 // Changes of different settings of a conversation at the same time are all stored.
 func TestSettingsOfAConversationAreNotLost(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a"}`)
 	for range 10 {
 		path := "/v1/conversations/" + c.made("/v1/conversations?agent_id="+agent, `{}`)
@@ -57,7 +57,7 @@ func TestSettingsOfAConversationAreNotLost(t *testing.T) {
 // Prices that a preview leaves out are the usual ones; a prompt under another policy begins no silent turn.
 func TestPreviewsOfPoliciesReadTheirRequests(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a"}`)
 	c.capture(agent, chatter(1, 8, "weather"))
 	path := "/v1/agents/" + agent

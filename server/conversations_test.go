@@ -29,7 +29,7 @@ func contents(items []map[string]any) (texts []string) {
 
 func TestConversationsAreApart(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"system":"First."}`)
 	one, two := c.made("/v1/conversations/?agent_id="+agent, "{}"), c.made("/v1/conversations/?agent_id="+agent, "")
 	c.append(agent, one, draft(recall.User, said("to one")))
@@ -84,7 +84,7 @@ func (c *client) first(conversation string) (text string, visible int) {
 
 func TestAConversationKeepsItsPromptUntilItIsRecompiled(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"system":"Old.","model":"openai/gpt-4o"}`)
 	old := c.made("/v1/conversations/?agent_id="+agent, "")
 	c.append(agent, old, draft(recall.User, said("hi")))
@@ -153,7 +153,7 @@ func TestAConversationKeepsItsPromptUntilItIsRecompiled(t *testing.T) {
 
 func TestConversationsAreKeptAndChanged(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "")
 	id := c.made("/v1/conversations/?agent_id="+agent, `{"summary":"s","description":"d","model":"openai/gpt-4o",
 		"model_settings":{"temperature":1},"context_window_limit":9000,
@@ -202,7 +202,7 @@ func TestConversationsAreKeptAndChanged(t *testing.T) {
 
 func TestConversationsAreListed(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent, other := c.made("/v1/agents", ""), c.made("/v1/agents", "")
 	ids := map[string]string{}
 	for _, name := range []string{"ann", "bob", "old", "hid", "gone"} {
@@ -245,7 +245,7 @@ func TestConversationsAreListed(t *testing.T) {
 // Both ends of a time belong to it; a day is the agent's, or UTC's where no agent is named.
 func TestMessagesAreFoundByTheirTime(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"timezone":"America/New_York"}`)
 	strange := c.made("/v1/agents", "")
 	c.exec(`UPDATE agents SET timezone = 'Middle Earth' WHERE id = '` + strange + `'`) // as older servers accepted it
@@ -316,7 +316,7 @@ func TestMessagesAreFoundByTheirTime(t *testing.T) {
 // Every search over REST is read by pages, by offset and by the last result's id.
 func TestPagesOfSearches(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "")
 	for i := range 9 {
 		c.append(agent, "default", draft(recall.User, said(fmt.Sprintf("dragon %d", i))))
@@ -360,7 +360,7 @@ func TestPagesOfSearches(t *testing.T) {
 
 func TestASearchFillsItsLimit(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "")
 	for i := range 8 {
 		id := fmt.Sprint(i)

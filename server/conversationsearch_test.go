@@ -44,7 +44,7 @@ func proposed(t *testing.T, text, tool string) string {
 // An agent without any folder finds what was captured by a question, reads around it, and reads all of a long result.
 func TestACapturedConversationIsFoundAndReadAround(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"timezone":"Asia/Tokyo"}`)
 	var report strings.Builder
 	for i := range 5000 {
@@ -109,7 +109,7 @@ func TestACapturedConversationIsFoundAndReadAround(t *testing.T) {
 // A date without a time is that day in the agent's zone, wherever it is given.
 func TestADateIsADayOfTheAgentsZone(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"timezone":"Asia/Tokyo"}`)
 	c.capture(agent, `{"messages":[{"role":"user","content":"dragon one","created_at":"2025-04-15"},
 		{"role":"user","content":"dragon two","date":"2025-04-15T12:00:00"}]}`)
@@ -140,7 +140,7 @@ func TestADateIsADayOfTheAgentsZone(t *testing.T) {
 // The zone of an archive is that of the agents that have it; UTC where they have several, or where none has it.
 func TestADateIsADayOfTheArchivesZone(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	archive := c.made("/v1/archives", `{"name":"a"}`)
 	n := 0
 	inserted := func(what, want string) {
@@ -171,14 +171,14 @@ func TestADateIsADayOfTheArchivesZone(t *testing.T) {
 // An operator keeps the tools to the conversation in which they are called: by the agent's setting, or in the request.
 func TestRecallIsKeptToOneConversation(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"shared"}`)
 	open := func(pin string) (id, message string, seq int64) {
 		id = c.made("/v1/conversations/?agent_id="+agent, "{}")
 		ids := c.append(agent, id, draft(recall.User, said("My PIN is "+pin+".")),
 			draft(recall.Assistant, call("c"+pin, "store", `{"pin":"`+pin+`"}`)),
 			draft(recall.Tool, returned("c"+pin, strings.Repeat("The PIN is "+pin+".\n", 5_000))))
-		m, err := c.server.Recall.Message(t.Context(), 1, ids[0])
+		m, err := c.server.Recall.Message(t.Context(), c.org, ids[0])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,7 +234,7 @@ func TestRecallIsKeptToOneConversation(t *testing.T) {
 
 func TestToolsOfConversationsBelongToEveryAgent(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"tool_set":"all"}`)
 	list := func() string {
 		return strings.Join(namesOf(t, c.must("GET", "/v1/agents/"+agent+"/tools?order=asc&limit=50", "")), " ")

@@ -37,7 +37,7 @@ func (c *client) definition(id string) (t letta.Tool) {
 
 func TestToolsAreKeptAsDefinitions(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	id := c.made("/v1/tools", rollDice)
 	want := `{"id":"` + id + `","name":"roll_dice","description":"Roll a <die>.","source_code":` +
 		strings.TrimSuffix(strings.TrimPrefix(strings.Split(rollDice, `,"tags"`)[0], `{"source_code":`), `}`) +
@@ -83,7 +83,7 @@ func TestToolsAreKeptAsDefinitions(t *testing.T) {
 
 func TestToolsThatCannotBeDefinedAreRefused(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	id, own := c.made("/v1/tools", weatherTool), toolIDs()["expand"]
 	c.made("/v1/tools", rollDice)
 	for _, tt := range []struct {
@@ -123,7 +123,7 @@ func TestToolsThatCannotBeDefinedAreRefused(t *testing.T) {
 
 func TestDefinitionsAreListedAfterBuiltInTools(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	var made []string
 	for i := range 30 {
 		made = append(made, c.made("/v1/tools", fmt.Sprintf(`{"json_schema":{"name":"custom_%d","description":"d"}}`, i)))
@@ -170,7 +170,7 @@ func TestDefinitionsAreListedAfterBuiltInTools(t *testing.T) {
 
 func TestDefinitionsAreGivenToAgents(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	weather, dice := c.made("/v1/tools", weatherTool), c.made("/v1/tools", rollDice)
 	agent := c.made("/v1/agents", `{"include_base_tools":false,"tools":["weather","expand"],"tool_ids":["`+dice+`"]}`)
 	path := "/v1/agents/" + agent
@@ -273,7 +273,7 @@ func TestCallsOfDefinitionsAreHandedToTheClient(t *testing.T) {
 
 func TestRulesOfToolsAreCheckedAndStoredOnce(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	c.made("/v1/tools", weatherTool)
 	path := "/v1/agents/" + c.made("/v1/agents", `{"tool_rules":[{"type":"exit_loop","tool_name":"weather"},
 		{"tool_name":"weather","type":"exit_loop"},{"type":"run_first","tool_name":"expand"}]}`)
@@ -320,7 +320,7 @@ func TestRulesOfToolsAreCheckedAndStoredOnce(t *testing.T) {
 // A definition says whether its calls wait for approval by default: an agent that gets it has the rule then, once.
 func TestADefinitionAsksForApprovalByDefault(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	asks := c.made("/v1/tools", strings.Replace(weatherTool, `{"json_schema"`,
 		`{"default_requires_approval":true,"json_schema"`, 1))
 	plain := c.made("/v1/tools", strings.Replace(weatherTool, `"weather"`, `"tides"`, 1))
@@ -358,7 +358,7 @@ func TestADefinitionAsksForApprovalByDefault(t *testing.T) {
 // A tool that gets another name keeps its rules, also those of agents that do not have it.
 func TestRulesFollowARenamedTool(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t).as("default")
+	c := newClient(t).keyed()
 	other := c.as("other")
 	other.made("/v1/tools", weatherTool)
 	tool := c.made("/v1/tools", weatherTool)

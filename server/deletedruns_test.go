@@ -78,7 +78,7 @@ func TestAStreamOfADeletedRunEnds(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, "")
 	idle := loop.New(*r.server.Loop)
-	r.server.Loop = idle
+	r.own().Loop = idle
 	began := make(chan servertest.Reply, 1)
 	go func() { began <- r.call("POST", r.path()+"/async", hello) }()
 	run := r.begins()
@@ -97,7 +97,7 @@ func TestAStreamOfADeletedRunEnds(t *testing.T) {
 	if ping, err := in.ReadString('\n'); err != nil || !strings.Contains(ping, "ping") {
 		t.Fatalf("the stream begins with %q, %v", ping, err)
 	}
-	if _, err := r.pool.Exec(t.Context(), `DELETE FROM runs WHERE org = 1`); err != nil {
+	if _, err := r.pool.Exec(t.Context(), `DELETE FROM runs WHERE org = $1`, r.org); err != nil {
 		t.Fatal(err)
 	}
 	rest, err := io.ReadAll(in)
@@ -116,7 +116,7 @@ func TestAStreamOfADeletedRunEnds(t *testing.T) {
 	if got := <-began; got.Code != 200 || !strings.Contains(got.Text, run) {
 		t.Errorf("the request that began it: got %d %s", got.Code, got.Text)
 	}
-	r.server.Loop = newLoop(t, r.server, r.model.URL)
+	r.own().Loop = newLoop(t, r.server, r.model.URL)
 	r.send(hello)
 	checkSaid(t, "the log", r.log(), []string{"user_message Hello", "user_message Hello", "assistant_message Done."})
 }

@@ -96,7 +96,7 @@ func TestAnErasureFindsTextsThatAreCut(t *testing.T) {
 	cut := func() (n int) { // the word of the secret in the pieces of an answer together
 		texts, err := db.All[string](t.Context(), r.pool, `
 			SELECT string_agg(item ->> 'content', '' ORDER BY seq) FROM run_items
-			WHERE item ->> 'message_type' = 'assistant_message' GROUP BY run_key, item ->> 'id'`)
+			WHERE org = $1 AND item ->> 'message_type' = 'assistant_message' GROUP BY run_key, item ->> 'id'`, r.org)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +120,8 @@ func TestAnErasureFindsTextsThatAreCut(t *testing.T) {
 // What a whole message said is gone from all that copies or quotes it; a preview counts it before.
 func TestCopiesOfAnErasedMessageAreErased(t *testing.T) {
 	t.Parallel()
-	c := newClient(t)
+	c := newServerClient(t)
+	c.work()
 	agent := c.made("/v1/agents", `{"name":"a","include_base_tools":true,"tools":["memory_files"]}`)
 	path := "/v1/agents/" + agent
 	const fact = "We decided that Zora Quill keeps the spare key under the blue stone"
@@ -289,7 +290,7 @@ func TestAnErasureWaitsForWhatBeganBefore(t *testing.T) {
 	r.capture(other, fmt.Sprintf(`{"messages":[{"role":"user","content":%s}]}`, quoted("I am "+secret)))
 	r.capture(other, chatter(1, 8, "weather"))
 	held := &holding{asked: make(chan struct{}), goOn: make(chan struct{}), text: "## Who\n- The user is " + secret + "."}
-	r.server.Agents.Compaction.Models = func(context.Context, string) *compaction.Model {
+	r.own().Agents.Compaction.Models = func(context.Context, string) *compaction.Model {
 		return &compaction.Model{Summarizer: held, Name: "m"}
 	}
 	wait := make(chan struct{})
@@ -333,7 +334,7 @@ func TestAnErasureWaitsForWhatBeganBefore(t *testing.T) {
 func TestAnErasureDoesNotWaitForEver(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, "")
-	r.server.Erasures.InBackground = true
+	r.erasesInBackground()
 	wait := make(chan struct{})
 	r.model.Says(modeltest.Answer{Text: "Hello", Wait: wait})
 	run := r.begun(`{"input":"Hello"}`)
@@ -344,7 +345,7 @@ func TestAnErasureDoesNotWaitForEver(t *testing.T) {
 	if got := r.must("GET", "/v1/erasures/"+id, ""); !strings.Contains(got, `"status":"running"`) {
 		t.Errorf("it does not wait: got %s", got)
 	}
-	r.exec(`UPDATE erasures SET began_at = began_at - interval '11 minutes', claimed_at = NULL`)
+	r.exec(`UPDATE erasures SET began_at = began_at - interval '11 minutes', claimed_at = NULL WHERE org = $1`, r.org)
 	if _, err := r.server.Erasures.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func TestReasonsOfErasuresAreErased(t *testing.T) {
 	if got := fields(t, c.must("GET", "/v1/erasures/"+id, ""))["reason"]; got != "[erased] asked for it" {
 		t.Errorf("the reason: got %v", got)
 	}
-	c.exec(`UPDATE erasures SET status = 'pending', texts = '{"Nora Quill"}'`)
+	c.exec(`UPDATE erasures SET status = 'pending', texts = '{"Nora Quill"}' WHERE org = $1`, c.org)
 	var e erase.Erasure
 	c.unmarshal(c.must("POST", "/v1/erasures", `{"texts":["Nora Quill"]}`), &e)
 	if e.Status != erase.Incomplete || e.Report.Left["erasures.texts"] != 2 {
@@ -94,13 +94,16 @@ func (e *editing) Query(ctx context.Context, sql string, args ...any) (pgx.Rows,
 // What another request writes between the reading and the change of a passage is kept.
 func TestAnErasureKeepsWhatIsWrittenMeanwhile(t *testing.T) {
 	t.Parallel()
-	c := newClient(t)
-	c.server.Erasures.InBackground = true
+	c := newServerClient(t)
+	c.work()
+	c.erasesInBackground()
 	agent := c.made("/v1/agents", `{"name":"a"}`)
 	c.must("POST", "/v1/agents/"+agent+"/archival-memory", `{"text":"Qzora Quill has a key."}`)
 	id := c.made("/v1/erasures", `{"texts":["Qzora Quill"]}`)
 	store := *c.server.Erasures
-	store.DB = &editing{DB: c.pool, edit: func() { c.exec(`UPDATE passages SET text = 'Qzora Quill has two keys.'`) }}
+	store.DB = &editing{DB: c.pool, edit: func() {
+		c.exec(`UPDATE passages SET text = 'Qzora Quill has two keys.' WHERE org = $1`, c.org)
+	}}
 	if _, err := store.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -116,14 +119,15 @@ func TestAnErasureKeepsWhatIsWrittenMeanwhile(t *testing.T) {
 // An erasure that fails, here for texts that no version of the server accepts, holds up no other.
 func TestAnErasureThatFailsHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
-	c := newClient(t)
-	c.server.Erasures.InBackground = true
+	c := newServerClient(t)
+	c.work()
+	c.erasesInBackground()
 	broken := c.made("/v1/erasures", `{"texts":["first text"]}`)
-	c.exec(`UPDATE erasures SET texts = '{}'`)
+	c.exec(`UPDATE erasures SET texts = '{}' WHERE org = $1`, c.org)
 	next := c.made("/v1/erasures", `{"texts":["second text"]}`)
 	ended, err := c.server.Erasures.Run(t.Context())
-	if ended != 1 || err == nil || !strings.Contains(err.Error(), broken) {
-		t.Errorf("got %d ended, and %v; want 1, and an error of %s", ended, err, broken)
+	if ended < 1 || err == nil || !strings.Contains(err.Error(), broken) { // it may have ended other tests' erasures
+		t.Errorf("got %d ended, and %v; want 1 or more, and an error of %s", ended, err, broken)
 	}
 	if got := fields(t, c.must("GET", "/v1/erasures/"+next, ""))["status"]; got != erase.Completed {
 		t.Errorf("the next one is %v", got)
@@ -153,7 +157,7 @@ func TestPersonsAreErased(t *testing.T) {
 		r.stream(r.path()+"/stream", fmt.Sprintf(`{"input":"Do you know %s?","background":true}`, full))
 	}
 	if _, err := c.pool.Exec(t.Context(), `
-		UPDATE run_items SET item = (item::jsonb || '{"big": 9007199254740993}')::json`); err != nil {
+		UPDATE run_items SET item = (item::jsonb || '{"big": 9007199254740993}')::json WHERE org = $1`, c.org); err != nil {
 		t.Fatal(err)
 	}
 	for i, forms := range []string{
@@ -172,7 +176,7 @@ func TestPersonsAreErased(t *testing.T) {
 		t.Errorf("left: %.3000q", left)
 	}
 	n, err := db.One[[2]int](t.Context(), c.pool, `
-		SELECT ARRAY[count(*), count(*) FILTER (WHERE item ->> 'big' = '9007199254740993')] FROM run_items`)
+		SELECT ARRAY[count(*), count(*) FILTER (WHERE item ->> 'big' = '9007199254740993')] FROM run_items WHERE org = $1`, c.org)
 	if err != nil || n[0] == 0 || n[0] != n[1] {
 		t.Errorf("of %d items of runs %d keep a large number: %v", n[0], n[1], err)
 	}
@@ -182,7 +186,7 @@ func TestPersonsAreErased(t *testing.T) {
 // counts the same. Of two texts, one of which begins the other, parts of a message have nothing left.
 func TestAnErasureKeepsWhatLociWrote(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a","system":"Help."}`)
 	record := "/v1/conversations/" + agent + "/working-memory"
 	c.must("PATCH", record, `{"changes":[{"field":"task","text":"sail home"},{"field":"decisions","text":"Tex steers"}]}`)

@@ -21,19 +21,19 @@ import (
 	"github.com/loci-memory/loci/db/event"
 )
 
-// kept is everything that is kept of agents, as the database has it.
+// kept is everything that is kept of an organization's agents, as the database has it.
 const kept = `
 	SELECT coalesce(string_agg(row, E'\n' ORDER BY row), '') FROM (
-		SELECT 'agent ' || to_jsonb(a)::text AS row FROM agents a
-		UNION ALL SELECT 'attachment ' || to_jsonb(f)::text FROM agent_folders f
-		UNION ALL SELECT 'view ' || to_jsonb(f)::text FROM agent_files f
-		UNION ALL SELECT 'message ' || m.id FROM messages m
-		UNION ALL SELECT 'event ' || to_jsonb(e)::text FROM events e
+		SELECT 'agent ' || to_jsonb(a)::text AS row FROM agents a WHERE org = $1
+		UNION ALL SELECT 'attachment ' || to_jsonb(f)::text FROM agent_folders f WHERE org = $1
+		UNION ALL SELECT 'view ' || to_jsonb(f)::text FROM agent_files f WHERE org = $1
+		UNION ALL SELECT 'message ' || m.id FROM messages m WHERE org = $1
+		UNION ALL SELECT 'event ' || to_jsonb(e)::text FROM events e WHERE org = $1
 	) rows`
 
 func (c *client) kept() string {
 	c.t.Helper()
-	all, err := db.One[string](c.t.Context(), c.pool, kept)
+	all, err := db.One[string](c.t.Context(), c.pool, kept, c.org)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -43,23 +43,37 @@ func (c *client) kept() string {
 // refusing makes the database refuse every row that is written to tables, while do runs.
 func (c *client) refusing(do func(), tables ...string) {
 	c.t.Helper()
+	var remove []func()
+	for _, table := range tables {
+		remove = append(remove, c.trigger(`BEFORE INSERT OR UPDATE OR DELETE ON `+table, `RAISE EXCEPTION 'refused'`))
+	}
+	do()
+	for _, remove := range remove {
+		remove()
+	}
+}
+
+// trigger lets the database run a statement of PL/pgSQL for each row of the client's organization that is written as on
+// says, as in BEFORE INSERT ON blocks, until remove is called or the test ends.
+func (c *client) trigger(on, statement string) (remove func()) {
+	c.t.Helper()
 	owner := dbtest.Owner(c.t, c.pool)
 	exec := func(sql string) {
 		c.t.Helper()
-		if _, err := owner.Exec(c.t.Context(), sql); err != nil {
-			c.t.Fatal(err)
+		if _, err := owner.Exec(context.Background(), sql); err != nil {
+			c.t.Fatalf("%s: %v", sql, err)
 		}
 	}
-	exec(`CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION ` +
-		`'refused'; END $$`)
-	for _, table := range tables {
-		exec(`CREATE TRIGGER refuse BEFORE INSERT OR UPDATE OR DELETE ON ` + table +
-			` FOR EACH ROW EXECUTE FUNCTION refuse()`)
-	}
-	do()
-	for _, table := range tables {
-		exec(`DROP TRIGGER refuse ON ` + table)
-	}
+	name := fmt.Sprintf("of_test_%08x", rand.Uint32())
+	exec(fmt.Sprintf(`
+		CREATE FUNCTION %s() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			IF coalesce(to_jsonb(NEW) ->> 'org', to_jsonb(OLD) ->> 'org')::integer = %d THEN %s; END IF;
+			RETURN coalesce(NEW, OLD);
+		END $$`, name, c.org, statement))
+	exec(fmt.Sprintf(`CREATE TRIGGER %[1]s %[2]s FOR EACH ROW EXECUTE FUNCTION %[1]s()`, name, on))
+	remove = sync.OnceFunc(func() { exec(fmt.Sprintf(`DROP FUNCTION %s CASCADE`, name)) })
+	c.t.Cleanup(remove)
+	return remove
 }
 
 // Whatever changes an agent appends the events that say so, in the same transaction: where the event is refused nothing
@@ -108,7 +122,7 @@ func TestEveryChangeOfAnAgentIsAnEvent(t *testing.T) {
 	} {
 		do := func() error {
 			if change.method == "SAY" {
-				_, err := c.server.Recall.Append(t.Context(), defaultOrg, agent, "", drafts("one", "two"))
+				_, err := c.server.Recall.Append(t.Context(), c.org, agent, "", drafts("one", "two"))
 				return err
 			}
 			if got := c.call(change.method, change.target, change.body); got.Code != 200 && got.Code != 204 ||
@@ -193,7 +207,7 @@ func (w *throng) speak(agent string, texts []string, dice *rand.Rand) error {
 		if _, err := tx.Exec(w.t.Context(), `SELECT pg_advisory_xact_lock($1)`, dice.IntN(8)); err != nil {
 			return err
 		}
-		if _, err := w.server.Recall.With(tx).Append(w.t.Context(), defaultOrg, agent, "", drafts(texts...)); err != nil {
+		if _, err := w.server.Recall.With(tx).Append(w.t.Context(), w.org, agent, "", drafts(texts...)); err != nil {
 			return err
 		}
 		if dice.IntN(4) == 0 {
@@ -219,7 +233,7 @@ func (w *throng) over(agent string, last int64) bool {
 	if w.done.Err() == nil {
 		return false
 	}
-	head, err := event.Head(w.t.Context(), w.pool, defaultOrg, agent)
+	head, err := event.Head(w.t.Context(), w.pool, w.org, agent)
 	if err != nil {
 		w.t.Errorf("read the head: %v", err)
 	}
@@ -324,7 +338,7 @@ func (w *throng) check(reader, agent string, read []wireEvent) {
 // and without a gap, over its own breaks.
 func TestReadersOverRESTMissNothingAndSeeNothingTwice(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	done, finish := context.WithCancel(t.Context())
 	w := &throng{client: c, web: httptest.NewServer(c), done: done, said: map[string]map[string]bool{},
 		renamed: map[string]int{}}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,7 +21,6 @@ import (
 	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/servertest"
 )
 
@@ -56,7 +56,7 @@ func positions(list []wireEvent) []int64 {
 // say appends messages to an agent's default conversation.
 func (c *client) say(agent string, texts ...string) {
 	c.t.Helper()
-	if _, err := c.server.Recall.Append(c.t.Context(), defaultOrg, agent, "", drafts(texts...)); err != nil {
+	if _, err := c.server.Recall.Append(c.t.Context(), c.org, agent, "", drafts(texts...)); err != nil {
 		c.t.Fatalf("append: %v", err)
 	}
 }
@@ -71,7 +71,7 @@ func drafts(texts ...string) []recall.Draft {
 
 func TestEventsAreReadByPosition(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a"}`) // 1 is its creation, 2 its instructions
 	c.say(agent, "one", "two", "three")
 	for range 5 {
@@ -127,7 +127,7 @@ const knownTypes = "the types are agent_created, agent_updated, folder_attached,
 
 func TestEventsRefuseWhatTheyCannotRead(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := "/v1/agents/" + c.made("/v1/agents", `{"name":"a"}`)
 	consumer := "query.consumer: a named reader reads upwards from where it stands; leave out from, before, after and " +
 		"order=desc"
@@ -184,7 +184,7 @@ func TestEventsRefuseWhatTheyCannotRead(t *testing.T) {
 
 func TestNamedReadersGoOnWhereTheyStopped(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a"}`)
 	c.say(agent, "one", "two", "three")
 	base := "/v1/agents/" + agent + "/consumers"
@@ -395,30 +395,39 @@ func TestStreamsEndWithTheirAgentAndTheServer(t *testing.T) {
 func TestAStreamEndsWithItsKey(t *testing.T) {
 	t.Parallel()
 	c, web := newWebClient(t)
+	var needsKey atomic.Bool
+	c.own().OpenOrg = func(ctx context.Context) (db.Org, error) {
+		if needsKey.Load() {
+			return 0, db.ErrNotFound
+		}
+		return openOrg(ctx)
+	}
+	c.Handler = c.server.Handler()
 	agent := c.made("/v1/agents", `{"name":"a"}`)
 	open := c.mustTail(web, agent, "", "")
 	open.expect(t, "without any key", 1, 2)
-	kept, revoked := c.as("default"), c.as("default")
+	kept, revoked := c.keyed(), c.keyed()
 	other, gone := kept.mustTail(web, agent, "", ""), revoked.mustTail(web, agent, "", "")
 	other.expect(t, "with a key", 1, 2)
 	gone.expect(t, "with another", 1, 2)
 	if _, err := c.server.Keys.Revoke(t.Context(), revoked.key); err != nil {
 		t.Fatal(err)
 	}
-	kept.say(agent, "a secret")
+	needsKey.Store(true)
+	c.say(agent, "a secret")
 	gone.isRefused(t, "its key was revoked", "unauthorized")
-	open.isRefused(t, "there is a key now", "unauthorized")
+	open.isRefused(t, "the server needs a key now", "unauthorized")
 	other.expect(t, "with the key that is left", 3)
-	if _, err := c.pool.Exec(t.Context(), `UPDATE api_keys SET expires_at = now()`); err != nil {
+	if _, err := c.pool.Exec(t.Context(), `UPDATE api_keys SET expires_at = now() WHERE org = $1`, c.org); err != nil {
 		t.Fatal(err)
 	}
-	c.scoped(apikey.NewKey{Org: "default", Scopes: []string{apikey.Write}}).say(agent, "a secret")
+	c.say(agent, "a secret")
 	other.isRefused(t, "its key has expired", "key_expired")
 }
 
 func TestStreamsOfOneOrganizationStarveNoOther(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	greedy, other := c.as("greedy"), c.as("other")
 	agent := greedy.made("/v1/agents", `{"name":"a"}`)
 	key, err := c.server.Keys.Lookup(t.Context(), greedy.key)
@@ -446,14 +455,14 @@ func TestStreamsOfOneOrganizationStarveNoOther(t *testing.T) {
 // Messages of a conversation that was deleted stay in the log's order, without what was said.
 func TestEventsOfDeletedConversationsStay(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a"}`)
-	talk, err := c.server.Recall.CreateConversation(t.Context(), defaultOrg, agent, recall.NewConversation{})
+	talk, err := c.server.Recall.CreateConversation(t.Context(), c.org, agent, recall.NewConversation{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := c.events(agent, "?types=message")
-	if err := c.server.Recall.DeleteConversation(t.Context(), defaultOrg, talk.ID); err != nil {
+	if err := c.server.Recall.DeleteConversation(t.Context(), c.org, talk.ID); err != nil {
 		t.Fatal(err)
 	}
 	after := c.events(agent, "?types=message")

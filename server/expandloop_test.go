@@ -26,7 +26,7 @@ func TestAgentsThatFollowNoticesReadAll(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
 	for _, window := range []int{3000, 3500, 4096, 8192}[:scale.Of(2, 4, 4)] {
-		c := newIdleClient(t)
+		c := newClient(t)
 		agent := c.made("/v1/agents", fmt.Sprintf(`{"tool_set":"small","context_window_limit":%d}`, window))
 		var b strings.Builder
 		for i := 0; b.Len() < min(40_000, 2_000+10*max(0, window-3_500)); i++ {

@@ -12,7 +12,7 @@ import (
 // project's things must not be given everyone's.
 func TestFiltersThatNothingMatchesSelectNothing(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"memory_blocks":[{"label":"human","value":"v"}],"tags":["t"]}`)
 	c.capture(agent, `{"messages":[{"role":"user","content":"the blue sea"}]}`)
 	c.must("POST", "/v1/agents/"+agent+"/archival-memory", `{"text":"the blue sea"}`)
@@ -51,7 +51,7 @@ func TestFiltersThatNothingMatchesSelectNothing(t *testing.T) {
 // A filter in a query that cannot be read would be left out, and select everything.
 func TestBrokenQueriesAreRefused(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	for _, query := range []string{"name=x;y", "identity_id=z;y=1", "name=%zz", "limit=1&name=%"} {
 		if got := c.call("GET", "/v1/agents?"+query, ""); got.Code != 400 || !strings.Contains(got.Text, "%3B") {
 			t.Errorf("%s: got %d %s", query, got.Code, got.Text)
@@ -62,7 +62,7 @@ func TestBrokenQueriesAreRefused(t *testing.T) {
 
 func TestAMessageSearchKeepsToItsRoles(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	c.capture(c.made("/v1/agents", ""), `{"messages":[{"role":"user","content":"apple pie"},
 		{"role":"assistant","content":"apple tart"}]}`)
 	for roles, want := range map[string][]string{
@@ -98,7 +98,7 @@ func TestAMessageSearchKeepsToItsRoles(t *testing.T) {
 // Another agent's default conversation is not found where an agent's own is asked for.
 func TestAnotherAgentsConversationIsNotFound(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent, other := "/v1/agents/"+c.made("/v1/agents", ""), c.made("/v1/agents", "")
 	for _, route := range []string{"messages", "prompt", "context", "compactions"} {
 		if got := c.call("GET", agent+"/"+route+"?conversation_id="+other, ""); got.Code != 404 {
@@ -110,7 +110,7 @@ func TestAnotherAgentsConversationIsNotFound(t *testing.T) {
 
 func TestTimezonesAndTagsAreChecked(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	target := "/v1/agents/" + c.made("/v1/agents", `{"timezone":"Europe/Berlin"}`)
 	block := "/v1/blocks/" + c.made("/v1/blocks", `{"label":"a","value":"v"}`)
 	for _, zone := range []string{"Nope/Zone", "../../etc/passwd", "Local", strings.Repeat("x", 5000), "europe/berlin "} {

@@ -226,7 +226,7 @@ const flushCall = `{"otid":"%s","purpose":"flush","accept":"flush","response":{"
 
 func TestALoopOfAProgramIsHandedSilentTurns(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", fmt.Sprintf(flushAgent, `{"mode":"flush","instructions":"Write it </system> down."}`))
 	path := "/v1/agents/" + agent
 	if p := c.accepting(agent); p.Purpose != "" {
@@ -278,7 +278,7 @@ func TestALoopOfAProgramIsHandedSilentTurns(t *testing.T) {
 
 func TestASilentTurnNeverBlocksACompaction(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", fmt.Sprintf(flushAgent, `{"mode":"flush"}`))
 	c.fill(agent, 6_500)
 	if p := c.accepting(agent); p.Purpose != "flush" {
@@ -310,18 +310,18 @@ func (c *client) compactions(agent string) (list []map[string]any) {
 
 func TestRequestsAtOnceBeginOneSilentTurn(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newServerClient(t)
 	agent := c.made("/v1/agents", fmt.Sprintf(flushAgent, `{"mode":"flush"}`))
 	c.fill(agent, 6_500)
-	other := newServer(t, c.pool).Handler()
+	other := serverClientOn(t, c.pool, c.org)
 	var requests sync.WaitGroup
 	for i := range 8 {
 		requests.Go(func() {
-			handler := other
+			asked := other
 			if i%2 == 0 {
-				handler = c.Handler
+				asked = c
 			}
-			got := servertest.Send(handler, "GET", "/v1/agents/"+agent+"/prompt?accept=flush", "")
+			got := asked.call("GET", "/v1/agents/"+agent+"/prompt?accept=flush", "")
 			if got.Code != 200 || !strings.Contains(got.Text, `"purpose":"flush"`) {
 				t.Errorf("got %d %.200s", got.Code, got.Text)
 			}
@@ -337,7 +337,7 @@ func TestRequestsAtOnceBeginOneSilentTurn(t *testing.T) {
 // A silent turn that nobody answers has ended with its deadline, also if nobody asks for a prompt again.
 func TestASilentTurnEndsWithItsDeadline(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", fmt.Sprintf(flushAgent, `{"mode":"flush"}`))
 	c.fill(agent, 6_500)
 	if p := c.accepting(agent); p.Purpose != "flush" {
@@ -356,7 +356,7 @@ func TestASilentTurnEndsWithItsDeadline(t *testing.T) {
 // Of answers to one silent turn at the same time each that is stored is run; the others are refused.
 func TestAnswersToOneSilentTurnAtTheSameTime(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	for mode, most := range map[string]int{"flush": 3, "checkpoint": 1} {
 		agent := c.made("/v1/agents", fmt.Sprintf(flushAgent, fmt.Sprintf(`{"mode":%q,"max_steps":3}`, mode)))
 		c.fill(agent, 6_500)
@@ -392,7 +392,7 @@ func TestAnswersToOneSilentTurnAtTheSameTime(t *testing.T) {
 // of it, and when the conversation goes on: what comes later is refused.
 func TestNothingIsAddedToASilentTurnThatHasEnded(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	const answer = `"response":{"choices":[{"message":{"role":"assistant","content":"Said."}}]}}`
 	calls := strings.Replace(flushCall, `"accept":"flush",`, "", 1)
 	for name, test := range map[string]struct {
@@ -407,7 +407,7 @@ func TestNothingIsAddedToASilentTurnThatHasEnded(t *testing.T) {
 		"an ordinary answer": {"/step", `{` + answer, flush{"flush", "tokens", "overtaken", nil, 0, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := &client{Handler: c.Handler, t: t}
+			c := c.of(t)
 			agent := c.made("/v1/agents", fmt.Sprintf(flushAgent, `{"mode":"flush","tokens":2000}`))
 			c.fill(agent, 2_100)
 			if p := c.accepting(agent); p.Purpose != "flush" {
@@ -432,7 +432,7 @@ func TestNothingIsAddedToASilentTurnThatHasEnded(t *testing.T) {
 
 func TestSettingsOfFlushesAreChecked(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a"}`)
 	for body, want := range map[string]string{
 		`{"mode":"sometimes"}`:                         "mode",

@@ -82,7 +82,7 @@ func (c *client) captured(agent, conversation, body string) string {
 // A fork at a message has the prompt that the conversation had when that message was its last.
 func TestAForkHasThePromptOfItsPosition(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"compaction_settings":{"mode":"all"}}`)
 	for _, conversation := range []string{"default", c.made("/v1/conversations?agent_id="+agent, `{"summary":"s"}`)} {
 		path, query := "/v1/conversations/"+conversation, "?agent_id="+agent
@@ -135,7 +135,7 @@ func TestAForkHasThePromptOfItsPosition(t *testing.T) {
 
 func TestForksAreConversationsOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "")
 	path := "/v1/conversations/" + c.made("/v1/conversations?agent_id="+agent, `{"summary":"s","description":"d",
 		"model":"openai/gpt-4o","context_window_limit":9000}`)
@@ -190,7 +190,7 @@ func forkedAgent(c *client) (agent, original, fork string) {
 // original is there.
 func TestAForksSummaryLeadsToItsMessages(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent, original, fork := forkedAgent(c)
 	prompt := func(conversation string) string {
 		return c.must("GET", "/v1/agents/"+agent+"/prompt?conversation_id="+conversation, "")
@@ -238,7 +238,7 @@ func TestAForksSummaryLeadsToItsMessages(t *testing.T) {
 // A full file carries forks whose originals were deleted, with all that can be read in them.
 func TestAFullFileCarriesForksOfDeletedConversations(t *testing.T) {
 	t.Parallel()
-	c, other := newIdleClient(t), newIdleClient(t)
+	c, other := newClient(t), newElsewhereClient(t)
 	agent, original, fork := forkedAgent(c)
 	var cited string
 	for _, m := range c.messages("/v1/conversations/" + fork + "/messages?limit=100&order=asc") {
@@ -278,7 +278,7 @@ func TestAFullFileCarriesForksOfDeletedConversations(t *testing.T) {
 // A fork has the compactions that made its view. They can be reverted there, and nowhere else by that.
 func TestAForkInheritsCompactions(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent, original, fork := forkedAgent(c)
 	list := func(conversation string) (all []map[string]any) {
 		body := c.must("GET", "/v1/agents/"+agent+"/compactions?conversation_id="+conversation, "")
@@ -322,7 +322,7 @@ func TestAForkInheritsCompactions(t *testing.T) {
 // conversation finds that one's.
 func TestACopiedMessageIsFoundOnce(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "")
 	original := c.made("/v1/conversations?agent_id="+agent, "")
 	first := c.captured(agent, original, `{"messages":[{"role":"user","content":"The parrot is named Zeno"}]}`)
@@ -368,7 +368,7 @@ func TestACopiedMessageIsFoundOnce(t *testing.T) {
 // The newest message of a fork is the last that was copied; its own system prompt has the place of the original's.
 func TestAForksNewestMessageIsTheLastCopied(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "")
 	c.captured(agent, "default", chatter(1, 2, "tea"))
 	c.must("PATCH", "/v1/agents/"+agent, `{"system":"Be brief."}`)

@@ -173,7 +173,7 @@ func (c *client) memoryFiles(tree string) []string {
 	all, err := db.All[string](c.t.Context(), c.pool, `
 		SELECT f.id FROM memory_files f JOIN memory_trees t ON t.org = f.org AND t.key = f.tree_key
 		WHERE f.org = $1 AND t.org = $1 AND t.id = $2
-		ORDER BY f.key`, db.Org(1), tree)
+		ORDER BY f.key`, c.org, tree)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func (c *client) messagesWithReset(agent string) string {
 			m.length || ' ' || m.content::text || coalesce(m.otid, '') || m.created_at || array_length(m.terms, 1)
 		FROM messages m JOIN agents a ON a.org = m.org AND a.key = m.agent_key
 		WHERE m.org = $1 AND a.org = $1 AND a.id = $2
-		ORDER BY m.seq`, db.Org(1), agent)
+		ORDER BY m.seq`, c.org, agent)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func (c *client) messagesWithReset(agent string) string {
 // A full export is imported on an empty server without a difference.
 func TestAFullExportIsImportedWithoutLoss(t *testing.T) {
 	t.Parallel()
-	c, other := newClient(t), newClient(t)
+	c, other := newClient(t), newElsewhereClient(t)
 	agent := c.remembering()
 	file := c.must("GET", "/v1/agents/"+agent+"/export?full=true", "")
 	ids, leftOut := other.imported(file)
@@ -249,7 +249,7 @@ func TestAFullExportIsImportedWithoutLoss(t *testing.T) {
 // A full file says which hand-overs and sub-agents it does not have, and why.
 func TestAFullFileNamesWhatItLeavesOut(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newServerClient(t)
 	agent := c.filed(`,"handover":{"mode":"pending"}`)
 	c.session(agent)
 	waiting := len(c.handOver(agent).Updates)
@@ -274,7 +274,7 @@ func TestAFullFileNamesWhatItLeavesOut(t *testing.T) {
 // Where an id is taken, all objects of the file get new ones, and nothing of what is there changes.
 func TestAFullImportTouchesNothingThatIsThere(t *testing.T) {
 	t.Parallel()
-	c := newClient(t).as("default")
+	c := newClient(t).keyed()
 	agent := c.remembering()
 	file := c.must("GET", "/v1/agents/"+agent+"/export?full=true", "")
 	was := c.memory(agent)
@@ -329,7 +329,7 @@ func unlinked(text string) string {
 func TestABrokenFullFileIsRefusedAndWritesNothing(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
-	c := newClient(t).as("default")
+	c := newClient(t).keyed()
 	agent := c.remembering()
 	file := c.must("GET", "/v1/agents/"+agent+"/export?full=true", "")
 	stranger, notes := c.made("/v1/agents", `{}`), c.made("/v1/blocks", `{"label":"notes","value":""}`)
@@ -430,14 +430,14 @@ func TestABrokenFullFileIsRefusedAndWritesNothing(t *testing.T) {
 // A file holds no secret, and none that another server put into one is stored.
 func TestSecretsStayOutOfAgentFiles(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t).as("default")
+	c := newClient(t).keyed()
 	secret := "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bD1fG3hJ5"
 	file := changed(t, `"TOKEN":""`, `"TOKEN":"`+secret+`"`)
 	file = strings.Replace(file, `"text":"hi"`, `"text":"the key is `+secret+`"`, 1)
 	ids, _ := c.imported(file)
 	var redactionKey string
-	if err := c.pool.QueryRow(t.Context(), `SELECT encode(redaction_key, 'hex') FROM organizations WHERE org = 1`).Scan(
-		&redactionKey); err != nil {
+	if err := c.pool.QueryRow(t.Context(), `SELECT encode(redaction_key, 'hex') FROM organizations WHERE org = $1`,
+		c.org).Scan(&redactionKey); err != nil {
 		t.Fatal(err)
 	}
 	for _, query := range []string{"", "?full=true"} {

@@ -42,7 +42,7 @@ func (m *summarizer) Complete(ctx context.Context, r compaction.Request) (compac
 // summarizes gives a server a model that writes.
 func (c *client) summarizes(answers ...string) *summarizer {
 	m := &summarizer{answers: answers}
-	c.server.Agents.Compaction.Models = func(context.Context, string) *compaction.Model {
+	c.own().Agents.Compaction.Models = func(context.Context, string) *compaction.Model {
 		return &compaction.Model{Summarizer: m, Name: "m"}
 	}
 	return m
@@ -107,7 +107,7 @@ func (c *client) file(agent, path string) string {
 
 func TestASessionIsHandedOverWithoutAModel(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newServerClient(t)
 	agent := c.filed("")
 	s := c.session(agent)
 	h := c.handOver(agent)
@@ -157,7 +157,7 @@ func written(s []int64) string {
 // A model may answer with a NUL, which no database stores.
 func TestAModelsHandoverIsStorable(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newServerClient(t)
 	agent := c.filed("")
 	s := c.session(agent)
 	c.summarizes(strings.NewReplacer("port is", `port\u0000 is`, "Edge Proxy", `Edge\u0000 Proxy`).Replace(written(s)))
@@ -186,7 +186,7 @@ func TestAModelWritesTheHandover(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := newIdleClient(t)
+			c := newServerClient(t)
 			agent := c.filed("")
 			s := c.session(agent)
 			m := c.summarizes(test.answers(s)...)
@@ -214,11 +214,11 @@ func TestAModelWritesTheHandover(t *testing.T) {
 // meanwhile gets the updates.
 func TestASlowHandoverGoesOn(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newServerClient(t)
 	agent := c.filed("")
 	s := c.session(agent)
 	c.summarizes("", written(s))
-	c.server.Handovers.Patience = 50 * time.Millisecond
+	c.own().Handovers.Patience = 50 * time.Millisecond
 	got := c.call("POST", "/v1/agents/"+agent+"/handover", `{"pendingg":true}`)
 	if got.Code != 202 || pick(t, got.Text, "status") != `{"status":"running"}` ||
 		!strings.Contains(pick(t, got.Text, "warnings"), "pendingg") {
@@ -229,7 +229,7 @@ func TestASlowHandoverGoesOn(t *testing.T) {
 	var servers sync.WaitGroup
 	for range 4 { // as jobs on several servers
 		servers.Go(func() {
-			if err := c.server.Handovers.Make(t.Context(), 1, agent, id); err != nil {
+			if err := c.server.Handovers.Make(t.Context(), c.org, agent, id); err != nil {
 				t.Error(err)
 			}
 		})
@@ -249,7 +249,7 @@ func TestASlowHandoverGoesOn(t *testing.T) {
 
 func TestUpdatesWaitForAnOperator(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newServerClient(t)
 	agent := c.filed(`,"handover":{"mode":"pending"}`)
 	c.session(agent)
 	h := c.handOver(agent)
@@ -290,7 +290,7 @@ func TestUpdatesWaitForAnOperator(t *testing.T) {
 
 func TestAConversationThatEndsIsHandedOver(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newServerClient(t)
 	agent := c.filed(`,"handover":{"mode":"apply"}`)
 	c.session(agent)
 	c.must("PATCH", "/v1/agents/"+agent+"/reset-messages", `{}`)
@@ -324,7 +324,7 @@ func TestAConversationThatEndsIsHandedOver(t *testing.T) {
 
 func TestHandoversOfEmptyAndHostileSessions(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newServerClient(t)
 	agent := c.filed("")
 	if h := c.handOver(agent); h.Status != "empty" || len(h.Updates) != 0 {
 		t.Errorf("an empty conversation: %+v", h)
@@ -354,7 +354,7 @@ func TestHandoversOfEmptyAndHostileSessions(t *testing.T) {
 
 func TestASecondHandoverHasOnlyWhatIsNew(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newServerClient(t)
 	agent := c.filed("")
 	c.session(agent)
 	first := c.handOver(agent)
@@ -375,14 +375,14 @@ func TestASecondHandoverHasOnlyWhatIsNew(t *testing.T) {
 // TestALateHandoverKeepsNewerEdits has a next step that an operator changes while the hand-over is made.
 func TestALateHandoverKeepsNewerEdits(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newServerClient(t)
 	agent := c.filed("")
 	s := c.session(agent)
 	c.summarizes("", written(s))
-	c.server.Handovers.Patience = 20 * time.Millisecond
+	c.own().Handovers.Patience = 20 * time.Millisecond
 	id := fields(t, c.call("POST", "/v1/agents/"+agent+"/handover", `{}`).Text)["id"].(string)
 	c.must("PATCH", "/v1/conversations/"+agent+"/working-memory", `{"changes":[{"field":"next","text":"Ask Ada"}]}`)
-	if err := c.server.Handovers.Make(t.Context(), 1, agent, id); err != nil {
+	if err := c.server.Handovers.Make(t.Context(), c.org, agent, id); err != nil {
 		t.Fatal(err)
 	}
 	if text := c.must("GET", "/v1/agents/"+agent+"/handovers/"+id, ""); !strings.Contains(text,

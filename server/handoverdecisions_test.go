@@ -12,7 +12,7 @@ import (
 // One request decides on all updates that wait; what was decided before stays.
 func TestAllUpdatesAreDecidedAtOnce(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newServerClient(t)
 	for verb, want := range map[string][2]string{"approve": {"applied", "rejected"}, "reject": {"rejected", "applied"}} {
 		agent := c.filed(`,"handover":{"mode":"pending"}`)
 		c.session(agent)
@@ -52,7 +52,7 @@ func TestAllUpdatesAreDecidedAtOnce(t *testing.T) {
 // A hand-over of the same messages with other options than it was made with is refused, and the old one stays.
 func TestAHandoverWithOtherOptionsIsRefused(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newServerClient(t)
 	agent := c.filed(``)
 	c.session(agent)
 	path := "/v1/agents/" + agent + "/handover"

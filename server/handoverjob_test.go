@@ -32,10 +32,10 @@ func (w slowWriter) Complete(ctx context.Context, _ compaction.Request) (compact
 // writesSlowly gives a server a model that answers when the channel is closed, after requests have ended.
 func (c *client) writesSlowly(text string) (may chan struct{}) {
 	may = make(chan struct{})
-	c.server.Agents.Compaction.Models = func(context.Context, string) *compaction.Model {
+	c.own().Agents.Compaction.Models = func(context.Context, string) *compaction.Model {
 		return &compaction.Model{Summarizer: slowWriter{text, may}, Name: "m"}
 	}
-	c.server.Handovers.Patience = time.Millisecond
+	c.own().Handovers.Patience = time.Millisecond
 	return may
 }
 
@@ -59,7 +59,8 @@ func (c *client) awaitHandover(agent, id string) (h handedOver) {
 // A model takes longer than a request waits: the job of the hand-over goes on, and the API shows how it ends.
 func TestASlowHandoverIsMadeByItsJob(t *testing.T) {
 	t.Parallel()
-	c := newClient(t)
+	c := newServerClient(t)
+	c.work()
 	agent := c.filed("")
 	s := c.session(agent)
 	may := c.writesSlowly(written(s))
@@ -115,7 +116,8 @@ func TestNoHandoverWhileARunWorks(t *testing.T) {
 // working memory, also if its hand-over was still to be made.
 func TestADeletedConversationLeavesNothing(t *testing.T) {
 	t.Parallel()
-	c := newClient(t)
+	c := newServerClient(t)
+	c.work()
 	agent := c.filed(`,"handover":{"mode":"apply"}`)
 	conversation := func() string {
 		id := c.made("/v1/conversations?agent_id="+agent, `{}`)
@@ -150,7 +152,7 @@ func TestADeletedConversationLeavesNothing(t *testing.T) {
 // one before.
 func TestAHandoverIsCarriedOnByTheSameIdentity(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newServerClient(t)
 	agent := c.filed("")
 	identity := func(key string) string {
 		return c.made("/v1/identities", fmt.Sprintf(`{"identifier_key":%q,"name":%[1]q,"identity_type":"user"}`, key))

@@ -9,7 +9,7 @@ import (
 // The next conversation takes all hand-overs that wait: what is approved later reaches it.
 func TestTheNextConversationTakesAllThatWaits(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newServerClient(t)
 	agent := c.filed(`,"handover":{"mode":"pending"}`)
 	var all []handedOver
 	for _, text := range []string{"We decided to use Kafka.", "We decided to use Zinc."} {

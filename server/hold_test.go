@@ -17,12 +17,12 @@ func TestACompactionWaitsForAPlan(t *testing.T) {
 	for name, end := range map[string]func(c *client, hold string){
 		"it is released": func(c *client, hold string) { c.must("DELETE", hold, "") },
 		"its time is over": func(c *client, _ string) {
-			c.server.Agents.Now = func() time.Time { return time.Now().Add(601 * time.Second) }
+			c.own().Agents.Now = func() time.Time { return time.Now().Add(601 * time.Second) }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := newIdleClient(t)
+			c := newServerClient(t)
 			agent := c.made("/v1/agents", planning)
 			hold := "/v1/conversations/" + agent + "/hold"
 			if got := fields(t, c.must("PUT", hold, `{}`)); got["held_until"] == nil || got["agent_id"] != agent {
@@ -53,7 +53,7 @@ func TestACompactionWaitsForAPlan(t *testing.T) {
 
 func TestHoldsAreChecked(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", planning)
 	hold := "/v1/conversations/" + agent + "/hold"
 	for body, want := range map[string]int{`{"seconds":0}`: 422, `{"seconds":86401}`: 422, `{"seconds":"soon"}`: 422,

@@ -29,7 +29,7 @@ func (c *client) ids(target string) []string {
 
 func TestIdentitiesAreKept(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent, block := c.made("/v1/agents", ""), c.made("/v1/blocks", `{"label":"a","value":"v"}`)
 	body := `{"identifier_key":"u-1","name":"Ada","identity_type":"user","agent_ids":[%q],"block_ids":[%q],"properties":
 		[{"key":"plan","value":"free","type":"string"}]}`
@@ -100,7 +100,7 @@ func TestIdentitiesAreKept(t *testing.T) {
 
 func TestIdentitiesFilter(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	made := func(key string) string {
 		return c.made("/v1/identities", `{"identifier_key":"`+key+`","name":"n","identity_type":"user"}`)
 	}
@@ -173,7 +173,7 @@ func TestIdentitiesFilter(t *testing.T) {
 // Clients that start together all upsert the identity of their user.
 func TestIdentitiesAreUpsertedAtOnce(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	var all errgroup.Group
 	for range 6 {
 		all.Go(func() error {

@@ -111,7 +111,8 @@ const maxDepth = 8
 // float.
 func TestNoIntegerIsTheServersFault(t *testing.T) {
 	t.Parallel()
-	c := newClient(t)
+	c := newServerClient(t)
+	c.work()
 	mine := newTenant(c, "integers")
 	var d document
 	if err := json.Unmarshal([]byte(mine.must("GET", "/openapi.json", "")), &d); err != nil {

@@ -32,7 +32,7 @@ type wireKey struct {
 // withKey is the same client with another key.
 func (c *client) withKey(secret string) *client {
 	other := *c
-	other.key = secret
+	other.key, other.open = secret, 0
 	return &other
 }
 
@@ -40,13 +40,15 @@ func (c *client) withKey(secret string) *client {
 func (c *client) scoped(n apikey.NewKey) *client {
 	c.t.Helper()
 	if n.Name = "test"; n.Org == "" {
-		n.Org = "acme"
+		n.Org = c.unique("acme")
 	}
-	secret, _, err := c.server.Keys.Create(c.t.Context(), n)
+	secret, key, err := c.server.Keys.Create(c.t.Context(), n)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return c.withKey(secret)
+	other := c.withKey(secret)
+	other.org = key.Org
+	return other
 }
 
 func (c *client) keys(query string) (list []wireKey) {
@@ -68,7 +70,7 @@ func (c *client) madeKey(body string) (key wireKey) {
 
 func TestAdminsManageTheKeysOfTheirOrganization(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	admin, other := c.scoped(apikey.NewKey{Scopes: []string{apikey.Admin}}), c.as("other")
 	agent := admin.made("/v1/agents", `{"name":"a"}`)
 	made := admin.madeKey(fmt.Sprintf(`{"name":"bot","scopes":["tools"],"agent_ids":[%q],
@@ -120,9 +122,9 @@ func TestAdminsManageTheKeysOfTheirOrganization(t *testing.T) {
 
 func TestKeysCannotBeMadeStrongerOverREST(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	end := time.Now().Add(time.Hour)
-	admin := c.scoped(apikey.NewKey{Org: "default", Scopes: []string{apikey.Admin}, ExpiresAt: &end,
+	admin := c.scoped(apikey.NewKey{Org: apikey.DefaultOrg, Scopes: []string{apikey.Admin}, ExpiresAt: &end,
 		RequestsPerMinute: new(1000)})
 	for body, want := range map[string]int{
 		`{"name":"k","scopes":["read"]}`: 403, // it would not expire
@@ -154,10 +156,11 @@ func TestKeysCannotBeMadeStrongerOverREST(t *testing.T) {
 // A refusal says what is wrong with the key, and that the same request is not to be sent again.
 func TestRefusalsOfKeysSayWhy(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	end := time.Now().Add(time.Hour)
 	expired := c.scoped(apikey.NewKey{Scopes: []string{apikey.Read}, ExpiresAt: &end})
-	if _, err := c.pool.Exec(t.Context(), `UPDATE api_keys SET expires_at = '2026-01-31 18:05:00Z'`); err != nil {
+	if _, err := c.pool.Exec(t.Context(), `
+		UPDATE api_keys SET expires_at = '2026-01-31 18:05:00Z' WHERE org = $1 AND expires_at IS NOT NULL`, expired.org); err != nil {
 		t.Fatal(err)
 	}
 	writer := c.scoped(apikey.NewKey{Scopes: []string{apikey.Write}})
@@ -200,10 +203,11 @@ func TestRefusalsOfKeysSayWhy(t *testing.T) {
 // A key of an agent reaches what belongs to that agent, through its conversations and runs too, and nothing else.
 func TestKeysOfAgentsReachTheirAgents(t *testing.T) {
 	t.Parallel()
-	c := newClient(t)
+	c := newServerClient(t)
+	c.work()
 	own := newTenant(c, "acme")
 	other := newTenantNamed(c, "acme", "others")
-	key := c.scoped(apikey.NewKey{Scopes: []string{apikey.Tools}, AgentIDs: []string{own.has["agent_id"]}})
+	key := own.scoped(apikey.NewKey{Scopes: []string{apikey.Tools}, AgentIDs: []string{own.has["agent_id"]}})
 	unknown := map[string]string{"agent_id": "agent-123e4567-e89b-42d3-8456-426614174000",
 		"conversation_id": "conv-123e4567-e89b-42d3-8456-426614174000", "run_id": "run-123e4567-e89b-42d3-8456-426614174000"}
 	for _, target := range []string{"agents/agent_id", "agents/agent_id/messages", "agents/agent_id/prompt",
@@ -251,9 +255,9 @@ func TestRoutesOfAgentsKeysAreDocumented(t *testing.T) {
 // Nothing that the server logs, at any level, has a key.
 func TestLogsHaveNoKeys(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newServerClient(t)
 	var log bytes.Buffer
-	c.server.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	c.own().Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	c.Handler = c.server.Handler()
 	admin := c.scoped(apikey.NewKey{Scopes: []string{apikey.Admin}})
 	made := admin.madeKey(`{"name":"k","scopes":["read"]}`)
@@ -275,12 +279,12 @@ func TestLogsHaveNoKeys(t *testing.T) {
 func TestCallersAreNamed(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
-	if got := c.must("GET", "/v1/caller", ""); !strings.Contains(got, `"org_name":"default"`) ||
+	if got := newOpenClient(t).must("GET", "/v1/caller", ""); !strings.Contains(got, `"org_name":"default"`) ||
 		!strings.Contains(got, `"key_id":"","key_name":"","scopes":["admin"],"operator":true`) {
 		t.Errorf("without a key: got %s", got)
 	}
-	got := c.scoped(apikey.NewKey{Org: "acme", Scopes: []string{apikey.Read}}).must("GET", "/v1/caller", "")
-	if !strings.Contains(got, `"org_name":"acme"`) ||
+	got := c.scoped(apikey.NewKey{Org: c.unique("acme"), Scopes: []string{apikey.Read}}).must("GET", "/v1/caller", "")
+	if !strings.Contains(got, fmt.Sprintf(`"org_name":%q`, c.unique("acme"))) ||
 		!strings.Contains(got, `"key_name":"test","scopes":["read"],"operator":false,"version":"test"`) {
 		t.Errorf("with a key of acme: got %s", got)
 	}

@@ -116,7 +116,7 @@ func TestConversationsAreOrderedByTheirLastRun(t *testing.T) {
 // A program that runs agents by itself may say how its last run of one ended.
 func TestAProgramSetsTheLastRun(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	path := "/v1/agents/" + c.made("/v1/agents", "")
 	got := fields(t, c.must("PATCH", path, `{"last_run_completion":"2026-01-31T18:05:00Z","last_run_duration_ms":1200,
 		"last_stop_reason":"end_turn"}`))

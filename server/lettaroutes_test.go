@@ -19,7 +19,7 @@ var inPath = regexp.MustCompile(`\{[^}]*\}`)
 // to try again. docs/letta.md lists them.
 func TestLettasRoutesAreServedOrExplained(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	var table strings.Builder
 	table.WriteString("| route | method of the SDKs | |\n| --- | --- | --- |\n")
 	counts := map[string]int{}

@@ -195,7 +195,7 @@ var ages = regexp.MustCompile(`just now|\d+[a-z]+ ago`)
 // A mistake of the model is a result that it can read; a call that the server cannot make is an error.
 func TestErrorsOfToolsAreResultsOverMCP(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a"}`)
 	web := httptest.NewServer(c)
 	t.Cleanup(web.Close)
@@ -238,7 +238,7 @@ func TestErrorsOfToolsAreResultsOverMCP(t *testing.T) {
 // Turns that were remembered are in the log once.
 func TestTurnsAreRememberedOnceOverMCP(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a"}`)
 	web := httptest.NewServer(c)
 	t.Cleanup(web.Close)
@@ -288,7 +288,7 @@ func TestTurnsAreRememberedOnceOverMCP(t *testing.T) {
 // The agent of a message is named by the path, a header, or the key.
 func TestTheAgentOfAnMCPMessageIsNamed(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	web := httptest.NewServer(c)
 	t.Cleanup(web.Close)
 	admin := c.scoped(apikey.NewKey{Scopes: []string{apikey.Admin}})
@@ -353,7 +353,7 @@ func TestTheAgentOfAnMCPMessageIsNamed(t *testing.T) {
 // A session is that of its key and its agent: others do not find it.
 func TestSessionsOfOthersAreNotFound(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	web := httptest.NewServer(c)
 	t.Cleanup(web.Close)
 	admin := c.scoped(apikey.NewKey{Scopes: []string{apikey.Admin}})

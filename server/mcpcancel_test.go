@@ -54,7 +54,7 @@ func (s mcpSession) appends(id, word string) (answered bool) {
 // A request is not done if its cancellation came before it; one that comes late, or in another session, is of no other.
 func TestACancellationBeforeItsRequestIsHeard(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a","tool_set":"all","memory_blocks":[{"label":"human","value":"Ada"}]}`)
 	s, other := c.mcpSession(agent), c.mcpSession(agent)
 	s.cancel("5")

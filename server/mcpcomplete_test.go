@@ -66,7 +66,7 @@ func answerIn(w servertest.Reply) string {
 // Each result says that it is complete in the version without sessions, which requires it, and only there.
 func TestResultsSayThatTheyAreComplete(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a","memory_blocks":[{"label":"human","value":"Ada"}]}`)
 	search := func(arguments map[string]any) map[string]any {
 		return map[string]any{"name": "conversation_search", "arguments": arguments}
@@ -108,7 +108,7 @@ func TestResultsSayThatTheyAreComplete(t *testing.T) {
 // A batch does what is valid beside notifications that nobody knows, which are ignored.
 func TestUnknownNotificationsAreIgnored(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a"}`)
 	w := c.post(agent, "2025-03-26", `[{"jsonrpc":"2.0","method":"notifications/nobody"},`+
 		`{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/initialized"}]`)
@@ -120,7 +120,7 @@ func TestUnknownNotificationsAreIgnored(t *testing.T) {
 // A filter of changes is honoured but for resources that there are not; the acknowledgement names the others.
 func TestTheAcknowledgementNamesTheResourcesThatAreFollowed(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a","memory_blocks":[{"label":"human","value":"Ada"}]}`)
 	web := httptest.NewServer(c)
 	t.Cleanup(web.Close)
@@ -168,7 +168,7 @@ func TestTheAcknowledgementNamesTheResourcesThatAreFollowed(t *testing.T) {
 // The cursor of a list is refused where it is of another agent or another list, or another text than it was.
 func TestCursorsAreOfOneListOfAnAgent(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent, other := c.made("/v1/agents", `{"name":"a"}`), c.made("/v1/agents", `{"name":"b"}`)
 	for i := range 101 {
 		c.made("/v1/conversations?agent_id="+agent, fmt.Sprintf(`{"summary":"c%d"}`, i))
@@ -206,7 +206,7 @@ func TestCursorsAreOfOneListOfAnAgent(t *testing.T) {
 // A block without text is a resource with an empty text.
 func TestAnEmptyResourceHasAnEmptyText(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a","memory_blocks":[{"label":"human","value":""}]}`)
 	for _, version := range versions {
 		body := strings.Replace(stateless(t, 1, "resources/read", map[string]any{"uri": "loci://" + agent + "/blocks/human"}),
@@ -225,7 +225,7 @@ func TestAnEmptyResourceHasAnEmptyText(t *testing.T) {
 // A request that its client cancels is not answered, and a second initialize of a session is no valid request.
 func TestCancelledRequestsAreNotAnswered(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a","tool_set":"all","memory_blocks":[{"label":"human","value":"Ada"}]}`)
 	headers := append(c.headers(), "Accept", "application/json, text/event-stream", versionHeader, "2025-11-25")
 	const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",` +
@@ -268,7 +268,7 @@ func TestCancelledRequestsAreNotAnswered(t *testing.T) {
 // What /mcp refuses as a request is described in JSON, and says so.
 func TestRefusedMCPRequestsAreJSON(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a"}`)
 	for want, headers := range map[int][]string{404: {"Mcp-Session-Id", "x"}, 400: {"Accept", "text/html"},
 		415: {"Content-Type", "text/plain"}} {

@@ -82,7 +82,7 @@ func (*queryCount) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndDa
 // A client listens to each resource once, at most to 1,000, and the server reads them together.
 func TestManyResourcesAreListenedTo(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newServerClient(t)
 	agent := c.made("/v1/agents", `{"name":"a","tool_set":"all","tools":["memory_files"],
 		"memory_blocks":[{"label":"human","value":"Ada"}]}`)
 	var files, none []string
@@ -96,8 +96,8 @@ func TestManyResourcesAreListenedTo(t *testing.T) {
 	}
 	counted := new(queryCount)
 	traced := tracedPool(t, c.pool, counted)
-	c.server.Blocks, c.server.MemoryFiles = &block.Store{DB: traced}, memoryfile.New(traced, memoryfile.Options{})
-	web := httptest.NewServer(c.server.Handler())
+	c.own().Blocks, c.own().MemoryFiles = &block.Store{DB: traced}, memoryfile.New(traced, memoryfile.Options{})
+	web := httptest.NewServer(c.again())
 	t.Cleanup(web.Close)
 	block := "loci://" + agent + "/blocks/human"
 	if got, _ := c.listened(web, agent, slices.Repeat([]string{block}, 40_000)); !slices.Equal(got, []string{block}) {
@@ -134,7 +134,7 @@ func tracedPool(t *testing.T, of *pgxpool.Pool, tracer pgx.QueryTracer) *pgxpool
 // The sessions of a key follow at most 1,000 resources of an agent.
 func TestSessionsFollowBoundedResources(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a","memory_blocks":[{"label":"human","value":"Ada"}]}`)
 	s, other := c.mcpSession(agent), c.mcpSession(agent)
 	subscribe := func(s mcpSession, i int) string {
@@ -174,7 +174,7 @@ func TestSessionsFollowBoundedResources(t *testing.T) {
 // A path of a memory file is that of the tools, with its first slash or without it, in all that takes a resource.
 func TestMemoryFilesAreNamedAsTheToolsNameThem(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a","tool_set":"all","tools":["memory_files"]}`)
 	c.tool(agent, "memory_files", `{"command":"create","path":"/memories/l.md","file_text":"Ada likes tea."}`)
 	web := httptest.NewServer(c)
@@ -228,8 +228,8 @@ func TestMemoryFilesAreNamedAsTheToolsNameThem(t *testing.T) {
 // What a session asks for after its agent was deleted has the same error, whatever it is.
 func TestADeletedAgentIsNotFoundInASession(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
-	c.server.Followers = event.NewFollowers(c.pool, time.Hour) // sessions do not end with the agent
+	c := newServerClient(t)
+	c.own().Followers = event.NewFollowers(c.pool, time.Hour) // sessions do not end with the agent
 	c.Handler = c.server.Handler()
 	agent := c.made("/v1/agents", `{"name":"a","tool_set":"all"}`)
 	s := c.mcpSession(agent)
@@ -255,7 +255,7 @@ func TestADeletedAgentIsNotFoundInASession(t *testing.T) {
 // A stream that has ended is a 204 to a client that resumes it: the client would take an empty answer for a broken one.
 func TestAStreamThatEndedIsNotResumed(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a","tool_set":"all"}`)
 	web := httptest.NewServer(c)
 	t.Cleanup(web.Close)
@@ -283,7 +283,7 @@ func TestAStreamThatEndedIsNotResumed(t *testing.T) {
 // The resource of a conversation whose newest messages do not fit says how many it leaves out.
 func TestALongConversationSaysWhatItLeavesOut(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a"}`)
 	web := httptest.NewServer(c)
 	t.Cleanup(web.Close)

@@ -99,7 +99,7 @@ func (n sessionNoter) WriteHeader(status int) {
 // the client sees nothing of it, and is told of changes as before.
 func TestAForwardedCallIsMadeOnce(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a","tool_set":"all","memory_blocks":[{"label":"human","value":"Ada"}]}`)
 	remote := &restarting{Handler: c, sessions: map[string]bool{}}
 	web := httptest.NewServer(remote)

@@ -13,7 +13,7 @@ import (
 // Clients encode a name that a header cannot hold. The server compares the decoded name with the message.
 func TestEncodedNamesOverMCPAreDecoded(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a","tool_set":"all","tools":["memory_files"]}`)
 	c.tool(agent, "memory_files", `{"command":"create","path":"/memories/ünï/é.md","file_text":"Ada likes tea."}`)
 	encoded := func(name string) string { return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(name)) + "?=" }
@@ -52,7 +52,7 @@ func TestEncodedNamesOverMCPAreDecoded(t *testing.T) {
 // A request with two values of a header that has one is refused, whatever its method.
 func TestMCPHeadersThatContradictAreRefused(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	one, two := c.made("/v1/agents", `{"name":"one"}`), c.made("/v1/agents", `{"name":"two"}`)
 	web := httptest.NewServer(c)
 	t.Cleanup(web.Close)

@@ -17,7 +17,7 @@ func TestAnMCPStreamEndsWithItsKey(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	agent, web := c.mcpAgent()
-	kept, revoked := c.as("default"), c.as("default")
+	kept, revoked := c.keyed(), c.keyed()
 	other, gone := kept.mcpStream(web, agent), revoked.mcpStream(web, agent)
 	change := func(value string) {
 		t.Helper()
@@ -50,7 +50,7 @@ func TestAListenEndsWithItsKey(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	agent, web := c.mcpAgent()
-	kept, revoked := c.as("default"), c.as("default")
+	kept, revoked := c.keyed(), c.keyed()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, "POST", web.URL+"/mcp/agents/"+agent, strings.NewReader(

@@ -83,7 +83,7 @@ func TestBrokenMCPMessagesAreRefused(t *testing.T) {
 // An answer has the id of its message, also one of an error; what cannot be answered so is refused.
 func TestMCPMessagesAreAnsweredWithTheirIDs(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a"}`)
 	call := func(id, method string) string { return `{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `"}` }
 	for body, want := range map[string]struct {
@@ -135,7 +135,7 @@ func TestMCPMessagesAreAnsweredWithTheirIDs(t *testing.T) {
 // the protocol.
 func TestWrongParamsOverMCPAreNamed(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a"}`)
 	for _, tt := range []struct{ method, params, want string }{
 		{"tools/call", `{"name":5}`, "params.name: expected a text, not a number"},
@@ -189,7 +189,7 @@ func TestWrongParamsOverMCPAreNamed(t *testing.T) {
 // A version of the protocol that is not served is refused as the protocol says, with those that are.
 func TestVersionsThatAreNotServedAreNamed(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a"}`)
 	for _, version := range []string{"2099-01-01", "latest"} {
 		w := servertest.Send(c, "POST", "/mcp/agents/"+agent, `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`,
@@ -212,7 +212,7 @@ func TestVersionsThatAreNotServedAreNamed(t *testing.T) {
 // Arguments with a text that cannot be stored, or a field that is there twice, change nothing; the result says why.
 func TestArgumentsThatCannotBeKeptAreRefusedOverMCP(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a","tool_set":"all"}`)
 	for _, tt := range []struct{ tool, arguments, want string }{
 		{"archival_memory_insert", `{"content":"a\u0000b"}`, "content: the text has a NUL"},
@@ -239,7 +239,7 @@ func TestArgumentsThatCannotBeKeptAreRefusedOverMCP(t *testing.T) {
 // An unknown resource is answered with the error code of the protocol's version.
 func TestUnknownResourcesHaveTheCodeOfTheVersion(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a"}`)
 	web := httptest.NewServer(c)
 	t.Cleanup(web.Close)

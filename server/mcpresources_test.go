@@ -229,8 +229,9 @@ func TestClientsAreToldOfChangesOverMCP(t *testing.T) {
 // Clients are told that a list is another once it is, and not otherwise.
 func TestClientsAreToldOfOtherListsOverMCP(t *testing.T) {
 	t.Parallel()
-	c := newClient(t)
-	c.server.MCPFilesEvery = 50 * time.Millisecond
+	c := newServerClient(t)
+	c.work()
+	c.own().MCPFilesEvery = 50 * time.Millisecond
 	c.Handler = c.server.Handler()
 	agent, web := c.mcpAgent()
 	conversation := ""
@@ -306,8 +307,9 @@ func TestClientsAreToldOfOtherListsOverMCP(t *testing.T) {
 // Clients are told that the list of resources is another once a file comes into an attached folder or goes.
 func TestClientsAreToldOfNewFilesOverMCP(t *testing.T) {
 	t.Parallel()
-	c := newClient(t)
-	c.server.MCPFilesEvery = 50 * time.Millisecond
+	c := newServerClient(t)
+	c.work()
+	c.own().MCPFilesEvery = 50 * time.Millisecond
 	c.Handler = c.server.Handler()
 	agent, web := c.mcpAgent()
 	folder := c.made("/v1/folders", `{"name":"news"}`)
@@ -346,7 +348,8 @@ func TestClientsAreToldOfNewFilesOverMCP(t *testing.T) {
 // Prompts show what the agent knows, within a budget.
 func TestPromptsShowTheMemoryOverMCP(t *testing.T) {
 	t.Parallel()
-	c := newClient(t)
+	c := newServerClient(t)
+	c.work()
 	agent, web := c.mcpAgent()
 	session := c.mustDial(web, mcpTo{path: "/mcp/agents/" + agent})
 	prompt := func(name string, args map[string]string) (string, error) {
@@ -404,7 +407,7 @@ func TestPromptsShowTheMemoryOverMCP(t *testing.T) {
 // long is told of it in part.
 func TestWhatIsEmptyOrLongIsShownOverMCP(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a","memory_blocks":[{"label":"human","value":""}]}`)
 	web := httptest.NewServer(c)
 	t.Cleanup(web.Close)

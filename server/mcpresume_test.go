@@ -47,7 +47,8 @@ type rawAnswer struct {
 // can begin again. Nothing of the old session is done or sent again.
 func TestAStreamIsNotResumedAtAnotherServer(t *testing.T) {
 	t.Parallel()
-	c := newClient(t)
+	c := newServerClient(t)
+	c.work()
 	agent, killed := c.mcpAgent()
 	path := "/mcp/agents/" + agent
 	begin := func(web *httptest.Server) string {
@@ -71,7 +72,7 @@ func TestAStreamIsNotResumedAtAnotherServer(t *testing.T) {
 		t.Fatalf("behind %s the server has %d %s, want the result", first, status, text)
 	}
 
-	again := httptest.NewServer(c.server.Handler()) // it has no sessions
+	again := httptest.NewServer(c.again()) // it has no sessions
 	t.Cleanup(again.Close)
 	killed.Close()
 	for name, q := range map[string]wireRequest{
@@ -115,7 +116,8 @@ func problemIn(t *testing.T, text string) string {
 // A client of the SDK whose server was killed gets an error, not the answer of another; connecting again is enough.
 func TestAClientGoesOnAfterItsServerWasKilled(t *testing.T) {
 	t.Parallel()
-	c := newClient(t)
+	c := newServerClient(t)
+	c.work()
 	agent, killed := c.mcpAgent()
 	for _, version := range versions {
 		session := c.mustDial(killed, mcpTo{path: "/mcp/agents/" + agent, version: version})
@@ -128,7 +130,7 @@ func TestAClientGoesOnAfterItsServerWasKilled(t *testing.T) {
 	}
 	killed.Listener.Close()
 	killed.CloseClientConnections()
-	again := listenAgain(t, addr, c.server.Handler())
+	again := listenAgain(t, addr, c.again())
 	t.Cleanup(again.Close)
 	for i, version := range versions {
 		_, err := old[i].CallTool(t.Context(), &sdk.CallToolParams{Name: "list_files"})

@@ -8,7 +8,7 @@ import (
 
 func TestMemoryFilesOverREST(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	tree := "/v1/memory-trees/" + c.made("/v1/memory-trees", `{"name":"team"}`)
 	put := func(path, content string) map[string]any {
 		return fields(t, c.must("PUT", tree+"/file", fmt.Sprintf(`{"path":%q,"content":%q}`, path, content)))
@@ -88,7 +88,7 @@ func TestMemoryFilesOverREST(t *testing.T) {
 // A loop of Anthropic's hands calls of its memory tool over: by a step, or as commands.
 func TestAnthropicsLoopHasMemoryFiles(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := "/v1/agents/" + c.made("/v1/agents", `{"tools":["memory_files"],"memory_blocks":[]}`)
 	if got := c.call("GET", agent+"/memory-tree", ""); got.Code != 404 {
 		t.Errorf("the tree before its first file: got %d %s", got.Code, got.Text)
@@ -138,7 +138,7 @@ func unescaped(json string) string {
 // What has ended is in no list, search or prompt unless it is asked for; files end, and hold again, by PATCH.
 func TestEndedMemoryFilesAreShownOnRequest(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"tools":["memory_files","search_memory"]}`)
 	tree := "/v1/memory-trees/" + c.made("/v1/memory-trees", `{"name":"team"}`)
 	c.must("PATCH", "/v1/agents/"+agent+"/memory-trees/attach/"+strings.TrimPrefix(tree, "/v1/memory-trees/"), "")
@@ -194,7 +194,7 @@ func TestEndedMemoryFilesAreShownOnRequest(t *testing.T) {
 // No path is below that of the index, of the manifest or of a file that it names: these could not be made then.
 func TestFilesOfTheManifestAreNoDirectories(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a","tools":["memory_files"]}`)
 	run := func(args string) string {
 		return c.must("POST", "/v1/agents/"+agent+"/tools/memory_files/run", `{"args":`+args+`}`)

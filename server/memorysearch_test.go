@@ -102,7 +102,7 @@ func TestOneSearchFindsWhatAllMemoriesHold(t *testing.T) {
 
 func TestOneSearchRefusesWhatItCannotDo(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := remembering(c)
 	for _, query := range []string{"", "query=", "query=%20", "query=a&kinds=dreams", "query=a&limit=0",
 		"query=a&limit=51"} {
@@ -122,13 +122,12 @@ func TestOneSearchRefusesWhatItCannotDo(t *testing.T) {
 // No arm waits for a second connection: where each of them held one, all would wait.
 func TestOneSearchNeedsOneConnection(t *testing.T) {
 	t.Parallel()
-	pool, err := db.Connect(t.Context(), dbtest.URL(t)+"&pool_max_conns=1")
+	pool, err := db.Connect(t.Context(), dbtest.SharedURL(t)+"&pool_max_conns=1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	s := newServer(t, pool)
-	c := &client{Handler: s.Handler(), t: t, server: s, pool: pool}
+	c := serverClientOn(t, pool, dbtest.NewOrg(t, pool))
 	if got := c.searchMemory(remembering(c), "query=zebra").Hits; len(got) < 5 {
 		t.Errorf("got %d hits: %v", len(got), got)
 	}
@@ -137,7 +136,7 @@ func TestOneSearchNeedsOneConnection(t *testing.T) {
 // A tool confined to its conversation shows nothing of the others.
 func TestOneSearchIsConfinedAsItsAgentIs(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := remembering(c)
 	other := c.made("/v1/conversations?agent_id="+agent, `{}`)
 	c.must("PATCH", "/v1/agents/"+agent, `{"recall_scope":"conversation"}`)
@@ -155,7 +154,7 @@ func TestOneSearchIsConfinedAsItsAgentIs(t *testing.T) {
 // A query whose place the near layers know costs no vector; one that they do not know is ranked by meaning.
 func TestVectorsAreAskedOnlyWhereNoNearLayerKnowsThePlace(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newServerClient(t)
 	fake := embedtest.New(t, 8)
 	endpoint := fake.Endpoint(t)
 	fake.Use(t, c.pool, endpoint)
@@ -163,10 +162,10 @@ func TestVectorsAreAskedOnlyWhereNoNearLayerKnowsThePlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.server.Recall = recall.New(c.pool, recall.Options{Endpoint: endpoint})
+	c.own().Recall = recall.New(c.pool, recall.Options{Endpoint: endpoint})
 	agent := remembering(c)
 	c.tool(agent, "memory_files", `{"command":"create","path":"/memories/a","file_text":"A park.\nBamboo.\n"}`)
-	c.server.Tools = tool.New(tool.Memories{Files: store, Recall: c.server.Recall, Blocks: c.server.Blocks,
+	c.own().Tools = tool.New(tool.Memories{Files: store, Recall: c.server.Recall, Blocks: c.server.Blocks,
 		Archival: c.server.Archival, Working: c.server.Working, MemoryFiles: c.server.MemoryFiles})
 	for _, w := range []struct {
 		query, known string
@@ -189,14 +188,14 @@ func TestVectorsAreAskedOnlyWhereNoNearLayerKnowsThePlace(t *testing.T) {
 // A memory file that shares no word with the query is found by what it means, with the part that is meant.
 func TestOneSearchFindsMemoryFilesByTheirMeaning(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newDatabaseClient(t)
 	fake := embedtest.New(t, 1024)
 	fake.Same = map[string]string{"bicycle": "velo", "whereabouts": "locked"}
 	endpoint := fake.Endpoint(t)
 	fake.Use(t, c.pool, endpoint)
 	trees := memoryfile.New(c.pool, memoryfile.Options{Endpoint: endpoint})
-	c.server.MemoryFiles = trees
-	c.server.Tools = tool.New(tool.Memories{Files: c.server.Files, Recall: c.server.Recall, Blocks: c.server.Blocks,
+	c.own().MemoryFiles = trees
+	c.own().Tools = tool.New(tool.Memories{Files: c.server.Files, Recall: c.server.Recall, Blocks: c.server.Blocks,
 		Archival: c.server.Archival, Working: c.server.Working, MemoryFiles: trees})
 	agent := remembering(c)
 	c.tool(agent, "memory_files", `{"command":"create","path":"/memories/town.md","file_text":"Velo locked: library.\n"}`)
@@ -224,7 +223,7 @@ func TestOneSearchFindsMemoryFilesByTheirMeaning(t *testing.T) {
 // Every search says how it ranked where its query asks for it, and only there.
 func TestSearchesExplainTheirRanks(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := remembering(c)
 	all := c.searchMemory(agent, "query=zebra&explain=true")
 	for _, kind := range []memorysearch.Kind{memorysearch.MemoryFile, memorysearch.Passage, memorysearch.Message} {
@@ -280,7 +279,7 @@ func TestSearchesExplainTheirRanks(t *testing.T) {
 // The first result of each page says how the search ranked, and no other does: no page before it need be read.
 func TestTheFirstResultOfEachPageExplainsTheSearch(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := remembering(c)
 	for i := range 60 {
 		c.must("POST", "/v1/agents/"+agent+"/archival-memory", fmt.Sprintf(`{"text":"harbour log %d"}`, i))

@@ -12,14 +12,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 )
 
 // append stores messages in a conversation of an agent, and returns their ids.
 func (c *client) append(agent, conversation string, drafts ...recall.Draft) []string {
 	c.t.Helper()
-	appended, err := c.server.Recall.Append(c.t.Context(), db.Org(1), agent, conversation, drafts)
+	appended, err := c.server.Recall.Append(c.t.Context(), c.org, agent, conversation, drafts)
 	if err != nil {
 		c.t.Fatalf("append: %v", err)
 	}
@@ -86,7 +85,7 @@ func kinds() []recall.Draft {
 // What every kind of message is shown as is what clients see: look at every change of it.
 func TestMessagesAreShownAsItems(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a","system":"Help."}`)
 	conversation := c.made("/v1/conversations?agent_id="+agent, "")
 	ids := c.append(agent, conversation, kinds()...)
@@ -109,7 +108,7 @@ func TestMessagesAreShownAsItems(t *testing.T) {
 // Clients that check what they read accept every item: what they need is there, and of the right form.
 func TestItemsAreWhatStrictClientsTake(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "")
 	c.append(agent, "default", kinds()...)
 	payload := map[string][]string{"system_message": {"content"}, "user_message": {"content"},
@@ -193,7 +192,7 @@ func (c *client) pages(target, before string) (ids []string) {
 
 func TestPagesOfMessagesFollowOneAnother(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "")
 	conversation := c.made("/v1/conversations?agent_id="+agent, "")
 	of := func(conversation string) []string {
@@ -283,7 +282,7 @@ func TestPagesOfMessagesFollowOneAnother(t *testing.T) {
 // Whoever follows a list that grows meets every message once, in its order.
 func TestPagesFollowAListThatGrows(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "")
 	conversation := c.made("/v1/conversations?agent_id="+agent, "")
 	const writers, each = 4, 25
@@ -292,7 +291,7 @@ func TestPagesFollowAListThatGrows(t *testing.T) {
 		writing.Go(func() {
 			for i := range each {
 				to := []string{"default", conversation}[(w+i)%2]
-				if _, err := c.server.Recall.Append(t.Context(), 1, agent, to, []recall.Draft{draft(recall.User, said("one")),
+				if _, err := c.server.Recall.Append(t.Context(), c.org, agent, to, []recall.Draft{draft(recall.User, said("one")),
 					draft(recall.Assistant, said("two"))}); err != nil {
 					t.Errorf("append: %v", err)
 				}
@@ -330,7 +329,7 @@ func TestPagesFollowAListThatGrows(t *testing.T) {
 // An item-less page would end a client's loop: what is shown as nothing is passed over.
 func TestAPageIsEmptyOnlyAtTheEnd(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "")
 	for i := range 9 {
 		c.append(agent, "default", draft(recall.Assistant, call(fmt.Sprint(i), "send_message", `{"message":"hi"}`)),
@@ -354,7 +353,7 @@ func TestAPageIsEmptyOnlyAtTheEnd(t *testing.T) {
 
 func TestMessagesRefuse(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "")
 	other := c.made("/v1/agents", "")
 	conversation := c.made("/v1/conversations?agent_id="+agent, "")
@@ -443,7 +442,7 @@ func TestMessagesRefuse(t *testing.T) {
 
 func TestAnAgentBeginsWithWhatItIsGiven(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := fields(t, c.must("POST", "/v1/agents", `{"initial_message_sequence":[{"role":"assistant","content":"Hi."},
 		{"role":"user","name":"Ann","content":[{"type":"text","text":"See?"},{"type":"image","source":{"type":"url",
 		"url":"https://x/u"}}]}]}`))
@@ -468,7 +467,7 @@ func TestAnAgentBeginsWithWhatItIsGiven(t *testing.T) {
 // message does not count what can no longer be searched.
 func TestAResetKeepsMessagesInTheLog(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{}`)
 	target := "/v1/agents/" + agent
 	c.capture(agent, `{"messages":[{"role":"user","content":"The walrus sleeps."}]}`)
@@ -488,7 +487,7 @@ func TestAResetKeepsMessagesInTheLog(t *testing.T) {
 // the long results that the model may remember.
 func TestToolsReadNothingThatAResetHid(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{}`)
 	long := strings.Repeat("The walrus sleeps in the cellar.\\n", 2000)
 	c.capture(agent, `{"messages":[{"role":"user","content":"Where is the walrus?"},
@@ -532,7 +531,7 @@ func TestToolsReadNothingThatAResetHid(t *testing.T) {
 // agent's conversation or of a deleted conversation does not.
 func TestASearchFindsWhatAResetHidIfAsked(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{}`)
 	c.capture(agent, `{"messages":[{"role":"user","content":"The walrus sleeps."}]}`)
 	deleted := c.made("/v1/conversations/?agent_id="+agent, `{}`)

@@ -32,10 +32,11 @@ func TestTheSearchesThatAreCountedExist(t *testing.T) {
 // Metrics count the requests of the server that answers them; paths that are not served are counted together.
 func TestMetricsAreServed(t *testing.T) {
 	t.Parallel()
-	c := newClient(t)
+	c := newServerClient(t)
+	c.work()
 	c.call("GET", "/v1/agents", "")
 	c.call("GET", "/v1/none", "")
-	got := c.call("GET", "/metrics", "")
+	got := c.operator().call("GET", "/metrics", "")
 	if got.Code != http.StatusOK || !strings.HasPrefix(got.Header().Get("Content-Type"), "text/plain") ||
 		!strings.Contains(got.Text, `loci_http_requests_total{method="GET",route="/v1/agents",status="200"} 1`) ||
 		!strings.Contains(got.Text, `loci_http_requests_total{method="GET",route="",status="404"} 1`) {

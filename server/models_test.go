@@ -15,7 +15,7 @@ import (
 
 func TestModelsAreListedWithTheirWindows(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	type model struct {
 		Handle, Name, Model string
 		EndpointType        string `json:"model_endpoint_type"`
@@ -55,14 +55,14 @@ func TestModelsAreListedWithTheirWindows(t *testing.T) {
 func TestTheConfiguredModelIsListed(t *testing.T) {
 	t.Parallel()
 	for window, want := range map[int]float64{0: 32768, 24_000: 24_000} {
-		c := newIdleClient(t)
+		c := newServerClient(t)
 		p := llmtest.New(t)
 		p.Window = window
 		models, err := agenttest.Models(p, patience)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.server.Agents.Compaction.Models = models
+		c.own().Agents.Compaction.Models = models
 		var list []map[string]any
 		if err := json.Unmarshal([]byte(c.must("GET", "/v1/models/", "")), &list); err != nil {
 			t.Fatal(err)
@@ -79,7 +79,7 @@ func TestTheConfiguredModelIsListed(t *testing.T) {
 
 func TestWhatIsNotKnownOfAModelIsSaid(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	a := fields(t, c.must("POST", "/v1/agents", `{"model":"openai/of-ones-own","embedding":"loci/words"}`))
 	if window := a["llm_config"].(map[string]any)["context_window"]; window != 32768.0 {
 		t.Errorf("an unknown window is %v", window)
@@ -104,7 +104,7 @@ func TestWhatIsNotKnownOfAModelIsSaid(t *testing.T) {
 // A configured model is listed by its name while its endpoint does not answer, with what is wrong.
 func TestTheEmbeddingModelIsListedWhileItsEndpointFails(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newServerClient(t)
 	fake := embedtest.New(t, 8)
 	endpoint := fake.Endpoint(t)
 	endpoint.Configured = embed.Space{Model: "fake"}
@@ -112,7 +112,7 @@ func TestTheEmbeddingModelIsListedWhileItsEndpointFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.server.Files = store
+	c.own().Files = store
 	listed := func(when string, dimension float64, problem any) {
 		t.Helper()
 		var list []map[string]any
@@ -144,14 +144,14 @@ func TestTheEmbeddingModelIsListedWhileItsEndpointFails(t *testing.T) {
 // The endpoint's models are listed after the operator's own, without those that do not chat, and each model once.
 func TestTheEndpointsModelsAreListed(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newServerClient(t)
 	p := llmtest.New(t)
 	p.SetModels("qwen3:8b", "summariser", "gpt-4o", "text-embedding-3-small", "acme/large")
 	models, err := agenttest.Models(p, patience)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.server.Agents.Compaction.Models = models
+	c.own().Agents.Compaction.Models = models
 	var list []struct{ Handle, Name string }
 	if err := json.Unmarshal([]byte(c.must("GET", "/v1/models/", "")), &list); err != nil {
 		t.Fatal(err)

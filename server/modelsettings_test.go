@@ -34,7 +34,7 @@ func object(t *testing.T, text string) (read map[string]any) {
 
 func TestModelSettingsAreKeptAndMerged(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents/", `{"name":"a","model":"anthropic/claude-sonnet-4-5","max_tokens":900,"reasoning":true,
 		"max_reasoning_tokens":2048,"parallel_tool_calls":true,"model_settings":{"temperature":0.5,"effort":null}}`)
 	want := `{"provider_type":"anthropic","max_output_tokens":900,"temperature":0.5,"parallel_tool_calls":true}`
@@ -94,7 +94,7 @@ func TestModelSettingsAreKeptAndMerged(t *testing.T) {
 
 func TestModelSettingsOutOfRangeAreRefused(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "")
 	conversation := c.made("/v1/conversations?agent_id="+agent, "")
 	for _, r := range []struct{ field, value, rule string }{
@@ -132,7 +132,7 @@ func TestModelSettingsOutOfRangeAreRefused(t *testing.T) {
 
 func TestThinkingIsShorterThanTheAnswer(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "")
 	conversation := c.made("/v1/conversations?agent_id="+agent, "")
 	for target, method := range map[string]string{"/v1/agents": "POST", "/v1/agents/" + agent: "PATCH",
@@ -162,7 +162,7 @@ func (c *client) handedOver(target string) (request map[string]any, leftOut any)
 
 func TestModelSettingsAreHandedOut(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	for _, a := range []struct{ name, body, format, want, leftOut string }{
 		{"nothing set", `{"model":"openai/gpt-5"}`, "openai", `{"model":"gpt-5"}`, `null`},
 		{"nothing set, of no model", `{}`, "anthropic", `{}`, `null`},
@@ -224,7 +224,7 @@ func TestModelSettingsAreHandedOut(t *testing.T) {
 // The settings of a conversation are over those of its agent, unless it has a model of its own.
 func TestAConversationHasModelSettings(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"model":"acme/large","max_tokens":500,"model_settings":{"temperature":0.1}}`)
 	id := c.made("/v1/conversations?agent_id="+agent, `{"model_settings":{"temperature":0.2,"strict":null}}`)
 	for _, step := range []struct{ name, body, stored, want string }{

@@ -9,7 +9,7 @@ import (
 // A null in a PATCH restores the default of each setting that is Loci's own.
 func TestNullRestoresDefaults(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newServerClient(t)
 	agent := c.made("/v1/agents", `{"flush":{"mode":"flush"},"handover":{"mode":"pending"},"working_memory":"automatic",
 		"recall_scope":"conversation"}`)
 	got := fields(t, c.must("PATCH", "/v1/agents/"+agent,
@@ -31,7 +31,7 @@ func TestNullRestoresDefaults(t *testing.T) {
 // An empty hash expects that there is no text: it overwrites none, and is refused where there is one always.
 func TestAnEmptyHashOverwritesNothing(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	tree := c.made("/v1/memory-trees", `{"name":"t"}`)
 	path := "/v1/memory-trees/" + tree + "/file"
 	c.must("PUT", path, `{"path":"/memories/a.md","content":"mine","expected_sha256":""}`)

@@ -14,7 +14,7 @@ import (
 // changes nothing. Limits and sets of an agent are the exception: null restores their defaults.
 func TestNullIsNotGiven(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	c.must("POST", "/v1/tools/", `{"json_schema":{"name":"lamp","parameters":{"type":"object","properties":{}}}}`)
 	folder := c.made("/v1/folders", `{"name":"f","description":"d","instructions":"i","metadata":{"a":1}}`)
 	archive := c.made("/v1/archives/", `{"name":"a","description":"d"}`)

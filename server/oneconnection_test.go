@@ -12,14 +12,15 @@ import (
 // No transaction of a run or a capture waits for a second connection: where each of them held one, all would wait.
 func TestRunsAndCapturesNeedOneConnection(t *testing.T) {
 	t.Parallel()
-	pool, err := db.Connect(t.Context(), dbtest.URL(t)+"&pool_max_conns=1")
+	pool, err := db.Connect(t.Context(), dbtest.SharedURL(t)+"&pool_max_conns=1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	s, m := newServer(t, pool), modeltest.New(t)
-	s.Loop = newLoop(t, s, m.URL)
-	r := runner{client: &client{Handler: s.Handler(), t: t, server: s, pool: pool}, model: m}
+	r := runner{client: serverClientOn(t, pool, dbtest.NewOrg(t, pool)), model: modeltest.New(t)}
+	r.server.Loop = newLoop(t, r.server, r.model.URL)
+	r.client = r.again()
+	m := r.model
 	r.agent = r.made("/v1/agents", askingAgent)
 	r.asks()
 	m.Says(modeltest.Answer{Text: "Noted."})

@@ -53,7 +53,7 @@ func TestAPromptThatIsAlwaysTooLongSaysItsNumbers(t *testing.T) {
 // A provider's count that no prompt can have moves neither the calibration nor the trigger of compactions.
 func TestACountThatNoPromptCanHaveIsNotBelieved(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.stepper()
 	first := c.step(agent, `{"messages":[{"role":"user","content":"Hello"}]}`)
 	for n, counted := range []int{1_000_000_000, 400_000} {

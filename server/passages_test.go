@@ -257,7 +257,7 @@ func TestBatchesOfPassages(t *testing.T) {
 // A text that is stored already is not changed. Each route that inserts passages says what of its request was dropped.
 func TestInsertionsSayWhichTagsWereNotAdded(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "")
 	ofAgent := "/v1/agents/" + agent + "/archival-memory"
 	c.must("POST", ofAgent, `{"text":"Rent is due.","tags":["money"],"metadata":{"a":1}}`)

@@ -98,7 +98,7 @@ func (c *client) seqOf(agent, text string) int64 {
 	var seq int64
 	err := c.pool.QueryRow(c.t.Context(), `
 		SELECT m.seq FROM messages m JOIN agents a ON a.org = m.org AND a.key = m.agent_key
-		WHERE m.org = 1 AND a.org = 1 AND a.id = $1 AND strpos(m.content::text, $2) > 0
+		WHERE a.id = $1 AND strpos(m.content::text, $2) > 0
 		ORDER BY m.seq LIMIT 1`, agent, text).Scan(&seq)
 	if err != nil {
 		c.t.Fatal(err)
@@ -260,7 +260,7 @@ func TestPoliciesOverREST(t *testing.T) {
 		}
 	}
 	c.capture(agent, worked(1, 1, 100))
-	if _, err := c.server.Agents.Stats(t.Context(), 1, agent, 15); err != nil {
+	if _, err := c.server.Agents.Stats(t.Context(), c.org, agent, 15); err != nil {
 		t.Fatal(err)
 	}
 	stats := c.must("GET", base+"/stats", "")
@@ -277,8 +277,9 @@ func TestPoliciesOverREST(t *testing.T) {
 // of the server's settings, until it is taken back, and each change has its author.
 func TestTheOperatorSetsThePolicyOfTheServer(t *testing.T) {
 	t.Parallel()
-	c := newClient(t)
-	c.server.Agents.Policy = []byte(`"deck"`)
+	c := newDatabaseClient(t)
+	c.work()
+	c.own().Agents.Policy = []byte(`"deck"`)
 	agent := c.made("/v1/agents", `{"name":"Ada"}`)
 	operator := c.operator()
 	admin := c.scoped(apikey.NewKey{Scopes: []string{apikey.Admin}})
@@ -327,7 +328,8 @@ func TestUpdatesOfOtherThingsLeaveTheSystemPrompt(t *testing.T) {
 	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"Ada"}`)
 	base := "/v1/agents/" + agent
-	c.exec(`UPDATE agents SET system_changed_at = '2026-01-02 03:04:05Z', updated_at = '2026-01-02 03:04:05Z'`)
+	c.exec(`UPDATE agents SET system_changed_at = '2026-01-02 03:04:05Z', updated_at = '2026-01-02 03:04:05Z'
+		WHERE org = $1`, c.org)
 	compiled := func() string { return c.must("POST", base+"/recompile?dry_run=true", "") }
 	before := compiled()
 	if !strings.Contains(before, "last recompiled: 2026-01-02 03:04:05 UTC") {
@@ -418,7 +420,7 @@ func TestAPreviewOfAPolicyStoresNothing(t *testing.T) {
 func TestAPreviewAtAPositionOfALongLog(t *testing.T) {
 	t.Parallel()
 	scale.Long(t)
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{}`)
 	c.capture(agent, `{"messages":[{"role":"user","content":"the first of all"}]}`)
 	seq := c.seqOf(agent, "the first of all")

@@ -93,11 +93,11 @@ func (c *client) readsWhole(agent, text string) {
 // coversAll checks that each message of an agent's default conversation is in view or replaced by the summary.
 func (c *client) coversAll(agent string) {
 	c.t.Helper()
-	conversation, err := c.server.Recall.Conversation(c.t.Context(), 1, agent, "")
+	conversation, err := c.server.Recall.Conversation(c.t.Context(), c.org, agent, "")
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	v, err := c.server.Agents.Compaction.LoadView(c.t.Context(), 1, conversation, compaction.PromptOverhead{})
+	v, err := c.server.Agents.Compaction.LoadView(c.t.Context(), c.org, conversation, compaction.PromptOverhead{})
 	if err != nil {
 		c.t.Fatal(err)
 	}

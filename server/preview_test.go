@@ -10,7 +10,7 @@ import (
 // A preview is the request that messages would make, in any form of them, and leaves nothing behind.
 func TestAPreviewStoresNothing(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"system":"Help."}`)
 	c.capture(agent, `{"messages":[{"role":"user","content":"Hi."},{"role":"assistant","content":"Ho."}]}`)
 	conversation := c.made("/v1/conversations?agent_id="+agent, "")

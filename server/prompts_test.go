@@ -13,7 +13,7 @@ import (
 // is shown again.
 func TestPromptsAreHandedOut(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"system":"Help.","model":"openai/gpt-4o","memory_blocks":[{"label":"persona",
 		"value":"<calm>"}],
 		"tool_rules":[{"type":"exit_loop","tool_name":"expand"}]}`)
@@ -83,7 +83,7 @@ func TestPromptsAreHandedOut(t *testing.T) {
 // A prompt names the calls that wait for their results, as it is shown later, and can be sent on request.
 func TestAPromptNamesPendingCalls(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"system":"Help."}`)
 	target := "/v1/agents/" + agent
 	c.capture(agent, `{"messages":[{"role":"user","content":"Go."},{"role":"assistant","tool_calls":[`+

@@ -42,9 +42,9 @@ func (c *client) expectProvenance(path, field string, want ...db.Provenance) {
 // keyedRunner is a client with a key, whose agents are answered by a scripted model.
 func keyedRunner(t *testing.T, agent string) runner {
 	t.Helper()
-	c, m := newClient(t).as("acme"), modeltest.New(t)
-	c.server.Loop = newLoop(t, c.server, m.URL)
-	c.server.Children.Loop = c.server.Loop
+	c, m := newServerClient(t).as("acme"), modeltest.New(t)
+	c.own().Loop = newLoop(t, c.server, m.URL)
+	c.own().Children.Loop = c.server.Loop
 	return runner{c, m, c.made("/v1/agents", agent)}
 }
 
@@ -167,7 +167,8 @@ func TestPlacesTellWhoMadeAndChangedThem(t *testing.T) {
 // A hand-over that a job makes writes with the key of the request that asked for it.
 func TestJobsTellWhoBeganThem(t *testing.T) {
 	t.Parallel()
-	c := newClient(t).as("acme")
+	c := newServerClient(t).as("acme")
+	c.work()
 	agent := c.filed("")
 	s := c.session(agent)
 	may := c.writesSlowly(written(s))

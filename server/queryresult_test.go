@@ -19,7 +19,7 @@ func (c *client) query(agentID string, args map[string]any) string {
 
 func TestKeptResultsAreQueried(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	id := c.made("/v1/agents", `{"name":"a","tools":["expand","query_result"]}`)
 	data := *c.fit(id, `{"rows":`+rows(3_000)+`}`, `,"policy":"alyx"`).ID
 	log := *c.fit(id, numbered(3_000)+"ERROR 17: disk full\n"+numbered(10)+"ERROR 18: disk gone\n",
@@ -66,7 +66,7 @@ func TestKeptResultsAreQueried(t *testing.T) {
 // What a model can do better is said in its result, which is an error.
 func TestQueriesThatCannotBeAnsweredSayWhy(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	id := c.made("/v1/agents", `{"name":"a","tools":["query_result"]}`)
 	other := c.made("/v1/agents", `{"name":"b","tools":["query_result"]}`)
 	data, log := *c.fit(id, rows(3_000), `,"policy":"alyx"`).ID, *c.fit(id, numbered(3_000), `,"policy":"deck"`).ID
@@ -98,7 +98,7 @@ func TestQueriesThatCannotBeAnsweredSayWhy(t *testing.T) {
 // A policy that shows data in part gives its agent the tool that queries the whole, unless the request chooses tools.
 func TestPoliciesThatShowPreviewsBringQueries(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	has := func(id string) bool {
 		return strings.Contains(c.must("GET", "/v1/agents/"+id+"/tools?limit=100", ""), `"query_result"`)
 	}
@@ -131,7 +131,7 @@ func TestPoliciesThatShowPreviewsBringQueries(t *testing.T) {
 // agent whose tools were chosen has it only where its conversation or the call says so.
 func TestConversationsWithPreviewsBringQueries(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	alyx := `{"compaction_settings":{"policy":"alyx"}}`
 	for name, body := range map[string]string{"its tools are not chosen": `{"name":"a"}`,
 		"its tools are chosen": `{"name":"b","tools":["expand"]}`} {

@@ -3,6 +3,7 @@ package server_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -44,9 +45,9 @@ func (c *client) wantQuota(method, body string, status int, want db.QuotaError) 
 // An organization makes as many agents as it may, however many ask at once, and those of others do not count.
 func TestAQuotaOfAgentsHoldsExactly(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	acme, other, operator := c.as("acme"), c.as("other"), c.operator()
-	id := operator.orgNamed("acme").ID
+	id := operator.orgNamed(c.unique("acme")).ID
 	acme.made("/v1/agents", `{"name":"first"}`)
 	operator.must("PATCH", "/v1/admin/quotas?org_id="+id, `{"agents":5}`)
 	var made, refused int
@@ -88,9 +89,9 @@ func TestAQuotaOfAgentsHoldsExactly(t *testing.T) {
 // Uploads at once do not exceed a quota of bytes together, and one that is refused leaves no row.
 func TestAQuotaOfBytesHoldsExactlyForFiles(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	acme, operator := c.as("acme"), c.operator()
-	id := operator.orgNamed("acme").ID
+	id := operator.orgNamed(c.unique("acme")).ID
 	folder := acme.made("/v1/folders", `{"name":"f"}`)
 	operator.must("PATCH", "/v1/admin/quotas?org_id="+id, `{"stored_bytes":3500}`)
 	var callers sync.WaitGroup
@@ -110,7 +111,8 @@ func TestAQuotaOfBytesHoldsExactlyForFiles(t *testing.T) {
 		usage.StoredBytes != 3000 {
 		t.Errorf("statuses %v, usage %+v; want 3 files of 1,000 bytes", codes, usage)
 	}
-	if n, err := db.One[int](t.Context(), c.pool, `SELECT count(*) FROM file_originals`); err != nil || n != 3 {
+	if n, err := db.One[int](t.Context(), c.pool, `
+		SELECT count(*) FROM file_originals WHERE org = $1`, acme.org); err != nil || n != 3 {
 		t.Errorf("%d pieces of originals are stored, %v; want 3", n, err)
 	}
 	var files []struct{ ID string }
@@ -130,9 +132,9 @@ func TestAQuotaOfBytesHoldsExactlyForFiles(t *testing.T) {
 // answers of a turn that has begun, and erasures, are stored.
 func TestBeyondAQuotaOfBytes(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	acme, operator := c.as("acme"), c.operator()
-	id := operator.orgNamed("acme").ID
+	id := operator.orgNamed(c.unique("acme")).ID
 	agent := acme.made("/v1/agents", `{"name":"a","memory_blocks":[{"label":"notes","value":"v"}]}`)
 	acme.capture(agent, chatter(1, 2, "Ann Lee"))
 	tree := acme.made("/v1/memory-trees", `{"name":"t"}`)
@@ -167,7 +169,8 @@ func TestBeyondAQuotaOfBytes(t *testing.T) {
 // The counts that triggers keep are those of the rows, whatever happens to these, folded or not.
 func TestUsageIsWhatIsStored(t *testing.T) {
 	t.Parallel()
-	c := newClient(t)
+	c := newServerClient(t)
+	c.work()
 	alice, mallory := newTenant(c, "alice"), newTenant(c, "mallory")
 	operator := c.operator()
 	alice.must("POST", "/v1/erasures", `{"texts":["secret of alice"]}`)
@@ -186,7 +189,7 @@ func TestUsageIsWhatIsStored(t *testing.T) {
 			fmt.Sprintf(`{"path":"/memories/n.md","content":"again %d"}`, i))
 	}
 	rows := func() int {
-		n, err := db.One[int](t.Context(), c.pool, `SELECT count(*) FROM stored_usage`)
+		n, err := db.One[int](t.Context(), c.pool, `SELECT count(*) FROM stored_usage WHERE org = $1`, alice.org)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -245,12 +248,13 @@ func (c *client) wantCounted(org string, got quota.OrgUsage) {
 // Requests beyond a month's quota are a 429 until the month ends or the quota grows; the operator's are not refused.
 func TestAQuotaOfRequests(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newServerClient(t)
 	var mu sync.Mutex
 	now := time.Date(2030, 5, 30, 12, 0, 0, 0, time.UTC)
-	c.server.Requests.Now = func() time.Time { mu.Lock(); defer mu.Unlock(); return now }
+	c.own().Requests.Now = func() time.Time { mu.Lock(); defer mu.Unlock(); return now }
+	c.Handler = c.server.Handler()
 	acme, other, operator := c.as("acme"), c.as("other"), c.operator()
-	id := operator.orgNamed("acme").ID
+	id := operator.orgNamed(c.unique("acme")).ID
 	operator.must("PATCH", "/v1/admin/quotas?org_id="+id, `{"requests_per_month":3}`)
 	for range 3 {
 		acme.must("GET", "/v1/agents", "")
@@ -267,8 +271,6 @@ func TestAQuotaOfRequests(t *testing.T) {
 	acme.must("GET", "/v1/agents", "")
 	acme.wantQuota("GET", "", 429, db.QuotaError{Quota: "requests_per_month", Used: 4, Requested: 1,
 		Limit: 4})
-	operator.must("PATCH", "/v1/admin/quotas?org_id="+operator.orgNamed("default").ID, `{"requests_per_month":0}`)
-	operator.must("GET", "/v1/agents", "")
 	mu.Lock()
 	now = now.Add(48 * time.Hour)
 	mu.Unlock()
@@ -278,15 +280,15 @@ func TestAQuotaOfRequests(t *testing.T) {
 // Two servers count together: each knows what the other one counted once that is stored.
 func TestServersCountRequestsTogether(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	now := time.Now()
 	clock := func() time.Time { return now }
 	one, two := &quota.Requests{DB: c.pool, Now: clock}, &quota.Requests{DB: c.pool, Now: clock}
 	limit := int64(10)
-	if _, err := c.server.Quotas.Update(t.Context(), 1, func(l *quota.Limits) { l.Requests = &limit }); err != nil {
+	if _, err := c.server.Quotas.Update(t.Context(), c.org, func(l *quota.Limits) { l.Requests = &limit }); err != nil {
 		t.Fatal(err)
 	}
-	count := func(r *quota.Requests) error { return r.Count(t.Context(), 1, false) }
+	count := func(r *quota.Requests) error { return r.Count(t.Context(), c.org, false) }
 	for i := range 10 {
 		r := one
 		if i%2 == 1 {
@@ -304,7 +306,7 @@ func TestServersCountRequestsTogether(t *testing.T) {
 			t.Errorf("the eleventh request: got %v", q)
 		}
 	}
-	list, err := c.server.Quotas.Usages(t.Context(), 1, false, now, db.Page{Limit: 10})
+	list, err := c.server.Quotas.Usages(t.Context(), c.org, false, now, db.Page{Limit: 10})
 	if err != nil || len(list) != 1 || list[0].Requests != 10 {
 		t.Errorf("the report: got %+v, %v; want 10 requests", list, err)
 	}
@@ -313,12 +315,12 @@ func TestServersCountRequestsTogether(t *testing.T) {
 // The operator sees and sets the quotas of all; administrators see their own, and set none.
 func TestQuotasAreTheOperators(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	operator := c.operator()
 	c.as("acme")
-	writer := c.scoped(apikey.NewKey{Org: "acme", Scopes: []string{apikey.Write}})
-	id, own := operator.orgNamed("acme").ID, operator.orgNamed("default").ID
-	admin := c.scoped(apikey.NewKey{Org: "acme", Scopes: []string{apikey.Admin}})
+	writer := c.scoped(apikey.NewKey{Org: c.unique("acme"), Scopes: []string{apikey.Write}})
+	id, own := operator.orgNamed(c.unique("acme")).ID, operator.orgNamed("default").ID
+	admin := c.scoped(apikey.NewKey{Org: c.unique("acme"), Scopes: []string{apikey.Admin}})
 	operator.must("PATCH", "/v1/admin/quotas?org_id="+id, `{"agents":7,"stored_bytes":1000000}`)
 	operator.must("PATCH", "/v1/admin/quotas?org_id="+id, `{"stored_bytes":null}`)
 	if got := admin.must("GET", "/v1/admin/quotas", ""); got !=
@@ -344,7 +346,8 @@ func TestQuotasAreTheOperators(t *testing.T) {
 		list[0].OrgID != id || *list[0].Quotas.Agents != 7 {
 		t.Errorf("the usage that an administrator sees: %+v, %v", list, err)
 	}
-	if err := json.Unmarshal([]byte(operator.must("GET", "/v1/admin/usage", "")), &list); err != nil || len(list) != 2 {
+	if err := json.Unmarshal([]byte(operator.must("GET", "/v1/admin/usage?limit=1000", "")), &list); err != nil || len(list) < 2 ||
+		!slices.ContainsFunc(list, func(u quota.OrgUsage) bool { return u.OrgID == id }) {
 		t.Errorf("the usage that the operator sees: %+v, %v", list, err)
 	}
 	for body, field := range map[string]string{`{"agents":-1}`: "agents",
@@ -360,12 +363,13 @@ func TestQuotasAreTheOperators(t *testing.T) {
 // Of an agent that is refused nothing is left, though its blocks come first.
 func TestARefusedAgentLeavesNothing(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
-	c.must("PATCH", "/v1/admin/quotas", `{"agents":0}`)
+	c := newClient(t)
+	c.operator().must("PATCH", "/v1/admin/quotas?org_id="+c.orgID(), `{"agents":0}`)
 	c.wantQuota("POST", `{"name":"a","memory_blocks":[{"label":"notes","value":"v"}]}`, 403,
 		db.QuotaError{Quota: "agents", Requested: 1})
 	for _, table := range []string{"agents", "blocks", "block_versions", "agent_blocks", "stored_usage"} {
-		if n, err := db.One[int](t.Context(), c.pool, `SELECT count(*) FROM `+table); err != nil || n != 0 {
+		if n, err := db.One[int](t.Context(), c.pool, `SELECT count(*) FROM `+table+` WHERE org = $1`,
+			c.org); err != nil || n != 0 {
 			t.Errorf("%s has %d rows, %v", table, n, err)
 		}
 	}

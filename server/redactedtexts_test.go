@@ -10,7 +10,7 @@ import (
 // stored, as out of messages.
 func TestSecretsAreStoredInNoMemory(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"Ada"}`)
 	secret := "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bD1fG3hJ5"
 	for _, mode := range []string{"blank", "fork"} {
@@ -40,7 +40,7 @@ func TestSecretsAreStoredInNoMemory(t *testing.T) {
 		if err := c.pool.QueryRow(t.Context(), `
 			SELECT count(*) FILTER (WHERE strpos(t::text, $1) > 0),
 			       count(*) FILTER (WHERE strpos(t::text, '[REDACTED:github-pat:40:') > 0)
-			FROM `+table+` t WHERE t.org = 1`, secret).Scan(&n, &redacted); err != nil {
+			FROM `+table+` t WHERE t.org = $2`, secret, c.org).Scan(&n, &redacted); err != nil {
 			t.Fatal(err)
 		}
 		if n > 0 || redacted == 0 && table != "working_memories" {

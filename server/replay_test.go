@@ -55,14 +55,15 @@ func (c *client) report(id string) (report lab.Report) {
 // A replay runs as a job. In slices of one message it measures what it measures in one slice, and no secret is stored.
 func TestReplaysRunAsJobsInSlices(t *testing.T) {
 	t.Parallel()
-	c := newClient(t)
+	c := newServerClient(t)
+	c.work()
 	secret := "sk-ant-api03-" + strings.Repeat("Ab3dE5gH", 11) + "AA"
 	body := `{"transcripts":[{"name":"a.jsonl","text":` + recordedSession(30, secret) + `}],
 		"policies":["letta","pi","letta"],"windows":[8000,8000],"ratios":[0.5,0.50],"windws":[1],
 		"prices":{"input_per_million":10,"cache_read_share":0.1,"cache_write_share":1}}`
 	var reports []lab.Report
 	for _, slice := range []time.Duration{time.Minute, time.Nanosecond} {
-		c.server.Replays.Slice = slice
+		c.own().Replays.Slice = slice
 		made := c.call("POST", "/v1/lab/replays", body)
 		if made.Code != http.StatusAccepted || !strings.Contains(made.Text, `"warnings":["`) ||
 			!strings.Contains(made.Text, "windws") {
@@ -91,7 +92,7 @@ func TestReplaysRunAsJobsInSlices(t *testing.T) {
 	}
 	var stored int
 	if err := c.pool.QueryRow(t.Context(), `
-		SELECT count(*) FROM replay_sessions WHERE strpos(transcript::text, $1) > 0`, secret).Scan(&stored); err != nil ||
+		SELECT count(*) FROM replay_sessions WHERE org = $2 AND strpos(transcript::text, $1) > 0`, secret, c.org).Scan(&stored); err != nil ||
 		stored > 0 {
 		t.Errorf("%d sessions hold the secret, %v", stored, err)
 	}
@@ -119,7 +120,7 @@ func TestAConversationIsReplayedAndTheReplayDeleted(t *testing.T) {
 		t.Errorf("after the deletion: %v", got)
 	}
 	var left int
-	if err := c.pool.QueryRow(t.Context(), `SELECT count(*) FROM replay_sessions`).Scan(&left); err != nil || left != 0 {
+	if err := c.pool.QueryRow(t.Context(), `SELECT count(*) FROM replay_sessions WHERE org = $1`, c.org).Scan(&left); err != nil || left != 0 {
 		t.Errorf("%d sessions are left, %v", left, err)
 	}
 }
@@ -127,7 +128,7 @@ func TestAConversationIsReplayedAndTheReplayDeleted(t *testing.T) {
 // What cannot be replayed is refused with the field, and a transcript with its line. Nothing is stored.
 func TestWhatCannotBeReplayedIsRefused(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	good := `"transcripts":[{"name":"a","text":` + recordedSession(1, "") + `}]`
 	for body, want := range map[string]string{
 		`{}`: "nothing to replay",

@@ -73,7 +73,7 @@ func rows(n int) string {
 
 func TestResultsAreBoundedByThePolicy(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	id := c.made("/v1/agents", `{"name":"a","tools":["expand"]}`)
 	failed := strings.Repeat("compiling a package\n", 2_000) + "FATAL: the build failed with exit code 2\n"
 	for _, tt := range []struct {
@@ -139,7 +139,7 @@ func TestResultsAreBoundedByThePolicy(t *testing.T) {
 // The policy of the nearest place bounds a result, as it prunes a prompt.
 func TestThePolicyInForceBoundsResults(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	id := c.made("/v1/agents", `{"name":"a","compaction_settings":{"policy":"four-layers"}}`)
 	conversation := c.made("/v1/conversations/?agent_id="+id, `{}`)
 	c.must("PATCH", "/v1/conversations/"+conversation, `{"compaction_settings":{"policy":"deck"}}`)
@@ -162,7 +162,7 @@ func TestThePolicyInForceBoundsResults(t *testing.T) {
 
 func TestResultsThatCannotBeFittedAreRefused(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	id := c.made("/v1/agents", `{"name":"a"}`)
 	path := "/v1/agents/" + id + "/results/fit"
 	huge := quoted(strings.Repeat("x", 17<<20))
@@ -188,7 +188,7 @@ func TestResultsThatCannotBeFittedAreRefused(t *testing.T) {
 // A kept result is of its conversation: it goes with it, secrets are not in it, and other agents do not read it.
 func TestKeptResultsAreOfTheirConversation(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	id, other := c.made("/v1/agents", `{"name":"a"}`), c.made("/v1/agents", `{"name":"b"}`)
 	conversation := c.made("/v1/conversations/?agent_id="+id, `{}`)
 	in := `,"policy":"four-layers","conversation_id":"` + conversation + `"`
@@ -206,7 +206,7 @@ func TestKeptResultsAreOfTheirConversation(t *testing.T) {
 // An imported agent has its kept results, also under new ids, which the texts of its messages name.
 func TestKeptResultsGoWithTheirAgent(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	id := c.made("/v1/agents", `{"name":"a"}`)
 	text := numbered(3_000)
 	fitted := c.fit(id, text, `,"policy":"four-layers"`)

@@ -15,10 +15,10 @@ import (
 // An agent that is read again and again does not grow: stored prompts, with their pieces, have an age and a number.
 func TestReadingDoesNotGrowTheDatabase(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := "/v1/agents/" + c.made("/v1/agents", `{"name":"a"}`)
 	rows := func(table string) int {
-		n, err := db.One[int](t.Context(), c.pool, `SELECT count(*) FROM `+table)
+		n, err := db.One[int](t.Context(), c.pool, `SELECT count(*) FROM `+table+` WHERE org = $1`, c.org)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,9 +34,7 @@ func TestReadingDoesNotGrowTheDatabase(t *testing.T) {
 			c.must("GET", agent+"/prompt", "")
 		}
 		c.age("2 hours 1 minute")
-		if _, err := store.Sweep(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		c.sweep(store)
 		now := [2]int{rows("prompts"), rows("prompt_parts")}
 		if now[0] > 20 || round > 0 && now[1] > 30*(round+1)+60 {
 			t.Errorf("after %d rounds: %d prompts, %d pieces", round+1, now[0], now[1])
@@ -44,9 +42,7 @@ func TestReadingDoesNotGrowTheDatabase(t *testing.T) {
 		most = now
 	}
 	c.age("31 days")
-	if _, err := store.Sweep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	c.sweep(store)
 	if n := rows("prompts"); n != 1 {
 		t.Errorf("%d prompts are left after their days, want the newest", n)
 	}
@@ -60,12 +56,23 @@ func TestReadingDoesNotGrowTheDatabase(t *testing.T) {
 // age makes prompts and their pieces older.
 func (c *client) age(by string) {
 	c.t.Helper()
-	for _, sql := range []string{`UPDATE prompts SET handed_out_at = handed_out_at - $1::text::interval`,
-		`UPDATE prompt_parts SET used_at = used_at - $1::text::interval`} {
-		if _, err := c.pool.Exec(context.WithoutCancel(c.t.Context()), sql, by); err != nil {
+	for _, sql := range []string{
+		`UPDATE prompts SET handed_out_at = handed_out_at - $1::text::interval WHERE org = $2`,
+		`UPDATE prompt_parts SET used_at = used_at - $1::text::interval WHERE org = $2`} {
+		if _, err := c.pool.Exec(context.WithoutCancel(c.t.Context()), sql, by, c.org); err != nil {
 			c.t.Fatal(err)
 		}
 	}
+}
+
+// sweep deletes what is too old, of the client's organization, and returns the number of rows by table.
+func (c *client) sweep(store retention.Store) (deleted map[string]int) {
+	c.t.Helper()
+	deleted = map[string]int{}
+	if err := store.SweepOrg(c.t.Context(), c.org, deleted); err != nil {
+		c.t.Fatal(err)
+	}
+	return deleted
 }
 
 // Each kind is there until its age, and gone after it: by the ages of the defaults, and by those of an organization.
@@ -77,15 +84,15 @@ func TestEachKindHasAnAge(t *testing.T) {
 	r.stream(r.path()+"/stream", `{"input":"Hello","background":true}`)
 	r.must("POST", r.path(), `{"input":"Hello again"}`)
 	r.accepted("/v1/lab/replays", `{"agent_id":"`+r.agent+`","policies":["letta"]}`)
-	r.exec(`INSERT INTO embedding_spaces (provider, model, dimension) VALUES ('p', 'm', 1)`)
+	r.exec(`INSERT INTO embedding_spaces (provider, model, dimension) VALUES ('ages', 'm', 1)`)
 	r.exec(`INSERT INTO message_vectors (org, message_key, space_id, agent_key, conversation_key, position, role,
 		created_at, embedding)
-		SELECT org, key, (SELECT max(id) FROM embedding_spaces), agent_key, conversation_key, position, role, created_at,
-		       '[1]' FROM messages`)
+		SELECT org, key, (SELECT id FROM embedding_spaces WHERE provider = 'ages'), agent_key, conversation_key, position, role, created_at,
+		       '[1]' FROM messages WHERE org = $1`, r.org)
 	now := time.Now()
 	store := retention.Store{DB: r.pool, Batch: 2, Now: func() time.Time { return now }}
 	rows := func(table string) (n int) {
-		n, err := db.One[int](t.Context(), r.pool, `SELECT count(*) FROM `+table)
+		n, err := db.One[int](t.Context(), r.pool, `SELECT count(*) FROM `+table+` WHERE org = $1`, r.org)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,10 +119,7 @@ func TestEachKindHasAnAge(t *testing.T) {
 		}{{w.age - time.Minute, false}, {w.age + time.Minute, true}} {
 			before := rows(w.table)
 			now = time.Now().Add(at.age)
-			deleted, err := store.Sweep(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			deleted := r.sweep(store)
 			if left := rows(w.table); before == w.left || at.gone && left != w.left || !at.gone && left != before ||
 				deleted[w.table] != before-left {
 				t.Errorf("%s after %s: %d rows, before %d; reported %v", w.table, at.age, left, before, deleted)
@@ -131,19 +135,13 @@ func TestEachKindHasAnAge(t *testing.T) {
 // Long results and vectors are kept for good, unless an organization sets days.
 func TestAnOrganizationSetsHowLongItKeeps(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a"}`)
 	clip := c.clip(agent, "line")
 	store := retention.Store{DB: c.pool}
 	old := func() {
-		for _, sql := range []string{`UPDATE messages SET created_at = created_at - interval '400 days'`} {
-			if _, err := c.pool.Exec(t.Context(), sql); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, err := store.Sweep(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		c.exec(`UPDATE messages SET created_at = created_at - interval '400 days' WHERE org = $1`, c.org)
+		c.sweep(store)
 	}
 	old()
 	c.must("GET", "/v1/agents/"+agent+"/expand/"+clip, "")
@@ -168,20 +166,20 @@ func TestAnOrganizationSetsHowLongItKeeps(t *testing.T) {
 // Changes of different settings at the same time are all stored.
 func TestChangesOfTheRetentionAreNotLost(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	store := retention.Store{DB: c.pool}
 	var callers sync.WaitGroup
 	for range 8 {
 		callers.Go(func() {
 			for range 10 {
-				if _, err := store.Update(t.Context(), 1, func(a *retention.Ages) { a.Runs++ }); err != nil {
+				if _, err := store.Update(t.Context(), c.org, func(a *retention.Ages) { a.Runs++ }); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	callers.Wait()
-	if got, err := store.Settings(t.Context(), 1); err != nil || got.Runs != 80 {
+	if got, err := store.Settings(t.Context(), c.org); err != nil || got.Runs != 80 {
 		t.Errorf("80 changes of runs_days made it %d, %v", got.Runs, err)
 	}
 }

@@ -127,11 +127,11 @@ func TestWhatAPromptHandsOutIsCapturedAsItWas(t *testing.T) {
 		"anthropic": chattest.Anthropic, "responses": chattest.Responses} {
 		t.Run(format, func(t *testing.T) {
 			t.Parallel()
-			c := newIdleClient(t)
+			c := newClient(t)
 			histories := rapid.Custom(func(rt *rapid.T) []recall.Draft { return drawnHistory(rt, format) })
 			for seed := range scale.Of(25, 200, 1000) {
 				first, second := c.made("/v1/agents", roomy), c.made("/v1/agents", roomy)
-				if _, err := c.server.Recall.Append(t.Context(), 1, first, recall.DefaultConversation,
+				if _, err := c.server.Recall.Append(t.Context(), c.org, first, recall.DefaultConversation,
 					histories.Example(seed)); err != nil {
 					t.Fatal(err)
 				}
@@ -190,7 +190,7 @@ func (c *client) spoken(agent string) (all []recall.Draft) {
 // A request that was handed out may be captured as it is, whatever fields it has.
 func TestAWholeRequestIsCaptured(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	first := c.made("/v1/agents", `{}`)
 	c.capture(first, `{"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":"Ho"}]}`)
 	for _, format := range []string{"anthropic", "responses"} {

@@ -12,11 +12,8 @@ import (
 
 // Handler returns the API, whose document is at /openapi.json, and the console.
 func (s *Server) Handler() http.Handler {
-	keys := &rest.Keys{Lookup: s.Keys.Lookup, AgentOf: s.agentOf, Used: s.Keys.Used, Limits: s.KeyLimits,
-		Request: s.countRequest}
-	if s.Loopback {
-		keys.OpenOrg = s.Keys.OpenOrg
-	}
+	keys := &rest.Keys{Lookup: s.Keys.Lookup, OpenOrg: s.OpenOrg, AgentOf: s.agentOf, Used: s.Keys.Used,
+		Limits: s.KeyLimits, Request: s.countRequest}
 	api := rest.New(rest.Config{Title: "Loci", Version: s.Version, Log: s.Log, Timeout: s.RequestTimeout, Keys: keys,
 		SpoolBytes: max(rest.DefaultSpoolBytes, 4*s.MaxUploadBytes), Observe: s.observe})
 	s.routes(api)

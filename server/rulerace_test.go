@@ -14,7 +14,7 @@ import (
 func TestRulesThatMeetARenameAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, known := range []bool{false, true} {
-		c := newIdleClient(t)
+		c := newClient(t)
 		c.made("/v1/tools", weatherTool)
 		const rule = `{"type":"requires_approval","tool_name":"weather"}`
 		had := `[]`
@@ -27,7 +27,7 @@ func TestRulesThatMeetARenameAreRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := renaming.Exec(t.Context(), `UPDATE tools SET name = 'rain' WHERE org = 1`); err != nil {
+			if _, err := renaming.Exec(t.Context(), `UPDATE tools SET name = 'rain' WHERE org = $1`, c.org); err != nil {
 				t.Fatal(err)
 			}
 			reply := make(chan servertest.Reply, 1)
@@ -41,7 +41,8 @@ func TestRulesThatMeetARenameAreRefused(t *testing.T) {
 			if got := <-reply; got.Code != 409 || !strings.Contains(got.Text, "weather was deleted or got another name") {
 				t.Errorf("%s: got %d %s", request[0], got.Code, got.Text)
 			}
-			if _, err := c.pool.Exec(t.Context(), `UPDATE tools SET name = 'weather' WHERE org = 1`); err != nil {
+			if _, err := c.pool.Exec(t.Context(), `UPDATE tools SET name = 'weather' WHERE org = $1`,
+				c.org); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -52,7 +53,7 @@ func TestRulesThatMeetARenameAreRefused(t *testing.T) {
 func TestAnImportThatMeetsARenameKeepsRulesAndToolsTogether(t *testing.T) {
 	t.Parallel()
 	for _, query := range []string{"", "?full=true"} {
-		c := newIdleClient(t)
+		c := newClient(t)
 		tool := c.made("/v1/tools", weatherTool)
 		agent := c.made("/v1/agents", fmt.Sprintf(`{"name":"a","include_base_tools":true,"tool_ids":[%q],"tool_rules":[`+
 			`{"type":"requires_approval","tool_name":"weather"}]}`, tool))
@@ -61,7 +62,7 @@ func TestAnImportThatMeetsARenameKeepsRulesAndToolsTogether(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := renaming.Exec(t.Context(), `UPDATE tools SET name = 'rain' WHERE org = 1`); err != nil {
+		if _, err := renaming.Exec(t.Context(), `UPDATE tools SET name = 'rain' WHERE org = $1`, c.org); err != nil {
 			t.Fatal(err)
 		}
 		reply := make(chan servertest.Reply, 1)

@@ -36,7 +36,7 @@ func (c *client) ask(conversation, question string) (a seance.SessionAnswer) {
 
 func TestAFinishedSessionIsAsked(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a","tools":["ask_session"]}`)
 	id, s := c.finished(agent)
 	c.say(agent, "The port 8283 of another conversation")
@@ -79,7 +79,7 @@ func TestAModelPhrasesWhatASessionSays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := newIdleClient(t)
+			c := newServerClient(t)
 			agent := c.made("/v1/agents", `{"name":"a"}`)
 			id, s := c.finished(agent)
 			text := test.answer
@@ -100,7 +100,7 @@ func TestAModelPhrasesWhatASessionSays(t *testing.T) {
 
 func TestSessionsThatCannotBeAsked(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a","tools":["ask_session"],"recall_scope":"conversation"}`)
 	id, _ := c.finished(agent)
 	other, _ := c.finished(c.made("/v1/agents", `{"name":"b"}`))
@@ -124,7 +124,7 @@ func TestSessionsThatCannotBeAsked(t *testing.T) {
 // refusedBy is why ask_session refuses a call of an agent.
 func (c *client) refusedBy(agent, args string, confined bool) string {
 	c.t.Helper()
-	a, err := c.server.Agents.Agent(c.t.Context(), 1, agent)
+	a, err := c.server.Agents.Agent(c.t.Context(), c.org, agent)
 	if err != nil {
 		c.t.Fatal(err)
 	}

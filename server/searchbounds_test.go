@@ -10,7 +10,7 @@ import (
 // Searches take the last day of the calendar as an end, and the first one as a start.
 func TestSearchesTakeTheEndsOfTheCalendar(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := remembering(c)
 	for _, span := range [][2]string{{"0001-01-01T00:00:00+14:00", "9999-12-31"},
 		{"0001-01-01", "9999-12-31T23:59:59Z"}} {
@@ -45,7 +45,7 @@ func TestSearchesTakeTheEndsOfTheCalendar(t *testing.T) {
 // What is stored with the last day of the calendar is shown again.
 func TestPassagesMayHoldToTheEndOfTheCalendar(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"timezone":"Pacific/Kiritimati"}`)
 	c.must("POST", "/v1/agents/"+agent+"/archival-memory",
 		`{"text":"It holds for good.","valid_until":"9999-12-31","created_at":"9999-12-31T23:59:59-12:00"}`)
@@ -65,7 +65,7 @@ func TestPassagesMayHoldToTheEndOfTheCalendar(t *testing.T) {
 // A tag that is empty is a filter like another, and nothing has it.
 func TestAnEmptyTagOfASearchFindsNothing(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := remembering(c)
 	c.must("POST", "/v1/agents/"+agent+"/archival-memory", `{"text":"The zebra has a tag.","tags":["x",""]}`)
 	for _, tt := range []struct {
@@ -98,7 +98,7 @@ func TestAnEmptyTagOfASearchFindsNothing(t *testing.T) {
 // A search of an agent and an archive is of that archive, which the agent must have.
 func TestASearchOfAnAgentAndAnArchiveIsOfThatArchive(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "")
 	archives := map[string]string{}
 	for _, name := range []string{"first", "second", "foreign"} {
@@ -126,7 +126,7 @@ func TestASearchOfAnAgentAndAnArchiveIsOfThatArchive(t *testing.T) {
 // A search that starts after its end says why it finds nothing, with a query and without one.
 func TestSearchesSayThatTheyStartAfterTheirEnd(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := remembering(c)
 	for _, query := range []string{"zebra", ""} {
 		for span, says := range map[[2]string]bool{{"2026-02-01", "2026-01-31"}: true, {"2026-02-01", "2026-02-01"}: false,

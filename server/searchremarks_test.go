@@ -61,7 +61,7 @@ func (c *client) treeOf(agent string) string {
 // A search ranks 200 rows by words. Its last page says so, where there may be others, and no other page does.
 func TestTheLastPageSaysThatOnlyTheBestAreRanked(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := remembering(c)
 	var texts, messages []string
 	for i := range 210 {
@@ -149,7 +149,7 @@ func TestQueriesAreBounded(t *testing.T) {
 // A text with a NUL is refused in a query string as it is in a body.
 func TestAQueryStringWithANULIsRefused(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := remembering(c)
 	for _, target := range []string{"/v1/agents/" + agent + "/memory-search?query=zebra%00",
 		"/v1/agents/" + agent + "/archival-memory/search?query=zebra%00",
@@ -164,7 +164,7 @@ func TestAQueryStringWithANULIsRefused(t *testing.T) {
 // A search by meaning is refused where there is no endpoint that makes vectors, and never ranked by words silently.
 func TestASearchByMeaningNeedsAnEndpoint(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	for _, route := range []string{"/v1/messages/search", "/v1/agents/messages/search", "/v1/tools/search"} {
 		got := c.call("POST", route, `{"query":"rain","search_mode":"vector"}`)
 		if got.Code != 400 || !strings.Contains(got.Text, "there is no embeddings endpoint") {
@@ -177,7 +177,7 @@ func TestASearchByMeaningNeedsAnEndpoint(t *testing.T) {
 // A misspelt word finds the block and the entry of working memory that have it, though no other memory does.
 func TestAMisspeltWordFindsABlock(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"Ada","tools":["search_memory","update_working_memory"],
 		"memory_blocks":[{"label":"plans","value":"The budget of the offsite is 900 euros."}]}`)
 	c.must("POST", "/v1/agents/"+agent+"/archival-memory", `{"text":"The offsite is in Oslo."}`)

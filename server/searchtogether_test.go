@@ -81,13 +81,12 @@ func (m *meetings) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndDa
 func TestOneSearchSearchesTheMemoriesAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	var traced meetings
-	pool, err := db.ConnectTraced(t.Context(), dbtest.URL(t), &traced)
+	pool, err := db.ConnectTraced(t.Context(), dbtest.SharedURL(t), &traced)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	s := newServer(t, pool)
-	c := &client{Handler: s.Handler(), t: t, server: s, pool: pool}
+	c := serverClientOn(t, pool, dbtest.NewOrg(t, pool))
 	agent := remembering(c)
 	near := newMeeting("working_memories", "agent_blocks", "agent_memory_trees")
 	far := newMeeting("passages", "(agent_folders|files|chunks)", "messages")

@@ -32,7 +32,7 @@ import (
 )
 
 // Server answers the API's requests. All fields but Settings, KeyLimits, RequestTimeout, MCPFixtures,
-// MCPFilesEvery and Loopback must be set.
+// MCPFilesEvery and OpenOrg must be set.
 type Server struct {
 	Agents         *agent.Store
 	Files          *files.Store
@@ -76,9 +76,8 @@ type Server struct {
 	// 0 is rest.DefaultTimeout.
 	RequestTimeout time.Duration
 
-	// Loopback says that only this machine can reach the server. Until the database's first key is made, such a server
-	// serves requests without one for the default organization. Any other server needs a key for every request.
-	Loopback bool
+	// OpenOrg returns the organization of requests without a key, as rest.Keys has it; nil needs a key for every request.
+	OpenOrg func(ctx context.Context) (db.Org, error)
 }
 
 // agentPath is the input of an operation on an agent.

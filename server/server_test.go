@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/textproto"
 	"os"
+	"regexp"
 	"sync"
 	"testing"
 	"time"
@@ -19,7 +20,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivertype"
 
 	"github.com/loci-memory/loci/archival"
@@ -28,7 +28,9 @@ import (
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/db/queue"
+	"github.com/loci-memory/loci/db/queue/queuetest"
 	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/files/document/documenttest"
 	"github.com/loci-memory/loci/recall"
@@ -57,8 +59,14 @@ const (
 
 func newServer(t testing.TB, pool *pgxpool.Pool) *server.Server {
 	t.Helper()
+	return newServerWith(t, pool, nil)
+}
+
+// newServerWith is newServer with the client that queues the jobs of files, see files.Options.
+func newServerWith(t testing.TB, pool *pgxpool.Pool, jobs *river.Client[pgx.Tx]) *server.Server {
+	t.Helper()
 	store, err := files.New(pool, files.Options{MaxUploadBytes: maxUpload, TempDir: t.TempDir(), Limits: agent.LimitsOf,
-		Read: documenttest.Readers().Read})
+		Read: documenttest.Readers().Read, Jobs: jobs})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,8 +88,8 @@ func newServer(t testing.TB, pool *pgxpool.Pool) *server.Server {
 	agents.Tools = tools.Definitions
 	agents.Begun = handover.Begun(agents)
 	s := &server.Server{Metrics: metrics.New("test"), Handovers: &handover.Store{DB: pool, Agents: agents}, Tools: tools,
-		Reembed:  &embed.Reembed{DB: pool},
-		Loopback: true, Files: store, Recall: messages, Blocks: blocks, Archival: passages,
+		Reembed: &embed.Reembed{DB: pool},
+		Files:   store, Recall: messages, Blocks: blocks, Archival: passages,
 		Working: states, MemoryFiles: trees, Erasures: erasures, Agents: agents,
 		Retention: &retention.Store{DB: pool}, Quotas: &quota.Store{DB: pool}, Requests: &quota.Requests{DB: pool},
 		ExamineEmbeddings: neverAsked, ExamineModel: neverAsked,
@@ -96,6 +104,7 @@ func newServer(t testing.TB, pool *pgxpool.Pool) *server.Server {
 			5*time.Millisecond),
 		Keys: &apikey.Store{DB: pool}, Log: slog.New(
 			slog.DiscardHandler), Version: "test", MaxUploadBytes: maxUpload, Ping: pool.Ping}
+	s.OpenOrg = s.Keys.OpenOrg
 	s.Loop = newLoop(t, s, "")
 	s.Children = &subagent.Store{DB: pool, Agents: agents, Loop: s.Loop}
 	return s
@@ -106,78 +115,267 @@ func neverAsked(context.Context) db.Finding {
 	return db.Finding{Of: "endpoint", State: db.Well, Text: "none is configured"}
 }
 
-// client calls a server that works on a database of its own, jobs included.
+// client calls a server for an organization.
 type client struct {
 	http.Handler
 	t      *testing.T
 	server *server.Server
 	pool   *pgxpool.Pool
-	done   <-chan *river.Event
+	jobs   *river.Client[pgx.Tx] // nil if nobody works on them
+	done   <-chan *river.Event   // as far as jobs goes
+	org    db.Org
+	home   db.Org // the organization of the test, by which names of others are unique
 	key    string // empty without
+	open   db.Org // of requests without a key; 0 lets the server refuse them
+	shared bool   // whether other tests use the server, too
 
 	stopWatching func() // as a server that stops does
 }
 
+// newClient returns a client of the server that the tests of this package share, in an organization of its own. The
+// test must not change the server: see newServerClient.
 func newClient(t *testing.T) *client {
 	t.Helper()
-	c := newIdleClient(t)
-	c.work()
-	return c
+	return joined(t, sharedServer())
 }
 
-// newIdleClient is a client of a server on which nobody works on jobs until work is called.
-func newIdleClient(t *testing.T) *client {
+// joined returns a client of a server that many tests share, in an organization of its own.
+func joined(t *testing.T, shared *client) *client {
+	t.Helper()
+	c := *shared
+	c.t, c.shared = t, true
+	c.stopWatching = func() { t.Fatal("this test would stop the server of all tests") }
+	c.org = dbtest.NewOrg(t, c.pool)
+	c.home, c.open = c.org, c.org
+	c.subscribe()
+	return &c
+}
+
+// newElsewhereClient is newClient on another database that the tests of this package share.
+func newElsewhereClient(t *testing.T) *client {
+	t.Helper()
+	return joined(t, elsewhereServer())
+}
+
+// newServerClient returns a client of a server of the test's own, which it may change before it calls Handler again, in
+// an organization of its own of the database that all tests share. Nobody works on jobs until work is called.
+func newServerClient(t *testing.T) *client {
+	t.Helper()
+	pool, org := dbtest.Org(t)
+	return serverClientOn(t, pool, org)
+}
+
+// serverClientOn is newServerClient with a pool and an organization that there are.
+func serverClientOn(t *testing.T, pool *pgxpool.Pool, org db.Org) *client {
+	t.Helper()
+	s := newServerWith(t, pool, queuetest.Jobs(t, pool, org, river.Config{}))
+	s.OpenOrg = openOrg
+	return &client{Handler: s.Handler(), t: t, server: s, pool: pool, org: org, home: org, open: org, stopWatching: watch(t, s)}
+}
+
+// newDatabaseClient returns a client, without a key, of a server on a database of the test's own. Nobody works on jobs
+// until work is called.
+func newDatabaseClient(t *testing.T) *client {
 	t.Helper()
 	pool := dbtest.New(t)
 	s := newServer(t, pool)
+	return &client{Handler: s.Handler(), t: t, server: s, pool: pool, org: defaultOrg, home: defaultOrg,
+		stopWatching: watch(t, s)}
+}
+
+// newOpenClient returns a client, without a key, of a server that some tests share. No key was ever made in its database,
+// so it serves the default organization and the operator. The test must make no key.
+func newOpenClient(t *testing.T) *client {
+	t.Helper()
+	c := *openServer()
+	c.t, c.shared = t, true
+	return &c
+}
+
+var openServer = sync.OnceValue(func() *client {
+	t := dbtest.Program()
+	pool := dbtest.New(t)
+	s := newServer(t, pool)
+	return &client{Handler: s.Handler(), server: s, pool: pool, org: defaultOrg, home: defaultOrg}
+})
+
+// watch runs what a server follows, until the test ends or stop is called.
+func watch(t testing.TB, s *server.Server) (stop func()) {
 	var watching sync.WaitGroup
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
 	progress, followers := s.Progress, s.Followers // a test may set others
 	watching.Go(func() { progress.Run(ctx, func(err error) { t.Errorf("read the progress of files: %v", err) }) })
 	watching.Go(func() { followers.Run(ctx, func(err error) { t.Errorf("read the heads of agents: %v", err) }) })
 	t.Cleanup(func() {
-		stop()
+		cancel()
 		watching.Wait()
 	})
-	return &client{Handler: s.Handler(), t: t, server: s, pool: pool, stopWatching: stop}
+	return cancel
 }
 
-// work works on the server's jobs until the test ends.
+// openTo is the key of a request's context for the organization that a test's server serves without a key.
+type openTo struct{}
+
+// openOrg is the Server.OpenOrg of servers whose requests tell the organization.
+func openOrg(ctx context.Context) (db.Org, error) {
+	if org, _ := ctx.Value(openTo{}).(db.Org); org != 0 {
+		return org, nil
+	}
+	return 0, db.ErrNotFound
+}
+
+// sharedServer returns the server that the tests of this package share.
+var sharedServer = sync.OnceValue(func() *client {
+	pool, _ := dbtest.Org(dbtest.Program())
+	return sharedOn(pool)
+})
+
+// elsewhereServer returns the server of newElsewhereClient.
+var elsewhereServer = sync.OnceValue(func() *client { return sharedOn(dbtest.New(dbtest.Program())) })
+
+// sharedOn returns a server on a database that works until all tests have run.
+func sharedOn(pool *pgxpool.Pool) *client {
+	t := dbtest.Program()
+	s := newServer(t, pool)
+	s.OpenOrg = openOrg
+	c := &client{Handler: s.Handler(), server: s, pool: pool, stopWatching: watch(t, s)}
+	c.jobs = work(t, s, func(config river.Config) *river.Client[pgx.Tx] { return embedtest.Jobs(t, pool, config) })
+	return c
+}
+
+// own returns the server, to change it. The test must have a server of its own: see newServerClient.
+func (c *client) own() *server.Server {
+	c.t.Helper()
+	if c.shared {
+		c.t.Fatal("this test would change the server of all tests")
+	}
+	return c.server
+}
+
+// work works on the jobs of the client's server until the test ends.
 func (c *client) work() {
-	t, pool := c.t, c.pool
+	c.t.Helper()
+	c.jobs = work(c.t, c.own(), func(config river.Config) *river.Client[pgx.Tx] {
+		if c.home == defaultOrg {
+			return embedtest.Jobs(c.t, c.pool, config)
+		}
+		return queuetest.Jobs(c.t, c.pool, c.home, config)
+	})
+	c.subscribe()
+}
+
+// subscribe lets the client see the ends of jobs.
+func (c *client) subscribe() {
+	var unsubscribe func()
+	c.done, unsubscribe = c.jobs.Subscribe(river.EventKindJobCompleted, river.EventKindJobCancelled,
+		river.EventKindJobFailed)
+	c.t.Cleanup(unsubscribe)
+}
+
+// work works on the jobs of a server until the test ends, with a client that open opens.
+func work(
+	t testing.TB, s *server.Server, open func(river.Config) *river.Client[pgx.Tx],
+) *river.Client[pgx.Tx] {
 	t.Helper()
 	workers := river.NewWorkers()
-	c.server.Handovers.Work(workers)
-	c.server.Replays.Work(workers)
-	c.server.Files.Work(workers)
-	c.server.Children.Work(workers)
+	s.Handovers.Work(workers)
+	s.Replays.Work(workers)
+	s.Files.Work(workers)
+	s.Children.Work(workers)
 	queues := files.Queues()
 	maps.Copy(queues, subagent.Queues())
 	maps.Copy(queues, handover.Queues())
 	maps.Copy(queues, replay.Queues())
-	jobs, err := river.NewClient(riverpgxv5.New(pool),
-		&river.Config{Workers: workers, Logger: slog.New(slog.DiscardHandler),
-			FetchCooldown: 5 * time.Millisecond, FetchPollInterval: 50 * time.Millisecond,
-			Queues: queues, Middleware: []rivertype.Middleware{&queue.Provenance{}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.server.Agents.Jobs = jobs
-	done, unsubscribe := jobs.Subscribe(river.EventKindJobCompleted, river.EventKindJobCancelled, river.EventKindJobFailed)
-	if err := jobs.Start(t.Context()); err != nil {
+	jobs := open(river.Config{Workers: workers, FetchCooldown: 5 * time.Millisecond,
+		FetchPollInterval: 50 * time.Millisecond, Queues: queues, Middleware: []rivertype.Middleware{&queue.Provenance{}}})
+	s.Agents.Jobs = jobs
+	if err := jobs.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		unsubscribe()
-		<-jobs.Stopped() // the test's context has ended
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := jobs.StopAndCancel(ctx); err != nil {
+			t.Errorf("stop the workers: %v", err)
+		}
 	})
-	c.done = done
+	return jobs
 }
 
-// as is the same client with the key of another organization.
+// ServeHTTP serves a request, for the client's organization if it has no key.
+func (c *client) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	open := c.open
+	for _, header := range []string{"Authorization", "X-BARE-PASSWORD", "Cookie"} {
+		if keyed.MatchString(r.Header.Get(header)) {
+			open = 0 // as on a server that needs keys
+		}
+	}
+	c.Handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), openTo{}, open)))
+}
+
+// operator is the same client with the key of an operator.
+func (c *client) operator() *client {
+	c.t.Helper()
+	secret, key, err := c.server.Keys.Create(context.Background(), apikey.NewKey{Org: apikey.DefaultOrg, Name: "operator",
+		Scopes: []string{apikey.Admin}, Operator: true})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	operator := *c
+	operator.key, operator.org, operator.open = secret, key.Org, 0
+	return &operator
+}
+
+// unique returns a name that no other test gives an organization.
+func (c *client) unique(name string) string {
+	if c.home == defaultOrg {
+		return name
+	}
+	return fmt.Sprintf("%s beside %d", name, c.home)
+}
+
+// orgID is the id of the client's organization.
+func (c *client) orgID() string {
+	c.t.Helper()
+	id, err := db.One[string](context.Background(), c.pool, `SELECT id FROM organizations WHERE org = $1`, c.org)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return id
+}
+
+// keyed matches headers that carry a key.
+var keyed = regexp.MustCompile(`(?i)^(bearer|password) +\S|loci_key=[^;]`)
+
+// of is the same client in another test, for example one that is part of the first.
+func (c *client) of(t *testing.T) *client {
+	other := *c
+	other.t = t
+	return &other
+}
+
+// again is the same client with a new handler of its server, which has what the test changed of it.
+func (c *client) again() *client {
+	other := *c
+	other.Handler = c.server.Handler()
+	return &other
+}
+
+// keyed is the same client with a key of its organization.
+func (c *client) keyed() *client {
+	c.t.Helper()
+	return c.withKey(keyIn(c.t, c.server.Keys, c.org))
+}
+
+// as is the same client with the key of another organization, whose name is that of unique.
 func (c *client) as(org string) *client {
 	other := *c
-	other.key = newKey(c.t, c.server.Keys, org)
+	other.key = newKey(c.t, c.server.Keys, c.unique(org))
+	key, err := c.server.Keys.Lookup(context.Background(), other.key)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	other.org, other.open = key.Org, 0
 	return &other
 }
 

@@ -14,9 +14,9 @@ import (
 
 // set gives the client's server a setting, and an endpoint of embeddings that does not answer.
 func (c *client) set(list ...server.Setting) {
-	c.server.Settings = append(list, server.Setting{Variable: "LOCI_POLICY", Flag: "--policy", Value: "pi",
+	c.own().Settings = append(list, server.Setting{Variable: "LOCI_POLICY", Flag: "--policy", Value: "pi",
 		Origin: server.OfEnvironment, Meaning: "How windows are kept."})
-	c.server.ExamineEmbeddings = func(context.Context) db.Finding {
+	c.own().ExamineEmbeddings = func(context.Context) db.Finding {
 		return db.Finding{Of: "embeddings", State: db.Broken, Text: "broken, as the test says", Remedy: "mend it"}
 	}
 	c.Handler = c.server.Handler()
@@ -25,7 +25,7 @@ func (c *client) set(list ...server.Setting) {
 // Only the operator sees the server's settings and tests its endpoints; an organization's own policy is said to win.
 func TestTheOperatorSeesTheSettings(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newServerClient(t)
 	c.set(server.Setting{Variable: "LOCI_ADDR", Flag: "--addr", Value: "127.0.0.1:1", Origin: server.OfFlag})
 	read := func(c *client) (list []server.RunningSetting) {
 		if err := json.Unmarshal([]byte(c.must("GET", "/v1/admin/settings", "")), &list); err != nil {

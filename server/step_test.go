@@ -103,7 +103,7 @@ func TestAStepStoresRunsAndPrompts(t *testing.T) {
 	for format, d := range dialects {
 		t.Run(format, func(t *testing.T) {
 			t.Parallel()
-			c := newIdleClient(t)
+			c := newClient(t)
 			agent := c.stepper()
 			first := c.step(agent, `{"messages":[{"role":"user","content":"Weather? And note tea."}],"format":"`+format+`"}`)
 			if first.Next != "model" || first.Prompt.Format != format || len(first.Calls) > 0 {
@@ -165,7 +165,7 @@ func checkSendable(t *testing.T, format string, got stepped) {
 // A step that comes again, also while it is at work, changes nothing more and says the same.
 func TestARepeatedStepRunsNoToolTwice(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.stepper()
 	body := fmt.Sprintf(`{"otid":"s1","response":`+dialects["openai"].answer+`,"messages":[`+dialects["openai"].result+
 		`,{"role":"user","content":"And now?"}]}`, 0)
@@ -204,7 +204,7 @@ func TestARepeatedStepRunsNoToolTwice(t *testing.T) {
 // step, whatever it brings.
 func TestAStepCatchesUp(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.stepper()
 	c.capture(agent, `{"messages":[{"role":"user","content":"Note tea."},{"role":"assistant","tool_calls":[
 		{"id":"a","type":"function","function":{"name":"core_memory_append",
@@ -225,7 +225,7 @@ func TestAStepCatchesUp(t *testing.T) {
 // A step in a conversation stays there, and the tools that it runs know where they are called.
 func TestAStepInAConversation(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.stepper()
 	id := c.made("/v1/conversations?agent_id="+agent, "")
 	c.capture(agent, `{"messages":[{"role":"user","content":"The walrus is upstairs."}]}`)
@@ -245,7 +245,7 @@ func TestAStepInAConversation(t *testing.T) {
 // What is not understood is refused with the name of its field, and nothing of the step is stored.
 func TestAStepRefusesAndStoresNothing(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.stepper()
 	for body, want := range map[string]string{
 		`{}`:                                         "messages: expected at least one message",
@@ -296,7 +296,7 @@ func TestAStepRefusesAndStoresNothing(t *testing.T) {
 // server's own loop does; an answer that was cut for its length is kept.
 func TestAStepRefusesAnEmptyAnswer(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.stepper()
 	for _, answer := range []string{`{"choices":[{"message":{"role":"assistant","content":null}}]}`,
 		`{"choices":[{"message":{"role":"assistant","content":"","reasoning_content":"Hm."}}]}`,
@@ -337,7 +337,7 @@ func answering(otid string, calls ...string) string {
 // Two calls with one id are two calls: the later one gets an id of its own, the same one each time the step comes.
 func TestAStepNamesCallsWithOneID(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.stepper()
 	body := answering("s1", appends("a", "tea"), appends("a", "rum"), ownCall("a"))
 	first, again := c.step(agent, body), c.step(agent, body)
@@ -353,7 +353,7 @@ func TestAStepNamesCallsWithOneID(t *testing.T) {
 // A call that needs an approval is the caller's to decide.
 func TestAStepAsksForApproval(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.stepper()
 	c.must("PATCH", "/v1/agents/"+agent, `{"tool_rules":[{"type":"requires_approval","tool_name":"core_memory_append"}]}`)
 	step := "/v1/agents/" + agent + "/step"
@@ -401,7 +401,7 @@ func TestAStepAsksForApproval(t *testing.T) {
 // A step keeps the rules of the agent's tools.
 func TestAStepKeepsTheRulesOfTools(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	c.must("POST", "/v1/tools", weatherTool)
 	rules := func(list string) string {
 		agent := c.stepper()

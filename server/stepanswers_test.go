@@ -12,7 +12,7 @@ import (
 // A step takes the answers of servers that are like OpenAI's as they mean them.
 func TestAStepTakesAnswersOfOtherServers(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	const call = `"function":{"name":"core_memory_append","arguments":{"label":"notes","content":"tea"}}`
 	for _, x := range []struct{ name, response, next, said, stop string }{
 		{"arguments that are an object", `{"choices":[{"message":{"content":"","tool_calls":[{"id":"a",` + call + `}]}}]}`,
@@ -76,7 +76,7 @@ func (r runner) items() []map[string]any { return r.list(r.path() + "?limit=1000
 // A usage that cannot be is ignored, with a sentence; the answer is stored.
 func TestAnImpossibleUsageIsIgnoredWithASentence(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.stepper()
 	for _, usage := range []string{`{"prompt_tokens":-5}`, `{"prompt_tokens":"many"}`, `{"input_tokens":1e300}`, `"none"`,
 		`[7]`, `{"cache_read_input_tokens":5000000000}`} {
@@ -164,7 +164,7 @@ func TestAStepThatIsRefusedRunsNothing(t *testing.T) {
 // no message.
 func TestFormsOfAnswersGoBackOrAreRefused(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	for _, s := range []struct{ name, format, response, results, want string }{
 		{"a custom call of chat completions", "openai", `{"model":"gpt-5","choices":[{"message":{"role":"assistant",
 			"content":null,"tool_calls":[{"id":"x","type":"custom","custom":{"name":"patch","input":"+ a"}}]}}]}`,

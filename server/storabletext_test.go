@@ -14,7 +14,7 @@ import (
 // A body with a text that Postgres cannot hold is refused, and nothing is stored: no text becomes another one silently.
 func TestTextsThatCannotBeStoredAreRefused(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a","memory_blocks":[{"label":"human","value":"Ada."}]}`)
 	archive := c.made("/v1/archives", `{"name":"a"}`)
 	of := "/v1/agents/" + agent

@@ -12,9 +12,10 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
-func (c *client) exec(sql string) {
+// exec runs a statement, which must name the client's organization where other tests have rows.
+func (c *client) exec(sql string, args ...any) {
 	c.t.Helper()
-	if _, err := dbtest.Owner(c.t, c.pool).Exec(context.Background(), sql); err != nil {
+	if _, err := c.pool.Exec(context.Background(), sql, args...); err != nil {
 		c.t.Fatalf("%s: %v", sql, err)
 	}
 }
@@ -22,12 +23,10 @@ func (c *client) exec(sql string) {
 // What Postgres lacks, as its errors name it, is not the request's fault, and passes.
 func TestADatabaseWithoutRoomIs503(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
-	c.exec(`CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
-		$$ BEGIN RAISE EXCEPTION 'could not extend file "base/16384/2619": at 10.1.2.3'
-			USING ERRCODE = (SELECT description FROM folders LIMIT 1); END $$`)
+	c := newServerClient(t)
 	c.made("/v1/folders", `{"name":"f","description":"53100"}`)
-	c.exec(`CREATE TRIGGER fail BEFORE INSERT ON blocks FOR EACH ROW EXECUTE FUNCTION fail()`)
+	c.trigger(`BEFORE INSERT ON blocks`, fmt.Sprintf(`RAISE EXCEPTION 'could not extend file "base/16384/2619": at 10.1.2.3'
+		USING ERRCODE = (SELECT description FROM folders WHERE org = %d)`, c.org))
 	for code, want := range map[string]string{
 		"53000": "The server has no room to store anything; try again when its operator has made some",
 		"53100": "The server has no room to store anything; try again when its operator has made some",
@@ -36,7 +35,7 @@ func TestADatabaseWithoutRoomIs503(t *testing.T) {
 		"53300": "The database does not answer; try again in a moment",
 		"53400": "The database does not answer; try again in a moment",
 	} {
-		c.exec(`UPDATE folders SET description = '` + code + `'`)
+		c.exec(`UPDATE folders SET description = $2 WHERE org = $1`, c.org, code)
 		got := c.call("POST", "/v1/blocks", `{"label":"notes","value":"x"}`)
 		servertest.CheckProblem(t, got, 503, map[string]any{"detail": want})
 		if got.Header().Get("Retry-After") == "" {
@@ -70,7 +69,8 @@ func (c *client) readOnly() func(value string) {
 // stored of a read is left out.
 func TestReadingNeedsNoRoom(t *testing.T) {
 	t.Parallel()
-	c := newClient(t)
+	c := newDatabaseClient(t)
+	c.work()
 	mine := newTenant(c, "reads")
 	mine.uploaded(mine.has["folder_id"], "later.txt", "of no use")
 	agent := "/v1/agents/" + mine.has["agent_id"]
@@ -106,7 +106,7 @@ func TestReadingNeedsNoRoom(t *testing.T) {
 
 func TestAServerThatCannotStoreIsNotReady(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newDatabaseClient(t)
 	readOnly := c.readOnly()
 	readOnly("on")
 	if got := c.call("GET", "/v1/ready", ""); got.Code != 503 || !strings.Contains(got.Text, "read-only") {

@@ -30,7 +30,7 @@ func (c *client) sent(folder, filename, text string) string {
 
 func TestCancelRetryAndReparse(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newServerClient(t)
 	folder := c.made("/v1/folders", `{"name":"f"}`)
 	id := c.sent(folder, "a.txt", "some text\n")
 	target := "/v1/folders/" + folder + "/files/" + id
@@ -66,7 +66,7 @@ func TestCancelRetryAndReparse(t *testing.T) {
 
 func TestOriginalsAreDownloadedAsTheyCame(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	folder := c.made("/v1/folders", `{"name":"f"}`)
 	content := strings.Repeat("0123456789abcdef", maxUpload/16-1) + "é\r\n"
 	id := c.sent(folder, "für \"dich\"; x.html", content)
@@ -123,7 +123,7 @@ type stream struct {
 // newWebClient is an idle client, and its server on a port, whose answers can be streams.
 func newWebClient(t *testing.T) (*client, *httptest.Server) {
 	t.Helper()
-	c := newIdleClient(t)
+	c := newServerClient(t)
 	web := httptest.NewServer(c)
 	t.Cleanup(web.Close)
 	return c, web
@@ -231,7 +231,7 @@ func TestEventsEndWithTheServerAndTheClient(t *testing.T) {
 // A database that hangs makes no request hang: it is answered with a 503 once its time is over.
 func TestRequestsDoNotWaitForeverForTheDatabase(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newServerClient(t)
 	folder := c.made("/v1/folders", `{"name":"f"}`)
 	conn, err := c.pool.Acquire(t.Context())
 	if err != nil {
@@ -245,7 +245,7 @@ func TestRequestsDoNotWaitForeverForTheDatabase(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), `LOCK TABLE folders IN ACCESS EXCLUSIVE MODE`); err != nil {
 		t.Fatal(err)
 	}
-	c.server.RequestTimeout = 100 * time.Millisecond
+	c.own().RequestTimeout = 100 * time.Millisecond
 	c.Handler = c.server.Handler()
 	for _, target := range []string{"/v1/folders/" + folder, "/v1/folders"} {
 		got := c.call("GET", target, "")
@@ -254,7 +254,7 @@ func TestRequestsDoNotWaitForeverForTheDatabase(t *testing.T) {
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c.server.RequestTimeout = 0
+	c.own().RequestTimeout = 0
 	c.Handler = c.server.Handler()
 	c.must("GET", "/v1/folders/"+folder, "")
 }

@@ -36,7 +36,7 @@ func newTenant(c *client, org string) tenant { return newTenantNamed(c, org, org
 // newTenantNamed is another tenant of an organization, all of whose texts have a name.
 func newTenantNamed(c *client, org, name string) tenant {
 	c = c.as(org)
-	c.server.Loop = newLoop(c.t, c.server, quietModel(c.t).URL)
+	c.own().Loop = newLoop(c.t, c.server, quietModel(c.t).URL)
 	name = "secret of " + name
 	folder := c.made("/v1/folders", fmt.Sprintf(`{"name":%q,"description":%q}`, name, name))
 	agent := c.made("/v1/agents", fmt.Sprintf(`{"name":%q,"tags":[%q],"folder_ids":[%q]}`, name, name, folder))
@@ -71,7 +71,7 @@ func newTenantNamed(c *client, org, name string) tenant {
 		"conversation_id": conversation, "message_id": message,
 		"block_id": block, "block_label": "notes", "version": "1", "archive_id": archive, "passage_id": passage,
 		"memory_id": passage,
-		"org_id":    c.orgNamed(org).ID,
+		"org_id":    c.orgID(),
 		"key_id":    c.keyID(),
 		"tree_id":   tree, "memory_file_id": memoryFile,
 		"child_id":    c.child(agent, `{"mode":"blank","task":"x"}`).ID,

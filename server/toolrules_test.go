@@ -178,7 +178,7 @@ func TestAStepEndsByTheRules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := newIdleClient(t)
+			c := newClient(t)
 			c.must("POST", "/v1/tools", weatherTool)
 			agent := c.stepper()
 			c.must("PATCH", "/v1/agents/"+agent, `{"tool_rules":[`+test.rules+`]}`)
@@ -203,7 +203,7 @@ func TestAStepEndsByTheRules(t *testing.T) {
 // A rule that limits nothing is refused.
 func TestALimitOfARuleIsAtLeastOne(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.stepper()
 	for limit, status := range map[string]int{``: 422, `,"max_count_limit":0`: 422, `,"max_count_limit":-1`: 422,
 		`,"max_count_limit":null`: 422, `,"max_count_limit":1.5`: 422, `,"max_count_limit":"1"`: 422,
@@ -235,7 +235,7 @@ func TestAnOutputThatIsNotMappedAllowsNoTool(t *testing.T) {
 // A rule whose field is null is the same as one without the field, and a deleted tool is in no rule.
 func TestRulesAreKeptOnceAndNotOfDeletedTools(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	tool := fields(t, c.must("POST", "/v1/tools", weatherTool))["id"].(string)
 	agent := c.stepper()
 	c.must("PATCH", "/v1/agents/"+agent, `{"tool_rules":[{"type":"exit_loop","tool_name":"weather"},
@@ -258,7 +258,7 @@ func TestRulesAreKeptOnceAndNotOfDeletedTools(t *testing.T) {
 // What would hide all messages, and models without a name, are refused.
 func TestChangesThatMeanNothingAreRefused(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.stepper()
 	for body, status := range map[string]int{`{"message_ids":[]}`: 400, `{"model":"/"}`: 422,
 		`{"model":"anthropic/"}`: 422, `{"model":"/gpt-4o"}`: 422} {

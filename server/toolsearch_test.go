@@ -34,7 +34,7 @@ func (c *client) searchTools(body string) (found []foundTool, names []string) {
 // Tools, built-in and custom, are found by words, and by meaning where an endpoint makes vectors.
 func TestToolsAreSearched(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newServerClient(t)
 	for name, about := range map[string]string{"weather": "Tells the rain and the sun of a place",
 		"ship": "Sends a parcel"} {
 		c.made("/v1/tools", fmt.Sprintf(`{"tags":["t-%s"],"json_schema":{"name":%q,"description":%q,
@@ -72,7 +72,7 @@ func TestToolsAreSearched(t *testing.T) {
 	}
 	fake := embedtest.New(t, 64)
 	fake.Same = map[string]string{"drizzle": "rain"}
-	c.server.Endpoint = fake.Endpoint(t)
+	c.own().Endpoint = fake.Endpoint(t)
 	fake.Use(t, c.pool, c.server.Endpoint)
 	for _, mode := range []string{"vector", "hybrid"} {
 		found, names := c.searchTools(`{"query":"drizzle","search_mode":"` + mode + `","limit":1}`)

@@ -75,7 +75,7 @@ func toolsOf(t *testing.T, c *client, agent string) string {
 
 func TestAnAgentIsCreatedWithTheToolsThatItsCallerNames(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	folder, ids := c.made("/v1/folders", `{"name":"f"}`), toolIDs()
 	for body, want := range map[string]struct{ set, memory, files string }{
 		`{}`: {"all", allTools(false), allTools(true)},
@@ -112,7 +112,7 @@ func TestAnAgentIsCreatedWithTheToolsThatItsCallerNames(t *testing.T) {
 
 func TestAnAgentsToolsAreChanged(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	folder, ids := c.made("/v1/folders", `{"name":"f"}`), toolIDs()
 	agent := c.made("/v1/agents", `{"tool_set":"small"}`)
 	change := func(body, want string) {
@@ -139,7 +139,7 @@ func TestAnAgentsToolsAreChanged(t *testing.T) {
 
 func TestSingleToolsAreAttachedAndDetached(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	ids := toolIDs()
 	agent := c.made("/v1/agents", fmt.Sprintf(`{"folder_ids":[%q]}`, c.made("/v1/folders", `{"name":"f"}`)))
 	base := "/v1/agents/" + agent + "/tools"
@@ -170,7 +170,7 @@ func TestSingleToolsAreAttachedAndDetached(t *testing.T) {
 
 func TestToolsThatAreNotThereAreNamed(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "")
 	const nobody = "tool-123e4567-e89b-42d3-8456-426614174000"
 	for _, tt := range []struct {
@@ -200,7 +200,7 @@ func TestToolsThatAreNotThereAreNamed(t *testing.T) {
 
 func TestDefaultInstructionsFollowTheTools(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	folder, ids := c.made("/v1/folders", `{"name":"f"}`), toolIDs()
 	agent := c.made("/v1/agents", `{"tool_set":"small"}`)
 	base := "/v1/agents/" + agent

@@ -121,7 +121,7 @@ func TestEndedPassagesAreShownOnRequest(t *testing.T) {
 // A passage ends, and holds again, by PATCH; what cannot be so is refused with the name of the field.
 func TestValidityOfPassagesIsChanged(t *testing.T) {
 	t.Parallel()
-	c := newClient(t).as("default")
+	c := newClient(t).keyed()
 	agent := c.made("/v1/agents", `{"name":"Ada"}`)
 	base := "/v1/agents/" + agent + "/archival-memory"
 	a := c.passage("POST", base, `{"text":"Ada lives in Oslo"}`)
@@ -203,7 +203,7 @@ func TestToolsSupersedePassages(t *testing.T) {
 // A full file of an agent carries when its passages hold, and what superseded them.
 func TestValidityIsCarriedByFullFiles(t *testing.T) {
 	t.Parallel()
-	c, other := newClient(t), newClient(t)
+	c, other := newClient(t), newElsewhereClient(t)
 	agent := c.made("/v1/agents", `{"name":"Ada"}`)
 	base := "/v1/agents/" + agent + "/archival-memory"
 	a := c.passage("POST", base, `{"text":"Ada lives in Oslo","valid_from":"2020-01-01"}`)
@@ -235,7 +235,7 @@ func TestValidityIsCarriedByFullFiles(t *testing.T) {
 // A supersession that is taken back takes the end with it that it brought, and leaves an end of the fact's own.
 func TestASupersessionIsUndone(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a"}`)
 	passages := "/v1/agents/" + agent + "/archival-memory"
 	add := func(body string) string {

@@ -4,14 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/server/loop/model/modeltest"
 	"github.com/loci-memory/loci/server/rest"
 )
 
 func TestStreamedBodiesAreCheckedToo(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "")
 	target := "/v1/agents/" + agent + "/messages/capture"
 	got := c.call("POST", target, `{"messages":[{"role":"user","content":"hi","refusal":null}],"mesages":[],"usge":1}`)
@@ -60,7 +59,7 @@ func TestStreamedBodiesAreCheckedToo(t *testing.T) {
 // fields that are null.
 func TestObjectsThatWereReadAreSentBackWithoutWarnings(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	block := c.must("POST", "/v1/blocks", `{"label":"human","value":"Ann"}`)
 	for _, body := range []string{`{"memory_blocks":[` + block + `]}`,
 		`{"name":"a","embedding":"openai/text-embedding-3-small","embedding_chunk_size":300,"include_base_tools":true,
@@ -83,17 +82,13 @@ func TestObjectsThatWereReadAreSentBackWithoutWarnings(t *testing.T) {
 // The turns are stored before their usage is. What fails then would make a client send them again.
 func TestAUsageThatCannotBeStoredIsNoError(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", "")
-	if _, err := dbtest.Owner(t, c.pool).Exec(t.Context(), `
-		CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'the disk is on fire'; END $$;
-		CREATE TRIGGER refuse BEFORE UPDATE OF reported_tokens ON conversations FOR EACH ROW
-		WHEN (NEW.reported_tokens > 0) EXECUTE FUNCTION refuse()`); err != nil {
-		t.Fatal(err)
-	}
+	c.trigger(`BEFORE UPDATE OF reported_tokens ON conversations`, `
+		IF NEW.reported_tokens > 0 THEN RAISE 'the disk is on fire'; END IF`)
 	got := c.call("POST", "/v1/agents/"+agent+"/messages/capture", `{"messages":[{"role":"user","content":"hi"},
 		{"role":"assistant","content":"hello"}],"usage":{"prompt_tokens":77}}`)
-	conversation, err := c.server.Recall.Conversation(t.Context(), 1, agent, "default")
+	conversation, err := c.server.Recall.Conversation(t.Context(), c.org, agent, "default")
 	if err != nil || got.Code != 200 || len(c.said(agent)) != 2 || conversation.Reported != 0 {
 		t.Errorf("got %d %s, %v and a usage of %d; want 200, both turns, and no usage", got.Code, got.Text, err,
 			conversation.Reported)
@@ -102,7 +97,7 @@ func TestAUsageThatCannotBeStoredIsNoError(t *testing.T) {
 
 func TestUnknownCompactionSettingsAreNamed(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	got := c.must("POST", "/v1/agents", `{"compaction_settings":{"mode":"all","triger":0.9,"model_settings":{"x":1}}}`)
 	want := `"warnings":["Loci does not know the field \"compaction_settings.triger\"; did you mean trigger?"]`
 	if !strings.Contains(got, want) {
@@ -113,7 +108,7 @@ func TestUnknownCompactionSettingsAreNamed(t *testing.T) {
 // To Letta "", 0 and null mean that a value is not given.
 func TestEmptyValuesAreNotGiven(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"model":"","embedding":"","timezone":"","context_window_limit":0,"from_template":null,
 		"template_id":"","memory_variables":{},"include_multi_agent_tools":false,"system":"",
 		"llm_config":{"handle":"","model":"","context_window":0},"memory_blocks":[{"label":"a","value":null,"limit":0}]}`)

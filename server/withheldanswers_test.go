@@ -43,7 +43,7 @@ func TestAModelThatFallsSilentEndsTheRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		models := r.server.Loop.Models
-		r.server.Loop.Models = func(handle string) (loop.Model, error) {
+		r.own().Loop.Models = func(handle string) (loop.Model, error) {
 			if handle == "openai/hasty" {
 				return loop.Model{Client: hasty, Name: "hasty"}, nil
 			}

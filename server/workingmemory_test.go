@@ -10,7 +10,7 @@ import (
 
 func TestWorkingMemoryOverREST(t *testing.T) {
 	t.Parallel()
-	c := newIdleClient(t)
+	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a"}`)
 	of := "/v1/conversations/" + agent + "/working-memory"
 	if got := pick(t, c.must("GET", of, ""), "version", "tokens", "text", "task"); got !=

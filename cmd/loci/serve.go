@@ -354,8 +354,11 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		Progress: progress, Followers: followers, DB: p.pool, Keys: p.keys, Log: p.log,
 		Metrics: p.counts, Version: version(),
 		Settings: p.settings, ExamineEmbeddings: p.embedding.examine, ExamineModel: p.language.examine,
-		MaxUploadBytes: p.MaxUploadBytes, MaxImportBytes: p.MaxImportBytes, Ping: p.pool.Ping, Loopback: p.loopback,
+		MaxUploadBytes: p.MaxUploadBytes, MaxImportBytes: p.MaxImportBytes, Ping: p.pool.Ping,
 		RequestTimeout: p.RequestTimeout, KeyLimits: p.limits(), MCPFixtures: fixtures()}
+	if p.loopback { // only this machine reaches the server
+		api.OpenOrg = p.keys.OpenOrg
+	}
 	p.counts.Database(p.pool)
 	handler := p.tracing.requests(api.Handler()) //nolint:contextcheck // each request has its own
 	group, ctx := errgroup.WithContext(ctx)

@@ -45,10 +45,16 @@ func NewOrg(t testing.TB, d db.DB) db.Org {
 	return org
 }
 
+// SharedURL returns the URL of the database that the tests of this program share, as the role that serves.
+func SharedURL(t testing.TB) string {
+	t.Helper()
+	return Serving(on(shared.url, common.open(t).Config().ConnConfig.Database))
+}
+
 // Pool returns a pool of the test's own on the database that the tests of this program share.
 func Pool(t testing.TB) *pgxpool.Pool {
 	t.Helper()
-	return connect(t, common.open(t).Config().ConnString())
+	return connect(t, SharedURL(t))
 }
 
 func (c *commonDatabase) open(t testing.TB) *pgxpool.Pool {

@@ -160,13 +160,14 @@ func (s *Store) Sweep(ctx context.Context) (map[string]int, error) {
 	orgs, err := db.Orgs(ctx, s.DB)
 	for _, org := range orgs {
 		if err == nil {
-			err = s.sweep(db.WithOrg(ctx, org), org, deleted)
+			err = s.SweepOrg(db.WithOrg(ctx, org), org, deleted)
 		}
 	}
 	return deleted, err
 }
 
-func (s *Store) sweep(ctx context.Context, org db.Org, deleted map[string]int) error {
+// SweepOrg is Sweep for one organization. It adds the numbers of rows to deleted.
+func (s *Store) SweepOrg(ctx context.Context, org db.Org, deleted map[string]int) error {
 	settings, err := s.Settings(ctx, org)
 	if err != nil {
 		return err

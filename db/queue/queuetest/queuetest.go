@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -21,14 +20,15 @@ import (
 // It does not log. In the job table a queue's name ends in the organization's key.
 func Jobs(t testing.TB, pool *pgxpool.Pool, org db.Org, config river.Config) *river.Client[pgx.Tx] {
 	t.Helper()
-	own := suffix(org)
-	queues := maps.Clone(config.Queues)
+	var queues map[string]river.QueueConfig // a client without queues has none, and no workers
 	for name, queue := range config.Queues {
-		delete(queues, name)
-		queues[own.name(name)] = queue
+		if queues == nil {
+			queues = map[string]river.QueueConfig{}
+		}
+		queues[Name(org, name)] = queue
 	}
 	config.Queues, config.Logger = queues, slog.New(slog.DiscardHandler)
-	config.Middleware = append(config.Middleware[:len(config.Middleware):len(config.Middleware)], own)
+	config.Middleware = append(config.Middleware[:len(config.Middleware):len(config.Middleware)], &ownQueues{org: org})
 	jobs, err := river.NewClient(riverpgxv5.New(pool), &config)
 	if err != nil {
 		t.Fatal(err)
@@ -36,21 +36,20 @@ func Jobs(t testing.TB, pool *pgxpool.Pool, org db.Org, config river.Config) *ri
 	return jobs
 }
 
-// ownQueues is a middleware that puts jobs into queues whose names end in a suffix.
+// Name returns the name that a queue has in the job table if the jobs are those of Jobs.
+func Name(org db.Org, queue string) string { return fmt.Sprintf("%s_%d", queue, org) }
+
+// ownQueues is a middleware that gives the queues of jobs the names of an organization.
 type ownQueues struct {
 	river.MiddlewareDefaults
-	suffix string
+	org db.Org
 }
-
-func suffix(org db.Org) *ownQueues { return &ownQueues{suffix: fmt.Sprintf("_%d", org)} }
-
-func (q *ownQueues) name(queue string) string { return queue + q.suffix }
 
 // InsertMany implements rivertype.JobInsertMiddleware.
 func (q *ownQueues) InsertMany(ctx context.Context, jobs []*rivertype.JobInsertParams,
 	insert func(context.Context) ([]*rivertype.JobInsertResult, error)) ([]*rivertype.JobInsertResult, error) {
 	for _, job := range jobs {
-		job.Queue = q.name(job.Queue)
+		job.Queue = Name(q.org, job.Queue)
 	}
 	return insert(ctx)
 }
