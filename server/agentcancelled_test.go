@@ -5,8 +5,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/loop/model/modeltest"
@@ -137,15 +137,15 @@ func TestACancellationRightAfterApprovals(t *testing.T) {
 			body = fmt.Sprintf(`{"run_ids":[%q]}`, r.list("/v1/runs")[0]["id"])
 		}
 		idle, server := loop.New(*r.server.Loop), r.server.Loop
-		release := r.locked()
+		await, release := r.locked()
 		r.own().Loop = idle
 		sent, cancelled := make(chan servertest.Reply, 1), make(chan servertest.Reply, 1)
 		go func() {
 			sent <- r.call("POST", r.path(), `{"messages":[`+approvalOf(approveI)+`,{"role":"user","content":"And also"}]}`)
 		}()
-		r.awaitWaiters(1)
+		await(1)
 		go func() { cancelled <- r.call("POST", r.path()+"/cancel", body) }()
-		r.awaitWaiters(2)
+		await(2)
 		release()
 		got := <-cancelled
 		if !named && (got.Code != 200 || !strings.Contains(got.Text, `"cancelled"`)) ||
@@ -163,8 +163,8 @@ func TestACancellationRightAfterApprovals(t *testing.T) {
 	}
 }
 
-// locked locks the agent's default conversation until the function that it returns is called.
-func (r runner) locked() (release func()) {
+// locked locks the agent's default conversation until release is called. await waits until n statements wait for that.
+func (r runner) locked() (await func(n int), release func()) {
 	r.t.Helper()
 	tx, err := r.server.DB.Begin(r.t.Context())
 	if err != nil {
@@ -178,25 +178,10 @@ func (r runner) locked() (release func()) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return func() {
+	await = func(n int) { r.t.Helper(); dbtest.AwaitWaiters(r.t, r.pool, tx.Conn(), n, nil) }
+	return await, func() {
 		if err := tx.Rollback(r.t.Context()); err != nil {
 			r.t.Fatal(err)
-		}
-	}
-}
-
-// awaitWaiters waits until some statements wait for locks.
-func (r runner) awaitWaiters(n int) {
-	r.t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		var waiting int
-		err := r.pool.QueryRow(r.t.Context(), `SELECT count(*) FROM pg_stat_activity
-			WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting)
-		if err != nil || time.Now().After(deadline) {
-			r.t.Fatalf("%d statements wait, %v", waiting, err)
-		}
-		if waiting >= n {
-			return
 		}
 	}
 }

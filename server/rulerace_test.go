@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/server/servertest"
 )
 
@@ -34,7 +34,7 @@ func TestRulesThatMeetARenameAreRefused(t *testing.T) {
 			go func() {
 				reply <- c.call(request[0], request[1], fmt.Sprintf(`{"name":%s,"tool_rules":[%s]}`, request[2], rule))
 			}()
-			c.awaitLock(reply)
+			dbtest.AwaitWaiters(t, c.pool, renaming.Conn(), 1, func() bool { return len(reply) > 0 })
 			if err := renaming.Commit(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -67,7 +67,7 @@ func TestAnImportThatMeetsARenameKeepsRulesAndToolsTogether(t *testing.T) {
 		}
 		reply := make(chan servertest.Reply, 1)
 		go func() { reply <- c.importing(file) }()
-		c.awaitLock(reply)
+		dbtest.AwaitWaiters(t, c.pool, renaming.Conn(), 1, func() bool { return len(reply) > 0 })
 		if err := renaming.Commit(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -93,23 +93,6 @@ func TestAnImportThatMeetsARenameKeepsRulesAndToolsTogether(t *testing.T) {
 		}
 		if len(state.Rules) != 1 || state.Rules[0].Tool != "weather" || !has {
 			t.Errorf("%s: the agent has the tools %v and the rules %v", query, state.Tools, state.Rules)
-		}
-	}
-}
-
-// awaitLock waits until a statement waits for a lock, or a request is answered.
-func (c *client) awaitLock(reply chan servertest.Reply) {
-	c.t.Helper()
-	for deadline := time.Now().Add(patience); len(reply) == 0; time.Sleep(time.Millisecond) {
-		var waits bool
-		err := c.pool.QueryRow(c.t.Context(), `
-			SELECT EXISTS (
-				SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`).Scan(&waits)
-		if err != nil || time.Now().After(deadline) {
-			c.t.Fatalf("nothing waits for a lock: %v", err)
-		}
-		if waits {
-			return
 		}
 	}
 }

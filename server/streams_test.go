@@ -231,7 +231,7 @@ func TestEventsEndWithTheServerAndTheClient(t *testing.T) {
 // A database that hangs makes no request hang: it is answered with a 503 once its time is over.
 func TestRequestsDoNotWaitForeverForTheDatabase(t *testing.T) {
 	t.Parallel()
-	c := newServerClient(t)
+	c := newDatabaseClient(t)
 	folder := c.made("/v1/folders", `{"name":"f"}`)
 	conn, err := c.pool.Acquire(t.Context())
 	if err != nil {

@@ -28,17 +28,29 @@ const (
 	sharedKind = "LOCI_TEST_SHARED_KIND"
 )
 
-// Share finds a Postgres as tests do that have none, for the tests of several programs, and returns where it comes
-// from. Programs with the variables of environment use it until stop ends it.
-func Share() (kind string, environment []string, stop func() error, err error) {
+// Shared is a Postgres for the tests of several programs.
+type Shared struct{ server }
+
+// Share finds a Postgres as tests do that have none. The caller ends it with Stop.
+func Share() (Shared, error) {
 	s, err := start()
-	if err != nil {
-		return "", nil, nil, err
+	return Shared{s}, err
+}
+
+// Kind returns where the Postgres comes from, as a phrase.
+func (s Shared) Kind() string { return s.kind }
+
+// Environment returns the variables of programs whose tests use the Postgres.
+func (s Shared) Environment() []string {
+	return []string{sharedURL + "=" + s.url, sharedKind + "=" + s.kind}
+}
+
+// Stop ends the Postgres, if Share started it.
+func (s Shared) Stop() error {
+	if s.stop == nil {
+		return nil
 	}
-	if stop = s.stop; stop == nil {
-		stop = func() error { return nil }
-	}
-	return s.kind, []string{sharedURL + "=" + s.url, sharedKind + "=" + s.kind}, stop, nil
+	return s.stop()
 }
 
 // start finds a Postgres for the tests of this program: the one that LOCI_TEST_DATABASE_URL names; else the one that

@@ -27,31 +27,38 @@ func main() {
 	os.Exit(code)
 }
 
-// run runs a command with a Postgres for its tests, and returns its exit code.
+// run runs a command with a Postgres for its tests, and returns its exit code. If the Postgres breaks, the command and
+// what it started end, and the error says why.
 func run(args []string) (code int, err error) {
-	// Ctrl-C goes to the command, too, which ends; then Postgres is stopped.
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	kind, environment, stop, err := dbtest.Share()
+	postgres, err := dbtest.Share()
 	if err != nil {
 		return 1, fmt.Errorf("start Postgres: %w", err)
 	}
-	defer func() { err = errors.Join(err, stop()) }()
-	fmt.Fprintln(os.Stderr, "shared: the tests run on "+kind)
+	defer func() { err = errors.Join(err, postgres.Stop()) }()
+	fmt.Fprintln(os.Stderr, "shared: the tests run on "+postgres.Kind())
 	cmd := exec.CommandContext(context.Background(), args[0], args[1:]...) //nolint:gosec // the caller's command
-	cmd.Env = append(os.Environ(), environment...)
+	cmd.Env = append(os.Environ(), postgres.Environment()...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that all that it starts can be ended with it
 	if err := cmd.Start(); err != nil {
 		return 1, err
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	broken := make(chan error, 1)
+	go func() { broken <- postgres.Watch(ctx) }()
 	for {
 		select {
-		case s := <-signals:
-			if s == syscall.SIGTERM {
-				_ = cmd.Process.Signal(s)
-			}
+		case s := <-signals: // the command may go on; Postgres is stopped when it has ended
+			_ = syscall.Kill(-cmd.Process.Pid, s.(syscall.Signal))
+		case err := <-broken:
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+			<-ended
+			return 1, fmt.Errorf("the Postgres of the tests is broken, so they were stopped: %w", err)
 		case err := <-ended:
 			if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
 				return max(failed.ExitCode(), 1), nil // -1: a signal ended it

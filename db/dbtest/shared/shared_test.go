@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,7 +37,7 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 // The command finds a Postgres that answers, which is gone after it, and its exit code is the program's.
 func TestACommandHasAPostgres(t *testing.T) {
 	t.Parallel()
-	cmd := program(t, "sh", "-c", `echo "$LOCI_TEST_SHARED_URL"; read -r line; exit 7`)
+	cmd := program(t, "sh", "-c", `trap "" INT; echo "$LOCI_TEST_SHARED_URL"; read -r line; exit 7`)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +61,7 @@ func TestACommandHasAPostgres(t *testing.T) {
 	if err := conn.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	// As Ctrl-C would, it gets the signal together with the command, which here goes on.
+	// Ctrl-C reaches the command, too, which here goes on.
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
@@ -100,5 +101,41 @@ func TestASignalEndsTheCommand(t *testing.T) {
 	}
 	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != 1 {
 		t.Errorf("it ends with %v: %s; want the code 1", err, &errs)
+	}
+}
+
+// Once Postgres is broken, the command and what it started end, and the reason is said.
+func TestABrokenPostgresEndsTheCommand(t *testing.T) {
+	t.Parallel()
+	cmd := program(t, "sh", "-c", `echo "$LOCI_TEST_SHARED_URL"; sleep 600 & wait`)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	text := make([]byte, 1000)
+	n, _ := out.Read(text)
+	conn, err := pgx.Connect(t.Context(), strings.TrimSpace(string(text[:n])))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var postmaster int
+	if err := conn.QueryRow(t.Context(), `
+		SELECT split_part(pg_read_file('postmaster.pid'), E'\n', 1)::integer`).Scan(&postmaster); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(postmaster, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if rest, err := io.ReadAll(out); err != nil { // until no process has it open any more
+		t.Errorf("the rest of the output is %q, %v", rest, err)
+	}
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != 1 ||
+		!strings.Contains(errs.String(), "the Postgres of the tests is broken, so they were stopped: ") {
+		t.Errorf("it ends with %v: %s; want the code 1 and the reason", err, &errs)
 	}
 }

@@ -1,0 +1,51 @@
+package dbtest
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	watchEvery = 2 * time.Second
+	watchTime  = 30 * time.Second // for one look; a loaded machine takes long
+)
+
+// Watch looks after a Postgres that Share started, until ctx ends, and returns the reason once it does not serve tests
+// any more: it does not answer, a new connection cannot load what tests use (as after an upgrade of its packages), or
+// it cannot store anything (as on a full disk).
+func (s Shared) Watch(ctx context.Context) error {
+	for {
+		if err := s.look(ctx); err != nil && ctx.Err() == nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(watchEvery):
+		}
+	}
+}
+
+// look uses a new connection as a test does.
+func (s Shared) look(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, watchTime)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, s.url)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	for _, look := range []struct{ what, sql string }{
+		{"load PL/pgSQL", `DO $$ BEGIN NULL; END $$`},
+		{"load pgvector", `LOAD 'vector'`},
+		{"store a megabyte", `CREATE TEMP TABLE room AS SELECT repeat(md5(n::text), 30) FROM generate_series(1, 1000) n`},
+	} {
+		if _, err := conn.Exec(ctx, look.sql); err != nil {
+			return fmt.Errorf("%s: %w", look.what, err)
+		}
+	}
+	return nil
+}
