@@ -79,11 +79,12 @@ func (fx *fixture) mixed(folder files.Folder, ascending bool) (stay []string) {
 	return stay
 }
 
-func (fx *fixture) row(folder files.Folder, name string) {
+// row adds files of which there is no text.
+func (fx *fixture) row(folder files.Folder, names ...string) {
 	_, err := fx.pool.Exec(fx.t.Context(), `
 		INSERT INTO files (org, folder_key, name, original_name, media_type, size_bytes, sha256)
-			VALUES ($1, $2, $3, $3, 'text/plain', 0, '')
-		ON CONFLICT DO NOTHING`, fx.org, folder.Key, name)
+		SELECT $1, $2, name, name, 'text/plain', 0, '' FROM unnest($3::text[]) AS name
+		ON CONFLICT DO NOTHING`, fx.org, folder.Key, names)
 	if err != nil {
 		fx.t.Error(err)
 	}
@@ -94,7 +95,7 @@ func (fx *fixture) churn(folder files.Folder) (stop func()) {
 	end, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		for i := range 200 { // or a pager would never come to the end
+		for i := range 40 { // or a pager would never come to the end
 			select {
 			case <-end:
 				return

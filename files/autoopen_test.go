@@ -34,7 +34,7 @@ func TestWhatOpensByItselfShowsATenthOfTheWindow(t *testing.T) {
 		[]string) (map[string]files.Limits, error) {
 		return agents, nil
 	}}, files.Queues())
-	folder := fx.folder("f")
+	folder := fx.coarselyCut("f")
 	text := manyLines(5000)
 	for i := range 5 {
 		fx.upload(folder, fmt.Sprint(i, ".md"), text)
@@ -139,10 +139,10 @@ func TestTwentyClosedFilesAreNamed(t *testing.T) {
 	fx := newFixture(t)
 	many, few := fx.folder("many"), fx.folder("few")
 	for i := range 25 {
-		fx.upload(many, fmt.Sprintf("%02d.txt", i), "text\n")
+		fx.store(many, fmt.Sprintf("%02d.txt", i), "text\n")
 	}
 	for i := range 3 {
-		fx.upload(few, fmt.Sprint(i, ".txt"), "text\n")
+		fx.store(few, fmt.Sprint(i, ".txt"), "text\n")
 	}
 	agent := fx.agentWith(many, few)
 	directories, err := fx.Directories(t.Context(), fx.org, agent, files.TierFor(128_000))

@@ -98,9 +98,9 @@ func TestACancelledReplacementLeavesTheOldFile(t *testing.T) {
 func TestCancelStopsEmbeddingWhichGoesOnWhereItStopped(t *testing.T) {
 	t.Parallel()
 	fx, e, _ := newDenseFixture(t, 8)
-	folder := fx.folder("f")
+	folder := fx.finelyCut("f")
 	e.Down.Store(true)
-	f := fx.send(folder, "a.txt", manyLines(5000), files.Suffix)
+	f := fx.send(folder, "a.txt", manyLines(1500), files.Suffix)
 	fx.awaitWhere(folder, f, func(f files.File) bool { return f.ErrorMessage != nil })
 	f, err := fx.Cancel(t.Context(), fx.org, folder.ID, f.ID)
 	if err != nil || f.Status != files.Failed || !strings.HasPrefix(*f.ErrorMessage, "cancelled") {

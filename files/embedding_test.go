@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/files"
 )
@@ -17,9 +18,9 @@ func TestChunksAreEmbedded(t *testing.T) {
 		t.Run(fmt.Sprint(dimension), func(t *testing.T) {
 			t.Parallel()
 			fx, _, _ := newDenseFixture(t, dimension)
-			folder := fx.folder("f")
-			f := fx.upload(folder, "log.txt", manyLines(2800))
-			if f.Status != files.Completed || f.TotalChunks < 33 || f.ChunksEmbedded != f.TotalChunks {
+			folder := fx.finelyCut("f")
+			f := fx.upload(folder, "log.txt", manyLines(1500))
+			if f.Status != files.Completed || f.TotalChunks <= embed.MostTexts || f.ChunksEmbedded != f.TotalChunks {
 				t.Fatalf("got %+v, want more than one batch, all embedded", f)
 			}
 			wrong := fx.count(`
@@ -28,7 +29,7 @@ func TestChunksAreEmbedded(t *testing.T) {
 			if n := fx.rows("chunk_vectors"); n != f.TotalChunks || wrong != 0 {
 				t.Errorf("%d vectors for %d chunks, %d of them wrong", n, f.TotalChunks, wrong)
 			}
-			got, err := fx.Search(t.Context(), fx.org, fx.agentWith(folder), files.Query{Text: "this is line 2321", Limit: 3})
+			got, err := fx.Search(t.Context(), fx.org, fx.agentWith(folder), files.Query{Text: "this is line 1321", Limit: 3})
 			if err != nil || got.Ranking != files.ByWordsAndMeaning || got.Hits[0].MeaningRank == 0 ||
 				got.Hits[0].WordsRank == 0 {
 				t.Errorf("search: got %+v (%v)", got, err)
@@ -150,15 +151,15 @@ func TestABacklogIsNoStorm(t *testing.T) {
 	e.Down.Store(true)
 	folder, began := fx.folder("f"), time.Now()
 	var sent []files.File
-	for i := range 30 {
+	for i := range 20 {
 		sent = append(sent, fx.send(folder, fmt.Sprintf("%d.txt", i), manyLines(20), files.Suffix))
 	}
 	fx.eventually("every batch waits, and the endpoint was asked again", func() bool {
-		return fx.rows("embed_batches") == 30 && e.Requests.Load() > 4
+		return fx.rows("embed_batches") == 20 && e.Requests.Load() > 4
 	})
 	// Five in the first 310 ms, then one every pause; four jobs may have been under way when it began.
 	if n, most := e.Requests.Load(), 10+int64(time.Since(began)/endpoint.MaxPause); n > most {
-		t.Errorf("30 waiting batches made %d requests where %d are the most", n, most)
+		t.Errorf("20 waiting batches made %d requests where %d are the most", n, most)
 	}
 	e.Down.Store(false)
 	for _, f := range sent {

@@ -72,20 +72,20 @@ func foldersTakeTurns(t *testing.T, pool *pgxpool.Pool) {
 // An organization with many folders has no more of the workers than one with a single folder.
 func organizationsTakeTurns(t *testing.T, pool *pgxpool.Pool) {
 	fx := newFixtureIn(t, pool, files.Options{})
-	for i := range 24 {
+	for i := range 16 {
 		fx.send(fx.folder(fmt.Sprintf("folder %d", i)), fmt.Sprintf("many %d.txt", i), "text\n", files.Suffix)
 	}
 	other := *fx
 	other.org = dbtest.NewOrg(t, pool)
 	single := other.folder("single")
-	for i := range 8 {
+	for i := range 6 {
 		other.send(single, fmt.Sprintf("single %d.txt", i), "text\n", files.Suffix)
 	}
 	fx.work(oneEach)
 	fx.idle()
 	other.idle()
 	worked := fx.worked(fx.org, other.org)
-	for i := range 8 {
+	for i := range 6 {
 		name := fmt.Sprintf("single %d.txt", i)
 		if at := slices.Index(worked, name); at < 0 || at > 2*i+2 {
 			t.Errorf("%s is number %d of %v; want the organizations to take turns", name, at, worked)
@@ -114,12 +114,12 @@ func batchesTakeTurns(t *testing.T, pool *pgxpool.Pool) {
 	fx := newFixtureIn(t, pool, files.Options{Endpoint: endpoint})
 	endpoint.Use(fx.space(e, "fake"))
 	fx.work(map[string]river.QueueConfig{files.QueueParse: {MaxWorkers: 1}, files.QueueLarge: {MaxWorkers: 1}})
-	folder, beside := fx.folder("f"), fx.folder("beside")
+	folder, beside := fx.finelyCut("f"), fx.finelyCut("beside")
 	parsed := func(folder files.Folder, name, text string) files.File {
 		f := fx.send(folder, name, text, files.Suffix)
 		return fx.awaitWhere(folder, f, func(f files.File) bool { return f.Status == files.Embedding })
 	}
-	long := parsed(folder, "long.txt", manyLines(40_000))
+	long := parsed(folder, "long.txt", manyLines(20_000))
 	parsed(folder, "short.txt", "the short one\n")
 	parsed(beside, "other.txt", "the other one\n")
 	fx.work(map[string]river.QueueConfig{files.QueueEmbed: {MaxWorkers: 1}})

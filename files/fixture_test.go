@@ -1,6 +1,7 @@
 package files_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -39,6 +40,9 @@ type fixture struct {
 	client func(river.Config) *river.Client[pgx.Tx]
 	queue  func(name string) string
 	worker *river.Client[pgx.Tx] // that began last
+
+	// poll is the time between two looks of the workers for jobs that nobody tells them of: those that are tried again.
+	poll time.Duration
 }
 
 // wide limits never close a file.
@@ -135,6 +139,7 @@ func newDenseFixtureWith(t testing.TB, e *embedtest.Endpoint, endpoint *embed.En
 	fx := newIdleFixture(t, files.Options{Endpoint: endpoint})
 	space := fx.space(e, "fake")
 	endpoint.Use(space)
+	fx.poll = 50 * time.Millisecond
 	fx.work(queues)
 	return fx, space
 }
@@ -167,7 +172,7 @@ func (fx *fixture) workWith(store *files.Store, queues map[string]river.QueueCon
 	bundle := river.NewWorkers()
 	store.Work(bundle)
 	worker := fx.client(river.Config{Workers: bundle, Queues: queues, Middleware: []rivertype.Middleware{fx.ends},
-		FetchCooldown: time.Millisecond, FetchPollInterval: 100 * time.Millisecond})
+		FetchCooldown: time.Millisecond, FetchPollInterval: cmp.Or(fx.poll, 500*time.Millisecond)})
 	if err := worker.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +223,7 @@ func (e *jobEnds) wait() <-chan struct{} {
 func (fx *fixture) eventually(what string, is func() bool) {
 	fx.t.Helper()
 	deadline := time.After(embedtest.Patience)
-	look := time.NewTicker(20 * time.Millisecond)
+	look := time.NewTicker(50 * time.Millisecond)
 	defer look.Stop()
 	for {
 		ended := fx.ends.wait()
@@ -236,9 +241,26 @@ func (fx *fixture) eventually(what string, is func() bool) {
 
 func (fx *fixture) folder(name string) files.Folder {
 	fx.t.Helper()
-	f, err := fx.CreateFolder(fx.t.Context(), fx.org, files.NewFolder{Name: name})
+	return fx.newFolder(files.NewFolder{Name: name})
+}
+
+// finelyCut returns a folder of short chunks, of which a short text has many.
+func (fx *fixture) finelyCut(name string) files.Folder {
+	fx.t.Helper()
+	return fx.newFolder(files.NewFolder{Name: name, ChunkTokens: 50, OverlapTokens: 1})
+}
+
+// coarselyCut returns a folder of long chunks, of which a long text has few.
+func (fx *fixture) coarselyCut(name string) files.Folder {
+	fx.t.Helper()
+	return fx.newFolder(files.NewFolder{Name: name, ChunkTokens: 8000})
+}
+
+func (fx *fixture) newFolder(n files.NewFolder) files.Folder {
+	fx.t.Helper()
+	f, err := fx.CreateFolder(fx.t.Context(), fx.org, n)
 	if err != nil {
-		fx.t.Fatalf("create folder %s: %v", name, err)
+		fx.t.Fatalf("create folder %s: %v", n.Name, err)
 	}
 	return f
 }

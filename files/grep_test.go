@@ -101,7 +101,7 @@ func TestGrepPagesAddUp(t *testing.T) {
 		if i == 4 {
 			text.WriteString(manyLines(300_000))
 		}
-		fx.upload(folder, fmt.Sprintf("%d.txt", i), text.String())
+		fx.store(folder, fmt.Sprintf("%d.txt", i), text.String())
 	}
 	agent := fx.agentWith(folder)
 	got := []string{}

@@ -396,7 +396,7 @@ func filesAreReplacedDuringAGrep(t *testing.T, fx *fixture) {
 			}
 		}
 	})
-	for i := range 8 {
+	for i := range 5 {
 		fx.await(folder, fx.send(folder, "a.txt", text(i+1), files.Replace))
 		fx.indexText()
 	}

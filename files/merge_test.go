@@ -2,9 +2,11 @@ package files_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/files"
 )
@@ -91,7 +93,10 @@ func TestHitsOfAFileRepeatNoLine(t *testing.T) {
 // A word whose term has the same place in the lexicon as another finds no chunk that has only that other.
 func TestAWordFindsNoChunkWithAnotherOfItsPlace(t *testing.T) {
 	t.Parallel()
-	a, b := embedtest.Colliding(t)
+	a, b := "xxzlzq", "xvdbbcq" // which Colliding found
+	if !slices.Equal(embed.TermIDs(a), embed.TermIDs(b)) {
+		a, b = embedtest.Colliding(t)
+	}
 	fx := newFixture(t)
 	folder := fx.folder("f")
 	fx.upload(folder, "a.txt", "Here stands "+a+" alone.")

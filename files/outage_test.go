@@ -53,11 +53,11 @@ func TestFilesOutliveEveryFailureOfTheEndpoint(t *testing.T) {
 			e.Fault.Store(&c.fault)
 			before, began := e.Requests.Load(), time.Now()
 			var sent []files.File
-			for i := range 5 {
-				sent = append(sent, fx.send(folder, fmt.Sprintf("%d.txt", i), manyLines(200), files.Suffix))
+			for i := range 3 {
+				sent = append(sent, fx.send(folder, fmt.Sprintf("%d.txt", i), manyLines(150), files.Suffix))
 			}
 			fx.eventually("a file says "+c.reason+", and the endpoint is asked again", func() bool {
-				return e.Requests.Load()-before > 6 && fx.rows("files", "generation = 0") == 0 &&
+				return e.Requests.Load()-before > 4 && fx.rows("files", "generation = 0") == 0 &&
 					slices.ContainsFunc(sent, func(f files.File) bool {
 						f, err := fx.File(t.Context(), fx.org, folder.ID, f.ID, false)
 						return err == nil && f.ErrorMessage != nil && strings.Contains(*f.ErrorMessage, c.reason)
@@ -106,7 +106,7 @@ func TestBatchesShrinkToWhatTheEndpointHasTimeFor(t *testing.T) {
 		return true
 	})
 	e.Fault.Store(&slow)
-	f := fx.upload(fx.folder("f"), "a.txt", manyLines(3000))
+	f := fx.upload(fx.finelyCut("f"), "a.txt", manyLines(600))
 	if n := fx.rows("chunk_vectors"); f.Status != files.Completed || n != f.TotalChunks || n < 40 {
 		t.Errorf("got %+v with %d vectors", f, n)
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/pgvector/pgvector-go"
 
-
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/db/dbtest/scale"
@@ -60,14 +59,14 @@ func (fx *fixture) stock(name string, n int, space *embed.Space, text func(i int
 	return folder
 }
 
-// Twenty agents, a thousand chunks each, all about the same: each finds k of its own, by words and by meaning.
+// Many agents, hundreds of chunks each, all about the same: each finds k of its own, by words and by meaning.
 func TestEachAgentFindsItsOwnInACrowd(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
 	fx, _, space := newDenseFixture(t, 32)
-	agents := make([]string, scale.Of(6, 20, 20))
+	agents, chunks := make([]string, scale.Of(5, 20, 20)), scale.Of(400, 1000, 1000)
 	for a := range agents {
-		folder := fx.stock(fmt.Sprint("folder-", a), 1000, &space,
+		folder := fx.stock(fmt.Sprint("folder-", a), chunks, &space,
 			func(i int) string { return fmt.Sprintf("harbour report %d of ship %d", i, a) })
 		agents[a] = fx.agentWith(folder)
 	}
@@ -116,7 +115,7 @@ func TestPagesOfASearch(t *testing.T) {
 func TestALargeScopeIsRankedAsASmallOne(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
-	folder := fx.stock("f", 3000, nil, func(i int) string { return fmt.Sprintf("entry %d about topic %d", i, i%50) })
+	folder := fx.stock("f", 1500, nil, func(i int) string { return fmt.Sprintf("entry %d about topic %d", i, i%50) })
 	agent := fx.agentWith(folder)
 	lines := func() (got []int) {
 		t.Helper()
@@ -190,8 +189,8 @@ func TestIDFFollowsTheChunks(t *testing.T) {
 		}
 		return fmt.Sprintf("report number %d about the weather", i)
 	}
-	large := fx.stock("large", 2000, nil, text)
-	fx.stock("others", 5000, nil, func(i int) string { return fmt.Sprintf("entry %d", i) })
+	large := fx.stock("large", 1500, nil, text)
+	fx.stock("others", 2000, nil, func(i int) string { return fmt.Sprintf("entry %d", i) })
 	fx.upload(large, "late.txt", "zebra zebra crossing\n")
 	agent := fx.agentWith(large)
 	for i := range 30 {

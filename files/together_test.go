@@ -37,6 +37,7 @@ func TestFilesThatAreCommittedTogetherAreEachWhole(t *testing.T) {
 	endpoint.FirstPause, endpoint.MaxPause = 20*time.Millisecond, 100*time.Millisecond
 	fx := newIdleFixture(t, files.Options{Endpoint: endpoint, Read: gate.read})
 	endpoint.Use(fx.space(e, "fake"))
+	fx.poll = 50 * time.Millisecond
 	folder := fx.folder("f")
 	text := func(i int) string {
 		line := map[bool]string{true: "forbidden\n"}[i == 5]

@@ -77,7 +77,7 @@ func TestAnOpeningKnowsTheUsesBefore(t *testing.T) {
 	t.Parallel()
 	fx, agent := fourOpen(t)
 	fx.recordUses()
-	for range 5 {
+	for range 3 {
 		fx.find(agent, "apple")
 		fx.find(agent, "cherry")
 		fx.mustOpen(agent, files.Limits{MaxOpen: 3, ViewChars: 1000}, false, "set/3.txt")

@@ -111,9 +111,9 @@ func aDenseSpaceIsIndexed(t *testing.T, in owned) {
 	fx, endpoint, space := in.dense(t, 96)
 	endpoint.Queries = asked
 	folder, small := fx.folder("f"), fx.folder("small")
-	queries := fx.clustered(folder, space, 2000, 40, 25)
+	queries := fx.clustered(folder, space, 1500, 30, 25)
 	fx.clustered(small, space, 30, 3, 0)
-	fx.SetIndexRows(3000)
+	fx.SetIndexRows(2000)
 	if built, err := fx.Index(t.Context(), in.owner, nil, nil); built || err != nil {
 		t.Fatalf("below the threshold an index was built: %v (%v)", built, err)
 	}
@@ -146,7 +146,7 @@ func aDenseSpaceIsIndexed(t *testing.T, in owned) {
 	}
 	fx.SetIndexRows(10)
 	if near := fx.nearest(small.Key); len(near) != 30 {
-		t.Errorf("of a folder of 30 among 2,030, %d were found", len(near))
+		t.Errorf("of a folder of 30 among 1,530, %d were found", len(near))
 	}
 }
 
@@ -307,9 +307,9 @@ func unusedSpacesAreCleared(t *testing.T, in owned) {
 func aScopeFarFromTheQueryIsFound(t *testing.T, in owned) {
 	scale.NotRaced(t)
 	fx, _, space := in.dense(t, 16)
-	fx.stock("near", scale.Of(2_350, 14_700, 14_700), &space,
+	fx.stock("near", scale.Of(1_470, 14_700, 14_700), &space,
 		func(i int) string { return fmt.Sprintf("apples and pears number %d", i) })
-	far := fx.stock("far", scale.Of(50, 300, 300), &space,
+	far := fx.stock("far", scale.Of(60, 300, 300), &space,
 		func(i int) string { return fmt.Sprintf("unrelated granite quarry entry %d", i) })
 	in.index(t, space)
 	agent := fx.agentWith(far)
@@ -329,7 +329,7 @@ func aScopeFarFromTheQueryIsFound(t *testing.T, in owned) {
 
 func searchPlans(t *testing.T, in owned) {
 	fx, endpoint, space := in.dense(t, 16)
-	agent := fx.agentWith(fx.stock("f", 2500, &space,
+	agent := fx.agentWith(fx.stock("f", 1500, &space,
 		func(i int) string { return fmt.Sprintf("entry %d about topic %d", i, i%50) }))
 	in.index(t, space)
 	plans := dbtest.NewPlans(t, fx.pool)

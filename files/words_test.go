@@ -81,10 +81,10 @@ func aFolderIsRankedThroughTheIndexOfWords(t *testing.T, pool *pgxpool.Pool) {
 // Chunks that an older version of Loci weighed are weighed anew, by their file's name too, with and without an index of
 // words.
 func chunksOfAnOlderVersionAreWeighedAnew(t *testing.T, pool *pgxpool.Pool) {
-	const chunks = 450
+	const chunks = 250
 	fx := newFixtureIn(t, pool, files.Options{})
 	folder := fx.stock("f", chunks, nil, func(i int) string { return fmt.Sprintf("entry e%de", i) })
-	fx.SetWordRows(300, 100)
+	fx.SetWordRows(150, 100)
 	agent := fx.agentWith(folder)
 	found := func(text string) int {
 		t.Helper()
