@@ -63,7 +63,7 @@ func (f *fixture) taggedNotes(archives ...string) {
 	f.Helper()
 	for _, id := range archives {
 		var drafts []archival.Draft
-		for n := range 200 {
+		for n := range 120 {
 			d := archival.Draft{Text: fmt.Sprintf("note number%d of subject%d", n, n%7), HappenedAt: noteDay(n)}
 			if n%5 > 0 {
 				d.Tags = []string{fmt.Sprint("tag ", n%20), "a, 'b' {c}"}

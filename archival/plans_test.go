@@ -138,15 +138,15 @@ func passagesOfManyArchivesAreFoundByTheirTerms(t *testing.T, in owned) {
 func aLargeScopeReadsTheIndex(t *testing.T, in owned) {
 	f := newFixtureIn(t, in.pool)
 	var texts []string
-	for i := range 1500 {
-		texts = append(texts, fmt.Sprintf("common note number%d about subject%d", i, i%350))
+	for i := range 800 {
+		texts = append(texts, fmt.Sprintf("common note number%d about subject%d", i, i%190))
 	}
 	f.insert(texts...)
 	q := archival.Query{Text: "note about subject77", AgentID: f.agent, Limit: 4}
 	small := f.found(q)
 	plans := dbtest.NewPlans(t, f.pool)
 	f.store = archival.New(plans, archival.Options{})
-	f.store.SetIndexRows(1000)
+	f.store.SetIndexRows(500)
 	large := f.found(q)
 	if plan := plans.Take("@terms"); !strings.Contains(plan, "passages_terms") {
 		t.Errorf("a large scope is not read through the index:\n%s", plan)

@@ -29,7 +29,7 @@ func TestDuplicatesInsertedAtOnceLeaveOnePassage(t *testing.T) {
 	var group errgroup.Group
 	group.SetLimit(16)
 	var fresh atomic.Int32
-	for i := range scale.Of(250, 1000, 1000) {
+	for i := range scale.Of(150, 1000, 1000) {
 		group.Go(func() error {
 			got, err := servers[i%2].InsertFor(
 				t.Context(),
@@ -65,7 +65,7 @@ func TestBatchesAtOnce(t *testing.T) {
 	t.Parallel()
 	f := newDenseFixture(t, embedtest.New(t, 8))
 	servers, c := f.servers(), f.archive("shared")
-	size := scale.Of(250, 1000, 1000) // of a batch; each begins a tenth of it after the one before
+	size := scale.Of(150, 1000, 1000) // of a batch; each begins a tenth of it after the one before
 	var group errgroup.Group
 	for i := range 8 {
 		group.Go(func() error {
@@ -109,7 +109,7 @@ func TestArchivesAreAttachedAndDetachedAtOnce(t *testing.T) {
 	var group errgroup.Group
 	group.SetLimit(16)
 	var inserted atomic.Int32
-	for i := range 288 {
+	for i := range 192 {
 		agent, c, s := agents[i%3], archives[i/3%4], servers[i/12%2]
 		group.Go(func() error {
 			var err error
@@ -123,7 +123,7 @@ func TestArchivesAreAttachedAndDetachedAtOnce(t *testing.T) {
 					inserted.Add(1)
 				}
 			}
-			if i == 250 {
+			if i == 150 {
 				err = s.DeleteArchive(t.Context(), f.org, archives[3].ID)
 			}
 			if c.ID == archives[3].ID && errors.Is(err, db.ErrNotFound) {

@@ -21,10 +21,10 @@ func anArchiveIsRankedThroughTheIndexOfWords(t *testing.T, in owned) {
 	plans := dbtest.NewPlans(t, f.pool)
 	plain, indexed := f.store, archival.New(plans, archival.Options{})
 	plain.SetWordRows(1<<40, 1<<40)
-	indexed.SetWordRows(1000, 300)
+	indexed.SetWordRows(500, 200)
 	f.store = indexed
 	var texts []string
-	for i := range 1500 {
+	for i := range 800 {
 		texts = append(texts, fmt.Sprintf("common note number%d about subject%d", i, i%70))
 	}
 	f.insert(texts...)
