@@ -113,13 +113,17 @@ func newFixtureIn(t testing.TB, pool *pgxpool.Pool, o files.Options) *fixture {
 // newStore returns a store whose jobs are among the fixture's.
 func (fx *fixture) newStore(d db.DB, o files.Options) *files.Store {
 	fx.t.Helper()
-	o.Jobs = fx.jobs
+	// Not the system's, where it would remove the files of other programs' tests.
+	o.Jobs, o.TempDir = fx.jobs, cmp.Or(o.TempDir, programDir())
 	store, err := files.New(d, o)
 	if err != nil {
 		fx.t.Fatal(err)
 	}
 	return store
 }
+
+// programDir returns a directory for temporary files that lives until all tests have run.
+var programDir = sync.OnceValue(func() string { return dbtest.Program().TempDir() })
 
 // newDenseFixture returns a fixture with jobs of its own, whose files an endpoint embeds.
 func newDenseFixture(t testing.TB, dimension int) (*fixture, *embedtest.Endpoint, embed.Space) {

@@ -88,7 +88,7 @@ func TestAnOldJobChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range []files.ParseArgs{{Org: fx.org, FileKey: key, Generation: 1},
-		{Org: fx.org, FileKey: key, Generation: 2}, {Org: fx.org, FileKey: key + 99, Generation: 1}} {
+		{Org: fx.org, FileKey: key, Generation: 2}, {Org: fx.org, FileKey: key + 1<<40, Generation: 1}} {
 		if _, err := fx.jobs.InsertTx(t.Context(), tx, args, nil); err != nil {
 			t.Fatal(err)
 		}

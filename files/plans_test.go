@@ -10,17 +10,11 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// Plans depend on what Postgres' statistics say of all organizations' rows: so these tests have a database, of which
-// no statistics are made but by the tests, and come one after the other.
+// Plans depend on what Postgres' statistics say of all organizations' rows: so these tests have a database, and come one
+// after the other.
 func TestPlans(t *testing.T) {
 	t.Parallel()
-	pool := dbtest.New(t)
-	in := owned{pool, dbtest.Owner(t, pool)}
-	for _, table := range []string{"chunks", "chunk_vectors", "files"} {
-		if _, err := in.owner.Exec(t.Context(), `ALTER TABLE `+table+` SET (autovacuum_enabled = false)`); err != nil {
-			t.Fatal(err)
-		}
-	}
+	in := newOwned(t)
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T, owned)

@@ -63,8 +63,7 @@ func (fx *fixture) clustered(folder files.Folder, space embed.Space, n, centres,
 // together build one at a time: so these tests have a database, and come one after the other.
 func TestIndexesOfVectors(t *testing.T) {
 	t.Parallel()
-	pool := dbtest.New(t)
-	in := owned{pool, dbtest.Owner(t, pool)}
+	in := newOwned(t)
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T, owned)
@@ -83,6 +82,19 @@ func TestIndexesOfVectors(t *testing.T) {
 
 // owned is a database, with a pool of the role that owns its tables.
 type owned struct{ pool, owner *pgxpool.Pool }
+
+// newOwned returns a database of a test's own, in which Postgres makes no statistics by itself.
+func newOwned(t *testing.T) owned {
+	t.Helper()
+	pool := dbtest.New(t)
+	in := owned{pool, dbtest.Owner(t, pool)}
+	for _, table := range []string{"chunks", "chunk_vectors", "files"} {
+		if _, err := in.owner.Exec(t.Context(), `ALTER TABLE `+table+` SET (autovacuum_enabled = false)`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return in
+}
 
 // dense returns a fixture in the database with an endpoint and its space, on whose jobs nobody works.
 func (in owned) dense(t *testing.T, dimension int) (*fixture, *embed.Endpoint, embed.Space) {

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
@@ -17,22 +16,22 @@ import (
 // tests have a database, and come one after the other.
 func TestIndexOfWords(t *testing.T) {
 	t.Parallel()
-	pool := dbtest.New(t)
+	in := newOwned(t)
 	for _, test := range []struct {
 		name string
-		run  func(*testing.T, *pgxpool.Pool)
+		run  func(*testing.T, owned)
 	}{
 		{"a folder is ranked through the index of words", aFolderIsRankedThroughTheIndexOfWords},
 		{"chunks of an older version are weighed anew", chunksOfAnOlderVersionAreWeighedAnew},
 	} {
-		t.Run(test.name, func(t *testing.T) { test.run(t, pool) })
+		t.Run(test.name, func(t *testing.T) { test.run(t, in) })
 	}
 }
 
 // A folder is ranked through the index of words as from its chunks, with new chunks and without, and chunks that are
 // gone are not found.
-func aFolderIsRankedThroughTheIndexOfWords(t *testing.T, pool *pgxpool.Pool) {
-	fx := newFixtureIn(t, pool, files.Options{})
+func aFolderIsRankedThroughTheIndexOfWords(t *testing.T, in owned) {
+	fx := newFixtureIn(t, in.pool, files.Options{})
 	folder := fx.stock("f", 2200, nil, func(i int) string { return fmt.Sprintf("entry %d about topic %d", i, i%50) })
 	agent := fx.agentWith(folder, fx.stock("g", 20, nil, func(i int) string { return fmt.Sprintf("topic 7 again %d", i) }))
 	plans := dbtest.NewPlans(t, fx.pool)
@@ -80,9 +79,9 @@ func aFolderIsRankedThroughTheIndexOfWords(t *testing.T, pool *pgxpool.Pool) {
 
 // Chunks that an older version of Loci weighed are weighed anew, by their file's name too, with and without an index of
 // words.
-func chunksOfAnOlderVersionAreWeighedAnew(t *testing.T, pool *pgxpool.Pool) {
+func chunksOfAnOlderVersionAreWeighedAnew(t *testing.T, in owned) {
 	const chunks = 250
-	fx := newFixtureIn(t, pool, files.Options{})
+	fx := newFixtureIn(t, in.pool, files.Options{})
 	folder := fx.stock("f", chunks, nil, func(i int) string { return fmt.Sprintf("entry e%de", i) })
 	fx.SetWordRows(150, 100)
 	agent := fx.agentWith(folder)
