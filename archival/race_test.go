@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -125,10 +126,11 @@ func TestArchivesAreAttachedAndDetachedAtOnce(t *testing.T) {
 					inserted.Add(1)
 				}
 			}
-			if i == 150 {
+			if i == 100 {
 				err = s.DeleteArchive(t.Context(), f.org, archives[3].ID)
 			}
-			if c.ID == archives[3].ID && errors.Is(err, db.ErrNotFound) {
+			// Who comes after the deletion does not find the archive; an insertion may meet it as the agent's default.
+			if errors.Is(err, db.ErrNotFound) && (c.ID == archives[3].ID || strings.Contains(err.Error(), archives[3].ID)) {
 				return nil
 			}
 			return err
