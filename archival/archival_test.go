@@ -193,10 +193,12 @@ func TestABatchIsAllOrNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	drafts := make([]archival.Draft, scale.Of(300, archival.MaxPassages, archival.MaxPassages))
+	drafts := make([]archival.Draft, scale.Of(600, archival.MaxPassages, archival.MaxPassages))
 	last := len(drafts) - 1
+	filler := strings.Repeat("x", 1300<<10/len(drafts)) // together they are more than is held in memory
+	text := func(i int) string { return fmt.Sprintf("fact %d %s", i, filler) }
 	for i := range drafts {
-		drafts[i].Text = fmt.Sprintf("fact %d", i)
+		drafts[i].Text = text(i)
 	}
 	drafts[last].Text = " "
 	if _, err := f.store.Insert(t.Context(), f.org, c.ID, drafts); !errors.Is(err, db.ErrInvalid) ||
@@ -206,9 +208,9 @@ func TestABatchIsAllOrNothing(t *testing.T) {
 	if n, err := f.store.CountPassages(t.Context(), f.org, f.agent); err != nil || n != 0 {
 		t.Errorf("%d passages of a refused batch, %v", n, err)
 	}
-	drafts[last].Text = fmt.Sprint("fact ", last)
+	drafts[last].Text = text(last)
 	got, err := f.store.Insert(t.Context(), f.org, c.ID, drafts)
-	if err != nil || len(got) != len(drafts) || got[17].Text != "fact 17" {
+	if err != nil || len(got) != len(drafts) || got[17].Text != text(17) {
 		t.Fatalf("%d inserted, %v", len(got), err)
 	}
 	if diff := cmp.Diff([]string{"archive_attached", "passages_inserted"}, f.events(f.agent)); diff != "" {

@@ -182,8 +182,8 @@ func TestArchivesAreBackfilled(t *testing.T) {
 		t.Errorf("without an endpoint the archive's status is %+v", got)
 	}
 	for i := range 10 {
-		if _, err := f.store.Insert(t.Context(), f.org, f.archive(fmt.Sprint("archive ", i)).ID, []archival.Draft{{Text: "one",
-			Tags: []string{"x"}}, {Text: "two"}}); err != nil {
+		if _, err := f.store.Insert(t.Context(), f.org, f.archive(fmt.Sprint("archive ", i)).ID,
+			[]archival.Draft{{Text: "one", Tags: []string{"x"}}, {Text: "two"}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -163,13 +163,13 @@ func (fx *fixture) space(e *embedtest.Endpoint, model string) embed.Space {
 // those within a tenth of a second from another when they look the next time.
 var queueing = river.Config{FetchCooldown: time.Millisecond}
 
-// work works on the fixture's jobs until the test ends, or stop is called.
-func (fx *fixture) work(queues map[string]river.QueueConfig) (stop func()) {
+// work works on the fixture's jobs until the test ends.
+func (fx *fixture) work(queues map[string]river.QueueConfig) {
 	fx.t.Helper()
-	return fx.workWith(fx.Store, queues)
+	fx.workWith(fx.Store, queues)
 }
 
-// workWith is work as the server of another store does it.
+// workWith works on the fixture's jobs as the server of a store does, until the test ends or stop is called.
 func (fx *fixture) workWith(store *files.Store, queues map[string]river.QueueConfig) (stop func()) {
 	t := fx.t
 	t.Helper()

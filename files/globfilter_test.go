@@ -39,6 +39,7 @@ func TestCompileInclude(t *testing.T) {
 		{"a|b", []string{"x/a", "x/b"}, []string{"x/c"}},
 		{"v[0-9]{2,3}", []string{"x/V12"}, []string{"x/v1"}},
 		{"vo{2,3}", []string{"x/VOOO"}, []string{"x/vo"}},
+		{"vo{3,2}*", []string{"x/vo3.md", "x/VO2"}, []string{"x/vo4"}},
 		{`\Qa.b`, []string{"x/a.b"}, []string{"x/axb"}},
 		{"(draft|final)", []string{"x/Final.md"}, []string{"x/f.md"}},
 		{"plan_(1).md", []string{"docs/plan_(1).md", "docs/notes/Plan_(1).MD"},

@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// Plans depend on what Postgres' statistics say of all organizations' rows: so these tests have a database, and come one
-// after the other.
+// Plans depend on what Postgres' statistics say of all organizations' rows: so these tests have a database, and come
+// one after the other.
 func TestPlans(t *testing.T) {
 	t.Parallel()
 	in := newOwned(t)
@@ -92,7 +92,8 @@ func listsReadThePageAlone(t *testing.T, in owned) {
 	}
 	plans := dbtest.NewPlans(t, fx.pool)
 	store := fx.newStore(plans, files.Options{})
-	list, _, err := store.AgentFiles(t.Context(), fx.org, agent, files.AgentFilesQuery{Limits: wide, Page: db.Page{Limit: 1}})
+	list, _, err := store.AgentFiles(t.Context(), fx.org, agent,
+		files.AgentFilesQuery{Limits: wide, Page: db.Page{Limit: 1}})
 	if err != nil || len(list) != 1 {
 		t.Fatalf("got %v (%v)", list, err)
 	}
@@ -104,7 +105,8 @@ func listsReadThePageAlone(t *testing.T, in owned) {
 		"between two files": {Limit: 50, After: list[0].FileID, Before: list[0].FileID},
 	} {
 		plans.Take("")
-		if _, _, err := store.AgentFiles(t.Context(), fx.org, agent, files.AgentFilesQuery{Limits: wide, Page: p}); err != nil {
+		if _, _, err := store.AgentFiles(t.Context(), fx.org, agent,
+			files.AgentFilesQuery{Limits: wide, Page: p}); err != nil {
 			t.Fatal(err)
 		}
 		plan := plans.Take("CROSS JOIN LATERAL")

@@ -97,7 +97,7 @@ func TestADeletedFolderIsGoneBeforeItsRows(t *testing.T) {
 	if got, err := fx.Search(ctx, fx.org, agent, files.Query{Text: "walnut", Limit: 5}); err != nil || len(got.Hits) > 0 {
 		t.Errorf("a search found %v (%v)", got.Hits, err)
 	}
-	if list, _, err := fx.AgentFiles(ctx, fx.org, agent, files.AgentFilesQuery{Limits: wide, Page: db.Page{}}); err != nil ||
+	if list, _, err := fx.AgentFiles(ctx, fx.org, agent, files.AgentFilesQuery{Limits: wide}); err != nil ||
 		len(list) > 0 {
 		t.Errorf("the agent has %v (%v)", list, err)
 	}

@@ -77,7 +77,7 @@ func TestParallelReplacementsAreAllAnswered(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 12 {
 		group.Go(func() {
-			_, _, err := fx.Upload(context.Background(), fx.org, folder.ID, files.Upload{Name: "a.txt", Duplicates: files.Replace,
+			_, _, err := fx.Upload(t.Context(), fx.org, folder.ID, files.Upload{Name: "a.txt", Duplicates: files.Replace,
 				Body: strings.NewReader(fmt.Sprintf("number %d\n", i))})
 			if err != nil {
 				t.Errorf("replacement %d: %v", i, err)
@@ -121,8 +121,8 @@ func TestOpeningWhileFilesGo(t *testing.T) {
 	for i := range 24 {
 		agent := agents[i%len(agents)]
 		do(func() {
-			f, _, err := fx.Upload(ctx, fx.org, folder.ID, files.Upload{Name: fmt.Sprintf("%d.txt", i%7), Duplicates: files.Replace,
-				Body: strings.NewReader(strings.Repeat("words to be chunked\n", 50))})
+			f, _, err := fx.Upload(ctx, fx.org, folder.ID, files.Upload{Name: fmt.Sprintf("%d.txt", i%7),
+				Duplicates: files.Replace, Body: strings.NewReader(strings.Repeat("words to be chunked\n", 50))})
 			allowed("upload", err)
 			if i%5 == 0 && err == nil {
 				allowed("delete", fx.DeleteFile(ctx, fx.org, folder.ID, f.ID))

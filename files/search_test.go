@@ -165,7 +165,8 @@ func TestSearchSeesOnlyWhatIsAttached(t *testing.T) {
 		Include: "*.txt"})); diff != "" {
 		t.Errorf("only *.txt (-want +got):\n%s", diff)
 	}
-	if got, err := fx.Search(t.Context(), dbtest.NewOrg(t, fx.pool), agent, files.Query{Text: "walnut", Limit: 10}); err != nil ||
+	stranger := dbtest.NewOrg(t, fx.pool)
+	if got, err := fx.Search(t.Context(), stranger, agent, files.Query{Text: "walnut", Limit: 10}); err != nil ||
 		len(got.Hits) != 0 {
 		t.Errorf("another organization finds %v (%v)", got.Hits, err)
 	}

@@ -186,7 +186,8 @@ func TestUploadsThatAreRefusedLeaveNothing(t *testing.T) {
 	if n := fx.rows("files") + fx.rows("file_originals") + fx.jobsWhere("true"); n != 0 {
 		t.Errorf("%d rows are left", n)
 	}
-	if f, _, err := fx.Upload(t.Context(), fx.org, folder.ID, files.Upload{Name: "a.txt", Body: endless(1000)}); err != nil {
+	if f, _, err := fx.Upload(t.Context(), fx.org, folder.ID,
+		files.Upload{Name: "a.txt", Body: endless(1000)}); err != nil {
 		t.Errorf("exactly the limit: %v", err)
 	} else {
 		fx.await(folder, f)
@@ -236,8 +237,9 @@ func TestALargeFileIsKeptWhole(t *testing.T) {
 		t.Error("the content is not what was uploaded")
 	}
 	var original []byte
-	if err := fx.pool.QueryRow(t.Context(),
-		`SELECT string_agg(bytes, ''::bytea ORDER BY ordinal) FROM file_originals WHERE org = $1`, fx.org).Scan(&original); err != nil {
+	if err := fx.pool.QueryRow(t.Context(), `
+		SELECT string_agg(bytes, ''::bytea ORDER BY ordinal) FROM file_originals
+		WHERE org = $1`, fx.org).Scan(&original); err != nil {
 		t.Fatal(err)
 	}
 	if string(original) != text {

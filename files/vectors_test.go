@@ -293,7 +293,11 @@ func unusedSpacesAreCleared(t *testing.T, in owned) {
 	in.index(t, old)
 	clear := func(age string) int {
 		t.Helper()
-		fx.exec(`UPDATE embedding_spaces SET used_at = now() - $1::text::interval WHERE id IN ($2, $3)`, age, old.ID, space.ID)
+		if _, err := fx.pool.Exec(ctx, `
+			UPDATE embedding_spaces SET used_at = now() - $1::text::interval
+			WHERE id IN ($2, $3)`, age, old.ID, space.ID); err != nil {
+			t.Fatal(err)
+		}
 		n, err := fx.ClearSpaces(ctx, in.owner)
 		if err != nil {
 			t.Fatal(err)

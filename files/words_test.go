@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// Words are pruned and weighed anew in all organizations, and how they are read depends on Postgres' statistics: so these
-// tests have a database, and come one after the other.
+// Words are pruned and weighed anew in all organizations, and how they are read depends on Postgres' statistics: so
+// these tests have a database, and come one after the other.
 func TestIndexOfWords(t *testing.T) {
 	t.Parallel()
 	in := newOwned(t)
