@@ -76,7 +76,8 @@ func TestGrepGoesByFileNameThenLine(t *testing.T) {
 			t.Errorf("%s: got %v, want ErrInvalid", name, err)
 		}
 	}
-	if got, err := fx.Grep(t.Context(), dbtest.NewOrg(t, fx.pool), agent, files.GrepQuery{Pattern: "needle"}); err != nil ||
+	stranger := dbtest.NewOrg(t, fx.pool)
+	if got, err := fx.Grep(t.Context(), stranger, agent, files.GrepQuery{Pattern: "needle"}); err != nil ||
 		got.Attached != 0 {
 		t.Errorf("another organization sees %+v (%v)", got, err)
 	}
