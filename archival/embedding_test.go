@@ -10,8 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/embedtest"
 )
@@ -31,20 +34,40 @@ func newDenseFixture(t *testing.T, e *embedtest.Endpoint) *denseFixture {
 	return f
 }
 
-// connect gives the fixture a store that uses an endpoint, as a server that is started does.
-func (f *denseFixture) connect(e *embedtest.Endpoint) {
+// use gives the fixture a store that uses an endpoint.
+func (f *denseFixture) use(e *embedtest.Endpoint) {
 	f.Helper()
 	f.server, f.endpoint = e, e.Endpoint(f)
 	f.endpoint.FirstPause, f.endpoint.MaxPause = time.Millisecond, 20*time.Millisecond
-	f.space = e.Use(f, f.pool, f.endpoint)
+	var err error // another test's endpoint may have had the same URL
+	if f.space, err = embed.UseSpace(f.Context(), f.pool, fmt.Sprintf("%s of %d", e.URL, f.org), "fake",
+		e.Dimension); err != nil {
+		f.Fatal(err)
+	}
+	f.endpoint.Use(f.space)
 	f.store = archival.New(f.pool, archival.Options{Endpoint: f.endpoint})
 	f.store.SetSettle(0)
+}
+
+// connect is use as a server does it that starts, for the fixture's organization alone.
+func (f *denseFixture) connect(e *embedtest.Endpoint) {
+	f.Helper()
+	f.use(e)
+	if err := archival.BackfillOrg(f.store, f.Context(), f.org); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// connectAll is connect for all organizations of the database.
+func (f *denseFixture) connectAll(e *embedtest.Endpoint) {
+	f.Helper()
+	f.use(e)
 	if _, err := f.store.Queue().Backfill(f.Context(), 0); err != nil {
 		f.Fatal(err)
 	}
 }
 
-// work does what a server does for the fixture's store, until stop is called or the test ends.
+// work does what a server does for all organizations of the database, until stop is called or the test ends.
 func (f *denseFixture) work() (stop func()) {
 	f.Helper()
 	return embedtest.Work(f, f.pool, f.store.Queue(), f.store.Queue().Queues())
@@ -64,58 +87,82 @@ func (f *fixture) count(sql string, args ...any) int {
 func (f *denseFixture) settled(without int) {
 	f.Helper()
 	embedtest.Eventually(f, "no passage waits", func() bool {
-		return f.count(`SELECT count(*) FROM unembedded_passages WHERE refused IS NULL`) == 0 &&
-			f.count(`SELECT count(*) FROM archives WHERE embedded_space IS DISTINCT FROM $1 AND deleted_at IS NULL`,
-				f.space.ID) == 0
+		return f.count(`
+			SELECT (SELECT count(*) FROM unembedded_passages WHERE org = $1 AND refused IS NULL) + (
+				SELECT count(*) FROM archives
+				WHERE org = $1 AND embedded_space IS DISTINCT FROM $2 AND deleted_at IS NULL)`, f.org, f.space.ID) == 0
 	})
-	got, want := f.count(`SELECT count(*) FROM passage_vectors WHERE space_id = $1`, f.space.ID),
-		f.count(`SELECT count(*) FROM passages`)-without
+	got, want := f.count(`SELECT count(*) FROM passage_vectors WHERE org = $1 AND space_id = $2`, f.org, f.space.ID),
+		f.rows("passages")-without
 	if got != want {
 		f.Errorf("%d vectors in space %d, want %d", got, f.space.ID, want)
 	}
-	if n := f.count(`SELECT count(*) FROM unembedded_passages`); n != without {
+	if n := f.rows("unembedded_passages"); n != without {
 		f.Errorf("%d passages go without a vector, want %d", n, without)
 	}
 	if n := f.count(`
-		SELECT count(*) FROM passage_vectors v JOIN passages p ON p.key = v.passage_key
-		WHERE (v.org, v.archive_key, v.tags, v.happened_at, v.valid_from, v.valid_until)
-		      IS DISTINCT FROM (p.org, p.archive_key, p.tags, p.happened_at, p.valid_from, p.valid_until)`); n != 0 {
+		SELECT count(*) FROM passage_vectors v JOIN passages p ON p.org = v.org AND p.key = v.passage_key
+		WHERE v.org = $1 AND (v.archive_key, v.tags, v.happened_at, v.valid_from, v.valid_until)
+		      IS DISTINCT FROM (p.archive_key, p.tags, p.happened_at, p.valid_from, p.valid_until)`, f.org); n != 0 {
 		f.Errorf("%d vectors tell something else of their passage", n)
 	}
 }
 
-// notes inserts a given number of passages into the agent's archive, a call for each.
-func (f *fixture) notes(n int) string {
+// notes inserts a given number of passages into the agent's archive.
+func (f *fixture) notes(n int) (archive string) {
 	f.Helper()
-	archive := ""
+	var texts []string
 	for i := range n {
-		archive = f.insert(fmt.Sprintf("note %d about topic %d, after %d others", i, i%7,
-			f.count(`SELECT count(*) FROM passages`)))[0].ArchiveID
+		texts = append(texts, fmt.Sprintf("note %d about topic %d, after %d others", i, i%7, f.noted))
+		f.noted++
 	}
-	return archive
+	return f.insert(texts...)[0].ArchiveID
 }
 
 // status is how far an archive's vectors are.
 func (f *fixture) status(archive string) *embed.Status {
 	f.Helper()
-	c, err := f.store.Archive(f.Context(), org, archive)
+	c, err := f.store.Archive(f.Context(), f.org, archive)
 	if err != nil {
 		f.Fatal(err)
 	}
 	return c.Vectors
 }
 
+// The queue works for all organizations: so each of these tests has a database, which it leaves empty for another.
 func TestQueueOfPassages(t *testing.T) {
 	t.Parallel()
+	free := make(chan *pgxpool.Pool, 100)
+	database := func(of *testing.T) *pgxpool.Pool {
+		var pool *pgxpool.Pool
+		select {
+		case pool = <-free:
+		default:
+			pool = dbtest.New(t)
+		}
+		of.Cleanup(func() {
+			for _, table := range []string{"river_job", "passages", "agent_archives", "archives", "embedding_spaces"} {
+				if _, err := pool.Exec(context.Background(), `DELETE FROM `+table); err != nil {
+					of.Error(err)
+				}
+			}
+			free <- pool
+		})
+		return pool
+	}
 	embedtest.TestQueue(t, func(t *testing.T) *embedtest.Memory {
-		f, archive := &denseFixture{fixture: newFixture(t)}, ""
+		f, archive := &denseFixture{fixture: newFixtureIn(t, database(t))}, ""
 		return &embedtest.Memory{
 			Pool: f.pool, Vectors: "passage_vectors",
-			Connect: func(e *embedtest.Endpoint, settle time.Duration) { f.connect(e); f.store.SetSettle(settle) },
+			Connect: func(e *embedtest.Endpoint, settle time.Duration) { f.connectAll(e); f.store.SetSettle(settle) },
 			Queue:   func() embedtest.Queue { return f.store.Queue() },
-			Write:   func(calls int) { archive = f.notes(2 * calls) },
+			Write: func(calls int) {
+				for range calls {
+					archive = f.notes(2)
+				}
+			},
 			Found: func() bool {
-				last := fmt.Sprintf("after %d others", f.count(`SELECT count(*) FROM passages`)-1)
+				last := fmt.Sprintf("after %d others", f.noted-1)
 				got := f.found(archival.Query{Text: last})
 				return len(got) > 0 && strings.Contains(got[0], last)
 			},
@@ -124,27 +171,32 @@ func TestQueueOfPassages(t *testing.T) {
 	})
 }
 
-// What was inserted before there was an endpoint is embedded when there is one, in every archive.
+// What was inserted before there was an endpoint is embedded when there is one, in every archive of every organization:
+// so the test has a database.
 func TestArchivesAreBackfilled(t *testing.T) {
 	t.Parallel()
-	f := &denseFixture{fixture: newFixture(t)}
+	pool := dbtest.New(t)
+	f, other := &denseFixture{fixture: newFixtureIn(t, pool)}, &denseFixture{fixture: newFixtureIn(t, pool)}
 	archive := f.notes(150)
 	if got := f.status(archive); got != nil {
 		t.Errorf("without an endpoint the archive's status is %+v", got)
 	}
 	for i := range 10 {
-		if _, err := f.store.Insert(t.Context(), org, f.archive(fmt.Sprint("archive ", i)).ID, []archival.Draft{{Text: "one",
-			Tags: []string{"x"}}, {Text: "two"}}); err != nil {
+		if _, err := f.store.Insert(t.Context(), f.org, f.archive(fmt.Sprint("archive ", i)).ID,
+			[]archival.Draft{{Text: "one", Tags: []string{"x"}}, {Text: "two"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
+	other.notes(3)
 	gone := f.archive("gone")
-	if err := f.store.DeleteArchive(t.Context(), org, gone.ID); err != nil {
+	if err := f.store.DeleteArchive(t.Context(), f.org, gone.ID); err != nil {
 		t.Fatal(err)
 	}
-	f.connect(embedtest.New(t, 8))
+	f.connectAll(embedtest.New(t, 8))
 	f.work()
+	other.space = f.space
 	f.settled(0)
+	other.settled(0)
 	f.store = archival.New(f.pool, archival.Options{}) // a server without an endpoint next to one that has it
 	f.notes(3)
 	f.settled(0)
@@ -160,7 +212,7 @@ func TestARefusedPassageHoldsNobodyUp(t *testing.T) {
 	archive := f.notes(40)
 	refused := f.insert("this is forbidden")[0]
 	f.insert(strings.Repeat("allowed words ", 200) + "forbidden")
-	stop := f.work()
+	f.embedded(archive)
 	f.settled(1)
 	if got := f.status(archive); got.Refused != 1 || got.Error == nil || !strings.Contains(*got.Error,
 		"refuses some passages (") {
@@ -170,22 +222,22 @@ func TestARefusedPassageHoldsNobodyUp(t *testing.T) {
 		t.Errorf("by its words: got %q", got)
 	}
 	text := "this is welcome"
-	if _, err := f.store.UpdatePassage(t.Context(), org, f.agent, refused.ID,
+	if _, err := f.store.UpdatePassage(t.Context(), f.org, f.agent, refused.ID,
 		archival.PassageUpdate{Text: &text}); err != nil {
 		t.Fatal(err)
 	}
+	f.embedded(archive)
 	f.settled(0)
 	f.insert("another forbidden text")
+	f.embedded(archive)
 	f.settled(1)
-	stop()
 	f.connect(embedtest.New(t, 16))
-	stop = f.work()
+	f.embedded(archive)
 	f.settled(0)
-	stop()
 	e.Refuse = ""
 	asked := len(slices.Concat(e.Asked()...))
 	f.connect(e)
-	f.work()
+	f.embedded(archive)
 	f.settled(0)
 	if n := len(slices.Concat(e.Asked()...)) - asked; n != 1 {
 		t.Errorf("going back to a model takes %d texts, want the one that was refused", n)
@@ -202,41 +254,37 @@ func TestVectorsFollowTheirPassages(t *testing.T) {
 	archive := p[0].ArchiveID
 	once := func() {
 		t.Helper()
-		if err := archival.EmbedOnce(f.store, t.Context(), org, archive); err != nil {
+		if err := archival.EmbedOnce(f.store, t.Context(), f.org, archive); err != nil {
 			t.Fatal(err)
 		}
 		f.settled(0)
 	}
 	once()
 	text := "the car is at the workshop"
-	if _, err := f.store.UpdatePassage(t.Context(), org, f.agent, p[0].ID,
+	if _, err := f.store.UpdatePassage(t.Context(), f.org, f.agent, p[0].ID,
 		archival.PassageUpdate{Text: &text}); err != nil {
 		t.Fatal(err)
 	}
-	if n := f.count(`SELECT count(*) FROM passage_vectors`); n != 2 {
+	if n := f.rows("passage_vectors"); n != 2 {
 		t.Errorf("%d vectors beside a changed text, want 2", n)
 	}
-	if _, err := f.store.UpdatePassage(t.Context(), org, f.agent, p[1].ID,
+	if _, err := f.store.UpdatePassage(t.Context(), f.org, f.agent, p[1].ID,
 		archival.PassageUpdate{Tags: []string{"drink"}}); err != nil {
 		t.Fatal(err)
 	}
-	if n := f.count(`SELECT count(*) FROM passage_vectors`); n != 2 {
+	if n := f.rows("passage_vectors"); n != 2 {
 		t.Errorf("%d vectors beside changed tags, want 2", n)
 	}
 	once()
-	if err := f.store.DeletePassage(t.Context(), org, f.agent, p[2].ID); err != nil {
+	if err := f.store.DeletePassage(t.Context(), f.org, f.agent, p[2].ID); err != nil {
 		t.Fatal(err)
 	}
 	f.settled(0)
-	if err := f.store.DeleteArchive(t.Context(), org, archive); err != nil {
+	if err := f.store.DeleteArchive(t.Context(), f.org, archive); err != nil {
 		t.Fatal(err)
 	}
-	for {
-		if n, err := f.store.Clear(t.Context()); n == 0 || err != nil {
-			break
-		}
-	}
-	if n := f.count(`SELECT count(*) FROM passage_vectors`); n != 0 {
+	f.clear()
+	if n := f.rows("passage_vectors"); n != 0 {
 		t.Errorf("%d vectors are left of a deleted archive", n)
 	}
 }
@@ -251,26 +299,26 @@ func TestChangesWhileEmbedding(t *testing.T) {
 		left   int // vectors after all is done
 	}{
 		{"a passage is deleted", func(f *denseFixture, p archival.Inserted) error {
-			return f.store.DeletePassage(context.Background(), org, f.agent, p.ID)
+			return f.store.DeletePassage(context.Background(), f.org, f.agent, p.ID)
 		}, 10},
 		{"a text is changed", func(f *denseFixture, p archival.Inserted) error {
-			_, err := f.store.UpdatePassage(context.Background(), org, f.agent, p.ID, archival.PassageUpdate{Text: &text})
+			_, err := f.store.UpdatePassage(context.Background(), f.org, f.agent, p.ID, archival.PassageUpdate{Text: &text})
 			return err
 		}, 11},
 		{"tags are changed", func(f *denseFixture, p archival.Inserted) error {
-			_, err := f.store.UpdatePassage(context.Background(), org, f.agent, p.ID,
+			_, err := f.store.UpdatePassage(context.Background(), f.org, f.agent, p.ID,
 				archival.PassageUpdate{Tags: []string{"new"}})
 			return err
 		}, 11},
 		{"the archive is deleted", func(f *denseFixture, p archival.Inserted) error {
-			return f.store.DeleteArchive(context.Background(), org, p.ArchiveID)
+			return f.store.DeleteArchive(context.Background(), f.org, p.ArchiveID)
 		}, 0},
 		{"another model comes", func(f *denseFixture, _ archival.Inserted) error {
 			f.connect(embedtest.New(f, 16))
 			return nil
 		}, 0},
 		{"another server embeds it", func(f *denseFixture, p archival.Inserted) error {
-			return archival.EmbedOnce(f.store, context.Background(), org, p.ArchiveID)
+			return archival.EmbedOnce(f.store, context.Background(), f.org, p.ArchiveID)
 		}, 11},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -289,16 +337,16 @@ func TestChangesWhileEmbedding(t *testing.T) {
 				return false
 			})
 			e.Fault.Store(&changes)
-			if err := archival.EmbedOnce(f.store, t.Context(), org, archive); err != nil {
+			if err := archival.EmbedOnce(f.store, t.Context(), f.org, archive); err != nil {
 				t.Errorf("embed: %v", err)
 			}
-			if n := f.count(`SELECT count(*) FROM passage_vectors`); n != c.left {
+			if n := f.rows("passage_vectors"); n != c.left {
 				t.Errorf("%d vectors are left, want %d", n, c.left)
 			}
 			if c.left > 0 {
 				f.settled(0)
 			}
-			if f.count(`SELECT count(*) FROM passages WHERE text = $1`, text) > 0 &&
+			if f.count(`SELECT count(*) FROM passages WHERE org = $1 AND text = $2`, f.org, text) > 0 &&
 				!slices.Contains(slices.Concat(e.Asked()...), text) {
 				t.Error("the vector of a changed text is that of the old one")
 			}

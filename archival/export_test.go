@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/loci-memory/loci/db"
 )
 
@@ -25,6 +27,30 @@ func EmbedOnce(s *Store, ctx context.Context, org db.Org, archiveID string) erro
 		more, err = q.Once(ctx, job{Org: org, Owner: key}, space)
 	}
 	return err
+}
+
+// BackfillOrg is what Queue().Backfill does for one organization when no server uses another space.
+func BackfillOrg(s *Store, ctx context.Context, org db.Org) error {
+	q, space := s.Queue(), s.space()
+	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
+		keys, err := db.All[int64](ctx, tx, `
+			SELECT key FROM archives WHERE org = $1 AND coalesce(embedded_space, 0) <> $2 AND deleted_at IS NULL`, org, space)
+		if err != nil {
+			return err
+		}
+		for _, sql := range q.TakeOver {
+			if _, err := tx.Exec(ctx, sql, pgx.NamedArgs{"org": org, "keys": keys, "space": space}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// space returns the id of the active space, 0 if there is none.
+func (s *Store) space() int16 {
+	space, _ := s.endpoint.Space()
+	return space.ID
 }
 
 // SetWordRows sets how many passages of an archive are indexed by their words, and how many more make a new segment.

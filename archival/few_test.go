@@ -3,7 +3,6 @@ package archival_test
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -11,8 +10,6 @@ import (
 
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/db/dbtest"
-	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/embed/embedtest"
 )
 
@@ -28,7 +25,7 @@ func TestTagsAndTimesNarrowASearch(t *testing.T) {
 			archives := []string{f.archive("one").ID, f.archive("two").ID}
 			f.taggedNotes(append(archives, f.archive("of another agent").ID)...)
 			for _, id := range archives {
-				if err := f.store.Attach(t.Context(), org, f.agent, id); err != nil {
+				if err := f.store.Attach(t.Context(), f.org, f.agent, id); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -43,7 +40,7 @@ func TestTagsAndTimesNarrowASearch(t *testing.T) {
 			}
 			for _, q := range narrowing(f.agent) {
 				got := f.search(q)
-				want, err := exact.Search(t.Context(), org, q)
+				want, err := exact.Search(t.Context(), f.org, q)
 				if diff := cmp.Diff(want, got); diff != "" || err != nil {
 					t.Errorf("%+v: %v (-all +narrowed):\n%s", q, err, diff)
 				}
@@ -66,14 +63,14 @@ func (f *fixture) taggedNotes(archives ...string) {
 	f.Helper()
 	for _, id := range archives {
 		var drafts []archival.Draft
-		for n := range 400 {
+		for n := range 120 {
 			d := archival.Draft{Text: fmt.Sprintf("note number%d of subject%d", n, n%7), HappenedAt: noteDay(n)}
 			if n%5 > 0 {
 				d.Tags = []string{fmt.Sprint("tag ", n%20), "a, 'b' {c}"}
 			}
 			drafts = append(drafts, d)
 		}
-		if _, err := f.store.Insert(f.Context(), org, id, drafts); err != nil {
+		if _, err := f.store.Insert(f.Context(), f.org, id, drafts); err != nil {
 			f.Fatal(err)
 		}
 	}
@@ -96,37 +93,6 @@ func narrowing(agent string) (all []archival.Query) {
 	return all
 }
 
-// Soon after a load, of which Postgres' statistics do not know, the passages of a tag or a time are found by its index.
-func TestFreshPassagesOfATagAreFoundByItsIndex(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	if _, err := dbtest.Owner(t, f.pool).Exec(t.Context(), `
-		ALTER TABLE passages SET (autovacuum_enabled = false)`); err != nil {
-		t.Fatal(err)
-	}
-	archive := f.archive("notes")
-	if err := f.store.Attach(t.Context(), org, f.agent, archive.ID); err != nil {
-		t.Fatal(err)
-	}
-	f.taggedNotes(archive.ID, f.archive("of others").ID)
-	plans := dbtest.NewPlans(t, f.pool)
-	store := archival.New(plans, archival.Options{})
-	store.SetWide(10)
-	search := func(q archival.Query) {
-		t.Helper()
-		q.Text, q.AgentID, q.Limit = "subject3", f.agent, 20
-		if got, err := store.Search(t.Context(), org, q); err != nil || len(got.Hits) < 2 {
-			t.Fatalf("%d hits, %v", len(got.Hits), err)
-		}
-	}
-	search(archival.Query{Tags: []string{"tag 7"}})
-	plans.ReadByKeys("@owned", "passages_tags")
-	search(archival.Query{Start: noteDay(3), End: noteDay(4)})
-	plans.ReadByKeys("LIMIT @most", "passages_archive", "happened_at >=")
-	search(archival.Query{Tags: []string{"tag 7"}})
-	plans.ReadByKeys("@few", "passages_pkey")
-}
-
 func TestASearchHasAtMostAThousandTags(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -135,51 +101,11 @@ func TestASearchHasAtMostAThousandTags(t *testing.T) {
 	for n := range 1001 {
 		q.Tags = append(q.Tags, fmt.Sprint("tag ", n))
 	}
-	if _, err := f.store.Search(t.Context(), org, q); !errors.Is(err, db.ErrInvalid) {
+	if _, err := f.store.Search(t.Context(), f.org, q); !errors.Is(err, db.ErrInvalid) {
 		t.Errorf("got %v, want ErrInvalid", err)
 	}
 	q.Tags = append(q.Tags[:1000], q.Tags[0])
-	if _, err := f.store.Search(t.Context(), org, q); err != nil {
+	if _, err := f.store.Search(t.Context(), f.org, q); err != nil {
 		t.Errorf("with 1,000 different ones: %v", err)
-	}
-}
-
-// More passages of a tag than are ranked by words one by one are so by meaning.
-func TestMeaningRanksMorePassagesOfATagThanWords(t *testing.T) {
-	t.Parallel()
-	scale.Long(t)
-	f := newDenseFixture(t, embedtest.New(t, 64))
-	archive := f.archive("notes").ID
-	for part := range 6 {
-		var drafts []archival.Draft
-		for n := range 1000 {
-			d := archival.Draft{Text: fmt.Sprintf("note number%d of subject%d", 1000*part+n, n%70), Tags: []string{"many"}}
-			if n%4 == 0 {
-				d.Tags = []string{"rest"}
-			}
-			drafts = append(drafts, d)
-		}
-		if _, err := f.store.Insert(t.Context(), org, archive, drafts); err != nil {
-			t.Fatal(err)
-		}
-	}
-	f.embedded(archive)
-	exact := archival.New(f.pool, archival.Options{Endpoint: f.endpoint})
-	exact.SetWide(1 << 40)
-	plans := dbtest.NewPlans(t, f.pool)
-	f.store = archival.New(plans, archival.Options{Endpoint: f.endpoint})
-	f.store.SetWide(10)
-	for _, tag := range []string{"many", "rest"} {
-		q := archival.Query{Text: "note of subject3", ArchiveID: archive, Limit: 50, Tags: []string{tag}}
-		want, err := exact.Search(t.Context(), org, q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, f.search(q)); diff != "" {
-			t.Errorf("%s (-all +narrowed):\n%s", tag, diff)
-		}
-		if plan := plans.Take("@few"); !strings.Contains(plan, "passage_vectors") {
-			t.Errorf("%s: the vectors are not read by their keys:\n%s", tag, plan)
-		}
 	}
 }

@@ -1,7 +1,6 @@
 package archival_test
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -10,8 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loci-memory/loci/archival"
-	"github.com/loci-memory/loci/db/dbtest"
-	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/embed/embedtest"
 )
 
@@ -19,7 +16,7 @@ import (
 func (f *denseFixture) embedded(archives ...string) {
 	f.Helper()
 	for _, id := range archives {
-		if err := archival.EmbedOnce(f.store, f.Context(), org, id); err != nil {
+		if err := archival.EmbedOnce(f.store, f.Context(), f.org, id); err != nil {
 			f.Fatal(err)
 		}
 	}
@@ -27,7 +24,7 @@ func (f *denseFixture) embedded(archives ...string) {
 
 func (f *fixture) search(q archival.Query) archival.Results {
 	f.Helper()
-	got, err := f.store.Search(f.Context(), org, q)
+	got, err := f.store.Search(f.Context(), f.org, q)
 	if err != nil {
 		f.Fatalf("search %+v: %v", q, err)
 	}
@@ -87,28 +84,28 @@ func TestMeaningObeysTheFilters(t *testing.T) {
 	at := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 	team, gone := f.archive("team"), f.archive("gone")
 	for _, c := range []archival.Archive{team, gone} {
-		if err := f.store.Attach(t.Context(), org, f.agent, c.ID); err != nil {
+		if err := f.store.Attach(t.Context(), f.org, f.agent, c.ID); err != nil {
 			t.Fatal(err)
 		}
 		for i := range 30 { // nearer to the question than what is sought
-			if _, err := f.store.Insert(t.Context(), org, c.ID,
+			if _, err := f.store.Insert(t.Context(), f.org, c.ID,
 				[]archival.Draft{{Text: strings.Repeat("velo locked library ", i+1)}}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := f.store.Insert(t.Context(), org, c.ID, []archival.Draft{
+		if _, err := f.store.Insert(t.Context(), f.org, c.ID, []archival.Draft{
 			{Text: c.Name + " velo one", Tags: []string{"a", "b"}, HappenedAt: &at}, {Text: c.Name + " velo two",
 				Tags: []string{"b"}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	alone := f.newAgent("Bob")
-	own, err := f.store.InsertFor(t.Context(), org, alone, []archival.Draft{{Text: "own velo", Tags: []string{"b"}}})
+	own, err := f.store.InsertFor(t.Context(), f.org, alone, []archival.Draft{{Text: "own velo", Tags: []string{"b"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.embedded(team.ID, gone.ID, own[0].ArchiveID)
-	if err := f.store.DeleteArchive(t.Context(), org, gone.ID); err != nil {
+	if err := f.store.DeleteArchive(t.Context(), f.org, gone.ID); err != nil {
 		t.Fatal(err)
 	}
 	before, after := at.Add(-time.Hour), at.Add(time.Hour)
@@ -181,94 +178,5 @@ func TestSearchesSayWhyTheyAreNotRankedByMeaning(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// Past its threshold a space is indexed, and a large scope read through the index, both by words and by meaning; a
-// small one is read by itself. As many are found as there are.
-func TestALargeScopeIsReadThroughItsIndexes(t *testing.T) {
-	t.Parallel()
-	scale.Long(t)
-	f := newDenseFixture(t, embedtest.New(t, 32))
-	small := f.archive("small")
-	few := make([]archival.Draft, 10)
-	for i := range few {
-		few[i].Text = fmt.Sprintf("entry %d of a small series", i)
-	}
-	if _, err := f.store.Insert(t.Context(), org, small.ID, few); err != nil {
-		t.Fatal(err)
-	}
-	drafts := make([]archival.Draft, 3000)
-	for i := range drafts {
-		drafts[i] = archival.Draft{
-			Text: fmt.Sprintf("entry number%d of series%d", i, i%600),
-			Tags: []string{fmt.Sprint("tag", i%1500), []string{"even", "odd"}[i%2]},
-		}
-	}
-	large, err := f.store.InsertFor(t.Context(), org, f.agent, drafts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if built, err := f.store.Queue().Index(t.Context(), dbtest.Owner(t, f.pool), nil, nil); built || err != nil {
-		t.Fatalf("an index was built of nothing: %v (%v)", built, err)
-	}
-	f.store.SetIndexRows(1000)
-	f.embedded(small.ID, large[0].ArchiveID)
-	if built, err := f.store.Queue().Index(t.Context(), dbtest.Owner(t, f.pool), nil, nil); !built || err != nil {
-		t.Fatalf("an index was built: %v (%v)", built, err)
-	}
-	const question = "entry number77 of series77"
-	plans, day := dbtest.NewPlans(t, f.pool), time.Now().Add(-24*time.Hour)
-	f.store = archival.New(plans, archival.Options{Endpoint: f.endpoint})
-	index := fmt.Sprintf("Index Scan using passage_vectors_space_%d", f.space.ID)
-	for _, c := range []struct {
-		name        string
-		query       archival.Query
-		indexRows   int
-		table, want string
-	}{
-		{"an agent", archival.Query{AgentID: f.agent}, 1000, "passage_vectors", index},
-		{"an agent's of a tag and some days", archival.Query{AgentID: f.agent, Tags: []string{"odd", "none"}, Start: &day},
-			1000, "passage_vectors", index},
-		{"an agent's of all of its tags", archival.Query{AgentID: f.agent, Tags: []string{"odd"}, Match: archival.All}, 1000,
-			"passage_vectors", index},
-		{"the organization", archival.Query{}, 1000, "passage_vectors", index},
-		{"an agent, exactly", archival.Query{AgentID: f.agent}, 50_000, "passage_vectors", "passage_vectors"},
-		{"a small archive, exactly", archival.Query{ArchiveID: small.ID}, 1000, "passage_vectors", "passage_vectors_scope"},
-		{"an agent, by words", archival.Query{AgentID: f.agent}, 1000, "@terms", "passages_terms"},
-		{"an agent's of some tags, by words", archival.Query{AgentID: f.agent, Tags: []string{"tag77"}}, 1000, "@terms",
-			"passages_terms"},
-		{"a small archive, by words", archival.Query{ArchiveID: small.ID}, 1000, "r.lex", "passages_"},
-	} {
-		c.query.Text, c.query.Limit = question, 1
-		f.store.SetIndexRows(c.indexRows)
-		f.search(c.query)
-		plan := plans.Take(c.table)
-		if !strings.Contains(plan, c.want) || c.want != index && strings.Contains(plan, index) ||
-			c.table == "passage_vectors" &&
-				strings.Contains(plan, "on passages") || c.table == "r.lex" && strings.Contains(plan, "passages_terms") {
-			t.Errorf("%s: the plan is not by %q:\n%s", c.name, c.want, plan)
-		}
-	}
-	f.store = archival.New(f.pool, archival.Options{Endpoint: f.endpoint})
-	f.store.SetIndexRows(1000)
-	near := f.found(archival.Query{Text: question})
-	f.store.SetIndexRows(1 << 40)
-	found := 0
-	for _, text := range f.found(archival.Query{Text: question}) {
-		if slices.Contains(near, text) {
-			found++
-		}
-	}
-	if len(near) != 10 || found < 8 || near[0] != question {
-		t.Errorf("through the indexes %d were found, %d of them among the best, first %q", len(near), found, near[0])
-	}
-	f.store.SetIndexRows(1)
-	if got := f.search(archival.Query{Text: question, ArchiveID: small.ID, Limit: 10}); len(got.Hits) != 10 ||
-		slices.ContainsFunc(got.Hits, func(h archival.Hit) bool { return h.MeaningRank == 0 }) {
-		t.Errorf("of an archive of 10 among 3,000 %d were found", len(got.Hits))
-	}
-	if got := f.found(archival.Query{Text: question, Tags: []string{"tag9"}}); len(got) != 2 {
-		t.Errorf("of two with a tag among 3,000 were found %q", got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/embed/embedtest"
 )
 
@@ -19,7 +21,7 @@ func (f *denseFixture) servers() [2]*archival.Store {
 	return [2]*archival.Store{f.store, archival.New(f.pool, archival.Options{Endpoint: f.endpoint})}
 }
 
-// A thousand inserts of one text at once, through two servers, leave one passage, which is reported as new once and
+// Many inserts of one text at once, through two servers, leave one passage, which is reported as new once and
 // embedded once.
 func TestDuplicatesInsertedAtOnceLeaveOnePassage(t *testing.T) {
 	t.Parallel()
@@ -28,11 +30,11 @@ func TestDuplicatesInsertedAtOnceLeaveOnePassage(t *testing.T) {
 	var group errgroup.Group
 	group.SetLimit(16)
 	var fresh atomic.Int32
-	for i := range 1000 {
+	for i := range scale.Of(150, 1000, 1000) {
 		group.Go(func() error {
 			got, err := servers[i%2].InsertFor(
 				t.Context(),
-				org,
+				f.org,
 				f.agent,
 				[]archival.Draft{{Text: "b"}, {Text: "a"}, {Text: "b"}}[i%3:],
 			)
@@ -47,11 +49,11 @@ func TestDuplicatesInsertedAtOnceLeaveOnePassage(t *testing.T) {
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	n, err := f.store.CountPassages(t.Context(), org, f.agent)
+	n, err := f.store.CountPassages(t.Context(), f.org, f.agent)
 	if err != nil || n != 2 || fresh.Load() != 2 {
 		t.Errorf("%d passages, %v, %d told as new, want 2", n, err, fresh.Load())
 	}
-	list, err := f.store.Archives(t.Context(), org, "", "", db.Page{})
+	list, err := f.store.Archives(t.Context(), f.org, "", "", db.Page{})
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%d archives, %v, want 1", len(list), err)
 	}
@@ -64,17 +66,18 @@ func TestBatchesAtOnce(t *testing.T) {
 	t.Parallel()
 	f := newDenseFixture(t, embedtest.New(t, 8))
 	servers, c := f.servers(), f.archive("shared")
+	size := scale.Of(150, 1000, 1000) // of a batch; each begins a tenth of it after the one before
 	var group errgroup.Group
 	for i := range 8 {
 		group.Go(func() error {
-			drafts := make([]archival.Draft, 1000)
+			drafts := make([]archival.Draft, size)
 			for n := range drafts {
-				drafts[n].Text = fmt.Sprintf("fact %d", n+100*i)
+				drafts[n].Text = fmt.Sprintf("fact %d", n+size/10*i)
 			}
 			if i%2 == 0 {
 				slices.Reverse(drafts)
 			}
-			got, err := servers[i%2].Insert(t.Context(), org, c.ID, drafts)
+			got, err := servers[i%2].Insert(t.Context(), f.org, c.ID, drafts)
 			for n, p := range got {
 				if p.Text != drafts[n].Text {
 					return fmt.Errorf("passages[%d] is %q, want %q", n, p.Text, drafts[n].Text)
@@ -86,8 +89,8 @@ func TestBatchesAtOnce(t *testing.T) {
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	if n := f.count(`SELECT count(*) FROM passages`); n != 1700 {
-		t.Errorf("%d passages, want 1700", n)
+	if n, want := f.rows("passages"), size+7*(size/10); n != want {
+		t.Errorf("%d passages, want %d", n, want)
 	}
 	f.embedded(c.ID)
 	f.settled(0)
@@ -107,24 +110,27 @@ func TestArchivesAreAttachedAndDetachedAtOnce(t *testing.T) {
 	var group errgroup.Group
 	group.SetLimit(16)
 	var inserted atomic.Int32
-	for i := range 600 {
+	for i := range 192 {
 		agent, c, s := agents[i%3], archives[i/3%4], servers[i/12%2]
 		group.Go(func() error {
 			var err error
 			switch i / 24 % 4 {
 			case 0, 1:
-				err = s.Attach(t.Context(), org, agent, c.ID)
+				err = s.Attach(t.Context(), f.org, agent, c.ID)
 			case 2:
-				err = s.Detach(t.Context(), org, agent, c.ID)
+				err = s.Detach(t.Context(), f.org, agent, c.ID)
 			case 3:
-				if _, err = s.InsertFor(t.Context(), org, agent, []archival.Draft{{Text: fmt.Sprint("note ", i)}}); err == nil {
+				var got []archival.Inserted
+				got, err = s.InsertFor(t.Context(), f.org, agent, []archival.Draft{{Text: fmt.Sprint("note ", i)}})
+				if err == nil && got[0].ArchiveID != archives[3].ID { // which is deleted, and may be cleared away
 					inserted.Add(1)
 				}
 			}
-			if i == 500 {
-				err = s.DeleteArchive(t.Context(), org, archives[3].ID)
+			if i == 100 {
+				err = s.DeleteArchive(t.Context(), f.org, archives[3].ID)
 			}
-			if c.ID == archives[3].ID && errors.Is(err, db.ErrNotFound) {
+			// Who comes after the deletion does not find the archive; an insertion may meet it as the agent's default.
+			if errors.Is(err, db.ErrNotFound) && (c.ID == archives[3].ID || strings.Contains(err.Error(), archives[3].ID)) {
 				return nil
 			}
 			return err
@@ -148,10 +154,12 @@ func TestArchivesAreAttachedAndDetachedAtOnce(t *testing.T) {
 	}
 	if n := f.count(`
 		SELECT count(*) FROM agent_archives a JOIN archives c ON c.key = a.archive_key
-		WHERE c.deleted_at IS NOT NULL`); n != 0 {
+		WHERE a.org = $1 AND c.deleted_at IS NOT NULL`, f.org); n != 0 {
 		t.Errorf("a deleted archive is attached %d times", n)
 	}
-	if n := f.count(`SELECT count(*) FROM passages`); n != int(inserted.Load()) {
+	if n := f.count(`
+		SELECT count(*) FROM passages p JOIN archives c ON c.org = p.org AND c.key = p.archive_key
+		WHERE p.org = $1 AND c.deleted_at IS NULL`, f.org); n != int(inserted.Load()) {
 		t.Errorf("%d passages of %d that were inserted", n, inserted.Load())
 	}
 }

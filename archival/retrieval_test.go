@@ -218,7 +218,7 @@ func TestRetrievalOfPassages(t *testing.T) {
 	all := map[string]*embedtest.Quality{}
 	for seed := range uint64(4) {
 		l, c := newLibrary(seed), f.archive(fmt.Sprint("library ", seed))
-		stored, err := f.store.Insert(t.Context(), org, c.ID, l.drafts)
+		stored, err := f.store.Insert(t.Context(), f.org, c.ID, l.drafts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +230,7 @@ func TestRetrievalOfPassages(t *testing.T) {
 			}
 			q.ArchiveID, q.Limit = c.ID, 10
 			for ranking, store := range map[string]*archival.Store{"words": words, "default": f.store} {
-				got, err := store.Search(t.Context(), org, q.Query)
+				got, err := store.Search(t.Context(), f.org, q.Query)
 				if err != nil || got.ByMeaning != (ranking == "default") {
 					t.Fatalf("%s: %v, %+v", q.Text, err, got)
 				}

@@ -14,14 +14,13 @@ func TestVectorsOfPassages(t *testing.T) {
 	e := embedtest.New(t, 8)
 	e.Refuse = "forbidden"
 	f := newDenseFixture(t, e)
-	f.insert("the ferry leaves at noon", "this is forbidden")
-	f.work()
+	f.embedded(f.insert("the ferry leaves at noon", "this is forbidden")[0].ArchiveID)
 	f.settled(1)
-	list, err := f.store.Passages(t.Context(), org, f.agent, archival.PassageList{}, db.Page{Ascending: true})
+	list, err := f.store.Passages(t.Context(), f.org, f.agent, archival.PassageList{}, db.Page{Ascending: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	vectors, err := f.store.Vectors(t.Context(), org, list...)
+	vectors, err := f.store.Vectors(t.Context(), f.org, list...)
 	if err != nil || len(list) != 2 || len(vectors) != 1 {
 		t.Fatalf("%d vectors of %d passages: %v", len(vectors), len(list), err)
 	}
@@ -30,11 +29,11 @@ func TestVectorsOfPassages(t *testing.T) {
 			t.Errorf("%q has the vector %v", p.Text, v)
 		}
 	}
-	if none, err := f.store.Vectors(t.Context(), org+1, list...); err != nil || len(none) != 0 {
+	if none, err := f.store.Vectors(t.Context(), f.org+1, list...); err != nil || len(none) != 0 {
 		t.Errorf("another organization reads %v, %v", none, err)
 	}
 	words := archival.New(f.pool, archival.Options{})
-	if none, err := words.Vectors(t.Context(), org, list...); err != nil || len(none) != 0 {
+	if none, err := words.Vectors(t.Context(), f.org, list...); err != nil || len(none) != 0 {
 		t.Errorf("without an endpoint: %v, %v", none, err)
 	}
 }

@@ -2,29 +2,29 @@ package archival_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/embedtest"
 )
 
 // An archive is ranked through the index of words as from its passages, also after one got another text or was erased.
-func TestAnArchiveIsRankedThroughTheIndexOfWords(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+func anArchiveIsRankedThroughTheIndexOfWords(t *testing.T, in owned) {
+	f := newFixtureIn(t, in.pool)
 	plans := dbtest.NewPlans(t, f.pool)
 	plain, indexed := f.store, archival.New(plans, archival.Options{})
 	plain.SetWordRows(1<<40, 1<<40)
-	indexed.SetWordRows(1000, 300)
+	indexed.SetWordRows(500, 200)
 	f.store = indexed
 	var texts []string
-	for i := range 3000 {
+	for i := range 800 {
 		texts = append(texts, fmt.Sprintf("common note number%d about subject%d", i, i%70))
 	}
 	f.insert(texts...)
@@ -36,7 +36,7 @@ func TestAnArchiveIsRankedThroughTheIndexOfWords(t *testing.T) {
 	}
 	search := func(store *archival.Store, text string) archival.Results {
 		t.Helper()
-		got, err := store.Search(t.Context(), org, archival.Query{Text: text, AgentID: f.agent, Limit: 20})
+		got, err := store.Search(t.Context(), f.org, archival.Query{Text: text, AgentID: f.agent, Limit: 20})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,14 +57,14 @@ func TestAnArchiveIsRankedThroughTheIndexOfWords(t *testing.T) {
 	walnut := "the walnut tree"
 	hit := search(indexed, "number77").Hits[0]
 	update := archival.PassageUpdate{Text: &walnut}
-	if _, err := indexed.UpdatePassage(t.Context(), org, f.agent, hit.ID, update); err != nil {
+	if _, err := indexed.UpdatePassage(t.Context(), f.org, f.agent, hit.ID, update); err != nil {
 		t.Fatal(err)
 	}
 	compare()
 	if got := search(indexed, "walnut").Hits; len(got) != 1 || got[0].Text != walnut {
 		t.Errorf("a passage is not found by its new words: %v", got)
 	}
-	if err := indexed.Replace(t.Context(), org, hit.Key, func(archival.Contents) archival.Contents {
+	if err := indexed.Replace(t.Context(), f.org, hit.Key, func(archival.Contents) archival.Contents {
 		return archival.Contents{}
 	}); err != nil {
 		t.Fatal(err)
@@ -77,12 +77,11 @@ func TestAnArchiveIsRankedThroughTheIndexOfWords(t *testing.T) {
 }
 
 // Passages that an older version of Loci weighed are weighed anew.
-func TestPassagesOfAnOlderVersionAreWeighedAnew(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
+func passagesOfAnOlderVersionAreWeighedAnew(t *testing.T, in owned) {
+	f := newFixtureIn(t, in.pool)
 	f.insert("the walnut tree", "the plum tree")
 	if _, err := f.pool.Exec(t.Context(), `
-		UPDATE passages SET lex_version = 1, lex = '{}/16777216', terms = '{}'`); err != nil {
+		UPDATE passages SET lex_version = 1, lex = '{}/16777216', terms = '{}' WHERE org = $1`, f.org); err != nil {
 		t.Fatal(err)
 	}
 	found := func() int { return len(f.search(archival.Query{Text: "walnut", AgentID: f.agent, Limit: 5}).Hits) }
@@ -96,71 +95,16 @@ func TestPassagesOfAnOlderVersionAreWeighedAnew(t *testing.T) {
 // A word whose term has the same place in the lexicon as another finds no passage that has only that other.
 func TestAWordFindsNoPassageWithAnotherOfItsPlace(t *testing.T) {
 	t.Parallel()
-	a, b := embedtest.Colliding(t)
+	a, b := "xxzlzq", "xvdbbcq" // which Colliding found
+	if !slices.Equal(embed.TermIDs(a), embed.TermIDs(b)) {
+		a, b = embedtest.Colliding(t)
+	}
 	f := newFixture(t)
 	f.insert("the word "+a, "the word "+b)
 	for _, word := range []string{a, b} {
 		hits := f.search(archival.Query{Text: word, AgentID: f.agent, Limit: 5}).Hits
 		if len(hits) != 1 || !strings.Contains(hits[0].Text, word) {
 			t.Errorf("%q finds %v, want its own passage alone", word, hits)
-		}
-	}
-}
-
-// Soon after a load, of which Postgres' statistics do not know, a search reads the passages that it found by keys.
-func TestFreshPassagesAreReadByTheirKeys(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	if _, err := dbtest.Owner(t, f.pool).Exec(t.Context(), `
-		ALTER TABLE passages SET (autovacuum_enabled = false)`); err != nil {
-		t.Fatal(err)
-	}
-	var texts []string
-	for i := range 300 {
-		texts = append(texts, fmt.Sprintf("common note number%d about subject%d", i, i%7))
-	}
-	f.insert(texts...)
-	plans := dbtest.NewPlans(t, f.pool)
-	store := archival.New(plans, archival.Options{})
-	got, err := store.Search(t.Context(), org, archival.Query{Text: "subject3", AgentID: f.agent, Limit: 20})
-	if err != nil || len(got.Hits) != 20 {
-		t.Fatalf("%d hits, %v", len(got.Hits), err)
-	}
-	plans.ReadByKeys("AS hit (key", "passages_pkey")
-}
-
-// Passages of many archives are found by the index of terms, however old Postgres' statistics are: another index has
-// all passages, of which each would be compared with each term of each archive.
-func TestPassagesOfManyArchivesAreFoundByTheirTerms(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	for i := range 20 {
-		archive := f.archive(fmt.Sprint("archive ", i))
-		if err := f.store.Attach(t.Context(), org, f.agent, archive.ID); err != nil {
-			t.Fatal(err)
-		}
-		var drafts []archival.Draft
-		for n := range 100 {
-			at := time.Date(2026, 1, 1+n%28, 0, 0, 0, 0, time.UTC)
-			drafts = append(drafts, archival.Draft{Text: fmt.Sprintf("note number%d about subject%d", n, n%50), HappenedAt: &at})
-		}
-		if _, err := f.store.Insert(t.Context(), org, archive.ID, drafts); err != nil {
-			t.Fatal(err)
-		}
-	}
-	plans := dbtest.NewPlans(t, f.pool)
-	store := archival.New(plans, archival.Options{})
-	store.SetIndexRows(500)
-	start := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
-	for _, q := range []archival.Query{{Text: "subject3"}, {Text: "subject3", Start: &start}} {
-		q.AgentID, q.Limit = f.agent, 20
-		if got, err := store.Search(t.Context(), org, q); err != nil || len(got.Hits) != 20 {
-			t.Fatalf("%d hits, %v", len(got.Hits), err)
-		}
-		plan := plans.Take("terms && @terms")
-		if !strings.Contains(plan, "passages_terms") || strings.Count(plan, "Index Scan") != 1 ||
-			strings.Contains(plan, "Seq Scan") {
-			t.Errorf("passages are not found by their terms alone:\n%s", plan)
 		}
 	}
 }

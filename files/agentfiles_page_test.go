@@ -21,19 +21,19 @@ type item struct{ id, name string }
 // forward and backward, oldest or newest first, also where the file is deleted that the next page goes on from.
 func TestPagesAreStableWhileOthersWrite(t *testing.T) {
 	t.Parallel()
-	fx := newFixture(t, files.Options{})
+	fx := newFixture(t)
 	folder := fx.folder("f")
 	agent := fx.agentWith(folder)
 	lists := map[string]func(db.Page) ([]item, error){
 		"the folder's files": func(p db.Page) (list []item, err error) {
-			found, err := fx.Files(t.Context(), org, files.Filter{FolderID: folder.ID}, false, p)
+			found, err := fx.Files(t.Context(), fx.org, files.Filter{FolderID: folder.ID}, false, p)
 			for _, f := range found {
 				list = append(list, item{f.ID, f.Name})
 			}
 			return list, err
 		},
 		"the agent's files": func(p db.Page) (list []item, err error) {
-			found, _, err := fx.AgentFiles(t.Context(), org, agent, files.AgentFilesQuery{Limits: wide, Page: p})
+			found, _, err := fx.AgentFiles(t.Context(), fx.org, agent, files.AgentFilesQuery{Limits: wide, Page: p})
 			for _, f := range found {
 				list = append(list, item{f.ID, strings.TrimPrefix(f.FileName, "f/")})
 			}
@@ -64,10 +64,8 @@ func TestPagesAreStableWhileOthersWrite(t *testing.T) {
 // the list.
 func (fx *fixture) mixed(folder files.Folder, ascending bool) (stay []string) {
 	fx.t.Helper()
-	if _, err := fx.pool.Exec(fx.t.Context(), `DELETE FROM files WHERE folder_key = $1`, folder.Key); err != nil {
-		fx.t.Fatal(err)
-	}
-	for i := range 60 {
+	fx.exec(`DELETE FROM files WHERE folder_key = $1`, folder.Key)
+	for i := range 30 {
 		name := fmt.Sprint("goes ", i)
 		if i%3 == 0 {
 			name = fmt.Sprint("stays ", i)
@@ -81,11 +79,12 @@ func (fx *fixture) mixed(folder files.Folder, ascending bool) (stay []string) {
 	return stay
 }
 
-func (fx *fixture) row(folder files.Folder, name string) {
+// row adds files of which there is no text.
+func (fx *fixture) row(folder files.Folder, names ...string) {
 	_, err := fx.pool.Exec(fx.t.Context(), `
 		INSERT INTO files (org, folder_key, name, original_name, media_type, size_bytes, sha256)
-			VALUES (1, $1, $2, $2, 'text/plain', 0, '')
-		ON CONFLICT DO NOTHING`, folder.Key, name)
+		SELECT $1, $2, name, name, 'text/plain', 0, '' FROM unnest($3::text[]) AS name
+		ON CONFLICT DO NOTHING`, fx.org, folder.Key, names)
 	if err != nil {
 		fx.t.Error(err)
 	}
@@ -96,7 +95,7 @@ func (fx *fixture) churn(folder files.Folder) (stop func()) {
 	end, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		for i := range 200 { // or a pager would never come to the end
+		for i := range 40 { // or a pager would never come to the end
 			select {
 			case <-end:
 				return
@@ -158,7 +157,7 @@ func (fx *fixture) turn(folder files.Folder, list func(db.Page) ([]item, error),
 		}
 		if strings.HasPrefix(cursor.name, "goes") {
 			id := strings.Replace(cursor.id, "file_agent-", "file-", 1)
-			if err := fx.DeleteFile(fx.t.Context(), org, folder.ID, id); err != nil && !errors.Is(err, db.ErrNotFound) {
+			if err := fx.DeleteFile(fx.t.Context(), fx.org, folder.ID, id); err != nil && !errors.Is(err, db.ErrNotFound) {
 				fx.t.Fatal(err)
 			}
 		}
@@ -168,22 +167,22 @@ func (fx *fixture) turn(folder files.Folder, list func(db.Page) ([]item, error),
 // An id that never was, or is another organization's, gives an empty page; so does one that was forgotten.
 func TestACursorThatNeverWas(t *testing.T) {
 	t.Parallel()
-	fx := newFixture(t, files.Options{})
+	fx := newFixture(t)
 	folder := fx.folder("f")
 	for i := range 3 {
 		fx.row(folder, fmt.Sprint(i))
 	}
-	list, err := fx.Files(t.Context(), org, files.Filter{FolderID: folder.ID}, false, db.Page{Ascending: true})
+	list, err := fx.Files(t.Context(), fx.org, files.Filter{FolderID: folder.ID}, false, db.Page{Ascending: true})
 	if err != nil || len(list) != 3 {
 		t.Fatalf("got %v (%v)", list, err)
 	}
-	if err := fx.DeleteFile(t.Context(), org, folder.ID, list[0].ID); err != nil {
+	if err := fx.DeleteFile(t.Context(), fx.org, folder.ID, list[0].ID); err != nil {
 		t.Fatal(err)
 	}
 	count := func(after string) int {
 		t.Helper()
 		of := files.Filter{FolderID: folder.ID}
-		got, err := fx.Files(t.Context(), org, of, false, db.Page{Ascending: true, After: after})
+		got, err := fx.Files(t.Context(), fx.org, of, false, db.Page{Ascending: true, After: after})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,7 +198,7 @@ func TestACursorThatNeverWas(t *testing.T) {
 		t.Errorf("forgotten at once: %d (%v)", n, err)
 	}
 	if _, err := fx.pool.Exec(t.Context(),
-		`UPDATE deleted_places SET deleted_at = now() - interval '25 hours'`); err != nil {
+		`UPDATE deleted_places SET deleted_at = now() - interval '25 hours' WHERE org = $1`, fx.org); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := db.ForgetDeleted(t.Context(), fx.pool); n != 1 || err != nil {

@@ -28,22 +28,32 @@ func limitsOf(l files.Limits) files.Options {
 // cut; what the agent opens itself has the limits of its tier.
 func TestWhatOpensByItselfShowsATenthOfTheWindow(t *testing.T) {
 	t.Parallel()
-	for _, window := range []int{0, 8_192, 32_768, 128_000, 200_000, 1_000_000} {
-		l := files.TierFor(window)
-		fx := newFixture(t, limitsOf(l))
-		folder := fx.folder("f")
-		for i := range 5 {
-			fx.upload(folder, fmt.Sprint(i, ".md"), manyLines(5000))
-		}
-		agent := fx.agent()
-		if err := fx.attach(agent, folder.ID, l); err != nil {
+	windows := []int{0, 8_192, 32_768, 128_000, 200_000, 1_000_000}
+	agents := map[string]files.Limits{}
+	fx := newOwnFixture(t, files.Options{Limits: func(context.Context, db.DB, db.Org,
+		[]string) (map[string]files.Limits, error) {
+		return agents, nil
+	}}, files.Queues())
+	folder := fx.coarselyCut("f")
+	text := manyLines(5000)
+	for i := range 5 {
+		fx.upload(folder, fmt.Sprint(i, ".md"), text)
+	}
+	ids := make([]string, len(windows))
+	for i, window := range windows {
+		ids[i] = fx.agent()
+		agents[ids[i]] = files.TierFor(window)
+		if err := fx.attach(ids[i], folder.ID, agents[ids[i]]); err != nil {
 			t.Fatal(err)
 		}
+	}
+	fx.upload(folder, "late.md", text)
+	for i, window := range windows {
+		agent, l := ids[i], files.TierFor(window)
 		room := max(window, 32_768) / 10
 		if window > 0 {
 			room = window / 10
 		}
-		fx.upload(folder, "late.md", manyLines(5000))
 		views := fx.views(agent, l)
 		chars, cut := 0, 0
 		for _, v := range views {
@@ -68,7 +78,7 @@ func TestWhatOpensByItselfShowsATenthOfTheWindow(t *testing.T) {
 
 func (fx *fixture) views(agent string, l files.Limits) []files.OpenView {
 	fx.t.Helper()
-	views, err := fx.Views(fx.t.Context(), org, agent, l)
+	views, err := fx.Views(fx.t.Context(), fx.org, agent, l)
 	if err != nil {
 		fx.t.Fatal(err)
 	}
@@ -78,7 +88,7 @@ func (fx *fixture) views(agent string, l files.Limits) []files.OpenView {
 func TestShortFilesOpenByThemselvesWhole(t *testing.T) {
 	t.Parallel()
 	l := files.TierFor(8_192)
-	fx := newFixture(t, limitsOf(l))
+	fx := newOwnFixture(t, limitsOf(l), files.Queues())
 	folder := fx.folder("f")
 	for i := range 3 {
 		fx.upload(folder, fmt.Sprint(i, ".md"), strings.Repeat("a short line\n", 20))
@@ -102,14 +112,14 @@ func TestNothingOpensByItselfWhereItShallNot(t *testing.T) {
 	t.Parallel()
 	for _, agentOpens := range []bool{true, false} {
 		l := files.Limits{MaxOpen: 5, ViewChars: 1000, OpensNone: !agentOpens}
-		fx := newFixture(t, limitsOf(l))
+		fx := newOwnFixture(t, limitsOf(l), files.Queues())
 		folder := fx.folder("f")
 		fx.upload(folder, "a.txt", "text\n")
 		agents := map[string]bool{}
 		for opens, want := range map[*bool]bool{nil: agentOpens, new(true): true, new(false): false} {
 			id := fx.agent()
 			agents[id] = want
-			err := fx.Attach(t.Context(), org, files.Attachment{AgentID: id, FolderID: folder.ID, Opens: opens, Limits: l})
+			err := fx.Attach(t.Context(), fx.org, files.Attachment{AgentID: id, FolderID: folder.ID, Opens: opens, Limits: l})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -126,16 +136,16 @@ func TestNothingOpensByItselfWhereItShallNot(t *testing.T) {
 // A prompt names twenty closed files, of every folder some.
 func TestTwentyClosedFilesAreNamed(t *testing.T) {
 	t.Parallel()
-	fx := newFixture(t, files.Options{})
+	fx := newFixture(t)
 	many, few := fx.folder("many"), fx.folder("few")
 	for i := range 25 {
-		fx.upload(many, fmt.Sprintf("%02d.txt", i), "text\n")
+		fx.store(many, fmt.Sprintf("%02d.txt", i), "text\n")
 	}
 	for i := range 3 {
-		fx.upload(few, fmt.Sprint(i, ".txt"), "text\n")
+		fx.store(few, fmt.Sprint(i, ".txt"), "text\n")
 	}
 	agent := fx.agentWith(many, few)
-	directories, err := fx.Directories(t.Context(), org, agent, files.TierFor(128_000))
+	directories, err := fx.Directories(t.Context(), fx.org, agent, files.TierFor(128_000))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,11 @@ func PurgeOnce(s *Store, ctx context.Context, job PurgeArgs) (done bool, err err
 	return s.purge(ctx, job)
 }
 
+// BackfillOrg is Backfill for one organization.
+func BackfillOrg(s *Store, ctx context.Context, org db.Org) (added int, err error) {
+	return s.backfill(ctx, org, s.space())
+}
+
 // ByMeaning ranks the chunks of folders by their meaning, and returns the keys of the best.
 func ByMeaning(s *Store, ctx context.Context, org db.Org, folders ...int64) ([]int64, error) {
 	q := s.question(searchedFiles{org: org, folders: folders}, "anything", 10)

@@ -7,20 +7,22 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/files"
 )
 
-// worked are the names of files in the order in which they were parsed.
-func (fx *fixture) worked() []string {
+// worked are the names of files of some organizations in the order in which they were parsed.
+func (fx *fixture) worked(orgs ...db.Org) []string {
 	fx.t.Helper()
 	names, err := db.All[string](fx.t.Context(), fx.pool, `
 		SELECT f.name FROM river_job j JOIN files f ON f.key = (j.args ->> 'file_key')::bigint
-		WHERE j.kind = 'parse_file'
-		ORDER BY j.attempted_at, j.id`)
+		WHERE j.kind = 'parse_file' AND f.org = ANY ($1)
+		ORDER BY j.attempted_at, j.id`, orgs)
 	if err != nil {
 		fx.t.Fatal(err)
 	}
@@ -30,62 +32,62 @@ func (fx *fixture) worked() []string {
 var oneEach = map[string]river.QueueConfig{files.QueueParse: {MaxWorkers: 1}, files.QueueLarge: {MaxWorkers: 1},
 	files.QueueEmbed: {MaxWorkers: 1}}
 
-// A folder with many files waiting holds back another folder's one by one file, and others' few by as many.
-func TestFoldersTakeTurns(t *testing.T) {
+// Turns are those of all jobs in a queue: so these tests have a database, and come one after the other.
+func TestTurns(t *testing.T) {
 	t.Parallel()
-	fx := newFixtureWith(t, files.Options{}, oneEach)
-	resume := fx.pause()
+	pool := dbtest.New(t)
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *pgxpool.Pool)
+	}{
+		{"folders take turns", foldersTakeTurns},
+		{"organizations take turns", organizationsTakeTurns},
+		{"batches take turns", batchesTakeTurns},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, pool) })
+	}
+}
+
+// A folder with many files waiting holds back another folder's one by one file, and others' few by as many.
+func foldersTakeTurns(t *testing.T, pool *pgxpool.Pool) {
+	fx := newFixtureIn(t, pool, files.Options{})
 	many, one, few := fx.folder("many"), fx.folder("one"), fx.folder("few")
-	for i := range 30 {
+	for i := range 12 {
 		fx.send(many, fmt.Sprintf("many %d.txt", i), "text\n", files.Suffix)
 	}
-	b := fx.send(one, "one.txt", "text\n", files.Suffix)
+	fx.send(one, "one.txt", "text\n", files.Suffix)
 	for i := range 3 {
 		// the second costs 4
 		fx.send(few, fmt.Sprintf("few %d.txt", i), strings.Repeat("a long file's line\n", 12000*(i%2)+1), files.Suffix)
 	}
-	resume()
-	fx.await(one, b)
-	embedtest.Eventually(t, "all are parsed", func() bool {
-		return fx.count(`SELECT count(*) FROM files WHERE generation = 0`) == 0
-	})
+	fx.work(oneEach)
+	fx.idle()
 	want := []string{"many 0.txt", "one.txt", "many 1.txt", "few 0.txt", "many 2.txt", "many 3.txt", "many 4.txt",
 		"few 1.txt", "many 5.txt", "many 6.txt"}
-	if diff := cmp.Diff(want, fx.worked()[:len(want)]); diff != "" {
+	if diff := cmp.Diff(want, fx.worked(fx.org)[:len(want)]); diff != "" {
 		t.Errorf("the order (-want +got):\n%s", diff)
 	}
 }
 
 // An organization with many folders has no more of the workers than one with a single folder.
-func TestOrganizationsTakeTurns(t *testing.T) {
-	t.Parallel()
-	fx := newFixtureWith(t, files.Options{}, oneEach)
-	resume := fx.pause()
-	other, err := db.One[db.Org](t.Context(), fx.pool, `INSERT INTO organizations (name) VALUES ('other') RETURNING org`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 40 {
+func organizationsTakeTurns(t *testing.T, pool *pgxpool.Pool) {
+	fx := newFixtureIn(t, pool, files.Options{})
+	for i := range 16 {
 		fx.send(fx.folder(fmt.Sprintf("folder %d", i)), fmt.Sprintf("many %d.txt", i), "text\n", files.Suffix)
 	}
-	single, err := fx.CreateFolder(t.Context(), other, files.NewFolder{Name: "single"})
-	if err != nil {
-		t.Fatal(err)
+	other := *fx
+	other.org = dbtest.NewOrg(t, pool)
+	single := other.folder("single")
+	for i := range 6 {
+		other.send(single, fmt.Sprintf("single %d.txt", i), "text\n", files.Suffix)
 	}
-	for i := range 10 {
-		if _, _, err := fx.Upload(t.Context(), other, single.ID, files.Upload{Name: fmt.Sprintf("single %d.txt", i),
-			Body: strings.NewReader("text\n"), Duplicates: files.Suffix}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	resume()
-	embedtest.Eventually(t, "all are parsed", func() bool {
-		return fx.count(`SELECT count(*) FROM files WHERE generation = 0`) == 0
-	})
-	worked := fx.worked()
-	for i := range 10 {
+	fx.work(oneEach)
+	fx.idle()
+	other.idle()
+	worked := fx.worked(fx.org, other.org)
+	for i := range 6 {
 		name := fmt.Sprintf("single %d.txt", i)
-		if at := slices.Index(worked, name); at > 2*i+2 {
+		if at := slices.Index(worked, name); at < 0 || at > 2*i+2 {
 			t.Errorf("%s is number %d of %v; want the organizations to take turns", name, at, worked)
 		}
 	}
@@ -94,32 +96,33 @@ func TestOrganizationsTakeTurns(t *testing.T) {
 // While nobody works on large files, small ones go on.
 func TestALargeFileHoldsNobodyBack(t *testing.T) {
 	t.Parallel()
-	fx := newFixtureWith(t, files.Options{}, map[string]river.QueueConfig{files.QueueParse: {MaxWorkers: 1}})
+	fx := newOwnFixture(t, files.Options{}, map[string]river.QueueConfig{files.QueueParse: {MaxWorkers: 1}})
 	folder := fx.folder("f")
 	large := fx.send(folder, "large.txt", strings.Repeat("a line of a large file\n", 60_000), files.Suffix)
 	if f := fx.upload(folder, "small.txt", "text\n"); f.Status != files.Completed {
 		t.Errorf("the small file: got %+v", f)
 	}
-	if f, err := fx.File(t.Context(), org, folder.ID, large.ID, false); err != nil || f.Status != files.Pending {
+	if f, err := fx.File(t.Context(), fx.org, folder.ID, large.ID, false); err != nil || f.Status != files.Pending {
 		t.Errorf("the large file: got %+v (%v)", f, err)
 	}
 }
 
 // The batches of a long file take turns with those of other files, in its folder and in others.
-func TestBatchesTakeTurns(t *testing.T) {
-	t.Parallel()
+func batchesTakeTurns(t *testing.T, pool *pgxpool.Pool) {
 	e := embedtest.New(t, 8)
-	fx, _ := newDenseFixtureWith(t, e, e.Endpoint(t), oneEach)
-	resume := fx.pauseQueue(files.QueueEmbed)
-	folder, beside := fx.folder("f"), fx.folder("beside")
+	endpoint := e.Endpoint(t)
+	fx := newFixtureIn(t, pool, files.Options{Endpoint: endpoint})
+	endpoint.Use(fx.space(e, "fake"))
+	fx.work(map[string]river.QueueConfig{files.QueueParse: {MaxWorkers: 1}, files.QueueLarge: {MaxWorkers: 1}})
+	folder, beside := fx.finelyCut("f"), fx.finelyCut("beside")
 	parsed := func(folder files.Folder, name, text string) files.File {
 		f := fx.send(folder, name, text, files.Suffix)
 		return fx.awaitWhere(folder, f, func(f files.File) bool { return f.Status == files.Embedding })
 	}
-	long := parsed(folder, "long.txt", manyLines(80_000))
+	long := parsed(folder, "long.txt", manyLines(20_000))
 	parsed(folder, "short.txt", "the short one\n")
 	parsed(beside, "other.txt", "the other one\n")
-	resume()
+	fx.work(map[string]river.QueueConfig{files.QueueEmbed: {MaxWorkers: 1}})
 	fx.await(folder, long)
 	asked := e.Asked()
 	at := func(text string) int {

@@ -1,6 +1,7 @@
 package files_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -12,86 +13,178 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/db/event"
+	"github.com/loci-memory/loci/db/queue/queuetest"
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/files/document"
 )
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// fixture is a store on a database of its own, with workers that work on its jobs.
+// fixture is a store that a test uses for an organization.
 type fixture struct {
 	*files.Store
-	t      testing.TB
-	pool   *pgxpool.Pool
-	jobs   *river.Client[pgx.Tx]
-	done   <-chan *river.Event
-	limits map[string]files.Limits
-}
+	t    testing.TB
+	pool *pgxpool.Pool
+	org  db.Org
+	jobs *river.Client[pgx.Tx] // queues the store's jobs
+	ends *jobEnds              // of these jobs
 
-const org = db.Org(1)
+	// client makes clients that work on the store's jobs, and queue returns the name of one of their queues.
+	client func(river.Config) *river.Client[pgx.Tx]
+	queue  func(name string) string
+	worker *river.Client[pgx.Tx] // that began last
+
+	// poll is the time between two looks of the workers for jobs that nobody tells them of: those that are tried again.
+	poll time.Duration
+}
 
 // wide limits never close a file.
 var wide = files.Limits{MaxOpen: 1000, ViewChars: 100_000}
 
-func newFixture(t testing.TB, o files.Options) *fixture {
+// newFixture returns a fixture in the shared database, of a store with default options. Its jobs are done by workers
+// that all such fixtures share: a test that pauses workers or is about their order has a newOwnFixture.
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	return newFixtureWith(t, o, files.Queues())
-}
-
-// newFixtureWith returns a fixture whose workers work on the given queues.
-func newFixtureWith(t testing.TB, o files.Options, queues map[string]river.QueueConfig) *fixture {
-	t.Helper()
-	fx := &fixture{t: t, pool: dbtest.New(t), limits: map[string]files.Limits{}}
-	store, err := files.New(fx.pool, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fx.Store = store
-	fx.workers(store, queues)
+	pool, org := dbtest.Org(t)
+	all := sharedFixture(pool)
+	fx := &fixture{t: t, pool: pool, org: org, jobs: all.jobs, ends: all.ends}
+	fx.Store = fx.newStore(pool, files.Options{})
 	return fx
 }
 
-// newDenseFixture returns a fixture whose files an endpoint embeds, with the endpoint and its space.
+var shared struct {
+	sync.Once
+	fixture *fixture
+}
+
+// sharedFixture returns the fixture with the workers of newFixture, which work until all tests have run.
+func sharedFixture(pool *pgxpool.Pool) *fixture {
+	shared.Do(func() {
+		shared.fixture = newFixtureIn(dbtest.Program(), pool, files.Options{})
+		shared.fixture.work(files.Queues())
+	})
+	return shared.fixture
+}
+
+// newOwnFixture returns a fixture in the shared database, with jobs of its own and workers on the given queues.
+func newOwnFixture(t testing.TB, o files.Options, queues map[string]river.QueueConfig) *fixture {
+	t.Helper()
+	fx := newIdleFixture(t, o)
+	fx.work(queues)
+	return fx
+}
+
+// newIdleFixture returns a fixture in the shared database, with jobs of its own, on which nobody works.
+func newIdleFixture(t testing.TB, o files.Options) *fixture {
+	t.Helper()
+	pool, org := dbtest.Org(t)
+	return newIdleFixtureOn(t, pool, org, o)
+}
+
+// newIdleFixtureOn is newIdleFixture on a pool of the test's own.
+func newIdleFixtureOn(t testing.TB, pool *pgxpool.Pool, org db.Org, o files.Options) *fixture {
+	t.Helper()
+	fx := &fixture{t: t, pool: pool, org: org, ends: &jobEnds{}}
+	fx.client = func(c river.Config) *river.Client[pgx.Tx] { return queuetest.Jobs(t, pool, org, c) }
+	fx.queue = func(name string) string { return fmt.Sprintf("%s_%d", name, org) }
+	fx.jobs = fx.client(queueing)
+	fx.Store = fx.newStore(pool, o)
+	return fx
+}
+
+// newFixtureIn returns a fixture in any database, on whose jobs nobody works.
+func newFixtureIn(t testing.TB, pool *pgxpool.Pool, o files.Options) *fixture {
+	t.Helper()
+	fx := &fixture{t: t, pool: pool, org: dbtest.NewOrg(t, pool), ends: &jobEnds{}}
+	fx.client = func(c river.Config) *river.Client[pgx.Tx] { return embedtest.Jobs(t, pool, c) }
+	fx.queue = func(name string) string { return name }
+	fx.jobs = fx.client(queueing)
+	fx.Store = fx.newStore(pool, o)
+	return fx
+}
+
+// newStore returns a store whose jobs are among the fixture's.
+func (fx *fixture) newStore(d db.DB, o files.Options) *files.Store {
+	fx.t.Helper()
+	// Not the system's, where it would remove the files of other programs' tests.
+	o.Jobs, o.TempDir = fx.jobs, cmp.Or(o.TempDir, programDir())
+	store, err := files.New(d, o)
+	if err != nil {
+		fx.t.Fatal(err)
+	}
+	return store
+}
+
+// programDir returns a directory for temporary files that lives until all tests have run.
+var programDir = sync.OnceValue(func() string { return dbtest.Program().TempDir() })
+
+// newDenseFixture returns a fixture with jobs of its own, whose files an endpoint embeds.
 func newDenseFixture(t testing.TB, dimension int) (*fixture, *embedtest.Endpoint, embed.Space) {
 	t.Helper()
 	e := embedtest.New(t, dimension)
-	fx, space := newDenseFixtureWith(t, e, e.Endpoint(t), files.Queues())
+	endpoint := e.Endpoint(t)
+	endpoint.FirstPause, endpoint.MaxPause = 20*time.Millisecond, 100*time.Millisecond
+	fx, space := newDenseFixtureWith(t, e, endpoint, files.Queues())
 	return fx, e, space
 }
 
-// newDenseFixtureWith returns a fixture whose files the given endpoint embeds and whose workers work on the queues.
+// newDenseFixtureWith returns a fixture with jobs of its own, whose files the given endpoint embeds, and workers on
+// the given queues.
 func newDenseFixtureWith(t testing.TB, e *embedtest.Endpoint, endpoint *embed.Endpoint,
 	queues map[string]river.QueueConfig) (*fixture, embed.Space) {
 	t.Helper()
-	fx := newFixtureWith(t, files.Options{Endpoint: endpoint}, queues)
-	return fx, e.Use(t, fx.pool, endpoint)
+	fx := newIdleFixture(t, files.Options{Endpoint: endpoint})
+	space := fx.space(e, "fake")
+	endpoint.Use(space)
+	fx.poll = 50 * time.Millisecond
+	fx.work(queues)
+	return fx, space
 }
 
-// workers work on a store's jobs until the test ends, or stop is called.
-func (fx *fixture) workers(store *files.Store, queues map[string]river.QueueConfig) (stop func()) {
+// space returns a space of an endpoint's vectors that no other test uses: another's endpoint may have had the same
+// URL.
+func (fx *fixture) space(e *embedtest.Endpoint, model string) embed.Space {
+	fx.t.Helper()
+	space, err := embed.UseSpace(fx.t.Context(), fx.pool, fmt.Sprintf("%s of %d", e.URL, fx.org), model, e.Dimension)
+	if err != nil {
+		fx.t.Fatal(err)
+	}
+	return space
+}
+
+// queueing configures a client that queues jobs to tell workers of each at once. With River's default, they learn of
+// those within a tenth of a second from another when they look the next time.
+var queueing = river.Config{FetchCooldown: time.Millisecond}
+
+// work works on the fixture's jobs until the test ends.
+func (fx *fixture) work(queues map[string]river.QueueConfig) {
+	fx.t.Helper()
+	fx.workWith(fx.Store, queues)
+}
+
+// workWith works on the fixture's jobs as the server of a store does, until the test ends or stop is called.
+func (fx *fixture) workWith(store *files.Store, queues map[string]river.QueueConfig) (stop func()) {
 	t := fx.t
 	t.Helper()
-	workers := river.NewWorkers()
-	store.Work(workers)
-	jobs := embedtest.Jobs(t, fx.pool, river.Config{Workers: workers, Queues: queues,
-		FetchCooldown: 5 * time.Millisecond, FetchPollInterval: 50 * time.Millisecond})
-	done, unsubscribe := jobs.Subscribe(river.EventKindJobCompleted, river.EventKindJobCancelled, river.EventKindJobFailed)
-	if err := jobs.Start(context.Background()); err != nil {
+	bundle := river.NewWorkers()
+	store.Work(bundle)
+	worker := fx.client(river.Config{Workers: bundle, Queues: queues, Middleware: []rivertype.Middleware{fx.ends},
+		FetchCooldown: time.Millisecond, FetchPollInterval: cmp.Or(fx.poll, 500*time.Millisecond)})
+	if err := worker.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if fx.jobs == nil {
-		fx.jobs, fx.done = jobs, done
-	}
+	fx.worker = worker
 	stop = sync.OnceFunc(func() {
-		unsubscribe()
 		ctx, cancel := context.WithTimeout(context.Background(), embedtest.Patience)
 		defer cancel()
-		if err := jobs.StopAndCancel(ctx); err != nil {
+		if err := worker.StopAndCancel(ctx); err != nil {
 			t.Errorf("stop the workers: %v", err)
 		}
 	})
@@ -99,11 +192,79 @@ func (fx *fixture) workers(store *files.Store, queues map[string]river.QueueConf
 	return stop
 }
 
+// jobEnds is a middleware of workers that tells of the ends of jobs.
+type jobEnds struct {
+	river.MiddlewareDefaults
+
+	mu   sync.Mutex
+	next chan struct{} // closed when a job ends; nil if nobody waits
+}
+
+// Work implements rivertype.WorkerMiddleware.
+func (e *jobEnds) Work(ctx context.Context, _ *rivertype.JobRow, work func(context.Context) error) error {
+	defer func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.next != nil {
+			close(e.next)
+			e.next = nil
+		}
+	}()
+	return work(ctx)
+}
+
+// wait returns a channel that is closed when the next job ends.
+func (e *jobEnds) wait() <-chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.next == nil {
+		e.next = make(chan struct{})
+	}
+	return e.next
+}
+
+// eventually looks until something is so: whenever a job ends, and now and then, for what is stored after that.
+func (fx *fixture) eventually(what string, is func() bool) {
+	fx.t.Helper()
+	deadline := time.After(embedtest.Patience)
+	look := time.NewTicker(50 * time.Millisecond)
+	defer look.Stop()
+	for {
+		ended := fx.ends.wait()
+		if is() {
+			return
+		}
+		select {
+		case <-ended:
+		case <-look.C:
+		case <-deadline:
+			fx.t.Fatalf("not in time: %s", what)
+		}
+	}
+}
+
 func (fx *fixture) folder(name string) files.Folder {
 	fx.t.Helper()
-	f, err := fx.CreateFolder(fx.t.Context(), org, files.NewFolder{Name: name})
+	return fx.newFolder(files.NewFolder{Name: name})
+}
+
+// finelyCut returns a folder of short chunks, of which a short text has many.
+func (fx *fixture) finelyCut(name string) files.Folder {
+	fx.t.Helper()
+	return fx.newFolder(files.NewFolder{Name: name, ChunkTokens: 50, OverlapTokens: 1})
+}
+
+// coarselyCut returns a folder of long chunks, of which a long text has few.
+func (fx *fixture) coarselyCut(name string) files.Folder {
+	fx.t.Helper()
+	return fx.newFolder(files.NewFolder{Name: name, ChunkTokens: 8000})
+}
+
+func (fx *fixture) newFolder(n files.NewFolder) files.Folder {
+	fx.t.Helper()
+	f, err := fx.CreateFolder(fx.t.Context(), fx.org, n)
 	if err != nil {
-		fx.t.Fatalf("create folder %s: %v", name, err)
+		fx.t.Fatalf("create folder %s: %v", n.Name, err)
 	}
 	return f
 }
@@ -114,11 +275,11 @@ func (fx *fixture) agent() string {
 	var id string
 	err := pgx.BeginFunc(fx.t.Context(), fx.pool, func(tx pgx.Tx) error {
 		if err := tx.QueryRow(fx.t.Context(), `
-			INSERT INTO agents (org, name, agent_type, system) VALUES (1, 'a', 'letta_v1_agent', '')
-			RETURNING id`).Scan(&id); err != nil {
+			INSERT INTO agents (org, name, agent_type, system) VALUES ($1, 'a', 'letta_v1_agent', '')
+			RETURNING id`, fx.org).Scan(&id); err != nil {
 			return err
 		}
-		_, err := event.Append(fx.t.Context(), tx, org, event.Event{AgentID: id, Type: event.AgentCreated, RefID: id})
+		_, err := event.Append(fx.t.Context(), tx, fx.org, event.Event{AgentID: id, Type: event.AgentCreated, RefID: id})
 		return err
 	})
 	if err != nil {
@@ -129,7 +290,7 @@ func (fx *fixture) agent() string {
 
 // attach attaches a folder to an agent.
 func (fx *fixture) attach(agent, folder string, l files.Limits) error {
-	return fx.Attach(context.Background(), org, files.Attachment{AgentID: agent, FolderID: folder, Limits: l})
+	return fx.Attach(context.Background(), fx.org, files.Attachment{AgentID: agent, FolderID: folder, Limits: l})
 }
 
 // agentWith makes an agent that has the folders, and nothing open.
@@ -153,7 +314,7 @@ func (fx *fixture) upload(folder files.Folder, name, text string) files.File {
 // send stores a document and does not wait.
 func (fx *fixture) send(folder files.Folder, name, text string, d files.Duplicates) files.File {
 	fx.t.Helper()
-	f, _, err := fx.Upload(fx.t.Context(), org, folder.ID,
+	f, _, err := fx.Upload(fx.t.Context(), fx.org, folder.ID,
 		files.Upload{Name: name, Body: strings.NewReader(text), Duplicates: d})
 	if err != nil {
 		fx.t.Fatalf("upload %s: %v", name, err)
@@ -170,27 +331,81 @@ func (fx *fixture) await(folder files.Folder, f files.File) files.File {
 	})
 }
 
-// awaitWhere looks at a file whenever a job ends, until it is as wanted.
-func (fx *fixture) awaitWhere(folder files.Folder, f files.File, wanted func(files.File) bool) files.File {
+// awaitWhere waits until a file is as wanted.
+func (fx *fixture) awaitWhere(folder files.Folder, f files.File, wanted func(files.File) bool) (got files.File) {
 	fx.t.Helper()
-	deadline := time.After(embedtest.Patience)
-	look := time.NewTicker(20 * time.Millisecond)
-	defer look.Stop()
-	for {
-		got, err := fx.File(fx.t.Context(), org, folder.ID, f.ID, false)
-		if err != nil {
+	fx.eventually("the file "+f.Name+" is as wanted", func() bool {
+		var err error
+		if got, err = fx.File(fx.t.Context(), fx.org, folder.ID, f.ID, false); err != nil {
 			fx.t.Fatalf("read file %s: %v", f.Name, err)
 		}
-		if wanted(got) {
-			return got
-		}
-		select {
-		case <-fx.done:
-		case <-look.C: // the job may have ended before its file was read
-		case <-deadline:
-			fx.t.Fatalf("file %s is %+v", f.Name, got)
-		}
+		return wanted(got)
+	})
+	return got
+}
+
+// gate is a reader of documents. While it is closed, it reads none.
+type gate struct {
+	mu      sync.Mutex
+	opened  chan struct{} // closed when the gate is
+	waiting int           // documents at the closed gate
+}
+
+// newGate returns an open gate.
+func newGate() *gate {
+	g := &gate{opened: make(chan struct{})}
+	close(g.opened)
+	return g
+}
+
+// close closes the gate until open is called.
+func (g *gate) close() (open func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	opened := make(chan struct{})
+	g.opened = opened
+	return func() { close(opened) }
+}
+
+// options are those of a store that reads through the gate.
+func (g *gate) options() files.Options { return files.Options{Read: g.read} }
+
+func (g *gate) read(ctx context.Context, in document.Input) (document.Text, error) {
+	opened := g.enter(1)
+	defer g.enter(-1)
+	select {
+	case <-opened:
+		return document.Readers{}.Read(ctx, in)
+	case <-ctx.Done():
+		return document.Text{}, ctx.Err()
 	}
+}
+
+func (g *gate) enter(n int) (opened <-chan struct{}) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.waiting += n
+	return g.opened
+}
+
+// await waits until some documents are at the closed gate.
+func (g *gate) await(t testing.TB, n int) {
+	t.Helper()
+	embedtest.Eventually(t, fmt.Sprintf("%d documents are read", n), func() bool {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return g.waiting == n
+	})
+}
+
+// backfill queues the vectors that the organization's files lack, and returns the number of batches that it added.
+func (fx *fixture) backfill() int {
+	fx.t.Helper()
+	n, err := files.BackfillOrg(fx.Store, fx.t.Context(), fx.org)
+	if err != nil {
+		fx.t.Fatalf("backfill: %v", err)
+	}
+	return n
 }
 
 // pause holds back the parsing of files until resume is called. It returns when the workers know.
@@ -199,14 +414,14 @@ func (fx *fixture) pause() (resume func()) {
 	return fx.pauseQueue(files.QueueParse)
 }
 
-func (fx *fixture) pauseQueue(queue string) (resume func()) {
+func (fx *fixture) pauseQueue(name string) (resume func()) {
 	fx.t.Helper()
 	ctx := fx.t.Context()
 	change := func(what func(context.Context, string, *river.QueuePauseOpts) error, kind river.EventKind) {
 		fx.t.Helper()
-		known, unsubscribe := fx.jobs.Subscribe(kind)
+		known, unsubscribe := fx.worker.Subscribe(kind)
 		defer unsubscribe()
-		if err := what(ctx, queue, nil); err != nil {
+		if err := what(ctx, fx.queue(name), nil); err != nil {
 			fx.t.Fatal(err)
 		}
 		select {
@@ -215,13 +430,13 @@ func (fx *fixture) pauseQueue(queue string) (resume func()) {
 			fx.t.Fatalf("the workers do not know of %s", kind)
 		}
 	}
-	change(fx.jobs.QueuePause, river.EventKindQueuePaused)
-	return func() { change(fx.jobs.QueueResume, river.EventKindQueueResumed) }
+	change(fx.worker.QueuePause, river.EventKindQueuePaused)
+	return func() { change(fx.worker.QueueResume, river.EventKindQueueResumed) }
 }
 
 func (fx *fixture) content(folder files.Folder, f files.File) string {
 	fx.t.Helper()
-	got, err := fx.File(fx.t.Context(), org, folder.ID, f.ID, true)
+	got, err := fx.File(fx.t.Context(), fx.org, folder.ID, f.ID, true)
 	if err != nil {
 		fx.t.Fatalf("read file %s: %v", f.Name, err)
 	}
@@ -238,10 +453,38 @@ func (fx *fixture) count(sql string, args ...any) int {
 	return n
 }
 
+// rows counts the organization's rows of a table, of those for which conditions hold.
+func (fx *fixture) rows(table string, conditions ...string) int {
+	fx.t.Helper()
+	where := strings.Join(append([]string{"org = $1"}, conditions...), " AND ")
+	return fx.count(`SELECT count(*) FROM `+table+` WHERE `+where, fx.org)
+}
+
+// jobsWhere counts the organization's jobs for which a condition holds.
+func (fx *fixture) jobsWhere(condition string) int {
+	fx.t.Helper()
+	return fx.count(`SELECT count(*) FROM river_job WHERE args @> jsonb_build_object('org', $1::integer) AND `+condition,
+		fx.org)
+}
+
+// idle waits until all jobs of the organization have ended.
+func (fx *fixture) idle() {
+	fx.t.Helper()
+	fx.eventually("all jobs end", func() bool { return fx.jobsWhere("finalized_at IS NULL") == 0 })
+}
+
+// exec runs a statement.
+func (fx *fixture) exec(sql string, args ...any) {
+	fx.t.Helper()
+	if _, err := fx.pool.Exec(fx.t.Context(), sql, args...); err != nil {
+		fx.t.Fatalf("%s: %v", sql, err)
+	}
+}
+
 // names of what an agent has open, least recently used first.
 func (fx *fixture) open(agentID string) []string {
 	fx.t.Helper()
-	views, err := fx.Views(fx.t.Context(), org, agentID, wide)
+	views, err := fx.Views(fx.t.Context(), fx.org, agentID, wide)
 	if err != nil {
 		fx.t.Fatalf("views: %v", err)
 	}

@@ -39,6 +39,7 @@ func TestCompileInclude(t *testing.T) {
 		{"a|b", []string{"x/a", "x/b"}, []string{"x/c"}},
 		{"v[0-9]{2,3}", []string{"x/V12"}, []string{"x/v1"}},
 		{"vo{2,3}", []string{"x/VOOO"}, []string{"x/vo"}},
+		{"vo{3,2}*", []string{"x/vo3.md", "x/VO2"}, []string{"x/vo4"}},
 		{`\Qa.b`, []string{"x/a.b"}, []string{"x/axb"}},
 		{"(draft|final)", []string{"x/Final.md"}, []string{"x/f.md"}},
 		{"plan_(1).md", []string{"docs/plan_(1).md", "docs/notes/Plan_(1).MD"},
@@ -106,7 +107,7 @@ func TestCompileIncludeSaysWhatIsWrong(t *testing.T) {
 // A name that is no valid pattern is found to the letter; only where no file has it, the error says what is wrong.
 func TestALiteralNameIsIncludedWhateverItIsMadeOf(t *testing.T) {
 	t.Parallel()
-	fx := newFixture(t, files.Options{})
+	fx := newFixture(t)
 	folder := fx.folder("f")
 	names := []string{"plan_(1).md", "C++ notes.md", "a[1].txt", "cost $5.md", "what?.md", "2*3.md", "a(b.md", "{draft.md"}
 	for _, name := range names {
@@ -118,21 +119,21 @@ func TestALiteralNameIsIncludedWhateverItIsMadeOf(t *testing.T) {
 			got.Files[0].FileName != "f/"+name {
 			t.Errorf("grep in %s: %+v", name, got.Files)
 		}
-		if got, err := fx.List(t.Context(), org, agent, files.ListQuery{Include: "f/" + name, Limit: 9}); err != nil ||
+		if got, err := fx.List(t.Context(), fx.org, agent, files.ListQuery{Include: "f/" + name, Limit: 9}); err != nil ||
 			got.Total != 1 || got.Files[0].FileName != "f/"+name {
 			t.Errorf("list of f/%s: %+v (%v)", name, got, err)
 		}
-		if got, err := fx.Search(t.Context(), org, agent, files.Query{Text: "needle", Include: name}); err != nil ||
+		if got, err := fx.Search(t.Context(), fx.org, agent, files.Query{Text: "needle", Include: name}); err != nil ||
 			!got.Attached {
 			t.Errorf("search in %s: %+v (%v)", name, got, err)
 		}
 	}
 	for _, wrong := range []string{"a(c.md", "{final.md", "D++ notes.md"} {
-		if _, err := fx.Grep(t.Context(), org, agent, files.GrepQuery{Pattern: "needle", Include: wrong}); !errors.Is(err,
+		if _, err := fx.Grep(t.Context(), fx.org, agent, files.GrepQuery{Pattern: "needle", Include: wrong}); !errors.Is(err,
 			db.ErrInvalid) {
 			t.Errorf("grep in %s: %v, want ErrInvalid", wrong, err)
 		}
-		if _, err := fx.List(t.Context(), org, agent, files.ListQuery{Include: wrong, Limit: 9}); !errors.Is(err,
+		if _, err := fx.List(t.Context(), fx.org, agent, files.ListQuery{Include: wrong, Limit: 9}); !errors.Is(err,
 			db.ErrInvalid) {
 			t.Errorf("list of %s: %v, want ErrInvalid", wrong, err)
 		}
@@ -142,7 +143,7 @@ func TestALiteralNameIsIncludedWhateverItIsMadeOf(t *testing.T) {
 // A letter with a mark is one character or two; names and what looks for them may differ in that.
 func TestNamesAreFoundInEitherCanonicalForm(t *testing.T) {
 	t.Parallel()
-	fx := newFixture(t, files.Options{})
+	fx := newFixture(t)
 	const composed, decomposed = "caf\u00e9", "cafe\u0301"
 	first, second := fx.folder(composed), fx.folder(decomposed+" 2")
 	for _, folder := range []files.Folder{first, second} {
@@ -154,11 +155,11 @@ func TestNamesAreFoundInEitherCanonicalForm(t *testing.T) {
 		if got := fx.grep(agent, files.GrepQuery{Pattern: "needle", Include: include}); got.Total != 1 {
 			t.Errorf("grep in %+q: %+v", include, got.Files)
 		}
-		if got, err := fx.List(t.Context(), org, agent, files.ListQuery{Include: include, Limit: 9}); err != nil ||
+		if got, err := fx.List(t.Context(), fx.org, agent, files.ListQuery{Include: include, Limit: 9}); err != nil ||
 			got.Total != 1 {
 			t.Errorf("list of %+q: %+v (%v)", include, got, err)
 		}
-		if got, err := fx.Search(t.Context(), org, agent, files.Query{Text: "needle", Include: include}); err != nil ||
+		if got, err := fx.Search(t.Context(), fx.org, agent, files.Query{Text: "needle", Include: include}); err != nil ||
 			len(got.Hits) != 1 {
 			t.Errorf("search in %+q: %+v (%v)", include, got.Hits, err)
 		}
@@ -166,7 +167,7 @@ func TestNamesAreFoundInEitherCanonicalForm(t *testing.T) {
 	for _, folder := range []string{composed, decomposed, composed + " 2", decomposed + " 2"} {
 		for _, include := range []string{"", "*.txt"} {
 			q := files.ListQuery{Folder: folder, Include: include, Limit: 9}
-			if got, err := fx.List(t.Context(), org, agent, q); err != nil || got.Total != 1 || len(got.Files) != 1 {
+			if got, err := fx.List(t.Context(), fx.org, agent, q); err != nil || got.Total != 1 || len(got.Files) != 1 {
 				t.Errorf("list of the folder %+q: %+v (%v)", folder, got, err)
 			}
 		}

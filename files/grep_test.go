@@ -9,13 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/files"
 )
 
 func (fx *fixture) grep(agentID string, q files.GrepQuery) files.GrepResult {
 	fx.t.Helper()
-	got, err := fx.Grep(fx.t.Context(), org, agentID, q)
+	got, err := fx.Grep(fx.t.Context(), fx.org, agentID, q)
 	if err != nil {
 		fx.t.Fatalf("grep %+v: %v", q, err)
 	}
@@ -33,7 +34,7 @@ func places(r files.GrepResult) []string {
 
 func TestGrepGoesByFileNameThenLine(t *testing.T) {
 	t.Parallel()
-	fx := newFixture(t, files.Options{})
+	fx := newFixture(t)
 	second, first := fx.folder("b"), fx.folder("a")
 	fx.upload(second, "x.md", "needle one\nhay\nNEEDLE two\n")
 	fx.upload(first, "y.txt", "hay\nneedle three\n")
@@ -71,11 +72,13 @@ func TestGrepGoesByFileNameThenLine(t *testing.T) {
 		"a look-ahead": {Pattern: "(?=x)"}, "nothing": {Pattern: ""}, "too much context": {Pattern: "x", ContextLines: 21},
 		"an include that is no pattern": {Pattern: "x", Include: "[z-a]+"},
 	} {
-		if _, err := fx.Grep(t.Context(), org, agent, q); !errors.Is(err, db.ErrInvalid) {
+		if _, err := fx.Grep(t.Context(), fx.org, agent, q); !errors.Is(err, db.ErrInvalid) {
 			t.Errorf("%s: got %v, want ErrInvalid", name, err)
 		}
 	}
-	if got, err := fx.Grep(t.Context(), 2, agent, files.GrepQuery{Pattern: "needle"}); err != nil || got.Attached != 0 {
+	stranger := dbtest.NewOrg(t, fx.pool)
+	if got, err := fx.Grep(t.Context(), stranger, agent, files.GrepQuery{Pattern: "needle"}); err != nil ||
+		got.Attached != 0 {
 		t.Errorf("another organization sees %+v (%v)", got, err)
 	}
 }
@@ -84,7 +87,7 @@ func TestGrepGoesByFileNameThenLine(t *testing.T) {
 func TestGrepPagesAddUp(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
-	fx := newFixture(t, files.Options{})
+	fx := newFixture(t)
 	folder := fx.folder("f")
 	var want []string
 	for i := range 9 {
@@ -100,7 +103,7 @@ func TestGrepPagesAddUp(t *testing.T) {
 		if i == 4 {
 			text.WriteString(manyLines(300_000))
 		}
-		fx.upload(folder, fmt.Sprintf("%d.txt", i), text.String())
+		fx.store(folder, fmt.Sprintf("%d.txt", i), text.String())
 	}
 	agent := fx.agentWith(folder)
 	got := []string{}
@@ -125,7 +128,7 @@ func TestGrepPagesAddUp(t *testing.T) {
 
 func TestGrepNamesWhatWaits(t *testing.T) {
 	t.Parallel()
-	fx := newFixture(t, files.Options{})
+	fx := newOwnFixture(t, files.Options{}, files.Queues())
 	folder := fx.folder("f")
 	fx.upload(folder, "ready.txt", "needle\n")
 	fx.pause()
@@ -134,7 +137,7 @@ func TestGrepNamesWhatWaits(t *testing.T) {
 	if got := fx.grep(agent, files.GrepQuery{Pattern: "needle"}); got.Total != 1 || got.Waiting != 1 || got.Attached != 2 {
 		t.Errorf("got %+v, want one match and one file that waits", got)
 	}
-	if _, err := fx.Open(t.Context(), org, agent,
+	if _, err := fx.Open(t.Context(), fx.org, agent,
 		files.OpenArgs{Limits: wide, Requests: requests("f/waiting.txt")}); !errors.Is(err, db.ErrInvalid) ||
 		!strings.Contains(err.Error(), "still being processed") {
 		t.Errorf("opening a file that waits: got %v", err)
@@ -143,7 +146,7 @@ func TestGrepNamesWhatWaits(t *testing.T) {
 
 func TestListingFiles(t *testing.T) {
 	t.Parallel()
-	fx := newFixture(t, files.Options{})
+	fx := newFixture(t)
 	a, b := fx.folder("a"), fx.folder("b")
 	for _, name := range []string{"one.md", "two.txt", "three.md"} {
 		fx.upload(a, name, "text\n")
@@ -165,7 +168,7 @@ func TestListingFiles(t *testing.T) {
 		"of no folder":   {"", "c", 0, 10, []string{}, 0},
 		"of no such one": {"*.pdf", "", 0, 10, []string{}, 0},
 	} {
-		got, err := fx.List(t.Context(), org, agent,
+		got, err := fx.List(t.Context(), fx.org, agent,
 			files.ListQuery{Include: c.pattern, Folder: c.folder, Offset: c.offset, Limit: c.limit})
 		if err != nil {
 			t.Fatal(err)

@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/files"
 )
 
 // BenchmarkIndexText reads 20 MB of text from the database and indexes it there.
 func BenchmarkIndexText(b *testing.B) {
-	fx := newFixture(b, files.Options{})
+	fx := newFixtureIn(b, dbtest.New(b), files.Options{})
 	fx.SetIndexChars(1)
 	folder, text := fx.folder("f"), manyLines(250_000)
 	for i := range 4 {

@@ -15,7 +15,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/loci-memory/loci/embed/embedtest"
+	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/files/grep"
 )
@@ -33,10 +34,7 @@ func (fx *fixture) indexText() int {
 // unindexed is the same store, which searches without the index.
 func (fx *fixture) unindexed() *fixture {
 	fx.t.Helper()
-	store, err := files.New(fx.pool, files.Options{})
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	store := fx.newStore(fx.pool, files.Options{})
 	store.SetIndexChars(1 << 40)
 	plain := *fx
 	plain.Store = store
@@ -56,7 +54,7 @@ func (fx *fixture) store(folder files.Folder, name, text string) storedFile {
 	var f storedFile
 	if err := fx.pool.QueryRow(fx.t.Context(), `
 		INSERT INTO files (org, folder_key, name, original_name, media_type, size_bytes, sha256)
-		VALUES ($1, $2, $3, $3, 'text/plain', 0, '') RETURNING key, id`, org, folder.Key, name).
+		VALUES ($1, $2, $3, $3, 'text/plain', 0, '') RETURNING key, id`, fx.org, folder.Key, name).
 		Scan(&f.key, &f.id); err != nil {
 		fx.t.Fatal(err)
 	}
@@ -69,7 +67,7 @@ func (fx *fixture) rewrite(f storedFile, text string) storedFile {
 	f.generation++
 	var rows [][]any
 	for g := range grep.Segments(text) {
-		rows = append(rows, []any{f.key, f.generation, g.Ordinal, org, g.FirstLine, g.Lines, g.Continues, g.Text})
+		rows = append(rows, []any{f.key, f.generation, g.Ordinal, fx.org, g.FirstLine, g.Lines, g.Continues, g.Text})
 	}
 	columns := []string{"file_key", "generation", "ordinal", "org", "first_line", "lines", "continues", "text"}
 	if err := pgx.BeginFunc(fx.t.Context(), fx.pool, func(tx pgx.Tx) error {
@@ -132,13 +130,35 @@ func randomPattern(random *rand.Rand) string {
 	return word()
 }
 
-func TestGrepFindsTheSameWithTheIndex(t *testing.T) {
+// Text is indexed, and the index pruned, for all organizations: so these tests have a database, and come one after the
+// other.
+func TestIndexOfText(t *testing.T) {
 	t.Parallel()
-	for _, seed := range []uint64{1, 2, 3, 4} {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			random := rand.New(rand.NewPCG(seed, 9))
-			fx := newFixture(t, files.Options{})
+	pool := dbtest.New(t)
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *fixture)
+	}{
+		{"a search reads only what may match", grepReadsOnlyWhatMayMatch},
+		{"the index is kept small", theIndexIsKeptSmall},
+		{"two servers index once", twoServersIndexOnce},
+		{"files are replaced while they are searched", filesAreReplacedDuringAGrep},
+		{"a search finds the same with the index", grepFindsTheSameWithTheIndex},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			fx := newFixtureIn(t, pool, files.Options{})
+			fx.SetIndexChars(1)
+			fx.indexText() // of the tests before
+			test.run(t, fx)
+		})
+	}
+}
+
+func grepFindsTheSameWithTheIndex(t *testing.T, fx *fixture) {
+	for seed := range uint64(scale.Of(2, 4, 40)) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed+1, 9))
+			fx := newFixtureIn(t, fx.pool, files.Options{})
 			fx.SetIndexChars(1)
 			plain := fx.unindexed()
 			folders := []files.Folder{fx.folder("b"), fx.folder("a")}
@@ -152,7 +172,7 @@ func TestGrepFindsTheSameWithTheIndex(t *testing.T) {
 					f, there := names[key]
 					switch {
 					case there && random.IntN(2) == 0:
-						if err := fx.DeleteFile(t.Context(), org, folder.ID, f.id); err != nil {
+						if err := fx.DeleteFile(t.Context(), fx.org, folder.ID, f.id); err != nil {
 							t.Fatal(err)
 						}
 						delete(names, key)
@@ -168,7 +188,7 @@ func TestGrepFindsTheSameWithTheIndex(t *testing.T) {
 				if _, err := fx.PruneIndex(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				for range 25 {
+				for range 12 {
 					q := files.GrepQuery{Pattern: randomPattern(random), CaseSensitive: random.IntN(2) == 0,
 						ContextLines: random.IntN(4),
 						Offset:       random.IntN(3) * 15, Include: []string{"", "", "*.md", "a/1*"}[random.IntN(4)]}
@@ -219,24 +239,19 @@ func (r *countingRows) Next() bool {
 	return more
 }
 
-func TestGrepReadsOnlyWhatMayMatch(t *testing.T) {
-	t.Parallel()
-	fx := newFixture(t, files.Options{})
+func grepReadsOnlyWhatMayMatch(t *testing.T, fx *fixture) {
 	folder := fx.folder("f")
-	fx.store(folder, "large.txt", manyLines(100_000)+"a planted needle\n"+manyLines(100_000))
+	fx.store(folder, "large.txt", manyLines(50_000)+"a planted needle\n"+manyLines(50_000))
 	for i := range 30 {
 		fx.store(folder, fmt.Sprintf("%02d.txt", i), manyLines(1000)+fmt.Sprintf("number %d\n", i))
 	}
 	agent := fx.agentWith(folder)
 	pool := &counting{Pool: fx.pool}
-	store, err := files.New(pool, files.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := fx.newStore(pool, files.Options{})
 	store.SetIndexChars(1)
 	in := *fx
 	in.Store = store
-	all := fx.count(`SELECT count(*) FROM file_segments`)
+	all := fx.rows("file_segments")
 	reads := func(q files.GrepQuery, total int) int {
 		t.Helper()
 		pool.segments.Store(0)
@@ -274,45 +289,40 @@ func TestGrepReadsOnlyWhatMayMatch(t *testing.T) {
 	}
 }
 
-func TestTheIndexIsKeptSmall(t *testing.T) {
-	t.Parallel()
-	fx := newFixture(t, files.Options{})
-	fx.SetIndexChars(1)
+func theIndexIsKeptSmall(t *testing.T, fx *fixture) {
 	folder := fx.folder("f")
-	var list []files.File
+	var list []storedFile
 	for i := range 8 {
-		list = append(list, fx.upload(folder, fmt.Sprintf("%d.txt", i), manyLines(100)))
+		list = append(list, fx.store(folder, fmt.Sprintf("%d.txt", i), manyLines(100)))
 		fx.indexText()
 	}
-	if n := fx.count(`SELECT count(*) FROM gram_blocks`); n > 3 {
+	if n := fx.rows("gram_blocks"); n > 3 {
 		t.Errorf("8 files, indexed one by one, are in %d blocks", n)
 	}
 	for _, f := range list[:7] {
-		if err := fx.DeleteFile(t.Context(), org, folder.ID, f.ID); err != nil {
+		if err := fx.DeleteFile(t.Context(), fx.org, folder.ID, f.id); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if n, err := fx.PruneIndex(t.Context()); err != nil || n == 0 {
 		t.Fatalf("nothing is pruned: %v", err)
 	}
-	if n := fx.count(`SELECT count(*) FROM gram_units WHERE file_key NOT IN (SELECT key FROM files)`); n > 1 {
+	if n := fx.rows("gram_units", "file_key NOT IN (SELECT key FROM files)"); n > 1 {
 		t.Errorf("of 7 deleted files, %d are still in the index", n)
 	}
 	if got := fx.grep(fx.agentWith(folder), files.GrepQuery{Pattern: "line 77"}); got.Total != 1 {
 		t.Errorf("the file that is left has %d matches", got.Total)
 	}
-	if err := fx.DeleteFolder(t.Context(), org, folder.ID); err != nil {
+	if err := fx.DeleteFolder(t.Context(), fx.org, folder.ID); err != nil {
 		t.Fatal(err)
 	}
-	embedtest.Eventually(t, "the index of a deleted folder is cleared away", func() bool {
-		return fx.count(`SELECT count(*) FROM gram_blocks`)+fx.count(`SELECT count(*) FROM gram_units`) == 0
+	fx.work(files.Queues())
+	fx.eventually("the index of a deleted folder is cleared away", func() bool {
+		return fx.rows("gram_blocks")+fx.rows("gram_units") == 0
 	})
 }
 
-func TestTwoServersIndexOnce(t *testing.T) {
-	t.Parallel()
-	fx := newFixture(t, files.Options{})
-	fx.SetIndexChars(1)
+func twoServersIndexOnce(t *testing.T, fx *fixture) {
 	folder := fx.folder("f")
 	for i := range 20 {
 		fx.store(folder, fmt.Sprintf("%d.txt", i), manyLines(100))
@@ -327,7 +337,7 @@ func TestTwoServersIndexOnce(t *testing.T) {
 	if err := both.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	if n := fx.count(`SELECT count(*) FROM gram_units`); n != 20 {
+	if n := fx.rows("gram_units"); n != 20 {
 		t.Errorf("20 files are %d times in the index", n)
 	}
 }
@@ -335,7 +345,7 @@ func TestTwoServersIndexOnce(t *testing.T) {
 // A search that needs several connections does not wait for one that another search has.
 func TestManySearchesOfFewConnections(t *testing.T) {
 	t.Parallel()
-	fx := newFixture(t, files.Options{})
+	fx := newFixture(t)
 	folder := fx.folder("f")
 	for i := range 4 {
 		fx.store(folder, fmt.Sprintf("%d.txt", i), manyLines(40_000)+"needle\n")
@@ -348,14 +358,11 @@ func TestManySearchesOfFewConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	store, err := files.New(pool, files.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := fx.newStore(pool, files.Options{})
 	var searches errgroup.Group
 	for range 8 {
 		searches.Go(func() error {
-			got, err := store.Grep(t.Context(), org, agent, files.GrepQuery{Pattern: "need.e"})
+			got, err := store.Grep(t.Context(), fx.org, agent, files.GrepQuery{Pattern: "need.e"})
 			if err == nil && got.Total != 4 {
 				err = fmt.Errorf("%d matches, want 4", got.Total)
 			}
@@ -368,19 +375,17 @@ func TestManySearchesOfFewConnections(t *testing.T) {
 }
 
 // A file that is replaced while it is searched is found as it was, or as it is then: never both, and never neither.
-func TestGrepOfFilesThatAreReplaced(t *testing.T) {
-	t.Parallel()
-	fx := newFixture(t, files.Options{})
-	fx.SetIndexChars(1)
+func filesAreReplacedDuringAGrep(t *testing.T, fx *fixture) {
+	fx.work(files.Queues())
 	folder := fx.folder("f")
-	text := func(i int) string { return fmt.Sprintf("the needle of version %d\n%s", i, manyLines(5000)) }
+	text := func(i int) string { return fmt.Sprintf("the needle of version %d\n%s", i, manyLines(1000)) }
 	fx.upload(folder, "a.txt", text(0))
 	agent := fx.agentWith(folder)
 	replaced := make(chan struct{})
 	var search errgroup.Group
 	search.Go(func() error {
 		for {
-			got, err := fx.Grep(t.Context(), org, agent, files.GrepQuery{Pattern: "needle of", ContextLines: 1})
+			got, err := fx.Grep(t.Context(), fx.org, agent, files.GrepQuery{Pattern: "needle of", ContextLines: 1})
 			if err != nil || got.Total != 1 || len(got.Matches[0].After) != 1 {
 				return errors.Join(fmt.Errorf("got %+v", got), err)
 			}
@@ -391,7 +396,7 @@ func TestGrepOfFilesThatAreReplaced(t *testing.T) {
 			}
 		}
 	})
-	for i := range 8 {
+	for i := range 5 {
 		fx.await(folder, fx.send(folder, "a.txt", text(i+1), files.Replace))
 		fx.indexText()
 	}

@@ -9,14 +9,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/files/document"
 )
 
 func TestAFileGoesFromUploadToSearch(t *testing.T) {
 	t.Parallel()
-	fx := newFixture(t, files.Options{})
+	fx := newFixture(t)
 	notes := fx.folder("notes")
 	text := "# Tides\n\nThe moon pulls the sea.\r\n\r\n## Springs\n\nAt new moon the tide is highest.\n"
 	f := fx.upload(notes, "tides.md", text)
@@ -28,7 +27,7 @@ func TestAFileGoesFromUploadToSearch(t *testing.T) {
 		t.Errorf("content (-want +got):\n%s", diff)
 	}
 	agent := fx.agentWith(notes)
-	got, err := fx.Search(t.Context(), org, agent, files.Query{Text: "when is the tide highest", Limit: 3})
+	got, err := fx.Search(t.Context(), fx.org, agent, files.Query{Text: "when is the tide highest", Limit: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,16 +39,11 @@ func TestAFileGoesFromUploadToSearch(t *testing.T) {
 // A server is stopped from outside: what it parsed then is not to blame, however often.
 func TestStopsOfTheServerAreNotTheFiles(t *testing.T) {
 	t.Parallel()
-	fx := newFixture(t, files.Options{})
+	fx := newIdleFixture(t, files.Options{})
 	folder := fx.folder("f")
-	resume := fx.pause()
 	f := fx.send(folder, "harmless.txt", "text\n", files.Suffix)
-	if _, err := fx.pool.Exec(t.Context(), `
-		UPDATE river_job SET attempt = 1000
-		WHERE (args ->> 'file_key')::bigint = (SELECT key FROM files WHERE id = $1)`, f.ID); err != nil {
-		t.Fatal(err)
-	}
-	resume()
+	fx.exec(`UPDATE river_job SET attempt = 1000 WHERE args @> jsonb_build_object('org', $1::integer)`, fx.org)
+	fx.work(files.Queues())
 	if got := fx.await(folder, f); got.Status != files.Completed {
 		t.Errorf("after 1000 stops: got %+v, want it completed", got)
 	}
@@ -59,12 +53,17 @@ func TestStopsOfTheServerAreNotTheFiles(t *testing.T) {
 func TestAFileThatKillsItsChildrenIsGivenUp(t *testing.T) {
 	t.Parallel()
 	var reads atomic.Int32
-	fx := newFixture(t, files.Options{Read: func(context.Context, document.Input) (document.Text, error) {
+	fx := newOwnFixture(t, files.Options{Read: func(context.Context, document.Input) (document.Text, error) {
 		reads.Add(1)
 		return document.Text{}, fmt.Errorf("%w: its process was killed", document.ErrCutShort)
-	}})
+	}}, files.Queues())
 	folder := fx.folder("f")
-	f := fx.await(folder, fx.send(folder, "harmful.txt", "text\n", files.Suffix))
+	f := fx.awaitWhere(folder, fx.send(folder, "harmful.txt", "text\n", files.Suffix), func(f files.File) bool {
+		fx.exec(`
+			UPDATE river_job SET scheduled_at = now()
+			WHERE args @> jsonb_build_object('org', $1::integer) AND state = 'available' AND scheduled_at > now()`, fx.org)
+		return f.Status == files.Failed
+	})
 	if want := "parsing this file takes too long or too much memory; split it into smaller files"; f.Status !=
 		files.Failed || f.ErrorMessage == nil || *f.ErrorMessage != want || reads.Load() != 3 {
 		t.Errorf("after %d reads: got %+v, want %q after 3", reads.Load(), f, want)
@@ -74,12 +73,12 @@ func TestAFileThatKillsItsChildrenIsGivenUp(t *testing.T) {
 // A job that comes twice, or late, changes nothing.
 func TestAnOldJobChangesNothing(t *testing.T) {
 	t.Parallel()
-	fx := newFixture(t, files.Options{})
+	fx := newFixture(t)
 	folder := fx.folder("f")
 	f := fx.upload(folder, "a.txt", "text\n")
-	completed := func() int { return fx.count(`SELECT count(*) FROM river_job WHERE state = 'completed'`) }
-	embedtest.Eventually(t, "the upload's own job ends", func() bool { return completed() == 1 })
-	before := fx.count(`SELECT max(key) FROM chunks`)
+	fx.idle()
+	newest := func() int { return fx.count(`SELECT max(key) FROM chunks WHERE org = $1`, fx.org) }
+	before := newest()
 	tx, err := fx.pool.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -88,8 +87,8 @@ func TestAnOldJobChangesNothing(t *testing.T) {
 	if err := tx.QueryRow(t.Context(), `SELECT key FROM files WHERE id = $1`, f.ID).Scan(&key); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range []files.ParseArgs{{Org: org, FileKey: key, Generation: 1},
-		{Org: org, FileKey: key, Generation: 2}, {Org: org, FileKey: key + 99, Generation: 1}} {
+	for _, args := range []files.ParseArgs{{Org: fx.org, FileKey: key, Generation: 1},
+		{Org: fx.org, FileKey: key, Generation: 2}, {Org: fx.org, FileKey: key + 1<<40, Generation: 1}} {
 		if _, err := fx.jobs.InsertTx(t.Context(), tx, args, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -97,8 +96,11 @@ func TestAnOldJobChangesNothing(t *testing.T) {
 	if err := tx.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	embedtest.Eventually(t, "the old jobs end", func() bool { return completed() == 4 })
-	if after := fx.count(`SELECT max(key) FROM chunks`); after != before {
+	fx.idle()
+	if n := fx.jobsWhere("state = 'completed'"); n != 4 {
+		t.Errorf("%d jobs are completed, want the upload's and three old ones", n)
+	}
+	if after := newest(); after != before {
 		t.Errorf("an old job made chunk %d after %d", after, before)
 	}
 	if got := fx.await(folder, f); got.Status != files.Completed || got.ErrorMessage != nil {
@@ -108,7 +110,7 @@ func TestAnOldJobChangesNothing(t *testing.T) {
 
 func TestCharsetsAndHTMLAreRead(t *testing.T) {
 	t.Parallel()
-	fx := newFixture(t, files.Options{})
+	fx := newFixture(t)
 	folder := fx.folder("f")
 	for name, c := range map[string]struct{ body, want string }{
 		"latin1.txt": {"Die Stra\xdfe f\xfchrt \xfcber die Br\xfccke in die sch\xf6ne Altstadt von K\xf6ln.\n",

@@ -53,13 +53,13 @@ func TestFilesOutliveEveryFailureOfTheEndpoint(t *testing.T) {
 			e.Fault.Store(&c.fault)
 			before, began := e.Requests.Load(), time.Now()
 			var sent []files.File
-			for i := range 5 {
-				sent = append(sent, fx.send(folder, fmt.Sprintf("%d.txt", i), manyLines(700), files.Suffix))
+			for i := range 3 {
+				sent = append(sent, fx.send(folder, fmt.Sprintf("%d.txt", i), manyLines(150), files.Suffix))
 			}
-			embedtest.Eventually(t, "a file says "+c.reason+", and the endpoint is asked again", func() bool {
-				return e.Requests.Load()-before > 6 && fx.count(`SELECT count(*) FROM files WHERE generation = 0`) == 0 &&
+			fx.eventually("a file says "+c.reason+", and the endpoint is asked again", func() bool {
+				return e.Requests.Load()-before > 4 && fx.rows("files", "generation = 0") == 0 &&
 					slices.ContainsFunc(sent, func(f files.File) bool {
-						f, err := fx.File(t.Context(), org, folder.ID, f.ID, false)
+						f, err := fx.File(t.Context(), fx.org, folder.ID, f.ID, false)
 						return err == nil && f.ErrorMessage != nil && strings.Contains(*f.ErrorMessage, c.reason)
 					})
 			})
@@ -73,7 +73,7 @@ func TestFilesOutliveEveryFailureOfTheEndpoint(t *testing.T) {
 				t.Errorf("%d requests were made where %d are the most", n, most)
 			}
 			for _, f := range sent {
-				if f, err := fx.File(t.Context(), org, folder.ID, f.ID, false); err != nil || f.Status != files.Embedding {
+				if f, err := fx.File(t.Context(), fx.org, folder.ID, f.ID, false); err != nil || f.Status != files.Embedding {
 					t.Errorf("meanwhile: got %+v (%v)", f, err)
 				}
 			}
@@ -84,8 +84,7 @@ func TestFilesOutliveEveryFailureOfTheEndpoint(t *testing.T) {
 					t.Errorf("afterwards: got %+v", f)
 				}
 			}
-			if n, chunks := fx.count(`SELECT count(*) FROM chunk_vectors`), fx.count(
-				`SELECT count(*) FROM chunks`); n != chunks {
+			if n, chunks := fx.rows("chunk_vectors"), fx.rows("chunks"); n != chunks {
 				t.Errorf("%d vectors for %d chunks", n, chunks)
 			}
 		})
@@ -107,8 +106,8 @@ func TestBatchesShrinkToWhatTheEndpointHasTimeFor(t *testing.T) {
 		return true
 	})
 	e.Fault.Store(&slow)
-	f := fx.upload(fx.folder("f"), "a.txt", manyLines(3000))
-	if n := fx.count(`SELECT count(*) FROM chunk_vectors`); f.Status != files.Completed || n != f.TotalChunks || n < 40 {
+	f := fx.upload(fx.finelyCut("f"), "a.txt", manyLines(600))
+	if n := fx.rows("chunk_vectors"); f.Status != files.Completed || n != f.TotalChunks || n < 40 {
 		t.Errorf("got %+v with %d vectors", f, n)
 	}
 }
@@ -122,10 +121,10 @@ func TestABatchThatWasShortenedMeanwhileIsNotStored(t *testing.T) {
 	shorten := embedtest.Fault(func(_ http.ResponseWriter, _ *http.Request, _ []string) bool {
 		e.Fault.Store(nil)
 		_, err := fx.pool.Exec(context.Background(), `
-			WITH short AS (UPDATE embed_batches SET end_ordinal = 1 WHERE first_ordinal = 0 RETURNING *)
+			WITH short AS (UPDATE embed_batches SET end_ordinal = 1 WHERE org = $1 AND first_ordinal = 0 RETURNING *)
 			INSERT INTO embed_batches (file_key, space_id, generation, first_ordinal, end_ordinal, org, folder_key)
 			SELECT s.file_key, s.space_id, s.generation, 1, f.chunks, s.org, s.folder_key
-		FROM short s JOIN files f ON f.key = s.file_key`)
+			FROM short s JOIN files f ON f.key = s.file_key`, fx.org)
 		if err != nil {
 			t.Error(err)
 		}
@@ -134,17 +133,13 @@ func TestABatchThatWasShortenedMeanwhileIsNotStored(t *testing.T) {
 	e.Fault.Store(&shorten)
 	folder := fx.folder("f")
 	f := fx.send(folder, "a.txt", manyLines(300), files.Suffix)
-	embedtest.Eventually(t, "the job ends", func() bool {
-		return fx.count(`SELECT count(*) FROM river_job WHERE kind = 'embed_chunks' AND state = 'completed'`) > 0
-	})
-	if n := fx.count(`SELECT count(*) FROM chunk_vectors`); n > 0 {
+	fx.eventually("the job ends", func() bool { return fx.jobsWhere("kind = 'embed_chunks' AND state = 'completed'") > 0 })
+	if n := fx.rows("chunk_vectors"); n > 0 {
 		t.Errorf("%d vectors of a batch are there that another has parted", n)
 	}
-	if _, err := fx.Backfill(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	fx.backfill()
 	if f = fx.await(folder, f); f.Status != files.Completed ||
-		fx.count(`SELECT count(*) FROM chunk_vectors`) != f.TotalChunks || f.TotalChunks < 2 {
+		fx.rows("chunk_vectors") != f.TotalChunks || f.TotalChunks < 2 {
 		t.Errorf("got %+v", f)
 	}
 }
@@ -164,8 +159,7 @@ func TestThePauseIsAsLongAsTheEndpointAsks(t *testing.T) {
 	for i := range 5 {
 		fx.send(folder, fmt.Sprintf("%d.txt", i), "text\n", files.Suffix)
 	}
-	embedtest.Eventually(t, "the others wait too",
-		func() bool { return fx.count(`SELECT count(*) FROM embed_batches`) == 6 })
+	fx.eventually("the others wait too", func() bool { return fx.rows("embed_batches") == 6 })
 	if n := e.Requests.Load(); n != 1 {
 		t.Errorf("%d requests were made, want 1", n)
 	}
@@ -178,7 +172,7 @@ func TestRefusedPassagesAreCounted(t *testing.T) {
 	e.Refuse = "forbidden"
 	folder := fx.folder("f")
 	f := fx.upload(folder, "a.txt", manyLines(600)+"\n\nforbidden\n\n"+manyLines(600))
-	n := fx.count(`SELECT count(*) FROM chunks WHERE strpos(text, 'forbidden') > 0`) // it may stand in an overlap too
+	n := fx.rows("chunks", "strpos(text, 'forbidden') > 0") // it may stand in an overlap too
 	want := fmt.Sprintf("%d of %d passages were refused by the embeddings endpoint "+
 		"(status 400); they are found by their words",
 		n, f.TotalChunks)
@@ -187,8 +181,8 @@ func TestRefusedPassagesAreCounted(t *testing.T) {
 	}
 	all := fx.upload(folder, "b.txt", "all is forbidden\n")
 	asked := e.Requests.Load()
-	if n, err := fx.Backfill(t.Context()); n != 0 || err != nil {
-		t.Errorf("%+v is embedded again: %d batches (%v)", all, n, err)
+	if n := fx.backfill(); n != 0 {
+		t.Errorf("%+v is embedded again: %d batches", all, n)
 	}
 	fx.idle()
 	if n := e.Requests.Load(); n != asked {

@@ -10,6 +10,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/files/document"
 )
@@ -19,15 +20,12 @@ import (
 func TestParsingHasSharesOfMemory(t *testing.T) {
 	t.Parallel()
 	reads, goOn := make(chan int64), make(chan bool)
-	fx := newFixtureWith(t, files.Options{Read: func(_ context.Context, in document.Input) (document.Text, error) {
+	fx := newOwnFixture(t, files.Options{Read: func(_ context.Context, in document.Input) (document.Text, error) {
 		reads <- in.SizeBytes
 		<-goOn
 		return document.Text{Text: "The ferry.\n"}, nil
 	}}, map[string]river.QueueConfig{files.QueueParse: {MaxWorkers: 4}})
-	if _, err := fx.pool.Exec(t.Context(), `
-		INSERT INTO organizations (org, name) OVERRIDING SYSTEM VALUE VALUES (2, 'b')`); err != nil {
-		t.Fatal(err)
-	}
+	other := dbtest.NewOrg(t, fx.pool)
 	upload := func(of db.Org, size int) {
 		t.Helper()
 		f, err := fx.CreateFolder(t.Context(), of, files.NewFolder{Name: fmt.Sprint(size)})
@@ -41,10 +39,10 @@ func TestParsingHasSharesOfMemory(t *testing.T) {
 		}
 	}
 	for i := range 2 { // the largest that text may be counts for each
-		upload(org, 100+i)
+		upload(fx.org, 100+i)
 		<-reads
 	}
-	upload(org, 102)
+	upload(fx.org, 102)
 	for !fx.WaitsForMemory() {
 		select {
 		case size := <-reads:
@@ -52,7 +50,7 @@ func TestParsingHasSharesOfMemory(t *testing.T) {
 		case <-time.After(time.Millisecond):
 		}
 	}
-	upload(2, 200)
+	upload(other, 200)
 	if size := <-reads; size != 200 {
 		t.Errorf("the document of %d bytes is read, want the other organization's of 200", size)
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/files"
 )
 
@@ -43,13 +43,10 @@ func (tx *interruptedTx) CopyFrom(ctx context.Context, table pgx.Identifier, col
 
 func TestAnUploadThatIsTriedAgainIsWhole(t *testing.T) {
 	t.Parallel()
-	fx := newFixture(t, files.Options{})
+	fx := newFixture(t)
 	folder := fx.folder("f")
-	store, err := files.New(&interrupted{Pool: fx.pool}, files.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, _, err := store.Upload(t.Context(), org, folder.ID,
+	store := fx.newStore(&interrupted{Pool: fx.pool}, files.Options{})
+	f, _, err := store.Upload(t.Context(), fx.org, folder.ID,
 		files.Upload{Name: "a.txt", Body: strings.NewReader("all of it\n")})
 	if err != nil {
 		t.Fatal(err)
@@ -61,26 +58,26 @@ func TestAnUploadThatIsTriedAgainIsWhole(t *testing.T) {
 
 func TestALongNameManyTimes(t *testing.T) {
 	t.Parallel()
-	fx := newFixture(t, files.Options{})
+	fx := newFixture(t)
 	folder := fx.folder("f")
 	name := strings.Repeat("n", 251) + ".txt"
 	for range 12 {
 		fx.send(folder, name, "text", files.Suffix)
 	}
-	if n := fx.count(`SELECT count(DISTINCT name) FROM files`); n != 12 {
+	if n := fx.count(`SELECT count(DISTINCT name) FROM files WHERE org = $1`, fx.org); n != 12 {
 		t.Errorf("12 uploads have %d names", n)
 	}
 }
 
 func TestParallelReplacementsAreAllAnswered(t *testing.T) {
 	t.Parallel()
-	fx := newFixture(t, files.Options{})
+	fx := newFixture(t)
 	folder := fx.folder("f")
 	fx.upload(folder, "a.txt", "the first\n")
 	var group sync.WaitGroup
-	for i := range 24 {
+	for i := range 12 {
 		group.Go(func() {
-			_, _, err := fx.Upload(context.Background(), org, folder.ID, files.Upload{Name: "a.txt", Duplicates: files.Replace,
+			_, _, err := fx.Upload(t.Context(), fx.org, folder.ID, files.Upload{Name: "a.txt", Duplicates: files.Replace,
 				Body: strings.NewReader(fmt.Sprintf("number %d\n", i))})
 			if err != nil {
 				t.Errorf("replacement %d: %v", i, err)
@@ -88,10 +85,10 @@ func TestParallelReplacementsAreAllAnswered(t *testing.T) {
 		})
 	}
 	group.Wait()
-	embedtest.Eventually(t, "one file is left", func() bool {
-		return fx.count(`SELECT count(*) FROM files`) == 1 && fx.count(`SELECT count(*) FROM files WHERE generation = 0`) == 0
+	fx.eventually("one file is left", func() bool {
+		return fx.rows("files") == 1 && fx.rows("files", "generation = 0") == 0
 	})
-	if n := fx.count(`SELECT count(*) FROM chunks`); n != 1 {
+	if n := fx.rows("chunks"); n != 1 {
 		t.Errorf("%d chunks are left, want 1", n)
 	}
 }
@@ -107,7 +104,7 @@ func TestOpeningWhileFilesGo(t *testing.T) {
 		}
 		return m, nil
 	}
-	fx := newFixture(t, files.Options{Limits: limits})
+	fx := newOwnFixture(t, files.Options{Limits: limits}, files.Queues())
 	folder := fx.folder("set")
 	agents := []string{fx.agentWith(folder), fx.agentWith(folder), fx.agentWith(folder)}
 	l := files.Limits{MaxOpen: 3, ViewChars: 500}
@@ -118,37 +115,37 @@ func TestOpeningWhileFilesGo(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	var group sync.WaitGroup
-	for i := range 40 {
+	var group errgroup.Group
+	group.SetLimit(12)
+	do := func(what func()) { group.Go(func() error { what(); return nil }) }
+	for i := range 24 {
 		agent := agents[i%len(agents)]
-		group.Go(func() {
-			f, _, err := fx.Upload(ctx, org, folder.ID, files.Upload{Name: fmt.Sprintf("%d.txt", i%7), Duplicates: files.Replace,
-				Body: strings.NewReader(strings.Repeat("words to be chunked\n", 200))})
+		do(func() {
+			f, _, err := fx.Upload(ctx, fx.org, folder.ID, files.Upload{Name: fmt.Sprintf("%d.txt", i%7),
+				Duplicates: files.Replace, Body: strings.NewReader(strings.Repeat("words to be chunked\n", 50))})
 			allowed("upload", err)
 			if i%5 == 0 && err == nil {
-				allowed("delete", fx.DeleteFile(ctx, org, folder.ID, f.ID))
+				allowed("delete", fx.DeleteFile(ctx, fx.org, folder.ID, f.ID))
 			}
 		})
-		group.Go(func() {
-			_, err := fx.Open(ctx, org, agent,
+		do(func() {
+			_, err := fx.Open(ctx, fx.org, agent,
 				files.OpenArgs{Limits: l, Requests: requests(fmt.Sprintf("set/%d.txt", i%7)), CloseOthers: i%9 == 0})
 			allowed("open", err)
 		})
 		if i%4 == 0 {
-			group.Go(func() {
-				allowed("detach", fx.Detach(ctx, org, agent, folder.ID))
-				allowed("attach", fx.Attach(ctx, org,
+			do(func() {
+				allowed("detach", fx.Detach(ctx, fx.org, agent, folder.ID))
+				allowed("attach", fx.Attach(ctx, fx.org,
 					files.Attachment{AgentID: agent, FolderID: folder.ID, Limits: l}))
 			})
 		}
 	}
-	group.Wait()
-	embedtest.Eventually(t, "all work ends", func() bool {
-		return fx.count(liveJobs) == 0
-	})
+	_ = group.Wait() // no call returns an error
+	fx.idle()
 	if n := fx.count(`SELECT count(*) FROM agent_files a JOIN files f ON f.key = a.file_key
-		WHERE a.is_open AND NOT EXISTS (
-			SELECT FROM agent_folders d WHERE d.agent_id = a.agent_id AND d.folder_key = f.folder_key)`); n != 0 {
+		WHERE a.org = $1 AND a.is_open AND NOT EXISTS (
+			SELECT FROM agent_folders d WHERE d.agent_id = a.agent_id AND d.folder_key = f.folder_key)`, fx.org); n != 0 {
 		t.Errorf("%d files are open in agents that do not have them", n)
 	}
 	for _, agent := range agents {
@@ -156,30 +153,26 @@ func TestOpeningWhileFilesGo(t *testing.T) {
 			t.Errorf("%d files are open, %d are allowed", len(open), l.MaxOpen)
 		}
 	}
-	if err := fx.DeleteFolder(ctx, org, folder.ID); err != nil {
+	if err := fx.DeleteFolder(ctx, fx.org, folder.ID); err != nil {
 		t.Errorf("delete the folder: %v", err)
 	}
 }
 
 func TestAFolderIsDeletedWhileItsFilesAreParsed(t *testing.T) {
 	t.Parallel()
-	fx := newFixture(t, files.Options{})
-	for round := range 4 {
+	fx := newFixture(t)
+	for round := range 3 {
 		folder := fx.folder(fmt.Sprint("f", round))
 		fx.agentWith(folder)
 		for i := range 8 {
-			fx.send(folder, fmt.Sprintf("%d.txt", i), strings.Repeat("words to be chunked\n", 5000), files.Suffix)
+			fx.send(folder, fmt.Sprintf("%d.txt", i), strings.Repeat("words to be chunked\n", 800), files.Suffix)
 		}
-		if err := fx.DeleteFolder(t.Context(), org, folder.ID); err != nil {
+		if err := fx.DeleteFolder(t.Context(), fx.org, folder.ID); err != nil {
 			t.Errorf("round %d: %v", round, err)
 		}
 	}
-	embedtest.Eventually(t, "all work ends", func() bool {
-		return fx.count(liveJobs) == 0
-	})
-	if n := fx.count(`
-		SELECT (SELECT count(*) FROM files) + (SELECT count(*) FROM chunks)
-		     + (SELECT count(*) FROM file_segments)`); n != 0 {
+	fx.idle()
+	if n := fx.rows("files") + fx.rows("chunks") + fx.rows("file_segments"); n != 0 {
 		t.Errorf("%d rows outlive their folders", n)
 	}
 }

@@ -22,10 +22,7 @@ func TestFilesThatAreRemadeInPartAreEmbeddedWhole(t *testing.T) {
 	if part.TotalChunks < 4 || refused.TotalChunks < 3 {
 		t.Fatalf("the files have %d and %d chunks", part.TotalChunks, refused.TotalChunks)
 	}
-	next, err := embed.UseSpace(t.Context(), fx.pool, e.URL, "next", 8)
-	if err != nil {
-		t.Fatal(err)
-	}
+	next := fx.space(e, "next")
 	for _, some := range []struct {
 		file   files.File
 		chunks int
@@ -50,7 +47,7 @@ func TestFilesThatAreRemadeInPartAreEmbeddedWhole(t *testing.T) {
 			JOIN files f ON f.org = c.org AND f.key = c.file_key
 			WHERE f.id = $1 AND v.space_id = $2`, f.ID, space.ID)
 	}
-	if err := fx.Remade().Complete(t.Context(), org, next.ID); err != nil {
+	if err := fx.Remade().Complete(t.Context(), fx.org, next.ID); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -63,9 +60,7 @@ func TestFilesThatAreRemadeInPartAreEmbeddedWhole(t *testing.T) {
 		}
 	}
 	endpoint.Use(next)
-	if _, err := fx.Backfill(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	fx.backfill()
 	got := fx.await(folder, part)
 	if got.Status != files.Completed || vectors(part, next) != part.TotalChunks {
 		t.Errorf("got %+v with %d new vectors of %d", got, vectors(part, next), part.TotalChunks)

@@ -4,14 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 	"github.com/pgvector/pgvector-go"
-
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
@@ -29,13 +26,14 @@ func (fx *fixture) stock(name string, n int, space *embed.Space, text func(i int
 	var file int64
 	err := fx.pool.QueryRow(fx.t.Context(), `
 		INSERT INTO files (org, folder_key, name, original_name, media_type, size_bytes, sha256, generation, chunks, lines)
-		VALUES (1, $1, 'stock.txt', 'stock.txt', 'text/plain', 0, '', 1, $2, $2) RETURNING key`, folder.Key, n).Scan(&file)
+		VALUES ($1, $2, 'stock.txt', 'stock.txt', 'text/plain', 0, '', 1, $3, $3) RETURNING key`, fx.org, folder.Key, n).
+		Scan(&file)
 	if err != nil {
 		fx.t.Fatal(err)
 	}
 	rows := pgx.CopyFromSlice(n, func(i int) ([]any, error) {
 		lex := embed.Document(text(i))
-		return []any{file, 1, i, 1, folder.Key, i + 1, i + 1, 0, 0, "", text(i), lex.Vector, lex.Terms}, nil
+		return []any{file, 1, i, fx.org, folder.Key, i + 1, i + 1, 0, 0, "", text(i), lex.Vector, lex.Terms}, nil
 	})
 	columns := []string{"file_key", "generation", "ordinal", "org", "folder_key", "first_line", "last_line", "start_byte",
 		"overlap_bytes", "heading", "text", "lex", "terms"}
@@ -51,7 +49,7 @@ func (fx *fixture) stock(name string, n int, space *embed.Space, text func(i int
 		fx.t.Fatal(err)
 	}
 	vectors := pgx.CopyFromSlice(n, func(i int) ([]any, error) {
-		return []any{space.ID, keys[i], 1, folder.Key,
+		return []any{space.ID, keys[i], fx.org, folder.Key,
 			pgvector.NewHalfVector(embed.Normalize(embedtest.Direction(text(i), space.Dimension)))}, nil
 	})
 	columns = []string{"space_id", "chunk_key", "org", "folder_key", "embedding"}
@@ -61,19 +59,19 @@ func (fx *fixture) stock(name string, n int, space *embed.Space, text func(i int
 	return folder
 }
 
-// Twenty agents, a thousand chunks each, all about the same: each finds k of its own, by words and by meaning.
+// Many agents, hundreds of chunks each, all about the same: each finds k of its own, by words and by meaning.
 func TestEachAgentFindsItsOwnInACrowd(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
 	fx, _, space := newDenseFixture(t, 32)
-	agents := make([]string, scale.Of(6, 20, 20))
+	agents, chunks := make([]string, scale.Of(5, 20, 20)), scale.Of(400, 1000, 1000)
 	for a := range agents {
-		folder := fx.stock(fmt.Sprint("folder-", a), 1000, &space,
+		folder := fx.stock(fmt.Sprint("folder-", a), chunks, &space,
 			func(i int) string { return fmt.Sprintf("harbour report %d of ship %d", i, a) })
 		agents[a] = fx.agentWith(folder)
 	}
 	for a, agent := range agents {
-		got, err := fx.Search(t.Context(), org, agent, files.Query{Text: "report on the harbour", Limit: 20})
+		got, err := fx.Search(t.Context(), fx.org, agent, files.Query{Text: "report on the harbour", Limit: 20})
 		if err != nil || len(got.Hits) != 20 {
 			t.Fatalf("agent %d: got %d hits (%v), want 20", a, len(got.Hits), err)
 		}
@@ -85,54 +83,14 @@ func TestEachAgentFindsItsOwnInACrowd(t *testing.T) {
 	}
 }
 
-// A scope of 2 % whose rows are all far from the query, the others near: an index would not come upon it.
-func TestAScopeFarFromTheQueryIsFound(t *testing.T) {
-	scale.NotRaced(t)
-	t.Parallel()
-	fx, _, space := newDenseFixture(t, 16)
-	fx.stock("near", scale.Of(4_700, 14_700, 14_700), &space,
-		func(i int) string { return fmt.Sprintf("apples and pears number %d", i) })
-	far := fx.stock("far", scale.Of(100, 300, 300), &space,
-		func(i int) string { return fmt.Sprintf("unrelated granite quarry entry %d", i) })
-	fx.index(space)
-	agent := fx.agentWith(far)
-	for name, rows := range map[string]int{"exact": 50_000, "through the index": 10} {
-		fx.SetIndexRows(rows)
-		got, err := fx.Search(t.Context(), org, agent, files.Query{Text: "apples and pears", Limit: 50})
-		if err != nil || len(got.Hits) != 50 {
-			t.Errorf("%s: got %d hits (%v), want 50", name, len(got.Hits), err)
-		}
-		for _, h := range got.Hits {
-			if h.FileName != "far/stock.txt" {
-				t.Errorf("%s: found %s", name, h.FileName)
-			}
-		}
-	}
-}
-
-// owner is a pool of the role that owns the tables.
-func (fx *fixture) owner() *pgxpool.Pool {
-	fx.t.Helper()
-	return dbtest.Owner(fx.t, fx.pool)
-}
-
-// index builds a space's index as the server does.
-func (fx *fixture) index(space embed.Space) {
-	fx.t.Helper()
-	built, err := embed.Index{Table: "chunk_vectors", Space: space}.Build(fx.t.Context(), fx.owner(), 1000, nil)
-	if err != nil || !built {
-		fx.t.Fatalf("the index was built: %v (%v)", built, err)
-	}
-}
-
 // The pages of a search are, one after the other, what it finds at once.
 func TestPagesOfASearch(t *testing.T) {
 	t.Parallel()
-	fx := newFixture(t, files.Options{})
+	fx := newFixture(t)
 	agent := fx.agentWith(fx.stock("f", 11, nil, func(i int) string { return fmt.Sprintf("apple %d", i) }))
 	q := files.Query{Text: "apple", Limit: files.SearchMax}
 	search := func() (lines []int, more bool) {
-		found, err := fx.Search(t.Context(), org, agent, q)
+		found, err := fx.Search(t.Context(), fx.org, agent, q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,87 +112,14 @@ func TestPagesOfASearch(t *testing.T) {
 	}
 }
 
-func TestSearchPlans(t *testing.T) {
-	t.Parallel()
-	e := embedtest.New(t, 16)
-	endpoint := e.Endpoint(t)
-	fx, space := newDenseFixtureWith(t, e, endpoint, files.Queues())
-	agent := fx.agentWith(fx.stock("f", 5000, &space,
-		func(i int) string { return fmt.Sprintf("entry %d about topic %d", i, i%50) }))
-	fx.index(space)
-	plans := dbtest.NewPlans(t, fx.pool)
-	store, err := files.New(plans, files.Options{Endpoint: endpoint})
-	if err != nil {
-		t.Fatal(err)
-	}
-	vectors := fmt.Sprintf("chunk_vectors_space_%d", space.ID)
-	for _, c := range []struct {
-		name             string
-		rows             int
-		table, has, lack string
-	}{
-		{"few rows are ranked by meaning exactly", 50_000, "chunk_vectors", "chunk_vectors", vectors},
-		{"many rows are ranked by meaning through the space's index", 1000, "chunk_vectors", vectors, ""},
-		{"few rows are ranked by words exactly", 50_000, "r.lex", "chunks", "chunks_terms"},
-		{"many rows are ranked by words through the index on terms", 1000, "@terms", "chunks_terms", ""},
-	} {
-		store.SetIndexRows(c.rows)
-		if _, err := store.Search(t.Context(), org, agent, files.Query{Text: "77", Limit: 1}); err != nil {
-			t.Fatal(err)
-		}
-		if plan := plans.Take(c.table); !strings.Contains(plan, c.has) || c.lack != "" && strings.Contains(plan, c.lack) {
-			t.Errorf("%s: want %q and not %q in\n%s", c.name, c.has, c.lack, plan)
-		}
-	}
-}
-
-// The files that an include leaves are read by their keys, though no table was analyzed since they came, and however
-// large the rest is.
-func TestPlansOfAnInclude(t *testing.T) {
-	t.Parallel()
-	e := embedtest.New(t, 16)
-	endpoint := e.Endpoint(t)
-	fx, space := newDenseFixtureWith(t, e, endpoint, files.Queues())
-	text := func(i int) string { return fmt.Sprintf("entry %d about topic %d", i, i%50) }
-	large, small := fx.stock("large", 5000, &space, text), fx.stock("small", 100, &space, text)
-	agent := fx.agentWith(large, small)
-	plans := dbtest.NewPlans(t, fx.pool)
-	store, err := files.New(plans, files.Options{Endpoint: endpoint})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for table, indexes := range map[string][]string{
-		"few": {"chunks_place_key", "chunk_vectors_pkey"}, "r.lex": {"chunks_place_key"},
-	} {
-		got, err := store.Search(t.Context(), org, agent, files.Query{Text: "entry 77", Limit: 20, Include: "small/*"})
-		if err != nil || len(got.Hits) != 20 || got.Ranking != files.ByWordsAndMeaning {
-			t.Fatalf("got %d hits by %s (%v), want 20", len(got.Hits), got.Ranking, err)
-		}
-		if h := got.Hits[0]; h.FirstLine != 78 {
-			t.Errorf("the best is line %d, want 78", h.FirstLine)
-		}
-		for _, h := range got.Hits {
-			if h.FileName != "small/stock.txt" {
-				t.Errorf("found %s", h.FileName)
-			}
-		}
-		plan := plans.Take(table)
-		for _, index := range indexes {
-			if !strings.Contains(plan, index) {
-				t.Errorf("the plan lacks %s:\n%s", index, plan)
-			}
-		}
-	}
-}
-
 func TestALargeScopeIsRankedAsASmallOne(t *testing.T) {
 	t.Parallel()
-	fx := newFixture(t, files.Options{})
-	folder := fx.stock("f", 3000, nil, func(i int) string { return fmt.Sprintf("entry %d about topic %d", i, i%50) })
+	fx := newFixture(t)
+	folder := fx.stock("f", 1500, nil, func(i int) string { return fmt.Sprintf("entry %d about topic %d", i, i%50) })
 	agent := fx.agentWith(folder)
 	lines := func() (got []int) {
 		t.Helper()
-		r, err := fx.Search(t.Context(), org, agent, files.Query{Text: "entry 77", Limit: 10})
+		r, err := fx.Search(t.Context(), fx.org, agent, files.Query{Text: "entry 77", Limit: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,7 +140,7 @@ func TestALargeScopeIsRankedAsASmallOne(t *testing.T) {
 
 func TestSearchSeesOnlyWhatIsAttached(t *testing.T) {
 	t.Parallel()
-	fx := newFixture(t, files.Options{})
+	fx := newFixture(t)
 	mine, other := fx.folder("mine"), fx.folder("other")
 	fx.upload(mine, "a.md", "# Alpha\n\nthe walnut tree\n")
 	fx.upload(mine, "b.txt", "the walnut table\n")
@@ -263,7 +148,7 @@ func TestSearchSeesOnlyWhatIsAttached(t *testing.T) {
 	agent := fx.agentWith(mine)
 	names := func(q files.Query) (names []string) {
 		t.Helper()
-		got, err := fx.Search(t.Context(), org, agent, q)
+		got, err := fx.Search(t.Context(), fx.org, agent, q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -280,14 +165,15 @@ func TestSearchSeesOnlyWhatIsAttached(t *testing.T) {
 		Include: "*.txt"})); diff != "" {
 		t.Errorf("only *.txt (-want +got):\n%s", diff)
 	}
-	if got, err := fx.Search(t.Context(), 2, agent, files.Query{Text: "walnut", Limit: 10}); err != nil ||
+	stranger := dbtest.NewOrg(t, fx.pool)
+	if got, err := fx.Search(t.Context(), stranger, agent, files.Query{Text: "walnut", Limit: 10}); err != nil ||
 		len(got.Hits) != 0 {
 		t.Errorf("another organization finds %v (%v)", got.Hits, err)
 	}
-	if _, err := fx.Search(t.Context(), org, agent, files.Query{Text: " \n"}); !errors.Is(err, db.ErrInvalid) {
+	if _, err := fx.Search(t.Context(), fx.org, agent, files.Query{Text: " \n"}); !errors.Is(err, db.ErrInvalid) {
 		t.Errorf("a blank query: got %v, want ErrInvalid", err)
 	}
-	if got, err := fx.Search(t.Context(), org, agent, files.Query{Text: "the of and", Limit: 5}); err != nil ||
+	if got, err := fx.Search(t.Context(), fx.org, agent, files.Query{Text: "the of and", Limit: 5}); err != nil ||
 		len(got.Hits) != 0 {
 		t.Errorf("stop words alone: got %v (%v)", got.Hits, err)
 	}
@@ -297,15 +183,15 @@ func TestSearchSeesOnlyWhatIsAttached(t *testing.T) {
 // a large one.
 func TestIDFFollowsTheChunks(t *testing.T) {
 	t.Parallel()
-	fx := newFixture(t, files.Options{})
+	fx := newFixture(t)
 	text := func(i int) string {
 		if i == 700 {
 			return "the zebra enclosure is being built"
 		}
 		return fmt.Sprintf("report number %d about the weather", i)
 	}
-	large := fx.stock("large", 2000, nil, text)
-	fx.stock("others", 5000, nil, func(i int) string { return fmt.Sprintf("entry %d", i) })
+	large := fx.stock("large", 1500, nil, text)
+	fx.stock("others", 2000, nil, func(i int) string { return fmt.Sprintf("entry %d", i) })
 	fx.upload(large, "late.txt", "zebra zebra crossing\n")
 	agent := fx.agentWith(large)
 	for i := range 30 {
@@ -314,7 +200,7 @@ func TestIDFFollowsTheChunks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := fx.Search(t.Context(), org, agent, files.Query{Text: "report about the zebra enclosure", Limit: 3})
+	got, err := fx.Search(t.Context(), fx.org, agent, files.Query{Text: "report about the zebra enclosure", Limit: 3})
 	if err != nil || len(got.Hits) == 0 || got.Hits[0].FirstLine != 701 {
 		t.Errorf("the best is %+v (%v), want line 701 of large/stock.txt", got.Hits, err)
 	}

@@ -11,18 +11,18 @@ import (
 // The statements of a file, from its upload until words and vectors find it, and of a search.
 func TestAFileAndASearchTakeFewStatements(t *testing.T) {
 	t.Parallel()
-	fx, _, _ := newDenseFixture(t, 8)
+	e := embedtest.New(t, 8)
+	endpoint := e.Endpoint(t)
+	pool := dbtest.Pool(t)
+	fx := newIdleFixtureOn(t, pool, dbtest.NewOrg(t, pool), files.Options{Endpoint: endpoint})
+	endpoint.Use(fx.space(e, "fake"))
+	fx.work(files.Queues())
 	folder := fx.folder("f")
-	settle := func() {
-		embedtest.Eventually(t, "the jobs are done", func() bool {
-			return fx.count(`SELECT count(*) FROM river_job WHERE finalized_at IS NULL`) == 0
-		})
-	}
 	fx.send(folder, "first.txt", manyLines(600), files.Suffix) // with what a server sends once
-	settle()
+	fx.idle()
 	dbtest.AtMost(t, 29, "a small file", dbtest.Sent(t, fx.pool, func() {
 		fx.send(folder, "small.txt", manyLines(600), files.Suffix)
-		settle()
+		fx.idle()
 	}))
 	agent := fx.agentWith(folder)
 	fx.find(agent, "line")

@@ -7,43 +7,47 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/files"
 )
 
-// sendAll stores n small files while no file is parsed, and lets their parsing begin; release lets it go on.
-func (fx *fixture) sendAll(folder files.Folder, n int, text func(i int) string) (sent []files.File, release func()) {
+// sendAll stores n small files while nobody parses, and lets their parsing begin; open lets it go on.
+func (fx *fixture) sendAll(gate *gate, folder files.Folder, n int, text func(i int) string) (sent []files.File,
+	open func()) {
 	fx.t.Helper()
-	resume := fx.pause()
 	for i := range n {
 		sent = append(sent, fx.send(folder, fmt.Sprintf("%02d.txt", i), text(i), files.Suffix))
 	}
-	release = fx.stall()
-	resume()
-	embedtest.Eventually(fx.t, "parsing begins", func() bool {
-		return fx.count(`SELECT count(*) FROM files WHERE parse_started_at IS NOT NULL`) > 0
-	})
-	return sent, release
+	open = gate.close()
+	fx.work(files.Queues())
+	gate.await(fx.t, 2) // as many as read at the same time
+	return sent, open
 }
 
 // Small files that are committed and embedded together have each its own text, state and refusals. While the endpoint
 // is down, words find them.
 func TestFilesThatAreCommittedTogetherAreEachWhole(t *testing.T) {
 	t.Parallel()
-	fx, e, _ := newDenseFixture(t, 8)
+	e, gate := embedtest.New(t, 8), newGate()
 	e.Refuse = "forbidden"
 	e.Down.Store(true)
+	endpoint := e.Endpoint(t)
+	endpoint.FirstPause, endpoint.MaxPause = 20*time.Millisecond, 100*time.Millisecond
+	fx := newIdleFixture(t, files.Options{Endpoint: endpoint, Read: gate.read})
+	endpoint.Use(fx.space(e, "fake"))
+	fx.poll = 50 * time.Millisecond
 	folder := fx.folder("f")
 	text := func(i int) string {
 		line := map[bool]string{true: "forbidden\n"}[i == 5]
 		return fmt.Sprintf("unique%d is here\n", i) + line + manyLines(20*i)
 	}
-	sent, release := fx.sendAll(folder, 12, text)
-	if _, err := fx.Cancel(t.Context(), org, folder.ID, sent[2].ID); err != nil {
+	sent, open := fx.sendAll(gate, folder, 12, text)
+	if _, err := fx.Cancel(t.Context(), fx.org, folder.ID, sent[2].ID); err != nil {
 		t.Fatal(err)
 	}
-	release()
+	open()
 	agent := fx.agentWith(folder)
 	for i, f := range sent {
 		if i == 2 {
@@ -73,11 +77,13 @@ func TestFilesThatAreCommittedTogetherAreEachWhole(t *testing.T) {
 func TestFilesThatAreCommittedTogetherOpenWhileThereIsRoom(t *testing.T) {
 	t.Parallel()
 	l := files.Limits{MaxOpen: 3, ViewChars: 1000}
-	fx := newFixture(t, limitsOf(l))
+	o, gate := limitsOf(l), newGate()
+	o.Read = gate.read
+	fx := newIdleFixture(t, o)
 	folder := fx.folder("f")
 	agent := fx.agentWith(folder)
-	sent, release := fx.sendAll(folder, 12, func(int) string { return "short\n" })
-	release()
+	sent, open := fx.sendAll(gate, folder, 12, func(int) string { return "short\n" })
+	open()
 	for _, f := range sent {
 		if f = fx.await(folder, f); f.Status != files.Completed {
 			t.Errorf("got %+v", f)

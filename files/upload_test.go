@@ -16,12 +16,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/files"
 )
 
 func (fx *fixture) names(folder files.Folder) []string {
 	fx.t.Helper()
-	list, err := fx.Files(fx.t.Context(), org, files.Filter{FolderID: folder.ID}, false, db.Page{Ascending: true})
+	list, err := fx.Files(fx.t.Context(), fx.org, files.Filter{FolderID: folder.ID}, false, db.Page{Ascending: true})
 	if err != nil {
 		fx.t.Fatal(err)
 	}
@@ -34,7 +35,7 @@ func (fx *fixture) names(folder files.Folder) []string {
 
 func TestANameThatExists(t *testing.T) {
 	t.Parallel()
-	fx := newFixture(t, files.Options{})
+	fx := newFixture(t)
 	folder := fx.folder("f")
 	first := fx.upload(folder, "test.txt", "one")
 	fx.upload(folder, "test.txt", "two")
@@ -45,17 +46,17 @@ func TestANameThatExists(t *testing.T) {
 	if third.OriginalName != "test.txt" {
 		t.Errorf("original name: got %s", third.OriginalName)
 	}
-	skipped, was, err := fx.Upload(t.Context(), org, folder.ID,
+	skipped, was, err := fx.Upload(t.Context(), fx.org, folder.ID,
 		files.Upload{Name: "test.txt", Body: strings.NewReader("four"), Duplicates: files.Skip})
 	if err != nil || !was || skipped.ID != first.ID {
 		t.Errorf("skip: got %v %v %v, want the first file", skipped.ID, was, err)
 	}
-	_, _, err = fx.Upload(t.Context(), org, folder.ID,
+	_, _, err = fx.Upload(t.Context(), fx.org, folder.ID,
 		files.Upload{Name: "test.txt", Body: strings.NewReader("five"), Duplicates: files.Reject})
 	if !errors.Is(err, db.ErrInvalid) || err.Error() != "File 'test.txt' already exists in folder 'f'" {
 		t.Errorf("error: got %v", err)
 	}
-	if err := fx.DeleteFile(t.Context(), org, folder.ID, first.ID); err != nil {
+	if err := fx.DeleteFile(t.Context(), fx.org, folder.ID, first.ID); err != nil {
 		t.Fatal(err)
 	}
 	fx.upload(folder, "test.txt", "six")
@@ -68,12 +69,12 @@ func TestANameThatExists(t *testing.T) {
 
 func TestParallelUploadsOfOneNameNeverCollide(t *testing.T) {
 	t.Parallel()
-	fx := newFixture(t, files.Options{})
+	fx := newFixture(t)
 	folder := fx.folder("f")
 	var group sync.WaitGroup
-	for i := range 16 {
+	for i := range 12 {
 		group.Go(func() {
-			_, _, err := fx.Upload(context.Background(), org, folder.ID,
+			_, _, err := fx.Upload(context.Background(), fx.org, folder.ID,
 				files.Upload{Name: "same.txt", Body: strings.NewReader(fmt.Sprint("text ", i))})
 			if err != nil {
 				t.Errorf("upload %d: %v", i, err)
@@ -83,18 +84,18 @@ func TestParallelUploadsOfOneNameNeverCollide(t *testing.T) {
 	group.Wait()
 	names := fx.names(folder)
 	slices.Sort(names)
-	if unique := slices.Compact(slices.Clone(names)); len(unique) != 16 {
-		t.Errorf("16 uploads have the names %v", names)
+	if unique := slices.Compact(slices.Clone(names)); len(unique) != 12 {
+		t.Errorf("12 uploads have the names %v", names)
 	}
 }
 
 func TestAReplacementTakesItsPlaceWhenItsTextIsReady(t *testing.T) {
 	t.Parallel()
-	fx := newFixture(t, files.Options{})
+	fx := newOwnFixture(t, files.Options{}, files.Queues())
 	folder := fx.folder("f")
 	old := fx.upload(folder, "plan.md", "the old plan\n")
 	agent := fx.agentWith(folder)
-	if _, err := fx.Open(t.Context(), org, agent,
+	if _, err := fx.Open(t.Context(), fx.org, agent,
 		files.OpenArgs{Limits: wide, Requests: requests("f/plan.md")}); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +105,7 @@ func TestAReplacementTakesItsPlaceWhenItsTextIsReady(t *testing.T) {
 		t.Errorf("got file %s named %s, want a new one of the same name", next.ID, next.Name)
 	}
 	superseding := fx.send(folder, "plan.md", "the newest plan\n", files.Replace)
-	if _, err := fx.File(t.Context(), org, folder.ID, next.ID, false); !errors.Is(err, db.ErrNotFound) {
+	if _, err := fx.File(t.Context(), fx.org, folder.ID, next.ID, false); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("the superseded replacement: got %v, want ErrNotFound", err)
 	}
 	if got := fx.content(folder, old); got != "the old plan\n" {
@@ -115,19 +116,19 @@ func TestAReplacementTakesItsPlaceWhenItsTextIsReady(t *testing.T) {
 	if diff := cmp.Diff([]string{"plan.md"}, fx.names(folder)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
-	views, err := fx.Views(t.Context(), org, agent, wide)
+	views, err := fx.Views(t.Context(), fx.org, agent, wide)
 	if err != nil || len(views) != 1 || views[0].FileID != superseding.ID ||
 		!strings.Contains(views[0].Text, "the newest plan") {
 		t.Errorf("the agent sees %+v (%v), want the newest plan", views, err)
 	}
-	if n := fx.count(`SELECT count(*) FROM chunks`); n != 1 {
+	if n := fx.rows("chunks"); n != 1 {
 		t.Errorf("%d chunks are left, want 1", n)
 	}
 }
 
 func TestAReplacementThatCannotBeReadLeavesTheOldFile(t *testing.T) {
 	t.Parallel()
-	fx := newFixture(t, files.Options{})
+	fx := newFixture(t)
 	folder := fx.folder("f")
 	old := fx.upload(folder, "page.txt", "fine\n")
 	next := fx.send(folder, "page.txt", strings.Repeat("text, then ", 3000)+strings.Repeat("\x00\x01\x02\xff\xfe", 2000),
@@ -142,7 +143,7 @@ func TestAReplacementThatCannotBeReadLeavesTheOldFile(t *testing.T) {
 func TestUploadsThatAreRefusedLeaveNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	fx := newFixture(t, files.Options{MaxUploadBytes: 1000, TempDir: dir})
+	fx := newOwnFixture(t, files.Options{MaxUploadBytes: 1000, TempDir: dir}, files.Queues())
 	folder := fx.folder("f")
 	broken := errors.New("the client went away")
 	for name, c := range map[string]struct {
@@ -174,20 +175,19 @@ func TestUploadsThatAreRefusedLeaveNothing(t *testing.T) {
 				return errors.Is(err, db.ErrInvalid)
 			}},
 	} {
-		if _, _, err := fx.Upload(t.Context(), org, folder.ID, c.upload); !c.want(err) {
+		if _, _, err := fx.Upload(t.Context(), fx.org, folder.ID, c.upload); !c.want(err) {
 			t.Errorf("%s: got error %v", name, err)
 		}
 	}
-	if _, _, err := fx.Upload(t.Context(), 2, folder.ID,
+	if _, _, err := fx.Upload(t.Context(), dbtest.NewOrg(t, fx.pool), folder.ID,
 		files.Upload{Name: "a", Body: strings.NewReader("b")}); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("another organization's folder: got %v, want ErrNotFound", err)
 	}
-	if n := fx.count(`
-		SELECT (SELECT count(*) FROM files) + (SELECT count(*) FROM file_originals)
-		     + (SELECT count(*) FROM river_job)`); n != 0 {
+	if n := fx.rows("files") + fx.rows("file_originals") + fx.jobsWhere("true"); n != 0 {
 		t.Errorf("%d rows are left", n)
 	}
-	if f, _, err := fx.Upload(t.Context(), org, folder.ID, files.Upload{Name: "a.txt", Body: endless(1000)}); err != nil {
+	if f, _, err := fx.Upload(t.Context(), fx.org, folder.ID,
+		files.Upload{Name: "a.txt", Body: endless(1000)}); err != nil {
 		t.Errorf("exactly the limit: %v", err)
 	} else {
 		fx.await(folder, f)
@@ -204,7 +204,7 @@ func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 func TestEmptyAndBlankFiles(t *testing.T) {
 	t.Parallel()
-	fx := newFixture(t, files.Options{})
+	fx := newFixture(t)
 	folder := fx.folder("f")
 	for name, text := range map[string]string{"empty.txt": "", "blank.txt": "\n\n\n"} {
 		f := fx.upload(folder, name, text)
@@ -213,11 +213,11 @@ func TestEmptyAndBlankFiles(t *testing.T) {
 		}
 	}
 	agent := fx.agentWith(folder)
-	if _, err := fx.Open(t.Context(), org, agent,
+	if _, err := fx.Open(t.Context(), fx.org, agent,
 		files.OpenArgs{Limits: wide, Requests: requests("f/empty.txt", "f/blank.txt")}); err != nil {
 		t.Errorf("open: %v", err)
 	}
-	views, err := fx.Views(t.Context(), org, agent, wide)
+	views, err := fx.Views(t.Context(), fx.org, agent, wide)
 	if err != nil || len(views) != 2 || views[0].Text != "[Viewing file start (out of 0 lines)]" {
 		t.Errorf("views: got %+v (%v)", views, err)
 	}
@@ -226,25 +226,26 @@ func TestEmptyAndBlankFiles(t *testing.T) {
 // A file of several pieces and segments comes back byte for byte.
 func TestALargeFileIsKeptWhole(t *testing.T) {
 	t.Parallel()
-	fx := newFixture(t, files.Options{})
-	folder := fx.folder("f")
-	text := manyLines(150_000) + strings.Repeat("a line without end ", 20_000)
+	fx := newFixture(t)
+	folder := fx.coarselyCut("f")
+	text := manyLines(115_000) + strings.Repeat("a line without end ", 10_000)
 	f := fx.upload(folder, "large.log", text)
-	if f.Status != files.Completed || f.Lines != 150_001 {
+	if f.Status != files.Completed || f.Lines != 115_001 {
 		t.Fatalf("got %+v", f)
 	}
 	if fx.content(folder, f) != text {
 		t.Error("the content is not what was uploaded")
 	}
 	var original []byte
-	if err := fx.pool.QueryRow(t.Context(),
-		`SELECT string_agg(bytes, ''::bytea ORDER BY ordinal) FROM file_originals`).Scan(&original); err != nil {
+	if err := fx.pool.QueryRow(t.Context(), `
+		SELECT string_agg(bytes, ''::bytea ORDER BY ordinal) FROM file_originals
+		WHERE org = $1`, fx.org).Scan(&original); err != nil {
 		t.Fatal(err)
 	}
 	if string(original) != text {
 		t.Error("the original is not what was uploaded")
 	}
-	if n := fx.count(`SELECT count(*) FROM file_originals`); n < 3 {
+	if n := fx.rows("file_originals"); n < 3 {
 		t.Errorf("the original is in %d pieces", n)
 	}
 }
@@ -274,26 +275,25 @@ func TestWhatAKilledServerSpooledIsRemoved(t *testing.T) {
 // low one.
 func TestManyFilesOfOneName(t *testing.T) {
 	t.Parallel()
-	fx := newFixture(t, files.Options{})
-	defer fx.pauseQueue(files.QueueParse)()
+	fx := newIdleFixture(t, files.Options{})
 	folder := fx.folder("f")
 	fx.row(folder, "plan.md")
 	taken := 0
 	for _, upTo := range []int{1, 16, 17, 31, 32, 33, 100, 1000} {
+		var names []string
 		for ; taken < upTo; taken++ {
-			fx.row(folder, files.Suffixed("plan.md", taken+1))
+			names = append(names, files.Suffixed("plan.md", taken+1))
 		}
+		fx.row(folder, names...)
 		f := fx.send(folder, "plan.md", "text", files.Suffix)
 		if want := files.Suffixed("plan.md", upTo+1); f.Name != want {
 			t.Errorf("beside %d others: got %s, want %s", upTo, f.Name, want)
 		}
-		if err := fx.DeleteFile(t.Context(), org, folder.ID, f.ID); err != nil {
+		if err := fx.DeleteFile(t.Context(), fx.org, folder.ID, f.ID); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := fx.pool.Exec(t.Context(), `DELETE FROM files WHERE name = 'plan_(7).md'`); err != nil {
-		t.Fatal(err)
-	}
+	fx.exec(`DELETE FROM files WHERE org = $1 AND name = 'plan_(7).md'`, fx.org)
 	if f := fx.send(folder, "plan.md", "text", files.Suffix); f.Name != "plan_(7).md" {
 		t.Errorf("got %s, want plan_(7).md", f.Name)
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/files"
 )
 
@@ -28,7 +27,7 @@ func (fx *fixture) recordUses() (stop func()) {
 
 // fourOpen is a fixture with files named 0.txt to 3.txt, each with a word of its own, open in this order.
 func fourOpen(t *testing.T) (fx *fixture, agent string) {
-	fx = newFixture(t, files.Options{})
+	fx = newFixture(t)
 	folder := fx.folder("set")
 	agent = fx.agentWith(folder)
 	var names []string
@@ -43,7 +42,7 @@ func fourOpen(t *testing.T) (fx *fixture, agent string) {
 
 func (fx *fixture) find(agent, text string) {
 	fx.t.Helper()
-	found, err := fx.Search(fx.t.Context(), org, agent, files.Query{Text: text, Limit: 1})
+	found, err := fx.Search(fx.t.Context(), fx.org, agent, files.Query{Text: text, Limit: 1})
 	if err != nil || len(found.Hits) != 1 {
 		fx.t.Fatalf("search for %s: %d hits (%v)", text, len(found.Hits), err)
 	}
@@ -56,11 +55,11 @@ func TestUsesAreRecordedAfterTheAnswer(t *testing.T) {
 	stop := fx.recordUses()
 	fx.find(agent, "banana")
 	fx.find(agent, "apple")
-	embedtest.Eventually(t, "the files that were found are the last used", func() bool {
+	fx.eventually("the files that were found are the last used", func() bool {
 		return cmp.Equal([]string{"set/2.txt", "set/3.txt", "set/1.txt", "set/0.txt"}, fx.open(agent))
 	})
 	fx.find(agent, "cherry")
-	if _, err := fx.Grep(t.Context(), org, agent, files.GrepQuery{Pattern: "damson"}); err != nil {
+	if _, err := fx.Grep(t.Context(), fx.org, agent, files.GrepQuery{Pattern: "damson"}); err != nil {
 		t.Fatal(err)
 	}
 	stop()
@@ -78,7 +77,7 @@ func TestAnOpeningKnowsTheUsesBefore(t *testing.T) {
 	t.Parallel()
 	fx, agent := fourOpen(t)
 	fx.recordUses()
-	for range 5 {
+	for range 3 {
 		fx.find(agent, "apple")
 		fx.find(agent, "cherry")
 		fx.mustOpen(agent, files.Limits{MaxOpen: 3, ViewChars: 1000}, false, "set/3.txt")

@@ -5,12 +5,16 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/pgvector/pgvector-go"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/files"
@@ -41,9 +45,8 @@ func (fx *fixture) clustered(folder files.Folder, space embed.Space, n, centres,
 	if err != nil {
 		fx.t.Fatal(err)
 	}
-	rows := pgx.CopyFromSlice(n, func(i int) ([]any,
-		error) {
-		return []any{space.ID, keys[i], 1, folder.Key, pgvector.NewHalfVector(next())}, nil
+	rows := pgx.CopyFromSlice(n, func(i int) ([]any, error) {
+		return []any{space.ID, keys[i], fx.org, folder.Key, pgvector.NewHalfVector(next())}, nil
 	})
 	if _, err := fx.pool.CopyFrom(fx.t.Context(), pgx.Identifier{"chunk_vectors"},
 		[]string{"space_id", "chunk_key", "org", "folder_key", "embedding"}, rows); err != nil {
@@ -56,26 +59,81 @@ func (fx *fixture) clustered(folder files.Folder, space embed.Space, n, centres,
 	return asked
 }
 
+// An index is of the vectors that all organizations have in a space, the owner of the table builds it, and all servers
+// together build one at a time: so these tests have a database, and come one after the other.
+func TestIndexesOfVectors(t *testing.T) {
+	t.Parallel()
+	in := newOwned(t)
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, owned)
+	}{
+		{"searches are planned by the number of rows", searchPlans}, // before there are others' rows
+		{"all spaces are indexed by the owner", allSpacesAreIndexedByTheOwner},
+		{"a dense space is indexed", aDenseSpaceIsIndexed},
+		{"an index that is half built is built anew", anIndexThatIsHalfBuiltIsBuiltAnew},
+		{"a space that is still filled is not indexed", aSpaceThatIsStillFilledIsNotIndexed},
+		{"unused spaces are cleared", unusedSpacesAreCleared},
+		{"a scope far from the query is found", aScopeFarFromTheQueryIsFound},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, in) })
+	}
+}
+
+// owned is a database, with a pool of the role that owns its tables.
+type owned struct{ pool, owner *pgxpool.Pool }
+
+// newOwned returns a database of a test's own, in which Postgres makes no statistics by itself.
+func newOwned(t *testing.T) owned {
+	t.Helper()
+	pool := dbtest.New(t)
+	in := owned{pool, dbtest.Owner(t, pool)}
+	for _, table := range []string{"chunks", "chunk_vectors", "files"} {
+		if _, err := in.owner.Exec(t.Context(), `ALTER TABLE `+table+` SET (autovacuum_enabled = false)`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return in
+}
+
+// dense returns a fixture in the database with an endpoint and its space, on whose jobs nobody works.
+func (in owned) dense(t *testing.T, dimension int) (*fixture, *embed.Endpoint, embed.Space) {
+	t.Helper()
+	e := embedtest.New(t, dimension)
+	endpoint := e.Endpoint(t)
+	fx := newFixtureIn(t, in.pool, files.Options{Endpoint: endpoint})
+	space := fx.space(e, "fake")
+	endpoint.Use(space)
+	return fx, endpoint, space
+}
+
+// index builds a space's index as the server does.
+func (in owned) index(t *testing.T, space embed.Space) {
+	t.Helper()
+	built, err := embed.Index{Table: "chunk_vectors", Space: space}.Build(t.Context(), in.owner, 1000, nil)
+	if err != nil || !built {
+		t.Fatalf("the index was built: %v (%v)", built, err)
+	}
+}
+
 // Past its threshold a space is indexed, once. Searches go through the index, find as many as there are, and nearly all
 // of the nearest.
-func TestADenseSpaceIsIndexed(t *testing.T) {
-	t.Parallel()
-	e, asked := embedtest.New(t, 96), &fixedQuery{}
-	endpoint := e.Endpoint(t)
+func aDenseSpaceIsIndexed(t *testing.T, in owned) {
+	asked := &fixedQuery{}
+	fx, endpoint, space := in.dense(t, 96)
 	endpoint.Queries = asked
-	fx, space := newDenseFixtureWith(t, e, endpoint, files.Queues())
 	folder, small := fx.folder("f"), fx.folder("small")
-	queries := fx.clustered(folder, space, 4000, 40, 50)
+	queries := fx.clustered(folder, space, 1500, 30, 25)
 	fx.clustered(small, space, 30, 3, 0)
-	fx.SetIndexRows(5000)
-	if built, err := fx.Index(t.Context(), fx.owner(), nil, nil); built || err != nil {
+	fx.SetIndexRows(2000)
+	if built, err := fx.Index(t.Context(), in.owner, nil, nil); built || err != nil {
 		t.Fatalf("below the threshold an index was built: %v (%v)", built, err)
 	}
-	fx.SetIndexRows(2000)
-	if built, err := fx.Index(t.Context(), fx.owner(), nil, nil); !built || err != nil {
+	fx.SetIndexRows(1000)
+	if built, err := fx.Index(t.Context(), in.owner, nil, nil); !built || err != nil {
 		t.Fatalf("an index was built: %v (%v)", built, err)
 	}
-	if built, err := fx.Index(t.Context(), fx.owner(), nil, nil); built || err != nil {
+	if built, err := fx.Index(t.Context(), in.owner, nil, nil); built || err != nil {
 		t.Fatalf("an index was built again: %v (%v)", built, err)
 	}
 	found, wanted := 0, 0
@@ -83,7 +141,7 @@ func TestADenseSpaceIsIndexed(t *testing.T) {
 		asked.vector = q
 		fx.SetIndexRows(1 << 40)
 		exact := fx.nearest(folder.Key)
-		fx.SetIndexRows(2000)
+		fx.SetIndexRows(1000)
 		near := fx.nearest(folder.Key)
 		if len(near) != embed.MeaningRows {
 			t.Errorf("%d rows through the index, want %d", len(near), embed.MeaningRows)
@@ -100,16 +158,15 @@ func TestADenseSpaceIsIndexed(t *testing.T) {
 	}
 	fx.SetIndexRows(10)
 	if near := fx.nearest(small.Key); len(near) != 30 {
-		t.Errorf("of a folder of 30 among 4,030, %d were found", len(near))
+		t.Errorf("of a folder of 30 among 1,530, %d were found", len(near))
 	}
 }
 
 // The owner's program builds the missing indexes of all spaces that are used, and drops those of the others, whose
 // vectors a server that owns nothing deletes.
-func TestAllSpacesAreIndexedByTheOwner(t *testing.T) {
-	t.Parallel()
-	fx, _, space := newDenseFixture(t, 16)
-	ctx, owner := t.Context(), fx.owner()
+func allSpacesAreIndexedByTheOwner(t *testing.T, in owned) {
+	fx, _, space := in.dense(t, 16)
+	ctx := t.Context()
 	other, err := embed.UseSpace(ctx, fx.pool, "another", "model", 16)
 	if err != nil {
 		t.Fatal(err)
@@ -118,15 +175,12 @@ func TestAllSpacesAreIndexedByTheOwner(t *testing.T) {
 	fx.clustered(fx.folder("g"), other, 300, 4, 0)
 	for _, c := range []struct{ indexRows, want int }{{250, 1}, {250, 0}, {100, 1}} {
 		fx.SetIndexRows(c.indexRows)
-		if built, err := fx.IndexAll(ctx, owner); built != c.want || err != nil {
+		if built, err := fx.IndexAll(ctx, in.owner); built != c.want || err != nil {
 			t.Errorf("from %d vectors on: %d indexes were built, %v; want %d", c.indexRows, built, err, c.want)
 		}
 	}
 	name := fmt.Sprintf("chunk_vectors_space_%d", other.ID)
-	if _, err := fx.pool.Exec(ctx, `UPDATE embedding_spaces SET used_at = now() - interval '8 days' WHERE id = $1`,
-		other.ID); err != nil {
-		t.Fatal(err)
-	}
+	fx.exec(`UPDATE embedding_spaces SET used_at = now() - interval '8 days' WHERE id = $1`, other.ID)
 	if n, err := fx.ClearSpaces(ctx, fx.pool); n != 300 || err != nil {
 		t.Errorf("a server that owns nothing deleted %d vectors, %v; want 300", n, err)
 	}
@@ -134,7 +188,7 @@ func TestAllSpacesAreIndexedByTheOwner(t *testing.T) {
 		if n := fx.count(`SELECT count(*) FROM pg_class WHERE relname = $1`, name); n != left {
 			t.Errorf("%d indexes of the unused space are there, want %d", n, left)
 		}
-		if _, err := fx.IndexAll(ctx, owner); err != nil {
+		if _, err := fx.IndexAll(ctx, in.owner); err != nil {
 			t.Error(err)
 		}
 	}
@@ -150,7 +204,7 @@ func (f *fixedQuery) Embed(_ context.Context, items []embed.Item) ([]embed.Vecto
 // nearest returns the keys of a folder's chunks by meaning, the best first.
 func (fx *fixture) nearest(folder int64) []int64 {
 	fx.t.Helper()
-	keys, err := files.ByMeaning(fx.Store, fx.t.Context(), org, folder)
+	keys, err := files.ByMeaning(fx.Store, fx.t.Context(), fx.org, folder)
 	if err != nil {
 		fx.t.Fatal(err)
 	}
@@ -158,14 +212,13 @@ func (fx *fixture) nearest(folder int64) []int64 {
 }
 
 // An index that a killed builder left is built again; while another server builds, this one does not.
-func TestAnIndexThatIsHalfBuiltIsBuiltAnew(t *testing.T) {
-	t.Parallel()
-	fx, _, space := newDenseFixture(t, 16)
+func anIndexThatIsHalfBuiltIsBuiltAnew(t *testing.T, in owned) {
+	fx, _, space := in.dense(t, 16)
 	fx.SetIndexRows(100)
 	fx.clustered(fx.folder("f"), space, 200, 4, 0)
-	fx.index(space)
+	in.index(t, space)
 	name := fmt.Sprintf("chunk_vectors_space_%d", space.ID)
-	if _, err := fx.owner().Exec(t.Context(), `UPDATE pg_index SET indisvalid = false WHERE indexrelid = $1::regclass`,
+	if _, err := in.owner.Exec(t.Context(), `UPDATE pg_index SET indisvalid = false WHERE indexrelid = $1::regclass`,
 		name); err != nil {
 		t.Fatal(err)
 	}
@@ -177,13 +230,13 @@ func TestAnIndexThatIsHalfBuiltIsBuiltAnew(t *testing.T) {
 	if _, err := other.Exec(t.Context(), `SELECT pg_advisory_lock($1)`, db.LockIndex); err != nil {
 		t.Fatal(err)
 	}
-	if built, err := fx.Index(t.Context(), fx.owner(), nil, nil); built || err != nil {
+	if built, err := fx.Index(t.Context(), in.owner, nil, nil); built || err != nil {
 		t.Errorf("beside another server an index was built: %v (%v)", built, err)
 	}
 	if _, err := other.Exec(t.Context(), `SELECT pg_advisory_unlock($1)`, db.LockIndex); err != nil {
 		t.Fatal(err)
 	}
-	if built, err := fx.Index(t.Context(), fx.owner(), nil, nil); !built || err != nil {
+	if built, err := fx.Index(t.Context(), in.owner, nil, nil); !built || err != nil {
 		t.Errorf("the index was built anew: %v (%v)", built, err)
 	}
 	if n := fx.count(`SELECT count(*) FROM pg_index WHERE indexrelid = $1::regclass AND indisvalid`, name); n != 1 {
@@ -197,47 +250,39 @@ func TestAnIndexThatIsHalfBuiltIsBuiltAnew(t *testing.T) {
 }
 
 // A space is not indexed while much of it is still to come.
-func TestASpaceThatIsStillFilledIsNotIndexed(t *testing.T) {
-	t.Parallel()
-	fx, _, space := newDenseFixture(t, 16)
+func aSpaceThatIsStillFilledIsNotIndexed(t *testing.T, in owned) {
+	fx, _, space := in.dense(t, 16)
 	fx.SetIndexRows(100)
 	folder := fx.folder("f")
 	fx.clustered(folder, space, 200, 4, 0)
 	wait := func(chunks int) {
 		t.Helper()
-		_, err := fx.pool.Exec(t.Context(), `
+		fx.exec(`
 			INSERT INTO embed_batches (file_key, space_id, generation, first_ordinal, end_ordinal, org, folder_key)
-			SELECT min(key), $1, 1, 0, $2, 1, min(folder_key) FROM files
-			ON CONFLICT (org, file_key, space_id, generation, first_ordinal) DO UPDATE SET end_ordinal = $2`, space.ID, chunks)
-		if err != nil {
-			t.Fatal(err)
-		}
+			SELECT min(key), $2, 1, 0, $3, $1, min(folder_key) FROM files WHERE org = $1
+			ON CONFLICT (org, file_key, space_id, generation, first_ordinal) DO UPDATE SET end_ordinal = $3`,
+			fx.org, space.ID, chunks)
 	}
 	wait(21)
-	if built, err := fx.Index(t.Context(), fx.owner(), nil, nil); built || err != nil {
+	if built, err := fx.Index(t.Context(), in.owner, nil, nil); built || err != nil {
 		t.Errorf("while 21 of 221 wait an index was built: %v (%v)", built, err)
 	}
 	wait(20)
-	if _, err := fx.pool.Exec(t.Context(), `
+	fx.exec(`
 		INSERT INTO files (org, folder_key, name, original_name, media_type, size_bytes, sha256)
-		VALUES (1, $1, 'new.txt', 'new.txt', 'text/plain', 100, '')`, folder.Key); err != nil {
-		t.Fatal(err)
-	}
-	if built, err := fx.Index(t.Context(), fx.owner(), nil, nil); built || err != nil {
+		VALUES ($1, $2, 'new.txt', 'new.txt', 'text/plain', 100, '')`, fx.org, folder.Key)
+	if built, err := fx.Index(t.Context(), in.owner, nil, nil); built || err != nil {
 		t.Errorf("while 20 wait and a file is to be parsed an index was built: %v (%v)", built, err)
 	}
-	if _, err := fx.pool.Exec(t.Context(), `UPDATE files SET error = 'unreadable' WHERE name = 'new.txt'`); err != nil {
-		t.Fatal(err)
-	}
-	if built, err := fx.Index(t.Context(), fx.owner(), nil, nil); !built || err != nil {
+	fx.exec(`UPDATE files SET error = 'unreadable' WHERE org = $1 AND name = 'new.txt'`, fx.org)
+	if built, err := fx.Index(t.Context(), in.owner, nil, nil); !built || err != nil {
 		t.Errorf("while 20 of 220 wait an index was built: %v (%v)", built, err)
 	}
 }
 
 // The vectors of a model that no server has used for a week go, with their index; those in use stay.
-func TestUnusedSpacesAreCleared(t *testing.T) {
-	t.Parallel()
-	fx, _, space := newDenseFixture(t, 16)
+func unusedSpacesAreCleared(t *testing.T, in owned) {
+	fx, _, space := in.dense(t, 16)
 	ctx := t.Context()
 	old, err := embed.UseSpace(ctx, fx.pool, "before", "old", 16)
 	if err != nil {
@@ -245,14 +290,15 @@ func TestUnusedSpacesAreCleared(t *testing.T) {
 	}
 	fx.clustered(fx.folder("old"), old, 300, 4, 0)
 	fx.clustered(fx.folder("new"), space, 20, 4, 0)
-	fx.index(old)
-	owner := fx.owner()
+	in.index(t, old)
 	clear := func(age string) int {
 		t.Helper()
-		if _, err := fx.pool.Exec(ctx, `UPDATE embedding_spaces SET used_at = now() - $1::text::interval`, age); err != nil {
+		if _, err := fx.pool.Exec(ctx, `
+			UPDATE embedding_spaces SET used_at = now() - $1::text::interval
+			WHERE id IN ($2, $3)`, age, old.ID, space.ID); err != nil {
 			t.Fatal(err)
 		}
-		n, err := fx.ClearSpaces(ctx, owner)
+		n, err := fx.ClearSpaces(ctx, in.owner)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -268,7 +314,59 @@ func TestUnusedSpacesAreCleared(t *testing.T) {
 		fmt.Sprintf("chunk_vectors_space_%d", old.ID)); n != 0 {
 		t.Error("the old model's index is still there")
 	}
-	if n := fx.count(`SELECT count(*) FROM chunk_vectors WHERE space_id = $1`, space.ID); n != 20 {
+	if n := fx.rows("chunk_vectors", fmt.Sprint("space_id = ", space.ID)); n != 20 {
 		t.Errorf("of the vectors in use %d are left, want 20", n)
+	}
+}
+
+// A scope of 2 % whose rows are all far from the query, the others near: an index would not come upon it.
+func aScopeFarFromTheQueryIsFound(t *testing.T, in owned) {
+	scale.NotRaced(t)
+	fx, _, space := in.dense(t, 16)
+	fx.stock("near", scale.Of(1_470, 14_700, 14_700), &space,
+		func(i int) string { return fmt.Sprintf("apples and pears number %d", i) })
+	far := fx.stock("far", scale.Of(60, 300, 300), &space,
+		func(i int) string { return fmt.Sprintf("unrelated granite quarry entry %d", i) })
+	in.index(t, space)
+	agent := fx.agentWith(far)
+	for name, rows := range map[string]int{"exact": 50_000, "through the index": 10} {
+		fx.SetIndexRows(rows)
+		got, err := fx.Search(t.Context(), fx.org, agent, files.Query{Text: "apples and pears", Limit: 50})
+		if err != nil || len(got.Hits) != 50 {
+			t.Errorf("%s: got %d hits (%v), want 50", name, len(got.Hits), err)
+		}
+		for _, h := range got.Hits {
+			if h.FileName != "far/stock.txt" {
+				t.Errorf("%s: found %s", name, h.FileName)
+			}
+		}
+	}
+}
+
+func searchPlans(t *testing.T, in owned) {
+	fx, endpoint, space := in.dense(t, 16)
+	agent := fx.agentWith(fx.stock("f", 1500, &space,
+		func(i int) string { return fmt.Sprintf("entry %d about topic %d", i, i%50) }))
+	in.index(t, space)
+	plans := dbtest.NewPlans(t, fx.pool)
+	store := fx.newStore(plans, files.Options{Endpoint: endpoint})
+	vectors := fmt.Sprintf("chunk_vectors_space_%d", space.ID)
+	for _, c := range []struct {
+		name             string
+		rows             int
+		table, has, lack string
+	}{
+		{"few rows are ranked by meaning exactly", 50_000, "chunk_vectors", "chunk_vectors", vectors},
+		{"many rows are ranked by meaning through the space's index", 1000, "chunk_vectors", vectors, ""},
+		{"few rows are ranked by words exactly", 50_000, "r.lex", "chunks", "chunks_terms"},
+		{"many rows are ranked by words through the index on terms", 1000, "@terms", "chunks_terms", ""},
+	} {
+		store.SetIndexRows(c.rows)
+		if _, err := store.Search(t.Context(), fx.org, agent, files.Query{Text: "77", Limit: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if plan := plans.Take(c.table); !strings.Contains(plan, c.has) || c.lack != "" && strings.Contains(plan, c.lack) {
+			t.Errorf("%s: want %q and not %q in\n%s", c.name, c.has, c.lack, plan)
+		}
 	}
 }

@@ -12,29 +12,41 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
+// Words are pruned and weighed anew in all organizations, and how they are read depends on Postgres' statistics: so
+// these tests have a database, and come one after the other.
+func TestIndexOfWords(t *testing.T) {
+	t.Parallel()
+	in := newOwned(t)
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, owned)
+	}{
+		{"a folder is ranked through the index of words", aFolderIsRankedThroughTheIndexOfWords},
+		{"chunks of an older version are weighed anew", chunksOfAnOlderVersionAreWeighedAnew},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, in) })
+	}
+}
+
 // A folder is ranked through the index of words as from its chunks, with new chunks and without, and chunks that are
 // gone are not found.
-func TestAFolderIsRankedThroughTheIndexOfWords(t *testing.T) {
-	t.Parallel()
-	fx := newFixture(t, files.Options{})
-	folder := fx.stock("f", 3000, nil, func(i int) string { return fmt.Sprintf("entry %d about topic %d", i, i%50) })
+func aFolderIsRankedThroughTheIndexOfWords(t *testing.T, in owned) {
+	fx := newFixtureIn(t, in.pool, files.Options{})
+	folder := fx.stock("f", 2200, nil, func(i int) string { return fmt.Sprintf("entry %d about topic %d", i, i%50) })
 	agent := fx.agentWith(folder, fx.stock("g", 20, nil, func(i int) string { return fmt.Sprintf("topic 7 again %d", i) }))
 	plans := dbtest.NewPlans(t, fx.pool)
-	indexed, err := files.New(plans, files.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	indexed := fx.newStore(plans, files.Options{})
 	fx.SetWordRows(1<<40, 1<<40)
 	compare := func(when string) {
 		t.Helper()
 		for _, q := range []files.Query{{Text: "entry 77"}, {Text: "topic 7"}, {Text: "topic again", Include: "g/*"},
 			{Text: "about", Offset: 30}, {Text: "nothing of the kind"}} {
 			q.Limit = 20
-			want, err := fx.Search(t.Context(), org, agent, q)
+			want, err := fx.Search(t.Context(), fx.org, agent, q)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := indexed.Search(t.Context(), org, agent, q)
+			got, err := indexed.Search(t.Context(), fx.org, agent, q)
 			if diff := cmp.Diff(want, got); err != nil || diff != "" {
 				t.Errorf("%s: %q (-chunks +index): %v\n%s", when, q.Text, err, diff)
 			}
@@ -57,9 +69,7 @@ func TestAFolderIsRankedThroughTheIndexOfWords(t *testing.T) {
 	if plan := plans.Take("@matched"); !strings.Contains(plan, "chunks_pkey") || strings.Contains(plan, "Seq Scan") {
 		t.Errorf("matched chunks are not read by their keys:\n%s", plan)
 	}
-	if _, err := fx.pool.Exec(t.Context(), `DELETE FROM chunks WHERE org = 1 AND key % 4 = 0`); err != nil {
-		t.Fatal(err)
-	}
+	fx.exec(`DELETE FROM chunks WHERE org = $1 AND key % 4 = 0`, fx.org)
 	compare("with deleted chunks")
 	if n, err := indexed.PruneWords(t.Context()); err != nil || n != 1 {
 		t.Errorf("%d segments are made anew (%v), want 1", n, err)
@@ -67,32 +77,46 @@ func TestAFolderIsRankedThroughTheIndexOfWords(t *testing.T) {
 	compare("with a segment made anew")
 }
 
-// Soon after a load, of which Postgres' statistics do not know, a search reads the chunks that it found by their keys.
-func TestFreshChunksAreReadByTheirKeys(t *testing.T) {
-	t.Parallel()
-	fx := newFixture(t, files.Options{})
-	if _, err := dbtest.Owner(t, fx.pool).Exec(t.Context(), `
-		ALTER TABLE chunks SET (autovacuum_enabled = false);
-		ALTER TABLE files SET (autovacuum_enabled = false)`); err != nil {
-		t.Fatal(err)
+// Chunks that an older version of Loci weighed are weighed anew, by their file's name too, with and without an index of
+// words.
+func chunksOfAnOlderVersionAreWeighedAnew(t *testing.T, in owned) {
+	const chunks = 250
+	fx := newFixtureIn(t, in.pool, files.Options{})
+	folder := fx.stock("f", chunks, nil, func(i int) string { return fmt.Sprintf("entry e%de", i) })
+	fx.SetWordRows(150, 100)
+	agent := fx.agentWith(folder)
+	found := func(text string) int {
+		t.Helper()
+		got, err := fx.Search(t.Context(), fx.org, agent, files.Query{Text: text, Limit: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(got.Hits)
 	}
-	agent := fx.agentWith(fx.stock("f", 600, nil, func(i int) string { return fmt.Sprintf("entry %d about topic", i) }))
-	plans := dbtest.NewPlans(t, fx.pool)
-	store, err := files.New(plans, files.Options{})
-	if err != nil {
-		t.Fatal(err)
+	fx.exec(`
+		UPDATE chunks SET lex_version = 1, lex = '{}/16777216', terms = '{}'
+		WHERE org = $1 AND key > (SELECT min(key) FROM chunks WHERE org = $1)`, fx.org)
+	if n := found("e77e"); n != 0 {
+		t.Fatalf("%d chunks without words are found", n)
 	}
-	if got, err := store.Search(t.Context(), org, agent, files.Query{Text: "topic", Limit: 20}); err != nil ||
-		len(got.Hits) == 0 {
-		t.Fatalf("%d hits, %v", len(got.Hits), err)
+	if n, err := fx.IndexWords(t.Context()); err != nil || n != 1 {
+		t.Fatalf("got %d segments (%v), want 1", n, err)
 	}
-	plans.ReadByKeys("AS hit (key", "chunks_pkey", "(key = t.file_key)")
-	if got, err := store.Search(t.Context(), org, agent, files.Query{Text: "topicc", Limit: 20}); err != nil ||
-		got.SearchedFor != "topic" {
-		t.Fatalf("searched for %q, %v; want the other spelling", got.SearchedFor, err)
+	if n, err := fx.ReweighWords(t.Context()); err != nil || n != chunks-1 {
+		t.Fatalf("%d chunks are weighed anew (%v), want %d", n, err, chunks-1)
 	}
-	if plan := plans.Take("WITH sharing"); !strings.Contains(plan, "hashed SubPlan") ||
-		strings.Contains(plan, "chunks_terms") || strings.Contains(plan, "Nested Loop") {
-		t.Errorf("spellings are compared with each term of each chunk:\n%s", plan)
+	for _, text := range []string{"e77e", "stock"} {
+		if n := found(text); n == 0 {
+			t.Errorf("%q is not found", text)
+		}
+	}
+	if n, err := fx.PruneWords(t.Context()); err != nil || n != 1 {
+		t.Errorf("%d segments are made anew (%v), want 1", n, err)
+	}
+	if n := found("e77e"); n != 1 {
+		t.Errorf("e77e is found in %d chunks through the index, want 1", n)
+	}
+	if n, err := fx.ReweighWords(t.Context()); err != nil || n != 0 {
+		t.Errorf("then %d chunks are weighed anew (%v), want none", n, err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/files/grep"
 )
 
@@ -83,6 +84,7 @@ func TestSegmentsAreTheText(t *testing.T) {
 func TestSegmentsOfHostileTexts(t *testing.T) {
 	t.Parallel()
 	full := strings.Repeat("x", grep.SegmentBytes-1)
+	long := scale.Of(5, 50, 50) << 20 // bytes
 	for name, tt := range map[string]struct {
 		text string
 		want int
@@ -92,7 +94,7 @@ func TestSegmentsOfHostileTexts(t *testing.T) {
 		"a line that fills a segment":  {full + "\n" + "next", 2},
 		"a line one byte too long":     {full + "x\n" + "next", 3},
 		"a long line without end":      {full + "xx", 2},
-		"fifty megabytes in one line":  {strings.Repeat("0123456789", 5<<20), 800},
+		"many megabytes in one line":   {strings.Repeat("01234567", long/8), long / grep.SegmentBytes},
 		"a million empty lines":        {strings.Repeat("\n", 1_000_000), 16},
 		"a character at the edge":      {full + "é" + full, 3},
 		"what is no UTF-8 at the edge": {strings.Repeat("\x80", 2*grep.SegmentBytes+1), 3},

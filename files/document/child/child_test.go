@@ -241,7 +241,7 @@ func TestWhatIsNotTheDocumentsFault(t *testing.T) {
 	t.Run("others have the processors", func(t *testing.T) {
 		t.Parallel()
 		r := reader(t, "sleep")
-		r.Patience = time.Second
+		r.Patience = 100 * time.Millisecond
 		if _, err := r.Read(t.Context(), pdf("%PDF-")); !errors.Is(err, document.ErrCutShort) || isUnreadable(err) {
 			t.Errorf("got %v, want ErrCutShort", err)
 		}
@@ -260,7 +260,7 @@ func TestWhatIsNotTheDocumentsFault(t *testing.T) {
 	})
 	t.Run("there is no program", func(t *testing.T) {
 		t.Parallel()
-		r := &child.Reader{Command: []string{filepath.Join(t.TempDir(), "missing")}}
+		r := &child.Reader{Command: []string{filepath.Join(t.TempDir(), "missing")}, TempDir: t.TempDir()}
 		if _, err := r.Read(t.Context(), pdf("%PDF-")); !errors.Is(err, os.ErrNotExist) || isUnreadable(err) {
 			t.Errorf("got %v, want ErrNotExist", err)
 		}
@@ -326,7 +326,7 @@ func TestAChildIsConfined(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := reader(t, "prowl")
-	r.TempDir = "" // which others than root can reach
+	r.TempDir = reachable(t)
 	r.Command = append(r.Command, secret, listener.Addr().String())
 	got, err := r.Read(t.Context(), pdf("%PDF-"))
 	if err != nil {
@@ -337,6 +337,20 @@ func TestAChildIsConfined(t *testing.T) {
 	if got.Text != want {
 		t.Errorf("got\n%swant\n%s", got.Text, want)
 	}
+}
+
+// reachable returns a directory that others than root can reach, as t.TempDir is not, and that no server sweeps.
+func reachable(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "loci-test-child-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // prowl tries what a child should not be able to do, and what it should.
