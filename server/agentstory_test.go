@@ -62,9 +62,7 @@ func TestTheRunOfADeletedOrganizationStops(t *testing.T) {
 	r, wait := newRunner(t, ""), make(chan struct{})
 	r.model.Says(modeltest.Answer{Text: "Too late", Wait: wait})
 	reply := r.begun(`{"input":"Hello"}`)
-	if _, err := r.pool.Exec(t.Context(), `UPDATE organizations SET deleted_at = now() WHERE org = $1`, r.org); err != nil {
-		t.Fatal(err)
-	}
+	r.exec(`UPDATE organizations SET deleted_at = now() WHERE org = $1`, r.org)
 	close(wait)
 	if got := <-reply; !strings.Contains(got.Text, `"cancelled"`) || strings.Contains(got.Text, "Too late") {
 		t.Errorf("got %d %s", got.Code, got.Text)

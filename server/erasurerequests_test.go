@@ -176,7 +176,8 @@ func TestPersonsAreErased(t *testing.T) {
 		t.Errorf("left: %.3000q", left)
 	}
 	n, err := db.One[[2]int](t.Context(), c.pool, `
-		SELECT ARRAY[count(*), count(*) FILTER (WHERE item ->> 'big' = '9007199254740993')] FROM run_items WHERE org = $1`, c.org)
+		SELECT ARRAY[count(*), count(*) FILTER (WHERE item ->> 'big' = '9007199254740993')] FROM run_items
+		WHERE org = $1`, c.org)
 	if err != nil || n[0] == 0 || n[0] != n[1] {
 		t.Errorf("of %d items of runs %d keep a large number: %v", n[0], n[1], err)
 	}

@@ -160,7 +160,8 @@ func TestRefusalsOfKeysSayWhy(t *testing.T) {
 	end := time.Now().Add(time.Hour)
 	expired := c.scoped(apikey.NewKey{Scopes: []string{apikey.Read}, ExpiresAt: &end})
 	if _, err := c.pool.Exec(t.Context(), `
-		UPDATE api_keys SET expires_at = '2026-01-31 18:05:00Z' WHERE org = $1 AND expires_at IS NOT NULL`, expired.org); err != nil {
+		UPDATE api_keys SET expires_at = '2026-01-31 18:05:00Z' WHERE org = $1 AND expires_at IS NOT NULL`,
+		expired.org); err != nil {
 		t.Fatal(err)
 	}
 	writer := c.scoped(apikey.NewKey{Scopes: []string{apikey.Write}})

@@ -50,7 +50,8 @@ func (c *client) orgNamed(name string) (found wireOrg) {
 func TestTheOperatorManagesOrganizations(t *testing.T) {
 	t.Parallel()
 	keyed := newClient(t)
-	for what, c := range map[string]*client{"without a key": newOpenClient(t), "with an operator's key": keyed.operator()} {
+	operators := map[string]*client{"without a key": newOpenClient(t), "with an operator's key": keyed.operator()}
+	for what, c := range operators {
 		acme, umbrella := keyed.unique("acme"), keyed.unique("umbrella")
 		made := c.made("/v1/admin/orgs/", fmt.Sprintf(`{"name":%q,"privileged_tools":false}`, acme))
 		if o := c.orgNamed(acme); o.ID != made || o.CreatedAt == "" || o.PrivilegedTools != false {

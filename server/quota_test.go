@@ -346,8 +346,8 @@ func TestQuotasAreTheOperators(t *testing.T) {
 		list[0].OrgID != id || *list[0].Quotas.Agents != 7 {
 		t.Errorf("the usage that an administrator sees: %+v, %v", list, err)
 	}
-	if err := json.Unmarshal([]byte(operator.must("GET", "/v1/admin/usage?limit=1000", "")), &list); err != nil || len(list) < 2 ||
-		!slices.ContainsFunc(list, func(u quota.OrgUsage) bool { return u.OrgID == id }) {
+	err := json.Unmarshal([]byte(operator.must("GET", "/v1/admin/usage?limit=1000", "")), &list)
+	if err != nil || len(list) < 2 || !slices.ContainsFunc(list, func(u quota.OrgUsage) bool { return u.OrgID == id }) {
 		t.Errorf("the usage that the operator sees: %+v, %v", list, err)
 	}
 	for body, field := range map[string]string{`{"agents":-1}`: "agents",

@@ -92,8 +92,8 @@ func TestReplaysRunAsJobsInSlices(t *testing.T) {
 	}
 	var stored int
 	if err := c.pool.QueryRow(t.Context(), `
-		SELECT count(*) FROM replay_sessions WHERE org = $2 AND strpos(transcript::text, $1) > 0`, secret, c.org).Scan(&stored); err != nil ||
-		stored > 0 {
+		SELECT count(*) FROM replay_sessions WHERE org = $2 AND strpos(transcript::text, $1) > 0`, secret, c.org).Scan(
+		&stored); err != nil || stored > 0 {
 		t.Errorf("%d sessions hold the secret, %v", stored, err)
 	}
 }
@@ -120,7 +120,8 @@ func TestAConversationIsReplayedAndTheReplayDeleted(t *testing.T) {
 		t.Errorf("after the deletion: %v", got)
 	}
 	var left int
-	if err := c.pool.QueryRow(t.Context(), `SELECT count(*) FROM replay_sessions WHERE org = $1`, c.org).Scan(&left); err != nil || left != 0 {
+	if err := c.pool.QueryRow(t.Context(), `SELECT count(*) FROM replay_sessions WHERE org = $1`, c.org).Scan(
+		&left); err != nil || left != 0 {
 		t.Errorf("%d sessions are left, %v", left, err)
 	}
 }

@@ -87,8 +87,8 @@ func TestEachKindHasAnAge(t *testing.T) {
 	r.exec(`INSERT INTO embedding_spaces (provider, model, dimension) VALUES ('ages', 'm', 1)`)
 	r.exec(`INSERT INTO message_vectors (org, message_key, space_id, agent_key, conversation_key, position, role,
 		created_at, embedding)
-		SELECT org, key, (SELECT id FROM embedding_spaces WHERE provider = 'ages'), agent_key, conversation_key, position, role, created_at,
-		       '[1]' FROM messages WHERE org = $1`, r.org)
+		SELECT org, key, (SELECT id FROM embedding_spaces WHERE provider = 'ages'), agent_key, conversation_key, position,
+		       role, created_at, '[1]' FROM messages WHERE org = $1`, r.org)
 	now := time.Now()
 	store := retention.Store{DB: r.pool, Batch: 2, Now: func() time.Time { return now }}
 	rows := func(table string) (n int) {

@@ -170,7 +170,8 @@ func serverClientOn(t *testing.T, pool *pgxpool.Pool, org db.Org) *client {
 	t.Helper()
 	s := newServerWith(t, pool, queuetest.Jobs(t, pool, org, river.Config{}))
 	s.OpenOrg = openOrg
-	return &client{Handler: s.Handler(), t: t, server: s, pool: pool, org: org, home: org, open: org, stopWatching: watch(t, s)}
+	return &client{Handler: s.Handler(), t: t, server: s, pool: pool, org: org, home: org, open: org,
+		stopWatching: watch(t, s)}
 }
 
 // newDatabaseClient returns a client, without a key, of a server on a database of the test's own. Nobody works on jobs
@@ -183,8 +184,8 @@ func newDatabaseClient(t *testing.T) *client {
 		stopWatching: watch(t, s)}
 }
 
-// newOpenClient returns a client, without a key, of a server that some tests share. No key was ever made in its database,
-// so it serves the default organization and the operator. The test must make no key.
+// newOpenClient returns a client, without a key, of a server that some tests share. Its database has no key, so it serves
+// the default organization and the operator. The test must make no key.
 func newOpenClient(t *testing.T) *client {
 	t.Helper()
 	c := *openServer()

@@ -25,7 +25,8 @@ func TestADatabaseWithoutRoomIs503(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
 	c.made("/v1/folders", `{"name":"f","description":"53100"}`)
-	c.trigger(`BEFORE INSERT ON blocks`, fmt.Sprintf(`RAISE EXCEPTION 'could not extend file "base/16384/2619": at 10.1.2.3'
+	c.trigger(`BEFORE INSERT ON blocks`, fmt.Sprintf(`
+		RAISE EXCEPTION 'could not extend file "base/16384/2619": at 10.1.2.3'
 		USING ERRCODE = (SELECT description FROM folders WHERE org = %d)`, c.org))
 	for code, want := range map[string]string{
 		"53000": "The server has no room to store anything; try again when its operator has made some",

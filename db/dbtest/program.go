@@ -50,7 +50,11 @@ func (p *programTB) TempDir() string {
 	if err != nil {
 		panic(err)
 	}
-	p.Cleanup(func() { os.RemoveAll(dir) })
+	p.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			p.Errorf("%v", err)
+		}
+	})
 	return dir
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -28,7 +29,7 @@ func Jobs(t testing.TB, pool *pgxpool.Pool, org db.Org, config river.Config) *ri
 		queues[Name(org, name)] = queue
 	}
 	config.Queues, config.Logger = queues, slog.New(slog.DiscardHandler)
-	config.Middleware = append(config.Middleware[:len(config.Middleware):len(config.Middleware)], &ownQueues{org: org})
+	config.Middleware = append(slices.Clip(config.Middleware), &ownQueues{org: org})
 	jobs, err := river.NewClient(riverpgxv5.New(pool), &config)
 	if err != nil {
 		t.Fatal(err)
