@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -30,7 +29,7 @@ import (
 func newLoop(t testing.TB, s *server.Server, baseURL string) *loop.Loop {
 	t.Helper()
 	config := loop.Loop{DB: s.DB, Agents: s.Agents, Recall: s.Recall, Tools: s.Tools, Server: "test-" + t.Name(),
-		Log: slog.New(slog.DiscardHandler), Render: server.RunItems, FirstPause: time.Nanosecond}
+		Log: s.Log, Render: server.RunItems, FirstPause: time.Nanosecond}
 	if baseURL != "" {
 		chat, err := model.NewOpenAI(model.Config{BaseURL: baseURL + "/v1", Model: "m"})
 		if err != nil {

@@ -102,8 +102,7 @@ func newServerWith(t testing.TB, pool *pgxpool.Pool, jobs *river.Client[pgx.Tx])
 			}, Jobs: func() *river.Client[pgx.Tx] { return agents.Jobs }},
 		Progress: store.NewProgressPoller(20 * time.Millisecond), DB: pool, Followers: event.NewFollowers(pool,
 			5*time.Millisecond),
-		Keys: &apikey.Store{DB: pool}, Log: slog.New(
-			slog.DiscardHandler), Version: "test", MaxUploadBytes: maxUpload, Ping: pool.Ping}
+		Keys: &apikey.Store{DB: pool}, Log: slog.New(serverLog), Version: "test", MaxUploadBytes: maxUpload, Ping: pool.Ping}
 	s.OpenOrg = s.Keys.OpenOrg
 	s.Loop = newLoop(t, s, "")
 	s.Children = &subagent.Store{DB: pool, Agents: agents, Loop: s.Loop}
@@ -114,6 +113,9 @@ func newServerWith(t testing.TB, pool *pgxpool.Pool, jobs *river.Client[pgx.Tx])
 func neverAsked(context.Context) db.Finding {
 	return db.Finding{Of: "endpoint", State: db.Well, Text: "none is configured"}
 }
+
+// serverLog is the log of all servers.
+var serverLog = servertest.NewLog()
 
 // client calls a server for an organization.
 type client struct {
@@ -147,6 +149,7 @@ func joined(t *testing.T, shared *client) *client {
 	c.stopWatching = func() { t.Fatal("this test would stop the server of all tests") }
 	c.org = dbtest.NewOrg(t, c.pool)
 	c.home, c.open = c.org, c.org
+	serverLog.Follow(t, c.org)
 	c.subscribe()
 	return &c
 }
@@ -170,6 +173,7 @@ func serverClientOn(t *testing.T, pool *pgxpool.Pool, org db.Org) *client {
 	t.Helper()
 	s := newServerWith(t, pool, queuetest.Jobs(t, pool, org, river.Config{}))
 	s.OpenOrg = openOrg
+	serverLog.Follow(t, org)
 	return &client{Handler: s.Handler(), t: t, server: s, pool: pool, org: org, home: org, open: org,
 		stopWatching: watch(t, s)}
 }
@@ -180,6 +184,7 @@ func newDatabaseClient(t *testing.T) *client {
 	t.Helper()
 	pool := dbtest.New(t)
 	s := newServer(t, pool)
+	serverLog.Follow(t, defaultOrg)
 	return &client{Handler: s.Handler(), t: t, server: s, pool: pool, org: defaultOrg, home: defaultOrg,
 		stopWatching: watch(t, s)}
 }
@@ -377,6 +382,7 @@ func (c *client) as(org string) *client {
 		c.t.Fatal(err)
 	}
 	other.org, other.open = key.Org, 0
+	serverLog.Follow(c.t, key.Org)
 	return &other
 }
 
