@@ -118,11 +118,11 @@ func oneJob(t *testing.T, m *Memory) {
 func serverEnded(t *testing.T, m *Memory) {
 	e := New(t, 8)
 	m.Connect(e, 0)
-	m.Write(200)
+	m.Write(100)
 	asked := make(chan struct{})
 	var once sync.Once
 	hangs := Fault(func(_ http.ResponseWriter, r *http.Request, _ []string) bool {
-		if e.Requests.Load() < 6 {
+		if e.Requests.Load() < 2 {
 			return false
 		}
 		once.Do(func() { close(asked) })
@@ -155,7 +155,7 @@ func serverEnded(t *testing.T, m *Memory) {
 func anotherModel(t *testing.T, m *Memory) {
 	first, second := New(t, 8), New(t, 16)
 	m.Connect(first, 0)
-	m.Write(50)
+	m.Write(20)
 	stop := m.work(t)
 	m.Settled()
 	stop()
@@ -165,8 +165,8 @@ func anotherModel(t *testing.T, m *Memory) {
 	stop = m.work(t)
 	m.Settled()
 	stop()
-	if n := m.count(t, m.Vectors); n != 200 {
-		t.Errorf("100 rows have %d vectors in two spaces", n)
+	if n := m.count(t, m.Vectors); n != 80 {
+		t.Errorf("40 rows have %d vectors in two spaces", n)
 	}
 	if n, err := old.Backfill(t.Context(), embed.IdleSpace); n != 0 || err != nil {
 		t.Errorf("%d owners are taken from a server that runs (%v)", n, err)
@@ -227,10 +227,10 @@ func outlive(t *testing.T, m *Memory) {
 	} {
 		vectors, asked := m.count(t, m.Vectors), e.Requests.Load()
 		e.Fault.Store(&c.fault)
-		m.Write(20)
+		m.Write(5)
 		Eventually(t, "the endpoint "+c.endpoint+": the reason is in the status, and it is asked again", func() bool {
 			got := m.Status()
-			return e.Requests.Load() > asked+1 && got.Pending == 40 && got.Error != nil &&
+			return e.Requests.Load() > asked+1 && got.Pending == 10 && got.Error != nil &&
 				strings.Contains(*got.Error, c.reason)
 		})
 		if n := m.count(t, m.Vectors); n != vectors {
