@@ -118,12 +118,8 @@ func TestSummariesAreFoundByTheirRole(t *testing.T) {
 		"any role":  {nil, []string{"the parrot is green", "bye"}}, // which is next to it
 		"summaries": {[]recall.Role{recall.Summary}, []string{"The parrot was described."}},
 	} {
-		got, err := f.store.Search(t.Context(), f.org, recall.Query{AgentID: f.agent, Text: "parrot", Roles: c.roles, Limit: 5})
-		if err != nil {
-			t.Fatal(err)
-		}
 		var said []string
-		for _, h := range got.Hits {
+		for _, h := range f.search(recall.Query{AgentID: f.agent, Text: "parrot", Roles: c.roles, Limit: 5}).Hits {
 			said = append(said, h.Content[0].Text)
 		}
 		if diff := cmp.Diff(c.want, said); diff != "" {

@@ -57,10 +57,11 @@ func (f *denseFixture) backfill() {
 	f.must(err)
 }
 
-// work makes the vectors that messages of every organization lack, as a server does, until the test ends.
-func (f *denseFixture) work() {
+// work makes the vectors that messages of every organization lack, as a server does, until stop is called or the test
+// ends.
+func (f *denseFixture) work() (stop func()) {
 	f.Helper()
-	embedtest.Work(f, f.pool, f.store.Queue(), f.store.Queue().Queues())
+	return embedtest.Work(f, f.pool, f.store.Queue(), f.store.Queue().Queues())
 }
 
 // eventually looks until a condition holds, and prints the conversations if it does not.
@@ -138,7 +139,7 @@ func TestQueueOfMessages(t *testing.T) {
 func TestALogIsBackfilled(t *testing.T) {
 	t.Parallel()
 	f := &denseFixture{fixture: newOwnFixture(t)}
-	f.chat("", 150)
+	f.chat("", 70)
 	for range 40 {
 		f.chat(f.newConversation("You remember."), 1)
 	}
@@ -149,13 +150,36 @@ func TestALogIsBackfilled(t *testing.T) {
 	f.agent = first
 	f.connect(embedtest.New(t, 8))
 	f.backfill()
-	f.work()
+	stop := f.work()
 	f.settled(0)
+	stop()
 	if n := f.count(`SELECT count(*) FROM message_vectors v JOIN messages m ON m.key = v.message_key
 		WHERE v.org = $1 AND (v.org, v.agent_key, v.conversation_key, v.position, v.role, v.created_at)
 		   IS DISTINCT FROM (m.org, m.agent_key, m.conversation_key, m.position, m.role, m.created_at)`); n != 0 {
 		t.Errorf("%d vectors tell something else of their message", n)
 	}
+	t.Run("a model that comes meanwhile", f.modelComesMeanwhile)
+}
+
+// modelComesMeanwhile checks that a model that comes into use while another's vectors are made starts from the
+// beginning, whatever comes of those.
+func (f *denseFixture) modelComesMeanwhile(t *testing.T) {
+	first, second := embedtest.New(t, 8), embedtest.New(t, 16)
+	f.connect(first)
+	f.backfill()
+	old := f.store
+	comes := embedtest.Fault(func(http.ResponseWriter, *http.Request, []string) bool {
+		first.Fault.Store(nil)
+		f.connect(second)
+		f.backfill()
+		return false
+	})
+	first.Fault.Store(&comes)
+	if err := recall.EmbedOnce(old, t.Context(), f.org, f.agent); err != nil {
+		t.Fatal(err)
+	}
+	f.work()
+	f.settled(0)
 }
 
 // A message that the endpoint refuses is embedded by its beginning, or goes without a vector and is counted; the others
@@ -284,28 +308,6 @@ func TestTwoServersAtOneAgent(t *testing.T) {
 		})
 	}
 	group.Wait()
-	f.settled(0)
-}
-
-// A model that comes into use while another's vectors are made starts from the beginning, whatever comes of those.
-func TestAModelThatComesMeanwhile(t *testing.T) {
-	t.Parallel()
-	first, second := embedtest.New(t, 8), embedtest.New(t, 16)
-	f := &denseFixture{fixture: newOwnFixture(t)}
-	f.connect(first)
-	f.chat("", 20)
-	old := f.store
-	comes := embedtest.Fault(func(http.ResponseWriter, *http.Request, []string) bool {
-		first.Fault.Store(nil)
-		f.connect(second)
-		f.backfill()
-		return false
-	})
-	first.Fault.Store(&comes)
-	if err := recall.EmbedOnce(old, t.Context(), f.org, f.agent); err != nil {
-		t.Fatal(err)
-	}
-	f.work()
 	f.settled(0)
 }
 

@@ -107,8 +107,8 @@ func Repeats(branches []Branch, first int64) ([]int64, []int) {
 	return l.repeats(first)
 }
 
-// SetWordRows sets how many messages of an agent are indexed by their words, and how many more make a new segment, which
-// waits for the transactions of other tests.
+// SetWordRows sets how many messages of an agent are indexed by their words, and how many more make a new segment.
+// Segments wait for the transactions of other tests.
 func (s *Store) SetWordRows(first, more int) {
 	s.search.Words.FirstRows, s.search.Words.NewRows, s.search.Words.Wait = first, more, time.Minute
 }

@@ -34,7 +34,9 @@ func TestAllOfALongTextIsSearchedAndExpanded(t *testing.T) {
 		{"a tool's result", scale.Of(80_000, 400_000, 400_000), func(s string) []recall.Draft {
 			return []recall.Draft{called("c", "read", "{}"), returned("c", s)}
 		}},
-		{"a user's message", scale.Of(120_000, 700_000, 700_000), func(s string) []recall.Draft { return []recall.Draft{say(recall.User, s)} }},
+		{"a user's message", scale.Of(120_000, 700_000, 700_000), func(s string) []recall.Draft {
+			return []recall.Draft{say(recall.User, s)}
+		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -42,7 +44,8 @@ func TestAllOfALongTextIsSearchedAndExpanded(t *testing.T) {
 			text, facts := inventory(tt.size, scale.Of(4, 12, 12))
 			f.append(say(recall.User, "What is in the cellar?"), say(recall.Assistant, "I shall look where the key hangs."))
 			long := f.append(tt.drafts(text)...)
-			f.exec(`UPDATE conversations SET first_visible = 3 WHERE org = $1`) // the model sees the long message, as far as it is shown
+			// The model sees the long message, as far as it is shown.
+			f.exec(`UPDATE conversations SET first_visible = 3 WHERE org = $1`)
 			last := long[len(long)-1]
 			for i, fact := range facts {
 				hits := f.search(recall.Query{AgentID: f.agent, Text: fmt.Sprintf("Where hangs key%02d?", i), Unseen: true,

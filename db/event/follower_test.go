@@ -171,7 +171,8 @@ func TestFollowRefusesWhatIsNotThere(t *testing.T) {
 	if _, err := followers.Follow(t.Context(), followers.org, agent, -1, nil); !errors.Is(err, db.ErrInvalid) {
 		t.Errorf("after no position: got %v, want ErrInvalid", err)
 	}
-	if _, err := followers.Follow(t.Context(), followers.org, agent, 0, []event.Type{"x"}); !errors.Is(err, db.ErrInvalid) {
+	_, err := followers.Follow(t.Context(), followers.org, agent, 0, []event.Type{"x"})
+	if !errors.Is(err, db.ErrInvalid) {
 		t.Errorf("of no type: got %v, want ErrInvalid", err)
 	}
 }

@@ -22,8 +22,8 @@ import (
 	"github.com/loci-memory/loci/embed/wordindex"
 )
 
-// fixture has passages in archives, of which it stores only what a search reads, in an organization of the database that
-// the package's tests share.
+// fixture has passages in archives, of which it stores only what a search reads. They are in an organization of the
+// database that the package's tests share.
 type fixture struct {
 	testing.TB
 	pool     *pgxpool.Pool

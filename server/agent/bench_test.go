@@ -23,7 +23,7 @@ func BenchmarkPrompt(b *testing.B) {
 		b.Fatal(err)
 	}
 	for i := range 10 {
-		text(b, pool, org, folder, fmt.Sprintf("%d.txt", i), strings.Repeat("A line of some words & numbers, such as 42.\n", 300))
+		s.text(b, folder, fmt.Sprintf("%d.txt", i), strings.Repeat("A line of some words & numbers, such as 42.\n", 300))
 	}
 	n := agent.New{Name: "a", FolderIDs: []string{folder.ID}, WindowLimit: new(1_000_000)}
 	for i := range 20 {

@@ -58,20 +58,20 @@ func create(t *testing.T, s store, n agent.New) agent.Agent {
 }
 
 // text stores a file as if it had been uploaded and parsed.
-func text(t testing.TB, pool db.DB, org db.Org, folder files.Folder, name, content string) {
+func (s store) text(t testing.TB, folder files.Folder, name, content string) {
 	t.Helper()
 	var key int64
 	lines := strings.Count(content, "\n")
-	err := pool.QueryRow(t.Context(), `
+	err := s.DB.QueryRow(t.Context(), `
 		INSERT INTO files (org, folder_key, name, original_name, media_type, size_bytes, sha256, generation, lines, chars)
 		VALUES ($1, $2, $3, $3, 'text/plain', 0, '', 1, $4, $5) RETURNING key`,
-		org, folder.Key, name, lines, len(content)).Scan(&key)
+		s.org, folder.Key, name, lines, len(content)).Scan(&key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := pool.Exec(t.Context(), `
+	if _, err := s.DB.Exec(t.Context(), `
 		INSERT INTO file_segments (file_key, generation, ordinal, org, first_line, lines, continues, text)
-		VALUES ($1, 1, 0, $2, 1, $3, false, $4)`, key, org, lines, content); err != nil {
+		VALUES ($1, 1, 0, $2, 1, $3, false, $4)`, key, s.org, lines, content); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -84,7 +84,7 @@ func folder(t *testing.T, s store, name, content string, names []string) files.F
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		text(t, s.DB, s.org, f, name, content)
+		s.text(t, f, name, content)
 	}
 	return f
 }

@@ -119,7 +119,8 @@ func TestAnsweredCallsFitTheWindow(t *testing.T) {
 	if len(waiting.Pending) != 150 || waiting.Tokens.Total < 6800 {
 		t.Errorf("%d calls are pending in %d tokens, want 150 in more than 6,800", len(waiting.Pending), waiting.Tokens.Total)
 	}
-	h, err := s.NextPrompt(t.Context(), s.org, agent.PromptTarget{AgentID: a.ID, Format: agent.OpenAI, AnswerPending: true})
+	h, err := s.NextPrompt(t.Context(), s.org, agent.PromptTarget{AgentID: a.ID, Format: agent.OpenAI,
+		AnswerPending: true})
 	if err != nil || h.Tokens.Total > 8000 {
 		t.Errorf("got a prompt of %d tokens, %v; want it in 8,000", h.Tokens.Total, err)
 	}

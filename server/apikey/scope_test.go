@@ -127,8 +127,8 @@ func TestKeysExpire(t *testing.T) {
 	t.Parallel()
 	keys := newStore(t)
 	end := time.Now().Add(time.Hour)
-	secret, key, err := keys.Create(t.Context(), apikey.NewKey{Org: keys.name("acme"), Name: "k", Scopes: []string{apikey.Read},
-		ExpiresAt: &end})
+	secret, key, err := keys.Create(t.Context(), apikey.NewKey{Org: keys.name("acme"), Name: "k",
+		Scopes: []string{apikey.Read}, ExpiresAt: &end})
 	if err != nil || key.ExpiresAt == nil || key.ExpiresAt.Sub(end).Abs() > time.Millisecond {
 		t.Fatalf("got %+v, %v, want the end %v", key, err, end)
 	}

@@ -152,7 +152,8 @@ last_edit: [seq N]
 	if m = f.change(add(working.Decisions, "One global")); m.Version != 2 {
 		t.Errorf("a change that changes nothing made version %d", m.Version)
 	}
-	log, err := event.List(t.Context(), f.pool, f.org, f.agent, event.Query{Types: []event.Type{event.WorkingMemoryChanged}})
+	log, err := event.List(t.Context(), f.pool, f.org, f.agent, event.Query{
+		Types: []event.Type{event.WorkingMemoryChanged}})
 	if err != nil || len(log) != 2 || log[0].RefID != f.conversation().ID {
 		t.Errorf("events: got %+v, %v, want one for each version", log, err)
 	}
