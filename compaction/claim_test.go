@@ -63,7 +63,7 @@ func TestOneRequestOfManyAsksTheModel(t *testing.T) {
 		server := *k.store
 		wait.Go(func() {
 			var err error
-			if results[i], err = server.Run(t.Context(), org, task); err != nil {
+			if results[i], err = server.Run(t.Context(), k.org, task); err != nil {
 				t.Error(err)
 			}
 		})
@@ -93,21 +93,22 @@ func TestARequestDoesNotWaitForAnotherForEver(t *testing.T) {
 	var first compaction.Result
 	var firstErr error
 	var wait sync.WaitGroup
-	wait.Go(func() { first, firstErr = k.store.Run(t.Context(), org, task) })
+	wait.Go(func() { first, firstErr = k.store.Run(t.Context(), k.org, task) })
 	<-m.asked
 	task.Patience = time.Nanosecond
-	r, err := k.store.Run(t.Context(), org, task)
+	r, err := k.store.Run(t.Context(), k.org, task)
 	if err != nil || r.Made == nil || *r.Made.How != compaction.Extracted || r.Made.ModelCalls != 0 ||
 		!strings.Contains(*r.Made.Why, "another compaction") {
 		t.Errorf("got %+v, %v", r.Made, err)
 	}
 	if _, err := k.pool.Exec(t.Context(), `
-		UPDATE compaction_claims SET holder = $1, held_until = now() + interval '1 hour'`, aged(t, time.Hour)); err != nil {
+		UPDATE compaction_claims SET holder = $2, held_until = now() + interval '1 hour' WHERE org = $1`,
+		k.org, aged(t, time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	k.say(strings.Repeat("they spoke of tea, ", 1200))
 	task.Patience = 30 * time.Minute // others have waited for so long
-	if r, err := k.store.Run(t.Context(), org, task); err != nil || r.Made == nil ||
+	if r, err := k.store.Run(t.Context(), k.org, task); err != nil || r.Made == nil ||
 		*r.Made.How != compaction.Extracted || r.Made.ModelCalls != 0 {
 		t.Errorf("after an hour: got %+v, %v", r.Made, err)
 	}
@@ -129,23 +130,23 @@ func TestACallersCompactionWaitsForOthers(t *testing.T) {
 		task := map[string]compaction.Task{"automatic": automatic, "manual": manual}[first]
 		var wait sync.WaitGroup
 		wait.Go(func() {
-			if r, err := k.store.Run(t.Context(), org, task); err != nil || r.Made == nil {
+			if r, err := k.store.Run(t.Context(), k.org, task); err != nil || r.Made == nil {
 				t.Errorf("the first, %s: %+v, %v", first, r.Made, err)
 			}
 		})
 		<-m.asked
 		late := manual
 		late.Wait = time.Nanosecond
-		if _, err := k.store.Run(t.Context(), org, late); !errors.Is(err, db.ErrBusy) {
+		if _, err := k.store.Run(t.Context(), k.org, late); !errors.Is(err, db.ErrBusy) {
 			t.Errorf("a manual one that cannot wait: %v, want ErrBusy", err)
 		}
 		late.Dry = true
-		if r, err := k.store.Run(t.Context(), org, late); err != nil || !r.Plan.NeedsModel {
+		if r, err := k.store.Run(t.Context(), k.org, late); err != nil || !r.Plan.NeedsModel {
 			t.Errorf("a plan waits for none: %v", err)
 		}
 		for _, task := range []compaction.Task{manual, automatic, manual} {
 			wait.Go(func() {
-				r, err := k.store.Run(t.Context(), org, task)
+				r, err := k.store.Run(t.Context(), k.org, task)
 				if _, nothing := errors.AsType[*compaction.Nothing](err); r.Made != nil || err != nil && !nothing {
 					t.Errorf("another: %+v, %v; want nothing to do", r.Made, err)
 				}
@@ -155,7 +156,7 @@ func TestACallersCompactionWaitsForOthers(t *testing.T) {
 		wait.Wait()
 		var made, calls int
 		if err := k.pool.QueryRow(t.Context(), `
-			SELECT count(*), sum(model_calls) FROM compactions WHERE org = $1 AND conversation_key = $2`, org,
+			SELECT count(*), sum(model_calls) FROM compactions WHERE org = $1 AND conversation_key = $2`, k.org,
 			k.conversation().Key).Scan(&made, &calls); err != nil {
 			t.Fatal(err)
 		}
@@ -189,24 +190,24 @@ func TestAClaimEndsWithItsServer(t *testing.T) {
 			INSERT INTO compaction_claims (org, conversation_key, holder, held_until)
 			VALUES ($1, $2, gen_random_uuid(), now() + $3::interval)
 			ON CONFLICT (org, conversation_key) DO UPDATE SET held_until = excluded.held_until`,
-			org, k.conversation().Key, until); err != nil {
+			k.org, k.conversation().Key, until); err != nil {
 			t.Fatal(err)
 		}
 	}
 	hold("1 hour")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := k.store.Run(ended, org, task); !errors.Is(err, context.Canceled) {
+	if _, err := k.store.Run(ended, k.org, task); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	hold("-1 second")
 	close(m.answer)
-	if r, err := k.store.Run(t.Context(), org, task); err != nil || r.Made == nil || *r.Made.How != compaction.Whole {
+	if r, err := k.store.Run(t.Context(), k.org, task); err != nil || r.Made == nil || *r.Made.How != compaction.Whole {
 		t.Errorf("got %+v, %v", r.Made, err)
 	}
 	var claims int
-	if err := k.pool.QueryRow(t.Context(), `SELECT count(*) FROM compaction_claims`).Scan(&claims); err != nil ||
-		claims > 0 {
+	if err := k.pool.QueryRow(t.Context(), `
+		SELECT count(*) FROM compaction_claims WHERE org = $1`, k.org).Scan(&claims); err != nil || claims > 0 {
 		t.Errorf("%d claims are left, %v", claims, err)
 	}
 }

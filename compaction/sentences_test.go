@@ -85,18 +85,23 @@ func TestQuestionsStandAlone(t *testing.T) {
 func TestShortFactsSurvive(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
-	for _, said := range []string{"I am vegetarian.", "I'm vegan.", "I am diabetic.", "Call me Zed.",
+	all := []string{"I am vegetarian.", "I'm vegan.", "I am diabetic.", "Call me Zed.",
 		"Never sign letters as 'T. Okonkwo'.", "Please always sign letters as 'T. Okonkwo'.",
 		"My flight is at 5 p.m. on Tuesday.", "Never ship to the U.S. office.", "Never use bus No. 7 on Sundays.",
 		"I never fly to St. Petersburg.", "I'm vegan. What do you cook tonight?", "I am diabetic. Any idea for Monday?",
-		"Call me Zed. And what is next?"} {
+		"Call me Zed. And what is next?"}
+	for told := range slices.Chunk(all, scale.Of(5, 1, 1)) { // in one conversation
+		var facts []fact
+		for _, said := range told {
+			facts = append(facts, fact{recall.User, said, []string{compaction.Sentences(said)[0]}})
+		}
 		for seed := range uint64(scale.Pure(1, 3, 3)) {
-			k := &talk{history: newHistory(seed), facts: []fact{{recall.User, said, []string{compaction.Sentences(said)[0]}}},
+			k := &talk{history: newHistory(seed), facts: facts,
 				users:      []string{"Question {n}.{n} on {w}?", "What about {w} and {w}?"},
 				assistants: []string{"Answer {n} on {w} is a long one that goes on about {w}.", "The {w} are well."},
 				outputs:    []string{"{w} {n} {w}"}, nouns: strings.Fields("pasta rice bread soup salad cake tea water")}
-			if kept, _, last := k.surviving(t, 8192, nil); kept != 1 {
-				t.Errorf("%q is lost:\n%s", said, last)
+			if _, lost, last := k.surviving(t, 8192, nil); len(lost) > 0 {
+				t.Errorf("%q are lost:\n%s", lost, last)
 			}
 		}
 	}

@@ -18,20 +18,19 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-const org = db.Org(1)
-
-// kept is a store with one agent.
+// kept is a store, and an organization with one agent.
 type kept struct {
 	*testing.T
 	pool  *pgxpool.Pool
+	org   db.Org
 	store *compaction.Store
 	agent string
 }
 
 func newKept(t *testing.T) *kept {
 	t.Helper()
-	pool := dbtest.New(t)
-	k := &kept{T: t, pool: pool, store: &compaction.Store{DB: pool, Recall: recall.New(pool, recall.Options{})}}
+	pool, org := dbtest.Org(t)
+	k := &kept{T: t, pool: pool, org: org, store: &compaction.Store{DB: pool, Recall: recall.New(pool, recall.Options{})}}
 	id, err := db.One[string](t.Context(), pool, `
 		INSERT INTO agents (org, name, agent_type, system) VALUES ($1, 'a', 'letta_v1_agent', '') RETURNING id`, org)
 	if err == nil {
@@ -50,14 +49,14 @@ func (k *kept) say(texts ...string) {
 	for _, text := range texts {
 		drafts = append(drafts, recall.Draft{Role: recall.User, Content: []recall.Part{{Type: recall.Text, Text: text}}})
 	}
-	if _, err := k.store.Recall.Append(k.Context(), org, k.agent, recall.DefaultConversation, drafts); err != nil {
+	if _, err := k.store.Recall.Append(k.Context(), k.org, k.agent, recall.DefaultConversation, drafts); err != nil {
 		k.Fatal(err)
 	}
 }
 
 func (k *kept) conversation() recall.Conversation {
 	k.Helper()
-	c, err := k.store.Recall.Conversation(k.Context(), org, k.agent, "")
+	c, err := k.store.Recall.Conversation(k.Context(), k.org, k.agent, "")
 	if err != nil {
 		k.Fatal(err)
 	}
@@ -66,7 +65,7 @@ func (k *kept) conversation() recall.Conversation {
 
 func (k *kept) view() (summary string, said []string) {
 	k.Helper()
-	v, err := k.store.LoadView(k.Context(), org, k.conversation(), compaction.PromptOverhead{Window: 8000, Tokens: 10})
+	v, err := k.store.LoadView(k.Context(), k.org, k.conversation(), compaction.PromptOverhead{Window: 8000, Tokens: 10})
 	if err != nil {
 		k.Fatal(err)
 	}
@@ -90,7 +89,7 @@ func change(first int, text string) compaction.Change {
 
 func (k *kept) commit(c recall.Conversation, ch compaction.Change) compaction.Compaction {
 	k.Helper()
-	made, err := k.store.Commit(k.Context(), org, c, ch)
+	made, err := k.store.Commit(k.Context(), k.org, c, ch)
 	if err != nil {
 		k.Fatal(err)
 	}
@@ -117,15 +116,15 @@ func TestACompactionIsKeptAndReverted(t *testing.T) {
 	if summary, said := k.view(); summary != "They counted on. [2-5]" || !cmp.Equal(said, []string{"five"}) {
 		t.Errorf("compacted twice, the view is %q, %v", summary, said)
 	}
-	list, err := k.store.Compactions(t.Context(), org, k.agent, "", db.Page{Limit: 10, Ascending: true})
+	list, err := k.store.Compactions(t.Context(), k.org, k.agent, "", db.Page{Limit: 10, Ascending: true})
 	if err != nil || len(list) != 2 || list[0].ID != first.ID || list[1].ID != second.ID {
 		t.Errorf("the compactions are %+v, %v", list, err)
 	}
-	if _, err := k.store.Restored(t.Context(), org, first); !errors.Is(err, db.ErrConflict) {
+	if _, err := k.store.Restored(t.Context(), k.org, first); !errors.Is(err, db.ErrConflict) {
 		t.Errorf("the first cannot be reverted before the second: %v", err)
 	}
 	k.revert(second)
-	if _, err := k.store.Restored(t.Context(), org, second); !errors.Is(err, db.ErrConflict) ||
+	if _, err := k.store.Restored(t.Context(), k.org, second); !errors.Is(err, db.ErrConflict) ||
 		!strings.Contains(err.Error(), "reverted already") {
 		t.Errorf("reverted by who read it before, with an older one left: %v", err)
 	}
@@ -136,13 +135,13 @@ func TestACompactionIsKeptAndReverted(t *testing.T) {
 	if summary, said := k.view(); summary != "" || !cmp.Equal(said, []string{"one", "two", "three", "four", "five"}) {
 		t.Errorf("reverted twice, the view is %q, %v", summary, said)
 	}
-	again, err := k.store.Compaction(t.Context(), org, first.ID)
+	again, err := k.store.Compaction(t.Context(), k.org, first.ID)
 	if err != nil || again.RevertedAt == nil {
 		t.Fatalf("the first, reverted: %+v, %v", again, err)
 	}
 	for what, known := range map[string]compaction.Compaction{"reverted a second time": again,
 		"by who read it before": first} {
-		if _, err := k.store.Restored(t.Context(), org, known); !errors.Is(err, db.ErrConflict) ||
+		if _, err := k.store.Restored(t.Context(), k.org, known); !errors.Is(err, db.ErrConflict) ||
 			!strings.Contains(err.Error(), "reverted already") {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -151,9 +150,9 @@ func TestACompactionIsKeptAndReverted(t *testing.T) {
 
 func (k *kept) revert(c compaction.Compaction) {
 	k.Helper()
-	restored, err := k.store.Restored(k.Context(), org, c)
+	restored, err := k.store.Restored(k.Context(), k.org, c)
 	if err == nil {
-		_, err = k.store.Revert(k.Context(), org, c, restored, 100)
+		_, err = k.store.Revert(k.Context(), k.org, c, restored, 100)
 	}
 	if err != nil {
 		k.Fatal(err)
@@ -169,7 +168,7 @@ func TestAViewIsCompactedOnce(t *testing.T) {
 	results := make([]error, 16)
 	var wait sync.WaitGroup
 	for i := range results {
-		wait.Go(func() { _, results[i] = k.store.Commit(k.Context(), org, read, change(3, fmt.Sprint("summary ", i))) })
+		wait.Go(func() { _, results[i] = k.store.Commit(k.Context(), k.org, read, change(3, fmt.Sprint("summary ", i))) })
 	}
 	wait.Wait()
 	made := 0
@@ -196,7 +195,7 @@ func TestClipsAreKept(t *testing.T) {
 	ch := change(1, "")
 	ch.Summary, ch.Edits = nil, []compaction.Edit{{Position: 2, Part: 0, Chars: 500}}
 	made := k.commit(k.conversation(), ch)
-	v, err := k.store.LoadView(t.Context(), org, k.conversation(), compaction.PromptOverhead{Window: 8000, Tokens: 10})
+	v, err := k.store.LoadView(t.Context(), k.org, k.conversation(), compaction.PromptOverhead{Window: 8000, Tokens: 10})
 	if err != nil || !cmp.Equal(v.Edits, ch.Edits) || v.Summary != nil || made.Summary != nil || made.How != nil {
 		t.Errorf("the clips are %v, the summary %v, %v; the compaction is %+v", v.Edits, v.Summary, err, made)
 	}

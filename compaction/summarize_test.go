@@ -640,7 +640,7 @@ func TestConfiguredPromptIsUsed(t *testing.T) {
 func TestCallsAreAtMostAsManyAsIsSaid(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
-	messages := append(storm(true, 80_000), storm(false, 80_000)...)
+	messages := append(storm(true, 30_000), storm(false, 30_000)...)
 	e := compaction.Evicted{Messages: messages, Budget: 2000, Self: &compaction.Self{System: "S", View: messages}}
 	most := 0
 	step := scale.Of(7, 1, 1)

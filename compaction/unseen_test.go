@@ -240,10 +240,10 @@ func TestManyParallelCallsNeverEndAConversation(t *testing.T) {
 		if _, after := mustPlan(t, v.View, mode(m)); compaction.Estimate(after) > 7372 || len(after.Messages) < 3 {
 			t.Errorf("%s: %d tokens of %d messages", m, compaction.Estimate(after), len(after.Messages))
 		}
-		v = window(8192, 1150).say(recall.User, 5).storm(900, 40, 180)
+		v = window(8192, 1150).say(recall.User, 5).storm(300, 40, 180)
 		if _, err := compaction.MakePlan(v.View, mode(m)); err == nil ||
-			!strings.Contains(err.Error(), ": the newest 900 calls with their results, from position 2 on (") {
-			t.Errorf("%s: 900 calls: %v", m, err)
+			!strings.Contains(err.Error(), ": the newest 300 calls with their results, from position 2 on (") {
+			t.Errorf("%s: 300 calls: %v", m, err)
 		}
 		v.say(recall.User, 5)
 		p, after := mustPlan(t, v.View, mode(m))

@@ -28,12 +28,12 @@ func TestAppendKeepsOrderAndWhatWasSaid(t *testing.T) {
 	if m := f.message(second[0].ID); m.Content[0].Text != "bye␀" || m.Role != recall.User || m.ConversationID != nil {
 		t.Errorf("got %+v", m)
 	}
-	all, err := f.store.Messages(t.Context(), org, recall.MessageFilter{AgentID: f.agent},
+	all, err := f.store.Messages(t.Context(), f.org, recall.MessageFilter{AgentID: f.agent},
 		db.Page{Ascending: true, Limit: 10})
 	if err != nil || len(all) != 4 || all[0].Role != recall.System || all[3].Content[0].Text != "bye␀" {
 		t.Errorf("got %+v, %v", all, err)
 	}
-	page, err := f.store.Messages(t.Context(), org, recall.MessageFilter{AgentID: f.agent, Conversation: "default"},
+	page, err := f.store.Messages(t.Context(), f.org, recall.MessageFilter{AgentID: f.agent, Conversation: "default"},
 		db.Page{After: all[1].ID, Ascending: true, Limit: 1})
 	if err != nil || len(page) != 1 || page[0].ID != all[2].ID {
 		t.Errorf("after %s got %+v, %v", all[1].ID, page, err)
@@ -47,13 +47,13 @@ func TestAnOTIDIsStoredOnce(t *testing.T) {
 	m := say(recall.User, "once")
 	m.OTID = &otid
 	first := f.append(m, say(recall.Assistant, "fine"))
-	again, err := f.store.Append(t.Context(), org, f.agent, "", []recall.Draft{m})
+	again, err := f.store.Append(t.Context(), f.org, f.agent, "", []recall.Draft{m})
 	if err != nil || again[0].ID != first[0].ID || !again[0].Repeated || again[0].Seq != first[0].Seq {
 		t.Errorf("got %+v, %v, want %+v repeated", again, err, first[0])
 	}
 	other := say(recall.User, "something else")
 	other.OTID = &otid
-	_, err = f.store.Append(t.Context(), org, f.agent, "", []recall.Draft{say(recall.User, "lost?"), other})
+	_, err = f.store.Append(t.Context(), f.org, f.agent, "", []recall.Draft{say(recall.User, "lost?"), other})
 	if !errors.Is(err, db.ErrConflict) {
 		t.Errorf("another message under the same otid: got %v, want ErrConflict", err)
 	}
@@ -70,9 +70,9 @@ func TestAnOTIDOfAHiddenMessageIsFree(t *testing.T) {
 	m.OTID, other.OTID = &otid, &otid
 	last := f.append(m)
 	for _, next := range []recall.Draft{m, other} {
-		f.must(f.store.Reset(t.Context(), org, f.agent, anew))
+		f.must(f.store.Reset(t.Context(), f.org, f.agent, anew))
 		for _, repeated := range []bool{false, true} {
-			got, err := f.store.Append(t.Context(), org, f.agent, "", []recall.Draft{next})
+			got, err := f.store.Append(t.Context(), f.org, f.agent, "", []recall.Draft{next})
 			f.must(err)
 			if got[0].Repeated != repeated || (got[0].ID == last[0].ID) != repeated {
 				t.Fatalf("after a reset, an otid of before: got %+v, want repeated %v; before: %+v", got, repeated, last)
@@ -114,7 +114,7 @@ func TestACallHasOneResult(t *testing.T) {
 		"two in a request": {[]recall.Draft{called("c3", "look", `{}`), returned("c3", "a"), returned("c3", "a")},
 			db.ErrInvalid},
 	} {
-		_, err := f.store.Append(t.Context(), org, f.agent, "", c.drafts)
+		_, err := f.store.Append(t.Context(), f.org, f.agent, "", c.drafts)
 		draft, is := errors.AsType[*recall.DraftError](err)
 		if !errors.Is(err, c.want) || !is || draft.At != len(c.drafts)-1 || f.conversation().Messages != count {
 			t.Errorf("%s: got %v, and %d messages of %d", name, err, f.conversation().Messages, count)
@@ -153,11 +153,11 @@ func TestAppendsAndResetsDoNotMissEachOther(t *testing.T) {
 				m := say(recall.User, "go on")
 				otid := fmt.Sprintf("%d", n) // the same of all four
 				m.OTID = &otid
-				if _, err := f.store.Append(t.Context(), org, f.agent, "", []recall.Draft{m}); err != nil {
+				if _, err := f.store.Append(t.Context(), f.org, f.agent, "", []recall.Draft{m}); err != nil {
 					return err
 				}
 				if i == 0 && n%3 == 0 {
-					if err := f.store.Reset(t.Context(), org, f.agent, anew); err != nil {
+					if err := f.store.Reset(t.Context(), f.org, f.agent, anew); err != nil {
 						return err
 					}
 				}
@@ -168,7 +168,7 @@ func TestAppendsAndResetsDoNotMissEachOther(t *testing.T) {
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	if n := f.count(`SELECT count(*) FROM messages WHERE otid IS NOT NULL`); n != 10 {
+	if n := f.count(`SELECT count(*) FROM messages WHERE org = $1 AND otid IS NOT NULL`); n != 10 {
 		t.Errorf("%d messages, want each of 10 once", n)
 	}
 }

@@ -26,7 +26,7 @@ func (f *fixture) reframe(next recall.ContextView, summary string) (recall.Conte
 	var made recall.ContextView
 	err := db.Tx(f.Context(), f.pool, func(tx pgx.Tx) error {
 		var err error
-		made, err = f.store.With(tx).ChangeView(f.Context(), org, c, next, stand)
+		made, err = f.store.With(tx).ChangeView(f.Context(), f.org, c, next, stand)
 		return err
 	})
 	return made, err
@@ -62,7 +62,7 @@ func TestASummaryStandsForWhatItHides(t *testing.T) {
 	if made.Version != 1 || c.Version != 1 || *c.SummaryAt != 8 || c.Estimate() != int(c.Tokens)-20 {
 		t.Errorf("the frame is %+v, %+v", made, c.ContextView)
 	}
-	all, err := f.store.Messages(t.Context(), org, recall.MessageFilter{AgentID: f.agent, Conversation: "default"},
+	all, err := f.store.Messages(t.Context(), f.org, recall.MessageFilter{AgentID: f.agent, Conversation: "default"},
 		db.Page{Limit: 50, Ascending: true})
 	if err != nil || len(all) != 9 || all[7].Role != recall.Summary || string(all[7].Content[0].Stats) != `{"n":1}` {
 		t.Errorf("the log has %d messages, %v; the eighth is %+v", len(all), err, all[7])
@@ -118,12 +118,8 @@ func TestSummariesAreFoundByTheirRole(t *testing.T) {
 		"any role":  {nil, []string{"the parrot is green", "bye"}}, // which is next to it
 		"summaries": {[]recall.Role{recall.Summary}, []string{"The parrot was described."}},
 	} {
-		got, err := f.store.Search(t.Context(), org, recall.Query{AgentID: f.agent, Text: "parrot", Roles: c.roles, Limit: 5})
-		if err != nil {
-			t.Fatal(err)
-		}
 		var said []string
-		for _, h := range got.Hits {
+		for _, h := range f.search(recall.Query{AgentID: f.agent, Text: "parrot", Roles: c.roles, Limit: 5}).Hits {
 			said = append(said, h.Content[0].Text)
 		}
 		if diff := cmp.Diff(c.want, said); diff != "" {
@@ -140,7 +136,7 @@ func TestReportsOfUsage(t *testing.T) {
 	key := f.conversation().Key
 	report := func(position, tokens int) recall.Usage {
 		t.Helper()
-		if err := f.store.RecordReport(context.Background(), org, key, position, tokens); err != nil {
+		if err := f.store.RecordReport(context.Background(), f.org, key, position, tokens); err != nil {
 			t.Fatal(err)
 		}
 		return f.conversation().Usage
@@ -154,7 +150,7 @@ func TestReportsOfUsage(t *testing.T) {
 	if got := report(9, 50); got.Reported != 100 {
 		t.Errorf("a report of messages that are not there: %+v", got)
 	}
-	if err := f.store.RecordUsage(t.Context(), org, key, 0,
+	if err := f.store.RecordUsage(t.Context(), f.org, key, 0,
 		recall.Usage{Fixed: 10, Settled: 20, Warned: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +163,7 @@ func TestReportsOfUsage(t *testing.T) {
 	if got := f.conversation().Usage; got.Reported != 0 || got.Warned {
 		t.Errorf("in another frame: %+v", got)
 	}
-	if err := f.store.RecordUsage(t.Context(), org, key, 0, recall.Usage{Warned: true}); err != nil ||
+	if err := f.store.RecordUsage(t.Context(), f.org, key, 0, recall.Usage{Warned: true}); err != nil ||
 		f.conversation().Warned {
 		t.Errorf("a gauge of the frame before took hold, or failed: %v", err)
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/riverqueue/river"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
@@ -19,7 +18,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// denseFixture is a fixture whose messages an endpoint embeds.
+// denseFixture is a fixture whose messages an endpoint embeds: in a database that tests share, by embed, and in one of
+// its own by backfill and work, which take in every organization.
 type denseFixture struct {
 	*fixture
 	server   *embedtest.Endpoint
@@ -34,7 +34,7 @@ func newDenseFixture(t *testing.T, e *embedtest.Endpoint) *denseFixture {
 	return f
 }
 
-// connect gives the fixture a store that uses an endpoint, as a server that is started does.
+// connect gives the fixture a store that uses an endpoint.
 func (f *denseFixture) connect(e *embedtest.Endpoint) {
 	f.Helper()
 	f.server, f.endpoint = e, e.Endpoint(f)
@@ -42,15 +42,26 @@ func (f *denseFixture) connect(e *embedtest.Endpoint) {
 	f.space = e.Use(f, f.pool, f.endpoint)
 	f.store = recall.New(f.pool, recall.Options{Endpoint: f.endpoint})
 	f.store.SetSettle(0)
-	if _, err := f.store.Queue().Backfill(f.Context(), 0); err != nil {
-		f.Fatal(err)
-	}
 }
 
-// work does what a server does for the store, until the test ends.
-func (f *denseFixture) work() {
+// embed makes the vectors that the agent's messages lack.
+func (f *denseFixture) embed() {
 	f.Helper()
-	embedtest.Work(f, f.pool, f.store.Queue(), f.store.Queue().Queues())
+	f.must(recall.EmbedOnce(f.store, f.Context(), f.org, f.agent))
+}
+
+// backfill takes the messages of every organization over to the endpoint, as a server that is started does.
+func (f *denseFixture) backfill() {
+	f.Helper()
+	_, err := f.store.Queue().Backfill(f.Context(), 0)
+	f.must(err)
+}
+
+// work makes the vectors that messages of every organization lack, as a server does, until stop is called or the test
+// ends.
+func (f *denseFixture) work() (stop func()) {
+	f.Helper()
+	return embedtest.Work(f, f.pool, f.store.Queue(), f.store.Queue().Queues())
 }
 
 // eventually looks until a condition holds, and prints the conversations if it does not.
@@ -67,7 +78,7 @@ func (f *fixture) eventually(what string, is func() bool) {
 func (f *fixture) states() []string {
 	states, _ := db.All[string](f.Context(), f.pool, `
 		SELECT concat_ws(' ', id, messages, embedded, unembedded, embedded_space, embed_error)
-		FROM conversations ORDER BY key`)
+		FROM conversations WHERE org = $1 ORDER BY key`, f.org)
 	return states
 }
 
@@ -75,11 +86,12 @@ func (f *fixture) states() []string {
 func (f *denseFixture) settled(without int) {
 	f.Helper()
 	f.eventually("no conversation waits", func() bool {
-		return f.count(`SELECT count(*) FROM conversations WHERE (unembedded OR embedded_space <> $1) AND deleted_at IS NULL`,
-			f.space.ID) == 0
+		return f.count(`
+			SELECT count(*) FROM conversations
+			WHERE org = $1 AND (unembedded OR embedded_space <> $2) AND deleted_at IS NULL`, f.space.ID) == 0
 	})
-	got, want := f.count(`SELECT count(*) FROM message_vectors WHERE space_id = $1`, f.space.ID),
-		f.count(`SELECT count(lex) FROM messages`)-without
+	got, want := f.count(`SELECT count(*) FROM message_vectors WHERE org = $1 AND space_id = $2`, f.space.ID),
+		f.count(`SELECT count(lex) FROM messages WHERE org = $1`)-without
 	if got != want {
 		f.Errorf("%d vectors in space %d, want %d", got, f.space.ID, want)
 	}
@@ -104,12 +116,16 @@ func (f *fixture) chat(conversation string, turns int) {
 func TestQueueOfMessages(t *testing.T) {
 	t.Parallel()
 	embedtest.TestQueue(t, func(t *testing.T) *embedtest.Memory {
-		f := &denseFixture{fixture: newFixture(t)}
+		f := &denseFixture{fixture: newOwnFixture(t)}
 		return &embedtest.Memory{
 			Pool: f.pool, Vectors: "message_vectors",
-			Connect: func(e *embedtest.Endpoint, settle time.Duration) { f.connect(e); f.store.SetSettle(settle) },
-			Queue:   func() embedtest.Queue { return f.store.Queue() },
-			Write:   func(n int) { f.chat("", n) },
+			Connect: func(e *embedtest.Endpoint, settle time.Duration) {
+				f.connect(e)
+				f.backfill()
+				f.store.SetSettle(settle)
+			},
+			Queue: func() embedtest.Queue { return f.store.Queue() },
+			Write: func(n int) { f.chat("", n) },
 			Found: func() bool {
 				return len(f.search(recall.Query{Text: "answer", AgentID: f.agent, Mode: recall.ByWords}).Hits) > 0
 			},
@@ -122,8 +138,8 @@ func TestQueueOfMessages(t *testing.T) {
 // that go together.
 func TestALogIsBackfilled(t *testing.T) {
 	t.Parallel()
-	f := &denseFixture{fixture: newFixture(t)}
-	f.chat("", 150)
+	f := &denseFixture{fixture: newOwnFixture(t)}
+	f.chat("", 70)
 	for range 40 {
 		f.chat(f.newConversation("You remember."), 1)
 	}
@@ -133,13 +149,37 @@ func TestALogIsBackfilled(t *testing.T) {
 	f.append(called("c", "conversation_search", `{"query":"topic"}`), returned("c", "question 1 about topic 1"))
 	f.agent = first
 	f.connect(embedtest.New(t, 8))
-	f.work()
+	f.backfill()
+	stop := f.work()
 	f.settled(0)
+	stop()
 	if n := f.count(`SELECT count(*) FROM message_vectors v JOIN messages m ON m.key = v.message_key
-		WHERE (v.org, v.agent_key, v.conversation_key, v.position, v.role, v.created_at)
+		WHERE v.org = $1 AND (v.org, v.agent_key, v.conversation_key, v.position, v.role, v.created_at)
 		   IS DISTINCT FROM (m.org, m.agent_key, m.conversation_key, m.position, m.role, m.created_at)`); n != 0 {
 		t.Errorf("%d vectors tell something else of their message", n)
 	}
+	t.Run("a model that comes meanwhile", f.modelComesMeanwhile)
+}
+
+// modelComesMeanwhile checks that a model that comes into use while another's vectors are made starts from the
+// beginning, whatever comes of those.
+func (f *denseFixture) modelComesMeanwhile(t *testing.T) {
+	first, second := embedtest.New(t, 8), embedtest.New(t, 16)
+	f.connect(first)
+	f.backfill()
+	old := f.store
+	comes := embedtest.Fault(func(http.ResponseWriter, *http.Request, []string) bool {
+		first.Fault.Store(nil)
+		f.connect(second)
+		f.backfill()
+		return false
+	})
+	first.Fault.Store(&comes)
+	if err := recall.EmbedOnce(old, t.Context(), f.org, f.agent); err != nil {
+		t.Fatal(err)
+	}
+	f.work()
+	f.settled(0)
 }
 
 // A message that the endpoint refuses is embedded by its beginning, or goes without a vector and is counted; the others
@@ -153,7 +193,7 @@ func TestARefusedMessageHoldsNobodyUp(t *testing.T) {
 	refused := f.append(say(recall.User, "this is forbidden"))[0]
 	f.append(say(recall.User, strings.Repeat("allowed words ", 200)+"forbidden"))
 	f.append(say(recall.User, strings.Repeat("many words ", 2000)))
-	f.work()
+	f.embed()
 	f.settled(1)
 	if got := f.status(); got.Refused != 1 || got.Pending != 0 || got.Error == nil || !strings.Contains(*got.Error,
 		"refuses some messages") {
@@ -164,7 +204,7 @@ func TestARefusedMessageHoldsNobodyUp(t *testing.T) {
 			t.Errorf("a text of %d characters was sent", len(texts[i]))
 		}
 	}
-	got, err := f.store.Search(t.Context(), org, recall.Query{Text: "what is forbidden", AgentID: f.agent, Limit: 1})
+	got, err := f.store.Search(t.Context(), f.org, recall.Query{Text: "what is forbidden", AgentID: f.agent, Limit: 1})
 	if err != nil || len(got.Hits) != 1 || got.Hits[0].ID != refused.ID {
 		t.Errorf("by its words: got %+v, %v", got, err)
 	}
@@ -179,14 +219,14 @@ func TestDeletingWhileEmbedding(t *testing.T) {
 		left   int
 	}{
 		{"a conversation", func(f *denseFixture, conversation string) error {
-			return f.store.DeleteConversation(context.Background(), org, conversation)
+			return f.store.DeleteConversation(context.Background(), f.org, conversation)
 		}, 10},
 		{"the agent", func(f *denseFixture, _ string) error {
 			return pgx.BeginFunc(context.Background(), f.pool, func(tx pgx.Tx) error {
-				if err := f.store.With(tx).Forget(context.Background(), org, f.agent); err != nil {
+				if err := f.store.With(tx).Forget(context.Background(), f.org, f.agent); err != nil {
 					return err
 				}
-				_, err := tx.Exec(context.Background(), `DELETE FROM agents WHERE id = $1`, f.agent)
+				_, err := tx.Exec(context.Background(), `DELETE FROM agents WHERE org = $1 AND id = $2`, f.org, f.agent)
 				return err
 			})
 		}, 0},
@@ -208,21 +248,21 @@ func TestDeletingWhileEmbedding(t *testing.T) {
 				return false
 			})
 			e.Fault.Store(&removes)
-			if err := recall.EmbedOnce(f.store, t.Context(), org, f.agent); err != nil {
+			if err := recall.EmbedOnce(f.store, t.Context(), f.org, f.agent); err != nil {
 				t.Errorf("embed: %v", err)
 			}
-			if n := f.count(`SELECT count(*) FROM message_vectors`); n != c.left {
+			if n := f.count(`SELECT count(*) FROM message_vectors WHERE org = $1`); n != c.left {
 				t.Errorf("%d vectors are left, want %d", n, c.left)
 			}
-			if n, err := f.store.Queue().Call(t.Context(), embedtest.Jobs(t, f.pool, river.Config{})); n != 0 || err != nil {
-				t.Errorf("%d jobs are made for what is left (%v)", n, err)
+			if n, err := recall.Waiting(t.Context(), f.store, f.org); n != 0 || err != nil {
+				t.Errorf("%d agents have messages left that wait (%v)", n, err)
 			}
 			for {
 				if n, err := f.store.Clear(t.Context()); n == 0 || err != nil {
 					break
 				}
 			}
-			if n := f.count(`SELECT count(*) FROM messages`); (n == 0) != (c.left == 0) {
+			if n := f.count(`SELECT count(*) FROM messages WHERE org = $1`); (n == 0) != (c.left == 0) {
 				t.Errorf("%d messages are left", n)
 			}
 		})
@@ -239,17 +279,17 @@ func TestTwoServersAtOneAgent(t *testing.T) {
 	other := recall.New(f.pool, recall.Options{Endpoint: f.endpoint})
 	meanwhile := embedtest.Fault(func(http.ResponseWriter, *http.Request, []string) bool {
 		e.Fault.Store(nil)
-		if err := recall.EmbedOnce(other, context.Background(), org, f.agent); err != nil {
+		if err := recall.EmbedOnce(other, context.Background(), f.org, f.agent); err != nil {
 			t.Error(err)
 		}
-		if _, err := other.Append(context.Background(), org, f.agent, "", []recall.Draft{say(recall.User,
+		if _, err := other.Append(context.Background(), f.org, f.agent, "", []recall.Draft{say(recall.User,
 			"one more")}); err != nil {
 			t.Error(err)
 		}
 		return false
 	})
 	e.Fault.Store(&meanwhile)
-	if err := recall.EmbedOnce(f.store, t.Context(), org, f.agent); err != nil {
+	if err := recall.EmbedOnce(f.store, t.Context(), f.org, f.agent); err != nil {
 		t.Fatal(err)
 	}
 	f.settled(0)
@@ -257,37 +297,17 @@ func TestTwoServersAtOneAgent(t *testing.T) {
 	for _, s := range []*recall.Store{f.store, other} {
 		group.Go(func() {
 			for range 10 {
-				if _, err := s.Append(context.Background(), org, f.agent, "", []recall.Draft{say(recall.User,
+				if _, err := s.Append(context.Background(), f.org, f.agent, "", []recall.Draft{say(recall.User,
 					"and another")}); err != nil {
 					t.Error(err)
 				}
-				if err := recall.EmbedOnce(s, context.Background(), org, f.agent); err != nil {
+				if err := recall.EmbedOnce(s, context.Background(), f.org, f.agent); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	group.Wait()
-	f.settled(0)
-}
-
-// A model that comes into use while another's vectors are made starts from the beginning, whatever comes of those.
-func TestAModelThatComesMeanwhile(t *testing.T) {
-	t.Parallel()
-	first, second := embedtest.New(t, 8), embedtest.New(t, 16)
-	f := newDenseFixture(t, first)
-	f.chat("", 20)
-	old := f.store
-	comes := embedtest.Fault(func(http.ResponseWriter, *http.Request, []string) bool {
-		first.Fault.Store(nil)
-		f.connect(second)
-		return false
-	})
-	first.Fault.Store(&comes)
-	if err := recall.EmbedOnce(old, t.Context(), org, f.agent); err != nil {
-		t.Fatal(err)
-	}
-	f.work()
 	f.settled(0)
 }
 
@@ -298,10 +318,10 @@ func TestAnErasedMessageGetsANewVector(t *testing.T) {
 		e := embedtest.New(t, 8)
 		f := newDenseFixture(t, e)
 		f.appendTo(recall.DefaultConversation, say(recall.User, "My secret is qzx7741."), say(recall.Assistant, "I see."))
-		key := int64(f.count(`SELECT key FROM messages WHERE content::text LIKE '%qzx7741%'`))
+		key := int64(f.count(`SELECT key FROM messages WHERE org = $1 AND content::text LIKE '%qzx7741%'`))
 		erase := sync.OnceFunc(func() {
 			if err := pgx.BeginFunc(t.Context(), f.pool, func(tx pgx.Tx) error {
-				_, err := f.store.With(tx).EraseFrom(t.Context(), org, key, recall.Eraser{Text: func(text string) (string, int) {
+				_, err := f.store.With(tx).EraseFrom(t.Context(), f.org, key, recall.Eraser{Text: func(text string) (string, int) {
 					return strings.ReplaceAll(text, "qzx7741", "[…]"), strings.Count(text, "qzx7741")
 				}})
 				return err
@@ -313,12 +333,10 @@ func TestAnErasedMessageGetsANewVector(t *testing.T) {
 			during := embedtest.Fault(func(http.ResponseWriter, *http.Request, []string) bool { erase(); return false })
 			e.Fault.Store(&during)
 		}
-		f.work()
+		f.embed()
 		f.settled(0)
 		erase()
-		if _, err := f.store.Queue().Backfill(t.Context(), 0); err != nil {
-			t.Fatal(err)
-		}
+		f.embed()
 		f.settled(0)
 		asked := fmt.Sprint(e.Asked())
 		if strings.Count(asked, "qzx7741") != 1 || !strings.Contains(asked, "My secret is […].") {

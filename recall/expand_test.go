@@ -25,7 +25,7 @@ func TestALongResultIsStoredWholeAndExpanded(t *testing.T) {
 	if read := f.expand(part.Clip.ID, 7001); read != whole {
 		t.Errorf("expanded %d bytes, want the %d that were appended", len(read), len(whole))
 	}
-	e, err := f.store.Expand(t.Context(), org, f.agent, recall.ExpandQuery{ID: part.Clip.ID, Pattern: `39\d9 `})
+	e, err := f.store.Expand(t.Context(), f.org, f.agent, recall.ExpandQuery{ID: part.Clip.ID, Pattern: `39\d9 `})
 	if err != nil || len(e.Lines) != 10 || e.Lines[0].Number != 3910 {
 		t.Errorf("matching lines: got %+v, %v", e.Lines, err)
 	}

@@ -65,6 +65,13 @@ func EmbedOnce(s *Store, ctx context.Context, org db.Org, agentID string) error 
 	return err
 }
 
+// Waiting returns how many agents of an organization have messages that wait for a vector.
+func Waiting(ctx context.Context, s *Store, org db.Org) (int, error) {
+	space, _ := s.o.Endpoint.Space()
+	return db.One[int](ctx, s.db, `SELECT count(*) FROM (`+s.Queue().Waiting+`) w WHERE w.org = @org`,
+		pgx.StrictNamedArgs{"org": org, "space": space.ID})
+}
+
 // ViewPlan is how Postgres reads what the model sees of an agent's default conversation.
 func (s *Store) ViewPlan(ctx context.Context, org db.Org, agentID string) (string, error) {
 	c, err := s.Conversation(ctx, org, agentID, DefaultConversation)
@@ -101,6 +108,7 @@ func Repeats(branches []Branch, first int64) ([]int64, []int) {
 }
 
 // SetWordRows sets how many messages of an agent are indexed by their words, and how many more make a new segment.
+// Segments wait for the transactions of other tests.
 func (s *Store) SetWordRows(first, more int) {
-	s.search.Words.FirstRows, s.search.Words.NewRows = first, more
+	s.search.Words.FirstRows, s.search.Words.NewRows, s.search.Words.Wait = first, more, time.Minute
 }

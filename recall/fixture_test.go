@@ -20,21 +20,33 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 
 var update = flag.Bool("update", false, "write the goldens")
 
-const org = db.Org(1)
-
-// fixture is a store on a database of its own, with one agent whose default conversation has one message, the system
-// prompt "You remember.". Its methods fail the test on any error.
+// fixture is a store, and an organization with one agent whose default conversation has one message, the system prompt
+// "You remember.". Its methods fail the test on any error.
 type fixture struct {
 	*testing.T
 	pool  *pgxpool.Pool
+	org   db.Org
 	store *recall.Store
 	agent string
 }
 
+// newFixture returns an organization of the database that the package's tests share.
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
+	pool, org := dbtest.Org(t)
+	return fixtureOf(t, pool, org)
+}
+
+// newOwnFixture returns an organization of a database of the test's own.
+func newOwnFixture(t *testing.T) *fixture {
+	t.Helper()
 	pool := dbtest.New(t)
-	f := &fixture{T: t, pool: pool, store: recall.New(pool, recall.Options{})}
+	return fixtureOf(t, pool, dbtest.NewOrg(t, pool))
+}
+
+func fixtureOf(t *testing.T, pool *pgxpool.Pool, org db.Org) *fixture {
+	t.Helper()
+	f := &fixture{T: t, pool: pool, org: org, store: recall.New(pool, recall.Options{})}
 	f.agent = f.newAgent()
 	return f
 }
@@ -50,16 +62,16 @@ func (f *fixture) must(err error) {
 func (f *fixture) newAgent() string {
 	f.Helper()
 	id, err := db.One[string](f.Context(), f.pool, `
-		INSERT INTO agents (org, name, agent_type, system) VALUES ($1, 'a', 'letta_v1_agent', '') RETURNING id`, org)
+		INSERT INTO agents (org, name, agent_type, system) VALUES ($1, 'a', 'letta_v1_agent', '') RETURNING id`, f.org)
 	f.must(err)
-	f.must(f.store.Begin(f.Context(), org, id, "You remember."))
+	f.must(f.store.Begin(f.Context(), f.org, id, "You remember."))
 	return id
 }
 
 // newConversation creates a conversation in addition to the agent's default one, and returns its id.
 func (f *fixture) newConversation(instructions string) string {
 	f.Helper()
-	c, err := f.store.CreateConversation(f.Context(), org, f.agent, recall.NewConversation{Instructions: instructions})
+	c, err := f.store.CreateConversation(f.Context(), f.org, f.agent, recall.NewConversation{Instructions: instructions})
 	f.must(err)
 	return c.ID
 }
@@ -67,7 +79,7 @@ func (f *fixture) newConversation(instructions string) string {
 // conversation returns the agent's default conversation.
 func (f *fixture) conversation() recall.Conversation {
 	f.Helper()
-	c, err := f.store.Conversation(f.Context(), org, f.agent, "")
+	c, err := f.store.Conversation(f.Context(), f.org, f.agent, "")
 	f.must(err)
 	return c
 }
@@ -80,14 +92,14 @@ func (f *fixture) append(messages ...recall.Draft) []recall.Appended {
 
 func (f *fixture) appendTo(conversation string, messages ...recall.Draft) []recall.Appended {
 	f.Helper()
-	appended, err := f.store.Append(f.Context(), org, f.agent, conversation, messages)
+	appended, err := f.store.Append(f.Context(), f.org, f.agent, conversation, messages)
 	f.must(err)
 	return appended
 }
 
 func (f *fixture) message(id string) recall.Message {
 	f.Helper()
-	m, err := f.store.Message(f.Context(), org, id)
+	m, err := f.store.Message(f.Context(), f.org, id)
 	f.must(err)
 	return m
 }
@@ -95,7 +107,7 @@ func (f *fixture) message(id string) recall.Message {
 // messages lists the default conversation, in order.
 func (f *fixture) messages() []recall.Message {
 	f.Helper()
-	list, err := f.store.Messages(f.Context(), org,
+	list, err := f.store.Messages(f.Context(), f.org,
 		recall.MessageFilter{AgentID: f.agent, Conversation: recall.DefaultConversation}, db.Page{Ascending: true})
 	f.must(err)
 	return list
@@ -106,7 +118,7 @@ func (f *fixture) expand(id string, limit int) string {
 	f.Helper()
 	var whole strings.Builder
 	for offset := new(0); offset != nil; {
-		e, err := f.store.Expand(f.Context(), org, f.agent, recall.ExpandQuery{ID: id, Offset: *offset, Limit: limit})
+		e, err := f.store.Expand(f.Context(), f.org, f.agent, recall.ExpandQuery{ID: id, Offset: *offset, Limit: limit})
 		f.must(err)
 		whole.WriteString(e.Text)
 		offset = e.NextOffset
@@ -117,7 +129,7 @@ func (f *fixture) expand(id string, limit int) string {
 // expandIs checks that reading a text as an agent gives an error.
 func (f *fixture) expandIs(want error, agent, id string) {
 	f.Helper()
-	if _, err := f.store.Expand(f.Context(), org, agent, recall.ExpandQuery{ID: id}); !errors.Is(err, want) {
+	if _, err := f.store.Expand(f.Context(), f.org, agent, recall.ExpandQuery{ID: id}); !errors.Is(err, want) {
 		f.Errorf("expand %s as %s: got %v, want %v", id, agent, err, want)
 	}
 }
@@ -125,7 +137,7 @@ func (f *fixture) expandIs(want error, agent, id string) {
 // search searches the organization, or what the query names.
 func (f *fixture) search(q recall.Query) recall.Results {
 	f.Helper()
-	got, err := f.store.Search(f.Context(), org, q)
+	got, err := f.store.Search(f.Context(), f.org, q)
 	f.must(err)
 	return got
 }
@@ -147,24 +159,22 @@ func (f *fixture) found(q recall.Query) []string {
 // view returns the texts that the model sees of the default conversation.
 func (f *fixture) view() []string {
 	f.Helper()
-	view, err := f.store.ViewOf(f.Context(), org, f.agent, "")
+	view, err := f.store.ViewOf(f.Context(), f.org, f.agent, "")
 	f.must(err)
 	return texts(view)
 }
 
-// exec runs statements.
-func (f *fixture) exec(statements ...string) {
+// exec runs a statement with the organization as $1.
+func (f *fixture) exec(sql string) {
 	f.Helper()
-	for _, sql := range statements {
-		_, err := f.pool.Exec(f.Context(), sql)
-		f.must(err)
-	}
+	_, err := f.pool.Exec(f.Context(), sql, f.org)
+	f.must(err)
 }
 
-// count runs a query that counts.
+// count runs a query that counts, with the organization as $1.
 func (f *fixture) count(sql string, args ...any) int {
 	f.Helper()
-	n, err := db.One[int](f.Context(), f.pool, sql, args...)
+	n, err := db.One[int](f.Context(), f.pool, sql, append([]any{f.org}, args...)...)
 	f.must(err)
 	return n
 }

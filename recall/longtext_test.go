@@ -5,16 +5,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/recall"
 )
 
-// inventory is a text of some bytes whose lines hardly share a word, with a fact in about every twelfth of it.
-func inventory(size int) (text string, facts []string) {
+// inventory is a text of some bytes whose lines hardly share a word, with a given number of facts spread over it.
+func inventory(size, count int) (text string, facts []string) {
 	var b strings.Builder
 	for i := 0; b.Len() < size; i++ {
 		fmt.Fprintf(&b, "shelf %05d holds part%06d in colour%05d from maker%04d\n", i, i*7919%1_000_000, i*31%100_000,
 			i*17%10_000)
-		if b.Len() >= (len(facts)+1)*size/13 && len(facts) < 12 {
+		if b.Len() >= (len(facts)+1)*size/(count+1) && len(facts) < count {
 			facts = append(facts, fmt.Sprintf("the spare key%02d hangs behind the boiler", len(facts)))
 			b.WriteString(facts[len(facts)-1] + "\n")
 		}
@@ -30,18 +31,21 @@ func TestAllOfALongTextIsSearchedAndExpanded(t *testing.T) {
 		size   int
 		drafts func(string) []recall.Draft
 	}{
-		{"a tool's result", 400_000, func(s string) []recall.Draft {
+		{"a tool's result", scale.Of(80_000, 400_000, 400_000), func(s string) []recall.Draft {
 			return []recall.Draft{called("c", "read", "{}"), returned("c", s)}
 		}},
-		{"a user's message", 700_000, func(s string) []recall.Draft { return []recall.Draft{say(recall.User, s)} }},
+		{"a user's message", scale.Of(120_000, 700_000, 700_000), func(s string) []recall.Draft {
+			return []recall.Draft{say(recall.User, s)}
+		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
-			text, facts := inventory(tt.size)
+			text, facts := inventory(tt.size, scale.Of(4, 12, 12))
 			f.append(say(recall.User, "What is in the cellar?"), say(recall.Assistant, "I shall look where the key hangs."))
 			long := f.append(tt.drafts(text)...)
-			f.exec(`UPDATE conversations SET first_visible = 3`) // the model sees the long message, as far as it is shown
+			// The model sees the long message, as far as it is shown.
+			f.exec(`UPDATE conversations SET first_visible = 3 WHERE org = $1`)
 			last := long[len(long)-1]
 			for i, fact := range facts {
 				hits := f.search(recall.Query{AgentID: f.agent, Text: fmt.Sprintf("Where hangs key%02d?", i), Unseen: true,
@@ -50,7 +54,7 @@ func TestAllOfALongTextIsSearchedAndExpanded(t *testing.T) {
 					t.Errorf("fact %d is not found: %+v", i, hits)
 				}
 				for _, id := range []string{last.ID, fmt.Sprintf("seq %d-%d", long[0].Seq, last.Seq)} {
-					e, err := f.store.Expand(t.Context(), org, f.agent,
+					e, err := f.store.Expand(t.Context(), f.org, f.agent,
 						recall.ExpandQuery{ID: id, Pattern: fmt.Sprintf(`key%02d hangs`, i)})
 					if err != nil || len(e.Lines) != 1 || !strings.Contains(e.Lines[0].Text, fact) {
 						t.Errorf("expand(%s) does not reach fact %d: %+v, %v", id, i, e.Lines, err)

@@ -24,7 +24,7 @@ func TestMeaningFindsWhatWordsDoNot(t *testing.T) {
 	f.chat("", 30)
 	said := f.append(say(recall.Assistant, "velo locked behind the library"), say(recall.User, "Danke!"))
 	f.chat("", 30)
-	if err := recall.EmbedOnce(f.store, t.Context(), org, f.agent); err != nil {
+	if err := recall.EmbedOnce(f.store, t.Context(), f.org, f.agent); err != nil {
 		t.Fatal(err)
 	}
 	q := recall.Query{Text: "bicycle whereabouts", AgentID: f.agent, Limit: 3}
@@ -56,7 +56,7 @@ func TestMeaningObeysTheFilters(t *testing.T) {
 		m.CreatedAt = &at
 		appended, err := f.store.Append(
 			t.Context(),
-			org,
+			f.org,
 			f.agent,
 			conversation,
 			[]recall.Draft{m, say(recall.Assistant, "the velo is fine")},
@@ -66,10 +66,10 @@ func TestMeaningObeysTheFilters(t *testing.T) {
 		}
 		said[where], said[where+" answer"] = appended[0].ID, appended[1].ID
 	}
-	if err := recall.EmbedOnce(f.store, t.Context(), org, f.agent); err != nil {
+	if err := recall.EmbedOnce(f.store, t.Context(), f.org, f.agent); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.store.DeleteConversation(t.Context(), org, gone); err != nil {
+	if err := f.store.DeleteConversation(t.Context(), f.org, gone); err != nil {
 		t.Fatal(err)
 	}
 	foreign := f.newAgent()
@@ -127,37 +127,31 @@ func TestSearchWithoutMeaning(t *testing.T) {
 		got.Note != "" {
 		t.Errorf("without an endpoint: got %+v", got)
 	}
-	_, err := f.store.Search(t.Context(), org, recall.Query{Text: "words", AgentID: f.agent, Mode: recall.ByMeaning})
+	_, err := f.store.Search(t.Context(), f.org, recall.Query{Text: "words", AgentID: f.agent, Mode: recall.ByMeaning})
 	if !errors.Is(err, db.ErrInvalid) || !strings.Contains(err.Error(), "LOCI_EMBEDDING_BASE_URL") {
 		t.Errorf("by meaning without an endpoint: got %v", err)
 	}
 }
 
 // Past its threshold a space is indexed, and a large scope read through the index; a small one is read by itself.
-func TestALargeScopeIsReadThroughItsIndex(t *testing.T) {
-	t.Parallel()
-	scale.Long(t)
-	f := newDenseFixture(t, embedtest.New(t, 32))
+func largeScopeIsReadThroughItsVectors(of *fixture) {
+	of.Helper()
+	scale.Long(of)
+	f := &denseFixture{fixture: of}
+	f.connect(embedtest.New(f, 32))
 	small := f.newConversation("You remember.")
 	f.chat(small, 5)
-	drafts := make([]recall.Draft, 1000)
-	for i := range 3000 {
-		drafts[i%1000] = say(recall.User, fmt.Sprintf("entry %d of series %d", i, i%50))
-		if i%1000 == 999 {
-			f.append(drafts...)
-		}
-	}
-	if built, err := f.store.Queue().Index(t.Context(), dbtest.Owner(t, f.pool), nil, nil); built || err != nil {
-		t.Fatalf("an index was built of nothing: %v (%v)", built, err)
+	if built, err := f.store.Queue().Index(f.Context(), dbtest.Owner(f, f.pool), nil, nil); built || err != nil {
+		f.Fatalf("an index was built of nothing: %v (%v)", built, err)
 	}
 	f.store.SetIndexRows(1000)
-	if err := recall.EmbedOnce(f.store, t.Context(), org, f.agent); err != nil {
-		t.Fatal(err)
+	if err := recall.EmbedOnce(f.store, f.Context(), f.org, f.agent); err != nil {
+		f.Fatal(err)
 	}
-	if built, err := f.store.Queue().Index(t.Context(), dbtest.Owner(t, f.pool), nil, nil); !built || err != nil {
-		t.Fatalf("an index was built: %v (%v)", built, err)
+	if built, err := f.store.Queue().Index(f.Context(), dbtest.Owner(f, f.pool), nil, nil); !built || err != nil {
+		f.Fatalf("an index was built: %v (%v)", built, err)
 	}
-	plans, day := dbtest.NewPlans(t, f.pool), time.Now().Add(-24*time.Hour)
+	plans, day := dbtest.NewPlans(f, f.pool), time.Date(2025, 1, 2, 0, 0, 0, 0, time.UTC)
 	f.store = recall.New(plans, recall.Options{Endpoint: f.endpoint})
 	index := fmt.Sprintf("Index Scan using message_vectors_space_%d", f.space.ID)
 	for _, c := range []struct {
@@ -173,18 +167,18 @@ func TestALargeScopeIsReadThroughItsIndex(t *testing.T) {
 		{"an agent, exactly", recall.Query{AgentID: f.agent}, 50_000, "message_vectors"},
 		{"a conversation, exactly", recall.Query{AgentID: f.agent, Conversation: small}, 1000, "message_vectors_scope"},
 	} {
-		c.query.Text, c.query.Limit = "entry 77 of series 27", 1
+		c.query.Text, c.query.Limit = "talk number77 about subject377", 1
 		f.store.SetIndexRows(c.indexRows)
 		f.search(c.query)
 		plan := plans.Take("message_vectors")
 		if !strings.Contains(plan, c.want) || c.want != index && strings.Contains(plan, index) ||
 			strings.Contains(plan, "on messages") {
-			t.Errorf("%s: the plan is not by %q:\n%s", c.name, c.want, plan)
+			f.Errorf("%s: the plan is not by %q:\n%s", c.name, c.want, plan)
 		}
 	}
 	f.store = recall.New(f.pool, recall.Options{Endpoint: f.endpoint})
 	f.store.SetIndexRows(1000)
-	q := recall.Query{Text: "entry 77 of series 27", AgentID: f.agent, Limit: 10, Mode: recall.ByMeaning}
+	q := recall.Query{Text: "talk number77 about subject377", AgentID: f.agent, Limit: 10, Mode: recall.ByMeaning}
 	near := ids(f.search(q))
 	f.store.SetIndexRows(1 << 40)
 	exact := ids(f.search(q))
@@ -195,12 +189,12 @@ func TestALargeScopeIsReadThroughItsIndex(t *testing.T) {
 		}
 	}
 	if len(near) != 10 || found < 8 {
-		t.Errorf("through the index %d were found, %d of them among the %d nearest", len(near), found, len(exact))
+		f.Errorf("through the index %d were found, %d of them among the %d nearest", len(near), found, len(exact))
 	}
 	f.store.SetIndexRows(1)
 	q.Conversation = small
 	if got := f.search(q); len(got.Hits) != 10 ||
 		slices.ContainsFunc(got.Hits, func(h recall.Hit) bool { return h.MeaningRank == 0 }) {
-		t.Errorf("of a conversation of 10 among 3,000 %d were found", len(got.Hits))
+		f.Errorf("of a conversation of 10 among 3,000 %d were found", len(got.Hits))
 	}
 }

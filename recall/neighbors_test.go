@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -18,11 +19,11 @@ func TestNeighbors(t *testing.T) {
 		drafts = append(drafts, say(recall.User, fmt.Sprint(i)))
 	}
 	said := f.append(drafts...) // at positions 2 to 10
-	other, err := f.store.CreateConversation(t.Context(), org, f.agent, recall.NewConversation{})
+	other, err := f.store.CreateConversation(t.Context(), f.org, f.agent, recall.NewConversation{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.store.Append(t.Context(), org, f.agent, other.ID, []recall.Draft{say(recall.User,
+	if _, err := f.store.Append(t.Context(), f.org, f.agent, other.ID, []recall.Draft{say(recall.User,
 		"elsewhere")}); err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +39,7 @@ func TestNeighbors(t *testing.T) {
 		{"no further than the beginning", said[0], 100, 0, []int{1, 2}, 1},
 		{"no further than the end, and not in another conversation", said[8], 0, 100, []int{10}, 0},
 	} {
-		got, err := f.store.Neighbors(t.Context(), org,
+		got, err := f.store.Neighbors(t.Context(), f.org,
 			recall.NeighborQuery{AgentID: f.agent, MessageID: tt.of.ID, Before: tt.before, After: tt.after})
 		var positions []int
 		for _, m := range got.Messages {
@@ -62,12 +63,12 @@ func TestNeighborsRefuses(t *testing.T) {
 		before, after int
 		want          error
 	}{
-		{"a message that is not there", org, f.agent, "message-123e4567-e89b-42d3-8456-426614174000", 1, 1, db.ErrNotFound},
-		{"what is no id", org, f.agent, "x", 1, 1, db.ErrNotFound},
-		{"another agent's message", org, f.newAgent(), mine, 1, 1, db.ErrNotFound},
-		{"another organization's message", 2, f.agent, mine, 1, 1, db.ErrNotFound},
-		{"too many messages", org, f.agent, mine, 0, recall.MaxNeighbors + 1, db.ErrInvalid},
-		{"fewer than none", org, f.agent, mine, -1, 0, db.ErrInvalid},
+		{"a message that is not there", f.org, f.agent, "message-123e4567-e89b-42d3-8456-426614174000", 1, 1, db.ErrNotFound},
+		{"what is no id", f.org, f.agent, "x", 1, 1, db.ErrNotFound},
+		{"another agent's message", f.org, f.newAgent(), mine, 1, 1, db.ErrNotFound},
+		{"another organization's message", dbtest.NewOrg(t, f.pool), f.agent, mine, 1, 1, db.ErrNotFound},
+		{"too many messages", f.org, f.agent, mine, 0, recall.MaxNeighbors + 1, db.ErrInvalid},
+		{"fewer than none", f.org, f.agent, mine, -1, 0, db.ErrInvalid},
 	} {
 		q := recall.NeighborQuery{AgentID: tt.agent, MessageID: tt.id, Before: tt.before, After: tt.after}
 		if _, err := f.store.Neighbors(t.Context(), tt.org, q); !errors.Is(err, tt.want) {

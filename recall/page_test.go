@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -42,7 +43,7 @@ func TestPagesOfASearch(t *testing.T) {
 			t.Errorf("%+v past the end: %+v", q, got)
 		}
 		q.After = "message-123e4567-e89b-42d3-8456-426614174000"
-		if _, err := f.store.Search(t.Context(), org, q); !errors.Is(err, db.ErrInvalid) {
+		if _, err := f.store.Search(t.Context(), f.org, q); !errors.Is(err, db.ErrInvalid) {
 			t.Errorf("after a message that does not exist: got %v, want ErrInvalid", err)
 		}
 	}
@@ -57,7 +58,7 @@ func TestPagesThroughTheIndexOfWords(t *testing.T) {
 	var drafts []recall.Draft
 	random, words := rand.New(rand.NewPCG(1, 2)), strings.Fields("ship harbor pizza "+
 		"engine storm ledger quartz violin tunnel meadow copper signal lantern bridge orchard")
-	for i := range 3000 {
+	for i := range scale.Of(1200, 3000, 3000) {
 		text := make([]string, 8)
 		for n := range text {
 			text[n] = words[random.IntN(len(words))]
@@ -69,7 +70,7 @@ func TestPagesThroughTheIndexOfWords(t *testing.T) {
 	if n, err := f.store.IndexWords(t.Context()); err != nil || n == 0 {
 		t.Fatalf("%d segments, %v", n, err)
 	}
-	for _, word := range words[:5] {
+	for _, word := range words[:scale.Of(3, 5, 5)] {
 		for _, role := range []recall.Role{recall.User, recall.Assistant} {
 			f.pagesAgree(recall.Query{Text: word, AgentID: f.agent, Roles: []recall.Role{role}, Limit: recall.SearchMax,
 				Mode: recall.ByWords})

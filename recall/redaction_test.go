@@ -13,15 +13,17 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// stored returns every text and byte string in the database, decompressed.
+// stored returns every text and byte string that the database has of the organization, and of none, decompressed.
 func (f *fixture) stored() string {
 	f.Helper()
 	type column struct {
 		Table  string `db:"table_name"`
 		Column string `db:"column_name"`
+		Tenant bool   `db:"tenant"` // the table has the rows of organizations
 	}
 	columns, err := db.All[column](f.Context(), f.pool, `
-		SELECT table_name, column_name FROM information_schema.columns
+		SELECT table_name, column_name, bool_or(column_name = 'org') OVER (PARTITION BY table_name) AS tenant
+		FROM information_schema.columns
 		WHERE table_schema = 'public'
 		ORDER BY table_name, ordinal_position`)
 	if err != nil || len(columns) < 100 {
@@ -34,9 +36,13 @@ func (f *fixture) stored() string {
 	defer decoder.Close()
 	var b strings.Builder
 	for _, c := range columns {
+		of := "$1::integer IS NOT NULL"
+		if c.Tenant {
+			of = "org = $1"
+		}
 		values, err := db.All[[]byte](f.Context(), f.pool, fmt.Sprintf(`
 			SELECT CASE WHEN pg_typeof(%[2]q)::text = 'bytea' THEN %[2]q::text::bytea ELSE convert_to(%[2]q::text, 'UTF8') END
-			FROM %[1]q WHERE %[2]q IS NOT NULL`, c.Table, c.Column))
+			FROM %[1]q WHERE %[2]q IS NOT NULL AND %[3]s`, c.Table, c.Column, of), f.org)
 		if err != nil {
 			f.Fatalf("%s.%s: %v", c.Table, c.Column, err)
 		}
@@ -82,7 +88,7 @@ func TestSecretsAreStoredNowhere(t *testing.T) {
 	if err := json.Unmarshal([]byte(call), &arguments); err != nil || arguments["at"] != sha {
 		t.Errorf("the arguments: got %s, %v", call, err)
 	}
-	e, err := f.store.Expand(t.Context(), org, f.agent, recall.ExpandQuery{ID: result.Clip.ID, Pattern: "token: "})
+	e, err := f.store.Expand(t.Context(), f.org, f.agent, recall.ExpandQuery{ID: result.Clip.ID, Pattern: "token: "})
 	if err != nil || len(e.Lines) != 1 {
 		t.Fatalf("expand: got %+v, %v", e, err)
 	}
@@ -136,7 +142,7 @@ func TestTheJSONOfPartsIsCleaned(t *testing.T) {
 	f.search(recall.Query{Text: "zebra", AgentID: f.agent, Limit: 5})
 	broken := recall.Draft{Role: recall.User, OTID: new("o"),
 		Content: []recall.Part{{Type: recall.Image, Source: json.RawMessage(`{`)}}}
-	_, err := f.store.Append(t.Context(), org, f.agent, "", []recall.Draft{say(recall.User, "x"), broken})
+	_, err := f.store.Append(t.Context(), f.org, f.agent, "", []recall.Draft{say(recall.User, "x"), broken})
 	if wrong, ok := errors.AsType[*recall.DraftError](err); !ok || wrong.At != 1 || !errors.Is(err, db.ErrInvalid) {
 		t.Errorf("broken JSON: got %v, want ErrInvalid of the second message", err)
 	}

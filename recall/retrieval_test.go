@@ -29,13 +29,13 @@ func (f *fixture) rank(ranking string, q recall.Query) []string {
 	f.Helper()
 	q.Limit = 10
 	if ranking == "words" {
-		ids, err := f.store.WordsAlone(f.Context(), org, q)
+		ids, err := f.store.WordsAlone(f.Context(), f.org, q)
 		if err != nil {
 			f.Fatal(err)
 		}
 		return ids
 	}
-	got, err := f.store.Search(f.Context(), org, q)
+	got, err := f.store.Search(f.Context(), f.org, q)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func (f *fixture) tell(agent string, turns []turn) map[string]string {
 		drafts[i] = say(role, s.text)
 		drafts[i].Name, drafts[i].CreatedAt = &s.speaker, &s.at
 	}
-	appended, err := f.store.Append(f.Context(), org, agent, "", drafts)
+	appended, err := f.store.Append(f.Context(), f.org, agent, "", drafts)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -191,11 +191,11 @@ func TestRetrievalOfCode(t *testing.T) {
 	}
 	ids := map[string][]string{}
 	for _, pkg := range packages {
-		c, err := f.store.CreateConversation(t.Context(), org, f.agent, recall.NewConversation{})
+		c, err := f.store.CreateConversation(t.Context(), f.org, f.agent, recall.NewConversation{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		appended, err := f.store.Append(t.Context(), org, f.agent, c.ID, byPackage[pkg])
+		appended, err := f.store.Append(t.Context(), f.org, f.agent, c.ID, byPackage[pkg])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/recall"
@@ -62,11 +61,11 @@ func TestConversationsAreSearchedTogetherOrOneAlone(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.append(say(recall.User, "pears in the garden"))
-	other, err := f.store.CreateConversation(t.Context(), org, f.agent, recall.NewConversation{Instructions: "pears"})
+	other, err := f.store.CreateConversation(t.Context(), f.org, f.agent, recall.NewConversation{Instructions: "pears"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.store.Append(t.Context(), org, f.agent, other.ID, []recall.Draft{say(recall.User,
+	if _, err := f.store.Append(t.Context(), f.org, f.agent, other.ID, []recall.Draft{say(recall.User,
 		"pears in the kitchen")}); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +82,7 @@ func TestConversationsAreSearchedTogetherOrOneAlone(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}
-	if err := f.store.DeleteConversation(t.Context(), org, other.ID); err != nil {
+	if err := f.store.DeleteConversation(t.Context(), f.org, other.ID); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"pears in the garden"}, f.found(recall.Query{Text: "pears"})); diff != "" {
@@ -100,9 +99,7 @@ func TestWhatIsInViewIsNotFound(t *testing.T) {
 	if got := f.found(q); len(got) != 2 {
 		t.Errorf("before anything left the window: got %q, want both", got)
 	}
-	if _, err := f.pool.Exec(t.Context(), `UPDATE conversations SET first_visible = 3`); err != nil {
-		t.Fatal(err)
-	}
+	f.exec(`UPDATE conversations SET first_visible = 3 WHERE org = $1`)
 	if diff := cmp.Diff([]string{"plums last year"}, f.found(q)); diff != "" {
 		t.Errorf("afterwards (-want +got):\n%s", diff)
 	}
@@ -128,9 +125,8 @@ func TestSearchesDoNotFindThemselves(t *testing.T) {
 		Roles: []recall.Role{recall.User, recall.Assistant, recall.Tool}})[:1]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	n, err := db.One[int](t.Context(), f.pool, `SELECT count(*) FROM messages WHERE lex IS NOT NULL`)
-	if err != nil || n != 1 {
-		t.Errorf("%d messages are searched, %v, want the one that was said", n, err)
+	if n := f.count(`SELECT count(*) FROM messages WHERE org = $1 AND lex IS NOT NULL`); n != 1 {
+		t.Errorf("%d messages are searched, want the one that was said", n)
 	}
 }
 
@@ -150,36 +146,30 @@ func TestATimeThatIsNamedComesFirst(t *testing.T) {
 
 // A search of a large scope is answered by the index on terms, one of a small scope by the agent's messages, and both
 // find the same.
-func TestSearchOfALargeScopeReadsTheIndex(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	var drafts []recall.Draft
-	for i := range 3000 {
-		drafts = append(drafts, say(recall.User, fmt.Sprintf("common talk number%d about subject%d", i, i%700)))
-	}
-	f.append(drafts...)
-	q := recall.Query{Text: "talk about subject77", AgentID: f.agent, Limit: 4}
-	plans := dbtest.NewPlans(t, f.pool)
+func largeScopeIsReadThroughTerms(f *fixture) {
+	f.Helper()
+	q := recall.Query{Text: "talk about subject377", AgentID: f.agent, Limit: 4}
+	plans := dbtest.NewPlans(f, f.pool)
 	f.store = recall.New(plans, recall.Options{})
-	small, err := f.store.WordsAlone(t.Context(), org, q)
+	small, err := f.store.WordsAlone(f.Context(), f.org, q)
 	f.must(err)
 	ofAgent := regexp.MustCompile(`Index Scan using messages_(seq_key|time)|Seq Scan on messages`)
 	if plan := plans.Take("r.lex"); !ofAgent.MatchString(plan) {
-		t.Errorf("a small scope is read by another plan:\n%s", plan)
+		f.Errorf("a small scope is read by another plan:\n%s", plan)
 	}
 	f.store.SetIndexRows(1000)
-	large, err := f.store.WordsAlone(t.Context(), org, q)
+	large, err := f.store.WordsAlone(f.Context(), f.org, q)
 	f.must(err)
 	if plan := plans.Take("@terms"); !strings.Contains(plan, "messages_terms") {
-		t.Errorf("a large scope is not read through the index:\n%s", plan)
+		f.Errorf("a large scope is not read through the index:\n%s", plan)
 	}
-	_, err = f.store.WordsAlone(t.Context(), org, recall.Query{Text: q.Text, Limit: 4})
+	_, err = f.store.WordsAlone(f.Context(), f.org, recall.Query{Text: q.Text, Limit: 4})
 	f.must(err)
 	if plan := plans.Take("@terms"); !strings.Contains(plan, "messages_terms") {
-		t.Errorf("an organization is not read through the index:\n%s", plan)
+		f.Errorf("an organization is not read through the index:\n%s", plan)
 	}
 	if diff := cmp.Diff(small, large); diff != "" || len(small) != 4 {
-		t.Errorf("a small and a large scope (-small +large):\n%s", diff)
+		f.Errorf("a small and a large scope (-small +large):\n%s", diff)
 	}
 }
 

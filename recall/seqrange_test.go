@@ -66,7 +66,7 @@ func TestMessagesOfARangeCannotImitateOthers(t *testing.T) {
 	for limit := 100; limit < 500; limit += 7 {
 		found := 0
 		for at := new(0); at != nil; {
-			page, err := f.store.Expand(t.Context(), org, f.agent, recall.ExpandQuery{ID: id, Offset: *at, Limit: limit})
+			page, err := f.store.Expand(t.Context(), f.org, f.agent, recall.ExpandQuery{ID: id, Offset: *at, Limit: limit})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,7 +1,6 @@
 package recall_test
 
 import (
-	"fmt"
 	"regexp"
 	"sync"
 	"testing"
@@ -16,7 +15,7 @@ import (
 
 func (f *fixture) window() recall.Window {
 	f.Helper()
-	window, err := f.store.Window(f.Context(), org, f.agent, "")
+	window, err := f.store.Window(f.Context(), f.org, f.agent, "")
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -26,11 +25,11 @@ func (f *fixture) window() recall.Window {
 func (f *fixture) visible() []string {
 	f.Helper()
 	c := f.conversation()
-	ids, err := f.store.VisibleIDs(f.Context(), org, c)
+	ids, err := f.store.VisibleIDs(f.Context(), f.org, c)
 	if err != nil {
 		f.Fatal(err)
 	}
-	all, err := f.store.MessagesByID(f.Context(), org, ids[c.Key])
+	all, err := f.store.MessagesByID(f.Context(), f.org, ids[c.Key])
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -39,7 +38,7 @@ func (f *fixture) visible() []string {
 
 func (f *fixture) instruct(text string) {
 	f.Helper()
-	if err := f.store.SetSystemPrompt(f.Context(), org, f.agent, "", text); err != nil {
+	if err := f.store.SetSystemPrompt(f.Context(), f.org, f.agent, "", text); err != nil {
 		f.Fatal(err)
 	}
 }
@@ -76,9 +75,7 @@ func TestTheViewBeginsWithThePromptInForce(t *testing.T) {
 		t.Errorf("the window has %d messages of %d tokens (-want +got):\n%s", whole.Count, whole.Tokens, diff)
 	}
 	// What a summary stands for is not seen any more.
-	if _, err := f.pool.Exec(t.Context(), `UPDATE conversations SET first_visible = 8 WHERE is_default`); err != nil {
-		t.Fatal(err)
-	}
+	f.exec(`UPDATE conversations SET first_visible = 8 WHERE org = $1 AND is_default`)
 	want = []string{"You forget.", "bye"}
 	if diff := cmp.Diff([][]string{want, want}, [][]string{f.view(), f.visible()}); diff != "" {
 		t.Errorf("summarised (-want +got):\n%s", diff)
@@ -86,7 +83,7 @@ func TestTheViewBeginsWithThePromptInForce(t *testing.T) {
 	if rest := f.window(); rest.Count != 2 || rest.Tokens != tokens("bye") {
 		t.Errorf("summarised, the window has %d messages of %d tokens, want 2 of %d", rest.Count, rest.Tokens, tokens("bye"))
 	}
-	if n, err := f.store.CountMessages(t.Context(), org, f.agent); err != nil || n != 9 {
+	if n, err := f.store.CountMessages(t.Context(), f.org, f.agent); err != nil || n != 9 {
 		t.Errorf("the agent has %d messages (%v), want 9", n, err)
 	}
 }
@@ -97,7 +94,7 @@ func TestPromptsThatArePutInForceAtOnceFollowOneAnother(t *testing.T) {
 	var group sync.WaitGroup
 	for _, text := range []string{"a", "b", "a", "b", "a", "b"} {
 		group.Go(func() {
-			if err := f.store.SetSystemPrompt(t.Context(), org, f.agent, "", text); err != nil {
+			if err := f.store.SetSystemPrompt(t.Context(), f.org, f.agent, "", text); err != nil {
 				t.Errorf("instruct %s: %v", text, err)
 			}
 		})
@@ -135,11 +132,11 @@ func TestAWindowIsBounded(t *testing.T) {
 func TestMessagesAreFiltered(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	made, err := f.store.CreateConversation(t.Context(), org, f.agent, recall.NewConversation{Instructions: "Other."})
+	made, err := f.store.CreateConversation(t.Context(), f.org, f.agent, recall.NewConversation{Instructions: "Other."})
 	if err != nil {
 		t.Fatal(err)
 	}
-	elsewhere, err := f.store.Append(t.Context(), org, f.agent, made.ID, []recall.Draft{say(recall.User, "elsewhere")})
+	elsewhere, err := f.store.Append(t.Context(), f.org, f.agent, made.ID, []recall.Draft{say(recall.User, "elsewhere")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +164,7 @@ func TestMessagesAreFiltered(t *testing.T) {
 		{"before what is no id", recall.MessageFilter{}, db.Page{Before: "message-1", Ascending: true}, []int{}},
 	} {
 		c.filter.AgentID, c.filter.Conversation = f.agent, recall.DefaultConversation
-		list, err := f.store.Messages(t.Context(), org, c.filter, c.page)
+		list, err := f.store.Messages(t.Context(), f.org, c.filter, c.page)
 		got := []int{}
 		for _, m := range list {
 			got = append(got, m.Position)
@@ -176,37 +173,30 @@ func TestMessagesAreFiltered(t *testing.T) {
 			t.Errorf("%s (%v) (-want +got):\n%s", c.name, err, diff)
 		}
 	}
-	all, err := f.store.Messages(t.Context(), org, recall.MessageFilter{AgentID: f.agent}, db.Page{Ascending: true})
+	all, err := f.store.Messages(t.Context(), f.org, recall.MessageFilter{AgentID: f.agent}, db.Page{Ascending: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for tool, want := range map[string]int{"look": 1, "listen": 0} {
-		if found, err := f.store.ReturnsOf(t.Context(), org, tool, all); err != nil || len(found) != want {
+		if found, err := f.store.ReturnsOf(t.Context(), f.org, tool, all); err != nil || len(found) != want {
 			t.Errorf("returns of %s: got %v (%v), want %d", tool, found, err, want)
 		}
 	}
 }
 
 // What a conversation has in view is read from where it begins, however long the conversation is.
-func TestTheViewIsReadFromItsFirstMessage(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	var drafts []recall.Draft
-	for i := range 3000 {
-		drafts = append(drafts, say(recall.User, fmt.Sprintf("message %d", i)))
+func viewIsReadFromItsFirstMessage(f *fixture) {
+	f.Helper()
+	f.exec(`UPDATE conversations SET first_visible = messages - 11 WHERE org = $1`)
+	if _, err := dbtest.Owner(f, f.pool).Exec(f.Context(), `VACUUM ANALYZE messages`); err != nil {
+		f.Fatal(err)
 	}
-	f.append(drafts...)
-	for _, sql := range []string{`UPDATE conversations SET first_visible = 2990`, `VACUUM ANALYZE messages`} {
-		if _, err := dbtest.Owner(t, f.pool).Exec(t.Context(), sql); err != nil {
-			t.Fatal(err)
-		}
-	}
-	window, err := f.store.Window(t.Context(), org, f.agent, "")
+	window, err := f.store.Window(f.Context(), f.org, f.agent, "")
 	if err != nil || len(window.Messages) != 13 || window.Count != 13 {
-		t.Fatalf("got %d messages, count %d, %v, want the prompt and 12", len(window.Messages), window.Count, err)
+		f.Fatalf("got %d messages, count %d, %v, want the prompt and 12", len(window.Messages), window.Count, err)
 	}
-	plan, err := f.store.ViewPlan(t.Context(), org, f.agent)
+	plan, err := f.store.ViewPlan(f.Context(), f.org, f.agent)
 	if err != nil || !regexp.MustCompile(`Index Cond: .*"position" >= `).MatchString(plan) {
-		t.Errorf("the view is read by another plan, %v:\n%s", err, plan)
+		f.Errorf("the view is read by another plan, %v:\n%s", err, plan)
 	}
 }

@@ -1,7 +1,6 @@
 package recall_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -15,69 +14,52 @@ import (
 )
 
 // An agent's messages, the long ones in pieces, are ranked through the index of words as from the log.
-func TestMessagesAreRankedThroughTheIndexOfWords(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	var drafts []recall.Draft
-	for i := range 3000 {
-		role := []recall.Role{recall.User, recall.Assistant}[i%2]
-		drafts = append(drafts, say(role, fmt.Sprintf("common talk number%d about subject%d", i, i%70)))
+func messagesAreRankedThroughWords(f *fixture) {
+	f.Helper()
+	f.store.SetWordRows(1000, 1)
+	f.append(say(recall.User, strings.Repeat("many words of talk. ", 3000)+"At last a needle."))
+	if n, err := f.store.IndexWords(f.Context()); err != nil || n != 1 {
+		f.Fatalf("got %d segments (%v), want 1", n, err)
 	}
-	drafts = append(drafts, say(recall.User, strings.Repeat("many words of talk. ", 3000)+"At last a needle."))
-	plans := dbtest.NewPlans(t, f.pool)
-	plain, indexed := f.store, recall.New(plans, recall.Options{})
+	if _, err := db.AnalyzeGrown(f.Context(), f.pool); err != nil { // as the server does
+		f.Fatal(err)
+	}
+	f.append(say(recall.User, "a new talk about subject307"))
+	march := time.Date(2025, 3, 1, 0, 0, 0, 0, time.UTC)
+	plans := dbtest.NewPlans(f, f.pool)
+	plain, indexed := recall.New(f.pool, recall.Options{}), recall.New(plans, recall.Options{})
 	plain.SetWordRows(1<<40, 1<<40)
 	indexed.SetWordRows(1000, 300)
-	f.store = indexed
-	f.append(drafts...)
-	if n, err := indexed.IndexWords(t.Context()); err != nil || n != 1 {
-		t.Fatalf("got %d segments (%v), want 1", n, err)
-	}
-	if _, err := db.AnalyzeGrown(t.Context(), f.pool); err != nil { // as the server does
-		t.Fatal(err)
-	}
-	f.append(say(recall.User, "a new talk about subject7"))
-	soon := time.Now().Add(-time.Hour)
-	for _, q := range []recall.Query{{Text: "talk about subject7"}, {Text: "needle"}, {Text: "number77 or number78"},
-		{Text: "talk", Roles: []recall.Role{recall.Assistant}}, {Text: "subject7", Start: &soon}, {Text: "new talk"},
-		{Text: "subject69", Conversation: recall.DefaultConversation}, {Text: "absent"}} {
+	for _, q := range []recall.Query{{Text: "talk about subject307"}, {Text: "needle"}, {Text: "number77 or number78"},
+		{Text: "talk", Roles: []recall.Role{recall.Assistant}}, {Text: "subject307", Start: &march}, {Text: "new talk"},
+		{Text: "subject369", Conversation: recall.DefaultConversation}, {Text: "absent"}} {
 		q.AgentID, q.Limit = f.agent, 20
 		f.store = plain
 		want := f.search(q)
 		f.store = indexed
 		if diff := cmp.Diff(want, f.search(q)); diff != "" {
-			t.Errorf("%q (-log +index):\n%s", q.Text, diff)
+			f.Errorf("%q (-log +index):\n%s", q.Text, diff)
 		}
 	}
 	if plan := plans.Take("@matched"); !strings.Contains(plan, "messages_pkey") || strings.Contains(plan, "Seq Scan") {
-		t.Errorf("matched messages are not read by their keys:\n%s", plan)
+		f.Errorf("matched messages are not read by their keys:\n%s", plan)
 	}
 	if got := f.search(recall.Query{Text: "neeedle", AgentID: f.agent, Limit: 20}); got.SearchedFor != "needle" {
-		t.Errorf("neeedle is searched as %q", got.SearchedFor)
+		f.Errorf("neeedle is searched as %q", got.SearchedFor)
 	}
 	if plan := plans.Take("AS of_rows"); !strings.Contains(plan, "hashed SubPlan") {
-		t.Errorf("terms of messages are compared with each spelling:\n%s", plan)
+		f.Errorf("terms of messages are compared with each spelling:\n%s", plan)
 	}
 }
 
 // Soon after a load, of which Postgres' statistics do not know, a search reads the messages that it found, and those
 // next to them, by keys and positions: it does not compare each with each.
-func TestFreshMessagesAreReadByTheirKeys(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	if _, err := dbtest.Owner(t, f.pool).Exec(t.Context(), `
-		ALTER TABLE messages SET (autovacuum_enabled = false)`); err != nil {
-		t.Fatal(err)
-	}
-	plans := dbtest.NewPlans(t, f.pool)
+func freshMessagesAreReadByKeys(f *fixture) {
+	f.Helper()
+	plans := dbtest.NewPlans(f, f.pool)
 	f.store = recall.New(plans, recall.Options{})
-	var drafts []recall.Draft
-	for i := range 1000 {
-		drafts = append(drafts, say(recall.User, fmt.Sprintf("common talk number%d about subject%d", i, i%7)))
-	}
-	f.append(drafts...)
-	if n := len(f.search(recall.Query{AgentID: f.agent, Text: "talk about subject3", Limit: 20}).Hits); n != 20 {
-		t.Fatalf("%d messages are found", n)
+	if n := len(f.search(recall.Query{AgentID: f.agent, Text: "talk about subject303", Limit: 20}).Hits); n != 20 {
+		f.Fatalf("%d messages are found", n)
 	}
 	plans.ReadByKeys("AS hit (key", "messages_pkey", "messages_position_key", "(key = t.conversation_key)")
 }
@@ -88,13 +70,9 @@ func TestMessagesOfAnOlderVersionAreWeighedAnew(t *testing.T) {
 	f := newFixture(t)
 	f.append(say(recall.User, "the walnut tree"),
 		say(recall.User, strings.Repeat("many words of talk. ", 3000)+"At last a needle."))
-	for _, sql := range []string{`
-		UPDATE messages SET lex_version = 1, lex = '{}/16777216', terms = '{}' WHERE lex IS NOT NULL`,
-		`UPDATE message_pieces SET lex = '{}/16777216', terms = '{}'`} {
-		if _, err := f.pool.Exec(t.Context(), sql); err != nil {
-			t.Fatal(err)
-		}
-	}
+	f.exec(`
+		UPDATE messages SET lex_version = 1, lex = '{}/16777216', terms = '{}' WHERE org = $1 AND lex IS NOT NULL`)
+	f.exec(`UPDATE message_pieces SET lex = '{}/16777216', terms = '{}' WHERE org = $1`)
 	found := func(text string) int { return len(f.search(recall.Query{Text: text, AgentID: f.agent, Limit: 1}).Hits) }
 	before := found("walnut") + found("needle")
 	n, err := f.store.ReweighWords(t.Context())

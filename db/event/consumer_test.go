@@ -14,7 +14,7 @@ import (
 
 func TestConsumersKeepTheirPlace(t *testing.T) {
 	t.Parallel()
-	pool := dbtest.New(t)
+	pool := newDatabase(t)
 	agent, other := newHistory(t, pool, 10), newHistory(t, pool, 5)
 	const readOn = "; read on from there, or commit without expected_seq"
 	at := func(seq int64) *int64 { return &seq }
@@ -39,7 +39,7 @@ func TestConsumersKeepTheirPlace(t *testing.T) {
 		{"another is independent", "b/ü", 1, at(0), 1, ""},
 		{"one that is not there stands at 0", "c", 1, at(7), 0, "expected_seq is 7, but consumer 'c' stands at 0" + readOn},
 	} {
-		c, err := event.CommitCursor(t.Context(), pool, org,
+		c, err := event.CommitCursor(t.Context(), pool, pool.org,
 			event.Commit{AgentID: agent, Name: step.consumer, Seq: step.seq, Expected: step.expected})
 		switch {
 		case step.problem == "" && (err != nil || c.Seq != step.want || c.Name != step.consumer ||
@@ -49,16 +49,16 @@ func TestConsumersKeepTheirPlace(t *testing.T) {
 			!errors.Is(err, db.ErrConflict) && !errors.Is(err, db.ErrInvalid)):
 			t.Errorf("%s: got %v, want %s", step.name, err, step.problem)
 		}
-		if now, err := event.Cursor(t.Context(), pool, org, agent, step.consumer); err != nil || now != step.want {
+		if now, err := event.Cursor(t.Context(), pool, pool.org, agent, step.consumer); err != nil || now != step.want {
 			t.Errorf("%s: it stands at %d, %v, want %d", step.name, now, err, step.want)
 		}
 	}
-	if _, err := event.CommitCursor(t.Context(), pool, org, event.Commit{AgentID: other, Name: "a", Seq: 5}); err != nil {
+	if _, err := event.CommitCursor(t.Context(), pool, pool.org, event.Commit{AgentID: other, Name: "a", Seq: 5}); err != nil {
 		t.Errorf("another agent's of the same name: %v", err)
 	}
 	names := func(p db.Page) (names []string) {
 		t.Helper()
-		list, err := event.Consumers(t.Context(), pool, org, agent, p)
+		list, err := event.Consumers(t.Context(), pool, pool.org, agent, p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,19 +73,20 @@ func TestConsumersKeepTheirPlace(t *testing.T) {
 	if diff := cmp.Diff([]string{"b/ü"}, names(db.Page{Ascending: true, After: "a", Limit: 1})); diff != "" {
 		t.Errorf("the list after a (-want +got):\n%s", diff)
 	}
-	if err := event.DeleteConsumer(t.Context(), pool, org, agent, "a"); err != nil {
+	if err := event.DeleteConsumer(t.Context(), pool, pool.org, agent, "a"); err != nil {
 		t.Error(err)
 	}
+	others := dbtest.NewOrg(t, pool)
 	for what, err := range map[string]error{
-		"one that was deleted":  second(event.ConsumerNamed(t.Context(), pool, org, agent, "a")),
-		"deleting it again":     event.DeleteConsumer(t.Context(), pool, org, agent, "a"),
-		"of no agent":           second(event.ConsumerNamed(t.Context(), pool, org, "agent-none", "a")),
-		"a list of no agent":    second(event.Consumers(t.Context(), pool, org, "agent-none", db.Page{})),
-		"of an agent of others": second(event.ConsumerNamed(t.Context(), pool, 2, other, "a")),
-		"a commit to others": second(event.CommitCursor(t.Context(), pool, 2, event.Commit{
+		"one that was deleted":  second(event.ConsumerNamed(t.Context(), pool, pool.org, agent, "a")),
+		"deleting it again":     event.DeleteConsumer(t.Context(), pool, pool.org, agent, "a"),
+		"of no agent":           second(event.ConsumerNamed(t.Context(), pool, pool.org, "agent-none", "a")),
+		"a list of no agent":    second(event.Consumers(t.Context(), pool, pool.org, "agent-none", db.Page{})),
+		"of an agent of others": second(event.ConsumerNamed(t.Context(), pool, others, other, "a")),
+		"a commit to others": second(event.CommitCursor(t.Context(), pool, others, event.Commit{
 			AgentID: other, Name: "a"})),
-		"deleting one of others":      event.DeleteConsumer(t.Context(), pool, 2, other, "a"),
-		"the cursor of one of others": second(event.Cursor(t.Context(), pool, 2, other, "a")),
+		"deleting one of others":      event.DeleteConsumer(t.Context(), pool, others, other, "a"),
+		"the cursor of one of others": second(event.Cursor(t.Context(), pool, others, other, "a")),
 	} {
 		if !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("%s: got %v, want ErrNotFound", what, err)
@@ -97,7 +98,7 @@ func second[T any](_ T, err error) error { return err }
 
 func TestNamesOfConsumersAreChecked(t *testing.T) {
 	t.Parallel()
-	pool := dbtest.New(t)
+	pool := newDatabase(t)
 	agent := newHistory(t, pool, 1)
 	for name, want := range map[string]string{
 		"":                       "the consumer's name has 0 characters; it must have from 1 to 200",
@@ -107,9 +108,9 @@ func TestNamesOfConsumersAreChecked(t *testing.T) {
 		"a\xff":                  `the consumer's name "a\xff" has control characters, or is not UTF-8`,
 	} {
 		for what, err := range map[string]error{
-			"commit": second(event.CommitCursor(t.Context(), pool, org, event.Commit{AgentID: agent, Name: name, Seq: 1})),
-			"read":   second(event.ConsumerNamed(t.Context(), pool, org, agent, name)),
-			"delete": event.DeleteConsumer(t.Context(), pool, org, agent, name),
+			"commit": second(event.CommitCursor(t.Context(), pool, pool.org, event.Commit{AgentID: agent, Name: name, Seq: 1})),
+			"read":   second(event.ConsumerNamed(t.Context(), pool, pool.org, agent, name)),
+			"delete": event.DeleteConsumer(t.Context(), pool, pool.org, agent, name),
 		} {
 			if !errors.Is(err, db.ErrInvalid) || err.Error() != want {
 				t.Errorf("%s %q: got %v, want %s", what, name, err, want)
@@ -117,7 +118,7 @@ func TestNamesOfConsumersAreChecked(t *testing.T) {
 		}
 	}
 	longest := event.Commit{AgentID: agent, Name: strings.Repeat("ü", 200), Seq: 1}
-	if _, err := event.CommitCursor(t.Context(), pool, org, longest); err != nil {
+	if _, err := event.CommitCursor(t.Context(), pool, pool.org, longest); err != nil {
 		t.Errorf("200 characters: %v", err)
 	}
 }

@@ -18,13 +18,24 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-const org = db.Org(1)
+// database is the one that the package's tests share, with an organization of the test's own.
+type database struct {
+	*pgxpool.Pool
+	org db.Org
+}
 
-func newAgent(t *testing.T, pool *pgxpool.Pool) string {
+func newDatabase(t *testing.T) database {
+	t.Helper()
+	pool, org := dbtest.Org(t)
+	return database{pool, org}
+}
+
+func newAgent(t *testing.T, pool database) string {
 	t.Helper()
 	var id string
 	err := pool.QueryRow(t.Context(), `
-		INSERT INTO agents (org, name, agent_type, system) VALUES (1, 'a', 'letta_v1_agent', '') RETURNING id`).Scan(&id)
+		INSERT INTO agents (org, name, agent_type, system) VALUES ($1, 'a', 'letta_v1_agent', '') RETURNING id`,
+		pool.org).Scan(&id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +44,7 @@ func newAgent(t *testing.T, pool *pgxpool.Pool) string {
 
 func TestEventsAreGaplessAndInTheOrderOfCommits(t *testing.T) {
 	t.Parallel()
-	pool := dbtest.New(t)
+	pool := newDatabase(t)
 	agents := []string{newAgent(t, pool), newAgent(t, pool), newAgent(t, pool)}
 	aborted := errors.New("aborted")
 	write := func(random *rand.Rand) {
@@ -42,7 +53,7 @@ func TestEventsAreGaplessAndInTheOrderOfCommits(t *testing.T) {
 			events[i] = event.Event{AgentID: agents[random.IntN(len(agents))], Type: event.FileOpened, RefID: fmt.Sprint(i)}
 		}
 		err := db.Tx(t.Context(), pool, func(tx pgx.Tx) error {
-			written, err := event.Append(t.Context(), tx, org, events...)
+			written, err := event.Append(t.Context(), tx, pool.org, events...)
 			if err != nil {
 				return err
 			}
@@ -93,28 +104,26 @@ func TestEventsAreGaplessAndInTheOrderOfCommits(t *testing.T) {
 
 func TestAppendRefusesAgentsOfOthers(t *testing.T) {
 	t.Parallel()
-	pool := dbtest.New(t)
+	pool := newDatabase(t)
 	agent := newAgent(t, pool)
-	if _, err := pool.Exec(t.Context(), `INSERT INTO organizations (name) VALUES ('other')`); err != nil {
-		t.Fatal(err)
-	}
 	appendTo := func(org db.Org, agent string) error {
 		return db.Tx(t.Context(), pool, func(tx pgx.Tx) error {
 			_, err := event.Append(t.Context(), tx, org, event.Event{AgentID: agent, Type: event.AgentUpdated})
 			return err
 		})
 	}
-	if err := appendTo(org, agent); err != nil {
+	if err := appendTo(pool.org, agent); err != nil {
 		t.Errorf("own agent: %v", err)
 	}
-	if err := appendTo(2, agent); !errors.Is(err, db.ErrNotFound) {
+	if err := appendTo(dbtest.NewOrg(t, pool), agent); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("agent of another organization: got %v, want ErrNotFound", err)
 	}
-	if err := appendTo(org, "agent-none"); !errors.Is(err, db.ErrNotFound) {
+	if err := appendTo(pool.org, "agent-none"); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("no agent: got %v, want ErrNotFound", err)
 	}
 	var n int
-	if err := pool.QueryRow(t.Context(), `SELECT count(*) FROM events`).Scan(&n); err != nil || n != 1 {
+	err := pool.QueryRow(t.Context(), `SELECT count(*) FROM events WHERE org = $1`, pool.org).Scan(&n)
+	if err != nil || n != 1 {
 		t.Errorf("%d events are stored (%v), want 1", n, err)
 	}
 }

@@ -17,28 +17,34 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/db/event"
 )
 
 // patience bounds the waits of tests; reaching it is a failure.
 const patience = time.Minute
 
-// newFollowers keeps followers until the test ends, or stop is called.
-func newFollowers(t *testing.T, pool *pgxpool.Pool) (followers *event.Followers, stop func()) {
-	t.Helper()
-	followers = event.NewFollowers(pool, time.Millisecond)
-	ctx, cancel := context.WithCancel(context.Background())
-	var keeping sync.WaitGroup
-	keeping.Go(func() { followers.Run(ctx, func(err error) { t.Errorf("look: %v", err) }) })
-	stop = func() { cancel(); keeping.Wait() }
-	t.Cleanup(stop)
-	return followers, stop
+// followers follow the agents of an organization.
+type followers struct {
+	*event.Followers
+	org db.Org
 }
 
-func follow(t *testing.T, followers *event.Followers, agent string, after int64, types ...event.Type) *event.Follower {
+// newFollowers keeps followers until the test ends, or stop is called.
+func newFollowers(t *testing.T, pool database) (all followers, stop func()) {
 	t.Helper()
-	follower, err := followers.Follow(t.Context(), org, agent, after, types)
+	all = followers{event.NewFollowers(pool, time.Millisecond), pool.org}
+	ctx, cancel := context.WithCancel(context.Background())
+	var keeping sync.WaitGroup
+	keeping.Go(func() { all.Run(ctx, func(err error) { t.Errorf("look: %v", err) }) })
+	stop = func() { cancel(); keeping.Wait() }
+	t.Cleanup(stop)
+	return all, stop
+}
+
+func follow(t *testing.T, followers followers, agent string, after int64, types ...event.Type) *event.Follower {
+	t.Helper()
+	follower, err := followers.Follow(t.Context(), followers.org, agent, after, types)
 	if err != nil {
 		t.Fatalf("follow %s after %d: %v", agent, after, err)
 	}
@@ -60,7 +66,7 @@ func next(t *testing.T, follower *event.Follower, n int) (got []int64) {
 
 func TestAFollowerGoesOnWithWhatIsAppended(t *testing.T) {
 	t.Parallel()
-	pool := dbtest.New(t)
+	pool := newDatabase(t)
 	followers, _ := newFollowers(t, pool)
 	agent, other := newHistory(t, pool, 100), newHistory(t, pool, 1)
 	whole, late, messages := follow(
@@ -110,19 +116,19 @@ func TestAFollowerGoesOnWithWhatIsAppended(t *testing.T) {
 // A type that is rare among very many events is found, in stretches.
 func TestAFollowerFindsWhatIsRare(t *testing.T) {
 	t.Parallel()
-	pool := dbtest.New(t)
+	pool := newDatabase(t)
 	followers, _ := newFollowers(t, pool)
-	agent := newHistory(t, pool, 25_000)
+	agent := newHistory(t, pool, 10_500)
 	follower := follow(t, followers, agent, 0, event.FileClosed)
 	write(t, pool, event.Event{AgentID: agent, Type: event.FileClosed}, event.Event{AgentID: agent, Type: event.FileUsed})
-	if got := next(t, follower, 1); got[0] != 25_001 {
-		t.Errorf("got %d, want 25001", got[0])
+	if got := next(t, follower, 1); got[0] != 10_501 {
+		t.Errorf("got %d, want 10501", got[0])
 	}
 }
 
 func TestAFollowerEndsWithItsAgentAndTheServer(t *testing.T) {
 	t.Parallel()
-	pool := dbtest.New(t)
+	pool := newDatabase(t)
 	followers, stop := newFollowers(t, pool)
 	deleted, stays := newHistory(t, pool, 1), newHistory(t, pool, 5)
 	one, two := follow(t, followers, deleted, 1), follow(t, followers, stays, 5)
@@ -133,11 +139,11 @@ func TestAFollowerEndsWithItsAgentAndTheServer(t *testing.T) {
 			t.Errorf("%s: got %v, %v, want the end", what, got, err)
 		}
 	}
-	if _, err := pool.Exec(t.Context(), `DELETE FROM agents WHERE id = $1`, deleted); err != nil {
+	if _, err := pool.Exec(t.Context(), `DELETE FROM agents WHERE org = $1 AND id = $2`, pool.org, deleted); err != nil {
 		t.Fatal(err)
 	}
 	ended("a deleted agent", one)
-	if _, err := followers.Follow(t.Context(), org, deleted, 0, nil); !errors.Is(err, db.ErrNotFound) {
+	if _, err := followers.Follow(t.Context(), followers.org, deleted, 0, nil); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("to follow a deleted agent: got %v, want ErrNotFound", err)
 	}
 	forgotten.Close()
@@ -159,13 +165,14 @@ func TestAFollowerEndsWithItsAgentAndTheServer(t *testing.T) {
 
 func TestFollowRefusesWhatIsNotThere(t *testing.T) {
 	t.Parallel()
-	pool := dbtest.New(t)
-	followers := event.NewFollowers(pool, time.Hour)
+	pool := newDatabase(t)
+	followers := followers{event.NewFollowers(pool, time.Hour), pool.org}
 	agent := newHistory(t, pool, 1)
-	if _, err := followers.Follow(t.Context(), org, agent, -1, nil); !errors.Is(err, db.ErrInvalid) {
+	if _, err := followers.Follow(t.Context(), followers.org, agent, -1, nil); !errors.Is(err, db.ErrInvalid) {
 		t.Errorf("after no position: got %v, want ErrInvalid", err)
 	}
-	if _, err := followers.Follow(t.Context(), org, agent, 0, []event.Type{"x"}); !errors.Is(err, db.ErrInvalid) {
+	_, err := followers.Follow(t.Context(), followers.org, agent, 0, []event.Type{"x"})
+	if !errors.Is(err, db.ErrInvalid) {
 		t.Errorf("of no type: got %v, want ErrInvalid", err)
 	}
 }
@@ -173,12 +180,26 @@ func TestFollowRefusesWhatIsNotThere(t *testing.T) {
 // crowd are writers on one agent that all share and on others, and what each transaction that came through wrote.
 type crowd struct {
 	*testing.T
-	pool   *pgxpool.Pool // the writers'
+	pool   database // the writers'
 	agents []string
 	done   chan struct{} // closed when all have written
 
 	mu      sync.Mutex
 	written map[string]map[string]bool // by agent, the events' references
+	changed chan struct{}              // closed when more is written
+}
+
+// change returns a channel that is closed when more is written, or all is.
+func (c *crowd) change() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.changed
+}
+
+// wrote closes the channel of change, and begins another.
+func (c *crowd) wrote() {
+	close(c.changed)
+	c.changed = make(chan struct{})
 }
 
 var errAborted = errors.New("aborted")
@@ -214,7 +235,7 @@ func (c *crowd) writer(who int) {
 			if err := turns(c.Context(), tx, dice); err != nil {
 				return err
 			}
-			if _, err := event.Append(c.Context(), tx, org, events...); err != nil {
+			if _, err := event.Append(c.Context(), tx, c.pool.org, events...); err != nil {
 				return err
 			}
 			if err := turns(c.Context(), tx, dice); err != nil {
@@ -243,6 +264,15 @@ func (c *crowd) note(events []event.Event) {
 		}
 		c.written[e.AgentID][e.RefID] = true
 	}
+	c.wrote()
+}
+
+// end lets the readers read to the end.
+func (c *crowd) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	close(c.done)
+	c.wrote()
 }
 
 // over tells that all has been written, and that a reader has come to the end of it.
@@ -252,7 +282,7 @@ func (c *crowd) over(agent string, cursor int64) bool {
 	default:
 		return false
 	}
-	head, err := event.Head(c.Context(), c.pool, org, agent)
+	head, err := event.Head(c.Context(), c.pool, c.pool.org, agent)
 	if err != nil {
 		c.Errorf("read the head: %v", err)
 	}
@@ -263,7 +293,8 @@ func (c *crowd) over(agent string, cursor int64) bool {
 func (c *crowd) pages(d db.DB, agent string, dice *rand.Rand) (read []event.Event) {
 	var last int64
 	for !c.over(agent, last) {
-		page, err := event.List(c.Context(), d, org, agent, event.Query{After: last, Limit: 1 + dice.IntN(40)})
+		changed := c.change()
+		page, err := event.List(c.Context(), d, c.pool.org, agent, event.Query{After: last, Limit: 1 + dice.IntN(40)})
 		if err != nil {
 			c.Errorf("read a page: %v", err)
 			return read
@@ -271,6 +302,8 @@ func (c *crowd) pages(d db.DB, agent string, dice *rand.Rand) (read []event.Even
 		read = append(read, page...)
 		if len(page) > 0 {
 			last = page[len(page)-1].Seq
+		} else if !c.over(agent, last) {
+			<-changed
 		}
 	}
 	return read
@@ -279,7 +312,8 @@ func (c *crowd) pages(d db.DB, agent string, dice *rand.Rand) (read []event.Even
 // consumes reads as one of several who share a consumer: what a reader commits is its.
 func (c *crowd) consumes(d db.DB, agent, name string, dice *rand.Rand) (read []event.Event) {
 	for {
-		cursor, err := event.Cursor(c.Context(), d, org, agent, name)
+		changed := c.change()
+		cursor, err := event.Cursor(c.Context(), d, c.pool.org, agent, name)
 		if err != nil {
 			c.Errorf("read the cursor: %v", err)
 			return read
@@ -287,18 +321,19 @@ func (c *crowd) consumes(d db.DB, agent, name string, dice *rand.Rand) (read []e
 		if c.over(agent, cursor) {
 			return read
 		}
-		page, err := event.List(c.Context(), d, org, agent, event.Query{After: cursor, Limit: 1 + dice.IntN(20)})
+		page, err := event.List(c.Context(), d, c.pool.org, agent, event.Query{After: cursor, Limit: 1 + dice.IntN(20)})
 		if err != nil {
 			c.Errorf("read from the cursor: %v", err)
 			return read
 		}
 		if len(page) == 0 {
+			<-changed
 			continue
 		}
 		_, err = event.CommitCursor(
 			c.Context(),
 			d,
-			org,
+			c.pool.org,
 			event.Commit{AgentID: agent, Name: name, Seq: page[len(page)-1].Seq, Expected: &cursor},
 		)
 		if err == nil {
@@ -311,10 +346,10 @@ func (c *crowd) consumes(d db.DB, agent, name string, dice *rand.Rand) (read []e
 }
 
 // follows reads a follower, which breaks off again and again.
-func (c *crowd) follows(followers *event.Followers, agent string, dice *rand.Rand) (read []event.Event) {
+func (c *crowd) follows(followers followers, agent string, dice *rand.Rand) (read []event.Event) {
 	var last int64
 	for {
-		follower, err := followers.Follow(c.Context(), org, agent, last, nil)
+		follower, err := followers.Follow(c.Context(), followers.org, agent, last, nil)
 		if err != nil {
 			c.Errorf("follow: %v", err)
 			return read
@@ -358,25 +393,26 @@ func (c *crowd) check(reader, agent string, read []event.Event) {
 	}
 }
 
-// Thirty-two writers append to one agent and to many, with delays and aborts, while readers of all kinds read: each
-// sees every event once, in order and without a gap, over its own breaks.
+// Many writers append to one agent and to others, with delays and aborts, while readers of all kinds read: each sees
+// every event once, in order and without a gap, over its own breaks.
 func TestReadersMissNothingAndSeeNothingTwice(t *testing.T) {
 	t.Parallel()
-	pool := dbtest.New(t)
+	pool := newDatabase(t)
 	config := pool.Config()
-	config.MaxConns = 32
+	config.MaxConns = int32(scale.Of(12, 32, 32)) //nolint:gosec // it is small
 	writers, err := pgxpool.NewWithConfig(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(writers.Close)
 	followers, _ := newFollowers(t, pool)
-	c := &crowd{T: t, pool: writers, done: make(chan struct{}), written: map[string]map[string]bool{}}
-	for range 6 {
+	c := &crowd{T: t, pool: database{writers, pool.org}, done: make(chan struct{}), changed: make(chan struct{}),
+		written: map[string]map[string]bool{}}
+	for range scale.Of(3, 6, 6) {
 		c.agents = append(c.agents, newAgent(t, pool))
 	}
 	var writing, reading sync.WaitGroup
-	for who := range 32 {
+	for who := range int(config.MaxConns) {
 		writing.Go(func() { c.writer(who) })
 	}
 	read := map[string][]event.Event{}
@@ -406,7 +442,7 @@ func TestReadersMissNothingAndSeeNothingTwice(t *testing.T) {
 		}
 	}
 	writing.Wait()
-	close(c.done)
+	c.end()
 	reading.Wait()
 	for _, agent := range c.agents {
 		c.check("pages", agent, read["pages "+agent])

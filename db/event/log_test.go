@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
@@ -20,7 +19,7 @@ import (
 )
 
 // newHistory is an agent with n events, of which every tenth is a message and the others are openings.
-func newHistory(t *testing.T, pool *pgxpool.Pool, n int) string {
+func newHistory(t *testing.T, pool database, n int) string {
 	t.Helper()
 	agent := newAgent(t, pool)
 	events := make([]event.Event, n)
@@ -35,10 +34,10 @@ func newHistory(t *testing.T, pool *pgxpool.Pool, n int) string {
 }
 
 // write appends events in a transaction of their own.
-func write(t *testing.T, pool *pgxpool.Pool, events ...event.Event) {
+func write(t *testing.T, pool database, events ...event.Event) {
 	t.Helper()
 	err := db.Tx(t.Context(), pool, func(tx pgx.Tx) error {
-		_, err := event.Append(t.Context(), tx, org, events...)
+		_, err := event.Append(t.Context(), tx, pool.org, events...)
 		return err
 	})
 	if err != nil {
@@ -71,7 +70,7 @@ func to(first, last int64) []int64 {
 
 func TestSlicesOfEventsAreExact(t *testing.T) {
 	t.Parallel()
-	pool := dbtest.New(t)
+	pool := newDatabase(t)
 	agent := newHistory(t, pool, 10_000)
 	messages := []event.Type{event.MessageAppended}
 	none := []int64{}
@@ -111,7 +110,7 @@ func TestSlicesOfEventsAreExact(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := event.List(t.Context(), pool, org, agent, c.query)
+			got, err := event.List(t.Context(), pool, pool.org, agent, c.query)
 			if err != nil {
 				t.Fatalf("%+v: %v", c.query, err)
 			}
@@ -129,7 +128,7 @@ func TestSlicesOfEventsAreExact(t *testing.T) {
 
 func TestEventsRefuseWhatContradictsItself(t *testing.T) {
 	t.Parallel()
-	pool := dbtest.New(t)
+	pool := newDatabase(t)
 	agent := newHistory(t, pool, 3)
 	for name, c := range map[string]struct {
 		query event.Query
@@ -154,7 +153,7 @@ func TestEventsRefuseWhatContradictsItself(t *testing.T) {
 				"memory_tree_detached, memory_file_changed, compaction, compaction_reverted, window_warning, " +
 				"prompts_growing, working_memory_changed, policy_changed"},
 	} {
-		if got, err := event.List(t.Context(), pool, org, agent, c.query); !errors.Is(err, db.ErrInvalid) ||
+		if got, err := event.List(t.Context(), pool, pool.org, agent, c.query); !errors.Is(err, db.ErrInvalid) ||
 			err.Error() != c.want {
 			t.Errorf("%s: got %v, %v, want %s", name, got, err, c.want)
 		}
@@ -162,12 +161,12 @@ func TestEventsRefuseWhatContradictsItself(t *testing.T) {
 	for name, c := range map[string]struct {
 		org   db.Org
 		agent string
-	}{"no agent": {org, "agent-none"}, "an agent of others": {2, agent}} {
+	}{"no agent": {pool.org, "agent-none"}, "an agent of others": {dbtest.NewOrg(t, pool), agent}} {
 		if got, err := event.List(t.Context(), pool, c.org, c.agent, event.Query{}); !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("%s: got %v, %v, want ErrNotFound", name, got, err)
 		}
 	}
-	if got, err := event.List(t.Context(), pool, org, newAgent(t, pool), event.Query{}); err != nil || got == nil ||
+	if got, err := event.List(t.Context(), pool, pool.org, newAgent(t, pool), event.Query{}); err != nil || got == nil ||
 		len(got) != 0 {
 		t.Errorf("an agent without events: got %v, %v, want an empty list", got, err)
 	}

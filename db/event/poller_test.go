@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/loci-memory/loci/db"
@@ -134,6 +135,10 @@ func TestAPollerPassesOnTheNewestValue(t *testing.T) {
 // A read that fails is reported and ends no subscription; without subscriptions nothing is read.
 func TestAPollerReadsAgainAfterAFailure(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, pollerReadsAgain) // it pauses for a second
+}
+
+func pollerReadsAgain(t *testing.T) {
 	s, p, failed, _ := newPoller(t, nil)
 	broken := errors.New("broken")
 	s.set(broken, nil)

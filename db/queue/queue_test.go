@@ -3,6 +3,7 @@ package queue_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -50,13 +51,9 @@ func TestAJobWorksForItsOrganization(t *testing.T) {
 // A job of a server whose lock is held stays with it; when the server is gone, the job goes back to the queue.
 func TestJobsOfDeadServersGoBack(t *testing.T) {
 	t.Parallel()
-	url := dbtest.URL(t)
-	pool, err := db.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer pool.Close()
-	for _, server := range []string{"living", "dead"} {
+	pool, org := dbtest.Org(t)
+	living, dead := fmt.Sprint("living ", org), fmt.Sprint("dead ", org)
+	for _, server := range []string{living, dead} {
 		if _, err := pool.Exec(t.Context(), `
 			INSERT INTO river_job (kind, queue, state, args, max_attempts, attempt, attempted_at, attempted_by)
 			VALUES ('k', 'q', 'running', '{}', 5, 1, now(), ARRAY['earlier', $1::text])`, server); err != nil {
@@ -65,7 +62,7 @@ func TestJobsOfDeadServersGoBack(t *testing.T) {
 	}
 	ctx, die := context.WithCancel(t.Context())
 	ready, gone := make(chan struct{}), make(chan error, 1)
-	presence := queue.Presence{URL: url, ID: "living", Every: 1 << 40, InFlight: &queue.InFlight{}}
+	presence := queue.Presence{URL: pool.Config().ConnString(), ID: living, Every: 1 << 40, InFlight: &queue.InFlight{}}
 	go func() { gone <- presence.Keep(ctx, func() { close(ready) }) }()
 	<-ready
 	state := func(server string) (state string) {
@@ -76,10 +73,10 @@ func TestJobsOfDeadServersGoBack(t *testing.T) {
 		}
 		return state
 	}
-	if got := state("dead"); got != "available" {
+	if got := state(dead); got != "available" {
 		t.Errorf("the dead server's job is %s, want available", got)
 	}
-	if got := state("living"); got != "running" {
+	if got := state(living); got != "running" {
 		t.Errorf("the living server's job is %s, want running", got)
 	}
 	die()
@@ -90,11 +87,12 @@ func TestJobsOfDeadServersGoBack(t *testing.T) {
 		if t.Context().Err() != nil {
 			t.Fatal("the job of the server that ended was not given back")
 		}
+		var err error
 		if given, err = queue.GiveBack(t.Context(), pool); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := state("living"); got != "available" {
+	if got := state(living); got != "available" {
 		t.Errorf("the job of the server that ended is %s, want available", got)
 	}
 }

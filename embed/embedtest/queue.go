@@ -71,17 +71,7 @@ func TestQueue(t *testing.T, start func(t *testing.T) *Memory) {
 		"a server that ended leaves its work":  serverEnded,
 		"another model starts again":           anotherModel,
 		"vectors of unused models are cleared": unusedModels,
-		"rows outlive an endpoint that is down": outlive(Answer(503, `{"error": {"message": "down for repairs"}}`),
-			"fails (status 503)"),
-		"rows outlive an endpoint that breaks": outlive(Answer(500, `{"error": {"message": "out of memory"}}`),
-			"fails (status 500)"),
-		"rows outlive an endpoint at its limit": outlive(Answer(429, `{}`, "Retry-After-Ms", "20"),
-			"takes no more requests for now"),
-		"rows outlive an endpoint of another length": outlive(Vectors(5, 0), "a vector of 5 numbers after ones of 8"),
-		"rows outlive an endpoint with garbage":      outlive(Answer(200, `<html>`), "something else than embeddings"),
-		"rows outlive an endpoint of zeros":          outlive(Zeros(8), "a vector of zeros"),
-		"rows outlive an endpoint that refuses all": outlive(Answer(400, `{"error": {"message": "no model"}}`),
-			"every text"),
+		"rows outlive an endpoint that fails":  outlive,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -128,11 +118,11 @@ func oneJob(t *testing.T, m *Memory) {
 func serverEnded(t *testing.T, m *Memory) {
 	e := New(t, 8)
 	m.Connect(e, 0)
-	m.Write(200)
+	m.Write(100)
 	asked := make(chan struct{})
 	var once sync.Once
 	hangs := Fault(func(_ http.ResponseWriter, r *http.Request, _ []string) bool {
-		if e.Requests.Load() < 6 {
+		if e.Requests.Load() < 2 {
 			return false
 		}
 		once.Do(func() { close(asked) })
@@ -165,7 +155,7 @@ func serverEnded(t *testing.T, m *Memory) {
 func anotherModel(t *testing.T, m *Memory) {
 	first, second := New(t, 8), New(t, 16)
 	m.Connect(first, 0)
-	m.Write(50)
+	m.Write(20)
 	stop := m.work(t)
 	m.Settled()
 	stop()
@@ -175,8 +165,8 @@ func anotherModel(t *testing.T, m *Memory) {
 	stop = m.work(t)
 	m.Settled()
 	stop()
-	if n := m.count(t, m.Vectors); n != 200 {
-		t.Errorf("100 rows have %d vectors in two spaces", n)
+	if n := m.count(t, m.Vectors); n != 80 {
+		t.Errorf("40 rows have %d vectors in two spaces", n)
 	}
 	if n, err := old.Backfill(t.Context(), embed.IdleSpace); n != 0 || err != nil {
 		t.Errorf("%d owners are taken from a server that runs (%v)", n, err)
@@ -216,31 +206,44 @@ func unusedModels(t *testing.T, m *Memory) {
 }
 
 // While the endpoint fails, rows wait with the reason in the status, and are found by their words.
-func outlive(fault Fault, reason string) func(*testing.T, *Memory) {
-	return func(t *testing.T, m *Memory) {
-		e := New(t, 8)
-		m.Connect(e, 0)
-		m.Write(1)
-		m.work(t)
-		m.Settled()
-		e.Fault.Store(&fault)
-		asked := e.Requests.Load()
-		m.Write(20)
-		Eventually(t, "the reason is in the status, and the endpoint asked again", func() bool {
+func outlive(t *testing.T, m *Memory) {
+	e := New(t, 8)
+	m.Connect(e, 0)
+	m.Write(1)
+	m.work(t)
+	m.Settled()
+	for _, c := range []struct {
+		endpoint string
+		fault    Fault
+		reason   string
+	}{
+		{"is down", Answer(503, `{"error": {"message": "down for repairs"}}`), "fails (status 503)"},
+		{"breaks", Answer(500, `{"error": {"message": "out of memory"}}`), "fails (status 500)"},
+		{"is at its limit", Answer(429, `{}`, "Retry-After-Ms", "20"), "takes no more requests for now"},
+		{"answers with vectors of another length", Vectors(5, 0), "a vector of 5 numbers after ones of 8"},
+		{"answers with garbage", Answer(200, `<html>`), "something else than embeddings"},
+		{"answers with zeros", Zeros(8), "a vector of zeros"},
+		{"refuses all", Answer(400, `{"error": {"message": "no model"}}`), "every text"},
+	} {
+		vectors, asked := m.count(t, m.Vectors), e.Requests.Load()
+		e.Fault.Store(&c.fault)
+		m.Write(5)
+		Eventually(t, "the endpoint "+c.endpoint+": the reason is in the status, and it is asked again", func() bool {
 			got := m.Status()
-			return e.Requests.Load() > asked+3 && got.Pending == 40 && got.Error != nil && strings.Contains(*got.Error, reason)
+			return e.Requests.Load() > asked+1 && got.Pending == 10 && got.Error != nil &&
+				strings.Contains(*got.Error, c.reason)
 		})
-		if n := m.count(t, m.Vectors); n != 2 {
-			t.Errorf("meanwhile %d vectors are stored", n-2)
+		if n := m.count(t, m.Vectors); n != vectors {
+			t.Errorf("the endpoint %s: meanwhile %d vectors are stored", c.endpoint, n-vectors)
 		}
 		if !m.Found() {
-			t.Error("meanwhile a row is not found by its words")
+			t.Errorf("the endpoint %s: meanwhile a row is not found by its words", c.endpoint)
 		}
 		m.Write(1)
 		e.Fault.Store(nil)
 		m.Settled()
 		if got := m.Status(); *got != (embed.Status{}) {
-			t.Errorf("the status is %+v, want an empty one", got)
+			t.Errorf("the endpoint %s: the status is %+v afterwards, want an empty one", c.endpoint, got)
 		}
 	}
 }

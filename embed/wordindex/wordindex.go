@@ -126,15 +126,24 @@ func (x *Index) Prune(ctx context.Context, d db.DB) (segments int, err error) {
 		return 0, err
 	}
 	for _, org := range orgs {
-		stale, err := x.stale(ctx, d, org)
-		if err != nil {
-			return segments, fmt.Errorf("find stale segments of words: %w", err)
+		n, err := x.pruneOrg(ctx, d, org)
+		if segments += n; err != nil {
+			return segments, err
 		}
-		for owner, keys := range stale {
-			n, err := x.build(ctx, d, scope{org, owner}, keys)
-			if segments += n; err != nil {
-				return segments, fmt.Errorf("index the words of %s %d anew: %w", x.Owner, owner, err)
-			}
+	}
+	return segments, nil
+}
+
+// pruneOrg is Prune for one organization.
+func (x *Index) pruneOrg(ctx context.Context, d db.DB, org db.Org) (segments int, err error) {
+	stale, err := x.stale(ctx, d, org)
+	if err != nil {
+		return 0, fmt.Errorf("find stale segments of words: %w", err)
+	}
+	for owner, keys := range stale {
+		n, err := x.build(ctx, d, scope{org, owner}, keys)
+		if segments += n; err != nil {
+			return segments, fmt.Errorf("index the words of %s %d anew: %w", x.Owner, owner, err)
 		}
 	}
 	return segments, nil

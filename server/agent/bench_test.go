@@ -5,37 +5,25 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/archival"
-	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/block"
-	"github.com/loci-memory/loci/server/block/working"
-	"github.com/loci-memory/loci/server/memoryfile"
 )
 
 // BenchmarkPrompt compiles a prompt of 20 blocks, 10 open files and 500 messages in view, and hands it out.
 func BenchmarkPrompt(b *testing.B) {
-	pool := dbtest.New(b)
-	store, err := files.New(pool, files.Options{Limits: agent.LimitsOf, PromptChars: agent.PromptChars})
-	if err != nil {
-		b.Fatal(err)
-	}
-	messages := recall.New(pool, recall.Options{})
-	s := &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: &block.Store{DB: pool},
-		Archival:    archival.New(pool, archival.Options{}),
-		Working:     &working.Store{DB: pool, Recall: messages, Files: store},
-		MemoryFiles: memoryfile.New(pool, memoryfile.Options{}),
-		Compaction:  &compaction.Store{DB: pool, Recall: messages}, Tokens: tokens.New(), Tools: oneTool}
-	folder, err := s.Files.CreateFolder(b.Context(), org, files.NewFolder{Name: "f"})
+	pool, org := dbtest.Org(b)
+	s := storeOf(b, pool, org)
+	s.Tokens = tokens.New()
+	folder, err := s.Files.CreateFolder(b.Context(), s.org, files.NewFolder{Name: "f"})
 	if err != nil {
 		b.Fatal(err)
 	}
 	for i := range 10 {
-		text(b, pool, folder, fmt.Sprintf("%d.txt", i), strings.Repeat("A line of some words & numbers, such as 42.\n", 300))
+		s.text(b, folder, fmt.Sprintf("%d.txt", i), strings.Repeat("A line of some words & numbers, such as 42.\n", 300))
 	}
 	n := agent.New{Name: "a", FolderIDs: []string{folder.ID}, WindowLimit: new(1_000_000)}
 	for i := range 20 {
@@ -48,20 +36,20 @@ func BenchmarkPrompt(b *testing.B) {
 	}
 	for _, model := range []string{"anthropic/claude-sonnet-4", "openai/gpt-4o"} {
 		n.Model = &model
-		a, err := s.Create(b.Context(), org, n)
+		a, err := s.Create(b.Context(), s.org, n)
 		if err != nil {
 			b.Fatal(err)
 		}
 		b.Run("assemble/"+model, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := s.Assemble(b.Context(), org, a.ID, "", ""); err != nil {
+				if _, err := s.Assemble(b.Context(), s.org, a.ID, "", ""); err != nil {
 					b.Fatal(err)
 				}
 			}
 		})
 		b.Run("hand out/"+model, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := s.NextPrompt(b.Context(), org, agent.PromptTarget{AgentID: a.ID}); err != nil {
+				if _, err := s.NextPrompt(b.Context(), s.org, agent.PromptTarget{AgentID: a.ID}); err != nil {
 					b.Fatal(err)
 				}
 			}

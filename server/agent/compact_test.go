@@ -31,12 +31,15 @@ func (m *thinker) Complete(context.Context, compaction.Request) (compaction.Repl
 }
 
 // fill says more than a window takes.
-func fill(t *testing.T, s *agent.Store, a agent.Agent) {
+func fill(t *testing.T, s store, a agent.Agent) {
 	t.Helper()
+	var messages []recall.Draft
 	for i := range 40 {
-		say(t, s, a, said(recall.User, fmt.Sprintf("Question %d: %s", i, strings.Repeat("and so it goes on ", 60))),
+		messages = append(messages,
+			said(recall.User, fmt.Sprintf("Question %d: %s", i, strings.Repeat("and so it goes on ", 60))),
 			said(recall.Assistant, "Yes."))
 	}
+	say(t, s, a, messages...)
 }
 
 // A prompt that does not fit is not handed out because another request made room while its model was thinking.
@@ -46,10 +49,10 @@ func TestAPromptFitsThoughAnotherMadeRoom(t *testing.T) {
 	a := create(t, s, agent.New{Name: "a", WindowLimit: new(8000)})
 	fill(t, s, a)
 	model := &thinker{meanwhile: func() {
-		_, err := s.DB.Exec(t.Context(), `DELETE FROM compaction_claims`) // as of a server that stalled
-		c, failed := s.Recall.Conversation(t.Context(), org, a.ID, "")
+		_, err := s.DB.Exec(t.Context(), `DELETE FROM compaction_claims WHERE org = $1`, s.org) // of a server that stalled
+		c, failed := s.Recall.Conversation(t.Context(), s.org, a.ID, "")
 		if err = errors.Join(err, failed); err == nil {
-			_, err = s.Compact(t.Context(), org, c, agent.CompactOptions{})
+			_, err = s.Compact(t.Context(), s.org, c, agent.CompactOptions{})
 		}
 		if err != nil {
 			t.Errorf("another compacts: %v", err)
@@ -59,7 +62,7 @@ func TestAPromptFitsThoughAnotherMadeRoom(t *testing.T) {
 	if h := handOut(t, s, a, agent.OpenAI); h.Tokens.Total > 7600 {
 		t.Errorf("the prompt has %d tokens, of %d", h.Tokens.Total, h.Window)
 	}
-	list, err := s.Compaction.Compactions(t.Context(), org, a.ID, "", db.Page{Limit: 9})
+	list, err := s.Compaction.Compactions(t.Context(), s.org, a.ID, "", db.Page{Limit: 9})
 	if err != nil || len(list) != 1 {
 		t.Errorf("%d compactions, %v, want 1: the view was compacted once", len(list), err)
 	}
@@ -71,15 +74,18 @@ func TestAPromptFitsWhateverWasReportedBefore(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	a := create(t, s, agent.New{Name: "a", WindowLimit: new(8000)})
+	var messages []recall.Draft
 	for i := range 13 {
-		say(t, s, a, said(recall.User, fmt.Sprintf("Question %d: %s", i, strings.Repeat("and so it goes on ", 108))),
+		messages = append(messages,
+			said(recall.User, fmt.Sprintf("Question %d: %s", i, strings.Repeat("and so it goes on ", 108))),
 			said(recall.Assistant, "Yes."))
 	}
-	p, err := s.Assemble(t.Context(), org, a.ID, "", agent.OpenAI)
+	say(t, s, a, messages...)
+	p, err := s.Assemble(t.Context(), s.org, a.ID, "", agent.OpenAI)
 	if err != nil || p.Tokens.Total < 7600 || p.Tokens.Total > 8000 {
 		t.Fatalf("the prompt has %d tokens, %v; the test wants it between 95 and 100 %% of 8,000", p.Tokens.Total, err)
 	}
-	if err := s.Recall.RecordReport(t.Context(), org, p.Conversation.Key, p.Conversation.Messages, 5000); err != nil {
+	if err := s.Recall.RecordReport(t.Context(), s.org, p.Conversation.Key, p.Conversation.Messages, 5000); err != nil {
 		t.Fatal(err)
 	}
 	if h := handOut(t, s, a, agent.OpenAI); h.Tokens.Total > 7600 {
@@ -104,7 +110,7 @@ func TestAPromptThatDoesNotFitIsNotHandedOut(t *testing.T) {
 	fill(t, s, a)
 	model := crowd{say: func() { fill(t, s, a) }}
 	s.Compaction.Models = func(context.Context, string) *compaction.Model { return &compaction.Model{Summarizer: model} }
-	h, err := s.NextPrompt(t.Context(), org, agent.PromptTarget{AgentID: a.ID, Format: agent.OpenAI})
+	h, err := s.NextPrompt(t.Context(), s.org, agent.PromptTarget{AgentID: a.ID, Format: agent.OpenAI})
 	if !errors.Is(err, db.ErrBusy) {
 		t.Errorf("got a prompt of %d tokens, %v, want ErrBusy", h.Tokens.Total, err)
 	}
@@ -119,7 +125,7 @@ func TestPromptsAtOnceAskForOneSummary(t *testing.T) {
 	var wait sync.WaitGroup
 	var assembled atomic.Int64
 	all := make(chan struct{})
-	other := *s
+	other := *s.Store
 	other.Tools = func(a agent.Agent, folder bool) []agent.Definition {
 		if assembled.Add(1) == 7 {
 			close(all)
@@ -129,7 +135,7 @@ func TestPromptsAtOnceAskForOneSummary(t *testing.T) {
 	model := &thinker{meanwhile: func() {
 		for range 7 {
 			wait.Go(func() {
-				h, err := other.NextPrompt(t.Context(), org, agent.PromptTarget{AgentID: a.ID, Format: agent.OpenAI})
+				h, err := other.NextPrompt(t.Context(), s.org, agent.PromptTarget{AgentID: a.ID, Format: agent.OpenAI})
 				if err != nil || h.Tokens.Total > 7200 {
 					t.Errorf("a prompt of %d tokens, %v", h.Tokens.Total, err)
 				}
@@ -140,7 +146,7 @@ func TestPromptsAtOnceAskForOneSummary(t *testing.T) {
 	s.Compaction.Models = func(context.Context, string) *compaction.Model { return &compaction.Model{Summarizer: model} }
 	handOut(t, s, a, agent.OpenAI)
 	wait.Wait()
-	list, err := s.Compaction.Compactions(t.Context(), org, a.ID, "", db.Page{Limit: 9})
+	list, err := s.Compaction.Compactions(t.Context(), s.org, a.ID, "", db.Page{Limit: 9})
 	if err != nil || len(list) != 1 || int64(list[0].ModelCalls) != model.asks.Load() {
 		t.Errorf("%d compactions, %v, and the model was asked %d times; want 1 for all of these", len(list), err,
 			model.asks.Load())
@@ -155,18 +161,21 @@ func TestARevertIsNotUndoneByTheNextPrompt(t *testing.T) {
 		a := create(t, s, agent.New{Name: name, WindowLimit: window})
 		accepted, refused := 0, 0
 		for range 3 {
+			var messages []recall.Draft
 			for range 25 {
-				say(t, s, a, said(recall.User, strings.Repeat("and so it goes on ", 110)), said(recall.Assistant, "Yes."))
+				messages = append(messages, said(recall.User, strings.Repeat("and so it goes on ", 110)),
+					said(recall.Assistant, "Yes."))
 			}
-			c, err := s.Recall.Conversation(t.Context(), org, a.ID, "")
+			say(t, s, a, messages...)
+			c, err := s.Recall.Conversation(t.Context(), s.org, a.ID, "")
 			if err != nil {
 				t.Fatal(err)
 			}
-			made, err := s.Compact(t.Context(), org, c, agent.CompactOptions{})
+			made, err := s.Compact(t.Context(), s.org, c, agent.CompactOptions{})
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			if _, err := s.Revert(t.Context(), org, *made.Made); err != nil {
+			if _, err := s.Revert(t.Context(), s.org, *made.Made); err != nil {
 				if refused++; !errors.Is(err, db.ErrConflict) {
 					t.Errorf("%s: %v", name, err)
 				}
@@ -175,7 +184,7 @@ func TestARevertIsNotUndoneByTheNextPrompt(t *testing.T) {
 			accepted++
 			handOut(t, s, a, agent.OpenAI)
 			handOut(t, s, a, agent.OpenAI)
-			list, err := s.Compaction.Compactions(t.Context(), org, a.ID, "", db.Page{Limit: 9})
+			list, err := s.Compaction.Compactions(t.Context(), s.org, a.ID, "", db.Page{Limit: 9})
 			if err != nil || slices.ContainsFunc(list, func(k compaction.Compaction) bool { return k.RevertedAt == nil }) {
 				t.Errorf("%s: the revert was undone: %+v, %v", name, list, err)
 			}

@@ -21,26 +21,36 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-const org = db.Org(1)
+// store is a store, and an organization for its agents.
+type store struct {
+	*agent.Store
+	org db.Org
+}
 
-func newStore(t *testing.T) (*agent.Store, *pgxpool.Pool) {
+// newStore returns an organization of the database that the package's tests share, and the pool of that.
+func newStore(t *testing.T) (store, *pgxpool.Pool) {
 	t.Helper()
-	pool := dbtest.New(t)
-	store, err := files.New(pool, files.Options{Limits: agent.LimitsOf, PromptChars: agent.PromptChars})
+	pool, org := dbtest.Org(t)
+	return storeOf(t, pool, org), pool
+}
+
+func storeOf(t testing.TB, pool *pgxpool.Pool, org db.Org) store {
+	t.Helper()
+	documents, err := files.New(pool, files.Options{Limits: agent.LimitsOf, PromptChars: agent.PromptChars})
 	if err != nil {
 		t.Fatal(err)
 	}
 	said := recall.New(pool, recall.Options{})
-	return &agent.Store{DB: pool, Files: store, Recall: said, Blocks: &block.Store{DB: pool},
+	return store{&agent.Store{DB: pool, Files: documents, Recall: said, Blocks: &block.Store{DB: pool},
 		Archival:    archival.New(pool, archival.Options{}),
-		Working:     &working.Store{DB: pool, Recall: said, Files: store},
+		Working:     &working.Store{DB: pool, Recall: said, Files: documents},
 		MemoryFiles: memoryfile.New(pool, memoryfile.Options{}),
-		Compaction:  &compaction.Store{DB: pool, Recall: said}, Tools: oneTool}, pool
+		Compaction:  &compaction.Store{DB: pool, Recall: said}, Tools: oneTool}, org}
 }
 
-func create(t *testing.T, s *agent.Store, n agent.New) agent.Agent {
+func create(t *testing.T, s store, n agent.New) agent.Agent {
 	t.Helper()
-	a, err := s.Create(t.Context(), org, n)
+	a, err := s.Create(t.Context(), s.org, n)
 	if err != nil {
 		t.Fatalf("create %s: %v", n.Name, err)
 	}
@@ -48,33 +58,33 @@ func create(t *testing.T, s *agent.Store, n agent.New) agent.Agent {
 }
 
 // text stores a file as if it had been uploaded and parsed.
-func text(t testing.TB, pool db.DB, folder files.Folder, name, content string) {
+func (s store) text(t testing.TB, folder files.Folder, name, content string) {
 	t.Helper()
 	var key int64
 	lines := strings.Count(content, "\n")
-	err := pool.QueryRow(t.Context(), `
+	err := s.DB.QueryRow(t.Context(), `
 		INSERT INTO files (org, folder_key, name, original_name, media_type, size_bytes, sha256, generation, lines, chars)
-		VALUES (1, $1, $2, $2, 'text/plain', 0, '', 1, $3, $4) RETURNING key`,
-		folder.Key, name, lines, len(content)).Scan(&key)
+		VALUES ($1, $2, $3, $3, 'text/plain', 0, '', 1, $4, $5) RETURNING key`,
+		s.org, folder.Key, name, lines, len(content)).Scan(&key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := pool.Exec(t.Context(), `
+	if _, err := s.DB.Exec(t.Context(), `
 		INSERT INTO file_segments (file_key, generation, ordinal, org, first_line, lines, continues, text)
-		VALUES ($1, 1, 0, 1, 1, $2, false, $3)`, key, lines, content); err != nil {
+		VALUES ($1, 1, 0, $2, 1, $3, false, $4)`, key, s.org, lines, content); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // folder creates a folder of files with one content each, a file for each name.
-func folder(t *testing.T, s *agent.Store, name, content string, names []string) files.Folder {
+func folder(t *testing.T, s store, name, content string, names []string) files.Folder {
 	t.Helper()
-	f, err := s.Files.CreateFolder(t.Context(), org, files.NewFolder{Name: name})
+	f, err := s.Files.CreateFolder(t.Context(), s.org, files.NewFolder{Name: name})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		text(t, s.DB, f, name, content)
+		s.text(t, f, name, content)
 	}
 	return f
 }

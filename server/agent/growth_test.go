@@ -14,12 +14,12 @@ func TestGrowingPromptsAreAnEvent(t *testing.T) {
 	s, _ := newStore(t)
 	noted := func(a agent.Agent) int {
 		t.Helper()
-		all, err := event.List(t.Context(), s.DB, org, a.ID, event.Query{Types: []event.Type{event.PromptsGrowing}})
+		all, err := event.List(t.Context(), s.DB, s.org, a.ID, event.Query{Types: []event.Type{event.PromptsGrowing}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range all {
-			c, err := s.Recall.Conversation(t.Context(), org, a.ID, "")
+			c, err := s.Recall.Conversation(t.Context(), s.org, a.ID, "")
 			if err != nil || e.RefID != c.ID {
 				t.Errorf("the event is about %s, want %s, %v", e.RefID, c.ID, err)
 			}

@@ -37,17 +37,18 @@ func TestAnIdleConversationIsCompacted(t *testing.T) {
 	handOut(t, s, a, agent.OpenAI)
 	read(t, s, a, 1)
 	handOut(t, s, a, agent.OpenAI)
-	starts, err := db.All[time.Time](t.Context(), pool, `SELECT scheduled_at FROM river_job WHERE kind = 'check_idle'`)
+	starts, err := db.All[time.Time](t.Context(), pool, `
+		SELECT scheduled_at FROM river_job WHERE kind = 'check_idle' AND (args ->> 'org')::integer = $1`, s.org)
 	if err != nil || len(starts) != 1 || time.Until(starts[0]) < 50*time.Minute {
 		t.Fatalf("the checks start at %v, %v", starts, err)
 	}
 	compacted := func(later time.Duration) (wait time.Duration, n int) {
 		t.Helper()
 		s.Now = func() time.Time { return time.Now().Add(later) }
-		if wait, err = s.CheckIdle(t.Context(), org, a.ID, ""); err != nil {
+		if wait, err = s.CheckIdle(t.Context(), s.org, a.ID, ""); err != nil {
 			t.Fatal(err)
 		}
-		list, err := s.Compaction.Compactions(t.Context(), org, a.ID, "", db.Page{Limit: 9})
+		list, err := s.Compaction.Compactions(t.Context(), s.org, a.ID, "", db.Page{Limit: 9})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +60,7 @@ func TestAnIdleConversationIsCompacted(t *testing.T) {
 	if wait, n := compacted(2 * time.Hour); n != 1 || wait != 0 {
 		t.Errorf("after two hours: %d compactions, waits for %s", n, wait)
 	}
-	list, err := s.Compaction.Compactions(t.Context(), org, a.ID, "", db.Page{Limit: 9})
+	list, err := s.Compaction.Compactions(t.Context(), s.org, a.ID, "", db.Page{Limit: 9})
 	if err != nil || list[0].Trigger != "idle" || len(triggers) != 1 || triggers[0] != "idle" {
 		t.Errorf("the compaction's trigger is %q, and %v is counted, %v", list[0].Trigger, triggers, err)
 	}
@@ -83,12 +84,13 @@ func TestNoCheckWithoutAPause(t *testing.T) {
 	a := under(t, s, `"pi"`)
 	read(t, s, a, 8)
 	handOut(t, s, a, agent.OpenAI)
-	n, err := db.One[int](t.Context(), pool, `SELECT count(*) FROM river_job WHERE kind = 'check_idle'`)
+	n, err := db.One[int](t.Context(), pool, `
+		SELECT count(*) FROM river_job WHERE kind = 'check_idle' AND (args ->> 'org')::integer = $1`, s.org)
 	if err != nil || n != 0 {
 		t.Errorf("%d checks, %v", n, err)
 	}
 	s.Now = func() time.Time { return time.Now().Add(99 * time.Hour) }
-	if wait, err := s.CheckIdle(t.Context(), org, a.ID, ""); err != nil || wait != 0 {
+	if wait, err := s.CheckIdle(t.Context(), s.org, a.ID, ""); err != nil || wait != 0 {
 		t.Errorf("waits for %s, %v", wait, err)
 	}
 }
@@ -104,10 +106,10 @@ func TestAPauseIsNotBlamedForAnotherTrigger(t *testing.T) {
 	handOut(t, s, a, agent.OpenAI)
 	read(t, s, a, 6)
 	s.Now = func() time.Time { return time.Now().Add(2 * time.Hour) }
-	if _, err := s.CheckIdle(t.Context(), org, a.ID, ""); err != nil {
+	if _, err := s.CheckIdle(t.Context(), s.org, a.ID, ""); err != nil {
 		t.Fatal(err)
 	}
-	list, err := s.Compaction.Compactions(t.Context(), org, a.ID, "", db.Page{Limit: 9})
+	list, err := s.Compaction.Compactions(t.Context(), s.org, a.ID, "", db.Page{Limit: 9})
 	if err != nil || len(list) != 1 || list[0].Trigger != compaction.Threshold {
 		t.Errorf("%+v, %v", list, err)
 	}

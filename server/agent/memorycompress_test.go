@@ -16,11 +16,11 @@ func TestAModelCompressesMemory(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	a := create(t, s, agent.New{Name: "a"})
-	tree, err := s.MemoryFiles.Writable(t.Context(), org, a.ID)
+	tree, err := s.MemoryFiles.Writable(t.Context(), s.org, a.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := memoryfile.At{Org: org, Tree: tree.ID}
+	at := memoryfile.At{Org: s.org, Tree: tree.ID}
 	text := "# Memory\n\nThe staging host is s2.\nAda likes tea.\n"
 	for _, w := range []struct{ name, answer, how, why, path string }{
 		{"an answer", `Here: {"topics":[{"path":"/memories/infra/staging.md","title":"Staging","lines":[[3,3]]}]}`, "model",

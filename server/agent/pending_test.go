@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat/chattest"
 	"github.com/loci-memory/loci/server/agent"
@@ -67,7 +68,7 @@ func (h *history) next() recall.Draft {
 // answered, and refuse only those that say that calls are pending.
 func TestPromptsOfAnyHistoryCanBeSent(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(3) {
+	for seed := range uint64(scale.Of(1, 3, 3)) { //nolint:gosec // it is small
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			s, _ := newStore(t)
@@ -75,7 +76,7 @@ func TestPromptsOfAnyHistoryCanBeSent(t *testing.T) {
 			h := &history{Rand: rand.New(rand.NewPCG(seed, 1))} // #nosec G404 -- the same history for the same seed
 			pending := 0
 			for i := range 120 {
-				_, err := s.Recall.Append(t.Context(), org, a.ID, recall.DefaultConversation, []recall.Draft{h.next()})
+				_, err := s.Recall.Append(t.Context(), s.org, a.ID, recall.DefaultConversation, []recall.Draft{h.next()})
 				if err != nil && !errors.Is(err, db.ErrConflict) { // a second result of a call is refused
 					t.Fatal(err)
 				}
@@ -86,7 +87,7 @@ func TestPromptsOfAnyHistoryCanBeSent(t *testing.T) {
 					kept := handOut(t, s, a, f)
 					checkSendable(t, kept, len(kept.Pending) > 0)
 					pending += len(kept.Pending)
-					answered, err := s.NextPrompt(t.Context(), org, agent.PromptTarget{AgentID: a.ID, Format: f,
+					answered, err := s.NextPrompt(t.Context(), s.org, agent.PromptTarget{AgentID: a.ID, Format: f,
 						AnswerPending: true})
 					if err != nil {
 						t.Fatal(err)
@@ -94,7 +95,7 @@ func TestPromptsOfAnyHistoryCanBeSent(t *testing.T) {
 					checkSendable(t, answered, false)
 				}
 			}
-			list, err := s.Compaction.Compactions(t.Context(), org, a.ID, "", db.Page{Limit: 9})
+			list, err := s.Compaction.Compactions(t.Context(), s.org, a.ID, "", db.Page{Limit: 9})
 			if err != nil || len(list) == 0 || pending == 0 {
 				t.Errorf("%d compactions, %v, %d pending calls; the test wants some of both", len(list), err, pending)
 			}
@@ -107,15 +108,19 @@ func TestAnsweredCallsFitTheWindow(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	a := create(t, s, agent.New{Name: "a", WindowLimit: new(8000)})
+	var messages []recall.Draft
 	for range 20 {
-		say(t, s, a, said(recall.User, strings.Repeat("and so it goes on ", 60)), said(recall.Assistant, "Yes."))
+		messages = append(messages, said(recall.User, strings.Repeat("and so it goes on ", 60)),
+			said(recall.Assistant, "Yes."))
 	}
+	say(t, s, a, messages...)
 	say(t, s, a, calls(1, 150, `{}`, "")[0])
 	waiting := handOut(t, s, a, agent.OpenAI)
 	if len(waiting.Pending) != 150 || waiting.Tokens.Total < 6800 {
 		t.Errorf("%d calls are pending in %d tokens, want 150 in more than 6,800", len(waiting.Pending), waiting.Tokens.Total)
 	}
-	h, err := s.NextPrompt(t.Context(), org, agent.PromptTarget{AgentID: a.ID, Format: agent.OpenAI, AnswerPending: true})
+	h, err := s.NextPrompt(t.Context(), s.org, agent.PromptTarget{AgentID: a.ID, Format: agent.OpenAI,
+		AnswerPending: true})
 	if err != nil || h.Tokens.Total > 8000 {
 		t.Errorf("got a prompt of %d tokens, %v; want it in 8,000", h.Tokens.Total, err)
 	}

@@ -18,24 +18,26 @@ import (
 )
 
 // under returns an agent with a window of 16,000 tokens under a policy.
-func under(t *testing.T, s *agent.Store, policy string) agent.Agent {
+func under(t *testing.T, s store, policy string) agent.Agent {
 	t.Helper()
 	return create(t, s, agent.New{Name: "a", WindowLimit: new(16_000), Settings: agent.Settings{
 		CompactionSettings: json.RawMessage(`{"policy":` + policy + `}`)}})
 }
 
 // read says that a file was read, some times, with long results.
-func read(t *testing.T, s *agent.Store, a agent.Agent, times int) {
+func read(t *testing.T, s store, a agent.Agent, times int) {
 	t.Helper()
+	var messages []recall.Draft
 	for i := range times {
 		id := fmt.Sprint("call-", i)
-		say(t, s, a, said(recall.User, fmt.Sprint("Read file ", i)),
+		messages = append(messages, said(recall.User, fmt.Sprint("Read file ", i)),
 			recall.Draft{Role: recall.Assistant, Content: []recall.Part{{Type: recall.ToolCall, CallID: id, Name: "read_file",
 				Input: `{"path":"a.go"}`}}},
 			recall.Draft{Role: recall.Tool, Content: []recall.Part{{Type: recall.ToolReturn, CallID: id,
 				Text: fmt.Sprint("file ", i, ": ") + strings.Repeat("what the file says\n", 120)}}},
 			said(recall.Assistant, "I have read it."))
 	}
+	say(t, s, a, messages...)
 }
 
 // liner is a model that writes lines.
@@ -62,7 +64,7 @@ func TestAModelWritesTheLinesOfAPolicy(t *testing.T) {
 	if n := strings.Count(prompt, "[compacted: read_file a.go: what the file says"); n != 4 || model.asks.Load() != 4 {
 		t.Errorf("%d lines of %d requests: %s", n, model.asks.Load(), prompt)
 	}
-	list, err := s.Compaction.Compactions(t.Context(), org, a.ID, "", db.Page{Limit: 9})
+	list, err := s.Compaction.Compactions(t.Context(), s.org, a.ID, "", db.Page{Limit: 9})
 	if err != nil || len(list) != 1 || list[0].ModelCalls != 4 || list[0].PromptTokens != 2800 ||
 		list[0].OutputTokens != 36 {
 		t.Errorf("the change: %+v, %v", list, err)
@@ -90,11 +92,11 @@ func TestACompactionNamesThePolicyThatPlannedIt(t *testing.T) {
 		s, _ := newStore(t)
 		a := under(t, s, policy)
 		read(t, s, a, 20)
-		c, err := s.Recall.Conversation(t.Context(), org, a.ID, "")
+		c, err := s.Recall.Conversation(t.Context(), s.org, a.ID, "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := s.Compact(t.Context(), org, c, agent.CompactOptions{})
+		r, err := s.Compact(t.Context(), s.org, c, agent.CompactOptions{})
 		if err != nil || r.Made == nil {
 			t.Fatalf("%s: %+v, %v", policy, r, err)
 		}
@@ -109,19 +111,19 @@ func TestACompactionWaitsForAnAgentThatWorks(t *testing.T) {
 	t.Parallel()
 	s, pool := newStore(t)
 	a := under(t, s, `{"steps":[{"step":"fraction","window_share":0.3},{"step":"quiet_point"},{"step":"slide"}]}`)
-	c, err := s.Recall.Conversation(t.Context(), org, a.ID, "")
+	c, err := s.Recall.Conversation(t.Context(), s.org, a.ID, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	child := create(t, s, agent.New{Name: "child"})
-	own, err := s.Recall.Conversation(t.Context(), org, child.ID, "")
+	own, err := s.Recall.Conversation(t.Context(), s.org, child.ID, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = pool.Exec(t.Context(), `
 		INSERT INTO children (org, parent_key, parent_conversation, agent_key, conversation_key, mode, name, task, depth,
 		                      runs, after_position)
-		VALUES ($1, $2, $3, $4, $5, 'blank', 'child', 'work', 1, false, 0)`, org, c.AgentKey, c.Key, own.AgentKey, own.Key)
+		VALUES ($1, $2, $3, $4, $5, 'blank', 'child', 'work', 1, false, 0)`, s.org, c.AgentKey, c.Key, own.AgentKey, own.Key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +131,7 @@ func TestACompactionWaitsForAnAgentThatWorks(t *testing.T) {
 	say(t, s, a, said(recall.User, strings.Repeat("and so it goes on ", 1500)), said(recall.Assistant, "Yes."))
 	compacted := func() int {
 		handOut(t, s, a, agent.OpenAI)
-		list, err := s.Compaction.Compactions(t.Context(), org, a.ID, "", db.Page{Limit: 9})
+		list, err := s.Compaction.Compactions(t.Context(), s.org, a.ID, "", db.Page{Limit: 9})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +140,8 @@ func TestACompactionWaitsForAnAgentThatWorks(t *testing.T) {
 	if n := compacted(); n > 0 {
 		t.Fatalf("%d compactions while an agent works", n)
 	}
-	if _, err := pool.Exec(t.Context(), `UPDATE children SET status = 'returned', returned_at = now()`); err != nil {
+	if _, err := pool.Exec(t.Context(), `
+		UPDATE children SET status = 'returned', returned_at = now() WHERE org = $1`, s.org); err != nil {
 		t.Fatal(err)
 	}
 	if n := compacted(); n != 1 {
@@ -153,7 +156,7 @@ func TestStatsCountWhatIsExpandedByStep(t *testing.T) {
 	a := under(t, s, linesOnly)
 	read(t, s, a, 5)
 	handOut(t, s, a, agent.OpenAI)
-	seq, err := db.One[int64](t.Context(), pool, `SELECT min(seq) FROM messages WHERE role = 'tool'`)
+	seq, err := db.One[int64](t.Context(), pool, `SELECT min(seq) FROM messages WHERE org = $1 AND role = 'tool'`, s.org)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +164,7 @@ func TestStatsCountWhatIsExpandedByStep(t *testing.T) {
 		say(t, s, a, recall.Draft{Role: recall.Assistant, Content: []recall.Part{{Type: recall.ToolCall,
 			CallID: fmt.Sprint("expand-", i), Name: "expand", Input: `{"id": ` + id + `}`}}})
 	}
-	stats, err := s.Stats(t.Context(), org, a.ID, 5)
+	stats, err := s.Stats(t.Context(), s.org, a.ID, 5)
 	want := agent.ExpandedStep{Policy: "custom", Step: "one_line", Messages: 4, Expands: 2}
 	if err != nil || len(stats.Steps) != 1 || stats.Steps[0] != want {
 		t.Errorf("expanded by step: %+v, %v, want %+v", stats.Steps, err, want)
@@ -184,13 +187,13 @@ func TestABackgroundCheckDoesNotCompactAgain(t *testing.T) {
 		{"step":"oldest_share","turns_share":0.3}]}`)
 	read(t, s, a, 6)
 	var wait sync.WaitGroup
-	other, assembled := *s, make(chan struct{}, 9)
+	other, assembled := *s.Store, make(chan struct{}, 9)
 	other.Tools = func(a agent.Agent, folder bool) []agent.Definition {
 		assembled <- struct{}{}
 		return oneTool(a, folder)
 	}
 	check := func() {
-		if err := other.CheckWindow(t.Context(), org, a.ID, ""); err != nil && !errors.Is(err, db.ErrInvalid) {
+		if err := other.CheckWindow(t.Context(), s.org, a.ID, ""); err != nil && !errors.Is(err, db.ErrInvalid) {
 			t.Error(err)
 		}
 	}
@@ -201,7 +204,7 @@ func TestABackgroundCheckDoesNotCompactAgain(t *testing.T) {
 	s.Compaction.Models = func(context.Context, string) *compaction.Model { return &compaction.Model{Summarizer: model} }
 	p := handOut(t, s, a, agent.OpenAI)
 	wait.Wait()
-	c, err := s.Recall.Conversation(t.Context(), org, a.ID, "")
+	c, err := s.Recall.Conversation(t.Context(), s.org, a.ID, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,14 +212,14 @@ func TestABackgroundCheckDoesNotCompactAgain(t *testing.T) {
 		t.Helper()
 		usage := c.Usage
 		usage.Settled = tokens
-		if err := s.Recall.RecordUsage(t.Context(), org, c.Key, c.Version, usage); err != nil {
+		if err := s.Recall.RecordUsage(t.Context(), s.org, c.Key, c.Version, usage); err != nil {
 			t.Fatal(err)
 		}
 	}
 	settled(10) // as if the view were counted as larger than the compaction said
 	check()
 	settled(c.Settled)
-	list, err := s.Compaction.Compactions(t.Context(), org, a.ID, "", db.Page{Limit: 9})
+	list, err := s.Compaction.Compactions(t.Context(), s.org, a.ID, "", db.Page{Limit: 9})
 	if err != nil || len(list) != 1 {
 		t.Errorf("%d compactions, %v, want one", len(list), err)
 	}
@@ -231,14 +234,14 @@ func TestASecondCutterIsRefusedWhereItIsSet(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	a := under(t, s, `"deck"`)
-	c, err := s.Recall.Conversation(t.Context(), org, a.ID, "")
+	c, err := s.Recall.Conversation(t.Context(), s.org, a.ID, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for change, refused := range map[string]bool{`{"older_turns":{}}`: true,
 		`{"older_turns":{},"oldest_share":null}`: false} {
 		change := json.RawMessage(`{"policy":{"steps":` + change + `}}`)
-		_, err := s.UpdateConversation(t.Context(), org, c, agent.ConversationChange{Settings: change})
+		_, err := s.UpdateConversation(t.Context(), s.org, c, agent.ConversationChange{Settings: change})
 		if errors.Is(err, db.ErrInvalid) != refused ||
 			refused && !strings.Contains(err.Error(), "oldest_share and older_turns") {
 			t.Errorf("%s: %v", change, err)

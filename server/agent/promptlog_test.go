@@ -27,9 +27,9 @@ func oneTool(agent.Agent, bool) []agent.Definition {
 		`<it>.","parameters":{"type":"object","properties":{"at":{"type":"string"}}}}`)}}
 }
 
-func say(t *testing.T, s *agent.Store, a agent.Agent, messages ...recall.Draft) {
+func say(t *testing.T, s store, a agent.Agent, messages ...recall.Draft) {
 	t.Helper()
-	if _, err := s.Recall.Append(t.Context(), org, a.ID, recall.DefaultConversation, messages); err != nil {
+	if _, err := s.Recall.Append(t.Context(), s.org, a.ID, recall.DefaultConversation, messages); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -38,9 +38,9 @@ func said(role recall.Role, text string) recall.Draft {
 	return recall.Draft{Role: role, Content: []recall.Part{{Type: recall.Text, Text: text}}}
 }
 
-func handOut(t *testing.T, s *agent.Store, a agent.Agent, f agent.Format) agent.StoredPrompt {
+func handOut(t *testing.T, s store, a agent.Agent, f agent.Format) agent.StoredPrompt {
 	t.Helper()
-	h, err := s.NextPrompt(t.Context(), org, agent.PromptTarget{AgentID: a.ID, Format: f})
+	h, err := s.NextPrompt(t.Context(), s.org, agent.PromptTarget{AgentID: a.ID, Format: f})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestAPromptIsShownAgainByteForByte(t *testing.T) {
 	t.Parallel()
 	s, pool := newStore(t)
 	a := create(t, s, agent.New{Name: "a", Blocks: []block.New{{Label: "persona", Value: "calm"}}})
-	if _, err := s.PromptAt(t.Context(), org, a.ID, "", 1<<40); !errors.Is(err, db.ErrNotFound) {
+	if _, err := s.PromptAt(t.Context(), s.org, a.ID, "", 1<<40); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("before any was handed out: got %v, want ErrNotFound", err)
 	}
 	var all []agent.StoredPrompt
@@ -137,7 +137,7 @@ func TestAPromptIsShownAgainByteForByte(t *testing.T) {
 		say(t, s, a, said(recall.User, fmt.Sprintf("Question <%d>\u2028", i)),
 			said(recall.Assistant, strings.Repeat("Answer. ", i)+"!"))
 		if i == 20 {
-			if _, err := s.Blocks.Edit(t.Context(), org, a.ID, "persona", func(string) (string, error) {
+			if _, err := s.Blocks.Edit(t.Context(), s.org, a.ID, "persona", func(string) (string, error) {
 				return "loud",
 					nil
 			}); err != nil {
@@ -147,10 +147,10 @@ func TestAPromptIsShownAgainByteForByte(t *testing.T) {
 		all = append(all, handOut(t, s, a, []agent.Format{agent.OpenAI, agent.Anthropic, agent.Responses}[i%3]))
 	}
 	// as a compaction does
-	if _, err := pool.Exec(t.Context(), `UPDATE conversations SET first_visible = 60`); err != nil {
+	if _, err := pool.Exec(t.Context(), `UPDATE conversations SET first_visible = 60 WHERE org = $1`, s.org); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Update(t.Context(), org, a.ID, agent.Update{System: new("Other.")}); err != nil {
+	if _, err := s.Update(t.Context(), s.org, a.ID, agent.Update{System: new("Other.")}); err != nil {
 		t.Fatal(err)
 	}
 	handOut(t, s, a, agent.OpenAI)
@@ -161,16 +161,16 @@ func TestAPromptIsShownAgainByteForByte(t *testing.T) {
 			until = all[i+1].Seq - 1
 		}
 		for _, seq := range []int64{want.Seq, until} {
-			got, err := s.PromptAt(t.Context(), org, a.ID, "", seq)
+			got, err := s.PromptAt(t.Context(), s.org, a.ID, "", seq)
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
 				t.Fatalf("prompt %d at %d: %v (-want +got):\n%s", i, seq, err, diff)
 			}
 		}
 	}
-	if _, err := s.PromptAt(t.Context(), org, a.ID, "", all[0].Seq-1); !errors.Is(err, db.ErrNotFound) {
+	if _, err := s.PromptAt(t.Context(), s.org, a.ID, "", all[0].Seq-1); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("before the first: got %v, want ErrNotFound", err)
 	}
-	kept, err := db.One[int](t.Context(), pool, `SELECT sum(length(bytes)) FROM prompt_parts`)
+	kept, err := db.One[int](t.Context(), pool, `SELECT sum(length(bytes)) FROM prompt_parts WHERE org = $1`, s.org)
 	asked := 0
 	for _, h := range all {
 		asked += len(h.Request)
@@ -189,7 +189,7 @@ func TestAPromptIsKeptOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 16 {
 		group.Go(func() {
-			if _, err := s.NextPrompt(t.Context(), org, agent.PromptTarget{AgentID: a.ID,
+			if _, err := s.NextPrompt(t.Context(), s.org, agent.PromptTarget{AgentID: a.ID,
 				Format: []agent.Format{agent.OpenAI, agent.Anthropic}[i%2]}); err != nil {
 				t.Errorf("hand out: %v", err)
 			}
@@ -198,18 +198,18 @@ func TestAPromptIsKeptOnce(t *testing.T) {
 	group.Wait()
 	tx := begin(t, pool)
 	// changes no prompt
-	_, err := event.Append(t.Context(), tx, org, event.Event{AgentID: a.ID, Type: event.AgentUpdated, RefID: a.ID})
+	_, err := event.Append(t.Context(), tx, s.org, event.Event{AgentID: a.ID, Type: event.AgentUpdated, RefID: a.ID})
 	if err := errors.Join(err, tx.Commit(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	again := handOut(t, s, a, agent.OpenAI)
-	if before, err := s.PromptAt(t.Context(), org, a.ID, "", again.Seq); err != nil || before.Seq != again.Seq-1 ||
+	if before, err := s.PromptAt(t.Context(), s.org, a.ID, "", again.Seq); err != nil || before.Seq != again.Seq-1 ||
 		!bytes.Equal(before.Request, again.Request) && before.Format == agent.OpenAI {
 		t.Errorf("handed out again at %d: shown %+v, %v", again.Seq, before, err)
 	}
 	count := func(table string) int {
 		t.Helper()
-		n, err := db.One[int](t.Context(), pool, `SELECT count(*) FROM `+table)
+		n, err := db.One[int](t.Context(), pool, `SELECT count(*) FROM `+table+` WHERE org = $1`, s.org)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,20 +230,21 @@ func TestPromptsGoWithTheirAgent(t *testing.T) {
 		say(t, s, a, said(recall.User, "hi"))
 		for range 3 {
 			group.Go(func() {
-				_, err := s.NextPrompt(t.Context(), org, agent.PromptTarget{AgentID: a.ID})
+				_, err := s.NextPrompt(t.Context(), s.org, agent.PromptTarget{AgentID: a.ID})
 				if err != nil && !errors.Is(err, db.ErrNotFound) {
 					t.Errorf("hand out: %v", err)
 				}
 			})
 		}
 		group.Go(func() {
-			if err := s.Delete(t.Context(), org, a.ID); err != nil {
+			if err := s.Delete(t.Context(), s.org, a.ID); err != nil {
 				t.Errorf("delete: %v", err)
 			}
 		})
 	}
 	group.Wait()
-	n, err := db.One[int](t.Context(), pool, `SELECT (SELECT count(*) FROM prompts) + (SELECT count(*) FROM prompt_parts)`)
+	n, err := db.One[int](t.Context(), pool, `
+		SELECT (SELECT count(*) FROM prompts WHERE org = $1) + (SELECT count(*) FROM prompt_parts WHERE org = $1)`, s.org)
 	if n != 0 || err != nil {
 		t.Errorf("%d rows are left of agents that are gone (%v)", n, err)
 	}
@@ -254,10 +255,12 @@ func TestAPromptFitsItsWindow(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	a := create(t, s, agent.New{Name: "a", WindowLimit: new(4000)})
+	var messages []recall.Draft
 	for i := range 100 {
-		say(t, s, a, said(recall.User, fmt.Sprintf("What about %d?", i)),
+		messages = append(messages, said(recall.User, fmt.Sprintf("What about %d?", i)),
 			said(recall.Assistant, strings.Repeat("So much. ", 40)))
 	}
+	say(t, s, a, messages...)
 	for _, f := range []agent.Format{agent.OpenAI, agent.Anthropic} {
 		h := handOut(t, s, a, f)
 		if h.Tokens.Total > 3600 || h.Tokens.Summary == 0 || !bytes.Contains(h.Request,
@@ -265,7 +268,7 @@ func TestAPromptFitsItsWindow(t *testing.T) {
 			t.Errorf("%s: %+v, want at most 90 %% of 4000 with a summary", f, h.Tokens)
 		}
 	}
-	o, _, err := s.Overview(t.Context(), org, a.ID, "")
+	o, _, err := s.Overview(t.Context(), s.org, a.ID, "")
 	if err != nil || o.SummaryMemory == nil || o.TokensSummaryMemory == 0 ||
 		!strings.Contains(o.External, "previous messages are stored in recall memory") {
 		t.Errorf("the overview: %+v, %v", o, err)
@@ -289,7 +292,7 @@ func TestAViewOfTooManyMessagesIsCountedAndCompacted(t *testing.T) {
 	}
 	say(t, s, a, drafts...)
 	say(t, s, a, drafts[:5]...)
-	o, messages, err := s.Overview(t.Context(), org, a.ID, "")
+	o, messages, err := s.Overview(t.Context(), s.org, a.ID, "")
 	if err != nil || o.NumMessages != 10_006 || o.TokensMessages != 5*10_005 || len(messages) != 1001 {
 		t.Errorf("the overview: %d messages of %d tokens, %d shown, %v", o.NumMessages, o.TokensMessages, len(messages), err)
 	}

@@ -22,7 +22,7 @@ func TestAgentsWithSeveralFoldersLockThemInOneOrder(t *testing.T) {
 	var ids []string
 	var keys []int64
 	for _, name := range []string{"first", "second"} {
-		f, err := s.Files.CreateFolder(t.Context(), org, files.NewFolder{Name: name})
+		f, err := s.Files.CreateFolder(t.Context(), s.org, files.NewFolder{Name: name})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,11 +31,11 @@ func TestAgentsWithSeveralFoldersLockThemInOneOrder(t *testing.T) {
 	old := create(t, s, agent.New{Name: "old"})
 	for what, call := range map[string]func(context.Context) error{
 		"create": func(ctx context.Context) error {
-			_, err := s.Create(ctx, org, agent.New{Name: "new", FolderIDs: ids})
+			_, err := s.Create(ctx, s.org, agent.New{Name: "new", FolderIDs: ids})
 			return err
 		},
 		"update": func(ctx context.Context) error {
-			_, err := s.Update(ctx, org, old.ID, agent.Update{FolderIDs: ids})
+			_, err := s.Update(ctx, s.org, old.ID, agent.Update{FolderIDs: ids})
 			return err
 		},
 	} {
@@ -45,7 +45,7 @@ func TestAgentsWithSeveralFoldersLockThemInOneOrder(t *testing.T) {
 		}
 		ended := make(chan error, 1)
 		go func() { ended <- call(context.Background()) }()
-		awaitBlocked(t, pool)
+		awaitBlocked(t, pool, holder)
 		other := begin(t, pool)
 		if err := lock(t, other, keys[1], "UPDATE NOWAIT"); err != nil {
 			t.Errorf("%s holds the second folder while it waits for the first: %v", what, err)
@@ -79,8 +79,8 @@ func lock(t *testing.T, tx pgx.Tx, folder int64, mode string) error {
 	return err
 }
 
-// awaitBlocked waits until a connection to the database waits for another's lock.
-func awaitBlocked(t *testing.T, pool *pgxpool.Pool) {
+// awaitBlocked waits until a connection waits for a lock of the holder.
+func awaitBlocked(t *testing.T, pool *pgxpool.Pool, holder pgx.Tx) {
 	t.Helper()
 	deadline := time.After(time.Minute)
 	look := time.NewTicker(5 * time.Millisecond)
@@ -92,8 +92,8 @@ func awaitBlocked(t *testing.T, pool *pgxpool.Pool) {
 			t.Fatal("nobody waits for the first folder")
 		}
 		err := pool.QueryRow(t.Context(), `
-			SELECT EXISTS (
-				SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`).Scan(&blocked)
+			SELECT EXISTS (SELECT FROM pg_stat_activity WHERE $1::integer = ANY (pg_blocking_pids(pid)))`,
+			holder.Conn().PgConn().PID()).Scan(&blocked)
 		if err != nil {
 			t.Fatal(err)
 		}

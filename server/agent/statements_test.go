@@ -14,7 +14,8 @@ import (
 // The statements of a prompt of 20 blocks, 10 open files and 500 messages, and of one that compacts before.
 func TestAPromptTakesFewStatements(t *testing.T) {
 	t.Parallel()
-	s, pool := newStore(t)
+	pool := dbtest.Pool(t) // that counts this test's statements
+	s := storeOf(t, pool, dbtest.NewOrg(t, pool))
 	names := make([]string, 10)
 	for i := range names {
 		names[i] = fmt.Sprint(i, ".txt")
@@ -30,7 +31,7 @@ func TestAPromptTakesFewStatements(t *testing.T) {
 	}
 	a := create(t, s, n)
 	prompt := func() {
-		if _, err := s.NextPrompt(t.Context(), org, agent.PromptTarget{AgentID: a.ID}); err != nil {
+		if _, err := s.NextPrompt(t.Context(), s.org, agent.PromptTarget{AgentID: a.ID}); err != nil {
 			t.Fatal(err)
 		}
 	}

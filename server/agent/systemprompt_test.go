@@ -29,10 +29,10 @@ func TestOpenFilesYieldToMessages(t *testing.T) {
 		a := create(t, s, agent.New{Name: "a", System: "Begin.", WindowLimit: new(window), FolderIDs: []string{documents.ID},
 			Blocks: []block.New{{Label: "b", Value: strings.Repeat("word ", c.block/5)}}})
 		reqs := []files.OpenRequest{{FileName: "f/0.txt"}, {FileName: "f/1.txt"}, {FileName: "f/2.txt"}}
-		if _, err := s.Files.Open(t.Context(), org, a.ID, files.OpenArgs{Requests: reqs, Limits: a.Limits()}); err != nil {
+		if _, err := s.Files.Open(t.Context(), s.org, a.ID, files.OpenArgs{Requests: reqs, Limits: a.Limits()}); err != nil {
 			t.Fatal(err)
 		}
-		o, _, err := s.Overview(t.Context(), org, a.ID, "")
+		o, _, err := s.Overview(t.Context(), s.org, a.ID, "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -105,7 +105,7 @@ func TestAMessageThatFitsAloneIsHandedOut(t *testing.T) {
 	s, _ := newStore(t)
 	s.Tokens = tokens.New()
 	const line = "记忆服务器保存每一个消息并且在窗口之内显示。" // fewer tokens for this model than by the estimate
-	text := ""
+	text := strings.Repeat(line, 10_000/s.Tokens.Count("openai/gpt-4o", line))
 	for s.Tokens.Count("openai/gpt-4o", text) < 10_107 {
 		text += line
 	}
@@ -120,7 +120,7 @@ func TestAMessageThatFitsAloneIsHandedOut(t *testing.T) {
 		t.Errorf("a prompt of %d tokens, of which %d are of messages", h.Tokens.Total, h.Tokens.Messages)
 	}
 	say(t, s, a, said(recall.User, text+text))
-	_, err := s.NextPrompt(t.Context(), org, agent.PromptTarget{AgentID: a.ID, Format: agent.OpenAI})
+	_, err := s.NextPrompt(t.Context(), s.org, agent.PromptTarget{AgentID: a.ID, Format: agent.OpenAI})
 	want := fmt.Sprintf("(%d tokens)", s.Tokens.Count("openai/gpt-4o", text+text)+tokens.PerMessage)
 	if !errors.Is(err, db.ErrInvalid) || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s named", err, want)
@@ -149,7 +149,7 @@ func TestAConversationOfShortMessagesIsCompacted(t *testing.T) {
 // of it, or what is too big is named.
 func TestALoneClientGetsAPromptOrWhatIsTooBig(t *testing.T) {
 	t.Parallel()
-	for words := 2400; words < 3500; words += 40 {
+	for words := 2400; words < 3500; words += scale.Of(120, 40, 40) {
 		t.Run(fmt.Sprint(words, " words"), func(t *testing.T) {
 			t.Parallel()
 			s, _ := newStore(t)
@@ -159,7 +159,7 @@ func TestALoneClientGetsAPromptOrWhatIsTooBig(t *testing.T) {
 			for step, c := range []struct{ calls, input, result int }{{8, 5, 3000}, {1, 2000, 200}, {1, 5, 5}, {1, 2000, 5}} {
 				input := fmt.Sprintf(`{"x":%q}`, strings.Repeat("y", c.input))
 				say(t, s, a, calls(step, c.calls, input, strings.Repeat("z y ", c.result/4))...)
-				h, err := s.NextPrompt(t.Context(), org, agent.PromptTarget{AgentID: a.ID, Format: agent.OpenAI})
+				h, err := s.NextPrompt(t.Context(), s.org, agent.PromptTarget{AgentID: a.ID, Format: agent.OpenAI})
 				if err == nil && h.Tokens.Total >= 4096*95/100 {
 					t.Errorf("step %d: a prompt of %d tokens", step, h.Tokens.Total)
 				}

@@ -21,7 +21,7 @@ func TestViewsOfTheLogAreKnownAfterManyPrunings(t *testing.T) {
 	a := under(t, s, snipsAll)
 	conversation := func() recall.Conversation {
 		t.Helper()
-		c, err := s.Recall.Conversation(t.Context(), org, a.ID, "")
+		c, err := s.Recall.Conversation(t.Context(), s.org, a.ID, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +43,7 @@ func TestViewsOfTheLogAreKnownAfterManyPrunings(t *testing.T) {
 		t.Helper()
 		c := conversation()
 		for _, want := range all {
-			got, err := s.Compaction.ViewAt(t.Context(), org, c, want.position)
+			got, err := s.Compaction.ViewAt(t.Context(), s.org, c, want.position)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -58,16 +58,17 @@ func TestViewsOfTheLogAreKnownAfterManyPrunings(t *testing.T) {
 		look()
 	}
 	check("after prunings")
-	long, err := db.One[int](t.Context(), pool, `SELECT count(*) FROM compactions WHERE before ->> 'clipped' <> '[]'`)
+	long, err := db.One[int](t.Context(), pool, `
+		SELECT count(*) FROM compactions WHERE org = $1 AND before ->> 'clipped' <> '[]'`, s.org)
 	if err != nil || long > 2 {
 		t.Errorf("%d rows have all edits of the view, %v", long, err)
 	}
-	list, err := s.Compaction.Compactions(t.Context(), org, a.ID, "", db.Page{Limit: 100})
+	list, err := s.Compaction.Compactions(t.Context(), s.org, a.ID, "", db.Page{Limit: 100})
 	if err != nil || len(list) < 40 {
 		t.Fatalf("%d prunings, %v", len(list), err)
 	}
 	all = nil // a reversal changes what was seen before it
-	if _, err := s.Revert(t.Context(), org, list[len(list)/2]); err != nil {
+	if _, err := s.Revert(t.Context(), s.org, list[len(list)/2]); err != nil {
 		t.Fatal(err)
 	}
 	for range 5 {

@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -11,6 +12,8 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/db/queue/queuetest"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
 )
@@ -22,31 +25,27 @@ func TestACrowdedWindowIsCheckedByOneJob(t *testing.T) {
 	s, pool := newStore(t)
 	workers := river.NewWorkers()
 	s.Work(workers)
-	jobs, err := river.NewClient(riverpgxv5.New(pool), &river.Config{Workers: workers, Queues: agent.Queues(),
-		TestOnly: true,
-		Logger:   slog.New(slog.DiscardHandler), FetchCooldown: 5 * time.Millisecond,
-		FetchPollInterval: 20 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	jobs := queuetest.Jobs(t, pool, s.org, river.Config{Workers: workers, Queues: agent.Queues(), TestOnly: true,
+		FetchCooldown: 5 * time.Millisecond, FetchPollInterval: 20 * time.Millisecond})
 	s.Jobs = jobs
 	a := create(t, s, agent.New{Name: "a", System: "Be kind.", WindowLimit: new(8000)})
 	grow := func(words int) recall.Conversation {
 		t.Helper()
 		say(t, s, a, said(recall.User, strings.Repeat("word ", words)), said(recall.Assistant, "Yes."))
-		c, err := s.Recall.Conversation(t.Context(), org, a.ID, "")
+		c, err := s.Recall.Conversation(t.Context(), s.org, a.ID, "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.CheckWindowSoon(t.Context(), org, a, c); err != nil {
+		if err := s.CheckWindowSoon(t.Context(), s.org, a, c); err != nil {
 			t.Fatalf("queue a check: %v", err)
 		}
 		return c
 	}
 	queued := func() []string {
 		t.Helper()
-		list, err := db.All[string](t.Context(), pool, `SELECT kind || ' ' || queue || ' ' || (args ->> 'agent_id') FROM `+
-			`river_job`)
+		list, err := db.All[string](t.Context(), pool, `
+			SELECT kind || ' ' || queue || ' ' || (args ->> 'agent_id') FROM river_job
+			WHERE (args ->> 'org')::integer = $1`, s.org)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +57,7 @@ func TestACrowdedWindowIsCheckedByOneJob(t *testing.T) {
 	for range 4 {
 		grow(2000)
 	}
-	if diff := cmp.Diff([]string{"attend_window attend " + a.ID}, queued()); diff != "" {
+	if diff := cmp.Diff([]string{fmt.Sprintf("attend_window attend_%d %s", s.org, a.ID)}, queued()); diff != "" {
 		t.Errorf("the jobs (-want +got):\n%s", diff)
 	}
 	done, unsubscribe := jobs.Subscribe(river.EventKindJobCompleted, river.EventKindJobFailed)
@@ -72,7 +71,7 @@ func TestACrowdedWindowIsCheckedByOneJob(t *testing.T) {
 	if err := jobs.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	list, err := s.Compaction.Compactions(t.Context(), org, a.ID, "", db.Page{})
+	list, err := s.Compaction.Compactions(t.Context(), s.org, a.ID, "", db.Page{})
 	if err != nil || len(list) != 1 {
 		t.Errorf("got %d compactions (%v), want 1", len(list), err)
 	}
@@ -81,7 +80,8 @@ func TestACrowdedWindowIsCheckedByOneJob(t *testing.T) {
 // The checks of an organization with many crowded conversations do not hold up another's one.
 func TestWindowChecksOfOrganizationsTakeTurns(t *testing.T) {
 	t.Parallel()
-	s, pool := newStore(t)
+	pool := dbtest.New(t) // turns are those of every organization in the queue
+	s := storeOf(t, pool, dbtest.NewOrg(t, pool))
 	workers := river.NewWorkers()
 	s.Work(workers)
 	jobs, err := river.NewClient(riverpgxv5.New(pool), &river.Config{Workers: workers, TestOnly: true,
@@ -90,11 +90,8 @@ func TestWindowChecksOfOrganizationsTakeTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Jobs = jobs
-	other, err := db.One[db.Org](t.Context(), pool, `INSERT INTO organizations (name) VALUES ('other') RETURNING org`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, of := range []db.Org{org, org, org, other, org, other} {
+	other := dbtest.NewOrg(t, pool)
+	for _, of := range []db.Org{s.org, s.org, s.org, other, s.org, other} {
 		a, err := s.Create(t.Context(), of, agent.New{Name: "a", System: "Be kind.", WindowLimit: new(8000)})
 		if err != nil {
 			t.Fatal(err)
@@ -116,7 +113,7 @@ func TestWindowChecksOfOrganizationsTakeTurns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]db.Org{org, other, org, other, org, org}, got); diff != "" {
+	if diff := cmp.Diff([]db.Org{s.org, other, s.org, other, s.org, s.org}, got); diff != "" {
 		t.Errorf("the organizations of the checks (-want +got):\n%s", diff)
 	}
 }

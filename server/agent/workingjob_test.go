@@ -2,7 +2,6 @@ package agent_test
 
 import (
 	"context"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/queue/queuetest"
 	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
@@ -34,23 +34,23 @@ func (m *proposer) Complete(ctx context.Context, _ compaction.Request) (compacti
 	return compaction.Reply{Text: m.answer}, nil
 }
 
-func automatic(t *testing.T) (*agent.Store, agent.Agent) {
+func automatic(t *testing.T) (store, agent.Agent) {
 	t.Helper()
 	s, _ := newStore(t)
 	return s, create(t, s, agent.New{Name: "a", Settings: agent.Settings{WorkingMemory: agent.AutomaticMemory}})
 }
 
 // takenUp is the record after the last turn is taken up.
-func takenUp(t *testing.T, s *agent.Store, a agent.Agent) working.Memory {
+func takenUp(t *testing.T, s store, a agent.Agent) working.Memory {
 	t.Helper()
-	if err := s.TakeUpTurn(t.Context(), org, a.ID, recall.DefaultConversation); err != nil {
+	if err := s.TakeUpTurn(t.Context(), s.org, a.ID, recall.DefaultConversation); err != nil {
 		t.Fatal(err)
 	}
-	c, err := s.Recall.Conversation(t.Context(), org, a.ID, "")
+	c, err := s.Recall.Conversation(t.Context(), s.org, a.ID, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := s.Working.Memory(t.Context(), org, c)
+	m, err := s.Working.Memory(t.Context(), s.org, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,12 +131,9 @@ func TestAHangingModelHoldsUpItsJobOnly(t *testing.T) {
 	s, a := automatic(t)
 	workers := river.NewWorkers()
 	s.Work(workers)
-	jobs, err := river.NewClient(riverpgxv5.New(s.DB.(*pgxpool.Pool)), &river.Config{Workers: workers,
-		Queues: agent.Queues(), TestOnly: true, Logger: slog.New(slog.DiscardHandler),
+	jobs := queuetest.Jobs(t, s.DB.(*pgxpool.Pool), s.org, river.Config{Workers: workers,
+		Queues: agent.Queues(), TestOnly: true,
 		FetchCooldown: 5 * time.Millisecond, FetchPollInterval: 20 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
 	s.Jobs = jobs
 	hung := make(chan struct{}, 1)
 	s.Compaction.Models = func(context.Context, string) *compaction.Model {
@@ -157,12 +154,12 @@ func TestAHangingModelHoldsUpItsJobOnly(t *testing.T) {
 		t.Helper()
 		say(t, s, a, edits("1", "src/a.go", "x", "y")...)
 		say(t, s, a, said(recall.Assistant, "Done."))
-		c, err := s.Recall.Conversation(t.Context(), org, a.ID, "")
+		c, err := s.Recall.Conversation(t.Context(), s.org, a.ID, "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {
-			if err := s.AfterAppend(t.Context(), org, a, c); err != nil {
+			if err := s.AfterAppend(t.Context(), s.org, a, c); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -172,11 +169,11 @@ func TestAHangingModelHoldsUpItsJobOnly(t *testing.T) {
 	other := create(t, s, agent.New{Name: "b", Settings: agent.Settings{WorkingMemory: agent.AutomaticMemory}})
 	turn(other)
 	<-done
-	c, err := s.Recall.Conversation(t.Context(), org, other.ID, "")
+	c, err := s.Recall.Conversation(t.Context(), s.org, other.ID, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m, err := s.Working.Memory(t.Context(), org, c); err != nil || len(m.ImportantFiles) != 1 {
+	if m, err := s.Working.Memory(t.Context(), s.org, c); err != nil || len(m.ImportantFiles) != 1 {
 		t.Errorf("the other agent's turn: %s, %v", m.Text, err)
 	}
 	handOut(t, s, a, agent.OpenAI) // waits for no job
@@ -193,20 +190,22 @@ func TestMessagesDuringAJobAreTakenUp(t *testing.T) {
 	s.Jobs = jobs
 	for n, m := range [][]recall.Draft{edits("1", "src/a.go", "x", "y"), {said(recall.Assistant, "Done.")}} {
 		say(t, s, a, m...)
-		c, err := s.Recall.Conversation(t.Context(), org, a.ID, "")
+		c, err := s.Recall.Conversation(t.Context(), s.org, a.ID, "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.AfterAppend(t.Context(), org, a, c); err != nil {
+		if err := s.AfterAppend(t.Context(), s.org, a, c); err != nil {
 			t.Fatal(err)
 		}
 		waiting, err := db.One[int](t.Context(), s.DB, `
-			SELECT count(*) FROM river_job WHERE kind = 'take_up_turn' AND state = 'available'`)
+			SELECT count(*) FROM river_job
+			WHERE kind = 'take_up_turn' AND state = 'available' AND (args ->> 'org')::integer = $1`, s.org)
 		if err != nil || waiting != 1 {
 			t.Errorf("after %d appends %d jobs wait: %v", n+1, waiting, err)
 		}
 		if _, err := s.DB.Exec(t.Context(), `
-			UPDATE river_job SET state = 'running' WHERE kind = 'take_up_turn'`); err != nil {
+			UPDATE river_job SET state = 'running'
+			WHERE kind = 'take_up_turn' AND (args ->> 'org')::integer = $1`, s.org); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -15,10 +15,10 @@ import (
 )
 
 // remember changes the working memory of a conversation.
-func remember(t *testing.T, s *agent.Store, a agent.Agent, conversation string,
+func remember(t *testing.T, s store, a agent.Agent, conversation string,
 	changes ...working.Change) working.Memory {
 	t.Helper()
-	m, err := s.Working.Change(t.Context(), org, working.Target{AgentID: a.ID, Conversation: conversation,
+	m, err := s.Working.Change(t.Context(), s.org, working.Target{AgentID: a.ID, Conversation: conversation,
 		Author: working.Author{Kind: working.ByOperator}}, changes)
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func TestWorkingMemorySurvivesCompactions(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	a := create(t, s, agent.New{Name: "a", WindowLimit: new(8000), Blocks: []block.New{{Label: "b", Value: "A block."}}})
-	empty, err := s.Assemble(t.Context(), org, a.ID, "", "")
+	empty, err := s.Assemble(t.Context(), s.org, a.ID, "", "")
 	if err != nil || empty.Tokens.Working != 0 {
 		t.Fatalf("an empty record takes %d tokens, %v", empty.Tokens.Working, err)
 	}
@@ -50,18 +50,21 @@ func TestWorkingMemorySurvivesCompactions(t *testing.T) {
 		working.Change{Field: working.Decisions, Text: "Tests run with pytest"},
 		working.Change{Field: working.LastEdit, Text: "-a\n+b"}).Text
 	for compactions := 0; compactions < 30; {
-		say(t, s, a, said(recall.User, strings.Repeat("and so it goes on ", 300)), said(recall.Assistant, "Yes."))
+		messages := []recall.Draft{said(recall.User, strings.Repeat("and so it goes on ", 300)),
+			said(recall.Assistant, "Yes.")}
 		for range 6 {
-			say(t, s, a, said(recall.User, "Go on."), said(recall.Assistant, strings.Repeat("It went on. ", 90)))
+			messages = append(messages, said(recall.User, "Go on."),
+				said(recall.Assistant, strings.Repeat("It went on. ", 90)))
 		}
-		c, err := s.Recall.Conversation(t.Context(), org, a.ID, "")
+		say(t, s, a, messages...)
+		c, err := s.Recall.Conversation(t.Context(), s.org, a.ID, "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Compact(t.Context(), org, c, agent.CompactOptions{}); err != nil {
+		if _, err := s.Compact(t.Context(), s.org, c, agent.CompactOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		list, err := s.Compaction.Compactions(t.Context(), org, a.ID, "", db.Page{Limit: 100})
+		list, err := s.Compaction.Compactions(t.Context(), s.org, a.ID, "", db.Page{Limit: 100})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +80,7 @@ func TestWorkingMemorySurvivesCompactions(t *testing.T) {
 			t.Errorf("%s: working memory has %d tokens, and stands before the blocks", f, h.Tokens.Working)
 		}
 	}
-	o, _, err := s.Overview(t.Context(), org, a.ID, "")
+	o, _, err := s.Overview(t.Context(), s.org, a.ID, "")
 	if err != nil || o.WorkingMemory == nil || *o.WorkingMemory != want || o.TokensWorkingMemory < 30 {
 		t.Errorf("the overview has %v with %d tokens, %v", o.WorkingMemory, o.TokensWorkingMemory, err)
 	}
@@ -94,20 +97,20 @@ func TestForksAndResetsOfWorkingMemory(t *testing.T) {
 	say(t, s, a, said(recall.User, "First."))
 	remember(t, s, a, "", task("Two"))
 	say(t, s, a, said(recall.User, "Second."))
-	c, err := s.Recall.Conversation(t.Context(), org, a.ID, "")
+	c, err := s.Recall.Conversation(t.Context(), s.org, a.ID, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := s.Recall.Between(t.Context(), org, c, 1, c.Messages)
+	log, err := s.Recall.Between(t.Context(), s.org, c, 1, c.Messages)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for message, want := range map[string]string{"": "Two", log[1].ID: "One", log[2].ID: "Two", log[0].ID: ""} {
-		fork, err := s.Fork(t.Context(), org, c, agent.ForkTo{MessageID: message})
+		fork, err := s.Fork(t.Context(), s.org, c, agent.ForkTo{MessageID: message})
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := s.Working.Memory(t.Context(), org, fork)
+		m, err := s.Working.Memory(t.Context(), s.org, fork)
 		if got := taskOf(m.Record); err != nil || got != want {
 			t.Errorf("a fork at %q has the task %q, %v, want %q", message, got, err, want)
 		}
@@ -115,20 +118,20 @@ func TestForksAndResetsOfWorkingMemory(t *testing.T) {
 			remember(t, s, a, fork.ID, task("Of the fork"))
 		}
 	}
-	if m, err := s.Working.Memory(t.Context(), org, c); err != nil || taskOf(m.Record) != "Two" {
+	if m, err := s.Working.Memory(t.Context(), s.org, c); err != nil || taskOf(m.Record) != "Two" {
 		t.Errorf("the origin has the task %q, %v", taskOf(m.Record), err)
 	}
-	if _, err := s.Reset(t.Context(), org, a.ID); err != nil {
+	if _, err := s.Reset(t.Context(), s.org, a.ID); err != nil {
 		t.Fatal(err)
 	}
-	if c, err = s.Recall.Conversation(t.Context(), org, a.ID, ""); err != nil {
+	if c, err = s.Recall.Conversation(t.Context(), s.org, a.ID, ""); err != nil {
 		t.Fatal(err)
 	}
-	m, err := s.Working.Memory(t.Context(), org, c)
+	m, err := s.Working.Memory(t.Context(), s.org, c)
 	if err != nil || !m.IsEmpty() || m.Version != 2 {
 		t.Errorf("after a reset: version %d, %s, %v", m.Version, m.Text, err)
 	}
-	restored, err := s.Working.Restore(t.Context(), org, working.Target{AgentID: a.ID}, 1)
+	restored, err := s.Working.Restore(t.Context(), s.org, working.Target{AgentID: a.ID}, 1)
 	if err != nil || taskOf(restored.Record) != "Two" {
 		t.Errorf("restored after a reset: %s, %v", restored.Text, err)
 	}
@@ -148,7 +151,7 @@ func TestPromptsMarkStaleEntries(t *testing.T) {
 	a := create(t, s, agent.New{Name: "a"})
 	call := func(id, result string) int64 {
 		t.Helper()
-		at, err := s.Recall.Append(t.Context(), org, a.ID, "", []recall.Draft{
+		at, err := s.Recall.Append(t.Context(), s.org, a.ID, "", []recall.Draft{
 			{Role: recall.Assistant, Content: []recall.Part{{Type: recall.ToolCall, CallID: id, Name: "bash",
 				Input: `{"command":"pytest"}`}}},
 			{Role: recall.Tool, Content: []recall.Part{{Type: recall.ToolReturn, CallID: id, Text: result}}}})

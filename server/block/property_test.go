@@ -49,19 +49,19 @@ func TestAnEditIsUndoneAndMadeAgain(t *testing.T) {
 		name := rapid.SampledFrom([]string{"append", "replace all", "replace once", "insert", "rethink", "patch"}).Draw(t,
 			"edit")
 		start := strings.Join(rapid.SliceOfN(word, 0, 3).Draw(t, "lines"), "\n")
-		before, err := w.store.Update(context.Background(), org, block.Target{ID: b.ID, Author: "op"},
+		before, err := w.store.Update(context.Background(), w.org, block.Target{ID: b.ID, Author: "op"},
 			block.Update{Value: &start})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var made string
-		after, err := w.store.Edit(context.Background(), org, agent, "b", func(value string) (string, error) {
+		after, err := w.store.Edit(context.Background(), w.org, agent, "b", func(value string) (string, error) {
 			var err error
 			made, err = edits[name](t, value)
 			return made, err
 		})
 		if errors.Is(err, db.ErrInvalid) {
-			if now, err := w.store.Block(context.Background(), org, b.ID); err != nil || now.Value != start ||
+			if now, err := w.store.Block(context.Background(), w.org, b.ID); err != nil || now.Value != start ||
 				now.Version != before.Version {
 				t.Fatalf("a %s that failed left %q at version %d, %v; want %q", name, now.Value, now.Version, err, start)
 			}
@@ -70,11 +70,11 @@ func TestAnEditIsUndoneAndMadeAgain(t *testing.T) {
 		if err != nil || after.Value != made {
 			t.Fatalf("%s of %q: got %q, %v, want %q", name, start, after.Value, err, made)
 		}
-		undone, err := w.store.Restore(context.Background(), org, block.Target{ID: b.ID, Author: "op"}, before.Version)
+		undone, err := w.store.Restore(context.Background(), w.org, block.Target{ID: b.ID, Author: "op"}, before.Version)
 		if err != nil || undone.Value != start {
 			t.Fatalf("undone: got %q, %v, want %q", undone.Value, err, start)
 		}
-		again, err := w.store.Edit(context.Background(), org, agent, "b", func(string) (string, error) { return made, nil })
+		again, err := w.store.Edit(context.Background(), w.org, agent, "b", func(string) (string, error) { return made, nil })
 		if err != nil || again.Value != after.Value {
 			t.Fatalf("made again: got %q, %v, want %q", again.Value, err, after.Value)
 		}
@@ -93,7 +93,7 @@ func TestAttachAndDetachRace(t *testing.T) {
 		b := []block.Block{one, two}[i%2]
 		group.Go(func() error {
 			do := []func(context.Context, db.Org, string, string) error{w.store.Attach, w.store.Detach}[i/2%2]
-			if err := do(context.Background(), org, agent, b.ID); err != nil && !errors.Is(err, db.ErrConflict) &&
+			if err := do(context.Background(), w.org, agent, b.ID); err != nil && !errors.Is(err, db.ErrConflict) &&
 				!errors.Is(err, db.ErrNotFound) {
 				return err
 			}
@@ -109,7 +109,7 @@ func TestAttachAndDetachRace(t *testing.T) {
 			t.Fatalf("after %s the agent would have %d blocks of one label", e, attached)
 		}
 	}
-	if has, err := w.store.OfAgent(t.Context(), org, agent); err != nil || len(has) != attached {
+	if has, err := w.store.OfAgent(t.Context(), w.org, agent); err != nil || len(has) != attached {
 		t.Errorf("the agent has %d blocks, %v; its events say %d", len(has), err, attached)
 	}
 }

@@ -17,27 +17,27 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-const org = db.Org(1)
-
+// world is a store, and an organization of the database that the package's tests share.
 type world struct {
 	*testing.T
 	pool  *pgxpool.Pool
+	org   db.Org
 	store *block.Store
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	pool := dbtest.New(t)
-	return &world{T: t, pool: pool, store: &block.Store{DB: pool}}
+	pool, org := dbtest.Org(t)
+	return &world{T: t, pool: pool, org: org, store: &block.Store{DB: pool}}
 }
 
 func (w *world) agent(blocks ...block.Block) string {
 	w.Helper()
 	id, err := db.One[string](w.Context(), w.pool, `
-		INSERT INTO agents (org, name, agent_type, system) VALUES (1, 'a', 'letta_v1_agent', '') RETURNING id`)
+		INSERT INTO agents (org, name, agent_type, system) VALUES ($1, 'a', 'letta_v1_agent', '') RETURNING id`, w.org)
 	for _, b := range blocks {
 		if err == nil {
-			err = w.store.Attach(w.Context(), org, id, b.ID)
+			err = w.store.Attach(w.Context(), w.org, id, b.ID)
 		}
 	}
 	if err != nil {
@@ -48,7 +48,7 @@ func (w *world) agent(blocks ...block.Block) string {
 
 func (w *world) create(n block.New) block.Block {
 	w.Helper()
-	b, err := w.store.Create(w.Context(), org, block.OperatorAuthor, n)
+	b, err := w.store.Create(w.Context(), w.org, block.OperatorAuthor, n)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestRulesOfABlock(t *testing.T) {
 			"Exceeds 10 character limit (requested 11)"},
 		{"a limit of less than nothing", block.New{Label: "a", Limit: -1}, "is -1"},
 	} {
-		if _, err := w.store.Create(t.Context(), org, "me", tt.n); !errors.Is(err, db.ErrInvalid) ||
+		if _, err := w.store.Create(t.Context(), w.org, "me", tt.n); !errors.Is(err, db.ErrInvalid) ||
 			!strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want ErrInvalid with %q", tt.name, err, tt.want)
 		}
@@ -89,7 +89,7 @@ func TestRulesOfABlock(t *testing.T) {
 		t.Errorf("got %+v", b)
 	}
 	lower := 5
-	if _, err := w.store.Update(t.Context(), org, block.Target{ID: b.ID, Author: "me"},
+	if _, err := w.store.Update(t.Context(), w.org, block.Target{ID: b.ID, Author: "me"},
 		block.Update{Limit: &lower}); !errors.Is(err, db.ErrInvalid) {
 		t.Errorf("a limit below the value: got %v, want ErrInvalid", err)
 	}
@@ -103,20 +103,20 @@ func TestEachChangeIsAVersion(t *testing.T) {
 	add := func(text string) func(string) (string, error) {
 		return func(value string) (string, error) { return block.Append(value, text), nil }
 	}
-	if _, err := w.store.Edit(t.Context(), org, agent, "human", add("three")); err != nil {
+	if _, err := w.store.Edit(t.Context(), w.org, agent, "human", add("three")); err != nil {
 		t.Fatal(err)
 	}
 	same := "one\ntwo\nthree"
-	if got, err := w.store.Update(t.Context(), org, block.Target{ID: b.ID, Author: "op"},
+	if got, err := w.store.Update(t.Context(), w.org, block.Target{ID: b.ID, Author: "op"},
 		block.Update{Value: &same}); err != nil || got.Version != 2 {
 		t.Errorf("what changes nothing: version %d, %v, want 2", got.Version, err)
 	}
-	restored, err := w.store.Restore(t.Context(), org, block.Target{ID: b.ID, Author: "op",
+	restored, err := w.store.Restore(t.Context(), w.org, block.Target{ID: b.ID, Author: "op",
 		Expected: block.Expected{Version: new(2)}}, 1)
 	if err != nil || restored.Value != "one\ntwo" || restored.Version != 3 {
 		t.Errorf("restored: got %+v, %v", restored, err)
 	}
-	versions, err := w.store.Versions(t.Context(), org, b.ID, 0, 10)
+	versions, err := w.store.Versions(t.Context(), w.org, b.ID, 0, 10)
 	var said []string
 	for _, v := range versions {
 		said = append(said, fmt.Sprintf("%d by %s: %q", v.Version, strings.ReplaceAll(v.Author, agent, "agent"), v.Value))
@@ -125,14 +125,14 @@ func TestEachChangeIsAVersion(t *testing.T) {
 	if diff := cmp.Diff(want, said); diff != "" || err != nil {
 		t.Errorf("versions, %v (-want +got):\n%s", err, diff)
 	}
-	diff, err := w.store.Diff(t.Context(), org, b.ID, 1, 2)
+	diff, err := w.store.Diff(t.Context(), w.org, b.ID, 1, 2)
 	if err != nil || !strings.Contains(diff, "+three") || !strings.Contains(diff, "human@1") {
 		t.Errorf("diff: got %q, %v", diff, err)
 	}
 	if diff := cmp.Diff([]string{"block_attached", "block_changed", "block_changed"}, w.events(agent)); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	if _, err := w.store.Version(t.Context(), org, b.ID, 4); !errors.Is(err, db.ErrNotFound) {
+	if _, err := w.store.Version(t.Context(), w.org, b.ID, 4); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("a version that never was: got %v, want ErrNotFound", err)
 	}
 }
@@ -144,14 +144,14 @@ func TestAChangeThatExpectsAnotherBlockIsRefusedWithTheBlock(t *testing.T) {
 	value := "then"
 	for name, x := range map[string]block.Expected{"version": {Version: new(7)},
 		"hash": {SHA256: strings.Repeat("0", 64)}} {
-		_, err := w.store.Update(t.Context(), org, block.Target{ID: b.ID, Author: "op", Expected: x},
+		_, err := w.store.Update(t.Context(), w.org, block.Target{ID: b.ID, Author: "op", Expected: x},
 			block.Update{Value: &value})
 		mismatch, ok := errors.AsType[*block.MismatchError](err)
 		if !ok || !errors.Is(err, db.ErrConflict) || mismatch.Current.Value != "now" {
 			t.Errorf("%s: got %v, want a mismatch with the current value", name, err)
 		}
 	}
-	if got, err := w.store.Update(t.Context(), org, block.Target{ID: b.ID, Author: "op",
+	if got, err := w.store.Update(t.Context(), w.org, block.Target{ID: b.ID, Author: "op",
 		Expected: block.Expected{Version: new(1), SHA256: b.SHA256()}},
 		block.Update{Value: &value}); err != nil || got.Value != "then" {
 		t.Errorf("as expected: got %+v, %v", got, err)
@@ -163,31 +163,31 @@ func TestAnAgentHasALabelOnce(t *testing.T) {
 	w := newWorld(t)
 	one, two := w.create(block.New{Label: "a/b", Value: "1"}), w.create(block.New{Label: "a/b", Value: "2"})
 	agent := w.agent(one, one)
-	if err := w.store.Attach(t.Context(), org, agent, two.ID); !errors.Is(err, db.ErrConflict) {
+	if err := w.store.Attach(t.Context(), w.org, agent, two.ID); !errors.Is(err, db.ErrConflict) {
 		t.Errorf("a second block of the label: got %v, want ErrConflict", err)
 	}
 	label := "c"
-	if _, err := w.store.Update(t.Context(), org, block.Target{ID: one.ID, Author: "op"},
+	if _, err := w.store.Update(t.Context(), w.org, block.Target{ID: one.ID, Author: "op"},
 		block.Update{Label: &label}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.store.Attach(t.Context(), org, agent, two.ID); err != nil {
+	if err := w.store.Attach(t.Context(), w.org, agent, two.ID); err != nil {
 		t.Errorf("after the first was renamed: %v", err)
 	}
-	if _, err := w.store.Update(t.Context(), org, block.Target{ID: two.ID, Author: "op"},
+	if _, err := w.store.Update(t.Context(), w.org, block.Target{ID: two.ID, Author: "op"},
 		block.Update{Label: &label}); !errors.Is(err, db.ErrConflict) {
 		t.Errorf("renamed to what the agent has: got %v, want ErrConflict", err)
 	}
-	if got, err := w.store.Labelled(t.Context(), org, agent, "c"); err != nil || got.ID != one.ID {
+	if got, err := w.store.Labelled(t.Context(), w.org, agent, "c"); err != nil || got.ID != one.ID {
 		t.Errorf("by its new label: got %+v, %v", got, err)
 	}
-	if err := w.store.Delete(t.Context(), org, one.ID); err != nil {
+	if err := w.store.Delete(t.Context(), w.org, one.ID); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := w.store.OfAgent(t.Context(), org, agent); err != nil || len(got) != 1 || got[0].ID != two.ID {
+	if got, err := w.store.OfAgent(t.Context(), w.org, agent); err != nil || len(got) != 1 || got[0].ID != two.ID {
 		t.Errorf("after the first was deleted: got %+v, %v", got, err)
 	}
-	if _, err := w.store.Labelled(t.Context(), org, agent, "c"); !errors.Is(err, db.ErrNotFound) {
+	if _, err := w.store.Labelled(t.Context(), w.org, agent, "c"); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("deleted: got %v, want ErrNotFound", err)
 	}
 }
@@ -197,12 +197,12 @@ func TestAnAgentDoesNotChangeWhatItMayOnlyRead(t *testing.T) {
 	w := newWorld(t)
 	b := w.create(block.New{Label: "rules", Value: "1", ReadOnly: true})
 	agent := w.agent(b)
-	_, err := w.store.Edit(t.Context(), org, agent, "rules", func(string) (string, error) { return "2", nil })
+	_, err := w.store.Edit(t.Context(), w.org, agent, "rules", func(string) (string, error) { return "2", nil })
 	if !errors.Is(err, db.ErrInvalid) || !strings.Contains(err.Error(), "read-only") {
 		t.Errorf("got %v, want ErrInvalid", err)
 	}
 	value := "3"
-	if got, err := w.store.Update(t.Context(), org, block.Target{ID: b.ID, Author: "op"},
+	if got, err := w.store.Update(t.Context(), w.org, block.Target{ID: b.ID, Author: "op"},
 		block.Update{Value: &value}); err != nil || got.Value != "3" {
 		t.Errorf("the operator: got %+v, %v", got, err)
 	}
@@ -221,9 +221,10 @@ func TestWritersOfASharedBlockLoseNothing(t *testing.T) {
 	defer other.Close()
 	stores := []*block.Store{w.store, {DB: other}}
 	var group errgroup.Group
+	group.SetLimit(8) // each has a connection
 	for writer := range 64 {
 		group.Go(func() error {
-			_, err := stores[writer%2].Edit(t.Context(), org, agents[writer%3], "log", func(value string) (string, error) {
+			_, err := stores[writer%2].Edit(t.Context(), w.org, agents[writer%3], "log", func(value string) (string, error) {
 				return block.Append(value, fmt.Sprintf("writer %d.", writer)), nil
 			})
 			return err
@@ -232,7 +233,7 @@ func TestWritersOfASharedBlockLoseNothing(t *testing.T) {
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	got, err := w.store.Block(t.Context(), org, b.ID)
+	got, err := w.store.Block(t.Context(), w.org, b.ID)
 	if err != nil || got.Version != 65 {
 		t.Fatalf("version %d, %v, want 65", got.Version, err)
 	}
@@ -274,7 +275,7 @@ func TestBlocksAreListed(t *testing.T) {
 		{"templates", block.Filter{Templates: &yes}, []string{}},
 		{"no templates", block.Filter{Templates: &no}, []string{"human", "persona"}},
 	} {
-		list, err := w.store.List(t.Context(), org, tt.f, db.Page{Ascending: true})
+		list, err := w.store.List(t.Context(), w.org, tt.f, db.Page{Ascending: true})
 		got := []string{}
 		for _, b := range list {
 			got = append(got, b.Label)
@@ -282,7 +283,7 @@ func TestBlocksAreListed(t *testing.T) {
 		if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", tt.name, err, diff)
 		}
-		if n, err := w.store.Count(t.Context(), org, tt.f); err != nil || n != len(tt.want) {
+		if n, err := w.store.Count(t.Context(), w.org, tt.f); err != nil || n != len(tt.want) {
 			t.Errorf("%s: counted %d, %v, want %d", tt.name, n, err, len(tt.want))
 		}
 	}
@@ -297,7 +298,7 @@ func TestAPatchIsAtomic(t *testing.T) {
 	agent := w.agent(one, rules)
 	state := func() string {
 		t.Helper()
-		all, err := w.store.OfAgent(t.Context(), org, agent)
+		all, err := w.store.OfAgent(t.Context(), w.org, agent)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -323,7 +324,7 @@ func TestAPatchIsAtomic(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = w.store.Apply(t.Context(), org, agent, p)
+		_, err = w.store.Apply(t.Context(), w.org, agent, p)
 		if (err == nil) != (tt.wrong == "") || err != nil && !strings.Contains(err.Error(), tt.wrong) {
 			t.Errorf("%s: got %v, want %q", tt.name, err, tt.wrong)
 		}

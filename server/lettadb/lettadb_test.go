@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -38,11 +40,11 @@ const (
 	manuals = "source-00000000-0000-4000-8000-000000000001"
 )
 
-// lettas returns the address of a database of Letta's.
-func lettas(t *testing.T) string {
-	t.Helper()
-	url := dbtest.EmptyURL(t)
-	conn, err := pgx.Connect(t.Context(), url)
+// lettas returns the address of a database of Letta's, which imports only read: one for all tests.
+var lettas = sync.OnceValue(func() string {
+	t := dbtest.Program()
+	dsn := dbtest.EmptyURL(t)
+	conn, err := pgx.Connect(t.Context(), dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,20 +58,18 @@ func lettas(t *testing.T) string {
 			t.Fatalf("%s: %v", name, err)
 		}
 	}
-	return url
-}
+	return dsn
+})
 
 // target is a database of Loci's that takes an import.
 type target struct {
 	*lettadb.Importer
-	t     *testing.T
-	pool  *pgxpool.Pool
-	owner *pgxpool.Pool
+	t    *testing.T
+	pool *pgxpool.Pool
 }
 
-func newTarget(t *testing.T) target {
+func newTarget(t *testing.T, pool *pgxpool.Pool) target {
 	t.Helper()
-	pool := dbtest.New(t)
 	store, err := files.New(pool, files.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -80,20 +80,21 @@ func newTarget(t *testing.T) target {
 		MemoryFiles: memoryfile.New(pool, memoryfile.Options{Redactor: said.Redactor}), Tokens: tokens.New(),
 		Compaction: &compaction.Store{DB: pool, Recall: said}}
 	has := func(tool string) bool { return tool == "conversation_search" }
-	return target{&lettadb.Importer{Agents: agents, Has: has}, t, pool, dbtest.Owner(t, pool)}
+	return target{&lettadb.Importer{Agents: agents, Has: has}, t, pool}
 }
 
 // counts are the numbers of rows of a target's tables that are not empty.
 func (w target) counts() map[string]int {
 	w.t.Helper()
-	tables, err := db.All[string](w.t.Context(), w.owner, `
+	owner := dbtest.Owner(w.t, w.pool)
+	tables, err := db.All[string](w.t.Context(), owner, `
 		SELECT table_name::text FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'`)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	counts := map[string]int{}
 	for _, table := range tables {
-		n, err := db.One[int](w.t.Context(), w.owner, `SELECT count(*) FROM `+pgx.Identifier{table}.Sanitize())
+		n, err := db.One[int](w.t.Context(), owner, `SELECT count(*) FROM `+pgx.Identifier{table}.Sanitize())
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -133,7 +134,7 @@ var imported = map[string]string{
 // A dry run stores nothing and says what an import then does, and another import finds all of it there.
 func TestAnImportStoresWhatItsDryRunSays(t *testing.T) {
 	t.Parallel()
-	from, to := lettas(t), newTarget(t)
+	from, to := lettas(), newTarget(t, dbtest.New(t))
 	empty := to.counts()
 	dry, err := to.Import(t.Context(), from, true)
 	if err != nil {
@@ -175,6 +176,7 @@ func TestAnImportStoresWhatItsDryRunSays(t *testing.T) {
 		t.Errorf("the checksums of the same rows differ:\n%s", diff)
 	}
 	to.check()
+	t.Run("an interrupted import goes on", func(t *testing.T) { interruptedImportGoesOn(t, once) })
 }
 
 // check checks what the import stored.
@@ -295,12 +297,8 @@ func (w target) checkPassages(t *testing.T) {
 }
 
 // An import that stops at any place goes on there, and stores what an import stores that did not stop.
-func TestAnInterruptedImportGoesOn(t *testing.T) {
-	t.Parallel()
-	from, whole, to := lettas(t), newTarget(t), newTarget(t)
-	if _, err := whole.Import(t.Context(), from, false); err != nil {
-		t.Fatal(err)
-	}
+func interruptedImportGoesOn(t *testing.T, whole map[string]int) {
+	from, to := lettas(), newTarget(t, dbtest.New(t))
 	stopped := 0
 	for {
 		ctx, stop := context.WithCancel(t.Context())
@@ -325,8 +323,7 @@ func TestAnInterruptedImportGoesOn(t *testing.T) {
 	if stopped < 3 {
 		t.Errorf("the import was interrupted %d times", stopped)
 	}
-	want, got := whole.counts(), to.counts()
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(whole, to.counts()); diff != "" {
 		t.Errorf("numbers of rows (-whole +interrupted):\n%s", diff)
 	}
 	to.check()
@@ -334,8 +331,16 @@ func TestAnInterruptedImportGoesOn(t *testing.T) {
 
 func TestImportsRefuseOtherDatabases(t *testing.T) {
 	t.Parallel()
-	to := newTarget(t)
-	_, err := to.Import(t.Context(), dbtest.URL(t), false)
+	pool, _ := dbtest.Org(t)
+	to := newTarget(t, pool)
+	own, err := url.Parse(pool.Config().ConnString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := own.Query()
+	settings.Del("pool_max_conns") // only pools know it
+	own.RawQuery = settings.Encode()
+	_, err = to.Import(t.Context(), own.String(), false)
 	if _, other := errors.AsType[*lettadb.NotLettaError](err); !other {
 		t.Errorf("the import of another database: %v", err)
 	}
@@ -349,7 +354,7 @@ func TestImportsRefuseOtherDatabases(t *testing.T) {
 		}
 	}
 	to.Org = "default"
-	if _, err := to.Import(t.Context(), lettas(t), false); !errors.Is(err, db.ErrInvalid) {
+	if _, err := to.Import(t.Context(), lettas(), false); !errors.Is(err, db.ErrInvalid) {
 		t.Errorf("the import of two organizations into one: %v", err)
 	}
 }

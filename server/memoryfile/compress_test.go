@@ -12,15 +12,15 @@ import (
 	"github.com/loci-memory/loci/server/memoryfile"
 )
 
-// grown is an index of some 92,000 characters that an agent wrote inline.
-func grown() string {
+// grown is an index that an agent wrote inline, of some 1,500 characters for each of a number of projects.
+func grown(projects int) string {
 	var b strings.Builder
 	b.WriteString("# Memory of the agent\r\n\r\nWhat I know.\n\n## Users\n\n| Handle | Role | Notes |\n" +
 		"| --- | --- | --- |\n| ada | owner | likes short answers |\n\n## Infrastructure\n\n- DNS: see infra/dns.md\n" +
 		"- The staging host is s2.\n\n```sh\n# not a heading\nssh s2\n```\n\n" +
 		"panic: runtime error: index out of range [3]\n\n## 团队\n\n- 王明负责部署。\n\n## TODO\n\n" +
 		"- TODO: ask Ada for the key\n\n")
-	for i := range 60 {
+	for i := range projects {
 		fmt.Fprintf(&b, "## Project %d\n\nThe project %[1]d is built with Go.\n\n### Status\n\n- Fixed in a1b2c3%02[1]d\n", i)
 		for j := range 20 {
 			fmt.Fprintf(&b, "- The decision %d of project %d is to keep the table of the seventh month.\n", j, i)
@@ -56,17 +56,17 @@ func (f *fixture) apply(p memoryfile.Proposal) {
 
 func (f *fixture) rules(r memoryfile.IndexRules) {
 	f.Helper()
-	if _, err := f.store.UpdateTree(f.Context(), org, f.at.Tree, memoryfile.TreeUpdate{Rules: &r}); err != nil {
+	if _, err := f.store.UpdateTree(f.Context(), f.org, f.at.Tree, memoryfile.TreeUpdate{Rules: &r}); err != nil {
 		f.Fatal(err)
 	}
 }
 
-// withGrown has an index of 92,000 characters, whose rules hold again.
-func withGrown(t *testing.T) *fixture {
+// withGrown has an index of a number of projects, whose rules hold again.
+func withGrown(t *testing.T, projects int) *fixture {
 	f := newFixture(t)
 	f.write("/memories/infra/dns.md", "The zone is example.net.\n")
 	f.rules(memoryfile.IndexRules{Off: []string{"*"}})
-	f.write(index, grown())
+	f.write(index, grown(projects))
 	f.rules(memoryfile.IndexRules{})
 	return f
 }
@@ -80,7 +80,7 @@ func (f *fixture) checkCompressed(before string) {
 			f.Errorf("no file has the line %q", text)
 		}
 	}
-	l, err := f.store.Lint(f.Context(), org, f.at.Tree)
+	l, err := f.store.Lint(f.Context(), f.org, f.at.Tree)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -102,9 +102,9 @@ func mapValues(m map[string]string) (all []string) {
 func TestAGrownIndexIsCompressedByItsHeadings(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
-	f := withGrown(t)
+	f := withGrown(t, 10)
 	before := f.files()[index]
-	if n := utf8.RuneCountInString(before); n < 90_000 {
+	if n := utf8.RuneCountInString(before); n < 15_000 {
 		t.Fatalf("the index has %d characters", n)
 	}
 	p := f.proposed()
@@ -139,7 +139,7 @@ func TestAGrownIndexIsCompressedByItsHeadings(t *testing.T) {
 func TestAModelSortsTheLinesOfAnIndex(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
-	f := withGrown(t)
+	f := withGrown(t, 10)
 	before := f.files()[index]
 	p := f.proposed(memoryfile.Topic{Path: "/memories/infra/staging.md", Title: "Staging | host",
 		Lines: [][2]int{{14, 20}, {-5, 0}}},
@@ -161,7 +161,7 @@ func TestAModelSortsTheLinesOfAnIndex(t *testing.T) {
 func TestAnOldProposalChangesNothing(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
-	f := withGrown(t)
+	f := withGrown(t, 10)
 	p := f.proposed()
 	f.write("/memories/projects/project-7.md", "Written meanwhile.\n")
 	before := f.files()
@@ -189,7 +189,7 @@ func TestATextIsCompressedIntoATree(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
 	f := newFixture(t)
-	text := grown()
+	text := grown(10)
 	g, err := f.store.Grown(t.Context(), f.at, &text)
 	if err != nil {
 		t.Fatal(err)
@@ -200,7 +200,7 @@ func TestATextIsCompressedIntoATree(t *testing.T) {
 	}
 	f.apply(p)
 	f.checkCompressed(strings.ReplaceAll(text, "- DNS: see infra/dns.md", ""))
-	nowhere := memoryfile.At{Org: org, Tree: "tree-none"}
+	nowhere := memoryfile.At{Org: f.org, Tree: "tree-none"}
 	if _, err := f.store.Grown(t.Context(), nowhere, &text); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("a tree that is not there: got %v", err)
 	}

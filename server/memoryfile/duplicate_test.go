@@ -54,7 +54,7 @@ func TestDuplicatesBySimilarity(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l, err := f.store.Lint(t.Context(), org, f.at.Tree)
+	l, err := f.store.Lint(t.Context(), f.org, f.at.Tree)
 	want := memoryfile.Duplicate{Path: "/memories/b.md", Line: 2, OtherPath: "/memories/a.md", OtherLine: 3,
 		Text: "deploy jobs run each friday noon"}
 	if err != nil || len(l.Duplicates) != 1 || l.Duplicates[0] != want {

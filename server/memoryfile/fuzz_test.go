@@ -53,7 +53,7 @@ func isLineEnd(r rune) bool { return strings.ContainsRune("\n\r\v\f\u0085\u2028\
 // Whatever an index has, and whatever a model says of it, each of its lines is in a file of the proposal, and the index
 // obeys its rules.
 func FuzzCompress(f *testing.F) {
-	f.Add(grown(), "/memories/a.md", "A", 1, 30)
+	f.Add(grown(30), "/memories/a.md", "A", 1, 30)
 	f.Add("# A\n```\n# b\n|x|\n|---|\n- c\n", "/memories/MEMORY.md", "|", 0, 9)
 	f.Add("- people/ada.md\n- TODO: x\n\n## \n###### y\n", "/memories/x/../y", "", -1, 2)
 	f.Add("0\f", "0", "0", 0, 9)

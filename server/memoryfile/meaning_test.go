@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/server/memoryfile"
@@ -19,7 +20,7 @@ type denseFixture struct {
 	space  embed.Space
 }
 
-// connect gives the fixture a store that uses an endpoint, as a server that is started does.
+// connect gives the fixture a store that uses an endpoint.
 func (f *denseFixture) connect(e *embedtest.Endpoint) {
 	f.Helper()
 	endpoint := e.Endpoint(f)
@@ -27,28 +28,29 @@ func (f *denseFixture) connect(e *embedtest.Endpoint) {
 	f.server, f.space = e, e.Use(f, f.pool, endpoint)
 	f.store = memoryfile.New(f.pool, memoryfile.Options{Endpoint: endpoint})
 	f.store.SetSettle(0)
-	if _, err := f.store.Queue().Backfill(f.Context(), 0); err != nil {
-		f.Fatal(err)
-	}
 }
 
 func newDenseFixture(t *testing.T, e *embedtest.Endpoint) *denseFixture {
 	t.Helper()
-	f := &denseFixture{fixture: newFixture(t)}
+	pool, org := dbtest.Org(t)
+	f := &denseFixture{fixture: &fixture{T: t, pool: pool, org: org}}
 	f.connect(e)
+	f.makeTree() // in the endpoint's space
 	return f
 }
 
+// embedded makes the vectors that the tree lacks.
 func (f *denseFixture) embedded() {
 	f.Helper()
-	if err := memoryfile.EmbedOnce(f.store, f.Context(), org, f.at.Tree); err != nil {
+	if err := memoryfile.EmbedOnce(f.store, f.Context(), f.org, f.at.Tree); err != nil {
 		f.Fatal(err)
 	}
 }
 
+// count runs a query that counts, with the organization as $1.
 func (f *fixture) count(sql string, args ...any) int {
 	f.Helper()
-	n, err := db.One[int](f.Context(), f.pool, sql, args...)
+	n, err := db.One[int](f.Context(), f.pool, sql, append([]any{f.org}, args...)...)
 	if err != nil {
 		f.Fatalf("%s: %v", sql, err)
 	}
@@ -58,7 +60,7 @@ func (f *fixture) count(sql string, args ...any) int {
 func (f *fixture) search(q memoryfile.Query) memoryfile.Results {
 	f.Helper()
 	q.Limit = 10
-	got, err := f.store.Search(f.Context(), org, f.at.Tree, q)
+	got, err := f.store.Search(f.Context(), f.org, f.at.Tree, q)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -67,7 +69,7 @@ func (f *fixture) search(q memoryfile.Query) memoryfile.Results {
 
 func (f *fixture) status() *embed.Status {
 	f.Helper()
-	t, err := f.store.Tree(f.Context(), org, f.at.Tree)
+	t, err := f.store.Tree(f.Context(), f.org, f.at.Tree)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -77,11 +79,18 @@ func (f *fixture) status() *embed.Status {
 func TestQueueOfMemoryFiles(t *testing.T) {
 	t.Parallel()
 	embedtest.TestQueue(t, func(t *testing.T) *embedtest.Memory {
-		f, n := &denseFixture{fixture: newFixture(t)}, 0
+		pool := dbtest.New(t) // its jobs are those of every organization
+		f, n := &denseFixture{fixture: fixtureOf(t, pool, dbtest.NewOrg(t, pool))}, 0
 		return &embedtest.Memory{
 			Pool: f.pool, Vectors: "memory_file_vectors",
-			Connect: func(e *embedtest.Endpoint, settle time.Duration) { f.connect(e); f.store.SetSettle(settle) },
-			Queue:   func() embedtest.Queue { return f.store.Queue() },
+			Connect: func(e *embedtest.Endpoint, settle time.Duration) {
+				f.connect(e)
+				if _, err := f.store.Queue().Backfill(t.Context(), 0); err != nil {
+					t.Fatal(err)
+				}
+				f.store.SetSettle(settle)
+			},
+			Queue: func() embedtest.Queue { return f.store.Queue() },
 			Write: func(calls int) {
 				for range 2 * calls {
 					f.write(fmt.Sprintf("/memories/notes/%d.md", n), fmt.Sprintf("note%d\n", n))
@@ -96,10 +105,12 @@ func TestQueueOfMemoryFiles(t *testing.T) {
 			Settled: func() {
 				f.Helper()
 				embedtest.Eventually(f, "no file waits", func() bool {
-					return f.count(`SELECT count(*) FROM memory_files WHERE unembedded`) == 0 &&
-						f.count(`SELECT count(*) FROM memory_trees WHERE embedded_space IS DISTINCT FROM $1`, f.space.ID) == 0
+					return f.count(`SELECT count(*) FROM memory_files WHERE org = $1 AND unembedded`) == 0 && f.count(`
+						SELECT count(*) FROM memory_trees
+						WHERE org = $1 AND embedded_space IS DISTINCT FROM $2`, f.space.ID) == 0
 				})
-				if got := f.count(`SELECT count(*) FROM memory_file_vectors WHERE space_id = $1`, f.space.ID); got != n {
+				if got := f.count(`
+					SELECT count(*) FROM memory_file_vectors WHERE org = $1 AND space_id = $2`, f.space.ID); got != n {
 					f.Errorf("%d vectors in space %d, want %d", got, f.space.ID, n)
 				}
 			},
@@ -122,7 +133,7 @@ func TestAFileIsFoundByItsMeaning(t *testing.T) {
 	}
 	f.write("/memories/town.md", filler+"\n# Things\n\nVelo locked: library.\n")
 	f.embedded()
-	if n := f.count(`SELECT count(*) FROM memory_file_vectors`); n < 28 {
+	if n := f.count(`SELECT count(*) FROM memory_file_vectors WHERE org = $1`); n < 28 {
 		t.Fatalf("%d vectors of 26 files, of which one is long", n)
 	}
 	got := f.search(memoryfile.Query{Text: "bicycle whereabouts"})
@@ -160,7 +171,7 @@ func TestVectorsAreThoseOfThePresentTexts(t *testing.T) {
 	f.embedded()
 	asked := len(e.Asked())
 	f.write("/memories/a.md", "\n"+section("Later", "newt")+section("Two", "otter"))
-	if n := f.count(`SELECT count(*) FROM memory_file_vectors WHERE first_line = 65`); n != 1 {
+	if n := f.count(`SELECT count(*) FROM memory_file_vectors WHERE org = $1 AND first_line = 65`); n != 1 {
 		t.Errorf("%d vectors stand in line 65, where the second section is now", n)
 	}
 	for _, h := range f.search(memoryfile.Query{Text: "heron"}).Hits {
@@ -183,7 +194,7 @@ func TestVectorsAreThoseOfThePresentTexts(t *testing.T) {
 	if _, _, err := f.store.Delete(t.Context(), f.at, "/memories/a.md", ""); err != nil {
 		t.Fatal(err)
 	}
-	if n := f.count(`SELECT count(*) FROM memory_file_vectors`); n != 0 {
+	if n := f.count(`SELECT count(*) FROM memory_file_vectors WHERE org = $1`); n != 0 {
 		t.Errorf("after a deletion and a renaming, which changes what is embedded, %d vectors are left", n)
 	}
 	f.embedded()
@@ -234,17 +245,17 @@ func TestErasedTextsHaveNoVectors(t *testing.T) {
 	file := f.write("/memories/a.md", "The code is swordfish.\n")
 	f.embedded()
 	if _, err := f.pool.Exec(t.Context(), `
-		UPDATE memory_files SET content = 'The code is gone.' WHERE org = $1 AND key = $2`, org, file.Key); err != nil {
+		UPDATE memory_files SET content = 'The code is gone.' WHERE org = $1 AND key = $2`, f.org, file.Key); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.store.Reindex(t.Context(), org, fmt.Sprint(file.Key)); err != nil {
+	if err := f.store.Reindex(t.Context(), f.org, fmt.Sprint(file.Key)); err != nil {
 		t.Fatal(err)
 	}
-	if n := f.count(`SELECT count(*) FROM memory_file_vectors`); n != 0 || f.status().Pending != 1 {
+	if n := f.count(`SELECT count(*) FROM memory_file_vectors WHERE org = $1`); n != 0 || f.status().Pending != 1 {
 		t.Errorf("%d vectors are left, and the status is %+v", n, f.status())
 	}
 	f.embedded()
-	if n := f.count(`SELECT count(*) FROM memory_file_vectors`); n != 1 {
+	if n := f.count(`SELECT count(*) FROM memory_file_vectors WHERE org = $1`); n != 1 {
 		t.Errorf("%d vectors of the text that stays", n)
 	}
 }

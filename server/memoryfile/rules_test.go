@@ -87,14 +87,14 @@ func TestTheRulesOfAnIndex(t *testing.T) {
 			t.Errorf("%s: got %v, which names no line", tt.rule, err)
 		}
 		off := memoryfile.IndexRules{Off: []string{"*"}}
-		if _, err := f.store.UpdateTree(t.Context(), org, f.at.Tree, memoryfile.TreeUpdate{Rules: &off}); err != nil {
+		if _, err := f.store.UpdateTree(t.Context(), f.org, f.at.Tree, memoryfile.TreeUpdate{Rules: &off}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := f.store.Write(t.Context(), f.at, index, good+tt.line+"\n", ""); err != nil {
 			t.Errorf("%s that does not hold: got %v", tt.rule, err)
 		}
 		f.write(index, good)
-		if _, err := f.store.UpdateTree(t.Context(), org, f.at.Tree, memoryfile.TreeUpdate{
+		if _, err := f.store.UpdateTree(t.Context(), f.org, f.at.Tree, memoryfile.TreeUpdate{
 			Rules: &memoryfile.IndexRules{}}); err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +165,7 @@ func TestPointersOfTheIndexStayTrue(t *testing.T) {
 func TestTheManifestIsObeyed(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	operator := memoryfile.At{Org: org, Tree: f.at.Tree, Author: db.Provenance{KeyID: "key-1"}}
+	operator := memoryfile.At{Org: f.org, Tree: f.at.Tree, Author: db.Provenance{KeyID: "key-1"}}
 	m := memoryfile.Manifest{Entries: []memoryfile.ManifestEntry{
 		{Path: "/memories/log.md", Holds: "what happened", Update: "append"},
 		{Path: "/memories/short/*.md", Holds: "short notes", MaxChars: 10, Update: "replace",
@@ -174,7 +174,7 @@ func TestTheManifestIsObeyed(t *testing.T) {
 	if _, err := f.store.SetManifest(t.Context(), operator, m); err != nil {
 		t.Fatal(err)
 	}
-	if got, own, err := f.store.Manifest(t.Context(), org, f.at.Tree); err != nil || !own || len(got.Entries) != 2 ||
+	if got, own, err := f.store.Manifest(t.Context(), f.org, f.at.Tree); err != nil || !own || len(got.Entries) != 2 ||
 		got.Entries[1] != m.Entries[1] {
 		t.Errorf("the manifest is %+v, %t, %v", got, own, err)
 	}
@@ -253,6 +253,7 @@ func TestAnIndexNeverGetsTooLong(t *testing.T) {
 	defer pool.Close()
 	pools := []*pgxpool.Pool{f.pool, pool}
 	var group errgroup.Group
+	group.SetLimit(8) // each has a connection
 	for writer := range 40 {
 		group.Go(func() error {
 			row := fmt.Sprintf("| a.md | %d%s |", writer, strings.Repeat("x", 150))
@@ -273,7 +274,7 @@ func TestAnIndexNeverGetsTooLong(t *testing.T) {
 		t.Errorf("the index has %d characters, want as many as fit 5,000", n)
 	}
 	f.write("/memories/long.md", strings.Repeat("x", 5_001))
-	if _, err := f.store.Create(t.Context(), memoryfile.At{Org: org, Tree: f.at.Tree}, "/memories/memory.MD",
+	if _, err := f.store.Create(t.Context(), memoryfile.At{Org: f.org, Tree: f.at.Tree}, "/memories/memory.MD",
 		"x", memoryfile.Dates{}); err == nil {
 		t.Error("there are two indexes")
 	}
@@ -290,7 +291,7 @@ func TestALintReportsTheStateOfATree(t *testing.T) {
 	t.Parallel()
 	f := withTopics(t)
 	f.write("/memories/orphan.md", "nobody points here")
-	l, err := f.store.Lint(t.Context(), org, f.at.Tree)
+	l, err := f.store.Lint(t.Context(), f.org, f.at.Tree)
 	if err != nil || len(l.Violations) != 0 || l.Files != 5 || l.IndexChars != utf8.RuneCountInString(good) {
 		t.Errorf("got %+v, %v", l, err)
 	}
@@ -298,11 +299,11 @@ func TestALintReportsTheStateOfATree(t *testing.T) {
 		t.Errorf("no pointer leads to %q", got)
 	}
 	off := memoryfile.IndexRules{Off: []string{"*"}}
-	if _, err := f.store.UpdateTree(t.Context(), org, f.at.Tree, memoryfile.TreeUpdate{Rules: &off}); err != nil {
+	if _, err := f.store.UpdateTree(t.Context(), f.org, f.at.Tree, memoryfile.TreeUpdate{Rules: &off}); err != nil {
 		t.Fatal(err)
 	}
 	f.write(index, good+"\n## More\n\nThe staging host is s2.\n")
-	if l, err = f.store.Lint(t.Context(), org, f.at.Tree); err != nil || len(l.Violations) != 1 {
+	if l, err = f.store.Lint(t.Context(), f.org, f.at.Tree); err != nil || len(l.Violations) != 1 {
 		t.Errorf("rules that do not hold are reported, too: got %+v, %v", l, err)
 	}
 }
@@ -391,7 +392,7 @@ func TestEachPathCanBePointedTo(t *testing.T) {
 		file := "/memories/" + tt.path
 		f.write(file, "A note.\n")
 		f.write(index, "# Memory\n\n"+tt.line+"\n")
-		l, err := f.store.Lint(t.Context(), org, f.at.Tree)
+		l, err := f.store.Lint(t.Context(), f.org, f.at.Tree)
 		if err != nil || len(l.Unreachable)+len(l.Violations) > 0 {
 			t.Errorf("%s: unreachable %q, %+v, %v", tt.line, l.Unreachable, l.Violations, err)
 		}
@@ -403,7 +404,7 @@ func TestEachPathCanBePointedTo(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: a renaming: %v", tt.line, err)
 		}
-		if l, err = f.store.Lint(t.Context(), org, f.at.Tree); err != nil || len(l.Unreachable)+len(l.Violations) > 0 {
+		if l, err = f.store.Lint(t.Context(), f.org, f.at.Tree); err != nil || len(l.Unreachable)+len(l.Violations) > 0 {
 			t.Errorf("%s: after a renaming %q: unreachable %q, %+v, %v", tt.line, f.files()[index], l.Unreachable,
 				l.Violations, err)
 		}
@@ -425,7 +426,7 @@ func TestTheManifestIsNoIndex(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	for _, path := range []string{memoryfile.ManifestPath, "/memories/manifest.MD"} {
-		_, err := f.store.UpdateTree(t.Context(), org, f.at.Tree, memoryfile.TreeUpdate{
+		_, err := f.store.UpdateTree(t.Context(), f.org, f.at.Tree, memoryfile.TreeUpdate{
 			Rules: &memoryfile.IndexRules{Index: path}})
 		if !errors.Is(err, db.ErrInvalid) || !strings.Contains(err.Error(), "rules.index") {
 			t.Errorf("%s: got %v, want ErrInvalid", path, err)

@@ -18,32 +18,44 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-const org = db.Org(1)
-
+// fixture is a store, and an organization with a tree of an agent.
 type fixture struct {
 	*testing.T
 	pool  *pgxpool.Pool
+	org   db.Org
 	store *memoryfile.Store
-	at    memoryfile.At // a tree of an agent
+	at    memoryfile.At // the tree
 }
 
+// newFixture returns an organization of the database that the package's tests share.
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	pool := dbtest.New(t)
-	f := &fixture{T: t, pool: pool, store: memoryfile.New(pool, memoryfile.Options{})}
-	agent := f.agent()
-	tree, err := f.store.Writable(t.Context(), org, agent)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.at = memoryfile.At{Org: org, Tree: tree.ID, Author: db.Provenance{AgentID: agent, Tool: "memory_files"}}
+	pool, org := dbtest.Org(t)
+	return fixtureOf(t, pool, org)
+}
+
+func fixtureOf(t *testing.T, pool *pgxpool.Pool, org db.Org) *fixture {
+	t.Helper()
+	f := &fixture{T: t, pool: pool, org: org, store: memoryfile.New(pool, memoryfile.Options{})}
+	f.makeTree()
 	return f
+}
+
+// makeTree gives the fixture the tree of a new agent.
+func (f *fixture) makeTree() {
+	f.Helper()
+	agent := f.agent()
+	tree, err := f.store.Writable(f.Context(), f.org, agent)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.at = memoryfile.At{Org: f.org, Tree: tree.ID, Author: db.Provenance{AgentID: agent, Tool: "memory_files"}}
 }
 
 func (f *fixture) agent() string {
 	f.Helper()
 	id, err := db.One[string](f.Context(), f.pool, `
-		INSERT INTO agents (org, name, agent_type, system) VALUES (1, 'Ada', 'letta_v1_agent', '') RETURNING id`)
+		INSERT INTO agents (org, name, agent_type, system) VALUES ($1, 'Ada', 'letta_v1_agent', '') RETURNING id`, f.org)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -62,13 +74,13 @@ func (f *fixture) write(path, content string) memoryfile.File {
 // files are the texts of all files, by their paths.
 func (f *fixture) files() map[string]string {
 	f.Helper()
-	all, err := f.store.List(f.Context(), org, f.at.Tree, memoryfile.Root, db.Held{})
+	all, err := f.store.List(f.Context(), f.org, f.at.Tree, memoryfile.Root, db.Held{})
 	if err != nil {
 		f.Fatal(err)
 	}
 	texts := map[string]string{}
 	for _, e := range all {
-		file, err := f.store.File(f.Context(), org, f.at.Tree, e.Path)
+		file, err := f.store.File(f.Context(), f.org, f.at.Tree, e.Path)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -188,7 +200,7 @@ func TestARedactedTextIsGone(t *testing.T) {
 	}
 	for _, table := range []string{"memory_files", "memory_file_versions", "memory_trees"} {
 		n, err := db.One[int](t.Context(), f.pool, `
-			SELECT count(*) FROM `+table+` t WHERE t.org = 1 AND strpos(to_jsonb(t)::text, 'hunter2') > 0`)
+			SELECT count(*) FROM `+table+` t WHERE t.org = $1 AND strpos(to_jsonb(t)::text, 'hunter2') > 0`, f.org)
 		if err != nil || n > 0 {
 			t.Errorf("%d rows of %s have the text, %v", n, table, err)
 		}
@@ -207,31 +219,31 @@ func TestATreeIsShared(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	other := f.agent()
-	if err := f.store.Attach(t.Context(), org, other, f.at.Tree, true); err != nil {
+	if err := f.store.Attach(t.Context(), f.org, other, f.at.Tree, true); err != nil {
 		t.Fatal(err)
 	}
 	f.write("/memories/a.md", "a")
-	if _, err := f.store.Writable(t.Context(), org, other); !errors.Is(err, db.ErrInvalid) {
+	if _, err := f.store.Writable(t.Context(), f.org, other); !errors.Is(err, db.ErrInvalid) {
 		t.Errorf("an agent that may only read: got %v, want ErrInvalid", err)
 	}
 	types, err := db.All[string](t.Context(), f.pool, `SELECT type FROM events WHERE agent_id = $1 ORDER BY seq`, other)
 	if diff := cmp.Diff([]string{"memory_tree_attached", "memory_file_changed"}, types); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}
-	second, err := f.store.CreateTree(t.Context(), org, "second", memoryfile.TreeUpdate{})
+	second, err := f.store.CreateTree(t.Context(), f.org, "second", memoryfile.TreeUpdate{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.store.Attach(t.Context(), org, other, second.ID, false); !errors.Is(err, db.ErrConflict) {
+	if err := f.store.Attach(t.Context(), f.org, other, second.ID, false); !errors.Is(err, db.ErrConflict) {
 		t.Errorf("a second tree: got %v, want ErrConflict", err)
 	}
-	if err := f.store.Detach(t.Context(), org, other, second.ID); !errors.Is(err, db.ErrNotFound) {
+	if err := f.store.Detach(t.Context(), f.org, other, second.ID); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("a tree that is not attached: got %v, want ErrNotFound", err)
 	}
-	if err := f.store.DeleteTree(t.Context(), org, f.at.Tree); err != nil {
+	if err := f.store.DeleteTree(t.Context(), f.org, f.at.Tree); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.store.OfAgent(t.Context(), org, other); !errors.Is(err, db.ErrNotFound) {
+	if _, err := f.store.OfAgent(t.Context(), f.org, other); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("the deleted tree: got %v, want ErrNotFound", err)
 	}
 }
@@ -249,13 +261,14 @@ func TestWritersOfASharedTreeLoseNothing(t *testing.T) {
 	stores := []*memoryfile.Store{f.store, memoryfile.New(pool, memoryfile.Options{})}
 	agents := []string{f.agent(), f.agent(), f.agent()}
 	for _, agent := range agents {
-		if err := f.store.Attach(t.Context(), org, agent, f.at.Tree, false); err != nil {
+		if err := f.store.Attach(t.Context(), f.org, agent, f.at.Tree, false); err != nil {
 			t.Fatal(err)
 		}
 	}
 	f.write("/memories/log.md", "")
 	fresh := f.agent()
 	var group errgroup.Group
+	group.SetLimit(8) // each has a connection
 	for writer := range 48 {
 		group.Go(func() error {
 			at := f.at
@@ -269,7 +282,7 @@ func TestWritersOfASharedTreeLoseNothing(t *testing.T) {
 			_, err = stores[writer%2].Create(t.Context(), at, fmt.Sprintf("/memories/%d/a.md", writer), "a",
 				memoryfile.Dates{})
 			if err == nil {
-				_, err = stores[writer%2].Writable(context.Background(), org, fresh)
+				_, err = stores[writer%2].Writable(context.Background(), f.org, fresh)
 			}
 			return err
 		})
@@ -283,7 +296,7 @@ func TestWritersOfASharedTreeLoseNothing(t *testing.T) {
 			t.Errorf("the edit of writer %d is lost", writer)
 		}
 	}
-	trees, err := f.store.Trees(t.Context(), org, db.Page{})
+	trees, err := f.store.Trees(t.Context(), f.org, db.Page{})
 	if len(files) != 49 || len(trees) != 2 || err != nil {
 		t.Errorf("%d files in %d trees, %v", len(files), len(trees), err)
 	}
@@ -315,14 +328,14 @@ func TestFilesAreFoundByTheirWords(t *testing.T) {
 	if _, _, err := f.store.Delete(t.Context(), f.at, gone.Path, ""); err != nil {
 		t.Fatal(err)
 	}
-	found, err := f.store.Search(t.Context(), org, f.at.Tree, memoryfile.Query{Text: "zebra stripes", Limit: 10})
+	found, err := f.store.Search(t.Context(), f.org, f.at.Tree, memoryfile.Query{Text: "zebra stripes", Limit: 10})
 	hits := found.Hits
 	want := []memoryfile.HitLine{{Line: 3, Text: "A zebra has stripes."}}
 	if err != nil || len(hits) != 1 || hits[0].Path != "/memories/a.md" || !cmp.Equal(hits[0].Lines, want) {
 		t.Errorf("got %+v, %v", hits, err)
 	}
 	f.write("/memories/a.md", "nothing")
-	found, err = f.store.Search(t.Context(), org, f.at.Tree, memoryfile.Query{Text: "zebra", Limit: 10})
+	found, err = f.store.Search(t.Context(), f.org, f.at.Tree, memoryfile.Query{Text: "zebra", Limit: 10})
 	if err != nil || len(found.Hits) > 0 {
 		t.Errorf("after the file was changed: got %+v, %v", found, err)
 	}
@@ -334,11 +347,11 @@ func TestFilesOfAnOlderVersionAreWeighedAnew(t *testing.T) {
 	f := newFixture(t)
 	f.write("/memories/animals/zoo.md", "The zebra has stripes.\n")
 	if _, err := f.pool.Exec(t.Context(), `
-		UPDATE memory_files SET lex_version = 1, lex = '{}/16777216', terms = '{}'`); err != nil {
+		UPDATE memory_files SET lex_version = 1, lex = '{}/16777216', terms = '{}' WHERE org = $1`, f.org); err != nil {
 		t.Fatal(err)
 	}
 	found := func() int {
-		got, err := f.store.Search(t.Context(), org, f.at.Tree, memoryfile.Query{Text: "zebra", Limit: 5})
+		got, err := f.store.Search(t.Context(), f.org, f.at.Tree, memoryfile.Query{Text: "zebra", Limit: 5})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,11 +22,11 @@ func may(n int) *time.Time { return new(time.Date(2024, 5, 1, 0, 0, 0, 0, time.U
 // shown are the paths that a list and a search show.
 func (f *fixture) shown(held db.Held) (listed, found []string) {
 	f.Helper()
-	entries, err := f.store.List(f.Context(), org, f.at.Tree, memoryfile.Root, held)
+	entries, err := f.store.List(f.Context(), f.org, f.at.Tree, memoryfile.Root, held)
 	if err != nil {
 		f.Fatal(err)
 	}
-	hits, err := f.store.Search(f.Context(), org, f.at.Tree, memoryfile.Query{Text: "ferry", Held: held,
+	hits, err := f.store.Search(f.Context(), f.org, f.at.Tree, memoryfile.Query{Text: "ferry", Held: held,
 		Limit: max(len(entries), 1)})
 	if err != nil {
 		f.Fatal(err)
@@ -47,7 +47,7 @@ func TestNoSearchShowsAFileThatDoesNotHold(t *testing.T) {
 	f := newFixture(t)
 	day := rapid.IntRange(0, 20)
 	rapid.Check(t, func(r *rapid.T) {
-		tree, err := f.store.CreateTree(t.Context(), org, "facts", memoryfile.TreeUpdate{})
+		tree, err := f.store.CreateTree(t.Context(), f.org, "facts", memoryfile.TreeUpdate{})
 		if err != nil {
 			r.Fatal(err)
 		}
@@ -109,11 +109,11 @@ func TestASupersededFileIsNotShown(t *testing.T) {
 	if slices.Contains(found, "/memories/old.md") {
 		t.Errorf("found %q", found)
 	}
-	index, err := f.store.Index(t.Context(), org, f.at.Author.AgentID)
+	index, err := f.store.Index(t.Context(), f.org, f.at.Author.AgentID)
 	if err != nil || strings.Contains(index.Content, "old.md") || !strings.Contains(index.Content, "new.md") {
 		t.Errorf("the prompt's index: %q, %v", index.Content, err)
 	}
-	was, err := f.store.File(t.Context(), org, f.at.Tree, "/memories/old.md")
+	was, err := f.store.File(t.Context(), f.org, f.at.Tree, "/memories/old.md")
 	if err != nil || !was.Ended || was.SupersededBy == nil || *was.SupersededBy != "/memories/new.md" ||
 		!was.ValidUntil.Equal(*c.File.ValidFrom) {
 		t.Errorf("the old file: %+v, %v", was, err)
@@ -123,7 +123,7 @@ func TestASupersededFileIsNotShown(t *testing.T) {
 		versions[0].Author.AgentID != f.at.Author.AgentID {
 		t.Errorf("its versions: %+v, %v", versions, err)
 	}
-	if l, err := f.store.Lint(t.Context(), org, f.at.Tree); err != nil || !slices.Equal(l.Ended,
+	if l, err := f.store.Lint(t.Context(), f.org, f.at.Tree); err != nil || !slices.Equal(l.Ended,
 		[]string{"/memories/old.md"}) {
 		t.Errorf("lint: %+v, %v", l, err)
 	}

@@ -16,7 +16,7 @@ import (
 // called appends an answer of the model that calls a tool, and returns the call.
 func (w world) called(t *testing.T, id, name, args string) tool.Call {
 	t.Helper()
-	at, err := w.said.Append(t.Context(), 1, w.agent.ID, recall.DefaultConversation, []recall.Draft{
+	at, err := w.said.Append(t.Context(), w.org, w.agent.ID, recall.DefaultConversation, []recall.Draft{
 		{Role: recall.Assistant, Content: []recall.Part{{Type: recall.ToolCall, CallID: id, Name: name, Input: args}}}})
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +28,7 @@ func (w world) called(t *testing.T, id, name, args string) tool.Call {
 // results are the texts of the results of a call in the agent's log.
 func (w world) results(t *testing.T, id string) (texts []string) {
 	t.Helper()
-	log, err := w.said.Messages(t.Context(), 1, recall.MessageFilter{AgentID: w.agent.ID},
+	log, err := w.said.Messages(t.Context(), w.org, recall.MessageFilter{AgentID: w.agent.ID},
 		db.Page{Ascending: true, Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
@@ -49,10 +49,10 @@ func TestACallIsAnsweredOnce(t *testing.T) {
 	t.Parallel()
 	w, _ := newTalk(t)
 	blocks := &block.Store{DB: w.pool}
-	if _, err := blocks.Add(t.Context(), 1, w.agent.ID, block.New{Label: "notes", Value: "Notes:"}); err != nil {
+	if _, err := blocks.Add(t.Context(), w.org, w.agent.ID, block.New{Label: "notes", Value: "Notes:"}); err != nil {
 		t.Fatal(err)
 	}
-	caller := tool.Caller{Org: 1, Agent: w.agent}
+	caller := tool.Caller{Org: w.org, Agent: w.agent}
 	call := w.called(t, "a", "core_memory_append", `{"label":"notes","content":"zebra"}`)
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -85,7 +85,7 @@ func TestACallIsAnsweredOnce(t *testing.T) {
 	if _, stored, err := w.tools.Answer(t.Context(), caller, call); stored || err != nil {
 		t.Errorf("a call that the log lacks: %t, %v", stored, err)
 	}
-	got, err := blocks.OfAgent(t.Context(), 1, w.agent.ID)
+	got, err := blocks.OfAgent(t.Context(), w.org, w.agent.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestACallIsAnsweredOnce(t *testing.T) {
 func TestAToolAndItsResultAreStoredTogether(t *testing.T) {
 	t.Parallel()
 	w, _ := newTalk(t)
-	caller := tool.Caller{Org: 1, Agent: w.agent}
+	caller := tool.Caller{Org: w.org, Agent: w.agent}
 	call := w.called(t, "a", "archival_memory_insert", `{"content":"The safe is behind the lift."}`)
 	call.Result.OTID = new(strings.Repeat("too long", 100))
 	if _, stored, err := w.tools.Answer(t.Context(), caller, call); err == nil || stored {

@@ -25,7 +25,7 @@ func (w world) transcript(t *testing.T, calls ...[2]string) string {
 	t.Helper()
 	var b strings.Builder
 	for _, c := range calls {
-		got, err := w.tools.Run(t.Context(), tool.Caller{Org: 1, Agent: w.agent}, c[0], json.RawMessage(c[1]))
+		got, err := w.tools.Run(t.Context(), tool.Caller{Org: w.org, Agent: w.agent}, c[0], json.RawMessage(c[1]))
 		if err != nil {
 			t.Fatalf("%s %s: %v", c[0], c[1], err)
 		}
@@ -45,9 +45,9 @@ func TestToolsOfBlocks(t *testing.T) {
 	blocks := &block.Store{DB: w.pool}
 	for _, n := range []block.New{{Label: "human", Value: "Name: Ada\n\tLikes: tea", Limit: 60},
 		{Label: "rules", Value: "Be kind.", ReadOnly: true}} {
-		b, err := blocks.Create(t.Context(), 1, block.OperatorAuthor, n)
+		b, err := blocks.Create(t.Context(), w.org, block.OperatorAuthor, n)
 		if err == nil {
-			err = blocks.Attach(t.Context(), 1, w.agent.ID, b.ID)
+			err = blocks.Attach(t.Context(), w.org, w.agent.ID, b.ID)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -92,7 +92,7 @@ func TestACallThatLacksANewTextDeletesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	run := func(name, args string) error {
-		got, err := w.tools.Run(t.Context(), tool.Caller{Org: 1, Agent: w.agent}, name, json.RawMessage(args))
+		got, err := w.tools.Run(t.Context(), tool.Caller{Org: w.org, Agent: w.agent}, name, json.RawMessage(args))
 		if got.IsError {
 			return errors.New(got.Text)
 		}
@@ -202,9 +202,9 @@ func TestALabelThatLooksLikeAPathIsItself(t *testing.T) {
 	w := newWorld(t)
 	blocks := &block.Store{DB: w.pool}
 	for _, n := range []block.New{{Label: "/memories/foo", Value: "an operator's"}, {Label: "foo", Value: "short"}} {
-		b, err := blocks.Create(t.Context(), 1, block.OperatorAuthor, n)
+		b, err := blocks.Create(t.Context(), w.org, block.OperatorAuthor, n)
 		if err == nil {
-			err = blocks.Attach(t.Context(), 1, w.agent.ID, b.ID)
+			err = blocks.Attach(t.Context(), w.org, w.agent.ID, b.ID)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -215,7 +215,7 @@ func TestALabelThatLooksLikeAPathIsItself(t *testing.T) {
 		[2]string{"memory_rethink", `{"label":"/memories/foo","new_memory":"the short one"}`},
 		[2]string{"memory_rethink", `{"label":"/memories/new","new_memory":"made"}`},
 		[2]string{"memory", `{"command":"delete","path":"/memories/new"}`})
-	all, err := blocks.OfAgent(t.Context(), 1, w.agent.ID)
+	all, err := blocks.OfAgent(t.Context(), w.org, w.agent.ID)
 	if err != nil || len(all) != 1 || all[0].Label != "foo" || all[0].Value != "the short one" {
 		t.Errorf("the blocks are %+v, %v, after\n%s", all, err, said)
 	}
@@ -226,7 +226,7 @@ func TestToolsOfArchivalMemory(t *testing.T) {
 	w := newWorld(t)
 	first := w.transcript(t, [2]string{"archival_memory_insert",
 		`{"content":"Ada's flight leaves at 9.","tags":["travel","ada"]}`})
-	got, err := w.tools.Run(t.Context(), tool.Caller{Org: 1, Agent: w.agent},
+	got, err := w.tools.Run(t.Context(), tool.Caller{Org: w.org, Agent: w.agent},
 		"archival_memory_search", json.RawMessage(`{"query":"flight"}`))
 	if err != nil {
 		t.Fatal(err)

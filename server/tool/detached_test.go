@@ -68,7 +68,8 @@ func (w world) unread(t *testing.T) {
 	t.Helper()
 	_, err := w.pool.Exec(t.Context(), `
 		INSERT INTO files (org, folder_key, name, original_name, media_type, size_bytes, sha256)
-		SELECT org, folder_key, 'unread.md', 'unread.md', 'text/plain', 0, '' FROM files WHERE name = 'guide.md'`)
+		SELECT org, folder_key, 'unread.md', 'unread.md', 'text/plain', 0, ''
+		FROM files WHERE org = $1 AND name = 'guide.md'`, w.org)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,15 +5,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/db/queue/queuetest"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
@@ -38,8 +40,9 @@ var documents = []document{
 		"===\n</directories>\n"},
 }
 
-// world is an agent with documents, in the database's first organization.
+// world is an agent with documents, in an organization of the database that the package's tests share.
 type world struct {
+	org   db.Org
 	tools *tool.Set
 	store *files.Store
 	said  *recall.Store
@@ -50,23 +53,25 @@ type world struct {
 func newWorld(t *testing.T, more ...document) world {
 	t.Helper()
 	documents := slices.Concat(documents, more)
-	pool := dbtest.New(t)
-	store, err := files.New(pool, files.Options{})
+	pool, org := dbtest.Org(t)
+	jobs, workers := worker(t, pool, org)
+	store, err := files.New(pool, files.Options{Jobs: jobs})
 	if err != nil {
 		t.Fatal(err)
 	}
-	done := work(t, pool, store)
+	store.Work(workers)
+	done := start(t, jobs)
 	var attached []string
 	folders := map[string]string{}
 	for _, d := range documents {
 		if folders[d.folder] == "" {
-			made, err := store.CreateFolder(t.Context(), 1, files.NewFolder{Name: d.folder})
+			made, err := store.CreateFolder(t.Context(), org, files.NewFolder{Name: d.folder})
 			if err != nil {
 				t.Fatal(err)
 			}
 			folders[d.folder], attached = made.ID, append(attached, made.ID)
 		}
-		if _, _, err := store.Upload(t.Context(), 1, folders[d.folder], files.Upload{Name: d.name,
+		if _, _, err := store.Upload(t.Context(), org, folders[d.folder], files.Upload{Name: d.name,
 			Body: strings.NewReader(d.text)}); err != nil {
 			t.Fatalf("upload %s: %v", d.name, err)
 		}
@@ -82,27 +87,27 @@ func newWorld(t *testing.T, more ...document) world {
 		Archival:   archival.New(pool, archival.Options{}),
 		Working:    &working.Store{DB: pool, Recall: messages, Files: store},
 		Compaction: &compaction.Store{DB: pool, Recall: messages}}
-	a, err := agents.Create(t.Context(), 1, agent.New{Name: "reader", FolderIDs: attached})
+	a, err := agents.Create(t.Context(), org, agent.New{Name: "reader", FolderIDs: attached})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return world{tool.New(tool.Memories{Files: store, Recall: messages, Blocks: agents.Blocks, Archival: agents.Archival,
-		Working: agents.Working, MemoryFiles: memoryfile.New(pool, memoryfile.Options{})}), store, messages, pool, a}
+	return world{org, tool.New(tool.Memories{Files: store, Recall: messages, Blocks: agents.Blocks,
+		Archival: agents.Archival, Working: agents.Working, MemoryFiles: memoryfile.New(pool, memoryfile.Options{})}), store, messages, pool, a}
 }
 
-// work works the store's jobs until the test ends, and reports how each of them ended.
-func work(t *testing.T, pool *pgxpool.Pool, store *files.Store) <-chan *river.Event {
+// worker returns a client for an organization's jobs of files, and what it works with: a store's jobs, once they are
+// added.
+func worker(t *testing.T, pool *pgxpool.Pool, org db.Org) (*river.Client[pgx.Tx], *river.Workers) {
 	t.Helper()
-	workers := river.NewWorkers()
-	store.Work(workers)
-	one := river.QueueConfig{MaxWorkers: 1}
-	client, err := river.NewClient[pgx.Tx](riverpgxv5.New(pool), &river.Config{
-		Queues: map[string]river.QueueConfig{files.QueueParse: one, files.QueueLarge: one,
-			files.QueueEmbed: one}, Workers: workers, TestOnly: true,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	workers, one := river.NewWorkers(), river.QueueConfig{MaxWorkers: 1}
+	return queuetest.Jobs(t, pool, org, river.Config{Queues: map[string]river.QueueConfig{files.QueueParse: one,
+		files.QueueLarge: one, files.QueueEmbed: one}, Workers: workers, TestOnly: true,
+		FetchCooldown: 5 * time.Millisecond, FetchPollInterval: 100 * time.Millisecond}), workers
+}
+
+// start lets a client work until the test ends, and reports how each job ended.
+func start(t *testing.T, client *river.Client[pgx.Tx]) <-chan *river.Event {
+	t.Helper()
 	done, cancel := client.Subscribe(river.EventKindJobCompleted, river.EventKindJobFailed, river.EventKindJobCancelled)
 	if err := client.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -116,7 +121,7 @@ func work(t *testing.T, pool *pgxpool.Pool, store *files.Store) <-chan *river.Ev
 
 func (w world) run(t *testing.T, name, args string) tool.Result {
 	t.Helper()
-	got, err := w.tools.Run(t.Context(), tool.Caller{Org: 1, Agent: w.agent}, name, json.RawMessage(args))
+	got, err := w.tools.Run(t.Context(), tool.Caller{Org: w.org, Agent: w.agent}, name, json.RawMessage(args))
 	if err != nil {
 		t.Fatalf("%s(%s): %v", name, args, err)
 	}
@@ -165,7 +170,7 @@ func TestOpenFilesReturnsWhatItOpened(t *testing.T) {
 		!strings.HasSuffix(got.Files[0].Content, "\n3: Uploads are kept until they are deleted.") {
 		t.Errorf("open_files = %+v, want lines 1 to 3 of docs/guide.md", got)
 	}
-	open, _, err := w.store.AgentFiles(t.Context(), 1, w.agent.ID,
+	open, _, err := w.store.AgentFiles(t.Context(), w.org, w.agent.ID,
 		files.AgentFilesQuery{Limits: w.agent.Limits(), Open: new(true)})
 	if err != nil {
 		t.Fatal(err)

@@ -42,7 +42,7 @@ func mentioned(text, name string) bool {
 func TestDefaultInstructionsNameTheToolsThatAreThere(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
-	choices := [][]string{}
+	choices, all, tools := [][]string{}, names(), tool.New(tool.Memories{})
 	for subset := range 1 << len(toolGroups) {
 		if subset%scale.Of(5, 1, 1) != 0 {
 			continue
@@ -55,16 +55,16 @@ func TestDefaultInstructionsNameTheToolsThatAreThere(t *testing.T) {
 		}
 		choices = append(choices, choice)
 	}
-	for _, name := range names() { // alone, and all others
+	for _, name := range all { // alone, and all others
 		choices = append(choices, []string{name},
-			slices.DeleteFunc(names(), func(n string) bool { return n == name }))
+			slices.DeleteFunc(slices.Clone(all), func(n string) bool { return n == name }))
 	}
 	for _, choice := range choices {
 		for _, hasFolder := range []bool{true, false} {
 			a := agent.Agent{Settings: agent.Settings{Tools: choice}}
-			definitions := tool.New(tool.Memories{}).Definitions(a, hasFolder)
+			definitions := tools.Definitions(a, hasFolder)
 			text := a.Instructions(definitions)
-			for _, name := range names() {
+			for _, name := range all {
 				has := slices.ContainsFunc(definitions, func(d agent.Definition) bool { return d.Name == name })
 				if mentioned(text, name) != has {
 					t.Errorf("with %q, folder %t: the instructions name %s: %t, want %t\n%s", choice, hasFolder, name, !has, has,

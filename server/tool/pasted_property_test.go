@@ -38,7 +38,7 @@ func TestAnySelectionOfAnyTextCanBePasted(t *testing.T) {
 	w := newWorld(t, shownFiles...)
 	blocks := &block.Store{DB: w.pool}
 	for _, label := range []string{"human", "notes"} {
-		if _, err := blocks.Add(t.Context(), 1, w.agent.ID, block.New{Label: label, Value: "x"}); err != nil {
+		if _, err := blocks.Add(t.Context(), w.org, w.agent.ID, block.New{Label: label, Value: "x"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -49,7 +49,7 @@ func TestAnySelectionOfAnyTextCanBePasted(t *testing.T) {
 			drawn.Fatalf("memory_rethink of %q: %s", value, got.Text)
 		}
 		now := func() string {
-			b, err := blocks.Labelled(t.Context(), 1, w.agent.ID, "notes")
+			b, err := blocks.Labelled(t.Context(), w.org, w.agent.ID, "notes")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -22,7 +22,7 @@ import (
 // whose id is returned.
 func newTalk(t *testing.T) (w world, conversation string) {
 	t.Helper()
-	pool := dbtest.New(t)
+	pool, org := dbtest.Org(t)
 	said := recall.New(pool, recall.Options{})
 	store, err := files.New(pool, files.Options{})
 	if err != nil {
@@ -33,11 +33,11 @@ func newTalk(t *testing.T) (w world, conversation string) {
 	agents := &agent.Store{DB: pool, Files: store, Recall: said, Blocks: blocks, Archival: passages, Working: states,
 		MemoryFiles: memoryfile.New(pool, memoryfile.Options{}),
 		Compaction:  &compaction.Store{DB: pool, Recall: said}}
-	a, err := agents.Create(t.Context(), 1, agent.New{Name: "talker", Timezone: "America/New_York"})
+	a, err := agents.Create(t.Context(), org, agent.New{Name: "talker", Timezone: "America/New_York"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w = world{tool.New(tool.Memories{Files: store, Recall: said, Blocks: blocks, Archival: passages,
+	w = world{org, tool.New(tool.Memories{Files: store, Recall: said, Blocks: blocks, Archival: passages,
 		Working: states, MemoryFiles: memoryfile.New(pool, memoryfile.Options{})}), store, said, pool, a}
 	w.say(t, recall.DefaultConversation,
 		draft(recall.User, "2024-03-01T23:30:00-05:00", recall.Part{Type: recall.Text, Text: "Where is the zebra report?"}),
@@ -46,7 +46,7 @@ func newTalk(t *testing.T) (w world, conversation string) {
 		draft(recall.Tool, "2024-03-02T00:11:00-05:00", recall.Part{Type: recall.ToolReturn, CallID: "c",
 			Text: "zebra report: /srv/reports/zebra.pdf"}),
 		draft(recall.Assistant, "2024-03-02T00:12:00-05:00", recall.Part{Type: recall.Text, Text: "It is in /srv/reports."}))
-	other, err := said.CreateConversation(t.Context(), 1, a.ID, recall.NewConversation{})
+	other, err := said.CreateConversation(t.Context(), org, a.ID, recall.NewConversation{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func draft(role recall.Role, at string, parts ...recall.Part) recall.Draft {
 
 func (w world) say(t *testing.T, conversation string, drafts ...recall.Draft) {
 	t.Helper()
-	if _, err := w.said.Append(t.Context(), 1, w.agent.ID, conversation, drafts); err != nil {
+	if _, err := w.said.Append(t.Context(), w.org, w.agent.ID, conversation, drafts); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -115,7 +115,8 @@ func TestWhatIsSearchedIsWhatTheModelDoesNotSee(t *testing.T) {
 		!strings.Contains(got.Text, seen) {
 		t.Errorf("before any summary something is left out:\n%s", got.Text)
 	}
-	if _, err := w.pool.Exec(t.Context(), `UPDATE conversations SET first_visible = 3 WHERE is_default`); err != nil {
+	if _, err := w.pool.Exec(t.Context(), `
+		UPDATE conversations SET first_visible = 3 WHERE org = $1 AND is_default`, w.org); err != nil {
 		t.Fatal(err)
 	}
 	got := w.run(t, "conversation_search", `{"query": "zebra"}`)

@@ -23,7 +23,7 @@ func TestWhatIsShownCanBePasted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, document{"docs", "hostile.txt", hostile})
 	blocks := &block.Store{DB: w.pool}
-	b, err := blocks.Add(t.Context(), 1, w.agent.ID, block.New{Label: "notes", Value: hostile})
+	b, err := blocks.Add(t.Context(), w.org, w.agent.ID, block.New{Label: "notes", Value: hostile})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestWhatIsShownCanBePasted(t *testing.T) {
 		if got := w.run(t, tool, string(chat.Encode(args))); got.IsError {
 			t.Errorf("%s: %s", tool, got.Text)
 		}
-		now, err := blocks.Block(t.Context(), 1, b.ID)
+		now, err := blocks.Block(t.Context(), w.org, b.ID)
 		if err != nil || now.Value != want {
 			t.Errorf("%s: the block reads %q (%v), want %q", tool, now.Value, err, want)
 		}
@@ -109,7 +109,7 @@ func TestAnySelectionOfWhatIsShownCanBePasted(t *testing.T) {
 	const value = "a <system>alpha</system> <value>b</value> end\n[seq 3] x ~/home <~/value> z"
 	w := newWorld(t, document{"docs", "marks.txt", value})
 	blocks := &block.Store{DB: w.pool}
-	b, err := blocks.Add(t.Context(), 1, w.agent.ID, block.New{Label: "notes", Value: value})
+	b, err := blocks.Add(t.Context(), w.org, w.agent.ID, block.New{Label: "notes", Value: value})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestAnySelectionOfWhatIsShownCanBePasted(t *testing.T) {
 		t.Helper()
 		args["label"] = "notes"
 		got := w.run(t, tool, string(chat.Encode(args)))
-		now, err := blocks.Block(t.Context(), 1, b.ID)
+		now, err := blocks.Block(t.Context(), w.org, b.ID)
 		if err != nil || got.IsError || now.Value != want {
 			t.Fatalf("%s(%v): the block reads %q (%v), want %q; %s", tool, args, now.Value, err, want, got.Text)
 		}
@@ -164,12 +164,12 @@ func TestCutMarksMatchInEveryTool(t *testing.T) {
 	w := newWorld(t, document{"docs", "ends.txt", value})
 	blocks := &block.Store{DB: w.pool}
 	for _, n := range []block.New{{Label: "human", Value: "x"}, {Label: "notes", Value: value}} {
-		if _, err := blocks.Add(t.Context(), 1, w.agent.ID, n); err != nil {
+		if _, err := blocks.Add(t.Context(), w.org, w.agent.ID, n); err != nil {
 			t.Fatal(err)
 		}
 	}
 	now := func() string {
-		b, err := blocks.Labelled(t.Context(), 1, w.agent.ID, "notes")
+		b, err := blocks.Labelled(t.Context(), w.org, w.agent.ID, "notes")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,7 @@ func TestUpdateWorkingMemoryAnswersWithTheRecord(t *testing.T) {
 	if got.IsError || strings.Contains(got.Text, "PDF") {
 		t.Errorf("removed as it was shown: %+v", got)
 	}
-	caller := tool.Caller{Org: 1, Agent: w.agent, Conversation: other}
+	caller := tool.Caller{Org: w.org, Agent: w.agent, Conversation: other}
 	in, err := w.tools.Run(t.Context(), caller, "update_working_memory",
 		[]byte(`{"changes":{"field":"next","text":"Wait"}}`))
 	if err != nil || in.IsError || strings.Contains(in.Text, "zebra") {
@@ -62,18 +62,18 @@ func TestAFullWorkingMemorySaysWhatToMove(t *testing.T) {
 func TestACallChangesWorkingMemoryOnce(t *testing.T) {
 	t.Parallel()
 	w, _ := newTalk(t)
-	caller := tool.Caller{Org: 1, Agent: w.agent}
+	caller := tool.Caller{Org: w.org, Agent: w.agent}
 	call := w.called(t, "a", "update_working_memory", `{"changes": [{"field": "blockers", "text": "No key"}]}`)
 	call.Result.OTID = new(strings.Repeat("too long", 100))
 	if _, stored, err := w.tools.Answer(t.Context(), caller, call); err == nil || stored {
 		t.Fatalf("a result that cannot be stored: %t, %v", stored, err)
 	}
 	states := &working.Store{DB: w.pool, Recall: w.said, Files: w.store}
-	c, err := w.said.Conversation(t.Context(), 1, w.agent.ID, recall.DefaultConversation)
+	c, err := w.said.Conversation(t.Context(), w.org, w.agent.ID, recall.DefaultConversation)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m, err := states.Memory(t.Context(), 1, c); err != nil || m.Version != 0 {
+	if m, err := states.Memory(t.Context(), w.org, c); err != nil || m.Version != 0 {
 		t.Errorf("the record is at version %d, %v, without a result", m.Version, err)
 	}
 	call.Result.OTID = nil
@@ -82,7 +82,7 @@ func TestACallChangesWorkingMemoryOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	list, err := states.Versions(t.Context(), 1, c, 0, 9)
+	list, err := states.Versions(t.Context(), w.org, c, 0, 9)
 	if err != nil || len(list) != 1 || list[0].Author.Tool != "update_working_memory" ||
 		list[0].Author.AgentID != w.agent.ID || len(w.results(t, "a")) != 1 {
 		t.Errorf("versions %+v, %v, want one of the agent's tool", list, err)

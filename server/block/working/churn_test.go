@@ -19,7 +19,7 @@ func TestChurnNamesTheFieldsThatFlap(t *testing.T) {
 		f.change(add(working.Task, []string{"pytest", "unittest"}[i%2]), add(working.Decisions, fmt.Sprint("Decision ", i)),
 			add(working.Next, fmt.Sprint("Step ", i)))
 	}
-	got, err := f.store.Churn(t.Context(), org, f.conversation(), 6)
+	got, err := f.store.Churn(t.Context(), f.org, f.conversation(), 6)
 	if err != nil || len(got.Turns) != 6 {
 		t.Fatalf("got %d turns, %v, want 6", len(got.Turns), err)
 	}
@@ -40,5 +40,5 @@ func TestChurnNamesTheFieldsThatFlap(t *testing.T) {
 }
 
 func (f *fixture) emptyChurn() (working.Churn, error) {
-	return f.store.Churn(f.Context(), org, f.conversation(), 10)
+	return f.store.Churn(f.Context(), f.org, f.conversation(), 10)
 }

@@ -47,7 +47,7 @@ func TestClaim163AtMostSevenFilesAreImportant(t *testing.T) {
 	f := newFixture(t)
 	var m working.Memory
 	for i := range 12 {
-		changed, err := f.store.Change(t.Context(), org, f.target(0),
+		changed, err := f.store.Change(t.Context(), f.org, f.target(0),
 			[]working.Change{add(working.ImportantFiles, fmt.Sprintf("server/file%d.go", i))})
 		if err == nil {
 			m = changed
@@ -95,7 +95,7 @@ func TestClaim178ARecordAbove1500TokensIsRefused(t *testing.T) {
 	f.filled()
 	most := 0
 	for i := range 100 {
-		m, err := f.store.Change(t.Context(), org, f.target(0), []working.Change{
+		m, err := f.store.Change(t.Context(), f.org, f.target(0), []working.Change{
 			add(working.Decisions, fmt.Sprintf("Decision %d: %s", i, strings.Repeat("as we said before ", 5)))})
 		if err != nil {
 			if most < 1_400 || most > 1_500 || !strings.Contains(err.Error(), "1500") {

@@ -112,19 +112,19 @@ func TestEvidenceMayBeOld(t *testing.T) {
 func TestAnotherFileContradictsAnEntry(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	folder, err := f.store.Files.CreateFolder(t.Context(), org, files.NewFolder{Name: "docs"})
+	folder, err := f.store.Files.CreateFolder(t.Context(), f.org, files.NewFolder{Name: "docs"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	exec := func(sql string, args ...any) {
 		t.Helper()
-		if err := db.Exec(t.Context(), f.pool, sql, args...); err != nil {
+		if err := db.Exec(t.Context(), f.pool, sql, append([]any{f.org}, args...)...); err != nil {
 			t.Fatal(err)
 		}
 	}
-	exec(`INSERT INTO agent_folders (org, agent_id, folder_key) VALUES (1, $1, $2)`, f.agent, folder.Key)
+	exec(`INSERT INTO agent_folders (org, agent_id, folder_key) VALUES ($1, $2, $3)`, f.agent, folder.Key)
 	exec(`INSERT INTO files (org, folder_key, name, original_name, media_type, size_bytes, sha256, generation)
-		VALUES (1, $1, 'a/plan.md', 'plan.md', 'text/plain', 0, '\x01', 1)`, folder.Key)
+		VALUES ($1, $2, 'a/plan.md', 'plan.md', 'text/plain', 0, '\x01', 1)`, folder.Key)
 	m := f.change(add(working.ImportantFiles, "docs/a/plan.md"), add(working.ImportantFiles, "docs/none.md"))
 	if e := m.ImportantFiles[0].Evidence; e == nil || e.Kind != working.OfFile || e.SHA256 != "01" {
 		t.Fatalf("the file rests on %+v, want its hash", e)
@@ -133,7 +133,7 @@ func TestAnotherFileContradictsAnEntry(t *testing.T) {
 	if stale() {
 		t.Error("stale at once")
 	}
-	exec(`UPDATE files SET sha256 = '\x02' WHERE org = 1`)
+	exec(`UPDATE files SET sha256 = '\x02' WHERE org = $1`)
 	if !stale() {
 		t.Error("not stale when the file has another content")
 	}
@@ -142,11 +142,11 @@ func TestAnotherFileContradictsAnEntry(t *testing.T) {
 	if again := *f.refreshed().ImportantFiles[0].Stale; again != since {
 		t.Errorf("stale since %d, later since %d", since, again)
 	}
-	exec(`UPDATE files SET sha256 = '\x01' WHERE org = 1`)
+	exec(`UPDATE files SET sha256 = '\x01' WHERE org = $1`)
 	if stale() {
 		t.Error("stale although the file is the old one")
 	}
-	exec(`DELETE FROM files WHERE org = 1`)
+	exec(`DELETE FROM files WHERE org = $1`)
 	if m := f.refreshed(); m.ImportantFiles[0].Stale == nil || m.ImportantFiles[1].Stale != nil {
 		t.Errorf("after the deletion: %s", m.Text)
 	}
@@ -161,7 +161,7 @@ func TestARestoredEntryMayBeStale(t *testing.T) {
 	f.change(working.Change{Field: working.Decisions, Action: working.Remove, Text: "There is only a"})
 	since := f.call("bash", `{"command":"ls"}`, "b")
 	f.refreshed()
-	if _, err := f.store.Restore(t.Context(), org, f.target(0), 1); err != nil {
+	if _, err := f.store.Restore(t.Context(), f.org, f.target(0), 1); err != nil {
 		t.Fatal(err)
 	}
 	if got := staleSince(f.refreshed()); got != since {

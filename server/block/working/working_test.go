@@ -21,12 +21,12 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-const org = db.Org(1)
-
-// fixture is an agent with its default conversation, and the working memories of its database.
+// fixture is an agent with its default conversation, in an organization of the database that the package's tests share,
+// and its working memories.
 type fixture struct {
 	testing.TB
 	pool  *pgxpool.Pool
+	org   db.Org
 	store *working.Store
 	agent string
 	calls int
@@ -34,15 +34,15 @@ type fixture struct {
 
 func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	pool := dbtest.New(t)
+	pool, org := dbtest.Org(t)
 	store, err := files.New(pool, files.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	said := recall.New(pool, recall.Options{})
-	f := &fixture{TB: t, pool: pool, store: &working.Store{DB: pool, Recall: said, Files: store}}
+	f := &fixture{TB: t, pool: pool, org: org, store: &working.Store{DB: pool, Recall: said, Files: store}}
 	f.agent, err = db.One[string](t.Context(), pool, `
-		INSERT INTO agents (org, name, agent_type, system) VALUES (1, 'a', 'letta_v1_agent', '') RETURNING id`)
+		INSERT INTO agents (org, name, agent_type, system) VALUES ($1, 'a', 'letta_v1_agent', '') RETURNING id`, org)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func (f *fixture) target(expected int) working.Target {
 // change makes changes that must succeed.
 func (f *fixture) change(changes ...working.Change) working.Memory {
 	f.Helper()
-	m, err := f.store.Change(f.Context(), org, f.target(0), changes)
+	m, err := f.store.Change(f.Context(), f.org, f.target(0), changes)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func (f *fixture) change(changes ...working.Change) working.Memory {
 
 func (f *fixture) conversation() recall.Conversation {
 	f.Helper()
-	c, err := f.store.Recall.Conversation(f.Context(), org, f.agent, recall.DefaultConversation)
+	c, err := f.store.Recall.Conversation(f.Context(), f.org, f.agent, recall.DefaultConversation)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -85,10 +85,10 @@ func (f *fixture) conversation() recall.Conversation {
 func (f *fixture) refreshed() working.Memory {
 	f.Helper()
 	c := f.conversation()
-	if err := f.store.Refresh(f.Context(), org, c); err != nil {
+	if err := f.store.Refresh(f.Context(), f.org, c); err != nil {
 		f.Fatal(err)
 	}
-	m, err := f.store.Memory(f.Context(), org, c)
+	m, err := f.store.Memory(f.Context(), f.org, c)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func (f *fixture) refreshed() working.Memory {
 
 func (f *fixture) say(drafts ...recall.Draft) []recall.Appended {
 	f.Helper()
-	at, err := f.store.Recall.Append(f.Context(), org, f.agent, recall.DefaultConversation, drafts)
+	at, err := f.store.Recall.Append(f.Context(), f.org, f.agent, recall.DefaultConversation, drafts)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -152,7 +152,8 @@ last_edit: [seq N]
 	if m = f.change(add(working.Decisions, "One global")); m.Version != 2 {
 		t.Errorf("a change that changes nothing made version %d", m.Version)
 	}
-	log, err := event.List(t.Context(), f.pool, org, f.agent, event.Query{Types: []event.Type{event.WorkingMemoryChanged}})
+	log, err := event.List(t.Context(), f.pool, f.org, f.agent, event.Query{
+		Types: []event.Type{event.WorkingMemoryChanged}})
 	if err != nil || len(log) != 2 || log[0].RefID != f.conversation().ID {
 		t.Errorf("events: got %+v, %v, want one for each version", log, err)
 	}
@@ -185,12 +186,12 @@ func TestChangesThatBreakRulesAreRefused(t *testing.T) {
 		{"no such position", working.Change{Field: working.Decisions, Text: "x", Evidence: "999"}, `no evidence "999"`},
 		{"a long diff", add(working.LastEdit, strings.Repeat("+ a line of a long diff\n", 100)), "may have at most 400"},
 	} {
-		_, err := f.store.Change(t.Context(), org, f.target(0), []working.Change{add(working.Next, "never"), w.change})
+		_, err := f.store.Change(t.Context(), f.org, f.target(0), []working.Change{add(working.Next, "never"), w.change})
 		if !errors.Is(err, db.ErrInvalid) || !strings.Contains(err.Error(), w.says) {
 			t.Errorf("%s: got %v, want %q", w.name, err, w.says)
 		}
 	}
-	if _, err := f.store.Change(t.Context(), org, f.target(0), nil); !errors.Is(err, db.ErrInvalid) {
+	if _, err := f.store.Change(t.Context(), f.org, f.target(0), nil); !errors.Is(err, db.ErrInvalid) {
 		t.Errorf("no changes: got %v, want ErrInvalid", err)
 	}
 	if m := f.refreshed(); m.Version != 1 || m.Next != nil {
@@ -205,7 +206,7 @@ func TestARecordHasALimit(t *testing.T) {
 	f := newFixture(t)
 	size := 0
 	for i := 0; ; i++ {
-		m, err := f.store.Change(t.Context(), org, f.target(0), []working.Change{
+		m, err := f.store.Change(t.Context(), f.org, f.target(0), []working.Change{
 			add(working.Decisions, fmt.Sprintf("Decision %d: %s", i, strings.Repeat("as we said before ", 8)))})
 		if err == nil {
 			size = m.Tokens
@@ -277,11 +278,11 @@ func TestTwoServersLoseNothing(t *testing.T) {
 	}
 	stores := []*working.Store{f.store, {DB: other, Recall: recall.New(other, recall.Options{}), Files: store}}
 	var all sync.WaitGroup
-	for i := range 20 {
+	for i := range 8 {
 		all.Go(func() {
-			for n := range 2 {
+			for n := range 5 {
 				change := add(working.Blockers, fmt.Sprintf("blocker %d of %d", n, i))
-				if _, err := stores[i%2].Change(t.Context(), org, f.target(0), []working.Change{change}); err != nil {
+				if _, err := stores[i%2].Change(t.Context(), f.org, f.target(0), []working.Change{change}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -294,7 +295,7 @@ func TestTwoServersLoseNothing(t *testing.T) {
 	var conflicts, made sync.Map
 	for i := range 8 {
 		all.Go(func() {
-			_, err := stores[i%2].Change(t.Context(), org, f.target(40), []working.Change{add(working.Task, fmt.Sprint(i))})
+			_, err := stores[i%2].Change(t.Context(), f.org, f.target(40), []working.Change{add(working.Task, fmt.Sprint(i))})
 			if mismatch, ok := errors.AsType[*working.MismatchError](err); ok && mismatch.Current.Version == 41 {
 				conflicts.Store(i, true)
 			} else if err == nil {
@@ -319,23 +320,23 @@ func TestVersionsAreComparedAndRestored(t *testing.T) {
 	f.change(add(working.Task, "One"), add(working.Decisions, "A"))
 	f.change(add(working.Task, "Two"))
 	c := f.conversation()
-	list, err := f.store.Versions(t.Context(), org, c, 0, 10)
+	list, err := f.store.Versions(t.Context(), f.org, c, 0, 10)
 	if err != nil || len(list) != 2 || list[0].Version != 2 || list[1].Record.Task.Text != "One" ||
 		list[0].Author.Kind != working.ByOperator || list[0].Tokens == 0 || list[0].Seq <= list[1].Seq {
 		t.Fatalf("versions: got %+v, %v", list, err)
 	}
-	diff, err := f.store.Diff(t.Context(), org, c, 1, 2)
+	diff, err := f.store.Diff(t.Context(), f.org, c, 1, 2)
 	if err != nil || !strings.Contains(diff, "-task: ") || !strings.Contains(diff, "] Two\n") {
 		t.Errorf("diff: got %s, %v", diff, err)
 	}
-	if diff, err := f.store.Diff(t.Context(), org, c, 0, 1); err != nil || strings.Contains(diff, "\n-") {
+	if diff, err := f.store.Diff(t.Context(), f.org, c, 0, 1); err != nil || strings.Contains(diff, "\n-") {
 		t.Errorf("diff from nothing: got %s, %v", diff, err)
 	}
-	m, err := f.store.Restore(t.Context(), org, f.target(2), 1)
+	m, err := f.store.Restore(t.Context(), f.org, f.target(2), 1)
 	if err != nil || m.Version != 3 || m.Task.Text != "One" {
 		t.Errorf("restored: got %+v, %v", m, err)
 	}
-	if _, err := f.store.Restore(t.Context(), org, f.target(0), 9); !errors.Is(err, db.ErrNotFound) {
+	if _, err := f.store.Restore(t.Context(), f.org, f.target(0), 9); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("restore of version 9: got %v, want ErrNotFound", err)
 	}
 }

@@ -22,9 +22,9 @@ import (
 const (
 	MaxExpressionBytes = 4_000
 	DefaultPatience    = 10 * time.Second // of wall clock
+	DefaultCPU         = 5 * time.Second  // of processors
 	DefaultMemoryBytes = 512 << 20
 
-	cpu       = 5 * time.Second
 	maxAtOnce = 4 // children of a server
 	reserve   = 2 // of them, for other organizations than one
 )
@@ -33,6 +33,7 @@ const (
 type Runner struct {
 	Command     []string      // a program that calls Main
 	Patience    time.Duration // 0 is DefaultPatience
+	CPU         time.Duration // 0 is DefaultCPU; whole seconds
 	MemoryBytes int64         // 0 is DefaultMemoryBytes
 
 	slots *db.Shares
@@ -65,6 +66,7 @@ type Answer struct {
 // request is what a child reads before the text.
 type request struct {
 	Query
+	CPU         time.Duration
 	MemoryBytes int64
 }
 
@@ -79,7 +81,8 @@ func (r *Runner) Run(ctx context.Context, org db.Org, q Query) (out Answer, err 
 		return out, err
 	}
 	defer r.slots.Give(org, 1)
-	head, err := json.Marshal(request{Query: q, MemoryBytes: cmp.Or(r.MemoryBytes, DefaultMemoryBytes)})
+	head, err := json.Marshal(request{Query: q, CPU: cmp.Or(r.CPU, DefaultCPU),
+		MemoryBytes: cmp.Or(r.MemoryBytes, DefaultMemoryBytes)})
 	if err != nil {
 		return out, err
 	}

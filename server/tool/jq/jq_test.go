@@ -34,7 +34,7 @@ func run(t *testing.T, q jq.Query) (jq.Answer, error) {
 		t.Fatal(err)
 	}
 	r := jq.New(program, "run-jq")
-	r.Patience, r.MemoryBytes = time.Minute, 256<<20
+	r.Patience, r.CPU, r.MemoryBytes = time.Minute, time.Second, 64<<20
 	q.MaxResults, q.MaxBytes = max(q.MaxResults, 3), max(q.MaxBytes, 100)
 	return r.Run(t.Context(), 1, q)
 }

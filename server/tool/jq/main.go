@@ -26,7 +26,7 @@ func Main() error {
 	if err != nil {
 		return fmt.Errorf("this command is run by the server alone: %w", err)
 	}
-	child.Limit(q.MemoryBytes, cpu)
+	child.Limit(q.MemoryBytes, q.CPU)
 	return json.NewEncoder(os.Stdout).Encode(q.answer(in))
 }
 

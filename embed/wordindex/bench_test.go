@@ -1,4 +1,4 @@
-package embed_test
+package wordindex_test
 
 import (
 	"context"
@@ -30,10 +30,10 @@ const (
 // BenchmarkRank ranks 100,000 passages of Go's own source by five words, through the index of words and as without it,
 // in turn, and reports the medians and the times that nine of ten searches take.
 func BenchmarkRank(b *testing.B) {
-	f := newWordsFixture(b, 1)
+	f := newFixture(b, 1)
 	texts := sourcePassages(b)
 	f.load(texts)
-	f.index.Grew(wordsOrg, f.archives[0], len(texts))
+	f.index.Grew(f.org, f.archives[0], len(texts))
 	b.Logf("%d segments of %d rows", f.update(), len(texts))
 	took := map[string][]float64{}
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // for a benchmark
@@ -58,16 +58,16 @@ func BenchmarkRank(b *testing.B) {
 	}
 }
 
-func (f *wordsFixture) rankWith(search *embed.Search, text string) {
+func (f *fixture) rankWith(search *embed.Search, text string) {
 	f.Helper()
 	const scope = `r.org = @org AND r.archive_key = ANY (@archives)`
 	_, err := search.Rank(f.Context(), f.pool, embed.Question{
-		Org: wordsOrg, Text: text, Limit: 10, WordsOnly: true, Scope: "bench",
+		Org: f.org, Text: text, Limit: 10, WordsOnly: true, Scope: "bench",
 		Filters: []embed.Filter{{Rows: scope,
-			Args: pgx.StrictNamedArgs{"org": wordsOrg, "archives": f.archives}}},
+			Args: pgx.StrictNamedArgs{"org": f.org, "archives": f.archives}}},
 		Sample: func(ctx context.Context) (*embed.IDF, error) {
 			terms, err := db.All[[]int64](ctx, f.pool, `
-				SELECT terms FROM passages WHERE org = $1 AND key % 200 = 0 LIMIT 500`, wordsOrg)
+				SELECT terms FROM passages WHERE org = $1 AND key % 200 = 0 LIMIT 500`, f.org)
 			return embed.NewIDF(terms, benchRows), err
 		},
 		Owners: func(context.Context) ([]int64, error) { return f.archives, nil },
@@ -103,13 +103,13 @@ func sourcePassages(b *testing.B) (texts []string) {
 }
 
 // load copies passages into the archive.
-func (f *wordsFixture) load(texts []string) {
+func (f *fixture) load(texts []string) {
 	f.Helper()
 	_, err := f.pool.CopyFrom(f.Context(), pgx.Identifier{"passages"},
 		[]string{"org", "archive_key", "text", "sha256", "lex", "terms"},
 		pgx.CopyFromSlice(len(texts), func(i int) ([]any, error) {
 			lex, sum := embed.Document(texts[i]), sha256.Sum256(fmt.Append(nil, i))
-			return []any{wordsOrg, f.archives[0], texts[i], sum[:], lex.Vector, embed.Owned(f.archives[0], lex.Terms)}, nil
+			return []any{f.org, f.archives[0], texts[i], sum[:], lex.Vector, embed.Owned(f.archives[0], lex.Terms)}, nil
 		}))
 	f.must(err)
 	_, err = dbtest.Owner(f, f.pool).Exec(f.Context(), `VACUUM ANALYZE passages`)

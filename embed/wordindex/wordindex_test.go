@@ -1,4 +1,4 @@
-package embed_test
+package wordindex_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
@@ -21,91 +22,125 @@ import (
 	"github.com/loci-memory/loci/embed/wordindex"
 )
 
-const wordsOrg = db.Org(1)
-
-// wordsFixture has passages in archives, of which it stores only what a search reads.
-type wordsFixture struct {
+// fixture has passages in archives, of which it stores only what a search reads. They are in an organization of the
+// database that the package's tests share.
+type fixture struct {
 	testing.TB
 	pool     *pgxpool.Pool
+	org      db.Org
 	index    *wordindex.Index
 	archives []int64
 	keys     []int64 // of the passages
 	texts    int     // how many were made
 }
 
-func newWordsFixture(t testing.TB, archives int) *wordsFixture {
+func newFixture(t testing.TB, archives int) *fixture {
 	t.Helper()
-	f := &wordsFixture{TB: t, pool: dbtest.New(t), index: wordindex.New("passages", "passages", "archive_key", "key")}
+	pool, org := dbtest.Org(t)
+	f := &fixture{TB: t, pool: pool, org: org, index: wordindex.New("passages", "passages", "archive_key", "key")}
+	f.index.Wait = time.Minute // for the transactions of other tests
 	for range archives {
 		f.archives = append(f.archives, one[int64](f, `
-			INSERT INTO archives (org, name) VALUES ($1, 'a') RETURNING key`, wordsOrg))
+			INSERT INTO archives (org, name) VALUES ($1, 'a') RETURNING key`, f.org))
 	}
 	return f
 }
 
-func one[T any](f *wordsFixture, sql string, args ...any) T {
+func one[T any](f *fixture, sql string, args ...any) T {
 	f.Helper()
 	got, err := db.One[T](f.Context(), f.pool, sql, args...)
 	f.must(err)
 	return got
 }
 
-func (f *wordsFixture) must(err error) {
+func (f *fixture) must(err error) {
 	f.Helper()
 	if err != nil {
 		f.Fatal(err)
 	}
 }
 
-// insert adds a passage of an archive on d, which may be a transaction.
-func (f *wordsFixture) insert(d db.DB, archive int64, text string, tags ...string) {
+// insert adds passages to an archive on d, which may be a transaction.
+func (f *fixture) insert(d db.DB, archive int64, texts ...string) {
 	f.Helper()
-	f.texts++
-	lex, sum := embed.Document(text), sha256.Sum256(fmt.Append(nil, f.texts))
-	key, err := db.One[int64](f.Context(), d, `
-		INSERT INTO passages (org, archive_key, text, sha256, lex, terms, tags) VALUES ($1, $2, $3, $4, $5, $6, $7)
-		RETURNING key`, wordsOrg, archive, text, sum[:], lex.Vector, embed.Owned(archive, lex.Terms), db.Tags(tags))
-	f.must(err)
-	f.keys = append(f.keys, key)
+	passages := make([]passage, len(texts))
+	for i, text := range texts {
+		passages[i].text = text
+	}
+	f.insertAll(d, archive, passages)
+}
+
+// passage is a text with its tags.
+type passage struct {
+	text string
+	tags []string
+}
+
+func (f *fixture) insertAll(d db.DB, archive int64, passages []passage) {
+	f.Helper()
+	var batch pgx.Batch
+	for _, p := range passages {
+		f.texts++
+		lex, sum := embed.Document(p.text), sha256.Sum256(fmt.Append(nil, f.texts))
+		batch.Queue(`
+			INSERT INTO passages (org, archive_key, text, sha256, lex, terms, tags) VALUES ($1, $2, $3, $4, $5, $6, $7)
+			RETURNING key`, f.org, archive, p.text, sum[:], lex.Vector, embed.Owned(archive, lex.Terms), db.Tags(p.tags)).
+			QueryRow(func(row pgx.Row) error {
+				var key int64
+				err := row.Scan(&key)
+				f.keys = append(f.keys, key)
+				return err
+			})
+	}
+	f.must(d.SendBatch(f.Context(), &batch).Close())
+}
+
+// numbered returns texts made of the numbers from 0.
+func numbered(format string, count int) []string {
+	texts := make([]string, count)
+	for i := range texts {
+		texts[i] = fmt.Sprintf(format, i)
+	}
+	return texts
 }
 
 // rewrite gives a passage another text.
-func (f *wordsFixture) rewrite(key int64, text string) {
+func (f *fixture) rewrite(key int64, text string) {
 	f.Helper()
 	lex := embed.Document(text)
 	f.must(db.Tx(f.Context(), f.pool, func(tx pgx.Tx) error {
-		if err := f.index.Note(f.Context(), tx, wordsOrg, key); err != nil {
+		if err := f.index.Note(f.Context(), tx, f.org, key); err != nil {
 			return err
 		}
 		_, err := tx.Exec(f.Context(), `
 			UPDATE passages SET text = $3, lex = $4, terms = '{}' WHERE org = $1 AND key = $2`,
-			wordsOrg, key, text, lex.Vector)
+			f.org, key, text, lex.Vector)
 		return err
 	}))
 }
 
-func (f *wordsFixture) exec(sql string, args ...any) {
+func (f *fixture) exec(sql string, args ...any) {
 	f.Helper()
 	_, err := f.pool.Exec(f.Context(), sql, args...)
 	f.must(err)
 }
 
-func (f *wordsFixture) update() int {
+func (f *fixture) update() int {
 	f.Helper()
 	n, err := f.index.Update(f.Context(), f.pool)
 	f.must(err)
 	return n
 }
 
-func (f *wordsFixture) prune() int {
+func (f *fixture) prune() int {
 	f.Helper()
-	n, err := f.index.Prune(f.Context(), f.pool)
+	n, err := f.index.PruneOrg(f.Context(), f.pool, f.org)
 	f.must(err)
 	return n
 }
 
 // search returns a search of the passages by words, through the index or, if that is nil, exactly.
-func (f *wordsFixture) search(index *wordindex.Index) *embed.Search {
+func (f *fixture) search(index *wordindex.Index) *embed.Search {
 	search := embed.NewSearch(nil, "passages", "passage_vectors", "passage_key")
 	search.Words, search.IndexRows = index, 1<<40
 	return search
@@ -113,16 +148,16 @@ func (f *wordsFixture) search(index *wordindex.Index) *embed.Search {
 
 const wordsLimit = 10
 
-func (f *wordsFixture) question(archives []int64, where, text string) embed.Question {
+func (f *fixture) question(archives []int64, where, text string) embed.Question {
 	const scope = `r.org = @org AND r.archive_key = ANY (@archives)`
 	return embed.Question{
-		Org: wordsOrg, Text: text, Limit: wordsLimit, WordsOnly: true,
+		Org: f.org, Text: text, Limit: wordsLimit, WordsOnly: true,
 		Filters: []embed.Filter{{Rows: scope + where,
-			Args: pgx.StrictNamedArgs{"org": wordsOrg, "archives": archives}}},
+			Args: pgx.StrictNamedArgs{"org": f.org, "archives": archives}}},
 		Sample: func(ctx context.Context) (*embed.IDF, error) {
 			terms, err := db.All[[]int64](ctx, f.pool, `
 				SELECT terms FROM passages WHERE org = $1 AND archive_key = ANY ($2) ORDER BY key LIMIT 500`,
-				wordsOrg, archives)
+				f.org, archives)
 			return embed.NewIDF(terms, len(f.keys)), err
 		},
 		Owners: func(context.Context) ([]int64, error) { return archives, nil },
@@ -130,7 +165,7 @@ func (f *wordsFixture) question(archives []int64, where, text string) embed.Ques
 }
 
 // rank ranks the passages of archives by words, through the index or, if that is nil, exactly.
-func (f *wordsFixture) rank(index *wordindex.Index, archives []int64, where, text string) []embed.Scored {
+func (f *fixture) rank(index *wordindex.Index, archives []int64, where, text string) []embed.Scored {
 	f.Helper()
 	ranking, err := f.search(index).Rank(f.Context(), f.pool, f.question(archives, where, text))
 	f.must(err)
@@ -158,7 +193,7 @@ func TestTheIndexRanksAsTheRowsDo(t *testing.T) {
 	seeds := scale.Of(2, 6, 6)
 	for seed := range uint64(seeds) {
 		random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // for a test
-		f := newWordsFixture(t, 2)
+		f := newFixture(t, 2)
 		f.index.FirstRows, f.index.NewRows, f.index.SegmentRows = 40, 10, 64+random.IntN(300)
 		f.index.CachedBytes >>= 8 * (seed % 4) // the least is a few parts
 		for step := range 40 {
@@ -188,7 +223,7 @@ func TestTheIndexRanksAsTheRowsDo(t *testing.T) {
 func TestTheIndexRanksRangesOfKeysAsTheRowsDo(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(7, 7)) //nolint:gosec // for a test
-	f := newWordsFixture(t, 2)
+	f := newFixture(t, 2)
 	f.index.FirstRows, f.index.NewRows, f.index.SegmentRows = 40, 10, 200
 	for range 30 {
 		f.change(random)
@@ -217,27 +252,29 @@ func TestTheIndexRanksRangesOfKeysAsTheRowsDo(t *testing.T) {
 }
 
 // answers reports whether the index answers a question.
-func (f *wordsFixture) answers(archives []int64, text string) bool {
+func (f *fixture) answers(archives []int64, text string) bool {
 	f.Helper()
 	lex := embed.Document(text)
-	m, err := f.index.Match(f.Context(), f.pool, wordindex.Question{Org: wordsOrg, Owners: archives, Terms: lex.Terms,
+	m, err := f.index.Match(f.Context(), f.pool, wordindex.Question{Org: f.org, Owners: archives, Terms: lex.Terms,
 		Weights: lex.Vector.Values()})
 	f.must(err)
 	return m != nil
 }
 
 // change does something random to the rows or the index.
-func (f *wordsFixture) change(random *rand.Rand) {
+func (f *fixture) change(random *rand.Rand) {
 	f.Helper()
 	any := func() int64 { return f.keys[random.IntN(len(f.keys))] }
 	switch n := random.IntN(10); {
 	case n < 4 || len(f.keys) == 0:
 		archive := random.IntN(len(f.archives))
-		for range random.IntN(150) {
-			tags := []string{"half", "tenth"}[:min(2, 20/(1+random.IntN(40)))]
-			f.insert(f.pool, f.archives[archive], randomWords(random, 30), tags...)
+		passages := make([]passage, random.IntN(150))
+		for i := range passages {
+			passages[i].tags = []string{"half", "tenth"}[:min(2, 20/(1+random.IntN(40)))]
+			passages[i].text = randomWords(random, 30)
 		}
-		f.index.Grew(wordsOrg, f.archives[archive], 150)
+		f.insertAll(f.pool, f.archives[archive], passages)
+		f.index.Grew(f.org, f.archives[archive], 150)
 	case n < 5:
 		for range 5 {
 			f.rewrite(any(), randomWords(random, 30))
@@ -245,11 +282,11 @@ func (f *wordsFixture) change(random *rand.Rand) {
 	case n < 6:
 		from := random.IntN(len(f.keys))
 		gone := f.keys[from:min(from+random.IntN(60), len(f.keys))]
-		f.exec(`DELETE FROM passages WHERE org = $1 AND key = ANY ($2)`, wordsOrg, gone)
+		f.exec(`DELETE FROM passages WHERE org = $1 AND key = ANY ($2)`, f.org, gone)
 	case n < 7:
 		f.prune()
 	case n < 8 && random.IntN(3) == 0: // the index may be deleted, also in part
-		f.exec(`DELETE FROM word_segments WHERE org = $1 AND key % 3 = $2`, wordsOrg, random.IntN(3))
+		f.exec(`DELETE FROM word_segments WHERE org = $1 AND key % 3 = $2`, f.org, random.IntN(3))
 	default:
 		f.update()
 	}
@@ -258,20 +295,19 @@ func (f *wordsFixture) change(random *rand.Rand) {
 // A row whose transaction ends after later rows are indexed is found.
 func TestARowThatIsCommittedLateIsFound(t *testing.T) {
 	t.Parallel()
-	f := newWordsFixture(t, 1)
+	f := newFixture(t, 1)
 	f.index.FirstRows, f.index.NewRows, f.index.Wait = 10, 5, 0
 	tx, err := f.pool.Begin(t.Context())
 	f.must(err)
 	f.insert(tx, f.archives[0], "the late quince")
-	for i := range 30 {
-		f.insert(f.pool, f.archives[0], fmt.Sprint("plum ", i))
-	}
-	f.index.Grew(wordsOrg, f.archives[0], 30)
+	f.insert(f.pool, f.archives[0], numbered("plum %d", 30)...)
+	f.index.Grew(f.org, f.archives[0], 30)
 	if n := f.update(); n != 0 {
 		t.Errorf("%d segments are made while an earlier row may still come, want 0", n)
 	}
 	f.must(tx.Commit(t.Context()))
-	f.index.Grew(wordsOrg, f.archives[0], 30)
+	f.index.Wait = time.Minute
+	f.index.Grew(f.org, f.archives[0], 30)
 	if n := f.update(); n != 1 {
 		t.Errorf("got %d segments, want 1", n)
 	}
@@ -283,32 +319,30 @@ func TestARowThatIsCommittedLateIsFound(t *testing.T) {
 // Rows that come in small steps end in few segments, and what is deleted leaves the index.
 func TestSegmentsAreMergedAndPruned(t *testing.T) {
 	t.Parallel()
-	f := newWordsFixture(t, 1)
+	f := newFixture(t, 1)
 	f.index.FirstRows, f.index.NewRows, f.index.SegmentRows = 20, 10, 200
 	for range 40 {
-		for i := range 10 {
-			f.insert(f.pool, f.archives[0], fmt.Sprintf("apple pear %d", i))
-		}
-		f.index.Grew(wordsOrg, f.archives[0], 10)
+		f.insert(f.pool, f.archives[0], numbered("apple pear %d", 10)...)
+		f.index.Grew(f.org, f.archives[0], 10)
 		f.update()
 	}
-	if n := one[int](f, `SELECT count(*) FROM word_segments WHERE org = $1`, wordsOrg); n > 6 {
+	if n := one[int](f, `SELECT count(*) FROM word_segments WHERE org = $1`, f.org); n > 6 {
 		t.Errorf("400 rows in steps of 10 have %d segments of at most 200, want at most 6", n)
 	}
-	covered := one[int](f, `SELECT sum(rows) FROM word_segments WHERE org = $1`, wordsOrg)
+	covered := one[int](f, `SELECT sum(rows) FROM word_segments WHERE org = $1`, f.org)
 	if covered < 390 {
 		t.Errorf("the segments have %d of 400 rows, want all but the last", covered)
 	}
-	f.exec(`DELETE FROM passages WHERE org = $1 AND key % 3 = 0`, wordsOrg)
+	f.exec(`DELETE FROM passages WHERE org = $1 AND key % 3 = 0`, f.org)
 	if n := f.prune(); n == 0 {
 		t.Error("no segment is made anew though a third of the rows is deleted")
 	}
 	if n := f.prune(); n != 0 {
 		t.Errorf("%d segments are made anew again", n)
 	}
-	f.exec(`DELETE FROM passages WHERE org = $1`, wordsOrg)
-	f.exec(`DELETE FROM archives WHERE org = $1`, wordsOrg)
-	if n := one[int](f, `SELECT count(*) FROM word_postings WHERE org = $1`, wordsOrg); n != 0 {
+	f.exec(`DELETE FROM passages WHERE org = $1`, f.org)
+	f.exec(`DELETE FROM archives WHERE org = $1`, f.org)
+	if n := one[int](f, `SELECT count(*) FROM word_postings WHERE org = $1`, f.org); n != 0 {
 		t.Errorf("a deleted archive leaves %d rows of postings", n)
 	}
 }
@@ -316,23 +350,21 @@ func TestSegmentsAreMergedAndPruned(t *testing.T) {
 // The words of an erased row are gone from the index once it is pruned.
 func TestErasedWordsLeaveTheIndex(t *testing.T) {
 	t.Parallel()
-	f := newWordsFixture(t, 1)
+	f := newFixture(t, 1)
 	f.index.FirstRows = 10
-	for i := range 20 {
-		f.insert(f.pool, f.archives[0], fmt.Sprint("plum ", i))
-	}
+	f.insert(f.pool, f.archives[0], numbered("plum %d", 20)...)
 	f.insert(f.pool, f.archives[0], "secret quince")
-	f.index.Grew(wordsOrg, f.archives[0], f.index.NewRows)
+	f.index.Grew(f.org, f.archives[0], f.index.NewRows)
 	f.update()
 	bytes := func() int {
-		return one[int](f, `SELECT sum(length(postings)) FROM word_postings WHERE org = $1`, wordsOrg)
+		return one[int](f, `SELECT sum(length(postings)) FROM word_postings WHERE org = $1`, f.org)
 	}
 	before := bytes()
 	f.must(db.Tx(t.Context(), f.pool, func(tx pgx.Tx) error {
-		if err := f.index.Note(t.Context(), tx, wordsOrg, f.keys[20]); err != nil {
+		if err := f.index.Note(t.Context(), tx, f.org, f.keys[20]); err != nil {
 			return err
 		}
-		return db.Exec(t.Context(), tx, `DELETE FROM passages WHERE org = $1 AND key = $2`, wordsOrg, f.keys[20])
+		return db.Exec(t.Context(), tx, `DELETE FROM passages WHERE org = $1 AND key = $2`, f.org, f.keys[20])
 	}))
 	if got := f.rank(f.index, f.archives, "", "quince"); len(got) != 0 {
 		t.Errorf("an erased row is found: %v", got)
@@ -343,7 +375,7 @@ func TestErasedWordsLeaveTheIndex(t *testing.T) {
 	if after := bytes(); after >= before {
 		t.Errorf("the postings have %d bytes after the erasure, and had %d", after, before)
 	}
-	if n := one[int](f, `SELECT count(*) FROM word_changes WHERE org = $1`, wordsOrg); n != 0 {
+	if n := one[int](f, `SELECT count(*) FROM word_changes WHERE org = $1`, f.org); n != 0 {
 		t.Errorf("%d changes are still noted", n)
 	}
 }
@@ -351,16 +383,14 @@ func TestErasedWordsLeaveTheIndex(t *testing.T) {
 // A match knows which words segments have: those are not taken for misspelt.
 func TestAMatchKnowsTheTermsThatSegmentsHave(t *testing.T) {
 	t.Parallel()
-	f := newWordsFixture(t, 1)
+	f := newFixture(t, 1)
 	f.index.FirstRows = 10
-	for i := range 20 {
-		f.insert(f.pool, f.archives[0], []string{"plum", "pear"}[i/19])
-	}
-	f.index.Grew(wordsOrg, f.archives[0], f.index.NewRows)
+	f.insert(f.pool, f.archives[0], append(slices.Repeat([]string{"plum"}, 19), "pear")...)
+	f.index.Grew(f.org, f.archives[0], f.index.NewRows)
 	f.update()
 	asked := embed.Document("plum pear quince")
 	for range 2 { // read from the tables, then from memory
-		m, err := f.index.Match(t.Context(), f.pool, wordindex.Question{Org: wordsOrg, Owners: f.archives,
+		m, err := f.index.Match(t.Context(), f.pool, wordindex.Question{Org: f.org, Owners: f.archives,
 			Terms: asked.Terms, Weights: asked.Vector.Values()})
 		f.must(err)
 		for word, want := range map[string]bool{"plum": true, "pear": true, "quince": false} {
@@ -374,18 +404,16 @@ func TestAMatchKnowsTheTermsThatSegmentsHave(t *testing.T) {
 // Misspelt words are looked up in the vocabularies of segments, and in the rows that no segment has.
 func TestMisspeltWordsAreLookedUpInTheIndex(t *testing.T) {
 	t.Parallel()
-	f := newWordsFixture(t, 1)
+	f := newFixture(t, 1)
 	f.index.FirstRows = 10
-	for i := range 40 {
-		f.insert(f.pool, f.archives[0], fmt.Sprintf("The budget of offsite %d and the orchard of plums", i))
-	}
-	f.index.Grew(wordsOrg, f.archives[0], f.index.NewRows)
+	f.insert(f.pool, f.archives[0], numbered("The budget of offsite %d and the orchard of plums", 40)...)
+	f.index.Grew(f.org, f.archives[0], f.index.NewRows)
 	if f.update() == 0 {
 		t.Fatal("no segment was made")
 	}
-	f.exec(`UPDATE passages SET terms = '{}' WHERE org = $1`, wordsOrg) // where they are looked up without the index
+	f.exec(`UPDATE passages SET terms = '{}' WHERE org = $1`, f.org) // where they are looked up without the index
 	f.insert(f.pool, f.archives[0], "A concerto for the saxophone")
-	f.checkSpellings(f.index, 0, map[string]string{
+	f.checkSpellings(f.pool, f.index, 0, map[string]string{
 		"bugdet": "budget", "the concreto": "the concerto", "offsight orchrad": "offsight orchard", "budget": "",
 		"concerto": "", "zzyzxq": "",
 	})
@@ -394,21 +422,20 @@ func TestMisspeltWordsAreLookedUpInTheIndex(t *testing.T) {
 // Misspelt words are looked up in the rows that a filter leaves, if they are few, without any index.
 func TestMisspeltWordsAreLookedUpInFewRows(t *testing.T) {
 	t.Parallel()
-	f := newWordsFixture(t, 1)
-	for i := range 40 {
-		f.insert(f.pool, f.archives[0], fmt.Sprintf("The budget of offsite %d and the orchard of plums", i))
-	}
-	if _, err := dbtest.Owner(t, f.pool).Exec(t.Context(), `DROP INDEX passages_terms`); err != nil {
-		t.Fatal(err)
-	}
-	f.checkSpellings(nil, 40, map[string]string{
+	f := newFixture(t, 1)
+	f.insert(f.pool, f.archives[0], numbered("The budget of offsite %d and the orchard of plums", 40)...)
+	plans := dbtest.NewPlans(t, f.pool)
+	f.checkSpellings(plans, nil, 40, map[string]string{
 		"bugdet": "budget", "offsight orchrad": "offsight orchard", "budget": "", "zzyzxq": "",
 	})
+	if plan := plans.Take("WITH sharing"); plan == "" || strings.Contains(plan, "passages_terms") {
+		t.Errorf("the rows are found by the index of their terms:\n%s", plan)
+	}
 }
 
 // checkSpellings checks which spelling is searched in place of each text; empty is the text itself. The scope claims
 // 10,000 rows, of which filters leave at most the given number; 0 is all.
-func (f *wordsFixture) checkSpellings(index *wordindex.Index, most int, spellings map[string]string) {
+func (f *fixture) checkSpellings(d db.DB, index *wordindex.Index, most int, spellings map[string]string) {
 	f.Helper()
 	for text, want := range spellings {
 		q := f.question(f.archives, "", text)
@@ -416,14 +443,14 @@ func (f *wordsFixture) checkSpellings(index *wordindex.Index, most int, spelling
 			return embed.NewIDF([][]int64{{1}}, 10_000), nil
 		}
 		search := f.search(index)
-		_, got, err := embed.Respelled(f.Context(), f.pool, search, q,
+		_, got, err := embed.Respelled(f.Context(), d, search, q,
 			func(text string, _ bool) (embed.Searched[struct{}], error) {
 				q.Text = text
 				ranking, err := search.Rank(f.Context(), f.pool, q)
 				found := embed.Searched[struct{}]{Ranking: ranking}
 				for _, row := range ranking.Rows {
 					found.Texts = append(found.Texts, one[string](f, `SELECT text FROM passages WHERE org = $1 AND key = $2`,
-						wordsOrg, row.ID))
+						f.org, row.ID))
 				}
 				return found, err
 			})
@@ -436,7 +463,7 @@ func (f *wordsFixture) checkSpellings(index *wordindex.Index, most int, spelling
 // The vocabularies of a match's segments have each term as often as rows do; where a segment is gone they say so.
 func TestAMatchCountsTheRowsOfTerms(t *testing.T) {
 	t.Parallel()
-	f := newWordsFixture(t, 2)
+	f := newFixture(t, 2)
 	f.index.FirstRows, f.index.NewRows, f.index.SegmentRows = 10, 1, 30
 	random, want, asked := rand.New(rand.NewPCG(3, 3)), map[int32]int{}, map[int32]bool{}
 	for i := range 200 {
@@ -449,13 +476,13 @@ func TestAMatchCountsTheRowsOfTerms(t *testing.T) {
 	}
 	asked[0], asked[embed.Lexicon-1] = true, true
 	for _, archive := range f.archives {
-		f.index.Grew(wordsOrg, archive, f.index.NewRows)
+		f.index.Grew(f.org, archive, f.index.NewRows)
 	}
 	if n := f.update(); n < 6 {
 		t.Fatalf("%d segments were made, want several of 30 rows", n)
 	}
 	terms := slices.Collect(maps.Keys(asked))
-	m, err := f.index.Match(t.Context(), f.pool, wordindex.Question{Org: wordsOrg, Owners: f.archives,
+	m, err := f.index.Match(t.Context(), f.pool, wordindex.Question{Org: f.org, Owners: f.archives,
 		Terms: terms[:3], Weights: []float32{1, 1, 1}})
 	f.must(err)
 	for range 2 { // read from the tables, then from memory
@@ -464,7 +491,7 @@ func TestAMatchCountsTheRowsOfTerms(t *testing.T) {
 			t.Fatalf("ok %v (%v), counts differ (-want +got):\n%s", ok, err, diff)
 		}
 	}
-	f.exec(`DELETE FROM word_segments WHERE org = $1 AND key = (SELECT min(key) FROM word_segments)`, wordsOrg)
+	f.exec(`DELETE FROM word_segments WHERE org = $1 AND key = (SELECT min(key) FROM word_segments WHERE org = $1)`, f.org)
 	restarted := wordindex.New("passages", "passages", "archive_key", "key") // remembers nothing
 	if got, ok, err := restarted.Count(t.Context(), f.pool, m, terms); err != nil || ok {
 		t.Errorf("of a segment that is gone got %v, ok %v (%v), want that it is not whole", got, ok, err)
@@ -474,20 +501,18 @@ func TestAMatchCountsTheRowsOfTerms(t *testing.T) {
 // A damaged segment is an error, not a wrong answer.
 func TestADamagedSegmentIsAnError(t *testing.T) {
 	t.Parallel()
-	f := newWordsFixture(t, 1)
+	f := newFixture(t, 1)
 	f.index.FirstRows = 10
-	for range 20 {
-		f.insert(f.pool, f.archives[0], "plum")
-	}
-	f.index.Grew(wordsOrg, f.archives[0], f.index.NewRows)
+	f.insert(f.pool, f.archives[0], slices.Repeat([]string{"plum"}, 20)...)
+	f.index.Grew(f.org, f.archives[0], f.index.NewRows)
 	f.update()
-	whole := one[[]byte](f, `SELECT postings FROM word_postings WHERE org = $1`, wordsOrg)
+	whole := one[[]byte](f, `SELECT postings FROM word_postings WHERE org = $1`, f.org)
 	lex := embed.Document("plum")
 	for n := range whole {
 		for _, damaged := range [][]byte{whole[:n], slices.Concat(whole[:n], []byte{whole[n] + 7}, whole[n+1:])} {
-			f.exec(`UPDATE word_postings SET postings = $2 WHERE org = $1`, wordsOrg, damaged)
+			f.exec(`UPDATE word_postings SET postings = $2 WHERE org = $1`, f.org, damaged)
 			restarted := wordindex.New("passages", "passages", "archive_key", "key") // remembers nothing
-			_, err := restarted.Match(t.Context(), f.pool, wordindex.Question{Org: wordsOrg, Owners: f.archives,
+			_, err := restarted.Match(t.Context(), f.pool, wordindex.Question{Org: f.org, Owners: f.archives,
 				Terms: lex.Terms, Weights: lex.Vector.Values()})
 			if len(damaged) < len(whole) && err == nil {
 				t.Errorf("%d of %d bytes: got no error", n, len(whole))
