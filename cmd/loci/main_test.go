@@ -23,7 +23,7 @@ import (
 	"github.com/loci-memory/loci/db/dbtest"
 )
 
-// TestMain is also the program, which the server runs again to read a document, and tests to kill it.
+// TestMain is also the program, which the server runs again to read a document, and a few tests to kill it.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && slices.Contains([]string{"read-document", "migrate", "serve"}, os.Args[1]) {
 		main()
@@ -45,22 +45,44 @@ type program struct {
 
 // lines hands out what is written, line by line.
 type lines struct {
-	mu   sync.Mutex
-	all  bytes.Buffer
-	wake chan struct{}
+	mu    sync.Mutex
+	all   bytes.Buffer
+	grown chan struct{} // closed by the next Write
 }
 
-func newLines() *lines { return &lines{wake: make(chan struct{}, 1)} }
+func newLines() *lines { return &lines{grown: make(chan struct{})} }
 
 func (l *lines) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.all.Write(p)
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
+	close(l.grown)
+	l.grown = make(chan struct{})
 	return len(p), nil
+}
+
+// more returns a channel that the next Write closes.
+func (l *lines) more() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.grown
+}
+
+// await waits until what was written is as a test wants it.
+func (l *lines) await(t testing.TB, what string, is func(text string) bool) {
+	t.Helper()
+	deadline := time.After(patience)
+	for {
+		more := l.more()
+		if is(l.String()) {
+			return
+		}
+		select {
+		case <-more:
+		case <-deadline:
+			t.Fatalf("not in time: %s:\n%s", what, l)
+		}
+	}
 }
 
 func (l *lines) String() string {
@@ -300,7 +322,7 @@ func TestTheMainJob(t *testing.T) {
 // The server reads documents in children, which are this program again.
 func TestDocumentsAreReadInChildren(t *testing.T) {
 	t.Parallel()
-	p := serve(t, "--database-url="+dbtest.OwnerURL(t))
+	p := tenant(t)
 	folder := call[identified](p, "POST", "/v1/folders/", map[string]any{"name": "talks"})
 	agent := call[identified](
 		p,
@@ -451,7 +473,7 @@ func TestAnotherDimensionStopsTheStart(t *testing.T) {
 		[]string{
 			"serve",
 			"--addr=127.0.0.1:0",
-			"--database-url=" + dbtest.OwnerURL(t),
+			"--database-url=" + sharedURL(t),
 			"--embedding-base-url=" + base + "/v1",
 			"--embedding-model=tiny",
 			"--embedding-dimensions=4",
@@ -608,7 +630,7 @@ func TestComposePassesSettingsOn(t *testing.T) {
 
 func TestUploadCommand(t *testing.T) {
 	t.Parallel()
-	p := serve(t, "--database-url="+dbtest.OwnerURL(t), "--api-key=a-key-for-the-test")
+	p := tenant(t)
 	dir := t.TempDir()
 	good, bad := filepath.Join(dir, "good.md"), filepath.Join(dir, "bad.png")
 	for path, content := range map[string]string{good: "# Good\n\ntext\n", bad: "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"} {
@@ -620,8 +642,7 @@ func TestUploadCommand(t *testing.T) {
 		out, errs := newLines(), newLines()
 		code := run(
 			t.Context(),
-			[]string{"upload", "--addr=" + p.base, "--api-key=a-key-for-the-test", "--duplicates=replace", "--again", "notes",
-				good, bad},
+			p.asking("upload", "--duplicates=replace", "--again", "notes", good, bad),
 			out,
 			errs,
 		)
@@ -644,7 +665,7 @@ func TestUploadCommand(t *testing.T) {
 // not sent again, and every failure counts.
 func TestUploadOfDirectories(t *testing.T) {
 	t.Parallel()
-	p := serve(t, "--database-url="+dbtest.OwnerURL(t))
+	p := tenant(t)
 	dir := t.TempDir()
 	write := func(name, content string) {
 		path := filepath.Join(dir, filepath.FromSlash(name))
@@ -660,7 +681,7 @@ func TestUploadOfDirectories(t *testing.T) {
 	upload := func(code int, summary string, args ...string) (out string) {
 		t.Helper()
 		all, errs := newLines(), newLines()
-		if got := run(t.Context(), append([]string{"upload", "--addr=" + p.base, "notes"}, args...), all,
+		if got := run(t.Context(), p.asking(append([]string{"upload", "notes"}, args...)...), all,
 			errs); got != code || !strings.Contains(all.String(), summary) || strings.Contains(errs.String(), "\r") {
 			t.Errorf("%q: got %d, want %d and %q:\n%s\n%s", args, got, code, summary, all, errs)
 		}
@@ -702,7 +723,7 @@ func TestUploadOfDirectories(t *testing.T) {
 		filepath.Join(dir, "empty"): "the directory has no files", pipe: "it is a pipe: upload a regular file",
 		"/dev/null": "it is a device"} {
 		errs := newLines()
-		args := append([]string{"upload", "--addr=" + p.base, "more"}, strings.Fields(path)...)
+		args := p.asking(append([]string{"upload", "more"}, strings.Fields(path)...)...)
 		if code := run(t.Context(), args, newLines(), errs); code != 1 || !strings.Contains(errs.String(), want) ||
 			strings.Count(errs.String(), "nothing") > 1 {
 			t.Errorf("%s: got %d %s, want 1 and %q", path, code, errs, want)
