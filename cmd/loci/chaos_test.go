@@ -52,11 +52,8 @@ type chaos struct {
 // LOCI_CHAOS_SEED repeats a run.
 func TestNothingIsLostWhenServersAreKilled(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("it takes a minute")
-	}
 	rounds := number(t, "LOCI_CHAOS_ROUNDS", scale.Of(1, 30, 500))
-	seed := number(t, "LOCI_CHAOS_SEED", int(time.Now().UnixNano()&0x7fffffff))
+	seed := chaosSeed(t)
 	t.Logf("LOCI_CHAOS_SEED=%d LOCI_CHAOS_ROUNDS=%d", seed, rounds)
 	fake := http.Server{Handler: http.HandlerFunc(embedAnything)} //nolint:gosec // on loopback, for a test
 	base := listen(t, &fake)
@@ -109,6 +106,13 @@ func number(t *testing.T, name string, otherwise int) int {
 		t.Fatalf("%s is %q", name, text)
 	}
 	return n
+}
+
+// chaosSeed returns what LOCI_CHAOS_SEED says; else always the same in make test, and another one in each longer run.
+func chaosSeed(t *testing.T) int {
+	t.Helper()
+	now := int(time.Now().UnixNano() & 0x7fffffff)
+	return number(t, "LOCI_CHAOS_SEED", scale.Of(1, now, now))
 }
 
 // embedAnything answers with a vector for each text.

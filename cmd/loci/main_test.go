@@ -265,9 +265,16 @@ func (p *program) tool(agent, name string, args map[string]any) result {
 	return call[result](p, "POST", "/v1/agents/"+agent+"/tools/"+name+"/run", map[string]any{"args": args})
 }
 
+// A server on an empty database makes all that it needs, fills it with the demonstration, and does what it is for. The
+// next start leaves what is there as it is.
 func TestTheMainJob(t *testing.T) {
 	t.Parallel()
-	p := serve(t, "--database-url="+dbtest.EmptyURL(t))
+	url := dbtest.EmptyURL(t)
+	p := serve(t, "--database-url="+url, "--demo")
+	p.hasTheDemonstration()
+	p.stop()
+	p = serve(t, "--database-url="+url, "--demo")
+	p.hasTheDemonstration()
 	folder := call[identified](p, "POST", "/v1/folders/", map[string]any{"name": "notes"})
 	agent := call[identified](
 		p,
@@ -319,6 +326,21 @@ func TestTheMainJob(t *testing.T) {
 	}
 }
 
+// hasTheDemonstration checks that the database has the demonstration and nothing else.
+func (p *program) hasTheDemonstration() {
+	p.t.Helper()
+	agents := call[[]identified](p, "GET", "/v1/agents/", nil)
+	folders := call[[]identified](p, "GET", "/v1/folders/", nil)
+	if len(agents) != 1 || agents[0].Name != demoAgent || len(folders) != 1 {
+		p.t.Fatalf("got the agents %+v and the folders %+v", agents, folders)
+	}
+	p.await(folders[0].ID)
+	got := p.tool(agents[0].ID, "semantic_search_files", map[string]any{"query": "how to search files"})
+	if !strings.Contains(got.Text, "guide/searching.md") {
+		p.t.Errorf("search: got %+v", got)
+	}
+}
+
 // The server reads documents in children, which are this program again.
 func TestDocumentsAreReadInChildren(t *testing.T) {
 	t.Parallel()
@@ -359,22 +381,10 @@ func TestDocumentsAreReadInChildren(t *testing.T) {
 
 func TestSettingsThatAreWrongStopTheStart(t *testing.T) {
 	t.Parallel()
-	url := dbtest.URL(t)
-	home, err := os.MkdirTemp("", "loci-home-")
-	if err == nil {
-		err = os.Chmod(home, 0o711) //nolint:gosec // the user that Postgres runs as must be able to enter it
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(home) })
+	url, home := sharedURL(t), newHome(t)
 	for name, c := range map[string]struct{ args, want []string }{
-		"an address without port": {[]string{"--addr=127.0.0.1"}, []string{"LOCI_ADDR", "127.0.0.1"}},
-		"a port that is none":     {[]string{"--addr=127.0.0.1:99999"}, []string{"LOCI_ADDR", "99999"}},
-		"other machines without a key": {
-			[]string{"--addr=0.0.0.0:0", "--database-url=" + url},
-			[]string{"LOCI_ADDR", "LOCI_API_KEY"},
-		},
+		"an address without port":     {[]string{"--addr=127.0.0.1"}, []string{"LOCI_ADDR", "127.0.0.1"}},
+		"a port that is none":         {[]string{"--addr=127.0.0.1:99999"}, []string{"LOCI_ADDR", "99999"}},
 		"a key that is too short":     {[]string{"--api-key=short", "--database-url=" + url}, []string{"LOCI_API_KEY"}},
 		"a database URL that is none": {[]string{"--database-url=db:5432"}, []string{"LOCI_DATABASE_URL"}},
 		"a size that is no number":    {[]string{"--max-upload-bytes=many"}, []string{"max-upload-bytes"}},
@@ -501,9 +511,7 @@ func commands(t *testing.T, url string) func(args ...string) string {
 }
 
 // Nothing but a server, or the same command again, deletes the data of an organization that is deleted already.
-func TestADeletionIsWaitedForLater(t *testing.T) {
-	t.Parallel()
-	url := dbtest.URL(t)
+func aDeletionIsWaitedForLater(t *testing.T, url string) {
 	command := commands(t, url)
 	id := command("orgs", "create", "acme")
 	for round := range 2 {
@@ -523,9 +531,8 @@ func TestADeletionIsWaitedForLater(t *testing.T) {
 	}
 }
 
-func TestKeys(t *testing.T) {
-	t.Parallel()
-	url := dbtest.OwnerURL(t)
+// A server answers without a key until there is one; keys and organizations then do what their commands say.
+func keysAreMadeAndRevoked(t *testing.T, url string) {
 	command := commands(t, url)
 	p := serve(t, "--database-url="+url)
 	if status, _ := p.send("GET", "/v1/agents/", nil); status != http.StatusOK {
@@ -584,12 +591,19 @@ func TestKeys(t *testing.T) {
 	if status, _ := p.send("GET", "/v1/folders/", nil); status != http.StatusUnauthorized {
 		t.Errorf("a key of a deleted organization: status %d", status)
 	}
+	p.stop()
 	const closed = "every API key is revoked"
-	if log := serve(t, "--database-url="+url).log.String(); !strings.Contains(log, closed) {
+	p = serve(t, "--database-url="+url)
+	if log := p.log.String(); !strings.Contains(log, closed) {
 		t.Errorf("a server that nobody can use says %q", log)
 	}
-	if log := serve(t, "--database-url="+url, "--reopen").log.String(); strings.Contains(log, closed) {
+	p.stop()
+	p = serve(t, "--database-url="+url, "--reopen")
+	if log := p.log.String(); strings.Contains(log, closed) {
 		t.Errorf("reopened, the server says %q", log)
+	}
+	if status, _ := p.send("GET", "/v1/agents/", nil); status != http.StatusOK {
+		t.Errorf("reopened, without a key: status %d", status)
 	}
 }
 
@@ -753,33 +767,6 @@ func TestHelp(t *testing.T) {
 	out, errs := newLines(), newLines()
 	if code := run(t.Context(), []string{"help", "nothing"}, out, errs); code != 2 {
 		t.Errorf("help of no command: got %d, %s%s", code, out, errs)
-	}
-}
-
-func TestTheDemonstrationFillsOnlyAnEmptyDatabase(t *testing.T) {
-	t.Parallel()
-	url := dbtest.OwnerURL(t)
-	for range 2 {
-		p := serve(t, "--database-url="+url, "--demo")
-		agents := call[[]identified](p, "GET", "/v1/agents/", nil)
-		if len(agents) != 1 || agents[0].Name != demoAgent {
-			t.Fatalf("agents: got %+v", agents)
-		}
-		folders := call[[]identified](p, "GET", "/v1/folders/", nil)
-		if len(folders) != 1 {
-			t.Fatalf("folders: got %+v", folders)
-		}
-		p.await(folders[0].ID)
-		got := p.tool(agents[0].ID, "semantic_search_files", map[string]any{"query": "how to search files"})
-		if !strings.Contains(
-			got.Text,
-			"guide/searching.md",
-		) {
-			t.Errorf("search: got %+v", got)
-		}
-		if code := p.stop(); code != 0 {
-			t.Errorf("the server ended with %d", code)
-		}
 	}
 }
 

@@ -58,30 +58,6 @@ func rememberTea(t *testing.T, session *sdk.ClientSession) string {
 	return got.Content[0].(*sdk.TextContent).Text
 }
 
-// Without a server the program runs its own, whose memory is there again the next time.
-func TestMemoryIsServedOnStdioFromADirectory(t *testing.T) {
-	home := newHome(t)
-	t.Setenv("LOCI_API_KEY", "loci_of-the-environment")
-	key := remote{APIKey: "loci_of-the-environment"}
-	for _, want := range []string{"Stored 1 of 1 turns.", "Stored 0 of 1 turns."} {
-		session, ended := stdio(t, mcpCmd{Home: home, remote: key})
-		key = remote{} // the server of the first time has not kept it
-		if got := rememberTea(t, session); !strings.HasPrefix(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
-		if got, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "core_memory_append",
-			Arguments: json.RawMessage(`{"label":"human","content":"Likes tea."}`)}); err != nil || got.IsError {
-			t.Errorf("core_memory_append: %+v, %v", got, err)
-		}
-		if err := session.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := <-ended; err != nil {
-			t.Errorf("the program ended with %v", err)
-		}
-	}
-}
-
 // A line that is no JSON is answered, and does not end the session; what was asked before the input's end is answered.
 func TestBrokenLinesAndTheEndOfTheInputLoseNothing(t *testing.T) {
 	t.Parallel()

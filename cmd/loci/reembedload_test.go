@@ -30,7 +30,7 @@ func (l *reembedLoad) repeat(do func(at *program, n int64)) {
 			case <-l.stop:
 				return
 			default:
-				do(&program{t: l.t, base: l.servers[n%2].url()}, n)
+				do(&program{t: l.t, base: l.processes[n%2].url()}, n)
 			}
 		}
 	})
@@ -82,9 +82,9 @@ func (l *reembedLoad) storesMore(when string) {
 // and search: each request is answered, and each search by meaning finds what it must. In the end everything has a new
 // vector, also what was stored meanwhile.
 func TestReembeddingUnderLoad(t *testing.T) {
-	t.Parallel()
 	scale.Long(t)
-	m := newTwoModels(t, 2)
+	t.Parallel()
+	m := newTwoModels(t, 2, true)
 	l := &reembedLoad{twoModels: m, stop: make(chan struct{}),
 		folder:  call[[]identified](m.program, "GET", "/v1/folders/?name=f", nil)[0].ID,
 		archive: call[[]identified](m.program, "GET", "/v1/archives?agent_id="+m.agent, nil)[0].ID}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -52,7 +53,20 @@ func linesOf(log, key string) string {
 func sharedURL(t testing.TB) string {
 	t.Helper()
 	pool, _ := dbtest.Org(t)
-	return pool.Config().ConnString()
+	return withoutPoolSize(t, pool.Config().ConnString())
+}
+
+// withoutPoolSize returns the URL of a database without the setting of a pool, which a connection does not take.
+func withoutPoolSize(t testing.TB, database string) string {
+	t.Helper()
+	u, err := url.Parse(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := u.Query()
+	settings.Del("pool_max_conns")
+	u.RawQuery = settings.Encode()
+	return u.String()
 }
 
 // keyOf makes a key.
