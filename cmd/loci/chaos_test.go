@@ -141,7 +141,7 @@ func (c *chaos) round(n int) {
 	ctx, stop := context.WithCancel(c.t.Context())
 	defer stop()
 	var clients sync.WaitGroup
-	for client := range 4 {
+	for client := range scale.Of(2, 4, 4) {
 		dice := rand.New(rand.NewPCG(c.dice.Uint64(), uint64(client))) //nolint:gosec // repeatable
 		clients.Go(func() { c.client(ctx, dice, client, n) })
 	}

@@ -12,20 +12,22 @@ import (
 // It begins without a key, and no server runs on it in between.
 func TestCommandsOnADatabase(t *testing.T) {
 	t.Parallel()
-	url := dbtest.OwnerURL(t)
+	owner := dbtest.OwnerURL(t)
+	serving := dbtest.Serving(owner)
 	for _, c := range []struct {
 		name string
 		run  func(t *testing.T, url string)
+		as   string // the URL
 	}{
-		{"the doctor says what to do", theDoctorSaysWhatToDo},
-		{"the doctor finds what waits", theDoctorFindsWhatWaits},
-		{"other machines are not served without a key", otherMachinesAreNotServedWithoutAKey},
-		{"a deletion is waited for later", aDeletionIsWaitedForLater},
-		{"keys are made and revoked", keysAreMadeAndRevoked},
-		{"the start says which keys do nothing", theStartSaysWhichKeysDoNothing},
-		{"another schema is refused", anotherSchemaIsRefused},
+		{"the doctor says what to do", theDoctorSaysWhatToDo, owner},
+		{"the doctor finds what waits", theDoctorFindsWhatWaits, owner},
+		{"other machines are not served without a key", otherMachinesAreNotServedWithoutAKey, serving},
+		{"a deletion is waited for later", aDeletionIsWaitedForLater, serving},
+		{"keys are made and revoked", keysAreMadeAndRevoked, serving},
+		{"the start says which keys do nothing", theStartSaysWhichKeysDoNothing, serving},
+		{"another schema is refused", anotherSchemaIsRefused, owner},
 	} {
-		t.Run(c.name, func(t *testing.T) { c.run(t, url) })
+		t.Run(c.name, func(t *testing.T) { c.run(t, c.as) })
 	}
 }
 

@@ -139,13 +139,13 @@ func theStartSaysWhichKeysDoNothing(t *testing.T, url string) {
 	}
 	defer pool.Close()
 	const setting = "--api-key=sixteen-letters-"
-	serve(t, "--database-url="+url, setting)
+	serveAs(t, "--database-url="+url, setting)
 	command("keys", "revoke", "sixteen-letters-")
 	expired := command("keys", "create", "--expires=1h")
 	if _, err := pool.Exec(t.Context(), `UPDATE api_keys SET expires_at = now()`); err != nil {
 		t.Fatal(err)
 	}
-	p := serve(t, "--database-url="+url, setting, "--reopen")
+	p := serveAs(t, "--database-url="+url, setting, "--reopen")
 	for _, want := range []string{"LOCI_API_KEY is a key that was revoked", "LOCI_REOPEN opens nothing",
 		"every API key is revoked or has expired"} {
 		if log := p.log.String(); !strings.Contains(log, want) {

@@ -91,6 +91,16 @@ func (l *lines) String() string {
 	return l.all.String()
 }
 
+// eventually waits until something holds that only looking tells. It looks seldom, because a look costs the server work.
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !holds(); {
+		if time.Now().After(deadline) || !wait(t.Context(), 50*time.Millisecond) {
+			t.Fatalf("not in time: %s", what)
+		}
+	}
+}
+
 var serves = regexp.MustCompile(`serves (http://\S+)`)
 
 // inRoles returns the arguments of a server with the URL of its database split into that of the role that owns it and
@@ -534,7 +544,7 @@ func aDeletionIsWaitedForLater(t *testing.T, url string) {
 // A server answers without a key until there is one; keys and organizations then do what their commands say.
 func keysAreMadeAndRevoked(t *testing.T, url string) {
 	command := commands(t, url)
-	p := serve(t, "--database-url="+url)
+	p := serveAs(t, "--database-url="+url)
 	if status, _ := p.send("GET", "/v1/agents/", nil); status != http.StatusOK {
 		t.Errorf("without any key: status %d", status)
 	}
@@ -593,12 +603,12 @@ func keysAreMadeAndRevoked(t *testing.T, url string) {
 	}
 	p.stop()
 	const closed = "every API key is revoked"
-	p = serve(t, "--database-url="+url)
+	p = serveAs(t, "--database-url="+url)
 	if log := p.log.String(); !strings.Contains(log, closed) {
 		t.Errorf("a server that nobody can use says %q", log)
 	}
 	p.stop()
-	p = serve(t, "--database-url="+url, "--reopen")
+	p = serveAs(t, "--database-url="+url, "--reopen")
 	if log := p.log.String(); strings.Contains(log, closed) {
 		t.Errorf("reopened, the server says %q", log)
 	}

@@ -86,7 +86,7 @@ func (p *program) everythingOf(folder, model string, refused bool) map[string]st
 		return seen[what]
 	}
 	why := regexp.MustCompile(`"(error|error_message)":"[^"]*(wait|refuse)`)
-	embedtest.Eventually(p.t, "files, passages or messages say why they lack vectors", func() bool {
+	eventually(p.t, "files, passages or messages say why they lack vectors", func() bool {
 		n := 0
 		for what, path := range map[string]string{"files": "/v1/folders/" + folder + "/files",
 			"archive": "/v1/archives/" + archive, "conversation": "/v1/conversations/" + conversation} {

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -38,11 +37,11 @@ const (
 	searched = 4
 )
 
-// newTwoModels starts the servers, in processes of their own if the test kills them.
-func newTwoModels(t *testing.T, answered int64, killed bool) *twoModels {
+// newTwoModels starts the servers, in processes of their own if the test kills them, with models of two dimensions.
+func newTwoModels(t *testing.T, from, to int, killed bool) *twoModels {
 	t.Helper()
-	m := &twoModels{url: dbtest.OwnerURL(t), old: meaning(t, 384), new: meaning(t, 1536)}
-	m.passes.Store(answered)
+	m := &twoModels{url: dbtest.OwnerURL(t), old: meaning(t, from), new: meaning(t, to)}
+	m.passes.Store(2)
 	m.interrupt(m.new)
 	args := m.settings(m.old, m.new)
 	if killed {
@@ -143,8 +142,8 @@ func (m *twoModels) fill() {
 		texts[i] = map[string]any{"text": fmt.Sprintf("Ledger entry %d", i)}
 	}
 	call[any](m.program, "POST", "/v1/archives/"+archive+"/passages/batch", map[string]any{"passages": texts})
-	embedtest.Eventually(m.t, "all texts have a vector of the old model",
-		func() bool { return m.vectors(384) == fillers+searched })
+	eventually(m.t, "all texts have a vector of the old model",
+		func() bool { return m.vectors(m.old.Dimension) == fillers+searched })
 }
 
 // vectors counts the vectors of a dimension.
@@ -183,11 +182,10 @@ func (m *twoModels) finds(when string) {
 // until waits until something holds. Searches find the texts meanwhile.
 func (m *twoModels) until(what string, holds func() bool) {
 	m.t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); m.finds("until " + what) {
-		if time.Now().After(deadline) || !wait(m.t.Context(), 50*time.Millisecond) {
-			m.t.Fatalf("not in time: %s", what)
-		}
-	}
+	eventually(m.t, what, func() bool {
+		m.finds("until " + what)
+		return holds()
+	})
 }
 
 func (m *twoModels) progress() embed.ReembedProgress {
@@ -201,14 +199,14 @@ func (m *twoModels) progress() embed.ReembedProgress {
 func TestReembeddingSwitchesWhileSearchesAnswer(t *testing.T) {
 	scale.Long(t)
 	t.Parallel()
-	m := newTwoModels(t, 2, true)
+	m := newTwoModels(t, 384, 1536, true)
 	m.finds("before")
 	got := call[embed.ReembedProgress](m.program, "POST", "/v1/admin/reembedding", nil)
 	if got.State != embed.Reembedding ||
 		got.FromDim != 384 || got.ToDim != 1536 {
 		t.Fatalf("it starts as %+v", got)
 	}
-	embedtest.Eventually(t, "some vectors are made", func() bool { return m.vectors(1536) > 0 && m.passes.Load() < 0 })
+	eventually(t, "some vectors are made", func() bool { return m.vectors(1536) > 0 && m.passes.Load() < 0 })
 	m.finds("while vectors are made")
 	if got := m.progress(); got.State != embed.Reembedding || got.Done == 0 || got.Done >= fillers ||
 		*got.Total != fillers+searched {
@@ -227,9 +225,9 @@ func TestReembeddingSwitchesWhileSearchesAnswer(t *testing.T) {
 	call[any](m.program, "POST", "/v1/agents/"+m.agent+"/archival-memory", map[string]any{"text": "A late entry"})
 	close(m.release)
 	m.until("all is switched", func() bool { return m.progress().State == embed.Switched })
-	embedtest.Eventually(t, "the late text has a vector, too",
+	eventually(t, "the late text has a vector, too",
 		func() bool { return m.vectors(1536) == fillers+searched+1 })
-	embedtest.Eventually(t, "no server asks the old model", func() bool {
+	eventually(t, "no server asks the old model", func() bool {
 		asked := m.old.Requests.Load()
 		m.finds("after the switch")
 		return m.old.Requests.Load() == asked
@@ -240,7 +238,7 @@ func TestReembeddingSwitchesWhileSearchesAnswer(t *testing.T) {
 	}
 	m.base = m.processes[0].url()
 	asked := m.new.Requests.Load()
-	embedtest.Eventually(t, "the next start ranks by the new model", func() bool {
+	eventually(t, "the next start ranks by the new model", func() bool {
 		m.finds("after the next start")
 		return m.new.Requests.Load() > asked
 	})

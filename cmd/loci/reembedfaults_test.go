@@ -5,14 +5,13 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/embed"
-	"github.com/loci-memory/loci/embed/embedtest"
 )
 
 // Two servers make the vectors of a new model, are interrupted in each way, and then those of a third. No process is
 // killed: see TestReembeddingSwitchesWhileSearchesAnswer.
 func TestReembedding(t *testing.T) {
 	t.Parallel()
-	m := newTwoModels(t, 1, false)
+	m := newTwoModels(t, 96, 128, false)
 	m.new.Refuse = "entry 133"
 	m.isCancelled()
 	m.outlivesItsEndpoint()
@@ -35,14 +34,14 @@ func (m *twoModels) isCancelled() {
 	m.t.Helper()
 	m.loci(0, "No vectors of another model")
 	m.loci(0, "running", "start", "--detach")
-	embedtest.Eventually(m.t, "some vectors are made", func() bool { return m.vectors(1536) > 0 && m.passes.Load() < 0 })
+	eventually(m.t, "some vectors are made", func() bool { return m.vectors(128) > 0 && m.passes.Load() < 0 })
 	m.loci(0, "cancelled", "cancel")
 	m.loci(1, "nothing to cancel", "cancel")
 	m.finds("after the cancellation")
 	close(m.release)
 	m.until("the slices in hand end", func() bool { return m.progress().State == embed.Cancelled })
-	if m.vectors(384) != fillers+searched || m.vectors(1536) >= fillers {
-		m.t.Errorf("%d old vectors and %d new ones", m.vectors(384), m.vectors(1536))
+	if m.vectors(96) != fillers+searched || m.vectors(128) >= fillers {
+		m.t.Errorf("%d old vectors and %d new ones", m.vectors(96), m.vectors(128))
 	}
 }
 
@@ -59,7 +58,7 @@ func (m *twoModels) outlivesItsEndpoint() {
 	}
 	call[any](m.program, "POST", "/v1/admin/reembedding", nil)
 	m.until("the progress says why it waits", waits)
-	made := m.vectors(1536)
+	made := m.vectors(128)
 	if got := m.progress(); got.Done == 0 || got.Done >= fillers || made < int(got.Done) {
 		m.t.Errorf("of %d vectors that are made, the progress is %+v", made, got)
 	}
@@ -68,13 +67,13 @@ func (m *twoModels) outlivesItsEndpoint() {
 		m.t.Errorf("cancelled while the endpoint fails: %+v", got)
 	}
 	m.finds("after the cancellation")
-	if again := m.vectors(1536); again < made {
+	if again := m.vectors(128); again < made {
 		m.t.Errorf("%d of %d vectors are left after the cancellation", again, made)
 	}
 	started := make(chan struct{})
 	go func() {
 		defer close(started)
-		m.loci(0, "Searches rank by of-1536, with 1536 numbers", "start")
+		m.loci(0, "Searches rank by of-128, with 128 numbers", "start")
 	}()
 	m.until("it waits again after another start", waits)
 	m.passes.Store(1 << 40)
@@ -83,7 +82,7 @@ func (m *twoModels) outlivesItsEndpoint() {
 	if got := m.progress(); got.Refused != 1 || got.Done != fillers+searched-1 || got.Error != nil {
 		m.t.Errorf("at the end: %+v; want one text refused", got)
 	}
-	if old, now := m.vectors(384), m.vectors(1536); old != fillers+searched || now != fillers+searched-1 {
+	if old, now := m.vectors(96), m.vectors(128); old != fillers+searched || now != fillers+searched-1 {
 		m.t.Errorf("%d old vectors and %d new ones", old, now)
 	}
 	m.finds("after the switch")
@@ -92,22 +91,22 @@ func (m *twoModels) outlivesItsEndpoint() {
 // adoptsAnIncompleteModel starts servers whose settings name a model before its vectors are all made: they take it. The
 // rest is made as for any model, and what is made already serves.
 func (m *twoModels) adoptsAnIncompleteModel(t *testing.T) {
-	third := meaning(t, 256)
+	third := meaning(t, 64)
 	m.failing.Store(false)
 	m.new.Fault.Store(nil)
 	m.passes.Store(2)
 	m.interrupt(third)
 	m.serve(t, m.settings(m.new, third))
 	call[any](m.program, "POST", "/v1/admin/reembedding", nil)
-	embedtest.Eventually(t, "some vectors are made", func() bool { return m.vectors(256) > 0 && m.passes.Load() < 0 })
+	eventually(t, "some vectors are made", func() bool { return m.vectors(64) > 0 && m.passes.Load() < 0 })
 	for _, p := range m.programs {
 		p.stop()
 	}
 	close(m.release)
 	asked := m.new.Requests.Load()
 	m.serve(t, m.settings(third, nil))
-	embedtest.Eventually(t, "all texts have vectors of the third model", func() bool {
-		return m.vectors(256) == fillers+searched
+	eventually(t, "all texts have vectors of the third model", func() bool {
+		return m.vectors(64) == fillers+searched
 	})
 	m.finds("by the third model")
 	if got := m.progress(); got.State != embed.Switched || m.new.Requests.Load() != asked {

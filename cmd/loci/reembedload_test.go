@@ -8,7 +8,6 @@ import (
 
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/embed"
-	"github.com/loci-memory/loci/embed/embedtest"
 )
 
 // reembedLoad is what clients store and look for while vectors are made anew.
@@ -68,7 +67,7 @@ func (l *reembedLoad) storesMore(when string) {
 	for i, c := range counts {
 		was[i] = c.Load()
 	}
-	embedtest.Eventually(l.t, "all clients are answered "+when, func() bool {
+	eventually(l.t, "all clients are answered "+when, func() bool {
 		for i, c := range counts {
 			if c.Load() < was[i]+3 {
 				return l.t.Failed()
@@ -84,7 +83,7 @@ func (l *reembedLoad) storesMore(when string) {
 func TestReembeddingUnderLoad(t *testing.T) {
 	scale.Long(t)
 	t.Parallel()
-	m := newTwoModels(t, 2, true)
+	m := newTwoModels(t, 384, 1536, true)
 	l := &reembedLoad{twoModels: m, stop: make(chan struct{}),
 		folder:  call[[]identified](m.program, "GET", "/v1/folders/?name=f", nil)[0].ID,
 		archive: call[[]identified](m.program, "GET", "/v1/archives?agent_id="+m.agent, nil)[0].ID}
@@ -96,12 +95,12 @@ func TestReembeddingUnderLoad(t *testing.T) {
 	l.begin()
 	l.storesMore("before")
 	call[embed.ReembedProgress](m.program, "POST", "/v1/admin/reembedding", nil)
-	embedtest.Eventually(t, "some vectors are made", func() bool { return m.vectors(1536) > 0 && m.passes.Load() < 0 })
+	eventually(t, "some vectors are made", func() bool { return m.vectors(1536) > 0 && m.passes.Load() < 0 })
 	l.storesMore("while vectors are made")
 	close(m.release)
-	embedtest.Eventually(t, "all is switched", func() bool { return m.progress().State == embed.Switched })
+	eventually(t, "all is switched", func() bool { return m.progress().State == embed.Switched })
 	l.storesMore("after the switch")
 	end()
 	stored := fillers + searched + int(l.files.Load()+l.messages.Load()+l.passages.Load())
-	embedtest.Eventually(t, "everything has a new vector", func() bool { return m.vectors(1536) == stored })
+	eventually(t, "everything has a new vector", func() bool { return m.vectors(1536) == stored })
 }

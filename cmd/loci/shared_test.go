@@ -25,7 +25,7 @@ func tenant(t testing.TB) *program {
 	t.Helper()
 	pool, org := dbtest.Org(t)
 	everyones.once.Do(func() {
-		everyones.program = serveAs(dbtest.Program(), "--database-url="+pool.Config().ConnString())
+		everyones.program = serveAs(dbtest.Program(), "--database-url="+sharedURL(t))
 	})
 	key, id := keyOf(t, pool, apikey.NewKey{In: org, Name: "test", Scopes: []string{apikey.Write, apikey.Admin}})
 	p := &program{t: t, base: everyones.base, key: key, log: everyones.log}
