@@ -39,6 +39,7 @@ type chaos struct {
 	pool    *pgxpool.Pool
 	servers []*serverProcess
 	folder  string
+	clients int // at the same time
 	dice    *rand.Rand
 
 	mu       sync.Mutex
@@ -67,6 +68,7 @@ func TestNothingIsLostWhenServersAreKilled(t *testing.T) {
 	c := &chaos{
 		t:        t,
 		servers:  launchTwo(t, args...),
+		clients:  scale.Of(2, 4, 4),
 		dice:     rand.New(rand.NewPCG(uint64(seed), 1)), //nolint:gosec // repeatable
 		promises: map[string]promise{},
 		tried:    map[string][]string{},
@@ -141,7 +143,7 @@ func (c *chaos) round(n int) {
 	ctx, stop := context.WithCancel(c.t.Context())
 	defer stop()
 	var clients sync.WaitGroup
-	for client := range scale.Of(2, 4, 4) {
+	for client := range c.clients {
 		dice := rand.New(rand.NewPCG(c.dice.Uint64(), uint64(client))) //nolint:gosec // repeatable
 		clients.Go(func() { c.client(ctx, dice, client, n) })
 	}

@@ -256,8 +256,10 @@ func TestServersAndTheirModel(t *testing.T) {
 			run(t)
 		})
 	}
-	step("two servers compact a conversation once", p.compactAConversationOnce)
-	step("reverts race compactions", p.revertAndCompact)
+	step("two servers compact a conversation once", func(t *testing.T) {
+		p.compactAConversationOnce(t, scale.Of(2, 12, 100))
+	})
+	step("reverts race compactions", func(t *testing.T) { p.revertAndCompact(t, scale.Of(6, 24, 200)) })
 	p.programs[1].stop() // so that what happens is in one log
 	step("organizations do not see the operator's endpoints", p.endpointsAreNotSeen)
 	step("a model that hangs does not hold up the end", p.endsWhileTheModelHangs)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,16 +57,21 @@ func TestAServerIsObserved(t *testing.T) {
 		return url != ""
 	})
 	p.log.await(t, "the file has failed", func(log string) bool { return strings.Contains(log, "a file cannot be read") })
-	status, text := scrape(t, url)
-	for _, want := range []string{`loci_http_requests_total{method="POST",route="/v1/agents",status="200"} 1`,
+	wanted := []string{`loci_http_requests_total{method="POST",route="/v1/agents",status="200"} 1`,
 		`loci_http_requests_total{method="GET",route="/metrics",status="403"} 1`,
 		`loci_tool_calls_total{outcome="ok",tool="conversation_search"} 1`,
 		`loci_searches_total{kind="messages",outcome="ok"} 1`, `loci_file_failures_total 1`, `loci_database_up 1`,
-		`loci_files{status="error"} 1`, `loci_http_requests_in_flight 0`} {
-		if !strings.Contains(text, want+"\n") {
-			t.Errorf("%d: %q is missing of\n%s", status, want, text)
+		`loci_files{status="error"} 1`, `loci_http_requests_in_flight 0`}
+	var text string
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the metrics:\n%s", text)
 		}
-	}
+	})
+	eventually(t, "the metrics are "+strings.Join(wanted, ", "), func() bool { // a request is counted after its answer
+		_, text = scrape(t, url)
+		return !slices.ContainsFunc(wanted, func(want string) bool { return !strings.Contains(text, want+"\n") })
+	})
 	if strings.Contains(text, agent) || strings.Contains(text, folder) {
 		t.Error("metrics name an agent or a folder")
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
-	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/recall"
 )
@@ -111,8 +110,8 @@ func (p *pair) stands(agent string) int {
 
 // Two servers that compact one conversation at the same moment compact it once, and whoever comes second is told that
 // nothing is left to do.
-func (p *pair) compactAConversationOnce(t *testing.T) {
-	for round := range scale.Of(2, 12, 100) {
+func (p *pair) compactAConversationOnce(t *testing.T, rounds int) {
+	for round := range rounds {
 		p.held.Store(true)
 		agent := p.programs[0].crowded(nil)
 		path, body := "/v1/agents/"+agent+"/summarize", map[string]any{
@@ -142,9 +141,9 @@ func (p *pair) compactAConversationOnce(t *testing.T) {
 
 // A compaction that another server reverts while the next is made, or while it reverts it too, leaves one of both
 // outcomes.
-func (p *pair) revertAndCompact(t *testing.T) {
+func (p *pair) revertAndCompact(t *testing.T, rounds int) {
 	won := map[string]int{}
-	for round := range scale.Of(6, 24, 200) {
+	for round := range rounds {
 		agent := call[identified](
 			p.programs[0],
 			"POST",
