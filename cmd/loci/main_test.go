@@ -135,6 +135,8 @@ func serveAs(t testing.TB, args ...string) *program {
 	t.Cleanup(func() {
 		if code := p.stop(); code != 0 {
 			t.Errorf("the server ended with %d:\n%s", code, errs)
+		} else if _, one := t.(*testing.T); one && t.Failed() { // not the whole program
+			t.Logf("the server's log:\n%s", errs)
 		}
 	})
 	p.base = awaitServing(t, out, errs, ended)
