@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// What makes and changes a schema, roles and a whole database, one after the other on a database that is empty at first.
+// What is about a whole database, its schema and its roles, one after the other on a database that is empty at first.
 func TestTheSchemaAndItsRoles(t *testing.T) {
 	t.Parallel()
 	url := dbtest.EmptyURL(t)

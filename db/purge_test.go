@@ -53,8 +53,8 @@ func count(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) int {
 	return n
 }
 
-// A purge of an organization looks at all others, waits for their jobs and locks, and is slowed by what they do, so that
-// it is tested on a database that no other test uses.
+// A purge is tested on a database of its own: the tests lock the rows of all other organizations, and note deletions by
+// triggers.
 func TestPurge(t *testing.T) {
 	t.Parallel()
 	pool := dbtest.New(t)

@@ -75,12 +75,12 @@ func TestKeysAndOrganizationsOverREST(t *testing.T) {
 			t.Errorf("%s: %+v is revoked, %v", place.name, revoked, err)
 		}
 		step(0, `"name": "second `, "orgs", "create", "second "+acme, "--json")
-		if err := json.Unmarshal([]byte(step(0, "", "orgs", "rename", "second "+acme, "2nd "+acme, "--json")), &renamed); err != nil ||
-			renamed.Name != "2nd "+acme {
+		again := step(0, "", "orgs", "rename", "second "+acme, "2nd "+acme, "--json")
+		if err := json.Unmarshal([]byte(again), &renamed); err != nil || renamed.Name != "2nd "+acme {
 			t.Errorf("%s: it was renamed to %+v, %v", place.name, renamed, err)
 		}
-		if err := json.Unmarshal([]byte(step(0, "", "orgs", "delete", "2nd "+acme, "--yes", "--json")), &deleted); err != nil ||
-			deleted != renamed {
+		gone := step(0, "", "orgs", "delete", "2nd "+acme, "--yes", "--json")
+		if err := json.Unmarshal([]byte(gone), &deleted); err != nil || deleted != renamed {
 			t.Errorf("%s: %+v is deleted, %v", place.name, deleted, err)
 		}
 		var keys []apikey.Key

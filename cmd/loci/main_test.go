@@ -91,7 +91,7 @@ func (l *lines) String() string {
 	return l.all.String()
 }
 
-// eventually waits until something holds that only looking tells. It looks seldom, because a look costs the server work.
+// eventually waits until something holds that only a look tells. It looks seldom: each look is work for the server.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !holds(); {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -81,7 +82,7 @@ func keyOf(t testing.TB, d db.DB, n apikey.NewKey) (secret, id string) {
 
 // asking returns the arguments of a command with the flags that make it ask the server with the program's key.
 func (p *program) asking(args ...string) []string {
-	return append(args[:len(args):len(args)], "--addr="+p.base, "--api-key="+p.key)
+	return append(slices.Clip(args), "--addr="+p.base, "--api-key="+p.key)
 }
 
 // remote returns the settings of a command that asks the server with the program's key.
