@@ -11,10 +11,12 @@ import (
 )
 
 // After a bulk load Postgres' statistics of a table are those of the loaded rows.
-func TestATableThatGrewIsAnalyzed(t *testing.T) {
-	t.Parallel()
-	pool := dbtest.New(t)
-	if _, err := dbtest.Owner(t, pool).Exec(t.Context(), `
+func grownTablesAreAnalyzed(t *testing.T, url string) {
+	if _, err := db.Migrate(t.Context(), db.URLs{Owner: url, Server: dbtest.Serving(url)}); err != nil {
+		t.Fatal(err)
+	}
+	pool, owner := dial(t, dbtest.Serving(url)), dial(t, url)
+	if _, err := owner.Exec(t.Context(), `
 		ALTER TABLE organizations SET (autovacuum_enabled = false)`); err != nil {
 		t.Fatal(err)
 	}
@@ -37,13 +39,15 @@ func TestATableThatGrewIsAnalyzed(t *testing.T) {
 }
 
 // The indexes of jobs are rebuilt by the owner, unless another server builds an index.
-func TestIndexesAreRebuilt(t *testing.T) {
-	t.Parallel()
-	pool := dbtest.New(t)
-	owner := dbtest.Owner(t, pool)
+func indexesAreRebuilt(t *testing.T, url string) {
+	owner, err := db.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer owner.Close()
 	file := func() int64 {
 		t.Helper()
-		number, err := db.One[int64](t.Context(), pool, `SELECT pg_relation_filenode('river_job_pkey')::bigint`)
+		number, err := db.One[int64](t.Context(), owner, `SELECT pg_relation_filenode('river_job_pkey')::bigint`)
 		if err != nil {
 			t.Fatal(err)
 		}

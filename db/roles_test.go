@@ -30,9 +30,7 @@ func roleName(t *testing.T, superuser *pgx.Conn) string {
 }
 
 // The role that serves is made with its rights if it is missing, once, and may then serve without an owner.
-func TestTheRoleThatServesIsMade(t *testing.T) {
-	t.Parallel()
-	owner := dbtest.EmptyURL(t)
+func servingRoleIsMade(t *testing.T, owner string) {
 	superuser := dial(t, owner)
 	urls := db.URLs{Owner: owner, Server: dbtest.As(owner, roleName(t, superuser))}
 	for i, want := range []bool{true, false} {
@@ -59,12 +57,13 @@ func TestTheRoleThatServesIsMade(t *testing.T) {
 	if _, err := pool.Exec(t.Context(), `INSERT INTO later DEFAULT VALUES`); err != nil {
 		t.Errorf("the role has no rights on a table that was made later: %v", err)
 	}
+	if _, err := superuser.Exec(t.Context(), `DROP TABLE later`); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Rights that a server needs are looked for before it serves.
-func TestMissingRightsAreNamed(t *testing.T) {
-	t.Parallel()
-	owner := dbtest.EmptyURL(t)
+func missingRightsAreNamed(t *testing.T, owner string) {
 	superuser := dial(t, owner)
 	role := roleName(t, superuser)
 	urls := db.URLs{Owner: owner, Server: dbtest.As(owner, role)}
@@ -91,9 +90,8 @@ func TestMissingRightsAreNamed(t *testing.T) {
 }
 
 // The URLs of the owner and of the role that serves name one database, whether that role exists or not.
-func TestTwoDatabasesAreNotMigrated(t *testing.T) {
-	t.Parallel()
-	first, second := dbtest.EmptyURL(t), dbtest.EmptyURL(t)
+func twoDatabasesAreNotMigrated(t *testing.T, first string) {
+	second := dbtest.EmptyURL(t)
 	for what, server := range map[string]string{
 		"the same role": second, "a role that is missing": dbtest.As(second, "nobody_yet"),
 		"no such database": strings.Replace(second, "/loci_test_", "/no_loci_test_", 1)} {
@@ -110,9 +108,7 @@ func TestTwoDatabasesAreNotMigrated(t *testing.T) {
 }
 
 // An owner who may create no roles names the statement that makes one.
-func TestAnOwnerThatMayCreateNoRoles(t *testing.T) {
-	t.Parallel()
-	url := dbtest.EmptyURL(t)
+func ownerMayCreateNoRoles(t *testing.T, url string) {
 	superuser := dial(t, url)
 	owner := roleName(t, superuser)
 	for _, sql := range []string{`CREATE ROLE ` + owner + ` LOGIN PASSWORD '` + owner + `'`, `CREATE EXTENSION vector`,
@@ -140,9 +136,7 @@ func dial(t *testing.T, url string) *pgx.Conn {
 }
 
 // A database that can store nothing can be read.
-func TestAReadOnlyDatabaseIsOpenedWithItsOwner(t *testing.T) {
-	t.Parallel()
-	owner := dbtest.EmptyURL(t)
+func readOnlyDatabaseIsOpened(t *testing.T, owner string) {
 	urls := db.URLs{Server: owner, Owner: owner}
 	pool, err := db.Open(t.Context(), urls)
 	if err != nil {

@@ -16,7 +16,7 @@ var crossIndexes = map[string]string{
 // The queries yield a line for each fault of the schema; none of them names a table.
 func TestEveryKeyOfATenantsTableBeginsWithItsOrganization(t *testing.T) {
 	t.Parallel()
-	pool := dbtest.New(t)
+	pool, _ := dbtest.Org(t)
 	type fault struct {
 		Table  string `db:"table"`
 		Detail string `db:"detail"`
@@ -66,7 +66,7 @@ func TestEveryKeyOfATenantsTableBeginsWithItsOrganization(t *testing.T) {
 // A table that no longer exists must not stay among the exceptions.
 func TestSharedTablesExist(t *testing.T) {
 	t.Parallel()
-	pool := dbtest.New(t)
+	pool, _ := dbtest.Org(t)
 	for table := range db.SharedTables {
 		if _, err := pool.Exec(t.Context(), `SELECT FROM `+table); err != nil {
 			t.Errorf("table %s: %v", table, err)

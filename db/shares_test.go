@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/db/dbtest"
 )
 
 // An organization that is alone takes all but the reserve; others take from the reserve while they have little.
@@ -123,7 +122,7 @@ func TestSharesLoseNothing(t *testing.T) {
 // One organization's requests leave connections of the pool to others. Work that is no organization's is not held up.
 func TestOrganizationsShareConnections(t *testing.T) {
 	t.Parallel()
-	pool, err := db.Connect(t.Context(), dbtest.URL(t)+"&pool_max_conns=8")
+	pool, err := db.Connect(t.Context(), sharedURL(t, "pool_max_conns=8"))
 	if err != nil {
 		t.Fatal(err)
 	}

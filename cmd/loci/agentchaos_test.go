@@ -133,12 +133,10 @@ func saidBy(p *program, agent string) (said []string, summaries int) {
 // meanwhile. The log and the agent's memory are those of an agent to which none of this happened. LOCI_CHAOS_TURNS says
 // how many turns, LOCI_CHAOS_SEED repeats a run.
 func TestAnAgentLosesAndRepeatsNothingWhenServersAreKilled(t *testing.T) {
+	scale.Long(t)
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("it takes half a minute")
-	}
 	turns := number(t, "LOCI_CHAOS_TURNS", scale.Of(9, 60, 500))
-	seed := number(t, "LOCI_CHAOS_SEED", int(time.Now().UnixNano()&0x7fffffff))
+	seed := chaosSeed(t)
 	t.Logf("LOCI_CHAOS_SEED=%d LOCI_CHAOS_TURNS=%d", seed, turns)
 	m := modeltest.New(t)
 	var faults atomic.Bool
@@ -164,20 +162,30 @@ func TestAnAgentLosesAndRepeatsNothingWhenServersAreKilled(t *testing.T) {
 		t.Errorf("%d items, %d summaries; the log (-calm +chaos):\n%s\nfirst server:\n%s\nsecond server:\n%s", len(want),
 			summaries, diff, servers[0].log, servers[1].log)
 	}
+	p.remembersOnce(agent, turns)
+}
+
+// remembersOnce checks that an agent's memory has the fact of each turn once.
+func (p *program) remembersOnce(agent string, turns int) {
+	p.t.Helper()
 	facts := call[map[string]any](p, "GET", "/v1/agents/"+agent+"/core-memory/blocks/facts", nil)["value"]
 	for turn := range turns {
 		if n := strings.Count(fmt.Sprint(facts), fmt.Sprintf("fact-%d.", turn)); n != 1 {
-			t.Errorf("fact %d is in memory %d times: %v", turn, n, facts)
+			p.t.Errorf("fact %d is in memory %d times: %v", turn, n, facts)
 		}
 	}
+}
+
+// turnBody returns the request for a turn.
+func turnBody(agent string, turn int) string {
+	return fmt.Sprintf(`{"messages":[{"role":"user","content":"turn-%d.%s","otid":"%s-%[1]d"}]}`, turn,
+		strings.Repeat(" So it goes on and on.", 100), agent)
 }
 
 // sendTurn sends a turn to one server or the other until it is answered.
 func sendTurn(t testing.TB, servers []*serverProcess, agent string, turn int) {
 	t.Helper()
-	body := fmt.Sprintf(`{"messages":[{"role":"user","content":"turn-%d.%s","otid":"%s-%[1]d"}]}`, turn,
-		strings.Repeat(" So it goes on and on.", 100), agent)
-	said := ""
+	body, said := turnBody(agent, turn), ""
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 		for _, s := range servers {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)

@@ -19,7 +19,7 @@ import (
 // A backup goes into a database without a schema. Files are not replaced, and a refused one changes no database.
 func TestBackupsAreRestored(t *testing.T) {
 	t.Parallel()
-	from, to, dir := dbtest.EmptyURL(t), dbtest.EmptyURL(t), t.TempDir()
+	from, to, dir := dbtest.OwnerURL(t), dbtest.EmptyURL(t), t.TempDir()
 	file, cut := filepath.Join(dir, "b"), filepath.Join(dir, "cut")
 	command := func(wantCode int, want string, args ...string) {
 		t.Helper()
@@ -28,7 +28,6 @@ func TestBackupsAreRestored(t *testing.T) {
 			t.Errorf("%q ended with %d: %s; want %d and %q", args, code, out, wantCode, want)
 		}
 	}
-	command(0, "", "migrate", "--database-url="+from)
 	command(0, "org-", "orgs", "create", "Acme", "--database-url="+from)
 	command(0, "The backup has", "backup", file, "--database-url="+from)
 	command(1, "is there already", "backup", file, "--database-url="+from)

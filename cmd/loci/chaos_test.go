@@ -39,6 +39,7 @@ type chaos struct {
 	pool    *pgxpool.Pool
 	servers []*serverProcess
 	folder  string
+	clients int // at the same time
 	dice    *rand.Rand
 
 	mu       sync.Mutex
@@ -52,11 +53,8 @@ type chaos struct {
 // LOCI_CHAOS_SEED repeats a run.
 func TestNothingIsLostWhenServersAreKilled(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("it takes a minute")
-	}
 	rounds := number(t, "LOCI_CHAOS_ROUNDS", scale.Of(1, 30, 500))
-	seed := number(t, "LOCI_CHAOS_SEED", int(time.Now().UnixNano()&0x7fffffff))
+	seed := chaosSeed(t)
 	t.Logf("LOCI_CHAOS_SEED=%d LOCI_CHAOS_ROUNDS=%d", seed, rounds)
 	fake := http.Server{Handler: http.HandlerFunc(embedAnything)} //nolint:gosec // on loopback, for a test
 	base := listen(t, &fake)
@@ -70,6 +68,7 @@ func TestNothingIsLostWhenServersAreKilled(t *testing.T) {
 	c := &chaos{
 		t:        t,
 		servers:  launchTwo(t, args...),
+		clients:  scale.Of(2, 4, 4),
 		dice:     rand.New(rand.NewPCG(uint64(seed), 1)), //nolint:gosec // repeatable
 		promises: map[string]promise{},
 		tried:    map[string][]string{},
@@ -111,6 +110,13 @@ func number(t *testing.T, name string, otherwise int) int {
 	return n
 }
 
+// chaosSeed returns what LOCI_CHAOS_SEED says; else always the same in make test, and another one in each longer run.
+func chaosSeed(t *testing.T) int {
+	t.Helper()
+	now := int(time.Now().UnixNano() & 0x7fffffff)
+	return number(t, "LOCI_CHAOS_SEED", scale.Of(1, now, now))
+}
+
 // embedAnything answers with a vector for each text.
 func embedAnything(w http.ResponseWriter, r *http.Request) {
 	var ask struct{ Input []string }
@@ -137,7 +143,7 @@ func (c *chaos) round(n int) {
 	ctx, stop := context.WithCancel(c.t.Context())
 	defer stop()
 	var clients sync.WaitGroup
-	for client := range 4 {
+	for client := range c.clients {
 		dice := rand.New(rand.NewPCG(c.dice.Uint64(), uint64(client))) //nolint:gosec // repeatable
 		clients.Go(func() { c.client(ctx, dice, client, n) })
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/embed/embedtest"
 )
 
@@ -55,18 +54,9 @@ func TestTheDoctorSaysThatAPrivatePostgresIsAway(t *testing.T) {
 }
 
 // A server's needs are examined one by one: what is well says so, and what is not says what to do.
-func TestTheDoctorSaysWhatToDo(t *testing.T) {
-	t.Parallel()
+func theDoctorSaysWhatToDo(t *testing.T, url string) {
 	words, model := embedtest.New(t, 8), llmtest.New(t)
-	url := dbtest.EmptyURL(t)
-	code, found := examine(t, "--database-url="+url)
-	if f := found["schema"]; code != 1 || f.State != db.Broken || !strings.Contains(f.Remedy, "loci migrate") {
-		t.Errorf("a database without a schema: got %d and %+v", code, f)
-	}
-	if code := run(t.Context(), []string{"migrate", "--database-url=" + url}, newLines(), newLines()); code != 0 {
-		t.Fatalf("migrate: got %d", code)
-	}
-	code, found = examine(t, "--database-url="+url, "--embedding-base-url="+words.URL+"/v1", "--embedding-model=e",
+	code, found := examine(t, "--database-url="+url, "--embedding-base-url="+words.URL+"/v1", "--embedding-model=e",
 		"--llm-base-url="+model.BaseURL(), "--llm-model=m")
 	for _, of := range []string{"pgvector", "schema", "clock", "jobs", "indexes", "embeddings", "postgres"} {
 		if f := found[of]; f.State != db.Well || f.Text == "" {
@@ -93,20 +83,22 @@ func TestTheDoctorSaysWhatToDo(t *testing.T) {
 	}
 }
 
-// Jobs that wait for long are found, and a database that does not answer is a finding, not an end.
-func TestTheDoctorFindsWhatWaits(t *testing.T) {
-	t.Parallel()
-	pool := dbtest.New(t)
-	if _, err := pool.Exec(t.Context(), `
+// Jobs that wait for long are found.
+func theDoctorFindsWhatWaits(t *testing.T, url string) {
+	execute(t, url, `
 		INSERT INTO river_job (kind, queue, state, args, max_attempts, scheduled_at)
-		VALUES ('a', 'parse', 'available', '{}', 5, now() - interval '1 hour')`); err != nil {
-		t.Fatal(err)
-	}
-	_, found := examine(t, "--database-url="+pool.Config().ConnString())
+		VALUES ('a', 'parse', 'available', '{}', 5, now() - interval '1 hour')`)
+	_, found := examine(t, "--database-url="+url)
 	if f := found["jobs"]; f.State != db.Advice || !strings.Contains(f.Text, "1 wait") ||
 		!strings.Contains(f.Remedy, "1h0m0s") {
 		t.Errorf("got %+v", f)
 	}
+	execute(t, url, `DELETE FROM river_job`)
+}
+
+// A database that does not answer is a finding, not an end.
+func TestTheDoctorFindsThatADatabaseIsAway(t *testing.T) {
+	t.Parallel()
 	code, found := examine(t, "--database-url=postgres://nobody@127.0.0.1:1/none")
 	if f := found["postgres"]; code != 1 || f.State != db.Broken || f.Remedy == "" {
 		t.Errorf("got %d and %+v", code, f)

@@ -91,12 +91,10 @@ type ledger struct {
 // read. In the end each agent's log has no gap, has everything that was acknowledged once, and each reader has read it
 // once, over all its breaks. LOCI_CHAOS_ROUNDS says how often servers are killed, LOCI_CHAOS_SEED repeats a run.
 func TestTheLogOutlivesKilledServers(t *testing.T) {
+	scale.Long(t)
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("it takes half a minute")
-	}
 	rounds := number(t, "LOCI_CHAOS_ROUNDS", scale.Of(1, 6, 60))
-	seed := number(t, "LOCI_CHAOS_SEED", int(time.Now().UnixNano()&0x7fffffff))
+	seed := chaosSeed(t)
 	t.Logf("LOCI_CHAOS_SEED=%d LOCI_CHAOS_ROUNDS=%d", seed, rounds)
 	dice := rand.New(rand.NewPCG(uint64(seed), 2)) //nolint:gosec // repeatable
 	l := newLedger(t)

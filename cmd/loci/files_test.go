@@ -10,14 +10,13 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/server"
 )
 
 // What an operator does with folders and files from the command line.
 func TestFoldersAndFilesOnTheCommandLine(t *testing.T) {
 	t.Parallel()
-	p := serve(t, "--database-url="+dbtest.URL(t))
+	p := tenant(t)
 	dir := t.TempDir()
 	for name, text := range map[string]string{"plan.md": "# Plan\n\nThe heron is blue.\n",
 		"broken.pdf": "%PDF-1.4 nothing"} {
@@ -27,7 +26,7 @@ func TestFoldersAndFilesOnTheCommandLine(t *testing.T) {
 	}
 	step := func(wantCode int, want string, args ...string) string {
 		t.Helper()
-		code, out, errs := command(t, append(args, "--addr="+p.base)...)
+		code, out, errs := command(t, p.asking(args...)...)
 		if code != wantCode || !strings.Contains(out+errs, want) || strings.Contains(out+errs, "\x1b[31m") {
 			t.Errorf("loci %s: ended with %d, want %d and %q:\n%s%s", strings.Join(args, " "), code, wantCode, want, out, errs)
 		}

@@ -115,17 +115,18 @@ var house = map[string][]string{
 
 	"files/document/documenttest": {"files/document"},
 
-	"db":               {"db/migrations"},
-	"db/event":         {"db"},
-	"db/queue":         {"db"},
-	"db/dbtest":        {"db", "db/local", "db/migrations"},
-	"db/dbtest/scale":  {},
-	"db/dbtest/shared": {"db/dbtest"},
-	"db/local":         {},
-	"db/migrations":    {},
-	"chunker":          {},
-	"lru":              {},
-	"recall/tokens":    {},
+	"db":                 {"db/migrations"},
+	"db/event":           {"db"},
+	"db/queue":           {"db"},
+	"db/dbtest":          {"db", "db/local", "db/migrations"},
+	"db/dbtest/scale":    {},
+	"db/queue/queuetest": {"db"},
+	"db/dbtest/shared":   {"db/dbtest"},
+	"db/local":           {},
+	"db/migrations":      {},
+	"chunker":            {},
+	"lru":                {},
+	"recall/tokens":      {},
 }
 
 // forTests lists the packages that the tests of every package may import, and product code only where the map says so.

@@ -9,14 +9,13 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/compaction/lab/transcript"
-	"github.com/loci-memory/loci/db/dbtest"
 )
 
 // Recorded sessions are taken into an agent with their times, in their order. What is no session is reported with its
 // line. A second run adds nothing, and one after a recording has grown adds what is new.
 func TestImportOfSessions(t *testing.T) {
 	t.Parallel()
-	p := serve(t, "--database-url="+dbtest.OwnerURL(t))
+	p := tenant(t)
 	dir := t.TempDir()
 	write := func(name, text string) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -35,7 +34,7 @@ func TestImportOfSessions(t *testing.T) {
 	took := func(want int) string {
 		t.Helper()
 		out, errs := newLines(), newLines()
-		if code := run(t.Context(), []string{"import", "sessions", "--addr=" + p.base, "--agent=" + agent, dir}, out,
+		if code := run(t.Context(), p.asking("import", "sessions", "--agent="+agent, dir), out,
 			errs); code != want {
 			t.Fatalf("got %d:\n%s\n%s", code, out, errs)
 		}
@@ -83,7 +82,7 @@ func TestImportOfSessions(t *testing.T) {
 // taken in is named and left out, and new ones are taken in. Those of a branch that was left stay, and the new follow.
 func TestImportOfSessionsThatChanged(t *testing.T) {
 	t.Parallel()
-	p := serve(t, "--database-url="+dbtest.OwnerURL(t))
+	p := tenant(t)
 	dir := t.TempDir()
 	agent := call[identified](p, "POST", "/v1/agents", map[string]any{"name": "a"}).ID
 	entry := func(id, parent, role, text string) string {
@@ -111,7 +110,7 @@ func TestImportOfSessionsThatChanged(t *testing.T) {
 			t.Fatal(err)
 		}
 		out, errs := newLines(), newLines()
-		code := run(t.Context(), []string{"import", "sessions", "--addr=" + p.base, "--agent=" + agent, file}, out, errs)
+		code := run(t.Context(), p.asking("import", "sessions", "--agent="+agent, file), out, errs)
 		changed, why := strings.Contains(step.name, "changed"), "c.jsonl: message 3 (3): messages[2]: the otid"
 		if step.file == "d.jsonl" {
 			why = "d.jsonl: from message 1 on: messages[1]: the otid"
@@ -161,7 +160,7 @@ func copyOf(t *testing.T, path string) string {
 // The sessions of each format are taken in whole, and once: what a reader finds is in the log, or said to be left out.
 func TestImportOfEachFormat(t *testing.T) {
 	t.Parallel()
-	p := serve(t, "--database-url="+dbtest.OwnerURL(t))
+	p := tenant(t)
 	samples, err := filepath.Glob("../../compaction/lab/transcript/testdata/*[a-z]")
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +189,7 @@ func TestImportOfEachFormat(t *testing.T) {
 		}
 		for i, file := range files {
 			out, errs := newLines(), newLines()
-			code := run(t.Context(), []string{"import", "sessions", "--addr=" + p.base, "--agent=" + agent, file}, out, errs)
+			code := run(t.Context(), p.asking("import", "sessions", "--agent="+agent, file), out, errs)
 			if code != 0 || !strings.Contains(out.String(), wants[i]) {
 				t.Errorf("%s: got %d, want %q:\n%s\n%s", file, code, wants[i], out, errs)
 			}

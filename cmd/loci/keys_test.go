@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/rand"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -10,13 +11,12 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/db/dbtest"
 )
 
 // A flag of a key that is there and says nothing is an error: the key would do more than was meant.
 func TestFlagsOfKeysAreNotEmpty(t *testing.T) {
 	t.Parallel()
-	url := dbtest.URL(t)
+	url, org := sharedURL(t), "flags "+rand.Text()
 	for _, c := range []struct {
 		args []string
 		want string
@@ -44,24 +44,38 @@ func TestFlagsOfKeysAreNotEmpty(t *testing.T) {
 	} {
 		errs := newLines()
 		args := append([]string{"keys", "create", "--database-url=" + url}, c.args...)
+		if c.args[0] != "--org" {
+			args = append(args, "--org", org)
+		}
 		if code := run(t.Context(), args, newLines(), errs); code != 2 || !strings.Contains(errs.String(), c.want) {
 			t.Errorf("%q ended with %d: %s, want 2 and %q", c.args, code, errs, c.want)
 		}
 	}
 	command := commands(t, url)
-	if list := command("keys", "list"); strings.Contains(list, "key-") {
-		t.Errorf("keys were made:\n%s", list)
+	if list := keysOf(command("keys", "list"), org); len(list) > 0 {
+		t.Errorf("keys were made:\n%q", list)
 	}
-	command("keys", "create", "--scope=read,write,read", "--scope", "write", "--expires", "1d12h")
-	if list := command("keys", "list"); !slices.Contains(strings.Fields(list), "read,write") {
-		t.Errorf("scopes that were given twice:\n%s", list)
+	command("keys", "create", "--scope=read,write,read", "--scope", "write", "--expires", "1d12h", "--org", org)
+	if list := keysOf(command("keys", "list"), org); len(list) != 1 ||
+		!slices.Contains(strings.Fields(list[0]), "read,write") {
+		t.Errorf("scopes that were given twice:\n%q", list)
 	}
+}
+
+// keysOf returns the lines of a list of keys that name an organization.
+func keysOf(list, org string) (lines []string) {
+	for line := range strings.Lines(list) {
+		if strings.Contains(line, org) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 // A key that could not be printed is revoked: nobody has seen it.
 func TestKeysThatAreNotPrintedAreRevoked(t *testing.T) {
 	t.Parallel()
-	url, errs := dbtest.URL(t), newLines()
+	url, org, errs := sharedURL(t), "full "+rand.Text(), newLines()
 	full, err := os.Create(filepath.Join(t.TempDir(), "full"))
 	if err == nil {
 		err = full.Close() // writes fail
@@ -69,10 +83,10 @@ func TestKeysThatAreNotPrintedAreRevoked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	code := run(t.Context(), []string{"keys", "create", "--database-url=" + url}, full, errs)
-	if list := commands(t, url)("keys", "list"); code != 1 || !strings.Contains(errs.String(), "and it is revoked") ||
-		strings.Contains(list, "key-") {
-		t.Errorf("ended with %d: %s\n%s", code, errs, list)
+	code := run(t.Context(), []string{"keys", "create", "--org", org, "--database-url=" + url}, full, errs)
+	if list := keysOf(commands(t, url)("keys", "list"), org); code != 1 || len(list) > 0 ||
+		!strings.Contains(errs.String(), "and it is revoked") {
+		t.Errorf("ended with %d: %s\n%q", code, errs, list)
 	}
 }
 
@@ -105,21 +119,19 @@ func TestCommandsMakeNoDatabase(t *testing.T) {
 // Without a terminal to ask on, an organization is deleted only with --yes.
 func TestOrganizationsAreDeletedWithYes(t *testing.T) {
 	t.Parallel()
-	url := dbtest.URL(t)
+	url, org := sharedURL(t), "acme "+rand.Text()
 	command, errs := commands(t, url), newLines()
-	command("orgs", "create", "acme")
-	code := run(t.Context(), []string{"orgs", "delete", "acme", "--database-url=" + url}, newLines(), errs)
-	if list := command("orgs", "list"); code != 2 || !strings.Contains(errs.String(), "give --yes") ||
-		!strings.Contains(list, "acme") || strings.Contains(list, "deleted)") {
-		t.Errorf("ended with %d: %s\n%s", code, errs, list)
+	command("orgs", "create", org)
+	code := run(t.Context(), []string{"orgs", "delete", org, "--database-url=" + url}, newLines(), errs)
+	if list := keysOf(command("orgs", "list"), org); code != 2 || !strings.Contains(errs.String(), "give --yes") ||
+		len(list) != 1 || strings.Contains(list[0], "deleted)") {
+		t.Errorf("ended with %d: %s\n%q", code, errs, list)
 	}
-	command("orgs", "delete", "acme", "--yes")
+	command("orgs", "delete", org, "--yes")
 }
 
 // A key of the settings that was revoked, and --reopen that opens nothing, are said at the start.
-func TestTheStartSaysWhichKeysDoNothing(t *testing.T) {
-	t.Parallel()
-	url := dbtest.URL(t)
+func theStartSaysWhichKeysDoNothing(t *testing.T, url string) {
 	command := commands(t, url)
 	pool, err := db.Connect(t.Context(), url)
 	if err != nil {
@@ -127,13 +139,13 @@ func TestTheStartSaysWhichKeysDoNothing(t *testing.T) {
 	}
 	defer pool.Close()
 	const setting = "--api-key=sixteen-letters-"
-	serve(t, "--database-url="+url, setting)
+	serveAs(t, "--database-url="+url, setting)
 	command("keys", "revoke", "sixteen-letters-")
 	expired := command("keys", "create", "--expires=1h")
 	if _, err := pool.Exec(t.Context(), `UPDATE api_keys SET expires_at = now()`); err != nil {
 		t.Fatal(err)
 	}
-	p := serve(t, "--database-url="+url, setting, "--reopen")
+	p := serveAs(t, "--database-url="+url, setting, "--reopen")
 	for _, want := range []string{"LOCI_API_KEY is a key that was revoked", "LOCI_REOPEN opens nothing",
 		"every API key is revoked or has expired"} {
 		if log := p.log.String(); !strings.Contains(log, want) {

@@ -11,8 +11,6 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
-
-	"github.com/loci-memory/loci/db/dbtest"
 )
 
 // Every command that a user runs takes --json, but those whose output has a form of its own.
@@ -31,8 +29,7 @@ func TestCommandsPrintJSON(t *testing.T) {
 // What a command prints with --json is one value, and no other text.
 func TestCommandsAnswerInJSON(t *testing.T) {
 	t.Parallel()
-	url, dir := dbtest.URL(t), t.TempDir()
-	p := serve(t, "--database-url="+url)
+	p, dir := tenant(t), t.TempDir()
 	session, texts := filepath.Join(dir, "session.jsonl"), filepath.Join(dir, "texts")
 	if err := errors.Join(os.WriteFile(session, []byte(`{"role":"user","content":"Where is it set?"}`+"\n"), 0o600),
 		os.WriteFile(texts, []byte("Ann Lee\n"), 0o600)); err != nil {
@@ -40,7 +37,7 @@ func TestCommandsAnswerInJSON(t *testing.T) {
 	}
 	agent := call[identified](p, "POST", "/v1/agents/", map[string]any{"name": "a"}).ID
 	file := filepath.Join(dir, "a.af")
-	remotely, locally := []string{"--addr=" + p.base}, []string{"--database-url=" + url}
+	remotely, locally := p.asking(), []string{"--database-url=" + sharedURL(t)}
 	for _, row := range []struct {
 		place      []string
 		args, want string

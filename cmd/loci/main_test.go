@@ -23,7 +23,7 @@ import (
 	"github.com/loci-memory/loci/db/dbtest"
 )
 
-// TestMain is also the program, which the server runs again to read a document, and tests to kill it.
+// TestMain is also the program, which the server runs again to read a document, and a few tests to kill it.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && slices.Contains([]string{"read-document", "migrate", "serve"}, os.Args[1]) {
 		main()
@@ -45,28 +45,60 @@ type program struct {
 
 // lines hands out what is written, line by line.
 type lines struct {
-	mu   sync.Mutex
-	all  bytes.Buffer
-	wake chan struct{}
+	mu    sync.Mutex
+	all   bytes.Buffer
+	grown chan struct{} // closed by the next Write
 }
 
-func newLines() *lines { return &lines{wake: make(chan struct{}, 1)} }
+func newLines() *lines { return &lines{grown: make(chan struct{})} }
 
 func (l *lines) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.all.Write(p)
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
+	close(l.grown)
+	l.grown = make(chan struct{})
 	return len(p), nil
+}
+
+// more returns a channel that the next Write closes.
+func (l *lines) more() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.grown
+}
+
+// await waits until what was written is as a test wants it.
+func (l *lines) await(t testing.TB, what string, is func(text string) bool) {
+	t.Helper()
+	deadline := time.After(patience)
+	for {
+		more := l.more()
+		if is(l.String()) {
+			return
+		}
+		select {
+		case <-more:
+		case <-deadline:
+			t.Fatalf("not in time: %s:\n%s", what, l)
+		}
+	}
 }
 
 func (l *lines) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.all.String()
+}
+
+// eventually waits until something holds that only a look tells. It looks seldom: each look is work for the server.
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !holds(); {
+		if time.Now().After(deadline) || !wait(t.Context(), 50*time.Millisecond) {
+			t.Fatalf("not in time: %s", what)
+		}
+	}
 }
 
 var serves = regexp.MustCompile(`serves (http://\S+)`)
@@ -103,6 +135,8 @@ func serveAs(t testing.TB, args ...string) *program {
 	t.Cleanup(func() {
 		if code := p.stop(); code != 0 {
 			t.Errorf("the server ended with %d:\n%s", code, errs)
+		} else if _, one := t.(*testing.T); one && t.Failed() { // not the whole program
+			t.Logf("the server's log:\n%s", errs)
 		}
 	})
 	p.base = awaitServing(t, out, errs, ended)
@@ -243,9 +277,16 @@ func (p *program) tool(agent, name string, args map[string]any) result {
 	return call[result](p, "POST", "/v1/agents/"+agent+"/tools/"+name+"/run", map[string]any{"args": args})
 }
 
+// A server on an empty database makes all that it needs, fills it with the demonstration, and does what it is for. The
+// next start leaves what is there as it is.
 func TestTheMainJob(t *testing.T) {
 	t.Parallel()
-	p := serve(t, "--database-url="+dbtest.EmptyURL(t))
+	url := dbtest.EmptyURL(t)
+	p := serve(t, "--database-url="+url, "--demo")
+	p.hasTheDemonstration()
+	p.stop()
+	p = serve(t, "--database-url="+url, "--demo")
+	p.hasTheDemonstration()
 	folder := call[identified](p, "POST", "/v1/folders/", map[string]any{"name": "notes"})
 	agent := call[identified](
 		p,
@@ -297,10 +338,25 @@ func TestTheMainJob(t *testing.T) {
 	}
 }
 
+// hasTheDemonstration checks that the database has the demonstration and nothing else.
+func (p *program) hasTheDemonstration() {
+	p.t.Helper()
+	agents := call[[]identified](p, "GET", "/v1/agents/", nil)
+	folders := call[[]identified](p, "GET", "/v1/folders/", nil)
+	if len(agents) != 1 || agents[0].Name != demoAgent || len(folders) != 1 {
+		p.t.Fatalf("got the agents %+v and the folders %+v", agents, folders)
+	}
+	p.await(folders[0].ID)
+	got := p.tool(agents[0].ID, "semantic_search_files", map[string]any{"query": "how to search files"})
+	if !strings.Contains(got.Text, "guide/searching.md") {
+		p.t.Errorf("search: got %+v", got)
+	}
+}
+
 // The server reads documents in children, which are this program again.
 func TestDocumentsAreReadInChildren(t *testing.T) {
 	t.Parallel()
-	p := serve(t, "--database-url="+dbtest.OwnerURL(t))
+	p := tenant(t)
 	folder := call[identified](p, "POST", "/v1/folders/", map[string]any{"name": "talks"})
 	agent := call[identified](
 		p,
@@ -337,22 +393,10 @@ func TestDocumentsAreReadInChildren(t *testing.T) {
 
 func TestSettingsThatAreWrongStopTheStart(t *testing.T) {
 	t.Parallel()
-	url := dbtest.URL(t)
-	home, err := os.MkdirTemp("", "loci-home-")
-	if err == nil {
-		err = os.Chmod(home, 0o711) //nolint:gosec // the user that Postgres runs as must be able to enter it
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(home) })
+	url, home := sharedURL(t), newHome(t)
 	for name, c := range map[string]struct{ args, want []string }{
-		"an address without port": {[]string{"--addr=127.0.0.1"}, []string{"LOCI_ADDR", "127.0.0.1"}},
-		"a port that is none":     {[]string{"--addr=127.0.0.1:99999"}, []string{"LOCI_ADDR", "99999"}},
-		"other machines without a key": {
-			[]string{"--addr=0.0.0.0:0", "--database-url=" + url},
-			[]string{"LOCI_ADDR", "LOCI_API_KEY"},
-		},
+		"an address without port":     {[]string{"--addr=127.0.0.1"}, []string{"LOCI_ADDR", "127.0.0.1"}},
+		"a port that is none":         {[]string{"--addr=127.0.0.1:99999"}, []string{"LOCI_ADDR", "99999"}},
 		"a key that is too short":     {[]string{"--api-key=short", "--database-url=" + url}, []string{"LOCI_API_KEY"}},
 		"a database URL that is none": {[]string{"--database-url=db:5432"}, []string{"LOCI_DATABASE_URL"}},
 		"a size that is no number":    {[]string{"--max-upload-bytes=many"}, []string{"max-upload-bytes"}},
@@ -451,7 +495,7 @@ func TestAnotherDimensionStopsTheStart(t *testing.T) {
 		[]string{
 			"serve",
 			"--addr=127.0.0.1:0",
-			"--database-url=" + dbtest.OwnerURL(t),
+			"--database-url=" + sharedURL(t),
 			"--embedding-base-url=" + base + "/v1",
 			"--embedding-model=tiny",
 			"--embedding-dimensions=4",
@@ -479,9 +523,7 @@ func commands(t *testing.T, url string) func(args ...string) string {
 }
 
 // Nothing but a server, or the same command again, deletes the data of an organization that is deleted already.
-func TestADeletionIsWaitedForLater(t *testing.T) {
-	t.Parallel()
-	url := dbtest.URL(t)
+func aDeletionIsWaitedForLater(t *testing.T, url string) {
 	command := commands(t, url)
 	id := command("orgs", "create", "acme")
 	for round := range 2 {
@@ -501,11 +543,10 @@ func TestADeletionIsWaitedForLater(t *testing.T) {
 	}
 }
 
-func TestKeys(t *testing.T) {
-	t.Parallel()
-	url := dbtest.OwnerURL(t)
+// A server answers without a key until there is one; keys and organizations then do what their commands say.
+func keysAreMadeAndRevoked(t *testing.T, url string) {
 	command := commands(t, url)
-	p := serve(t, "--database-url="+url)
+	p := serveAs(t, "--database-url="+url)
 	if status, _ := p.send("GET", "/v1/agents/", nil); status != http.StatusOK {
 		t.Errorf("without any key: status %d", status)
 	}
@@ -562,12 +603,19 @@ func TestKeys(t *testing.T) {
 	if status, _ := p.send("GET", "/v1/folders/", nil); status != http.StatusUnauthorized {
 		t.Errorf("a key of a deleted organization: status %d", status)
 	}
+	p.stop()
 	const closed = "every API key is revoked"
-	if log := serve(t, "--database-url="+url).log.String(); !strings.Contains(log, closed) {
+	p = serveAs(t, "--database-url="+url)
+	if log := p.log.String(); !strings.Contains(log, closed) {
 		t.Errorf("a server that nobody can use says %q", log)
 	}
-	if log := serve(t, "--database-url="+url, "--reopen").log.String(); strings.Contains(log, closed) {
+	p.stop()
+	p = serveAs(t, "--database-url="+url, "--reopen")
+	if log := p.log.String(); strings.Contains(log, closed) {
 		t.Errorf("reopened, the server says %q", log)
+	}
+	if status, _ := p.send("GET", "/v1/agents/", nil); status != http.StatusOK {
+		t.Errorf("reopened, without a key: status %d", status)
 	}
 }
 
@@ -608,7 +656,7 @@ func TestComposePassesSettingsOn(t *testing.T) {
 
 func TestUploadCommand(t *testing.T) {
 	t.Parallel()
-	p := serve(t, "--database-url="+dbtest.OwnerURL(t), "--api-key=a-key-for-the-test")
+	p := tenant(t)
 	dir := t.TempDir()
 	good, bad := filepath.Join(dir, "good.md"), filepath.Join(dir, "bad.png")
 	for path, content := range map[string]string{good: "# Good\n\ntext\n", bad: "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"} {
@@ -620,8 +668,7 @@ func TestUploadCommand(t *testing.T) {
 		out, errs := newLines(), newLines()
 		code := run(
 			t.Context(),
-			[]string{"upload", "--addr=" + p.base, "--api-key=a-key-for-the-test", "--duplicates=replace", "--again", "notes",
-				good, bad},
+			p.asking("upload", "--duplicates=replace", "--again", "notes", good, bad),
 			out,
 			errs,
 		)
@@ -644,7 +691,7 @@ func TestUploadCommand(t *testing.T) {
 // not sent again, and every failure counts.
 func TestUploadOfDirectories(t *testing.T) {
 	t.Parallel()
-	p := serve(t, "--database-url="+dbtest.OwnerURL(t))
+	p := tenant(t)
 	dir := t.TempDir()
 	write := func(name, content string) {
 		path := filepath.Join(dir, filepath.FromSlash(name))
@@ -660,7 +707,7 @@ func TestUploadOfDirectories(t *testing.T) {
 	upload := func(code int, summary string, args ...string) (out string) {
 		t.Helper()
 		all, errs := newLines(), newLines()
-		if got := run(t.Context(), append([]string{"upload", "--addr=" + p.base, "notes"}, args...), all,
+		if got := run(t.Context(), p.asking(append([]string{"upload", "notes"}, args...)...), all,
 			errs); got != code || !strings.Contains(all.String(), summary) || strings.Contains(errs.String(), "\r") {
 			t.Errorf("%q: got %d, want %d and %q:\n%s\n%s", args, got, code, summary, all, errs)
 		}
@@ -702,7 +749,7 @@ func TestUploadOfDirectories(t *testing.T) {
 		filepath.Join(dir, "empty"): "the directory has no files", pipe: "it is a pipe: upload a regular file",
 		"/dev/null": "it is a device"} {
 		errs := newLines()
-		args := append([]string{"upload", "--addr=" + p.base, "more"}, strings.Fields(path)...)
+		args := p.asking(append([]string{"upload", "more"}, strings.Fields(path)...)...)
 		if code := run(t.Context(), args, newLines(), errs); code != 1 || !strings.Contains(errs.String(), want) ||
 			strings.Count(errs.String(), "nothing") > 1 {
 			t.Errorf("%s: got %d %s, want 1 and %q", path, code, errs, want)
@@ -732,33 +779,6 @@ func TestHelp(t *testing.T) {
 	out, errs := newLines(), newLines()
 	if code := run(t.Context(), []string{"help", "nothing"}, out, errs); code != 2 {
 		t.Errorf("help of no command: got %d, %s%s", code, out, errs)
-	}
-}
-
-func TestTheDemonstrationFillsOnlyAnEmptyDatabase(t *testing.T) {
-	t.Parallel()
-	url := dbtest.OwnerURL(t)
-	for range 2 {
-		p := serve(t, "--database-url="+url, "--demo")
-		agents := call[[]identified](p, "GET", "/v1/agents/", nil)
-		if len(agents) != 1 || agents[0].Name != demoAgent {
-			t.Fatalf("agents: got %+v", agents)
-		}
-		folders := call[[]identified](p, "GET", "/v1/folders/", nil)
-		if len(folders) != 1 {
-			t.Fatalf("folders: got %+v", folders)
-		}
-		p.await(folders[0].ID)
-		got := p.tool(agents[0].ID, "semantic_search_files", map[string]any{"query": "how to search files"})
-		if !strings.Contains(
-			got.Text,
-			"guide/searching.md",
-		) {
-			t.Errorf("search: got %+v", got)
-		}
-		if code := p.stop(); code != 0 {
-			t.Errorf("the server ended with %d", code)
-		}
 	}
 }
 

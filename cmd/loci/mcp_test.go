@@ -11,8 +11,6 @@ import (
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/loci-memory/loci/db/dbtest"
 )
 
 func TestTheRegistrysEntryHasTheVersionOfTheSource(t *testing.T) {
@@ -60,40 +58,17 @@ func rememberTea(t *testing.T, session *sdk.ClientSession) string {
 	return got.Content[0].(*sdk.TextContent).Text
 }
 
-// Without a server the program runs its own, whose memory is there again the next time.
-func TestMemoryIsServedOnStdioFromADirectory(t *testing.T) {
-	home := newHome(t)
-	t.Setenv("LOCI_API_KEY", "loci_of-the-environment")
-	key := remote{APIKey: "loci_of-the-environment"}
-	for _, want := range []string{"Stored 1 of 1 turns.", "Stored 0 of 1 turns."} {
-		session, ended := stdio(t, mcpCmd{Home: home, remote: key})
-		key = remote{} // the server of the first time has not kept it
-		if got := rememberTea(t, session); !strings.HasPrefix(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
-		if got, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "core_memory_append",
-			Arguments: json.RawMessage(`{"label":"human","content":"Likes tea."}`)}); err != nil || got.IsError {
-			t.Errorf("core_memory_append: %+v, %v", got, err)
-		}
-		if err := session.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := <-ended; err != nil {
-			t.Errorf("the program ended with %v", err)
-		}
-	}
-}
-
 // A line that is no JSON is answered, and does not end the session; what was asked before the input's end is answered.
 func TestBrokenLinesAndTheEndOfTheInputLoseNothing(t *testing.T) {
 	t.Parallel()
+	_, c := memoryServer(t)
 	in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",` +
 		`"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n" + "garbage\n" +
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n" +
 		`{"jsonrpc":"2.0","id":"b","method":"tools/call","params":{"name":"remember_turns","arguments":{"turns":[` +
 		`{"role":"user","text":"Ada likes tea."}]}}}`) // without a line's end
 	var out bytes.Buffer
-	if err := (mcpCmd{Home: newHome(t)}).Run(t.Context(), streams{out: &out, err: newLines(), in: in}); err != nil {
+	if err := c.Run(t.Context(), streams{out: &out, err: newLines(), in: in}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{`"id":1,"result"`, `"id":null,"error":{"code":-32700`, "Stored 1 of 1 turns."} {
@@ -106,6 +81,7 @@ func TestBrokenLinesAndTheEndOfTheInputLoseNothing(t *testing.T) {
 // What breaks the protocol is answered with its codes, in words of the protocol, and does not end the session.
 func TestWrongMessagesOnStdioAreAnswered(t *testing.T) {
 	t.Parallel()
+	_, c := memoryServer(t)
 	call := func(id, method, params string) string {
 		return `{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":` + params + "}\n"
 	}
@@ -115,7 +91,7 @@ func TestWrongMessagesOnStdioAreAnswered(t *testing.T) {
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n" + call("4", "tools/call", `{"name":5}`) +
 		call("1.5", "ping", "{}") + call("5", "nope", "{}") + call("6", "ping", "{}"))
 	var out bytes.Buffer
-	if err := (mcpCmd{Home: newHome(t)}).Run(t.Context(), streams{out: &out, err: newLines(), in: in}); err != nil {
+	if err := c.Run(t.Context(), streams{out: &out, err: newLines(), in: in}); err != nil {
 		t.Fatal(err)
 	}
 	codes := map[string][]int{}
@@ -142,12 +118,12 @@ func TestWrongMessagesOnStdioAreAnswered(t *testing.T) {
 // What a running server refuses, the program says, and ends.
 func TestARefusalEndsTheProgramOnStdio(t *testing.T) {
 	t.Parallel()
-	p := serve(t, "--database-url="+dbtest.OwnerURL(t))
+	server := tenant(t).remote()
 	unknown := "agent-00000000-0000-4000-8000-000000000000"
 	for want, c := range map[string]mcpCmd{
-		"not found":          {remote: remote{Addr: p.base}, Agent: unknown},
-		"name the agent":     {remote: remote{Addr: p.base}},
-		"there is no tool":   {remote: remote{Addr: p.base}, Agent: unknown, Tools: "none"},
+		"not found":          {remote: server, Agent: unknown},
+		"name the agent":     {remote: server},
+		"there is no tool":   {remote: server, Agent: unknown, Tools: "none"},
 		"connection refused": {remote: remote{Addr: "127.0.0.1:1"}, Agent: unknown},
 	} {
 		err := c.Run(t.Context(), streams{out: newLines(), err: newLines(), in: strings.NewReader("")})

@@ -10,8 +10,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/loci-memory/loci/db/dbtest"
 )
 
 // stdioMessage is a message of the program.
@@ -46,14 +44,14 @@ func answersOf(t *testing.T, c mcpCmd, input string) map[string][]stdioMessage {
 	return all
 }
 
-// memoryServer is a server with an agent that has a block, and the program for it.
+// memoryServer returns the shared server with an agent that has blocks, and the program for it.
 func memoryServer(t *testing.T) (p *program, c mcpCmd) {
 	t.Helper()
-	p = serve(t, "--database-url="+dbtest.EmptyURL(t))
+	p = tenant(t)
 	made := call[identified](p, "POST", "/v1/agents", map[string]any{"name": "a", "tool_set": "all",
 		"memory_blocks": []any{map[string]any{"label": "human", "value": "Ada"},
 			map[string]any{"label": "empty", "value": ""}}})
-	return p, mcpCmd{remote: remote{Addr: p.base}, Agent: made.ID}
+	return p, mcpCmd{remote: p.remote(), Agent: made.ID}
 }
 
 // stateless is a line of the protocol's version without sessions. params are the fields of its params, as JSON.

@@ -6,15 +6,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/loci-memory/loci/db/dbtest"
 )
 
 // The command shows the change and makes it only if the operator agrees.
 func TestCompressMemoryCommand(t *testing.T) {
 	t.Parallel()
-	p := serve(t, "--database-url="+dbtest.OwnerURL(t), "--api-key=a-key-for-the-test")
-	r := remote{Addr: p.base, APIKey: "a-key-for-the-test"}
+	r := tenant(t).remote()
 	var tree struct{ ID string }
 	if err := r.send(t.Context(), http.MethodPost, "/v1/memory-trees", map[string]any{"name": "team",
 		"rules": map[string]any{"off": []string{"*"}}}, &tree); err != nil {

@@ -243,60 +243,65 @@ func laterListener(t *testing.T) (address string, listen func() net.Listener) {
 	}
 }
 
-// An endpoint that is unreachable when the server starts is used as soon as it answers.
-func TestAModelMayComeLater(t *testing.T) {
+// What servers do with a model that comes later, is slow, fails and hangs, one after the other on a database of their
+// own: another server on it would work on the same jobs with another model.
+func TestServersAndTheirModel(t *testing.T) {
 	t.Parallel()
-	address, listen := laterListener(t)
-	p := serve(
-		t,
-		"--database-url="+dbtest.OwnerURL(t),
-		"--llm-base-url=http://"+address+"/v1",
-		"--llm-model=m",
-		"--log-level=error",
-	)
-	agent := p.crowded(nil)
-	p.fits(agent)
-	if list := p.compactions(agent); len(list) != 1 || *list[0].How != compaction.Extracted ||
+	p, come := newPair(t)
+	p.modelMayComeLater(t, come)
+	p.programs[1] = serve(t, p.arguments(p.pool.Config().ConnString())...)
+	step := func(name string, run func(*testing.T)) {
+		t.Run(name, func(t *testing.T) {
+			p.t, p.programs[0].t, p.programs[1].t = t, t, t
+			run(t)
+		})
+	}
+	step("two servers compact a conversation once", func(t *testing.T) {
+		p.compactAConversationOnce(t, scale.Of(2, 12, 100))
+	})
+	step("reverts race compactions", func(t *testing.T) { p.revertAndCompact(t, scale.Of(6, 24, 200)) })
+	p.programs[1].stop() // so that what happens is in one log
+	step("organizations do not see the operator's endpoints", p.endpointsAreNotSeen)
+	step("a model that hangs does not hold up the end", p.endsWhileTheModelHangs)
+}
+
+// An endpoint that is unreachable when the server starts is used as soon as it answers.
+func (p *pair) modelMayComeLater(t *testing.T, come func()) {
+	t.Helper()
+	server := p.programs[0]
+	agent := server.crowded(nil)
+	server.fits(agent)
+	if list := server.compactions(agent); len(list) != 1 || *list[0].How != compaction.Extracted ||
 		!strings.Contains(*list[0].Why, "cannot be reached") {
 		t.Errorf("while it is away: %+v", list)
 	}
-	at := listen()
-	fake := http.Server{Handler: &llmtest.Provider{}} //nolint:gosec // on loopback, for a test
-	go func() { _ = fake.Serve(at) }()
-	t.Cleanup(func() { _ = fake.Close() })
-	agent = p.crowded(nil)
-	p.fits(agent)
-	if list := p.compactions(agent); len(list) != 1 || *list[0].How != compaction.Whole || list[0].Why != nil {
+	come()
+	agent = server.crowded(nil)
+	server.fits(agent)
+	if list := server.compactions(agent); len(list) != 1 || *list[0].How != compaction.Whole || list[0].Why != nil {
 		t.Errorf("once it is there: %+v", list)
 	}
 }
 
 // A server that stops does not wait for a model that hangs, neither with a request nor with a job.
-func TestAModelThatHangsDoesNotHoldUpTheEnd(t *testing.T) {
-	t.Parallel()
-	m, release := llmtest.New(t), make(chan struct{})
+func (p *pair) endsWhileTheModelHangs(t *testing.T) {
+	release := make(chan struct{})
 	defer close(release)
-	asked := make(chan struct{}, 2)
+	asked := make(chan struct{}, 100)
 	hangs := llmtest.Hangs(release)
-	m.Always(func(w http.ResponseWriter, r *http.Request, a llmtest.Asked) bool {
+	p.model.Always(func(w http.ResponseWriter, r *http.Request, a llmtest.Asked) bool {
 		asked <- struct{}{}
 		return hangs(w, r, a)
 	})
-	p := serve(
-		t,
-		"--database-url="+dbtest.OwnerURL(t),
-		"--llm-base-url="+m.BaseURL(),
-		"--llm-model=m",
-		"--log-level=error",
-	)
-	waits := p.crowded(nil)
+	server, settings := p.programs[0], map[string]any{"model": "fake/hangs"}
+	waits := server.crowded(settings)
 	go func() {
-		res, err := http.Get(p.base + "/v1/agents/" + waits + "/prompt") //nolint:noctx // it ends with the server
+		res, err := http.Get(server.base + "/v1/agents/" + waits + "/prompt") //nolint:noctx // it ends with the server
 		if err == nil {
 			_ = res.Body.Close()
 		}
 	}()
-	p.says(p.crowded(nil), 1) // which queues a job
+	server.says(server.crowded(settings), 1) // which queues a job
 	deadline := time.After(patience)
 	for range 2 {
 		select {
@@ -306,7 +311,7 @@ func TestAModelThatHangsDoesNotHoldUpTheEnd(t *testing.T) {
 		}
 	}
 	ended := make(chan int, 1)
-	go func() { ended <- p.stop() }()
+	go func() { ended <- server.stop() }()
 	select {
 	case code := <-ended:
 		if code != 0 {

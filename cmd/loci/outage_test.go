@@ -36,7 +36,7 @@ func newHome(t *testing.T) string {
 }
 
 // postmaster is the process of the private Postgres in home.
-func postmaster(t *testing.T, home string) int {
+func postmaster(t testing.TB, home string) int {
 	t.Helper()
 	var text []byte
 	for len(text) == 0 { // it is missing, or being written, while one comes after another
@@ -82,7 +82,7 @@ func connect(t *testing.T, url string) *pgx.Conn {
 }
 
 // send sends a signal to processes, of which some may have ended.
-func send(t *testing.T, sig syscall.Signal, pids ...int) {
+func send(t testing.TB, sig syscall.Signal, pids ...int) {
 	t.Helper()
 	for _, pid := range pids {
 		if err := syscall.Kill(pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
@@ -209,26 +209,6 @@ func TestTheServerOutlivesItsDatabase(t *testing.T) {
 	p.completed(folder, 30)
 }
 
-// A private Postgres that is killed is started again by the server, which goes on.
-func TestAKilledPostgresIsStartedAgain(t *testing.T) {
-	t.Parallel()
-	home := newHome(t)
-	p := serve(t, "--home="+home)
-	folder := call[identified](p, "POST", "/v1/folders/", map[string]any{"name": "f"}).ID
-	for round := range 2 {
-		p.uploads(folder, fmt.Sprint(round), 5)
-		killed := postmaster(t, home)
-		send(t, syscall.SIGKILL, killed)
-		for postmaster(t, home) == killed { // what it leaves may answer for a moment
-			if !wait(t.Context(), 20*time.Millisecond) {
-				t.Fatal("no other Postgres is started")
-			}
-		}
-		p.recovers(folder)
-		p.completed(folder, 5*(round+1))
-	}
-}
-
 // An endpoint that hangs does not hold up the start.
 func TestAnEndpointThatHangsDelaysNothing(t *testing.T) {
 	t.Parallel()
@@ -243,7 +223,9 @@ func TestAnEndpointThatHangsDelaysNothing(t *testing.T) {
 	}
 	base := listen(t, &fake)
 	t.Cleanup(func() { close(hung) })
-	p := serve(t, "--home="+newHome(t), "--embedding-base-url="+base+"/v1", "--embedding-model=m", "--log-level=error")
+	p := serveAs(t, "--database-url="+sharedURL(t), "--embedding-base-url="+base+"/v1", "--embedding-model=m",
+		"--log-level=error")
+	p.key = tenant(t).key
 	folder := call[identified](p, "POST", "/v1/folders/", map[string]any{"name": "f"}).ID
 	p.uploads(folder, "a", 1)
 }

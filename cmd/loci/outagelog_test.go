@@ -8,17 +8,20 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
-
-	"github.com/loci-memory/loci/embed/embedtest"
 )
 
 // An outage of the database is one line when it begins and one when it ends, whatever fails meanwhile; other errors,
 // and lost connections while the database answers, are logged as they are.
 func TestAnOutageIsTwoLines(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, outageIsTwoLines)
+}
+
+func outageIsTwoLines(t *testing.T) {
 	var away atomic.Bool
 	o := newOutage(noAnswer(), func(context.Context) error {
 		if away.Load() {
@@ -26,10 +29,11 @@ func TestAnOutageIsTwoLines(t *testing.T) {
 		}
 		return nil
 	})
-	o.every = time.Millisecond
 	out := newLines()
 	log := slog.New(duringOutages{slog.NewTextHandler(out, nil), []*outage{o}}).With("of", "jobs")
-	go o.watch(t.Context(), log)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	go o.watch(ctx, log)
 	lost := func() {
 		time.Sleep(2 * o.every) // so that the database is asked again
 		log.Error("producer: error fetching jobs", "err", errors.New("failed to connect to `user=loci`: refused"))
@@ -45,9 +49,11 @@ func TestAnOutageIsTwoLines(t *testing.T) {
 	}
 	log.Warn("the endpoint fails", "error", "connection refused")
 	away.Store(false)
-	embedtest.Eventually(t, "the end of the outage is logged", func() bool {
-		return strings.Contains(out.String(), "the database answers again")
-	})
+	time.Sleep(o.every) // so that it is asked whether the outage is over
+	synctest.Wait()
+	if !strings.Contains(out.String(), "the database answers again") {
+		t.Errorf("the end of the outage is not logged:\n%s", out)
+	}
 	text := out.String()[before:]
 	if n := strings.Count(text, "\n"); n != 3 || !strings.Contains(text, "the database does not answer") ||
 		!strings.Contains(text, "nobody listens") || !strings.Contains(text, "the endpoint fails") {
@@ -78,6 +84,10 @@ func TestDebugLogsShowWhatAnOutageExplains(t *testing.T) {
 // A full disk is an outage, too: refused changes are no lines of their own. What else the database says then is none.
 func TestAFullDiskIsTwoLines(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, fullDiskIsTwoLines)
+}
+
+func fullDiskIsTwoLines(t *testing.T) {
 	var fails atomic.Pointer[pgconn.PgError]
 	o := newOutage(noStoring(), func(context.Context) error {
 		if err := fails.Load(); err != nil {
@@ -85,10 +95,11 @@ func TestAFullDiskIsTwoLines(t *testing.T) {
 		}
 		return nil
 	})
-	o.every = time.Millisecond
 	out := newLines()
 	log := slog.New(duringOutages{slog.NewTextHandler(out, nil), []*outage{o}})
-	go o.watch(t.Context(), log)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	go o.watch(ctx, log)
 	refused := &pgconn.PgError{Severity: "ERROR", Code: "53100", Message: "could not extend file"}
 	fails.Store(&pgconn.PgError{Severity: "FATAL", Code: "57P03", Message: "starting"})
 	log.Error("before", "error", refused)
@@ -102,15 +113,12 @@ func TestAFullDiskIsTwoLines(t *testing.T) {
 		log.Error("request failed", "status", 503, "error", refused)
 	}
 	fails.Store(nil)
-	embedtest.Eventually(t, "the end is logged", func() bool {
-		return strings.Contains(out.String(), "stores changes again")
-	})
-	o.mu.Lock()
-	o.ended = time.Now().Add(time.Hour) // so that it has just ended, however slow the test is
-	o.mu.Unlock()
+	time.Sleep(o.every) // so that it is asked whether the outage is over
+	synctest.Wait()
 	log.Error("request failed", "status", 503, "error", refused) // which began before
 	if text := out.String()[before:]; strings.Count(text, "\n") != 2 ||
-		!strings.Contains(text, "can store nothing; changes are refused with status 503") {
+		!strings.Contains(text, "can store nothing; changes are refused with status 503") ||
+		!strings.Contains(text, "stores changes again") {
 		t.Errorf("the log of a full disk:\n%s", text)
 	}
 }

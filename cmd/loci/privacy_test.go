@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -9,68 +10,67 @@ import (
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
-	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/embed/embedtest"
 )
 
 // Organizations share a server whose endpoints are the operator's: what those say, where they are and how they are set
 // is in the log, and in no answer.
-func TestOrganizationsDoNotSeeTheOperatorsEndpoints(t *testing.T) {
-	t.Parallel()
+func (p *pair) endpointsAreNotSeen(t *testing.T) {
 	const secret = "sk-hidden-7f3a at gpu-7.internal.example"
-	for name, c := range map[string]struct {
+	server := p.programs[0]
+	words := hostOf(t, p.words.URL)
+	for _, c := range []struct {
+		name   string
 		status int
 		told   string // to the organization, of the summary
 		logged string
 		refuse bool // the texts, but for single words
 	}{
-		"a key that is not accepted": {401, "does not accept the server's key (status 401)", "_API_KEY", false},
-		"an unknown model":           {404, "does not know the model (status 404)", secret, false},
-		"a failure":                  {503, "fails (status 503)", secret, false},
-		"a refused request":          {400, "refuses the request (status 400)", secret, false},
-		"too large a request":        {413, "larger than the model's window", secret, true},
+		{"too large a request", 413, "larger than the model's window", secret, true},
+		{"a key that is not accepted", 401, "does not accept the server's key (status 401)", "_API_KEY", false},
+		{"an unknown model", 404, "does not know the model (status 404)", secret, false},
+		{"a failure", 503, "fails (status 503)", secret, false},
+		{"a refused request", 400, "refuses the request (status 400)", secret, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			answer := embedtest.Answer(c.status, `{"error":{"message":"`+secret+`"}}`)
-			fault := embedtest.Fault(func(w http.ResponseWriter, r *http.Request, texts []string) bool {
-				spared := c.refuse && !strings.Contains(strings.Join(texts, " "), " ")
-				return !spared && answer(w, r, texts)
-			})
-			words, model := embedtest.New(t, 8), llmtest.New(t)
-			model.Always(llmtest.Says(c.status, `{"error":{"message":"`+secret+`"}}`))
-			p := serve(t, "--database-url="+dbtest.OwnerURL(t), "--llm-base-url="+model.BaseURL(), "--llm-model=m",
-				"--embedding-base-url="+words.URL+"/v1", "--embedding-model=e", "--log-level=warn")
-			folder := call[identified](p, "POST", "/v1/folders/", map[string]any{"name": "f"}).ID
-			call[stored](p, "POST", "/v1/folders/"+folder+"/upload", fileForm(t, "before.txt", []byte("It works.")))
-			p.await(folder)
-			words.Fault.Store(&fault)
-			seen := p.everythingOf(folder, c.refuse)
-			for what, text := range seen {
-				for _, hidden := range []string{"sk-hidden", "gpu-7", hostOf(t, words.URL), hostOf(t, model.URL), "LOCI_"} {
-					if strings.Contains(text, hidden) {
-						t.Errorf("%s tells %q:\n%s", what, hidden, text)
-					}
+		answer := embedtest.Answer(c.status, `{"error":{"message":"`+secret+`"}}`)
+		fault := embedtest.Fault(func(w http.ResponseWriter, r *http.Request, texts []string) bool {
+			spared := c.refuse && !strings.Contains(strings.Join(texts, " "), " ")
+			return !spared && answer(w, r, texts)
+		})
+		folder := call[identified](server, "POST", "/v1/folders/", map[string]any{"name": c.name}).ID
+		p.words.Fault.Store(nil)
+		p.model.Always(nil)
+		call[stored](server, "POST", "/v1/folders/"+folder+"/upload", fileForm(t, "before.txt", []byte("It works.")))
+		server.await(folder)
+		began := len(server.log.String())
+		p.words.Fault.Store(&fault)
+		p.model.Always(llmtest.Says(c.status, `{"error":{"message":"`+secret+`"}}`))
+		seen := server.everythingOf(folder, fmt.Sprintf("model-%d", c.status), c.refuse)
+		for what, text := range seen {
+			for _, hidden := range []string{"sk-hidden", "gpu-7", words, p.at, "LOCI_"} {
+				if strings.Contains(text, hidden) {
+					t.Errorf("%s: %s tells %q:\n%s", c.name, what, hidden, text)
 				}
 			}
-			if !strings.Contains(seen["compactions"], c.told) {
-				t.Errorf("the compactions do not say %q:\n%s", c.told, seen["compactions"])
-			}
-			embedtest.Eventually(t, "the log has what both endpoints said", func() bool {
-				return p.logs("model", c.logged) && p.logs("embedding", c.logged)
-			})
-			if !c.refuse && (!p.logs("at "+hostOf(t, words.URL)) || !p.logs("at "+hostOf(t, model.URL))) {
-				t.Errorf("the log does not name the endpoints:\n%s", p.log)
-			}
+		}
+		if !strings.Contains(seen["compactions"], c.told) {
+			t.Errorf("%s: the compactions do not say %q:\n%s", c.name, c.told, seen["compactions"])
+		}
+		server.log.await(t, c.name+": the log has what both endpoints said", func(log string) bool {
+			return hasLine(log[began:], "model", c.logged) && hasLine(log[began:], "embedding", c.logged)
 		})
+		if log := server.log.String()[began:]; !c.refuse && (!hasLine(log, "at "+words) || !hasLine(log, "at "+p.at)) {
+			t.Errorf("%s: the log does not name the endpoints:\n%s", c.name, log)
+		}
 	}
+	p.words.Fault.Store(nil)
 }
 
 // everythingOf uses all memories, of which the vectors wait or are refused, and returns what an organization can read
 // of it, by where it reads it.
-func (p *program) everythingOf(folder string, refused bool) map[string]string {
+func (p *program) everythingOf(folder, model string, refused bool) map[string]string {
 	p.t.Helper()
-	agent := p.crowded(nil)
+	agent := p.crowded(map[string]any{"model": "fake/" + model}) // each is left alone after it failed
 	conversation := call[identified](p, "POST", "/v1/conversations/?agent_id="+agent, map[string]any{}).ID
 	call[any](p, "POST", "/v1/agents/"+agent+"/messages/capture", map[string]any{"conversation_id": conversation,
 		"messages": []map[string]any{{"role": "user", "content": "A message of its own."}}})
@@ -86,7 +86,7 @@ func (p *program) everythingOf(folder string, refused bool) map[string]string {
 		return seen[what]
 	}
 	why := regexp.MustCompile(`"(error|error_message)":"[^"]*(wait|refuse)`)
-	embedtest.Eventually(p.t, "files, passages or messages say why they lack vectors", func() bool {
+	eventually(p.t, "files, passages or messages say why they lack vectors", func() bool {
 		n := 0
 		for what, path := range map[string]string{"files": "/v1/folders/" + folder + "/files",
 			"archive": "/v1/archives/" + archive, "conversation": "/v1/conversations/" + conversation} {
@@ -98,7 +98,7 @@ func (p *program) everythingOf(folder string, refused bool) map[string]string {
 	})
 	read("compactions", "GET", "/v1/agents/"+agent+"/compactions", nil)
 	read("summarize", "POST", "/v1/agents/"+agent+"/summarize", map[string]any{
-		"compaction_settings": map[string]any{"mode": compaction.All}})
+		"compaction_settings": map[string]any{"mode": compaction.All, "model": "fake/" + model}})
 	read("events", "GET", "/v1/agents/"+agent+"/events", nil)
 	read("messages", "GET", "/v1/agents/"+agent+"/messages", nil)
 	read("agent", "GET", "/v1/agents/"+agent, nil)
@@ -117,9 +117,9 @@ func (p *program) everythingOf(folder string, refused bool) map[string]string {
 	return seen
 }
 
-// logs reports whether a line of the log has all of some words.
-func (p *program) logs(words ...string) bool {
-	for line := range strings.Lines(p.log.String()) {
+// hasLine reports whether a line of a log has all of some words.
+func hasLine(log string, words ...string) bool {
+	for line := range strings.Lines(log) {
 		has := 0
 		for _, word := range words {
 			if strings.Contains(line, word) {

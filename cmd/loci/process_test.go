@@ -63,11 +63,12 @@ func awaitServing(t testing.TB, out, log *lines, ended chan int) (base string) {
 	t.Helper()
 	deadline := time.After(patience)
 	for {
+		more := out.more()
 		if at := serves.FindStringSubmatch(out.String()); at != nil {
 			return at[1]
 		}
 		select {
-		case <-out.wake:
+		case <-more:
 		case code := <-ended:
 			ended <- 0
 			t.Fatalf("the server ended with %d before it served:\n%s", code, log)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -11,45 +12,56 @@ import (
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/recall"
 )
 
-// pair is two servers on one database whose model answers when the test lets it.
+// pair is two servers on one database with an endpoint of embeddings and a language model, which answers when the test
+// lets it.
 type pair struct {
 	*windows
 	programs [2]*program
+	words    *embedtest.Endpoint
+	model    *llmtest.Provider
+	at       string        // the address of the model
 	held     atomic.Bool   // whether the model waits for release
 	asked    chan struct{} // has one for each request that waits
 	answer   chan struct{} // takes one for each answer to these
 }
 
-func newPair(t *testing.T) *pair {
+// newPair starts the first server. Its model refuses connections until come is called.
+func newPair(t *testing.T) (p *pair, come func()) {
 	t.Helper()
-	p := &pair{windows: &windows{t: t}, asked: make(chan struct{}, 100), answer: make(chan struct{}, 100)}
-	m := llmtest.New(t)
-	m.Answer = func(asked llmtest.Asked) string {
+	p = &pair{windows: &windows{t: t}, asked: make(chan struct{}, 100), answer: make(chan struct{}, 100),
+		words: embedtest.New(t, 8), model: &llmtest.Provider{}}
+	p.model.Answer = func(asked llmtest.Asked) string {
 		if p.held.Load() {
 			p.asked <- struct{}{}
 			<-p.answer
 		}
 		return llmtest.Summary(asked)
 	}
-	address := dbtest.OwnerURL(t)
-	for i := range p.programs {
-		p.programs[i] = serve(
-			t,
-			"--database-url="+address,
-			"--llm-base-url="+m.BaseURL(),
-			"--llm-model=m",
-			"--log-level=error",
-		)
-	}
+	url := dbtest.OwnerURL(t)
+	var listener func() net.Listener
+	p.at, listener = laterListener(t)
+	p.programs[0] = serve(t, p.arguments(url)...)
 	var err error
-	if p.pool, err = db.Connect(t.Context(), address); err != nil {
+	if p.pool, err = db.Connect(t.Context(), url); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.pool.Close)
-	return p
+	return p, func() {
+		t.Helper()
+		web, at := &http.Server{Handler: p.model, ReadHeaderTimeout: patience}, listener()
+		go func() { _ = web.Serve(at) }()
+		t.Cleanup(func() { _ = web.Close() })
+	}
+}
+
+// arguments returns those of a server of the pair. Told to stop, it does not wait long.
+func (p *pair) arguments(url string) []string {
+	return []string{"--database-url=" + url, "--llm-base-url=http://" + p.at + "/v1", "--llm-model=m",
+		"--embedding-base-url=" + p.words.URL + "/v1", "--embedding-model=e", "--log-level=warn", "--stop-timeout=1s"}
 }
 
 // await waits until a given number of requests wait for the model.
@@ -76,8 +88,8 @@ func (o outcome) succeeded(text string) bool {
 	return o.status == http.StatusOK && strings.Contains(o.text, text)
 }
 
-// at asks one of the servers in the background.
-func (p *pair) at(server int, path string, body any) <-chan outcome {
+// ask asks one of the servers in the background.
+func (p *pair) ask(server int, path string, body any) <-chan outcome {
 	out := make(chan outcome, 1)
 	go func() {
 		status, answer := p.programs[server].send("POST", path, body)
@@ -98,16 +110,14 @@ func (p *pair) stands(agent string) int {
 
 // Two servers that compact one conversation at the same moment compact it once, and whoever comes second is told that
 // nothing is left to do.
-func TestTwoServersCompactAConversationOnce(t *testing.T) {
-	t.Parallel()
-	p := newPair(t)
-	for round := range 12 {
+func (p *pair) compactAConversationOnce(t *testing.T, rounds int) {
+	for round := range rounds {
 		p.held.Store(true)
 		agent := p.programs[0].crowded(nil)
 		path, body := "/v1/agents/"+agent+"/summarize", map[string]any{
 			"compaction_settings": map[string]any{"mode": []string{"sliding_window", "all"}[round%2]},
 		}
-		first, second := p.at(0, path, body), p.at(1, path, body)
+		first, second := p.ask(0, path, body), p.ask(1, path, body)
 		p.await(1)
 		p.held.Store(false) // for which the second would ask, if it made a summary, too
 		p.answer <- struct{}{}
@@ -131,11 +141,9 @@ func TestTwoServersCompactAConversationOnce(t *testing.T) {
 
 // A compaction that another server reverts while the next is made, or while it reverts it too, leaves one of both
 // outcomes.
-func TestRevertsRaceCompactions(t *testing.T) {
-	t.Parallel()
-	p := newPair(t)
+func (p *pair) revertAndCompact(t *testing.T, rounds int) {
 	won := map[string]int{}
-	for round := range 24 {
+	for round := range rounds {
 		agent := call[identified](
 			p.programs[0],
 			"POST",
@@ -144,14 +152,14 @@ func TestRevertsRaceCompactions(t *testing.T) {
 		).ID
 		p.programs[0].says(agent, 10)
 		path, all := "/v1/agents/"+agent, map[string]any{"compaction_settings": map[string]any{"mode": "all"}}
-		compact := p.at(0, path+"/summarize", all)
+		compact := p.ask(0, path+"/summarize", all)
 		if got := <-compact; got.status != http.StatusOK {
 			t.Fatalf("compacting: got %d %s", got.status, got.text)
 		}
 		p.programs[0].says(agent, 10)
 		revert := path + "/compactions/" + p.programs[0].compactions(agent)[0].ID + "/revert"
 		if round%3 == 0 {
-			a, b := p.at(0, revert, nil), p.at(1, revert, nil)
+			a, b := p.ask(0, revert, nil), p.ask(1, revert, nil)
 			first, second := <-a, <-b
 			if second.status == http.StatusOK {
 				first, second = second, first
@@ -162,10 +170,10 @@ func TestRevertsRaceCompactions(t *testing.T) {
 			continue
 		}
 		p.held.Store(true)
-		compact = p.at(0, path+"/summarize", all)
+		compact = p.ask(0, path+"/summarize", all)
 		p.await(1)
 		p.held.Store(false) // for which it may be asked again
-		reverts := p.at(1, revert, nil)
+		reverts := p.ask(1, revert, nil)
 		var r outcome
 		if round%3 == 1 {
 			r = <-reverts

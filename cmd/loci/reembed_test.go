@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/embedtest"
 )
@@ -19,12 +19,15 @@ import (
 // twoModels is two servers on a database, whose texts have vectors of an old model, and are to have those of a new one.
 type twoModels struct {
 	*program
-	pool     *pgxpool.Pool
-	servers  []*serverProcess
-	old, new *embedtest.Endpoint
-	agent    string
-	passes   atomic.Int64 // requests for texts that the new model answers before it hangs
-	release  chan struct{}
+	url       string // of the database
+	pool      *pgxpool.Pool
+	processes []*serverProcess // those of a test that kills servers
+	programs  []*program       // those of another
+	old, new  *embedtest.Endpoint
+	agent     string
+	passes    atomic.Int64 // requests for texts that the new model answers before it hangs, or fails
+	failing   atomic.Bool
+	release   chan struct{}
 }
 
 // fillers is how many passages are stored beside the texts that are searched: some slices of a reembedding. These are
@@ -34,35 +37,89 @@ const (
 	searched = 4
 )
 
-func newTwoModels(t *testing.T, answered int64) *twoModels {
+// newTwoModels starts the servers, in processes of their own if the test kills them, with models of two dimensions.
+func newTwoModels(t *testing.T, from, to int, killed bool) *twoModels {
 	t.Helper()
-	m := &twoModels{old: embedtest.New(t, 384), new: embedtest.New(t, 1536), release: make(chan struct{})}
-	m.passes.Store(answered)
-	for _, e := range []*embedtest.Endpoint{m.old, m.new} {
-		e.Same = map[string]string{"feline": "cat"} // which no word of the texts says
+	m := &twoModels{url: dbtest.OwnerURL(t), old: meaning(t, from), new: meaning(t, to)}
+	m.passes.Store(2)
+	m.interrupt(m.new)
+	args := m.settings(m.old, m.new)
+	if killed {
+		m.processes = launchTwo(t, args...)
+		m.program = &program{t: t, base: m.processes[0].url()}
+	} else {
+		m.serve(t, args)
 	}
-	hangs := embedtest.Fault(func(_ http.ResponseWriter, r *http.Request, texts []string) bool {
-		if len(texts) > 3 && m.passes.Add(-1) < 0 { // not the probes, and not a search
-			select {
-			case <-m.release:
-			case <-r.Context().Done():
-				return true
-			}
-		}
-		return false
-	})
-	m.new.Fault.Store(&hangs)
-	address := dbtest.OwnerURL(t)
-	m.servers = launchTwo(t, "--database-url="+address, "--embedding-base-url="+m.old.URL+"/v1", "--embedding-model=old",
-		"--embedding-next-base-url="+m.new.URL+"/v1", "--embedding-next-model=new")
 	var err error
-	if m.pool, err = db.Connect(t.Context(), address); err != nil {
+	if m.pool, err = db.Connect(t.Context(), m.url); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(m.pool.Close)
-	m.program = &program{t: t, base: m.servers[0].url()}
 	m.fill()
 	return m
+}
+
+// meaning returns an endpoint to which a feline is a cat, which no word of the texts says.
+func meaning(t *testing.T, dimension int) *embedtest.Endpoint {
+	t.Helper()
+	e := embedtest.New(t, dimension)
+	e.Same = map[string]string{"feline": "cat"}
+	return e
+}
+
+// interrupt lets a model hang until m.release is closed, or fail, after the requests that pass. Probes and searches
+// always pass.
+func (m *twoModels) interrupt(model *embedtest.Endpoint) {
+	release := make(chan struct{})
+	m.release = release
+	fault := embedtest.Fault(func(w http.ResponseWriter, r *http.Request, texts []string) bool {
+		if len(texts) <= 3 || m.passes.Add(-1) >= 0 {
+			return false
+		}
+		if m.failing.Load() {
+			http.Error(w, `{"error": {"message": "out of memory"}}`, http.StatusInternalServerError)
+			return true
+		}
+		select {
+		case <-release:
+		case <-r.Context().Done():
+			return true
+		}
+		return false
+	})
+	model.Fault.Store(&fault)
+}
+
+// settings returns the arguments of a server that uses a model, and knows the next one if there is one.
+func (m *twoModels) settings(now, next *embedtest.Endpoint) []string {
+	args := []string{"--database-url=" + m.url, "--stop-timeout=1s", "--embedding-base-url=" + now.URL + "/v1",
+		fmt.Sprintf("--embedding-model=of-%d", now.Dimension)}
+	if next != nil {
+		args = append(args, "--embedding-next-base-url="+next.URL+"/v1",
+			fmt.Sprintf("--embedding-next-model=of-%d", next.Dimension))
+	}
+	return args
+}
+
+// serve stops the servers in this process and starts others.
+func (m *twoModels) serve(t *testing.T, args []string) {
+	t.Helper()
+	for _, p := range m.programs {
+		p.stop()
+	}
+	m.programs = []*program{serve(t, args...), serve(t, args...)}
+	m.program = m.programs[0]
+}
+
+// bases returns the URLs of the servers.
+func (m *twoModels) bases() (urls []string) {
+	for _, p := range m.processes {
+		urls = append(urls, p.url())
+	}
+	for _, p := range m.programs {
+		urls = append(urls, p.base)
+	}
+	return urls
 }
 
 // fill stores texts in all memories and waits for their vectors.
@@ -85,8 +142,8 @@ func (m *twoModels) fill() {
 		texts[i] = map[string]any{"text": fmt.Sprintf("Ledger entry %d", i)}
 	}
 	call[any](m.program, "POST", "/v1/archives/"+archive+"/passages/batch", map[string]any{"passages": texts})
-	embedtest.Eventually(m.t, "all texts have a vector of the old model",
-		func() bool { return m.vectors(384) == fillers+searched })
+	eventually(m.t, "all texts have a vector of the old model",
+		func() bool { return m.vectors(m.old.Dimension) == fillers+searched })
 }
 
 // vectors counts the vectors of a dimension.
@@ -105,8 +162,8 @@ func (m *twoModels) vectors(dimension int) (n int) {
 // finds fails unless both servers find a file, a message, a passage and a memory file by their meaning alone.
 func (m *twoModels) finds(when string) {
 	m.t.Helper()
-	for _, server := range m.servers {
-		at := &program{t: m.t, base: server.url()}
+	for _, base := range m.bases() {
+		at := &program{t: m.t, base: base}
 		_, answer := at.send("GET", "/v1/agents/"+m.agent+"/memory-search?query=feline", nil)
 		var found struct{ Hits []struct{ Kind string } }
 		if err := json.Unmarshal(answer, &found); err != nil {
@@ -122,6 +179,15 @@ func (m *twoModels) finds(when string) {
 	}
 }
 
+// until waits until something holds. Searches find the texts meanwhile.
+func (m *twoModels) until(what string, holds func() bool) {
+	m.t.Helper()
+	eventually(m.t, what, func() bool {
+		m.finds("until " + what)
+		return holds()
+	})
+}
+
 func (m *twoModels) progress() embed.ReembedProgress {
 	m.t.Helper()
 	return call[embed.ReembedProgress](m.program, "GET", "/v1/admin/reembedding", nil)
@@ -131,50 +197,48 @@ func (m *twoModels) progress() embed.ReembedProgress {
 // while a server is killed that makes them. The work goes on, searches switch when it is done, and servers that start
 // later rank by the new model.
 func TestReembeddingSwitchesWhileSearchesAnswer(t *testing.T) {
+	scale.Long(t)
 	t.Parallel()
-	m := newTwoModels(t, 2)
+	m := newTwoModels(t, 384, 1536, true)
 	m.finds("before")
 	got := call[embed.ReembedProgress](m.program, "POST", "/v1/admin/reembedding", nil)
 	if got.State != embed.Reembedding ||
 		got.FromDim != 384 || got.ToDim != 1536 {
 		t.Fatalf("it starts as %+v", got)
 	}
-	embedtest.Eventually(t, "some vectors are made", func() bool { return m.vectors(1536) > 0 && m.passes.Load() < 0 })
+	eventually(t, "some vectors are made", func() bool { return m.vectors(1536) > 0 && m.passes.Load() < 0 })
 	m.finds("while vectors are made")
 	if got := m.progress(); got.State != embed.Reembedding || got.Done == 0 || got.Done >= fillers ||
 		*got.Total != fillers+searched {
 		t.Errorf("half way: %+v", got)
 	}
 	made := m.vectors(1536)
-	for _, server := range m.servers {
+	for _, server := range m.processes {
 		server.kill()
 		server.start()
 	}
-	m.base = m.servers[0].url()
+	m.base = m.processes[0].url()
 	m.finds("after the servers were killed")
 	if again := m.vectors(1536); again != made {
 		t.Errorf("%d vectors are left of %d", again, made)
 	}
 	call[any](m.program, "POST", "/v1/agents/"+m.agent+"/archival-memory", map[string]any{"text": "A late entry"})
 	close(m.release)
-	embedtest.Eventually(t, "all is switched", func() bool {
-		m.finds("until the switch")
-		return m.progress().State == embed.Switched
-	})
-	embedtest.Eventually(t, "the late text has a vector, too",
+	m.until("all is switched", func() bool { return m.progress().State == embed.Switched })
+	eventually(t, "the late text has a vector, too",
 		func() bool { return m.vectors(1536) == fillers+searched+1 })
-	embedtest.Eventually(t, "no server asks the old model", func() bool {
+	eventually(t, "no server asks the old model", func() bool {
 		asked := m.old.Requests.Load()
 		m.finds("after the switch")
 		return m.old.Requests.Load() == asked
 	})
-	for _, server := range m.servers {
+	for _, server := range m.processes {
 		server.kill()
 		server.start()
 	}
-	m.base = m.servers[0].url()
+	m.base = m.processes[0].url()
 	asked := m.new.Requests.Load()
-	embedtest.Eventually(t, "the next start ranks by the new model", func() bool {
+	eventually(t, "the next start ranks by the new model", func() bool {
 		m.finds("after the next start")
 		return m.new.Requests.Load() > asked
 	})
@@ -182,37 +246,6 @@ func TestReembeddingSwitchesWhileSearchesAnswer(t *testing.T) {
 		t.Errorf("after the next start: %+v, with %d old vectors", got, m.vectors(384))
 	}
 	if t.Failed() {
-		t.Logf("first server:\n%s\nsecond server:\n%s", m.servers[0].log, m.servers[1].log)
-	}
-}
-
-// A cancellation leaves the old vectors and searches as they were; what was made serves the next start.
-func TestReembeddingIsCancelled(t *testing.T) {
-	t.Parallel()
-	m := newTwoModels(t, 1)
-	loci := func(want string, args ...string) {
-		t.Helper()
-		out := newLines()
-		code := run(t.Context(), append(append([]string{"reembed"}, args...), "--addr="+m.base), out, out)
-		if (code == 0) != !strings.Contains(want, "nothing to cancel") || !strings.Contains(out.String(), want) {
-			t.Fatalf("reembed %v: got %d %s, want %s", args, code, out, want)
-		}
-	}
-	loci("No vectors of another model")
-	loci("running", "start", "--detach")
-	embedtest.Eventually(t, "some vectors are made", func() bool { return m.vectors(1536) > 0 && m.passes.Load() < 0 })
-	loci("cancelled", "cancel")
-	loci("nothing to cancel", "cancel")
-	m.finds("after the cancellation")
-	close(m.release)
-	embedtest.Eventually(t, "the slices in hand end", func() bool { return m.progress().State == embed.Cancelled })
-	if m.vectors(384) != fillers+searched || m.vectors(1536) >= fillers {
-		t.Errorf("%d old vectors and %d new ones", m.vectors(384), m.vectors(1536))
-	}
-	m.finds("after the slices ended")
-	loci("Searches rank by new, with 1536 numbers", "start")
-	m.finds("after the second start")
-	if m.vectors(1536) != fillers+searched {
-		t.Errorf("%d new vectors", m.vectors(1536))
+		t.Logf("first server:\n%s\nsecond server:\n%s", m.processes[0].log, m.processes[1].log)
 	}
 }

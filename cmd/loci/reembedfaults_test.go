@@ -1,92 +1,115 @@
 package main
 
 import (
-	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/loci-memory/loci/embed"
-	"github.com/loci-memory/loci/embed/embedtest"
 )
 
-// An endpoint that fails midway is asked again until it answers. Meanwhile the progress says why it waits, searches
-// answer, and it can be cancelled and started again. A text that it refuses keeps its old vector and is counted.
-func TestReembeddingOutlivesItsEndpoint(t *testing.T) {
+// Two servers make the vectors of a new model, are interrupted in each way, and then those of a third. No process is
+// killed: see TestReembeddingSwitchesWhileSearchesAnswer.
+func TestReembedding(t *testing.T) {
 	t.Parallel()
-	m := newTwoModels(t, 1000)
+	m := newTwoModels(t, 96, 128, false)
 	m.new.Refuse = "entry 133"
-	fails := embedtest.Fault(func(w http.ResponseWriter, _ *http.Request, texts []string) bool {
-		if len(texts) > 3 && m.passes.Add(-1) < 0 {
-			http.Error(w, `{"error": {"message": "out of memory"}}`, http.StatusInternalServerError)
-			return true
-		}
-		return false
-	})
-	m.passes.Store(2)
-	m.new.Fault.Store(&fails)
-	call[any](m.program, "POST", "/v1/admin/reembedding", nil)
+	m.isCancelled()
+	m.outlivesItsEndpoint()
+	m.adoptsAnIncompleteModel(t)
+}
+
+// loci runs a command of reembed, and checks what it prints.
+func (m *twoModels) loci(wantCode int, want string, args ...string) {
+	m.t.Helper()
+	out := newLines()
+	code := run(m.t.Context(), append(append([]string{"reembed"}, args...), "--addr="+m.base), out, out)
+	if code != wantCode || !strings.Contains(out.String(), want) {
+		m.t.Errorf("reembed %v: got %d %s, want %d and %s", args, code, out, wantCode, want)
+	}
+}
+
+// isCancelled begins and cancels: the old vectors and searches are as they were, and what was made serves the next
+// start.
+func (m *twoModels) isCancelled() {
+	m.t.Helper()
+	m.loci(0, "No vectors of another model")
+	m.loci(0, "running", "start", "--detach")
+	eventually(m.t, "some vectors are made", func() bool { return m.vectors(128) > 0 && m.passes.Load() < 0 })
+	m.loci(0, "cancelled", "cancel")
+	m.loci(1, "nothing to cancel", "cancel")
+	m.finds("after the cancellation")
+	close(m.release)
+	m.until("the slices in hand end", func() bool { return m.progress().State == embed.Cancelled })
+	if m.vectors(96) != fillers+searched || m.vectors(128) >= fillers {
+		m.t.Errorf("%d old vectors and %d new ones", m.vectors(96), m.vectors(128))
+	}
+}
+
+// outlivesItsEndpoint goes on with an endpoint that fails midway, which is asked again until it answers. Meanwhile the
+// progress says why it waits, searches answer, and it can be cancelled and started again. A text that it refuses keeps
+// its old vector and is counted.
+func (m *twoModels) outlivesItsEndpoint() {
+	m.t.Helper()
+	m.failing.Store(true)
+	m.passes.Store(1)
 	waits := func() bool {
-		m.finds("while the endpoint fails")
 		got := m.progress()
 		return got.State == embed.Reembedding && got.Error != nil && strings.Contains(*got.Error, "status 500")
 	}
-	embedtest.Eventually(t, "the progress says why it waits", waits)
-	made := m.vectors(1536)
+	call[any](m.program, "POST", "/v1/admin/reembedding", nil)
+	m.until("the progress says why it waits", waits)
+	made := m.vectors(128)
 	if got := m.progress(); got.Done == 0 || got.Done >= fillers || made < int(got.Done) {
-		t.Errorf("of %d vectors that are made, the progress is %+v", made, got)
+		m.t.Errorf("of %d vectors that are made, the progress is %+v", made, got)
 	}
 	if got := call[embed.ReembedProgress](m.program, "DELETE", "/v1/admin/reembedding", nil); got.State !=
 		embed.Cancelled || got.Error != nil {
-		t.Errorf("cancelled while the endpoint fails: %+v", got)
+		m.t.Errorf("cancelled while the endpoint fails: %+v", got)
 	}
 	m.finds("after the cancellation")
-	if again := m.vectors(1536); again < made {
-		t.Errorf("%d of %d vectors are left after the cancellation", again, made)
+	if again := m.vectors(128); again < made {
+		m.t.Errorf("%d of %d vectors are left after the cancellation", again, made)
 	}
-	call[any](m.program, "POST", "/v1/admin/reembedding", nil)
-	embedtest.Eventually(t, "it waits again after another start", waits)
+	started := make(chan struct{})
+	go func() {
+		defer close(started)
+		m.loci(0, "Searches rank by of-128, with 128 numbers", "start")
+	}()
+	m.until("it waits again after another start", waits)
 	m.passes.Store(1 << 40)
-	embedtest.Eventually(t, "all is switched once the endpoint answers", func() bool {
-		m.finds("until the switch")
-		return m.progress().State == embed.Switched
-	})
+	m.until("all is switched once the endpoint answers", func() bool { return m.progress().State == embed.Switched })
+	<-started
 	if got := m.progress(); got.Refused != 1 || got.Done != fillers+searched-1 || got.Error != nil {
-		t.Errorf("at the end: %+v; want one text refused", got)
+		m.t.Errorf("at the end: %+v; want one text refused", got)
 	}
-	if old, now := m.vectors(384), m.vectors(1536); old != fillers+searched || now != fillers+searched-1 {
-		t.Errorf("%d old vectors and %d new ones", old, now)
+	if old, now := m.vectors(96), m.vectors(128); old != fillers+searched || now != fillers+searched-1 {
+		m.t.Errorf("%d old vectors and %d new ones", old, now)
 	}
 	m.finds("after the switch")
 }
 
-// Servers whose settings name the new model before its vectors are all made take it: the rest is made as for any model,
-// and what is made already serves.
-func TestAnIncompleteModelIsAdopted(t *testing.T) {
-	t.Parallel()
-	m := newTwoModels(t, 2)
+// adoptsAnIncompleteModel starts servers whose settings name a model before its vectors are all made: they take it. The
+// rest is made as for any model, and what is made already serves.
+func (m *twoModels) adoptsAnIncompleteModel(t *testing.T) {
+	third := meaning(t, 64)
+	m.failing.Store(false)
+	m.new.Fault.Store(nil)
+	m.passes.Store(2)
+	m.interrupt(third)
+	m.serve(t, m.settings(m.new, third))
 	call[any](m.program, "POST", "/v1/admin/reembedding", nil)
-	embedtest.Eventually(t, "some vectors are made", func() bool { return m.vectors(1536) > 0 && m.passes.Load() < 0 })
-	for i, server := range m.servers {
-		server.kill()
-		args := []string{"--embedding-base-url=" + m.new.URL + "/v1", "--embedding-model=new"}
-		for _, arg := range server.args {
-			if !strings.HasPrefix(arg, "--embedding-") {
-				args = append(args, arg)
-			}
-		}
-		server.args = append(args[2:len(args):len(args)], args[:2]...)
-		if i == 0 {
-			close(m.release)
-		}
-		server.start()
+	eventually(t, "some vectors are made", func() bool { return m.vectors(64) > 0 && m.passes.Load() < 0 })
+	for _, p := range m.programs {
+		p.stop()
 	}
-	m.base = m.servers[0].url()
-	asked := m.old.Requests.Load()
-	embedtest.Eventually(t, "all texts have vectors of the new model", func() bool {
-		return m.vectors(1536) == fillers+searched
+	close(m.release)
+	asked := m.new.Requests.Load()
+	m.serve(t, m.settings(third, nil))
+	eventually(t, "all texts have vectors of the third model", func() bool {
+		return m.vectors(64) == fillers+searched
 	})
-	m.finds("by the new model")
-	if got := m.progress(); got.State != embed.Switched || m.old.Requests.Load() != asked {
-		t.Errorf("the progress is %+v, and the old model was asked %d times", got, m.old.Requests.Load()-asked)
+	m.finds("by the third model")
+	if got := m.progress(); got.State != embed.Switched || m.new.Requests.Load() != asked {
+		t.Errorf("the progress is %+v, and the model before was asked %d times", got, m.new.Requests.Load()-asked)
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/embed"
-	"github.com/loci-memory/loci/embed/embedtest"
 )
 
 // reembedLoad is what clients store and look for while vectors are made anew.
@@ -30,7 +29,7 @@ func (l *reembedLoad) repeat(do func(at *program, n int64)) {
 			case <-l.stop:
 				return
 			default:
-				do(&program{t: l.t, base: l.servers[n%2].url()}, n)
+				do(&program{t: l.t, base: l.processes[n%2].url()}, n)
 			}
 		}
 	})
@@ -68,7 +67,7 @@ func (l *reembedLoad) storesMore(when string) {
 	for i, c := range counts {
 		was[i] = c.Load()
 	}
-	embedtest.Eventually(l.t, "all clients are answered "+when, func() bool {
+	eventually(l.t, "all clients are answered "+when, func() bool {
 		for i, c := range counts {
 			if c.Load() < was[i]+3 {
 				return l.t.Failed()
@@ -82,9 +81,9 @@ func (l *reembedLoad) storesMore(when string) {
 // and search: each request is answered, and each search by meaning finds what it must. In the end everything has a new
 // vector, also what was stored meanwhile.
 func TestReembeddingUnderLoad(t *testing.T) {
-	t.Parallel()
 	scale.Long(t)
-	m := newTwoModels(t, 2)
+	t.Parallel()
+	m := newTwoModels(t, 384, 1536, true)
 	l := &reembedLoad{twoModels: m, stop: make(chan struct{}),
 		folder:  call[[]identified](m.program, "GET", "/v1/folders/?name=f", nil)[0].ID,
 		archive: call[[]identified](m.program, "GET", "/v1/archives?agent_id="+m.agent, nil)[0].ID}
@@ -96,12 +95,12 @@ func TestReembeddingUnderLoad(t *testing.T) {
 	l.begin()
 	l.storesMore("before")
 	call[embed.ReembedProgress](m.program, "POST", "/v1/admin/reembedding", nil)
-	embedtest.Eventually(t, "some vectors are made", func() bool { return m.vectors(1536) > 0 && m.passes.Load() < 0 })
+	eventually(t, "some vectors are made", func() bool { return m.vectors(1536) > 0 && m.passes.Load() < 0 })
 	l.storesMore("while vectors are made")
 	close(m.release)
-	embedtest.Eventually(t, "all is switched", func() bool { return m.progress().State == embed.Switched })
+	eventually(t, "all is switched", func() bool { return m.progress().State == embed.Switched })
 	l.storesMore("after the switch")
 	end()
 	stored := fillers + searched + int(l.files.Load()+l.messages.Load()+l.passages.Load())
-	embedtest.Eventually(t, "everything has a new vector", func() bool { return m.vectors(1536) == stored })
+	eventually(t, "everything has a new vector", func() bool { return m.vectors(1536) == stored })
 }

@@ -30,12 +30,12 @@ type earlier struct {
 	conn *pgx.Conn
 }
 
-// The migration is stopped after statements that are chosen at random, in each way: its session ends, its program is
-// killed, or both. LOCI_CHAOS_SEED repeats a run.
+// A migration is stopped by rows that break its rules, and after statements that are chosen at random, in each way: its
+// session ends, its program is killed, or both. Each time the next one goes on. LOCI_CHAOS_SEED repeats a run.
 func TestAMigrationThatIsStoppedResumes(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
-	seed := number(t, "LOCI_CHAOS_SEED", int(time.Now().UnixNano()&0x7fffffff))
+	seed := chaosSeed(t)
 	t.Logf("LOCI_CHAOS_SEED=%d", seed)
 	dice := rand.New(rand.NewPCG(uint64(seed), 2)) //nolint:gosec // repeatable
 	e := newEarlier(t, scale.Of(3000, 22000, 100000))
@@ -45,6 +45,7 @@ func TestAMigrationThatIsStoppedResumes(t *testing.T) {
 	execute(t, e.url, `
 		INSERT INTO folders (org, name) VALUES (NULL, 'deleted, without files'), (NULL, 'deleted, without files');
 		INSERT INTO forgotten_agents VALUES (9999)`) // without messages
+	e.rowsOfAnotherOrganizationStopIt()
 	orgKeys, references := statementsOf(t, "0022", "0022"), statementsOf(t, "0029", "0029")
 	for round := range scale.Of(1, 6, 20) {
 		e.stopAt(1+dice.IntN(orgKeys), round%2 == 0)
@@ -53,11 +54,12 @@ func TestAMigrationThatIsStoppedResumes(t *testing.T) {
 	for round := range scale.Of(1, 6, 20) {
 		e.stopAt(1+dice.IntN(references), round%2 == 0)
 	}
+	e.rowsThatNameNoRowStopIt()
 	if v := e.query(`SELECT version FROM schema_migrations`); v != "29" {
 		t.Errorf("the migration was stopped at version %s, want 29", v)
 	}
 	e.outlive(1 + dice.IntN(references))
-	if diff := cmp.Diff(schemaOf(t, dbtest.URL(t)), schemaOf(t, e.url)); diff != "" {
+	if diff := cmp.Diff(schemaOf(t, sharedURL(t)), schemaOf(t, e.url)); diff != "" {
 		t.Errorf("the schema is not that of a new database (-new +upgraded):\n%s", diff)
 	}
 	if diff := cmp.Diff(before, e.run(sums)); diff != "" {
@@ -70,37 +72,40 @@ func TestAMigrationThatIsStoppedResumes(t *testing.T) {
 	e.isServed()
 }
 
-func TestRowsOfAnotherOrganizationThanTheirParentsStopTheMigration(t *testing.T) {
-	t.Parallel()
-	e := newEarlier(t, 1000)
-	schema := schemaOf(t, e.url)
+// rowsOfAnotherOrganizationStopIt checks that rows of another organization than their parents stop the migration, which
+// then has changed nothing.
+func (e *earlier) rowsOfAnotherOrganizationStopIt() {
+	e.t.Helper()
+	schema := schemaOf(e.t, e.url)
 	for _, c := range []struct{ table, parent, reference, row string }{
 		{"chunk_vectors", "chunks", "chunk_key", "chunk_key = 1"},
 		{"messages", "conversations", "conversation_key", "key = 1"},
 		{"unembedded_passages", "passages", "passage_key", "passage_key = 1"},
 	} {
 		change := `UPDATE ` + c.table + ` SET org = 3 - org WHERE ` + c.row
-		execute(t, e.url, change)
-		err := migrateTo(t.Context(), e.url)
-		want := fmt.Sprintf("of table %s have another organization than the row of table %s that their column %s names",
-			c.table, c.parent, c.reference)
-		if err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 500 {
-			t.Fatalf("%s of another organization than their %s: error %v, want one with %q", c.table, c.parent, err, want)
+		execute(e.t, e.url, change)
+		e.isStopped(fmt.Sprintf("of table %s have another organization than the row of table %s that their column %s names",
+			c.table, c.parent, c.reference))
+		if diff := cmp.Diff(schema, schemaOf(e.t, e.url)); diff != "" {
+			e.t.Errorf("the schema after a migration that failed (-before +now):\n%s", diff)
 		}
-		if diff := cmp.Diff(schema, schemaOf(t, e.url)); diff != "" {
-			t.Errorf("the schema after a migration that failed (-before +now):\n%s", diff)
-		}
-		execute(t, e.url, change)
-	}
-	if err := migrateTo(t.Context(), e.url); err != nil {
-		t.Errorf("after the rows were mended: %v", err)
+		execute(e.t, e.url, change)
 	}
 }
 
-// Rows of the same organization that repeat a column of their parent wrongly, and rows without a parent.
-func TestRowsThatNameNoRowStopTheMigration(t *testing.T) {
-	t.Parallel()
-	e := newEarlier(t, 1000)
+// isStopped checks that the migration fails with a text.
+func (e *earlier) isStopped(want string) {
+	e.t.Helper()
+	_, err := db.Migrate(e.t.Context(), db.URLs{Owner: e.url})
+	if err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 500 {
+		e.t.Fatalf("error %v, want one with %q", err, want)
+	}
+}
+
+// rowsThatNameNoRowStopIt checks that rows stop the migration which are of the same organization and repeat a column of
+// their parent wrongly, or have no parent.
+func (e *earlier) rowsThatNameNoRowStopIt() {
+	e.t.Helper()
 	for _, c := range []struct{ table, change, mend, columns string }{
 		{"chunks", "folder_key = folder_key + 3 WHERE key = 1", "folder_key = folder_key - 3 WHERE key = 1",
 			"folder_key, file_key no row of table files"},
@@ -114,22 +119,10 @@ func TestRowsThatNameNoRowStopTheMigration(t *testing.T) {
 			"archive_key = (SELECT archive_key FROM passages WHERE key = 2) WHERE passage_key = 2",
 			"archive_key, passage_key no row of table passages"},
 	} {
-		execute(t, e.url, `UPDATE `+c.table+` SET `+c.change)
-		err := migrateTo(t.Context(), e.url)
-		want := " of table " + c.table + " name by their columns " + c.columns
-		if err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 500 {
-			t.Fatalf("%s: error %v, want one with %q", c.table, err, want)
-		}
-		execute(t, e.url, `UPDATE `+c.table+` SET `+c.mend)
+		execute(e.t, e.url, `UPDATE `+c.table+` SET `+c.change)
+		e.isStopped(" of table " + c.table + " name by their columns " + c.columns)
+		execute(e.t, e.url, `UPDATE `+c.table+` SET `+c.mend)
 	}
-	if err := migrateTo(t.Context(), e.url); err != nil {
-		t.Errorf("after the rows were mended: %v", err)
-	}
-}
-
-func migrateTo(ctx context.Context, url string) error {
-	_, err := db.Migrate(ctx, db.URLs{Owner: url})
-	return err
 }
 
 // newEarlier returns a database with about four rows for each message, over all tables.
@@ -271,16 +264,16 @@ func (e *earlier) outlive(statement int) {
 	program, _ := e.start(statement)
 	_ = program.Process.Kill()
 	_ = program.Wait()
-	next := make(chan error, 1)
-	go func() { next <- migrateTo(e.t.Context(), e.url) }()
+	out, next := newLines(), make(chan int, 1)
+	go func() { next <- run(e.t.Context(), []string{"migrate", "--database-url=" + e.url}, out, out) }()
 	for deadline := time.Now().Add(patience); e.waiting(`<>`) == ""; {
 		if time.Now().After(deadline) || !wait(e.t.Context(), 10*time.Millisecond) {
 			e.t.Fatal("the next program does not wait for the session of the one that was killed")
 		}
 	}
 	e.query(`SELECT pg_advisory_unlock(4711)`)
-	if err := <-next; err != nil {
-		e.t.Errorf("the program after the one that was killed after statement %d: %v", statement, err)
+	if code := <-next; code != 0 || !strings.HasPrefix(out.String(), "The schema has version "+schemaVersion(e.t)+", ") {
+		e.t.Errorf("the program after the one that was killed after statement %d ended with %d: %s", statement, code, out)
 	}
 	execute(e.t, e.url, `DROP EVENT TRIGGER trap; DROP SCHEMA trap CASCADE`)
 }

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 
@@ -12,7 +10,6 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
-	"github.com/loci-memory/loci/db/local"
 )
 
 // migrateAdvice ends the error of a server that may not migrate.
@@ -32,16 +29,18 @@ func command(t *testing.T, args ...string) (code int, out, errs string) {
 // schemaVersion is the version of a new database's schema.
 func schemaVersion(t *testing.T) string {
 	t.Helper()
-	return texts(t, dbtest.URL(t), `SELECT version::text FROM schema_migrations`)[0]
+	return texts(t, sharedURL(t), `SELECT version::text FROM schema_migrations`)[0]
 }
 
-// ownedDatabase returns the URL of an empty database as a role that owns it and is no superuser.
+// ownedDatabase returns the URL of an empty database as a role that owns it and is no superuser. There is also a role
+// loci_test_guest, which has no rights on it.
 func ownedDatabase(t *testing.T) string {
 	t.Helper()
 	url := dbtest.EmptyURL(t)
 	execute(t, url, `
 		DO $$ BEGIN
 			CREATE ROLE loci_test_owner LOGIN PASSWORD 'loci_test_owner';
+			CREATE ROLE loci_test_guest LOGIN PASSWORD 'loci_test_guest';
 		EXCEPTION WHEN duplicate_object THEN NULL; END $$;
 		DO $$ BEGIN EXECUTE format('ALTER DATABASE %I OWNER TO loci_test_owner', current_database()); END $$;
 		CREATE EXTENSION vector`)
@@ -53,6 +52,7 @@ func TestAServerOwnsNothing(t *testing.T) {
 	t.Parallel()
 	version, owner := schemaVersion(t), ownedDatabase(t)
 	serving := dbtest.Serving(owner)
+	emptyDatabaseIsExplained(t, owner)
 	want := "loci: the database has no schema of Loci" + migrateAdvice
 	code, _, errs := command(t, "serve", "--addr=127.0.0.1:0", "--database-url="+serving)
 	if code != 1 || errs != want {
@@ -97,6 +97,23 @@ func TestAServerOwnsNothing(t *testing.T) {
 	}
 }
 
+// emptyDatabaseIsExplained checks what commands that change nothing say of a database without a schema.
+func emptyDatabaseIsExplained(t *testing.T, owner string) {
+	t.Helper()
+	code, found := examine(t, "--database-url="+owner)
+	if f := found["schema"]; code != 1 || f.State != db.Broken || !strings.Contains(f.Remedy, "loci migrate") {
+		t.Errorf("the doctor: got %d and %+v", code, f)
+	}
+	_, found = examine(t, "--database-url="+dbtest.As(owner, "loci_test_guest"))
+	if f := found["schema"]; f.State != db.Broken || !strings.Contains(f.Remedy, "GRANT CREATE ON SCHEMA public TO") {
+		t.Errorf("the doctor as a role that may make nothing: got %+v", f)
+	}
+	if code, out, errs := command(t, "migrate", "plan", "--citus", "--database-url="+owner); code != 1 ||
+		!strings.Contains(errs, "the database has no schema of Loci") {
+		t.Errorf("migrate plan ended with %d: %s%s", code, out, errs)
+	}
+}
+
 // usesEverything uploads, searches, writes, reads and deletes.
 func (p *program) usesEverything() {
 	p.t.Helper()
@@ -131,13 +148,11 @@ func (p *program) usesEverything() {
 }
 
 // Every command refuses a schema that is not this program's, with a sentence, and changes nothing.
-func TestAnotherSchemaIsRefused(t *testing.T) {
-	t.Parallel()
+func anotherSchemaIsRefused(t *testing.T, owner string) {
 	version := schemaVersion(t)
-	jobs := texts(t, dbtest.URL(t), `SELECT version::text FROM river_migration ORDER BY version DESC LIMIT 2`)
+	jobs := texts(t, owner, `SELECT version::text FROM river_migration ORDER BY version DESC LIMIT 2`)
 	newer := "loci: the database has schema version 9999, and this program knows versions up to " + version +
 		": run the Loci that migrated it, or a newer one\n"
-	owner := dbtest.Owner(t, dbtest.New(t)).Config().ConnString()
 	serving := dbtest.Serving(owner)
 	for _, c := range []struct{ change, args, want string }{
 		{"UPDATE schema_migrations SET version = 20", "serve --database-url=" + serving,
@@ -167,73 +182,13 @@ func TestAnotherSchemaIsRefused(t *testing.T) {
 	}
 }
 
-// A schema is migrated only while no server is at work on it.
-func TestAMigrationWaitsForNoServer(t *testing.T) {
-	t.Parallel()
-	version, owner := schemaVersion(t), dbtest.EmptyURL(t)
-	restore(t, owner, "testdata/upgrade/schema-0012.sql.gz")
-	server := connect(t, owner)
-	if _, err := server.Exec(t.Context(), `SELECT pg_advisory_lock($1, 7)`, int32(db.LockServer)); err != nil {
-		t.Fatal(err)
-	}
-	want := fmt.Sprintf("loci: the database has schema version 12, and this program needs version %s, but a server of "+
-		"Loci is at work on it (connected as Postgres' process %d): stop every server of Loci on this database, then try "+
-		"again\n",
-		version, server.PgConn().PID())
-	for _, args := range [][]string{{"migrate"}, {"serve", "--addr=127.0.0.1:0"}, {"keys", "list"}} {
-		code, _, errs := command(t, append(args, "--database-url="+owner)...)
-		if code != 1 || errs != want {
-			t.Errorf("%v ended with %d: %s", args, code, cmp.Diff(want, errs))
-		}
-	}
-	if err := server.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	code, out, errs := command(t, "migrate", "--database-url="+owner)
-	if !strings.HasPrefix(out, "The schema has version "+version+", it was 12.\n") {
-		t.Errorf("migrate ended with %d: %s%s", code, out, errs)
-	}
-}
-
-// On a private Postgres, also one from before there was the role that serves, the server owns nothing.
-func TestAServerOwnsNothingOfAPrivatePostgres(t *testing.T) {
-	t.Parallel()
-	home := newHome(t)
-	pg, err := local.Start(t.Context(), local.Options{Home: home, Bin: os.Getenv("LOCI_POSTGRES_BIN")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = db.Migrate(t.Context(), db.URLs{Owner: pg.URL()})
-	if stopErr := pg.Stop(context.WithoutCancel(t.Context())); err != nil || stopErr != nil {
-		t.Fatal(err, stopErr)
-	}
-	p := serve(t, "--home="+home)
-	p.usesEverything()
-	owner, _, ok := local.Running(home)
-	if !ok {
-		t.Fatal("no private Postgres runs")
-	}
-	users := texts(t, owner, `SELECT DISTINCT usename::text FROM pg_stat_activity a JOIN pg_roles ON rolname = usename
-		WHERE datname = 'loci' AND pid <> pg_backend_pid() AND NOT rolsuper
-		  AND NOT EXISTS (SELECT FROM pg_shdepend WHERE deptype = 'o' AND refobjid = usesysid)`)
-	if diff := cmp.Diff([]string{"loci_server"}, users); diff != "" {
-		t.Errorf("the roles of the server's connections (-want +got): %s", diff)
-	}
-	for _, args := range []string{"keys list", "migrate"} {
-		if code, _, errs := command(t, append(strings.Fields(args), "--home="+home)...); code != 0 {
-			t.Errorf("%s while the server runs: %d, %s", args, code, errs)
-		}
-	}
-}
-
 // The role that serves may print the plan too.
 func TestMigratePlan(t *testing.T) {
 	t.Parallel()
-	url := "--database-url=" + dbtest.URL(t)
+	url := "--database-url=" + sharedURL(t)
 	for args, want := range map[string]string{
 		"--citus " + url: "SELECT create_distributed_table('messages', 'org', colocate_with => '",
 		url:              "missing flags: --citus",
-		"--citus --database-url=" + dbtest.EmptyURL(t): "the database has no schema of Loci",
 	} {
 		_, out, errs := command(t, append([]string{"migrate", "plan"}, strings.Fields(args)...)...)
 		if !strings.Contains(out+errs, want) {

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/server"
 )
@@ -14,7 +13,7 @@ import (
 // A query in a URL may have as many characters as one in a body, in each script.
 func TestALongQueryInAURLIsSearched(t *testing.T) {
 	t.Parallel()
-	p := serve(t, "--database-url="+dbtest.OwnerURL(t))
+	p := tenant(t)
 	base := "/v1/agents/" + call[identified](p, "POST", "/v1/agents/", map[string]any{}).ID
 	for _, route := range []string{"/memory-search?query=", "/archival-memory/search?query="} {
 		for _, letter := range []string{"가", "𝔸", "a"} {

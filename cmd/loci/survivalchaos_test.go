@@ -123,12 +123,10 @@ type survival struct {
 // memory as often as the log says that it was written, each turn is handed over once, and each sub-agent has returned
 // once. LOCI_CHAOS_ROUNDS says how many turns, LOCI_CHAOS_SEED repeats a run.
 func TestFlushesAndHandoversOutliveKilledServers(t *testing.T) {
+	scale.Long(t)
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("it takes half a minute")
-	}
 	turns := number(t, "LOCI_CHAOS_ROUNDS", scale.Of(4, 40, 500))
-	seed := number(t, "LOCI_CHAOS_SEED", int(time.Now().UnixNano()&0x7fffffff))
+	seed := chaosSeed(t)
 	t.Logf("LOCI_CHAOS_SEED=%d LOCI_CHAOS_ROUNDS=%d", seed, turns)
 	m, script := modeltest.New(t), &survivor{}
 	m.Reply = script.reply

@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -14,16 +15,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 )
 
 // The dump is of a database that the program with migration 12 had filled: the demonstration, the walk of its README, a
 // deleted folder, a consumer of events, and messages, passages and a file that wait for their vectors. testdata/upgrade
-// also holds what that program answered.
+// also holds what that program answered. A server takes it over, but not while one of an earlier version is at work.
 func TestADatabaseOfAnEarlierVersionIsTakenOver(t *testing.T) {
 	t.Parallel()
 	url := dbtest.EmptyURL(t)
 	restore(t, url, "testdata/upgrade/schema-0012.sql.gz")
+	isNotMigratedBesideAServer(t, url)
 	const raw = "the provider at gpu-7.internal.example fails"
 	execute(t, url, `
 		UPDATE compactions SET why = '`+raw+`';
@@ -33,7 +36,7 @@ func TestADatabaseOfAnEarlierVersionIsTakenOver(t *testing.T) {
 		INSERT INTO conversations (org, agent_key, embed_error, deleted_at) SELECT org, key, '`+raw+`', now() FROM agents`)
 	endpoint := listen(t, &http.Server{Handler: http.HandlerFunc(embedAnything), ReadHeaderTimeout: patience})
 	p := serve(t, "--database-url="+url, "--embedding-base-url="+endpoint+"/v1", "--embedding-model=bag-of-words")
-	if diff := cmp.Diff(schemaOf(t, dbtest.URL(t)), schemaOf(t, url)); diff != "" {
+	if diff := cmp.Diff(schemaOf(t, sharedURL(t)), schemaOf(t, url)); diff != "" {
 		t.Errorf("the schema is not that of a new database (-new +upgraded):\n%s", diff)
 	}
 	kept := texts(t, url, `
@@ -60,6 +63,27 @@ func TestADatabaseOfAnEarlierVersionIsTakenOver(t *testing.T) {
 	}
 	p.finds(agent)
 	p.waitsForNoVectors(agent)
+}
+
+// isNotMigratedBesideAServer checks that nothing migrates a schema of version 12 while a server is at work on it.
+func isNotMigratedBesideAServer(t *testing.T, url string) {
+	t.Helper()
+	server := connect(t, url)
+	if _, err := server.Exec(t.Context(), `SELECT pg_advisory_lock($1, 7)`, int32(db.LockServer)); err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("loci: the database has schema version 12, and this program needs version %s, but a server of "+
+		"Loci is at work on it (connected as Postgres' process %d): stop every server of Loci on this database, then try "+
+		"again\n", schemaVersion(t), server.PgConn().PID())
+	for _, args := range [][]string{{"migrate"}, {"serve", "--addr=127.0.0.1:0"}, {"keys", "list"}} {
+		code, _, errs := command(t, append(args, "--database-url="+url)...)
+		if code != 1 || errs != want {
+			t.Errorf("%v ended with %d: %s", args, code, cmp.Diff(want, errs))
+		}
+	}
+	if err := server.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // finds checks that the tools still find what was stored, the rows that waited for their vectors too.

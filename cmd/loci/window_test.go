@@ -60,12 +60,10 @@ type thread struct {
 // then and meanwhile, was within its window, and had each result with its call; and all that was said is in view, or in
 // the range that the summary names. LOCI_CHAOS_ROUNDS says how often servers are killed, LOCI_CHAOS_SEED repeats a run.
 func TestTheWindowOutlivesKilledServers(t *testing.T) {
+	scale.Long(t)
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("it takes half a minute")
-	}
 	rounds := number(t, "LOCI_CHAOS_ROUNDS", scale.Of(1, 10, 500))
-	seed := number(t, "LOCI_CHAOS_SEED", int(time.Now().UnixNano()&0x7fffffff))
+	seed := chaosSeed(t)
 	t.Logf("LOCI_CHAOS_SEED=%d LOCI_CHAOS_ROUNDS=%d", seed, rounds)
 	dice := rand.New(rand.NewPCG(uint64(seed), 3)) //nolint:gosec // repeatable
 	w := newWindows(t, dice)

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -46,40 +47,78 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// template is a home with a new cluster that tests copy, which is faster than making another.
+// template is the one home on which a cluster is made, because that takes longer than all that tests do with it. The
+// home has a name that needs quotes, and holds an unfinished cluster at first; another program makes the cluster, whose
+// environment would spoil it. TestANewCluster looks at it, and the other tests copy it.
 var template struct {
-	once sync.Once
-	dir  string
-	err  error
+	once  sync.Once
+	dir   string
+	home  string
+	asked map[string]string // what SQL answered while the cluster was served for the first time
+	modes map[string]fs.FileMode
+	err   error
 }
 
-func makeTemplate() {
-	if template.dir, template.err = os.MkdirTemp("", "local-test-*"); template.err != nil {
-		return
+// hostile is an environment of which nothing may come into a cluster.
+var hostile = []string{"LC_ALL=tr_TR.UTF-8", "LANG=tr_TR.UTF-8", "TZ=Asia/Kathmandu", "PGHOST=nowhere.invalid",
+	"PGPORT=1", "PGDATA=/nonexistent", "PGUSER=nobody", "PGDATABASE=nothing", "PGSSLMODE=verify-full", "PGPASSWORD=wrong",
+	"PGSSLROOTCERT=/nonexistent", "PGTARGETSESSIONATTRS=standby", "HOME=/nonexistent"}
+
+func makeTemplate(t *testing.T) error {
+	var err error
+	if template.dir, err = os.MkdirTemp("", "local-test-*"); err != nil {
+		return err
 	}
-	if template.err = os.Chmod(template.dir, 0o755); template.err != nil {
-		return
+	template.home = filepath.Join(template.dir, `it's "my" home & 100% ünique`)
+	unfinished := filepath.Join(template.home, "initdb-123")
+	if err := errors.Join(os.Chmod(template.dir, 0o755), os.MkdirAll(unfinished, 0o755),
+		os.WriteFile(filepath.Join(unfinished, "PG_VERSION"), []byte("15\n"), 0o600)); err != nil {
+		return err
 	}
-	s, err := local.Start(context.Background(), local.Options{Home: template.dir, Settings: fast})
-	if err == nil {
-		err = s.Stop(context.Background())
+	h := startHelper(t, template.home, hostile...)
+	template.asked, template.modes = map[string]string{}, map[string]fs.FileMode{}
+	for _, row := range newClusterAnswers {
+		template.asked[row.statement] = ask(t, h.url, row.statement)
 	}
-	template.err = err
+	for _, dir := range []string{"postgres", "run"} {
+		info, err := os.Stat(filepath.Join(template.home, dir))
+		if err != nil {
+			return err
+		}
+		template.modes[dir] = info.Mode().Perm()
+	}
+	return errors.Join(h.stdin.Close(), h.cmd.Wait())
+}
+
+// needTemplate makes the template unless it is there.
+func needTemplate(t *testing.T) {
+	t.Helper()
+	template.once.Do(func() {
+		template.err = errors.New("a test that made it failed")
+		template.err = makeTemplate(t)
+	})
+	if template.err != nil {
+		t.Fatalf("make a cluster to copy: %v", template.err)
+	}
 }
 
 // newCluster is a home with a new cluster that was stopped cleanly.
 func newCluster(t *testing.T) string {
 	t.Helper()
-	if template.once.Do(makeTemplate); template.err != nil {
-		t.Fatalf("make a cluster to copy: %v", template.err)
-	}
 	home := newHome(t)
-	out, err := exec.CommandContext(t.Context(), "cp", "-Rp", filepath.Join(template.dir, "postgres"), home).
+	copyCluster(t, home)
+	return home
+}
+
+// copyCluster makes a cluster that was stopped cleanly in a home.
+func copyCluster(t *testing.T, home string) {
+	t.Helper()
+	needTemplate(t)
+	out, err := exec.CommandContext(t.Context(), "cp", "-Rp", filepath.Join(template.home, "postgres"), home).
 		CombinedOutput()
 	if err != nil {
 		t.Fatalf("copy a cluster: %v: %s", err, out)
 	}
-	return home
 }
 
 func help(home string) error {

@@ -20,6 +20,10 @@ func TestSocketElsewhere(t *testing.T) {
 		home := filepath.Join(newHome(t), row.dir)
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
+			if err := os.MkdirAll(home, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			copyCluster(t, home)
 			s := start(t, local.Options{Home: home})
 			if got := ask(t, s.URL(), "SELECT 'reached'"); got != "reached" {
 				t.Errorf("got %q, want %q", got, "reached")
@@ -33,32 +37,6 @@ func TestSocketElsewhere(t *testing.T) {
 				t.Errorf("stat of the socket's directory %s after Stop: %v, want that it is gone", socket, err)
 			}
 		})
-	}
-}
-
-func TestHomeMayHaveAnyName(t *testing.T) {
-	t.Parallel()
-	s := start(t, local.Options{Home: filepath.Join(newHome(t), `it's "my" home & 100% ünique`)})
-	if got := ask(t, s.URL(), "SELECT 'reached'"); got != "reached" {
-		t.Errorf("got %q, want %q", got, "reached")
-	}
-}
-
-func TestUnfinishedClusterIsMadeAgain(t *testing.T) {
-	t.Parallel()
-	home := newHome(t)
-	unfinished := filepath.Join(home, "initdb-123")
-	if err := os.Mkdir(unfinished, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(unfinished, "PG_VERSION"), "15\n", 0o600)
-	start(t, local.Options{Home: home})
-	left, err := filepath.Glob(filepath.Join(home, "initdb-*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(left) != 0 {
-		t.Errorf("left behind: %v, want nothing", left)
 	}
 }
 
@@ -118,15 +96,6 @@ func files(t *testing.T, dir string) map[string]string {
 		all[e.Name()] = string(text)
 	}
 	return all
-}
-
-func TestDataIsServedByItsOwnVersion(t *testing.T) {
-	t.Parallel()
-	home := newCluster(t)
-	s := start(t, local.Options{Home: home})
-	keep(t, s.URL())
-	stop(t, s)
-	wantKept(t, start(t, local.Options{Home: home, Bin: install(t, "99.1", "0.8.0")}).URL())
 }
 
 func TestClosedDirectoryIsNamed(t *testing.T) {

@@ -9,96 +9,61 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db/local"
 )
 
-func TestDataOutlivesAStop(t *testing.T) {
-	t.Parallel()
-	home := newHome(t)
-	s := start(t, local.Options{Home: home})
-	keep(t, s.URL())
-	stop(t, s)
-	select {
-	case <-s.Done():
-	default:
-		t.Error("Done is open after Stop")
-	}
-	if err := s.Err(); err != nil {
-		t.Errorf("Err after Stop = %v, want nil", err)
-	}
-	again := start(t, local.Options{Home: home})
-	wantKept(t, again.URL())
+// newClusterAnswers are what a new cluster answers, whatever the environment of the program that made it.
+var newClusterAnswers = []struct{ name, statement, want string }{
+	{"the encoding is UTF-8", "SHOW server_encoding", "UTF8"},
+	{"no network is listened on", "SHOW listen_addresses", ""},
+	{"times are UTC", "SHOW timezone", "UTC"},
+	{"settings given win", "SHOW shared_buffers", "16MB"},
+	{"pages carry checksums", "SHOW data_checksums", "on"},
+	{"vectors work", "SELECT ('[1,2]'::vector <#> '[3,4]'::vector)::text", "-11"},
+	{"text sorts by code point", "SELECT min(w) FROM (VALUES ('a'), ('B'), ('ä')) t(w)", "B"},
+	{"upper case is not Turkish", "SELECT upper('i')", "I"},
+	{"no setting is inherited", "SELECT count(*)::text FROM pg_file_settings WHERE setting LIKE '%Kathmandu%'", "0"},
 }
 
-func TestClusterIsPrivateAndUTF8(t *testing.T) {
+// A cluster that is made by a program in a hostile environment, in a home with an odd name that holds an unfinished
+// cluster, is private, is in UTF-8, and ends cleanly with the program.
+func TestANewCluster(t *testing.T) {
 	t.Parallel()
-	home := newHome(t)
-	url := start(t, local.Options{Home: home}).URL()
-	for _, row := range []struct{ name, statement, want string }{
-		{"the encoding is UTF-8", "SHOW server_encoding", "UTF8"},
-		{"no network is listened on", "SHOW listen_addresses", ""},
-		{"times are UTC", "SHOW timezone", "UTC"},
-		{"settings given win", "SHOW shared_buffers", "16MB"},
-		{"pages carry checksums", "SHOW data_checksums", "on"},
-		{"vectors work", "SELECT ('[1,2]'::vector <#> '[3,4]'::vector)::text", "-11"},
-		{"text sorts by code point", "SELECT min(w) FROM (VALUES ('a'), ('B'), ('ä')) t(w)", "B"},
-		{"upper case is not Turkish", "SELECT upper('i')", "I"},
-	} {
-		if got := ask(t, url, row.statement); got != row.want {
+	needTemplate(t)
+	for _, row := range newClusterAnswers {
+		if got := template.asked[row.statement]; got != row.want {
 			t.Errorf("%s: %s = %q, want %q", row.name, row.statement, got, row.want)
 		}
 	}
-	for _, dir := range []string{"postgres", "run"} {
-		info, err := os.Stat(filepath.Join(home, dir))
-		if err != nil {
-			t.Fatal(err)
+	for dir, mode := range template.modes {
+		if mode != 0o700 {
+			t.Errorf("mode of %s = %o, want 700", dir, mode)
 		}
-		if got := info.Mode().Perm(); got != 0o700 {
-			t.Errorf("mode of %s = %o, want 700", dir, got)
-		}
+	}
+	if left, err := filepath.Glob(filepath.Join(template.home, "initdb-*")); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v (%v), want nothing", left, err)
+	}
+	if _, err := os.Stat(filepath.Join(template.home, "postgres", "postmaster.pid")); !os.IsNotExist(err) {
+		t.Errorf("the server left its pid file: %v", err)
 	}
 }
 
-func TestEnvironmentIsNotInherited(t *testing.T) {
+// A home that is missing is made; of a cluster that cannot be made nothing stays in it.
+func TestAClusterThatCannotBeMadeLeavesNothing(t *testing.T) {
 	t.Parallel()
-	h := startHelper(
-		t,
-		newHome(t),
-		"LC_ALL=tr_TR.UTF-8",
-		"LANG=tr_TR.UTF-8",
-		"TZ=Asia/Kathmandu",
-		"PGHOST=nowhere.invalid",
-		"PGPORT=1",
-		"PGDATA=/nonexistent",
-		"PGUSER=nobody",
-		"PGDATABASE=nothing",
-		"PGSSLMODE=verify-full",
-		"PGPASSWORD=wrong",
-		"PGSSLROOTCERT=/nonexistent",
-		"PGTARGETSESSIONATTRS=standby",
-		"HOME=/nonexistent",
-	)
-	got := []string{
-		ask(t, h.url, "SHOW server_encoding"),
-		ask(t, h.url, "SHOW timezone"),
-		ask(t, h.url, "SELECT upper('i')"),
+	home := filepath.Join(newHome(t), "missing")
+	wantSentence(t, refuse(t, local.Options{Home: home, Bin: install(t, "17.2", "0.8.0")}), "make a cluster with initdb")
+	if left, err := filepath.Glob(filepath.Join(home, "[ip]*")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %q (%v)", left, err)
 	}
-	got = append(got, ask(t, h.url, "SELECT count(*)::text FROM pg_file_settings WHERE setting LIKE '%Kathmandu%'"))
-	if diff := cmp.Diff([]string{"UTF8", "UTC", "I", "0"}, got); diff != "" {
-		t.Errorf("encoding, time zone, upper('i') and inherited settings in a hostile environment (-want +got):\n%s", diff)
-	}
-	if err := h.stdin.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := h.cmd.Wait(); err != nil {
-		t.Errorf("the helper ended with %v, want a clean stop", err)
+	if _, err := os.Stat(home); err != nil {
+		t.Error(err)
 	}
 }
 
-func TestRunningFindsTheServerOfAHome(t *testing.T) {
+func TestDataOutlivesAStop(t *testing.T) {
 	t.Parallel()
 	home := newCluster(t)
 	if url, _, ok := local.Running(home); ok {
@@ -108,19 +73,24 @@ func TestRunningFindsTheServerOfAHome(t *testing.T) {
 	if url, _, ok := local.Running(home); !ok || url != s.URL() {
 		t.Errorf("Running = %q, %t, want %q, true", url, ok, s.URL())
 	}
+	keep(t, s.URL())
+	wantSentence(t, refuse(t, local.Options{Home: home}), "another Loci", "pid "+strconv.Itoa(os.Getpid()), home)
+	wantKept(t, s.URL()) // the refused start left the server alone
 	stop(t, s)
+	select {
+	case <-s.Done():
+	default:
+		t.Error("Done is open after Stop")
+	}
+	if err := s.Err(); err != nil {
+		t.Errorf("Err after Stop = %v, want nil", err)
+	}
 	if url, _, ok := local.Running(home); ok {
 		t.Errorf("Running after Stop = %q, want none", url)
 	}
-}
-
-func TestOneServerOnOneHome(t *testing.T) {
-	t.Parallel()
-	home := newCluster(t)
-	s := start(t, local.Options{Home: home})
-	keep(t, s.URL())
-	wantSentence(t, refuse(t, local.Options{Home: home}), "another Loci", "pid "+strconv.Itoa(os.Getpid()), home)
-	wantKept(t, s.URL())
+	// A newer Postgres is installed meanwhile.
+	again := start(t, local.Options{Home: home, Bin: install(t, "99.1", "0.8.0")})
+	wantKept(t, again.URL())
 }
 
 func TestKilledServerIsReportedAndRecovers(t *testing.T) {
