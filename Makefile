@@ -4,10 +4,10 @@
 TEST_TIMEOUT ?= 30m
 # More flags for go test, for example -v or -run=TestOpen.
 TEST_FLAGS ?=
-# How long each fuzz test of make fuzz looks for a counterexample.
-FUZZ_TIME ?= 10s
-# How often make chaos kills servers.
-CHAOS_ROUNDS ?= 500
+# How long each fuzz test of make verify-fuzz looks for a counterexample.
+FUZZ_TIME ?= 1m
+# Which parts make verify-all runs, as "race clients"; empty: all that have not passed.
+PARTS ?=
 # How much make bench measures: full (over half an hour, 20 GB of disk under TMPDIR), small (a minute) or tiny (a trial).
 BENCH_SCALE ?= full
 # More flags for it, for example -only=words,vectors.
@@ -23,7 +23,9 @@ export CGO_ENABLED ?= 0
 golangci_lint := go tool -modfile=tools/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test verify verify-all client-test mcp-test lint fmt smoke chaos fuzz bench eval microbench release image clean
+.PHONY: help setup build run test race client-test mcp-test lint fmt smoke bench eval microbench release image clean \
+	verify-all verify-race verify-long verify-chaos-servers verify-chaos-agents verify-chaos-handovers verify-fuzz \
+	verify-clients verify-browser verify-release
 
 # What a target that runs tests begins with: Postgres set up, its programs known to the tests.
 with_postgres := postgres=$$(scripts/setup-postgres.sh) && export LOCI_POSTGRES_BIN=$$postgres
@@ -31,7 +33,7 @@ with_postgres := postgres=$$(scripts/setup-postgres.sh) && export LOCI_POSTGRES_
 shared := go run ./db/dbtest/shared
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Find Postgres with pgvector, or install it; print where its programs are
 	@scripts/setup-postgres.sh
@@ -42,24 +44,60 @@ build: ## Build bin/loci
 run: build ## Set everything up and serve Loci on a private Postgres, with demo data in an empty one
 	@$(with_postgres) && exec bin/loci serve --demo
 
-test: ## Set everything up and run the tests, property tests briefly, the longest not at all
+test: ## Set everything up and run the tests, property tests briefly
 	@$(with_postgres) && set -x && $(shared) go test -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) ./...
 
-# The race detector slows property tests down tenfold: verify runs those that have a scale once more without it, and
-# with them those that take too long for make test, which are scale.Long. Those that show the race detector nothing are
-# scale.NotRaced.
-scaled = -run="$$(scripts/scaled-tests.sh)" $$(scripts/scaled-tests.sh packages)
-verify: ## Run the tests with the race detector, all long ones, short chaos, client-test, mcp-test; say what Postgres they ran on
-	@scripts/setup-chromium.sh
-	@$(with_postgres) && set -x && $(shared) env CGO_ENABLED=1 go test -race -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) ./... && \
-		LOCI_TEST_SCALE=verify $(shared) go test -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) $(scaled) && \
-		go test -count=1 -v -run='^TestPostgresOfTheTests$$' ./db/dbtest
+race: ## Run the tests of the packages that start goroutines with the race detector
+	@$(with_postgres) && set -x && $(shared) env CGO_ENABLED=1 go test -race -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) \
+		$$(scripts/concurrent-packages.sh)
+
+# The parts of verify-all. Each may be run alone, and takes at most 45 minutes on two cores.
+verify-all: ## Run what takes long, in parts; those that passed on these files are not run again
+	@MAKE='$(MAKE)' scripts/verify.sh $(PARTS)
+
+# The tests that start servers as processes and kill them, the walks in a browser, and those that build releases have
+# parts of their own.
+chaos_servers := NothingIsLostWhenServersAreKilled|TheLogOutlivesKilledServers
+chaos_agents := AnAgentLosesAndRepeatsNothingWhenServersAreKilled|TheWindowOutlivesKilledServers
+chaos_handovers := FlushesAndHandoversOutliveKilledServers
+browser := ConsoleInABrowser
+release_tests := TheReleaseOfATag|TheVersionOfTheImage
+parted := ^Test($(chaos_servers)|$(chaos_agents)|$(chaos_handovers)|$(browser)|$(release_tests))$$
+long := LOCI_TEST_SCALE=long $(shared) go test -timeout=60m $(TEST_FLAGS)
+
+verify-race: ## Part: run the tests of all packages with the race detector
+	@$(with_postgres) && set -x && $(shared) env CGO_ENABLED=1 go test -race -timeout=60m $(TEST_FLAGS) ./...
+
+# Those whose length depends on LOCI_TEST_SCALE: see package scale.
+verify-long: ## Part: run the long tests, and property tests with many cases
+	@scripts/setup-manual.sh
+	@$(with_postgres) && set -x && $(long) -run="$$(scripts/scaled-tests.sh)" -skip='$(parted)' $$(scripts/scaled-tests.sh packages)
+
+verify-chaos-servers: ## Part: kill servers, and look for writes that are lost
+	@$(with_postgres) && set -x && $(long) -v -run='^Test($(chaos_servers))$$' ./cmd/loci
+
+verify-chaos-agents: ## Part: kill the servers of agents at work
+	@$(with_postgres) && set -x && $(long) -v -run='^Test($(chaos_agents))$$' ./cmd/loci
+
+verify-chaos-handovers: ## Part: kill servers during flushes and hand-overs
+	@$(with_postgres) && set -x && $(long) -v -run='^Test($(chaos_handovers))$$' ./cmd/loci
+
+verify-fuzz: ## Part: fuzz each fuzz test for FUZZ_TIME
+	@grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | while IFS=: read -r file match; do \
+		echo "$${file%/*} $${match#func }"; \
+		go test -run='^$$' -fuzz="^$${match#func }$$" -fuzztime=$(FUZZ_TIME) "$${file%/*}" || exit 1; \
+	done
+
+verify-clients: ## Part: drive the built program with published clients, over REST and MCP
 	$(MAKE) client-test
 	$(MAKE) mcp-test
 
-verify-all: ## Run the longest property tests, 500 rounds of killed servers, and each fuzz test for a minute
-	@$(with_postgres) && set -x && LOCI_TEST_SCALE=all $(shared) go test -timeout=6h $(TEST_FLAGS) $(scaled)
-	$(MAKE) fuzz FUZZ_TIME=1m
+verify-browser: ## Part: walk through the console with Chromium
+	@scripts/setup-chromium.sh
+	@$(with_postgres) && set -x && $(long) -run='^Test($(browser))$$' ./server
+
+verify-release: ## Part: build a release twice, and install and run it
+	@$(with_postgres) && set -x && $(long) -v -run='^Test($(release_tests))$$' ./cmd/loci
 
 client-test: build ## Drive the built program with the published clients of Letta, OpenAI and Anthropic
 	@$(with_postgres) && scripts/client-test.sh
@@ -79,18 +117,6 @@ fmt: ## Format all code
 smoke: build ## Take the built program through the walks of README.md and docs/walkthrough.md
 	@$(with_postgres) && scripts/smoke.sh
 
-chaos_tests := NothingIsLostWhenServersAreKilled|TheWindowOutlivesKilledServers|FlushesAndHandoversOutliveKilledServers
-
-chaos: ## Kill servers at random moments, CHAOS_ROUNDS times, and look for what is lost
-	@$(with_postgres) && LOCI_CHAOS_ROUNDS=$(CHAOS_ROUNDS) \
-		go test -v -timeout=6h -run='^Test($(chaos_tests))$$' ./cmd/loci
-
-fuzz: ## Fuzz each fuzz test for FUZZ_TIME
-	@grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | while IFS=: read -r file match; do \
-		echo "$${file%/*} $${match#func }"; \
-		go test -run='^$$' -fuzz="^$${match#func }$$" -fuzztime=$(FUZZ_TIME) "$${file%/*}" || exit 1; \
-	done
-
 bench: build ## Measure Loci against COPY, pgbench (postgresql-contrib), rg (ripgrep) and SQLite; rows of what is absent say so
 	@$(with_postgres) && \
 		go build -C bench/fts5 -o ../../bin/fts5 . && export PATH="$$PWD/bin:$$PATH" && \
@@ -98,7 +124,7 @@ bench: build ## Measure Loci against COPY, pgbench (postgresql-contrib), rg (rip
 
 eval: build ## Print how well messages and files are found: goldens, LoCoMo (LOCI_EVAL_LOCOMO), BEAM (LOCI_EVAL_BEAM), manuals
 	@$(with_postgres) && \
-		LOCI_TEST_SCALE=verify go test ./recall -run='^TestRetrieval' -count=1 && cat recall/testdata/dialogues.golden recall/testdata/code.golden && \
+		LOCI_TEST_SCALE=long go test ./recall -run='^TestRetrieval' -count=1 && cat recall/testdata/dialogues.golden recall/testdata/code.golden && \
 		go run ./bench -locomo="$$LOCI_EVAL_LOCOMO" -beam="$${LOCI_EVAL_BEAM:-bench/testdata/beam}" -files -misses="$$LOCI_EVAL_MISSES"
 
 microbench: ## Run the benchmarks of single functions

@@ -193,7 +193,7 @@ func TestABatchIsAllOrNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	drafts := make([]archival.Draft, scale.Of(600, archival.MaxPassages, archival.MaxPassages))
+	drafts := make([]archival.Draft, scale.Of(600, archival.MaxPassages))
 	last := len(drafts) - 1
 	filler := strings.Repeat("x", 1300<<10/len(drafts)) // together they are more than is held in memory
 	text := func(i int) string { return fmt.Sprintf("fact %d %s", i, filler) }

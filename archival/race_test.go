@@ -30,7 +30,7 @@ func TestDuplicatesInsertedAtOnceLeaveOnePassage(t *testing.T) {
 	var group errgroup.Group
 	group.SetLimit(16)
 	var fresh atomic.Int32
-	for i := range scale.Of(150, 1000, 1000) {
+	for i := range scale.Of(150, 1000) {
 		group.Go(func() error {
 			got, err := servers[i%2].InsertFor(
 				t.Context(),
@@ -66,7 +66,7 @@ func TestBatchesAtOnce(t *testing.T) {
 	t.Parallel()
 	f := newDenseFixture(t, embedtest.New(t, 8))
 	servers, c := f.servers(), f.archive("shared")
-	size := scale.Of(150, 1000, 1000) // of a batch; each begins a tenth of it after the one before
+	size := scale.Of(150, 1000) // of a batch; each begins a tenth of it after the one before
 	var group errgroup.Group
 	for i := range 8 {
 		group.Go(func() error {

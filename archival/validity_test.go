@@ -51,7 +51,7 @@ func (f *fixture) listed(held db.Held) []string {
 // At every moment each search and list shows the facts that hold then, and no other; with All it shows every fact.
 func TestNoSearchShowsAFactThatDoesNotHold(t *testing.T) {
 	scale.NotRaced(t)
-	if err := flag.Set("rapid.checks", strconv.Itoa(scale.Of(12, 100, 100))); err != nil { // no other test here uses it
+	if err := flag.Set("rapid.checks", strconv.Itoa(scale.Of(12, 100))); err != nil { // no other test here uses it
 		t.Fatal(err)
 	}
 	t.Parallel()

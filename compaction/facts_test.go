@@ -178,7 +178,7 @@ func TestFactsSurviveThirtyTwoCompactions(t *testing.T) {
 		{"by repair of a model that ignores the summary before", forgetful},
 	} {
 		for _, about := range []string{"warehouse", "household", "weather"} {
-			for _, window := range []int{8192, 16_384, 32_768}[:scale.Of(1, 3, 3)] {
+			for _, window := range []int{8192, 16_384, 32_768}[:scale.Of(1, 3)] {
 				t.Run(fmt.Sprintf("%s, %s, window %d", c.name, about, window), func(t *testing.T) {
 					t.Parallel()
 					k := readTalk(t, about)

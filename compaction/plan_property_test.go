@@ -469,7 +469,7 @@ func soundTooBig(v compaction.View, s compaction.Settings, big *compaction.TooBi
 // overflows.
 func TestUsageStaysFlatHoweverLongAnAgentLives(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(scale.Pure(3, 12, 12)) {
+	for seed := range uint64(scale.Pure(3, 12)) {
 		h := newHistory(seed)
 		h.big = 1500
 		v := compaction.View{Window: 32_000, Fixed: 4000}

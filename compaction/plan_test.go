@@ -589,7 +589,7 @@ func TestWhatIsTooBigIsNamed(t *testing.T) {
 			recall.Part{Type: recall.Reasoning, Text: strings.Repeat("the ", 60_000)}, called("c", "{}")),
 			[]string{"the assistant message at position 2 (60006 tokens)"}},
 	} {
-		for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All}[:scale.Of(1, 2, 2)] {
+		for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All}[:scale.Of(1, 2)] {
 			_, err := compaction.MakePlan(c.view.View, mode(m))
 			big, ok := errors.AsType[*compaction.TooBig](err)
 			if !ok || !errors.Is(err, db.ErrInvalid) {

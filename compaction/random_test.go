@@ -13,7 +13,7 @@ import (
 // comes to an end.
 func TestPlansConserveFitAndEnd(t *testing.T) {
 	t.Parallel()
-	lives := uint64(scale.Pure(120, 20_000, 100_000))
+	lives := uint64(scale.Pure(120, 20_000))
 	var o outcomes
 	seeds := make(chan uint64)
 	var group sync.WaitGroup
@@ -46,7 +46,7 @@ func TestPlansConserveFitAndEnd(t *testing.T) {
 func TestThereIsAlwaysASummary(t *testing.T) {
 	t.Parallel()
 	const lanes = 4
-	cases := uint64(scale.Pure(80, 10_000, 50_000))
+	cases := uint64(scale.Pure(80, 10_000))
 	for lane := range uint64(lanes) {
 		t.Run(fmt.Sprint(lane), func(t *testing.T) {
 			t.Parallel()

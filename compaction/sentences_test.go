@@ -90,12 +90,12 @@ func TestShortFactsSurvive(t *testing.T) {
 		"My flight is at 5 p.m. on Tuesday.", "Never ship to the U.S. office.", "Never use bus No. 7 on Sundays.",
 		"I never fly to St. Petersburg.", "I'm vegan. What do you cook tonight?", "I am diabetic. Any idea for Monday?",
 		"Call me Zed. And what is next?"}
-	for told := range slices.Chunk(all, scale.Of(5, 1, 1)) { // in one conversation
+	for told := range slices.Chunk(all, scale.Of(5, 1)) { // in one conversation
 		var facts []fact
 		for _, said := range told {
 			facts = append(facts, fact{recall.User, said, []string{compaction.Sentences(said)[0]}})
 		}
-		for seed := range uint64(scale.Pure(1, 3, 3)) {
+		for seed := range uint64(scale.Pure(1, 3)) {
 			k := &talk{history: newHistory(seed), facts: facts,
 				users:      []string{"Question {n}.{n} on {w}?", "What about {w} and {w}?"},
 				assistants: []string{"Answer {n} on {w} is a long one that goes on about {w}.", "The {w} are well."},

@@ -333,7 +333,7 @@ func lastIdentifiers(e compaction.Evicted) []string {
 
 func TestSummaryIsTheSameEachTime(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(scale.Pure(15, 300, 300)) {
+	for seed := range uint64(scale.Pure(15, 300)) {
 		_, _, first, _, _, _ := summarised(seed)
 		_, _, again, _, how, _ := summarised(seed)
 		// one that hangs may be given up before it is asked

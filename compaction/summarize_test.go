@@ -643,7 +643,7 @@ func TestCallsAreAtMostAsManyAsIsSaid(t *testing.T) {
 	messages := append(storm(true, 30_000), storm(false, 30_000)...)
 	e := compaction.Evicted{Messages: messages, Budget: 2000, Self: &compaction.Self{System: "S", View: messages}}
 	most := 0
-	step := scale.Of(7, 1, 1)
+	step := scale.Of(7, 1)
 	for bits := 0; bits < 1<<6; bits += step { // overflows, or leaves something out, call by call
 		got, asked := by(t, e, compaction.Settings{Mode: compaction.SelfCompactAll}, compaction.Model{},
 			func(n int, _ compaction.Request) (compaction.Reply, error) {

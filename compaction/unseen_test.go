@@ -235,7 +235,7 @@ func TestAViewOfTooManyMessagesIsShortened(t *testing.T) {
 func TestManyParallelCallsNeverEndAConversation(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
-	for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All}[:scale.Of(1, 2, 2)] {
+	for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All}[:scale.Of(1, 2)] {
 		v := window(8192, 1150).say(recall.User, 5).storm(150, 40, 180)
 		if _, after := mustPlan(t, v.View, mode(m)); compaction.Estimate(after) > 7372 || len(after.Messages) < 3 {
 			t.Errorf("%s: %d tokens of %d messages", m, compaction.Estimate(after), len(after.Messages))

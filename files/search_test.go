@@ -64,7 +64,7 @@ func TestEachAgentFindsItsOwnInACrowd(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
 	fx, _, space := newDenseFixture(t, 32)
-	agents, chunks := make([]string, scale.Of(5, 20, 20)), scale.Of(400, 1000, 1000)
+	agents, chunks := make([]string, scale.Of(5, 20)), scale.Of(400, 1000)
 	for a := range agents {
 		folder := fx.stock(fmt.Sprint("folder-", a), chunks, &space,
 			func(i int) string { return fmt.Sprintf("harbour report %d of ship %d", i, a) })

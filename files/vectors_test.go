@@ -323,9 +323,9 @@ func unusedSpacesAreCleared(t *testing.T, in owned) {
 func aScopeFarFromTheQueryIsFound(t *testing.T, in owned) {
 	scale.NotRaced(t)
 	fx, _, space := in.dense(t, 16)
-	fx.stock("near", scale.Of(1_470, 14_700, 14_700), &space,
+	fx.stock("near", scale.Of(1_470, 14_700), &space,
 		func(i int) string { return fmt.Sprintf("apples and pears number %d", i) })
-	far := fx.stock("far", scale.Of(60, 300, 300), &space,
+	far := fx.stock("far", scale.Of(60, 300), &space,
 		func(i int) string { return fmt.Sprintf("unrelated granite quarry entry %d", i) })
 	in.index(t, space)
 	agent := fx.agentWith(far)

@@ -31,17 +31,17 @@ func TestAllOfALongTextIsSearchedAndExpanded(t *testing.T) {
 		size   int
 		drafts func(string) []recall.Draft
 	}{
-		{"a tool's result", scale.Of(80_000, 400_000, 400_000), func(s string) []recall.Draft {
+		{"a tool's result", scale.Of(80_000, 400_000), func(s string) []recall.Draft {
 			return []recall.Draft{called("c", "read", "{}"), returned("c", s)}
 		}},
-		{"a user's message", scale.Of(120_000, 700_000, 700_000), func(s string) []recall.Draft {
+		{"a user's message", scale.Of(120_000, 700_000), func(s string) []recall.Draft {
 			return []recall.Draft{say(recall.User, s)}
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
-			text, facts := inventory(tt.size, scale.Of(4, 12, 12))
+			text, facts := inventory(tt.size, scale.Of(4, 12))
 			f.append(say(recall.User, "What is in the cellar?"), say(recall.Assistant, "I shall look where the key hangs."))
 			long := f.append(tt.drafts(text)...)
 			// The model sees the long message, as far as it is shown.

@@ -58,7 +58,7 @@ func TestPagesThroughTheIndexOfWords(t *testing.T) {
 	var drafts []recall.Draft
 	random, words := rand.New(rand.NewPCG(1, 2)), strings.Fields("ship harbor pizza "+
 		"engine storm ledger quartz violin tunnel meadow copper signal lantern bridge orchard")
-	for i := range scale.Of(1200, 3000, 3000) {
+	for i := range scale.Of(1200, 3000) {
 		text := make([]string, 8)
 		for n := range text {
 			text[n] = words[random.IntN(len(words))]
@@ -70,7 +70,7 @@ func TestPagesThroughTheIndexOfWords(t *testing.T) {
 	if n, err := f.store.IndexWords(t.Context()); err != nil || n == 0 {
 		t.Fatalf("%d segments, %v", n, err)
 	}
-	for _, word := range words[:scale.Of(3, 5, 5)] {
+	for _, word := range words[:scale.Of(3, 5)] {
 		for _, role := range []recall.Role{recall.User, recall.Assistant} {
 			f.pagesAgree(recall.Query{Text: word, AgentID: f.agent, Roles: []recall.Role{role}, Limit: recall.SearchMax,
 				Mode: recall.ByWords})

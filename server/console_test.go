@@ -93,7 +93,7 @@ func TestConsoleChecksKeysAsTheAPIDoes(t *testing.T) {
 	if len(routes) < 6 {
 		t.Fatalf("the console has the routes %v", routes)
 	}
-	m.watch(scale.Of(24, 1, 1))
+	m.watch(scale.Of(24, 1))
 	for _, route := range routes {
 		method, target := pageOf(route, m.alice)
 		for what, c := range map[string]*client{"no key": m.withKey(""), "an unknown key": m.withKey("loci_UNKNOWN")} {

@@ -25,7 +25,7 @@ var (
 func TestAgentsThatFollowNoticesReadAll(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
-	for _, window := range []int{3000, 3500, 4096, 8192}[:scale.Of(2, 4, 4)] {
+	for _, window := range []int{3000, 3500, 4096, 8192}[:scale.Of(2, 4)] {
 		c := newClient(t)
 		agent := c.made("/v1/agents", fmt.Sprintf(`{"tool_set":"small","context_window_limit":%d}`, window))
 		var b strings.Builder

@@ -19,7 +19,7 @@ func TestManySessionsOverMCP(t *testing.T) {
 	c := newClient(t)
 	agent, web := c.mcpAgent()
 	const atOnce = 20
-	most := scale.Of(99, 300, 1500)
+	most := scale.Of(99, 300)
 	turns := make(chan struct{}, atOnce)
 	told := make(chan int, 100*most)
 	errs := make(chan error, most)

@@ -220,7 +220,7 @@ func TestBatchesOfPassages(t *testing.T) {
 		&hits); err != nil || len(hits) != 0 {
 		t.Errorf("of batches that were refused %d passages are stored, %v", len(hits), err)
 	}
-	most := scale.Of(1_000, 10_000, 10_000)
+	most := scale.Of(1_000, 10_000)
 	first := c.must("POST", "/v1/archives/"+archive+"/passages",
 		fmt.Sprintf(`{"text":"Fact number 7 of <%d> & more"}`, most))
 	var list []struct {

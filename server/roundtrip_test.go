@@ -129,7 +129,7 @@ func TestWhatAPromptHandsOutIsCapturedAsItWas(t *testing.T) {
 			t.Parallel()
 			c := newClient(t)
 			histories := rapid.Custom(func(rt *rapid.T) []recall.Draft { return drawnHistory(rt, format) })
-			for seed := range scale.Of(25, 200, 1000) {
+			for seed := range scale.Of(25, 200) {
 				first, second := c.made("/v1/agents", roomy), c.made("/v1/agents", roomy)
 				if _, err := c.server.Recall.Append(t.Context(), c.org, first, recall.DefaultConversation,
 					histories.Example(seed)); err != nil {

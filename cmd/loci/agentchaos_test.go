@@ -135,7 +135,7 @@ func saidBy(p *program, agent string) (said []string, summaries int) {
 func TestAnAgentLosesAndRepeatsNothingWhenServersAreKilled(t *testing.T) {
 	scale.Long(t)
 	t.Parallel()
-	turns := number(t, "LOCI_CHAOS_TURNS", scale.Of(9, 60, 500))
+	turns := number(t, "LOCI_CHAOS_TURNS", scale.Of(9, 200))
 	seed := chaosSeed(t)
 	t.Logf("LOCI_CHAOS_SEED=%d LOCI_CHAOS_TURNS=%d", seed, turns)
 	m := modeltest.New(t)

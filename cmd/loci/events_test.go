@@ -93,7 +93,7 @@ type ledger struct {
 func TestTheLogOutlivesKilledServers(t *testing.T) {
 	scale.Long(t)
 	t.Parallel()
-	rounds := number(t, "LOCI_CHAOS_ROUNDS", scale.Of(1, 6, 60))
+	rounds := number(t, "LOCI_CHAOS_ROUNDS", scale.Of(1, 30))
 	seed := chaosSeed(t)
 	t.Logf("LOCI_CHAOS_SEED=%d LOCI_CHAOS_ROUNDS=%d", seed, rounds)
 	dice := rand.New(rand.NewPCG(uint64(seed), 2)) //nolint:gosec // repeatable

@@ -67,7 +67,7 @@ var house = map[string][]string{
 		"compaction/policy", "server/agent", "server/apikey", "server/block", "server/loop", "server/memoryfile",
 		"server/rest", "server/tool"},
 	"server/rest":       {"db", "files", "files/document", "recall", "server/apikey"},
-	"server/servertest": {},
+	"server/servertest": {"db"},
 	"server/subagent": {"db", "db/queue", "files", "recall", "recall/chat", "server/agent", "server/block",
 		"server/block/working", "server/loop", "server/memoryfile", "server/tool"},
 	"server/mcp": {"db", "db/event", "files", "recall", "recall/tokens", "server/agent", "server/block", "server/handover",
@@ -132,10 +132,12 @@ var house = map[string][]string{
 // forTests lists the packages that the tests of every package may import, and product code only where the map says so.
 var forTests = []string{"db/dbtest", "db/dbtest/scale", "embed/embedtest", "compaction/llm/llmtest",
 	"files/document/documenttest", "server/agent/agenttest", "server/servertest", "recall/chat/chattest",
+	"db/queue/queuetest",
 	"server/loop/model/modeltest"}
 
-// inTests lists what the tests of a package import in addition: those of policies ask a provider that fails.
-var inTests = map[string][]string{"compaction/policy": {"compaction/llm"}}
+// inTests lists what the tests of a package import in addition: those of policies ask a provider that fails, and those of
+// the index of words look up what package embed writes.
+var inTests = map[string][]string{"compaction/policy": {"compaction/llm"}, "embed/wordindex": {"embed"}}
 
 // The web frameworks, and the packages that may import them.
 var (

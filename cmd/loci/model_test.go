@@ -106,7 +106,7 @@ func TestPromptsOutliveTheirModel(t *testing.T) {
 		},
 	}
 	for i, by := range llmtest.Wordings {
-		if i%scale.Of(18, 6, 6) == 0 || by.Status == 200 {
+		if i%scale.Of(18, 6) == 0 || by.Status == 200 {
 			cases["overflows in the words of "+by.Name] = struct {
 				fault llmtest.Fault
 				why   string
@@ -257,9 +257,9 @@ func TestServersAndTheirModel(t *testing.T) {
 		})
 	}
 	step("two servers compact a conversation once", func(t *testing.T) {
-		p.compactAConversationOnce(t, scale.Of(2, 12, 100))
+		p.compactAConversationOnce(t, scale.Of(2, 12))
 	})
-	step("reverts race compactions", func(t *testing.T) { p.revertAndCompact(t, scale.Of(6, 24, 200)) })
+	step("reverts race compactions", func(t *testing.T) { p.revertAndCompact(t, scale.Of(6, 24)) })
 	p.programs[1].stop() // so that what happens is in one log
 	step("organizations do not see the operator's endpoints", p.endpointsAreNotSeen)
 	step("a model that hangs does not hold up the end", p.endsWhileTheModelHangs)

@@ -98,7 +98,7 @@ func dropServingRole(t *testing.T, home string) {
 func (p *program) outlivesItsPostgres(home string) {
 	p.t.Helper()
 	folder := call[identified](p, "POST", "/v1/folders/", map[string]any{"name": "f"}).ID
-	for round := range scale.Of(1, 2, 2) {
+	for round := range scale.Of(1, 2) {
 		p.uploads(folder, fmt.Sprint(round), 5)
 		killed := postmaster(p.t, home)
 		send(p.t, syscall.SIGKILL, killed)

@@ -38,7 +38,7 @@ func TestAMigrationThatIsStoppedResumes(t *testing.T) {
 	seed := chaosSeed(t)
 	t.Logf("LOCI_CHAOS_SEED=%d", seed)
 	dice := rand.New(rand.NewPCG(uint64(seed), 2)) //nolint:gosec // repeatable
-	e := newEarlier(t, scale.Of(3000, 22000, 100000))
+	e := newEarlier(t, scale.Of(3000, 22000))
 	e.setTrap()
 	sums := e.sumQueries()
 	before := e.run(sums)
@@ -47,11 +47,11 @@ func TestAMigrationThatIsStoppedResumes(t *testing.T) {
 		INSERT INTO forgotten_agents VALUES (9999)`) // without messages
 	e.rowsOfAnotherOrganizationStopIt()
 	orgKeys, references := statementsOf(t, "0022", "0022"), statementsOf(t, "0029", "0029")
-	for round := range scale.Of(1, 6, 20) {
+	for round := range scale.Of(1, 6) {
 		e.stopAt(1+dice.IntN(orgKeys), round%2 == 0)
 	}
 	e.stopAt(statementsOf(t, "0022", "0028")+prepared, true)
-	for round := range scale.Of(1, 6, 20) {
+	for round := range scale.Of(1, 6) {
 		e.stopAt(1+dice.IntN(references), round%2 == 0)
 	}
 	e.rowsThatNameNoRowStopIt()

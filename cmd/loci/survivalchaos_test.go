@@ -125,7 +125,7 @@ type survival struct {
 func TestFlushesAndHandoversOutliveKilledServers(t *testing.T) {
 	scale.Long(t)
 	t.Parallel()
-	turns := number(t, "LOCI_CHAOS_ROUNDS", scale.Of(4, 40, 500))
+	turns := number(t, "LOCI_CHAOS_ROUNDS", scale.Of(4, 200))
 	seed := chaosSeed(t)
 	t.Logf("LOCI_CHAOS_SEED=%d LOCI_CHAOS_ROUNDS=%d", seed, turns)
 	m, script := modeltest.New(t), &survivor{}

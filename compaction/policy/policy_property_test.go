@@ -93,7 +93,7 @@ func parsed(of any) policy.Policy {
 // For random histories and windows, the edits of a policy lose nothing and obey its settings.
 func TestPruningLosesNothing(t *testing.T) {
 	t.Parallel()
-	cases := uint64(scale.Pure(100, 20_000, 60_000))
+	cases := uint64(scale.Pure(100, 20_000))
 	all := subjects()
 	var mu sync.Mutex
 	edited := map[string]int{}

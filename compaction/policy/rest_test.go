@@ -86,7 +86,7 @@ func TestCompactionsEndBelowTheTrigger(t *testing.T) {
 			t.Parallel()
 			compactions := 0
 			for _, window := range []int{8_000, 12_000, 16_000, 20_000, 32_000, 48_000, 64_000} {
-				for seed := range uint64(scale.Pure(1, 40, 200)) {
+				for seed := range uint64(scale.Pure(1, 40)) {
 					rng := rand.New(rand.NewPCG(seed, uint64(window)))
 					l := &restLife{talk: newTalk(window, rng.IntN(window/4)), policy: preset.Policy()}
 					l.Rand, l.at.Settings = rng, compaction.Defaults()

@@ -399,7 +399,7 @@ func TestReadersMissNothingAndSeeNothingTwice(t *testing.T) {
 	t.Parallel()
 	pool := newDatabase(t)
 	config := pool.Config()
-	config.MaxConns = int32(scale.Of(12, 32, 32)) //nolint:gosec // it is small
+	config.MaxConns = int32(scale.Of(12, 32)) //nolint:gosec // it is small
 	writers, err := pgxpool.NewWithConfig(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
@@ -408,7 +408,7 @@ func TestReadersMissNothingAndSeeNothingTwice(t *testing.T) {
 	followers, _ := newFollowers(t, pool)
 	c := &crowd{T: t, pool: database{writers, pool.org}, done: make(chan struct{}), changed: make(chan struct{}),
 		written: map[string]map[string]bool{}}
-	for range scale.Of(3, 6, 6) {
+	for range scale.Of(3, 6) {
 		c.agents = append(c.agents, newAgent(t, pool))
 	}
 	var writing, reading sync.WaitGroup

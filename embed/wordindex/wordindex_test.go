@@ -190,7 +190,7 @@ func TestTheIndexRanksAsTheRowsDo(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
 	answered := 0
-	seeds := scale.Of(2, 6, 6)
+	seeds := scale.Of(2, 6)
 	for seed := range uint64(seeds) {
 		random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // for a test
 		f := newFixture(t, 2)

@@ -105,7 +105,7 @@ func manyZeros(t testing.TB) []byte {
 func entityTower(w io.Writer) {
 	var b strings.Builder
 	b.WriteString("<!DOCTYPE d [")
-	for i := range scale.Of(200_000, 1_000_000, 1_000_000) {
+	for i := range scale.Of(200_000, 1_000_000) {
 		fmt.Fprintf(&b, `<!ENTITY e%d "&e%d;&e%d;">`, i+1, i, i)
 	}
 	text(b.String() + "]>" + wordHead + "<w:p><w:r><w:t>&e200000;</w:t></w:r></w:p>" + wordTail)(w)

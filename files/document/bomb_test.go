@@ -18,7 +18,7 @@ import (
 // time.
 func TestBombsEndWithinBounds(t *testing.T) { //nolint:paralleltest // it measures what is allocated
 	all := maps.Clone(bombs)
-	if scale.Of(0, 1, 1) == 1 {
+	if scale.Of(0, 1) == 1 {
 		maps.Copy(all, largeBombs)
 	}
 	for name, bomb := range all {

@@ -130,7 +130,7 @@ func TestMissingPagesAreEmpty(t *testing.T) {
 
 func TestDamagedPDFsGiveTextOrASentence(t *testing.T) {
 	t.Parallel()
-	whole, readable := fixture(t, "libreoffice.pdf"), make([]bool, scale.Of(12, 60, 60))
+	whole, readable := fixture(t, "libreoffice.pdf"), make([]bool, scale.Of(12, 60))
 	t.Run("copies", func(t *testing.T) {
 		for seed := range readable {
 			t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -84,7 +84,7 @@ func TestSegmentsAreTheText(t *testing.T) {
 func TestSegmentsOfHostileTexts(t *testing.T) {
 	t.Parallel()
 	full := strings.Repeat("x", grep.SegmentBytes-1)
-	long := scale.Of(5, 50, 50) << 20 // bytes
+	long := scale.Of(5, 50) << 20 // bytes
 	for name, tt := range map[string]struct {
 		text string
 		want int

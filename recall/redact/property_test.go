@@ -121,7 +121,7 @@ func TestWorkGrowsWithTheText(t *testing.T) {
 		"-----BEGIN PRIVATE KEY-----\nAAAA\n", "Authorization: Bearer ", "://a:", "://a:b@", "eyJ.eyJ.",
 		"eyJaaaaaaaaaaaaaaa.eyJaaaaaaaaaaaaaaa.", "\\", "curl -H ", "[REDACTED:", "fm2_"+random("f", alnum, 100), "hvs.",
 		"ghp"+"_"+random("g", alnum, 36), "api_key=")
-	size := scale.Of(2_000, 20_000, 40_000)
+	size := scale.Of(2_000, 20_000)
 	for _, r := range []*redact.Redactor{plain, entropic} {
 		for _, unit := range units {
 			small, large := strings.Repeat(unit, 1+size/len(unit)), strings.Repeat(unit, 1+10*size/len(unit))

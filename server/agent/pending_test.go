@@ -68,7 +68,7 @@ func (h *history) next() recall.Draft {
 // answered, and refuse only those that say that calls are pending.
 func TestPromptsOfAnyHistoryCanBeSent(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(scale.Of(1, 3, 3)) { //nolint:gosec // it is small
+	for seed := range uint64(scale.Of(1, 3)) { //nolint:gosec // it is small
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			s, _ := newStore(t)

@@ -44,7 +44,7 @@ func TestDefaultInstructionsNameTheToolsThatAreThere(t *testing.T) {
 	t.Parallel()
 	choices, all, tools := [][]string{}, names(), tool.New(tool.Memories{})
 	for subset := range 1 << len(toolGroups) {
-		if subset%scale.Of(5, 1, 1) != 0 {
+		if subset%scale.Of(5, 1) != 0 {
 			continue
 		}
 		choice := []string{}

@@ -31,7 +31,7 @@ func drawnText(t *rapid.T) string {
 func TestAnySelectionOfAnyTextCanBePasted(t *testing.T) {
 	t.Parallel()
 	var shownFiles []document
-	for i := range scale.Of(20, 100, 300) {
+	for i := range scale.Of(20, 100) {
 		text := strings.Map(parsed, rapid.Custom(drawnText).Example(i))
 		shownFiles = append(shownFiles, document{"drawn", fmt.Sprintf("f%d.txt", i), text})
 	}

@@ -123,7 +123,7 @@ func TestAnySelectionOfWhatIsShownCanBePasted(t *testing.T) {
 			t.Fatalf("%s(%v): the block reads %q (%v), want %q; %s", tool, args, now.Value, err, want, got.Text)
 		}
 	}
-	for from := 0; from < len(shown); from += scale.Of(5, 1, 1) {
+	for from := 0; from < len(shown); from += scale.Of(5, 1) {
 		for to := from + 3; to <= len(shown); to += 1 + len(shown)/12 {
 			part := shown[from:to]
 			if strings.Count(shown, part) != 1 || strings.TrimSpace(part) == "" {

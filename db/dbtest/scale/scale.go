@@ -1,8 +1,5 @@
-// Package scale sets how long the property and chaos tests run: briefly in `make test`, longer in `make verify` and
-// longest in `make verify-all`. Some tests do not run in `make test` at all: see Long.
-//
-// `make verify` runs all tests with the race detector at the scale of `make test`, and then those that call a function
-// of this package once more at its own scale, without the race detector: see scripts/scaled-tests.sh.
+// Package scale sets how long the property and chaos tests run: briefly in `make test`, longer in the parts of
+// `make verify-all`. Tests of processes of the program do not run in `make test` at all: see Long.
 package scale
 
 import (
@@ -11,34 +8,32 @@ import (
 	"testing"
 )
 
-// Of returns the number for the scale that LOCI_TEST_SCALE names: test (also where it is unset), verify or all.
+// Of returns the number for the scale that LOCI_TEST_SCALE names: test (also where it is unset) or long.
 // It panics on any other name, so that a misspelt scale does not run the short tests unnoticed.
-func Of(test, verify, all int) int {
+func Of(test, long int) int {
 	switch name := os.Getenv("LOCI_TEST_SCALE"); name {
 	case "", "test":
 		return test
-	case "verify":
-		return verify
-	case "all":
-		return all
+	case "long":
+		return long
 	default:
-		panic(fmt.Sprintf("LOCI_TEST_SCALE is %q; it must be test, verify or all", name))
+		panic(fmt.Sprintf("LOCI_TEST_SCALE is %q; it must be test or long", name))
 	}
 }
 
-// Long marks a test that takes long and has no short form. `make test` skips it, and so does the race detector's run;
-// `make verify` runs it.
+// Long marks a test that starts the program as a process, and has no short form. `make test` skips it, and so does the
+// race detector's run; `make verify-all` runs it.
 func Long(t testing.TB) {
 	t.Helper()
-	if Of(0, 1, 1) == 0 {
-		t.Skip("it takes long: make verify runs it, as does LOCI_TEST_SCALE=verify")
+	if Of(0, 1) == 0 {
+		t.Skip("it takes long: make verify-all runs it, as does LOCI_TEST_SCALE=long")
 	}
 }
 
 // Pure returns the number for the scale of a test of code that has no goroutines: there the race detector finds nothing
 // and slows the test down more than tenfold, so that with it there are a tenth as many cases.
-func Pure(test, verify, all int) int {
-	n := Of(test, verify, all)
+func Pure(test, long int) int {
+	n := Of(test, long)
 	if raced {
 		return max(n/10, 1)
 	}

@@ -69,8 +69,8 @@ func uses(f *ast.FuncDecl) calls {
 	return names
 }
 
-// The second run of `make verify` has each test whose length is set here, also by a function that it calls.
-func TestScaledTestsAreRunInVerify(t *testing.T) {
+// `make verify-long` has each test whose length is set here, also by a function that it calls.
+func TestScaledTestsAreRunByVerifyLong(t *testing.T) {
 	t.Parallel()
 	out, err := exec.CommandContext(t.Context(), "../../../scripts/scaled-tests.sh").Output()
 	if err != nil {
@@ -108,11 +108,11 @@ func TestAScaleThatDoesNotExistIsNoScale(t *testing.T) {
 			t.Error("a scale that does not exist runs the short tests")
 		}
 	}()
-	scale.Of(1, 2, 3)
+	scale.Of(1, 2)
 }
 
-func TestLongTestsRunFromVerifyOn(t *testing.T) {
-	for name, want := range map[string]bool{"": false, "test": false, "verify": true, "all": true} {
+func TestLongTestsRunAtTheLongScale(t *testing.T) {
+	for name, want := range map[string]bool{"": false, "test": false, "long": true} {
 		t.Setenv("LOCI_TEST_SCALE", name)
 		ran := false
 		t.Run("at "+name, func(t *testing.T) {
