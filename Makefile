@@ -68,10 +68,9 @@ long := LOCI_TEST_SCALE=long $(shared) go test -timeout=60m $(TEST_FLAGS)
 verify-race: ## Part: run the tests of all packages with the race detector
 	@$(with_postgres) && set -x && $(shared) env CGO_ENABLED=1 go test -race -timeout=60m $(TEST_FLAGS) ./...
 
-# Those whose length depends on LOCI_TEST_SCALE: see package scale.
-verify-long: ## Part: run the long tests, and property tests with many cases
+verify-long: ## Part: run all other tests at the long scale: see package scale
 	@scripts/setup-manual.sh
-	@$(with_postgres) && set -x && $(long) -run="$$(scripts/scaled-tests.sh)" -skip='$(parted)' $$(scripts/scaled-tests.sh packages)
+	@$(with_postgres) && set -x && $(long) -skip='$(parted)' ./...
 
 verify-chaos-servers: ## Part: kill servers, and look for writes that are lost
 	@$(with_postgres) && set -x && $(long) -v -run='^Test($(chaos_servers))$$' ./cmd/loci
