@@ -132,7 +132,7 @@ func (l *windowLife) run() error {
 // stay takes more, or where the last compaction's summary left it above.
 func TestPromptsFitTheirWindows(t *testing.T) {
 	t.Parallel()
-	lives := uint64(scale.Pure(100, 6_000))
+	lives := uint64(scale.Pure(150, 6_000))
 	var lock sync.Mutex
 	var group sync.WaitGroup
 	plans := 0

@@ -156,10 +156,11 @@ func pollerReadsAgain(t *testing.T) {
 			if !errors.Is(err, broken) {
 				t.Errorf("got %v, want the error of the read", err)
 			}
-		case got = <-sub.Values:
-			if got != 2 {
-				t.Errorf("after a failure: got %d, want 2", got)
+		case value, open := <-sub.Values:
+			if !open || value != 2 {
+				t.Fatalf("after a failure: got %d, open: %t, want 2", value, open)
 			}
+			got = value
 		}
 	}
 }

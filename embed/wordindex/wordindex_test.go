@@ -37,6 +37,11 @@ type fixture struct {
 func newFixture(t testing.TB, archives int) *fixture {
 	t.Helper()
 	pool, org := dbtest.Org(t)
+	return fixtureOf(t, pool, org, archives)
+}
+
+func fixtureOf(t testing.TB, pool *pgxpool.Pool, org db.Org, archives int) *fixture {
+	t.Helper()
 	f := &fixture{TB: t, pool: pool, org: org, index: wordindex.New("passages", "passages", "archive_key", "key")}
 	f.index.Wait = time.Minute // for the transactions of other tests
 	for range archives {
@@ -377,6 +382,26 @@ func TestErasedWordsLeaveTheIndex(t *testing.T) {
 	}
 	if n := one[int](f, `SELECT count(*) FROM word_changes WHERE org = $1`, f.org); n != 0 {
 		t.Errorf("%d changes are still noted", n)
+	}
+}
+
+// Pruning makes the segments of every organization anew.
+func TestPruningTakesInEveryOrganization(t *testing.T) {
+	t.Parallel()
+	pool := dbtest.New(t)
+	var f *fixture
+	for range 2 {
+		f = fixtureOf(t, pool, dbtest.NewOrg(t, pool), 1)
+		f.index.FirstRows = 10
+		f.insert(pool, f.archives[0], numbered("plum %d", 20)...)
+		f.index.Grew(f.org, f.archives[0], f.index.NewRows)
+		f.update()
+		f.exec(`DELETE FROM passages WHERE org = $1 AND key % 3 = 0`, f.org)
+	}
+	for _, want := range []int{2, 0} {
+		if n, err := f.index.Prune(t.Context(), pool); n != want || err != nil {
+			t.Errorf("%d segments are made anew (%v), want %d", n, err, want)
+		}
 	}
 }
 

@@ -149,7 +149,7 @@ func TestAConversationOfShortMessagesIsCompacted(t *testing.T) {
 // of it, or what is too big is named.
 func TestALoneClientGetsAPromptOrWhatIsTooBig(t *testing.T) {
 	t.Parallel()
-	for words := 2400; words < 3500; words += scale.Of(120, 40) {
+	for words := scale.Of(2440, 2400); words < 3500; words += scale.Of(120, 40) {
 		t.Run(fmt.Sprint(words, " words"), func(t *testing.T) {
 			t.Parallel()
 			s, _ := newStore(t)
