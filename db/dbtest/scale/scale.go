@@ -1,8 +1,8 @@
-// Package scale sets how long the property and chaos tests run: briefly in `make test`, longer in `make verify` and
-// longest in `make verify-all`. Some tests do not run in `make test` at all: see Long.
+// Package scale sets how long the property and chaos tests run: briefly in `make test`, and longer in the parts of
+// `make verify-all`, at the scale verify or at the longest, all. Some tests do not run in `make test` at all: see Long.
 //
-// `make verify` runs all tests with the race detector at the scale of `make test`, and then those that call a function
-// of this package once more at its own scale, without the race detector: see scripts/scaled-tests.sh.
+// The tests that call a function of this package are those that scripts/scaled-tests.sh prints. At their longer scales
+// they run without the race detector.
 package scale
 
 import (
@@ -26,12 +26,12 @@ func Of(test, verify, all int) int {
 	}
 }
 
-// Long marks a test that takes long and has no short form. `make test` skips it, and so does the race detector's run;
-// `make verify` runs it.
+// Long marks a test that `make test` does not run, and the race detector neither: it starts the built program or kills
+// processes of it, or takes long and has no short form. `make verify-all` runs it.
 func Long(t testing.TB) {
 	t.Helper()
 	if Of(0, 1, 1) == 0 {
-		t.Skip("it takes long: make verify runs it, as does LOCI_TEST_SCALE=verify")
+		t.Skip("it takes long: make verify-all runs it, as does LOCI_TEST_SCALE=verify")
 	}
 }
 

@@ -69,7 +69,7 @@ func uses(f *ast.FuncDecl) calls {
 	return names
 }
 
-// The second run of `make verify` has each test whose length is set here, also by a function that it calls.
+// The runs at longer scales have each test whose length is set here, also by a function that it calls.
 func TestScaledTestsAreRunInVerify(t *testing.T) {
 	t.Parallel()
 	out, err := exec.CommandContext(t.Context(), "../../../scripts/scaled-tests.sh").Output()
