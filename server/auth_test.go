@@ -12,6 +12,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/server"
 	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/servertest"
 )
@@ -37,9 +38,28 @@ func keyIn(t testing.TB, keys *apikey.Store, org db.Org) (secret string) {
 	return secret
 }
 
-func TestAuthentication(t *testing.T) {
+// The first key of a database closes the server for requests without one. The tests run one after another in a database
+// of their own, without a key at first.
+func TestTheFirstKeyOfADatabase(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, dbtest.New(t))
+	for name, test := range map[string]func(*testing.T, *server.Server){
+		"requests are answered by their keys":             requestsAreAnsweredByTheirKeys,
+		"what browsers and proxies forward is refused":    forwardedRequestsAreRefused,
+		"a server whose last key is revoked stays closed": serverStaysClosed,
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, sql := range []string{`DELETE FROM api_keys`, `DELETE FROM keys_required`} {
+				if _, err := s.DB.Exec(t.Context(), sql); err != nil {
+					t.Fatal(err)
+				}
+			}
+			test(t, s)
+		})
+	}
+}
+
+func requestsAreAnsweredByTheirKeys(t *testing.T, s *server.Server) {
 	h := s.Handler()
 	const remedy = "; send 'Authorization: Bearer KEY' with a key of 'loci keys create'"
 	unauthorized := map[string]any{"code": "unauthorized", "type": "authentication", "link": "/v1/errors/unauthorized"}
@@ -99,7 +119,7 @@ func TestAuthentication(t *testing.T) {
 
 func TestWithoutAKeyOnlyThisMachineIsAnswered(t *testing.T) {
 	t.Parallel()
-	h := newServer(t, dbtest.New(t)).Handler()
+	h := newOpenClient(t)
 	for _, c := range []struct {
 		name, host, origin string
 		want               int
@@ -130,9 +150,8 @@ func TestWithoutAKeyOnlyThisMachineIsAnswered(t *testing.T) {
 	}
 }
 
-func TestWithoutAKeyWhatBrowsersAndProxiesForwardIsRefused(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, dbtest.New(t))
+// Without a key, what a browser sends for another site and what a proxy forwards is refused.
+func forwardedRequestsAreRefused(t *testing.T, s *server.Server) {
 	h := s.Handler()
 	headers := map[string][2]int{ // the statuses without any key, and with one
 		"Sec-Fetch-Site: cross-site": {403, 200}, "Sec-Fetch-Site: CROSS-SITE": {403, 200},
@@ -165,9 +184,7 @@ func TestWithoutAKeyWhatBrowsersAndProxiesForwardIsRefused(t *testing.T) {
 	}
 }
 
-func TestAServerWhoseLastKeyIsRevokedStaysClosed(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, dbtest.New(t))
+func serverStaysClosed(t *testing.T, s *server.Server) {
 	h, ctx := s.Handler(), t.Context()
 	status := func(what string, want int) {
 		t.Helper()
@@ -204,7 +221,7 @@ func TestAServerWhoseLastKeyIsRevokedStaysClosed(t *testing.T) {
 
 func TestAServerThatOthersReachAlwaysNeedsAKey(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, dbtest.New(t))
+	s := newServer(t, openServer().pool) // its database has no key
 	s.OpenOrg = nil
 	if got := sendTo(s.Handler(), "localhost:8283", "/v1/agents", ""); got.Code != http.StatusUnauthorized {
 		t.Errorf("without any key in the database: got %d %s, want 401", got.Code, got.Text)
@@ -213,7 +230,7 @@ func TestAServerThatOthersReachAlwaysNeedsAKey(t *testing.T) {
 
 func TestReadyFollowsTheDatabase(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, dbtest.New(t))
+	s := newServer(t, openServer().pool)
 	s.Ping = func(context.Context) error { return errors.New("gone") }
 	got := servertest.Send(s.Handler(), "GET", "/v1/ready", "")
 	servertest.CheckProblem(t, got, 503, map[string]any{"detail": "The database does not answer; try again in a moment"})

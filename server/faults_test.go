@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/server/servertest"
 )
@@ -20,7 +19,7 @@ var goTexts = regexp.MustCompile(`Go (value|struct)|json: |strconv\.|pq:|pgx|SQL
 func TestFaultsHaveOneFormAndTheirStatus(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
-	h := newServer(t, dbtest.New(t)).Handler()
+	h := newClient(t)
 	check := documentCheck{t: t, root: fields(t, servertest.Send(h, "GET", "/openapi.json", "").Text)}
 	paths := check.root["paths"].(map[string]any)
 	for n, path := range slices.Sorted(maps.Keys(paths)) {

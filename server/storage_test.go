@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/server/servertest"
@@ -48,29 +50,29 @@ func TestADatabaseWithoutRoomIs503(t *testing.T) {
 	}
 }
 
-// readOnly returns a function that lets the server's database store nothing ("on"), or again everything ("off").
-func (c *client) readOnly() func(value string) {
-	c.t.Helper()
-	database := pgx.Identifier{c.pool.Config().ConnConfig.Database}.Sanitize()
-	operator, err := pgx.ConnectConfig(context.Background(), dbtest.Owner(c.t, c.pool).Config().ConnConfig)
+// newReadOnlyClient returns a client of a server of its own, and a function that lets the server's connections store
+// nothing, or again everything, as a database does that is read-only.
+func newReadOnlyClient(t *testing.T) (c *client, readOnly func(on bool)) {
+	t.Helper()
+	var on atomic.Bool
+	config := dbtest.Pool(t).Config()
+	config.BeforeAcquire = func(ctx context.Context, conn *pgx.Conn) bool {
+		_, err := conn.Exec(ctx, fmt.Sprintf(`SET default_transaction_read_only = %t`, on.Load()))
+		return err == nil
+	}
+	pool, err := pgxpool.NewWithConfig(context.Background(), config)
 	if err != nil {
-		c.t.Fatal(err)
+		t.Fatal(err)
 	}
-	c.t.Cleanup(func() { operator.Close(context.Background()) })
-	return func(value string) {
-		set := `ALTER DATABASE ` + database + ` SET default_transaction_read_only = ` + value
-		if _, err := operator.Exec(context.Background(), set); err != nil {
-			c.t.Fatal(err)
-		}
-		c.pool.Reset()
-	}
+	t.Cleanup(pool.Close)
+	return serverClientOn(t, pool, dbtest.NewOrg(t, pool)), on.Store
 }
 
 // Every operation that reads, and every tool that does, answers as before where nothing can be stored: what would be
 // stored of a read is left out.
 func TestReadingNeedsNoRoom(t *testing.T) {
 	t.Parallel()
-	c := newDatabaseClient(t)
+	c, readOnly := newReadOnlyClient(t)
 	c.work()
 	mine := newTenant(c, "reads")
 	mine.uploaded(mine.has["folder_id"], "later.txt", "of no use")
@@ -89,15 +91,14 @@ func TestReadingNeedsNoRoom(t *testing.T) {
 				func(p string) string { return mine.has[strings.Trim(p, "{}")] })})
 		}
 	}
-	readOnly := mine.readOnly()
-	readOnly("on")
+	readOnly(true)
 	failed := map[[3]string]int{}
 	for _, call := range calls {
 		if got := mine.call(call[0], call[1], call[2]); got.Code >= 400 {
 			failed[call] = got.Code
 		}
 	}
-	readOnly("off")
+	readOnly(false)
 	for call, code := range failed {
 		if got := mine.call(call[0], call[1], call[2]); got.Code != code {
 			t.Errorf("%s: got %d, and with room %d", call, code, got.Code)
@@ -107,9 +108,8 @@ func TestReadingNeedsNoRoom(t *testing.T) {
 
 func TestAServerThatCannotStoreIsNotReady(t *testing.T) {
 	t.Parallel()
-	c := newDatabaseClient(t)
-	readOnly := c.readOnly()
-	readOnly("on")
+	c, readOnly := newReadOnlyClient(t)
+	readOnly(true)
 	if got := c.call("GET", "/v1/ready", ""); got.Code != 503 || !strings.Contains(got.Text, "read-only") {
 		t.Errorf("ready before a change: got %d %s, want 503", got.Code, got.Text)
 	}
@@ -125,7 +125,7 @@ func TestAServerThatCannotStoreIsNotReady(t *testing.T) {
 			t.Errorf("a list: got %d %s, want 200", got.Code, got.Text)
 		}
 	}
-	readOnly("off")
+	readOnly(false)
 	if got := c.call("GET", "/v1/ready", ""); got.Code != 200 {
 		t.Errorf("ready again: got %d %s, want 200", got.Code, got.Text)
 	}
