@@ -71,8 +71,14 @@ type runner struct {
 
 func newRunner(t *testing.T, agent string) runner {
 	t.Helper()
-	c, m := newServerClient(t), modeltest.New(t)
-	c.own().Loop = newLoop(t, c.server, m.URL)
+	return newRunnerOf(newServerClient(t), agent)
+}
+
+// newRunnerOf makes a runner of a client with a server of its own.
+func newRunnerOf(c *client, agent string) runner {
+	c.t.Helper()
+	m := modeltest.New(c.t)
+	c.own().Loop = newLoop(c.t, c.server, m.URL)
 	c.own().Children.Loop = c.server.Loop
 	if agent == "" {
 		agent = `{"name":"a","include_base_tools":true,"memory_blocks":[{"label":"human","value":"Ada."}]}`

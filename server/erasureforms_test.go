@@ -333,8 +333,8 @@ func TestAnErasureWaitsForWhatBeganBefore(t *testing.T) {
 // An erasure that has waited long ends, and says what may write the texts again.
 func TestAnErasureDoesNotWaitForEver(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t, "")
-	r.erasesInBackground()
+	r := newRunnerOf(newErasingClient(t), "")
+	r.own().Erasures.InBackground = true
 	wait := make(chan struct{})
 	r.model.Says(modeltest.Answer{Text: "Hello", Wait: wait})
 	run := r.begun(`{"input":"Hello"}`)

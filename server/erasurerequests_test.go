@@ -94,9 +94,9 @@ func (e *editing) Query(ctx context.Context, sql string, args ...any) (pgx.Rows,
 // What another request writes between the reading and the change of a passage is kept.
 func TestAnErasureKeepsWhatIsWrittenMeanwhile(t *testing.T) {
 	t.Parallel()
-	c := newServerClient(t)
+	c := newErasingClient(t)
 	c.work()
-	c.erasesInBackground()
+	c.own().Erasures.InBackground = true
 	agent := c.made("/v1/agents", `{"name":"a"}`)
 	c.must("POST", "/v1/agents/"+agent+"/archival-memory", `{"text":"Qzora Quill has a key."}`)
 	id := c.made("/v1/erasures", `{"texts":["Qzora Quill"]}`)
@@ -119,9 +119,9 @@ func TestAnErasureKeepsWhatIsWrittenMeanwhile(t *testing.T) {
 // An erasure that fails, here for texts that no version of the server accepts, holds up no other.
 func TestAnErasureThatFailsHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
-	c := newServerClient(t)
+	c := newErasingClient(t)
 	c.work()
-	c.erasesInBackground()
+	c.own().Erasures.InBackground = true
 	broken := c.made("/v1/erasures", `{"texts":["first text"]}`)
 	c.exec(`UPDATE erasures SET texts = '{}' WHERE org = $1`, c.org)
 	next := c.made("/v1/erasures", `{"texts":["second text"]}`)

@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/erase"
@@ -126,8 +127,15 @@ func quoted(text string) string {
 // planted has a text in each memory, in present and former versions, in runs, prompts, summaries and jobs.
 func planted(t *testing.T, text string) (c *client, agent string) {
 	t.Helper()
+	return plantedIn(newServerClient(t), text)
+}
+
+// plantedIn is planted for a client with a server of its own.
+func plantedIn(of *client, text string) (c *client, agent string) {
+	t := of.t
+	t.Helper()
 	q := func(format string) string { return fmt.Sprintf(format, quoted(text)) }
-	r := newRunner(t, q(`{"name":"a","description":%[1]s,"metadata":{"note":%[1]s},"include_base_tools":true,
+	r := newRunnerOf(of, q(`{"name":"a","description":%[1]s,"metadata":{"note":%[1]s},"include_base_tools":true,
 		"system":%[1]s,"tags":[%[1]s],"tools":["request_erasure","memory_files","search_memory"],
 		"memory_blocks":[{"label":"human","value":%[1]s}]}`))
 	c, agent = r.client, r.agent
@@ -354,8 +362,8 @@ func TestAnErasureIsOfOneOrganization(t *testing.T) {
 // messages that the first one changed are made again.
 func TestAnErasureGoesOnAfterAKill(t *testing.T) {
 	t.Parallel()
-	c, _ := planted(t, secret)
-	c.erasesInBackground()
+	c, _ := plantedIn(newErasingClient(t), secret)
+	c.own().Erasures.InBackground = true
 	id := c.made("/v1/erasures", fmt.Sprintf(`{"texts":[%s]}`, quoted(secret)))
 	for n := 5; ; n *= 2 {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -388,23 +396,26 @@ func TestAnErasureGoesOnAfterAKill(t *testing.T) {
 // runsErasures is held by the test that calls Erasures.Run, which goes over all organizations.
 var runsErasures sync.Mutex
 
-// erasesInBackground leaves erasures to Erasures.Run, which no other test calls until this one has ended.
-func (c *client) erasesInBackground() {
-	c.t.Helper()
-	c.own().Erasures.InBackground = true
+// newErasingClient is newServerClient for a test that calls Erasures.Run. It is on the other database, where nothing
+// else is erased, and no other such test runs until this one has ended.
+func newErasingClient(t *testing.T) *client {
+	t.Helper()
+	pool := elsewhereServer().pool
+	c := serverClientOn(t, pool, dbtest.NewOrg(t, pool))
 	runsErasures.Lock()
-	c.t.Cleanup(func() {
+	t.Cleanup(func() {
 		c.exec(`DELETE FROM erasures WHERE org = $1`, c.org)
 		runsErasures.Unlock()
 	})
+	return c
 }
 
 // An erasure whose server is silent says so, and another server goes on with it after 20 seconds; one whose server says
 // that it works is left to it.
 func TestAnErasureOfAStoppedServerIsTakenOver(t *testing.T) {
 	t.Parallel()
-	c, _ := planted(t, secret)
-	c.erasesInBackground()
+	c, _ := plantedIn(newErasingClient(t), secret)
+	c.own().Erasures.InBackground = true
 	id := c.made("/v1/erasures", fmt.Sprintf(`{"texts":[%s]}`, quoted(secret)))
 	silentFor := func(age string) {
 		if _, err := c.pool.Exec(t.Context(), `

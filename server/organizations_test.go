@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/server/apikey"
 )
 
@@ -169,7 +170,7 @@ func (b *lateBody) Read(p []byte) (int, error) {
 // A request that was let in before its organization was deleted is answered as one after it.
 func TestARequestThatOutlivesItsOrganizationIsRefused(t *testing.T) {
 	t.Parallel()
-	c := newClient(t)
+	c := newElsewhereClient(t) // Clear is for all organizations
 	for i, path := range []string{"/v1/agents/", "/v1/folders/", "/v1/blocks/", "/v1/archives/"} {
 		name := fmt.Sprintf("org %d", i)
 		of := c.as(name)
@@ -219,7 +220,8 @@ func (c *client) orgTables(org db.Org) map[string]int {
 // Of a deleted organization with everything in it no row is left in any table, and no job. What another one has stays.
 func TestDeletedOrganizationsLeaveNothing(t *testing.T) {
 	t.Parallel()
-	c := newServerClient(t)
+	pool := elsewhereServer().pool // Clear is for all organizations
+	c := serverClientOn(t, pool, dbtest.NewOrg(t, pool))
 	c.work()
 	alice, mallory := newTenant(c, "alice"), newTenant(c, "mallory")
 	before := alice.state()
