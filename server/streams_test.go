@@ -231,8 +231,8 @@ func TestEventsEndWithTheServerAndTheClient(t *testing.T) {
 // A database that hangs makes no request hang: it is answered with a 503 once its time is over.
 func TestRequestsDoNotWaitForeverForTheDatabase(t *testing.T) {
 	t.Parallel()
-	c := newDatabaseClient(t)
-	folder := c.made("/v1/folders", `{"name":"f"}`)
+	c := newServerClient(t)
+	identity := "/v1/identities/" + c.made("/v1/identities", `{"identifier_key":"a","name":"Ada","identity_type":"user"}`)
 	conn, err := c.pool.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -242,12 +242,12 @@ func TestRequestsDoNotWaitForeverForTheDatabase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tx.Exec(t.Context(), `LOCK TABLE folders IN ACCESS EXCLUSIVE MODE`); err != nil {
+	if _, err := tx.Exec(t.Context(), `LOCK TABLE identities IN ACCESS EXCLUSIVE MODE`); err != nil {
 		t.Fatal(err)
 	}
 	c.own().RequestTimeout = 100 * time.Millisecond
 	c.Handler = c.server.Handler()
-	for _, target := range []string{"/v1/folders/" + folder, "/v1/folders"} {
+	for _, target := range []string{identity, "/v1/identities"} {
 		got := c.call("GET", target, "")
 		servertest.CheckProblem(t, got, 503, map[string]any{"detail": "The database does not answer; try again in a moment"})
 	}
@@ -256,5 +256,5 @@ func TestRequestsDoNotWaitForeverForTheDatabase(t *testing.T) {
 	}
 	c.own().RequestTimeout = 0
 	c.Handler = c.server.Handler()
-	c.must("GET", "/v1/folders/"+folder, "")
+	c.must("GET", identity, "")
 }

@@ -14,7 +14,7 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 
 // It says what the tests of this machine run on, and fails where a Docker engine answers and they do not use it.
 func TestPostgresOfTheTests(t *testing.T) {
-	pool := dbtest.New(t)
+	pool, _ := dbtest.Org(t)
 	var version string
 	if err := pool.QueryRow(t.Context(), `SELECT current_setting('server_version')`).Scan(&version); err != nil {
 		t.Fatal(err)

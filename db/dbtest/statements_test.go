@@ -11,7 +11,7 @@ import (
 
 func TestStatementsThatReadMoreThanOneOrganizationAreFound(t *testing.T) {
 	t.Parallel()
-	pool := New(t)
+	pool := Pool(t)
 	for name, c := range map[string]struct {
 		sql  string
 		want []string
@@ -56,7 +56,7 @@ func TestStatementsThatReadMoreThanOneOrganizationAreFound(t *testing.T) {
 func TestStatementsOfTestsAreNotCollected(t *testing.T) {
 	t.Parallel()
 	var c collector
-	pool, err := db.ConnectTraced(t.Context(), URL(t), &c)
+	pool, err := db.ConnectTraced(t.Context(), SharedURL(t), &c)
 	if err != nil {
 		t.Fatal(err)
 	}
