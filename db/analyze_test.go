@@ -7,15 +7,11 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/db/dbtest"
 )
 
 // After a bulk load Postgres' statistics of a table are those of the loaded rows.
 func grownTablesAreAnalyzed(t *testing.T, url string) {
-	if _, err := db.Migrate(t.Context(), db.URLs{Owner: url, Server: dbtest.Serving(url)}); err != nil {
-		t.Fatal(err)
-	}
-	pool, owner := dial(t, dbtest.Serving(url)), dial(t, url)
+	pool, owner := served(t, url), dial(t, url)
 	if _, err := owner.Exec(t.Context(), `
 		ALTER TABLE organizations SET (autovacuum_enabled = false)`); err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
 // What is about a whole database, its schema and its roles, one after the other on a database that is empty at first.
-func TestTheSchemaAndItsRoles(t *testing.T) {
+func TestAWholeDatabase(t *testing.T) {
 	t.Parallel()
 	url := dbtest.EmptyURL(t)
 	for _, c := range []struct {
@@ -38,6 +38,7 @@ func TestTheSchemaAndItsRoles(t *testing.T) {
 		{"missing rights are named", missingRightsAreNamed},
 		{"the plan for Citus has each table once after its parents", planForCitusIsInOrder},
 		{"a column without a foreign key is found", columnWithoutForeignKeyIsFound},
+		{"a purge", organizationsArePurged},
 		{"tables that grew are analyzed", grownTablesAreAnalyzed},
 		{"indexes are rebuilt", indexesAreRebuilt},
 		{"a read-only database is opened with its owner", readOnlyDatabaseIsOpened},

@@ -53,11 +53,25 @@ func count(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) int {
 	return n
 }
 
-// A purge is tested on a database of its own: the tests lock the rows of all other organizations, and note deletions by
-// triggers.
-func TestPurge(t *testing.T) {
-	t.Parallel()
-	pool := dbtest.New(t)
+// served returns a pool on a database as the role that serves.
+func served(t *testing.T, url string) *pgxpool.Pool {
+	t.Helper()
+	urls := db.URLs{Owner: url, Server: dbtest.Serving(url)}
+	if _, err := db.Migrate(t.Context(), urls); err != nil {
+		t.Fatal(err)
+	}
+	pool, err := db.Connect(t.Context(), urls.Server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+// A purge is tested on a database that no other test uses: it locks the rows of all other organizations, and notes
+// deletions by triggers.
+func organizationsArePurged(t *testing.T, url string) {
+	pool := served(t, url)
 	for _, c := range []struct {
 		name string
 		run  func(t *testing.T, pool *pgxpool.Pool)

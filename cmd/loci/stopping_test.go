@@ -7,14 +7,13 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-
-	"github.com/loci-memory/loci/db/dbtest"
 )
 
 // A request that has not ended when the server stops is answered that it stops, and has its line in the log.
 func TestAnUploadThatTheServerCutsIsAnswered(t *testing.T) {
 	t.Parallel()
-	p := serve(t, "--database-url="+dbtest.OwnerURL(t), "--stop-timeout=1ms")
+	p := serveAs(t, "--database-url="+sharedURL(t), "--stop-timeout=1ms")
+	p.key = tenant(t).key
 	folder := call[identified](p, "POST", "/v1/folders/", map[string]any{"name": "f"}).ID
 	whole := fileForm(t, "a.md", []byte("some words that do not all come"))
 	head := whole.body.Bytes()[:whole.body.Len()/2]
@@ -25,6 +24,7 @@ func TestAnUploadThatTheServerCutsIsAnswered(t *testing.T) {
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", whole.contentType)
+	req.Header.Set("Authorization", "Bearer "+p.key)
 	req.Header.Set("Expect", "100-continue") // the server says that when it reads the body
 	go func() {
 		_, _ = sent.Write(head)
