@@ -70,7 +70,7 @@ func (r runner) toolsAsked(n int) (names []string) {
 
 func TestAnAgentWritesToMemoryBeforeACompaction(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t, fmt.Sprintf(flushAgent, `{"mode":"flush"}`))
+	r := newRunner(t, fmt.Sprintf(flushAgent, `{"mode":"flush","timeout_seconds":300}`))
 	r.fill(r.agent, 6_500)
 	r.model.Says(callOf("f1", "update_working_memory", noted), modeltest.Answer{Text: "All is noted."},
 		modeltest.Answer{Text: "Hi."})
@@ -279,7 +279,7 @@ func TestALoopOfAProgramIsHandedSilentTurns(t *testing.T) {
 func TestASilentTurnNeverBlocksACompaction(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
-	agent := c.made("/v1/agents", fmt.Sprintf(flushAgent, `{"mode":"flush"}`))
+	agent := c.made("/v1/agents", fmt.Sprintf(flushAgent, `{"mode":"flush","timeout_seconds":300}`))
 	c.fill(agent, 6_500)
 	if p := c.accepting(agent); p.Purpose != "flush" {
 		t.Fatalf("no turn: %+v", p)
@@ -311,7 +311,7 @@ func (c *client) compactions(agent string) (list []map[string]any) {
 func TestRequestsAtOnceBeginOneSilentTurn(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
-	agent := c.made("/v1/agents", fmt.Sprintf(flushAgent, `{"mode":"flush"}`))
+	agent := c.made("/v1/agents", fmt.Sprintf(flushAgent, `{"mode":"flush","timeout_seconds":300}`))
 	c.fill(agent, 6_500)
 	other := serverClientOn(t, c.pool, c.org)
 	var requests sync.WaitGroup
@@ -338,7 +338,7 @@ func TestRequestsAtOnceBeginOneSilentTurn(t *testing.T) {
 func TestASilentTurnEndsWithItsDeadline(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
-	agent := c.made("/v1/agents", fmt.Sprintf(flushAgent, `{"mode":"flush"}`))
+	agent := c.made("/v1/agents", fmt.Sprintf(flushAgent, `{"mode":"flush","timeout_seconds":300}`))
 	c.fill(agent, 6_500)
 	if p := c.accepting(agent); p.Purpose != "flush" {
 		t.Fatalf("no turn: %+v", p)
@@ -358,7 +358,8 @@ func TestAnswersToOneSilentTurnAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	for mode, most := range map[string]int{"flush": 3, "checkpoint": 1} {
-		agent := c.made("/v1/agents", fmt.Sprintf(flushAgent, fmt.Sprintf(`{"mode":%q,"max_steps":3}`, mode)))
+		agent := c.made("/v1/agents", fmt.Sprintf(flushAgent, fmt.Sprintf(`{"mode":%q,"max_steps":3,"timeout_seconds":300}`,
+			mode)))
 		c.fill(agent, 6_500)
 		if p := c.accepting(agent); p.Purpose != "flush" {
 			t.Fatalf("no turn: %+v", p)

@@ -26,9 +26,8 @@ var databases = map[string]string{
 	"TestTheMainJob":                             "it begins with an empty database",
 	"TestWorkOutlivesItsServers":                 "its servers are killed, and their jobs are taken over",
 	// db
+	"TestAWholeDatabase":            "it migrates databases, changes roles, and clears deleted organizations",
 	"TestOlderDatabasesAreMigrated": "it migrates databases",
-	"TestPurge":                     "deleted organizations are cleared in the whole database",
-	"TestTheSchemaAndItsRoles":      "it migrates databases, and changes roles",
 	// db/backup
 	"TestABackup": "a backup is of a whole database",
 	// db/queue
