@@ -189,8 +189,8 @@ func newDatabaseClient(t *testing.T) *client {
 		stopWatching: watch(t, s)}
 }
 
-// newOpenClient returns a client, without a key, of a server that some tests share. Its database has no key, so it serves
-// the default organization and the operator. The test must make no key.
+// newOpenClient returns a client, without a key, of a server that some tests share. Its database has no key, so that it
+// serves the default organization and the operator. The test must make no key.
 func newOpenClient(t *testing.T) *client {
 	t.Helper()
 	c := *openServer()

@@ -56,9 +56,9 @@ func newReadOnlyClient(t *testing.T) (c *client, readOnly func(on bool)) {
 	t.Helper()
 	var on atomic.Bool
 	config := dbtest.Pool(t).Config()
-	config.BeforeAcquire = func(ctx context.Context, conn *pgx.Conn) bool {
+	config.PrepareConn = func(ctx context.Context, conn *pgx.Conn) (bool, error) {
 		_, err := conn.Exec(ctx, fmt.Sprintf(`SET default_transaction_read_only = %t`, on.Load()))
-		return err == nil
+		return err == nil, err
 	}
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
 	if err != nil {

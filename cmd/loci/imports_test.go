@@ -135,8 +135,8 @@ var forTests = []string{"db/dbtest", "db/dbtest/scale", "embed/embedtest", "comp
 	"db/queue/queuetest",
 	"server/loop/model/modeltest"}
 
-// inTests lists what the tests of a package import in addition: those of policies ask a provider that fails, and those of
-// the index of words look up what package embed writes.
+// inTests lists what the tests of a package import in addition: those of policies ask a provider that fails, and the
+// index of words is tested with the weights that package embed makes.
 var inTests = map[string][]string{"compaction/policy": {"compaction/llm"}, "embed/wordindex": {"embed"}}
 
 // The web frameworks, and the packages that may import them.

@@ -53,7 +53,8 @@ func TestConsumersKeepTheirPlace(t *testing.T) {
 			t.Errorf("%s: it stands at %d, %v, want %d", step.name, now, err, step.want)
 		}
 	}
-	if _, err := event.CommitCursor(t.Context(), pool, pool.org, event.Commit{AgentID: other, Name: "a", Seq: 5}); err != nil {
+	of := event.Commit{AgentID: other, Name: "a", Seq: 5}
+	if _, err := event.CommitCursor(t.Context(), pool, pool.org, of); err != nil {
 		t.Errorf("another agent's of the same name: %v", err)
 	}
 	names := func(p db.Page) (names []string) {

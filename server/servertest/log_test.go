@@ -38,7 +38,8 @@ func TestAFailingTestPrintsItsOwnLines(t *testing.T) {
 		fn()
 	}
 	got := strings.Join(one.logged, "")
-	for line, want := range map[string]bool{"of none": true, "of the first": true, "of the third": true, "of another": false} {
+	for line, want := range map[string]bool{"of none": true, "of the first": true, "of the third": true,
+		"of another": false} {
 		if strings.Contains(got, line) != want {
 			t.Errorf("the line %s is printed: %t; want %t, in:\n%s", line, !want, want, got)
 		}

@@ -92,7 +92,8 @@ func newWorld(t *testing.T, more ...document) world {
 		t.Fatal(err)
 	}
 	return world{org, tool.New(tool.Memories{Files: store, Recall: messages, Blocks: agents.Blocks,
-		Archival: agents.Archival, Working: agents.Working, MemoryFiles: memoryfile.New(pool, memoryfile.Options{})}), store, messages, pool, a}
+		Archival: agents.Archival, Working: agents.Working, MemoryFiles: memoryfile.New(pool, memoryfile.Options{})}),
+		store, messages, pool, a}
 }
 
 // worker returns a client for an organization's jobs of files, and what it works with: a store's jobs, once they are

@@ -57,7 +57,7 @@ func run(args []string) (code int, err error) {
 			_ = syscall.Kill(-cmd.Process.Pid, s.(syscall.Signal))
 		case err := <-broken:
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-			_ = <-ended // a signal ended it
+			<-ended //nolint:errcheck // the signal ended it
 			return 1, fmt.Errorf("the Postgres of the tests is broken, so they were stopped: %w", err)
 		case err := <-ended:
 			if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
