@@ -1,11 +1,7 @@
 #!/usr/bin/env bash
-# Prints the packages whose product code starts goroutines, and ./server, whose tests run most of that code: the race
-# detector looks at their tests.
+# Prints the packages whose product code starts goroutines: the race detector looks at their tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 starts='^[[:space:]]*go [a-z(]|[.]Go[(]'
-{
-  grep -rlE --include='*.go' --exclude='*_test.go' "$starts" . | grep -vE 'test/|^[.]/(bench|tools)/' | xargs -n1 dirname
-  echo ./server
-} | sort -u
+grep -rlE --include='*.go' --exclude='*_test.go' "$starts" . | grep -vE 'test/|^[.]/(bench|tools)/' | xargs -n1 dirname | sort -u
