@@ -152,7 +152,7 @@ func TestACancellationRightAfterApprovals(t *testing.T) {
 			named && (got.Code != 409 || !strings.Contains(got.Text, "No active runs")) {
 			t.Errorf("named: %v: got %d %s", named, got.Code, got.Text)
 		}
-		t.Cleanup(runLoop(idle, nil))
+		t.Cleanup(runLoop(idle))
 		if got := <-sent; strings.Contains(got.Text, `"stop_reason":"cancelled"`) == named {
 			t.Errorf("named: %v: the run answers %d %s", named, got.Code, got.Text)
 		}

@@ -124,7 +124,7 @@ func TestAMessageThatFollowsApprovalsIsNotLost(t *testing.T) {
 			r.must("POST", r.path()+"/cancel", `{}`)
 			want, result = nil, "error"
 		}
-		runLoop(idle, nil)()
+		runLoop(idle)()
 		<-sent
 		if kept, err := db.All[string](t.Context(), r.server.DB, `
 			SELECT request::text FROM runs WHERE org = $1`, r.org); err != nil ||

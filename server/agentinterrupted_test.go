@@ -21,7 +21,7 @@ func (r runner) stoppable() (stop func(), log *safeBuffer) {
 	l := *r.server.Loop
 	l.Server, l.Log = "stoppable-"+r.agent, slog.New(slog.NewTextHandler(log, nil))
 	r.own().Loop = loop.New(l)
-	stop = sync.OnceFunc(runLoop(r.server.Loop, nil))
+	stop = sync.OnceFunc(runLoop(r.server.Loop))
 	r.t.Cleanup(stop)
 	return stop, log
 }
@@ -109,9 +109,8 @@ func TestAServerThatStopsTellsTheClientsOfItsRuns(t *testing.T) {
 // resumes starts the runner's server again.
 func (r runner) resumes() {
 	r.own().Loop = loop.New(*r.server.Loop)
-	present := make(chan struct{})
-	close(present)
-	r.t.Cleanup(runLoop(r.server.Loop, present))
+	r.t.Cleanup(runLoop(r.server.Loop))
+	r.server.Loop.Adopt(r.t.Context(), r.org)
 }
 
 // goesOn starts the runner's server again, and waits until a run has ended.
@@ -221,7 +220,7 @@ func TestAnOrganizationsRunsAreBounded(t *testing.T) {
 	l := *r.server.Loop
 	l.MaxRuns = 1
 	r.own().Loop = loop.New(l)
-	t.Cleanup(runLoop(r.server.Loop, nil))
+	t.Cleanup(runLoop(r.server.Loop))
 	wait := make(chan struct{})
 	r.model.Says(modeltest.Answer{Text: "Hello", Wait: wait})
 	first := r.begun(hello)

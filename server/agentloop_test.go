@@ -47,15 +47,16 @@ func newLoop(t testing.TB, s *server.Server, baseURL string) *loop.Loop {
 		}
 	}
 	l := loop.New(config)
-	t.Cleanup(runLoop(l, nil)) // it takes over no runs: a test's servers are not announced
+	t.Cleanup(runLoop(l))
 	return l
 }
 
-// runLoop runs a loop until the function that it returns is called.
-func runLoop(l *loop.Loop, present <-chan struct{}) (stop func()) {
+// runLoop runs a loop until the function that it returns is called. The loop takes over no runs: a test's servers are
+// not announced.
+func runLoop(l *loop.Loop) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { l.Run(ctx, present) })
+	running.Go(func() { l.Run(ctx, nil) })
 	return func() {
 		cancel()
 		running.Wait()

@@ -47,7 +47,7 @@ func (r runner) patient() (stop func()) {
 	l := *r.server.Loop
 	l.FirstPause, l.Server = time.Hour, "patient-"+r.agent
 	r.own().Loop = loop.New(l)
-	stop = sync.OnceFunc(runLoop(r.server.Loop, nil))
+	stop = sync.OnceFunc(runLoop(r.server.Loop))
 	r.t.Cleanup(stop)
 	return stop
 }

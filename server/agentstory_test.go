@@ -290,7 +290,7 @@ func TestPiecesAreStoredWhileAnAnswerEnds(t *testing.T) {
 	config, log := *r.server.Loop, &safeBuffer{}
 	config.DB, config.Log = late, slog.New(slog.NewTextHandler(log, nil))
 	r.own().Loop = loop.New(config)
-	t.Cleanup(runLoop(r.server.Loop, nil))
+	t.Cleanup(runLoop(r.server.Loop))
 	ends := make(chan struct{})
 	r.model.Says(modeltest.Answer{Text: "Done", After: ends})
 	run := fmt.Sprint(fields(t, r.must("POST", r.path()+"/async", `{"input":"Hello","stream_tokens":true}`))["id"])

@@ -293,7 +293,7 @@ func TestAChildThatCannotRunIsNotMade(t *testing.T) {
 	l.MaxRuns, l.Ended = 1, r.server.Children.RunEnded
 	r.own().Loop = loop.New(l)
 	r.own().Children.Loop = r.server.Loop
-	t.Cleanup(runLoop(r.server.Loop, nil))
+	t.Cleanup(runLoop(r.server.Loop))
 	wait := make(chan struct{})
 	r.model.Says(modeltest.Answer{Text: "Hello", Wait: wait})
 	first := r.begun(hello)

@@ -112,7 +112,7 @@ func TestAStreamOfADeletedRunEnds(t *testing.T) {
 			t.Errorf("got %v", item)
 		}
 	}
-	t.Cleanup(runLoop(idle, nil))
+	t.Cleanup(runLoop(idle))
 	if got := <-began; got.Code != 200 || !strings.Contains(got.Text, run) {
 		t.Errorf("the request that began it: got %d %s", got.Code, got.Text)
 	}

@@ -297,9 +297,10 @@ type orphan struct {
 	Owner string `db:"owner"`
 }
 
-// adopt takes over the runs of servers that are gone, and those of this server that were interrupted.
-func (l *Loop) adopt(ctx context.Context) {
-	orphans, err := l.orphans(ctx)
+// Adopt takes over an organization's runs of servers that are gone, and those of this server that were interrupted; of
+// every organization if org is empty. Run works on them.
+func (l *Loop) Adopt(ctx context.Context, org db.Org) {
+	orphans, err := l.orphans(ctx, org)
 	if err != nil && ctx.Err() == nil {
 		l.Log.WarnContext(ctx, "runs that were interrupted do not go on yet", "error", err)
 	}
@@ -333,8 +334,9 @@ func (l *Loop) takeOver(ctx context.Context, s *session, o orphan) (err error) {
 
 // orphans lists the runs of all organizations that are running and whose server is gone, and those of this server that
 // it does not work on.
-func (l *Loop) orphans(ctx context.Context) ([]orphan, error) {
-	running, err := db.All[orphan](ctx, l.DB, `SELECT org, id, owner FROM runs WHERE status = 'running' ORDER BY org, key`)
+func (l *Loop) orphans(ctx context.Context, org db.Org) ([]orphan, error) {
+	running, err := db.All[orphan](ctx, l.DB, `
+		SELECT org, id, owner FROM runs WHERE status = 'running' AND ($1 = 0 OR org = $1) ORDER BY org, key`, org)
 	if err != nil || len(running) == 0 {
 		return nil, err
 	}

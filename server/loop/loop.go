@@ -122,10 +122,10 @@ func (l *Loop) Run(ctx context.Context, present <-chan struct{}) {
 			return
 		case <-present:
 			announced, present = true, nil
-			l.adopt(ctx)
+			l.Adopt(ctx, 0)
 		case <-adopt.C:
 			if announced {
-				l.adopt(ctx)
+				l.Adopt(ctx, 0)
 			}
 		case s := <-l.starts:
 			working.Go(func() { l.work(ctx, s) })
