@@ -344,7 +344,7 @@ func TestASilentTurnEndsWithItsDeadline(t *testing.T) {
 		t.Fatalf("no turn: %+v", p)
 	}
 	if _, err := c.pool.Exec(t.Context(), `
-		UPDATE flushes f SET deadline = now() - interval '1 second' FROM organizations o WHERE f.org = o.org`); err != nil {
+		UPDATE flushes SET deadline = now() - interval '1 second' WHERE org = $1`, c.org); err != nil {
 		t.Fatal(err)
 	}
 	if got := c.must("GET", "/v1/conversations/"+agent+"/flushes", ""); !strings.Contains(got, `"expired"`) ||

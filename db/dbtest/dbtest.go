@@ -40,10 +40,16 @@ type server struct {
 	stop func() error
 }
 
+// memoryLimit is how much memory a package's tests use before garbage is collected more often, in bytes.
+const memoryLimit = 600 << 20
+
 // Main runs a package's tests, ends their Postgres, and exits. TestMain calls it.
 func Main(m *testing.M) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400) // the default spends a fifth of the processor time of ./server on small heaps
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryLimit)
 	}
 	code := m.Run()
 	if program.end() {
