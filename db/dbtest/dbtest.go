@@ -41,7 +41,7 @@ type server struct {
 }
 
 // memoryLimit is how much memory a package's tests use before garbage is collected more often, in bytes.
-const memoryLimit = 800 << 20
+const memoryLimit = 600 << 20
 
 // Main runs a package's tests, ends their Postgres, and exits. TestMain calls it.
 func Main(m *testing.M) {

@@ -84,6 +84,9 @@ func start() (server, error) {
 // maxConnections is enough for as many test programs as go test runs at the same time.
 func maxConnections() string { return strconv.Itoa(300 * runtime.GOMAXPROCS(0)) }
 
+// sharedBuffers is enough for small databases.
+const sharedBuffers = "96MB"
+
 // withoutReaper disables testcontainers' reaper: Main ends the container, and not every machine has the reaper's image.
 const withoutReaper = "TESTCONTAINERS_RYUK_DISABLED"
 
@@ -115,7 +118,7 @@ func startContainer(ctx context.Context) (server, error) {
 			wait.ForLog("database system is ready to accept connections").WithOccurrence(2), wait.ForListeningPort("5432/tcp")),
 		testcontainers.WithTmpfs(map[string]string{"/var/lib/postgresql/data": "rw"}),
 		testcontainers.WithCmd("postgres", "-c", "fsync=off", "-c", "full_page_writes=off",
-			"-c", "max_connections="+maxConnections()))
+			"-c", "max_connections="+maxConnections(), "-c", "shared_buffers="+sharedBuffers))
 	stop := func() error { return testcontainers.TerminateContainer(c) }
 	if err != nil {
 		return server{}, errors.Join(err, stop())
@@ -148,7 +151,8 @@ func startLocal(ctx context.Context) (server, error) {
 		return server{}, err
 	}
 	pg, err := local.Start(ctx, local.Options{Home: home, Bin: os.Getenv("LOCI_POSTGRES_BIN"),
-		Settings: map[string]string{"fsync": "off", "full_page_writes": "off", "max_connections": maxConnections()}})
+		Settings: map[string]string{"fsync": "off", "full_page_writes": "off", "max_connections": maxConnections(),
+			"shared_buffers": sharedBuffers}})
 	if err != nil {
 		return server{}, errors.Join(err, os.RemoveAll(home))
 	}
