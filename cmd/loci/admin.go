@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/loci-memory/loci/db"
@@ -90,8 +91,31 @@ type adminOfDatabase struct{ *apikey.Store }
 
 // CreateKey implements administration.
 func (a adminOfDatabase) CreateKey(ctx context.Context, n apikey.NewKey) (made madeKey, err error) {
+	if n.AgentIDs, err = a.agentIDs(ctx, n); err != nil {
+		return made, err
+	}
 	made.Secret, made.Key, err = a.Create(ctx, n)
 	return made, err
+}
+
+// agentIDs returns the IDs of the agents that a new key names.
+func (a adminOfDatabase) agentIDs(ctx context.Context, n apikey.NewKey) (ids []string, err error) {
+	var o apikey.Organization
+	if slices.ContainsFunc(n.AgentIDs, isName) {
+		if o, err = a.Organization(ctx, n.Org); errors.Is(err, db.ErrNotFound) {
+			return nil, db.NotFound("there is no organization %s, and so no agent of it", n.Org)
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	for _, named := range n.AgentIDs {
+		id, err := agentIDIn(ctx, a.DB, o.Org, named)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
 }
 
 // Keys implements administration.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,15 +35,19 @@ func (a adminOverREST) in(path string, o apikey.Organization) string {
 // CreateKey implements administration. Without the name of an organization the key is one of the caller's.
 func (a adminOverREST) CreateKey(ctx context.Context, n apikey.NewKey) (made madeKey, err error) {
 	body := map[string]any{"name": n.Name, "scopes": n.Scopes, "operator": n.Operator}
+	agents, err := a.agentIDs(ctx, n)
+	if err != nil {
+		return made, err
+	}
+	if len(agents) > 0 {
+		body["agent_ids"] = agents
+	}
 	if n.Org != "" {
 		o, err := a.orCreated(ctx, n.Org)
 		if err != nil {
 			return made, err
 		}
 		body["org_id"] = o.ID
-	}
-	if len(n.AgentIDs) > 0 {
-		body["agent_ids"] = n.AgentIDs
 	}
 	if n.ExpiresAt != nil {
 		body["expires_at"] = n.ExpiresAt.UTC().Format(time.RFC3339)
@@ -55,6 +60,32 @@ func (a adminOverREST) CreateKey(ctx context.Context, n apikey.NewKey) (made mad
 	}
 	err = a.send(ctx, http.MethodPost, keysPath, body, &made)
 	return made, err
+}
+
+// agentIDs returns the IDs of the agents that a new key names: by their names those of the caller's organization.
+func (a adminOverREST) agentIDs(ctx context.Context, n apikey.NewKey) (ids []string, err error) {
+	if n.Org != "" && slices.ContainsFunc(n.AgentIDs, isName) {
+		var of server.Caller
+		if err := a.get(ctx, "/v1/caller", &of); err != nil {
+			return nil, err
+		}
+		o, err := a.Organization(ctx, n.Org)
+		if err != nil && !errors.Is(err, db.ErrNotFound) {
+			return nil, err
+		}
+		if o.ID != of.OrgID {
+			return nil, fmt.Errorf("agents of the organization %s cannot be found by their names with a key of %s: give "+
+				"their IDs", n.Org, of.OrgName)
+		}
+	}
+	for _, named := range n.AgentIDs {
+		id, err := a.agentID(ctx, named)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
 }
 
 // orCreated returns an organization, which it creates if there is none of the name.

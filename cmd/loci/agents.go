@@ -48,7 +48,7 @@ func (c agentsListCmd) Run(ctx context.Context, s streams) error {
 type agentsExportCmd struct {
 	remote
 	asked
-	Agent string  `arg:"" type:"agent" help:"ID of the agent."`
+	Agent string  `arg:"" type:"agent" help:"Name or ID of the agent."`
 	File  *string `arg:"" optional:"" help:"File to write, which must not be there yet; else the standard output."`
 	Full  bool    `help:"Write all that the agent remembers, not only what Letta's format has."`
 }
@@ -59,6 +59,9 @@ func (c agentsExportCmd) Run(ctx context.Context, s streams) (err error) {
 		if err := checkNew(*c.File); err != nil {
 			return err
 		}
+	}
+	if c.Agent, err = c.agentID(ctx, c.Agent); err != nil {
+		return err
 	}
 	if c.File == nil {
 		_, err = c.write(ctx, s.out)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"reflect"
-	"regexp"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -53,25 +52,17 @@ func refuseContradiction(command *kong.Context) error {
 	return nil
 }
 
-const uuidForm = `[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`
-
-var (
-	agentForm       = regexp.MustCompile(`^agent-` + uuidForm + `$`)
-	agentOrTreeForm = regexp.MustCompile(`^(agent|tree)-` + uuidForm + `$`)
-)
-
-// idsOf reads an ID that has a form. Arguments of agents have the type "agent".
-func idsOf(what string, form *regexp.Regexp) kong.MapperFunc {
+// nameOrID reads a name or an ID of what some words name. Arguments of agents have the type "agent".
+func nameOrID(what string) kong.MapperFunc {
 	return func(ctx *kong.DecodeContext, target reflect.Value) error {
-		var id string
-		if err := ctx.Scan.PopValueInto("ID", &id); err != nil {
+		var text string
+		if err := ctx.Scan.PopValueInto("name", &text); err != nil {
 			return err
 		}
-		if !form.MatchString(id) {
-			return fmt.Errorf("%q is no ID of %s, such as agent-123e4567-e89b-42d3-8456-426614174000: 'loci agents list' "+
-				"shows those of agents", id, what)
+		if text == "" {
+			return fmt.Errorf("it is empty: give the name or the ID of %s", what)
 		}
-		target.SetString(id)
+		target.SetString(text)
 		return nil
 	}
 }

@@ -14,7 +14,7 @@ import (
 type grepCmd struct {
 	remote
 	asked
-	Agent   string `arg:"" type:"agent" help:"ID of the agent."`
+	Agent   string `arg:"" type:"agent" help:"Name or ID of the agent."`
 	Pattern string `arg:"" help:"Regular expression, as the tool grep_files takes it."`
 	Include string `help:"Files whose names match this pattern only, such as '*.go'."`
 	Context *int   `help:"Lines before and after each match."`
@@ -33,8 +33,12 @@ func (c grepCmd) Run(ctx context.Context, s streams) error {
 	if c.Offset != nil {
 		args["offset"] = *c.Offset
 	}
+	agent, err := c.agentID(ctx, c.Agent)
+	if err != nil {
+		return err
+	}
 	var raw json.RawMessage
-	err := c.send(ctx, http.MethodPost, "/v1/agents/"+url.PathEscape(c.Agent)+"/tools/grep_files/run",
+	err = c.send(ctx, http.MethodPost, "/v1/agents/"+url.PathEscape(agent)+"/tools/grep_files/run",
 		map[string]any{"args": args}, &raw)
 	if err != nil {
 		return err

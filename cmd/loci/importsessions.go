@@ -31,7 +31,7 @@ type importSessionsCmd struct {
 	remote
 	asked
 	Paths []string `arg:"" help:"Files, and directories whose files are read: as loci lab replay reads them."`
-	Agent string   `type:"agent" help:"ID of the agent; a new one is made and its ID printed if there is none."`
+	Agent string   `type:"agent" help:"Name or ID of the agent; without it a new one is made and its ID printed."`
 	Name  string   `default:"Imported sessions" help:"Name of a new agent."`
 }
 
@@ -66,6 +66,11 @@ func (c importSessionsCmd) Run(ctx context.Context, s streams) error {
 	}
 	if len(paths) == 0 {
 		return errors.New("there is no file to import")
+	}
+	if c.Agent != "" {
+		if c.Agent, err = c.agentID(ctx, c.Agent); err != nil {
+			return err
+		}
 	}
 	out := imported{Left: map[string]int{}, Refused: []string{}}
 	for _, path := range paths {

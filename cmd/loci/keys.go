@@ -54,7 +54,7 @@ type keysCreateCmd struct {
 	Operator bool    `help:"Let the key create, rename and delete organizations over REST; its scope is admin."`
 
 	Scope   words   `placeholder:"SCOPE,..." help:"What the key may do: read, tools, write or admin (default: write)."`
-	Agent   words   `placeholder:"AGENT-ID,..." help:"An agent that the scope tools is for. Several are allowed."`
+	Agent   words   `placeholder:"AGENT,..." help:"Name or ID of an agent that the scope tools is for. Several are allowed."`
 	Expires *string `placeholder:"WHEN" help:"A time from now such as 12h, 90d or 2w, a date, or a time of RFC 3339."`
 
 	RequestsPerMinute *int `placeholder:"N" help:"Requests a minute, in place of LOCI_KEY_REQUESTS_PER_MINUTE."`
@@ -235,18 +235,44 @@ func dash(text string) string { return cmp.Or(text, "-") }
 type keysRevokeCmd struct {
 	admin
 	asked
-	Key string `arg:"" help:"The key, its ID, or what it begins with as the list shows it."`
+	Key string `arg:"" help:"The key, its ID, its name, or what it begins with as the list shows it."`
 }
 
 // Run implements the command.
 func (c keysRevokeCmd) Run(ctx context.Context, s streams) error {
 	return c.with(ctx, s, false, func(a administration) error {
-		id, err := a.Revoke(ctx, c.Key)
+		id, err := revokeNamed(ctx, a, c.Key)
 		if err != nil || !c.JSON {
 			return err
 		}
 		return printJSON(s, map[string]string{"id": id})
 	})
+}
+
+// revokeNamed revokes the key that a text names, by its name where nothing else of a key is so. A name may be a secret,
+// so it is compared here, and neither the database nor a server sees it.
+func revokeNamed(ctx context.Context, a administration, named string) (string, error) {
+	id, unknown := a.Revoke(ctx, named)
+	if !errors.Is(unknown, db.ErrNotFound) {
+		return id, unknown
+	}
+	keys, err := a.Keys(ctx)
+	if err != nil {
+		return "", err
+	}
+	var ids []string
+	for _, k := range keys {
+		if k.Name == named {
+			ids = append(ids, k.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return "", unknown
+	}
+	if id, err = onlyOne(kind{"API key", "API keys", "'loci keys list' shows them"}, named, ids); err != nil {
+		return "", err
+	}
+	return a.Revoke(ctx, id)
 }
 
 // runningOrOpen returns the database of a running server if there is one, and else opens it. It makes none: that it is

@@ -86,8 +86,8 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (code int) {
 	exited := -1
 	parser, err := kong.New(&c, kong.Name("loci"), kong.Description("A memory server for AI agents."), kong.UsageOnError(),
 		kong.Writers(out, errs), kong.Exit(func(code int) { exited = code; panic(exit{}) }),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.NamedMapper("agent", idsOf("an agent", agentForm)),
-		kong.NamedMapper("agent-or-tree", idsOf("an agent or a memory tree", agentOrTreeForm)))
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.NamedMapper("agent", nameOrID("an agent")),
+		kong.NamedMapper("agent-or-tree", nameOrID("an agent or a memory tree")))
 	if err != nil {
 		fmt.Fprintln(errs, "loci:", err)
 		return 2
@@ -120,9 +120,12 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (code int) {
 	return ended(ctx, errs, name, command.Run(s))
 }
 
-// joinNegative joins flags with values that begin with a minus and a digit, which kong takes for flags.
+// joinNegative joins flags with values that begin with a minus and a digit, which kong takes for flags, up to "--".
 func joinNegative(args []string) (joined []string) {
-	for _, arg := range args {
+	for i, arg := range args {
+		if arg == "--" { // what follows are no flags
+			return append(joined, args[i:]...)
+		}
 		last := len(joined) - 1
 		if last >= 0 && flagOnly.MatchString(joined[last]) && negative.MatchString(arg) {
 			joined[last] += "=" + arg

@@ -21,7 +21,7 @@ import (
 // server or, with --home, of a server of its own.
 type mcpCmd struct {
 	remote
-	Agent string `type:"agent" env:"LOCI_AGENT" help:"ID of the agent; not needed with a key for one agent, or --home."`
+	Agent string `type:"agent" env:"LOCI_AGENT" help:"Name or ID of the agent; not needed with a key for one agent, or --home."`
 	Tools string `help:"The tools to show: names and groups, with commas; all of the agent's if it is left out."`
 	Home  string `help:"Serve the private Postgres in this directory; no server may be running on it."`
 }
@@ -52,7 +52,11 @@ func (c mcpCmd) forward(ctx context.Context, s streams) error {
 	}
 	endpoint := serverURL(c.Addr) + "/mcp"
 	if c.Agent != "" {
-		endpoint += "/agents/" + url.PathEscape(c.Agent)
+		agent, err := c.agentID(ctx, c.Agent)
+		if err != nil {
+			return err
+		}
+		endpoint += "/agents/" + url.PathEscape(agent)
 	}
 	if c.Tools != "" {
 		endpoint += "?tools=" + url.QueryEscape(c.Tools)

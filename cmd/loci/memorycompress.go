@@ -18,7 +18,7 @@ type memoryCmd struct {
 type memoryCompressCmd struct {
 	remote
 	asked
-	Of    string `arg:"" type:"agent-or-tree" help:"ID of the memory tree, or of an agent that has one."`
+	Of    string `arg:"" type:"agent-or-tree" help:"Name or ID of the memory tree, or of an agent that has one."`
 	Index string `type:"existingfile" help:"File whose text is compressed into the tree, in place of the tree's index."`
 	Yes   bool   `help:"Apply the change without a question."`
 }
@@ -88,8 +88,11 @@ func (c memoryCompressCmd) Run(ctx context.Context, s streams) error {
 
 // tree returns the path of the tree.
 func (c memoryCompressCmd) tree(ctx context.Context) (string, error) {
-	id := c.Of
-	if strings.HasPrefix(id, "agent-") {
+	id, err := c.agentOrTreeID(ctx, c.Of)
+	if err != nil {
+		return "", err
+	}
+	if agentForm.MatchString(id) {
 		var of struct {
 			ID string `json:"id"`
 		}

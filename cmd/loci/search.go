@@ -21,7 +21,7 @@ import (
 type searchCmd struct {
 	remote
 	Query   string   `arg:"" help:"Words or a question."`
-	Agent   string   `required:"" type:"agent" env:"LOCI_AGENT" help:"ID of the agent."`
+	Agent   string   `required:"" type:"agent" env:"LOCI_AGENT" help:"Name or ID of the agent."`
 	Kinds   []string `name:"kind" help:"Memories to search, such as block or message; else all."`
 	Limit   int      `default:"10" help:"The most hits, from 1 to 50."`
 	Explain bool     `help:"Print how the hits were ranked."`
@@ -34,8 +34,12 @@ func (c searchCmd) Run(ctx context.Context, s streams) error {
 	if c.Explain {
 		values.Set("explain", "true")
 	}
+	agent, err := c.agentID(ctx, c.Agent)
+	if err != nil {
+		return err
+	}
 	var answer json.RawMessage
-	target := fmt.Sprintf("/v1/agents/%s/memory-search?%s", url.PathEscape(c.Agent), values.Encode())
+	target := fmt.Sprintf("/v1/agents/%s/memory-search?%s", url.PathEscape(agent), values.Encode())
 	if err := c.get(ctx, target, &answer); err != nil {
 		return err
 	}

@@ -13,14 +13,18 @@ import (
 type statsCmd struct {
 	remote
 	asked
-	Agent    string `arg:"" type:"agent" help:"ID of the agent."`
+	Agent    string `arg:"" type:"agent" help:"Name or ID of the agent."`
 	Sessions int    `default:"15" help:"The newest conversations that are counted, from 1 to 100."`
 }
 
 // Run implements the command.
 func (c statsCmd) Run(ctx context.Context, s streams) error {
+	id, err := c.agentID(ctx, c.Agent)
+	if err != nil {
+		return err
+	}
 	var stats agent.Stats
-	target := fmt.Sprintf("/v1/agents/%s/stats?sessions=%d", url.PathEscape(c.Agent), c.Sessions)
+	target := fmt.Sprintf("/v1/agents/%s/stats?sessions=%d", url.PathEscape(id), c.Sessions)
 	if err := c.get(ctx, target, &stats); err != nil {
 		return err
 	}
