@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/job"
 )
@@ -112,5 +113,62 @@ func TestBackgroundJobsAreListed(t *testing.T) {
 	reader := c.scoped(apikey.NewKey{Scopes: []string{apikey.Write}})
 	if got := reader.call("GET", "/v1/admin/jobs", ""); got.Code != 403 || !strings.Contains(got.Text, "admin") {
 		t.Errorf("a key without the scope: got %d %s", got.Code, got.Text)
+	}
+}
+
+// addJobs adds jobs of the client's organization that have ended, all asked for at one time, some seconds from now. It
+// returns their ids, the newest first.
+func (c *client) addJobs(n, seconds int) []string {
+	c.t.Helper()
+	ids, err := db.All[string](c.t.Context(), c.pool, `
+		INSERT INTO river_job (kind, queue, state, args, max_attempts, created_at, finalized_at)
+		SELECT 'listed', 'nobody', 'completed', jsonb_build_object('org', $1::integer), 1,
+		       now() + $3 * interval '1 second', now()
+		FROM generate_series(1, $2::integer)
+		RETURNING 'job-' || id`, c.org, n, seconds)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	slices.Reverse(ids)
+	return ids
+}
+
+// Jobs that were asked for at one time have an order, too, so that pages follow one another; what is added meanwhile
+// stands before them, and a page follows a job whose state has changed since it was listed.
+func TestPagesOfBackgroundJobsFollowOneAnother(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	want := append(c.addJobs(12, 0), c.addJobs(13, -1)...)
+	var got []string
+	for query := "?limit=4&state=completed"; ; {
+		page := c.backgroundJobs(query)
+		if len(page) == 0 {
+			break
+		}
+		for _, j := range page {
+			got = append(got, j.ID)
+		}
+		last := page[len(page)-1].ID
+		query = "?limit=4&state=completed&after=" + last
+		c.addJobs(3, 1)
+		if _, err := c.pool.Exec(t.Context(), `UPDATE river_job SET state = 'cancelled' WHERE id = $1`,
+			strings.TrimPrefix(last, "job-")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	var oldest []string
+	for _, j := range c.backgroundJobs("?order=asc&limit=25") {
+		oldest = append(oldest, j.ID)
+	}
+	slices.Reverse(oldest)
+	if !slices.Equal(oldest, want) {
+		t.Errorf("the oldest first: got %q, want %q", oldest, want)
+	}
+	before := c.backgroundJobs("?limit=4&before=" + want[10])
+	if len(before) != 4 || before[0].ID != want[6] || before[3].ID != want[9] {
+		t.Errorf("before %s: got %+v", want[10], before)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"github.com/loci-memory/loci/server/job"
+	"github.com/loci-memory/loci/server/rest"
 )
 
 // jobsCmd lists what servers work on in the background.
@@ -18,7 +19,7 @@ type jobsCmd struct {
 
 // Run implements the command.
 func (c jobsCmd) Run(ctx context.Context, s streams) error {
-	filter := url.Values{}
+	filter := url.Values{"order": {rest.NewestFirst}}
 	for name, value := range map[string]string{"state": c.State, "kind": c.Kind} {
 		if value != "" {
 			filter.Set(name, value)

@@ -59,28 +59,39 @@ type listed[T any] struct {
 	shown T
 }
 
-// listAll returns all items of a list of a running server, the oldest first.
+// listAll returns all items of a list of a running server, the oldest first unless the filter has another order. Each
+// page begins after the last item of the page before. If that item is gone meanwhile the page is empty, and the list
+// goes on after the newest of those before it that is still there.
 func listAll[T any](ctx context.Context, r remote, path string, filter url.Values) (all []listed[T], err error) {
-	filter.Set("order", rest.OldestFirst)
+	filter.Set("order", cmp.Or(filter.Get("order"), rest.OldestFirst))
 	filter.Set("limit", fmt.Sprint(rest.MaxPage))
-	for {
+	seen, places := map[string]bool{}, []string{""} // the page after the last of these is next
+	for len(places) > 0 {
 		var page []json.RawMessage
+		filter.Set("after", places[len(places)-1])
 		if err := r.get(ctx, path+"?"+filter.Encode(), &page); err != nil {
 			return nil, err
 		}
+		if len(page) == 0 {
+			places = places[:len(places)-1]
+		}
 		var last struct{ ID string }
+		known := len(all)
 		for _, raw := range page {
 			item := listed[T]{raw: raw}
 			if err := cmp.Or(decode(raw, &last), decode(raw, &item.shown)); err != nil {
 				return nil, err
 			}
-			all = append(all, item)
+			if !seen[last.ID] {
+				seen[last.ID] = true
+				places, all = append(places, last.ID), append(all, item)
+			}
 		}
-		if len(page) < rest.MaxPage {
-			return all, nil
+		if len(page) > 0 && (len(page) < rest.MaxPage || len(all) == known) {
+			break
 		}
-		filter.Set("after", last.ID)
 	}
+	return all, nil
 }
 
 // printList prints a list as JSON, as the server sent it, or as a table.

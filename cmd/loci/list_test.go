@@ -4,6 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +15,10 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/server/rest"
 )
 
 // Every command that a user runs takes --json, but those whose output has a form of its own.
@@ -84,6 +92,75 @@ func TestCommandsAreDocumented(t *testing.T) {
 		if name != "serve" && !strings.Contains(kinds[kind], "`"+name+"`") && !strings.Contains(kinds[kind], "`"+group+"`") {
 			t.Errorf("docs/operations.md does not list loci %s with\n%s", name, kinds[kind])
 		}
+	}
+}
+
+// Of a list that changes while its pages are read no item is left out, and none is repeated.
+func TestAListGoesOnWhereTheLastItemOfAPageIsGone(t *testing.T) {
+	t.Parallel()
+	ids := func(from, to int) (list []string) {
+		for n := from; n <= to; n++ {
+			list = append(list, fmt.Sprintf("a-%d", n))
+		}
+		return list
+	}
+	for name, gone := range map[string][]string{"nothing is gone": nil, "the last": ids(1000, 1000),
+		"the last three": ids(998, 1000), "the whole page": ids(1, 1000)} {
+		for _, total := range []int{0, 1, 999, 1000, 1001, 2500} {
+			there, asked := ids(1, total), 0
+			list := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if asked++; asked == 2 {
+					there = slices.DeleteFunc(there, func(id string) bool { return slices.Contains(gone, id) })
+				}
+				page := []map[string]string{}
+				at := slices.Index(there, r.FormValue("after")) + 1
+				for n := at; n < len(there) && len(page) < rest.MaxPage && (at > 0 || r.FormValue("after") == ""); n++ {
+					page = append(page, map[string]string{"id": there[n]})
+				}
+				_ = json.NewEncoder(w).Encode(page)
+			}))
+			all, err := listAll[identified](t.Context(), remote{Addr: list.URL}, "/v1/things", url.Values{})
+			var got []string
+			for _, one := range all {
+				got = append(got, one.shown.ID)
+			}
+			if want := ids(1, total); err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s of %d: got %d items, %v", name, total, len(got), err)
+			}
+			list.Close()
+		}
+	}
+}
+
+// Jobs are listed from the newest to the oldest, over several pages.
+func TestJobsAreListedTheNewestFirst(t *testing.T) {
+	t.Parallel()
+	p := tenant(t)
+	id := call[struct {
+		ID string `json:"org_id"`
+	}](p, "GET", "/v1/caller", nil).ID
+	pool, _ := dbtest.Org(t)
+	numbers, err := db.All[string](t.Context(), pool, `
+		INSERT INTO river_job (kind, queue, state, args, max_attempts, created_at, finalized_at)
+		SELECT 'listed', 'nobody', 'completed', jsonb_build_object('org', o.org), 1, now() - n / 500 * interval '1 second',
+		       now()
+		FROM organizations o CROSS JOIN generate_series(1, 1500) n WHERE o.id = $1 ORDER BY n DESC
+		RETURNING 'job-' || id`, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Reverse(numbers)
+	code, out, errs := command(t, p.asking("jobs", "--json", "--kind=listed")...)
+	var list []identified
+	if err := json.Unmarshal([]byte(out), &list); err != nil || code != 0 {
+		t.Fatalf("ended with %d: %v %s", code, err, errs)
+	}
+	var got []string
+	for _, one := range list {
+		got = append(got, one.ID)
+	}
+	if !slices.Equal(got, numbers) {
+		t.Errorf("got %d jobs, %.5v…, want %d, %.5v…", len(got), got, len(numbers), numbers)
 	}
 }
 

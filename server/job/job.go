@@ -4,6 +4,7 @@ package job
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -27,6 +28,7 @@ var States = []string{Waiting, Running, Retrying, Completed, Failed, Cancelled}
 // Job is a piece of background work.
 type Job struct {
 	ID          string     `db:"id" json:"id" doc:"Of a queue's job job- and a number; else the id of what is worked on."`
+	Number      int64      `db:"number" json:"-"` // of a queue's job; 0 else
 	Kind        string     `db:"kind" json:"kind" doc:"What is done."`
 	State       string     `db:"state" json:"state" enum:"waiting,running,retrying,completed,failed,cancelled"`
 	OrgID       *string    `db:"org_id" json:"org_id" doc:"Whose work it is; null for that of the server."`
@@ -48,14 +50,32 @@ type Query struct {
 	State, Kind string
 }
 
-// List returns a page of the jobs.
+// byAge is the order of the list: what was asked for at one time stands in the order of its numbers.
+const byAge = "created_at, number, id"
+
+// List returns a page of the jobs. Before and After may name a job that the query does not select, such as one whose
+// state has changed since it was listed; with one that is gone the page is empty.
 func List(ctx context.Context, d db.DB, q Query, p db.Page) ([]Job, error) {
-	p.Order = "created_at, id"
-	return db.List[Job](ctx, d, p, `
-		SELECT j.id, j.kind, j.state, o.id AS org_id, o.name AS org_name, j.attempt, j.max_attempts, j.done, j.total,
-		       j.error, j.created_at, j.due_at, j.started_at, j.ended_at
+	args := pgx.StrictNamedArgs{"all": q.Org == 0, "org": q.Org, "state": q.State, "kind": q.Kind}
+	c := p.Clauses(byAge, "SELECT "+byAge+" FROM jobs WHERE id = @place", args)
+	list, err := db.All[Job](ctx, d, jobs+`
+		SELECT id, number, kind, state, org_id, org_name, attempt, max_attempts, done, total, error, created_at, due_at,
+		       started_at, ended_at
+		FROM jobs
+		WHERE @state IN ('', state) AND @kind IN ('', kind) AND `+c.Where+c.Order, args)
+	if c.Reversed {
+		slices.Reverse(list)
+	}
+	return list, err
+}
+
+// jobs begins a query of the jobs of @org, or of @all.
+const jobs = `
+	WITH jobs AS NOT MATERIALIZED (
+		SELECT j.id, j.number, j.kind, j.state, o.id AS org_id, o.name AS org_name, j.attempt, j.max_attempts, j.done,
+		       j.total, j.error, j.created_at, j.due_at, j.started_at, j.ended_at
 		FROM (
-			SELECT 'job-' || j.id AS id, j.kind, CASE j.state
+			SELECT 'job-' || j.id AS id, j.id AS number, j.kind, CASE j.state
 			       WHEN 'running' THEN 'running' WHEN 'retryable' THEN 'retrying' WHEN 'completed' THEN 'completed'
 			       WHEN 'discarded' THEN 'failed' WHEN 'cancelled' THEN 'cancelled' ELSE 'waiting' END AS state,
 			       (j.args ->> 'org')::integer AS org, j.attempt::integer, j.max_attempts::integer, NULL::bigint AS done,
@@ -64,22 +84,20 @@ func List(ctx context.Context, d db.DB, q Query, p db.Page) ([]Job, error) {
 			FROM river_job j
 			WHERE @all OR j.args @> jsonb_build_object('org', @org::integer)
 			UNION ALL
-			SELECT r.id, 'replay', CASE r.status WHEN 'done' THEN 'completed' ELSE r.status END, r.org, 0, 0, r.steps_done,
+			SELECT r.id, 0, 'replay', CASE r.status WHEN 'done' THEN 'completed' ELSE r.status END, r.org, 0, 0, r.steps_done,
 			       r.steps, r.why, r.created_at, r.created_at, r.created_at, r.ended_at
 			FROM replays r WHERE @all OR r.org = @org
 			UNION ALL
-			SELECT e.id, 'erasure', CASE e.status WHEN 'running' THEN 'running' WHEN 'completed' THEN 'completed'
+			SELECT e.id, 0, 'erasure', CASE e.status WHEN 'running' THEN 'running' WHEN 'completed' THEN 'completed'
 			       ELSE 'failed' END, e.org, 0, 0, NULL, NULL, NULL, e.created_at, e.created_at, e.claimed_at, e.ended_at
 			FROM erasures e WHERE (@all OR e.org = @org) AND e.status IN ('running', 'completed', 'incomplete')
 			UNION ALL
-			SELECT 'reembedding', 'reembedding', CASE r.state WHEN 'switched' THEN 'completed' ELSE r.state END, NULL, 0, 0,
+			SELECT 'reembedding', 0, 'reembedding', CASE r.state WHEN 'switched' THEN 'completed' ELSE r.state END, NULL, 0, 0,
 			       r.done, r.total, r.error, r.started_at, r.started_at, r.started_at, r.finished_at
 			FROM reembedding r WHERE @all
 			UNION ALL
-			SELECT o.id, 'organization_deletion', 'running', o.org, 0, 0, NULL, NULL, NULL, o.deleted_at, o.deleted_at,
+			SELECT o.id, 0, 'organization_deletion', 'running', o.org, 0, 0, NULL, NULL, NULL, o.deleted_at, o.deleted_at,
 			       o.deleted_at, NULL
 			FROM organizations o WHERE @all AND o.deleted_at IS NOT NULL
 		) j LEFT JOIN organizations o ON o.org = j.org
-		WHERE @state IN ('', j.state) AND @kind IN ('', j.kind)`,
-		pgx.StrictNamedArgs{"all": q.Org == 0, "org": q.Org, "state": q.State, "kind": q.Kind})
-}
+	)`
