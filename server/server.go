@@ -63,7 +63,8 @@ type Server struct {
 	MaxImportBytes int64                           // of a file of agents; 0 is DefaultMaxImportBytes
 	Ping           func(ctx context.Context) error // of the database
 
-	Settings          []Setting // that the server runs with
+	Settings          []Setting                              // that the server runs with
+	Examine           func(ctx context.Context) []db.Finding // all that the server needs
 	ExamineEmbeddings func(ctx context.Context) db.Finding
 	ExamineModel      func(ctx context.Context) db.Finding
 

@@ -92,6 +92,7 @@ func newServerWith(t testing.TB, pool *pgxpool.Pool, jobs *river.Client[pgx.Tx])
 		Files:   store, Recall: messages, Blocks: blocks, Archival: passages,
 		Working: states, MemoryFiles: trees, Erasures: erasures, Agents: agents,
 		Retention: &retention.Store{DB: pool}, Quotas: &quota.Store{DB: pool}, Requests: &quota.Requests{DB: pool},
+		Examine:           func(context.Context) []db.Finding { return []db.Finding{} },
 		ExamineEmbeddings: neverAsked, ExamineModel: neverAsked,
 		Replays: &replay.Store{DB: pool, Recall: messages,
 			Models: func(ctx context.Context, handle string) *compaction.Model {

@@ -19,6 +19,9 @@ func (c *client) set(list ...server.Setting) {
 	c.own().ExamineEmbeddings = func(context.Context) db.Finding {
 		return db.Finding{Of: "embeddings", State: db.Broken, Text: "broken, as the test says", Remedy: "mend it"}
 	}
+	c.own().Examine = func(context.Context) []db.Finding {
+		return []db.Finding{{Of: "disk", State: db.Well, Text: "has room, as the test says"}}
+	}
 	c.Handler = c.server.Handler()
 }
 
@@ -42,6 +45,12 @@ func TestTheOperatorSeesTheSettings(t *testing.T) {
 		t.Errorf("with a policy of the organization: got %+v", list)
 	}
 	operator := c.operator()
+	if got := operator.must("POST", "/v1/admin/settings/check", ""); !strings.Contains(got, "has room, as the test says") {
+		t.Errorf("what the server needs: got %s", got)
+	}
+	if got := c.as("acme").call("POST", "/v1/admin/settings/check", ""); got.Code != 403 {
+		t.Errorf("by another than the operator: got %d %s", got.Code, got.Text)
+	}
 	for endpoint, want := range map[string]string{"embeddings": `"state":"broken"`, "model": `"state":"ok"`} {
 		if got := operator.must("POST", "/v1/admin/endpoints/"+endpoint+"/check", ""); !strings.Contains(got, want) {
 			t.Errorf("%s: got %s, want %s", endpoint, got, want)

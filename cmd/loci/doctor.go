@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"text/tabwriter"
 	"time"
@@ -22,10 +23,13 @@ import (
 	"github.com/loci-memory/loci/server/apikey"
 )
 
-// doctorCmd examines what a server needs, by the settings that it would have, and says what to do.
+// doctorCmd examines what a server needs, and says what to do: the server that runs examines itself, with its own
+// settings; where none answers, the settings are those of this command.
 type doctorCmd struct {
 	serving
 	asked
+	URL string `name:"url" env:"LOCI_URL" help:"Address or URL of the running server to ask, in place of --addr."`
+	Own bool   `name:"own-settings" help:"Ask no running server: examine what a server with these settings would need."`
 }
 
 // doctorTimeout bounds each thing that is examined.
@@ -40,17 +44,23 @@ func (c doctorCmd) Run(ctx context.Context, command *kong.Context, s streams) er
 	for _, name := range unknownSettings(command.Model, os.Environ()) {
 		list = append(list, db.MakeFinding("settings", db.Advice, notASetting(name), "correct its name, or unset it"))
 	}
-	loopback, settings := c.examineSettings(ctx, s)
-	list = append(list, settings...)
-	list = append(list, c.examineDatabase(ctx, s, loopback)...)
-	list = append(list, c.examineDisk()...)
-	list = append(list, c.embedding.examine(ctx))
-	if next := embedding(c.nextEmbedding); next.BaseURL != "" {
-		f := next.examine(ctx)
-		f.Of = "next embeddings"
-		list = append(list, f)
+	answered := false
+	if !c.Own {
+		var found []db.Finding
+		found, answered = c.askServer(ctx, settingsOf(command, os.LookupEnv))
+		list = append(list, found...)
 	}
-	list = append(list, c.language.examine(ctx))
+	if !answered {
+		loopback, settings := c.examineSettings(ctx, s)
+		list = append(list, settings...)
+		log, err := logger(s, "error", "text")
+		if err != nil {
+			log = slog.New(slog.DiscardHandler) // the settings say so
+		}
+		list = append(list, c.examine(ctx, loopback, func(ctx context.Context) (opened, error) {
+			return c.runningOrOpen(ctx, log)
+		})...)
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -95,14 +105,30 @@ func (c doctorCmd) examineSettings(ctx context.Context, s streams) (loopback boo
 	return made.loopback, list
 }
 
-func (c doctorCmd) examineDatabase(ctx context.Context, s streams, loopback bool) (list []db.Finding) {
+// examine examines what a server with these settings needs. loopback says that only this machine reaches it, and open
+// opens its database.
+func (c *serving) examine(ctx context.Context, loopback bool, open func(context.Context) (opened, error)) []db.Finding {
+	parts := []func() []db.Finding{
+		func() []db.Finding { return c.examineDatabase(ctx, loopback, open) },
+		c.examineDisk,
+		func() []db.Finding { return []db.Finding{c.embedding.examine(ctx)} },
+		func() []db.Finding { return c.nextEmbedding.examine(ctx) },
+		func() []db.Finding { return []db.Finding{c.language.examine(ctx)} },
+	}
+	found := make([][]db.Finding, len(parts))
+	var all sync.WaitGroup
+	for i, part := range parts { // at once, because each may take as long as doctorTimeout
+		all.Go(func() { found[i] = part() })
+	}
+	all.Wait()
+	return slices.Concat(found...)
+}
+
+func (c *serving) examineDatabase(ctx context.Context, loopback bool, open func(context.Context) (opened, error)) (
+	list []db.Finding) {
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
-	log, err := logger(s, "error", "text")
-	if err != nil {
-		return []db.Finding{broken("postgres", err, "")}
-	}
-	pg, err := c.runningOrOpen(ctx, log)
+	pg, err := open(ctx)
 	if _, told := errors.AsType[settingError](err); told || errors.Is(err, local.ErrInUse) { // it says what to do
 		return []db.Finding{broken("postgres", err, "")}
 	} else if err != nil {
@@ -126,7 +152,7 @@ func (c doctorCmd) examineDatabase(ctx context.Context, s streams, loopback bool
 }
 
 // examineKeys says why a server would not start for the keys that it has.
-func (c doctorCmd) examineKeys(ctx context.Context, keys *apikey.Store, loopback bool) []db.Finding {
+func (c *serving) examineKeys(ctx context.Context, keys *apikey.Store, loopback bool) []db.Finding {
 	var err error
 	if c.APIKey == "" {
 		err = c.checkReachable(ctx, keys, loopback)
@@ -146,7 +172,7 @@ const minFree = 2 << 30
 const noRoom = 32 << 20
 
 // examineDisk says how much room a private Postgres has.
-func (c doctorCmd) examineDisk() []db.Finding {
+func (c *serving) examineDisk() []db.Finding {
 	home, err := c.home()
 	if c.external() || err != nil {
 		return nil
@@ -193,6 +219,16 @@ func (e embedding) examine(ctx context.Context) db.Finding {
 	}
 	return db.Finding{Of: of, State: db.Well, Text: fmt.Sprintf("%s gives vectors of %d numbers, one in %s",
 		cmp.Or(e.Model, "the endpoint's model"), dimension, time.Since(began).Round(time.Millisecond))}
+}
+
+// examine asks the endpoint of the next vectors for one, if there is such an endpoint.
+func (n nextEmbedding) examine(ctx context.Context) []db.Finding {
+	if n.BaseURL == "" {
+		return nil
+	}
+	f := embedding(n).examine(ctx)
+	f.Of = "next embeddings"
+	return []db.Finding{f}
 }
 
 // examine asks the language model's endpoint which models it has.

@@ -15,11 +15,11 @@ import (
 	"github.com/loci-memory/loci/embed/embedtest"
 )
 
-// examine runs doctor with flags, and returns its findings by what they are of.
+// examine runs doctor with flags, and returns its findings by what they are of. It asks no server.
 func examine(t *testing.T, flags ...string) (code int, found map[string]db.Finding) {
 	t.Helper()
 	out, errs := newLines(), newLines()
-	code = run(t.Context(), append([]string{"doctor", "--json"}, flags...), out, errs)
+	code = run(t.Context(), append([]string{"doctor", "--json", "--own-settings"}, flags...), out, errs)
 	var list []db.Finding
 	if err := json.Unmarshal([]byte(out.String()), &list); err != nil {
 		t.Fatalf("%v: got %d, %q and %q", flags, code, out, errs)
@@ -104,7 +104,7 @@ func TestTheDoctorFindsThatADatabaseIsAway(t *testing.T) {
 		t.Errorf("got %d and %+v", code, f)
 	}
 	out := newLines()
-	if code := run(t.Context(), []string{"doctor", "--database-url=postgres://nobody@127.0.0.1:1/none"}, out,
+	if code := run(t.Context(), []string{"doctor", "--own-settings", "--database-url=postgres://nobody@127.0.0.1:1/none"}, out,
 		newLines()); code != 1 || !strings.Contains(out.String(), "→ ") {
 		t.Errorf("got %d and %q", code, out)
 	}

@@ -89,7 +89,8 @@ func (c *serveCmd) Run(ctx context.Context, command *kong.Context, s streams) (e
 	if err != nil {
 		return err
 	}
-	for _, name := range unknownSettings(command.Model, os.Environ()) {
+	unknown := unknownSettings(command.Model, os.Environ())
+	for _, name := range unknown {
 		log.Warn(notASetting(name))
 	}
 	limitMemory()
@@ -141,8 +142,8 @@ func (c *serveCmd) Run(ctx context.Context, command *kong.Context, s streams) (e
 		return err
 	}
 	p := &process{serveCmd: c, configured: configured, log: log, out: s, pg: pg, pool: pool, owner: owner, keys: keys,
-		settings: settingsOf(command, os.LookupEnv), jq: queries, metrics: metricsListener, outages: outages,
-		id: "loci-" + uuid.NewString()}
+		settings: settingsOf(command, os.LookupEnv), unknown: unknown, jq: queries, metrics: metricsListener,
+		outages: outages, id: "loci-" + uuid.NewString()}
 	return p.serve(ctx, listener)
 }
 
@@ -268,6 +269,7 @@ type process struct {
 	outages  []*outage    // of the database
 	metrics  net.Listener // of LOCI_METRICS_ADDR; nil if it is not set
 	settings []server.Setting
+	unknown  []string // variables that are called like settings and are none
 	jq       *jq.Runner
 	id       string // of this server among the servers of the database
 
@@ -353,7 +355,8 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		Children: s.children,
 		Progress: progress, Followers: followers, DB: p.pool, Keys: p.keys, Log: p.log,
 		Metrics: p.counts, Version: version(),
-		Settings: p.settings, ExamineEmbeddings: p.embedding.examine, ExamineModel: p.language.examine,
+		Settings: p.settings, Examine: p.examineItself, ExamineEmbeddings: p.embedding.examine,
+		ExamineModel:   p.language.examine,
 		MaxUploadBytes: p.MaxUploadBytes, MaxImportBytes: p.MaxImportBytes, Ping: p.pool.Ping,
 		RequestTimeout: p.RequestTimeout, KeyLimits: p.limits(), MCPFixtures: fixtures()}
 	if p.loopback { // only this machine reaches the server
@@ -394,6 +397,17 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	}
 	p.greet(listener.Addr().String())
 	return group.Wait()
+}
+
+// examineItself examines what the server needs, with its own settings and its own database.
+func (p *process) examineItself(ctx context.Context) (list []db.Finding) {
+	for _, name := range p.unknown {
+		list = append(list, db.MakeFinding("settings", db.Advice, "in the environment of the server "+notASetting(name),
+			"correct its name, or unset it"))
+	}
+	return append(list, p.examine(ctx, p.loopback, func(context.Context) (opened, error) {
+		return opened{urls: p.pg.urls, close: func() error { return nil }}, nil
+	})...)
 }
 
 // warn returns a function that logs errors under a message.

@@ -33,10 +33,10 @@ func (c configCmd) Run(command *kong.Context, s streams) error {
 // settingsOf returns the settings of 'loci serve', with the values that the flags of a command line and an environment
 // give them.
 func settingsOf(line *kong.Context, lookup func(string) (string, bool)) (list []server.Setting) {
-	given := map[string]bool{}
+	given := map[string]*kong.Flag{}
 	for _, part := range line.Path {
 		if part.Flag != nil && !part.Resolved {
-			given[part.Flag.Name] = true
+			given[part.Flag.Name] = part.Flag
 		}
 	}
 	for _, command := range line.Model.Children {
@@ -82,18 +82,19 @@ func notASetting(name string) string {
 	return name + " is set, but Loci has no such setting: 'loci config' lists those it has"
 }
 
-// settingOf returns a setting. given says that its flag is on the command line, which wins over the environment.
-func settingOf(f *kong.Flag, given bool, lookup func(string) (string, bool)) server.Setting {
+// settingOf returns a setting. given is its flag of the command that is run, if it is on the command line, which wins
+// over the environment.
+func settingOf(f, given *kong.Flag, lookup func(string) (string, bool)) server.Setting {
 	one := server.Setting{Variable: f.Envs[0], Flag: "--" + f.Name, Value: f.Default, Origin: server.OfDefault,
 		Meaning: f.Help}
 	if f.IsBool() {
 		one.Value = "false" // a switch is never without a value
 	}
-	if given {
-		one.Value, one.Origin = fmt.Sprint(f.Target.Interface()), server.OfFlag
+	if given != nil {
+		one.Value, one.Origin = fmt.Sprint(given.Target.Interface()), server.OfFlag
 	}
 	for _, name := range f.Envs {
-		if value, set := lookup(name); set && !given {
+		if value, set := lookup(name); set && given == nil {
 			one.Variable, one.Value, one.Origin = name, value, server.OfEnvironment
 			break
 		}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/server"
+	"github.com/loci-memory/loci/server/apikey"
+)
+
+// consult runs doctor with flags, and returns the texts and remedies of its findings by what they are of.
+func consult(t *testing.T, flags ...string) (code int, said map[string]string, list []db.Finding) {
+	t.Helper()
+	code, out, errs := command(t, append([]string{"doctor", "--json"}, flags...)...)
+	if err := json.Unmarshal([]byte(out), &list); err != nil {
+		t.Fatalf("%v: got %d, %q and %q", flags, code, out, errs)
+	}
+	said = map[string]string{}
+	for _, f := range list {
+		said[f.Of] += string(f.State) + ": " + f.Text + " → " + f.Remedy + "\n"
+	}
+	return code, said, list
+}
+
+// operatorOf returns a key of the operator of the database that tests share.
+func operatorOf(t *testing.T) string {
+	t.Helper()
+	pool, _ := dbtest.Org(t)
+	key, _ := keyOf(t, pool, apikey.NewKey{Org: apikey.DefaultOrg, Name: "operator", Operator: true,
+		Scopes: []string{apikey.Admin}})
+	return key
+}
+
+// Beside a running server the doctor examines what this server has, and not what the settings of its own environment
+// name, and it says where they differ. No secret of either side is shown.
+func TestTheDoctorAsksTheRunningServer(t *testing.T) {
+	t.Parallel()
+	p := tenant(t)
+	_, said, list := consult(t, "--url="+p.base, "--api-key="+operatorOf(t), "--max-runs=7", "--log-level=info",
+		"--database-url=postgres://nobody:hunter1@127.0.0.1:1/none", "--llm-base-url=http://u:hunter2@127.0.0.1:1/v1",
+		"--llm-api-key=hunter3", "--llm-model=m", "--reopen=false")
+	for of, want := range map[string]string{
+		"server":   "ok: the server at " + p.base + " was asked: what follows is of its settings",
+		"schema":   "ok: is this program's",
+		"model":    "ok: none is configured",
+		"settings": "advice: LOCI_MAX_RUNS is '7' here and '100' at the server → correct the one that is wrong",
+	} {
+		if !strings.Contains(said[of], want) {
+			t.Errorf("%s: got %q, want %q", of, said[of], want)
+		}
+	}
+	for _, want := range []string{"LOCI_LLM_API_KEY is set here and not set at the server",
+		"LOCI_LLM_BASE_URL is 'http://[secret]@127.0.0.1:1/v1' here and not set at the server",
+		"secret, and so not compared: LOCI_DATABASE_URL →"} {
+		if !strings.Contains(said["settings"], want) {
+			t.Errorf("the settings: got %s, want %q", said["settings"], want)
+		}
+	}
+	for _, never := range []string{"LOCI_LOG_LEVEL", "LOCI_REOPEN", "LOCI_ADDR", "LOCI_API_KEY"} {
+		if strings.Contains(said["settings"], never+" ") {
+			t.Errorf("%s is the same, or says whom to ask: %s", never, said["settings"])
+		}
+	}
+	if text, err := json.Marshal(list); err != nil || strings.Contains(string(text), "hunter") {
+		t.Errorf("a secret is shown: %s, %v", text, err)
+	}
+	if !strings.HasPrefix(said["postgres"], "ok: ") {
+		t.Errorf("the server's database: got %q", said["postgres"])
+	}
+}
+
+// Where no server tells its settings, the doctor says why, and examines those of its own environment.
+func TestTheDoctorSaysWhyItExaminesItsOwnSettings(t *testing.T) {
+	t.Parallel()
+	p := tenant(t)
+	const instead = "what follows is of the settings of this environment"
+	answering := func(status int, body string) string {
+		other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost { // there is no such route
+				w.WriteHeader(http.StatusNotFound)
+				_, _ = w.Write([]byte(`{"detail":"Not Found"}`))
+				return
+			}
+			w.WriteHeader(status)
+			_, _ = w.Write([]byte(body))
+		}))
+		t.Cleanup(other.Close)
+		return other.URL
+	}
+	earlier, err := json.Marshal([]server.RunningSetting{{Setting: server.Setting{Variable: "LOCI_LLM_MODEL", Value: "b",
+		Origin: server.OfEnvironment}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, row := range map[string]struct {
+		flags []string
+		want  []string // of the server, and then of the settings
+	}{
+		"a named server that does not answer": {[]string{"--url=127.0.0.1:1"},
+			[]string{"advice: none answers at http://127.0.0.1:1; " + instead + " → start it"}},
+		"no server at the address of the settings": {[]string{"--addr=127.0.0.1:1"},
+			[]string{"ok: none answers at http://127.0.0.1:1; " + instead}},
+		"a key that is not the operator's": {[]string{"--url=" + p.base, "--api-key=" + p.key},
+			[]string{"advice: the server at " + p.base + " tells its settings to its operator alone; " + instead, "of the operator"}},
+		"no key": {[]string{"--url=" + p.base}, []string{"advice: the server at " + p.base + " tells its settings to its op"}},
+		"another program": {[]string{"--url=" + answering(200, "<p>a page")},
+			[]string{"is no Loci server that says its settings; " + instead}},
+		"a server that fails": {[]string{"--url=" + answering(503, `{"detail":"The database does not answer."}`)},
+			[]string{"broken: ", "says nothing of itself: The database does not answer. (status 503); " + instead}},
+		"a server of an earlier version": {[]string{"--url=" + answering(200, string(earlier)), "--llm-model=a"},
+			[]string{"cannot examine itself; " + instead, "LOCI_LLM_MODEL is 'a' here and 'b' at the server"}},
+		"no address":   {[]string{"--url=ftp://x"}, []string{"it must be an address such as", instead}},
+		"nobody asked": {[]string{"--own-settings", "--url=" + p.base}, nil},
+	} {
+		code, said, _ := consult(t, append(row.flags, "--database-url=postgres://nobody@127.0.0.1:1/none")...)
+		for _, want := range row.want {
+			if !strings.Contains(said["server"]+said["settings"], want) {
+				t.Errorf("%s: got %q, want %q", name, said["server"]+said["settings"], want)
+			}
+		}
+		if code != 1 || !strings.HasPrefix(said["postgres"], "broken: ") || len(row.want) == 0 && said["server"] != "" {
+			t.Errorf("%s: ended with %d, %q, want that this environment's database is away", name, code, said)
+		}
+	}
+}
