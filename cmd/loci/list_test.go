@@ -160,7 +160,7 @@ func TestJobsAreListedTheNewestFirst(t *testing.T) {
 		got = append(got, one.ID)
 	}
 	if !slices.Equal(got, numbers) {
-		t.Errorf("got %d jobs, %.5v…, want %d, %.5v…", len(got), got, len(numbers), numbers)
+		t.Errorf("got %d jobs, %q…, want %d, %q…", len(got), got[:min(5, len(got))], len(numbers), numbers[:5])
 	}
 }
 
