@@ -14,8 +14,8 @@ func (s *Server) settingRoutes(a *rest.API) {
 		"list_settings: List the settings that the server runs with. Each says where its value is from; secrets are "+
 			"hidden. Only the operator may.", s.listSettings, rest.Own)
 	rest.Post(operator, "/v1/admin/settings/check",
-		"check_settings: Examine what the server needs. As 'loci doctor' does, with the server's settings: its database, its "+
-			"disk and its endpoints; nothing is changed. Only the operator may.",
+		"check_settings: Examine what the server needs. As 'loci doctor' does, with the server's settings: its database, "+
+			"its disk and its endpoints; nothing is changed. Only the operator may.",
 		func(ctx context.Context, _ *struct{}) ([]db.Finding, error) { return s.Examine(ctx), nil }, rest.Own)
 	rest.Post(operator, "/v1/admin/endpoints/embeddings/check",
 		"check_embeddings: Ask the embeddings endpoint for a vector. As the server does, with its settings; nothing is "+

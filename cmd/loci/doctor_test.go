@@ -104,8 +104,9 @@ func TestTheDoctorFindsThatADatabaseIsAway(t *testing.T) {
 		t.Errorf("got %d and %+v", code, f)
 	}
 	out := newLines()
-	if code := run(t.Context(), []string{"doctor", "--own-settings", "--database-url=postgres://nobody@127.0.0.1:1/none"}, out,
-		newLines()); code != 1 || !strings.Contains(out.String(), "→ ") {
+	if code := run(t.Context(), []string{"doctor", "--own-settings",
+		"--database-url=postgres://nobody@127.0.0.1:1/none"}, out, newLines()); code != 1 ||
+		!strings.Contains(out.String(), "→ ") {
 		t.Errorf("got %d and %q", code, out)
 	}
 }

@@ -54,7 +54,7 @@ type keysCreateCmd struct {
 	Operator bool    `help:"Let the key create, rename and delete organizations over REST; its scope is admin."`
 
 	Scope   words   `placeholder:"SCOPE,..." help:"What the key may do: read, tools, write or admin (default: write)."`
-	Agent   words   `placeholder:"AGENT,..." help:"Name or ID of an agent that the scope tools is for. Several are allowed."`
+	Agent   words   `placeholder:"AGENT,..." help:"Name or ID of an agent for the scope tools. Several are allowed."`
 	Expires *string `placeholder:"WHEN" help:"A time from now such as 12h, 90d or 2w, a date, or a time of RFC 3339."`
 
 	RequestsPerMinute *int `placeholder:"N" help:"Requests a minute, in place of LOCI_KEY_REQUESTS_PER_MINUTE."`

@@ -21,7 +21,7 @@ import (
 // server or, with --home, of a server of its own.
 type mcpCmd struct {
 	remote
-	Agent string `type:"agent" env:"LOCI_AGENT" help:"Name or ID of the agent; not needed with a key for one agent, or --home."`
+	Agent string `type:"agent" env:"LOCI_AGENT" help:"Name or ID of the agent; not needed with a key for one, or --home."`
 	Tools string `help:"The tools to show: names and groups, with commas; all of the agent's if it is left out."`
 	Home  string `help:"Serve the private Postgres in this directory; no server may be running on it."`
 }

@@ -109,7 +109,8 @@ func TestAKeyThatMayNotListAgentsNeedsAnID(t *testing.T) {
 		t.Fatal(errs)
 	}
 	as := []string{"--addr=" + p.base, "--api-key=" + strings.TrimSpace(key)}
-	if code, _, errs := command(t, append([]string{"stats", "mine"}, as...)...); code != 1 || !strings.Contains(errs, "Give its ID") {
+	if code, _, errs := command(t, append([]string{"stats", "mine"}, as...)...); code != 1 ||
+		!strings.Contains(errs, "Give its ID") {
 		t.Errorf("by name: ended with %d: %s", code, errs)
 	}
 	if code, _, errs := command(t, append([]string{"stats", id}, as...)...); code != 0 {
@@ -163,7 +164,7 @@ func TestKeysAreMadeAndRevokedByNames(t *testing.T) {
 		if code != 0 || !strings.Contains(out, agent) {
 			t.Fatalf("%q: ended with %d: %s%s", args, code, out, errs)
 		}
-		code, _, errs = command(t, append(args, append(row.where, "--agent=nobody")...)...)
+		code, _, errs = command(t, append(append(args, "--agent=nobody"), row.where...)...)
 		if code != 1 || !strings.Contains(errs, `there is no agent "nobody"`) {
 			t.Errorf("%q with nobody: ended with %d: %s", args, code, errs)
 		}
