@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/multitracer"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -88,11 +89,19 @@ const maxConns = 16
 
 // Connect returns a pool on a database whose schema is up to date, with pgvector's types registered.
 func Connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
-	return ConnectTraced(ctx, url, nil)
+	return ConnectWith(ctx, url, Options{})
 }
 
-// ConnectTraced is Connect with a tracer of the pool's statements, which may be nil.
-func ConnectTraced(ctx context.Context, url string, tracer pgx.QueryTracer) (*pgxpool.Pool, error) {
+// Options are what a pool has beside its URL.
+type Options struct {
+	// Tracer is told of each statement; may be nil.
+	Tracer pgx.QueryTracer
+	// Changed is called when Postgres says that its own files are no longer those that it was started with; may be nil.
+	Changed func()
+}
+
+// ConnectWith is Connect with options.
+func ConnectWith(ctx context.Context, url string, o Options) (*pgxpool.Pool, error) {
 	config, err := parse(url)
 	if err != nil {
 		return nil, err
@@ -101,7 +110,12 @@ func ConnectTraced(ctx context.Context, url string, tracer pgx.QueryTracer) (*pg
 	if !strings.Contains(url, "pool_max_conns") {
 		config.MaxConns = maxConns
 	}
-	shareConnections(config, tracer)
+	tracers := []pgx.QueryTracer{&patient{looker(config.ConnConfig)}, shareConnections(config)}
+	if o.Tracer != nil {
+		tracers = append(tracers, o.Tracer)
+	}
+	config.ConnConfig.Tracer = multitracer.New(tracers...)
+	config.ConnConfig.OnPgError = keepConnection(o.Changed)
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)

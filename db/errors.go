@@ -1,10 +1,12 @@
 package db
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -93,6 +95,50 @@ func Error(err error) error {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	return err
+}
+
+// Unavailable reports whether an error says that the database cannot serve now, whatever is asked: it is away, stops,
+// starts, is suspended, has no resources, cannot open its own files, or lets another session hold a lock too long. The
+// same statement may succeed later.
+func Unavailable(err error) bool {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		switch pg.Code {
+		case "57P01", "57P02", "57P03", "57P04", "57P05": // shut down, crashed, starting, dropped, idle
+			return true
+		case "55P03", "57014": // a lock or a statement took longer than the database allows
+			return true
+		}
+		return IsFull(err) || FilesChanged(err) || strings.HasPrefix(pg.Code, "08") || // no connection
+			strings.HasPrefix(pg.Code, "53") || strings.HasPrefix(pg.Code, "58") // no resources, a fault of its system
+	}
+	_, unreachable := errors.AsType[*pgconn.ConnectError](err)
+	return unreachable || IsFull(err) || errors.Is(err, ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) ||
+		pgconn.SafeToRetry(err)
+}
+
+// FilesChanged reports whether an error says that Postgres cannot use its own files, as when its package was upgraded
+// while it runs: libraries on disk are not those of the program that runs.
+func FilesChanged(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && filesChanged(pg)
+}
+
+func filesChanged(pg *pgconn.PgError) bool {
+	return pg.Code == "58P01" || pg.Routine == "internal_load_library" || pg.Routine == "incompatible_module_error"
+}
+
+// keepConnection returns a handler that reports whether a connection is used again after an error: not if the database
+// behind it stops, was made read-only or cannot use its files, for a new connection may find another. changed, which
+// may be nil, is called in the last case.
+func keepConnection(changed func()) pgconn.PgErrorHandler {
+	return func(_ *pgconn.PgConn, pg *pgconn.PgError) bool {
+		lost := filesChanged(pg)
+		if lost && changed != nil {
+			changed()
+		}
+		return !lost && !strings.EqualFold(pg.Severity, "FATAL") && pg.Code != "25006" && pg.Code != "58000" &&
+			!strings.HasPrefix(pg.Code, "57P0")
+	}
 }
 
 // broken reports whether a connection ended under a statement.

@@ -100,7 +100,7 @@ func Examine(ctx context.Context, conn *pgx.Conn) []Finding {
 	}
 	list := append(e.findings(time.Since(asked)), schema)
 	if schema.State == Well {
-		list = append(list, examineJobs(ctx, conn))
+		list = append(list, examineJobs(ctx, conn), examineWrites(ctx, conn))
 	}
 	return list
 }

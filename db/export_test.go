@@ -1,6 +1,10 @@
 package db
 
-import "time"
+import (
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
 
 // ConnectionLingers, ConnectionPatience and ConnectionYields are those of the shares of connections.
 const (
@@ -25,3 +29,6 @@ func ConnectTimeout(url string) (time.Duration, error) {
 	}
 	return config.ConnConfig.ConnectTimeout, nil
 }
+
+// KeepConnection returns the handler of errors of a pool's connections: see Options.Changed.
+func KeepConnection(changed func()) func(*pgconn.PgConn, *pgconn.PgError) bool { return keepConnection(changed) }

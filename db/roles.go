@@ -25,10 +25,10 @@ func (u URLs) owner() string { return cmp.Or(u.Owner, u.Server) }
 // Open returns a pool of the role that serves, on a database with this program's schema. If it knows a role that owns
 // the schema, or may make one in an empty database, it migrates the database first. Else the error is a *SchemaError
 // for another schema.
-func Open(ctx context.Context, u URLs) (*pgxpool.Pool, error) { return OpenTraced(ctx, u, nil) }
+func Open(ctx context.Context, u URLs) (*pgxpool.Pool, error) { return OpenWith(ctx, u, Options{}) }
 
-// OpenTraced is Open with a tracer of the pool's statements, which may be nil.
-func OpenTraced(ctx context.Context, u URLs, tracer pgx.QueryTracer) (*pgxpool.Pool, error) {
+// OpenWith is Open with options.
+func OpenWith(ctx context.Context, u URLs, o Options) (*pgxpool.Pool, error) {
 	owns := u.Owner != ""
 	if !owns {
 		err := dialed(ctx, u.Server, func(conn *pgx.Conn) (err error) { owns, err = Owns(ctx, conn); return err })
@@ -50,7 +50,7 @@ func OpenTraced(ctx context.Context, u URLs, tracer pgx.QueryTracer) (*pgxpool.P
 	if err != nil {
 		return nil, err
 	}
-	return ConnectTraced(ctx, u.Server, tracer)
+	return ConnectWith(ctx, u.Server, o)
 }
 
 // dialed calls fn with a connection outside any pool.

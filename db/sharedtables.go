@@ -11,6 +11,7 @@ var SharedTables = map[string]string{
 	"revoked_keys":     "a revoked key is looked up by its hash alone",
 	"keys_required":    "one row for the server: whether requests need a key",
 	"room_checks":      "it has rows only in transactions that are rolled back",
+	"probes":           "the server's own",
 	"embedding_spaces": "a space is a model's, and organizations share models",
 	"server_policies":  "the operator sets them for all organizations",
 	"reembedding":      "one row for the server: the new space is of all organizations",

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/multitracer"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -350,14 +349,11 @@ const (
 // shareConnections lets the organizations share the pool's connections; a quarter of them is the reserve. While several
 // organizations are active, each has fewer connections than this machine has processors (but one), so that those of
 // one that sends much leave a processor to the others.
-func shareConnections(config *pgxpool.Config, tracer pgx.QueryTracer) {
+func shareConnections(config *pgxpool.Config) *connections {
 	most := int64(config.MaxConns)
 	shared := &connections{shares: NewShares(most, most/4)}
 	shared.shares.contended = max(1, int64(runtime.GOMAXPROCS(0))-1)
 	shared.shares.lingers, shared.shares.patience = connectionLingers, connectionPatience
-	config.ConnConfig.Tracer = shared
 	shared.shares.yields = connectionYields
-	if tracer != nil {
-		config.ConnConfig.Tracer = multitracer.New(shared, tracer)
-	}
+	return shared
 }

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -231,7 +232,7 @@ func TestAServerThatOthersReachAlwaysNeedsAKey(t *testing.T) {
 func TestReadyFollowsTheDatabase(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, openServer().pool)
-	s.Ping = func(context.Context) error { return errors.New("gone") }
+	s.Probe = func(context.Context) (time.Duration, error) { return 0, errors.New("gone") }
 	got := servertest.Send(s.Handler(), "GET", "/v1/ready", "")
 	servertest.CheckProblem(t, got, 503, map[string]any{"detail": "The database does not answer; try again in a moment"})
 	if after := got.Header().Get("Retry-After"); after != "1" {

@@ -81,7 +81,7 @@ func (m *meetings) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndDa
 func TestOneSearchSearchesTheMemoriesAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	var traced meetings
-	pool, err := db.ConnectTraced(t.Context(), dbtest.SharedURL(t), &traced)
+	pool, err := db.ConnectWith(t.Context(), dbtest.SharedURL(t), db.Options{Tracer: &traced})
 	if err != nil {
 		t.Fatal(err)
 	}

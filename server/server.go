@@ -31,7 +31,7 @@ import (
 	"github.com/loci-memory/loci/server/tool"
 )
 
-// Server answers the API's requests. All fields but Settings, KeyLimits, RequestTimeout, MCPFixtures,
+// Server answers the API's requests. All fields but Settings, KeyLimits, RequestTimeout, ReadyEvery, MCPFixtures,
 // MCPFilesEvery and OpenOrg must be set.
 type Server struct {
 	Agents         *agent.Store
@@ -60,8 +60,9 @@ type Server struct {
 	Metrics        *metrics.Metrics // the API adds its own
 	Version        string
 	MaxUploadBytes int64
-	MaxImportBytes int64                           // of a file of agents; 0 is DefaultMaxImportBytes
-	Ping           func(ctx context.Context) error // of the database
+	MaxImportBytes int64 // of a file of agents; 0 is DefaultMaxImportBytes
+	// Probe stores a row in a new session of the database, and returns how long that took.
+	Probe func(ctx context.Context) (time.Duration, error)
 
 	Settings          []Setting                              // that the server runs with
 	Examine           func(ctx context.Context) []db.Finding // all that the server needs
@@ -73,6 +74,8 @@ type Server struct {
 	MCPFixtures   *mcp.Fixtures // of the build for MCP's conformance suite; nil for none
 	MCPFilesEvery time.Duration // as mcp.Options has it
 
+	// ReadyEvery is the least time between two rows that GET /v1/ready stores.
+	ReadyEvery time.Duration
 	// RequestTimeout limits each request but uploads, downloads and streams, which have limits of their own.
 	// 0 is rest.DefaultTimeout.
 	RequestTimeout time.Duration

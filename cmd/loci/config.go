@@ -37,6 +37,16 @@ type opened struct {
 	urls    db.URLs
 	private *local.Server // nil for LOCI_DATABASE_URL
 	close   func() error
+
+	suspects chan struct{} // has a value after changed
+}
+
+// changed says that the files of a private Postgres may have been replaced.
+func (o opened) changed() {
+	select {
+	case o.suspects <- struct{}{}:
+	default: // nobody looks, or is about to
+	}
 }
 
 // startTimeout bounds the start of a private Postgres, recovery after a crash included.
@@ -56,11 +66,12 @@ func (d database) open(ctx context.Context, log *slog.Logger) (opened, error) {
 	if err != nil {
 		return opened{}, err
 	}
-	return opened{urls: db.URLs{Server: pg.ServingURL(), Owner: pg.URL()}, private: pg, close: func() error {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-		defer cancel()
-		return pg.Stop(ctx)
-	}}, nil
+	return opened{urls: db.URLs{Server: pg.ServingURL(), Owner: pg.URL()}, private: pg, suspects: make(chan struct{}, 1),
+		close: func() error {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+			defer cancel()
+			return pg.Stop(ctx)
+		}}, nil
 }
 
 // ping returns a function that asks whether the database answers. Of a private Postgres that ended it says why.
@@ -70,6 +81,14 @@ func (o opened) ping(pool *pgxpool.Pool) func(context.Context) error {
 			return o.private.Err()
 		}
 		return pool.Ping(ctx)
+	}
+}
+
+// probe returns a function that stores a row in a new session of the database.
+func (o opened) probe(pool *pgxpool.Pool) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := db.Probe(ctx, pool, "outage")
+		return err
 	}
 }
 

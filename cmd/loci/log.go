@@ -37,6 +37,9 @@ func (q quiet) Enabled(ctx context.Context, level slog.Level) bool {
 	return q.Handler.Enabled(ctx, quieter(level))
 }
 
+// riverMessage is the key of what River itself says.
+const riverMessage = "river"
+
 // Handle implements slog.Handler.
 func (q quiet) Handle(ctx context.Context, r slog.Record) error {
 	r.Level = quieter(r.Level)
@@ -44,7 +47,7 @@ func (q quiet) Handle(ctx context.Context, r slog.Record) error {
 		return q.Handler.Handle(ctx, r)
 	}
 	line := slog.NewRecord(r.Time, r.Level, plainJobError(r.Message), r.PC)
-	line.AddAttrs(slog.String("river", r.Message))
+	line.AddAttrs(slog.String(riverMessage, r.Message))
 	r.Attrs(func(a slog.Attr) bool {
 		line.AddAttrs(a)
 		return true

@@ -27,13 +27,16 @@ type outage struct {
 // outageKind is what an outage is of.
 type outageKind struct {
 	signs      *regexp.Regexp   // of what libraries and Postgres say during one
+	upkeep     bool             // whether it keeps the server from all upkeep, which says that it fails in many ways
 	is         func(error) bool // whether an error of ping means one that begins; nil: each does
 	begun, end string           // the lines
+	lasts      string           // the line of each minute between them
 }
 
 const (
 	pingTimeout = time.Second
 	pingEvery   = time.Second
+	remindEvery = time.Minute
 	looksEvery  = 10 // times in pingEvery the database is asked at most whether an outage begins
 	outageEchos = 15 // times pingEvery in which errors of an outage may come after it: presenceEvery is the longest pause
 )
@@ -47,9 +50,24 @@ func noAnswer() outageKind {
 	return outageKind{
 		signs: regexp.MustCompile("failed to connect to `|SQLSTATE (57P0|08)|" +
 			"(?i)unexpected EOF|conn(ection)? (is )?closed|closed the connection|connection reset|broken pipe|" +
-			"the database cannot be reached|the server's lock|ended by itself"),
-		begun: "the database does not answer; requests are refused, and work waits, until it does",
-		end:   "the database answers again",
+			"the database cannot be reached|the server's lock|ended by itself|is restarted|context deadline exceeded|" +
+			"timed out|i/o timeout"),
+		upkeep: true,
+		lasts:  "the database still does not answer",
+		begun:  "the database does not answer; requests are refused, and work waits, until it does",
+		end:    "the database answers again",
+	}
+}
+
+// noFiles is the outage of a database whose files were replaced while it runs, so that it can begin no session.
+func noFiles() outageKind {
+	return outageKind{
+		signs:  regexp.MustCompile("SQLSTATE 58P01"),
+		is:     db.FilesChanged,
+		upkeep: true,
+		begun:  "the database cannot use its own files; requests are refused, and work waits, until it is restarted",
+		lasts:  "the database still cannot use its own files: restart Postgres",
+		end:    "the database uses its files again",
 	}
 }
 
@@ -61,18 +79,22 @@ func noStoring() outageKind {
 		is: db.IsFull,
 		begun: "the database can store nothing; changes are refused with status 503, and work waits, until its disk has " +
 			"room and it is writable",
-		end: "the database stores changes again",
+		lasts: "the database can still store nothing",
+		end:   "the database stores changes again",
 	}
 }
 
-// explains reports whether an error with a text is explained by the outage. It asks the database itself, but seldom,
-// and logs to log when an outage begins.
-func (o *outage) explains(ctx context.Context, log slog.Handler, text string) bool {
+// explains reports whether an error with a text is explained by the outage; upkeep says that it is of the library that
+// works on jobs. It asks the database itself, but seldom, and logs to log when an outage begins.
+func (o *outage) explains(ctx context.Context, log slog.Handler, text string, upkeep bool) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if upkeep && o.upkeep && !o.since.IsZero() {
+		return true
+	}
 	if !o.signs.MatchString(text) {
 		return false
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	if !o.since.IsZero() {
 		return true
 	}
@@ -112,7 +134,12 @@ func (o *outage) watch(ctx context.Context, log *slog.Logger) {
 			return
 		case <-o.wake:
 		}
+		began, reminded := time.Now(), time.Now()
 		for wait(ctx, o.every) {
+			if time.Since(reminded) >= remindEvery {
+				reminded = time.Now()
+				log.Warn(o.lasts, "seconds", int(time.Since(began).Seconds()))
+			}
 			asking, cancel := context.WithTimeout(ctx, pingTimeout)
 			err := o.ping(asking)
 			cancel()
@@ -145,12 +172,13 @@ func (d duringOutages) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level < slog.LevelWarn {
 		return d.Handler.Handle(ctx, r)
 	}
-	text := r.Message
+	text, upkeep := r.Message, false
 	r.Attrs(func(a slog.Attr) bool {
 		text += " " + a.Value.String()
+		upkeep = upkeep || a.Key == riverMessage
 		return true
 	})
-	if slices.ContainsFunc(d.outages, func(o *outage) bool { return o.explains(ctx, d.Handler, text) }) {
+	if slices.ContainsFunc(d.outages, func(o *outage) bool { return o.explains(ctx, d.Handler, text, upkeep) }) {
 		if !d.Enabled(ctx, slog.LevelDebug) {
 			return nil
 		}

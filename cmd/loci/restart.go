@@ -9,21 +9,31 @@ const (
 	maxRestarts  = 6           // of Postgres in a row
 	restartPause = time.Second // before the second try, doubled before each further one
 	stableAfter  = time.Minute // a Postgres that ran this long may again be restarted maxRestarts times
+	lookEvery    = time.Minute // between two looks whether its files were replaced
 )
 
-// keepPostgres restarts the private Postgres when it ended by itself. It returns the error after maxRestarts tries in a
-// row.
+// keepPostgres restarts the private Postgres when it ended by itself, and when its files were replaced, as by an upgrade
+// of its package. It returns the error after maxRestarts tries in a row, and where there is nothing that it could start.
 func (p *process) keepPostgres(ctx context.Context) error {
 	if p.pg.private == nil {
 		return nil
 	}
 	tries := 0
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
 	for {
 		began := time.Now()
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-p.pg.private.Done():
+		case <-look.C:
+		case <-p.pg.suspects:
+		}
+		if p.pg.private.Changed(ctx) {
+			if err := p.replace(ctx); err != nil && p.pg.private.Err() == nil {
+				return err // it was not ended, for nothing could take its place
+			}
 		}
 		err := p.pg.private.Err()
 		if time.Since(began) > stableAfter {
@@ -50,5 +60,19 @@ func (p *process) restart(ctx context.Context) error {
 		return err
 	}
 	p.log.Debug("Postgres runs again")
+	return nil
+}
+
+// replace starts the Postgres that took the place of the one that runs. It ignores the end of ctx, as restart does.
+func (p *process) replace(ctx context.Context) error {
+	p.log.Warn("the files of Postgres were replaced, as by an upgrade of its package; it is started again",
+		"program", p.pg.private.Program())
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout)
+	defer cancel()
+	began := time.Now()
+	if err := p.pg.private.Replace(ctx); err != nil {
+		return err
+	}
+	p.log.Info("Postgres runs again", "program", p.pg.private.Program(), "seconds", time.Since(began).Seconds())
 	return nil
 }

@@ -119,7 +119,7 @@ func (c *serveCmd) Run(ctx context.Context, command *kong.Context, s streams) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, pg.close()) }()
-	pool, err := db.OpenTraced(ctx, pg.urls, configured.tracing.statements())
+	pool, err := db.OpenWith(ctx, pg.urls, db.Options{Tracer: configured.tracing.statements(), Changed: pg.changed})
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (c *serveCmd) Run(ctx context.Context, command *kong.Context, s streams) (e
 	if owner != nil {
 		defer owner.Close()
 	}
-	outages := []*outage{newOutage(noAnswer(), pg.ping(pool)),
+	outages := []*outage{newOutage(noAnswer(), pg.ping(pool)), newOutage(noFiles(), pg.probe(pool)),
 		newOutage(noStoring(), func(ctx context.Context) error { return db.CheckRoom(ctx, pool) })}
 	log = slog.New(duringOutages{log.Handler(), outages})
 	keys := &apikey.Store{DB: pool}
@@ -357,7 +357,8 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		Metrics: p.counts, Version: version(),
 		Settings: p.settings, Examine: p.examineItself, ExamineEmbeddings: p.embedding.examine,
 		ExamineModel:   p.language.examine,
-		MaxUploadBytes: p.MaxUploadBytes, MaxImportBytes: p.MaxImportBytes, Ping: p.pool.Ping,
+		MaxUploadBytes: p.MaxUploadBytes, MaxImportBytes: p.MaxImportBytes,
+		Probe:          func(ctx context.Context) (time.Duration, error) { return db.Probe(ctx, p.pool, "ready") },
 		RequestTimeout: p.RequestTimeout, KeyLimits: p.limits(), MCPFixtures: fixtures()}
 	if p.loopback { // only this machine reaches the server
 		api.OpenOrg = p.keys.OpenOrg

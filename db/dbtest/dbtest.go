@@ -87,7 +87,7 @@ func Owner(t testing.TB, pool *pgxpool.Pool) *pgxpool.Pool {
 func connect(t testing.TB, url string) *pgxpool.Pool {
 	t.Helper()
 	sent := &counter{}
-	pool, err := db.ConnectTraced(context.Background(), url, multitracer.New(&statements, sent))
+	pool, err := db.ConnectWith(context.Background(), url, db.Options{Tracer: multitracer.New(&statements, sent)})
 	if err != nil {
 		t.Fatalf("dbtest: %v", err)
 	}

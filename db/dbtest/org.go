@@ -73,7 +73,7 @@ func (c *commonDatabase) create() (*pgxpool.Pool, error) {
 	}
 	c.name = name
 	url := fmt.Sprintf("%s&pool_max_conns=%d", Serving(on(shared.url, name)), commonConns)
-	return db.ConnectTraced(context.Background(), url, multitracer.New(&statements))
+	return db.ConnectWith(context.Background(), url, db.Options{Tracer: multitracer.New(&statements)})
 }
 
 // end closes the pool and drops the database. The database is not needed any more, so an error is only printed.

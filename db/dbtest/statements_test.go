@@ -56,7 +56,7 @@ func TestStatementsThatReadMoreThanOneOrganizationAreFound(t *testing.T) {
 func TestStatementsOfTestsAreNotCollected(t *testing.T) {
 	t.Parallel()
 	var c collector
-	pool, err := db.ConnectTraced(t.Context(), SharedURL(t), &c)
+	pool, err := db.ConnectWith(t.Context(), SharedURL(t), db.Options{Tracer: &c})
 	if err != nil {
 		t.Fatal(err)
 	}

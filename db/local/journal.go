@@ -66,7 +66,7 @@ var levels = map[string]slog.Level{
 func (j *journal) line(line string) {
 	name, text, _ := strings.Cut(line, ":  ")
 	if level, ok := levels[name]; ok {
-		if strings.HasPrefix(text, "terminating connection ") || strings.HasSuffix(text, "did not match any process") {
+		if ofClient(text) {
 			level = slog.LevelDebug
 		}
 		line, j.level = text, level
@@ -84,6 +84,13 @@ func (j *journal) line(line string) {
 		level = slog.LevelDebug
 	}
 	j.log.Log(context.Background(), level, "postgres: "+line)
+}
+
+// ofClient reports whether a line is about the end of a client's connection, which the client reports.
+func ofClient(text string) bool {
+	return strings.HasPrefix(text, "terminating connection ") || strings.HasSuffix(text, "did not match any process") ||
+		text == "connection to client lost" || strings.HasPrefix(text, "could not send data to client") ||
+		strings.HasPrefix(text, "could not receive data from client")
 }
 
 // isFullDisk reports whether a program of Postgres, which has the locale C, says that the disk is full.

@@ -30,13 +30,17 @@ type Options struct {
 type Server struct {
 	home     *home
 	socket   socket
+	wanted   string // Options.Bin
 	bin      Binaries
+	files    files // of bin, from before it was started
 	settings map[string]string
 	running  atomic.Pointer[child]
 	journal  *journal
 	stop     sync.Once
 	stopErr  error
 	stopping atomic.Bool
+
+	replacing atomic.Bool
 }
 
 // Start runs Postgres on the cluster under o.Home, which it makes on the first start, and returns once the database
@@ -49,7 +53,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		return nil, err
 	}
 	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	s := &Server{home: h, settings: o.Settings, journal: &journal{log: log}}
+	s := &Server{home: h, wanted: o.Bin, settings: o.Settings, journal: &journal{log: log}}
 	if s.bin, err = binariesFor(ctx, o.Bin, h.data()); err == nil {
 		err = h.initialize(ctx, s.bin)
 	}
@@ -93,6 +97,7 @@ func (s *Server) Restart(ctx context.Context) error {
 }
 
 func (s *Server) launch(ctx context.Context) error {
+	s.files = filesOf(ctx, s.bin)
 	cmd := s.home.command(ctx, s.bin, "postgres", s.arguments()...)
 	s.journal.reset()
 	cmd.Stdout, cmd.Stderr = s.journal, s.journal
@@ -137,14 +142,20 @@ func (s *Server) ServingURL() string { return s.socket.url("loci", serving) }
 // Done returns a channel that is closed when Postgres has ended, by Stop or by itself; another one after a Restart.
 func (s *Server) Done() <-chan struct{} { return s.running.Load().done }
 
-// Err returns why Postgres ended by itself; nil while it runs and after Stop.
+// Err returns why Postgres does not run, though it was not stopped; nil while it runs and after Stop.
 func (s *Server) Err() error {
 	child := s.running.Load()
-	if s.stopping.Load() || !child.ended() {
+	switch {
+	case s.stopping.Load() || !child.ended():
 		return nil
+	case s.replacing.Load():
+		return errReplaced
 	}
 	return s.journal.explain(fmt.Sprintf("Postgres in %s ended by itself (%v)", s.home.data(), child.cmd.ProcessState))
 }
+
+// errReplaced is the error of a Postgres that is ended to start another one.
+var errReplaced = errors.New("Postgres is restarted, because its files were replaced")
 
 // Stop shuts Postgres down and waits until it has: open connections are closed, transactions rolled back, everything
 // written. If ctx ends first, the server is ended at once and recovers on its next start; that is reported as an error.

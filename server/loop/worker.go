@@ -82,8 +82,10 @@ func (w *worker) work(ctx context.Context) error {
 	return w.end(ctx, stop{StopError, &Failure{"internal_error", "The server has a fault. Its log has the cause"}})
 }
 
-// unavailable reports whether an error may pass: the database does not answer, or has no room.
-func unavailable(err error) bool { return errors.Is(err, db.ErrUnreachable) || db.IsFull(err) }
+// unavailable reports whether an error may pass: the database cannot serve. The deadlines of a run are its models'.
+func unavailable(err error) bool {
+	return db.Unavailable(err) && !errors.Is(err, context.DeadlineExceeded)
+}
 
 // load reads what the run has done so far.
 func (w *worker) load(ctx context.Context) (err error) {

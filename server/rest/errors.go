@@ -11,7 +11,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -286,7 +285,10 @@ func ProblemOf(err error) *Problem {
 		return newProblem(codeClientGone, "Client disconnected")
 	case db.IsFull(err):
 		return noRoom(err)
-	case unavailable(err):
+	case db.FilesChanged(err):
+		return retryLater(codeNoDatabase, "The database cannot use its own files, as when its package was upgraded while it "+
+			"ran: it must be restarted; try again in a moment", "5")
+	case db.Unavailable(err):
 		return Unavailable()
 	}
 	return unknown()
@@ -336,20 +338,6 @@ func sentence(err error, meaning string) string {
 func deadlocked(err error) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && (pg.Code == "40P01" || pg.Code == "40001")
-}
-
-// unavailable reports whether the database, not the request, is the reason.
-func unavailable(err error) bool {
-	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
-		switch pg.Code {
-		case "57P01", "57P02", "57P03": // shut down by the operator, crashed, starting
-			return true
-		}
-		return strings.HasPrefix(pg.Code, "08") || strings.HasPrefix(pg.Code, "53") // no connection, no resources
-	}
-	_, unreachable := errors.AsType[*pgconn.ConnectError](err)
-	return unreachable || errors.Is(err, db.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) ||
-		pgconn.SafeToRetry(err)
 }
 
 // fail returns the problem that a caller is shown for an error. It logs the server's own failures, whose cause the

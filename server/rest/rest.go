@@ -65,7 +65,7 @@ func New(c Config) *API {
 		bodies:  c.Budget.shares(),
 		spooled: c.spools(), served: db.NewShares(maxRequests, maxRequests/4)}
 	e.HTTPErrorHandler = a.writeError
-	e.Use(a.paceBodies, identify, a.logAccess, a.recoverPanics())
+	e.Use(a.paceBodies, identify, a.logAccess, a.recoverPanics(), a.boundWaits)
 	if c.Keys != nil {
 		a.usage = newKeyUsage(c.Keys.Limits)
 		e.Use(a.authenticate)

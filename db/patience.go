@@ -1,0 +1,190 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// patience bounds how long a piece of work waits for a database that is suspended, or for another session's lock. A
+// statement that the database works on may take as long as it needs.
+type patience struct {
+	limit time.Duration
+
+	mu      sync.Mutex
+	waited  time.Duration // by slow statements, since the last quick one
+	endured bool          // all of it: a statement was broken off
+}
+
+const (
+	quick       = time.Second     // a statement that took less did not wait
+	lookAgain   = 5 * time.Second // between two looks at a statement that takes longer than the patience
+	lookTimeout = 2 * time.Second
+)
+
+type (
+	patienceKey struct{}
+	waitKey     struct{}
+)
+
+// WithPatience returns a context whose statements, through a pool of this package, wait at most limit for locks, for a
+// connection of the pool, and for a database that does not answer, all of them together until one is quick again. Those
+// that would wait longer end with context.DeadlineExceeded.
+func WithPatience(ctx context.Context, limit time.Duration) context.Context {
+	return context.WithValue(ctx, patienceKey{}, &patience{limit: limit})
+}
+
+// left returns how long the next statement may take before it is looked at.
+func (p *patience) left() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.endured {
+		return quick
+	}
+	return max(p.limit-p.waited, quick)
+}
+
+// note takes note of a statement that ended.
+func (p *patience) note(took time.Duration, brokenOff bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case brokenOff:
+		p.endured = true
+	case took < quick:
+		p.waited, p.endured = 0, false
+	default:
+		p.waited += took
+	}
+}
+
+// errEndured is the cause of the end of a statement that waited too long.
+var errEndured = errors.New("the database does not answer, or another session holds a lock")
+
+// patient breaks off statements whose context has a patience that has ended. It implements pgx's tracers.
+type patient struct {
+	look func(context.Context, uint32) (works bool) // reports whether the session of a process of Postgres works
+}
+
+// wait is a statement, or the wait for a connection.
+type wait struct {
+	*patience
+	began  time.Time
+	timer  *time.Timer
+	cancel context.CancelCauseFunc
+}
+
+// begin returns the context of a statement of a session; pid is 0 for the wait for a connection.
+func (t *patient) begin(ctx context.Context, pid uint32) context.Context {
+	p, _ := ctx.Value(patienceKey{}).(*patience)
+	if p == nil {
+		return ctx
+	}
+	inner, cancel := context.WithCancelCause(ctx)
+	w := &wait{patience: p, began: time.Now(), cancel: cancel}
+	left := p.left()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w.timer = time.AfterFunc(left, func() {
+		looking, done := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
+		defer done()
+		if pid == 0 || !t.look(looking, pid) {
+			cancel(errEndured)
+			return
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if inner.Err() == nil {
+			w.timer.Reset(lookAgain)
+		}
+	})
+	return context.WithValue(bounded{inner}, waitKey{}, w)
+}
+
+// end ends what begin began.
+func (*patient) end(ctx context.Context) {
+	w, _ := ctx.Value(waitKey{}).(*wait)
+	if w == nil {
+		return
+	}
+	w.timer.Stop()
+	w.note(time.Since(w.began), errors.Is(context.Cause(ctx), errEndured))
+	w.cancel(nil)
+}
+
+// bounded is a context whose end by a patience is that of a deadline.
+type bounded struct{ context.Context }
+
+// Err implements context.Context.
+func (b bounded) Err() error {
+	err := b.Context.Err()
+	if err != nil && errors.Is(context.Cause(b.Context), errEndured) {
+		return context.DeadlineExceeded
+	}
+	return err
+}
+
+// looker returns a function that reports whether the session of a process of Postgres works: false if it waits for
+// a lock, or if the database does not tell.
+func looker(config *pgx.ConnConfig) func(context.Context, uint32) bool {
+	config = config.Copy()
+	config.Tracer = nil
+	return func(ctx context.Context, pid uint32) bool {
+		conn, err := pgx.ConnectConfig(ctx, config)
+		if err != nil {
+			return false
+		}
+		defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it was asked
+		var waits bool
+		err = conn.QueryRow(ctx, `SELECT coalesce(wait_event_type = 'Lock', false) FROM pg_stat_activity WHERE pid = $1`,
+			int64(pid)).Scan(&waits)
+		return err == nil && !waits
+	}
+}
+
+// TraceQueryStart implements pgx.QueryTracer.
+func (t *patient) TraceQueryStart(ctx context.Context, conn *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	return t.begin(ctx, conn.PgConn().PID())
+}
+
+// TraceQueryEnd implements pgx.QueryTracer.
+func (t *patient) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryEndData) {
+	t.end(ctx)
+}
+
+// TraceBatchStart implements pgx.BatchTracer.
+func (t *patient) TraceBatchStart(ctx context.Context, conn *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	return t.begin(ctx, conn.PgConn().PID())
+}
+
+// TraceBatchQuery implements pgx.BatchTracer.
+func (*patient) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+
+// TraceBatchEnd implements pgx.BatchTracer.
+func (t *patient) TraceBatchEnd(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchEndData) {
+	t.end(ctx)
+}
+
+// TraceCopyFromStart implements pgx.CopyFromTracer.
+func (t *patient) TraceCopyFromStart(ctx context.Context, conn *pgx.Conn, _ pgx.TraceCopyFromStartData) context.Context {
+	return t.begin(ctx, conn.PgConn().PID())
+}
+
+// TraceCopyFromEnd implements pgx.CopyFromTracer.
+func (t *patient) TraceCopyFromEnd(ctx context.Context, _ *pgx.Conn, _ pgx.TraceCopyFromEndData) {
+	t.end(ctx)
+}
+
+// TraceAcquireStart implements pgxpool.AcquireTracer.
+func (t *patient) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData) context.Context {
+	return t.begin(ctx, 0)
+}
+
+// TraceAcquireEnd implements pgxpool.AcquireTracer.
+func (t *patient) TraceAcquireEnd(ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireEndData) {
+	t.end(ctx)
+}

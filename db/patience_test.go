@@ -1,0 +1,111 @@
+package db_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
+)
+
+// locked returns a context that waits little, and the name of an organization whose row another session holds.
+func locked(t *testing.T) (ctx context.Context, pool *pgxpool.Pool, org db.Org) {
+	t.Helper()
+	pool, org = dbtest.Org(t)
+	tx, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
+	if _, err := tx.Exec(t.Context(), `SELECT FROM organizations WHERE org = $1 FOR UPDATE`, org); err != nil {
+		t.Fatal(err)
+	}
+	return db.WithPatience(t.Context(), time.Millisecond), pool, org
+}
+
+func TestNoStatementWaitsForALockForEver(t *testing.T) {
+	t.Parallel()
+	ctx, pool, org := locked(t)
+	const update = `UPDATE organizations SET name = name WHERE org = $1`
+	for name, wait := range map[string]func() error{
+		"a statement": func() error { _, err := pool.Exec(ctx, update, org); return err },
+		"one of a transaction": func() error {
+			return db.Tx(ctx, pool, func(tx pgx.Tx) error { _, err := tx.Exec(ctx, update, org); return err })
+		},
+		"a query": func() error {
+			_, err := db.All[db.Org](ctx, pool, `SELECT org FROM organizations WHERE org = $1 FOR UPDATE`, org)
+			return err
+		},
+	} {
+		if err := wait(); !errors.Is(err, context.DeadlineExceeded) || !db.Unavailable(err) || ctx.Err() != nil {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if one, err := db.One[int](ctx, pool, `SELECT 1`); err != nil || one != 1 {
+		t.Errorf("then: got %d, %v", one, err)
+	}
+}
+
+func TestAStatementThatWorksMayTakeItsTime(t *testing.T) {
+	t.Parallel()
+	pool, _ := dbtest.Org(t)
+	ctx := db.WithPatience(t.Context(), time.Millisecond)
+	if _, err := pool.Exec(ctx, `SELECT pg_sleep(1.2)`); err != nil { // it is looked at after a second
+		t.Error(err)
+	}
+}
+
+func TestNothingWaitsForAConnectionForEver(t *testing.T) {
+	t.Parallel()
+	pool, err := db.Connect(t.Context(), dbtest.SharedURL(t)+"&pool_max_conns=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	only, err := pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer only.Release()
+	_, err = pool.Exec(db.WithPatience(t.Context(), time.Millisecond), `SELECT 1`)
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWhatPostgresSaysWhenItCannotServe(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]bool{"57P01": true, "57P02": true, "57P03": true, "08006": true, "53300": true,
+		"53100": true, "53200": true, "25006": true, "58000": true, "58030": true, "58P01": true, "55P03": true,
+		"57014": true, "23505": false, "22P02": false, "42601": false, "XX000": false, "40001": false} {
+		if got := db.Unavailable(&pgconn.PgError{Code: code}); got != want {
+			t.Errorf("%s: got %v", code, got)
+		}
+	}
+	undefined := &pgconn.PgError{Code: "XX000", Routine: "incompatible_module_error"}
+	if !db.FilesChanged(undefined) || !db.Unavailable(undefined) || db.FilesChanged(&pgconn.PgError{Code: "XX000"}) {
+		t.Error("a library of another version is not told from another fault")
+	}
+}
+
+// A connection is closed by an error that a new one may not have.
+func TestConnectionsThatCannotServeAreDropped(t *testing.T) {
+	t.Parallel()
+	changed := 0
+	keeps := db.KeepConnection(func() { changed++ })
+	for code, want := range map[string]bool{"58P01": false, "58000": false, "25006": false, "57P01": false, "53100": true,
+		"23505": true, "40P01": true} {
+		if got := keeps(nil, &pgconn.PgError{Code: code, Severity: "ERROR"}); got != want {
+			t.Errorf("%s: kept %v", code, got)
+		}
+	}
+	if keeps(nil, &pgconn.PgError{Code: "53300", Severity: "FATAL"}) || changed != 1 {
+		t.Errorf("a fatal error keeps its connection, or the files changed %d times", changed)
+	}
+}
