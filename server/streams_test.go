@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -257,4 +258,52 @@ func TestRequestsDoNotWaitForeverForTheDatabase(t *testing.T) {
 	c.own().RequestTimeout = 0
 	c.Handler = c.server.Handler()
 	c.must("GET", identity, "")
+}
+
+// Nor does a request that has no deadline as a whole, because its body, its answer or a model may take long.
+func TestNoRequestWaitsForALockForEver(t *testing.T) {
+	t.Parallel()
+	c := newServerClient(t)
+	agent := c.made("/v1/agents", `{"name":"a"}`)
+	tx, err := c.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(context.Background()) //nolint:errcheck // it ends with the test
+	for _, table := range []string{"agents", "agent_heads"} {
+		if _, err := tx.Exec(t.Context(), `SELECT FROM `+table+` WHERE org = $1 FOR UPDATE`, c.org); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := tx.Exec(t.Context(), `SELECT FROM organizations WHERE org = $1 FOR UPDATE`, c.org); err != nil {
+		t.Fatal(err)
+	}
+	c.own().RequestTimeout = time.Second
+	c.Handler = c.server.Handler()
+	const turn = `{"messages":[{"role":"user","content":"Hello"}]}`
+	var requests sync.WaitGroup
+	for path, body := range map[string]string{"/messages/capture": turn, "/step": turn, "/messages": turn} {
+		requests.Go(func() {
+			got := c.call("POST", "/v1/agents/"+agent+path, body)
+			if got.Code != 503 || got.Header().Get("Retry-After") == "" {
+				t.Errorf("%s: got %d %s", path, got.Code, got.Text)
+			}
+		})
+	}
+	requests.Wait()
+}
+
+// Readiness is asked often: a row is stored now and then, and its result repeated between.
+func TestReadinessIsRepeated(t *testing.T) {
+	t.Parallel()
+	s, tried := newServer(t, openServer().pool), 0
+	probe := s.Probe
+	s.Probe = func(ctx context.Context) (time.Duration, error) { tried++; return probe(ctx) }
+	s.ReadyEvery = time.Hour
+	h := s.Handler()
+	first := servertest.Send(h, "GET", "/v1/ready", "")
+	if again := servertest.Send(h, "GET", "/v1/ready", ""); again.Code != 200 || again.Text != first.Text || tried != 1 ||
+		!strings.Contains(first.Text, `"write_ms":`) {
+		t.Errorf("got %d %s after %s, and %d rows", again.Code, again.Text, first.Text, tried)
+	}
 }

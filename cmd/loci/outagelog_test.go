@@ -122,3 +122,44 @@ func fullDiskIsTwoLines(t *testing.T) {
 		t.Errorf("the log of a full disk:\n%s", text)
 	}
 }
+
+// A database that is suspended answers nothing: what fails by its deadline is explained by it, as are all errors of the
+// library of jobs. The log has a line for each minute.
+func TestASuspendedDatabaseIsALineAMinute(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, suspendedIsALineAMinute)
+}
+
+func suspendedIsALineAMinute(t *testing.T) {
+	var away atomic.Bool
+	away.Store(true)
+	o := newOutage(noAnswer(), func(context.Context) error {
+		if away.Load() {
+			return context.DeadlineExceeded
+		}
+		return nil
+	})
+	out := newLines()
+	handler := duringOutages{slog.NewTextHandler(out, nil), []*outage{o}}
+	log, jobs := slog.New(handler), slog.New(quiet{handler})
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	go o.watch(ctx, log)
+	for range 200 {
+		log.Warn("tables are not analyzed", "error", context.DeadlineExceeded)
+		jobs.Error("producer: Error fetching jobs", "err", "StandardPilot.JobGetAvailable timed out after 10s")
+		jobs.Error("jobcompleter.BatchCompleter: Too many errors; giving up")
+		time.Sleep(time.Second)
+	}
+	text := out.String()
+	if n := strings.Count(text, "\n"); n != 4 || strings.Count(text, "still does not answer") != 3 {
+		t.Errorf("%d lines in 200 seconds:\n%s", n, text)
+	}
+	away.Store(false)
+	time.Sleep(2 * o.every)
+	synctest.Wait()
+	jobs.Error("jobcompleter.BatchCompleter: Too many errors; giving up")
+	if !strings.Contains(out.String()[len(text):], "giving up") {
+		t.Errorf("an error of jobs after the outage is not logged:\n%s", out)
+	}
+}
