@@ -31,4 +31,6 @@ func ConnectTimeout(url string) (time.Duration, error) {
 }
 
 // KeepConnection returns the handler of errors of a pool's connections: see Options.Changed.
-func KeepConnection(changed func()) func(*pgconn.PgConn, *pgconn.PgError) bool { return keepConnection(changed) }
+func KeepConnection(changed func()) func(*pgconn.PgConn, *pgconn.PgError) bool {
+	return keepConnection(changed)
+}
