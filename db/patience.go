@@ -170,7 +170,9 @@ func (t *patient) TraceBatchEnd(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBat
 }
 
 // TraceCopyFromStart implements pgx.CopyFromTracer.
-func (t *patient) TraceCopyFromStart(ctx context.Context, conn *pgx.Conn, _ pgx.TraceCopyFromStartData) context.Context {
+func (t *patient) TraceCopyFromStart(
+	ctx context.Context, conn *pgx.Conn, _ pgx.TraceCopyFromStartData,
+) context.Context {
 	return t.begin(ctx, conn.PgConn().PID())
 }
 
@@ -180,7 +182,9 @@ func (t *patient) TraceCopyFromEnd(ctx context.Context, _ *pgx.Conn, _ pgx.Trace
 }
 
 // TraceAcquireStart implements pgxpool.AcquireTracer.
-func (t *patient) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData) context.Context {
+func (t *patient) TraceAcquireStart(
+	ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData,
+) context.Context {
 	return t.begin(ctx, 0)
 }
 

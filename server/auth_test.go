@@ -112,7 +112,8 @@ func requestsAreAnsweredByTheirKeys(t *testing.T, s *server.Server) {
 		t.Errorf("the link of the error, without a key: got %d %s", got.Code, got.Text)
 	}
 	for _, target := range []string{"/v1/health", "/v1/health/", "/v1/ready", "/v1/ready/"} {
-		if got := servertest.Send(h, "GET", target, ""); got.Code != 200 || !strings.HasPrefix(got.Text, `{"version":"test","status":"ok"`) {
+		got := servertest.Send(h, "GET", target, "")
+		if got.Code != 200 || !strings.HasPrefix(got.Text, `{"version":"test","status":"ok"`) {
 			t.Errorf("%s without a key: got %d %s", target, got.Code, got.Text)
 		}
 	}

@@ -103,7 +103,8 @@ func newServerWith(t testing.TB, pool *pgxpool.Pool, jobs *river.Client[pgx.Tx])
 			}, Jobs: func() *river.Client[pgx.Tx] { return agents.Jobs }},
 		Progress: store.NewProgressPoller(20 * time.Millisecond), DB: pool, Followers: event.NewFollowers(pool,
 			5*time.Millisecond),
-		Keys: &apikey.Store{DB: pool}, Log: slog.New(serverLog), Version: "test", MaxUploadBytes: maxUpload, ReadyEvery: time.Nanosecond,
+		Keys: &apikey.Store{DB: pool}, Log: slog.New(serverLog), Version: "test", MaxUploadBytes: maxUpload,
+		ReadyEvery: time.Nanosecond,
 		Probe: func(ctx context.Context) (time.Duration, error) {
 			return db.Probe(ctx, pool, "ready")
 		}}

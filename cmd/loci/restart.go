@@ -12,8 +12,9 @@ const (
 	lookEvery    = time.Minute // between two looks whether its files were replaced
 )
 
-// keepPostgres restarts the private Postgres when it ended by itself, and when its files were replaced, as by an upgrade
-// of its package. It returns the error after maxRestarts tries in a row, and where there is nothing that it could start.
+// keepPostgres restarts the private Postgres when it ended by itself, and when its files were replaced, as by an
+// upgrade of its package. It returns the error after maxRestarts tries in a row, and where there is nothing that it
+// could start.
 func (p *process) keepPostgres(ctx context.Context) error {
 	if p.pg.private == nil {
 		return nil

@@ -27,7 +27,7 @@ func newTree(t *testing.T) (bin string) {
 	}
 	for _, dir := range dirs {
 		to := filepath.Join(root, dir)
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil { //nolint:gosec // the user that Postgres runs as enters it
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil { //nolint:gosec // Postgres' user enters
 			t.Fatal(err)
 		}
 		if out, err := exec.CommandContext(t.Context(), "cp", "-RpL", dir, to).CombinedOutput(); err != nil {
@@ -52,8 +52,8 @@ func replaceFile(t *testing.T, path string) {
 	}
 }
 
-// A Postgres whose package is upgraded is ended and started again on its data; after an upgrade to another major version
-// it is left as it is.
+// A Postgres whose package is upgraded is ended and started again on its data; after an upgrade to another major
+// version it is left as it is.
 func TestAPostgresWhoseFilesWereReplaced(t *testing.T) {
 	t.Parallel()
 	bin, home := newTree(t), newCluster(t)
