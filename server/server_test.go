@@ -470,6 +470,18 @@ func (c *client) uploaded(folder, filename, text string) string {
 	return id
 }
 
+// awaitJobs waits until something is so that only a job makes so. It looks whenever a job ends.
+func (c *client) awaitJobs(what string, is func() bool) {
+	c.t.Helper()
+	for deadline := time.After(patience); !is(); {
+		select {
+		case <-c.done:
+		case <-deadline:
+			c.t.Fatalf("not in time: %s", what)
+		}
+	}
+}
+
 // awaitFile waits until a file's text is there.
 func (c *client) awaitFile(folder, id string) {
 	c.t.Helper()
