@@ -257,11 +257,7 @@ func TestDeletingWhileEmbedding(t *testing.T) {
 			if n, err := recall.Waiting(t.Context(), f.store, f.org); n != 0 || err != nil {
 				t.Errorf("%d agents have messages left that wait (%v)", n, err)
 			}
-			for {
-				if n, err := f.store.Clear(t.Context()); n == 0 || err != nil {
-					break
-				}
-			}
+			f.clear()
 			if n := f.count(`SELECT count(*) FROM messages WHERE org = $1`); (n == 0) != (c.left == 0) {
 				t.Errorf("%d messages are left", n)
 			}

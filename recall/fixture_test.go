@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -50,6 +51,20 @@ func fixtureOf(t *testing.T, pool *pgxpool.Pool, org db.Org) *fixture {
 	f.agent = f.newAgent()
 	return f
 }
+
+// clear clears all deleted agents away, which are also those of other tests: one test at a time does.
+func (f *fixture) clear() {
+	f.Helper()
+	clearing.Lock()
+	defer clearing.Unlock()
+	for n := 1; n > 0; {
+		var err error
+		n, err = f.store.Clear(f.Context())
+		f.must(err)
+	}
+}
+
+var clearing sync.Mutex
 
 func (f *fixture) must(err error) {
 	f.Helper()

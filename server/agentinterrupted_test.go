@@ -50,7 +50,7 @@ func (r runner) beginAt(path, body string) (reply chan servertest.Reply) {
 	n := len(r.model.Requests())
 	reply = make(chan servertest.Reply, 1)
 	go func() { reply <- r.call("POST", path, body) }()
-	embedtest.Eventually(r.t, "the model is asked", func() bool { return len(r.model.Requests()) >= n+2 })
+	r.model.Await(r.t, n+2)
 	return reply
 }
 

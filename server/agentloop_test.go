@@ -17,7 +17,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/server"
 	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/loop/model"
@@ -498,7 +497,7 @@ func (r runner) begun(body string) (reply chan servertest.Reply) {
 	n := len(r.model.Requests())
 	reply = make(chan servertest.Reply, 1)
 	go func() { reply <- r.call("POST", r.path(), body) }()
-	embedtest.Eventually(r.t, "the model is asked", func() bool { return len(r.model.Requests()) > n })
+	r.model.Await(r.t, n+1)
 	return reply
 }
 

@@ -148,7 +148,7 @@ func TestStoredMessagesAreShownWhenARunGoesOn(t *testing.T) {
 	r.model.Says(callOf("a", "conversation_search", `{"query":"x"}`), modeltest.Answer{Wait: make(chan struct{})})
 	n := len(r.model.Requests())
 	run := fmt.Sprint(fields(t, r.must("POST", r.path()+"/async", hello))["id"])
-	embedtest.Eventually(t, "the model is asked", func() bool { return len(r.model.Requests()) >= n+2 })
+	r.model.Await(t, n+2)
 	stop()
 	if _, err := r.pool.Exec(t.Context(), `DELETE FROM run_items WHERE org = $1 AND seq > 1`, r.org); err != nil {
 		t.Fatal(err)

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/server/loop/model/modeltest"
 	"github.com/loci-memory/loci/server/subagent"
 )
@@ -97,12 +97,7 @@ func TestAChildIsCancelled(t *testing.T) {
 			t.Fatalf("the sub-agent is %v", got)
 		}
 	}
-	deadline := time.Now().Add(patience)
-	for r.list("/v1/runs")[0]["status"] != "cancelled" {
-		if time.Sleep(time.Millisecond); time.Now().After(deadline) {
-			t.Fatalf("the run is %v", r.list("/v1/runs")[0])
-		}
-	}
+	embedtest.Eventually(t, "the run is cancelled", func() bool { return r.list("/v1/runs")[0]["status"] == "cancelled" })
 	if got := r.childState(made.AgentID, of.ID); got["status"] != subagent.Cancelled {
 		t.Errorf("the sub-agent of the sub-agent is %v", got)
 	}

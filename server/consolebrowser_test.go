@@ -184,7 +184,8 @@ func TestConsoleInABrowser(t *testing.T) {
 	t.Parallel()
 	scale.Long(t)
 	chromium(t)
-	c := newClient(t)
+	c := newDatabaseClient(t) // it shows the work on embedding spaces, which are of the whole database
+	c.work()
 	c.set(server.Setting{Variable: "LOCI_EMBEDDING_BASE_URL", Flag: "--embedding-base-url", Value: "http://127.0.0.1:1/v1",
 		Origin: server.OfFlag, Meaning: "OpenAI-compatible endpoint."})
 	alice := newTenant(c, "alice")

@@ -16,7 +16,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/erase"
@@ -400,8 +399,7 @@ var runsErasures sync.Mutex
 // else is erased, and no other such test runs until this one has ended.
 func newErasingClient(t *testing.T) *client {
 	t.Helper()
-	pool := elsewhereServer().pool
-	c := serverClientOn(t, pool, dbtest.NewOrg(t, pool))
+	c := newElsewhereServerClient(t)
 	runsErasures.Lock()
 	t.Cleanup(func() {
 		c.exec(`DELETE FROM erasures WHERE org = $1`, c.org)

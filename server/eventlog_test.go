@@ -54,9 +54,13 @@ func (c *client) refusing(do func(), tables ...string) {
 }
 
 // trigger lets the database run a statement of PL/pgSQL for each row of the client's organization that is written as on
-// says, as in BEFORE INSERT ON blocks, until remove is called or the test ends.
+// says, as in BEFORE INSERT ON blocks, until remove is called or the test ends. It locks the table, so that the client
+// must be that of newElsewhereClient.
 func (c *client) trigger(on, statement string) (remove func()) {
 	c.t.Helper()
+	if c.pool != elsewhereServer().pool {
+		c.t.Fatal("this test would lock a table of all tests")
+	}
 	owner := dbtest.Owner(c.t, c.pool)
 	exec := func(sql string) {
 		c.t.Helper()
@@ -80,7 +84,7 @@ func (c *client) trigger(on, statement string) (remove func()) {
 // is changed, and where the change is refused there is no event.
 func TestEveryChangeOfAnAgentIsAnEvent(t *testing.T) {
 	t.Parallel()
-	c := newClient(t)
+	c := newElsewhereClient(t)
 	folder, other := c.made("/v1/folders", `{"name":"f"}`), c.made("/v1/folders", `{"name":"g"}`)
 	a, b := c.uploaded(folder, "a.txt", "alpha\n"), c.uploaded(folder, "b.txt", "beta\n")
 	agent := c.made("/v1/agents", fmt.Sprintf(`{"name":"a","folder_ids":[%q]}`, other))

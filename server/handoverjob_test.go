@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -43,17 +42,11 @@ func (c *client) writesSlowly(text string) (may chan struct{}) {
 func (c *client) awaitHandover(agent, id string) (h handedOver) {
 	c.t.Helper()
 	path := "/v1/agents/" + agent + "/handovers/" + id
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		if err := json.Unmarshal([]byte(c.must("GET", path, "")), &h); err != nil {
-			c.t.Fatal(err)
-		}
-		if h.Status != handover.Running {
-			return h
-		}
-		if time.Now().After(deadline) {
-			c.t.Fatalf("the hand-over is not made: %+v", h)
-		}
-	}
+	c.awaitJobs("the hand-over is made", func() bool {
+		c.unmarshal(c.must("GET", path, ""), &h)
+		return h.Status != handover.Running
+	})
+	return h
 }
 
 // A model takes longer than a request waits: the job of the hand-over goes on, and the API shows how it ends.

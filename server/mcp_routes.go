@@ -141,7 +141,7 @@ func (m *mcpRoutes) serve(c echo.Context) error {
 	if c.Request().Method == http.MethodPost && !json.Valid(body) {
 		return rest.Malformed("body: it is not one JSON value")
 	}
-	ctx, w, stop := rest.KeepOpen(c, func(problem error) string {
+	ctx, w, stop := m.api.KeepOpen(c, func(problem error) string {
 		_, sentence := m.api.Explain(ctx, problem)
 		return mcp.LastEvent(body, sentence)
 	})

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -25,12 +24,20 @@ type restarting struct {
 	sessions map[string]bool // of this life
 	dies     bool            // with the next call of a tool, which it has made, before it says so
 	calls    int             // of tools that reached it
+	away     bool            // breaks each connection off; its port stays its own meanwhile
 }
 
 func (s *restarting) restart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sessions = map[string]bool{}
+}
+
+// set changes the server between two requests.
+func (s *restarting) set(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
 }
 
 // reached returns how many calls reached the server since it was last asked.
@@ -48,13 +55,15 @@ func (s *restarting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	id, call := r.Header.Get("Mcp-Session-Id"), strings.Contains(string(body), `"tools/call"`)
 	s.mu.Lock()
-	known := id == "" || s.sessions[id]
+	known, away := id == "" || s.sessions[id], s.away
 	dies := call && known && s.dies
-	if call && known {
+	if call && known && !away {
 		s.calls++
 	}
 	s.mu.Unlock()
 	switch {
+	case away:
+		panic(http.ErrAbortHandler)
 	case !known:
 		http.Error(w, "there is no such session", http.StatusNotFound)
 	case dies:
@@ -161,9 +170,7 @@ func TestAForwardedCallIsMadeOnce(t *testing.T) {
 	c.must("PATCH", "/v1/agents/"+agent+"/core-memory/blocks/human", `{"value":"Ada likes tea."}`)
 	told("after a change")
 
-	remote.mu.Lock()
-	remote.dies = true
-	remote.mu.Unlock()
+	remote.set(func() { remote.dies = true })
 	if said, err := insert("Bob likes coffee."); err == nil {
 		t.Errorf("a call that the killed server did not answer: got %q, want an error", said)
 	}
@@ -175,29 +182,14 @@ func TestAForwardedCallIsMadeOnce(t *testing.T) {
 		t.Errorf("the call was made %d times, and %d calls reached the server, want 1 and 2", n, reached)
 	}
 
-	web.Listener.Close()
+	remote.set(func() { remote.away = true })
 	web.CloseClientConnections()
 	if said, err := insert("Dee likes water."); err == nil || !strings.Contains(err.Error(), "did not answer: ") {
 		t.Errorf("without a server: got %q, %v, want the reason", said, err)
 	}
-	back := listenAgain(t, web.Listener.Addr().String(), remote)
-	t.Cleanup(back.Close)
+	remote.set(func() { remote.away = false })
 	remote.restart()
 	if said, err := insert("Eve likes wine."); err != nil {
 		t.Errorf("the first call after an outage: %q, %v", said, err)
 	}
-}
-
-// listenAgain serves a handler at an address that was served before.
-func listenAgain(t *testing.T, addr string, h http.Handler) *httptest.Server {
-	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	web := httptest.NewUnstartedServer(h)
-	web.Listener.Close()
-	web.Listener = listener
-	web.Start()
-	return web
 }

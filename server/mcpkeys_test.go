@@ -12,10 +12,19 @@ import (
 	"time"
 )
 
+// newDoubtingClient returns a client of a server of its own that checks keys before each event of an open answer.
+func newDoubtingClient(t *testing.T) *client {
+	t.Helper()
+	c := newServerClient(t)
+	c.work()
+	c.own().KeyAge = time.Nanosecond
+	return c.again()
+}
+
 // A stream of a session ends with its key: what comes after is not sent, but a comment says why.
 func TestAnMCPStreamEndsWithItsKey(t *testing.T) {
 	t.Parallel()
-	c := newClient(t)
+	c := newDoubtingClient(t)
 	agent, web := c.mcpAgent()
 	kept, revoked := c.keyed(), c.keyed()
 	other, gone := kept.mcpStream(web, agent), revoked.mcpStream(web, agent)
@@ -33,7 +42,6 @@ func TestAnMCPStreamEndsWithItsKey(t *testing.T) {
 	if _, err := c.server.Keys.Revoke(t.Context(), revoked.key); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(1100 * time.Millisecond) // an answer believes its key for a second
 	change("a secret")
 	if got := other.next(t); !strings.Contains(got, updated) {
 		t.Errorf("told %s of a change with the key that is left", got)
@@ -48,7 +56,7 @@ func TestAnMCPStreamEndsWithItsKey(t *testing.T) {
 // What waits for changes without a session ends with its key, and an error that answers it.
 func TestAListenEndsWithItsKey(t *testing.T) {
 	t.Parallel()
-	c := newClient(t)
+	c := newDoubtingClient(t)
 	agent, web := c.mcpAgent()
 	kept, revoked := c.keyed(), c.keyed()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -77,7 +85,6 @@ func TestAListenEndsWithItsKey(t *testing.T) {
 	if _, err := c.server.Keys.Revoke(t.Context(), revoked.key); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(1100 * time.Millisecond) // an answer believes its key for a second
 	kept.must("PATCH", "/v1/agents/"+agent+"/core-memory/blocks/human", `{"value":"a secret"}`)
 	var last struct {
 		ID    int

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -118,20 +119,24 @@ func TestAClientGoesOnAfterItsServerWasKilled(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
 	c.work()
-	agent, killed := c.mcpAgent()
+	agent, _ := c.mcpAgent()
+	var serving atomic.Pointer[client] // the port stays the test's own meanwhile
+	serving.Store(c)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		serving.Load().ServeHTTP(w, r)
+	}))
+	t.Cleanup(web.Close)
 	for _, version := range versions {
-		session := c.mustDial(killed, mcpTo{path: "/mcp/agents/" + agent, version: version})
+		session := c.mustDial(web, mcpTo{path: "/mcp/agents/" + agent, version: version})
 		calledTool(t, session, "list_files", `{}`)
 	}
-	addr := killed.Listener.Addr().String()
 	var old []*sdk.ClientSession
 	for _, version := range versions {
-		old = append(old, c.mustDial(killed, mcpTo{path: "/mcp/agents/" + agent, version: version}))
+		old = append(old, c.mustDial(web, mcpTo{path: "/mcp/agents/" + agent, version: version}))
 	}
-	killed.Listener.Close()
-	killed.CloseClientConnections()
-	again := listenAgain(t, addr, c.again())
-	t.Cleanup(again.Close)
+	serving.Store(c.again())
+	web.CloseClientConnections()
+	http.DefaultClient.CloseIdleConnections() // a call on one that the server has closed would fail
 	for i, version := range versions {
 		_, err := old[i].CallTool(t.Context(), &sdk.CallToolParams{Name: "list_files"})
 		if err != nil && version >= "2026-07-28" {
@@ -140,7 +145,7 @@ func TestAClientGoesOnAfterItsServerWasKilled(t *testing.T) {
 		if err == nil && version < "2026-07-28" {
 			t.Errorf("%s: a session of the killed server is answered", version)
 		}
-		if text, failed := calledTool(t, c.mustDial(again, mcpTo{path: "/mcp/agents/" + agent, version: version}),
+		if text, failed := calledTool(t, c.mustDial(web, mcpTo{path: "/mcp/agents/" + agent, version: version}),
 			"list_files", `{}`); failed {
 			t.Errorf("%s: in a new session: %s", version, text)
 		}

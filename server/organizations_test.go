@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/server/apikey"
 )
 
@@ -220,8 +219,7 @@ func (c *client) orgTables(org db.Org) map[string]int {
 // Of a deleted organization with everything in it no row is left in any table, and no job. What another one has stays.
 func TestDeletedOrganizationsLeaveNothing(t *testing.T) {
 	t.Parallel()
-	pool := elsewhereServer().pool // Clear is for all organizations
-	c := serverClientOn(t, pool, dbtest.NewOrg(t, pool))
+	c := newElsewhereServerClient(t) // Clear is for all organizations
 	c.work()
 	alice, mallory := newTenant(c, "alice"), newTenant(c, "mallory")
 	before := alice.state()

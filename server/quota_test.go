@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/quota"
 )
@@ -199,7 +200,7 @@ func TestUsageIsWhatIsStored(t *testing.T) {
 	var folding sync.WaitGroup
 	for range 3 {
 		folding.Go(func() {
-			if err := c.server.Quotas.Fold(t.Context()); err != nil {
+			if err := c.server.Quotas.FoldOrg(t.Context(), alice.org); err != nil {
 				t.Error(err)
 			}
 		})
@@ -209,6 +210,27 @@ func TestUsageIsWhatIsStored(t *testing.T) {
 		t.Errorf("%d rows of usage, before folding %d", after, before)
 	}
 	check()
+}
+
+// Organizations whose usage is in many rows are folded, and no others.
+func TestOrganizationsWithMuchUsageAreFolded(t *testing.T) {
+	t.Parallel()
+	c := newElsewhereServerClient(t) // Fold is for all organizations
+	few := dbtest.NewOrg(t, c.pool)
+	for org, rows := range map[db.Org]int{c.org: 120, few: 3} {
+		c.exec(`INSERT INTO stored_usage (org, kind, items, bytes)
+			SELECT $1, 'folded ' || n % 2, 1, 10 FROM generate_series(1, $2) n`, org, rows)
+	}
+	if err := c.server.Quotas.Fold(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := db.All[string](t.Context(), c.pool, `
+		SELECT concat_ws(' ', org = $1, kind, items, bytes) FROM stored_usage
+		WHERE org IN ($1, $2) AND kind LIKE 'folded %' ORDER BY org = $1, kind, key`, few, c.org)
+	want := []string{"f folded 0 60 600", "f folded 1 60 600", "t folded 0 1 10", "t folded 1 1 10", "t folded 1 1 10"}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %q, %v; want %q", got, err, want)
+	}
 }
 
 // wantCounted checks a report against the rows.
@@ -281,7 +303,7 @@ func TestAQuotaOfRequests(t *testing.T) {
 func TestServersCountRequestsTogether(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
-	now := time.Now()
+	now := time.Date(2030, 5, 30, 12, 0, 0, 0, time.UTC) // and not the end of a month
 	clock := func() time.Time { return now }
 	one, two := &quota.Requests{DB: c.pool, Now: clock}, &quota.Requests{DB: c.pool, Now: clock}
 	limit := int64(10)

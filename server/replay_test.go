@@ -11,8 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/google/uuid"
+	"github.com/riverqueue/river"
 
 	"github.com/loci-memory/loci/compaction/lab"
+	"github.com/loci-memory/loci/db/queue/queuetest"
 	"github.com/loci-memory/loci/server/replay"
 )
 
@@ -31,17 +33,11 @@ func recordedSession(turns int, said string) string {
 // awaitReplay waits until a replay has ended.
 func (c *client) awaitReplay(id string) (r replay.Replay) {
 	c.t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		if err := json.Unmarshal([]byte(c.must("GET", "/v1/lab/replays/"+id, "")), &r); err != nil {
-			c.t.Fatal(err)
-		}
-		if r.Status != replay.Running {
-			return r
-		}
-		if time.Now().After(deadline) {
-			c.t.Fatalf("the replay does not end: %+v", r)
-		}
-	}
+	c.awaitJobs("the replay ends", func() bool {
+		c.unmarshal(c.must("GET", "/v1/lab/replays/"+id, ""), &r)
+		return r.Status != replay.Running
+	})
+	return r
 }
 
 func (c *client) report(id string) (report lab.Report) {
@@ -129,7 +125,8 @@ func TestAConversationIsReplayedAndTheReplayDeleted(t *testing.T) {
 // What cannot be replayed is refused with the field, and a transcript with its line. Nothing is stored.
 func TestWhatCannotBeReplayedIsRefused(t *testing.T) {
 	t.Parallel()
-	c := newClient(t)
+	c := newServerClient(t)
+	c.own().Agents.Jobs = queuetest.Jobs(t, c.pool, c.org, river.Config{}) // nobody works on them
 	good := `"transcripts":[{"name":"a","text":` + recordedSession(1, "") + `}]`
 	for body, want := range map[string]string{
 		`{}`: "nothing to replay",

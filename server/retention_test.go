@@ -84,7 +84,7 @@ func TestEachKindHasAnAge(t *testing.T) {
 	r.stream(r.path()+"/stream", `{"input":"Hello","background":true}`)
 	r.must("POST", r.path(), `{"input":"Hello again"}`)
 	r.accepted("/v1/lab/replays", `{"agent_id":"`+r.agent+`","policies":["letta"]}`)
-	r.exec(`INSERT INTO embedding_spaces (provider, model, dimension) VALUES ('ages', 'm', 1)`)
+	r.exec(`INSERT INTO embedding_spaces (provider, model, dimension) VALUES ('ages', 'm', 1) ON CONFLICT DO NOTHING`)
 	r.exec(`INSERT INTO message_vectors (org, message_key, space_id, agent_key, conversation_key, position, role,
 		created_at, embedding)
 		SELECT org, key, (SELECT id FROM embedding_spaces WHERE provider = 'ages'), agent_key, conversation_key, position,

@@ -18,7 +18,7 @@ func (s *Server) Handler() http.Handler {
 	keys := &rest.Keys{Lookup: s.Keys.Lookup, OpenOrg: s.OpenOrg, AgentOf: s.agentOf, Used: s.Keys.Used,
 		Limits: s.KeyLimits, Request: s.countRequest}
 	api := rest.New(rest.Config{Title: "Loci", Version: s.Version, Log: s.Log, Timeout: s.RequestTimeout, Keys: keys,
-		SpoolBytes: max(rest.DefaultSpoolBytes, 4*s.MaxUploadBytes), Observe: s.observe})
+		KeyAge: s.KeyAge, SpoolBytes: max(rest.DefaultSpoolBytes, 4*s.MaxUploadBytes), Observe: s.observe})
 	s.routes(api)
 	api.Gauges(s.Metrics.Register)
 	return withConsole(api.Handler())

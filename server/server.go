@@ -31,8 +31,8 @@ import (
 	"github.com/loci-memory/loci/server/tool"
 )
 
-// Server answers the API's requests. All fields but Settings, KeyLimits, RequestTimeout, ReadyEvery, MCPFixtures,
-// MCPFilesEvery and OpenOrg must be set.
+// Server answers the API's requests. All fields but Settings, KeyLimits, KeyAge, RequestTimeout, ReadyEvery,
+// MCPFixtures, MCPFilesEvery and OpenOrg must be set.
 type Server struct {
 	Agents         *agent.Store
 	Files          *files.Store
@@ -70,6 +70,7 @@ type Server struct {
 	ExamineModel      func(ctx context.Context) db.Finding
 
 	KeyLimits apikey.Limits // of keys without limits of their own
+	KeyAge    time.Duration // as rest.Config has it
 
 	MCPFixtures   *mcp.Fixtures // of the build for MCP's conformance suite; nil for none
 	MCPFilesEvery time.Duration // as mcp.Options has it

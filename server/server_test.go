@@ -159,7 +159,9 @@ func joined(t *testing.T, shared *client) *client {
 	return &c
 }
 
-// newElsewhereClient is newClient on another database that the tests of this package share.
+// newElsewhereClient is newClient on another database that tests of this package share: those that go over all
+// organizations, and those that lock tables or give them triggers. No test there holds a transaction open in which it
+// waits for other statements, which would wait for such a lock.
 func newElsewhereClient(t *testing.T) *client {
 	t.Helper()
 	return joined(t, elsewhereServer())
@@ -181,6 +183,13 @@ func serverClientOn(t *testing.T, pool *pgxpool.Pool, org db.Org) *client {
 	serverLog.Follow(t, org)
 	return &client{Handler: s.Handler(), t: t, server: s, pool: pool, org: org, home: org, open: org,
 		stopWatching: watch(t, s)}
+}
+
+// newElsewhereServerClient is newServerClient on the database of newElsewhereClient.
+func newElsewhereServerClient(t *testing.T) *client {
+	t.Helper()
+	pool := elsewhereServer().pool
+	return serverClientOn(t, pool, dbtest.NewOrg(t, pool))
 }
 
 // newDatabaseClient returns a client, without a key, of a server on a database of the test's own. Nobody works on jobs
@@ -463,6 +472,18 @@ func (c *client) uploaded(folder, filename, text string) string {
 	id := fields(c.t, got.Text)["id"].(string)
 	c.awaitFile(folder, id)
 	return id
+}
+
+// awaitJobs waits until something is so that only a job makes so. It looks whenever a job ends.
+func (c *client) awaitJobs(what string, is func() bool) {
+	c.t.Helper()
+	for deadline := time.After(patience); !is(); {
+		select {
+		case <-c.done:
+		case <-deadline:
+			c.t.Fatalf("not in time: %s", what)
+		}
+	}
 }
 
 // awaitFile waits until a file's text is there.

@@ -25,7 +25,7 @@ func (c *client) exec(sql string, args ...any) {
 // What Postgres lacks, as its errors name it, is not the request's fault, and passes.
 func TestADatabaseWithoutRoomIs503(t *testing.T) {
 	t.Parallel()
-	c := newServerClient(t)
+	c := newElsewhereServerClient(t)
 	c.made("/v1/folders", `{"name":"f","description":"53100"}`)
 	c.trigger(`BEFORE INSERT ON blocks`, fmt.Sprintf(`
 		RAISE EXCEPTION 'could not extend file "base/16384/2619": at 10.1.2.3'

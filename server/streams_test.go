@@ -232,7 +232,7 @@ func TestEventsEndWithTheServerAndTheClient(t *testing.T) {
 // A database that hangs makes no request hang: it is answered with a 503 once its time is over.
 func TestRequestsDoNotWaitForeverForTheDatabase(t *testing.T) {
 	t.Parallel()
-	c := newServerClient(t)
+	c := newElsewhereServerClient(t) // it locks a table
 	identity := "/v1/identities/" + c.made("/v1/identities", `{"identifier_key":"a","name":"Ada","identity_type":"user"}`)
 	conn, err := c.pool.Acquire(t.Context())
 	if err != nil {

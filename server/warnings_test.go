@@ -82,7 +82,7 @@ func TestObjectsThatWereReadAreSentBackWithoutWarnings(t *testing.T) {
 // The turns are stored before their usage is. What fails then would make a client send them again.
 func TestAUsageThatCannotBeStoredIsNoError(t *testing.T) {
 	t.Parallel()
-	c := newClient(t)
+	c := newElsewhereClient(t)
 	agent := c.made("/v1/agents", "")
 	c.trigger(`BEFORE UPDATE OF reported_tokens ON conversations`, `
 		IF NEW.reported_tokens > 0 THEN RAISE 'the disk is on fire'; END IF`)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -101,13 +102,16 @@ func (m *twoModels) settings(now, next *embedtest.Endpoint) []string {
 	return args
 }
 
-// serve stops the servers in this process and starts others.
+// serve stops the servers in this process, starts others, and waits until these search by meaning.
 func (m *twoModels) serve(t *testing.T, args []string) {
 	t.Helper()
 	for _, p := range m.programs {
 		p.stop()
 	}
 	m.programs = []*program{serve(t, args...), serve(t, args...)}
+	for _, p := range m.programs {
+		p.log.await(t, "the server uses its model", func(log string) bool { return strings.Contains(log, "msg=embedding ") })
+	}
 	m.program = m.programs[0]
 }
 

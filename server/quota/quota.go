@@ -84,18 +84,26 @@ func (s *Store) Fold(ctx context.Context) error {
 	orgs, err := db.All[db.Org](ctx, s.DB, `
 		SELECT org FROM stored_usage GROUP BY org HAVING count(*) >= $1 ORDER BY org`, minFold)
 	for _, org := range orgs {
-		for folded := foldRows; err == nil && folded == foldRows; {
-			folded, err = db.One[int](ctx, s.DB, `
-				WITH gone AS (
-					DELETE FROM stored_usage WHERE org = $1 AND key IN (
-						SELECT key FROM stored_usage WHERE org = $1 ORDER BY key LIMIT $2 FOR UPDATE SKIP LOCKED)
-					RETURNING kind, items, bytes
-				), sums AS (
-					INSERT INTO stored_usage (org, kind, items, bytes)
-					SELECT $1, kind, sum(items), sum(bytes) FROM gone GROUP BY kind
-				)
-				SELECT count(*) FROM gone`, org, foldRows)
+		if err == nil {
+			err = s.FoldOrg(ctx, org)
 		}
+	}
+	return err
+}
+
+// FoldOrg is Fold for one organization.
+func (s *Store) FoldOrg(ctx context.Context, org db.Org) (err error) {
+	for folded := foldRows; err == nil && folded == foldRows; {
+		folded, err = db.One[int](ctx, s.DB, `
+			WITH gone AS (
+				DELETE FROM stored_usage WHERE org = $1 AND key IN (
+					SELECT key FROM stored_usage WHERE org = $1 ORDER BY key LIMIT $2 FOR UPDATE SKIP LOCKED)
+				RETURNING kind, items, bytes
+			), sums AS (
+				INSERT INTO stored_usage (org, kind, items, bytes)
+				SELECT $1, kind, sum(items), sum(bytes) FROM gone GROUP BY kind
+			)
+			SELECT count(*) FROM gone`, org, foldRows)
 	}
 	return err
 }

@@ -26,6 +26,7 @@ type Config struct {
 	Log            *slog.Logger
 	Timeout        time.Duration // of each request that is not streamed; DefaultTimeout if 0
 	Keys           *Keys         // nil serves every request without an organization
+	KeyAge         time.Duration // that an open answer believes a key which was checked; DefaultKeyAge if 0
 	Pace           BodyPace      // of the bodies of requests
 	Budget         BodyBudget    // of the bodies that are in memory
 	SpoolBytes     int64         // of the files of bodies that are being received; DefaultSpoolBytes if 0
@@ -34,6 +35,9 @@ type Config struct {
 
 // DefaultTimeout is how long a request may take.
 const DefaultTimeout = 30 * time.Second
+
+// DefaultKeyAge is how long a key that was checked counts for the events of an open answer.
+const DefaultKeyAge = time.Second
 
 // maxRequests are served at the same time.
 const maxRequests = 1024
@@ -60,7 +64,7 @@ func New(c Config) *API {
 	config.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
 	config.Transformers = []huma.Transformer{showProblem, warn}
 	e := echo.New()
-	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
+	c.Timeout, c.KeyAge = cmp.Or(c.Timeout, DefaultTimeout), cmp.Or(c.KeyAge, DefaultKeyAge)
 	a := &API{Config: c, echo: e, access: map[string]map[string]Access{}, whole: map[string]bool{},
 		bodies:  c.Budget.shares(),
 		spooled: c.spools(), served: db.NewShares(maxRequests, maxRequests/4)}

@@ -55,10 +55,10 @@ func (w *streamWriter) FlushError() error {
 // KeepOpen returns the context and the answer of a request that waits for what happens. Both end when the request's key
 // is revoked or expires: an answer of server-sent events first gets a last event, which says why. Such an answer has
 // comments between its events. stop ends both.
-func KeepOpen(c echo.Context, last func(problem error) string) (ctx context.Context, w http.ResponseWriter,
+func (a *API) KeepOpen(c echo.Context, last func(problem error) string) (ctx context.Context, w http.ResponseWriter,
 	stop func()) {
 	ctx, cancel := context.WithCancel(c.Request().Context())
-	answer := &kept{ResponseWriter: Answer(c), last: last, end: cancel, checked: time.Now()}
+	answer := &kept{ResponseWriter: Answer(c), last: last, end: cancel, checked: time.Now(), every: a.KeyAge}
 	answer.recheck, _ = ctx.Value(keyRecheck).(func() error)
 	done := make(chan struct{})
 	go func() {
@@ -80,13 +80,11 @@ func KeepOpen(c echo.Context, last func(problem error) string) (ctx context.Cont
 	return ctx, answer, func() { cancel(); <-done }
 }
 
-// recheckEvery is how long a key that was checked counts for the events of an open answer.
-const recheckEvery = time.Second
-
 // kept is an answer that several goroutines write.
 type kept struct {
 	http.ResponseWriter
 	recheck func() error // of the request's key; nil if it has none
+	every   time.Duration
 	last    func(problem error) string
 	end     func() // of the request
 
@@ -101,7 +99,7 @@ func (k *kept) Write(p []byte) (int, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.began = strings.HasPrefix(k.Header().Get(echo.HeaderContentType), "text/event-stream")
-	if k.began && time.Since(k.checked) > recheckEvery {
+	if k.began && time.Since(k.checked) > k.every {
 		k.check()
 	}
 	if k.ended != nil {

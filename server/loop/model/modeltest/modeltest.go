@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // maxRequestBytes bounds a request.
@@ -54,12 +55,13 @@ type Model struct {
 	mu     sync.Mutex
 	script []Answer
 	asked  []Asked
+	grown  chan struct{} // closed by the next request
 }
 
 // New starts a model that lives until the test ends.
 func New(t testing.TB) *Model {
 	t.Helper()
-	m := &Model{}
+	m := &Model{grown: make(chan struct{})}
 	m.Server = httptest.NewServer(m)
 	t.Cleanup(m.Close)
 	return m
@@ -80,6 +82,27 @@ func (m *Model) Requests() []Asked {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return append([]Asked(nil), m.asked...)
+}
+
+// patience bounds a wait; reaching it is a failure.
+const patience = 3 * time.Minute
+
+// Await waits until n requests were received.
+func (m *Model) Await(t testing.TB, n int) {
+	t.Helper()
+	for deadline := time.After(patience); ; {
+		m.mu.Lock()
+		got, grown := len(m.asked), m.grown
+		m.mu.Unlock()
+		if got >= n {
+			return
+		}
+		select {
+		case <-grown:
+		case <-deadline:
+			t.Fatalf("the model was asked %d times, want %d", got, n)
+		}
+	}
 }
 
 // ServeHTTP implements http.Handler.
@@ -137,6 +160,8 @@ func (m *Model) next(asked Asked) Answer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.asked = append(m.asked, asked)
+	close(m.grown)
+	m.grown = make(chan struct{})
 	if len(m.script) > 0 {
 		a := m.script[0]
 		m.script = m.script[1:]
