@@ -55,7 +55,8 @@ const conversationColumns = `c.key, c.id, a.id AS agent_id, c.agent_key, c.is_de
 	c.messages, c.tokens,
 	c.frame, c.first_visible, c.kept,
 	c.summary_position, c.clipped, c.hidden_tokens, c.fixed_tokens, c.reported_tokens, c.reported_position,
-	c.settled_tokens, c.warned, c.prompts, c.refusal, c.last_message_at, c.last_run_completion, c.archived_at, c.held_until,
+	c.settled_tokens, c.warned, c.prompts, c.refusal, c.last_message_at, c.last_run_completion, c.archived_at,
+	c.held_until,
 	c.created_at, c.updated_at,
 	CASE WHEN c.embedded_space IS NOT NULL OR c.embed_error IS NOT NULL THEN json_build_object(
 		'pending', CASE WHEN c.unembedded THEN c.messages - c.embedded ELSE 0 END,

@@ -272,7 +272,8 @@ func (s *Store) FinishConversation(ctx context.Context, org db.Org, c PortableCo
 		UPDATE conversations
 		SET prompts = @prompts, frame = @version, first_visible = @first, kept = @kept, summary_position = @summary,
 		    clipped = @clipped, hidden_tokens = @hidden, fixed_tokens = @fixed, reported_tokens = @reported,
-		    reported_position = @reported_position, settled_tokens = @settled, warned = @warned, refusal = @refusal, reset_at = @reset,
+		    reported_position = @reported_position, settled_tokens = @settled, warned = @warned, refusal = @refusal,
+		    reset_at = @reset,
 		    deleted_at = @reset, last_message_at = @last,
 		    last_run_completion = @run, archived_at = @archived, updated_at = @updated
 		WHERE org = @org AND id = @id`,

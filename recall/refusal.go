@@ -22,8 +22,8 @@ type Refused struct {
 	Trial int `json:"trial,omitempty" doc:"Of messages from before the refused turn: a number of the trial without them."`
 }
 
-// LastRefusal is the last refusal of a prompt of a conversation. Until an answer comes after it, the next one is in a row
-// with it.
+// LastRefusal is the last refusal of a prompt of a conversation. Until an answer comes after it, the next one is in a
+// row with it.
 type LastRefusal struct {
 	At    int    `json:"at"`              // the conversation's last position then
 	OTID  string `json:"otid,omitempty"`  // the caller's own id of its report
@@ -50,7 +50,7 @@ type RefusedView struct {
 	Returned []string `json:"returned" doc:"Ids of the messages that are back in it."`
 
 	// The refused turn stays for now: the provider may have refused what came before.
-	AskAgain bool `json:"ask_again" doc:"Send the provider the next prompt, which is without messages from before the turn."`
+	AskAgain bool `json:"ask_again" doc:"Ask again with the next prompt, which is without messages from before the turn."`
 
 	Unchanged bool `json:"unchanged" doc:"The report is known, or the refusal is not about what the prompt says."`
 }
@@ -63,9 +63,9 @@ const maxRefusedRunes = 300
 //
 //   - The refused turn leaves the view. If the refused prompt was a later one of the turn, the last answer leaves with
 //     what came after it, and a note tells the model: the view is the one that the provider answered.
-//   - A refusal in a row with another may be for what came before. It is tried without the last answer and what followed
-//     it, and then without everything before the turn. Either the provider takes the rest, or these messages come back,
-//     and the turn leaves.
+//   - A refusal in a row with another may be for what came before. It is tried without the last answer and what
+//     followed it, and then without everything before the turn. Either the provider takes the rest, or these messages
+//     come back, and the turn leaves.
 //
 // Nothing else is appended to the conversation until the transaction of the store ends. Calls of these messages that
 // have no result get one.
@@ -182,8 +182,8 @@ func (r *refusing) before(position int) []Message {
 // after returns the messages of the view from a position on.
 func (r *refusing) after(position int) []Message { return r.view[len(r.before(position)):] }
 
-// refusedTurn returns the messages of the refused turn. If the prompt was a later one of the turn, it returns these from
-// the last answer on, and part is true.
+// refusedTurn returns the messages of the refused turn. If the prompt was a later one of the turn, it returns these
+// from the last answer on, and part is true.
 func (r *refusing) refusedTurn(last int, was LastRefusal, inARow bool) (left []Message, part bool) {
 	if last >= 0 && hasCall(r.view[last]) && r.goesOn(last) {
 		return r.view[last:], true
@@ -195,8 +195,8 @@ func (r *refusing) refusedTurn(last int, was LastRefusal, inARow bool) (left []M
 	return r.after(r.turn(last, at)), false
 }
 
-// goesOn reports whether the refused prompt continues the turn of the answer at an index, which calls tools: the caller's
-// own loop does; a run does if the answer or a result is its own.
+// goesOn reports whether the refused prompt continues the turn of the answer at an index, which calls tools: that of a
+// caller's own loop does; that of a run does if the answer or a result is its own.
 func (r *refusing) goesOn(last int) bool {
 	return r.of.Runs == nil || slices.ContainsFunc(r.view[last:], func(m Message) bool {
 		return (m.Role == Assistant || m.Role == Tool) && r.ofRuns(m)

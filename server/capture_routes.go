@@ -56,15 +56,15 @@ func (CaptureBody) Schema(huma.Registry) *huma.Schema {
 		}}
 }
 
-const refusedWords = "If it is for what the prompt says (status 400, 413, 415 or 422, and neither a key, a model nor a " +
-	"limit), the refused turn leaves the model's view and stays in the log."
+const refusedWords = "If it is for what the prompt says (status 400, 413, 415 or 422, and neither a key, a model " +
+	"nor a limit), the refused turn leaves the model's view and stays in the log."
 
 // refusedSchema is the schema of a provider's refusal.
 func refusedSchema(doc string) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Nullable: true, Description: doc,
 		Required: []string{"status"}, Properties: map[string]*huma.Schema{
-			"status": {Type: huma.TypeInteger, Description: "The HTTP status that the provider answered with, from 400 to 599; " +
-				"200 if it withheld the whole answer."},
+			"status": {Type: huma.TypeInteger, Description: "The HTTP status that the provider answered with, from 400 to " +
+				"599; 200 if it withheld the whole answer."},
 			"message": {Type: huma.TypeString, Description: "The provider's words, which lists show redacted, and cut at 300 " +
 				"characters."},
 			"otid": {Type: huma.TypeString, Description: "The caller's own id of the report; that of a step if absent. The " +

@@ -69,7 +69,7 @@ type MessageHead struct {
 
 	Purpose string `json:"purpose,omitempty" enum:"flush" doc:"Of a silent turn, which no prompt has; else absent."`
 
-	Refused *recall.Refused `json:"refused,omitempty" doc:"Why it left the model's view: a provider refused it; else absent."`
+	Refused *recall.Refused `json:"refused,omitempty" doc:"Why it left the model's view, if a provider refused it."`
 
 	Provenance *db.Provenance `json:"provenance,omitempty" doc:"Who stored it, as far as other fields do not say."`
 }

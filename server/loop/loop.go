@@ -20,8 +20,8 @@ import (
 	"github.com/loci-memory/loci/server/tool"
 )
 
-// Loop runs agents. All fields must be set but MaxRuns, FirstPause, LimitPatience and Models, without which no run can start. Run must
-// be running.
+// Loop runs agents. All fields must be set but MaxRuns, FirstPause, LimitPatience and Models, without which no run can
+// start. Run must be running.
 type Loop struct {
 	DB     db.DB
 	Agents *agent.Store

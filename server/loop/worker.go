@@ -79,7 +79,8 @@ func (w *worker) work(ctx context.Context) error {
 		return w.end(ctx, stop{ModelError, &Failure{Type: NoModel, Text: NoModelText(err)}})
 	}
 	w.Log.ErrorContext(ctx, "a run failed", "run", w.run.ID, "error", err)
-	return w.end(ctx, stop{StopError, &Failure{Type: "internal_error", Text: "The server has a fault. Its log has the cause"}})
+	return w.end(ctx, stop{StopError, &Failure{Type: "internal_error",
+		Text: "The server has a fault. Its log has the cause"}})
 }
 
 // unavailable reports whether an error may pass: the database cannot serve. The deadlines of a run are its models'.
@@ -297,8 +298,9 @@ func (w *worker) afterBroken() *stop {
 	if n < maxBroken || slices.ContainsFunc(w.turn.calls[n-maxBroken:], func(c call) bool { return !c.broken }) {
 		return nil
 	}
-	return &stop{BrokenCalls, &Failure{Type: BrokenCalls, Text: fmt.Sprintf("The model's last %d calls of tools were of tools "+
-		"that it does not have, or had arguments that are no JSON", maxBroken)}}
+	said := fmt.Sprintf("The model's last %d calls of tools were of tools that it does not have, or had arguments that "+
+		"are no JSON", maxBroken)
+	return &stop{BrokenCalls, &Failure{Type: BrokenCalls, Text: said}}
 }
 
 // isCancelledNow reports whether the run was cancelled on any server, has ended, or lost its agent, its conversation or
