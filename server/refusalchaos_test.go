@@ -46,9 +46,9 @@ func TestARefusalIsKnownToAllServers(t *testing.T) {
 	}
 	checkSaid(t, "the other server", itemTexts(other.says("Two").Messages), []string{"assistant_message Fine."})
 	r.model.Says(badRequest)
-	r.says("Once")
-	checkSaid(t, "sent again", itemTexts(other.says("Once").Messages), []string{"assistant_message Fine."})
-	if asked := r.asked(); strings.Count(asked, "Once") != 1 {
+	r.says("Xylophone")
+	checkSaid(t, "sent again", itemTexts(other.says("Xylophone").Messages), []string{"assistant_message Fine."})
+	if asked := r.asked(); strings.Count(asked, "Xylophone") != 1 {
 		t.Errorf("the text is in the prompt more than once: %s", asked)
 	}
 }

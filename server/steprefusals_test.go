@@ -20,8 +20,8 @@ type refusedStep struct {
 	}
 }
 
-// refusing sends a step or a capture of a loop of the caller's own.
-func (c *client) refusing(agent, path, body string) (got refusedStep) {
+// reports sends a step or a capture of a loop of the caller's own.
+func (c *client) reports(agent, path, body string) (got refusedStep) {
 	c.t.Helper()
 	if err := json.Unmarshal([]byte(c.must("POST", "/v1/agents/"+agent+path, body)), &got); err != nil {
 		c.t.Fatal(err)
@@ -49,19 +49,19 @@ func TestRefusalsOfALoopOfOnesOwn(t *testing.T) {
 			c.step(agent, in(`{"response":`+fmt.Sprintf(said.end, 10)+`}`))
 			// The first prompt of a turn.
 			c.step(agent, in(`{"messages":[{"role":"user","content":"Bad"}]}`))
-			got := c.refusing(agent, "/step", in(`{"otid":"r1",`+reported+`}`))
+			got := c.reports(agent, "/step", in(`{"otid":"r1",`+reported+`}`))
 			if prompt := string(got.Prompt.Request); len(got.Refused.Left) != 1 || got.Next != "user" ||
 				strings.Contains(prompt, "Bad") || !strings.Contains(prompt, "First") {
 				t.Errorf("the first prompt: got %+v", got)
 			}
-			if again := c.refusing(agent, "/step", in(`{"otid":"r1",`+reported+`}`)); !again.Refused.Unchanged {
+			if again := c.reports(agent, "/step", in(`{"otid":"r1",`+reported+`}`)); !again.Refused.Unchanged {
 				t.Errorf("the report again: got %+v", again.Refused)
 			}
 			// After a result, within the turn.
 			c.step(agent, in(`{"messages":[{"role":"user","content":"Weather"}]}`))
 			c.step(agent, in(`{"response":`+fmt.Sprintf(said.answer, 10)+`}`))
 			c.step(agent, in(`{"messages":[`+said.result+`]}`))
-			got = c.refusing(agent, "/step", in(`{`+reported+`}`))
+			got = c.reports(agent, "/step", in(`{`+reported+`}`))
 			if prompt := string(got.Prompt.Request); got.Next != "model" || strings.Contains(prompt, "Rain.") ||
 				strings.Contains(prompt, "One moment.") || !strings.Contains(prompt, "Weather") ||
 				!strings.Contains(prompt, "what they changed stays") || strings.Contains(prompt, "cannot be read") {
@@ -73,29 +73,29 @@ func TestRefusalsOfALoopOfOnesOwn(t *testing.T) {
 				t.Errorf("the answer is not in %s", prompt)
 			}
 			// A captured turn.
-			captured := c.refusing(agent, "/messages/capture", `{"messages":[{"role":"user","content":"Captured","otid":"c"}],`+
+			captured := c.reports(agent, "/messages/capture", `{"messages":[{"role":"user","content":"Captured","otid":"c"}],`+
 				reported+`}`)
 			if prompt := c.promptIn(agent, format); len(captured.Refused.Left) != 1 || strings.Contains(prompt, "Captured") {
 				t.Errorf("a captured turn: got %+v", captured.Refused)
 			}
-			repeated := c.refusing(agent, "/messages/capture", `{"messages":[{"role":"user","content":"Captured","otid":"c"}],`+
+			repeated := c.reports(agent, "/messages/capture", `{"messages":[{"role":"user","content":"Captured","otid":"c"}],`+
 				reported+`}`)
 			if !repeated.Refused.Unchanged {
 				t.Errorf("the captured turn again: got %+v", repeated.Refused)
 			}
 			// Two refusals in a row: the provider is asked without the last answer, then without all, and then all is back.
 			c.step(agent, in(`{"messages":[{"role":"user","content":"Trial"}]}`))
-			got = c.refusing(agent, "/step", in(`{`+reported+`}`))
+			got = c.reports(agent, "/step", in(`{`+reported+`}`))
 			if prompt := string(got.Prompt.Request); !got.Refused.AskAgain || !strings.Contains(prompt, "Trial") ||
 				!strings.Contains(prompt, "Weather") {
 				t.Errorf("in a row: got %+v %s", got.Refused, prompt)
 			}
-			got = c.refusing(agent, "/step", in(`{`+reported+`}`))
+			got = c.reports(agent, "/step", in(`{`+reported+`}`))
 			if prompt := string(got.Prompt.Request); !got.Refused.AskAgain || !strings.Contains(prompt, "Trial") ||
 				strings.Contains(prompt, "First") {
 				t.Errorf("without all: got %+v %s", got.Refused, prompt)
 			}
-			got = c.refusing(agent, "/step", in(`{`+reported+`}`))
+			got = c.reports(agent, "/step", in(`{`+reported+`}`))
 			if prompt := string(got.Prompt.Request); got.Refused.AskAgain || strings.Contains(prompt, "Trial") ||
 				!strings.Contains(prompt, "First") || strings.Count(prompt, "It rains.") != 2 || len(got.Refused.Returned) == 0 {
 				t.Errorf("all is back: got %+v %s", got.Refused, prompt)
@@ -112,7 +112,7 @@ func TestOtherReportsOfRefusals(t *testing.T) {
 	c.step(agent, `{"messages":[{"role":"user","content":"Hello"}]}`)
 	for _, said := range []string{`{"status":401,"message":"No"}`, `{"status":403}`, `{"status":404}`, `{"status":429}`,
 		`{"status":500}`, `{"status":400,"message":"API key not valid"}`} {
-		got := c.refusing(agent, "/step", `{"refused":`+said+`}`)
+		got := c.reports(agent, "/step", `{"refused":`+said+`}`)
 		if !got.Refused.Unchanged || !strings.Contains(string(got.Prompt.Request), "Hello") {
 			t.Errorf("%s: got %+v", said, got)
 		}
@@ -136,7 +136,7 @@ func TestRefusalsAreCarried(t *testing.T) {
 	id := c.made("/v1/conversations/?agent_id="+agent, `{}`)
 	in := `,"conversation_id":"` + id + `"}`
 	c.step(agent, `{"messages":[{"role":"user","content":"First"}]`+in)
-	c.refusing(agent, "/step", `{"messages":[{"role":"user","content":"Bad"}],`+
+	c.reports(agent, "/step", `{"messages":[{"role":"user","content":"Bad"}],`+
 		`"refused":{"status":400,"message":"Wormwood is bad"}`+in)
 	fork := c.made("/v1/conversations/"+id+"/fork", `{}`)
 	for _, of := range []string{id, fork} {
