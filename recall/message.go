@@ -56,7 +56,7 @@ type Message struct {
 	CreatedAt      time.Time `db:"created_at" json:"created_at"`
 
 	// Refused says that a provider refused a prompt with the message, which left the view for that; nil if none did.
-	Refused *Refused `db:"refused" json:"refused,omitempty" doc:"Why it left the model's view, if a provider refused it."`
+	Refused *Refused `db:"refused" json:"refused,omitempty" doc:"Why a provider refused it; it left the view."`
 
 	// Provenance is who stored it, as far as its own fields do not say; nil if they say all that is known.
 	Provenance *db.Provenance `db:"provenance" json:"provenance,omitempty"`

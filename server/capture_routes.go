@@ -63,8 +63,9 @@ const refusedWords = "If it is for what the prompt says (status 400, 413, 415 or
 func refusedSchema(doc string) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Nullable: true, Description: doc,
 		Required: []string{"status"}, Properties: map[string]*huma.Schema{
-			"status": {Type: huma.TypeInteger, Minimum: new(200.0), Maximum: new(599.0), Description: "The HTTP status that the provider answered with, from 400 to " +
-				"599; 200 if it withheld the whole answer."},
+			"status": {Type: huma.TypeInteger, Minimum: new(200.0), Maximum: new(599.0),
+				Description: "The HTTP status that the provider answered with, from 400 to 599; 200 if it withheld the whole " +
+					"answer."},
 			"message": {Type: huma.TypeString, Description: "The provider's words, which lists show redacted, and cut at 300 " +
 				"characters."},
 			"otid": {Type: huma.TypeString, Description: "The caller's own id of the report; that of a step if absent. The " +
