@@ -84,7 +84,7 @@ func (s *Store) Refuse(ctx context.Context, org db.Org, c Conversation, p Refuse
 		if err != nil {
 			return err
 		}
-		r.of.Refused = *p.Refused.cleaned(redactor)
+		r.of.Refused = *p.cleaned(redactor)
 		view, err := r.View(ctx, org, r.c)
 		if err != nil {
 			return err

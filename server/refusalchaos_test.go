@@ -72,8 +72,8 @@ func TestARefusalAfterAnApprovalCutsTheView(t *testing.T) {
 	}
 }
 
-// A provider that refuses, fails and lies in turn stops no agent, streamed, in the background or not: after each storm a
-// message is answered, the first or, if the refused one of before was the last answer's fault, the second.
+// A provider that refuses, fails and lies in turn stops no agent, streamed, in the background or not: after each storm
+// a message is answered, the first or, if the refused one of before was the last answer's fault, the second.
 func TestNoAgentGetsStuck(t *testing.T) {
 	t.Parallel()
 	for _, handle := range handles {

@@ -43,7 +43,8 @@ func TestRefusalsOfALoopOfOnesOwn(t *testing.T) {
 		t.Run(format, func(t *testing.T) {
 			t.Parallel()
 			c := newClient(t)
-			agent := c.made("/v1/agents", `{"name":"a","include_base_tools":true,"memory_blocks":[{"label":"notes","value":"x"}]}`)
+			agent := c.made("/v1/agents", `{"name":"a","include_base_tools":true,
+				"memory_blocks":[{"label":"notes","value":"x"}]}`)
 			in := func(body string) string { return strings.TrimSuffix(body, "}") + `,"format":"` + format + `"}` }
 			c.step(agent, in(`{"messages":[{"role":"user","content":"First"}]}`))
 			c.step(agent, in(`{"response":`+fmt.Sprintf(said.end, 10)+`}`))

@@ -65,7 +65,7 @@ func (l *Loop) Record(ctx context.Context, org db.Org, of agent.Agent, r Record)
 	err = l.Recall.AppendAnd(ctx, org, turns, func(tx pgx.Tx, appended []recall.Appended, c recall.Conversation) error {
 		out = Recorded{Messages: appended, Conversation: c, Left: []chat.PendingCall{}}
 		if slices.ContainsFunc(appended, isNew) {
-			if err := l.recorded(ctx, tx, org, of, r, &out); err != nil {
+			if err := l.recorded(ctx, tx, recording{org, of, r}, &out); err != nil {
 				return err
 			}
 		}
@@ -79,9 +79,16 @@ func (l *Loop) Record(ctx context.Context, org db.Org, of agent.Agent, r Record)
 	return out, err
 }
 
+// recording is a call of Record.
+type recording struct {
+	org db.Org
+	of  agent.Agent
+	Record
+}
+
 // recorded checks and completes what Record appended.
-func (l *Loop) recorded(ctx context.Context, tx pgx.Tx, org db.Org, of agent.Agent, r Record, out *Recorded) error {
-	c := out.Conversation
+func (l *Loop) recorded(ctx context.Context, tx pgx.Tx, r recording, out *Recorded) error {
+	org, c := r.org, out.Conversation
 	// The append has locked the conversation: no run begins in it before this transaction ends.
 	open, err := refuseBusyOrOpen(ctx, tx, org, c)
 	if err != nil || !open {
@@ -93,7 +100,7 @@ func (l *Loop) recorded(ctx context.Context, tx pgx.Tx, org db.Org, of agent.Age
 		return err
 	}
 	for _, end := range ends {
-		left, err := l.with(tx).leftBehind(ctx, in, org, leaving{of, c, end})
+		left, err := l.with(tx).leftBehind(ctx, in, org, leaving{r.of, c, end})
 		if err != nil || len(left) > 0 && !r.Leaves {
 			return orPending(err, end)
 		}
