@@ -348,12 +348,12 @@ func (end *conversationEnd) queueMessage(batch *pgx.Batch, e *entry, seq int64) 
 	batch.Queue(`
 		INSERT INTO messages (id, org, agent_key, seq, conversation_key, position, session, role, name, content, otid,
 		                      otid_sha256, step_id, run_id, sender_id, group_id, model, is_err, tokens, length, created_at,
-		                      lex, terms, purpose, provenance)
+		                      lex, terms, purpose, refused, provenance)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23,
-		        $24, $25)`,
+		        $24, $25, $26)`,
 		e.id, end.org, end.AgentKey, seq, end.Key, end.Messages, end.Session, e.Role, e.Name, content, e.OTID,
 		e.digest, e.StepID, e.RunID, e.SenderID, e.GroupID, e.Model, e.IsErr, e.tokens, e.length, e.CreatedAt,
-		own.lex, own.terms, e.Purpose, e.Provenance)
+		own.lex, own.terms, e.Purpose, e.Refused, e.Provenance)
 	for _, piece := range rest {
 		batch.Queue(`
 			INSERT INTO message_pieces (org, message_key, agent_key, conversation_key, role, created_at, lex, terms)

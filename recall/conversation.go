@@ -35,15 +35,16 @@ type Conversation struct {
 	OnlyTools     []string        `db:"only_tools" json:"-"` // that may be called in it; nil is all
 	ContextView   `json:"-"`
 	Usage         `json:"-"`
-	Messages      int        `db:"messages" json:"message_count"` // the position of the last
-	Tokens        int64      `db:"tokens" json:"-"`               // of all messages
-	Prompts       []int      `db:"prompts" json:"-"`              // positions of the system prompts; the last is current
-	LastMessageAt *time.Time `db:"last_message_at" json:"last_message_at"`
-	LastRunAt     *time.Time `db:"last_run_completion" json:"-"` // when the newest of its runs that have ended did
-	ArchivedAt    *time.Time `db:"archived_at" json:"archived_at"`
-	HeldUntil     *time.Time `db:"held_until" json:"held_until"` // compactions that can wait do so until then
-	CreatedAt     time.Time  `db:"created_at" json:"created_at"`
-	UpdatedAt     time.Time  `db:"updated_at" json:"updated_at"`
+	Messages      int          `db:"messages" json:"message_count"` // the position of the last
+	Tokens        int64        `db:"tokens" json:"-"`               // of all messages
+	Prompts       []int        `db:"prompts" json:"-"`              // positions of the system prompts; the last is current
+	Refusal       *LastRefusal `db:"refusal" json:"-"`              // the last of its prompts; nil: none was refused
+	LastMessageAt *time.Time   `db:"last_message_at" json:"last_message_at"`
+	LastRunAt     *time.Time   `db:"last_run_completion" json:"-"` // when the newest of its runs that have ended did
+	ArchivedAt    *time.Time   `db:"archived_at" json:"archived_at"`
+	HeldUntil     *time.Time   `db:"held_until" json:"held_until"` // compactions that can wait do so until then
+	CreatedAt     time.Time    `db:"created_at" json:"created_at"`
+	UpdatedAt     time.Time    `db:"updated_at" json:"updated_at"`
 
 	Vectors *embed.Status `db:"embedding_status" json:"embedding_status"` // nil without an embeddings endpoint
 }
@@ -54,7 +55,8 @@ const conversationColumns = `c.key, c.id, a.id AS agent_id, c.agent_key, c.is_de
 	c.messages, c.tokens,
 	c.frame, c.first_visible, c.kept,
 	c.summary_position, c.clipped, c.hidden_tokens, c.fixed_tokens, c.reported_tokens, c.reported_position,
-	c.settled_tokens, c.warned, c.prompts, c.last_message_at, c.last_run_completion, c.archived_at, c.held_until,
+	c.settled_tokens, c.warned, c.prompts, c.refusal, c.last_message_at, c.last_run_completion, c.archived_at,
+	c.held_until,
 	c.created_at, c.updated_at,
 	CASE WHEN c.embedded_space IS NOT NULL OR c.embed_error IS NOT NULL THEN json_build_object(
 		'pending', CASE WHEN c.unembedded THEN c.messages - c.embedded ELSE 0 END,

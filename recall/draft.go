@@ -37,6 +37,7 @@ type Draft struct {
 	Model     *string
 	IsErr     bool
 	Purpose   string     // ForFlush, or empty
+	Refused   *Refused   // of a copy
 	CreatedAt *time.Time // when it was said; nil means now
 
 	Provenance *db.Provenance // nil is that of the append
@@ -94,6 +95,7 @@ func newEntry(d Draft, r *redact.Redactor, now time.Time, clips map[int]string) 
 	if e.OTID != nil {
 		e.digest = digest(e.Role, e.Name, e.Content)
 	}
+	e.Refused = d.Refused.cleaned(r)
 	e.searchText = searchText(e.Role, e.Name, e.Content)
 	e.longResults = moveLongResults(e.Content, clips)
 	e.tokens, e.length = sizeOf(e.Content, tokens.Estimate), sizeOf(e.Content, termLength)

@@ -25,11 +25,12 @@ type ErasedMessage struct {
 	Found        int    `db:"-"` // how many occurrences were erased
 	Content      []Part `db:"content"`
 
-	Name     *string `db:"name"`
-	Sender   *string `db:"sender_id"`
-	Group    *string `db:"group_id"`
-	OTID     *string `db:"otid"`
-	Searched bool    `db:"searched"`
+	Name     *string  `db:"name"`
+	Sender   *string  `db:"sender_id"`
+	Group    *string  `db:"group_id"`
+	OTID     *string  `db:"otid"`
+	Refused  *Refused `db:"refused"`
+	Searched bool     `db:"searched"`
 }
 
 // Eraser says what is erased of a message, and how often it was there.
@@ -71,7 +72,7 @@ func (c *counting) json(raw string) string {
 // then found by its new words, and waits for a new vector. It must be called in a transaction.
 func (s *Store) EraseFrom(ctx context.Context, org db.Org, key int64, eraser Eraser) (ErasedMessage, error) {
 	m, err := db.One[ErasedMessage](ctx, s.db, `
-		SELECT key, seq, conversation_key, agent_key, position, role, content, name, sender_id, group_id, otid,
+		SELECT key, seq, conversation_key, agent_key, position, role, content, name, sender_id, group_id, otid, refused,
 		       lex IS NOT NULL AS searched
 		FROM messages WHERE org = $1 AND key = $2
 		FOR UPDATE`, org, key)
@@ -83,6 +84,9 @@ func (s *Store) EraseFrom(ctx context.Context, org db.Org, key int64, eraser Era
 		if *field != nil {
 			*field = new(erase.text(**field))
 		}
+	}
+	if m.Refused != nil {
+		m.Refused.Message = erase.text(m.Refused.Message)
 	}
 	erase.acrossParts(m.Content)
 	var moved []longResult
@@ -169,7 +173,7 @@ const erasedMessage = "[This message was erased.]"
 // arguments and texts, so that each call has its result. It must be called in a transaction.
 func (s *Store) EraseMessage(ctx context.Context, org db.Org, key int64) (ErasedMessage, error) {
 	m, err := db.One[ErasedMessage](ctx, s.db, `
-		SELECT key, seq, conversation_key, agent_key, position, role, content, name, sender_id, group_id, otid,
+		SELECT key, seq, conversation_key, agent_key, position, role, content, name, sender_id, group_id, otid, refused,
 		       lex IS NOT NULL AS searched
 		FROM messages WHERE org = $1 AND key = $2
 		FOR UPDATE`, org, key)
@@ -193,6 +197,9 @@ func (s *Store) EraseMessage(ctx context.Context, org db.Org, key int64) (Erased
 		m.Found = 1
 	}
 	m.Content, m.Name = parts, nil
+	if m.Refused != nil {
+		m.Refused.Message = ""
+	}
 	if _, err := s.db.Exec(ctx, `
 		WITH gone AS (
 			DELETE FROM clips WHERE org = $1 AND conversation_key = $2 AND position = $3 RETURNING id, sha256)
@@ -308,9 +315,11 @@ func (s *Store) storeErased(ctx context.Context, org db.Org, m ErasedMessage, mo
 	}
 	batch.Queue(`
 		UPDATE messages
-		SET content = $3, name = $4, sender_id = $5, group_id = $6, otid = $7, length = $8, lex = $9, terms = $10
+		SET content = $3, name = $4, sender_id = $5, group_id = $6, otid = $7, length = $8, lex = $9, terms = $10,
+		    refused = $11
 		WHERE org = $1 AND key = $2`,
-		org, m.Key, content, m.Name, m.Sender, m.Group, m.OTID, sizeOf(m.Content, termLength), own.lex, own.terms)
+		org, m.Key, content, m.Name, m.Sender, m.Group, m.OTID, sizeOf(m.Content, termLength), own.lex, own.terms,
+		m.Refused)
 	queuePieces(&batch, org, m.Key, rest)
 	batch.Queue(`DELETE FROM message_vectors WHERE org = $1 AND message_key = $2`, org, m.Key)
 	return db.Error(s.db.SendBatch(ctx, &batch).Close())

@@ -38,6 +38,10 @@ type Fork struct {
 func (f Fork) Of(c Conversation) Conversation {
 	f.View.Version = c.Version
 	c.Key, c.ID, c.IsDefault, c.Messages, c.ContextView = 0, f.ID, false, f.To, f.View
+	if c.Refusal != nil {
+		c.Refusal = new(*c.Refusal)
+		c.Refusal.At = min(c.Refusal.At, f.To)
+	}
 	c.Prompts = slices.DeleteFunc(slices.Clone(c.Prompts), func(position int) bool { return position > f.To })
 	return c
 }
@@ -105,10 +109,10 @@ func (s *Store) setView(ctx context.Context, org db.Org, v Conversation) error {
 	return db.Exec(ctx, s.db, `
 		UPDATE conversations
 		SET prompts = @prompts, frame = @frame, first_visible = @first, kept = @kept, summary_position = @summary,
-		    clipped = @clipped, hidden_tokens = @hidden
+		    clipped = @clipped, hidden_tokens = @hidden, refusal = @refusal
 		WHERE org = @org AND id = @id`,
 		pgx.StrictNamedArgs{"org": org, "id": v.ID, "prompts": v.Prompts, "frame": v.Version, "first": v.FirstVisible,
-			"kept": v.Kept, "summary": v.SummaryAt, "clipped": v.Clipped, "hidden": v.HiddenTokens})
+			"kept": v.Kept, "summary": v.SummaryAt, "clipped": v.Clipped, "hidden": v.HiddenTokens, "refusal": v.Refusal})
 }
 
 // copiedAtOnce is how many messages are read at a time.
@@ -170,7 +174,7 @@ func (c copying) drafts(ctx context.Context, from, to int) iter.Seq2[Draft, erro
 // draft returns the draft of the copy of a message whose results are whole.
 func (c copying) draft(m Message) (Draft, error) {
 	d := Draft{Role: m.Role, Name: m.Name, SenderID: m.SenderID, GroupID: m.GroupID, Model: m.Model, IsErr: m.IsErr,
-		Purpose: m.Purpose, CreatedAt: &m.CreatedAt, Provenance: m.Provenance}
+		Purpose: m.Purpose, CreatedAt: &m.CreatedAt, Refused: m.Refused, Provenance: m.Provenance}
 	if prompts := c.Of(c.from).Prompts; m.Position == prompts[len(prompts)-1] {
 		d.Content = instruct(c.Prompt).Content
 		return d, nil

@@ -33,7 +33,7 @@ var Roles = []Role{System, User, Assistant, Tool}
 // compaction. Prompts of the conversation leave them out, and so do lists, unless they are asked for.
 const ForFlush = "flush"
 
-// Message is a message of the log. It never changes.
+// Message is a message of the log. It never changes, but for Refused.
 type Message struct {
 	Key            int64     `db:"key" json:"-"`
 	ID             string    `db:"id" json:"id"`
@@ -54,6 +54,9 @@ type Message struct {
 	Purpose        string    `db:"purpose" json:"purpose,omitempty"` // ForFlush, or empty
 	Tokens         int       `db:"tokens" json:"tokens"`             // estimated when it was appended
 	CreatedAt      time.Time `db:"created_at" json:"created_at"`
+
+	// Refused says that a provider refused a prompt with the message, which left the view for that; nil if none did.
+	Refused *Refused `db:"refused" json:"refused,omitempty" doc:"Why a provider refused it; it left the view."`
 
 	// Provenance is who stored it, as far as its own fields do not say; nil if they say all that is known.
 	Provenance *db.Provenance `db:"provenance" json:"provenance,omitempty"`
@@ -227,7 +230,7 @@ func sizeOf(parts []Part, measure func(string) int) int {
 const messageColumns = `m.key, 'message-' || m.id AS id, a.id AS agent_id,
 	CASE WHEN NOT c.is_default THEN c.id END AS conversation_id,
 	m.seq, m.position, m.role, m.name, m.content, m.otid, m.step_id, m.run_id, m.sender_id, m.group_id, m.model, m.is_err,
-	m.purpose, m.tokens, m.created_at, m.provenance`
+	m.purpose, m.tokens, m.created_at, m.refused, m.provenance`
 
 // messageTables joins messages to their conversations and agents. It leaves out the messages of deleted ones.
 const messageTables = `messages m
@@ -274,6 +277,7 @@ type MessageFilter struct {
 	WithErrors   bool // include messages that report an error
 	WithFlushes  bool // include those of silent turns
 	WithReset    bool // include those that Reset hid, in a list of an agent or of the organization
+	NotRefused   bool // leave out those that left the view because a provider refused them
 	Roles        []Role
 	Parts        []PartType // the assistant's messages must have a part of one of these types, or no part
 }
@@ -296,6 +300,9 @@ func (f MessageFilter) where(args pgx.StrictNamedArgs) string {
 	}
 	if !f.WithErrors {
 		where += ` AND NOT m.is_err`
+	}
+	if f.NotRefused {
+		where += ` AND m.refused IS NULL`
 	}
 	if !f.WithFlushes {
 		where += ` AND m.purpose = ''`

@@ -60,6 +60,7 @@ type View struct {
 	ReportedPosition int             `db:"reported_position" json:"reported_position"`
 	Settled          int             `db:"settled_tokens" json:"settled_tokens"`
 	Warned           bool            `db:"warned" json:"warned"`
+	Refusal          *LastRefusal    `db:"refusal" json:"refusal,omitempty"`
 }
 
 // PortableMessage is a message as a file of an agent carries it: its long results are whole.
@@ -81,6 +82,7 @@ type PortableMessage struct {
 	Purpose        string    `json:"purpose,omitempty"`
 	CreatedAt      time.Time `json:"created_at"`
 
+	Refused    *Refused       `json:"refused,omitempty"`
 	Provenance *db.Provenance `json:"provenance,omitempty"`
 }
 
@@ -92,7 +94,7 @@ func (s *Store) ExportConversations(ctx context.Context, org db.Org, agentID str
 		       c.messages, c.prompts, c.frame,
 		       c.first_visible, c.kept,
 		       c.summary_position, c.clipped, c.hidden_tokens, c.fixed_tokens, c.reported_tokens, c.reported_position,
-		       c.settled_tokens, c.warned, c.reset_at, c.last_message_at,
+		       c.settled_tokens, c.warned, c.refusal, c.reset_at, c.last_message_at,
 		       c.last_run_completion, c.archived_at, c.created_at, c.updated_at,
 		       o.id AS forked_from, c.forked_to
 		FROM agents a JOIN conversations c ON c.org = a.org AND c.agent_key = a.key
@@ -149,7 +151,7 @@ func (s *Store) Export(ctx context.Context, org db.Org, conversation int64, from
 // PortableOf returns a message of a conversation as a file of an agent carries it.
 func PortableOf(conversation string, m Message) PortableMessage {
 	return PortableMessage{conversation, m.ID, m.Seq, m.Position, m.Role, m.Name, m.Content, m.OTID, m.StepID, m.RunID,
-		m.SenderID, m.GroupID, m.Model, m.IsErr, m.Purpose, m.CreatedAt, m.Provenance}
+		m.SenderID, m.GroupID, m.Model, m.IsErr, m.Purpose, m.CreatedAt, m.Refused, m.Provenance}
 }
 
 // RestoreConversation creates a conversation of a restored agent under its id, without messages. FinishConversation
@@ -257,7 +259,7 @@ func (m PortableMessage) clips() map[int]string {
 func (m PortableMessage) draft() Draft {
 	return Draft{ID: m.ID, Role: m.Role, Name: m.Name, Content: m.Content, OTID: m.OTID, StepID: m.StepID, RunID: m.RunID,
 		SenderID: m.SenderID, GroupID: m.GroupID, Model: m.Model, IsErr: m.IsErr,
-		Purpose: m.Purpose, CreatedAt: &m.CreatedAt, Provenance: m.Provenance}
+		Purpose: m.Purpose, CreatedAt: &m.CreatedAt, Refused: m.Refused, Provenance: m.Provenance}
 }
 
 // FinishConversation gives a restored conversation, which has its messages, its view. ErrInvalid if the view does not
@@ -270,14 +272,15 @@ func (s *Store) FinishConversation(ctx context.Context, org db.Org, c PortableCo
 		UPDATE conversations
 		SET prompts = @prompts, frame = @version, first_visible = @first, kept = @kept, summary_position = @summary,
 		    clipped = @clipped, hidden_tokens = @hidden, fixed_tokens = @fixed, reported_tokens = @reported,
-		    reported_position = @reported_position, settled_tokens = @settled, warned = @warned, reset_at = @reset,
+		    reported_position = @reported_position, settled_tokens = @settled, warned = @warned, refusal = @refusal,
+		    reset_at = @reset,
 		    deleted_at = @reset, last_message_at = @last,
 		    last_run_completion = @run, archived_at = @archived, updated_at = @updated
 		WHERE org = @org AND id = @id`,
 		pgx.StrictNamedArgs{"org": org, "id": c.ID, "prompts": c.Prompts, "version": c.Version, "first": c.FirstVisible,
 			"kept": append([]int{}, c.Kept...), "summary": c.SummaryAt, "clipped": c.Clipped, "hidden": c.HiddenTokens,
 			"fixed": c.Fixed, "reported": c.Reported, "reported_position": c.ReportedPosition, "settled": c.Settled,
-			"warned": c.Warned, "reset": c.Reset, "last": c.LastMessageAt, "run": c.LastRunAt,
+			"warned": c.Warned, "refusal": c.Refusal, "reset": c.Reset, "last": c.LastMessageAt, "run": c.LastRunAt,
 			"archived": c.ArchivedAt, "updated": c.UpdatedAt})
 }
 
@@ -293,7 +296,7 @@ func (s *Store) RestoreView(ctx context.Context, org db.Org, id string, v View, 
 		       (SELECT coalesce(sum(m.tokens), 0)::bigint FROM messages m
 		        WHERE m.org = c.org AND m.conversation_key = c.key AND m.position < $3 AND m.position <> ALL ($4)
 		          AND m.position IS DISTINCT FROM $5) AS hidden_tokens,
-		       c.fixed_tokens, c.reported_tokens, c.reported_position, c.settled_tokens, c.warned, c.reset_at,
+		       c.fixed_tokens, c.reported_tokens, c.reported_position, c.settled_tokens, c.warned, c.refusal, c.reset_at,
 		       c.last_message_at, c.last_run_completion, c.archived_at, c.created_at, c.updated_at,
 		       NULL::text AS forked_from, c.forked_to
 		FROM conversations c JOIN agents a ON a.org = c.org AND a.key = c.agent_key

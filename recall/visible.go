@@ -14,7 +14,7 @@ import (
 // seen is the condition on messages m, from the first visible one of conversation c on, that the model sees them. A
 // statement that compares the position with a number of its own reads no other messages.
 const seen = `m.conversation_key = c.key AND m.position <> ALL (c.prompts) AND m.role <> 'summary' AND NOT m.is_err
-	AND m.purpose = ''`
+	AND m.purpose = '' AND m.refused IS NULL`
 
 // isOrphan is the condition that a part of a message is a result without a call.
 const isOrphan = `coalesce(part ->> 'orphan', 'false') = 'true'`
@@ -73,7 +73,7 @@ func (s *Store) head(ctx context.Context, org db.Org, c Conversation) ([]Message
 	}
 	rows, err := db.All[Message](ctx, s.db, `
 		SELECT `+messageColumns+` FROM `+messageTables+`
-		WHERE m.org = $1 AND m.conversation_key = $2 AND (m.position = $3 OR m.position = ANY ($4))
+		WHERE m.org = $1 AND m.conversation_key = $2 AND (m.position = $3 OR m.position = ANY ($4)) AND m.refused IS NULL
 		ORDER BY m.role <> 'summary', m.position`, org, c.Key, c.SummaryAt, c.Kept)
 	return append([]Message{prompt}, rows...), err
 }
@@ -142,7 +142,7 @@ func (s *Store) measure(ctx context.Context, org db.Org, c Conversation) (Window
 		Count  int `db:"count"`
 		Tokens int `db:"tokens"`
 	}
-	if c.FirstVisible == 1 && c.SummaryAt == nil {
+	if c.FirstVisible == 1 && c.SummaryAt == nil && c.Refusal == nil {
 		prompts, err := db.One[totals](ctx, s.db, `
 			SELECT count(*) AS count, coalesce(sum(tokens), 0) AS tokens
 			FROM messages WHERE org = $1 AND conversation_key = $2 AND position = ANY ($3)`, org, c.Key, c.Prompts)
@@ -155,6 +155,7 @@ func (s *Store) measure(ctx context.Context, org db.Org, c Conversation) (Window
 			WHERE m.org = $1 AND c.org = $1 AND m.conversation_key = $2 AND m.position >= $3
 			UNION ALL
 			SELECT tokens FROM messages WHERE org = $1 AND conversation_key = $2 AND (position = $4 OR position = ANY ($5))
+				AND refused IS NULL
 		) seen`, org, c.Key, c.FirstVisible, c.SummaryAt, c.Kept)
 	return Window{Count: rest.Count + 1, Tokens: rest.Tokens}, err
 }
@@ -178,6 +179,7 @@ func (s *Store) VisibleIDs(ctx context.Context, org db.Org, conversations ...Con
 			SELECT 'message-' || m.id FROM messages m
 			WHERE m.org = c.org AND m.conversation_key = c.key
 			  AND (m.position = c.summary_position OR m.position = ANY (c.kept))
+			  AND m.refused IS NULL
 			ORDER BY m.role <> 'summary', m.position
 		) || ARRAY(
 			SELECT 'message-' || newest.id

@@ -28,7 +28,7 @@ import (
 func newLoop(t testing.TB, s *server.Server, baseURL string) *loop.Loop {
 	t.Helper()
 	config := loop.Loop{DB: s.DB, Agents: s.Agents, Recall: s.Recall, Tools: s.Tools, Server: "test-" + t.Name(),
-		Log: s.Log, Render: server.RunItems, FirstPause: time.Nanosecond}
+		Log: s.Log, Render: server.RunItems, FirstPause: time.Nanosecond, LimitPatience: 3 * time.Second}
 	if baseURL != "" {
 		chat, err := model.NewOpenAI(model.Config{BaseURL: baseURL + "/v1", Model: "m"})
 		if err != nil {
@@ -104,15 +104,39 @@ type answer struct {
 	Error *struct {
 		Type    string `json:"error_type"`
 		Message string
+		Detail  string
 	}
+	Code int `json:"-"` // the status
 }
 
-// send sends a request to the agent.
+// send sends a request to the agent. Where the model's provider failed, the answer is that of the run's record.
 func (r runner) send(body string) answer {
 	r.t.Helper()
+	return r.answerOf(r.call("POST", r.path(), body))
+}
+
+// answerOf reads an answer of a run.
+func (r runner) answerOf(got servertest.Reply) answer {
+	r.t.Helper()
 	var a answer
-	if err := json.Unmarshal([]byte(r.must("POST", r.path(), body)), &a); err != nil {
-		r.t.Fatal(err)
+	if err := json.Unmarshal([]byte(got.Text), &a); err != nil || a.RunID == "" {
+		r.t.Fatalf("got %d %s (%v), want the answer of a run", got.Code, got.Text, err)
+	}
+	if a.Code = got.Code; got.Code == http.StatusOK {
+		return a
+	}
+	run := fields(r.t, r.must("GET", "/v1/runs/"+a.RunID, ""))
+	a.StopReason.StopReason, _ = run["stop_reason"].(string)
+	a.Error.Type, a.Error.Detail = "", ""
+	if failed, is := run["error"].(map[string]any); is {
+		a.Error.Type, _ = failed["error_type"].(string)
+		a.Error.Message, _ = failed["message"].(string)
+		a.Error.Detail, _ = failed["detail"].(string)
+	}
+	for _, m := range r.list("/v1/runs/" + a.RunID + "/messages?order=asc") {
+		if m["message_type"] != "user_message" && m["message_type"] != "system_message" {
+			a.Messages = append(a.Messages, m)
+		}
 	}
 	return a
 }

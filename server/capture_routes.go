@@ -49,8 +49,27 @@ func (CaptureBody) Schema(huma.Registry) *huma.Schema {
 			"usage": {Type: huma.TypeObject, AdditionalProperties: true, Nullable: true, Description: "What the provider " +
 				"counted in the call that the last message of the assistant answers: prompt_tokens, or input_tokens with " +
 				"cache_read_input_tokens and cache_creation_input_tokens. It is preferred to an estimate."},
+			"refused": refusedSchema("The provider refused the newest prompt of the conversation, which ends with these " +
+				"messages, if there are any. " + refusedWords),
 			"request_messages": {Type: huma.TypeArray, Items: message},
 			"response_dict":    message,
+		}}
+}
+
+const refusedWords = "If it is for what the prompt says (status 400, 413, 415 or 422, and neither a key, a model " +
+	"nor a limit), the refused turn leaves the model's view and stays in the log."
+
+// refusedSchema is the schema of a provider's refusal.
+func refusedSchema(doc string) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Nullable: true, Description: doc,
+		Required: []string{"status"}, Properties: map[string]*huma.Schema{
+			"status": {Type: huma.TypeInteger, Minimum: new(200.0), Maximum: new(599.0),
+				Description: "The HTTP status that the provider answered with, from 400 to 599; 200 if it withheld the whole " +
+					"answer."},
+			"message": {Type: huma.TypeString, Description: "The provider's words, which lists show redacted, and cut at 300 " +
+				"characters."},
+			"otid": {Type: huma.TypeString, Description: "The caller's own id of the report; that of a step if absent. The " +
+				"same one again changes nothing."},
 		}}
 }
 
@@ -65,6 +84,8 @@ type Captured struct {
 	Messages       []recall.Appended `json:"messages"`
 
 	Left []chat.PendingCall `json:"pending_tool_calls" doc:"That waited for the client, and now stay without a result."`
+
+	Refused *recall.RefusedView `json:"refused,omitempty" doc:"What the refusal changed, if the request has one."`
 }
 
 // capture appends a body of messages in one transaction. A chunk of them at a time is in memory.
@@ -106,8 +127,14 @@ func (s *Server) withSpool(a *rest.API, c echo.Context, timeout time.Duration,
 
 // recordOf returns the record of a batch, which may leave calls without a result that wait for the client.
 func recordOf(batch *capture.Batch, leaves bool) loop.Record {
-	return loop.Record{Conversation: batch.Conversation, Drafts: batch.Drafts(), Leaves: leaves,
-		Answer: batch.Step != nil && batch.Step.Answer}
+	r := loop.Record{Conversation: batch.Conversation, Leaves: leaves, Answer: batch.Step != nil && batch.Step.Answer}
+	if batch.Stores {
+		r.Drafts = batch.Drafts()
+	}
+	if of := batch.Refused; of != nil {
+		r.Refusal = &loop.Refusal{Status: of.Status, Message: of.Message, OTID: of.OTID}
+	}
+	return r
 }
 
 // append stores the record of a batch.
@@ -118,12 +145,12 @@ func (s *Server) append(ctx context.Context, of agent.Agent, batch *capture.Batc
 		return Captured{}, runProblem(batch.Locate(err))
 	}
 	appended, c := recorded.Messages, recorded.Conversation
-	out := Captured{Messages: appended, Left: recorded.Left}
+	out := Captured{Messages: append([]recall.Appended{}, appended...), Left: recorded.Left, Refused: recorded.Refused}
 	if !c.IsDefault {
 		out.ConversationID = &c.ID
 	}
 	// The turns are stored: later failures are no error of the request.
-	if batch.PromptTokens > 0 && !batch.Reported(appended) {
+	if batch.PromptTokens > 0 && batch.Stores && !batch.Reported(appended) {
 		if err := s.Agents.ReportUsage(ctx, org, c, batch.PromptPosition(appended), batch.PromptTokens); err != nil {
 			s.Log.WarnContext(ctx, "the usage of a prompt is not stored", "conversation", c.ID, "error", err)
 		}

@@ -123,7 +123,7 @@ const knownTypes = "the types are agent_created, agent_updated, folder_attached,
 	"archive_attached, archive_detached, passage_inserted, passages_inserted, passage_updated, passage_deleted, " +
 	"block_attached, block_detached, block_changed, memory_tree_attached, memory_tree_detached, " +
 	"memory_file_changed, compaction, compaction_reverted, window_warning, " +
-	"prompts_growing, working_memory_changed, policy_changed"
+	"prompt_refused, refusal_undone, prompts_growing, working_memory_changed, policy_changed"
 
 func TestEventsRefuseWhatTheyCannotRead(t *testing.T) {
 	t.Parallel()

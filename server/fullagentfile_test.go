@@ -71,6 +71,8 @@ func (c *client) remembering() string {
 			Content: []recall.Part{{Type: recall.Text, Text: "two days ago"}}},
 		recall.Draft{Role: recall.System, Purpose: recall.ForFlush, Content: []recall.Part{{Type: recall.Text,
 			Text: "a silent turn"}}})
+	c.must("POST", base+"/messages/capture", fmt.Sprintf(`{"messages":[{"role":"user","content":"a broken picture"}],
+		"conversation_id":%q,"refused":{"status":400,"message":"no picture"}}`, other))
 	c.made(fmt.Sprintf("/v1/conversations/%s/fork", other), `{}`)
 	c.must("PUT", base+"/consumers/reader", `{"seq":3}`)
 	c.remembers(agent)

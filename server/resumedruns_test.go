@@ -44,7 +44,7 @@ func TestAFailedRequestDoesNotGoOnBehindOthers(t *testing.T) {
 	r.model.Says(refusal)
 	failed := r.send(said)
 	r.model.Says(modeltest.Answer{Text: "Hi."})
-	r.send(hello)
+	r.send(`{"input":"Something else"}`)
 	asked := len(r.model.Requests())
 	if got := r.send(said); got.RunID != failed.RunID || got.StopReason.StopReason != "llm_api_error" {
 		t.Errorf("got %+v, want the run %s", got, failed.RunID)

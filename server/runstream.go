@@ -20,7 +20,7 @@ import (
 const pingEvery = 20 * time.Second
 
 // answerWhole answers with all that a run did. While it waits it sends spaces, which JSON may begin with, because
-// clients wait a minute for a byte.
+// clients wait a minute for a byte. A failure of the model's provider has a status of its own, unless spaces were sent.
 func answerWhole(c echo.Context, started loop.Started, warnings rest.Warnings) error {
 	ctx := c.Request().Context()
 	var events []loop.Event
@@ -46,6 +46,9 @@ func answerWhole(c echo.Context, started loop.Started, warnings rest.Warnings) e
 			return nil //nolint:nilerr // the client is gone; the run goes on
 		}
 		c.Response().Flush()
+	}
+	if f := events[len(events)-1].End.Failure; !begun && f != nil && f.Status != 0 {
+		return rest.ModelFailed(f.Status, f.Text, f.Detail, started.Run.ID)
 	}
 	answer, err := warnings.In(letta.ViewOf(started.Run).Answer(events))
 	switch {

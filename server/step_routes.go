@@ -68,6 +68,7 @@ func (StepBody) Schema(huma.Registry) *huma.Schema {
 				"next prompt may have the purpose flush."},
 			"policy": {Description: "How the window of the next prompt is kept: the name of a policy, or as in " +
 				"compaction_settings. The edits that it makes stay."},
+			"refused": refusedSchema("The provider refused the last prompt, in place of a response. " + refusedWords),
 			"purpose": {Type: huma.TypeString, Enum: []any{"flush"}, Description: "The response answers a prompt of this " +
 				"purpose. It is kept out of the conversation's prompts."},
 		}}
@@ -89,7 +90,7 @@ func (s *Server) step(a *rest.API, c echo.Context) error {
 
 // checkAnsweredOnce returns an error if a step approves or denies a call, and has its result.
 func checkAnsweredOnce(batch *capture.Batch) error {
-	if len(batch.Step.Approvals) == 0 || !batch.Step.Stores {
+	if len(batch.Step.Approvals) == 0 || !batch.Stores {
 		return nil
 	}
 	for d, err := range batch.Drafts() {
@@ -116,6 +117,12 @@ func (s *Server) takeStep(ctx context.Context, of agent.Agent, batch *capture.Ba
 	if err := s.Loop.RefuseBusy(ctx, rest.Org(ctx), o.Conversation); err != nil {
 		return out, runProblem(err)
 	}
+	if batch.Step.Purpose == recall.ForFlush && batch.Refused != nil {
+		if err := o.RefuseFlush(ctx, batch.Refused.Message); err != nil {
+			return out, err
+		}
+		return s.nextOf(ctx, of, o, batch, letta.NewStep(conversationOf(o), nil))
+	}
 	if batch.Step.Purpose == recall.ForFlush {
 		return s.takeFlush(ctx, of, o, batch)
 	}
@@ -131,7 +138,7 @@ func (s *Server) takeStep(ctx context.Context, of agent.Agent, batch *capture.Ba
 			return out, err
 		}
 	}
-	if len(approvals) > 0 && batch.Step.Stores {
+	if len(approvals) > 0 && batch.Stores {
 		if err := o.Try(ctx, approvals, record); err != nil {
 			return out, runProblem(batch.Locate(err))
 		}
@@ -140,16 +147,14 @@ func (s *Server) takeStep(ctx context.Context, of agent.Agent, batch *capture.Ba
 	if err != nil {
 		return out, err
 	}
-	stored := Captured{}
-	if !o.Conversation.IsDefault {
-		stored.ConversationID = &o.Conversation.ID
-	}
-	if batch.Step.Stores {
+	stored := Captured{ConversationID: conversationOf(o)}
+	if batch.Stores || batch.Refused != nil {
 		if stored, err = s.append(ctx, of, batch, record); err != nil {
 			return out, err
 		}
 	}
 	out = letta.NewStep(stored.ConversationID, stored.Messages)
+	out.Refused = stored.Refused
 	out.AddResults(approved)
 	if batch.Step.Answer {
 		calls, err := o.Run(ctx, stored.Messages[0].Position)
@@ -160,6 +165,14 @@ func (s *Server) takeStep(ctx context.Context, of agent.Agent, batch *capture.Ba
 	}
 	o.Paused = batch.Step.Ending == chat.Paused
 	return s.nextOf(ctx, of, o, batch, out)
+}
+
+// conversationOf returns the id of a conversation; nil for the agent's default one.
+func conversationOf(o *loop.Outside) *string {
+	if o.Conversation.IsDefault {
+		return nil
+	}
+	return &o.Conversation.ID
 }
 
 // nextOf adds to the answer to a step what comes next: a silent turn, if the caller takes one and it is due, or else
@@ -200,11 +213,7 @@ func (s *Server) takeFlush(ctx context.Context, of agent.Agent, o *loop.Outside,
 	if err != nil {
 		return letta.Step{}, runProblem(batch.Locate(err))
 	}
-	var conversation *string
-	if !o.Conversation.IsDefault {
-		conversation = &o.Conversation.ID
-	}
-	out := letta.NewStep(conversation, appended)
+	out := letta.NewStep(conversationOf(o), appended)
 	out.AddResults(calls)
 	batch.Step.Ending = ""
 	return s.nextOf(ctx, of, o, batch, out)

@@ -20,6 +20,8 @@ type language struct {
 	Model   string `name:"llm-model" env:"LOCI_LLM_MODEL" help:"Model for agents that name none."`
 	Window  int    `name:"llm-context-window" env:"LOCI_LLM_CONTEXT_WINDOW" help:"Window of this model, in tokens."`
 
+	LimitPatience time.Duration `name:"llm-limit-patience" env:"LOCI_LLM_LIMIT_PATIENCE" default:"3s" help:"How long agents' models are asked again after a 429."` //nolint:lll // a tag is one line
+
 	// Less than a request may take in which a summary is made.
 	SummaryPatience time.Duration `hidden:"" default:"150s" help:"How long models may take for one summary."`
 }

@@ -180,6 +180,9 @@ func (c *serving) checkBounds() error {
 			return settingError{fmt.Errorf("%s is %d; it must be at least 1", name, bound)}
 		}
 	}
+	if c.LimitPatience < 0 {
+		return settingError{fmt.Errorf("LOCI_LLM_LIMIT_PATIENCE is %v; it must not be negative", c.LimitPatience)}
+	}
 	if err := policy.Check(c.policy()); err != nil {
 		return settingError{fmt.Errorf("LOCI_POLICY: %w", err)}
 	}
@@ -328,7 +331,8 @@ func (p *process) stores() (s stores, err error) {
 		Jobs: func() *river.Client[pgx.Tx] { return s.agents.Jobs }}
 	s.agents.Begun = handover.Begun(s.agents)
 	s.loop = loop.New(loop.Loop{DB: p.pool, Agents: s.agents, Recall: s.messages, Tools: s.tools, Server: p.id, Log: p.log,
-		Models: p.answering, Render: server.RunItems, MaxRuns: p.MaxRuns})
+		Models: p.answering, Render: server.RunItems, MaxRuns: p.MaxRuns,
+		LimitPatience: p.LimitPatience})
 	s.children = &subagent.Store{DB: p.pool, Agents: s.agents, Loop: s.loop}
 	s.loop.Ended = s.children.RunEnded
 	s.agents.Jobs, err = p.jobs(s)

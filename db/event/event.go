@@ -44,6 +44,11 @@ const (
 	CompactionReverted Type = "compaction_reverted"
 	WindowWarning      Type = "window_warning" // three quarters of the window are in use; the RefID is the conversation's
 
+	// A provider refused a prompt for what it says, and messages left the view; or their turn is tried again, and they are
+	// back. The RefID is the conversation's.
+	PromptRefused Type = "prompt_refused"
+	RefusalUndone Type = "refusal_undone"
+
 	PromptsGrowing Type = "prompts_growing" // by more than 2 % of the window each; the RefID is the conversation's
 
 	WorkingMemoryChanged Type = "working_memory_changed" // the RefID is the conversation's
@@ -55,7 +60,7 @@ const (
 var Types = []Type{AgentCreated, AgentUpdated, FolderAttached, FolderDetached, FileOpened, FileUsed, FileClosed,
 	MessageAppended, ArchiveAttached, ArchiveDetached, PassageInserted, PassagesInserted, PassageUpdated, PassageDeleted,
 	BlockAttached, BlockDetached, BlockChanged, MemoryTreeAttached, MemoryTreeDetached, MemoryFileChanged, Compacted,
-	CompactionReverted, WindowWarning, PromptsGrowing, WorkingMemoryChanged, PolicyChanged}
+	CompactionReverted, WindowWarning, PromptRefused, RefusalUndone, PromptsGrowing, WorkingMemoryChanged, PolicyChanged}
 
 // Event is one thing that happened to an agent. Seq numbers an agent's events from 1, without a gap, in the order of
 // their commits.

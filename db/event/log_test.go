@@ -151,7 +151,7 @@ func TestEventsRefuseWhatContradictsItself(t *testing.T) {
 				"archive_attached, archive_detached, passage_inserted, passages_inserted, passage_updated, " +
 				"passage_deleted, block_attached, block_detached, block_changed, memory_tree_attached, " +
 				"memory_tree_detached, memory_file_changed, compaction, compaction_reverted, window_warning, " +
-				"prompts_growing, working_memory_changed, policy_changed"},
+				"prompt_refused, refusal_undone, prompts_growing, working_memory_changed, policy_changed"},
 	} {
 		if got, err := event.List(t.Context(), pool, pool.org, agent, c.query); !errors.Is(err, db.ErrInvalid) ||
 			err.Error() != c.want {

@@ -26,6 +26,8 @@ type Batch struct {
 	Conversation string // its id, or recall.DefaultConversation
 	PromptTokens int    // a provider's count of the prompt; 0 if the request has none
 	Step         *Step  // of a step
+	Refused      *Refused
+	Stores       bool // it has messages
 
 	// IsSystemPrompt reports whether a message of the system is the prompt that the server itself puts before the
 	// conversation, which is refused; nil for none.
@@ -38,6 +40,31 @@ type Batch struct {
 	places []string // of the messages that were read
 	answer int      // index of the answer whose prompt was counted, -1 without one
 }
+
+// Refused says that a provider refused the newest prompt of the conversation.
+type Refused struct {
+	Status  int
+	Message string
+	OTID    string // the caller's own id of the report; empty if it has none
+}
+
+// readRefused reads what a provider refused; nil if it refused nothing.
+func readRefused(in chat.Object) *Refused {
+	if !in.Has("refused") {
+		return nil
+	}
+	of := in.Object("refused")
+	r := &Refused{Message: of.Text("message"), OTID: of.Text("otid")}
+	if json.Unmarshal(of.JSON("status"), &r.Status) != nil || r.Status < 400 && r.Status != 200 || r.Status > 599 {
+		of.Refuse("status", "expected the HTTP status that the provider answered with, from 400 to 599")
+	}
+	if len(r.OTID) > maxOTIDBytes {
+		of.Refuse("otid", fmt.Sprintf("expected at most %d bytes", maxOTIDBytes))
+	}
+	return r
+}
+
+const maxOTIDBytes = 512
 
 // message is a message that was read, and its place in the request.
 type message struct {
@@ -52,15 +79,19 @@ const maxItems = 4
 // Read reads a request without its messages; times without an offset are in the zone.
 func Read(body *rest.Spool, zone *time.Location) (*Batch, error) {
 	b, in, err := open(body, zone, rest.Lists{Names: []string{"messages", "input", "request_messages"},
-		Others: []string{"conversation_id", "provider", "model", "usage", "response_dict"}})
+		Others: []string{"conversation_id", "provider", "model", "usage", "response_dict", "refused"}})
 	if err != nil {
 		return nil, err
 	}
 	if b.PromptTokens = in.PromptTokens("usage"); !in.Has("usage") {
 		b.countAnswer(body, "response_dict")
 	}
-	b.read = readMessages("messages")
+	b.read, b.Refused, b.Stores = readMessages("messages"), readRefused(in), true
 	switch {
+	case b.Refused != nil && in.Has("response_dict"):
+		in.Refuse("refused", "cannot stand beside response_dict: the provider answered or refused")
+	case b.Refused != nil && !in.Has("messages") && !in.Has("input") && !in.Has("request_messages"):
+		b.Stores = false
 	case in.Has("messages") && in.Has("request_messages"):
 		in.Refuse("request_messages", "cannot stand beside messages")
 	case in.Has("request_messages") || in.Has("response_dict"):

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -16,7 +17,6 @@ import (
 // Step is what a step of an agent's loop asks for besides its messages.
 type Step struct {
 	OTID   string // the caller's own id of the step; empty if it has none
-	Stores bool   // it has messages
 	Answer bool   // the first of the messages is what the model answered
 	Ending string // how the answer ended, as chat names it; empty if it is whole
 	Format string // of the next prompt; empty is that of the agent's model
@@ -43,7 +43,7 @@ type Approval struct {
 func ReadStep(body *rest.Spool, zone *time.Location) (*Batch, error) {
 	b, in, err := open(body, zone, rest.Lists{Names: []string{"messages", "input"},
 		Others: []string{"conversation_id", "otid", "response", "usage", "format", "pending", "approvals", "purpose",
-			"accept", "policy"}})
+			"accept", "policy", "refused"}})
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +56,14 @@ func ReadStep(body *rest.Spool, zone *time.Location) (*Batch, error) {
 	}
 	if in.Has("accept") {
 		b.Step.Accepts = in.OneOf("accept", recall.ForFlush) == recall.ForFlush
+	}
+	if b.Refused = readRefused(in); b.Refused != nil {
+		b.Refused.OTID = cmp.Or(b.Refused.OTID, b.Step.OTID)
+		for _, name := range []string{"response", "approvals"} {
+			if in.Has(name) {
+				in.Refuse("refused", "cannot stand beside "+name+": the provider answered the prompt or refused it")
+			}
+		}
 	}
 	if in.Has("purpose") {
 		b.Step.Purpose = in.OneOf("purpose", recall.ForFlush)
@@ -76,8 +84,8 @@ func ReadStep(body *rest.Spool, zone *time.Location) (*Batch, error) {
 	if in.Has("approvals") {
 		b.Step.Approvals = readApprovals(in)
 	}
-	b.Step.Stores = b.Step.Answer || in.Has(name) || len(b.Step.Approvals) == 0
-	if b.read = readStep(name); b.Step.Stores && !b.Step.Answer {
+	b.Stores = b.Step.Answer || in.Has(name) || len(b.Step.Approvals) == 0 && b.Refused == nil
+	if b.read = readStep(name); b.Stores && !b.Step.Answer {
 		b.checkList(in, name)
 	}
 	return b, unprocessable(in.Err())
@@ -85,7 +93,7 @@ func ReadStep(body *rest.Spool, zone *time.Location) (*Batch, error) {
 
 // refuseWithFlush refuses what the answer to a silent turn cannot have.
 func refuseWithFlush(in chat.Object) {
-	if !in.Has("response") {
+	if !in.Has("response") && !in.Has("refused") {
 		in.Refuse("response", "a step with the purpose flush needs what the model answered to the silent turn; to leave the "+
 			"turn out, ask for the next prompt without accept")
 	}

@@ -43,7 +43,7 @@ func (s *Store) snapshot(ctx context.Context, org db.Org, c recall.Conversation,
 	m.Cut = from - after - 1
 	spoken := false
 	for _, one := range messages {
-		if one.Purpose != "" || one.Role == recall.System || one.Role == recall.Summary || one.IsErr {
+		if one.Purpose != "" || one.Role == recall.System || one.Role == recall.Summary || one.IsErr || one.Refused != nil {
 			continue
 		}
 		text := strings.TrimSpace(one.Text())

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/rest"
 )
 
@@ -67,6 +68,8 @@ type MessageHead struct {
 	Seq            int64   `json:"seq" doc:"Of the message among the agent's events."`
 
 	Purpose string `json:"purpose,omitempty" enum:"flush" doc:"Of a silent turn, which no prompt has; else absent."`
+
+	Refused *recall.Refused `json:"refused,omitempty" doc:"Why it left the model's view, if a provider refused it."`
 
 	Provenance *db.Provenance `json:"provenance,omitempty" doc:"Who stored it, as far as other fields do not say."`
 }

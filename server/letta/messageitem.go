@@ -89,7 +89,7 @@ func (b *itemBuilder) head(kind string, otid *string) MessageHead {
 	h := MessageHead{ID: b.m.ID, Date: toTheSecond(b.m.CreatedAt), MessageType: kind, Name: b.m.Name, OTID: otid,
 		SenderID: b.m.SenderID, StepID: b.m.StepID, RunID: b.m.RunID, AgentID: b.m.AgentID,
 		ConversationID: b.m.ConversationID, Position: b.m.Position, Seq: b.m.Seq}
-	h.Purpose, h.Provenance = b.m.Purpose, b.m.Provenance
+	h.Purpose, h.Refused, h.Provenance = b.m.Purpose, b.m.Refused, b.m.Provenance
 	if b.m.IsErr {
 		h.IsErr = &b.m.IsErr
 	}

@@ -52,8 +52,8 @@ func RunOf(r loop.Run) Run {
 	if !r.IsDefault {
 		shown.ConversationID = &r.Conversation
 	}
-	if r.ErrorType != nil {
-		failed := ViewOf(r).failure(loop.Failure{Type: *r.ErrorType, Text: *r.Error})
+	if f := r.Failure(); f != nil {
+		failed := ViewOf(r).failure(*f)
 		shown.Error = &failed
 	}
 	shown.TTFTNS, shown.TotalDurationNS = since(r.CreatedAt, r.FirstTokenAt), since(r.CreatedAt, r.CompletedAt)

@@ -59,6 +59,7 @@ type RunError struct {
 	RunID       string `json:"run_id"`
 	ErrorType   string `json:"error_type"`
 	Message     string `json:"message"`
+	Detail      string `json:"detail,omitempty" doc:"The provider's own words, redacted, where it failed."`
 	SeqID       *int64 `json:"seq_id,omitempty"`
 }
 
@@ -172,7 +173,7 @@ func (v RunView) end(e loop.End) []any {
 }
 
 func (v RunView) failure(f loop.Failure) RunError {
-	return RunError{MessageType: errorItem, RunID: v.run.ID, ErrorType: f.Type, Message: f.Text}
+	return RunError{MessageType: errorItem, RunID: v.run.ID, ErrorType: f.Type, Message: f.Text, Detail: f.Detail}
 }
 
 func (v RunView) usage(u loop.Usage) Usage {

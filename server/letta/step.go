@@ -15,6 +15,8 @@ type Step struct {
 	Calls    []StepCall        `json:"calls" doc:"For the caller to run or to decide, before the model is asked again."`
 	Prompt   Prompt            `json:"prompt"`
 
+	Refused *recall.RefusedView `json:"refused,omitempty" doc:"What the refusal changed, if the step reports one."`
+
 	Reason *string `json:"stop_reason" doc:"tool_rule or max_tokens_exceeded, if that ends the turn; else null."`
 
 	// The model's turn, with the prompt's request; the caller's, to run the calls; or the user's.

@@ -37,10 +37,12 @@ type End struct {
 	Failure    *Failure // nil unless the run failed
 }
 
-// Failure says why a run failed.
+// Failure says why a run failed. Status and Detail are those of a provider's failure.
 type Failure struct {
-	Type string `json:"type"`
-	Text string `json:"message"`
+	Type   string `json:"type"`
+	Text   string `json:"message"`
+	Status int    `json:"status,omitempty"` // by which a request without a stream is answered; 0 for others
+	Detail string `json:"detail,omitempty"` // the provider's own words, redacted
 }
 
 // Usage is what the models of a run counted, in tokens.

@@ -20,8 +20,8 @@ import (
 	"github.com/loci-memory/loci/server/tool"
 )
 
-// Loop runs agents. All fields must be set but MaxRuns, FirstPause and Models, without which no run can start. Run must
-// be running.
+// Loop runs agents. All fields must be set but MaxRuns, FirstPause, LimitPatience and Models, without which no run can
+// start. Run must be running.
 type Loop struct {
 	DB     db.DB
 	Agents *agent.Store
@@ -35,6 +35,10 @@ type Loop struct {
 
 	// FirstPause is the longest pause before a model that failed is asked again; 0 means 500 ms. Further ones are longer.
 	FirstPause time.Duration
+
+	// LimitPatience is how long a model is asked again whose provider limits requests, from the first limit of an answer
+	// on; 0 means not at all.
+	LimitPatience time.Duration
 
 	// Models returns the model of a handle, which may be empty. ErrNoModel if none is configured for it.
 	Models func(handle string) (Model, error)
@@ -194,7 +198,7 @@ func (l *Loop) work(ctx context.Context, s *session) {
 
 // interrupt ends the run for its clients on this server.
 func (s *session) interrupt() {
-	s.add(Event{End: &End{StopReason: StopError, Failure: &Failure{Interrupted, InterruptedText(s.run.ID)}}})
+	s.add(Event{End: &End{StopReason: StopError, Failure: &Failure{Type: Interrupted, Text: InterruptedText(s.run.ID)}}})
 }
 
 // Interrupted is the type of the failure of a run that goes on later.

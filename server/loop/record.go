@@ -70,6 +70,8 @@ type Options struct {
 	View         json.RawMessage `json:"view,omitempty"`         // how the client wants to see messages; the caller's
 	KeyID        string          `json:"key_id,omitempty"`       // of the API key of the request
 	Resumes      string          `json:"resumes,omitempty"`      // the first run of the same request, which failed
+	Retried      []string        `json:"retried,omitempty"`      // otids of messages that say what those of Resumes do
+	Refused      *Refused        `json:"refused,omitempty"`      // its prompt was refused: the run ends so
 }
 
 // Waiting is a message with calls that wait for the client.
@@ -115,6 +117,8 @@ type Run struct {
 	StopReason   *string    `db:"stop_reason"`
 	ErrorType    *string    `db:"error_type"`
 	Error        *string    `db:"error"`
+	ErrorStatus  *int       `db:"error_status"`
+	ErrorDetail  *string    `db:"error_detail"`
 	Background   bool       `db:"background"`
 	Options      Options    `db:"request"`
 	FirstTokenAt *time.Time `db:"first_token_at"`
@@ -124,8 +128,8 @@ type Run struct {
 }
 
 const runColumns = `r.key, r.id, a.id AS agent_id, r.agent_key, c.id AS conversation, c.is_default, r.status,
-	r.stop_reason, r.error_type, r.error, r.background, r.request, r.first_token_at, r.cancelled_at, r.created_at,
-	r.completed_at`
+	r.stop_reason, r.error_type, r.error, r.error_status, r.error_detail, r.background, r.request, r.first_token_at,
+	r.cancelled_at, r.created_at, r.completed_at`
 
 const runRows = `SELECT ` + runColumns + `
 	FROM runs r
@@ -206,6 +210,21 @@ func (l *Loop) insert(ctx context.Context, tx pgx.Tx, org db.Org, r Run, c recal
 // setOptions stores the options of a run.
 func setOptions(ctx context.Context, d db.DB, org db.Org, r Run) error {
 	return db.Exec(ctx, d, `UPDATE runs SET request = $3 WHERE org = $1 AND id = $2`, org, r.ID, r.Options)
+}
+
+// Failure returns why the run failed; nil if it did not.
+func (r Run) Failure() *Failure {
+	if r.ErrorType == nil {
+		return nil
+	}
+	f := Failure{Type: *r.ErrorType, Text: *r.Error}
+	if r.ErrorStatus != nil {
+		f.Status = *r.ErrorStatus
+	}
+	if r.ErrorDetail != nil {
+		f.Detail = *r.ErrorDetail
+	}
+	return &f
 }
 
 // Step is one answer of a model, or a failure to get one.
@@ -329,11 +348,13 @@ func (w *worker) storeEnd(ctx context.Context, tx pgx.Tx, e End) error {
 	}
 	err = db.Exec(ctx, tx, `
 		UPDATE runs SET status = @status, stop_reason = @reason, completed_at = now(), error_type = nullif(@type, ''),
-		       error = nullif(@error, '')
+		       error = nullif(@error, ''), error_status = nullif(@error_status, 0),
+		       error_detail = nullif(@error_detail, '')
 		WHERE org = @org AND key = @key AND status = 'running' AND owner = @server
 		  AND (cancelled_at IS NULL OR @reason <> 'requires_approval')`,
 		pgx.StrictNamedArgs{"org": w.org, "key": w.run.Key, "status": statusOf(e.StopReason), "reason": e.StopReason,
-			"type": failure.Type, "error": failure.Text, "server": w.Server})
+			"type": failure.Type, "error": failure.Text, "error_status": failure.Status, "error_detail": failure.Detail,
+			"server": w.Server})
 	if e.StopReason == RequiresApproval && errors.Is(err, db.ErrNotFound) {
 		return errCancelled
 	}

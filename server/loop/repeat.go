@@ -154,12 +154,9 @@ func (l *Loop) replay(ctx context.Context, org db.Org, r Run) (*Feed, error) {
 			f.add(waiting.of(m))
 		}
 	}
-	e := End{StopReason: *r.StopReason}
+	e := End{StopReason: *r.StopReason, Failure: r.Failure()}
 	if e.Usage, err = l.UsageOf(ctx, org, r); err != nil {
 		return nil, err
-	}
-	if r.ErrorType != nil {
-		e.Failure = &Failure{*r.ErrorType, *r.Error}
 	}
 	f.add(Event{End: &e})
 	return f, nil
@@ -194,7 +191,8 @@ func (l *Loop) Find(ctx context.Context, org db.Org, c recall.Conversation, id, 
 // withOTID returns the newest run of a conversation that was made of approvals, or of messages with approvals, of an
 // otid. ErrNotFound if no run has it.
 func (l *Loop) withOTID(ctx context.Context, org db.Org, c recall.Conversation, otid string) (Run, error) {
-	return db.One[Run](ctx, l.DB, runRows+` AND c.key = @conversation AND r.request -> 'otids' ? @otid
+	return db.One[Run](ctx, l.DB, runRows+` AND c.key = @conversation 
+		AND (r.request -> 'otids' ? @otid OR r.request -> 'retried' ? @otid)
 		ORDER BY r.created_at DESC, r.key DESC LIMIT 1`,
 		pgx.StrictNamedArgs{"org": org, "conversation": c.Key, "otid": otid})
 }

@@ -15,7 +15,8 @@ import (
 var resumable = []string{StopError, ModelError, BrokenAnswer, NoCredits, PromptTooLarge}
 
 // resume lets a run go on where an earlier one of the same request failed, and reports whether it does. It does not if
-// the earlier run did not fail, or the conversation has messages behind those of the request.
+// the earlier run did not fail, or the conversation has gone on behind the messages of the request. Messages that left
+// the view because a provider refused them are back.
 func (l *Loop) resume(ctx context.Context, org db.Org, run *Run, failed string) (bool, error) {
 	first, err := l.RunByID(ctx, org, failed)
 	if err != nil {
@@ -26,7 +27,7 @@ func (l *Loop) resume(ctx context.Context, org db.Org, run *Run, failed string) 
 		return false, err
 	}
 	last, err := l.Recall.Messages(ctx, org, recall.MessageFilter{AgentID: first.AgentID, Conversation: first.Conversation,
-		WithErrors: true, WithFlushes: true}, db.Page{Limit: 1})
+		WithErrors: true, Roles: []recall.Role{recall.User, recall.Assistant, recall.Tool}}, db.Page{Limit: 1})
 	if err != nil || len(last) == 0 || last[0].RunID == nil {
 		return false, err
 	}
@@ -35,6 +36,13 @@ func (l *Loop) resume(ctx context.Context, org db.Org, run *Run, failed string) 
 		if err != nil || by.Options.Resumes != first.ID {
 			return false, ignoreNotFound(err)
 		}
+	}
+	c, err := l.Recall.Conversation(ctx, org, first.AgentID, first.Conversation)
+	if err == nil {
+		err = l.Recall.Readmit(ctx, org, c, []string{first.ID})
+	}
+	if err != nil {
+		return false, err
 	}
 	o := latest.Options
 	run.Options.Resumes, run.Options.Approved, run.Options.Following = first.ID, o.Approved, o.Following

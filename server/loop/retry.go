@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"math/rand/v2"
+	"net/http"
 	"time"
 
 	"github.com/loci-memory/loci/server/loop/model"
@@ -16,20 +17,32 @@ const (
 	firstPause = 500 * time.Millisecond
 	// pauseGrowth is how many times as long each further pause is.
 	pauseGrowth = 4
-	// limitedPauses is how many times as long the pauses are where a provider limits requests: its limits are those of a
-	// minute.
+	// limitedPauses is how many times as long the pauses are where a provider has no room for requests.
 	limitedPauses = 10
 	// maxPause is the longest pause that is waited for when a provider asks for it.
 	maxPause = time.Minute
 )
 
-// pause waits before a model is asked again. It returns the fault if the provider asks for more than maxPause, and the
+// limiting is the time that is left for a provider that limits requests, with status 429.
+type limiting struct {
+	patience time.Duration // from the first limit on
+	until    time.Time     // zero before the first limit
+}
+
+// pause waits before a model is asked again. It returns the fault if that would take longer than may be waited, and the
 // error of ctx if that ends.
-func (w *worker) pause(ctx context.Context, f *model.Fault, attempt int) error {
-	if f.After > maxPause {
+func (l *limiting) pause(ctx context.Context, of *Loop, f *model.Fault, attempt int) error {
+	wait, most := pauseAfter(f, attempt, cmp.Or(of.FirstPause, firstPause)), maxPause
+	if f.Status == http.StatusTooManyRequests {
+		if l.until.IsZero() {
+			l.until = time.Now().Add(l.patience)
+		}
+		most = time.Until(l.until)
+	}
+	if f.After > most || most <= 0 {
 		return f
 	}
-	timer := time.NewTimer(pauseAfter(f, attempt, cmp.Or(w.FirstPause, firstPause)))
+	timer := time.NewTimer(min(wait, most))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -49,7 +62,7 @@ func pauseAfter(f *model.Fault, attempt int, first time.Duration) time.Duration 
 	for range attempt - 1 {
 		full *= pauseGrowth
 	}
-	if f.Limited {
+	if f.Limited && f.Status != http.StatusTooManyRequests {
 		full *= limitedPauses
 	}
 	return full/2 + random(full/2)

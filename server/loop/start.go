@@ -220,6 +220,13 @@ func (l *Loop) begin(ctx context.Context, org db.Org, c recall.Conversation, r R
 		if repeats, err = l.answered(ctx, tx, org, c, r); err != nil || repeats != "" {
 			return l.with(tx).repeat(ctx, org, run, &repeats, err)
 		}
+		resumes, again, err := l.with(tx).retry(ctx, org, c, r, &run)
+		if repeats = again; err != nil || repeats != "" {
+			return l.with(tx).repeat(ctx, org, run, &repeats, err)
+		}
+		if resumes {
+			return l.checkCount(ctx, tx, org)
+		}
 		drafts, approved, err := l.with(tx).input(ctx, in, org, c, r)
 		if err != nil {
 			return err

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -59,26 +60,36 @@ func (w *worker) handle() string {
 func (w *worker) explain(ctx context.Context, err error) *stop {
 	if f, ok := errors.AsType[*model.Fault](err); ok {
 		w.Log.WarnContext(ctx, "a model did not answer an agent", "run", w.run.ID, "error", f)
-		text := f.Public()
-		if o, is := errors.AsType[*overflow](err); is {
-			text = o.Public()
-		}
-		reason := map[model.FaultKind]string{model.Failed: ModelError, model.Overflow: PromptTooLarge,
-			model.Credits: NoCredits, model.Broken: BrokenAnswer}[f.Kind]
-		return &stop{reason, &Failure{reason, text}}
+		return w.faultStop(ctx, err, f)
 	}
 	if q, ok := db.QuotaExceeded(err); ok {
-		return &stop{StopError, &Failure{"quota_exceeded", q.Error()}}
+		return &stop{StopError, &Failure{Type: "quota_exceeded", Text: q.Error()}}
 	}
 	switch {
 	case errors.Is(err, errAnswerRefused):
-		return &stop{BrokenAnswer, &Failure{BrokenAnswer, err.Error()}}
+		return &stop{BrokenAnswer, &Failure{Type: BrokenAnswer, Text: err.Error()}}
 	case errors.Is(err, db.ErrInvalid):
-		return &stop{PromptTooLarge, &Failure{PromptTooLarge, err.Error()}}
+		return &stop{PromptTooLarge, &Failure{Type: PromptTooLarge, Text: err.Error()}}
 	case errors.Is(err, db.ErrBusy):
-		return &stop{StopError, &Failure{"busy", err.Error()}}
+		return &stop{StopError, &Failure{Type: "busy", Text: err.Error()}}
 	}
 	return nil
+}
+
+// faultStop returns the stop of a fault of the model's provider, with the provider's own words.
+func (w *worker) faultStop(ctx context.Context, err error, f *model.Fault) *stop {
+	reason := map[model.FaultKind]string{model.Failed: ModelError, model.Overflow: PromptTooLarge,
+		model.Credits: NoCredits, model.Broken: BrokenAnswer, model.Content: ModelError}[f.Kind]
+	failed := Failure{Type: reason, Text: f.Public(), Status: f.AnswerStatus()}
+	words, failure := w.Recall.RedactText(ctx, w.org, f.Words)
+	if failure == nil && words != "" {
+		failed.Detail = words
+		failed.Text += ": " + words
+	}
+	if o, is := errors.AsType[*overflow](err); is {
+		failed.Text += ". " + o.Counts()
+	}
+	return &stop{reason, &failed}
 }
 
 // ask asks the model for an answer to the next prompt, and again if that may help and no client can have seen a piece
@@ -91,7 +102,7 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 	calls := w.turn.before(lastPosition)
 	n := w.rules.narrow(w.tools, calls)
 	forced := w.turn.forced(w.rules.missing(w.tools, calls), n)
-	compactions := []string{`{}`, `{"mode":"all"}`}
+	compactions, limits := []string{`{}`, `{"mode":"all"}`}, limiting{patience: w.LimitPatience}
 	for attempt := 1; ; attempt++ {
 		p, err := w.Agents.NextPrompt(asking, w.org, w.target(n))
 		if err != nil {
@@ -112,11 +123,19 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 			if failed != nil {
 				return a, p.Window, errors.Join(err, failed)
 			}
-			if !compacted {
-				return a, p.Window, &overflow{Fault: f, Prompt: p}
+			if compacted {
+				continue
+			}
+			err = &overflow{Fault: f, Prompt: p}
+			if again, failed := w.refused(ctx, f, err); !again {
+				return a, p.Window, cmp.Or(failed, err)
+			}
+		case isFault && f.Kind == model.Content:
+			if again, failed := w.refused(ctx, f, err); !again {
+				return a, p.Window, cmp.Or(failed, err)
 			}
 		case isFault && f.Again && !w.isShown() && attempt < maxAttempts:
-			if err := w.pause(asking, f, attempt); err != nil {
+			if err := limits.pause(asking, w.Loop, f, attempt); err != nil {
 				return a, p.Window, err
 			}
 		default:
@@ -164,13 +183,13 @@ type overflow struct {
 // Unwrap returns the fault.
 func (o *overflow) Unwrap() error { return o.Fault }
 
-// Public says what the prompt's tokens are, by our count.
-func (o *overflow) Public() string {
+// Counts says what the prompt's tokens are, by our count.
+func (o *overflow) Counts() string {
 	t := o.Prompt.Tokens
 	said := t.Summary + t.Messages
-	return fmt.Sprintf("%s. By Loci's count the prompt has %d tokens of a window of %d: %d of the system prompt, %d of "+
+	return fmt.Sprintf("By Loci's count the prompt has %d tokens of a window of %d: %d of the system prompt, %d of "+
 		"tools, and %d of the conversation, as far as it can be compacted. Set context_window_limit to what the model "+
-		"takes, or shorten the largest part", o.Fault.Public(), t.Total, o.Prompt.Window,
+		"takes, or shorten the largest part", t.Total, o.Prompt.Window,
 		max(t.Estimated-t.Tools-said, 0), t.Tools, said)
 }
 

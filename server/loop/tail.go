@@ -39,7 +39,8 @@ func readTailBefore(ctx context.Context, in *recall.Store, org db.Org, c recall.
 	err error) {
 	t.results = map[string]recall.Part{}
 	page := db.Page{Limit: tailPage, After: message}
-	f := recall.MessageFilter{AgentID: c.AgentID, Conversation: c.ID, WithErrors: true}
+	f := recall.MessageFilter{AgentID: c.AgentID, Conversation: c.ID, WithErrors: true,
+		NotRefused: true}
 	for {
 		list, err := in.Messages(ctx, org, f, page)
 		if err != nil {

@@ -33,7 +33,8 @@ type call struct {
 func (r rules) readTurn(ctx context.Context, in *recall.Store, org db.Org, c recall.Conversation, position int) (turn,
 	error) {
 	var messages []recall.Message
-	page, f := db.Page{Limit: tailPage}, recall.MessageFilter{AgentID: c.AgentID, Conversation: c.ID, WithErrors: true}
+	page, f := db.Page{Limit: tailPage}, recall.MessageFilter{AgentID: c.AgentID, Conversation: c.ID, WithErrors: true,
+		NotRefused: true}
 	for {
 		list, err := in.Messages(ctx, org, f, page)
 		if err != nil {

@@ -76,10 +76,11 @@ func (w *worker) work(ctx context.Context) error {
 	}
 	if errors.Is(err, ErrNoModel) {
 		w.Log.WarnContext(ctx, "a run cannot go on without its model", "run", w.run.ID, "error", err)
-		return w.end(ctx, stop{ModelError, &Failure{NoModel, NoModelText(err)}})
+		return w.end(ctx, stop{ModelError, &Failure{Type: NoModel, Text: NoModelText(err)}})
 	}
 	w.Log.ErrorContext(ctx, "a run failed", "run", w.run.ID, "error", err)
-	return w.end(ctx, stop{StopError, &Failure{"internal_error", "The server has a fault. Its log has the cause"}})
+	return w.end(ctx, stop{StopError, &Failure{Type: "internal_error",
+		Text: "The server has a fault. Its log has the cause"}})
 }
 
 // unavailable reports whether an error may pass: the database cannot serve. The deadlines of a run are its models'.
@@ -159,6 +160,9 @@ func (w *worker) next(ctx context.Context) (*stop, error) {
 	}
 	if cancelled {
 		return &stop{reason: StopCancelled}, nil
+	}
+	if r := w.run.Options.Refused; r != nil {
+		return &stop{r.Reason, &r.Failure}, nil
 	}
 	t, err := readTail(ctx, w.Recall, w.org, w.conversation)
 	if err != nil {
@@ -266,7 +270,7 @@ func (w *worker) afterAnswer(ctx context.Context, t tail) (*stop, error) {
 	case e.calls && (!e.ends || len(e.missing) == 0):
 		return w.afterBroken(), nil
 	case reason == ModelError:
-		return &stop{reason, &Failure{ContentFilter, withheld}}, nil
+		return &stop{reason, &Failure{Type: ContentFilter, Text: withheld}}, nil
 	case len(e.missing) == 0 || reason == MaxTokens:
 		return &stop{reason: reason}, nil
 	case t.notice:
@@ -274,7 +278,7 @@ func (w *worker) afterAnswer(ctx context.Context, t tail) (*stop, error) {
 	}
 	d, times := w.turn.reminder(e.missing)
 	if times >= maxReminders {
-		return &stop{NoToolCall, &Failure{NoToolCall, notCalled(e.missing)}}, nil
+		return &stop{NoToolCall, &Failure{Type: NoToolCall, Text: notCalled(e.missing)}}, nil
 	}
 	d.RunID = &w.run.ID
 	w.turn.reminders = append(w.turn.reminders, d.Content[0].Text)
@@ -294,8 +298,9 @@ func (w *worker) afterBroken() *stop {
 	if n < maxBroken || slices.ContainsFunc(w.turn.calls[n-maxBroken:], func(c call) bool { return !c.broken }) {
 		return nil
 	}
-	return &stop{BrokenCalls, &Failure{BrokenCalls, fmt.Sprintf("The model's last %d calls of tools were of tools "+
-		"that it does not have, or had arguments that are no JSON", maxBroken)}}
+	said := fmt.Sprintf("The model's last %d calls of tools were of tools that it does not have, or had arguments that "+
+		"are no JSON", maxBroken)
+	return &stop{BrokenCalls, &Failure{Type: BrokenCalls, Text: said}}
 }
 
 // isCancelledNow reports whether the run was cancelled on any server, has ended, or lost its agent, its conversation or

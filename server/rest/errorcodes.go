@@ -26,6 +26,7 @@ const (
 	typeLimit       = "rate_limit"
 	typeUnavailable = "unavailable"
 	typeServer      = "server_error"
+	typeModel       = "model_provider"
 )
 
 // The codes of errors.
@@ -59,15 +60,29 @@ const (
 	codeNoModel    = "no_model"
 	codeExpired    = "expired"
 	codeApproval   = "pending_approval"
+
+	codeModelRefused = "model_refused"
+	codeModelKey     = "model_key"
+	codeModelCredits = "model_credits"
+	codeModelLimited = "model_limited"
+	codeModelFailed  = "model_failed"
+	codeModelTimeout = "model_timeout"
 )
 
 // errorCodes are all errors that the API answers, by status.
 var errorCodes = []ErrorCode{
 	{codeMalformed, typeRequest, http.StatusBadRequest,
 		"The request cannot be read: its body is not JSON or ends early. Send it whole."},
+	{codeModelRefused, typeModel, http.StatusBadRequest,
+		"The provider of the agent's model refused the prompt; error.detail has its words. If it is for what the prompt " +
+			"says, the refused messages left the model's view, and the next message is answered. Change what was sent."},
 	{codeKey, typeKey, http.StatusUnauthorized,
 		"The request has no API key that the server knows. Send 'Authorization: Bearer KEY'."},
 	{codeKeyExpired, typeKey, http.StatusUnauthorized, "The API key has expired. Use a new one."},
+	{codeModelKey, typeModel, http.StatusUnauthorized,
+		"The provider of the agent's model does not accept the server's key. Its operator changes that key."},
+	{codeModelCredits, typeModel, http.StatusPaymentRequired,
+		"The account at the provider of the agent's model has no credit left. The operator of the server adds some."},
 	{codeForbidden, typePermission, http.StatusForbidden,
 		"A server without API keys answers only programs on its own machine: create a key."},
 	{codeScope, typePermission, http.StatusForbidden,
@@ -103,9 +118,14 @@ var errorCodes = []ErrorCode{
 		"The organization has too much under way at once. Send it again after Retry-After seconds."},
 	{codeKeyLimit, typeLimit, http.StatusTooManyRequests,
 		"The API key sends more requests than it may, a minute or at once. Send it again after Retry-After seconds."},
+	{codeModelLimited, typeModel, http.StatusTooManyRequests,
+		"The provider of the agent's model limits requests. Send the same messages again later: they are stored once."},
 	{codeClientGone, typeRequest, statusClientGone, "The client closed the connection; only logs show this."},
 	{codeInternal, typeServer, http.StatusInternalServerError,
 		"The server has a fault. Its log has the cause under the answer's X-Request-Id."},
+	{codeModelFailed, typeModel, http.StatusInternalServerError,
+		"The provider of the agent's model fails; error.detail has its words. Send the same messages again later: they are " +
+			"stored once."},
 	{codeNotServed, typeRequest, http.StatusNotImplemented,
 		"The route is one of Letta's that this server does not have; detail says why. The same request fails again."},
 	{codeBusy, typeUnavailable, http.StatusServiceUnavailable,
@@ -120,6 +140,9 @@ var errorCodes = []ErrorCode{
 	{codeStopping, typeUnavailable, http.StatusServiceUnavailable,
 		"The server stopped before it was done with the request, of which it may have begun something. Send it again after " +
 			"Retry-After seconds."},
+	{codeModelTimeout, typeModel, http.StatusGatewayTimeout,
+		"The provider of the agent's model does not answer in time. Send the same messages again later: they are stored " +
+			"once."},
 }
 
 // codeOf returns what a code means.

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,12 +28,15 @@ type Problem struct {
 	Code    string  `json:"code" doc:"The kind of error: a word that never changes."`
 	Type    string  `json:"type" doc:"The class of the error."`
 	Link    string  `json:"link" doc:"Where this server explains the code."`
-	RunID   string  `json:"run_id,omitempty" doc:"The run that is at work in the conversation."`
+	RunID   string  `json:"run_id,omitempty" doc:"The run that is at work in the conversation, or that failed."`
 	Pending string  `json:"pending_request_id,omitempty" doc:"The message whose calls wait for the client."`
 	Message string  `json:"message,omitempty" doc:"The text of a detail that is an object."`
 	Current any     `json:"current,omitempty" doc:"What is stored, where a change expected something else."`
 	Quota   *Quota  `json:"quota,omitempty" doc:"The quota that is used up."`
 	TraceID *string `json:"trace_id,omitempty" doc:"The request's id, with errors of validation."`
+
+	// Failed is set where the provider of an agent's model failed, as Letta has it.
+	Failed *ModelError `json:"error,omitempty" doc:"Why the provider of the agent's model failed, if it did."`
 
 	status int
 	header http.Header
@@ -157,6 +161,35 @@ func Expired(detail string) *Problem { return newProblem(codeExpired, detail) }
 func NoModel(detail string) *Problem {
 	p := newProblem(codeNoModel, detail)
 	p.header = http.Header{"X-Should-Retry": {"false"}}
+	return p
+}
+
+// ModelError is a failure of the provider of an agent's model, in Letta's shape.
+type ModelError struct {
+	Type    string `json:"type" enum:"llm_bad_request,llm_authentication,llm_insufficient_credits,llm_rate_limit,llm_error,llm_timeout"` //nolint:lll // a tag is one line
+	Message string `json:"message"`
+	Detail  string `json:"detail" doc:"The provider's own words, redacted, of at most 300 characters."`
+}
+
+// modelCodes maps the statuses of failures of a provider to Letta's types and our codes.
+var modelCodes = map[int]struct{ kind, code string }{
+	http.StatusBadRequest:          {"llm_bad_request", codeModelRefused},
+	http.StatusUnauthorized:        {"llm_authentication", codeModelKey},
+	http.StatusPaymentRequired:     {"llm_insufficient_credits", codeModelCredits},
+	http.StatusTooManyRequests:     {"llm_rate_limit", codeModelLimited},
+	http.StatusInternalServerError: {"llm_error", codeModelFailed},
+	http.StatusGatewayTimeout:      {"llm_timeout", codeModelTimeout},
+}
+
+// ModelFailed is the problem of a run that failed for its model's provider. status is one of those above, said a
+// sentence, and words are the provider's own.
+func ModelFailed(status int, said, words, runID string) *Problem {
+	of, known := modelCodes[status]
+	if !known {
+		of = modelCodes[http.StatusInternalServerError]
+	}
+	p := newProblem(of.code, said)
+	p.RunID, p.Failed = runID, &ModelError{of.kind, said, cmp.Or(words, said)}
 	return p
 }
 

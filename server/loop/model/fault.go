@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -25,11 +27,14 @@ const (
 	Overflow                  // the prompt is larger than the model's window
 	Credits                   // the provider's account has no credit
 	Broken                    // the answer cannot be used
+	Content                   // the provider refuses the prompt for what it says
 )
 
 // Fault is a failure of a provider. Its text is the operator's; Public says what organizations read.
 type Fault struct {
 	Kind    FaultKind
+	Status  int           // of the answer; 0 if there was none
+	Words   string        // the provider's own: one line of at most 300 characters, without its key and its address
 	Again   bool          // the same request may succeed later
 	Limited bool          // because the provider limits requests: not at once
 	After   time.Duration // the pause that the provider asks for; 0 if it asks for none
@@ -44,6 +49,26 @@ func (f *Fault) Unwrap() error { return f.Err }
 
 // Public returns what organizations read of the failure.
 func (f *Fault) Public() string { return provider.Public(f.Err) }
+
+// AnswerStatus returns the status by which a request is answered for which the provider failed, as Letta has it.
+func (f *Fault) AnswerStatus() int {
+	switch {
+	case f.Kind == Content || f.Kind == Overflow:
+		return http.StatusBadRequest
+	case f.Kind == Credits:
+		return http.StatusPaymentRequired
+	case f.Status == http.StatusUnauthorized || f.Status == http.StatusForbidden:
+		return http.StatusUnauthorized
+	case f.Status == http.StatusTooManyRequests:
+		return http.StatusTooManyRequests
+	case f.Status >= http.StatusBadRequest && f.Status < http.StatusInternalServerError &&
+		f.Status != http.StatusRequestTimeout:
+		return http.StatusBadRequest
+	case f.Status == http.StatusRequestTimeout || errors.Is(f.Err, context.DeadlineExceeded):
+		return http.StatusGatewayTimeout
+	}
+	return http.StatusInternalServerError
+}
 
 // broken returns the fault of an answer that cannot be used. A second answer to the same prompt may be a good one.
 func broken(at *provider.Endpoint, how string) *Fault {
@@ -103,7 +128,7 @@ func innermost(raw []byte) (e errorBody) {
 	return e
 }
 
-// statusOf returns the status that an error within a stream names or means.
+// status returns the status that an error within a stream names or means.
 func (e errorBody) status() int {
 	if code, err := strconv.Atoi(strings.Trim(string(e.Code), `"`)); err == nil && code >= 400 && code < 600 {
 		return code
@@ -129,7 +154,7 @@ func (r reply) fault(ctx context.Context, at *provider.Endpoint) error {
 	e := innermost(r.body)
 	status := cmp.Or(r.status, e.status())
 	words := cmp.Or(string(e.Message), string(r.body))
-	f := &Fault{Kind: Failed, After: r.after,
+	f := &Fault{Kind: Failed, Status: status, After: r.after, Words: wordsFor(at, words),
 		Err: at.Explain(ctx, &openai.APIError{HTTPStatusCode: status, Message: words})}
 	switch {
 	case llm.IsOverflow(status, []byte(words)), llm.IsOverflow(status, r.body):
@@ -139,12 +164,41 @@ func (r reply) fault(ctx context.Context, at *provider.Endpoint) error {
 		f.Err = provider.Told(f.Err, "the account at the %s provider has no credit left (status %d)", at.Kind, status)
 	case status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || status == overloaded:
 		f.Again, f.Limited = true, true
+	case isContent(status, string(r.body)):
+		f.Kind = Content
+		f.Err = provider.Told(fmt.Errorf("the %s provider at %s refuses the prompt (status %d: %s)", at.Kind, at.Host(),
+			status, at.Clean(words)), "the %s provider refuses the prompt (status %d)", at.Kind, status)
 	default:
 		f.Again = status >= http.StatusInternalServerError || status == http.StatusRequestTimeout ||
 			status == http.StatusConflict
 	}
 	return f
 }
+
+// wordsFor returns a provider's words for organizations, which do not learn its address.
+func wordsFor(at *provider.Endpoint, words string) string {
+	return at.Clean(strings.ReplaceAll(words, at.Host(), "[host]"))
+}
+
+// IsContent reports whether an answer with a status and some words refuses a prompt for what it says, and neither for
+// its size nor for what is no part of it: a key, the name of a model, a limit.
+func IsContent(status int, words string) bool {
+	return !llm.IsOverflow(status, []byte(words)) && !hasNoCredit(words) && isContent(status, words)
+}
+
+func isContent(status int, words string) bool {
+	switch status {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
+		http.StatusUnprocessableEntity:
+		return !aboutOthers.MatchString(words)
+	}
+	return false
+}
+
+// aboutOthers matches the words of providers that answer 400 for a key, the name of a model or a limit.
+var aboutOthers = regexp.MustCompile(`(?i)api[ _-]?key|authenticat|unauthorized|permission[ _]denied|` +
+	`\bmodel\b[^.]{0,80}(?:does not exist|not exist|not found|is not a valid)|(?:invalid|unknown|unsupported)[ _]model|` +
+	`model_not_found|not a valid model|rate[ _-]?limit|too many requests|quota|billing`)
 
 // overloaded is the status by which Anthropic says that it takes no requests for now.
 const overloaded = 529

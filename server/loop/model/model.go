@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"slices"
 
 	"github.com/google/uuid"
@@ -102,7 +103,8 @@ func finish(at *provider.Endpoint, a Answer) (Answer, error) {
 	}
 	chat.NameCalls(a.Content, func(int) string { return newCallID() })
 	if chat.IsEmpty(a.Content) && a.Finish == Refused { // a second answer would be withheld, too
-		return a, &Fault{Kind: Failed, Err: at.Wrong("with an answer that its content filter withheld")}
+		return a, &Fault{Kind: Content, Status: http.StatusOK, Words: "content filter",
+			Err: at.Wrong("with an answer that its content filter withheld")}
 	}
 	if chat.IsEmpty(a.Content) {
 		return a, broken(at, "with neither a text nor a call")

@@ -2,7 +2,7 @@
 
 const makers = ['made_by', 'changed_by'];
 const block = ['version', 'created_at', 'updated_at', 'attached_by'];
-const message = ['agent_id', 'conversation_id', 'position', 'seq', 'purpose', 'provenance'];
+const message = ['agent_id', 'conversation_id', 'position', 'seq', 'purpose', 'refused', 'provenance'];
 const result = ['score', 'position', 'seq', 'context'];
 const validity = ['valid_from', 'valid_until', 'superseded_by', 'ended'];
 const file = ['total_lines', 'total_pages', 'provenance'];

@@ -1,0 +1,382 @@
+package recall
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/event"
+	"github.com/loci-memory/loci/recall/redact"
+)
+
+// Refused says why a message left the view: a provider refused a prompt for what it says. The log keeps the message.
+type Refused struct {
+	Status  int    `json:"status" doc:"That the provider answered with."`
+	Message string `json:"message" doc:"The provider's own words, redacted, of at most 300 characters."`
+
+	// Trial is set on messages from before the refused turn. They left the view because the provider refused two turns
+	// in a row, and took the prompt without them.
+	Trial int `json:"trial,omitempty" doc:"Of messages from before the refused turn: a number of the trial without them."`
+}
+
+// LastRefusal is the last refusal of a prompt of a conversation. Until an answer comes after it, the next one is in a
+// row with it.
+type LastRefusal struct {
+	At    int    `json:"at"`              // the conversation's last position then
+	OTID  string `json:"otid,omitempty"`  // the caller's own id of its report
+	Trial int    `json:"trial,omitempty"` // of the trial that is under way, or was last; 0 for none
+	All   bool   `json:"all,omitempty"`   // the trial is without all messages before From
+	From  int    `json:"from,omitempty"`  // of a trial under way: the first message of the refused turn; else 0
+	Notes []int  `json:"notes,omitempty"` // positions of what the model was told of the trial
+}
+
+// RefusedPrompt is a report that a provider refused the newest prompt of a conversation for what it says.
+type RefusedPrompt struct {
+	Refused
+	OTID  string   // the caller's own id of the report; the same one again changes nothing
+	Runs  []string // that made the refused turn; nil for a caller's own loop
+	RunID *string  // of the note
+
+	// Note returns what the model is told of messages that leave the view. part says that they are a part of a turn.
+	Note func(left []Message, part bool) []Part
+}
+
+// RefusedView is what a refusal changed.
+type RefusedView struct {
+	Left     []string `json:"left" doc:"Ids of the messages that left the model's view."`
+	Returned []string `json:"returned" doc:"Ids of the messages that are back in it."`
+
+	// The refused turn stays for now: the provider may have refused what came before.
+	AskAgain bool `json:"ask_again" doc:"Ask again with the next prompt, which is without messages from before the turn."`
+
+	Unchanged bool `json:"unchanged" doc:"The report is known, or the refusal is not about what the prompt says."`
+}
+
+// maxRefusedRunes bounds the words of a provider.
+const maxRefusedRunes = 300
+
+// Refuse changes the view of a conversation after a provider refused its newest prompt for what it says, so that the
+// next turn can go on:
+//
+//   - The refused turn leaves the view. If the refused prompt was a later one of the turn, the last answer leaves with
+//     what came after it, and a note tells the model: the view is the one that the provider answered.
+//   - A refusal in a row with another may be for what came before. It is tried without the last answer and what
+//     followed it, and then without everything before the turn. Either the provider takes the rest, or these messages
+//     come back, and the turn leaves.
+//
+// Nothing else is appended to the conversation until the transaction of the store ends. Calls of these messages that
+// have no result get one.
+func (s *Store) Refuse(ctx context.Context, org db.Org, c Conversation, p RefusedPrompt) (out RefusedView, err error) {
+	err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
+		r := refusing{Store: s.With(tx), tx: tx, org: org, of: p, out: RefusedView{Left: []string{}, Returned: []string{}}}
+		end, err := r.lockEnd(ctx, org, c.AgentID, c.ID)
+		if err != nil {
+			return err
+		}
+		if r.c = end.Conversation; p.OTID != "" && r.was().OTID == p.OTID {
+			out = RefusedView{Left: []string{}, Returned: []string{}, AskAgain: r.was().From > 0, Unchanged: true}
+			return nil
+		}
+		redactor, err := r.redactor(ctx, org)
+		if err != nil {
+			return err
+		}
+		r.of.Refused = *p.cleaned(redactor)
+		view, err := r.View(ctx, org, r.c)
+		if err != nil {
+			return err
+		}
+		r.view = slices.DeleteFunc(view[1:], func(m Message) bool { return m.Role == Summary })
+		err = r.refuse(ctx)
+		out = r.out
+		return err
+	})
+	return out, err
+}
+
+// refusing is the work on a refusal.
+type refusing struct {
+	*Store
+	tx   pgx.Tx
+	org  db.Org
+	c    Conversation
+	of   RefusedPrompt
+	view []Message // without the system prompt and the summary
+	out  RefusedView
+}
+
+func (r *refusing) was() LastRefusal {
+	if r.c.Refusal == nil {
+		return LastRefusal{}
+	}
+	return *r.c.Refusal
+}
+
+// cleaned returns what a provider said as it is stored; nil for nil.
+func (r *Refused) cleaned(redactor *redact.Redactor) *Refused {
+	if r == nil {
+		return nil
+	}
+	words := redactor.Redact(db.Clean(strings.Join(strings.Fields(r.Message), " ")))
+	if runes := []rune(words); len(runes) > maxRefusedRunes {
+		words = string(runes[:maxRefusedRunes]) + "…"
+	}
+	return &Refused{Status: r.Status, Message: words, Trial: r.Trial}
+}
+
+func (r *refusing) refuse(ctx context.Context) error {
+	was, last := r.was(), r.lastAnswer()
+	inARow := was.At > 0 && (last < 0 || was.At > r.view[last].Position)
+	switch {
+	case inARow && was.From > 0 && was.All:
+		return r.endTrial(ctx, was)
+	case inARow && was.From > 0:
+		return r.try(ctx, was, r.before(was.From))
+	case inARow:
+		from := r.turn(last, was.At)
+		before := r.before(from)
+		if len(before) == 0 {
+			break
+		}
+		next := LastRefusal{From: from, Trial: was.Trial + 1}
+		if last > 0 && last < len(before) {
+			return r.try(ctx, next, before[last:])
+		}
+		return r.try(ctx, next, before)
+	}
+	left, part := r.refusedTurn(last, was, inARow)
+	if err := r.leave(ctx, left, 0); err != nil {
+		return err
+	}
+	next := LastRefusal{Trial: was.Trial}
+	if part {
+		if err := r.note(ctx, &next, left, true); err != nil {
+			return err
+		}
+	}
+	return r.finish(ctx, next)
+}
+
+// lastAnswer returns the index of the newest answer of the view; -1 if it has none.
+func (r *refusing) lastAnswer() int {
+	for i, m := range slices.Backward(r.view) {
+		if m.Role == Assistant {
+			return i
+		}
+	}
+	return -1
+}
+
+// before returns the messages of the view before a position.
+func (r *refusing) before(position int) []Message {
+	n := slices.IndexFunc(r.view, func(m Message) bool { return m.Position >= position })
+	if n < 0 {
+		n = len(r.view)
+	}
+	return r.view[:n]
+}
+
+// after returns the messages of the view from a position on.
+func (r *refusing) after(position int) []Message { return r.view[len(r.before(position)):] }
+
+// refusedTurn returns the messages of the refused turn. If the prompt was a later one of the turn, it returns these
+// from the last answer on, and part is true.
+func (r *refusing) refusedTurn(last int, was LastRefusal, inARow bool) (left []Message, part bool) {
+	if last >= 0 && hasCall(r.view[last]) && r.goesOn(last) {
+		return r.view[last:], true
+	}
+	at := 0
+	if inARow {
+		at = was.At
+	}
+	return r.after(r.turn(last, at)), false
+}
+
+// goesOn reports whether the refused prompt continues the turn of the answer at an index, which calls tools: that of a
+// caller's own loop does; that of a run does if the answer or a result is its own.
+func (r *refusing) goesOn(last int) bool {
+	return r.of.Runs == nil || slices.ContainsFunc(r.view[last:], func(m Message) bool {
+		return (m.Role == Assistant || m.Role == Tool) && r.ofRuns(m)
+	})
+}
+
+func (r *refusing) ofRuns(m Message) bool {
+	return m.RunID != nil && slices.Contains(r.of.Runs, *m.RunID)
+}
+
+// turn returns the position of the first message of the turn that follows the answer at an index: the first of the
+// turn's runs or, for a caller's own loop, the first that came after a position.
+func (r *refusing) turn(last, after int) int {
+	for _, own := range []func(Message) bool{
+		func(m Message) bool { return r.of.Runs != nil && r.ofRuns(m) },
+		func(m Message) bool { return r.of.Runs == nil && m.Position > after },
+		func(Message) bool { return true },
+	} {
+		if n := slices.IndexFunc(r.view[last+1:], own); n >= 0 {
+			return r.view[last+1+n].Position
+		}
+	}
+	return r.c.Messages + 1
+}
+
+func hasCall(m Message) bool {
+	return slices.ContainsFunc(m.Content, func(p Part) bool { return p.Type == ToolCall })
+}
+
+// try takes messages from before the refused turn out of the view, for the provider to be asked without them.
+func (r *refusing) try(ctx context.Context, next LastRefusal, left []Message) error {
+	first := 0
+	if len(r.view) > 0 {
+		first = r.view[0].Position
+	}
+	next.All = len(left) == 0 || left[0].Position == first
+	if len(left) == 0 {
+		return r.endTrial(ctx, next)
+	}
+	if err := r.leave(ctx, left, next.Trial); err != nil {
+		return err
+	}
+	if err := r.note(ctx, &next, left, false); err != nil {
+		return err
+	}
+	r.out.AskAgain = true
+	return r.finish(ctx, next)
+}
+
+// endTrial brings the messages of a trial back, without which the provider refused the prompt, too. The turn leaves.
+func (r *refusing) endTrial(ctx context.Context, was LastRefusal) error {
+	back, err := db.All[movedMessage](ctx, r.tx, `
+		UPDATE messages SET refused = NULL
+		WHERE org = $1 AND conversation_key = $2 AND (refused ->> 'trial')::integer = $3 AND position < $4
+		RETURNING 'message-' || id AS id, tokens, position`, r.org, r.c.Key, was.Trial, was.From)
+	if err != nil {
+		return err
+	}
+	for _, m := range back {
+		r.out.Returned = append(r.out.Returned, m.ID)
+		r.c.HiddenTokens -= int64(m.Tokens)
+	}
+	turn := r.after(was.From)
+	isNote := func(m Message) bool { return slices.Contains(was.Notes, m.Position) }
+	notes := slices.DeleteFunc(slices.Clone(turn), func(m Message) bool { return !isNote(m) })
+	if err := r.leave(ctx, notes, was.Trial); err != nil {
+		return err
+	}
+	if err := r.leave(ctx, slices.DeleteFunc(slices.Clone(turn), isNote), 0); err != nil {
+		return err
+	}
+	return r.finish(ctx, LastRefusal{Trial: was.Trial})
+}
+
+// movedMessage is a message that left the view or came back.
+type movedMessage struct {
+	ID       string `db:"id"`
+	Tokens   int    `db:"tokens"`
+	Position int    `db:"position"`
+}
+
+// leave takes messages out of the view. Calls of them that have no result get one, which leaves with them.
+func (r *refusing) leave(ctx context.Context, left []Message, trial int) error {
+	if len(left) == 0 {
+		return nil
+	}
+	positions := make([]int, len(left))
+	for i, m := range left {
+		positions[i] = m.Position
+	}
+	answered, err := r.answerOpen(ctx, positions)
+	if err != nil {
+		return err
+	}
+	why := r.of.Refused
+	why.Trial = trial
+	moved, err := db.All[movedMessage](ctx, r.tx, `
+		UPDATE messages SET refused = $4 WHERE org = $1 AND conversation_key = $2 AND position = ANY ($3)
+		RETURNING 'message-' || id AS id, tokens, position`, r.org, r.c.Key, append(positions, answered...), why)
+	slices.SortFunc(moved, func(a, b movedMessage) int { return a.Position - b.Position })
+	for _, m := range moved {
+		r.out.Left = append(r.out.Left, m.ID)
+		r.c.HiddenTokens += int64(m.Tokens)
+	}
+	return err
+}
+
+// answerOpen gives the calls of messages that have no result one, and returns the positions of these.
+func (r *refusing) answerOpen(ctx context.Context, positions []int) (answered []int, err error) {
+	open, err := db.All[string](ctx, r.tx, `
+		SELECT call_id FROM tool_calls
+		WHERE org = $1 AND conversation_key = $2 AND position = ANY ($3) AND result_position IS NULL
+		ORDER BY position, call_id`, r.org, r.c.Key, positions)
+	if err != nil || len(open) == 0 {
+		return nil, err
+	}
+	results := Draft{Role: Tool, RunID: r.of.RunID}
+	for _, id := range open {
+		results.Content = append(results.Content, Part{Type: ToolReturn, CallID: id, IsError: true,
+			Text: "The call was not run: the model's provider refused the prompt with it."})
+	}
+	appended, err := r.Append(ctx, r.org, r.c.AgentID, r.c.ID, []Draft{results})
+	if err != nil {
+		return nil, err
+	}
+	return []int{appended[0].Position}, nil
+}
+
+// note tells the model what left the view.
+func (r *refusing) note(ctx context.Context, next *LastRefusal, left []Message, part bool) error {
+	if len(left) == 0 {
+		return nil
+	}
+	appended, err := r.Append(ctx, r.org, r.c.AgentID, r.c.ID, []Draft{{Role: System, RunID: r.of.RunID,
+		Content: r.of.Note(left, part)}})
+	if err == nil && next.From > 0 {
+		next.Notes = append(slices.Clone(next.Notes), appended[0].Position)
+	}
+	return err
+}
+
+// finish stores the refusal and the new view.
+func (r *refusing) finish(ctx context.Context, next LastRefusal) error {
+	next.OTID = r.of.OTID
+	err := db.Exec(ctx, r.tx, `
+		UPDATE conversations
+		SET frame = frame + 1, hidden_tokens = least($3, tokens), reported_tokens = 0, reported_position = 0,
+		    refusal = $4::jsonb || jsonb_build_object('at', messages), updated_at = now()
+		WHERE org = $1 AND key = $2`, r.org, r.c.Key, r.c.HiddenTokens, next)
+	if err != nil {
+		return err
+	}
+	_, err = event.Append(ctx, r.tx, r.org, event.Event{AgentID: r.c.AgentID, Type: event.PromptRefused, RefID: r.c.ID})
+	return err
+}
+
+// Readmit brings the messages of a user back into the view with which runs began, because their turn is tried again.
+// It must be called in a transaction.
+func (s *Store) Readmit(ctx context.Context, org db.Org, c Conversation, runs []string) error {
+	back, err := db.All[movedMessage](ctx, s.db, `
+		UPDATE messages SET refused = NULL
+		WHERE org = $1 AND conversation_key = $2 AND run_id = ANY ($3) AND step_id IS NULL AND role <> 'tool'
+		  AND refused IS NOT NULL AND NOT refused ? 'trial'
+		RETURNING 'message-' || id AS id, tokens, position`, org, c.Key, runs)
+	if err != nil || len(back) == 0 {
+		return err
+	}
+	tokens := 0
+	for _, m := range back {
+		tokens += m.Tokens
+	}
+	err = db.Exec(ctx, s.db, `
+		UPDATE conversations
+		SET frame = frame + 1, hidden_tokens = greatest(hidden_tokens - $3, 0), reported_tokens = 0,
+		    reported_position = 0, updated_at = now()
+		WHERE org = $1 AND key = $2`, org, c.Key, tokens)
+	if err != nil {
+		return err
+	}
+	_, err = event.Append(ctx, s.db.(pgx.Tx), org, event.Event{AgentID: c.AgentID, Type: event.RefusalUndone,
+		RefID: c.ID})
+	return err
+}

@@ -1,0 +1,153 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
+	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/server/loop/model"
+)
+
+// refused takes what a provider refused out of the view, and reports whether the model shall be asked again.
+func (w *worker) refused(ctx context.Context, f *model.Fault, err error) (again bool, failed error) {
+	again, failed = w.leaveView(ctx, f, *w.faultStop(ctx, err, f))
+	return again && failed == nil && !w.isShown(), failed
+}
+
+// leaveView takes what a provider refused out of the view. again reports whether the model shall be asked once more,
+// without messages from before the turn. Otherwise the run has ended: whoever goes on with it does not ask again.
+func (w *worker) leaveView(ctx context.Context, f *model.Fault, failed stop) (again bool, err error) {
+	run := w.run
+	err = w.inTx(ctx, func(tx pgx.Tx) error {
+		in := w.Recall.With(tx)
+		if err := in.Lock(ctx, w.org, w.conversation); err != nil {
+			return err
+		}
+		if err := w.mayStore(ctx, tx, w.org, w.run); err != nil {
+			return err
+		}
+		said := recall.RefusedPrompt{Refused: recall.Refused{Status: f.Status, Message: f.Words}, RunID: &w.run.ID,
+			Runs: []string{w.run.ID}, Note: leftNote(f.Status)}
+		if first := w.run.Options.Resumes; first != "" {
+			said.Runs = append(said.Runs, first)
+		}
+		changed, err := in.Refuse(ctx, w.org, w.conversation, said)
+		if err != nil || changed.AskAgain {
+			again = changed.AskAgain
+			return err
+		}
+		run.Options.Refused = &Refused{failed.reason, *failed.failed}
+		return setOptions(ctx, tx, w.org, run)
+	})
+	if err == nil {
+		w.run = run
+	}
+	return again, err
+}
+
+// Refused is the end of a run whose prompt was refused.
+type Refused struct {
+	Reason  string  `json:"reason"`
+	Failure Failure `json:"failure"`
+}
+
+// leftNote returns what tells a model which messages left its view. It has no word of these, nor of the provider, which
+// might be refused again.
+func leftNote(status int) func(left []recall.Message, part bool) []recall.Part {
+	return func(left []recall.Message, part bool) []recall.Part {
+		span := fmt.Sprintf("seq %d to %d", left[0].Seq, left[len(left)-1].Seq)
+		said := fmt.Sprintf("%s The provider refused prompts with earlier messages (status %d). %d of them, %s, left your "+
+			"view; the log has them.", chat.SystemNotice, status, len(left), span)
+		if part {
+			said = fmt.Sprintf("%s The provider refused the prompt with your last answer and what followed it (status %d). "+
+				"These %d messages, %s, left your view; the log has them.%s", chat.SystemNotice, status, len(left), span,
+				ranTools(left))
+		}
+		return []recall.Part{{Type: recall.Text, Text: said}}
+	}
+}
+
+// ranTools names the tools that messages called.
+func ranTools(messages []recall.Message) string {
+	var names []string
+	for _, m := range messages {
+		for _, p := range m.Content {
+			if p.Type == recall.ToolCall && !slices.Contains(names, p.Name) {
+				names = append(names, p.Name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " Calls in them were made, and what they changed stays: " + strings.Join(names, ", ") + "."
+}
+
+// Refusal is a report of a caller's own loop that a provider refused a prompt.
+type Refusal struct {
+	Status  int
+	Message string
+	OTID    string // the caller's own id of the report
+}
+
+// Refuse changes the view of a conversation after a report that its newest prompt was refused. It changes nothing if
+// the refusal is not about what the prompt says. *BusyError if a run works in the conversation.
+func (l *Loop) Refuse(ctx context.Context, org db.Org, c recall.Conversation, r Refusal) (out recall.RefusedView,
+	err error) {
+	if r.Status != http.StatusOK && !model.IsContent(r.Status, r.Message) {
+		return recall.RefusedView{Left: []string{}, Returned: []string{}, Unchanged: true}, nil
+	}
+	err = db.Tx(ctx, l.DB, func(tx pgx.Tx) error {
+		in := l.Recall.With(tx)
+		if err := in.Lock(ctx, org, c); err != nil {
+			return err
+		}
+		if err := refuseBusy(ctx, tx, org, c); err != nil {
+			return err
+		}
+		out, err = in.Refuse(ctx, org, c, recall.RefusedPrompt{Refused: recall.Refused{Status: r.Status, Message: r.Message},
+			OTID: r.OTID, Note: leftNote(r.Status)})
+		return err
+	})
+	return out, err
+}
+
+// refuseWith is Refuse with messages that the same request recorded. One that was stored and refused before says that
+// the report is known. The loop's statements are those of a transaction.
+func (l *Loop) refuseWith(ctx context.Context, org db.Org, with Recorded, r Refusal) (*recall.RefusedView, error) {
+	for _, a := range with.Messages {
+		if !a.Repeated {
+			continue
+		}
+		m, err := l.Recall.Message(ctx, org, a.ID)
+		if err != nil {
+			return nil, err
+		}
+		if m.Refused != nil {
+			return &recall.RefusedView{Left: []string{}, Returned: []string{}, Unchanged: true}, nil
+		}
+	}
+	view, err := l.Refuse(ctx, org, with.Conversation, r)
+	return &view, err
+}
+
+// RefuseFlush ends the silent turn of the client's own loop whose prompt the provider refused, if one is open.
+func (o *Outside) RefuseFlush(ctx context.Context, why string) error {
+	open, err := o.Agents.FlushOfCaller(ctx, o.caller.Org, o.Conversation)
+	if err != nil {
+		return ignoreConflict(err)
+	}
+	if why, err = o.Recall.RedactText(ctx, o.caller.Org, why); err != nil {
+		return err
+	}
+	_, err = o.Agents.EndFlush(ctx, o.caller.Org, open, agent.FlushFailed, db.Short(why))
+	return ignoreConflict(err)
+}
