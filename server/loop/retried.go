@@ -13,7 +13,8 @@ import (
 
 // retry lets a run go on where the newest one of its conversation failed if both were asked for with equal messages,
 // and without otids that are known: a client sends its text again. It reports whether it does. If an earlier request
-// with one of the otids did so, it returns the first run of that text. The loop's statements are those of a transaction.
+// with one of the otids did so, it returns the first run of that text. The loop's statements are those of a
+// transaction.
 func (l *Loop) retry(ctx context.Context, org db.Org, c recall.Conversation, r Request, run *Run) (resumes bool,
 	repeats string, err error) {
 	isOther := func(d recall.Draft) bool { return d.Role != recall.User && d.Role != recall.System }
