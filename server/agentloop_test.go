@@ -544,6 +544,7 @@ func TestOneRunAtATimeAndItsCancellation(t *testing.T) {
 	if err := json.Unmarshal([]byte((<-first).Text), &done); err != nil || len(done.Messages) != 1 {
 		t.Fatalf("got %+v, %v", done, err)
 	}
+	done.Code = http.StatusOK
 	again := r.send(said1)
 	if diff := cmp.Diff(done, again); diff != "" {
 		t.Errorf("the same otid again (-first +again):\n%s", diff)

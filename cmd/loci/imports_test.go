@@ -118,7 +118,7 @@ var house = map[string][]string{
 	"db":                 {"db/migrations"},
 	"db/event":           {"db"},
 	"db/queue":           {"db"},
-	"db/dbtest":          {"db", "db/local", "db/migrations"},
+	"db/dbtest":          {"db", "db/dbtest/scale", "db/local", "db/migrations"},
 	"db/dbtest/scale":    {},
 	"db/queue/queuetest": {"db"},
 	"db/dbtest/shared":   {"db/dbtest"},
