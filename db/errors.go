@@ -111,6 +111,9 @@ func Unavailable(err error) bool {
 		return IsFull(err) || FilesChanged(err) || strings.HasPrefix(pg.Code, "08") || // no connection
 			strings.HasPrefix(pg.Code, "53") || strings.HasPrefix(pg.Code, "58") // no resources, a fault of its system
 	}
+	if errors.Is(err, context.Canceled) { // who asked no longer waits
+		return false
+	}
 	_, unreachable := errors.AsType[*pgconn.ConnectError](err)
 	return unreachable || IsFull(err) || errors.Is(err, ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) ||
 		pgconn.SafeToRetry(err)

@@ -88,6 +88,12 @@ func TestWhatPostgresSaysWhenItCannotServe(t *testing.T) {
 			t.Errorf("%s: got %v", code, got)
 		}
 	}
+	pool, _ := dbtest.Org(t)
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := pool.Exec(cancelled, `SELECT 1`); err == nil || db.Unavailable(err) {
+		t.Errorf("a statement whose caller has gone: got %v", err)
+	}
 	undefined := &pgconn.PgError{Code: "XX000", Routine: "incompatible_module_error"}
 	if !db.FilesChanged(undefined) || !db.Unavailable(undefined) || db.FilesChanged(&pgconn.PgError{Code: "XX000"}) {
 		t.Error("a library of another version is not told from another fault")
