@@ -1,9 +1,11 @@
 package db
 
 import (
+	"context"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // ConnectionLingers, ConnectionPatience and ConnectionYields are those of the shares of connections.
@@ -33,4 +35,16 @@ func ConnectTimeout(url string) (time.Duration, error) {
 // KeepConnection returns the handler of errors of a pool's connections: see Options.Changed.
 func KeepConnection(changed func()) func(*pgconn.PgConn, *pgconn.PgError) bool {
 	return keepConnection(changed)
+}
+
+// BeginPatiently returns the context of a statement, and what ends it. works is what a look at its session finds.
+func BeginPatiently(ctx context.Context, works func() bool) (of context.Context, end func()) {
+	t := &patient{func(context.Context, uint32) bool { return works() }}
+	of = t.begin(ctx, 1)
+	return of, func() { t.end(of) }
+}
+
+// SessionWorks reports whether a session of a pool's database works, as it is looked at when a patience ends.
+func SessionWorks(ctx context.Context, pool *pgxpool.Pool, pid uint32) bool {
+	return looker(pool.Config().ConnConfig)(ctx, pid)
 }

@@ -15,9 +15,9 @@ import (
 type patience struct {
 	limit time.Duration
 
-	mu      sync.Mutex
-	waited  time.Duration // by slow statements, since the last quick one
-	endured bool          // all of it: a statement was broken off
+	mu     sync.Mutex
+	waited time.Duration // by slow statements, since the last quick one
+	spent  bool          // a statement was broken off, and none was quick since
 }
 
 const (
@@ -42,7 +42,7 @@ func WithPatience(ctx context.Context, limit time.Duration) context.Context {
 func (p *patience) left() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.endured {
+	if p.spent {
 		return quick
 	}
 	return max(p.limit-p.waited, quick)
@@ -54,16 +54,16 @@ func (p *patience) note(took time.Duration, brokenOff bool) {
 	defer p.mu.Unlock()
 	switch {
 	case brokenOff:
-		p.endured = true
+		p.spent = true
 	case took < quick:
-		p.waited, p.endured = 0, false
+		p.waited, p.spent = 0, false
 	default:
 		p.waited += took
 	}
 }
 
-// errEndured is the cause of the end of a statement that waited too long.
-var errEndured = errors.New("the database does not answer, or another session holds a lock")
+// errOutOfPatience is why a statement that waited too long was broken off.
+var errOutOfPatience = errors.New("the database does not answer, or another session holds a lock")
 
 // patient breaks off statements whose context has a patience that has ended. It implements pgx's tracers.
 type patient struct {
@@ -93,7 +93,7 @@ func (t *patient) begin(ctx context.Context, pid uint32) context.Context {
 		looking, done := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
 		defer done()
 		if pid == 0 || !t.look(looking, pid) {
-			cancel(errEndured)
+			cancel(errOutOfPatience)
 			return
 		}
 		p.mu.Lock()
@@ -112,7 +112,7 @@ func (*patient) end(ctx context.Context) {
 		return
 	}
 	w.timer.Stop()
-	w.note(time.Since(w.began), errors.Is(context.Cause(ctx), errEndured))
+	w.note(time.Since(w.began), errors.Is(context.Cause(ctx), errOutOfPatience))
 	w.cancel(nil)
 }
 
@@ -122,7 +122,7 @@ type bounded struct{ context.Context }
 // Err implements context.Context.
 func (b bounded) Err() error {
 	err := b.Context.Err()
-	if err != nil && errors.Is(context.Cause(b.Context), errEndured) {
+	if err != nil && errors.Is(context.Cause(b.Context), errOutOfPatience) {
 		return context.DeadlineExceeded
 	}
 	return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -52,13 +53,83 @@ func TestNoStatementWaitsForALockForEver(t *testing.T) {
 	}
 }
 
+// A statement is looked at when the patience ends, and then every few seconds: one that works goes on.
 func TestAStatementThatWorksMayTakeItsTime(t *testing.T) {
 	t.Parallel()
-	pool, _ := dbtest.Org(t)
-	ctx := db.WithPatience(t.Context(), time.Millisecond)
-	if _, err := pool.Exec(ctx, `SELECT pg_sleep(1.2)`); err != nil { // it is looked at after a second
-		t.Error(err)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, works, looks := db.WithPatience(t.Context(), 10*time.Second), true, 0
+		of, end := db.BeginPatiently(ctx, func() bool { looks++; return works })
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if of.Err() != nil || looks != 11 {
+			t.Errorf("after %d looks at a statement that works: %v", looks, of.Err())
+		}
+		works = false
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if !errors.Is(of.Err(), context.DeadlineExceeded) || ctx.Err() != nil {
+			t.Errorf("a statement that waits: %v, and the request %v", of.Err(), ctx.Err())
+		}
+		end()
+	})
+}
+
+// The waits of a request add up until a statement is quick again.
+func TestWaitsOfARequestAddUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx := db.WithPatience(t.Context(), 10*time.Second)
+		lasts := func(took time.Duration) error {
+			of, end := db.BeginPatiently(ctx, func() bool { return false })
+			defer end()
+			time.Sleep(took)
+			synctest.Wait()
+			return of.Err()
+		}
+		for i, c := range []struct {
+			took   time.Duration
+			broken bool
+		}{{6 * time.Second, false}, {6 * time.Second, true}, {2 * time.Second, true}, {time.Millisecond, false},
+			{9 * time.Second, false}} {
+			if err := lasts(c.took); (err != nil) != c.broken {
+				t.Errorf("statement %d, of %s: got %v", i, c.took, err)
+			}
+		}
+	})
+}
+
+func TestASessionThatWaitsForALockDoesNotWork(t *testing.T) {
+	t.Parallel()
+	pool, org := dbtest.Org(t)
+	holder, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer holder.Rollback(context.Background()) //nolint:errcheck // it ends with the test
+	const lock = `SELECT FROM organizations WHERE org = $1 FOR UPDATE`
+	if _, err := holder.Exec(t.Context(), lock, org); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	pid, done := conn.Conn().PgConn().PID(), make(chan error, 1)
+	if !db.SessionWorks(t.Context(), pool, pid) {
+		t.Error("a session that waits for nothing does not work")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		_, err := conn.Exec(ctx, lock, org)
+		done <- err
+	}()
+	dbtest.AwaitWaiters(t, pool, holder.Conn(), 1, func() bool { return len(done) > 0 })
+	if db.SessionWorks(t.Context(), pool, pid) {
+		t.Error("a session that waits for a lock works")
+	}
+	cancel()
+	<-done
 }
 
 func TestNothingWaitsForAConnectionForEver(t *testing.T) {
