@@ -51,7 +51,7 @@ pack() { # GOOS GOARCH: the archive
   local dir="$work/$name"
   mkdir -p "$dir/docs/monitoring"
   build "$1" "$2" "$dir/loci"
-  cp LICENSE README.md CHANGELOG.md "$dir"
+  cp LICENSE NOTICE README.md CHANGELOG.md "$dir"
   cp scripts/setup-postgres.sh "$dir"
   cp -r packaging "$dir"
   cp docs/*.md "$dir/docs"

@@ -111,6 +111,7 @@ var house = map[string][]string{
 	"embed":                {"db", "db/queue", "embed/provider", "embed/wordindex"},
 	"embed/wordindex":      {"db"},
 	"embed/provider":       {},
+	"embed/local":          {},
 	"embed/embedtest":      {"db", "db/queue", "embed"},
 
 	"files/document/documenttest": {"files/document"},
