@@ -4,7 +4,10 @@ go 1.26.0
 
 tool github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
-require github.com/BurntSushi/toml v1.6.0
+require (
+	github.com/BurntSushi/toml v1.6.0
+	github.com/mmcloughlin/avo v0.5.0
+)
 
 require (
 	4d63.com/gocheckcompilerdirectives v1.4.0 // indirect

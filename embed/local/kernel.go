@@ -4,8 +4,10 @@ package local
 type kernel struct {
 	name string
 
-	// tileRows rows of activations and tilePanels panels of weights are one tile. An activation takes width bytes.
+	// tileRows rows of activations and tilePanels panels of weights are one tile. An activation takes width bytes, and is
+	// stored less shift.
 	tileRows, tilePanels, width int
+	shift                       int32
 
 	// quantize writes the values times factors as integers, in the order and the width that tile reads. A product is
 	// nearly scale times the integer minus zero. The number of values is a multiple of 16.
@@ -25,6 +27,11 @@ type kernel struct {
 
 	// score writes the products of queries and keys, softmax makes the weights of these, weigh adds the values up.
 	score, softmax, weigh func(*attention)
+}
+
+// best returns the fastest kernel of this processor.
+func best() *kernel {
+	return append(kernels(), oracle)[0]
 }
 
 // tile is the product of some rows of activations with some rows of a matrix.

@@ -1,3 +1,6 @@
+//go:build !amd64
+
 package local
 
-func best() *kernel { return oracle }
+// kernels returns none: other processors have no kernel.
+func kernels() []*kernel { return nil }

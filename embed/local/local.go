@@ -21,21 +21,19 @@ const (
 // Encoder embeds texts. It is safe for concurrent use.
 type Encoder struct {
 	*model
-	kernel  *kernel
-	threads int
+	kernel     *kernel
+	workspaces *pool
+	threads    int
 }
 
-var embedded = sync.OnceValues(func() (*model, error) { return newModel(weights, vocabulary) })
+var embedded = sync.OnceValues(func() (*Encoder, error) {
+	m, err := newModel(weights, vocabulary)
+	return &Encoder{model: m, kernel: best(), workspaces: &pool{}, threads: 1}, err
+})
 
 // Open returns the encoder of the embedded model, which embeds on one thread. The first call reads the weights; all
 // encoders share them.
-func Open() (*Encoder, error) {
-	m, err := embedded()
-	if err != nil {
-		return nil, err
-	}
-	return &Encoder{model: m, kernel: best(), threads: 1}, nil
-}
+func Open() (*Encoder, error) { return embedded() }
 
 // WithThreads returns an encoder with the same weights, each call of which embeds on up to n threads.
 func (e *Encoder) WithThreads(n int) *Encoder {

@@ -30,14 +30,13 @@ const (
 
 // model is the weights as they are read. Matrices stay in the embedded file.
 type model struct {
-	pieces     wordPieces
-	words      []byte
-	wordScale  []float32
-	positions  []float32
-	norm       layerNorm
-	layers     [layers]layer
-	revision   string
-	workspaces pool
+	pieces    wordPieces
+	words     []byte
+	wordScale []float32
+	positions []float32
+	norm      layerNorm
+	layers    [layers]layer
+	revision  string
 }
 
 type layer struct {
