@@ -47,11 +47,11 @@ func whole(n int) int {
 	return n
 }
 
-// check panics if the slices are too short for a kernel's tile, or the columns are no multiple of eight.
+// check panics if the slices are too short for a kernel's tile, or the columns are no multiple of 16.
 func (t *tile) check(k *kernel) {
 	rows, columns := k.tilePanels*panelRows, t.columns
-	if columns <= 0 || columns%8 != 0 {
-		panic("the number of columns is no multiple of 8")
+	if columns <= 0 || columns%16 != 0 {
+		panic("the number of columns is no multiple of 16")
 	}
 	_ = t.x[:k.tileRows*columns*k.width]
 	_, _ = t.scale[:k.tileRows], t.zero[:k.tileRows]

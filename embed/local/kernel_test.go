@@ -138,7 +138,7 @@ func compareQuantize(k *kernel, d drawer, size int) string {
 }
 
 func compareTile(k *kernel, d drawer, size int) string {
-	columns, rows := 8*size, k.tilePanels*panelRows
+	columns, rows := 16*size, k.tilePanels*panelRows
 	x, stride := d.bytes(k.tileRows*columns), rows+d.IntN(9)
 	weights := d.weights(rows * columns)
 	zero, sums := d.ints(k.tileRows, 256), make([]int32, rows)

@@ -199,3 +199,18 @@ func readLines[T any](t testing.TB, name string) []T {
 	}
 	return rows
 }
+
+// TestVectorsAreTheSameEverywhere knows the bits of some vectors, which every processor gives.
+func TestVectorsAreTheSameEverywhere(t *testing.T) {
+	t.Parallel()
+	sum := sha256.New()
+	for _, v := range embed(t, open(t), "How do I reset my password?", "The disk is full.", "func main() { panic(42) }") {
+		for _, x := range v {
+			sum.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(x)))
+		}
+	}
+	const want = "fbe511e09b87ba29f16600b7a3852f4d830a1cb3258566510d9c1860f8e4112a"
+	if got := hex.EncodeToString(sum.Sum(nil)); got != want {
+		t.Errorf("SHA-256 of the vectors: got %s, want %s", got, want)
+	}
+}
