@@ -5,7 +5,7 @@ TEST_TIMEOUT ?= 30m
 # More flags for go test, for example -v or -run=TestOpen.
 TEST_FLAGS ?=
 # How long each fuzz test of make verify-fuzz looks for a counterexample.
-FUZZ_TIME ?= 1m
+FUZZ_TIME ?= 30s
 # Which parts make verify-all runs, as "race clients"; empty: all that have not passed.
 PARTS ?=
 # How much make bench measures: full (over half an hour, 20 GB of disk under TMPDIR), small (a minute) or tiny (a trial).

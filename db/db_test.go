@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -149,14 +147,7 @@ func TestErrorsAreNamed(t *testing.T) {
 func sharedURL(t *testing.T, setting string) string {
 	t.Helper()
 	pool, _ := dbtest.Org(t)
-	u, err := url.Parse(pool.Config().ConnString())
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings := u.Query()
-	settings.Del("pool_max_conns")
-	u.RawQuery = strings.Trim(settings.Encode()+"&"+setting, "&")
-	return u.String()
+	return dbtest.URLOf(pool) + "&" + setting
 }
 
 func TestTheURLMaySizeThePool(t *testing.T) {

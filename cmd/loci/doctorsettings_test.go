@@ -18,7 +18,7 @@ func TestTheDoctorFindsWhatAServerRefuses(t *testing.T) {
 	t.Parallel()
 	words := embedtest.New(t, 8)
 	pool, _ := dbtest.Org(t)
-	url := dbtest.Owner(t, pool).Config().ConnString()
+	url := dbtest.URLOf(dbtest.Owner(t, pool))
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -249,7 +249,7 @@ func TestServersAndTheirModel(t *testing.T) {
 	t.Parallel()
 	p, come := newPair(t)
 	p.modelMayComeLater(t, come)
-	p.programs[1] = serve(t, p.arguments(p.pool.Config().ConnString())...)
+	p.programs[1] = serve(t, p.arguments(dbtest.URLOf(p.pool))...)
 	step := func(name string, run func(*testing.T)) {
 		t.Run(name, func(t *testing.T) {
 			p.t, p.programs[0].t, p.programs[1].t = t, t, t

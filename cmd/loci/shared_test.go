@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -54,20 +53,7 @@ func linesOf(log, key string) string {
 func sharedURL(t testing.TB) string {
 	t.Helper()
 	pool, _ := dbtest.Org(t)
-	return withoutPoolSize(t, pool.Config().ConnString())
-}
-
-// withoutPoolSize returns the URL of a database without the setting of a pool, which a connection does not take.
-func withoutPoolSize(t testing.TB, database string) string {
-	t.Helper()
-	u, err := url.Parse(database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings := u.Query()
-	settings.Del("pool_max_conns")
-	u.RawQuery = settings.Encode()
-	return u.String()
+	return dbtest.URLOf(pool)
 }
 
 // keyOf makes a key.

@@ -41,7 +41,7 @@ type server struct {
 }
 
 // memoryLimit is how much memory a package's tests use before garbage is collected more often, in bytes.
-const memoryLimit = 600 << 20
+const memoryLimit = 450 << 20
 
 // Main runs a package's tests, ends their Postgres, and exits. TestMain calls it.
 func Main(m *testing.M) {
@@ -87,7 +87,7 @@ func Owner(t testing.TB, pool *pgxpool.Pool) *pgxpool.Pool {
 func connect(t testing.TB, url string) *pgxpool.Pool {
 	t.Helper()
 	sent := &counter{}
-	pool, err := db.ConnectWith(context.Background(), url, db.Options{Tracer: multitracer.New(&statements, sent)})
+	pool, err := db.ConnectWith(context.Background(), thrifty(url), db.Options{Tracer: multitracer.New(&statements, sent)})
 	if err != nil {
 		t.Fatalf("dbtest: %v", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -333,14 +332,7 @@ func TestImportsRefuseOtherDatabases(t *testing.T) {
 	t.Parallel()
 	pool, _ := dbtest.Org(t)
 	to := newTarget(t, pool)
-	own, err := url.Parse(pool.Config().ConnString())
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings := own.Query()
-	settings.Del("pool_max_conns") // only pools know it
-	own.RawQuery = settings.Encode()
-	_, err = to.Import(t.Context(), own.String(), false)
+	_, err := to.Import(t.Context(), dbtest.URLOf(pool), false)
 	if _, other := errors.AsType[*lettadb.NotLettaError](err); !other {
 		t.Errorf("the import of another database: %v", err)
 	}
