@@ -66,9 +66,9 @@ func (a *attention) check(k *kernel) {
 	if a.padded < a.tokens || a.tokens <= 0 || a.padded%lanes != 0 {
 		panic("the tokens are not padded to a multiple of 16")
 	}
-	_ = a.queries[:last*a.stride+headSize]
+	_ = a.queries[:last*attendStride+headSize]
 	_ = a.keys[:headSize*a.padded]
-	_ = a.values[:(a.tokens-1)*a.stride+headSize]
+	_ = a.values[:a.tokens*headSize]
 	_ = a.weights[:k.queries*a.padded]
 	_ = a.sums[:k.queries]
 	_ = a.out[:last*hidden+headSize]

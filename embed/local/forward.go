@@ -8,6 +8,8 @@ const (
 	batchTokens = positions
 	// blockTokens is how many tokens go through the widest layers together, so that what is between them stays near.
 	blockTokens = 48
+	// attendStride is how many values a token has for the attention.
+	attendStride = 3 * hidden
 	// spareRows are the rows that a tile may write behind the last one.
 	spareRows = 16
 )
@@ -18,8 +20,9 @@ type workspace struct {
 	attend   []float32 // of each token, its query, key and value
 	attended []float32 // of each token, hidden values
 	wide     []float32 // of each token of a block, intermediate values
-	keys     []float32
-	weights  []float32
+	keys     []float32 // of one head, as columns
+	values   []float32 // of one head
+	weights  []float32 // of some queries
 	x        activations
 	tile     tile
 	attn     attention
@@ -39,10 +42,11 @@ func newWorkspace(k *kernel) *workspace {
 	const rows = batchTokens + spareRows
 	return &workspace{
 		hidden:   make([]float32, rows*hidden),
-		attend:   make([]float32, rows*3*hidden),
+		attend:   make([]float32, rows*attendStride),
 		attended: make([]float32, rows*hidden),
 		wide:     make([]float32, (blockTokens+spareRows)*intermediate),
 		keys:     make([]float32, headSize*positions),
+		values:   make([]float32, headSize*positions),
 		weights:  make([]float32, spareRows*positions),
 		x: activations{
 			bytes: make([]byte, k.width*max(rows*hidden, (blockTokens+spareRows)*intermediate)),
@@ -110,14 +114,12 @@ func (p *pass) attention(l *layer) {
 
 // attendHead computes one head of one text. Its last rows may be of the text behind it, which overwrites them.
 func (p *pass) attendHead(first, tokens, column int) {
-	const stride = 3 * hidden
 	a := &p.attn
-	a.tokens, a.padded, a.stride = tokens, (tokens+lanes-1)/lanes*lanes, stride
-	p.transposeKeys(first, tokens, column)
-	a.keys, a.weights = p.keys, p.weights
-	a.values = p.attend[first*stride+2*hidden+column:]
+	a.tokens, a.padded = tokens, (tokens+lanes-1)/lanes*lanes
+	a.keys, a.values, a.weights = p.keys, p.values, p.weights
+	p.gather(first, column)
 	for row := first; row < first+tokens; row += p.kernel.queries {
-		a.queries = p.attend[row*stride+column:]
+		a.queries = p.attend[row*attendStride+column:]
 		a.out = p.attended[row*hidden+column:]
 		p.kernel.score(a)
 		p.kernel.softmax(a)
@@ -125,11 +127,15 @@ func (p *pass) attendHead(first, tokens, column int) {
 	}
 }
 
-func (p *pass) transposeKeys(first, tokens, column int) {
-	for token := range tokens {
-		key := p.attend[(first+token)*3*hidden+hidden+column:][:headSize]
-		for i, value := range key {
-			p.keys[i*p.attn.padded+token] = value
+// gather puts the keys and values of a head together, so that they stay in the first cache.
+func (p *pass) gather(first, column int) {
+	padded := p.attn.padded
+	for token := range p.attn.tokens {
+		row := p.attend[(first+token)*attendStride+column:][:2*hidden+headSize]
+		copy(p.values[token*headSize:][:headSize], row[2*hidden:])
+		column := p.keys[token : (headSize-1)*padded+token+1]
+		for i, value := range row[hidden:][:headSize] {
+			column[i*padded] = value
 		}
 	}
 }

@@ -50,15 +50,14 @@ type tile struct {
 
 // attention is what some queries of one head take from the keys and values of one text.
 type attention struct {
-	queries []float32 // a row is stride values long, headSize of which are of this head
+	queries []float32 // a row is attendStride values long, headSize of which are of this head
 	keys    []float32 // headSize rows of padded values: the keys as columns
-	values  []float32 // a row is stride values long, headSize of which are of this head
+	values  []float32 // of each token, headSize values
 	weights []float32 // of each query, padded values
 	sums    []float32 // of each query: one divided by the sum of its weights
 	out     []float32 // a row is hidden values long, headSize of which are of this head
 	tokens  int       // of the text
 	padded  int       // tokens rounded up to a multiple of 16
-	stride  int
 }
 
 // lanes is how many sums run side by side where values are added up, on every processor.

@@ -353,10 +353,9 @@ TEXT ·scoreNEON(SB), NOSPLIT, $0-8
 	MOVD 24(R0), R2
 	MOVD 72(R0), R3
 	MOVD 152(R0), R4
-	MOVD 160(R0), R5
 	MOVD R4, R6
 	LSL $2, R4, R4
-	LSL $2, R5, R5
+	MOVD $4608, R5
 block:
 	MOVD R1, R9
 	ADD R5, R9, R10
@@ -660,10 +659,8 @@ TEXT ·weighNEON(SB), NOSPLIT, $0-8
 	MOVD 96(R0), R3
 	MOVD 120(R0), R4
 	MOVD 152(R0), R5
-	MOVD 160(R0), R6
-	MOVD 144(R0), R13
+	MOVD 144(R0), R12
 	LSL $2, R5, R5
-	LSL $2, R6, R6
 	WORD $0x6f00e400 // movi v0.2d, #0
 	WORD $0x6f00e401 // movi v1.2d, #0
 	WORD $0x6f00e402 // movi v2.2d, #0
@@ -680,21 +677,21 @@ TEXT ·weighNEON(SB), NOSPLIT, $0-8
 	WORD $0x6f00e40d // movi v13.2d, #0
 	WORD $0x6f00e40e // movi v14.2d, #0
 	WORD $0x6f00e40f // movi v15.2d, #0
-	MOVD R1, R9
+	MOVD R1, R8
+	ADD R5, R8, R9
 	ADD R5, R9, R10
 	ADD R5, R10, R11
-	ADD R5, R11, R12
-	ADD $0, R2, R7
-	MOVD R13, R8
+	ADD $0, R2, R6
+	MOVD R12, R7
 weigh0:
-	WORD $0x3dc000f0 // ldr q16, [x7, #0]
-	WORD $0x3dc004f1 // ldr q17, [x7, #16]
-	WORD $0x3dc008f2 // ldr q18, [x7, #32]
-	WORD $0x3dc00cf3 // ldr q19, [x7, #48]
-	WORD $0x4d40c934 // ld1r {v20.4s}, [x9]
-	WORD $0x4d40c955 // ld1r {v21.4s}, [x10]
-	WORD $0x4d40c976 // ld1r {v22.4s}, [x11]
-	WORD $0x4d40c997 // ld1r {v23.4s}, [x12]
+	WORD $0x3dc000d0 // ldr q16, [x6, #0]
+	WORD $0x3dc004d1 // ldr q17, [x6, #16]
+	WORD $0x3dc008d2 // ldr q18, [x6, #32]
+	WORD $0x3dc00cd3 // ldr q19, [x6, #48]
+	WORD $0x4d40c914 // ld1r {v20.4s}, [x8]
+	WORD $0x4d40c935 // ld1r {v21.4s}, [x9]
+	WORD $0x4d40c956 // ld1r {v22.4s}, [x10]
+	WORD $0x4d40c977 // ld1r {v23.4s}, [x11]
 	WORD $0x4e34ce00 // fmla v0, v16, v20
 	WORD $0x4e34ce21 // fmla v1, v17, v20
 	WORD $0x4e34ce42 // fmla v2, v18, v20
@@ -711,12 +708,12 @@ weigh0:
 	WORD $0x4e37ce2d // fmla v13, v17, v23
 	WORD $0x4e37ce4e // fmla v14, v18, v23
 	WORD $0x4e37ce6f // fmla v15, v19, v23
+	ADD $4, R8, R8
 	ADD $4, R9, R9
 	ADD $4, R10, R10
 	ADD $4, R11, R11
-	ADD $4, R12, R12
-	ADD R6, R7, R7
-	SUBS $1, R8, R8
+	ADD $128, R6, R6
+	SUBS $1, R7, R7
 	BNE weigh0
 	FMOVS 0(R3), F20
 	WORD $0x4e040694 // dup v20.4s, v20.s[0]
@@ -774,21 +771,21 @@ weigh0:
 	WORD $0x6f00e40d // movi v13.2d, #0
 	WORD $0x6f00e40e // movi v14.2d, #0
 	WORD $0x6f00e40f // movi v15.2d, #0
-	MOVD R1, R9
+	MOVD R1, R8
+	ADD R5, R8, R9
 	ADD R5, R9, R10
 	ADD R5, R10, R11
-	ADD R5, R11, R12
-	ADD $64, R2, R7
-	MOVD R13, R8
+	ADD $64, R2, R6
+	MOVD R12, R7
 weigh1:
-	WORD $0x3dc000f0 // ldr q16, [x7, #0]
-	WORD $0x3dc004f1 // ldr q17, [x7, #16]
-	WORD $0x3dc008f2 // ldr q18, [x7, #32]
-	WORD $0x3dc00cf3 // ldr q19, [x7, #48]
-	WORD $0x4d40c934 // ld1r {v20.4s}, [x9]
-	WORD $0x4d40c955 // ld1r {v21.4s}, [x10]
-	WORD $0x4d40c976 // ld1r {v22.4s}, [x11]
-	WORD $0x4d40c997 // ld1r {v23.4s}, [x12]
+	WORD $0x3dc000d0 // ldr q16, [x6, #0]
+	WORD $0x3dc004d1 // ldr q17, [x6, #16]
+	WORD $0x3dc008d2 // ldr q18, [x6, #32]
+	WORD $0x3dc00cd3 // ldr q19, [x6, #48]
+	WORD $0x4d40c914 // ld1r {v20.4s}, [x8]
+	WORD $0x4d40c935 // ld1r {v21.4s}, [x9]
+	WORD $0x4d40c956 // ld1r {v22.4s}, [x10]
+	WORD $0x4d40c977 // ld1r {v23.4s}, [x11]
 	WORD $0x4e34ce00 // fmla v0, v16, v20
 	WORD $0x4e34ce21 // fmla v1, v17, v20
 	WORD $0x4e34ce42 // fmla v2, v18, v20
@@ -805,12 +802,12 @@ weigh1:
 	WORD $0x4e37ce2d // fmla v13, v17, v23
 	WORD $0x4e37ce4e // fmla v14, v18, v23
 	WORD $0x4e37ce6f // fmla v15, v19, v23
+	ADD $4, R8, R8
 	ADD $4, R9, R9
 	ADD $4, R10, R10
 	ADD $4, R11, R11
-	ADD $4, R12, R12
-	ADD R6, R7, R7
-	SUBS $1, R8, R8
+	ADD $128, R6, R6
+	SUBS $1, R7, R7
 	BNE weigh1
 	FMOVS 0(R3), F20
 	WORD $0x4e040694 // dup v20.4s, v20.s[0]

@@ -185,12 +185,12 @@ func compareGELU(k *kernel, d drawer, size int) string {
 }
 
 func compareAttention(k *kernel, d drawer, size int) string {
-	padded, stride := (size+15)/16*16, headSize+16*d.IntN(3)
+	padded := (size + 15) / 16 * 16
 	a := attention{
-		queries: d.floats((k.queries-1)*stride + headSize), keys: d.floats(headSize * padded),
-		values: d.floats((size-1)*stride + headSize), weights: make([]float32, k.queries*padded),
+		queries: d.floats((k.queries-1)*attendStride + headSize), keys: d.floats(headSize * padded),
+		values: d.floats(size * headSize), weights: make([]float32, k.queries*padded),
 		sums: make([]float32, k.queries), out: make([]float32, (k.queries-1)*hidden+headSize),
-		tokens: size, padded: padded, stride: stride,
+		tokens: size, padded: padded,
 	}
 	want := a
 	want.weights, want.sums, want.out = slices.Clone(a.weights), slices.Clone(a.sums), slices.Clone(a.out)
@@ -202,7 +202,7 @@ func compareAttention(k *kernel, d drawer, size int) string {
 		step.of(&a)
 		for row := range k.queries {
 			one := want
-			one.queries, one.weights = want.queries[row*stride:], want.weights[row*padded:]
+			one.queries, one.weights = want.queries[row*attendStride:], want.weights[row*padded:]
 			one.sums, one.out = want.sums[row:], want.out[row*hidden:]
 			step.oracle(&one)
 		}

@@ -127,7 +127,7 @@ func weigh(a *attention) {
 	for i := range headSize {
 		var sum float32
 		for token, weight := range a.weights[:a.tokens] {
-			sum = fma(weight, a.values[token*a.stride+i], sum)
+			sum = fma(weight, a.values[token*headSize+i], sum)
 		}
 		a.out[i] = sum * a.sums[0]
 	}

@@ -368,10 +368,10 @@ func (s isa) sums(group int) [][]vec {
 func (s isa) score() {
 	s.function("score", "func(a *byte)")
 	a := Load(Param("a"), GP64())
-	stride, padded := field(a, attnStride), field(a, attnPadded)
+	stride, padded := GP64(), field(a, attnPadded)
 	left := GP64()
+	MOVQ(U32(4*attendStride), stride)
 	MOVQ(padded, left)
-	SHLQ(Imm(2), stride)
 	SHLQ(Imm(2), padded)
 	keys, out := field(a, attnKeys), rowsFrom(field(a, attnWeights), padded)
 	queries := field(a, attnQueries)
@@ -481,9 +481,8 @@ func (s isa) softmax() {
 func (s isa) weigh() {
 	s.function("weigh", "func(a *byte)")
 	a := Load(Param("a"), GP64())
-	padded, stride := field(a, attnPadded), field(a, attnStride)
+	padded := field(a, attnPadded)
 	SHLQ(Imm(2), padded)
-	SHLQ(Imm(2), stride)
 	group := min(s.group, headSize/16)
 	inverses, values, tokens := field(a, attnSums), field(a, attnValues), field(a, attnTokens)
 	weights, out := field(a, attnWeights), field(a, attnOut)
@@ -497,7 +496,7 @@ func (s isa) weigh() {
 		loop(fmt.Sprintf("weigh%d_%s", part, s.name), n, 1, func() {
 			s.products(sums, w, Mem{Base: value})
 			w.advance(4)
-			ADDQ(stride, value)
+			ADDQ(U32(4*headSize), value)
 		})
 		for row := range sums {
 			inverse := s.broadcast(Mem{Base: inverses, Disp: 4 * row})

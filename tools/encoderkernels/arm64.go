@@ -369,10 +369,10 @@ func (a *neon) score() {
 	const q, o = 9, 9 // the rows, one register each
 	a.function("scoreNEON", "8")
 	a.ins("MOVD a+0(FP), R0")
-	a.fields(map[int]int{queries: attnQueries, keys: attnKeys, out: attnWeights, padded: attnPadded, stride: attnStride})
+	a.fields(map[int]int{queries: attnQueries, keys: attnKeys, out: attnWeights, padded: attnPadded})
 	a.ins("MOVD R%d, R%d", padded, left)
 	a.ins("LSL $2, R%d, R%d", padded, padded)
-	a.ins("LSL $2, R%d, R%d", stride, stride)
+	a.ins("MOVD $%d, R%d", 4*attendStride, stride)
 	a.loop("block", left, 16, func() {
 		a.rows(q, queries, stride, neonQueries)
 		for i := range 16 {
@@ -492,13 +492,12 @@ func (a *neon) softmax() {
 }
 
 func (a *neon) weigh() {
-	const weights, values, sums, out, padded, stride, value, n, w, tokens = 1, 2, 3, 4, 5, 6, 7, 8, 9, 13
+	const weights, values, sums, out, padded, value, n, w, tokens = 1, 2, 3, 4, 5, 6, 7, 8, 12
 	a.function("weighNEON", "8")
 	a.ins("MOVD a+0(FP), R0")
 	a.fields(map[int]int{weights: attnWeights, values: attnValues, sums: attnSums, out: attnOut, padded: attnPadded,
-		stride: attnStride, tokens: attnTokens})
+		tokens: attnTokens})
 	a.ins("LSL $2, R%d, R%d", padded, padded)
-	a.ins("LSL $2, R%d, R%d", stride, stride)
 	for part := range 2 {
 		for i := range 16 {
 			a.zero(i)
@@ -519,7 +518,7 @@ func (a *neon) weigh() {
 				}
 			}
 			a.advance(4, w, w+1, w+2, w+3)
-			a.ins("ADD R%d, R%d, R%d", stride, value, value)
+			a.advance(4*headSize, value)
 		})
 		for row := range neonQueries {
 			a.ins("FMOVS %d(R%d), F20", 4*row, sums)

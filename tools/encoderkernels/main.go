@@ -10,12 +10,12 @@ import (
 
 // Offsets of the structs in embed/local/kernel.go.
 const (
-	tileX, tileWeights, tileOut, tileScale, tileZero      = 0, 24, 48, 72, 96
-	tileWeightScale, tileWeightSum, tileBias              = 120, 144, 168
-	tileColumns, tileStride                               = 192, 200
-	attnQueries, attnKeys, attnValues, attnWeights        = 0, 24, 48, 72
-	attnSums, attnOut, attnTokens, attnPadded, attnStride = 96, 120, 144, 152, 160
-	headSize, hidden, panelRows, attnRows                 = 32, 384, 16, 6
+	tileX, tileWeights, tileOut, tileScale, tileZero = 0, 24, 48, 72, 96
+	tileWeightScale, tileWeightSum, tileBias         = 120, 144, 168
+	tileColumns, tileStride                          = 192, 200
+	attnQueries, attnKeys, attnValues, attnWeights   = 0, 24, 48, 72
+	attnSums, attnOut, attnTokens, attnPadded        = 96, 120, 144, 152
+	headSize, hidden, attendStride, attnRows         = 32, 384, 3 * 384, 6
 )
 
 // constants are those of kernel.go and oracle.go.
