@@ -20,6 +20,7 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/local"
 	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/files/sandbox"
 	"github.com/loci-memory/loci/server/apikey"
 )
 
@@ -111,6 +112,7 @@ func (c *serving) examine(ctx context.Context, loopback bool, open func(context.
 	parts := []func() []db.Finding{
 		func() []db.Finding { return c.examineDatabase(ctx, loopback, open) },
 		c.examineDisk,
+		examineSandbox,
 		func() []db.Finding { return []db.Finding{c.embedding.examine(ctx)} },
 		func() []db.Finding { return c.nextEmbedding.examine(ctx) },
 		func() []db.Finding { return []db.Finding{c.language.examine(ctx)} },
@@ -197,6 +199,17 @@ func diskFinding(home string, free uint64) db.Finding {
 		return db.MakeFinding("disk", db.Advice, text, remedy)
 	}
 	return db.MakeFinding("disk", db.Advice, text, "")
+}
+
+// examineSandbox says what the kernel lets the processes do that read documents and run jq.
+func examineSandbox() []db.Finding { return sandboxFindings(sandbox.Unconfined()) }
+
+func sandboxFindings(lacks string) []db.Finding {
+	if lacks == "" {
+		return nil
+	}
+	return []db.Finding{db.MakeFinding("sandbox", db.Advice, "a hostile document or jq expression could "+lacks,
+		"use Linux 5.13 or newer, and a container runtime whose filter allows landlock and seccomp")}
 }
 
 // examine asks the embeddings endpoint for a vector.

@@ -126,3 +126,14 @@ func TestAFullDiskIsTold(t *testing.T) {
 		t.Errorf("got %d and %q", code, out)
 	}
 }
+
+func TestDoctorSaysWhatTheKernelDoesNotForbid(t *testing.T) {
+	t.Parallel()
+	if got := sandboxFindings(""); got != nil {
+		t.Errorf("where it forbids all: got %v", got)
+	}
+	got := sandboxFindings("connect to other machines")
+	if len(got) != 1 || got[0].State != db.Advice || !strings.Contains(got[0].Text, "connect to other machines") {
+		t.Errorf("got %v", got)
+	}
+}

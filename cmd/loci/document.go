@@ -9,6 +9,7 @@ import (
 
 	"github.com/loci-memory/loci/files/document"
 	"github.com/loci-memory/loci/files/document/child"
+	"github.com/loci-memory/loci/files/sandbox"
 )
 
 // documents holds the settings of reading documents.
@@ -30,8 +31,8 @@ func (c documents) reader(d database, log *slog.Logger) (*child.Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find this program, which reads documents in processes of its own: %w", err)
 	}
-	if lacks := child.Unconfined(); lacks != "" {
-		log.Warn("a hostile document could " + lacks)
+	if lacks := sandbox.Unconfined(); lacks != "" {
+		log.Warn("a hostile document or jq expression could " + lacks)
 	}
 	r := &child.Reader{Command: []string{program, "read-document"}, Log: log,
 		Document: document.Readers{CacheDir: d.cache()}}
@@ -40,7 +41,7 @@ func (c documents) reader(d database, log *slog.Logger) (*child.Reader, error) {
 	}
 	path, err := exec.LookPath(c.PDFToText)
 	if err == nil {
-		r.Document.PDFToText, err = filepath.Abs(path)
+		r.PDFToText, err = filepath.Abs(path)
 	}
 	if err != nil {
 		return nil, settingError{fmt.Errorf("LOCI_PDFTOTEXT: %w", err)}
@@ -48,17 +49,18 @@ func (c documents) reader(d database, log *slog.Logger) (*child.Reader, error) {
 	return r, nil
 }
 
-// cache returns the directory for compiled programs; empty, for no cache, if the user has no cache directory.
+// cache returns the directory for compiled programs, which the server alone writes; empty, for no cache, if the user
+// has no cache directory. Children of earlier versions could write to other directories.
 func (d database) cache() string {
 	if home, err := d.home(); err == nil && (d.Home != "" || !d.external()) {
-		return filepath.Join(home, "cache")
+		return filepath.Join(home, "compiled")
 	}
 	if os.Geteuid() == 0 {
-		return "/var/cache/loci" // which children reach, who are not root
+		return "/var/cache/loci-compiled"
 	}
 	dir, err := os.UserCacheDir()
 	if err != nil {
 		return ""
 	}
-	return filepath.Join(dir, "loci")
+	return filepath.Join(dir, "loci", "compiled")
 }

@@ -39,18 +39,35 @@ var ErrCutShort = errors.New("reading the document was cut short")
 
 // Readers read documents of all formats. The zero value is ready to use.
 type Readers struct {
-	CacheDir  string // where compiled programs are kept between runs; empty keeps none
-	PDFToText string // the path of poppler's pdftotext, which then reads PDFs; empty reads them with PDFium
+	CacheDir string // where compiled programs are kept between runs; empty keeps none
 }
 
-// Read returns the text of a document, *UnreadableError if it has none that can be read. ctx ends only the programs
-// that it runs.
-func (r Readers) Read(ctx context.Context, in Input) (Text, error) {
-	switch {
-	case in.IsPDF() && r.PDFToText != "":
-		return r.pdftotext(ctx, in)
-	case in.IsPDF():
-		return r.pdf(in)
+// Read returns the text of a document, *UnreadableError if it has none that can be read.
+func (r Readers) Read(_ context.Context, in Input) (Text, error) {
+	ready, err := r.Prepare(in.MediaType)
+	if err != nil {
+		return Text{}, err
+	}
+	return ready.Read(in)
+}
+
+// Ready is a reader that has all that it needs of the system: it opens no file and compiles nothing any more.
+type Ready struct{ engine *engine }
+
+// Prepare readies the reader of one document of a media type.
+func (r Readers) Prepare(mediaType string) (Ready, error) {
+	if mediaType != pdfType {
+		return Ready{}, nil
+	}
+	engine, err := r.pdfium()
+	return Ready{engine}, err
+}
+
+// Read returns the text of the document, *UnreadableError if it has none that can be read.
+func (r Ready) Read(in Input) (Text, error) {
+	if r.engine != nil {
+		defer r.engine.close()
+		return r.engine.read(in)
 	}
 	if read, ok := Office(in.MediaType); ok {
 		body, err := in.seekable()

@@ -22,30 +22,45 @@ const (
 	maxMissingPages  = 100 // in a row: their number is false, or the rest is lost
 )
 
-// pdf reads a PDF with PDFium, in a WebAssembly sandbox without access to files. A page that cannot be read is empty.
-func (r Readers) pdf(in Input) (Text, error) {
+// engine is PDFium in a WebAssembly sandbox without access to files. It reads one PDF.
+type engine struct {
+	pool pdfium.Pool
+	pdfium.Pdfium
+}
+
+// pdfium starts PDFium.
+func (r Readers) pdfium() (*engine, error) {
 	pool, err := pdfiumPool(r.compiled())
 	if err != nil && r.CacheDir != "" { // the disk may be full, or what it holds broken
 		pool, err = pdfiumPool(nil)
 	}
 	if err != nil {
-		return Text{}, fmt.Errorf("start PDFium: %w", err)
+		return nil, fmt.Errorf("start PDFium: %w", err)
 	}
-	defer pool.Close()
-	engine, err := pool.GetInstance(time.Minute)
+	instance, err := pool.GetInstance(time.Minute)
 	if err != nil {
-		return Text{}, fmt.Errorf("start PDFium: %w", err)
+		_ = pool.Close() // the error above says more
+		return nil, fmt.Errorf("start PDFium: %w", err)
 	}
-	defer engine.Close()
+	return &engine{pool, instance}, nil
+}
+
+func (e *engine) close() {
+	_ = e.Close() // the memory is freed with the pool
+	_ = e.pool.Close()
+}
+
+// read returns the text of a PDF. A page that cannot be read is empty.
+func (e *engine) read(in Input) (Text, error) {
 	body, err := in.seekable()
 	if err != nil {
 		return Text{}, err
 	}
-	opened, err := engine.OpenDocument(&requests.OpenDocument{FileReader: body, FileReaderSize: in.SizeBytes})
+	opened, err := e.OpenDocument(&requests.OpenDocument{FileReader: body, FileReaderSize: in.SizeBytes})
 	if err != nil {
 		return Text{}, pdfRefusal(err)
 	}
-	pages, err := pdfPages(engine, opened.Document)
+	pages, err := pdfPages(e, opened.Document)
 	if err != nil {
 		return Text{}, err
 	}

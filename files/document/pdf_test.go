@@ -3,11 +3,9 @@ package document_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -183,44 +181,4 @@ func TestCompiledProgramsAreKeptWhereNobodyElseWrites(t *testing.T) {
 	if there, err := os.ReadDir(shared); err != nil || len(there) > 0 {
 		t.Errorf("what others could replace is kept: %v, %v", there, err)
 	}
-}
-
-func TestPDFToText(t *testing.T) {
-	t.Parallel()
-	path, err := exec.LookPath("pdftotext")
-	if err != nil {
-		path = imitatePDFToText(t)
-	}
-	r := document.Readers{PDFToText: path}
-	got, err := readPDF(r, fixture(t, "libreoffice.pdf"))
-	if err != nil || len(got.Pages) != 3 || !strings.Contains(got.Text,
-		"Third page: the lighthouse keeper answers on channel twelve.\n") {
-		t.Errorf("got %q, %v", paged(got), err)
-	}
-	for name, want := range map[string]string{"aes-user": "password", "scanned": "3 pages are images",
-		"garbage": "damaged"} {
-		if got, err := readPDF(r, fixture(t, name+".pdf")); !isUnreadable(err) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %q, %v, want an UnreadableError with %q", name, got.Text, err, want)
-		}
-	}
-	r.PDFToText = filepath.Join(t.TempDir(), "missing")
-	if _, err := readPDF(r, fixture(t, "libreoffice.pdf")); !errors.Is(err, os.ErrNotExist) || isUnreadable(err) {
-		t.Errorf("without the program: %v, want ErrNotExist", err)
-	}
-}
-
-// imitatePDFToText answers as pdftotext does, where it is not installed.
-func imitatePDFToText(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "pdftotext")
-	script := "#!/bin/sh\nbody=$(cat | tr -d '\\000')\ncase $body in\n" +
-		"*AESV3*) echo 'Command Line Error: Incorrect password' >&2; exit 1;;\n" +
-		"*DCTDecode*) printf '\\f\\f\\f';;\n" +
-		"*LibreOffice*|*Catalog*) printf 'One\\n\\fTwo\\n\\fThird page: the lighthouse keeper answers on channel " +
-		"twelve.\\n\\f';;\n" +
-		"*) exit 1;;\nesac\n"
-	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }

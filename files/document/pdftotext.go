@@ -2,35 +2,23 @@ package document
 
 import (
 	"bytes"
-	"context"
-	"errors"
-	"fmt"
-	"os/exec"
 	"strings"
 
 	pdfiumerrors "github.com/klippa-app/go-pdfium/errors"
 )
 
-// pdftotext reads a PDF with poppler's program pdftotext.
-func (r Readers) pdftotext(ctx context.Context, in Input) (Text, error) {
-	body, err := in.seekable()
-	if err != nil {
-		return Text{}, err
-	}
-	cmd := exec.CommandContext(ctx, r.PDFToText, "-enc", "UTF-8", "-eol", "unix", "-", "-")
-	out, errs := &LimitedBuffer{LeftBytes: MaxTextBytes}, &LimitedBuffer{LeftBytes: 64 << 10}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = body, out, errs
-	err = cmd.Run()
-	_, exited := errors.AsType[*exec.ExitError](err)
+// PDFToTextArguments are the arguments with which poppler's program pdftotext reads a PDF on stdin.
+func PDFToTextArguments() []string { return []string{"-enc", "UTF-8", "-eol", "unix", "-", "-"} }
+
+// FromPDFToText returns the text of a PDF of which pdftotext wrote out and stderr. exited says that it failed.
+func FromPDFToText(out *LimitedBuffer, stderr string, exited bool) (Text, error) {
 	switch {
 	case out.LeftBytes < 0:
 		return Text{}, tooMuchText()
-	case bytes.Contains(errs.Held.Bytes(), []byte("Incorrect password")):
+	case strings.Contains(stderr, "Incorrect password"):
 		return Text{}, pdfRefusal(pdfiumerrors.ErrPassword)
 	case exited:
-		return Text{}, pdfRefusal(err)
-	case err != nil:
-		return Text{}, fmt.Errorf("run %s: %w", r.PDFToText, err)
+		return Text{}, pdfRefusal(pdfiumerrors.ErrFile)
 	}
-	return joinPages(strings.Split(strings.TrimSuffix(out.Held.String(), "\f"), "\f"))
+	return joinPages(strings.Split(string(bytes.TrimSuffix(out.Held.Bytes(), []byte("\f"))), "\f"))
 }

@@ -53,14 +53,3 @@ func readAnswer(answer []byte) (document.Text, error) {
 	}
 	return document.Text{Text: string(text), Charset: h.Charset, Pages: h.Pages}, nil
 }
-
-// tail holds the last tailBytes that were written to it.
-type tail struct{ held []byte }
-
-const tailBytes = 16 << 10
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.held = append(t.held, p[max(0, len(p)-tailBytes):]...)
-	t.held = t.held[max(0, len(t.held)-tailBytes):]
-	return len(p), nil
-}

@@ -11,11 +11,11 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
-	"runtime"
-	"syscall"
+	"slices"
 	"time"
 
 	"github.com/loci-memory/loci/files/document"
+	"github.com/loci-memory/loci/files/sandbox"
 )
 
 // Bounds of reading one document.
@@ -29,10 +29,11 @@ const (
 
 // Reader reads documents in children.
 type Reader struct {
-	Command  []string         // a program that calls Main with its last argument, which is added
-	Document document.Readers // the child's readers
-	TempDir  string           // holds a document for its child; empty is the system's
-	Log      *slog.Logger     // gets the standard error of a child that failed; nil logs nothing
+	Command   []string         // a program that calls Main with its last argument, which is added
+	Document  document.Readers // the child's readers
+	PDFToText string           // the path of poppler's pdftotext, which then reads PDFs; empty reads them with PDFium
+	TempDir   string           // holds a document for its child; empty is the system's
+	Log       *slog.Logger     // gets the standard error of a child that failed; nil logs nothing
 
 	Patience    time.Duration // 0 is DefaultPatience
 	CPU         time.Duration // 0 is DefaultCPU; whole seconds
@@ -61,42 +62,30 @@ func (r *Reader) Read(ctx context.Context, in document.Input) (document.Text, er
 }
 
 func (r *Reader) run(ctx context.Context, in document.Input, file *os.File) (document.Text, error) {
-	temp, err := os.MkdirTemp(r.TempDir, document.SpoolName)
-	if err != nil {
-		return document.Text{}, fmt.Errorf("make a directory for the child: %w", err)
-	}
-	defer os.RemoveAll(temp)
-	req := request{MediaType: in.MediaType, CacheDir: r.Document.CacheDir, TempDir: temp, PDFToText: r.Document.PDFToText,
+	req := request{MediaType: in.MediaType, CacheDir: r.Document.CacheDir,
 		MemoryBytes: cmp.Or(r.MemoryBytes, DefaultMemoryBytes), CPU: cmp.Or(r.CPU, DefaultCPU)}
-	bounded, cancel := context.WithTimeout(ctx, cmp.Or(r.Patience, DefaultPatience))
-	defer cancel()
-	out, errs := &document.LimitedBuffer{LeftBytes: maxHeaderBytes + document.MaxTextBytes}, &tail{}
-	cmd := exec.CommandContext(bounded, r.Command[0], append(r.Command[1:len(r.Command):len(r.Command)], req.String())...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = file, out, errs
-	cmd.Env = []string{"TMPDIR=" + temp} // without the server's secrets
-	cmd.SysProcAttr = attributes()
-	cmd.Cancel = func() error { // kills the child and all that it started
-		if syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) != nil {
-			return os.ErrProcessDone
-		}
-		return nil
+	out := &document.LimitedBuffer{LeftBytes: maxHeaderBytes + document.MaxTextBytes}
+	if in.IsPDF() && r.PDFToText != "" {
+		req.PDFToText, out.LeftBytes = r.PDFToText, document.MaxTextBytes
 	}
-	cmd.WaitDelay = time.Second
-
-	runtime.LockOSThread() // the child dies with the thread that started it
-	err = cmd.Run()
-	runtime.UnlockOSThread()
+	stderr, err := sandbox.Child{Command: append(slices.Clip(r.Command), req.String()), Stdin: file,
+		Stdout: out, Patience: cmp.Or(r.Patience, DefaultPatience)}.Run(ctx)
 	var text document.Text
-	if err == nil {
+	exit, failed := errors.AsType[*exec.ExitError](err)
+	failed = failed && exit.Exited() && exit.ExitCode() != exitNoPDFToText
+	switch {
+	case req.PDFToText != "" && (err == nil || failed || out.LeftBytes < 0):
+		return document.FromPDFToText(out, stderr, failed)
+	case err == nil:
 		text, err = readAnswer(out.Held.Bytes())
 	}
 	if _, unreadable := errors.AsType[*document.UnreadableError](err); err == nil || unreadable {
 		return text, err
 	}
-	err = req.verdict(ctx, bounded, cmd.ProcessState, errs, err)
+	err = req.verdict(ctx, err)
 	if r.Log != nil && ctx.Err() == nil {
 		r.Log.Warn("a document could not be read", "media_type", in.MediaType, "size_bytes", in.SizeBytes,
-			"error", err, "stderr", string(errs.held))
+			"error", err, "stderr", stderr)
 	}
 	return document.Text{}, err
 }

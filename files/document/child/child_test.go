@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,15 +20,12 @@ import (
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/files/document"
 	"github.com/loci-memory/loci/files/document/child"
+	"github.com/loci-memory/loci/files/sandbox"
 )
 
 // TestMain is also the program of the children: what its first argument names, and that is what a hostile document
 // could make of one.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 5 && os.Args[1] == "prowl" {
-		prowl(os.Args[4], os.Args[2], os.Args[3])
-		os.Exit(0)
-	}
 	if len(os.Args) == 3 {
 		if act, ok := acts[os.Args[1]]; ok {
 			act(os.Args[2])
@@ -46,20 +42,20 @@ var acts = map[string]func(request string){
 			os.Exit(1)
 		}
 	},
-	"hog": func(request string) {
-		child.Bound(request)
+	"hog": func(string) {
+		sandbox.Limit(256<<20, time.Second)
 		for held := [][]byte{}; ; {
 			held = append(held, bytes.Repeat([]byte{1}, 1<<20))
 		}
 	},
-	"grab": func(request string) {
-		child.Bound(request)
+	"grab": func(string) {
+		sandbox.Limit(256<<20, time.Second)
 		for held := [][]byte{}; ; {
 			held = append(held, bytes.Repeat([]byte{1}, 4<<30))
 		}
 	},
-	"loop": func(request string) {
-		child.Bound(request)
+	"loop": func(string) {
+		sandbox.Limit(256<<20, time.Second)
 		for n := 0; ; n++ {
 			_ = n
 		}
@@ -87,9 +83,9 @@ var acts = map[string]func(request string){
 	"confesses": func(string) { fmt.Print(`{"unreadable":"It is a poem."}`, "\n") },
 }
 
-// cacheDir returns a directory of this user's children, which may be other users than those of another's.
+// cacheDir returns a directory of this user that is kept from one run of the tests to the next.
 func cacheDir() string {
-	return filepath.Join(os.TempDir(), fmt.Sprintf("loci-test-children-%d", os.Getuid()))
+	return filepath.Join(os.TempDir(), fmt.Sprintf("loci-test-compiled-%d", os.Getuid()))
 }
 
 // reader runs an act in place of a child.
@@ -310,79 +306,83 @@ func isUnreadable(err error) bool {
 	return ok
 }
 
-// A child that a document has taken over finds no files but its own, no network and no way to more rights.
-func TestAChildIsConfined(t *testing.T) {
+// What a document plants can only be where children write: nowhere. Their server's compiled programs are not theirs.
+func TestCompiledProgramsAreTheServersOwn(t *testing.T) {
 	t.Parallel()
-	if lacks := child.Unconfined(); lacks != "" {
-		t.Fatalf("the kernel lets children %s", lacks)
-	}
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
+	r := reader(t, "read")
+	r.CPU, r.Patience, r.Document.CacheDir = 5*time.Minute, 5*time.Minute, filepath.Join(t.TempDir(), "compiled")
+	if _, err := r.Read(t.Context(), pdf(fixture(t, "libreoffice.pdf"))); err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	secret := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(secret, []byte("s"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	r := reader(t, "prowl")
-	r.TempDir = reachable(t)
-	r.Command = append(r.Command, secret, listener.Addr().String())
-	got, err := r.Read(t.Context(), pdf("%PDF-"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := "read the secret: denied\nwrite beside it: denied\nread /etc/passwd: denied\nrun /bin/true: denied\n" +
-		"connect: denied\nlisten: denied\nsend: denied\nroot: false\nwrite a temporary file: done\n"
-	if got.Text != want {
-		t.Errorf("got\n%swant\n%s", got.Text, want)
+	files := 0
+	err := filepath.WalkDir(r.Document.CacheDir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		owner, ok := info.Sys().(*syscall.Stat_t)
+		if !ok || int(owner.Uid) != os.Geteuid() || info.Mode().Perm()&0o022 != 0 {
+			t.Errorf("%s is another's, or another may write it: %v", path, info.Mode())
+		}
+		if !entry.IsDir() {
+			files++
+		}
+		return nil
+	})
+	if err != nil || files == 0 {
+		t.Errorf("%d files are kept, %v", files, err)
 	}
 }
 
-// reachable returns a directory that others than root can reach, as t.TempDir is not, and that no server sweeps.
-func reachable(t *testing.T) string {
+func TestPDFToText(t *testing.T) {
+	t.Parallel()
+	r := reader(t, "read")
+	r.Patience, r.PDFToText = 5*time.Minute, imitatePDFToText(t)
+	if path, err := exec.LookPath("pdftotext"); err == nil {
+		r.PDFToText = path
+	}
+	got, err := r.Read(t.Context(), pdf(fixture(t, "libreoffice.pdf")))
+	if err != nil || len(got.Pages) != 3 || !strings.Contains(got.Text,
+		"Third page: the lighthouse keeper answers on channel twelve.\n") {
+		t.Errorf("got %q, %v, %v", got.Text, got.Pages, err)
+	}
+	for name, want := range map[string]string{"aes-user": "password", "scanned": "3 pages are images",
+		"garbage": "damaged"} {
+		if got, err := r.Read(t.Context(), pdf(fixture(t, name+".pdf"))); !isUnreadable(err) ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %q, %v, want an UnreadableError with %q", name, got.Text, err, want)
+		}
+	}
+	r.PDFToText = filepath.Join(t.TempDir(), "missing")
+	_, err = r.Read(t.Context(), pdf(fixture(t, "libreoffice.pdf")))
+	if err == nil || isUnreadable(err) || !strings.Contains(err.Error(), "LOCI_PDFTOTEXT") {
+		t.Errorf("without the program: %v, want an error that names its setting", err)
+	}
+}
+
+// imitatePDFToText answers as pdftotext does, where it is not installed. It starts no process, as it may not.
+func imitatePDFToText(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "loci-test-child-")
+	dir, err := os.MkdirTemp("", "loci-test-child-") // which others than root can reach, as t.TempDir is not
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o711); err != nil {
+	script := "#!/bin/sh\nkind=\nwhile read -r line; do case $line in\n" +
+		"*AESV3*) echo 'Command Line Error: Incorrect password' >&2; exit 1;;\n" +
+		"*DCTDecode*) kind=scanned;;\n*Catalog*) kind=${kind:-text};;\nesac; done\ncase $kind in\n" +
+		"scanned) printf '\\f\\f\\f';;\n" +
+		"text) printf 'One\\n\\fTwo\\n\\fThird page: the lighthouse keeper answers on channel twelve.\\n\\f';;\n" +
+		"*) exit 1;;\nesac\n"
+	path := filepath.Join(dir, "pdftotext")
+	if err := os.WriteFile(path, []byte(script), 0o755); err != nil { //nolint:gosec // others run it
 		t.Fatal(err)
 	}
-	return dir
-}
-
-// prowl tries what a child should not be able to do, and what it should.
-func prowl(request, secret, addr string) {
-	child.Bound(request)
-	if err := child.Confine(request); err != nil {
-		panic(err)
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // as above
+		t.Fatal(err)
 	}
-	var b strings.Builder
-	try := func(what string, err error) {
-		outcome := "done"
-		if errors.Is(err, fs.ErrPermission) {
-			outcome = "denied"
-		} else if err != nil {
-			outcome = err.Error()
-		}
-		fmt.Fprintf(&b, "%s: %s\n", what, outcome)
-	}
-	_, err := os.ReadFile(secret)
-	try("read the secret", err)
-	try("write beside it", os.WriteFile(secret+"2", nil, 0o600))
-	_, err = os.ReadFile("/etc/passwd")
-	try("read /etc/passwd", err)
-	ctx := context.Background()
-	try("run /bin/true", exec.CommandContext(ctx, "/bin/true").Run())
-	_, err = (&net.Dialer{}).DialContext(ctx, "tcp", addr)
-	try("connect", err)
-	_, err = (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	try("listen", err)
-	_, err = (&net.Dialer{}).DialContext(ctx, "udp", addr)
-	try("send", err)
-	fmt.Fprintf(&b, "root: %v\n", os.Geteuid() == 0)
-	try("write a temporary file", os.WriteFile(filepath.Join(os.TempDir(), "x"), nil, 0o600))
-	fmt.Printf("{\"text_bytes\":%d}\n%s", b.Len(), b.String())
+	return path
 }

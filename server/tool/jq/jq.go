@@ -8,14 +8,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"time"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files/document"
-	"github.com/loci-memory/loci/files/document/child"
+	"github.com/loci-memory/loci/files/sandbox"
 )
 
 // Bounds of running one expression.
@@ -86,21 +85,15 @@ func (r *Runner) Run(ctx context.Context, org db.Org, q Query) (out Answer, err 
 	if err != nil {
 		return out, err
 	}
-	bounded, cancel := context.WithTimeout(ctx, cmp.Or(r.Patience, DefaultPatience))
-	defer cancel()
 	// A byte of a result takes at most six in JSON.
 	answer := &document.LimitedBuffer{LeftBytes: 64<<10 + 6*q.MaxBytes + 8*q.MaxResults}
-	var errs document.LimitedBuffer
-	errs.LeftBytes = 64 << 10
-	cmd := exec.CommandContext(bounded, r.Command[0], r.Command[1:]...)
-	cmd.Stdin = bytes.NewReader(append(append(head, '\n'), q.Text...))
-	cmd.Stdout, cmd.Stderr, cmd.Env = answer, &errs, []string{} // without the server's secrets
-	cmd.WaitDelay = time.Second
-	if err = cmd.Run(); err == nil {
+	stderr, err := sandbox.Child{Command: r.Command, Stdin: bytes.NewReader(append(append(head, '\n'), q.Text...)),
+		Stdout: answer, Patience: cmp.Or(r.Patience, DefaultPatience)}.Run(ctx)
+	if err == nil {
 		err = json.Unmarshal(answer.Held.Bytes(), &out)
 	}
 	if err != nil {
-		return out, r.verdict(ctx, bounded, cmd.ProcessState, fmt.Errorf("run jq: %w: %s", err, errs.Held.Bytes()))
+		return out, r.verdict(err, stderr)
 	}
 	if out.Wrong != "" {
 		return out, db.Invalid("%s", out.Wrong)
@@ -109,19 +102,15 @@ func (r *Runner) Run(ctx context.Context, org db.Org, q Query) (out Answer, err 
 }
 
 // verdict returns why a child gave no answer.
-func (r *Runner) verdict(ctx, bounded context.Context, state *os.ProcessState, err error) error {
+func (r *Runner) verdict(err error, stderr string) error {
 	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case state == nil:
-		return err
-	case bounded.Err() != nil, state.ExitCode() == child.ExitTime:
+	case errors.Is(err, sandbox.ErrPatience), errors.Is(err, sandbox.ErrCPU):
 		return db.Invalid("The jq expression took too long and was stopped. Select less before you compute, for example " +
 			".[0:100], and bound generators with limit or first.")
-	case state.ExitCode() == child.ExitMemory, child.NoMemory(err.Error()):
+	case errors.Is(err, sandbox.ErrMemory):
 		return db.Invalid("The jq expression needed more than %d MiB of memory and was stopped. Select less before you "+
 			"compute, for example .[0:100], and do not build long strings or lists.",
 			cmp.Or(r.MemoryBytes, DefaultMemoryBytes)>>20)
 	}
-	return err
+	return fmt.Errorf("run jq: %w: %s", err, stderr)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/itchyny/gojq"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/files/document/child"
+	"github.com/loci-memory/loci/files/sandbox"
 )
 
 // Main is the program of a child: it bounds the process, reads a query on stdin, and writes its answer to stdout.
@@ -26,7 +26,10 @@ func Main() error {
 	if err != nil {
 		return fmt.Errorf("this command is run by the server alone: %w", err)
 	}
-	child.Limit(q.MemoryBytes, q.CPU)
+	sandbox.Limit(q.MemoryBytes, q.CPU)
+	if err := sandbox.Enter(); err != nil {
+		return err
+	}
 	return json.NewEncoder(os.Stdout).Encode(q.answer(in))
 }
 

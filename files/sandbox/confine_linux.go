@@ -1,0 +1,94 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+
+	"github.com/landlock-lsm/go-landlock/landlock"
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
+)
+
+// nobody is the user and the group of children of a server that runs as root.
+const nobody = 65534
+
+// Unconfined returns what the kernel lets a child do that it should not, empty if nothing.
+func Unconfined() string {
+	if abi, err := ll.LandlockGetABIVersion(); err != nil || abi < 1 {
+		return "read the server's files: the kernel has no Landlock"
+	}
+	if !filters() {
+		return "start processes and connect to other machines: the kernel has no filters of system calls (seccomp)"
+	}
+	return ""
+}
+
+// Enter takes from this process everything but its memory and its open files: all other files, sockets, processes, the
+// means to gain privileges, and root. It does what the kernel can; Unconfined says what that is not.
+func Enter() error {
+	if err := confine(); err != nil {
+		return err
+	}
+	return allowOnly(ownCalls())
+}
+
+// Become makes this process another program, in a sandbox that is as close as a program permits that loads libraries:
+// it reads the system's libraries and fonts and the program's folder, and no other file, but may see which paths exist.
+func Become(program string, args ...string) error {
+	readable := landlock.RODirs(filepath.Dir(program), "/usr", "/lib", "/lib64", "/etc/fonts", "/var/cache/fontconfig")
+	files := landlock.ROFiles("/etc/ld.so.cache", "/dev/null")
+	if err := confine(readable.IgnoreIfMissing(), files.IgnoreIfMissing()); err != nil {
+		return err
+	}
+	if err := allowOnly(programCalls()); err != nil {
+		return err
+	}
+	err := syscall.Exec(program, append([]string{program}, args...), []string{}) //nolint:gosec // the operator names it
+	return fmt.Errorf("run %s: %w", program, err)
+}
+
+// confine takes from this process all files but those of the rules, the network, the means to gain privileges, and
+// root.
+func confine(rules ...landlock.Rule) error {
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("give up new privileges: %w", err)
+	}
+	uid := os.Geteuid()
+	if uid == 0 {
+		uid = nobody
+	}
+	threads := threadsOf(uid) + maxThreads
+	if err := landlock.V10.BestEffort().Restrict(rules...); err != nil {
+		return fmt.Errorf("give up files and network: %w", err)
+	}
+	if os.Geteuid() == 0 {
+		if err := becomeNobody(); err != nil {
+			return fmt.Errorf("give up root: %w", err)
+		}
+	}
+	limit(unix.RLIMIT_NPROC, threads, threads)
+	limit(unix.RLIMIT_NOFILE, maxOpen, maxOpen)
+	limit(unix.RLIMIT_FSIZE, 0, 0)
+	limit(unix.RLIMIT_MEMLOCK, 0, 0)
+	limit(unix.RLIMIT_MSGQUEUE, 0, 0)
+	return nil
+}
+
+// becomeNobody changes the user and the group. The kernel forgets then that this process dies with its parent.
+func becomeNobody() error {
+	runtime.LockOSThread() // until the process ends: what follows is the thread's
+	for _, change := range []func() error{
+		func() error { return syscall.Setgroups(nil) },
+		func() error { return syscall.Setresgid(nobody, nobody, nobody) },
+		func() error { return syscall.Setresuid(nobody, nobody, nobody) },
+		func() error { return unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0, 0, 0) },
+	} {
+		if err := change(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

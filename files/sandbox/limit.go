@@ -1,0 +1,42 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"runtime/metrics"
+	"syscall"
+	"time"
+)
+
+// Limit limits the memory and the processor time of this process: beyond them it exits, and Run returns ErrMemory or
+// ErrCPU. The kernel refuses a process more than twice as much, however it asks
+// for it.
+func Limit(memoryBytes int64, cpu time.Duration) {
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM) // the parent decides when it ends
+	limitProcess(memoryBytes, cpu)
+	over := make(chan os.Signal, 1)
+	signal.Notify(over, syscall.SIGXCPU)
+	go func() {
+		<-over
+		os.Exit(exitCPU)
+	}()
+	debug.SetMemoryLimit(memoryBytes / 4 * 3)
+	go watch(uint64(memoryBytes)) //nolint:gosec // positive
+}
+
+// watchEvery is how often a child measures its memory.
+const watchEvery = 20 * time.Millisecond
+
+// watch ends the process when it holds more memory than most.
+func watch(most uint64) {
+	memory := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	for range time.Tick(watchEvery) {
+		metrics.Read(memory)
+		if held := memory[0].Value.Uint64() - memory[1].Value.Uint64(); held > most {
+			fmt.Fprintf(os.Stderr, "out of memory: %d of %d bytes\n", held, most)
+			os.Exit(exitMemory)
+		}
+	}
+}

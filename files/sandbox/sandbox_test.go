@@ -1,0 +1,128 @@
+package sandbox_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/files/sandbox"
+)
+
+// TestMain is also the program of the children: what its first argument names, and that is what hostile input could
+// make of one.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		if act, ok := acts[os.Args[1]]; ok {
+			act(os.Args[2:])
+			os.Exit(0)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+const (
+	memoryBytes = 64 << 20
+	cpu         = time.Second
+)
+
+var acts = map[string]func(args []string){
+	"hog": func([]string) {
+		sandbox.Limit(memoryBytes, cpu)
+		for held := [][]byte{}; ; {
+			held = append(held, bytes.Repeat([]byte{1}, 1<<20))
+		}
+	},
+	"grab": func([]string) {
+		sandbox.Limit(memoryBytes, cpu)
+		fmt.Println(len(bytes.Repeat([]byte{1}, 4<<30)))
+	},
+	"loop": func([]string) {
+		sandbox.Limit(memoryBytes, cpu)
+		for n := 0; ; n++ {
+			_ = n
+		}
+	},
+	"sleep":   func([]string) { time.Sleep(time.Hour) },
+	"crash":   func([]string) { panic("no such table") },
+	"killed":  func([]string) { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL); time.Sleep(time.Hour) },
+	"noise":   func([]string) { fmt.Fprint(os.Stderr, strings.Repeat("noise ", 1<<20)); panic("at last") },
+	"environ": func([]string) { fmt.Print(os.Environ()) },
+	"prowl":   func(args []string) { prowl(args[0]) },
+	"hoard":   func(args []string) { hoard(args[0]) },
+	"become": func(args []string) {
+		sandbox.Limit(memoryBytes, cpu)
+		fmt.Print(sandbox.Become(args[0], args[1:]...))
+	},
+}
+
+func run(ctx context.Context, t *testing.T, patience time.Duration, command ...string) (string, error) {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	said, err := sandbox.Child{Command: append([]string{program}, command...), Stdout: &out, Patience: patience}.Run(ctx)
+	return out.String() + said, err
+}
+
+func TestARunSaysWhyItHasNoAnswer(t *testing.T) {
+	t.Parallel()
+	for act, want := range map[string]error{
+		"hog": sandbox.ErrMemory, "grab": sandbox.ErrMemory, "loop": sandbox.ErrCPU, "killed": sandbox.ErrKilled,
+		"environ": nil,
+	} {
+		t.Run(act, func(t *testing.T) {
+			t.Parallel()
+			if out, err := run(t.Context(), t, 10*time.Minute, act); !errors.Is(err, want) {
+				t.Errorf("got %v, want %v: %.300s", err, want, out)
+			}
+		})
+	}
+	t.Run("it crashes", func(t *testing.T) {
+		t.Parallel()
+		for _, act := range []string{"crash", "noise"} {
+			out, err := run(t.Context(), t, 10*time.Minute, act)
+			if _, ok := errors.AsType[*exec.ExitError](err); !ok || !strings.Contains(out, "panic: ") {
+				t.Errorf("%s: got %v, want an ExitError and a panic in %d bytes", act, err, len(out))
+			}
+		}
+	})
+	t.Run("it is not done in its time", func(t *testing.T) {
+		t.Parallel()
+		if _, err := run(t.Context(), t, 100*time.Millisecond, "sleep"); !errors.Is(err, sandbox.ErrPatience) {
+			t.Errorf("got %v, want ErrPatience", err)
+		}
+	})
+	t.Run("the caller leaves", func(t *testing.T) {
+		t.Parallel()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := run(ctx, t, 10*time.Minute, "sleep"); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want Canceled", err)
+		}
+	})
+	t.Run("there is no program", func(t *testing.T) {
+		t.Parallel()
+		missing := []string{filepath.Join(t.TempDir(), "missing")}
+		_, err := sandbox.Child{Command: missing, Patience: time.Minute}.Run(t.Context())
+		if !errors.Is(err, sandbox.ErrStart) || !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("got %v, want ErrStart and ErrNotExist", err)
+		}
+	})
+}
+
+func TestAChildHasNoSecrets(t *testing.T) {
+	t.Setenv("LOCI_API_KEY", "sk-very-secret")
+	if out, err := run(t.Context(), t, 10*time.Minute, "environ"); err != nil || out != "[]" {
+		t.Errorf("the child sees %q, %v", out, err)
+	}
+}

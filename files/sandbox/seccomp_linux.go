@@ -1,0 +1,137 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// call is a system call that a process may make, with arguments that meet all conditions.
+type call struct {
+	number     uint32
+	conditions []condition
+}
+
+// condition says that an argument, its lower 32 bits masked, has a value.
+type condition struct {
+	argument    int
+	mask, value uint32
+}
+
+// ownCalls are what a Go program needs to compute, to read its open files and to end: nothing by which it names a file,
+// another process or an address, shares memory, or makes more of it executable.
+func ownCalls() []call {
+	withoutCode := append(private(), condition{2, unix.PROT_EXEC, 0})
+	return append(append(commonCalls(), libraryCalls()...), call{unix.SYS_MMAP, withoutCode})
+}
+
+// programCalls are what a program needs that loads its libraries.
+func programCalls() []call {
+	calls := append(commonCalls(), call{unix.SYS_MMAP, private()},
+		call{unix.SYS_PRLIMIT64, []condition{{0, allBits, 0}, {2, allBits, 0}}}, // reads its own
+		call{unix.SYS_IOCTL, []condition{{1, allBits, unix.TCGETS}}})
+	for _, number := range append(archCalls(), unix.SYS_BRK, unix.SYS_EXECVE, unix.SYS_FACCESSAT, unix.SYS_FSTATFS,
+		unix.SYS_GETCWD, unix.SYS_GETDENTS64, unix.SYS_GETEGID, unix.SYS_GETEUID, unix.SYS_GETGID, unix.SYS_GETUID,
+		unix.SYS_MPROTECT, unix.SYS_MREMAP, unix.SYS_OPENAT, unix.SYS_READLINKAT, unix.SYS_READV, unix.SYS_RSEQ,
+		unix.SYS_SET_ROBUST_LIST, unix.SYS_SET_TID_ADDRESS, unix.SYS_STATX, unix.SYS_SYSINFO, unix.SYS_UNAME,
+		unix.SYS_WRITEV) {
+		calls = append(calls, call{number: number})
+	}
+	return calls
+}
+
+const allBits = 0xffffffff
+
+// private asks for memory of the process alone. The kernel counts all of it that can be written.
+func private() []condition {
+	return []condition{{3, 0xf | unix.MAP_GROWSDOWN | unix.MAP_HUGETLB, unix.MAP_PRIVATE}}
+}
+
+func commonCalls() []call {
+	const thread = unix.CLONE_THREAD | unix.CLONE_VM | unix.CLONE_SIGHAND
+	calls := []call{
+		{unix.SYS_CLONE, []condition{{0, thread, thread}}},
+		{unix.SYS_TGKILL, []condition{{0, allBits, uint32(os.Getpid())}}}, //nolint:gosec // positive
+		{unix.SYS_FCNTL, []condition{{1, ^uint32(7), 0}}},                 // neither owners nor leases
+	}
+	for _, number := range []uint32{
+		unix.SYS_CLOCK_GETTIME, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_CLOSE, unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL,
+		unix.SYS_EPOLL_PWAIT, unix.SYS_EVENTFD2, unix.SYS_EXIT, unix.SYS_EXIT_GROUP, unix.SYS_FSTAT, unix.SYS_FUTEX,
+		unix.SYS_GETPID, unix.SYS_GETRANDOM, unix.SYS_GETTID, unix.SYS_GETTIMEOFDAY, unix.SYS_LSEEK, unix.SYS_MADVISE,
+		unix.SYS_MUNMAP, unix.SYS_NANOSLEEP, unix.SYS_PREAD64, unix.SYS_READ, unix.SYS_RESTART_SYSCALL,
+		unix.SYS_RT_SIGACTION, unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN, unix.SYS_SCHED_GETAFFINITY,
+		unix.SYS_SCHED_YIELD, unix.SYS_SIGALTSTACK, unix.SYS_WRITE,
+	} {
+		calls = append(calls, call{number: number})
+	}
+	return calls
+}
+
+// architectures are the kernel's names of those with a filter.
+var architectures = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
+
+// filters reports whether the kernel filters system calls.
+func filters() bool {
+	action := uint32(unix.SECCOMP_RET_ERRNO)
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0,
+		uintptr(unsafe.Pointer(&action))) //nolint:gosec // the kernel reads it during the call
+	return errno == 0
+}
+
+// allowOnly makes the kernel refuse all other system calls to all threads of this process, and to what it becomes. It
+// does nothing where the kernel has no filters.
+func allowOnly(calls []call) error {
+	if !filters() {
+		return nil
+	}
+	filter := program(calls)
+	fprog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]} //nolint:gosec // below 4,096
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC,
+		uintptr(unsafe.Pointer(&fprog))) //nolint:gosec // the kernel reads it during the call
+	if errno != 0 {
+		return fmt.Errorf("give up system calls: %w", errno)
+	}
+	return nil
+}
+
+// program returns the filter that allows calls. Its jumps count instructions from the one that follows.
+func program(calls []call) []unix.SockFilter {
+	const (
+		load  = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
+		equal = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
+		and   = unix.BPF_ALU | unix.BPF_AND | unix.BPF_K
+		end   = unix.BPF_RET | unix.BPF_K
+
+		number, architecture, arguments = 0, 4, 16 // offsets in seccomp_data
+	)
+	allow := unix.SockFilter{Code: end, K: unix.SECCOMP_RET_ALLOW}
+	refuse := func(errno unix.Errno) unix.SockFilter {
+		return unix.SockFilter{Code: end, K: unix.SECCOMP_RET_ERRNO | uint32(errno)} //nolint:gosec // below 4,096
+	}
+	filter := []unix.SockFilter{
+		{Code: load, K: architecture},
+		{Code: equal, K: architectures[runtime.GOARCH], Jt: 1}, // else the numbers mean other calls
+		refuse(unix.EACCES),
+		{Code: load, K: number},
+		{Code: equal, K: unix.SYS_CLONE3, Jf: 1}, // its arguments cannot be read: libraries then use clone
+		refuse(unix.ENOSYS),
+	}
+	for _, c := range calls {
+		body := []unix.SockFilter{}
+		for _, must := range c.conditions {
+			body = append(body, unix.SockFilter{Code: load, K: arguments + 8*uint32(must.argument)}, //nolint:gosec // 0 to 5
+				unix.SockFilter{Code: and, K: must.mask}, unix.SockFilter{Code: equal, K: must.value, Jt: 1},
+				refuse(unix.EACCES))
+		}
+		skip := uint8(len(body) + 1) //nolint:gosec // below 20
+		filter = append(filter, unix.SockFilter{Code: equal, K: c.number, Jf: skip})
+		filter = slices.Concat(filter, body, []unix.SockFilter{allow})
+	}
+	return append(filter, refuse(unix.EACCES))
+}
