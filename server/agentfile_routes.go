@@ -17,6 +17,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/labstack/echo/v4"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files/document"
 	"github.com/loci-memory/loci/server/agentfile"
 	"github.com/loci-memory/loci/server/rest"
@@ -126,6 +127,7 @@ var (
 	secretParts    = []string{"secrets", "env_vars_json"}
 	flagParts      = []string{"append_copy_suffix", "strip_messages", "override_existing_tools"}
 	refusedParts   = []string{"project_id"}
+	textParts      = slices.Concat(nameParts, embeddingParts, modelParts, secretParts, flagParts, refusedParts)
 )
 
 // partDocs say what the text parts do.
@@ -153,8 +155,8 @@ func importForm() *huma.Schema {
 	return form
 }
 
-// maxPartBytes bounds a text part of a request to import agents.
-const maxPartBytes = 1 << 20
+// maxTextBytes bounds the text parts of a request to import agents together.
+const maxTextBytes = 1 << 20
 
 // importAgents spools the part "file" of a multipart body, reads the other parts, and imports the file's agents.
 func (s *Server) importAgents(c echo.Context, a *rest.API, store *agentfile.Store) error {
@@ -174,6 +176,9 @@ func (s *Server) importAgents(c echo.Context, a *rest.API, store *agentfile.Stor
 	if file != nil {
 		defer file.Close()
 	}
+	if err == nil {
+		err = readRest(c.Request().Body)
+	}
 	if err != nil {
 		return err
 	}
@@ -191,10 +196,12 @@ func (s *Server) importAgents(c echo.Context, a *rest.API, store *agentfile.Stor
 	return c.JSON(http.StatusOK, made)
 }
 
-// readForm reads the parts of a form: the file, which the caller closes also after an error, and the texts.
+// readForm reads the parts of a form: the file, which the caller closes also after an error, and the texts. A part that
+// an import does not have, or that is there twice, is refused before it is read.
 func readForm(c echo.Context, a *rest.API, parts *multipart.Reader) (file *rest.Spool, texts map[string]string,
 	err error) {
 	texts = map[string]string{}
+	left := int64(maxTextBytes)
 	for {
 		part, err := parts.NextPart()
 		if errors.Is(err, io.EOF) {
@@ -203,23 +210,29 @@ func readForm(c echo.Context, a *rest.API, parts *multipart.Reader) (file *rest.
 		if err != nil {
 			return file, nil, brokenBody(err)
 		}
-		if part.FormName() != partFile {
-			text, err := io.ReadAll(io.LimitReader(part, maxPartBytes+1))
-			if err != nil {
-				return file, nil, brokenBody(err)
-			}
-			if len(text) > maxPartBytes {
-				return file, nil, rest.TooLarge(maxPartBytes)
-			}
-			texts[part.FormName()] = string(text)
-			continue
-		}
-		if file != nil {
+		name := part.FormName()
+		_, again := texts[name]
+		switch {
+		case name == partFile && file != nil:
 			return file, nil, rest.Unprocessable("body.file", "expected one part named 'file'")
+		case name == partFile:
+			if file, err = a.SpoolFrom(c, part); err != nil {
+				return nil, nil, brokenBody(err)
+			}
+			continue
+		case !slices.Contains(textParts, name):
+			return file, nil, rest.Unprocessable("body."+db.Short(name), "there is no such part of an import; leave it out")
+		case again:
+			return file, nil, rest.Unprocessable("body."+name, "the part is there twice; send one")
 		}
-		if file, err = a.SpoolFrom(c, part); err != nil {
-			return nil, nil, brokenBody(err)
+		text, err := io.ReadAll(io.LimitReader(part, left+1))
+		if err != nil {
+			return file, nil, brokenBody(err)
 		}
+		if left -= int64(len(text)); left < 0 {
+			return file, nil, rest.TooLarge(maxTextBytes)
+		}
+		texts[name] = string(text)
 	}
 	if file == nil {
 		return nil, nil, rest.Unprocessable("body.file", "expected a part named 'file' with the agents")
@@ -229,11 +242,7 @@ func readForm(c echo.Context, a *rest.API, parts *multipart.Reader) (file *rest.
 
 // importOptions reads the text parts of a form. A part that is not honoured is refused.
 func importOptions(texts map[string]string) (o agentfile.ImportOptions, err error) {
-	known := slices.Concat(nameParts, embeddingParts, modelParts, secretParts, flagParts, refusedParts)
 	for name, text := range texts {
-		if !slices.Contains(known, name) {
-			return o, rest.Unprocessable("body."+name, "there is no such part of an import; leave it out")
-		}
 		if slices.Contains(refusedParts, name) && text != "" {
 			return o, rest.Unprocessable("body."+name, "this server has no projects; leave it out")
 		}

@@ -257,6 +257,23 @@ func TestAnImportHonoursItsOptionsOrRefusesThem(t *testing.T) {
 	}
 }
 
+// A part that an import does not have, or has already, is refused when it begins, however long it is. The texts have a
+// limit together.
+func TestPartsThatAnImportDoesNotHaveAreNotRead(t *testing.T) {
+	t.Parallel()
+	c := newClient(t).keyed()
+	long := strings.Repeat("x", 3<<20)
+	for want, texts := range map[string][]string{
+		"body.other: there is no such part of an import; leave it out": {"other", long},
+		"body.name: the part is there twice; send one":                 {"name", "a", "name", long},
+		"body is larger than 1048576 bytes":                            {"name", long[:600<<10], "model", long[:600<<10]},
+	} {
+		if got := c.importing(lettasFile, texts...); got.Code < 413 || got.Code > 422 || !strings.Contains(got.Text, want) {
+			t.Errorf("got %d %s, want %s", got.Code, got.Text, want)
+		}
+	}
+}
+
 // A custom tool of the file is one of the organization's, which an import changes unless it is told not to.
 func TestAnImportCreatesCustomTools(t *testing.T) {
 	t.Parallel()

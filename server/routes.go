@@ -18,17 +18,20 @@ func (s *Server) Handler() http.Handler {
 	keys := &rest.Keys{Lookup: s.Keys.Lookup, OpenOrg: s.OpenOrg, AgentOf: s.agentOf, Used: s.Keys.Used,
 		Limits: s.KeyLimits, Request: s.countRequest}
 	api := rest.New(rest.Config{Title: "Loci", Version: s.Version, Log: s.Log, Timeout: s.RequestTimeout, Keys: keys,
-		KeyAge: s.KeyAge, SpoolBytes: max(rest.DefaultSpoolBytes, 4*s.MaxUploadBytes), Observe: s.observe})
+		KeyAge: s.KeyAge, Pace: rest.BodyPace{Rate: s.MinBodyRate},
+		SpoolBytes: max(rest.DefaultSpoolBytes, 4*s.MaxUploadBytes), Observe: s.observe})
 	s.routes(api)
 	api.Gauges(s.Metrics.Register)
-	return withConsole(api.Handler())
+	return withConsole(api)
 }
 
 // withConsole serves the console's pages at the root and below /console/, which ask the API, and the API elsewhere.
-func withConsole(api http.Handler) http.Handler {
-	pages := console.New(api)
+func withConsole(a *rest.API) http.Handler {
+	api := a.Handler()
+	console := console.New(api)
+	pages := a.ForPages(console)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if pages.Owns(r) {
+		if console.Owns(r) {
 			pages.ServeHTTP(w, r)
 			return
 		}

@@ -31,8 +31,8 @@ import (
 	"github.com/loci-memory/loci/server/tool"
 )
 
-// Server answers the API's requests. All fields but Settings, KeyLimits, KeyAge, RequestTimeout, ReadyEvery,
-// MCPFixtures, MCPFilesEvery and OpenOrg must be set.
+// Server answers the API's requests. All fields but MinBodyRate, Settings, KeyLimits, KeyAge, RequestTimeout,
+// ReadyEvery, MCPFixtures, MCPFilesEvery and OpenOrg must be set.
 type Server struct {
 	Agents         *agent.Store
 	Files          *files.Store
@@ -61,6 +61,7 @@ type Server struct {
 	Version        string
 	MaxUploadBytes int64
 	MaxImportBytes int64 // of a file of agents; 0 is DefaultMaxImportBytes
+	MinBodyRate    int64 // as rest.BodyPace has it
 	// Probe stores a row in a new session of the database, and returns how long that took.
 	Probe func(ctx context.Context) (time.Duration, error)
 

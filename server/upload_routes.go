@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -101,7 +102,7 @@ func (s *Server) filePart(c echo.Context) (sent, error) {
 	if errors.Is(err, io.EOF) {
 		err = rest.Unprocessable("body.file", "expected a part named 'file' with the document")
 	}
-	return sent{part, parts}, err
+	return sent{part, parts, r.Body}, err
 }
 
 // nextFile finds the next part with a file. io.EOF if there is none.
@@ -124,6 +125,7 @@ func nextFile(parts *multipart.Reader) (*multipart.Part, error) {
 type sent struct {
 	*multipart.Part
 	parts *multipart.Reader
+	body  io.Reader // of the request
 }
 
 func (s sent) Read(into []byte) (int, error) {
@@ -134,9 +136,20 @@ func (s sent) Read(into []byte) (int, error) {
 	if err != nil {
 		if _, err = nextFile(s.parts); err == nil {
 			err = rest.Unprocessable("body.file", "expected one part named 'file'; send each file in a request of its own")
+		} else if errors.Is(err, io.EOF) {
+			err = cmp.Or(readRest(s.body), io.EOF)
 		}
 	}
 	return n, err
+}
+
+// readRest reads what follows the last part of a body, which says nothing. A request is worked on once its body is read
+// to the end.
+func readRest(body io.Reader) error {
+	if _, err := io.Copy(io.Discard, body); err != nil {
+		return brokenBody(err)
+	}
+	return nil
 }
 
 // brokenBody returns the error of a body that ended early. That of a body that is too large or too slow stays the same.

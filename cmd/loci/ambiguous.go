@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net"
 	"net/http"
 	"regexp"
-	"strconv"
 	"sync"
+	"time"
 
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/server/rest"
@@ -19,15 +18,18 @@ import (
 // this server the other, one of them reads the bytes between the two as another request (request smuggling). net/http
 // drops the length before a handler sees it, so connections keep the head of each request.
 
-// headListener accepts connections that keep heads.
-type headListener struct{ net.Listener }
+// headListener accepts connections that keep heads, and whose clients take answers at a pace.
+type headListener struct {
+	net.Listener
+	pace rest.BodyPace
+}
 
 func (l headListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	return &headConn{Conn: conn}, nil
+	return newHeadConn(conn, l.pace), nil
 }
 
 // maxHeadBytes bounds the head of a request, and what a connection keeps of it: a query of embed.MaxQueryChars
@@ -41,6 +43,8 @@ const headSlack = 64 << 10
 // headConn keeps what was read since the last request was handled.
 type headConn struct {
 	net.Conn
+	pace   rest.BodyPace
+	answer *rest.Waiting // for the client to take it
 
 	mu       sync.Mutex
 	head     []byte
@@ -60,28 +64,9 @@ func (c *headConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ownError matches an error that net/http answers before any handler runs.
-var ownError = regexp.MustCompile(`^HTTP/1\.1 (([45]\d\d) [^\r\n]*)\r\n` +
-	`Content-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n(.*)$`)
-
-// Write gives an error that net/http answers itself the form of the API's errors.
-func (c *headConn) Write(p []byte) (int, error) {
-	m := ownError.FindSubmatch(p)
-	if m == nil {
-		return c.Conn.Write(p)
-	}
-	status, _ := strconv.Atoi(string(m[2])) // three digits
-	body, err := json.Marshal(rest.StatusProblem(status, "The request cannot be read: "+string(m[3])))
-	if err != nil {
-		return 0, err
-	}
-	_, err = fmt.Fprintf(c.Conn, "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
-		m[1], rest.JSON, len(body), body)
-	return len(p), err
-}
-
 // begin returns what was read up to the handling of a request, and end lets the next head be kept.
 func (c *headConn) begin() []byte {
+	c.answer = newAnswer(c.pace)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	head := c.head
@@ -121,6 +106,8 @@ func refuseAmbiguous(next http.Handler) http.Handler {
 			w.Header().Set("Connection", "close")
 			w.Header().Set("Content-Type", rest.JSON)
 			w.WriteHeader(http.StatusBadRequest)
+			// net/http reads on for so long, and a client that sends all first sees the answer.
+			_ = conn.SetReadDeadline(time.Now().Add(conn.pace.Rest))
 			_ = json.NewEncoder(w).Encode(rest.Malformed(
 				"The request has both a Content-Length and a Transfer-Encoding; send one"))
 			return

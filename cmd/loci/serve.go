@@ -62,6 +62,7 @@ type serving struct {
 	MaxUploadBytes int64  `env:"LOCI_MAX_UPLOAD_BYTES" default:"52428800" help:"Largest upload, in bytes."`
 	MaxRuns        int    `env:"LOCI_MAX_RUNS" default:"100" help:"Runs of agents at the same time, per organization."`
 	MaxImportBytes int64  `env:"LOCI_MAX_IMPORT_BYTES" default:"1073741824" help:"Largest agent file, in bytes."`
+	MinBodyRate    int64  `env:"LOCI_MIN_BODY_RATE" default:"65536" help:"Bytes a second of bodies above 1 MiB; 0: any."`
 	LogLevel       string `env:"LOCI_LOG_LEVEL" default:"info" help:"debug, info, warn or error."`
 	LogFormat      string `env:"LOCI_LOG_FORMAT" default:"text" help:"text or json."`
 	RedactEntropy  bool   `env:"LOCI_REDACT_ENTROPY" help:"Redact random-looking strings, hashes and ids in messages."`
@@ -180,6 +181,9 @@ func (c *serving) checkBounds() error {
 			return settingError{fmt.Errorf("%s is %d; it must be at least 1", name, bound)}
 		}
 	}
+	if c.MinBodyRate < 0 {
+		return settingError{fmt.Errorf("LOCI_MIN_BODY_RATE is %d; it must not be negative", c.MinBodyRate)}
+	}
 	if c.LimitPatience < 0 {
 		return settingError{fmt.Errorf("LOCI_LLM_LIMIT_PATIENCE is %v; it must not be negative", c.LimitPatience)}
 	}
@@ -187,6 +191,14 @@ func (c *serving) checkBounds() error {
 		return settingError{fmt.Errorf("LOCI_POLICY: %w", err)}
 	}
 	return nil
+}
+
+// bodyRate returns LOCI_MIN_BODY_RATE as rest.BodyPace has it.
+func (c *serving) bodyRate() int64 {
+	if c.MinBodyRate == 0 {
+		return -1
+	}
+	return c.MinBodyRate
 }
 
 // policy returns LOCI_POLICY as JSON; nil if it is not set.
@@ -361,7 +373,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		Metrics: p.counts, Version: version(),
 		Settings: p.settings, Examine: p.examineItself, ExamineEmbeddings: p.embedding.examine,
 		ExamineModel:   p.language.examine,
-		MaxUploadBytes: p.MaxUploadBytes, MaxImportBytes: p.MaxImportBytes,
+		MaxUploadBytes: p.MaxUploadBytes, MaxImportBytes: p.MaxImportBytes, MinBodyRate: p.bodyRate(),
 		Probe:          func(ctx context.Context) (time.Duration, error) { return db.Probe(ctx, p.pool, "ready") },
 		RequestTimeout: p.RequestTimeout, KeyLimits: p.limits(), MCPFixtures: fixtures()}
 	if p.loopback { // only this machine reaches the server

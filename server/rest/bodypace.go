@@ -8,42 +8,68 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"sync"
 	"time"
-
-	"github.com/labstack/echo/v4"
 )
 
-// BodyPace bounds the time that a server waits for the bytes of a request's body. The time in which nothing is read,
-// because what came is worked on, does not count. Zero fields are those of DefaultPace.
+// BodyPace bounds the time that a server waits for the bytes of a request's body, or for a client to take those of an
+// answer. The time in which nothing is waited for, because what came is worked on, does not count. Zero fields are
+// those of DefaultPace.
 type BodyPace struct {
 	Interval time.Duration // in which MinBytes must come, or the end
 	MinBytes int
+	Rate     int64         // bytes a second of a long body, once Interval is over; negative: none
 	Total    time.Duration // for the whole body
 	Rest     time.Duration // for what a handler leaves unread, before the connection is closed
 }
 
-// DefaultPace takes a body from any line that carries 1 KiB a second, for at most an hour.
-var DefaultPace = BodyPace{Interval: 30 * time.Second, MinBytes: 30 << 10, Total: time.Hour, Rest: 2 * time.Second}
+// DefaultPace takes a body from any line that carries 1 KiB a second, a long one from any that carries 64 KiB a second,
+// for at most an hour.
+var DefaultPace = BodyPace{Interval: 30 * time.Second, MinBytes: 30 << 10, Rate: 64 << 10, Total: time.Hour,
+	Rest: 2 * time.Second}
+
+// longBody is the size of a body, declared or received, above which it must keep the Rate of its BodyPace.
+const longBody = 1 << 20
+
+// WithDefaults returns a pace without zero fields.
+func (p BodyPace) WithDefaults() BodyPace {
+	d := DefaultPace
+	return BodyPace{Interval: cmp.Or(p.Interval, d.Interval), MinBytes: cmp.Or(p.MinBytes, d.MinBytes),
+		Rate: cmp.Or(p.Rate, d.Rate), Total: cmp.Or(p.Total, d.Total), Rest: cmp.Or(p.Rest, d.Rest)}
+}
 
 // maxRestBytes is the most that is read of a body behind its handler, as much as net/http reads.
 const maxRestBytes = 256 << 10
 
-// waiting is how long a body was waited for.
-type waiting struct {
-	pace             BodyPace
-	total, interval  time.Duration
-	bytesInInterval  int
-	bytes            int64
-	over, incomplete bool // the end was read; the body cannot be read any more
+// Waiting is how long bytes were waited for.
+type Waiting struct {
+	pace            BodyPace
+	declared        int64 // bytes that are to come; negative if nobody said
+	total, interval time.Duration
+	bytesInInterval int
+	bytes           int64
 }
 
-// patience returns how long to wait for the next bytes.
-func (w *waiting) patience() time.Duration {
-	return max(min(w.pace.Interval-w.interval, w.pace.Total-w.total), 0)
+// NewWaiting returns the waiting for bytes of a declared number, negative if it is not known, that keep a pace.
+func NewWaiting(p BodyPace, declared int64) *Waiting {
+	return &Waiting{pace: p.WithDefaults(), declared: declared}
 }
 
-// read notes that n bytes came after a time.
-func (w *waiting) read(n int, after time.Duration) {
+// Patience returns how long to wait for the next bytes; 0 if no longer.
+func (w *Waiting) Patience() time.Duration {
+	left := min(w.pace.Interval-w.interval, w.pace.Total-w.total)
+	if w.mustKeepRate() {
+		earned := time.Duration(float64(w.bytes) / float64(w.pace.Rate) * float64(time.Second))
+		left = min(left, w.pace.Interval+earned-w.total)
+	}
+	return max(left, 0)
+}
+
+// mustKeepRate reports whether the bytes must keep the rate of a long body.
+func (w *Waiting) mustKeepRate() bool { return w.pace.Rate > 0 && max(w.declared, w.bytes) > longBody }
+
+// Note notes that n bytes came after a time.
+func (w *Waiting) Note(n int, after time.Duration) {
 	w.total, w.interval = w.total+after, w.interval+after
 	w.bytes, w.bytesInInterval = w.bytes+int64(n), w.bytesInInterval+n
 	if w.bytesInInterval >= w.pace.MinBytes {
@@ -55,9 +81,11 @@ func (w *waiting) read(n int, after time.Duration) {
 // Read.
 type pacedBody struct {
 	io.ReadCloser
-	waiting
+	*Waiting
 	ctx        context.Context //nolint:containedctx // of the request
 	connection *http.ResponseController
+
+	over, incomplete bool // the end was read; the body cannot be read any more
 }
 
 // Read implements io.Reader. At the end of the body it removes the deadline, because one that passes while the request
@@ -67,12 +95,12 @@ func (b *pacedBody) Read(into []byte) (int, error) {
 		return 0, b.tooSlow()
 	}
 	began := time.Now()
-	_ = b.connection.SetReadDeadline(began.Add(b.patience())) // a test's recorder has none
+	_ = b.connection.SetReadDeadline(began.Add(b.Patience())) // a test's recorder has none
 	if b.ctx.Err() != nil {
 		b.interrupt()
 	}
 	n, err := b.ReadCloser.Read(into)
-	b.read(n, time.Since(began))
+	b.Note(n, time.Since(began))
 	switch {
 	case errors.Is(err, io.EOF):
 		b.over = true
@@ -105,8 +133,12 @@ func (b *pacedBody) interruptAtEnd(ctx context.Context) (stop func()) {
 func (b *pacedBody) interrupt() { _ = b.connection.SetReadDeadline(time.Now()) }
 
 func (b *pacedBody) tooSlow() error {
-	return newProblem(codeSlow, fmt.Sprintf("The request's body came too slowly, or not to its "+
-		"end: send at least %d bytes in %s, and all of it in %s", b.pace.MinBytes, b.pace.Interval, b.pace.Total))
+	pace := fmt.Sprintf("at least %d bytes in %s", b.pace.MinBytes, b.pace.Interval)
+	if b.mustKeepRate() {
+		pace = fmt.Sprintf("a body of more than %d bytes with at least %d bytes a second", longBody, b.pace.Rate)
+	}
+	return newProblem(codeSlow, fmt.Sprintf("The request's body came too slowly, or not to its end: send %s, and all of "+
+		"it in %s", pace, b.pace.Total))
 }
 
 // finish reads the rest of a body that its handler left, so that the client reads the answer, and the connection serves
@@ -118,39 +150,94 @@ func (b *pacedBody) finish(declared int64) bool {
 	if b.incomplete || declared-b.bytes > maxRestBytes {
 		return false
 	}
-	b.pace.Interval, b.pace.Total, b.total, b.interval = b.pace.Rest, b.pace.Rest, 0, 0
+	b.Waiting = NewWaiting(BodyPace{Interval: b.pace.Rest, Rate: -1, Total: b.pace.Rest}, -1)
 	_, err := io.CopyN(io.Discard, b, maxRestBytes)
 	return errors.Is(err, io.EOF)
 }
 
-// paceBodies bounds the time in which bodies come, whoever sends them and whether or not a handler reads them.
-func (a *API) paceBodies(next echo.HandlerFunc) echo.HandlerFunc {
-	pace := BodyPace{Interval: cmp.Or(a.Pace.Interval, DefaultPace.Interval),
-		MinBytes: cmp.Or(a.Pace.MinBytes, DefaultPace.MinBytes), Total: cmp.Or(a.Pace.Total, DefaultPace.Total),
-		Rest: cmp.Or(a.Pace.Rest, DefaultPace.Rest)}
-	return func(c echo.Context) error {
-		r := c.Request()
+// paced bounds the time in which the bodies of requests to next come, whoever sends them and whether or not next reads
+// them.
+func (a *API) paced(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body == nil || r.Body == http.NoBody {
-			return next(c)
+			next.ServeHTTP(w, r)
+			return
 		}
-		body := &pacedBody{ReadCloser: r.Body, waiting: waiting{pace: pace}, ctx: r.Context(),
-			connection: http.NewResponseController(c.Response().Writer)}
-		r.Body = body
+		body := &pacedBody{ReadCloser: r.Body, Waiting: NewWaiting(a.Pace, r.ContentLength), ctx: r.Context(),
+			connection: http.NewResponseController(w)}
 		defer body.interruptAtEnd(r.Context())()
-		c.Response().Before(func() {
-			if r.Header.Get("Expect") != "" && body.bytes == 0 {
-				return // net/http closes the connection of a client that waits to be told to send
-			}
-			if body.finish(r.ContentLength) {
-				return
-			}
-			c.Response().Header().Set("Connection", "close")
-			rest := pace.Rest // net/http reads on for so long, and then waits until the client has read the answer
-			if body.incomplete {
-				rest = 0
-			}
-			_ = body.connection.SetReadDeadline(time.Now().Add(rest))
-		})
-		return next(c)
+		r = r.WithContext(r.Context()) // net/http looks at the body of its own
+		r.Body = body
+		next.ServeHTTP(&afterBody{ResponseWriter: w, body: body, request: r}, r)
+	})
+}
+
+// afterBody is an answer that begins once the rest of the request's body was read.
+type afterBody struct {
+	http.ResponseWriter
+	body    *pacedBody
+	request *http.Request
+	began   sync.Once
+}
+
+// begin reads the rest of the body, or lets the connection be closed behind the answer.
+func (w *afterBody) begin() {
+	w.began.Do(func() {
+		pace, waits := w.body.pace, w.request.Header.Get("Expect") != "" && w.body.bytes == 0
+		if waits { // to be told to send: net/http closes the connection
+			_ = w.body.connection.SetReadDeadline(time.Now().Add(pace.Rest))
+			return
+		}
+		if w.body.finish(w.request.ContentLength) {
+			return
+		}
+		w.Header().Set("Connection", "close")
+		rest := pace.Rest // net/http reads on for so long, and then waits until the client has read the answer
+		if w.body.incomplete {
+			rest = 0
+		}
+		_ = w.body.connection.SetReadDeadline(time.Now().Add(rest))
+	})
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *afterBody) WriteHeader(status int) {
+	if status >= http.StatusOK {
+		w.begin()
 	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *afterBody) Write(p []byte) (int, error) {
+	w.begin()
+	return w.ResponseWriter.Write(p)
+}
+
+// FlushError implements what http.ResponseController flushes with.
+func (w *afterBody) FlushError() error {
+	w.begin()
+	return http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *afterBody) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// ForPages serves pages that are no operations of the API, and that anybody may send forms to. The time and the number
+// of bodies on their way to them are bounded as those to the API are.
+func (a *API) ForPages(pages http.Handler) http.Handler {
+	return a.paced(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body == nil || r.Body == http.NoBody {
+			pages.ServeHTTP(w, r)
+			return
+		}
+		body, err := a.arriving.body(r.Body, sender{key: "pages"})
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusTooManyRequests)
+			return
+		}
+		defer body.arrived()
+		r.Body = body
+		pages.ServeHTTP(w, r)
+	}))
 }

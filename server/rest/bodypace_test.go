@@ -121,29 +121,47 @@ func TestAShortBodyKeepsItsConnection(t *testing.T) {
 	}
 }
 
-// What comes at 1 KiB a second is waited for up to an hour; what comes slower, half a minute.
+// What comes at 1 KiB a second is waited for up to an hour, what comes slower half a minute. A long body must keep
+// 64 KiB a second after that.
 func TestPace(t *testing.T) {
 	t.Parallel()
+	const whole, unknown = true, int64(-1)
 	for _, c := range []struct {
-		name        string
-		bytes       int // in each step
-		after, want time.Duration
+		name     string
+		pace     rest.BodyPace
+		declared int64
+		bytes    int // in each step
+		step     time.Duration
+		waited   time.Duration // in seconds
+		came     bool
 	}{
-		{"a slow line that moves", 1 << 10, time.Second, time.Hour},
-		{"a line that stalls and goes on", 64 << 10, 29 * time.Second, time.Hour},
-		{"a trickle", 1, time.Second, 30 * time.Second},
-		{"nothing", 0, time.Second, 30 * time.Second},
-		{"a fast line", 1 << 20, time.Millisecond, time.Hour},
+		{"a slow line that moves", rest.BodyPace{}, 1 << 20, 1 << 10, time.Second, 1024 * time.Second, whole},
+		{"a line that stalls and goes on", rest.BodyPace{}, 1 << 20, 64 << 10, 29 * time.Second, 464 * time.Second, whole},
+		{"a trickle", rest.BodyPace{}, 1000, 1, time.Second, 30 * time.Second, false},
+		{"nothing", rest.BodyPace{}, 1000, 0, time.Second, 30 * time.Second, false},
+		{"a long body by the KiB", rest.BodyPace{}, 40 << 20, 1 << 10, time.Second, 30 * time.Second, false},
+		{"a long body of a slow line", rest.BodyPace{}, 40 << 20, 32 << 10, time.Second, 59 * time.Second, false},
+		{"a long body that keeps the pace", rest.BodyPace{}, 40 << 20, 64 << 10, time.Second, 640 * time.Second, whole},
+		{"a long body that begins late", rest.BodyPace{}, 2 << 20, 1 << 20, 20 * time.Second, 40 * time.Second, whole},
+		{"chunks that become long", rest.BodyPace{}, unknown, 1 << 10, time.Second, 1025 * time.Second, false},
+		{"a long body that takes hours", rest.BodyPace{}, 1 << 30, 100 << 10, time.Second, time.Hour, false},
+		{"no rate", rest.BodyPace{Rate: -1}, 2 << 20, 1 << 10, time.Second, 2048 * time.Second, whole},
 	} {
-		w := rest.NewWaiting(rest.DefaultPace)
+		w := rest.NewWaiting(c.pace, c.declared)
 		var waited time.Duration
-		for w.Patience() > 0 && waited < 2*time.Hour {
-			step := min(c.after, w.Patience())
+		var bytes int64
+		for w.Patience() > 0 && bytes != c.declared {
+			step := min(c.step, w.Patience())
 			waited += step
-			w.Read(c.bytes, step)
+			if step == c.step {
+				bytes += int64(c.bytes)
+				w.Note(c.bytes, step)
+			} else {
+				w.Note(0, step)
+			}
 		}
-		if waited != c.want {
-			t.Errorf("%s: waited %s, want %s", c.name, waited, c.want)
+		if waited.Truncate(time.Second) != c.waited || (bytes == c.declared) != c.came {
+			t.Errorf("%s: waited %s for %d bytes, want %s", c.name, waited, bytes, c.waited)
 		}
 	}
 }

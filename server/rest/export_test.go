@@ -3,20 +3,9 @@ package rest
 import (
 	"time"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/server/apikey"
 )
-
-// Waiting is how long a body was waited for.
-type Waiting struct{ waiting }
-
-// NewWaiting returns the waiting for a body that begins.
-func NewWaiting(p BodyPace) *Waiting { return &Waiting{waiting{pace: p}} }
-
-// Patience returns how long to wait for the next bytes.
-func (w *Waiting) Patience() time.Duration { return w.patience() }
-
-// Read notes that n bytes came after a time.
-func (w *Waiting) Read(n int, after time.Duration) { w.read(n, after) }
 
 // KeyUsage is what keys have used.
 type KeyUsage struct{ *keyUsage }
@@ -41,3 +30,15 @@ func (k KeyUsage) Begin(key apikey.Key, at time.Time) string {
 
 // Len is the number of keys that are remembered.
 func (k KeyUsage) Len() int { return len(k.of) }
+
+// Arrivals counts bodies on their way.
+type Arrivals struct{ *arrivals }
+
+// NewArrivals returns the count of no body.
+func NewArrivals() Arrivals { return Arrivals{newArrivals()} }
+
+// Begin counts a body of a key.
+func (a Arrivals) Begin(org db.Org, key string) error { return a.begin(sender{org, key}) }
+
+// End counts it no more.
+func (a Arrivals) End(org db.Org, key string) { a.end(sender{org, key}) }

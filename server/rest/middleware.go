@@ -26,6 +26,7 @@ const (
 	keyCaller
 	keyRecheck
 	keyWarnings
+	keyBody
 )
 
 // requestID is the id of the request that ctx belongs to, empty outside of one.

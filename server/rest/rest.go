@@ -39,21 +39,19 @@ const DefaultTimeout = 30 * time.Second
 // DefaultKeyAge is how long a key that was checked counts for the events of an open answer.
 const DefaultKeyAge = time.Second
 
-// maxRequests are served at the same time.
-const maxRequests = 1024
-
 // API is where operations are registered.
 type API struct {
 	huma.API
 	Config
-	echo    *echo.Echo
-	access  map[string]map[string]Access // of echo's routes, by path and method
-	whole   map[string]bool              // paths of echo's routes whose GET is no stream
-	spooled *db.Shares                   // bytes of bodies in files
-	bodies  *db.Shares                   // bytes of bodies that are held
-	served  *db.Shares                   // requests, but for streams that are only read
-	usage   *keyUsage                    // of keys
-	full    atomic.Bool                  // a change could not be stored
+	echo     *echo.Echo
+	access   map[string]map[string]Access // of echo's routes, by path and method
+	whole    map[string]bool              // paths of echo's routes whose GET is no stream
+	spooled  *db.Shares                   // bytes of bodies in files
+	bodies   *db.Shares                   // bytes of bodies that are held
+	served   *db.Shares                   // requests at work, but for streams that are only read
+	arriving *arrivals                    // bodies on their way
+	usage    *keyUsage                    // of keys
+	full     atomic.Bool                  // a change could not be stored
 }
 
 // New returns an API without operations. It has none of huma's documentation pages, schema links and problem documents.
@@ -67,14 +65,14 @@ func New(c Config) *API {
 	c.Timeout, c.KeyAge = cmp.Or(c.Timeout, DefaultTimeout), cmp.Or(c.KeyAge, DefaultKeyAge)
 	a := &API{Config: c, echo: e, access: map[string]map[string]Access{}, whole: map[string]bool{},
 		bodies:  c.Budget.shares(),
-		spooled: c.spools(), served: db.NewShares(maxRequests, maxRequests/4)}
+		spooled: c.spools(), served: db.NewShares(maxRequests, maxRequests/4), arriving: newArrivals()}
 	e.HTTPErrorHandler = a.writeError
-	e.Use(a.paceBodies, identify, a.logAccess, a.recoverPanics(), a.boundWaits)
+	e.Use(identify, a.logAccess, a.recoverPanics(), a.boundWaits)
 	if c.Keys != nil {
 		a.usage = newKeyUsage(c.Keys.Limits)
 		e.Use(a.authenticate)
 	}
-	e.Use(unescapeParams, refuseBrokenQueries, refuseEncodedBodies)
+	e.Use(a.countBodies, unescapeParams, refuseBrokenQueries, refuseEncodedBodies)
 	a.API = humaecho.New(e, config)
 	a.UseMiddleware(a.readLeniently)
 	a.explainErrors()
@@ -100,7 +98,7 @@ func (a *API) Handler() http.Handler {
 		return c.JSONBlob(http.StatusOK, text)
 	})
 	a.checkAccess()
-	return normalize(a.headAsGet(a.echo))
+	return a.paced(normalize(a.headAsGet(a.echo)))
 }
 
 // schemaName is huma's name of a type. Types of package compaction have the prefix Compaction, because other packages
@@ -124,6 +122,8 @@ func schemaName(t reflect.Type, hint string) string {
 func (a *API) Gauges(add func(name, help string, labels map[string]string, value func() float64)) {
 	of := func(s *db.Shares) func() float64 { return func() float64 { return float64(s.Taken()) } }
 	add("http_requests_in_flight", "Requests that are worked on, but for streams that are only read.", nil, of(a.served))
+	add("http_bodies_arriving", "Requests whose bodies are not complete.", nil,
+		func() float64 { return float64(a.arriving.count()) })
 	const held = "Bytes of request bodies that are being received or worked on."
 	add("http_body_bytes", held, map[string]string{"where": "memory"}, of(a.bodies))
 	add("http_body_bytes", held, map[string]string{"where": "files"}, of(a.spooled))

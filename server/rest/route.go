@@ -21,6 +21,8 @@ type operation struct {
 	own     bool
 	exact   bool
 	waits   func(*http.Request) bool
+
+	readsBody bool // of a stream: its handler reads the body to its end
 }
 
 // Own marks an operation that Letta does not have: a value that breaks a rule is a 422 there. Where Letta has it, it is
@@ -102,7 +104,11 @@ func register[I, O any](r Routes, described huma.Operation, handle Handler[I, O]
 		ctx, cancel := context.WithTimeout(ctx, op.timeout)
 		defer cancel()
 		var body O
-		err := a.serve(ctx, func() (err error) {
+		serve := a.serve
+		if r.needs == Public { // what watches a server never waits for others
+			serve = func(_ context.Context, handle func() error) error { return handle() }
+		}
+		err := serve(ctx, func() (err error) {
 			if unknown := WarningsOf(ctx); op.exact && len(unknown) > 0 {
 				return Unprocessable("request", strings.Join(unknown, "; ")+". Nothing was done, because it could not be undone")
 			}
@@ -122,10 +128,11 @@ func register[I, O any](r Routes, described huma.Operation, handle Handler[I, O]
 	}
 }
 
-// Stream registers an operation whose body or answer is streamed: no timeout bounds it.
+// Stream registers an operation whose body or answer is streamed: no timeout bounds it. A handler with a RequestBody
+// reads the body to its end before it works on it.
 func (r Routes) Stream(described huma.Operation, handle echo.HandlerFunc, options ...Option) {
 	a := r.API
-	op := operation{Operation: described}
+	op := operation{Operation: described, readsBody: described.RequestBody != nil}
 	for _, option := range options {
 		option(&op)
 	}
@@ -143,36 +150,25 @@ func (r Routes) Stream(described huma.Operation, handle echo.HandlerFunc, option
 }
 
 // answer lets an operation answer a request, which counts as one that is worked on unless it only waits.
-func (a *API) answer(op operation, c echo.Context, handle echo.HandlerFunc) error {
-	serve := a.serve
+func (a *API) answer(op operation, c echo.Context, handle echo.HandlerFunc) (err error) {
 	if c.Request().Method == http.MethodGet || op.waits != nil && op.waits(c.Request()) {
-		serve = func(_ context.Context, handle func() error) error { return handle() }
+		err = handle(c)
+	} else {
+		err = a.serveStream(c, op.readsBody, handle)
 	}
-	err := serve(c.Request().Context(), func() error { return handle(c) })
 	if err != nil && op.own {
 		return a.fail(c.Request().Context(), err, true)
 	}
 	return err
 }
 
-// serve calls handle as one of the requests that are served at the same time. A *Problem of status 429 if the
-// organization has as many as it may have.
-func (a *API) serve(ctx context.Context, handle func() error) error {
-	org := Org(ctx)
-	if !a.served.TryTake(org, 1, 0) {
-		return retryLater(codeTooMany, "Too many requests are being worked on; try again in a moment", "1")
-	}
-	defer a.served.Give(org, 1)
-	return handle()
-}
-
 // Head serves HEAD on the path of a GET.
 func (r Routes) Head(path string, handle echo.HandlerFunc) { r.stream(http.MethodHead, path, handle) }
 
 // Hidden registers a route that the document does not describe. Every key may call it: the handler authorizes the key
-// for an agent with ForAgent.
+// for an agent with ForAgent, and reads the body of a POST to its end.
 func (r Routes) Hidden(method, path string, handle echo.HandlerFunc, options ...Option) {
-	var op operation
+	op := operation{readsBody: method == http.MethodPost}
 	for _, option := range options {
 		option(&op)
 	}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/loci-memory/loci/server/rest"
+)
+
+// A client that takes nothing for half a minute, or a long answer by 2 KiB a second, gets no more. A quiet answer waits
+// for nobody.
+func TestAnAnswerIsTakenAtAPace(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name        string
+		bytes, step int           // that are written; that are taken each second
+		quiet       time.Duration // before each KiB
+		taken       bool
+		after       time.Duration // in seconds
+	}{
+		{"nothing is taken", 1 << 20, 0, 0, false, 30 * time.Second},
+		{"a trickle", 1 << 20, 10, 0, false, 30 * time.Second},
+		{"a short answer of a slow client", 1 << 20, 2 << 10, 0, true, 511 * time.Second},
+		{"a long answer of a slow client", 2 << 20, 2 << 10, 0, false, 512 * time.Second},
+		{"a long answer at the rate", 8 << 20, 64 << 10, 0, true, 127 * time.Second},
+		{"news now and then", 4 << 10, 1 << 10, time.Hour, true, 4 * time.Hour},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			server, client := net.Pipe()
+			took := make(chan struct{})
+			defer func() {
+				_ = server.Close()
+				<-took
+			}()
+			go func() {
+				defer close(took)
+				for c.step > 0 {
+					if _, err := io.CopyN(io.Discard, client, int64(c.step)); err != nil {
+						return
+					}
+					time.Sleep(time.Second)
+				}
+			}()
+			conn, began := newHeadConn(server, rest.BodyPace{}), time.Now()
+			var err error
+			for range c.bytes >> 10 {
+				time.Sleep(c.quiet)
+				if _, err = conn.Write(make([]byte, 1<<10)); err != nil {
+					break
+				}
+			}
+			after := time.Since(began).Truncate(time.Second)
+			if (err == nil) != c.taken || err != nil && !errors.Is(err, os.ErrDeadlineExceeded) || after != c.after {
+				t.Errorf("%s: got %v after %s, want %t after %s", c.name, err, after, c.taken, c.after)
+			}
+		})
+	}
+}
+
+// serveRaw serves a handler on a socket with a pace, and returns a connection to it.
+func serveRaw(t *testing.T, pace rest.BodyPace, handler http.HandlerFunc) net.Conn {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := newWebServer(handler, nil)
+	go web.Serve(headListener{listener, pace}) //nolint:errcheck // ends with the test
+	t.Cleanup(func() { _ = web.Shutdown(context.Background()) })
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// A client that reads nothing before it has sent all of a large body sees the answer that refused it.
+func TestTheAnswerToARefusedBodyArrives(t *testing.T) {
+	t.Parallel()
+	for name, head := range map[string]string{
+		"a length": fmt.Sprintf("Content-Length: %d\r\n\r\n", 16<<20),
+		"chunks":   fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n", 16<<20),
+	} {
+		conn := serveRaw(t, rest.BodyPace{Rest: time.Minute}, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Connection", "close")
+			w.WriteHeader(http.StatusRequestEntityTooLarge)
+		})
+		if _, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\n"+head+strings.Repeat("x", 16<<20)); err != nil {
+			t.Errorf("%s: send the body: %v", name, err)
+		}
+		got, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || got.StatusCode != http.StatusRequestEntityTooLarge {
+			t.Errorf("%s: got %v, %v", name, got, err)
+			continue
+		}
+		_ = got.Body.Close()
+		_ = conn.Close()
+	}
+}
+
+// A request with two ends whose body never ends does not keep its connection.
+func TestARefusedBodyThatNeverEndsClosesItsConnection(t *testing.T) {
+	t.Parallel()
+	conn := serveRaw(t, rest.BodyPace{Rest: 10 * time.Millisecond}, func(http.ResponseWriter, *http.Request) {})
+	_, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n"+
+		"Transfer-Encoding: chunked\r\n\r\n5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(conn) // to the end of the connection
+	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 400 ") {
+		t.Errorf("got %q, %v", answer, err)
+	}
+}
