@@ -20,7 +20,7 @@ const archiveColumns = `c.key, c.id, c.name, c.description, c.metadata, c.embedd
 			SELECT count(*) FROM unembedded_passages u
 			WHERE u.org = c.org AND u.archive_key = c.key AND u.refused IS NOT NULL),
 		'error', coalesce(c.embed_error, (
-			SELECT format('the embeddings endpoint refuses some passages (%s); they are found by their words', u.refused)
+			SELECT format('some passages get no vector (%s); they are found by their words', u.refused)
 			FROM unembedded_passages u WHERE u.org = c.org AND u.archive_key = c.key AND u.refused IS NOT NULL
 			ORDER BY u.passage_key LIMIT 1)))
 	END AS embedding_status`

@@ -215,7 +215,7 @@ func TestARefusedPassageHoldsNobodyUp(t *testing.T) {
 	f.embedded(archive)
 	f.settled(1)
 	if got := f.status(archive); got.Refused != 1 || got.Error == nil || !strings.Contains(*got.Error,
-		"refuses some passages (") {
+		"some passages get no vector (") {
 		t.Errorf("the archive's status is %+v", got)
 	}
 	if got := f.found(archival.Query{Text: "what is forbidden", Limit: 1}); len(got) != 1 || got[0] != refused.Text {

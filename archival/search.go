@@ -16,7 +16,7 @@ import (
 // maxSearchedTags bounds the time that a search takes for its tags.
 const maxSearchedTags = 1_000
 
-// Search finds passages by words, and by meaning where an embeddings endpoint answers; without a text, the newest ones.
+// Search finds passages by words, and by meaning where an embedding model answers; without a text, the newest ones.
 // ErrNotFound if the agent or the archive does not exist; ErrInvalid if the text is too long, or the tags are too many.
 func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error) {
 	if err := embed.CheckQuery(q.Text); err != nil {

@@ -41,6 +41,9 @@ func (b *bench) serve(ctx context.Context, home string, settings ...string) (*in
 	}
 	defer log.Close()
 	cmd := exec.CommandContext(ctx, b.loci, "serve")
+	if !strings.Contains(strings.Join(settings, " "), "LOCI_EMBEDDING") {
+		settings = append(settings, "LOCI_EMBEDDING=off")
+	}
 	cmd.Env = append(environment(), append(settings, "LOCI_HOME="+home, "LOCI_ADDR=127.0.0.1:0",
 		"LOCI_POSTGRES_BIN="+b.postgresBin)...)
 	cmd.Stderr = log

@@ -16,7 +16,7 @@ func (d *Endpoint) grow() {
 	if d.streak++; d.limit == 0 || d.streak < growAfter {
 		return
 	}
-	if d.streak, d.limit = 0, d.limit*2; d.limit >= MostTexts {
+	if d.streak, d.limit = 0, d.limit*2; d.limit >= d.most() {
 		d.limit = 0
 	}
 }
@@ -25,5 +25,8 @@ func (d *Endpoint) grow() {
 func (d *Endpoint) Size() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return cmp.Or(d.limit, MostTexts)
+	return min(cmp.Or(d.limit, MostTexts), d.most())
 }
+
+// most returns how many texts a job may ever ask for at once.
+func (d *Endpoint) most() int { return cmp.Or(d.source().of.JobTexts, MostTexts) }

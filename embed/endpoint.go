@@ -6,16 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// Endpoint is an embeddings endpoint and the space of its vectors. The space is known once the endpoint has answered;
-// until then, and with a nil *Endpoint, search ranks by words.
+// Endpoint is what makes vectors, an embeddings endpoint or a model in this process, and the space of its vectors. The
+// space is known once it has answered; until then, and with a nil *Endpoint, search ranks by words.
 type Endpoint struct {
 	Embedder Embedder
 	Queries  Embedder // for searches, so that they do not wait for jobs; nil is Embedder
+
+	Name            string // in sentences; empty is "the embeddings endpoint"
+	RefusesByNature bool   // texts that it is not made for, which is no news to the operator
+	JobTexts        int    // the most of a job; 0 is MostTexts
 
 	// Configured is what the settings say of the space that will be used: its model, and its dimension if they set one.
 	Configured Space
@@ -91,26 +96,36 @@ func (p *Permit) Embed(ctx context.Context, items []Item) (vectors []Vector, ref
 		return nil, nil, nil
 	}
 	p.asked, err = true, errors.New("the endpoint's client panicked")
+	of := p.source.of
 	defer func() {
 		if p.endpoint.note(len(items), err) {
-			p.endpoint.log(ctx, slog.LevelInfo, "the embeddings endpoint answers again")
+			p.endpoint.log(ctx, slog.LevelInfo, of.name()+" answers again")
 		}
 	}()
-	vectors, err = p.source.of.Embedder.Embed(ctx, items)
+	vectors, err = of.Embedder.Embed(ctx, items)
 	if _, some := errors.AsType[*RefusedError](err); some {
 		refused, err = Refusals(err), nil
-		p.endpoint.log(ctx, slog.LevelWarn, "the embeddings endpoint refuses texts", "number", len(refused),
-			"error", refused[0].Detail)
+		level := slog.LevelWarn
+		if of.RefusesByNature {
+			level = slog.LevelDebug
+		}
+		p.endpoint.log(ctx, level, of.name()+" refuses texts", "number", len(refused), "error", refused[0].Detail)
 	}
 	if err == nil {
 		err = p.source.space.checkDimension(vectors)
 	}
 	if err != nil {
-		p.endpoint.log(ctx, p.endpoint.level(), "the embeddings endpoint fails; texts wait for their vectors", "error", err)
+		p.endpoint.log(ctx, p.endpoint.level(), of.name()+" fails; texts wait for their vectors", "error", err)
 		return nil, nil, err
 	}
 	return vectors, refused, nil
 }
+
+// name begins no sentence; see asSentence.
+func (d *Endpoint) name() string { return cmp.Or(d.Name, "the embeddings endpoint") }
+
+// asSentence returns text with a capital letter.
+func asSentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // log tells the operator of an event, unless it is only the end of a job.
 func (d *Endpoint) log(ctx context.Context, level slog.Level, message string, args ...any) {
@@ -272,12 +287,12 @@ func (d *Endpoint) Problem() string {
 	}
 	const meanwhile = ": texts wait for their vectors, and search ranks by words."
 	if _, ok := d.Space(); !ok {
-		return "The embeddings endpoint has given no vectors yet" + meanwhile
+		return asSentence(d.name()) + " has given no vectors yet" + meanwhile
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if rest := d.rest.Load(); d.failures > 0 || rest != nil && time.Now().Before(rest.until) {
-		return "The embeddings endpoint fails" + meanwhile
+		return asSentence(d.source().of.name()) + " fails" + meanwhile
 	}
 	return ""
 }

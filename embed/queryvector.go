@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/pgvector/pgvector-go"
@@ -27,10 +26,7 @@ type pause struct {
 }
 
 // failed returns why a search is not ranked by meaning: what organizations read of an endpoint's error.
-func failed(err error) error {
-	why := provider.Public(err)
-	return errors.New(strings.ToUpper(why[:1]) + why[1:])
-}
+func failed(err error) error { return errors.New(asSentence(provider.Public(err))) }
 
 // embedQuery returns the vector of a search's text in the active space, or nil if the search cannot rank by meaning.
 // The note then says why, in a sentence for the model; it is empty if no endpoint is configured.
@@ -40,7 +36,7 @@ func (d *Endpoint) embedQuery(ctx context.Context, text string) (vector *pgvecto
 		return nil, Space{}, ""
 	}
 	if _, ok := d.Space(); !ok {
-		return nil, space, "The embeddings endpoint has given no vectors yet, so this was ranked by words alone."
+		return nil, space, asSentence(d.name()) + " has given no vectors yet, so this was ranked by words alone."
 	}
 	from := d.source()
 	space = from.space
@@ -51,7 +47,8 @@ func (d *Endpoint) embedQuery(ctx context.Context, text string) (vector *pgvecto
 	case values == nil:
 		return nil, space, ""
 	case len(values) != space.Dimension:
-		return nil, space, "The embeddings endpoint answers with another model's vectors, so this was ranked by words alone."
+		return nil, space, asSentence(from.of.name()) + " answers with another model's vectors, so this was ranked by " +
+			"words alone."
 	}
 	return new(pgvector.NewHalfVector(values)), space, ""
 }
@@ -82,17 +79,20 @@ func (d *Endpoint) ask(ctx context.Context, from source, items []Item) ([]Vector
 	limited, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	vectors, err := cmp.Or(from.of.Queries, from.of.Embedder).Embed(limited, items)
-	if refused, ok := errors.AsType[*RefusedError](err); ok {
+	for _, refused := range Refusals(err) {
 		what := "the query"
 		if refused.ID != items[0].ID {
 			what = "a text that is searched"
 		}
-		return nil, fmt.Errorf("The embeddings endpoint gives %s no vector (%s)", what, refused.Reason)
+		if refused.ID == items[0].ID || !from.of.RefusesByNature {
+			return nil, fmt.Errorf("%s gives %s no vector (%s)", asSentence(from.of.name()), what, refused.Reason)
+		}
+		err = nil // the other texts are ranked by meaning
 	}
 	if err != nil {
 		why := failed(err)
 		if ctx.Err() == nil {
-			d.log(ctx, d.level(), "the embeddings endpoint fails; searches rank by words for a while", "error", err)
+			d.log(ctx, d.level(), from.of.name()+" fails; searches rank by words for a while", "error", err)
 			d.rest.Store(&pause{until: time.Now().Add(queryPause), why: why})
 		}
 		return nil, why
@@ -108,6 +108,6 @@ func (d *Endpoint) answered(ctx context.Context) {
 	d.warned = d.warned && !again
 	d.mu.Unlock()
 	if again {
-		d.log(ctx, slog.LevelInfo, "the embeddings endpoint answers again")
+		d.log(ctx, slog.LevelInfo, d.source().of.name()+" answers again")
 	}
 }

@@ -62,7 +62,7 @@ type Queue[K Kind] struct {
 	Lock     string
 }
 
-// Queues returns the queue's configuration on a server that has an embeddings endpoint.
+// Queues returns the queue's configuration on a server that has an embedding model.
 func (q *Queue[K]) Queues() map[string]river.QueueConfig {
 	return map[string]river.QueueConfig{OwnerJob[K]{}.Kind(): {MaxWorkers: jobWorkers}}
 }
@@ -181,6 +181,7 @@ type Worker[J river.JobArgs] struct {
 	DB       db.DB
 	Openings bool // embed at most the first 8,000 characters of a text
 	OneBatch bool // a job has one batch
+	Bulk     bool // see WithBulk
 
 	// Next reads the job's next batch; nil if none of its rows waits.
 	Next func(ctx context.Context, job J, space Space) (Batch, error)
@@ -196,7 +197,7 @@ func (w *Worker[J]) Work(ctx context.Context, job *river.Job[J]) error {
 	for until := time.Now().Add(maxWork); ; {
 		space, ok := w.Endpoint.Space()
 		if !ok {
-			return river.JobCancel(errors.New("no embeddings endpoint is in use; the work is queued again when one is"))
+			return river.JobCancel(errors.New("no embedding model is in use; the work is queued again when one is"))
 		}
 		more, err := w.Once(ctx, job.Args, space)
 		if err != nil || !more || w.OneBatch {
@@ -223,14 +224,18 @@ func (w *Worker[J]) Once(ctx context.Context, job J, space Space) (more bool, er
 	if err != nil || batch == nil {
 		return false, err
 	}
-	vectors, refused, err := permit.texts(ctx, batch.Items(), w.Openings)
+	asking := ctx
+	if w.Bulk {
+		asking = WithBulk(ctx)
+	}
+	vectors, refused, err := permit.texts(asking, batch.Items(), w.Openings)
 	if err != nil {
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return false, err
 		}
 		noting, cancel := Noting(ctx)
 		defer cancel()
-		return false, errors.Join(err, batch.Note(noting, "waiting for the embeddings endpoint: "+provider.Public(err)))
+		return false, errors.Join(err, batch.Note(noting, "waiting for "+permit.source.of.name()+": "+provider.Public(err)))
 	}
 	err = db.Tx(ctx, w.DB, func(tx pgx.Tx) error {
 		_, err := w.store(ctx, tx, space, batch, answer{vectors, refused})
@@ -299,6 +304,6 @@ func opening(text string, chars int) string {
 // Status is the progress of the vectors of rows that belong together.
 type Status struct {
 	Pending int     `json:"pending"` // texts that wait for a vector, and are found by their words
-	Refused int     `json:"refused"` // texts that the endpoint refused, which are found by their words alone
+	Refused int     `json:"refused"` // texts that get no vector, which are found by their words alone
 	Error   *string `json:"error"`   // why they wait, or why some were refused
 }

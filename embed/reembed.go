@@ -28,7 +28,7 @@ type Reembed struct {
 // errNoNext says what is missing.
 func errNoNext() error {
 	return db.Invalid("The settings name no other embedding model: set LOCI_EMBEDDING_NEXT_BASE_URL and " +
-		"LOCI_EMBEDDING_NEXT_MODEL on every server, restart it, and start again.")
+		"LOCI_EMBEDDING_NEXT_MODEL, or LOCI_EMBEDDING_NEXT=builtin, on every server, restart it, and start again.")
 }
 
 // Start begins to make the vectors of the space that Next has. One that was cancelled goes on where it was, and one
@@ -40,9 +40,8 @@ func (r *Reembed) Start(ctx context.Context) (ReembedProgress, error) {
 	}
 	from, ok := r.Endpoint.Space()
 	if !ok {
-		return ReembedProgress{}, db.Invalid("The embeddings endpoint has given no vectors yet, so there is no space to " +
-			"switch from. " +
-			"Try again when searches rank by meaning.")
+		return ReembedProgress{}, db.Invalid("%s has given no vectors yet, so there is no space to switch from. Try again "+
+			"when searches rank by meaning.", asSentence(r.Endpoint.name()))
 	}
 	before, err := r.Progress(ctx)
 	if err != nil {
@@ -50,8 +49,7 @@ func (r *Reembed) Start(ctx context.Context) (ReembedProgress, error) {
 	}
 	to, err := r.NextSpace(ctx) // takes seconds
 	if err != nil {
-		return ReembedProgress{}, db.Invalid("The endpoint of LOCI_EMBEDDING_NEXT_BASE_URL does not answer as it "+
-			"must: %v", err)
+		return ReembedProgress{}, db.Invalid("The model of LOCI_EMBEDDING_NEXT* does not answer as it must: %v", err)
 	}
 	if to.ID == from.ID {
 		return ReembedProgress{}, db.Invalid("The model %s with %d numbers is in use already.", to.Model, to.Dimension)

@@ -23,7 +23,7 @@ const wideRows = 2_000
 // MaxOwners is the most owners whose terms a search looks up in an index; a scope of more is scanned.
 const MaxOwners = 5_000
 
-// Search ranks the rows of one memory's table: by words (BM25), and by meaning where an embeddings endpoint answers.
+// Search ranks the rows of one memory's table: by words (BM25), and by meaning where an embedding model answers.
 // Set the fields before the first use; it is then safe for concurrent use.
 type Search struct {
 	Endpoint  *Endpoint // nil ranks by words alone

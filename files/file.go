@@ -60,8 +60,8 @@ const fileRows = `
 	                                WHEN f.generation > 0 AND f.generation < f.wanted_generation
 	                                THEN ' (the earlier text is still in place)'
 	                                ELSE '' END, w.error,
-	                CASE WHEN @unknown AND f.chunks > 0 THEN 'waiting for the first answer of the embeddings endpoint' END,
-	                r.chunks || ' of ' || f.chunks || ' passages were refused by the embeddings endpoint (' || r.reason ||
+	                CASE WHEN @unknown AND f.chunks > 0 THEN 'waiting for the first answer of the embedding model' END,
+	                r.chunks || ' of ' || f.chunks || ' passages get no vector (' || r.reason ||
 	                '); they are found by their words') AS error_message,
 	       f.chunks AS total_chunks,
 	       CASE WHEN @unknown THEN 0

@@ -173,7 +173,7 @@ func TestRefusedPassagesAreCounted(t *testing.T) {
 	folder := fx.folder("f")
 	f := fx.upload(folder, "a.txt", manyLines(600)+"\n\nforbidden\n\n"+manyLines(600))
 	n := fx.rows("chunks", "strpos(text, 'forbidden') > 0") // it may stand in an overlap too
-	want := fmt.Sprintf("%d of %d passages were refused by the embeddings endpoint "+
+	want := fmt.Sprintf("%d of %d passages get no vector "+
 		"(status 400); they are found by their words",
 		n, f.TotalChunks)
 	if f.ErrorMessage == nil || *f.ErrorMessage != want || f.ChunksEmbedded != f.TotalChunks-n {

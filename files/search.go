@@ -58,7 +58,7 @@ func (h Hit) Pages() Pages {
 	return Pages{Word: pageWord(h.MediaType), First: *h.FirstPage, Last: *h.LastPage}
 }
 
-// Ranking says what a search was ranked by: words alone where no embeddings endpoint is configured, or it did not
+// Ranking says what a search was ranked by: words alone where no embedding model is configured, or it did not
 // answer.
 type Ranking string
 
@@ -81,7 +81,7 @@ type Results struct {
 	Explanation *embed.Explanation // if the query asks for it
 }
 
-// Search finds chunks of an agent's attached files by words, and by meaning where an embeddings endpoint answers. Those
+// Search finds chunks of an agent's attached files by words, and by meaning where an embedding model answers. Those
 // that overlap are one hit, with the place of the best. Open files that are among the hits count as used. ErrInvalid if
 // the query is blank or too long.
 func (s *Store) Search(ctx context.Context, org db.Org, agentID string, q Query) (Results, error) {

@@ -212,7 +212,7 @@ func (b *batch) Finish(ctx context.Context, tx pgx.Tx, refused []*embed.RefusedE
 	for _, c := range b.conversations {
 		var reason *string
 		if counts[c.Key] > 0 {
-			reason = new(fmt.Sprintf("the embeddings endpoint refuses some messages (%s); they are found by their words",
+			reason = new(fmt.Sprintf("some messages get no vector (%s); they are found by their words",
 				refused[0].Reason))
 		}
 		rows.Queue(`

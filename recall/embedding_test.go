@@ -196,7 +196,7 @@ func TestARefusedMessageHoldsNobodyUp(t *testing.T) {
 	f.embed()
 	f.settled(1)
 	if got := f.status(); got.Refused != 1 || got.Pending != 0 || got.Error == nil || !strings.Contains(*got.Error,
-		"refuses some messages") {
+		"some messages get no vector") {
 		t.Errorf("the conversation's status is %+v", got)
 	}
 	for _, texts := range e.Asked() {

@@ -128,7 +128,7 @@ func TestSearchWithoutMeaning(t *testing.T) {
 		t.Errorf("without an endpoint: got %+v", got)
 	}
 	_, err := f.store.Search(t.Context(), f.org, recall.Query{Text: "words", AgentID: f.agent, Mode: recall.ByMeaning})
-	if !errors.Is(err, db.ErrInvalid) || !strings.Contains(err.Error(), "LOCI_EMBEDDING_BASE_URL") {
+	if !errors.Is(err, db.ErrInvalid) || !strings.Contains(err.Error(), "LOCI_EMBEDDING") {
 		t.Errorf("by meaning without an endpoint: got %v", err)
 	}
 }

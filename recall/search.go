@@ -43,16 +43,16 @@ func (q Query) periods(ctx context.Context) ([]period, error) {
 // Mode is what a search ranks by.
 type Mode string
 
-// The modes, as Letta names them. ByMeaning needs an embeddings endpoint; without one, ByBoth ranks by words.
+// The modes, as Letta names them. ByMeaning needs an embedding model; without one, ByBoth ranks by words.
 const (
 	ByBoth    Mode = "hybrid"
 	ByWords   Mode = "fts"
 	ByMeaning Mode = "vector"
 )
 
-// ErrNoEndpoint is an ErrInvalid: a search of mode ByMeaning where no embeddings endpoint is configured.
-var ErrNoEndpoint = db.Invalid("search_mode is %q, and there is no embeddings endpoint to rank by meaning: "+
-	"set LOCI_EMBEDDING_BASE_URL, or search with %q or %q", ByMeaning, ByWords, ByBoth)
+// ErrNoEndpoint is an ErrInvalid: a search of mode ByMeaning where no embedding model is configured.
+var ErrNoEndpoint = db.Invalid("search_mode is %q, and there is no embedding model to rank by meaning: "+
+	"see LOCI_EMBEDDING, or search with %q or %q", ByMeaning, ByWords, ByBoth)
 
 // SearchMax is the most messages that a search returns.
 const SearchMax = 100
@@ -81,7 +81,7 @@ type Results struct {
 	Explanation *embed.Explanation // if the query asks for it
 }
 
-// Search finds messages by words, and by meaning where an embeddings endpoint answers. ErrNotFound if the agent or the
+// Search finds messages by words, and by meaning where an embedding model answers. ErrNotFound if the agent or the
 // conversation does not exist; ErrInvalid if the text is too long; ErrNoEndpoint.
 func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error) {
 	if q.Mode == ByMeaning && s.o.Endpoint == nil {

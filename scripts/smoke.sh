@@ -75,6 +75,7 @@ expect_all() {
 start
 for _ in once again; do
   walk README.md
+  expect "Found 1 passage in 1 file for query: 'no space left on the device'" # by meaning: it shares no word
   expect_files
   walk docs/walkthrough.md
   expect_all

@@ -58,7 +58,7 @@ func (s *Server) memoryFileRoutes(a *rest.API) {
 		"write_memory_files: Write several files of a tree, all of them or none. With expected_sha256 as for one file; "+
 			"empty expects that there is no file.", s.writeMemoryFiles, rest.Own)
 	rest.Get(a.For(rest.Read), "/v1/memory-trees/{tree_id}/search",
-		"search_memory_files: Search the files of a tree by words, and by meaning where an embeddings endpoint answers. The "+
+		"search_memory_files: Search the files of a tree by words, and by meaning where an embedding model answers. The "+
 			"best file first, with its best lines.",
 		s.searchMemory, rest.Own)
 }

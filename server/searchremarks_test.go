@@ -167,7 +167,7 @@ func TestASearchByMeaningNeedsAnEndpoint(t *testing.T) {
 	c := newClient(t)
 	for _, route := range []string{"/v1/messages/search", "/v1/agents/messages/search", "/v1/tools/search"} {
 		got := c.call("POST", route, `{"query":"rain","search_mode":"vector"}`)
-		if got.Code != 400 || !strings.Contains(got.Text, "there is no embeddings endpoint") {
+		if got.Code != 400 || !strings.Contains(got.Text, "there is no embedding model") {
 			t.Errorf("%s: got %d %s", route, got.Code, got.Text)
 		}
 		c.must("POST", route, `{"query":"rain","search_mode":"hybrid"}`)

@@ -18,7 +18,7 @@ func (s *Server) settingRoutes(a *rest.API) {
 			"its disk and its endpoints; nothing is changed. Only the operator may.",
 		func(ctx context.Context, _ *struct{}) ([]db.Finding, error) { return s.Examine(ctx), nil }, rest.Own)
 	rest.Post(operator, "/v1/admin/endpoints/embeddings/check",
-		"check_embeddings: Ask the embeddings endpoint for a vector. As the server does, with its settings; nothing is "+
+		"check_embeddings: Ask the embedding model for a vector. As the server does, with its settings; nothing is "+
 			"changed. Only the operator may.", examination(s.ExamineEmbeddings), rest.Own)
 	rest.Post(operator, "/v1/admin/endpoints/model/check",
 		"check_model: Ask the endpoint of the language model which models it has. As the server does, with its settings; "+
@@ -32,7 +32,7 @@ func (s *Server) reembeddingRoutes(a *rest.API) {
 		"get_reembedding: Say how far the vectors of the next embedding model are. Only the operator may.",
 		func(ctx context.Context, _ *struct{}) (embed.ReembedProgress, error) { return s.Reembed.Progress(ctx) }, rest.Own)
 	rest.Post(operator, path,
-		"run_reembedding: Make the vectors of the model of LOCI_EMBEDDING_NEXT_*. They are made beside those in use; when "+
+		"run_reembedding: Make the vectors of the model of LOCI_EMBEDDING_NEXT. They are made beside those in use; when "+
 			"all are there, searches switch to them. After a cancellation it goes on where it was. Only the operator may.",
 		func(ctx context.Context, _ *struct{}) (embed.ReembedProgress, error) { return s.Reembed.Start(ctx) }, rest.Own)
 	rest.Delete(operator, path,

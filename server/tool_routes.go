@@ -34,7 +34,7 @@ func (s *Server) toolRoutes(a *rest.API) {
 	rest.Get(a.For(rest.Read), "/v1/tools/count",
 		"count_tools: Count tools. The filters are those of the list.", s.countTools)
 	rest.Post(a.For(rest.Read), "/v1/tools/search",
-		"search_tools: Search tools by words and, where an embeddings endpoint is configured, by meaning.", s.searchTools)
+		"search_tools: Search tools by words and, where an embedding model is configured, by meaning.", s.searchTools)
 	rest.Get(a.For(rest.Read), "/v1/tools/{tool_id}", "get_tool: Get a tool.", s.getTool)
 	rest.Post(a.For(rest.Write), "/v1/tools",
 		"create_tool: Create a tool that the caller runs. It changes the tool of that name if there is one. Models are "+

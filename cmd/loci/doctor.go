@@ -113,8 +113,8 @@ func (c *serving) examine(ctx context.Context, loopback bool, open func(context.
 		func() []db.Finding { return c.examineDatabase(ctx, loopback, open) },
 		c.examineDisk,
 		examineSandbox,
-		func() []db.Finding { return []db.Finding{c.embedding.examine(ctx)} },
-		func() []db.Finding { return c.nextEmbedding.examine(ctx) },
+		func() []db.Finding { return []db.Finding{c.examineEmbeddings(ctx)} },
+		func() []db.Finding { return c.examineNextEmbeddings(ctx) },
 		func() []db.Finding { return []db.Finding{c.language.examine(ctx)} },
 	}
 	found := make([][]db.Finding, len(parts))
@@ -212,14 +212,40 @@ func sandboxFindings(lacks string) []db.Finding {
 		"use Linux 5.13 or newer, and a container runtime whose filter allows landlock and seccomp")}
 }
 
-// examine asks the embeddings endpoint for a vector.
-func (e embedding) examine(ctx context.Context) db.Finding {
+// examineEmbeddings asks the embedding model for a vector.
+func (c *serving) examineEmbeddings(ctx context.Context) db.Finding {
 	const of = "embeddings"
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
-	if e == (embedding{}) {
-		return db.Finding{Of: of, State: db.Well, Text: "no endpoint is configured; search ranks by words"}
+	is, _, err := c.chosen(c.embedding, embedding(c.nextEmbedding))
+	switch {
+	case err != nil:
+		return broken(of, err, "correct the setting that it names")
+	case is == builtinModel:
+		return examineBuiltin(ctx, of)
+	case is == noModel:
+		return db.Finding{Of: of, State: db.Well, Text: "LOCI_EMBEDDING is off; search ranks by words"}
 	}
+	return c.embedding.examine(ctx, of)
+}
+
+// examineNextEmbeddings asks the model of the next vectors for one, if there is such a model.
+func (c *serving) examineNextEmbeddings(ctx context.Context) []db.Finding {
+	const of = "next embeddings"
+	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
+	defer cancel()
+	_, willBe, err := c.chosen(c.embedding, embedding(c.nextEmbedding))
+	switch {
+	case err != nil || willBe == "": // an error is a finding already
+		return nil
+	case willBe == builtinModel:
+		return []db.Finding{examineBuiltin(ctx, of)}
+	}
+	return []db.Finding{embedding(c.nextEmbedding).examine(ctx, of)}
+}
+
+// examine asks the embeddings endpoint for a vector.
+func (e embedding) examine(ctx context.Context, of string) db.Finding {
 	client, err := embed.NewOpenAI(embed.Config{BaseURL: e.BaseURL, APIKey: string(e.APIKey), Model: e.Model,
 		Dimensions: e.Dimensions})
 	if err != nil {
@@ -232,16 +258,6 @@ func (e embedding) examine(ctx context.Context) db.Finding {
 	}
 	return db.Finding{Of: of, State: db.Well, Text: fmt.Sprintf("%s gives vectors of %d numbers, one in %s",
 		cmp.Or(e.Model, "the endpoint's model"), dimension, time.Since(began).Round(time.Millisecond))}
-}
-
-// examine asks the endpoint of the next vectors for one, if there is such an endpoint.
-func (n nextEmbedding) examine(ctx context.Context) []db.Finding {
-	if n.BaseURL == "" {
-		return nil
-	}
-	f := embedding(n).examine(ctx)
-	f.Of = "next embeddings"
-	return []db.Finding{f}
 }
 
 // examine asks the language model's endpoint which models it has.

@@ -16,10 +16,9 @@ import (
 	"github.com/loci-memory/loci/server/metrics"
 )
 
-// embedding holds the settings of the embeddings endpoint. Without a base URL there are no vectors, and search ranks by
-// words.
+// embedding holds the settings of the embeddings endpoint.
 type embedding struct {
-	BaseURL    string `env:"BASE_URL" help:"OpenAI-compatible endpoint: http://localhost:11434/v1. Empty: rank by words."`
+	BaseURL    string `env:"BASE_URL" help:"OpenAI-compatible endpoint: http://localhost:11434/v1. Empty: built-in model."`
 	APIKey     secret `name:"api-key" env:"API_KEY" help:"Key of the embeddings endpoint, if it asks for one."`
 	Model      string `env:"MODEL" help:"Model that the embeddings endpoint is asked for."`
 	Dimensions int    `env:"DIMENSIONS" help:"Dimension of the vectors to ask for (default: the model's own)."`
@@ -44,15 +43,22 @@ type nextEmbedding struct {
 	Dimensions int    `env:"DIMENSIONS" help:"Dimension of its vectors (default: the model's own)."`
 }
 
-// modelEndpoint is a configured model at its endpoint.
+// modelEndpoint is a configured model, at its endpoint or built in.
 type modelEndpoint struct {
-	settings  embedding
-	client    *embed.OpenAI
+	provider  string // in its space
+	model     string
+	wanted    int // the dimension that is configured; 0 is the model's own
+	client    prober
 	endpoint  *embed.Endpoint // nil if none is configured
 	dimension int             // 0 until the endpoint has answered, unless it is configured
 }
 
-// embedder connects the server to its embeddings endpoint.
+// prober returns the dimension of a model's vectors.
+type prober interface {
+	Probe(ctx context.Context) (int, error)
+}
+
+// embedder connects the server to its embedding model.
 type embedder struct {
 	modelEndpoint
 	next modelEndpoint // that 'loci reembed' switches to
@@ -62,27 +68,38 @@ type embedder struct {
 // embedder checks the settings and probes the endpoints. It returns an error if one answers wrongly, but not if it does
 // not answer.
 func (c *serving) embedder(ctx context.Context, log *slog.Logger, counts *metrics.Metrics) (*embedder, error) {
-	now, err := c.endpoint(ctx, "LOCI_EMBEDDING_", log, counts)
+	is, willBe, err := c.chosen(c.embedding, embedding(c.nextEmbedding))
 	if err != nil {
 		return nil, err
 	}
-	next, err := embedding(c.nextEmbedding).endpoint(ctx, "LOCI_EMBEDDING_NEXT_", log, counts)
+	e := &embedder{log: log}
+	switch is {
+	case builtinModel:
+		e.modelEndpoint, err = c.builtin(log, counts)
+	case endpointModel:
+		e.modelEndpoint, err = c.endpoint(ctx, "LOCI_EMBEDDING_", log, counts)
+	}
+	if err == errNoKernel { //nolint:errorlint // it is returned bare
+		log.Warn(err.Error())
+		return e, nil
+	} else if err != nil {
+		return nil, err
+	}
+	switch willBe {
+	case builtinModel:
+		e.next, err = c.builtin(log, counts)
+	case endpointModel:
+		e.next, err = embedding(c.nextEmbedding).endpoint(ctx, "LOCI_EMBEDDING_NEXT_", log, counts)
+	}
 	if err != nil {
 		return nil, settingError{fmt.Errorf("of the next model, LOCI_EMBEDDING_NEXT_*: %w", err)}
 	}
-	if next.endpoint != nil && now.endpoint == nil {
-		return nil, settingError{errors.New("LOCI_EMBEDDING_NEXT_BASE_URL is set without LOCI_EMBEDDING_BASE_URL: without " +
-			"vectors there is nothing to switch from; set the new model as LOCI_EMBEDDING_*")}
-	}
-	return &embedder{modelEndpoint: now, next: next, log: log}, nil
+	return e, nil
 }
 
 // endpoint checks the settings with a prefix, and probes the endpoint that they name.
 func (c embedding) endpoint(ctx context.Context, prefix string, log *slog.Logger, counts *metrics.Metrics) (
 	e modelEndpoint, err error) {
-	if c == (embedding{}) {
-		return e, nil
-	}
 	if c.BaseURL == "" {
 		return e, settingError{fmt.Errorf("%sMODEL, _DIMENSIONS or _API_KEY is set without "+
 			"%[1]sBASE_URL: set the URL of the endpoint, such as http://localhost:11434/v1, or none of them", prefix)}
@@ -96,7 +113,8 @@ func (c embedding) endpoint(ctx context.Context, prefix string, log *slog.Logger
 	if err != nil {
 		return e, settingError{err}
 	}
-	e = modelEndpoint{settings: c, client: client, dimension: c.Dimensions,
+	e = modelEndpoint{provider: strings.TrimRight(c.BaseURL, "/"), model: c.Model, wanted: c.Dimensions, client: client,
+		dimension: c.Dimensions,
 		endpoint: &embed.Endpoint{Embedder: countedEmbedder{client, "texts", counts},
 			Queries: countedEmbedder{queries, "query", counts}, Log: log,
 			Configured: embed.Space{Model: c.Model, Dimension: c.Dimensions}}}
@@ -169,7 +187,7 @@ func (e *embedder) connect(ctx context.Context, d db.DB, s stores) error {
 		if err == nil {
 			break
 		}
-		e.log.Warn("the embeddings endpoint is not in use yet", "error", err)
+		e.log.Warn("the embedding model is not in use yet", "error", err)
 		if !wait(ctx, retryEvery) {
 			return nil
 		}
@@ -254,7 +272,7 @@ func (e *embedder) follow(ctx context.Context, s stores) error {
 func (e *embedder) switchTo(space embed.Space) {
 	e.next.endpoint.Use(space)
 	e.endpoint.Switch(e.next.endpoint)
-	e.log.Info("embedding with the model of LOCI_EMBEDDING_NEXT_*; give its settings to LOCI_EMBEDDING_* before the next "+
+	e.log.Info("embedding with the model of LOCI_EMBEDDING_NEXT; give its settings to LOCI_EMBEDDING before the next "+
 		"start", "model", space.Model, "dimension", space.Dimension)
 }
 
@@ -274,25 +292,21 @@ func (e *embedder) reembed(ctx context.Context, s stores) {
 	}
 }
 
-// provider names the endpoint in its space.
-func (e *modelEndpoint) provider() string { return strings.TrimRight(e.settings.BaseURL, "/") }
-
 // named reports whether a space is of the endpoint's model.
 func (e *modelEndpoint) named(space embed.Space) bool {
-	return space.Provider == e.provider() && space.Model == e.settings.Model &&
-		(e.settings.Dimensions == 0 || e.settings.Dimensions == space.Dimension)
+	return space.Provider == e.provider && space.Model == e.model && (e.wanted == 0 || e.wanted == space.Dimension)
 }
 
 // space returns the endpoint's space. An endpoint that does not answer has the dimension that it had.
 func (e *modelEndpoint) space(ctx context.Context, d db.DB) (embed.Space, error) {
 	if e.dimension == 0 {
-		if known, err := embed.KnownSpace(ctx, d, e.provider(), e.settings.Model); err == nil {
+		if known, err := embed.KnownSpace(ctx, d, e.provider, e.model); err == nil {
 			e.dimension = known.Dimension
 		} else if err := e.probe(ctx, laterProbe); err != nil {
 			return embed.Space{}, err
 		}
 	}
-	return embed.UseSpace(ctx, d, e.provider(), e.settings.Model, e.dimension)
+	return embed.UseSpace(ctx, d, e.provider, e.model, e.dimension)
 }
 
 // probed returns the space of an endpoint that answers now.

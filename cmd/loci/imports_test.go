@@ -29,7 +29,7 @@ var house = map[string][]string{
 		"compaction/llm/llmtest", "compaction/policy", "recall",
 		"recall/tokens", "server/agent/agenttest"},
 	"db/backup": {"db", "db/migrations"},
-	"cmd/loci": {"db", "db/backup", "db/queue", "db/event", "db/local", "embed", "files", "files/document",
+	"cmd/loci": {"db", "db/backup", "db/queue", "db/event", "db/local", "embed", "embed/local", "files", "files/document",
 		"files/document/child", "files/sandbox",
 		"recall", "recall/tokens", "archival", "compaction", "compaction/policy", "compaction/lab",
 		"compaction/lab/transcript", "compaction/llm", "server",
@@ -112,7 +112,7 @@ var house = map[string][]string{
 	"embed":                {"db", "db/queue", "embed/provider", "embed/wordindex"},
 	"embed/wordindex":      {"db"},
 	"embed/provider":       {},
-	"embed/local":          {},
+	"embed/local":          {"embed"},
 	"embed/embedtest":      {"db", "db/queue", "embed"},
 
 	"files/document/documenttest": {"files/document"},
@@ -138,8 +138,9 @@ var forTests = []string{"db/dbtest", "db/dbtest/scale", "embed/embedtest", "comp
 	"server/loop/model/modeltest"}
 
 // inTests lists what the tests of a package import in addition: those of policies ask a provider that fails, and the
-// index of words is tested with the weights that package embed makes.
-var inTests = map[string][]string{"compaction/policy": {"compaction/llm"}, "embed/wordindex": {"embed"}}
+// index of words is tested with the weights that package embed makes, and its searches with the built-in model.
+var inTests = map[string][]string{"compaction/policy": {"compaction/llm"}, "embed/wordindex": {"embed"},
+	"embed": {"embed/local"}}
 
 // The web frameworks, and the packages that may import them.
 var (

@@ -116,6 +116,16 @@ func inRoles(args []string) (split []string) {
 	return split
 }
 
+// serveArgs returns the arguments of a server on a port of its own. It ranks by words, unless they say what makes
+// vectors.
+func serveArgs(args []string) []string {
+	all := []string{"serve", "--addr=127.0.0.1:0"}
+	if !strings.Contains(strings.Join(args, " "), "--embedding") {
+		all = append(all, "--embedding=off")
+	}
+	return append(all, args...)
+}
+
 // serve starts a server on a port of its own and waits until it says where it is. The server owns nothing in its
 // database: see inRoles.
 func serve(t testing.TB, args ...string) *program {
@@ -128,7 +138,7 @@ func serveAs(t testing.TB, args ...string) *program {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	out, errs, ended := newLines(), newLines(), make(chan int, 1)
-	args = append([]string{"serve", "--addr=127.0.0.1:0"}, args...)
+	args = serveArgs(args)
 	go func() { ended <- run(ctx, args, out, errs) }()
 	p := &program{t: t, log: errs}
 	p.stop = sync.OnceValue(func() int { cancel(); return <-ended })

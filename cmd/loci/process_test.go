@@ -31,7 +31,7 @@ func launchTwo(t testing.TB, args ...string) []*serverProcess {
 	two := make([]*serverProcess, 2)
 	for i := range two {
 		two[i] = &serverProcess{t: t, tmp: t.TempDir(), log: newLines(),
-			args: append([]string{"serve", "--addr=127.0.0.1:0"}, inRoles(args)...)}
+			args: serveArgs(inRoles(args))}
 		t.Cleanup(two[i].kill)
 		two[i].start()
 	}

@@ -13,7 +13,7 @@ import (
 // reembedCmd makes the vectors of another model beside those in use, and switches to them.
 type reembedCmd struct {
 	Status reembedStatusCmd `cmd:"" default:"withargs" help:"Say how far the vectors of the new model are."`
-	Start  reembedStartCmd  `cmd:"" help:"Make the vectors of the model that the server's LOCI_EMBEDDING_NEXT_* name."`
+	Start  reembedStartCmd  `cmd:"" help:"Make the vectors of the model that the server's LOCI_EMBEDDING_NEXT* name."`
 	Cancel reembedCancelCmd `cmd:"" help:"Make no more of them. Searches stay as they are."`
 }
 
@@ -109,11 +109,11 @@ func printReembedding(s streams, p embed.ReembedProgress, asJSON bool) error {
 func reembeddingText(p embed.ReembedProgress) string {
 	switch p.State {
 	case embed.NotReembedding:
-		return "No vectors of another model were made. The settings LOCI_EMBEDDING_NEXT_* of the server name the new " +
+		return "No vectors of another model were made. The settings LOCI_EMBEDDING_NEXT* of the server name the new " +
 			"model; 'loci reembed start' begins."
 	case embed.Switched:
 		return fmt.Sprintf("Searches rank by %s, with %d numbers: %d vectors are made, %d texts were refused. Give its "+
-			"settings to LOCI_EMBEDDING_*, and remove LOCI_EMBEDDING_NEXT_*, before the next start.", p.To, p.ToDim, p.Done,
+			"settings to LOCI_EMBEDDING*, and remove LOCI_EMBEDDING_NEXT*, before the next start.", p.To, p.ToDim, p.Done,
 			p.Refused)
 	}
 	state := "running"

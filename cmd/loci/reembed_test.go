@@ -25,6 +25,7 @@ type twoModels struct {
 	processes []*serverProcess // those of a test that kills servers
 	programs  []*program       // those of another
 	old, new  *embedtest.Endpoint
+	third     *embedtest.Endpoint // of a test that switches twice
 	agent     string
 	passes    atomic.Int64 // requests for texts that the new model answers before it hangs, or fails
 	failing   atomic.Bool

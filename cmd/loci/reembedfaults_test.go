@@ -16,6 +16,7 @@ func TestReembedding(t *testing.T) {
 	m.isCancelled()
 	m.outlivesItsEndpoint()
 	m.adoptsAnIncompleteModel(t)
+	m.switchesToTheBuiltinModelAndBack(t)
 }
 
 // loci runs a command of reembed, and checks what it prints.
@@ -92,6 +93,7 @@ func (m *twoModels) outlivesItsEndpoint() {
 // rest is made as for any model, and what is made already serves.
 func (m *twoModels) adoptsAnIncompleteModel(t *testing.T) {
 	third := meaning(t, 64)
+	m.third = third
 	m.failing.Store(false)
 	m.new.Fault.Store(nil)
 	m.passes.Store(2)
@@ -111,5 +113,26 @@ func (m *twoModels) adoptsAnIncompleteModel(t *testing.T) {
 	m.finds("by the third model")
 	if got := m.progress(); got.State != embed.Switched || m.new.Requests.Load() != asked {
 		t.Errorf("the progress is %+v, and the model before was asked %d times", got, m.new.Requests.Load()-asked)
+	}
+}
+
+// switchesToTheBuiltinModelAndBack makes vectors with the built-in model beside those of the third model, and switches;
+// then the other way. To both of them a feline is a cat.
+func (m *twoModels) switchesToTheBuiltinModelAndBack(t *testing.T) {
+	third := m.third
+	m.serve(t, append(m.settings(third, nil), "--embedding-next=builtin"))
+	m.loci(0, "Searches rank by all-MiniLM-L6-v2, with 384 numbers", "start")
+	if got := m.vectors(384); got != fillers+searched {
+		t.Errorf("%d vectors of the built-in model, want %d", got, fillers+searched)
+	}
+	m.finds("after the switch to the built-in model")
+	last := meaning(t, 32)
+	m.serve(t, []string{"--database-url=" + m.url, "--stop-timeout=1s", "--embedding=builtin",
+		"--embedding-next-base-url=" + last.URL + "/v1", "--embedding-next-model=of-32"})
+	m.finds("by the built-in model alone")
+	m.loci(0, "Searches rank by of-32, with 32 numbers", "start")
+	m.finds("after the switch from the built-in model")
+	if got := m.vectors(32); got != fillers+searched {
+		t.Errorf("%d vectors of the last model, want %d", got, fillers+searched)
 	}
 }

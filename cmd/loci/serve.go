@@ -70,8 +70,9 @@ type serving struct {
 
 	RequestTimeout time.Duration `hidden:"" default:"30s" help:"How long a request may take that streams nothing."`
 	StopTimeout    time.Duration `hidden:"" default:"8s" help:"For requests and jobs to end. Containers are given 10 s."`
-	embedding      `prefix:"embedding-" envprefix:"LOCI_EMBEDDING_"`
-	nextEmbedding  `prefix:"embedding-next-" envprefix:"LOCI_EMBEDDING_NEXT_"`
+	vectors
+	embedding     `prefix:"embedding-" envprefix:"LOCI_EMBEDDING_"`
+	nextEmbedding `prefix:"embedding-next-" envprefix:"LOCI_EMBEDDING_NEXT_"`
 	language
 	anthropic
 	documents
@@ -371,7 +372,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		Children: s.children,
 		Progress: progress, Followers: followers, DB: p.pool, Keys: p.keys, Log: p.log,
 		Metrics: p.counts, Version: version(),
-		Settings: p.settings, Examine: p.examineItself, ExamineEmbeddings: p.embedding.examine,
+		Settings: p.settings, Examine: p.examineItself, ExamineEmbeddings: p.examineEmbeddings,
 		ExamineModel:   p.language.examine,
 		MaxUploadBytes: p.MaxUploadBytes, MaxImportBytes: p.MaxImportBytes, MinBodyRate: p.bodyRate(),
 		Probe:          func(ctx context.Context) (time.Duration, error) { return db.Probe(ctx, p.pool, "ready") },

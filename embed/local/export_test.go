@@ -1,6 +1,9 @@
 package local
 
-import "slices"
+import (
+	"context"
+	"slices"
+)
 
 // Pieces returns the numbers of a text's word pieces.
 func (e *Encoder) Pieces(text string) []int32 { return e.pieces.cut(text).pieces }
@@ -11,3 +14,15 @@ func Words(text string) []string { return slices.Collect(words(text)) }
 // Weights and Vocabulary are the embedded files.
 func Weights() []byte    { return weights }
 func Vocabulary() string { return vocabulary }
+
+// NewGate returns a gate, and Place is that of a call.
+var NewGate = newGate
+
+type Place = place
+
+func (g *gate) Arrive(bulk bool) Place                   { return g.arrive(bulk) }
+func (g *gate) Enter(ctx context.Context, p Place) error { return g.enter(ctx, p) }
+func (g *gate) Leave()                                   { g.leave() }
+
+// GiveWay is what a thread of the background does first.
+func GiveWay() { giveWay() }

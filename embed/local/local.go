@@ -5,6 +5,9 @@
 // pools these (window.go). The weights are 8-bit integers, and so are the activations that meet them; what a processor
 // computes fast is in one table of functions (kernel.go), with an oracle in plain Go that says what they return
 // (oracle.go). All of them return the same bits, so vectors of one processor are searched on another.
+//
+// [Texts] and [Queries] are the embedders of a server: what embeds in the background gives way to what somebody waits
+// for.
 package local
 
 import (

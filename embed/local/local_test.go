@@ -65,7 +65,7 @@ func TestVectorsAreNearTheReference(t *testing.T) {
 	var sum float64
 	rows := readLines[row](t, "testdata/vectors.jsonl")
 	for _, want := range rows {
-		got := embed(t, e, want.Text)[0]
+		got := embedAll(t, e, want.Text)[0]
 		cosine := dot(got, decode(t, want.Vector))
 		if cosine < 0.99 || math.Abs(dot(got, got)-1) > 1e-5 {
 			t.Errorf("vector of %q: cosine to the reference %.5f, want 0.99; norm² %.7f", want.Text, cosine, dot(got, got))
@@ -83,10 +83,10 @@ func TestAVectorDoesNotDependOnItsNeighbours(t *testing.T) {
 	texts := []string{"A first text.", strings.Repeat("a longer one, ", 30), "x", "", "The last text of them all"}
 	want := make([][]float32, len(texts))
 	for i, text := range texts {
-		want[i] = embed(t, e, text)[0]
+		want[i] = embedAll(t, e, text)[0]
 	}
 	for _, threads := range []int{1, 3} {
-		if diff := cmp.Diff(want, embed(t, e.WithThreads(threads), texts...)); diff != "" {
+		if diff := cmp.Diff(want, embedAll(t, e.WithThreads(threads), texts...)); diff != "" {
 			t.Errorf("vectors of %d texts on %d threads (-one by one +together):\n%s", len(texts), threads, diff)
 		}
 	}
@@ -96,8 +96,8 @@ func TestALongTextIsTheMeanOfItsWindows(t *testing.T) {
 	t.Parallel()
 	e := open(t)
 	half := strings.Repeat("word ", 200)
-	whole := embed(t, e, half+half)[0]
-	if got := dot(whole, embed(t, e, half)[0]); got < 0.9999 {
+	whole := embedAll(t, e, half+half)[0]
+	if got := dot(whole, embedAll(t, e, half)[0]); got < 0.9999 {
 		t.Errorf("cosine of a text of two equal windows to one of them: got %.5f, want 1", got)
 	}
 }
@@ -137,7 +137,7 @@ func TestWhichTextsSuit(t *testing.T) {
 		if got := e.Suits(test.text); got != test.want {
 			t.Errorf("%s: Suits(%q) = %t, want %t", test.name, test.text, got, test.want)
 		}
-		if vector := embed(t, e, test.text)[0]; (vector != nil) != test.want {
+		if vector := embedAll(t, e, test.text)[0]; (vector != nil) != test.want {
 			t.Errorf("%s: Embed(%q) gave %d numbers", test.name, test.text, len(vector))
 		}
 	}
@@ -152,7 +152,7 @@ func open(t testing.TB) *local.Encoder {
 	return e
 }
 
-func embed(t testing.TB, e *local.Encoder, texts ...string) [][]float32 {
+func embedAll(t testing.TB, e *local.Encoder, texts ...string) [][]float32 {
 	t.Helper()
 	vectors, err := e.Embed(t.Context(), texts)
 	if err != nil || len(vectors) != len(texts) {
@@ -204,7 +204,8 @@ func readLines[T any](t testing.TB, name string) []T {
 func TestVectorsAreTheSameEverywhere(t *testing.T) {
 	t.Parallel()
 	sum := sha256.New()
-	for _, v := range embed(t, open(t), "How do I reset my password?", "The disk is full.", "func main() { panic(42) }") {
+	for _, v := range embedAll(t, open(t), "How do I reset my password?", "The disk is full.",
+		"func main() { panic(42) }") {
 		for _, x := range v {
 			sum.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(x)))
 		}

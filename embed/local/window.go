@@ -20,16 +20,18 @@ func (e *Encoder) embed(ctx context.Context, texts []string) ([][]float32, error
 	batches := e.batches(texts)
 	pooled := make([][][]float32, len(batches))
 	var next atomic.Int64
-	var group sync.WaitGroup
-	for range min(e.threads, len(batches)) {
-		group.Go(func() {
-			p := e.newPass()
-			defer e.workspaces.Put(p.workspace)
-			for i := next.Add(1) - 1; i < int64(len(batches)) && ctx.Err() == nil; i = next.Add(1) - 1 {
-				pooled[i] = p.run(batches[i])
-			}
-		})
+	run := func() {
+		p := e.newPass()
+		defer e.workspaces.Put(p.workspace)
+		for i := next.Add(1) - 1; i < int64(len(batches)) && ctx.Err() == nil; i = next.Add(1) - 1 {
+			pooled[i] = p.run(batches[i])
+		}
 	}
+	var group sync.WaitGroup
+	for range min(e.threads, len(batches)) - 1 {
+		group.Go(run)
+	}
+	run() // on the caller's thread
 	group.Wait()
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -48,8 +48,15 @@ func endpoints(list []setting, found *finding) []endpoint {
 	for _, s := range list {
 		value[s.Variable] = s.Value
 	}
+	embeddings := endpoint{"embeddings", "Embeddings", value["LOCI_EMBEDDING_BASE_URL"], value["LOCI_EMBEDDING_MODEL"],
+		nil}
+	if kind := value["LOCI_EMBEDDING"]; kind == "builtin" || kind == "" && embeddings.URL == "" {
+		embeddings.URL, embeddings.Model = "built in", "all-MiniLM-L6-v2"
+	} else if kind == "off" {
+		embeddings.URL, embeddings.Model = "", ""
+	}
 	all := []endpoint{
-		{"embeddings", "Embeddings", value["LOCI_EMBEDDING_BASE_URL"], value["LOCI_EMBEDDING_MODEL"], nil},
+		embeddings,
 		{"model", "Language model", value["LOCI_LLM_BASE_URL"], value["LOCI_LLM_MODEL"], nil}}
 	for i := range all {
 		if found != nil && found.Of == all[i].Name {

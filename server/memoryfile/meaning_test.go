@@ -220,7 +220,8 @@ func TestRefusedPartsOfFilesAreCounted(t *testing.T) {
 	f.write("/memories/b.md", "Another word.\n")
 	f.embedded()
 	got := f.status()
-	if got == nil || got.Pending != 0 || got.Refused != 1 || got.Error == nil || !strings.Contains(*got.Error, "refuses") {
+	if got == nil || got.Pending != 0 || got.Refused != 1 || got.Error == nil ||
+		!strings.Contains(*got.Error, "get no vector") {
 		t.Fatalf("the status is %+v", got)
 	}
 	asked := e.Requests.Load()

@@ -61,7 +61,7 @@ type Results struct {
 	Explanation *embed.Explanation // if the query asks for it
 }
 
-// Search finds the files of a tree by words, and by meaning where an embeddings endpoint answers.
+// Search finds the files of a tree by words, and by meaning where an embedding model answers.
 func (s *Store) Search(ctx context.Context, org db.Org, tree string, q Query) (Results, error) {
 	t, err := s.Tree(ctx, org, tree)
 	if err != nil {

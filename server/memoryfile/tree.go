@@ -52,7 +52,7 @@ const treeColumns = `t.key, t.id, t.name, t.description, t.rules, t.created_at, 
 			'pending', count(*) FILTER (WHERE w.unembedded),
 			'refused', coalesce(sum(cardinality(w.refused_chunks)), 0),
 			'error', coalesce(t.embed_error, max(
-				'the embeddings endpoint refuses some parts of files; they are found by their words'
+				'some parts of files get no vector; they are found by their words'
 			) FILTER (WHERE w.refused_chunks <> '{}')))
 		FROM memory_files w WHERE w.org = t.org AND w.tree_key = t.key AND w.deleted_at IS NULL)
 	END AS embedding_status`

@@ -99,7 +99,7 @@ func rankingNote(note string, byWords bool) string {
 	case note != "":
 		return "\n\nNote: " + line(note)
 	case byWords:
-		return "\n\nNote: Ranked by words (no embeddings endpoint is configured)."
+		return "\n\nNote: Ranked by words (no embedding model is configured)."
 	}
 	return ""
 }

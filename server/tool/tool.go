@@ -99,7 +99,7 @@ type Tool struct {
 	NeedsFolder bool
 	ByClient    bool // it is a definition of the agent's program, which runs it
 
-	reads     bool     // it changes nothing, and may ask an embeddings endpoint
+	reads     bool     // it changes nothing, and may ask an embedding model
 	arguments []string // the names it takes, in the order of its struct
 	run       func(ctx context.Context, m Memories, c Caller, args json.RawMessage) (Result, error)
 }

@@ -1,0 +1,106 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/loci-memory/loci/embed"
+)
+
+// groupTexts is how many texts work in the background embeds before other work may go first.
+const groupTexts = 8
+
+// Texts is the embedder of work in the background. It embeds on few threads, which the system runs when requests leave
+// processors idle.
+type Texts struct {
+	encoder *Encoder
+	gate    *gate
+}
+
+// NewTexts returns an embedder that uses up to a number of threads.
+func NewTexts(e *Encoder, threads int) *Texts {
+	return &Texts{encoder: e.WithThreads(1), gate: newGate(threads)}
+}
+
+// Embed implements embed.Embedder. A text that does not suit the model is refused. Of several calls, those that are not
+// embed.IsBulk go first, then those that began first.
+func (t *Texts) Embed(ctx context.Context, items []embed.Item) ([]embed.Vector, error) {
+	items = notBlank(items)
+	vectors := make([][]float32, len(items))
+	place := t.gate.arrive(embed.IsBulk(ctx))
+	var group sync.WaitGroup
+	for from := 0; from < len(items); from += groupTexts {
+		if t.gate.enter(ctx, place) != nil {
+			break
+		}
+		to := min(from+groupTexts, len(items))
+		group.Go(func() {
+			defer t.gate.leave()
+			giveWay()
+			done, _ := t.encoder.Embed(ctx, textsOf(items[from:to])) // fails with ctx alone
+			copy(vectors[from:to], done)
+		})
+	}
+	group.Wait()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return t.encoder.answer(items, vectors)
+}
+
+// Queries is the embedder of searches. It embeds at once, on all threads.
+type Queries struct{ encoder *Encoder }
+
+// NewQueries returns an embedder of searches.
+func NewQueries(e *Encoder) *Queries { return &Queries{e.WithThreads(runtime.GOMAXPROCS(0))} }
+
+// Embed implements embed.Embedder. A text that does not suit the model is refused.
+func (q *Queries) Embed(ctx context.Context, items []embed.Item) ([]embed.Vector, error) {
+	items = notBlank(items)
+	vectors, err := q.encoder.Embed(ctx, textsOf(items))
+	if err != nil {
+		return nil, err
+	}
+	return q.encoder.answer(items, vectors)
+}
+
+// answer returns vectors with the items that they are of, and a refusal for each item that has none.
+func (e *Encoder) answer(items []embed.Item, vectors [][]float32) ([]embed.Vector, error) {
+	made, refused := make([]embed.Vector, 0, len(items)), []error(nil)
+	for i, item := range items {
+		if vectors[i] != nil {
+			made = append(made, embed.Vector{ID: item.ID, Values: vectors[i]})
+			continue
+		}
+		why := e.pieces.cut(item.Text).unsuited()
+		refused = append(refused, &embed.RefusedError{ID: item.ID, Reason: why, Detail: why})
+	}
+	return made, errors.Join(refused...)
+}
+
+// unsuited says why a text does not suit the model.
+func (t text) unsuited() string {
+	switch {
+	case t.latin+t.others == 0:
+		return "it has no letters"
+	case t.latin <= t.others:
+		return "most of its letters are not Latin"
+	}
+	return "its words fall apart into single letters"
+}
+
+func notBlank(items []embed.Item) []embed.Item {
+	return slices.DeleteFunc(slices.Clone(items), func(i embed.Item) bool { return strings.TrimSpace(i.Text) == "" })
+}
+
+func textsOf(items []embed.Item) []string {
+	texts := make([]string, len(items))
+	for i, item := range items {
+		texts[i] = item.Text
+	}
+	return texts
+}
