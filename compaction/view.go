@@ -48,6 +48,9 @@ func ViewOf(c recall.Conversation, messages []recall.Message, overhead PromptOve
 		if v.Summary, err = summaryOf(v.Messages[0]); err != nil {
 			return View{}, err
 		}
+		if v.Messages[0].Refused != nil { // other words have its place, of which no clip is known
+			v.Edits = slices.DeleteFunc(v.Edits, func(e Edit) bool { return e.Position == 0 })
+		}
 		v.Messages = v.Messages[1:]
 		whole := View{Summary: v.Summary, Messages: v.Messages, Has: v.Has}
 		v.Summary.Tokens = tokens.PerMessage + v.count(whole.SummaryText())

@@ -64,8 +64,9 @@ const maxRefusedRunes = 300
 //   - The refused turn leaves the view. If the refused prompt was a later one of the turn, the last answer leaves with
 //     what came after it, and a note tells the model: the view is the one that the provider answered.
 //   - A refusal in a row with another may be for what came before. It is tried without the last answer and what
-//     followed it, and then without everything before the turn. Either the provider takes the rest, or these messages
-//     come back, and the turn leaves.
+//     followed it, then without the summary, if there is one, and then without everything before the turn. Either the
+//     provider takes the rest, or these messages come back, and the turn leaves. A refused summary keeps its place in
+//     the view: there it says only that it was refused.
 //
 // Nothing else is appended to the conversation until the transaction of the store ends. Calls of these messages that
 // have no result get one.
@@ -89,7 +90,17 @@ func (s *Store) Refuse(ctx context.Context, org db.Org, c Conversation, p Refuse
 		if err != nil {
 			return err
 		}
-		r.view = slices.DeleteFunc(view[1:], func(m Message) bool { return m.Role == Summary })
+		for _, m := range view[1:] {
+			switch {
+			case m.Role != Summary:
+				r.view = append(r.view, m)
+			case m.Refused == nil:
+				r.summary = &m
+			}
+		}
+		if r.answered, err = r.lastAnswered(ctx); err != nil {
+			return err
+		}
 		err = r.refuse(ctx)
 		out = r.out
 		return err
@@ -106,6 +117,9 @@ type refusing struct {
 	of   RefusedPrompt
 	view []Message // without the system prompt and the summary
 	out  RefusedView
+
+	summary  *Message // of the view; nil if it has none, or a refused one
+	answered int      // position of the last answer that was not refused; a summary may have replaced it. 0: none
 }
 
 func (r *refusing) was() LastRefusal {
@@ -129,23 +143,26 @@ func (r *Refused) cleaned(redactor *redact.Redactor) *Refused {
 
 func (r *refusing) refuse(ctx context.Context) error {
 	was, last := r.was(), r.lastAnswer()
-	inARow := was.At > 0 && (last < 0 || was.At > r.view[last].Position)
+	inARow := was.At > r.answered
 	switch {
 	case inARow && was.From > 0 && was.All:
 		return r.endTrial(ctx, was)
+	case inARow && was.From > 0 && r.summary != nil:
+		return r.tryWithoutSummary(ctx, was)
 	case inARow && was.From > 0:
-		return r.try(ctx, was, r.before(was.From))
+		return r.tryWithoutAll(ctx, was)
 	case inARow:
 		from := r.turn(last, was.At)
 		before := r.before(from)
-		if len(before) == 0 {
-			break
-		}
 		next := LastRefusal{From: from, Trial: was.Trial + 1}
-		if last > 0 && last < len(before) {
+		switch {
+		case last > 0 && last < len(before):
 			return r.try(ctx, next, before[last:])
+		case r.summary != nil:
+			return r.tryWithoutSummary(ctx, next)
+		case len(before) > 0:
+			return r.tryWithoutAll(ctx, next)
 		}
-		return r.try(ctx, next, before)
 	}
 	left, part := r.refusedTurn(last, was, inARow)
 	if err := r.leave(ctx, left, 0); err != nil {
@@ -158,6 +175,14 @@ func (r *refusing) refuse(ctx context.Context) error {
 		}
 	}
 	return r.finish(ctx, next)
+}
+
+func (r *refusing) lastAnswered(ctx context.Context) (int, error) {
+	return db.One[int](ctx, r.tx, `
+		SELECT coalesce(max(position), 0) FROM (
+			SELECT position FROM messages
+			WHERE org = $1 AND conversation_key = $2 AND role = 'assistant' AND NOT is_err AND purpose = '' AND refused IS NULL
+			ORDER BY position DESC LIMIT 1) AS newest`, r.org, r.c.Key)
 }
 
 // lastAnswer returns the index of the newest answer of the view; -1 if it has none.
@@ -212,7 +237,7 @@ func (r *refusing) ofRuns(m Message) bool {
 func (r *refusing) turn(last, after int) int {
 	for _, own := range []func(Message) bool{
 		func(m Message) bool { return r.of.Runs != nil && r.ofRuns(m) },
-		func(m Message) bool { return r.of.Runs == nil && m.Position > after },
+		func(m Message) bool { return r.of.Runs == nil && m.Position > max(after, r.answered) },
 		func(Message) bool { return true },
 	} {
 		if n := slices.IndexFunc(r.view[last+1:], own); n >= 0 {
@@ -228,14 +253,6 @@ func hasCall(m Message) bool {
 
 // try takes messages from before the refused turn out of the view, for the provider to be asked without them.
 func (r *refusing) try(ctx context.Context, next LastRefusal, left []Message) error {
-	first := 0
-	if len(r.view) > 0 {
-		first = r.view[0].Position
-	}
-	next.All = len(left) == 0 || left[0].Position == first
-	if len(left) == 0 {
-		return r.endTrial(ctx, next)
-	}
 	if err := r.leave(ctx, left, next.Trial); err != nil {
 		return err
 	}
@@ -246,12 +263,47 @@ func (r *refusing) try(ctx context.Context, next LastRefusal, left []Message) er
 	return r.finish(ctx, next)
 }
 
-// endTrial brings the messages of a trial back, without which the provider refused the prompt, too. The turn leaves.
+// tryWithoutAll tries a prompt without everything before the refused turn.
+func (r *refusing) tryWithoutAll(ctx context.Context, next LastRefusal) error {
+	left := r.before(next.From)
+	if len(left) == 0 {
+		return r.endTrial(ctx, next)
+	}
+	next.All = true
+	return r.try(ctx, next, left)
+}
+
+// tryWithoutSummary tries a prompt in which the summary has other words. Messages of the trial that is under way come
+// back.
+func (r *refusing) tryWithoutSummary(ctx context.Context, next LastRefusal) error {
+	if err := r.bringBack(ctx, &next); err != nil {
+		return err
+	}
+	if err := r.leave(ctx, []Message{*r.summary}, next.Trial); err != nil {
+		return err
+	}
+	r.out.AskAgain = true
+	return r.finish(ctx, next)
+}
+
+// endTrial brings back the messages without which the provider refused the prompt, too. The turn leaves.
 func (r *refusing) endTrial(ctx context.Context, was LastRefusal) error {
+	if err := r.bringBack(ctx, &was); err != nil {
+		return err
+	}
+	if err := r.leave(ctx, r.after(was.From), 0); err != nil {
+		return err
+	}
+	return r.finish(ctx, LastRefusal{Trial: was.Trial})
+}
+
+// bringBack brings the messages of a trial back into the view. What the model was told of them leaves.
+func (r *refusing) bringBack(ctx context.Context, trial *LastRefusal) error {
 	back, err := db.All[movedMessage](ctx, r.tx, `
 		UPDATE messages SET refused = NULL
-		WHERE org = $1 AND conversation_key = $2 AND (refused ->> 'trial')::integer = $3 AND position < $4
-		RETURNING 'message-' || id AS id, tokens, position`, r.org, r.c.Key, was.Trial, was.From)
+		WHERE org = $1 AND conversation_key = $2 AND (refused ->> 'trial')::integer = $3
+		  AND (position < $4 OR role = 'summary')
+		RETURNING `+movedColumns, r.org, r.c.Key, trial.Trial, trial.From)
 	if err != nil {
 		return err
 	}
@@ -259,16 +311,10 @@ func (r *refusing) endTrial(ctx context.Context, was LastRefusal) error {
 		r.out.Returned = append(r.out.Returned, m.ID)
 		r.c.HiddenTokens -= int64(m.Tokens)
 	}
-	turn := r.after(was.From)
-	isNote := func(m Message) bool { return slices.Contains(was.Notes, m.Position) }
-	notes := slices.DeleteFunc(slices.Clone(turn), func(m Message) bool { return !isNote(m) })
-	if err := r.leave(ctx, notes, was.Trial); err != nil {
-		return err
-	}
-	if err := r.leave(ctx, slices.DeleteFunc(slices.Clone(turn), isNote), 0); err != nil {
-		return err
-	}
-	return r.finish(ctx, LastRefusal{Trial: was.Trial})
+	isNote := func(m Message) bool { return slices.Contains(trial.Notes, m.Position) }
+	notes := slices.DeleteFunc(slices.Clone(r.view), func(m Message) bool { return !isNote(m) })
+	r.view, trial.Notes = slices.DeleteFunc(r.view, isNote), nil
+	return r.leave(ctx, notes, trial.Trial)
 }
 
 // movedMessage is a message that left the view or came back.
@@ -277,6 +323,9 @@ type movedMessage struct {
 	Tokens   int    `db:"tokens"`
 	Position int    `db:"position"`
 }
+
+// movedColumns select a movedMessage. A summary keeps its place in the view.
+const movedColumns = `'message-' || id AS id, CASE role WHEN 'summary' THEN 0 ELSE tokens END AS tokens, position`
 
 // leave takes messages out of the view. Calls of them that have no result get one, which leaves with them.
 func (r *refusing) leave(ctx context.Context, left []Message, trial int) error {
@@ -295,7 +344,7 @@ func (r *refusing) leave(ctx context.Context, left []Message, trial int) error {
 	why.Trial = trial
 	moved, err := db.All[movedMessage](ctx, r.tx, `
 		UPDATE messages SET refused = $4 WHERE org = $1 AND conversation_key = $2 AND position = ANY ($3)
-		RETURNING 'message-' || id AS id, tokens, position`, r.org, r.c.Key, append(positions, answered...), why)
+		RETURNING `+movedColumns, r.org, r.c.Key, append(positions, answered...), why)
 	slices.SortFunc(moved, func(a, b movedMessage) int { return a.Position - b.Position })
 	for _, m := range moved {
 		r.out.Left = append(r.out.Left, m.ID)
@@ -360,7 +409,7 @@ func (s *Store) Readmit(ctx context.Context, org db.Org, c Conversation, runs []
 		UPDATE messages SET refused = NULL
 		WHERE org = $1 AND conversation_key = $2 AND run_id = ANY ($3) AND step_id IS NULL AND role <> 'tool'
 		  AND refused IS NOT NULL AND NOT refused ? 'trial'
-		RETURNING 'message-' || id AS id, tokens, position`, org, c.Key, runs)
+		RETURNING `+movedColumns, org, c.Key, runs)
 	if err != nil || len(back) == 0 {
 		return err
 	}

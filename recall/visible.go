@@ -73,10 +73,22 @@ func (s *Store) head(ctx context.Context, org db.Org, c Conversation) ([]Message
 	}
 	rows, err := db.All[Message](ctx, s.db, `
 		SELECT `+messageColumns+` FROM `+messageTables+`
-		WHERE m.org = $1 AND m.conversation_key = $2 AND (m.position = $3 OR m.position = ANY ($4)) AND m.refused IS NULL
+		WHERE m.org = $1 AND m.conversation_key = $2 AND (m.position = $3 OR m.position = ANY ($4)) AND `+isSeenAtHead+`
 		ORDER BY m.role <> 'summary', m.position`, org, c.Key, c.SummaryAt, c.Kept)
+	for i, m := range rows {
+		if m.Role == Summary && m.Refused != nil && len(m.Content) > 0 {
+			rows[i].Content[0].Text = refusedSummary
+		}
+	}
 	return append([]Message{prompt}, rows...), err
 }
+
+// isSeenAtHead is the condition on a summary or a kept message m that the model sees it. A refused summary keeps its
+// place, with refusedSummary as its text.
+const isSeenAtHead = `(m.refused IS NULL OR m.role = 'summary')`
+
+// refusedSummary is what a model reads in place of a summary that its provider refused.
+const refusedSummary = "The model's provider refused the summary of these messages, so it is not shown."
 
 const viewSQL = `
 	SELECT ` + messageColumns + ` FROM ` + messageTables + `
@@ -154,8 +166,8 @@ func (s *Store) measure(ctx context.Context, org db.Org, c Conversation) (Window
 			SELECT m.tokens FROM messages m JOIN conversations c ON `+seen+`
 			WHERE m.org = $1 AND c.org = $1 AND m.conversation_key = $2 AND m.position >= $3
 			UNION ALL
-			SELECT tokens FROM messages WHERE org = $1 AND conversation_key = $2 AND (position = $4 OR position = ANY ($5))
-				AND refused IS NULL
+			SELECT m.tokens FROM messages m
+			WHERE m.org = $1 AND m.conversation_key = $2 AND (m.position = $4 OR m.position = ANY ($5)) AND `+isSeenAtHead+`
 		) seen`, org, c.Key, c.FirstVisible, c.SummaryAt, c.Kept)
 	return Window{Count: rest.Count + 1, Tokens: rest.Tokens}, err
 }
@@ -179,7 +191,7 @@ func (s *Store) VisibleIDs(ctx context.Context, org db.Org, conversations ...Con
 			SELECT 'message-' || m.id FROM messages m
 			WHERE m.org = c.org AND m.conversation_key = c.key
 			  AND (m.position = c.summary_position OR m.position = ANY (c.kept))
-			  AND m.refused IS NULL
+			  AND `+isSeenAtHead+`
 			ORDER BY m.role <> 'summary', m.position
 		) || ARRAY(
 			SELECT 'message-' || newest.id
