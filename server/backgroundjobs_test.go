@@ -172,4 +172,19 @@ func TestPagesOfBackgroundJobsFollowOneAnother(t *testing.T) {
 	if len(before) != 4 || before[0].ID != want[6] || before[3].ID != want[9] {
 		t.Errorf("before %s: got %+v", want[10], before)
 	}
+	gone := want[4]
+	if _, err := c.pool.Exec(t.Context(), `DELETE FROM river_job WHERE id = $1`,
+		strings.TrimPrefix(gone, "job-")); err != nil {
+		t.Fatal(err)
+	}
+	for _, query := range []string{"&after=" + gone, "&before=" + gone, "&before=nothing",
+		"&after=" + want[3] + "&before=" + gone} {
+		got := c.call("GET", "/v1/admin/jobs"+own+query, "")
+		if got.Code != 404 || !strings.Contains(got.Text, "Begin again") {
+			t.Errorf("%s: got %d %s, want a 404 that says what to do", query, got.Code, got.Text)
+		}
+	}
+	if last := c.backgroundJobs(own + "&after=" + want[24]); len(last) != 0 {
+		t.Errorf("after the last: got %+v", last)
+	}
 }

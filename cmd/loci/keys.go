@@ -3,12 +3,15 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os/signal"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -54,7 +57,7 @@ type keysCreateCmd struct {
 	Operator bool    `help:"Let the key create, rename and delete organizations over REST; its scope is admin."`
 
 	Scope   words   `placeholder:"SCOPE,..." help:"What the key may do: read, tools, write or admin (default: write)."`
-	Agent   words   `placeholder:"AGENT,..." help:"Name or ID of an agent for the scope tools. Several are allowed."`
+	Agent   words   `placeholder:"AGENT,..." help:"Names or IDs of agents for scope tools; in double quotes with a comma."`
 	Expires *string `placeholder:"WHEN" help:"A time from now such as 12h, 90d or 2w, a date, or a time of RFC 3339."`
 
 	RequestsPerMinute *int `placeholder:"N" help:"Requests a minute, in place of LOCI_KEY_REQUESTS_PER_MINUTE."`
@@ -92,7 +95,8 @@ func (c keysCreateCmd) newKey(now time.Time) (apikey.NewKey, error) {
 	return key, nil
 }
 
-// words are the values of a flag that are separated by commas. The flag may be given several times.
+// words are the values of a flag that are separated by commas, as in a line of CSV: one in double quotes may have a
+// comma. The flag may be given several times.
 type words []string
 
 // Decode implements kong.MapperValue. An empty value is an error: the key would do more than was meant.
@@ -101,12 +105,19 @@ func (w *words) Decode(ctx *kong.DecodeContext) error {
 	if err := ctx.Scan.PopValueInto("value", &text); err != nil {
 		return err
 	}
-	for word := range strings.SplitSeq(text, ",") {
-		if word = strings.TrimSpace(word); word == "" {
-			return fmt.Errorf("'%s' has an empty value; leave the flag out, or give it values between commas", text)
-		}
-		*w = append(*w, word)
+	line := csv.NewReader(strings.NewReader(text))
+	line.LazyQuotes, line.TrimLeadingSpace = true, true
+	given, err := line.Read()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("'%s' is not a list of values between commas: %w", text, err)
 	}
+	for i := range given {
+		given[i] = strings.TrimSpace(given[i])
+	}
+	if len(given) == 0 || slices.Contains(given, "") {
+		return fmt.Errorf("'%s' has an empty value; leave the flag out, or give it values between commas", text)
+	}
+	*w = append(*w, given...)
 	return nil
 }
 

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -60,8 +62,8 @@ type listed[T any] struct {
 }
 
 // listAll returns all items of a list of a running server, the oldest first unless the filter has another order. Each
-// page begins after the last item of the page before. If that item is gone meanwhile the page is empty, and the list
-// goes on after the newest of those before it that is still there.
+// page begins after the last item of the page before. If that item is gone meanwhile the page is empty, or not found,
+// and the list goes on after the newest of those before it that is still there.
 func listAll[T any](ctx context.Context, r remote, path string, filter url.Values) (all []listed[T], err error) {
 	filter.Set("order", cmp.Or(filter.Get("order"), rest.OldestFirst))
 	filter.Set("limit", fmt.Sprint(rest.MaxPage))
@@ -69,7 +71,10 @@ func listAll[T any](ctx context.Context, r remote, path string, filter url.Value
 	for len(places) > 0 {
 		var page []json.RawMessage
 		filter.Set("after", places[len(places)-1])
-		if err := r.get(ctx, path+"?"+filter.Encode(), &page); err != nil {
+		err := r.get(ctx, path+"?"+filter.Encode(), &page)
+		no, answered := errors.AsType[*refusedRequest](err)
+		isGone := answered && no.status == http.StatusNotFound && filter.Get("after") != ""
+		if err != nil && !isGone {
 			return nil, err
 		}
 		if len(page) == 0 {

@@ -105,7 +105,8 @@ func TestAListGoesOnWhereTheLastItemOfAPageIsGone(t *testing.T) {
 		return list
 	}
 	for name, gone := range map[string][]string{"nothing is gone": nil, "the last": ids(1000, 1000),
-		"the last three": ids(998, 1000), "the whole page": ids(1, 1000)} {
+		"the last three": ids(998, 1000), "the whole page": ids(1, 1000), "not found: the last": ids(1000, 1000),
+		"not found: the whole page": ids(1, 1000)} {
 		for _, total := range []int{0, 1, 999, 1000, 1001, 2500} {
 			there, asked := ids(1, total), 0
 			list := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -116,6 +117,9 @@ func TestAListGoesOnWhereTheLastItemOfAPageIsGone(t *testing.T) {
 				at := slices.Index(there, r.FormValue("after")) + 1
 				for n := at; n < len(there) && len(page) < rest.MaxPage && (at > 0 || r.FormValue("after") == ""); n++ {
 					page = append(page, map[string]string{"id": there[n]})
+				}
+				if at == 0 && r.FormValue("after") != "" && strings.HasPrefix(name, "not found") {
+					w.WriteHeader(http.StatusNotFound)
 				}
 				_ = json.NewEncoder(w).Encode(page)
 			}))

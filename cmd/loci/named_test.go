@@ -169,6 +169,15 @@ func TestKeysAreMadeAndRevokedByNames(t *testing.T) {
 			t.Errorf("%q with nobody: ended with %d: %s", args, code, errs)
 		}
 	}
+	smith := p.newAgent("Smith, John")
+	code, out, errs := command(t, p.asking("keys", "create", "--scope=tools", `--agent="Smith, John", bot`, "--json")...)
+	if code != 0 || !strings.Contains(out, smith) || !strings.Contains(out, agent) {
+		t.Errorf("a name with a comma: ended with %d: %s%s", code, out, errs)
+	}
+	if code, _, errs = command(t, p.asking("keys", "create", "--scope=tools", "--agent=Smith, John")...); code != 1 ||
+		!strings.Contains(errs, `there is no agent "Smith"`) {
+		t.Errorf("without quotes: ended with %d: %s", code, errs)
+	}
 	revoke := func(where ...string) (int, string) {
 		code, out, errs := command(t, append([]string{"keys", "revoke", "of the bot", "--json"}, where...)...)
 		return code, out + errs
@@ -176,7 +185,7 @@ func TestKeysAreMadeAndRevokedByNames(t *testing.T) {
 	if code, said := revoke(p.asking()...); code != 1 || !strings.Contains(said, "3 API keys have the name") {
 		t.Errorf("three keys of a name: ended with %d: %s", code, said)
 	}
-	for _, k := range call[[]apikey.Key](p, "GET", "/v1/admin/keys?order=desc", nil)[:2] {
+	for _, k := range call[[]apikey.Key](p, "GET", "/v1/admin/keys?order=desc", nil)[1:3] {
 		if k.Name != "of the bot" {
 			t.Fatalf("the newest keys are not those: %+v", k)
 		}

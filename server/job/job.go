@@ -54,7 +54,7 @@ type Query struct {
 const byAge = "created_at, number, id"
 
 // List returns a page of the jobs. Before and After may name a job that the query does not select, such as one whose
-// state has changed since it was listed; with one that is gone the page is empty.
+// state has changed since it was listed. ErrNotFound if one of them is gone.
 func List(ctx context.Context, d db.DB, q Query, p db.Page) ([]Job, error) {
 	args := pgx.StrictNamedArgs{"all": q.Org == 0, "org": q.Org, "state": q.State, "kind": q.Kind}
 	c := p.Clauses(byAge, "SELECT "+byAge+" FROM jobs WHERE id = @place", args)
@@ -66,7 +66,20 @@ func List(ctx context.Context, d db.DB, q Query, p db.Page) ([]Job, error) {
 	if c.Reversed {
 		slices.Reverse(list)
 	}
+	for _, id := range []string{p.After, p.Before} {
+		if err == nil && len(list) == 0 && id != "" {
+			err = q.find(ctx, d, id)
+		}
+	}
 	return list, err
+}
+
+// find returns ErrNotFound if there is no job with an id.
+func (q Query) find(ctx context.Context, d db.DB, id string) error {
+	_, err := db.One[string](ctx, d, jobs+` SELECT id FROM jobs WHERE id = @id LIMIT 1`,
+		pgx.StrictNamedArgs{"all": q.Org == 0, "org": q.Org, "id": id})
+	return db.OrNotFound(err, "Job with ID %s not found: jobs of queues are removed an hour after they end. Begin again "+
+		"without after and before", db.Short(id))
 }
 
 // jobs begins a query of the jobs of @org, or of @all.
