@@ -123,7 +123,8 @@ bench: build ## Measure Loci against COPY, pgbench (postgresql-contrib), rg (rip
 
 eval: build ## Print how well messages and files are found: goldens, LoCoMo (LOCI_EVAL_LOCOMO), BEAM (LOCI_EVAL_BEAM), manuals
 	@$(with_postgres) && \
-		LOCI_TEST_SCALE=long go test ./recall -run='^TestRetrieval' -count=1 && cat recall/testdata/dialogues.golden recall/testdata/code.golden && \
+		LOCI_TEST_SCALE=long go test ./recall ./bench/questions -run='^(TestRetrieval|TestFusion)' -count=1 && \
+		cat recall/testdata/dialogues.golden recall/testdata/code.golden bench/questions/testdata/fusion.golden && \
 		go run ./bench -locomo="$$LOCI_EVAL_LOCOMO" -beam="$${LOCI_EVAL_BEAM:-bench/testdata/beam}" -files -misses="$$LOCI_EVAL_MISSES"
 
 microbench: ## Run the benchmarks of single functions

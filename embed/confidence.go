@@ -8,19 +8,19 @@ const halfShare = 0.3
 // GuessedShare is what a score is worth where the query's words were replaced by others that are spelled like them.
 const GuessedShare = 0.8
 
-// sureMeaning is the confidence of the best row by meaning from which on meaning counts as much as words. Below it, the
-// best is hardly nearer to the query than unrelated text, and counts in proportion.
-const sureMeaning = 0.3
-
-// meaningWeight returns the weight of an arm by meaning against the words, from the confidence of its best row.
-func meaningWeight(confidence float64) float64 { return min(1, confidence/sureMeaning) }
-
 // Certainty returns how good a row of the ranking is by its own words or meaning, from 0 to 1.
 func (r Ranking) Certainty(row Scored) float64 {
 	return max(row.Words*r.wordsConfidence, row.Meaning*r.meaningConfidence)
 }
 
 func (r Ranking) confidenceOfWords() float64 {
+	share := r.shareOfWhole()
+	return min(1, (1+halfShare)*share/(share+halfShare))
+}
+
+// shareOfWhole returns the best score by words in shares of what a text of middling length scores that has each of the
+// query's words once; at most 1.
+func (r Ranking) shareOfWhole() float64 {
 	whole := 0.0
 	for _, t := range r.Query.terms {
 		if !t.other {
@@ -30,8 +30,7 @@ func (r Ranking) confidenceOfWords() float64 {
 	if whole == 0 {
 		return 0
 	}
-	share := r.BestWords / whole
-	return min(1, (1+halfShare)*share/(share+halfShare))
+	return min(1, r.BestWords/whole)
 }
 
 // confidenceOfMeaning returns the best cosine of an arm, above what unrelated text has: the last of many rows. Among

@@ -25,6 +25,10 @@ type Endpoint struct {
 	// Configured is what the settings say of the space that will be used: its model, and its dimension if they set one.
 	Configured Space
 
+	// Weight is how much search by meaning counts, from 0.05 to 2. With 0 each question is judged by what it finds, so
+	// that a poor model does not spoil what words find.
+	Weight float64
+
 	// FirstPause is how long jobs leave the endpoint alone after it failed; each further failure doubles it, up to
 	// MaxPause. Zeros are a second and a minute.
 	FirstPause, MaxPause time.Duration
@@ -262,6 +266,14 @@ func (d *Endpoint) source() source {
 		return *active
 	}
 	return source{of: d}
+}
+
+// weight returns the Weight of the endpoint whose space is searched.
+func (d *Endpoint) weight() float64 {
+	if d == nil {
+		return 0
+	}
+	return d.source().of.Weight
 }
 
 // Space returns the active space, if there is one.

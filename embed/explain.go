@@ -28,6 +28,7 @@ type ExplainedArm struct {
 	Arm          string  `json:"arm" enum:"words,meaning" doc:"What it ranks by."`
 	Rows         int     `json:"rows" doc:"That it found: at most 200 by words and 100 by meaning, of messages more."`
 	Best         float64 `json:"best" doc:"The BM25 score, or the cosine, of its best row."`
+	Weight       float64 `json:"weight" doc:"Of a hit's share of the best score; the heavier arm has 1."`
 	Milliseconds float64 `json:"milliseconds" doc:"That it took."`
 }
 
@@ -64,10 +65,10 @@ func (r Ranking) Explanation() *Explanation {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(a.Term, b.Term))
 	})
 	if r.ByWords {
-		out.Arms = append(out.Arms, r.words.explained("words"))
+		out.Arms = append(out.Arms, r.words.explained("words", r.Weights.Words))
 	}
 	if r.ByMeaning {
-		out.Arms = append(out.Arms, r.meaning.explained("meaning"))
+		out.Arms = append(out.Arms, r.meaning.explained("meaning", r.Weights.Meaning))
 	}
 	return out
 }
@@ -97,8 +98,8 @@ func armOf(hits [][]Hit, started time.Time) arm {
 	return a
 }
 
-func (a arm) explained(name string) ExplainedArm {
-	return ExplainedArm{Arm: name, Rows: a.rows, Best: a.best, Milliseconds: milliseconds(a.took)}
+func (a arm) explained(name string, weight float64) ExplainedArm {
+	return ExplainedArm{Arm: name, Rows: a.rows, Best: a.best, Weight: weight, Milliseconds: milliseconds(a.took)}
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

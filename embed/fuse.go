@@ -27,22 +27,21 @@ type Scored struct {
 	ID          int64
 	Words       float64 // the row's share of the best score by words, 0 to 1
 	Meaning     float64 // the row's share of the best score by meaning, 0 to 1, above what unrelated text scores
-	Near        float64 // its gain by Ranking.Near, on the scale of Words
-	Score       float64 // Words + weight*Meaning + Near
+	Near        float64 // its gain by Ranking.Near
+	Score       float64 // Weights.Words*Words + Weights.Meaning*Meaning + Near
 	WordsRank   int     // 1-based; 0 if the arm did not find the row
 	MeaningRank int     // 1-based; 0 if the arm did not find the row
 }
 
 // Fuse ranks the rows of both arms by Scored.Score, then the better one by words, then the lower id first. Each arm may
-// be in any order. A row whose
-// score by words is not positive shares no word with the query, and is not in that arm.
+// be in any order. A row whose score by words is not positive shares no word with the query, and is not in that arm.
 //
 // With many models the cosines of unrelated texts are far above 0. A share by meaning is therefore measured from a
 // floor: the score at rank 100, or of the last row of a shorter arm, which then holds the whole scope. Among fewer than
 // 20 rows even the last may be relevant; the distance from the best to the last is then scaled to 20 rows, and the
 // floor is not below 0. So 3 rows of nearly equal cosine get nearly equal shares, and a single row gets a share of 1. A
 // cosine of 0 or less gets a share of 0.
-func Fuse(words, meaning []Hit, weight float64) []Scored {
+func Fuse(words, meaning []Hit, weights Weights) []Scored {
 	found := make(map[int64]*Scored, len(words)+len(meaning))
 	row := func(id int64) *Scored {
 		if found[id] == nil {
@@ -63,7 +62,7 @@ func Fuse(words, meaning []Hit, weight float64) []Scored {
 		r := row(h.ID)
 		r.Meaning, r.MeaningRank = share(h.Score), i+1
 	}
-	return ordered(found, weight)
+	return ordered(found, weights)
 }
 
 // ranked returns an arm best first, each row once and with a finite score.
@@ -85,9 +84,7 @@ func meaningShare(arm []Hit) func(score float64) float64 {
 	if len(arm) == 0 || arm[0].Score <= 0 {
 		return func(float64) float64 { return 0 }
 	}
-	n := min(len(arm), MeaningRows)
-	best, last := arm[0].Score, arm[n-1].Score
-	floor := max(0, best-(best-last)*max(1, fewRows/float64(n)))
+	best, floor := arm[0].Score, floorOf(arm)
 	return func(score float64) float64 {
 		if score >= best {
 			return 1
@@ -96,11 +93,18 @@ func meaningShare(arm []Hit) func(score float64) float64 {
 	}
 }
 
+// floorOf returns the score from which a ranked arm's shares are measured.
+func floorOf(arm []Hit) float64 {
+	n := min(len(arm), MeaningRows)
+	best, last := arm[0].Score, arm[n-1].Score
+	return max(0, best-(best-last)*max(1, fewRows/float64(n)))
+}
+
 // ordered adds the shares up and sorts the rows, best first. Never nil.
-func ordered(found map[int64]*Scored, weight float64) []Scored {
+func ordered(found map[int64]*Scored, weights Weights) []Scored {
 	rows := make([]Scored, 0, len(found))
 	for _, r := range found {
-		r.Score = r.Words + weight*r.Meaning
+		r.Score = weights.Words*r.Words + weights.Meaning*r.Meaning
 		rows = append(rows, *r)
 	}
 	sortBest(rows)

@@ -57,7 +57,8 @@ func TestFuse(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(c.want, embed.Fuse(c.words, c.meaning, c.weight), cmpopts.EquateApprox(0, 1e-3)); diff != "" {
+			got := embed.Fuse(c.words, c.meaning, embed.Weights{Words: 1, Meaning: c.weight})
+			if diff := cmp.Diff(c.want, got, cmpopts.EquateApprox(0, 1e-3)); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
 		})
@@ -71,7 +72,7 @@ func TestFullArmCountsFromRank100(t *testing.T) {
 			t.Parallel()
 			arm := many(n, 1, 0.9, 0.7)
 			floor := arm[min(n, embed.MeaningRows)-1].Score
-			rows := embed.Fuse(nil, arm, 1)
+			rows := embed.Fuse(nil, arm, embed.Weights{Meaning: 1})
 			for i, r := range rows {
 				want := max(0, (arm[r.ID-1].Score-floor)/(0.9-floor))
 				if r.MeaningRank != i+1 || math.Abs(r.Meaning-want) > 1e-9 {
@@ -90,10 +91,12 @@ func TestFuseHolds(t *testing.T) {
 	arm := rapid.SliceOfNDistinct(hit, 0, 40, func(h embed.Hit) int64 { return h.ID })
 	rapid.Check(t, func(t *rapid.T) {
 		words, meaning := arm.Draw(t, "words"), arm.Draw(t, "meaning")
-		weight := rapid.Float64Range(0, 3).Draw(t, "weight")
-		rows := embed.Fuse(words, meaning, weight)
+		share := rapid.Float64Range(0, 1)
+		weights := embed.Weights{Words: share.Draw(t, "weight of words"), Meaning: share.Draw(t, "weight of meaning")}
+		rows := embed.Fuse(words, meaning, weights)
 		for i, r := range rows {
-			if r.Words < 0 || r.Words > 1 || r.Meaning < 0 || r.Meaning > 1 || r.Score != r.Words+weight*r.Meaning {
+			sum := weights.Words*r.Words + weights.Meaning*r.Meaning
+			if r.Words < 0 || r.Words > 1 || r.Meaning < 0 || r.Meaning > 1 || r.Score != sum {
 				t.Fatalf("row out of bounds: %+v", r)
 			}
 			if (r.Words > 0) != (r.WordsRank > 0) || r.WordsRank == 0 && r.MeaningRank == 0 {
@@ -110,7 +113,7 @@ func TestFuseHolds(t *testing.T) {
 			scaled[i].Score *= 4
 		}
 		slices.Reverse(scaled)
-		if again := embed.Fuse(scaled, meaning, weight); !slices.Equal(rows, again) {
+		if again := embed.Fuse(scaled, meaning, weights); !slices.Equal(rows, again) {
 			t.Fatalf("the words' scale or order matters: %v and %v", rows, again)
 		}
 	})

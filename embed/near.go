@@ -50,8 +50,15 @@ func pairsOf(text string) (pairs []termPair) {
 // HasNear reports whether a text may gain something by Near.
 func (r Ranking) HasNear() bool { return r.BestWords > 0 && len(r.Query.pairs) > 0 }
 
-// Near returns what a text gains for having the query's terms near each other and in the query's order, in shares of
-// the best score by words.
+// ShareOfWords returns what a BM25 score adds to Scored.Score.
+func (r Ranking) ShareOfWords(score float64) float64 {
+	if r.BestWords == 0 {
+		return 0
+	}
+	return r.Weights.Words * score / r.BestWords
+}
+
+// Near returns what a text gains for having the query's terms near each other and in the query's order.
 func (r Ranking) Near(text string) float64 {
 	if !r.HasNear() {
 		return 0
@@ -78,7 +85,7 @@ func (r Ranking) Near(text string) float64 {
 			gain += min(weights[p.first], weights[p.second]) / float64(least*p.distance)
 		}
 	}
-	return nearShare*gain/r.BestWords + phrase
+	return r.ShareOfWords(nearShare*gain) + r.Weights.Words*phrase
 }
 
 // Text is the beginning of a row's text.

@@ -9,7 +9,8 @@ import (
 
 func TestTermsNearEachOtherGain(t *testing.T) {
 	t.Parallel()
-	r := embed.Ranking{Query: embed.NewIDF(sampled("fox", "house"), 2).Query("red fox house"), BestWords: 2}
+	r := embed.Ranking{Query: embed.NewIDF(sampled("fox", "house"), 2).Query("red fox house"), BestWords: 2,
+		Weights: embed.Weights{Words: 1}}
 	texts := []string{"a fox and many small brown animals of deep forests whose fur quite often grows red",
 		"the fox, quick and clever, is red", "red quick fox", "red fox", "red fox house"}
 	var gains []float64

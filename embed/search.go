@@ -91,6 +91,7 @@ type Ranking struct {
 	Rows      []Scored // the best first; never nil
 	Query     Query    // the query's words
 	BestWords float64  // the BM25 score of the best row by words; 0 if there is none
+	Weights   Weights  // of the arms that Rows are fused of
 	ByWords   bool
 	ByMeaning bool
 	Note      string // a sentence on what the ranking lacks; empty if nothing
@@ -134,7 +135,8 @@ func (s *Search) Rank(ctx context.Context, d db.DB, q Question) (Ranking, error)
 	if q.Guessed {
 		out.Confidence *= GuessedShare
 	}
-	out.Rows = Fuse(words, meaning, meaningWeight(out.meaningConfidence))
+	out.Weights = out.weigh(meaning, idf.Rows(), s.Endpoint.weight())
+	out.Rows = Fuse(words, meaning, out.Weights)
 	out.took = time.Since(started)
 	return out, nil
 }

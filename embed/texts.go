@@ -31,7 +31,8 @@ func (d *Endpoint) RankTexts(ctx context.Context, query string, texts []string, 
 	}
 	r.wordsConfidence, r.meaningConfidence = r.confidenceOfWords(), confidenceOfMeaning(meaning)
 	r.Confidence = max(r.wordsConfidence, r.meaningConfidence)
-	r.Rows = Fuse(words, meaning, meaningWeight(r.meaningConfidence))
+	r.Weights = r.weigh(meaning, len(meaning), d.weight())
+	r.Rows = Fuse(words, meaning, r.Weights)
 	r.took = time.Since(started)
 	return r, Remarks{Note: r.Note, Wordless: len(r.Rows) == 0 && !r.ByMeaning && IsWordless(query)}
 }

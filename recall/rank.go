@@ -218,7 +218,7 @@ func (s *Store) addSessions(ctx context.Context, org db.Org, all []candidate, fo
 	}
 	scores, err := s.scoreSessions(ctx, org, bestSessions(all), found.Query)
 	for i, c := range all {
-		all[i].Gains.session = sessionShare * scores[place{c.Conversation, c.Session}] / found.BestWords
+		all[i].Gains.session = found.ShareOfWords(sessionShare * scores[place{c.Conversation, c.Session}])
 		all[i].Score += all[i].Gains.session
 	}
 	return err

@@ -1,0 +1,205 @@
+package questions_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/bench/questions"
+	"github.com/loci-memory/loci/db/dbtest/scale"
+	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/local"
+)
+
+var update = flag.Bool("update", false, "write the golden file")
+
+// model makes vectors, each once.
+type model struct {
+	vector func(ctx context.Context, text string) ([]float32, error)
+	known  map[string][]float32
+}
+
+func newModel(vector func(context.Context, string) ([]float32, error)) *model {
+	return &model{vector: vector, known: map[string][]float32{}}
+}
+
+// Embed leaves texts out that the model does not suit.
+func (m *model) Embed(ctx context.Context, items []embed.Item) (all []embed.Vector, err error) {
+	for _, item := range items {
+		v, known := m.known[item.Text]
+		if !known {
+			if v, err = m.vector(ctx, item.Text); err != nil {
+				return nil, err
+			}
+			m.known[item.Text] = v
+		}
+		if v != nil {
+			all = append(all, embed.Vector{ID: item.ID, Values: v})
+		}
+	}
+	return all, nil
+}
+
+// builtin is the model in the program.
+func builtin(t *testing.T) *model {
+	encoder, err := local.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newModel(func(ctx context.Context, text string) ([]float32, error) {
+		all, err := encoder.Embed(ctx, []string{text})
+		if err != nil {
+			return nil, err
+		}
+		return all[0], nil
+	})
+}
+
+// poor knows which words texts share, and nothing of what they mean.
+func poor() *model {
+	return newModel(func(_ context.Context, text string) ([]float32, error) {
+		sum := make([]float32, local.Dimensions)
+		for _, term := range embed.DistinctTerms(text) {
+			for i, x := range randomVector(term) {
+				sum[i] += x
+			}
+		}
+		return embed.Normalize(sum), nil
+	})
+}
+
+// blind knows nothing.
+func blind() *model {
+	return newModel(func(_ context.Context, text string) ([]float32, error) {
+		return embed.Normalize(randomVector(text)), nil
+	})
+}
+
+func randomVector(seed string) []float32 {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(seed))
+	random := rand.New(rand.NewPCG(hash.Sum64(), 1))
+	v := make([]float32, local.Dimensions)
+	for i := range v {
+		v[i] = float32(random.NormFloat64())
+	}
+	return v
+}
+
+// quality is how many questions were asked, of how many the answer was among the first ten, and the sum of one over the
+// place of each of these.
+type quality struct {
+	asked, found int
+	reciprocal   float64
+}
+
+func (q *quality) add(rows []embed.Scored, answer int) {
+	q.asked++
+	at := slices.IndexFunc(rows[:min(10, len(rows))], func(r embed.Scored) bool { return r.ID == int64(answer) })
+	if at >= 0 {
+		q.found++
+		q.reciprocal += 1 / float64(at+1)
+	}
+}
+
+func (q *quality) hits() float64 { return 100 * float64(q.found) / float64(q.asked) }
+
+func (q *quality) mrr() float64 { return 100 * q.reciprocal / float64(q.asked) }
+
+func TestFusionNeverHurts(t *testing.T) {
+	scale.Long(t)
+	var table strings.Builder
+	fmt.Fprintf(&table, "%-10s %-10s %4s  %13s  %13s  %13s\n", "model", "questions", "n", "words", "meaning", "fused")
+	for _, test := range []struct {
+		name   string
+		model  *model
+		weight float64
+	}{
+		{"built-in", builtin(t), embed.BuiltinWeight},
+		{"judged", builtin(t), 0}, // the same model, whose weight is not known
+		{"poor", poor(), 0},
+		{"blind", blind(), 0},
+	} {
+		names, byName := measure(t, &embed.Endpoint{Embedder: test.model, Weight: test.weight})
+		for _, name := range names {
+			words, meaning, fused := byName[name][0], byName[name][1], byName[name][2]
+			fmt.Fprintf(&table, "%-10s %-10s %4d", test.name, name, words.asked)
+			for _, q := range []*quality{words, meaning, fused} {
+				fmt.Fprintf(&table, "  %5.1f / %5.1f", q.hits(), q.mrr())
+			}
+			table.WriteByte('\n')
+			if fused.found < words.found-1 {
+				t.Errorf("%s, %s: %d answers are found, and %d by words alone", test.name, name, fused.found, words.found)
+			}
+			if name != "all" {
+				continue
+			}
+			if fused.hits() < words.hits()-0.3 || fused.mrr() < words.mrr()-0.3 {
+				t.Errorf("%s: %.1f / %.1f, and %.1f / %.1f by words alone", test.name, fused.hits(), fused.mrr(), words.hits(),
+					words.mrr())
+			}
+			best := max(words.hits(), meaning.hits())
+			if test.weight != 0 && (fused.hits() < best-2 || fused.mrr() < max(words.mrr(), meaning.mrr())-2) {
+				t.Errorf("%s: %.1f / %.1f, and %.1f / %.1f by meaning alone", test.name, fused.hits(), fused.mrr(),
+					meaning.hits(), meaning.mrr())
+			}
+		}
+	}
+	golden(t, table.String())
+}
+
+// measure asks all questions by words, by meaning and by both.
+func measure(t *testing.T, endpoint *embed.Endpoint) (names []string, byName map[string]*[3]*quality) {
+	t.Helper()
+	byName = map[string]*[3]*quality{}
+	of := func(name string) *[3]*quality {
+		if byName[name] == nil {
+			names = append(names, name)
+			byName[name] = &[3]*quality{{}, {}, {}}
+		}
+		return byName[name]
+	}
+	sets := questions.OfDialogues()
+	for _, name := range questions.Names {
+		sets = append(sets, questions.Read(name))
+	}
+	for _, set := range sets {
+		for _, q := range set.Questions {
+			for i, arms := range []embed.Arms{{Words: true}, {Meaning: true}, {Words: true, Meaning: true}} {
+				ranking, _ := endpoint.RankTexts(t.Context(), q.Text, set.Texts, arms)
+				of(set.Name)[i].add(ranking.Rows, q.Answer)
+			}
+		}
+	}
+	for _, name := range slices.Clone(names) {
+		for i, q := range byName[name] {
+			all := of("all")[i]
+			all.asked, all.found, all.reciprocal = all.asked+q.asked, all.found+q.found, all.reciprocal+q.reciprocal
+		}
+	}
+	return names, byName
+}
+
+// golden compares a table with the file that keeps it, which -update writes.
+func golden(t *testing.T, got string) {
+	t.Helper()
+	const path = "testdata/fusion.golden"
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s is out of date; go test -update writes it:\n%s", path, got)
+	}
+}
