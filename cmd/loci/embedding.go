@@ -94,6 +94,11 @@ func (c *serving) embedder(ctx context.Context, log *slog.Logger, counts *metric
 	if err != nil {
 		return nil, settingError{fmt.Errorf("of the next model, LOCI_EMBEDDING_NEXT_*: %w", err)}
 	}
+	for _, model := range []modelEndpoint{e.modelEndpoint, e.next} {
+		if c.Weight != 0 && model.endpoint != nil {
+			model.endpoint.Weight = c.Weight
+		}
+	}
 	return e, nil
 }
 

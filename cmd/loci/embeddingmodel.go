@@ -23,9 +23,10 @@ const (
 
 // vectors says what makes vectors: the built-in model or an endpoint.
 type vectors struct {
-	Model   string `name:"embedding" env:"LOCI_EMBEDDING" help:"What makes vectors: builtin (default), endpoint or off."`
-	Next    string `name:"embedding-next" env:"LOCI_EMBEDDING_NEXT" help:"The next of 'loci reembed': builtin, endpoint."`
-	Threads int    `name:"embedding-threads" env:"LOCI_EMBEDDING_THREADS" help:"Of builtin (default: half the cores)."`
+	Model   string  `name:"embedding" env:"LOCI_EMBEDDING" help:"What makes vectors: builtin (default), endpoint or off."`
+	Next    string  `name:"embedding-next" env:"LOCI_EMBEDDING_NEXT" help:"The next of 'loci reembed': builtin, endpoint."`
+	Threads int     `name:"embedding-threads" env:"LOCI_EMBEDDING_THREADS" help:"Of builtin (default: half the cores)."`
+	Weight  float64 `name:"embedding-weight" env:"LOCI_EMBEDDING_WEIGHT" help:"Of meaning in searches, from 0.05 to 2."`
 }
 
 // chosen returns what makes vectors now, and what makes those that 'loci reembed' switches to, if anything does. Unset,
@@ -48,6 +49,8 @@ func (v vectors) chosen(now, next embedding) (is, willBe string, err error) {
 		err = fmt.Errorf("LOCI_EMBEDDING_NEXT is '%s'; it must be builtin or endpoint", willBe)
 	case v.Threads < 0:
 		err = fmt.Errorf("LOCI_EMBEDDING_THREADS is %d; it must be at least 1, or unset for half of the cores", v.Threads)
+	case v.Weight != 0 && !(v.Weight >= 0.05 && v.Weight <= 2):
+		err = fmt.Errorf("LOCI_EMBEDDING_WEIGHT is %v; it must be from 0.05 to 2, or unset", v.Weight)
 	case is == endpointModel && now == (embedding{}):
 		err = errors.New("LOCI_EMBEDDING is endpoint, and LOCI_EMBEDDING_BASE_URL names none: set it, or leave both out " +
 			"for the built-in model")
@@ -97,7 +100,7 @@ func (v vectors) builtin(log *slog.Logger, counts *metrics.Metrics) (e modelEndp
 		client: alwaysThere{},
 		endpoint: &embed.Endpoint{Embedder: countedEmbedder{local.NewTexts(encoder, v.threads()), "texts", counts},
 			Queries: countedEmbedder{local.NewQueries(encoder), "query", counts}, Log: log,
-			Name: "the built-in model", RefusesByNature: true, JobTexts: jobTexts,
+			Weight: embed.BuiltinWeight, Name: "the built-in model", RefusesByNature: true, JobTexts: jobTexts,
 			Configured: embed.Space{Model: local.Model, Dimension: local.Dimensions}}}, nil
 }
 

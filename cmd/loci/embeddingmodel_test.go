@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"strings"
 	"testing"
 )
@@ -32,6 +33,8 @@ func TestSettingsChooseTheEmbeddingModel(t *testing.T) {
 		{name: "nothing switches from no vectors", settings: vectors{Model: "off"}, next: endpoint,
 			refusedNames: "LOCI_EMBEDDING is off"},
 		{name: "threads are not negative", settings: vectors{Threads: -1}, refusedNames: "LOCI_EMBEDDING_THREADS is -1"},
+		{name: "a weight is not too high", settings: vectors{Weight: 3}, refusedNames: "LOCI_EMBEDDING_WEIGHT is 3"},
+		{name: "a weight is a number", settings: vectors{Weight: math.NaN()}, refusedNames: "LOCI_EMBEDDING_WEIGHT is NaN"},
 	} {
 		is, willBe, err := c.settings.chosen(c.now, c.next)
 		if is != c.is || willBe != c.willBe || (err == nil) != (c.refusedNames == "") ||
