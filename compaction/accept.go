@@ -9,7 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/recall/chat"
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
@@ -235,10 +235,10 @@ func (w *writer) complaint(ids []string, request bool) string {
 	b.WriteString("Your summary leaves out what will be needed. Write it again, whole, " +
 		"and with this in it word for word:\n")
 	for _, id := range ids {
-		b.WriteString("- " + chat.Neutralize(id) + "\n")
+		b.WriteString("- " + frame.Neutralize(id) + "\n")
 	}
 	if request {
-		b.WriteString("- what the user asked for last: " + chat.Neutralize(oneLine(requestText(*w.must.last), requestChars)) +
+		b.WriteString("- what the user asked for last: " + frame.Neutralize(oneLine(requestText(*w.must.last), requestChars)) +
 			"\n")
 	}
 	return b.String() + fmt.Sprintf("Write at most %d words, and nothing but the summary.",

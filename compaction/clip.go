@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/recall/tokens"
@@ -79,20 +80,28 @@ func clippedPage(result string, page recall.ExpandPage, chars int, has recall.To
 	total := len(page.Text)
 	page.Text = headOf(page.Text, chars)
 	call := recall.ExpandCall(strconv.Quote(page.ID), page.Offset+len(page.Text), readLimit(chars))
-	last := "[cut here]" + has.Hint("expand", " To read on, call: "+call)
+	last := frame.CutHere + has.Hint("expand", " To read on, call: "+call)
 	short = page.Format(last)
 	switch {
 	case page.Text == "" && total <= leastPage: // the same call would show no more
-		last = "[cut: the context window has no room for any of this text]"
+		last = frame.NoRoom
 		short = last
 	case page.Text == "":
-		last = "[cut" + has.Hint("expand", ": "+call) + "]"
+		last = cutWith(has.Hint("expand", call))
 		short = last
 	}
 	if tokens.Estimate(result) <= tokens.Estimate(short) {
 		return result, note
 	}
 	return short, [2]int{len(short) - len(last), len(short)}
+}
+
+// cutWith returns the notice of a text of which nothing is shown, with the call that reads it, if there is one.
+func cutWith(call string) string {
+	if call == "" {
+		return frame.Cut
+	}
+	return fmt.Sprintf(frame.CutCalled, call)
 }
 
 // clipped returns a clipped text: at most some characters of the original, in whole lines if at least half of the
@@ -110,7 +119,7 @@ func clipped(text string, chars int, at marker) (short string, note [2]int) {
 		if at.offset > 0 {
 			offset = fmt.Sprintf(", offset=%d", at.offset)
 		}
-		short = "[cut" + at.has.Hint("expand", fmt.Sprintf(": expand(id=%s%s)", at.of, offset)) + "]"
+		short = cutWith(at.has.Hint("expand", fmt.Sprintf("expand(id=%s%s)", at.of, offset)))
 		return short, [2]int{0, len(short)}
 	}
 	rest := at.has.Hint("expand", ": call "+
@@ -118,9 +127,9 @@ func clipped(text string, chars int, at marker) (short string, note [2]int) {
 	head, tail = head+"\n", "\n"+tail
 	said := ""
 	if at.said != "" {
-		said = chat.Neutralize(at.said) + "; "
+		said = frame.Neutralize(at.said) + "; "
 	}
-	marked := fmt.Sprintf("[%s%d of %d characters left out%s]", said,
+	marked := fmt.Sprintf(frame.CharsLeftOut, said,
 		total-tokens.Chars(head)-tokens.Chars(tail)+2, total, rest)
 	short = head + marked + tail
 	left := text[len(head)-1 : len(text)-len(tail)+1]

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/recall/tokens"
@@ -205,7 +206,7 @@ func (e Edit) replacement(m recall.Message, has recall.Toolset) string {
 	if hint != "" {
 		hint = ": " + hint
 	}
-	return "[" + chat.Neutralize(said) + hint + "]"
+	return "[" + frame.Neutralize(said) + hint + "]"
 }
 
 // readHint returns the call that reads a part of a message; empty if the model has no tool for it.
@@ -241,7 +242,7 @@ func clippedPart(view []recall.Message, m recall.Message, e Edit, has recall.Too
 		p.Kind, p.Extra = "", ""
 	}
 	if n := len(p.Images); e.Chars == 0 && n > 0 {
-		p.Text, p.Images, p.ImagesAt = fmt.Sprintf("%s\n[Images left out here: %d]", p.Text, n), nil, nil
+		p.Text, p.Images, p.ImagesAt = p.Text+"\n"+fmt.Sprintf(frame.ImagesLeftOut, n), nil, nil
 		p.NoteAt = [2]int{0, len(p.Text)} // nothing else is left
 	}
 	return p

@@ -8,12 +8,13 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // extractedBy begins a summary that no model wrote.
-const extractedBy = "(Made without a model: quotes and lists of what was said and done; nothing is interpreted.)"
+const extractedBy = frame.MadeWithout
 
 // section is a part of an extracted summary.
 type section int

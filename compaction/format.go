@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/recall/chat"
 )
 
 // Format says what a summary is like: what a model is asked for, what Loci adds, and the words around it.
@@ -164,9 +164,28 @@ func (f *Format) summaryOnly(text string) string {
 	return strings.TrimSpace(text)
 }
 
+// shown returns a summary's text as a model is shown it: the line that says that no model made it, or its part of a
+// divided turn, is Loci's own.
+func (s Summary) shown() string {
+	text := strings.TrimSpace(s.Text)
+	parts := []string{text}
+	if at := strings.LastIndex(text, splitTurn); at >= 0 {
+		parts = []string{text[:at+len(splitTurn)], text[at+len(splitTurn):]}
+	}
+	shown := ""
+	for _, part := range parts {
+		said, own := strings.CutPrefix(part, extractedBy)
+		if own && (s.How == Extracted || len(parts) > 1) {
+			shown, part = shown+extractedBy, said
+		}
+		shown += frame.Neutralize(part)
+	}
+	return shown
+}
+
 // wrapped returns the words around a summary's text: default ones, or those of its format.
 func (s Summary) wrapped(hint, request string) string {
-	of, text := Range(s.FromSeq, s.ToSeq), chat.Neutralize(strings.TrimSpace(s.Text))
+	of, text := Range(s.FromSeq, s.ToSeq), s.shown()
 	if s.Before == "" {
 		return fmt.Sprintf("%s Earlier messages do not fit the context window and are hidden. %s%sThis is a summary of "+
 			"them:\n\n%s", of, hint, request, text)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall/redact"
 	"github.com/loci-memory/loci/recall/tokens"
 )
@@ -103,7 +104,7 @@ func (w *writer) lastRequest(text string) string {
 const alsoNamed = "Also named: "
 
 // clipSuffix ends a summary that was cut, as in Letta.
-const clipSuffix = "... [summary truncated to fit]"
+const clipSuffix = frame.SummaryCut
 
 // cutTo returns a text of at most some tokens.
 func cutTo(text string, most int) string {

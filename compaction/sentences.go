@@ -7,13 +7,13 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/recall/chat"
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // markup matches what Loci writes into what a model reads: the positions of messages, the notices of shortened results,
 // ids to expand, and headers of summaries.
-var markup = regexp.MustCompile(chat.Notice + `|` +
+var markup = regexp.MustCompile(frame.Notice + `|` +
 	`\[seq \d+(?:[–-]\d+)?\](?: Earlier messages do not fit[^\n]*)?|expand\(id=[^)]*\)|` +
 	`\b(?:clip|message|conv)-[0-9a-f-]{36}\b|… \[\d+ more characters\]|` + regexp.QuoteMeta(clipSuffix))
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/recall/tokens"
@@ -73,7 +74,7 @@ func Summarize(ctx context.Context, e Evicted, s Settings, m *Model) (Summary, e
 		}
 		return w.extracted(), nil
 	}
-	return w.summary(chat.Restore(text), how), nil
+	return w.summary(frame.Restore(text), how), nil
 }
 
 // writer makes one summary.
@@ -232,7 +233,7 @@ func (w *writer) middle() []chat.Message {
 	}
 	w.cut = between(w.e.Messages, entries[first].seq, entries[last].seq)
 	about := w.aboutCut(room, int(aboutShare*float64(room)))
-	note := middleNote(entries[first:last+1], chat.Neutralize(about))
+	note := middleNote(entries[first:last+1], frame.Neutralize(about))
 	return w.ifFits(w.request(head + note + tail))
 }
 

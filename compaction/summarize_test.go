@@ -16,6 +16,7 @@ import (
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db/dbtest/scale"
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/recall/tokens"
@@ -97,7 +98,7 @@ func TestMarksOfTagsAreNotStored(t *testing.T) {
 	want := good(t) + quoted
 	got, _ := by(t, compaction.Evicted{Messages: coding(), Budget: 2000}, compaction.Defaults(), compaction.Model{},
 		func(int, compaction.Request) (compaction.Reply, error) {
-			return reply(good(t) + chat.Neutralize(quoted))
+			return reply(good(t) + frame.Neutralize(quoted))
 		})
 	if shown := compaction.SummaryMessage(got, false, nil); got.Text != want ||
 		!strings.HasSuffix(shown, "holds <~/value> and <~system>.") {

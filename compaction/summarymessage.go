@@ -6,12 +6,13 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // Range names a range of an agent's log, both ends included, as the tool expand reads it.
-func Range(from, to int64) string { return fmt.Sprintf("[seq %d–%d]", from, to) }
+func Range(from, to int64) string { return fmt.Sprintf(frame.Range, from, to) }
 
 // SummaryMessage is the text by which a model reads a summary: the range that it replaces, how to read that range, and
 // the summary. under says that a request of the user that follows in the view is older than the end of the range.
@@ -69,7 +70,7 @@ func clippedSummary(text string, c Edit) (head, note string) {
 	if len(head) == len(text) {
 		return text, ""
 	}
-	return head, fmt.Sprintf("\n[%d more characters of this summary are left out.]",
+	return head, fmt.Sprintf("\n"+frame.SummaryLeftOut,
 		utf8.RuneCountInString(text)-utf8.RuneCountInString(head))
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall/chat"
 )
 
@@ -71,7 +72,7 @@ func promptIntro(m Mode) string {
 	what := fmt.Sprintf("%s is about to be hidden from %s, because %s context window is nearly full.%s", part, whom, whose,
 		rest)
 	if m.own() {
-		what = chat.SystemNotice + " " + what +
+		what = frame.System + " " + what +
 			" Stop your work for now. Do not call a tool, do not answer what was asked, do not go on with the task."
 	}
 	return what + " Your summary takes its place, and is all that is left in view of it.\n\n" +
@@ -135,7 +136,7 @@ func (w *writer) earlier() string {
 	if w.previous == "" {
 		return ""
 	}
-	return tagged("earlier_summary", w.e.Previous.FromSeq, w.e.Previous.ToSeq, chat.Neutralize(w.previous)) + "\n\n"
+	return tagged("earlier_summary", w.e.Previous.FromSeq, w.e.Previous.ToSeq, frame.Neutralize(w.previous)) + "\n\n"
 }
 
 func tagged(tag string, from, to int64, material string) string {
@@ -145,7 +146,7 @@ func tagged(tag string, from, to int64, material string) string {
 // middleNote says which entries a transcript leaves out, and what they are about.
 func middleNote(left []entry, about string) string {
 	seqs := Range(left[0].seq, left[len(left)-1].seq)
-	note := fmt.Sprintf("[Left out here for lack of room: %d messages or parts of them, %s, about %d tokens.",
+	note := fmt.Sprintf(frame.LeftOutForRoom,
 		len(left), seqs, tokensIn(left))
 	if about == "" {
 		return note + "]\n"

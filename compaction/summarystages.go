@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/recall/tokens"
@@ -75,7 +76,7 @@ func (w *writer) staged(ctx context.Context) (text string, ok bool) {
 				return "", false
 			}
 			w.cut = slices.Concat(chunks[i:]...)
-			note := fmt.Sprintf("[Parts 1–%d of %d; the model did not read the others.]", i, len(chunks))
+			note := fmt.Sprintf(frame.FirstParts, i, len(chunks))
 			return w.repaired(w.unmerged(written) + "\n\n" + note), true
 		}
 		written = append(written, part)
@@ -119,7 +120,7 @@ func (w *writer) largest() float64 { return 0.5 * float64(w.window) / margin }
 // chunkMaterial returns a part as a transcript, without messages that are too large for the model's window.
 func (w *writer) chunkMaterial(chunk []recall.Message, i, of int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "[Part %d of %d, by itself]\n", i+1, of)
+	fmt.Fprintf(&b, frame.OnePart+"\n", i+1, of)
 	for _, e := range transcript(chunk, true) {
 		if float64(e.tokens) > w.largest() {
 			fmt.Fprintf(&b, "[%d] a message of about %dK tokens is left out of the summary\n", e.seq, e.tokens/1000)
@@ -146,7 +147,7 @@ func (w *writer) mergeRequest(chunks [][]recall.Message, written []string) []cha
 			when = " — most recent"
 		}
 		c := chunks[i]
-		fmt.Fprintf(&b, "Chunk %d%s, seq %d–%d:\n%s\n\n", i+1, when, c[0].Seq, c[len(c)-1].Seq, chat.Neutralize(text))
+		fmt.Fprintf(&b, "Chunk %d%s, seq %d–%d:\n%s\n\n", i+1, when, c[0].Seq, c[len(c)-1].Seq, frame.Neutralize(text))
 	}
 	return w.request(mergeRules + b.String())
 }
@@ -213,7 +214,7 @@ func (w *writer) headDropped() []chat.Message {
 	left, stays := transcript(w.cut, true), transcript(w.e.Messages[at:], true)
 	note := ""
 	if len(left) > 0 {
-		note = middleNote(left, chat.Neutralize(w.aboutCut(w.budget, min(w.budget, tokens.Estimate(joined(left))/8))))
+		note = middleNote(left, frame.Neutralize(w.aboutCut(w.budget, min(w.budget, tokens.Estimate(joined(left))/8))))
 	}
 	return w.ifFits(w.request(note + joined(stays)))
 }

@@ -7,8 +7,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
@@ -58,7 +58,7 @@ func speaker(m recall.Message) string {
 		}
 		return r
 	}, *m.Name)
-	return string(m.Role) + " " + chat.Neutralize(tokens.PrefixChars(strings.Join(strings.Fields(name), " "), 60))
+	return string(m.Role) + " " + frame.Neutralize(tokens.PrefixChars(strings.Join(strings.Fields(name), " "), 60))
 }
 
 // callNames returns the names of the called tools, by the ids of the calls.
@@ -110,7 +110,7 @@ func spoken(m recall.Message, names map[string]string, clamp bool) string {
 		}
 		lines[i] = line
 	}
-	return chat.Neutralize(strings.Join(lines, "\n"))
+	return frame.Neutralize(strings.Join(lines, "\n"))
 }
 
 func returned(p recall.Part, names map[string]string, clamp bool) string {
@@ -144,9 +144,6 @@ func moreCharacters(head string, more int) string {
 	return fmt.Sprintf("%s… [%d more characters]", head, more)
 }
 
-var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n",
-	"\u2029", "\n")
-
 // clean returns a text as valid UTF-8 whose only control characters are tabs and line feeds, which end all lines.
 func clean(text string) string {
 	if !strings.ContainsFunc(text, unclean) && utf8.ValidString(text) {
@@ -157,7 +154,7 @@ func clean(text string) string {
 			return -1
 		}
 		return r
-	}, lineEnds.Replace(strings.ToValidUTF8(text, "\uFFFD")))
+	}, frame.LineFeeds(strings.ToValidUTF8(text, "\uFFFD")))
 }
 
 func unclean(r rune) bool {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/recall/chat"
 )
 
 // Shares of the window that hold for all settings.
@@ -77,7 +77,7 @@ func (p Pressure) Decide(was TriggerState) (d Decision, now TriggerState) {
 }
 
 // warning begins the message that warns a model.
-const warning = chat.SystemNotice + " The context window is "
+const warning = frame.System + " The context window is "
 
 // WarningLine is the message that warns a model that its window is nearly full. It names no tool: it stays in the
 // conversation after the agent's tools have changed.

@@ -18,7 +18,8 @@ type Directory struct {
 	More   int // closed files that are not shown
 }
 
-// DirectoryFile is a file in a Directory. Text is its view in the prompt, empty if the file is closed.
+// DirectoryFile is a file in a Directory. Text is its view, and Shown what a prompt shows of it; both are empty if the
+// file is closed.
 type DirectoryFile struct {
 	FileID     string     `db:"id"`
 	FileName   string     `db:"name"` // folder/name
@@ -27,6 +28,7 @@ type DirectoryFile struct {
 	LastUsedAt *time.Time `db:"last_used_at"`
 	Leaf       string     `db:"leaf"` // the name without its folder
 	Text       string     `db:"-"`
+	Shown      string     `db:"-"`
 }
 
 // Directories returns an agent's folders, in the order of their names, with the files that its prompt shows.
@@ -88,7 +90,7 @@ func (s *Store) directoryFiles(ctx context.Context, org db.Org, agentID string, 
 	shown := map[int64][]DirectoryFile{}
 	for _, f := range list {
 		if i := slices.IndexFunc(views, func(v OpenView) bool { return v.FileID == f.FileID }); i >= 0 {
-			f.Text = views[i].Text
+			f.Text, f.Shown = views[i].Text, views[i].Shown()
 		}
 		shown[f.FolderKey] = append(shown[f.FolderKey], f)
 	}

@@ -25,10 +25,7 @@ type Options struct {
 	TempDir        string          // where uploads are spooled; empty is the system's
 	Endpoint       *embed.Endpoint // the embeddings endpoint; nil ranks by words alone
 
-	// PromptChars counts the characters that a text takes where a prompt shows it; nil counts those of the text.
-	PromptChars func(text string) int
-
-	// PromptTokens counts the tokens that a text takes there; nil estimates them from the characters.
+	// PromptTokens counts the tokens of a text; nil estimates them from the characters.
 	PromptTokens func(text string) int
 
 	// Failed, if not nil, is called with a file whose text or passages cannot be made, and with the reason.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files/grep"
+	"github.com/loci-memory/loci/frame"
 )
 
 // View is a range of a file's lines as a model reads it: a header, then each line after its number in the file.
@@ -16,6 +17,7 @@ type View struct {
 	LastLine   int    // the last line shown, whole or in part; FirstLine-1 if the limit leaves room for none
 	TotalLines int    // of the file
 	Text       string // without a line end at its end
+	Lines      [2]int // from where to where in Text the file's own lines stand
 	Truncated  bool   // a part of the requested lines is not shown
 	NextOffset int    // 0-based offset of the first requested line of which nothing is shown, -1 if none
 }
@@ -40,7 +42,7 @@ func Render(segments iter.Seq2[grep.Segment, error], e Excerpt) (View, error) {
 	}
 	switch {
 	case e.Total == 0 && fromStart:
-		return View{Text: clip("[Viewing file start (out of 0 lines)]", e.LimitChars), NextOffset: -1}, nil
+		return View{Text: clip(fmt.Sprintf(frame.ViewFileStart, 0, ""), e.LimitChars), NextOffset: -1}, nil
 	case e.First > e.Total:
 		return View{}, db.Invalid(
 			"The file has only %d lines: line %d, at offset %d, is past its end.", e.Total, e.First, e.First-1)
@@ -52,17 +54,15 @@ func Render(segments iter.Seq2[grep.Segment, error], e Excerpt) (View, error) {
 	if err := v.read(segments); err != nil {
 		return View{}, err
 	}
-	lines := fmt.Sprintf("lines %d to %d", e.First, e.Last)
+	pages := e.Pages.note(e.First, e.Last)
 	switch {
 	case fromStart && toEnd:
-		lines = "file start"
+		return v.view(fmt.Sprintf(frame.ViewFileStart, e.Total, pages)), nil
 	case toEnd:
-		lines = fmt.Sprintf("lines %d to end", e.First)
+		return v.view(fmt.Sprintf(frame.ViewToEnd, e.First, e.Total, pages)), nil
 	}
-	return v.view(v.header(lines, e.Last)), nil
+	return v.view(v.headerTo(e.Last)), nil
 }
-
-const cutMark = "...[TRUNCATED]"
 
 // viewer collects numbered lines, each after a line end, until they exceed the limit.
 type viewer struct {
@@ -131,26 +131,22 @@ func (v *viewer) end() {
 	v.within = false
 }
 
-// header returns the header of a view of the first line to last, which it calls lines.
-func (v *viewer) header(lines string, last int) string {
-	return fmt.Sprintf("[Viewing %s (out of %d lines%s)]", lines, v.Total, v.Pages.note(v.First, last))
-}
-
+// headerTo returns the header of a view of the first line to last.
 func (v *viewer) headerTo(last int) string {
-	return v.header(fmt.Sprintf("lines %d to %d", v.First, last), last)
+	return fmt.Sprintf(frame.ViewLines, v.First, last, v.Total, v.Pages.note(v.First, last))
 }
 
 // view returns all that was read under header if that fits, else as many whole lines as fit with a note, else a part of
 // the first line.
 func (v *viewer) view(header string) View {
 	if !v.overflown && len(header)+v.chars <= v.LimitChars {
-		return View{v.First, v.Last, v.Total, header + v.body.String(), false, -1}
+		return v.shown(header, v.body.String(), "", View{LastLine: v.Last, NextOffset: -1})
 	}
 	for shown := min(len(v.ends), v.Last-v.First); shown > 0; shown-- {
 		last, end := v.First+shown-1, v.ends[shown-1]
 		header, note := v.headerTo(last), v.note(last)
 		if len(header)+end.chars+1+len(note) <= v.LimitChars {
-			return View{v.First, last, v.Total, header + v.body.String()[:end.bytes] + "\n" + note, true, last}
+			return v.shown(header, v.body.String()[:end.bytes], "\n"+note, View{LastLine: last, Truncated: true, NextOffset: last})
 		}
 	}
 	return v.firstLine()
@@ -161,30 +157,42 @@ func (v *viewer) firstLine() View {
 	header, number := v.headerTo(v.First), fmt.Sprintf("\n%d: ", v.First)
 	room := v.LimitChars - len(header) - len(number) - len(v.lineNote(v.LimitChars))
 	if room < 1 {
-		return View{v.First, v.First - 1, v.Total, clip(header+"\n"+cutMark, v.LimitChars), true, v.First - 1}
+		return v.shown(clip(header+"\n"+frame.Truncated, v.LimitChars), "", "",
+			View{LastLine: v.First - 1, Truncated: true, NextOffset: v.First - 1})
 	}
 	text, _, _ := strings.Cut(v.body.String()[len(number):], "\n")
 	next := v.First
 	if v.First == v.Last {
 		next = -1
 	}
-	return View{v.First, v.First, v.Total, header + number + clip(text, room) + v.lineNote(room), true, next}
+	return v.shown(header, number+clip(text, room), v.lineNote(room),
+		View{LastLine: v.First, Truncated: true, NextOffset: next})
+}
+
+// shown completes a view with its text: a header, lines and a note.
+func (v *viewer) shown(header, lines, note string, of View) View {
+	of.FirstLine, of.TotalLines, of.Text = v.First, v.Total, header+lines+note
+	of.Lines = [2]int{len(header), len(header + lines)}
+	return of
+}
+
+// Shown returns a view as a prompt shows it: no line of the file can pass for the header, the note, or another frame.
+func (v View) Shown() string {
+	from, to := v.Lines[0], v.Lines[1]
+	return v.Text[:from] + frame.Neutralize(v.Text[from:to]) + v.Text[to:]
 }
 
 // note says that the lines after last are not shown.
 func (v *viewer) note(last int) string {
 	return v.fitting(
-		fmt.Sprintf("%s\n# NOTE: This view is cut at its limit of %d characters; %s",
-			cutMark, v.LimitChars, v.missing("lines", last)),
-		fmt.Sprintf("%s\n# NOTE: Go on at line %d.", cutMark, last+1))
+		frame.Truncated+"\n"+fmt.Sprintf(frame.ViewCut, v.LimitChars, v.missing("lines", last)),
+		frame.Truncated+"\n"+fmt.Sprintf(frame.ViewGoesOn, last+1))
 }
 
 // lineNote says that only the given number of characters of the first line are shown.
 func (v *viewer) lineNote(chars int) string {
-	long := fmt.Sprintf("%s\n# NOTE: Line %d has %d characters; this view, cut at its limit of %d characters, "+
-		"shows the first %d. A search for exact text finds what is further on in it.",
-		cutMark, v.First, v.firstChars, v.LimitChars, chars)
-	short := fmt.Sprintf("%s\n# NOTE: Line %d has %d characters.", cutMark, v.First, v.firstChars)
+	long := frame.Truncated + "\n" + fmt.Sprintf(frame.ViewLineCut, v.First, v.firstChars, v.LimitChars, chars)
+	short := frame.Truncated + "\n" + fmt.Sprintf(frame.ViewLineShort, v.First, v.firstChars)
 	if v.First < v.Last {
 		long += " " + v.missing("Lines", v.First)
 		short += fmt.Sprintf(" Go on at line %d.", v.First+1)
@@ -207,5 +215,5 @@ func (v *viewer) fitting(notes ...string) string {
 			return note
 		}
 	}
-	return cutMark
+	return frame.Truncated
 }

@@ -40,7 +40,7 @@ func (s *Store) Views(ctx context.Context, org db.Org, agentID string, l Limits)
 		return nil, err
 	}
 	for i, chars := range s.shortened(open, views, l) {
-		if views[i], err = s.viewWithin(ctx, org, open[i], viewLimit{chars, chars, s.promptChars}); err != nil {
+		if views[i], err = s.viewWithin(ctx, org, open[i], viewLimit{chars, chars, utf8.RuneCountInString}); err != nil {
 			return nil, err
 		}
 	}
@@ -60,32 +60,24 @@ func (s *Store) limitAutomatic(ctx context.Context, org db.Org, views []OpenView
 	left := l.automaticTokens()
 	for _, i := range order {
 		left -= markupTokens
-		if s.promptTokens(views[i].Text) > left {
+		if s.promptTokens(views[i].Shown()) > left {
 			within := viewLimit{utf8.RuneCountInString(views[i].Text), max(left, 0), s.promptTokens}
 			var err error
 			if views[i], err = s.viewWithin(ctx, org, open[i], within); err != nil {
 				return err
 			}
 		}
-		left -= s.promptTokens(views[i].Text)
+		left -= s.promptTokens(views[i].Shown())
 	}
 	return nil
 }
 
-// promptTokens counts the tokens that a text takes in a prompt.
+// promptTokens counts the tokens of what a prompt shows.
 func (s *Store) promptTokens(text string) int {
 	if s.o.PromptTokens == nil {
-		return s.promptChars(text) / charsPerToken
+		return utf8.RuneCountInString(text) / charsPerToken
 	}
 	return s.o.PromptTokens(text)
-}
-
-// promptChars counts the characters that a text takes in a prompt.
-func (s *Store) promptChars(text string) int {
-	if s.o.PromptChars == nil {
-		return utf8.RuneCountInString(text)
-	}
-	return s.o.PromptChars(text)
 }
 
 // shortened returns which views must be cut, by index, and to how many characters, so that all fit the limits together.
@@ -99,7 +91,7 @@ func (s *Store) shortened(open []openFile, views []OpenView, l Limits) map[int]i
 	}
 	sizes := make([]lru.File, len(open))
 	for i, f := range open {
-		sizes[i] = lru.File{ID: f.ID, Seq: f.Seq, Pinned: f.Pinned, Chars: s.promptChars(views[i].Text)}
+		sizes[i] = lru.File{ID: f.ID, Seq: f.Seq, Pinned: f.Pinned, Chars: utf8.RuneCountInString(views[i].Shown())}
 	}
 	cut := map[int]int{}
 	for id, chars := range lru.Fit(sizes, budget, stub) {
@@ -118,7 +110,7 @@ type viewLimit struct {
 func (s *Store) viewWithin(ctx context.Context, org db.Org, f openFile, l viewLimit) (OpenView, error) {
 	for limit := l.chars; ; {
 		v, err := s.view(ctx, org, f, limit)
-		size := l.size(v.Text)
+		size := l.size(v.Shown())
 		if err != nil || size <= l.most || limit == 0 {
 			return v, err
 		}

@@ -10,7 +10,7 @@ type Limits struct {
 	MaxOpen      int // files
 	ViewChars    int // of one open file's section in the prompt
 	WindowTokens int // of the agent's model; 0 is unknown
-	OpenChars    int // of all open files together, as Options.PromptChars counts; 0 is their share of the window
+	OpenChars    int // of all open files together, as a prompt shows them; 0 is their share of the window
 
 	OpensNone bool // no file opens by itself, unless an attachment says so
 }

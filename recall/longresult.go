@@ -16,6 +16,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/frame"
 )
 
 // A tool result longer than MaxResultChars is stored whole outside the log, which keeps its beginning and a Clip. So
@@ -78,7 +79,7 @@ func (p *Part) clipTo(long longResult, chars int) {
 func (p Part) Preview(bytes, limit int, has Toolset) string {
 	bytes = min(max(bytes, 0), p.Clip.Shown, len(p.Text))
 	on := has.Hint("expand", " To read on, call: "+ExpandCall(strconv.Quote(p.Clip.ID), bytes, limit))
-	return p.Text[:bytes] + fmt.Sprintf("\n[The first %d of %d bytes are shown.%s]", bytes, p.Clip.Bytes, on)
+	return p.Text[:bytes] + fmt.Sprintf("\n"+frame.FirstBytes, bytes, p.Clip.Bytes, on)
 }
 
 // ExpandCall returns the call that reads a text on, at most limit bytes at a time. Without a limit it names none.

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/frame"
 )
 
 // seqRange is a range of an agent's log, both ends included.
@@ -165,8 +166,14 @@ func (m Message) line() string {
 	if m.Name != nil && *m.Name != "" {
 		who += " " + strings.Join(strings.FieldsFunc(*m.Name, endsName), " ")
 	}
-	return fmt.Sprintf("[seq %d] %s %s: %s\n", m.Seq, m.CreatedAt.UTC().Format(time.DateTime), who, indented(m.Text()))
+	return fmt.Sprintf(frame.Position+" %s %s: %s\n", m.Seq, m.CreatedAt.UTC().Format(time.DateTime), who, indented(m.Text()))
 }
 
 // endsName reports whether a character could end a name in the head of a message.
 func endsName(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("[]:", r) }
+
+// indented returns a text of several lines with those after the first moved in, and with its stray line ends marked, so
+// that none of it can pass for the first line of a message.
+func indented(text string) string {
+	return strings.ReplaceAll(frame.MarkLineEnds(strings.TrimRight(text, "\n")), "\n", "\n  ")
+}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -81,7 +82,7 @@ func TestMessagesOfARangeCannotImitateOthers(t *testing.T) {
 			t.Errorf("pages of %d bytes have %d heads of 2 messages", limit, found)
 		}
 	}
-	if got := recall.UnmarkLineEnds(f.expand(id, 0)); !strings.Contains(got, head+"\r"+head+"\u2028"+head+"\f"+head) {
+	if got := frame.UnmarkLineEnds(f.expand(id, 0)); !strings.Contains(got, head+"\r"+head+"\u2028"+head+"\f"+head) {
 		t.Errorf("the text is not shown as it was:\n%s", got)
 	}
 }

@@ -80,7 +80,7 @@ var sqlalchemy = strings.NewReplacer("postgresql+pg8000://", "postgres://", "pos
 // storesOf returns stores on a database for a command that writes to it without a server.
 func storesOf(d db.DB) (*agent.Store, *tool.Set, error) {
 	store, err := files.New(d, files.Options{MaxUploadBytes: maxTextBytes, Limits: agent.LimitsOf,
-		PromptChars: agent.PromptChars, PromptTokens: agent.PromptTokens})
+		PromptTokens: tokens.Estimate})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -313,7 +313,7 @@ type stores struct {
 
 func (p *process) stores() (s stores, err error) {
 	s.files, err = files.New(p.pool, files.Options{MaxUploadBytes: p.MaxUploadBytes, Endpoint: p.embedder.endpoint,
-		Limits: agent.LimitsOf, PromptChars: agent.PromptChars, PromptTokens: agent.PromptTokens,
+		Limits: agent.LimitsOf, PromptTokens: tokens.Estimate,
 		Read: p.reader.Read, Failed: p.fileFailed})
 	if err != nil {
 		return s, err

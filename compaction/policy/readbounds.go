@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
@@ -119,7 +120,7 @@ func CutLine(line string, chars int) string {
 	if chars == 0 || len(line) <= chars || utf8.RuneCountInString(line) <= chars {
 		return line
 	}
-	return string([]rune(line)[:chars]) + "... [truncated]"
+	return string([]rune(line)[:chars]) + frame.LineTruncated
 }
 
 // lineNumber matches the number before a line of a file in a view. Lines without one are Loci's own.
@@ -155,11 +156,10 @@ func (b *ReadBounds) Sentence(r Rest) string {
 	}
 	switch form {
 	case "pi":
-		return fmt.Sprintf("[%s: Showing lines %d-%d of %d. Use line=%d to continue: %s]", r.File, r.First, r.Last, r.Lines,
+		return fmt.Sprintf(frame.ShowingLines, r.File, r.First, r.Last, r.Lines,
 			r.Last+1, r.Call)
 	case "claude-code":
-		return fmt.Sprintf("[%s: lines %d-%d of %d, the most that one call shows. Use line and length to read the part you "+
-			"need, or grep_files to search for it. To read on, call: %s]", r.File, r.First, r.Last, r.Lines, r.Call)
+		return fmt.Sprintf(frame.MostLines, r.File, r.First, r.Last, r.Lines, r.Call)
 	}
 	return fmt.Sprintf("Note: The view of %s stops before line %d. To go on, call: %s", r.File, r.Last+1, r.Call)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/frame"
 )
 
 // MaxContextLines is the most lines shown before and after a matching one.
@@ -120,7 +121,7 @@ func cutLine(line string) string {
 		return strings.Clone(line)
 	}
 	end := runeBoundary(line, maxLineBytes)
-	return fmt.Sprintf("%s...[%d bytes cut]", line[:end], len(line)-end)
+	return line[:end] + fmt.Sprintf(frame.BytesCutAfter, len(line)-end)
 }
 
 // cutAround returns a matching line, or the part of a long one around its first match.
@@ -132,7 +133,7 @@ func (p *Pattern) cutAround(line string) string {
 	start := runeBoundary(line, max(0, min(at-max(0, maxLineBytes-(end-at))/2, len(line)-maxLineBytes)))
 	head := ""
 	if start > 0 {
-		head = fmt.Sprintf("[%d bytes cut]...", start)
+		head = fmt.Sprintf(frame.BytesCutBefore, start)
 	}
 	return head + cutLine(line[start:])
 }

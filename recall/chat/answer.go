@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -95,10 +96,10 @@ func IsEmpty(answer []recall.Part) bool {
 // CutOff makes an answer that ended before it was whole one that can be sent again: it drops the last call if its
 // arguments are no JSON, and adds a text that says what happened if there is neither a text nor a call then.
 func CutOff(answer []recall.Part) []recall.Part {
-	why := "[This answer was cut off before it was complete.]"
+	why := frame.CutAnswer
 	if last := len(answer) - 1; last >= 0 && answer[last].Type == recall.ToolCall &&
 		!json.Valid([]byte(answer[last].Input)) {
-		why = "[This answer was cut off within a call of " + answer[last].Name + ", which was not made.]"
+		why = fmt.Sprintf(frame.CutCall, answer[last].Name)
 		answer = answer[:last:last]
 	}
 	if IsEmpty(answer) {

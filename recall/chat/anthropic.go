@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
 )
@@ -45,9 +46,6 @@ func (b anthropicBlock) MarshalJSON() ([]byte, error) {
 	return Encode(fields(b)), nil
 }
 
-// goesOn is put before a first message of the assistant: Anthropic requires that the first is the user's.
-const goesOn = "(The conversation goes on from here.)"
-
 // Anthropic returns the messages of a view, without the system prompt, as Anthropic accepts them, and their tokens. The
 // first is the user's, the roles alternate, and results stand directly after their calls, as the user's.
 func Anthropic(view []recall.Message, count Counter) (messages []json.RawMessage, n int) {
@@ -57,7 +55,7 @@ func Anthropic(view []recall.Message, count Counter) (messages []json.RawMessage
 			return
 		}
 		if len(all) == 0 && role == "assistant" {
-			all = append(all, anthropicMessage{Role: "user", Content: []anthropicBlock{{Type: "text", Text: goesOn}}})
+			all = append(all, anthropicMessage{Role: "user", Content: []anthropicBlock{{Type: "text", Text: frame.GoesOn}}})
 		}
 		if n := len(all); n > 0 && all[n-1].Role == role {
 			all[n-1].Content = append(all[n-1].Content, blocks...)

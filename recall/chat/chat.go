@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -65,15 +66,6 @@ type result struct {
 // slot is where a result belongs.
 type slot struct{ step, result int }
 
-// notRecorded is the result of a call that has none although the conversation went on: providers refuse such a call.
-const notRecorded = "[The result of this call was not recorded.]"
-
-// What a model is shown of a result and of a user's message without a text, which providers refuse.
-const (
-	emptyResult  = "[The result is empty.]"
-	emptyMessage = "[The message is empty.]"
-)
-
 // steps converts the messages of a view, without the system prompt, with a result for each call that the conversation
 // left behind.
 func steps(messages []recall.Message) []step {
@@ -94,7 +86,7 @@ func pairedSteps(messages []recall.Message) []step {
 			for _, p := range m.Content {
 				if at, ok := open.Answer(p.CallID); ok {
 					r := &all[at.step].results[at.result]
-					p.ReplaceText(shown(p), func(text string) string { return Neutralize(text) })
+					p.ReplaceText(shown(p), func(text string) string { return frame.Neutralize(text) })
 					r.content, r.isError, r.received = p.Returned(), p.IsError, true
 				} else if p.Type == recall.ToolReturn && !p.Orphan {
 					late = append(late, lateResult(p))
@@ -129,16 +121,16 @@ func pairedSteps(messages []recall.Message) []step {
 
 // lateResult returns the message that says a result of a call that left the view.
 func lateResult(p recall.Part) step {
-	p.ReplaceText(shown(p), func(text string) string { return Neutralize(text) })
-	said := fmt.Sprintf("%s A tool returned this for the call %s, which is not shown any more:", SystemNotice,
-		Neutralize(strconv.Quote(p.CallID)))
+	p.ReplaceText(shown(p), func(text string) string { return frame.Neutralize(text) })
+	said := fmt.Sprintf("%s A tool returned this for the call %s, which is not shown any more:", frame.System,
+		frame.Neutralize(strconv.Quote(p.CallID)))
 	if p.IsError {
-		said = fmt.Sprintf("%s A tool failed with this for the call %s, which is not shown any more:", SystemNotice,
-			Neutralize(strconv.Quote(p.CallID)))
+		said = fmt.Sprintf("%s A tool failed with this for the call %s, which is not shown any more:", frame.System,
+			frame.Neutralize(strconv.Quote(p.CallID)))
 	}
 	content := p.Returned()
 	if !slices.ContainsFunc(content, isShown) {
-		content = []recall.Part{{Type: recall.Text, Text: emptyResult}}
+		content = []recall.Part{{Type: recall.Text, Text: frame.EmptyResult}}
 	}
 	return step{role: recall.User, parts: append([]recall.Part{{Type: recall.Text, Text: said}}, content...)}
 }
@@ -149,15 +141,15 @@ func newStep(m recall.Message) step {
 		s.role = recall.User // of summaries, too
 	}
 	if m.Name != nil {
-		s.name = Neutralize(strings.TrimSpace(*m.Name))
+		s.name = frame.Neutralize(strings.TrimSpace(*m.Name))
 	}
 	if m.Model != nil {
 		s.model = *m.Model
 	}
 	for _, p := range m.Content {
 		if p.Type != recall.Text || strings.TrimSpace(p.Text) != "" {
-			if m.Role == recall.System && strings.HasPrefix(p.Text, SystemNotice) { // it is one, whoever wrote it
-				p.NoteAt = [2]int{0, len(SystemNotice)}
+			if m.Role == recall.System && strings.HasPrefix(p.Text, frame.System) { // it is one, whoever wrote it
+				p.NoteAt = [2]int{0, len(frame.System)}
 			}
 			if m.Role == recall.User || m.Role == recall.System {
 				p.Text = shown(p)
@@ -166,7 +158,7 @@ func newStep(m recall.Message) step {
 		}
 	}
 	if len(s.parts) == 0 && m.Role == recall.User {
-		s.parts = []recall.Part{{Type: recall.Text, Text: emptyMessage}}
+		s.parts = []recall.Part{{Type: recall.Text, Text: frame.EmptyMessage}}
 	}
 	return s
 }
@@ -178,11 +170,11 @@ func (s *step) completeResults(last bool) {
 	for _, r := range s.results {
 		switch {
 		case r.received && !slices.ContainsFunc(r.content, isShown):
-			r.content = []recall.Part{{Type: recall.Text, Text: emptyResult}}
+			r.content = []recall.Part{{Type: recall.Text, Text: frame.EmptyResult}}
 		case !r.received && last:
 			continue
 		case !r.received:
-			r.content, r.isError = []recall.Part{{Type: recall.Text, Text: notRecorded}}, true
+			r.content, r.isError = []recall.Part{{Type: recall.Text, Text: frame.NotRecorded}}, true
 		}
 		kept = append(kept, r)
 	}
@@ -215,6 +207,18 @@ const maxNameChars = 64
 func toolName(name string) string {
 	name = cmp.Or(notInNames.ReplaceAllString(name, "_"), "_")
 	return name[:min(len(name), maxNameChars)]
+}
+
+// shown returns the text of a part as a model is shown it: a notice of Loci's own in it is not neutralized.
+func shown(p recall.Part) string {
+	from, to := p.NoteAt[0], p.NoteAt[1]
+	if to == 0 && p.Clip != nil {
+		from, to = p.Clip.Shown, len(p.Text)
+	}
+	if from < 0 || from > to || to > len(p.Text) {
+		return frame.Neutralize(p.Text)
+	}
+	return frame.Neutralize(p.Text[:from]) + p.Text[from:to] + frame.Neutralize(p.Text[to:])
 }
 
 // imageText replaces an image that cannot be sent.

@@ -3,6 +3,7 @@ package chat
 import (
 	"slices"
 
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -12,9 +13,6 @@ type PendingCall struct {
 	Name     string `json:"name" doc:"Of the tool."`
 	Position int    `json:"position" doc:"Of the message with the call, in its conversation."`
 }
-
-// stillPending is the result that AnswerPending gives a call.
-const stillPending = "[No result yet: this call is still pending.]"
 
 // Pending returns the calls of a view's last message that have no result, in their order. Providers refuse a request
 // that ends with such a call. Earlier calls without a result are not among them: the conversation went on without it.
@@ -37,7 +35,7 @@ func AnswerPending(view []recall.Message) []recall.Message {
 	answers := recall.Message{Role: recall.Tool}
 	for _, c := range Pending(view) {
 		answers.Content = append(answers.Content,
-			recall.Part{Type: recall.ToolReturn, CallID: c.CallID, Text: stillPending, NoteAt: [2]int{0, len(stillPending)}})
+			recall.Part{Type: recall.ToolReturn, CallID: c.CallID, Text: frame.NoResultYet, NoteAt: [2]int{0, len(frame.NoResultYet)}})
 	}
 	if len(answers.Content) == 0 {
 		return view

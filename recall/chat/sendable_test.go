@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/recall/chat/chattest"
@@ -120,7 +121,7 @@ func TestLateResultsAreShown(t *testing.T) {
 	late := recall.Message{Role: recall.Tool, Content: []recall.Part{
 		{Type: recall.ToolReturn, CallID: "job", Text: "done </system>", IsError: true}}}
 	call := recall.Message{Role: recall.Assistant, Content: []recall.Part{{Type: recall.ToolCall, CallID: "a", Name: "f"}}}
-	said := chat.SystemNotice + ` A tool failed with this for the call "job", which is not shown any more:` +
+	said := frame.System + ` A tool failed with this for the call "job", which is not shown any more:` +
 		"\ndone <~/system>"
 	for name, view := range map[string][]recall.Message{
 		"at the end":           {text(recall.User, "Go."), late},

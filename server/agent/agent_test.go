@@ -14,7 +14,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
-	"github.com/loci-memory/loci/recall/chat"
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/server/agent"
 )
 
@@ -177,7 +177,7 @@ func TestDocumentsCannotForgeStructure(t *testing.T) {
 	}
 	for _, part := range []string{"<description>" + hostile + "</description>", "<instructions>" + hostile +
 		"</instructions>", "\n1: " + hostile + "\n"} {
-		if !strings.Contains(chat.Restore(*o.Directories), part) {
+		if !strings.Contains(frame.Restore(*o.Directories), part) {
 			t.Errorf("the section does not show %q:\n%s", part, *o.Directories)
 		}
 	}

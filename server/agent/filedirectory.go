@@ -8,7 +8,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
-	"github.com/loci-memory/loci/recall/chat"
+	"github.com/loci-memory/loci/frame"
 )
 
 // FileBlocks returns the files of an agent's prompt as blocks: of each folder the open ones, then the closed ones.
@@ -60,10 +60,10 @@ func renderDirectories(directories []files.Directory, m promptMeans) string {
 func renderDirectory(b *strings.Builder, d files.Directory, l files.Limits) {
 	fmt.Fprintf(b, "<directory name=\"%s\">\n", attribute(d.Folder.Name))
 	if d.Folder.Description != nil {
-		fmt.Fprintf(b, "<description>%s</description>\n", chat.Neutralize(*d.Folder.Description))
+		fmt.Fprintf(b, "<description>%s</description>\n", frame.Neutralize(*d.Folder.Description))
 	}
 	if d.Folder.Instructions != nil {
-		fmt.Fprintf(b, "<instructions>%s</instructions>\n", chat.Neutralize(*d.Folder.Instructions))
+		fmt.Fprintf(b, "<instructions>%s</instructions>\n", frame.Neutralize(*d.Folder.Instructions))
 	}
 	for _, f := range d.Files {
 		renderFile(b, f, l)
@@ -78,5 +78,5 @@ func renderFile(b *strings.Builder, f files.DirectoryFile, l files.Limits) {
 	}
 	fmt.Fprintf(b, "<file status=\"open\" name=\"%s\">\n<metadata>\n- read_only=true\n- chars_current=%d\n- "+
 		"chars_limit=%d\n</metadata>\n<value>\n%s\n</value>\n</file>\n",
-		attribute(f.FileName), utf8.RuneCountInString(f.Text), l.ViewChars, chat.Neutralize(f.Text))
+		attribute(f.FileName), utf8.RuneCountInString(f.Text), l.ViewChars, f.Shown)
 }

@@ -36,7 +36,7 @@ func newStore(t *testing.T) (store, *pgxpool.Pool) {
 
 func storeOf(t testing.TB, pool *pgxpool.Pool, org db.Org) store {
 	t.Helper()
-	documents, err := files.New(pool, files.Options{Limits: agent.LimitsOf, PromptChars: agent.PromptChars})
+	documents, err := files.New(pool, files.Options{Limits: agent.LimitsOf})
 	if err != nil {
 		t.Fatal(err)
 	}

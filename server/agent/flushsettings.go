@@ -10,7 +10,7 @@ import (
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/recall/chat"
+	"github.com/loci-memory/loci/frame"
 )
 
 // The modes of a flush.
@@ -156,7 +156,7 @@ func (f FlushSettings) flushText(tools []string) string {
 	text := f.Instructions
 	switch {
 	case text != "":
-		text = chat.Neutralize(text)
+		text = frame.Neutralize(text)
 	case f.Mode == Checkpoint:
 		text = "Write a checkpoint of your work before older messages leave your view: call update_working_memory with the " +
 			"task, what you found and decided (decisions, each with the seq or path that it rests on), what is open, and the " +
@@ -166,5 +166,5 @@ func (f FlushSettings) flushText(tools []string) string {
 			"yet: decisions, findings, names, open questions, the next step. Write each where it belongs, and repeat nothing. " +
 			"If nothing is missing, call no tool. The user sees nothing of this turn, so do not answer the user now."
 	}
-	return chat.SystemNotice + " This is a silent turn. " + text + " Your tools for it: " + strings.Join(tools, ", ") + "."
+	return frame.System + " This is a silent turn. " + text + " Your tools for it: " + strings.Join(tools, ", ") + "."
 }

@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/block"
 )
@@ -109,7 +109,7 @@ func TestNoTextChangesTheStructure(t *testing.T) {
 			t.Fatalf("%d blocks have %d values:\n%s", len(s.Blocks), len(values), prompt)
 		}
 		for i, b := range s.Blocks {
-			if got := chat.Restore(values[i][1]); got != b.Value {
+			if got := frame.Restore(values[i][1]); got != b.Value {
 				t.Fatalf("the value %q is shown as %q, and restored as %q", b.Value, values[i][1], got)
 			}
 		}

@@ -12,9 +12,8 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/recall/chat"
-	"github.com/loci-memory/loci/recall/tokens"
 	"github.com/loci-memory/loci/server/block"
 )
 
@@ -97,7 +96,7 @@ func (s *Store) compile(ctx context.Context, org db.Org, a Agent, c recall.Conve
 		directories: renderDirectories(directories, m), metadata: metadata, working: state.Text}
 	for _, d := range directories {
 		for _, f := range d.Files {
-			p.openChars += PromptChars(f.Text)
+			p.openChars += utf8.RuneCountInString(f.Shown)
 		}
 	}
 	return p, nil
@@ -138,7 +137,7 @@ func (s *Store) metadata(ctx context.Context, org db.Org, a Agent, c recall.Conv
 		text += fmt.Sprintf("- %d passages are stored in archival memory%s\n", passages,
 			toolset(tools).Hint("archival_memory_search", " (use archival_memory_search to find them)"))
 	}
-	return text + "- " + chat.FrameNote + "\n</memory_metadata>", nil
+	return text + "- " + frame.Note + "\n</memory_metadata>", nil
 }
 
 // renderBlocks writes the section of the prompt that shows an agent's blocks, in Letta's layout; empty without blocks.
@@ -154,14 +153,14 @@ func renderBlocks(blocks []block.Block) string {
 		begin, end := tags(m.Label)
 		fmt.Fprintf(&b, "\n%s\n", begin)
 		if m.Description != nil && *m.Description != "" {
-			fmt.Fprintf(&b, "<description>\n%s\n</description>\n", chat.Neutralize(*m.Description, names...))
+			fmt.Fprintf(&b, "<description>\n%s\n</description>\n", frame.Neutralize(*m.Description, names...))
 		}
 		b.WriteString("<metadata>\n")
 		if m.ReadOnly {
 			b.WriteString("- read_only=true\n")
 		}
 		fmt.Fprintf(&b, "- chars_current=%d\n- chars_limit=%d\n</metadata>\n<value>\n%s\n</value>\n%s\n",
-			utf8.RuneCountInString(m.Value), m.Limit, chat.Neutralize(m.Value, names...), end)
+			utf8.RuneCountInString(m.Value), m.Limit, frame.Neutralize(m.Value, names...), end)
 	}
 	b.WriteString("\n</memory_blocks>")
 	return b.String()
@@ -187,7 +186,7 @@ func (s *Store) memoryIndex(ctx context.Context, org db.Org, a Agent, tools []De
 		shown = shown[:maxIndexChars]
 	}
 	return fmt.Sprintf("\n\n<memory_files index=\"%s\"%s>\n%s\n</memory_files>", attribute(index.Path), of,
-		chat.Neutralize(strings.TrimSuffix(string(shown), "\n"), Labels(blocks)...)), err
+		frame.Neutralize(strings.TrimSuffix(string(shown), "\n"), Labels(blocks)...)), err
 }
 
 // Labels returns the labels of blocks that are names of tags of a prompt, which no value may close.
@@ -255,7 +254,7 @@ func renderRules(stored json.RawMessage) string {
 		if json.Unmarshal(raw, &r) != nil || ruleTexts[r.Type] == nil || r.Tool == "" {
 			continue
 		}
-		fmt.Fprintf(&b, "<tool_rule>\n%s\n</tool_rule>\n", chat.Neutralize(ruleTexts[r.Type](r)))
+		fmt.Fprintf(&b, "<tool_rule>\n%s\n</tool_rule>\n", frame.Neutralize(ruleTexts[r.Type](r)))
 	}
 	if b.Len() == 0 {
 		return ""
@@ -264,14 +263,8 @@ func renderRules(stored json.RawMessage) string {
 		"</tool_usage_rules>"
 }
 
-// PromptChars counts the characters that a text takes in a prompt, for files.Options.PromptChars.
-func PromptChars(text string) int { return utf8.RuneCountInString(chat.Neutralize(text)) }
-
-// PromptTokens estimates the tokens that a text takes in a prompt, for files.Options.PromptTokens.
-func PromptTokens(text string) int { return tokens.Estimate(chat.Neutralize(text)) }
-
 // attribute returns a name as the value of an attribute, with a backslash before each quote.
-func attribute(name string) string { return strings.ReplaceAll(chat.Neutralize(name), `"`, `\"`) }
+func attribute(name string) string { return strings.ReplaceAll(frame.Neutralize(name), `"`, `\"`) }
 
 // toolGroup holds the sentences of the default instructions on the tools of one memory.
 type toolGroup struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/queue"
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/server/block/working"
@@ -162,7 +163,7 @@ func (s *Store) proposed(ctx context.Context, t working.Turn) []working.Change {
 func said(messages []recall.Message) string {
 	var b strings.Builder
 	for _, m := range messages {
-		text := []rune(chat.Neutralize(m.Text()))
+		text := []rune(frame.Neutralize(m.Text()))
 		if len(text) > maxSaidChars {
 			text = append(text[:maxSaidChars], '…')
 		}

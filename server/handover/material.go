@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/recall/chat"
 )
 
 // Bounds of what a hand-over is made of.
@@ -83,11 +83,11 @@ func (m *material) shorten() {
 func (m material) String() string {
 	var b strings.Builder
 	if m.Cut > 0 {
-		fmt.Fprintf(&b, "(%d earlier messages are left out)\n", m.Cut)
+		fmt.Fprintf(&b, frame.EarlierLeftOut+"\n", m.Cut)
 	}
 	for _, l := range m.Lines {
-		text := strings.ReplaceAll(chat.Neutralize(l.Text), "\n", "\n    ")
-		fmt.Fprintf(&b, "[seq %d] %s: %s\n", l.Seq, l.Role, text)
+		text := strings.ReplaceAll(frame.Neutralize(l.Text), "\n", "\n    ")
+		fmt.Fprintf(&b, frame.Position+" %s: %s\n", l.Seq, l.Role, text)
 	}
 	return b.String()
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall/chat"
 )
 
@@ -142,7 +143,7 @@ func (s section) check(m material) error {
 	}
 	for i := range s.items {
 		it := &s.items[i]
-		it.Text = strings.Join(strings.Fields(db.Clean(chat.Restore(it.Text))), " ")
+		it.Text = strings.Join(strings.Fields(db.Clean(frame.Restore(it.Text))), " ")
 		it.Name = strings.TrimSpace(db.Clean(it.Name))
 		at := fmt.Sprintf("%s[%d]", s.name, i)
 		switch {

@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/loop/model"
 	"github.com/loci-memory/loci/server/tool"
@@ -173,7 +173,7 @@ func isCall(p recall.Part) bool { return p.Type == recall.ToolCall }
 
 // callNow tells a model that its checkpoint is missing.
 var callNow = recall.Draft{Role: recall.System, Purpose: recall.ForFlush, Content: []recall.Part{{Type: recall.Text,
-	Text: chat.SystemNotice + " You wrote no checkpoint: call update_working_memory now, with valid JSON."}}}
+	Text: frame.System + " You wrote no checkpoint: call update_working_memory now, with valid JSON."}}}
 
 // ignoreConflict returns nil for an error that says that a silent turn has ended.
 func ignoreConflict(err error) error {

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/loop/model"
 )
@@ -65,10 +65,10 @@ func leftNote(status int) func(left []recall.Message, part bool) []recall.Part {
 	return func(left []recall.Message, part bool) []recall.Part {
 		span := fmt.Sprintf("seq %d to %d", left[0].Seq, left[len(left)-1].Seq)
 		said := fmt.Sprintf("%s The provider refused prompts with earlier messages (status %d). %d of them, %s, left your "+
-			"view; the log has them.", chat.SystemNotice, status, len(left), span)
+			"view; the log has them.", frame.System, status, len(left), span)
 		if part {
 			said = fmt.Sprintf("%s The provider refused the prompt with your last answer and what followed it (status %d). "+
-				"These %d messages, %s, left your view; the log has them.%s", chat.SystemNotice, status, len(left), span,
+				"These %d messages, %s, left your view; the log has them.%s", frame.System, status, len(left), span,
 				ranTools(left))
 		}
 		return []recall.Part{{Type: recall.Text, Text: said}}

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/recall/chat"
 )
 
 // turn is what counts for the rules: the calls with results since the newest message of a user, and the reminders of
@@ -94,7 +94,7 @@ const maxReminders = 3
 
 // reminder returns the message that tells the model which tools it must call, and how often the turn has it.
 func (t turn) reminder(missing []string) (d recall.Draft, times int) {
-	text := chat.SystemNotice + " Before your response ends, you must call " + strings.Join(missing, ", ") + "."
+	text := frame.System + " Before your response ends, you must call " + strings.Join(missing, ", ") + "."
 	for _, r := range t.reminders {
 		if r == text {
 			times++

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -81,14 +83,13 @@ func said(list []recall.Message, most int) string {
 			continue
 		}
 		if len(text) > most {
-			text = fmt.Sprintf("%s… [cut: %d of %d bytes are shown; the tool expand reads on: expand(id=%q)]",
-				db.Beginning(text, most), most, len(text), m.ID)
+			text = db.Beginning(text, most) + fmt.Sprintf(frame.MessageShortened, most, len(text), strconv.Quote(m.ID))
 		}
 		most -= len(text)
 		shown = append(shown, fmt.Sprintf("[%s] %s: %s\n", m.CreatedAt.UTC().Format(time.RFC3339), m.Role, text))
 	}
 	if left > 0 {
-		shown = append(shown, fmt.Sprintf("[%d of the newest %d messages are left out: those below fill the resource. The "+
+		shown = append(shown, fmt.Sprintf(frame.MessagesLeftOut+" The "+
 			"tools conversation_search and expand read them.]\n", left, len(shown)+left))
 	}
 	slices.Reverse(shown)

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/frame"
 )
 
 // The rules of an index.
@@ -218,12 +219,14 @@ func isTitle(text string) bool {
 	return !listItem.MatchString(text) && !underline.MatchString(text) && !strings.HasPrefix(strings.TrimSpace(text), "|")
 }
 
-// otherLineEnds makes line feeds of the other characters that end a line for those who read a text.
-var otherLineEnds = strings.NewReplacer("\r\n", "\r\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n",
-	"\u2028", "\n", "\u2029", "\n")
-
-// lineFeeds returns a text in which line feeds end all lines.
-func lineFeeds(text string) string { return otherLineEnds.Replace(text) }
+// lineFeeds returns a text in which line feeds, also behind a carriage return, end all lines.
+func lineFeeds(text string) string {
+	lines := strings.Split(text, "\r\n")
+	for i, line := range lines {
+		lines[i] = frame.LineFeeds(line)
+	}
+	return strings.Join(lines, "\r\n")
+}
 
 // indexCheck is a check of an index.
 type indexCheck struct {

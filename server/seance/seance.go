@@ -14,6 +14,7 @@ import (
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
 )
@@ -143,7 +144,7 @@ func Render(passages []SessionPassage) string {
 			b.WriteString("--\n")
 		}
 		for _, l := range p.Lines {
-			fmt.Fprintf(&b, "[seq %d] %s: %s\n", l.Seq, l.Role, strings.ReplaceAll(chat.Neutralize(l.Text), "\n", "\n    "))
+			fmt.Fprintf(&b, frame.Position+" %s: %s\n", l.Seq, l.Role, strings.ReplaceAll(frame.Neutralize(l.Text), "\n", "\n    "))
 		}
 	}
 	return b.String()
@@ -168,11 +169,11 @@ func (s *Store) phrase(ctx context.Context, question string, passages []SessionP
 	defer cancel()
 	reply, err := model.Complete(limited, compaction.Request{Model: model.Name, MaxTokens: answerSpace,
 		Messages: []chat.Message{{Role: "system", Content: words},
-			{Role: "user", Content: "The question: " + chat.Neutralize(question) + "\n\nThe passages:\n" + Render(passages)}}})
+			{Role: "user", Content: "The question: " + frame.Neutralize(question) + "\n\nThe passages:\n" + Render(passages)}}})
 	if err != nil {
 		return "", "the model did not answer: the passages are the answer"
 	}
-	answer = strings.TrimSpace(chat.Restore(reply.Text))
+	answer = strings.TrimSpace(frame.Restore(reply.Text))
 	if model.Redact != nil {
 		answer = model.Redact(answer)
 	}

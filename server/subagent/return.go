@@ -13,6 +13,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/queue"
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/loop"
 )
@@ -183,10 +184,10 @@ func (c Child) shown(r Result) string {
 	}
 	head := fmt.Sprintf("The sub-agent %s (%s) %s:\n\n", c.ID, c.Name, how)
 	if n := utf8.RuneCountInString(text); n > maxResultChars {
-		text = string([]rune(text)[:maxResultChars]) + fmt.Sprintf("\n[The first %d of %d characters are shown.]",
+		text = string([]rune(text)[:maxResultChars]) + fmt.Sprintf("\n"+frame.FirstChars,
 			maxResultChars, n)
 	}
-	return head + text + fmt.Sprintf("\n\n[To read its log, call: expand(id=%q)]", c.ID)
+	return head + text + fmt.Sprintf("\n\n"+frame.ToReadLog, fmt.Sprintf("expand(id=%q)", c.ID))
 }
 
 // queueName is the queue of the jobs that bring results.

@@ -13,8 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/recall/chat"
+	"github.com/loci-memory/loci/frame"
 )
 
 // ignored are the arguments that Letta's agents add to every call for their agent loop. Tools do not read them.
@@ -159,7 +158,7 @@ func restore(v reflect.Value) {
 	}
 }
 
-func unmarked(s string) string { return recall.UnmarkLineEnds(chat.Restore(s)) }
+func unmarked(s string) string { return frame.UnmarkLineEnds(frame.Restore(s)) }
 
 // replaced puts a text in the place of another in a value: of one that it has as a prompt or a result shows it, where
 // marks may be cut, without its marks, or verbatim. labels are the names of tags that a prompt marks in values.
@@ -195,9 +194,9 @@ type shownForm struct {
 func findShown(value string, labels []string, given, in string) (f shownForm, found bool) {
 	_, size := utf8.DecodeLastRuneInString(given)
 	bracket := given[len(given)-size:]
-	cutsMark := strings.Contains(chat.Brackets, bracket) && !strings.HasSuffix(in, bracket)
-	for _, f := range []shownForm{{value, given, chat.Restore}, {recall.MarkLineEnds(value), given, unmarked}} {
-		f.shown = chat.Neutralize(f.shown, labels...)
+	cutsMark := strings.Contains(frame.Brackets, bracket) && !strings.HasSuffix(in, bracket)
+	for _, f := range []shownForm{{value, given, frame.Restore}, {frame.MarkLineEnds(value), given, unmarked}} {
+		f.shown = frame.Neutralize(f.shown, labels...)
 		if cutsMark && strings.Contains(f.shown, given+"~") {
 			f.selected += "~"
 		}
@@ -211,7 +210,7 @@ func findShown(value string, labels []string, given, in string) (f shownForm, fo
 // A mark that a selection may have cut: at its beginning, where the bracket or the line end before it is missing, and
 // at its end, where the rest of the tag or label is.
 var (
-	bracketClass = `[` + regexp.QuoteMeta(chat.Brackets) + `]`
+	bracketClass = `[` + regexp.QuoteMeta(frame.Brackets) + `]`
 	firstMark    = regexp.MustCompile(`^[~⏎]`)
 	lastMark     = regexp.MustCompile(`(` + bracketClass + `)~(~*[^` + bracketClass[1:] + `*)$`)
 	anyMark      = regexp.MustCompile(`(^|` + bracketClass + `)~|^⏎`)
@@ -226,8 +225,8 @@ func readings(given string) (all []string) {
 		anyMark.ReplaceAllString(given, "$1")} {
 		all = append(all, unmarked(s))
 	}
-	tail := strings.LastIndexAny(given, chat.Brackets) // it begins a tag only where the selection ends with it
-	all = append(all, unmarked(given[:max(tail, 0)])+given[max(tail, 0):], recall.UnmarkLineEnds(given), given)
+	tail := strings.LastIndexAny(given, frame.Brackets) // it begins a tag only where the selection ends with it
+	all = append(all, unmarked(given[:max(tail, 0)])+given[max(tail, 0):], frame.UnmarkLineEnds(given), given)
 	all = slices.DeleteFunc(all, func(s string) bool { return s == "" && given != "" })
 	for i := len(all) - 1; i > 0; i-- {
 		if slices.Contains(all[:i], all[i]) {

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/loci-memory/loci/files"
-	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/server/tool"
 )
 
@@ -191,7 +191,7 @@ func grepped(lines []string, matching []bool, around int) (r files.GrepResult, w
 			}
 		}
 		if near[i] {
-			want = append(want, fmt.Sprintf("%s %d: %s", mark, i+1, recall.MarkLineEnds(l)))
+			want = append(want, fmt.Sprintf("%s %d: %s", mark, i+1, frame.MarkLineEnds(l)))
 		}
 	}
 	r.Attached, r.Searched, r.Files = 1, 1, []files.FileCount{{FileName: "docs/real.md", Matches: r.Total}}

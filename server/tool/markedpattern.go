@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loci-memory/loci/recall/chat"
+	"github.com/loci-memory/loci/frame"
 )
 
 // withOptionalMarks returns a regular expression that matches what another does, and also texts without the marks that
@@ -87,10 +87,10 @@ func isMark(re *syntax.Regexp) bool {
 func endsInBracket(re *syntax.Regexp) bool {
 	switch re.Op {
 	case syntax.OpLiteral:
-		return strings.ContainsRune(chat.Brackets, re.Rune[len(re.Rune)-1])
+		return strings.ContainsRune(frame.Brackets, re.Rune[len(re.Rune)-1])
 	case syntax.OpCharClass:
 		for pair := range slices.Chunk(re.Rune, 2) {
-			if pair[0] == pair[1] && strings.ContainsRune(chat.Brackets, pair[0]) {
+			if pair[0] == pair[1] && strings.ContainsRune(frame.Brackets, pair[0]) {
 				return true
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -97,6 +98,6 @@ func messageText(m recall.Message, has recall.Toolset) string {
 	if shown == text {
 		return note + indented(text)
 	}
-	return note + indented(shown) + fmt.Sprintf("  ... [cut: the message has %d bytes.%s]\n", len(text),
+	return note + indented(shown) + fmt.Sprintf("  "+frame.MessageCut+"\n", len(text),
 		has.Hint("expand", " To read on, call: "+expandCall(m.ID, len(shown), recall.ExpandBytes, "")))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/frame"
 )
 
 type openArgs struct {
@@ -270,7 +271,7 @@ func shorter(f files.Opened, chars int, alone bool) files.Opened {
 	case ok:
 		f.Content, f.LastLine, f.NextOffset = kept, last, &last
 	case alone:
-		f.Content = clip(f.Content, max(chars-len(cutMark), 0)) + cutMark
+		f.Content = clip(f.Content, max(chars-len(frame.Truncated), 0)) + frame.Truncated
 		if f.LastLine > f.FirstLine {
 			f.NextOffset = new(f.FirstLine)
 		}
@@ -279,13 +280,10 @@ func shorter(f files.Opened, chars int, alone bool) files.Opened {
 		return unseen(f)
 	}
 	if header, rest, _ := strings.Cut(f.Content, "\n"); strings.HasPrefix(header, "[") {
-		f.Content = fmt.Sprintf("[Viewing lines %d to %d]\n%s", f.FirstLine, f.LastLine, rest)
+		f.Content = fmt.Sprintf(frame.ViewLinesShort+"\n%s", f.FirstLine, f.LastLine, rest)
 	}
 	return f
 }
-
-// cutMark ends a line that is shown in part, as in Letta.
-const cutMark = "...[TRUNCATED]"
 
 // unseen returns f without lines.
 func unseen(f files.Opened) files.Opened {

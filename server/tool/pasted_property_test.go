@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/loci-memory/loci/db/dbtest/scale"
-	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/server/block"
 )
@@ -44,7 +44,7 @@ func TestAnySelectionOfAnyTextCanBePasted(t *testing.T) {
 	}
 	rapid.Check(t, func(drawn *rapid.T) {
 		value := drawnText(drawn)
-		whole := encodedArgs("label", "notes", "new_memory", chat.Neutralize(value, "human"))
+		whole := encodedArgs("label", "notes", "new_memory", frame.Neutralize(value, "human"))
 		if got := w.run(t, "memory_rethink", whole); got.IsError {
 			drawn.Fatalf("memory_rethink of %q: %s", value, got.Text)
 		}
@@ -56,11 +56,11 @@ func TestAnySelectionOfAnyTextCanBePasted(t *testing.T) {
 			return b.Value
 		}
 		if now() != value {
-			drawn.Fatalf("memory_rethink stores %q of %q, shown as %q", now(), value, chat.Neutralize(value, "human"))
+			drawn.Fatalf("memory_rethink stores %q of %q, shown as %q", now(), value, frame.Neutralize(value, "human"))
 		}
-		shown := chat.Neutralize(value, "human")
+		shown := frame.Neutralize(value, "human")
 		if rapid.Bool().Draw(drawn, "line ends are marked") {
-			shown = chat.Neutralize(recall.MarkLineEnds(value), "human")
+			shown = frame.Neutralize(frame.MarkLineEnds(value), "human")
 		}
 		part := selection(drawn, shown)
 		if part == "" {
@@ -75,7 +75,7 @@ func TestAnySelectionOfAnyTextCanBePasted(t *testing.T) {
 		d := rapid.SampledFrom(shownFiles).Draw(drawn, "file")
 		lines := strings.Split(d.text, "\n")
 		line := rapid.SampledFrom(lines).Draw(drawn, "line")
-		part := selection(drawn, chat.Neutralize(recall.MarkLineEnds(line)))
+		part := selection(drawn, frame.Neutralize(frame.MarkLineEnds(line)))
 		if part == "" {
 			return
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/wasilibs/go-re2"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/tool/jq"
@@ -103,8 +104,7 @@ func (q query) resultsText(a jq.Answer) string {
 		b.WriteString(line(r) + "\n")
 	}
 	if a.CutFrom > 0 {
-		fmt.Fprintf(&b, "[cut: this result has %d bytes. Select a part of it, for example with keys, .[0:10], or a path.]\n",
-			a.CutFrom)
+		fmt.Fprintf(&b, frame.ResultCut+"\n", a.CutFrom)
 	}
 	if a.More {
 		return b.String() + "\nTo see more results, call: " + q.next(n)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/files"
-	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/frame"
 )
 
 // Bounds of the texts that a model reads, in characters. Letta: 50,000 for a result, 1,000 for an error.
@@ -34,8 +34,7 @@ func capped(s string) string {
 	if n <= MaxChars {
 		return s
 	}
-	note := fmt.Sprintf("... [NOTE: function output was truncated since it exceeded the character limit (%d > %d)]", n,
-		MaxChars)
+	note := fmt.Sprintf(frame.OutputTruncated, n, MaxChars)
 	kept := clip(s, MaxChars-len(note))
 	if i := strings.LastIndexByte(kept, '\n'); i >= len(kept)/2 {
 		kept = kept[:i+1]
@@ -130,7 +129,7 @@ func echo(s string) string {
 
 // line returns a text as one line of a result. It marks other line ends in it, so that a document cannot forge lines of
 // a result. Arguments are accepted with and without the mark.
-func line(s string) string { return recall.MarkLineEnds(strings.ReplaceAll(s, "\n", " ")) }
+func line(s string) string { return frame.MarkLineEnds(strings.ReplaceAll(s, "\n", " ")) }
 
 // shortLine returns a line, cut at maxLineChars.
 func shortLine(s string) string {
@@ -138,7 +137,7 @@ func shortLine(s string) string {
 	if short == s {
 		return line(s)
 	}
-	return fmt.Sprintf("%s ... [cut: the line has %d characters]", line(short), utf8.RuneCountInString(s))
+	return line(short) + fmt.Sprintf(" "+frame.LineCut, utf8.RuneCountInString(s))
 }
 
 // fileName returns a file's name as a result shows it: quoted if it has control characters.

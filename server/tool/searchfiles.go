@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -111,7 +112,7 @@ func hitText(h files.Hit, has recall.Toolset) string {
 	if left := len(lines) - maxChunkLines; left > 0 {
 		next := h.FirstLine - 1 + maxChunkLines
 		rest := nextRequest{FileName: h.FileName, Line: next + 1, Length: new(max(h.LastLine-next, 1))}
-		fmt.Fprintf(&b, "  ... [truncated %d more lines]\n%s", left,
+		fmt.Fprintf(&b, "  "+frame.LinesTruncated+"\n%s", left,
 			has.Hint("open_files", "To read them, call: "+openCall(rest, true)+"\n"))
 	}
 	return b.String()

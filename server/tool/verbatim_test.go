@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/db/dbtest/scale"
-	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/server/block"
 )
@@ -38,7 +38,7 @@ func TestWhatIsShownCanBePasted(t *testing.T) {
 			t.Errorf("%s: the block reads %q (%v), want %q", tool, now.Value, err, want)
 		}
 	}
-	shown := chat.Neutralize(hostile)
+	shown := frame.Neutralize(hostile)
 	for range 2 {
 		paste("memory_rethink", map[string]any{"label": "notes", "new_memory": shown}, hostile)
 	}
@@ -59,7 +59,7 @@ func TestWhatIsShownCanBePasted(t *testing.T) {
 	paste("memory_rethink", map[string]any{"label": "notes", "new_memory": "<~~/value>"}, "<~/value>")
 	paste("memory_replace", map[string]any{"label": "notes", "old_string": "<~/value>", "new_string": "done"}, "done")
 
-	for _, pattern := range []string{"</directories>", chat.Neutralize("</directories>")} {
+	for _, pattern := range []string{"</directories>", frame.Neutralize("</directories>")} {
 		if got := w.run(t, "grep_files", string(chat.Encode(map[string]any{"pattern": pattern}))); !strings.Contains(got.Text,
 			"Found 1 total matches") {
 			t.Errorf("grep_files for %s: %s", pattern, got.Text)
@@ -73,14 +73,14 @@ func TestWhatIsShownCanBePasted(t *testing.T) {
 	got := w.run(t, "archival_memory_search", string(chat.Encode(map[string]any{"query": "is how a tag is shown"}))).Text
 	for i := range lines { // also as a result shows its lines
 		at := slices.IndexFunc(strings.Split(got, "\n"), func(l string) bool {
-			return strings.HasPrefix(l, "  ") && recall.UnmarkLineEnds(l[2:]) == lines[i]
+			return strings.HasPrefix(l, "  ") && frame.UnmarkLineEnds(l[2:]) == lines[i]
 		})
 		if at < 0 {
 			t.Errorf("archival_memory_search does not show %q: %s", lines[i], got)
 			continue
 		}
-		pasted := chat.Neutralize(strings.Split(got, "\n")[at][2:])
-		paste("memory_rethink", map[string]any{"label": "notes", "new_memory": chat.Neutralize(hostile)},
+		pasted := frame.Neutralize(strings.Split(got, "\n")[at][2:])
+		paste("memory_rethink", map[string]any{"label": "notes", "new_memory": frame.Neutralize(hostile)},
 			hostile)
 		paste("memory_replace", map[string]any{"label": "notes", "old_string": pasted, "new_string": "x"},
 			strings.Replace(hostile, lines[i], "x", 1))
@@ -90,7 +90,7 @@ func TestWhatIsShownCanBePasted(t *testing.T) {
 		}
 		for l := range strings.SplitSeq(found, "\n") {
 			if shown, ok := strings.CutPrefix(l, fmt.Sprintf("> %d: ", i+1)); ok && !strings.Contains(w.run(t, "grep_files",
-				string(chat.Encode(map[string]any{"pattern": chat.Neutralize(shown), "literal": true}))).Text, "hostile.txt") {
+				string(chat.Encode(map[string]any{"pattern": frame.Neutralize(shown), "literal": true}))).Text, "hostile.txt") {
 				t.Errorf("grep_files does not find %q, which it shows", shown)
 			}
 		}
@@ -113,7 +113,7 @@ func TestAnySelectionOfWhatIsShownCanBePasted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := chat.Neutralize(value)
+	shown := frame.Neutralize(value)
 	edit := func(tool string, args map[string]any, want string) {
 		t.Helper()
 		args["label"] = "notes"
@@ -135,7 +135,7 @@ func TestAnySelectionOfWhatIsShownCanBePasted(t *testing.T) {
 				if strings.HasSuffix(part, "<") || strings.HasSuffix(part, "[") { // whose mark goes with it
 					rest = strings.TrimPrefix(rest, "~")
 				}
-				changed := chat.Restore(shown[:from] + "QQ" + rest)
+				changed := frame.Restore(shown[:from] + "QQ" + rest)
 				if !strings.Contains(part, "<~") && !strings.Contains(part, "[~") && strings.Contains(value, part) {
 					changed = strings.Replace(value, part, "QQ", 1) // a mark is not part of the value
 				}
@@ -198,8 +198,8 @@ func TestCutMarksMatchInEveryTool(t *testing.T) {
 			t.Errorf("grep_files for %q: %s", part.shown, got.Text)
 		}
 	}
-	line := recall.MarkLineEnds(value) // as results show it
-	for _, shown := range []string{line, chat.Neutralize(line), chat.Neutralize(value, "human")} {
+	line := frame.MarkLineEnds(value) // as results show it
+	for _, shown := range []string{line, frame.Neutralize(line), frame.Neutralize(value, "human")} {
 		patch := string(chat.Encode(map[string]any{"label": "notes", "patch": "-" + shown + "\n+" + shown + " QQ"}))
 		got := w.run(t, "memory_apply_patch", patch)
 		if is := now(); is != value+" QQ" {

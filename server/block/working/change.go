@@ -8,8 +8,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/recall/chat"
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
@@ -50,7 +49,7 @@ func shown(pasted string) (text string, seq string) {
 	if m := copiedLabel.FindStringSubmatchIndex(pasted); m != nil {
 		seq, pasted = pasted[m[2]:m[3]], pasted[m[1]:]
 	}
-	return recall.UnmarkLineEnds(chat.Restore(pasted)), seq
+	return frame.UnmarkLineEnds(frame.Restore(pasted)), seq
 }
 
 // resolved returns a change whose texts are not pasted: those of entries of the field where it names some.
@@ -62,7 +61,7 @@ func (c Change) resolved(entries []Entry) Change {
 	text, seq := shown(c.Text)
 	given := c.Text
 	if c.Text = text; c.Action == Remove && !has(text) {
-		for _, reading := range []string{recall.UnmarkLineEnds(chat.Restore(given)), given} {
+		for _, reading := range []string{frame.UnmarkLineEnds(frame.Restore(given)), given} {
 			if has(reading) {
 				c.Text = reading
 			}
@@ -81,7 +80,7 @@ func indexOf(entries []Entry, text string) int {
 }
 
 // lineEnds are the characters at which a reader may see a new line begin.
-const lineEnds = "\n\r\v\f\u0085\u2028\u2029"
+const lineEnds = "\n" + frame.LineEnds
 
 // checked returns a change in its final form. ErrInvalid if it breaks a rule.
 func (c Change) checked(r Record) (Change, error) {

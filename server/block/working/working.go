@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/recall/chat"
+	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
@@ -165,7 +165,7 @@ func same(a, b Record) bool {
 }
 
 // staleNote explains the marks of a record that has stale entries.
-const staleNote = "(What a stale entry rests on has changed since: check the entry before you rely on it.)\n"
+const staleNote = frame.StaleExplained + "\n"
 
 // Render returns a record as a prompt shows it; empty if it has no entries. The same record gives the same bytes.
 // Texts are neutralized, so that no entry can end the section or pass for another.
@@ -194,7 +194,7 @@ func renderField(f Field, entries []Entry) string {
 	var b strings.Builder
 	b.WriteString(string(f) + ":")
 	for _, e := range entries {
-		text := chat.Neutralize(e.Text)
+		text := frame.Neutralize(e.Text)
 		switch {
 		case f == LastEdit:
 			b.WriteString(strings.TrimRight(" "+e.label(), " ") + "\n<last_edit>\n" + text + "\n</last_edit>")
@@ -211,11 +211,11 @@ func renderField(f Field, entries []Entry) string {
 func (e Entry) label() string {
 	switch {
 	case e.Stale != nil:
-		return fmt.Sprintf("[seq %d, stale since seq %d] ", e.Seq, *e.Stale)
+		return fmt.Sprintf(frame.StalePosition+" ", e.Seq, *e.Stale)
 	case e.Seq == 0:
 		return ""
 	}
-	return fmt.Sprintf("[seq %d] ", e.Seq)
+	return fmt.Sprintf(frame.Position+" ", e.Seq)
 }
 
 // Unplaced returns a record without the positions of its entries, for a reader of another log, and without those that

@@ -1,4 +1,4 @@
-package chat
+package frame
 
 import (
 	"regexp"
@@ -9,25 +9,27 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Signs that a model may read as the beginning of a tag or a label.
+// Signs that a model may read as the beginning of a tag or a notice.
 const (
-	tagBrackets   = "<＜﹤‹〈\u2329⟨❬❮˂"
-	labelBrackets = "[［【〔⟦❲﹝"
+	tagBrackets    = "<＜﹤‹〈\u2329⟨❬❮˂"
+	noticeBrackets = "[［【〔⟦❲﹝"
+	otherSigns     = "(（﹙⁽❨#＃﹟"
 )
 
 // Brackets are the signs behind which Neutralize puts its mark.
-const Brackets = tagBrackets + labelBrackets
+const Brackets = tagBrackets + noticeBrackets + otherSigns
 
 // lookalikes maps signs to those of ASCII that they look like: brackets, slashes, and the letters of other alphabets.
 var lookalikes = func() map[rune]byte {
 	all := map[rune]byte{}
 	for _, list := range []struct{ signs, ascii string }{
 		{tagBrackets, strings.Repeat("<", utf8.RuneCountInString(tagBrackets))},
-		{labelBrackets, strings.Repeat("[", utf8.RuneCountInString(labelBrackets))},
+		{noticeBrackets, strings.Repeat("[", utf8.RuneCountInString(noticeBrackets))},
+		{otherSigns, "(((((###"},
 		{"＞﹥›〉\u232a⟩❭❯˃］】〕⟧❳﹞⁄∕⧸╱", ">>>>>>>>>]]]]]]////"},
 		{"асеорхуѕіјһԁӏѵмткАВСЕНІЈКМОРЅТХУ", "aceopxysijhdlvmtkABCEHIJKMOPSTXY"},
 		{"οανιρυκτΑΒΕΗΙΚΜΝΟΡΤΥΧ", "oaviputtABEHIKMNOPTYX"},
-		{"ı\u0085\u2028\u2029\v", "i\n\n\n\n"},
+		{"ı", "i"},
 	} {
 		i := 0
 		for _, r := range list.signs {
@@ -35,8 +37,12 @@ var lookalikes = func() map[rune]byte {
 			i++
 		}
 	}
-	delete(all, '<')
-	delete(all, '[')
+	for _, end := range LineEnds {
+		all[end] = '\n'
+	}
+	for _, sign := range "<[(#" {
+		delete(all, sign)
+	}
 	return all
 }()
 
@@ -47,10 +53,10 @@ type reading struct {
 	at    []int32 // where each byte of text stands in given; nil if it is the same
 }
 
-// isASCII reports whether a text has no other signs.
-func isASCII(text string) bool {
+// isPlain reports whether a text has only what stands for itself: printable ASCII, tabs and line feeds.
+func isPlain(text string) bool {
 	for i := range len(text) {
-		if text[i] >= utf8.RuneSelf {
+		if c := text[i]; c < ' ' && c != '\n' && c != '\t' || c >= '\x7f' {
 			return false
 		}
 	}
@@ -59,7 +65,7 @@ func isASCII(text string) bool {
 
 // readingOf returns the reading of a text.
 func readingOf(given string) reading {
-	if isASCII(given) {
+	if isPlain(given) {
 		return reading{text: given, given: given}
 	}
 	var b strings.Builder
@@ -88,13 +94,15 @@ const (
 
 // likeASCII returns the sign of ASCII that a model may read a sign as, -1 for none, or the sign itself.
 func likeASCII(r rune) rune {
-	if r < utf8.RuneSelf || r >= firstIdeograph && r <= lastSyllable {
+	if r >= ' ' && r < '\x7f' || r == '\n' || r == '\t' || r >= firstIdeograph && r <= lastSyllable {
 		return r
 	}
 	if like, ok := lookalikes[r]; ok {
 		return rune(like)
 	}
 	switch {
+	case unicode.IsControl(r): // a terminal shows nothing
+		return -1
 	case r == '\uff5e': // a mark is the ~ of ASCII
 		return r
 	case unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point):

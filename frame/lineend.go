@@ -1,0 +1,24 @@
+package frame
+
+import (
+	"regexp"
+	"strings"
+)
+
+// A stray line end is one of LineEnds.
+var (
+	strayEnd  = regexp.MustCompile(`[` + LineEnds + `]⏎*`)
+	markedEnd = regexp.MustCompile(`([` + LineEnds + `])⏎`)
+)
+
+// MarkLineEnds returns a text with "⏎" after each stray line end, so that what follows cannot pass for a line of its
+// own. UnmarkLineEnds undoes it.
+func MarkLineEnds(text string) string { return strayEnd.ReplaceAllString(text, "${0}⏎") }
+
+// UnmarkLineEnds returns the text that MarkLineEnds shows.
+func UnmarkLineEnds(text string) string {
+	if !strings.Contains(text, "⏎") {
+		return text
+	}
+	return markedEnd.ReplaceAllString(text, "$1")
+}
