@@ -28,6 +28,7 @@ func TestAWholeDatabase(t *testing.T) {
 		name string
 		run  func(t *testing.T, url string)
 	}{
+		{"tables of another program are not touched", otherProgramsTablesAreKept},
 		{"the plan for Citus", planForCitus},
 		{"two databases are not migrated", twoDatabasesAreNotMigrated},
 		{"an owner that may create no roles", ownerMayCreateNoRoles},

@@ -48,7 +48,7 @@ type Migrated struct {
 // Migrate brings a database to this program's schema, as the role that owns it: Loci's own tables, then River's; and
 // gives the role that serves its rights. Callers at the same moment wait for each other. A migration that was
 // interrupted is applied again: each is one transaction. The error is a *SchemaError if the schema is newer than this
-// program's, or older while a server is at work on the database.
+// program's, another program's, or older while a server is at work on the database.
 func Migrate(ctx context.Context, u URLs) (m Migrated, err error) {
 	conn, err := Dial(ctx, u.owner())
 	if err != nil {
@@ -65,6 +65,9 @@ func Migrate(ctx context.Context, u URLs) (m Migrated, err error) {
 		return m, err
 	}
 	if m.From, err = readSchema(ctx, conn); err != nil {
+		if _, ok := errors.AsType[*SchemaError](err); ok {
+			return m, err
+		}
 		return m, fmt.Errorf("read the version of the schema: %w", err)
 	}
 	if err := m.From.newer(m.To); err != nil {

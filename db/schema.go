@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
@@ -57,8 +58,12 @@ func ProgramSchema() (Schema, error) { return current() }
 // SchemaOf returns the schema of a database.
 func SchemaOf(ctx context.Context, conn *pgx.Conn) (Schema, error) { return readSchema(ctx, conn) }
 
-// readSchema returns the schema of a database. A dirty version was begun and not applied: it does not count.
+// readSchema returns the schema of a database. A dirty version was begun and not applied: it does not count. The error
+// is a *SchemaError if the tables are another program's.
 func readSchema(ctx context.Context, d querier) (s Schema, err error) {
+	if err := checkOwn(ctx, d); err != nil {
+		return s, err
+	}
 	var own, jobs bool
 	err = d.QueryRow(ctx, `
 		SELECT to_regclass('schema_migrations') IS NOT NULL, to_regclass('river_migration') IS NOT NULL`).Scan(&own, &jobs)
@@ -69,6 +74,43 @@ func readSchema(ctx context.Context, d querier) (s Schema, err error) {
 		err = d.QueryRow(ctx, `SELECT coalesce(max(version), 0) FROM river_migration`).Scan(&s.Jobs)
 	}
 	return s, err
+}
+
+// checkOwn returns a *SchemaError if the schema in which Loci would have its tables has those of another program: a
+// table of versions or a queue of jobs without Loci's first table, or tables of the same names.
+func checkOwn(ctx context.Context, d querier) error {
+	var own bool
+	err := d.QueryRow(ctx, `
+		SELECT 5 = (
+			SELECT count(*) FROM pg_attribute
+			WHERE attrelid = to_regclass('schema_migrations') AND attname IN ('version', 'dirty')
+			   OR attrelid = to_regclass('organizations') AND attname IN ('org', 'id', 'name'))`).Scan(&own)
+	if err != nil || own {
+		return err
+	}
+	var began bool
+	var others []string
+	names := append(slices.Clone(migrations.Tables()), "schema_migrations", "river_job", "river_migration")
+	if err := d.QueryRow(ctx, `
+		SELECT coalesce(array_agg(c.relname::text ORDER BY c.relname), '{}')
+		FROM pg_class c
+		WHERE c.relnamespace = to_regnamespace(current_schema()) AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+		  AND c.relname = ANY ($1)`, names).Scan(&others); err != nil {
+		return err
+	}
+	if slices.Equal(others, []string{"schema_migrations"}) { // a first migration that was cut off leaves an empty one
+		err := d.QueryRow(ctx, `
+			SELECT NOT EXISTS (SELECT FROM schema_migrations m WHERE to_jsonb(m) ->> 'version' <> '1')`).Scan(&began)
+		if err != nil {
+			return err
+		}
+	}
+	if began || len(others) == 0 {
+		return nil
+	}
+	return schemaError("the database has tables of another program (%s), which Loci does not touch: name a database of "+
+		"Loci's own, or add ?search_path= with a schema of its own to the URL",
+		strings.Join(others[:min(len(others), 5)], ", "))
 }
 
 type querier interface {
@@ -117,6 +159,9 @@ func CheckSchema(ctx context.Context, d querier) error {
 		return schemaError("this database role has no rights on the tables of Loci (%s): run 'loci migrate' with "+
 			"LOCI_DATABASE_URL set to the URL of this role, and LOCI_DATABASE_OWNER_URL to that of the role that owns the "+
 			"schema", pg.Message)
+	}
+	if _, ok := errors.AsType[*SchemaError](err); ok {
+		return err
 	}
 	if err != nil {
 		return fmt.Errorf("read the version of the schema: %w", err)
