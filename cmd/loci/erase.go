@@ -43,6 +43,13 @@ type erasureReport struct {
 	AtWork    map[string]int `json:"at_work"`
 	Summaries int            `json:"remade_summaries"`
 	Prompts   int            `json:"deleted_prompts"`
+	Remains   []string       `json:"remains"`
+
+	Places []struct {
+		Where string `json:"where"`
+		Of    string `json:"of"`
+		Left  bool   `json:"left"`
+	} `json:"places"`
 }
 
 // errLeft says that not all was erased.
@@ -146,6 +153,9 @@ func (r erasureReport) print(out io.Writer) error {
 	for _, column := range slices.Sorted(maps.Keys(r.Left)) {
 		fmt.Fprintf(out, "%6d left in %s\n", r.Left[column], column)
 	}
+	for _, p := range r.Places {
+		fmt.Fprintf(out, "       %s: %s\n", p.Where, cmp.Or(p.Of, "a job"))
+	}
 	for _, what := range slices.Sorted(maps.Keys(r.AtWork)) {
 		if what == "stopped_servers" {
 			fmt.Fprintln(out, "       the server that worked on it has stopped: another one goes on soon")
@@ -162,6 +172,9 @@ func (r erasureReport) print(out io.Writer) error {
 	}
 	for _, id := range r.UnreadIDs {
 		fmt.Fprintf(out, "%s has no text that could be searched: look at it, and delete it if it must go\n", id)
+	}
+	for _, what := range r.Remains {
+		fmt.Fprintln(out, what)
 	}
 	_, err := fmt.Fprintf(out, "%d summaries made again, %d stored prompts deleted, %d files without a text\n",
 		r.Summaries,

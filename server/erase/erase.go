@@ -90,6 +90,8 @@ type Report struct {
 	AtWork    map[string]int `json:"at_work" doc:"What may write the texts again, or stopped_servers: others go on."`
 	Summaries int            `json:"remade_summaries" doc:"Summaries that were made again."`
 	Prompts   int            `json:"deleted_prompts" doc:"Stored prompts that were deleted."`
+	Places    []ErasedRow    `json:"places" doc:"The first 200 rows outside of messages, files, passages and prompts."`
+	Remains   []string       `json:"remains" doc:"What the erasure does not reach, and until when."`
 	Passes    int            `json:"passes" doc:"How often everything was searched; the last time found nothing."`
 }
 
@@ -104,7 +106,7 @@ func (r *Report) UnmarshalJSON(raw []byte) error {
 
 func newReport() Report {
 	return Report{Found: map[string]int{}, Left: map[string]int{}, UnreadIDs: []string{}, Converted: []string{},
-		AtWork: map[string]int{}}
+		AtWork: map[string]int{}, Places: []ErasedRow{}, Remains: []string{}}
 }
 
 // The report names a server that has stopped and not been replaced yet.
@@ -307,6 +309,7 @@ func (w *sweep) end(ctx context.Context, clean bool) error {
 	if !clean || len(w.report.Left) > 0 {
 		status = Incomplete
 	}
+	w.report.Remains = w.vacuum(ctx)
 	report, err := json.Marshal(w.report)
 	if err != nil {
 		return err
@@ -323,7 +326,11 @@ func (w *sweep) end(ctx context.Context, clean bool) error {
 		}
 		reason = &after
 	}
-	return db.Exec(ctx, w.DB, `
+	if err := db.Exec(ctx, w.DB, `
 		UPDATE erasures SET status = $3, texts = NULL, reason = $4, report = $5, ended_at = now()
-		WHERE org = $1 AND key = $2`, w.org, w.e.Key, status, reason, text)
+		WHERE org = $1 AND key = $2`, w.org, w.e.Key, status, reason, text); err != nil {
+		return err
+	}
+	w.rewritten(ctx, "erasures") // its rows had the texts; another erasure makes up for one that fails
+	return nil
 }

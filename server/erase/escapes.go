@@ -18,6 +18,7 @@ func unescaped(cells []cell) (out []cell, ok bool) {
 	if !slices.ContainsFunc(cells, func(c cell) bool { return c.r == '\\' }) {
 		return cells, false
 	}
+	out = make([]cell, 0, len(cells))
 	for i := 0; i < len(cells); i++ {
 		c := cells[i]
 		if c.r != '\\' || i+1 == len(cells) {
@@ -76,6 +77,7 @@ func unframed(cells []cell) (out []cell, ok bool) {
 	if !slices.ContainsFunc(cells, func(c cell) bool { return c.r == '\n' || c.r == '⏎' || c.r == '~' }) {
 		return cells, false
 	}
+	out = make([]cell, 0, len(cells))
 	for i := 0; i < len(cells); i++ {
 		switch c := cells[i]; {
 		case c.r == '⏎', c.r == '~' && i > 0 && strings.ContainsRune("<[＜［", cells[i-1].r):
@@ -113,6 +115,7 @@ func percentDecoded(cells []cell) (out []cell, ok bool) {
 	if !slices.ContainsFunc(cells, func(c cell) bool { return c.r == '%' || c.r == '+' }) {
 		return cells, false
 	}
+	out = make([]cell, 0, len(cells))
 	for i := 0; i < len(cells); {
 		var raw []byte
 		for n := i; ; n += 3 {
@@ -158,6 +161,7 @@ func entitiesDecoded(cells []cell) (out []cell, ok bool) {
 	if !slices.ContainsFunc(cells, func(c cell) bool { return c.r == '&' }) {
 		return cells, false
 	}
+	out = make([]cell, 0, len(cells))
 	for i := 0; i < len(cells); i++ {
 		n := 0
 		if cells[i].r == '&' {

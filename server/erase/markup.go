@@ -20,7 +20,13 @@ func untagged(cells []cell) (out []cell, ok bool) {
 	if !slices.ContainsFunc(cells, func(c cell) bool { return c.r == '<' }) {
 		return cells, false
 	}
+	out = make([]cell, 0, len(cells))
 	for i := 0; i < len(cells); {
+		if cells[i].r != '<' {
+			out = append(out, cells[i])
+			i++
+			continue
+		}
 		name, n := tagAt(cells[i:])
 		if n == 0 {
 			out = append(out, cells[i])
@@ -67,13 +73,14 @@ func isTagName(r rune, first bool) bool {
 // unmarked returns cells without the signs by which Markdown marks words, and of its links without all but their texts;
 // ok is false if there are none. An underscore within a word is no sign.
 func unmarked(cells []cell) (out []cell, ok bool) {
-	if !slices.ContainsFunc(cells, func(c cell) bool { return strings.ContainsRune("*`_]", c.r) }) {
+	if !slices.ContainsFunc(cells, func(c cell) bool { return c.r == '*' || c.r == '`' || c.r == '_' || c.r == ']' }) {
 		return cells, false
 	}
 	linked := ofLinks(cells)
 	inWord := func(i int) bool {
 		return i >= 0 && i < len(cells) && (unicode.IsLetter(cells[i].r) || unicode.IsDigit(cells[i].r))
 	}
+	out = make([]cell, 0, len(cells))
 	for i, c := range cells {
 		if linked[i] || c.r == '*' || c.r == '`' || c.r == '_' && (!inWord(i-1) || !inWord(i+1)) {
 			ok = true
@@ -85,8 +92,8 @@ func unmarked(cells []cell) (out []cell, ok bool) {
 }
 
 // ofLinks reports which cells belong to links of Markdown and not to their texts: [text](target) and [text][name].
-func ofLinks(cells []cell) map[int]bool {
-	of, open := map[int]bool{}, []int{}
+func ofLinks(cells []cell) []bool {
+	of, open := make([]bool, len(cells)), []int{}
 	for i := 0; i < len(cells); i++ {
 		switch n := 0; cells[i].r {
 		case '[':

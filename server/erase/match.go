@@ -1,6 +1,7 @@
 package erase
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"strings"
@@ -32,6 +33,7 @@ const (
 type matcher struct {
 	texts     []string // folded
 	encoded   []string // in base64, in lower case
+	letters   [][]byte // of each of texts and encoded, as lettersOf returns them
 	wholeOnly bool     // an occurrence begins and ends with a word
 	window    int      // bytes of a text that are searched at a time; 0 is windowBytes
 }
@@ -68,12 +70,16 @@ func (m *matcher) add(texts ...string) {
 		}
 	}
 	slices.SortFunc(m.texts, func(a, b string) int { return len(b) - len(a) })
+	m.letters = nil
+	for _, t := range slices.Concat(m.texts, m.encoded) {
+		m.letters = append(m.letters, lettersOf(cellsOf(t)))
+	}
 }
 
 // cell is a character of a text, and the bytes that it stands for.
 type cell struct {
 	r        rune
-	from, to int
+	from, to int32 // within a window
 }
 
 func cellsOf(text string) []cell {
@@ -83,7 +89,7 @@ func cellsOf(text string) []cell {
 		if r == utf8.RuneError {
 			_, size = utf8.DecodeRuneInString(text[i:])
 		}
-		cells = append(cells, cell{r, i, i + size})
+		cells = append(cells, cell{r, int32(i), int32(i + size)}) //nolint:gosec // a text to search is a window
 	}
 	return cells
 }
@@ -99,7 +105,7 @@ func folded(cells []cell) foldedText {
 	f := foldedText{at: make([]int, 0, len(cells))}
 	var b strings.Builder
 	b.Grow(len(cells))
-	fold := cases.Fold()
+	folds := folds{}
 	space := true // at the beginning
 	for i, c := range cells {
 		before := b.Len()
@@ -114,7 +120,7 @@ func folded(cells []cell) foldedText {
 			space = true
 		case unicode.Is(unicode.Cf, c.r) || unicode.IsControl(c.r):
 		default:
-			b.WriteString(norm.NFKD.String(fold.String(norm.NFKD.String(string(c.r)))))
+			b.WriteString(folds.of(c.r))
 			space = false
 		}
 		for range b.Len() - before {
@@ -123,6 +129,48 @@ func folded(cells []cell) foldedText {
 	}
 	f.text = b.String()
 	return f.ordered()
+}
+
+// folds are characters in lower case and decomposed, of a text's characters beyond ASCII so far.
+type folds map[rune]string
+
+func (f folds) of(r rune) string {
+	s, ok := f[r]
+	if !ok {
+		s = norm.NFKD.String(cases.Fold().String(norm.NFKD.String(string(r))))
+		f[r] = s
+	}
+	return s
+}
+
+// lettersOf returns what stays of cells that are folded without all signs, spaces and combining marks. Where a text
+// has an occurrence, its letters have those of the occurrence: to look there first costs a fraction.
+func lettersOf(cells []cell) []byte {
+	letters := make([]byte, 0, len(cells))
+	folds := folds{}
+	for _, c := range cells {
+		switch r := c.r; {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			letters = append(letters, byte(r))
+		case r >= 'A' && r <= 'Z':
+			letters = append(letters, byte(r)+'a'-'A')
+		case r < utf8.RuneSelf, unicode.IsSpace(r), unicode.Is(unicode.Cf, r), unicode.IsControl(r):
+		default:
+			for _, r := range folds.of(r) {
+				isSign := r < utf8.RuneSelf && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+				if !isSign && !unicode.Is(unicode.Mn, r) && combining(string(r)) == 0 {
+					letters = utf8.AppendRune(letters, unicode.ToLower(r))
+				}
+			}
+		}
+	}
+	return letters
+}
+
+// mayBeIn reports whether cells can have an occurrence.
+func (m *matcher) mayBeIn(cells []cell) bool {
+	letters := lettersOf(cells)
+	return slices.ContainsFunc(m.letters, func(l []byte) bool { return bytes.Contains(letters, l) })
 }
 
 // ordered puts combining marks into their canonical order.
@@ -242,6 +290,9 @@ func (m *matcher) inWindow(text string) (all []span) {
 }
 
 func (m *matcher) inCells(cells []cell) (all []span) {
+	if !m.mayBeIn(cells) {
+		return nil
+	}
 	f := folded(cells)
 	for n, text := range slices.Concat(m.texts, m.encoded) {
 		for from := 0; ; {
@@ -258,7 +309,7 @@ func (m *matcher) inCells(cells []cell) (all []span) {
 			for last+1 < len(cells) && unicode.Is(unicode.Mn, cells[last+1].r) {
 				last++
 			}
-			all = append(all, span{cells[first].from, cells[last].to})
+			all = append(all, span{int(cells[first].from), int(cells[last].to)})
 			from = end
 		}
 	}

@@ -3,8 +3,11 @@ package erase
 import (
 	"encoding/base64"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 func TestOccurrencesInAnySpellingAreFound(t *testing.T) {
@@ -152,4 +155,37 @@ func FuzzErase(f *testing.F) {
 			t.Errorf("%q is left in %q, of %q", text, after, in)
 		}
 	})
+}
+
+// The look at the letters of a text, which comes first, hides no occurrence.
+func TestTheFirstLookHidesNothing(t *testing.T) {
+	t.Parallel()
+	pieces := []string{"Ann", "ann", " ", "\n", "Lee", "LEE", "é", "e\u0301", "<b>", "</b>", "**", "_", "`", "[", "](x)",
+		"\\n", "\\u0041", "%41", "%20", "&quot;", "&#65;", "+", "~", "⏎", "12: ", "ß", "ﬁ", "\u200b", "\u302e",
+		"\U0001d165", "Ａ", ".", "QW5uIExlZQ", "漢", "\\\\"}
+	rapid.Check(t, func(t *rapid.T) {
+		word := "Ann" + strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 4).Draw(t, "word"), "")
+		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(append(pieces, word)), 0, 12).Draw(t, "text"), "")
+		m := &matcher{}
+		m.add(word)
+		got := m.find(text)
+		m.letters = [][]byte{{}} // every text may have it
+		if want := m.find(text); !slices.Equal(got, want) {
+			t.Fatalf("%q in %q: found %v, want %v", word, text, got, want)
+		}
+	})
+}
+
+// BenchmarkFind is of a word that JSON with markup, escapes and numbers of lines does not have.
+func BenchmarkFind(b *testing.B) {
+	m, err := newMatcher([]string{"Adelheid"}, false)
+	if err != nil {
+		b.Fatal(err)
+	}
+	text := strings.Repeat(`[{"type":"text","text":"I saw **the file**:\n  12: func main() {\n  13: \tf(\"a < b\")\n}\n`+
+		`See [docs](https://example.com/a%20b) & more_words."},{"type":"tool_call","input":"{\"text\":\"x\\n\\ty\"}"}]`, 100)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		m.in(text)
+	}
 }

@@ -32,7 +32,7 @@ func (s *Store) sweep(org db.Org, e Erasure) (*sweep, error) {
 	w := &sweep{Store: s, org: org, e: e, report: newReport()}
 	if e.Key != 0 { // it goes on with an erasure that waited, or whose server stopped
 		w.report = e.Report
-		w.report.Passes = 0
+		w.report.Passes, w.report.Remains = 0, []string{}
 	}
 	if e.MessageID != nil {
 		return w, nil

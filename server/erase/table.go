@@ -64,6 +64,9 @@ type table struct {
 	where   string // which rows t are the organization's $1
 }
 
+// keeps reports whether an erasure leaves a column because the row is known by it.
+func (t table) keeps(column int) bool { return t.columns[column].IsKey && t.name != consumers }
+
 // wordColumns hold words of Loci's own, and no text of a caller.
 var wordColumns = []string{"status", "stop_reason", "error_type", "role", "type", "kind", "change", "trigger", "mode",
 	"how", "format", "media_type", "charset", "timezone", "agent_type", "source_type", "identity_type", "provider",

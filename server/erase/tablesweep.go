@@ -3,6 +3,7 @@ package erase
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -80,18 +81,19 @@ func (w *sweep) inRow(ctx context.Context, t table, h hit) error {
 		if n == 0 {
 			continue
 		}
-		if found[i] = n; !c.IsKey {
+		if found[i] = n; !t.keeps(i) {
 			after[i] = text
 		}
 	}
 	for i, n := range found {
-		ok := after[i] != "" || h.values[i] != nil && !t.columns[i].IsKey
+		ok := !t.keeps(i)
 		if ok && !w.dry {
 			var err error
 			if ok, err = w.store(ctx, t, h, erasedValue{i, after[i]}); err != nil {
 				return err
 			}
 		}
+		w.place(t, h, i, n, !ok)
 		if !ok {
 			w.leave(t.name+"."+t.columns[i].Name, n)
 			continue
@@ -105,7 +107,11 @@ func (w *sweep) inRow(ctx context.Context, t table, h hit) error {
 // row has, as its text was erased too, ends in the row's key.
 func (w *sweep) store(ctx context.Context, t table, h hit, v erasedValue) (bool, error) {
 	err := w.put(ctx, t, h, v)
-	if errors.Is(err, db.ErrConflict) && !t.columns[v.column].isJSON() && len(h.keys) > 0 {
+	for n, text := 2, v.text; t.columns[v.column].IsKey && errors.Is(err, db.ErrConflict) && n <= maxSameNames; n++ {
+		v.text = fmt.Sprintf("%s %d", text, n)
+		err = w.put(ctx, t, h, v)
+	}
+	if errors.Is(err, db.ErrConflict) && !t.columns[v.column].isJSON() && !t.columns[v.column].IsKey && len(h.keys) > 0 {
 		v.text += " " + h.keys[len(h.keys)-1]
 		err = w.put(ctx, t, h, v)
 	}
@@ -114,6 +120,9 @@ func (w *sweep) store(ctx context.Context, t table, h hit, v erasedValue) (bool,
 	}
 	return err == nil, err
 }
+
+// maxSameNames is how many names of one kind may be the same without what is erased.
+const maxSameNames = 100
 
 func (w *sweep) put(ctx context.Context, t table, h hit, v erasedValue) error {
 	return db.Tx(ctx, w.DB, func(tx pgx.Tx) error {
