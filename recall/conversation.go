@@ -198,6 +198,9 @@ func (s *Store) ListState(ctx context.Context, org db.Org, agentID string) (stri
 const inConversation = `CASE WHEN @within = '' THEN true WHEN @within = 'default' THEN c.is_default
 	ELSE c.id = @within END`
 
+// ErrReset is the error of a request that found a conversation before it was reset, and did not find it after.
+var ErrReset error = resetError{}
+
 // resetError means that a conversation was reset a moment ago. It is not found, for the work that was done in it, and a
 // request may be sent again.
 type resetError struct{}
@@ -226,7 +229,7 @@ func (s *Store) conversationError(ctx context.Context, org db.Org, err error, ag
 			SELECT FROM conversations c JOIN agents a ON a.org = c.org AND a.key = c.agent_key
 			WHERE c.org = $1 AND c.id = $2 AND c.reset_at > now() - interval '1 minute')`, org, id)
 	if reset {
-		return resetError{}
+		return ErrReset
 	}
 	return db.NotFound("Conversation with ID %s not found", id)
 }

@@ -131,7 +131,7 @@ func TestARequestThatMeetsAResetMayBeSentAgain(t *testing.T) {
 	was := f.conversation()
 	f.must(f.store.Reset(t.Context(), f.org, f.agent, anew))
 	if _, err := f.store.Append(t.Context(), f.org, f.agent, was.ID,
-		[]recall.Draft{say(recall.User, "hello")}); !errors.Is(err, db.ErrBusy) {
+		[]recall.Draft{say(recall.User, "hello")}); !errors.Is(err, recall.ErrReset) {
 		t.Errorf("an append to what was reset: %v", err)
 	}
 	f.exec(`UPDATE conversations SET reset_at = now() - interval '2 minutes' WHERE org = $1 AND reset_at IS NOT NULL`)

@@ -3,6 +3,7 @@ package server_test
 import (
 	"encoding/json"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -121,16 +122,38 @@ func TestBackgroundJobsAreListed(t *testing.T) {
 func (c *client) addJobs(n, seconds int) []string {
 	c.t.Helper()
 	ids, err := db.All[string](c.t.Context(), c.pool, `
-		INSERT INTO river_job (kind, queue, state, args, max_attempts, created_at, finalized_at)
-		SELECT 'listed', 'nobody', 'completed', jsonb_build_object('org', $1::integer), 1,
-		       now() + $3 * interval '1 second', now()
-		FROM generate_series(1, $2::integer)
-		RETURNING 'job-' || id`, c.org, n, seconds)
+		WITH added AS (
+			INSERT INTO river_job (kind, queue, state, args, max_attempts, created_at, finalized_at)
+			SELECT 'listed', 'nobody', 'completed', jsonb_build_object('org', $1::integer), 1,
+			       now() + $3 * interval '1 second', now()
+			FROM generate_series(1, $2::integer)
+			RETURNING id
+		)
+		SELECT 'job-' || md5(o.job_salt::text || a.id)::uuid
+		FROM added a CROSS JOIN organizations o WHERE o.org = $1 ORDER BY a.id`, c.org, n, seconds)
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	slices.Reverse(ids)
 	return ids
+}
+
+// The ids of an organization's jobs do not count the jobs of others: no number of the queue is in them.
+func TestIDsOfJobsCountNothing(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	c.addJobs(3, 0)
+	form := regexp.MustCompile(`^job-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	seen := map[string]bool{}
+	for _, j := range c.backgroundJobs("?kind=listed&org_id=" + c.orgID()) {
+		if !form.MatchString(j.ID) || seen[j.ID] {
+			t.Errorf("the job %s has a number, or the id of another", j.ID)
+		}
+		seen[j.ID] = true
+	}
+	if len(seen) != 3 {
+		t.Errorf("got the jobs %v, want 3", seen)
+	}
 }
 
 // Jobs that were asked for at one time have an order, too, so that pages follow one another; what is added meanwhile
@@ -152,8 +175,10 @@ func TestPagesOfBackgroundJobsFollowOneAnother(t *testing.T) {
 		last := page[len(page)-1].ID
 		query = own + "&limit=4&state=completed&after=" + last
 		c.addJobs(3, 1)
-		if _, err := c.pool.Exec(t.Context(), `UPDATE river_job SET state = 'cancelled' WHERE id = $1`,
-			strings.TrimPrefix(last, "job-")); err != nil {
+		if _, err := c.pool.Exec(t.Context(), `
+			UPDATE river_job SET state = 'cancelled'
+			WHERE kind = 'listed' AND args @> jsonb_build_object('org', $2::integer) AND 'job-' ||
+			      md5((SELECT job_salt::text FROM organizations WHERE org = $2) || id)::uuid = $1`, last, c.org); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -173,8 +198,10 @@ func TestPagesOfBackgroundJobsFollowOneAnother(t *testing.T) {
 		t.Errorf("before %s: got %+v", want[10], before)
 	}
 	gone := want[4]
-	if _, err := c.pool.Exec(t.Context(), `DELETE FROM river_job WHERE id = $1`,
-		strings.TrimPrefix(gone, "job-")); err != nil {
+	if _, err := c.pool.Exec(t.Context(), `
+		DELETE FROM river_job
+		WHERE args @> jsonb_build_object('org', $2::integer) AND 'job-' ||
+		      md5((SELECT job_salt::text FROM organizations WHERE org = $2) || id)::uuid = $1`, gone, c.org); err != nil {
 		t.Fatal(err)
 	}
 	for _, query := range []string{"&after=" + gone, "&before=" + gone, "&before=nothing",

@@ -145,11 +145,15 @@ func TestJobsAreListedTheNewestFirst(t *testing.T) {
 	}](p, "GET", "/v1/caller", nil).ID
 	pool, _ := dbtest.Org(t)
 	numbers, err := db.All[string](t.Context(), pool, `
-		INSERT INTO river_job (kind, queue, state, args, max_attempts, created_at, finalized_at)
-		SELECT 'listed', 'nobody', 'completed', jsonb_build_object('org', o.org), 1, now() - n / 500 * interval '1 second',
-		       now()
-		FROM organizations o CROSS JOIN generate_series(1, 1500) n WHERE o.id = $1 ORDER BY n DESC
-		RETURNING 'job-' || id`, id)
+		WITH added AS (
+			INSERT INTO river_job (kind, queue, state, args, max_attempts, created_at, finalized_at)
+			SELECT 'listed', 'nobody', 'completed', jsonb_build_object('org', o.org), 1,
+			       now() - n / 500 * interval '1 second', now()
+			FROM organizations o CROSS JOIN generate_series(1, 1500) n WHERE o.id = $1 ORDER BY n DESC
+			RETURNING id
+		)
+		SELECT 'job-' || md5(o.job_salt::text || a.id)::uuid
+		FROM added a CROSS JOIN organizations o WHERE o.id = $1 ORDER BY a.id`, id)
 	if err != nil {
 		t.Fatal(err)
 	}

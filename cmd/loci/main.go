@@ -113,7 +113,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (code int) {
 		return 2
 	}
 	name := commandName(command.Command())
-	s := streams{out, errs, os.Stdin}
+	s := streams{forTerminal(out), errs, os.Stdin}
 	if !endedBySignal[name] {
 		s.in = interruptible{ctx, os.Stdin}
 	}
@@ -159,7 +159,11 @@ func exitCode(errs io.Writer, err error) int {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == "53100" {
 		err = errors.New("the disk of the database is full, so nothing can be stored: make room there, and try again")
 	}
-	fmt.Fprintln(errs, "loci:", err)
+	said := err.Error()
+	if isTerminal(errs) { // it may repeat what others wrote
+		said = tame(said)
+	}
+	fmt.Fprintln(errs, "loci:", said)
 	if _, ok := errors.AsType[settingError](err); ok {
 		return 2
 	}

@@ -33,7 +33,7 @@ func (p *progressLine) show(state string) {
 	}
 	p.shown = time.Now()
 	if p.terminal {
-		fmt.Fprintf(p.to, "\r\x1b[K%.100s", state)
+		fmt.Fprintf(p.to, "\r\x1b[K%.100s", printable(state))
 	} else {
 		fmt.Fprintln(p.to, state)
 	}

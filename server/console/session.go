@@ -8,8 +8,10 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // The cookies of a browser, which no script reads and no other site's page sends. They last until the browser is
@@ -212,13 +214,16 @@ func (c *Console) signOut(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, base+"sign-in", http.StatusSeeOther)
 }
 
-// local returns a path of the console, base in place of any other.
-func local(path string) string {
-	u, err := url.Parse(path)
-	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(u.Path, base) || strings.Contains(path, `\`) {
+// local returns an address of the console, base in place of any other. Browsers and proxies may resolve dots, doubled
+// slashes and backslashes, escaped ones too: an address with any of them is not of the console.
+func local(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, base) ||
+		strings.Contains(u.Path, `\`) || strings.ContainsFunc(address, unicode.IsControl) ||
+		path.Clean(u.Path) != strings.TrimSuffix(u.Path, "/") {
 		return base
 	}
-	return path
+	return address
 }
 
 // scopes are the scopes of keys. Each includes those before it.

@@ -27,7 +27,7 @@ var States = []string{Waiting, Running, Retrying, Completed, Failed, Cancelled}
 
 // Job is a piece of background work.
 type Job struct {
-	ID          string     `db:"id" json:"id" doc:"Of a queue's job job- and a number; else the id of what is worked on."`
+	ID          string     `db:"id" json:"id" doc:"Of a queue's job job- and what tells it from others; else the id of what is worked on."`
 	Number      int64      `db:"number" json:"-"` // of a queue's job; 0 else
 	Kind        string     `db:"kind" json:"kind" doc:"What is done."`
 	State       string     `db:"state" json:"state" enum:"waiting,running,retrying,completed,failed,cancelled"`
@@ -82,11 +82,13 @@ func (q Query) find(ctx context.Context, d db.DB, id string) error {
 		"without after and before", db.Short(id))
 }
 
-// jobs begins a query of the jobs of @org, or of @all.
+// jobs begins a query of the jobs of @org, or of @all. The id of an organization's job does not tell its number: that
+// counts the jobs of all organizations.
 const jobs = `
 	WITH jobs AS NOT MATERIALIZED (
-		SELECT j.id, j.number, j.kind, j.state, o.id AS org_id, o.name AS org_name, j.attempt, j.max_attempts, j.done,
-		       j.total, j.error, j.created_at, j.due_at, j.started_at, j.ended_at
+		SELECT CASE WHEN j.number > 0 AND o.org IS NOT NULL THEN 'job-' || md5(o.job_salt::text || j.number)::uuid
+		            ELSE j.id END AS id, j.number, j.kind, j.state, o.id AS org_id, o.name AS org_name,
+		       j.attempt, j.max_attempts, j.done, j.total, j.error, j.created_at, j.due_at, j.started_at, j.ended_at
 		FROM (
 			SELECT 'job-' || j.id AS id, j.id AS number, j.kind, CASE j.state
 			       WHEN 'running' THEN 'running' WHEN 'retryable' THEN 'retrying' WHEN 'completed' THEN 'completed'

@@ -19,6 +19,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/apikey"
 )
 
@@ -298,6 +299,8 @@ func ProblemOf(err error) *Problem {
 		return unauthorized(err)
 	case errors.As(err, &stronger):
 		return forbiddenScope(apikey.Admin, stronger.Error())
+	case errors.Is(err, recall.ErrReset): // the server is well: nothing for those who watch it
+		return retryLater(codeConcurrent, err.Error(), "1")
 	case errors.Is(err, db.ErrBusy): // before what was not found because of other requests
 		return retryLater(codeBusy, err.Error(), "2")
 	case errors.Is(err, db.ErrNotFound):

@@ -14,6 +14,7 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/files/document"
+	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/rest"
 )
 
@@ -37,6 +38,9 @@ func TestProblemOf(t *testing.T) {
 		{"invalid", db.Invalid("too long"), 400, "too long", ""},
 		{"busy is worth another try", fmt.Errorf("prompt: %w", db.Busy("ask again")), 503, "prompt: ask again",
 			"Retry-After: 2"},
+		{"a reset meanwhile is no fault of the server", fmt.Errorf("append: %w", recall.ErrReset), 409,
+			"append: The messages of the agent were reset while this request was worked on; send it again",
+			"Retry-After: 1"},
 		{"an unsupported upload, although it is invalid", &files.UnsupportedError{UnsupportedError: png}, 415, png.Error(),
 			""},
 		{"an upload that is too large", fmt.Errorf("x: %w", &files.TooLargeError{LimitBytes: 10}), 413,

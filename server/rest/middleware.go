@@ -58,7 +58,7 @@ func (a *API) boundWaits(next echo.HandlerFunc) echo.HandlerFunc {
 }
 
 // requestIDs are the ids that are safe to log.
-var requestIDs = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
+var requestIDs = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 // Org is the organization that a request is served for.
 func Org(ctx context.Context) db.Org { return db.OrgOf(ctx) }
@@ -104,7 +104,7 @@ func (a *API) logAccess(next echo.HandlerFunc) echo.HandlerFunc {
 		if slices.Contains(watched, c.Path()) {
 			level = slog.LevelDebug
 		}
-		attrs := []slog.Attr{slog.String("method", r.Method), slog.String("path", apikey.Mask(r.URL.Path)),
+		attrs := []slog.Attr{slog.String("method", loggedMethod(r.Method)), slog.String("path", loggedPath(c)),
 			slog.Int("status", c.Response().Status), slog.Int64("bytes", c.Response().Size), slog.Duration("took", took),
 			slog.String("request_id", requestID(r.Context()))}
 		for name, value := range map[string]string{"key": KeyOf(r.Context()), "trace_id": traceID(r)} {
@@ -125,6 +125,44 @@ func (a *API) logAccess(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
+// loggedMethod returns a method as the log has it: one that a client made up is "other".
+func loggedMethod(method string) string {
+	if plainMethod.MatchString(method) {
+		return method
+	}
+	return "other"
+}
+
+var plainMethod = regexp.MustCompile(`^[A-Z]{1,16}$`)
+
+// loggedPath returns the route of a request with its ids. In place of what a caller has chosen, such as a label or a
+// path, it has the parameter's name, so that no text of a caller's is logged, which an erasure could not reach. A path
+// that is not served is "unknown".
+func loggedPath(c echo.Context) string {
+	path := c.Path()
+	if path == "" {
+		return "unknown"
+	}
+	segments, values := strings.Split(path, "/"), map[string]string{}
+	for i, name := range c.ParamNames() {
+		values[":"+name] = c.ParamValues()[i]
+	}
+	for i, segment := range segments {
+		name, isParam := strings.CutPrefix(segment, ":")
+		switch value := values[segment]; {
+		case isParam && plainID.MatchString(value):
+			segments[i] = value
+		case isParam:
+			segments[i] = "{" + name + "}"
+		}
+	}
+	return strings.Join(segments, "/")
+}
+
+// plainID matches the ids that Loci gives, which say nothing: a number, or a UUID, with a prefix or without one.
+var plainID = regexp.MustCompile(`^(?:[a-z_]{1,24}-)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$|` +
+	`^(?:job-)?[0-9]{1,19}$|^default$`)
+
 // watched are the routes by which a server is watched.
 var watched = []string{"/v1/health", "/v1/ready", "/metrics"}
 
@@ -135,7 +173,7 @@ func Watches(path string) bool { return slices.Contains(watched, strings.TrimSuf
 func nameSpan(r *http.Request, route string) {
 	if route != "" {
 		span := trace.SpanFromContext(r.Context())
-		span.SetName(r.Method + " " + route)
+		span.SetName(loggedMethod(r.Method) + " " + route)
 		span.SetAttributes(attribute.String("http.route", route), attribute.String("loci.request_id", requestID(r.Context())))
 	}
 }

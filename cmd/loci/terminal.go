@@ -1,0 +1,53 @@
+package main
+
+import (
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// forTerminal returns a writer of text that shows what others wrote without obeying it: if w is a terminal, the
+// characters that could steer it are replaced. Any other writer is returned as it is.
+func forTerminal(w io.Writer) io.Writer {
+	if !isTerminal(w) {
+		return w
+	}
+	return &tameWriter{to: w}
+}
+
+// tameWriter replaces what could steer a terminal. It holds back the bytes of a character that is not complete.
+type tameWriter struct {
+	to   io.Writer
+	held []byte
+}
+
+// Write implements io.Writer.
+func (t *tameWriter) Write(p []byte) (int, error) {
+	text := append(t.held, p...)
+	whole := len(text)
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		if b := text[len(text)-n:]; utf8.RuneStart(b[0]) {
+			if !utf8.FullRune(b) {
+				whole -= n
+			}
+			break
+		}
+	}
+	t.held = append([]byte(nil), text[whole:]...)
+	if _, err := io.WriteString(t.to, tame(string(text[:whole]))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// tame returns a text in which what could steer a terminal is replaced: control characters other than tab and line
+// feed, bytes that are no character, and characters that change the direction of a line.
+func tame(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
+}
