@@ -11,8 +11,7 @@ import (
 )
 
 // Limit limits the memory and the processor time of this process: beyond them it exits, and Run returns ErrMemory or
-// ErrCPU. The kernel refuses a process more than twice as much, however it asks
-// for it.
+// ErrCPU. The process measures its memory itself, 50 times a second; the kernel refuses what would go far beyond.
 func Limit(memoryBytes int64, cpu time.Duration) {
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM) // the parent decides when it ends
 	limitProcess(memoryBytes, cpu)
@@ -24,6 +23,13 @@ func Limit(memoryBytes int64, cpu time.Duration) {
 	}()
 	debug.SetMemoryLimit(memoryBytes / 4 * 3)
 	go watch(uint64(memoryBytes)) //nolint:gosec // positive
+}
+
+// LimitStrictly is Limit for a program of Go alone, which may take all of its memory at once: the kernel lets it reserve
+// no more addresses than the limit, beside those of the runtime. It holds at most the limit and its program's pages.
+func LimitStrictly(memoryBytes int64, cpu time.Duration) {
+	Limit(memoryBytes, cpu)
+	limitAddresses(memoryBytes / 8 * 7) // the runtime has reserved some addresses of its heap already
 }
 
 // watchEvery is how often a child measures its memory.

@@ -41,19 +41,29 @@ func limitProcess(memoryBytes int64, cpu time.Duration) {
 	limit(syscall.RLIMIT_CORE, 0, 0)
 }
 
+// limitAddresses lets this process reserve some more bytes of addresses. Against RLIMIT_DATA the kernel does not count
+// memory that takes the place of reserved addresses, which is how Go's heap grows.
+func limitAddresses(more int64) {
+	all := statm(0) + uint64(more) //nolint:gosec // positive
+	limit(syscall.RLIMIT_AS, all, all)
+}
+
 // limit lowers a limit. It fails if the limit is lower already.
 func limit(resource int, soft, hard uint64) {
 	_ = syscall.Setrlimit(resource, &syscall.Rlimit{Cur: soft, Max: hard})
 }
 
 // mapped returns the bytes that RLIMIT_DATA counts of this process.
-func mapped() uint64 {
+func mapped() uint64 { return statm(5) }
+
+// statm returns the bytes of a field of what the kernel says of this process' memory.
+func statm(field int) uint64 {
 	raw, _ := os.ReadFile("/proc/self/statm")
 	fields := strings.Fields(string(raw))
-	if len(fields) < 6 {
+	if len(fields) <= field {
 		return 0
 	}
-	pages, _ := strconv.ParseUint(fields[5], 10, 64)
+	pages, _ := strconv.ParseUint(fields[field], 10, 64)
 	return pages * uint64(os.Getpagesize()) //nolint:gosec // positive
 }
 

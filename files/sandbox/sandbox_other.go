@@ -16,6 +16,8 @@ func keepInherited() {}
 // limitProcess does nothing: the process and its parent keep the bounds.
 func limitProcess(int64, time.Duration) {}
 
+func limitAddresses(int64) {}
+
 // Unconfined returns what the system lets a child do that it should not.
 func Unconfined() string {
 	return "read and write the server's files, and connect to other machines: only Linux can forbid that"

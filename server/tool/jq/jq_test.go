@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,7 +27,22 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if len(os.Args) == 3 && os.Args[1] == "run-jq-measured" {
+		os.Exit(measured(os.Args[2]))
+	}
 	os.Exit(m.Run())
+}
+
+// measured runs a child, and writes into a file how many KiB it held at most.
+func measured(peak string) int {
+	child := exec.Command(os.Args[0], "run-jq")
+	child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
+	_ = child.Run()
+	usage, ok := child.ProcessState.SysUsage().(*syscall.Rusage)
+	if !ok || os.WriteFile(peak, []byte(strconv.FormatInt(usage.Maxrss, 10)), 0o600) != nil {
+		return 1
+	}
+	return child.ProcessState.ExitCode()
 }
 
 func run(t *testing.T, q jq.Query) (jq.Answer, error) {

@@ -26,7 +26,7 @@ func Main() error {
 	if err != nil {
 		return fmt.Errorf("this command is run by the server alone: %w", err)
 	}
-	sandbox.Limit(q.MemoryBytes, q.CPU)
+	sandbox.LimitStrictly(q.MemoryBytes, q.CPU)
 	if err := sandbox.Enter(); err != nil {
 		return err
 	}
