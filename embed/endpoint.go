@@ -39,6 +39,7 @@ type Endpoint struct {
 	rest   atomic.Pointer[pause] // of searches
 
 	stopped atomic.Bool
+	pace    pace // of jobs
 
 	mu       sync.Mutex
 	failures int           // of jobs, since one succeeded
@@ -106,7 +107,9 @@ func (p *Permit) Embed(ctx context.Context, items []Item) (vectors []Vector, ref
 			p.endpoint.log(ctx, slog.LevelInfo, of.name()+" answers again")
 		}
 	}()
+	p.endpoint.pace.begin(time.Now())
 	vectors, err = of.Embedder.Embed(ctx, items)
+	p.endpoint.pace.end(time.Now(), len(vectors)+len(Refusals(err)))
 	if _, some := errors.AsType[*RefusedError](err); some {
 		refused, err = Refusals(err), nil
 		level := slog.LevelWarn

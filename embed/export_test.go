@@ -3,6 +3,7 @@ package embed
 import (
 	"maps"
 	"slices"
+	"time"
 )
 
 // Terms returns the terms of a text.
@@ -49,3 +50,10 @@ func Joined(text string) (words []string, end int) {
 	end = eachJoined(text, 0, func(w word) { words = append(words, w.text) })
 	return words, end
 }
+
+// Pace is that of jobs.
+type Pace struct{ pace }
+
+func (p *Pace) Begin(now time.Time)          { p.begin(now) }
+func (p *Pace) End(now time.Time, texts int) { p.end(now, texts) }
+func (p *Pace) PerSecond() float64           { return p.perSecond() }

@@ -46,7 +46,8 @@ func (s *Server) routes(a *rest.API) {
 	for _, register := range []func(*rest.API){
 		s.agentRoutes, s.agentFileRoutes, s.archiveRoutes, s.backgroundJobRoutes, s.blockRoutes, s.callerRoutes,
 		s.captureRoutes, s.childRoutes, s.compactionRoutes, s.handoverRoutes,
-		s.conversationRoutes, s.erasureRoutes, s.eventRoutes, s.eventStreamRoutes, s.fileStreamRoutes, s.folderRoutes,
+		s.conversationRoutes, s.embeddingRoutes, s.erasureRoutes, s.eventRoutes, s.eventStreamRoutes,
+		s.fileStreamRoutes, s.folderRoutes,
 		s.identityRoutes, s.keyRoutes, s.memoryTreeRoutes, s.memoryFileRoutes, s.memorySearchRoutes, s.messageRoutes,
 		s.messageSearchRoutes, s.metricsRoutes,
 		s.loopRoutes, s.mcpRoutes, s.modelRoutes, s.openFileRoutes, s.organizationRoutes, s.passageRoutes,

@@ -99,8 +99,9 @@ func (v vectors) builtin(log *slog.Logger, counts *metrics.Metrics) (e modelEndp
 		dimension: local.Dimensions, wanted: local.Dimensions,
 		client: alwaysThere{},
 		endpoint: &embed.Endpoint{Embedder: countedEmbedder{local.NewTexts(encoder, v.threads()), "texts", counts},
-			Queries: countedEmbedder{local.NewQueries(encoder), "query", counts}, Log: log,
-			Weight: embed.BuiltinWeight, Name: "the built-in model", RefusesByNature: true, JobTexts: jobTexts,
+			Queries: embed.NewRecent(countedEmbedder{local.NewQueries(encoder), "query", counts}, embed.RecentTexts),
+			Log:     log,
+			Weight:  embed.BuiltinWeight, Name: "the built-in model", RefusesByNature: true, JobTexts: jobTexts,
 			Configured: embed.Space{Model: local.Model, Dimension: local.Dimensions}}}, nil
 }
 

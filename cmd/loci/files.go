@@ -3,12 +3,15 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/server"
 )
 
 // filesCmd works on the files of a running server.
@@ -45,11 +48,35 @@ func (c filesListCmd) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	return printList(s, c.asked, all, "ID | FOLDER | NAME | STATUS | BYTES | LINES | CHUNKS | UPLOADED | ERROR",
+	if err := printList(s, c.asked, all, "ID | FOLDER | NAME | STATUS | BYTES | LINES | CHUNKS | UPLOADED | ERROR",
 		func(f files.File) []string {
 			return []string{f.ID, f.FolderID, f.Name, string(f.Status), fmt.Sprint(f.SizeBytes), fmt.Sprint(f.Lines),
 				fmt.Sprint(f.TotalChunks), shownTime(&f.CreatedAt), textOf(f.ErrorMessage)}
-		})
+		}); err != nil || c.JSON {
+		return err
+	}
+	return c.printBacklog(ctx, s)
+}
+
+// printBacklog says how many passages wait for their vectors, if any do.
+func (r remote) printBacklog(ctx context.Context, s streams) error {
+	var p server.EmbeddingProgress
+	err := r.get(ctx, "/v1/embeddings/progress", &p)
+	if errors.Is(err, errNotLoci) || err == nil && p.Waiting == 0 {
+		return nil // of a server from before, too
+	} else if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(s.err, backlogText(p))
+	return err
+}
+
+func backlogText(p server.EmbeddingProgress) string {
+	text := fmt.Sprintf("%d texts of all memories wait for their vectors, and are found by their words", p.Waiting)
+	if p.SecondsLeft != nil {
+		text += fmt.Sprintf("; that takes about %s", time.Duration(*p.SecondsLeft)*time.Second)
+	}
+	return text + "."
 }
 
 // oneFile names a file.

@@ -302,9 +302,12 @@ func queues(v *visit) (any, error) {
 
 // space is how texts are found by meaning.
 type space struct {
-	Model  string
-	Dim    int
-	Handle string
+	Model   string
+	Dim     int
+	Handle  string
+	Waiting int64   // texts
+	Refused int64   // texts
+	Left    float64 // seconds
 }
 
 func spaces(v *visit) (any, error) {
@@ -316,9 +319,17 @@ func spaces(v *visit) (any, error) {
 	if err := v.get("/v1/models/embedding", &models); err != nil {
 		return nil, err
 	}
+	var progress struct {
+		Waiting, Refused int64
+		Left             float64 `json:"seconds_left"`
+	}
+	if err := v.get("/v1/embeddings/progress", &progress); err != nil {
+		return nil, err
+	}
 	var list []space
 	for _, m := range models {
-		list = append(list, space{Model: m.Model, Dim: m.Dim, Handle: m.Handle})
+		list = append(list, space{Model: m.Model, Dim: m.Dim, Handle: m.Handle, Waiting: progress.Waiting,
+			Refused: progress.Refused, Left: progress.Left})
 	}
 	return list, nil
 }

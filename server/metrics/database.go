@@ -68,13 +68,14 @@ var (
 	oldest       = describe("jobs_oldest_age_seconds", "Age of the oldest job that waits for a worker.", "queue")
 	files        = describe("files", "Files by what is left to do for them.", "status")
 	openFiles    = describe("open_files", "Files that agents have open.")
+	backlog      = describe("embeddings_waiting", "Texts that wait for their vectors.", "of")
 	databaseSize = describe("database_size_bytes", "Size of the database on disk.")
 )
 
 // Describe implements prometheus.Collector.
 func (*database) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{connections, waits, waitSeconds, canceled, up, jobs, oldest, files, openFiles,
-		databaseSize} {
+		backlog, databaseSize} {
 		to <- d
 	}
 }
@@ -105,6 +106,8 @@ func (c *database) Collect(to chan<- prometheus.Metric) {
 			send(oldest, prometheus.GaugeValue, n.Value, n.Name)
 		case "file":
 			send(files, prometheus.GaugeValue, n.Value, n.State)
+		case "vector":
+			send(backlog, prometheus.GaugeValue, n.Value, n.Name)
 		case "open":
 			send(openFiles, prometheus.GaugeValue, n.Value)
 		case "size":
@@ -132,6 +135,17 @@ const counts = `
 	    JOIN folders d ON d.org = f.org AND d.key = f.folder_key AND d.deleted_at IS NULL
 	) s
 	GROUP BY status
+	UNION ALL
+	SELECT 'vector', 'files', '', coalesce(sum(b.end_ordinal - b.first_ordinal), 0)::double precision
+	FROM embed_batches b JOIN embedding_spaces s ON s.id = b.space_id AND s.used_at > now() - interval '5 minutes'
+	UNION ALL
+	SELECT 'vector', 'messages', '', coalesce(sum(messages - embedded), 0)::double precision
+	FROM conversations WHERE unembedded AND deleted_at IS NULL AND embedded_space IS NOT NULL
+	UNION ALL
+	SELECT 'vector', 'passages', '', count(*)::double precision FROM unembedded_passages WHERE refused IS NULL
+	UNION ALL
+	SELECT 'vector', 'memory_files', '', count(*)::double precision
+	FROM memory_files WHERE unembedded AND deleted_at IS NULL
 	UNION ALL
 	SELECT 'open', '', '', count(*)::double precision FROM agent_files WHERE is_open
 	UNION ALL

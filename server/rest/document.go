@@ -63,6 +63,7 @@ var tagWords = map[string]string{
 	"blocks":        "Blocks of core memory, which agents share, with their versions.",
 	"conversations": "Conversations with agents.",
 	"caller":        "Who a request is from.",
+	"embeddings":    "Vectors of texts, and how far those of the stored texts are.",
 	"erasures":      "Erasures of texts and messages from all that is stored.",
 	"errors":        "The codes of errors.",
 	"files":         "Files of all folders.",

@@ -134,7 +134,8 @@ var errorCodes = []ErrorCode{
 		"The database does not answer. Send it again after Retry-After seconds."},
 	{codeNoModel, typeUnavailable, http.StatusServiceUnavailable,
 		"No language model is configured, so that the server can run no agent. The operator sets LOCI_LLM_BASE_URL and " +
-			"LOCI_LLM_MODEL. A program with a model of its own needs neither: it uses prompt and capture."},
+			"LOCI_LLM_MODEL. A program with a model of its own needs neither: it uses prompt and capture. Of embeddings: no " +
+			"embedding model is in use, see LOCI_EMBEDDING."},
 	{codeNoRoom, typeUnavailable, http.StatusServiceUnavailable,
 		"The database's disk is full, or it is read-only. Reading works; storing does when the operator has mended that."},
 	{codeStopping, typeUnavailable, http.StatusServiceUnavailable,

@@ -1,0 +1,18 @@
+package files
+
+import (
+	"context"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
+)
+
+// Backlog counts the chunks of an organization by what became of their vectors.
+func (s *Store) Backlog(ctx context.Context, org db.Org) (embed.Backlog, error) {
+	return db.One[embed.Backlog](ctx, s.db, `
+		SELECT (SELECT coalesce(sum(end_ordinal - first_ordinal), 0) FROM embed_batches
+		        WHERE org = $1 AND space_id = $2) AS waiting,
+		       (SELECT count(*) FROM chunk_vectors WHERE org = $1 AND space_id = $2) AS embedded,
+		       (SELECT coalesce(sum(chunks), 0) FROM embed_refusals WHERE org = $1 AND space_id = $2) AS refused`,
+		org, s.space())
+}
