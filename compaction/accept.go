@@ -9,7 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/frame"
+	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/recall/tokens"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loci-memory/loci/frame"
+	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/recall"
 )
 

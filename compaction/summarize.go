@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loci-memory/loci/frame"
+	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/recall/tokens"

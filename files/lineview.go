@@ -6,9 +6,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files/grep"
-	"github.com/loci-memory/loci/frame"
 )
 
 // View is a range of a file's lines as a model reads it: a header, then each line after its number in the file.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall"
 )
 

@@ -5,8 +5,8 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/frame"
 )
 
 // MaxContextLines is the most lines shown before and after a matching one.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/loci-memory/loci/frame"
+	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/recall"
 )
 

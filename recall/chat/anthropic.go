@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loci-memory/loci/frame"
+	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
 )

@@ -15,7 +15,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/loci-memory/loci/frame"
+	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/recall"
 )
 

@@ -3,7 +3,7 @@ package chat
 import (
 	"slices"
 
-	"github.com/loci-memory/loci/frame"
+	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/recall"
 )
 

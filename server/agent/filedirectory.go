@@ -6,9 +6,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
-	"github.com/loci-memory/loci/frame"
 )
 
 // FileBlocks returns the files of an agent's prompt as blocks: of each folder the open ones, then the closed ones.

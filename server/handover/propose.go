@@ -10,9 +10,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall/chat"
 )
 

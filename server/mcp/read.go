@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
-	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall"
 )
 

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
 )

@@ -8,8 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/files"
-	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/server/tool"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loci-memory/loci/frame"
+	"github.com/loci-memory/loci/chunker/frame"
 )
 
 // withOptionalMarks returns a regular expression that matches what another does, and also texts without the marks that

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall"
 )
 

@@ -8,8 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/db/dbtest/scale"
-	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/server/block"
 )

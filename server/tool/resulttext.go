@@ -10,9 +10,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/files"
-	"github.com/loci-memory/loci/frame"
 )
 
 // Bounds of the texts that a model reads, in characters. Letta: 50,000 for a result, 1,000 for an error.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/frame"
 	"github.com/loci-memory/loci/recall/tokens"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/loci-memory/loci/frame"
+	"github.com/loci-memory/loci/chunker/frame"
 )
 
 func TestUnmarkLineEndsUndoesTheMarks(t *testing.T) {

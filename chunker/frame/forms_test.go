@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/frame"
+	"github.com/loci-memory/loci/chunker/frame"
 )
 
 // literals yields the strings in the source of a package, with where they stand.

@@ -8,7 +8,8 @@ import "strings"
 // Tags are the names of the tags around the parts of a prompt. A part has an opening and a closing tag.
 var Tags = []string{"memory_blocks", "block", "description", "metadata", "value", "directories", "file_limits",
 	"directory", "instructions", "file", "working_memory", "last_edit", "more_files", "memory_metadata",
-	"tool_usage_rules", "tool_rule", "persona", "human", "system", "summary", "analysis", "transcript", "start_transcript", "end_transcript",
+	"tool_usage_rules", "tool_rule", "persona", "human", "system", "summary", "analysis", "transcript",
+	"start_transcript", "end_transcript",
 	"earlier_summary", "previous_summary", "memory_files"}
 
 // Notices of Loci's own, which stand on lines of their own. In a form of fmt, %d is a number, and %s any text.
