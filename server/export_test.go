@@ -1,7 +1,10 @@
 package server
 
 import (
+	"context"
 	"net/http"
+
+	"github.com/labstack/echo/v4"
 
 	"github.com/loci-memory/loci/server/rest"
 )
@@ -23,3 +26,6 @@ func Routes(s *Server) []rest.Route {
 	a, _ := withoutKeys(s)
 	return a.Routes()
 }
+
+// Bounded returns the context of the next part of a request that waits for the database.
+func (s *Server) Bounded(c echo.Context) (context.Context, context.CancelFunc) { return s.bounded(c) }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/labstack/echo/v4"
@@ -131,8 +132,17 @@ func (s *Server) pathAgent(c echo.Context) (string, error) {
 	return id, err
 }
 
+// bounded bounds a part of a request that waits for the database. All such parts of a request together take no longer
+// than one request may; what is between them, such as its body, has bounds of its own.
 func (s *Server) bounded(c echo.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(c.Request().Context(), cmp.Or(s.RequestTimeout, rest.DefaultTimeout))
+	const key = "spent"
+	spent, _ := c.Get(key).(time.Duration) // 0 in the first part
+	begun := time.Now()
+	ctx, cancel := context.WithTimeout(c.Request().Context(), cmp.Or(s.RequestTimeout, rest.DefaultTimeout)-spent)
+	return ctx, func() {
+		cancel()
+		c.Set(key, spent+time.Since(begun))
+	}
 }
 
 // sending is a request to an agent.
