@@ -132,6 +132,11 @@ func TestASilentTurnThatFailsIsLeftOut(t *testing.T) {
 			callOf("a", "memory_insert", `{"label":`)}, flush{"flush", "compaction", "nothing", nil, 1, 0}},
 		"its endpoint fails": {`{"mode":"flush"}`, []modeltest.Answer{{Status: 500, Text: "{}"}},
 			flush{"flush", "compaction", "failed", nil, 0, 0}},
+		"its endpoint refuses": {`{"mode":"flush"}`, []modeltest.Answer{badRequest},
+			flush{"flush", "compaction", "failed", nil, 0, 0}},
+		"its endpoint refuses a later prompt": {`{"mode":"flush"}`, []modeltest.Answer{
+			callOf("a", "memory_insert", `{"label":"human","new_string":"x"}`), badRequest},
+			flush{"flush", "compaction", "failed", nil, 1, 1}},
 		"it never answers": {`{"mode":"flush","timeout_seconds":1}`, []modeltest.Answer{{Wait: never}},
 			flush{"flush", "compaction", "expired", nil, 0, 0}},
 	} {

@@ -216,6 +216,9 @@ func (e *export) messages(ctx context.Context) iter.Seq2[recall.Message, error] 
 		first := append([]int{c.Prompts[len(c.Prompts)-1]}, orNone(c.SummaryAt)...)
 		for _, position := range append(first, c.Kept...) {
 			for m, err := range e.Agents.Recall.Export(ctx, e.org, c.Key, position) {
+				if err == nil && m.Refused != nil {
+					break
+				}
 				if !yield(m, err) {
 					return
 				}
@@ -225,7 +228,7 @@ func (e *export) messages(ctx context.Context) iter.Seq2[recall.Message, error] 
 		called := map[string]bool{}
 		for m, err := range e.Agents.Recall.Export(ctx, e.org, c.Key, c.FirstVisible) {
 			if err == nil && (slices.Contains(c.Prompts, m.Position) || m.Role == recall.Summary || m.IsErr ||
-				m.Purpose != "" || !paired(&m, called)) {
+				m.Refused != nil || m.Purpose != "" || !paired(&m, called)) {
 				continue
 			}
 			if !yield(m, err) {

@@ -1,0 +1,126 @@
+package server_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/embed/embedtest"
+	"github.com/loci-memory/loci/server/loop/model/modeltest"
+)
+
+// refusing is a provider's refusal that quotes what it refuses.
+func refusing(words string) modeltest.Answer {
+	return modeltest.Answer{Status: 400, Text: `{"error":{"message":"Not allowed: ` + words + `"}}`}
+}
+
+// What a provider quotes of a refused text is erased with the text: from the message, the runs and what was streamed.
+func TestTheWordsOfARefusalAreErased(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{`{"input":"Buy qzx7741"`, `{"input":"Buy qzx7741","streaming":true,"stream_tokens":true`,
+		`{"input":"Buy qzx7741","streaming":true,"background":true`} {
+		r := newRunner(t, "")
+		r.model.Reply = func(a modeltest.Asked) modeltest.Answer {
+			if strings.Contains(string(a.Body), "qzx7741") {
+				return refusing("Buy qzx7741")
+			}
+			return modeltest.Answer{Text: "Here."}
+		}
+		r.call("POST", r.path(), body+`}`)
+		r.call("POST", r.path(), body+`,"max_steps":3}`)
+		r.reports(r.agent, "/step", `{"messages":[{"role":"user","content":"Sell qzx7741"}],
+			"refused":{"status":400,"message":"No qzx7741"}}`)
+		if before := r.stored("qzx7741"); len(before) < 5 {
+			t.Fatalf("the words are in %d places only: %q", len(before), before)
+		}
+		r.erased("qzx7741")
+		if left := r.stored("qzx7741"); len(left) > 0 {
+			t.Errorf("%s: left: %q", body, left)
+		}
+		if items := r.refusedItems(); len(items) == 0 || !strings.Contains(items[0], "[…]: 400 Not allowed: Buy […]") {
+			t.Errorf("%s: refused are %q", body, items)
+		}
+		checkSaid(t, "the next turn", itemTexts(r.says("Next").Messages), []string{"assistant_message Here."})
+	}
+}
+
+// A server that stops after what was refused left the view, and before its run has ended, leaves the end to the server
+// that goes on with the run: this asks no model again.
+func TestARefusedRunEndsOnTheServerThatGoesOnWithIt(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	stop, _ := r.stoppable()
+	r.model.Says(callOf("a", "memory_insert", `{"label":"human","new_string":"Tea."}`),
+		modeltest.Answer{Wait: make(chan struct{})})
+	reply := r.beginAt(r.path(), hello)
+	stop()
+	var first answer
+	r.unmarshal((<-reply).Text, &first)
+	const mark = `UPDATE runs SET request = request || $3::jsonb WHERE org = $1 AND id = $2`
+	if _, err := r.pool.Exec(t.Context(), mark, r.org, first.RunID, `{
+		"refused":{"reason":"llm_api_error","failure":{"type":"llm_api_error","message":"No: a picture",
+		"status":400,"detail":"a picture"}}}`); err != nil {
+		t.Fatal(err)
+	}
+	asked := len(r.model.Requests())
+	r.resumes()
+	var run map[string]any
+	embedtest.Eventually(t, "the run has ended", func() bool {
+		run = fields(t, r.must("GET", "/v1/runs/"+first.RunID, ""))
+		return run["status"] != "running"
+	})
+	if n := len(r.model.Requests()); n != asked || run["status"] != "failed" || run["stop_reason"] != "llm_api_error" ||
+		!strings.Contains(fmt.Sprint(run["error"]), "a picture") {
+		t.Errorf("the model was asked %d times more, and the run is %v", n-asked, run)
+	}
+	if got := r.says("Next"); got.StopReason.StopReason != "end_turn" {
+		t.Errorf("the next turn ends with %+v", got)
+	}
+}
+
+// A sub-agent that has its parent's conversation has not what was refused in it, and a fork neither.
+func TestChildrenAndForksHaveNotWhatWasRefused(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	r.says("Kept")
+	r.model.Says(badRequest)
+	r.says("Bad picture")
+	child := r.child(r.agent, `{"mode":"fork","task":"Count herons."}`)
+	messages, _ := r.nextPrompt(r.agent, child.ConversationID)
+	prompt := strings.Join(messages, "\n")
+	if strings.Contains(prompt, "Bad picture") || !strings.Contains(prompt, "Kept") {
+		t.Errorf("the child's prompt is %s", prompt)
+	}
+	file := r.must("GET", "/v1/agents/"+r.agent+"/export", "")
+	if strings.Contains(r.promptIn(r.importedOne(file), "openai"), "Bad picture") {
+		t.Errorf("the imported agent's prompt has the message; the file is %s", file)
+	}
+}
+
+func (r runner) importedOne(file string) string {
+	r.t.Helper()
+	ids, _ := r.imported(file)
+	return ids[0]
+}
+
+// Refused messages are found: by the agent's own search, and by the search and the lists of the API.
+func TestRefusedMessagesAreFound(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	r.says("Kept heron")
+	r.model.Says(badRequest)
+	r.says("Refused bittern")
+	const query = `{"query":"bittern"}`
+	if found := r.tool(r.agent, "conversation_search", query); !strings.Contains(found, "Refused bittern") {
+		t.Errorf("conversation_search found %s", found)
+	}
+	r.says("Kept grebe")
+	r.must("POST", "/v1/agents/"+r.agent+"/summarize", `{"compaction_settings":{"mode":"all"}}`)
+	if found := r.tool(r.agent, "conversation_search", query); !strings.Contains(found, "Refused bittern") {
+		t.Errorf("after a summary, conversation_search found %s", found)
+	}
+	if found := r.must("POST", "/v1/messages/search", `{"query":"bittern","agent_id":"`+r.agent+`"}`); !strings.Contains(
+		found, "Refused bittern") {
+		t.Errorf("the API found %s", found)
+	}
+}
