@@ -49,8 +49,10 @@ type RefusedView struct {
 	Left     []string `json:"left" doc:"Ids of the messages that left the model's view."`
 	Returned []string `json:"returned" doc:"Ids of the messages that are back in it."`
 
-	// The refused turn stays for now: the provider may have refused what came before.
+	// The refused turn stays for now: the provider may have refused what came before, or the prompt was too long for it.
 	AskAgain bool `json:"ask_again" doc:"Ask again with the next prompt, which is without messages from before the turn."`
+
+	Compacted bool `json:"compacted" doc:"The prompt was too long for the provider: the conversation was compacted."`
 
 	Unchanged bool `json:"unchanged" doc:"The report is known, or the refusal is not about what the prompt says."`
 }

@@ -13,6 +13,7 @@ type refusedStep struct {
 		Left, Returned []string
 		AskAgain       bool `json:"ask_again"`
 		Unchanged      bool
+		Compacted      bool
 	}
 	Next   string
 	Prompt struct {

@@ -56,11 +56,20 @@ type Recorded struct {
 
 // Record appends messages to a conversation of an agent, all or none. *BusyError if a run works in the conversation,
 // *PendingError if the messages would leave calls without a result and may not. Messages that are stored already
-// change nothing and are no error.
+// change nothing and are no error. A conversation whose prompt was too long for the provider is compacted.
 func (l *Loop) Record(ctx context.Context, org db.Org, of agent.Agent, r Record) (out Recorded, err error) {
 	if r.Drafts == nil {
-		return l.recordRefusal(ctx, org, of, r)
+		out, err = l.recordRefusal(ctx, org, of, r)
+	} else {
+		out, err = l.recordMessages(ctx, org, of, r)
 	}
+	if err == nil && r.Refusal != nil && r.Refusal.isOverflow() {
+		out.Refused, err = l.makeRoom(ctx, org, out.Conversation, *r.Refusal)
+	}
+	return out, err
+}
+
+func (l *Loop) recordMessages(ctx context.Context, org db.Org, of agent.Agent, r Record) (out Recorded, err error) {
 	turns := recall.Turns{AgentID: of.ID, Conversation: r.Conversation, Drafts: r.Drafts}
 	err = l.Recall.AppendAnd(ctx, org, turns, func(tx pgx.Tx, appended []recall.Appended, c recall.Conversation) error {
 		out = Recorded{Messages: appended, Conversation: c, Left: []chat.PendingCall{}}

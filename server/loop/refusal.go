@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -102,9 +103,15 @@ type Refusal struct {
 // the refusal is not about what the prompt says. *BusyError if a run works in the conversation.
 func (l *Loop) Refuse(ctx context.Context, org db.Org, c recall.Conversation, r Refusal) (out recall.RefusedView,
 	err error) {
-	if r.Status != http.StatusOK && !model.IsContent(r.Status, r.Message) {
+	if r.isOverflow() || r.Status != http.StatusOK && !model.IsContent(r.Status, r.Message) {
 		return recall.RefusedView{Left: []string{}, Returned: []string{}, Unchanged: true}, nil
 	}
+	return l.takeOut(ctx, org, c, r)
+}
+
+// takeOut is Refuse of a refusal for whatever reason.
+func (l *Loop) takeOut(ctx context.Context, org db.Org, c recall.Conversation, r Refusal) (out recall.RefusedView,
+	err error) {
 	err = db.Tx(ctx, l.DB, func(tx pgx.Tx) error {
 		in := l.Recall.With(tx)
 		if err := in.Lock(ctx, org, c); err != nil {
@@ -118,6 +125,32 @@ func (l *Loop) Refuse(ctx context.Context, org db.Org, c recall.Conversation, r 
 		return err
 	})
 	return out, err
+}
+
+// isOverflow reports whether the provider found the prompt longer than its model's window.
+func (r Refusal) isOverflow() bool {
+	if r.Status == http.StatusOK { // the refusal was in the answer, and only its words tell
+		return r.Message != "" && model.IsOverflow(http.StatusBadRequest, r.Message)
+	}
+	return model.IsOverflow(r.Status, r.Message)
+}
+
+// makeRoom compacts a conversation whose newest prompt was too long for the provider. If that makes it no smaller, the
+// turn leaves the view. It changes nothing while another request compacts the conversation.
+func (l *Loop) makeRoom(ctx context.Context, org db.Org, c recall.Conversation, r Refusal) (*recall.RefusedView,
+	error) {
+	out := recall.RefusedView{Left: []string{}, Returned: []string{}}
+	ways := roomMakers
+	compacted, err := l.compactNext(ctx, org, c, &ways)
+	switch {
+	case errors.Is(err, db.ErrBusy), errors.Is(err, db.ErrConflict):
+		out.Unchanged, err = true, nil
+	case err == nil && compacted:
+		out.Compacted, out.AskAgain = true, true
+	case err == nil:
+		out, err = l.takeOut(ctx, org, c, r)
+	}
+	return &out, err
 }
 
 // refuseWith is Refuse with messages that the same request recorded. One that was stored and refused before says that

@@ -102,7 +102,7 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 	calls := w.turn.before(lastPosition)
 	n := w.rules.narrow(w.tools, calls)
 	forced := w.turn.forced(w.rules.missing(w.tools, calls), n)
-	compactions, limits := []string{`{}`, `{"mode":"all"}`}, limiting{patience: w.LimitPatience}
+	compactions, limits := roomMakers, limiting{patience: w.LimitPatience}
 	for attempt := 1; ; attempt++ {
 		p, err := w.Agents.NextPrompt(asking, w.org, w.target(n))
 		if err != nil {
@@ -119,7 +119,7 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 		f, isFault := errors.AsType[*model.Fault](err)
 		switch {
 		case isFault && f.Kind == model.Overflow:
-			compacted, failed := w.compactNext(asking, &compactions)
+			compacted, failed := w.compactNext(asking, w.org, w.conversation, &compactions)
 			if failed != nil {
 				return a, p.Window, errors.Join(err, failed)
 			}
@@ -160,13 +160,16 @@ func (w *worker) isShown() bool {
 	return w.unstored != ""
 }
 
+// roomMakers are the settings by which a conversation is compacted whose prompt is too long for its provider, in order.
+var roomMakers = []string{`{}`, `{"mode":"all"}`}
+
 // compactNext compacts the conversation whose prompt the provider found too long, though it fits by our count, by the
 // next of some settings that makes it smaller. It reports whether there was one.
-func (w *worker) compactNext(ctx context.Context, settings *[]string) (bool, error) {
+func (l *Loop) compactNext(ctx context.Context, org db.Org, c recall.Conversation, settings *[]string) (bool, error) {
 	for len(*settings) > 0 {
 		next := json.RawMessage((*settings)[0])
 		*settings = (*settings)[1:]
-		_, err := w.Agents.Compact(ctx, w.org, w.conversation, agent.CompactOptions{Settings: next})
+		_, err := l.Agents.Compact(ctx, org, c, agent.CompactOptions{Settings: next})
 		if err == nil || !errors.Is(err, db.ErrInvalid) { // which says that nothing gets smaller
 			return err == nil, err
 		}

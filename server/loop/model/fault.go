@@ -180,10 +180,14 @@ func wordsFor(at *provider.Endpoint, words string) string {
 	return at.Clean(strings.ReplaceAll(words, at.Host(), "[host]"))
 }
 
+// IsOverflow reports whether an answer with a status and some words says that a prompt is longer than the model's
+// window.
+func IsOverflow(status int, words string) bool { return llm.IsOverflow(status, []byte(words)) }
+
 // IsContent reports whether an answer with a status and some words refuses a prompt for what it says, and neither for
 // its size nor for what is no part of it: a key, the name of a model, a limit.
 func IsContent(status int, words string) bool {
-	return !llm.IsOverflow(status, []byte(words)) && !hasNoCredit(words) && isContent(status, words)
+	return !IsOverflow(status, words) && !hasNoCredit(words) && isContent(status, words)
 }
 
 func isContent(status int, words string) bool {
