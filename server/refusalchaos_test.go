@@ -6,8 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/loop/model/modeltest"
+	"github.com/loci-memory/loci/server/servertest"
 )
 
 // second returns the runner of a second server on the same database, with the same agent and model.
@@ -72,12 +74,32 @@ func TestARefusalAfterAnApprovalCutsTheView(t *testing.T) {
 	}
 }
 
+// lies are answers of a provider that say of themselves that all is well.
+func lies(handle string) (all []modeltest.Answer) {
+	all = []modeltest.Answer{{Finish: "length"}, {Text: "Half", Finish: "length"}, {Raw: "<html>Welcome</html>"},
+		{Raw: "{]"}, {Raw: "data: {]\n\n"}, {Raw: "data: null\n\n"}, {Raw: `{}`}, {Ends: true}, {Text: "No end", Ends: true},
+		callOf("", "memory_insert", `{"label":"human","new_string":"Tea."}`), callOf("same", "", `{}`),
+		callOf("same", "memory_insert", `{"label":`), callOf("same", "memory_insert", `[]`), callOf("d", "nothing", `{`),
+		{Calls: []modeltest.Call{{ID: "same", Name: "memory_insert", Arguments: `null`},
+			{ID: "same", Name: "memory_insert"}}},
+		{Text: "Calls without one.", Finish: "tool_calls"}, {Text: "Withheld.", Finish: "content_filter"}, {Text: "\x00\xff"}}
+	if strings.HasPrefix(handle, "anthropic/") {
+		return append(all,
+			modeltest.Answer{Raw: "event: error\ndata: " + `{"type":"error","error":{"type":"invalid_request_error",` +
+				`"message":"Could not process image"}}` + "\n\n"},
+			modeltest.Answer{Raw: `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`})
+	}
+	return append(all, modeltest.Answer{Raw: badRequest.Text},
+		modeltest.Answer{Raw: "data: " + `{"error":{"message":"The image cannot be read","code":400}}` + "\n\n"},
+		modeltest.Answer{Raw: `{"choices":[]}`}, modeltest.Answer{Raw: `{"choices":[{"index":0,"message":null}]}`})
+}
+
 // A provider that refuses, fails and lies in turn stops no agent, streamed, in the background or not: after each storm
 // a message is answered, the first or, if the refused one of before was the last answer's fault, the second.
 func TestNoAgentGetsStuck(t *testing.T) {
 	t.Parallel()
 	for _, handle := range handles {
-		for seed := range uint64(3) {
+		for seed := range uint64(4) {
 			t.Run(fmt.Sprint(handle, " ", seed), func(t *testing.T) {
 				t.Parallel()
 				r := newRunner(t, `{"name":"a","model":"`+handle+`","include_base_tools":true,
@@ -85,9 +107,12 @@ func TestNoAgentGetsStuck(t *testing.T) {
 				servers := []runner{r, r.second()}
 				dice := rand.New(rand.NewPCG(seed, 1))
 				faults := []modeltest.Answer{badRequest, badRequest, {Status: 413, Text: `{"error":{"message":"Too big"}}`},
-					{Status: 500}, {Status: 503}, {Status: 401}, {Raw: "data: {]\n\n"}, {Text: "He", Cut: true}, {Closes: true},
+					tooLong, {Status: 400}, {Status: 500}, {Status: 503}, {Status: 401}, {Text: "He", Cut: true}, {Closes: true},
 					{Text: "Poison"}, {Text: "Good."}, {Text: "Good."},
-					callOf("c", "memory_insert", `{"label":"human","new_string":"Tea."}`), callOf("d", "nothing", `{`)}
+					callOf("c", "memory_insert", `{"label":"human","new_string":"Tea."}`)}
+				if seed%2 == 1 {
+					faults = append(faults, lies(handle)...)
+				}
 				storm := true
 				r.model.Reply = func(a modeltest.Asked) modeltest.Answer {
 					switch {
@@ -98,13 +123,12 @@ func TestNoAgentGetsStuck(t *testing.T) {
 					}
 					return faults[dice.IntN(len(faults))]
 				}
-				for n := range 24 {
+				for n := range stormMessages {
 					on := servers[n%2]
 					body := fmt.Sprintf(`{"input":"Message %d","max_steps":4`, n-n%3/2) // some are sent twice
 					storm = n%6 != 5
 					if storm {
-						on.call("POST", r.path(), body+[]string{`}`, `,"streaming":true,"stream_tokens":true}`,
-							`,"streaming":true,"background":true}`}[n%3])
+						on.inStorm(n%4, body)
 						continue
 					}
 					first, second := on.says(fmt.Sprint("Check ", n)), answer{}
@@ -113,6 +137,72 @@ func TestNoAgentGetsStuck(t *testing.T) {
 					}
 					if first.StopReason.StopReason != "end_turn" && second.StopReason.StopReason != "end_turn" {
 						t.Fatalf("after message %d the agent is stuck: %+v, %+v; it was asked %s", n, first, second, r.asked())
+					}
+					r.checkPrompts(r.agent)
+				}
+			})
+		}
+	}
+}
+
+// stormMessages are sent to an agent whose provider refuses, fails and lies.
+const stormMessages = 24
+
+// inStorm sends a message in one of four ways, and waits until its run has ended.
+func (r runner) inStorm(way int, body string) {
+	r.t.Helper()
+	if way == 3 {
+		run := r.made(r.path()+"/async", body+"}")
+		embedtest.Eventually(r.t, "the run has ended", func() bool {
+			return fields(r.t, r.must("GET", "/v1/runs/"+run, ""))["status"] != "running"
+		})
+		return
+	}
+	r.call("POST", r.path(), body+[]string{`}`, `,"streaming":true,"stream_tokens":true}`,
+		`,"streaming":true,"background":true}`}[way])
+}
+
+// A loop of the caller's own whose provider refuses and lies stops no agent, in three dialects: a provider takes the
+// next prompt, and the next turn is taken.
+func TestNoLoopOfOnesOwnGetsStuck(t *testing.T) {
+	t.Parallel()
+	for format, said := range dialects {
+		for seed := range uint64(3) {
+			t.Run(fmt.Sprint(format, " ", seed), func(t *testing.T) {
+				t.Parallel()
+				c := newClient(t)
+				agent := c.made("/v1/agents", `{"name":"a","include_base_tools":true,
+					"memory_blocks":[{"label":"notes","value":"x"}]}`)
+				dice := rand.New(rand.NewPCG(seed, 2))
+				answers := []string{`"response":` + fmt.Sprintf(said.end, 10), `"response":` + fmt.Sprintf(said.answer, 10),
+					`"response":` + strings.ReplaceAll(fmt.Sprintf(said.answer, 10), `\"tea\"`, `\"te`),
+					`"response":{}`, `"response":{"choices":[]}`, `"messages":[` + said.result + `]`, reported, reported, reported,
+					`"refused":{"status":400}`, `"refused":{"status":400,"message":"prompt is too long: 9000 tokens > 4000 maximum"}`,
+					`"refused":{"status":500,"message":"Overloaded"}`, `"refused":{"status":401}`}
+				step := func(body string) servertest.Reply {
+					return c.call("POST", "/v1/agents/"+agent+"/step", `{`+body+`,"pending":"answer","format":"`+format+`"}`)
+				}
+				for n := range stormMessages {
+					text := fmt.Sprintf(`"messages":[{"role":"user","content":"Message %d"}]`, n)
+					if n%4 == 3 {
+						c.call("POST", "/v1/agents/"+agent+"/messages/capture", `{`+text+`,`+reported+`}`)
+					}
+					step(text)
+					for range dice.IntN(5) {
+						if got := step(answers[dice.IntN(len(answers))]); got.Code >= 500 {
+							t.Fatalf("message %d: got %d %s", n, got.Code, got.Text)
+						}
+					}
+					if n%6 != 5 {
+						continue
+					}
+					if got := step(fmt.Sprintf(`"messages":[{"role":"user","content":"Check %d"}]`, n)); got.Code != 200 ||
+						!strings.Contains(got.Text, fmt.Sprint("Check ", n)) || !strings.Contains(got.Text, `"next":"model"`) {
+						t.Fatalf("after message %d the agent is stuck: got %d %s", n, got.Code, got.Text)
+					}
+					c.checkPrompts(agent)
+					if got := step(answers[0]); got.Code != 200 || !strings.Contains(got.Text, `"next":"user"`) {
+						t.Fatalf("after message %d: got %d %s", n, got.Code, got.Text)
 					}
 				}
 			})

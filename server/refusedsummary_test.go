@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/compaction/llm/llmtest"
+	"github.com/loci-memory/loci/server/agent/agenttest"
 	"github.com/loci-memory/loci/server/loop/model/modeltest"
 )
 
@@ -149,6 +151,36 @@ func TestARefusedSummaryOfALoopOfOnesOwn(t *testing.T) {
 			c.step(agent, in(`{"response":`+fmt.Sprintf(said.end, 10)+`}`))
 			if prompt := c.promptIn(agent, format); strings.Contains(prompt, "wormwood") || !strings.Contains(prompt, "Newest") {
 				t.Errorf("the next prompt is %s", prompt)
+			}
+		})
+	}
+}
+
+// A provider that refuses to write a summary holds no turn: the summary is extracted, and the compaction says why.
+func TestAProviderThatRefusesToSummarizeHoldsNoTurn(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"sliding_window", "all", "self_compact_all", "self_compact_sliding_window"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			r := newRunner(t, `{"name":"a","tool_set":"small","model":"openai/m","context_window_limit":16000,
+				"compaction_settings":{"mode":"`+mode+`"}}`)
+			p := llmtest.New(t)
+			p.Always(llmtest.Says(400, badRequest.Text))
+			models, err := agenttest.Models(p, patience)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.own().Agents.Compaction.Models = models
+			r.capture(r.agent, chatter(1, 40, strings.Repeat("and so it goes on ", 40)))
+			if got := r.says("Next"); got.StopReason.StopReason != "end_turn" {
+				t.Errorf("got %d %+v", got.Code, got)
+			}
+			made := r.list("/v1/agents/" + r.agent + "/compactions")
+			if len(made) == 0 || made[0]["how"] != "extracted" || !strings.Contains(fmt.Sprint(made[0]["why"]), "status 400") {
+				t.Errorf("compactions: %v", made)
+			}
+			if len(p.Requests()) == 0 {
+				t.Error("the model that writes summaries was not asked")
 			}
 		})
 	}
