@@ -16,7 +16,7 @@ import (
 type ErasedRow struct {
 	Where       string `json:"where" doc:"Table and column."`
 	Of          string `json:"of" doc:"The row, such as which consumer of which agent; empty for a job."`
-	Occurrences int    `json:"occurrences"`
+	Occurrences int    `json:"occurrences" doc:"How often it was there."`
 	Left        bool   `json:"left" doc:"It could not be changed."`
 }
 
