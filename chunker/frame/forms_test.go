@@ -18,7 +18,7 @@ import (
 // literals yields the strings in the source of a package, with where they stand.
 func literals(t *testing.T, folder string, yield func(at, text string)) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join("..", folder, "*.go"))
+	files, err := filepath.Glob(filepath.Join("..", "..", folder, "*.go"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("the sources of %s: %d, %v", folder, len(files), err)
 	}
