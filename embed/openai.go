@@ -18,7 +18,7 @@ import (
 )
 
 // maxAnswerBytes is room enough: 64 vectors of 4,000 numbers as JSON are 6 MB.
-const maxAnswerBytes = 64 << 20
+const maxAnswerBytes = 8 << 20
 
 // MaxDimension is the longest vector that pgvector indexes as halfvec.
 const MaxDimension = 4_000

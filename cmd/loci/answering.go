@@ -51,14 +51,16 @@ func (c *serving) answering(counts *metrics.Metrics) (func(handle string) (loop.
 	calls := db.NewShares(maxAnswers, maxAnswers/4)
 	if c.language.BaseURL != "" {
 		l := c.language
-		client, err := model.NewOpenAI(model.Config{BaseURL: l.BaseURL, APIKey: string(l.Key), Model: l.Model})
+		client, err := model.NewOpenAI(model.Config{BaseURL: l.BaseURL, APIKey: string(l.Key), Model: l.Model,
+			MaxAnswerBytes: l.MaxAnswerBytes})
 		if err != nil {
 			return nil, settingError{err}
 		}
 		chat = &sharedModel{client, calls, counts}
 	}
 	if c.AnthropicKey != "" {
-		client, err := model.NewAnthropic(model.Config{BaseURL: c.AnthropicURL, APIKey: string(c.AnthropicKey)})
+		client, err := model.NewAnthropic(model.Config{BaseURL: c.AnthropicURL, APIKey: string(c.AnthropicKey),
+			MaxAnswerBytes: c.MaxAnswerBytes})
 		if err != nil {
 			return nil, settingError{err}
 		}

@@ -22,6 +22,8 @@ type language struct {
 
 	LimitPatience time.Duration `name:"llm-limit-patience" env:"LOCI_LLM_LIMIT_PATIENCE" default:"3s" help:"How long agents' models are asked again after a 429."` //nolint:lll // a tag is one line
 
+	MaxAnswerBytes int64 `name:"llm-max-answer-bytes" env:"LOCI_LLM_MAX_ANSWER_BYTES" default:"8388608" help:"Largest answer of a language model, in bytes."` //nolint:lll // likewise
+
 	// Less than a request may take in which a summary is made.
 	SummaryPatience time.Duration `hidden:"" default:"150s" help:"How long models may take for one summary."`
 }
@@ -68,7 +70,8 @@ func (c language) models(counts *metrics.Metrics) (func(context.Context, string)
 		}
 		return nil, nil
 	}
-	client, err := llm.New(llm.Config{BaseURL: c.BaseURL, APIKey: string(c.Key), Model: c.Model, Window: c.Window})
+	client, err := llm.New(llm.Config{BaseURL: c.BaseURL, APIKey: string(c.Key), Model: c.Model, Window: c.Window,
+		MaxAnswerBytes: c.MaxAnswerBytes})
 	if err != nil {
 		return nil, settingError{err}
 	}

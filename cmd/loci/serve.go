@@ -177,7 +177,8 @@ func (c *serving) configure(ctx context.Context, log *slog.Logger) (m configured
 // checkBounds returns an error for a bound that lets nothing through.
 func (c *serving) checkBounds() error {
 	for name, bound := range map[string]int64{"LOCI_MAX_IMPORT_BYTES": c.MaxImportBytes,
-		"LOCI_MAX_UPLOAD_BYTES": c.MaxUploadBytes, "LOCI_MAX_RUNS": int64(c.MaxRuns)} {
+		"LOCI_MAX_UPLOAD_BYTES": c.MaxUploadBytes, "LOCI_MAX_RUNS": int64(c.MaxRuns),
+		"LOCI_LLM_MAX_ANSWER_BYTES": c.MaxAnswerBytes} {
 		if bound < 1 {
 			return settingError{fmt.Errorf("%s is %d; it must be at least 1", name, bound)}
 		}

@@ -24,7 +24,7 @@ import (
 )
 
 // maxAnswerBytes bounds an answer. Models write at most some 128,000 tokens.
-const maxAnswerBytes = 8 << 20
+const maxAnswerBytes = 8 << 20 // unless Config says otherwise
 
 // Config says where the model is.
 type Config struct {
@@ -38,6 +38,8 @@ type Config struct {
 	Timeout  time.Duration // of one attempt; 0 means 3 min
 
 	FirstPause time.Duration // before the second attempt, doubled before each further one; 0 means 500 ms
+
+	MaxAnswerBytes int64 // 0 means 8 MiB
 }
 
 // Client is a compaction.Summarizer. It may be used from many goroutines.
@@ -96,12 +98,13 @@ func New(c Config) (*Client, error) {
 			"it empty if that is unknown", c.Window)
 	}
 	base := *cmp.Or(c.HTTP, &http.Client{})
-	base.Transport = &transport{next: base.Transport}
+	most := cmp.Or(c.MaxAnswerBytes, maxAnswerBytes)
+	base.Transport = &transport{next: base.Transport, most: most}
 	llm := &Client{window: c.Window, at: provider.Endpoint{Kind: "language model", Setting: "LOCI_LLM",
 		Answers: "a chat completion",
 		BaseURL: c.BaseURL, APIKey: c.APIKey, Model: c.Model,
 		HTTP: &base, Attempts: cmp.Or(c.Attempts, 3), Timeout: cmp.Or(c.Timeout, 3*time.Minute),
-		MaxAnswerBytes: maxAnswerBytes,
+		MaxAnswerBytes: most,
 		FirstPause:     c.FirstPause}}
 	llm.at.Refuses = llm.overflows
 	var err error

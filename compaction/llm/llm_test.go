@@ -138,7 +138,7 @@ func TestFailuresNameTheSettingToCheck(t *testing.T) {
 			`"error":{"code":503,"message":"gone"}}]}`), 3, "status 503"},
 		"a redirect": {llmtest.Says(307, "", "Location", "http://192.0.2.1/"), 1,
 			"set LOCI_LLM_BASE_URL to where it leads"},
-		"an endless answer":        {llmtest.TooLong(9 << 20), 1, "with more than 8 MiB"},
+		"an endless answer":        {llmtest.TooLong(9 << 20), 1, "with more than the 8388608 bytes"},
 		"a connection that breaks": {llmtest.Hangup(), 3, "cannot be reached"},
 	} {
 		withProvider(t, name, func(t *testing.T, p *llmtest.Provider) {

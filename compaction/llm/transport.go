@@ -30,6 +30,7 @@ type exchange struct {
 // cache needs the same bytes, and detects failures with status 200, such as those of OpenRouter and LM Studio.
 type transport struct {
 	next http.RoundTripper // nil means the default
+	most int64             // bytes of an answer; one byte more is passed on of a larger one
 }
 
 // RoundTrip implements http.RoundTripper. It reads the answer's body into memory.
@@ -46,11 +47,13 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		*x = exchange{tools: x.tools, least: x.least}
 		return nil, err
 	}
-	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswerBytes+1))
+	body, err := io.ReadAll(io.LimitReader(answer.Body, t.most+1))
 	if err = cmp.Or(err, answer.Body.Close()); err != nil {
 		return nil, err
 	}
-	x.status, x.words = statusOf(answer.StatusCode, body), ""
+	if x.status, x.words = answer.StatusCode, ""; int64(len(body)) <= t.most {
+		x.status = statusOf(answer.StatusCode, body)
+	}
 	if answer.StatusCode = x.status; x.status >= http.StatusBadRequest {
 		x.words = words(body)
 	}
@@ -74,7 +77,7 @@ func withTools(req *http.Request, tools []byte) error {
 // statusOf returns the status of an answer. If an answer with a good status has an error and no choice, that is the
 // error's code, or 400.
 func statusOf(status int, body []byte) int {
-	if status >= http.StatusBadRequest || len(body) > maxAnswerBytes {
+	if status >= http.StatusBadRequest {
 		return status
 	}
 	type failure struct {

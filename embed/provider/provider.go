@@ -37,7 +37,7 @@ type Endpoint struct {
 	HTTP           *http.Client  // nil means http.Client{}; its Timeout is not used, redirects are not followed
 	Attempts       int           // of a request, at most
 	Timeout        time.Duration // of one attempt
-	MaxAnswerBytes int64
+	MaxAnswerBytes int64         // of a stream, what its events say
 
 	// Streams leaves a good answer's body to be read as it comes. Timeout then bounds the wait for the answer's beginning,
 	// and for each further piece of it.
@@ -125,8 +125,8 @@ func (e *Endpoint) unanswered(err error) error {
 	case errors.Is(err, errRedirect):
 		return Told(Settingf("the %s provider at %s redirects elsewhere: set %s_BASE_URL to where it leads", e.Kind,
 			e.Host(), e.Setting), "the %s provider redirects elsewhere", e.Kind)
-	case errors.Is(err, errTooBig):
-		return e.Wrong("with more than %d MiB", e.MaxAnswerBytes>>20)
+	case errors.Is(err, ErrTooBig):
+		return e.Wrong("with more than the %d bytes that an answer may have", e.MaxAnswerBytes)
 	case errors.Is(err, context.DeadlineExceeded):
 		return Told(fmt.Errorf("the %s provider at %s does not answer within %v: %w", e.Kind, e.Host(), e.Timeout,
 			context.DeadlineExceeded), "the %s provider does not answer within %v", e.Kind, e.Timeout)

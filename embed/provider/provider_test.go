@@ -100,7 +100,7 @@ func TestFailures(t *testing.T) {
 		{"a redirect is not followed", answer(302, "", "Location", "/elsewhere"), 1,
 			"redirects elsewhere: set LOCI_EMBEDDING_BASE_URL", true},
 		{"an answer that is too big is not read", answer(200, strings.Repeat(" ", 1<<20+1)), 1,
-			"answers with more than 1 MiB", false},
+			"answers with more than the 1048576 bytes that an answer may have", false},
 		{"an answer of the largest size is read", answer(200, good+strings.Repeat(" ", 1<<20-len(good))), 1, "", false},
 		{"a page is no answer", answer(200, "<html>"), 1, "answers with something else than embeddings", false},
 		{"an answer that breaks off is retried", answer(200, good, "Content-Length", "1000"), 3, "cannot be reached", false},

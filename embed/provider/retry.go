@@ -27,7 +27,8 @@ const (
 
 var (
 	errRedirect = errors.New("redirected")
-	errTooBig   = errors.New("answer too big")
+	// ErrTooBig is an answer that is larger than the endpoint's MaxAnswerBytes.
+	ErrTooBig = errors.New("answer too big")
 )
 
 // HTTPClient returns the configured client with retries, a deadline for each attempt, bounded answers and no redirects,
@@ -95,7 +96,7 @@ func (r *retrier) once(req *http.Request) (*http.Response, error) {
 		return nil, limit.explain(err)
 	}
 	if r.Streams && answer.StatusCode < 300 {
-		answer.Body = &streamedBody{body: answer.Body, left: r.MaxAnswerBytes, limit: limit}
+		answer.Body = &streamedBody{body: answer.Body, left: streamFactor * r.MaxAnswerBytes, limit: limit}
 		return answer, nil
 	}
 	defer limit.stop()
@@ -120,14 +121,14 @@ func (r *retrier) send(attempt *http.Request) (*http.Response, error) {
 	return r.next.RoundTrip(attempt)
 }
 
-// read returns the whole body of a good answer, or errTooBig, and the first maxErrorBytes of an error's.
+// read returns the whole body of a good answer, or ErrTooBig, and the first maxErrorBytes of an error's.
 func (r *retrier) read(answer *http.Response) ([]byte, error) {
 	if answer.StatusCode >= 300 {
 		return io.ReadAll(io.LimitReader(answer.Body, maxErrorBytes))
 	}
 	content, err := io.ReadAll(io.LimitReader(answer.Body, r.MaxAnswerBytes+1))
 	if err == nil && int64(len(content)) > r.MaxAnswerBytes {
-		err = errTooBig
+		err = ErrTooBig
 	}
 	return content, err
 }
@@ -135,7 +136,7 @@ func (r *retrier) read(answer *http.Response) ([]byte, error) {
 // mayPass reports whether another attempt may succeed. After a timeout it would time out again.
 func (r *retrier) mayPass(ctx context.Context, answer *http.Response, err error) bool {
 	if err != nil {
-		return ctx.Err() == nil && !errors.Is(err, errTooBig) && !errors.Is(err, context.DeadlineExceeded)
+		return ctx.Err() == nil && !errors.Is(err, ErrTooBig) && !errors.Is(err, context.DeadlineExceeded)
 	}
 	switch code := answer.StatusCode; {
 	case code < 400:

@@ -35,7 +35,10 @@ func (l *idleLimit) explain(err error) error {
 	return err
 }
 
-// streamedBody is the body of an answer that is read as it comes: errTooBig past its limit, and
+// streamFactor is how much larger a stream may be than an answer: each token of it comes in an event of some 200 bytes.
+const streamFactor = 16
+
+// streamedBody is the body of an answer that is read as it comes: ErrTooBig past its limit, and
 // context.DeadlineExceeded if the next piece does not come in time.
 type streamedBody struct {
 	body  io.ReadCloser
@@ -45,7 +48,7 @@ type streamedBody struct {
 
 func (s *streamedBody) Read(into []byte) (int, error) {
 	if s.left <= 0 {
-		return 0, errTooBig
+		return 0, ErrTooBig
 	}
 	n, err := s.body.Read(into[:min(int64(len(into)), s.left)])
 	s.left -= int64(n)

@@ -38,7 +38,7 @@ func NewAnthropic(c Config) (*Anthropic, error) {
 	}
 	return &Anthropic{at, anthropic.NewClient(option.WithoutEnvironmentDefaults(), option.WithAPIKey(c.APIKey),
 		option.WithBaseURL(strings.TrimRight(at.BaseURL, "/")+"/"), option.WithMaxRetries(0),
-		option.WithMiddleware(streamed),
+		option.WithMiddleware(streamed(at.MaxAnswerBytes)),
 		option.WithHTTPClient(at.HTTPClient()))}, nil
 }
 
@@ -81,9 +81,13 @@ func (a *Anthropic) Answer(ctx context.Context, r Request, show func(Delta)) (An
 	var message anthropic.Message
 	calls := blockCalls{}
 	var usage anthropicUsage
+	var bytes int64
 	for stream.Next() {
 		event := stream.Current()
 		usage.add(event)
+		if bytes += saidBytes(event); bytes > at.MaxAnswerBytes {
+			return Answer{}, faultOf(ctx, &at, provider.ErrTooBig)
+		}
 		if err := message.Accumulate(event); err != nil {
 			return Answer{}, broken(&at, "with a stream whose events have no order")
 		}
@@ -103,6 +107,17 @@ func (a *Anthropic) Answer(ctx context.Context, r Request, show func(Delta)) (An
 	answer := anthropicAnswer(message, calls)
 	answer.Usage = usage.total()
 	return finish(&at, answer)
+}
+
+// saidBytes returns the bytes of what an event adds to an answer.
+func saidBytes(e anthropic.MessageStreamEventUnion) int64 {
+	switch e.Type {
+	case "content_block_delta":
+		return int64(len(e.Delta.Text) + len(e.Delta.Thinking) + len(e.Delta.PartialJSON) + len(e.Delta.Signature))
+	case "content_block_start":
+		return int64(len(e.RawJSON()))
+	}
+	return 0
 }
 
 // anthropicUsage is what a stream says of its tokens. Its last event repeats counts of the first.

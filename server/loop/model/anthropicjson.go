@@ -10,12 +10,19 @@ import (
 
 	"github.com/anthropics/anthropic-sdk-go/option"
 
+	"github.com/loci-memory/loci/embed/provider"
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// streamed makes a message in plain JSON, with which some servers answer a request for a stream, the stream of its
-// events. What is no message stays.
-func streamed(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+// streamed returns a middleware that makes a message in plain JSON, with which some servers answer a request for a
+// stream, the stream of its events. What is no message stays.
+func streamed(mostBytes int64) option.Middleware {
+	return func(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+		return streamOf(r, next, mostBytes)
+	}
+}
+
+func streamOf(r *http.Request, next option.MiddlewareNext, mostBytes int64) (*http.Response, error) {
 	answer, err := next(r)
 	if err != nil || answer.StatusCode != http.StatusOK {
 		return answer, err
@@ -26,7 +33,10 @@ func streamed(r *http.Request, next option.MiddlewareNext) (*http.Response, erro
 	if first, err := firstByte(in); err != nil || first != '{' {
 		return answer, nil //nolint:nilerr // the stream's reader meets it again
 	}
-	whole, err := io.ReadAll(in)
+	whole, err := io.ReadAll(io.LimitReader(in, mostBytes+1))
+	if err == nil && int64(len(whole)) > mostBytes {
+		err = provider.ErrTooBig
+	}
 	if err != nil {
 		return answer, err
 	}

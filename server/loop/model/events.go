@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+
+	"github.com/loci-memory/loci/embed/provider"
 )
 
 // events reads the data of server-sent events: with any line ends, without the blank after the colon, and without the
@@ -13,6 +15,7 @@ import (
 // stream answers with a single object, and some send an error as one.
 type events struct {
 	lines *bufio.Reader
+	most  int64  // bytes of an event, and of the lines that are none; ErrTooBig is an error of more
 	data  []byte // of the event that is read
 	other bytes.Buffer
 	json  *json.Decoder // of other, when the lines are read
@@ -21,7 +24,9 @@ type events struct {
 	plain bool          // it has lines that are no fields of events
 }
 
-func newEvents(r io.Reader) *events { return &events{lines: bufio.NewReader(r)} }
+func newEvents(r io.Reader, most int64) *events {
+	return &events{lines: bufio.NewReader(r), most: most}
+}
 
 var (
 	fieldData  = []byte("data:")
@@ -56,11 +61,24 @@ func (e *events) read() ([]byte, error) {
 		e.json = json.NewDecoder(&e.other)
 		return e.data, nil
 	}
-	line, err := e.lines.ReadBytes('\n')
+	line, err := e.readLine()
 	if e.ended = errors.Is(err, io.EOF); err != nil && !e.ended {
 		return nil, err
 	}
 	return e.line(bytes.TrimRight(line, "\r\n")), nil
+}
+
+// readLine reads a line with its end. provider.ErrTooBig if what is kept would have more than most bytes with it.
+func (e *events) readLine() (line []byte, err error) {
+	for {
+		piece, err := e.lines.ReadSlice('\n')
+		if int64(len(line)+len(piece)+max(len(e.data), e.other.Len())) > e.most {
+			return nil, provider.ErrTooBig
+		}
+		if line = append(line, piece...); !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
 }
 
 // line reads a line, and returns the data of an event that has ended before it or with it.

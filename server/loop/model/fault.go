@@ -91,6 +91,9 @@ func faultOf(ctx context.Context, at *provider.Endpoint, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if errors.Is(err, provider.ErrTooBig) { // a second answer would be as long
+		return &Fault{Kind: Broken, Err: at.Explain(ctx, err)}
+	}
 	f := &Fault{Kind: Failed, Err: at.Explain(ctx, err)}
 	_, setting := errors.AsType[*provider.SettingError](f.Err)
 	f.Again = !setting && !errors.Is(err, context.DeadlineExceeded) // after a timeout it would time out again

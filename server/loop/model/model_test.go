@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -249,6 +251,65 @@ func TestAnAnswerThatStopsComingIsAFault(t *testing.T) {
 	_, err = client.Answer(t.Context(), model.Request{Prompt: json.RawMessage(prompt)}, func(model.Delta) {})
 	if f, ok := errors.AsType[*model.Fault](err); !ok || f.Again || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want a fault of time", err)
+	}
+}
+
+// An answer ends at its limit, whether it comes in pieces or whole: a fault that asking again does not mend.
+func TestAnAnswerThatIsTooLongIsAFault(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("word ", 1000)
+	var raw string
+	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, raw)
+	}))
+	t.Cleanup(gateway.Close)
+	m := modeltest.New(t)
+	made := func(base string, most int64) map[string]model.Client {
+		c := model.Config{BaseURL: base + "/v1", APIKey: "k", Model: "m", MaxAnswerBytes: most}
+		open, err := model.NewOpenAI(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.BaseURL = base
+		claude, err := model.NewAnthropic(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return map[string]model.Client{"openai": open, "anthropic": claude}
+	}
+	ask := func(c model.Client) error {
+		_, err := c.Answer(t.Context(), model.Request{Model: "m", Prompt: json.RawMessage(prompt)}, func(model.Delta) {})
+		return err
+	}
+	for what, answer := range map[string]modeltest.Answer{
+		"a text":  {Text: long},
+		"a call":  {Calls: []modeltest.Call{{ID: "a", Name: "x", Arguments: `{"q":"` + long + `"}`}}},
+		"a piece": {Text: strings.Repeat("x", 5000)},
+	} {
+		for format := range made(m.URL, 1) {
+			for most, cut := range map[int64]bool{4000: true, 6000: false} {
+				m.Says(answer)
+				err := ask(made(m.URL, most)[format])
+				f, isFault := errors.AsType[*model.Fault](err)
+				refused := isFault && f.Kind == model.Broken && !f.Again && strings.Contains(f.Public(), "more than the 4000 bytes")
+				if cut != refused || !cut && err != nil {
+					t.Errorf("%s of %s, of which %d bytes are taken: got %v", what, format, most, err)
+				}
+			}
+		}
+	}
+	for what, c := range map[string]struct{ format, body string }{
+		"a completion":      {"openai", `{"choices":[{"message":{"content":"` + long + `"}}]}`},
+		"a message":         {"anthropic", `{"type":"message","content":[{"type":"text","text":"` + long + `"}]}`},
+		"a line":            {"openai", "data: " + long},
+		"lines of an event": {"openai", strings.Repeat("data: x\n", 5000)},
+		"lines of nothing":  {"openai", strings.Repeat("x\n", 5000)},
+	} {
+		raw = c.body
+		err := ask(made(gateway.URL, 4000)[c.format])
+		if f, ok := errors.AsType[*model.Fault](err); !ok || f.Kind != model.Broken || f.Again {
+			t.Errorf("%s: got %v", what, err)
+		}
 	}
 }
 

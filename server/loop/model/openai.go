@@ -15,8 +15,8 @@ import (
 	"github.com/loci-memory/loci/embed/provider"
 )
 
-// maxAnswerBytes bounds an answer. Models write at most some 128,000 tokens, each in an event of its own.
-const maxAnswerBytes = 128 << 20
+// DefaultMaxAnswerBytes bounds an answer. Models write at most some 128,000 tokens.
+const DefaultMaxAnswerBytes = 8 << 20
 
 // Config says where a model is.
 type Config struct {
@@ -24,14 +24,17 @@ type Config struct {
 	APIKey  string        // empty if the server needs none
 	Model   string        // default for requests that name none
 	Timeout time.Duration // for the answer's beginning, and between two of its pieces; 0 means 3 min
+
+	MaxAnswerBytes int64 // of what an answer says; 0 means DefaultMaxAnswerBytes
 }
 
 // endpoint returns the endpoint, which sends each request once: who asks decides whether to ask again.
 func (c Config) endpoint(setting string) *provider.Endpoint {
 	return &provider.Endpoint{Kind: "language model", Setting: setting, Answers: "a streamed answer",
 		BaseURL: c.BaseURL, APIKey: c.APIKey, Model: c.Model, Attempts: 1,
-		Timeout: cmp.Or(c.Timeout, 3*time.Minute), MaxAnswerBytes: maxAnswerBytes, Streams: true,
-		Refuses: func(status int, body string) bool { return llm.IsOverflow(status, []byte(body)) }}
+		Timeout: cmp.Or(c.Timeout, 3*time.Minute), Streams: true,
+		MaxAnswerBytes: cmp.Or(c.MaxAnswerBytes, DefaultMaxAnswerBytes),
+		Refuses:        func(status int, body string) bool { return llm.IsOverflow(status, []byte(body)) }}
 }
 
 // OpenAI is a Client of an endpoint that speaks OpenAI's POST /chat/completions. It takes the answers of the servers
@@ -76,7 +79,7 @@ func (o *OpenAI) Answer(ctx context.Context, r Request, show func(Delta)) (Answe
 		return Answer{}, err
 	}
 	defer stream.Close()
-	read, from := openAIReader{at: &at, show: show}, newEvents(stream)
+	read, from := openAIReader{at: &at, show: show}, newEvents(stream, at.MaxAnswerBytes)
 	for {
 		raw, err := from.next()
 		if errors.Is(err, io.EOF) {
@@ -84,6 +87,9 @@ func (o *OpenAI) Answer(ctx context.Context, r Request, show func(Delta)) (Answe
 		}
 		if err == nil {
 			err = read.chunk(ctx, raw)
+		}
+		if err == nil && read.bytes > at.MaxAnswerBytes {
+			err = provider.ErrTooBig
 		}
 		if err != nil {
 			return Answer{}, faultOf(ctx, &at, err)

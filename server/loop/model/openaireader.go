@@ -24,6 +24,7 @@ type openAIReader struct {
 	refused       bool
 	began         bool   // a choice came
 	whole         bool   // a message came in one piece
+	bytes         int64  // of what the events say
 	finish        string // as the server named it; empty before it did
 	usage         Usage
 }
@@ -81,6 +82,7 @@ func (o *openAIReader) delta(d delta) {
 	}
 	o.think(string(cmp.Or(d.Thought, d.Reasoning)))
 	o.details.Add(d.Details)
+	o.bytes += int64(len(d.Details))
 	for _, p := range d.Content {
 		if p.kind == recall.Reasoning {
 			o.think(p.text)
@@ -102,6 +104,7 @@ func (o *openAIReader) delta(d delta) {
 
 func (o *openAIReader) think(piece string) {
 	if piece != "" {
+		o.bytes += int64(len(piece))
 		o.thought.WriteString(piece)
 		o.show(Delta{Kind: recall.Reasoning, Text: piece})
 	}
@@ -109,6 +112,7 @@ func (o *openAIReader) think(piece string) {
 
 func (o *openAIReader) say(piece string) {
 	if piece != "" {
+		o.bytes += int64(len(piece))
 		o.said.WriteString(piece)
 		o.show(Delta{Kind: recall.Text, Text: piece})
 	}
@@ -134,6 +138,7 @@ func (o *openAIReader) call(p piece) {
 	at.given = cmp.Or(at.given, string(p.ID))
 	at.signature = cmp.Or(at.signature, chat.ThoughtSignature(p.Extra))
 	at.input.WriteString(shown.Text)
+	o.bytes += int64(len(p.ID) + len(shown.Name) + len(shown.Text) + len(p.Extra))
 	if shown.Name != "" || shown.Text != "" {
 		o.show(shown)
 	}
