@@ -9,6 +9,8 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loci-memory/loci/db"
 )
 
 // For tests.
@@ -17,7 +19,19 @@ const (
 	MaxSessionReplayBytes = maxSessionReplayBytes
 	MaxReplayBytes        = maxReplayBytes
 	MaxRememberedCalls    = maxRememberedCalls
+	MaxKeySessions        = maxKeySessions
 )
+
+// NewIdle is newIdle, and returns its begin.
+func NewIdle(after time.Duration, end func()) (begin func() func()) { return newIdle(after, end).begin }
+
+// NewSessions returns a function that takes a session of a key.
+func NewSessions() (take func(org db.Org, keyID string) bool) {
+	s := New(Options{})
+	return func(org db.Org, keyID string) bool {
+		return s.takeSession(hubKey{org: org, keyID: keyID, agentID: keyID})
+	}
+}
 
 // NewReplay returns a store and a function that returns how many bytes it counts, and of how many streams.
 func NewReplay() (store sdk.EventStore, size func() (bytes, streams int)) {

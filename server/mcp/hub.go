@@ -35,6 +35,7 @@ type hub struct {
 	stop      context.CancelFunc // of the goroutine that tells them
 	stopped   chan struct{}
 	followed  map[string]*followed // resources, by their URIs
+	idle      map[string]*idle     // by the ids of the sessions
 }
 
 // enter returns the hub of a caller, and leave ends its use.
@@ -44,7 +45,7 @@ func (s *Server) enter(c Caller) *hub {
 	key := hubKey{c.Org, c.AgentID, c.KeyID}
 	h := s.hubs[key]
 	if h == nil {
-		h = &hub{hubKey: key, followed: map[string]*followed{}}
+		h = &hub{hubKey: key, followed: map[string]*followed{}, idle: map[string]*idle{}}
 		h.server = s.newServer(h)
 		h.handler = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return h.server },
 			&sdk.StreamableHTTPOptions{DisableLocalhostProtection: true, SessionTimeout: sessionTimeout,
@@ -65,12 +66,12 @@ func (s *Server) leave(h *hub) {
 
 // join counts a session that is told of changes; end ends it.
 func (s *Server) join(ctx context.Context, h *hub) (end func(), err error) {
-	if !s.sessions.TryTake(h.org, 1, 0) {
+	if !s.takeSession(h.hubKey) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "Too many sessions are open; end some of " +
 			"them, or try again later"}
 	}
 	if err := s.follow(ctx, h); err != nil {
-		s.sessions.Give(h.org, 1)
+		s.giveSession(h.hubKey)
 		return nil, s.problem(ctx, err)
 	}
 	s.mu.Lock()
@@ -78,9 +79,32 @@ func (s *Server) join(ctx context.Context, h *hub) (end func(), err error) {
 	s.mu.Unlock()
 	return func() {
 		h.unfollow()
-		s.sessions.Give(h.org, 1)
+		s.giveSession(h.hubKey)
 		s.leave(h)
 	}, nil
+}
+
+// takeSession counts a session of a key, and reports false if the key or its organization may have no more.
+func (s *Server) takeSession(of hubKey) bool {
+	of.agentID = ""
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.keys[of] >= maxKeySessions || !s.sessions.TryTake(of.org, 1, 0) {
+		return false
+	}
+	s.keys[of]++
+	return true
+}
+
+// giveSession counts a session no more.
+func (s *Server) giveSession(of hubKey) {
+	of.agentID = ""
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sessions.Give(of.org, 1)
+	if s.keys[of]--; s.keys[of] == 0 {
+		delete(s.keys, of)
+	}
 }
 
 // follow begins to tell the hub's sessions what changes, if nothing does it yet.

@@ -31,8 +31,10 @@ const MaxBodyBytes = 4 << 20
 
 // Bounds of sessions. Those that are not used end; their clients begin new ones.
 const (
-	sessionTimeout = 24 * time.Hour
-	maxSessions    = 8192 // and followed lists, of all organizations
+	sessionTimeout = 24 * time.Hour // without a message, with an open stream or without
+	idleTimeout    = time.Hour      // without a message and without an open stream
+	maxSessions    = 8192           // and followed lists, of all organizations
+	maxKeySessions = 1024           // of a key
 )
 
 // Options are what a Server works on. All fields but Fixtures must be set.
@@ -76,13 +78,14 @@ type Server struct {
 
 	mu   sync.Mutex
 	hubs map[hubKey]*hub
+	keys map[hubKey]int // sessions by their keys, for whichever agent
 }
 
 // New returns a server.
 func New(o Options) *Server {
 	o.FilesEvery = cmp.Or(o.FilesEvery, filesEvery)
 	s := &Server{Options: o, sessions: db.NewShares(maxSessions, maxSessions/4), replay: newReplay(),
-		hubs: map[hubKey]*hub{}}
+		hubs: map[hubKey]*hub{}, keys: map[hubKey]int{}}
 	one := s.newServer(nil)
 	of := func(r *http.Request) *sdk.Server {
 		if c := callerOf(r.Context()); c.hub != nil {
@@ -240,6 +243,7 @@ func (s *Server) serveSession(w http.ResponseWriter, r *http.Request, c Caller, 
 	}
 	h := s.enter(c)
 	defer s.leave(h)
+	defer h.use(session)()
 	from := caller{Caller: c, version: r.Header.Get(versionHeader), hub: h}
 	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), callerKey{}, from))
 	defer cancel()

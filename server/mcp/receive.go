@@ -108,8 +108,10 @@ func (s *Server) initialize(ctx context.Context, h *hub, r *sdk.ServerRequest[*s
 		end()
 		return nil, err
 	}
+	forget := h.watchIdle(r.Session)
 	go func() { // it ends with the session
 		defer end()
+		defer forget()
 		defer h.forgetAll(r.Session)
 		_ = r.Session.Wait() // why it ended is of no interest
 	}()
