@@ -9,6 +9,7 @@ var SharedTables = map[string]string{
 	"organizations":    "the organizations themselves",
 	"api_keys":         "a key is looked up before its organization is known",
 	"revoked_keys":     "a revoked key is looked up by its hash alone",
+	"console_sessions": "a session is looked up before its organization is known",
 	"keys_required":    "one row for the server: whether requests need a key",
 	"room_checks":      "it has rows only in transactions that are rolled back",
 	"probes":           "the server's own",

@@ -22,7 +22,7 @@ const formCookie = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 func (c *client) browse(method, target string, form url.Values, headers ...string) servertest.Reply {
 	cookies := "loci_form=" + formCookie
 	if c.key != "" {
-		cookies += "; loci_key=" + c.key
+		cookies += "; loci_session=" + c.signedIn()
 	}
 	body := ""
 	all := []string{"Cookie", cookies, "Sec-Fetch-Site", "same-origin"}
@@ -37,6 +37,18 @@ func (c *client) browse(method, target string, form url.Values, headers ...strin
 		all = append(all, "Content-Type", "application/x-www-form-urlencoded")
 	}
 	return servertest.Send(firstPart{c}, method, target, body, append(all, headers...)...)
+}
+
+// signedIn is the secret of a session of the console for the client's key; the key if none begins.
+func (c *client) signedIn() string {
+	c.t.Helper()
+	var started struct{ Secret string }
+	got := c.call("POST", "/v1/sessions", "")
+	if got.Code != http.StatusOK {
+		return c.key
+	}
+	c.unmarshal(got.Text, &started)
+	return started.Secret
 }
 
 // firstPart answers a request for a stream with its first part only.
@@ -69,7 +81,7 @@ func pageOf(route string, of tenant) (method, target string) {
 	method, path, _ := strings.Cut(strings.TrimSuffix(route, "{$}"), " ")
 	names := map[string]string{"agent": "agent_id", "block": "block_id", "folder": "folder_id", "file": "file_id",
 		"archive": "archive_id", "passage": "passage_id", "compaction": "compaction_id", "key": "key_id", "org": "org_id",
-		"run": "run_id", "replay": "replay_id"}
+		"run": "run_id", "replay": "replay_id", "session": "session_id"}
 	verb := "close"
 	if strings.Contains(path, "/folders/") {
 		verb = "retry"
@@ -215,7 +227,7 @@ func TestConsoleSignsIn(t *testing.T) {
 		if row.status == 303 && (got.Header().Get("Location") != row.text || !keyCookies.MatchString(cookie)) {
 			t.Errorf("%s: got the cookies %q, and sent to %s", row.name, cookie, got.Header().Get("Location"))
 		}
-		if row.status != 303 && strings.Contains(cookie, "loci_key") || row.key == key && strings.Contains(got.Text, key) {
+		if row.status != 303 && strings.Contains(cookie, "loci_session") || row.key == key && strings.Contains(got.Text, key) {
 			t.Errorf("%s: got the cookies %q and %s", row.name, cookie, got.Text)
 		}
 	}
@@ -229,10 +241,10 @@ func TestConsoleSignsIn(t *testing.T) {
 	}
 	out := c.withKey(key).browse("POST", "/console/sign-out", nil)
 	if got := strings.Join(out.Header().Values("Set-Cookie"), " "); out.Code != 303 ||
-		!strings.Contains(got, "loci_key=; Path=/console/; Max-Age=0") {
+		!strings.Contains(got, "loci_session=; Path=/console/; Max-Age=0") {
 		t.Errorf("sign out: got %d with the cookies %q", out.Code, got)
 	}
 }
 
-// keyCookies matches the cookie of a key, which scripts and other sites do not get.
-var keyCookies = regexp.MustCompile(`loci_key=[^;]+; Path=/console/; HttpOnly; SameSite=Strict`)
+// keyCookies matches the cookie of a session, which scripts and other sites do not get. It does not hold the key.
+var keyCookies = regexp.MustCompile(`loci_session=loci-session_[A-Z2-7]{40}; Path=/console/; HttpOnly; SameSite=Strict`)

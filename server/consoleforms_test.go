@@ -36,7 +36,7 @@ func (c *client) sendForm(target, token string, sent map[string]string, headers 
 		c.t.Fatal(err)
 	}
 	return servertest.Send(c, http.MethodPost, target, body.String(), append(headers,
-		"Cookie", "loci_form="+formCookie+"; loci_key="+c.key, "Sec-Fetch-Site", "same-origin",
+		"Cookie", "loci_form="+formCookie+"; loci_session="+c.signedIn(), "Sec-Fetch-Site", "same-origin",
 		"Content-Type", form.FormDataContentType())...)
 }
 

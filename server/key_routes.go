@@ -20,6 +20,7 @@ func (s *Server) keyRoutes(a *rest.API) {
 		s.getKey, rest.Own)
 	rest.Delete(admin, path+"/{key_id}", "delete_key: Revoke an API key. No server accepts it from then on, and its "+
 		"streams end.", s.revokeKey, rest.Own)
+	s.sessionRoutes(a)
 }
 
 // APIKey is an API key as the API shows it.

@@ -365,7 +365,7 @@ func (c *client) orgID() string {
 }
 
 // keyed matches headers that carry a key.
-var keyed = regexp.MustCompile(`(?i)^(bearer|password) +\S|loci_key=[^;]`)
+var keyed = regexp.MustCompile(`(?i)^(bearer|password) +\S|loci_session=[^;]`)
 
 // of is the same client in another test, for example one that is part of the first.
 func (c *client) of(t *testing.T) *client {

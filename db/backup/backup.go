@@ -56,7 +56,7 @@ type Table struct {
 
 // notCarried are the tables that a migration fills, and those of servers that run.
 var notCarried = []string{"schema_migrations", "river_migration", "river_leader", "river_notification", "river_queue",
-	"room_checks", "probes"}
+	"room_checks", "probes", "console_sessions"}
 
 const pieceBytes = 4 << 20
 

@@ -41,6 +41,8 @@ type Key struct {
 	ExpiresAt  *time.Time `db:"expires_at" json:"expires_at"`
 	LastUsedAt *time.Time `db:"last_used_at" json:"last_used_at"` // to about a minute
 
+	SessionID string `db:"-" json:"-"` // of the session of the console whose secret was looked up; empty for a key's own
+
 	RequestsPerMinute *int `db:"requests_per_minute" json:"requests_per_minute"` // nil for the server's setting, as below
 	RequestsAtOnce    *int `db:"requests_at_once" json:"requests_at_once"`
 }
@@ -204,7 +206,7 @@ func checkName(what, name string) error {
 }
 
 // secrets matches keys that Create made.
-var secrets = regexp.MustCompile(secretPrefix + fmt.Sprintf("[A-Z2-7]{%d}", secretChars))
+var secrets = regexp.MustCompile(fmt.Sprintf("(?:%s|%s)[A-Z2-7]{%d}", secretPrefix, sessionPrefix, secretChars))
 
 // Mask returns a text without the keys in it, so that it can be logged.
 func Mask(text string) string {
@@ -351,8 +353,11 @@ func (s *Store) AnyValid(ctx context.Context) (bool, error) {
 // ErrExpired is the look-up of a key that has expired.
 var ErrExpired = errors.New("expired")
 
-// Lookup returns the key with a secret. ErrNotFound if no key has it, ErrExpired with the key if it has expired.
+// Lookup returns the key with a secret, or of a session with one. ErrNotFound if no key has it, ErrExpired with the key if it has expired.
 func (s *Store) Lookup(ctx context.Context, secret string) (Key, error) {
+	if isSession(secret) {
+		return s.ofSession(ctx, secret)
+	}
 	type row struct {
 		Key
 		Sum     []byte `db:"sha256"`

@@ -11,6 +11,8 @@ func adminRoutes() map[string]handler {
 		"GET keys":               keysPage,
 		"POST keys":              createKey,
 		"POST keys/{key}/revoke": revokeKey,
+
+		"POST sessions/{session}/end": endSession,
 	}
 }
 
@@ -18,6 +20,7 @@ func adminRoutes() map[string]handler {
 type apiKey struct {
 	ID        string     `json:"id"`
 	OrgID     string     `json:"org_id"`
+	OrgName   string     `json:"org_name"`
 	Name      string     `json:"name"`
 	Prefix    string     `json:"prefix"`
 	Scopes    []string   `json:"scopes"`
@@ -26,6 +29,8 @@ type apiKey struct {
 	CreatedAt time.Time  `json:"created_at"`
 	ExpiresAt *time.Time `json:"expires_at"`
 	LastUsed  *time.Time `json:"last_used_at"`
+	PerMinute *int       `json:"requests_per_minute"`
+	AtOnce    *int       `json:"requests_at_once"`
 	Key       string     `json:"key"` // of a new key only
 }
 
@@ -41,6 +46,14 @@ func (v *visit) showKeys(made apiKey) error {
 	p.Cards = append(p.Cards, card{Name: "keys-list", Title: "Keys", Width: "w12", Load: func(v *visit) (any, error) {
 		return paged(v, "/v1/admin/keys", url.Values{"order": {"desc"}}, func(k apiKey) string { return k.ID })
 	}})
+	if v.MayAdmin() && v.key != "" {
+		p.Cards = append(p.Cards, card{Name: "sessions-list", Title: "Who is signed in here", Width: "w12",
+			Load: func(v *visit) (any, error) {
+				var all []consoleSession
+				err := v.get("/v1/admin/sessions?order=desc&limit=100", &all)
+				return all, err
+			}})
+	}
 	if v.MayAdmin() {
 		p.Cards = append(p.Cards, card{Name: "keys-new", Title: "New key", Width: "w12",
 			Load: func(*visit) (any, error) { return scopes, nil }})
@@ -70,6 +83,22 @@ func createKey(v *visit) error {
 		return err
 	}
 	return v.showKeys(made)
+}
+
+// consoleSession is who is signed in, as the API shows it.
+type consoleSession struct {
+	ID        string    `json:"id"`
+	KeyName   string    `json:"key_name"`
+	OrgName   string    `json:"org_name"`
+	CreatedAt time.Time `json:"created_at"`
+	ExpiresAt time.Time `json:"expires_at"`
+}
+
+func endSession(v *visit) error {
+	if err := v.send(http.MethodDelete, "/v1/admin/sessions/"+v.id("session"), nil, nil); err != nil {
+		return err
+	}
+	return v.done(base+"keys", "ended")
 }
 
 func revokeKey(v *visit) error {

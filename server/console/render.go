@@ -201,7 +201,7 @@ var notes = map[string]string{
 	"opened": "The file is open.", "compacted": "The conversation was compacted.",
 	"unchanged": "There was nothing to compact.",
 	"reverted":  "The view from before the compaction is back.", "retried": "The file is being worked on again.",
-	"deleted": "Deleted.", "created": "Created.", "cancelled": "Cancelled.",
+	"deleted": "Deleted.", "ended": "Ended.", "created": "Created.", "cancelled": "Cancelled.",
 	"renamed": "Renamed.", "pinned": "The file stays open until it is closed or unpinned.",
 	"unpinned": "The file may be closed to make room for others again.",
 	"uploaded": "The files are stored, and are being read.", "started": "Started.",

@@ -15,11 +15,14 @@ import (
 )
 
 // The cookies of a browser, which no script reads and no other site's page sends. They last until the browser is
-// closed.
+// closed; the session that the first one names ends on the server too.
 const (
-	keyCookie  = "loci_key"  // the key of the person who is signed in
-	formCookie = "loci_form" // what each form has to repeat
+	sessionCookie = "loci_session" // the secret of the session of the person who is signed in
+	formCookie    = "loci_form"    // what each form has to repeat
 )
+
+// sessionPrefix begins the secrets of sessions.
+const sessionPrefix = "loci-session_"
 
 // formHeader and formField carry the value of the form cookie.
 const (
@@ -33,7 +36,7 @@ type visit struct {
 	ctx     context.Context //nolint:containedctx // of the request; each card has its own
 	w       http.ResponseWriter
 	r       *http.Request
-	key     string // of the person who is signed in; empty without
+	key     string // the secret of the session of who is signed in, and their key while they sign in; empty without
 	form    string // the value of the form cookie
 	caller  caller
 
@@ -74,7 +77,7 @@ func (c *Console) visited(handle handler) http.HandlerFunc {
 
 func (c *Console) visit(w http.ResponseWriter, r *http.Request) *visit {
 	v := &visit{console: c, ctx: r.Context(), w: w, r: r}
-	if cookie, err := r.Cookie(keyCookie); err == nil {
+	if cookie, err := r.Cookie(sessionCookie); err == nil && strings.HasPrefix(cookie.Value, sessionPrefix) {
 		v.key = cookie.Value
 	}
 	if cookie, err := r.Cookie(formCookie); err == nil && len(cookie.Value) >= 26 {
@@ -170,7 +173,7 @@ func (v *visit) askForKey(status int, refused string) {
 		}}}})
 }
 
-// signIn keeps a key that the API knows in a cookie.
+// signIn starts a session for a key that the API knows, and keeps its secret in a cookie.
 func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	v := c.visit(w, r)
 	if err := v.checkForm(); err != nil {
@@ -184,12 +187,13 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		v.askForKey(statusOf(err), err.Error())
 	default:
-		v.setCookie(keyCookie, v.key)
+		v.setCookie(sessionCookie, v.key)
 		http.Redirect(w, r, local(r.PostFormValue("next")), http.StatusSeeOther) //nolint:gosec // a path below base
 	}
 }
 
-// tryKey returns an error unless the API knows the key, and the key may read.
+// tryKey returns an error unless the API knows the key, and the key may read. Then the session that it starts takes the
+// place of the key.
 func (v *visit) tryKey() error {
 	for _, letter := range v.key {
 		if letter <= ' ' || letter > '~' || strings.ContainsRune(`",;\`, letter) {
@@ -199,17 +203,28 @@ func (v *visit) tryKey() error {
 	if v.key == "" {
 		return &apiError{Status: http.StatusUnauthorized, Detail: "Give a key."}
 	}
-	return v.get("/v1/caller", &v.caller)
+	if err := v.get("/v1/caller", &v.caller); err != nil {
+		return err
+	}
+	var started struct{ Secret string }
+	err := v.send(http.MethodPost, "/v1/sessions", nil, &started)
+	v.key = started.Secret
+	return err
 }
 
-// signOut forgets the key.
+// signOut ends the session.
 func (c *Console) signOut(w http.ResponseWriter, r *http.Request) {
 	v := c.visit(w, r)
 	if err := v.checkForm(); err != nil {
 		v.fail(err)
 		return
 	}
-	v.setCookie(keyCookie, "")
+	if err := v.send(http.MethodDelete, "/v1/sessions", nil, nil); err != nil && statusOf(err) != http.StatusUnauthorized &&
+		statusOf(err) != http.StatusNotFound {
+		v.fail(err)
+		return
+	}
+	v.setCookie(sessionCookie, "")
 	v.setCookie(formCookie, "")
 	http.Redirect(w, r, base+"sign-in", http.StatusSeeOther)
 }

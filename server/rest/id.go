@@ -43,6 +43,7 @@ type (
 	handover   struct{}
 	erasure    struct{}
 	replay     struct{}
+	session    struct{}
 )
 
 // The ids of resources.
@@ -83,6 +84,8 @@ type (
 	ErasureID = ID[erasure]
 	// ReplayID is a replay's.
 	ReplayID = ID[replay]
+	// SessionID is that of who is signed in to the console.
+	SessionID = ID[session]
 )
 
 // ConversationID may also be 'default', or an agent's id for its default conversation.
