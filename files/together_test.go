@@ -65,7 +65,7 @@ func TestFilesThatAreCommittedTogetherAreEachWhole(t *testing.T) {
 		switch {
 		case i == 2 && (f.Status != files.Failed || f.TotalChunks != 0):
 			t.Errorf("the cancelled file is %+v", f)
-		case i == 5 && (f.ErrorMessage == nil || !strings.Contains(*f.ErrorMessage, "refused")):
+		case i == 5 && (f.ErrorMessage == nil || !strings.Contains(*f.ErrorMessage, "get no vector")):
 			t.Errorf("the file with a refused text is %+v", f)
 		case i != 2 && i != 5 && (f.Status != files.Completed || f.ErrorMessage != nil || f.ChunksEmbedded != f.TotalChunks):
 			t.Errorf("file %d is %+v", i, f)

@@ -93,7 +93,7 @@ func (i *EmbeddingInput) UnmarshalJSON(raw []byte) error {
 // Schema implements huma.SchemaProvider. Tokens have a place in it, as in OpenAI's, for an answer that says more.
 func (EmbeddingInput) Schema(r rest.Registry) *rest.Schema {
 	schema := rest.OneOf(r, reflect.TypeFor[string](), reflect.TypeFor[[]string]())
-	for _, tokens := range []reflect.Type{reflect.TypeFor[[]int](), reflect.TypeFor[[][]int]()} {
+	for _, tokens := range []reflect.Type{reflect.TypeFor[[]float64](), reflect.TypeFor[[][]float64]()} {
 		schema.OneOf = append(schema.OneOf, r.Schema(tokens, true, ""))
 	}
 	schema.OneOf[2].MinItems, schema.OneOf[3].MinItems = new(1), new(1) // an empty list is one of texts
@@ -106,7 +106,7 @@ type NewEmbeddings struct {
 
 	Model      rest.Opt[string] `json:"model,omitempty" doc:"The model that texts are embedded with here, with or without its provider; absent for that one."`              //nolint:lll // a tag is one line
 	Format     rest.Opt[string] `json:"encoding_format,omitempty" enum:"float,base64" doc:"How numbers are written: as JSON, or as base64 of little-endian 32-bit floats."` //nolint:lll // a tag is one line
-	Dimensions rest.Opt[int]    `json:"dimensions,omitempty" doc:"The model's own; no other is made."`
+	Dimensions rest.Opt[int]    `json:"dimensions,omitempty" minimum:"1" maximum:"16000" doc:"The model's own; no other is made."`
 	User       rest.Opt[string] `json:"user,omitempty" doc:"Not used."`
 }
 
@@ -156,6 +156,9 @@ func (EmbeddingValue) Schema(r rest.Registry) *rest.Schema {
 
 func (s *Server) createEmbeddings(ctx context.Context, in *struct{ Body NewEmbeddings }) (Embeddings, error) {
 	b := in.Body
+	if b.Input.texts == nil {
+		return Embeddings{}, rest.Unprocessable("body.input", "tokens are a model's own: send texts")
+	}
 	space, ok := s.Endpoint.Space()
 	if !ok {
 		return Embeddings{}, noEmbeddings("")
@@ -167,9 +170,6 @@ func (s *Server) createEmbeddings(ctx context.Context, in *struct{ Body NewEmbed
 	if n := b.Dimensions; n.Set && !n.Null && n.Value != space.Dimension {
 		return Embeddings{}, rest.Unprocessable("body.dimensions", fmt.Sprintf("vectors of %s have %d numbers, and not %d",
 			space.Model, space.Dimension, n.Value))
-	}
-	if b.Input.texts == nil {
-		return Embeddings{}, rest.Unprocessable("body.input", "tokens are a model's own: send texts")
 	}
 	made, err := s.Endpoint.Make(ctx, b.Input.texts)
 	if errors.Is(err, embed.ErrNoVectors) {

@@ -117,6 +117,7 @@ var house = map[string][]string{
 	"embed":                {"db", "db/queue", "embed/provider", "embed/wordindex"},
 	"embed/wordindex":      {"db"},
 	"embed/provider":       {},
+	"bench/questions":      {},
 	"embed/local":          {"embed"},
 	"embed/embedtest":      {"db", "db/queue", "embed"},
 
@@ -146,7 +147,7 @@ var forTests = []string{"db/dbtest", "db/dbtest/scale", "embed/embedtest", "comp
 // inTests lists what the tests of a package import in addition: those of policies ask a provider that fails, and the
 // index of words is tested with the weights that package embed makes, and its searches with the built-in model.
 var inTests = map[string][]string{"compaction/policy": {"compaction/llm"}, "embed/wordindex": {"embed"},
-	"embed": {"embed/local"}}
+	"embed": {"embed/local"}, "bench/questions": {"embed", "embed/local"}}
 
 // The web frameworks, and the packages that may import them.
 var (

@@ -104,7 +104,7 @@ func (p *program) everythingOf(agent, folder, archive string, refused bool) map[
 		seen[what] = string(answer)
 		return seen[what]
 	}
-	why := regexp.MustCompile(`"(error|error_message)":"[^"]*(wait|refuse)`)
+	why := regexp.MustCompile(`"(error|error_message)":"[^"]*(wait|no vector)`)
 	eventually(p.t, "files, passages or messages say why they lack vectors", func() bool {
 		n := 0
 		for what, path := range map[string]string{"files": "/v1/folders/" + folder + "/files",

@@ -371,7 +371,7 @@ func imitatePDFToText(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	script := "#!/bin/sh\nkind=\nwhile read -r line; do case $line in\n" +
+	script := "#!/bin/sh\nexport LC_ALL=C\nkind=\nwhile read -r line; do case $line in\n" +
 		"*AESV3*) echo 'Command Line Error: Incorrect password' >&2; exit 1;;\n" +
 		"*DCTDecode*) kind=scanned;;\n*Catalog*) kind=${kind:-text};;\nesac; done\ncase $kind in\n" +
 		"scanned) printf '\\f\\f\\f';;\n" +
