@@ -238,8 +238,8 @@ func (w *writer) complaint(ids []string, request bool) string {
 		b.WriteString("- " + frame.Neutralize(id) + "\n")
 	}
 	if request {
-		b.WriteString("- what the user asked for last: " + frame.Neutralize(oneLine(requestText(*w.must.last), requestChars)) +
-			"\n")
+		asked := oneLine(requestText(*w.must.last), requestChars)
+		b.WriteString("- what the user asked for last: " + frame.Neutralize(asked) + "\n")
 	}
 	return b.String() + fmt.Sprintf("Write at most %d words, and nothing but the summary.",
 		w.e.Format.words(w.s.Mode, w.budget))

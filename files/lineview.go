@@ -146,7 +146,8 @@ func (v *viewer) view(header string) View {
 		last, end := v.First+shown-1, v.ends[shown-1]
 		header, note := v.headerTo(last), v.note(last)
 		if len(header)+end.chars+1+len(note) <= v.LimitChars {
-			return v.shown(header, v.body.String()[:end.bytes], "\n"+note, View{LastLine: last, Truncated: true, NextOffset: last})
+			return v.shown(header, v.body.String()[:end.bytes], "\n"+note,
+				View{LastLine: last, Truncated: true, NextOffset: last})
 		}
 	}
 	return v.firstLine()

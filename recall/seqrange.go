@@ -166,7 +166,8 @@ func (m Message) line() string {
 	if m.Name != nil && *m.Name != "" {
 		who += " " + strings.Join(strings.FieldsFunc(*m.Name, endsName), " ")
 	}
-	return fmt.Sprintf(frame.Position+" %s %s: %s\n", m.Seq, m.CreatedAt.UTC().Format(time.DateTime), who, indented(m.Text()))
+	at := m.CreatedAt.UTC().Format(time.DateTime)
+	return fmt.Sprintf(frame.Position+" %s %s: %s\n", m.Seq, at, who, indented(m.Text()))
 }
 
 // endsName reports whether a character could end a name in the head of a message.

@@ -14,7 +14,7 @@ import (
 func TestPartsOfARequestHaveOneTimeTogether(t *testing.T) {
 	t.Parallel()
 	s := server.Server{RequestTimeout: time.Millisecond}
-	c := echo.New().NewContext(httptest.NewRequest("POST", "/", nil), httptest.NewRecorder())
+	c := echo.New().NewContext(httptest.NewRequestWithContext(t.Context(), "POST", "/", nil), httptest.NewRecorder())
 	first, end := s.Bounded(c)
 	<-first.Done()
 	end()

@@ -227,7 +227,8 @@ func TestConsoleSignsIn(t *testing.T) {
 		if row.status == 303 && (got.Header().Get("Location") != row.text || !keyCookies.MatchString(cookie)) {
 			t.Errorf("%s: got the cookies %q, and sent to %s", row.name, cookie, got.Header().Get("Location"))
 		}
-		if row.status != 303 && strings.Contains(cookie, "loci_session") || row.key == key && strings.Contains(got.Text, key) {
+		if row.status != 303 && strings.Contains(cookie, "loci_session") ||
+			row.key == key && strings.Contains(got.Text, key) {
 			t.Errorf("%s: got the cookies %q and %s", row.name, cookie, got.Text)
 		}
 	}

@@ -104,10 +104,10 @@ func (EmbeddingInput) Schema(r rest.Registry) *rest.Schema {
 type NewEmbeddings struct {
 	Input EmbeddingInput `json:"input" doc:"One text, or a list of at most 2,048 with 1,000,000 bytes together. Arrays of tokens are refused."` //nolint:lll // a tag is one line
 
-	Model      rest.Opt[string] `json:"model,omitempty" doc:"The model that texts are embedded with here, with or without its provider; absent for that one."`              //nolint:lll // a tag is one line
-	Format     rest.Opt[string] `json:"encoding_format,omitempty" enum:"float,base64" doc:"How numbers are written: as JSON, or as base64 of little-endian 32-bit floats."` //nolint:lll // a tag is one line
-	Dimensions rest.Opt[int]    `json:"dimensions,omitempty" minimum:"1" maximum:"16000" doc:"The model's own; no other is made."`
-	User       rest.Opt[string] `json:"user,omitempty" doc:"Not used."`
+	Model      rest.Opt[string] `json:"model,omitzero" doc:"The model that texts are embedded with here, with or without its provider; absent for that one."`              //nolint:lll // a tag is one line
+	Format     rest.Opt[string] `json:"encoding_format,omitzero" enum:"float,base64" doc:"How numbers are written: as JSON, or as base64 of little-endian 32-bit floats."` //nolint:lll // a tag is one line
+	Dimensions rest.Opt[int]    `json:"dimensions,omitzero" minimum:"1" maximum:"16000" doc:"The model's own."`
+	User       rest.Opt[string] `json:"user,omitzero" doc:"Not used."`
 }
 
 // Embeddings are the vectors of texts.

@@ -42,7 +42,8 @@ func TestErasuresReachWhatIsOutsideOfTheMemories(t *testing.T) {
 		}
 	}
 	remains := strings.Join(e.Report.Remains, "\n")
-	for _, want := range []string{"Lines that the server has logged already are the operator's", "Backups", "write-ahead log"} {
+	for _, want := range []string{"Lines that the server has logged already are the operator's", "Backups",
+		"write-ahead log"} {
 		if !strings.Contains(remains, want) {
 			t.Errorf("what remains lacks %q: %s", want, remains)
 		}

@@ -51,7 +51,8 @@ func TestSessionsOfTheConsoleEnd(t *testing.T) {
 	}
 	id, secret = start()
 	ends("its time is over", secret, func() {
-		if _, err := c.pool.Exec(t.Context(), `UPDATE console_sessions SET expires_at = now() WHERE id = $1`, id); err != nil {
+		_, err := c.pool.Exec(t.Context(), `UPDATE console_sessions SET expires_at = now() WHERE id = $1`, id)
+		if err != nil {
 			t.Fatal(err)
 		}
 	})

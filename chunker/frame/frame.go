@@ -75,14 +75,16 @@ const (
 	BytesCutBefore   = "[%d bytes cut]..."
 	SummaryCut       = "... [summary truncated to fit]"
 	MessageShortened = "… [cut: %d of %d bytes are shown; the tool expand reads on: expand(id=%s)]"
-	OutputTruncated  = "... [NOTE: function output was truncated since it exceeded the character limit (%d > %d)]" // Letta's
+
+	// OutputTruncated is Letta's.
+	OutputTruncated = "... [NOTE: function output was truncated since it exceeded the character limit (%d > %d)]"
 )
 
 // lineNotices and inlineNotices are the lists that the guard reads.
 var (
 	lineNotices = []string{System, noResult, NoResultYet, NotRecorded, EmptyResult, EmptyMessage, CutAnswer, CutCall,
-		GoesOn, SummaryLeftOut, MadeWithout, LeftOutForRoom, FirstParts, OnePart, StaleExplained, EarlierLeftOut, MessagesLeftOut,
-		label, Range, Position, StalePosition, CharsLeftOut, FirstBytes, FirstChars, ToReadLog, ImagesLeftOut, Cut, CutHere,
+		GoesOn, SummaryLeftOut, MadeWithout, LeftOutForRoom, FirstParts, OnePart, StaleExplained, EarlierLeftOut,
+		MessagesLeftOut, label, Range, Position, StalePosition, CharsLeftOut, FirstBytes, FirstChars, ToReadLog, ImagesLeftOut, Cut, CutHere,
 		NoRoom, ResultCut, CutCalled, ViewCall, ViewFileStart, ViewToEnd, ViewLines, ViewLinesShort, ViewCut, ViewGoesOn,
 		ViewLineCut, ViewLineShort, ShowingLines, MostLines, HistorySummary, HistoryEnd}
 	inlineNotices = []string{Truncated, LineTruncated, LinesTruncated, LineCut, MessageCut, BytesCutAfter, BytesCutBefore,

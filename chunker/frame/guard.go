@@ -93,8 +93,8 @@ func headOf(form string) string {
 }
 
 // Neutralize returns a text as a model is shown it: verbatim, except that what reads like one of Tags gets a mark, and
-// so does what reads like a notice. A tag with one of some more names gets a mark, too. A model reads fullwidth and other
-// signs that look like those of a tag as that tag, whatever without width stands between them. Restore undoes it.
+// so does what reads like a notice. A tag with one of some more names gets a mark, too. A model reads fullwidth and
+// other signs that look like those of a tag as that tag, whatever without width stands between them. Restore undoes it.
 func Neutralize(text string, names ...string) string {
 	if !strings.ContainsAny(text, "<"+signs) && isPlain(text) {
 		return text

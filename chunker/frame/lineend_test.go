@@ -21,7 +21,8 @@ func TestUnmarkLineEndsUndoesTheMarks(t *testing.T) {
 			t.Fatalf("%q is shown as %q, and read as %q", text, shown, got)
 		}
 		for i, r := range shown {
-			if strings.ContainsRune("\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029", r) && !strings.HasPrefix(shown[i+len(string(r)):], "⏎") {
+			marked := strings.HasPrefix(shown[i+len(string(r)):], "⏎")
+			if strings.ContainsRune("\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029", r) && !marked {
 				t.Fatalf("%q is shown as %q", text, shown)
 			}
 		}

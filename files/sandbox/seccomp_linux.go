@@ -37,9 +37,9 @@ func programCalls() []call {
 		call{unix.SYS_PRLIMIT64, []condition{{0, allBits, 0}, {2, allBits, 0}}}, // reads its own
 		call{unix.SYS_IOCTL, []condition{{1, allBits, unix.TCGETS}}})
 	for _, number := range append(archCalls(), unix.SYS_BRK, unix.SYS_DUP3, unix.SYS_EXECVE, unix.SYS_FACCESSAT,
-		unix.SYS_FSTATFS, unix.SYS_GETCWD, unix.SYS_GETDENTS64, unix.SYS_GETEGID, unix.SYS_GETEUID, unix.SYS_GETGID, unix.SYS_GETUID,
-		unix.SYS_MPROTECT, unix.SYS_MREMAP, unix.SYS_OPENAT, unix.SYS_READLINKAT, unix.SYS_READV, unix.SYS_RSEQ,
-		unix.SYS_SET_ROBUST_LIST, unix.SYS_SET_TID_ADDRESS, unix.SYS_STATX, unix.SYS_SYSINFO, unix.SYS_UNAME,
+		unix.SYS_FSTATFS, unix.SYS_GETCWD, unix.SYS_GETDENTS64, unix.SYS_GETEGID, unix.SYS_GETEUID, unix.SYS_GETGID,
+		unix.SYS_GETUID, unix.SYS_MPROTECT, unix.SYS_MREMAP, unix.SYS_OPENAT, unix.SYS_READLINKAT, unix.SYS_READV,
+		unix.SYS_RSEQ, unix.SYS_SET_ROBUST_LIST, unix.SYS_SET_TID_ADDRESS, unix.SYS_STATX, unix.SYS_SYSINFO, unix.SYS_UNAME,
 		unix.SYS_WRITEV) {
 		calls = append(calls, call{number: number})
 	}

@@ -35,7 +35,8 @@ func AnswerPending(view []recall.Message) []recall.Message {
 	answers := recall.Message{Role: recall.Tool}
 	for _, c := range Pending(view) {
 		answers.Content = append(answers.Content,
-			recall.Part{Type: recall.ToolReturn, CallID: c.CallID, Text: frame.NoResultYet, NoteAt: [2]int{0, len(frame.NoResultYet)}})
+			recall.Part{Type: recall.ToolReturn, CallID: c.CallID, Text: frame.NoResultYet,
+				NoteAt: [2]int{0, len(frame.NoResultYet)}})
 	}
 	if len(answers.Content) == 0 {
 		return view

@@ -353,7 +353,8 @@ func (s *Store) AnyValid(ctx context.Context) (bool, error) {
 // ErrExpired is the look-up of a key that has expired.
 var ErrExpired = errors.New("expired")
 
-// Lookup returns the key with a secret, or of a session with one. ErrNotFound if no key has it, ErrExpired with the key if it has expired.
+// Lookup returns the key with a secret, or of a session with one. ErrNotFound if no key has it, ErrExpired with the key
+// if it has expired.
 func (s *Store) Lookup(ctx context.Context, secret string) (Key, error) {
 	if isSession(secret) {
 		return s.ofSession(ctx, secret)

@@ -93,7 +93,7 @@ func (s *Store) ofSession(ctx context.Context, secret string) (Key, error) {
 	case found.ExpiresAt != nil && !found.ExpiresAt.After(time.Now()):
 		return found.Key, ErrExpired
 	}
-	found.Key.SessionID = found.Session
+	found.SessionID = found.Session
 	return found.Key, nil
 }
 

@@ -219,8 +219,8 @@ func (c *Console) signOut(w http.ResponseWriter, r *http.Request) {
 		v.fail(err)
 		return
 	}
-	if err := v.send(http.MethodDelete, "/v1/sessions", nil, nil); err != nil && statusOf(err) != http.StatusUnauthorized &&
-		statusOf(err) != http.StatusNotFound {
+	err := v.send(http.MethodDelete, "/v1/sessions", nil, nil)
+	if err != nil && statusOf(err) != http.StatusUnauthorized && statusOf(err) != http.StatusNotFound {
 		v.fail(err)
 		return
 	}

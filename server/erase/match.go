@@ -151,7 +151,7 @@ func lettersOf(cells []cell) []byte {
 	for _, c := range cells {
 		switch r := c.r; {
 		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
-			letters = append(letters, byte(r))
+			letters = append(letters, byte(r)) //nolint:gosec // a letter or a digit of ASCII
 		case r >= 'A' && r <= 'Z':
 			letters = append(letters, byte(r)+'a'-'A')
 		case r < utf8.RuneSelf, unicode.IsSpace(r), unicode.Is(unicode.Cf, r), unicode.IsControl(r):

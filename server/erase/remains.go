@@ -49,8 +49,8 @@ const (
 	logsRemain = "Lines that the server has logged already are the operator's: an erasure does not reach them. Delete " +
 		"them where the log is kept."
 	copiesRemain = "Backups, exports and replicas that were made before have the text until they are deleted."
-	walRemains   = "Postgres' write-ahead log has the text until its segments are recycled: after the next checkpoints, or " +
-		"as long as an archive or a replication slot keeps them."
+	walRemains   = "Postgres' write-ahead log has the text until its segments are recycled: after the next checkpoints, " +
+		"or as long as an archive or a replication slot keeps them."
 )
 
 // keptFiles are the tables beside those of a report's counts that an erasure changes.

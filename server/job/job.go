@@ -27,8 +27,8 @@ var States = []string{Waiting, Running, Retrying, Completed, Failed, Cancelled}
 
 // Job is a piece of background work.
 type Job struct {
-	ID          string     `db:"id" json:"id" doc:"Of a queue's job job- and what tells it from others; else the id of what is worked on."`
-	Number      int64      `db:"number" json:"-"` // of a queue's job; 0 else
+	ID          string     `db:"id" json:"id" doc:"Of a queue's job job- and what tells it from others; else the id of what is worked on."` //nolint:lll // a tag is one line
+	Number      int64      `db:"number" json:"-"`                                                                                           // of a queue's job; 0 else
 	Kind        string     `db:"kind" json:"kind" doc:"What is done."`
 	State       string     `db:"state" json:"state" enum:"waiting,running,retrying,completed,failed,cancelled"`
 	OrgID       *string    `db:"org_id" json:"org_id" doc:"Whose work it is; null for that of the server."`

@@ -25,7 +25,8 @@ func TestTheLogHasRoutesAndIDs(t *testing.T) {
 	} {
 		var log bytes.Buffer
 		servertest.Send(newToys(t, &log), c.method, c.target, "")
-		if got := log.String(); !strings.Contains(got, c.want) || strings.Contains(got, "Ann") || strings.Contains(got, "Lee") {
+		got := log.String()
+		if !strings.Contains(got, c.want) || strings.Contains(got, "Ann") || strings.Contains(got, "Lee") {
 			t.Errorf("%s: the log has %q, want %q", c.name, got, c.want)
 		}
 	}

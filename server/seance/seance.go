@@ -144,7 +144,8 @@ func Render(passages []SessionPassage) string {
 			b.WriteString("--\n")
 		}
 		for _, l := range p.Lines {
-			fmt.Fprintf(&b, frame.Position+" %s: %s\n", l.Seq, l.Role, strings.ReplaceAll(frame.Neutralize(l.Text), "\n", "\n    "))
+			text := strings.ReplaceAll(frame.Neutralize(l.Text), "\n", "\n    ")
+			fmt.Fprintf(&b, frame.Position+" %s: %s\n", l.Seq, l.Role, text)
 		}
 	}
 	return b.String()

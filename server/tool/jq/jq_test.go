@@ -1,6 +1,7 @@
 package jq_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) {
 
 // measured runs a child, and writes into a file how many KiB it held at most.
 func measured(peak string) int {
-	child := exec.Command(os.Args[0], "run-jq")
+	child := exec.CommandContext(context.Background(), os.Args[0], "run-jq")
 	child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
 	_ = child.Run()
 	usage, ok := child.ProcessState.SysUsage().(*syscall.Rusage)
