@@ -26,7 +26,8 @@ func Limit(memoryBytes int64, cpu time.Duration) {
 }
 
 // LimitStrictly is Limit for a program of Go alone, which may take all of its memory at once: the kernel lets it
-// reserve no more addresses than the limit, beside those of the runtime. It holds at most the limit and its program's pages.
+// reserve no more addresses than the limit, beside those of the runtime. It holds at most the limit and its
+// program's pages.
 func LimitStrictly(memoryBytes int64, cpu time.Duration) {
 	Limit(memoryBytes, cpu)
 	limitAddresses(memoryBytes / 8 * 7) // the runtime has reserved some addresses of its heap already
