@@ -85,7 +85,8 @@ var (
 	lineNotices = []string{System, noResult, NoResultYet, NotRecorded, EmptyResult, EmptyMessage, CutAnswer, CutCall,
 		GoesOn, SummaryLeftOut, MadeWithout, LeftOutForRoom, FirstParts, OnePart, StaleExplained, EarlierLeftOut,
 		MessagesLeftOut, label, Range, Position, StalePosition, CharsLeftOut, FirstBytes, FirstChars, ToReadLog,
-		ImagesLeftOut, Cut, CutHere, NoRoom, ResultCut, CutCalled, ViewCall, ViewFileStart, ViewToEnd, ViewLines, ViewLinesShort, ViewCut, ViewGoesOn,
+		ImagesLeftOut, Cut, CutHere, NoRoom, ResultCut, CutCalled, ViewCall, ViewFileStart, ViewToEnd, ViewLines,
+		ViewLinesShort, ViewCut, ViewGoesOn,
 		ViewLineCut, ViewLineShort, ShowingLines, MostLines, HistorySummary, HistoryEnd}
 	inlineNotices = []string{Truncated, LineTruncated, LinesTruncated, LineCut, MessageCut, BytesCutAfter, BytesCutBefore,
 		SummaryCut, OutputTruncated, MessageShortened}
