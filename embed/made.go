@@ -12,7 +12,7 @@ import (
 // The most that Make takes.
 const (
 	MaxMadeTexts = 2048
-	MaxMadeChars = 1_000_000
+	MaxMadeBytes = 1_000_000
 )
 
 // Made are the vectors of texts that are not stored here.
@@ -33,19 +33,19 @@ func (d *Endpoint) Make(ctx context.Context, texts []string) (Made, error) {
 	}
 	from := d.source()
 	made := Made{Model: from.space.Model, Vectors: make([][]float32, len(texts))}
-	items, chars := make([]Item, len(texts)), 0
+	items, size := make([]Item, len(texts)), 0
 	for i, text := range texts {
 		items[i] = Item{ID: int64(i), Text: text}
 		made.Tokens += tokens(text)
-		chars += len(text)
+		size += len(text)
 	}
 	switch {
 	case len(texts) == 0:
 		return Made{}, db.Invalid("input has no text")
 	case len(texts) > MaxMadeTexts:
 		return Made{}, db.Invalid("input has %d texts; a request takes at most %d", len(texts), MaxMadeTexts)
-	case chars > MaxMadeChars:
-		return Made{}, db.Invalid("input has %d bytes of text; a request takes at most %d", chars, MaxMadeChars)
+	case size > MaxMadeBytes:
+		return Made{}, db.Invalid("input has %d bytes of text; a request takes at most %d", size, MaxMadeBytes)
 	}
 	embedder := from.of.Embedder
 	if len(texts) == 1 && from.of.Queries != nil {

@@ -104,7 +104,7 @@ func TestEmbeddingsAreServedInOpenAIsForm(t *testing.T) {
 		{"a blank text", `{"input":["a"," "]}`, "input[1] is blank"},
 		{"a text that the model refuses", `{"input":["a","forbidden"]}`, "input[1] gets no vector"},
 		{"too many texts", `{"input":[` + many + `]}`, "takes at most 2048"},
-		{"too long a text", `{"input":"` + strings.Repeat("a ", embed.MaxMadeChars/2+1) + `"}`, "takes at most 1000000"},
+		{"too long a text", `{"input":"` + strings.Repeat("a ", embed.MaxMadeBytes/2+1) + `"}`, "takes at most 1000000"},
 		{"tokens", `{"input":[1,2]}`, "send texts"},
 		{"lists of tokens", `{"input":[[1,2],[3]]}`, "send texts"},
 		{"another model", `{"input":"a","model":"text-embedding-3-small"}`, "this server embeds with " + space.Model},

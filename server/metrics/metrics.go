@@ -57,10 +57,10 @@ func New(version string) *Metrics {
 	m.models = m.counter("model_calls_total", "Calls of language models, by what for.", "use", "outcome")
 	m.modelSeconds = m.histogram("model_call_duration_seconds", "Time that a language model took.", "use")
 	m.modelTokens = m.counter("model_tokens_total", "Tokens as providers counted them.", "use", "direction")
-	m.embeddings = m.counter("embedding_calls_total", "Requests to the embeddings endpoint.", "use", "outcome")
-	m.embeddingSeconds = m.histogram("embedding_call_duration_seconds", "Time that the embeddings endpoint took.", "use")
+	m.embeddings = m.counter("embedding_calls_total", "Calls of the embedding model.", "use", "outcome")
+	m.embeddingSeconds = m.histogram("embedding_call_duration_seconds", "Time that the embedding model took.", "use")
 	m.embeddedTexts = prometheus.NewCounter(prometheus.CounterOpts{Namespace: "loci", Name: "embedded_texts_total",
-		Help: "Texts that were sent to the embeddings endpoint."})
+		Help: "Texts that were sent to the embedding model."})
 	m.failedFiles = prometheus.NewCounter(prometheus.CounterOpts{Namespace: "loci", Name: "file_failures_total",
 		Help: "Files whose text cannot be read."})
 	build := prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "loci", Name: "build_info", Help: "1; what runs.",
