@@ -9,9 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
-	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/quota"
 )
 
@@ -173,7 +174,6 @@ func TestUsageIsWhatIsStored(t *testing.T) {
 	c := newServerClient(t)
 	c.work()
 	alice, mallory := newTenant(c, "alice"), newTenant(c, "mallory")
-	operator := c.operator()
 	alice.must("POST", "/v1/erasures", `{"texts":["secret of alice"]}`)
 	mallory.must("DELETE", "/v1/agents/"+mallory.has["agent_id"], "")
 	mallory.must("DELETE", "/v1/folders/"+mallory.has["folder_id"], "")
@@ -181,7 +181,7 @@ func TestUsageIsWhatIsStored(t *testing.T) {
 	check := func() {
 		t.Helper()
 		for _, of := range []tenant{alice, mallory} {
-			c.wantCounted(of.has["org_id"], operator.usageOf(of.has["org_id"]))
+			c.wantCounted(of.org)
 		}
 	}
 	check()
@@ -233,166 +233,48 @@ func TestOrganizationsWithMuchUsageAreFolded(t *testing.T) {
 	}
 }
 
-// wantCounted checks a report against the rows.
-func (c *client) wantCounted(org string, got quota.OrgUsage) {
+// wantCounted checks the report of an organization against its rows. Both are read at one moment, because the deletion of
+// a folder goes on after its answer.
+func (c *client) wantCounted(org db.Org) {
 	c.t.Helper()
-	type counted struct{ Items, Bytes int64 }
-	for what, of := range map[string]struct {
-		sql  string
-		want counted
-	}{
-		"agents": {`count(*) AS items, 0 AS bytes FROM agents`, counted{got.Agents, 0}},
-		"documents": {`count(*) AS items, coalesce(sum(size_bytes), 0) AS bytes FROM files`,
-			counted{got.Documents, got.Bytes.Documents}},
-		"messages": {`count(*) AS items, coalesce(sum(octet_length(content::text)), 0) AS bytes FROM messages`,
-			counted{got.Messages, got.Bytes.Messages}},
-		"passages": {`count(*) AS items, coalesce(sum(octet_length(text)), 0) AS bytes FROM passages`,
-			counted{got.Passages, got.Bytes.Passages}},
-		"long results": {`0 AS items, coalesce(sum(size_bytes), 0) AS bytes FROM blobs`, counted{0, got.Bytes.LongResults}},
-		"block versions": {`0 AS items, coalesce(sum(octet_length(value)), 0) AS bytes FROM block_versions`,
-			counted{0, got.Bytes.BlockVersions}},
-		"memory files": {`0 AS items, coalesce(sum(octet_length(content)), 0) AS bytes FROM memory_file_versions`,
-			counted{0, got.Bytes.MemoryFileVersions}},
-	} {
-		now, err := db.One[counted](c.t.Context(), c.pool, `SELECT `+of.sql+`
-			WHERE org = (SELECT org FROM organizations WHERE id = $1)`, org)
-		if err != nil || now != of.want {
-			c.t.Errorf("%s of %s: the report has %+v, the table %+v, %v", what, got.OrgName, of.want, now, err)
+	if err := db.Snapshot(c.t.Context(), c.pool, func(tx pgx.Tx) error {
+		reports, err := (&quota.Store{DB: tx}).Usages(c.t.Context(), org, false, time.Now(), db.Page{Limit: 1})
+		if err != nil {
+			return err
 		}
-	}
-	b := got.Bytes
-	sum := b.Documents + b.Messages + b.Passages + b.LongResults + b.BlockVersions + b.MemoryFileVersions
-	if sum != got.StoredBytes {
-		c.t.Errorf("%s: stored_bytes is %d, the sum of the kinds %d", got.OrgName, got.StoredBytes, sum)
-	}
-}
-
-// Requests beyond a month's quota are a 429 until the month ends or the quota grows; the operator's are not refused.
-func TestAQuotaOfRequests(t *testing.T) {
-	t.Parallel()
-	c := newServerClient(t)
-	var mu sync.Mutex
-	now := time.Date(2030, 5, 30, 12, 0, 0, 0, time.UTC)
-	c.own().Requests.Now = func() time.Time { mu.Lock(); defer mu.Unlock(); return now }
-	c.Handler = c.server.Handler()
-	acme, other, operator := c.as("acme"), c.as("other"), c.operator()
-	id := operator.orgNamed(c.unique("acme")).ID
-	operator.must("PATCH", "/v1/admin/quotas?org_id="+id, `{"requests_per_month":3}`)
-	for range 3 {
-		acme.must("GET", "/v1/agents", "")
-	}
-	want := db.QuotaError{Quota: "requests_per_month", Used: 3, Requested: 1, Limit: 3}
-	acme.wantQuota("GET", "", 429, want)
-	acme.wantQuota("POST", `{"name":"a"}`, 429, want)
-	got := acme.call("GET", "/v1/agents", "")
-	if after := got.Header().Get("Retry-After"); after == "" || got.Header().Get("X-Should-Retry") != "false" {
-		t.Errorf("the answer has the headers %v", got.Header())
-	}
-	other.must("GET", "/v1/agents", "")
-	operator.must("PATCH", "/v1/admin/quotas?org_id="+id, `{"requests_per_month":4}`)
-	acme.must("GET", "/v1/agents", "")
-	acme.wantQuota("GET", "", 429, db.QuotaError{Quota: "requests_per_month", Used: 4, Requested: 1,
-		Limit: 4})
-	mu.Lock()
-	now = now.Add(48 * time.Hour)
-	mu.Unlock()
-	acme.must("GET", "/v1/agents", "")
-}
-
-// Two servers count together: each knows what the other one counted once that is stored.
-func TestServersCountRequestsTogether(t *testing.T) {
-	t.Parallel()
-	c := newClient(t)
-	now := time.Date(2030, 5, 30, 12, 0, 0, 0, time.UTC) // and not the end of a month
-	clock := func() time.Time { return now }
-	one, two := &quota.Requests{DB: c.pool, Now: clock}, &quota.Requests{DB: c.pool, Now: clock}
-	limit := int64(10)
-	if _, err := c.server.Quotas.Update(t.Context(), c.org, func(l *quota.Limits) { l.Requests = &limit }); err != nil {
-		t.Fatal(err)
-	}
-	count := func(r *quota.Requests) error { return r.Count(t.Context(), c.org, false) }
-	for i := range 10 {
-		r := one
-		if i%2 == 1 {
-			r = two
+		if len(reports) != 1 {
+			return fmt.Errorf("there are %d reports", len(reports))
 		}
-		if err := count(r); err != nil {
-			t.Fatalf("request %d: %v", i+1, err)
+		got := reports[0]
+		type counted struct{ Items, Bytes int64 }
+		for what, of := range map[string]struct {
+			sql  string
+			want counted
+		}{
+			"agents": {`count(*) AS items, 0 AS bytes FROM agents`, counted{got.Agents, 0}},
+			"documents": {`count(*) AS items, coalesce(sum(size_bytes), 0) AS bytes FROM files`,
+				counted{got.Documents, got.Bytes.Documents}},
+			"messages": {`count(*) AS items, coalesce(sum(octet_length(content::text)), 0) AS bytes FROM messages`,
+				counted{got.Messages, got.Bytes.Messages}},
+			"passages": {`count(*) AS items, coalesce(sum(octet_length(text)), 0) AS bytes FROM passages`,
+				counted{got.Passages, got.Bytes.Passages}},
+			"long results": {`0 AS items, coalesce(sum(size_bytes), 0) AS bytes FROM blobs`,
+				counted{0, got.Bytes.LongResults}},
+			"block versions": {`0 AS items, coalesce(sum(octet_length(value)), 0) AS bytes FROM block_versions`,
+				counted{0, got.Bytes.BlockVersions}},
+			"memory files": {`0 AS items, coalesce(sum(octet_length(content)), 0) AS bytes FROM memory_file_versions`,
+				counted{0, got.Bytes.MemoryFileVersions}},
+		} {
+			now, err := db.One[counted](c.t.Context(), tx, `SELECT `+of.sql+` WHERE org = $1`, org)
+			if err != nil {
+				return err
+			}
+			if now != of.want {
+				c.t.Errorf("%s of %s: the report has %+v, the table %+v", what, got.OrgName, of.want, now)
+			}
 		}
-	}
-	one.Flush(t.Context())
-	two.Flush(t.Context())
-	now = now.Add(6 * time.Second)
-	for _, r := range []*quota.Requests{one, two} {
-		if q, ok := db.QuotaExceeded(count(r)); !ok || q.Used != 10 {
-			t.Errorf("the eleventh request: got %v", q)
-		}
-	}
-	list, err := c.server.Quotas.Usages(t.Context(), c.org, false, now, db.Page{Limit: 10})
-	if err != nil || len(list) != 1 || list[0].Requests != 10 {
-		t.Errorf("the report: got %+v, %v; want 10 requests", list, err)
-	}
-}
-
-// The operator sees and sets the quotas of all; administrators see their own, and set none.
-func TestQuotasAreTheOperators(t *testing.T) {
-	t.Parallel()
-	c := newClient(t)
-	operator := c.operator()
-	c.as("acme")
-	writer := c.scoped(apikey.NewKey{Org: c.unique("acme"), Scopes: []string{apikey.Write}})
-	id, own := operator.orgNamed(c.unique("acme")).ID, operator.orgNamed("default").ID
-	admin := c.scoped(apikey.NewKey{Org: c.unique("acme"), Scopes: []string{apikey.Admin}})
-	operator.must("PATCH", "/v1/admin/quotas?org_id="+id, `{"agents":7,"stored_bytes":1000000}`)
-	operator.must("PATCH", "/v1/admin/quotas?org_id="+id, `{"stored_bytes":null}`)
-	if got := admin.must("GET", "/v1/admin/quotas", ""); got !=
-		`{"agents":7,"stored_bytes":null,"requests_per_month":null}` {
-		t.Errorf("got %s", got)
-	}
-	for _, r := range [][3]string{{"PATCH", "/v1/admin/quotas", `{"agents":8}`}, {"PATCH",
-		"/v1/admin/quotas?org_id=" + id, `{"agents":8}`}} {
-		if got := admin.call(r[0], r[1], r[2]); got.Code != 403 {
-			t.Errorf("%s %s of an administrator: got %d %s", r[0], r[1], got.Code, got.Text)
-		}
-	}
-	for _, path := range []string{"/v1/admin/quotas?org_id=" + own, "/v1/admin/usage?org_id=" + own} {
-		if got := admin.call("GET", path, ""); got.Code != 404 {
-			t.Errorf("%s of another organization: got %d %s", path, got.Code, got.Text)
-		}
-	}
-	if got := writer.call("GET", "/v1/admin/usage", ""); got.Code != 403 {
-		t.Errorf("the usage for a key that may write: got %d %s", got.Code, got.Text)
-	}
-	var list []quota.OrgUsage
-	if err := json.Unmarshal([]byte(admin.must("GET", "/v1/admin/usage", "")), &list); err != nil || len(list) != 1 ||
-		list[0].OrgID != id || *list[0].Quotas.Agents != 7 {
-		t.Errorf("the usage that an administrator sees: %+v, %v", list, err)
-	}
-	err := json.Unmarshal([]byte(operator.must("GET", "/v1/admin/usage?limit=1000", "")), &list)
-	if err != nil || len(list) < 2 || !slices.ContainsFunc(list, func(u quota.OrgUsage) bool { return u.OrgID == id }) {
-		t.Errorf("the usage that the operator sees: %+v, %v", list, err)
-	}
-	for body, field := range map[string]string{`{"agents":-1}`: "agents",
-		`{"stored_bytes":9007199254740993}`: "stored_bytes",
-		`{"requests_per_month":"many"}`:     "requests_per_month"} {
-		if got := operator.call("PATCH", "/v1/admin/quotas?org_id="+id, body); got.Code != 422 ||
-			!strings.Contains(got.Text, field) {
-			t.Errorf("%s: got %d %s", body, got.Code, got.Text)
-		}
-	}
-}
-
-// Of an agent that is refused nothing is left, though its blocks come first.
-func TestARefusedAgentLeavesNothing(t *testing.T) {
-	t.Parallel()
-	c := newClient(t)
-	c.operator().must("PATCH", "/v1/admin/quotas?org_id="+c.orgID(), `{"agents":0}`)
-	c.wantQuota("POST", `{"name":"a","memory_blocks":[{"label":"notes","value":"v"}]}`, 403,
-		db.QuotaError{Quota: "agents", Requested: 1})
-	for _, table := range []string{"agents", "blocks", "block_versions", "agent_blocks", "stored_usage"} {
-		if n, err := db.One[int](t.Context(), c.pool, `SELECT count(*) FROM `+table+` WHERE org = $1`,
-			c.org); err != nil || n != 0 {
-			t.Errorf("%s has %d rows, %v", table, n, err)
-		}
+		return nil
+	}); err != nil {
+		c.t.Fatal(err)
 	}
 }
