@@ -150,6 +150,7 @@ func empty(context.Context, *pgx.Conn, string) (string, error) { return "templat
 func create(t testing.TB, from source) string {
 	t.Helper()
 	checkListed(t)
+	forget(t)
 	name, err := copyOf(from)
 	if err != nil {
 		t.Fatalf("dbtest: %v", err)

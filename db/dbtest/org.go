@@ -40,6 +40,7 @@ func Org(t testing.TB) (*pgxpool.Pool, db.Org) {
 // NewOrg returns a new organization of a database.
 func NewOrg(t testing.TB, d db.DB) db.Org {
 	t.Helper()
+	forget(t)
 	org, err := db.One[db.Org](context.Background(), d, `
 		INSERT INTO organizations (name) VALUES ('test ' || gen_random_uuid()) RETURNING org`)
 	if err != nil {
