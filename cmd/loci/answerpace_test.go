@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -106,6 +107,29 @@ func TestTheAnswerToARefusedBodyArrives(t *testing.T) {
 		}
 		_ = got.Body.Close()
 		_ = conn.Close()
+	}
+}
+
+// A client that asks before it sends a body which is too large is not told to send it.
+func TestABodyThatIsTooLargeIsNotAskedFor(t *testing.T) {
+	t.Parallel()
+	api := rest.New(rest.Config{Log: slog.New(slog.DiscardHandler)})
+	rest.Post(api.For(rest.AnyKey), "/v1/toys", "make_toy: A toy.", func(context.Context, *struct {
+		Body struct {
+			Name string `json:"name"`
+		}
+	}) (*int, error) {
+		return nil, nil
+	})
+	conn := serveRaw(t, rest.BodyPace{Rest: 10 * time.Millisecond}, api.Handler().ServeHTTP)
+	_, err := io.WriteString(conn, "POST /v1/toys HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"+
+		"Expect: 100-continue\r\nContent-Length: 2000000000\r\n\r\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(conn) // to the end of the connection
+	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 413 ") {
+		t.Errorf("got %q, %v", answer, err)
 	}
 }
 
