@@ -38,7 +38,7 @@ func (s *Store) Queue() *embed.Queue[passages] {
 				SELECT FROM passage_vectors v WHERE v.org = @org AND v.passage_key = p.key AND v.space_id = @space)`}}
 }
 
-// waitingArchives selects the archives with passages that wait. It reads the index of these once for each archive,
+// waitingArchives selects the archives with passages that wait. It reads the index of these twice for each archive,
 // however many passages wait.
 const waitingArchives = `
 	WITH RECURSIVE waiting AS (
@@ -50,7 +50,12 @@ const waitingArchives = `
 			ORDER BY u.org, u.archive_key
 			LIMIT 1) following
 	)
-	SELECT c.org, c.key AS owner FROM archives c JOIN waiting w ON w.org = c.org AND w.archive_key = c.key
+	SELECT c.org, c.key AS owner, (
+		SELECT u.passage_key FROM unembedded_passages u
+		WHERE u.refused IS NULL AND u.org = c.org AND u.archive_key = c.key
+		ORDER BY u.passage_key DESC
+		LIMIT 1) AS newest
+	FROM archives c JOIN waiting w ON w.org = c.org AND w.archive_key = c.key
 	WHERE c.embedded_space = @space AND c.deleted_at IS NULL`
 
 // batch is passages of an archive without their vectors.
@@ -67,23 +72,23 @@ type unembedded struct {
 	Sum  []byte `db:"sha256"`
 }
 
-// nextBatch reads passages of an archive that wait, at most as many as the endpoint's Size.
+// nextBatch reads the newest passages of an archive that wait, at most as many as the endpoint's Size.
 func (s *Store) nextBatch(ctx context.Context, j job, space embed.Space) (embed.Batch, error) {
 	rows, err := db.All[unembedded](ctx, s.db, `
 		SELECT key, text, sha256 FROM (
 			SELECT p.key, p.text, p.sha256,
-			       sum(length(p.text) / 4 + 1) OVER (ORDER BY p.key) - length(p.text) / 4 AS before
+			       sum(length(p.text) / 4 + 1) OVER (ORDER BY p.key DESC) - length(p.text) / 4 AS before
 			FROM (
 				SELECT u.passage_key FROM unembedded_passages u JOIN archives c ON c.org = u.org AND c.key = u.archive_key
 				WHERE u.org = @org AND u.archive_key = @archive AND u.refused IS NULL
 				  AND c.embedded_space = @space AND c.deleted_at IS NULL
-				ORDER BY u.passage_key
+				ORDER BY u.passage_key DESC
 				LIMIT @size
 			) first
 			JOIN passages p ON p.org = @org AND p.key = first.passage_key
 		) first
 		WHERE before <= @tokens
-		ORDER BY key`,
+		ORDER BY key DESC`,
 		pgx.StrictNamedArgs{"org": j.Org, "archive": j.Owner, "space": space.ID, "size": s.endpoint.Size(),
 			"tokens": embed.MostTokens})
 	if err != nil || len(rows) == 0 {

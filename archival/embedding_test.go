@@ -202,6 +202,26 @@ func TestArchivesAreBackfilled(t *testing.T) {
 	f.settled(0)
 }
 
+// Of passages that wait, the newest are embedded first.
+func TestNewPassagesAreEmbeddedFirst(t *testing.T) {
+	t.Parallel()
+	f := newDenseFixture(t, embedtest.New(t, 8))
+	f.endpoint.JobTexts = 10
+	f.notes(10)
+	f.notes(10)
+	f.embedded(f.notes(10))
+	for i, numbers := range [][2]int{{20, 29}, {10, 19}, {0, 9}} {
+		asked := f.server.Asked()[i]
+		for _, number := range numbers {
+			if !slices.ContainsFunc(asked, func(text string) bool {
+				return strings.HasSuffix(text, fmt.Sprintf(" after %d others", number))
+			}) {
+				t.Errorf("batch %d lacks passage %d: %q", i, number, asked)
+			}
+		}
+	}
+}
+
 // A passage that the endpoint refuses goes without a vector, is counted, and is tried again when its text is another;
 // the others have theirs.
 func TestARefusedPassageHoldsNobodyUp(t *testing.T) {

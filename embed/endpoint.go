@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/loci-memory/loci/db"
 )
 
 // Endpoint is what makes vectors, an embeddings endpoint or a model in this process, and the space of its vectors. The
@@ -21,6 +23,7 @@ type Endpoint struct {
 	Name            string // in sentences; empty is "the embeddings endpoint"
 	RefusesByNature bool   // texts that it is not made for, which is no news to the operator
 	JobTexts        int    // the most of a job; 0 is MostTexts
+	Jobs            int    // batches that are at work at a time; 0 is jobsAtOnce
 
 	// Configured is what the settings say of the space that will be used: its model, and its dimension if they set one.
 	Configured Space
@@ -39,7 +42,8 @@ type Endpoint struct {
 	rest   atomic.Pointer[pause] // of searches
 
 	stopped atomic.Bool
-	pace    pace // of jobs
+	pace    pace  // of jobs
+	turns   turns // of jobs
 
 	mu       sync.Mutex
 	failures int           // of jobs, since one succeeded
@@ -67,19 +71,35 @@ const maxAwait = 20 * time.Second
 type Permit struct {
 	endpoint *Endpoint
 	source   source
+	org      db.Org
 	trial    bool // no other job asks until this one has
 	asked    bool
 }
 
-// Await returns a permit: at once while the endpoint answers, and after a failure to one job when the pause is over.
-// Without a permit, away is how long the job should wait in the queue.
+// jobsAtOnce is enough that an endpoint always has a request to answer while other batches are read and stored.
+const jobsAtOnce = 8
+
+// Await returns a permit when the job's turn comes, in the order of turns: at once while the endpoint answers, and
+// after a failure to one job when the pause is over. Without a permit, away is how long the job should wait in the
+// queue. WithBulk says that others go first.
 func (d *Endpoint) Await(ctx context.Context) (permit *Permit, away time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, maxAwait)
 	defer cancel()
+	if !d.turns.take(ctx, cmp.Or(d.source().of.Jobs, jobsAtOnce)) {
+		return nil, time.Second
+	}
+	permit, away = d.await(ctx)
+	if permit == nil {
+		d.turns.give(db.OrgOf(ctx))
+	}
+	return permit, away
+}
+
+func (d *Endpoint) await(ctx context.Context) (permit *Permit, away time.Duration) {
 	for {
 		rest, trial, changed := d.enter()
 		if rest == 0 {
-			return &Permit{endpoint: d, source: d.source(), trial: trial}, 0
+			return &Permit{endpoint: d, source: d.source(), org: db.OrgOf(ctx), trial: trial}, 0
 		}
 		if d.stopped.Load() {
 			return nil, time.Second
@@ -162,8 +182,9 @@ func (space Space) checkDimension(vectors []Vector) error {
 	return nil
 }
 
-// End ends a trial that has not asked the endpoint, so that another job may try.
+// End ends the turn, and a trial that has not asked the endpoint, so that another job may try.
 func (p *Permit) End() {
+	defer p.endpoint.turns.give(p.org)
 	if p.asked || !p.trial {
 		return
 	}
@@ -198,6 +219,7 @@ func (d *Endpoint) Stop() {
 		return
 	}
 	d.stopped.Store(true)
+	d.turns.close()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.tell()

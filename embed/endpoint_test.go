@@ -99,16 +99,20 @@ func TestAnEndpointIsAskedForWhatItHasTimeFor(t *testing.T) {
 	t.Parallel()
 	d := impatient(func(context.Context, []embed.Item) ([]embed.Vector, error) { return nil, context.DeadlineExceeded })
 	for _, want := range []int{64, 32, 16} {
-		_, _, _ = turn(t, d).Embed(t.Context(), someTexts(d.Size()))
+		permit := turn(t, d)
+		_, _, _ = permit.Embed(t.Context(), someTexts(d.Size()))
+		permit.End()
 		if got := d.Size(); got != want {
 			t.Errorf("a job asks for %d texts, want %d", got, want)
 		}
 	}
 	d.Embedder = scripted(answering)
 	for range 3 * 16 {
-		if _, _, err := turn(t, d).Embed(t.Context(), someTexts(d.Size())); err != nil {
+		permit := turn(t, d)
+		if _, _, err := permit.Embed(t.Context(), someTexts(d.Size())); err != nil {
 			t.Fatal(err)
 		}
+		permit.End()
 	}
 	if got := d.Size(); got != embed.MostTexts {
 		t.Errorf("after it kept up a job asks for %d texts, want %d", got, embed.MostTexts)

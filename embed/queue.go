@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -19,6 +20,9 @@ import (
 // Settle is the time between the call that finds rows without vectors and the start of their job. Rows written during
 // that time belong to the same job.
 const Settle = 2 * time.Second
+
+// firstTurn is the time at which the first job to start is scheduled, each further one a millisecond later.
+var firstTurn = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 const (
 	maxNewJobs = 1000             // that one call of Call queues
@@ -50,7 +54,8 @@ type Queue[K Kind] struct {
 	Worker[OwnerJob[K]]
 	Settle time.Duration
 
-	// Waiting selects the columns org and owner of the owners, each once, whose rows wait for a vector.
+	// Waiting selects the columns org, owner and newest of the owners, each once, whose rows wait for a vector. Of the
+	// owners of an organization, the one with the greatest newest comes first.
 	Waiting string
 	// Owners is the table of the rows with the columns embedded_space and deleted_at, of which one statement takes over
 	// TakeOverRows.
@@ -68,10 +73,14 @@ func (q *Queue[K]) Queues() map[string]river.QueueConfig {
 }
 
 // Work registers the worker of the queue's jobs.
-func (q *Queue[K]) Work(workers *river.Workers) { river.AddWorker(workers, &q.Worker) }
+func (q *Queue[K]) Work(workers *river.Workers) {
+	q.place = q.placeOf
+	river.AddWorker(workers, &q.Worker)
+}
 
 // Call queues jobs for owners of every organization whose rows wait for a vector and that have no job, and returns the
-// number of jobs. An organization has at most maxOrgJobs in the queue, so that others wait for no more than those.
+// number of jobs. An organization has at most maxOrgJobs in the queue. Call also orders the jobs: first those of the
+// organization with the fewest at work, and of one organization the owner with the newest rows first.
 func (q *Queue[K]) Call(ctx context.Context, jobs *river.Client[pgx.Tx]) (int, error) {
 	space, ok := q.Endpoint.Space()
 	if !ok {
@@ -79,11 +88,26 @@ func (q *Queue[K]) Call(ctx context.Context, jobs *river.Client[pgx.Tx]) (int, e
 	}
 	owners, err := db.All[OwnerJob[K]](ctx, q.DB, `
 		WITH queued AS (
-			SELECT (args ->> 'org')::integer AS org, (args ->> 'owner')::bigint AS owner FROM river_job
+			SELECT id, state, scheduled_at, (args ->> 'org')::integer AS org, (args ->> 'owner')::bigint AS owner
+			FROM river_job
 			WHERE queue = @queue AND state IN ('available', 'pending', 'running', 'retryable', 'scheduled')
+		), waiting AS MATERIALIZED (
+			`+q.Waiting+`
+		), placed AS (
+			SELECT q.id, @first::timestamptz + interval '1 millisecond' * (
+				(SELECT count(*) FROM queued r WHERE r.org = q.org AND r.state = 'running')
+				+ row_number() OVER (PARTITION BY q.org ORDER BY w.newest DESC NULLS LAST, q.owner)) AS place
+			FROM queued q LEFT JOIN waiting w ON w.org = q.org AND w.owner = q.owner
+			WHERE q.state = 'available' AND q.scheduled_at <= now()
+		), free AS (
+			SELECT j.id, p.place FROM river_job j JOIN placed p ON p.id = j.id
+			WHERE j.state = 'available' AND j.scheduled_at <> p.place
+			FOR UPDATE OF j SKIP LOCKED
+		), ordered AS (
+			UPDATE river_job j SET scheduled_at = f.place FROM free f WHERE j.id = f.id
 		), numbered AS (
-			SELECT w.org, w.owner, row_number() OVER (PARTITION BY w.org ORDER BY w.owner) AS number
-			FROM (`+q.Waiting+`) w
+			SELECT w.org, w.owner, row_number() OVER (PARTITION BY w.org ORDER BY w.newest DESC NULLS LAST, w.owner) AS number
+			FROM waiting w
 			WHERE NOT EXISTS (SELECT FROM queued WHERE queued.owner = w.owner)
 		)
 		SELECT n.org, n.owner
@@ -91,7 +115,8 @@ func (q *Queue[K]) Call(ctx context.Context, jobs *river.Client[pgx.Tx]) (int, e
 		WHERE n.number + coalesce(has.jobs, 0) <= @each
 		ORDER BY n.number, n.owner
 		LIMIT @most`,
-		pgx.StrictNamedArgs{"space": space.ID, "queue": OwnerJob[K]{}.Kind(), "most": maxNewJobs, "each": maxOrgJobs})
+		pgx.StrictNamedArgs{"space": space.ID, "queue": OwnerJob[K]{}.Kind(), "most": maxNewJobs, "each": maxOrgJobs,
+			"first": firstTurn})
 	if err != nil || len(owners) == 0 {
 		return 0, err
 	}
@@ -104,6 +129,26 @@ func (q *Queue[K]) Call(ctx context.Context, jobs *river.Client[pgx.Tx]) (int, e
 		return 0, fmt.Errorf("queue texts to be embedded: %w", err)
 	}
 	return len(owners), nil
+}
+
+// placeOf returns where a job's work stands among that of others.
+func (q *Queue[K]) placeOf(ctx context.Context, j OwnerJob[K]) (place, error) {
+	return db.One[place](ctx, q.DB, `
+		WITH queued AS (
+			SELECT state, scheduled_at, (args ->> 'org')::integer AS org FROM river_job
+			WHERE queue = @queue AND state IN ('available', 'pending', 'running', 'retryable', 'scheduled')
+		), of AS (
+			SELECT org, count(*) AS jobs, count(*) FILTER (WHERE state = 'running') AS working,
+			       count(*) FILTER (WHERE state = 'available' AND scheduled_at <= now()) AS available
+			FROM queued GROUP BY org
+		)
+		SELECT coalesce(bool_or(other.available > 0 AND (other.working = 0 OR other.working + 1 < mine.working)), false)
+		         AS behind,
+		       mine.jobs >= @each AS crowded
+		FROM of mine LEFT JOIN of other ON other.org <> mine.org
+		WHERE mine.org = @org
+		GROUP BY mine.jobs`,
+		pgx.StrictNamedArgs{"queue": j.Kind(), "org": j.Org, "each": maxOrgJobs})
 }
 
 // Backfill takes over the owners whose vectors are in no space, or in one other than the active that no server has used
@@ -185,6 +230,15 @@ type Worker[J river.JobArgs] struct {
 
 	// Next reads the job's next batch; nil if none of its rows waits.
 	Next func(ctx context.Context, job J, space Space) (Batch, error)
+
+	place   func(ctx context.Context, job J) (place, error) // nil if the jobs need not give way to each other
+	working atomic.Int32                                    // jobs of this server
+}
+
+// place is where a job's work stands among that of others.
+type place struct {
+	Behind  bool `db:"behind"`  // it is the turn of another organization
+	Crowded bool `db:"crowded"` // the organization has as many jobs in the queue as it may, and other owners may wait
 }
 
 // NextRetry implements river.Worker.
@@ -194,6 +248,8 @@ func (w *Worker[J]) NextRetry(job *river.Job[J]) time.Time {
 
 // Work implements river.Worker.
 func (w *Worker[J]) Work(ctx context.Context, job *river.Job[J]) error {
+	w.working.Add(1)
+	defer w.working.Add(-1)
 	for until := time.Now().Add(maxWork); ; {
 		space, ok := w.Endpoint.Space()
 		if !ok {
@@ -203,15 +259,40 @@ func (w *Worker[J]) Work(ctx context.Context, job *river.Job[J]) error {
 		if err != nil || !more || w.OneBatch {
 			return err
 		}
-		if time.Now().After(until) {
-			return river.JobSnooze(0)
+		if end, err := w.givesWay(ctx, job.Args, time.Now().After(until)); end || err != nil {
+			return err
 		}
 	}
+}
+
+// givesWay reports whether a job ends after a batch, because it has worked for long or because it is the turn of
+// another organization and no worker is free. The job goes back to the queue with the error, or is made again by Call if
+// other owners of its organization have no place there.
+func (w *Worker[J]) givesWay(ctx context.Context, job J, long bool) (end bool, err error) {
+	if w.place == nil || !long && w.working.Load() < jobWorkers {
+		if long {
+			return true, river.JobSnooze(0)
+		}
+		return false, nil
+	}
+	place, err := w.place(ctx, job)
+	switch {
+	case err != nil:
+		return true, err
+	case long && place.Crowded:
+		return true, nil
+	case long || place.Behind:
+		return true, river.JobSnooze(0)
+	}
+	return false, nil
 }
 
 // Once embeds one batch when the endpoint permits; more reports whether there was one. The endpoint is called with no
 // transaction open. A row that it refuses gets no vector and is found by its words.
 func (w *Worker[J]) Once(ctx context.Context, job J, space Space) (more bool, err error) {
+	if w.Bulk {
+		ctx = WithBulk(ctx)
+	}
 	permit, away := w.Endpoint.Await(ctx)
 	if away > 0 {
 		return false, river.JobSnooze(away)
@@ -224,11 +305,7 @@ func (w *Worker[J]) Once(ctx context.Context, job J, space Space) (more bool, er
 	if err != nil || batch == nil {
 		return false, err
 	}
-	asking := ctx
-	if w.Bulk {
-		asking = WithBulk(ctx)
-	}
-	vectors, refused, err := permit.texts(asking, batch.Items(), w.Openings)
+	vectors, refused, err := permit.texts(ctx, batch.Items(), w.Openings)
 	if err != nil {
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return false, err

@@ -31,9 +31,12 @@ func (s *Store) Queue() *embed.Queue[messages] {
 				"org", "agent_key", "conversation_key", "position", "role", "created_at"),
 			Openings: true, Next: s.nextBatch,
 		},
-		Settle:  s.settle,
-		Waiting: `SELECT DISTINCT org, agent_key AS owner FROM conversations WHERE ` + waiting + `@space) = @space`,
-		Owners:  "conversations", TakeOverRows: 500, Lock: "NO KEY UPDATE", TakeOver: []string{`
+		Settle: s.settle,
+		Waiting: `
+			SELECT org, agent_key AS owner, max(last_message_at) AS newest FROM conversations
+			WHERE ` + waiting + `@space) = @space
+			GROUP BY org, agent_key`,
+		Owners: "conversations", TakeOverRows: 500, Lock: "NO KEY UPDATE", TakeOver: []string{`
 			UPDATE conversations
 			SET embedded = 0, embedded_space = @space, unembedded = true, embed_error = NULL, embed_refused = 0
 			WHERE org = @org AND key = ANY (@keys)`}}
@@ -72,12 +75,13 @@ type lacking struct {
 // conversationsAtOnce is the most conversations of one batch.
 const conversationsAtOnce = 32
 
-// nextBatch reads the first messages without a vector, at most as many as the endpoint's Size.
+// nextBatch reads the first messages without a vector of the conversations that were written last, at most as many as
+// the endpoint's Size.
 func (s *Store) nextBatch(ctx context.Context, j job, space embed.Space) (embed.Batch, error) {
 	conversations, err := db.All[unembedded](ctx, s.db, `
 		SELECT key, embedded, embedded_space, messages FROM conversations
 		WHERE org = $1 AND agent_key = $2 AND unembedded AND deleted_at IS NULL AND coalesce(embedded_space, $3) = $3
-		ORDER BY key
+		ORDER BY last_message_at DESC NULLS LAST, key DESC
 		LIMIT $4`, j.Org, j.Owner, space.ID, conversationsAtOnce)
 	if err != nil || len(conversations) == 0 {
 		return nil, err
@@ -99,9 +103,9 @@ func (b *batch) lacking(ctx context.Context) ([]lacking, error) {
 	}
 	return db.All[lacking](ctx, b.store.db, `
 		SELECT key, conversation_key, position, role, name, content, created_at, version, found FROM (
-			SELECT m.*, count(*) OVER () AS found, row_number() OVER upto AS place,
+			SELECT m.*, c.nth, count(*) OVER () AS found, row_number() OVER upto AS place,
 			       sum(m.tokens) OVER upto - m.tokens AS before
-			FROM unnest(@keys::bigint[], @after::integer[], @until::integer[]) AS c (key, after, until)
+			FROM unnest(@keys::bigint[], @after::integer[], @until::integer[]) WITH ORDINALITY AS c (key, after, until, nth)
 			CROSS JOIN LATERAL (
 				SELECT key, conversation_key, position, role, name, content, created_at, tokens,
 				       m.xmin::text::bigint AS version
@@ -113,10 +117,10 @@ func (b *batch) lacking(ctx context.Context) ([]lacking, error) {
 				ORDER BY m.position
 				LIMIT @size + 1
 			) m
-			WINDOW upto AS (ORDER BY m.conversation_key, m.position)
+			WINDOW upto AS (ORDER BY c.nth, m.position)
 		) first
 		WHERE place <= @size AND before < @tokens
-		ORDER BY conversation_key, position`,
+		ORDER BY nth, position`,
 		pgx.StrictNamedArgs{"keys": keys, "after": after, "until": until, "org": b.job.Org, "space": b.space.ID,
 			"size": b.store.o.Endpoint.Size(), "tokens": embed.MostTokens})
 }

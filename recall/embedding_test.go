@@ -113,6 +113,24 @@ func (f *fixture) chat(conversation string, turns int) {
 	}
 }
 
+// Of conversations that wait, those that were written last are embedded first.
+func TestTheLatestConversationsAreEmbeddedFirst(t *testing.T) {
+	t.Parallel()
+	f := newDenseFixture(t, embedtest.New(t, 8))
+	f.endpoint.JobTexts = 4
+	older, newer := f.newConversation("You remember."), f.newConversation("You remember.")
+	f.chat(newer, 1)
+	f.chat(older, 2)
+	f.appendTo(newer, say(recall.User, "the latest question"), say(recall.Assistant, "the latest answer"))
+	f.embed()
+	asked := f.server.Asked()
+	if len(asked) < 2 || !slices.ContainsFunc(asked[0], func(text string) bool {
+		return strings.Contains(text, "the latest answer")
+	}) {
+		t.Errorf("got the texts %q; want those of the conversation that was written last first", asked)
+	}
+}
+
 func TestQueueOfMessages(t *testing.T) {
 	t.Parallel()
 	embedtest.TestQueue(t, func(t *testing.T) *embedtest.Memory {

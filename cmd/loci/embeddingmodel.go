@@ -102,6 +102,7 @@ func (v vectors) builtin(log *slog.Logger, counts *metrics.Metrics) (e modelEndp
 			Queries: embed.NewRecent(countedEmbedder{local.NewQueries(encoder), "query", counts}, embed.RecentTexts),
 			Log:     log,
 			Weight:  embed.BuiltinWeight, Name: "the built-in model", RefusesByNature: true, JobTexts: jobTexts,
+			Jobs:       v.threads() + 1, // one is read or stored meanwhile
 			Configured: embed.Space{Model: local.Model, Dimension: local.Dimensions}}}, nil
 }
 

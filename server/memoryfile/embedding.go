@@ -28,11 +28,13 @@ func (s *Store) Queue() *embed.Queue[memoryFiles] {
 		"last_line")
 	vectors.Row, vectors.IndexRows = "chunk", math.MaxInt // a tree is small enough for exact scans
 	return &embed.Queue[memoryFiles]{
-		Worker:  embed.Worker[job]{DB: s.db, Vectors: vectors, Next: s.nextBatch},
-		Settle:  s.settle,
-		Waiting: `SELECT DISTINCT f.org, f.tree_key AS owner FROM ` + waitingFiles + `@space`,
-		Owners:  `(SELECT org, key, embedded_space, NULL::timestamptz AS deleted_at FROM memory_trees)`,
-		Lock:    "UPDATE", TakeOverRows: 100, TakeOver: []string{
+		Worker: embed.Worker[job]{DB: s.db, Vectors: vectors, Next: s.nextBatch},
+		Settle: s.settle,
+		Waiting: `
+			SELECT f.org, f.tree_key AS owner, max(f.updated_at) AS newest FROM ` + waitingFiles + `@space
+			GROUP BY f.org, f.tree_key`,
+		Owners: `(SELECT org, key, embedded_space, NULL::timestamptz AS deleted_at FROM memory_trees)`,
+		Lock:   "UPDATE", TakeOverRows: 100, TakeOver: []string{
 			`UPDATE memory_trees SET embedded_space = @space, embed_error = NULL WHERE org = @org AND key = ANY (@keys)`,
 			`UPDATE memory_files SET unembedded = true, refused_chunks = '{}'
 			WHERE org = @org AND tree_key = ANY (@keys) AND deleted_at IS NULL`}}
@@ -61,14 +63,15 @@ type unembedded struct {
 // filesAtOnce is the most files of one batch: they have 3 MB at most.
 const filesAtOnce = 32
 
-// nextBatch reads the first chunks that lack a vector, at most as many as the endpoint's Size.
+// nextBatch reads the first chunks that lack a vector, of the files that were written last, at most as many as the
+// endpoint's Size.
 func (s *Store) nextBatch(ctx context.Context, j job, space embed.Space) (embed.Batch, error) {
 	files, err := db.All[unembedded](ctx, s.db, `
 		SELECT f.key, f.path, f.content, f.sha256, f.refused_chunks || ARRAY(
 			SELECT v.chunk FROM memory_file_vectors v
 			WHERE v.org = $1 AND v.tree_key = $2 AND v.file_key = f.key AND v.space_id = $3) AS has
 		FROM `+waitingFiles+`$3 AND f.org = $1 AND f.tree_key = $2
-		ORDER BY f.key
+		ORDER BY f.updated_at DESC, f.key DESC
 		LIMIT $4`, j.Org, j.Owner, space.ID, filesAtOnce)
 	if err != nil || len(files) == 0 {
 		return nil, err
