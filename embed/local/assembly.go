@@ -4,7 +4,7 @@ package local
 type functions struct {
 	quantize              func(to *byte, values, factors *float32, n int) (scale float32, zero int32)
 	tile                  func(*tile)
-	normalize             func(row, add, weight, bias *float32, n int)
+	normalize             func(row, add, weight, bias *float32, n int, epsilon float32)
 	gelu                  func(values *float32, n int)
 	score, softmax, weigh func(*attention)
 }
@@ -17,7 +17,7 @@ func (f functions) kernel(k kernel) *kernel {
 	}
 	k.normalize = func(row, add []float32, l *layerNorm) {
 		n := whole(len(row))
-		f.normalize(&row[0], &add[:n][0], &l.weight[:n][0], &l.bias[:n][0], n)
+		f.normalize(&row[0], &add[:n][0], &l.weight[:n][0], &l.bias[:n][0], n, l.epsilon)
 	}
 	k.gelu = func(values []float32) { f.gelu(&values[0], whole(len(values))) }
 	k.tile = func(t *tile) {
@@ -66,10 +66,10 @@ func (a *attention) check(k *kernel) {
 	if a.padded < a.tokens || a.tokens <= 0 || a.padded%lanes != 0 {
 		panic("the tokens are not padded to a multiple of 16")
 	}
-	_ = a.queries[:last*attendStride+headSize]
-	_ = a.keys[:headSize*a.padded]
-	_ = a.values[:a.tokens*headSize]
+	_ = a.queries[:last*attendStride+headPart]
+	_ = a.keys[:headPart*a.padded]
+	_ = a.values[:a.tokens*headPart]
 	_ = a.weights[:k.queries*a.padded]
 	_ = a.sums[:k.queries]
-	_ = a.out[:last*hidden+headSize]
+	_ = a.out[:last*attendedStride+headPart]
 }

@@ -23,7 +23,7 @@ func BenchmarkEmbed(b *testing.B) {
 						b.Fatal(err)
 					}
 				}
-				pieces := len(e.pieces.cut(test.text).pieces)
+				pieces := len(e.tokens.cut(test.text).pieces)
 				b.ReportMetric(float64(pieces), "pieces")
 				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "texts/s")
 			})

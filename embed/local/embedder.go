@@ -23,7 +23,7 @@ type Texts struct {
 
 // NewTexts returns an embedder that uses up to a number of threads.
 func NewTexts(e *Encoder, threads int) *Texts {
-	return &Texts{encoder: e.WithThreads(1), gate: newGate(threads)}
+	return &Texts{encoder: e.WithThreads(1).with(e.prompts.document), gate: newGate(threads)}
 }
 
 // Embed implements embed.Embedder. A text that does not suit the model is refused. Of several calls, those that are not
@@ -56,7 +56,9 @@ func (t *Texts) Embed(ctx context.Context, items []embed.Item) ([]embed.Vector, 
 type Queries struct{ encoder *Encoder }
 
 // NewQueries returns an embedder of searches.
-func NewQueries(e *Encoder) *Queries { return &Queries{e.WithThreads(runtime.GOMAXPROCS(0))} }
+func NewQueries(e *Encoder) *Queries {
+	return &Queries{e.WithThreads(runtime.GOMAXPROCS(0)).with(e.prompts.query)}
+}
 
 // Embed implements embed.Embedder. A text that does not suit the model is refused.
 func (q *Queries) Embed(ctx context.Context, items []embed.Item) ([]embed.Vector, error) {
@@ -76,21 +78,10 @@ func (e *Encoder) answer(items []embed.Item, vectors [][]float32) ([]embed.Vecto
 			made = append(made, embed.Vector{ID: item.ID, Values: vectors[i]})
 			continue
 		}
-		why := e.pieces.cut(item.Text).unsuited()
+		why := e.unsuited(e.cut(item.Text))
 		refused = append(refused, &embed.RefusedError{ID: item.ID, Reason: why, Detail: why})
 	}
 	return made, errors.Join(refused...)
-}
-
-// unsuited says why a text does not suit the model.
-func (t text) unsuited() string {
-	switch {
-	case t.latin+t.others == 0:
-		return "it has no letters"
-	case t.latin <= t.others:
-		return "most of its letters are not Latin"
-	}
-	return "its words fall apart into single letters"
 }
 
 func notBlank(items []embed.Item) []embed.Item {

@@ -3,26 +3,30 @@ package local
 import "sync"
 
 const (
-	panelRows = 16
-	// batchTokens is how many tokens go through the model together: one whole window, or many short texts.
-	batchTokens = positions
+	// leastBatch is how many tokens go through the model together at least, where there are as many: one whole window, or
+	// many short texts.
+	leastBatch = 256
 	// blockTokens is how many tokens go through the widest layers together, so that what is between them stays near.
 	blockTokens = 48
-	// attendStride is how many values a token has for the attention.
-	attendStride = 3 * hidden
 	// spareRows are the rows that a tile may write behind the last one.
 	spareRows = 16
 )
 
+// batchTokens returns how many tokens go through the model together at most.
+func (s shape) batchTokens() int { return max(leastBatch, s.window) }
+
 // workspace is the memory of one pass.
 type workspace struct {
-	hidden   []float32 // of each token, hidden values
+	states   []float32 // of each token, its values
 	attend   []float32 // of each token, its query, key and value
-	attended []float32 // of each token, hidden values
-	wide     []float32 // of each token of a block, intermediate values
-	keys     []float32 // of one head, as columns
-	values   []float32 // of one head
+	attended []float32 // of each token, what its heads took from the others
+	wide     []float32 // of each token of a block, the values of a wide matrix
+	keys     []float32 // of one head, as columns, part by part
+	values   []float32 // of one head, part by part
 	weights  []float32 // of some queries
+	partial  []float32 // weights of a part of a head, for heads of several
+	queries  []float32 // some queries of one part of a head, if those in attend lie otherwise than the kernels read them
+	out      []float32 // what these take
 	x        activations
 	tile     tile
 	attn     attention
@@ -38,37 +42,49 @@ type activations struct {
 // pool keeps workspaces for the next pass.
 type pool struct{ sync.Pool }
 
-func newWorkspace(k *kernel) *workspace {
-	const rows = batchTokens + spareRows
-	return &workspace{
-		hidden:   make([]float32, rows*hidden),
-		attend:   make([]float32, rows*attendStride),
-		attended: make([]float32, rows*hidden),
-		wide:     make([]float32, (blockTokens+spareRows)*intermediate),
-		keys:     make([]float32, headSize*positions),
-		values:   make([]float32, headSize*positions),
-		weights:  make([]float32, spareRows*positions),
+func newWorkspace(s shape, k *kernel) *workspace {
+	rows, padded := s.batchTokens()+spareRows, roundUp(s.window, lanes)
+	w := &workspace{
+		states:   make([]float32, rows*s.stored()),
+		attend:   make([]float32, rows*s.attend()),
+		attended: make([]float32, rows*s.attended()),
+		wide:     make([]float32, (blockTokens+spareRows)*s.wide()),
+		keys:     make([]float32, s.headStored()*padded),
+		values:   make([]float32, s.headStored()*padded),
+		weights:  make([]float32, spareRows*padded),
 		x: activations{
-			bytes: make([]byte, k.width*max(rows*hidden, (blockTokens+spareRows)*intermediate)),
+			bytes: make([]byte, k.width*max(rows*max(s.stored(), s.attended()), (blockTokens+spareRows)*s.wide())),
 			scale: make([]float32, rows),
 			zero:  make([]int32, rows),
 		},
 		attn: attention{sums: make([]float32, spareRows)},
 	}
+	if !s.native() {
+		w.partial = make([]float32, spareRows*padded)
+		w.queries = make([]float32, spareRows*attendStride)
+		w.out = make([]float32, spareRows*attendedStride)
+	}
+	return w
+}
+
+// native reports whether queries and results lie as the kernels of attention take them.
+func (s shape) native() bool {
+	return s.headStored() == headPart && s.attend() == attendStride && s.attended() == attendedStride
 }
 
 // pass is texts on their way through the model.
 type pass struct {
-	*model
+	*transformer
 	*workspace
 	kernel  *kernel
-	lengths []int // tokens of each text
-	tokens  int   // of all texts
+	lengths []int                             // tokens of each text
+	tokens  int                               // of all texts
+	observe func(m *matrix, values []float32) // gets what each matrix is multiplied with; nil but for calibration
 }
 
-// forward leaves the last hidden values of the texts' tokens in the workspace. The texts have at most batchTokens
-// tokens together.
-func (p *pass) forward(texts [][]int32) {
+// forward leaves the last values of the texts' tokens in the workspace. The texts have at most batchTokens tokens
+// together, and each has at most a window of them.
+func (p *pass) forward(texts []window) {
 	p.embed(texts)
 	for i := range p.layers {
 		l := &p.layers[i]
@@ -79,85 +95,154 @@ func (p *pass) forward(texts [][]int32) {
 	}
 }
 
-func (p *pass) embed(texts [][]int32) {
+func (p *pass) embed(texts []window) {
 	p.lengths, p.tokens = p.lengths[:0], 0
-	for _, ids := range texts {
-		for position, id := range ids {
-			row := p.hidden[p.tokens*hidden:][:hidden]
+	for _, text := range texts {
+		for position, id := range text.ids {
+			row := p.row(p.tokens)
 			scale := p.wordScale[id]
-			for i, b := range p.words[int(id)*hidden:][:hidden] {
+			for i, b := range p.words[int(id)*p.hidden:][:p.hidden] {
 				row[i] = float32(int8(b)) * scale //nolint:gosec // it is a signed byte
 			}
-			p.kernel.normalize(row, p.positions[position*hidden:][:hidden], &p.norm)
+			if text.second > 0 && position >= text.second && p.second != nil {
+				for i, x := range p.second {
+					row[i] += x
+				}
+			}
+			p.normalize(row, p.positions[position*len(row):][:len(row)], &p.norm)
 			p.tokens++
 		}
-		p.lengths = append(p.lengths, len(ids))
+		p.lengths = append(p.lengths, len(text.ids))
 	}
+}
+
+// row returns the values of a token, with the zeros behind them.
+func (p *pass) row(token int) []float32 {
+	stored := p.stored()
+	return p.states[token*stored:][:stored]
+}
+
+// normalize adds a row to another one and normalizes it. A kernel takes 16 values at a time.
+func (p *pass) normalize(row, add []float32, n *layerNorm) {
+	hidden := p.hidden
+	if hidden%lanes == 0 {
+		p.kernel.normalize(row, add[:hidden], n)
+		return
+	}
+	normalize(row[:hidden], add[:hidden], n)
 }
 
 // attention adds to each token what it takes from the others of its text.
 func (p *pass) attention(l *layer) {
-	p.multiply(p.attend, p.hidden, &l.attend, p.tokens)
+	p.multiply(p.attend, p.states, &l.attend, p.tokens)
+	head := p.attendHead
+	if p.native() {
+		head = p.attendNativeHead
+	}
 	first := 0
 	for _, tokens := range p.lengths {
-		for head := range heads {
-			p.attendHead(first, tokens, head*headSize)
+		for i := range p.heads {
+			p.gather(first, tokens, i*p.headStored())
+			head(first, i*p.headStored())
 		}
 		first += tokens
 	}
 	for at := 0; at < p.tokens; at += blockTokens {
 		count := min(blockTokens, p.tokens-at)
-		p.multiply(p.wide, p.attended[at*hidden:], &l.attended, count)
-		p.addNormalized(at, count, &l.attendedNorm)
+		p.multiply(p.wide, p.attended[at*l.attended.columns:], &l.attended, count)
+		p.addNormalized(at, count, l.attended.rows, &l.attendedNorm)
 	}
 }
 
-// attendHead computes one head of one text. Its last rows may be of the text behind it, which overwrites them.
-func (p *pass) attendHead(first, tokens, column int) {
+// gather puts the keys and values of a head together, so that they stay in the first cache.
+func (p *pass) gather(first, tokens, column int) {
+	a, stride, all := &p.attn, p.shape.attend(), p.shape.attended()
+	a.tokens, a.padded = tokens, roundUp(tokens, lanes)
+	for token := range tokens {
+		row := p.attend[(first+token)*stride:][:3*all]
+		for part := 0; part < p.headStored(); part += headPart {
+			copy(p.values[part*a.padded+token*headPart:][:headPart], row[2*all+column+part:])
+		}
+		keys := p.keys[token : (p.headStored()-1)*a.padded+token+1]
+		for i, value := range row[all+column:][:p.headStored()] {
+			keys[i*a.padded] = value
+		}
+	}
+}
+
+// attendNativeHead computes one head of one text. Its last rows may be of the text behind it, which overwrites them.
+func (p *pass) attendNativeHead(first, column int) {
 	a := &p.attn
-	a.tokens, a.padded = tokens, (tokens+lanes-1)/lanes*lanes
 	a.keys, a.values, a.weights = p.keys, p.values, p.weights
-	p.gather(first, column)
-	for row := first; row < first+tokens; row += p.kernel.queries {
+	for row := first; row < first+a.tokens; row += p.kernel.queries {
 		a.queries = p.attend[row*attendStride+column:]
-		a.out = p.attended[row*hidden+column:]
+		a.out = p.attended[row*attendedStride+column:]
 		p.kernel.score(a)
 		p.kernel.softmax(a)
 		p.kernel.weigh(a)
 	}
 }
 
-// gather puts the keys and values of a head together, so that they stay in the first cache.
-func (p *pass) gather(first, column int) {
-	padded := p.attn.padded
-	for token := range p.attn.tokens {
-		row := p.attend[(first+token)*attendStride+column:][:2*hidden+headSize]
-		copy(p.values[token*headSize:][:headSize], row[2*hidden:])
-		column := p.keys[token : (headSize-1)*padded+token+1]
-		for i, value := range row[hidden:][:headSize] {
-			column[i*padded] = value
+// attendHead computes one head of one text, part by part: the scores of a query are the sums of those of the parts.
+func (p *pass) attendHead(first, column int) {
+	a := &p.attn
+	a.queries, a.values, a.out = p.queries, p.values, p.out
+	for row := first; row < first+a.tokens; row += p.kernel.queries {
+		count := min(p.kernel.queries, first+a.tokens-row)
+		for part := 0; part < p.headStored(); part += headPart {
+			for i := range count {
+				copy(p.queries[i*attendStride:][:headPart], p.attend[(row+i)*p.shape.attend()+column+part:])
+			}
+			a.keys, a.weights = p.keys[part*a.padded:], p.weights
+			if part > 0 {
+				a.weights = p.partial
+			}
+			p.kernel.score(a)
+			if part > 0 {
+				for i, x := range p.partial[:count*a.padded] {
+					p.weights[i] += x
+				}
+			}
+		}
+		a.weights = p.weights
+		p.kernel.softmax(a)
+		for part := 0; part < p.headStored(); part += headPart {
+			a.values = p.values[part*a.padded:]
+			p.kernel.weigh(a)
+			for i := range count {
+				copy(p.attended[(row+i)*p.shape.attended()+column+part:][:headPart], p.out[i*attendedStride:])
+			}
 		}
 	}
 }
 
 // feed puts some tokens through the two wide matrices.
 func (p *pass) feed(l *layer, at, count int) {
-	p.multiply(p.wide, p.hidden[at*hidden:], &l.up, count)
-	p.kernel.gelu(p.wide[:count*intermediate])
+	p.multiply(p.wide, p.states[at*p.stored():], &l.up, count)
+	if wide := p.wide[:count*l.up.rows]; p.relu {
+		for i, x := range wide {
+			wide[i] = max(0, x)
+		}
+	} else {
+		p.kernel.gelu(wide)
+	}
 	p.multiply(p.wide, p.wide, &l.down, count)
-	p.addNormalized(at, count, &l.downNorm)
+	p.addNormalized(at, count, l.down.rows, &l.downNorm)
 }
 
-// addNormalized adds rows of p.wide to hidden values, and normalizes these.
-func (p *pass) addNormalized(at, count int, n *layerNorm) {
+// addNormalized adds rows of p.wide, which lie stride values apart, to those of tokens, and normalizes these.
+func (p *pass) addNormalized(at, count, stride int, n *layerNorm) {
 	for i := range count {
-		p.kernel.normalize(p.hidden[(at+i)*hidden:][:hidden], p.wide[i*hidden:][:hidden], n)
+		p.normalize(p.row(at+i), p.wide[i*stride:], n)
 	}
 }
 
 // multiply writes the product of rows of values with a matrix. It reads the values before it writes.
 func (p *pass) multiply(out, values []float32, m *matrix, rows int) {
 	x, size := &p.x, m.columns*p.kernel.width
+	if p.observe != nil {
+		p.observe(m, values[:rows*m.columns])
+	}
 	for i := range rows {
 		row := values[i*m.columns:][:m.columns]
 		x.scale[i], x.zero[i] = p.kernel.quantize(x.bytes[i*size:][:size], row, m.smooth)

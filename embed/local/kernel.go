@@ -50,23 +50,29 @@ type tile struct {
 
 // attention is what some queries of one head take from the keys and values of one text.
 type attention struct {
-	queries []float32 // a row is attendStride values long, headSize of which are of this head
-	keys    []float32 // headSize rows of padded values: the keys as columns
-	values  []float32 // of each token, headSize values
+	queries []float32 // a row is attendStride values long, headPart of which are of this head
+	keys    []float32 // headPart rows of padded values: the keys as columns
+	values  []float32 // of each token, headPart values
 	weights []float32 // of each query, padded values
 	sums    []float32 // of each query: one divided by the sum of its weights
-	out     []float32 // a row is hidden values long, headSize of which are of this head
+	out     []float32 // a row is attendedStride values long, headPart of which are of this head
 	tokens  int       // of the text
 	padded  int       // tokens rounded up to a multiple of 16
 }
+
+// What the kernels of attention take: headPart values of each row, where rows of queries lie attendStride values apart,
+// and rows of results attendedStride. Heads of other models are cut into parts of headPart values, and copied.
+const (
+	headPart       = 32
+	attendStride   = 3 * attendedStride
+	attendedStride = 384
+)
 
 // lanes is how many sums run side by side where values are added up, on every processor.
 const lanes = 16
 
 // Constants of the functions that are approximated. Both polynomials are least-maximum fits.
 const (
-	// normEpsilon is added to a variance.
-	normEpsilon = 1e-12
 	// roundMagic added to a small float32 and taken away again rounds it to the nearest even integer.
 	roundMagic = 1.5 * (1 << 23)
 	// leastExponent is the least power of two that softmax tells from nothing.

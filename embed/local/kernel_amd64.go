@@ -34,10 +34,10 @@ func quantizeAVX512(to *byte, values, factors *float32, n int) (scale float32, z
 func quantizeAVX2(to *byte, values, factors *float32, n int) (scale float32, zero int32)
 
 //go:noescape
-func normalizeAVX512(row, add, weight, bias *float32, n int)
+func normalizeAVX512(row, add, weight, bias *float32, n int, epsilon float32) //nolint:revive // six, as in the assembly
 
 //go:noescape
-func normalizeAVX2(row, add, weight, bias *float32, n int)
+func normalizeAVX2(row, add, weight, bias *float32, n int, epsilon float32) //nolint:revive // six, as in the assembly
 
 //go:noescape
 func geluAVX512(values *float32, n int)

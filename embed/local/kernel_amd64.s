@@ -188,23 +188,15 @@ DATA kernelConstants<>+1440(SB)/8, $0x3f8000003f800000
 DATA kernelConstants<>+1448(SB)/8, $0x3f8000003f800000
 DATA kernelConstants<>+1456(SB)/8, $0x3f8000003f800000
 DATA kernelConstants<>+1464(SB)/8, $0x3f8000003f800000
-DATA kernelConstants<>+1472(SB)/8, $0x2b8cbccc2b8cbccc
-DATA kernelConstants<>+1480(SB)/8, $0x2b8cbccc2b8cbccc
-DATA kernelConstants<>+1488(SB)/8, $0x2b8cbccc2b8cbccc
-DATA kernelConstants<>+1496(SB)/8, $0x2b8cbccc2b8cbccc
-DATA kernelConstants<>+1504(SB)/8, $0x2b8cbccc2b8cbccc
-DATA kernelConstants<>+1512(SB)/8, $0x2b8cbccc2b8cbccc
-DATA kernelConstants<>+1520(SB)/8, $0x2b8cbccc2b8cbccc
-DATA kernelConstants<>+1528(SB)/8, $0x2b8cbccc2b8cbccc
-DATA kernelConstants<>+1536(SB)/8, $0x0900000009000000
-DATA kernelConstants<>+1544(SB)/8, $0x0900000009000000
-DATA kernelConstants<>+1552(SB)/8, $0x0900000009000000
-DATA kernelConstants<>+1560(SB)/8, $0x0900000009000000
-DATA kernelConstants<>+1568(SB)/8, $0x0900000009000000
-DATA kernelConstants<>+1576(SB)/8, $0x0900000009000000
-DATA kernelConstants<>+1584(SB)/8, $0x0900000009000000
-DATA kernelConstants<>+1592(SB)/8, $0x0900000009000000
-GLOBL kernelConstants<>(SB), RODATA|NOPTR, $1600
+DATA kernelConstants<>+1472(SB)/8, $0x0900000009000000
+DATA kernelConstants<>+1480(SB)/8, $0x0900000009000000
+DATA kernelConstants<>+1488(SB)/8, $0x0900000009000000
+DATA kernelConstants<>+1496(SB)/8, $0x0900000009000000
+DATA kernelConstants<>+1504(SB)/8, $0x0900000009000000
+DATA kernelConstants<>+1512(SB)/8, $0x0900000009000000
+DATA kernelConstants<>+1520(SB)/8, $0x0900000009000000
+DATA kernelConstants<>+1528(SB)/8, $0x0900000009000000
+GLOBL kernelConstants<>(SB), RODATA|NOPTR, $1536
 
 // func quantizeAVX512(to *byte, values *float32, factors *float32, n int) (scale float32, zero int32)
 // Requires: AVX, AVX512F, SSE
@@ -244,7 +236,7 @@ range_AVX512:
 	VMOVSHDUP     X1, X0
 	VMAXPS        X0, X1, X1
 	VSUBSS        X2, X1, X1
-	VMAXSS        kernelConstants<>+1536(SB), X1, X1
+	VMAXSS        kernelConstants<>+1472(SB), X1, X1
 	VMOVSS        kernelConstants<>+1344(SB), X0
 	VDIVSS        X1, X0, X0
 	VMULSS        X0, X2, X2
@@ -281,9 +273,9 @@ write_AVX512:
 	VZEROUPPER
 	RET
 
-// func normalizeAVX512(row *float32, add *float32, weight *float32, bias *float32, n int)
+// func normalizeAVX512(row *float32, add *float32, weight *float32, bias *float32, n int, epsilon float32)
 // Requires: AVX, AVX512F
-TEXT ·normalizeAVX512(SB), NOSPLIT, $0-40
+TEXT ·normalizeAVX512(SB), NOSPLIT, $0-44
 	MOVQ   row+0(FP), AX
 	MOVQ   add+8(FP), CX
 	MOVQ   weight+16(FP), DX
@@ -333,7 +325,7 @@ square_AVX512:
 	VMOVSHDUP     X3, X2
 	VADDPS        X2, X3, X3
 	VDIVSS        X1, X3, X3
-	VADDSS        kernelConstants<>+1472(SB), X3, X3
+	VADDSS        epsilon+40(FP), X3, X3
 	VSQRTSS       X3, X3, X3
 	VMOVSS        kernelConstants<>+1408(SB), X1
 	VDIVSS        X3, X1, X1
@@ -759,7 +751,7 @@ range_AVX2:
 	VMOVSHDUP    X2, X0
 	VMAXPS       X0, X2, X2
 	VSUBSS       X1, X2, X2
-	VMAXSS       kernelConstants<>+1536(SB), X2, X2
+	VMAXSS       kernelConstants<>+1472(SB), X2, X2
 	VMOVSS       kernelConstants<>+1344(SB), X0
 	VDIVSS       X2, X0, X0
 	VMULSS       X0, X1, X1
@@ -806,9 +798,9 @@ write_AVX2:
 	VZEROUPPER
 	RET
 
-// func normalizeAVX2(row *float32, add *float32, weight *float32, bias *float32, n int)
+// func normalizeAVX2(row *float32, add *float32, weight *float32, bias *float32, n int, epsilon float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·normalizeAVX2(SB), NOSPLIT, $0-40
+TEXT ·normalizeAVX2(SB), NOSPLIT, $0-44
 	MOVQ  row+0(FP), AX
 	MOVQ  add+8(FP), CX
 	MOVQ  weight+16(FP), DX
@@ -866,7 +858,7 @@ square_AVX2:
 	VMOVSHDUP    X3, X1
 	VADDPS       X1, X3, X3
 	VDIVSS       X2, X3, X3
-	VADDSS       kernelConstants<>+1472(SB), X3, X3
+	VADDSS       epsilon+40(FP), X3, X3
 	VSQRTSS      X3, X3, X3
 	VMOVSS       kernelConstants<>+1408(SB), X1
 	VDIVSS       X3, X1, X1

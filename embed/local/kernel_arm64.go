@@ -34,7 +34,7 @@ func neonFunctions(tile func(*tile)) functions {
 func quantizeNEON(to *byte, values, factors *float32, n int) (scale float32, zero int32)
 
 //go:noescape
-func normalizeNEON(row, add, weight, bias *float32, n int)
+func normalizeNEON(row, add, weight, bias *float32, n int, epsilon float32) //nolint:revive // six, as in the assembly
 
 //go:noescape
 func geluNEON(values *float32, n int)

@@ -25,9 +25,8 @@ DATA kernelConstants<>+76(SB)/4, $0xabc76844
 DATA kernelConstants<>+80(SB)/4, $0xf149f2ca
 DATA kernelConstants<>+84(SB)/4, $0x437f0000
 DATA kernelConstants<>+88(SB)/4, $0x3f800000
-DATA kernelConstants<>+92(SB)/4, $0x2b8cbccc
-DATA kernelConstants<>+96(SB)/4, $0x09000000
-GLOBL kernelConstants<>(SB), RODATA|NOPTR, $100
+DATA kernelConstants<>+92(SB)/4, $0x09000000
+GLOBL kernelConstants<>(SB), RODATA|NOPTR, $96
 
 TEXT ·quantizeNEON(SB), NOSPLIT, $0-40
 	MOVD to+0(FP), R0
@@ -67,7 +66,7 @@ range:
 	WORD $0x6eb0fa10 // fminv v16, v16
 	WORD $0x6e30fa31 // fmaxv v17, v17
 	FSUBS F16, F17, F18
-	FMOVS 96(R15), F20
+	FMOVS 92(R15), F20
 	FMAXS F20, F18, F18
 	FMOVS 84(R15), F20
 	FDIVS F18, F20, F19
@@ -134,7 +133,7 @@ write:
 	BNE write
 	RET
 
-TEXT ·normalizeNEON(SB), NOSPLIT, $0-40
+TEXT ·normalizeNEON(SB), NOSPLIT, $0-44
 	MOVD row+0(FP), R0
 	MOVD add+8(FP), R1
 	MOVD weight+16(FP), R2
@@ -215,7 +214,7 @@ square:
 	WORD $0x6e102214 // ext v20, v16, v16, #4
 	WORD $0x4e34d610 // fadd v16, v16, v20
 	FDIVS F22, F16, F16
-	FMOVS 92(R15), F20
+	FMOVS epsilon+40(FP), F20
 	FADDS F20, F16, F16
 	FSQRTS F16, F16
 	FMOVS 88(R15), F20

@@ -169,7 +169,7 @@ func compareTile(k *kernel, d drawer, size int) string {
 
 func compareNormalize(k *kernel, d drawer, size int) string {
 	row, add := d.floats(16*size), d.floats(16*size)
-	l := &layerNorm{weight: d.floats(16 * size), bias: d.floats(16 * size)}
+	l := &layerNorm{weight: d.floats(16 * size), bias: d.floats(16 * size), epsilon: d.Float32() / 1e4}
 	want := slices.Clone(row)
 	oracle.normalize(want, add, l)
 	k.normalize(row, add, l)
@@ -187,9 +187,9 @@ func compareGELU(k *kernel, d drawer, size int) string {
 func compareAttention(k *kernel, d drawer, size int) string {
 	padded := (size + 15) / 16 * 16
 	a := attention{
-		queries: d.floats((k.queries-1)*attendStride + headSize), keys: d.floats(headSize * padded),
-		values: d.floats(size * headSize), weights: make([]float32, k.queries*padded),
-		sums: make([]float32, k.queries), out: make([]float32, (k.queries-1)*hidden+headSize),
+		queries: d.floats((k.queries-1)*attendStride + headPart), keys: d.floats(headPart * padded),
+		values: d.floats(size * headPart), weights: make([]float32, k.queries*padded),
+		sums: make([]float32, k.queries), out: make([]float32, (k.queries-1)*attendedStride+headPart),
 		tokens: size, padded: padded,
 	}
 	want := a
@@ -203,7 +203,7 @@ func compareAttention(k *kernel, d drawer, size int) string {
 		for row := range k.queries {
 			one := want
 			one.queries, one.weights = want.queries[row*attendStride:], want.weights[row*padded:]
-			one.sums, one.out = want.sums[row:], want.out[row*hidden:]
+			one.sums, one.out = want.sums[row:], want.out[row*attendedStride:]
 			step.oracle(&one)
 		}
 		all := [][]float32{want.weights, want.sums, want.out}

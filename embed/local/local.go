@@ -1,10 +1,15 @@
-// Package local embeds texts with a sentence encoder that runs in this process: all-MiniLM-L6-v2, an English model of
-// 384 dimensions, with its weights in the program. It needs no endpoint, no key and no cgo.
+// Package local embeds texts with sentence encoders that run in this process: all-MiniLM-L6-v2, an English model of
+// 384 dimensions, with its weights in the program, or a model in a directory of the operator's. It needs no endpoint,
+// no key and no cgo.
 //
-// [Encoder.Embed] takes a text to word pieces (wordpiece.go), the word pieces to a vector for each (forward.go), and
-// pools these (window.go). The weights are 8-bit integers, and so are the activations that meet them; what a processor
-// computes fast is in one table of functions (kernel.go), with an oracle in plain Go that says what they return
-// (oracle.go). All of them return the same bits, so vectors of one processor are searched on another.
+// [Encoder.Embed] takes a text to word pieces (wordpiece.go, unigram.go), the word pieces to a vector for each
+// (forward.go), and pools these (window.go). The weights are 8-bit integers, and so are the activations that meet them;
+// what a processor computes fast is in one table of functions (kernel.go), with an oracle in plain Go that says what
+// they return (oracle.go). All of them return the same bits, so vectors of one processor are searched on another.
+//
+// [OpenDirectory] reads a model as sentence-transformers stores it (directory.go): its tokenizer (tokenizerfile.go,
+// normalizer.go) and its weights (safetensors.go, bert.go), which become 8-bit integers (quantize.go). A static model
+// is a table of vectors (table.go).
 //
 // [Texts] and [Queries] are the embedders of a server: what embeds in the background gives way to what somebody waits
 // for.
@@ -12,27 +17,55 @@ package local
 
 import (
 	"context"
+	"slices"
 	"sync"
 )
 
-// Model is the name of the model, and Dimensions how many numbers its vectors have.
+// Model is the name of the embedded model, and Dimensions how many numbers its vectors have.
 const (
 	Model      = "all-MiniLM-L6-v2"
-	Dimensions = hidden
+	Dimensions = 384
 )
 
 // Encoder embeds texts. It is safe for concurrent use.
 type Encoder struct {
 	*model
+	prompt     prompt
 	kernel     *kernel
 	workspaces *pool
 	threads    int
 }
 
+// model is what an encoder reads: a transformer or a table.
+type model struct {
+	name, revision string
+	dimensions     int
+	tokens         tokenizer
+	begin, end     []int32 // pieces around each text
+	english        bool    // the model knows no other language
+	pooling        pooling
+	prompts        struct{ query, document prompt }
+	*transformer
+	*table
+}
+
+// tokenizer cuts texts into pieces of a vocabulary.
+type tokenizer interface{ cut(text string) text }
+
+// prompt is a text before each text, and its pieces.
+type prompt struct {
+	text   string
+	pieces []int32
+}
+
 var embedded = sync.OnceValues(func() (*Encoder, error) {
-	m, err := newModel(weights, vocabulary)
-	return &Encoder{model: m, kernel: best(), workspaces: &pool{}, threads: 1}, err
+	m, err := newBuiltin(weights, vocabulary)
+	return newEncoder(m), err
 })
+
+func newEncoder(m *model) *Encoder {
+	return &Encoder{model: m, kernel: best(), workspaces: &pool{}, threads: 1}
+}
 
 // Open returns the encoder of the embedded model, which embeds on one thread. The first call reads the weights; all
 // encoders share them.
@@ -45,12 +78,25 @@ func (e *Encoder) WithThreads(n int) *Encoder {
 	return &threads
 }
 
+// with returns an encoder that sets a prompt before each text.
+func (e *Encoder) with(p prompt) *Encoder {
+	prompted := *e
+	prompted.prompt = p
+	return &prompted
+}
+
 // Embed returns a vector of L2 norm 1 for each text, in their order, and nil for a text that does not suit the model. A
-// text of more than 254 word pieces is embedded in windows, and its vector is their mean. Embed ends early, with the
-// context's error, if the context is done.
+// text of more pieces than the model takes is embedded in windows, and its vector is their mean. Embed ends early, with
+// the context's error, if the context is done.
 func (e *Encoder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	return e.embed(ctx, texts)
 }
+
+// Name returns the name of the model, that of its directory if it has one.
+func (e *Encoder) Name() string { return e.name }
+
+// Dimensions returns how many numbers the vectors have.
+func (e *Encoder) Dimensions() int { return e.dimensions }
 
 // Kernel returns what the encoder computes with: "avx512vnni", "avx2", "neondot", "neon", or "go", which is much too
 // slow to serve.
@@ -61,3 +107,36 @@ func (e *Encoder) Revision() string { return e.revision }
 
 // Fast reports whether this processor has a kernel that is fast enough to serve.
 func Fast() bool { return best().name != oracle.name }
+
+// cut returns the pieces of a text as they are behind the prompt.
+func (e *Encoder) cut(s string) text {
+	if e.prompt.text != "" {
+		t := e.tokens.cut(e.prompt.text + s)
+		if before := e.prompt.pieces; len(t.pieces) > len(before) && slices.Equal(t.pieces[:len(before)], before) {
+			t.pieces = t.pieces[len(before):]
+			return t
+		}
+	}
+	return e.tokens.cut(s)
+}
+
+// Suits reports whether the model can tell what a text means. The embedded model can if most of the text's letters are
+// Latin, and its words do not fall apart into single letters; other models can if they know most of its pieces.
+func (e *Encoder) Suits(text string) bool { return e.unsuited(e.cut(text)) == "" }
+
+// unsuited says why a text does not suit the model, and nothing if it does.
+func (e *Encoder) unsuited(t text) string {
+	switch {
+	case !e.english && 2*t.unknown >= len(t.pieces):
+		return "the model knows too few of its words"
+	case !e.english:
+		return ""
+	case t.latin+t.others == 0:
+		return "it has no letters"
+	case t.latin <= t.others:
+		return "most of its letters are not Latin"
+	case t.words < 2*t.apart:
+		return "its words fall apart into single letters"
+	}
+	return ""
+}

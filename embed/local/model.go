@@ -1,12 +1,11 @@
 package local
 
 import (
+	"bytes"
 	"crypto/sha256"
 	_ "embed" // the weights
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 )
@@ -18,25 +17,52 @@ import (
 //go:embed weights.safetensors
 var weights []byte
 
-// The model's shape.
+// builtin is the shape of the embedded model.
+var builtin = shape{hidden: 384, heads: 12, layers: 6, inner: 1536, window: 256}
+
+// shape says how large a model is.
+type shape struct {
+	hidden int // values of a token
+	heads  int // hidden is a multiple of it
+	layers int
+	inner  int // values of a token between the two wide matrices
+	window int // tokens of a text that go through the model at once, with those that begin and end it
+}
+
+// What rows lie in is a multiple of these numbers of values, the rest zeros.
 const (
-	hidden       = 384
-	intermediate = 1536
-	layers       = 6
-	heads        = 12
-	headSize     = hidden / heads
-	positions    = 256
+	panelRows = 16            // rows of weights in a panel
+	tileWidth = 4 * panelRows // rows of weights in the widest tile
 )
 
-// model is the weights as they are read. Matrices stay in the embedded file.
-type model struct {
-	pieces    wordPieces
-	words     []byte
+// stored returns how far the values of tokens lie apart.
+func (s shape) stored() int { return roundUp(s.hidden, lanes) }
+
+// headValues returns how many values a head has, and headStored how many are stored.
+func (s shape) headValues() int { return s.hidden / s.heads }
+func (s shape) headStored() int { return roundUp(s.headValues(), headPart) }
+
+// attended returns how many values of a token its heads take together.
+func (s shape) attended() int { return s.heads * s.headStored() }
+
+// attend returns how many values of a token are its queries, keys and values together.
+func (s shape) attend() int { return roundUp(3*s.attended(), tileWidth) }
+
+// wide returns how many values of a token the widest matrix gives.
+func (s shape) wide() int { return max(roundUp(s.inner, tileWidth), roundUp(s.hidden, tileWidth)) }
+
+func roundUp(n, multiple int) int { return (n + multiple - 1) / multiple * multiple }
+
+// transformer is the weights of BERT as they are read. Matrices of the embedded model stay in its file.
+type transformer struct {
+	shape
+	words     []byte // of each word piece, hidden values
 	wordScale []float32
-	positions []float32
+	positions []float32 // of each token of a window, stored values
+	second    []float32 // what the tokens of a second text have in addition, stored values; nil if nothing
 	norm      layerNorm
-	layers    [layers]layer
-	revision  string
+	layers    []layer
+	relu      bool // the activation function is not GELU
 }
 
 type layer struct {
@@ -58,26 +84,34 @@ type matrix struct {
 	smooth        []float32
 }
 
-// layerNorm is a layer normalization.
-type layerNorm struct{ weight, bias []float32 }
+// layerNorm is a layer normalization. The epsilon is added to the variance.
+type layerNorm struct {
+	weight, bias []float32
+	epsilon      float32
+}
 
-// pooling names how vectors of word pieces become one; it is part of the revision.
-const pooling = "mean of windows of 254"
+// builtinEpsilon is that of the embedded model.
+const builtinEpsilon = 1e-12
 
-func newModel(weights []byte, vocabulary string) (*model, error) {
+// pooledWindows names how vectors of word pieces become one; it is part of the revision.
+const pooledWindows = "mean of windows of 254"
+
+func newBuiltin(weights []byte, vocabulary string) (*model, error) {
 	read, err := newReader(weights)
 	if err != nil {
 		return nil, fmt.Errorf("weights of %s: %w", Model, err)
 	}
-	m := &model{
+	t := &transformer{
+		shape:     builtin,
 		words:     read.bytes("words"),
 		wordScale: read.floats("words.scale"),
 		positions: read.floats("positions"),
 		norm:      read.norm("norm"),
+		layers:    make([]layer, builtin.layers),
 	}
-	for i := range m.layers {
+	for i := range t.layers {
 		of := fmt.Sprintf("layer.%d.", i)
-		m.layers[i] = layer{
+		t.layers[i] = layer{
 			attend:       read.matrix(of + "attend"),
 			attended:     read.matrix(of + "attended"),
 			attendedNorm: read.norm(of + "attended.norm"),
@@ -85,82 +119,72 @@ func newModel(weights []byte, vocabulary string) (*model, error) {
 			down:         read.matrix(of + "down"),
 			downNorm:     read.norm(of + "down.norm"),
 		}
-		m.layers[i].attend.scaleQueries()
+		t.layers[i].attend.scaleQueries(builtin)
 	}
 	if read.err != nil {
 		return nil, fmt.Errorf("weights of %s: %w", Model, read.err)
 	}
-	m.pieces = newWordPieces(vocabulary)
-	m.revision = revision(weights, vocabulary)
-	return m, nil
+	pieces := newWordPieces(linesOf(vocabulary), uncased)
+	return &model{
+		name: Model, revision: revision(weights, []byte(vocabulary), []byte(pooledWindows)), dimensions: builtin.hidden,
+		tokens: pieces, begin: []int32{pieces.first["[CLS]"]}, end: []int32{pieces.first["[SEP]"]}, english: true,
+		transformer: t,
+	}, nil
 }
 
 // scaleQueries scales the queries, the first rows, such that a power of two of their product with a key is what the
 // softmax needs.
-func (m *matrix) scaleQueries() {
-	scale := float32(math.Log2E / math.Sqrt(headSize))
-	for i := range min(hidden, len(m.scale)) {
+func (m *matrix) scaleQueries(s shape) {
+	scale := float32(math.Log2E / math.Sqrt(float64(s.headValues())))
+	for i := range min(s.attended(), len(m.scale)) {
 		m.scale[i] *= scale
 		m.bias[i] *= scale
 	}
 }
 
-func revision(weights []byte, vocabulary string) string {
+func revision(parts ...[]byte) string {
 	sum := sha256.New()
-	for _, part := range [][]byte{weights, []byte(vocabulary), []byte(pooling)} {
+	for _, part := range parts {
 		of := sha256.Sum256(part)
 		sum.Write(of[:])
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// reader reads tensors of a safetensors file. It keeps its first error.
+// reader reads tensors of the embedded file. It keeps its first error.
 type reader struct {
 	header map[string]entry
 	data   []byte
 	err    error
 }
 
-type entry struct {
-	Type    string `json:"dtype"`
-	Shape   []int  `json:"shape"`
-	Offsets [2]int `json:"data_offsets"`
-}
-
 func newReader(file []byte) (*reader, error) {
-	if len(file) < 8 || binary.LittleEndian.Uint64(file) > uint64(len(file))-8 {
-		return nil, errors.New("the file is not in the format safetensors")
+	t, err := newTensors(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		return nil, err
 	}
-	size := int(binary.LittleEndian.Uint64(file)) //nolint:gosec // it is at most the file's length
-	r := &reader{data: file[8+size:]}
-	return r, json.Unmarshal(file[8:8+size], &r.header)
+	return &reader{header: t.header, data: file[t.base:]}, nil
 }
 
-func (r *reader) tensor(name, kind string, size int) ([]byte, []int) {
+func (r *reader) tensor(name, kind string) ([]byte, []int) {
 	e, found := r.header[name]
-	count := size
-	for _, n := range e.Shape {
-		count *= n
+	if r.err != nil {
+		return nil, nil
 	}
-	switch from, to := e.Offsets[0], e.Offsets[1]; {
-	case r.err != nil:
-	case !found || e.Type != kind:
+	if !found || e.Type != kind {
 		r.err = fmt.Errorf("no tensor %s of type %s", name, kind)
-	case from < 0 || to < from || to > len(r.data) || to-from != count:
-		r.err = fmt.Errorf("tensor %s does not lie in the file", name)
-	default:
-		return r.data[from:to:to], e.Shape
+		return nil, nil
 	}
-	return nil, nil
+	return r.data[e.Offsets[0]:e.Offsets[1]:e.Offsets[1]], e.Shape
 }
 
 func (r *reader) bytes(name string) []byte {
-	data, _ := r.tensor(name, "I8", 1)
+	data, _ := r.tensor(name, "I8")
 	return data
 }
 
 func (r *reader) floats(name string) []float32 {
-	data, _ := r.tensor(name, "F32", 4)
+	data, _ := r.tensor(name, "F32")
 	values := make([]float32, len(data)/4)
 	for i := range values {
 		values[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
@@ -169,7 +193,7 @@ func (r *reader) floats(name string) []float32 {
 }
 
 func (r *reader) ints(name string) []int32 {
-	data, _ := r.tensor(name, "I32", 4)
+	data, _ := r.tensor(name, "I32")
 	values := make([]int32, len(data)/4)
 	for i := range values {
 		values[i] = int32(binary.LittleEndian.Uint32(data[4*i:])) //nolint:gosec // it is stored so
@@ -178,11 +202,11 @@ func (r *reader) ints(name string) []int32 {
 }
 
 func (r *reader) norm(name string) layerNorm {
-	return layerNorm{r.floats(name + ".weight"), r.floats(name + ".bias")}
+	return layerNorm{r.floats(name + ".weight"), r.floats(name + ".bias"), builtinEpsilon}
 }
 
 func (r *reader) matrix(name string) matrix {
-	data, shape := r.tensor(name, "I8", 1)
+	data, shape := r.tensor(name, "I8")
 	if len(shape) != 4 {
 		return matrix{}
 	}

@@ -55,7 +55,7 @@ func normalize(row, add []float32, n *layerNorm) {
 	}
 	mean := sumOf(row, func(x float32) float32 { return x }) / float32(len(row))
 	variance := sumOf(row, func(x float32) float32 { return (x - mean) * (x - mean) }) / float32(len(row))
-	inverse := 1 / float32(math.Sqrt(float64(variance+normEpsilon)))
+	inverse := 1 / float32(math.Sqrt(float64(variance+n.epsilon)))
 	for i, x := range row {
 		row[i] = fma(float32((x-mean)*inverse), n.weight[i], n.bias[i])
 	}
@@ -94,7 +94,7 @@ func polynomial(terms []float32, x float32) float32 {
 func score(a *attention) {
 	for key := range a.padded {
 		var sum float32
-		for i := range headSize {
+		for i := range headPart {
 			sum = fma(a.queries[i], a.keys[i*a.padded+key], sum)
 		}
 		a.weights[key] = sum
@@ -124,10 +124,10 @@ func exp2(x float32) float32 {
 }
 
 func weigh(a *attention) {
-	for i := range headSize {
+	for i := range headPart {
 		var sum float32
 		for token, weight := range a.weights[:a.tokens] {
-			sum = fma(weight, a.values[token*headSize+i], sum)
+			sum = fma(weight, a.values[token*headPart+i], sum)
 		}
 		a.out[i] = sum * a.sums[0]
 	}

@@ -3,37 +3,26 @@ package local
 import (
 	"context"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
 
-// windowPieces is how many pieces one pass takes of a text, beside the two that begin and end it.
-const windowPieces = positions - 2
-
 // window is a part of a text that goes through the model at once.
 type window struct {
-	text int
-	ids  []int32
+	text   int
+	ids    []int32
+	second int // where the second one of two texts begins; 0 if there is one
 }
 
+// embed returns the vectors of texts, each behind the encoder's prompt.
 func (e *Encoder) embed(ctx context.Context, texts []string) ([][]float32, error) {
+	if e.table != nil {
+		return e.lookUp(ctx, texts)
+	}
 	batches := e.batches(texts)
 	pooled := make([][][]float32, len(batches))
-	var next atomic.Int64
-	run := func() {
-		p := e.newPass()
-		defer e.workspaces.Put(p.workspace)
-		for i := next.Add(1) - 1; i < int64(len(batches)) && ctx.Err() == nil; i = next.Add(1) - 1 {
-			pooled[i] = p.run(batches[i])
-		}
-	}
-	var group sync.WaitGroup
-	for range min(e.threads, len(batches)) - 1 {
-		group.Go(run)
-	}
-	run() // on the caller's thread
-	group.Wait()
-	if err := ctx.Err(); err != nil {
+	if err := e.run(ctx, batches, func(i int, p *pass) { pooled[i] = p.pooled(batches[i], e.pooling) }); err != nil {
 		return nil, err
 	}
 	vectors := make([][]float32, len(texts))
@@ -48,61 +37,96 @@ func (e *Encoder) embed(ctx context.Context, texts []string) ([][]float32, error
 	return vectors, nil
 }
 
+// run takes batches through the model, on the encoder's threads, and calls done for each as soon as its values are
+// there.
+func (e *Encoder) run(ctx context.Context, batches [][]window, done func(i int, p *pass)) error {
+	var next atomic.Int64
+	work := func() {
+		p := e.newPass()
+		defer e.workspaces.Put(p.workspace)
+		for i := next.Add(1) - 1; i < int64(len(batches)) && ctx.Err() == nil; i = next.Add(1) - 1 {
+			p.forward(batches[i])
+			done(int(i), p)
+		}
+	}
+	var group sync.WaitGroup
+	for range min(e.threads, len(batches)) - 1 {
+		group.Go(work)
+	}
+	work() // on the caller's thread
+	group.Wait()
+	return ctx.Err()
+}
+
 func (e *Encoder) newPass() *pass {
 	w, ok := e.workspaces.Get().(*workspace)
 	if !ok {
-		w = newWorkspace(e.kernel)
+		w = newWorkspace(e.shape, e.kernel)
 	}
-	return &pass{model: e.model, kernel: e.kernel, workspace: w}
+	return &pass{transformer: e.transformer, kernel: e.kernel, workspace: w}
 }
 
 // batches cuts texts into windows, and puts windows together that fit into one pass.
 func (e *Encoder) batches(texts []string) [][]window {
-	var batches [][]window
-	var batch []window
-	tokens := 0
+	var all []window
 	for i, s := range texts {
-		text := e.pieces.cut(s)
-		if !text.suits() {
+		text := e.cut(s)
+		if e.unsuited(text) != "" {
 			continue
 		}
 		for _, ids := range e.windows(text.pieces) {
-			if tokens+len(ids) > batchTokens {
-				batches, batch, tokens = append(batches, batch), nil, 0
-			}
-			batch, tokens = append(batch, window{i, ids}), tokens+len(ids)
+			all = append(all, window{text: i, ids: ids})
 		}
 	}
-	if len(batch) > 0 {
-		batches = append(batches, batch)
+	return batched(all, e.batchTokens())
+}
+
+// batched puts windows together that have at most a number of tokens.
+func batched(windows []window, most int) [][]window {
+	var batches [][]window
+	first, tokens := 0, 0
+	for i, w := range windows {
+		if tokens+len(w.ids) > most {
+			batches, first, tokens = append(batches, windows[first:i]), i, 0
+		}
+		tokens += len(w.ids)
+	}
+	if first < len(windows) {
+		batches = append(batches, windows[first:])
 	}
 	return batches
 }
 
-// windows returns pieces in windows of nearly the same length.
+// windows returns pieces in windows of nearly the same length, each with the prompt before it.
 func (e *Encoder) windows(pieces []int32) [][]int32 {
-	count := (len(pieces) + windowPieces - 1) / windowPieces
+	prompt := slices.Concat(e.begin, e.prompt.pieces)
+	most := e.window - len(prompt) - len(e.end)
+	count := (len(pieces) + most - 1) / most
 	windows := make([][]int32, count)
 	for i := range windows {
 		from, to := i*len(pieces)/count, (i+1)*len(pieces)/count
-		w := append(make([]int32, 0, to-from+2), e.pieces.begin)
-		windows[i] = append(append(w, pieces[from:to]...), e.pieces.end)
+		windows[i] = slices.Concat(prompt, pieces[from:to], e.end)
 	}
 	return windows
 }
 
-// run returns the pooled vector of each window, of norm 1.
-func (p *pass) run(batch []window) [][]float32 {
-	texts := make([][]int32, len(batch))
-	for i, w := range batch {
-		texts[i] = w.ids
-	}
-	p.forward(texts)
+// pooling is how the vectors of a window's tokens become one.
+type pooling int
+
+const (
+	mean       pooling = iota
+	firstToken         // that of the token that begins the text
+)
+
+// pooled returns the vector of each window of the last pass, of norm 1.
+func (p *pass) pooled(batch []window, by pooling) [][]float32 {
 	pooled := make([][]float32, len(batch))
 	at := 0
 	for i, w := range batch {
-		for range w.ids {
-			pooled[i] = plus(pooled[i], p.hidden[at*hidden:][:hidden])
+		for token := range w.ids {
+			if by == mean || token == 0 {
+				pooled[i] = plus(pooled[i], p.row(at)[:p.hidden])
+			}
 			at++
 		}
 		unit(pooled[i])
@@ -132,7 +156,3 @@ func unit(v []float32) {
 		v[i] = float32(float64(x) / norm)
 	}
 }
-
-// Suits reports whether the model can tell what a text means: most of its letters are Latin, and its words do not fall
-// apart into single letters. A text without letters does not suit.
-func (e *Encoder) Suits(text string) bool { return e.pieces.cut(text).suits() }

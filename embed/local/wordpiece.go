@@ -15,53 +15,73 @@ import (
 var vocabulary string
 
 const (
-	continues = "##"
-	// longestWord is how many characters a word has at most; a longer one is unknown.
-	longestWord = 100
+	continues   = "##"
+	longestWord = 100 // of the embedded model
 )
 
-// wordPieces cuts texts into the pieces of a vocabulary, as BERT's tokenizer without case does.
+// wordPieces cuts texts into the pieces of a vocabulary, as BERT's tokenizer does.
 type wordPieces struct {
-	first, next         map[string]int32 // the pieces that begin a word, and those that continue one, without ##
-	short               []bool           // of each piece: it is one character, or unknown
-	longest             int              // bytes of the longest piece
-	begin, end, unknown int32
+	bert
+	first, next map[string]int32 // the pieces that begin a word, and those that continue one, without ##
+	short       []bool           // of each piece: it is one character, or unknown
+	longest     int              // bytes of the longest piece
+	unknown     int32
+	longestWord int // characters that a word has at most; a longer one is unknown
 }
 
-func newWordPieces(vocabulary string) wordPieces {
-	w := wordPieces{first: map[string]int32{}, next: map[string]int32{}}
+// bert says how BERT's tokenizer makes words of a text.
+type bert struct {
+	clean        bool // drop control characters
+	chinese      bool // a Chinese character is a word
+	stripAccents bool
+	lowerCase    bool
+}
+
+var uncased = bert{clean: true, chinese: true, stripAccents: true, lowerCase: true}
+
+// linesOf returns the pieces of a vocabulary with a piece a line, by their numbers.
+func linesOf(vocabulary string) map[string]int32 {
+	ids := map[string]int32{}
 	for piece := range strings.Lines(vocabulary) {
-		piece = strings.TrimSuffix(piece, "\n")
-		id := int32(len(w.short)) //nolint:gosec // a vocabulary is small
+		ids[strings.TrimSuffix(piece, "\n")] = int32(len(ids)) //nolint:gosec // a vocabulary is small
+	}
+	return ids
+}
+
+// newWordPieces takes a vocabulary that has the piece [UNK].
+func newWordPieces(vocabulary map[string]int32, words bert) *wordPieces {
+	w := &wordPieces{bert: words, first: map[string]int32{}, next: map[string]int32{}, unknown: vocabulary["[UNK]"],
+		longestWord: longestWord}
+	for piece, id := range vocabulary {
 		rest, found := strings.CutPrefix(piece, continues)
 		if found = found && rest != ""; found {
 			w.next[rest] = id
 		} else {
 			w.first[piece] = id
 		}
-		w.short = append(w.short, found && utf8.RuneCountInString(rest) == 1 || utf8.RuneCountInString(piece) == 1)
+		if more := int(id) + 1 - len(w.short); more > 0 {
+			w.short = append(w.short, make([]bool, more)...)
+		}
+		w.short[id] = found && utf8.RuneCountInString(rest) == 1 || utf8.RuneCountInString(piece) == 1
 		w.longest = max(w.longest, len(piece))
 	}
-	w.begin, w.end, w.unknown = w.first["[CLS]"], w.first["[SEP]"], w.first["[UNK]"]
 	w.short[w.unknown] = true
 	return w
 }
 
-// text is what the encoder takes of a text.
+// text is what the encoder takes of a text. What is counted beside the pieces is of word pieces alone.
 type text struct {
 	pieces        []int32
+	unknown       int // pieces that are unknown
 	words         int // words with letters
 	apart         int // those of them that are mostly single letters, or unknown
 	latin, others int // letters
 }
 
-// suits reports whether most letters are Latin, and most words do not fall apart into single letters.
-func (t text) suits() bool { return t.latin > t.others && t.words >= 2*t.apart }
-
 // cut returns the pieces of a text, without those that begin and end a text.
-func (w wordPieces) cut(s string) text {
+func (w *wordPieces) cut(s string) text {
 	var t text
-	for word := range words(s) {
+	for word := range w.split(s) {
 		before := len(t.pieces)
 		t.pieces = w.appendWord(t.pieces, word)
 		if t.countLetters(word) {
@@ -71,11 +91,16 @@ func (w wordPieces) cut(s string) text {
 			}
 		}
 	}
+	for _, id := range t.pieces {
+		if id == w.unknown {
+			t.unknown++
+		}
+	}
 	return t
 }
 
 // fallsApart reports whether more than half of a word's pieces are single characters. A word of one letter does not.
-func (w wordPieces) fallsApart(pieces []int32) bool {
+func (w *wordPieces) fallsApart(pieces []int32) bool {
 	if len(pieces) == 1 {
 		return pieces[0] == w.unknown
 	}
@@ -104,8 +129,8 @@ func (t *text) countLetters(word string) bool {
 
 // appendWord appends the longest piece that begins the word, then the longest one that continues it, and so on; or the
 // unknown piece if the word cannot be made so.
-func (w wordPieces) appendWord(ids []int32, word string) []int32 {
-	if utf8.RuneCountInString(word) > longestWord {
+func (w *wordPieces) appendWord(ids []int32, word string) []int32 {
+	if utf8.RuneCountInString(word) > w.longestWord {
 		return append(ids, w.unknown)
 	}
 	before, pieces := len(ids), w.first
@@ -124,9 +149,8 @@ func (w wordPieces) appendWord(ids []int32, word string) []int32 {
 	return ids
 }
 
-// words yields the words of a text in lower case and without accents. A punctuation mark or a Chinese character is a
-// word.
-func words(text string) func(yield func(string) bool) {
+// split yields the words of a text. A punctuation mark is a word.
+func (b bert) split(text string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		var word []byte
 		flush := func() bool {
@@ -137,23 +161,39 @@ func words(text string) func(yield func(string) bool) {
 			word = word[:0]
 			return yield(w)
 		}
-		for _, r := range decomposed(text) {
+		if b.stripAccents {
+			text = decomposed(text)
+		}
+		for _, r := range text {
 			switch {
-			case isDropped(r) || unicode.Is(unicode.Mn, r):
+			case b.clean && isDropped(r) || b.stripAccents && unicode.Is(unicode.Mn, r):
 			case isSpace(r):
 				if !flush() {
 					return
 				}
-			case isPunctuation(r) || isChinese(r):
-				if !flush() || !yield(string(unicode.ToLower(r))) {
+			case isPunctuation(r) || b.chinese && isChinese(r):
+				if !flush() || !yield(string(b.lower(nil, r))) {
 					return
 				}
 			default:
-				word = utf8.AppendRune(word, unicode.ToLower(r))
+				word = b.lower(word, r)
 			}
 		}
 		flush()
 	}
+}
+
+// lower appends a character, in lower case if the model has no other. One capital, I with a dot, becomes two
+// characters.
+func (b bert) lower(to []byte, r rune) []byte {
+	switch {
+	case !b.lowerCase:
+	case r == 'İ':
+		return append(to, "i\u0307"...)
+	default:
+		r = unicode.ToLower(r)
+	}
+	return utf8.AppendRune(to, r)
 }
 
 // decomposed returns a text with accents as characters of their own.

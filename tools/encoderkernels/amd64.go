@@ -50,6 +50,15 @@ func (s isa) function(name, signature string) {
 	TEXT(name+s.name, attr.NOSPLIT, signature)
 }
 
+// address returns where a parameter lies.
+func address(name string) Op {
+	basic, err := Param(name).Resolve()
+	if err != nil {
+		panic(err) // the signature has none of this name
+	}
+	return basic.Addr
+}
+
 func done() {
 	VZEROUPPER()
 	RET()
@@ -218,7 +227,7 @@ func (s isa) quantize() {
 }
 
 func (s isa) normalize() {
-	s.function("normalize", "func(row, add, weight, bias *float32, n int)")
+	s.function("normalize", "func(row, add, weight, bias *float32, n int, epsilon float32)")
 	row, add := Load(Param("row"), GP64()), Load(Param("add"), GP64())
 	weight, bias := Load(Param("weight"), GP64()), Load(Param("bias"), GP64())
 	at, n := GP64(), GP64()
@@ -258,7 +267,7 @@ func (s isa) normalize() {
 	})
 	inverse, root := XMM(), s.reduce(squares, VADDPS)
 	VDIVSS(count, root, root)
-	VADDSS(table.Offset(64*normEpsilon), root, root)
+	VADDSS(address("epsilon"), root, root)
 	VSQRTSS(root, root, root)
 	VMOVSS(table.Offset(64*one), inverse)
 	VDIVSS(root, inverse, inverse)

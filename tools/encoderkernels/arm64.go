@@ -241,7 +241,7 @@ func (a *neon) quantize() {
 func (a *neon) normalize() {
 	const row, plus, weight, bias, n, at = 0, 1, 2, 3, 4, 5
 	const sums, t, means, count, inverses = 16, 20, 21, 22, 23
-	a.function("normalizeNEON", "40")
+	a.function("normalizeNEON", "44")
 	for i, name := range []string{"row", "add", "weight", "bias"} {
 		a.ins("MOVD %s+%d(FP), R%d", name, 8*i, i)
 	}
@@ -284,7 +284,7 @@ func (a *neon) normalize() {
 	})
 	a.sum16(sums, t)
 	a.ins("FDIVS F%d, F%d, F%d", count, sums, sums)
-	a.scalar(t, normEpsilon)
+	a.ins("FMOVS epsilon+40(FP), F%d", t)
 	a.ins("FADDS F%d, F%d, F%d", t, sums, sums)
 	a.ins("FSQRTS F%d, F%d", sums, sums)
 	a.scalar(t, one)

@@ -29,7 +29,7 @@ var constants = []float32{
 	-6.393614967237227e-06, 2.977865847242356e-07, -9.270845424680374e-09, 1.7147325226396504e-10,
 	-1.4168739966013977e-12,
 	-1e30, // tailScore
-	255, 1, 1e-12, 0x1p-109,
+	255, 1, 0x1p-109,
 }
 
 const (
@@ -46,7 +46,6 @@ const (
 const (
 	most = tailScore + 1 + iota
 	one
-	normEpsilon
 	leastSpan
 )
 
