@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/server/apikey"
@@ -94,6 +95,26 @@ func pageOf(route string, of tenant) (method, target string) {
 	})
 }
 
+// A page does not wait for cards that take long: the browser asks for each of them.
+func TestAPageDoesNotWaitForSlowCards(t *testing.T) {
+	t.Parallel()
+	c := newServerClient(t)
+	c.own().PageWait = time.Nanosecond
+	c = c.again()
+	agent := c.made("/v1/agents", `{"name":"a"}`)
+	page := c.browse("GET", "/console/agents/"+agent, nil)
+	later := "/console/agents/" + agent + "?card=agent-files"
+	if page.Code != 200 || !strings.Contains(page.Text, "takes longer than usual") ||
+		!strings.Contains(page.Text, `hx-get="`+later+`" hx-trigger="load"`) {
+		t.Errorf("the page: got %d %s", page.Code, page.Text)
+	}
+	card := c.browse("GET", later, nil)
+	if card.Code != 200 || strings.Contains(card.Text, "takes longer than usual") ||
+		!strings.Contains(card.Text, `id="agent-files"`) {
+		t.Errorf("the card: got %d %s", card.Code, card.Text)
+	}
+}
+
 // The pages of the console are no routes of the API: each asks it with the visitor's key. Without a key that the API
 // knows nobody sees one, and with a key that may only read nobody changes anything.
 func TestConsoleChecksKeysAsTheAPIDoes(t *testing.T) {
@@ -101,7 +122,7 @@ func TestConsoleChecksKeysAsTheAPIDoes(t *testing.T) {
 	t.Parallel()
 	m := newMatrix(t)
 	read := m.scoped(apikey.NewKey{Org: m.unique("alice"), Scopes: []string{apikey.Read}})
-	routes := console.New(nil).Routes()
+	routes := console.New(nil, 0).Routes()
 	if len(routes) < 6 {
 		t.Fatalf("the console has the routes %v", routes)
 	}

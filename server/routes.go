@@ -22,13 +22,13 @@ func (s *Server) Handler() http.Handler {
 		SpoolBytes: max(rest.DefaultSpoolBytes, 4*s.MaxUploadBytes), Observe: s.observe})
 	s.routes(api)
 	api.Gauges(s.Metrics.Register)
-	return withConsole(api)
+	return withConsole(api, s.PageWait)
 }
 
 // withConsole serves the console's pages at the root and below /console/, which ask the API, and the API elsewhere.
-func withConsole(a *rest.API) http.Handler {
+func withConsole(a *rest.API, pageWait time.Duration) http.Handler {
 	api := a.Handler()
-	console := console.New(api)
+	console := console.New(api, pageWait)
 	pages := a.ForPages(console)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if console.Owns(r) {

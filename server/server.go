@@ -31,7 +31,7 @@ import (
 	"github.com/loci-memory/loci/server/tool"
 )
 
-// Server answers the API's requests. All fields but MinBodyRate, Settings, KeyLimits, KeyAge, RequestTimeout,
+// Server answers the API's requests. All fields but MinBodyRate, Settings, KeyLimits, KeyAge, PageWait, RequestTimeout,
 // ReadyEvery, MCPFixtures, MCPFilesEvery and OpenOrg must be set.
 type Server struct {
 	Agents         *agent.Store
@@ -72,6 +72,7 @@ type Server struct {
 
 	KeyLimits apikey.Limits // of keys without limits of their own
 	KeyAge    time.Duration // as rest.Config has it
+	PageWait  time.Duration // as console.New has it
 
 	MCPFixtures   *mcp.Fixtures // of the build for MCP's conformance suite; nil for none
 	MCPFilesEvery time.Duration // as mcp.Options has it

@@ -104,7 +104,7 @@ func newServerWith(t testing.TB, pool *pgxpool.Pool, jobs *river.Client[pgx.Tx])
 		Progress: store.NewProgressPoller(20 * time.Millisecond), DB: pool, Followers: event.NewFollowers(pool,
 			5*time.Millisecond),
 		Keys: &apikey.Store{DB: pool}, Log: slog.New(serverLog), Version: "test", MaxUploadBytes: maxUpload,
-		ReadyEvery: time.Nanosecond,
+		ReadyEvery: time.Nanosecond, PageWait: patience,
 		Probe: func(ctx context.Context) (time.Duration, error) {
 			return db.Probe(ctx, pool, "ready")
 		}}

@@ -3,9 +3,11 @@
 package console
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 )
 
 // base is the path below which the pages are.
@@ -13,13 +15,15 @@ const base = "/console/"
 
 // Console is the pages.
 type Console struct {
-	api http.Handler // the REST API
-	mux *http.ServeMux
+	api      http.Handler // the REST API
+	mux      *http.ServeMux
+	pageWait time.Duration
 }
 
-// New returns the pages, which ask an API.
-func New(api http.Handler) *Console {
-	c := &Console{api: api, mux: http.NewServeMux()}
+// New returns the pages, which ask an API. A page waits for its cards for a while, DefaultPageWait if 0; the browser
+// asks for those that take longer.
+func New(api http.Handler, pageWait time.Duration) *Console {
+	c := &Console{api: api, mux: http.NewServeMux(), pageWait: cmp.Or(pageWait, DefaultPageWait)}
 	c.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, base, http.StatusSeeOther)
 	})

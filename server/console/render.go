@@ -83,10 +83,10 @@ func (v *visit) MayWrite() bool { return v.caller.May("write") }
 // MayAdmin reports whether the person may manage keys.
 func (v *visit) MayAdmin() bool { return v.caller.May("admin") }
 
-const (
-	firstWait = time.Second      // for the cards of a page; those that take longer are asked for by themselves
-	cardWait  = 25 * time.Second // for one card
-)
+// DefaultPageWait is how long a page waits for its cards.
+const DefaultPageWait = time.Second
+
+const cardWait = 25 * time.Second // for a card that is asked for by itself
 
 // show answers with a page, or with the one of its cards that the query asks for.
 func (v *visit) show(p page) error {
@@ -106,7 +106,7 @@ func (v *visit) render(status int, p page) {
 	views := make([]template.HTML, len(p.Cards))
 	var loading sync.WaitGroup
 	for i, c := range p.Cards {
-		loading.Go(func() { views[i] = v.card(v.ctx, c, firstWait) })
+		loading.Go(func() { views[i] = v.card(v.ctx, c, v.console.pageWait) })
 	}
 	loading.Wait()
 	var out bytes.Buffer
@@ -137,7 +137,7 @@ func (v *visit) card(ctx context.Context, c card, timeout time.Duration) templat
 	name := c.Name
 	if e, is := errors.AsType[*apiError](err); is {
 		view.Problem, name = e, "problem"
-	} else if ctx.Err() != nil && timeout == firstWait {
+	} else if ctx.Err() != nil && timeout != cardWait {
 		view.Waiting, name = true, "waiting"
 	} else if err != nil {
 		view.Problem, name = &apiError{Status: http.StatusServiceUnavailable,
