@@ -221,8 +221,8 @@ func (c *serving) examineEmbeddings(ctx context.Context) db.Finding {
 	switch {
 	case err != nil:
 		return broken(of, err, "correct the setting that it names")
-	case is == builtinModel:
-		return examineBuiltin(ctx, of)
+	case is == builtinModel || is == directoryModel:
+		return examineInside(ctx, of, dirOf(is, c.Dir))
 	case is == noModel:
 		return db.Finding{Of: of, State: db.Well, Text: "LOCI_EMBEDDING is off; search ranks by words"}
 	}
@@ -238,8 +238,8 @@ func (c *serving) examineNextEmbeddings(ctx context.Context) []db.Finding {
 	switch {
 	case err != nil || willBe == "": // an error is a finding already
 		return nil
-	case willBe == builtinModel:
-		return []db.Finding{examineBuiltin(ctx, of)}
+	case willBe == builtinModel || willBe == directoryModel:
+		return []db.Finding{examineInside(ctx, of, dirOf(willBe, c.NextDir))}
 	}
 	return []db.Finding{embedding(c.nextEmbedding).examine(ctx, of)}
 }

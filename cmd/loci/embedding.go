@@ -74,8 +74,8 @@ func (c *serving) embedder(ctx context.Context, log *slog.Logger, counts *metric
 	}
 	e := &embedder{log: log}
 	switch is {
-	case builtinModel:
-		e.modelEndpoint, err = c.builtin(log, counts)
+	case builtinModel, directoryModel:
+		e.modelEndpoint, err = c.modelInside(is, c.Dir, log, counts)
 	case endpointModel:
 		e.modelEndpoint, err = c.endpoint(ctx, "LOCI_EMBEDDING_", log, counts)
 	}
@@ -86,8 +86,8 @@ func (c *serving) embedder(ctx context.Context, log *slog.Logger, counts *metric
 		return nil, err
 	}
 	switch willBe {
-	case builtinModel:
-		e.next, err = c.builtin(log, counts)
+	case builtinModel, directoryModel:
+		e.next, err = c.modelInside(willBe, c.NextDir, log, counts)
 	case endpointModel:
 		e.next, err = embedding(c.nextEmbedding).endpoint(ctx, "LOCI_EMBEDDING_NEXT_", log, counts)
 	}
@@ -100,6 +100,26 @@ func (c *serving) embedder(ctx context.Context, log *slog.Logger, counts *metric
 		}
 	}
 	return e, nil
+}
+
+// modelInside opens the built-in model, or the one in a directory.
+func (v vectors) modelInside(kind, dir string, log *slog.Logger, counts *metrics.Metrics) (e modelEndpoint, err error) {
+	m, err := openInside(dirOf(kind, dir))
+	if err != nil {
+		if kind == directoryModel && err != errNoKernel { //nolint:errorlint // it is returned bare
+			err = settingError{err}
+		}
+		return e, err
+	}
+	return m.endpoint(v, log, counts), nil
+}
+
+// dirOf returns the directory of a model inside the program; none for the built-in one.
+func dirOf(kind, dir string) string {
+	if kind == builtinModel {
+		return ""
+	}
+	return dir
 }
 
 // endpoint checks the settings with a prefix, and probes the endpoint that they name.

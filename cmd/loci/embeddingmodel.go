@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/loci-memory/loci/db"
@@ -14,43 +16,81 @@ import (
 	"github.com/loci-memory/loci/server/metrics"
 )
 
-// The values of LOCI_EMBEDDING. LOCI_EMBEDDING_NEXT has the first two.
+// The values of LOCI_EMBEDDING. LOCI_EMBEDDING_NEXT has the first three.
 const (
-	builtinModel  = "builtin"
-	endpointModel = "endpoint"
-	noModel       = "off"
+	builtinModel   = "builtin"
+	directoryModel = "directory"
+	endpointModel  = "endpoint"
+	noModel        = "off"
 )
 
-// vectors says what makes vectors: the built-in model or an endpoint.
+// vectors says what makes vectors: the built-in model, one in a directory, or an endpoint.
 type vectors struct {
-	Model   string  `name:"embedding" env:"LOCI_EMBEDDING" help:"What makes vectors: builtin (default), endpoint or off."`
-	Next    string  `name:"embedding-next" env:"LOCI_EMBEDDING_NEXT" help:"The next of 'loci reembed': builtin, endpoint."`
-	Threads int     `name:"embedding-threads" env:"LOCI_EMBEDDING_THREADS" help:"Of builtin (default: half the cores)."`
+	Model   string  `name:"embedding" env:"LOCI_EMBEDDING" help:"Vectors of: builtin (default), directory, endpoint, off."`
+	Next    string  `name:"embedding-next" env:"LOCI_EMBEDDING_NEXT" help:"Next: builtin, directory or endpoint."`
+	Dir     string  `name:"embedding-model-dir" env:"LOCI_EMBEDDING_MODEL_DIR" help:"A directory with a model of yours."`
+	NextDir string  `name:"embedding-next-model-dir" env:"LOCI_EMBEDDING_NEXT_MODEL_DIR" help:"That of the next model."`
+	Threads int     `name:"embedding-threads" env:"LOCI_EMBEDDING_THREADS" help:"Of the model (default: half the cores)."`
 	Weight  float64 `name:"embedding-weight" env:"LOCI_EMBEDDING_WEIGHT" help:"Of meaning in searches, from 0.05 to 2."`
 }
 
 // chosen returns what makes vectors now, and what makes those that 'loci reembed' switches to, if anything does. Unset,
-// it is the endpoint where there is one.
+// it is the directory or the endpoint where there is one.
 func (v vectors) chosen(now, next embedding) (is, willBe string, err error) {
-	is, willBe = v.Model, v.Next
-	if is == "" {
-		is = builtinModel
-		if now != (embedding{}) {
-			is = endpointModel
-		}
+	is, willBe = cmp.Or(v.Model, implied(v.Dir, now), builtinModel), cmp.Or(v.Next, implied(v.NextDir, next))
+	if err = v.checkValues(); err == nil {
+		err = v.checkSources(is, willBe, now, next)
 	}
-	if willBe == "" && next != (embedding{}) {
-		willBe = endpointModel
+	if err != nil {
+		return "", "", settingError{err}
 	}
+	return is, willBe, nil
+}
+
+// implied returns the model that settings imply. One that names a directory and an endpoint implies none.
+func implied(dir string, e embedding) string {
 	switch {
-	case is != builtinModel && is != endpointModel && is != noModel:
-		err = fmt.Errorf("LOCI_EMBEDDING is '%s'; it must be builtin, endpoint or off", is)
-	case willBe != "" && willBe != builtinModel && willBe != endpointModel:
-		err = fmt.Errorf("LOCI_EMBEDDING_NEXT is '%s'; it must be builtin or endpoint", willBe)
+	case dir == "" && e == embedding{}:
+		return ""
+	case dir == "":
+		return endpointModel
+	case e == embedding{}:
+		return directoryModel
+	}
+	return ambiguousModel
+}
+
+// ambiguousModel stands for a directory and an endpoint that are both set.
+const ambiguousModel = "directory and endpoint"
+
+// checkValues checks the settings that need no others.
+func (v vectors) checkValues() error {
+	inside := []string{builtinModel, directoryModel, endpointModel}
+	switch {
+	case v.Model != "" && v.Model != noModel && !slices.Contains(inside, v.Model):
+		return fmt.Errorf("LOCI_EMBEDDING is '%s'; it must be builtin, directory, endpoint or off", v.Model)
+	case v.Next != "" && !slices.Contains(inside, v.Next):
+		return fmt.Errorf("LOCI_EMBEDDING_NEXT is '%s'; it must be builtin, directory or endpoint", v.Next)
 	case v.Threads < 0:
-		err = fmt.Errorf("LOCI_EMBEDDING_THREADS is %d; it must be at least 1, or unset for half of the cores", v.Threads)
+		return fmt.Errorf("LOCI_EMBEDDING_THREADS is %d; it must be at least 1, or unset for half of the cores", v.Threads)
 	case v.Weight != 0 && !(v.Weight >= 0.05 && v.Weight <= 2):
-		err = fmt.Errorf("LOCI_EMBEDDING_WEIGHT is %v; it must be from 0.05 to 2, or unset", v.Weight)
+		return fmt.Errorf("LOCI_EMBEDDING_WEIGHT is %v; it must be from 0.05 to 2, or unset", v.Weight)
+	}
+	return nil
+}
+
+// checkSources checks that the chosen models are named, and that they are two.
+func (v vectors) checkSources(is, willBe string, now, next embedding) (err error) {
+	switch {
+	case is == ambiguousModel:
+		err = errors.New("LOCI_EMBEDDING_MODEL_DIR and LOCI_EMBEDDING_BASE_URL are both set: say with LOCI_EMBEDDING, " +
+			"directory or endpoint, which is used")
+	case willBe == ambiguousModel:
+		err = errors.New("LOCI_EMBEDDING_NEXT_MODEL_DIR and LOCI_EMBEDDING_NEXT_BASE_URL are both set: leave one out")
+	case is == directoryModel && v.Dir == "":
+		err = errors.New("LOCI_EMBEDDING is directory, and LOCI_EMBEDDING_MODEL_DIR names none: set it")
+	case willBe == directoryModel && v.NextDir == "":
+		err = errors.New("LOCI_EMBEDDING_NEXT is directory, and LOCI_EMBEDDING_NEXT_MODEL_DIR names none: set it")
 	case is == endpointModel && now == (embedding{}):
 		err = errors.New("LOCI_EMBEDDING is endpoint, and LOCI_EMBEDDING_BASE_URL names none: set it, or leave both out " +
 			"for the built-in model")
@@ -62,14 +102,13 @@ func (v vectors) chosen(now, next embedding) (is, willBe string, err error) {
 			"switch from; set the new model as LOCI_EMBEDDING")
 	case willBe == builtinModel && is == builtinModel:
 		err = errors.New("LOCI_EMBEDDING_NEXT is builtin, which is in use: leave it out, or set LOCI_EMBEDDING_NEXT_BASE_URL")
+	case willBe == directoryModel && is == directoryModel && v.NextDir == v.Dir:
+		err = errors.New("LOCI_EMBEDDING_NEXT_MODEL_DIR is the directory that is in use: name another one")
 	}
-	if err != nil {
-		return "", "", settingError{err}
-	}
-	return is, willBe, nil
+	return err
 }
 
-// threads returns how many threads the built-in model uses in the background.
+// threads returns how many threads a model inside the program uses in the background.
 func (v vectors) threads() int {
 	if v.Threads > 0 {
 		return v.Threads
@@ -77,60 +116,87 @@ func (v vectors) threads() int {
 	return max(1, runtime.NumCPU()/2)
 }
 
-// errNoKernel says that the built-in model is not used.
-var errNoKernel = errors.New("this processor lacks the instructions that the built-in embedding model needs (AVX2 " +
+// errNoKernel says that no model inside the program is used.
+var errNoKernel = errors.New("this processor lacks the instructions that embedding models in the program need (AVX2 " +
 	"with FMA, or arm64), so texts get no vectors and search ranks by words; LOCI_EMBEDDING_BASE_URL names an " +
 	"endpoint instead")
 
 // jobTexts is how many texts a job embeds with the built-in model, so that a slow processor embeds those of all jobs at
-// once in less than a job's time.
+// once in less than a job's time. With a larger model it embeds fewer.
 const jobTexts = 16
 
-// builtin returns the built-in model; without an endpoint if this processor is too slow for it.
-func (v vectors) builtin(log *slog.Logger, counts *metrics.Metrics) (e modelEndpoint, err error) {
-	if !local.Fast() {
-		return e, errNoKernel
-	}
-	encoder, err := local.Open()
-	if err != nil {
-		return e, err
-	}
-	return modelEndpoint{provider: builtinModel + " " + encoder.Revision(), model: local.Model,
-		dimension: local.Dimensions, wanted: local.Dimensions,
-		client: alwaysThere{},
-		endpoint: &embed.Endpoint{Embedder: countedEmbedder{local.NewTexts(encoder, v.threads()), "texts", counts},
-			Queries: embed.NewRecent(countedEmbedder{local.NewQueries(encoder), "query", counts}, embed.RecentTexts),
-			Log:     log,
-			Weight:  embed.BuiltinWeight, Name: "the built-in model", RefusesByNature: true, JobTexts: jobTexts,
-			Jobs:       v.threads() + 1, // one is read or stored meanwhile
-			Configured: embed.Space{Model: local.Model, Dimension: local.Dimensions}}}, nil
+// inside is a model that runs inside the program.
+type inside struct {
+	*local.Encoder
+	kind, name string // builtinModel or directoryModel, and what sentences call it
+	weight     float64
 }
 
-// alwaysThere is the prober of the built-in model.
-type alwaysThere struct{}
+// openInside returns the built-in model, or the one in a directory if that is not empty. errNoKernel if this processor
+// is too slow for it.
+func openInside(dir string) (m inside, err error) {
+	m = inside{kind: builtinModel, name: "the built-in model", weight: embed.BuiltinWeight}
+	switch {
+	case dir == "" && !local.Fast():
+		return m, errNoKernel
+	case dir == "":
+		m.Encoder, err = local.Open()
+		return m, err
+	}
+	if m.Encoder, err = local.OpenDirectory(dir); err != nil {
+		return m, err
+	}
+	if !m.Static() && !local.Fast() {
+		return m, errNoKernel
+	}
+	allowMemory(m.Bytes())
+	return inside{m.Encoder, directoryModel, "the model " + m.Name(), 0}, nil
+}
+
+// endpoint returns the model as what makes vectors.
+func (m inside) endpoint(v vectors, log *slog.Logger, counts *metrics.Metrics) modelEndpoint {
+	space := embed.Space{Model: m.Name(), Dimension: m.Dimensions()}
+	return modelEndpoint{provider: m.kind + " " + m.Revision(), model: space.Model,
+		dimension: space.Dimension, wanted: space.Dimension,
+		client: alwaysThere{space.Dimension},
+		endpoint: &embed.Endpoint{Embedder: countedEmbedder{local.NewTexts(m.Encoder, v.threads()), "texts", counts},
+			Queries: embed.NewRecent(countedEmbedder{local.NewQueries(m.Encoder), "query", counts}, embed.RecentTexts),
+			Log:     log,
+			Weight:  m.weight, Name: m.name, RefusesByNature: true, JobTexts: max(1, int(jobTexts/max(1, m.Work()))),
+			Jobs:       v.threads() + 1, // one is read or stored meanwhile
+			Configured: space}}
+}
+
+// alwaysThere is the prober of a model inside the program.
+type alwaysThere struct{ dimensions int }
 
 // Probe implements prober.
-func (alwaysThere) Probe(context.Context) (int, error) { return local.Dimensions, nil }
+func (a alwaysThere) Probe(context.Context) (int, error) { return a.dimensions, nil }
 
-// examineBuiltin lets the built-in model embed a question.
-func examineBuiltin(ctx context.Context, of string) db.Finding {
-	if !local.Fast() {
-		return db.MakeFinding(of, db.Advice, errNoKernel.Error(), "set LOCI_EMBEDDING_BASE_URL, or LOCI_EMBEDDING=off to be "+
+// examineInside lets the built-in model, or the one in a directory, embed a question.
+func examineInside(ctx context.Context, of, dir string) db.Finding {
+	m, err := openInside(dir)
+	switch {
+	case err == errNoKernel: //nolint:errorlint // it is returned bare
+		return db.MakeFinding(of, db.Advice, err.Error(), "set LOCI_EMBEDDING_BASE_URL, or LOCI_EMBEDDING=off to be "+
 			"told no more")
+	case err != nil:
+		return broken(of, err, "until then the server does not start")
 	}
-	encoder, err := local.Open()
-	if err != nil {
-		return broken(of, err, "")
-	}
-	queries := local.NewQueries(encoder)
+	queries := local.NewQueries(m.Encoder)
 	var took time.Duration
 	for range 2 { // the first takes memory
 		began := time.Now()
-		if _, err := queries.Embed(ctx, []embed.Item{{Text: "Where do we keep the spare keys of the office?"}}); err != nil {
+		_, err := queries.Embed(ctx, []embed.Item{{Text: "Where do we keep the spare keys of the office?"}})
+		if _, refused := errors.AsType[*embed.RefusedError](err); err != nil && !refused { // it may know no English
 			return broken(of, err, "")
 		}
 		took = time.Since(began)
 	}
-	return db.Finding{Of: of, State: db.Well, Text: fmt.Sprintf("the built-in model %s gives vectors of %d numbers with "+
-		"%s, that of a question in %.1f ms", local.Model, local.Dimensions, encoder.Kernel(), float64(took)/1e6)}
+	name := m.name
+	if dir == "" {
+		name += " " + m.Name()
+	}
+	return db.Finding{Of: of, State: db.Well, Text: fmt.Sprintf("%s gives vectors of %d numbers with %s, that of a "+
+		"question in %.1f ms", name, m.Dimensions(), m.Kernel(), float64(took)/1e6)}
 }

@@ -19,6 +19,13 @@ func limitMemory() {
 	}
 }
 
+// allowMemory raises the soft limit by what is taken for good, unless the operator set GOMEMLIMIT.
+func allowMemory(bytes int64) {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(debug.SetMemoryLimit(-1) + bytes)
+	}
+}
+
 const (
 	freeEvery = 10 * time.Second
 	freeBytes = 16 << 20 // less is not returned

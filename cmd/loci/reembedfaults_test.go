@@ -17,6 +17,7 @@ func TestReembedding(t *testing.T) {
 	m.outlivesItsEndpoint()
 	m.adoptsAnIncompleteModel(t)
 	m.switchesToTheBuiltinModelAndBack(t)
+	m.switchesToADirectory(t)
 }
 
 // loci runs a command of reembed, and checks what it prints.
@@ -135,4 +136,18 @@ func (m *twoModels) switchesToTheBuiltinModelAndBack(t *testing.T) {
 	if got := m.vectors(32); got != fillers+searched {
 		t.Errorf("%d vectors of the last model, want %d", got, fillers+searched)
 	}
+}
+
+// switchesToADirectory makes vectors with a model in a directory beside those of the built-in one, and switches.
+func (m *twoModels) switchesToADirectory(t *testing.T) {
+	directory := petModel(t, "pets")
+	args := []string{"--database-url=" + m.url, "--stop-timeout=1s"}
+	m.serve(t, append(args, "--embedding=builtin", "--embedding-next-model-dir="+directory))
+	m.loci(0, "Searches rank by pets, with 8 numbers", "start")
+	if got := m.vectors(8); got != fillers+searched {
+		t.Errorf("%d vectors of the model in a directory, want %d", got, fillers+searched)
+	}
+	m.finds("after the switch to the model in a directory")
+	m.serve(t, append(args, "--embedding-model-dir="+directory))
+	m.finds("by the model in a directory alone")
 }

@@ -1,7 +1,6 @@
 package local
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -13,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/loci-memory/loci/embed"
 )
 
 // Limits of a model in a directory.
@@ -109,6 +110,9 @@ func openDirectory(path string) (*Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
+	if m.dimensions > embed.MaxDimension {
+		return nil, fmt.Errorf("its vectors have %d numbers; they may have %d", m.dimensions, embed.MaxDimension)
+	}
 	m.revision = revision(d.hash, []byte(quantization), []byte(calibration))
 	e := newEncoder(m)
 	if err := e.try(); err != nil {
@@ -123,11 +127,9 @@ func (e *Encoder) try() error {
 	var vector []float32
 	if e.transformer != nil {
 		pieces = slices.Concat(e.begin, pieces, e.end)
-		w := []window{{ids: pieces[:min(len(pieces), e.window)]}}
-		err := e.run(context.Background(), [][]window{w}, func(_ int, p *pass) { vector = p.pooled(w, e.pooling)[0] })
-		if err != nil {
-			return err
-		}
+		one, p := []window{{ids: pieces[:min(len(pieces), e.window)]}}, e.newPass()
+		p.forward(one)
+		vector = p.pooled(one, e.pooling)[0]
 	}
 	if slices.ContainsFunc(vector, notFinite) {
 		return ofWeights(errors.New("a sentence gets a vector whose numbers are not finite: the weights are not those of " +

@@ -98,6 +98,38 @@ func (e *Encoder) Name() string { return e.name }
 // Dimensions returns how many numbers the vectors have.
 func (e *Encoder) Dimensions() int { return e.dimensions }
 
+// Static reports whether the model is a table of vectors, which needs no kernel.
+func (e *Encoder) Static() bool { return e.table != nil }
+
+// Bytes returns how much memory the weights of a model in a directory take.
+func (e *Encoder) Bytes() int64 {
+	if e.table != nil {
+		return int64(len(e.rows)) + 8*int64(len(e.scale))
+	}
+	return int64(len(e.words)) + 4*int64(len(e.wordScale)) + int64(e.layerWeights())
+}
+
+// Work returns how much there is to compute for a text, where 1 is what the embedded model takes.
+func (e *Encoder) Work() float64 {
+	if e.table != nil {
+		return 0.01
+	}
+	return float64(e.layerWeights()) / float64(builtinLayerWeights)
+}
+
+// builtinLayerWeights is how many weights the layers of the embedded model have.
+const builtinLayerWeights = 6 * (4*384*384 + 2*384*1536)
+
+// layerWeights returns how many weights the layers have, each of which is multiplied once for each piece of a text.
+func (t *transformer) layerWeights() (n int) {
+	for _, l := range t.layers {
+		for _, m := range []matrix{l.attend, l.attended, l.up, l.down} {
+			n += len(m.panels)
+		}
+	}
+	return n
+}
+
 // Kernel returns what the encoder computes with: "avx512vnni", "avx2", "neondot", "neon", or "go", which is much too
 // slow to serve.
 func (e *Encoder) Kernel() string { return e.kernel.name }
