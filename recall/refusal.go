@@ -2,6 +2,7 @@ package recall
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -39,6 +40,11 @@ type RefusedPrompt struct {
 	OTID  string   // the caller's own id of the report; the same one again changes nothing
 	Runs  []string // that made the refused turn; nil for a caller's own loop
 	RunID *string  // of the note
+
+	// Answer is what the model said before its provider withheld the rest; nil if it said nothing. It is stored outside
+	// of the view. If the model is to be asked again, it is stored only if it was shown.
+	Answer *Draft
+	Shown  bool
 
 	// Note returns what the model is told of messages that leave the view. part says that they are a part of a turn.
 	Note func(left []Message, part bool) []Part
@@ -389,8 +395,26 @@ func (r *refusing) note(ctx context.Context, next *LastRefusal, left []Message, 
 	return err
 }
 
+// keepAnswer stores what the model said before the rest was withheld, outside of the view.
+func (r *refusing) keepAnswer(ctx context.Context) error {
+	var appended []Appended
+	err := db.Tx(ctx, r.tx, func(tx pgx.Tx) (err error) {
+		appended, err = r.With(tx).Append(ctx, r.org, r.c.AgentID, r.c.ID, []Draft{*r.of.Answer})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return r.leave(ctx, []Message{{Position: appended[0].Position}}, 0)
+}
+
 // finish stores the refusal and the new view.
 func (r *refusing) finish(ctx context.Context, next LastRefusal) error {
+	if r.of.Answer != nil && (r.of.Shown || !r.out.AskAgain) {
+		if err := r.keepAnswer(ctx); err != nil && !errors.Is(err, db.ErrInvalid) { // which the log does not take
+			return err
+		}
+	}
 	next.OTID = r.of.OTID
 	err := db.Exec(ctx, r.tx, `
 		UPDATE conversations

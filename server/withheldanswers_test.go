@@ -14,13 +14,13 @@ import (
 func TestWithheldAnswersEndTheRunWithAnError(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ said, kind string }{
-		"a piece": {"I can", "content_filter"}, "nothing": {"", "llm_api_error"},
+		"a piece": {"I can", "content_filter"}, "nothing": {"", "content_filter"},
 	} {
 		r := newRunner(t, "")
 		r.model.Says(modeltest.Answer{Raw: `data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"` + c.said +
 			`"},"finish_reason":"content_filter"}]}` + "\n\ndata: [DONE]\n\n"})
 		got := r.send(hello)
-		if got.StopReason.StopReason != "llm_api_error" || got.Error == nil || got.Error.Type != c.kind ||
+		if got.Code != 400 || got.StopReason.StopReason != "llm_api_error" || got.Error == nil || got.Error.Type != c.kind ||
 			!strings.Contains(got.Error.Message, "content filter") || len(r.model.Requests()) != 1 {
 			t.Errorf("%s: got %+v with %+v after %d requests", name, got.StopReason, got.Error, len(r.model.Requests()))
 		}

@@ -17,16 +17,25 @@ import (
 	"github.com/loci-memory/loci/server/loop/model"
 )
 
+// refusal is what a provider refused to answer.
+type refusal struct {
+	fault  *model.Fault
+	err    error
+	answer *recall.Draft // what the model said before the rest was withheld; nil if it said nothing
+}
+
 // refused takes what a provider refused out of the view, and reports whether the model shall be asked again.
-func (w *worker) refused(ctx context.Context, f *model.Fault, err error) (again bool, failed error) {
-	again, failed = w.leaveView(ctx, f, *w.faultStop(ctx, err, f))
-	return again && failed == nil && !w.isShown(), failed
+func (w *worker) refused(ctx context.Context, r refusal) (again bool, failed error) {
+	shown := w.isShown()
+	again, failed = w.leaveView(ctx, r, shown)
+	return again && failed == nil && !shown, failed
 }
 
 // leaveView takes what a provider refused out of the view. again reports whether the model shall be asked once more,
 // without messages from before the turn. Otherwise the run has ended: whoever goes on with it does not ask again.
-func (w *worker) leaveView(ctx context.Context, f *model.Fault, failed stop) (again bool, err error) {
-	run := w.run
+func (w *worker) leaveView(ctx context.Context, r refusal, wasShown bool) (again bool, err error) {
+	run, f, failed := w.run, r.fault, *w.faultStop(ctx, r.err, r.fault)
+	var kept *Event
 	err = w.inTx(ctx, func(tx pgx.Tx) error {
 		in := w.Recall.With(tx)
 		if err := in.Lock(ctx, w.org, w.conversation); err != nil {
@@ -36,13 +45,15 @@ func (w *worker) leaveView(ctx context.Context, f *model.Fault, failed stop) (ag
 			return err
 		}
 		said := recall.RefusedPrompt{Refused: recall.Refused{Status: f.Status, Message: f.Words}, RunID: &w.run.ID,
-			Runs: []string{w.run.ID}, Note: leftNote(f.Status)}
+			Runs: []string{w.run.ID}, Note: leftNote(f.Status), Answer: r.answer, Shown: wasShown}
 		if first := w.run.Options.Resumes; first != "" {
 			said.Runs = append(said.Runs, first)
 		}
 		changed, err := in.Refuse(ctx, w.org, w.conversation, said)
-		if err != nil || changed.AskAgain {
-			again = changed.AskAgain
+		if err == nil {
+			kept, err = w.storeWithheld(ctx, tx, r.answer)
+		}
+		if again = changed.AskAgain; err != nil || again {
 			return err
 		}
 		run.Options.Refused = &Refused{failed.reason, *failed.failed}
@@ -51,7 +62,24 @@ func (w *worker) leaveView(ctx context.Context, f *model.Fault, failed stop) (ag
 	if err == nil {
 		w.run = run
 	}
+	if err == nil && kept != nil {
+		w.add(*kept)
+		w.unstored = ""
+	}
 	return again, err
+}
+
+// storeWithheld stores the event that shows what was stored of an answer that was withheld; nil if nothing was.
+func (w *worker) storeWithheld(ctx context.Context, tx pgx.Tx, answer *recall.Draft) (*Event, error) {
+	if answer == nil {
+		return nil, nil
+	}
+	m, err := w.Recall.With(tx).Message(ctx, w.org, answer.ID)
+	if err != nil {
+		return nil, ignoreNotFound(err)
+	}
+	e := &Event{Message: &m, Streamed: w.streamed.any}
+	return e, w.store(ctx, tx, m.ID, *e)
 }
 
 // Refused is the end of a run whose prompt was refused.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -30,9 +31,9 @@ func (w *worker) step(ctx context.Context) (*stop, error) {
 	id, began := newID("message-"), time.Now()
 	answer, window, err := w.ask(ctx, id, s.ID)
 	s.ContextWindow, s.ModelNS = window, time.Since(began).Nanoseconds()
+	s.Prompt, s.Completion, s.Cached = answer.Usage.Prompt, answer.Usage.Completion, answer.Usage.Cached
+	s.CacheWrite, s.Reasoning = answer.Usage.CacheWrite, answer.Usage.Reasoning
 	if err == nil {
-		s.Prompt, s.Completion, s.Cached = answer.Usage.Prompt, answer.Usage.Completion, answer.Usage.Cached
-		s.CacheWrite, s.Reasoning = answer.Usage.CacheWrite, answer.Usage.Reasoning
 		err = w.keep(ctx, &s, id, answer)
 	}
 	if err == nil || ctx.Err() != nil || unavailable(err) {
@@ -81,6 +82,9 @@ func (w *worker) faultStop(ctx context.Context, err error, f *model.Fault) *stop
 	reason := map[model.FaultKind]string{model.Failed: ModelError, model.Overflow: PromptTooLarge,
 		model.Credits: NoCredits, model.Broken: BrokenAnswer, model.Content: ModelError}[f.Kind]
 	failed := Failure{Type: reason, Text: f.Public(), Status: f.AnswerStatus()}
+	if f.Kind == model.Content && f.Status == http.StatusOK { // the answer was withheld
+		failed.Type = ContentFilter
+	}
 	words, failure := w.Recall.RedactText(ctx, w.org, f.Words)
 	if failure == nil && words != "" {
 		failed.Detail = words
@@ -127,11 +131,11 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 				continue
 			}
 			err = &overflow{Fault: f, Prompt: p}
-			if again, failed := w.refused(ctx, f, err); !again {
+			if again, failed := w.refused(ctx, refusal{fault: f, err: err}); !again {
 				return a, p.Window, cmp.Or(failed, err)
 			}
 		case isFault && f.Kind == model.Content:
-			if again, failed := w.refused(ctx, f, err); !again {
+			if again, failed := w.refused(ctx, refusal{f, err, w.withheld(a, id, stepID)}); !again {
 				return a, p.Window, cmp.Or(failed, err)
 			}
 		case isFault && f.Again && !w.isShown() && attempt < maxAttempts:
@@ -142,6 +146,15 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 			return a, p.Window, err
 		}
 	}
+}
+
+// withheld returns what a model said before the rest was withheld, as it is stored; nil if it said nothing.
+func (w *worker) withheld(a model.Answer, id, stepID string) *recall.Draft {
+	if chat.IsEmpty(a.Content) {
+		return nil
+	}
+	return &recall.Draft{ID: id, Role: recall.Assistant, Content: a.Content, RunID: &w.run.ID, StepID: &stepID,
+		Model: &w.model.Name}
 }
 
 // beginPieces forgets the pieces of an answer that is asked for again, and shows new summaries.
@@ -286,11 +299,8 @@ func (w *worker) keep(ctx context.Context, s *Step, id string, a model.Answer) e
 	s.StopReason, w.finish = nil, ""
 	if len(a.Calls()) == 0 && a.Finish != model.Paused {
 		reason := EndTurn
-		switch a.Finish {
-		case model.Length:
+		if a.Finish == model.Length {
 			reason = MaxTokens
-		case model.Refused:
-			reason = ModelError
 		}
 		s.StopReason, w.finish = &reason, reason
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agent"
@@ -208,7 +209,36 @@ func (w *worker) next(ctx context.Context) (*stop, error) {
 	if w.steps >= w.run.Options.MaxSteps {
 		return &stop{reason: MaxSteps}, nil
 	}
+	if err := w.followAnswer(ctx, t); err != nil {
+		return nil, err
+	}
 	return w.step(ctx)
+}
+
+// followAnswer appends a note after an answer that ends the conversation, because providers refuse a prompt that ends
+// with one. So ends a turn that is tried again, if an earlier try had an answer. The provider wants an answer that
+// paused at the end of its prompt.
+func (w *worker) followAnswer(ctx context.Context, t tail) error {
+	if t.answer == nil || t.notice || hasCalls(*t.answer) {
+		return nil
+	}
+	if paused, err := w.isPaused(ctx, *t.answer); paused || err != nil {
+		return err
+	}
+	_, err := w.Recall.Append(ctx, w.org, w.agent.ID, w.conversation.ID, []recall.Draft{{Role: recall.System,
+		RunID: &w.run.ID, Content: []recall.Part{{Type: recall.Text, Text: answerAgain}}}})
+	return err
+}
+
+const answerAgain = frame.System + " The turn did not end with your last answer, and is tried again: answer the user."
+
+// isPaused reports whether the model goes on with an answer when it is asked again.
+func (w *worker) isPaused(ctx context.Context, answer recall.Message) (bool, error) {
+	if answer.StepID == nil {
+		return false, nil
+	}
+	s, err := w.StepByID(ctx, w.org, *answer.StepID)
+	return err == nil && s.StopReason == nil, ignoreNotFound(err)
 }
 
 // made reports whether the run made an answer.
@@ -269,8 +299,6 @@ func (w *worker) afterAnswer(ctx context.Context, t tail) (*stop, error) {
 		return &stop{reason: ToolRule}, nil
 	case e.calls && (!e.ends || len(e.missing) == 0):
 		return w.afterBroken(), nil
-	case reason == ModelError:
-		return &stop{reason, &Failure{Type: ContentFilter, Text: withheld}}, nil
 	case len(e.missing) == 0 || reason == MaxTokens:
 		return &stop{reason: reason}, nil
 	case t.notice:
@@ -286,11 +314,8 @@ func (w *worker) afterAnswer(ctx context.Context, t tail) (*stop, error) {
 	return nil, err
 }
 
-// ContentFilter is the type of the failure of a run whose last answer was withheld.
+// ContentFilter is the type of the failure of a run whose last answer the model refused, or a content filter withheld.
 const ContentFilter = "content_filter"
-
-const withheld = "The model refused to answer, or the content filter of its provider stopped the answer. What it " +
-	"said until then is stored"
 
 // afterBroken returns a stop if the last calls were broken.
 func (w *worker) afterBroken() *stop {

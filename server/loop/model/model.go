@@ -26,7 +26,8 @@ const (
 // Client asks models. It may be used from many goroutines.
 type Client interface {
 	// Answer sends a request and returns the whole answer. It passes each delta to show as it arrives, from the calling
-	// goroutine. Its error is a *Fault, or that of ctx.
+	// goroutine. Its error is a *Fault, or that of ctx. With a fault of the kind Content it returns what the model said
+	// before the rest was withheld.
 	Answer(ctx context.Context, r Request, show func(Delta)) (Answer, error)
 	// Format returns the format of the prompts that the client sends.
 	Format() string
@@ -102,9 +103,9 @@ func finish(at *provider.Endpoint, a Answer) (Answer, error) {
 		}
 	}
 	chat.NameCalls(a.Content, func(int) string { return newCallID() })
-	if chat.IsEmpty(a.Content) && a.Finish == Refused { // a second answer would be withheld, too
+	if a.Finish == Refused { // a second answer would be withheld, too
 		return a, &Fault{Kind: Content, Status: http.StatusOK, Words: "content filter",
-			Err: at.Wrong("with an answer that its content filter withheld")}
+			Err: at.Wrong("with an answer that the model refused, or that its content filter withheld")}
 	}
 	if chat.IsEmpty(a.Content) {
 		return a, broken(at, "with neither a text nor a call")

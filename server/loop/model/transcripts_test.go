@@ -160,7 +160,8 @@ func TestAnswersOfOtherServersAreUnderstood(t *testing.T) {
 			}
 			continue
 		}
-		if diff := cmp.Diff(s.want, transcriptOf(got)); err != nil || diff != "" {
+		isWithheld := failed && f.Kind == model.Content && got.Finish == model.Refused
+		if diff := cmp.Diff(s.want, transcriptOf(got)); err != nil && !isWithheld || diff != "" {
 			t.Errorf("%s: %v, the answer (-want +got):\n%s", s.name, err, diff)
 		}
 		if got.Finish == model.Length {

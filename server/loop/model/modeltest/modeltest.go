@@ -77,6 +77,13 @@ func (m *Model) Says(answers ...Answer) {
 	m.script = append(m.script, answers...)
 }
 
+// Forget drops what is left of the script.
+func (m *Model) Forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.script = nil
+}
+
 // Requests returns the requests received so far, in order.
 func (m *Model) Requests() []Asked {
 	m.mu.Lock()
