@@ -125,9 +125,12 @@ type Query struct {
 	Limit      int        // 1 to SearchMax; 0 is 1
 	Offset     int        // of the hits, the first that are left out
 	After      string     // the id of a hit; the hits behind it are returned, of which Offset are left out
-	WordsOnly  bool       // the embeddings endpoint is not asked
 	AsWritten  bool       // no other spellings are searched
 	Explain    bool       // hits and results say how they were ranked
+
+	WordsOnly   bool    // the embeddings endpoint is not asked
+	MeaningOnly bool    // but by words where the endpoint does not answer
+	Weight      float64 // of meaning, as embed.Question has it
 }
 
 // SearchMax is the most passages that a search returns.

@@ -47,8 +47,11 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 		Text:      q.Text,
 		Filters:   []embed.Filter{filter},
 		Limit:     embed.Depth(after, q.Offset, q.Limit),
-		WordsOnly: q.WordsOnly,
 		AsWritten: q.AsWritten,
+
+		WordsOnly:   q.WordsOnly,
+		MeaningOnly: q.MeaningOnly,
+		Weight:      q.Weight,
 
 		Scope:  fmt.Sprint(org, found.archives),
 		Sample: func(ctx context.Context) (*embed.IDF, error) { return s.sample(ctx, found) },

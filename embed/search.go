@@ -1,6 +1,7 @@
 package embed
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -72,9 +73,10 @@ type Question struct {
 	Limit       int      // the hits that are wanted of each filter: where only words rank, few more are read
 	Most        int      // rows that each filter leaves, at most; 0 is all of the scope
 	WordsOnly   bool
-	MeaningOnly bool // but by words where the endpoint does not answer
-	AsWritten   bool // no other spellings are searched
-	Guessed     bool // Text is another spelling of what was asked for
+	MeaningOnly bool    // but by words where the endpoint does not answer
+	Weight      float64 // how much meaning counts, in place of Endpoint.Weight; 0 is that
+	AsWritten   bool    // no other spellings are searched
+	Guessed     bool    // Text is another spelling of what was asked for
 
 	// Scope names the rows that the statistics are of, whatever else the filter narrows them to. Statistics of an empty
 	// name are not cached.
@@ -135,7 +137,7 @@ func (s *Search) Rank(ctx context.Context, d db.DB, q Question) (Ranking, error)
 	if q.Guessed {
 		out.Confidence *= GuessedShare
 	}
-	out.Weights = out.weigh(meaning, idf.Rows(), s.Endpoint.weight())
+	out.Weights = out.weigh(meaning, idf.Rows(), cmp.Or(q.Weight, s.Endpoint.weight()))
 	out.Rows = Fuse(words, meaning, out.Weights)
 	out.took = time.Since(started)
 	return out, nil

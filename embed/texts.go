@@ -1,6 +1,7 @@
 package embed
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -9,7 +10,10 @@ import (
 )
 
 // Arms are the rankings that a search fuses.
-type Arms struct{ Words, Meaning bool }
+type Arms struct {
+	Words, Meaning bool
+	Weight         float64 // of meaning, as Question.Weight
+}
 
 // RankTexts ranks a few texts that no table has. The ids of the rows are the texts' indices; a text that neither arm
 // finds is not among them. By meaning it ranks the MostTexts - 1 best by words, if the endpoint answers. Where it does
@@ -31,7 +35,7 @@ func (d *Endpoint) RankTexts(ctx context.Context, query string, texts []string, 
 	}
 	r.wordsConfidence, r.meaningConfidence = r.confidenceOfWords(), confidenceOfMeaning(meaning)
 	r.Confidence = max(r.wordsConfidence, r.meaningConfidence)
-	r.Weights = r.weigh(meaning, len(meaning), d.weight())
+	r.Weights = r.weigh(meaning, len(meaning), cmp.Or(arms.Weight, d.weight()))
 	r.Rows = Fuse(words, meaning, r.Weights)
 	r.took = time.Since(started)
 	return r, Remarks{Note: r.Note, Wordless: len(r.Rows) == 0 && !r.ByMeaning && IsWordless(query)}

@@ -20,9 +20,11 @@ type Query struct {
 	Offset  int    // of the hits, the first that are left out
 	Include string // glob or regular expression on folder/name; empty is all
 
-	WordsOnly bool // the embeddings endpoint is not asked
-	AsWritten bool // no other spellings are searched
-	Explain   bool // hits and results say how they were ranked
+	WordsOnly   bool    // the embeddings endpoint is not asked
+	MeaningOnly bool    // but by words where the endpoint does not answer
+	Weight      float64 // of meaning, as embed.Question has it
+	AsWritten   bool    // no other spellings are searched
+	Explain     bool    // hits and results say how they were ranked
 }
 
 // SearchMax is the most chunks one search returns.
@@ -85,30 +87,57 @@ type Results struct {
 // that overlap are one hit, with the place of the best. Open files that are among the hits count as used. ErrInvalid if
 // the query is blank or too long.
 func (s *Store) Search(ctx context.Context, org db.Org, agentID string, q Query) (Results, error) {
-	if strings.TrimSpace(q.Text) == "" {
-		return Results{}, db.Invalid("Empty search query provided")
-	}
-	if err := embed.CheckQuery(q.Text); err != nil {
+	if err := q.check(); err != nil {
 		return Results{}, err
 	}
-	limit := min(max(q.Limit, 1), SearchMax)
 	in, err := s.searched(ctx, org, agentID, q.Include)
-	if err != nil || in.empty {
+	if err != nil {
 		return Results{Hits: []Hit{}, Ranking: ByWords}, err
 	}
-	question := s.question(in, q.Text, embed.Depth(0, q.Offset, limit))
-	question.WordsOnly, question.AsWritten = q.WordsOnly, q.AsWritten
-	q.Limit = limit
+	out, err := s.searchIn(ctx, in, q)
+	if err != nil || in.empty {
+		return out, err
+	}
+	return out, s.used(ctx, in.use(agentID, out.Hits))
+}
+
+// SearchFolder finds chunks of a folder's files as Search does, whatever Include is. ErrNotFound if there is no such
+// folder.
+func (s *Store) SearchFolder(ctx context.Context, org db.Org, folderID string, q Query) (Results, error) {
+	if err := q.check(); err != nil {
+		return Results{}, err
+	}
+	folder, err := s.Folder(ctx, org, folderID)
+	if err != nil {
+		return Results{}, err
+	}
+	of := []int64{folder.Key}
+	return s.searchIn(ctx, searchedFiles{org: org, all: of, folders: of}, q)
+}
+
+func (q Query) check() error {
+	if strings.TrimSpace(q.Text) == "" {
+		return db.Invalid("Empty search query provided")
+	}
+	return embed.CheckQuery(q.Text)
+}
+
+// searchIn finds chunks of some files.
+func (s *Store) searchIn(ctx context.Context, in searchedFiles, q Query) (Results, error) {
+	if in.empty {
+		return Results{Hits: []Hit{}, Ranking: ByWords}, nil
+	}
+	q.Limit = min(max(q.Limit, 1), SearchMax)
+	question := s.question(in, q.Text, embed.Depth(0, q.Offset, q.Limit))
+	question.WordsOnly, question.MeaningOnly, question.AsWritten = q.WordsOnly, q.MeaningOnly, q.AsWritten
+	question.Weight = q.Weight
 	out, spelling, err := embed.Respelled(ctx, s.db, s.search, question,
 		func(text string, guessed bool) (embed.Searched[Results], error) {
 			question.Text, question.Guessed = text, guessed
 			return s.ranked(ctx, q, question)
 		})
 	out.SearchedFor = spelling
-	if err != nil {
-		return out, err
-	}
-	return out, s.used(ctx, in.use(agentID, out.Hits))
+	return out, err
 }
 
 // ranked searches once.

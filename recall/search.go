@@ -23,6 +23,7 @@ type Query struct {
 	Unseen       bool           // excludes what the model sees of the conversation (or of the default one) anyway
 	WithReset    bool           // includes what Reset hid, in a search of an agent or of the organization
 	Mode         Mode           // empty is ByBoth
+	Weight       float64        // of meaning, as embed.Question has it
 	AsWritten    bool           // no other spellings are searched
 	Explain      bool           // hits and results say how they were ranked
 	Zone         *time.Location // of the days and months that Text names; nil is UTC
@@ -172,6 +173,7 @@ func (s *Store) question(f searchFilter) embed.Question {
 		Limit:       embed.ArmRows, // for every page, because messages gain by those near them
 		WordsOnly:   f.q.Mode == ByWords,
 		MeaningOnly: f.q.Mode == ByMeaning,
+		Weight:      f.q.Weight,
 		AsWritten:   f.q.AsWritten,
 		Guessed:     f.guessed,
 		Scope:       f.statisticsScope(),

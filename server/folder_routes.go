@@ -6,6 +6,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
 )
@@ -18,6 +19,8 @@ func (s *Server) folderRoutes(a *rest.API) {
 	rest.Get(a.For(rest.Read), "/v1/files",
 		"list_files: List the files of all folders. With status, those at one stage, as the files that failed.",
 		s.allFiles, rest.Own)
+	rest.Get(a.For(rest.Read), "/v1/folders/{folder_id}/search",
+		"search_folder: Search a folder's files. By meaning and by words.", s.searchFolder, rest.Own)
 	s.folderRoutesAt(a, "/v1/folders", rest.NewestFirst)
 	s.folderRoutesAt(a, "/v1/sources", rest.OldestFirst)
 }
@@ -137,6 +140,27 @@ func (s *Server) folderPassages(ctx context.Context, in *struct {
 	FileID rest.FileID `query:"file_id" doc:"Chunks of this file only."`
 }) ([]files.Passage, error) {
 	return s.Files.Passages(ctx, rest.Org(ctx), string(in.FolderID), string(in.FileID), in.Page(100, rest.NewestFirst))
+}
+
+func (s *Server) searchFolder(ctx context.Context, in *struct {
+	rest.OfFolder
+	Query string `query:"query" required:"true" doc:"Words or a question."`
+	Limit int    `query:"limit" minimum:"1" maximum:"50" default:"10"`
+	letta.SearchMode
+	letta.Explained
+}) ([]letta.FoundChunk, error) {
+	mode, err := s.searchMode(in.Mode)
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.Files.SearchFolder(ctx, rest.Org(ctx), string(in.FolderID), files.Query{Text: in.Query, Limit: in.Limit,
+		WordsOnly: mode == recall.ByWords, MeaningOnly: mode == recall.ByMeaning, Weight: in.Weight, Explain: in.Explain})
+	rest.Warn(ctx, r.Sentences()...)
+	found := rest.Each(r.Hits, letta.FoundChunkOf)
+	for i := range found {
+		found[i].SearchedFor = r.SearchedFor
+	}
+	return found, err
 }
 
 // WithContent asks for the text of a file too.

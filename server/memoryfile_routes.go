@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/memoryfile"
 	"github.com/loci-memory/loci/server/rest"
@@ -220,14 +221,20 @@ func (s *Server) searchMemory(ctx context.Context, in *struct {
 	Query string `query:"query" required:"true" doc:"Words or a question."`
 	Limit int    `query:"limit" minimum:"1" maximum:"100" default:"10"`
 	letta.HeldAt
+	letta.SearchMode
 	letta.Explained
 }) ([]letta.MemoryHit, error) {
 	held, err := in.Held(nil)
 	if err != nil {
 		return nil, err
 	}
+	mode, err := s.searchMode(in.Mode)
+	if err != nil {
+		return nil, err
+	}
 	r, err := s.MemoryFiles.Search(ctx, rest.Org(ctx), string(in.TreeID),
-		memoryfile.Query{Text: in.Query, Held: held, Limit: in.Limit, Explain: in.Explain})
+		memoryfile.Query{Text: in.Query, Held: held, Limit: in.Limit, Explain: in.Explain, Weight: in.Weight,
+			WordsOnly: mode == recall.ByWords, MeaningOnly: mode == recall.ByMeaning})
 	rest.Warn(ctx, r.Sentences()...)
 	return rest.Each(r.Hits, func(h memoryfile.Hit) letta.MemoryHit { return letta.MemoryHit{Hit: h} }), err
 }

@@ -35,15 +35,20 @@ func (s *Server) searchAllMemories(ctx context.Context, a agent.Agent, in *struc
 	Kinds []string `query:"kinds,explode" enum:"working_memory,block,memory_file,passage,file,message" doc:"Else all."`
 	Limit int      `query:"limit" minimum:"1" maximum:"50" default:"10"`
 	letta.HeldAt
+	letta.SearchMode
 	letta.Explained
 }) (MemorySearch, error) {
 	held, err := in.Held(a.Zone())
 	if err != nil {
 		return MemorySearch{}, err
 	}
+	mode, err := s.searchMode(in.Mode)
+	if err != nil {
+		return MemorySearch{}, err
+	}
 	q := memorysearch.Query{Org: rest.Org(ctx), Agent: a, Text: in.Query, Limit: in.Limit, Held: held,
-		Explain: in.Explain,
-		Kinds:   rest.Each(in.Kinds, func(k string) memorysearch.Kind { return memorysearch.Kind(k) })}
+		Explain: in.Explain, Mode: mode, Weight: in.Weight,
+		Kinds: rest.Each(in.Kinds, func(k string) memorysearch.Kind { return memorysearch.Kind(k) })}
 	r, err := s.Tools.SearchMemory(ctx, q)
 	found := MemorySearch{Hits: r.Hits, Ranking: "words", KnownPlace: r.Known,
 		Note: strings.Join(r.Sentences(), " "), SearchedFor: r.SearchedFor, Explanations: r.Explanations}

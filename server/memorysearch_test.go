@@ -194,7 +194,7 @@ func TestOneSearchFindsMemoryFilesByTheirMeaning(t *testing.T) {
 	endpoint := fake.Endpoint(t)
 	fake.Use(t, c.pool, endpoint)
 	trees := memoryfile.New(c.pool, memoryfile.Options{Endpoint: endpoint})
-	c.own().MemoryFiles = trees
+	c.own().MemoryFiles, c.own().Endpoint = trees, endpoint
 	c.own().Tools = tool.New(tool.Memories{Files: c.server.Files, Recall: c.server.Recall, Blocks: c.server.Blocks,
 		Archival: c.server.Archival, Working: c.server.Working, MemoryFiles: trees})
 	agent := remembering(c)
@@ -217,6 +217,63 @@ func TestOneSearchFindsMemoryFilesByTheirMeaning(t *testing.T) {
 	found := c.must("GET", "/v1/memory-trees/"+got.Hits[0].Place.TreeID+"/search?query=bicycle+whereabouts&limit=1", "")
 	if !strings.Contains(found, "/memories/town.md") || !strings.Contains(found, `"meaning_rank":1`) {
 		t.Errorf("the route of the tree: got %s", found)
+	}
+	for _, route := range []string{"/v1/agents/" + agent + "/memory-search?kinds=memory_file&",
+		"/v1/memory-trees/" + got.Hits[0].Place.TreeID + "/search?"} {
+		for parameters, found := range map[string]bool{"search_mode=fts": false, "search_mode=vector": true,
+			"search_mode=hybrid": true, "search_mode=hybrid&weight=2": true} {
+			answer := c.must("GET", route+"query=bicycle+whereabouts&limit=1&"+parameters, "")
+			if strings.Contains(answer, "Velo locked") != found {
+				t.Errorf("%s%s: got %s, found: want %t", route, parameters, answer, found)
+			}
+		}
+	}
+	near := c.searchMemory(agent, "query=bicycle&search_mode=vector&kinds=memory_file&kinds=block&kinds=working_memory")
+	for _, h := range near.Hits {
+		if h.Kind == memorysearch.Block || h.Kind == memorysearch.WorkingMemory {
+			t.Errorf("by meaning: got %+v, which has no vector", h)
+		}
+	}
+}
+
+// All routes that search take the same modes, and refuse a search by meaning alone where there is no embedding model.
+func TestAllSearchesHaveTheSameModes(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent := remembering(c)
+	folder, _ := fields(c.t, c.must("POST", "/v1/folders/", `{"name":"modes"}`))["id"].(string)
+	all := append(searches(agent, c.treeOf(agent), "zebra", 0),
+		searchRequest{"GET", "/v1/folders/" + folder + "/search?query=zebra", ""})
+	for _, r := range all {
+		for mode, found := range map[string]bool{"fts": true, "hybrid": true, "vector": false, "words": false} {
+			of := r
+			if r.method == "GET" {
+				of.target += "&search_mode=" + mode
+			} else {
+				of.body = strings.TrimSuffix(r.body, "}") + `,"search_mode":"` + mode + `"}`
+			}
+			got := c.call(of.method, of.target, of.body)
+			want := "zebra"
+			if !found {
+				want = "search_mode"
+			} else if strings.HasPrefix(r.target, "/v1/folders") { // has no files
+				want = "[]"
+			}
+			if (got.Code == 200) != found || got.Code >= 500 || !strings.Contains(got.Text, want) {
+				t.Errorf("%s %s %s: got %d %s, want %q", of.method, of.target, of.body, got.Code, got.Text, want)
+			}
+		}
+		sign := "?"
+		if strings.Contains(r.target, "?") {
+			sign = "&"
+		}
+		for weight, want := range map[string]bool{"0.3": true, "3": false} {
+			got := c.call(r.method, r.target+sign+"weight="+weight, r.body)
+			if (got.Code == 200) != want || got.Code >= 500 {
+				t.Errorf("%s %s with the weight %s: got %d %s, found: want %t", r.method, r.target, weight, got.Code, got.Text,
+					want)
+			}
+		}
 	}
 }
 

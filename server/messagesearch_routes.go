@@ -21,6 +21,14 @@ func (s *Server) messageSearchRoutes(a *rest.API) {
 		"search_messages: Search messages. Texts of users and agents, by meaning and by words.", s.searchMessages)
 }
 
+// searchMode returns what a search ranks by. ErrNoEndpoint if that is meaning, and there is no embedding model.
+func (s *Server) searchMode(mode string) (recall.Mode, error) {
+	if recall.Mode(mode) == recall.ByMeaning && s.Endpoint == nil {
+		return "", recall.ErrNoEndpoint
+	}
+	return recall.Mode(mode), nil
+}
+
 // query returns the search of a request.
 func (s *Server) query(ctx context.Context, in letta.MessageQuery, text string) (recall.Query, error) {
 	agentID, conversation := rest.ConversationID(in.Conversation.Value).Of(in.AgentID.Value)
@@ -65,7 +73,7 @@ func (s *Server) searchMessages(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	q.Explain = in.Explain
+	q.Explain, q.Weight = in.Explain, in.Weight
 	spoken := []recall.Role{recall.User, recall.Assistant}
 	if len(q.Roles) == 0 {
 		q.Roles = spoken
@@ -109,7 +117,7 @@ func (s *Server) searchInternal(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	q.Explain = in.Explain
+	q.Explain, q.Weight = in.Explain, in.Weight
 	results, err := s.Recall.Search(ctx, rest.Org(ctx), q)
 	rest.Warn(ctx, results.Sentences()...)
 	found := rest.Each(results.Hits, letta.FoundInternalOf)

@@ -96,6 +96,9 @@ func (s *Server) searchPassages(ctx context.Context, a agent.Agent, in *struct {
 	rest.OfAgent
 	letta.PassageSearch
 }) (letta.FoundPassages, error) {
+	if _, err := s.searchMode(in.Mode); err != nil {
+		return letta.FoundPassages{}, err
+	}
 	q, err := in.ArchivalQuery(a.ID, a.Zone())
 	if err != nil {
 		return letta.FoundPassages{}, err
@@ -104,7 +107,6 @@ func (s *Server) searchPassages(ctx context.Context, a agent.Agent, in *struct {
 		rest.Warn(ctx, letta.SpanWarnings(q.Start, q.End)...)
 		return letta.FoundPassagesOf(nil, nil), nil
 	}
-	q.Explain = in.Explain
 	results, err := s.Archival.Search(ctx, rest.Org(ctx), q)
 	rest.Warn(ctx, append(letta.SpanWarnings(q.Start, q.End), results.Sentences()...)...)
 	found := letta.FoundPassagesOf(results.Hits, a.Zone())
@@ -162,6 +164,9 @@ func (s *Server) searchAllPassages(ctx context.Context, in *struct {
 	letta.Explained
 	Body letta.SearchPassages
 }) ([]letta.PassageHit, error) {
+	if _, err := s.searchMode(in.Body.Mode.Value); err != nil {
+		return nil, err
+	}
 	zone, err := time.UTC, error(nil)
 	if id := in.Body.AgentID.Value; id != "" {
 		zone, err = s.Agents.Zone(ctx, rest.Org(ctx), id)
@@ -175,7 +180,7 @@ func (s *Server) searchAllPassages(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	q.Explain = in.Explain
+	q.Explain, q.Weight = in.Explain, in.Weight
 	results, err := s.Archival.Search(ctx, rest.Org(ctx), q)
 	rest.Warn(ctx, append(letta.SpanWarnings(q.Start, q.End), results.Sentences()...)...)
 	hits := rest.Each(results.Hits, letta.PassageHitOf)

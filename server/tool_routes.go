@@ -287,8 +287,8 @@ func (s *Server) searchTools(ctx context.Context, in *struct {
 	letta.Explained
 	Body letta.ToolSearch
 }) ([]letta.FoundTool, error) {
-	if in.Body.Mode.Value == string(recall.ByMeaning) && s.Endpoint == nil {
-		return nil, recall.ErrNoEndpoint
+	if _, err := s.searchMode(in.Body.Mode.Value); err != nil {
+		return nil, err
 	}
 	if err := embed.CheckQuery(in.Body.Query.Value); err != nil {
 		return nil, err
@@ -299,6 +299,7 @@ func (s *Server) searchTools(ctx context.Context, in *struct {
 		return nil, err
 	}
 	return in.Body.Found(tools, in.Explain, func(query string, texts []string, arms embed.Arms) embed.Ranking {
+		arms.Weight = in.Weight
 		ranked, remarks := s.Endpoint.RankTexts(ctx, query, texts, arms)
 		rest.Warn(ctx, remarks.Sentences()...)
 		return ranked

@@ -155,6 +155,7 @@ type PassageSearch struct {
 	Start  string   `query:"start_datetime" doc:"ISO 8601; in the agent's timezone if it has none."`
 	End    string   `query:"end_datetime" doc:"A date is the whole of that day."`
 	HeldAt
+	SearchMode
 	Explained
 }
 
@@ -212,7 +213,8 @@ const defaultTopK = 5
 // ArchivalQuery returns the search of an agent's passages, whose times are in the agent's zone.
 func (p PassageSearch) ArchivalQuery(agentID string, zone *time.Location) (archival.Query, error) {
 	q := archival.Query{Text: p.Query, AgentID: agentID, Tags: p.Tags, Match: archival.Match(p.Match),
-		Limit: cmp.Or(p.TopK, defaultTopK), Offset: p.Offset, After: p.After}
+		Limit: cmp.Or(p.TopK, defaultTopK), Offset: p.Offset, After: p.After, Weight: p.Weight, Explain: p.Explain,
+		WordsOnly: recall.Mode(p.Mode) == recall.ByWords, MeaningOnly: recall.Mode(p.Mode) == recall.ByMeaning}
 	var err error
 	if q.Held, err = p.Held(zone); err != nil {
 		return q, err
@@ -224,6 +226,7 @@ func (p PassageSearch) ArchivalQuery(agentID string, zone *time.Location) (archi
 // SearchPassages asks for passages of the organization.
 type SearchPassages struct {
 	Query     rest.Opt[string]   `json:"query,omitzero" doc:"The newest are returned if there is none."`
+	Mode      rest.Opt[string]   `json:"search_mode,omitzero" enum:"vector,fts,hybrid" doc:"hybrid if absent"`
 	AgentID   rest.Opt[string]   `json:"agent_id,omitzero" doc:"In the archives of an agent."`
 	ArchiveID rest.Opt[string]   `json:"archive_id,omitzero" doc:"In one archive. With agent_id, one that the agent has."`
 	Tags      rest.Opt[[]string] `json:"tags,omitzero" doc:"An empty tag finds nothing: no passage has one."`
@@ -256,7 +259,8 @@ type ManyPassages struct {
 // ArchivalQuery returns the search of the organization's passages, whose times are in the zone.
 func (p SearchPassages) ArchivalQuery(zone *time.Location) (archival.Query, error) {
 	q := archival.Query{Text: p.Query.Value, AgentID: p.AgentID.Value, ArchiveID: p.ArchiveID.Value, Tags: p.Tags.Value,
-		Match: archival.Match(p.Match.Value), Limit: cmp.Or(p.Limit.Value, 50), Offset: p.Offset.Value, After: p.After.Value}
+		Match: archival.Match(p.Match.Value), Limit: cmp.Or(p.Limit.Value, 50), Offset: p.Offset.Value, After: p.After.Value,
+		WordsOnly: recall.Mode(p.Mode.Value) == recall.ByWords, MeaningOnly: recall.Mode(p.Mode.Value) == recall.ByMeaning}
 	var err error
 	if q.Held, err = heldAt("body", p.AsOf.Value, p.Ended.Value, zone); err != nil {
 		return q, err

@@ -45,9 +45,12 @@ type Query struct {
 	Text      string
 	Held      db.Held // what does not hold is left out
 	Limit     int
-	WordsOnly bool // the embeddings endpoint is not asked
 	AsWritten bool // no other spellings are searched
 	Explain   bool // hits and results say how they were ranked
+
+	WordsOnly   bool    // the embeddings endpoint is not asked
+	MeaningOnly bool    // but by words where the endpoint does not answer
+	Weight      float64 // of meaning, as embed.Question has it
 }
 
 // Results are the files that a search found, the best first.
@@ -78,9 +81,9 @@ func (s *Store) Search(ctx context.Context, org db.Org, tree string, q Query) (R
 	vectors := `v.org = @org AND v.tree_key = @tree AND EXISTS (
 		SELECT FROM memory_files r WHERE r.key = v.file_key AND ` + files + `)`
 	question := embed.Question{Text: q.Text, Limit: q.Limit, WordsOnly: q.WordsOnly,
-		AsWritten: q.AsWritten,
-		Filters:   []embed.Filter{{Rows: files, Vectors: vectors, Args: args}},
-		Sample:    func(ctx context.Context) (*embed.IDF, error) { return s.sample(ctx, org, t) }}
+		MeaningOnly: q.MeaningOnly, Weight: q.Weight, AsWritten: q.AsWritten,
+		Filters: []embed.Filter{{Rows: files, Vectors: vectors, Args: args}},
+		Sample:  func(ctx context.Context) (*embed.IDF, error) { return s.sample(ctx, org, t) }}
 	out, spelling, err := embed.Respelled(ctx, s.db, s.search, question,
 		func(text string, guessed bool) (embed.Searched[Results], error) {
 			q.Text, question.Text, question.Guessed = text, text, guessed

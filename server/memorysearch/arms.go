@@ -86,7 +86,7 @@ func (m Memories) memoryFiles(ctx context.Context, q Query, byMeaning bool) (fou
 	}
 	r, err := m.MemoryFiles.Search(ctx, q.Org, tree.ID,
 		memoryfile.Query{Text: q.Text, Held: q.Held, Limit: q.Limit, WordsOnly: !byMeaning,
-			AsWritten: q.AsWritten, Explain: q.Explain})
+			MeaningOnly: q.Mode == recall.ByMeaning, Weight: q.Weight, AsWritten: q.AsWritten, Explain: q.Explain})
 	if errors.Is(err, db.ErrInvalid) { // nothing but signs
 		return found{}, nil
 	}
@@ -117,7 +117,8 @@ type stores struct {
 
 func (s stores) passages(ctx context.Context, q Query) (found, error) {
 	r, err := s.Archival.Search(ctx, q.Org, archival.Query{Text: q.Text, AgentID: q.Agent.ID, Limit: q.Limit,
-		Held: q.Held, WordsOnly: s.wordsOnly, AsWritten: q.AsWritten, Explain: q.Explain})
+		Held: q.Held, WordsOnly: s.wordsOnly, MeaningOnly: q.Mode == recall.ByMeaning, Weight: q.Weight,
+		AsWritten: q.AsWritten, Explain: q.Explain})
 	var hits []MemoryFound
 	for _, p := range r.Hits {
 		hits = append(hits, MemoryFound{Kind: Passage, Layer: Store, Text: p.Text, At: &p.HappenedAt,
@@ -131,7 +132,7 @@ func (s stores) passages(ctx context.Context, q Query) (found, error) {
 
 func (s stores) files(ctx context.Context, q Query) (found, error) {
 	r, err := s.Files.Search(ctx, q.Org, q.Agent.ID, files.Query{Text: q.Text, Limit: q.Limit, WordsOnly: s.wordsOnly,
-		AsWritten: q.AsWritten, Explain: q.Explain})
+		MeaningOnly: q.Mode == recall.ByMeaning, Weight: q.Weight, AsWritten: q.AsWritten, Explain: q.Explain})
 	var hits []MemoryFound
 	for _, f := range r.Hits {
 		text, first, last := q.bestLines(f.Text)
@@ -148,7 +149,7 @@ func (s stores) files(ctx context.Context, q Query) (found, error) {
 func (s stores) messages(ctx context.Context, q Query) (found, error) {
 	query := recall.Query{Text: q.Text, AgentID: q.Agent.ID, Asking: q.Conversation, Unseen: q.Unseen, Limit: q.Limit,
 		Zone: q.Agent.Zone(), AsWritten: q.AsWritten,
-		Explain: q.Explain}
+		Explain: q.Explain, Mode: q.Mode, Weight: q.Weight}
 	if q.Confined {
 		query.Conversation = q.Conversation
 	}

@@ -72,14 +72,19 @@ type Query struct {
 	Org          db.Org
 	Agent        agent.Agent
 	Text         string
-	Kinds        []Kind  // empty is all
-	Limit        int     // 1 to MaxLimit
-	Conversation string  // the one whose model asks: an id or DefaultConversation; empty if no model asks
-	Confined     bool    // to that conversation, of messages and working memory
-	AsWritten    bool    // no other spellings are searched
-	Explain      bool    // hits and results say how they were ranked
-	Unseen       bool    // leaves out the messages that the model sees anyway
-	Held         db.Held // of passages and memory files, what does not hold is left out
+	Kinds        []Kind // empty is all
+	Limit        int    // 1 to MaxLimit
+	Conversation string // the one whose model asks: an id or DefaultConversation; empty if no model asks
+	Confined     bool   // to that conversation, of messages and working memory
+	AsWritten    bool   // no other spellings are searched
+	Explain      bool   // hits and results say how they were ranked
+
+	// Mode is what the memories rank by. By meaning, those without vectors are left out: working memory and blocks.
+	Mode   recall.Mode
+	Weight float64 // of meaning, as embed.Question has it
+
+	Unseen bool    // leaves out the messages that the model sees anyway
+	Held   db.Held // of passages and memory files, what does not hold is left out
 
 	guessed bool // Text is another spelling of what was asked for
 }
@@ -167,15 +172,18 @@ func (m Memories) Search(ctx context.Context, q Query) (Results, error) {
 	filesBy := func(meaning bool) arm {
 		return func(ctx context.Context, q Query) (found, error) { return m.memoryFiles(ctx, q, meaning) }
 	}
-	nearest := map[Kind]arm{WorkingMemory: m.workingMemory, Block: m.blocks, MemoryFile: filesBy(false)}
+	nearest := map[Kind]arm{}
+	if q.Mode != recall.ByMeaning {
+		nearest = map[Kind]arm{WorkingMemory: m.workingMemory, Block: m.blocks, MemoryFile: filesBy(false)}
+	}
 	near, err := m.side(ctx, q, nearest)
 	if err != nil {
 		return Results{}, err
 	}
 	out := Results{Known: q.known(near)}
-	inStores := stores{Memories: m, wordsOnly: out.Known != ""}
+	inStores := stores{Memories: m, wordsOnly: out.Known != "" || q.Mode == recall.ByWords}
 	arms := map[Kind]arm{Passage: inStores.passages, File: inStores.files, Message: inStores.messages}
-	if out.Known == "" && m.MemoryFiles.ByMeaning() {
+	if !inStores.wordsOnly && m.MemoryFiles.ByMeaning() {
 		arms[MemoryFile] = filesBy(true)
 	}
 	all, err := m.side(ctx, q, arms)
@@ -203,7 +211,8 @@ func (m Memories) Search(ctx context.Context, q Query) (Results, error) {
 		out.Meaning, out.Note = out.Meaning || f.meaning, cmp.Or(out.Note, f.note)
 	}
 	out.Hits = q.ranked(all)
-	out.Wordless = len(out.Hits) == 0 && embed.IsWordless(q.Text) && (!m.MemoryFiles.ByMeaning() || out.Note != "")
+	out.Wordless = len(out.Hits) == 0 && embed.IsWordless(q.Text) &&
+		(q.Mode == recall.ByWords || !m.MemoryFiles.ByMeaning() || out.Note != "")
 	return out, nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/recall"
 )
 
 // terms returns the distinct words of a text, as searches by words have them.
@@ -30,14 +31,17 @@ func covered(query []string, text string) float64 {
 }
 
 // ranked returns the best hits of all arms. The scores of two memories cannot be compared, for each counts words within
-// itself: a hit counts by the share of the query's words that it has, and by its rank in its memory.
+// itself: a hit counts by the share of the query's words that it has, and by its rank in its memory. By meaning alone,
+// it counts by its score.
 func (q Query) ranked(arms []found) []MemoryFound {
 	all, sure := []MemoryFound{}, 0.0
 	for _, a := range arms {
 		query := terms(cmp.Or(a.searchedFor, q.Text))
 		for i, h := range a.hits {
 			sure = max(sure, h.Score)
-			h.Score = covered(query, h.Place.named()+" "+h.Text) + 1/float64(i+2)
+			if q.Mode != recall.ByMeaning {
+				h.Score = covered(query, h.Place.named()+" "+h.Text) + 1/float64(i+2)
+			}
 			h.Text = db.Beginning(h.Text, maxTextBytes)
 			all = append(all, h)
 		}
@@ -45,7 +49,7 @@ func (q Query) ranked(arms []found) []MemoryFound {
 	slices.SortStableFunc(all, func(a, b MemoryFound) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(slices.Index(Kinds, a.Kind), slices.Index(Kinds, b.Kind)))
 	})
-	if len(all) > 0 { // the best is as sure as the surest of its memory
+	if len(all) > 0 && all[0].Score > 0 { // the best is as sure as the surest of its memory
 		for i, best := len(all)-1, all[0].Score; i >= 0; i-- {
 			all[i].Score *= sure / best
 		}

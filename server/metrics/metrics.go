@@ -194,6 +194,7 @@ var (
 		"POST /v1/agents/messages/search":                  "messages",
 		"GET /v1/agents/{agent_id}/memory-search":          "memory",
 		"GET /v1/memory-trees/{tree_id}/search":            "memory_files",
+		"GET /v1/folders/{folder_id}/search":               "files",
 		"POST /v1/tools/search":                            "tools",
 	}
 )
