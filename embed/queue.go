@@ -266,8 +266,8 @@ func (w *Worker[J]) Work(ctx context.Context, job *river.Job[J]) error {
 }
 
 // givesWay reports whether a job ends after a batch, because it has worked for long or because it is the turn of
-// another organization and no worker is free. The job goes back to the queue with the error, or is made again by Call if
-// other owners of its organization have no place there.
+// another organization and no worker is free. The job goes back to the queue with the error, or is made again by Call
+// if other owners of its organization have no place there.
 func (w *Worker[J]) givesWay(ctx context.Context, job J, long bool) (end bool, err error) {
 	if w.place == nil || !long && w.working.Load() < jobWorkers {
 		if long {

@@ -60,6 +60,7 @@ type cli struct {
 	Lab     labCmd     `cmd:"" help:"Compare policies of context windows on recorded sessions."`
 	MCP     mcpCmd     `cmd:"" name:"mcp" help:"Serve an agent's memory over the Model Context Protocol (stdio)."`
 	Search  searchCmd  `cmd:"" help:"Search all memories of an agent on a running server."`
+	Eval    evalCmd    `cmd:"" help:"Measure how well searches of a running server find what questions ask for."`
 	Stats   statsCmd   `cmd:"" help:"Print what an agent's conversations on a running server hold and how prompts grow."`
 	Upload  uploadCmd  `cmd:"" help:"Upload files to a folder of a running server and wait until they are searchable."`
 	Health  healthCmd  `cmd:"" help:"Ask a running server for its health; exits with 1 if it has none."`

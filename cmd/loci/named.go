@@ -19,6 +19,8 @@ const uuidForm = `[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`
 var (
 	agentForm = regexp.MustCompile(`^agent-` + uuidForm + `$`)
 	treeForm  = regexp.MustCompile(`^tree-` + uuidForm + `$`)
+
+	archiveForm = regexp.MustCompile(`^archive-` + uuidForm + `$`)
 )
 
 // named is a thing with a name.

@@ -1,0 +1,263 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/server"
+	"github.com/loci-memory/loci/server/memorysearch"
+)
+
+// evalCmd measures how well searches of a running server find what questions ask for.
+type evalCmd struct {
+	remote
+	asked
+	Questions string `arg:"" help:"File of questions, a JSON object a line; - is the standard input."`
+	Folder    string `xor:"searched" required:"" help:"Name or ID of the folder to search."`
+	Archive   string `xor:"searched" required:"" help:"Name or ID of the archive to search."`
+	Agent     string `xor:"searched" required:"" help:"Name or ID of the agent; all of its memories are searched."`
+}
+
+// Run implements the command.
+func (c evalCmd) Run(ctx context.Context, s streams) error {
+	text, err := readAll(ctx, s, c.Questions)
+	if err != nil {
+		return err
+	}
+	questions, err := readQuestions(text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.Questions, err)
+	}
+	search, err := c.scope(ctx, questions)
+	if err != nil {
+		return err
+	}
+	found, err := evaluate(ctx, questions, search)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(s, found)
+	}
+	return found.print(s)
+}
+
+// expected is a question and what answers it: a file, a passage, or any hit whose text contains a text.
+type expected struct {
+	Question string `json:"question"`
+	File     string `json:"file"` // its name, with or without its folder, its path or its ID
+	Passage  string `json:"passage"`
+	Text     string `json:"text"`
+
+	line int // from 1
+}
+
+// readQuestions reads a JSON object a line. Blank lines count, and hold nothing. An error names the line.
+func readQuestions(text []byte) (all []expected, err error) {
+	line := 0
+	for one := range bytes.Lines(text) {
+		line++
+		if one = bytes.TrimSpace(one); len(one) == 0 {
+			continue
+		}
+		e, err := readQuestion(one)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", line, err)
+		}
+		e.line = line
+		all = append(all, e)
+	}
+	if len(all) == 0 {
+		return nil, errors.New(`it has no questions: a line is such as {"question": "Who has the keys?", "text": "Ada"}`)
+	}
+	return all, nil
+}
+
+// readQuestion reads one line.
+func readQuestion(line []byte) (e expected, err error) {
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&e); err != nil {
+		return e, fmt.Errorf("it is no JSON object of question, and file, passage or text: %w", err)
+	}
+	if d.More() {
+		return e, errors.New("it has more than one JSON object: a line has one")
+	}
+	given := 0
+	for _, answer := range []string{e.File, e.Passage, e.Text} {
+		if strings.TrimSpace(answer) != "" {
+			given++
+		}
+	}
+	switch {
+	case strings.TrimSpace(e.Question) == "":
+		return e, errors.New("it has no question")
+	case given == 0:
+		return e, errors.New("it says nothing of the answer: give one of file, passage and text")
+	case given > 1:
+		return e, errors.New("it has more than one of file, passage and text: give one")
+	}
+	return e, nil
+}
+
+// way is how a search ranks.
+type way struct {
+	mode   string  // of the API
+	weight float64 // of meaning; 0 is the server's
+}
+
+// foundText is a hit of a search.
+type foundText struct {
+	names []string // by which a file is named
+	id    string   // of a passage
+	text  string
+}
+
+// searcher returns the first ten hits of a question, the best first, and whether they were ranked by meaning.
+type searcher func(ctx context.Context, question string, w way) (hits []foundText, meaning bool, err error)
+
+// scope returns the search of what the command names. An error says which question it cannot answer.
+func (c evalCmd) scope(ctx context.Context, questions []expected) (searcher, error) {
+	for _, q := range questions {
+		switch {
+		case c.Folder != "" && q.Passage != "":
+			return nil, fmt.Errorf("line %d: a folder has no passages: give file or text", q.line)
+		case c.Archive != "" && q.File != "":
+			return nil, fmt.Errorf("line %d: an archive has no files: give passage or text", q.line)
+		}
+	}
+	switch {
+	case c.Folder != "":
+		return c.folderSearch(ctx, questions)
+	case c.Archive != "":
+		return c.archiveSearch(ctx)
+	default:
+		return c.agentSearch(ctx)
+	}
+}
+
+const evalDepth = 10 // hits of a search
+
+// values returns the parameters of a search over a route that has them in its URL.
+func (w way) values(question string) url.Values {
+	v := w.parameters()
+	v.Set("query", question)
+	v.Set("limit", fmt.Sprint(evalDepth))
+	v.Set("search_mode", w.mode)
+	return v
+}
+
+// parameters returns the parameters that all routes have in their URLs.
+func (w way) parameters() url.Values {
+	v := url.Values{"explain": {"true"}}
+	if w.weight > 0 {
+		v.Set("weight", fmt.Sprint(w.weight))
+	}
+	return v
+}
+
+func (c evalCmd) folderSearch(ctx context.Context, questions []expected) (searcher, error) {
+	f, err := c.findFolder(ctx, c.Folder)
+	if err != nil {
+		return nil, err
+	}
+	all, err := listAll[files.File](ctx, c.remote, "/v1/folders/"+f.ID+"/files", url.Values{})
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]bool{}
+	for _, file := range all {
+		known[file.shown.ID], known[file.shown.Name], known[f.Name+"/"+file.shown.Name] = true, true, true
+	}
+	for _, q := range questions {
+		if q.File != "" && !known[q.File] {
+			return nil, fmt.Errorf("line %d: the folder %q has no file %q: 'loci files list' shows them", q.line, f.Name,
+				q.File)
+		}
+	}
+	return func(ctx context.Context, question string, w way) (hits []foundText, meaning bool, err error) {
+		var list []struct {
+			FileID      string `json:"file_id"`
+			FileName    string `json:"file_name"`
+			Text        string `json:"text"`
+			MeaningRank int    `json:"vector_rank"`
+		}
+		err = c.get(ctx, "/v1/folders/"+f.ID+"/search?"+w.values(question).Encode(), &list)
+		for _, h := range list {
+			_, name, _ := strings.Cut(h.FileName, "/")
+			hits = append(hits, foundText{names: []string{h.FileID, h.FileName, name}, text: h.Text})
+			meaning = meaning || h.MeaningRank > 0
+		}
+		return hits, meaning, err
+	}, nil
+}
+
+func (c evalCmd) archiveSearch(ctx context.Context) (searcher, error) {
+	id, err := c.archiveID(ctx, c.Archive)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, question string, w way) (hits []foundText, meaning bool, err error) {
+		var list []struct {
+			Passage  struct{ ID, Text string }
+			Metadata struct {
+				MeaningRank int `json:"vector_rank"`
+			}
+		}
+		body := map[string]any{"query": question, "archive_id": id, "limit": evalDepth, "search_mode": w.mode}
+		err = c.send(ctx, http.MethodPost, "/v1/passages/search?"+w.parameters().Encode(), body, &list)
+		for _, h := range list {
+			hits = append(hits, foundText{id: h.Passage.ID, text: h.Passage.Text})
+			meaning = meaning || h.Metadata.MeaningRank > 0
+		}
+		return hits, meaning, err
+	}, nil
+}
+
+func (c evalCmd) agentSearch(ctx context.Context) (searcher, error) {
+	id, err := c.agentID(ctx, c.Agent)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, question string, w way) (hits []foundText, meaning bool, err error) {
+		var found server.MemorySearch
+		target := "/v1/agents/" + url.PathEscape(id) + "/memory-search?" + w.values(question).Encode()
+		err = c.get(ctx, target, &found)
+		for _, h := range found.Hits {
+			hit := foundText{text: h.Text}
+			switch h.Kind {
+			case memorysearch.Passage:
+				hit.id = h.Place.ID
+			case memorysearch.File, memorysearch.MemoryFile:
+				_, name, _ := strings.Cut(h.Place.Path, "/")
+				hit.names = []string{h.Place.ID, h.Place.Path, name}
+			}
+			hits = append(hits, hit)
+		}
+		return hits, found.Ranking != "words", err
+	}, nil
+}
+
+// archiveID returns the ID of the archive that a text names. A name that no archive or several have is an error.
+func (r remote) archiveID(ctx context.Context, nameOrID string) (string, error) {
+	if archiveForm.MatchString(nameOrID) {
+		return nameOrID, nil
+	}
+	var list []named
+	query := url.Values{"name": {nameOrID}, "limit": {fmt.Sprint(maxNamesakes + 1)}}
+	if err := r.get(ctx, "/v1/archives/?"+query.Encode(), &list); err != nil {
+		return "", err
+	}
+	ids := make([]string, len(list))
+	for i, a := range list {
+		ids[i] = a.ID
+	}
+	return onlyOne(kind{"archive", "archives", "GET /v1/archives lists them"}, nameOrID, ids)
+}
