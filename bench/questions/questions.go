@@ -1,5 +1,6 @@
 // Package questions holds questions as people ask them, each with the text that answers it. Most share few words with
-// their answers. The texts are made up, but for the functions of Go's standard library, which the set code names.
+// their answers. The texts are made up, but for the functions of Go's standard library, which the set code names, and
+// the sections of the set manuals, which are those of docs in November 2026.
 package questions
 
 import (
@@ -12,9 +13,9 @@ import (
 //go:embed *.jsonl
 var files embed.FS
 
-// Names are the sets whose texts stand alone: answers of a FAQ, notes, support cases, and some of each in other
-// languages.
-var Names = []string{"faq", "support", "notes", "german", "french", "spanish"}
+// Names are the sets whose texts stand alone: answers of a FAQ, notes, support cases, sections of manuals, and some of
+// each in other languages.
+var Names = []string{"faq", "support", "notes", "manuals", "german", "french", "spanish"}
 
 // Set is texts that are searched together, and what is asked of them.
 type Set struct {
@@ -45,12 +46,17 @@ type Function struct {
 	Question string `json:"question"`
 }
 
-// Read returns the set of a name.
+// Read returns the set of a name. A line without a text is another question that the text before answers; a text
+// without a question answers none.
 func Read(name string) Set {
 	set := Set{Name: name}
-	for i, line := range lines[struct{ Question, Text string }](name) {
-		set.Texts = append(set.Texts, line.Text)
-		set.Questions = append(set.Questions, Question{line.Question, i})
+	for _, line := range lines[struct{ Question, Text string }](name) {
+		if line.Text != "" {
+			set.Texts = append(set.Texts, line.Text)
+		}
+		if line.Question != "" {
+			set.Questions = append(set.Questions, Question{line.Question, len(set.Texts) - 1})
+		}
 	}
 	return set
 }
