@@ -98,6 +98,8 @@ type Options struct {
 	Tracer pgx.QueryTracer
 	// Changed is called when Postgres says that its own files are no longer those that it was started with; may be nil.
 	Changed func()
+	// Away is asked before a connection is made: its error is why none can be made now; may be nil.
+	Away func() error
 }
 
 // ConnectWith is Connect with options.
@@ -107,6 +109,9 @@ func ConnectWith(ctx context.Context, url string, o Options) (*pgxpool.Pool, err
 		return nil, err
 	}
 	config.AfterConnect = setUp
+	if o.Away != nil {
+		config.BeforeConnect = func(context.Context, *pgx.ConnConfig) error { return o.Away() }
+	}
 	if !strings.Contains(url, "pool_max_conns") {
 		config.MaxConns = maxConns
 	}

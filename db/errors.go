@@ -114,9 +114,14 @@ func Unavailable(err error) bool {
 	if errors.Is(err, context.Canceled) { // who asked no longer waits
 		return false
 	}
+	return Away(err) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// Away reports whether an error says that the database cannot be reached. That a caller's own time ended says nothing
+// of the database, unless it ended while a connection was made.
+func Away(err error) bool {
 	_, unreachable := errors.AsType[*pgconn.ConnectError](err)
-	return unreachable || IsFull(err) || errors.Is(err, ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) ||
-		pgconn.SafeToRetry(err)
+	return unreachable || IsFull(err) || errors.Is(err, ErrUnreachable) || pgconn.SafeToRetry(err)
 }
 
 // FilesChanged reports whether an error says that Postgres cannot use its own files, as when its package was upgraded

@@ -16,8 +16,8 @@ type patience struct {
 	limit time.Duration
 
 	mu     sync.Mutex
-	waited time.Duration // by slow statements, since the last quick one
-	spent  bool          // a statement was broken off, and none was quick since
+	waited time.Duration // at seen; each second without a wait makes up for one with it
+	seen   time.Time
 }
 
 const (
@@ -32,8 +32,8 @@ type (
 )
 
 // WithPatience returns a context whose statements, through a pool of this package, wait at most limit for locks, for a
-// connection of the pool, and for a database that does not answer, all of them together until one is quick again. Those
-// that would wait longer end with context.DeadlineExceeded.
+// connection of the pool, and for a database that does not answer. The waits add up; time without waits is taken off
+// them. A statement that would wait longer ends with context.DeadlineExceeded.
 func WithPatience(ctx context.Context, limit time.Duration) context.Context {
 	return context.WithValue(ctx, patienceKey{}, &patience{limit: limit})
 }
@@ -42,24 +42,16 @@ func WithPatience(ctx context.Context, limit time.Duration) context.Context {
 func (p *patience) left() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.spent {
-		return quick
-	}
+	now := time.Now()
+	p.waited, p.seen = max(0, p.waited-now.Sub(p.seen)), now
 	return max(p.limit-p.waited, quick)
 }
 
-// note takes note of a statement that ended.
-func (p *patience) note(took time.Duration, brokenOff bool) {
+// note takes note of a statement that waited.
+func (p *patience) note(took time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch {
-	case brokenOff:
-		p.spent = true
-	case took < quick:
-		p.waited, p.spent = 0, false
-	default:
-		p.waited += took
-	}
+	p.waited, p.seen = p.waited+took, time.Now()
 }
 
 // errOutOfPatience is why a statement that waited too long was broken off.
@@ -75,6 +67,7 @@ type wait struct {
 	*patience
 	began  time.Time
 	timer  *time.Timer
+	works  bool // when it was looked at last
 	cancel context.CancelCauseFunc
 }
 
@@ -92,13 +85,12 @@ func (t *patient) begin(ctx context.Context, pid uint32) context.Context {
 	w.timer = time.AfterFunc(left, func() {
 		looking, done := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
 		defer done()
-		if pid == 0 || !t.look(looking, pid) {
-			cancel(errOutOfPatience)
-			return
-		}
+		works := pid != 0 && t.look(looking, pid)
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if inner.Err() == nil {
+		if w.works = works; !works {
+			cancel(errOutOfPatience)
+		} else if inner.Err() == nil {
 			w.timer.Reset(lookAgain)
 		}
 	})
@@ -112,8 +104,18 @@ func (*patient) end(ctx context.Context) {
 		return
 	}
 	w.timer.Stop()
-	w.note(time.Since(w.began), errors.Is(context.Cause(ctx), errOutOfPatience))
+	w.ended()
 	w.cancel(nil)
+}
+
+// ended takes note of a wait, unless it was one for a statement that was quick or that the database worked on.
+func (w *wait) ended() {
+	w.mu.Lock()
+	works := w.works
+	w.mu.Unlock()
+	if took := time.Since(w.began); took >= quick && !works {
+		w.note(took)
+	}
 }
 
 // bounded is a context whose end by a patience is that of a deadline.

@@ -39,6 +39,18 @@ func storeProbe(ctx context.Context, conn *pgx.Conn, name string) error {
 	return err
 }
 
+// Ping returns the error of a database that answers no new session.
+func Ping(ctx context.Context, pool *pgxpool.Pool) error {
+	config := pool.Config().ConnConfig
+	config.Tracer = nil
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it was asked
+	return conn.Ping(ctx)
+}
+
 // examineWrites says whether the database stores changes.
 func examineWrites(ctx context.Context, conn *pgx.Conn) Finding {
 	took, err := probe(ctx, conn.Config(), "doctor")

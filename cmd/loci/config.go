@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -38,7 +39,19 @@ type opened struct {
 	private *local.Server // nil for LOCI_DATABASE_URL
 	close   func() error
 
-	suspects chan struct{} // has a value after changed
+	suspects chan struct{}          // has a value after changed
+	full     *atomic.Pointer[error] // why a private Postgres cannot run, while its disk is full
+}
+
+// away returns the error of a private Postgres that waits for room on its disk.
+func (o opened) away() error {
+	if o.full == nil {
+		return nil
+	}
+	if err := o.full.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // changed says that the files of a private Postgres may have been replaced.
@@ -67,6 +80,7 @@ func (d database) open(ctx context.Context, log *slog.Logger) (opened, error) {
 		return opened{}, err
 	}
 	return opened{urls: db.URLs{Server: pg.ServingURL(), Owner: pg.URL()}, private: pg, suspects: make(chan struct{}, 1),
+		full: &atomic.Pointer[error]{},
 		close: func() error {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 			defer cancel()
@@ -74,14 +88,23 @@ func (d database) open(ctx context.Context, log *slog.Logger) (opened, error) {
 		}}, nil
 }
 
-// ping returns a function that asks whether the database answers. Of a private Postgres that ended it says why.
+// ping returns a function that asks in a new session whether the database answers: that a pool is busy is no outage. Of
+// a private Postgres that ended it says why.
 func (o opened) ping(pool *pgxpool.Pool) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if o.private != nil && o.private.Err() != nil {
 			return o.private.Err()
 		}
-		return pool.Ping(ctx)
+		return db.Ping(ctx, pool)
 	}
+}
+
+// probe stores a row in a new session of the database, and returns how long that took.
+func (p *process) probe(ctx context.Context) (time.Duration, error) {
+	if err := p.pg.away(); err != nil {
+		return 0, err
+	}
+	return db.Probe(ctx, p.pool, "ready")
 }
 
 // probe returns a function that stores a row in a new session of the database.

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/loci-memory/loci/db"
@@ -76,7 +77,8 @@ func noStoring() outageKind {
 	return outageKind{
 		signs: regexp.MustCompile("SQLSTATE (53000|53100|58030|25006)|(?i)no space left on device|" +
 			"the database is read-only"),
-		is: db.IsFull,
+		is:     db.IsFull,
+		upkeep: true,
 		begun: "the database can store nothing; changes are refused with status 503, and work waits, until its disk has " +
 			"room and it is writable",
 		lasts: "the database can still store nothing",
@@ -120,7 +122,7 @@ func (o *outage) explains(ctx context.Context, log slog.Handler, text string, up
 // watchOutages logs when outages end, until ctx ends.
 func (p *process) watchOutages(ctx context.Context) {
 	var watches sync.WaitGroup
-	for _, o := range p.outages {
+	for _, o := range p.outages.list() {
 		watches.Go(func() { o.watch(ctx, p.log) })
 	}
 	watches.Wait()
@@ -161,10 +163,28 @@ func (o *outage) over() time.Duration {
 	return lasted
 }
 
+// outages are those that a log knows of: none until the database is open.
+type outages struct{ atomic.Pointer[[]*outage] }
+
+// newOutages returns outages that are known from the beginning.
+func newOutages(all ...*outage) *outages {
+	o := &outages{}
+	o.Store(&all)
+	return o
+}
+
+// list returns the outages.
+func (o *outages) list() []*outage {
+	if all := o.Load(); all != nil {
+		return *all
+	}
+	return nil
+}
+
 // duringOutages writes errors that an outage explains at level debug.
 type duringOutages struct {
 	slog.Handler
-	outages []*outage
+	outages *outages
 }
 
 // Handle implements slog.Handler.
@@ -178,7 +198,7 @@ func (d duringOutages) Handle(ctx context.Context, r slog.Record) error {
 		upkeep = upkeep || a.Key == riverMessage
 		return true
 	})
-	if slices.ContainsFunc(d.outages, func(o *outage) bool { return o.explains(ctx, d.Handler, text, upkeep) }) {
+	if slices.ContainsFunc(d.outages.list(), func(o *outage) bool { return o.explains(ctx, d.Handler, text, upkeep) }) {
 		if !d.Enabled(ctx, slog.LevelDebug) {
 			return nil
 		}

@@ -30,7 +30,7 @@ func outageIsTwoLines(t *testing.T) {
 		return nil
 	})
 	out := newLines()
-	log := slog.New(duringOutages{slog.NewTextHandler(out, nil), []*outage{o}}).With("of", "jobs")
+	log := slog.New(duringOutages{slog.NewTextHandler(out, nil), newOutages(o)}).With("of", "jobs")
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	go o.watch(ctx, log)
@@ -72,7 +72,7 @@ func TestDebugLogsShowWhatAnOutageExplains(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	o := newOutage(noAnswer(), func(context.Context) error { return errors.New("away") })
-	log := slog.New(duringOutages{slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}), []*outage{o}})
+	log := slog.New(duringOutages{slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}), newOutages(o)})
 	log.Error("first", "err", "unexpected EOF")
 	log.WithGroup("g").Error("second", "err", "SQLSTATE 57P03")
 	if text := out.String(); !strings.Contains(text, "level=DEBUG msg=first") ||
@@ -96,7 +96,7 @@ func fullDiskIsTwoLines(t *testing.T) {
 		return nil
 	})
 	out := newLines()
-	log := slog.New(duringOutages{slog.NewTextHandler(out, nil), []*outage{o}})
+	log := slog.New(duringOutages{slog.NewTextHandler(out, nil), newOutages(o)})
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	go o.watch(ctx, log)
@@ -140,7 +140,7 @@ func suspendedIsALineAMinute(t *testing.T) {
 		return nil
 	})
 	out := newLines()
-	handler := duringOutages{slog.NewTextHandler(out, nil), []*outage{o}}
+	handler := duringOutages{slog.NewTextHandler(out, nil), newOutages(o)}
 	log, jobs := slog.New(handler), slog.New(quiet{handler})
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()

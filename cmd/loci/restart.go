@@ -3,18 +3,21 @@ package main
 import (
 	"context"
 	"time"
+
+	"github.com/loci-memory/loci/db"
 )
 
 const (
-	maxRestarts  = 6           // of Postgres in a row
-	restartPause = time.Second // before the second try, doubled before each further one
-	stableAfter  = time.Minute // a Postgres that ran this long may again be restarted maxRestarts times
-	lookEvery    = time.Minute // between two looks whether its files were replaced
+	maxRestarts  = 6               // of Postgres in a row
+	restartPause = time.Second     // before the second try, doubled before each further one
+	stableAfter  = time.Minute     // a Postgres that ran this long may again be restarted maxRestarts times
+	lookEvery    = time.Minute     // between two looks whether its files were replaced
+	roomPause    = 5 * time.Second // between two tries while the disk is full
 )
 
 // keepPostgres restarts the private Postgres when it ended by itself, and when its files were replaced, as by an
 // upgrade of its package. It returns the error after maxRestarts tries in a row, and where there is nothing that it
-// could start.
+// could start. While the disk is full it goes on trying.
 func (p *process) keepPostgres(ctx context.Context) error {
 	if p.pg.private == nil {
 		return nil
@@ -41,6 +44,11 @@ func (p *process) keepPostgres(ctx context.Context) error {
 			tries = 0
 		}
 		for ; err != nil; tries++ {
+			if db.IsFull(err) {
+				if err = p.restartWithRoom(ctx, err); err == nil || ctx.Err() != nil {
+					break
+				}
+			}
 			if tries == maxRestarts {
 				return err
 			}
@@ -51,6 +59,20 @@ func (p *process) keepPostgres(ctx context.Context) error {
 			err = p.restart(ctx)
 		}
 	}
+}
+
+// restartWithRoom tries to start Postgres until its disk has room, or until it ends for another reason, which is the
+// error. Meanwhile requests are told that there is no room.
+func (p *process) restartWithRoom(ctx context.Context, full error) error {
+	p.log.Error("Postgres ended, because its disk is full; it is started when there is room", "error", full)
+	p.pg.full.Store(&full)
+	defer p.pg.full.Store(nil)
+	for wait(ctx, roomPause) {
+		if err := p.restart(ctx); !db.IsFull(err) {
+			return err
+		}
+	}
+	return nil
 }
 
 // restart starts Postgres again. It ignores the end of ctx: the server stops after it.

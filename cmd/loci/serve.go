@@ -96,6 +96,8 @@ func (c *serveCmd) Run(ctx context.Context, command *kong.Context, s streams) (e
 		log.Warn(notASetting(name))
 	}
 	limitMemory()
+	ofPostgres, known := log, &outages{}
+	log = slog.New(duringOutages{log.Handler(), known})
 	configured, err := c.configure(ctx, log)
 	if err != nil {
 		return err
@@ -116,12 +118,13 @@ func (c *serveCmd) Run(ctx context.Context, command *kong.Context, s streams) (e
 	} else if metricsListener != nil {
 		defer metricsListener.Close()
 	}
-	pg, err := c.open(ctx, log)
+	pg, err := c.open(ctx, ofPostgres)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, pg.close()) }()
-	pool, err := db.OpenWith(ctx, pg.urls, db.Options{Tracer: configured.tracing.statements(), Changed: pg.changed})
+	pool, err := db.OpenWith(ctx, pg.urls, db.Options{Tracer: configured.tracing.statements(), Changed: pg.changed,
+		Away: pg.away})
 	if err != nil {
 		return err
 	}
@@ -133,9 +136,8 @@ func (c *serveCmd) Run(ctx context.Context, command *kong.Context, s streams) (e
 	if owner != nil {
 		defer owner.Close()
 	}
-	outages := []*outage{newOutage(noAnswer(), pg.ping(pool)), newOutage(noFiles(), pg.probe(pool)),
-		newOutage(noStoring(), func(ctx context.Context) error { return db.CheckRoom(ctx, pool) })}
-	log = slog.New(duringOutages{log.Handler(), outages})
+	known.Store(&[]*outage{newOutage(noAnswer(), pg.ping(pool)), newOutage(noFiles(), pg.probe(pool)),
+		newOutage(noStoring(), func(ctx context.Context) error { return db.CheckRoom(ctx, pool) })})
 	keys := &apikey.Store{DB: pool}
 	if err := c.register(ctx, keys, log, configured.loopback); err != nil {
 		return err
@@ -145,7 +147,7 @@ func (c *serveCmd) Run(ctx context.Context, command *kong.Context, s streams) (e
 	}
 	p := &process{serveCmd: c, configured: configured, log: log, out: s, pg: pg, pool: pool, owner: owner, keys: keys,
 		settings: settingsOf(command, os.LookupEnv), unknown: unknown, jq: queries, metrics: metricsListener,
-		outages: outages, id: "loci-" + uuid.NewString()}
+		outages: known, id: "loci-" + uuid.NewString()}
 	return p.serve(ctx, listener)
 }
 
@@ -283,7 +285,7 @@ type process struct {
 	pool     *pgxpool.Pool
 	owner    *pgxpool.Pool // of the role that owns the schema; nil if the server knows none
 	keys     *apikey.Store
-	outages  []*outage    // of the database
+	outages  *outages     // of the database
 	metrics  net.Listener // of LOCI_METRICS_ADDR; nil if it is not set
 	settings []server.Setting
 	unknown  []string // variables that are called like settings and are none
@@ -376,7 +378,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		Settings: p.settings, Examine: p.examineItself, ExamineEmbeddings: p.examineEmbeddings,
 		ExamineModel:   p.language.examine,
 		MaxUploadBytes: p.MaxUploadBytes, MaxImportBytes: p.MaxImportBytes, MinBodyRate: p.bodyRate(),
-		Probe:          func(ctx context.Context) (time.Duration, error) { return db.Probe(ctx, p.pool, "ready") },
+		Probe:          p.probe,
 		RequestTimeout: p.RequestTimeout, KeyLimits: p.limits(), MCPFixtures: fixtures()}
 	if p.loopback { // only this machine reaches the server
 		api.OpenOrg = p.keys.OpenOrg

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 )
 
 // errMemoryInUse: the shared memory of a crashed server is still in use.
@@ -90,11 +92,24 @@ func (j *journal) line(line string) {
 func ofClient(text string) bool {
 	return strings.HasPrefix(text, "terminating connection ") || strings.HasSuffix(text, "did not match any process") ||
 		text == "connection to client lost" || strings.HasPrefix(text, "could not send data to client") ||
-		strings.HasPrefix(text, "could not receive data from client")
+		strings.HasPrefix(text, "could not receive data from client") || refusals.MatchString(text)
 }
+
+// refusals are what Postgres says to each client that it refuses while it starts, recovers or stops.
+var refusals = regexp.MustCompile(`^the database system is (in recovery mode|not yet accepting connections|` +
+	`starting up|shutting down)`)
 
 // isFullDisk reports whether a program of Postgres, which has the locale C, says that the disk is full.
 func isFullDisk(text string) bool { return strings.Contains(text, "No space left on device") }
+
+// fullDisk is the error of a Postgres that ended because its disk is full.
+type fullDisk string
+
+// Error implements error.
+func (e fullDisk) Error() string { return string(e) }
+
+// Unwrap lets the error be told from others.
+func (fullDisk) Unwrap() error { return syscall.ENOSPC }
 
 // explain returns an error with the given text and the server's last fatal line, or the one that says that the disk is
 // full, which the fatal one does not say always.
@@ -103,7 +118,7 @@ func (j *journal) explain(what string) error {
 	defer j.mu.Unlock()
 	switch {
 	case j.full != "":
-		return fmt.Errorf("%s, because the disk is full: make room there, and try again (%s)", what, j.full)
+		return fullDisk(fmt.Sprintf("%s, because the disk is full: make room there, and try again (%s)", what, j.full))
 	case j.fatal == "":
 		return errors.New(what)
 	case strings.HasPrefix(j.fatal, "pre-existing shared memory block"):

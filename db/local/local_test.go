@@ -2,11 +2,13 @@ package local_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -286,7 +288,8 @@ func TestTheEndOfPostgresIsExplained(t *testing.T) {
 		{"another reason", "ERROR:  could not write\n" + request, "it ended: checkpoint request failed"},
 		{"no reason", "LOG:  shut down\n", "it ended"},
 	} {
-		if got := local.Explained("it ended", row.written).Error(); got != row.want {
+		got := local.Explained("it ended", row.written)
+		if got.Error() != row.want || errors.Is(got, syscall.ENOSPC) != strings.Contains(row.want, "disk is full") {
 			t.Errorf("%s: got %q, want %q", row.name, got, row.want)
 		}
 	}

@@ -86,7 +86,7 @@ func (w *worker) work(ctx context.Context) error {
 
 // unavailable reports whether an error may pass: the database cannot serve. The deadlines of a run are its models'.
 func unavailable(err error) bool {
-	return db.Unavailable(err) && !errors.Is(err, context.DeadlineExceeded)
+	return db.Unavailable(err) && (db.Away(err) || !errors.Is(err, context.DeadlineExceeded))
 }
 
 // load reads what the run has done so far.
