@@ -57,6 +57,7 @@ func stages() []stage {
 		{"lab", (*bench).replays},
 		{"tenants", (*bench).tenants},
 		{"mcp", (*bench).mcp},
+		{"background", (*bench).background},
 	}
 }
 
@@ -65,7 +66,7 @@ func run(ctx context.Context, args []string) (err error) {
 	scale := flags.String("scale", "full", "how much is measured: full, small (a minute) or tiny (a trial)")
 	only := flags.String("only", "",
 		"stages to run, separated by commas: start, words, vectors, small, bulk, history, passages, compaction, "+
-			"policies, lab, tenants, mcp; empty runs all")
+			"policies, lab, tenants, mcp, background; empty runs all")
 	loci := flags.String("loci", "bin/loci", "the program to measure")
 	locomo := flags.String("locomo", "",
 		"a file of LoCoMo: only measure how well its questions are answered")
@@ -146,7 +147,7 @@ func choose(only string) ([]stage, error) {
 		if !slices.ContainsFunc(all, func(s stage) bool { return s.name == name }) {
 			return nil,
 				fmt.Errorf("there is no stage '%s'; the stages are start, words, vectors, small, bulk, history, passages, "+
-					"compaction, policies, lab, tenants and mcp", name)
+					"compaction, policies, lab, tenants, mcp and background", name)
 		}
 	}
 	return slices.DeleteFunc(all, func(s stage) bool { return !slices.Contains(names, s.name) }), nil
