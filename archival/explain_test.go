@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/embed/embedtest"
 )
 
 // The best hit's score says how much of the query was found, whatever the query; the others have their shares of it.
@@ -124,5 +125,32 @@ func TestMisspeltWordsAreSearchedInAnotherSpelling(t *testing.T) {
 			t.Errorf("%q from the third on: %d hits for %q, want 1 for %q", tt.text, len(second.Hits), second.SearchedFor,
 				tt.spelling)
 		}
+	}
+}
+
+// A reranker orders the best passages, on all pages, unless the query wants one ranking alone.
+func TestARerankerOrdersPassages(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.store = archival.New(f.pool, archival.Options{Reranker: embedtest.Preferring("river")})
+	f.insert("The walnut tree.", "A walnut tree by the old mill.", "There are a walnut and some tree by the river.")
+	q := archival.Query{Text: "walnut tree", AgentID: f.agent, Limit: 2, Explain: true}
+	got := f.search(q)
+	if len(got.Hits) != 2 || !strings.HasSuffix(got.Hits[0].Text, "river.") || got.Hits[0].Score < got.Hits[1].Score {
+		t.Fatalf("got %+v, want the passage about the river first", got.Hits)
+	}
+	if e := got.Explanation.Rerank; e == nil || e.Rows != 3 || e.Model != "preferring-river" {
+		t.Errorf("the reranking is explained as %+v", e)
+	}
+	if e := got.Hits[0].Explanation.Rerank; e == nil || *e != 1 {
+		t.Errorf("the first hit is judged as %v, want 1", e)
+	}
+	q.After = got.Hits[1].ID
+	if next := f.search(q); len(next.Hits) != 1 || next.Hits[0].ID == got.Hits[0].ID {
+		t.Errorf("the next page is %+v, want the last passage", next.Hits)
+	}
+	q.After, q.WordsOnly = "", true
+	if got := f.search(q); strings.HasSuffix(got.Hits[0].Text, "river.") || got.Explanation.Rerank != nil {
+		t.Errorf("by words alone: got %+v", got.Hits)
 	}
 }

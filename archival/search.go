@@ -82,7 +82,7 @@ func (s *Store) ranked(ctx context.Context, q Query, question embed.Question, af
 	if err != nil {
 		return out, err
 	}
-	err = ranking.RankByNear(func(keys []int64) ([]embed.Text, error) {
+	err = ranking.RankByText(ctx, func(keys []int64) ([]embed.Text, error) {
 		return db.All[embed.Text](ctx, s.db, `
 			SELECT key, left(text, $3) AS text FROM passages WHERE org = $1 AND key = ANY ($2)`,
 			question.Org, keys, embed.NearChars)

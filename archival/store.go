@@ -14,6 +14,7 @@ import (
 // Options configure a Store.
 type Options struct {
 	Endpoint *embed.Endpoint // the embeddings endpoint; nil ranks by words alone
+	Reranker *embed.Reranker // orders the best hits of a search; nil leaves their order
 }
 
 // Store keeps archives in Postgres.
@@ -28,6 +29,7 @@ type Store struct {
 // New returns a store on d.
 func New(d db.DB, o Options) *Store {
 	search := embed.NewSearch(o.Endpoint, "passages", "passage_vectors", "passage_key")
+	search.Reranker = o.Reranker
 	search.Words = wordindex.New("passages", "passages", "archive_key", "key")
 	return &Store{db: d, search: search, sizes: &sizes{}, endpoint: o.Endpoint, settle: embed.Settle}
 }

@@ -13,6 +13,8 @@ type Explanation struct {
 	Rows         int             `json:"rows" doc:"About how many rows the statistics of words are of."`
 	Confidence   float64         `json:"confidence" doc:"The score of the best hit, from 0 to 1."`
 	Milliseconds float64         `json:"milliseconds" doc:"That ranking took, without reading the hits."`
+
+	Rerank *ExplainedRerank `json:"rerank,omitempty" doc:"What a second model did to the best rows; absent without one."`
 }
 
 // ExplainedTerm is a term of a query.
@@ -38,6 +40,7 @@ type HitExplanation struct {
 	Words   float64      `json:"words" doc:"Its share of the best score by words; 0 if it is not among the best."`
 	Meaning float64      `json:"meaning" doc:"Its share of the best score by meaning, above what unrelated text has."`
 	Boosts  []Boost      `json:"boosts" doc:"What is added to the two shares."`
+	Rerank  *float64     `json:"rerank,omitempty" doc:"What a second model says of it; absent if it was not asked."`
 	Search  *Explanation `json:"search,omitempty" doc:"How the search ranked; of the first hit alone."`
 }
 
@@ -50,7 +53,7 @@ type Boost struct {
 // Explanation returns how the ranking came about.
 func (r Ranking) Explanation() *Explanation {
 	out := &Explanation{Terms: []ExplainedTerm{}, Arms: []ExplainedArm{}, Rows: r.scope.Rows(), Confidence: r.Confidence,
-		Milliseconds: milliseconds(r.took)}
+		Milliseconds: milliseconds(r.took), Rerank: r.judged.explained()}
 	weights := make(map[int32]float32, len(r.Query.terms))
 	values := r.Query.Vector.Values()
 	for i, id := range r.Query.Vector.Indices() {
@@ -106,7 +109,7 @@ func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 
 
 // ExplainHit returns how a row got its place, whose searchable text and boosts the caller knows.
 func (r Ranking) ExplainHit(key int64, text string, boosts ...Boost) *HitExplanation {
-	out := &HitExplanation{Terms: []string{}, Boosts: []Boost{}}
+	out := &HitExplanation{Terms: []string{}, Boosts: []Boost{}, Rerank: r.judged.of(key)}
 	for _, t := range DistinctTerms(text) {
 		if _, ok := r.Query.terms[t]; ok {
 			out.Terms = append(out.Terms, t)

@@ -57,3 +57,11 @@ type Pace struct{ pace }
 func (p *Pace) Begin(now time.Time)          { p.begin(now) }
 func (p *Pace) End(now time.Time, texts int) { p.end(now, texts) }
 func (p *Pace) PerSecond() float64           { return p.perSecond() }
+
+// Judging returns the ranking of a question whose best rows a reranker judges.
+func Judging(r *Reranker, question string) Ranking {
+	return Ranking{text: question, judged: &judgement{reranker: r}}
+}
+
+// Judged returns what the reranker of a ranking did.
+func (r Ranking) Judged() *ExplainedRerank { return r.judged.explained() }

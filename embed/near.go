@@ -1,6 +1,7 @@
 package embed
 
 import (
+	"context"
 	"math"
 	"slices"
 )
@@ -94,38 +95,39 @@ type Text struct {
 	Text string `db:"text"`
 }
 
-// NearOf returns the gains by Near of the rows with the given keys, in the keys' order. read returns the rows' texts in
-// any order; a row without one gains nothing. It is not called if no text may gain.
-func (r Ranking) NearOf(keys []int64, read func(keys []int64) ([]Text, error)) ([]float64, error) {
-	gains := make([]float64, len(keys))
-	if !r.HasNear() {
-		return gains, nil
+// TextsOf returns the texts of rows by their keys, as far as Near or a reranker looks at them. read returns the rows'
+// texts in any order; it is not called if nothing looks at them.
+func (r Ranking) TextsOf(keys []int64, read func(keys []int64) ([]Text, error)) (map[int64]string, error) {
+	if !r.HasNear() && !r.Reranks() {
+		return nil, nil
 	}
 	texts, err := read(keys)
+	byKey := make(map[int64]string, len(texts))
 	for _, t := range texts {
-		gains[slices.Index(keys, t.Key)] = r.Near(t.Text)
+		byKey[t.Key] = t.Text
 	}
-	return gains, err
+	return byKey, err
 }
 
-// RankByNear adds the gains by Near to the scores of the NearRows best rows, and sorts these rows. read is that of
-// NearOf.
-func (r *Ranking) RankByNear(read func(keys []int64) ([]Text, error)) error {
+// RankByText adds the gains by Near to the scores of the NearRows best rows, sorts these rows, and lets the reranker
+// order the first of them. read is that of TextsOf.
+func (r *Ranking) RankByText(ctx context.Context, read func(keys []int64) ([]Text, error)) error {
 	r.Rows = slices.Clone(r.Rows)
 	best := r.Rows[:min(len(r.Rows), NearRows)]
 	keys := make([]int64, len(best))
 	for i, row := range best {
 		keys[i] = row.ID
 	}
-	gains, err := r.NearOf(keys, read)
+	texts, err := r.TextsOf(keys, read)
 	if err != nil {
 		return err
 	}
-	for i, gain := range gains {
-		best[i].Near = gain
-		best[i].Score += gain
+	for i, row := range best {
+		best[i].Near = r.Near(texts[row.ID])
+		best[i].Score += best[i].Near
 	}
 	sortBest(best)
+	r.RerankTexts(ctx, best, texts)
 	return nil
 }
 

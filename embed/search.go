@@ -28,6 +28,7 @@ const MaxOwners = 5_000
 // Set the fields before the first use; it is then safe for concurrent use.
 type Search struct {
 	Endpoint  *Endpoint // nil ranks by words alone
+	Reranker  *Reranker // judges the best rows; nil if none does
 	Table     string    // has the columns key, lex and terms
 	Vectors   string    // the table of the rows' vectors, with the columns space_id and embedding
 	VectorKey string    // the column of Vectors that holds a row's key
@@ -111,6 +112,8 @@ type Ranking struct {
 	took           time.Duration
 
 	wordsConfidence, meaningConfidence float64 // of the best row of each arm
+
+	judged *judgement // of the best rows; nil if nothing judges them. Copies of the ranking share it
 }
 
 // Rank ranks the rows that a question may see. It calls the endpoint, and reads by words and by meaning at the same
@@ -123,6 +126,9 @@ func (s *Search) Rank(ctx context.Context, d db.DB, q Question) (Ranking, error)
 		return Ranking{}, err
 	}
 	out := Ranking{Query: idf.Query(q.Text), text: q.Text, scope: idf}
+	if s.Reranker != nil && !q.WordsOnly && !q.MeaningOnly {
+		out.judged = &judgement{reranker: s.Reranker}
+	}
 	words, meaning, err := s.bothArms(ctx, d, q, idf, &out)
 	if out.ByWords = !q.MeaningOnly || !out.ByMeaning; err == nil && out.ByWords && q.MeaningOnly {
 		words, err = s.wordsArm(ctx, d, q, idf, &out)

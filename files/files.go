@@ -24,6 +24,7 @@ type Options struct {
 	MaxUploadBytes int64           // a larger upload is refused; 0 is 50 MiB
 	TempDir        string          // where uploads are spooled; empty is the system's
 	Endpoint       *embed.Endpoint // the embeddings endpoint; nil ranks by words alone
+	Reranker       *embed.Reranker // orders the best hits of a search; nil leaves their order
 
 	// PromptTokens counts the tokens of a text; nil estimates them from the characters.
 	PromptTokens func(text string) int
@@ -78,6 +79,7 @@ func New(d db.DB, o Options) (*Store, error) {
 		o.Jobs = jobs
 	}
 	search := embed.NewSearch(o.Endpoint, "chunks", "chunk_vectors", "chunk_key")
+	search.Reranker = o.Reranker
 	search.Words, search.PlainTerms = wordindex.New("chunks", "chunks", "folder_key", "key"), true
 	s := &Store{db: d, jobs: o.Jobs, search: search, grep: grep.New(), o: o, parsing: newParsing(), uses: &uses{},
 		readers: make(chan struct{}, parsers)}

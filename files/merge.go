@@ -40,7 +40,7 @@ func (s *Store) mergedHits(ctx context.Context, org db.Org, ranking embed.Rankin
 		}
 		if len(groups) == 0 { // a later page finds the same groups: its first chunks are the same
 			first := min(embed.NearRows, len(parts))
-			rankByNearness(ranking, parts[:first])
+			rankByText(ctx, ranking, parts[:first])
 			groups, parts = joined(grouped(nil, parts[:first])), parts[first:]
 		}
 		groups, ranked = grouped(groups, parts), ranked[n:]
@@ -74,14 +74,16 @@ func confirm(ranking embed.Ranking) func(*part) (bool, error) {
 	}
 }
 
-// rankByNearness adds to the scores of chunks what they gain by having the query's words near each other, and sorts
-// them, best first.
-func rankByNearness(ranking embed.Ranking, parts []part) {
+// rankByText adds to the scores of chunks what they gain by having the query's words near each other, sorts them, best
+// first, and lets the reranker order the first of them.
+func rankByText(ctx context.Context, ranking embed.Ranking, parts []part) {
 	for i, p := range parts {
 		parts[i].Near = ranking.Near(p.Heading + "\n" + p.Text)
 		parts[i].Score += parts[i].Near
 	}
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.Score, a.Score) })
+	judged := func(p part) embed.Judged { return embed.Judged{Key: p.ChunkKey, Text: p.searchable()} }
+	embed.Rerank(ctx, ranking, parts, judged, func(p *part) *float64 { return &p.Score })
 }
 
 // grouped adds chunks, the best first, to groups of chunks that overlap. A group has the place of its best chunk.

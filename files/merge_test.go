@@ -128,3 +128,22 @@ func TestFilesExplainTheirRanks(t *testing.T) {
 		t.Errorf("got %+v and %+v", e, got.Hits)
 	}
 }
+
+// A reranker orders the best chunks, also where a file's name alone has what it prefers.
+func TestARerankerOrdersChunks(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	fx.Store = fx.newStore(fx.pool, files.Options{Reranker: embedtest.Preferring("river")})
+	folder := fx.folder("f")
+	fx.upload(folder, "a.txt", "The walnut tree.")
+	fx.upload(folder, "river.txt", "A tree, and far from it, behind the hills and the old mill of the valley, one walnut.")
+	agent := fx.agentWith(folder)
+	got, err := fx.Search(t.Context(), fx.org, agent, files.Query{Text: "walnut tree", Limit: 5, Explain: true})
+	if err != nil || len(got.Hits) != 2 || got.Hits[0].FileName != "f/river.txt" ||
+		got.Hits[0].Score < got.Hits[1].Score {
+		t.Fatalf("got %+v (%v), want river.txt first", got.Hits, err)
+	}
+	if e := got.Explanation.Rerank; e == nil || e.Rows != 2 || *got.Hits[0].Explanation.Rerank != 1 {
+		t.Errorf("the reranking is explained as %+v and %+v", e, got.Hits[0].Explanation)
+	}
+}

@@ -93,20 +93,21 @@ func (s *Store) rankInContext(ctx context.Context, f searchFilter, found embed.R
 	addParticipants(all, f.q.Text)
 	addDates(all, f.periods)
 	sortBest(all)
-	if err := s.addNear(ctx, f.org, all, found); err != nil {
+	if err := s.rankByText(ctx, f.org, all, found); err != nil {
 		return nil, err
 	}
 	return all, nil
 }
 
-// addNear adds to the scores of the best candidates their gains by Ranking.Near, and sorts these candidates.
-func (s *Store) addNear(ctx context.Context, org db.Org, all []candidate, found embed.Ranking) error {
+// rankByText adds to the scores of the best candidates their gains by Ranking.Near, sorts these candidates, and lets
+// the reranker order the first of them, unless the query names nothing but a time.
+func (s *Store) rankByText(ctx context.Context, org db.Org, all []candidate, found embed.Ranking) error {
 	best := all[:min(len(all), embed.NearRows)]
 	keys := make([]int64, len(best))
 	for i, c := range best {
 		keys[i] = c.Key
 	}
-	gains, err := found.NearOf(keys, func(keys []int64) ([]embed.Text, error) {
+	texts, err := found.TextsOf(keys, func(keys []int64) ([]embed.Text, error) {
 		return db.All[embed.Text](ctx, s.db, `
 			SELECT key, left(coalesce(content -> 0 ->> 'text', ''), $3) AS text FROM messages
 			WHERE org = $1 AND key = ANY ($2)`, org, keys, embed.NearChars)
@@ -114,13 +115,20 @@ func (s *Store) addNear(ctx context.Context, org db.Org, all []candidate, found 
 	if err != nil {
 		return err
 	}
-	for i, gain := range gains {
-		best[i].Gains.near = gain
-		best[i].Score += gain
+	for i, c := range best {
+		best[i].Gains.near = found.Near(texts[c.Key])
+		best[i].Score += best[i].Gains.near
 	}
 	sortBest(best)
+	if len(best) > 0 && !best[0].onlyTime() {
+		judged := func(c candidate) embed.Judged { return embed.Judged{Key: c.Key, Text: texts[c.Key]} }
+		embed.Rerank(ctx, found, best, judged, func(c *candidate) *float64 { return &c.Score })
+	}
 	return nil
 }
+
+// onlyTime reports whether the query names the candidate's time, and nothing else.
+func (c candidate) onlyTime() bool { return c.Gains.date >= onlyTimeBonus*otherYearShare }
 
 // calibrated returns candidates as rows whose scores can be compared with those of other queries. The best is as sure
 // as the best of them by itself, or by its neighbors, which need not be candidates; where the query names nothing but a
@@ -136,7 +144,7 @@ func calibrated(all []candidate, found *embed.Ranking) []embed.Scored {
 		found.Confidence = max(found.Confidence, found.Certainty(c.Own), sure*c.Gains.neighbors)
 	}
 	found.Confidence = min(found.Confidence, sure)
-	if len(all) > 0 && all[0].Gains.date >= onlyTimeBonus*otherYearShare {
+	if len(all) > 0 && all[0].onlyTime() {
 		found.Confidence = 1
 	}
 	found.Calibrate(rows)

@@ -19,6 +19,7 @@ import (
 type Options struct {
 	Entropy  bool            // redact texts of high entropy too, which includes hashes and ids
 	Endpoint *embed.Endpoint // the embeddings endpoint; nil ranks by words alone
+	Reranker *embed.Reranker // orders the best hits of a search; nil leaves their order
 }
 
 // Store keeps conversations in Postgres.
@@ -33,6 +34,7 @@ type Store struct {
 // New returns a store on d.
 func New(d db.DB, o Options) *Store {
 	search := embed.NewSearch(o.Endpoint, "searched_messages", "message_vectors", "message_key")
+	search.Reranker = o.Reranker
 	search.Words = wordindex.New("messages", "searched_messages", "agent_key", "seq")
 	return &Store{db: d, search: search, redactors: &sync.Map{}, o: o, settle: embed.Settle}
 }

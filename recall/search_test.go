@@ -12,6 +12,7 @@ import (
 
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -315,5 +316,24 @@ func TestMessagesThatHaveAWordAreNoContext(t *testing.T) {
 		if h.Context {
 			t.Errorf("hit %d is marked as context: %+v", i, h)
 		}
+	}
+}
+
+// A reranker orders the best messages.
+func TestARerankerOrdersMessages(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.store = recall.New(f.pool, recall.Options{Reranker: embedtest.Preferring("river")})
+	for i := range 12 {
+		f.append(say(recall.User, fmt.Sprintf("Let us talk about topic %d and the weather.", i)))
+	}
+	f.append(say(recall.User, "The walnut tree."))
+	preferred := f.append(say(recall.User, "A tree, far away, by the mill of the river behind all hills, and one walnut."))
+	got := f.search(recall.Query{Text: "walnut tree", AgentID: f.agent, Limit: 2, Explain: true})
+	if len(got.Hits) != 2 || got.Hits[0].ID != preferred[0].ID || got.Hits[0].Score < got.Hits[1].Score {
+		t.Fatalf("got %+v, want the message about the river first", got.Hits)
+	}
+	if e := got.Explanation.Rerank; e == nil || e.Rows < 2 || *got.Hits[0].Explanation.Rerank != 1 {
+		t.Errorf("the reranking is explained as %+v and %+v", e, got.Hits[0].Explanation)
 	}
 }

@@ -115,6 +115,7 @@ func (c *serving) examine(ctx context.Context, loopback bool, open func(context.
 		examineSandbox,
 		func() []db.Finding { return []db.Finding{c.examineEmbeddings(ctx)} },
 		func() []db.Finding { return c.examineNextEmbeddings(ctx) },
+		func() []db.Finding { return c.reranking.examine(ctx) },
 		func() []db.Finding { return []db.Finding{c.language.examine(ctx)} },
 	}
 	found := make([][]db.Finding, len(parts))

@@ -73,6 +73,7 @@ type serving struct {
 	vectors
 	embedding     `prefix:"embedding-" envprefix:"LOCI_EMBEDDING_"`
 	nextEmbedding `prefix:"embedding-next-" envprefix:"LOCI_EMBEDDING_NEXT_"`
+	reranking
 	language
 	anthropic
 	documents
@@ -156,6 +157,7 @@ type configured struct {
 	loopback  bool // only this machine reaches the server
 	counts    *metrics.Metrics
 	embedder  *embedder
+	reranker  *embed.Reranker // nil if none is named
 	models    func(context.Context, string) *compaction.Model
 	answering func(handle string) (loop.Model, error)
 	reader    *child.Reader
@@ -164,7 +166,7 @@ type configured struct {
 
 // configure checks the settings and returns what they make. It returns the errors of all of them.
 func (c *serving) configure(ctx context.Context, log *slog.Logger) (m configured, err error) {
-	var errs [8]error
+	var errs [9]error
 	m.counts = metrics.New(version())
 	m.loopback, errs[0] = listenAddress(ctx, c.Addr)
 	errs[1], errs[2] = c.checkBounds(), c.check()
@@ -173,6 +175,7 @@ func (c *serving) configure(ctx context.Context, log *slog.Logger) (m configured
 	m.answering, errs[5] = c.answering(m.counts)
 	m.reader, errs[6] = c.reader(c.database, log)
 	m.tracing, errs[7] = newTracing(ctx, log, os.Getenv)
+	m.reranker, errs[8] = c.reranker(log)
 	return m, errors.Join(errs[:]...)
 }
 
@@ -316,16 +319,18 @@ type stores struct {
 
 func (p *process) stores() (s stores, err error) {
 	s.files, err = files.New(p.pool, files.Options{MaxUploadBytes: p.MaxUploadBytes, Endpoint: p.embedder.endpoint,
-		Limits: agent.LimitsOf, PromptTokens: tokens.Estimate,
+		Reranker: p.reranker, Limits: agent.LimitsOf, PromptTokens: tokens.Estimate,
 		Read: p.reader.Read, Failed: p.fileFailed})
 	if err != nil {
 		return s, err
 	}
-	s.messages = recall.New(p.pool, recall.Options{Entropy: p.RedactEntropy, Endpoint: p.embedder.endpoint})
-	s.blocks, s.passages = &block.Store{DB: p.pool}, archival.New(p.pool, archival.Options{Endpoint: p.embedder.endpoint})
+	s.messages = recall.New(p.pool, recall.Options{Entropy: p.RedactEntropy, Endpoint: p.embedder.endpoint,
+		Reranker: p.reranker})
+	s.blocks, s.passages = &block.Store{DB: p.pool}, archival.New(p.pool, archival.Options{
+		Endpoint: p.embedder.endpoint, Reranker: p.reranker})
 	s.working = &working.Store{DB: p.pool, Recall: s.messages, Files: s.files}
 	s.memoryFiles = memoryfile.New(p.pool, memoryfile.Options{Endpoint: p.embedder.endpoint,
-		Redactor: s.messages.Redactor})
+		Reranker: p.reranker, Redactor: s.messages.Redactor})
 	s.reembed = &embed.Reembed{DB: p.pool, Owner: p.owner, Endpoint: p.embedder.endpoint, Next: p.embedder.next.endpoint,
 		Memories:  []embed.Remade{s.files.Remade(), s.messages.Remade(), s.passages.Remade(), s.memoryFiles.Remade()},
 		Log:       p.log,

@@ -274,3 +274,19 @@ func TestAWordFindsNoFileWithAnotherOfItsPlace(t *testing.T) {
 		}
 	}
 }
+
+// A reranker orders the best files.
+func TestARerankerOrdersMemoryFiles(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.store = memoryfile.New(f.pool, memoryfile.Options{Reranker: embedtest.Preferring("river")})
+	f.write("/memories/a.md", "The walnut tree.")
+	f.write("/memories/b.md", "A tree, far away, by the mill of the river behind all hills, and one walnut.")
+	got := f.search(memoryfile.Query{Text: "walnut tree", Explain: true})
+	if len(got.Hits) != 2 || got.Hits[0].Path != "/memories/b.md" || got.Hits[0].Score < got.Hits[1].Score {
+		t.Fatalf("got %+v, want b.md first", got.Hits)
+	}
+	if e := got.Explanation.Rerank; e == nil || e.Rows != 2 || *got.Hits[0].Explanation.Rerank != 1 {
+		t.Errorf("the reranking is explained as %+v and %+v", e, got.Hits[0].Explanation)
+	}
+}

@@ -104,6 +104,9 @@ func (s *Store) ranked(ctx context.Context, org db.Org, t Tree, q Query, questio
 		return out, err
 	}
 	rows := slices.Clone(ranking.Rows)
+	if err := s.rerank(ctx, org, ranking, rows); err != nil {
+		return out, err
+	}
 	ranking.Calibrate(rows)
 	hits, err := embed.ReadHits[Hit](ctx, s.db, embed.HitQuery[Hit]{Org: org, Limit: q.Limit,
 		Keep: confirm(ranking), SQL: `
@@ -131,6 +134,26 @@ func (s *Store) ranked(ctx context.Context, org db.Org, t Tree, q Query, questio
 		out.Results.explain(ranking)
 	}
 	return out, err
+}
+
+// rerank lets the reranker order the best rows of a ranking, if there is one.
+func (s *Store) rerank(ctx context.Context, org db.Org, ranking embed.Ranking, rows []embed.Scored) error {
+	if !ranking.Reranks() {
+		return nil
+	}
+	var keys []int64
+	for _, row := range rows[:min(len(rows), embed.RerankRows)] {
+		keys = append(keys, row.ID)
+	}
+	texts, err := ranking.TextsOf(keys, func(keys []int64) ([]embed.Text, error) {
+		return db.All[embed.Text](ctx, s.db, `
+			SELECT key, left(path || E'\n' || content, $3) AS text FROM memory_files WHERE org = $1 AND key = ANY ($2)`,
+			org, keys, embed.NearChars)
+	})
+	if err == nil {
+		ranking.RerankTexts(ctx, rows, texts)
+	}
+	return err
 }
 
 // explain adds to results how they were ranked.

@@ -18,6 +18,7 @@ import (
 // Options configure a Store.
 type Options struct {
 	Endpoint *embed.Endpoint // the embeddings endpoint; nil ranks by words alone
+	Reranker *embed.Reranker // orders the best hits of a search; nil leaves their order
 
 	// Redactor returns what takes secrets out of the texts that are written; it reads from d. Nil redacts nothing.
 	Redactor func(ctx context.Context, d db.DB, org db.Org) (func(text string) string, error)
@@ -34,6 +35,7 @@ type Store struct {
 // New returns a store on d.
 func New(d db.DB, o Options) *Store {
 	search := embed.NewSearch(o.Endpoint, "memory_files", "memory_file_vectors", "file_key")
+	search.Reranker = o.Reranker
 	return &Store{d, search, embed.Settle, o}
 }
 
