@@ -18,6 +18,10 @@ import (
 type Shares struct {
 	total, reserve int64
 
+	// halves says that an organization gets at most half of what the others leave, where that is in the reserve, so that
+	// there is always something for one more.
+	halves bool
+
 	// contended is the most that Take gives an organization while others are active; 0 is no such limit. An organization
 	// is active until lingers after it took or gave back a unit. One that waits and has taken no unit for patience gets
 	// one beyond contended, so that its long work holds up its short work for no longer.
@@ -57,6 +61,14 @@ type waiter struct {
 // NewShares returns shares of a total, of which a reserve stays for other organizations than one.
 func NewShares(total, reserve int64) *Shares {
 	return &Shares{total: total, reserve: reserve, orgs: map[Org]*share{}}
+}
+
+// NewHalvingShares returns shares of a total, of which a reserve stays for other organizations than one. Of the reserve
+// each of them gets at most half of what the others leave, and one unit that is its only one in any case.
+func NewHalvingShares(total, reserve int64) *Shares {
+	s := NewShares(total, reserve)
+	s.halves = true
+	return s
 }
 
 // TryTake takes units for an organization, and reports false if it may not have them now. have are the units that the
@@ -183,8 +195,11 @@ func (s *Shares) forget(org Org) {
 // admits reports whether an organization may take units.
 func (s *Shares) admits(of *share, units, have int64) bool {
 	after := s.taken + units
-	return after <= s.total && (after <= s.total-s.reserve || of.taken == have ||
-		of.taken+units <= s.total/int64(len(s.orgs)+1))
+	fair := s.total / int64(len(s.orgs)+1)
+	if s.halves {
+		fair = (s.total - s.taken + of.taken) / 2
+	}
+	return after <= s.total && (after <= s.total-s.reserve || of.taken == have || of.taken+units <= fair)
 }
 
 // admitsNow reports whether Take may give an organization units at once.

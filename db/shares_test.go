@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -162,5 +163,32 @@ func TestOrganizationsShareConnections(t *testing.T) {
 	}
 	if err := tx.Rollback(flood); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// However many organizations take all that they get, one more gets something.
+func TestHalvesOfTheReserveAreLeftToOthers(t *testing.T) {
+	t.Parallel()
+	s := db.NewHalvingShares(1024, 256)
+	var got []int
+	for org := db.Org(1); org <= 6; org++ {
+		n := 0
+		for s.TryTake(org, 1, 0) {
+			n++
+		}
+		got = append(got, n)
+	}
+	if want := []int{768, 128, 64, 32, 16, 8}; !slices.Equal(got, want) {
+		t.Errorf("the organizations got %v, want %v", got, want)
+	}
+	for range 700 {
+		s.Give(1, 1)
+	}
+	n := 8
+	for s.TryTake(6, 1, 0) {
+		n++
+	}
+	if want := 460; n != want {
+		t.Errorf("when the first one has 68, the last one gets %d, want %d", n, want)
 	}
 }

@@ -75,11 +75,22 @@ func (c *Console) visited(handle handler) http.HandlerFunc {
 	}
 }
 
-func (c *Console) visit(w http.ResponseWriter, r *http.Request) *visit {
-	v := &visit{console: c, ctx: r.Context(), w: w, r: r}
+// Knows reports whether somebody sent a request who may see the pages.
+func (c *Console) Knows(r *http.Request) bool {
+	v := &visit{console: c, ctx: r.Context(), r: r, key: sessionOf(r)}
+	return v.get("/v1/caller", &v.caller) == nil
+}
+
+// sessionOf returns the secret of the session of a browser; empty without one.
+func sessionOf(r *http.Request) string {
 	if cookie, err := r.Cookie(sessionCookie); err == nil && strings.HasPrefix(cookie.Value, sessionPrefix) {
-		v.key = cookie.Value
+		return cookie.Value
 	}
+	return ""
+}
+
+func (c *Console) visit(w http.ResponseWriter, r *http.Request) *visit {
+	v := &visit{console: c, ctx: r.Context(), w: w, r: r, key: sessionOf(r)}
 	if cookie, err := r.Cookie(formCookie); err == nil && len(cookie.Value) >= 26 {
 		v.form = cookie.Value
 	} else {

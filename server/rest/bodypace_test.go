@@ -165,3 +165,46 @@ func TestPace(t *testing.T) {
 		}
 	}
 }
+
+// pages answer forms, and know who says so.
+type pages struct{}
+
+func (pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := r.ParseForm(); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+	}
+}
+
+func (pages) Knows(r *http.Request) bool { return r.Header.Get("Cookie") == "known" }
+
+// However many forms strangers begin, and whatever they send, a form is answered.
+func TestStrangersDoNotKeepFormsFromOthers(t *testing.T) {
+	t.Parallel()
+	a := rest.New(rest.Config{Log: slog.New(slog.DiscardHandler)})
+	web := httptest.NewServer(a.ForPages(pages{}))
+	t.Cleanup(web.Close)
+	form := func(cookie string, length int) string {
+		return fmt.Sprintf("POST /console/sign-in HTTP/1.1\r\nHost: x\r\nCookie: %s\r\n"+
+			"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n", cookie, length)
+	}
+	for range 1100 {
+		conn, _ := dial(t, web.Listener.Addr().String())
+		if _, err := io.WriteString(conn, form("", 60<<10)+"key="); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for cookie, want := range map[string]map[int]int{"": {5: 200, 900_000: 413}, "known": {5: 200, 900_000: 200}} {
+		for length, status := range want {
+			conn, answer := dial(t, web.Listener.Addr().String())
+			if _, err := io.WriteString(conn, form(cookie, length)+strings.Repeat("x", length)); err != nil {
+				t.Error(err)
+			}
+			got, err := http.ReadResponse(answer, nil)
+			if err != nil || got.StatusCode != status {
+				t.Errorf("a form of %d bytes of %q: got %v, %v; want %d", length, cookie, got, err, status)
+				continue
+			}
+			_ = got.Body.Close()
+		}
+	}
+}

@@ -65,7 +65,7 @@ func New(c Config) *API {
 	c.Timeout, c.KeyAge = cmp.Or(c.Timeout, DefaultTimeout), cmp.Or(c.KeyAge, DefaultKeyAge)
 	a := &API{Config: c, echo: e, access: map[string]map[string]Access{}, whole: map[string]bool{},
 		bodies:  c.Budget.shares(),
-		spooled: c.spools(), served: db.NewShares(maxRequests, maxRequests/4), arriving: newArrivals()}
+		spooled: c.spools(), served: db.NewHalvingShares(maxRequests, maxRequests/4), arriving: newArrivals()}
 	e.HTTPErrorHandler = a.writeError
 	e.Use(identify, a.logAccess, a.recoverPanics(), a.boundWaits)
 	if c.Keys != nil {
