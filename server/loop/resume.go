@@ -11,19 +11,21 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// resumable are the reasons of a run's end after which the same request goes on: nothing answered it.
+// resumable are the reasons of a run's end after which the same request goes on: nothing answered it. A text that is
+// sent again as another request goes on after every failure.
 var resumable = []string{StopError, ModelError, BrokenAnswer, NoCredits, PromptTooLarge}
 
-// resume lets a run go on where an earlier one of the same request failed, and reports whether it does. It does not if
+// resume lets a run go on where an earlier one of the same request failed, and reports whether it does: after the
+// reasons that are resumable, and others that are named. It does not if
 // the earlier run did not fail, or the conversation has gone on behind the messages of the request. Messages that left
 // the view because a provider refused them are back.
-func (l *Loop) resume(ctx context.Context, org db.Org, run *Run, failed string) (bool, error) {
+func (l *Loop) resume(ctx context.Context, org db.Org, run *Run, failed string, after ...string) (bool, error) {
 	first, err := l.RunByID(ctx, org, failed)
 	if err != nil {
 		return false, ignoreNotFound(err) // its record was deleted
 	}
 	latest, err := l.latestAttempt(ctx, org, first)
-	if err != nil || latest.StopReason == nil || !slices.Contains(resumable, *latest.StopReason) {
+	if err != nil || latest.StopReason == nil || !slices.Contains(append(after, resumable...), *latest.StopReason) {
 		return false, err
 	}
 	last, err := l.Recall.Messages(ctx, org, recall.MessageFilter{AgentID: first.AgentID, Conversation: first.Conversation,

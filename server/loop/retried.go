@@ -43,7 +43,7 @@ func (l *Loop) retry(ctx context.Context, org db.Org, c recall.Conversation, r R
 		return false, "", err
 	}
 	run.Options.Retried = otids
-	resumes, err = l.resume(ctx, org, run, first)
+	resumes, err = l.resume(ctx, org, run, first, MaxTokens, BrokenCalls, NoToolCall)
 	return resumes, "", err
 }
 
