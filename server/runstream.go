@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -71,8 +72,11 @@ func (s *Server) streamEvents(c echo.Context, started loop.Started, pings bool) 
 	}
 	for n := 0; ; {
 		events, err := started.Next(ctx, n, pingEvery)
-		if err != nil {
+		if ctx.Err() != nil {
 			return nil //nolint:nilerr // the client is gone; the run goes on
+		}
+		if err != nil {
+			return sendLast(out, letta.InterruptionOf(started.Run))
 		}
 		n += len(events)
 		var items []rest.Event
@@ -116,10 +120,10 @@ const (
 )
 
 // streamItems sends the items of a background run after one of them. It reads them from the database, so that any
-// server can send them.
+// server can send them. It waits for a database that does not answer as long as a request may take.
 func (s *Server) streamItems(c echo.Context, r loop.Run, o itemStream) error {
-	ctx := c.Request().Context()
-	out, last := rest.NewEvents(c), time.Now()
+	ctx, patience := c.Request().Context(), cmp.Or(s.RequestTimeout, rest.DefaultTimeout)
+	out, last, read := rest.NewEvents(c), time.Now(), time.Now()
 	poll := time.NewTicker(min(max(cmp.Or(o.poll, defaultPoll), leastPoll), mostPoll))
 	defer poll.Stop()
 	if o.pings && o.after == 0 {
@@ -128,12 +132,16 @@ func (s *Server) streamItems(c echo.Context, r loop.Run, o itemStream) error {
 		}
 	}
 	for {
-		items, ended, err := s.Loop.Items(ctx, rest.Org(ctx), r.ID, o.after, min(cmp.Or(o.batch, defaultBatch), mostBatch))
+		items, ended, err := s.items(ctx, r, o)
 		switch {
+		case ctx.Err() != nil:
+			return nil
 		case errors.Is(err, db.ErrNotFound):
 			return sendLast(out, letta.DeletionOf(r))
-		case err != nil:
-			return nil // the client attaches again
+		case err != nil && (!db.Unavailable(err) || time.Since(read) >= patience):
+			return sendLast(out, letta.OutageOf(r))
+		case err == nil:
+			read = time.Now()
 		}
 		events := make([]rest.Event, len(items))
 		for i, item := range items {
@@ -170,13 +178,16 @@ func (s *Server) streamItems(c echo.Context, r loop.Run, o itemStream) error {
 	}
 }
 
+// items reads the next items of a background run, for as long as a request may take.
+func (s *Server) items(ctx context.Context, r loop.Run, o itemStream) ([]loop.Item, bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.RequestTimeout, rest.DefaultTimeout))
+	defer cancel()
+	return s.Loop.Items(ctx, rest.Org(ctx), r.ID, o.after, min(cmp.Or(o.batch, defaultBatch), mostBatch))
+}
+
 // sendLast sends the error that ends a stream before its run has ended.
 func sendLast(out *rest.Events, failure letta.RunError) error {
-	more, err := out.Send(itemEvent(failure, true))
-	if err == nil && more {
-		out.SendDone()
-	}
-	return err
+	return out.SendLast(itemEvent(failure, true))
 }
 
 // RunItems returns the items of an event of a background run. It is the Render of a loop.Loop.

@@ -3,6 +3,8 @@ package rest
 import (
 	"time"
 
+	"github.com/labstack/echo/v4"
+
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/server/apikey"
 )
@@ -42,3 +44,6 @@ func (a Arrivals) Begin(org db.Org, key string) error { return a.begin(sender{or
 
 // End counts it no more.
 func (a Arrivals) End(org db.Org, key string) { a.end(sender{org, key}) }
+
+// SetRecheck sets how the key of a request is looked up again.
+func SetRecheck(c echo.Context, recheck func() error) { setContext(c, keyRecheck, recheck) }

@@ -216,11 +216,25 @@ func NewEvents(c echo.Context) *Events {
 }
 
 // Send sends events at once. It reports whether the client is still there. ErrUnauthorized if the request's key was
-// revoked.
+// revoked. A key that cannot be looked up for now, because the database does not answer, counts until it can.
 func (e *Events) Send(events ...Event) (bool, error) {
-	if err := e.check(); err != nil {
+	if err := e.check(); errors.Is(err, ErrUnauthorized) {
 		return false, err
 	}
+	return e.send(events...)
+}
+
+// SendLast sends an event and the end of a stream, whatever has become of the request's key: the event tells nothing
+// but why the stream ends.
+func (e *Events) SendLast(event Event) error {
+	more, err := e.send(event)
+	if err == nil && more {
+		e.SendDone()
+	}
+	return err
+}
+
+func (e *Events) send(events ...Event) (bool, error) {
 	for _, event := range events {
 		text, err := json.Marshal(event.Data)
 		if err != nil {
