@@ -340,10 +340,7 @@ func (r *refusing) leave(ctx context.Context, left []Message, trial int) error {
 	if len(left) == 0 {
 		return nil
 	}
-	positions := make([]int, len(left))
-	for i, m := range left {
-		positions[i] = m.Position
-	}
+	positions := positionsOf(left)
 	answered, err := r.answerOpen(ctx, positions)
 	if err != nil {
 		return err
@@ -426,6 +423,16 @@ func (r *refusing) finish(ctx context.Context, next LastRefusal) error {
 	}
 	_, err = event.Append(ctx, r.tx, r.org, event.Event{AgentID: r.c.AgentID, Type: event.PromptRefused, RefID: r.c.ID})
 	return err
+}
+
+// Reported stores the caller's own id of a report that a prompt was too long: the conversation was compacted for it.
+func (s *Store) Reported(ctx context.Context, org db.Org, c Conversation, otid string) error {
+	if otid == "" {
+		return nil
+	}
+	return db.Exec(ctx, s.db, `
+		UPDATE conversations SET refusal = coalesce(refusal, '{"at":0}') || jsonb_build_object('otid', $3::text)
+		WHERE org = $1 AND key = $2`, org, c.Key, otid)
 }
 
 // Readmit brings the messages of a user back into the view with which runs began, because their turn is tried again.

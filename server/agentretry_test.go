@@ -27,8 +27,8 @@ func TestAModelIsAskedThreeTimes(t *testing.T) {
 		"a connection that is closed":   {Closes: true},
 	}
 	for _, handle := range []string{"openai/m", "anthropic/m"} {
-		r := newRunner(t, `{"name":"a","model":"`+handle+`"}`)
 		for name, fault := range faults {
+			r := newRunner(t, `{"name":"a","model":"`+handle+`"}`)
 			if handle == "anthropic/m" && fault.Raw != "" {
 				continue // these are OpenAI's
 			}

@@ -106,12 +106,31 @@ var errNotStored = errors.New("what a preview appended is not stored")
 // none. It stores nothing.
 func (s *Store) Preview(ctx context.Context, org db.Org, at PromptTarget, drafts iter.Seq2[recall.Draft, error]) (
 	request json.RawMessage, err error) {
+	return s.previewAfter(ctx, org, at, func(in *Store) error {
+		if drafts == nil {
+			return nil
+		}
+		_, _, err := in.Recall.AppendTo(ctx, org, at.AgentID, at.Conversation, drafts)
+		return err
+	})
+}
+
+// PreviewWithout returns the request of a conversation without some of its messages, without a compaction. It stores
+// nothing.
+func (s *Store) PreviewWithout(ctx context.Context, org db.Org, at PromptTarget, c recall.Conversation,
+	left []recall.Message) (json.RawMessage, error) {
+	return s.previewAfter(ctx, org, at, func(in *Store) error {
+		return in.Recall.Hide(ctx, org, c, left)
+	})
+}
+
+// previewAfter returns the request of a conversation after a change, which is not stored.
+func (s *Store) previewAfter(ctx context.Context, org db.Org, at PromptTarget, change func(in *Store) error) (
+	request json.RawMessage, err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		in := s.With(tx)
-		if drafts != nil {
-			if _, _, err := in.Recall.AppendTo(ctx, org, at.AgentID, at.Conversation, drafts); err != nil {
-				return err
-			}
+		if err := change(in); err != nil {
+			return err
 		}
 		p, err := in.assemble(ctx, org, at)
 		if err != nil {

@@ -179,6 +179,13 @@ func (l *Loop) CheckIdle(ctx context.Context, org db.Org, conversation string) e
 	return cmp.Or(err, error(&BusyError{r.ID}))
 }
 
+// endedBefore returns the two newest runs of a conversation that ended before another one began.
+func (l *Loop) endedBefore(ctx context.Context, org db.Org, r Run, conversation int64) ([]Run, error) {
+	return db.All[Run](ctx, l.DB, runRows+` AND c.key = @conversation AND r.status <> 'running' AND r.id <> @run
+		ORDER BY r.created_at DESC, r.key DESC LIMIT 2`,
+		pgx.StrictNamedArgs{"org": org, "conversation": conversation, "run": r.ID})
+}
+
 // HasRun reports whether a conversation has a run, ended or not.
 func (l *Loop) HasRun(ctx context.Context, org db.Org, conversation string) (bool, error) {
 	return db.One[bool](ctx, l.DB, `

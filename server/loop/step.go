@@ -134,7 +134,7 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 			if again, failed := w.refused(ctx, refusal{fault: f, err: err}); !again {
 				return a, p.Window, cmp.Or(failed, err)
 			}
-		case isFault && f.Kind == model.Content:
+		case isFault && f.Kind == model.Content && !(f.Again && !w.isShown() && attempt < maxAttempts):
 			if again, failed := w.refused(ctx, refusal{f, err, w.withheld(a, id, stepID)}); !again {
 				return a, p.Window, cmp.Or(failed, err)
 			}
@@ -142,6 +142,12 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 			if err := limits.pause(asking, w.Loop, f, attempt); err != nil {
 				return a, p.Window, err
 			}
+		case isFault:
+			b, found, failed := w.askWithout(asking, f, w.target(n), r)
+			if found && failed == nil {
+				return b, p.Window, nil
+			}
+			return a, p.Window, cmp.Or(failed, err)
 		default:
 			return a, p.Window, err
 		}

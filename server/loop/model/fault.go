@@ -165,10 +165,11 @@ func (r reply) fault(ctx context.Context, at *provider.Endpoint) error {
 	case status == http.StatusPaymentRequired || hasNoCredit(string(r.body)):
 		f.Kind = Credits
 		f.Err = provider.Told(f.Err, "the account at the %s provider has no credit left (status %d)", at.Kind, status)
-	case status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || status == overloaded:
+	case isLimit(status):
 		f.Again, f.Limited = true, true
 	case isContent(status, string(r.body)):
 		f.Kind = Content
+		f.Again = status >= http.StatusInternalServerError || status == http.StatusConflict
 		f.Err = provider.Told(fmt.Errorf("the %s provider at %s refuses the prompt (status %d: %s)", at.Kind, at.Host(),
 			status, at.Clean(words)), "the %s provider refuses the prompt (status %d)", at.Kind, status)
 	default:
@@ -197,10 +198,30 @@ func isContent(status int, words string) bool {
 	switch status {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
 		http.StatusUnprocessableEntity:
-		return !aboutOthers.MatchString(words)
+		return isFlagged.MatchString(words) || !aboutOthers.MatchString(words)
+	case http.StatusUnavailableForLegalReasons:
+		return true
+	case http.StatusUnauthorized, http.StatusPaymentRequired:
+		return false
 	}
-	return false
+	return status >= http.StatusBadRequest && !isLimit(status) && (isFlagged.MatchString(words) ||
+		!aboutOthers.MatchString(words) && aboutMedia.MatchString(words))
 }
+
+// isLimit reports whether a provider answers with a status that it takes no requests for now.
+func isLimit(status int) bool {
+	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || status == overloaded
+}
+
+// isFlagged matches the words of providers whose moderation refuses a text, with whatever status.
+var isFlagged = regexp.MustCompile(`(?i)\bflagged|moderation|content[ _-]?(?:policy|filter|management)|` +
+	`(?:usage|safety|acceptable[ _]use)[ _]polic|violat\w+ [^.]{0,40}\bpolic`)
+
+// aboutMedia matches the words of providers that cannot use an image or another medium of a prompt.
+var aboutMedia = regexp.MustCompile(`(?i)\b(?:image|audio|video|picture|pdf|media)s?[ _]?(?:input|url|content|data)?` +
+	`\b[^.]{0,60}(?:cannot|could not|can't|unable|invalid|unsupported|not support|too (?:large|big)|exceed|corrupt|` +
+	`fail)|(?:cannot|could not|can't|unable|invalid|unsupported|not? [^.]{0,20}support|too (?:large|big)|exceed|corrupt|fail)` +
+	`[^.]{0,60}\b(?:image|audio|video|picture|pdf|media)s?\b|supports? (?:image|audio|video|vision|pdf|file)`)
 
 // aboutOthers matches the words of providers that answer 400 for a key, the name of a model or a limit.
 var aboutOthers = regexp.MustCompile(`(?i)api[ _-]?key|authenticat|unauthorized|permission[ _]denied|` +
