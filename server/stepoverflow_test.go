@@ -45,6 +45,25 @@ func TestAReportedOverflowCompacts(t *testing.T) {
 	}
 }
 
+// A report of a prompt that was too long changes nothing when it comes again under its otid.
+func TestAnOverflowIsReportedOnce(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent := c.made("/v1/agents", `{"name":"a"}`)
+	c.capture(agent, chatter(1, 12, longTalk))
+	c.step(agent, `{"messages":[{"role":"user","content":"Newest"}]}`)
+	report := strings.Replace(overflowReport(llmtest.Wordings[0]), "{", `{"otid":"o",`, 1)
+	if got := c.reports(agent, "/step", report); !got.Refused.Compacted {
+		t.Fatalf("got %+v", got)
+	}
+	prompt := c.promptIn(agent, "openai")
+	got := c.reports(agent, "/step", report)
+	if again := c.promptIn(agent, "openai"); !got.Refused.Unchanged || got.Refused.Compacted || again != prompt ||
+		len(c.list("/v1/agents/"+agent+"/compactions")) != 1 {
+		t.Errorf("the report again: got %+v", got.Refused)
+	}
+}
+
 // A prompt that is reported as too long again and again is made as short as it can be, and then its turn leaves: the
 // loop is not held.
 func TestAReportedOverflowOfEveryPromptEndsTheTurn(t *testing.T) {

@@ -63,7 +63,7 @@ func (l *Loop) Record(ctx context.Context, org db.Org, of agent.Agent, r Record)
 	} else {
 		out, err = l.recordMessages(ctx, org, of, r)
 	}
-	if err == nil && r.Refusal != nil && r.Refusal.isOverflow() {
+	if err == nil && r.Refusal != nil && r.Refusal.isOverflow() && !r.Refusal.isKnown(out.Conversation) {
 		out.Refused, err = l.makeRoom(ctx, org, out.Conversation, *r.Refusal)
 	}
 	return out, err

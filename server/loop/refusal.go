@@ -163,6 +163,11 @@ func (r Refusal) isOverflow() bool {
 	return model.IsOverflow(r.Status, r.Message)
 }
 
+// isKnown reports whether the newest report of a conversation has the refusal's otid.
+func (r Refusal) isKnown(c recall.Conversation) bool {
+	return r.OTID != "" && c.Refusal != nil && c.Refusal.OTID == r.OTID
+}
+
 // makeRoom compacts a conversation whose newest prompt was too long for the provider. If that makes it no smaller, the
 // turn leaves the view. It changes nothing while another request compacts the conversation.
 func (l *Loop) makeRoom(ctx context.Context, org db.Org, c recall.Conversation, r Refusal) (*recall.RefusedView,
@@ -175,6 +180,7 @@ func (l *Loop) makeRoom(ctx context.Context, org db.Org, c recall.Conversation, 
 		out.Unchanged, err = true, nil
 	case err == nil && compacted:
 		out.Compacted, out.AskAgain = true, true
+		err = l.Recall.Reported(ctx, org, c, r.OTID)
 	case err == nil:
 		out, err = l.takeOut(ctx, org, c, r)
 	}
