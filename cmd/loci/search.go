@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -104,6 +105,9 @@ func explained(e embed.HitExplanation) string {
 	for _, b := range e.Boosts {
 		fmt.Fprintf(&line, ", %s %.2f", b.Name, b.Value)
 	}
+	if e.Rerank != nil {
+		fmt.Fprintf(&line, ", reranker %.2f", *e.Rerank)
+	}
 	return line.String() + ", has " + strings.Join(e.Terms, " ")
 }
 
@@ -123,6 +127,9 @@ func printExplanations(out io.Writer, all map[memorysearch.Kind]*embed.Explanati
 		for _, a := range e.Arms {
 			fmt.Fprintf(w, "%s\t%s\t%d\t%.3f\t%.3f\t%s\n", kind, a.Arm, a.Rows, a.Best, a.Milliseconds,
 				strings.Join(terms, ", "))
+		}
+		if r := e.Rerank; r != nil {
+			fmt.Fprintf(w, "%s\treranker\t%d\t\t%.3f\t%s\n", kind, r.Rows, r.Milliseconds, cmp.Or(r.Note, r.Model))
 		}
 	}
 	return w.Flush()
