@@ -46,6 +46,9 @@ type RefusedPrompt struct {
 	Answer *Draft
 	Shown  bool
 
+	// WithheldAt is the position of such an answer that is stored already; 0 for none.
+	WithheldAt int
+
 	// Note returns what the model is told of messages that leave the view. part says that they are a part of a turn.
 	Note func(left []Message, part bool) []Part
 }
@@ -100,9 +103,9 @@ func (s *Store) Refuse(ctx context.Context, org db.Org, c Conversation, p Refuse
 		}
 		for _, m := range view[1:] {
 			switch {
-			case m.Role != Summary:
+			case m.Role != Summary && m.Position != p.WithheldAt:
 				r.view = append(r.view, m)
-			case m.Refused == nil:
+			case m.Role == Summary && m.Refused == nil:
 				r.summary = &m
 			}
 		}
@@ -190,7 +193,8 @@ func (r *refusing) lastAnswered(ctx context.Context) (int, error) {
 		SELECT coalesce(max(position), 0) FROM (
 			SELECT position FROM messages
 			WHERE org = $1 AND conversation_key = $2 AND role = 'assistant' AND NOT is_err AND purpose = '' AND refused IS NULL
-			ORDER BY position DESC LIMIT 1) AS newest`, r.org, r.c.Key)
+			  AND position <> $3
+			ORDER BY position DESC LIMIT 1) AS newest`, r.org, r.c.Key, r.of.WithheldAt)
 }
 
 // lastAnswer returns the index of the newest answer of the view; -1 if it has none.
@@ -409,6 +413,11 @@ func (r *refusing) keepAnswer(ctx context.Context) error {
 func (r *refusing) finish(ctx context.Context, next LastRefusal) error {
 	if r.of.Answer != nil && (r.of.Shown || !r.out.AskAgain) {
 		if err := r.keepAnswer(ctx); err != nil && !errors.Is(err, db.ErrInvalid) { // which the log does not take
+			return err
+		}
+	}
+	if r.of.WithheldAt > 0 {
+		if err := r.leave(ctx, []Message{{Position: r.of.WithheldAt}}, 0); err != nil {
 			return err
 		}
 	}

@@ -135,6 +135,9 @@ func recordOf(batch *capture.Batch, leaves bool) loop.Record {
 	if of := batch.Refused; of != nil {
 		r.Refusal = &loop.Refusal{Status: of.Status, Message: of.Message, OTID: of.OTID}
 	}
+	if r.Answer && batch.Step.Ending == chat.Filtered {
+		r.Refusal = &loop.Refusal{Status: http.StatusOK, Message: "content filter", OTID: batch.Step.OTID, Withheld: true}
+	}
 	return r
 }
 

@@ -106,6 +106,44 @@ func TestRefusalsOfALoopOfOnesOwn(t *testing.T) {
 	}
 }
 
+// An answer of a caller's own loop that a content filter stopped leaves the view with its turn, in three dialects, and
+// stays in the log. The same step again changes nothing.
+func TestAWithheldAnswerOfALoopOfOnesOwn(t *testing.T) {
+	t.Parallel()
+	for format, response := range map[string]string{
+		"openai": `{"choices":[{"message":{"content":"I start"},"finish_reason":"content_filter"}]}`,
+		"anthropic": `{"type":"message","role":"assistant","content":[{"type":"text","text":"I start"}],` +
+			`"stop_reason":"refusal"}`,
+		"responses": `{"object":"response","status":"incomplete","incomplete_details":{"reason":"content_filter"},` +
+			`"output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"I start"}]}]}`,
+	} {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			c := newClient(t)
+			agent := c.made("/v1/agents", `{"name":"a"}`)
+			in := func(body string) string { return body + `,"format":"` + format + `"}` }
+			for _, before := range []string{"", "Hello"} {
+				if before != "" {
+					c.step(agent, in(`{"messages":[{"role":"user","content":"Hello"}]`))
+					c.step(agent, in(`{"response":`+fmt.Sprintf(dialects[format].end, 10)))
+				}
+				c.step(agent, in(`{"messages":[{"role":"user","content":"POISON"}]`))
+				for n := range 2 {
+					got := c.reports(agent, "/step", in(`{"otid":"o`+before+`","response":`+response))
+					prompt := string(got.Prompt.Request)
+					if got.Next != "user" || strings.Contains(prompt, "POISON") || strings.Contains(prompt, "I start") ||
+						!strings.Contains(prompt, before) || n == 0 && len(got.Refused.Left) != 2 {
+						t.Errorf("step %d after %q: got %+v %s", n, before, got, prompt)
+					}
+				}
+			}
+			if log := fmt.Sprint(c.log(agent)); strings.Count(log, "I start") != 2 || strings.Count(log, "POISON") != 2 {
+				t.Errorf("the log is %s", log)
+			}
+		})
+	}
+}
+
 // Reports that are not about what a prompt says change nothing, and reports that cannot be are refused.
 func TestOtherReportsOfRefusals(t *testing.T) {
 	t.Parallel()

@@ -53,7 +53,7 @@ const (
 
 // endings are the ways in which answers end, as providers name them.
 var endings = map[any]string{"length": Length, "max_tokens": Length, "model_length": Length,
-	"model_context_window_exceeded": Length, "max_output_tokens": Length, "content_filter": Filtered,
+	"model_context_window_exceeded": Length, "max_output_tokens": Length, "content_filter": Filtered, "refusal": Filtered,
 	"pause_turn": Paused}
 
 // Ending returns how the answer in a field ended, of one of the forms of ReadAnswer; empty if it is whole.

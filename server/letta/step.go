@@ -66,6 +66,8 @@ func (s *Step) SetNext(next loop.Next, ending string) (err error) {
 		s.Next, s.Reason = "user", new(loop.ToolRule)
 	case next.GaveUp:
 		s.Next, s.Reason = "user", new(loop.NoToolCall)
+	case s.Refused != nil && next.Empty:
+		s.Next = "user"
 	case next.Prompt.Answered && !next.Reminded && ending != chat.Paused:
 		s.Next = "user"
 	}

@@ -132,6 +132,7 @@ type Next struct {
 	Prompt agent.StoredPrompt
 	Calls  []OutsideCall // without results, for the client
 	Ended  bool          // by the rule of a tool
+	Empty  bool          // nobody said anything that the model sees
 
 	Reminded bool // the model was told which tools it must still call
 	GaveUp   bool // the model was told so often enough, and did not call them
@@ -144,6 +145,7 @@ func (o *Outside) Next(ctx context.Context, at agent.PromptTarget) (next Next, e
 	if err != nil {
 		return next, err
 	}
+	next.Empty = t.empty
 	if len(o.rules) > 0 {
 		turn, err := o.turn(ctx, lastPosition)
 		if err != nil {

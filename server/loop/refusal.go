@@ -125,6 +125,11 @@ type Refusal struct {
 	Status  int
 	Message string
 	OTID    string // the caller's own id of the report
+
+	// Withheld says that the first message of the request is what the model said before the rest was withheld.
+	Withheld bool
+
+	withheldAt int // its position; 0 for none
 }
 
 // Refuse changes the view of a conversation after a report that its newest prompt was refused. It changes nothing if
@@ -149,7 +154,7 @@ func (l *Loop) takeOut(ctx context.Context, org db.Org, c recall.Conversation, r
 			return err
 		}
 		out, err = in.Refuse(ctx, org, c, recall.RefusedPrompt{Refused: recall.Refused{Status: r.Status, Message: r.Message},
-			OTID: r.OTID, Note: leftNote(r.Status)})
+			OTID: r.OTID, Note: leftNote(r.Status), WithheldAt: r.withheldAt})
 		return err
 	})
 	return out, err
@@ -201,6 +206,12 @@ func (l *Loop) refuseWith(ctx context.Context, org db.Org, with Recorded, r Refu
 		if m.Refused != nil {
 			return &recall.RefusedView{Left: []string{}, Returned: []string{}, Unchanged: true}, nil
 		}
+	}
+	switch {
+	case r.Withheld && len(with.Messages) > 1: // the conversation has gone on
+		return nil, nil
+	case r.Withheld:
+		r.withheldAt = with.Messages[0].Position
 	}
 	view, err := l.Refuse(ctx, org, with.Conversation, r)
 	return &view, err

@@ -14,6 +14,7 @@ type tail struct {
 	pending []recall.Part   // its calls without a result
 	results map[string]recall.Part
 	notice  bool // a system message came after it
+	empty   bool // nobody said anything
 }
 
 // waitsFor reports whether a call waits for its result.
@@ -46,7 +47,11 @@ func readTailBefore(ctx context.Context, in *recall.Store, org db.Org, c recall.
 		if err != nil {
 			return t, err
 		}
-		if slices.ContainsFunc(list, t.add) || len(list) < page.Limit {
+		if slices.ContainsFunc(list, t.add) {
+			return t, nil
+		}
+		if len(list) < page.Limit {
+			t.empty = len(t.results) == 0
 			return t, nil
 		}
 		page.After = list[len(list)-1].ID
