@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 
@@ -105,7 +106,8 @@ func finish(at *provider.Endpoint, a Answer) (Answer, error) {
 	chat.NameCalls(a.Content, func(int) string { return newCallID() })
 	if a.Finish == Refused { // a second answer would be withheld, too
 		return a, &Fault{Kind: Content, Status: http.StatusOK, Words: "content filter",
-			Err: at.Wrong("with an answer that the model refused, or that its content filter withheld")}
+			Err: provider.Told(fmt.Errorf("the model %s at %s refused to answer, or a content filter withheld its answer",
+				at.Model, at.Host()), "the model refused to answer, or a content filter withheld its answer")}
 	}
 	if chat.IsEmpty(a.Content) {
 		return a, broken(at, "with neither a text nor a call")
