@@ -338,7 +338,7 @@ func (p *process) stores() (s stores, err error) {
 	compactions := &compaction.Store{DB: p.pool, Recall: s.messages, Models: p.models, Extracted: extracted(p.log),
 		Made: p.compacted}
 	s.erasures = &erase.Store{DB: p.pool, Recall: s.messages, Files: s.files, Archival: s.passages,
-		Compaction: compactions, MemoryFiles: s.memoryFiles, InBackground: true}
+		Compaction: compactions, MemoryFiles: s.memoryFiles, Owner: p.owner, InBackground: true}
 	s.agents = &agent.Store{DB: p.pool, Policy: p.policy(), Files: s.files, Recall: s.messages, Blocks: s.blocks,
 		Archival: s.passages, Working: s.working, MemoryFiles: s.memoryFiles, Tokens: tokens.New(),
 		Compaction: compactions}

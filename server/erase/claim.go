@@ -89,6 +89,6 @@ func (s *Store) next(ctx context.Context) ([]claimed, error) {
 			FOR UPDATE SKIP LOCKED
 		) next
 		WHERE e.org = next.org AND e.key = next.key
-		RETURNING e.org, e.key, e.id, e.status, e.texts, e.message_id, e.whole_words, e.reason, e.requested_by,
+		RETURNING e.org, e.key, e.ends_as, e.id, e.status, e.texts, e.message_id, e.whole_words, e.reason, e.requested_by,
 		          e.decided_by, e.report, e.created_at, e.ended_at`, claim)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/compaction"
@@ -29,6 +30,10 @@ type Store struct {
 	Compaction *compaction.Store
 
 	MemoryFiles *memoryfile.Store
+
+	// Owner is a pool of the role that owns the tables, which writes them anew after an erasure; nil leaves old rows in
+	// their files, and the report says so.
+	Owner *pgxpool.Pool
 
 	// InBackground says that a loop works on erasures: see Run. Else a request works on its own.
 	InBackground bool
@@ -67,6 +72,7 @@ type Request struct {
 // Erasure is a request to erase, and what became of it.
 type Erasure struct {
 	Key         int64      `db:"key" json:"-"`
+	EndsAs      *string    `db:"ends_as" json:"-"` // set once everything is erased
 	ID          string     `db:"id" json:"id"`
 	Status      string     `db:"status" json:"status" enum:"pending,running,completed,incomplete,denied" doc:"Its state."`
 	Texts       []string   `db:"texts" json:"texts" doc:"While it waits or runs; null when it has ended."`
@@ -110,7 +116,7 @@ func newReport() Report {
 }
 
 // The report names a server that has stopped and not been replaced yet.
-const columns = `key, id, status, texts, message_id, whole_words, reason, requested_by, decided_by,
+const columns = `key, ends_as, id, status, texts, message_id, whole_words, reason, requested_by, decided_by,
 	CASE WHEN status = 'running' AND claimed_at < now() - interval '10 seconds'
 	          AND coalesce(report ->> 'at_work', '{}') = '{}'
 	     THEN jsonb_set(report, '{at_work}', '{"stopped_servers": 1}') ELSE report END AS report,
@@ -263,6 +269,9 @@ const maxPasses = 6
 
 // work erases until a pass over everything finds nothing, and stores the report.
 func (s *Store) work(ctx context.Context, org db.Org, e Erasure) error {
+	if e.EndsAs != nil {
+		return (&sweep{Store: s, org: org, e: e, report: e.Report}).end(ctx)
+	}
 	w, err := s.sweep(org, e)
 	if err != nil {
 		return err
@@ -295,7 +304,10 @@ func (s *Store) work(ctx context.Context, org db.Org, e Erasure) error {
 			return err
 		}
 	}
-	return w.end(ctx, clean)
+	if err := w.forget(ctx, clean); err != nil {
+		return err
+	}
+	return w.end(ctx)
 }
 
 // keepReport stores what was changed so far, for the one who goes on.
@@ -303,13 +315,12 @@ func (w *sweep) keepReport(ctx context.Context) error {
 	return db.Exec(ctx, w.DB, `UPDATE erasures SET report = $3 WHERE org = $1 AND key = $2`, w.org, w.e.Key, w.report)
 }
 
-// end stores the report of an erasure and forgets what it erased.
-func (w *sweep) end(ctx context.Context, clean bool) error {
+// forget stores the report of an erasure and how it ends, and forgets what it erased.
+func (w *sweep) forget(ctx context.Context, clean bool) error {
 	status := Completed
 	if !clean || len(w.report.Left) > 0 {
 		status = Incomplete
 	}
-	w.report.Remains = w.vacuum(ctx)
 	report, err := json.Marshal(w.report)
 	if err != nil {
 		return err
@@ -326,11 +337,15 @@ func (w *sweep) end(ctx context.Context, clean bool) error {
 		}
 		reason = &after
 	}
-	if err := db.Exec(ctx, w.DB, `
-		UPDATE erasures SET status = $3, texts = NULL, reason = $4, report = $5, ended_at = now()
-		WHERE org = $1 AND key = $2`, w.org, w.e.Key, status, reason, text); err != nil {
-		return err
-	}
-	w.rewritten(ctx, "erasures") // its rows had the texts; another erasure makes up for one that fails
-	return nil
+	return db.Exec(ctx, w.DB, `
+		UPDATE erasures SET ends_as = $3, texts = NULL, reason = $4, report = $5 WHERE org = $1 AND key = $2`,
+		w.org, w.e.Key, status, reason, text)
+}
+
+// end writes the tables anew, which have no row with the texts any more, and ends the erasure with what remains.
+func (w *sweep) end(ctx context.Context) error {
+	return db.Exec(ctx, w.DB, `
+		UPDATE erasures
+		SET status = ends_as, report = jsonb_set(report, '{remains}', to_jsonb($3::text[])), ended_at = now()
+		WHERE org = $1 AND key = $2`, w.org, w.e.Key, w.remains(ctx))
 }

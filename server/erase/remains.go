@@ -2,47 +2,9 @@ package erase
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
-	"time"
-
-	"github.com/jackc/pgx/v5"
-
-	"github.com/loci-memory/loci/db"
 )
-
-// ErasedRow is a row with an occurrence outside of messages, files, passages and stored prompts.
-type ErasedRow struct {
-	Where       string `json:"where" doc:"Table and column."`
-	Of          string `json:"of" doc:"The row, such as which consumer of which agent; empty for a job."`
-	Occurrences int    `json:"occurrences" doc:"How often it was there."`
-	Left        bool   `json:"left" doc:"It could not be changed."`
-}
-
-// maxPlaces is how many places a report names.
-const maxPlaces = 200
-
-// place names a row with occurrences in a column.
-func (w *sweep) place(t table, h hit, column, n int, left bool) {
-	p := ErasedRow{Where: t.name + "." + t.columns[column].Name, Occurrences: n, Left: left}
-	keys := make([]string, len(h.keys))
-	for i, key := range h.keys {
-		keys[i], _ = w.matcherOf(t.name).erase(key)
-	}
-	switch {
-	case t.name == consumers && len(keys) == 2:
-		p.Of = fmt.Sprintf("consumer %s of agent %s", keys[1], keys[0])
-	case t.name != "river_job": // its number counts the jobs of all organizations
-		p.Of = strings.Join(keys, " ")
-	}
-	if len(w.report.Places) < maxPlaces && !slices.Contains(w.report.Places, p) {
-		w.report.Places = append(w.report.Places, p)
-	}
-}
-
-// consumers is the table of the named readers of events, whose names are keys that an erasure may change.
-const consumers = "event_consumers"
 
 // What an erasure does not reach.
 const (
@@ -51,71 +13,71 @@ const (
 	copiesRemain = "Backups, exports and replicas that were made before have the text until they are deleted."
 	walRemains   = "Postgres' write-ahead log has the text until its segments are recycled: after the next checkpoints, " +
 		"or as long as an archive or a replication slot keeps them."
+
+	allFilesRemain = "The free space of the files of Postgres' tables has the text until Postgres writes other rows " +
+		"there, and their samples of columns in pg_statistic (statistics) until Postgres analyzes the tables: "
+	allFilesRemedy = " To end that now, run as a superuser, while no server is at work: DELETE FROM pg_statistic; " +
+		"VACUUM (FULL, ANALYZE); VACUUM FULL pg_statistic. With LOCI_DATABASE_OWNER_URL, erasures do this for small tables."
+	noOwner = "the server knows no role that owns them, and did neither."
 )
 
-// keptFiles are the tables beside those of a report's counts that an erasure changes.
-var keptFiles = map[string][]string{
-	"messages":     {"messages", "blobs", "clips", "compactions", "prompts", "prompt_parts", "erased_messages"},
-	"files":        {"files", "file_originals", "file_segments", "chunks"},
-	"passages":     {"passages"},
-	"blobs":        {"blobs", "clips"},
-	"prompt_parts": {"prompts", "prompt_parts"},
+// remains writes the tables anew where the server knows their owner, and returns what has the text still, and until
+// when.
+func (w *sweep) remains(ctx context.Context) []string {
+	remains := []string{logsRemain, copiesRemain, walRemains}
+	if w.Owner == nil {
+		return append(remains, w.allFiles(noOwner))
+	}
+	r, err := newRewriter(ctx, w.Owner)
+	if err != nil {
+		return append(remains, w.allFiles("the server did not reach the database as the role that owns them."))
+	}
+	defer r.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection is not used again
+	k, err := r.rewriteAll(ctx)
+	if err != nil {
+		return append(remains, w.allFiles("the rewriting of the tables was cut short."))
+	}
+	return append(remains, k.sentences()...)
 }
 
-// Bounds of the rewriting of tables after an erasure.
-const (
-	rewriteBytes = 64 << 20         // a larger table, with its indexes, is not written anew
-	vacuumTime   = 30 * time.Second // for one table
-)
+// madeOf are the tables beside those of a report's counts that have the same texts, or what was made of them.
+var madeOf = map[string][]string{
+	"messages": {"blobs", "clips", "compactions", "erased_messages", "message_pieces", "message_vectors", "prompt_parts",
+		"prompts", "word_postings"},
+	"files": {"chunk_vectors", "chunks", "file_originals", "file_segments", "gram_blocks", "gram_units",
+		"word_postings"},
+	"passages":     {"passage_vectors", "word_postings"},
+	"memory_files": {"memory_file_vectors"},
+	"blobs":        {"clips"},
+	"prompt_parts": {"prompts"},
+}
 
-// vacuum removes what Postgres' files keep of the rows that an erasure has changed, and of its samples of columns. It
-// writes small tables anew, unless another session is at work on them; in the files of others the text stays within
-// free space. It returns what remains where, and until when.
-func (w *sweep) vacuum(ctx context.Context) []string {
-	remains := []string{logsRemain, copiesRemain, walRemains}
-	var tables []string
+// allFiles says that nothing was written anew, why, and which tables had the text during the erasure.
+func (w *sweep) allFiles(why string) string {
+	tables := []string{"erasures"}
 	for found := range w.report.Found {
-		tables = append(tables, found)
-		tables = append(tables, keptFiles[found]...)
+		tables = append(append(tables, found), madeOf[found]...)
 	}
 	slices.Sort(tables)
-	var kept []string
-	for _, name := range slices.Compact(tables) {
-		if !w.rewritten(ctx, name) {
-			kept = append(kept, name)
-		}
-	}
-	if len(kept) > 0 {
-		remains = append(remains, "The free space of the files of "+strings.Join(kept, ", ")+" has the text until Postgres "+
-			"writes other rows there. To end that now, run VACUUM FULL on these tables while no server is at work.")
-	}
-	return remains
+	return allFilesRemain + why + " They are " + strings.Join(slices.Compact(tables), ", ") +
+		", and those that lost rows with the text before." + allFilesRemedy
 }
 
-// rewritten vacuums a table, and reports whether it was written anew.
-func (w *sweep) rewritten(ctx context.Context, name string) bool {
-	ctx, cancel := context.WithTimeout(ctx, vacuumTime)
-	defer cancel()
-	type file struct {
-		Node  *uint32 `db:"node"`
-		Bytes *int64  `db:"bytes"`
+// sentences says what has the text still, and what ends that.
+func (k kept) sentences() (list []string) {
+	if len(k.files) > 0 {
+		list = append(list, "The free space of the files of "+strings.Join(k.files, ", ")+" may have the text until "+
+			"Postgres writes other rows there: they are larger than 64 MiB, or other sessions use them. To end that now, run "+
+			"VACUUM FULL on them as their owner (on pg_statistic: as the owner of the database) while no server is at work.")
 	}
-	look := func() (file, error) {
-		return db.One[file](ctx, w.DB, `
-			SELECT pg_relation_filenode(to_regclass($1)) AS node, pg_total_relation_size(to_regclass($1)) AS bytes`,
-			pgx.Identifier{name}.Sanitize())
+	if len(k.samples) > 0 {
+		var names []string
+		for _, name := range k.samples {
+			names = append(names, "'"+name+"'::regclass")
+		}
+		list = append(list, "Postgres' samples of the columns (statistics) of "+strings.Join(k.samples, ", ")+" may have "+
+			"the text: Postgres keeps those of an empty table until it has rows and is analyzed. To end that now, run as a "+
+			"superuser: DELETE FROM pg_statistic WHERE starelid IN ("+strings.Join(names, ", ")+"); VACUUM FULL pg_statistic.")
 	}
-	before, err := look()
-	if err != nil || before.Node == nil {
-		return false
-	}
-	how := "ANALYZE"
-	if *before.Bytes <= rewriteBytes {
-		how = "FULL, ANALYZE, SKIP_LOCKED"
-	}
-	if err := db.Exec(ctx, w.DB, "VACUUM ("+how+") "+pgx.Identifier{name}.Sanitize()); err != nil {
-		return false
-	}
-	after, err := look()
-	return err == nil && after.Node != nil && *after.Node != *before.Node
+	return list
 }

@@ -82,6 +82,10 @@ func ownColumn(name string) bool {
 var byHand = []string{"erasures", "erased_messages", "messages", "blobs", "clips", "prompt_parts", "passages",
 	"file_originals", "file_segments", "chunks"}
 
+// ofOrganizations is the condition for tables c with rows of organizations.
+const ofOrganizations = `(c.relname = 'river_job' OR EXISTS (
+	SELECT FROM pg_attribute o WHERE o.attrelid = c.oid AND o.attname = 'org' AND NOT o.attisdropped))`
+
 // tables returns the tables of organizations by the catalog, so that a column which a later version adds is searched
 // too.
 func (s *Store) tables(ctx context.Context) ([]table, error) {
@@ -91,8 +95,7 @@ func (s *Store) tables(ctx context.Context) ([]table, error) {
 		FROM pg_class c
 		JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 		LEFT JOIN pg_constraint k ON k.conrelid = c.oid AND k.contype = 'p'
-		WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND (c.relname = 'river_job'
-		      OR EXISTS (SELECT FROM pg_attribute o WHERE o.attrelid = c.oid AND o.attname = 'org' AND NOT o.attisdropped))
+		WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND `+ofOrganizations+`
 		ORDER BY c.relname, a.attnum`)
 	var tables []table
 	for _, c := range all {
