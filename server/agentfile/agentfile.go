@@ -32,7 +32,7 @@ type Store struct {
 // New returns a store whose files are checked against the API's schemas.
 func New(a *rest.API, agents *agent.Store, tools *tool.Set, version string) *Store {
 	return &Store{Agents: agents, Tools: tools, Version: version,
-		readAgent:    rest.NewListReader[letta.CreateAgent](a, listAgents),
+		readAgent:    rest.NewListReader[letta.CreateAgent](a, listAgents).Large(),
 		readBlock:    rest.NewListReader[letta.CreateBlock](a, listBlocks),
 		readSource:   rest.NewListReader[letta.CreateFolder](a, listSources),
 		readTool:     rest.NewListReader[letta.ToolFields](a, listTools),

@@ -90,7 +90,7 @@ func open(spool *rest.Spool) (*file, error) {
 	fields, lists, err := spool.Fields(rest.Lists{
 		Names:    append([]string{listAgents, listBlocks, listFiles, listSources, listTools}, fullLists...),
 		Others:   []string{listGroups, listServers, listSkills, fieldLoci, "metadata", "created_at"},
-		MaxItems: maxItems, MaxItemBytes: maxItemBytes, Rule: "expected an object",
+		MaxItems: maxItems, MaxItemBytes: maxItemBytes, Large: true, Rule: "expected an object",
 	})
 	if problem, ok := errors.AsType[*rest.Problem](err); ok &&
 		(problem.GetStatus() == 400 || strings.HasPrefix(problem.Error(), "body: ")) {

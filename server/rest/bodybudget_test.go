@@ -97,7 +97,7 @@ func TestASpoolTakesTheBudgetOfItsLargestItem(t *testing.T) {
 		}
 		defer body.Close()
 		fields, lists, err := body.Fields(rest.Lists{Names: []string{"toys"}, MaxItems: 10_000,
-			Remedy: "Send fewer toys.", Rule: "expected toys"})
+			Remedy: "Send fewer toys.", Rule: "expected toys", Others: []string{"name"}})
 		if err != nil {
 			return err
 		}
@@ -127,6 +127,14 @@ func TestASpoolTakesTheBudgetOfItsLargestItem(t *testing.T) {
 		{"a list twice", `{"toys":["a","b"],"toys":["c"]}`, 422, "body.toys: the field is there twice"},
 		{"a field of an item twice", `{"toys":[1,{"a":[{"b":1,"b":2}]}]}`, 422, "body.toys[1].a[0].b: the field is there"},
 		{"too large", `{"toys":[` + strings.Repeat(" ", 8<<20) + `]}`, 413, "larger than 8388608 bytes"},
+		{"a long field that is unknown", `{"zzz":[` + strings.Repeat(toy(100<<10)+",", 30) + `{"a":[]}],"toys":["a"]}`, 200,
+			`[2,6,""]`},
+		{"an unknown field of many values", `{"zzz":[` + strings.Repeat("0,", 60_000) + `0]}`, 422,
+			"body: expected at most 50000 values"},
+		{"an item of many values", `{"toys":[[` + strings.Repeat("0,", 60_000) + `0]]}`, 422,
+			"body: expected at most 50000 values"},
+		{"a deep field that is unknown", `{"zzz":` + strings.Repeat("[", 101) + strings.Repeat("]", 101) + `}`, 422,
+			"expected at most 100 levels of nesting"},
 		{"no end", `{"toys":["a"`, 400, "unexpected end"},
 		{"no object", `["a"]`, 422, "body: expected toys"},
 	} {

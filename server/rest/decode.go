@@ -7,7 +7,6 @@ import (
 	"io"
 	"iter"
 	"net/http"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -17,11 +16,19 @@ type ListReader[T any] struct {
 	property string
 	schemas  huma.Registry
 	schema   *huma.Schema
+	values   int // that an item may have
 }
 
 // NewListReader returns a reader of the list in a property. Each item is checked against the schema of T.
 func NewListReader[T any](a *API, property string) *ListReader[T] {
-	return &ListReader[T]{property, a.OpenAPI().Components.Schemas, SchemaOf[T](a)}
+	return &ListReader[T]{property, a.OpenAPI().Components.Schemas, SchemaOf[T](a), maxBodyValues}
+}
+
+// Large returns a reader whose items may have as many values as an agent with its history.
+func (l *ListReader[T]) Large() *ListReader[T] {
+	large := *l
+	large.values = maxItemValues
+	return &large
 }
 
 // Items yields the items of a body, and adds to warnings the fields that it does not know. The first error is the last
@@ -68,11 +75,14 @@ func (l *ListReader[T]) object(in *json.Decoder, warnings *Warnings, take func(T
 	err := eachField(in, "expected object", func(name string) error {
 		if name != l.property {
 			warnings.addUnknown("field", name, []string{l.property})
-			return in.Decode(new(json.RawMessage))
+			return skip(in, func() {})
 		}
 		found = true
 		return eachItem(in, "body."+name, func(i int, raw json.RawMessage) error {
 			at := fmt.Sprintf("%s[%d]", name, i)
+			if broken := checkShape("body."+at, raw, maxBodyDepth-2, l.values); broken != nil {
+				return broken
+			}
 			raw, broken := checkNames(l.schemas, l.schema, at, raw, warnings)
 			if broken != nil {
 				return broken
@@ -151,9 +161,34 @@ func eachItem(in *json.Decoder, at string, take func(i int, raw json.RawMessage)
 	return err
 }
 
+// skip reads a value that nobody wants, and calls read when a part of it was read. A *Problem if it is too deep.
+func skip(in *json.Decoder, read func()) error {
+	for level := 0; ; {
+		token, err := in.Token()
+		if err != nil {
+			return err
+		}
+		switch token {
+		case json.Delim('{'), json.Delim('['):
+			level++
+		case json.Delim('}'), json.Delim(']'):
+			level--
+		}
+		if read(); level == 0 {
+			return nil
+		}
+		if level > maxBodyDepth {
+			return tooDeep("body")
+		}
+	}
+}
+
 // Item returns an item that stands at a place of a body, and adds to warnings the fields that it does not know. A
 // *Problem if it is not what the schema of T says.
 func (l *ListReader[T]) Item(at string, raw json.RawMessage, warnings *Warnings) (item T, err error) {
+	if broken := checkShape("body."+at, raw, maxBodyDepth-2, l.values); broken != nil {
+		return item, broken
+	}
 	raw, broken := checkNames(l.schemas, l.schema, at, raw, warnings)
 	if broken != nil {
 		return item, broken
@@ -162,9 +197,6 @@ func (l *ListReader[T]) Item(at string, raw json.RawMessage, warnings *Warnings)
 }
 
 func (l *ListReader[T]) item(at string, raw json.RawMessage) (item T, err error) {
-	if depth(raw) > maxBodyDepth-2 {
-		return item, Unprocessable(at, fmt.Sprintf("expected at most %d levels of nesting", maxBodyDepth))
-	}
 	var value any
 	if err := json.Unmarshal(raw, &value); err != nil {
 		return item, err
@@ -172,13 +204,7 @@ func (l *ListReader[T]) item(at string, raw json.RawMessage) (item T, err error)
 	var broken huma.ValidateResult
 	huma.Validate(l.schemas, l.schema, huma.NewPathBuffer([]byte(at), len(at)), huma.ModeWriteToServer, value, &broken)
 	if len(broken.Errors) > 0 {
-		var sentences []string
-		for _, err := range broken.Errors {
-			if detail, ok := errors.AsType[*huma.ErrorDetail](err); ok {
-				sentences = append(sentences, violation(detail))
-			}
-		}
-		return item, newProblem(codeInvalid, strings.Join(sentences, "; "))
+		return item, newProblem(codeInvalid, violations(broken.Errors))
 	}
 	if err := json.Unmarshal(raw, &item); err != nil {
 		return item, newProblem(codeInvalid, violation(&huma.ErrorDetail{Location: at, Message: err.Error()}))

@@ -3,9 +3,7 @@ package rest
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/labstack/echo/v4"
@@ -49,8 +47,8 @@ func (a *API) Hold(c echo.Context, limitBytes int64) (body []byte, release func(
 	if body, err = io.ReadAll(held); err != nil {
 		return nil, held.release, bodyError(err)
 	}
-	if depth(body) > maxBodyDepth {
-		return nil, held.release, tooDeep()
+	if broken := checkShape("body", body, maxBodyDepth, maxBodyValues); broken != nil {
+		return nil, held.release, broken
 	}
 	return body, held.release, nil
 }
@@ -62,11 +60,5 @@ func validate(schemas Registry, schema *Schema, value any) error {
 	if len(broken.Errors) == 0 {
 		return nil
 	}
-	var sentences []string
-	for _, err := range broken.Errors {
-		if detail, ok := errors.AsType[*huma.ErrorDetail](err); ok {
-			sentences = append(sentences, violation(detail))
-		}
-	}
-	return newProblem(codeInvalid, strings.Join(sentences, "; "))
+	return newProblem(codeInvalid, violations(broken.Errors))
 }

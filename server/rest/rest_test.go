@@ -223,6 +223,8 @@ func TestAdapterRefuses(t *testing.T) {
 		{"a body that nests too deep", "PATCH", "/v1/toys", servertest.JSON, strings.Repeat(`{"a":`, 101) + "1" +
 			strings.Repeat("}", 101), 422,
 			"body: expected at most 100 levels of nesting"},
+		{"a body of too many values", "PATCH", "/v1/toys", servertest.JSON, `{"any":[` + strings.Repeat("0,", 60_000) + `0]}`,
+			422, "body: expected at most 50000 values"},
 		{"a body that is too large", "PATCH", "/v1/toys", servertest.JSON, strings.Repeat(" ", 1<<20+1), 413,
 			"The request's body is larger than 1048576 bytes"},
 		{"an id of another form before it is looked up", "GET", "/v1/agents/agent-1", "", "", 422,

@@ -113,20 +113,32 @@ type Lists struct {
 	Rule     string // what the body must be, as a phrase
 
 	MaxItemBytes int64 // of an item or another field; 0 leaves it to the BodyBudget
+	Large        bool  // an item may have as many values as an agent with its history
 }
 
 // Fields reads the body's object. It returns its fields, with an empty list in place of each of the lists, and the
-// lists. It adds to Warnings the fields that the body may not have. It counts the largest item in the API's BodyBudget:
-// a *Problem of status 429 if there is no room for it.
+// lists. It adds to Warnings the fields that the body may not have, and passes over them. It counts the largest item in
+// the API's BodyBudget: a *Problem of status 429 if there is no room for it.
 func (s *Spool) Fields(l Lists) (map[string]json.RawMessage, map[string]*List, error) {
 	fields, lists := map[string]json.RawMessage{}, map[string]*List{}
-	from := &spoolReader{Reader: s.from(0), held: &s.held, most: l.MaxItemBytes}
+	values := maxBodyValues
+	if l.Large {
+		values = maxItemValues
+	}
+	from := &spoolReader{Reader: s.from(0), held: &s.held, most: l.MaxItemBytes, mostValues: values}
 	in := json.NewDecoder(from)
 	err := eachField(in, l.Rule, func(name string) error {
 		if !slices.Contains(l.Names, name) && !slices.Contains(l.Others, name) {
 			s.Warnings.addUnknown("field", name, slices.Concat(l.Names, l.Others))
 		}
 		offset := in.InputOffset()
+		read := func() {
+			from.done += in.InputOffset() - offset
+			offset, from.values = in.InputOffset(), 0
+		}
+		if !slices.Contains(l.Names, name) && !slices.Contains(l.Others, name) {
+			return skip(in, func() { from.done, offset = from.done+in.InputOffset()-offset, in.InputOffset() })
+		}
 		if slices.Contains(l.Names, name) && s.hasList(offset) {
 			fields[name] = json.RawMessage("[]")
 			lists[name] = &List{name: name, spool: s, offset: offset}
@@ -135,9 +147,8 @@ func (s *Spool) Fields(l Lists) (map[string]json.RawMessage, map[string]*List, e
 					return Unprocessable(name, fmt.Sprintf("the list has more than %d items. %s", l.MaxItems, l.Remedy))
 				}
 				lists[name].Len++
-				from.done += in.InputOffset() - offset
-				offset = in.InputOffset()
-				return s.checkRaw(fmt.Sprintf("%s[%d]", name, i), raw, 2)
+				read()
+				return s.checkRaw(fmt.Sprintf("%s[%d]", name, i), raw, 2, values)
 			})
 		}
 		var raw json.RawMessage
@@ -145,7 +156,7 @@ func (s *Spool) Fields(l Lists) (map[string]json.RawMessage, map[string]*List, e
 			return err
 		}
 		fields[name] = raw
-		return s.checkRaw(name, raw, 1)
+		return s.checkRaw(name, raw, 1, values)
 	})
 	if err != nil {
 		return nil, nil, bodyError(err)
@@ -154,10 +165,10 @@ func (s *Spool) Fields(l Lists) (map[string]json.RawMessage, map[string]*List, e
 }
 
 // checkRaw returns a *Problem of a value that stands within a number of objects and lists if the body is too deep, if
-// an object of the value has a field twice, or if a text of it cannot be stored.
-func (s *Spool) checkRaw(place string, raw json.RawMessage, within int) error {
-	if depth(raw) > maxBodyDepth-within {
-		return tooDeep()
+// it has too many values, if an object of it has a field twice, or if a text of it cannot be stored.
+func (s *Spool) checkRaw(place string, raw json.RawMessage, within, values int) error {
+	if broken := checkShape("body", raw, maxBodyDepth-within, values); broken != nil {
+		return broken
 	}
 	if _, broken := checkNames(nil, nil, place, raw, &s.Warnings); broken != nil {
 		return broken
@@ -204,16 +215,40 @@ type spoolReader struct {
 	held       *heldBody
 	read, done int64
 	most       int64 // bytes that an item may have; 0 is any number
+
+	values, mostValues int // about, since the last item that is done; that an item may have
+	quoted, escaped    bool
 }
 
+// count counts the values of a part of the body.
+func (r *spoolReader) count(part []byte) {
+	for _, c := range part {
+		switch {
+		case r.escaped:
+			r.escaped = false
+		case r.quoted && c == '\\':
+			r.escaped = true
+		case c == '"':
+			r.quoted = !r.quoted
+		case !r.quoted && (c == ',' || c == '{' || c == '['):
+			r.values++
+		}
+	}
+}
+
+// Read implements io.Reader. What is read when a bound is exceeded is lost, for a decoder of tokens passes over an error
+// that comes with bytes.
 func (r *spoolReader) Read(into []byte) (int, error) {
 	n, err := r.Reader.Read(into)
 	r.read += int64(n)
+	if r.count(into[:n]); r.values > r.mostValues {
+		return 0, tooManyValues("body", r.mostValues)
+	}
 	if r.most > 0 && r.read-r.done > r.most {
-		return n, TooLarge(r.most)
+		return 0, TooLarge(r.most)
 	}
 	if full := r.held.grow(r.read - r.done); full != nil {
-		return n, full
+		return 0, full
 	}
 	return n, err
 }

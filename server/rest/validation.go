@@ -3,6 +3,7 @@ package rest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -18,14 +19,29 @@ func showProblem(ctx huma.Context, _ string, body any) (any, error) {
 		return body, nil
 	}
 	ctx.SetHeader("Content-Type", "application/json")
-	sentences := make([]string, 0, len(model.Errors))
-	for _, e := range model.Errors {
-		sentences = append(sentences, violation(e))
+	text := violations(model.Errors)
+	if text == "" {
+		text = model.Error()
 	}
-	if len(sentences) == 0 {
-		sentences = append(sentences, model.Error())
+	return StatusProblem(model.Status, text).traced(ctx.Context()), nil
+}
+
+// maxViolations is the number of broken rules that an answer names.
+const maxViolations = 10
+
+// violations are broken rules in words.
+func violations[E error](broken []E) string {
+	var sentences []string
+	for i, err := range broken {
+		if i == maxViolations {
+			sentences = append(sentences, fmt.Sprintf("and %d more", len(broken)-i))
+			break
+		}
+		if detail, ok := errors.AsType[*huma.ErrorDetail](err); ok {
+			sentences = append(sentences, violation(detail))
+		}
 	}
-	return StatusProblem(model.Status, strings.Join(sentences, "; ")).traced(ctx.Context()), nil
+	return strings.Join(sentences, "; ")
 }
 
 // violation is a broken rule in words: where, what the rule is, and what was there.
