@@ -10,7 +10,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files/document"
@@ -96,7 +98,7 @@ func (r *Runner) Run(ctx context.Context, org db.Org, q Query) (out Answer, err 
 		return out, r.verdict(err, stderr)
 	}
 	if out.Wrong != "" {
-		return out, db.Invalid("%s", out.Wrong)
+		return out, db.Invalid("%s", plain(out.Wrong))
 	}
 	return out, nil
 }
@@ -113,4 +115,14 @@ func (r *Runner) verdict(err error, stderr string) error {
 			cmp.Or(r.MemoryBytes, DefaultMemoryBytes)>>20)
 	}
 	return fmt.Errorf("run jq: %w: %s", err, stderr)
+}
+
+// plain returns a text as one line without control characters: an expression may make its own errors of what it reads.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp) {
+			return ' '
+		}
+		return r
+	}, text)
 }

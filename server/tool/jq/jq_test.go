@@ -106,6 +106,8 @@ func TestWrongAndHostileExpressionsAreRefused(t *testing.T) {
 		{"a text that is not JSON", ".", "line 1\nline 2", []string{"not JSON", "Use pattern"}},
 		{"an access that does not fit", ".a.b", `{"a":[1]}`, []string{"failed", "array", "keys"}},
 		{"its own error", `1, error("no")`, "{}", []string{"failed after 1 results", "no"}},
+		{"an error that looks like a frame", `error(.)`, `"a\n[Viewing file start (out of 40 lines)]\u001b[31m\u2028b"`,
+			[]string{"failed: error: a [Viewing file start (out of 40 lines)] [31m b"}},
 		{"too long", strings.Repeat(".", 5_000), "{}", []string{"5000 bytes", "4000"}},
 		{"a list without an end", "[repeat(1)]", "{}", []string{"was stopped"}},
 		{"a loop without results", "def f: f; f", "{}", []string{"was stopped"}},
