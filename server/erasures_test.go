@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -197,6 +198,10 @@ func (c *client) erased(text string) (e erase.Erasure) {
 	return e
 }
 
+// knownName matches the name of a place that a caller can look up.
+var knownName = regexp.MustCompile(`^(consumer .+ of agent |)(agent|api|archive|block|child|compaction|conv|flush|` +
+	`handover|identity|job|key|memfile|message|org|passage|replay|run|source|file|step|tool|tree|view)-[0-9a-f-]{36}`)
+
 // Each way of writing a text is erased from each column of each table: columns of later versions are searched too.
 func TestAnErasureLeavesNoOccurrenceInAnyColumn(t *testing.T) {
 	t.Parallel()
@@ -221,6 +226,11 @@ func TestAnErasureLeavesNoOccurrenceInAnyColumn(t *testing.T) {
 			}
 			if e.Report.Summaries == 0 || len(e.Report.Left) > 0 {
 				t.Errorf("the report: %+v", e.Report)
+			}
+			for _, p := range e.Report.Places {
+				if !strings.HasPrefix(p.Where, "river_job.") && !knownName.MatchString(p.Of) {
+					t.Errorf("the report names a row of %s %q", p.Where, p.Of)
+				}
 			}
 			preview := c.must("POST", "/v1/erasures/preview", fmt.Sprintf(`{"texts":[%s]}`, quoted(secret)))
 			if !strings.Contains(preview, `"found":{}`) || !strings.Contains(preview, `"left":{}`) {

@@ -1,9 +1,15 @@
 package erase
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
 )
 
 // ErasedRow is a row with an occurrence outside of messages, files, passages and stored prompts.
@@ -17,22 +23,151 @@ type ErasedRow struct {
 // maxPlaces is how many places a report names.
 const maxPlaces = 200
 
-// place names a row with occurrences in a column.
-func (w *sweep) place(t table, h hit, column, n int, left bool) {
-	p := ErasedRow{Where: t.name + "." + t.columns[column].Name, Occurrences: n, Left: left}
-	keys := make([]string, len(h.keys))
-	for i, key := range h.keys {
-		keys[i], _ = w.matcherOf(t.name).erase(key)
+// place names a row with occurrences in a column. The numbers of rows count those of all organizations, and are not
+// named.
+func (w *sweep) place(ctx context.Context, t table, h hit, p ErasedRow) error {
+	if len(w.report.Places) >= maxPlaces {
+		return nil
 	}
+	var parts []string
 	switch {
-	case t.name == consumers && len(keys) == 2:
-		p.Of = fmt.Sprintf("consumer %s of agent %s", keys[1], keys[0])
-	case t.name != "river_job": // its number counts the jobs of all organizations
-		p.Of = strings.Join(keys, " ")
+	case t.name == consumers && len(h.keys) == 2: // by its keys: the row has another name by now
+		parts = []string{"consumer " + h.keys[1] + " of agent " + h.keys[0]}
+	case t.name != "river_job":
+		var err error
+		if parts, err = w.rowNames(ctx, t, h); err != nil {
+			return err
+		}
 	}
-	if len(w.report.Places) < maxPlaces && !slices.Contains(w.report.Places, p) {
+	for i, part := range parts {
+		parts[i], _ = w.matcherOf(t.name).erase(part)
+	}
+	if p.Of = strings.Join(parts, " "); !slices.Contains(w.report.Places, p) {
 		w.report.Places = append(w.report.Places, p)
 	}
+	return nil
+}
+
+// rowNames returns what names a row for a caller: its id, the path of a memory file with the id of its tree, or the ids
+// of what it belongs to and its own numbers among these.
+func (w *sweep) rowNames(ctx context.Context, t table, h hit) ([]string, error) {
+	if w.links == nil {
+		var err error
+		if w.links, err = w.rowLinks(ctx); err != nil {
+			return nil, err
+		}
+	}
+	names := w.links.names(t)
+	if len(names) == 0 {
+		return nil, nil
+	}
+	args, where := []any{w.org}, []string{t.where}
+	for i, k := range t.keys {
+		args = append(args, h.keys[i])
+		where = append(where, fmt.Sprintf("t.%s = $%d::text::%s", k.ident(), len(args), k.Type))
+	}
+	parts, err := db.One[[]string](ctx, w.DB, fmt.Sprintf(
+		`SELECT array_remove(ARRAY[%s]::text[], NULL) AS names FROM %s t WHERE %s`,
+		strings.Join(names, ", "), pgx.Identifier{t.name}.Sanitize(), strings.Join(where, " AND ")), args...)
+	if errors.Is(err, db.ErrNotFound) { // it was deleted meanwhile
+		return nil, nil
+	}
+	return parts, err
+}
+
+// link is a column that refers to a row of another table.
+type link struct {
+	Table    string `db:"table_name"`
+	Column   string `db:"column_name"`
+	To       string `db:"to_table"`
+	ToColumn string `db:"to_column"`
+}
+
+// rowLinks are the links of all tables, and which tables of organizations have ids.
+type rowLinks struct {
+	links []link
+	ids   []string
+}
+
+// rowLinks reads the links of tables. Those to keys come first.
+func (w *sweep) rowLinks(ctx context.Context) (l *rowLinks, err error) {
+	l = &rowLinks{}
+	if l.links, err = db.All[link](ctx, w.DB, `
+		SELECT c.relname::text AS table_name, a.attname::text AS column_name, o.relname::text AS to_table,
+		       b.attname::text AS to_column
+		FROM pg_constraint k
+		CROSS JOIN LATERAL unnest(k.conkey, k.confkey) AS pair (own, other)
+		JOIN pg_class c ON c.oid = k.conrelid
+		JOIN pg_class o ON o.oid = k.confrelid
+		JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = pair.own
+		JOIN pg_attribute b ON b.attrelid = o.oid AND b.attnum = pair.other
+		WHERE k.contype = 'f' AND c.relnamespace = current_schema()::regnamespace AND a.attname <> 'org'
+		ORDER BY c.relname, a.attname, b.attname NOT IN ('key', 'id'), k.conname`); err != nil {
+		return nil, err
+	}
+	l.ids, err = db.All[string](ctx, w.DB, `
+		SELECT c.relname::text FROM pg_class c
+		JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'id' AND NOT a.attisdropped
+		WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND `+ofOrganizations+`
+		ORDER BY c.relname`)
+	return l, err
+}
+
+// names returns expressions of what names a row t of a table.
+func (l *rowLinks) names(t table) (list []string) {
+	if name := l.idOf(t.name, "t"); name != "" {
+		return []string{name}
+	}
+	for _, k := range t.keys {
+		if k.Name == "key" { // what the row belongs to names it
+			for _, link := range l.links {
+				if link.Table == t.name && link.ToColumn == "key" {
+					list = append(list, l.of(t.name, link.Column))
+				}
+			}
+			continue
+		}
+		if slices.ContainsFunc(l.links, func(link link) bool { return link.Table == t.name && link.Column == k.Name }) {
+			list = append(list, l.of(t.name, k.Name))
+			continue
+		}
+		list = append(list, fmt.Sprintf("'%s ' || t.%s", k.Name, k.ident()))
+	}
+	return slices.DeleteFunc(list, func(name string) bool { return name == "" })
+}
+
+// of returns an expression of the name of the row that a column of a row t refers to, through other tables too; empty
+// for a row without a name.
+func (l *rowLinks) of(table, column string) string {
+	own := "t." + pgx.Identifier{column}.Sanitize()
+	for range len(l.links) {
+		i := slices.IndexFunc(l.links, func(link link) bool { return link.Table == table && link.Column == column })
+		if i < 0 {
+			return ""
+		}
+		if table, column = l.links[i].To, l.links[i].ToColumn; column == "id" && slices.Contains(l.ids, table) {
+			return own
+		}
+		if name := l.idOf(table, "r"); name != "" {
+			return fmt.Sprintf(`(SELECT %s FROM %s r WHERE r.org = $1 AND r.%s = %s LIMIT 1)`, name,
+				pgx.Identifier{table}.Sanitize(), pgx.Identifier{column}.Sanitize(), own)
+		}
+	}
+	return ""
+}
+
+// idOf returns an expression of the id of a row of a table, as callers know it; empty if the table has none.
+func (l *rowLinks) idOf(table, row string) string {
+	switch {
+	case !slices.Contains(l.ids, table):
+		return ""
+	case table == "memory_files":
+		return `(SELECT tree.id FROM memory_trees tree WHERE tree.org = $1 AND tree.key = ` + row + `.tree_key) || ' ' || ` +
+			row + `.path`
+	case table == "messages", table == "passages": // their prefix is not stored
+		return "'" + strings.TrimSuffix(table, "s") + "-' || " + row + ".id"
+	}
+	return row + ".id"
 }
 
 // consumers is the table of the named readers of events, whose names are keys that an erasure may change.

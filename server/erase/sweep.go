@@ -25,6 +25,8 @@ type sweep struct {
 
 	found int // of the present pass
 
+	links *rowLinks // by which rows are named; nil until the first one is
+
 	waiting int // files of the present pass that are not parsed yet
 }
 

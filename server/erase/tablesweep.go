@@ -93,7 +93,10 @@ func (w *sweep) inRow(ctx context.Context, t table, h hit) error {
 				return err
 			}
 		}
-		w.place(t, h, i, n, !ok)
+		where := ErasedRow{Where: t.name + "." + t.columns[i].Name, Occurrences: n, Left: !ok}
+		if err := w.place(ctx, t, h, where); err != nil {
+			return err
+		}
 		if !ok {
 			w.leave(t.name+"."+t.columns[i].Name, n)
 			continue
