@@ -43,7 +43,7 @@ func (w *sweep) settled(ctx context.Context, clean bool, began time.Time) (bool,
 }
 
 // countAtWork reports runs, compactions, hand-overs, jobs and files to be parsed that began before a time and have not
-// ended.
+// ended. Jobs that make vectors do not count: they store no text, and no vector of a text that has changed since.
 func (w *sweep) countAtWork(ctx context.Context, before time.Time) error {
 	type row struct {
 		Runs      int `db:"runs"`
@@ -54,8 +54,8 @@ func (w *sweep) countAtWork(ctx context.Context, before time.Time) error {
 		SELECT (SELECT count(*) FROM runs WHERE org = $1 AND status = 'running' AND created_at < $2) AS runs,
 		       (SELECT count(*) FROM handovers WHERE org = $1 AND status = 'running' AND created_at < $2) AS handovers,
 		       (SELECT count(*) FROM river_job
-		        WHERE state = 'running' AND attempted_at < $2 AND args @> jsonb_build_object('org', $1::integer)) AS jobs`,
-		w.org, before)
+		        WHERE state = 'running' AND attempted_at < $2 AND args @> jsonb_build_object('org', $1::integer)
+		          AND kind NOT LIKE 'embed\_%') AS jobs`, w.org, before)
 	if err != nil {
 		return err
 	}

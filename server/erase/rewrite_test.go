@@ -103,9 +103,8 @@ func withWord(t *testing.T, owner *pgxpool.Pool, word string) (samples, files []
 }
 
 // After an erasure no file of a table has the word, nor do Postgres' samples; what has it still is named, and nothing
-// else is.
-func TestWhatAnErasureLeavesInFilesIsNamed(t *testing.T) {
-	t.Parallel()
+// else is. It runs alone: other tests would be at work on the tables.
+func TestWhatAnErasureLeavesInFilesIsNamed(t *testing.T) { //nolint:paralleltest // as said
 	pool, org := dbtest.Org(t)
 	owner := dbtest.Owner(t, pool)
 	erased := func(t *testing.T, word string, owner *pgxpool.Pool) string {
