@@ -75,7 +75,7 @@ type Erasure struct {
 	EndsAs      *string    `db:"ends_as" json:"-"` // set once everything is erased
 	ID          string     `db:"id" json:"id"`
 	Status      string     `db:"status" json:"status" enum:"pending,running,completed,incomplete,denied" doc:"Its state."`
-	Texts       []string   `db:"texts" json:"texts" doc:"While it waits or runs; null when it has ended."`
+	Texts       []string   `db:"texts" json:"texts" doc:"Null once all of them are erased, or it was denied."`
 	MessageID   *string    `db:"message_id" json:"message_id" doc:"Of the message to erase."`
 	WholeWords  bool       `db:"whole_words" json:"whole_words" doc:"An occurrence begins and ends with a word."`
 	Reason      *string    `db:"reason" json:"reason" doc:"As the request gives it."`

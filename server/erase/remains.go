@@ -15,7 +15,7 @@ const (
 		"or as long as an archive or a replication slot keeps them."
 
 	allFilesRemain = "The free space of the files of Postgres' tables has the text until Postgres writes other rows " +
-		"there, and their samples of columns in pg_statistic (statistics) until Postgres analyzes the tables: "
+		"there, and their samples of columns in pg_statistic (statistics) until Postgres analyzes tables with rows: "
 	allFilesRemedy = " To end that now, run as a superuser, while no server is at work: DELETE FROM pg_statistic; " +
 		"VACUUM (FULL, ANALYZE); VACUUM FULL pg_statistic. With LOCI_DATABASE_OWNER_URL, erasures do this for small tables."
 	noOwner = "the server knows no role that owns them, and did neither."
