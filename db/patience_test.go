@@ -74,8 +74,8 @@ func TestAStatementThatWorksMayTakeItsTime(t *testing.T) {
 	})
 }
 
-// The waits of a request add up, and what it does without waiting is taken off them: a quick statement between two waits
-// does not make the second a first one.
+// The waits of a request add up, and what it does without waiting is taken off them: a quick statement between two
+// waits does not make the second a first one.
 func TestWaitsOfARequestAddUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

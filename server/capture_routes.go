@@ -58,7 +58,8 @@ func (CaptureBody) Schema(huma.Registry) *huma.Schema {
 
 const refusedWords = "If it is for what the prompt says (status 400, 413, 415 or 422, and neither a key, a model " +
 	"nor a limit; 451; or words of moderation, a policy or an image), the refused turn leaves the model's view and " +
-	"stays in the log. If the prompt is too long for the model, in the words of its provider, the conversation is compacted."
+	"stays in the log. If the prompt is too long for the model, in the words of its provider, the conversation is " +
+	"compacted."
 
 // refusedSchema is the schema of a provider's refusal.
 func refusedSchema(doc string) *huma.Schema {

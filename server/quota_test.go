@@ -233,8 +233,8 @@ func TestOrganizationsWithMuchUsageAreFolded(t *testing.T) {
 	}
 }
 
-// wantCounted checks the report of an organization against its rows. Both are read at one moment, because the deletion of
-// a folder goes on after its answer.
+// wantCounted checks the report of an organization against its rows. Both are read at one moment, because the deletion
+// of a folder goes on after its answer.
 func (c *client) wantCounted(org db.Org) {
 	c.t.Helper()
 	if err := db.Snapshot(c.t.Context(), c.pool, func(tx pgx.Tx) error {

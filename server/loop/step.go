@@ -134,7 +134,7 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 			if again, failed := w.refused(ctx, refusal{fault: f, err: err}); !again {
 				return a, p.Window, cmp.Or(failed, err)
 			}
-		case isFault && f.Kind == model.Content && !(f.Again && !w.isShown() && attempt < maxAttempts):
+		case isFault && f.Kind == model.Content && (!f.Again || w.isShown() || attempt >= maxAttempts):
 			if again, failed := w.refused(ctx, refusal{f, err, w.withheld(a, id, stepID)}); !again {
 				return a, p.Window, cmp.Or(failed, err)
 			}

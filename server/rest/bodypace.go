@@ -226,8 +226,8 @@ func (w *afterBody) FlushError() error {
 func (w *afterBody) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // ForPages serves pages. Anybody may send a short form to them, for which formTime is left and which takes no place
-// from others. A longer body may come from somebody that the pages know, and its time and number are bounded as those of
-// the API are.
+// from others. A longer body may come from somebody that the pages know, and its time and number are bounded as those
+// of the API are.
 func (a *API) ForPages(pages Pages) http.Handler {
 	form := a.Pace.WithDefaults()
 	form.Interval, form.Total = formTime, formTime

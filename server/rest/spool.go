@@ -236,8 +236,8 @@ func (r *spoolReader) count(part []byte) {
 	}
 }
 
-// Read implements io.Reader. What is read when a bound is exceeded is lost, for a decoder of tokens passes over an error
-// that comes with bytes.
+// Read implements io.Reader. What is read when a bound is exceeded is lost, for a decoder of tokens passes over an
+// error that comes with bytes.
 func (r *spoolReader) Read(into []byte) (int, error) {
 	n, err := r.Reader.Read(into)
 	r.read += int64(n)

@@ -17,7 +17,7 @@ import (
 func TestAStreamWhoseKeyCannotBeLookedUpGoesOn(t *testing.T) {
 	t.Parallel()
 	answer := httptest.NewRecorder()
-	c := echo.New().NewContext(httptest.NewRequest("POST", "/", nil), answer)
+	c := echo.New().NewContext(httptest.NewRequestWithContext(t.Context(), "POST", "/", nil), answer)
 	err := db.Busy("away")
 	rest.SetRecheck(c, func() error { return err })
 	out := rest.NewEvents(c)

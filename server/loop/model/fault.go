@@ -220,8 +220,8 @@ var isFlagged = regexp.MustCompile(`(?i)\bflagged|moderation|content[ _-]?(?:pol
 // aboutMedia matches the words of providers that cannot use an image or another medium of a prompt.
 var aboutMedia = regexp.MustCompile(`(?i)\b(?:image|audio|video|picture|pdf|media)s?[ _]?(?:input|url|content|data)?` +
 	`\b[^.]{0,60}(?:cannot|could not|can't|unable|invalid|unsupported|not support|too (?:large|big)|exceed|corrupt|` +
-	`fail)|(?:cannot|could not|can't|unable|invalid|unsupported|not? [^.]{0,20}support|too (?:large|big)|exceed|corrupt|fail)` +
-	`[^.]{0,60}\b(?:image|audio|video|picture|pdf|media)s?\b|supports? (?:image|audio|video|vision|pdf|file)`)
+	`fail)|(?:cannot|could not|can't|unable|invalid|unsupported|not? [^.]{0,20}support|too (?:large|big)|exceed|` +
+	`corrupt|fail)[^.]{0,60}\b(?:image|audio|video|picture|pdf|media)s?\b|supports? (?:image|audio|video|vision|pdf|file)`)
 
 // aboutOthers matches the words of providers that answer 400 for a key, the name of a model or a limit.
 var aboutOthers = regexp.MustCompile(`(?i)api[ _-]?key|authenticat|unauthorized|permission[ _]denied|` +
