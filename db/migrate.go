@@ -12,6 +12,7 @@ import (
 	migratepgx "github.com/golang-migrate/migrate/v4/database/pgx/v5"
 	"github.com/golang-migrate/migrate/v4/source"
 	"github.com/golang-migrate/migrate/v4/source/iofs"
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -82,6 +83,11 @@ func Migrate(ctx context.Context, u URLs) (m Migrated, err error) {
 		return m, err
 	}
 	if err := migrateOwn(conn.Config()); err != nil {
+		if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == pgerrcode.DuplicateTable {
+			return m, schemaError("the table schema_migrations says that the schema has version %d, and the database has a "+
+				"table of a later one (%s): set its version to that of the tables, with dirty false, or restore a backup",
+				m.From.Version, pg.Message)
+		}
 		return m, fmt.Errorf("migrate the schema: %w", err)
 	}
 	if err := migrateJobs(ctx, u.owner()); err != nil {

@@ -27,6 +27,8 @@ func otherProgramsTablesAreKept(t *testing.T, url string) {
 			CREATE TABLE users (id int)`, "schema_migrations"},
 		"versions of Rails": {`CREATE TABLE schema_migrations (version varchar PRIMARY KEY);
 			INSERT INTO schema_migrations VALUES ('20240101')`, "schema_migrations"},
+		"versions of Rails before the first": {`CREATE TABLE schema_migrations (version varchar PRIMARY KEY)`,
+			"schema_migrations"},
 		"organizations of another program": {versions + `INSERT INTO schema_migrations VALUES (3, false);
 			CREATE TABLE organizations (id int)`, "organizations, schema_migrations"},
 		"tables of Letta": {`CREATE TABLE organizations (id varchar PRIMARY KEY);

@@ -100,7 +100,9 @@ func checkOwn(ctx context.Context, d querier) error {
 	}
 	if slices.Equal(others, []string{"schema_migrations"}) { // a first migration that was cut off leaves an empty one
 		err := d.QueryRow(ctx, `
-			SELECT NOT EXISTS (SELECT FROM schema_migrations m WHERE to_jsonb(m) ->> 'version' <> '1')`).Scan(&began)
+			SELECT NOT EXISTS (SELECT FROM schema_migrations m WHERE to_jsonb(m) ->> 'version' <> '1') AND 2 = (
+				SELECT count(*) FROM pg_attribute
+				WHERE attrelid = to_regclass('schema_migrations') AND attname IN ('version', 'dirty'))`).Scan(&began)
 		if err != nil {
 			return err
 		}
