@@ -71,21 +71,28 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	asked.authorization, asked.path = r.Header.Get("Authorization"), r.URL.Path
 	p.mu.Lock()
 	p.requests = append(p.requests, asked)
-	n := len(p.requests)
+	n, refuse, alter := len(p.requests), p.refuse, p.alter
 	p.mu.Unlock()
-	if p.refuse != nil {
-		if status, header, body := p.refuse(n, asked.Input); status != 0 {
+	if refuse != nil {
+		if status, header, body := refuse(n, asked.Input); status != 0 {
 			maps.Copy(w.Header(), header)
 			w.WriteHeader(status)
 			fmt.Fprint(w, body)
 			return
 		}
 	}
-	_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", "model": asked.Model, "data": p.answer(asked)})
+	_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", "model": asked.Model, "data": p.answer(asked, alter)})
 }
 
-// answer holds a vector for each text, in an order that is not the texts'.
-func (p *provider) answer(asked request) []map[string]any {
+// change changes the provider, which may still be at work on a request that its client gave up.
+func (p *provider) change(how func(*provider)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	how(p)
+}
+
+// answer holds a vector for each text, in an order that is not the texts', as alter, which may be nil, changes them.
+func (p *provider) answer(asked request, alter func([]map[string]any) []map[string]any) []map[string]any {
 	var data []map[string]any
 	for i, text := range asked.Input {
 		values := vectorOf(text, p.dimension)
@@ -100,8 +107,8 @@ func (p *provider) answer(asked request) []map[string]any {
 		data = append(data, map[string]any{"object": "embedding", "index": i, "embedding": embedding})
 	}
 	slices.Reverse(data)
-	if p.alter != nil {
-		data = p.alter(data)
+	if alter != nil {
+		data = alter(data)
 	}
 	return data
 }

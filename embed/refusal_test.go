@@ -225,12 +225,12 @@ func TestBadMomentRefusesNoText(t *testing.T) {
 			if _, err := client.Embed(t.Context(), items); err != nil { // it works at first
 				t.Fatal(err)
 			}
-			c.spoil(p)
+			p.change(c.spoil)
 			vectors, err := client.Embed(t.Context(), items)
 			if vectors != nil || err == nil || len(embed.Refusals(err)) > 0 || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %d vectors, %v, want an error with %q and no refused text", len(vectors), err, c.want)
 			}
-			p.alter, p.refuse = nil, nil
+			p.change(func(p *provider) { p.alter, p.refuse = nil, nil })
 			vectors, err = client.Embed(t.Context(), items)
 			if err != nil {
 				t.Fatal(err)

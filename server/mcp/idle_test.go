@@ -25,6 +25,7 @@ func TestIdleSessionsEnd(t *testing.T) {
 		time.Sleep(59 * time.Minute)
 		begin()()
 		time.Sleep(2 * time.Hour)
+		synctest.Wait()
 		if want := 59*time.Minute + 12*time.Hour + 59*time.Minute + time.Hour; ended != want {
 			t.Errorf("the session ended after %s, want %s", ended, want)
 		}
