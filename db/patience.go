@@ -16,8 +16,8 @@ type patience struct {
 	limit time.Duration
 
 	mu     sync.Mutex
-	waited time.Duration // at seen; each second without a wait makes up for one with it
-	seen   time.Time
+	waited time.Duration // in all, less the time without waits since
+	seen   time.Time     // when waited was brought up to date
 }
 
 const (

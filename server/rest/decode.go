@@ -80,14 +80,7 @@ func (l *ListReader[T]) object(in *json.Decoder, warnings *Warnings, take func(T
 		found = true
 		return eachItem(in, "body."+name, func(i int, raw json.RawMessage) error {
 			at := fmt.Sprintf("%s[%d]", name, i)
-			if broken := checkShape("body."+at, raw, maxBodyDepth-2, l.values); broken != nil {
-				return broken
-			}
-			raw, broken := checkNames(l.schemas, l.schema, at, raw, warnings)
-			if broken != nil {
-				return broken
-			}
-			item, err := l.item("body."+at, raw)
+			item, err := l.Item(at, raw, warnings)
 			if err == nil && !take(item) {
 				err = errEnough
 			}
