@@ -170,7 +170,9 @@ func pacedBy(pace BodyPace, next http.Handler) http.Handler {
 		defer body.interruptAtEnd(r.Context())()
 		r = r.WithContext(r.Context()) // net/http looks at the body of its own
 		r.Body = body
-		next.ServeHTTP(&afterBody{ResponseWriter: w, body: body, request: r}, r)
+		answer := &afterBody{ResponseWriter: w, body: body, request: r}
+		next.ServeHTTP(answer, r)
+		answer.linger()
 	})
 }
 
@@ -200,6 +202,22 @@ func (w *afterBody) begin() {
 		}
 		_ = w.body.connection.SetReadDeadline(time.Now().Add(rest))
 	})
+}
+
+// linger sends the answer and reads on for a while behind it, where the client was told to go on with its body, because
+// net/http would close that connection at once and the client might never read the answer.
+func (w *afterBody) linger() {
+	if w.request.Header.Get("Expect") == "" || w.body.bytes == 0 || w.body.over || w.body.incomplete {
+		return
+	}
+	if w.FlushError() != nil {
+		return
+	}
+	for deadline := time.Now().Add(w.body.pace.Rest); time.Now().Before(deadline); {
+		if _, err := io.CopyN(io.Discard, w.body.ReadCloser, maxRestBytes); err != nil {
+			return
+		}
+	}
 }
 
 // WriteHeader implements http.ResponseWriter.

@@ -121,6 +121,35 @@ func TestAShortBodyKeepsItsConnection(t *testing.T) {
 	}
 }
 
+// A client that was told to send its body, and sends on when it is refused, reads the answer.
+func TestARefusalArrivesWhileAnAskedForBodyIsSent(t *testing.T) {
+	t.Parallel()
+	conn, in := dial(t, served(t, rest.BodyPace{Rest: time.Minute}))
+	_, err := fmt.Fprint(conn, "POST /v1/toys HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer k\r\n"+
+		"Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if told, err := in.ReadString('\n'); err != nil || !strings.HasPrefix(told, "HTTP/1.1 100 ") {
+		t.Fatalf("got %q, %v", told, err)
+	}
+	if _, err := in.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	const sent = 64 << 20 // more than the buffers of both sides hold
+	if _, err := fmt.Fprintf(conn, "%x\r\n%s\r\n0\r\n\r\n", sent, strings.Repeat(" ", sent)); err != nil {
+		t.Errorf("send the body: %v", err)
+	}
+	got, err := http.ReadResponse(in, nil)
+	if err != nil || got.StatusCode != http.StatusRequestEntityTooLarge {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+	if _, err := io.Copy(io.Discard, got.Body); err != nil {
+		t.Error(err)
+	}
+	_ = got.Body.Close()
+}
+
 // What comes at 1 KiB a second is waited for up to an hour, what comes slower half a minute. A long body must keep
 // 64 KiB a second after that.
 func TestPace(t *testing.T) {
