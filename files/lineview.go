@@ -3,6 +3,7 @@ package files
 import (
 	"fmt"
 	"iter"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -73,13 +74,16 @@ type viewer struct {
 	within     bool      // a part of line was read
 	ends       []lineEnd // of the whole lines in body
 	overflown  bool
-	firstChars int // of the whole first line
+	firstChars int // of the whole first line, or more than counted
 }
+
+// counted is how many characters of a first line beyond the limit are counted.
+const counted = 1 << 20
 
 // lineEnd is where a whole line ends in the body.
 type lineEnd struct{ bytes, chars int }
 
-// read reads until the limit is exceeded; a first line that exceeds it is read to its end, for its length.
+// read reads until the limit is exceeded; a first line that exceeds it is read on to count its characters.
 func (v *viewer) read(segments iter.Seq2[grep.Segment, error]) error {
 	for segment, err := range segments {
 		if err != nil {
@@ -89,7 +93,7 @@ func (v *viewer) read(segments iter.Seq2[grep.Segment, error]) error {
 			v.line = segment.FirstLine
 		}
 		for text := range strings.Lines(segment.Text) {
-			if v.line > v.Last || v.overflown && v.line > v.First {
+			if v.line > v.Last || v.overflown && (v.line > v.First || v.firstChars > counted) {
 				return nil
 			}
 			v.add(text)
@@ -192,8 +196,12 @@ func (v *viewer) note(last int) string {
 
 // lineNote says that only the given number of characters of the first line are shown.
 func (v *viewer) lineNote(chars int) string {
-	long := frame.Truncated + "\n" + fmt.Sprintf(frame.ViewLineCut, v.First, v.firstChars, v.LimitChars, chars)
-	short := frame.Truncated + "\n" + fmt.Sprintf(frame.ViewLineShort, v.First, v.firstChars)
+	length := strconv.Itoa(v.firstChars)
+	if v.firstChars > counted {
+		length = fmt.Sprintf("more than %d", counted)
+	}
+	long := frame.Truncated + "\n" + fmt.Sprintf(frame.ViewLineCut, v.First, length, v.LimitChars, chars)
+	short := frame.Truncated + "\n" + fmt.Sprintf(frame.ViewLineShort, v.First, length)
 	if v.First < v.Last {
 		long += " " + v.missing("Lines", v.First)
 		short += fmt.Sprintf(" Go on at line %d.", v.First+1)

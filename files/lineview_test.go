@@ -212,6 +212,23 @@ func checkView(t *rapid.T, view files.View, lines []string, e files.Excerpt) {
 	}
 }
 
+// Of a very long line no more is read than a reader needs to know.
+func TestAVeryLongLineIsNotReadToItsEnd(t *testing.T) {
+	t.Parallel()
+	read := 0
+	segments := func(yield func(grep.Segment, error) bool) {
+		for s := range grep.Segments(strings.Repeat("x", 36<<20)) {
+			if read += len(s.Text); !yield(s, nil) {
+				return
+			}
+		}
+	}
+	view, err := files.Render(segments, files.Excerpt{Total: 1, LimitChars: 15_000})
+	if err != nil || read > 2<<20 || !strings.Contains(view.Text, "# NOTE: Line 1 has more than 1048576 characters;") {
+		t.Errorf("%d characters were read, the view ends with %q, %v", read, view.Text[max(len(view.Text)-300, 0):], err)
+	}
+}
+
 func TestRenderOfHostileTexts(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("日", scale.Of(2<<20, 17<<20))

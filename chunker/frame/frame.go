@@ -54,9 +54,9 @@ const (
 	ViewLinesShort = "[Viewing lines %d to %d]"
 	ViewCut        = "# NOTE: This view is cut at its limit of %d characters; %s"
 	ViewGoesOn     = "# NOTE: Go on at line %d."
-	ViewLineCut    = "# NOTE: Line %d has %d characters; this view, cut at its limit of %d characters, " +
+	ViewLineCut    = "# NOTE: Line %d has %s characters; this view, cut at its limit of %d characters, " +
 		"shows the first %d. A search for exact text finds what is further on in it."
-	ViewLineShort  = "# NOTE: Line %d has %d characters."
+	ViewLineShort  = "# NOTE: Line %d has %s characters."
 	HistorySummary = "[Conversation History Summary]" // of a format of summaries
 	HistoryEnd     = "[End Summary — recent messages follow]"
 	ShowingLines   = "[%s: Showing lines %d-%d of %d. Use line=%d to continue: %s]"
