@@ -1,0 +1,55 @@
+// Command filegraph shows how the files of each package use each other: how many files there are, the largest knot,
+// the arrows up, and the files that the package comment does not name. With -v it lists them.
+//
+// Its files, in order: main.go prints the table; knot.go finds the knots of a graph and its arrows up; package.go reads
+// a package.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+)
+
+func main() {
+	folder := flag.String("C", ".", "the folder in which patterns are read")
+	verbose := flag.Bool("v", false, "list the knots, the arrows up and the unnamed files")
+	flag.Parse()
+	patterns := flag.Args()
+	if len(patterns) == 0 {
+		patterns = []string{"./..."}
+	}
+	packages, err := load(*folder, patterns...)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "filegraph:", err)
+		os.Exit(1)
+	}
+	fmt.Printf("%-70s %5s %5s %4s %7s\n", "package", "files", "knot", "up", "unnamed")
+	for _, p := range packages {
+		show(p, *verbose)
+	}
+}
+
+// show prints a package.
+func show(p Package, verbose bool) {
+	knots, up := p.Knots(), p.Up()
+	_, unnamed := p.Order()
+	largest := 0
+	if len(knots) > 0 {
+		largest = len(knots[0])
+	}
+	fmt.Printf("%-70s %5d %5d %4d %7d\n", p.Path, len(p.Files), largest, len(up), len(unnamed))
+	if !verbose {
+		return
+	}
+	for _, knot := range knots {
+		fmt.Println("  knot:", strings.Join(knot, " "))
+	}
+	for _, a := range up {
+		fmt.Printf("  up: %s → %s\n", a.From, a.To)
+	}
+	if len(unnamed) > 0 {
+		fmt.Println("  unnamed:", strings.Join(unnamed, " "))
+	}
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Package is how the files of a package use each other. Tests are left out.
+type Package struct {
+	Path  string              // of the import
+	Files []string            // base names, sorted
+	Lines map[string]int      // of each file
+	Uses  map[string][]string // of each file: the other files that declare what it uses, sorted
+	Doc   string              // the package comment
+}
+
+// listed is what go list says of a package.
+type listed struct {
+	ImportPath string
+	Dir        string
+	Export     string
+	GoFiles    []string
+	Standard   bool
+	DepOnly    bool
+	Error      *struct{ Err string }
+}
+
+// load reads the packages that patterns name, as go list does in a folder. It compiles what they import.
+func load(folder string, patterns ...string) ([]Package, error) {
+	all, err := list(folder, patterns)
+	if err != nil {
+		return nil, err
+	}
+	exports := map[string]string{}
+	for _, p := range all {
+		exports[p.ImportPath] = p.Export
+	}
+	set := token.NewFileSet()
+	imports := importer.ForCompiler(set, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
+	var packages []Package
+	for _, p := range all {
+		if p.DepOnly || p.Standard || len(p.GoFiles) == 0 {
+			continue
+		}
+		read, err := read(p, set, imports)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", p.ImportPath, err)
+		}
+		packages = append(packages, read)
+	}
+	return packages, nil
+}
+
+// list runs go list.
+func list(folder string, patterns []string) ([]listed, error) {
+	args := append([]string{"list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,Standard,DepOnly,Error"},
+		patterns...)
+	cmd := exec.Command("go", args...) //nolint:gosec,noctx // the caller's patterns
+	cmd.Dir = folder
+	out, err := cmd.Output()
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+		return nil, fmt.Errorf("go list: %w: %s", err, failed.Stderr)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []listed
+	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		switch err := decoder.Decode(&p); {
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case err != nil:
+			return nil, err
+		case p.Error != nil:
+			return nil, errors.New(p.Error.Err)
+		}
+		all = append(all, p)
+	}
+}
+
+// read reads a package.
+func read(of listed, set *token.FileSet, imports types.Importer) (Package, error) {
+	var sources []*ast.File
+	p := Package{Path: of.ImportPath, Lines: map[string]int{}, Uses: map[string][]string{}}
+	for _, name := range of.GoFiles {
+		source, err := parser.ParseFile(set, filepath.Join(of.Dir, name), nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return p, err
+		}
+		sources = append(sources, source)
+		p.Files, p.Lines[name] = append(p.Files, name), set.File(source.Pos()).LineCount()
+		if source.Doc != nil {
+			p.Doc += source.Doc.Text()
+		}
+	}
+	slices.Sort(p.Files)
+	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
+	checked, err := (&types.Config{Importer: imports}).Check(of.ImportPath, set, sources, info)
+	if err != nil {
+		return p, err
+	}
+	p.Uses = uses(set, checked, info)
+	return p, nil
+}
+
+// uses returns the arrows between the files of a package.
+func uses(set *token.FileSet, of *types.Package, info *types.Info) map[string][]string {
+	file := func(at token.Pos) string { return filepath.Base(set.Position(at).Filename) }
+	found := map[string]map[string]bool{}
+	for name, object := range info.Uses {
+		if object.Pkg() != of || !declares(of, object) {
+			continue
+		}
+		from, to := file(name.Pos()), file(object.Pos())
+		if from == to {
+			continue
+		}
+		if found[from] == nil {
+			found[from] = map[string]bool{}
+		}
+		found[from][to] = true
+	}
+	sorted := map[string][]string{}
+	for from, to := range found {
+		sorted[from] = slices.Sorted(maps.Keys(to))
+	}
+	return sorted
+}
+
+// declares reports whether a package declares an object: a name of its own, or a method.
+func declares(p *types.Package, object types.Object) bool {
+	if object.Parent() == p.Scope() {
+		return true
+	}
+	method, ok := object.(*types.Func)
+	return ok && method.Signature().Recv() != nil
+}
