@@ -13,9 +13,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/loci-memory/loci/agent/agenttest"
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
-	"github.com/loci-memory/loci/server/agent/agenttest"
 )
 
 const (

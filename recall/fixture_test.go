@@ -73,7 +73,7 @@ func (f *fixture) must(err error) {
 	}
 }
 
-// newAgent creates another agent as server/agent does, and returns its id.
+// newAgent creates another agent as agent does, and returns its id.
 func (f *fixture) newAgent() string {
 	f.Helper()
 	id, err := db.One[string](f.Context(), f.pool, `

@@ -21,9 +21,9 @@ import (
 	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/server"
-	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/rest"
 	"github.com/loci-memory/loci/server/servertest"
+	"github.com/loci-memory/loci/tenant/apikey"
 )
 
 // idMeanings says what the ids in queries and bodies name: a parameter of a path, which a tenant has, or why they name

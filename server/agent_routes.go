@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/agent/tool"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
-	"github.com/loci-memory/loci/server/tool"
 )
 
 func (s *Server) agentRoutes(a *rest.API) {

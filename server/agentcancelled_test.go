@@ -6,10 +6,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/loci-memory/loci/agent/loop"
+	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/server/loop"
-	"github.com/loci-memory/loci/server/loop/model/modeltest"
 	"github.com/loci-memory/loci/server/servertest"
 )
 

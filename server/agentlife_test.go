@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/agent/agenttest"
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/server/agent/agenttest"
 )
 
 // drivenWindow is that of the agents below, in tokens.

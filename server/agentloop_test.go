@@ -17,10 +17,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/loci-memory/loci/agent/loop"
+	"github.com/loci-memory/loci/agent/loop/model"
+	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 	"github.com/loci-memory/loci/server"
-	"github.com/loci-memory/loci/server/loop"
-	"github.com/loci-memory/loci/server/loop/model"
-	"github.com/loci-memory/loci/server/loop/model/modeltest"
 	"github.com/loci-memory/loci/server/servertest"
 )
 

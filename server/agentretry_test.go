@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loci-memory/loci/server/loop"
-	"github.com/loci-memory/loci/server/loop/model/modeltest"
+	"github.com/loci-memory/loci/agent/loop"
+	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 )
 
 // An answer is asked for three times, whatever is wrong with its stream or its connection.

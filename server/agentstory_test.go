@@ -11,11 +11,11 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/loci-memory/loci/agent/loop"
+	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/server/loop"
-	"github.com/loci-memory/loci/server/loop/model/modeltest"
 )
 
 // A run that was cancelled on another server, or that another server has taken over, stores nothing, also if its model

@@ -14,8 +14,8 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/server"
-	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/servertest"
+	"github.com/loci-memory/loci/tenant/apikey"
 )
 
 func newKey(t *testing.T, keys *apikey.Store, org string) (secret string) {

@@ -3,7 +3,7 @@ package server
 import (
 	"context"
 
-	"github.com/loci-memory/loci/server/job"
+	"github.com/loci-memory/loci/db/job"
 	"github.com/loci-memory/loci/server/rest"
 )
 

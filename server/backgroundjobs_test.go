@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/server/apikey"
-	"github.com/loci-memory/loci/server/job"
+	"github.com/loci-memory/loci/db/job"
+	"github.com/loci-memory/loci/tenant/apikey"
 )
 
 func (c *client) backgroundJobs(query string) (list []job.Job) {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/loci-memory/loci/server/agent"
-	"github.com/loci-memory/loci/server/block"
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/memory/block"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
 )

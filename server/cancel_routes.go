@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 
+	"github.com/loci-memory/loci/agent/loop"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/letta"
-	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/rest"
 )
 

@@ -5,10 +5,10 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/agent/subagent"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/rest"
-	"github.com/loci-memory/loci/server/subagent"
 )
 
 func (s *Server) childRoutes(a *rest.API) {

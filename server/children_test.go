@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/agent/loop"
+	"github.com/loci-memory/loci/agent/loop/model/modeltest"
+	"github.com/loci-memory/loci/agent/subagent"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed/embedtest"
-	"github.com/loci-memory/loci/server/loop"
-	"github.com/loci-memory/loci/server/loop/model/modeltest"
 	"github.com/loci-memory/loci/server/servertest"
-	"github.com/loci-memory/loci/server/subagent"
 )
 
 // wireChild is a sub-agent as the API shows it.

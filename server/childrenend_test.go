@@ -6,9 +6,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/loci-memory/loci/agent/loop/model/modeltest"
+	"github.com/loci-memory/loci/agent/subagent"
 	"github.com/loci-memory/loci/embed/embedtest"
-	"github.com/loci-memory/loci/server/loop/model/modeltest"
-	"github.com/loci-memory/loci/server/subagent"
 )
 
 // childState returns a sub-agent as the API shows it.

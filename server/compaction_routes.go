@@ -6,10 +6,10 @@ import (
 	"errors"
 	"time"
 
+	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
 )

@@ -10,10 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/loci-memory/loci/agent/agenttest"
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/server/agent/agenttest"
 	"github.com/loci-memory/loci/server/letta"
 )
 

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/db/dbtest/scale"
-	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/console"
 	"github.com/loci-memory/loci/server/rest"
 	"github.com/loci-memory/loci/server/servertest"
+	"github.com/loci-memory/loci/tenant/apikey"
 )
 
 // formCookie is the value that each form of the console repeats.

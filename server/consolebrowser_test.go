@@ -23,7 +23,7 @@ import (
 
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/server"
-	"github.com/loci-memory/loci/server/apikey"
+	"github.com/loci-memory/loci/tenant/apikey"
 )
 
 // browser is Chromium with one page, which collects what the page complains about.

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/agent/seance"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
-	"github.com/loci-memory/loci/server/seance"
 )
 
 func (s *Server) conversationRoutes(a *rest.API) {

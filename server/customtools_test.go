@@ -9,10 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/loci-memory/loci/agent/loop/model/modeltest"
+	"github.com/loci-memory/loci/agent/tool"
 	"github.com/loci-memory/loci/server/letta"
-	"github.com/loci-memory/loci/server/loop/model/modeltest"
 	"github.com/loci-memory/loci/server/servertest"
-	"github.com/loci-memory/loci/server/tool"
 )
 
 // rollDice is a request for a tool whose schema its source says.

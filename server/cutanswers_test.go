@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/server/loop/model/modeltest"
+	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 )
 
 // A text that is sent again after each end that is shown as failed is in the prompt once, also after an answer that was

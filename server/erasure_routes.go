@@ -3,8 +3,8 @@ package server
 import (
 	"context"
 
-	"github.com/loci-memory/loci/server/erase"
 	"github.com/loci-memory/loci/server/rest"
+	"github.com/loci-memory/loci/tenant/erase"
 )
 
 func (s *Server) erasureRoutes(a *rest.API) {

@@ -16,12 +16,12 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed/embedtest"
-	"github.com/loci-memory/loci/server/erase"
-	"github.com/loci-memory/loci/server/loop/model/modeltest"
 	"github.com/loci-memory/loci/server/servertest"
+	"github.com/loci-memory/loci/tenant/erase"
 )
 
 // encodings are forms of a text that a caller stores.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/server/erase"
-	"github.com/loci-memory/loci/server/loop/model/modeltest"
+	"github.com/loci-memory/loci/tenant/erase"
 )
 
 // A page whose bytes show one occurrence and whose text shows another is searched again when it is parsed again. Where

@@ -16,11 +16,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/server/erase"
-	"github.com/loci-memory/loci/server/loop/model/modeltest"
+	"github.com/loci-memory/loci/tenant/erase"
 )
 
 // secret has what JSON escapes, a letter that Unicode writes in two ways, and more than one word.

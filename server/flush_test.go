@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/loci-memory/loci/server/loop/model/modeltest"
+	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 	"github.com/loci-memory/loci/server/servertest"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/server/loop/model/modeltest"
+	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 )
 
 // A fork inside a turn has the results of the server's tools that have run, and not those of the client's.

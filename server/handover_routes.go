@@ -8,9 +8,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/labstack/echo/v4"
 
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/agent/handover"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/server/agent"
-	"github.com/loci-memory/loci/server/handover"
 	"github.com/loci-memory/loci/server/rest"
 )
 

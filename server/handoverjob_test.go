@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/agent/handover"
+	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 	"github.com/loci-memory/loci/compaction"
-	"github.com/loci-memory/loci/server/handover"
-	"github.com/loci-memory/loci/server/loop/model/modeltest"
 )
 
 // slowWriter is a model that answers when it may.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
 )

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/rest"
+	"github.com/loci-memory/loci/tenant/apikey"
 )
 
 func (s *Server) keyRoutes(a *rest.API) {

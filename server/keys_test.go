@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/server"
-	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/metrics"
 	"github.com/loci-memory/loci/server/rest"
 	"github.com/loci-memory/loci/server/servertest"
+	"github.com/loci-memory/loci/tenant/apikey"
 )
 
 // wireKey is an API key as a client reads it.

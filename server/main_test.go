@@ -5,8 +5,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/loci-memory/loci/agent/tool/jq"
 	"github.com/loci-memory/loci/db/dbtest"
-	"github.com/loci-memory/loci/server/tool/jq"
 )
 
 // TestMain is also the program that runs expressions of jq.

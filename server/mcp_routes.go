@@ -14,10 +14,10 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/labstack/echo/v4"
 
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/agent/loop"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/server/agent"
-	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/mcp"
 	"github.com/loci-memory/loci/server/rest"
 )

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/loci-memory/loci/server/apikey"
+	"github.com/loci-memory/loci/tenant/apikey"
 )
 
 // versions are those of the protocol: the newest, without sessions, and the oldest and the newest with them.

@@ -18,8 +18,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loci-memory/loci/db/event"
-	"github.com/loci-memory/loci/server/block"
-	"github.com/loci-memory/loci/server/memoryfile"
+	"github.com/loci-memory/loci/memory/block"
+	memoryfile "github.com/loci-memory/loci/memory/file"
 )
 
 // maxFollowed is how many resources of an agent the clients of a key follow.

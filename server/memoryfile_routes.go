@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
+	memoryfile "github.com/loci-memory/loci/memory/file"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/letta"
-	"github.com/loci-memory/loci/server/memoryfile"
 	"github.com/loci-memory/loci/server/rest"
 )
 

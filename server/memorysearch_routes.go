@@ -4,10 +4,10 @@ import (
 	"context"
 	"strings"
 
+	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/embed"
-	"github.com/loci-memory/loci/server/agent"
+	memorysearch "github.com/loci-memory/loci/memory/search"
 	"github.com/loci-memory/loci/server/letta"
-	"github.com/loci-memory/loci/server/memorysearch"
 	"github.com/loci-memory/loci/server/rest"
 )
 

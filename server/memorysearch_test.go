@@ -7,15 +7,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/agent/tool"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/files"
+	memoryfile "github.com/loci-memory/loci/memory/file"
+	memorysearch "github.com/loci-memory/loci/memory/search"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server"
-	"github.com/loci-memory/loci/server/memoryfile"
-	"github.com/loci-memory/loci/server/memorysearch"
-	"github.com/loci-memory/loci/server/tool"
 )
 
 // remembering is an agent with a text in each of its memories, which has the word zebra.

@@ -3,10 +3,10 @@ package server
 import (
 	"context"
 
+	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/server/agent"
+	memoryfile "github.com/loci-memory/loci/memory/file"
 	"github.com/loci-memory/loci/server/letta"
-	"github.com/loci-memory/loci/server/memoryfile"
 	"github.com/loci-memory/loci/server/rest"
 )
 

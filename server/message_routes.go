@@ -3,9 +3,9 @@ package server
 import (
 	"context"
 
+	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
 )

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/agent/tool"
 	"github.com/loci-memory/loci/server/metrics"
-	"github.com/loci-memory/loci/server/tool"
 )
 
 // What metrics call searches are routes and tools that there are.

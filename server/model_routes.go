@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/files"
-	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
 )

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/agent/agenttest"
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/files"
-	"github.com/loci-memory/loci/server/agent/agenttest"
 )
 
 func TestModelsAreListedWithTheirWindows(t *testing.T) {

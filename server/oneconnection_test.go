@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
-	"github.com/loci-memory/loci/server/loop/model/modeltest"
 )
 
 // No transaction of a run or a capture waits for a second connection: where each of them held one, all would wait.

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 	"github.com/loci-memory/loci/db/dbtest/scale"
-	"github.com/loci-memory/loci/server/loop/model/modeltest"
 )
 
 const userAgain = `{"messages":[{"role":"user","content":"And now?"}]}`

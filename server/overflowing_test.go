@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/server/loop/model/modeltest"
 )
 
 // tooLong is a provider's answer to a prompt that is longer than its window.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
 )

@@ -8,7 +8,7 @@ import (
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db/dbtest/scale"
-	"github.com/loci-memory/loci/server/apikey"
+	"github.com/loci-memory/loci/tenant/apikey"
 )
 
 // worked is a body of turns in which an agent called a tool, each with a result of some lines, numbered from first.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/capture"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"

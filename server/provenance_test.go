@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/loci-memory/loci/agent/handover"
+	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/server/handover"
-	"github.com/loci-memory/loci/server/loop/model/modeltest"
 )
 
 // provenances are those of the objects of a list or of one object, in the field that they have it in.

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/server/apikey"
-	"github.com/loci-memory/loci/server/quota"
 	"github.com/loci-memory/loci/server/rest"
+	"github.com/loci-memory/loci/tenant/apikey"
+	"github.com/loci-memory/loci/tenant/quota"
 )
 
 func (s *Server) quotaRoutes(a *rest.API) {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
-	"github.com/loci-memory/loci/server/quota"
+	"github.com/loci-memory/loci/tenant/quota"
 )
 
 // usageOf returns the usage of an organization.

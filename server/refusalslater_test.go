@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 	"github.com/loci-memory/loci/embed/embedtest"
-	"github.com/loci-memory/loci/server/loop/model/modeltest"
 )
 
 // refusing is a provider's refusal that quotes what it refuses.

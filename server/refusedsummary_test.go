@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/agent/agenttest"
+	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
-	"github.com/loci-memory/loci/server/agent/agenttest"
-	"github.com/loci-memory/loci/server/loop/model/modeltest"
 )
 
 // summarized makes the agent say some texts, each with an answer, and summarizes all but the newest.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/server/loop/model/modeltest"
+	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 )
 
 // renamedAgent creates an agent with rules of its tools weather and roll_dice, and returns it and the id of weather.

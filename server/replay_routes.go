@@ -13,12 +13,12 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/labstack/echo/v4"
 
+	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/compaction/lab"
 	"github.com/loci-memory/loci/compaction/lab/transcript"
 	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/compaction/replay"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/server/agent"
-	"github.com/loci-memory/loci/server/replay"
 	"github.com/loci-memory/loci/server/rest"
 )
 

@@ -14,8 +14,8 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/loci-memory/loci/compaction/lab"
+	"github.com/loci-memory/loci/compaction/replay"
 	"github.com/loci-memory/loci/db/queue/queuetest"
-	"github.com/loci-memory/loci/server/replay"
 )
 
 // recordedSession is the text of a session of some turns, as a JSON string.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/agent"
 )
 
 // fit bounds a result for an agent.

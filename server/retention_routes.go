@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/loci-memory/loci/server/rest"
-	"github.com/loci-memory/loci/server/retention"
+	"github.com/loci-memory/loci/tenant/retention"
 )
 
 func (s *Server) retentionRoutes(a *rest.API) {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/server/retention"
+	"github.com/loci-memory/loci/tenant/retention"
 )
 
 // An agent that is read again and again does not grow: stored prompts, with their pieces, have an age and a number.

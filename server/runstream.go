@@ -11,9 +11,9 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/loci-memory/loci/agent/loop"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/server/letta"
-	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/rest"
 )
 

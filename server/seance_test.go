@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/server/seance"
-	"github.com/loci-memory/loci/server/tool"
+	"github.com/loci-memory/loci/agent/seance"
+	"github.com/loci-memory/loci/agent/tool"
 )
 
 // finished makes a conversation of an agent that has ended, and returns its id and the positions of its messages.

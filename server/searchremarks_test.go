@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/embed"
-	"github.com/loci-memory/loci/server/memorysearch"
+	memorysearch "github.com/loci-memory/loci/memory/search"
 	"github.com/loci-memory/loci/server/rest"
 )
 

@@ -8,8 +8,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/rest"
+	"github.com/loci-memory/loci/tenant/apikey"
 )
 
 func (s *Server) sessionRoutes(a *rest.API) {

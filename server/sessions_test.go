@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/server/apikey"
+	"github.com/loci-memory/loci/tenant/apikey"
 )
 
 // Who signs in to the console has a session in place of the key: it is listed, ended, and ends with its key or by

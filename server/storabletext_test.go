@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/server/loop/model/modeltest"
+	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 )
 
 // A body with a text that Postgres cannot hold is refused, and nothing is stored: no text becomes another one silently.

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/server/erase"
-	"github.com/loci-memory/loci/server/loop/model/modeltest"
 	"github.com/loci-memory/loci/server/servertest"
+	"github.com/loci-memory/loci/tenant/erase"
 )
 
 var pathParams = regexp.MustCompile(`\{(\w+)\}`)

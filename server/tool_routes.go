@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/agent/tool"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
-	"github.com/loci-memory/loci/server/tool"
 )
 
 func (s *Server) toolRoutes(a *rest.API) {

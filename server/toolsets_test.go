@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/loci-memory/loci/agent/tool"
 	"github.com/loci-memory/loci/server/servertest"
-	"github.com/loci-memory/loci/server/tool"
 )
 
 const (

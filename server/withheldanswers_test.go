@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loci-memory/loci/server/loop"
-	"github.com/loci-memory/loci/server/loop/model"
-	"github.com/loci-memory/loci/server/loop/model/modeltest"
+	"github.com/loci-memory/loci/agent/loop"
+	"github.com/loci-memory/loci/agent/loop/model"
+	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 )
 
 // An answer that a content filter stopped does not look whole, and an empty one is not asked for again.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/server/loop/model/modeltest"
+	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 )
 
 // noPrefill is how Anthropic refuses a prompt that ends with an answer.

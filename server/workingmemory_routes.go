@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/loci-memory/loci/server/block/working"
+	"github.com/loci-memory/loci/memory/working"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
 )

@@ -121,8 +121,8 @@ func TestEachTagIsMarked(t *testing.T) {
 
 // The packages that write what a model reads.
 var writers = []string{"archival", "compaction", "compaction/policy", "files", "files/grep", "recall", "recall/chat",
-	"server/agent", "server/block", "server/block/working", "server/handover", "server/loop", "server/mcp",
-	"server/memoryfile", "server/seance", "server/subagent", "server/tool"}
+	"agent", "memory/block", "memory/working", "agent/handover", "agent/loop", "server/mcp",
+	"memory/file", "agent/seance", "agent/subagent", "agent/tool"}
 
 // No writer has a tag or a notice of its own, which the guard would not know.
 func TestWritersTakeFramesFromTheList(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/server/apikey"
-	"github.com/loci-memory/loci/server/quota"
-	"github.com/loci-memory/loci/server/retention"
+	"github.com/loci-memory/loci/tenant/apikey"
+	"github.com/loci-memory/loci/tenant/quota"
+	"github.com/loci-memory/loci/tenant/retention"
 )
 
 // admin holds the settings of a command that manages keys or organizations: in the database, whether a server runs on

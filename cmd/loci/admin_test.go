@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/server/apikey"
-	"github.com/loci-memory/loci/server/quota"
+	"github.com/loci-memory/loci/tenant/apikey"
+	"github.com/loci-memory/loci/tenant/quota"
 )
 
 // Keys and organizations are managed over REST as in the database: by the same commands, with the same answers.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/server"
-	"github.com/loci-memory/loci/server/apikey"
-	"github.com/loci-memory/loci/server/quota"
-	"github.com/loci-memory/loci/server/retention"
+	"github.com/loci-memory/loci/tenant/apikey"
+	"github.com/loci-memory/loci/tenant/quota"
+	"github.com/loci-memory/loci/tenant/retention"
 )
 
 // adminOverREST manages the keys and the organizations of a running server, as far as the command's key may.

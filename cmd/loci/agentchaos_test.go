@@ -16,9 +16,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/db/dbtest/scale"
-	"github.com/loci-memory/loci/server/loop/model/modeltest"
 )
 
 // turnOf finds the number of the turn in the last message of a prompt.

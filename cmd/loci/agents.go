@@ -14,7 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/agent"
 )
 
 // agentsCmd lists, exports and imports agents.

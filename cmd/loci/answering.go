@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/agent/loop"
+	"github.com/loci-memory/loci/agent/loop/model"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/server/loop"
-	"github.com/loci-memory/loci/server/loop/model"
 	"github.com/loci-memory/loci/server/metrics"
 )
 

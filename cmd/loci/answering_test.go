@@ -7,10 +7,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/loci-memory/loci/agent/loop"
+	"github.com/loci-memory/loci/agent/loop/model"
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/server/loop"
-	"github.com/loci-memory/loci/server/loop/model"
 	"github.com/loci-memory/loci/server/metrics"
 )
 

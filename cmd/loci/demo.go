@@ -8,9 +8,9 @@ import (
 	"io/fs"
 	"net"
 
+	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
-	"github.com/loci-memory/loci/server/agent"
 )
 
 //go:embed demo/*.md

@@ -21,7 +21,7 @@ import (
 	"github.com/loci-memory/loci/db/local"
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/files/sandbox"
-	"github.com/loci-memory/loci/server/apikey"
+	"github.com/loci-memory/loci/tenant/apikey"
 )
 
 // doctorCmd examines what a server needs, and says what to do: the server that runs examines itself, with its own

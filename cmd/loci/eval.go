@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/files"
+	memorysearch "github.com/loci-memory/loci/memory/search"
 	"github.com/loci-memory/loci/server"
-	"github.com/loci-memory/loci/server/memorysearch"
 )
 
 // evalCmd measures how well searches of a running server find what questions ask for.

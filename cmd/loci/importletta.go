@@ -10,18 +10,18 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/agent/tool"
 	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/cmd/loci/lettadb"
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/memory/block"
+	memoryfile "github.com/loci-memory/loci/memory/file"
+	"github.com/loci-memory/loci/memory/working"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
-	"github.com/loci-memory/loci/server/agent"
-	"github.com/loci-memory/loci/server/block"
-	"github.com/loci-memory/loci/server/block/working"
-	"github.com/loci-memory/loci/server/lettadb"
-	"github.com/loci-memory/loci/server/memoryfile"
-	"github.com/loci-memory/loci/server/tool"
 )
 
 // importLettaCmd imports what a Letta server's database has, whether a server runs on Loci's database or not.

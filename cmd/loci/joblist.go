@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net/url"
 
-	"github.com/loci-memory/loci/server/job"
+	"github.com/loci-memory/loci/db/job"
 	"github.com/loci-memory/loci/server/rest"
 )
 

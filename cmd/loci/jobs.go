@@ -12,13 +12,13 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/agent/handover"
+	"github.com/loci-memory/loci/agent/subagent"
+	"github.com/loci-memory/loci/compaction/replay"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/queue"
 	"github.com/loci-memory/loci/files"
-	"github.com/loci-memory/loci/server/agent"
-	"github.com/loci-memory/loci/server/handover"
-	"github.com/loci-memory/loci/server/replay"
-	"github.com/loci-memory/loci/server/subagent"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/loci-memory/loci/server/tool/jq"
+	"github.com/loci-memory/loci/agent/tool/jq"
 )
 
 // runJQCmd runs one expression of jq in a child process.

@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 	"github.com/loci-memory/loci/compaction/lab"
 	"github.com/loci-memory/loci/db/dbtest"
-	"github.com/loci-memory/loci/server/loop/model/modeltest"
 )
 
 // interrupted is a model that leaves each kind of work waiting until the servers that ask it are dead.

@@ -10,10 +10,10 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
-	"github.com/loci-memory/loci/server/apikey"
-	"github.com/loci-memory/loci/server/erase"
-	"github.com/loci-memory/loci/server/quota"
-	"github.com/loci-memory/loci/server/retention"
+	"github.com/loci-memory/loci/tenant/apikey"
+	"github.com/loci-memory/loci/tenant/erase"
+	"github.com/loci-memory/loci/tenant/quota"
+	"github.com/loci-memory/loci/tenant/retention"
 )
 
 const (

@@ -9,8 +9,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/server/agent"
 )
 
 const uuidForm = `[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/db/dbtest"
-	"github.com/loci-memory/loci/server/apikey"
+	"github.com/loci-memory/loci/tenant/apikey"
 )
 
 // oddName is a name of an agent with what shells, URLs and command lines treat specially.

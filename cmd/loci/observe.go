@@ -7,11 +7,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/loci-memory/loci/agent/tool"
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/server"
 	"github.com/loci-memory/loci/server/metrics"
-	"github.com/loci-memory/loci/server/tool"
 )
 
 // called counts a call of a tool.

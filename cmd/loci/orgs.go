@@ -12,7 +12,7 @@ import (
 	"github.com/mattn/go-isatty"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/server/apikey"
+	"github.com/loci-memory/loci/tenant/apikey"
 )
 
 // orgsCmd manages organizations.

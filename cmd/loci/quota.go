@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/server/quota"
+	"github.com/loci-memory/loci/tenant/quota"
 )
 
 // orgsQuotaCmd shows or changes what an organization may have at most.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/db/dbtest/scale"
-	"github.com/loci-memory/loci/server/apikey"
+	"github.com/loci-memory/loci/tenant/apikey"
 )
 
 // largeBytes is the size of the bodies that a test sends.

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"github.com/loci-memory/loci/server/retention"
+	"github.com/loci-memory/loci/tenant/retention"
 )
 
 // orgsKeepCmd shows or changes the retention of an organization.

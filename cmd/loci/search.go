@@ -14,8 +14,8 @@ import (
 	"text/tabwriter"
 
 	"github.com/loci-memory/loci/embed"
+	memorysearch "github.com/loci-memory/loci/memory/search"
 	"github.com/loci-memory/loci/server"
-	"github.com/loci-memory/loci/server/memorysearch"
 )
 
 // searchCmd searches all memories of an agent.

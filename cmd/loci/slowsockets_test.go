@@ -13,7 +13,7 @@ import (
 
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/db/dbtest/scale"
-	"github.com/loci-memory/loci/server/apikey"
+	"github.com/loci-memory/loci/tenant/apikey"
 )
 
 // trickle sends a body of 40 MB at 1.3 KB a second to an agent's log, and returns the status of the answer. asked is

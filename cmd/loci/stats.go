@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"text/tabwriter"
 
-	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/agent"
 )
 
 // statsCmd prints what an agent's conversations hold and how their prompts grow.

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/db/dbtest/scale"
-	"github.com/loci-memory/loci/server/loop/model/modeltest"
 )
 
 const flushedFile = "/memories/flushed.md"

@@ -84,16 +84,16 @@ var claimTests = map[string]map[string][]int{
 		"TestUpdatesWaitForAnOperator":                         {172},
 		"TestACheckpointIsForcedOnceAndCompactsAfterwards":     {109, 110}, "TestASlowHandoverGoesOn": {245},
 		"TestAForkedChildsPromptBeginsWithItsParents": {88}, "TestBlankAndBriefChildren": {84, 87, 184}},
-	"server/agent": {"TestClaims209To212TheSharesOfFifteenSessions": {208, 209, 210, 211, 212, 266},
+	"agent": {"TestClaims209To212TheSharesOfFifteenSessions": {208, 209, 210, 211, 212, 266},
 		"TestATurnIsTakenUpWithoutAModel": {165, 174}, "TestATurnIsTakenUpByTheModel": {171},
 		"TestStatsCountWhatIsExpandedByStep": {183}, "TestPlantedDecisionsStayInThePrompt": {160, 166},
 		"TestAnIdleConversationIsCompacted":  {141},
 		"TestAPromptIsShownAgainByteForByte": {158}, "TestForksAndResetsOfWorkingMemory": {155},
 		"TestFlushThresholds": {54}, "TestGrowingPromptsAreAnEvent": {180},
 		"TestLimitsFollowTheWindowUnlessTheOperatorSetThem": {37, 38}, "TestWorkingMemorySurvivesCompactions": {159, 160}},
-	"server/block/working": {"TestChurnNamesTheFieldsThatFlap": {181},
+	"memory/working": {"TestChurnNamesTheFieldsThatFlap": {181},
 		"TestAnotherResultOfACallContradictsAnEntry": {172, 176}},
-	"server/memoryfile": {"TestTheManifestIsObeyed": {247, 248, 264},
+	"memory/file": {"TestTheManifestIsObeyed": {247, 248, 264},
 		"TestAModelSortsTheLinesOfAnIndex": {239}, "TestAGrownIndexIsCompressedByItsHeadings": {203, 239},
 		"TestIndexesThatPointAreNotRefused": {229, 230, 231, 232}},
 }
@@ -143,7 +143,7 @@ var (
 func claimsInNames(t *testing.T) map[int]bool {
 	t.Helper()
 	held := map[int]bool{}
-	for _, dir := range []string{"compaction/policy", "server/block/working", "server/memoryfile", "server/agent"} {
+	for _, dir := range []string{"compaction/policy", "memory/working", "memory/file", "agent"} {
 		files, err := filepath.Glob(filepath.Join("..", "..", dir, "*_test.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s has no tests: %v", dir, err)

@@ -56,13 +56,13 @@ var databases = map[string]string{ // #nosec G101 -- they are no secrets
 	"TestOneSearchFindsMemoryFilesByTheirMeaning": "the queue of vectors looks for owners in all organizations",
 	"TestTheFirstKeyOfADatabase":                  "a database has one first key",
 	"TestTheOperatorSetsThePolicyOfTheServer":     "the policy of the server is for all organizations",
-	// server/agent
+	// agent
 	"TestWindowChecksOfOrganizationsTakeTurns": "fair turns read all jobs of a queue",
-	// server/apikey
+	// tenant/apikey
 	"TestTheFirstKeyAndTheOneOfTheSettings": "a database has one first key, and one of the settings",
-	// server/lettadb
+	// cmd/loci/lettadb
 	"TestAnImportStoresWhatItsDryRunSays": "it reads databases of Letta's, and counts all rows",
-	// server/memoryfile
+	// memory/file
 	"TestQueueOfMemoryFiles": "the queue of vectors looks for owners in all organizations",
 }
 

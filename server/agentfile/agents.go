@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/server/agent"
 )
 
 // readAgents are the fields of an agent that an import reads itself, or that say nothing of the agent: what Letta's

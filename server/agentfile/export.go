@@ -11,11 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/memory/block"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/server/agent"
-	"github.com/loci-memory/loci/server/block"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
 )

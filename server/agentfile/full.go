@@ -11,10 +11,10 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/memory/block"
+	memoryfile "github.com/loci-memory/loci/memory/file"
+	"github.com/loci-memory/loci/memory/working"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/server/block"
-	"github.com/loci-memory/loci/server/block/working"
-	"github.com/loci-memory/loci/server/memoryfile"
 )
 
 // The lists of a full file. Ids in them are those of the database. Items of one owner follow each other, in the order

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/server/block/working"
-	"github.com/loci-memory/loci/server/memoryfile"
+	memoryfile "github.com/loci-memory/loci/memory/file"
+	"github.com/loci-memory/loci/memory/working"
 )
 
 // restoreWorking stores the working memories of conversations, with their versions.

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/rest"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
-	"github.com/loci-memory/loci/server/block"
+	"github.com/loci-memory/loci/memory/block"
 )
 
 func (i *imports) createBlocks(ctx context.Context) error {

@@ -4,10 +4,10 @@ import (
 	"context"
 	"slices"
 
+	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/server/agent"
-	"github.com/loci-memory/loci/server/block"
+	"github.com/loci-memory/loci/memory/block"
 	"github.com/loci-memory/loci/server/rest"
 )
 

@@ -7,8 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
 )

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/agent/loop"
 	"github.com/loci-memory/loci/files"
-	"github.com/loci-memory/loci/server/agent"
-	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/rest"
 )
 

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/agent/tool"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/rest"
-	"github.com/loci-memory/loci/server/tool"
 )
 
 // AgentFields are the fields of an agent that a caller sets when it creates or changes the agent. Null sets the three

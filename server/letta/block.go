@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/server/block"
+	"github.com/loci-memory/loci/memory/block"
 	"github.com/loci-memory/loci/server/rest"
 )
 

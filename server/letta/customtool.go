@@ -8,10 +8,10 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/agent/tool"
 	"github.com/loci-memory/loci/recall/chat"
-	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/rest"
-	"github.com/loci-memory/loci/server/tool"
 )
 
 // ToolFields are what a tool is created from and changed by. Null leaves a field unchanged. A model is given

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/recall/chat"
-	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/rest"
 )
 

@@ -1,7 +1,7 @@
 package letta
 
 import (
-	"github.com/loci-memory/loci/server/memoryfile"
+	memoryfile "github.com/loci-memory/loci/memory/file"
 	"github.com/loci-memory/loci/server/rest"
 )
 

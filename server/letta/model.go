@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/files"
-	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/rest"
 )
 

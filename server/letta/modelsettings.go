@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/server/rest"
 )
 

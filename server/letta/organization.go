@@ -3,7 +3,7 @@ package letta
 import (
 	"time"
 
-	"github.com/loci-memory/loci/server/apikey"
+	"github.com/loci-memory/loci/tenant/apikey"
 )
 
 // Organization is an organization in Letta's shape.

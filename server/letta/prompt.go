@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"reflect"
 
-	"github.com/loci-memory/loci/server/agent"
+	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/server/rest"
 )
 

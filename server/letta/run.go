@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/loci-memory/loci/agent/loop"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/rest"
 )
 

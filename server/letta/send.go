@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/loci-memory/loci/agent/loop"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/server/loop"
 	"github.com/loci-memory/loci/server/rest"
 )
 

@@ -1,9 +1,9 @@
 package letta
 
 import (
+	"github.com/loci-memory/loci/agent/loop"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
-	"github.com/loci-memory/loci/server/loop"
 )
 
 // Step is the answer to a step of an agent's loop.

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/agent/tool"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
-	"github.com/loci-memory/loci/server/agent"
 	"github.com/loci-memory/loci/server/rest"
-	"github.com/loci-memory/loci/server/tool"
 )
 
 // Tool is a tool in Letta's shape. Built-in tools have no source code to show, and cannot be changed.

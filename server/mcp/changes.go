@@ -14,7 +14,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
-	"github.com/loci-memory/loci/server/memoryfile"
+	memoryfile "github.com/loci-memory/loci/memory/file"
 )
 
 // followed is a resource whose changes clients are told.

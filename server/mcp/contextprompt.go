@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/loci-memory/loci/memory/block"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
-	"github.com/loci-memory/loci/server/block"
 )
 
 // contextPrompt shows the parts of an agent's window within a budget.

@@ -15,15 +15,15 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/agent/handover"
+	"github.com/loci-memory/loci/agent/tool"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/memory/block"
+	memoryfile "github.com/loci-memory/loci/memory/file"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/server/agent"
-	"github.com/loci-memory/loci/server/block"
-	"github.com/loci-memory/loci/server/handover"
-	"github.com/loci-memory/loci/server/memoryfile"
-	"github.com/loci-memory/loci/server/tool"
 )
 
 // MaxBodyBytes limits a message of a client.

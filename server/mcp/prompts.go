@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/loci-memory/loci/server/handover"
+	"github.com/loci-memory/loci/agent/handover"
 )
 
 // The bounds of the prompt context, in tokens.

@@ -10,10 +10,10 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/agent/tool"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/server/agent"
-	"github.com/loci-memory/loci/server/tool"
 )
 
 // RememberTurns is the name of the tool that stores what was said.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
+	memoryfile "github.com/loci-memory/loci/memory/file"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/server/memoryfile"
 )
 
 const (

@@ -11,11 +11,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/agent/tool"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/server/agent"
-	"github.com/loci-memory/loci/server/tool"
 )
 
 // ToolResult is the structured result of a tool.

@@ -13,9 +13,9 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/rest"
 	"github.com/loci-memory/loci/server/servertest"
+	"github.com/loci-memory/loci/tenant/apikey"
 )
 
 // While large bodies of an organization, or of all, are in memory, others are refused at once, before they are read;

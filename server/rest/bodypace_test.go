@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/rest"
+	"github.com/loci-memory/loci/tenant/apikey"
 )
 
 // served starts a server of toys on a socket, and returns its address. Its only key is "k".

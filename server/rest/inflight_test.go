@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/server/apikey"
 	"github.com/loci-memory/loci/server/rest"
 	"github.com/loci-memory/loci/server/servertest"
+	"github.com/loci-memory/loci/tenant/apikey"
 )
 
 // An organization whose requests take all that it may have is refused at once; another one is served.

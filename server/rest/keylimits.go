@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/loci-memory/loci/server/apikey"
+	"github.com/loci-memory/loci/tenant/apikey"
 )
 
 // usedEvery is how often the last use of a key is stored.

@@ -16,7 +16,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/server/apikey"
+	"github.com/loci-memory/loci/tenant/apikey"
 )
 
 type contextKey int

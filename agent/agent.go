@@ -1,0 +1,318 @@
+// Package agent stores agents and assembles the prompts of their models. It owns the tables of agents and of handed-out
+// prompts, and reads the memories through their stores.
+package agent
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+
+	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/memory/block"
+	memoryfile "github.com/loci-memory/loci/memory/file"
+	"github.com/loci-memory/loci/memory/working"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
+)
+
+// Store stores agents in Postgres.
+type Store struct {
+	DB       db.DB
+	Files    *files.Store
+	Recall   *recall.Store
+	Blocks   *block.Store
+	Archival *archival.Store
+	Working  *working.Store
+	Tokens   *tokens.Counter // nil counts every text again
+
+	Compaction *compaction.Store
+
+	MemoryFiles *memoryfile.Store
+
+	// Begun is called for each conversation that is created, in the transaction that creates it, and for the one that
+	// takes the place of a reset one; nil does nothing.
+	Begun func(ctx context.Context, tx pgx.Tx, org db.Org, c recall.Conversation) error
+
+	Policy json.RawMessage  // that of agents whose organization sets none, as package policy reads it; nil: not set
+	Now    func() time.Time // nil is time.Now
+
+	Tools Definitions           // nil is no tools
+	Jobs  *river.Client[pgx.Tx] // of the window checks; nil queues none
+}
+
+// Definition is a tool as a model is given it. Schema is an object of name, description and parameters.
+type Definition struct {
+	Name   string
+	Schema json.RawMessage
+}
+
+// Definitions returns the tools that an agent's model is given.
+type Definitions func(a Agent, hasFolder bool) []Definition
+
+// Agent is an agent as the API shows it, without its memory, tools and sources, which other stores hold.
+type Agent struct {
+	Key         int64           `db:"key" json:"-"`
+	ID          string          `db:"id" json:"id"`
+	Name        string          `db:"name" json:"name"`
+	Type        string          `db:"agent_type" json:"agent_type"`
+	Description *string         `db:"description" json:"description"`
+	Metadata    json.RawMessage `db:"metadata" json:"metadata"`
+	System      string          `db:"system" json:"system"` // empty for the default instructions
+	Tags        []string        `db:"tags" json:"tags"`
+	Timezone    string          `db:"timezone" json:"timezone"`
+	Model       *string         `db:"model" json:"model"`
+	Embedding   *string         `db:"embedding" json:"embedding"`
+	// WindowLimit, MaxFilesOpen and ViewChars are set by the operator; nil means those of the model and of its window.
+	WindowLimit  *int      `db:"context_window_limit" json:"context_window_limit"`
+	MaxFilesOpen *int      `db:"max_files_open" json:"-"`
+	ViewChars    *int      `db:"per_file_view_window_char_limit" json:"-"`
+	Hidden       bool      `db:"hidden" json:"hidden"`
+	Settings     Settings  `db:"settings" json:"-"`
+	CreatedAt    time.Time `db:"created_at" json:"created_at"`
+	UpdatedAt    time.Time `db:"updated_at" json:"updated_at"`
+
+	SystemChangedAt time.Time `db:"system_changed_at" json:"-"` // what the system prompt shows, by an update
+	LastRun
+
+	Depth    int            `db:"depth" json:"-"`          // 0 for an agent that is no sub-agent
+	Attached []AttachedTool `db:"attached_tools" json:"-"` // the tools that the agent's programs run
+
+	// InConversation changes the compaction settings in the conversation that the agent was asked for.
+	InConversation json.RawMessage `db:"-" json:"-"`
+}
+
+// Zone returns the agent's timezone; UTC if the stored name is unknown.
+func (a Agent) Zone() *time.Location {
+	zone, err := time.LoadLocation(a.Timezone)
+	if err != nil {
+		return time.UTC
+	}
+	return zone
+}
+
+// LastRun is how the newest run of an agent ended; nil fields if none has.
+type LastRun struct {
+	Completion *time.Time `db:"last_run_completion" json:"last_run_completion"`
+	DurationMS *int64     `db:"last_run_duration_ms" json:"last_run_duration_ms"`
+	StopReason *string    `db:"last_stop_reason" json:"last_stop_reason"`
+}
+
+// Settings are stored by clients with an agent. Loci uses the tools, the compaction settings, the recall scope,
+// OpenOnAttach, the tool rules, which it shows to the model, and the model settings and the response format, which it
+// hands out with a prompt; clients read back the others.
+type Settings struct {
+	Tools                  []string        `json:"tools,omitzero"`           // names; nil is every tool
+	OpenOnAttach           *bool           `json:"open_on_attach,omitempty"` // nil is true
+	ModelSettings          json.RawMessage `json:"model_settings,omitempty"` // fields of the type ModelSettings
+	CompactionSettings     json.RawMessage `json:"compaction_settings,omitempty"`
+	ResponseFormat         json.RawMessage `json:"response_format,omitempty"`
+	ToolRules              json.RawMessage `json:"tool_rules,omitempty"`
+	MessageBufferAutoclear *bool           `json:"message_buffer_autoclear,omitempty"`
+	EnableSleeptime        *bool           `json:"enable_sleeptime,omitempty"`
+	RecallScope            string          `json:"recall_scope,omitempty"`   // empty is ScopeAgent
+	WorkingMemory          string          `json:"working_memory,omitempty"` // empty is ManualMemory
+	Flush                  *FlushSettings  `json:"flush,omitempty"`          // nil is FlushOff
+
+	Handover *HandoverSettings `json:"handover,omitempty"` // nil is HandoverOff
+}
+
+// The conversations that an agent's tools search and read: all, or only the one in which they are called.
+const (
+	ScopeAgent        = "agent"
+	ScopeConversation = "conversation"
+)
+
+// EveryTool in a list of tools means every tool, those of later versions too.
+const EveryTool = "all"
+
+// namedTools are built-in tools that an agent has only if its tools name them.
+var namedTools = []string{"memory_files", "search_memory", "ask_session", "request_erasure", QueryResult}
+
+// HasTool reports whether an agent has a built-in tool, or would have it with a folder.
+func (a Agent) HasTool(name string) bool {
+	t := a.Settings.Tools
+	every := t == nil || slices.Contains(t, EveryTool)
+	return every && !slices.Contains(namedTools, name) || slices.Contains(t, name)
+}
+
+// New says how to create an agent; nil and empty fields have defaults.
+type New struct {
+	Name, Type, System, Timezone         string
+	Description, Model, Embedding        *string
+	Metadata                             json.RawMessage
+	Tags                                 []string
+	WindowLimit, MaxFilesOpen, ViewChars *int
+	Hidden                               bool
+	Depth                                int // of sub-agents of sub-agents; 0 for an agent that is no sub-agent
+	Settings                             Settings
+	RuleTools                            []string       // definitions that the rules name, which must be there still
+	FolderIDs                            []string       // attached in the same transaction
+	Messages                             []recall.Draft // of the default conversation, after the system prompt
+	Blocks                               []block.New    // created for the agent
+	BlockIDs                             []string       // attached to the agent
+	ToolIDs                              []string       // of definitions
+	IdentityIDs                          []string
+}
+
+// Update says what to change. A nil pointer or slice leaves a field unchanged; a slice that is not nil replaces it. A
+// Limit that is not Set leaves a limit unchanged, and one that is Set to nil resets it to its default.
+type Update struct {
+	Name, Description, System, Timezone, Model, Embedding *string
+	Metadata                                              json.RawMessage
+	Tags                                                  []string
+	WindowLimit, MaxFilesOpen, ViewChars                  Limit
+	Hidden                                                *bool
+	Settings                                              Settings        // nil fields stay unchanged
+	Unset                                                 []string        // names of settings whose defaults are restored
+	ModelSettings                                         json.RawMessage // an object; a null field is not set any more
+	RuleTools                                             []string        // definitions that the rules name
+	FolderIDs                                             []string
+	BlockIDs                                              []string
+	ToolIDs                                               []string // of definitions
+	IdentityIDs                                           []string
+	LastRun                                               LastRun // nil fields stay
+}
+
+// isShown reports whether an update may change what the system prompt shows. Other updates leave its bytes as they are,
+// so that a provider's cache stays good.
+func (u Update) isShown() bool {
+	inPrompt := func(name string) bool { return name == "tools" || name == "tool_rules" }
+	return u.System != nil || u.Timezone != nil || u.MaxFilesOpen.Set || u.ViewChars.Set || u.FolderIDs != nil ||
+		u.BlockIDs != nil || u.ToolIDs != nil || u.Settings.Tools != nil || u.Settings.ToolRules != nil ||
+		slices.ContainsFunc(u.Unset, inPrompt)
+}
+
+// Limit changes a number or resets it to its default.
+type Limit struct {
+	Set   bool
+	Value *int
+}
+
+// Filter narrows a list of agents.
+type Filter struct {
+	Name     string // exact
+	Contains string // a part of the name, in any case
+	Tags     []string
+	AllTags  bool   // the agent has all Tags; else any of them is enough
+	Hidden   bool   // include hidden agents
+	Identity string // the id of an identity that the agent has
+
+	IdentifierKeys []string // of identities, one of which the agent has; nil selects all
+
+	StopReason string // of the newest run that has ended
+	Order      string // one of OrderByUpdate and OrderByRun; empty is by creation
+}
+
+// The orders of a list of agents, as db.Page.Order has them. Agents that never ran come as if they had run before all
+// others.
+const (
+	OrderByUpdate = "updated_at, key"
+	OrderByRun    = "coalesce(last_run_completion,'-infinity'), key"
+)
+
+// FileBlock is an attached file as Letta shows it in an agent's memory: its label is folder/name, its value what the
+// model sees of it.
+type FileBlock struct {
+	ID             string     `json:"id"` // block- and the file's UUID
+	Label          string     `json:"label"`
+	Value          string     `json:"value"`
+	Limit          int        `json:"limit"`
+	ReadOnly       bool       `json:"read_only"`
+	Description    *string    `json:"description"`
+	FileID         string     `json:"file_id"`
+	SourceID       string     `json:"source_id"`
+	IsOpen         bool       `json:"is_open"`
+	LastAccessedAt *time.Time `json:"last_accessed_at"`
+}
+
+// in returns the agent with the model of a conversation, the model's settings and its window, of which the conversation
+// may have its own.
+func (a Agent) in(c recall.Conversation) Agent {
+	if c.Model != nil {
+		a.Model, a.WindowLimit, a.Settings.ModelSettings = c.Model, nil, nil
+	}
+	a.Settings.ModelSettings = merged(a.Settings.ModelSettings, c.ModelSettings)
+	if c.WindowLimit != nil {
+		a.WindowLimit = c.WindowLimit
+	}
+	a.InConversation = c.Compaction
+	return a
+}
+
+// Limits returns the limits of the agent's files: the operator's, or else those of the window's tier.
+func (a Agent) Limits() files.Limits {
+	l := files.TierFor(a.Window())
+	l.OpensNone = a.Settings.OpenOnAttach != nil && !*a.Settings.OpenOnAttach
+	l.MaxOpen, l.ViewChars = orTier(a.MaxFilesOpen, l.MaxOpen), orTier(a.ViewChars, l.ViewChars)
+	return l
+}
+
+func orTier(own *int, tier int) int {
+	if own == nil {
+		return tier
+	}
+	return cmp.Or(*own, tier)
+}
+
+// visible returns how many messages a conversation has from the first visible one on, without its system prompts.
+func visible(c recall.Conversation) int {
+	n := c.Messages - c.FirstVisible + 1
+	for _, position := range c.Prompts {
+		if position >= c.FirstVisible {
+			n--
+		}
+	}
+	return max(n, 0)
+}
+
+// tooLong reports whether a conversation has more messages in view than can be sent.
+func tooLong(c recall.Conversation) bool { return visible(c) > compaction.MaxMessages }
+
+// compactionSettings returns the agent's settings, changed by those of its conversation and by a JSON object, which
+// may be nil.
+func (a Agent) compactionSettings(over []byte) (compaction.Settings, error) {
+	own, err := compaction.ParseSettings(a.Settings.CompactionSettings, compaction.Defaults())
+	if err != nil { // they were stored before settings were checked
+		own = compaction.Defaults()
+	}
+	if here, err := compaction.ParseSettings(a.InConversation, own); err == nil {
+		own = here
+	}
+	changed, err := compaction.ParseSettings(over, own)
+	if err != nil {
+		return changed, err
+	}
+	return changed, policy.Check(policyIn(over))
+}
+
+// policyIn returns the policy in a JSON object of compaction settings; nil if it sets none.
+func policyIn(settings []byte) json.RawMessage {
+	var of struct {
+		Policy json.RawMessage `json:"policy"`
+	}
+	if json.Unmarshal(settings, &of) != nil {
+		return nil
+	}
+	return of.Policy
+}
+
+// mergeCompaction returns an agent's settings with a change, to be stored; nil if there is no change.
+func mergeCompaction(own, change json.RawMessage) (json.RawMessage, error) {
+	if change == nil {
+		return nil, nil
+	}
+	merged, err := Agent{Settings: Settings{CompactionSettings: own}}.compactionSettings(change)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(merged)
+}

@@ -1,0 +1,196 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+)
+
+// thinker is a model that runs a test's function while it answers for the first time.
+type thinker struct {
+	asks      atomic.Int64
+	meanwhile func()
+}
+
+// Complete implements compaction.Summarizer.
+func (m *thinker) Complete(context.Context, compaction.Request) (compaction.Reply, error) {
+	if m.asks.Add(1) == 1 {
+		m.meanwhile()
+	}
+	return compaction.Reply{Text: strings.Repeat("It went on and on, and nothing came of it. ", 5), Finish: "stop"}, nil
+}
+
+// fill says more than a window takes.
+func fill(t *testing.T, s store, a agent.Agent) {
+	t.Helper()
+	var messages []recall.Draft
+	for i := range 40 {
+		messages = append(messages,
+			said(recall.User, fmt.Sprintf("Question %d: %s", i, strings.Repeat("and so it goes on ", 60))),
+			said(recall.Assistant, "Yes."))
+	}
+	say(t, s, a, messages...)
+}
+
+// A prompt that does not fit is not handed out because another request made room while its model was thinking.
+func TestAPromptFitsThoughAnotherMadeRoom(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	a := create(t, s, agent.New{Name: "a", WindowLimit: new(8000)})
+	fill(t, s, a)
+	model := &thinker{meanwhile: func() {
+		_, err := s.DB.Exec(t.Context(), `DELETE FROM compaction_claims WHERE org = $1`, s.org) // of a server that stalled
+		c, failed := s.Recall.Conversation(t.Context(), s.org, a.ID, "")
+		if err = errors.Join(err, failed); err == nil {
+			_, err = s.Compact(t.Context(), s.org, c, agent.CompactOptions{})
+		}
+		if err != nil {
+			t.Errorf("another compacts: %v", err)
+		}
+	}}
+	s.Compaction.Models = func(context.Context, string) *compaction.Model { return &compaction.Model{Summarizer: model} }
+	if h := handOut(t, s, a, agent.OpenAI); h.Tokens.Total > 7600 {
+		t.Errorf("the prompt has %d tokens, of %d", h.Tokens.Total, h.Window)
+	}
+	list, err := s.Compaction.Compactions(t.Context(), s.org, a.ID, "", db.Page{Limit: 9})
+	if err != nil || len(list) != 1 {
+		t.Errorf("%d compactions, %v, want 1: the view was compacted once", len(list), err)
+	}
+}
+
+// What a provider counted of an earlier prompt does not speak for one that has grown beside its messages, or by a
+// compaction that was reverted.
+func TestAPromptFitsWhateverWasReportedBefore(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	a := create(t, s, agent.New{Name: "a", WindowLimit: new(8000)})
+	var messages []recall.Draft
+	for i := range 13 {
+		messages = append(messages,
+			said(recall.User, fmt.Sprintf("Question %d: %s", i, strings.Repeat("and so it goes on ", 108))),
+			said(recall.Assistant, "Yes."))
+	}
+	say(t, s, a, messages...)
+	p, err := s.Assemble(t.Context(), s.org, a.ID, "", agent.OpenAI)
+	if err != nil || p.Tokens.Total < 7600 || p.Tokens.Total > 8000 {
+		t.Fatalf("the prompt has %d tokens, %v; the test wants it between 95 and 100 %% of 8,000", p.Tokens.Total, err)
+	}
+	if err := s.Recall.RecordReport(t.Context(), s.org, p.Conversation.Key, p.Conversation.Messages, 5000); err != nil {
+		t.Fatal(err)
+	}
+	if h := handOut(t, s, a, agent.OpenAI); h.Tokens.Total > 7600 {
+		t.Errorf("the prompt has %d tokens, of %d", h.Tokens.Total, h.Window)
+	}
+}
+
+// crowd is a model that is asked while more and more is said.
+type crowd struct{ say func() }
+
+// Complete implements compaction.Summarizer.
+func (m crowd) Complete(context.Context, compaction.Request) (compaction.Reply, error) {
+	m.say()
+	return compaction.Reply{Text: strings.Repeat("It went on and on, and nothing came of it. ", 5), Finish: "stop"}, nil
+}
+
+// A prompt that does not fit is not handed out, however often it was tried.
+func TestAPromptThatDoesNotFitIsNotHandedOut(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	a := create(t, s, agent.New{Name: "a", WindowLimit: new(8000)})
+	fill(t, s, a)
+	model := crowd{say: func() { fill(t, s, a) }}
+	s.Compaction.Models = func(context.Context, string) *compaction.Model { return &compaction.Model{Summarizer: model} }
+	h, err := s.NextPrompt(t.Context(), s.org, agent.PromptTarget{AgentID: a.ID, Format: agent.OpenAI})
+	if !errors.Is(err, db.ErrBusy) {
+		t.Errorf("got a prompt of %d tokens, %v, want ErrBusy", h.Tokens.Total, err)
+	}
+}
+
+// Prompts of one conversation that are asked for at once, of two servers, have one compaction made.
+func TestPromptsAtOnceAskForOneSummary(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	a := create(t, s, agent.New{Name: "a", WindowLimit: new(8000)})
+	fill(t, s, a)
+	var wait sync.WaitGroup
+	var assembled atomic.Int64
+	all := make(chan struct{})
+	other := *s.Store
+	other.Tools = func(a agent.Agent, folder bool) []agent.Definition {
+		if assembled.Add(1) == 7 {
+			close(all)
+		}
+		return oneTool(a, folder)
+	}
+	model := &thinker{meanwhile: func() {
+		for range 7 {
+			wait.Go(func() {
+				h, err := other.NextPrompt(t.Context(), s.org, agent.PromptTarget{AgentID: a.ID, Format: agent.OpenAI})
+				if err != nil || h.Tokens.Total > 7200 {
+					t.Errorf("a prompt of %d tokens, %v", h.Tokens.Total, err)
+				}
+			})
+		}
+		<-all // each has read the view that does not fit
+	}}
+	s.Compaction.Models = func(context.Context, string) *compaction.Model { return &compaction.Model{Summarizer: model} }
+	handOut(t, s, a, agent.OpenAI)
+	wait.Wait()
+	list, err := s.Compaction.Compactions(t.Context(), s.org, a.ID, "", db.Page{Limit: 9})
+	if err != nil || len(list) != 1 || int64(list[0].ModelCalls) != model.asks.Load() {
+		t.Errorf("%d compactions, %v, and the model was asked %d times; want 1 for all of these", len(list), err,
+			model.asks.Load())
+	}
+}
+
+// A revert that is accepted is not undone by the next prompt, also where the model's window is unknown.
+func TestARevertIsNotUndoneByTheNextPrompt(t *testing.T) {
+	t.Parallel()
+	for name, window := range map[string]*int{"known": new(32_768), "unknown": nil} {
+		s, _ := newStore(t)
+		a := create(t, s, agent.New{Name: name, WindowLimit: window})
+		accepted, refused := 0, 0
+		for range 3 {
+			var messages []recall.Draft
+			for range 25 {
+				messages = append(messages, said(recall.User, strings.Repeat("and so it goes on ", 110)),
+					said(recall.Assistant, "Yes."))
+			}
+			say(t, s, a, messages...)
+			c, err := s.Recall.Conversation(t.Context(), s.org, a.ID, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			made, err := s.Compact(t.Context(), s.org, c, agent.CompactOptions{})
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if _, err := s.Revert(t.Context(), s.org, *made.Made); err != nil {
+				if refused++; !errors.Is(err, db.ErrConflict) {
+					t.Errorf("%s: %v", name, err)
+				}
+				continue
+			}
+			accepted++
+			handOut(t, s, a, agent.OpenAI)
+			handOut(t, s, a, agent.OpenAI)
+			list, err := s.Compaction.Compactions(t.Context(), s.org, a.ID, "", db.Page{Limit: 9})
+			if err != nil || slices.ContainsFunc(list, func(k compaction.Compaction) bool { return k.RevertedAt == nil }) {
+				t.Errorf("%s: the revert was undone: %+v, %v", name, list, err)
+			}
+		}
+		if accepted == 0 || refused == 0 {
+			t.Errorf("%s: %d reverts were accepted and %d refused; the test wants both", name, accepted, refused)
+		}
+	}
+}

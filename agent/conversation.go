@@ -1,0 +1,251 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/memory/working"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
+)
+
+// NewConversation describes a conversation to be created.
+type NewConversation struct {
+	recall.NewConversation
+	IdentityID string // whom it is with; may be empty
+}
+
+// CreateConversation creates a conversation of an agent. Its log begins with the current system prompt, until Recompile
+// appends another.
+func (s *Store) CreateConversation(ctx context.Context, org db.Org, agentID string,
+	n NewConversation) (recall.Conversation, error) {
+	var c recall.Conversation
+	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		in := s.With(tx)
+		a, err := in.Agent(ctx, org, agentID)
+		if err != nil {
+			return err
+		}
+		n.ID = recall.NewConversationID()
+		empty := recall.Conversation{ID: n.ID, ContextView: recall.ContextView{FirstVisible: 1}}
+		if n.Instructions, err = in.compileNow(ctx, org, a, empty); err != nil {
+			return err
+		}
+		if c, err = in.Recall.CreateConversation(ctx, org, a.ID, n.NewConversation); err != nil {
+			return err
+		}
+		err = in.recordPolicy(ctx, org, policyChanged{AgentID: a.ID, ConversationID: c.ID, Now: c.Compaction})
+		if err != nil {
+			return err
+		}
+		if n.IdentityID != "" {
+			if err := in.setConversationIdentity(ctx, org, c, n.IdentityID); err != nil {
+				return err
+			}
+		}
+		if s.Begun == nil {
+			return nil
+		}
+		return s.Begun(ctx, tx, org, c)
+	})
+	return c, err
+}
+
+// ConversationChange is a change of a conversation.
+type ConversationChange struct {
+	recall.ConversationUpdate                 // its Compaction is made of Settings
+	Settings                  json.RawMessage // as ConversationSettings reads them; nil keeps them
+	Identity                  *string         // whom it is with; an empty one is nobody, nil keeps it
+}
+
+// UpdateConversation changes a conversation, or nothing of it. ErrNotFound if it or its identity does not exist,
+// ErrInvalid if a value is wrong.
+func (s *Store) UpdateConversation(ctx context.Context, org db.Org, c recall.Conversation, ch ConversationChange) (
+	updated recall.Conversation, err error) {
+	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		in := s.With(tx)
+		if _, err := tx.Exec(ctx, `
+			SELECT FROM conversations WHERE org = $1 AND key = $2 FOR NO KEY UPDATE`, org, c.Key); err != nil {
+			return err
+		}
+		was, err := in.Recall.Conversation(ctx, org, c.AgentID, c.ID)
+		if err != nil {
+			return err
+		}
+		u := ch.ConversationUpdate
+		if u.Compaction, err = in.ConversationSettings(ctx, org, c.AgentID, was.Compaction, ch.Settings); err != nil {
+			return err
+		}
+		if ch.Identity != nil {
+			if err := in.setConversationIdentity(ctx, org, was, *ch.Identity); err != nil {
+				return err
+			}
+		}
+		if updated, err = in.Recall.UpdateConversation(ctx, org, c.ID, u); err != nil {
+			return err
+		}
+		return in.recordPolicy(ctx, org, policyChanged{AgentID: c.AgentID, ConversationID: c.ID,
+			Was: was.Compaction, Now: updated.Compaction})
+	})
+	return updated, err
+}
+
+// ForkTo describes a copy of a conversation.
+type ForkTo struct {
+	MessageID string // the last message that is copied; empty copies all
+	Hidden    bool
+
+	Ran func(tool string) bool // reports whether the server runs a tool; nil is none
+}
+
+// Fork copies a conversation to a new one: up to a message, or whole. The copy's model sees what that of the other saw
+// then, with a system prompt of its own. Results that the server's tools returned to copied calls are copied, too, also
+// if they are behind the message: what has run does not run again. ErrNotFound if the conversation lacks the message.
+func (s *Store) Fork(ctx context.Context, org db.Org, c recall.Conversation, to ForkTo) (forked recall.Conversation,
+	err error) {
+	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		in := s.With(tx)
+		a, err := in.Agent(ctx, org, c.AgentID)
+		if err != nil {
+			return err
+		}
+		if c, err = in.Recall.Conversation(ctx, org, a.ID, c.ID); err != nil {
+			return err
+		}
+		f, err := in.forkAt(ctx, org, c, to.MessageID)
+		if err != nil {
+			return err
+		}
+		if to.Ran != nil {
+			if f.Results, err = in.Recall.ResultsBehind(ctx, org, c, f.To, to.Ran); err != nil {
+				return err
+			}
+		}
+		f.Hidden = to.Hidden
+		if f.Prompt, err = in.compileNow(ctx, org, a, f.Of(c)); err != nil {
+			return err
+		}
+		forked, err = in.copied(ctx, org, c, f)
+		return err
+	})
+	return forked, err
+}
+
+// Delegation is what a sub-agent is that works in a copy of a conversation.
+type Delegation struct {
+	OnlyTools []string // that it may call; nil is all
+	Depth     int      // how deep it is; from 1
+}
+
+// Delegate copies a whole conversation for a sub-agent. Its prompt begins with what the model of the other is sent
+// next, byte for byte. It returns the calls that the copy's model waits for.
+func (s *Store) Delegate(ctx context.Context, org db.Org, c recall.Conversation, d Delegation) (
+	forked recall.Conversation, pending []chat.PendingCall, err error) {
+	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		in := s.With(tx)
+		p, err := in.assemble(ctx, org, PromptTarget{AgentID: c.AgentID, Conversation: c.ID})
+		if err != nil {
+			return err
+		}
+		f, err := in.forkAt(ctx, org, p.Conversation, "")
+		if err != nil {
+			return err
+		}
+		f.Hidden, f.Delegated, f.OnlyTools, f.Depth, f.Prompt = true, true, d.OnlyTools, d.Depth, p.system.String()
+		pending = p.Pending
+		forked, err = in.copied(ctx, org, p.Conversation, f)
+		return err
+	})
+	return forked, pending, err
+}
+
+// copied makes a copy of a conversation with its compactions and its working memory.
+func (s *Store) copied(ctx context.Context, org db.Org, c recall.Conversation, f recall.Fork) (
+	forked recall.Conversation, err error) {
+	forked, seqAt, err := s.Recall.Fork(ctx, org, c, f)
+	if err != nil {
+		return forked, err
+	}
+	copied := forked
+	copied.Messages = f.To // without the results
+	if err := s.Compaction.Inherit(ctx, org, c, copied, seqAt(0)); err != nil {
+		return forked, err
+	}
+	if err := s.keepIdentity(ctx, org, c, forked); err != nil {
+		return forked, err
+	}
+	at := working.CopiedTo{Position: f.To, Changed: f.To, SeqAt: seqAt}
+	if n := len(f.Results); n > 0 {
+		at.Changed = f.Results[n-1].Position
+	}
+	return forked, s.Working.Fork(ctx, org, c, forked, at)
+}
+
+// forkAt returns the copy of a conversation up to a message, or whole if messageID is empty.
+func (s *Store) forkAt(ctx context.Context, org db.Org, c recall.Conversation, messageID string) (recall.Fork, error) {
+	f := recall.Fork{ID: recall.NewConversationID(), To: c.Messages, View: c.ContextView, Stats: compaction.Restated}
+	if messageID == "" {
+		return f, nil
+	}
+	m, err := s.Recall.Message(ctx, org, messageID)
+	if err != nil {
+		return f, err
+	}
+	if m.AgentID != c.AgentID || (m.ConversationID == nil) != c.IsDefault || !c.IsDefault && *m.ConversationID != c.ID {
+		return f, db.NotFound("Message with ID %s is not in conversation %s", messageID, c.ID)
+	}
+	f.To = m.Position
+	f.View, err = s.Compaction.ViewAt(ctx, org, c, f.To)
+	return f, err
+}
+
+// Recompile compiles the system prompt of a conversation and appends it to the log, unless dry is set or it is the
+// current one. It returns the prompt.
+func (s *Store) Recompile(ctx context.Context, org db.Org, c recall.Conversation, dry bool) (string, error) {
+	a, err := s.Agent(ctx, org, c.AgentID)
+	if err != nil {
+		return "", err
+	}
+	p, err := s.compileNow(ctx, org, a, c)
+	if err != nil || dry {
+		return p, err
+	}
+	return p, s.Recall.SetSystemPrompt(ctx, org, c.AgentID, c.ID, p)
+}
+
+// Reset hides the messages of an agent's default conversation, which begins again with the current system prompt and an
+// empty working memory. The versions of the new one begin with what the old one was.
+func (s *Store) Reset(ctx context.Context, org db.Org, agentID string) (Agent, error) {
+	a, err := s.Agent(ctx, org, agentID)
+	if err != nil {
+		return a, err
+	}
+	return a, db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		in := s.With(tx)
+		was, err := in.Recall.Conversation(ctx, org, a.ID, recall.DefaultConversation)
+		if err != nil {
+			return err
+		}
+		err = in.Recall.Reset(ctx, org, a.ID, func(tx pgx.Tx) (string, error) {
+			return s.With(tx).SystemPrompt(ctx, org, a)
+		})
+		if err != nil {
+			return err
+		}
+		now, err := in.Recall.Conversation(ctx, org, a.ID, recall.DefaultConversation)
+		if err != nil {
+			return err
+		}
+		if err := in.keepIdentity(ctx, org, was, now); err != nil {
+			return err
+		}
+		if err := in.Working.Reset(ctx, org, was, now); err != nil || s.Begun == nil {
+			return err
+		}
+		return s.Begun(ctx, tx, org, now)
+	})
+}

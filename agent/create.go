@@ -1,0 +1,176 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/event"
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/memory/block"
+	"github.com/loci-memory/loci/recall"
+)
+
+// DefaultType is the type of an agent that names none, as in Letta.
+const DefaultType = "letta_v1_agent"
+
+// Create creates an agent with its folders, blocks and default conversation, in one transaction. ErrNotFound if a
+// folder or a block does not exist, ErrInvalid if a value, a block or a message breaks a rule.
+func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
+	if err := cmp.Or(checkName(n.Name), db.CheckTags(n.Tags)); err != nil {
+		return Agent{}, err
+	}
+	if err := checkLimits(n.WindowLimit, n.MaxFilesOpen, n.ViewChars); err != nil {
+		return Agent{}, err
+	}
+	if err := n.Settings.check(); err != nil {
+		return Agent{}, err
+	}
+	n.WindowLimit = s.windowOf(ctx, n)
+	var err error
+	if n.Settings.CompactionSettings, err = mergeCompaction(nil, n.Settings.CompactionSettings); err != nil {
+		return Agent{}, err
+	}
+	var a Agent
+	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		in := s.With(tx)
+		if err := in.Files.LockFolders(ctx, org, "", n.FolderIDs); err != nil {
+			return err
+		}
+		if err := in.lockNamed(ctx, org, n.RuleTools); err != nil {
+			return err
+		}
+		var err error
+		if a, err = in.insert(ctx, org, n); err != nil {
+			return err
+		}
+		if _, err := event.Append(ctx, tx, org, event.Event{AgentID: a.ID, Type: event.AgentCreated,
+			RefID: a.ID}); err != nil {
+			return err
+		}
+		err = in.recordPolicy(ctx, org, policyChanged{AgentID: a.ID, Now: n.Settings.CompactionSettings})
+		if err != nil {
+			return err
+		}
+		if a, err = in.equip(ctx, org, a, n); err != nil {
+			return err
+		}
+		prompt, err := in.SystemPrompt(ctx, org, a)
+		if err != nil {
+			return err
+		}
+		if err := in.Recall.Begin(ctx, org, a.ID, prompt); err != nil || len(n.Messages) == 0 {
+			return err
+		}
+		_, err = in.Recall.Append(ctx, org, a.ID, recall.DefaultConversation, n.Messages)
+		return err
+	})
+	return a, err
+}
+
+// equip gives a new agent its folders, blocks, identities and tools, and returns it with them.
+func (s *Store) equip(ctx context.Context, org db.Org, a Agent, n New) (Agent, error) {
+	for _, folder := range n.FolderIDs {
+		at := files.Attachment{AgentID: a.ID, FolderID: folder, Limits: a.Limits()}
+		if err := s.Files.Attach(ctx, org, at); err != nil {
+			return a, err
+		}
+	}
+	if err := s.attachBlocks(ctx, org, a.ID, n); err != nil {
+		return a, err
+	}
+	if len(n.IdentityIDs) > 0 {
+		if err := s.setIdentities(ctx, org, a.ID, n.IdentityIDs); err != nil {
+			return a, err
+		}
+	}
+	if len(n.ToolIDs) == 0 {
+		return a, nil
+	}
+	added, err := s.setTools(ctx, org, a.ID, n.ToolIDs)
+	if err != nil {
+		return a, err
+	}
+	return s.askForAdded(ctx, org, a, added)
+}
+
+// askForAdded sets the approvals that tools ask for which are new to an agent, and returns the agent with them.
+func (s *Store) askForAdded(ctx context.Context, org db.Org, a Agent, added []int64) (Agent, error) {
+	if len(added) == 0 {
+		return a, nil
+	}
+	if err := s.askForApproval(ctx, org, a.ID, added); err != nil {
+		return a, err
+	}
+	return s.Agent(ctx, org, a.ID)
+}
+
+// attachBlocks creates and attaches the blocks of a new agent.
+func (s *Store) attachBlocks(ctx context.Context, org db.Org, id string, n New) error {
+	var ids []string
+	for _, b := range n.Blocks {
+		made, err := s.Blocks.Create(ctx, org, block.OperatorAuthor, b)
+		if err != nil {
+			return err
+		}
+		ids = append(ids, made.ID)
+	}
+	for _, b := range slices.Concat(ids, n.BlockIDs) {
+		if err := s.Blocks.Attach(ctx, org, id, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) insert(ctx context.Context, org db.Org, n New) (Agent, error) {
+	return db.One[Agent](ctx, s.DB, `
+		INSERT INTO agents (org, name, agent_type, description, metadata, system, tags, timezone, model, embedding,
+		                    context_window_limit, max_files_open, per_file_view_window_char_limit, hidden, settings,
+		                    depth)
+		VALUES (@org, @name, @type, @description, @metadata, @system, @tags, @timezone, @model, @embedding,
+		        @window, @max_files, @view_chars, @hidden, @settings, @depth)
+		RETURNING `+columns,
+		pgx.StrictNamedArgs{"org": org, "name": n.Name, "type": cmp.Or(n.Type, DefaultType), "description": n.Description,
+			"metadata": n.Metadata, "system": n.System, "tags": notNil(n.Tags), "timezone": cmp.Or(n.Timezone, "UTC"),
+			"model": n.Model, "embedding": n.Embedding, "window": n.WindowLimit, "max_files": n.MaxFilesOpen,
+			"view_chars": n.ViewChars, "hidden": n.Hidden, "settings": n.Settings, "depth": n.Depth})
+}
+
+func checkName(name string) error {
+	if n := utf8.RuneCountInString(name); n < 1 || n > 200 {
+		return db.Invalid("an agent's name has %d characters; it must have from 1 to 200", n)
+	}
+	if strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return db.Invalid("the agent's name %q has control characters", name)
+	}
+	return db.CheckUTF8("the agent's name", name)
+}
+
+func checkLimits(window, maxFiles, viewChars *int) error {
+	for _, l := range []struct {
+		name     string
+		value    *int
+		min, max int
+	}{
+		{"context_window_limit", window, 1, 100_000_000},
+		{"max_files_open", maxFiles, 1, 1000},
+		{"per_file_view_window_char_limit", viewChars, 100, 10_000_000},
+	} {
+		if l.value != nil && *l.value > l.max {
+			return db.Invalid("%s cannot exceed %d. Got: %d", l.name, l.max, *l.value)
+		}
+		if l.value != nil && *l.value < l.min {
+			return db.Invalid("%s must be at least %d. Got: %d", l.name, l.min, *l.value)
+		}
+	}
+	return nil
+}
+
+// notNil returns a list that is not NULL in SQL.
+func notNil(list []string) []string { return append([]string{}, list...) }

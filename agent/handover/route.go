@@ -1,0 +1,90 @@
+package handover
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/db"
+	memoryfile "github.com/loci-memory/loci/memory/file"
+	"github.com/loci-memory/loci/memory/working"
+)
+
+// routes say where the updates of an agent go.
+type routes struct {
+	files memoryfile.Manifest // nothing of it is used without hasFiles
+	has   bool                // the agent has memory files
+	day   string              // of the hand-over
+}
+
+// routesOf reads where the updates of an agent go: by the manifest of its tree, if it has one or the tool for one.
+func (s *Store) routesOf(ctx context.Context, org db.Org, a agent.Agent) (r routes, err error) {
+	r.day = time.Now().UTC().Format(time.DateOnly)
+	t, err := s.Agents.MemoryFiles.OfAgent(ctx, org, a.ID)
+	switch {
+	case errors.Is(err, db.ErrNotFound):
+		r.files, r.has = memoryfile.DefaultManifest(), a.HasTool("memory_files")
+		return r, nil
+	case err != nil:
+		return r, err
+	}
+	r.has = !t.ReadOnly
+	r.files, _, err = s.Agents.MemoryFiles.Manifest(ctx, org, t.ID)
+	return r, err
+}
+
+func (r routes) manifest() string {
+	if !r.has {
+		return "(it has none)"
+	}
+	return r.files.Render()
+}
+
+// route returns the updates of a session: open questions, decisions and the next step go to working memory, the rest to
+// the file that the manifest names, or to working memory without files.
+func (r routes) route(s session) (all []Update) {
+	for _, of := range s.sections() {
+		for _, it := range of.items {
+			u := Update{Section: of.name, Text: it.Text, Seqs: it.Seqs, Target: r.target(of.name, it)}
+			if it.Name != "" {
+				u.Entity = new(it.Name)
+			}
+			if !strings.HasPrefix(u.Target, memoryfile.Root+"/") {
+				u.Text = inWorking(of.name, it)
+			}
+			all = append(all, u)
+		}
+	}
+	return all
+}
+
+func (r routes) target(section string, it item) string {
+	switch {
+	case section == SectionNext:
+		return string(working.Next)
+	case section == SectionOpen:
+		return string(working.OpenQuestions)
+	case section == SectionDecided || !r.has:
+		return string(working.Decisions)
+	case section == SectionEntity:
+		return r.files.Place(kinds[it.Kind], it.Name)
+	case section == SectionLearned:
+		return r.files.Place("lessons learned errors", "lessons")
+	}
+	return r.files.Place("topic", "sessions")
+}
+
+// inWorking returns the text of an update for working memory, whose decisions take what has no field.
+func inWorking(section string, it item) string {
+	switch section {
+	case SectionDone:
+		return "Done: " + it.Text
+	case SectionLearned:
+		return "Learned: " + it.Text
+	case SectionEntity:
+		return it.Name + ": " + it.Text
+	}
+	return it.Text
+}

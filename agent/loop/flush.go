@@ -1,0 +1,298 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/agent/loop/model"
+	"github.com/loci-memory/loci/agent/tool"
+	"github.com/loci-memory/loci/chunker/frame"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+)
+
+// flushing is the work on silent turns of a conversation.
+type flushing struct {
+	*Loop
+	org          db.Org
+	caller       tool.Caller
+	conversation recall.Conversation
+	byCaller     bool
+	may          func(pgx.Tx) error // as tool.Call has it; nil allows everything
+}
+
+// next returns the prompt of a silent turn; nil if none is due. It first runs the calls that the turn's last answer
+// left, which a server may have stopped before.
+func (f flushing) next(ctx context.Context, at agent.PromptTarget) (*agent.StoredPrompt, error) {
+	for {
+		p, err := f.Agents.NextFlush(ctx, f.org, at, f.byCaller)
+		if err != nil || p == nil || len(p.Pending) == 0 {
+			return p, err
+		}
+		ran, err := f.run(ctx, *p.Flush, p.Pending[0].Position)
+		if err != nil || len(ran) == 0 {
+			return nil, err
+		}
+	}
+}
+
+// run runs the calls of an answer of a silent turn, or refuses those of other tools, and all if the turn has ended. It
+// returns all calls.
+func (f flushing) run(ctx context.Context, turn agent.FlushTurn, position int) (all []OutsideCall, err error) {
+	calls, err := f.Recall.CallsAt(ctx, f.org, f.conversation.Key, position)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range calls {
+		if c.Result == nil {
+			err := f.runCall(ctx, turn, position, c.Part)
+			if errors.Is(err, db.ErrConflict) {
+				err = f.refuse(ctx, position, c.Part, "The silent turn has ended before this call was run: it changed nothing.")
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	if calls, err = f.Recall.CallsAt(ctx, f.org, f.conversation.Key, position); err != nil {
+		return nil, err
+	}
+	for _, c := range calls {
+		all = append(all, OutsideCall{AnsweredCall: c, Ran: c.Result != nil})
+	}
+	return all, nil
+}
+
+func (f flushing) runCall(ctx context.Context, turn agent.FlushTurn, position int, p recall.Part) error {
+	place := recall.CallPlace{AgentID: f.conversation.AgentID, Conversation: f.conversation.ID, ID: p.CallID,
+		Position: position}
+	if !slices.Contains(turn.Tools, p.Name) {
+		return f.refuse(ctx, position, p, "The tool "+p.Name+" is not yours in this silent turn. Your tools for it are "+
+			strings.Join(turn.Tools, ", ")+".")
+	}
+	_, _, err := f.Tools.Answer(ctx, f.caller, tool.Call{CallPlace: place, Name: p.Name, Arguments: []byte(p.Input),
+		Result: recall.Draft{Purpose: recall.ForFlush}, May: func(tx pgx.Tx) error {
+			return f.add(ctx, tx, turn.Flush,
+				agent.FlushProgress{})
+		},
+		After: func(tx pgx.Tx, r tool.Result) error {
+			if r.IsError {
+				return nil
+			}
+			return f.add(ctx, tx, turn.Flush, agent.FlushProgress{Calls: 1})
+		}})
+	return err
+}
+
+// refuse gives a call of a silent turn a result that says why it is not run.
+func (f flushing) refuse(ctx context.Context, position int, p recall.Part, why string) error {
+	place := recall.CallPlace{AgentID: f.conversation.AgentID, Conversation: f.conversation.ID, ID: p.CallID,
+		Position: position}
+	_, err := f.Recall.AnswerCall(ctx, f.org, place, failedWith(recall.Draft{Purpose: recall.ForFlush},
+		recall.Part{CallID: p.CallID, Text: why}))
+	return err
+}
+
+func (f flushing) add(ctx context.Context, tx pgx.Tx, of agent.Flush, add agent.FlushProgress) error {
+	if f.may != nil {
+		if err := f.may(tx); err != nil {
+			return err
+		}
+	}
+	return agent.AddToFlush(ctx, tx, f.org, of, add)
+}
+
+// keep stores an answer to a silent turn. An answer that was stored before, by its otid, changes nothing. ErrConflict
+// if the turn has ended.
+func (f flushing) keep(ctx context.Context, of func(tx pgx.Tx) (agent.Flush, error),
+	drafts iter.Seq2[recall.Draft, error], used agent.FlushProgress) (appended []recall.Appended, err error) {
+	err = db.Tx(ctx, f.DB, func(tx pgx.Tx) error {
+		in := f.Recall.With(tx)
+		calls := false
+		marked := func(yield func(recall.Draft, error) bool) {
+			for d, err := range drafts {
+				d.Purpose = recall.ForFlush
+				calls = calls || slices.ContainsFunc(d.Content, isCall)
+				if !yield(d, err) {
+					return
+				}
+			}
+		}
+		if appended, _, err = in.AppendTo(ctx, f.org, f.conversation.AgentID, f.conversation.ID, marked); err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(appended, func(a recall.Appended) bool { return !a.Repeated }) {
+			return nil
+		}
+		flush, err := of(tx)
+		if err == nil {
+			err = f.checkTurn(ctx, tx, flush, appended[0].Position)
+		}
+		if err != nil {
+			return err
+		}
+		if flush.Kind == agent.Checkpoint && !calls {
+			_, err = in.Append(ctx, f.org, f.conversation.AgentID, f.conversation.ID, []recall.Draft{callNow})
+			if err != nil {
+				return err
+			}
+		}
+		used.Steps, used.Ends = 1, flush.Kind != agent.Checkpoint && !calls
+		return f.add(ctx, tx, flush, used)
+	})
+	return appended, err
+}
+
+// checkTurn returns an ErrConflict if an answer at a position is not the next one of its silent turn: the turn has had
+// its answers, or the calls of the last one are run.
+func (f flushing) checkTurn(ctx context.Context, tx pgx.Tx, flush agent.Flush, position int) error {
+	a, err := f.Agents.With(tx).Agent(ctx, f.org, f.conversation.AgentID)
+	if err != nil {
+		return err
+	}
+	if f.Agents.FlushTurnOf(a, flush).StepsLeft <= 0 || flush.Kind == agent.Checkpoint && flush.Calls > 0 {
+		return db.Conflict("The silent turn %s has had its last answer: nothing was stored. Ask for the next prompt",
+			flush.ID)
+	}
+	open, err := f.Recall.With(tx).OpenAfter(ctx, f.org, f.conversation, flush.Position)
+	if err == nil && open != 0 && open < position {
+		err = db.Conflict("Another answer to the silent turn %s came first, and its calls are run: nothing was stored. Ask "+
+			"for the next prompt", flush.ID)
+	}
+	return err
+}
+
+func isCall(p recall.Part) bool { return p.Type == recall.ToolCall }
+
+// callNow tells a model that its checkpoint is missing.
+var callNow = recall.Draft{Role: recall.System, Purpose: recall.ForFlush, Content: []recall.Part{{Type: recall.Text,
+	Text: frame.System + " You wrote no checkpoint: call update_working_memory now, with valid JSON."}}}
+
+// ignoreConflict returns nil for an error that says that a silent turn has ended.
+func ignoreConflict(err error) error {
+	if errors.Is(err, db.ErrConflict) {
+		return nil
+	}
+	return err
+}
+
+// writeMemory gives the run's model its silent turn, if one is due. Its error is one for which the run cannot go on
+// now: a turn that fails is left out.
+func (w *worker) writeMemory(ctx context.Context) error {
+	if w.agent.Settings.Flush == nil {
+		return nil
+	}
+	asking, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go w.watch(asking, cancel)
+	f := flushing{Loop: w.Loop, org: w.org, caller: w.caller(), conversation: w.conversation,
+		may: func(tx pgx.Tx) error { return w.mayStore(ctx, tx, w.org, w.run) }}
+	at := w.target(narrowing{})
+	for {
+		p, err := f.next(asking, at)
+		if err == nil && p != nil {
+			err = w.answerFlush(asking, f, *p)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, errTaken), unavailable(err):
+			return err
+		case err != nil:
+			w.Log.WarnContext(ctx, "a silent turn is left out", "run", w.run.ID, "error", err)
+			return nil
+		case p == nil || asking.Err() != nil:
+			return nil
+		}
+	}
+}
+
+// answerFlush asks the run's model once in a silent turn, and stores and runs what it answers.
+func (w *worker) answerFlush(ctx context.Context, f flushing, p agent.StoredPrompt) error {
+	limited, cancel := context.WithDeadline(ctx, p.Flush.Deadline)
+	defer cancel()
+	r := model.Request{Model: w.model.Name, Prompt: p.Request, Must: p.Flush.Must != "", Tool: p.Flush.Must}
+	answer, err := w.model.Answer(limited, r, func(model.Delta) {})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return w.endFlush(ctx, p.Flush.Flush, err)
+	}
+	d := recall.Draft{Role: recall.Assistant, Content: answer.Content, Model: &w.model.Name}
+	appended, err := f.keep(ctx, func(pgx.Tx) (agent.Flush, error) { return p.Flush.Flush, nil },
+		func(yield func(recall.Draft, error) bool) { yield(d, nil) },
+		agent.FlushProgress{Prompt: answer.Usage.Prompt, Completion: answer.Usage.Completion})
+	if errors.Is(err, db.ErrInvalid) {
+		return w.endFlush(ctx, p.Flush.Flush, err)
+	}
+	if err != nil {
+		return ignoreConflict(err)
+	}
+	_, err = f.run(ctx, *p.Flush, appended[0].Position)
+	return err
+}
+
+// endFlush ends a silent turn for which the model gave no answer.
+func (w *worker) endFlush(ctx context.Context, f agent.Flush, cause error) error {
+	status, why := agent.FlushFailed, "the model's answer cannot be stored"
+	if fault, ok := errors.AsType[*model.Fault](cause); ok {
+		why = fault.Public()
+	}
+	if time.Now().After(f.Deadline) {
+		status, why = agent.FlushExpired, ""
+	}
+	_, err := w.Agents.EndFlush(ctx, w.org, f, status, why)
+	return err
+}
+
+// NextFlush returns the prompt of a silent turn for the client's own loop; nil if none is due.
+func (o *Outside) NextFlush(ctx context.Context, at agent.PromptTarget) (*agent.StoredPrompt, error) {
+	return o.flushing().next(ctx, at)
+}
+
+func (o *Outside) flushing() flushing {
+	return flushing{Loop: o.Loop, org: o.caller.Org, caller: o.caller, conversation: o.Conversation, byCaller: true}
+}
+
+// TakeFlush stores what a client's model answered to a silent turn, and runs the tools of the turn that it calls. It
+// returns the place of the answer, and its calls. ErrConflict if no such turn is open, unless the answer was stored
+// before. A caller that accepts no further prompt of the turn ends it.
+func (o *Outside) TakeFlush(ctx context.Context, drafts iter.Seq2[recall.Draft, error], accepts bool) (
+	[]recall.Appended, []OutsideCall, error) {
+	f, org := o.flushing(), o.caller.Org
+	var open agent.Flush
+	appended, err := f.keep(ctx, func(tx pgx.Tx) (flush agent.Flush, err error) {
+		open, err = o.Agents.With(tx).FlushOfCaller(ctx, org, o.Conversation)
+		return open, err
+	}, drafts, agent.FlushProgress{})
+	if err != nil {
+		return nil, nil, err
+	}
+	if open.ID == "" { // stored before
+		if open, err = o.Agents.FlushOfCaller(ctx, org, o.Conversation); ignoreConflict(err) != nil {
+			return nil, nil, err
+		}
+	}
+	calls, err := f.run(ctx, o.Agents.FlushTurnOf(o.caller.Agent, open), appended[0].Position)
+	if err == nil && !accepts {
+		err = o.leaveFlush(ctx)
+	}
+	return appended, calls, err
+}
+
+// leaveFlush ends the silent turn of the client's own loop, if one is open.
+func (o *Outside) leaveFlush(ctx context.Context) error {
+	open, err := o.Agents.FlushOfCaller(ctx, o.caller.Org, o.Conversation)
+	if err == nil {
+		err = o.Agents.LeaveFlush(ctx, o.caller.Org, o.Conversation, open)
+	}
+	return ignoreConflict(err)
+}

@@ -1,0 +1,208 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/agent/tool"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+)
+
+// Outside runs the memory tools of an agent whose models a client asks itself, and keeps the rules of its tools. The
+// calls since the newest message of a user count for the rules.
+type Outside struct {
+	*Loop
+	Conversation recall.Conversation
+	caller       tool.Caller
+	rules        rules
+	tools        []string // names of the agent's memory tools
+	all          []string // and of those that its program runs
+	approved     []string // ids of calls
+
+	Paused bool // the model's last answer goes on when it is asked again
+}
+
+// OutsideCall is a call of an answer. One without a result is the client's to run, or to approve.
+type OutsideCall struct {
+	recall.AnsweredCall
+	Ran           bool // its result is the server's
+	NeedsApproval bool // the server runs it when the client approves it
+}
+
+// NewOutside returns the tools of an agent in a conversation. ErrNotFound if the conversation does not exist.
+func (l *Loop) NewOutside(ctx context.Context, org db.Org, of agent.Agent, conversation string) (*Outside, error) {
+	c, err := l.Recall.Conversation(ctx, org, of.ID, conversation)
+	if err != nil {
+		return nil, err
+	}
+	has, err := l.Agents.Files.HasFolder(ctx, org, of.ID)
+	if err != nil {
+		return nil, err
+	}
+	o := &Outside{Loop: l, Conversation: c, caller: tool.CallerIn(org, of, c), rules: readRules(of)}
+	for _, t := range l.Tools.Of(of, has) {
+		if o.all = append(o.all, t.Name); !t.ByClient {
+			o.tools = append(o.tools, t.Name)
+		}
+	}
+	if len(o.rules) == 0 && tool.MemoryIsFiles(of) { // the name of a rule's tool is that of its calls
+		o.tools = append(o.tools, "memory")
+	}
+	return o, nil
+}
+
+func (o *Outside) place(callID string, position int) recall.CallPlace {
+	return recall.CallPlace{AgentID: o.caller.Agent.ID, Conversation: o.Conversation.ID, ID: callID, Position: position}
+}
+
+// Run runs the memory tools that the message at a position calls, unless the calls have results or need an approval,
+// and refuses calls that the rules do not allow. It returns all calls of the message.
+func (o *Outside) Run(ctx context.Context, position int) ([]OutsideCall, error) {
+	turn, err := o.turn(ctx, position)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		calls, err := o.Recall.CallsAt(ctx, o.caller.Org, o.Conversation.Key, position)
+		if err != nil {
+			return nil, err
+		}
+		all, changed, err := o.runNext(ctx, turn.before(position), position, calls)
+		if err != nil || !changed {
+			return all, err
+		}
+	}
+}
+
+// runNext runs or refuses the next of some calls, and reports whether there was one.
+func (o *Outside) runNext(ctx context.Context, before []done, position int, calls []recall.AnsweredCall) (
+	all []OutsideCall, changed bool, err error) {
+	refused := o.refusals(before, calls)
+	for _, c := range calls {
+		runs := slices.Contains(o.tools, c.Name)
+		asks := o.needsApproval(c.Name) && !slices.Contains(o.approved, c.CallID)
+		all = append(all, OutsideCall{c, o.ran(c), asks && c.Result == nil})
+		why := refused[c.CallID]
+		if c.Result != nil || why == "" && (asks || !runs) {
+			continue
+		}
+		at := o.place(c.CallID, position)
+		if why != "" {
+			_, err = o.Recall.AnswerCall(ctx, o.caller.Org, at, failedWith(recall.Draft{}, recall.Part{CallID: c.CallID,
+				Text: why, Approval: approvalIn(o.approved, c.CallID)}))
+		} else {
+			_, _, err = o.Tools.Answer(ctx, o.caller, tool.Call{CallPlace: at, Name: c.Name, Arguments: []byte(c.Input),
+				Approval: approvalIn(o.approved, c.CallID)})
+		}
+		return nil, true, err
+	}
+	return all, false, nil
+}
+
+// ran reports whether the server ran or refused a call.
+func (o *Outside) ran(c recall.AnsweredCall) bool {
+	return c.Result != nil && (slices.Contains(o.tools, c.Name) || isRefused(*c.Result))
+}
+
+// refusals returns why calls of an answer are refused, by their ids.
+func (o *Outside) refusals(before []done, calls []recall.AnsweredCall) map[string]string {
+	answer, results, tools := recall.Message{}, map[string]recall.Part{}, slices.Clone(o.all)
+	for _, c := range calls {
+		answer.Content = append(answer.Content, c.Part)
+		if tools = append(tools, c.Name); c.Result != nil {
+			results[c.CallID] = *c.Result
+		}
+	}
+	return o.rules.refusals(tools, before, answer, results)
+}
+
+// turn returns the turn of the message at a position. Without rules it is empty.
+func (o *Outside) turn(ctx context.Context, position int) (turn, error) {
+	if len(o.rules) == 0 {
+		return turn{}, nil
+	}
+	return o.rules.readTurn(ctx, o.Recall, o.caller.Org, o.Conversation, position)
+}
+
+// Next is what follows in a loop of a client.
+type Next struct {
+	Prompt agent.StoredPrompt
+	Calls  []OutsideCall // without results, for the client
+	Ended  bool          // by the rule of a tool
+	Empty  bool          // nobody said anything that the model sees
+
+	Reminded bool // the model was told which tools it must still call
+	GaveUp   bool // the model was told so often enough, and did not call them
+}
+
+// Next returns the next prompt, and the calls for which it waits. Calls of memory tools that nobody has run yet are
+// run. If the model must still call tools before its turn ends, it is told so once.
+func (o *Outside) Next(ctx context.Context, at agent.PromptTarget) (next Next, err error) {
+	t, err := readTail(ctx, o.Recall, o.caller.Org, o.Conversation)
+	if err != nil {
+		return next, err
+	}
+	next.Empty = t.empty
+	if len(o.rules) > 0 {
+		turn, err := o.turn(ctx, lastPosition)
+		if err != nil {
+			return next, err
+		}
+		if err = o.afterAnswer(ctx, &turn, t, &next); err != nil {
+			return next, err
+		}
+		calls := turn.before(lastPosition)
+		n := o.rules.narrow(o.all, calls)
+		if at.OnlyTools = n.only; !next.Ended && !next.GaveUp {
+			at.MustCall = turn.forced(o.rules.missing(o.all, calls), n)
+		}
+	}
+	next.Prompt, err = o.Agents.NextPrompt(ctx, o.caller.Org, at)
+	if err != nil || len(next.Prompt.Pending) == 0 {
+		return next, err
+	}
+	calls, err := o.Run(ctx, next.Prompt.Pending[0].Position)
+	if err != nil {
+		return next, err
+	}
+	for _, c := range calls {
+		if c.Result == nil {
+			next.Calls = append(next.Calls, c)
+		}
+	}
+	if len(next.Calls) < len(next.Prompt.Pending) {
+		next.Prompt, err = o.Agents.NextPrompt(ctx, o.caller.Org, at)
+	}
+	return next, err
+}
+
+// afterAnswer notes whether the last answer ends its turn by the rule of a tool, or else whether the model is reminded
+// of the tools that it must still call.
+func (o *Outside) afterAnswer(ctx context.Context, turn *turn, t tail, next *Next) error {
+	if t.answer == nil || o.Paused {
+		return nil
+	}
+	e := o.rules.after(o.all, turn.before(t.answer.Position), t)
+	switch {
+	case e.ended || !e.ends || len(e.missing) == 0 || len(t.pending) > 0:
+		next.Ended = e.ended
+		return nil
+	case t.notice:
+		next.Reminded = true
+		return nil
+	}
+	d, times := turn.reminder(e.missing)
+	if next.GaveUp = times >= maxReminders; next.GaveUp {
+		return nil
+	}
+	next.Reminded, turn.reminders = true, append(turn.reminders, d.Content[0].Text)
+	d.OTID = new("reminder-" + t.answer.ID) // steps that come at the same time store it once
+	_, err := o.Recall.Append(ctx, o.caller.Org, o.caller.Agent.ID, o.Conversation.ID, []recall.Draft{d})
+	if errors.Is(err, db.ErrConflict) { // it says other tools
+		err = nil
+	}
+	return err
+}

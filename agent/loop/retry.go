@@ -1,0 +1,74 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"github.com/loci-memory/loci/agent/loop/model"
+)
+
+const (
+	// maxAttempts bounds how often a model is asked for one answer, for whatever reason.
+	maxAttempts = 3
+
+	firstPause = 500 * time.Millisecond
+	// pauseGrowth is how many times as long each further pause is.
+	pauseGrowth = 4
+	// limitedPauses is how many times as long the pauses are where a provider has no room for requests.
+	limitedPauses = 10
+	// maxPause is the longest pause that is waited for when a provider asks for it.
+	maxPause = time.Minute
+)
+
+// limiting is the time that is left for a provider that limits requests, with status 429.
+type limiting struct {
+	patience time.Duration // from the first limit on
+	until    time.Time     // zero before the first limit
+}
+
+// pause waits before a model is asked again. It returns the fault if that would take longer than may be waited, and the
+// error of ctx if that ends.
+func (l *limiting) pause(ctx context.Context, of *Loop, f *model.Fault, attempt int) error {
+	wait, most := pauseAfter(f, attempt, cmp.Or(of.FirstPause, firstPause)), maxPause
+	if f.Status == http.StatusTooManyRequests {
+		if l.until.IsZero() {
+			l.until = time.Now().Add(l.patience)
+		}
+		most = time.Until(l.until)
+	}
+	if f.After > most || most <= 0 {
+		return f
+	}
+	timer := time.NewTimer(min(wait, most))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// pauseAfter returns the pause after an attempt that failed, from 1: the one that the provider asks for and up to a
+// tenth more, or else one that grows with the attempts, less a random part of up to a half.
+func pauseAfter(f *model.Fault, attempt int, first time.Duration) time.Duration {
+	if f.After > 0 {
+		return f.After + random(f.After/10)
+	}
+	full := first
+	for range attempt - 1 {
+		full *= pauseGrowth
+	}
+	if f.Limited && f.Status != http.StatusTooManyRequests {
+		full *= limitedPauses
+	}
+	return full/2 + random(full/2)
+}
+
+// random returns a duration of up to one.
+func random(most time.Duration) time.Duration {
+	return rand.N(most + 1) //nolint:gosec // spreads retries, guards nothing
+}

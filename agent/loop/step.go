@@ -1,0 +1,410 @@
+package loop
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/agent/loop/model"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
+)
+
+// step asks the model once and stores its answer. It returns a stop if there is no answer.
+func (w *worker) step(ctx context.Context) (*stop, error) {
+	if err := w.writeMemory(ctx); err != nil {
+		return nil, err
+	}
+	s := Step{ID: newID("step-"), Status: Succeeded, Model: w.model.Name, Handle: w.handle(), Provider: w.model.Provider(),
+		EndpointType: w.model.Format()}
+	id, began := newID("message-"), time.Now()
+	answer, window, err := w.ask(ctx, id, s.ID)
+	s.ContextWindow, s.ModelNS = window, time.Since(began).Nanoseconds()
+	s.Prompt, s.Completion, s.Cached = answer.Usage.Prompt, answer.Usage.Completion, answer.Usage.Cached
+	s.CacheWrite, s.Reasoning = answer.Usage.CacheWrite, answer.Usage.Reasoning
+	if err == nil {
+		err = w.keep(ctx, &s, id, answer)
+	}
+	if err == nil || ctx.Err() != nil || unavailable(err) {
+		return nil, err
+	}
+	if w.isCancelled() && errors.Is(err, context.Canceled) {
+		return &stop{reason: StopCancelled}, nil
+	}
+	failed := w.explain(ctx, err)
+	if failed == nil {
+		return nil, err
+	}
+	s.Status, s.StopReason, s.ErrorType, s.Error = Failed, &failed.reason, &failed.failed.Type, &failed.failed.Text
+	return failed, insertStep(ctx, w.DB, w.org, w.run, s)
+}
+
+func (w *worker) handle() string {
+	if w.run.Options.Model != nil {
+		return *w.run.Options.Model
+	}
+	return w.agent.ModelIn(w.conversation)
+}
+
+// explain returns the stop of a failure that the run's client reads; nil for the server's own fault.
+func (w *worker) explain(ctx context.Context, err error) *stop {
+	if f, ok := errors.AsType[*model.Fault](err); ok {
+		w.Log.WarnContext(ctx, "a model did not answer an agent", "run", w.run.ID, "error", f)
+		return w.faultStop(ctx, err, f)
+	}
+	if q, ok := db.QuotaExceeded(err); ok {
+		return &stop{StopError, &Failure{Type: "quota_exceeded", Text: q.Error()}}
+	}
+	switch {
+	case errors.Is(err, errAnswerRefused):
+		return &stop{BrokenAnswer, &Failure{Type: BrokenAnswer, Text: err.Error()}}
+	case errors.Is(err, db.ErrInvalid):
+		return &stop{PromptTooLarge, &Failure{Type: PromptTooLarge, Text: err.Error()}}
+	case errors.Is(err, db.ErrBusy):
+		return &stop{StopError, &Failure{Type: "busy", Text: err.Error()}}
+	}
+	return nil
+}
+
+// faultStop returns the stop of a fault of the model's provider, with the provider's own words.
+func (w *worker) faultStop(ctx context.Context, err error, f *model.Fault) *stop {
+	reason := map[model.FaultKind]string{model.Failed: ModelError, model.Overflow: PromptTooLarge,
+		model.Credits: NoCredits, model.Broken: BrokenAnswer, model.Content: ModelError}[f.Kind]
+	failed := Failure{Type: reason, Text: f.Public(), Status: f.AnswerStatus()}
+	if f.Kind == model.Content && f.Status == http.StatusOK { // the answer was withheld
+		failed.Type = ContentFilter
+	}
+	words, failure := w.Recall.RedactText(ctx, w.org, f.Words)
+	if failure == nil && words != "" {
+		failed.Detail = words
+		failed.Text += ": " + words
+	}
+	if o, is := errors.AsType[*overflow](err); is {
+		failed.Text += ". " + o.Counts()
+	}
+	return &stop{reason, &failed}
+}
+
+// ask asks the model for an answer to the next prompt, and again if that may help and no client can have seen a piece
+// of the answer. It compacts the conversation if the provider finds the prompt too long.
+func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, window int, err error) {
+	asking, cancel := context.WithCancel(ctx)
+	defer w.flushLate(ctx, asking.Done())()
+	defer cancel()
+	go w.watch(asking, cancel)
+	calls := w.turn.before(lastPosition)
+	n := w.rules.narrow(w.tools, calls)
+	forced := w.turn.forced(w.rules.missing(w.tools, calls), n)
+	compactions, limits := roomMakers, limiting{patience: w.LimitPatience}
+	for attempt := 1; ; attempt++ {
+		p, err := w.Agents.NextPrompt(asking, w.org, w.target(n))
+		if err != nil {
+			return a, 0, err
+		}
+		if err := w.beginPieces(ctx); err != nil {
+			return a, 0, err
+		}
+		r := model.Request{Model: w.model.Name, Prompt: p.Request, Must: n.must || forced != "", Tool: forced}
+		if n.must && len(n.only) == 1 {
+			r.Tool = n.only[0]
+		}
+		a, err = w.model.Answer(asking, r, func(d model.Delta) { w.show(ctx, d, id, stepID) })
+		f, isFault := errors.AsType[*model.Fault](err)
+		switch {
+		case isFault && f.Kind == model.Overflow:
+			compacted, failed := w.compactNext(asking, w.org, w.conversation, &compactions)
+			if failed != nil {
+				return a, p.Window, errors.Join(err, failed)
+			}
+			if compacted {
+				continue
+			}
+			err = &overflow{Fault: f, Prompt: p}
+			if again, failed := w.refused(ctx, refusal{fault: f, err: err}); !again {
+				return a, p.Window, cmp.Or(failed, err)
+			}
+		case isFault && f.Kind == model.Content && (!f.Again || w.isShown() || attempt >= maxAttempts):
+			if again, failed := w.refused(ctx, refusal{f, err, w.withheld(a, id, stepID)}); !again {
+				return a, p.Window, cmp.Or(failed, err)
+			}
+		case isFault && f.Again && !w.isShown() && attempt < maxAttempts:
+			if err := limits.pause(asking, w.Loop, f, attempt); err != nil {
+				return a, p.Window, err
+			}
+		case isFault:
+			b, found, failed := w.askWithout(asking, f, w.target(n), r)
+			if found && failed == nil {
+				return b, p.Window, nil
+			}
+			return a, p.Window, cmp.Or(failed, err)
+		default:
+			return a, p.Window, err
+		}
+	}
+}
+
+// withheld returns what a model said before the rest was withheld, as it is stored; nil if it said nothing.
+func (w *worker) withheld(a model.Answer, id, stepID string) *recall.Draft {
+	if chat.IsEmpty(a.Content) {
+		return nil
+	}
+	return &recall.Draft{ID: id, Role: recall.Assistant, Content: a.Content, RunID: &w.run.ID, StepID: &stepID,
+		Model: &w.model.Name}
+}
+
+// beginPieces forgets the pieces of an answer that is asked for again, and shows new summaries.
+func (w *worker) beginPieces(ctx context.Context) error {
+	w.shows.Lock()
+	defer w.shows.Unlock()
+	w.streamed, w.streaming = pieces{}, nil
+	w.items.dropDeltas()
+	return w.showSummaries(ctx)
+}
+
+// isShown reports whether a client can have seen a piece of an answer that is not stored.
+func (w *worker) isShown() bool {
+	w.shows.Lock()
+	defer w.shows.Unlock()
+	return w.unstored != ""
+}
+
+// roomMakers are the settings by which a conversation is compacted whose prompt is too long for its provider, in order.
+var roomMakers = []string{`{}`, `{"mode":"all"}`}
+
+// compactNext compacts the conversation whose prompt the provider found too long, though it fits by our count, by the
+// next of some settings that makes it smaller. It reports whether there was one.
+func (l *Loop) compactNext(ctx context.Context, org db.Org, c recall.Conversation, settings *[]string) (bool, error) {
+	for len(*settings) > 0 {
+		next := json.RawMessage((*settings)[0])
+		*settings = (*settings)[1:]
+		_, err := l.Agents.Compact(ctx, org, c, agent.CompactOptions{Settings: next})
+		if err == nil || !errors.Is(err, db.ErrInvalid) { // which says that nothing gets smaller
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// overflow is the fault of a provider that finds a prompt too long which cannot be made shorter.
+type overflow struct {
+	*model.Fault
+	Prompt agent.StoredPrompt
+}
+
+// Unwrap returns the fault.
+func (o *overflow) Unwrap() error { return o.Fault }
+
+// Counts says what the prompt's tokens are, by our count.
+func (o *overflow) Counts() string {
+	t := o.Prompt.Tokens
+	said := t.Summary + t.Messages
+	return fmt.Sprintf("By Loci's count the prompt has %d tokens of a window of %d: %d of the system prompt, %d of "+
+		"tools, and %d of the conversation, as far as it can be compacted. Set context_window_limit to what the model "+
+		"takes, or shorten the largest part", t.Total, o.Prompt.Window,
+		max(t.Estimated-t.Tools-said, 0), t.Tools, said)
+}
+
+// target returns the prompt that the run needs next.
+func (w *worker) target(n narrowing) agent.PromptTarget {
+	o := w.run.Options
+	t := agent.PromptTarget{AgentID: w.agent.ID, Conversation: w.conversation.ID, Format: agent.Format(w.model.Format()),
+		Model: o.Model, System: o.System, Addition: aboutSkills(o.Skills), OnlyTools: n.only}
+	for _, c := range o.ClientTools {
+		if len(bytes.TrimSpace(c.Parameters)) == 0 {
+			c.Parameters = json.RawMessage(`{"type":"object","properties":{}}`)
+		}
+		schema := map[string]any{"name": c.Name, "description": c.Description, "parameters": c.Parameters}
+		t.MoreTools = append(t.MoreTools, agent.Definition{Name: c.Name, Schema: chat.Encode(schema)})
+	}
+	return t
+}
+
+// showSummaries shows the summaries that were made since the run began to a client that wants them, each once.
+func (w *worker) showSummaries(ctx context.Context) error {
+	if !w.run.Options.Compactions {
+		return nil
+	}
+	all, err := w.Recall.Messages(ctx, w.org, recall.MessageFilter{AgentID: w.agent.ID, Conversation: w.conversation.ID,
+		Roles: []recall.Role{recall.Summary}}, db.Page{Limit: tailPage})
+	if err != nil {
+		return err
+	}
+	for _, m := range slices.Backward(all) {
+		if m.Position <= w.summarized || !m.CreatedAt.After(w.run.CreatedAt) {
+			continue
+		}
+		w.summarized = m.Position
+		if err := w.emit(ctx, Event{Message: &m}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// aboutSkills tells the model of the client's skills.
+func aboutSkills(skills []Skill) string {
+	if len(skills) == 0 {
+		return ""
+	}
+	var text strings.Builder
+	text.WriteString("The user's program has these skills. Before you use one, read it at its place with the program's " +
+		"tools:")
+	for _, s := range skills {
+		fmt.Fprintf(&text, "\n- %s: %s (%s)", s.Name, s.Description, s.Location)
+	}
+	return text.String()
+}
+
+// show sends a piece of an answer to a client that wants them.
+func (w *worker) show(ctx context.Context, d model.Delta, id, stepID string) {
+	w.shows.Lock()
+	defer w.shows.Unlock()
+	now := time.Now()
+	if w.run.FirstTokenAt == nil {
+		w.run.FirstTokenAt = &now
+		_, err := w.DB.Exec(ctx, `
+			UPDATE runs SET first_token_at = coalesce(first_token_at, $3) WHERE org = $1 AND key = $2`, w.org, w.run.Key, now)
+		if err != nil {
+			w.Log.DebugContext(ctx, "the time of a first token is not stored", "run", w.run.ID, "error", err)
+		}
+	}
+	if !w.run.Options.StreamTokens {
+		return
+	}
+	d.Text, d.CallID, d.Name = db.Clean(d.Text), db.Clean(d.CallID), db.Clean(d.Name)
+	w.streamed.add(d)
+	if d.Name != "" && w.rules.refusal(w.tools, w.turn.before(lastPosition), w.streaming, d.Name) == "" {
+		w.streaming = append(w.streaming, done{tool: d.Name, waits: true})
+		if w.run.Options.asks(w.rules, d.Name) {
+			w.items.ask(d.CallID)
+		}
+	}
+	asked := w.items.asked[d.CallID]
+	err := w.emit(ctx, Event{Delta: &Delta{Delta: d, MessageID: id, StepID: stepID, Asked: asked, At: now}})
+	if err != nil {
+		w.Log.WarnContext(ctx, "a piece of an answer is not stored for its client", "run", w.run.ID, "error", err)
+	}
+}
+
+// errAnswerRefused is an answer that the log does not take.
+var errAnswerRefused = errors.New("the answer cannot be stored")
+
+// keep stores an answer with its step and what its clients see of it, and reports the usage.
+func (w *worker) keep(ctx context.Context, s *Step, id string, a model.Answer) error {
+	s.StopReason, w.finish = nil, ""
+	if len(a.Calls()) == 0 && a.Finish != model.Paused {
+		reason := EndTurn
+		if a.Finish == model.Length {
+			reason = MaxTokens
+		}
+		s.StopReason, w.finish = &reason, reason
+	}
+	d := recall.Draft{ID: id, Role: recall.Assistant, Content: w.asking(a.Content), RunID: &w.run.ID, StepID: &s.ID,
+		Model: &s.Model}
+	var shown []Event
+	err := w.inTx(ctx, func(tx pgx.Tx) error {
+		in := w.Recall.With(tx)
+		_, err := in.Append(ctx, w.org, w.agent.ID, w.conversation.ID, []recall.Draft{d})
+		switch {
+		case errors.Is(err, db.ErrInvalid):
+			return fmt.Errorf("%w: %w", errAnswerRefused, err)
+		case err != nil:
+			return err
+		}
+		if err := w.mayStore(ctx, tx, w.org, w.run); err != nil {
+			return err
+		}
+		if err := insertStep(ctx, tx, w.org, w.run, *s); err != nil {
+			return err
+		}
+		m, err := in.Message(ctx, w.org, id)
+		if err != nil {
+			return err
+		}
+		shown = append(w.corrections(m, a.Finish), Event{Message: &m, Streamed: w.streamed.any})
+		return w.store(ctx, tx, m.ID, shown...)
+	})
+	if err != nil {
+		return err
+	}
+	for _, e := range shown {
+		w.add(e)
+	}
+	w.unstored = ""
+	w.steps++
+	w.report(ctx, shown[len(shown)-1].Message.Position-1, a.Usage)
+	return nil
+}
+
+// corrections returns the events that make the pieces of an answer those of its message: calls that were cut for the
+// answer's length are dropped, and a text may take their place.
+func (w *worker) corrections(m recall.Message, finish string) (all []Event) {
+	if finish != model.Length || len(w.streamed.calls) == 0 {
+		return nil
+	}
+	kept := map[string]bool{}
+	for _, p := range m.Content {
+		kept[p.CallID] = p.Type == recall.ToolCall
+	}
+	dropped := slices.DeleteFunc(slices.Clone(w.streamed.calls), func(id string) bool { return kept[id] })
+	if len(dropped) > 0 {
+		all = append(all, Event{Dropped: dropped})
+	}
+	for _, p := range m.Content {
+		if p.Type == recall.Text && !w.streamed.text {
+			d := model.Delta{Kind: recall.Text, Text: p.Text}
+			all = append(all, Event{Delta: &Delta{Delta: d, MessageID: m.ID, StepID: *m.StepID, At: time.Now()}})
+		}
+	}
+	return all
+}
+
+// asking returns an answer whose calls that are the client's to run or to approve say so.
+func (w *worker) asking(answer []recall.Part) []recall.Part {
+	m := recall.Message{Content: slices.Clone(answer)}
+	refused := w.rules.refusals(w.tools, w.turn.before(lastPosition), m, nil)
+	for i, p := range m.Content {
+		if p.Type == recall.ToolCall && refused[p.CallID] == "" && w.run.Options.asks(w.rules, p.Name) {
+			m.Content[i].Approval = recall.Asked
+		}
+	}
+	return m.Content
+}
+
+// report passes the provider's count of a prompt on, and queues a check of the window. The answer is stored already: a
+// failure is no error of the run.
+func (w *worker) report(ctx context.Context, position int, u model.Usage) {
+	c, err := w.Recall.Conversation(ctx, w.org, w.agent.ID, w.conversation.ID)
+	if err == nil && u.Prompt > 0 {
+		err = w.Agents.ReportUsage(ctx, w.org, c, position, u.Prompt)
+	}
+	if err == nil {
+		err = w.Agents.AfterAppend(ctx, w.org, w.agent, c)
+	}
+	if err != nil {
+		w.Log.WarnContext(ctx, "the usage of a prompt is not stored", "conversation", w.conversation.ID, "error", err)
+	}
+}
+
+func isObject(text string) bool {
+	var o map[string]json.RawMessage
+	return json.Unmarshal([]byte(text), &o) == nil
+}
+
+// failedWith returns the result of a call that was not run, of which p has the call's id, the text and the approval.
+func failedWith(d recall.Draft, p recall.Part) func(pgx.Tx) (recall.Draft, error) {
+	p.Type, p.IsError = recall.ToolReturn, true
+	d.Role, d.Content = recall.Tool, []recall.Part{p}
+	return func(pgx.Tx) (recall.Draft, error) { return d, nil }
+}

@@ -1,0 +1,105 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/agent/tool"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+)
+
+// place returns where a call of an answer stands.
+func (w *worker) place(answer recall.Message, p recall.Part) recall.CallPlace {
+	return recall.CallPlace{AgentID: w.agent.ID, Conversation: w.conversation.ID, ID: p.CallID, Position: answer.Position}
+}
+
+// toolsText says which tools the agent has.
+func (w *worker) toolsText() string {
+	if len(w.tools) == 0 {
+		return "You have no tools."
+	}
+	return "Your tools are " + strings.Join(w.tools, ", ") + "."
+}
+
+// runTool runs the tool of a call of an answer and stores its result.
+func (w *worker) runTool(ctx context.Context, answer recall.Message, p recall.Part) error {
+	if w.Tools.Has(p.Name) && !slices.Contains(w.tools, p.Name) {
+		return w.refuse(ctx, answer, p, "The tool "+p.Name+" is not attached to you. "+w.toolsText())
+	}
+	result := recall.Draft{ID: newID("message-"), RunID: &w.run.ID, StepID: answer.StepID}
+	got, stored, err := w.Tools.Answer(ctx, w.caller(), tool.Call{CallPlace: w.place(answer, p), Name: p.Name,
+		Arguments: []byte(p.Input), Result: result, Approval: w.approvalOf(answer, p),
+		May: func(tx pgx.Tx) error { return w.mayStore(ctx, tx, w.org, w.run) }})
+	switch {
+	case errors.Is(err, db.ErrNotFound) && !w.Tools.Has(p.Name):
+		return w.refuse(ctx, answer, p, "There is no tool "+db.Short(p.Name)+". "+w.toolsText())
+	case err != nil || !stored: // not stored: another request has answered it
+		return err
+	}
+	return w.showResult(ctx, result.ID, call{done: done{tool: p.Name, result: got.Text, failed: got.IsError},
+		position: answer.Position, part: partOf(answer, p), broken: got.IsError && !isObject(p.Input)})
+}
+
+// refuse stores why a call of an answer is not run as its result.
+func (w *worker) refuse(ctx context.Context, answer recall.Message, p recall.Part, why string) error {
+	result := recall.Draft{ID: newID("message-"), RunID: &w.run.ID, StepID: answer.StepID}
+	stored, err := w.Recall.AnswerCall(ctx, w.org, w.place(answer, p), failedWith(result, recall.Part{CallID: p.CallID,
+		Text: why, Approval: w.approvalOf(answer, p)}))
+	if err != nil || !stored {
+		return err
+	}
+	return w.showResult(ctx, result.ID, call{done: done{tool: p.Name, result: why, failed: true},
+		position: answer.Position, part: partOf(answer, p), broken: !w.Tools.Has(p.Name) && !slices.Contains(w.tools, p.Name),
+		refused: strings.HasPrefix(why, refusedByRules)})
+}
+
+// partOf returns the index of a call of an answer.
+func partOf(answer recall.Message, p recall.Part) int {
+	return slices.IndexFunc(answer.Content, func(other recall.Part) bool {
+		return other.Type == recall.ToolCall && other.CallID == p.CallID
+	})
+}
+
+// showResult notes a call and shows the message of its result.
+func (w *worker) showResult(ctx context.Context, message string, c call) error {
+	w.turn.calls = append(w.turn.calls, c)
+	m, err := w.Recall.Message(ctx, w.org, message)
+	if err != nil {
+		return err
+	}
+	return w.emit(ctx, Event{Message: &m})
+}
+
+func (w *worker) caller() tool.Caller { return tool.CallerIn(w.org, w.agent, w.conversation) }
+
+// answerPending gives the calls of the run that have no result one that says why.
+func (w *worker) answerPending(ctx context.Context, why string) error {
+	t, err := readTail(ctx, w.Recall, w.org, w.conversation)
+	if err != nil {
+		return err
+	}
+	for _, p := range t.pending {
+		place := w.place(*t.answer, p)
+		result := recall.Draft{ID: newID("message-"), RunID: &w.run.ID, StepID: t.answer.StepID}
+		stored, err := w.Recall.AnswerCall(ctx, w.org, place, failedWith(result, recall.Part{CallID: p.CallID, Text: why,
+			Approval: w.approvalOf(*t.answer, p)}))
+		if err != nil {
+			return err
+		}
+		if stored {
+			m, err := w.Recall.Message(ctx, w.org, result.ID)
+			if err != nil {
+				return err
+			}
+			if err := w.emit(ctx, Event{Message: &m}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

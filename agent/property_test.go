@@ -1,0 +1,178 @@
+package agent_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/chunker/frame"
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/memory/block"
+	"github.com/loci-memory/loci/recall"
+)
+
+// anyText is text with markup, line ends of all kinds and whatever else there is.
+func anyText() *rapid.Generator[string] {
+	return rapid.OneOf(rapid.String(), rapid.StringMatching(`([<>&"'/ \n\r\v\x00-\x1f]|</value>|</memory_blocks>|<!--|`+
+		`<system>|</metadata>|<file status="open"|\]\]>|&lt;|x){0,8}`))
+}
+
+func anyState() *rapid.Generator[agent.State] {
+	return rapid.Custom(func(t *rapid.T) agent.State {
+		s := agent.State{System: rapid.StringMatching(`[a-z.]{0,20}`).Draw(t, "system"),
+			Metadata: "<memory_metadata>\n</memory_metadata>"}
+		for range rapid.IntRange(0, 3).Draw(t, "blocks") {
+			s.Blocks = append(s.Blocks, block.Block{Label: rapid.StringMatching(`[a-zA-Z0-9_/-]{1,8}`).Draw(t, "label"),
+				Value: anyText().Draw(t, "value"), Description: new(anyText().Draw(t, "description")),
+				ReadOnly: rapid.Bool().Draw(t, "read only")})
+		}
+		var rules []map[string]any
+		for range rapid.IntRange(0, 2).Draw(t, "rules") {
+			rules = append(rules, map[string]any{"type": rapid.SampledFrom([]string{"exit_loop", "run_first",
+				"constrain_child_tools", "max_count_per_step", "odd"}).Draw(t, "type"),
+				"tool_name": anyText().Draw(t, "tool"), "children": []string{anyText().Draw(t, "child")}})
+		}
+		s.Rules, _ = json.Marshal(rules)
+		for range rapid.IntRange(0, 2).Draw(t, "folders") {
+			d := files.Directory{Folder: files.Folder{Name: anyText().Draw(t, "folder"),
+				Instructions: new(anyText().Draw(t, "instructions"))}}
+			for range rapid.IntRange(0, 2).Draw(t, "files") {
+				d.Files = append(d.Files, files.DirectoryFile{FileName: anyText().Draw(t, "file"),
+					IsOpen: rapid.Bool().Draw(t, "open"), Text: anyText().Draw(t, "text")})
+			}
+			s.Directories = append(s.Directories, d)
+		}
+		return s
+	})
+}
+
+// frameTag matches the tags by which a model tells the parts of a prompt: those that end one, and those that could
+// begin one anywhere.
+var frameTag = regexp.MustCompile(`(?i)<\s*(?:/\s*(?:memory_blocks|block|description|metadata|value|directories|` +
+	`directory|file|file_limits|instructions|memory_metadata|tool_usage_rules|tool_rule|system)|` +
+	`memory_blocks|directories|` +
+	`directory name|file status|block label|memory_metadata|tool_usage_rules|system)\b`)
+
+// shownValue matches the value of a block in a prompt.
+var shownValue = regexp.MustCompile(`(?s)- chars_limit=0\n</metadata>\n<value>\n(.*?)\n</value>\n`)
+
+// plain is a state whose texts are plain, where they are not empty.
+func plain(s agent.State) agent.State {
+	x := func(text string) string { return strings.Repeat("x", min(len(text), 1)) }
+	p := agent.State{System: s.System, Metadata: s.Metadata, Rules: s.Rules}
+	for _, b := range s.Blocks {
+		b.Value, b.Description = x(b.Value), new(x(*b.Description))
+		p.Blocks = append(p.Blocks, b)
+	}
+	var rules []map[string]any
+	if json.Unmarshal(s.Rules, &rules) == nil {
+		for _, r := range rules {
+			r["tool_name"], r["children"] = x(r["tool_name"].(string)), []string{"x"}
+		}
+		p.Rules, _ = json.Marshal(rules)
+	}
+	for _, d := range s.Directories {
+		d.Folder.Name, d.Folder.Instructions = "x", new("x")
+		var all []files.DirectoryFile
+		for _, f := range d.Files {
+			f.FileName, f.Text = "x", "x"
+			all = append(all, f)
+		}
+		d.Files = all
+		p.Directories = append(p.Directories, d)
+	}
+	return p
+}
+
+// Whatever texts of blocks, rules and documents say, a prompt has the tags that it has with plain texts in their place,
+// and the values of blocks can be read from it. The same state gives the same bytes.
+func TestNoTextChangesTheStructure(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		s := anyState().Draw(t, "state")
+		prompt := strings.Join(s.Parts(), "")
+		got := frameTag.FindAllString(prompt, -1)
+		want := frameTag.FindAllString(strings.Join(plain(s).Parts(), ""), -1)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("tags (-plain +got):\n%s\n%s", diff, prompt)
+		}
+		values := shownValue.FindAllStringSubmatch(prompt, -1)
+		if len(values) != len(s.Blocks) {
+			t.Fatalf("%d blocks have %d values:\n%s", len(s.Blocks), len(values), prompt)
+		}
+		for i, b := range s.Blocks {
+			if got := frame.Restore(values[i][1]); got != b.Value {
+				t.Fatalf("the value %q is shown as %q, and restored as %q", b.Value, values[i][1], got)
+			}
+		}
+		if prompt != strings.Join(s.Parts(), "") {
+			t.Fatal("two prompts of one state differ")
+		}
+	})
+}
+
+// An edit of one part leaves the bytes of those before it as they were, in the prompt and in the requests.
+func TestAnEditLeavesWhatIsBeforeIt(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		s, other := anyState().Draw(t, "state"), anyState().Draw(t, "other")
+		s.System, other.System = "system", "system"
+		messages := []recall.Message{{Role: recall.User, Position: 2,
+			Content: []recall.Part{{Type: recall.Text, Text: "hi"}}}}
+		for changed := range 4 {
+			after, same := s, []string{"system"}
+			switch changed {
+			case 0:
+				after.Blocks = other.Blocks
+			case 1:
+				after.Rules, same = other.Rules, append(same, agent.State{Blocks: s.Blocks}.Parts()...)
+			case 2:
+				after.Directories, same = other.Directories, append(same, agent.State{Blocks: s.Blocks, Rules: s.Rules}.Parts()...)
+			case 3:
+				after.Metadata, same = "<memory_metadata/>", append(same, agent.State{Blocks: s.Blocks, Rules: s.Rules,
+					Directories: s.Directories}.Parts()...)
+			}
+			prefix := 0
+			for i, part := range same {
+				prefix += len(strings.TrimPrefix(part, "\n\n"))
+				if i > 0 {
+					prefix += 2
+				}
+			}
+			if a, b := strings.Join(s.Parts(), ""), strings.Join(after.Parts(), ""); a[:prefix] != b[:prefix] {
+				t.Fatalf("part %d: the bytes before it differ:\n%q\n%q", changed, a[:prefix], b[:prefix])
+			}
+			for _, f := range []agent.Format{agent.OpenAI, agent.Anthropic} {
+				a, b := s.Request(f, messages), after.Request(f, messages)
+				if n := len(same); len(a) < n || len(b) < n || !slices.EqualFunc(a[:n], b[:n], bytes.Equal) {
+					t.Fatalf("part %d: the pieces of the %s request before it differ", changed, f)
+				}
+			}
+		}
+	})
+}
+
+// A turn that is added to a settled conversation leaves the pieces before it as they were, but for the last.
+func TestATurnLeavesThePiecesBeforeIt(t *testing.T) {
+	t.Parallel()
+	var view []recall.Message
+	for i := range 300 {
+		view = append(view, recall.Message{Role: []recall.Role{recall.User, recall.Assistant}[i%2], Position: i + 2,
+			Content: []recall.Part{{Type: recall.Text, Text: fmt.Sprint("message ", i)}}})
+	}
+	for _, f := range []agent.Format{agent.OpenAI, agent.Anthropic} {
+		before := agent.State{System: "s"}.Request(f, view[:298])
+		after := agent.State{System: "s"}.Request(f, view)
+		if n := len(before) - 1; !slices.EqualFunc(before[:n], after[:n], bytes.Equal) || len(after) > n+2 {
+			t.Errorf("%s: of %d pieces then %d, want all but the last shared", f, len(before), len(after))
+		}
+	}
+}

@@ -1,0 +1,311 @@
+package subagent
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/agent/loop"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/memory/working"
+	"github.com/loci-memory/loci/recall"
+)
+
+// New says how to make a sub-agent.
+type New struct {
+	ParentID     string
+	Conversation string // the parent's, an id or recall.DefaultConversation
+	Mode         string
+	Task         string
+	Name         string   // empty for one made of the parent's
+	OTID         *string  // the caller's own id of the request
+	CallID       *string  // the parent's open call that the result answers; nil brings it as a message
+	Runs         bool     // the server runs it, and brings its result
+	OnlyTools    []string // nil is all that the parent has
+	WindowLimit  *int     // nil is the parent's
+
+	depth int // from 1
+
+	Grants // of agents that are made, not of forks
+}
+
+// Grants are what a sub-agent of its own has of its parent, and what it has of its own.
+type Grants struct {
+	Blocks     []Grant  // of the parent's
+	Folders    []string // ids of the parent's
+	Files      []string // names of the parent's files that are open at first, whose folders it has
+	Tree       *Grant   // of memory files, the parent's
+	Model      *string
+	System     *string
+	Compaction json.RawMessage
+}
+
+// Grant is something of the parent that a sub-agent has, too.
+type Grant struct {
+	ID       string
+	ReadOnly bool
+}
+
+// lockChildren is the first key of the lock under which an agent's sub-agents are made one by one.
+const (
+	lockChildren = 0x6368696c
+	lockKeys     = 1 << 31 // agents whose keys differ by a multiple wait for each other
+)
+
+// maxSteps bounds the answers of a run that the server makes of a sub-agent.
+const maxSteps = 50
+
+// maxTaskChars bounds a task, in characters.
+const maxTaskChars = 100_000
+
+// Create makes a sub-agent, and starts its run if the server is to run it: nothing is made if that cannot start. If the
+// parent has a sub-agent of the request's otid, it returns that one. ErrInvalid for what its mode does not allow or the
+// parent does not have, and beyond MaxDepth; ErrNotFound if the parent, its conversation or its call does not exist;
+// ErrTooMany beyond MaxWorking or if the organization's runs are too many; loop.ErrNoModel if the server is to run it
+// and has no model.
+func (s *Store) Create(ctx context.Context, org db.Org, n New) (Child, error) {
+	if err := n.check(); err != nil {
+		return Child{}, err
+	}
+	parent, err := s.Agents.Agent(ctx, org, n.ParentID)
+	if err != nil {
+		return Child{}, err
+	}
+	var c Child
+	var run loop.Prepared
+	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		run.Drop() // of a transaction that is tried again
+		in := s.with(tx)
+		id, err := in.create(ctx, org, parent, n)
+		if err != nil {
+			return err
+		}
+		if c, err = in.Child(ctx, org, n.ParentID, id); err == nil {
+			run, err = in.prepare(ctx, tx, org, c)
+		}
+		return err
+	})
+	if err != nil {
+		run.Drop()
+		return Child{}, err
+	}
+	return c, run.Begin(ctx)
+}
+
+func (n New) check() error {
+	switch {
+	case !slices.Contains([]string{Blank, Brief, Fork}, n.Mode):
+		return db.Invalid("mode is %q; it must be blank, brief or fork", db.Short(n.Mode))
+	case strings.TrimSpace(n.Task) == "":
+		return db.Invalid("the task is empty; it is what the sub-agent is told to do")
+	case utf8.RuneCountInString(n.Task) > maxTaskChars:
+		return db.Invalid("the task has more than %d characters", maxTaskChars)
+	case n.Mode == Fork && n.grants():
+		return db.Invalid("a fork has what its parent has: blocks, folders, memory_tree, model, system and " +
+			"compaction_settings are for the modes blank and brief")
+	case n.Mode != Brief && len(n.Files) > 0:
+		return db.Invalid("files are for the mode brief")
+	}
+	return nil
+}
+
+func (n New) grants() bool {
+	return n.Blocks != nil || n.Folders != nil || n.Tree != nil || n.Model != nil || n.System != nil || n.Compaction != nil
+}
+
+// create makes a sub-agent in the transaction of s, and returns its id.
+func (s *Store) create(ctx context.Context, org db.Org, parent agent.Agent, n New) (id string, err error) {
+	for _, text := range []*string{&n.Task, &n.Name} {
+		if *text, err = s.Agents.Recall.RedactText(ctx, org, *text); err != nil {
+			return "", err
+		}
+	}
+	c, err := s.Agents.Recall.Conversation(ctx, org, parent.ID, n.Conversation)
+	if err != nil {
+		return "", err
+	}
+	if err := s.lockLiving(ctx, org, c); err != nil {
+		return "", err
+	}
+	if _, err := s.DB.Exec(ctx, `SELECT pg_advisory_xact_lock($1, $2)`, lockChildren, parent.Key%lockKeys); err != nil {
+		return "", db.Error(err)
+	}
+	if id, err := s.repeated(ctx, org, parent, n); id != "" || err != nil {
+		return id, err
+	}
+	depth, err := s.depthOf(ctx, org, c.Key)
+	if err != nil {
+		return "", err
+	}
+	if depth++; depth > MaxDepth {
+		return "", db.Invalid("the sub-agent would be %d deep; sub-agents of sub-agents may be %d deep", depth, MaxDepth)
+	}
+	if err := s.checkCount(ctx, org, parent.Key); err != nil {
+		return "", err
+	}
+	var position *int
+	if n.CallID != nil {
+		at, err := s.Agents.Recall.OpenCall(ctx, org, c, *n.CallID)
+		if err != nil {
+			return "", err
+		}
+		position = &at
+		if err := s.checkCall(ctx, org, c, *n.CallID, at); err != nil {
+			return "", err
+		}
+	}
+	n.depth = depth
+	own, err := s.make(ctx, org, parent, c, n)
+	if err != nil {
+		return "", err
+	}
+	return db.One[string](ctx, s.DB, `
+		INSERT INTO children (org, parent_key, parent_conversation, agent_key, conversation_key, mode, name, task, depth,
+		                      otid, call_id, call_position, runs, after_position)
+		VALUES (@org, @parent, @parent_conversation, @agent, @conversation, @mode, @name, @task, @depth, @otid, @call,
+		        @position, @runs, @after)
+		RETURNING id`,
+		pgx.StrictNamedArgs{"org": org, "parent": parent.Key, "parent_conversation": c.Key, "agent": own.AgentKey,
+			"conversation": own.Key, "mode": n.Mode, "name": n.nameFor(parent), "task": db.Clean(n.Task), "depth": depth,
+			"otid": n.OTID, "call": n.CallID, "position": position, "runs": n.Runs, "after": own.Messages})
+}
+
+// lockLiving locks the parent's conversation until the transaction ends, so that it is not deleted meanwhile.
+func (s *Store) lockLiving(ctx context.Context, org db.Org, c recall.Conversation) error {
+	err := db.Exec(ctx, s.DB, `
+		SELECT FROM conversations WHERE org = $1 AND key = $2 AND deleted_at IS NULL FOR NO KEY UPDATE`, org, c.Key)
+	return db.OrNotFound(err, "Conversation with ID %s not found", c.ID)
+}
+
+// checkCall returns an ErrConflict if a sub-agent works on the answer of a call.
+func (s *Store) checkCall(ctx context.Context, org db.Org, c recall.Conversation, callID string, at int) error {
+	id, err := db.One[string](ctx, s.DB, `
+		SELECT id FROM children
+		WHERE org = $1 AND parent_conversation = $2 AND call_id = $3 AND call_position = $4 AND status = 'working'
+		LIMIT 1`, org, c.Key, callID, at)
+	if err == nil {
+		return db.Conflict("the sub-agent %s works on the answer of the call %s: cancel it, or leave tool_call_id out", id,
+			db.Short(callID))
+	}
+	if isNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// repeated returns the id of the sub-agent of the otid, if there is one. ErrConflict if it has another task.
+func (s *Store) repeated(ctx context.Context, org db.Org, parent agent.Agent, n New) (string, error) {
+	if n.OTID == nil {
+		return "", nil
+	}
+	was, err := db.One[Child](ctx, s.DB, rows+` AND p.id = @parent AND k.otid = @otid`,
+		pgx.StrictNamedArgs{"org": org, "parent": parent.ID, "otid": *n.OTID})
+	if isNotFound(err) {
+		return "", nil
+	}
+	if err == nil && (was.Task != db.Clean(n.Task) || was.Mode != n.Mode) {
+		err = db.Conflict("the agent has a sub-agent of the otid %s, with another task or mode", db.Short(*n.OTID))
+	}
+	return was.ID, err
+}
+
+func (n New) nameFor(parent agent.Agent) string {
+	const most = 180
+	name := []rune(cmp.Or(n.Name, parent.Name+", sub-agent"))
+	return string(name[:min(len(name), most)])
+}
+
+// make makes the conversation of a sub-agent and appends its task. It returns the conversation without the task.
+func (s *Store) make(ctx context.Context, org db.Org, parent agent.Agent, c recall.Conversation, n New) (
+	recall.Conversation, error) {
+	has, err := s.toolsOf(ctx, org, parent, n.OnlyTools)
+	if err != nil {
+		return recall.Conversation{}, err
+	}
+	if n.Mode == Fork {
+		return s.fork(ctx, org, c, n)
+	}
+	own, err := s.newAgent(ctx, org, parent, n, has)
+	if err != nil {
+		return own, err
+	}
+	task := n.Task
+	if n.Mode == Brief {
+		m, err := s.Agents.Working.Memory(ctx, org, c)
+		if err != nil {
+			return own, err
+		}
+		if text := working.Render(m.Unplaced()); text != "" {
+			task += "\n\nThe state of the work that this task belongs to:\n" + text
+		}
+	}
+	return own, s.tell(ctx, org, own, task)
+}
+
+// tell appends a task to the conversation of a sub-agent.
+func (s *Store) tell(ctx context.Context, org db.Org, c recall.Conversation, task string) error {
+	_, err := s.Agents.Recall.Append(ctx, org, c.AgentID, c.ID, []recall.Draft{
+		{Role: recall.User, Content: []recall.Part{{Type: recall.Text, Text: task}}}})
+	return err
+}
+
+// What the model of a fork is told, and the result of the calls that its parent's model waits for.
+const (
+	forkWords = "You are now a sub-agent: this conversation is a copy, and the original does not see what you do here. " +
+		"Do only the task that follows. End with one message that is its result, which is all that is handed back.\n\n" +
+		"The task: "
+	elsewhere = "This call is answered in the conversation of which this one is a copy, not here."
+)
+
+// fork makes the conversation of a sub-agent that is a copy of its parent's.
+func (s *Store) fork(ctx context.Context, org db.Org, c recall.Conversation, n New) (own recall.Conversation,
+	err error) {
+	own, open, err := s.Agents.Delegate(ctx, org, c, agent.Delegation{OnlyTools: n.OnlyTools, Depth: n.depth})
+	if err != nil {
+		return own, err
+	}
+	if n.WindowLimit != nil {
+		own, err = s.Agents.Recall.UpdateConversation(ctx, org, own.ID,
+			recall.ConversationUpdate{WindowLimit: n.WindowLimit})
+		if err != nil {
+			return own, err
+		}
+	}
+	for _, call := range open {
+		at := recall.CallPlace{AgentID: own.AgentID, Conversation: own.ID, ID: call.CallID, Position: call.Position}
+		if _, err := s.Agents.Recall.AnswerCall(ctx, org, at, answer(call.CallID, elsewhere, false)); err != nil {
+			return own, err
+		}
+	}
+	return own, s.tell(ctx, org, own, forkWords+n.Task)
+}
+
+// answer returns the draft of a result of a call, for recall.Store.AnswerCall.
+func answer(callID, text string, failed bool) func(pgx.Tx) (recall.Draft, error) {
+	return func(pgx.Tx) (recall.Draft, error) {
+		return recall.Draft{Role: recall.Tool, Content: []recall.Part{{Type: recall.ToolReturn, CallID: callID, Text: text,
+			IsError: failed}}}, nil
+	}
+}
+
+// prepare stores the run of a sub-agent, unless the server does not run it or it has one.
+func (s *Store) prepare(ctx context.Context, tx pgx.Tx, org db.Org, c Child) (loop.Prepared, error) {
+	if !c.Runs || c.Status != Working {
+		return loop.Prepared{}, nil
+	}
+	started, err := s.Loop.In(tx).HasRun(ctx, org, c.ConversationID)
+	if err != nil || started {
+		return loop.Prepared{}, err
+	}
+	return s.Loop.Prepare(ctx, tx, org, loop.Request{AgentID: c.AgentID, Conversation: c.ConversationName,
+		Background: true, Options: loop.Options{MaxSteps: maxSteps}})
+}
+
+func isNotFound(err error) bool { return errors.Is(err, db.ErrNotFound) }

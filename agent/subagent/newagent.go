@@ -1,0 +1,199 @@
+package subagent
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall"
+)
+
+// ownWords are the instructions of a sub-agent that is given none.
+const ownWords = "You are a sub-agent. The first message is a task that another agent gave you, and all that you " +
+	"know of its work. Do the task with the tools that you have, without asking anyone. End with one message that is " +
+	"the result: it is all that the other agent is shown."
+
+// toolsOf returns the names of the parent's tools that a sub-agent has: all, or only those that are named.
+func (s *Store) toolsOf(ctx context.Context, org db.Org, parent agent.Agent, only []string) ([]string, error) {
+	definitions, err := s.Agents.Definitions(ctx, org, parent)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, d := range definitions {
+		names = append(names, d.Name)
+	}
+	if only == nil {
+		return names, nil
+	}
+	for _, name := range only {
+		if !slices.Contains(names, name) {
+			return nil, db.Invalid("tools: the parent has no tool %q; it has %s", db.Short(name), strings.Join(names, ", "))
+		}
+	}
+	return append([]string{}, only...), nil
+}
+
+// newAgent makes an agent as a sub-agent, and returns its conversation.
+func (s *Store) newAgent(ctx context.Context, org db.Org, parent agent.Agent, n New, has []string) (
+	own recall.Conversation, err error) {
+	settings, err := settingsFor(parent, n, has)
+	if err != nil {
+		return own, err
+	}
+	folders, err := s.foldersFor(ctx, org, parent, n)
+	if err != nil {
+		return own, err
+	}
+	made := agent.New{Name: n.nameFor(parent), System: ownWords, Timezone: parent.Timezone, Model: parent.Model,
+		Embedding: parent.Embedding, WindowLimit: parent.WindowLimit, MaxFilesOpen: parent.MaxFilesOpen,
+		ViewChars: parent.ViewChars, Hidden: true, Depth: n.depth, Settings: settings, FolderIDs: folders,
+		ToolIDs: attached(parent, has)}
+	if n.System != nil {
+		made.System = *n.System
+	}
+	if n.Model != nil {
+		made.Model, made.WindowLimit = n.Model, nil
+	}
+	if n.WindowLimit != nil {
+		made.WindowLimit = n.WindowLimit
+	}
+	a, err := s.Agents.Create(ctx, org, made)
+	if err != nil {
+		return own, err
+	}
+	if err := s.grant(ctx, org, parent, a, n); err != nil {
+		return own, err
+	}
+	return s.Agents.Recall.Conversation(ctx, org, a.ID, recall.DefaultConversation)
+}
+
+// settingsFor returns the settings of a sub-agent: its tools, the parent's approvals of them, and what it shares.
+func settingsFor(parent agent.Agent, n New, has []string) (agent.Settings, error) {
+	s := agent.Settings{Tools: builtin(parent, has), OpenOnAttach: new(false),
+		CompactionSettings: parent.Settings.CompactionSettings}
+	if n.Model == nil {
+		s.ModelSettings = parent.Settings.ModelSettings
+	}
+	if n.Compaction != nil {
+		s.CompactionSettings = n.Compaction
+	}
+	if parent.Settings.ToolRules == nil {
+		return s, nil
+	}
+	var rules, kept []json.RawMessage
+	_ = json.Unmarshal(parent.Settings.ToolRules, &rules) // clients may store JSON that is not a list
+	for _, raw := range rules {
+		var r struct {
+			Type string `json:"type"`
+			Tool string `json:"tool_name"`
+		}
+		if json.Unmarshal(raw, &r) == nil && r.Type == "requires_approval" && slices.Contains(has, r.Tool) {
+			kept = append(kept, raw)
+		}
+	}
+	if kept == nil {
+		return s, nil
+	}
+	var err error
+	s.ToolRules, err = json.Marshal(kept)
+	return s, err
+}
+
+// builtin returns the tools that are the server's, attached the ids of those that are the parent's own.
+func builtin(parent agent.Agent, has []string) []string {
+	names := []string{}
+	for _, name := range has {
+		if !slices.ContainsFunc(parent.Attached, func(t agent.AttachedTool) bool { return t.Name == name }) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func attached(parent agent.Agent, has []string) (ids []string) {
+	for _, t := range parent.Attached {
+		if slices.Contains(has, t.Name) {
+			ids = append(ids, t.ID)
+		}
+	}
+	return ids
+}
+
+// foldersFor returns the ids of the folders of a sub-agent: those that are named, and those of its files.
+func (s *Store) foldersFor(ctx context.Context, org db.Org, parent agent.Agent, n New) ([]string, error) {
+	all, err := s.Agents.Files.AgentFolders(ctx, org, parent.ID, db.Page{})
+	if err != nil {
+		return nil, err
+	}
+	ids := []string{}
+	for _, id := range n.Folders {
+		if !slices.ContainsFunc(all, func(f files.Folder) bool { return f.ID == id }) {
+			return nil, db.Invalid("folders: the parent has no folder with ID %s", db.Short(id))
+		}
+		ids = append(ids, id)
+	}
+	for _, name := range n.Files {
+		i := slices.IndexFunc(all, func(f files.Folder) bool { return strings.HasPrefix(name, f.Name+"/") })
+		if i < 0 {
+			return nil, db.Invalid("files: the parent has no folder of the file %q; a name is folder/file", db.Short(name))
+		}
+		ids = append(ids, all[i].ID)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+// grant gives a new sub-agent the blocks, the memory tree and the open files that it has of its parent.
+func (s *Store) grant(ctx context.Context, org db.Org, parent, own agent.Agent, n New) error {
+	has, err := s.Agents.Blocks.OfAgent(ctx, org, parent.ID)
+	if err != nil {
+		return err
+	}
+	for _, g := range n.Blocks {
+		attach := s.Agents.Blocks.Attach
+		at := -1
+		for i, b := range has {
+			if b.ID == g.ID || b.Label == g.ID {
+				at = i
+			}
+		}
+		if at < 0 {
+			return db.Invalid("blocks: the parent has no block %s", db.Short(g.ID))
+		}
+		if g.ReadOnly || has[at].ReadOnly {
+			attach = s.Agents.Blocks.AttachReadOnly
+		}
+		if err := attach(ctx, org, own.ID, has[at].ID); err != nil {
+			return err
+		}
+	}
+	if err := s.grantTree(ctx, org, parent, own, n.Tree); err != nil || len(n.Files) == 0 {
+		return err
+	}
+	var requests []files.OpenRequest
+	for _, name := range n.Files {
+		requests = append(requests, files.OpenRequest{FileName: name})
+	}
+	_, err = s.Agents.Files.Open(ctx, org, own.ID, files.OpenArgs{Requests: requests, Limits: own.Limits()})
+	return err
+}
+
+func (s *Store) grantTree(ctx context.Context, org db.Org, parent, own agent.Agent, g *Grant) error {
+	if g == nil {
+		return nil
+	}
+	t, err := s.Agents.MemoryFiles.OfAgent(ctx, org, parent.ID)
+	if err != nil {
+		return err
+	}
+	if id := cmp.Or(g.ID, t.ID); id != t.ID {
+		return db.Invalid("memory_tree: the parent's tree is %s, not %s", t.ID, db.Short(id))
+	}
+	return s.Agents.MemoryFiles.Attach(ctx, org, own.ID, t.ID, g.ReadOnly || t.ReadOnly)
+}

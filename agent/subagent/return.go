@@ -1,0 +1,276 @@
+package subagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+
+	"github.com/loci-memory/loci/agent/loop"
+	"github.com/loci-memory/loci/chunker/frame"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/queue"
+	"github.com/loci-memory/loci/recall"
+)
+
+// maxResultChars bounds what the parent's log shows of a result, in characters. The rest is in the sub-agent's log.
+const maxResultChars = 8_000
+
+// Result is what a sub-agent returns.
+type Result struct {
+	Text   *string // nil is what it said last
+	Failed bool
+}
+
+// Return brings the result of a sub-agent to the log of its parent, once: as the result of the call that waits for it,
+// or as a message. A sub-agent that has returned is not changed, and keeps its first result; ErrConflict if it was
+// cancelled. *loop.BusyError if a run works in either conversation and the result is no call's, *loop.PendingError if
+// other calls wait there; ErrInvalid if the result is empty, or none is given and the sub-agent has said nothing.
+func (s *Store) Return(ctx context.Context, org db.Org, parentID, id string, r Result) (Child, error) {
+	c, err := s.Child(ctx, org, parentID, id)
+	if err != nil {
+		return c, err
+	}
+	if r.Text != nil && strings.TrimSpace(*r.Text) == "" {
+		return c, db.Invalid("the result is empty; leave it out to return what the sub-agent said last")
+	}
+	if c.Status != Working {
+		return c, c.checkReturned()
+	}
+	if r.Text == nil {
+		if r.Text, err = s.said(ctx, org, c); err != nil {
+			return c, err
+		}
+	}
+	text, err := s.Agents.Recall.RedactText(ctx, org, *r.Text)
+	if err != nil {
+		return c, err
+	}
+	if r.Text = &text; c.ToolCallID != nil {
+		err = s.answerCall(ctx, org, c, r)
+	} else {
+		err = s.bring(ctx, org, c, r)
+	}
+	if err != nil && !errors.Is(err, errReturned) {
+		return c, err
+	}
+	if c, err = s.Child(ctx, org, parentID, id); err != nil {
+		return c, err
+	}
+	return c, c.checkReturned()
+}
+
+// checkReturned returns an ErrConflict for a sub-agent that was cancelled.
+func (c Child) checkReturned() error {
+	if c.Status != Cancelled {
+		return nil
+	}
+	return db.Conflict("the sub-agent %s was cancelled, and its result is not taken. %s", c.ID, *c.Result)
+}
+
+// Cancel ends a sub-agent that works, and those that work for it. Nothing is brought to its parent's log.
+func (s *Store) Cancel(ctx context.Context, org db.Org, parentID, id string) (Child, error) {
+	c, err := s.Child(ctx, org, parentID, id)
+	if err != nil {
+		return c, err
+	}
+	_, err = s.DB.Exec(ctx, `SELECT cancel_children($1, ARRAY[$2::bigint], 'It was cancelled on request.')`, org, c.Key)
+	if err != nil {
+		return c, db.Error(err)
+	}
+	return s.Child(ctx, org, parentID, id)
+}
+
+// said returns the last text that a sub-agent said after its task.
+func (s *Store) said(ctx context.Context, org db.Org, c Child) (*string, error) {
+	own, err := s.Agents.Recall.Conversation(ctx, org, c.AgentID, c.ConversationName)
+	if err != nil {
+		return nil, err
+	}
+	messages, err := s.Agents.Recall.Newest(ctx, org, own, recall.Assistant, c.AfterPosition)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range messages {
+		var texts []string
+		for _, p := range m.Content {
+			if p.Type == recall.Text && strings.TrimSpace(p.Text) != "" {
+				texts = append(texts, p.Text)
+			}
+		}
+		if len(texts) > 0 {
+			return new(strings.Join(texts, "\n\n")), nil
+		}
+	}
+	return nil, db.Invalid("the sub-agent has not said anything yet: give its result")
+}
+
+// errReturned rolls a transaction back whose sub-agent has returned before.
+var errReturned = errors.New("the sub-agent has returned")
+
+// mark stores that a sub-agent has returned. errReturned if it had before.
+func (c Child) mark(ctx context.Context, tx pgx.Tx, org db.Org, r Result, message string) error {
+	status := Returned
+	if r.Failed {
+		status = Failed
+	}
+	err := db.Exec(ctx, tx, `
+		UPDATE children SET status = $3, result = $4, message_id = $5, returned_at = now()
+		WHERE org = $1 AND key = $2 AND status = 'working'`, org, c.Key, status, db.Clean(*r.Text), message)
+	if errors.Is(err, db.ErrNotFound) {
+		return errReturned
+	}
+	return err
+}
+
+// parentConversation returns the name of the conversation that a sub-agent works for.
+func (c Child) parentConversation() string {
+	if c.ParentIsDefault {
+		return recall.DefaultConversation
+	}
+	return c.ParentConversationID
+}
+
+// answerCall stores a result as that of the parent's call, or as a message if the call has another result.
+func (s *Store) answerCall(ctx context.Context, org db.Org, c Child, r Result) error {
+	at := recall.CallPlace{AgentID: c.ParentAgentID, Conversation: c.parentConversation(), ID: *c.ToolCallID,
+		Position: *c.CallPosition}
+	id := "message-" + strings.TrimPrefix(c.ID, "child-")
+	stored, err := s.Agents.Recall.AnswerCall(ctx, org, at, func(tx pgx.Tx) (recall.Draft, error) {
+		d, _ := answer(*c.ToolCallID, c.shown(r), r.Failed)(tx)
+		d.ID = id
+		return d, c.mark(ctx, tx, org, r, id)
+	})
+	if stored || err != nil {
+		return err
+	}
+	return s.bring(ctx, org, c, r)
+}
+
+// bring appends a result to the parent's conversation as a message.
+func (s *Store) bring(ctx context.Context, org db.Org, c Child, r Result) error {
+	parent, err := s.Agents.Agent(ctx, org, c.ParentAgentID)
+	if err != nil {
+		return err
+	}
+	id := "message-" + strings.TrimPrefix(c.ID, "child-")
+	d := recall.Draft{ID: id, Role: recall.User, OTID: &c.ID, Content: []recall.Part{{Type: recall.Text,
+		Text: c.shown(r)}}}
+	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		// All transactions lock in this order: the conversation, the sub-agent.
+		if _, err := tx.Exec(ctx, `
+			SELECT FROM conversations WHERE org = $1 AND id = $2 FOR NO KEY UPDATE`, org, c.ParentConversationID); err != nil {
+			return err
+		}
+		if err := c.mark(ctx, tx, org, r, id); err != nil {
+			return err
+		}
+		_, err := s.Loop.In(tx).Record(ctx, org, parent, loop.Record{Conversation: c.parentConversation(),
+			Drafts: func(yield func(recall.Draft, error) bool) { yield(d, nil) }})
+		return err
+	})
+}
+
+// shown returns what the parent's log shows of a result.
+func (c Child) shown(r Result) string {
+	text, how := *r.Text, "returned"
+	if r.Failed {
+		how = "failed"
+	}
+	head := fmt.Sprintf("The sub-agent %s (%s) %s:\n\n", c.ID, c.Name, how)
+	if n := utf8.RuneCountInString(text); n > maxResultChars {
+		text = string([]rune(text)[:maxResultChars]) + fmt.Sprintf("\n"+frame.FirstChars,
+			maxResultChars, n)
+	}
+	return head + text + fmt.Sprintf("\n\n"+frame.ToReadLog, fmt.Sprintf("expand(id=%q)", c.ID))
+}
+
+// queueName is the queue of the jobs that bring results.
+const queueName = "child_results"
+
+// Queues returns the queue of the jobs that bring results, with its number of workers.
+func Queues() map[string]river.QueueConfig {
+	return map[string]river.QueueConfig{queueName: {MaxWorkers: 2}}
+}
+
+// Work registers the worker of the jobs that bring results.
+func (s *Store) Work(workers *river.Workers) { river.AddWorker(workers, &worker{store: s}) }
+
+// returnArgs is the job that brings the result of a sub-agent whose run has ended.
+type returnArgs struct {
+	Org      db.Org `json:"org"`
+	ParentID string `json:"parent_id"`
+	ID       string `json:"id"`
+	Reason   string `json:"reason"` // for which its run stopped
+}
+
+func (returnArgs) Kind() string { return "return_child" }
+
+// InsertOpts implements river.JobArgsWithInsertOpts.
+func (returnArgs) InsertOpts() river.InsertOpts { return queue.Once(queueName) }
+
+type worker struct {
+	river.WorkerDefaults[returnArgs]
+	store *Store
+}
+
+// busyPause is the time after which a result is brought again to a conversation where a run works.
+const busyPause = 5 * time.Second
+
+// Work implements river.Worker.
+func (w *worker) Work(ctx context.Context, job *river.Job[returnArgs]) error {
+	err := w.store.returnRun(ctx, job.Args)
+	_, busy := errors.AsType[*loop.BusyError](err)
+	_, pending := errors.AsType[*loop.PendingError](err)
+	switch {
+	case busy || pending:
+		return river.JobSnooze(busyPause)
+	case isNotFound(err): // it was deleted
+		return river.JobCancel(err)
+	}
+	return err
+}
+
+// returnRun brings the result of a sub-agent whose run has ended: what it said last, or why it stopped.
+func (s *Store) returnRun(ctx context.Context, a returnArgs) error {
+	c, err := s.Child(ctx, a.Org, a.ParentID, a.ID)
+	if err != nil || c.Status != Working {
+		return err
+	}
+	r := Result{Failed: a.Reason != loop.EndTurn && a.Reason != loop.ToolRule}
+	r.Text, err = s.said(ctx, a.Org, c)
+	switch {
+	case errors.Is(err, db.ErrInvalid):
+		r = Result{Text: new("It stopped without a result (" + a.Reason + ")."), Failed: true}
+	case err != nil:
+		return err
+	case r.Failed:
+		r.Text = new("It stopped before its end (" + a.Reason + "). It said last:\n" + *r.Text)
+	}
+	_, err = s.Return(ctx, a.Org, a.ParentID, a.ID, r)
+	return err
+}
+
+// RunEnded queues the job that brings the result of a sub-agent, if the server runs it and its run has ended. It is
+// loop.Loop.Ended.
+func (s *Store) RunEnded(ctx context.Context, tx pgx.Tx, org db.Org, r loop.Run, reason string) error {
+	if reason == loop.RequiresApproval {
+		return nil
+	}
+	waiting, err := db.All[Child](ctx, tx, rows+` AND c.id = @conversation AND k.runs AND k.status = 'working'`,
+		pgx.StrictNamedArgs{"org": org, "conversation": r.Conversation})
+	for _, c := range waiting {
+		if s.Agents.Jobs == nil {
+			break
+		}
+		if _, err := s.Agents.Jobs.InsertTx(ctx, tx, returnArgs{org, c.ParentAgentID, c.ID, reason}, nil); err != nil {
+			return err
+		}
+	}
+	return err
+}

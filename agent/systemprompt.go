@@ -1,0 +1,376 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/chunker/frame"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/memory/block"
+	"github.com/loci-memory/loci/recall"
+)
+
+// systemPrompt is the compiled system prompt in its parts. The part that changes most often comes last, so that a
+// provider's cache of the beginning stays valid.
+type systemPrompt struct {
+	system      string // the base instructions
+	blocks      string // empty if no block is attached
+	rules       string // empty if no tool has one
+	directories string // empty if no folder is attached
+	metadata    string
+	working     string // empty if the conversation's record has no entries
+
+	openChars int // characters of the views of open files
+}
+
+// parts returns texts whose concatenation is the prompt.
+func (p systemPrompt) parts() []string {
+	var parts []string
+	for _, part := range []string{p.system, p.blocks, p.rules, p.directories, p.metadata, p.working} {
+		if part != "" && len(parts) > 0 {
+			part = "\n\n" + part
+		}
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
+func (p systemPrompt) String() string { return strings.Join(p.parts(), "") }
+
+// SystemPrompt compiles the system prompt of an agent. The same state compiles to the same bytes.
+func (s *Store) SystemPrompt(ctx context.Context, org db.Org, a Agent) (string, error) {
+	empty := recall.Conversation{IsDefault: true, ContextView: recall.ContextView{FirstVisible: 1}}
+	return s.compileNow(ctx, org, a, empty)
+}
+
+// compileNow compiles the system prompt of a conversation with what the agent has now.
+func (s *Store) compileNow(ctx context.Context, org db.Org, a Agent, c recall.Conversation) (string, error) {
+	tools, err := s.Definitions(ctx, org, a)
+	if err != nil {
+		return "", err
+	}
+	p, err := s.compile(ctx, org, a, c, promptMeans{a.Limits(), tools})
+	return p.String(), err
+}
+
+// promptMeans are the limits and the tools that a system prompt names.
+type promptMeans struct {
+	limits files.Limits // of the views of open files
+	tools  []Definition
+}
+
+// compile compiles the system prompt of a conversation.
+func (s *Store) compile(ctx context.Context, org db.Org, a Agent, c recall.Conversation, m promptMeans) (
+	systemPrompt, error) {
+	directories, err := s.Files.Directories(ctx, org, a.ID, m.limits)
+	if err != nil {
+		return systemPrompt{}, err
+	}
+	blocks, err := s.Blocks.OfAgent(ctx, org, a.ID)
+	if err != nil {
+		return systemPrompt{}, err
+	}
+	state, err := s.Working.Memory(ctx, org, c)
+	if err != nil {
+		return systemPrompt{}, err
+	}
+	metadata, err := s.metadata(ctx, org, a, c, m.tools)
+	if err != nil {
+		return systemPrompt{}, err
+	}
+	index, err := s.memoryIndex(ctx, org, a, m.tools, blocks)
+	if err != nil {
+		return systemPrompt{}, err
+	}
+	core := strings.TrimPrefix(renderBlocks(blocks)+index, "\n\n")
+	p := systemPrompt{system: a.Instructions(m.tools), blocks: core, rules: renderRules(a.Settings.ToolRules),
+		directories: renderDirectories(directories, m), metadata: metadata, working: state.Text}
+	for _, d := range directories {
+		for _, f := range d.Files {
+			p.openChars += utf8.RuneCountInString(f.Shown)
+		}
+	}
+	return p, nil
+}
+
+// metadataOf begins the section of an agent's system prompt that counts what the model does not see.
+const metadataOf = "<memory_metadata>\n- AGENT_ID: %s"
+
+// IsSystemPrompt reports whether a text is the agent's system prompt, as it was compiled at any time, or its
+// instructions.
+func (a Agent) IsSystemPrompt(text string) bool {
+	return strings.Contains(text, fmt.Sprintf(metadataOf, a.ID)+"\n") || a.System != "" && text == a.System
+}
+
+// metadata writes the section that counts what the model does not see. It counts only hidden messages: a count of all
+// messages would change the prompt with every turn.
+func (s *Store) metadata(ctx context.Context, org db.Org, a Agent, c recall.Conversation, tools []Definition) (string,
+	error) {
+	said, err := s.Recall.CountSaid(ctx, org, a.ID)
+	if err != nil {
+		return "", err
+	}
+	passages, err := s.Archival.CountPassages(ctx, org, a.ID)
+	if err != nil {
+		return "", err
+	}
+	name := c.ID
+	if c.IsDefault {
+		name = recall.DefaultConversation
+	}
+	text := fmt.Sprintf(metadataOf+"\n- CONVERSATION_ID: %s\n- System prompt last recompiled: %s\n", a.ID, name,
+		a.SystemChangedAt.UTC().Format("2006-01-02 15:04:05 UTC"))
+	if hidden := said - visible(c); hidden > 0 {
+		text += fmt.Sprintf("- %d previous messages are stored in recall memory%s\n", hidden,
+			toolset(tools).Hint("conversation_search", " (use conversation_search to find them)"))
+	}
+	if passages > 0 {
+		text += fmt.Sprintf("- %d passages are stored in archival memory%s\n", passages,
+			toolset(tools).Hint("archival_memory_search", " (use archival_memory_search to find them)"))
+	}
+	return text + "- " + frame.Note + "\n</memory_metadata>", nil
+}
+
+// renderBlocks writes the section of the prompt that shows an agent's blocks, in Letta's layout; empty without blocks.
+// Texts are neutralized, so that no value can end its section.
+func renderBlocks(blocks []block.Block) string {
+	if len(blocks) == 0 {
+		return ""
+	}
+	names := Labels(blocks)
+	var b strings.Builder
+	b.WriteString("<memory_blocks>\nThe following memory blocks are currently engaged in your core memory unit:\n")
+	for _, m := range blocks {
+		begin, end := tags(m.Label)
+		fmt.Fprintf(&b, "\n%s\n", begin)
+		if m.Description != nil && *m.Description != "" {
+			fmt.Fprintf(&b, "<description>\n%s\n</description>\n", frame.Neutralize(*m.Description, names...))
+		}
+		b.WriteString("<metadata>\n")
+		if m.ReadOnly {
+			b.WriteString("- read_only=true\n")
+		}
+		fmt.Fprintf(&b, "- chars_current=%d\n- chars_limit=%d\n</metadata>\n<value>\n%s\n</value>\n%s\n",
+			utf8.RuneCountInString(m.Value), m.Limit, frame.Neutralize(m.Value, names...), end)
+	}
+	b.WriteString("\n</memory_blocks>")
+	return b.String()
+}
+
+// maxIndexChars is the most characters of the index of memory files that a prompt shows.
+const maxIndexChars = 5_000
+
+// memoryIndex writes the section of the prompt that shows the index of an agent's memory files, after an empty line;
+// empty if the agent has no index, or no tool to read what it points to.
+func (s *Store) memoryIndex(ctx context.Context, org db.Org, a Agent, tools []Definition, blocks []block.Block) (string,
+	error) {
+	if !hasTool(tools, "memory_files") {
+		return "", nil
+	}
+	index, err := s.MemoryFiles.Index(ctx, org, a.ID)
+	if errors.Is(err, db.ErrNotFound) {
+		return "", nil
+	}
+	shown, of := []rune(index.Content), ""
+	if len(shown) > maxIndexChars {
+		of = fmt.Sprintf(` shown="the first %d of %d characters"`, maxIndexChars, len(shown))
+		shown = shown[:maxIndexChars]
+	}
+	return fmt.Sprintf("\n\n<memory_files index=\"%s\"%s>\n%s\n</memory_files>", attribute(index.Path), of,
+		frame.Neutralize(strings.TrimSuffix(string(shown), "\n"), Labels(blocks)...)), err
+}
+
+// Labels returns the labels of blocks that are names of tags of a prompt, which no value may close.
+func Labels(blocks []block.Block) (names []string) {
+	for _, b := range blocks {
+		if tagName.MatchString(b.Label) {
+			names = append(names, b.Label)
+		}
+	}
+	return names
+}
+
+// tagName matches the name of a tag.
+var tagName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]*$`)
+
+// tags returns the tags around a block. As in Letta their name is the label, if it can be one.
+func tags(label string) (begin, end string) {
+	if tagName.MatchString(label) {
+		return "<" + label + ">", "</" + label + ">"
+	}
+	return `<block label="` + label + `">`, "</block>"
+}
+
+// toolRule is a rule for the use of a tool, as Letta's clients store it.
+type toolRule struct {
+	Type     string   `json:"type"`
+	Tool     string   `json:"tool_name"`
+	Children []string `json:"children"`
+	Max      int      `json:"max_count_limit"`
+}
+
+// ruleTexts write a rule for the model, by its type, in Letta's words. Rules of other types are not shown.
+var ruleTexts = map[string]func(toolRule) string{
+	"constrain_child_tools": func(r toolRule) string {
+		return fmt.Sprintf("After using %s, you must use one of these tools: %s", r.Tool, strings.Join(r.Children, ", "))
+	},
+	"parent_last_tool": func(r toolRule) string {
+		return fmt.Sprintf("%s can only be used after %s", strings.Join(r.Children, ", "), r.Tool)
+	},
+	"conditional": func(r toolRule) string {
+		return r.Tool + " will determine which tool to use next based on its output"
+	},
+	"exit_loop":            func(r toolRule) string { return r.Tool + " ends your response (yields control) when called" },
+	"continue_loop":        func(r toolRule) string { return r.Tool + " requires continuing your response when called" },
+	"required_before_exit": func(r toolRule) string { return r.Tool + " must be called before ending the conversation" },
+	"max_count_per_step": func(r toolRule) string {
+		return fmt.Sprintf("%s: at most %d use(s) per response", r.Tool, r.Max)
+	},
+}
+
+const rulesIntroduction = `The following constraints define rules for tool usage and guide desired behavior. These ` +
+	`rules must be followed to ensure proper tool execution and workflow. A single response may ` +
+	`contain multiple tool calls.`
+
+// renderRules writes the section of the prompt that states the rules of tools; empty if there is no rule to show. A
+// rule's own template is ignored.
+func renderRules(stored json.RawMessage) string {
+	var rules []json.RawMessage
+	if json.Unmarshal(stored, &rules) != nil { // absent, or not a list, which clients may store
+		return ""
+	}
+	var b strings.Builder
+	for _, raw := range rules {
+		var r toolRule
+		if json.Unmarshal(raw, &r) != nil || ruleTexts[r.Type] == nil || r.Tool == "" {
+			continue
+		}
+		fmt.Fprintf(&b, "<tool_rule>\n%s\n</tool_rule>\n", frame.Neutralize(ruleTexts[r.Type](r)))
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "<tool_usage_rules>\n<description>" + rulesIntroduction + "</description>\n\n" + b.String() +
+		"</tool_usage_rules>"
+}
+
+// attribute returns a name as the value of an attribute, with a backslash before each quote.
+func attribute(name string) string { return strings.ReplaceAll(frame.Neutralize(name), `"`, `\"`) }
+
+// toolGroup holds the sentences of the default instructions on the tools of one memory.
+type toolGroup struct {
+	about string
+	tools []toolUse
+	after string // a last sentence if the agent has the first of the tools
+}
+
+type toolUse struct{ name, use string }
+
+// defaultOpening begins the default instructions.
+const defaultOpening = "You are an agent with a memory of your own."
+
+var toolGroups = []toolGroup{
+	{"Your documents are listed below, with the views that you have open", []toolUse{
+		{"open_files", "open_files shows a document here"},
+		{"grep_files", "grep_files finds exact text"},
+		{"semantic_search_files", "semantic_search_files finds what fits a question"},
+		{"list_files", "list_files names all documents"},
+		{"close_files", "close_files makes room"},
+	}, "Only so many documents stay open: the one you used least recently is closed first."},
+	{"Core memory is short blocks of text that you always see; keep what matters there current", []toolUse{
+		{"memory_insert", "memory_insert adds lines"},
+		{"memory_replace", "memory_replace changes a passage"},
+		{"memory_rethink", "memory_rethink rewrites a block"},
+		{"memory_apply_patch", "memory_apply_patch changes several places at once"},
+		{"memory", "the tool memory creates, changes and deletes blocks"},
+		{"core_memory_append", "core_memory_append adds a line"},
+		{"core_memory_replace", "core_memory_replace changes a text wherever a block has it"},
+	}, ""},
+	{"Working memory is the state of your task, which you always see", []toolUse{
+		{"update_working_memory", "update_working_memory keeps it current"},
+	}, ""},
+	{"Memory files outlast every conversation", []toolUse{
+		{"memory_files", "memory_files shows and changes what is in /memories; look there first, and write what must last"},
+	}, ""},
+	{"Archival memory keeps facts for good, out of view", []toolUse{
+		{"archival_memory_insert", "archival_memory_insert stores one"},
+		{"archival_memory_search", "archival_memory_search finds them"},
+		{"archival_memory_update", "archival_memory_update corrects one"},
+		{"archival_memory_delete", "archival_memory_delete removes one"},
+	}, ""},
+	{"All that you remember can be searched at once", []toolUse{
+		{"search_memory", "search_memory says where something stands"},
+	}, ""},
+	{"What must be forgotten can be erased for good", []toolUse{
+		{"request_erasure", "request_erasure asks an operator for it"},
+	}, ""},
+	{"Your other conversations keep what was said in them", []toolUse{
+		{"ask_session", "ask_session asks one of them a question"},
+	}, ""},
+	{"Old messages leave your view, and none is lost", []toolUse{
+		{"conversation_search", "conversation_search finds them"},
+		{"expand", "expand reads a range of them, or a long text, in full"},
+	}, ""},
+	{"Long results of tools are shown in part, and kept whole", []toolUse{
+		{"query_result", "query_result runs a jq expression or a pattern over them"},
+	}, ""},
+}
+
+// Instructions returns the base instructions of an agent: its operator's, or else a text on the tools that it has.
+func (a Agent) Instructions(tools []Definition) string {
+	if a.System != "" {
+		return a.System
+	}
+	parts := []string{defaultOpening}
+	for _, g := range toolGroups {
+		var uses []string
+		for _, t := range g.tools {
+			if hasTool(tools, t.name) {
+				uses = append(uses, t.use)
+			}
+		}
+		if len(uses) == 0 {
+			continue
+		}
+		parts = append(parts, g.about+": "+strings.Join(uses, ", ")+".")
+		if g.after != "" && hasTool(tools, g.tools[0].name) {
+			parts = append(parts, g.after)
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// toolset returns tools as a recall.Toolset.
+func toolset(tools []Definition) recall.Toolset {
+	return func(name string) bool { return hasTool(tools, name) }
+}
+
+func hasTool(tools []Definition, name string) bool {
+	return slices.ContainsFunc(tools, func(d Definition) bool { return d.Name == name })
+}
+
+// withMust returns tools with the one that a model must call.
+func (s *Store) withMust(tools []Definition, name string) []Definition {
+	if name == "" || hasTool(tools, name) || s.Tools == nil {
+		return tools
+	}
+	return append(tools, s.Tools(Agent{Settings: Settings{Tools: []string{name}}}, false)...)
+}
+
+// Definitions returns the tools of an agent.
+func (s *Store) Definitions(ctx context.Context, org db.Org, a Agent) ([]Definition, error) {
+	has, err := s.Files.HasFolder(ctx, org, a.ID)
+	if err != nil || s.Tools == nil {
+		return nil, err
+	}
+	return s.Tools(a, has), nil
+}

@@ -1,0 +1,70 @@
+package agent_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/memory/block"
+)
+
+// Where blocks and open files leave less than a quarter of the window to messages, the views of files yield, least
+// recently used first, down to stubs; each says so, and the blocks stay whole.
+func TestOpenFilesYieldToMessages(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	documents := folder(t, s, "f", strings.Repeat("日本語 and some words of it\n", 300), numbered("%d.txt", 3))
+	const window = 16_000
+	for _, c := range []struct {
+		name       string
+		block      int // characters of a block
+		cut, stubs int // of the views
+	}{
+		{"a small block", 100, 1, 0},
+		{"a large one", 10_000, 1, 0},
+		{"a larger one", 30_000, 2, 1},
+		{"one that leaves nothing", 60_000, 3, 3},
+	} {
+		a := create(t, s, agent.New{Name: "a", System: "Begin.", WindowLimit: new(window), FolderIDs: []string{documents.ID},
+			Blocks: []block.New{{Label: "b", Value: strings.Repeat("word ", c.block/5)}}})
+		reqs := []files.OpenRequest{{FileName: "f/0.txt"}, {FileName: "f/1.txt"}, {FileName: "f/2.txt"}}
+		if _, err := s.Files.Open(t.Context(), s.org, a.ID, files.OpenArgs{Requests: reqs, Limits: a.Limits()}); err != nil {
+			t.Fatal(err)
+		}
+		o, _, err := s.Overview(t.Context(), s.org, a.ID, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		fixed := o.WindowCurrent - o.TokensMessages
+		if c.stubs < 3 && fixed > window*3/4 {
+			t.Errorf("%s: the fixed parts take %d of %d tokens, want at most three quarters", c.name, fixed, window)
+		}
+		if c.stubs < 3 && fixed < window*3/4*8/10 {
+			t.Errorf("%s: the fixed parts take %d of %d tokens, want no more cut than must be", c.name, fixed, window)
+		}
+		if !strings.Contains(o.CoreMemory, strings.Repeat("word ", c.block/5)) {
+			t.Errorf("%s: the block is not whole", c.name)
+		}
+		var cut, stubs int
+		views := strings.Split(*o.Directories, "<value>")[1:]
+		for i, v := range views {
+			if strings.Contains(v, "NOTE: This view is cut") {
+				cut++
+			}
+			if len([]rune(v)) < 700 {
+				stubs++
+			}
+			if i > 0 && len(v) < len(views[i-1])-100 {
+				t.Errorf("%s: view %d is shorter than the one before it, which was used less recently", c.name, i)
+			}
+		}
+		if cut != c.cut || stubs != c.stubs {
+			t.Errorf("%s: %d views are cut, %d to stubs; want %d and %d", c.name, cut, stubs, c.cut, c.stubs)
+		}
+		if h := handOut(t, s, a, ""); h.Tokens.Directories != o.TokensDirectories {
+			t.Errorf("%s: handed out with directories of %d tokens, want the %d of the overview", c.name, h.Tokens.Directories,
+				o.TokensDirectories)
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package tool_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loci-memory/loci/agent/tool"
+	"github.com/loci-memory/loci/files"
+)
+
+func TestOpenFilesUnderstandsWhatModelsWrite(t *testing.T) {
+	t.Parallel()
+	whole := []files.OpenRequest{{FileName: "docs/a.md"}}
+	part := []files.OpenRequest{{FileName: "docs/a.md", Offset: new(20), Length: new(5)}}
+	for _, tt := range []struct {
+		name, args string
+		want       tool.Opens
+	}{
+		{"the schema's form", `{"file_requests": [{"file_name": "docs/a.md"}]}`, tool.Opens{Requests: whole}},
+		{"numbers", `{"file_requests": [{"file_name": "docs/a.md", "offset": 20, "length": 5}]}`, tool.Opens{Requests: part}},
+		{"a line counts from 1", `{"file_requests": [{"file_name": "docs/a.md", "line": 21, "length": 5}]}`,
+			tool.Opens{Requests: part}},
+		{"numbers in strings", `{"file_requests": [{"file_name": "docs/a.md", "offset": "20", "length": " 5 "}]}`,
+			tool.Opens{Requests: part}},
+		{"numbers with a point", `{"file_requests": [{"file_name": "docs/a.md", "offset": 20.0, "length": 5e0}]}`,
+			tool.Opens{Requests: part}},
+		{"null and empty are absent",
+			`{"file_requests": [{"file_name": "docs/a.md", "offset": null, "length": ""}], "close_all_others": null}`,
+			tool.Opens{Requests: whole}},
+		{"a length alone counts from the first line", `{"file_requests": [{"file_name": "docs/a.md", "length": 5}]}`,
+			tool.Opens{Requests: []files.OpenRequest{{FileName: "docs/a.md", Offset: new(0), Length: new(5)}}}},
+		{"one request without a list", `{"file_requests": {"file_name": "docs/a.md"}}`, tool.Opens{Requests: whole}},
+		{"a bare name", `{"file_requests": "docs/a.md"}`, tool.Opens{Requests: whole}},
+		{"a list of names", `{"file_requests": ["docs/a.md", "docs/b.md"]}`,
+			tool.Opens{Requests: []files.OpenRequest{{FileName: "docs/a.md"}, {FileName: "docs/b.md"}}}},
+		{"a list in a string", `{"file_requests": "[{\"file_name\": \"docs/a.md\"}]"}`, tool.Opens{Requests: whole}},
+		{"a request in a string in a list", `{"file_requests": ["{\"file_name\": \"docs/a.md\"}"]}`,
+			tool.Opens{Requests: whole}},
+		{"a name that begins like a list", `{"file_requests": "[draft] a.md"}`,
+			tool.Opens{Requests: []files.OpenRequest{{FileName: "[draft] a.md"}}}},
+		{"nulls in the list", `{"file_requests": [null, "docs/a.md"]}`, tool.Opens{Requests: whole}},
+		{"all arguments in a string", `"{\"file_requests\": [\"docs/a.md\"], \"include_content\": true}"`,
+			tool.Opens{Requests: whole, WithContent: true}},
+		{"Python's True", `{"file_requests": ["docs/a.md"], "close_all_others": "True", "include_content": 1}`,
+			tool.Opens{Requests: whole, CloseOthers: true, WithContent: true}},
+		{"what Letta's loop adds",
+			`{"file_requests": ["docs/a.md"], "request_heartbeat": true, "inner_thoughts": "hm", "thinking": "hm"}`,
+			tool.Opens{Requests: whole}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := tool.ReadOpen(tt.args)
+			if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {
+				t.Errorf("%s: %v (-want +got):\n%s", tt.args, err, diff)
+			}
+		})
+	}
+}
+
+func TestGrepFilesUnderstandsWhatModelsWrite(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, args string
+		want       files.GrepQuery
+	}{
+		{"one line of context by default", `{"pattern": "a"}`, files.GrepQuery{Pattern: "a", ContextLines: 1}},
+		{"no context where 0 is asked for", `{"pattern": "a", "context_lines": 0}`, files.GrepQuery{Pattern: "a"}},
+		{"everything",
+			`{"pattern": "a", "include": "*.md", "context_lines": "20", "offset": "40", ` +
+				`"case_sensitive": true, "literal": "true"}`,
+			files.GrepQuery{Pattern: "a", Include: "*.md", ContextLines: 20, Offset: 40, CaseSensitive: true, Literal: true}},
+		{"a number as pattern", `{"pattern": 404}`, files.GrepQuery{Pattern: "404", ContextLines: 1}},
+		{"blanks in a pattern count", `{"pattern": "  return"}`, files.GrepQuery{Pattern: "  return", ContextLines: 1}},
+		{"a pattern that looks like JSON stays", `{"pattern": "{\"a\": 1}"}`,
+			files.GrepQuery{Pattern: `{"a": 1}`, ContextLines: 1}},
+		{"NUL is shown", `{"pattern": "a\u0000b"}`, files.GrepQuery{Pattern: "a␀b", ContextLines: 1}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := tool.ReadGrep(tt.args)
+			if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {
+				t.Errorf("%s: %v (-want +got):\n%s", tt.args, err, diff)
+			}
+		})
+	}
+}
+
+func TestSearchFilesUnderstandsWhatModelsWrite(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, args string
+		want       files.Query
+	}{
+		{"5 by default", `{"query": "retries"}`, files.Query{Text: "retries", Limit: 5}},
+		{"a limit in a string", `{"query": "retries", "limit": "10", "include": "docs/*"}`,
+			files.Query{Text: "retries", Limit: 10, Include: "docs/*"}},
+		{"50 at most", `{"query": "retries", "limit": 1000}`, files.Query{Text: "retries", Limit: 50}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := tool.ReadSearch(tt.args)
+			if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {
+				t.Errorf("%s: %v (-want +got):\n%s", tt.args, err, diff)
+			}
+		})
+	}
+}
+
+func TestCloseFilesUnderstandsWhatModelsWrite(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, args string
+		want       []string
+		all        bool
+	}{
+		{"a list", `{"file_names": ["docs/a.md", "docs/b.md"]}`, []string{"docs/a.md", "docs/b.md"}, false},
+		{"a bare name", `{"file_names": "docs/a.md"}`, []string{"docs/a.md"}, false},
+		{"a list in a string", `{"file_names": "[\"docs/a.md\"]"}`, []string{"docs/a.md"}, false},
+		{"all", `{"all": true, "file_names": []}`, []string{}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, all, err := tool.ReadClose(tt.args)
+			if diff := cmp.Diff(tt.want, got); err != nil || all != tt.all || diff != "" {
+				t.Errorf("%s: all %t, want %t, %v (-want +got):\n%s", tt.args, all, tt.all, err, diff)
+			}
+		})
+	}
+}
+
+// The error of a wrong item says that the argument is a list.
+func TestListsSayThatTheyAreLists(t *testing.T) {
+	t.Parallel()
+	_, _, err := tool.ReadClose(`{"file_names":{"a":1}}`)
+	if err == nil || !strings.Contains(err.Error(), "must be a list; each item must be a string") {
+		t.Error(err)
+	}
+}

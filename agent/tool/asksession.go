@@ -1,0 +1,46 @@
+package tool
+
+import (
+	"context"
+	"strings"
+
+	"github.com/loci-memory/loci/agent/seance"
+	"github.com/loci-memory/loci/db"
+)
+
+type askArgs struct {
+	Conversation text `json:"conversation_id"`
+	Question     text `json:"question"`
+}
+
+// askSession answers a question from another conversation of the agent.
+func (m Memories) askSession(ctx context.Context, c Caller, a askArgs) (Result, error) {
+	id := strings.TrimSpace(string(a.Conversation))
+	switch {
+	case id == "":
+		return Result{}, db.Invalid("No conversation_id given. Give the id of the conversation to ask, or default.")
+	case c.within() != "" && c.within() != id:
+		return Result{}, errConfined
+	}
+	asked := seance.Store{Recall: m.Recall, Models: m.Models}
+	answer, err := asked.Ask(ctx, c.Org, seance.Question{AgentID: c.Agent.ID, Conversation: id,
+		Text: string(a.Question), Zone: c.Agent.Zone()})
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Text: askedText(answer)}, nil
+}
+
+func askedText(a seance.SessionAnswer) string {
+	if len(a.Passages) == 0 {
+		return "Nothing in that conversation fits the question. Ask with other words, such as names and paths that may " +
+			"have " +
+			"been said there."
+	}
+	head := "No answer is phrased (" + deref(a.Why, "") + "). "
+	if a.Answer != nil {
+		head = "Answer: " + *a.Answer + "\n\n"
+	}
+	return head + "Passages of the conversation, the best first, each message behind its position:\n" +
+		seance.Render(a.Passages)
+}

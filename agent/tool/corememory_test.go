@@ -1,0 +1,287 @@
+package tool_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loci-memory/loci/agent/tool"
+	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/memory/block"
+)
+
+var (
+	passageIDs = regexp.MustCompile(`passage-[0-9a-f-]{36}`)
+	moments    = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d UTC`)
+)
+
+// transcript runs tools one after the other and writes down what a model reads.
+func (w world) transcript(t *testing.T, calls ...[2]string) string {
+	t.Helper()
+	var b strings.Builder
+	for _, c := range calls {
+		got, err := w.tools.Run(t.Context(), tool.Caller{Org: w.org, Agent: w.agent}, c[0], json.RawMessage(c[1]))
+		if err != nil {
+			t.Fatalf("%s %s: %v", c[0], c[1], err)
+		}
+		fmt.Fprintf(&b, "> %s %s\n", c[0], c[1])
+		if got.IsError {
+			b.WriteString("(error) ")
+		}
+		b.WriteString(got.Text + "\n\n")
+	}
+	text := passageIDs.ReplaceAllString(b.String(), "passage-#")
+	return strings.TrimSuffix(moments.ReplaceAllString(text, "TIME"), "\n\n")
+}
+
+func TestToolsOfBlocks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	blocks := &block.Store{DB: w.pool}
+	for _, n := range []block.New{{Label: "human", Value: "Name: Ada\n\tLikes: tea", Limit: 60},
+		{Label: "rules", Value: "Be kind.", ReadOnly: true}} {
+		b, err := blocks.Create(t.Context(), w.org, block.OperatorAuthor, n)
+		if err == nil {
+			err = blocks.Attach(t.Context(), w.org, w.agent.ID, b.ID)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	golden(t, "blocks", w.transcript(t,
+		[2]string{"core_memory_append", `{"label":"human","content":"12→ }{ <b>"}`},
+		[2]string{"core_memory_replace", `{"label":"human","old_content":"tea","new_content":"coffee"}`},
+		[2]string{"memory_replace", `{"label":"human","old_string":"\tLikes: coffee","new_string":"\tLikes: water"}`},
+		[2]string{"memory_insert", `{"label":"human","new_string":"Born: 1815","insert_line":1}`},
+		[2]string{"memory_rethink", `{"label":"plans/today","new_memory":"Rest."}`},
+		[2]string{"memory_apply_patch", `{"label":"human","patch":"-Name: Ada\n+Name: Ada L."}`},
+		[2]string{"memory_apply_patch",
+			`{"label":"","patch":"*** Update Block: plans/today\n*** Move to: plans/week\n-Rest.\n+Work.\n` +
+				`*** Add Block: ideas\n+One"}`},
+		[2]string{"memory", `{"command":"create","path":"/memories/a/b","file_text":"deep","description":"nested"}`},
+		[2]string{"memory", `{"command":"str_replace","path":"a/b","old_string":"deep","new_string":""}`},
+		[2]string{"memory", `{"command":"insert","path":"/memories/a/b","insert_text":"line"}`},
+		[2]string{"memory", `{"command":"rename","old_path":"a/b","new_path":"c"}`},
+		[2]string{"memory", `{"command":"rename","path":"c","description":"what it is for"}`},
+		[2]string{"memory", `{"command":"delete","path":"c"}`},
+		// What goes wrong, and what to do.
+		[2]string{"memory", `{"command":"move"}`},
+		[2]string{"memory", `{"command":"insert","path":"ideas"}`},
+		[2]string{"memory", `{"command":"delete","path":"rules"}`},
+		[2]string{"memory", `{"command":"rename","old_path":"rules","new_path":"none"}`},
+		[2]string{"memory", `{"command":"create","path":"ideas"}`},
+		[2]string{"memory_rethink", `{"label":"rules","new_memory":"Be rude."}`},
+		[2]string{"memory_insert", `{"label":"nobody","new_string":"x"}`},
+		[2]string{"memory_insert", `{"label":"human","new_string":"x","insert_line":99}`},
+		[2]string{"memory_replace", `{"label":"human","old_string":"zebra","new_string":"x"}`},
+		[2]string{"memory_replace", `{"label":"human","old_string":"a","new_string":"x"}`},
+		[2]string{"core_memory_append",
+			`{"label":"human","content":"this is far too long to be kept in a block of sixty characters"}`},
+		[2]string{"core_memory_append", `{"label":"human"}`},
+		[2]string{"memory_apply_patch", `{"label":"human","patch":"no change"}`},
+	))
+}
+
+// What a call says nothing of is not deleted: only an empty text deletes.
+func TestACallThatLacksANewTextDeletesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	run := func(name, args string) error {
+		got, err := w.tools.Run(t.Context(), tool.Caller{Org: w.org, Agent: w.agent}, name, json.RawMessage(args))
+		if got.IsError {
+			return errors.New(got.Text)
+		}
+		return err
+	}
+	for _, c := range [][2]string{{"memory_rethink", `{"label":"kept","new_memory":"precious text"}`},
+		{"memory_files", `{"command":"create","path":"/memories/kept.md","file_text":"precious text"}`}} {
+		if err := run(c[0], c[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range [][2]string{
+		{"memory_rethink", `{"label":"kept"NEW}`},
+		{"core_memory_replace", `{"label":"kept","old_content":"precious"NEW}`},
+		{"memory_replace", `{"label":"kept","old_string":"precious"NEW}`},
+		{"memory", `{"command":"str_replace","path":"kept","old_string":"precious"NEW}`},
+		{"memory_files", `{"command":"str_replace","path":"/memories/kept.md","old_str":"precious"NEW}`},
+	} {
+		field := map[string]string{"memory_rethink": "new_memory", "core_memory_replace": "new_content",
+			"memory_files": "new_str"}[c[0]]
+		if field == "" {
+			field = "new_string"
+		}
+		for _, absent := range []string{"", `,"` + field + `":null`} {
+			err := run(c[0], strings.Replace(c[1], "NEW", absent, 1))
+			if err == nil || !strings.Contains(err.Error(), "needs the argument "+field) {
+				t.Errorf("%s without %s: %v", c[0], field, err)
+			}
+		}
+		if err := run(c[0], strings.Replace(c[1], "NEW", `,"`+field+`":""`, 1)); err != nil {
+			t.Errorf("%s with an empty %s: %v", c[0], field, err)
+		}
+		if c[0] != "memory_files" {
+			if err := run("memory_rethink", `{"label":"kept","new_memory":"precious text"}`); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// An argument that a command does not take is refused, so that a call which says two things does neither. What is
+// empty counts as absent.
+func TestACommandRefusesTheArgumentsOfOthers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	run := func(name, args string) string { return w.run(t, name, args).Text }
+	run("memory_rethink", `{"label":"kept","new_memory":"precious text"}`)
+	run("memory_files", `{"command":"create","path":"/memories/kept.md","file_text":"precious text"}`)
+	for _, c := range []struct{ args, says string }{
+		{`{"command":"delete","path":"/memories/kept.md","old_path":"/memories/other.md"}`,
+			"does not take old_path; it takes path"},
+		{`{"command":"delete","path":"/memories/kept.md","file_text":"keep this"}`, "does not take file_text"},
+		{`{"command":"view","path":"/memories","insert_line":3,"new_path":"/memories/x"}`,
+			"does not take insert_line, new_path"},
+		{`{"command":"insert","path":"/memories/kept.md","insert_line":0,"insert_text":"a","valid_until":"2030-01-01"}`,
+			"does not take valid_until"},
+	} {
+		if got := run("memory_files", c.args); !strings.Contains(got, c.says) {
+			t.Errorf("%s: %s", c.args, got)
+		}
+	}
+	if got := run("memory", `{"command":"delete","path":"kept","new_string":"keep this"}`); !strings.Contains(got,
+		"does not take new_string; it takes path") {
+		t.Error(got)
+	}
+	for _, c := range [][2]string{
+		{"memory", `{"command":"rename","old_path":"kept","new_path":"renamed","old_string":"","insert_line":0}`},
+		{"memory_files", `{"command":"view","path":"/memories/kept.md","file_text":"","view_range":[],"old_path":null}`},
+	} {
+		if got := run(c[0], c[1]); strings.Contains(got, "does not take") {
+			t.Errorf("%s: %s", c[0], got)
+		}
+	}
+	if got := run("memory_files", `{"command":"view","path":"/memories/kept.md"}`); !strings.Contains(got,
+		"1\tprecious text") || strings.Contains(got, "2\t") {
+		t.Errorf("the file is now %q", got)
+	}
+}
+
+// A passage that a long text has twice is named once, and who is told of an unknown id is told where ids are.
+func TestPassagesAreNamedOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	run := func(name, args string) string { return w.run(t, name, args).Text }
+	got := run("archival_memory_insert", `{"content":"`+strings.Repeat("x", 60_000)+`"}`)
+	seen := map[string]bool{}
+	for _, id := range passageIDs.FindAllString(got, -1) {
+		if seen[id] {
+			t.Errorf("%s is named twice: %s", id, got)
+		}
+		seen[id] = true
+	}
+	if !strings.Contains(got, fmt.Sprintf("as %d passages", len(seen))) || len(seen) < 2 {
+		t.Errorf("%d passages: %s", len(seen), got)
+	}
+	const unknown = `{"id":"passage-123e4567-e89b-42d3-8456-426614174000"`
+	for name, rest := range map[string]string{"archival_memory_update": `,"content":"x"}`, "archival_memory_delete": `}`} {
+		if got := run(name, unknown+rest); !strings.Contains(got, "shows the ids of passages") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+// A label may look like a path: no command works on another block than the one that it names.
+func TestALabelThatLooksLikeAPathIsItself(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	blocks := &block.Store{DB: w.pool}
+	for _, n := range []block.New{{Label: "/memories/foo", Value: "an operator's"}, {Label: "foo", Value: "short"}} {
+		b, err := blocks.Create(t.Context(), w.org, block.OperatorAuthor, n)
+		if err == nil {
+			err = blocks.Attach(t.Context(), w.org, w.agent.ID, b.ID)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	said := w.transcript(t,
+		[2]string{"memory", `{"command":"delete","path":"/memories/foo"}`},
+		[2]string{"memory_rethink", `{"label":"/memories/foo","new_memory":"the short one"}`},
+		[2]string{"memory_rethink", `{"label":"/memories/new","new_memory":"made"}`},
+		[2]string{"memory", `{"command":"delete","path":"/memories/new"}`})
+	all, err := blocks.OfAgent(t.Context(), w.org, w.agent.ID)
+	if err != nil || len(all) != 1 || all[0].Label != "foo" || all[0].Value != "the short one" {
+		t.Errorf("the blocks are %+v, %v, after\n%s", all, err, said)
+	}
+}
+
+func TestToolsOfArchivalMemory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first := w.transcript(t, [2]string{"archival_memory_insert",
+		`{"content":"Ada's flight leaves at 9.","tags":["travel","ada"]}`})
+	got, err := w.tools.Run(t.Context(), tool.Caller{Org: w.org, Agent: w.agent},
+		"archival_memory_search", json.RawMessage(`{"query":"flight"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := passageIDs.FindString(got.Text)
+	golden(t, "archival", first+"\n\n"+w.transcript(t,
+		[2]string{"archival_memory_insert", `{"content":"Ada's flight leaves at 9."}`},
+		[2]string{"archival_memory_insert", `{"content":"Bob likes\ntea.","tags":"bob"}`},
+		[2]string{"archival_memory_search", `{"query":"when does the flight leave"}`},
+		[2]string{"archival_memory_search", `{"query":"likes tea","tags":["bob","none"],"tag_match_mode":"any"}`},
+		[2]string{"archival_memory_search", `{"query":"likes tea","tags":["bob","none"],"tag_match_mode":"all"}`},
+		[2]string{"archival_memory_search", `{"query":"flight","end_datetime":"2001-01-01"}`},
+		[2]string{"archival_memory_update", `{"id":"` + id + `","content":"Ada's flight leaves at 10."}`},
+		[2]string{"archival_memory_search", `{"query":"","top_k":2}`},
+		[2]string{"archival_memory_delete", `{"id":"` + id + `"}`},
+		[2]string{"archival_memory_delete", `{"id":"` + id + `"}`},
+		[2]string{"archival_memory_search", `{"query":"zebra"}`},
+		[2]string{"archival_memory_search", `{"query":"tea","offset":50}`},
+		[2]string{"archival_memory_search", `{"query":"","tags":"none"}`},
+		// What goes wrong, and what to do.
+		[2]string{"archival_memory_insert", `{}`},
+		[2]string{"archival_memory_update", `{"id":"passage-1"}`},
+		[2]string{"archival_memory_search", `{"query":"x","top_k":0}`},
+		[2]string{"archival_memory_search", `{"query":"x","tag_match_mode":"some"}`},
+		[2]string{"archival_memory_search", `{"query":"x","start_datetime":"soon"}`},
+	))
+}
+
+// What a model reads of a search tells it by what it was ranked.
+func TestPassagesText(t *testing.T) {
+	t.Parallel()
+	noon := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	hit := archival.Hit{Passage: archival.Passage{ID: "passage-1", Text: "The velo is locked behind the library.",
+		Tags:       []string{"bike"},
+		HappenedAt: noon.Add(-time.Hour)}, Score: 0.75, MeaningRank: 1}
+	var b strings.Builder
+	for _, c := range []struct {
+		name  string
+		found archival.Results
+	}{
+		{"by words and by meaning", archival.Results{Hits: []archival.Hit{hit}, ByMeaning: true}},
+		{"without an endpoint", archival.Results{Hits: []archival.Hit{hit}}},
+		{"while the endpoint is down", archival.Results{Hits: []archival.Hit{hit},
+			Remarks: embed.Remarks{Note: "The embeddings endpoint did not answer, so this was ranked by words alone."}}},
+		{"the last of those that are ranked", archival.Results{Hits: []archival.Hit{hit}, ByMeaning: true,
+			Remarks: embed.Remarks{Cut: true}}},
+		{"nothing, for a query of stop words", archival.Results{Remarks: embed.Remarks{Wordless: true}}},
+		{"nothing, in an archive that is empty", archival.Results{ByMeaning: true}},
+		{"nothing, without an endpoint", archival.Results{}},
+	} {
+		got, err := tool.PassagesText(`{"query": "where is my bicycle"}`, c.found, noon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.WriteString("# " + c.name + "\n" + got + "\n\n")
+	}
+	golden(t, "archival_ranked", strings.TrimSpace(b.String()))
+}

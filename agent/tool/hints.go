@@ -1,0 +1,80 @@
+package tool
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/db"
+)
+
+// Hints say how a tool behaves, for programs that show tools to people or ask them before a call.
+type Hints struct {
+	Title       string
+	Group       string // the tools that belong together
+	ReadOnly    bool   // it changes nothing
+	Destructive bool   // it may change or remove what is stored, not only add to it
+	Idempotent  bool   // a second call with the same arguments changes nothing more
+}
+
+var hints = map[string]Hints{
+	"open_files":             {Title: "Open files", Group: "files", Idempotent: true},
+	"grep_files":             {Title: "Search files by pattern", Group: "files"},
+	"semantic_search_files":  {Title: "Search files by meaning", Group: "files"},
+	"list_files":             {Title: "List files", Group: "files"},
+	"close_files":            {Title: "Close files", Group: "files", Idempotent: true},
+	"conversation_search":    {Title: "Search conversations", Group: "recall"},
+	"expand":                 {Title: "Read a long text", Group: "recall"},
+	agent.QueryResult:        {Title: "Query a stored result", Group: "recall"},
+	"search_memory":          {Title: "Search all memories", Group: "recall"},
+	"ask_session":            {Title: "Ask an earlier session", Group: "recall"},
+	"core_memory_append":     {Title: "Append to a memory block", Group: "blocks"},
+	"core_memory_replace":    {Title: "Replace text of a memory block", Group: "blocks", Destructive: true},
+	"memory_insert":          {Title: "Insert into a memory block", Group: "blocks"},
+	"memory_replace":         {Title: "Replace text of a memory block", Group: "blocks", Destructive: true},
+	"memory_rethink":         {Title: "Rewrite a memory block", Group: "blocks", Destructive: true, Idempotent: true},
+	"memory_apply_patch":     {Title: "Patch memory blocks", Group: "blocks", Destructive: true},
+	"memory":                 {Title: "Edit memory blocks", Group: "blocks", Destructive: true},
+	UpdateWorkingMemory:      {Title: "Update working memory", Group: "working_memory", Destructive: true},
+	memoryFilesTool:          {Title: "Work on memory files", Group: "memory_files", Destructive: true},
+	"archival_memory_insert": {Title: "Store a passage", Group: "archival", Destructive: true}, // supersedes
+	"archival_memory_search": {Title: "Search passages", Group: "archival"},
+	"archival_memory_update": {Title: "Change a passage", Group: "archival", Destructive: true, Idempotent: true},
+	"archival_memory_delete": {Title: "Delete a passage", Group: "archival", Destructive: true, Idempotent: true},
+	"request_erasure":        {Title: "Ask for an erasure", Group: "erasure", Destructive: true},
+}
+
+// Hints returns the hints of a built-in tool.
+func (t Tool) Hints() Hints {
+	h := hints[t.Name]
+	h.ReadOnly = t.reads
+	return h
+}
+
+// Chosen returns the names of the tools that words stand for, each the name of a tool or of a group of tools. more has
+// the groups of other tools than the built-in ones, by their names. ErrInvalid for another word.
+func (s *Set) Chosen(words []string, more map[string]string) ([]string, error) {
+	all := s.names()
+	groupOf := maps.Clone(more)
+	if groupOf == nil {
+		groupOf = map[string]string{}
+	}
+	for _, name := range all {
+		groupOf[name] = hints[name].Group
+	}
+	all = append(all, slices.Sorted(maps.Keys(more))...)
+	var chosen []string
+	for _, word := range words {
+		found := len(chosen)
+		for _, name := range all {
+			if name == word || groupOf[name] == word {
+				chosen = append(chosen, name)
+			}
+		}
+		if len(chosen) == found {
+			return nil, db.Invalid("there is no tool or group of tools '%s'; the groups are %s, and the tools %s", echo(word),
+				joined(slices.Compact(slices.Sorted(maps.Values(groupOf)))), joined(all))
+		}
+	}
+	return chosen, nil
+}

@@ -1,0 +1,358 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/db"
+	memoryfile "github.com/loci-memory/loci/memory/file"
+	"github.com/loci-memory/loci/recall"
+)
+
+// memoryFilesTool is the name of the tool for memory files, whose arguments are those of Anthropic's memory tool.
+const memoryFilesTool = "memory_files"
+
+// MemoryIsFiles reports whether a call of the name memory, which Anthropic's tool for memory files has, is one of
+// memory_files: the agent has this tool, and not the one for blocks.
+func MemoryIsFiles(a agent.Agent) bool { return a.HasTool(memoryFilesTool) && !a.HasTool("memory") }
+
+// inNameOf returns the name of the tool that an agent's call of a name means.
+func inNameOf(a agent.Agent, name string) string {
+	if name == "memory" && MemoryIsFiles(a) {
+		return memoryFilesTool
+	}
+	return name
+}
+
+type memoryFilesArgs struct {
+	Command    text         `json:"command"`
+	Path       text         `json:"path"`
+	Range      list[number] `json:"view_range"`
+	FileText   *text        `json:"file_text"`
+	Old        selection    `json:"old_str"`
+	New        *selection   `json:"new_str"`
+	Line       *number      `json:"insert_line"`
+	InsertText *text        `json:"insert_text"`
+	OldPath    text         `json:"old_path"`
+	NewPath    text         `json:"new_path"`
+	Until      text         `json:"valid_until"`
+	Supersedes text         `json:"supersedes"`
+	AsOf       text         `json:"as_of"`
+}
+
+// memoryFileArguments lists the arguments that each command of memory_files takes.
+var memoryFileArguments = map[text][]string{
+	"view":        {"path", "view_range", "as_of"},
+	"create":      {"path", "file_text", "valid_until", "supersedes"},
+	"str_replace": {"path", "old_str", "new_str"},
+	"insert":      {"path", "insert_line", "insert_text"},
+	"delete":      {"path"},
+	"rename":      {"old_path", "new_path"},
+}
+
+// memoryFiles runs a command on the memory files of an agent.
+func (m Memories) memoryFiles(ctx context.Context, c Caller, a memoryFilesArgs) (Result, error) {
+	takes, ok := memoryFileArguments[a.Command]
+	if !ok {
+		return Result{}, db.Invalid("There is no command '%s'; the commands are view, create, str_replace, insert, delete "+
+			"and rename.", echo(string(a.Command)))
+	}
+	if err := refuseOthers(a.Command, a, takes...); err != nil {
+		return Result{}, err
+	}
+	if a.Command == "view" {
+		return m.viewMemory(ctx, c, a)
+	}
+	do := map[text]func(context.Context, memoryfile.At, memoryFilesArgs) (Result, error){
+		"create": nil, "str_replace": m.replaceInMemory, "insert": m.insertIntoMemory,
+		"delete": m.deleteMemory, "rename": m.renameMemory,
+	}[a.Command]
+	if err := a.complete(); err != nil {
+		return Result{}, err
+	}
+	until, err := validUntil(a.Until, clockOf(c.Agent))
+	if err != nil {
+		return Result{}, err
+	}
+	t, err := m.MemoryFiles.Writable(ctx, c.Org, c.Agent.ID)
+	if err != nil {
+		return Result{}, err
+	}
+	at := memoryfile.At{Org: c.Org, Tree: t.ID, Author: db.Provenance{AgentID: c.Agent.ID}.Or(ctx)}
+	if a.Command == "create" {
+		return m.createMemory(ctx, at, a, memoryfile.Dates{Until: boundOf(until), Supersedes: string(a.Supersedes)})
+	}
+	return do(ctx, at, a)
+}
+
+// complete returns ErrInvalid if an argument of the command is missing.
+func (a memoryFilesArgs) complete() error {
+	given := map[string]bool{"path": a.Path != "", "file_text": a.FileText != nil, "old_str": a.Old != "",
+		"insert_line": a.Line != nil, "insert_text": a.InsertText != nil, "old_path": a.OldPath != "",
+		"new_path": a.NewPath != ""}
+	for _, name := range map[text][]string{"create": {"path", "file_text"}, "str_replace": {"path", "old_str"},
+		"insert": {"path", "insert_line", "insert_text"}, "delete": {"path"}, "rename": {"old_path", "new_path"},
+	}[a.Command] {
+		if !given[name] {
+			return db.Invalid("The command %s needs the argument %s.", a.Command, name)
+		}
+	}
+	return mustPut("The command str_replace", "new_str", a.New != nil || a.Command != "str_replace")
+}
+
+// maxListed is the most paths that a view of a directory shows.
+const maxListed = 200
+
+// viewMemory shows a directory or the lines of a file.
+func (m Memories) viewMemory(ctx context.Context, c Caller, a memoryFilesArgs) (Result, error) {
+	path := string(a.Path)
+	if path == "" {
+		path = memoryfile.Root
+	}
+	path, err := memoryfile.ParsePath(path)
+	if err != nil {
+		return Result{}, err
+	}
+	t, err := m.MemoryFiles.OfAgent(ctx, c.Org, c.Agent.ID)
+	if errors.Is(err, db.ErrNotFound) && path == memoryfile.Root {
+		return withNotes(renderTree(path, nil), []string{memoryfile.IndexRules{}.Words()}), nil
+	}
+	if errors.Is(err, db.ErrNotFound) && path == memoryfile.ManifestPath {
+		return renderManifest(memoryfile.DefaultManifest(), a.Range)
+	}
+	if errors.Is(err, db.ErrNotFound) {
+		err = db.NotFound("The path %s does not exist: you have no memory files yet.", path)
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	return m.viewTree(ctx, c, t, path, a)
+}
+
+// viewTree shows a directory or a file of a tree.
+func (m Memories) viewTree(ctx context.Context, c Caller, t memoryfile.Attached, path string, a memoryFilesArgs) (
+	Result, error) {
+	asked, at := a.Range, clockOf(c.Agent)
+	asOf, err := recall.ParseStart(string(a.AsOf), at.zone)
+	if err != nil {
+		return Result{}, db.Invalid(invalidTime, "as_of", echo(string(a.AsOf)))
+	}
+	entries, err := m.MemoryFiles.List(ctx, c.Org, t.ID, path, db.Held{AsOf: asOf})
+	if errors.Is(err, db.ErrNotFound) && path == memoryfile.ManifestPath {
+		return renderManifest(memoryfile.DefaultManifest(), asked)
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	if len(entries) != 1 || entries[0].Path != path {
+		if len(asked) > 0 {
+			return Result{}, db.Invalid("%s is a directory, which view_range is not for.", path)
+		}
+		notes, err := m.stateOf(ctx, c, t, path)
+		return withNotes(renderTree(path, entries), notes), err
+	}
+	f, err := m.MemoryFiles.File(ctx, c.Org, t.ID, path)
+	if err != nil {
+		return Result{}, err
+	}
+	shown, err := renderFile(f, asked)
+	if said := held(f.Validity, f.Ended, f.SupersededBy, at); said != "" {
+		shown.Text = "Note: " + f.Path + said + ".\n" + shown.Text
+	}
+	return shown, err
+}
+
+// renderManifest shows the manifest of a tree that has no file of it.
+func renderManifest(m memoryfile.Manifest, asked []number) (Result, error) {
+	return renderFile(memoryfile.File{Entry: memoryfile.Entry{Path: memoryfile.ManifestPath}, Content: m.Render()}, asked)
+}
+
+// stateOf returns what an agent that views all its files should know: the rules of the index, and what is to be mended.
+func (m Memories) stateOf(ctx context.Context, c Caller, t memoryfile.Attached, path string) ([]string, error) {
+	if path != memoryfile.Root {
+		return nil, nil
+	}
+	l, err := m.MemoryFiles.Lint(ctx, c.Org, t.ID)
+	if words := t.Rules.Words(); words != "" {
+		return append([]string{words}, l.Words()...), err
+	}
+	return nil, err
+}
+
+// renderTree lists what is in a directory and in the directories in it.
+func renderTree(dir string, entries []memoryfile.Entry) string {
+	if len(entries) == 0 {
+		return fmt.Sprintf("%s is empty: you have no memory files yet.", dir)
+	}
+	sizes := map[string]int{}
+	var shown []string
+	for _, e := range entries {
+		names := strings.Split(strings.TrimPrefix(e.Path, dir+"/"), "/")
+		path := dir
+		for i, name := range names[:min(len(names), 2)] {
+			path += "/" + name
+			if i < len(names)-1 {
+				path += "/"
+			}
+			if _, ok := sizes[path]; !ok {
+				shown = append(shown, path)
+			}
+			sizes[path] += e.SizeBytes
+			path = strings.TrimSuffix(path, "/")
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s has %s. Two levels of it, with sizes:\n", dir, count(len(entries), "file"))
+	for _, path := range shown[:min(len(shown), maxListed)] {
+		fmt.Fprintf(&b, "%s\t%s\n", size(sizes[path]), path)
+	}
+	if n := len(shown) - maxListed; n > 0 {
+		fmt.Fprintf(&b, "%d more are not listed: view a directory in it.\n", n)
+	}
+	return b.String()
+}
+
+// size returns a number of bytes as a listing shows it.
+func size(bytes int) string {
+	if bytes < 1024 {
+		return fmt.Sprintf("%dB", bytes)
+	}
+	return fmt.Sprintf("%.1fK", float64(bytes)/1024)
+}
+
+// renderFile shows the lines of a file, with their numbers.
+func renderFile(f memoryfile.File, asked []number) (Result, error) {
+	lines := memoryfile.Lines(f.Content)
+	if len(lines) == 0 {
+		return Result{Text: f.Path + " is empty."}, nil
+	}
+	from, to, err := rangeOf(asked, len(lines))
+	if err != nil {
+		return Result{}, err
+	}
+	shown := most(to-from+1, func(n int) string {
+		text := fmt.Sprintf("%s has %s.\n", f.Path, count(len(lines), "line")) + numbered(lines, from, from+n-1)
+		if last := from + n - 1; last < to {
+			text += fmt.Sprintf("The lines from %d on do not fit: view_range=[%d, %d] shows them.\n", last+1, last+1, to)
+		}
+		return text
+	})
+	return Result{Text: shown}, nil
+}
+
+// rangeOf returns the lines that a view_range asks for, from 1; all if it asks for none.
+func rangeOf(asked []number, lines int) (from, to int, err error) {
+	if len(asked) == 0 {
+		return 1, lines, nil
+	}
+	if len(asked) == 2 {
+		from, to = int(asked[0]), int(asked[1])
+		if to == -1 || to > lines {
+			to = lines
+		}
+		if from >= 1 && from <= lines && to >= from {
+			return from, to, nil
+		}
+	}
+	return 0, 0, db.Invalid("view_range is %v; it must be two lines of the file, the first from 1 to %d, the second not "+
+		"before it, or -1 for the end.", asked, lines)
+}
+
+// numbered returns lines as a view shows them. A line's stray line ends are marked, so that none looks like a line.
+func numbered(lines []string, from, to int) string {
+	var b strings.Builder
+	for i := max(from, 1); i <= min(to, len(lines)); i++ {
+		fmt.Fprintf(&b, "%6d\t%s\n", i, line(lines[i-1]))
+	}
+	return b.String()
+}
+
+func (m Memories) createMemory(ctx context.Context, at memoryfile.At, a memoryFilesArgs, d memoryfile.Dates) (Result,
+	error) {
+	c, err := m.MemoryFiles.Create(ctx, at, string(a.Path), string(*a.FileText), d)
+	f := c.File
+	return withNotes(fmt.Sprintf("Created %s with %s (%d characters).", f.Path,
+		count(len(memoryfile.Lines(f.Content)), "line"), utf8.RuneCountInString(f.Content)), c.Notes), err
+}
+
+// boundOf returns a bound; nil if there is none.
+func boundOf(at *time.Time) *db.Bound {
+	if at == nil {
+		return nil
+	}
+	return &db.Bound{At: at}
+}
+
+func (m Memories) replaceInMemory(ctx context.Context, at memoryfile.At, a memoryFilesArgs) (Result, error) {
+	blocks, err := m.Blocks.OfAgent(ctx, at.Org, at.Author.AgentID)
+	if err != nil {
+		return Result{}, err
+	}
+	return m.editMemory(ctx, at, a, func(path, content string) (string, error) {
+		return replaced(content, agent.Labels(blocks), a.Old, *a.New, func(content, old, text string) (string, error) {
+			return memoryfile.ReplaceOnce(path, content, old, text)
+		})
+	})
+}
+
+func (m Memories) insertIntoMemory(ctx context.Context, at memoryfile.At, a memoryFilesArgs) (Result, error) {
+	return m.editMemory(ctx, at, a, func(path, content string) (string, error) {
+		return memoryfile.Insert(path, content, string(*a.InsertText), int(*a.Line))
+	})
+}
+
+// editMemory changes a file, and shows the lines that it changed with two around them.
+func (m Memories) editMemory(ctx context.Context, at memoryfile.At, a memoryFilesArgs,
+	edit func(path, content string) (string, error)) (Result, error) {
+	before := ""
+	c, err := m.MemoryFiles.Edit(ctx, at, string(a.Path), func(content string) (string, error) {
+		before = content
+		return edit(string(a.Path), content)
+	})
+	if err != nil {
+		return Result{}, err
+	}
+	was, is := memoryfile.Lines(before), memoryfile.Lines(c.File.Content)
+	same := 0
+	for same < min(len(was), len(is)) && was[same] == is[same] {
+		same++
+	}
+	last := len(is)
+	for i := 1; i <= min(len(was), len(is))-same && was[len(was)-i] == is[len(is)-i]; i++ {
+		last = len(is) - i
+	}
+	head := fmt.Sprintf("Edited %s. It has %s now", c.File.Path, count(len(is), "line"))
+	if len(is) == 0 || slices.Equal(was, is) {
+		return withNotes(head+".", c.Notes), nil
+	}
+	return withNotes(head+"; those around the change:\n"+numbered(is, same-1, last+2), c.Notes), nil
+}
+
+func (m Memories) deleteMemory(ctx context.Context, at memoryfile.At, a memoryFilesArgs) (Result, error) {
+	gone, notes, err := m.MemoryFiles.Delete(ctx, at, string(a.Path), "")
+	return withNotes(fmt.Sprintf("Deleted %s.", someOf(gone)), notes), err
+}
+
+func (m Memories) renameMemory(ctx context.Context, at memoryfile.At, a memoryFilesArgs) (Result, error) {
+	renamed, notes, err := m.MemoryFiles.Rename(ctx, at, string(a.OldPath), string(a.NewPath))
+	return withNotes(fmt.Sprintf("Renamed %s to %s: now there is %s.", a.OldPath, a.NewPath, someOf(renamed)), notes), err
+}
+
+// someOf names at most 20 paths.
+func someOf(paths []string) string {
+	if n := len(paths) - 20; n > 0 {
+		return joined(paths[:20]) + fmt.Sprintf(" and %d more", n)
+	}
+	return joined(paths)
+}
+
+// withNotes returns a result with notes for the model, each on a line.
+func withNotes(text string, notes []string) Result {
+	return Result{Text: strings.Join(append([]string{strings.TrimSuffix(text, "\n")}, notes...), "\n")}
+}

@@ -1,0 +1,263 @@
+package tool_test
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/agent/tool"
+	"github.com/loci-memory/loci/db"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares what a model reads with testdata/<name>.golden.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.WriteFile(path, []byte(got+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; run the test with -update to write it", err)
+	}
+	if diff := cmp.Diff(string(want), got+"\n"); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}
+
+func TestToolsAndTheirIDs(t *testing.T) {
+	t.Parallel()
+	got := map[string]string{}
+	var order []string
+	for _, tl := range tool.New(tool.Memories{}).Tools() {
+		got[tl.Name] = tl.ID
+		order = append(order, tl.Name)
+	}
+	if want := []string{"open_files", "grep_files", "semantic_search_files", "list_files", "close_files",
+		"conversation_search", "expand", "query_result", "search_memory", "ask_session",
+		"core_memory_append", "core_memory_replace", "memory_insert", "memory_replace", "memory_rethink",
+		"memory_apply_patch", "memory", "update_working_memory", "memory_files",
+		"archival_memory_insert", "archival_memory_search", "archival_memory_update",
+		"archival_memory_delete", "request_erasure"}; !slices.Equal(order, want) {
+		t.Errorf("tools are %q, want %q", order, want)
+	}
+	want := map[string]string{ // clients keep these ids: they never change
+		"open_files":             "tool-687d900e-7723-43fc-af89-b44834979acd",
+		"grep_files":             "tool-78d729c5-622f-45a3-aa67-8c319b69a64a",
+		"semantic_search_files":  "tool-81e31d6f-8c69-418d-8cbd-e4077a03589a",
+		"list_files":             "tool-ad1ed676-6888-421b-9eae-9284a4123797",
+		"archival_memory_delete": "tool-a64291d3-b6f8-4ed2-b264-4d7d257c9f40",
+		"archival_memory_insert": "tool-9eb8df59-e12e-489b-951d-0c3982e9fb95",
+		"archival_memory_search": "tool-fee1f477-74c8-4eca-addb-0661814259cf",
+		"archival_memory_update": "tool-7c20dc94-eac6-4893-adf2-87bb9fe4a8a1",
+		"core_memory_append":     "tool-5e2cc850-e2a1-4b70-af64-f5e5838c4b4e",
+		"core_memory_replace":    "tool-fea57547-3a59-4a94-bae4-2fdabdbf6147",
+		"memory":                 "tool-da502059-6474-4acb-bd6a-55719cdf05f5",
+		"memory_apply_patch":     "tool-f3367bf5-c603-4f4a-a76d-5d9bed902a78",
+		"memory_files":           "tool-7b83fcd9-bb52-4b8f-8aad-4e07f7e3aa22",
+		"memory_insert":          "tool-a998699a-b6f9-4c18-b1ed-a704d059e72c",
+		"memory_replace":         "tool-2cc2889b-5d60-41d2-aae2-11ee1bb28b86",
+		"memory_rethink":         "tool-0e6113e2-45ee-4067-916a-c5ccf806f860",
+		"request_erasure":        "tool-91460506-b00a-41f5-b884-1ebd2bbe8739",
+		"search_memory":          "tool-fa879656-6e10-4a60-8cd0-f73ac11867de",
+		"update_working_memory":  "tool-a46eefe2-d9d4-4fe1-b744-e4309a21e821",
+		"query_result":           "tool-36be1a87-2c68-4999-afc1-e7f00d80b53d",
+		"ask_session":            "tool-e853242f-2d29-4b4f-abbd-c999f31c506e",
+		"close_files":            "tool-4b84b8ae-b028-4d45-9ac9-cb5cdccd4175",
+		"conversation_search":    "tool-ee2d7cf9-7b3e-443c-8403-0644189f2b6f",
+		"expand":                 "tool-493c5a60-d775-4f79-9566-74f4cf4d2a78",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("ids (-want +got):\n%s", diff)
+	}
+}
+
+type property struct {
+	Type        string
+	Description string
+	Items       *parameters
+}
+
+type parameters struct {
+	Type       string
+	Properties map[string]property
+	Required   []string
+}
+
+func TestSchemasAgreeWithTheArguments(t *testing.T) {
+	t.Parallel()
+	for _, tl := range tool.New(tool.Memories{}).Tools() {
+		var s struct {
+			Name, Description string
+			Parameters        parameters
+		}
+		if err := json.Unmarshal(tl.Schema, &s); err != nil {
+			t.Fatalf("schema of %s: %v", tl.Name, err)
+		}
+		if s.Name != tl.Name || s.Description != tl.Description || s.Parameters.Type != "object" {
+			t.Errorf("schema of %s is named %q, of type %q", tl.Name, s.Name, s.Parameters.Type)
+		}
+		agree(t, tl.Name, s.Parameters, tl.Arguments())
+		if items := s.Parameters.Properties["file_requests"].Items; items != nil {
+			agree(t, "file_requests", *items, tool.RequestArguments())
+		}
+	}
+}
+
+func agree(t *testing.T, name string, p parameters, arguments []string) {
+	t.Helper()
+	var properties []string
+	for property, about := range p.Properties {
+		properties = append(properties, property)
+		if about.Description == "" && name != "file_requests" || about.Type == "" {
+			t.Errorf("%s.%s has no type or description", name, property)
+		}
+	}
+	slices.Sort(properties)
+	if want := slices.Sorted(slices.Values(arguments)); !slices.Equal(properties, want) {
+		t.Errorf("schema of %s has %q, its struct %q", name, properties, want)
+	}
+	for _, required := range p.Required {
+		if !slices.Contains(arguments, required) {
+			t.Errorf("schema of %s requires %q, which is no argument", name, required)
+		}
+	}
+}
+
+func TestOpenFilesSaysWhatLimitsItAndHowLinesCount(t *testing.T) {
+	t.Parallel()
+	open := tool.New(tool.Memories{}).Tools()[0]
+	for _, want := range []string{"max_files_open", "file_limits", "Lines count from 1", "# Entire files",
+		"# Lines 101-150"} {
+		if !strings.Contains(open.Description, want) {
+			t.Errorf("description lacks %q:\n%s", want, open.Description)
+		}
+	}
+	if want := "counted from 0: line 101 is offset 100"; !strings.Contains(string(open.Schema), want) {
+		t.Errorf("schema lacks %q: %s", want, open.Schema)
+	}
+}
+
+// A tool that is described by another's name would send a model to one that may be detached.
+func TestNoToolIsDescribedByAnothersName(t *testing.T) {
+	t.Parallel()
+	for _, tl := range tool.New(tool.Memories{}).Tools() {
+		for _, other := range names() {
+			if other != tl.Name && mentioned(string(tl.Schema), other) {
+				t.Errorf("%s names %s: %s", tl.Name, other, tl.Schema)
+			}
+		}
+	}
+}
+
+func TestAnUnknownToolIsNotFound(t *testing.T) {
+	t.Parallel()
+	_, err := tool.New(tool.Memories{}).Run(t.Context(), tool.Caller{Org: 1, Agent: agent.Agent{}}, "write_files", nil)
+	if !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("Run(write_files) = %v, want ErrNotFound", err)
+	}
+	golden(t, "unknown_tool", err.Error())
+}
+
+// Every mistake in arguments that is found before any memory is asked.
+func TestMistakesAreExplained(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("é", 1001)
+	var many []string
+	for i := range 26 {
+		many = append(many, strings.Repeat(string('a'+rune(i)), 100))
+	}
+	var b strings.Builder
+	for _, tt := range [][2]string{
+		{"open_files", ``},
+		{"open_files", `{}`},
+		{"open_files", `{"file_requests": []}`},
+		{"open_files", `{"file_requests": [null]}`},
+		{"open_files", `["docs/a.md"]`},
+		{"open_files", `not json`},
+		{"open_files", `{"file_name": "docs/a.md", "start": 1}`},
+		{"open_files", `{"file_requests": [5]}`},
+		{"open_files", `{"file_requests": true}`},
+		{"open_files", `{"file_requests": [["docs/a.md"]]}`},
+		{"open_files", `{"file_requests": [{"offset": 3}]}`},
+		{"open_files", `{"file_requests": [{"file_name": "docs/a.md", "start": 3}]}`},
+		{"open_files", `{"file_requests": [{"file_name": "docs/a.md", "line": 0}]}`},
+		{"open_files", `{"file_requests": [{"file_name": "docs/a.md", "line": 3, "offset": 2}]}`},
+		{"open_files", `{"file_requests": [{"file_name": ["docs/a.md"]}]}`},
+		{"open_files", `{"file_requests": [{"file_name": "docs/a.md", "offset": "third"}]}`},
+		{"open_files", `{"file_requests": [{"file_name": "docs/a.md", "offset": -1}]}`},
+		{"open_files", `{"file_requests": [{"file_name": "docs/a.md", "offset": 0, "length": 0}]}`},
+		{"open_files", `{"file_requests": ["docs/a.md"], "close_all_others": "perhaps"}`},
+		{"grep_files", `{}`},
+		{"grep_files", `{"pattern": " \t"}`},
+		{"grep_files", `{"pattern": {"regex": "a"}}`},
+		{"grep_files", `{"pattern": "a", "context_lines": 21}`},
+		{"grep_files", `{"pattern": "a", "context_lines": -1}`},
+		{"grep_files", `{"pattern": "a", "offset": 1.5}`},
+		{"grep_files", `{"pattern": "a", "offset": -1}`},
+		{"list_files", `{"offset": "-1"}`},
+		{"grep_files", `{"pattern": "a", "offset": 1e300}`},
+		{"grep_files", `{"pattern": "a", "path": "docs", "glob": "*.md"}`},
+		{"grep_files", `{"pattern": "` + long + `"}`},
+		{"grep_files", `{"pattern": ["` + long + `"]}`},
+		{"semantic_search_files", `{"query": "  "}`},
+		{"semantic_search_files", `{"query": "retries", "limit": 0}`},
+		{"semantic_search_files", `{"query": "retries", "limit": []}`},
+		{"semantic_search_files", `{"query": "` + strings.Repeat("wide ", 7_000) + `"}`},
+		{"list_files", `{"limit": -5}`},
+		{"list_files", `{"limit": 201}`},
+		{"search_memory", `{"query": "a", "limit": 51}`},
+		{"query_result", `{"id": "clip-1", "pattern": "a", "limit": 100000}`},
+		{"list_files", `{"path": "docs"}`},
+		{"list_files", `{"` + strings.Join(many, `": 1, "`) + `": 1}`},
+		{"close_files", `{}`},
+		{"close_files", `{"file_names": ["docs/a.md"], "all": true}`},
+		{"close_files", `{"file_names": {"file_name": "docs/a.md"}}`},
+		{"conversation_search", `{"query": "a", "top_k": 3}`},
+		{"conversation_search", `{"query": ["a", "b"]}`},
+		{"conversation_search", `{"query": "a", "limit": 0}`},
+		{"conversation_search", `{"query": "a", "roles": ["user", "system"]}`},
+		{"conversation_search", `{"query": "a", "start_date": "last week"}`},
+		{"conversation_search", `{"query": "a", "end_date": "2024-13-01"}`},
+		{"conversation_search", `{"query": "a", "start_date": "2024-02-02", "end_date": "2024-02-01"}`},
+		{"conversation_search", `{"query": "a", "before": 3}`},
+		{"conversation_search", `{"query": "a", "around": "message-1"}`},
+		{"conversation_search", `{"around": "message-1", "before": -1}`},
+		{"conversation_search", `{"around": "message-1", "after": 1000}`},
+		{"conversation_search", `{"query": "` + strings.Repeat("wide ", 7_000) + `"}`},
+		{"archival_memory_search", `{"query": "` + strings.Repeat("wide ", 7_000) + `"}`},
+		{"search_memory", `{"query": "` + strings.Repeat("wide ", 7_000) + `"}`},
+		{"expand", `{}`},
+		{"expand", `{"id": "  "}`},
+		{"expand", `{"id": "clip-1", "limit": 0}`},
+		{"expand", `{"id": "clip-1", "limit": 48001}`},
+		{"expand", `{"id": "clip-1", "offset": "middle"}`},
+		{"expand", `{"clip_id": "clip-1"}`},
+		{"update_working_memory", `{"changes": ["Ship it"]}`},
+		{"update_working_memory", `{"changes": {"fields": "task"}}`},
+	} {
+		got, err := tool.New(tool.Memories{}).Run(t.Context(), tool.Caller{Org: 1}, tt[0], json.RawMessage(tt[1]))
+		if err != nil || !got.IsError {
+			t.Errorf("%s(%s) = %+v, %v, want a Result with IsError", tt[0], tt[1], got, err)
+		}
+		if n := utf8.RuneCountInString(got.Text); n > 1000 || !utf8.ValidString(got.Text) {
+			t.Errorf("%s(%s): %d characters, valid %t, want at most 1000", tt[0], tt[1], n, utf8.ValidString(got.Text))
+		}
+		b.WriteString(strings.ReplaceAll(strings.ReplaceAll(tt[1], long, "é × 1001"),
+			strings.Repeat("wide ", 7_000), "wide × 7000") + "\n    " + got.Text + "\n\n")
+	}
+	golden(t, "mistakes", strings.TrimSpace(b.String()))
+}

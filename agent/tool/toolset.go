@@ -1,0 +1,139 @@
+package tool
+
+import (
+	"slices"
+
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/db"
+)
+
+// The named sets other than agent.EveryTool.
+const (
+	SmallSet    = "small"    // for small models: three file tools, the log, and one tool that edits blocks
+	StandardSet = "standard" // Letta's base tools, those for archival memory, and all that work on files
+)
+
+var sets = map[string][]string{
+	SmallSet: {"open_files", "grep_files", "semantic_search_files", "conversation_search", "expand", "memory"},
+	StandardSet: {"open_files", "grep_files", "semantic_search_files", "list_files", "close_files", "conversation_search",
+		"expand", "memory_insert", "memory_replace", "memory_rethink", "archival_memory_insert", "archival_memory_search"},
+	agent.EveryTool: {agent.EveryTool},
+}
+
+// NewAgent returns an agent whose tools are not chosen yet. It has the small set, and with it Letta's file tools.
+func NewAgent() agent.Agent { return agent.Agent{Settings: agent.Settings{Tools: sets[SmallSet]}} }
+
+// Choice is a caller's choice of an agent's tools. Nil and empty fields choose nothing.
+type Choice struct {
+	Set         string // small, standard or all; empty names none
+	IncludeBase *bool  // true: the standard set too
+	Names, IDs  []string
+}
+
+// Own returns the choice without the definitions that it names, and their ids; nil if it names no tools at all.
+func (c Choice) Own(definitions []agent.CustomTool) (Choice, []string) {
+	if c.Names == nil && c.IDs == nil {
+		return c, nil
+	}
+	ids := []string{}
+	for _, d := range definitions {
+		c.Names = slices.DeleteFunc(slices.Clone(c.Names), func(name string) bool { return name == d.Name })
+		c.IDs = slices.DeleteFunc(slices.Clone(c.IDs), func(id string) bool { return id == d.ID })
+		ids = append(ids, d.ID)
+	}
+	if c.Names == nil && c.IDs == nil {
+		c.Names = []string{}
+	}
+	return c, ids
+}
+
+// Choose returns the names of the built-in tools that an agent has after a choice; nil if it chooses nothing. They are
+// the named tools, the named set, and the standard set if IncludeBase is true. An agent without a folder
+// shows no file tools: a choice without file tools keeps those that the agent would have with a folder. ErrInvalid for
+// an unknown set or tool, ErrNotFound for an unknown id.
+func (s *Set) Choose(c Choice, was agent.Agent, hasFolder bool) ([]string, error) {
+	if c.Set == "" && c.IncludeBase == nil && c.Names == nil && c.IDs == nil {
+		return nil, nil
+	}
+	chosen, err := s.base(c)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range c.Names {
+		if !slices.Contains(s.names(), name) {
+			return nil, db.Invalid("tools: %s", s.unknown(name))
+		}
+		chosen = append(chosen, name)
+	}
+	for _, id := range c.IDs {
+		t, err := s.ByID(id)
+		if err != nil {
+			return nil, err
+		}
+		chosen = append(chosen, t.Name)
+	}
+	return s.withFileTools(chosen, was, hasFolder), nil
+}
+
+// base returns the tools of a choice that it does not name one by one.
+func (s *Set) base(c Choice) ([]string, error) {
+	set, ok := sets[c.Set]
+	if c.Set != "" && !ok {
+		return nil, db.Invalid("tool_set: there is no set '%s'; the sets are small, standard and all", echo(c.Set))
+	}
+	chosen := append([]string{}, set...)
+	if c.IncludeBase != nil && *c.IncludeBase {
+		chosen = append(chosen, sets[StandardSet]...)
+	}
+	return chosen, nil
+}
+
+func (s *Set) withFileTools(chosen []string, was agent.Agent, hasFolder bool) []string {
+	isFileTool := func(name string) bool {
+		return slices.ContainsFunc(s.tools, func(t Tool) bool { return t.Name == name && t.NeedsFolder })
+	}
+	if hasFolder || slices.Contains(chosen, agent.EveryTool) || slices.ContainsFunc(chosen, isFileTool) {
+		return chosen
+	}
+	for _, t := range s.tools {
+		if t.NeedsFolder && was.HasTool(t.Name) {
+			chosen = append(chosen, t.Name)
+		}
+	}
+	return chosen
+}
+
+// NameOf returns the name of the set that an agent has, empty if its tools are no named set.
+func (s *Set) NameOf(a agent.Agent) string {
+	for _, name := range []string{agent.EveryTool, StandardSet, SmallSet} {
+		other := agent.Agent{Settings: agent.Settings{Tools: sets[name]}}
+		if !slices.ContainsFunc(s.tools, func(t Tool) bool { return a.HasTool(t.Name) != other.HasTool(t.Name) }) {
+			return name
+		}
+	}
+	return ""
+}
+
+// With returns the tools of an agent after one is attached to it, nil if it has it already.
+func (s *Set) With(a agent.Agent, name string) []string {
+	if a.HasTool(name) {
+		return nil
+	}
+	return append(s.namesOf(a), name)
+}
+
+// Without returns the tools of an agent after one is detached from it, nil if it does not have it.
+func (s *Set) Without(a agent.Agent, name string) []string {
+	if !a.HasTool(name) {
+		return nil
+	}
+	return slices.DeleteFunc(s.namesOf(a), func(n string) bool { return n == name })
+}
+
+// namesOf returns the names of the tools that an agent has while a folder is attached to it.
+func (s *Set) namesOf(a agent.Agent) []string {
+	return slices.DeleteFunc(s.names(), func(name string) bool { return !a.HasTool(name) })
+}
+
+// Has reports whether there is a tool of a name.
+func (s *Set) Has(name string) bool { return slices.Contains(s.names(), name) }

@@ -1,0 +1,90 @@
+package tool_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/agent/tool"
+	"github.com/loci-memory/loci/memory/working"
+	"github.com/loci-memory/loci/recall"
+)
+
+func TestUpdateWorkingMemoryAnswersWithTheRecord(t *testing.T) {
+	t.Parallel()
+	w, other := newTalk(t)
+	got := w.run(t, "update_working_memory", `{"changes": [{"field": "task", "text": "Find the zebra report"},
+		{"field": "important_files", "text": "/srv/reports/zebra.pdf"},
+		{"field": "decisions", "text": "The report is a PDF", "evidence": "zebra report"}]}`)
+	golden(t, "working_memory", got.Text)
+	got = w.run(t, "update_working_memory", `{"changes": {"field": "decisions", "action": "remove",
+		"text": "- [seq 5] The report is a PDF"}}`)
+	if got.IsError || strings.Contains(got.Text, "PDF") {
+		t.Errorf("removed as it was shown: %+v", got)
+	}
+	caller := tool.Caller{Org: w.org, Agent: w.agent, Conversation: other}
+	in, err := w.tools.Run(t.Context(), caller, "update_working_memory",
+		[]byte(`{"changes":{"field":"next","text":"Wait"}}`))
+	if err != nil || in.IsError || strings.Contains(in.Text, "zebra") {
+		t.Errorf("in another conversation: %+v, %v", in, err)
+	}
+}
+
+// Above 800 tokens the answer says what to move and where, with tools that the agent has; above 1,500 a change is
+// refused.
+func TestAFullWorkingMemorySaysWhatToMove(t *testing.T) {
+	t.Parallel()
+	w, _ := newTalk(t)
+	w.agent.Settings.Tools = []string{agent.EveryTool, "memory_files"}
+	last := ""
+	for i := range 40 {
+		got := w.run(t, "update_working_memory", fmt.Sprintf(`{"changes": [{"field": "decisions", "text": "%d %s"}]}`, i,
+			strings.Repeat("we will keep it so ", 10)))
+		if got.IsError {
+			last = got.Text
+			break
+		}
+		large := strings.Contains(got.Text, "It is above 800 tokens") && strings.Contains(got.Text, "decisions (") &&
+			strings.Contains(got.Text, "archival_memory_insert") && strings.Contains(got.Text, "(memory_files)")
+		var version, tokens int
+		if _, err := fmt.Sscanf(got.Text, "The working memory has been updated (version %d, %d tokens)", &version,
+			&tokens); err != nil || large != (tokens > working.HealthyTokens) {
+			t.Fatalf("with %d tokens, %v: %.400s", tokens, err, got.Text)
+		}
+	}
+	if !strings.Contains(last, "it may have at most 1500") || !strings.Contains(last, "decisions (") {
+		t.Errorf("a full record: got %q", last)
+	}
+}
+
+// What a call changes and its result are stored together: a call that is answered again after a crash changes nothing.
+func TestACallChangesWorkingMemoryOnce(t *testing.T) {
+	t.Parallel()
+	w, _ := newTalk(t)
+	caller := tool.Caller{Org: w.org, Agent: w.agent}
+	call := w.called(t, "a", "update_working_memory", `{"changes": [{"field": "blockers", "text": "No key"}]}`)
+	call.Result.OTID = new(strings.Repeat("too long", 100))
+	if _, stored, err := w.tools.Answer(t.Context(), caller, call); err == nil || stored {
+		t.Fatalf("a result that cannot be stored: %t, %v", stored, err)
+	}
+	states := &working.Store{DB: w.pool, Recall: w.said, Files: w.store}
+	c, err := w.said.Conversation(t.Context(), w.org, w.agent.ID, recall.DefaultConversation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := states.Memory(t.Context(), w.org, c); err != nil || m.Version != 0 {
+		t.Errorf("the record is at version %d, %v, without a result", m.Version, err)
+	}
+	call.Result.OTID = nil
+	for range 3 {
+		if _, _, err := w.tools.Answer(t.Context(), caller, call); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := states.Versions(t.Context(), w.org, c, 0, 9)
+	if err != nil || len(list) != 1 || list[0].Author.Tool != "update_working_memory" ||
+		list[0].Author.AgentID != w.agent.ID || len(w.results(t, "a")) != 1 {
+		t.Errorf("versions %+v, %v, want one of the agent's tool", list, err)
+	}
+}

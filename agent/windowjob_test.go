@@ -1,0 +1,119 @@
+package agent_test
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/db/queue/queuetest"
+	"github.com/loci-memory/loci/recall"
+)
+
+// A conversation that nears its window has one job, however often messages are appended, and working on it compacts
+// the conversation.
+func TestACrowdedWindowIsCheckedByOneJob(t *testing.T) {
+	t.Parallel()
+	s, pool := newStore(t)
+	workers := river.NewWorkers()
+	s.Work(workers)
+	jobs := queuetest.Jobs(t, pool, s.org, river.Config{Workers: workers, Queues: agent.Queues(), TestOnly: true,
+		FetchCooldown: 5 * time.Millisecond, FetchPollInterval: 20 * time.Millisecond})
+	s.Jobs = jobs
+	a := create(t, s, agent.New{Name: "a", System: "Be kind.", WindowLimit: new(8000)})
+	grow := func(words int) recall.Conversation {
+		t.Helper()
+		say(t, s, a, said(recall.User, strings.Repeat("word ", words)), said(recall.Assistant, "Yes."))
+		c, err := s.Recall.Conversation(t.Context(), s.org, a.ID, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.CheckWindowSoon(t.Context(), s.org, a, c); err != nil {
+			t.Fatalf("queue a check: %v", err)
+		}
+		return c
+	}
+	queued := func() []string {
+		t.Helper()
+		list, err := db.All[string](t.Context(), pool, `
+			SELECT kind || ' ' || queue || ' ' || (args ->> 'agent_id') FROM river_job
+			WHERE (args ->> 'org')::integer = $1`, s.org)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	if c := grow(2000); len(queued()) != 0 {
+		t.Errorf("at %d tokens of 8000: got %v, want no job", c.Estimate(), queued())
+	}
+	for range 4 {
+		grow(2000)
+	}
+	if diff := cmp.Diff([]string{fmt.Sprintf("attend_window attend_%d %s", s.org, a.ID)}, queued()); diff != "" {
+		t.Errorf("the jobs (-want +got):\n%s", diff)
+	}
+	done, unsubscribe := jobs.Subscribe(river.EventKindJobCompleted, river.EventKindJobFailed)
+	defer unsubscribe()
+	if err := jobs.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if e := <-done; e.Kind != river.EventKindJobCompleted {
+		t.Errorf("the job: %+v", e.Job.Errors)
+	}
+	if err := jobs.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	list, err := s.Compaction.Compactions(t.Context(), s.org, a.ID, "", db.Page{})
+	if err != nil || len(list) != 1 {
+		t.Errorf("got %d compactions (%v), want 1", len(list), err)
+	}
+}
+
+// The checks of an organization with many crowded conversations do not hold up another's one.
+func TestWindowChecksOfOrganizationsTakeTurns(t *testing.T) {
+	t.Parallel()
+	pool := dbtest.New(t) // turns are those of every organization in the queue
+	s := storeOf(t, pool, dbtest.NewOrg(t, pool))
+	workers := river.NewWorkers()
+	s.Work(workers)
+	jobs, err := river.NewClient(riverpgxv5.New(pool), &river.Config{Workers: workers, TestOnly: true,
+		Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Jobs = jobs
+	other := dbtest.NewOrg(t, pool)
+	for _, of := range []db.Org{s.org, s.org, s.org, other, s.org, other} {
+		a, err := s.Create(t.Context(), of, agent.New{Name: "a", System: "Be kind.", WindowLimit: new(8000)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		long := []recall.Draft{said(recall.User, strings.Repeat("word ", 8000))}
+		if _, err := s.Recall.Append(t.Context(), of, a.ID, "", long); err != nil {
+			t.Fatal(err)
+		}
+		c, err := s.Recall.Conversation(t.Context(), of, a.ID, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.CheckWindowSoon(t.Context(), of, a, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := db.All[db.Org](t.Context(), pool, `
+		SELECT (args ->> 'org')::integer FROM river_job ORDER BY priority, scheduled_at, id`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]db.Org{s.org, other, s.org, other, s.org, s.org}, got); diff != "" {
+		t.Errorf("the organizations of the checks (-want +got):\n%s", diff)
+	}
+}

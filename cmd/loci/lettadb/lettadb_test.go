@@ -1,0 +1,352 @@
+package lettadb_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/cmd/loci/lettadb"
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/memory/block"
+	memoryfile "github.com/loci-memory/loci/memory/file"
+	"github.com/loci-memory/loci/memory/working"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+const (
+	org     = db.Org(1)
+	ada     = "agent-00000000-0000-4000-8000-000000000001"
+	message = "message-00000000-0000-4000-8000-0000000000"
+	passage = "passage-00000000-0000-4000-8000-00000000000"
+	manuals = "source-00000000-0000-4000-8000-000000000001"
+)
+
+// lettas returns the address of a database of Letta's, which imports only read: one for all tests.
+var lettas = sync.OnceValue(func() string {
+	t := dbtest.Program()
+	dsn := dbtest.EmptyURL(t)
+	conn, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	for _, name := range []string{"schema.sql", "rows.sql"} {
+		sql, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Exec(t.Context(), string(sql)); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	return dsn
+})
+
+// target is a database of Loci's that takes an import.
+type target struct {
+	*lettadb.Importer
+	t    *testing.T
+	pool *pgxpool.Pool
+}
+
+func newTarget(t *testing.T, pool *pgxpool.Pool) target {
+	t.Helper()
+	store, err := files.New(pool, files.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := recall.New(pool, recall.Options{})
+	agents := &agent.Store{DB: pool, Files: store, Recall: said, Blocks: &block.Store{DB: pool},
+		Archival: archival.New(pool, archival.Options{}), Working: &working.Store{DB: pool, Recall: said, Files: store},
+		MemoryFiles: memoryfile.New(pool, memoryfile.Options{Redactor: said.Redactor}), Tokens: tokens.New(),
+		Compaction: &compaction.Store{DB: pool, Recall: said}}
+	has := func(tool string) bool { return tool == "conversation_search" }
+	return target{&lettadb.Importer{Agents: agents, Has: has}, t, pool}
+}
+
+// counts are the numbers of rows of a target's tables that are not empty.
+func (w target) counts() map[string]int {
+	w.t.Helper()
+	owner := dbtest.Owner(w.t, w.pool)
+	tables, err := db.All[string](w.t.Context(), owner, `
+		SELECT table_name::text FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'`)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	counts := map[string]int{}
+	for _, table := range tables {
+		n, err := db.One[int](w.t.Context(), owner, `SELECT count(*) FROM `+pgx.Identifier{table}.Sanitize())
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if n > 0 {
+			counts[table] = n
+		}
+	}
+	return counts
+}
+
+// tallies are a report's numbers by table: rows = imported + present + deleted + left out.
+func tallies(report lettadb.Report) map[string]string {
+	all := map[string]string{}
+	for _, t := range report.Tables {
+		all[t.Name] = fmt.Sprintf("%d = %d + %d + %d + %d", t.Rows, t.Imported, t.Present, t.Deleted, t.LeftOut)
+	}
+	return all
+}
+
+func sums(report lettadb.Report) (all []string) {
+	for _, t := range report.Tables {
+		all = append(all, t.Name+" "+t.SHA256)
+	}
+	return all
+}
+
+var imported = map[string]string{
+	"organizations": "3 = 1 + 1 + 1 + 0", "block": "4 = 3 + 0 + 1 + 0", "block_history": "2 = 2 + 0 + 0 + 0",
+	"sources": "1 = 1 + 0 + 0 + 0", "files": "5 = 4 + 0 + 0 + 1", "archives": "1 = 1 + 0 + 0 + 0",
+	"archival_passages": "5 = 4 + 0 + 0 + 1", "tools": "3 = 1 + 1 + 0 + 1", "agents": "3 = 2 + 0 + 1 + 0",
+	"agents_tags": "1 = 1 + 0 + 0 + 0", "blocks_agents": "3 = 3 + 0 + 0 + 0", "sources_agents": "1 = 1 + 0 + 0 + 0",
+	"archives_agents": "1 = 1 + 0 + 0 + 0", "tools_agents": "3 = 2 + 0 + 0 + 1", "conversations": "2 = 1 + 0 + 1 + 0",
+	"messages": "12 = 10 + 0 + 1 + 1", "files_agents": "2 = 2 + 0 + 0 + 0", "identities": "1 = 1 + 0 + 0 + 0",
+	"identities_agents": "1 = 1 + 0 + 0 + 0", "identities_blocks": "1 = 0 + 0 + 0 + 1",
+}
+
+// A dry run stores nothing and says what an import then does, and another import finds all of it there.
+func TestAnImportStoresWhatItsDryRunSays(t *testing.T) {
+	t.Parallel()
+	from, to := lettas(), newTarget(t, dbtest.New(t))
+	empty := to.counts()
+	dry, err := to.Import(t.Context(), from, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(empty, to.counts()); diff != "" {
+		t.Errorf("a dry run changed the numbers of rows (-before +after):\n%s", diff)
+	}
+	report, err := to.Import(t.Context(), from, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(imported, tallies(report)); diff != "" {
+		t.Errorf("tables (-want +got):\n%s\n%s", diff, strings.Join(report.Notes, "\n"))
+	}
+	if diff := cmp.Diff(tallies(dry), tallies(report)); diff != "" {
+		t.Errorf("the import is not what the dry run says (-dry +import):\n%s", diff)
+	}
+	if diff := cmp.Diff([]lettadb.Others{
+		{Table: "groups", Rows: 1, Why: "Loci runs no groups of agents."},
+		{Table: "source_passages", Rows: 3, Why: "Files are split into passages again, with the numbers of their lines."},
+		{Table: "users", Rows: 1, Why: "Loci has API keys: make some with 'loci keys create'."}}, report.NoHome); diff != "" {
+		t.Errorf("what has no home (-want +got):\n%s", diff)
+	}
+	once := to.counts()
+	again, err := to.Import(t.Context(), from, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(once, to.counts()); diff != "" {
+		t.Errorf("a second import changed the numbers of rows (-before +after):\n%s", diff)
+	}
+	for _, table := range again.Tables {
+		if table.Imported > 0 {
+			t.Errorf("a second import stores %d rows of %s", table.Imported, table.Name)
+		}
+	}
+	if diff := cmp.Diff(sums(dry), sums(again)); diff != "" {
+		t.Errorf("the checksums of the same rows differ:\n%s", diff)
+	}
+	to.check()
+	t.Run("an interrupted import goes on", func(t *testing.T) { interruptedImportGoesOn(t, once) })
+}
+
+// check checks what the import stored.
+func (w target) check() {
+	w.t.Run("an agent has its settings, without those that Loci refuses", func(t *testing.T) {
+		a, err := w.Agents.Agent(t.Context(), org, ada)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Name != "Ada Lovelace" || a.System != "You are Ada." || *a.Model != "openai/gpt-4o" || *a.WindowLimit != 32000 ||
+			a.Timezone != "UTC" || a.MaxFilesOpen != nil || a.ViewChars != nil || !slices.Equal(a.Tags, []string{"math"}) {
+			t.Errorf("agent is %+v", a)
+		}
+		rules := string(a.Settings.ToolRules)
+		if !strings.Contains(rules, "roll_die") || strings.Contains(rules, "send_message") ||
+			a.Settings.CompactionSettings != nil ||
+			!slices.Equal(a.Settings.Tools, []string{"conversation_search"}) || len(a.Attached) != 1 {
+			t.Errorf("settings are %+v, rules %s, tools %v", a.Settings, rules, a.Attached)
+		}
+	})
+	w.t.Run("blocks have their checkpoints as versions", func(t *testing.T) {
+		list, err := w.Agents.Blocks.Versions(t.Context(), org, "block-00000000-0000-4000-8000-000000000001", 0, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var values []string
+		for _, v := range list {
+			values = append(values, fmt.Sprintf("%d %s %d", v.Version, v.Value, v.Limit))
+		}
+		want := []string{"3 Ada, born 1815 14", "2 Ada, born 1816 14", "1 Ada 5"}
+		if !slices.Equal(values, want) {
+			t.Errorf("versions are %q, want %q", values, want)
+		}
+	})
+	w.t.Run("the model sees what it saw", w.checkView)
+	w.t.Run("passages keep their vectors, without the padding", w.checkPassages)
+	w.t.Run("files are their texts", func(t *testing.T) {
+		list, err := w.Agents.Files.ExportFiles(t.Context(), org, manuals)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, f := range list {
+			names = append(names, fmt.Sprintf("%s %d", f.Name, f.SizeBytes))
+		}
+		want := []string{"guide_(2).md 11", "guide.md 23", "guide_(1).md 15", "report.pdf.txt 20", "stuck.txt 25"}
+		if !slices.Equal(names, want) {
+			t.Errorf("files are %q, want %q", names, want)
+		}
+	})
+}
+
+func (w target) checkView(t *testing.T) {
+	view := w.viewOf(t, recall.DefaultConversation)
+	var seen []string
+	for _, m := range view {
+		seen = append(seen, fmt.Sprintf("%s %s", m.Role, strings.TrimPrefix(m.ID, message)))
+	}
+	if len(seen) == 0 || !strings.HasPrefix(seen[0], "system message-") ||
+		!slices.Equal(seen[1:], []string{"summary 07", "user 03", "assistant 08", "tool 09"}) {
+		t.Fatalf("the view is %q", seen)
+	}
+	if text := view[2].Content[0].Text; text != "nul: ␀ and half an emoji: \uFFFD" {
+		t.Errorf("a text is %q", text)
+	}
+	if a, b := view[3].Content[0].Approval, view[4].Content[0].Approval; a != recall.Asked || b != recall.Approved {
+		t.Errorf("the call is %q and its result is %q", a, b)
+	}
+	c, err := w.Agents.Recall.Conversation(t.Context(), org, ada, recall.DefaultConversation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Agents.Compaction.LoadView(t.Context(), org, c, compaction.PromptOverhead{}); err != nil {
+		t.Errorf("the view with its summary: %v", err)
+	}
+	view = w.viewOf(t, "conv-00000000-0000-4000-8000-000000000001")
+	if len(view) != 2 || view[1].Content[0].Text != "of cards" {
+		t.Errorf("the other conversation's view is %+v", view)
+	}
+}
+
+func (w target) viewOf(t *testing.T, conversation string) []recall.Message {
+	t.Helper()
+	c, err := w.Agents.Recall.Conversation(t.Context(), org, ada, conversation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	view, err := w.Agents.Recall.View(t.Context(), org, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return view
+}
+
+func (w target) checkPassages(t *testing.T) {
+	type row struct {
+		ID       string `db:"id"`
+		Tags     string `db:"tags"`
+		Vector   string `db:"vector"`
+		Provider string `db:"provider"`
+	}
+	rows, err := db.All[row](t.Context(), w.pool, `
+		SELECT 'passage-' || p.id AS id, p.tags::text, coalesce(v.embedding::text, '') AS vector,
+		       coalesce(s.provider, '') AS provider
+		FROM passages p LEFT JOIN passage_vectors v ON v.org = $1 AND v.passage_key = p.key
+		LEFT JOIN embedding_spaces s ON s.id = v.space_id
+		WHERE p.org = $1 AND 'passage-' || p.id = ANY ($2)
+		ORDER BY p.created_at, p.key`, org, []string{passage + "1", passage + "2", passage + "3", passage + "5"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []row{{passage + "1", "{engine,mill}", "[0.60009766,0,0.7998047]", "http://embed/v1"},
+		{passage + "2", "{}", "", ""},
+		{passage + "3", "{}", "", ""}, {passage + "5", "{}", "", ""}}
+	if diff := cmp.Diff(want, rows); diff != "" {
+		t.Errorf("passages (-want +got):\n%s", diff)
+	}
+}
+
+// An import that stops at any place goes on there, and stores what an import stores that did not stop.
+func interruptedImportGoesOn(t *testing.T, whole map[string]int) {
+	from, to := lettas(), newTarget(t, dbtest.New(t))
+	stopped := 0
+	for {
+		ctx, stop := context.WithCancel(t.Context())
+		steps := 0
+		to.Progress = func(string, int) {
+			if steps++; steps == 2 {
+				stop()
+			}
+		}
+		_, err := to.Import(ctx, from, false)
+		stop()
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		if stopped++; stopped > 100 {
+			t.Fatal("the import makes no progress")
+		}
+	}
+	if stopped < 3 {
+		t.Errorf("the import was interrupted %d times", stopped)
+	}
+	if diff := cmp.Diff(whole, to.counts()); diff != "" {
+		t.Errorf("numbers of rows (-whole +interrupted):\n%s", diff)
+	}
+	to.check()
+}
+
+func TestImportsRefuseOtherDatabases(t *testing.T) {
+	t.Parallel()
+	pool, _ := dbtest.Org(t)
+	to := newTarget(t, pool)
+	_, err := to.Import(t.Context(), dbtest.URLOf(pool), false)
+	if _, other := errors.AsType[*lettadb.NotLettaError](err); !other {
+		t.Errorf("the import of another database: %v", err)
+	}
+	if _, err := to.Import(t.Context(), "mysql://letta", false); !errors.Is(err, db.ErrInvalid) {
+		t.Errorf("the import of no address: %v", err)
+	}
+	for _, dsn := range []string{"host=127.0.0.1 password = s3cretpw port=x", "nonsense s3cretpw"} {
+		_, err := to.Import(t.Context(), dsn, false)
+		if !errors.Is(err, db.ErrInvalid) || strings.Contains(err.Error(), "s3cretpw") {
+			t.Errorf("the import of %q: %v", dsn, err)
+		}
+	}
+	to.Org = "default"
+	if _, err := to.Import(t.Context(), lettas(), false); !errors.Is(err, db.ErrInvalid) {
+		t.Errorf("the import of two organizations into one: %v", err)
+	}
+}

@@ -1,0 +1,145 @@
+package block_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pmezard/go-difflib/difflib"
+	"pgregory.net/rapid"
+
+	"github.com/loci-memory/loci/memory/block"
+)
+
+func TestEditsOfAValue(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		edit func() (string, error)
+		want string // or, of an error, what it says
+	}{
+		{"append to nothing", func() (string, error) { return block.Append("", "a"), nil }, "a"},
+		{"append on a line of its own", func() (string, error) { return block.Append("a", "\tb"), nil }, "a\n\tb"},
+		{"replace all", func() (string, error) { return block.ReplaceAll("l", "x y x", "x", "z") }, "z y z"},
+		{"replace all of nothing", func() (string, error) { return block.ReplaceAll("l", "x", "q", "z") },
+			"Old content 'q' not found in memory block 'l'"},
+		{"replace once, tabs kept", func() (string, error) { return block.ReplaceOnce("l", "a\tb\tc", "a\tb", "1→ }{") },
+			"1→ }{\tc"},
+		{"replace what is not there", func() (string, error) { return block.ReplaceOnce("l", "a", "b", "c") },
+			"did not appear verbatim in memory block with label `l`"},
+		{"replace what is there twice", func() (string, error) { return block.ReplaceOnce("l", "a\nb\nba", "b", "c") },
+			"in lines [2 3]"},
+		{"replace lines that are there twice", func() (string, error) {
+			return block.ReplaceOnce("l", "a\nb\nx\na\nb", "a\nb",
+				"c")
+		}, "in lines [1 4]"},
+		{"replace nothing", func() (string, error) { return block.ReplaceOnce("l", "ab", "", "c") }, "old_string is empty"},
+		{"insert into nothing", func() (string, error) { return block.Insert("", "a", block.AtEnd) }, "a"},
+		{"insert before the first line", func() (string, error) { return block.Insert("b", "a", 0) }, "a\nb"},
+		{"insert after a line", func() (string, error) { return block.Insert("a\nc", "b", 1) }, "a\nb\nc"},
+		{"insert at the end", func() (string, error) { return block.Insert("a\n", "b", block.AtEnd) }, "a\n\nb"},
+		{"insert after the end", func() (string, error) { return block.Insert("a", "b", 2) }, "[0, 1], or -1"},
+		{"insert before the beginning", func() (string, error) { return block.Insert("a", "b", -2) },
+			"Invalid `insert_line` parameter: -2"},
+	} {
+		got, err := tt.edit()
+		if err != nil {
+			got = err.Error()
+		}
+		if got != tt.want && (err == nil || !strings.Contains(got, tt.want)) {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestPatchesOfAValue(t *testing.T) {
+	t.Parallel()
+	const value = "# Title\n\n- one\n-- two\n+ three\n\tfour"
+	for _, tt := range []struct{ name, patch, want string }{
+		{"a line", "-- one\n+- uno", "# Title\n\n- uno\n-- two\n+ three\n\tfour"},
+		{"with what stands around it", "@@\n - one\n--- two\n+-- deux\n + three",
+			"# Title\n\n- one\n-- deux\n+ three\n\tfour"},
+		{"two hunks", "@@ -1 +1 @@\n-# Title\n+# Other\n@@\n-\tfour\n+\tvier", "# Other\n\n- one\n-- two\n+ three\n\tvier"},
+		{"with the names of files", "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-# Title\n+# Other\n",
+			"# Other\n\n- one\n-- two\n+ three\n\tfour"},
+		{"an empty line within", " # Title\n\n-- one", "# Title\n\n-- two\n+ three\n\tfour"},
+		{"only new lines go to the end", "+last", value + "\nlast"},
+		{"nothing is changed", " - one", "No applicable hunks found in patch"},
+		{"lines that are not there", "-- nine\n+- ten", "expected hunk context not found"},
+		{"the second of two fails", "@@\n-# Title\n+# Other\n@@\n-gone\n+come", "expected hunk context not found"},
+	} {
+		got, err := apply(tt.patch, value)
+		if err != nil {
+			got = err.Error()
+		}
+		if got != tt.want && (err == nil || !strings.Contains(got, tt.want)) {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+	if _, err := apply("-a\n+b", "a\na"); err == nil || !strings.Contains(err.Error(), "multiple places") {
+		t.Errorf("a line that is there twice: got %v", err)
+	}
+}
+
+func apply(patch, value string) (string, error) {
+	p, err := block.ParsePatch("l", patch)
+	if err != nil {
+		return "", err
+	}
+	return p[0].Apply(value)
+}
+
+func TestPatchesOfSeveralBlocks(t *testing.T) {
+	t.Parallel()
+	p, err := block.ParsePatch("ignored", "*** Begin Patch\n*** Add Block: a/b\nDescription: what it "+
+		"is\n+one\n+\n+two\n*** Delete Block: old\n*** Update Block: c\n*** Move to: d\n-x\n+y\n*** End Patch\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := "what it is"
+	want := block.Patch{{Kind: block.AddBlock, Label: "a/b", Description: &about, Value: "one\n\ntwo"},
+		{Kind: block.DeleteBlock, Label: "old"},
+		{Kind: block.UpdateBlock, Label: "c", NewLabel: "d"}}
+	if diff := cmp.Diff(want, p, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".hunks" },
+		cmp.Ignore())); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got, err := p[2].Apply("w\nx"); err != nil || got != "w\ny" {
+		t.Errorf("the update: got %q, %v", got, err)
+	}
+	for _, wrong := range []string{"text\n*** Delete Block: a", "*** Add Block: a\nno plus", "*** Update Block: a\n"} {
+		if _, err := block.ParsePatch("l", wrong); err == nil {
+			t.Errorf("%q is taken for a patch", wrong)
+		}
+	}
+}
+
+// A diff of two values makes the one of the other, and its reverse undoes that.
+func TestADiffIsAPatch(t *testing.T) {
+	t.Parallel()
+	line := rapid.StringMatching(`[-+@ \t*a-c0-9→}{]{0,6}`)
+	rapid.Check(t, func(t *rapid.T) {
+		// each once, so that every hunk has one place
+		lines := rapid.SliceOfNDistinct(line, 1, 12, rapid.ID[string]).Draw(t, "lines")
+		at := rapid.IntRange(0, len(lines)-1).Draw(t, "at")
+		changed := append(append(append([]string{}, lines[:at]...), "x"+rapid.StringMatching(`[a-z]{0,3}`).Draw(t, "new")),
+			lines[at+1:]...)
+		before, after := strings.Join(lines, "\n"), strings.Join(changed, "\n")
+		if before == "" || after == "" {
+			return // a value without lines is not one with an empty line
+		}
+		for _, pair := range [][2]string{{before, after}, {after, before}} {
+			diff, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{A: strings.SplitAfter(pair[0]+"\n", "\n"),
+				B:        strings.SplitAfter(pair[1]+"\n", "\n"),
+				FromFile: "a", ToFile: "b", Context: 12})
+			if err != nil {
+				t.Fatal(err)
+			}
+			diff = strings.TrimSuffix(diff, " ") // the line after the last
+			got, err := apply(diff, pair[0])
+			if err != nil || got != pair[1] {
+				t.Fatalf("%q by\n%s\nis %q (%v), want %q", pair[0], diff, got, err, pair[1])
+			}
+		}
+	})
+}

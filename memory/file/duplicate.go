@@ -1,0 +1,195 @@
+package file
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// fact is a sentence of a line that may state something.
+type fact struct {
+	path string
+	line int
+	all  string   // its words, in lower case
+	says []string // its words without small ones and endings
+}
+
+const (
+	leastFactWords = 4   // a sentence of fewer words states nothing
+	sameShare      = 0.7 // of what the longer of two facts says, the shorter one must say
+	maxPostings    = 500 // of a word: facts are not looked for by words that more of them have
+)
+
+// smallWords say nothing by themselves. Words that deny or limit are no small words.
+var smallWords = setOf("a an the is are was were be been has have had it its this that of to in on at by for with " +
+	"and we i our my their his her as does do did will there which who")
+
+func setOf(words string) map[string]bool {
+	all := map[string]bool{}
+	for w := range strings.FieldsSeq(words) {
+		all[w] = true
+	}
+	return all
+}
+
+// stem returns a word without the ending of its form, if at least three letters stay.
+func stem(word string) string {
+	for _, ending := range []string{"ing", "ed", "es", "s", "e"} {
+		short, ok := strings.CutSuffix(word, ending)
+		if ok && utf8.RuneCountInString(short) >= 3 && !strings.ContainsFunc(short, notLetter) {
+			return short
+		}
+	}
+	return word
+}
+
+func notLetter(r rune) bool { return !unicode.IsLetter(r) }
+
+// factsOf returns the facts of a line.
+func factsOf(path string, number int, text string) (all []fact) {
+	sentences := strings.ReplaceAll(withoutPointers(lineFeeds(text)), ". ", ";")
+	for part := range strings.FieldsFuncSeq(sentences, func(r rune) bool { return r == '|' || r == ';' || r == '\n' }) {
+		words := strings.FieldsFunc(strings.ToLower(part), func(r rune) bool { return notLetter(r) && !unicode.IsNumber(r) })
+		if len(words) < leastFactWords {
+			continue
+		}
+		f := fact{path: path, line: number, all: strings.Join(words, " ")}
+		for _, w := range words {
+			if !smallWords[w] {
+				f.says = append(f.says, stem(w))
+			}
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// same reports whether two facts say the same: in the same words, or one says all that the other says, in that order,
+// and little more. Facts of which each has something of its own, a name or a number, are two.
+func (f fact) same(o fact) bool {
+	if f.all == o.all {
+		return true
+	}
+	short, long := f.says, o.says
+	if len(short) > len(long) {
+		short, long = long, short
+	}
+	if len(short) < leastFactWords || float64(len(short)) < sameShare*float64(len(long)) {
+		return false
+	}
+	at := 0
+	for _, w := range long {
+		if at < len(short) && short[at] == w {
+			at++
+		} else if denies.MatchString(w) {
+			return false
+		}
+	}
+	return at == len(short)
+}
+
+// denies matches what turns a fact into another one.
+var denies = regexp.MustCompile(`^(?:not|no|never|none|without|only|except|unless|t|cannot|\pN+)$`)
+
+// knownFacts finds facts by their words.
+type knownFacts struct {
+	exact map[string]fact
+	by    map[string][]fact // a word that they say
+}
+
+// learn adds the facts of a file.
+func (k *knownFacts) learn(f File) {
+	if k.exact == nil {
+		k.exact, k.by = map[string]fact{}, map[string][]fact{}
+	}
+	for i, line := range Lines(f.Content) {
+		if heading.MatchString(line) {
+			continue
+		}
+		for _, one := range factsOf(f.Path, i+1, line) {
+			k.exact[one.all] = one
+			for _, w := range one.says {
+				if n := len(k.by[w]); n <= maxPostings {
+					k.by[w] = append(k.by[w], one)
+				}
+			}
+		}
+	}
+}
+
+// like returns a fact that says the same as another one, if there is one.
+func (k *knownFacts) like(f fact) (same fact, is bool) {
+	if same, is = k.exact[f.all]; is {
+		return same, true
+	}
+	words := slices.Clone(f.says)
+	slices.SortFunc(words, func(a, b string) int { return len(k.by[a]) - len(k.by[b]) })
+	for _, w := range words {
+		of := k.by[w]
+		if len(of) > maxPostings {
+			break
+		}
+		for _, o := range of {
+			if f.same(o) {
+				return o, true
+			}
+		}
+	}
+	return same, false
+}
+
+// checkDuplicates finds facts that stand in another file, also in slightly other words.
+func (c *indexCheck) checkDuplicates() {
+	var known knownFacts
+	for _, f := range c.others {
+		known.learn(f)
+	}
+	for _, l := range c.lines {
+		if !l.item && !l.row && !l.plain || l.inFence || l.row && c.headOfTable(l) {
+			continue
+		}
+		for _, one := range factsOf("", l.number, l.text) {
+			if same, is := known.like(one); is {
+				c.add(ruleDuplicate, l, "says what stands in "+same.path+": point to it", false)
+				break
+			}
+		}
+	}
+}
+
+// maxDuplicates is the most facts that a lint names as said twice.
+const maxDuplicates = 50
+
+// Duplicate is a line that says what a line of another file says.
+type Duplicate struct {
+	Path      string `json:"path"`
+	Line      int    `json:"line" doc:"From 1."`
+	OtherPath string `json:"other_path"`
+	OtherLine int    `json:"other_line"`
+	Text      string `json:"text" doc:"What the line says, in lower case and without signs."`
+}
+
+// duplicatesIn finds facts that two files have, apart from the index: its rules say that.
+func duplicatesIn(files []File) []Duplicate {
+	all := []Duplicate{}
+	var known knownFacts
+	for _, f := range files {
+		if f.Path == ManifestPath {
+			continue
+		}
+		for i, line := range Lines(f.Content) {
+			if heading.MatchString(line) {
+				continue
+			}
+			for _, one := range factsOf(f.Path, i+1, line) {
+				if same, is := known.like(one); is && len(all) < maxDuplicates {
+					all = append(all, Duplicate{f.Path, i + 1, same.path, same.line, one.all})
+				}
+			}
+		}
+		known.learn(f)
+	}
+	return all
+}

@@ -1,0 +1,89 @@
+// Package memoryfile stores memory files: trees of paths under /memories that an agent, or several, read and write. It
+// keeps every version of a file, and refuses what the rules of a tree's index do not allow.
+package file
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
+)
+
+// Limits of a tree.
+const (
+	MaxFileBytes = 102_400
+	MaxFiles     = 1_000
+	MaxTreeBytes = 10 << 20 // of all files of a tree
+)
+
+// Tree is a tree of memory files.
+type Tree struct {
+	Key         int64      `db:"key" json:"-"`
+	ID          string     `db:"id" json:"id"`
+	Name        string     `db:"name" json:"name"`
+	Description *string    `db:"description" json:"description"`
+	Rules       IndexRules `db:"rules" json:"rules"`
+	CreatedAt   time.Time  `db:"created_at" json:"created_at"`
+	UpdatedAt   time.Time  `db:"updated_at" json:"updated_at"`
+
+	// Vectors is nil before the first embeddings endpoint. It counts files that wait and parts that were refused.
+	Vectors *embed.Status `db:"embedding_status" json:"embedding_status,omitempty"`
+}
+
+// Attached is the tree of an agent.
+type Attached struct {
+	Tree
+	ReadOnly bool `db:"read_only" json:"read_only"` // the agent's tool cannot change it
+}
+
+// Entry is a file of a tree without its content.
+type Entry struct {
+	Key       int64     `db:"key" json:"-"`
+	ID        string    `db:"id" json:"id"` // stays the same when the file is renamed
+	Path      string    `db:"path" json:"path"`
+	SHA256    string    `db:"sha256" json:"sha256"` // of the content, in hexadecimal digits
+	SizeBytes int       `db:"size_bytes" json:"size_bytes"`
+	Version   int       `db:"version" json:"version"` // from 1, one higher after each change
+	CreatedAt time.Time `db:"created_at" json:"created_at"`
+	UpdatedAt time.Time `db:"updated_at" json:"updated_at"`
+
+	Folded string `db:"folded" json:"-"`
+
+	db.Validity
+	SupersededBy *string `db:"superseded_by" json:"superseded_by" doc:"The path of the file that took its place."`
+	Ended        bool    `db:"ended" json:"ended" doc:"It holds no longer."` // when it was read
+	Successor    *int64  `db:"successor" json:"-"`
+}
+
+// File is a file of a tree.
+type File struct {
+	Entry
+	Content    string         `db:"content" json:"content"`
+	Provenance *db.Provenance `db:"provenance" json:"provenance" doc:"Who made the newest version."`
+}
+
+// At names a tree and who works in it: an agent, or an operator if Author names none.
+type At struct {
+	Org    db.Org
+	Tree   string // its id
+	Author db.Provenance
+}
+
+// MismatchError says that a file is not as a change expects it. It is an ErrConflict, and holds the present file.
+type MismatchError struct{ Current File }
+
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("%s has the SHA-256 %s, and not the one that this change expects; the change was not made. Its "+
+		"text is: %s", e.Current.Path, e.Current.SHA256, e.Current.Content)
+}
+
+// Unwrap makes it an ErrConflict.
+func (e *MismatchError) Unwrap() error { return db.ErrConflict }
+
+func hashOf(content string) string {
+	sum := sha256.Sum256([]byte(content))
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,75 @@
+package file
+
+import (
+	"context"
+	"strings"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// redactedMark takes the place of a text that is redacted.
+const redactedMark = "[REDACTED]"
+
+// Redaction says what a redaction changed.
+type Redaction struct {
+	Files    []string `json:"files" doc:"The paths of the files whose present text was changed."`
+	Versions int      `json:"versions" doc:"How many versions were changed."`
+}
+
+// Redact replaces a text by [REDACTED] in all files of a tree and in all their versions, also those of deleted files.
+// ErrInvalid if it is too short, or a path has it.
+func (s *Store) Redact(ctx context.Context, at At, text string) (r Redaction, err error) {
+	if text = db.Clean(text); len(strings.TrimSpace(text)) < 4 || strings.Contains(redactedMark, text) {
+		return r, db.Invalid("the text to redact must have at least 4 characters, and not be part of %s", redactedMark)
+	}
+	r.Files = []string{}
+	_, err = s.change(ctx, at, func(e *editor) error {
+		d := e.store.db
+		named, err := db.All[string](ctx, d, `
+			SELECT f.path FROM memory_files f WHERE f.org = $1 AND f.tree_key = $2 AND (strpos(f.path, $3) > 0 OR EXISTS (
+				SELECT FROM memory_file_versions v WHERE v.org = $1 AND v.file_key = f.key AND strpos(v.path, $3) > 0))
+			ORDER BY f.path, f.key`, at.Org, e.tree.Key, text)
+		if err != nil {
+			return err
+		}
+		if len(named) > 0 {
+			return db.Invalid("the text is part of paths, which a redaction does not change; nothing was changed. Delete the "+
+				"tree, or redact another part: %s", strings.Join(named, ", "))
+		}
+		for _, f := range e.below(Root) {
+			if err := e.redact(ctx, f, text, &r); err != nil {
+				return err
+			}
+		}
+		tag, err := d.Exec(ctx, `
+			UPDATE memory_file_versions v
+			SET content = replace(v.content, $3, $4), redacted = true,
+			    sha256 = encode(sha256(convert_to(replace(v.content, $3, $4), 'UTF8')), 'hex')
+			FROM memory_files f
+			WHERE f.org = $1 AND f.tree_key = $2 AND v.org = $1 AND v.file_key = f.key AND strpos(v.content, $3) > 0`,
+			at.Org, e.tree.Key, text, redactedMark)
+		r.Versions = int(tag.RowsAffected())
+		if err != nil {
+			return db.Error(err)
+		}
+		_, err = d.Exec(ctx, `
+			UPDATE memory_files SET content = replace(content, $3, $4),
+			    sha256 = encode(sha256(convert_to(replace(content, $3, $4), 'UTF8')), 'hex')
+			WHERE org = $1 AND tree_key = $2 AND deleted_at IS NOT NULL AND strpos(content, $3) > 0`,
+			at.Org, e.tree.Key, text, redactedMark)
+		return db.Error(err)
+	})
+	return r, err
+}
+
+// redact redacts the present text of a file, as its next version.
+func (e *editor) redact(ctx context.Context, was Entry, text string, r *Redaction) error {
+	f, err := e.store.file(ctx, e.at.Org, e.tree, was.Path)
+	if err != nil || !strings.Contains(f.Content, text) {
+		return err
+	}
+	e.change = redacted
+	r.Files = append(r.Files, f.Path)
+	_, err = e.write(ctx, was, f.Path, strings.ReplaceAll(f.Content, text, redactedMark))
+	return err
+}

@@ -1,0 +1,75 @@
+package file
+
+import (
+	"context"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
+)
+
+// Remade lets embed.Reembed make the vectors of memory files in another space.
+func (s *Store) Remade() embed.Remade {
+	remade := s.Queue().Remade(s.readRemade)
+	remade.Key = s.search.VectorKey // a file has several vectors
+	return remade
+}
+
+// remade is chunks of files without a vector in a space.
+type remade struct {
+	batch
+	org   db.Org
+	trees map[int64]int64 // of the files
+}
+
+// readRemade returns those chunks of files with some keys that lack a vector in a space.
+func (s *Store) readRemade(ctx context.Context, org db.Org, space embed.Space, keys []int64) (embed.Rows, error) {
+	type row struct {
+		unembedded
+		Tree int64 `db:"tree_key"`
+	}
+	files, err := db.All[row](ctx, s.db, `
+		SELECT f.key, f.path, f.content, f.sha256, f.tree_key, ARRAY(
+			SELECT v.chunk FROM memory_file_vectors v
+			WHERE v.org = $1 AND v.tree_key = f.tree_key AND v.file_key = f.key AND v.space_id = $3) AS has
+		FROM memory_files f
+		WHERE f.org = $1 AND f.key = ANY ($2) AND f.deleted_at IS NULL
+		ORDER BY f.key`, org, keys, space.ID)
+	b := &remade{batch: batch{store: s, space: space}, org: org, trees: map[int64]int64{}}
+	for _, f := range files {
+		f.lacking = slices.DeleteFunc(chunksOf(f.Path, f.Content), func(c chunk) bool { return slices.Contains(f.Has, c.id) })
+		if len(f.lacking) > 0 {
+			b.files, b.trees[f.Key] = append(b.files, f.unembedded), f.Tree
+		}
+	}
+	if err != nil || len(b.files) == 0 {
+		return nil, err
+	}
+	return b, nil
+}
+
+// Lock implements embed.Rows. It leaves out files that have another path or text, or are deleted.
+func (b *remade) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
+	keys, paths, sums := b.columns()
+	same, err := db.All[int64](ctx, tx, `
+		SELECT f.key FROM memory_files f
+		JOIN unnest($2::bigint[], $3::text[], $4::text[]) AS was (key, path, sum)
+		  ON was.key = f.key AND was.path = f.path AND was.sum = f.sha256
+		WHERE f.org = $1 AND f.deleted_at IS NULL
+		ORDER BY f.key
+		FOR SHARE OF f`, b.org, keys, paths, sums)
+	locked := map[int64][]any{}
+	for _, f := range b.files {
+		for _, c := range f.lacking {
+			if slices.Contains(same, f.Key) {
+				locked[c.id] = []any{b.org, b.trees[f.Key], f.Key, c.first, c.last}
+			}
+		}
+	}
+	return locked, err
+}
+
+// Finish implements embed.Rows.
+func (*remade) Finish(context.Context, pgx.Tx, []*embed.RefusedError) error { return nil }

@@ -1,0 +1,157 @@
+package search
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/recall"
+)
+
+// terms returns the distinct words of a text, as searches by words have them.
+func terms(text string) []string { return embed.DistinctTerms(text) }
+
+// covered returns the share of the query's words that a text has, from 0 to 1.
+func covered(query []string, text string) float64 {
+	if len(query) == 0 {
+		return 0
+	}
+	has, n := terms(text), 0
+	for _, id := range query {
+		if _, ok := slices.BinarySearch(has, id); ok {
+			n++
+		}
+	}
+	return float64(n) / float64(len(query))
+}
+
+// ranked returns the best hits of all arms. The scores of two memories cannot be compared, for each counts words within
+// itself: a hit counts by the share of the query's words that it has, and by its rank in its memory. By meaning alone,
+// it counts by its score.
+func (q Query) ranked(arms []found) []MemoryFound {
+	all, sure := []MemoryFound{}, 0.0
+	for _, a := range arms {
+		query := terms(cmp.Or(a.searchedFor, q.Text))
+		for i, h := range a.hits {
+			sure = max(sure, h.Score)
+			if q.Mode != recall.ByMeaning {
+				h.Score = covered(query, h.Place.named()+" "+h.Text) + 1/float64(i+2)
+			}
+			h.Text = db.Beginning(h.Text, maxTextBytes)
+			all = append(all, h)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b MemoryFound) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(slices.Index(Kinds, a.Kind), slices.Index(Kinds, b.Kind)))
+	})
+	if len(all) > 0 && all[0].Score > 0 { // the best is as sure as the surest of its memory
+		for i, best := len(all)-1, all[0].Score; i >= 0; i-- {
+			all[i].Score *= sure / best
+		}
+	}
+	return all[:min(len(all), q.Limit)]
+}
+
+// named returns the names by which a place is found.
+func (p FoundPlace) named() string { return strings.TrimSpace(p.Path + " " + p.Label) }
+
+// minKnown is the fewest words of a query by which a text is known to be what it asks for.
+const minKnown = 2
+
+// known returns the place of a near layer that a query knows: it names the place, or the place has all of its words.
+func (q Query) known(near []found) string {
+	query := terms(q.Text)
+	for _, f := range near {
+		for _, h := range f.hits {
+			if names(q.Text, h.Place.Path) || len(query) >= minKnown && covered(query, h.Place.named()+" "+h.Text) == 1 {
+				return cmp.Or(h.Place.Path, h.Place.Label, h.Place.Field)
+			}
+		}
+	}
+	return ""
+}
+
+// names reports whether a text has a path or its last name, as words of its own. A name without an ending is a word
+// like others: only its whole path names it.
+func names(text, of string) bool {
+	if of == "" {
+		return false
+	}
+	name := path.Base(of)
+	return hasWord(text, of) || strings.Contains(strings.Trim(name, "."), ".") && hasWord(text, name)
+}
+
+// hasWord reports whether a text has a name that no letter, digit, '_' or '-' continues.
+func hasWord(text, name string) bool {
+	continues := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '-' }
+	for at := 0; ; {
+		i := strings.Index(text[at:], name)
+		if i < 0 {
+			return false
+		}
+		before, _ := utf8.DecodeLastRuneInString(text[:at+i])
+		after, _ := utf8.DecodeRuneInString(text[at+i+len(name):])
+		if !continues(before) && !continues(after) {
+			return true
+		}
+		at += i + len(name)
+	}
+}
+
+// best returns the hits of a list of texts that share words with the query, the best first.
+func (q Query) best(hits []MemoryFound) []MemoryFound {
+	query := terms(q.Text)
+	share := func(h MemoryFound) float64 { return covered(query, h.Place.named()+" "+h.Text) }
+	hits = slices.DeleteFunc(hits, func(h MemoryFound) bool { return share(h) == 0 })
+	for i, h := range hits {
+		hits[i].Score = share(h)
+		if q.guessed {
+			hits[i].Score *= embed.GuessedShare
+		}
+		if q.Explain {
+			hits[i].Explanation = q.explained(h)
+		}
+	}
+	slices.SortStableFunc(hits, func(a, b MemoryFound) int { return cmp.Compare(share(b), share(a)) })
+	return hits[:min(len(hits), q.Limit)]
+}
+
+// explained returns which words of the query an entry or a block has.
+func (q Query) explained(h MemoryFound) *embed.HitExplanation {
+	query, has := terms(q.Text), terms(h.Place.named()+" "+h.Text)
+	return &embed.HitExplanation{Words: h.Score, Boosts: []embed.Boost{}, Terms: slices.DeleteFunc(query,
+		func(t string) bool { return !slices.Contains(has, t) })}
+}
+
+// bestLines returns the part of a text around the line that has the most words of the query, at most maxTextBytes, and
+// the lines that it has, from 1.
+func (q Query) bestLines(text string) (part string, first, last int) {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	query, at, most := terms(q.Text), 0, -1.0
+	for i, line := range lines {
+		if share := covered(query, line); share > most {
+			at, most = i, share
+		}
+	}
+	first, last = at, at
+	for size := len(lines[at]); ; {
+		grown := false
+		if last+1 < len(lines) && size+len(lines[last+1]) < maxTextBytes {
+			last, grown = last+1, true
+			size += len(lines[last]) + 1
+		}
+		if first > 0 && size+len(lines[first-1]) < maxTextBytes {
+			first, grown = first-1, true
+			size += len(lines[first]) + 1
+		}
+		if !grown {
+			break
+		}
+	}
+	return strings.Join(lines[first:last+1], "\n"), first + 1, last + 1
+}
