@@ -1,12 +1,16 @@
 package main
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 )
 
-// Arrow is the use by a file of what another declares.
-type Arrow struct{ From, To string }
+// Arrow is the use by a file of names that another declares.
+type Arrow struct {
+	From, To string
+	Names    []string
+}
 
 // Knots returns the sets of at least two files that all reach each other, the largest first.
 func (p Package) Knots() [][]string {
@@ -22,7 +26,7 @@ func (p Package) Knots() [][]string {
 
 // tarjan is Tarjan's algorithm for strongly connected components.
 type tarjan struct {
-	of         map[string][]string
+	of         map[string]map[string][]string
 	index, low map[string]int // from 1
 	open       map[string]bool
 	stack      []string
@@ -33,7 +37,7 @@ func (t *tarjan) visit(file string) {
 	at := len(t.index) + 1
 	t.index[file], t.low[file], t.open[file] = at, at, true
 	t.stack = append(t.stack, file)
-	for _, used := range t.of[file] {
+	for _, used := range slices.Sorted(maps.Keys(t.of[file])) {
 		switch {
 		case t.index[used] == 0:
 			t.visit(used)
@@ -80,9 +84,9 @@ func (p Package) Up() []Arrow {
 	order, _ := p.Order()
 	var up []Arrow
 	for at, from := range order {
-		for _, to := range p.Uses[from] {
-			if slices.Index(order, to) > at {
-				up = append(up, Arrow{from, to})
+		for _, to := range order[at+1:] {
+			if names := p.Uses[from][to]; names != nil {
+				up = append(up, Arrow{from, to, names})
 			}
 		}
 	}

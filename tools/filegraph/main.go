@@ -6,6 +6,7 @@
 package main
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 func main() {
 	folder := flag.String("C", ".", "the folder in which patterns are read")
 	verbose := flag.Bool("v", false, "list the knots, the arrows up and the unnamed files")
+	asJSON := flag.Bool("json", false, "print all that was read, as JSON")
 	flag.Parse()
 	patterns := flag.Args()
 	if len(patterns) == 0 {
@@ -24,6 +26,13 @@ func main() {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "filegraph:", err)
 		os.Exit(1)
+	}
+	if *asJSON {
+		if err := json.NewEncoder(os.Stdout).Encode(packages); err != nil {
+			fmt.Fprintln(os.Stderr, "filegraph:", err)
+			os.Exit(1)
+		}
+		return
 	}
 	fmt.Printf("%-70s %5s %5s %4s %7s\n", "package", "files", "knot", "up", "unnamed")
 	for _, p := range packages {
@@ -47,7 +56,7 @@ func show(p Package, verbose bool) {
 		fmt.Println("  knot:", strings.Join(knot, " "))
 	}
 	for _, a := range up {
-		fmt.Printf("  up: %s → %s\n", a.From, a.To)
+		fmt.Printf("  up: %s → %s: %s\n", a.From, a.To, strings.Join(a.Names, " "))
 	}
 	if len(unnamed) > 0 {
 		fmt.Println("  unnamed:", strings.Join(unnamed, " "))

@@ -10,7 +10,6 @@ import (
 	"go/token"
 	"go/types"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,11 +19,11 @@ import (
 
 // Package is how the files of a package use each other. Tests are left out.
 type Package struct {
-	Path  string              // of the import
-	Files []string            // base names, sorted
-	Lines map[string]int      // of each file
-	Uses  map[string][]string // of each file: the other files that declare what it uses, sorted
-	Doc   string              // the package comment
+	Path  string                         // of the import
+	Files []string                       // base names, sorted
+	Lines map[string]int                 // of each file
+	Uses  map[string]map[string][]string // the names that a file uses of another, by both files; sorted
+	Doc   string                         // the package comment
 }
 
 // listed is what go list says of a package.
@@ -95,7 +94,7 @@ func list(folder string, patterns []string) ([]listed, error) {
 // read reads a package.
 func read(of listed, set *token.FileSet, imports types.Importer) (Package, error) {
 	var sources []*ast.File
-	p := Package{Path: of.ImportPath, Lines: map[string]int{}, Uses: map[string][]string{}}
+	p := Package{Path: of.ImportPath, Lines: map[string]int{}, Uses: map[string]map[string][]string{}}
 	for _, name := range of.GoFiles {
 		source, err := parser.ParseFile(set, filepath.Join(of.Dir, name), nil, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
@@ -117,28 +116,24 @@ func read(of listed, set *token.FileSet, imports types.Importer) (Package, error
 	return p, nil
 }
 
-// uses returns the arrows between the files of a package.
-func uses(set *token.FileSet, of *types.Package, info *types.Info) map[string][]string {
+// uses returns the names that the files of a package use of each other.
+func uses(set *token.FileSet, of *types.Package, info *types.Info) map[string]map[string][]string {
 	file := func(at token.Pos) string { return filepath.Base(set.Position(at).Filename) }
-	found := map[string]map[string]bool{}
+	found := map[string]map[string][]string{}
 	for name, object := range info.Uses {
-		if object.Pkg() != of || !declares(of, object) {
-			continue
-		}
 		from, to := file(name.Pos()), file(object.Pos())
-		if from == to {
+		if object.Pkg() != of || !declares(of, object) || from == to {
 			continue
 		}
 		if found[from] == nil {
-			found[from] = map[string]bool{}
+			found[from] = map[string][]string{}
 		}
-		found[from][to] = true
+		if !slices.Contains(found[from][to], object.Name()) {
+			found[from][to] = append(found[from][to], object.Name())
+			slices.Sort(found[from][to])
+		}
 	}
-	sorted := map[string][]string{}
-	for from, to := range found {
-		sorted[from] = slices.Sorted(maps.Keys(to))
-	}
-	return sorted
+	return found
 }
 
 // declares reports whether a package declares an object: a name of its own, or a method.
