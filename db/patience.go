@@ -14,6 +14,7 @@ import (
 // statement that the database works on may take as long as it needs.
 type patience struct {
 	limit time.Duration
+	told  func(waits bool) // is told of a statement that waits longer, in place of its end; nil: it is broken off
 
 	mu     sync.Mutex
 	waited time.Duration // in all, less the time without waits since
@@ -36,6 +37,12 @@ type (
 // them. A statement that would wait longer ends with context.DeadlineExceeded.
 func WithPatience(ctx context.Context, limit time.Duration) context.Context {
 	return context.WithValue(ctx, patienceKey{}, &patience{limit: limit})
+}
+
+// WithNotice is WithPatience for work whose statements are not broken off: told is called with true for each statement
+// that waits longer, and with false when that one has ended.
+func WithNotice(ctx context.Context, limit time.Duration, told func(waits bool)) context.Context {
+	return context.WithValue(ctx, patienceKey{}, &patience{limit: limit, told: told})
 }
 
 // left returns how long the next statement may take before it is looked at.
@@ -68,6 +75,8 @@ type wait struct {
 	began  time.Time
 	timer  *time.Timer
 	works  bool // when it was looked at last
+	over   bool // it has ended
+	late   bool // told knows that it waits
 	cancel context.CancelCauseFunc
 }
 
@@ -88,10 +97,15 @@ func (t *patient) begin(ctx context.Context, pid uint32) context.Context {
 		works := pid != 0 && t.look(looking, pid)
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if w.works = works; !works {
-			cancel(errOutOfPatience)
-		} else if inner.Err() == nil {
+		switch w.works = works; {
+		case w.over:
+		case works:
 			w.timer.Reset(lookAgain)
+		case p.told == nil:
+			cancel(errOutOfPatience)
+		default:
+			w.late = true
+			p.told(true)
 		}
 	})
 	return context.WithValue(bounded{inner}, waitKey{}, w)
@@ -111,8 +125,12 @@ func (*patient) end(ctx context.Context) {
 // ended takes note of a wait, unless it was one for a statement that was quick or that the database worked on.
 func (w *wait) ended() {
 	w.mu.Lock()
-	works := w.works
+	works, late := w.works, w.late
+	w.over = true
 	w.mu.Unlock()
+	if late {
+		w.told(false)
+	}
 	if took := time.Since(w.began); took >= quick && !works {
 		w.note(took)
 	}

@@ -74,6 +74,39 @@ func TestAStatementThatWorksMayTakeItsTime(t *testing.T) {
 	})
 }
 
+// Work that goes on whatever it waits for is told of each statement that waits too long, and of its end.
+func TestAStatementThatIsNotBrokenOffIsTold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		waits := 0
+		ctx := db.WithNotice(t.Context(), 10*time.Second, func(more bool) {
+			if more {
+				waits++
+			} else {
+				waits--
+			}
+		})
+		works := true
+		of, end := db.BeginPatiently(ctx, func() bool { return works })
+		other, endOther := db.BeginPatiently(ctx, func() bool { return false })
+		for _, c := range []struct {
+			then func()
+			want int
+		}{{func() {}, 0}, {func() { time.Sleep(11 * time.Second) }, 1}, {func() { works = false }, 1},
+			{func() { time.Sleep(5 * time.Second) }, 2}, {endOther, 1}, {func() { time.Sleep(time.Minute) }, 1}, {end, 0},
+			{func() { time.Sleep(time.Minute) }, 0}} {
+			c.then()
+			synctest.Wait()
+			if waits != c.want {
+				t.Errorf("%d statements are known to wait, want %d", waits, c.want)
+			}
+		}
+		if !errors.Is(of.Err(), context.Canceled) || !errors.Is(other.Err(), context.Canceled) {
+			t.Errorf("the statements ended by %v and %v", of.Err(), other.Err())
+		}
+	})
+}
+
 // The waits of a request add up, and what it does without waiting is taken off them: a quick statement between two
 // waits does not make the second a first one.
 func TestWaitsOfARequestAddUp(t *testing.T) {

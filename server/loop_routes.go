@@ -68,7 +68,7 @@ func (s *Server) sendToAgent(a *rest.API, c echo.Context, streams func(*letta.Se
 		return err
 	}
 	in.streams = streams(in.body)
-	return s.send(c, in)
+	return s.send(a, c, in)
 }
 
 // toAgent reads a request to the agent in the path.
@@ -102,7 +102,7 @@ func (s *Server) sendToConversation(a *rest.API, c echo.Context) error {
 	}
 	in.agentID, in.conversation = conversation.AgentID, conversation.ID
 	in.streams = !in.body.Streaming.Set || in.body.Streaming.Null || in.body.Streaming.Value
-	return s.send(c, in)
+	return s.send(a, c, in)
 }
 
 // inConversation returns the conversation in the path. read reads the body, and returns the agent that it names.
@@ -154,7 +154,7 @@ type sending struct {
 }
 
 // start starts the run of a request.
-func (s *Server) start(c echo.Context, in sending, background bool) (loop.Started, error) {
+func (s *Server) start(a *rest.API, c echo.Context, in sending, background bool) (loop.Started, error) {
 	r, err := in.body.Request(in.streams)
 	if err != nil {
 		return loop.Started{}, err
@@ -163,7 +163,24 @@ func (s *Server) start(c echo.Context, in sending, background bool) (loop.Starte
 	ctx, cancel := s.bounded(c)
 	defer cancel()
 	started, err := s.Loop.Start(ctx, rest.Org(ctx), r)
-	return started, runProblem(err)
+	return started, runProblem(s.whyBusy(ctx, a, err))
+}
+
+// whyBusy returns a 503 in place of a *loop.BusyError where the database keeps the run that a request meets from
+// ending: to wait for that, or to cancel it, would not help.
+func (s *Server) whyBusy(ctx context.Context, a *rest.API, err error) error {
+	busy, isBusy := errors.AsType[*loop.BusyError](err)
+	if !isBusy {
+		return err
+	}
+	if _, unready := s.checkReady(ctx, a); db.IsFull(unready) {
+		return unready
+	}
+	if h, halted := s.Loop.Halted(busy.RunID); halted && !h.Works {
+		return db.Busy("Another request in this conversation (%s) stopped because the database could not serve. It goes on "+
+			"by itself: send this one again in a moment", busy.RunID)
+	}
+	return err
 }
 
 // runProblem returns the problem of a run that cannot start.
@@ -184,8 +201,8 @@ func runProblem(err error) error {
 	return err
 }
 
-func (s *Server) send(c echo.Context, in sending) error {
-	started, err := s.start(c, in, false)
+func (s *Server) send(a *rest.API, c echo.Context, in sending) error {
+	started, err := s.start(a, c, in, false)
 	if err != nil {
 		return err
 	}
@@ -193,7 +210,7 @@ func (s *Server) send(c echo.Context, in sending) error {
 	pings := !in.body.Pings.Set || in.body.Pings.Null || in.body.Pings.Value
 	switch {
 	case in.streams && started.Run.Background:
-		return s.streamItems(c, started.Run, itemStream{pings: pings})
+		return s.streamItems(a, c, started.Run, itemStream{pings: pings})
 	case in.streams:
 		return s.streamEvents(c, started, pings)
 	}
@@ -206,7 +223,7 @@ func (s *Server) sendAsync(a *rest.API, c echo.Context) error {
 		return err
 	}
 	in.streams = true
-	started, err := s.start(c, in, true)
+	started, err := s.start(a, c, in, true)
 	if err != nil {
 		return err
 	}

@@ -275,7 +275,7 @@ func (s *Server) attachToRun(a *rest.API, c echo.Context) error {
 	if in.After.Value, err = rest.QueryInt(c, "starting_after", in.After.Value); err != nil {
 		return err
 	}
-	return s.attach(c, r, *in)
+	return s.attach(a, c, r, *in)
 }
 
 // attachToConversation sends the items of the run of a conversation: that of an id or of an otid, or the active one.
@@ -299,10 +299,10 @@ func (s *Server) attachToConversation(a *rest.API, c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.attach(c, r, *in)
+	return s.attach(a, c, r, *in)
 }
 
-func (s *Server) attach(c echo.Context, r loop.Run, in letta.Attach) error {
+func (s *Server) attach(a *rest.API, c echo.Context, r loop.Run, in letta.Attach) error {
 	kept, err := s.Retention.Settings(c.Request().Context(), rest.Org(c.Request().Context()))
 	switch {
 	case err != nil:
@@ -315,6 +315,6 @@ func (s *Server) attach(c echo.Context, r loop.Run, in letta.Attach) error {
 		return rest.Expired("EXPIRED: The stream of run " + r.ID + " is no longer kept; its messages are at /v1/runs/" +
 			r.ID + "/messages")
 	}
-	return s.streamItems(c, r, itemStream{after: int64(in.After.Value), pings: !in.Pings.Set || in.Pings.Null ||
+	return s.streamItems(a, c, r, itemStream{after: int64(in.After.Value), pings: !in.Pings.Set || in.Pings.Null ||
 		in.Pings.Value, poll: time.Duration(in.Poll.Value * float64(time.Second)), batch: in.Batch.Value})
 }

@@ -120,10 +120,11 @@ const (
 )
 
 // streamItems sends the items of a background run after one of them. It reads them from the database, so that any
-// server can send them. It waits for a database that does not answer as long as a request may take.
-func (s *Server) streamItems(c echo.Context, r loop.Run, o itemStream) error {
-	ctx, patience := c.Request().Context(), cmp.Or(s.RequestTimeout, rest.DefaultTimeout)
-	out, last, read := rest.NewEvents(c), time.Now(), time.Now()
+// server can send them. It waits for a database that does not answer, or stores nothing, as long as a request may take.
+func (s *Server) streamItems(a *rest.API, c echo.Context, r loop.Run, o itemStream) error {
+	ctx := c.Request().Context()
+	out, last := rest.NewEvents(c), time.Now()
+	served := s.newServing(a, r)
 	poll := time.NewTicker(min(max(cmp.Or(o.poll, defaultPoll), leastPoll), mostPoll))
 	defer poll.Stop()
 	if o.pings && o.after == 0 {
@@ -132,16 +133,14 @@ func (s *Server) streamItems(c echo.Context, r loop.Run, o itemStream) error {
 		}
 	}
 	for {
-		items, ended, err := s.items(ctx, r, o)
+		items, ended, err := s.items(ctx, r, o, served.left())
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case errors.Is(err, db.ErrNotFound):
 			return sendLast(out, letta.DeletionOf(r))
-		case err != nil && (!db.Unavailable(err) || time.Since(read) >= patience):
+		case err != nil && !db.Unavailable(err), !served.goesOn(ctx, len(items), err):
 			return sendLast(out, letta.OutageOf(r))
-		case err == nil:
-			read = time.Now()
 		}
 		events := make([]rest.Event, len(items))
 		for i, item := range items {
@@ -178,9 +177,52 @@ func (s *Server) streamItems(c echo.Context, r loop.Run, o itemStream) error {
 	}
 }
 
-// items reads the next items of a background run, for as long as a request may take.
-func (s *Server) items(ctx context.Context, r loop.Run, o itemStream) ([]loop.Item, bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.RequestTimeout, rest.DefaultTimeout))
+// serving is whether the database does its part for the stream of a background run.
+type serving struct {
+	server   *Server
+	api      *rest.API
+	run      loop.Run
+	patience time.Duration // for a database that does not
+	since    time.Time     // when it did last
+	item     time.Time     // when the last item came; zero before the first
+}
+
+func (s *Server) newServing(a *rest.API, r loop.Run) *serving {
+	return &serving{server: s, api: a, run: r, patience: cmp.Or(s.RequestTimeout, rest.DefaultTimeout),
+		since: time.Now()}
+}
+
+// left returns how long the database may take for the next items.
+func (s *serving) left() time.Duration { return max(s.patience-time.Since(s.since), s.patience/10) }
+
+// goesOn reports whether the stream goes on after a look for items. A run of which none come may be one that cannot
+// store any: the database is asked for that.
+func (s *serving) goesOn(ctx context.Context, items int, err error) bool {
+	now := time.Now()
+	switch {
+	case err == nil && items > 0:
+		s.since, s.item = now, now
+		return true
+	case err == nil && s.halted():
+	case err == nil && now.Sub(s.since) < s.patience/2: // most answers begin earlier
+		return true
+	case err == nil:
+		if _, err = s.server.checkReady(ctx, s.api); err == nil {
+			s.since = now
+		}
+	}
+	return time.Since(s.since) < s.patience
+}
+
+// halted reports whether the run stopped on this server and is not tried again yet, or was tried again in vain.
+func (s *serving) halted() bool {
+	h, is := s.server.Loop.Halted(s.run.ID)
+	return is && (!h.Works || h.Times > 1 && h.Since.After(s.item))
+}
+
+// items reads the next items of a background run within a time.
+func (s *Server) items(ctx context.Context, r loop.Run, o itemStream, within time.Duration) ([]loop.Item, bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	return s.Loop.Items(ctx, rest.Org(ctx), r.ID, o.after, min(cmp.Or(o.batch, defaultBatch), mostBatch))
 }

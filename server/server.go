@@ -85,6 +85,8 @@ type Server struct {
 
 	// OpenOrg returns the organization of requests without a key, as rest.Keys has it; nil needs a key for every request.
 	OpenOrg func(ctx context.Context) (db.Org, error)
+
+	readiness readiness
 }
 
 // agentPath is the input of an operation on an agent.

@@ -337,8 +337,14 @@ func (l *Loop) takeOver(ctx context.Context, s *session, o orphan) (err error) {
 func (l *Loop) orphans(ctx context.Context, org db.Org) ([]orphan, error) {
 	running, err := db.All[orphan](ctx, l.DB, `
 		SELECT org, id, owner FROM runs WHERE status = 'running' AND ($1 = 0 OR org = $1) ORDER BY org, key`, org)
-	if err != nil || len(running) == 0 {
+	if err != nil {
 		return nil, err
+	}
+	if org == 0 {
+		l.keepHalts(l.Server, running)
+	}
+	if len(running) == 0 {
+		return nil, nil
 	}
 	var owners []string
 	for _, o := range running {
@@ -354,7 +360,7 @@ func (l *Loop) orphans(ctx context.Context, org db.Org) ([]orphan, error) {
 	}
 	var orphans []orphan
 	for _, o := range running {
-		if gone[o.Owner] && l.held(o.ID) == nil {
+		if gone[o.Owner] && l.held(o.ID) == nil && !l.rests(o.ID) {
 			orphans = append(orphans, o)
 		}
 	}

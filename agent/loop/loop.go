@@ -3,6 +3,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,8 +21,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Loop runs agents. All fields must be set but MaxRuns, FirstPause, LimitPatience and Models, without which no run can
-// start. Run must be running.
+// Loop runs agents. All fields must be set but MaxRuns, FirstPause, LimitPatience, Patience and Models, without which
+// no run can start. Run must be running.
 type Loop struct {
 	DB     db.DB
 	Agents *agent.Store
@@ -39,6 +40,10 @@ type Loop struct {
 	// LimitPatience is how long a model is asked again whose provider limits requests, from the first limit of an answer
 	// on; 0 means not at all.
 	LimitPatience time.Duration
+
+	// Patience is how long a run waits for a database that does not answer, or for another session's lock, before its
+	// clients are told that it goes on later; 0 means 24 s. The run itself goes on waiting.
+	Patience time.Duration
 
 	// Models returns the model of a handle, which may be empty. ErrNoModel if none is configured for it.
 	Models func(handle string) (Model, error)
@@ -58,6 +63,11 @@ type Loop struct {
 type registry struct {
 	mu     sync.Mutex
 	active map[string]*session // by the ids of their runs
+	halts  map[string]Halt     // by the ids of their runs
+}
+
+func newRegistry() *registry {
+	return &registry{active: map[string]*session{}, halts: map[string]Halt{}}
 }
 
 // Model is a model that answers.
@@ -89,7 +99,7 @@ func NoModelText(err error) string {
 
 // New returns a Loop with the fields of l.
 func New(l Loop) *Loop {
-	l.registry, l.starts = &registry{active: map[string]*session{}}, make(chan *session)
+	l.registry, l.starts = newRegistry(), make(chan *session)
 	l.stopped = make(chan struct{})
 	return &l
 }
@@ -148,7 +158,7 @@ type session struct {
 }
 
 func newSession(org db.Org, r Run, m Model) *session {
-	return &session{Feed: newFeed(), org: org, run: r, model: m, cancel: make(chan struct{})}
+	return &session{Feed: newFeed(r.ID), org: org, run: r, model: m, cancel: make(chan struct{})}
 }
 
 // stop ends the run at once, and what it waits for.
@@ -184,30 +194,53 @@ func (l *Loop) work(ctx context.Context, s *session) {
 	ctx = db.WithProvenance(db.WithOrg(ctx, s.org), db.Provenance{KeyID: s.run.Options.KeyID, AgentID: s.run.AgentID,
 		ConversationID: s.run.Conversation})
 	w := &worker{Loop: l, session: s}
-	err := w.work(ctx)
+	err := w.work(db.WithNotice(ctx, cmp.Or(l.Patience, defaultPatience), s.waiting))
 	switch {
 	case err == nil:
-		return
+		l.forgetHalt(s.run.ID)
 	case ctx.Err() != nil:
 		l.Log.InfoContext(ctx, "a run goes on when a server works again", "run", s.run.ID)
+		s.interrupt()
 	default:
 		l.Log.ErrorContext(ctx, "a run stopped; it goes on later", "run", s.run.ID, "error", err)
+		if !unavailable(err) {
+			s.interrupt()
+			return
+		}
+		l.halt(s.run.ID)
+		s.add(interruption(OutageText(s.run.ID)))
 	}
-	s.interrupt()
 }
 
-// interrupt ends the run for its clients on this server.
-func (s *session) interrupt() {
-	s.add(Event{End: &End{StopReason: StopError, Failure: &Failure{Type: Interrupted, Text: InterruptedText(s.run.ID)}}})
+// interrupt ends the run for its clients on this server, which stops.
+func (s *session) interrupt() { s.add(interruption(InterruptedText(s.run.ID))) }
+
+// interruption is the end of a run for its clients that goes on later.
+func interruption(text string) Event {
+	return Event{End: &End{StopReason: StopError, Failure: &Failure{Type: Interrupted, Text: text}}}
 }
+
+// defaultPatience is the Patience of a loop that has none. Until a wait is noticed some seconds may pass: 30 s in all.
+const defaultPatience = 24 * time.Second
 
 // Interrupted is the type of the failure of a run that goes on later.
 const Interrupted = "interrupted"
 
 // InterruptedText tells the client of a run that the run goes on later.
 func InterruptedText(run string) string {
-	return "The server stopped before the run ended. The run goes on later: GET /v1/runs/" + run + " tells how it ends, " +
-		"and /v1/runs/" + run + "/messages has what it says. Do not send the request again, unless with its otids"
+	return "The server stopped before the run ended. The run goes on later: " + readsLater(run)
+}
+
+// OutageText tells the client of a run that the run goes on when the database serves again.
+func OutageText(run string) string {
+	return "The database does not answer, or stores nothing, so that this answer ends before the run. The run goes on " +
+		"when it does: " + readsLater(run)
+}
+
+// readsLater says how the client of a run learns what became of it.
+func readsLater(run string) string {
+	return "GET /v1/runs/" + run + " tells how it ends, and /v1/runs/" + run + "/messages has what it says. Do not send " +
+		"the request again, unless with its otids"
 }
 
 // isCancelled reports whether the client cancelled the run on this server.

@@ -141,7 +141,7 @@ func (l *Loop) replay(ctx context.Context, org db.Org, r Run) (*Feed, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := newFeed()
+	f := newFeed(r.ID)
 	for _, m := range messages {
 		f.add(Event{Message: &m})
 	}

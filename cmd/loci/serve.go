@@ -353,7 +353,7 @@ func (p *process) stores() (s stores, err error) {
 	s.agents.Begun = handover.Begun(s.agents)
 	s.loop = loop.New(loop.Loop{DB: p.pool, Agents: s.agents, Recall: s.messages, Tools: s.tools, Server: p.id, Log: p.log,
 		Models: p.answering, Render: server.RunItems, MaxRuns: p.MaxRuns,
-		LimitPatience: p.LimitPatience})
+		LimitPatience: p.LimitPatience, Patience: p.RequestTimeout / 10 * 8})
 	s.children = &subagent.Store{DB: p.pool, Agents: s.agents, Loop: s.loop}
 	s.loop.Ended = s.children.RunEnded
 	s.agents.Jobs, err = p.jobs(s)

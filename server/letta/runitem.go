@@ -208,9 +208,7 @@ func InterruptionOf(r loop.Run) RunError {
 
 // OutageOf returns the error of a stream that ends because the database does not answer. The run goes on later.
 func OutageOf(r loop.Run) RunError {
-	return ViewOf(r).failure(loop.Failure{Type: "database_unavailable", Text: "The database does not answer, so that " +
-		"the stream ends before the run. The run goes on when it does: GET /v1/runs/" + r.ID + " tells how it ends, and " +
-		"/v1/runs/" + r.ID + "/messages has what it says. Do not send the request again, unless with its otids"})
+	return ViewOf(r).failure(loop.Failure{Type: "database_unavailable", Text: loop.OutageText(r.ID)})
 }
 
 // DeletionOf returns the error of a stream whose run's record was deleted.

@@ -1,0 +1,59 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/server/rest"
+)
+
+const (
+	readyTimeout = 2 * time.Second // for the database to store a row
+	readyEvery   = 3 * time.Second // between two rows
+)
+
+// Readiness says whether the server's database stores changes.
+type Readiness struct {
+	Health
+	WriteMS   float64   `json:"write_ms" doc:"How long it took to store a row in a new session of the database."`
+	CheckedAt time.Time `json:"checked_at" doc:"Of the row. One is stored every few seconds at most."`
+}
+
+// readiness repeats the result of a check for a while, to all who ask.
+type readiness struct {
+	mu    sync.Mutex
+	last  Readiness
+	err   error
+	until time.Time
+}
+
+// ready answers as checkReady says.
+func (s *Server) ready(a *rest.API) rest.Handler[struct{}, Readiness] {
+	return func(ctx context.Context, _ *struct{}) (Readiness, error) { return s.checkReady(ctx, a) }
+}
+
+// checkReady stores a row of its own, because a database that answers may still store nothing. The error says why a
+// change would not be stored now.
+func (s *Server) checkReady(ctx context.Context, a *rest.API) (Readiness, error) {
+	of := &s.readiness
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	if time.Now().Before(of.until) {
+		return of.last, of.err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyTimeout)
+	defer cancel()
+	took, err := s.Probe(ctx)
+	if err == nil {
+		err = a.CheckRoom(ctx, s.DB)
+	} else if !db.Unavailable(err) {
+		s.Log.WarnContext(ctx, "no row could be stored", "error", err)
+		err = rest.Unavailable()
+	}
+	of.last, of.err = Readiness{Health{s.Version, "ok"}, float64(took.Microseconds()) / 1000, time.Now().UTC()}, err
+	of.until = time.Now().Add(cmp.Or(s.ReadyEvery, readyEvery))
+	return of.last, of.err
+}
