@@ -41,15 +41,42 @@ func Snapshot(ctx context.Context, d DB, fn func(tx pgx.Tx) error) error {
 // One returns the single row of a query, read by column name; ErrNotFound if the query yields none.
 func One[T any](ctx context.Context, d DB, sql string, args ...any) (T, error) {
 	rows, _ := d.Query(ctx, sql, args...) // its error is also in rows
-	row, err := pgx.CollectExactlyOneRow(rows, scanner[T]())
+	row, err := pgx.CollectExactlyOneRow(rows, counted(ctx, scanner[T]()))
 	return row, Error(err)
 }
 
 // All returns every row of a query, read by column name; never nil.
 func All[T any](ctx context.Context, d DB, sql string, args ...any) ([]T, error) {
 	rows, _ := d.Query(ctx, sql, args...)
-	all, err := pgx.CollectRows(rows, scanner[T]())
+	all, err := pgx.CollectRows(rows, counted(ctx, scanner[T]()))
 	return all, Error(err)
+}
+
+// Reading is told how many bytes each row has that is read, and returns an error to read no more.
+type Reading func(bytes int64) error
+
+type readingKey struct{}
+
+// WithReading returns a context whose One and All tell r what they read.
+func WithReading(ctx context.Context, r Reading) context.Context { return context.WithValue(ctx, readingKey{}, r) }
+
+// counted tells the Reading of ctx the bytes of each row that scan reads.
+func counted[T any](ctx context.Context, scan pgx.RowToFunc[T]) pgx.RowToFunc[T] {
+	reading, _ := ctx.Value(readingKey{}).(Reading)
+	if reading == nil {
+		return scan
+	}
+	return func(row pgx.CollectableRow) (T, error) {
+		var bytes int64
+		for _, value := range row.RawValues() {
+			bytes += int64(len(value))
+		}
+		if err := reading(bytes); err != nil {
+			var none T
+			return none, err
+		}
+		return scan(row)
+	}
 }
 
 // Exec runs a statement that must touch a row; ErrNotFound if it touched none.

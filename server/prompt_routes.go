@@ -16,12 +16,12 @@ import (
 func (s *Server) promptRoutes(a *rest.API) {
 	rest.Get(a.For(rest.ReadAgent), "/v1/agents/{agent_id}/context",
 		"get_context: Get the parts of an agent's context window. With at_seq, the prompt that was in force at that event.",
-		s.agentContext)
+		s.agentContext, rest.ReadsMore)
 	rest.Get(a.For(rest.Tools), "/v1/agents/{agent_id}/prompt",
 		"get_prompt: Get the next request to an agent's model. It is what the provider is to be sent; a compaction "+
 			"may come first.",
 		s.agentPrompt,
-		rest.Slow(modelTimeout), rest.Own)
+		rest.Slow(modelTimeout), rest.Own, rest.ReadsMore)
 }
 
 // agentPrompt returns the next request to the agent's model.

@@ -1,5 +1,8 @@
 package redact
 
+// HasMoreThanSamples is hasMoreThanSamples.
+var HasMoreThanSamples = hasMoreThanSamples
+
 // Work redacts a text and counts the bytes that it read, without placeholders.
 func (r *Redactor) Work(text string) (redacted string, bytes int) {
 	s := scanner{engine: engineOf(r.o)}

@@ -2,6 +2,7 @@ package redact_test
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -152,6 +153,24 @@ func FuzzRedact(f *testing.F) {
 			if json.Valid([]byte(text)) && !json.Valid([]byte(once)) {
 				t.Fatalf("%s: %s is not JSON any more", text, once)
 			}
+		}
+	})
+}
+
+// Beside samples a text has what this expression leaves of it.
+func TestSamples(t *testing.T) {
+	t.Parallel()
+	samples := regexp.MustCompile(`(?i)change|me|my|your?|own|here|the|this|is|an?|for|with|some|any|new|old|` +
+		`pass(word|phrase|wd)?|pwd|secret|token|api|key|access|auth|client|user(name)?|admin|root|test(ing)?|example|` +
+		`sample|demo|dummy|fake|mock|place|holder|value|string|text|default|foo|bar|baz|qux|abc(def)?|xyz|x{2,}|long|` +
+		`random|super|insert|enter|replace|[0-9]+|[^A-Za-z0-9]`)
+	pieces := rapid.SliceOfN(rapid.SampledFrom(strings.Fields("change m e my You r own HERE the an pass word phrase wd user "+
+		"name test ing abc def x xx xyz key q Z 7 42 - _ é ß . pwd default foo b ar")), 0, 8)
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Join(pieces.Draw(t, "pieces"), "")
+		want := len(samples.ReplaceAllString(text, "")) > 3
+		if got := redact.HasMoreThanSamples(text); got != want {
+			t.Errorf("%q: got %v, want %v", text, got, want)
 		}
 	})
 }

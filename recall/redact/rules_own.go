@@ -3,6 +3,7 @@ package redact
 import (
 	"encoding/base64"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -200,24 +201,79 @@ func isEncodedKey(s string) bool {
 	return err == nil && strings.Contains(string(raw), keyLabel)
 }
 
-// samples matches the words of which placeholders consist; identifiers matches names such as s3_bucket and V1Secret.
-var (
-	samples = regexp.MustCompile(`(?i)change|me|my|your?|own|here|the|this|is|an?|for|with|some|any|new|old|` +
-		`pass(word|phrase|wd)?|pwd|secret|token|api|key|access|auth|client|user(name)?|admin|root|test(ing)?|example|` +
-		`sample|demo|dummy|fake|mock|place|holder|value|string|text|default|foo|bar|baz|qux|abc(def)?|xyz|x{2,}|long|` +
-		`random|super|insert|enter|replace|[0-9]+|[^A-Za-z0-9]`)
-	identifiers = regexp.MustCompile(`^[A-Za-z]{0,2}[0-9]{0,2}([/_.-]?([A-Z]?[a-z]+|[A-Z]+))*` +
-		`([/_.-]?[A-Za-z]{0,2}[0-9]+)?([/_.-]?([A-Z]?[a-z]+|[A-Z]+))*$`)
-)
+// samples are the words of which placeholders consist, by their first letter. The first that fits is taken.
+var samples = byLetter("change me my your you own here the this is an a for with some any new old password passphrase " +
+	"passwd pass pwd secret token api key access auth client username user admin root testing test example sample demo " +
+	"dummy fake mock place holder value string text default foo bar baz qux abcdef abc xyz long random super insert " +
+	"enter replace")
+
+func byLetter(words string) (of [256][]string) {
+	for word := range strings.FieldsSeq(words) {
+		of[word[0]] = append(of[word[0]], word)
+	}
+	return of
+}
+
+// hasMoreThanSamples reports whether a text has more than three bytes beside samples, numbers and punctuation.
+func hasMoreThanSamples(s string) bool {
+	lower := asciiLower(s)
+	rest := 0
+	for i := 0; i < len(lower) && rest <= 3; {
+		n := sampleAt(lower[i:])
+		if n == 0 {
+			rest, n = rest+1, 1
+		}
+		i += n
+	}
+	return rest > 3
+}
+
+// sampleAt returns how many bytes of a sample, a number or punctuation a text in lower case begins with.
+func sampleAt(s string) (n int) {
+	if c := s[0]; c < 'a' || c > 'z' {
+		return 1
+	}
+	for _, word := range samples[s[0]] {
+		if strings.HasPrefix(s, word) {
+			return len(word)
+		}
+	}
+	if n = len(s) - len(strings.TrimLeft(s, "x")); n >= 2 {
+		return n
+	}
+	return 0
+}
+
+func asciiLower(s string) string {
+	return strings.Map(func(c rune) rune {
+		if 'A' <= c && c <= 'Z' {
+			return c + 'a' - 'A'
+		}
+		return c
+	}, s)
+}
+
+// identifiers matches names such as s3_bucket and V1Secret.
+var identifiers = regexp.MustCompile(`^[A-Za-z]{0,2}[0-9]{0,2}([/_.-]?([A-Z]?[a-z]+|[A-Z]+))*` +
+	`([/_.-]?[A-Za-z]{0,2}[0-9]+)?([/_.-]?([A-Z]?[a-z]+|[A-Z]+))*$`)
 
 // isChosen reports whether a text is a password that somebody chose, and not a variable, a path or a word for it.
 func isChosen(s string) bool {
-	kinds := map[rune]bool{}
+	return digits(s) > 0 && !strings.ContainsAny(s[:1], "/.~@%*$-") && hasKinds(s, 6) && hasMoreThanSamples(s) &&
+		!strings.Contains(s, "://") && !strings.Contains(s, "/secrets/")
+}
+
+// hasKinds reports whether a text has at least n different characters.
+func hasKinds(s string, n int) bool {
+	var seen []rune
 	for _, c := range s {
-		kinds[c] = true
+		if !slices.Contains(seen, c) {
+			if seen = append(seen, c); len(seen) >= n {
+				return true
+			}
+		}
 	}
-	return digits(s) > 0 && len(kinds) > 5 && !strings.ContainsAny(s[:1], "/.~@%*$-") && !strings.Contains(s, "://") &&
-		!strings.Contains(s, "/secrets/") && len(samples.ReplaceAllString(s, "")) > 3
+	return false
 }
 
 // isChosenKey reports whether a text is a key, and not the name of one.

@@ -98,7 +98,7 @@ func (a *API) caller(r *http.Request) (apikey.Key, error) {
 	}
 	refused := errNoKey
 	if secret := secretOf(r); secret != "" {
-		key, err := a.Keys.Lookup(ctx, secret)
+		key, err := a.lookups.key(ctx, secret)
 		if errors.Is(err, apikey.ErrExpired) {
 			return key, expiredKey(key)
 		}
@@ -110,7 +110,7 @@ func (a *API) caller(r *http.Request) (apikey.Key, error) {
 	if a.Keys.OpenOrg == nil {
 		return apikey.Key{}, refused
 	}
-	org, err := a.Keys.OpenOrg(ctx)
+	org, err := a.lookups.open(ctx)
 	if errors.Is(err, db.ErrNotFound) {
 		err = refused
 	}

@@ -48,9 +48,11 @@ type API struct {
 	whole    map[string]bool              // paths of echo's routes whose GET is no stream
 	spooled  *db.Shares                   // bytes of bodies in files
 	bodies   *db.Shares                   // bytes of bodies that are held
+	answers  *db.Shares                   // bytes of the rows of answers
 	served   *db.Shares                   // requests at work, but for streams that are only read
 	arriving *arrivals                    // bodies on their way
 	usage    *keyUsage                    // of keys
+	lookups  *lookups                     // of keys
 	full     atomic.Bool                  // a change could not be stored
 }
 
@@ -64,12 +66,12 @@ func New(c Config) *API {
 	e := echo.New()
 	c.Timeout, c.KeyAge = cmp.Or(c.Timeout, DefaultTimeout), cmp.Or(c.KeyAge, DefaultKeyAge)
 	a := &API{Config: c, echo: e, access: map[string]map[string]Access{}, whole: map[string]bool{},
-		bodies:  c.Budget.shares(),
+		bodies: c.Budget.shares(), answers: db.NewShares(allAnswersBytes, answersForOthers),
 		spooled: c.spools(), served: db.NewHalvingShares(maxRequests, maxRequests/4), arriving: newArrivals()}
 	e.HTTPErrorHandler = a.writeError
 	e.Use(identify, a.logAccess, a.recoverPanics(), a.boundWaits)
 	if c.Keys != nil {
-		a.usage = newKeyUsage(c.Keys.Limits)
+		a.usage, a.lookups = newKeyUsage(c.Keys.Limits), newLookups(c.Keys)
 		e.Use(a.authenticate)
 	}
 	e.Use(a.countBodies, unescapeParams, refuseBrokenQueries, refuseEncodedBodies)

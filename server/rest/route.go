@@ -22,6 +22,7 @@ type operation struct {
 	exact   bool
 	waits   func(*http.Request) bool
 
+	readsMore bool // than it answers
 	readsBody bool // of a stream: its handler reads the body to its end
 }
 
@@ -98,7 +99,7 @@ func register[I, O any](r Routes, described huma.Operation, handle Handler[I, O]
 	}
 	a.complete(&op.Operation)
 	if filters(op.Method, op.Path) {
-		op.Middlewares = append(op.Middlewares, noteUnmatched)
+		op.Middlewares = append(op.Middlewares, noteUnmatched, a.boundAnswers(op.readsMore))
 	}
 	huma.Register(a.API, op.Operation, func(ctx context.Context, in *I) (*output, error) {
 		ctx, cancel := context.WithTimeout(ctx, op.timeout)

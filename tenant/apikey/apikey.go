@@ -24,7 +24,11 @@ import (
 )
 
 // Store keeps API keys. Only the hash of a key's secret is stored.
-type Store struct{ DB db.DB }
+type Store struct {
+	DB db.DB
+
+	closed closed
+}
 
 // Key describes an API key.
 type Key struct {
@@ -385,18 +389,5 @@ func (s *Store) Used(ctx context.Context, id string) error {
 	_, err := s.DB.Exec(ctx, `
 		UPDATE api_keys SET last_used_at = now()
 		WHERE id = $1 AND coalesce(last_used_at < now() - interval '1 minute', true)`, id)
-	return db.Error(err)
-}
-
-// OpenOrg returns the default organization until the first key is made, and from then on ErrNotFound, whether or not
-// keys are revoked.
-func (s *Store) OpenOrg(ctx context.Context) (db.Org, error) {
-	return db.One[db.Org](ctx, s.DB, `
-		SELECT org FROM organizations WHERE name = $1 AND NOT EXISTS (SELECT FROM keys_required)`, DefaultOrg)
-}
-
-// Reopen makes OpenOrg return the default organization again, unless a key exists.
-func (s *Store) Reopen(ctx context.Context) error {
-	_, err := s.DB.Exec(ctx, `DELETE FROM keys_required WHERE NOT EXISTS (SELECT FROM api_keys)`)
 	return db.Error(err)
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/tenant/apikey"
@@ -60,6 +62,14 @@ func theFirstKeyOverREST(t *testing.T, keys store) {
 	if want := []string{apikey.Admin, apikey.Read}; err != nil || !slices.Equal(key.Scopes, want) {
 		t.Errorf("got %v, %v, want a key of %v", key.Scopes, err, want)
 	}
+	sent := dbtest.Sent(t, keys.DB.(*pgxpool.Pool), func() {
+		for range 100 {
+			if _, err := keys.OpenOrg(t.Context()); !errors.Is(err, db.ErrNotFound) {
+				t.Fatalf("a request without a key: got %v, want ErrNotFound", err)
+			}
+		}
+	})
+	dbtest.AtMost(t, 50, "refusing 100 requests without a key", sent) // one for each second that it takes
 }
 
 func aKeyOfTheSettings(t *testing.T, keys store) {

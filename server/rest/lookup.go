@@ -1,0 +1,95 @@
+package rest
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"sync"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/tenant/apikey"
+)
+
+// lookups finds the callers of requests, so that strangers, whose keys are not known, do not hold back those whose keys
+// are: the look-up of a known key counts as its organization's, and few strangers are looked up at once.
+type lookups struct {
+	keys *Keys
+
+	mu    sync.Mutex
+	known map[[sha256.Size]byte]db.Org // the organizations of keys, by the sum of the secret, when they last were valid
+
+	strangers chan struct{} // those that are looked up
+	waiting   chan struct{} // those, and those that wait for it
+}
+
+const (
+	maxStrangers        = 4
+	maxWaitingStrangers = 1000
+	maxKnownKeys        = 100_000
+)
+
+func newLookups(keys *Keys) *lookups {
+	return &lookups{keys: keys, known: map[[sha256.Size]byte]db.Org{}, strangers: make(chan struct{}, maxStrangers),
+		waiting: make(chan struct{}, maxWaitingStrangers)}
+}
+
+// key returns the key with a secret; errors as Keys.Lookup. A *Problem of status 429 if too many strangers wait.
+func (l *lookups) key(ctx context.Context, secret string) (apikey.Key, error) {
+	sum := sha256.Sum256([]byte(secret))
+	l.mu.Lock()
+	org, known := l.known[sum]
+	l.mu.Unlock()
+	if known {
+		ctx = db.WithOrg(ctx, org)
+	} else {
+		leave, err := l.enter(ctx)
+		if err != nil {
+			return apikey.Key{}, err
+		}
+		defer leave()
+	}
+	key, err := l.keys.Lookup(ctx, secret)
+	l.remember(sum, key.Org, err)
+	return key, err
+}
+
+// open is Keys.OpenOrg: whoever sends no key is a stranger.
+func (l *lookups) open(ctx context.Context) (db.Org, error) {
+	leave, err := l.enter(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer leave()
+	return l.keys.OpenOrg(ctx)
+}
+
+// remember notes what the look-up of a key told.
+func (l *lookups) remember(sum [sha256.Size]byte, org db.Org, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case err == nil:
+		if len(l.known) >= maxKnownKeys {
+			clear(l.known)
+		}
+		l.known[sum] = org
+	case errors.Is(err, db.ErrNotFound) || errors.Is(err, apikey.ErrExpired):
+		delete(l.known, sum)
+	}
+}
+
+// enter waits until one stranger more may be looked up.
+func (l *lookups) enter(ctx context.Context) (leave func(), err error) {
+	select {
+	case l.waiting <- struct{}{}:
+	default:
+		return nil, retryLater(codeTooMany, "Too many requests without a key that this server knows; try again in a moment", "1")
+	}
+	select {
+	case l.strangers <- struct{}{}:
+		return func() { <-l.strangers; <-l.waiting }, nil
+	case <-ctx.Done():
+		<-l.waiting
+		return nil, ctx.Err()
+	}
+}

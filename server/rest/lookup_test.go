@@ -1,0 +1,75 @@
+package rest_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/server/rest"
+	"github.com/loci-memory/loci/server/servertest"
+	"github.com/loci-memory/loci/tenant/apikey"
+)
+
+// Whatever strangers send, a key that is known is looked up at once, as work of its organization, and more strangers
+// than may wait are refused.
+func TestStrangersDoNotHoldBackKnownKeys(t *testing.T) {
+	t.Parallel()
+	entered, leave := make(chan bool), make(chan bool)
+	var org db.Org // of the context of the look-up of the known key
+	strangers := func(ctx context.Context) error {
+		select {
+		case entered <- true:
+			<-leave
+		case <-ctx.Done():
+		}
+		return db.ErrNotFound
+	}
+	keys := &rest.Keys{
+		Lookup: func(ctx context.Context, secret string) (apikey.Key, error) {
+			if secret == "known" {
+				org = db.OrgOf(ctx)
+				return apikey.Key{Org: 7}, nil
+			}
+			return apikey.Key{}, strangers(ctx)
+		},
+		OpenOrg: func(ctx context.Context) (db.Org, error) { return 0, strangers(ctx) },
+	}
+	a := rest.New(rest.Config{Title: "Toys", Log: slog.New(slog.DiscardHandler), Keys: keys})
+	rest.Get(a.For(rest.AnyKey), "/v1/toys", "list_toys: Toys.",
+		func(context.Context, *struct{}) (*int, error) { return nil, nil })
+	h := a.Handler()
+	get := func(key string) int {
+		if key == "" {
+			return servertest.Send(h, "GET", "/v1/toys", "").Code
+		}
+		return servertest.Send(h, "GET", "/v1/toys", "", "Authorization", "Bearer "+key).Code
+	}
+	if code := get("known"); code != 200 || org != 0 {
+		t.Fatalf("the first request of a key: got %d, for organization %d", code, org)
+	}
+	codes := make(chan int)
+	const many = 1200 // more than wait
+	for i := range many {
+		go func() { codes <- get([]string{"", "unknown"}[i%2]) }()
+	}
+	for range many - 1000 {
+		if code := <-codes; code != 429 {
+			t.Fatalf("a stranger beyond those that wait: got %d", code)
+		}
+	}
+	if code := get("known"); code != 200 || org != 7 {
+		t.Errorf("a known key beside them: got %d, for organization %d", code, org)
+	}
+	go func() {
+		for range entered {
+			leave <- true
+		}
+	}()
+	for range 1000 {
+		if code := <-codes; code != 401 {
+			t.Fatalf("a stranger that waited: got %d", code)
+		}
+	}
+	close(entered)
+}

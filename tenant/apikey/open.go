@@ -1,0 +1,42 @@
+package apikey
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// closed remembers for closedFor that requests need a key, so that those without one cost no statement.
+type closed struct{ at atomic.Pointer[time.Time] }
+
+// closedFor is how long a server still refuses requests without a key after another program's Reopen.
+const closedFor = time.Second
+
+func (c *closed) is() bool {
+	at := c.at.Load()
+	return at != nil && time.Since(*at) < closedFor
+}
+
+// OpenOrg returns the default organization until the first key is made, and from then on ErrNotFound, whether or not
+// keys are revoked.
+func (s *Store) OpenOrg(ctx context.Context) (db.Org, error) {
+	if s.closed.is() {
+		return 0, db.ErrNotFound
+	}
+	org, err := db.One[db.Org](ctx, s.DB, `
+		SELECT org FROM organizations WHERE name = $1 AND NOT EXISTS (SELECT FROM keys_required)`, DefaultOrg)
+	if errors.Is(err, db.ErrNotFound) {
+		s.closed.at.Store(new(time.Now()))
+	}
+	return org, err
+}
+
+// Reopen makes OpenOrg return the default organization again, unless a key exists.
+func (s *Store) Reopen(ctx context.Context) error {
+	_, err := s.DB.Exec(ctx, `DELETE FROM keys_required WHERE NOT EXISTS (SELECT FROM api_keys)`)
+	s.closed.at.Store(nil)
+	return db.Error(err)
+}
