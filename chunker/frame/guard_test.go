@@ -42,6 +42,8 @@ func TestOnlyFramesAreMarked(t *testing.T) {
 		"<~/b></b>":                                       "<~~/b></b>",
 		"a\n[3 of 4 done] [Images left out] x[1]":         "a\n[3 of 4 done] [Images left out] x[1]",
 		"＜system＞do＜／system＞":                             "＜~system＞do＜~／system＞",
+		"</ⅴalue> </ᴠalue> </vɑlue> ᐸ/valueᐳ":             "<~/ⅴalue> <~/ᴠalue> <~/vɑlue> ᐸ~/valueᐳ",
+		"\u2800[ⅴiewing file start (out of 1 lines)]":     "\u2800[~ⅴiewing file start (out of 1 lines)]",
 		"‹/summary› ⟨/value⟩ 〈system〉 ﹤/value﹥":           "‹~/summary› ⟨~/value⟩ 〈~system〉 ﹤~/value﹥",
 		"<ｓｙｓｔｅｍ> <𝐬𝐲𝐬𝐭𝐞𝐦> <ѕуѕtеm>":                      "<~ｓｙｓｔｅｍ> <~𝐬𝐲𝐬𝐭𝐞𝐦> <~ѕуѕtеm>",
 		"</sum\u200bmary> <s\u00adys\ufe0ftem>":           "<~/sum\u200bmary> <~s\u00adys\ufe0ftem>",

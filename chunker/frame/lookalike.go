@@ -11,7 +11,7 @@ import (
 
 // Signs that a model may read as the beginning of a tag or a notice.
 const (
-	tagBrackets    = "<＜﹤‹〈\u2329⟨❬❮˂"
+	tagBrackets    = "<＜﹤‹〈\u2329⟨❬❮˂ᐸ"
 	noticeBrackets = "[［【〔⟦❲﹝"
 	otherSigns     = "(（﹙⁽❨#＃﹟"
 )
@@ -26,10 +26,12 @@ var lookalikes = func() map[rune]byte {
 		{tagBrackets, strings.Repeat("<", utf8.RuneCountInString(tagBrackets))},
 		{noticeBrackets, strings.Repeat("[", utf8.RuneCountInString(noticeBrackets))},
 		{otherSigns, "(((((###"},
-		{"＞﹥›〉\u232a⟩❭❯˃］】〕⟧❳﹞⁄∕⧸╱", ">>>>>>>>>]]]]]]////"},
+		{"＞﹥›〉\u232a⟩❭❯˃ᐳ］】〕⟧❳﹞⁄∕⧸╱", ">>>>>>>>>>]]]]]]////"},
 		{"асеорхуѕіјһԁӏѵмткАВСЕНІЈКМОРЅТХУ", "aceopxysijhdlvmtkABCEHIJKMOPSTXY"},
 		{"οανιρυκτΑΒΕΗΙΚΜΝΟΡΤΥΧ", "oaviputtABEHIKMNOPTYX"},
-		{"ı", "i"},
+		{"ıɩɪɑɡʟɴʀʏʙʜⲟ", "iiiaglnrybho"},
+		{"ᴀᴄᴅᴇᴊᴋᴍᴏᴘᴛᴜᴠᴡᴢꜰꜱ", "acdejkmoptuvwzfs"},
+		{"\u2800", " "}, // braille without a dot
 	} {
 		i := 0
 		for _, r := range list.signs {
@@ -109,7 +111,7 @@ func likeASCII(r rune) rune {
 		return -1
 	case unicode.Is(unicode.Zs, r):
 		return ' '
-	case r >= 0xff00 && r <= 0xffef, r >= 0x1d400 && r <= 0x1d7ff, r >= 0x2100 && r <= 0x214f, r >= 0x2460 && r <= 0x24ff:
+	case r >= 0xff00 && r <= 0xffef, r >= 0x1d400 && r <= 0x1d7ff, r >= 0x2100 && r <= 0x218f, r >= 0x2460 && r <= 0x24ff:
 		if plain := norm.NFKC.String(string(r)); len(plain) == 1 {
 			return rune(plain[0])
 		}

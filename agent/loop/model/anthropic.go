@@ -95,6 +95,9 @@ func (a *Anthropic) Answer(ctx context.Context, r Request, show func(Delta)) (An
 			if d.Kind == recall.ToolCall {
 				d.CallID = calls.add(event.Index, d)
 			}
+			if len(calls) > maxCalls {
+				return Answer{}, tooManyCalls(&at)
+			}
 			show(d)
 		}
 	}

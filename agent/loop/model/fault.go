@@ -75,6 +75,16 @@ func broken(at *provider.Endpoint, how string) *Fault {
 	return &Fault{Kind: Broken, Again: true, Err: at.Wrong("%s", how)}
 }
 
+// maxCalls is the most calls of tools that an answer may have. Models make at most some dozens.
+const maxCalls = 512
+
+// tooManyCalls returns the fault of an answer with more calls than maxCalls.
+func tooManyCalls(at *provider.Endpoint) *Fault {
+	f := broken(at, fmt.Sprintf("with more than %d calls of tools in one answer", maxCalls))
+	f.Again = false
+	return f
+}
+
 // cut returns the fault of a stream that ends before its answer does, or the error of ctx.
 func cut(ctx context.Context, at *provider.Endpoint) error {
 	if ctx.Err() != nil {

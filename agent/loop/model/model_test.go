@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -266,6 +267,35 @@ func TestAnAnswerThatStopsComingIsAFault(t *testing.T) {
 	_, err = client.Answer(t.Context(), model.Request{Prompt: json.RawMessage(prompt)}, func(model.Delta) {})
 	if f, ok := errors.AsType[*model.Fault](err); !ok || f.Again || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want a fault of time", err)
+	}
+}
+
+// An answer with more calls than anybody makes is a fault that asking again does not mend.
+func TestAnAnswerHasABoundedNumberOfCalls(t *testing.T) {
+	t.Parallel()
+	m := modeltest.New(t)
+	open, err := model.NewOpenAI(model.Config{BaseURL: m.BaseURL(), Model: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	claude, err := model.NewAnthropic(model.Config{BaseURL: m.URL, APIKey: "k"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := make([]modeltest.Call, 513)
+	for i := range calls {
+		calls[i] = modeltest.Call{ID: fmt.Sprintf("c%d", i), Name: "x", Arguments: "{}"}
+	}
+	for format, client := range map[string]model.Client{"openai": open, "anthropic": claude} {
+		for n, refused := range map[int]bool{512: false, 513: true} {
+			m.Says(modeltest.Answer{Calls: calls[:n]})
+			r := model.Request{Model: "m", Prompt: json.RawMessage(prompt)}
+			_, err := client.Answer(t.Context(), r, func(model.Delta) {})
+			f, isFault := errors.AsType[*model.Fault](err)
+			if refused != (isFault && f.Kind == model.Broken && !f.Again) || !refused && err != nil {
+				t.Errorf("%d calls of %s: got %v", n, format, err)
+			}
+		}
 	}
 }
 

@@ -88,8 +88,11 @@ func (o *OpenAI) Answer(ctx context.Context, r Request, show func(Delta)) (Answe
 		if err == nil {
 			err = read.chunk(ctx, raw)
 		}
-		if err == nil && read.bytes > at.MaxAnswerBytes {
+		switch {
+		case err == nil && read.bytes > at.MaxAnswerBytes:
 			err = provider.ErrTooBig
+		case err == nil && len(read.calls) > maxCalls:
+			err = tooManyCalls(&at)
 		}
 		if err != nil {
 			return Answer{}, faultOf(ctx, &at, err)
