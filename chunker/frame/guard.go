@@ -154,7 +154,7 @@ func clip(text string) string { return text[:min(len(text), maxNoticeBytes)] }
 func beginsLine(text string) bool {
 	endsLine := func(r rune) bool { return r == '\n' || strings.ContainsRune(LineEnds, r) }
 	last, size := utf8.DecodeLastRuneInString(strings.TrimRightFunc(text, func(r rune) bool {
-		return !endsLine(r) && unicode.In(r, unicode.Zs, unicode.Cf, unicode.Cc)
+		return !endsLine(r) && (likeASCII(r) == ' ' || unicode.In(r, unicode.Zs, unicode.Cf, unicode.Cc))
 	}))
 	return size == 0 || endsLine(last)
 }
