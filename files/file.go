@@ -87,8 +87,27 @@ func (s *Store) fileArgs(org db.Org, content bool) pgx.StrictNamedArgs {
 	return pgx.StrictNamedArgs{"org": org, "space": space.ID, "unknown": s.o.Endpoint != nil && !known, "content": content}
 }
 
-// contentBytes bounds the text in one list of files: the list ends early, and the next page continues it.
-const contentBytes = 32 << 20
+// contentBytes bounds the text of a file that is read with it, and the text in one list of files: the list ends early,
+// and the next page continues it.
+const contentBytes = 16 << 20
+
+// textBytes returns the bytes of the texts of files, by their keys.
+func (s *Store) textBytes(ctx context.Context, org db.Org, files []File) (map[int64]int64, error) {
+	type size struct {
+		Key   int64 `db:"key"`
+		Bytes int64 `db:"bytes"`
+	}
+	sizes, err := db.All[size](ctx, s.db, `
+		SELECT f.key, sum(octet_length(g.text)) AS bytes
+		FROM files f JOIN file_segments g ON g.org = f.org AND g.file_key = f.key AND g.generation = f.generation
+		WHERE f.org = $1 AND f.key = ANY ($2)
+		GROUP BY f.key`, org, mapped(files, func(f File) int64 { return f.Key }))
+	of := map[int64]int64{}
+	for _, f := range sizes {
+		of[f.Key] = f.Bytes
+	}
+	return of, err
+}
 
 // Filter selects files. Its zero value is every file of the organization.
 type Filter struct {
@@ -96,22 +115,28 @@ type Filter struct {
 	Status   Status // at this stage only; empty for all
 }
 
-// Files lists files, oldest or newest upload first, with their text if content is true. A list with text ends at the
-// file whose size brings the sum of sizes to contentBytes, although more files may follow. ErrNotFound if there is no
-// such folder.
+// Files lists files, oldest or newest upload first, with their text if content is true. A list with text ends before the
+// file whose text brings the sum above contentBytes, although more files follow. ErrNotFound if there is no such folder,
+// ErrInvalid if the text of the first file is longer than that.
 func (s *Store) Files(ctx context.Context, org db.Org, of Filter, content bool, p db.Page) ([]File, error) {
 	list, err := s.listFiles(ctx, org, of, false, p)
-	if err != nil || !content {
+	if err != nil || !content || len(list) == 0 {
 		return list, err
+	}
+	sizes, err := s.textBytes(ctx, org, list)
+	if err != nil {
+		return nil, err
 	}
 	p.Limit = 0
 	var size int64
-	for p.Limit < len(list) && size < contentBytes {
-		size += list[p.Limit].SizeBytes
+	for _, f := range list {
+		if size += sizes[f.Key]; size > contentBytes {
+			break
+		}
 		p.Limit++
 	}
 	if p.Limit == 0 {
-		return list, nil
+		return nil, list[0].tooLong(size)
 	}
 	return s.listFiles(ctx, org, of, true, p)
 }
@@ -135,12 +160,34 @@ func (s *Store) listFiles(ctx context.Context, org db.Org, of Filter, content bo
 	return db.List[File](ctx, s.db, p, query, args)
 }
 
-// File returns a file of a folder, with its text if content is true. ErrNotFound if the folder has no such file.
+// File returns a file of a folder, with its text if content is true. ErrNotFound if the folder has no such file,
+// ErrInvalid if its text has more than contentBytes.
 func (s *Store) File(ctx context.Context, org db.Org, folderID, fileID string, content bool) (File, error) {
+	f, err := s.file(ctx, org, folderID, fileID, false)
+	if err != nil || !content {
+		return f, err
+	}
+	sizes, err := s.textBytes(ctx, org, []File{f})
+	if err != nil {
+		return File{}, err
+	}
+	if size := sizes[f.Key]; size > contentBytes {
+		return File{}, f.tooLong(size)
+	}
+	return s.file(ctx, org, folderID, fileID, true)
+}
+
+func (s *Store) file(ctx context.Context, org db.Org, folderID, fileID string, content bool) (File, error) {
 	args := s.fileArgs(org, content)
 	args["folder"], args["file"] = folderID, fileID
 	f, err := db.One[File](ctx, s.db, fileRows+` AND d.id = @folder AND f.id = @file`, args)
 	return f, ifNotFound(err, errNoFile)
+}
+
+// tooLong is the error of a file that is read with its text, which is too long for that.
+func (f File) tooLong(bytes int64) error {
+	return db.Invalid("The text of %s has %d bytes, and include_content shows at most %d. Leave include_content out, and "+
+		"search in the file, open some of its lines, or download it.", f.OriginalName, bytes, int64(contentBytes))
 }
 
 // DeleteFile deletes a file of a folder with its text and chunks, and closes it in every agent.

@@ -46,6 +46,9 @@ func (a *API) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 		r := c.Request()
 		key, err := a.caller(r)
 		if err != nil {
+			if ProblemOf(err).status < http.StatusInternalServerError {
+				a.lookups.refusals.wait(r.Context())
+			}
 			return err
 		}
 		if key.ID != "" {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/tenant/apikey"
@@ -20,6 +21,7 @@ type lookups struct {
 
 	strangers chan struct{} // those that are looked up
 	waiting   chan struct{} // those, and those that wait for it
+	refusals  pacer
 }
 
 const (
@@ -31,6 +33,30 @@ const (
 func newLookups(keys *Keys) *lookups {
 	return &lookups{keys: keys, known: map[[sha256.Size]byte]db.Org{}, strangers: make(chan struct{}, maxStrangers),
 		waiting: make(chan struct{}, maxWaitingStrangers)}
+}
+
+// pacer lets the answers to many who are refused wait, so that a flood of them leaves the processors to others.
+type pacer struct {
+	mu   sync.Mutex
+	next time.Time // when the next answer may go
+}
+
+const (
+	betweenRefusals = 2 * time.Millisecond
+	maxRefusalDelay = 2 * time.Second
+)
+
+// wait waits until an answer may go.
+func (p *pacer) wait(ctx context.Context) {
+	p.mu.Lock()
+	now := time.Now()
+	delay := min(max(p.next.Sub(now), 0), maxRefusalDelay)
+	p.next = now.Add(delay + betweenRefusals)
+	p.mu.Unlock()
+	select {
+	case <-time.After(delay):
+	case <-ctx.Done():
+	}
 }
 
 // key returns the key with a secret; errors as Keys.Lookup. A *Problem of status 429 if too many strangers wait.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/server/rest"
@@ -72,4 +74,38 @@ func TestStrangersDoNotHoldBackKnownKeys(t *testing.T) {
 		}
 	}
 	close(entered)
+}
+
+// The answers to a flood of requests without a key go one by one, and each waits for two seconds at most.
+func TestRefusalsOfAFloodWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := rest.New(rest.Config{Title: "Toys", Log: slog.New(slog.DiscardHandler), Keys: &rest.Keys{}})
+		rest.Get(a.For(rest.AnyKey), "/v1/toys", "list_toys: Toys.",
+			func(context.Context, *struct{}) (*int, error) { return nil, nil })
+		h, began := a.Handler(), time.Now()
+		took := make(chan time.Duration)
+		for _, flood := range []struct {
+			requests int
+			want     time.Duration // until the last is answered
+		}{{1, 0}, {101, 200 * time.Millisecond}, {1101, 2 * time.Second}} {
+			for range flood.requests {
+				go func() {
+					if got := servertest.Send(h, "GET", "/v1/toys", ""); got.Code != 401 {
+						t.Errorf("got %d", got.Code)
+					}
+					took <- time.Since(began)
+				}()
+			}
+			var last time.Duration
+			for range flood.requests {
+				last = max(last, <-took)
+			}
+			if last != flood.want {
+				t.Errorf("the last of %d answers came after %v, want %v", flood.requests, last, flood.want)
+			}
+			time.Sleep(time.Minute)
+			began = time.Now()
+		}
+	})
 }
