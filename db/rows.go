@@ -58,7 +58,9 @@ type Reading func(bytes int64) error
 type readingKey struct{}
 
 // WithReading returns a context whose One and All tell r what they read.
-func WithReading(ctx context.Context, r Reading) context.Context { return context.WithValue(ctx, readingKey{}, r) }
+func WithReading(ctx context.Context, r Reading) context.Context {
+	return context.WithValue(ctx, readingKey{}, r)
+}
 
 // counted tells the Reading of ctx the bytes of each row that scan reads.
 func counted[T any](ctx context.Context, scan pgx.RowToFunc[T]) pgx.RowToFunc[T] {

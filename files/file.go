@@ -115,9 +115,9 @@ type Filter struct {
 	Status   Status // at this stage only; empty for all
 }
 
-// Files lists files, oldest or newest upload first, with their text if content is true. A list with text ends before the
-// file whose text brings the sum above contentBytes, although more files follow. ErrNotFound if there is no such folder,
-// ErrInvalid if the text of the first file is longer than that.
+// Files lists files, oldest or newest upload first, with their text if content is true. A list with text ends before
+// the file whose text brings the sum above contentBytes, although more files follow. ErrNotFound if there is no such
+// folder, ErrInvalid if the text of the first file is longer than that.
 func (s *Store) Files(ctx context.Context, org db.Org, of Filter, content bool, p db.Page) ([]File, error) {
 	list, err := s.listFiles(ctx, org, of, false, p)
 	if err != nil || !content || len(list) == 0 {

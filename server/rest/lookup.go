@@ -109,7 +109,8 @@ func (l *lookups) enter(ctx context.Context) (leave func(), err error) {
 	select {
 	case l.waiting <- struct{}{}:
 	default:
-		return nil, retryLater(codeTooMany, "Too many requests without a key that this server knows; try again in a moment", "1")
+		return nil, retryLater(codeTooMany,
+			"Too many requests without a key that this server knows; try again in a moment", "1")
 	}
 	select {
 	case l.strangers <- struct{}{}:
