@@ -40,6 +40,7 @@ func TestAWholeDatabase(t *testing.T) {
 		{"a purge", organizationsArePurged},
 		{"tables that grew are analyzed", grownTablesAreAnalyzed},
 		{"indexes are rebuilt", indexesAreRebuilt},
+		{"a locked table is told by a probe", lockedTableIsTold},
 		{"a read-only database is opened with its owner", readOnlyDatabaseIsOpened},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, url) })

@@ -124,6 +124,17 @@ func Away(err error) bool {
 	return unreachable || IsFull(err) || errors.Is(err, ErrUnreachable) || pgconn.SafeToRetry(err)
 }
 
+// IsLocked reports whether an error says that another session held a lock for longer than the statement may wait.
+func IsLocked(err error) bool { return hasCode(err, "55P03") }
+
+// TooManyConnections reports whether an error says that Postgres takes no more connections.
+func TooManyConnections(err error) bool { return hasCode(err, "53300") }
+
+func hasCode(err error, code string) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pg.Code == code
+}
+
 // FilesChanged reports whether an error says that Postgres cannot use its own files, as when its package was upgraded
 // while it runs: libraries on disk are not those of the program that runs.
 func FilesChanged(err error) bool {

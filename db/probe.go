@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -10,7 +11,8 @@ import (
 )
 
 // Probe stores a row of the table probes under a name, in a new session that uses the libraries which Loci's schema
-// needs, and returns how long that took. The error is that of a database that cannot serve: Unavailable tells why.
+// needs and takes the locks that a message needs, and returns how long that took. The error is that of a database that
+// cannot serve: Unavailable tells why.
 func Probe(ctx context.Context, pool *pgxpool.Pool, name string) (time.Duration, error) {
 	config := pool.Config().ConnConfig
 	config.Tracer = nil // its OnPgError stays
@@ -34,9 +36,43 @@ func storeProbe(ctx context.Context, conn *pgx.Conn, name string) error {
 			return err
 		}
 	}
-	_, err := conn.Exec(ctx, `
-		INSERT INTO probes (name) VALUES ($1) ON CONFLICT (name) DO UPDATE SET at = excluded.at`, name)
-	return err
+	if _, err := conn.Exec(ctx, `
+		INSERT INTO probes (name) VALUES ($1) ON CONFLICT (name) DO UPDATE SET at = excluded.at`, name); err != nil {
+		return err
+	}
+	return lockTables(ctx, conn)
+}
+
+// eachMessage are the tables in which a message of an agent is stored with its run.
+var eachMessage = []string{"organizations", "agents", "agent_heads", "events", "conversations", "messages",
+	"message_pieces", "tool_calls", "runs", "steps", "run_items", "stored_usage", "river_job"}
+
+// probeLock is how long a probe waits for another session's lock on a table.
+const probeLock = 500 * time.Millisecond
+
+// lockTables takes the locks that a message needs, and gives them back. The error IsLocked if another session holds one
+// that keeps every message from being stored.
+func lockTables(ctx context.Context, conn *pgx.Conn) error {
+	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, fmt.Sprintf(`SET LOCAL lock_timeout = %d`, probeLock.Milliseconds()))
+		if err == nil {
+			_, err = tx.Exec(ctx, `LOCK TABLE `+strings.Join(eachMessage, ", ")+` IN ROW EXCLUSIVE MODE`)
+		}
+		return err
+	})
+}
+
+// whoLocks names the sessions that keep every message from being stored.
+func whoLocks(ctx context.Context, conn *pgx.Conn) string {
+	who, err := One[string](ctx, conn, `
+		SELECT coalesce(string_agg(DISTINCT format('process %s of Postgres locks %s', pid, relation::regclass), ', '), '')
+		FROM pg_locks
+		WHERE locktype = 'relation' AND granted AND relation = ANY ($1::text[]::regclass[])
+		  AND mode IN ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')`, eachMessage)
+	if err != nil || who == "" {
+		return "another session holds a lock"
+	}
+	return who
 }
 
 // Ping returns the error of a database that answers no new session.
@@ -65,6 +101,9 @@ func examineWrites(ctx context.Context, conn *pgx.Conn) Finding {
 			"name the primary in LOCI_DATABASE_URL, or make the database writable"}
 	case IsFull(err):
 		return Finding{"writes", Broken, "nothing can be stored: " + err.Error(), "make room on Postgres' disk"}
+	case IsLocked(err):
+		return Finding{"writes", Broken, "no message can be stored: " + whoLocks(ctx, conn),
+			"wait for the end of what it does, or end it: SELECT pg_terminate_backend(PROCESS)"}
 	}
 	return Finding{"writes", Broken, "no row could be stored: " + err.Error(), "see what it says, and Postgres' log"}
 }

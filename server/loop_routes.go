@@ -136,9 +136,13 @@ func (s *Server) pathAgent(c echo.Context) (string, error) {
 // than one request may; what is between them, such as its body, has bounds of its own.
 func (s *Server) bounded(c echo.Context) (context.Context, context.CancelFunc) {
 	const key = "spent"
-	spent, _ := c.Get(key).(time.Duration) // 0 in the first part
+	ctx := c.Request().Context()
+	spent, later := c.Get(key).(time.Duration)
+	if !later {
+		spent = rest.AuthTook(ctx)
+	}
 	begun := time.Now()
-	ctx, cancel := context.WithTimeout(c.Request().Context(), cmp.Or(s.RequestTimeout, rest.DefaultTimeout)-spent)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.RequestTimeout, rest.DefaultTimeout)-spent)
 	return ctx, func() {
 		cancel()
 		c.Set(key, spent+time.Since(begun))

@@ -35,7 +35,8 @@ func TestADatabaseWithoutRoomIs503(t *testing.T) {
 		"53100": "The server has no room to store anything; try again when its operator has made some",
 		"58030": "The server has no room to store anything; try again when its operator has made some",
 		"53200": "The database does not answer; try again in a moment",
-		"53300": "The database does not answer; try again in a moment",
+		"53300": "The database takes no more connections, because other sessions have them all; try again in a moment",
+		"55P03": "Another session of the database holds a lock that this needs; try again in a moment",
 		"53400": "The database does not answer; try again in a moment",
 	} {
 		c.exec(`UPDATE folders SET description = $2 WHERE org = $1`, c.org, code)

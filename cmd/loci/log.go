@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/lmittmann/tint"
@@ -53,6 +54,58 @@ func (q quiet) Handle(ctx context.Context, r slog.Record) error {
 		return true
 	})
 	return q.Handler.Handle(ctx, line)
+}
+
+// sparing writes an error of the library of background jobs at most once a minute, because the library repeats one many
+// times a second. What it leaves out is at level debug.
+type sparing struct {
+	slog.Handler
+	*repeated
+}
+
+// repeated is when which errors were written.
+type repeated struct {
+	mu   sync.Mutex
+	last map[string]time.Time // by what they say
+}
+
+func newSparing(h slog.Handler) sparing { return sparing{h, &repeated{last: map[string]time.Time{}}} }
+
+// Handle implements slog.Handler.
+func (s sparing) Handle(ctx context.Context, r slog.Record) error {
+	ofLibrary := false
+	r.Attrs(func(a slog.Attr) bool {
+		ofLibrary = ofLibrary || a.Key == riverMessage
+		return !ofLibrary
+	})
+	if ofLibrary && r.Level >= slog.LevelError && s.isSaid(r) {
+		if !s.Enabled(ctx, slog.LevelDebug) {
+			return nil
+		}
+		r.Level = slog.LevelDebug
+	}
+	return s.Handler.Handle(ctx, r)
+}
+
+// isSaid reports whether the same was said within the last minute, and else notes that it is said.
+func (s sparing) isSaid(r slog.Record) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.Time.Sub(s.last[r.Message]) < time.Minute {
+		return true
+	}
+	s.last[r.Message] = r.Time
+	return false
+}
+
+// WithAttrs implements slog.Handler.
+func (s sparing) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return sparing{s.Handler.WithAttrs(attrs), s.repeated}
+}
+
+// WithGroup implements slog.Handler.
+func (s sparing) WithGroup(name string) slog.Handler {
+	return sparing{s.Handler.WithGroup(name), s.repeated}
 }
 
 // plainJobError returns what an error of River, the library of background jobs, means for the server. River begins a

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // Messages of River below level error, such as which server leads, are logged at level debug.
@@ -29,6 +31,28 @@ func TestALibrarySaysLittle(t *testing.T) {
 			t.Errorf("at level %s: got %q, want %q", level, got, want)
 		}
 	}
+}
+
+// The library of jobs repeats an error many times a second: it is written once a minute, and others are not left out.
+func TestAnErrorOfTheLibraryIsWrittenOnceAMinute(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		out := newLines()
+		handler := newSparing(slog.NewTextHandler(out, nil))
+		log, jobs := slog.New(handler), slog.New(quiet{handler}).With("of", "jobs")
+		for range 130 {
+			jobs.Error("JobScheduler: Error scheduling jobs", "err", "timeout")
+			jobs.Error("Producer: Error fetching jobs", "err", "timeout")
+			time.Sleep(time.Second)
+		}
+		jobs.Error("Elector: Error attempting to elect", "err", "timeout")
+		log.Error("request failed")
+		log.Error("request failed")
+		text := out.String()
+		if n := strings.Count(text, "jobs had an error"); n != 3 || strings.Count(text, "\n") != 6 {
+			t.Errorf("%d lines of one error in 130 seconds:\n%s", n, text)
+		}
+	})
 }
 
 // An operator reads what an error of the library means, whichever of its parts had it.

@@ -86,6 +86,19 @@ func noStoring() outageKind {
 	}
 }
 
+// noLocks is the outage of a database of which another session locks a table, so that no message can be stored.
+func noLocks() outageKind {
+	return outageKind{
+		signs:  regexp.MustCompile("SQLSTATE 55P03|context deadline exceeded|timed out"),
+		is:     db.IsLocked,
+		upkeep: true,
+		begun: "another session of the database locks a table, so that no message can be stored; requests are refused, and " +
+			"work waits, until it ends: 'loci doctor' names it",
+		lasts: "another session of the database still locks a table",
+		end:   "no other session of the database locks a table any more",
+	}
+}
+
 // explains reports whether an error with a text is explained by the outage; upkeep says that it is of the library that
 // works on jobs. It asks the database itself, but seldom, and logs to log when an outage begins.
 func (o *outage) explains(ctx context.Context, log slog.Handler, text string, upkeep bool) bool {
@@ -122,14 +135,16 @@ func (o *outage) explains(ctx context.Context, log slog.Handler, text string, up
 // watchOutages logs when outages end, until ctx ends.
 func (p *process) watchOutages(ctx context.Context) {
 	var watches sync.WaitGroup
-	for _, o := range p.outages.list() {
-		watches.Go(func() { o.watch(ctx, p.log) })
+	all := p.outages.list()
+	for i, o := range all {
+		watches.Go(func() { o.watch(ctx, p.log, all[:i]...) })
 	}
 	watches.Wait()
 }
 
-// watch asks the database during outages, and logs when one ends, until ctx ends.
-func (o *outage) watch(ctx context.Context, log *slog.Logger) {
+// watch asks the database during outages, and logs when one ends, until ctx ends. While one of some worse outages
+// lasts, it does not remind of its own.
+func (o *outage) watch(ctx context.Context, log *slog.Logger, worse ...*outage) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -138,7 +153,7 @@ func (o *outage) watch(ctx context.Context, log *slog.Logger) {
 		}
 		began, reminded := time.Now(), time.Now()
 		for wait(ctx, o.every) {
-			if time.Since(reminded) >= remindEvery {
+			if time.Since(reminded) >= remindEvery && !slices.ContainsFunc(worse, (*outage).isOn) {
 				reminded = time.Now()
 				log.Warn(o.lasts, "seconds", int(time.Since(began).Seconds()))
 			}
@@ -151,6 +166,13 @@ func (o *outage) watch(ctx context.Context, log *slog.Logger) {
 			}
 		}
 	}
+}
+
+// isOn reports whether there is an outage.
+func (o *outage) isOn() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return !o.since.IsZero()
 }
 
 // over ends the outage, and returns how long it was.

@@ -163,3 +163,61 @@ func suspendedIsALineAMinute(t *testing.T) {
 		t.Errorf("an error of jobs after the outage is not logged:\n%s", out)
 	}
 }
+
+// Another session's lock is an outage, in which requests and upkeep fail by their deadlines.
+func TestALockIsALineAMinute(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var locked atomic.Bool
+		locked.Store(true)
+		o := newOutage(noLocks(), func(context.Context) error {
+			if locked.Load() {
+				return &pgconn.PgError{Severity: "ERROR", Code: "55P03"}
+			}
+			return nil
+		})
+		out := newLines()
+		handler := duringOutages{slog.NewTextHandler(out, nil), newOutages(o)}
+		log, jobs := slog.New(handler), slog.New(quiet{handler})
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go o.watch(ctx, log)
+		for range 100 {
+			log.Error("request failed", "status", 503, "error", context.DeadlineExceeded)
+			jobs.Error("producer: Error fetching jobs", "err", "StandardPilot.JobGetAvailable timed out after 10s")
+			time.Sleep(time.Second)
+		}
+		locked.Store(false)
+		time.Sleep(2 * o.every)
+		synctest.Wait()
+		text := out.String()
+		if strings.Count(text, "\n") != 3 || !strings.Contains(text, "still locks") || !strings.Contains(text, "any more") {
+			t.Errorf("the log of a lock:\n%s", text)
+		}
+	})
+}
+
+// A disk that is full to its end stops Postgres: one reminder a minute names the worse outage.
+func TestTwoOutagesRemindOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		full := &pgconn.PgError{Severity: "ERROR", Code: "53100", Message: "could not extend file"}
+		away := errors.New("nobody listens")
+		gone, stores := newOutage(noAnswer(), func(context.Context) error { return away }),
+			newOutage(noStoring(), func(context.Context) error { return full })
+		out := newLines()
+		log := slog.New(duringOutages{slog.NewTextHandler(out, nil), newOutages(gone, stores)})
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go gone.watch(ctx, log)
+		go stores.watch(ctx, log, gone)
+		log.Error("request failed", "error", full)
+		log.Error("request failed", "error", "unexpected EOF")
+		time.Sleep(200 * time.Second)
+		synctest.Wait()
+		text := out.String()
+		if strings.Count(text, "still") != 3 || strings.Count(text, "still does not answer") != 3 {
+			t.Errorf("the log of 200 seconds:\n%s", text)
+		}
+	})
+}

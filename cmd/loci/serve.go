@@ -98,7 +98,7 @@ func (c *serveCmd) Run(ctx context.Context, command *kong.Context, s streams) (e
 	}
 	limitMemory()
 	ofPostgres, known := log, &outages{}
-	log = slog.New(duringOutages{log.Handler(), known})
+	log = slog.New(duringOutages{newSparing(log.Handler()), known})
 	configured, err := c.configure(ctx, log)
 	if err != nil {
 		return err
@@ -138,7 +138,8 @@ func (c *serveCmd) Run(ctx context.Context, command *kong.Context, s streams) (e
 		defer owner.Close()
 	}
 	known.Store(&[]*outage{newOutage(noAnswer(), pg.ping(pool)), newOutage(noFiles(), pg.probe(pool)),
-		newOutage(noStoring(), func(ctx context.Context) error { return db.CheckRoom(ctx, pool) })})
+		newOutage(noStoring(), func(ctx context.Context) error { return db.CheckRoom(ctx, pool) }),
+		newOutage(noLocks(), pg.probe(pool))}) // the worst first
 	keys := &apikey.Store{DB: pool}
 	if err := c.register(ctx, keys, log, configured.loopback); err != nil {
 		return err

@@ -43,7 +43,7 @@ func (a *API) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 		if a.isPublic(c.Path()) {
 			return next(c)
 		}
-		r := c.Request()
+		r, began := c.Request(), time.Now()
 		key, err := a.caller(r)
 		if err != nil {
 			if ProblemOf(err).status < http.StatusInternalServerError {
@@ -69,6 +69,7 @@ func (a *API) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 		ctx := db.WithProvenance(db.WithOrg(r.Context(), key.Org), provenanceOf(c, key))
 		c.SetRequest(r.WithContext(ctx))
 		setContext(c, keyCaller, key)
+		setContext(c, keyAuthTook, time.Since(began))
 		setContext(c, keyRecheck, func() error {
 			_, err := a.caller(r)
 			return err

@@ -324,6 +324,12 @@ func ProblemOf(err error) *Problem {
 	case db.FilesChanged(err):
 		return retryLater(codeNoDatabase, "The database cannot use its own files, as when its package was upgraded while it "+
 			"ran: it must be restarted; try again in a moment", "5")
+	case db.TooManyConnections(err):
+		return retryLater(codeNoDatabase, "The database takes no more connections, because other sessions have them all; "+
+			"try again in a moment", "5")
+	case db.IsLocked(err):
+		return retryLater(codeNoDatabase, "Another session of the database holds a lock that this needs; try again in a "+
+			"moment", "5")
 	case db.Unavailable(err):
 		return Unavailable()
 	}

@@ -27,6 +27,7 @@ const (
 	keyRecheck
 	keyWarnings
 	keyBody
+	keyAuthTook
 )
 
 // requestID is the id of the request that ctx belongs to, empty outside of one.
@@ -55,6 +56,13 @@ func (a *API) boundWaits(next echo.HandlerFunc) echo.HandlerFunc {
 		c.SetRequest(c.Request().WithContext(db.WithPatience(c.Request().Context(), a.Timeout/10*9)))
 		return next(c)
 	}
+}
+
+// AuthTook returns how long it took to find out whether a request may be sent, which counts in the time that the whole
+// request may take.
+func AuthTook(ctx context.Context) time.Duration {
+	took, _ := ctx.Value(keyAuthTook).(time.Duration)
+	return took
 }
 
 // requestIDs are the ids that are safe to log.

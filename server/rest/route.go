@@ -102,7 +102,7 @@ func register[I, O any](r Routes, described huma.Operation, handle Handler[I, O]
 		op.Middlewares = append(op.Middlewares, noteUnmatched, a.boundAnswers(op.readsMore))
 	}
 	huma.Register(a.API, op.Operation, func(ctx context.Context, in *I) (*output, error) {
-		ctx, cancel := context.WithTimeout(ctx, op.timeout)
+		ctx, cancel := context.WithTimeout(ctx, op.timeout-AuthTook(ctx))
 		defer cancel()
 		var body O
 		serve := a.serve
