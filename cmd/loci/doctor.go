@@ -39,6 +39,22 @@ const doctorTimeout = 15 * time.Second
 // errUnwell ends the command with 1 after its findings.
 var errUnwell = errors.New("something is broken: see what to do above")
 
+// errNotStarted says why a private Postgres that does not run is not examined.
+var errNotStarted = errors.New("the private Postgres of this environment does not run, and is not started for a " +
+	"look, because LOCI_URL (--url) names a server")
+
+// runningOrURL returns the database that runs already: it starts none. errNotStarted if there is no such database.
+func (d database) runningOrURL(ctx context.Context, log *slog.Logger) (opened, error) {
+	if d.external() {
+		return d.open(ctx, log)
+	}
+	pg, running := d.running()
+	if !running {
+		return opened{}, errNotStarted
+	}
+	return pg, nil
+}
+
 // Run implements the command.
 func (c doctorCmd) Run(ctx context.Context, command *kong.Context, s streams) error {
 	var list []db.Finding
@@ -59,6 +75,9 @@ func (c doctorCmd) Run(ctx context.Context, command *kong.Context, s streams) er
 			log = slog.New(slog.DiscardHandler) // the settings say so
 		}
 		list = append(list, c.examine(ctx, loopback, func(ctx context.Context) (opened, error) {
+			if c.URL != "" && !c.Own {
+				return c.runningOrURL(ctx, log)
+			}
 			return c.runningOrOpen(ctx, log)
 		})...)
 	}
@@ -132,6 +151,10 @@ func (c *serving) examineDatabase(ctx context.Context, loopback bool, open func(
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
 	pg, err := open(ctx)
+	if errors.Is(err, errNotStarted) {
+		return []db.Finding{db.MakeFinding("postgres", db.Advice, err.Error(),
+			"'loci doctor --own-settings' starts it and looks")}
+	}
 	if _, told := errors.AsType[settingError](err); told || errors.Is(err, local.ErrInUse) { // it says what to do
 		return []db.Finding{broken("postgres", err, "")}
 	} else if err != nil {

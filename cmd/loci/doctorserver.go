@@ -28,7 +28,7 @@ func (c doctorCmd) askServer(ctx context.Context, own []server.Setting) (list []
 	if err := limited(ctx, callTimeout, func(ctx context.Context) error {
 		return r.get(ctx, "/v1/admin/settings", &theirs)
 	}); err != nil {
-		return []db.Finding{c.unasked(r, err)}, false
+		return c.unanswered(ctx, r, err)
 	}
 	var found []db.Finding
 	if err := limited(ctx, examinationTimeout, func(ctx context.Context) error {
@@ -38,7 +38,7 @@ func (c doctorCmd) askServer(ctx context.Context, own []server.Setting) (list []
 			"cannot examine itself; what follows is of the settings of this environment",
 			"run the 'loci doctor' of its version"))
 	} else if err != nil {
-		list = append(list, c.unasked(r, err))
+		list, answered = c.unanswered(ctx, r, err)
 	} else {
 		answered = true
 		list = append(list, db.MakeFinding("server", db.Advice, "the server at "+serverURL(r.Addr)+
@@ -46,6 +46,27 @@ func (c doctorCmd) askServer(ctx context.Context, own []server.Setting) (list []
 	}
 	list = append(list, compareSettings(own, theirs)...)
 	return append(list, found...), answered
+}
+
+// unanswered says why the running server, if there is one, does not examine itself. told is true if that is for its
+// database, of which it then says what it knows without a key: the settings of this environment are not in question.
+func (c doctorCmd) unanswered(ctx context.Context, r remote, err error) (list []db.Finding, told bool) {
+	refused, isRefused := errors.AsType[*refusedRequest](err)
+	if isRefused && refused.status != http.StatusServiceUnavailable || errors.Is(err, errNotLoci) {
+		return []db.Finding{c.unasked(r, err)}, false
+	}
+	unready := limited(ctx, callTimeout, func(ctx context.Context) error { return r.get(ctx, "/v1/ready", &struct{}{}) })
+	why, isRefused := errors.AsType[*refusedRequest](unready)
+	if !isRefused || why.status != http.StatusServiceUnavailable {
+		return []db.Finding{c.unasked(r, err)}, false
+	}
+	at := serverURL(r.Addr)
+	return []db.Finding{
+		db.MakeFinding("server", db.Advice, "the server at "+at+" runs, and cannot examine itself, because its database "+
+			"does not serve; nothing else is examined", ""),
+		broken("database", errors.New("the server at "+at+" says of its database: "+why.detail), "mend its database first: "+
+			"its log and that of the server say more; 'loci doctor --own-settings' examines what is set here"),
+	}, true
 }
 
 // limited calls fn with a context that ends after d. The error says so if it has.

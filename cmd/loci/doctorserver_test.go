@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -110,8 +111,8 @@ func TestTheDoctorSaysWhyItExaminesItsOwnSettings(t *testing.T) {
 		"no key": {[]string{"--url=" + p.base}, []string{"advice: the server at " + p.base + " tells its settings to"}},
 		"another program": {[]string{"--url=" + answering(200, "<p>a page")},
 			[]string{"is no Loci server that says its settings; " + instead}},
-		"a server that fails": {[]string{"--url=" + answering(503, `{"detail":"The database does not answer."}`)},
-			[]string{"broken: ", "says nothing of itself: The database does not answer. (status 503); " + instead}},
+		"a server that fails": {[]string{"--url=" + answering(500, `{"detail":"An unknown error occurred"}`)},
+			[]string{"broken: ", "says nothing of itself: An unknown error occurred (status 500); " + instead}},
 		"a server of an earlier version": {[]string{"--url=" + answering(200, string(earlier)), "--llm-model=a"},
 			[]string{"cannot examine itself; " + instead, "LOCI_LLM_MODEL is 'a' here and 'b' at the server"}},
 		"no address":   {[]string{"--url=ftp://x"}, []string{"it must be an address such as", instead}},
@@ -126,5 +127,42 @@ func TestTheDoctorSaysWhyItExaminesItsOwnSettings(t *testing.T) {
 		if code != 1 || !strings.HasPrefix(said["postgres"], "broken: ") || len(row.want) == 0 && said["server"] != "" {
 			t.Errorf("%s: ended with %d, %q, want that this environment's database is away", name, code, said)
 		}
+	}
+}
+
+// A server whose database is away looks up no key, and tells no settings: the doctor says what the server says of its
+// database, and examines nothing else in its place.
+func TestTheDoctorSaysWhatTheServerSaysOfItsDatabase(t *testing.T) {
+	t.Parallel()
+	const full = "The database takes no more connections"
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		detail := "The database does not answer"
+		if r.URL.Path == "/v1/ready" {
+			detail = full
+		}
+		_, _ = fmt.Fprintf(w, `{"detail":%q}`, detail)
+	}))
+	defer other.Close()
+	for _, flag := range []string{"--url=" + other.URL, "--addr=" + strings.TrimPrefix(other.URL, "http://")} {
+		code, said, list := consult(t, flag, "--home="+t.TempDir(), "--max-runs=0")
+		if want := "broken: the server at " + other.URL + " says of its database: " + full; code != 1 || len(list) != 2 ||
+			!strings.HasPrefix(said["database"], want) {
+			t.Errorf("%s: ended with %d and %+v, want %q", flag, code, list, want)
+		}
+	}
+}
+
+// A doctor that is sent to a server starts no Postgres of its own environment in place of that server's.
+func TestTheDoctorOfAServerStartsNoPostgres(t *testing.T) {
+	t.Parallel()
+	home := "--home=" + t.TempDir()
+	_, said, _ := consult(t, "--url=127.0.0.1:1", home)
+	if !strings.HasPrefix(said["postgres"], "advice: the private Postgres of this environment does not run") {
+		t.Errorf("with --url: got %q", said["postgres"])
+	}
+	if _, said, _ = consult(t, "--url=127.0.0.1:1", home, "--own-settings"); !strings.Contains(said["postgres"],
+		"has no database") {
+		t.Errorf("with --own-settings: got %q", said["postgres"])
 	}
 }
