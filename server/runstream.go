@@ -88,6 +88,9 @@ func (s *Server) streamEvents(c echo.Context, started loop.Started, pings bool) 
 		if len(events) == 0 && pings {
 			items = append(items, rest.Event{Data: letta.PingOf(started.Run)})
 		}
+		if len(events) == 1 && interrupts(events[0]) {
+			return out.SendLast(items...)
+		}
 		if more, err := out.Send(items...); err != nil || !more || len(events) == 0 && !pings && !out.SendHeartbeat() {
 			return err
 		}
@@ -96,6 +99,11 @@ func (s *Server) streamEvents(c echo.Context, started loop.Started, pings bool) 
 			return nil
 		}
 	}
+}
+
+// interrupts reports whether an event is the end of an answer whose run goes on later.
+func interrupts(e loop.Event) bool {
+	return e.End != nil && e.End.Failure != nil && e.End.Failure.Type == loop.Interrupted
 }
 
 func itemEvent(item any, failed bool) rest.Event {

@@ -34,6 +34,10 @@ type Keys struct {
 	Request func(ctx context.Context, key apikey.Key) error
 }
 
+// recheckTimeout bounds a look for the key of an open answer, which waits meanwhile. The key counts if the database
+// does not answer by then.
+const recheckTimeout = 5 * time.Second
+
 // authenticate finds a request's organization by its key. A request without a key that the server knows belongs to the
 // open organization, if there is one. The server then refuses what a web page of another site sends through a browser
 // on this machine: a request to a host name that is not this machine's (DNS rebinding), or from another origin's page.
@@ -71,7 +75,9 @@ func (a *API) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 		setContext(c, keyCaller, key)
 		setContext(c, keyAuthTook, time.Since(began))
 		setContext(c, keyRecheck, func() error {
-			_, err := a.caller(r)
+			ctx, cancel := context.WithTimeout(r.Context(), min(recheckTimeout, a.Timeout))
+			defer cancel()
+			_, err := a.caller(r.WithContext(ctx))
 			return err
 		})
 		return next(c)

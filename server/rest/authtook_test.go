@@ -3,9 +3,13 @@ package rest_test
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/labstack/echo/v4"
 
 	"github.com/loci-memory/loci/server/rest"
 	"github.com/loci-memory/loci/server/servertest"
@@ -31,6 +35,33 @@ func TestTheLookUpOfAKeyIsPartOfARequest(t *testing.T) {
 		got := servertest.Send(a.Handler(), "GET", "/v1/toys", "", "Authorization", "Bearer k")
 		if want := rest.DefaultTimeout - lookUp; got.Code != 200 || left != want {
 			t.Errorf("got %d %s, and %s for the rest of the request, want %s", got.Code, got.Text, left, want)
+		}
+	})
+}
+
+// An open answer does not wait long for a database that does not tell whether its key still counts.
+func TestAnOpenAnswerWaitsLittleForItsKey(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		looks := 0
+		keys := &rest.Keys{Lookup: func(ctx context.Context, _ string) (apikey.Key, error) {
+			if looks++; looks == 1 {
+				return apikey.Key{ID: "k", Org: 1}, nil
+			}
+			<-ctx.Done()
+			return apikey.Key{}, ctx.Err()
+		}}
+		a := rest.New(rest.Config{Title: "Toys", Log: slog.New(slog.DiscardHandler), Keys: keys})
+		var took time.Duration
+		a.For(rest.AnyKey).Stream(huma.Operation{Method: "GET", Path: "/v1/stream"}, func(c echo.Context) error {
+			began := time.Now()
+			_, err := rest.NewEvents(c).Send(rest.Event{Data: "news"})
+			took = time.Since(began)
+			return err
+		})
+		got := servertest.Send(a.Handler(), "GET", "/v1/stream", "", "Authorization", "Bearer k")
+		if !strings.Contains(got.Text, "news") || looks != 2 || took > 5*time.Second {
+			t.Errorf("got %q after %s and %d looks for the key", got.Text, took, looks)
 		}
 	})
 }

@@ -224,10 +224,10 @@ func (e *Events) Send(events ...Event) (bool, error) {
 	return e.send(events...)
 }
 
-// SendLast sends an event and the end of a stream, whatever has become of the request's key: the event tells nothing
-// but why the stream ends.
-func (e *Events) SendLast(event Event) error {
-	more, err := e.send(event)
+// SendLast sends events and the end of a stream, whatever has become of the request's key: they tell nothing but why
+// the stream ends.
+func (e *Events) SendLast(events ...Event) error {
+	more, err := e.send(events...)
 	if err == nil && more {
 		e.SendDone()
 	}
