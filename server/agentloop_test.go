@@ -5,6 +5,7 @@ import (
 	stdcmp "cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -16,10 +17,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/riverqueue/river"
 
 	"github.com/loci-memory/loci/agent/loop"
 	"github.com/loci-memory/loci/agent/loop/model"
 	"github.com/loci-memory/loci/agent/loop/model/modeltest"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/db/queue/queuetest"
 	"github.com/loci-memory/loci/server"
 	"github.com/loci-memory/loci/server/servertest"
 )
@@ -27,22 +32,37 @@ import (
 // newLoop gives a server a loop whose model is at a URL; none if it is empty. The loop runs until the test ends.
 func newLoop(t testing.TB, s *server.Server, baseURL string) *loop.Loop {
 	t.Helper()
+	if baseURL == "" {
+		return newLoopOf(t, s, nil)
+	}
+	return newLoopOf(t, s, clientsOf(t, baseURL))
+}
+
+// clientsOf returns clients of the model at a URL, by their formats.
+func clientsOf(t testing.TB, baseURL string) map[string]model.Client {
+	t.Helper()
+	chat, err := model.NewOpenAI(model.Config{BaseURL: baseURL + "/v1", Model: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	claude, err := model.NewAnthropic(model.Config{BaseURL: baseURL, APIKey: "k"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]model.Client{chat.Format(): chat, claude.Format(): claude}
+}
+
+// newLoopOf gives a server a loop with clients by their formats, of which there may be none.
+func newLoopOf(t testing.TB, s *server.Server, clients map[string]model.Client) *loop.Loop {
+	t.Helper()
 	config := loop.Loop{DB: s.DB, Agents: s.Agents, Recall: s.Recall, Tools: s.Tools, Server: "test-" + t.Name(),
 		Log: s.Log, Render: server.RunItems, FirstPause: time.Nanosecond, LimitPatience: 3 * time.Second}
-	if baseURL != "" {
-		chat, err := model.NewOpenAI(model.Config{BaseURL: baseURL + "/v1", Model: "m"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		claude, err := model.NewAnthropic(model.Config{BaseURL: baseURL, APIKey: "k"})
-		if err != nil {
-			t.Fatal(err)
-		}
+	if clients != nil {
 		config.Models = func(handle string) (loop.Model, error) {
 			if name, ok := strings.CutPrefix(handle, "anthropic/"); ok {
-				return loop.Model{Client: claude, Name: name}, nil
+				return loop.Model{Client: clients["anthropic"], Name: name}, nil
 			}
-			return loop.Model{Client: chat, Name: "m"}, nil
+			return loop.Model{Client: clients["openai"], Name: "m"}, nil
 		}
 	}
 	l := loop.New(config)
@@ -69,9 +89,85 @@ type runner struct {
 	agent string
 }
 
+// newRunner returns a runner of the server that such tests share, in an organization of its own. The test must not
+// change the server: see newOwnRunner. Nobody works on its jobs.
 func newRunner(t *testing.T, agent string) runner {
 	t.Helper()
+	c := *runnerServer()
+	c.t, c.shared, c.stopWatching = t, true, func() { t.Fatal("this test would stop the server of all tests") }
+	c.org = dbtest.NewOrg(t, c.pool)
+	c.home, c.open = c.org, c.org
+	serverLog.Follow(t, c.org)
+	m := modeltest.New(t)
+	scripted.Store(c.org, clientsOf(t, m.URL))
+	t.Cleanup(func() { c.endRuns(m) })
+	return c.runner(m, agent)
+}
+
+// newOwnRunner returns a runner of a server of the test's own.
+func newOwnRunner(t *testing.T, agent string) runner {
+	t.Helper()
 	return newRunnerOf(newServerClient(t), agent)
+}
+
+// runnerServer returns the server of newRunner.
+var runnerServer = sync.OnceValue(func() *client {
+	t := dbtest.Program()
+	pool, _ := dbtest.Org(t)
+	s := newServerWith(t, pool, queuetest.Jobs(t, pool, 0, river.Config{}))
+	s.OpenOrg = openOrg
+	s.Loop = newLoopOf(t, s, map[string]model.Client{"openai": ofOrg("openai"), "anthropic": ofOrg("anthropic")})
+	s.Children.Loop = s.Loop
+	return &client{Handler: s.Handler(), server: s, pool: pool, stopWatching: watch(t, s)}
+})
+
+// ofOrg is a client of the scripted model of the organization that asks, in a format.
+type ofOrg string
+
+// scripted has the clients of organizations, by their formats.
+var scripted sync.Map
+
+func (format ofOrg) client(ctx context.Context) model.Client {
+	clients, ok := scripted.Load(db.OrgOf(ctx))
+	if !ok {
+		return nil
+	}
+	return clients.(map[string]model.Client)[string(format)]
+}
+
+// Answer implements model.Client.
+func (format ofOrg) Answer(ctx context.Context, r model.Request, show func(model.Delta)) (model.Answer, error) {
+	c := format.client(ctx)
+	if c == nil {
+		return model.Answer{}, &model.Fault{Kind: model.Failed, Err: errors.New("the test has ended")}
+	}
+	return c.Answer(ctx, r, show)
+}
+
+// Format implements model.Client.
+func (format ofOrg) Format() string { return string(format) }
+
+// Address implements model.Client.
+func (ofOrg) Address() string { return "the address of a test's model" }
+
+// endRuns ends the runs of a test that has ended.
+func (c *client) endRuns(m *modeltest.Model) {
+	scripted.Delete(c.org)
+	m.CloseClientConnections()
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		left, err := db.One[int](context.Background(), c.pool,
+			`SELECT count(*) FROM runs WHERE org = $1 AND completed_at IS NULL`, c.org)
+		switch {
+		case err != nil:
+			c.t.Errorf("end the test's runs: %v", err)
+			return
+		case left == 0:
+			return
+		case time.Now().After(deadline):
+			c.t.Errorf("%d runs of the test have not ended", left)
+			return
+		}
+	}
 }
 
 // newRunnerOf makes a runner of a client with a server of its own.
@@ -80,6 +176,12 @@ func newRunnerOf(c *client, agent string) runner {
 	m := modeltest.New(c.t)
 	c.own().Loop = newLoop(c.t, c.server, m.URL)
 	c.own().Children.Loop = c.server.Loop
+	return c.runner(m, agent)
+}
+
+// runner makes a runner of a client whose agents a model answers.
+func (c *client) runner(m *modeltest.Model, agent string) runner {
+	c.t.Helper()
 	if agent == "" {
 		agent = `{"name":"a","include_base_tools":true,"memory_blocks":[{"label":"human","value":"Ada."}]}`
 	}

@@ -2,6 +2,7 @@
 package queuetest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -18,7 +19,8 @@ import (
 )
 
 // Jobs returns a client whose jobs, whatever organization they are of, only clients of the same organization work on.
-// It does not log. In the job table a queue's name ends in the organization's key.
+// It does not log. In the job table a queue's name ends in the organization's key. Organization 0 stands for that of
+// which a context is.
 func Jobs(t testing.TB, pool *pgxpool.Pool, org db.Org, config river.Config) *river.Client[pgx.Tx] {
 	t.Helper()
 	var queues map[string]river.QueueConfig // a client without queues has none, and no workers
@@ -50,7 +52,7 @@ type ownQueues struct {
 func (q *ownQueues) InsertMany(ctx context.Context, jobs []*rivertype.JobInsertParams,
 	insert func(context.Context) ([]*rivertype.JobInsertResult, error)) ([]*rivertype.JobInsertResult, error) {
 	for _, job := range jobs {
-		job.Queue = Name(q.org, job.Queue)
+		job.Queue = Name(cmp.Or(q.org, db.OrgOf(ctx)), job.Queue)
 	}
 	return insert(ctx)
 }
