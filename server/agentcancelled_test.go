@@ -129,7 +129,7 @@ func TestACancellationAndAnApprovalAtTheSameTime(t *testing.T) {
 func TestACancellationRightAfterApprovals(t *testing.T) {
 	t.Parallel()
 	for _, named := range []bool{false, true} {
-		r := newRunner(t, askingAgent)
+		r := newOwnRunner(t, askingAgent)
 		r.model.Says(modeltest.Answer{Calls: []modeltest.Call{noteCall()}})
 		r.send(hello)
 		body := `{}`

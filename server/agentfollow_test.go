@@ -98,7 +98,7 @@ func TestAMessageThatFollowsApprovalsIsNotLost(t *testing.T) {
 	t.Parallel()
 	secret := "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bD1fG3hJ5"
 	for _, cancels := range []bool{false, true} {
-		r := newRunner(t, askingAgent)
+		r := newOwnRunner(t, askingAgent)
 		r.model.Says(modeltest.Answer{Calls: []modeltest.Call{noteCall()}})
 		r.send(hello)
 		idle := loop.New(*r.server.Loop)

@@ -68,7 +68,7 @@ func TestAServerThatStopsTellsTheClientsOfItsRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRunner(t, "")
+			r := newOwnRunner(t, "")
 			stop, log := r.stoppable()
 			r.model.Says(callOf("a", "memory_insert", `{"label":"human","new_string":"Tea."}`),
 				modeltest.Answer{Wait: make(chan struct{})})
@@ -125,7 +125,7 @@ func (r runner) goesOn(run string) {
 // A run that goes on where no model is configured ends as a request without one is refused: the server has no fault.
 func TestARunThatGoesOnWithoutAModelSaysSo(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t, "")
+	r := newOwnRunner(t, "")
 	stop, _ := r.stoppable()
 	r.model.Says(callOf("a", "memory_insert", `{"label":"human","new_string":"Tea."}`),
 		modeltest.Answer{Wait: make(chan struct{})})
@@ -164,7 +164,7 @@ func TestARunThatLosesItsAgentIsCancelled(t *testing.T) {
 		for _, answers := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, ", the model answers: ", answers), func(t *testing.T) {
 				t.Parallel()
-				r := newRunner(t, "")
+				r := newOwnRunner(t, "")
 				_, log := r.stoppable()
 				wait := make(chan struct{})
 				r.model.Says(callOf("a", "memory_insert", `{"label":"human","new_string":"Tea."}`),
@@ -191,7 +191,7 @@ func TestARunThatLosesItsAgentIsCancelled(t *testing.T) {
 // A run whose conversation is deleted is cancelled before its model has answered.
 func TestARunThatLosesItsConversationIsCancelled(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t, "")
+	r := newOwnRunner(t, "")
 	_, log := r.stoppable()
 	conversation := "/v1/conversations/" + r.made("/v1/conversations?agent_id="+r.agent, "")
 	in := `{"streaming":false,"agent_id":"` + r.agent + `",` + hello[1:]
@@ -216,7 +216,7 @@ func TestARunThatLosesItsConversationIsCancelled(t *testing.T) {
 // An organization has a number of runs at the same time; more are a 429 that says when to come again.
 func TestAnOrganizationsRunsAreBounded(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t, "")
+	r := newOwnRunner(t, "")
 	l := *r.server.Loop
 	l.MaxRuns = 1
 	r.own().Loop = loop.New(l)

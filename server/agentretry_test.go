@@ -59,7 +59,7 @@ func TestAPauseEndsWithItsRun(t *testing.T) {
 		`"cancelled"`:   func(r runner, _ func()) { r.must("POST", r.path()+"/cancel", `{}`) },
 		`"interrupted"`: func(_ runner, stop func()) { stop() },
 	} {
-		r := newRunner(t, "")
+		r := newOwnRunner(t, "")
 		stop := r.patient()
 		r.model.Says(modeltest.Answer{Status: 500})
 		reply := r.begun(hello)

@@ -40,7 +40,7 @@ func TestALostRunStoresNothing(t *testing.T) {
 		},
 	} {
 		for _, streams := range []string{"false", `true,"background":true`} {
-			r, wait := newRunner(t, ""), make(chan struct{})
+			r, wait := newOwnRunner(t, ""), make(chan struct{})
 			r.model.Says(modeltest.Answer{Text: "Too late", Wait: wait})
 			reply := r.begun(`{"input":"Hello","streaming":` + streams + `}`)
 			lose(r)
@@ -85,7 +85,7 @@ func (r runner) whole(run string) (said []string, withdrawn any) {
 // see none of them.
 func TestPiecesOfALostAnswerAreWithdrawn(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t, "")
+	r := newOwnRunner(t, "")
 	r.model.Says(modeltest.Answer{Text: "Lost", Cut: true})
 	items, _ := r.stream(r.path(), `{"input":"Hello","streaming":true,"stream_tokens":true,"include_pings":false}`)
 	checkSaid(t, "the stream", itemTexts(items), []string{"assistant_message Lo", "assistant_message st", "ping",
@@ -102,7 +102,7 @@ func TestPiecesOfALostAnswerAreWithdrawn(t *testing.T) {
 		t.Error("nothing is withdrawn")
 	}
 	for _, end := range []string{"cancel", "stop"} {
-		r := newRunner(t, "")
+		r := newOwnRunner(t, "")
 		stop, _ := r.stoppable()
 		r.model.Says(modeltest.Answer{Text: "Lost", After: make(chan struct{})})
 		run := fmt.Sprint(fields(t, r.must("POST", r.path()+"/async", `{"input":"Hello","stream_tokens":true}`))["id"])
@@ -143,7 +143,7 @@ func (r runner) ended(run string) {
 // Messages that were stored when a server stopped, and that it did not show, are shown when the run goes on.
 func TestStoredMessagesAreShownWhenARunGoesOn(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t, "")
+	r := newOwnRunner(t, "")
 	stop, _ := r.stoppable()
 	r.model.Says(callOf("a", "conversation_search", `{"query":"x"}`), modeltest.Answer{Wait: make(chan struct{})})
 	n := len(r.model.Requests())
@@ -270,7 +270,7 @@ func TestPiecesOfACutCallAreWithdrawn(t *testing.T) {
 // The pieces of a background run's answer are stored also while its model is silent.
 func TestPiecesAreStoredWhileAModelIsSilent(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t, "")
+	r := newOwnRunner(t, "")
 	silent := make(chan struct{})
 	r.model.Says(modeltest.Answer{Text: "Hello", After: silent})
 	run := fmt.Sprint(fields(t, r.must("POST", r.path()+"/async", `{"input":"Hello","stream_tokens":true}`))["id"])
@@ -285,7 +285,7 @@ func TestPiecesAreStoredWhileAModelIsSilent(t *testing.T) {
 // Pieces that are being stored when an answer ends are stored once, and what follows has the next numbers.
 func TestPiecesAreStoredWhileAnAnswerEnds(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t, "")
+	r := newOwnRunner(t, "")
 	late := &lateDB{DB: r.server.Loop.DB, stored: make(chan struct{})}
 	config, log := *r.server.Loop, &safeBuffer{}
 	config.DB, config.Log = late, slog.New(slog.NewTextHandler(log, nil))

@@ -263,7 +263,7 @@ func (c *client) refusedChild(agent, id string) {
 // The server runs a sub-agent and brings its result, also why it stopped.
 func TestTheServerRunsChildren(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t, "")
+	r := newOwnRunner(t, "")
 	r.work()
 	r.own().Loop.Ended = r.server.Children.RunEnded
 	r.model.Says(modeltest.Answer{Text: "It is the Erna."})
@@ -287,7 +287,7 @@ func TestTheServerRunsChildren(t *testing.T) {
 // A sub-agent whose run cannot start is not made: it would be at work for ever, and count as such.
 func TestAChildThatCannotRunIsNotMade(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t, "")
+	r := newOwnRunner(t, "")
 	r.work()
 	l := *r.server.Loop
 	l.MaxRuns, l.Ended = 1, r.server.Children.RunEnded

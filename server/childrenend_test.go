@@ -84,7 +84,7 @@ func TestAForkEndsWithItsConversation(t *testing.T) {
 // A cancelled sub-agent's run ends, those that work for it are cancelled with it, and its parent's log gets nothing.
 func TestAChildIsCancelled(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t, "")
+	r := newOwnRunner(t, "")
 	r.work()
 	r.own().Loop.Ended = r.server.Children.RunEnded
 	before, _ := r.nextPrompt(r.agent, "default")

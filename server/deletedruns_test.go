@@ -76,7 +76,7 @@ func TestARequestOfADeletedRunIsNotMadeAgain(t *testing.T) {
 // request that began the run.
 func TestAStreamOfADeletedRunEnds(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t, "")
+	r := newOwnRunner(t, "")
 	idle := loop.New(*r.server.Loop)
 	r.own().Loop = idle
 	began := make(chan servertest.Reply, 1)

@@ -81,7 +81,7 @@ func TestAnErasureFindsEncodedTexts(t *testing.T) {
 // cut it.
 func TestAnErasureFindsTextsThatAreCut(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t, `{"name":"a"}`)
+	r := newOwnRunner(t, `{"name":"a"}`)
 	r.work()
 	for pad := range 6 {
 		r.model.Says(modeltest.Answer{Text: strings.Repeat("x", 4*pad) + secret})
@@ -285,7 +285,7 @@ func (h *holding) Complete(ctx context.Context, _ compaction.Request) (compactio
 // erasure waits for them.
 func TestAnErasureWaitsForWhatBeganBefore(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t, "")
+	r := newOwnRunner(t, "")
 	other := r.made("/v1/agents", `{"name":"other"}`)
 	r.capture(other, fmt.Sprintf(`{"messages":[{"role":"user","content":%s}]}`, quoted("I am "+secret)))
 	r.capture(other, chatter(1, 8, "weather"))

@@ -48,7 +48,7 @@ func TestTheWordsOfARefusalAreErased(t *testing.T) {
 // that goes on with the run: this asks no model again.
 func TestARefusedRunEndsOnTheServerThatGoesOnWithIt(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t, "")
+	r := newOwnRunner(t, "")
 	stop, _ := r.stoppable()
 	r.model.Says(callOf("a", "memory_insert", `{"label":"human","new_string":"Tea."}`),
 		modeltest.Answer{Wait: make(chan struct{})})

@@ -162,7 +162,7 @@ func TestAProviderThatRefusesToSummarizeHoldsNoTurn(t *testing.T) {
 	for _, mode := range []string{"sliding_window", "all", "self_compact_all", "self_compact_sliding_window"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			r := newRunner(t, `{"name":"a","tool_set":"small","model":"openai/m","context_window_limit":16000,
+			r := newOwnRunner(t, `{"name":"a","tool_set":"small","model":"openai/m","context_window_limit":16000,
 				"compaction_settings":{"mode":"`+mode+`"}}`)
 			p := llmtest.New(t)
 			p.Always(llmtest.Says(400, badRequest.Text))

@@ -75,7 +75,7 @@ func TestARunThatWaitsForTheDatabaseTellsItsClients(t *testing.T) {
 		"pieces": `"streaming":true,"stream_tokens":true`} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRunner(t, "")
+			r := newOwnRunner(t, "")
 			r.stoppable()
 			r.own().Loop.Patience = time.Millisecond
 			wait := make(chan struct{})

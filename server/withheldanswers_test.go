@@ -37,7 +37,7 @@ func TestAModelThatFallsSilentEndsTheRun(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]modeltest.Answer{"from the first": {Text: "Hello", Wait: make(chan struct{})},
 		"within an answer": {Text: "Hel", After: make(chan struct{})}} {
-		r := newRunner(t, "")
+		r := newOwnRunner(t, "")
 		hasty, err := model.NewOpenAI(model.Config{BaseURL: r.model.BaseURL(), Model: "m", Timeout: 50 * time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
