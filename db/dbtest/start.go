@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -111,14 +113,28 @@ func dockerAnswers(ctx context.Context) (answers bool) {
 	return provider.Health(ctx) == nil
 }
 
+// settings returns those of a Postgres whose data goes with the tests.
+func settings() map[string]string {
+	return map[string]string{"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "wal_level": "minimal",
+		"max_wal_senders": "0", "checkpoint_timeout": "1h", "max_connections": maxConnections(),
+		"shared_buffers": sharedBuffers}
+}
+
+// arguments returns settings as arguments of Postgres.
+func arguments(settings map[string]string) (args []string) {
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		args = append(args, "-c", name+"="+settings[name])
+	}
+	return args
+}
+
 func startContainer(ctx context.Context) (server, error) {
 	c, err := postgres.Run(ctx, image,
 		postgres.WithDatabase("loci"), postgres.WithUsername("loci"), postgres.WithPassword("loci"),
 		testcontainers.WithWaitStrategyAndDeadline(20*time.Second,
 			wait.ForLog("database system is ready to accept connections").WithOccurrence(2), wait.ForListeningPort("5432/tcp")),
 		testcontainers.WithTmpfs(map[string]string{"/var/lib/postgresql/data": "rw"}),
-		testcontainers.WithCmd("postgres", "-c", "fsync=off", "-c", "full_page_writes=off",
-			"-c", "max_connections="+maxConnections(), "-c", "shared_buffers="+sharedBuffers))
+		testcontainers.WithCmd(append([]string{"postgres"}, arguments(settings())...)...))
 	stop := func() error { return testcontainers.TerminateContainer(c) }
 	if err != nil {
 		return server{}, errors.Join(err, stop())
@@ -151,8 +167,7 @@ func startLocal(ctx context.Context) (server, error) {
 		return server{}, err
 	}
 	pg, err := local.Start(ctx, local.Options{Home: home, Bin: os.Getenv("LOCI_POSTGRES_BIN"),
-		Settings: map[string]string{"fsync": "off", "full_page_writes": "off", "max_connections": maxConnections(),
-			"shared_buffers": sharedBuffers}})
+		Settings: settings()})
 	if err != nil {
 		return server{}, errors.Join(err, os.RemoveAll(home))
 	}
