@@ -2,10 +2,26 @@
 // A step is one mechanism with its settings: it reads a view and returns edits of it, or says when to compact, or what
 // leaves. It reads and writes nothing else, so that the same view, settings, and moment give the same result. A preset
 // is a policy with a name.
+//
+// Each file uses those that are named before it:
+//   - what steps work with: duration.go decode.go usage.go place.go mechanism.go policy.go result.go tools.go lines.go
+//     pointer.go counting.go cachecost.go formats.go
+//   - steps that bound what enters: commandtail.go importanttail.go jsonpreview.go tokenclip.go largestslice.go
+//     offload.go readbounds.go snip.go
+//   - steps that normalize: idempotentcalls.go dedup.go
+//   - steps that prune: agettl.go applyif.go cachettl.go clearthinking.go cleartooluses.go microcompact.go
+//     oldarguments.go oneline.go recency.go
+//   - steps that say when to compact, and the room that they leave: tokens.go room.go buffer.go bytecount.go fraction.go
+//     messagecount.go quietpoint.go reserve.go turncount.go
+//   - steps that compact: autocompact.go full.go keeprecent.go checkpoint.go notes.go olderturns.go oldestshare.go
+//     provider.go safeguard.go slide.go
+//   - steps that restore and truncate: restorefiles.go hardtruncate.go
+//   - policies as JSON, which list steps by their names: registry.go order.go settings.go parse.go presets.go when.go
+//     layers.go onecutter.go
+//   - policies at work: pressure.go idle.go prune.go restore.go
 package policy
 
 import (
-	"slices"
 	"time"
 
 	"github.com/loci-memory/loci/compaction"
@@ -107,19 +123,4 @@ func (at Moment) Idle() time.Duration {
 		return 0
 	}
 	return at.Now.Sub(at.Touched)
-}
-
-// Prunes reports whether a step may edit views before prompts.
-func (p Policy) Prunes() bool {
-	return slices.ContainsFunc(p.Steps, func(s Step) bool {
-		_, ok := s.(Editor)
-		return ok && stageOf(s) < Pressure
-	})
-}
-
-// inOrder returns the steps in the order in which they run.
-func (p Policy) inOrder() []Step {
-	steps := slices.Clone(p.Steps)
-	slices.SortStableFunc(steps, func(a, b Step) int { return int(stageOf(a)) - int(stageOf(b)) })
-	return steps
 }

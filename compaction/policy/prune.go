@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/loci-memory/loci/compaction"
@@ -35,22 +34,6 @@ func (p Policy) gate() *ApplyIf {
 		}
 	}
 	return nil
-}
-
-// usage is what a view takes, counted when a step first asks for it.
-type usage struct {
-	tokens  int
-	counted bool
-}
-
-// of returns the tokens of a view, as the caller counted them unless that is 0.
-func (u *usage) of(counted int, v compaction.View) int {
-	if !u.counted {
-		if u.tokens, u.counted = counted, true; counted <= 0 {
-			u.tokens = compaction.Estimate(v)
-		}
-	}
-	return u.tokens
 }
 
 // pruning makes the edits of one step after the other.
@@ -124,20 +107,49 @@ func (run *pruning) add(edits []compaction.Edit, saved int) {
 	run.at.usage.tokens = max(run.at.usage.tokens-saved, 0)
 }
 
-// place is a part of a message.
-type place struct{ position, part int }
-
-// editsOf returns the edits of a view by the parts that they are of.
-func editsOf(v compaction.View) map[place]*compaction.Edit {
-	edits := make(map[place]*compaction.Edit, len(v.Edits))
-	for i, e := range v.Edits {
-		edits[place{e.Position, e.Part}] = &v.Edits[i]
+// repoint changes pointers that lead to no text: the message that they name left the view, or its text is no longer
+// shown, or is a pointer itself. They lead to what that leads to, or say that the text is cleared.
+func (run *pruning) repoint() {
+	if !slices.ContainsFunc(run.view.Edits, isPointer) {
+		return
 	}
-	return edits
-}
-
-// messageAt returns the index of the message at a position.
-func messageAt(v compaction.View, position int) (int, bool) {
-	return slices.BinarySearchFunc(v.Messages, position,
-		func(m recall.Message, position int) int { return cmp.Compare(m.Position, position) })
+	type copyAt struct {
+		seq  int64
+		text string
+	}
+	copies := map[copyAt]result{}
+	var all []result
+	for r := range results(run.view) {
+		at := copyAt{r.m.Seq, sameText(r.p)}
+		if was, ok := copies[at]; !ok || !was.hasText() {
+			copies[at] = r
+		}
+		all = append(all, r)
+	}
+	var changed []compaction.Edit
+	saved := 0
+	for _, r := range all {
+		if r.edit == nil || !isPointer(*r.edit) {
+			continue
+		}
+		now := *r.edit
+		for range len(copies) + 1 { // a chain of pointers is no longer
+			to, ok := copies[copyAt{now.CopySeq, sameText(r.p)}]
+			if ok && to.hasText() {
+				break
+			}
+			if !ok || !isPointer(*to.edit) || to.edit.CopySeq == now.CopySeq {
+				now = r.stub(now.Step, cleared)
+				break
+			}
+			now.CopySeq = to.edit.CopySeq
+		}
+		if now != *r.edit {
+			now.Tokens = 0
+			now, saves := run.view.Weighed(*r.m, r.edit, now)
+			changed = append(changed, now)
+			saved += max(saves, 0)
+		}
+	}
+	run.add(changed, saved)
 }

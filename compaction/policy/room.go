@@ -30,13 +30,28 @@ type bounded interface {
 	tokens(v compaction.View, at Moment) int
 }
 
+// conjunction is a trigger that is due if all of several are.
+type conjunction interface{ triggers() []Step }
+
+// mostByAll returns the tokens above which all of some triggers are due; 0 if one of them counts none.
+func mostByAll(triggers []Step, v compaction.View, at Moment) (most int) {
+	for _, t := range triggers {
+		n := mostBy([]Step{t}, v, at)
+		if n == 0 {
+			return 0
+		}
+		most = max(most, n)
+	}
+	return most
+}
+
 // mostBy returns the tokens above which one of some triggers is due, as the caller counts them; 0 if none counts any.
 func mostBy(steps []Step, v compaction.View, at Moment) (most int) {
 	for _, s := range steps {
 		n := 0
 		switch s := s.(type) {
-		case *When:
-			n = s.most(v, at)
+		case conjunction:
+			n = mostByAll(s.triggers(), v, at)
 		case bounded:
 			if n = s.most(v, at); v.Window <= 0 && !isWindowless(s) {
 				n = 0

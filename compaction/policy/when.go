@@ -27,17 +27,8 @@ func (s *When) Due(v compaction.View, at Moment) bool {
 	return len(s.All) > 0
 }
 
-// most returns the tokens above which all triggers are due; 0 if one of them counts none.
-func (s *When) most(v compaction.View, at Moment) (most int) {
-	for _, t := range s.All {
-		n := mostBy([]Step{t}, v, at)
-		if n == 0 {
-			return 0
-		}
-		most = max(most, n)
-	}
-	return most
-}
+// triggers implements conjunction.
+func (s *When) triggers() []Step { return s.All }
 
 // Triggers is a list of triggers, in JSON as in a list of steps.
 type Triggers []Step

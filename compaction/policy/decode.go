@@ -1,0 +1,128 @@
+package policy
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// decode reads one JSON object into a struct. It refuses unknown fields, fields that are there twice, and names in
+// another case, of which encoding/json would keep one only.
+func decode(raw []byte, to any) error {
+	if err := exactNames(raw, to); err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	err := d.Decode(to)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field == "" {
+		return fmt.Errorf("got %s", kindOf(wrong.Value))
+	} else if ok {
+		return fmt.Errorf("%s cannot be %s", wrong.Field, kindOf(wrong.Value))
+	}
+	if err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if d.More() {
+		return errors.New("there is more than one object")
+	}
+	return nil
+}
+
+// exactNames returns an error if an object has a field that the struct lacks, or one twice. Nil for what is no object,
+// which is refused for that.
+func exactNames(raw []byte, of any) error {
+	if !json.Valid(raw) || kindIn(raw) != '{' {
+		return nil
+	}
+	var known []string
+	for _, field := range reflect.VisibleFields(reflect.TypeOf(of).Elem()) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		known = append(known, name)
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	_, _ = d.Token() // the brace
+	seen := map[string]bool{}
+	for d.More() {
+		token, _ := d.Token() // it is valid
+		name, _ := token.(string)
+		switch {
+		case !slices.Contains(known, name):
+			return fmt.Errorf("unknown field %q", db.Short(name))
+		case seen[name]:
+			return fmt.Errorf("the field %q is there twice", name)
+		}
+		seen[name] = true
+		_ = d.Decode(new(json.RawMessage)) // as above
+	}
+	return nil
+}
+
+// kindIn returns the first byte of a JSON value; 0 of none.
+func kindIn(raw []byte) byte {
+	if raw = bytes.TrimSpace(raw); len(raw) > 0 {
+		return raw[0]
+	}
+	return 0
+}
+
+// kindOf returns what json.UnmarshalTypeError calls a value, in words.
+func kindOf(value string) string {
+	switch value {
+	case "array":
+		return "a list"
+	case "object":
+		return "an object"
+	case "string":
+		return "a text"
+	case "bool":
+		return "true or false"
+	case "number":
+		return "a number"
+	}
+	if number, ok := strings.CutPrefix(value, "number "); ok {
+		return "the number " + number
+	}
+	return value
+}
+
+// withoutNull refuses settings that are null, and lists with a null in them: neither says anything.
+func withoutNull(settings []byte) error {
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(settings, &given); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		var list []json.RawMessage
+		if string(given[name]) == "null" {
+			return fmt.Errorf("%s cannot be null; leave it out", name)
+		}
+		if json.Unmarshal(given[name], &list) != nil {
+			continue
+		}
+		if i := slices.IndexFunc(list, func(item json.RawMessage) bool { return string(item) == "null" }); i >= 0 {
+			return fmt.Errorf("%s[%d] cannot be null", name, i)
+		}
+	}
+	return nil
+}
+
+// decimal writes a number without an exponent.
+func decimal(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
+
+// float reads a bound of a tag, which a test has checked.
+func float(text string, without float64) float64 {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return without
+	}
+	return n
+}

@@ -1,0 +1,27 @@
+package policy
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/recall"
+)
+
+// place is a part of a message.
+type place struct{ position, part int }
+
+// editsOf returns the edits of a view by the parts that they are of.
+func editsOf(v compaction.View) map[place]*compaction.Edit {
+	edits := make(map[place]*compaction.Edit, len(v.Edits))
+	for i, e := range v.Edits {
+		edits[place{e.Position, e.Part}] = &v.Edits[i]
+	}
+	return edits
+}
+
+// messageAt returns the index of the message at a position.
+func messageAt(v compaction.View, position int) (int, bool) {
+	return slices.BinarySearchFunc(v.Messages, position,
+		func(m recall.Message, position int) int { return cmp.Compare(m.Position, position) })
+}

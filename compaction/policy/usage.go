@@ -1,0 +1,19 @@
+package policy
+
+import "github.com/loci-memory/loci/compaction"
+
+// usage is what a view takes, counted when a step first asks for it.
+type usage struct {
+	tokens  int
+	counted bool
+}
+
+// of returns the tokens of a view, as the caller counted them unless that is 0.
+func (u *usage) of(counted int, v compaction.View) int {
+	if !u.counted {
+		if u.tokens, u.counted = counted, true; counted <= 0 {
+			u.tokens = compaction.Estimate(v)
+		}
+	}
+	return u.tokens
+}
