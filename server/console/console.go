@@ -1,5 +1,12 @@
 // Package console serves the pages on which people see and run a server. A page asks the REST API for all that it shows
 // and changes, with the key of the person who is signed in: it shows and does what that key may, and nothing else.
+//
+// Each file uses those that are named before it:
+//   - what all pages share: site.go functions.go navigation.go api.go render.go session.go filters.go diff.go
+//   - pages of agents: blocks.go agent.go agents.go agentchoice.go history.go events.go prompt.go runs.go
+//   - pages of files and memory: sendfiles.go chunks.go files.go archival.go search.go
+//   - pages of the server: backgroundjobs.go overview.go organizations.go admin.go policies.go settings.go
+//   - all of them: console.go
 package console
 
 import (
@@ -9,16 +16,6 @@ import (
 	"strings"
 	"time"
 )
-
-// base is the path below which the pages are.
-const base = "/console/"
-
-// Console is the pages.
-type Console struct {
-	api      http.Handler // the REST API
-	mux      *http.ServeMux
-	pageWait time.Duration
-}
 
 // New returns the pages, which ask an API. A page waits for its cards for a while, DefaultPageWait if 0; the browser
 // asks for those that take longer.
@@ -77,7 +74,3 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	c.mux.ServeHTTP(w, r)
 }
-
-// policy lets pages load what the server itself has, and run no script that is written into a page.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
-	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"

@@ -1,0 +1,102 @@
+package tool
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/agent/tool/jq"
+	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/memory/block"
+	memoryfile "github.com/loci-memory/loci/memory/file"
+	"github.com/loci-memory/loci/memory/working"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/tenant/erase"
+)
+
+// Memories are the stores that the tools work on.
+type Memories struct {
+	Files    *files.Store
+	Recall   *recall.Store
+	Blocks   *block.Store
+	Archival *archival.Store
+	Working  *working.Store
+
+	MemoryFiles *memoryfile.Store
+
+	Agents   *agent.Store                                    // their policies bound reads of files; nil bounds none
+	Erasures *erase.Store                                    // nil takes no requests
+	Models   func(context.Context, string) *compaction.Model // that phrase answers; may be nil
+
+	JQ *jq.Runner // of query_result; nil runs none
+
+	// Child returns where the log of a sub-agent of an agent is, by the sub-agent's id. ErrNotFound if it does not exist.
+	Child func(ctx context.Context, org db.Org, agentID, id string) (ChildLog, error)
+}
+
+// ChildLog is where a sub-agent works: in a conversation of an agent, from one position of the agent's log to another.
+type ChildLog struct {
+	Parent       string `db:"parent_conversation"` // the one that it works for: an id, or recall.DefaultConversation
+	AgentID      string `db:"agent_id"`
+	Conversation string `db:"conversation_id"`
+	From         int64  `db:"from_seq"`
+	To           int64  `db:"to_seq"`
+}
+
+// in returns the stores working in tx.
+func (m Memories) in(tx pgx.Tx) Memories {
+	in := Memories{Files: m.Files.With(tx), Recall: m.Recall.With(tx), Blocks: m.Blocks.With(tx),
+		Archival: m.Archival.With(tx), Working: m.Working.With(tx), MemoryFiles: m.MemoryFiles.With(tx), Models: m.Models,
+		JQ: m.JQ, Child: m.Child}
+	if m.Agents != nil {
+		in.Agents = m.Agents.With(tx)
+	}
+	if m.Erasures != nil {
+		in.Erasures = m.Erasures.With(tx)
+	}
+	return in
+}
+
+// Caller is the agent for which a tool runs.
+type Caller struct {
+	Org          db.Org
+	Agent        agent.Agent
+	Conversation string   // the id of the one in which the model calls the tool; empty is the default one
+	Confined     bool     // the tools show nothing of the agent's other conversations
+	Only         []string // the tools that it may call; nil is all
+	Unprompted   bool     // its model sees no prompt of the agent: results leave out nothing because a prompt has it
+}
+
+// CallerIn returns an agent as the caller of tools in a conversation.
+func CallerIn(org db.Org, a agent.Agent, c recall.Conversation) Caller {
+	caller := Caller{Org: org, Agent: a, Only: c.OnlyTools,
+		Confined: c.Delegated || a.Settings.RecallScope == agent.ScopeConversation}
+	if !c.IsDefault {
+		caller.Conversation = c.ID
+	}
+	return caller
+}
+
+// has returns the tools that the results of a call may name.
+func (c Caller) has() recall.Toolset { return c.Agent.HasTool }
+
+// within returns the conversation that a call is confined to; empty if it is to none.
+func (c Caller) within() string {
+	if !c.Confined {
+		return ""
+	}
+	return cmp.Or(c.Conversation, recall.DefaultConversation)
+}
+
+// Result is the answer of a tool: a text of at most MaxChars characters for the model, and the files that it opened,
+// for callers who keep their own prompt. If IsError is true, the tool did nothing, and the text says why.
+type Result struct {
+	Text    string
+	IsError bool
+	Files   []files.Opened
+}

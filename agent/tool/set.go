@@ -1,0 +1,139 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/db"
+)
+
+// Set is the tools of this server.
+type Set struct {
+	Observe func(Called) // gets each call that has ended; may be nil
+
+	memories Memories
+	tools    []Tool
+}
+
+// Called is a call of a tool that has ended.
+type Called struct {
+	Name    string
+	Refused bool // for a reason that a model can act on
+	Failed  bool // by the server's fault
+	Took    time.Duration
+}
+
+// New returns the tools that work on m, in the order in which a model should read them.
+func New(m Memories) *Set {
+	return &Set{memories: m, tools: []Tool{
+		withFolder(define("open_files", Memories.openFiles)),
+		withFolder(reading(define("grep_files", Memories.grepFiles))),
+		withFolder(reading(define("semantic_search_files", Memories.searchFiles))),
+		withFolder(reading(define("list_files", Memories.listFiles))),
+		withFolder(define("close_files", Memories.closeFiles)),
+		reading(define("conversation_search", Memories.searchConversations)),
+		reading(define("expand", Memories.expand)),
+		reading(define(agent.QueryResult, Memories.queryResult)),
+		reading(define("search_memory", Memories.searchMemory)),
+		reading(define("ask_session", Memories.askSession)),
+		define("core_memory_append", Memories.coreMemoryAppend),
+		define("core_memory_replace", Memories.coreMemoryReplace),
+		define("memory_insert", Memories.memoryInsert),
+		define("memory_replace", Memories.memoryReplace),
+		define("memory_rethink", Memories.memoryRethink),
+		define("memory_apply_patch", Memories.memoryApplyPatch),
+		define("memory", Memories.memory),
+		define(UpdateWorkingMemory, Memories.updateWorkingMemory),
+		define(memoryFilesTool, Memories.memoryFiles),
+		define("archival_memory_insert", Memories.archivalInsert),
+		reading(define("archival_memory_search", Memories.archivalSearch)),
+		define("archival_memory_update", Memories.archivalUpdate),
+		define("archival_memory_delete", Memories.archivalDelete),
+		define("request_erasure", Memories.requestErasure),
+	}}
+}
+
+// Tools returns every tool.
+func (s *Set) Tools() []Tool { return slices.Clone(s.tools) }
+
+// Of returns the tools that an agent has, those of its program last.
+func (s *Set) Of(a agent.Agent, hasFolder bool) (all []Tool) {
+	for _, t := range s.tools {
+		if a.HasTool(t.Name) && (hasFolder || !t.NeedsFolder) {
+			all = append(all, t)
+		}
+	}
+	for _, t := range a.Attached {
+		if !s.Has(t.Name) { // a later version may have a tool of the name
+			all = append(all, Tool{ID: t.ID, Name: t.Name, Schema: t.Schema, ByClient: true})
+		}
+	}
+	return all
+}
+
+// Definitions returns an agent's tools as its model is given them.
+func (s *Set) Definitions(a agent.Agent, hasFolder bool) (all []agent.Definition) {
+	for _, t := range s.Of(a, hasFolder) {
+		all = append(all, agent.Definition{Name: t.Name, Schema: t.Schema})
+	}
+	return all
+}
+
+// Run calls a tool for a caller with arguments that a model wrote: a JSON object. A mistake of the model is a Result
+// with IsError. ErrNotFound if no tool has this name; any other error is the server's failure.
+func (s *Set) Run(ctx context.Context, c Caller, name string, args json.RawMessage) (Result, error) {
+	t, err := s.named(inNameOf(c.Agent, name))
+	if err != nil {
+		return Result{}, err
+	}
+	return s.call(ctx, t, s.memories, c, args)
+}
+
+// call runs a tool on m as Run does.
+func (s *Set) call(ctx context.Context, t Tool, m Memories, c Caller, args json.RawMessage) (Result, error) {
+	began := time.Now()
+	result, err := t.call(ctx, m, c, args)
+	if s.Observe != nil {
+		s.Observe(Called{Name: t.Name, Refused: result.IsError, Failed: err != nil, Took: time.Since(began)})
+	}
+	return result, err
+}
+
+// named returns the tool of a name; ErrNotFound if there is none.
+func (s *Set) named(name string) (Tool, error) {
+	i := slices.IndexFunc(s.tools, func(t Tool) bool { return t.Name == name })
+	if i < 0 {
+		return Tool{}, db.NotFound("%s", s.unknown(name))
+	}
+	return s.tools[i], nil
+}
+
+func (s *Set) names() []string {
+	var names []string
+	for _, t := range s.tools {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// ByID returns a tool by its id; ErrNotFound if there is none.
+func (s *Set) ByID(id string) (Tool, error) {
+	i := slices.IndexFunc(s.tools, func(t Tool) bool { return t.ID == id })
+	if i < 0 {
+		return Tool{}, db.NotFound("Tool with ID %s not found", echo(id))
+	}
+	return s.tools[i], nil
+}
+
+// unknown returns a phrase that says that no tool has a name, and which name is similar if one is.
+func (s *Set) unknown(name string) string {
+	text := "there is no tool '" + echo(name) + "'; "
+	nearest := slices.MinFunc(s.names(), func(a, b string) int { return distance(name, a) - distance(name, b) })
+	if distance(name, nearest) <= len(name)/2 {
+		text += "the nearest is " + nearest + ", and "
+	}
+	return text + "the tools are " + joined(s.names())
+}
