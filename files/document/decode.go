@@ -222,3 +222,18 @@ func decoded(raw []byte, e encoding.Encoding) string {
 	}
 	return strings.ToValidUTF8(string(out), "\ufffd")
 }
+
+func readText(in Input) (Text, error) {
+	raw, err := in.bytes()
+	if err != nil {
+		return Text{}, err
+	}
+	text, charset, err := Decode(raw, DeclaredCharset(in.MediaType, "", raw))
+	if err != nil {
+		return Text{}, err
+	}
+	if in.IsHTML() {
+		text, err = HTML(text)
+	}
+	return Text{Text: text, Charset: charset}, err
+}

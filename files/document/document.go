@@ -1,10 +1,17 @@
 // Package document reads the text of documents: it turns the bytes of a format into Markdown, and records on which
 // lines its pages begin.
+//
+// Each file uses those that are named before it:
+//   - what all formats share: mediatype.go document.go limits.go inline.go table.go markdown.go pages.go
+//   - text and HTML: charset.go decode.go stylesheet.go htmlbounds.go html.go
+//   - packed formats: zip.go ipynb.go xml.go archive.go xmltree.go formula.go
+//   - Office: docxlist.go docxstyle.go docxtext.go docx.go sheet.go xlsx.go pptx.go
+//   - OpenDocument and EPUB: styles.go odflist.go odfstyle.go odftable.go odf.go odp.go epub.go
+//   - any of them, and which it is: office.go sniff.go spool.go pdf.go pdftotext.go read.go
 package document
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -42,73 +49,13 @@ type Readers struct {
 	CacheDir string // where compiled programs are kept between runs; empty keeps none
 }
 
-// Read returns the text of a document, *UnreadableError if it has none that can be read.
-func (r Readers) Read(_ context.Context, in Input) (Text, error) {
-	ready, err := r.Prepare(in.MediaType)
-	if err != nil {
-		return Text{}, err
-	}
-	return ready.Read(in)
-}
-
-// Ready is a reader that has all that it needs of the system: it opens no file and compiles nothing any more.
-type Ready struct{ engine *engine }
-
-// Prepare readies the reader of one document of a media type.
-func (r Readers) Prepare(mediaType string) (Ready, error) {
-	if mediaType != pdfType {
-		return Ready{}, nil
-	}
-	engine, err := r.pdfium()
-	return Ready{engine}, err
-}
-
-// Read returns the text of the document, *UnreadableError if it has none that can be read.
-func (r Ready) Read(in Input) (Text, error) {
-	if r.engine != nil {
-		defer r.engine.close()
-		return r.engine.read(in)
-	}
-	if read, ok := Office(in.MediaType); ok {
-		body, err := in.seekable()
-		if err != nil {
-			return Text{}, err
-		}
-		return read(body, in.SizeBytes)
-	}
-	return readText(in)
-}
-
-const pdfType = "application/pdf"
-
 // IsHTML reports whether the document is HTML.
 func (in Input) IsHTML() bool {
 	return in.MediaType == "text/html" || in.MediaType == "application/xhtml+xml"
 }
 
-// IsComplex reports whether the document needs a reader so large that hostile bytes may harm it.
-func (in Input) IsComplex() bool {
-	_, office := Office(in.MediaType)
-	return office || in.IsPDF()
-}
-
 // IsPDF reports whether the document is a PDF.
 func (in Input) IsPDF() bool { return in.MediaType == pdfType }
-
-func readText(in Input) (Text, error) {
-	raw, err := in.bytes()
-	if err != nil {
-		return Text{}, err
-	}
-	text, charset, err := Decode(raw, DeclaredCharset(in.MediaType, "", raw))
-	if err != nil {
-		return Text{}, err
-	}
-	if in.IsHTML() {
-		text, err = HTML(text)
-	}
-	return Text{Text: text, Charset: charset}, err
-}
 
 func (in Input) bytes() ([]byte, error) {
 	var all bytes.Buffer
@@ -129,3 +76,5 @@ func (in Input) seekable() (*io.SectionReader, error) {
 	}
 	return io.NewSectionReader(at, 0, in.SizeBytes), nil
 }
+
+var errRTF = unreadable("RTF documents are not read. Save the document as DOCX or plain text, and upload that.")

@@ -14,9 +14,6 @@ import (
 	"github.com/gabriel-vasile/mimetype"
 )
 
-// sniffBytes is how much of a file's beginning Sniff reads to find its type.
-const sniffBytes = 4096
-
 // UnsupportedError says that files of this type are not read. MediaType is empty if it is not known; Advice is a
 // sentence, or empty.
 type UnsupportedError struct{ MediaType, Name, Advice string }
@@ -81,12 +78,8 @@ func documentType(extension, content string, head []byte, isText bool) (string, 
 	return content, ok
 }
 
-const (
-	beforeText   = "\ufeff\t\n\f\r " // may stand before the mark of a format
-	notebookType = "application/x-ipynb+json"
-	oleType      = "application/x-ole-storage"
-	rtfType      = "text/rtf"
-)
+// beforeText may stand before the mark of a format.
+const beforeText = "\ufeff\t\n\f\r "
 
 // startsWith reports whether a file begins with a format's mark, after blanks or a byte order mark.
 func startsWith(head []byte, mark string) bool {
@@ -145,15 +138,6 @@ var isPacked = setOf(".docx .pptx .xlsx .odt .odp .ods .epub")
 var isArchive = setOf(`application/zip application/java-archive application/vnd.android.package-archive application/gzip
 	application/x-tar application/x-bzip2 application/x-xz application/zstd application/lzip application/x-7z-compressed
 	application/vnd.rar application/x-archive application/x-cpio application/vnd.debian.binary-package application/x-rpm`)
-
-// setOf returns the words of a list as a set.
-func setOf(words string) map[string]bool {
-	set := map[string]bool{}
-	for word := range strings.FieldsSeq(words) {
-		set[word] = true
-	}
-	return set
-}
 
 // isBinary reports whether the content begins with the mark of a format that is not text. The marks are short ("BM" is
 // a bitmap), so they count only where the content is not plainly text.

@@ -1,0 +1,26 @@
+package document
+
+import "strings"
+
+// Media types of documents.
+const (
+	pdfType      = "application/pdf"
+	notebookType = "application/x-ipynb+json"
+	oleType      = "application/x-ole-storage"
+	rtfType      = "text/rtf"
+
+	ooxml        = "application/vnd.openxmlformats-officedocument."
+	opendocument = "application/vnd.oasis.opendocument."
+)
+
+// sniffBytes is how much of a file's beginning Sniff reads to find its type.
+const sniffBytes = 4096
+
+// setOf returns the words of a list as a set.
+func setOf(words string) map[string]bool {
+	set := map[string]bool{}
+	for word := range strings.FieldsSeq(words) {
+		set[word] = true
+	}
+	return set
+}
