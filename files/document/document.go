@@ -3,10 +3,10 @@
 //
 // Each file uses those that are named before it:
 //   - what all formats share: mediatype.go document.go limits.go inline.go table.go markdown.go pages.go
-//   - text and HTML: charset.go decode.go stylesheet.go htmlbounds.go html.go
+//   - HTML and text: stylesheet.go htmlbounds.go html.go charset.go decode.go
 //   - packed formats: zip.go ipynb.go xml.go archive.go xmltree.go formula.go
-//   - Office: docxlist.go docxstyle.go docxtext.go docx.go sheet.go xlsx.go pptx.go
-//   - OpenDocument and EPUB: styles.go odflist.go odfstyle.go odftable.go odf.go odp.go epub.go
+//   - Office: styles.go docxlist.go docxstyle.go docxtext.go docx.go sheet.go xlsx.go pptx.go
+//   - OpenDocument and EPUB: odflist.go odfstyle.go odftable.go odf.go odp.go epub.go
 //   - any of them, and which it is: office.go sniff.go spool.go pdf.go pdftotext.go read.go
 package document
 
