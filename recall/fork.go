@@ -40,7 +40,9 @@ func (f Fork) Of(c Conversation) Conversation {
 	c.Key, c.ID, c.IsDefault, c.Messages, c.ContextView = 0, f.ID, false, f.To, f.View
 	if c.Refusal != nil {
 		c.Refusal = new(*c.Refusal)
-		c.Refusal.At = min(c.Refusal.At, f.To)
+		if c.Refusal.At > f.To {
+			c.Refusal.At, c.Refusal.Closed, c.Refusal.Part = f.To, false, false
+		}
 	}
 	c.Prompts = slices.DeleteFunc(slices.Clone(c.Prompts), func(position int) bool { return position > f.To })
 	return c

@@ -26,12 +26,16 @@ type Refused struct {
 // LastRefusal is the last refusal of a prompt of a conversation. Until an answer comes after it, the next one is in a
 // row with it.
 type LastRefusal struct {
-	At    int    `json:"at"`              // the conversation's last position then
-	OTID  string `json:"otid,omitempty"`  // the caller's own id of its report
-	Trial int    `json:"trial,omitempty"` // of the trial that is under way, or was last; 0 for none
-	All   bool   `json:"all,omitempty"`   // the trial is without all messages before From
-	From  int    `json:"from,omitempty"`  // of a trial under way: the first message of the refused turn; else 0
-	Notes []int  `json:"notes,omitempty"` // positions of what the model was told of the trial
+	At     int    `json:"at"`               // the conversation's last position then
+	OTID   string `json:"otid,omitempty"`   // the caller's own id of its report
+	Closed bool   `json:"closed,omitempty"` // it left nothing to ask: without a new message, no prompt can be refused
+	Part   bool   `json:"part,omitempty"`   // a part of the turn left, and the caller's loop asks without it
+	Turn   []int  `json:"turn,omitempty"`   // positions of a turn that left, though the fault may be of what came before
+	Trial  int    `json:"trial,omitempty"`  // of the trial that is under way, or was last; 0 for none
+	Stage  int    `json:"stage,omitempty"`  // of a trial under way: the number of the set that is left out, from 1
+	Back   bool   `json:"back,omitempty"`   // of a trial under way: Turn is in the view again
+	From   int    `json:"from,omitempty"`   // of a trial under way: the first message of the refused turn; else 0
+	Notes  []int  `json:"notes,omitempty"`  // positions of what the model was told of the trial
 }
 
 // RefusedPrompt is a report that a provider refused the newest prompt of a conversation for what it says.
@@ -40,6 +44,9 @@ type RefusedPrompt struct {
 	OTID  string   // the caller's own id of the report; the same one again changes nothing
 	Runs  []string // that made the refused turn; nil for a caller's own loop
 	RunID *string  // of the note
+
+	// Alone says that the provider refuses the turn without what came before it, too: nothing needs to be tried.
+	Alone bool
 
 	// Answer is what the model said before its provider withheld the rest; nil if it said nothing. It is stored outside
 	// of the view. If the model is to be asked again, it is stored only if it was shown.
@@ -74,10 +81,11 @@ const maxRefusedRunes = 300
 //
 //   - The refused turn leaves the view. If the refused prompt was a later one of the turn, the last answer leaves with
 //     what came after it, and a note tells the model: the view is the one that the provider answered.
-//   - A refusal in a row with another may be for what came before. It is tried without the last answer and what
-//     followed it, then without the summary, if there is one, and then without everything before the turn. Either the
-//     provider takes the rest, or these messages come back, and the turn leaves. A refused summary keeps its place in
-//     the view: there it says only that it was refused.
+//   - If a caller's own loop reports a second refusal of the rest, the whole turn leaves.
+//   - A refusal in a row with another may be for what came before. It is tried without the sets of Suspects, first with
+//     the turn that left for the refusal before. Either the provider takes the rest, or these messages come back, and
+//     the turn leaves. A refused summary keeps its place in the view: there it says only that it was refused.
+//   - A report after which nothing was asked changes nothing.
 //
 // Nothing else is appended to the conversation until the transaction of the store ends. Calls of these messages that
 // have no result get one.
@@ -97,17 +105,8 @@ func (s *Store) Refuse(ctx context.Context, org db.Org, c Conversation, p Refuse
 			return err
 		}
 		r.of.Refused = *p.cleaned(redactor)
-		view, err := r.View(ctx, org, r.c)
-		if err != nil {
+		if err := r.readView(ctx); err != nil {
 			return err
-		}
-		for _, m := range view[1:] {
-			switch {
-			case m.Role != Summary && m.Position != p.WithheldAt:
-				r.view = append(r.view, m)
-			case m.Role == Summary && m.Refused == nil:
-				r.summary = &m
-			}
 		}
 		if r.answered, err = r.lastAnswered(ctx); err != nil {
 			return err
@@ -117,6 +116,24 @@ func (s *Store) Refuse(ctx context.Context, org db.Org, c Conversation, p Refuse
 		return err
 	})
 	return out, err
+}
+
+// readView reads the view.
+func (r *refusing) readView(ctx context.Context) error {
+	view, err := r.View(ctx, r.org, r.c)
+	if err != nil {
+		return err
+	}
+	r.view, r.summary = nil, nil
+	for _, m := range view[1:] {
+		switch {
+		case m.Role != Summary && m.Position != r.of.WithheldAt:
+			r.view = append(r.view, m)
+		case m.Role == Summary && m.Refused == nil:
+			r.summary = append(r.summary, m)
+		}
+	}
+	return nil
 }
 
 // refusing is the work on a refusal.
@@ -129,8 +146,8 @@ type refusing struct {
 	view []Message // without the system prompt and the summary
 	out  RefusedView
 
-	summary  *Message // of the view; nil if it has none, or a refused one
-	answered int      // position of the last answer that was not refused; a summary may have replaced it. 0: none
+	summary  []Message // of the view; empty if it has none, or a refused one
+	answered int       // position of the last answer that was not refused; a summary may have replaced it. 0: none
 }
 
 func (r *refusing) was() LastRefusal {
@@ -154,36 +171,59 @@ func (r *Refused) cleaned(redactor *redact.Redactor) *Refused {
 
 func (r *refusing) refuse(ctx context.Context) error {
 	was, last := r.was(), r.lastAnswer()
-	inARow := was.At > r.answered
-	switch {
-	case inARow && was.From > 0 && was.All:
-		return r.endTrial(ctx, was)
-	case inARow && was.From > 0 && r.summary != nil:
-		return r.tryWithoutSummary(ctx, was)
-	case inARow && was.From > 0:
-		return r.tryWithoutAll(ctx, was)
-	case inARow:
-		from := r.turn(last, was.At)
-		before := r.before(from)
-		next := LastRefusal{From: from, Trial: was.Trial + 1}
-		switch {
-		case last > 0 && last < len(before):
-			return r.try(ctx, next, before[last:])
-		case r.summary != nil:
-			return r.tryWithoutSummary(ctx, next)
-		case len(before) > 0:
-			return r.tryWithoutAll(ctx, next)
-		}
+	inARow, nothingNew := was.At > r.answered, r.of.Runs == nil && r.c.Messages == was.At
+	if inARow && was.Closed && nothingNew {
+		r.out.Unchanged = true
+		return nil
+	}
+	if inARow && was.From > 0 {
+		return r.tryNext(ctx, was)
+	}
+	if inARow && was.Part && nothingNew {
+		return r.leaveRest(ctx, was, last)
+	}
+	if from := r.turn(last, was.At); inARow && from <= r.c.Messages && !r.of.Alone {
+		earlier := slices.DeleteFunc(was.Turn, func(position int) bool { return position >= from })
+		return r.tryNext(ctx, LastRefusal{From: from, Trial: was.Trial + 1, Turn: earlier})
 	}
 	left, part := r.refusedTurn(last, was, inARow)
+	if len(left) == 0 && r.of.Runs == nil && r.of.WithheldAt == 0 {
+		r.out.Unchanged = true
+		return nil
+	}
+	return r.leaveTurn(ctx, was, left, part)
+}
+
+// leaveTurn takes a refused turn out of the view, or a part of one.
+func (r *refusing) leaveTurn(ctx context.Context, was LastRefusal, left []Message, part bool) error {
 	if err := r.leave(ctx, left, 0); err != nil {
 		return err
 	}
-	next := LastRefusal{Trial: was.Trial}
+	next := LastRefusal{Trial: was.Trial, Closed: !part, Part: part && r.of.Runs == nil}
+	if !part && !r.of.Alone {
+		next.Turn = positionsOf(left)
+	}
 	if part {
 		if err := r.note(ctx, &next, left, true); err != nil {
 			return err
 		}
+	}
+	return r.finish(ctx, next)
+}
+
+// leaveRest takes the rest of a turn out of the view that the provider refuses without its last answer, too.
+func (r *refusing) leaveRest(ctx context.Context, was LastRefusal, last int) error {
+	begin := max(last, 0)
+	for begin > 0 && !beginsTurn(r.view, begin) {
+		begin--
+	}
+	left := r.view[begin:]
+	if err := r.leave(ctx, left, 0); err != nil {
+		return err
+	}
+	next := LastRefusal{Trial: was.Trial, Closed: true}
+	if err := r.note(ctx, &next, left, true); err != nil {
+		return err
 	}
 	return r.finish(ctx, next)
 }
@@ -250,7 +290,7 @@ func (r *refusing) turn(last, after int) int {
 	for _, own := range []func(Message) bool{
 		func(m Message) bool { return r.of.Runs != nil && r.ofRuns(m) },
 		func(m Message) bool { return r.of.Runs == nil && m.Position > max(after, r.answered) },
-		func(Message) bool { return true },
+		func(Message) bool { return r.of.Runs != nil },
 	} {
 		if n := slices.IndexFunc(r.view[last+1:], own); n >= 0 {
 			return r.view[last+1+n].Position
@@ -261,72 +301,6 @@ func (r *refusing) turn(last, after int) int {
 
 func hasCall(m Message) bool {
 	return slices.ContainsFunc(m.Content, func(p Part) bool { return p.Type == ToolCall })
-}
-
-// try takes messages from before the refused turn out of the view, for the provider to be asked without them.
-func (r *refusing) try(ctx context.Context, next LastRefusal, left []Message) error {
-	if err := r.leave(ctx, left, next.Trial); err != nil {
-		return err
-	}
-	if err := r.note(ctx, &next, left, false); err != nil {
-		return err
-	}
-	r.out.AskAgain = true
-	return r.finish(ctx, next)
-}
-
-// tryWithoutAll tries a prompt without everything before the refused turn.
-func (r *refusing) tryWithoutAll(ctx context.Context, next LastRefusal) error {
-	left := r.before(next.From)
-	if len(left) == 0 {
-		return r.endTrial(ctx, next)
-	}
-	next.All = true
-	return r.try(ctx, next, left)
-}
-
-// tryWithoutSummary tries a prompt in which the summary has other words. Messages of the trial that is under way come
-// back.
-func (r *refusing) tryWithoutSummary(ctx context.Context, next LastRefusal) error {
-	if err := r.bringBack(ctx, &next); err != nil {
-		return err
-	}
-	if err := r.leave(ctx, []Message{*r.summary}, next.Trial); err != nil {
-		return err
-	}
-	r.out.AskAgain = true
-	return r.finish(ctx, next)
-}
-
-// endTrial brings back the messages without which the provider refused the prompt, too. The turn leaves.
-func (r *refusing) endTrial(ctx context.Context, was LastRefusal) error {
-	if err := r.bringBack(ctx, &was); err != nil {
-		return err
-	}
-	if err := r.leave(ctx, r.after(was.From), 0); err != nil {
-		return err
-	}
-	return r.finish(ctx, LastRefusal{Trial: was.Trial})
-}
-
-// bringBack brings the messages of a trial back into the view. What the model was told of them leaves.
-func (r *refusing) bringBack(ctx context.Context, trial *LastRefusal) error {
-	back, err := db.All[movedMessage](ctx, r.tx, `
-		UPDATE messages SET refused = NULL
-		WHERE org = $1 AND conversation_key = $2 AND (refused ->> 'trial')::integer = $3
-		  AND (position < $4 OR role = 'summary')
-		RETURNING `+movedColumns, r.org, r.c.Key, trial.Trial, trial.From)
-	if err != nil {
-		return err
-	}
-	for _, m := range back {
-		r.out.Returned = append(r.out.Returned, m.ID)
-		r.c.HiddenTokens -= int64(m.Tokens)
-	}
-	isNote := func(m Message) bool { return slices.Contains(trial.Notes, m.Position) }
-	notes := slices.DeleteFunc(slices.Clone(r.view), func(m Message) bool { return !isNote(m) })
-	r.view, trial.Notes = slices.DeleteFunc(r.view, isNote), nil
-	return r.leave(ctx, notes, trial.Trial)
 }
 
 // movedMessage is a message that left the view or came back.

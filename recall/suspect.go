@@ -9,21 +9,22 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Suspects are the messages of a view from before a turn. A provider may fail because of one of them, and not say so.
+// Suspects are the messages of a view from before a turn. A provider may refuse a prompt or fail because of one of them,
+// and not say so.
 type Suspects struct {
 	All  []Message   // with the summary
-	Sets [][]Message // parts of All, in the order in which a prompt is to be tried without them
+	Sets [][]Message // parts of All, in the order in which a prompt is to be tried without them; the last is All
 }
 
-// Suspects returns the messages of a view from before the turn that some runs made. A part of them is what came after
-// the last turn that was answered, then this turn's answer, too, and then the summary.
+// Suspects returns the messages of a view from before the turn that some runs made; none if it does not begin with a
+// message of the user, as a turn that goes on with the results of calls.
 func (s *Store) Suspects(ctx context.Context, org db.Org, c Conversation, runs []string) (all Suspects, err error) {
 	view, err := s.View(ctx, org, c)
 	if err != nil {
 		return all, err
 	}
 	turn := slices.IndexFunc(view, func(m Message) bool { return m.RunID != nil && slices.Contains(runs, *m.RunID) })
-	if turn < 0 {
+	if turn < 0 || view[turn].Role != User {
 		return all, nil
 	}
 	var said, summary []Message
@@ -35,17 +36,73 @@ func (s *Store) Suspects(ctx context.Context, org db.Org, c Conversation, runs [
 			summary = append(summary, m)
 		}
 	}
-	all.All = append(slices.Clone(summary), said...)
+	if all.Sets = suspectSets(said, summary); len(all.Sets) > 0 {
+		all.All = all.Sets[len(all.Sets)-1]
+	}
+	return all, nil
+}
+
+// suspectSets returns parts of what came before a turn, in the order in which a prompt is to be tried without them: what
+// followed the last answer that ended a turn; that answer, too; its turn; the summary; the last 2, 4, 8, … turns; and
+// all.
+func suspectSets(said, summary []Message) (sets [][]Message) {
+	begun := len(said) // where the last set of said messages begins
+	add := func(set []Message) {
+		if len(set) > 0 && len(set) < len(said)+len(summary) {
+			sets = append(sets, set)
+		}
+	}
+	from := func(i int) {
+		if i >= 0 && i < begun {
+			begun = i
+			add(said[i:])
+		}
+	}
 	answered := len(said) - 1
 	for answered >= 0 && (said[answered].Role != Assistant || hasCall(said[answered])) {
 		answered--
 	}
-	for _, set := range [][]Message{said[answered+1:], said[max(answered, 0):], summary} {
-		if len(set) > 0 && len(set) < len(all.All) {
-			all.Sets = append(all.Sets, set)
+	turns := TurnsOf(said)
+	begins := make([]int, len(turns)) // counted from the last turn
+	for at, i := len(said), len(turns)-1; i >= 0; i-- {
+		at -= len(turns[i])
+		begins[len(turns)-1-i] = at
+	}
+	from(answered + 1)
+	from(answered)
+	for n := 1; n <= len(turns); n *= 2 {
+		if from(begins[n-1]); n == 1 {
+			add(summary)
 		}
 	}
-	return all, nil
+	if all := append(slices.Clone(summary), said...); len(all) > 0 {
+		sets = append(sets, all)
+	}
+	return sets
+}
+
+// TurnsOf splits messages before those of a user that follow others.
+func TurnsOf(messages []Message) (turns [][]Message) {
+	begin := 0
+	for i := range messages {
+		if i > 0 && beginsTurn(messages, i) {
+			turns, begin = append(turns, messages[begin:i]), i
+		}
+	}
+	if begin < len(messages) {
+		turns = append(turns, messages[begin:])
+	}
+	return turns
+}
+
+// beginsTurn reports whether the message at an index begins a turn.
+func beginsTurn(messages []Message, i int) bool {
+	return messages[i].Role == User && (i == 0 || messages[i-1].Role != User)
+}
+
+// withoutSummary returns the messages that are no summary.
+func withoutSummary(messages []Message) []Message {
+	return slices.DeleteFunc(slices.Clone(messages), func(m Message) bool { return m.Role == Summary })
 }
 
 // Hide takes messages out of the view, in a transaction that is rolled back: it counts nothing.
@@ -75,8 +132,7 @@ func (s *Store) LeaveOut(ctx context.Context, org db.Org, c Conversation, p Refu
 		if err := r.leave(ctx, left, next.Trial); err != nil {
 			return err
 		}
-		told := slices.DeleteFunc(slices.Clone(left), func(m Message) bool { return m.Role == Summary })
-		if err := r.note(ctx, &next, told, false); err != nil {
+		if err := r.note(ctx, &next, withoutSummary(left), false); err != nil {
 			return err
 		}
 		return r.finish(ctx, next)

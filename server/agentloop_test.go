@@ -423,7 +423,6 @@ func TestFaultsOfAModelEndARunAndBreakNoHistory(t *testing.T) {
 		stop    string
 		said    []string
 	}{
-		{"a limit", []modeltest.Answer{{Status: 429}, {Status: 429}, {Status: 429}}, "llm_api_error", nil},
 		{"no credit", []modeltest.Answer{{Status: 402}}, "insufficient_credits", nil},
 		{"a quota", []modeltest.Answer{{Status: 429, Text: `{"error":{"message":"No.","code":"insufficient_quota"}}`}},
 			"insufficient_credits", nil},
@@ -436,6 +435,8 @@ func TestFaultsOfAModelEndARunAndBreakNoHistory(t *testing.T) {
 			[]string{"tool_call_message conversation_search", "tool_return_message a success", "assistant_message Found"}},
 		{"a limit that passes", []modeltest.Answer{{Status: 429}, {Status: 529}, {Text: "Hello"}}, "end_turn",
 			[]string{"assistant_message Hello"}},
+		{"a limit that passes within the patience", slices.Repeat([]modeltest.Answer{{Status: 429}}, 5), "end_turn",
+			[]string{"assistant_message Done."}},
 		{"a long limit", []modeltest.Answer{{Status: 429, Header: http.Header{"Retry-After": {"61"}}}}, "llm_api_error", nil},
 		{"a stream that breaks off is asked for again", []modeltest.Answer{{Text: "He", Cut: true}, {Text: "Hello"}},
 			"end_turn", []string{"assistant_message Hello"}},

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -22,7 +23,6 @@ func TestAModelIsAskedThreeTimes(t *testing.T) {
 		"an error that is a text":       {Raw: "data: {\"error\":\"overloaded\"}\n\n"},
 		"an error in place of an event": {Raw: "{\"error\":{\"message\":\"overloaded\"}}\n\n"},
 		"a stream that breaks off":      {Text: "Hello", Cut: true},
-		"a limit":                       {Status: 429},
 		"a fault":                       {Status: 503},
 		"a connection that is closed":   {Closes: true},
 	}
@@ -38,6 +38,22 @@ func TestAModelIsAskedThreeTimes(t *testing.T) {
 			if n := len(r.model.Requests()) - before; n != 3 || got.Error == nil {
 				t.Errorf("%s, %s: the model is asked %d times, and the run ends with %+v", handle, name, n, got.StopReason)
 			}
+		}
+	}
+}
+
+// A model is asked again after limits for as long as the server's patience lasts, however often, and the client of a
+// request is told how long the provider wants it to wait.
+func TestTheProvidersPauseReachesTheClient(t *testing.T) {
+	t.Parallel()
+	for _, handle := range handles {
+		r := newRunner(t, `{"name":"a","model":"`+handle+`"}`)
+		r.model.Says(modeltest.Answer{Status: 429, Header: http.Header{"Retry-After": {"61"}}})
+		if got := r.call("POST", r.path(), hello); got.Code != 429 || got.Header().Get("Retry-After") != "61" {
+			t.Errorf("got %d with %v", got.Code, got.Header())
+		}
+		if got := r.call("POST", r.path(), hello); got.Code != 200 {
+			t.Errorf("the next: got %d %s", got.Code, got.Text)
 		}
 	}
 }

@@ -83,7 +83,7 @@ func TestChildrenAndForksHaveNotWhatWasRefused(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, "")
 	r.says("Kept")
-	r.model.Says(badRequest)
+	r.model.Says(badRequest, badRequest)
 	r.says("Bad picture")
 	child := r.child(r.agent, `{"mode":"fork","task":"Count herons."}`)
 	messages, _ := r.nextPrompt(r.agent, child.ConversationID)
@@ -108,7 +108,7 @@ func TestRefusedMessagesAreFound(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, "")
 	r.says("Kept heron")
-	r.model.Says(badRequest)
+	r.model.Says(badRequest, badRequest)
 	r.says("Refused bittern")
 	const query = `{"query":"bittern"}`
 	if found := r.tool(r.agent, "conversation_search", query); !strings.Contains(found, "Refused bittern") {
@@ -123,4 +123,71 @@ func TestRefusedMessagesAreFound(t *testing.T) {
 		found, "Refused bittern") {
 		t.Errorf("the API found %s", found)
 	}
+}
+
+// A provider that refuses something of before a turn fails no turn, however it says so, and only what it refuses leaves
+// the view: a captured turn, an answer of the model, or an old message.
+func TestWhatIsRefusedOfBeforeATurnLeavesAlone(t *testing.T) {
+	t.Parallel()
+	for name, poison := range map[string]func(r runner){
+		"a captured turn": func(r runner) { r.capturesPoison() },
+		"one of some captured turns": func(r runner) {
+			r.capture(r.agent, chatter(1, 3, ""))
+			r.capturesPoison()
+			r.capture(r.agent, chatter(3, 5, ""))
+		},
+		"an answer": func(r runner) {
+			r.model.Says(modeltest.Answer{Text: "Poison"})
+			r.says("Question")
+		},
+		"an old message": func(r runner) {
+			r.says("Poison")
+			for n := range 9 {
+				r.says(fmt.Sprint("Between ", n))
+			}
+		},
+	} {
+		for form, refusal := range map[string]modeltest.Answer{"refused": badRequest,
+			"withheld": {Text: "I start", Finish: "content_filter"}, "in a stream": badRequest} {
+			t.Run(name+" "+form, func(t *testing.T) {
+				t.Parallel()
+				r := newRunner(t, "")
+				r.says("Warm 0")
+				r.says("Warm 1")
+				poison(r)
+				r.model.Reply = func(a modeltest.Asked) modeltest.Answer {
+					if strings.Contains(string(a.Body), "Poison") {
+						return refusal
+					}
+					return modeltest.Answer{Text: "Fine."}
+				}
+				for n := range 3 {
+					text := fmt.Sprintf("Next %d.", n)
+					if form == "in a stream" {
+						items, _ := r.stream(r.path()+"/stream", `{"input":"`+text+`","stream_tokens":true}`)
+						if said := fmt.Sprint(items); !strings.Contains(said, "Fin") {
+							t.Errorf("%s: got %v", text, items)
+						}
+						continue
+					}
+					checkSaid(t, text, itemTexts(r.says(text).Messages), []string{"assistant_message Fine."})
+				}
+				asked, refused := r.asked(), r.refusedItems()
+				for _, kept := range []string{"Warm 0", "Warm 1", "Next 0.", "Next 1.", "Next 2."} {
+					if strings.Count(asked, kept) != 1 {
+						t.Errorf("%q is not in the prompt once: %s", kept, asked)
+					}
+				}
+				if len(refused) > 3 {
+					t.Errorf("refused are %q", refused)
+				}
+				r.checkPrompts(r.agent)
+			})
+		}
+	}
+}
+
+func (r runner) capturesPoison() {
+	r.t.Helper()
+	r.capture(r.agent, `{"messages":[{"role":"user","content":"Poison"},{"role":"assistant","content":"Captured."}]}`)
 }

@@ -43,10 +43,7 @@ func TestARefusedSummaryLeavesTheView(t *testing.T) {
 				t.Fatalf("the summary has no word of it: %s", r.asked())
 			}
 			r.refusesWith("wormwood")
-			if got := r.says("One"); got.Code != 400 {
-				t.Errorf("the first turn: got %d %+v", got.Code, got)
-			}
-			for _, text := range []string{"Two", "Three"} {
+			for _, text := range []string{"One", "Two", "Three"} {
 				checkSaid(t, text, itemTexts(r.says(text).Messages), []string{"assistant_message Fine."})
 			}
 			asked := r.asked()
@@ -106,9 +103,7 @@ func TestARefusedSummaryBesideARefusedMessage(t *testing.T) {
 	r.summarized("Please order wormwood", "Newest nightshade")
 	r.says("Before")
 	r.refusesWith("wormwood", "nightshade")
-	if got := r.says("One"); got.Code != 400 {
-		t.Errorf("the first turn: got %d %+v", got.Code, got)
-	}
+	checkSaid(t, "the first", itemTexts(r.says("One").Messages), []string{"assistant_message Fine."})
 	checkSaid(t, "the second", itemTexts(r.says("Two").Messages), []string{"assistant_message Fine."})
 	checkSaid(t, "the third", itemTexts(r.says("Three").Messages), []string{"assistant_message Fine."})
 	if asked := r.asked(); !strings.Contains(asked, "Two") || !strings.Contains(asked, "is not shown") {

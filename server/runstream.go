@@ -49,7 +49,7 @@ func answerWhole(c echo.Context, started loop.Started, warnings rest.Warnings) e
 		c.Response().Flush()
 	}
 	if f := events[len(events)-1].End.Failure; !begun && f != nil && f.Status != 0 {
-		return rest.ModelFailed(f.Status, f.Text, f.Detail, started.Run.ID)
+		return rest.ModelFailed(f.Status, f.Text, f.Detail, started.Run.ID).RetryAfter(f.After)
 	}
 	answer, err := warnings.In(letta.ViewOf(started.Run).Answer(events))
 	switch {

@@ -85,22 +85,27 @@ func TestRefusalsOfALoopOfOnesOwn(t *testing.T) {
 			if !repeated.Refused.Unchanged {
 				t.Errorf("the captured turn again: got %+v", repeated.Refused)
 			}
-			// Two refusals in a row: the provider is asked without the last answer, then without all, and then all is back.
+			// Refusals in a row: the provider is asked without more and more of what came before, and then all is back.
 			c.step(agent, in(`{"messages":[{"role":"user","content":"Trial"}]}`))
-			got = c.reports(agent, "/step", in(`{`+reported+`}`))
-			if prompt := string(got.Prompt.Request); !got.Refused.AskAgain || !strings.Contains(prompt, "Trial") ||
-				!strings.Contains(prompt, "Weather") {
-				t.Errorf("in a row: got %+v %s", got.Refused, prompt)
-			}
-			got = c.reports(agent, "/step", in(`{`+reported+`}`))
-			if prompt := string(got.Prompt.Request); !got.Refused.AskAgain || !strings.Contains(prompt, "Trial") ||
-				strings.Contains(prompt, "First") {
-				t.Errorf("without all: got %+v %s", got.Refused, prompt)
-			}
-			got = c.reports(agent, "/step", in(`{`+reported+`}`))
-			if prompt := string(got.Prompt.Request); got.Refused.AskAgain || strings.Contains(prompt, "Trial") ||
-				!strings.Contains(prompt, "First") || strings.Count(prompt, "It rains.") != 2 || len(got.Refused.Returned) == 0 {
-				t.Errorf("all is back: got %+v %s", got.Refused, prompt)
+			with := 0 // the captured turn
+			for n, without := 0, ""; ; n++ {
+				got = c.reports(agent, "/step", in(`{`+reported+`}`))
+				prompt := string(got.Prompt.Request)
+				if !got.Refused.AskAgain {
+					if n < 6 || with != n/2 || strings.Contains(prompt, "Trial") || !strings.Contains(prompt, "First") ||
+						strings.Count(prompt, "It rains.") != 2 || len(got.Refused.Returned) == 0 || got.Next != "user" {
+						t.Errorf("all is back after %d trials: got %+v %s", n, got.Refused, prompt)
+					}
+					break
+				}
+				if strings.Contains(prompt, "Captured") {
+					with++
+				}
+				if got.Next != "model" || prompt == without || !strings.Contains(prompt, "Trial") ||
+					n == 0 && !strings.Contains(prompt, "Weather") {
+					t.Errorf("trial %d: got %+v %s", n, got.Refused, prompt)
+				}
+				without = prompt
 			}
 		})
 	}

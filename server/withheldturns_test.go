@@ -148,13 +148,13 @@ func TestAWithheldAnswerAfterEachPartOfATurn(t *testing.T) {
 					}
 					return modeltest.Answer{Text: "Fine."}
 				}
-				if got := r.says("One"); got.Code != 400 {
+				if got := r.says("One"); (got.Code == 200) != (name == "an answer") {
 					t.Errorf("the first: got %d %+v", got.Code, got)
 				}
 				for _, text := range []string{"Two", "Three"} {
 					checkSaid(t, text, itemTexts(r.says(text).Messages), []string{"assistant_message Fine."})
 				}
-				if log := fmt.Sprint(r.log()); !strings.Contains(log, "I start to say") {
+				if log := fmt.Sprint(r.log()); !strings.Contains(log, "I start to say") && name != "an answer" {
 					t.Errorf("the log is %s", log)
 				}
 				r.checkPrompts(r.agent)

@@ -43,6 +43,9 @@ type Failure struct {
 	Text   string `json:"message"`
 	Status int    `json:"status,omitempty"` // by which a request without a stream is answered; 0 for others
 	Detail string `json:"detail,omitempty"` // the provider's own words, redacted
+
+	// After is the pause that the provider asks for with a limit of requests; 0 if it asks for none, and in the log.
+	After time.Duration `json:"-"`
 }
 
 // Usage is what the models of a run counted, in tokens.

@@ -134,6 +134,8 @@ type Next struct {
 	Ended  bool          // by the rule of a tool
 	Empty  bool          // nobody said anything that the model sees
 
+	Answered bool // the model has spoken last, and called no tool; a summary may have taken its answer's place
+
 	Reminded bool // the model was told which tools it must still call
 	GaveUp   bool // the model was told so often enough, and did not call them
 }
@@ -145,7 +147,7 @@ func (o *Outside) Next(ctx context.Context, at agent.PromptTarget) (next Next, e
 	if err != nil {
 		return next, err
 	}
-	next.Empty = t.empty
+	next.Empty, next.Answered = t.empty, t.answer != nil && !hasCalls(*t.answer)
 	if len(o.rules) > 0 {
 		turn, err := o.turn(ctx, lastPosition)
 		if err != nil {

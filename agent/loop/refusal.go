@@ -22,6 +22,7 @@ type refusal struct {
 	fault  *model.Fault
 	err    error
 	answer *recall.Draft // what the model said before the rest was withheld; nil if it said nothing
+	alone  bool          // the provider refuses the turn without what came before it, too
 }
 
 // refused takes what a provider refused out of the view, and reports whether the model shall be asked again.
@@ -45,7 +46,7 @@ func (w *worker) leaveView(ctx context.Context, r refusal, wasShown bool) (again
 			return err
 		}
 		said := recall.RefusedPrompt{Refused: recall.Refused{Status: f.Status, Message: f.Words}, RunID: &w.run.ID,
-			Runs: []string{w.run.ID}, Note: leftNote(f.Status), Answer: r.answer, Shown: wasShown}
+			Runs: []string{w.run.ID}, Note: leftNote(f.Status), Answer: r.answer, Shown: wasShown, Alone: r.alone}
 		if first := w.run.Options.Resumes; first != "" {
 			said.Runs = append(said.Runs, first)
 		}

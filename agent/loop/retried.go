@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -12,21 +13,21 @@ import (
 )
 
 // retry lets a run go on where the newest one of its conversation failed if both were asked for with equal messages,
-// and without otids that are known: a client sends its text again. It reports whether it does. If an earlier request
-// with one of the otids did so, it returns the first run of that text. The loop's statements are those of a
-// transaction.
+// approvals and results of calls, and without otids that are known: a client sends its request again. It reports whether
+// it does. If an earlier request with one of the otids did so, it returns the first run of that request. The loop's
+// statements are those of a transaction.
 func (l *Loop) retry(ctx context.Context, org db.Org, c recall.Conversation, r Request, run *Run) (resumes bool,
 	repeats string, err error) {
-	isOther := func(d recall.Draft) bool { return d.Role != recall.User && d.Role != recall.System }
-	if len(r.Approvals) > 0 || len(r.Input) == 0 || slices.ContainsFunc(r.Input, isOther) {
+	isAnswer := func(d recall.Draft) bool { return d.Role == recall.Assistant }
+	if len(r.Approvals)+len(r.Input) == 0 || slices.ContainsFunc(r.Input, isAnswer) {
 		return false, "", nil
 	}
-	var otids []string
+	otids := r.otids()
 	for _, d := range r.Input {
 		if l.known(ctx, l.Recall, org, c, d) {
 			return false, "", nil
 		}
-		if d.OTID != nil {
+		if d.OTID != nil && !slices.Contains(otids, *d.OTID) {
 			otids = append(otids, *d.OTID)
 		}
 	}
@@ -39,12 +40,24 @@ func (l *Loop) retry(ctx context.Context, org db.Org, c recall.Conversation, r R
 		return false, "", ignoreNotFound(err)
 	}
 	first := firstOf(newest)
-	if same, err := l.Recall.SaysAgain(ctx, org, c, first, r.Input); err != nil || !same {
+	if same, err := l.asksAgain(ctx, org, c, r, newest); err != nil || !same {
 		return false, "", err
 	}
 	run.Options.Retried = otids
 	resumes, err = l.resume(ctx, org, run, first, MaxTokens, BrokenCalls, NoToolCall)
 	return resumes, "", err
+}
+
+// asksAgain reports whether a request has the approvals and the messages of an earlier run's.
+func (l *Loop) asksAgain(ctx context.Context, org db.Org, c recall.Conversation, r Request, earlier Run) (bool, error) {
+	if len(r.Approvals)+len(earlier.Options.Approvals) == 0 {
+		return l.Recall.SaysAgain(ctx, org, c, firstOf(earlier), inOrder(r.Input).drafts)
+	}
+	same := slices.EqualFunc(r.Approvals, earlier.Options.Approvals, func(a, b Approval) bool {
+		a.OTID, b.OTID = "", ""
+		return a == b
+	})
+	return same && bytes.Equal(r.Options.InputSHA256, earlier.Options.InputSHA256), nil
 }
 
 // firstOf returns the first run of the request of a run.
@@ -71,7 +84,7 @@ func (l *Loop) retriedBefore(ctx context.Context, org db.Org, c recall.Conversat
 	if err != nil {
 		return "", err
 	}
-	same, err := l.Recall.SaysAgain(ctx, org, c, firstOf(earlier), r.Input)
+	same, err := l.asksAgain(ctx, org, c, r, earlier)
 	if err == nil && !same {
 		err = db.Conflict("The otid %q belongs to an earlier request with other messages: nothing is stored. A new message "+
 			"needs an otid of its own", db.Short(otids[0]))

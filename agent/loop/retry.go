@@ -11,14 +11,18 @@ import (
 )
 
 const (
-	// maxAttempts bounds how often a model is asked for one answer, for whatever reason.
+	// maxAttempts bounds how often a model is asked for one answer, for whatever reason but a limit of requests.
 	maxAttempts = 3
 
 	firstPause = 500 * time.Millisecond
 	// pauseGrowth is how many times as long each further pause is.
 	pauseGrowth = 4
+	// maxGrowths bounds how often the pauses grow.
+	maxGrowths = 16
 	// limitedPauses is how many times as long the pauses are where a provider has no room for requests.
 	limitedPauses = 10
+	// maxLimitPause is the longest pause after a limit of requests for which the provider names none.
+	maxLimitPause = 8 * time.Second
 	// maxPause is the longest pause that is waited for when a provider asks for it.
 	maxPause = time.Minute
 )
@@ -27,18 +31,24 @@ const (
 type limiting struct {
 	patience time.Duration // from the first limit on
 	until    time.Time     // zero before the first limit
+	times    int           // that the provider limited requests
 }
+
+// isLimited reports whether a provider takes no more requests of the key for now. The patience bounds how long it is
+// asked again, and nothing bounds how often.
+func isLimited(f *model.Fault) bool { return f.Again && f.Status == http.StatusTooManyRequests }
 
 // pause waits before a model is asked again. It returns the fault if that would take longer than may be waited, and the
 // error of ctx if that ends.
 func (l *limiting) pause(ctx context.Context, of *Loop, f *model.Fault, attempt int) error {
-	wait, most := pauseAfter(f, attempt, cmp.Or(of.FirstPause, firstPause)), maxPause
-	if f.Status == http.StatusTooManyRequests {
-		if l.until.IsZero() {
+	most := maxPause
+	if isLimited(f) {
+		if l.times++; l.times == 1 {
 			l.until = time.Now().Add(l.patience)
 		}
-		most = time.Until(l.until)
+		attempt, most = l.times, time.Until(l.until)
 	}
+	wait := pauseAfter(f, attempt, cmp.Or(of.FirstPause, firstPause))
 	if f.After > most || most <= 0 {
 		return f
 	}
@@ -59,8 +69,11 @@ func pauseAfter(f *model.Fault, attempt int, first time.Duration) time.Duration 
 		return f.After + random(f.After/10)
 	}
 	full := first
-	for range attempt - 1 {
+	for range min(attempt, maxGrowths) - 1 {
 		full *= pauseGrowth
+	}
+	if isLimited(f) {
+		full = min(full, maxLimitPause)
 	}
 	if f.Limited && f.Status != http.StatusTooManyRequests {
 		full *= limitedPauses

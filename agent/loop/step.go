@@ -82,6 +82,9 @@ func (w *worker) faultStop(ctx context.Context, err error, f *model.Fault) *stop
 	reason := map[model.FaultKind]string{model.Failed: ModelError, model.Overflow: PromptTooLarge,
 		model.Credits: NoCredits, model.Broken: BrokenAnswer, model.Content: ModelError}[f.Kind]
 	failed := Failure{Type: reason, Text: f.Public(), Status: f.AnswerStatus()}
+	if f.Status == http.StatusTooManyRequests {
+		failed.After = f.After
+	}
 	if f.Kind == model.Content && f.Status == http.StatusOK { // the answer was withheld
 		failed.Type = ContentFilter
 	}
@@ -135,15 +138,24 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 				return a, p.Window, cmp.Or(failed, err)
 			}
 		case isFault && f.Kind == model.Content && (!f.Again || w.isShown() || attempt >= maxAttempts):
-			if again, failed := w.refused(ctx, refusal{f, err, w.withheld(a, id, stepID)}); !again {
+			b, found, alone, failed := w.askWithout(asking, f, w.target(n), r)
+			if found || failed != nil {
+				return b, p.Window, failed
+			}
+			if again, failed := w.refused(ctx, refusal{f, err, w.withheld(a, id, stepID), alone}); !again {
 				return a, p.Window, cmp.Or(failed, err)
+			}
+		case isFault && isLimited(f) && !w.isShown():
+			attempt-- // the time is bounded
+			if err := limits.pause(asking, w.Loop, f, attempt); err != nil {
+				return a, p.Window, err
 			}
 		case isFault && f.Again && !w.isShown() && attempt < maxAttempts:
 			if err := limits.pause(asking, w.Loop, f, attempt); err != nil {
 				return a, p.Window, err
 			}
 		case isFault:
-			b, found, failed := w.askWithout(asking, f, w.target(n), r)
+			b, found, _, failed := w.askWithout(asking, f, w.target(n), r)
 			if found && failed == nil {
 				return b, p.Window, nil
 			}

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 
@@ -12,45 +13,118 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// askWithout asks for an answer without messages from before the turn, after a provider failed two turns in a row and
-// did not say that it is for what a prompt says. They leave the view only if the provider answers without them, and
-// then fails with them once more: a provider that fails whatever it is asked, or works again, hides nothing.
+// askWithout asks for an answer without messages from before the turn, after a provider refused the prompt, or failed
+// two turns in a row and did not say that it is for what a prompt says. They leave the view only if the provider answers
+// without them, and then fails with them once more: a provider that fails whatever it is asked, or works again, hides
+// nothing. alone reports whether the provider refuses the turn alone, too.
 func (w *worker) askWithout(ctx context.Context, f *model.Fault, at agent.PromptTarget, r model.Request) (
-	answer model.Answer, found bool, err error) {
-	if again, err := w.failsAgain(ctx); err != nil || !again || w.isShown() || !isUnclear(f) {
-		return answer, false, err
+	answer model.Answer, found, alone bool, err error) {
+	if may, err := w.mayBeEarlier(ctx, f); err != nil || !may {
+		return answer, false, false, err
 	}
 	runs := []string{w.run.ID, firstOf(w.run)}
 	suspects, err := w.Recall.Suspects(ctx, w.org, w.conversation, runs)
 	if err != nil || len(suspects.All) == 0 {
-		return answer, false, err
+		return answer, false, false, err
 	}
-	ask := func(left []recall.Message) (model.Answer, bool, error) {
-		var err error
-		if r.Prompt, err = w.Agents.PreviewWithout(ctx, w.org, at, w.conversation, left); err != nil {
-			return model.Answer{}, false, err
-		}
-		a, err := w.model.Answer(ctx, r, func(model.Delta) {}) // clients are shown the one that is stored
-		return a, err == nil, ctx.Err()
+	p := probe{worker: w, at: at, request: r}
+	if works, err := p.without(ctx, suspects.All); err != nil || !works {
+		return answer, false, p.refused, err
 	}
-	if answer, found, err = ask(suspects.All); err != nil || !found {
-		return answer, false, err
+	last := p.answer
+	if works, err := p.without(ctx, nil); works || err != nil {
+		return p.answer, works, false, err
 	}
-	if whole, works, err := ask(nil); works || err != nil {
-		return whole, works, err
+	p.answer = last
+	left, err := p.narrow(ctx, suspects)
+	if err != nil {
+		return answer, false, false, err
 	}
-	left := suspects.All
-	for _, set := range suspects.Sets {
-		a, works, err := ask(set)
+	return p.answer, true, false, w.leaveOut(ctx, f, left)
+}
+
+// mayBeEarlier reports whether a fault may be of messages from before the turn. A refusal of a later prompt of a turn is
+// not: the provider took the first.
+func (w *worker) mayBeEarlier(ctx context.Context, f *model.Fault) (bool, error) {
+	switch {
+	case w.isShown():
+		return false, nil
+	case f.Kind == model.Content:
+		return w.steps == 0, nil
+	case !isUnclear(f):
+		return false, nil
+	}
+	return w.failsAgain(ctx)
+}
+
+// probe asks for answers without some messages.
+type probe struct {
+	*worker
+	at      agent.PromptTarget
+	request model.Request
+	asked   int
+	answer  model.Answer // the last
+	refused bool         // the provider refused the last prompt for what it says
+}
+
+// maxProbes bounds how often a model is asked to find what its provider refuses.
+const maxProbes = 16
+
+// without asks without some messages, and reports whether the model answers.
+func (p *probe) without(ctx context.Context, left []recall.Message) (works bool, err error) {
+	if p.asked++; p.asked > maxProbes {
+		return false, nil
+	}
+	r := p.request
+	if r.Prompt, err = p.Agents.PreviewWithout(ctx, p.org, p.at, p.conversation, left); err != nil {
+		return false, err
+	}
+	a, err := p.model.Answer(ctx, r, func(model.Delta) {}) // clients are shown the one that is stored
+	if err == nil {
+		p.answer = a
+		return true, nil
+	}
+	f, is := errors.AsType[*model.Fault](err)
+	p.refused = is && f.Kind == model.Content
+	return false, ctx.Err()
+}
+
+// narrow returns the fewest messages that it finds without which the model answers. The answer is without them.
+func (p *probe) narrow(ctx context.Context, of recall.Suspects) (left []recall.Message, err error) {
+	left = of.All
+	for _, set := range of.Sets[:len(of.Sets)-1] {
+		works, err := p.without(ctx, set)
 		if err != nil {
-			return a, false, err
+			return nil, err
 		}
 		if works {
-			answer, left = a, set
+			left = set
 			break
 		}
 	}
-	return answer, true, w.leaveOut(ctx, f, left)
+	for {
+		turns := recall.TurnsOf(left)
+		half, err := p.half(ctx, turns)
+		if err != nil || half == nil {
+			return left, err
+		}
+		left = half
+	}
+}
+
+// half returns the half of some turns without which the model answers, the older one first; nil for neither.
+func (p *probe) half(ctx context.Context, turns [][]recall.Message) ([]recall.Message, error) {
+	if len(turns) < 2 {
+		return nil, nil
+	}
+	for _, turns := range [][][]recall.Message{turns[:len(turns)/2], turns[len(turns)/2:]} {
+		half := slices.Concat(turns...)
+		works, err := p.without(ctx, half)
+		if err != nil || works {
+			return half, err
+		}
+	}
+	return nil, nil
 }
 
 // leaveOut takes messages out of the view for which the provider fails.

@@ -25,6 +25,8 @@ var wordings = []*regexp.Regexp{
 	// OpenAI, models with a limit set for the key's project.
 	regexp.MustCompile(`(?i)input tokens exceed the configured limit of (?P<window>[\d,]+) tokens(?s:.{0,40}?resulted ` +
 		`in (?P<sent>[\d,]+))?`),
+	// OpenRouter, a prompt that alone takes more than the account has credit for.
+	regexp.MustCompile(`(?i)prompt tokens limit exceeded: (?P<sent>[\d,]+) > (?P<window>[\d,]+)`),
 	// OpenAI and Groq, a request that alone has more tokens than a minute allows.
 	regexp.MustCompile(`(?i)request too large for(?s:.{0,300}?)limit:? (?P<window>[\d,]+),? requested:? (?P<sent>[\d,]+)`),
 	// Anthropic, and Bedrock's and Vertex' endpoints of its models.

@@ -91,8 +91,7 @@ func (e *Endpoint) Explain(ctx context.Context, err error) error {
 	case 0:
 		return e.unanswered(err)
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return Told(Settingf("the %s provider at %s does not accept the key (status %d): check %s_API_KEY", e.Kind, e.Host(),
-			status, e.Setting), "the %s provider does not accept the server's key (status %d)", e.Kind, status)
+		return e.Forbidden(status, reason)
 	case http.StatusNotFound:
 		return Told(Settingf("the %s provider at %s does not know the path or the model (status 404: %s): check "+
 			"%s_BASE_URL, which mostly ends in /v1, and %s_MODEL (%s)", e.Kind, e.Host(), reason, e.Setting, e.Setting, e.Model),
@@ -104,6 +103,20 @@ func (e *Endpoint) Explain(ctx context.Context, err error) error {
 	}
 	return Told(fmt.Errorf("the %s provider at %s fails (status %d: %s): try again later", e.Kind, e.Host(), status,
 		reason), "the %s provider fails (status %d)", e.Kind, status)
+}
+
+// Forbidden returns the error of an answer to a key that the provider does not accept, or that may not do what was asked.
+func (e *Endpoint) Forbidden(status int, reason string) error {
+	said := fmt.Sprintf("status %d", status)
+	if reason = e.Clean(reason); strings.Trim(reason, "{} ") != "" {
+		said += ": " + reason
+	}
+	if status == http.StatusForbidden {
+		return Told(Settingf("the %s provider at %s forbids the request (%s): check %s_API_KEY, and what it may be used for",
+			e.Kind, e.Host(), said, e.Setting), "the %s provider forbids the request (status %d)", e.Kind, status)
+	}
+	return Told(Settingf("the %s provider at %s does not accept the key (%s): check %s_API_KEY", e.Kind, e.Host(), said,
+		e.Setting), "the %s provider does not accept the server's key (status %d)", e.Kind, status)
 }
 
 // Answered returns the status and the message of a provider's error, or 0 if there was no answer.

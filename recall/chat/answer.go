@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/recall"
@@ -52,9 +53,19 @@ const (
 )
 
 // endings are the ways in which answers end, as providers name them.
-var endings = map[any]string{"length": Length, "max_tokens": Length, "model_length": Length,
-	"model_context_window_exceeded": Length, "max_output_tokens": Length, "content_filter": Filtered, "refusal": Filtered,
-	"pause_turn": Paused}
+var endings = map[string]string{"length": Length, "max_tokens": Length, "model_length": Length,
+	"model_context_window_exceeded": Length, "max_output_tokens": Length, "pause_turn": Paused}
+
+// filtered are the reasons of several providers for the end of an answer that they stopped.
+var filtered = map[string]bool{"content_filter": true, "content-filter": true, "content_filtered": true, "refusal": true,
+	"safety": true, "sensitive": true, "prohibited_content": true, "blocklist": true, "spii": true, "recitation": true,
+	"image_safety": true, "guardrail_intervened": true}
+
+// IsFiltered reports whether an answer ended because its provider stopped it. Gemini adds why after a colon.
+func IsFiltered(reason string) bool {
+	kind, _, _ := strings.Cut(strings.ToLower(reason), ":")
+	return filtered[strings.TrimSpace(kind)]
+}
 
 // Ending returns how the answer in a field ended, of one of the forms of ReadAnswer; empty if it is whole.
 func (i Object) Ending(name string) string {
@@ -76,10 +87,11 @@ func (i Object) Ending(name string) string {
 	case a.Status == "incomplete":
 		reason = cmp.Or(a.Details.Reason, any("max_output_tokens"))
 	}
-	if said, ok := reason.(string); ok {
-		return endings[said]
+	said, _ := reason.(string)
+	if IsFiltered(said) {
+		return Filtered
 	}
-	return ""
+	return endings[said]
 }
 
 // thoughts are the types of parts by which a model does not answer.

@@ -68,7 +68,7 @@ func (s *Step) SetNext(next loop.Next, ending string) (err error) {
 		s.Next, s.Reason = "user", new(loop.NoToolCall)
 	case s.Refused != nil && next.Empty:
 		s.Next = "user"
-	case next.Prompt.Answered && !next.Reminded && ending != chat.Paused:
+	case (next.Answered || next.Prompt.Answered) && !next.Reminded && ending != chat.Paused:
 		s.Next = "user"
 	}
 	if ending == chat.Length && s.Next == "user" && s.Reason == nil {

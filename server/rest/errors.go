@@ -194,6 +194,14 @@ func ModelFailed(status int, said, words, runID string) *Problem {
 	return p
 }
 
+// RetryAfter adds a pause after which the request may succeed; 0 adds none.
+func (p *Problem) RetryAfter(pause time.Duration) *Problem {
+	if pause > 0 {
+		p.header = http.Header{"Retry-After": {strconv.Itoa(int(math.Ceil(pause.Seconds())))}}
+	}
+	return p
+}
+
 // Unavailable is a request that may succeed in a moment.
 func Unavailable() *Problem {
 	return retryLater(codeNoDatabase, "The database does not answer; try again in a moment", "1")

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
 )
 
 // chunk is what is read of an event of a stream, or of an answer that is not streamed. A field of another form than
@@ -17,6 +18,26 @@ type chunk struct {
 	Usage   json.RawMessage `json:"usage"`
 	Error   json.RawMessage `json:"error"`
 	Object  text            `json:"object"` // error: the event is one
+
+	Base     lenient[baseResp] `json:"base_resp"`
+	Feedback lenient[feedback] `json:"promptFeedback"`
+}
+
+// feedback is where Gemini says that it blocked a prompt.
+type feedback struct {
+	Reason text `json:"blockReason"`
+}
+
+// lenient is a value that is empty if it has another form.
+type lenient[T any] struct{ of T }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *lenient[T]) UnmarshalJSON(raw []byte) error {
+	var of T
+	if json.Unmarshal(raw, &of) == nil {
+		l.of = of
+	}
+	return nil
 }
 
 type choice struct {
@@ -170,12 +191,15 @@ func openAIUsage(raw json.RawMessage) (Usage, bool) {
 
 // finishes are the reasons for the end of an answer that mean more than that it is whole, of several servers.
 var finishes = map[string]string{"length": Length, "max_tokens": Length, "model_length": Length,
-	"content_filter": Refused, "safety": Refused, "refusal": Refused, "error": broke, "abort": broke, "cancelled": broke}
+	"error": broke, "abort": broke, "cancelled": broke}
 
 // broke is the reason of servers that broke an answer off.
 const broke = "broke"
 
 // finishOf returns the reason for which an answer ended.
 func finishOf(reason string) string {
+	if chat.IsFiltered(reason) {
+		return Refused
+	}
 	return cmp.Or(finishes[strings.ToLower(reason)], Stop)
 }

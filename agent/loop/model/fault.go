@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -36,6 +35,7 @@ type Fault struct {
 	Status  int           // of the answer; 0 if there was none
 	Words   string        // the provider's own: one line of at most 300 characters, without its key and its address
 	Again   bool          // the same request may succeed later
+	Key     bool          // the provider does not accept the server's key
 	Limited bool          // because the provider limits requests: not at once
 	After   time.Duration // the pause that the provider asks for; 0 if it asks for none
 	Err     error
@@ -57,7 +57,7 @@ func (f *Fault) AnswerStatus() int {
 		return http.StatusBadRequest
 	case f.Kind == Credits:
 		return http.StatusPaymentRequired
-	case f.Status == http.StatusUnauthorized || f.Status == http.StatusForbidden:
+	case f.Key || f.Status == http.StatusUnauthorized || f.Status == http.StatusForbidden:
 		return http.StatusUnauthorized
 	case f.Status == http.StatusTooManyRequests:
 		return http.StatusTooManyRequests
@@ -68,6 +68,14 @@ func (f *Fault) AnswerStatus() int {
 		return http.StatusGatewayTimeout
 	}
 	return http.StatusInternalServerError
+}
+
+// withheld returns the fault of an answer that the model refused, or that a filter withheld, with the provider's words.
+func withheld(at *provider.Endpoint, words string) *Fault {
+	words = cmp.Or(words, "content filter")
+	return &Fault{Kind: Content, Status: http.StatusOK, Words: wordsFor(at, words),
+		Err: provider.Told(fmt.Errorf("the model %s at %s refused to answer, or a content filter withheld its answer (%s)",
+			at.Model, at.Host(), at.Clean(words)), "the model refused to answer, or a content filter withheld its answer")}
 }
 
 // broken returns the fault of an answer that cannot be used. A second answer to the same prompt may be a good one.
@@ -141,6 +149,27 @@ func innermost(raw []byte) (e errorBody) {
 	return e
 }
 
+// baseResp is where MiniMax has an error, in an answer with status 200.
+type baseResp struct {
+	Code    int  `json:"status_code"`
+	Message text `json:"status_msg"`
+}
+
+// status returns the status that the error means.
+func (b baseResp) status() int {
+	switch b.Code {
+	case 1002, 1039, 1041:
+		return http.StatusTooManyRequests
+	case 1004, 2049:
+		return http.StatusUnauthorized
+	case 1008:
+		return http.StatusPaymentRequired
+	case 1026, 1027, 2013:
+		return http.StatusBadRequest
+	}
+	return http.StatusInternalServerError
+}
+
 // status returns the status that an error within a stream names or means.
 func (e errorBody) status() int {
 	if code, err := strconv.Atoi(strings.Trim(string(e.Code), `"`)); err == nil && code >= 400 && code < 600 {
@@ -169,19 +198,20 @@ func (r reply) fault(ctx context.Context, at *provider.Endpoint) error {
 	words := cmp.Or(string(e.Message), string(r.body))
 	f := &Fault{Kind: Failed, Status: status, After: r.after, Words: wordsFor(at, words),
 		Err: at.Explain(ctx, &openai.APIError{HTTPStatusCode: status, Message: words})}
-	switch {
+	switch said := string(r.body); {
 	case llm.IsOverflow(status, []byte(words)), llm.IsOverflow(status, r.body):
 		f.Kind = Overflow
-	case status == http.StatusPaymentRequired || hasNoCredit(string(r.body)):
+	case isFlaggedAlone(status, said):
+		f.refuse(at, words)
+	case status == http.StatusPaymentRequired || hasNoCredit(said):
 		f.Kind = Credits
 		f.Err = provider.Told(f.Err, "the account at the %s provider has no credit left (status %d)", at.Kind, status)
 	case isLimit(status):
 		f.Again, f.Limited = true, true
-	case isContent(status, string(r.body)):
-		f.Kind = Content
-		f.Again = status >= http.StatusInternalServerError || status == http.StatusConflict
-		f.Err = provider.Told(fmt.Errorf("the %s provider at %s refuses the prompt (status %d: %s)", at.Kind, at.Host(),
-			status, at.Clean(words)), "the %s provider refuses the prompt (status %d)", at.Kind, status)
+	case status == http.StatusBadRequest && aboutKey.MatchString(said):
+		f.Key, f.Err = true, at.Forbidden(status, words)
+	case isContent(status, said):
+		f.refuse(at, words)
 	default:
 		f.Again = status >= http.StatusInternalServerError || status == http.StatusRequestTimeout ||
 			status == http.StatusConflict
@@ -189,61 +219,15 @@ func (r reply) fault(ctx context.Context, at *provider.Endpoint) error {
 	return f
 }
 
+// refuse makes the fault one of what the prompt says.
+func (f *Fault) refuse(at *provider.Endpoint, words string) {
+	f.Kind = Content
+	f.Again = f.Status >= http.StatusInternalServerError || f.Status == http.StatusConflict
+	f.Err = provider.Told(fmt.Errorf("the %s provider at %s refuses the prompt (status %d: %s)", at.Kind, at.Host(),
+		f.Status, at.Clean(words)), "the %s provider refuses the prompt (status %d)", at.Kind, f.Status)
+}
+
 // wordsFor returns a provider's words for organizations, which do not learn its address.
 func wordsFor(at *provider.Endpoint, words string) string {
 	return at.Clean(strings.ReplaceAll(words, at.Host(), "[host]"))
-}
-
-// IsOverflow reports whether an answer with a status and some words says that a prompt is longer than the model's
-// window.
-func IsOverflow(status int, words string) bool { return llm.IsOverflow(status, []byte(words)) }
-
-// IsContent reports whether an answer with a status and some words refuses a prompt for what it says, and neither for
-// its size nor for what is no part of it: a key, the name of a model, a limit.
-func IsContent(status int, words string) bool {
-	return !IsOverflow(status, words) && !hasNoCredit(words) && isContent(status, words)
-}
-
-func isContent(status int, words string) bool {
-	switch status {
-	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
-		http.StatusUnprocessableEntity:
-		return isFlagged.MatchString(words) || !aboutOthers.MatchString(words)
-	case http.StatusUnavailableForLegalReasons:
-		return true
-	case http.StatusUnauthorized, http.StatusPaymentRequired:
-		return false
-	}
-	return status >= http.StatusBadRequest && !isLimit(status) && (isFlagged.MatchString(words) ||
-		!aboutOthers.MatchString(words) && aboutMedia.MatchString(words))
-}
-
-// isLimit reports whether a provider answers with a status that it takes no requests for now.
-func isLimit(status int) bool {
-	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || status == overloaded
-}
-
-// isFlagged matches the words of providers whose moderation refuses a text, with whatever status.
-var isFlagged = regexp.MustCompile(`(?i)\bflagged|moderation|content[ _-]?(?:policy|filter|management)|` +
-	`(?:usage|safety|acceptable[ _]use)[ _]polic|violat\w+ [^.]{0,40}\bpolic`)
-
-// aboutMedia matches the words of providers that cannot use an image or another medium of a prompt.
-var aboutMedia = regexp.MustCompile(`(?i)\b(?:image|audio|video|picture|pdf|media)s?[ _]?(?:input|url|content|data)?` +
-	`\b[^.]{0,60}(?:cannot|could not|can't|unable|invalid|unsupported|not support|too (?:large|big)|exceed|corrupt|` +
-	`fail)|(?:cannot|could not|can't|unable|invalid|unsupported|not? [^.]{0,20}support|too (?:large|big)|exceed|` +
-	`corrupt|fail)[^.]{0,60}\b(?:image|audio|video|picture|pdf|media)s?\b|supports? (?:image|audio|video|vision|pdf|file)`)
-
-// aboutOthers matches the words of providers that answer 400 for a key, the name of a model or a limit.
-var aboutOthers = regexp.MustCompile(`(?i)api[ _-]?key|authenticat|unauthorized|permission[ _]denied|` +
-	`\bmodel\b[^.]{0,80}(?:does not exist|not exist|not found|is not a valid)|(?:invalid|unknown|unsupported)[ _]model|` +
-	`model_not_found|not a valid model|rate[ _-]?limit|too many requests|quota|billing`)
-
-// overloaded is the status by which Anthropic says that it takes no requests for now.
-const overloaded = 529
-
-// hasNoCredit reports whether an error says that the account has no credit. Gemini has one of the wordings for limits
-// that pass.
-func hasNoCredit(body string) bool {
-	return strings.Contains(body, "insufficient_quota") || strings.Contains(body, "credit balance") ||
-		strings.Contains(body, "exceeded your current quota") && !strings.Contains(body, "RESOURCE_EXHAUSTED")
 }

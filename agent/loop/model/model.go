@@ -7,8 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"net/http"
 	"slices"
 
 	"github.com/google/uuid"
@@ -73,6 +71,7 @@ const (
 type Answer struct {
 	Content []recall.Part
 	Finish  string
+	Why     string // the provider's words for the end; empty without any
 	Usage   Usage
 }
 
@@ -105,9 +104,7 @@ func finish(at *provider.Endpoint, a Answer) (Answer, error) {
 	}
 	chat.NameCalls(a.Content, func(int) string { return newCallID() })
 	if a.Finish == Refused { // a second answer would be withheld, too
-		return a, &Fault{Kind: Content, Status: http.StatusOK, Words: "content filter",
-			Err: provider.Told(fmt.Errorf("the model %s at %s refused to answer, or a content filter withheld its answer",
-				at.Model, at.Host()), "the model refused to answer, or a content filter withheld its answer")}
+		return a, withheld(at, a.Why)
 	}
 	if chat.IsEmpty(a.Content) {
 		return a, broken(at, "with neither a text nor a call")

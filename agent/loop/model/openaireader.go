@@ -27,6 +27,7 @@ type openAIReader struct {
 	bytes         int64  // of what the events say
 	finish        string // as the server named it; empty before it did
 	usage         Usage
+	other         json.RawMessage // the last event without a choice
 }
 
 // call is a call whose arguments arrive piece by piece.
@@ -50,6 +51,14 @@ func (o *openAIReader) chunk(ctx context.Context, raw []byte) error {
 	}
 	if isSet(c.Error) || c.Object == "error" {
 		return reply{body: raw}.fault(ctx, o.at)
+	}
+	switch {
+	case c.Base.of.Code != 0:
+		return reply{status: c.Base.of.status(), body: []byte(c.Base.of.Message)}.fault(ctx, o.at)
+	case c.Feedback.of.Reason != "":
+		return withheld(o.at, string(c.Feedback.of.Reason))
+	case len(c.Choices) == 0:
+		o.other = raw
 	}
 	for _, choice := range c.Choices {
 		if choice.Index != 0 { // one is asked for
@@ -177,7 +186,9 @@ func (c *call) endsBefore(p piece) bool {
 // off, and one that is not streamed and has no choice cannot be read.
 func (o *openAIReader) answer(ctx context.Context, from *events) (Answer, error) {
 	if !o.began && !from.done && from.plain {
-		return Answer{}, broken(o.at, "with what is neither a stream nor an answer")
+		f := broken(o.at, "with what is neither a stream nor an answer")
+		f.Words = wordsFor(o.at, string(innermost(o.other).Message))
+		return Answer{}, f
 	}
 	if o.finish == "" && !from.done && !o.whole || finishOf(o.finish) == broke {
 		return Answer{}, cut(ctx, o.at)
@@ -186,6 +197,9 @@ func (o *openAIReader) answer(ctx context.Context, from *events) (Answer, error)
 	o.think(thought)
 	o.say(text)
 	a := Answer{Finish: finishOf(o.finish), Usage: o.usage}
+	if _, why, says := strings.Cut(o.finish, ":"); says {
+		a.Why = "content filter: " + strings.TrimSpace(why)
+	}
 	if o.refused {
 		a.Finish = Refused
 	}

@@ -1,0 +1,61 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/agent/loop/model/modeltest"
+)
+
+// The results and approvals of a request without otids that comes again after its turn failed, as clients' libraries
+// send it, go on with the turn, on each server.
+func TestAnswersToCallsThatAreSentAgainGoOn(t *testing.T) {
+	t.Parallel()
+	limited := modeltest.Answer{Status: 429, Header: http.Header{"Retry-After": {"61"}}}
+	for name, fault := range map[string]modeltest.Answer{"a fault": {Status: 500}, "a limit": limited,
+		"a refusal": badRequest} {
+		for form, body := range map[string]string{
+			"results":   `{"messages":[{"type":"tool_return","tool_returns":[` + resultW + `]}]}`,
+			"answers":   `{"messages":[` + approvalOf(approveI, resultW) + `]}`,
+			"approvals": `{"messages":[` + approvalOf(approveI) + `]}`,
+			"denials":   `{"messages":[` + approvalOf(denyI, resultW) + `]}`,
+			"a text":    `{"messages":[` + approvalOf(approveI, resultW) + `,{"role":"user","content":"And more"}]}`,
+		} {
+			t.Run(name+" "+form, func(t *testing.T) {
+				t.Parallel()
+				r := newRunner(t, askingAgent)
+				other := r.second()
+				calls := []modeltest.Call{noteCall(), {ID: "w", Name: "weather", Arguments: `{}`}}
+				switch form {
+				case "results":
+					calls = calls[1:]
+				case "approvals":
+					calls = calls[:1]
+				}
+				r.model.Says(modeltest.Answer{Calls: calls})
+				r.send(`{"input":"Hello",` + clientWeather + `}`)
+				r.model.Reply = func(modeltest.Asked) modeltest.Answer { return fault }
+				for n := range 2 {
+					on := []runner{r, other}[n]
+					if got := on.call("POST", r.path(), body); got.Code < 400 || strings.Contains(got.Text, "No tool call") {
+						t.Errorf("try %d: got %d %s", n, got.Code, got.Text)
+					}
+				}
+				r.model.Reply = nil
+				checkSaid(t, "the third try", itemTexts(other.send(body).Messages), []string{"assistant_message Done."})
+				if asked := r.asked(); strings.Count(asked, "Rain") > 1 || strings.Count(asked, "And more") > 1 {
+					t.Errorf("the model was asked %s", asked)
+				}
+				if got := r.call("POST", r.path(), body); got.Code != 400 && got.Code != 422 {
+					t.Errorf("after its answer: got %d %s", got.Code, got.Text)
+				}
+				if log := fmt.Sprint(r.log()); strings.Count(log, "tool_return_message") != len(calls) {
+					t.Errorf("the log is %s", log)
+				}
+				r.checkPrompts(r.agent)
+			})
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package server_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// looper is an agent whose loop is the caller's own, in a dialect.
+type looper struct {
+	*client
+	agent, format string
+}
+
+// loopers runs a test of an agent whose loop is the caller's own, in three dialects.
+func loopers(t *testing.T, test func(l looper)) {
+	t.Helper()
+	for format := range dialects {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			c := newClient(t)
+			test(looper{c, c.made("/v1/agents", `{"name":"a","include_base_tools":true,
+				"memory_blocks":[{"label":"notes","value":"x"}]}`), format})
+		})
+	}
+}
+
+// sends sends a step of some fields.
+func (l looper) sends(fields string) refusedStep {
+	l.t.Helper()
+	return l.reports(l.agent, "/step", `{`+fields+`,"format":"`+l.format+`"}`)
+}
+
+// says sends a message of the user.
+func (l looper) says(text string) refusedStep {
+	l.t.Helper()
+	return l.sends(`"messages":[{"role":"user","content":"` + text + `"}]`)
+}
+
+// answers sends an answer of the model that ends the turn.
+func (l looper) answers() refusedStep {
+	l.t.Helper()
+	return l.sends(`"response":` + fmt.Sprintf(dialects[l.format].end, 10))
+}
+
+// refusedWhile reports refusals of prompts with a word until the loop ends or the prompt has it no more.
+func (l looper) refusedWhile(of refusedStep, word string) refusedStep {
+	l.t.Helper()
+	for n := 0; of.Next == "model" && strings.Contains(string(of.Prompt.Request), word); n++ {
+		if of = l.sends(reported); n > 12 {
+			l.t.Fatalf("the loop does not end: %+v %s", of, of.Prompt.Request)
+		}
+		if of.Refused.AskAgain != (of.Next == "model") && len(of.Refused.Left) > 0 {
+			l.t.Errorf("ask_again is %v, and the next is the %s", of.Refused.AskAgain, of.Next)
+		}
+	}
+	return of
+}
+
+// After a refusal a loop ends, also where the answers of before are in a summary.
+func TestALoopEndsAfterARefusalBehindASummary(t *testing.T) {
+	t.Parallel()
+	loopers(t, func(l looper) {
+		for n := range 4 {
+			l.says(fmt.Sprint("Question ", n))
+			l.answers()
+		}
+		l.must("POST", "/v1/agents/"+l.agent+"/summarize", `{"compaction_settings":{"mode":"all"}}`)
+		l.says("Bad")
+		for n := range 3 {
+			got := l.sends(reported)
+			if got.Next != "user" || got.Refused.AskAgain || (n == 0) != (len(got.Refused.Left) == 1) ||
+				(n > 0) != got.Refused.Unchanged {
+				l.t.Errorf("report %d: got %+v %s", n, got, got.Prompt.Request)
+			}
+		}
+		if got := l.says("Next"); got.Next != "model" || !strings.Contains(string(got.Prompt.Request), "Question 3") {
+			l.t.Errorf("the next turn: got %+v %s", got, got.Prompt.Request)
+		}
+	})
+}
+
+// A report of a refusal that comes again, though nothing was asked since, changes nothing.
+func TestAReportThatComesAgainChangesNothing(t *testing.T) {
+	t.Parallel()
+	loopers(t, func(l looper) {
+		if got := l.sends(reported); !got.Refused.Unchanged {
+			l.t.Errorf("before anything was asked: got %+v", got.Refused)
+		}
+		for n := range 2 {
+			l.says(fmt.Sprint("Question ", n))
+			l.answers()
+		}
+		if got := l.sends(reported); !got.Refused.Unchanged || got.Next != "user" {
+			l.t.Errorf("after an answer: got %+v", got)
+		}
+		for _, way := range []string{"/step", "/messages/capture"} {
+			l.says("Bad")
+			for n := range 4 {
+				got := l.reports(l.agent, way, `{`+reported+`}`)
+				prompt := l.promptIn(l.agent, l.format)
+				if got.Refused.Unchanged != (n > 0) || strings.Contains(prompt, "Bad") || !strings.Contains(prompt, "Question 0") ||
+					strings.Count(prompt, "It rains.") != 2 {
+					l.t.Errorf("%s %d: got %+v %s", way, n, got.Refused, prompt)
+				}
+			}
+			l.refusedWhile(l.says("Fine"), "nothing of it")
+			l.answers()
+			l.must("PATCH", "/v1/agents/"+l.agent+"/reset-messages", `{}`)
+			for n := range 2 {
+				l.says(fmt.Sprint("Question ", n))
+				l.answers()
+			}
+		}
+	})
+}
+
+// What the provider refuses in a captured exchange leaves the view with it alone: the turns before it, and the first
+// turn that was refused after it, stay.
+func TestRefusedCapturesLeaveOtherTurnsInTheView(t *testing.T) {
+	t.Parallel()
+	for _, exchanges := range []int{1, 3} {
+		loopers(t, func(l looper) {
+			for n := range 6 {
+				l.says(fmt.Sprint("Warm ", n))
+				l.answers()
+			}
+			var captured []string
+			for n := range exchanges {
+				word := map[bool]string{true: "Poison", false: "Harmless"}[n == 0]
+				captured = append(captured, `{"role":"user","content":"`+word+`"},{"role":"assistant","content":"Fine."}`)
+			}
+			l.must("POST", "/v1/agents/"+l.agent+"/messages/capture", `{"messages":[`+strings.Join(captured, ",")+`]}`)
+			first := l.refusedWhile(l.says("First"), "Poison")
+			if first.Next == "model" {
+				l.answers()
+			}
+			second := l.refusedWhile(l.says("Second"), "Poison")
+			if second.Next != "model" {
+				l.t.Fatalf("the second turn is refused: %+v", second)
+			}
+			l.answers()
+			prompt := l.promptIn(l.agent, l.format)
+			for _, kept := range []string{"Warm 0", "Warm 3", "Second"} {
+				if strings.Count(prompt, kept) != 1 {
+					l.t.Errorf("%q is not in the prompt once: %s", kept, prompt)
+				}
+			}
+			if exchanges == 1 && (!strings.Contains(prompt, "Warm 5") || !strings.Contains(prompt, "First")) {
+				l.t.Errorf("more than the captured turn left: %s", prompt)
+			}
+		})
+	}
+}
+
+// A turn that the provider refuses also without its last answer leaves as a whole, and no other with it.
+func TestARefusalOfTheRestOfATurnTakesTheTurn(t *testing.T) {
+	t.Parallel()
+	loopers(t, func(l looper) {
+		l.says("Warm")
+		l.answers()
+		l.says("Poison")
+		for range 2 {
+			l.sends(`"response":` + fmt.Sprintf(dialects[l.format].answer, 10))
+			l.sends(`"messages":[` + dialects[l.format].result + `]`)
+		}
+		got := l.sends(reported)
+		if got.Next != "model" || !strings.Contains(string(got.Prompt.Request), "Poison") {
+			l.t.Errorf("the first report: got %+v %s", got, got.Prompt.Request)
+		}
+		got = l.sends(reported)
+		if prompt := string(got.Prompt.Request); got.Next != "user" || strings.Contains(prompt, "Poison") ||
+			!strings.Contains(prompt, "Warm") || !strings.Contains(prompt, "what they changed stays") {
+			l.t.Errorf("the second report: got %+v %s", got, prompt)
+		}
+		if got := l.sends(reported); !got.Refused.Unchanged || got.Next != "user" {
+			l.t.Errorf("the third report: got %+v", got)
+		}
+	})
+}
