@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Suspects are the messages of a view from before a turn. A provider may refuse a prompt or fail because of one of them,
-// and not say so.
+// Suspects are the messages of a view from before a turn. A provider may refuse a prompt or fail because of one of
+// them, and not say so.
 type Suspects struct {
 	All  []Message   // with the summary
 	Sets [][]Message // parts of All, in the order in which a prompt is to be tried without them; the last is All
@@ -42,9 +42,9 @@ func (s *Store) Suspects(ctx context.Context, org db.Org, c Conversation, runs [
 	return all, nil
 }
 
-// suspectSets returns parts of what came before a turn, in the order in which a prompt is to be tried without them: what
-// followed the last answer that ended a turn; that answer, too; its turn; the summary; the last 2, 4, 8, … turns; and
-// all.
+// suspectSets returns parts of what came before a turn, in the order in which a prompt is to be tried without them:
+// what followed the last answer that ended a turn; that answer, too; its turn; the summary; the last 2, 4, 8, … turns;
+// and all.
 func suspectSets(said, summary []Message) (sets [][]Message) {
 	begun := len(said) // where the last set of said messages begins
 	add := func(set []Message) {

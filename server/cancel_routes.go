@@ -54,7 +54,20 @@ func (s *Server) cancel(ctx context.Context, c recall.Conversation) (map[string]
 	if err != nil || id == "" {
 		return nil, cmp.Or(runProblem(err), errNothingToCancel())
 	}
+	if err := s.awaitEnd(ctx, id); err != nil {
+		return nil, err
+	}
 	return map[string]string{id: loop.Cancelled}, nil
+}
+
+// awaitEnd waits until a run that was cancelled has ended, for a while, so that the client's next message finds none at
+// work. Another id than a run's is that of calls that were denied.
+func (s *Server) awaitEnd(ctx context.Context, run string) error {
+	_, err := s.Loop.AwaitEnd(ctx, rest.Org(ctx), run)
+	if errors.Is(err, db.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 func errNothingToCancel() error { return db.Conflict("No active runs found to cancel") }
@@ -76,6 +89,9 @@ func (s *Server) cancelNamed(ctx context.Context, agentID string, runs []string)
 			return nil, runProblem(err)
 		}
 		if cancelled {
+			if err := s.awaitEnd(ctx, id); err != nil {
+				return nil, err
+			}
 			became[id], none = loop.Cancelled, false
 		}
 	}

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -65,5 +66,33 @@ func TestACountThatNoPromptCanHaveIsNotBelieved(t *testing.T) {
 	}
 	if list := c.list("/v1/agents/" + agent + "/compactions"); len(list) > 0 {
 		t.Errorf("%d compactions were made", len(list))
+	}
+}
+
+// A conversation that is still too long for its provider after a compaction gets a short summary, and no turn leaves.
+func TestASummaryThatIsTooLongIsMadeShorter(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, `{"name":"a","tool_set":"small"}`)
+	for n := range 12 {
+		text := fmt.Sprintf("Fact %d: %s", n, strings.Repeat(fmt.Sprintf("heron %d stands in the reeds. ", n), 40))
+		r.append(r.agent, "default", draft(recall.User, said(text)), draft(recall.Assistant, said(text)))
+	}
+	r.model.Reply = func(asked modeltest.Asked) modeltest.Answer {
+		var messages []struct{ Role, Content string }
+		_ = json.Unmarshal(asked.Fields["messages"], &messages)
+		length := 0
+		for _, m := range messages[1:] {
+			length += len(m.Content)
+		}
+		if length > 5000 {
+			return tooLong
+		}
+		return modeltest.Answer{Text: "Here."}
+	}
+	for n := range 3 {
+		checkSaid(t, "the answer", itemTexts(r.says(fmt.Sprint("Next ", n)).Messages), []string{"assistant_message Here."})
+	}
+	if asked := r.asked(); !strings.Contains(asked, "heron") || !strings.Contains(asked, "Next 0") {
+		t.Errorf("the model was asked %s", asked)
 	}
 }

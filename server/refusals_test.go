@@ -260,3 +260,35 @@ func TestATextThatIsSentAgainIsThePromptsOnce(t *testing.T) {
 		}
 	}
 }
+
+// A text that failed, and comes again with more, is in the prompt once, however often the rest fails.
+func TestATextThatIsSentAgainWithMoreIsThePromptsOnce(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]modeltest.Answer{"refused": badRequest, "failed": {Status: 500}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRunner(t, "")
+			r.says("Before")
+			said := ""
+			for n, text := range []string{"Aardvark", "Bittern", "Bittern", "Cormorant"} {
+				r.model.Reply = func(modeltest.Asked) modeltest.Answer { return fault }
+				if said += `,{"role":"user","content":"` + text + `"}`; n == 2 {
+					said = strings.TrimSuffix(said, `,{"role":"user","content":"Bittern"}`)
+				}
+				if got := r.call("POST", r.path(), `{"messages":[`+said[1:]+`]}`); got.Code < 400 {
+					t.Errorf("%s: got %d %s", said, got.Code, got.Text)
+				}
+			}
+			r.model.Reply = nil
+			r.send(`{"messages":[` + said[1:] + `]}`)
+			asked := r.asked()
+			for _, text := range []string{"Aardvark", "Bittern", "Cormorant"} {
+				if strings.Count(asked, text) != 1 {
+					t.Errorf("%q is not in the prompt once: %s", text, asked)
+				}
+			}
+			checkSaid(t, "the log", r.log(), []string{"user_message Before", "assistant_message Done.", "user_message Aardvark",
+				"user_message Bittern", "user_message Cormorant", "assistant_message Done."})
+		})
+	}
+}

@@ -38,9 +38,9 @@ func (l looper) says(text string) refusedStep {
 }
 
 // answers sends an answer of the model that ends the turn.
-func (l looper) answers() refusedStep {
+func (l looper) answers() {
 	l.t.Helper()
-	return l.sends(`"response":` + fmt.Sprintf(dialects[l.format].end, 10))
+	l.sends(`"response":` + fmt.Sprintf(dialects[l.format].end, 10))
 }
 
 // refusedWhile reports refusals of prompts with a word until the loop ends or the prompt has it no more.

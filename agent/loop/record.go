@@ -71,6 +71,7 @@ type Options struct {
 	KeyID        string          `json:"key_id,omitempty"`       // of the API key of the request
 	Resumes      string          `json:"resumes,omitempty"`      // the first run of the same request, which failed
 	Retried      []string        `json:"retried,omitempty"`      // otids of messages that say what those of Resumes do
+	Follows      []string        `json:"follows,omitempty"`      // failed runs whose messages the request began with
 	Refused      *Refused        `json:"refused,omitempty"`      // its prompt was refused: the run ends so
 }
 

@@ -46,10 +46,8 @@ func (w *worker) leaveView(ctx context.Context, r refusal, wasShown bool) (again
 			return err
 		}
 		said := recall.RefusedPrompt{Refused: recall.Refused{Status: f.Status, Message: f.Words}, RunID: &w.run.ID,
-			Runs: []string{w.run.ID}, Note: leftNote(f.Status), Answer: r.answer, Shown: wasShown, Alone: r.alone}
-		if first := w.run.Options.Resumes; first != "" {
-			said.Runs = append(said.Runs, first)
-		}
+			Runs: append(w.run.messageRuns(), w.run.ID), Note: leftNote(f.Status), Answer: r.answer, Shown: wasShown,
+			Alone: r.alone}
 		changed, err := in.Refuse(ctx, w.org, w.conversation, said)
 		if err == nil {
 			kept, err = w.storeWithheld(ctx, tx, r.answer)

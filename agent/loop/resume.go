@@ -28,28 +28,35 @@ func (l *Loop) resume(ctx context.Context, org db.Org, run *Run, failed string, 
 	if err != nil || latest.StopReason == nil || !slices.Contains(append(after, resumable...), *latest.StopReason) {
 		return false, err
 	}
-	last, err := l.Recall.Messages(ctx, org, recall.MessageFilter{AgentID: first.AgentID, Conversation: first.Conversation,
-		WithErrors: true, Roles: []recall.Role{recall.User, recall.Assistant, recall.Tool}}, db.Page{Limit: 1})
-	if err != nil || len(last) == 0 || last[0].RunID == nil {
+	if isLast, err := l.isLast(ctx, org, first); err != nil || !isLast {
 		return false, err
-	}
-	if id := *last[0].RunID; id != first.ID {
-		by, err := l.RunByID(ctx, org, id)
-		if err != nil || by.Options.Resumes != first.ID {
-			return false, ignoreNotFound(err)
-		}
 	}
 	c, err := l.Recall.Conversation(ctx, org, first.AgentID, first.Conversation)
 	if err == nil {
-		err = l.Recall.Readmit(ctx, org, c, []string{first.ID})
+		err = l.Recall.Readmit(ctx, org, c, first.messageRuns())
 	}
 	if err != nil {
 		return false, err
 	}
 	o := latest.Options
 	run.Options.Resumes, run.Options.Approved, run.Options.Following = first.ID, o.Approved, o.Following
+	run.Options.Follows = o.Follows
 	run.Options.OTIDs, run.Options.Approvals, run.Options.InputSHA256 = o.OTIDs, o.Approvals, o.InputSHA256
 	return true, setOptions(ctx, l.DB, org, *run)
+}
+
+// isLast reports whether the newest message of a conversation is of a run, or of one that went on where it failed.
+func (l *Loop) isLast(ctx context.Context, org db.Org, first Run) (bool, error) {
+	last, err := l.Recall.Messages(ctx, org, recall.MessageFilter{AgentID: first.AgentID, Conversation: first.Conversation,
+		WithErrors: true, Roles: []recall.Role{recall.User, recall.Assistant, recall.Tool}}, db.Page{Limit: 1})
+	if err != nil || len(last) == 0 || last[0].RunID == nil {
+		return false, err
+	}
+	if *last[0].RunID == first.ID {
+		return true, nil
+	}
+	by, err := l.RunByID(ctx, org, *last[0].RunID)
+	return err == nil && by.Options.Resumes == first.ID, ignoreNotFound(err)
 }
 
 // latestAttempt returns the newest of a run and those that went on where it failed.

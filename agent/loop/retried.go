@@ -13,10 +13,11 @@ import (
 )
 
 // retry lets a run go on where the newest one of its conversation failed if both were asked for with equal messages,
-// approvals and results of calls, and without otids that are known: a client sends its request again. It reports whether
-// it does. If an earlier request with one of the otids did so, it returns the first run of that request. The loop's
-// statements are those of a transaction.
-func (l *Loop) retry(ctx context.Context, org db.Org, c recall.Conversation, r Request, run *Run) (resumes bool,
+// approvals and results of calls, and without otids that are known: a client sends its request again. It reports
+// whether it does. If the request has more messages behind equal ones, these are left for a run of their own. If an
+// earlier request with one of the otids did so, it returns the first run of that request. The loop's statements are
+// those of a transaction.
+func (l *Loop) retry(ctx context.Context, org db.Org, c recall.Conversation, r *Request, run *Run) (resumes bool,
 	repeats string, err error) {
 	isAnswer := func(d recall.Draft) bool { return d.Role == recall.Assistant }
 	if len(r.Approvals)+len(r.Input) == 0 || slices.ContainsFunc(r.Input, isAnswer) {
@@ -31,7 +32,7 @@ func (l *Loop) retry(ctx context.Context, org db.Org, c recall.Conversation, r R
 			otids = append(otids, *d.OTID)
 		}
 	}
-	if repeats, err = l.retriedBefore(ctx, org, c, r, otids); err != nil || repeats != "" {
+	if repeats, err = l.retriedBefore(ctx, org, c, *r, otids); err != nil || repeats != "" {
 		return false, repeats, err
 	}
 	newest, err := db.One[Run](ctx, l.DB, runRows+` AND c.key = @conversation AND r.status <> 'running'
@@ -40,25 +41,59 @@ func (l *Loop) retry(ctx context.Context, org db.Org, c recall.Conversation, r R
 		return false, "", ignoreNotFound(err)
 	}
 	first := firstOf(newest)
-	if same, err := l.asksAgain(ctx, org, c, r, newest); err != nil || !same {
+	said, whole, err := l.asksAgain(ctx, org, c, *r, newest)
+	if err != nil || said == 0 && !whole {
 		return false, "", err
+	}
+	if !whole {
+		if may, err := l.mayFollow(ctx, org, newest); err != nil || !may {
+			return false, "", err
+		}
+		r.Input, run.Options.Follows = r.Input[said:], newest.messageRuns()
+		if err := l.Recall.Readmit(ctx, org, c, run.Options.Follows); err != nil {
+			return false, "", err
+		}
+		return false, "", setOptions(ctx, l.DB, org, *run)
 	}
 	run.Options.Retried = otids
 	resumes, err = l.resume(ctx, org, run, first, MaxTokens, BrokenCalls, NoToolCall)
 	return resumes, "", err
 }
 
-// asksAgain reports whether a request has the approvals and the messages of an earlier run's.
-func (l *Loop) asksAgain(ctx context.Context, org db.Org, c recall.Conversation, r Request, earlier Run) (bool, error) {
+// mayFollow reports whether a run may go on behind the messages of one that failed: it has no answer, and nothing came
+// after it.
+func (l *Loop) mayFollow(ctx context.Context, org db.Org, failed Run) (bool, error) {
+	if failed.StopReason == nil || !slices.Contains(resumable, *failed.StopReason) {
+		return false, nil
+	}
+	first, err := l.RunByID(ctx, org, firstOf(failed))
+	if err != nil {
+		return false, ignoreNotFound(err)
+	}
+	return l.isLast(ctx, org, first)
+}
+
+// asksAgain reports whether a request has the approvals and the messages of an earlier run's. Without approvals it also
+// returns how many of its messages are the earlier run's, if it begins with all of these.
+func (l *Loop) asksAgain(ctx context.Context, org db.Org, c recall.Conversation, r Request, earlier Run) (said int,
+	whole bool, err error) {
 	if len(r.Approvals)+len(earlier.Options.Approvals) == 0 {
-		return l.Recall.SaysAgain(ctx, org, c, firstOf(earlier), inOrder(r.Input).drafts)
+		o := inOrder(r.Input)
+		said, err = l.Recall.SaysAgain(ctx, org, c, earlier.messageRuns(), o.drafts)
+		if whole = said == len(o.drafts); !whole && o.results > 0 {
+			said = 0
+		}
+		return said, whole, err
 	}
 	same := slices.EqualFunc(r.Approvals, earlier.Options.Approvals, func(a, b Approval) bool {
 		a.OTID, b.OTID = "", ""
 		return a == b
 	})
-	return same && bytes.Equal(r.Options.InputSHA256, earlier.Options.InputSHA256), nil
+	return 0, same && bytes.Equal(r.Options.InputSHA256, earlier.Options.InputSHA256), nil
 }
+
+// messageRuns returns the runs that have the messages of a run's request.
+func (r Run) messageRuns() []string { return append(slices.Clone(r.Options.Follows), firstOf(r)) }
 
 // firstOf returns the first run of the request of a run.
 func firstOf(r Run) string {
@@ -84,7 +119,7 @@ func (l *Loop) retriedBefore(ctx context.Context, org db.Org, c recall.Conversat
 	if err != nil {
 		return "", err
 	}
-	same, err := l.asksAgain(ctx, org, c, r, earlier)
+	_, same, err := l.asksAgain(ctx, org, c, r, earlier)
 	if err == nil && !same {
 		err = db.Conflict("The otid %q belongs to an earlier request with other messages: nothing is stored. A new message "+
 			"needs an otid of its own", db.Short(otids[0]))

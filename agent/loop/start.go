@@ -216,11 +216,12 @@ func (l *Loop) begin(ctx context.Context, org db.Org, c recall.Conversation, r R
 		if err := l.insert(ctx, tx, org, run, c); err != nil {
 			return err
 		}
+		run, r := run, r // each try of the transaction changes its own
 		var err error
 		if repeats, err = l.answered(ctx, tx, org, c, r); err != nil || repeats != "" {
 			return l.with(tx).repeat(ctx, org, run, &repeats, err)
 		}
-		resumes, again, err := l.with(tx).retry(ctx, org, c, r, &run)
+		resumes, again, err := l.with(tx).retry(ctx, org, c, &r, &run)
 		if repeats = again; err != nil || repeats != "" {
 			return l.with(tx).repeat(ctx, org, run, &repeats, err)
 		}

@@ -192,7 +192,8 @@ func (w *worker) isShown() bool {
 }
 
 // roomMakers are the settings by which a conversation is compacted whose prompt is too long for its provider, in order.
-var roomMakers = []string{`{}`, `{"mode":"all"}`}
+// The last leaves a summary of about 1,000 tokens: there is nothing to summarize after it.
+var roomMakers = []string{`{}`, `{"mode":"all","clip_chars":4000}`}
 
 // compactNext compacts the conversation whose prompt the provider found too long, though it fits by our count, by the
 // next of some settings that makes it smaller. It reports whether there was one.

@@ -14,15 +14,15 @@ import (
 )
 
 // askWithout asks for an answer without messages from before the turn, after a provider refused the prompt, or failed
-// two turns in a row and did not say that it is for what a prompt says. They leave the view only if the provider answers
-// without them, and then fails with them once more: a provider that fails whatever it is asked, or works again, hides
-// nothing. alone reports whether the provider refuses the turn alone, too.
+// two turns in a row and did not say that it is for what a prompt says. They leave the view only if the provider
+// answers without them, and then fails with them once more: a provider that fails whatever it is asked, or works again,
+// hides nothing. alone reports whether the provider refuses the turn alone, too.
 func (w *worker) askWithout(ctx context.Context, f *model.Fault, at agent.PromptTarget, r model.Request) (
 	answer model.Answer, found, alone bool, err error) {
 	if may, err := w.mayBeEarlier(ctx, f); err != nil || !may {
 		return answer, false, false, err
 	}
-	runs := []string{w.run.ID, firstOf(w.run)}
+	runs := append(w.run.messageRuns(), w.run.ID)
 	suspects, err := w.Recall.Suspects(ctx, w.org, w.conversation, runs)
 	if err != nil || len(suspects.All) == 0 {
 		return answer, false, false, err
@@ -43,8 +43,8 @@ func (w *worker) askWithout(ctx context.Context, f *model.Fault, at agent.Prompt
 	return p.answer, true, false, w.leaveOut(ctx, f, left)
 }
 
-// mayBeEarlier reports whether a fault may be of messages from before the turn. A refusal of a later prompt of a turn is
-// not: the provider took the first.
+// mayBeEarlier reports whether a fault may be of messages from before the turn. A refusal of a later prompt of a turn
+// is not: the provider took the first.
 func (w *worker) mayBeEarlier(ctx context.Context, f *model.Fault) (bool, error) {
 	switch {
 	case w.isShown():

@@ -105,7 +105,8 @@ func (e *Endpoint) Explain(ctx context.Context, err error) error {
 		reason), "the %s provider fails (status %d)", e.Kind, status)
 }
 
-// Forbidden returns the error of an answer to a key that the provider does not accept, or that may not do what was asked.
+// Forbidden returns the error of an answer to a key that the provider does not accept, or that may not do what was
+// asked.
 func (e *Endpoint) Forbidden(status int, reason string) error {
 	said := fmt.Sprintf("status %d", status)
 	if reason = e.Clean(reason); strings.Trim(reason, "{} ") != "" {

@@ -57,9 +57,9 @@ var endings = map[string]string{"length": Length, "max_tokens": Length, "model_l
 	"model_context_window_exceeded": Length, "max_output_tokens": Length, "pause_turn": Paused}
 
 // filtered are the reasons of several providers for the end of an answer that they stopped.
-var filtered = map[string]bool{"content_filter": true, "content-filter": true, "content_filtered": true, "refusal": true,
-	"safety": true, "sensitive": true, "prohibited_content": true, "blocklist": true, "spii": true, "recitation": true,
-	"image_safety": true, "guardrail_intervened": true}
+var filtered = map[string]bool{"content_filter": true, "content-filter": true, "content_filtered": true,
+	"refusal": true, "safety": true, "sensitive": true, "prohibited_content": true, "blocklist": true, "spii": true,
+	"recitation": true, "image_safety": true, "guardrail_intervened": true}
 
 // IsFiltered reports whether an answer ended because its provider stopped it. Gemini adds why after a colon.
 func IsFiltered(reason string) bool {

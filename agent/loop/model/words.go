@@ -15,12 +15,15 @@ func IsOverflow(status int, words string) bool { return llm.IsOverflow(status, [
 // IsContent reports whether an answer with a status and some words refuses a prompt for what it says, and neither for
 // its size nor for what is no part of it: a key, the name of a model, a limit.
 func IsContent(status int, words string) bool {
-	return !IsOverflow(status, words) && (isFlaggedAlone(status, words) || !hasNoCredit(words) &&
-		!(status == http.StatusBadRequest && aboutKey.MatchString(words)) && isContent(status, words))
+	if IsOverflow(status, words) || isFlaggedAlone(status, words) {
+		return !IsOverflow(status, words)
+	}
+	ofKey := status == http.StatusBadRequest && aboutKey.MatchString(words)
+	return !ofKey && !hasNoCredit(words) && isContent(status, words)
 }
 
-// isFlaggedAlone reports whether the words of an answer are of moderation, and of nothing else. Then its status does not
-// count: some gateways say so with one that is otherwise of a key, of an account or of a limit.
+// isFlaggedAlone reports whether the words of an answer are of moderation, and of nothing else. Then its status does
+// not count: some gateways say so with one that is otherwise of a key, of an account or of a limit.
 func isFlaggedAlone(status int, words string) bool {
 	return status >= http.StatusBadRequest && isFlagged.MatchString(words) && !aboutOthers.MatchString(words)
 }
@@ -69,17 +72,17 @@ var aboutOthers = regexp.MustCompile(`(?i)api[ _-]?key|authenticat|unauthorized|
 	`(?:location|country|region|territory)[^.]{0,40}not (?:supported|available)`)
 
 // aboutSettings matches the words of providers that do not take a setting of a request: no message is to blame.
-var aboutSettings = regexp.MustCompile(`(?i)(?:unsupported|unknown|unrecognized)(?: request)? (?:parameter|argument|value` +
-	`s?: '(?:temperature|reasoning|top_p|tool))|tool[ _-]choice|does not support (?:tool|function|streaming|thinking|` +
-	`reasoning|temperature)|max_(?:completion_)?tokens|\b(?:temperature|top_p|reasoning_effort|` +
+var aboutSettings = regexp.MustCompile(`(?i)(?:unsupported|unknown|unrecognized)(?: request)? (?:parameter|argument|` +
+	`values?: '(?:temperature|reasoning|top_p|tool))|tool[ _-]choice|does not support (?:tool|function|streaming|` +
+	`thinking|reasoning|temperature)|max_(?:completion_)?tokens|\b(?:temperature|top_p|reasoning_effort|` +
 	`budget_tokens)\b`)
 
 // inMessages matches the places of a request by which a provider names a message of the prompt.
 var inMessages = regexp.MustCompile(`(?i)\b(?:messages?|contents?|input)(?:\[|\.)\d`)
 
 // aboutKey matches the words of providers that answer 400 to a key that they do not accept.
-var aboutKey = regexp.MustCompile(`(?i)api[ _-]?key (?:is |has )?(?:not valid|invalid|expired|not found|missing|disabled)|` +
-	`(?:invalid|incorrect|expired|missing) (?:x-)?api[ _-]?key|API_KEY_INVALID|authentication_error`)
+var aboutKey = regexp.MustCompile(`(?i)api[ _-]?key (?:is |has )?(?:not valid|invalid|expired|not found|missing|` +
+	`disabled)|(?:invalid|incorrect|expired|missing) (?:x-)?api[ _-]?key|API_KEY_INVALID|authentication_error`)
 
 // overloaded is the status by which Anthropic says that it takes no requests for now.
 const overloaded = 529

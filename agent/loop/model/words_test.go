@@ -38,7 +38,7 @@ func TestTheWordsOfProviders(t *testing.T) {
 		"a permission":            {403, said("Not authorized: no identity-based policy allows it"), model.Failed, 401},
 		"an organization":         {400, said("This organization has been disabled."), model.Failed, 400},
 		"a place":                 {400, said("User location is not supported for the API use."), model.Failed, 400},
-		"a parameter":             {400, said("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'."), model.Failed, 400},
+		"a parameter":             {400, said("Unsupported parameter: 'max_tokens'. Use another."), model.Failed, 400},
 		"a setting of the server": {400, said("'auto' tool choice requires --enable-auto-tool-choice"), model.Failed, 400},
 		"tools":                   {400, said("m does not support tools"), model.Failed, 400},
 		"MiniMax": {200, `{"base_resp":{"status_code":1026,"status_msg":"input new_sensitive"},"choices":null}`,
