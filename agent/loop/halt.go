@@ -13,7 +13,7 @@ type Halt struct {
 
 const (
 	haltsApart = 3 * time.Minute
-	longHalt   = time.Minute // the longest pause before a run is tried again
+	longHalt   = 15 * time.Second // the longest pause before a run is tried again
 )
 
 // Halted returns the halt of a run that stopped on this server and has not ended since; false if it has none.
