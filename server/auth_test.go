@@ -50,10 +50,11 @@ func TestTheFirstKeyOfADatabase(t *testing.T) {
 		"a server whose last key is revoked stays closed": serverStaysClosed,
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, sql := range []string{`DELETE FROM api_keys`, `DELETE FROM keys_required`} {
-				if _, err := s.DB.Exec(t.Context(), sql); err != nil {
-					t.Fatal(err)
-				}
+			if _, err := s.DB.Exec(t.Context(), `DELETE FROM api_keys`); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Keys.Reopen(t.Context()); err != nil {
+				t.Fatal(err)
 			}
 			test(t, s)
 		})

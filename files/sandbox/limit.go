@@ -30,8 +30,12 @@ func Limit(memoryBytes int64, cpu time.Duration) {
 // program's pages.
 func LimitStrictly(memoryBytes int64, cpu time.Duration) {
 	Limit(memoryBytes, cpu)
-	limitAddresses(memoryBytes / 8 * 7) // the runtime has reserved some addresses of its heap already
+	limitAddresses(max(memoryBytes/8*7, leastAddresses)) // the runtime has reserved some addresses of its heap already
 }
+
+// leastAddresses are those of two arenas of Go's heap, of which even a small one may need a second, and of what the
+// runtime notes of them.
+const leastAddresses = 144 << 20
 
 // watchEvery is how often a child measures its memory.
 const watchEvery = 20 * time.Millisecond
