@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"reflect"
 	"strings"
@@ -110,8 +111,10 @@ func TestWrongMessagesOnStdioAreAnswered(t *testing.T) {
 	}
 	want := map[string][]int{"1": {-32600}, "2": {-32602}, "3": {0}, "null": {-32600, -32600}, "4": {-32602},
 		"5": {-32601}, "6": {0}}
-	if !reflect.DeepEqual(codes, want) {
-		t.Errorf("got the codes %v, want %v: %s", codes, want, &out)
+	answered := maps.Clone(want) // when the second request with the id 3 comes, the first has its answer already
+	answered["3"], answered["null"] = []int{0, 0}, []int{-32600}
+	if !reflect.DeepEqual(codes, want) && !reflect.DeepEqual(codes, answered) {
+		t.Errorf("got the codes %v, want %v or %v: %s", codes, want, answered, &out)
 	}
 }
 
