@@ -5,12 +5,10 @@ package dbtest
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
 	"os"
-	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -53,10 +51,6 @@ func Main(m *testing.M) {
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryLimit)
-	}
-	// Tests wait for Postgres half of the time. A flag of the command still says otherwise.
-	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
-		panic(err) // the program is no test
 	}
 	code := m.Run()
 	if program.end() {
