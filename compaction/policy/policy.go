@@ -11,8 +11,8 @@
 //   - steps that normalize: idempotentcalls.go dedup.go
 //   - steps that prune: agettl.go applyif.go cachettl.go clearthinking.go cleartooluses.go microcompact.go
 //     oldarguments.go oneline.go recency.go
-//   - steps that say when to compact, and the room that they leave: tokens.go room.go buffer.go bytecount.go fraction.go
-//     messagecount.go quietpoint.go reserve.go turncount.go
+//   - steps that say when to compact, and the room that they leave: tokens.go room.go buffer.go bytecount.go
+//     fraction.go messagecount.go quietpoint.go reserve.go turncount.go
 //   - steps that compact: autocompact.go full.go keeprecent.go checkpoint.go notes.go olderturns.go oldestshare.go
 //     provider.go safeguard.go slide.go
 //   - steps that restore and truncate: restorefiles.go hardtruncate.go

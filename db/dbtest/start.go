@@ -115,8 +115,8 @@ func dockerAnswers(ctx context.Context) (answers bool) {
 
 // settings returns those of a Postgres whose data goes with the tests.
 func settings() map[string]string {
-	return map[string]string{"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "wal_level": "minimal",
-		"max_wal_senders": "0", "checkpoint_timeout": "1h", "max_connections": maxConnections(),
+	return map[string]string{"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off",
+		"wal_level": "minimal", "max_wal_senders": "0", "checkpoint_timeout": "1h", "max_connections": maxConnections(),
 		"shared_buffers": sharedBuffers}
 }
 

@@ -202,10 +202,11 @@ func isEncodedKey(s string) bool {
 }
 
 // samples are the words of which placeholders consist, by their first letter. The first that fits is taken.
-var samples = byLetter("change me my your you own here the this is an a for with some any new old password passphrase passwd " +
-	"pass pwd secret token api key access auth client username user admin root testing test example " +
-	"sample demo dummy fake mock place holder value string text default foo bar baz qux abcdef abc xyz " +
-	"long random super insert enter replace")
+var samples = byLetter("change me my your you own here the this is an a for with some any new old " +
+	"password passphrase passwd pass pwd secret token api key access auth client " +
+	"username user admin root testing test example sample demo dummy fake mock place " +
+	"holder value string text default foo bar baz qux abcdef abc xyz long random " +
+	"super insert enter replace")
 
 func byLetter(words string) (of [256][]string) {
 	for word := range strings.FieldsSeq(words) {
