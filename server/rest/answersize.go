@@ -1,6 +1,8 @@
 package rest
 
 import (
+	"sync"
+
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/loci-memory/loci/db"
@@ -18,11 +20,14 @@ const (
 // ReadsMore lets an operation read more than it answers. What it reads beyond the bound of an answer does not count.
 func ReadsMore(op *operation) { op.readsMore = true }
 
-// heldAnswer counts the bytes of the rows that an answer is made of, until it was sent.
+// heldAnswer counts the bytes of the rows that an answer is made of, until it was sent. Several goroutines may read
+// them.
 type heldAnswer struct {
-	in          *db.Shares
-	org         db.Org
-	readsMore   bool
+	in        *db.Shares
+	org       db.Org
+	readsMore bool
+
+	mu          sync.Mutex
 	read, bytes int64 // so far; counted
 }
 
@@ -31,12 +36,21 @@ type heldAnswer struct {
 func (a *API) boundAnswers(readsMore bool) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		held := &heldAnswer{in: a.answers, org: Org(ctx.Context()), readsMore: readsMore}
-		defer func() { held.in.Give(held.org, held.bytes) }()
+		defer held.release()
 		next(huma.WithContext(ctx, db.WithReading(ctx.Context(), held.add)))
 	}
 }
 
+// release counts the rows no more.
+func (h *heldAnswer) release() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.in.Give(h.org, h.bytes)
+}
+
 func (h *heldAnswer) add(bytes int64) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if h.read += bytes; h.read > maxAnswerBytes && !h.readsMore {
 		return Unprocessable("request", "the answer would have more than 32 MiB; ask for fewer things at a time (limit), or "+
 			"for a part of them")

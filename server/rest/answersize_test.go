@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/server/rest"
@@ -92,6 +93,30 @@ func TestLargeAnswersLeaveRoomForOthers(t *testing.T) {
 	for _, want := range []string{"a 32: 200", "a 16: 200", "a 30: 429", "a 1: 200", "bb 32: 200"} {
 		if !got[want] {
 			t.Errorf("got %v, want %s", got, want)
+		}
+	}
+}
+
+// The parts of an answer that are read at the same time count together.
+func TestPartsOfAnAnswerThatAreReadAtOnceCountTogether(t *testing.T) {
+	t.Parallel()
+	a := rest.New(rest.Config{Title: "Toys", Log: slog.New(slog.DiscardHandler)})
+	rest.Get(a.For(rest.AnyKey), "/v1/toys/{n}", "list_toys: Toys.", func(ctx context.Context, in *struct {
+		N int `path:"n"`
+	}) (int, error) {
+		var parts errgroup.Group
+		for range 4 {
+			parts.Go(func() error {
+				_, err := db.All[string](ctx, megabytes{}, "", in.N)
+				return err
+			})
+		}
+		return 0, parts.Wait()
+	})
+	h := a.Handler()
+	for path, want := range map[string]int{"/v1/toys/8": 200, "/v1/toys/9": 422} {
+		if got := servertest.Send(h, "GET", path, ""); got.Code != want {
+			t.Errorf("%s: got %d %.200s, want %d", path, got.Code, got.Text, want)
 		}
 	}
 }
