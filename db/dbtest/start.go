@@ -113,7 +113,7 @@ func dockerAnswers(ctx context.Context) (answers bool) {
 	return provider.Health(ctx) == nil
 }
 
-// settings returns those of a Postgres whose data goes with the tests.
+// settings returns the settings of a Postgres whose data nobody keeps.
 func settings() map[string]string {
 	return map[string]string{"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off",
 		"wal_level": "minimal", "max_wal_senders": "0", "checkpoint_timeout": "1h", "max_connections": maxConnections(),

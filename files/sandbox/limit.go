@@ -33,8 +33,8 @@ func LimitStrictly(memoryBytes int64, cpu time.Duration) {
 	limitAddresses(max(memoryBytes/8*7, leastAddresses)) // the runtime has reserved some addresses of its heap already
 }
 
-// leastAddresses are those of two arenas of Go's heap, of which even a small one may need a second, and of what the
-// runtime notes of them.
+// leastAddresses is room for two arenas of Go's heap, of 64 MiB each, and for the runtime's records of them. Even a
+// small heap may need a second arena.
 const leastAddresses = 144 << 20
 
 // watchEvery is how often a child measures its memory.

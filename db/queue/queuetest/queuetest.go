@@ -19,8 +19,8 @@ import (
 )
 
 // Jobs returns a client whose jobs, whatever organization they are of, only clients of the same organization work on.
-// It does not log. In the job table a queue's name ends in the organization's key. Organization 0 stands for that of
-// which a context is.
+// It does not log. In the job table a queue's name ends in the organization's key. With organization 0, it is the
+// organization of the context that inserts the job.
 func Jobs(t testing.TB, pool *pgxpool.Pool, org db.Org, config river.Config) *river.Client[pgx.Tx] {
 	t.Helper()
 	var queues map[string]river.QueueConfig // a client without queues has none, and no workers
