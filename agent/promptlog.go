@@ -170,27 +170,27 @@ func (s *Store) storePrompt(ctx context.Context, org db.Org, p Prompt, out Store
 		sum := sha256.Sum256(piece)
 		sums[i] = sum[:]
 	}
-	has, err := db.All[[]byte](ctx, s.DB, `
-		SELECT sha256 FROM prompt_parts WHERE org = $1 AND agent_key = $2 AND sha256 = ANY ($3)`, org, p.Agent.Key, sums)
+	has, err := db.All[storedPiece](ctx, s.DB, `
+		SELECT sha256, used_at < now() - interval '1 hour' AS old FROM prompt_parts
+		WHERE org = $1 AND agent_key = $2 AND sha256 = ANY ($3)`, org, p.Agent.Key, sums)
 	if err != nil {
 		return err
 	}
 	known := make(map[string]bool, len(has))
-	for _, sum := range has {
-		known[string(sum)] = true
-	}
-	if len(has) > 0 { // a sweep leaves pieces alone that were in use within the last hours
-		if _, err := s.DB.Exec(ctx, `
-			UPDATE prompt_parts part SET used_at = now()
-			FROM (
-				SELECT sha256 FROM prompt_parts
-				WHERE org = $1 AND agent_key = $2 AND sha256 = ANY ($3) AND used_at < now() - interval '1 hour'
-				ORDER BY sha256
-				FOR UPDATE
-			) old
-			WHERE part.org = $1 AND part.agent_key = $2 AND part.sha256 = old.sha256`, org, p.Agent.Key, has); err != nil {
-			return db.Error(err)
+	var old [][]byte
+	for _, piece := range has {
+		if piece.Old {
+			old = append(old, piece.SHA256)
+		} else {
+			known[string(piece.SHA256)] = true
 		}
+	}
+	used, err := s.usePieces(ctx, org, p.Agent.Key, old)
+	if err != nil {
+		return err
+	}
+	for _, sum := range used {
+		known[string(sum)] = true
 	}
 	var fresh, freshSums [][]byte
 	for i, sum := range sums {
@@ -209,6 +209,30 @@ func (s *Store) storePrompt(ctx context.Context, org db.Org, p Prompt, out Store
 		}
 	}
 	return s.insertPrompt(ctx, org, p, out, sums)
+}
+
+// storedPiece is a piece of an agent's prompts that is stored.
+type storedPiece struct {
+	SHA256 []byte `db:"sha256"`
+	Old    bool   `db:"old"` // a sweep may delete it soon, unless usePieces says that it is in use
+}
+
+// usePieces keeps sweeps from deleting pieces, by their hashes, and returns those that are still stored. Sweeps leave
+// alone what was in use within the last hours.
+func (s *Store) usePieces(ctx context.Context, org db.Org, agent int64, sums [][]byte) ([][]byte, error) {
+	if len(sums) == 0 {
+		return nil, nil
+	}
+	return db.All[[]byte](ctx, s.DB, `
+		UPDATE prompt_parts part SET used_at = now()
+		FROM (
+			SELECT sha256 FROM prompt_parts
+			WHERE org = $1 AND agent_key = $2 AND sha256 = ANY ($3)
+			ORDER BY sha256 -- the same order in all transactions avoids deadlocks
+			FOR UPDATE
+		) old
+		WHERE part.org = $1 AND part.agent_key = $2 AND part.sha256 = old.sha256
+		RETURNING part.sha256`, org, agent, sums)
 }
 
 // insertPrompt stores the row of a prompt, unless the one before it is the same.

@@ -62,12 +62,15 @@ func (s *Store) seqRangeText(ctx context.Context, org db.Org, agentID string, r 
 	}
 	args := pgx.StrictNamedArgs{"org": org, "agent": source.agent, "from": r.from, "to": r.to, "named": source.Named,
 		"read": source.Read, "end": source.end}
+	const originals = `
+		WITH o AS MATERIALIZED (
+			SELECT position, seq FROM messages
+			WHERE org = @org AND agent_key = @agent AND conversation_key = @named AND seq BETWEEN @from AND @to
+		)`
 	const inRange = ` FROM ` + messageTables + `
-		JOIN messages o ON o.org = m.org AND o.position = m.position
-		WHERE m.org = @org AND m.conversation_key = @read AND m.position <= @end
-		  AND o.org = @org AND o.agent_key = @agent AND o.conversation_key = @named AND o.seq BETWEEN @from AND @to
-		  AND ` + isSaid
-	size, err := db.One[int64](ctx, s.db, `
+		JOIN o ON o.position = m.position
+		WHERE m.org = @org AND m.conversation_key = @read AND m.position <= @end AND ` + isSaid
+	size, err := db.One[int64](ctx, s.db, originals+`
 		SELECT coalesce(sum(octet_length(m.content::text) + coalesce((
 			SELECT sum(b.size_bytes) FROM clips k JOIN blobs b ON b.org = k.org AND b.sha256 = k.sha256
 			WHERE k.org = m.org AND k.conversation_key = m.conversation_key AND k.position = m.position), 0)), 0)::bigint`+
@@ -80,7 +83,7 @@ func (s *Store) seqRangeText(ctx context.Context, org db.Org, agentID string, r 
 			"the range", r.from, r.to, size, maxSeqRangeBytes)
 	}
 	rows, err := db.All[Message](ctx, s.db,
-		`SELECT `+strings.Replace(messageColumns, "m.seq", "o.seq", 1)+inRange+` ORDER BY m.position`, args)
+		originals+`SELECT `+strings.Replace(messageColumns, "m.seq", "o.seq", 1)+inRange+` ORDER BY m.position`, args)
 	if err == nil {
 		rows, err = s.whole(ctx, org, rows)
 	}

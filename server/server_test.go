@@ -102,7 +102,7 @@ func newServerWith(t testing.TB, pool *pgxpool.Pool, jobs *river.Client[pgx.Tx])
 				return compactions.Models(ctx, handle)
 			}, Jobs: func() *river.Client[pgx.Tx] { return agents.Jobs }},
 		Progress: store.NewProgressPoller(20 * time.Millisecond), DB: pool, Followers: event.NewFollowers(pool,
-			5*time.Millisecond),
+			20*time.Millisecond),
 		Keys: &apikey.Store{DB: pool}, Log: slog.New(serverLog), Version: "test", MaxUploadBytes: maxUpload,
 		ReadyEvery: time.Nanosecond, PageWait: patience,
 		Probe: func(ctx context.Context) (time.Duration, error) {
@@ -307,7 +307,7 @@ func work(
 	maps.Copy(queues, handover.Queues())
 	maps.Copy(queues, replay.Queues())
 	jobs := open(river.Config{Workers: workers, FetchCooldown: 5 * time.Millisecond,
-		FetchPollInterval: 50 * time.Millisecond, Queues: queues, Middleware: []rivertype.Middleware{&queue.Provenance{}}})
+		FetchPollInterval: 500 * time.Millisecond, Queues: queues, Middleware: []rivertype.Middleware{&queue.Provenance{}}})
 	s.Agents.Jobs = jobs
 	if err := jobs.Start(context.Background()); err != nil {
 		t.Fatal(err)

@@ -44,16 +44,22 @@ func headsOf(d db.DB) ReadFunc[agentKey, int64] {
 		type head struct {
 			Org db.Org `db:"org"`
 			ID  string `db:"id"`
-			Seq int64  `db:"seq"`
+			Seq *int64 `db:"seq"` // nil if the agent does not exist
 		}
+		// The inner SELECTs of the arrays hide how many agents there are: else Postgres would plan each execution anew.
 		list, err := db.All[head](ctx, d, `
-			SELECT a.org, a.id, coalesce(h.seq, 0) AS seq
-			FROM unnest($1::integer[], $2::text[]) AS followed (org, id)
-			JOIN agents a ON a.id = followed.id AND a.org = followed.org
-			LEFT JOIN agent_heads h ON h.agent_id = a.id AND h.org = a.org`, orgs, ids)
+			SELECT followed.org, followed.id, (
+				SELECT coalesce(h.seq, 0)
+				FROM agents a
+				LEFT JOIN agent_heads h ON h.agent_id = a.id AND h.org = a.org
+				WHERE a.org = followed.org AND a.id = followed.id
+			) AS seq
+			FROM unnest((SELECT $1::integer[]), (SELECT $2::text[])) AS followed (org, id)`, orgs, ids)
 		heads := make(map[agentKey]int64, len(list))
 		for _, h := range list {
-			heads[agentKey{h.Org, h.ID}] = h.Seq
+			if h.Seq != nil {
+				heads[agentKey{h.Org, h.ID}] = *h.Seq
+			}
 		}
 		return heads, err
 	}
