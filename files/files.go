@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
@@ -72,7 +73,7 @@ func New(d db.DB, o Options) (*Store, error) {
 		o.Read = document.Readers{}.Read
 	}
 	if o.Jobs == nil {
-		jobs, err := river.NewClient(riverpgxv5.New(nil), &river.Config{})
+		jobs, err := river.NewClient(riverpgxv5.New(nil), &river.Config{FetchCooldown: tellEvery})
 		if err != nil {
 			return nil, fmt.Errorf("open the job queue: %w", err)
 		}
@@ -89,6 +90,9 @@ func New(d db.DB, o Options) (*Store, error) {
 	})
 	return s, nil
 }
+
+// tellEvery is how soon workers are told of another job of a queue. Otherwise they look for jobs every second.
+const tellEvery = 5 * time.Millisecond
 
 // maxTogether is how many files are started or committed together.
 const maxTogether = 16

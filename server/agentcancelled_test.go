@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci/agent/loop"
 	"github.com/loci-memory/loci/agent/loop/model/modeltest"
@@ -137,6 +138,7 @@ func TestACancellationRightAfterApprovals(t *testing.T) {
 			body = fmt.Sprintf(`{"run_ids":[%q]}`, r.list("/v1/runs")[0]["id"])
 		}
 		idle, server := loop.New(*r.server.Loop), r.server.Loop
+		idle.CancelPatience = time.Millisecond
 		await, release := r.locked()
 		r.own().Loop = idle
 		sent, cancelled := make(chan servertest.Reply, 1), make(chan servertest.Reply, 1)

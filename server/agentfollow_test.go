@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci/agent/loop"
 	"github.com/loci-memory/loci/agent/loop/model/modeltest"
@@ -102,6 +103,7 @@ func TestAMessageThatFollowsApprovalsIsNotLost(t *testing.T) {
 		r.model.Says(modeltest.Answer{Calls: []modeltest.Call{noteCall()}})
 		r.send(hello)
 		idle := loop.New(*r.server.Loop)
+		idle.CancelPatience = time.Millisecond
 		r.own().Loop = idle
 		sent := make(chan servertest.Reply, 1)
 		body := `{"messages":[` + approvalOf(approveI) + `,{"role":"user","otid":"key","content":"My key is ` + secret +

@@ -11,6 +11,7 @@ import (
 	"github.com/loci-memory/loci/agent/agenttest"
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -53,10 +54,7 @@ func TestAnAgentLosesNothing(t *testing.T) {
 			}
 			web := httptest.NewServer(c)
 			t.Cleanup(web.Close)
-			turns := 60
-			if testing.Short() {
-				turns = 20
-			}
+			turns := scale.Of(24, 60)
 			own := llmtest.New(t)
 			own.Count = func(r llmtest.Asked) int { return int(w.counts * float64(llmtest.Tokens(r.Text())+4*len(r.Messages))) }
 			a, err := agenttest.New(t.Context(), web.URL, own, agenttest.Life{Turns: turns, Facts: turns / 2,

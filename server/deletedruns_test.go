@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci/agent/loop"
 	"github.com/loci-memory/loci/agent/loop/model/modeltest"
@@ -78,6 +79,7 @@ func TestAStreamOfADeletedRunEnds(t *testing.T) {
 	t.Parallel()
 	r := newOwnRunner(t, "")
 	idle := loop.New(*r.server.Loop)
+	idle.CancelPatience = time.Millisecond
 	r.own().Loop = idle
 	began := make(chan servertest.Reply, 1)
 	go func() { began <- r.call("POST", r.path()+"/async", hello) }()

@@ -231,7 +231,7 @@ func TestClientsAreToldOfOtherListsOverMCP(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
 	c.work()
-	c.own().MCPFilesEvery = 50 * time.Millisecond
+	c.own().MCPFilesEvery = 10 * time.Millisecond
 	c.Handler = c.server.Handler()
 	agent, web := c.mcpAgent()
 	conversation := ""
@@ -309,7 +309,7 @@ func TestClientsAreToldOfNewFilesOverMCP(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
 	c.work()
-	c.own().MCPFilesEvery = 50 * time.Millisecond
+	c.own().MCPFilesEvery = 10 * time.Millisecond
 	c.Handler = c.server.Handler()
 	agent, web := c.mcpAgent()
 	folder := c.made("/v1/folders", `{"name":"news"}`)

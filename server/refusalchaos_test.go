@@ -8,6 +8,7 @@ import (
 
 	"github.com/loci-memory/loci/agent/loop"
 	"github.com/loci-memory/loci/agent/loop/model/modeltest"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/server/servertest"
 )
@@ -97,7 +98,7 @@ func lies(handle string) (all []modeltest.Answer) {
 func TestNoAgentGetsStuck(t *testing.T) {
 	t.Parallel()
 	for _, handle := range handles {
-		for seed := range uint64(4) {
+		for seed := range uint64(scale.Of(2, 8)) {
 			t.Run(fmt.Sprint(handle, " ", seed), func(t *testing.T) {
 				t.Parallel()
 				r := newRunner(t, `{"name":"a","model":"`+handle+`","include_base_tools":true,
@@ -165,7 +166,7 @@ func (r runner) inStorm(way int, body string) {
 func TestNoLoopOfOnesOwnGetsStuck(t *testing.T) {
 	t.Parallel()
 	for format, said := range dialects {
-		for seed := range uint64(3) {
+		for seed := range uint64(scale.Of(1, 4)) {
 			t.Run(fmt.Sprint(format, " ", seed), func(t *testing.T) {
 				t.Parallel()
 				c := newClient(t)

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -84,11 +85,11 @@ const (
 	endLooks  = 20 * time.Millisecond
 )
 
-// AwaitEnd returns a run when it has ended, or as it is after endWithin.
+// AwaitEnd returns a run when it has ended, or as it is after CancelPatience.
 func (l *Loop) AwaitEnd(ctx context.Context, org db.Org, id string) (Run, error) {
 	look := time.NewTicker(endLooks)
 	defer look.Stop()
-	for within := time.After(endWithin); ; {
+	for within := time.After(cmp.Or(l.CancelPatience, endWithin)); ; {
 		r, err := l.RunByID(ctx, org, id)
 		if err != nil || r.Status != Running {
 			return r, err

@@ -45,6 +45,9 @@ type Loop struct {
 	// clients are told that it goes on later; 0 means 24 s. The run itself goes on waiting.
 	Patience time.Duration
 
+	// CancelPatience is how long a cancellation waits for the end of the run; 0 means 5 s.
+	CancelPatience time.Duration
+
 	// Models returns the model of a handle, which may be empty. ErrNoModel if none is configured for it.
 	Models func(handle string) (Model, error)
 

@@ -83,7 +83,7 @@ func (c *commonDatabase) create() (*pgxpool.Pool, error) {
 // thrifty is a URL with settings of a pool that soon closes the connections that nobody uses: each keeps 11 MB of
 // Postgres.
 func thrifty(database string) string {
-	return database + "&pool_max_conn_idle_time=5s&pool_health_check_period=2s"
+	return database + "&pool_max_conn_idle_time=60s&pool_health_check_period=2s"
 }
 
 // URLOf returns the URL of a pool's database without the settings that only pools know, for a program or a connection.

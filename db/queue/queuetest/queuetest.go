@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -31,6 +32,7 @@ func Jobs(t testing.TB, pool *pgxpool.Pool, org db.Org, config river.Config) *ri
 		queues[Name(org, name)] = queue
 	}
 	config.Queues, config.Logger = queues, slog.New(slog.DiscardHandler)
+	config.FetchCooldown = cmp.Or(config.FetchCooldown, time.Millisecond) // a client tells workers of jobs no more often
 	config.Middleware = append(slices.Clip(config.Middleware), &ownQueues{org: org})
 	jobs, err := river.NewClient(riverpgxv5.New(pool), &config)
 	if err != nil {
