@@ -33,9 +33,9 @@ func LimitStrictly(memoryBytes int64, cpu time.Duration) {
 	limitAddresses(max(memoryBytes/8*7, leastAddresses)) // the runtime has reserved some addresses of its heap already
 }
 
-// leastAddresses is room for two arenas of Go's heap, of 64 MiB each, and for the runtime's records of them. Even a
-// small heap may need a second arena.
-const leastAddresses = 144 << 20
+// leastAddresses is room for three arenas of Go's heap, of 64 MiB each, and for the runtime's records of them. Even a
+// small heap may need a second arena: it begins anywhere in the first. To find its place, the runtime may reserve two.
+const leastAddresses = 208 << 20
 
 // watchEvery is how often a child measures its memory.
 const watchEvery = 20 * time.Millisecond

@@ -85,9 +85,11 @@ func verdict(state *os.ProcessState, late bool, stderr string, err error) error 
 	return err
 }
 
-// noMemory matches what programs say when the system refuses them memory.
+// noMemory matches what programs say when the system refuses them memory. Go's garbage collector does not look whether
+// it got memory for its own lists, and then reads from address 0.
 var noMemory = regexp.MustCompile(`out of memory|cannot allocate memory|failed to allocate|` +
-	`pthread_create failed|failed to create new OS thread|Out of memory|std::bad_alloc`)
+	`pthread_create failed|failed to create new OS thread|Out of memory|std::bad_alloc|` +
+	`SIGSEGV: segmentation violation\s+PC=\S+ m=\d+ sigcode=1 addr=0x0\s+goroutine 0 `)
 
 func endedBy(state *os.ProcessState, signal syscall.Signal) bool {
 	status, ok := state.Sys().(syscall.WaitStatus)

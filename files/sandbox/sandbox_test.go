@@ -50,6 +50,11 @@ var acts = map[string]func(args []string){
 			_ = n
 		}
 	},
+	"collector": func([]string) { // what Go's garbage collector says where it got no memory for its lists
+		fmt.Fprintln(os.Stderr, "SIGSEGV: segmentation violation\nPC=0x437efd m=5 sigcode=1 addr=0x0\n\n"+
+			"goroutine 0 gp=0x259d338025a0 m=5 mp=0x259d33b80008 [idle]:\nruntime.(*spanQueue).tryDrain(...)")
+		os.Exit(2)
+	},
 	"sleep":   func([]string) { time.Sleep(time.Hour) },
 	"crash":   func([]string) { panic("no such table") },
 	"killed":  func([]string) { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL); time.Sleep(time.Hour) },
@@ -78,7 +83,7 @@ func TestARunSaysWhyItHasNoAnswer(t *testing.T) {
 	t.Parallel()
 	for act, want := range map[string]error{
 		"hog": sandbox.ErrMemory, "grab": sandbox.ErrMemory, "loop": sandbox.ErrCPU, "killed": sandbox.ErrKilled,
-		"environ": nil,
+		"collector": sandbox.ErrMemory, "environ": nil,
 	} {
 		t.Run(act, func(t *testing.T) {
 			t.Parallel()
