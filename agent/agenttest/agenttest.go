@@ -1,5 +1,12 @@
 // Package agenttest gives tests an agent at work: turn after turn it asks a server for its prompt, sends the prompt
 // to a model, and captures what was said. Facts among it are looked for in the end.
+//
+// Each file uses those that are named before it:
+//   - what is said in the turns: story.go
+//   - a check of prompts, as providers check them: sound.go
+//   - the agent at work: agenttest.go
+//   - the facts that are looked for in the end: find.go
+//   - the model of the server's summaries: models.go
 package agenttest
 
 import (

@@ -1,5 +1,11 @@
 // Package handover hands a session over to the next one: it makes updates of working memory and memory files out of
 // what was said, each with the positions that it came from. A model makes them, or else rules do.
+//
+// Each file uses those that are named before it:
+//   - what was said in a session, and hand-overs of it: material.go handover.go
+//   - what the session leaves, by a model or by rules: propose.go extract.go
+//   - where each update goes: route.go
+//   - the work on a hand-over: make.go job.go
 package handover
 
 import (

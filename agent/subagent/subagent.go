@@ -1,5 +1,8 @@
 // Package subagent lets agents hand work to sub-agents: agents made for one task, or copies of the conversation that
 // hands it out. It owns their table, makes them, and brings what they return to the log of their parent.
+//
+// Its files, in order: subagent.go has the store and finds sub-agents; newagent.go makes the agent of one that is no
+// copy; create.go makes a sub-agent and gives it its task; return.go brings its result, or cancels it.
 package subagent
 
 import (

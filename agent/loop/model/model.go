@@ -1,5 +1,11 @@
 // Package model asks language models for answers that are streamed: behind any endpoint that speaks OpenAI's chat
 // completions, and behind Anthropic's messages API.
+//
+// Each file uses those that are named before it:
+//   - failures, and the words by which they are told: words.go fault.go
+//   - what all clients share: model.go
+//   - OpenAI's chat completions: chunk.go events.go openaireader.go openai.go
+//   - Anthropic's messages: anthropicjson.go anthropic.go
 package model
 
 import (

@@ -1,6 +1,8 @@
 // Package jq runs expressions of jq over JSON in child processes: the same program, run again for one expression,
 // within bounds of time, memory, and output. An expression can take any of them without bound, in one step that nothing
 // can interrupt.
+//
+// Its files, in order: jq.go runs a child for an expression; main.go is the program of the child.
 package jq
 
 import (
