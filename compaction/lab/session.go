@@ -1,5 +1,11 @@
 // Package lab replays recorded sessions under policies of context windows, and measures what each costs and what it
 // keeps in view of what the session needs later.
+//
+// Each file uses those that are named before it:
+//   - a session, and what its answers use of what was said before: entity.go source.go session.go evidence.go
+//   - the replay of a session, message by message: prefix.go replay.go model.go state.go
+//   - policies that are compared, and ratios: compared.go ratio.go
+//   - what replays measured, as files: report.go page.go
 package lab
 
 import (

@@ -1,5 +1,8 @@
 // Package llm asks language models for summaries, behind any endpoint that speaks OpenAI's POST /chat/completions:
 // OpenAI, Ollama, vLLM, llama.cpp, LM Studio, OpenRouter and others.
+//
+// Its files, in order: transport.go sends tools byte for byte and reads the original answer; overflow.go recognizes
+// the answers to a request that is too large; models.go lists the models of the endpoint; llm.go asks for a summary.
 package llm
 
 import (

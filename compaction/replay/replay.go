@@ -1,5 +1,8 @@
 // Package replay replays recorded sessions under policies as jobs in slices, each of which commits where it stands, so
 // that a replay goes on after its server was killed.
+//
+// Its files, in order: replay.go checks and creates a replay; store.go stores, lists and deletes replays; job.go
+// replays one slice after the other.
 package replay
 
 import (

@@ -1,4 +1,10 @@
 // Package transcript reads sessions that agents recorded, in the formats of several harnesses, as drafts of messages.
+//
+// Each file uses those that are named before it:
+//   - what all formats share: transcript.go json.go chat.go
+//   - the formats of single harnesses: sweagent.go pi.go loci.go claudecode.go
+//   - any of them, and which it is: read.go
+//   - a transcript as messages that a server captures: wire.go
 package transcript
 
 import (

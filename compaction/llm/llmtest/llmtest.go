@@ -1,5 +1,8 @@
 // Package llmtest gives tests a language model: a server that speaks OpenAI's POST /chat/completions, counts tokens,
 // overflows like real providers, and fails on demand.
+//
+// Its files, in order: wordings.go has what known providers say of a request that is too large; llmtest.go is the
+// server and its model; faults.go has what answers in place of the model.
 package llmtest
 
 import (
