@@ -1,5 +1,9 @@
 // Package capture reads messages that other programs recorded, in the formats of OpenAI's APIs, of Anthropic's and of
 // Letta, into drafts of the log.
+//
+// Its files, in order: capture.go reads the messages of a request, in all formats but that of Letta's lists; letta.go
+// reads these, and Letta's approvals and results; step.go reads what a step of an agent's loop asks for besides its
+// messages.
 package capture
 
 import (

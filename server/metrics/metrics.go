@@ -1,5 +1,7 @@
 // Package metrics counts what a server does, in the form that Prometheus reads. Its labels name kinds of work, never an
 // organization, an agent or a text.
+//
+// Its files, in order: metrics.go has what the server counts itself; database.go what the database knows.
 package metrics
 
 import (

@@ -1,4 +1,6 @@
 // Package servertest sends requests to a handler, and checks what it answers.
+//
+// Its files: log.go keeps the log of a server for the tests that use it; servertest.go sends and checks.
 package servertest
 
 import (
