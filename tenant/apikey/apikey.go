@@ -1,4 +1,9 @@
 // Package apikey stores organizations and their API keys. A request is served for the organization of its key.
+//
+// Each file uses those that are named before it:
+//   - keys, and what they may: apikey.go scope.go
+//   - organizations, and the default one while there is no key: organization.go open.go
+//   - people who are signed in: session.go
 package apikey
 
 import (

@@ -1,5 +1,8 @@
 // Package quota keeps the quotas of organizations, and reports their usage: agents, stored bytes, and requests of a
 // month. The schema refuses agents and bytes beyond a quota; Requests counts requests.
+//
+// Its files, in order: quota.go has the quotas and sums up what is used; requests.go counts requests; usage.go reports
+// the usage.
 package quota
 
 import (
