@@ -1,5 +1,12 @@
 // Package lettadb reads the database of a Letta server and stores what is in it as Loci's: organizations, blocks,
 // folders, archives, tools, agents with all their messages, and identities, under their ids.
+//
+// Each file uses those that are named before it:
+//   - what is read, and what is reported of it: source.go report.go
+//   - the import of all organizations: lettadb.go
+//   - what Loci has nothing for: others.go
+//   - what agents share: folders.go archives.go blocks.go tools.go identities.go
+//   - agents and their messages: thread.go history.go agents.go
 package lettadb
 
 import (
