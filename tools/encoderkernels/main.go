@@ -1,5 +1,8 @@
 // Command encoderkernels writes the assembly of embed/local: with -out FILE the kernels of AVX2 and AVX-512 VNNI, with
 // -neon FILE those of NEON. `go generate ./embed/local` runs it. The kernels compute what oracle.go there says.
+//
+// Its files, in order: main.go has what all kernels share, the offsets of structs and the constants; amd64.go has the
+// kernels of AVX2 and AVX-512 VNNI; arm64.go those of NEON.
 package main
 
 import (

@@ -6,6 +6,9 @@
 // Integers lose least where all columns of a matrix, and the activations that meet them, are of like size. So each
 // column is multiplied with a number, and the activations are divided by it while Loci runs (SmoothQuant, α = 0.5). The
 // sizes of activations are measured on calibration.txt.
+//
+// Its files, in order: safetensors.go reads and writes tensors; main.go converts them; calibrate.go measures the sizes
+// of activations.
 package main
 
 import (

@@ -1,8 +1,8 @@
 // Command filegraph shows how the files of each package use each other: how many files there are, the largest knot,
 // the arrows up, and the files that the package comment does not name. With -v it lists them.
 //
-// Its files, in order: main.go prints the table; knot.go finds the knots of a graph and its arrows up; package.go reads
-// a package.
+// Its files, in order: package.go reads a package; knot.go finds the knots of its graph and the arrows up; main.go
+// prints the table.
 package main
 
 import (
