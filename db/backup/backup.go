@@ -4,6 +4,9 @@
 // the following, and manifest.json. The rows of a table are what COPY writes as text, in the order of the primary key,
 // cut into pieces of at most 4 MiB; its checksum is the SHA-256 of its pieces, joined. The last 40 bytes are a frame
 // that zstd skips, with the SHA-256 of all bytes before it.
+//
+// Each file uses those that are named before it: seal.go is the end of a backup, backup.go writes one, verify.go checks
+// one, and restore.go loads one.
 package backup
 
 import (

@@ -1,5 +1,12 @@
 // Package dbtest gives tests a Postgres: each test an organization of its own in a database that the tests of its
 // program share, or, where a test is about more than one organization, a database of its own.
+//
+// Each file uses those that are named before it:
+//   - tests and their program: databases.go forget.go program.go
+//   - Postgres, its databases, their organizations, and the statements on them: start.go schema.go statements.go org.go
+//     count.go dbtest.go
+//   - what tests look at or wait for: plans.go waiters.go
+//   - the Postgres of several programs: watch.go
 package dbtest
 
 import (

@@ -1,5 +1,10 @@
 // Package event keeps the log of what happens to each agent, ordered by a counter, and serves the log's readers:
 // slices, named consumers, and followers.
+//
+// Each file uses those that are named before it:
+//   - events and their log: event.go log.go
+//   - readers of the log: consumer.go poller.go follower.go
+//   - events in the file of an agent: portable.go
 package event
 
 import (

@@ -1,5 +1,11 @@
 // Package local runs a private Postgres for one machine, as a child of this process: it finds the binaries, keeps one
 // cluster under a home directory, listens on a unix socket that only its user can reach, and ends when its parent ends.
+//
+// Each file uses those that are named before it:
+//   - the machine: account.go process.go process_linux.go process_other.go memory.go
+//   - the home directory, its cluster, and what a server writes: home.go journal.go cluster.go socket.go pidfile.go
+//   - the installed binaries: find.go
+//   - the server: settings.go replace.go local.go
 package local
 
 import (

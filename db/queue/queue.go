@@ -1,5 +1,10 @@
 // Package queue holds what all kinds of jobs on River share: one job per piece of work, the time at which a job starts,
 // the fair order of the folders' jobs, the jobs that a server works on, and the return of dead servers' jobs.
+//
+// Each file uses those that are named before it:
+//   - jobs, their records and their provenance: queue.go recorded.go provenance.go
+//   - the order of jobs: fair.go
+//   - the jobs of living and of dead servers: inflight.go giveback.go
 package queue
 
 import (

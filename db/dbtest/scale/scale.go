@@ -1,5 +1,8 @@
 // Package scale sets how long the property and chaos tests run: briefly in `make test`, longer in the parts of
 // `make verify-all`. Tests of processes of the program do not run in `make test` at all: see Long.
+//
+// Each file uses those that are named before it: norace.go and race.go say whether the race detector runs, and scale.go
+// has all else.
 package scale
 
 import (
