@@ -1,4 +1,9 @@
 // Package embedtest gives tests an embeddings endpoint: a server that speaks the protocol, and fails as a test asks.
+//
+// Each file uses those that are named before it:
+//   - endpoints: embedtest.go reranker.go
+//   - words and rankings: colliding.go quality.go
+//   - the queue of a memory: work.go queue.go
 package embedtest
 
 import (

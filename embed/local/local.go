@@ -2,17 +2,24 @@
 // 384 dimensions, with its weights in the program, or a model in a directory of the operator's. It needs no endpoint,
 // no key and no cgo.
 //
-// [Encoder.Embed] takes a text to word pieces (wordpiece.go, unigram.go), the word pieces to a vector for each
-// (forward.go), and pools these (window.go). The weights are 8-bit integers, and so are the activations that meet them;
-// what a processor computes fast is in one table of functions (kernel.go), with an oracle in plain Go that says what
-// they return (oracle.go). All of them return the same bits, so vectors of one processor are searched on another.
+// [Encoder.Embed] takes a text to word pieces, the word pieces to a vector for each, and pools these. The weights are
+// 8-bit integers, and so are the activations that meet them; what a processor computes fast is in one table of
+// functions, with an oracle in plain Go that says what they return. All of them return the same bits, so vectors of one
+// processor are searched on another.
 //
-// [OpenDirectory] reads a model as sentence-transformers stores it (directory.go): its tokenizer (tokenizerfile.go,
-// normalizer.go) and its weights (safetensors.go, bert.go), which become 8-bit integers (quantize.go). A static model
-// is a table of vectors (table.go).
+// [OpenDirectory] reads a model as sentence-transformers stores it: its tokenizer and its weights, which become 8-bit
+// integers. A static model is a table of vectors.
 //
 // [Texts] and [Queries] are the embedders of a server: what embeds in the background gives way to what somebody waits
 // for.
+//
+// Each file uses those that are named before it:
+//   - texts to pieces: wordpiece.go charsmap.go unigram.go normalizer.go
+//   - weights, and how they lie in memory: safetensors.go model.go
+//   - what a processor computes: oracle.go kernel.go assembly.go kernel_amd64.go kernel_arm64.go kernel_other.go
+//   - passes through a model: window.go forward.go local.go
+//   - models in directories: directory.go tokenizerfile.go quantize.go bert.go table.go
+//   - the embedders and the reranker of a server: gate.go priority_linux.go priority_other.go embedder.go reranker.go
 package local
 
 import (

@@ -1,5 +1,8 @@
 // Package provider is the client of a model's endpoint that speaks OpenAI's protocol: it retries requests, bounds
 // answers, and words failures as sentences that say what to do.
+//
+// Each file uses those that are named before it: public.go words failures for organizations, stream.go bounds streams,
+// retry.go sends requests, and provider.go describes an endpoint.
 package provider
 
 import (

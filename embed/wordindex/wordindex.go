@@ -2,6 +2,12 @@
 // The index is made in the background, in segments of the rows of one owner; what no segment has is ranked from the
 // rows themselves, so that the answers are the same with the index and without it. Its tables are word_segments,
 // word_postings and word_changes.
+//
+// Each file uses those that are named before it:
+//   - the parts of segments: keys.go postings.go cache.go
+//   - the index, and the scores of rows: wordindex.go workspace.go match.go
+//   - how segments are made: vocabulary.go build.go
+//   - the rows that a search wants: ranges.go best.go condition.go
 package wordindex
 
 import (
