@@ -1,5 +1,12 @@
 // Package archival stores passages in archives, which agents share and search. It owns the tables of archives, passages
 // and attachments; it knows an agent only by its id.
+//
+// Each file uses those that are named before it:
+//   - what they have in common: archival.go largearchives.go store.go embedding.go
+//   - archives and their passages: spillbuffer.go archive.go validity.go attach.go insert.go passage.go insertbatch.go
+//   - search: few.go search.go
+//   - upkeep in the background, and vectors: backlog.go cleanup.go remade.go vectors.go
+//   - erasures, and archives in the file of an agent: erase.go portable.go
 package archival
 
 import (

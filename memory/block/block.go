@@ -1,5 +1,10 @@
 // Package block stores core memory blocks: short texts that an agent always sees and that agents may share. It keeps
 // every version of a block.
+//
+// Each file uses those that are named before it:
+//   - blocks and their versions: block.go store.go change.go version.go
+//   - changes by agents: edit.go patch.go agentedit.go
+//   - blocks in the file of an agent: portable.go
 package block
 
 import (

@@ -1,5 +1,14 @@
-// Package memoryfile stores memory files: trees of paths under /memories that an agent, or several, read and write. It
+// Package file stores memory files: trees of paths under /memories that an agent, or several, read and write. It
 // keeps every version of a file, and refuses what the rules of a tree's index do not allow.
+//
+// Each file uses those that are named before it:
+//   - texts, paths, and what trees and files are: edit.go path.go memoryfile.go
+//   - the rules of an index: telling.go pointer.go manifest.go duplicate.go rawerror.go rules.go
+//   - trees, and the parts of files that are embedded: tree.go chunk.go
+//   - files and their changes: file.go enforce.go editor.go version.go validity.go portable.go
+//   - work on an index: lint.go newindex.go sorting.go compress.go reaching.go addline.go
+//   - vectors and search: backlog.go embedding.go remade.go search.go
+//   - erasures: erase.go redact.go
 package file
 
 import (

@@ -1,5 +1,8 @@
-// Package memorysearch searches all memories of an agent at once: working memory, core memory blocks, memory files,
+// Package search searches all memories of an agent at once: working memory, core memory blocks, memory files,
 // passages, files and messages, side by side, and ranks together what they find.
+//
+// Each file uses those that are named before it: rank.go ranks what is found, spelling.go changes the spelling of a
+// query, arms.go searches each memory, and memorysearch.go all of them.
 package search
 
 import (

@@ -1,6 +1,11 @@
 // Package working keeps the working memory of conversations: one structured record each, of the state of the agent's
 // task, which stands in every prompt. It keeps every version of a record, and knows when evidence of an entry has
 // changed.
+//
+// Each file uses those that are named before it:
+//   - records, and the evidence of their entries: working.go evidence.go stale.go store.go change.go
+//   - versions, and how records change: version.go churn.go
+//   - handovers, the automatic mode, and the file of an agent: handover.go observe.go portable.go
 package working
 
 import (
