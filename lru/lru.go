@@ -2,6 +2,9 @@
 //
 // It is pure: the caller says what is open and when it was used last. Use is ordered by event sequence, never by a
 // clock.
+//
+// Each file uses those that are named before it: lru.go orders open files by their use, eviction.go chooses what
+// closes, and fit.go how much is shown.
 package lru
 
 import "cmp"

@@ -1,5 +1,11 @@
 // Package chat writes messages of the log as those of OpenAI's chat completions, of OpenAI's Responses API and of
 // Anthropic's messages API, and reads these into drafts of the log.
+//
+// Each file uses those that are named before it:
+//   - what all APIs share: object.go pending.go chat.go signature.go
+//   - reading: thought.go part.go extra.go responsesread.go openairead.go anthropicread.go answer.go
+//     reasoningdetails.go
+//   - writing: anthropic.go openai.go responses.go
 package chat
 
 import (

@@ -1,4 +1,8 @@
 // Package redact replaces secrets of known shapes in texts: provider keys, private keys, passwords in URLs and headers.
+//
+// Each file uses those that are named before it:
+//   - rules: rules_gitleaks.go rule.go rules_own.go
+//   - finding secrets and replacing them: scan.go pem.go redact.go
 package redact
 
 import (

@@ -1,5 +1,10 @@
 // Package tokens counts the tokens that texts take of a model's context window: with the vocabularies of OpenAI's
 // models for these models, and by an estimate for all others.
+//
+// Each file uses those that are named before it:
+//   - estimates: chars.go shortruns.go estimate.go truncate.go
+//   - counts with vocabularies: count.go tokens.go
+//   - what a provider counts: factor.go
 package tokens
 
 import (
