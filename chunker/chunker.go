@@ -4,6 +4,11 @@
 // the text, byte for byte. A body ends at a heading, a block, a sentence, a line or a word: at the best of these, for
 // its kind of text, that still fills the chunk. No rune is cut, and a body is larger than the size only if it is a
 // single rune.
+//
+// Each file uses those that are named before it:
+//   - places to cut, kinds of text, sizes in tokens: boundary.go kind.go estimate.go
+//   - the outline of each kind of text: outline.go question.go code.go markdown.go rows.go
+//   - cutting: cut.go splitter.go chunker.go
 package chunker
 
 import "strings"

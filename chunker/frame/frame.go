@@ -1,6 +1,8 @@
 // Package frame is what Loci writes around and between the texts of others in what a model reads, and the guard that
-// marks texts which imitate it. Its parts, in order: this file lists tags, notices and line ends; lookalike.go reads a
-// text as a model may read it; guard.go marks and restores texts; lineend.go marks stray line ends.
+// marks texts which imitate it.
+//
+// Each file uses those that are named before it: frame.go lists tags, notices and line ends; lookalike.go reads a text
+// as a model may read it; guard.go marks and restores texts; lineend.go marks stray line ends.
 package frame
 
 import "strings"

@@ -1,5 +1,10 @@
 // Package grep finds the lines of stored files that match a pattern. It reads the segments of files, and owns the
 // n-gram index that narrows a search: the tables gram_blocks and gram_units, and the column files.gram_generation.
+//
+// Each file uses those that are named before it:
+//   - patterns: required.go ngram.go prefilter.go pattern.go
+//   - texts, and what of them is searched: segment.go match.go plan.go scan.go
+//   - the index, and searches: index.go grep.go
 package grep
 
 import (

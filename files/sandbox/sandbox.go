@@ -1,6 +1,12 @@
 // Package sandbox runs what reads hostile input in child processes: the same program, run again for one input. A child
 // has its three streams, and memory and time within bounds that the kernel keeps. Once it calls Enter it opens no file,
 // starts no process, and reaches neither another process nor the network.
+//
+// Each file uses those that are named before it:
+//   - the system calls that a child may make: calls_linux_amd64.go calls_linux_arm64.go seccomp_linux.go calls_cgo.go
+//     calls_nocgo.go nofilters_linux.go
+//   - what the kernel keeps from a child: limit_linux.go confine_linux.go sandbox_other.go
+//   - children and their bounds: sandbox.go limit.go
 package sandbox
 
 import (

@@ -1,5 +1,8 @@
 // Package child reads documents in child processes: the same program, run again for one document, within bounds of time
 // and memory. A hostile document can crash only its child, and ends as an UnreadableError.
+//
+// Each file uses those that are named before it: answer.go is the form of an answer, main.go the program of a child;
+// verdict.go says why there is no answer, and child.go runs children.
 package child
 
 import (
