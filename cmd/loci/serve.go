@@ -372,14 +372,12 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 			return fmt.Errorf("fill the demonstration: %w", err)
 		}
 	}
-	progress, followers := s.files.NewProgressPoller(progressEvery), event.NewFollowers(p.pool, followEvery)
-	requests := p.requests()
 	api := &server.Server{Agents: s.agents, Files: s.files, Recall: s.messages, Blocks: s.blocks,
 		Archival: s.passages, Working: s.working, MemoryFiles: s.memoryFiles, Handovers: s.handover, Erasures: s.erasures,
 		Replays: s.replays, Tools: s.tools, Loop: s.loop, Endpoint: p.embedder.endpoint, Reembed: s.reembed,
-		Retention: &retention.Store{DB: p.pool}, Quotas: &quota.Store{DB: p.pool}, Requests: requests,
-		Children: s.children,
-		Progress: progress, Followers: followers, DB: p.pool, Keys: p.keys, Log: p.log,
+		Retention: &retention.Store{DB: p.pool}, Quotas: &quota.Store{DB: p.pool}, Requests: p.requests(),
+		Children: s.children, Progress: s.files.NewProgressPoller(progressEvery),
+		Followers: event.NewFollowers(p.pool, followEvery), DB: p.pool, Keys: p.keys, Log: p.log,
 		Metrics: p.counts, Version: version(),
 		Settings: p.settings, Examine: p.examineItself, ExamineEmbeddings: p.examineEmbeddings,
 		ExamineModel:   p.language.examine,
@@ -392,35 +390,14 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	p.counts.Database(p.pool)
 	handler := p.tracing.requests(api.Handler()) //nolint:contextcheck // each request has its own
 	group, ctx := errgroup.WithContext(ctx)
-	present := make(chan struct{})
-	for _, run := range []func() error{
-		func() error { return p.keepPresent(ctx, present) },
-		func() error { return p.work(ctx, s.agents.Jobs, present) },
-		func() error { s.loop.Run(ctx, present); return nil },
-		func() error { return p.embedder.connect(ctx, p.pool, s) },
-		func() error { p.embedder.reembed(ctx, s); return nil },
-		func() error {
-			s.files.RecordUses(ctx, p.warn("uses of files by searches are not recorded"))
-			return nil
-		},
-		func() error { p.indexText(ctx, s.files); return nil },
-		func() error { p.analyzeTables(ctx); return nil },
-		func() error { p.indexWords(ctx, s); return nil },
-		func() error { p.indexVectors(ctx, s); return nil },
-		func() error { p.reweighWords(ctx, s); return nil },
-		func() error { p.maintain(ctx, s); return nil },
-		func() error { p.clearOrganizations(ctx); return nil },
-		func() error { p.countUsage(ctx, requests); return nil },
-		func() error { p.erase(ctx, s.erasures); return nil },
-		func() error { p.freeMemory(ctx); return nil },
-		func() error { p.watchOutages(ctx); return nil },
-		func() error { return p.keepPostgres(ctx) },
-		func() error { progress.Run(ctx, p.warn("the progress of files is not known")); return nil },
-		func() error { followers.Run(ctx, p.warn("the events of agents are not known")); return nil },
-		func() error { return p.listen(ctx, listener, handler) },
-		func() error { return p.listenForMetrics(ctx, api) }, //nolint:contextcheck // the same
-	} {
-		group.Go(run)
+	tasks := p.tasks(s, api)
+	tasks = append(tasks,
+		task{"requests", func(ctx context.Context) error { return p.listen(ctx, listener, handler) }},
+		task{"requests for metrics", func(ctx context.Context) error {
+			return p.listenForMetrics(ctx, api) //nolint:contextcheck // the same
+		}})
+	for _, t := range tasks {
+		group.Go(func() error { return t.do(ctx) })
 	}
 	p.greet(listener.Addr().String())
 	return group.Wait()

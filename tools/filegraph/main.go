@@ -1,5 +1,5 @@
-// Command filegraph shows how the files of each package use each other: how many files there are, the largest knot,
-// the arrows up, and the files that the package comment does not name. With -v it lists them.
+// Command filegraph shows how the files of each package use each other: how many files there are, the lines of the
+// longest, the largest knot, the arrows up, and the files that the package comment does not name. With -v it lists them.
 //
 // Its files, in order: package.go reads a package; knot.go finds the knots of its graph and the arrows up; main.go
 // prints the table.
@@ -34,7 +34,7 @@ func main() {
 		}
 		return
 	}
-	fmt.Printf("%-70s %5s %5s %4s %7s\n", "package", "files", "knot", "up", "unnamed")
+	fmt.Printf("%-70s %5s %5s %5s %4s %7s\n", "package", "files", "lines", "knot", "up", "unnamed")
 	for _, p := range packages {
 		show(p, *verbose)
 	}
@@ -44,11 +44,14 @@ func main() {
 func show(p Package, verbose bool) {
 	knots, up := p.Knots(), p.Up()
 	_, unnamed := p.Order()
-	largest := 0
+	largest, longest := 0, 0
+	for _, lines := range p.Lines {
+		longest = max(longest, lines)
+	}
 	if len(knots) > 0 {
 		largest = len(knots[0])
 	}
-	fmt.Printf("%-70s %5d %5d %4d %7d\n", p.Path, len(p.Files), largest, len(up), len(unnamed))
+	fmt.Printf("%-70s %5d %5d %5d %4d %7d\n", p.Path, len(p.Files), longest, largest, len(up), len(unnamed))
 	if !verbose {
 		return
 	}

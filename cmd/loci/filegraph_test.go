@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// The bounds of a package's files. A knot is a set of files each of which needs all others. An arrow goes up when a file
+// uses one that the package comment names later. See tools/filegraph.
+const (
+	mostLines = 450 // of a file
+	mostKnot  = 12
+	mostUp    = 15
+)
+
+// crowded lists the packages whose knots are larger than mostKnot, with the sizes that they may have. A size may go down
+// only. The comments of these packages need not name their files yet.
+var crowded = map[string]int{}
+
+// The files of a package can be read one after the other, in the order in which its comment names them.
+func TestFilesStandInOrder(t *testing.T) {
+	t.Parallel()
+	cmd := exec.CommandContext(t.Context(), "go", "run", "./filegraph", "-C", "..", "./...")
+	cmd.Dir = "../../tools"
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("filegraph: %v", err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")[1:]
+	if len(lines) < 50 {
+		t.Fatalf("filegraph found %d packages", len(lines))
+	}
+	for _, line := range lines {
+		var of string
+		var files, longest, knot, up, unnamed int
+		if _, err := fmt.Sscan(line, &of, &files, &longest, &knot, &up, &unnamed); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		name := strings.TrimPrefix(of, module+"/")
+		most, isCrowded := crowded[name]
+		if isCrowded && knot <= mostKnot {
+			t.Errorf("%s is crowded no more: take it from the list, and name its files in its comment", name)
+		}
+		if longest > mostLines || knot > max(most, mostKnot) || up > mostUp || unnamed > 0 && files > 1 && !isCrowded {
+			t.Errorf("%s: the longest file has %d lines, the largest knot %d files; %d arrows go up and %d files are "+
+				"not named: see tools/filegraph -v", name, longest, knot, up, unnamed)
+		}
+	}
+}
