@@ -21,32 +21,7 @@ const (
 	NearChars = 4_000
 )
 
-const (
-	nearTerms  = 8 // the greatest distance in a text
-	nearInText = 3 // in the query
-)
-
-// termPair is two terms of a query, in its order, and their distance there.
-type termPair struct {
-	first, second int32
-	distance      int
-}
-
-// pairsOf returns the pairs of different terms that are near each other in a text.
-func pairsOf(text string) (pairs []termPair) {
-	var ids []int32
-	eachTerm(text, func(t *term) { ids = append(ids, t.id) })
-	seen := map[[2]int32]bool{}
-	for i, first := range ids[:min(len(ids), MaxTerms)] {
-		for k, second := range ids[i+1 : min(len(ids), i+1+nearInText)] {
-			if pair := [2]int32{first, second}; first != second && !seen[pair] {
-				seen[pair] = true
-				pairs = append(pairs, termPair{first, second, k + 1})
-			}
-		}
-	}
-	return pairs
-}
+const nearTerms = 8 // the greatest distance in a text
 
 // HasNear reports whether a text may gain something by Near.
 func (r Ranking) HasNear() bool { return r.BestWords > 0 && len(r.Query.pairs) > 0 }

@@ -172,3 +172,11 @@ func (l *rowLinks) idOf(table, row string) string {
 
 // consumers is the table of the named readers of events, whose names are keys that an erasure may change.
 const consumers = "event_consumers"
+
+// matcherOf returns what finds the occurrences in a table.
+func (w *sweep) matcherOf(table string) *matcher {
+	if w.quotes != nil && slices.Contains(madeOfMessages, table) {
+		return w.quotes
+	}
+	return w.m
+}

@@ -1,7 +1,6 @@
 package erase
 
 import (
-	"context"
 	"encoding/json"
 	"strings"
 
@@ -28,32 +27,6 @@ type sweep struct {
 	links *rowLinks // by which rows are named; nil until the first one is
 
 	waiting int // files of the present pass that are not parsed yet
-}
-
-func (s *Store) sweep(org db.Org, e Erasure) (*sweep, error) {
-	w := &sweep{Store: s, org: org, e: e, report: newReport()}
-	if e.Key != 0 { // it goes on with an erasure that waited, or whose server stopped
-		w.report = e.Report
-		w.report.Passes, w.report.Remains = 0, []string{}
-	}
-	if e.MessageID != nil {
-		return w, nil
-	}
-	var err error
-	w.m, err = newMatcher(e.Texts, e.WholeWords)
-	return w, err
-}
-
-// pass searches everything once, erases what it finds, and returns how many occurrences there were.
-func (w *sweep) pass(ctx context.Context) (int, error) {
-	w.found, w.waiting, w.report.Unread, w.report.UnreadIDs = 0, 0, 0, []string{}
-	w.report.Left = map[string]int{}
-	for _, step := range []func(context.Context) error{w.messages, w.files, w.passages, w.promptParts, w.tables} {
-		if err := step(ctx); err != nil {
-			return 0, err
-		}
-	}
-	return w.found, nil
 }
 
 func (w *sweep) count(table string, n int) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/loci-memory/loci/db"
@@ -46,14 +45,6 @@ func (w *sweep) tables(ctx context.Context) error {
 var madeOfMessages = []string{"handovers", "handover_updates", "working_memories", "working_memory_versions",
 	"children",
 	"memory_files", "memory_file_versions", "replay_sessions", "replay_parts"}
-
-// matcherOf returns what finds the occurrences in a table.
-func (w *sweep) matcherOf(table string) *matcher {
-	if w.quotes != nil && slices.Contains(madeOfMessages, table) {
-		return w.quotes
-	}
-	return w.m
-}
 
 // inColumn reports whether a value of a column has an occurrence.
 func (m *matcher) inColumn(c column, value string) bool {

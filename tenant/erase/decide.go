@@ -1,0 +1,142 @@
+package erase
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// check returns ErrInvalid unless a request names texts or a message that can be erased.
+func (s *Store) check(ctx context.Context, org db.Org, r *Request) error {
+	if (len(r.Texts) > 0) == (r.MessageID != "") {
+		return db.Invalid("give either texts or message_id")
+	}
+	if r.MessageID != "" {
+		if r.WholeWords {
+			return db.Invalid("whole_words is for texts; leave it out with message_id")
+		}
+		_, err := s.messageKey(ctx, org, r.MessageID)
+		r.MessageID = "message-" + db.UUID("message-", r.MessageID).String() // as events of runs have it
+		return err
+	}
+	for i, t := range r.Texts {
+		r.Texts[i] = strings.TrimSpace(db.Clean(t))
+	}
+	_, err := newMatcher(r.Texts, r.WholeWords)
+	return err
+}
+
+func (s *Store) messageKey(ctx context.Context, org db.Org, id string) (int64, error) {
+	key, err := db.One[int64](ctx, s.DB, `SELECT key FROM messages WHERE org = $1 AND id = $2`, org,
+		db.UUID("message-", id))
+	return key, db.OrNotFound(err, "Message with ID %s not found", db.Short(id))
+}
+
+// Create records a request. One of an operator is worked on at once, one of an agent waits for approval. ErrInvalid if
+// a text is too short, ErrNotFound if the message does not exist.
+func (s *Store) Create(ctx context.Context, org db.Org, r Request) (Erasure, error) {
+	if err := s.check(ctx, org, &r); err != nil {
+		return Erasure{}, err
+	}
+	status := Running
+	if r.By.Agent != "" {
+		status = Pending
+	}
+	args := pgx.StrictNamedArgs{"org": org, "status": status, "texts": r.Texts, "message": nil, "whole": r.WholeWords,
+		"reason": nil, "by": r.By}
+	if r.MessageID != "" {
+		args["message"] = r.MessageID
+	}
+	if reason := strings.TrimSpace(db.Clean(r.Reason)); reason != "" {
+		args["reason"] = db.Beginning(reason, 2_000)
+	}
+	e, err := db.One[Erasure](ctx, s.DB, `
+		INSERT INTO erasures (org, status, texts, message_id, whole_words, reason, requested_by, report, began_at)
+		VALUES (@org, @status, @texts, @message, @whole, @reason, @by, '{}',
+		        CASE WHEN @status = 'running' THEN now() END)
+		RETURNING `+columns, args)
+	if err != nil || status == Pending {
+		return e, err
+	}
+	return s.begin(ctx, org, e)
+}
+
+// begin works on an erasure, unless a loop does.
+func (s *Store) begin(ctx context.Context, org db.Org, e Erasure) (Erasure, error) {
+	if s.InBackground {
+		return e, nil
+	}
+	for {
+		e, err := s.Erasure(ctx, org, e.ID)
+		if err != nil || e.Status != Running {
+			return e, err
+		}
+		if err := s.work(ctx, org, e); errors.Is(err, errAtWork) {
+			select {
+			case <-time.After(lookAgain / 40):
+			case <-ctx.Done():
+				return e, ctx.Err()
+			}
+		} else if err != nil {
+			return e, err
+		}
+	}
+}
+
+// Preview reports what a request would change, and changes nothing. After an erasure it is the check that nothing is
+// left.
+func (s *Store) Preview(ctx context.Context, org db.Org, r Request) (Report, error) {
+	if err := s.check(ctx, org, &r); err != nil {
+		return Report{}, err
+	}
+	e := Erasure{Texts: r.Texts, WholeWords: r.WholeWords}
+	if r.MessageID != "" {
+		e.MessageID = &r.MessageID
+	}
+	w, err := s.sweep(org, e)
+	if err != nil {
+		return Report{}, err
+	}
+	w.dry = true
+	if r.MessageID != "" {
+		if err := w.message(ctx, r.MessageID); err != nil || w.erased {
+			return w.report, err
+		}
+		if err := w.countDerived(ctx); err != nil {
+			return w.report, err
+		}
+	}
+	if w.m != nil {
+		_, err = w.pass(ctx)
+	}
+	return w.report, err
+}
+
+// Decide approves or denies an erasure that an agent asked for. ErrConflict if it does not wait any more.
+func (s *Store) Decide(ctx context.Context, org db.Org, id string, approve bool, by Requester) (Erasure, error) {
+	status := Denied
+	if approve {
+		status = Running
+	}
+	e, err := db.One[Erasure](ctx, s.DB, `
+		UPDATE erasures
+		SET status = @status, decided_by = @by, texts = CASE WHEN @approve THEN texts END,
+		    ended_at = CASE WHEN NOT @approve THEN now() END, began_at = CASE WHEN @approve THEN now() END
+		WHERE org = @org AND id = @id AND status = 'pending'
+		RETURNING `+columns,
+		pgx.StrictNamedArgs{"org": org, "id": id, "status": status, "by": by, "approve": approve})
+	if errors.Is(err, db.ErrNotFound) {
+		if e, err = s.Erasure(ctx, org, id); err == nil {
+			err = db.Conflict("erasure %s does not wait for a decision: it is %s", id, e.Status)
+		}
+	}
+	if err != nil || !approve {
+		return e, err
+	}
+	return s.begin(ctx, org, e)
+}
