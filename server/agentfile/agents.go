@@ -42,34 +42,6 @@ var notImported = []struct{ field, why string }{
 	{"message_buffer_autoclear", "agents see their conversation until it is compacted"},
 }
 
-// agentOf returns the fields with which an agent of the file is created.
-type agentOf struct {
-	place string
-	agent.New
-	own    *ownAgent // nil if the file has nothing of Loci's own of it
-	fields struct {
-		ID        json.RawMessage
-		InContext *[]string     `json:"in_context_message_ids"`
-		Messages  []fileMessage `json:"messages"`
-		Views     []fileView    `json:"files_agents"`
-		ToolIDs   []string      `json:"tool_ids"`
-		Tools     []string      `json:"tools"`
-		SourceIDs []string      `json:"source_ids"`
-		FolderIDs []string      `json:"folder_ids"`
-		BlockIDs  []string      `json:"block_ids"`
-		Embedding struct {
-			Handle *string `json:"handle"`
-		} `json:"embedding_config"`
-	}
-}
-
-// fileView is what an agent's list of open files has of a file.
-type fileView struct {
-	FileID         string    `json:"file_id"`
-	IsOpen         bool      `json:"is_open"`
-	LastAccessedAt *fileTime `json:"last_accessed_at"`
-}
-
 // agents reads the agents of the file one after the other.
 func (i *imports) agents(take func(agentOf) error) error {
 	seen := map[string]bool{}
@@ -218,20 +190,6 @@ func (i *imports) withOwn(a *agentOf, raw json.RawMessage) (json.RawMessage, err
 	return encode(fields)
 }
 
-func orNull(raw json.RawMessage) json.RawMessage {
-	if raw == nil {
-		return json.RawMessage(`null`)
-	}
-	return raw
-}
-
-func orEmpty(raw json.RawMessage) json.RawMessage {
-	if raw == nil {
-		return json.RawMessage(`""`)
-	}
-	return raw
-}
-
 // override changes an agent as the caller of the import wants it.
 func (i *imports) override(a *agentOf) {
 	if a.Embedding == nil && a.own == nil {
@@ -361,9 +319,4 @@ func (i *imports) openFiles(ctx context.Context, agentID string, a agentOf) erro
 	}
 	_, err := i.Agents.Files.Trim(ctx, i.org, agentID, a.limits())
 	return err
-}
-
-func (a agentOf) limits() files.Limits {
-	return agent.Agent{WindowLimit: a.WindowLimit, Model: a.Model, MaxFilesOpen: a.MaxFilesOpen, ViewChars: a.ViewChars,
-		Settings: a.Settings}.Limits()
 }

@@ -2,18 +2,6 @@ package agentfile
 
 import "github.com/loci-memory/loci/recall"
 
-// approvalRole is the role of a message with calls that wait for a client, and of one with the client's answers. Loci
-// says both in the messages with the calls and with their results.
-const approvalRole = "approval"
-
-// asked returns the approval of a message's calls.
-func (m fileMessage) asked() recall.Approval {
-	if m.Role == approvalRole {
-		return recall.Asked
-	}
-	return ""
-}
-
 // isAnswer reports whether a message has a client's answers to calls.
 func (m fileMessage) isAnswer() bool { return m.Role == approvalRole && len(m.ToolCalls) == 0 }
 

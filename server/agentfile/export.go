@@ -3,13 +3,11 @@ package agentfile
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"iter"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/db"
@@ -26,25 +24,6 @@ type ExportOptions struct {
 	Conversation string // whose messages to export; empty is the default one
 	NoMessages   bool
 	Full         bool // with Loci's own lists
-}
-
-// Export writes an agent to a file, in its state at one moment. ErrNotFound if the agent or the conversation does not
-// exist.
-func (s *Store) Export(ctx context.Context, org db.Org, o ExportOptions, out io.Writer) error {
-	return s.snapshot(ctx, func(in *Store) error {
-		e := &export{Store: in, org: org, ExportOptions: o, writer: newWriter(out), ids: map[string]string{},
-			counts: map[string]int{}}
-		if err := e.read(ctx); err != nil {
-			return err
-		}
-		e.writeLettas(ctx)
-		if o.Full {
-			if err := e.writeFull(ctx); err != nil {
-				return err
-			}
-		}
-		return e.close()
-	})
 }
 
 // export is an export under way.
@@ -67,45 +46,6 @@ type export struct {
 	counts map[string]int    // of the ids that each prefix has in the file
 }
 
-// read reads what is small.
-func (e *export) read(ctx context.Context) (err error) {
-	if e.agent, err = e.Agents.Agent(ctx, e.org, e.AgentID); err != nil {
-		return err
-	}
-	if e.relations, err = e.Agents.Relations(ctx, e.org, e.agent, false); err != nil {
-		return err
-	}
-	if e.conversation, err = e.Agents.Recall.Conversation(ctx, e.org, e.AgentID, e.Conversation); err != nil {
-		return err
-	}
-	if e.folders, err = e.Agents.Files.ExportFolders(ctx, e.org, e.AgentID); err != nil {
-		return err
-	}
-	if e.views, err = e.Agents.Files.ExportViews(ctx, e.org, e.AgentID); err != nil {
-		return err
-	}
-	for _, f := range e.folders {
-		list, err := e.Agents.Files.Files(ctx, e.org, files.Filter{FolderID: f.ID}, false, db.Page{Ascending: true})
-		if err != nil {
-			return err
-		}
-		e.files = append(e.files, list...)
-	}
-	for _, t := range e.Tools.Of(e.agent, len(e.folders) > 0) {
-		if !t.ByClient && slices.Contains(lettasTools, t.Name) {
-			e.tools = append(e.tools, letta.ToolOf(t))
-		}
-	}
-	if e.custom, err = e.Agents.ExportTools(ctx, e.org, e.AgentID); err != nil {
-		return err
-	}
-	for _, t := range e.custom {
-		e.tools = append(e.tools, letta.CustomToolOf(t.CustomTool))
-	}
-	e.records, err = e.countRecords(ctx)
-	return err
-}
-
 // id returns the id that an object has in the file: Letta wants a number after the prefix.
 func (e *export) id(prefix, id string) string {
 	if e.ids[id] == "" {
@@ -113,31 +53,6 @@ func (e *export) id(prefix, id string) string {
 		e.counts[prefix]++
 	}
 	return e.ids[id]
-}
-
-// writeLettas writes the fields that Letta has, and what small things only Loci has.
-func (e *export) writeLettas(ctx context.Context) {
-	e.name(listAgents)
-	e.text("[")
-	e.writeAgent(ctx)
-	e.text("]")
-	e.field(listGroups, []any{})
-	e.field(listBlocks, rest.Each(e.relations.Blocks, e.blockEntry))
-	list(e.writer, listFiles, func(yield func(fileEntry, error) bool) {
-		for _, f := range e.files {
-			entry, err := e.fileEntry(ctx, f)
-			if !yield(entry, err) || err != nil {
-				return
-			}
-		}
-	})
-	e.field(listSources, rest.Each(e.folders, e.sourceEntry))
-	e.field(listTools, rest.Each(e.tools, e.toolEntry))
-	e.field(listServers, []any{})
-	e.field(listSkills, []any{})
-	e.field(fieldLoci, e.own())
-	e.field("metadata", map[string]string{"exported_by": "loci " + e.Version, "left_out": e.leftOut()})
-	e.field("created_at", time.Now().UTC())
 }
 
 // notInNames matches what Letta does not allow in the name of an agent.

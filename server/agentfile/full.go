@@ -8,7 +8,6 @@ import (
 
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/compaction"
-	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/memory/block"
@@ -16,43 +15,6 @@ import (
 	"github.com/loci-memory/loci/memory/working"
 	"github.com/loci-memory/loci/recall"
 )
-
-// The lists of a full file. Ids in them are those of the database. Items of one owner follow each other, in the order
-// of the owners: the versions of the first block come before those of the second.
-const (
-	listOwnBlocks     = "loci_blocks"
-	listVersions      = "loci_block_versions"
-	listArchives      = "loci_archives"
-	listPassages      = "loci_passages"
-	listFolders       = "loci_folders"
-	listOwnFiles      = "loci_files"
-	listOriginals     = "loci_originals"
-	listViews         = "loci_open_files"
-	listConversations = "loci_conversations"
-	listMessages      = "loci_messages"
-	listKept          = "loci_kept_results"
-	listCompactions   = "loci_compactions"
-	listEvents        = "loci_events"
-	listConsumers     = "loci_event_consumers"
-	listIdentities    = "loci_identities"
-
-	listWorking         = "loci_working_memories"
-	listWorkingVersions = "loci_working_memory_versions"
-	listTrees           = "loci_memory_trees"
-	listTreeFiles       = "loci_memory_files"
-	listTreeVersions    = "loci_memory_file_versions"
-)
-
-var fullLists = []string{listOwnBlocks, listVersions, listArchives, listPassages, listFolders, listOwnFiles,
-	listOriginals, listViews, listConversations, listMessages, listKept, listCompactions,
-	listEvents, listConsumers, listIdentities, listWorking, listWorkingVersions, listTrees, listTreeFiles,
-	listTreeVersions}
-
-// piece is a part of the original of a file. The pieces of a file, joined in their order, are the original.
-type piece struct {
-	FileID string `json:"file_id"`
-	Bytes  []byte `json:"bytes"` // in base64
-}
 
 // writeFull writes the lists of a full file.
 func (e *export) writeFull(ctx context.Context) error {
@@ -203,79 +165,4 @@ func (e *export) writeConversations(ctx context.Context) error {
 	}
 	list(e.writer, listCompactions, each(compactions))
 	return nil
-}
-
-// ofEach yields the items of each owner in turn.
-func ofEach[O, T any](owners []O, items func(O) iter.Seq2[T, error]) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		for _, owner := range owners {
-			for item, err := range items(owner) {
-				if !yield(item, err) || err != nil {
-					return
-				}
-			}
-		}
-	}
-}
-
-// stream is a list of a full file, read item by item.
-type stream[T any] struct {
-	name  string
-	next  func() (item, error, bool)
-	stop  func()
-	ready func(*T) error // checks an item, and gives it the ids that it gets
-	held  *T             // read, and not taken
-	place string         // of held
-	err   error
-}
-
-func streamOf[T any](i *imports, name string, ready func(*T) error) *stream[T] {
-	next, stop := iter.Pull2(i.file.items(name))
-	return &stream[T]{name: name, next: next, stop: stop, ready: ready}
-}
-
-// peek returns the next item; nil at the end of the list, and after an error.
-func (s *stream[T]) peek() *T {
-	if s.held != nil || s.err != nil {
-		return s.held
-	}
-	it, err, ok := s.next()
-	if !ok || err != nil {
-		s.err = err
-		return nil
-	}
-	value := new(T)
-	if s.err = decodeOwn(it.place, it.raw, value); s.err == nil {
-		s.err = at(it.place, s.ready(value))
-	}
-	if s.err == nil {
-		s.held, s.place = value, it.place
-	}
-	return s.held
-}
-
-// take yields the next items as long as they belong to an owner.
-func (s *stream[T]) take(belongs func(T) bool) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		for v := s.peek(); v != nil && belongs(*v); v = s.peek() {
-			s.held = nil
-			if !yield(*v, nil) {
-				return
-			}
-		}
-		if s.err != nil {
-			yield(*new(T), s.err)
-		}
-	}
-}
-
-// all yields all items.
-func (s *stream[T]) all() iter.Seq2[T, error] { return s.take(func(T) bool { return true }) }
-
-// end returns ErrInvalid if an item is left, which belongs to no owner.
-func (s *stream[T]) end() error {
-	if s.peek() != nil {
-		return db.Invalid("%s: it belongs to nothing that is in the file before it", s.place)
-	}
-	return s.err
 }

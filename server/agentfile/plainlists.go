@@ -68,15 +68,6 @@ func (i *imports) createFolders(ctx context.Context) error {
 	return nil
 }
 
-// fileText is a file with its text.
-type fileText struct {
-	ID       json.RawMessage `json:"id"`
-	SourceID string          `json:"source_id"`
-	Name     *string         `json:"file_name"`
-	Original *string         `json:"original_file_name"`
-	Content  *string         `json:"content"`
-}
-
 // createFiles stores the texts of files as files of their own, as Letta's format has no originals.
 func (i *imports) createFiles(ctx context.Context) error {
 	for it, err := range i.file.items(listFiles) {

@@ -13,3 +13,17 @@ func encode(v any) (json.RawMessage, error) {
 	err := e.Encode(v)
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
+
+func orNull(raw json.RawMessage) json.RawMessage {
+	if raw == nil {
+		return json.RawMessage(`null`)
+	}
+	return raw
+}
+
+func orEmpty(raw json.RawMessage) json.RawMessage {
+	if raw == nil {
+		return json.RawMessage(`""`)
+	}
+	return raw
+}

@@ -98,3 +98,16 @@ func each[T any](items []T) iter.Seq2[T, error] {
 		}
 	}
 }
+
+// ofEach yields the items of each owner in turn.
+func ofEach[O, T any](owners []O, items func(O) iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, owner := range owners {
+			for item, err := range items(owner) {
+				if !yield(item, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package agentfile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/server/rest"
+)
+
+// maxItemBytes bounds an agent of a file with its messages, a block, a text of a file, or another item of its lists.
+const maxItemBytes = 64 << 20
+
+// maxItems bounds the items of a list of a file. The size of a file bounds them further.
+const maxItems = 100_000_000
+
+// isTaken reports whether an object has an id that another one has.
+func isTaken(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pg.Code == "23505"
+}
+
+// corrupted is what Letta says of a file that is no agent file.
+const corrupted = "Corrupted agent file format"
+
+// file is an agent file that is being read.
+type file struct {
+	fields map[string]json.RawMessage
+	lists  map[string]*rest.List
+	own    own
+
+	unknown  rest.Warnings // of fields of the file itself
+	warnings rest.Warnings // of fields that the API does not know
+}
+
+func open(spool *rest.Spool) (*file, error) {
+	before := len(spool.Warnings)
+	fields, lists, err := spool.Fields(rest.Lists{
+		Names:    append([]string{listAgents, listBlocks, listFiles, listSources, listTools}, fullLists...),
+		Others:   []string{listGroups, listServers, listSkills, fieldLoci, "metadata", "created_at"},
+		MaxItems: maxItems, MaxItemBytes: maxItemBytes, Large: true, Rule: "expected an object",
+	})
+	if problem, ok := errors.AsType[*rest.Problem](err); ok &&
+		(problem.GetStatus() == 400 || strings.HasPrefix(problem.Error(), "body: ")) {
+		return nil, db.Invalid(corrupted+". %s", problem.Detail)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f := &file{fields: fields, lists: lists, unknown: spool.Warnings[before:]}
+	if lists[listAgents] == nil || lists[listAgents].Len == 0 {
+		return nil, db.Invalid(corrupted + ": the file has no list of agents. The older format of a " +
+			"single agent is not read; export the agent again with a newer server")
+	}
+	if raw := fields[fieldLoci]; raw != nil {
+		if err := decodeOwn(fieldLoci, raw, &f.own); err != nil {
+			return nil, err
+		}
+		if f.own.Version != formatVersion {
+			return nil, db.Invalid("loci.version is %d; this server reads version %d", f.own.Version, formatVersion)
+		}
+	}
+	return f, nil
+}
+
+// items yields the items of a list, with their places in the file.
+func (f *file) items(name string) iter.Seq2[item, error] {
+	return func(yield func(item, error) bool) {
+		if f.lists[name] == nil {
+			return
+		}
+		n := 0
+		for raw, err := range f.lists[name].Items() {
+			it := item{place: fmt.Sprintf("%s[%d]", name, n), raw: raw}
+			if !yield(it, err) || err != nil {
+				return
+			}
+			n++
+		}
+	}
+}
+
+// item is an item of a list, with its place in the file.
+type item struct {
+	place string
+	raw   json.RawMessage
+}
+
+// at names the place of an error that the caller of an import can act on.
+func at(place string, err error) error {
+	_, own := errors.AsType[*rest.Problem](err)
+	if err == nil || own || isTaken(err) {
+		return err
+	}
+	if _, pg := errors.AsType[*pgconn.PgError](err); pg && errors.Is(err, db.ErrInvalid) {
+		return db.Invalid("%s: a value cannot be stored (%s)", place, db.Constraint(err))
+	}
+	for _, kind := range []error{db.ErrInvalid, db.ErrConflict, db.ErrNotFound} {
+		if errors.Is(err, kind) {
+			return db.Invalid("%s: %v", place, err)
+		}
+	}
+	return err
+}
+
+// decode reads a value of the file. ErrInvalid, with its place, if it has another type.
+func decode(place string, raw json.RawMessage, into any) error {
+	if err := json.Unmarshal(raw, into); err != nil {
+		return db.Invalid("%s: %s", place, strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return nil
+}
+
+// decodeOwn is decode of a value that only Loci writes. ErrInvalid also if it has a field that this server does not
+// know.
+func decodeOwn(place string, raw json.RawMessage, into any) error {
+	in := json.NewDecoder(bytes.NewReader(raw))
+	in.DisallowUnknownFields()
+	if err := in.Decode(into); err != nil {
+		return db.Invalid("%s: %s", place, strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return nil
+}
+
+// without returns an object without some of its fields.
+func without(place string, raw json.RawMessage, names ...string) (json.RawMessage, map[string]json.RawMessage, error) {
+	fields, taken := map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	if err := decode(place, raw, &fields); err != nil {
+		return nil, nil, err
+	}
+	for _, name := range names {
+		if value, ok := fields[name]; ok {
+			taken[name] = value
+			delete(fields, name)
+		}
+	}
+	rest, err := encode(fields)
+	return rest, taken, err
+}
