@@ -2,8 +2,6 @@ package recall
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"iter"
 	"time"
 
@@ -11,34 +9,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
-	"github.com/loci-memory/loci/recall/redact"
 )
-
-// Appended is the place of a draft in the log.
-type Appended struct {
-	ID       string  `db:"id" json:"id"`
-	Seq      int64   `db:"seq" json:"seq"`
-	Position int     `db:"position" json:"position"`
-	Tokens   int     `db:"tokens" json:"tokens"`
-	OTID     *string `db:"otid" json:"otid"`
-	Repeated bool    `db:"-" json:"repeated"` // an earlier append stored it under the same otid
-
-	// Orphans are the ids of calls that the message has results of and that the conversation lacks. Prompts leave such
-	// results out; searches and lists include them.
-	Orphans []string `db:"orphans" json:"orphan_tool_call_ids" doc:"Of results that no model sees, as they have no call."`
-}
-
-// DraftError says what is wrong with one of the drafts of a call. It wraps ErrInvalid or ErrConflict.
-type DraftError struct {
-	At  int // index of the draft, from 0
-	Err error
-}
-
-// Error implements error.
-func (e *DraftError) Error() string { return fmt.Sprintf("messages[%d]: %v", e.At, e.Err) }
-
-// Unwrap returns what is wrong.
-func (e *DraftError) Unwrap() error { return e.Err }
 
 // Append appends messages to a conversation of an agent, all or none, and returns their places, in the drafts' order.
 // It redacts secrets and moves long tool results out of the log before it stores anything. It does not store a draft
@@ -150,25 +121,6 @@ const (
 	chunkBytes    = 1 << 20
 )
 
-// appending is an append in a transaction.
-type appending struct {
-	*Store
-	org                   db.Org
-	agentID, conversation string
-	redactor              *redact.Redactor
-	now                   time.Time       // when drafts without a time were said
-	otids                 map[string]bool // of all drafts so far
-	end                   conversationEnd // its key is 0 until the first chunk locks it
-	chunk                 []entry
-	bytes                 int // of the chunk's texts
-	out                   []Appended
-	provenance            *db.Provenance
-	restores              bool // the entries have the seqs of events that are stored already
-	secondResults         bool // results of calls that have one are stored
-
-	rest func(pgx.Tx, []Appended, Conversation) error // ends the transaction, if not nil
-}
-
 // appendAll appends drafts chunk by chunk.
 func (a *appending) appendAll(ctx context.Context, drafts iter.Seq2[Draft, error]) error {
 	n := 0
@@ -206,23 +158,6 @@ func (a *appending) add(ctx context.Context, e entry) error {
 func (s *Store) hasNewDefault(ctx context.Context, org db.Org, agentID, conversation string) bool {
 	c, err := s.Conversation(ctx, org, agentID, conversation)
 	return err == nil && c.IsDefault
-}
-
-// conversationEnd is a locked conversation, whose counts change as messages are appended.
-type conversationEnd struct {
-	Conversation
-	Session   int        `db:"session"`    // position of the first message of the last session
-	SessionAt *time.Time `db:"session_at"` // when its last message was said
-	org       db.Org
-}
-
-func (s *Store) lockEnd(ctx context.Context, org db.Org, agentID, conversation string) (conversationEnd, error) {
-	condition, args := named(org, agentID, conversation)
-	end, err := db.One[conversationEnd](ctx, s.db, `
-		SELECT `+conversationColumns+`, c.session, c.session_at`+fromConversations+` AND `+condition+`
-		FOR NO KEY UPDATE OF c`, args)
-	end.org = org
-	return end, s.conversationError(ctx, org, err, agentID, conversation)
 }
 
 // appendChunk appends the chunk at the conversation's end, and empties it.
@@ -291,84 +226,4 @@ func (a *appending) events(ctx context.Context, fresh []*entry) ([]event.Event, 
 		return events, a.checkEvents(ctx, events)
 	}
 	return event.Append(ctx, a.db.(pgx.Tx), a.org, events...)
-}
-
-func orphansOf(parts []Part) []string {
-	orphans := []string{}
-	for _, p := range parts {
-		if p.Orphan {
-			orphans = append(orphans, p.CallID)
-		}
-	}
-	return orphans
-}
-
-// A session is a run of messages with no gap longer than sessionGap, of at most sessionMessages.
-const (
-	sessionGap      = time.Hour
-	sessionMessages = 200
-)
-
-// extend counts a message at the conversation's end, in the last session or as the first of a new one.
-func (end *conversationEnd) extend(e *entry) {
-	end.Messages++
-	end.Tokens += int64(e.tokens)
-	at := *e.CreatedAt
-	if end.SessionAt == nil || at.Sub(*end.SessionAt).Abs() > sessionGap || end.Messages-end.Session >= sessionMessages {
-		end.Session = end.Messages
-	}
-	end.SessionAt = &at
-	if end.LastMessageAt == nil || at.After(*end.LastMessageAt) {
-		end.LastMessageAt = &at
-	}
-}
-
-// beyond returns of a provenance what a message at the conversation's end does not say itself.
-func (end *conversationEnd) beyond(p *db.Provenance) *db.Provenance {
-	if p == nil {
-		return nil
-	}
-	rest := *p
-	if rest.AgentID == end.AgentID {
-		rest.AgentID = ""
-	}
-	if rest.ConversationID == end.ID {
-		rest.ConversationID = ""
-	}
-	return rest.Known()
-}
-
-func (end *conversationEnd) queueMessage(batch *pgx.Batch, e *entry, seq int64) error {
-	end.queueLongResults(batch, e.longResults)
-	content, err := json.Marshal(e.Content)
-	if err != nil {
-		return err
-	}
-	own, rest := weigh(end.AgentKey, e)
-	batch.Queue(`
-		INSERT INTO messages (id, org, agent_key, seq, conversation_key, position, session, role, name, content, otid,
-		                      otid_sha256, step_id, run_id, sender_id, group_id, model, is_err, tokens, length, created_at,
-		                      lex, terms, purpose, refused, provenance)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23,
-		        $24, $25, $26)`,
-		e.id, end.org, end.AgentKey, seq, end.Key, end.Messages, end.Session, e.Role, e.Name, content, e.OTID,
-		e.digest, e.StepID, e.RunID, e.SenderID, e.GroupID, e.Model, e.IsErr, e.tokens, e.length, e.CreatedAt,
-		own.lex, own.terms, e.Purpose, e.Refused, e.Provenance)
-	for _, piece := range rest {
-		batch.Queue(`
-			INSERT INTO message_pieces (org, message_key, agent_key, conversation_key, role, created_at, lex, terms)
-			SELECT org, key, agent_key, conversation_key, role, created_at, $4, $5
-			FROM messages WHERE org = $1 AND conversation_key = $2 AND position = $3`,
-			end.org, end.Key, end.Messages, piece.lex, piece.terms)
-	}
-	return nil
-}
-
-// queue queues the statement that stores the conversation's new end.
-func (end *conversationEnd) queue(batch *pgx.Batch) {
-	batch.Queue(`
-		UPDATE conversations
-		SET messages = $3, tokens = $4, session = $5, session_at = $6, last_message_at = $7, unembedded = true
-		WHERE org = $1 AND key = $2`,
-		end.org, end.Key, end.Messages, end.Tokens, end.Session, end.SessionAt, end.LastMessageAt)
 }

@@ -7,11 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/recall/redact"
-	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // Limits of a draft and of a call of Append.
@@ -44,78 +40,6 @@ type Draft struct {
 
 	// SharedClips are those of the parts of a copy that shares long results with its original; nil makes new ones.
 	SharedClips []*Clip
-}
-
-// entry is a draft ready to be stored: checked, cleaned, redacted, and without its long tool results.
-type entry struct {
-	Draft
-	at          int // index of the draft in its call
-	id          uuid.UUID
-	seq         int64  // of its event; 0 until it has one
-	digest      []byte // of what it says, if it has an otid
-	longResults []longResult
-	tokens      int
-	length      int // by which sessions are ranked
-	searchText  string
-	repeatsLog  bool // a tool read it from the log, or it is of a silent turn, so it is not searched
-}
-
-// newEntry returns the entry of a draft. now is its time if it has none. clips are ids for the Clips of its long
-// results, by the index of the part; nil chooses them.
-func newEntry(d Draft, r *redact.Redactor, now time.Time, clips map[int]string) (entry, error) {
-	if d.CreatedAt == nil {
-		d.CreatedAt = &now
-	}
-	if err := d.check(now); err != nil {
-		return entry{}, err
-	}
-	e := entry{Draft: d, id: uuidOf(d.ID), repeatsLog: d.Purpose == ForFlush}
-	if e.id == uuid.Nil {
-		e.id = uuid.New()
-	}
-	e.Content = make([]Part, len(d.Content))
-	for i, p := range d.Content {
-		if err := p.check(d.Role); err != nil {
-			return entry{}, err
-		}
-		p.clean(r)
-		if err := p.cleanJSON(r); err != nil {
-			return entry{}, err
-		}
-		if d.SharedClips != nil {
-			p.Clip = d.SharedClips[i]
-		}
-		e.Content[i] = p
-	}
-	for _, f := range e.fields() {
-		if *f.value != nil {
-			*f.value = new(cleanedID(**f.value, r))
-		}
-	}
-	if e.OTID != nil {
-		e.digest = digest(e.Role, e.Name, e.Content)
-	}
-	e.Refused = d.Refused.cleaned(r)
-	e.searchText = searchText(e.Role, e.Name, e.Content)
-	e.longResults = moveLongResults(e.Content, clips)
-	e.tokens, e.length = sizeOf(e.Content, tokens.Estimate), sizeOf(e.Content, termLength)
-	for _, p := range e.Content {
-		e.tokens += p.SealedTokens()
-	}
-	return e, nil
-}
-
-func (e *entry) bytes() (n int) {
-	for _, p := range e.Content {
-		n += len(p.Text) + len(p.Input) + len(p.Data) + len(p.Source) + len(p.Item) + len(p.Extra)
-		for _, image := range p.Images {
-			n += len(image)
-		}
-	}
-	for _, r := range e.longResults {
-		n += len(r.bytes)
-	}
-	return n + len(e.searchText)
 }
 
 type draftField struct {
@@ -230,45 +154,4 @@ func checkImage(source json.RawMessage) error {
 		return db.Invalid("the data of an image is no base64: %v", err)
 	}
 	return nil
-}
-
-// clean redacts and cleans a part's texts, in copies of its slices, and resets the fields that only Loci sets.
-func (p *Part) clean(r *redact.Redactor) {
-	p.Clip, p.Orphan = nil, false
-	said := p.Text
-	cleaned := func(text string) string { return r.Redact(db.Clean(text)) }
-	p.ReplaceText(cleaned(p.Text), cleaned)
-	p.Input = CleanEscapes(cleaned(p.Input))
-	if p.Type == Reasoning && p.Text != said {
-		p.Signature = "" // it is that of another text, and its provider would refuse it
-	}
-	if (p.Type == Text || p.Type == Reasoning) && p.Text != said {
-		p.Extra = "" // likewise
-	}
-	p.CallID, p.Name = cleanedID(p.CallID, r), cleanedID(p.Name, r)
-	for _, text := range []*string{&p.Signature, &p.Data} {
-		*text = db.Clean(*text)
-	}
-	for _, lines := range []*[]string{&p.Stdout, &p.Stderr} {
-		*lines = slices.Clone(*lines)
-		for i, line := range *lines {
-			(*lines)[i] = r.Redact(db.Clean(line))
-		}
-	}
-}
-
-// cleanedID redacts and cleans a name or an id. It changes a placeholder's brackets and colons, which providers refuse
-// in names, to underscores.
-func cleanedID(id string, r *redact.Redactor) string {
-	id = db.Clean(id)
-	redacted := r.Redact(id)
-	if redacted == id {
-		return id
-	}
-	return strings.Trim(strings.Map(func(c rune) rune {
-		if c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' {
-			return c
-		}
-		return '_'
-	}, redacted), "_")
 }

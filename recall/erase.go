@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -263,33 +262,6 @@ func (s *Store) eraseFromPart(ctx context.Context, org db.Org, p *Part, erase *c
 	return moved, nil
 }
 
-// clipped returns the whole text of a Clip, of any conversation.
-func (s *Store) clipped(ctx context.Context, org db.Org, id string) (string, error) {
-	type row struct {
-		ZSTD  bool   `db:"zstd"`
-		Bytes []byte `db:"bytes"`
-	}
-	r, err := db.One[row](ctx, s.db, `
-		SELECT b.zstd, b.bytes FROM clips k JOIN blobs b ON b.org = k.org AND b.sha256 = k.sha256
-		WHERE k.org = $1 AND b.org = $1 AND k.id = $2`, org, id)
-	if err != nil {
-		return "", err
-	}
-	return Unpacked(r.Bytes, r.ZSTD)
-}
-
-// Unpacked returns the text of the bytes of a long result.
-func Unpacked(bytes []byte, zstd bool) (string, error) {
-	if !zstd {
-		return string(bytes), nil
-	}
-	text, err := decoder.DecodeAll(bytes, nil)
-	if err != nil {
-		return "", fmt.Errorf("unpack a long result: %w", err)
-	}
-	return string(text), nil
-}
-
 // storeErased stores a message without what was erased of it, and deletes what was made of the old text.
 func (s *Store) storeErased(ctx context.Context, org db.Org, m ErasedMessage, moved []longResult) error {
 	content, err := json.Marshal(m.Content)
@@ -336,27 +308,4 @@ func (r longResult) queueReplacement(batch *pgx.Batch, org db.Org) {
 		DELETE FROM blobs b USING old
 		WHERE b.org = $1 AND b.sha256 = old.sha256 AND b.sha256 <> $3 AND NOT EXISTS (
 			SELECT FROM clips k WHERE k.org = $1 AND k.sha256 = b.sha256 AND k.id <> $2)`, org, r.clip, r.sha256[:])
-}
-
-// wholeParts returns parts with their long results whole, of which those that moved are not stored yet.
-func (s *Store) wholeParts(ctx context.Context, org db.Org, parts []Part, moved []longResult) ([]Part, error) {
-	whole := append([]Part{}, parts...)
-	for i, p := range whole {
-		if p.Clip == nil {
-			continue
-		}
-		text, err := s.clipped(ctx, org, p.Clip.ID)
-		for _, long := range moved {
-			if long.part == i {
-				text, err = Unpacked(long.bytes, long.zstd)
-			}
-		}
-		if err != nil && !errors.Is(err, db.ErrNotFound) {
-			return nil, err
-		}
-		if err == nil {
-			whole[i].Text = text
-		}
-	}
-	return whole, nil
 }

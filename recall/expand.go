@@ -41,16 +41,6 @@ const (
 	maxPatternBytes = 1_000
 )
 
-// ExpandQuery names an expandable text of an agent, and what to return of it.
-type ExpandQuery struct {
-	ID      string // of a Clip or a message, the seq of a message, or a range of the log such as "seq 120-188"
-	Offset  int    // in bytes
-	Limit   int    // in bytes; 0 means ExpandBytes
-	Pattern string // a regular expression of RE2; empty if lines are not searched
-
-	Conversation string // the text is of this one, an id or DefaultConversation; empty is any of the agent's
-}
-
 // Expand returns at most q.Limit bytes of a text from q.Offset on, and at least one character. With a pattern, it
 // returns the matching lines from q.Offset on instead, as many as the limit allows. A message's text is that of its
 // Text, with its long results whole. It returns ErrNotFound if the agent has no such text.

@@ -26,17 +26,6 @@ type branch struct {
 	Delegated bool `db:"delegated"` // a sub-agent works in it
 }
 
-// searchedLineage is lineageOf for a search of an agent or of the organization: the forks in which sub-agents work are
-// gone, but for the one whose model asks.
-func (s *Store) searchedLineage(ctx context.Context, org db.Org, f searchFilter, asking int64) (lineage, error) {
-	l, err := s.lineageOf(ctx, org, f.agent, f.q.WithReset)
-	for key, b := range l {
-		b.Gone = b.Gone || b.Delegated && key != asking
-		l[key] = b
-	}
-	return l, err
-}
-
 // lineageOf reads the lineage of an agent's conversations, or of all of the organization's if the agent is 0. Those
 // that Reset hid are not gone if withReset is true.
 func (s *Store) lineageOf(ctx context.Context, org db.Org, agent int64, withReset bool) (lineage, error) {

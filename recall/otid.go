@@ -3,10 +3,7 @@ package recall
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
-	"slices"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -16,25 +13,6 @@ import (
 // An otid is the caller's own id of a message. The visible log of an agent has at most one message of each, so that a
 // request can be repeated without storing its messages twice. A message that a reset or a deletion hides loses its
 // otid.
-
-// digest returns the SHA-256 of what a message says, which distinguishes a repetition from another message of the otid.
-// Approvals are left out: what they say depends on which calls wait.
-func digest(role Role, name *string, parts []Part) []byte {
-	parts = slices.Clone(parts)
-	for i := range parts {
-		parts[i].Approval = ""
-	}
-	raw, err := json.Marshal(struct {
-		Role  Role
-		Name  *string
-		Parts []Part
-	}{role, name, parts})
-	if err != nil {
-		panic("recall: a message is not JSON: " + err.Error()) // its raw JSON was parsed before
-	}
-	sum := sha256.Sum256(raw)
-	return sum[:]
-}
 
 // repeated is a message of the log that has the otid of a draft.
 type repeated struct {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/pgvector/pgvector-go"
@@ -16,24 +15,6 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
 )
-
-// What a message gains from its context, in shares of the best message's own score. An answer seldom has the words of
-// its question, but is often next to messages that do: on dialogues, neighbors add 8 points of recall at 10, sessions
-// and participants 4 more. On unrelated texts, such as the functions of a program, they cost 2.
-const (
-	sessionShare     = 0.5  // of the score of the message's session, taken as one text
-	answerShare      = 0.15 // of the score of a question just before the message
-	participantBonus = 0.15 // where the query names the speaker
-	onlyTimeBonus    = 3    // where the query names its time, and nothing else
-	dayBonus         = 1    // the day or the week
-	otherYearBonus   = 0.3  // that day of another year
-	otherYearShare   = 0.9  // of onlyTimeBonus, for that time of another year
-	monthBonus       = 0.15 // the month
-	yearBonus        = 0.05 // the year alone
-)
-
-// neighborShares are the shares of the scores of the messages one and two places before and after.
-var neighborShares = []float64{0.3, 0.2}
 
 // Limits of the work.
 const (
@@ -57,15 +38,6 @@ type candidate struct {
 	Own   embed.Scored `db:"-"` // zero if the search itself did not find it
 	Score float64      `db:"-"` // with what it gains
 	Gains gains        `db:"-"`
-}
-
-// gains are what a message gains from its context.
-type gains struct{ neighbors, session, participant, date, near float64 }
-
-// boosts returns the gains by their names.
-func (g gains) boosts() []embed.Boost {
-	return []embed.Boost{{Name: "neighbors", Value: g.neighbors}, {Name: "session", Value: g.session},
-		{Name: "participant", Value: g.participant}, {Name: "date", Value: g.date}, {Name: "near", Value: g.near}}
 }
 
 // place is a position in a conversation: of a message, or of the first message of a session.
@@ -283,23 +255,6 @@ func (s *Store) scoreSessions(ctx context.Context, org db.Org, sessions []place,
 		scores[place{r.Conversation, r.Session}] = score
 	}
 	return scores, err
-}
-
-// termsPerLength is about how many searchable terms a text has for each of its termLength.
-const termsPerLength = 0.5
-
-// termLength returns the length of a text for ranking: one for four characters of ASCII, and one for each other
-// character. It does not follow the estimate of tokens, so that a better estimate keeps the ranking.
-func termLength(text string) int {
-	ascii, others := 0, 0
-	for _, r := range text {
-		if r < utf8.RuneSelf {
-			ascii++
-		} else {
-			others++
-		}
-	}
-	return (ascii+3)/4 + others
 }
 
 func weights(q embed.Query) map[int32]float64 {

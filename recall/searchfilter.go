@@ -271,3 +271,14 @@ func (s *Store) sample(ctx context.Context, f searchFilter) (*embed.IDF, error) 
 		ORDER BY m.key`, args)
 	return embed.NewIDF(terms, f.rows), err
 }
+
+// searchedLineage is lineageOf for a search of an agent or of the organization: the forks in which sub-agents work are
+// gone, but for the one whose model asks.
+func (s *Store) searchedLineage(ctx context.Context, org db.Org, f searchFilter, asking int64) (lineage, error) {
+	l, err := s.lineageOf(ctx, org, f.agent, f.q.WithReset)
+	for key, b := range l {
+		b.Gone = b.Gone || b.Delegated && key != asking
+		l[key] = b
+	}
+	return l, err
+}

@@ -5,11 +5,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/pgvector/pgvector-go"
+	"unicode/utf8"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
 )
 
 // pieceBytes is the most of a text whose words are weighed together. The row of a message has the words of the first
@@ -46,10 +44,6 @@ func searchText(role Role, name *string, parts []Part) string {
 		said = *name + ": " + said
 	}
 	return said
-}
-
-func joinTexts(texts []string) string {
-	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "\n")
 }
 
 // ArgumentTexts returns the strings in a call's arguments, in the order of their names; the arguments whole if they are
@@ -90,23 +84,19 @@ func pieces(text string) (all []string) {
 	return append(all, text)
 }
 
-// weighed is the weights of a text's words, and its terms as the index has them; nils if the text is not searched.
-type weighed struct {
-	lex   *pgvector.SparseVector
-	terms []int64
-}
+// termsPerLength is about how many searchable terms a text has for each of its termLength.
+const termsPerLength = 0.5
 
-// weigh returns the weights of an entry's own row and of the pieces of its text, if it is longer than one.
-func weigh(agent int64, e *entry) (own weighed, rest []weighed) {
-	if e.searchText == "" || e.repeatsLog {
-		return own, nil
+// termLength returns the length of a text for ranking: one for four characters of ASCII, and one for each other
+// character. It does not follow the estimate of tokens, so that a better estimate keeps the ranking.
+func termLength(text string) int {
+	ascii, others := 0, 0
+	for _, r := range text {
+		if r < utf8.RuneSelf {
+			ascii++
+		} else {
+			others++
+		}
 	}
-	for _, piece := range pieces(e.searchText) {
-		lex := embed.Document(piece)
-		rest = append(rest, weighed{&lex.Vector, embed.Owned(agent, lex.Terms)})
-	}
-	if len(rest) == 1 {
-		return rest[0], nil
-	}
-	return rest[0], rest
+	return (ascii+3)/4 + others
 }

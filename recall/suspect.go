@@ -81,30 +81,6 @@ func suspectSets(said, summary []Message) (sets [][]Message) {
 	return sets
 }
 
-// TurnsOf splits messages before those of a user that follow others.
-func TurnsOf(messages []Message) (turns [][]Message) {
-	begin := 0
-	for i := range messages {
-		if i > 0 && beginsTurn(messages, i) {
-			turns, begin = append(turns, messages[begin:i]), i
-		}
-	}
-	if begin < len(messages) {
-		turns = append(turns, messages[begin:])
-	}
-	return turns
-}
-
-// beginsTurn reports whether the message at an index begins a turn.
-func beginsTurn(messages []Message, i int) bool {
-	return messages[i].Role == User && (i == 0 || messages[i-1].Role != User)
-}
-
-// withoutSummary returns the messages that are no summary.
-func withoutSummary(messages []Message) []Message {
-	return slices.DeleteFunc(slices.Clone(messages), func(m Message) bool { return m.Role == Summary })
-}
-
 // Hide takes messages out of the view, in a transaction that is rolled back: it counts nothing.
 func (s *Store) Hide(ctx context.Context, org db.Org, c Conversation, messages []Message) error {
 	_, err := s.db.Exec(ctx, `
@@ -137,12 +113,4 @@ func (s *Store) LeaveOut(ctx context.Context, org db.Org, c Conversation, p Refu
 		}
 		return r.finish(ctx, next)
 	})
-}
-
-func positionsOf(messages []Message) []int {
-	positions := make([]int, len(messages))
-	for i, m := range messages {
-		positions[i] = m.Position
-	}
-	return positions
 }

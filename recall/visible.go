@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -15,9 +14,6 @@ import (
 // statement that compares the position with a number of its own reads no other messages.
 const seen = `m.conversation_key = c.key AND m.position <> ALL (c.prompts) AND m.role <> 'summary' AND NOT m.is_err
 	AND m.purpose = '' AND m.refused IS NULL`
-
-// isOrphan is the condition that a part of a message is a result without a call.
-const isOrphan = `coalesce(part ->> 'orphan', 'false') = 'true'`
 
 // View returns what the model sees of a conversation, in the view that the conversation was read with and with the
 // messages appended since: the system prompt, the summary, if there is one, and the visible messages, without tool
@@ -211,38 +207,6 @@ func (s *Store) VisibleIDs(ctx context.Context, org db.Org, conversations ...Con
 		ids[r.Key] = r.IDs
 	}
 	return ids, err
-}
-
-// SetSystemPrompt appends a system prompt to a conversation, unless it is the current one. It becomes the first message
-// that the model sees.
-func (s *Store) SetSystemPrompt(ctx context.Context, org db.Org, agentID, conversation, instructions string) error {
-	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		condition, args := named(org, agentID, conversation)
-		c, err := db.One[Conversation](ctx, tx, conversationRows+` AND `+condition+` FOR NO KEY UPDATE OF c`, args)
-		if err != nil {
-			return s.conversationError(ctx, org, err, agentID, conversation)
-		}
-		current, err := in.prompt(ctx, org, c)
-		if err != nil {
-			return err
-		}
-		redactor, err := in.redactor(ctx, org)
-		if err != nil {
-			return err
-		}
-		ready, err := newEntry(instruct(instructions), redactor, time.Now(), nil)
-		if err != nil || len(current.Content) == 1 && current.Content[0].Text == ready.Content[0].Text {
-			return err
-		}
-		appended, err := in.Append(ctx, org, c.AgentID, c.ID, []Draft{instruct(instructions)})
-		if err != nil {
-			return err
-		}
-		return db.Exec(ctx, tx, `
-			UPDATE conversations SET prompts = prompts || $3::integer, updated_at = now() WHERE org = $1 AND key = $2`,
-			org, c.Key, appended[0].Position)
-	})
 }
 
 // CountMessages returns how many messages an agent has, without those of deleted conversations.

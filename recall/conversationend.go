@@ -1,0 +1,111 @@
+package recall
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// conversationEnd is a locked conversation, whose counts change as messages are appended.
+type conversationEnd struct {
+	Conversation
+	Session   int        `db:"session"`    // position of the first message of the last session
+	SessionAt *time.Time `db:"session_at"` // when its last message was said
+	org       db.Org
+}
+
+func (s *Store) lockEnd(ctx context.Context, org db.Org, agentID, conversation string) (conversationEnd, error) {
+	condition, args := named(org, agentID, conversation)
+	end, err := db.One[conversationEnd](ctx, s.db, `
+		SELECT `+conversationColumns+`, c.session, c.session_at`+fromConversations+` AND `+condition+`
+		FOR NO KEY UPDATE OF c`, args)
+	end.org = org
+	return end, s.conversationError(ctx, org, err, agentID, conversation)
+}
+
+// A session is a run of messages with no gap longer than sessionGap, of at most sessionMessages.
+const (
+	sessionGap      = time.Hour
+	sessionMessages = 200
+)
+
+// extend counts a message at the conversation's end, in the last session or as the first of a new one.
+func (end *conversationEnd) extend(e *entry) {
+	end.Messages++
+	end.Tokens += int64(e.tokens)
+	at := *e.CreatedAt
+	if end.SessionAt == nil || at.Sub(*end.SessionAt).Abs() > sessionGap || end.Messages-end.Session >= sessionMessages {
+		end.Session = end.Messages
+	}
+	end.SessionAt = &at
+	if end.LastMessageAt == nil || at.After(*end.LastMessageAt) {
+		end.LastMessageAt = &at
+	}
+}
+
+// beyond returns of a provenance what a message at the conversation's end does not say itself.
+func (end *conversationEnd) beyond(p *db.Provenance) *db.Provenance {
+	if p == nil {
+		return nil
+	}
+	rest := *p
+	if rest.AgentID == end.AgentID {
+		rest.AgentID = ""
+	}
+	if rest.ConversationID == end.ID {
+		rest.ConversationID = ""
+	}
+	return rest.Known()
+}
+
+func (end *conversationEnd) queueMessage(batch *pgx.Batch, e *entry, seq int64) error {
+	end.queueLongResults(batch, e.longResults)
+	content, err := json.Marshal(e.Content)
+	if err != nil {
+		return err
+	}
+	own, rest := weigh(end.AgentKey, e)
+	batch.Queue(`
+		INSERT INTO messages (id, org, agent_key, seq, conversation_key, position, session, role, name, content, otid,
+		                      otid_sha256, step_id, run_id, sender_id, group_id, model, is_err, tokens, length, created_at,
+		                      lex, terms, purpose, refused, provenance)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23,
+		        $24, $25, $26)`,
+		e.id, end.org, end.AgentKey, seq, end.Key, end.Messages, end.Session, e.Role, e.Name, content, e.OTID,
+		e.digest, e.StepID, e.RunID, e.SenderID, e.GroupID, e.Model, e.IsErr, e.tokens, e.length, e.CreatedAt,
+		own.lex, own.terms, e.Purpose, e.Refused, e.Provenance)
+	for _, piece := range rest {
+		batch.Queue(`
+			INSERT INTO message_pieces (org, message_key, agent_key, conversation_key, role, created_at, lex, terms)
+			SELECT org, key, agent_key, conversation_key, role, created_at, $4, $5
+			FROM messages WHERE org = $1 AND conversation_key = $2 AND position = $3`,
+			end.org, end.Key, end.Messages, piece.lex, piece.terms)
+	}
+	return nil
+}
+
+// queue queues the statement that stores the conversation's new end.
+func (end *conversationEnd) queue(batch *pgx.Batch) {
+	batch.Queue(`
+		UPDATE conversations
+		SET messages = $3, tokens = $4, session = $5, session_at = $6, last_message_at = $7, unembedded = true
+		WHERE org = $1 AND key = $2`,
+		end.org, end.Key, end.Messages, end.Tokens, end.Session, end.SessionAt, end.LastMessageAt)
+}
+
+// queueLongResults queues the statements that store the long results of the conversation's last message.
+func (end *conversationEnd) queueLongResults(batch *pgx.Batch, results []longResult) {
+	for _, r := range results {
+		batch.Queue(`
+			INSERT INTO blobs (org, sha256, size_bytes, zstd, bytes) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT (org, sha256) DO UPDATE SET used_at = now()`, end.org, r.sha256[:], r.size, r.zstd, r.bytes)
+		batch.Queue(`
+			INSERT INTO clips (id, org, sha256, agent_key, conversation_key, position, part)
+			VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+			r.clip, end.org, r.sha256[:], end.AgentKey, end.Key, end.Messages, r.part)
+	}
+}

@@ -1,0 +1,37 @@
+package recall
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// ConversationFilter selects conversations; an empty field selects all.
+type ConversationFilter struct {
+	AgentID  string
+	Contains string // a part of the summary, in any case
+	Archived *bool
+	Hidden   bool   // include hidden ones
+	Order    string // one of OrderByMessage and OrderByRun; empty is by creation
+}
+
+// The orders of a list of conversations, as db.Page.Order has them. Conversations without a message or a run come as if
+// they had had one before all others.
+const (
+	OrderByMessage = "coalesce(last_message_at,'-infinity'), key"
+	OrderByRun     = "coalesce(last_run_completion,'-infinity'), key"
+)
+
+// Conversations lists the conversations of an agent or of the organization, without the default ones.
+func (s *Store) Conversations(ctx context.Context, org db.Org, f ConversationFilter,
+	p db.Page) ([]Conversation, error) {
+	p.Order = f.Order
+	return db.List[Conversation](ctx, s.db, p, conversationRows+`
+		AND NOT c.is_default AND @agent IN ('', a.id) AND (@hidden OR NOT c.hidden)
+		AND (@contains = '' OR strpos(lower(c.summary), lower(@contains)) > 0)
+		AND (@archived::boolean IS NULL OR (c.archived_at IS NOT NULL) = @archived)`,
+		pgx.StrictNamedArgs{"org": org, "agent": f.AgentID, "contains": f.Contains, "archived": f.Archived,
+			"hidden": f.Hidden})
+}

@@ -1,0 +1,118 @@
+package recall
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// ConversationUpdate changes the fields that are not nil, and the model settings field by field; null unsets one.
+type ConversationUpdate struct {
+	Summary       *string
+	Description   *string
+	Model         *string
+	ModelSettings json.RawMessage
+	WindowLimit   *int
+	Compaction    json.RawMessage // the object that replaces the stored one; JSON's null resets it; nil keeps it
+	Archived      *bool
+	LastMessageAt *time.Time
+}
+
+// UpdateConversation changes a conversation.
+func (s *Store) UpdateConversation(ctx context.Context, org db.Org, id string,
+	u ConversationUpdate) (Conversation, error) {
+	if err := checkConversation(u.WindowLimit, u.Summary, u.Description); err != nil {
+		return Conversation{}, err
+	}
+	err := db.Exec(ctx, s.db, `
+		UPDATE conversations
+		SET summary = coalesce(@summary, summary), description = coalesce(@description, description),
+		    model = coalesce(@model, model), model_settings = (`+mergedSettings+`),
+		    context_window_limit = coalesce(@window, context_window_limit),
+		    compaction_settings = nullif(coalesce(@compaction::jsonb, compaction_settings), 'null'),
+		    archived_at = CASE WHEN @archived THEN coalesce(archived_at, now())
+		                       WHEN NOT @archived THEN NULL ELSE archived_at END,
+		    last_message_at = coalesce(@last, last_message_at), updated_at = now()
+		WHERE org = @org AND id = @id AND deleted_at IS NULL`,
+		pgx.StrictNamedArgs{"org": org, "id": id, "summary": u.Summary, "description": u.Description, "model": u.Model,
+			"settings": u.ModelSettings, "window": u.WindowLimit, "compaction": u.Compaction, "archived": u.Archived,
+			"last": u.LastMessageAt})
+	if err != nil {
+		return Conversation{}, s.conversationError(ctx, org, err, "", id)
+	}
+	return s.Conversation(ctx, org, "", id)
+}
+
+// Hold lets the compactions of a conversation that can wait do so until a time; nil ends that.
+func (s *Store) Hold(ctx context.Context, org db.Org, id string, until *time.Time) error {
+	err := db.Exec(ctx, s.db, `
+		UPDATE conversations SET held_until = $3 WHERE org = $1 AND id = $2 AND deleted_at IS NULL`, org, id, until)
+	return s.conversationError(ctx, org, err, "", id)
+}
+
+// RunEnded notes that a run in a conversation ended, at the start of the transaction.
+func (s *Store) RunEnded(ctx context.Context, org db.Org, conversation string) error {
+	return db.Exec(ctx, s.db, `
+		UPDATE conversations SET last_run_completion = now() WHERE org = $1 AND id = $2`, org, conversation)
+}
+
+// DeleteConversation hides a conversation and its messages from every read; the log keeps them. ErrConflict if it is an
+// agent's default conversation.
+func (s *Store) DeleteConversation(ctx context.Context, org db.Org, id string) error {
+	c, err := s.Conversation(ctx, org, "", id)
+	if err != nil {
+		return err
+	}
+	if c.IsDefault {
+		return db.Conflict("%s is the default conversation of agent %s and cannot be deleted; reset it instead", id,
+			c.AgentID)
+	}
+	err = db.Exec(ctx, s.db, `
+		UPDATE conversations SET deleted_at = now(), updated_at = now()
+		WHERE org = $1 AND id = $2 AND deleted_at IS NULL`, org, id)
+	return s.conversationError(ctx, org, err, "", id)
+}
+
+// Reset hides the default conversation of an agent and begins a new one with the instructions that compile returns.
+// compile runs in the transaction, after the conversation is hidden. The log keeps the hidden messages: lists have them
+// if MessageFilter.WithReset is set, and no search finds them.
+func (s *Store) Reset(ctx context.Context, org db.Org, agentID string, compile func(pgx.Tx) (string, error)) error {
+	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
+		err := db.Exec(ctx, tx, `
+			UPDATE conversations c SET deleted_at = now(), reset_at = now(), is_default = false, updated_at = now()
+			FROM agents a
+			WHERE a.key = c.agent_key AND c.org = $1 AND a.org = $1 AND a.id = $2 AND c.is_default`, org, agentID)
+		if err != nil {
+			return s.conversationError(ctx, org, err, agentID, "")
+		}
+		instructions, err := compile(tx)
+		if err != nil {
+			return err
+		}
+		return s.With(tx).Begin(ctx, org, agentID, instructions)
+	})
+}
+
+// Forget hides the conversations of an agent and marks its log for Clear, in the transaction that deletes the agent. It
+// locks the conversations, so that no message is appended until that transaction ends.
+func (s *Store) Forget(ctx context.Context, org db.Org, agentID string) error {
+	_, err := s.db.Exec(ctx, `
+		WITH locked AS (
+			SELECT c.key FROM conversations c JOIN agents a ON a.org = c.org AND a.key = c.agent_key
+			WHERE c.org = $1 AND a.id = $2
+			ORDER BY c.key
+			FOR NO KEY UPDATE OF c
+		)
+		UPDATE conversations SET deleted_at = coalesce(deleted_at, now())
+		WHERE org = $1 AND key IN (SELECT key FROM locked)`, org, agentID)
+	if err == nil {
+		_, err = s.db.Exec(ctx, `
+			UPDATE agent_logs SET agent_key = NULL
+			WHERE org = $1 AND agent_key = (SELECT key FROM agents WHERE org = $1 AND id = $2)`, org, agentID)
+	}
+	return db.Error(err)
+}

@@ -1,0 +1,48 @@
+package recall
+
+import (
+	"strings"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall/redact"
+)
+
+// Refused says why a message left the view: a provider refused a prompt for what it says. The log keeps the message.
+type Refused struct {
+	Status  int    `json:"status" doc:"That the provider answered with."`
+	Message string `json:"message" doc:"The provider's own words, redacted, of at most 300 characters."`
+
+	// Trial is set on messages from before the refused turn. They left the view because the provider refused two turns
+	// in a row, and took the prompt without them.
+	Trial int `json:"trial,omitempty" doc:"Of messages from before the refused turn: a number of the trial without them."`
+}
+
+// LastRefusal is the last refusal of a prompt of a conversation. Until an answer comes after it, the next one is in a
+// row with it.
+type LastRefusal struct {
+	At     int    `json:"at"`               // the conversation's last position then
+	OTID   string `json:"otid,omitempty"`   // the caller's own id of its report
+	Closed bool   `json:"closed,omitempty"` // it left nothing to ask: without a new message, no prompt can be refused
+	Part   bool   `json:"part,omitempty"`   // a part of the turn left, and the caller's loop asks without it
+	Turn   []int  `json:"turn,omitempty"`   // positions of a turn that left, though the fault may be of what came before
+	Trial  int    `json:"trial,omitempty"`  // of the trial that is under way, or was last; 0 for none
+	Stage  int    `json:"stage,omitempty"`  // of a trial under way: the number of the set that is left out, from 1
+	Back   bool   `json:"back,omitempty"`   // of a trial under way: Turn is in the view again
+	From   int    `json:"from,omitempty"`   // of a trial under way: the first message of the refused turn; else 0
+	Notes  []int  `json:"notes,omitempty"`  // positions of what the model was told of the trial
+}
+
+// maxRefusedRunes bounds the words of a provider.
+const maxRefusedRunes = 300
+
+// cleaned returns what a provider said as it is stored; nil for nil.
+func (r *Refused) cleaned(redactor *redact.Redactor) *Refused {
+	if r == nil {
+		return nil
+	}
+	words := redactor.Redact(db.Clean(strings.Join(strings.Fields(r.Message), " ")))
+	if runes := []rune(words); len(runes) > maxRefusedRunes {
+		words = string(runes[:maxRefusedRunes]) + "…"
+	}
+	return &Refused{Status: r.Status, Message: words, Trial: r.Trial}
+}
