@@ -6,6 +6,17 @@
 // Words: [Document] weighs a text without knowing any other text; [IDF] weighs a query by a sample of the texts it
 // searches; their inner product is BM25. Meaning: an [Embedder] gives unit vectors, whose inner product is the cosine.
 // [Fuse] ranks by both.
+//
+// Each file uses those that are named before it:
+//   - what all of the package work with: embed.go bulk.go turns.go
+//   - from a text to its terms: stem.go wordlists.go words.go propernames.go sieve.go tokenize.go
+//   - weights of words, of texts and of queries: expand.go bm25.go pairs.go idf.go
+//   - the client of an endpoint: openai.go refusal.go batch.go spaces.go batchsize.go pace.go endpoint.go queryvector.go
+//     recent.go made.go
+//   - vectors of rows, and the queue of texts that wait for them: queue.go vectorindex.go
+//   - vectors of another model: remade.go reembed.go reembedprogress.go reembedslice.go reembedrun.go
+//   - searches: fuse.go rerank.go ranking.go sharing.go confidence.go weights.go near.go remarks.go bywords.go search.go
+//     spelling.go explain.go reweigh.go texts.go
 package embed
 
 import (
@@ -48,4 +59,18 @@ func Normalize(v []float32) []float32 {
 		unit[i] = float32(float64(x) / norm)
 	}
 	return unit
+}
+
+func opening(text string, chars int) string {
+	if len(text) <= chars {
+		return text
+	}
+	n := 0
+	for at := range text {
+		if n == chars {
+			return text[:at]
+		}
+		n++
+	}
+	return text
 }

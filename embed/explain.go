@@ -3,7 +3,6 @@ package embed
 import (
 	"cmp"
 	"slices"
-	"time"
 )
 
 // Explanation says how a search ranked.
@@ -76,36 +75,9 @@ func (r Ranking) Explanation() *Explanation {
 	return out
 }
 
-// arm is what one ranking of a search found.
-type arm struct {
-	rows  int
-	first int // rows of the first filter
-	best  float64
-	took  time.Duration
-}
-
-// armOf describes a ranking by the hits of each filter.
-func armOf(hits [][]Hit, started time.Time) arm {
-	a := arm{took: time.Since(started)}
-	for i, of := range hits {
-		if i == 0 {
-			a.first = len(of)
-		}
-		for _, h := range of {
-			if a.rows == 0 || h.Score > a.best {
-				a.best = h.Score
-			}
-			a.rows++
-		}
-	}
-	return a
-}
-
 func (a arm) explained(name string, weight float64) ExplainedArm {
 	return ExplainedArm{Arm: name, Rows: a.rows, Best: a.best, Weight: weight, Milliseconds: milliseconds(a.took)}
 }
-
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // ExplainHit returns how a row got its place, whose searchable text and boosts the caller knows.
 func (r Ranking) ExplainHit(key int64, text string, boosts ...Boost) *HitExplanation {

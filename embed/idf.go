@@ -77,13 +77,6 @@ type Query struct {
 	sieve *sieve               // of terms
 }
 
-// queryTerm is a term that a query has.
-type queryTerm struct {
-	id     int32
-	weight float32
-	other  bool // in another writing
-}
-
 // Query weighs the terms of a query.
 func (f *IDF) Query(text string) Query {
 	own := termsOf(text)

@@ -364,20 +364,6 @@ func (p *Permit) openings(ctx context.Context, items []Item) ([]Vector, []*Refus
 	return append(vectors, more...), append(refused, final...), err
 }
 
-func opening(text string, chars int) string {
-	if len(text) <= chars {
-		return text
-	}
-	n := 0
-	for at := range text {
-		if n == chars {
-			return text[:at]
-		}
-		n++
-	}
-	return text
-}
-
 // Status is the progress of the vectors of rows that belong together.
 type Status struct {
 	Pending int     `json:"pending"` // texts that wait for a vector, and are found by their words

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/pgvector/pgvector-go"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/loci-memory/loci/db"
@@ -87,33 +86,6 @@ type Question struct {
 	// Owners returns the keys of the rows' owners: of the terms in Search.Table, unless these are plain (see Owned), and
 	// in Search.Words.
 	Owners func(context.Context) ([]int64, error)
-}
-
-// Ranking is what a search found.
-type Ranking struct {
-	Rows      []Scored // the best first; never nil
-	Query     Query    // the query's words
-	BestWords float64  // the BM25 score of the best row by words; 0 if there is none
-	Weights   Weights  // of the arms that Rows are fused of
-	ByWords   bool
-	ByMeaning bool
-	Note      string // a sentence on what the ranking lacks; empty if nothing
-	cut       bool   // the first filter leaves rows, or may leave some, that are not ranked
-
-	Confidence float64 // how good the best row is, from 0 to 1: the better one of its words and its meaning
-
-	Vector *pgvector.HalfVector // of the query, in Space; nil where the ranking is not by meaning
-	Space  Space
-
-	text           string // of the query
-	scope          *IDF
-	match          *wordindex.Match // of its words; nil where no index answered
-	words, meaning arm
-	took           time.Duration
-
-	wordsConfidence, meaningConfidence float64 // of the best row of each arm
-
-	judged *judgement // of the best rows; nil if nothing judges them. Copies of the ranking share it
 }
 
 // Rank ranks the rows that a question may see. It calls the endpoint, and reads by words and by meaning at the same

@@ -75,3 +75,10 @@ var beginnings = sync.OnceValue(func() map[string][]string {
 	}
 	return all
 })
+
+// queryTerm is a term that a query has.
+type queryTerm struct {
+	id     int32
+	weight float32
+	other  bool // in another writing
+}

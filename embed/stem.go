@@ -76,3 +76,6 @@ func stem(text string) string {
 }
 
 func idOf(text string) int32 { return int32(crc32.ChecksumIEEE([]byte(text)) % Lexicon) }
+
+// maxTermRunes is the length to which a word is cut, so that a megabyte without a space costs one short term.
+const maxTermRunes = 64

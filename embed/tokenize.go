@@ -8,9 +8,6 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxTermRunes is the length to which a word is cut, so that a megabyte without a space costs one short term.
-const maxTermRunes = 64
-
 // eachTerm calls found with the terms of a text, in the text's order and as often as the text has them. A term is
 // shared: found must not change it.
 //

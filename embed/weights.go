@@ -2,9 +2,6 @@ package embed
 
 import "math"
 
-// Weights are how much the arms of a search count. The heavier arm has 1.
-type Weights struct{ Words, Meaning float64 }
-
 // BuiltinWeight is Endpoint.Weight for a model that is known to be good. Measured on the questions of bench/questions
 // with all-MiniLM-L6-v2: from 0.3 to 0.8, as many answers are among the first ten, within half a point.
 const BuiltinWeight = 0.5

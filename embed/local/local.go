@@ -15,7 +15,7 @@
 //
 // Each file uses those that are named before it:
 //   - texts to pieces: wordpiece.go charsmap.go unigram.go normalizer.go
-//   - weights, and how they lie in memory: safetensors.go model.go
+//   - weights, and how they lie in memory: safetensors.go model.go builtin.go
 //   - what a processor computes: oracle.go kernel.go assembly.go kernel_amd64.go kernel_arm64.go kernel_other.go
 //   - passes through a model: window.go forward.go local.go
 //   - models in directories: directory.go tokenizerfile.go quantize.go bert.go table.go

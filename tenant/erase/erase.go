@@ -1,6 +1,14 @@
 // Package erase takes a text, or a message, out of all that an organization stores: out of the log and what was made of
 // it, files, passages, blocks, memory files, working memory, stored prompts, runs and jobs, in present and former
 // versions. With the redaction of secrets it is the only exception to a log that loses nothing.
+//
+// Each file uses those that are named before it:
+//   - requests of erasures and their reports: erase.go
+//   - occurrences of a text, also in other writings: escapes.go match.go markup.go json.go
+//   - a pass over an organization, and what it erases: sweep.go derived.go prompts.go runitems.go messagelog.go files.go
+//     passages.go requests.go rewrite.go
+//   - tables that other erasures do not know: table.go places.go tablesweep.go remains.go
+//   - the work of an erasure: atwork.go wholemessage.go work.go claim.go decide.go
 package erase
 
 import (
