@@ -27,12 +27,6 @@ type AgentFile struct {
 	EndLine        *int       `db:"-" json:"end_line"`
 }
 
-// An agent file's id and its file's id differ in these prefixes only.
-const (
-	agentFilePrefix = "file_agent-"
-	filePrefix      = "file-"
-)
-
 // agentFileColumns are the columns of an AgentFile; f is the file, d its folder.
 const agentFileColumns = `replace(f.id, 'file-', 'file_agent-') AS id, f.id AS file_id,
 	d.name || '/' || f.name AS file_name,

@@ -2,7 +2,6 @@ package files
 
 import (
 	"context"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -18,52 +17,12 @@ type Attachment struct {
 	Limits            Limits
 }
 
-// Attach attaches a folder to an agent, which can then open, search and list its files. Unless at.Opens or the agent's
-// limits forbid it, it opens the folder's oldest files with text while there is room; open files stay open. Attaching
-// twice changes nothing.
-func (s *Store) Attach(ctx context.Context, org db.Org, at Attachment) error {
-	return s.inTx(ctx, func(in *Store) error {
-		set := in.openSet(org, at.AgentID)
-		folder, err := set.Folder(ctx, org, at.FolderID)
-		if err != nil {
-			return err
-		}
-		if err := set.lockFolder(ctx, org, folder.Key, "NO KEY UPDATE"); err != nil {
-			return err
-		}
-		if err := set.lock(ctx); err != nil { // before the insert locks the agent's row
-			return err
-		}
-		tag, err := set.db.Exec(ctx, `
-			INSERT INTO agent_folders (agent_id, folder_key, org, opens)
-			SELECT id, @folder, org, @opens FROM agents WHERE id = @agent AND org = @org
-			ON CONFLICT DO NOTHING`,
-			pgx.StrictNamedArgs{"org": org, "agent": at.AgentID, "folder": folder.Key, "opens": at.Opens})
-		if err != nil {
-			return err
-		}
-		if tag.RowsAffected() == 0 {
-			return set.checkAgent(ctx)
-		}
-		if _, err := set.append(ctx, event.FolderAttached, folder.ID); err != nil {
-			return err
-		}
-		return set.openOldest(ctx, folder, at)
-	})
-}
-
 // lockFolder locks a folder, exclusively to attach it and shared to add a text to it, so that the second sees what the
 // first did. Folders are always locked before agents.
 func (s *Store) lockFolder(ctx context.Context, org db.Org, key int64, mode string) error {
 	_, err := db.One[int64](ctx, s.db, `
 		SELECT key FROM folders WHERE org = $1 AND key = $2 AND deleted_at IS NULL FOR `+mode, org, key)
 	return ifNotFound(err, errNoFolder)
-}
-
-// checkAgent returns ErrNotFound unless the organization has the agent.
-func (set openSet) checkAgent(ctx context.Context) error {
-	_, err := db.One[string](ctx, set.db, `SELECT id FROM agents WHERE org = $1 AND id = $2`, set.org, set.agentID)
-	return db.OrNotFound(err, "there is no agent %s", set.agentID)
 }
 
 // Detach detaches a folder from an agent, and closes its files there. It changes nothing if the folder is not attached.
@@ -140,28 +99,4 @@ func (s *Store) LockFolders(ctx context.Context, org db.Org, agentID string, fol
 	}
 	return s.exec(ctx, `
 		SELECT FROM agent_folders WHERE org = $1 AND agent_id = $2 ORDER BY folder_key FOR UPDATE`, org, agentID)
-}
-
-// SetFolders attaches the given folders to an agent, and detaches all others.
-func (s *Store) SetFolders(ctx context.Context, org db.Org, agentID string, folderIDs []string, l Limits) error {
-	before, err := s.AgentFolders(ctx, org, agentID, db.Page{Ascending: true})
-	if err != nil {
-		return err
-	}
-	had := mapped(before, func(f Folder) string { return f.ID })
-	for _, id := range had {
-		if !slices.Contains(folderIDs, id) {
-			if err := s.Detach(ctx, org, agentID, id); err != nil {
-				return err
-			}
-		}
-	}
-	for _, id := range folderIDs {
-		if !slices.Contains(had, id) {
-			if err := s.Attach(ctx, org, Attachment{AgentID: agentID, FolderID: id, Limits: l}); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

@@ -85,3 +85,8 @@ func (d *Download) Seek(offset int64, whence int) (int64, error) {
 	d.at = offset
 	return offset, nil
 }
+
+const (
+	pieceBytes   = 1 << 20         // of an original, in a row
+	storeTimeout = 2 * time.Minute // of the transaction that stores an upload
+)

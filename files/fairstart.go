@@ -10,16 +10,6 @@ import (
 	"github.com/loci-memory/loci/db/queue"
 )
 
-// largeBytes is the size beyond which a file waits in QueueLarge; the index files_turn names it too.
-const largeBytes = 1 << 20
-
-func queueOf(size int64) string {
-	if size > largeBytes {
-		return QueueLarge
-	}
-	return QueueParse
-}
-
 // cost is the length of parsing a file of size bytes in the queue's virtual time.
 func cost(size int64) time.Duration { return time.Millisecond * time.Duration(1+size>>16) }
 

@@ -220,3 +220,15 @@ func (s *Store) appendWhereOpen(ctx context.Context, org db.Org, fileKey int64, 
 	})...)
 	return err
 }
+
+// fileRef identifies a file.
+type fileRef struct {
+	Key int64  `db:"key"`
+	ID  string `db:"id"`
+}
+
+// An agent file's id and its file's id differ in these prefixes only.
+const (
+	agentFilePrefix = "file_agent-"
+	filePrefix      = "file-"
+)

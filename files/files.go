@@ -1,21 +1,30 @@
 // Package files keeps uploaded documents, turns them into searchable chunks, and tracks which of them an agent has
 // open. It owns folders, files, their originals, segments, chunks and vectors, and what is attached to and open in
 // which agent; it knows an agent only by its id.
+//
+// Each file uses those that are named before it:
+//   - the store, and what it holds: mapped.go gathering.go jobargs.go pagenumbers.go ingested.go tiers.go uses.go
+//     files.go
+//   - jobs: jobs.go fairstart.go embedding.go embedbatch.go
+//   - folders and their files: folder.go filename.go file.go cancel.go download.go
+//   - what an agent has open: lineview.go openset.go promptviews.go agentfiles.go attachment.go autoopen.go attach.go
+//   - how a document is stored and read: upload.go parsememory.go ingest.go reparse.go purge.go progress.go
+//   - lists, and files that are opened by name: directories.go globfilter.go listing.go resolve.go used.go openclose.go
+//   - search: grep.go query.go merge.go search.go passages.go
+//   - work in the background: backfill.go backlog.go remade.go work.go new.go
+//   - erasures, files that an agent has already, and files in the file of an agent: erasepacked.go erase.go hashes.go
+//     portable.go
 package files
 
 import (
 	"context"
 	"errors"
-	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
-	"github.com/loci-memory/loci/embed/wordindex"
 	"github.com/loci-memory/loci/files/document"
 	"github.com/loci-memory/loci/files/grep"
 )
@@ -63,40 +72,6 @@ type Store struct {
 	uses    *uses // of files by searches, that wait to be recorded
 }
 
-// New returns a store on d. It removes what a server that was killed left in TempDir.
-func New(d db.DB, o Options) (*Store, error) {
-	document.SweepSpools(o.TempDir)
-	if o.MaxUploadBytes == 0 {
-		o.MaxUploadBytes = DefaultMaxUploadBytes
-	}
-	if o.Read == nil {
-		o.Read = document.Readers{}.Read
-	}
-	if o.Jobs == nil {
-		jobs, err := river.NewClient(riverpgxv5.New(nil), &river.Config{FetchCooldown: tellEvery})
-		if err != nil {
-			return nil, fmt.Errorf("open the job queue: %w", err)
-		}
-		o.Jobs = jobs
-	}
-	search := embed.NewSearch(o.Endpoint, "chunks", "chunk_vectors", "chunk_key")
-	search.Reranker = o.Reranker
-	search.Words, search.PlainTerms = wordindex.New("chunks", "chunks", "folder_key", "key"), true
-	s := &Store{db: d, jobs: o.Jobs, search: search, grep: grep.New(), o: o, parsing: newParsing(), uses: &uses{},
-		readers: make(chan struct{}, parsers)}
-	s.starts = newGathering(1, maxTogether, s.startParsing)
-	s.commits = newGathering(parsers, maxTogether, func(ctx context.Context, in folderOf, all []*ingested) error {
-		return s.commit(ctx, in.org, all)
-	})
-	return s, nil
-}
-
-// tellEvery is how soon workers are told of another job of a queue. Otherwise they look for jobs every second.
-const tellEvery = 5 * time.Millisecond
-
-// maxTogether is how many files are started or committed together.
-const maxTogether = 16
-
 // With returns a store that works in tx.
 func (s *Store) With(tx pgx.Tx) *Store {
 	in := *s
@@ -131,15 +106,6 @@ func ifNotFound(err, other error) error {
 		return other
 	}
 	return err
-}
-
-// mapped returns what fn makes of each item of a list.
-func mapped[T, U any](list []T, fn func(T) U) []U {
-	all := make([]U, len(list))
-	for i, item := range list {
-		all[i] = fn(item)
-	}
-	return all
 }
 
 // space returns the id of the active embedding space, 0 if there is none.

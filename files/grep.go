@@ -99,3 +99,21 @@ func (s *Store) ReweighWords(ctx context.Context) (rows int, err error) {
 func (s *Store) PruneIndex(ctx context.Context) (blocks int, err error) {
 	return s.grep.PruneIndex(ctx, s.db)
 }
+
+// addPages sets the pages of matches.
+func (s *Store) addPages(ctx context.Context, org db.Org, fileIDs []string, matches []GrepMatch) error {
+	type file struct {
+		Paging
+		ID string `db:"id"`
+	}
+	paged, err := db.All[file](ctx, s.db, `
+		SELECT id, pages, media_type FROM files WHERE org = $1 AND id = ANY ($2) AND pages IS NOT NULL`, org, fileIDs)
+	for _, f := range paged {
+		for i, m := range matches {
+			if m.FileID == f.ID {
+				matches[i].Pages = f.Of(m.Line, m.Line)
+			}
+		}
+	}
+	return err
+}

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 
@@ -18,7 +16,6 @@ import (
 	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/files/document"
-	"github.com/loci-memory/loci/files/grep"
 )
 
 // parseWorker makes the text and the chunks of a file.
@@ -36,41 +33,6 @@ func (w *parseWorker) Work(ctx context.Context, job *river.Job[ParseArgs]) error
 			"parsing this file takes too long or too much memory; split it into smaller files")
 	}
 	return err
-}
-
-// source is a file to parse.
-type source struct {
-	Key           int64  `db:"key"`
-	ID            string `db:"id"`
-	Org           db.Org `db:"org"`
-	FolderKey     int64  `db:"folder_key"`
-	Name          string `db:"name"`
-	MediaType     string `db:"media_type"`
-	SizeBytes     int64  `db:"size_bytes"`
-	ChunkTokens   int    `db:"chunk_tokens"`
-	OverlapTokens int    `db:"overlap_tokens"`
-	Previous      int    `db:"previous"` // the generation before, 0 if the file has no text
-	Replaces      *int64 `db:"replaces"` // the file that this one replaces, nil if none
-}
-
-// parsed is the text of a file, and its chunks.
-type parsed struct {
-	document.Text
-	chunks []chunker.Chunk
-	lex    []embed.Lex // the weights of the chunks of a small text
-}
-
-// smallBytes is the size up to which texts are committed together.
-const smallBytes = 256 << 10
-
-// isSmall reports whether a text may be committed with others.
-func (p parsed) isSmall() bool { return len(p.Text.Text) <= smallBytes && p.Pages == nil }
-
-// ingested is a file with the text that a job made of it.
-type ingested struct {
-	job ParseArgs
-	src source
-	parsed
 }
 
 // ingest makes the wanted generation of a file. It does nothing if the file was deleted or another generation is
@@ -98,19 +60,6 @@ func (s *Store) ingest(ctx context.Context, job ParseArgs) error {
 		return s.commits.do(ctx, folderOf{src.Org, src.FolderKey}, all[0])
 	}
 	return s.commit(ctx, src.Org, all)
-}
-
-// folderOf names a folder.
-type folderOf struct {
-	org db.Org
-	key int64
-}
-
-// startedFile is a job that begins; src is nil if its generation is no longer wanted.
-type startedFile struct {
-	job      ParseArgs
-	src      *source
-	original []byte // of a small file
 }
 
 // startParsing marks files of an organization as being parsed, and reads the originals of small ones.
@@ -302,34 +251,6 @@ func (s *Store) storeText(ctx context.Context, all []*ingested) error {
 	return nil
 }
 
-// segments yields the rows of a file's text.
-func (f *ingested) segments(yield func([]any) bool) {
-	for g := range grep.Segments(f.Text.Text) {
-		if !yield([]any{f.src.Key, f.job.Generation, g.Ordinal, f.src.Org, g.FirstLine, g.Lines, g.Continues, g.Text}) {
-			return
-		}
-	}
-}
-
-// chunkRows yields the rows of a file's chunks.
-func (f *ingested) chunkRows(yield func([]any) bool) {
-	paging := Paging{Starts: f.Pages}
-	for i, c := range f.chunks {
-		lex := embed.Lex{}
-		if f.lex != nil {
-			lex = f.lex[i]
-		} else {
-			lex = embed.Document(searchable(f.src.Name, c))
-		}
-		id := uuid.Must(uuid.NewV7()) // ascending, so that their index grows at its end
-		if !yield([]any{id, f.src.Key, f.job.Generation, i, f.src.Org, f.src.FolderKey, c.FirstLine, c.LastLine, c.StartByte,
-			c.OverlapBytes, strings.ToValidUTF8(c.Heading, ""), c.Text, lex.Vector, lex.Terms,
-			paging.stored(c.FirstLine), paging.stored(c.LastLine)}) {
-			return
-		}
-	}
-}
-
 // eachOf yields what a sequence of each item of a list yields.
 func eachOf[T, U any](list []T, seq func(T, func(U) bool)) iter.Seq[U] {
 	return func(yield func(U) bool) {
@@ -344,11 +265,6 @@ func eachOf[T, U any](list []T, seq func(T, func(U) bool)) iter.Seq[U] {
 			}
 		}
 	}
-}
-
-// searchable returns the text by which a chunk is found: the file's name and the headings above it count as its words.
-func searchable(name string, c chunker.Chunk) string {
-	return name + "\n" + c.Heading + "\n" + c.Text
 }
 
 // copyRows turns a sequence into the rows of a COPY. The caller calls stop when the COPY is over.

@@ -22,12 +22,6 @@ type OpenRequest struct {
 	Length   *int   `json:"length"`
 }
 
-// LineRange is a range of lines: Offset is 0-based, Length nil means to the end.
-type LineRange struct {
-	Offset int  `db:"first_line"`
-	Length *int `db:"line_count"`
-}
-
 // OpenArgs are the arguments of Open.
 type OpenArgs struct {
 	Requests    []OpenRequest

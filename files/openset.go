@@ -8,6 +8,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
+	"github.com/loci-memory/loci/files/grep"
 	"github.com/loci-memory/loci/lru"
 )
 
@@ -153,4 +154,30 @@ func (set openSet) limits(ctx context.Context, l Limits) Limits {
 		return now
 	}
 	return l
+}
+
+// LineRange is a range of lines: Offset is 0-based, Length nil means to the end.
+type LineRange struct {
+	Offset int  `db:"first_line"`
+	Length *int `db:"line_count"`
+}
+
+// storedText is the text of a file in one generation.
+type storedText struct {
+	Key        int64 `db:"key"` // of the file
+	Generation int   `db:"generation"`
+	Lines      int   `db:"lines"`
+	Paging
+}
+
+// readSegment is a segment of a text as it is read.
+type readSegment struct {
+	grep.Segment
+	Final bool `db:"final"` // the text's last
+}
+
+// checkAgent returns ErrNotFound unless the organization has the agent.
+func (set openSet) checkAgent(ctx context.Context) error {
+	_, err := db.One[string](ctx, set.db, `SELECT id FROM agents WHERE org = $1 AND id = $2`, set.org, set.agentID)
+	return db.OrNotFound(err, "there is no agent %s", set.agentID)
 }

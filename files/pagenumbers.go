@@ -1,12 +1,9 @@
 package files
 
 import (
-	"context"
 	"fmt"
 	"sort"
 	"strings"
-
-	"github.com/loci-memory/loci/db"
 )
 
 // Pages is a range of pages of a file, 1-based and inclusive; the zero Pages if the file has no pages.
@@ -68,22 +65,4 @@ func pageWord(mediaType string) string {
 		return "sheet"
 	}
 	return "page"
-}
-
-// addPages sets the pages of matches.
-func (s *Store) addPages(ctx context.Context, org db.Org, fileIDs []string, matches []GrepMatch) error {
-	type file struct {
-		Paging
-		ID string `db:"id"`
-	}
-	paged, err := db.All[file](ctx, s.db, `
-		SELECT id, pages, media_type FROM files WHERE org = $1 AND id = ANY ($2) AND pages IS NOT NULL`, org, fileIDs)
-	for _, f := range paged {
-		for i, m := range matches {
-			if m.FileID == f.ID {
-				matches[i].Pages = f.Of(m.Line, m.Line)
-			}
-		}
-	}
-	return err
 }

@@ -131,26 +131,12 @@ func (f openFile) shown() LineRange {
 	return f.LineRange
 }
 
-// storedText is the text of a file in one generation.
-type storedText struct {
-	Key        int64 `db:"key"` // of the file
-	Generation int   `db:"generation"`
-	Lines      int   `db:"lines"`
-	Paging
-}
-
 func (s *Store) render(ctx context.Context, org db.Org, f openFile, lines LineRange, limitChars int) (View, error) {
 	first, last := lines.Offset+1, 0
 	if lines.Length != nil {
 		last = lines.Offset + *lines.Length
 	}
 	return Render(s.segments(ctx, org, f, first), Excerpt{first, last, f.Lines, f.Paging, limitChars})
-}
-
-// readSegment is a segment of a text as it is read.
-type readSegment struct {
-	grep.Segment
-	Final bool `db:"final"` // the text's last
 }
 
 // segmentColumns are those of a readSegment of file_segments g, in a statement whose argument $1 is the organization.

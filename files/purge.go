@@ -7,20 +7,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/db/queue"
 )
-
-// PurgeArgs is the job that deletes the rows of a folder that was deleted.
-type PurgeArgs struct {
-	Org       db.Org `json:"org"` // the organization that the folder belonged to
-	FolderKey int64  `json:"folder_key" river:"unique"`
-}
-
-// Kind implements river.JobArgs.
-func (PurgeArgs) Kind() string { return "purge_folder" }
-
-// InsertOpts implements river.JobArgsWithInsertOpts.
-func (PurgeArgs) InsertOpts() river.InsertOpts { return queue.Once(QueueUpkeep) }
 
 // DeleteFolder deletes a folder with all its files, and detaches it from every agent. At once the folder belongs to no
 // organization, no request finds it, and its name is free; a job then deletes its rows in batches.

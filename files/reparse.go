@@ -124,3 +124,22 @@ func (w *reparseWorker) Work(ctx context.Context, job *river.Job[ReparseArgs]) e
 		return in.enqueue(ctx, a)
 	})
 }
+
+// Retry resumes the work on a file that failed or was cancelled. ErrConflict for any other file.
+func (s *Store) Retry(ctx context.Context, org db.Org, folderID, fileID string) (File, error) {
+	return s.updateLocked(ctx, org, folderID, fileID, func(in *Store, f File, w workState) error {
+		if f.Status != Failed {
+			return db.Conflict("'%s' has not failed: its status is '%s'; only a failed or cancelled file is tried again",
+				f.Name, f.Status)
+		}
+		if w.Generation < w.Wanted {
+			return in.queueParsing(ctx, org, []int64{f.Key})
+		}
+		if err := in.exec(ctx, `
+			UPDATE files SET cancelled = false, error = NULL, updated_at = now()
+			WHERE org = $1 AND key = $2`, org, f.Key); err != nil {
+			return err
+		}
+		return in.queueBatches(ctx, org, in.space(), []int64{f.Key}, embedWidth)
+	})
+}

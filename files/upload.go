@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -55,11 +54,6 @@ type UnsupportedError struct{ *document.UnsupportedError }
 
 // Unwrap makes it an ErrInvalid.
 func (e *UnsupportedError) Unwrap() error { return db.ErrInvalid }
-
-const (
-	pieceBytes   = 1 << 20         // of an original, in a row
-	storeTimeout = 2 * time.Minute // of the transaction that stores an upload
-)
 
 // Upload stores a document in a folder and queues its parsing. It reads the whole body, up to the limit, and recognises
 // its format before it writes the first row, all in one transaction. skipped is true where Duplicates is Skip and the
@@ -171,12 +165,6 @@ type newFile struct {
 	id          string
 	keepsClosed bool
 	provenance  *db.Provenance
-}
-
-// fileRef identifies a file.
-type fileRef struct {
-	Key int64  `db:"key"`
-	ID  string `db:"id"`
 }
 
 // insertNamed inserts the row under its name or, if that is taken, as Duplicates says. skipped reports that it inserted

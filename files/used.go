@@ -3,40 +3,9 @@ package files
 import (
 	"context"
 	"errors"
-	"slices"
-	"sync"
-	"time"
 
 	"github.com/loci-memory/loci/db"
 )
-
-// Bounds of the uses of files that wait to be recorded.
-const (
-	maxUsers  = 1_000            // agents; the uses of further ones are recorded before their searches are answered
-	useLength = 10 * time.Second // for recording the uses of one agent's files
-)
-
-// user is an agent that uses its open files.
-type user struct {
-	org     db.Org
-	agentID string
-}
-
-// uses holds the uses of files by searches that were answered, until RecordUses records them. Its zero value is ready.
-type uses struct {
-	mu        sync.Mutex
-	running   bool
-	waiting   map[user][]string      // the ids of the files, the last used last
-	recording map[user]chan struct{} // closed when it is over
-	arrived   chan struct{}          // has a value when there may be some that wait
-}
-
-// use is a search's use of files that an agent has open.
-type use struct {
-	user
-	fileIDs []string // the last used last
-	inOrder bool     // the files were the last used already, in this order
-}
 
 // used notes that an agent used files. Where RecordUses runs, it records the use soon; else it is recorded before used
 // returns. Nothing is recorded that would not change the order of use.
@@ -80,83 +49,4 @@ func (s *Store) recordUses(ctx context.Context, u user) error {
 		return nil
 	}
 	return db.UnlessFull(err)
-}
-
-// add adds a use, unless it changes nothing; false where it must be recorded now, because nobody records uses, or too
-// many wait.
-func (w *uses) add(u use) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	waiting := w.waiting[u.user]
-	switch {
-	case u.inOrder && waiting == nil && w.recording[u.user] == nil:
-		return true
-	case !w.running || len(w.waiting) >= maxUsers && waiting == nil:
-		return false
-	}
-	earlier := slices.DeleteFunc(waiting, func(id string) bool { return slices.Contains(u.fileIDs, id) })
-	w.waiting[u.user] = append(earlier, u.fileIDs...)
-	select {
-	case w.arrived <- struct{}{}:
-	default:
-	}
-	return true
-}
-
-// start lets uses wait.
-func (w *uses) start() (arrived <-chan struct{}) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.running = true
-	w.waiting, w.recording, w.arrived = map[user][]string{}, map[user]chan struct{}{}, make(chan struct{}, 1)
-	return w.arrived
-}
-
-// end lets no more uses wait.
-func (w *uses) end() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.running = false
-}
-
-// next returns an agent whose uses wait, if there is one.
-func (w *uses) next() (u user, any bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for u = range w.waiting {
-		return u, true
-	}
-	return user{}, false
-}
-
-// take takes an agent's uses, once those that were taken before are recorded. The caller calls done when it has
-// recorded them; if there are none, done is nil.
-func (w *uses) take(ctx context.Context, u user) (fileIDs []string, done func(), err error) {
-	for {
-		w.mu.Lock()
-		before := w.recording[u]
-		if before == nil {
-			break
-		}
-		w.mu.Unlock()
-		select {
-		case <-before:
-		case <-ctx.Done():
-			return nil, nil, ctx.Err()
-		}
-	}
-	defer w.mu.Unlock()
-	fileIDs = w.waiting[u]
-	if len(fileIDs) == 0 {
-		return nil, nil, nil
-	}
-	delete(w.waiting, u)
-	over := make(chan struct{})
-	w.recording[u] = over
-	return fileIDs, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		delete(w.recording, u)
-		close(over)
-	}, nil
 }

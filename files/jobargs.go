@@ -1,0 +1,116 @@
+package files
+
+import (
+	"github.com/riverqueue/river"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/queue"
+)
+
+// The queues of the work on files: parsing is bound by processors, embedding by the endpoint. Large files wait in a
+// queue of their own, so that a short one always has a worker.
+const (
+	QueueParse  = "parse"
+	QueueLarge  = "parse_large"
+	QueueEmbed  = "embed"
+	QueueUpkeep = "upkeep"
+)
+
+// Queues returns the queues, with the number of workers that a server has for each.
+func Queues() map[string]river.QueueConfig {
+	return map[string]river.QueueConfig{QueueParse: {MaxWorkers: 8}, QueueLarge: {MaxWorkers: 1},
+		QueueEmbed: {MaxWorkers: 4}, QueueUpkeep: {MaxWorkers: 1}}
+}
+
+// ParseArgs is the job that makes a generation of a file's text and chunks.
+type ParseArgs struct {
+	Org        db.Org `json:"org"`
+	FileKey    int64  `json:"file_key" river:"unique"`
+	Generation int    `json:"generation" river:"unique"`
+
+	KeepsClosed bool `json:"keeps_closed,omitempty"` // Upload.KeepsClosed
+
+	queue.Start
+	size int64
+}
+
+// Kind implements river.JobArgs.
+func (ParseArgs) Kind() string { return "parse_file" }
+
+// InsertOpts implements river.JobArgsWithInsertOpts.
+func (a ParseArgs) InsertOpts() river.InsertOpts { return queue.Once(queueOf(a.size)) }
+
+// EmbedArgs is the job that embeds one batch of a file's chunks.
+type EmbedArgs struct {
+	Org          db.Org `json:"org" db:"org"`
+	FileKey      int64  `json:"file_key" db:"file_key" river:"unique"`
+	Generation   int    `json:"generation" db:"generation" river:"unique"`
+	SpaceID      int16  `json:"space_id" db:"space_id" river:"unique"`
+	FirstOrdinal int    `json:"first_ordinal" db:"first_ordinal" river:"unique"`
+
+	queue.Start
+}
+
+// Kind implements river.JobArgs.
+func (EmbedArgs) Kind() string { return "embed_chunks" }
+
+// InsertOpts implements river.JobArgsWithInsertOpts.
+func (EmbedArgs) InsertOpts() river.InsertOpts { return queue.Once(QueueEmbed) }
+
+// EmbedFilesArgs is the job that embeds files of a folder that have one batch each.
+type EmbedFilesArgs struct {
+	Org     db.Org           `json:"org"`
+	SpaceID int16            `json:"space_id" river:"unique"`
+	Files   []FileGeneration `json:"files" river:"unique"`
+
+	queue.Start
+}
+
+// FileGeneration names a text of a file.
+type FileGeneration struct {
+	FileKey    int64 `json:"file_key"`
+	Generation int   `json:"generation"`
+}
+
+// Kind implements river.JobArgs.
+func (EmbedFilesArgs) Kind() string { return "embed_files" }
+
+// InsertOpts implements river.JobArgsWithInsertOpts.
+func (EmbedFilesArgs) InsertOpts() river.InsertOpts { return queue.Once(QueueEmbed) }
+
+// ReparseArgs is the job that queues the files of a folder, a page at a time: those with keys from AfterKey, without
+// it, to LastKey.
+type ReparseArgs struct {
+	Org       db.Org `json:"org"`
+	FolderKey int64  `json:"folder_key" river:"unique"`
+	AfterKey  int64  `json:"after_key" river:"unique"`
+	LastKey   int64  `json:"last_key" river:"unique"`
+}
+
+// Kind implements river.JobArgs.
+func (ReparseArgs) Kind() string { return "reparse_folder" }
+
+// InsertOpts implements river.JobArgsWithInsertOpts.
+func (ReparseArgs) InsertOpts() river.InsertOpts { return queue.Once(QueueUpkeep) }
+
+// PurgeArgs is the job that deletes the rows of a folder that was deleted.
+type PurgeArgs struct {
+	Org       db.Org `json:"org"` // the organization that the folder belonged to
+	FolderKey int64  `json:"folder_key" river:"unique"`
+}
+
+// Kind implements river.JobArgs.
+func (PurgeArgs) Kind() string { return "purge_folder" }
+
+// InsertOpts implements river.JobArgsWithInsertOpts.
+func (PurgeArgs) InsertOpts() river.InsertOpts { return queue.Once(QueueUpkeep) }
+
+// largeBytes is the size beyond which a file waits in QueueLarge; the index files_turn names it too.
+const largeBytes = 1 << 20
+
+func queueOf(size int64) string {
+	if size > largeBytes {
+		return QueueLarge
+	}
+	return QueueParse
+}

@@ -1,0 +1,10 @@
+package files
+
+// mapped returns what fn makes of each item of a list.
+func mapped[T, U any](list []T, fn func(T) U) []U {
+	all := make([]U, len(list))
+	for i, item := range list {
+		all[i] = fn(item)
+	}
+	return all
+}
