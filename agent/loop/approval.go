@@ -3,35 +3,11 @@ package loop
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
-	"strings"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 )
-
-// Approval is a client's answer to a call that needs its approval.
-type Approval struct {
-	CallID    string `json:"call_id,omitempty"` // empty for all calls of the message MessageID that wait
-	MessageID string `json:"message_id,omitempty"`
-	Approve   bool   `json:"approve"`
-	Reason    string `json:"reason,omitempty"` // why it does not
-	OTID      string `json:"otid,omitempty"`   // the client's own id of the answer; empty if it has none
-	GroupID   string `json:"group_id,omitempty"`
-}
-
-// PendingError means that calls wait for the client's approval or results. It is an ErrConflict.
-type PendingError struct{ MessageID string }
-
-// Error implements error.
-func (*PendingError) Error() string {
-	return "The agent is waiting for approval on a tool call. Approve it, deny it, or send its result before you send " +
-		"other messages"
-}
-
-// Unwrap returns ErrConflict.
-func (*PendingError) Unwrap() error { return db.ErrConflict }
 
 // input returns the messages that a request appends, its own and the results of calls that it denies, and the ids of
 // the calls that it approves.
@@ -74,18 +50,6 @@ func (a *answers) leave(input []recall.Draft, clients clientCalls) bool {
 	})
 }
 
-// askedBy returns the run of a conversation's last answer; an empty one if no run of the conversation made it.
-func (l *Loop) askedBy(ctx context.Context, org db.Org, c recall.Conversation, end tail) (Run, error) {
-	if end.answer == nil || end.answer.RunID == nil {
-		return Run{}, nil
-	}
-	r, err := l.RunByID(ctx, org, *end.answer.RunID)
-	if err != nil || r.Conversation != c.ID {
-		return Run{}, ignoreNotFound(err)
-	}
-	return r, nil
-}
-
 // answers are a request's answers to the calls that wait.
 type answers struct {
 	tail
@@ -125,26 +89,6 @@ func (a *answers) approve(approvals []Approval, runs func(tool string) bool) err
 		}
 	}
 	return nil
-}
-
-// deniedByClient begins the results of calls that the client denied.
-const deniedByClient = "The request to call the tool was denied."
-
-// noReason is what the result of a denied call says if the client gave no reason.
-const noReason = "No reason was given."
-
-func isDenied(result recall.Part) bool {
-	return result.IsError && (result.Approval == recall.Denied || strings.HasPrefix(result.Text, deniedByClient))
-}
-
-// DenialReason returns the reason that the client gave for a denial, by the text of the call's result; empty if the
-// text has none.
-func DenialReason(result string) string {
-	reason, says := strings.CutPrefix(result, deniedByClient)
-	if reason = strings.TrimSpace(reason); !says || reason == noReason {
-		return ""
-	}
-	return reason
 }
 
 // results adds the results of a message. stored reports whether the message is stored already. ErrInvalid if a call
@@ -221,35 +165,10 @@ func (t tail) each(approvals []Approval) (all []Approval, err error) {
 	return all, nil
 }
 
-func ignoreNotFound(err error) error {
-	if errors.Is(err, db.ErrNotFound) {
-		return nil
-	}
-	return err
-}
-
 func notPending(callID string) error {
 	if callID == "" {
 		return db.Invalid("No tool call waits for an approval or a result in this conversation")
 	}
 	return db.Invalid("No tool call with the ID %s waits for an approval or a result in this conversation",
 		db.Short(callID))
-}
-
-// approvalIn returns the approval of a call's result, by the calls that the client approved.
-func approvalIn(approved []string, callID string) recall.Approval {
-	if slices.Contains(approved, callID) {
-		return recall.Approved
-	}
-	return ""
-}
-
-// asks reports whether calls of a tool are the client's to run or to approve.
-func (o Options) asks(r rules, tool string) bool {
-	return o.hasClientTool(tool) || r.has(byClient, tool) || r.has("requires_approval", tool)
-}
-
-// hasClientTool reports whether the client runs a tool.
-func (o Options) hasClientTool(name string) bool {
-	return slices.ContainsFunc(o.ClientTools, func(t ClientTool) bool { return t.Name == name })
 }

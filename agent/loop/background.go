@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/db/queue"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -20,21 +19,6 @@ const (
 	maxWaiting   = 64
 	waitingSince = 100 * time.Millisecond
 )
-
-// items are the events of a background run that wait to be stored.
-type items struct {
-	waiting []Event
-	flushed time.Time
-	last    int64           // number of the last stored item; 0 before it is known
-	asked   map[string]bool // ids of calls whose deltas are the client's to run
-}
-
-func (i *items) ask(callID string) {
-	if i.asked == nil {
-		i.asked = map[string]bool{}
-	}
-	i.asked[callID] = true
-}
 
 // emit shows an event to the clients of the run.
 func (w *worker) emit(ctx context.Context, e Event) error {
@@ -156,52 +140,6 @@ func (w *worker) findLast(ctx context.Context, d db.DB) (err error) {
 	return err
 }
 
-// end ends the run. One that is gone, or has ended, ends for its clients alone.
-func (w *worker) end(ctx context.Context, s stop) error {
-	if s.reason != RequiresApproval {
-		err := w.answerPending(ctx, "The call was not run: the run stopped before it ("+s.reason+").")
-		if ignoreNotFound(err) != nil {
-			w.Log.WarnContext(ctx, "calls without a result stay", "run", w.run.ID, "error", err)
-		}
-		if err := w.follow(ctx); ignoreNotFound(err) != nil {
-			return err
-		}
-	}
-	usage, err := w.UsageOf(ctx, w.org, w.run)
-	if err != nil {
-		return err
-	}
-	e := End{StopReason: s.reason, Failure: s.failed, Usage: usage}
-	last := []Event{{End: &e}}
-	if w.unstored != "" {
-		last = []Event{{Withdrawn: w.unstored}, {End: &e}}
-	}
-	err = w.inTx(ctx, func(tx pgx.Tx) error {
-		if err := w.storeEnd(ctx, tx, e); err != nil {
-			return err
-		}
-		if w.Ended != nil {
-			if err := w.Ended(ctx, tx, w.org, w.run, e.StopReason); err != nil {
-				return err
-			}
-		}
-		if !w.run.Background {
-			return nil
-		}
-		return w.sendLast(ctx, tx, last)
-	})
-	if errors.Is(err, errCancelled) {
-		return w.end(ctx, stop{reason: StopCancelled})
-	}
-	if err = ignoreNotFound(err); err != nil && ctx.Err() != nil {
-		return err
-	}
-	for _, e := range last {
-		w.add(e)
-	}
-	return err
-}
-
 // inTx calls do in a transaction. If it fails, the events that wait to be stored are those from before.
 func (w *worker) inTx(ctx context.Context, do func(pgx.Tx) error) error {
 	before := w.items
@@ -227,11 +165,6 @@ func (w *worker) sendLast(ctx context.Context, tx pgx.Tx, last []Event) error {
 	}
 	w.items.waiting = append(w.items.waiting, last...)
 	return w.flush(ctx, tx)
-}
-
-// dropDeltas drops the deltas that wait to be stored.
-func (i *items) dropDeltas() {
-	i.waiting = slices.DeleteFunc(slices.Clone(i.waiting), func(e Event) bool { return e.Delta != nil })
 }
 
 // catchUp makes the items of a background run that another server worked on those of the log: it withdraws the deltas
@@ -288,81 +221,4 @@ func (l *Loop) Items(ctx context.Context, org db.Org, id string, after int64, li
 		SELECT seq, item FROM run_items WHERE org = $1 AND run_key = $2 AND seq > $3 ORDER BY seq LIMIT $4`,
 		org, r.Key, after, limit)
 	return list, r.Status != Running && len(list) < limit, err
-}
-
-// orphan is a run that no living server works on.
-type orphan struct {
-	Org   db.Org `db:"org"`
-	ID    string `db:"id"`
-	Owner string `db:"owner"`
-}
-
-// Adopt takes over an organization's runs of servers that are gone, and those of this server that were interrupted; of
-// every organization if org is empty. Run works on them.
-func (l *Loop) Adopt(ctx context.Context, org db.Org) {
-	orphans, err := l.orphans(ctx, org)
-	if err != nil && ctx.Err() == nil {
-		l.Log.WarnContext(ctx, "runs that were interrupted do not go on yet", "error", err)
-	}
-	for _, o := range orphans {
-		s := newSession(o.Org, Run{ID: o.ID}, Model{})
-		if !l.hold(s) {
-			continue
-		}
-		if err := l.takeOver(ctx, s, o); err != nil {
-			l.release(s)
-			if ctx.Err() == nil && ignoreNotFound(err) != nil {
-				l.Log.WarnContext(ctx, "a run that was interrupted does not go on yet", "run", o.ID, "error", err)
-			}
-		}
-	}
-}
-
-func (l *Loop) takeOver(ctx context.Context, s *session, o orphan) (err error) {
-	err = db.Exec(ctx, l.DB, `
-		UPDATE runs SET owner = $4 WHERE org = $1 AND id = $2 AND owner = $3 AND status = 'running'`,
-		o.Org, o.ID, o.Owner, l.Server)
-	if err != nil {
-		return err
-	}
-	if s.run, err = l.RunByID(ctx, o.Org, o.ID); err != nil {
-		return err
-	}
-	go func() { _ = l.hand(ctx, s) }() // Run receives it after adopt, or ends with ctx
-	return nil
-}
-
-// orphans lists the runs of all organizations that are running and whose server is gone, and those of this server that
-// it does not work on.
-func (l *Loop) orphans(ctx context.Context, org db.Org) ([]orphan, error) {
-	running, err := db.All[orphan](ctx, l.DB, `
-		SELECT org, id, owner FROM runs WHERE status = 'running' AND ($1 = 0 OR org = $1) ORDER BY org, key`, org)
-	if err != nil {
-		return nil, err
-	}
-	if org == 0 {
-		l.keepHalts(l.Server, running)
-	}
-	if len(running) == 0 {
-		return nil, nil
-	}
-	var owners []string
-	for _, o := range running {
-		owners = append(owners, o.Owner)
-	}
-	dead, err := queue.Dead(ctx, l.DB, owners)
-	if err != nil {
-		return nil, err
-	}
-	gone := map[string]bool{l.Server: true}
-	for _, id := range dead {
-		gone[id] = true
-	}
-	var orphans []orphan
-	for _, o := range running {
-		if gone[o.Owner] && l.held(o.ID) == nil && !l.rests(o.ID) {
-			orphans = append(orphans, o)
-		}
-	}
-	return orphans, nil
 }

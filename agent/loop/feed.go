@@ -5,59 +5,7 @@ import (
 	"errors"
 	"sync"
 	"time"
-
-	"github.com/loci-memory/loci/agent/loop/model"
-	"github.com/loci-memory/loci/recall"
 )
-
-// Event is something that happened in a run, for its client. One of Message, Delta, Withdrawn, Dropped and End is set.
-type Event struct {
-	Message  *recall.Message // was appended to the log
-	Streamed bool            // with Message: its deltas were sent
-
-	Delta     *Delta
-	Withdrawn string   // the id of a message of which deltas were sent, and which is not stored
-	Dropped   []string // the ids of calls of which deltas were sent, and which the stored message does not have
-	End       *End
-}
-
-// Delta is a piece of an answer before it is stored.
-type Delta struct {
-	model.Delta
-	MessageID string // of the answer
-	StepID    string
-	Asked     bool // a call is the client's to run or to approve
-	At        time.Time
-}
-
-// End is the end of a run.
-type End struct {
-	StopReason string
-	Usage      Usage
-	Failure    *Failure // nil unless the run failed
-}
-
-// Failure says why a run failed. Status and Detail are those of a provider's failure.
-type Failure struct {
-	Type   string `json:"type"`
-	Text   string `json:"message"`
-	Status int    `json:"status,omitempty"` // by which a request without a stream is answered; 0 for others
-	Detail string `json:"detail,omitempty"` // the provider's own words, redacted
-
-	// After is the pause that the provider asks for with a limit of requests; 0 if it asks for none, and in the log.
-	After time.Duration `json:"-"`
-}
-
-// Usage is what the models of a run counted, in tokens.
-type Usage struct {
-	Steps      int `db:"steps"`
-	Prompt     int `db:"prompt_tokens"`
-	Completion int `db:"completion_tokens"`
-	Cached     int `db:"cached_tokens"`
-	CacheWrite int `db:"cache_write_tokens"`
-	Reasoning  int `db:"reasoning_tokens"`
-	Context    int `db:"context_tokens"` // of the last prompt, and of its answer
-}
 
 // errClosed means that no more events come.
 var errClosed = errors.New("the run has no more events")

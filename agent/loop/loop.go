@@ -1,21 +1,27 @@
 // Package loop runs agents: it asks their models, runs the tools that they call, stores each step before the next one,
 // and goes on with the runs of servers that are gone. It owns the tables of runs and steps.
+//
+// Each file uses those that are named before it:
+//   - what a run is: errors.go status.go event.go model.go halt.go feed.go denial.go tail.go rules.go options.go run.go
+//   - the runs of a server, and those in the tables: session.go registry.go loop.go record.go clientcalls.go busy.go
+//   - requests, which begin runs or repeat them: request.go resume.go calls.go turn.go repeat.go approval.go
+//   - the worker of a run: items.go room.go worker.go
+//   - how runs begin and are given up: input.go retried.go start.go adopt.go cancel.go
+//   - how a run shows, stores and ends what it does: background.go workertools.go end.go
+//   - loops of others: outside.go flush.go refusal.go outsiderefusal.go outsiderecord.go open.go outsideapproval.go
+//   - steps, and the work that makes them one after the other: retry.go suspect.go step.go work.go serve.go
 package loop
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/agent"
-	"github.com/loci-memory/loci/agent/loop/model"
 	"github.com/loci-memory/loci/agent/tool"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
@@ -62,44 +68,6 @@ type Loop struct {
 	stopped chan struct{} // is closed when Run ends
 }
 
-// registry holds the runs on this server.
-type registry struct {
-	mu     sync.Mutex
-	active map[string]*session // by the ids of their runs
-	halts  map[string]Halt     // by the ids of their runs
-}
-
-func newRegistry() *registry {
-	return &registry{active: map[string]*session{}, halts: map[string]Halt{}}
-}
-
-// Model is a model that answers.
-type Model struct {
-	model.Client
-	Name string // as its provider names it
-}
-
-// Provider returns the provider's name in Letta's words.
-func (m Model) Provider() string {
-	if m.Format() == model.FormatAnthropic {
-		return "anthropic"
-	}
-	return "openai"
-}
-
-// ErrNoModel means that no model is configured for an agent.
-var ErrNoModel = errors.New("no language model is configured")
-
-// NoModel is the type of the failure of a run that goes on where no model is configured for it.
-const NoModel = "no_model"
-
-// NoModelText tells a client what to do about an ErrNoModel.
-func NoModelText(err error) string {
-	return "This server cannot run the agent, because " + err.Error() + ": set LOCI_LLM_BASE_URL and LOCI_LLM_MODEL, " +
-		"and for anthropic/ handles LOCI_ANTHROPIC_API_KEY. A loop of your own needs none of them: " +
-		"GET /v1/agents/{agent_id}/prompt hands out prompts, and POST /v1/agents/{agent_id}/messages/capture stores turns"
-}
-
 // New returns a Loop with the fields of l.
 func New(l Loop) *Loop {
 	l.registry, l.starts = newRegistry(), make(chan *session)
@@ -119,141 +87,5 @@ func (l *Loop) In(tx pgx.Tx) *Loop { return l.with(tx) }
 
 // Stopped returns a channel that is closed when the server works on runs no more.
 func (l *Loop) Stopped() <-chan struct{} { return l.stopped }
-
-// adoptEvery is the time between two looks for the runs of servers that are gone.
-const adoptEvery = 2 * time.Second
-
-// Run works on runs until ctx ends, and waits for them to stop. It is called once. The next steps of these runs are
-// another server's, or this one's when it runs again. present is closed when this server is announced; only then it
-// takes over runs.
-func (l *Loop) Run(ctx context.Context, present <-chan struct{}) {
-	announced := false
-	defer close(l.stopped)
-	var working sync.WaitGroup
-	defer working.Wait()
-	adopt := time.NewTicker(adoptEvery)
-	defer adopt.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-present:
-			announced, present = true, nil
-			l.Adopt(ctx, 0)
-		case <-adopt.C:
-			if announced {
-				l.Adopt(ctx, 0)
-			}
-		case s := <-l.starts:
-			working.Go(func() { l.work(ctx, s) })
-		}
-	}
-}
-
-// session is a run on this server.
-type session struct {
-	*Feed
-	org    db.Org
-	run    Run
-	model  Model // its client is nil if the run began on another server
-	cancel chan struct{}
-	once   sync.Once
-}
-
-func newSession(org db.Org, r Run, m Model) *session {
-	return &session{Feed: newFeed(r.ID), org: org, run: r, model: m, cancel: make(chan struct{})}
-}
-
-// stop ends the run at once, and what it waits for.
-func (s *session) stop() { s.once.Do(func() { close(s.cancel) }) }
-
-// hold makes a session known to the server; false if its run is there already.
-func (r *registry) hold(s *session) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.active[s.run.ID] != nil {
-		return false
-	}
-	r.active[s.run.ID] = s
-	return true
-}
-
-func (r *registry) release(s *session) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.active, s.run.ID)
-}
-
-func (r *registry) held(id string) *session {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.active[id]
-}
-
-// work works on a run until it ends, or until ctx does.
-func (l *Loop) work(ctx context.Context, s *session) {
-	defer l.release(s)
-	defer s.close()
-	ctx = db.WithProvenance(db.WithOrg(ctx, s.org), db.Provenance{KeyID: s.run.Options.KeyID, AgentID: s.run.AgentID,
-		ConversationID: s.run.Conversation})
-	w := &worker{Loop: l, session: s}
-	err := w.work(db.WithNotice(ctx, cmp.Or(l.Patience, defaultPatience), s.waiting))
-	switch {
-	case err == nil:
-		l.forgetHalt(s.run.ID)
-	case ctx.Err() != nil:
-		l.Log.InfoContext(ctx, "a run goes on when a server works again", "run", s.run.ID)
-		s.interrupt()
-	default:
-		l.Log.ErrorContext(ctx, "a run stopped; it goes on later", "run", s.run.ID, "error", err)
-		if !unavailable(err) {
-			s.interrupt()
-			return
-		}
-		l.halt(s.run.ID)
-		s.add(interruption(OutageText(s.run.ID)))
-	}
-}
-
-// interrupt ends the run for its clients on this server, which stops.
-func (s *session) interrupt() { s.add(interruption(InterruptedText(s.run.ID))) }
-
-// interruption is the end of a run for its clients that goes on later.
-func interruption(text string) Event {
-	return Event{End: &End{StopReason: StopError, Failure: &Failure{Type: Interrupted, Text: text}}}
-}
-
-// defaultPatience is the Patience of a loop that has none. Until a wait is noticed some seconds may pass: 30 s in all.
-const defaultPatience = 24 * time.Second
-
-// Interrupted is the type of the failure of a run that goes on later.
-const Interrupted = "interrupted"
-
-// InterruptedText tells the client of a run that the run goes on later.
-func InterruptedText(run string) string {
-	return "The server stopped before the run ended. The run goes on later: " + readsLater(run)
-}
-
-// OutageText tells the client of a run that the run goes on when the database serves again.
-func OutageText(run string) string {
-	return "The database does not answer, or stores nothing, so that this answer ends before the run. The run goes on " +
-		"when it does: " + readsLater(run)
-}
-
-// readsLater says how the client of a run learns what became of it.
-func readsLater(run string) string {
-	return "GET /v1/runs/" + run + " tells how it ends, and /v1/runs/" + run + "/messages has what it says. Do not send " +
-		"the request again, unless with its otids"
-}
-
-// isCancelled reports whether the client cancelled the run on this server.
-func (s *session) isCancelled() bool {
-	select {
-	case <-s.cancel:
-		return true
-	default:
-		return false
-	}
-}
 
 func newID(prefix string) string { return prefix + uuid.NewString() }

@@ -208,3 +208,8 @@ func (o *Outside) afterAnswer(ctx context.Context, turn *turn, t tail, next *Nex
 	}
 	return err
 }
+
+// needsApproval reports whether the server runs a tool when the client approves it.
+func (o *Outside) needsApproval(name string) bool {
+	return slices.Contains(o.tools, name) && o.rules.has("requires_approval", name)
+}

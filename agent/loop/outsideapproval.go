@@ -160,8 +160,3 @@ func (o *Outside) asking(turn turn, answer []recall.Part) []recall.Part {
 	}
 	return parts
 }
-
-// needsApproval reports whether the server runs a tool when the client approves it.
-func (o *Outside) needsApproval(name string) bool {
-	return slices.Contains(o.tools, name) && o.rules.has("requires_approval", name)
-}

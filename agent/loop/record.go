@@ -1,142 +1,15 @@
 package loop
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 )
-
-// Statuses of runs and steps.
-const (
-	Running   = "running"
-	Completed = "completed"
-	Failed    = "failed"
-	Cancelled = "cancelled"
-	Succeeded = "success"
-)
-
-// The reasons for which a run stops, under Letta's names.
-const (
-	EndTurn          = "end_turn"
-	MaxSteps         = "max_steps"
-	ToolRule         = "tool_rule"
-	RequiresApproval = "requires_approval"
-	StopCancelled    = "cancelled"
-	MaxTokens        = "max_tokens_exceeded" //nolint:gosec // no credential
-	StopError        = "error"
-	ModelError       = "llm_api_error"
-	BrokenAnswer     = "invalid_llm_response"
-	BrokenCalls      = "invalid_tool_call"
-	NoToolCall       = "no_tool_call"
-	NoCredits        = "insufficient_credits"
-	PromptTooLarge   = "context_window_overflow_in_system_prompt"
-)
-
-// statusOf returns the status of a run that stopped for a reason, as Letta has it.
-func statusOf(stop string) string {
-	switch stop {
-	case EndTurn, MaxSteps, ToolRule, RequiresApproval:
-		return Completed
-	case StopCancelled:
-		return Cancelled
-	}
-	return Failed
-}
-
-// Options are what a request asks of its run.
-type Options struct {
-	MaxSteps     int             `json:"max_steps"`
-	ClientTools  []ClientTool    `json:"client_tools,omitempty"`
-	Model        *string         `json:"model,omitempty"`  // a handle, in place of the conversation's
-	System       *string         `json:"system,omitempty"` // instructions, in place of the agent's
-	Skills       []Skill         `json:"skills,omitempty"`
-	Compactions  bool            `json:"compactions,omitempty"` // show the summaries that the run makes
-	StreamTokens bool            `json:"stream_tokens,omitempty"`
-	Approved     []string        `json:"approved,omitempty"`     // ids of calls that the client approved
-	Approvals    []Approval      `json:"approvals,omitempty"`    // and denials, as the client sent them
-	Waiting      *Waiting        `json:"waiting,omitempty"`      // calls of an earlier run that were shown again
-	OTIDs        []string        `json:"otids,omitempty"`        // of the approvals and of the messages with them
-	InputSHA256  []byte          `json:"input_sha256,omitempty"` // of the messages with approvals, as the client sent them
-	Following    []recall.Draft  `json:"following,omitempty"`    // messages that follow the approved calls' results
-	View         json.RawMessage `json:"view,omitempty"`         // how the client wants to see messages; the caller's
-	KeyID        string          `json:"key_id,omitempty"`       // of the API key of the request
-	Resumes      string          `json:"resumes,omitempty"`      // the first run of the same request, which failed
-	Retried      []string        `json:"retried,omitempty"`      // otids of messages that say what those of Resumes do
-	Follows      []string        `json:"follows,omitempty"`      // failed runs whose messages the request began with
-	Refused      *Refused        `json:"refused,omitempty"`      // its prompt was refused: the run ends so
-}
-
-// Waiting is a message with calls that wait for the client.
-type Waiting struct {
-	MessageID string   `json:"message_id"`
-	Calls     []string `json:"calls"` // their ids
-}
-
-// of returns the event that shows the calls of the message.
-func (w Waiting) of(m recall.Message) Event {
-	m.Content = slices.DeleteFunc(slices.Clone(m.Content), func(p recall.Part) bool {
-		return p.Type != recall.ToolCall || !slices.Contains(w.Calls, p.CallID)
-	})
-	for i := range m.Content {
-		m.Content[i].Approval = recall.Asked
-	}
-	return Event{Message: &m}
-}
-
-// ClientTool is a tool that the client runs.
-type ClientTool struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description,omitempty"`
-	Parameters  json.RawMessage `json:"parameters,omitempty"`
-}
-
-// Skill is a text that the client has, of which the model is told.
-type Skill struct {
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	Location    string `json:"location"`
-}
-
-// Run is the work on one request.
-type Run struct {
-	Key          int64      `db:"key"`
-	ID           string     `db:"id"`
-	AgentID      string     `db:"agent_id"`
-	AgentKey     int64      `db:"agent_key"`
-	Conversation string     `db:"conversation"` // its id
-	IsDefault    bool       `db:"is_default"`   // the conversation is the agent's default one
-	Status       string     `db:"status"`
-	StopReason   *string    `db:"stop_reason"`
-	ErrorType    *string    `db:"error_type"`
-	Error        *string    `db:"error"`
-	ErrorStatus  *int       `db:"error_status"`
-	ErrorDetail  *string    `db:"error_detail"`
-	Background   bool       `db:"background"`
-	Options      Options    `db:"request"`
-	FirstTokenAt *time.Time `db:"first_token_at"`
-	CancelledAt  *time.Time `db:"cancelled_at"`
-	CreatedAt    time.Time  `db:"created_at"`
-	CompletedAt  *time.Time `db:"completed_at"`
-}
-
-const runColumns = `r.key, r.id, a.id AS agent_id, r.agent_key, c.id AS conversation, c.is_default, r.status,
-	r.stop_reason, r.error_type, r.error, r.error_status, r.error_detail, r.background, r.request, r.first_token_at,
-	r.cancelled_at, r.created_at, r.completed_at`
-
-const runRows = `SELECT ` + runColumns + `
-	FROM runs r
-	JOIN agents a ON a.org = r.org AND a.key = r.agent_key
-	JOIN conversations c ON c.org = r.org AND c.key = r.conversation_key
-	WHERE r.org = @org`
 
 // RunByID returns a run; ErrNotFound if it does not exist.
 func (l *Loop) RunByID(ctx context.Context, org db.Org, id string) (Run, error) {
@@ -163,21 +36,6 @@ func (l *Loop) Runs(ctx context.Context, org db.Org, f Filter, p db.Page) ([]Run
 		AND (@background::boolean IS NULL OR r.background = @background) AND (NOT @active OR r.status = 'running')`,
 		pgx.StrictNamedArgs{"org": org, "agents": f.AgentIDs, "conversation": f.Conversation, "statuses": f.Statuses,
 			"stop_reason": f.StopReason, "background": f.Background, "active": f.Active})
-}
-
-// activeIn returns the run that works in a conversation; ErrNotFound if there is none.
-func activeIn(ctx context.Context, d db.DB, org db.Org, conversation string) (Run, error) {
-	return db.One[Run](ctx, d, runRows+` AND c.id = @conversation AND r.status = 'running'`,
-		pgx.StrictNamedArgs{"org": org, "conversation": conversation})
-}
-
-// CheckIdle returns a *BusyError if a run works in a conversation.
-func (l *Loop) CheckIdle(ctx context.Context, org db.Org, conversation string) error {
-	r, err := activeIn(ctx, l.DB, org, conversation)
-	if errors.Is(err, db.ErrNotFound) {
-		return nil
-	}
-	return cmp.Or(err, error(&BusyError{r.ID}))
 }
 
 // endedBefore returns the two newest runs of a conversation that ended before another one began.
@@ -213,26 +71,6 @@ func (l *Loop) insert(ctx context.Context, tx pgx.Tx, org db.Org, r Run, c recal
 		VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		org, r.ID, c.AgentKey, c.Key, r.Background, r.Options, l.Server)
 	return db.Error(err)
-}
-
-// setOptions stores the options of a run.
-func setOptions(ctx context.Context, d db.DB, org db.Org, r Run) error {
-	return db.Exec(ctx, d, `UPDATE runs SET request = $3 WHERE org = $1 AND id = $2`, org, r.ID, r.Options)
-}
-
-// Failure returns why the run failed; nil if it did not.
-func (r Run) Failure() *Failure {
-	if r.ErrorType == nil {
-		return nil
-	}
-	f := Failure{Type: *r.ErrorType, Text: *r.Error}
-	if r.ErrorStatus != nil {
-		f.Status = *r.ErrorStatus
-	}
-	if r.ErrorDetail != nil {
-		f.Detail = *r.ErrorDetail
-	}
-	return &f
 }
 
 // Step is one answer of a model, or a failure to get one.
@@ -332,48 +170,6 @@ func (l *Loop) UsageOf(ctx context.Context, org db.Org, r Run) (Usage, error) {
 		                 FILTER (WHERE status = 'success'))[1], 0)::integer AS context_tokens
 		FROM steps WHERE org = $1 AND run_key = $2`, org, r.Key)
 }
-
-// storeEnd stores the end of the run. ErrNotFound if it is gone, has ended, or is another server's; errCancelled if
-// calls were to wait for the client and the run was cancelled. All transactions lock in this order: conversations,
-// agents, runs.
-func (w *worker) storeEnd(ctx context.Context, tx pgx.Tx, e End) error {
-	var failure Failure
-	if e.Failure != nil {
-		failure = *e.Failure
-	}
-	durationMS, err := db.One[int64](ctx, tx, `
-		SELECT round(extract(epoch FROM now() - created_at) * 1000)::bigint
-		FROM runs WHERE org = $1 AND key = $2 AND status = 'running' AND owner = $3`, w.org, w.run.Key, w.Server)
-	if err != nil {
-		return err
-	}
-	if err := w.Recall.With(tx).RunEnded(ctx, w.org, w.run.Conversation); err != nil {
-		return err
-	}
-	last := agent.LastRun{DurationMS: &durationMS, StopReason: &e.StopReason}
-	if err := agent.RunEnded(ctx, tx, w.org, w.run.AgentKey, last); err != nil {
-		return err
-	}
-	err = db.Exec(ctx, tx, `
-		UPDATE runs SET status = @status, stop_reason = @reason, completed_at = now(), error_type = nullif(@type, ''),
-		       error = nullif(@error, ''), error_status = nullif(@error_status, 0),
-		       error_detail = nullif(@error_detail, '')
-		WHERE org = @org AND key = @key AND status = 'running' AND owner = @server
-		  AND (cancelled_at IS NULL OR @reason <> 'requires_approval')`,
-		pgx.StrictNamedArgs{"org": w.org, "key": w.run.Key, "status": statusOf(e.StopReason), "reason": e.StopReason,
-			"type": failure.Type, "error": failure.Text, "error_status": failure.Status, "error_detail": failure.Detail,
-			"server": w.Server})
-	if e.StopReason == RequiresApproval && errors.Is(err, db.ErrNotFound) {
-		return errCancelled
-	}
-	return err
-}
-
-// errCancelled means that a run was cancelled, or has ended.
-var errCancelled = errors.New("the run was cancelled")
-
-// errTaken means that another server works on a run.
-var errTaken = errors.New("another server has taken the run over")
 
 // mayStore returns an error if a run may store nothing more: errCancelled or errTaken. Until the transaction ends,
 // nobody cancels the run or takes it over. The transaction has locked the conversation.

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"slices"
 
@@ -14,34 +12,6 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 )
-
-// otids returns the otids of the request's approvals, and of the messages that come with them.
-func (r Request) otids() (otids []string) {
-	add := func(otid string) {
-		if otid != "" && !slices.Contains(otids, otid) {
-			otids = append(otids, otid)
-		}
-	}
-	for _, a := range r.Approvals {
-		add(a.OTID)
-	}
-	for _, d := range r.Input {
-		if len(r.Approvals) > 0 && d.OTID != nil {
-			add(*d.OTID)
-		}
-	}
-	return otids
-}
-
-// inputSHA256 returns the SHA-256 of the messages that come with the request's approvals; nil without approvals.
-func (r Request) inputSHA256() []byte {
-	if len(r.Approvals) == 0 {
-		return nil
-	}
-	raw, _ := json.Marshal(r.Input) // texts and parsed JSON
-	sum := sha256.Sum256(raw)
-	return sum[:]
-}
 
 // answered returns the run that was made of the same approvals and messages, by the approvals' otids; empty if no run
 // has one of the otids. ErrConflict if a run has one, and other approvals or messages.
@@ -124,9 +94,6 @@ func (l *Loop) found(ctx context.Context, org db.Org, agentID, id string) (Start
 	f, err := l.replay(ctx, org, r)
 	return Started{r, f}, err
 }
-
-// maxRunMessages bounds the messages of a run that are read at once.
-const maxRunMessages = 10_000
 
 // produced returns the messages that a run made.
 func (l *Loop) produced(ctx context.Context, org db.Org, r Run) ([]recall.Message, error) {

@@ -92,17 +92,6 @@ func (l *Loop) asksAgain(ctx context.Context, org db.Org, c recall.Conversation,
 	return 0, same && bytes.Equal(r.Options.InputSHA256, earlier.Options.InputSHA256), nil
 }
 
-// messageRuns returns the runs that have the messages of a run's request.
-func (r Run) messageRuns() []string { return append(slices.Clone(r.Options.Follows), firstOf(r)) }
-
-// firstOf returns the first run of the request of a run.
-func firstOf(r Run) string {
-	if r.Options.Resumes != "" {
-		return r.Options.Resumes
-	}
-	return r.ID
-}
-
 // retriedBefore returns the first run of the text that an earlier request sent again under one of some otids; empty if
 // none did. ErrConflict if that was another text.
 func (l *Loop) retriedBefore(ctx context.Context, org db.Org, c recall.Conversation, r Request, otids []string) (string,

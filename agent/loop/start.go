@@ -1,46 +1,14 @@
 package loop
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 )
-
-// Request asks for a run.
-type Request struct {
-	AgentID      string
-	Conversation string // an id, or recall.DefaultConversation
-	Background   bool
-	Options      Options
-	Input        []recall.Draft // messages of the client, and results of tools that it ran
-	Approvals    []Approval
-
-	rules rules // of the agent
-}
-
-// Started is a run that was started, or that was found by the otid of a message.
-type Started struct {
-	Run Run
-	*Feed
-}
-
-// BusyError means that another run works in the conversation. It is an ErrConflict.
-type BusyError struct{ RunID string }
-
-// Error implements error.
-func (e *BusyError) Error() string {
-	return fmt.Sprintf("CONFLICT: Another request is at work in this conversation (%s). Wait for its end, or cancel it",
-		cmp.Or(e.RunID, "it has just ended"))
-}
-
-// Unwrap returns ErrConflict.
-func (*BusyError) Unwrap() error { return db.ErrConflict }
 
 // Start stores the input of a request and begins a run. If the input was stored before, by its otids, it returns the
 // run that was made of it. ErrNoModel without a model for the agent, *BusyError if another run works in the
@@ -192,15 +160,6 @@ func (l *Loop) checkCount(ctx context.Context, tx pgx.Tx, org db.Org) error {
 
 // isTaken reports whether an error is that another run works in the conversation.
 func isTaken(err error) bool { return db.Constraint(err) == "runs_one_at_a_time" }
-
-// busy returns the error of a request that meets another one.
-func (l *Loop) busy(ctx context.Context, org db.Org, c recall.Conversation) error {
-	other, err := activeIn(ctx, l.DB, org, c.ID)
-	if err != nil && !errors.Is(err, db.ErrNotFound) {
-		return err
-	}
-	return &BusyError{other.ID}
-}
 
 // errRepeated rolls a transaction back whose input is stored already.
 var errRepeated = errors.New("the input is stored already")

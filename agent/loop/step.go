@@ -1,20 +1,15 @@
 package loop
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/agent/loop/model"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
@@ -75,28 +70,6 @@ func (w *worker) explain(ctx context.Context, err error) *stop {
 		return &stop{StopError, &Failure{Type: "busy", Text: err.Error()}}
 	}
 	return nil
-}
-
-// faultStop returns the stop of a fault of the model's provider, with the provider's own words.
-func (w *worker) faultStop(ctx context.Context, err error, f *model.Fault) *stop {
-	reason := map[model.FaultKind]string{model.Failed: ModelError, model.Overflow: PromptTooLarge,
-		model.Credits: NoCredits, model.Broken: BrokenAnswer, model.Content: ModelError}[f.Kind]
-	failed := Failure{Type: reason, Text: f.Public(), Status: f.AnswerStatus()}
-	if f.Status == http.StatusTooManyRequests {
-		failed.After = f.After
-	}
-	if f.Kind == model.Content && f.Status == http.StatusOK { // the answer was withheld
-		failed.Type = ContentFilter
-	}
-	words, failure := w.Recall.RedactText(ctx, w.org, f.Words)
-	if failure == nil && words != "" {
-		failed.Detail = words
-		failed.Text += ": " + words
-	}
-	if o, is := errors.AsType[*overflow](err); is {
-		failed.Text += ". " + o.Counts()
-	}
-	return &stop{reason, &failed}
 }
 
 // ask asks the model for an answer to the next prompt, and again if that may help and no client can have seen a piece
@@ -184,65 +157,6 @@ func (w *worker) beginPieces(ctx context.Context) error {
 	return w.showSummaries(ctx)
 }
 
-// isShown reports whether a client can have seen a piece of an answer that is not stored.
-func (w *worker) isShown() bool {
-	w.shows.Lock()
-	defer w.shows.Unlock()
-	return w.unstored != ""
-}
-
-// roomMakers are the settings by which a conversation is compacted whose prompt is too long for its provider, in order.
-// The last leaves a summary of about 1,000 tokens: there is nothing to summarize after it.
-var roomMakers = []string{`{}`, `{"mode":"all","clip_chars":4000}`}
-
-// compactNext compacts the conversation whose prompt the provider found too long, though it fits by our count, by the
-// next of some settings that makes it smaller. It reports whether there was one.
-func (l *Loop) compactNext(ctx context.Context, org db.Org, c recall.Conversation, settings *[]string) (bool, error) {
-	for len(*settings) > 0 {
-		next := json.RawMessage((*settings)[0])
-		*settings = (*settings)[1:]
-		_, err := l.Agents.Compact(ctx, org, c, agent.CompactOptions{Settings: next})
-		if err == nil || !errors.Is(err, db.ErrInvalid) { // which says that nothing gets smaller
-			return err == nil, err
-		}
-	}
-	return false, nil
-}
-
-// overflow is the fault of a provider that finds a prompt too long which cannot be made shorter.
-type overflow struct {
-	*model.Fault
-	Prompt agent.StoredPrompt
-}
-
-// Unwrap returns the fault.
-func (o *overflow) Unwrap() error { return o.Fault }
-
-// Counts says what the prompt's tokens are, by our count.
-func (o *overflow) Counts() string {
-	t := o.Prompt.Tokens
-	said := t.Summary + t.Messages
-	return fmt.Sprintf("By Loci's count the prompt has %d tokens of a window of %d: %d of the system prompt, %d of "+
-		"tools, and %d of the conversation, as far as it can be compacted. Set context_window_limit to what the model "+
-		"takes, or shorten the largest part", t.Total, o.Prompt.Window,
-		max(t.Estimated-t.Tools-said, 0), t.Tools, said)
-}
-
-// target returns the prompt that the run needs next.
-func (w *worker) target(n narrowing) agent.PromptTarget {
-	o := w.run.Options
-	t := agent.PromptTarget{AgentID: w.agent.ID, Conversation: w.conversation.ID, Format: agent.Format(w.model.Format()),
-		Model: o.Model, System: o.System, Addition: aboutSkills(o.Skills), OnlyTools: n.only}
-	for _, c := range o.ClientTools {
-		if len(bytes.TrimSpace(c.Parameters)) == 0 {
-			c.Parameters = json.RawMessage(`{"type":"object","properties":{}}`)
-		}
-		schema := map[string]any{"name": c.Name, "description": c.Description, "parameters": c.Parameters}
-		t.MoreTools = append(t.MoreTools, agent.Definition{Name: c.Name, Schema: chat.Encode(schema)})
-	}
-	return t
-}
-
 // showSummaries shows the summaries that were made since the run began to a client that wants them, each once.
 func (w *worker) showSummaries(ctx context.Context) error {
 	if !w.run.Options.Compactions {
@@ -263,20 +177,6 @@ func (w *worker) showSummaries(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// aboutSkills tells the model of the client's skills.
-func aboutSkills(skills []Skill) string {
-	if len(skills) == 0 {
-		return ""
-	}
-	var text strings.Builder
-	text.WriteString("The user's program has these skills. Before you use one, read it at its place with the program's " +
-		"tools:")
-	for _, s := range skills {
-		fmt.Fprintf(&text, "\n- %s: %s (%s)", s.Name, s.Description, s.Location)
-	}
-	return text.String()
 }
 
 // show sends a piece of an answer to a client that wants them.
@@ -408,16 +308,4 @@ func (w *worker) report(ctx context.Context, position int, u model.Usage) {
 	if err != nil {
 		w.Log.WarnContext(ctx, "the usage of a prompt is not stored", "conversation", w.conversation.ID, "error", err)
 	}
-}
-
-func isObject(text string) bool {
-	var o map[string]json.RawMessage
-	return json.Unmarshal([]byte(text), &o) == nil
-}
-
-// failedWith returns the result of a call that was not run, of which p has the call's id, the text and the approval.
-func failedWith(d recall.Draft, p recall.Part) func(pgx.Tx) (recall.Draft, error) {
-	p.Type, p.IsError = recall.ToolReturn, true
-	d.Role, d.Content = recall.Tool, []recall.Part{p}
-	return func(pgx.Tx) (recall.Draft, error) { return d, nil }
 }

@@ -19,16 +19,6 @@ type turn struct {
 	reminders []string
 }
 
-// call is a call of a tool, at the position of its message and the index of its part.
-type call struct {
-	done
-	id       string
-	position int
-	part     int
-	broken   bool // the tool does not exist, or the arguments are no JSON
-	refused  bool // by the rules, for which it does not count
-}
-
 // readTurn reads the turn of the message at a position of a conversation, in which the rules hold.
 func (r rules) readTurn(ctx context.Context, in *recall.Store, org db.Org, c recall.Conversation, position int) (turn,
 	error) {
@@ -129,3 +119,6 @@ func remindersBefore(messages []recall.Message, position int) (all []string) {
 	}
 	return all
 }
+
+// maxRunMessages bounds the messages of a run that are read at once.
+const maxRunMessages = 10_000

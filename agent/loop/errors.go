@@ -1,0 +1,46 @@
+package loop
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// BusyError means that another run works in the conversation. It is an ErrConflict.
+type BusyError struct{ RunID string }
+
+// Error implements error.
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("CONFLICT: Another request is at work in this conversation (%s). Wait for its end, or cancel it",
+		cmp.Or(e.RunID, "it has just ended"))
+}
+
+// Unwrap returns ErrConflict.
+func (*BusyError) Unwrap() error { return db.ErrConflict }
+
+// PendingError means that calls wait for the client's approval or results. It is an ErrConflict.
+type PendingError struct{ MessageID string }
+
+// Error implements error.
+func (*PendingError) Error() string {
+	return "The agent is waiting for approval on a tool call. Approve it, deny it, or send its result before you send " +
+		"other messages"
+}
+
+// Unwrap returns ErrConflict.
+func (*PendingError) Unwrap() error { return db.ErrConflict }
+
+func ignoreNotFound(err error) error {
+	if errors.Is(err, db.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// errCancelled means that a run was cancelled, or has ended.
+var errCancelled = errors.New("the run was cancelled")
+
+// errTaken means that another server works on a run.
+var errTaken = errors.New("another server has taken the run over")

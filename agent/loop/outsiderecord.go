@@ -1,0 +1,133 @@
+package loop
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
+)
+
+// Record is messages that were made outside of the loop.
+type Record struct {
+	Conversation string                         // an id, or recall.DefaultConversation
+	Drafts       iter.Seq2[recall.Draft, error] // nil for none
+	Refusal      *Refusal                       // of the newest prompt, with the messages; nil if it was not refused
+	Answer       bool                           // the first message is an answer of the caller's own loop
+	Leaves       bool                           // calls that wait for the client may be left without a result
+}
+
+// Recorded is what Record appended.
+type Recorded struct {
+	Messages     []recall.Appended
+	Conversation recall.Conversation
+	Left         []chat.PendingCall // waited for the client, and have no result although the conversation went on
+	Refused      *recall.RefusedView
+}
+
+// Record appends messages to a conversation of an agent, all or none. *BusyError if a run works in the conversation,
+// *PendingError if the messages would leave calls without a result and may not. Messages that are stored already
+// change nothing and are no error. A conversation whose prompt was too long for the provider is compacted.
+func (l *Loop) Record(ctx context.Context, org db.Org, of agent.Agent, r Record) (out Recorded, err error) {
+	if r.Drafts == nil {
+		out, err = l.recordRefusal(ctx, org, of, r)
+	} else {
+		out, err = l.recordMessages(ctx, org, of, r)
+	}
+	if err == nil && r.Refusal != nil && r.Refusal.isOverflow() && !r.Refusal.isKnown(out.Conversation) {
+		out.Refused, err = l.makeRoom(ctx, org, out.Conversation, *r.Refusal)
+	}
+	return out, err
+}
+
+func (l *Loop) recordMessages(ctx context.Context, org db.Org, of agent.Agent, r Record) (out Recorded, err error) {
+	turns := recall.Turns{AgentID: of.ID, Conversation: r.Conversation, Drafts: r.Drafts}
+	err = l.Recall.AppendAnd(ctx, org, turns, func(tx pgx.Tx, appended []recall.Appended, c recall.Conversation) error {
+		out = Recorded{Messages: appended, Conversation: c, Left: []chat.PendingCall{}}
+		if slices.ContainsFunc(appended, isNew) {
+			if err := l.recorded(ctx, tx, recording{org, of, r}, &out); err != nil {
+				return err
+			}
+		}
+		if r.Refusal == nil {
+			return nil
+		}
+		var err error
+		out.Refused, err = l.with(tx).refuseWith(ctx, org, out, *r.Refusal)
+		return err
+	})
+	return out, err
+}
+
+// recording is a call of Record.
+type recording struct {
+	org db.Org
+	of  agent.Agent
+	Record
+}
+
+// recorded checks and completes what Record appended.
+func (l *Loop) recorded(ctx context.Context, tx pgx.Tx, r recording, out *Recorded) error {
+	org, c := r.org, out.Conversation
+	// The append has locked the conversation: no run begins in it before this transaction ends.
+	open, err := refuseBusyOrOpen(ctx, tx, org, c)
+	if err != nil || !open {
+		return err
+	}
+	in := l.Recall.With(tx)
+	ends, err := endsBefore(ctx, in, org, *out, r.Answer)
+	if err != nil {
+		return err
+	}
+	for _, end := range ends {
+		left, err := l.with(tx).leftBehind(ctx, in, org, leaving{r.of, c, end})
+		if err != nil || len(left) > 0 && !r.Leaves {
+			return orPending(err, end)
+		}
+		out.Left = append(out.Left, left...)
+	}
+	return nil
+}
+
+// recordRefusal records a refusal without messages.
+func (l *Loop) recordRefusal(ctx context.Context, org db.Org, of agent.Agent, r Record) (out Recorded, err error) {
+	out.Left = []chat.PendingCall{}
+	if out.Conversation, err = l.Recall.Conversation(ctx, org, of.ID, r.Conversation); err != nil || r.Refusal == nil {
+		return out, err
+	}
+	view, err := l.Refuse(ctx, org, out.Conversation, *r.Refusal)
+	out.Refused = &view
+	return out, err
+}
+
+func isNew(a recall.Appended) bool { return !a.Repeated }
+
+// refuseWith is Refuse with messages that the same request recorded. One that was stored and refused before says that
+// the report is known. The loop's statements are those of a transaction.
+func (l *Loop) refuseWith(ctx context.Context, org db.Org, with Recorded, r Refusal) (*recall.RefusedView, error) {
+	for _, a := range with.Messages {
+		if !a.Repeated {
+			continue
+		}
+		m, err := l.Recall.Message(ctx, org, a.ID)
+		if err != nil {
+			return nil, err
+		}
+		if m.Refused != nil {
+			return &recall.RefusedView{Left: []string{}, Returned: []string{}, Unchanged: true}, nil
+		}
+	}
+	switch {
+	case r.Withheld && len(with.Messages) > 1: // the conversation has gone on
+		return nil, nil
+	case r.Withheld:
+		r.withheldAt = with.Messages[0].Position
+	}
+	view, err := l.Refuse(ctx, org, with.Conversation, r)
+	return &view, err
+}

@@ -1,0 +1,37 @@
+package loop
+
+import (
+	"sync"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// session is a run on this server.
+type session struct {
+	*Feed
+	org    db.Org
+	run    Run
+	model  Model // its client is nil if the run began on another server
+	cancel chan struct{}
+	once   sync.Once
+}
+
+func newSession(org db.Org, r Run, m Model) *session {
+	return &session{Feed: newFeed(r.ID), org: org, run: r, model: m, cancel: make(chan struct{})}
+}
+
+// stop ends the run at once, and what it waits for.
+func (s *session) stop() { s.once.Do(func() { close(s.cancel) }) }
+
+// interrupt ends the run for its clients on this server, which stops.
+func (s *session) interrupt() { s.add(interruption(InterruptedText(s.run.ID))) }
+
+// isCancelled reports whether the client cancelled the run on this server.
+func (s *session) isCancelled() bool {
+	select {
+	case <-s.cancel:
+		return true
+	default:
+		return false
+	}
+}
