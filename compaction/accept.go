@@ -244,12 +244,3 @@ func (w *writer) complaint(ids []string, request bool) string {
 	return b.String() + fmt.Sprintf("Write at most %d words, and nothing but the summary.",
 		w.e.Format.words(w.s.Mode, w.budget))
 }
-
-// oneLine returns a text on one line, of at most some characters.
-func oneLine(text string, chars int) string {
-	text = strings.Join(strings.Fields(clean(text)), " ")
-	if cut := tokens.PrefixChars(text, chars); len(cut) < len(text) {
-		return strings.TrimSpace(cut) + "…"
-	}
-	return text
-}

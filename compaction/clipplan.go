@@ -150,16 +150,3 @@ func (p *planner) clipPart(fresh map[place]Edit, at place, chars int) int {
 	}
 	return saved
 }
-
-// editAt returns the clip of a part: a fresh one, or else that of the view.
-func (p *planner) editAt(fresh map[place]Edit, at place) (Edit, bool) {
-	if clip, ok := fresh[at]; ok {
-		return clip, true
-	}
-	for _, clip := range p.edits[p.v.Messages[at.message].Position] {
-		if clip.Part == at.part {
-			return clip, true
-		}
-	}
-	return Edit{}, false
-}

@@ -1,6 +1,19 @@
 // Package compaction keeps what a model sees of a conversation inside its context window: it decides which messages
 // leave the view, writes the summary that replaces them, and stores both. It never removes a message from the log, and
 // a reader of a summary can look up every message that it replaces by its position.
+//
+// Each file uses those that are named before it:
+//   - texts, and what they say: clean.go warning.go identifiers.go format.go remarks.go score.go sentences.go
+//     mustmention.go ratio.go quotation.go transcript.go appended.go
+//   - settings: settings.go formatprompt.go summarizer.go
+//   - a view, and edits of its parts: edit.go compaction.go clip.go shown.go summarymessage.go cutpoints.go view.go
+//     estimate.go trigger.go
+//   - what leaves a view: plan.go planner.go candidate.go clipplan.go makeplan.go cut.go verify.go
+//   - a summary that no model writes: section.go layout.go extraction.go extractresult.go extract.go extractbudget.go
+//   - a summary that a model writes: writer.go calledfile.go summaryprompt.go summaryappendix.go usermessages.go
+//     repair.go accept.go summarycalls.go attempt.go summarystages.go summaryunwritten.go summarysplit.go summarize.go
+//   - what is stored: pruning.go store.go claim.go viewbefore.go loadview.go commit.go prune.go restore.go portable.go
+//   - compactions: decides.go compact.go remake.go branchsummary.go
 package compaction
 
 import "github.com/loci-memory/loci/recall"

@@ -3,74 +3,13 @@ package compaction
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
 )
-
-// extractedBy begins a summary that no model wrote.
-const extractedBy = frame.MadeWithout
-
-// section is a part of an extracted summary.
-type section int
-
-const (
-	earlier section = iota // sentences of the previous summary, if a model wrote it
-	requests
-	told // by the user: rules, wishes, dates, facts
-	decisions
-	findings // of the assistant, and in the results of tools
-	open
-	failures
-	named
-	calls
-	state
-	sectionCount
-)
-
-// titles are the first lines of the sections.
-var titles = [sectionCount]string{"Earlier:", "Requests, word for word:", "Told by the user:", "Decisions:",
-	"Findings and results:", "Open:", "Errors:", "Named:", "Tool calls:", "Last state:"}
-
-// trust is how much a sentence of a section weighs: those of the sections that have none are not compared.
-var trust = [sectionCount]float64{earlier: 0.9, told: 1, decisions: 1, findings: 0.8, open: 1}
-
-// Limits of an extraction.
-const (
-	sentenceChars = 400
-	argumentChars = 100
-	stateChars    = 600
-	maxCallLines  = 40
-	// of a line that is compared; shorter ones say little alone, but for what the user is, wants or demands
-	leastWordsOfLine = 2
-	outputLines      = 40    // of a tool's result that are looked at,
-	leastOutputLines = 5     // and of each of many,
-	allOutputLines   = 4_000 // which are about as many of all together
-	outputTrust      = 0.4   // of a line of a result
-)
-
-// item is a line of a section.
-type item struct {
-	text    string // with the number of its message
-	seq     int64  // of its message; 0 if it is unknown
-	words   []string
-	score   float64
-	carried bool // from the previous summary
-}
-
-// extraction is what was found in messages, by section, in the order in which it was said.
-type extraction struct {
-	items  [sectionCount][]item
-	said   frequency
-	layout layout
-
-	outputLines int // of a tool's result that are looked at
-}
 
 // extract finds what may matter later in messages: requests, what the user told, decisions, findings, open questions,
 // errors, calls and the last state. It carries the lines of the previous summary along, which are whole as they were,
@@ -114,9 +53,6 @@ func results(messages []recall.Message) (n int) {
 	}
 	return n
 }
-
-// numbered matches a line of an extracted summary.
-var numbered = regexp.MustCompile(`^- (?:\[(\d+)(?:–(\d+))?\] )?`)
 
 // saysNothing are the lines of summaries that are no part of what they say.
 var saysNothing = map[string]bool{"": true, extractedBy: true, leftOut: true, nothingSaid: true, noHistory: true,
@@ -191,44 +127,6 @@ func (x *extraction) carryLine(in section, seq int64, text, line string) {
 	}
 }
 
-// add adds a sentence to a section whose sentences are compared.
-func (x *extraction) add(in section, i item, s sentence, weight float64) {
-	if strings.HasPrefix(s.text, "result of ") {
-		weight = outputTrust
-	}
-	question := strings.HasSuffix(s.text, "?")
-	if len(contentWords(s.text)) < leastWordsOfLine && (question || !s.saysMuchInFewWords(in, weight)) {
-		return
-	}
-	if in == told && question && s.opening&asking == 0 { // cueScore lowers the others
-		weight /= 2
-	}
-	i.words = lineWords(s.text)
-	i.score = weight * trust[in] * s.cueScore()
-	x.said.note(i.words)
-	x.items[in] = append(x.items[in], i)
-}
-
-// saysMuchInFewWords reports whether a sentence may matter although it has hardly any words: if it says what the user
-// is, wants or demands, or if someone said it (no result of a tool) and it has an amount.
-func (s sentence) saysMuchInFewWords(in section, weight float64) bool {
-	return in == told && s.is(obliging|wishing|owning) || weight > outputTrust && quantity.MatchString(s.text)
-}
-
-// sectionIn returns the section of a sentence that belongs to one unless its words say otherwise.
-func (s sentence) sectionIn(in section) section {
-	switch {
-	case s.is(pending):
-		return open
-	case s.is(deciding):
-		return decisions
-	}
-	return in
-}
-
-// requestChars bounds the quotation of a request. A longer one is cut at the end of a sentence.
-const requestChars = 1_500
-
 // addMessage adds a message of the user as a request, and the sentences of any message.
 func (x *extraction) addMessage(m recall.Message, text string) {
 	in := findings
@@ -246,13 +144,6 @@ func (x *extraction) addMessage(m recall.Message, text string) {
 		s := sentenceOf(text)
 		x.add(s.sectionIn(in), item{seq: m.Seq, text: fmt.Sprintf("[%d] %s", m.Seq, oneLine(text, sentenceChars))}, s, 1)
 	}
-}
-
-// quoted returns a request on one line: whole, or its first sentences.
-func quoted(text string) string {
-	one := strings.Join(strings.Fields(text), " ")
-	one = tokens.PrefixChars(one, requestChars+1) // of more, no other sentence fits
-	return cmp.Or(wholeSentences(one, func(s string) bool { return len(s) <= requestChars }), oneLine(one, requestChars))
 }
 
 // Shares by which a line gains: an old one for its age, and one with identifiers that must be mentioned.

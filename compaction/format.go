@@ -1,11 +1,8 @@
 package compaction
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 
-	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -53,93 +50,6 @@ type Named struct {
 	Seq  int64
 }
 
-// extractedNames are the names of the sections of an extraction, in formats.
-var extractedNames = [sectionCount]string{"earlier", "requests", "told", "decisions", "findings", "open", "errors",
-	"named", "calls", "state"}
-
-// layout says under which headings the sections of an extraction stand, and in which order.
-type layout struct {
-	titles [sectionCount]string
-	groups [][]section // of the same title
-}
-
-// layoutOf returns the layout of a format; nil has that of Loci. Sections that the format does not have keep theirs and
-// follow.
-func layoutOf(f *Format) layout {
-	l := layout{titles: titles}
-	used := [sectionCount]bool{}
-	if f != nil {
-		for _, s := range f.Sections {
-			var group []section
-			for _, name := range s.From {
-				if i := slices.Index(extractedNames[:], name); i >= 0 && !used[i] {
-					group, used[i], l.titles[i] = append(group, section(i)), true, s.Heading
-				}
-			}
-			l.groups = append(l.groups, group)
-		}
-	}
-	for i := range sectionCount {
-		if !used[i] {
-			l.groups = append(l.groups, []section{i})
-		}
-	}
-	return l
-}
-
-// sectionsOf returns the sections under a heading, nil if the layout does not have the heading.
-func (l layout) sectionsOf(heading string) []section {
-	for _, group := range l.groups {
-		if len(group) > 0 && l.titles[group[0]] == heading {
-			return group
-		}
-	}
-	return nil
-}
-
-// sectionOfLine returns the section of a line, without its number, that stands under the heading of several sections.
-func sectionOfLine(group []section, line string) section {
-	has := func(s section) bool { return slices.Contains(group, s) }
-	switch {
-	case len(group) == 1:
-		return group[0]
-	case has(state) && (strings.HasPrefix(line, "assistant: ") || strings.HasPrefix(line, "result of ") && !has(findings)):
-		return state
-	}
-	for _, general := range []section{requests, findings, told, decisions, open} {
-		if !has(general) {
-			continue
-		}
-		if said := sentenceOf(line).sectionIn(general); has(said) && trust[general] > 0 {
-			return said
-		}
-		return general
-	}
-	return group[0]
-}
-
-// FormatPrompt returns the instruction of a format for a summary of at most some tokens.
-func FormatPrompt(f *Format, m Mode, budget int) string {
-	var parts strings.Builder
-	for _, s := range f.Sections {
-		parts.WriteString(s.Heading + "\n" + s.Words + "\n\n")
-	}
-	how := "nothing but the summary"
-	if f.Tagged {
-		how = "first your analysis between <analysis> tags, then the summary between <summary> tags"
-	}
-	return promptIntro(m) + "Use exactly these headings, each on a line of its own:\n\n" + parts.String() +
-		fmt.Sprintf("Write at most %d words, and %s.", f.words(m, budget), how)
-}
-
-// words returns how many words a summary of the format may have.
-func (f *Format) words(m Mode, budget int) int {
-	if f == nil || f.MaxWords == 0 {
-		return words(m, budget)
-	}
-	return max(min(f.MaxWords, budget*5/8), leastWords)
-}
-
 // lacks returns the headings that a text lacks.
 func (f *Format) lacks(text string) (missing []string) {
 	if f == nil || !f.Checked {
@@ -164,36 +74,9 @@ func (f *Format) summaryOnly(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// shown returns a summary's text as a model is shown it: the line that says that no model made it, or its part of a
-// divided turn, is Loci's own.
-func (s Summary) shown() string {
-	text := strings.TrimSpace(s.Text)
-	parts := []string{text}
-	if at := strings.LastIndex(text, splitTurn); at >= 0 {
-		parts = []string{text[:at+len(splitTurn)], text[at+len(splitTurn):]}
-	}
-	shown := ""
-	for _, part := range parts {
-		said, own := strings.CutPrefix(part, extractedBy)
-		if own && (s.How == Extracted || len(parts) > 1) {
-			shown, part = shown+extractedBy, said
-		}
-		shown += frame.Neutralize(part)
-	}
-	return shown
-}
+// userHeading stands before the messages of the user that a summary quotes. They are its last part, and no other part
+// takes their room.
+const userHeading = "## All user messages, word for word"
 
-// wrapped returns the words around a summary's text: default ones, or those of its format.
-func (s Summary) wrapped(hint, request string) string {
-	of, text := Range(s.FromSeq, s.ToSeq), s.shown()
-	if s.Before == "" {
-		return fmt.Sprintf("%s Earlier messages do not fit the context window and are hidden. %s%sThis is a summary of "+
-			"them:\n\n%s", of, hint, request, text)
-	}
-	after := ""
-	if s.After != "" {
-		after = "\n\n" + s.After
-	}
-	return fmt.Sprintf("%s Earlier messages are hidden. %s%s\n%s\n\n%s%s", of, hint, strings.TrimSpace(request), s.Before,
-		text, after)
-}
+// quotesUser reports whether a summary of the format quotes all messages of the user.
+func (f *Format) quotesUser() bool { return f != nil && f.UserMessages }

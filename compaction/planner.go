@@ -1,13 +1,10 @@
 package compaction
 
 import (
-	"cmp"
-	"errors"
-	"fmt"
 	"math"
 	"slices"
 
-	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // strategy says how a mode plans: it evicts the beginning of a view, up to the first of its cuts after which the rest
@@ -69,9 +66,6 @@ type planner struct {
 	carried     int            // tokens of those that the summary before quotes
 }
 
-// place is the place of a part: the index of its message in the view, and its own index in the message.
-type place struct{ message, part int }
-
 // ofSummary is the place of the summary.
 var ofSummary = place{message: -1}
 
@@ -131,168 +125,32 @@ func (p *planner) size(at place) size {
 	return s
 }
 
-// MakePlan decides what leaves a view. It reads and writes nothing, and makes the same plan from the same view and
-// settings. It returns a *Nothing or a *TooBig if there is no plan, and ErrInvalid if the mode is unknown.
-func MakePlan(v View, s Settings) (Plan, error) {
-	by, ok := strategies[s.Mode]
-	if !ok {
-		return Plan{}, Settings{Mode: s.Mode}.Validate()
+// quote lets the summary of the plan have a format.
+func (p *planner) quote(f *Format) {
+	if p.format = f; !f.quotesUser() {
+		return
 	}
-	p := newPlanner(v, s)
-	plan, err := p.plan(by)
-	if _, tooBig := errors.AsType[*TooBig](err); tooBig && p.points.abandoned() {
-		p = newPlanner(v, s)
-		p.points.release()
-		p.pin()
-		return p.plan(by)
-	}
-	return plan, err
-}
-
-func (p *planner) plan(by strategy) (Plan, error) {
-	v, s := p.v, p.settings
-	before := estimate(v, p.shown)
-	cuts := by.cuts(p.points, s)
-	last := cuts[len(cuts)-1]
-	settled := (v.Summary != nil || len(v.Edits) > 0) && (by.keepGoal || p.at(last).evicted == 0) && !v.TooLong()
-	if settled && before <= p.goal {
-		return Plan{}, &Nothing{Tokens: before, Goal: p.goal}
-	}
-	if before > p.goal {
-		p.clipGroups(cuts[0])
-	}
-	if c, ok := p.first(cuts, before, p.goal); ok {
-		return c.plan(by, before, p.goal), nil
-	}
-	least := p.least(last)
-	goal := p.goal
-	if least.tokens() > p.limit {
-		least.squeeze(-1)
-		if before > p.limit { // a part of the free room goes to the newest results
-			goal += max(p.below-goal, 0) / 2
-		}
-	}
-	if n := len(v.Messages); least.tokens() > p.limit && last < n { // rather no newest message than no prompt
-		last = n
-		cuts, least = []int{last}, p.least(last)
-		least.squeeze(-1)
-	}
-	reached := least.tokens()
-	bound := min(add(p.limit, least.summary()), p.window) // what fits without a summary fits with the shortest
-	impossible := reached > bound && least.counted() > bound
-	switch {
-	case impossible && before > p.limit:
-		return Plan{}, p.tooBig(least)
-	case impossible, settled && reached > p.goal && before <= p.limit:
-		return Plan{}, &Nothing{Tokens: before, Goal: p.limit, Stuck: true}
-	}
-	target := goal
-	if reached > target { // leave half of the room below the trigger free
-		target = reached + max(p.below-reached, 0)/2
-	}
-	if p.rests { // what stays below the trigger is not clipped
-		target = max(target, min(p.at(last).tokens(), p.below))
-	}
-	c, ok := p.first(cuts, before, target)
-	if !ok {
-		c = p.at(last)
-		c.clip(target, clipLevels)
-		c.squeeze(target)
-	}
-	if !c.worthwhile(before, target) && (len(c.fresh) == 0 || c.tokens() >= before) {
-		return Plan{}, &Nothing{Messages: len(v.Messages), Summarized: v.Summary != nil, Stuck: len(v.Messages) > 0}
-	}
-	return c.plan(by, before, target), nil
-}
-
-// MaxMessages bounds the messages of a view that is sent to a model.
-const MaxMessages = 10_000
-
-// TooLong reports whether a view has more messages than can be sent, whatever their tokens.
-func (v View) TooLong() bool { return len(v.Messages) > MaxMessages }
-
-// first returns the first of the cuts that reaches the target, and the goal of messages if the view is too long.
-func (p *planner) first(cuts []int, before, target int) (candidate, bool) {
-	for _, cut := range cuts {
-		c := p.at(cut)
-		short := !p.v.TooLong() || len(p.shown)-c.evicted <= share(p.settings.Goal, MaxMessages)
-		if c.worthwhile(before, target) && c.tokens() <= target && short {
-			return c, true
-		}
-	}
-	return candidate{}, false
-}
-
-// Refuse returns a *TooBig that names the largest items of a view that cannot become small enough to be sent.
-func Refuse(v View, s Settings) error {
-	p := newPlanner(v, s)
-	e := p.tooBig(p.at(0))
-	e.Least = Estimate(v)
-	return e
-}
-
-// tooBig names the largest items that cannot leave.
-func (p *planner) tooBig(least candidate) *TooBig {
-	e := &TooBig{Window: p.window, Limit: p.limit, Least: min(least.tokens(), least.counted()),
-		Crowded: Crowding(p.v.Fixed, p.v.Window)}
-	as := ratio{1, 1} // as Least counts
-	if least.tokens() < least.counted() {
-		as = p.ratio
-	}
-	tokensOf := func(i int) int {
-		tokens := max(least.clippedMessage(i), 0)
-		if i < p.known {
-			tokens = as.of(tokens)
-		}
-		return tokens
-	}
-	e.Items = []Big{{What: "the system prompt", Tokens: as.of(max(p.v.Fixed-p.v.Tools, 0))},
-		{What: "the definitions of the tools", Tokens: as.of(p.v.Tools)}}
-	if p.v.Tools == 0 {
-		e.Items = []Big{{What: "the system prompt with the tools", Tokens: as.of(p.v.Fixed)}}
-	}
-	if tokens := least.summary(); tokens > 0 {
-		e.Items = append(e.Items, Big{What: "the summary", Tokens: tokens})
-	}
-	group, calls := Big{}, 0
-	for _, m := range p.v.Messages[p.points.unseen:p.points.seen] {
-		for _, part := range m.Content {
-			if part.Type == recall.ToolCall {
-				calls++
-			}
-		}
-	}
+	each := make([]int, len(p.v.Messages))
 	for i, m := range p.v.Messages {
-		switch {
-		case calls > 1 && i >= p.points.unseen && i < p.points.seen:
-			group.Position = cmp.Or(group.Position, m.Position)
-			group.Tokens += tokensOf(i)
-		case !least.leaves(i):
-			what := fmt.Sprintf("the %s message at position %d", m.Role, m.Position)
-			e.Items = append(e.Items, Big{What: what, Position: m.Position, Tokens: tokensOf(i)})
+		if q, ok := quotationOf(m); ok {
+			each[i] = tokens.Estimate(q.line + "\n")
 		}
 	}
-	if calls > 1 {
-		group.What = fmt.Sprintf("the newest %d calls with their results, from position %d on", calls, group.Position)
-		e.Items = append(e.Items, group)
+	p.said = sums(each)
+	if p.v.Summary != nil {
+		p.carried = quotationTokens(p.v.Summary.Text)
 	}
-	slices.SortStableFunc(e.Items, func(a, b Big) int { return cmp.Compare(b.Tokens, a.Tokens) })
-	e.Items = slices.DeleteFunc(e.Items[:min(maxBig, len(e.Items))], func(b Big) bool { return b.Tokens <= 0 })
-	return e
 }
 
-// clippedMessage returns the tokens of a message with the clips of the candidate.
-func (c candidate) clippedMessage(i int) int {
-	m, tokens := c.v.Messages[i], c.shown[i]
-	for part := range m.Content {
-		clip, ok := c.fresh[place{i, part}]
-		if !ok {
-			continue
-		}
-		if was, again := c.editAt(c.planner.fresh, place{i, part}); again {
-			tokens += c.v.editSaves(m, was)
-		}
-		tokens -= c.v.editSaves(m, clip)
+// editAt returns the clip of a part: a fresh one, or else that of the view.
+func (p *planner) editAt(fresh map[place]Edit, at place) (Edit, bool) {
+	if clip, ok := fresh[at]; ok {
+		return clip, true
 	}
-	return tokens
+	for _, clip := range p.edits[p.v.Messages[at.message].Position] {
+		if clip.Part == at.part {
+			return clip, true
+		}
+	}
+	return Edit{}, false
 }

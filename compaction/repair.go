@@ -5,15 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/loci-memory/loci/chunker/frame"
-	"github.com/loci-memory/loci/recall/redact"
 	"github.com/loci-memory/loci/recall/tokens"
 )
-
-// leftOut precedes the lines that are added to a summary which a model wrote.
-const leftOut = "Not in the text above, word for word:"
 
 // repaired returns a model's text with what it lacks: the last request, lines of the previous summary and of the
 // messages that matter, identifiers in the lines where they stood, and what its transcript left out. A text that leaves
@@ -100,28 +94,6 @@ func (w *writer) lastRequest(text string) string {
 	return lines
 }
 
-// alsoNamed begins a line of identifiers.
-const alsoNamed = "Also named: "
-
-// clipSuffix ends a summary that was cut, as in Letta.
-const clipSuffix = frame.SummaryCut
-
-// cutTo returns a text of at most some tokens.
-func cutTo(text string, most int) string {
-	if tokens.Estimate(text) <= most {
-		return text
-	}
-	return strings.TrimSpace(tokens.Prefix(text, most-tokens.Estimate(clipSuffix)-1)) + clipSuffix
-}
-
-// limitChars returns a text of at most some characters; nil is no limit.
-func limitChars(text string, chars *int) string {
-	if chars == nil || utf8.RuneCountInString(text) <= *chars {
-		return text
-	}
-	return tokens.PrefixChars(text, max(*chars-utf8.RuneCountInString(clipSuffix), 0)) + clipSuffix
-}
-
 // extraction returns what was found in all that is summarized.
 func (w *writer) extraction() *extraction {
 	if w.found == nil {
@@ -158,9 +130,6 @@ func (w *writer) extractedWith(share float64) (text string) {
 	}
 	return text
 }
-
-// nothingSaid stands where there is nothing to summarize; the next summary does not carry it on.
-const nothingSaid = "Nothing was said."
 
 // nothing returns the summary of messages that say nothing: the previous one.
 func (w *writer) nothing() Summary {
@@ -204,9 +173,7 @@ func (w *writer) summary(text string, how How) Summary {
 	return s
 }
 
-func (w *writer) redacted(text string) string {
-	if w.m != nil && w.m.Redact != nil {
-		return clean(w.m.Redact(text))
-	}
-	return redact.New(nil, redact.Options{}).Redact(text)
+// aboutCut extracts, within a budget, what the messages that a transcript left out are about.
+func (w *writer) aboutCut(mentions, budget int) string {
+	return extract(w.cut, "", mustMentionOf(w.cut, "", mentions)).within("", budget, mustMention{})
 }

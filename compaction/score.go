@@ -311,19 +311,6 @@ func contentWords(text string) []string {
 	return slices.Compact(all)
 }
 
-// lineWords returns the content words of a line, or all of its words if it has hardly any.
-func lineWords(text string) []string {
-	all := contentWords(text)
-	if len(all) >= leastWordsOfLine {
-		return all
-	}
-	all = slices.DeleteFunc(spacedOf(text).words, func(w string) bool {
-		return !strings.ContainsFunc(w, unicode.IsLetter)
-	})
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
 // common are words that every text has.
 var common = setOf("this that these those with from have has had been were will would could should there their they " +
 	"them then than what when where which while your yours into about also just like more most much many some such very " +

@@ -68,9 +68,6 @@ const (
 	MaxModelSettingsBytes = 64 << 10
 )
 
-// rounding bounds the error of a sum of shares, for example 0.7 + 0.1.
-const rounding = 1e-9
-
 // ParseSettings reads settings from a JSON object. An absent field has its value in base, and a null field its value
 // in Defaults, but a null clip_chars is no limit. Unknown fields are ignored. A change of the mode resets the prompt,
 // unless one is given. ErrInvalid if a value is out of its range.
@@ -154,3 +151,13 @@ func (s Settings) Validate() error {
 
 // within reports whether x is a number in a range.
 func within(x, least, most float64) bool { return x >= least-rounding && x <= most+rounding }
+
+// Shares of the window that hold for all settings.
+const (
+	warnAt  = 0.75 // the model is warned from here on
+	rearmBy = 0.05 // usage grows by this after a compaction before the trigger is armed again
+	forceAt = 0.95 // nothing defers a compaction from here on
+)
+
+// MinBudget is the least budget of a summary in tokens: that of a plan may be close to zero.
+const MinBudget = 128

@@ -3,7 +3,6 @@ package compaction
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -16,15 +15,6 @@ const appendixShare = 0.5
 
 // appendixShares are the shares that are tried, until the names of the last request fit beside it.
 var appendixShares = []float64{appendixShare, appendixShare / 4, 0}
-
-// The headings of what a format appends, and the tags of its lists of files.
-const (
-	failuresHeading = "## Tool failures"
-	recentHeading   = "## Recent turns, word for word"
-	namedHeading    = "## Files that were read and are too long to be shown again"
-	readTag         = "read-files"
-	modifiedTag     = "modified-files"
-)
 
 // Limits of what a format appends, in characters of a line.
 const (
@@ -128,10 +118,6 @@ func (w *writer) recentTurns(turns int) (lines []string) {
 	}
 	return lines
 }
-
-// appended matches what formats append, which no extraction reads.
-var appended = regexp.MustCompile(`(?s)\n\n(?:<` + readTag + `>|<` + modifiedTag + `>|` + failuresHeading + `\n|` +
-	recentHeading + `\n|` + userHeading + `\n|` + namedHeading + `\n).*$`)
 
 // fileLists returns the files that were read and those that were modified, with those of the summary before, sorted. A
 // file that was modified is not among the others.

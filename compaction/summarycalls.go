@@ -79,3 +79,14 @@ func (w *writer) answer() int {
 	}
 	return max(min(w.budget+8_192, w.window/4), min(w.budget, w.window/2))
 }
+
+// overGap returns by how many of our tokens a request is too large for the model, as far as one knows; 0: unknown.
+func (w *writer) overGap(o *Overflow, sent int) int {
+	switch {
+	case o != nil && o.Sent > o.Window && o.Window > 0:
+		return int(float64(o.Sent-o.Window) * float64(sent) / float64(o.Sent))
+	case w.window > 0:
+		return max(int(float64(sent)-float64(w.window-w.answer())/w.scale), 0)
+	}
+	return 0
+}

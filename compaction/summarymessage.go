@@ -78,3 +78,37 @@ func clippedSummary(text string, c Edit) (head, note string) {
 func SummaryTokens(s Summary) int {
 	return tokens.Estimate(SummaryMessage(s, true, nil)) + tokens.PerMessage
 }
+
+// shown returns a summary's text as a model is shown it: the line that says that no model made it, or its part of a
+// divided turn, is Loci's own.
+func (s Summary) shown() string {
+	text := strings.TrimSpace(s.Text)
+	parts := []string{text}
+	if at := strings.LastIndex(text, splitTurn); at >= 0 {
+		parts = []string{text[:at+len(splitTurn)], text[at+len(splitTurn):]}
+	}
+	shown := ""
+	for _, part := range parts {
+		said, own := strings.CutPrefix(part, extractedBy)
+		if own && (s.How == Extracted || len(parts) > 1) {
+			shown, part = shown+extractedBy, said
+		}
+		shown += frame.Neutralize(part)
+	}
+	return shown
+}
+
+// wrapped returns the words around a summary's text: default ones, or those of its format.
+func (s Summary) wrapped(hint, request string) string {
+	of, text := Range(s.FromSeq, s.ToSeq), s.shown()
+	if s.Before == "" {
+		return fmt.Sprintf("%s Earlier messages do not fit the context window and are hidden. %s%sThis is a summary of "+
+			"them:\n\n%s", of, hint, request, text)
+	}
+	after := ""
+	if s.After != "" {
+		after = "\n\n" + s.After
+	}
+	return fmt.Sprintf("%s Earlier messages are hidden. %s%s\n%s\n\n%s%s", of, hint, strings.TrimSpace(request), s.Before,
+		text, after)
+}

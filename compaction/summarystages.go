@@ -13,9 +13,6 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// Staged is the way in which a model wrote a summary from those of parts, which it wrote before.
-const Staged How = "staged"
-
 // Limits of a summary in stages. OpenClaw's, but for maxParts.
 const (
 	chunkRatio    = 0.4 // of the model's window, that a part may take
@@ -217,15 +214,4 @@ func (w *writer) headDropped() []chat.Message {
 		note = middleNote(left, frame.Neutralize(w.aboutCut(w.budget, min(w.budget, tokens.Estimate(joined(left))/8))))
 	}
 	return w.ifFits(w.request(note + joined(stays)))
-}
-
-// overGap returns by how many of our tokens a request is too large for the model, as far as one knows; 0: unknown.
-func (w *writer) overGap(o *Overflow, sent int) int {
-	switch {
-	case o != nil && o.Sent > o.Window && o.Window > 0:
-		return int(float64(o.Sent-o.Window) * float64(sent) / float64(o.Sent))
-	case w.window > 0:
-		return max(int(float64(sent)-float64(w.window-w.answer())/w.scale), 0)
-	}
-	return 0
 }

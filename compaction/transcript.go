@@ -144,23 +144,6 @@ func moreCharacters(head string, more int) string {
 	return fmt.Sprintf("%s… [%d more characters]", head, more)
 }
 
-// clean returns a text as valid UTF-8 whose only control characters are tabs and line feeds, which end all lines.
-func clean(text string) string {
-	if !strings.ContainsFunc(text, unclean) && utf8.ValidString(text) {
-		return text
-	}
-	return strings.Map(func(r rune) rune {
-		if unclean(r) {
-			return -1
-		}
-		return r
-	}, frame.LineFeeds(strings.ToValidUTF8(text, "\uFFFD")))
-}
-
-func unclean(r rune) bool {
-	return r != '\n' && r != '\t' && (unicode.IsControl(r) || r == '\u2028' || r == '\u2029')
-}
-
 func tokensIn(entries []entry) (n int) {
 	for _, e := range entries {
 		n += e.tokens

@@ -1,20 +1,5 @@
 package compaction
 
-import (
-	"fmt"
-	"strings"
-
-	"github.com/loci-memory/loci/chunker/frame"
-	"github.com/loci-memory/loci/recall"
-)
-
-// Shares of the window that hold for all settings.
-const (
-	warnAt  = 0.75 // the model is warned from here on
-	rearmBy = 0.05 // usage grows by this after a compaction before the trigger is armed again
-	forceAt = 0.95 // nothing defers a compaction from here on
-)
-
 // TriggerState is what Check remembers of a conversation. The zero value is that of a new conversation.
 type TriggerState struct {
 	Warned   bool `json:"warned"`   // the model was warned since usage was last below the warning
@@ -74,23 +59,4 @@ func (p Pressure) Decide(was TriggerState) (d Decision, now TriggerState) {
 		d.Compact, d.Deferred = !p.Wait, p.Wait
 	}
 	return d, now
-}
-
-// warning begins the message that warns a model.
-const warning = frame.System + " The context window is "
-
-// WarningLine is the message that warns a model that its window is nearly full. It names no tool: it stays in the
-// conversation after the agent's tools have changed.
-func WarningLine(tokens, window int) string {
-	percent := 0
-	if window > 0 {
-		percent = int(100 * float64(tokens) / float64(window))
-	}
-	return fmt.Sprintf(warning+"%d %% full. Soon the oldest messages will be replaced by a summary. What must stay at "+
-		"hand, write to memory now.", percent)
-}
-
-// isWarning reports whether a message is a WarningLine. A summary leaves it out.
-func isWarning(m recall.Message) bool {
-	return m.Role == recall.System && len(m.Content) == 1 && strings.HasPrefix(m.Content[0].Text, warning)
 }

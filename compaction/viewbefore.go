@@ -76,3 +76,29 @@ func (s *Store) readBefore(ctx context.Context, org db.Org, conversation int64, 
 	}
 	return view.ContextView, err
 }
+
+func editsIn(lists []json.RawMessage) (all []Edit, err error) {
+	for _, raw := range lists {
+		if len(raw) == 0 {
+			continue
+		}
+		var edits []Edit
+		if err := json.Unmarshal(raw, &edits); err != nil {
+			return nil, fmt.Errorf("read the edits of a policy: %w", err)
+		}
+		all = append(all, edits...)
+	}
+	return all, nil
+}
+
+// editsOfView returns the edits of a stored view.
+func editsOfView(raw json.RawMessage) (edits []Edit, err error) {
+	var view recall.ContextView
+	if err := json.Unmarshal(raw, &view); err != nil {
+		return nil, fmt.Errorf("read a stored view: %w", err)
+	}
+	if len(view.Clipped) > 0 {
+		err = json.Unmarshal(view.Clipped, &edits)
+	}
+	return edits, err
+}
