@@ -11,12 +11,6 @@ import (
 	"time"
 )
 
-// cancelled is the method of a notification that cancels a request.
-const cancelled = "notifications/cancelled"
-
-// callHeader is a header that the server adds: the names of the requests in the body. A client's own is dropped.
-const callHeader = "Loci-Call"
-
 // Bounds of what is remembered of requests that have ended, and of cancellations that came before their requests.
 const (
 	rememberCalls      = time.Minute

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"sync"
 
@@ -16,20 +15,6 @@ import (
 	"github.com/loci-memory/loci/db/event"
 	memoryfile "github.com/loci-memory/loci/memory/file"
 )
-
-// followed is a resource whose changes clients are told.
-type followed struct {
-	kind string
-	sum  [sha256.Size]byte // of the text that was read last
-	by   map[*sdk.ServerSession]int
-}
-
-// maxFollowed bounds the resources that the sessions of a hub follow.
-const maxFollowed = 1000
-
-// tooManyFollowed is the error of a subscription beyond maxFollowed.
-const tooManyFollowed = "the clients of a key follow at most 1,000 resources of an agent; unsubscribe from some, or " +
-	"name fewer"
 
 // subscribe follows a resource for a session. It is an error if the resource does not exist.
 func (s *Server) subscribe(ctx context.Context, h *hub, r *sdk.SubscribeRequest) error {
@@ -323,18 +308,4 @@ func listChanged(server *sdk.Server) {
 		func(ctx context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 			return nil, noResource(ctx, r.Params.URI)
 		})
-}
-
-// LastEvent is what the server ends an open answer to a message with, and why: an error that answers the message or,
-// where there is none that waits, a comment. The stream of a session has no answers.
-func LastEvent(body []byte, sentence string) string {
-	all, ok := messagesIn(body)
-	if !ok || len(all) != 1 || !all[0].isCall() {
-		return ": " + sentence + "\n\n"
-	}
-	text, err := json.Marshal(invalid(all[0].id, "%s", sentence).message())
-	if err != nil { // it has no value that JSON lacks
-		return ""
-	}
-	return "event: message\ndata: " + string(text) + "\n\n"
 }

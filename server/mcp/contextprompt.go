@@ -159,3 +159,10 @@ func messagesPart(list []recall.Message) contextPart {
 		return said(list[first:], most)
 	}}
 }
+
+// The bounds of the prompt context, in tokens.
+const (
+	defaultBudget = 4_000
+	minBudget     = 100
+	maxBudget     = 200_000
+)

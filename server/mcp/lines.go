@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -43,13 +42,6 @@ func NewLines(in io.Reader, out io.Writer, fault func(place string, value []byte
 	l := &Lines{in: bufio.NewReader(in), out: out, fault: fault, late: answerWithin, waiting: map[string]pending{}}
 	l.answers = sync.NewCond(&l.mu)
 	return l
-}
-
-// idKey returns the same text for the same id, however it is written.
-func idKey(id json.RawMessage) string {
-	var value any
-	_ = json.Unmarshal(id, &value) // it is JSON
-	return fmt.Sprintf("%T %v", value, value)
 }
 
 // Read implements io.Reader. It returns whole messages.

@@ -1,5 +1,15 @@
 // Package mcp serves the memory of agents over the Model Context Protocol: their tools, what they remember as
 // resources, and prompts.
+//
+// Each file uses those that are named before it:
+//   - the protocol and its messages: protocol.go params.go message.go calls.go errors.go
+//   - the server, and the sessions of a caller: fixtures.go idle.go hub.go replay.go server.go problem.go
+//   - resources: uri.go read.go cursor.go resources.go
+//   - tools: toolresult.go remember.go tools.go
+//   - prompts: contextprompt.go prompts.go
+//   - changes, of which clients are told: changes.go lists.go follow.go
+//   - answers: complete.go patient.go plain.go receive.go mcp.go
+//   - clients of standard input and output, whose messages go to another server: forward.go lines.go
 package mcp
 
 import (
@@ -8,78 +18,12 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"log/slog"
 	"net/http"
-	"sync"
-	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/loci-memory/loci/agent"
-	"github.com/loci-memory/loci/agent/handover"
-	"github.com/loci-memory/loci/agent/tool"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/db/event"
-	"github.com/loci-memory/loci/files"
-	"github.com/loci-memory/loci/memory/block"
-	memoryfile "github.com/loci-memory/loci/memory/file"
-	"github.com/loci-memory/loci/recall"
 )
-
-// MaxBodyBytes limits a message of a client.
-const MaxBodyBytes = 4 << 20
-
-// Bounds of sessions. Those that are not used end; their clients begin new ones.
-const (
-	sessionTimeout = 24 * time.Hour // without a message, with an open stream or without
-	idleTimeout    = time.Hour      // without a message and without an open stream
-	maxSessions    = 8192           // and followed lists, of all organizations
-	maxKeySessions = 1024           // of a key
-)
-
-// Options are what a Server works on. All fields but Fixtures must be set.
-type Options struct {
-	DB          db.DB
-	Agents      *agent.Store
-	Tools       *tool.Set
-	Files       *files.Store
-	Recall      *recall.Store
-	Blocks      *block.Store
-	MemoryFiles *memoryfile.Store
-	Handovers   *handover.Store
-	Followers   *event.Followers
-	Version     string
-	Log         *slog.Logger
-	Timeout     time.Duration // of each call
-	FilesEvery  time.Duration // between two looks at the files of agents whose clients are told of changes; 0 is 30 s
-
-	// MustHave returns an ErrNotFound if an agent lacks a tool.
-	MustHave func(ctx context.Context, org db.Org, a agent.Agent, name string) error
-
-	// Remember appends turns to a conversation of an agent, all or none.
-	Remember func(ctx context.Context, a agent.Agent, conversation string, turns []recall.Draft) ([]recall.Appended, error)
-
-	// Fault returns a sentence on why a JSON value is not taken, wherever it stands in a message; empty if nothing is
-	// wrong with it.
-	Fault func(place string, value []byte) string
-
-	// Explain returns the status and the sentence with which an error is answered over REST. It logs the server's own.
-	Explain func(ctx context.Context, err error) (status int, sentence string)
-
-	Fixtures *Fixtures // of the build for the conformance suite; nil for none
-}
-
-// Server serves MCP.
-type Server struct {
-	Options
-	stateless, streaming http.Handler // of messages without a session: answers in JSON, and as a stream of events
-	sessions             *db.Shares
-	replay               *replay
-
-	mu   sync.Mutex
-	hubs map[hubKey]*hub
-	keys map[hubKey]int // sessions by their keys, for whichever agent
-}
 
 // New returns a server.
 func New(o Options) *Server {
@@ -127,51 +71,6 @@ func (s *Server) newServer(h *hub) *sdk.Server {
 
 const instructions = "The memory of one agent: its files, memory blocks, memory files, passages and conversations. " +
 	"Begin with the prompt context, search with the tools, and store what should be remembered."
-
-// private lets no cache keep an answer.
-func private(_ context.Context, _ sdk.Request, c *sdk.Cacheable) {
-	c.TTLMs, c.CacheScope = 0, "private"
-}
-
-// Caller is who sends a message, and for which agent.
-type Caller struct {
-	Org     db.Org
-	AgentID string
-	KeyID   string
-	MayCall bool     // tools
-	Only    []string // the tools that are shown; nil is all
-}
-
-// caller is a Caller with what a message needs.
-type caller struct {
-	Caller
-	version string       // of the protocol, as the message or its header says; empty if they do not
-	hub     *hub         // of the caller's sessions; nil for a message without one
-	agent   *agent.Agent // nil where each message of a session reads it
-}
-
-type callerKey struct{}
-
-func callerOf(ctx context.Context) caller {
-	c, _ := ctx.Value(callerKey{}).(caller)
-	return c
-}
-
-// The headers of MCP's HTTP transport.
-const (
-	sessionHeader = "Mcp-Session-Id"
-	versionHeader = "Mcp-Protocol-Version"
-	MethodHeader  = "Mcp-Method"
-	nameHeader    = "Mcp-Name"
-
-	lastEventHeader = "Last-Event-ID"
-)
-
-// Listen is the method of a message that waits for changes.
-const Listen = "subscriptions/listen"
-
-// firstStateless is the first version of the protocol without sessions.
-const firstStateless = "2026-07-28"
 
 // Serve answers a message of a caller, whose body has been read; ErrNotFound if there is no such agent, a Problem if
 // there is no such session or stream. Messages of a version without sessions, and those outside of one, need nothing of
@@ -271,4 +170,22 @@ func methodOf(body []byte) string {
 		return ""
 	}
 	return m.Method
+}
+
+// enter returns the hub of a caller, and leave ends its use.
+func (s *Server) enter(c Caller) *hub {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := hubKey{c.Org, c.AgentID, c.KeyID}
+	h := s.hubs[key]
+	if h == nil {
+		h = &hub{hubKey: key, followed: map[string]*followed{}, idle: map[string]*idle{}}
+		h.server = s.newServer(h)
+		h.handler = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return h.server },
+			&sdk.StreamableHTTPOptions{DisableLocalhostProtection: true, SessionTimeout: sessionTimeout,
+				EventStore: s.replay, MaxRequestBodyBytes: MaxBodyBytes})
+		s.hubs[key] = h
+	}
+	h.users++
+	return h
 }

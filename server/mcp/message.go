@@ -321,3 +321,24 @@ func (f *refusal) write(w http.ResponseWriter) error {
 	w.WriteHeader(f.status)
 	return json.NewEncoder(w).Encode(f.message())
 }
+
+// idKey returns the same text for the same id, however it is written.
+func idKey(id json.RawMessage) string {
+	var value any
+	_ = json.Unmarshal(id, &value) // it is JSON
+	return fmt.Sprintf("%T %v", value, value)
+}
+
+// LastEvent is what the server ends an open answer to a message with, and why: an error that answers the message or,
+// where there is none that waits, a comment. The stream of a session has no answers.
+func LastEvent(body []byte, sentence string) string {
+	all, ok := messagesIn(body)
+	if !ok || len(all) != 1 || !all[0].isCall() {
+		return ": " + sentence + "\n\n"
+	}
+	text, err := json.Marshal(invalid(all[0].id, "%s", sentence).message())
+	if err != nil { // it has no value that JSON lacks
+		return ""
+	}
+	return "event: message\ndata: " + string(text) + "\n\n"
+}

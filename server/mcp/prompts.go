@@ -7,17 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loci-memory/loci/agent/handover"
-)
-
-// The bounds of the prompt context, in tokens.
-const (
-	defaultBudget = 4_000
-	minBudget     = 100
-	maxBudget     = 200_000
 )
 
 var conversationArgument = &sdk.PromptArgument{Name: "conversation_id", Title: "Conversation",
@@ -65,10 +57,6 @@ func (s *Server) getPrompt(ctx context.Context, r *sdk.GetPromptRequest) (*sdk.G
 	}
 	return &sdk.GetPromptResult{Description: prompts[i].Description, Messages: []*sdk.PromptMessage{{Role: "user",
 		Content: &sdk.TextContent{Text: text}}}}, nil
-}
-
-func wrong(format string, args ...any) error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
 }
 
 // handoverPrompt shows the last hand-over that has ended.

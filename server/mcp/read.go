@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
 	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
@@ -142,4 +144,20 @@ func (s *Server) readFile(ctx context.Context, c Caller, folderID, fileID string
 		return "", tooLong(f.Name)
 	}
 	return *f.Content, nil
+}
+
+const (
+	plainText = "text/plain"
+	markdown  = "text/markdown"
+)
+
+// maxFolders bounds the folders whose files are listed.
+const maxFolders = 1000
+
+// maxResourceBytes bounds the text of a resource.
+const maxResourceBytes = 1 << 20
+
+func tooLong(what string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: what + " has more than 1,048,576 bytes of text, the " +
+		"most of a resource: read it in parts with the tools open_files, grep_files and semantic_search_files"}
 }

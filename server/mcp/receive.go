@@ -1,18 +1,12 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"net/http"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/loci-memory/loci/agent"
-	"github.com/loci-memory/loci/db"
 )
 
 // call is a message that a client sent, and the SDK's own answer to it.
@@ -171,76 +165,4 @@ func listen(r *sdk.SubscriptionsListenRequest, to subscriber, next func() (sdk.R
 	}
 	wanted.ResourceSubscriptions = found
 	return next()
-}
-
-// isRefusal reports whether an error is that of a resource that cannot be followed.
-func isRefusal(err error) bool {
-	of, ok := errors.AsType[*jsonrpc.Error](err)
-	return ok && of.Code != jsonrpc.CodeInternalError && of.Message != tooManyFollowed
-}
-
-// agentOf returns the agent of a caller, as it is now.
-func (s *Server) agentOf(ctx context.Context, c caller) (agent.Agent, error) {
-	if c.agent != nil {
-		return *c.agent, nil
-	}
-	return s.Agents.Agent(ctx, c.Org, c.AgentID)
-}
-
-// problem returns an error as a client sees it.
-func (s *Server) problem(ctx context.Context, err error) error {
-	if shown, ok := errors.AsType[*jsonrpc.Error](err); ok {
-		return shown
-	}
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return errCancelled
-	}
-	status, sentence := s.Explain(ctx, err)
-	code := int64(jsonrpc.CodeInvalidParams)
-	if status >= http.StatusInternalServerError {
-		code = jsonrpc.CodeInternalError
-	}
-	return &jsonrpc.Error{Code: code, Message: sentence}
-}
-
-// errCancelled is the error of a request that its client cancelled. It is not sent: a client that cancels a request
-// wants no answer.
-var errCancelled = &jsonrpc.Error{Code: -32800, Message: "the request was cancelled"}
-
-// cancelledMarks are in the answers to cancelled requests, and in no text of another: there the quotes are escaped. The
-// SDK has no code for a request that was cancelled before it came to us.
-var cancelledMarks = [][]byte{[]byte(`"error":{"code":-32800,`),
-	[]byte(`"error":{"code":0,"message":"context canceled"}`)}
-
-// isCancelled reports whether an answer is that to a cancelled request.
-func isCancelled(answer []byte) bool {
-	return slices.ContainsFunc(cancelledMarks, func(mark []byte) bool { return bytes.Contains(answer, mark) })
-}
-
-// notFound returns the error of a resource, also of one whose URI says that it is another agent's.
-func (s *Server) notFound(ctx context.Context, uri string, err error) error {
-	if errors.Is(err, db.ErrNotFound) || errors.Is(err, db.ErrInvalid) {
-		return noResource(ctx, uri)
-	}
-	return s.problem(ctx, err)
-}
-
-// maxURIBytes bounds the URIs that an error repeats.
-const maxURIBytes = 2_000
-
-// codeNoResource is the error code of an unknown resource in the versions of the protocol before firstStateless.
-const codeNoResource = -32002
-
-// noResource is the error of an unknown resource, with the code of the message's version. The SDK's own breaks the JSON
-// of some URIs.
-func noResource(ctx context.Context, uri string) error {
-	code := int64(codeNoResource)
-	if callerOf(ctx).version >= firstStateless {
-		code = jsonrpc.CodeInvalidParams
-	}
-	data, err := json.Marshal(map[string]string{"uri": uri})
-	if err != nil || len(uri) > maxURIBytes {
-		data = nil
-	}
-	return &jsonrpc.Error{Code: code, Message: "Resource not found", Data: data}
 }

@@ -7,18 +7,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	memoryfile "github.com/loci-memory/loci/memory/file"
 	"github.com/loci-memory/loci/recall"
-)
-
-const (
-	plainText = "text/plain"
-	markdown  = "text/markdown"
 )
 
 // page is the part of one list that fits, and the item after which the next page begins; empty if it is the last.
@@ -146,9 +140,6 @@ func conversationResource(agentID string, c recall.Conversation) *sdk.Resource {
 	return r
 }
 
-// maxFolders bounds the folders whose files are listed.
-const maxFolders = 1000
-
 // listFiles lists the files of an agent's folders, folder by folder.
 func (s *Server) listFiles(ctx context.Context, c caller, after string, room int) (p page, err error) {
 	attached, err := s.Files.AgentFolders(ctx, c.Org, c.AgentID, db.Page{Limit: maxFolders, Ascending: true})
@@ -229,12 +220,4 @@ func (s *Server) readResource(ctx context.Context, r *sdk.ReadResourceRequest) (
 	}
 	return &sdk.ReadResourceResult{Cacheable: uncached, Contents: []*sdk.ResourceContents{{URI: r.Params.URI,
 		MIMEType: mediaType, Text: text}}}, nil
-}
-
-// maxResourceBytes bounds the text of a resource.
-const maxResourceBytes = 1 << 20
-
-func tooLong(what string) error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: what + " has more than 1,048,576 bytes of text, the " +
-		"most of a resource: read it in parts with the tools open_files, grep_files and semantic_search_files"}
 }

@@ -14,25 +14,7 @@ import (
 	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/agent/tool"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
-)
-
-// ToolResult is the structured result of a tool.
-type ToolResult struct {
-	Text  string         `json:"text"`
-	Files []files.Opened `json:"files,omitempty"`
-}
-
-// outputSchema is the schema of a ToolResult.
-var outputSchema = json.RawMessage(`{"type":"object","required":["text"],"properties":{
-	"text":{"type":"string","description":"What the tool says, as its text."},
-	"files":{"type":"array","description":"The files that it opened.","items":{"type":"object"}}}}`)
-
-// callTool is the method that calls a tool, and argumentsPlace where its message has the arguments.
-const (
-	callTool       = "tools/call"
-	argumentsPlace = "params.arguments"
 )
 
 // listTools lists the tools that a caller may call.
@@ -62,9 +44,6 @@ func (s *Server) listTools(ctx context.Context, r *sdk.ListToolsRequest) (*sdk.L
 	return out, nil
 }
 
-// uncached lets no cache keep an answer, which is one agent's and may change at any time.
-var uncached = sdk.Cacheable{CacheScope: "private"}
-
 // toolsOf returns the tools that a caller may call: those of the agent that the server runs, and remember_turns. There
 // is none for a key that may only read.
 func (s *Server) toolsOf(ctx context.Context, c caller) (all []*sdk.Tool, err error) {
@@ -89,9 +68,6 @@ func (s *Server) toolsOf(ctx context.Context, c caller) (all []*sdk.Tool, err er
 	}
 	return all, nil
 }
-
-// shows reports whether a caller's choice of tools has one.
-func (c Caller) shows(name string) bool { return c.Only == nil || slices.Contains(c.Only, name) }
 
 // described returns a built-in tool as MCP describes it.
 func described(t tool.Tool) *sdk.Tool {
