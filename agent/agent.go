@@ -1,62 +1,30 @@
 // Package agent stores agents and assembles the prompts of their models. It owns the tables of agents and of handed-out
 // prompts, and reads the memories through their stores.
+//
+// Each file uses those that are named before it:
+//   - agents, and the store: customtool.go flushsettings.go handoversettings.go agent.go format.go fields.go
+//     promptmeans.go store.go model.go limits.go
+//   - prompts: prompt.go policy.go queries.go request.go filedirectory.go systemprompt.go usage.go assemble.go
+//     branch.go
+//   - what keeps prompts short: flushes.go flushtools.go policylines.go prune.go compact.go
+//   - policies, conversations and identities: policyover.go policychange.go conversationidentity.go conversation.go
+//     identity.go
+//   - agents that change: rulenames.go toolstore.go create.go update.go portable.go
+//   - work between the turns: flushend.go stats.go growth.go windowjob.go idlejob.go promptlog.go flush.go
+//     workingjob.go jobs.go
+//   - what else is asked of an agent: fit.go memorycompress.go overview.go policypreview.go
 package agent
 
 import (
-	"cmp"
-	"context"
 	"encoding/json"
 	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/riverqueue/river"
-
-	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/policy"
-	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/memory/block"
-	memoryfile "github.com/loci-memory/loci/memory/file"
-	"github.com/loci-memory/loci/memory/working"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/recall/tokens"
 )
-
-// Store stores agents in Postgres.
-type Store struct {
-	DB       db.DB
-	Files    *files.Store
-	Recall   *recall.Store
-	Blocks   *block.Store
-	Archival *archival.Store
-	Working  *working.Store
-	Tokens   *tokens.Counter // nil counts every text again
-
-	Compaction *compaction.Store
-
-	MemoryFiles *memoryfile.Store
-
-	// Begun is called for each conversation that is created, in the transaction that creates it, and for the one that
-	// takes the place of a reset one; nil does nothing.
-	Begun func(ctx context.Context, tx pgx.Tx, org db.Org, c recall.Conversation) error
-
-	Policy json.RawMessage  // that of agents whose organization sets none, as package policy reads it; nil: not set
-	Now    func() time.Time // nil is time.Now
-
-	Tools Definitions           // nil is no tools
-	Jobs  *river.Client[pgx.Tx] // of the window checks; nil queues none
-}
-
-// Definition is a tool as a model is given it. Schema is an object of name, description and parameters.
-type Definition struct {
-	Name   string
-	Schema json.RawMessage
-}
-
-// Definitions returns the tools that an agent's model is given.
-type Definitions func(a Agent, hasFolder bool) []Definition
 
 // Agent is an agent as the API shows it, without its memory, tools and sources, which other stores hold.
 type Agent struct {
@@ -234,35 +202,6 @@ type FileBlock struct {
 	LastAccessedAt *time.Time `json:"last_accessed_at"`
 }
 
-// in returns the agent with the model of a conversation, the model's settings and its window, of which the conversation
-// may have its own.
-func (a Agent) in(c recall.Conversation) Agent {
-	if c.Model != nil {
-		a.Model, a.WindowLimit, a.Settings.ModelSettings = c.Model, nil, nil
-	}
-	a.Settings.ModelSettings = merged(a.Settings.ModelSettings, c.ModelSettings)
-	if c.WindowLimit != nil {
-		a.WindowLimit = c.WindowLimit
-	}
-	a.InConversation = c.Compaction
-	return a
-}
-
-// Limits returns the limits of the agent's files: the operator's, or else those of the window's tier.
-func (a Agent) Limits() files.Limits {
-	l := files.TierFor(a.Window())
-	l.OpensNone = a.Settings.OpenOnAttach != nil && !*a.Settings.OpenOnAttach
-	l.MaxOpen, l.ViewChars = orTier(a.MaxFilesOpen, l.MaxOpen), orTier(a.ViewChars, l.ViewChars)
-	return l
-}
-
-func orTier(own *int, tier int) int {
-	if own == nil {
-		return tier
-	}
-	return cmp.Or(*own, tier)
-}
-
 // visible returns how many messages a conversation has from the first visible one on, without its system prompts.
 func visible(c recall.Conversation) int {
 	n := c.Messages - c.FirstVisible + 1
@@ -316,3 +255,29 @@ func mergeCompaction(own, change json.RawMessage) (json.RawMessage, error) {
 	}
 	return json.Marshal(merged)
 }
+
+// check returns ErrInvalid for settings of Loci's own that break a rule.
+func (s Settings) check() error {
+	if s.Flush != nil {
+		if err := s.Flush.Check(); err != nil {
+			return err
+		}
+	}
+	if s.Handover != nil {
+		return s.Handover.check()
+	}
+	return nil
+}
+
+// HandsOver reports whether the agent's conversations are handed over at an end, and whether the updates then wait for
+// an operator.
+func (a Agent) HandsOver(at string) (does, pending bool) {
+	h := a.Settings.Handover
+	if h == nil || h.Mode == HandoverOff || h.Mode == "" {
+		return false, false
+	}
+	return h.On == nil || slices.Contains(h.On, at), h.Mode == HandoverPending
+}
+
+// QueryResult is the name of the tool that computes on results which are shown in part.
+const QueryResult = "query_result"

@@ -13,7 +13,6 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
@@ -107,10 +106,6 @@ func (p Prompt) refuse() error {
 	return compaction.Refuse(v, p.settings)
 }
 
-// promptPatience bounds how long a model may take for a summary that a prompt waits for, and how long a caller's
-// compaction waits for another one. Most clients wait a minute.
-const promptPatience = 25 * time.Second
-
 // compactIfNeeded warns if a prompt fills three quarters of its window, and compacts its conversation above the
 // trigger. It reports whether either changed the prompt. patience bounds the model that writes the summary; 0 keeps
 // its own bound. ErrConflict if there is nothing to compact because another request has changed the view.
@@ -199,16 +194,6 @@ func (s *Store) unchangedSince(ctx context.Context, org db.Org, p Prompt) error 
 			c.ID)
 	}
 	return err
-}
-
-// task returns the compaction of the prompt's conversation.
-func (p Prompt) task(trigger string) compaction.Task {
-	tools := chat.Encode(toolsIn(OpenAI, p.definitions))
-	overhead := compaction.PromptOverhead{Window: p.window(), System: p.system.String(), Tools: tools,
-		Tokens: p.counted.Tools + p.counted.instructions() + p.placeholders, ToolTokens: p.counted.Tools, Count: p.count,
-		Has: toolset(p.definitions), Factor: p.calibration.Factor}
-	return compaction.Task{AgentID: p.Agent.ID, Conversation: p.Conversation.ID, Settings: p.settings, Overhead: overhead,
-		Model: p.Agent.model(), Usage: p.usage(), Version: p.Conversation.Version, Trigger: trigger}
 }
 
 // warn appends an event that three quarters of a window are in use, and a line to the conversation for its model,

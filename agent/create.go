@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 
@@ -141,36 +139,3 @@ func (s *Store) insert(ctx context.Context, org db.Org, n New) (Agent, error) {
 			"model": n.Model, "embedding": n.Embedding, "window": n.WindowLimit, "max_files": n.MaxFilesOpen,
 			"view_chars": n.ViewChars, "hidden": n.Hidden, "settings": n.Settings, "depth": n.Depth})
 }
-
-func checkName(name string) error {
-	if n := utf8.RuneCountInString(name); n < 1 || n > 200 {
-		return db.Invalid("an agent's name has %d characters; it must have from 1 to 200", n)
-	}
-	if strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return db.Invalid("the agent's name %q has control characters", name)
-	}
-	return db.CheckUTF8("the agent's name", name)
-}
-
-func checkLimits(window, maxFiles, viewChars *int) error {
-	for _, l := range []struct {
-		name     string
-		value    *int
-		min, max int
-	}{
-		{"context_window_limit", window, 1, 100_000_000},
-		{"max_files_open", maxFiles, 1, 1000},
-		{"per_file_view_window_char_limit", viewChars, 100, 10_000_000},
-	} {
-		if l.value != nil && *l.value > l.max {
-			return db.Invalid("%s cannot exceed %d. Got: %d", l.name, l.max, *l.value)
-		}
-		if l.value != nil && *l.value < l.min {
-			return db.Invalid("%s must be at least %d. Got: %d", l.name, l.min, *l.value)
-		}
-	}
-	return nil
-}
-
-// notNil returns a list that is not NULL in SQL.
-func notNil(list []string) []string { return append([]string{}, list...) }

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -69,19 +68,6 @@ func (f FlushSettings) Check() error {
 	return nil
 }
 
-// check returns ErrInvalid for settings of Loci's own that break a rule.
-func (s Settings) check() error {
-	if s.Flush != nil {
-		if err := s.Flush.Check(); err != nil {
-			return err
-		}
-	}
-	if s.Handover != nil {
-		return s.Handover.check()
-	}
-	return nil
-}
-
 func (f *FlushSettings) on() bool { return f != nil && (f.Mode == FlushOn || f.Mode == Checkpoint) }
 
 func (f FlushSettings) before() bool { return f.BeforeCompaction == nil || *f.BeforeCompaction }
@@ -124,31 +110,6 @@ func (f FlushSettings) due(tokens, window int, c compaction.Settings) string {
 
 func (f FlushSettings) soft(window int) int {
 	return min(cmp.Or(f.SoftTokens, defaultSoftTokens), int(mostSoftShare*float64(window)))
-}
-
-// memoryTools are the tools that write to memory, in the order in which a flush names them.
-var memoryTools = []string{"update_working_memory", "memory_files", "memory_insert", "memory_replace", "memory_rethink",
-	"memory_apply_patch", "memory", "core_memory_append", "core_memory_replace", "archival_memory_insert",
-	"archival_memory_update"}
-
-// flushTools returns the tools that the agent's model has in a flush: those that write to memory, unless its program
-// runs or approves them. A checkpoint has one, whether or not the agent has it otherwise.
-func (a Agent) flushTools(at PromptTarget) (names []string) {
-	if a.Settings.Flush == nil {
-		return nil
-	}
-	if a.Settings.Flush.Mode == Checkpoint {
-		return []string{"update_working_memory"}
-	}
-	var rules []toolRule
-	_ = json.Unmarshal(a.Settings.ToolRules, &rules) // clients may store anything
-	for _, name := range memoryTools {
-		asks := slices.ContainsFunc(rules, func(r toolRule) bool { return r.Type == "requires_approval" && r.Tool == name })
-		if a.HasTool(name) && !asks && !hasTool(at.MoreTools, name) {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 // flushText is the message that begins a flush.

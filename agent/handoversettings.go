@@ -36,13 +36,3 @@ func (h HandoverSettings) check() error {
 	}
 	return nil
 }
-
-// HandsOver reports whether the agent's conversations are handed over at an end, and whether the updates then wait for
-// an operator.
-func (a Agent) HandsOver(at string) (does, pending bool) {
-	h := a.Settings.Handover
-	if h == nil || h.Mode == HandoverOff || h.Mode == "" {
-		return false, false
-	}
-	return h.On == nil || slices.Contains(h.On, at), h.Mode == HandoverPending
-}

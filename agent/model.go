@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/recall/chat"
 )
 
 // windows are the context windows of models, in tokens, by the beginning of their names, the longest first if one
@@ -145,19 +144,6 @@ type Reasoning struct {
 func (a Agent) ModelSettings() (m ModelSettings) {
 	_ = json.Unmarshal(a.Settings.ModelSettings, &m) // it reads the fields that it can
 	return m
-}
-
-// merged returns an object with the fields of another over its own.
-func merged(object, over json.RawMessage) json.RawMessage {
-	var all, more map[string]json.RawMessage
-	if json.Unmarshal(over, &more) != nil || len(more) == 0 {
-		return object
-	}
-	if json.Unmarshal(object, &all) != nil || all == nil {
-		return over
-	}
-	maps.Copy(all, more)
-	return chat.Encode(all)
 }
 
 // options returns the fields of a request in a format that its model and the settings of the model make, and the
@@ -308,4 +294,18 @@ func (m ModelSettings) thinking() *Thinking {
 		return &Thinking{"enabled", max(*m.MaxThinking, leastThinking)}
 	}
 	return nil
+}
+
+// in returns the agent with the model of a conversation, the model's settings and its window, of which the conversation
+// may have its own.
+func (a Agent) in(c recall.Conversation) Agent {
+	if c.Model != nil {
+		a.Model, a.WindowLimit, a.Settings.ModelSettings = c.Model, nil, nil
+	}
+	a.Settings.ModelSettings = merged(a.Settings.ModelSettings, c.ModelSettings)
+	if c.WindowLimit != nil {
+		a.WindowLimit = c.WindowLimit
+	}
+	a.InConversation = c.Compaction
+	return a
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/loci-memory/loci/compaction"
@@ -103,68 +102,6 @@ func (s *Store) ConversationSettings(ctx context.Context, org db.Org, agentID st
 	return merged, err
 }
 
-// maxPrunings bounds how often a prompt's view is pruned; a second time only because another request changed it.
-const maxPrunings = 3
-
-// assemblePruned assembles a prompt after the edits that its policy makes now.
-func (s *Store) assemblePruned(ctx context.Context, org db.Org, at PromptTarget) (p Prompt, err error) {
-	now := s.now()
-	for range maxPrunings {
-		if p, err = s.assembleAt(ctx, org, at); err != nil {
-			return p, err
-		}
-		pruned, err := s.prune(ctx, org, p, now)
-		if err == nil && !pruned || err != nil && !errors.Is(err, db.ErrConflict) {
-			return p, err
-		}
-	}
-	return s.assembleAt(ctx, org, at)
-}
-
-// prune commits the edits that the policy of a prompt makes of its view. It reports whether it changed the view.
-// ErrConflict if another request changed it meanwhile.
-func (s *Store) prune(ctx context.Context, org db.Org, p Prompt, now time.Time) (changed bool, err error) {
-	if !p.policy.Prunes() || p.unread.Count > 0 {
-		return false, nil
-	}
-	pruning, err := s.pruning(ctx, org, p, now)
-	if err != nil || !pruning.Worthwhile() {
-		return false, err
-	}
-	_, err = s.Compaction.Prune(ctx, org, p.Conversation, pruning)
-	return err == nil, db.UnlessFull(err)
-}
-
-// pruning returns the edits that the policy of a prompt makes of its view now, without those that were reverted.
-func (s *Store) pruning(ctx context.Context, org db.Org, p Prompt, now time.Time) (compaction.Pruning, error) {
-	task := p.task(compaction.Pruned)
-	v, err := compaction.ViewOf(p.Conversation, p.Messages, task.Overhead)
-	if err != nil {
-		return compaction.Pruning{}, err
-	}
-	v.Usage = task.Usage
-	at := policy.Moment{Now: now, Settings: p.settings}
-	if at.Touched, at.Sent, err = s.handedOut(ctx, org, p.Conversation); err != nil {
-		return compaction.Pruning{}, err
-	}
-	writer := s.newLineWriter(ctx, p)
-	at.Write = writer.write(ctx)
-	whole, err := s.Compaction.KeptWhole(ctx, org, p.Conversation)
-	if err != nil {
-		return compaction.Pruning{}, err
-	}
-	_, edits := p.policy.Prune(v, at)
-	edits = slices.DeleteFunc(edits, func(e compaction.Edit) bool {
-		return slices.ContainsFunc(whole, func(w compaction.Edit) bool {
-			return w.Position == e.Position && w.Part == e.Part
-		})
-	})
-	after := v
-	after.Edits = compaction.MergeEdits(v.Edits, edits)
-	return compaction.Pruning{Policy: p.policy.Name(), Mode: p.settings.Mode, Edits: edits, Before: v, After: after,
-		Asked: writer.asked}, nil
-}
-
 // handedOut returns when the last prompt of a conversation was handed out, and the position of its last message; the
 // zero time and 0 before the first.
 func (s *Store) handedOut(ctx context.Context, org db.Org, c recall.Conversation) (at time.Time, last int, err error) {
@@ -237,28 +174,12 @@ func namesMode(settings []byte) bool {
 	return json.Unmarshal(settings, &of) == nil && of.Mode != nil && of.Policy == nil
 }
 
-func tooBig(err error) bool {
-	_, is := errors.AsType[*compaction.TooBig](err)
-	return is
-}
-
-// truncate hides the oldest messages of a view that is refused, if the policy of its prompt says so. It reports whether
-// it did.
-func (s *Store) truncate(ctx context.Context, org db.Org, p Prompt, refused error) (bool, error) {
-	if !tooBig(refused) {
-		return false, nil
-	}
-	at, err := s.moment(ctx, org, p)
+// PolicyInForce returns the policy of an agent in a conversation, with the place that set each of its values.
+func (s *Store) PolicyInForce(ctx context.Context, org db.Org, a Agent, c recall.Conversation) (policy.Effective,
+	error) {
+	layers, err := s.layers(ctx, org, a.in(c), nil)
 	if err != nil {
-		return false, err
+		return policy.Effective{}, err
 	}
-	task := p.task(compaction.BeforePrompt)
-	task.Patience = promptPatience
-	task.Plan = func(v compaction.View) (compaction.Plan, error) { return p.policy.Truncate(v, at) }
-	task.Policy = p.policy.Name()
-	_, err = s.Compaction.Run(ctx, org, task)
-	if errors.Is(err, db.ErrInvalid) { // the policy does not truncate, or nothing can leave
-		return false, nil
-	}
-	return err == nil, err
+	return policy.Layered(layers...)
 }

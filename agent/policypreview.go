@@ -10,7 +10,6 @@ import (
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/recall"
 )
 
 // PolicyTarget is a prompt under other policies, at a position of the agent's log.
@@ -267,14 +266,4 @@ func (s *Store) assembleUntil(ctx context.Context, org db.Org, at PolicyTarget) 
 	}
 	p.Seq, p.Conversation.Reported = at.AtSeq, 0
 	return p, nil
-}
-
-// PolicyInForce returns the policy of an agent in a conversation, with the place that set each of its values.
-func (s *Store) PolicyInForce(ctx context.Context, org db.Org, a Agent, c recall.Conversation) (policy.Effective,
-	error) {
-	layers, err := s.layers(ctx, org, a.in(c), nil)
-	if err != nil {
-		return policy.Effective{}, err
-	}
-	return policy.Layered(layers...)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // Prompt is the next prompt of an agent's model in a conversation, read at one moment.
@@ -84,4 +85,10 @@ func (t Tokens) in(total int) Tokens {
 		Summary: of(t.Summary)}
 	scaled.Messages = total - scaled.Tools - scaled.instructions() - scaled.Summary
 	return scaled
+}
+
+// calibration holds the factors of a model that follow from the usage that an organization reported.
+type calibration struct {
+	Factor tokens.Factor `db:"factor"` // of whole prompts
+	Growth tokens.Factor `db:"growth"` // of the messages between two reports; 0 before there were two
 }

@@ -10,9 +10,6 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// QueryResult is the name of the tool that computes on results which are shown in part.
-const QueryResult = "query_result"
-
 // ForPolicy returns the tools of an agent whose compaction settings are set: with query_result if their policy shows
 // data in part. Nil if the agent's tools stay as they are.
 func (a Agent) ForPolicy(settings json.RawMessage) []string {

@@ -9,16 +9,6 @@ import (
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// Format names the provider whose API a request is for.
-type Format string
-
-// The formats.
-const (
-	OpenAI    Format = "openai"    // chat completions
-	Anthropic Format = "anthropic" // messages
-	Responses Format = "responses" // OpenAI's Responses API
-)
-
 // mustCall returns the field tool_choice of a request whose answer must call a tool.
 func mustCall(f Format, tool string) any {
 	switch f {

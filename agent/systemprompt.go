@@ -6,45 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/memory/block"
 	"github.com/loci-memory/loci/recall"
 )
-
-// systemPrompt is the compiled system prompt in its parts. The part that changes most often comes last, so that a
-// provider's cache of the beginning stays valid.
-type systemPrompt struct {
-	system      string // the base instructions
-	blocks      string // empty if no block is attached
-	rules       string // empty if no tool has one
-	directories string // empty if no folder is attached
-	metadata    string
-	working     string // empty if the conversation's record has no entries
-
-	openChars int // characters of the views of open files
-}
-
-// parts returns texts whose concatenation is the prompt.
-func (p systemPrompt) parts() []string {
-	var parts []string
-	for _, part := range []string{p.system, p.blocks, p.rules, p.directories, p.metadata, p.working} {
-		if part != "" && len(parts) > 0 {
-			part = "\n\n" + part
-		}
-		if part != "" {
-			parts = append(parts, part)
-		}
-	}
-	return parts
-}
-
-func (p systemPrompt) String() string { return strings.Join(p.parts(), "") }
 
 // SystemPrompt compiles the system prompt of an agent. The same state compiles to the same bytes.
 func (s *Store) SystemPrompt(ctx context.Context, org db.Org, a Agent) (string, error) {
@@ -60,12 +29,6 @@ func (s *Store) compileNow(ctx context.Context, org db.Org, a Agent, c recall.Co
 	}
 	p, err := s.compile(ctx, org, a, c, promptMeans{a.Limits(), tools})
 	return p.String(), err
-}
-
-// promptMeans are the limits and the tools that a system prompt names.
-type promptMeans struct {
-	limits files.Limits // of the views of open files
-	tools  []Definition
 }
 
 // compile compiles the system prompt of a conversation.
@@ -210,14 +173,6 @@ func tags(label string) (begin, end string) {
 	return `<block label="` + label + `">`, "</block>"
 }
 
-// toolRule is a rule for the use of a tool, as Letta's clients store it.
-type toolRule struct {
-	Type     string   `json:"type"`
-	Tool     string   `json:"tool_name"`
-	Children []string `json:"children"`
-	Max      int      `json:"max_count_limit"`
-}
-
 // ruleTexts write a rule for the model, by its type, in Letta's words. Rules of other types are not shown.
 var ruleTexts = map[string]func(toolRule) string{
 	"constrain_child_tools": func(r toolRule) string {
@@ -262,9 +217,6 @@ func renderRules(stored json.RawMessage) string {
 	return "<tool_usage_rules>\n<description>" + rulesIntroduction + "</description>\n\n" + b.String() +
 		"</tool_usage_rules>"
 }
-
-// attribute returns a name as the value of an attribute, with a backslash before each quote.
-func attribute(name string) string { return strings.ReplaceAll(frame.Neutralize(name), `"`, `\"`) }
 
 // toolGroup holds the sentences of the default instructions on the tools of one memory.
 type toolGroup struct {
@@ -347,15 +299,6 @@ func (a Agent) Instructions(tools []Definition) string {
 		}
 	}
 	return strings.Join(parts, " ")
-}
-
-// toolset returns tools as a recall.Toolset.
-func toolset(tools []Definition) recall.Toolset {
-	return func(name string) bool { return hasTool(tools, name) }
-}
-
-func hasTool(tools []Definition, name string) bool {
-	return slices.ContainsFunc(tools, func(d Definition) bool { return d.Name == name })
 }
 
 // withMust returns tools with the one that a model must call.

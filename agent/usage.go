@@ -40,12 +40,6 @@ const (
 	mostOfWindow   = 2
 )
 
-// calibration holds the factors of a model that follow from the usage that an organization reported.
-type calibration struct {
-	Factor tokens.Factor `db:"factor"` // of whole prompts
-	Growth tokens.Factor `db:"growth"` // of the messages between two reports; 0 before there were two
-}
-
 // calibrationOf reads the calibration of a model; known is false if no usage was reported of it.
 func (s *Store) calibrationOf(ctx context.Context, org db.Org, model string) (of calibration, known bool, err error) {
 	of, err = db.One[calibration](ctx, s.DB, `

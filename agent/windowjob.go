@@ -18,13 +18,6 @@ import (
 // queueWindow is the queue of the window checks.
 const queueWindow = "attend"
 
-// Queues returns the queues of the jobs of agents, with the workers that a server gives each. Workers spend most of
-// their time waiting for a model.
-func Queues() map[string]river.QueueConfig {
-	return map[string]river.QueueConfig{queueWindow: {MaxWorkers: 4}, queueWorking: {MaxWorkers: 4},
-		queueIdle: {MaxWorkers: 2}}
-}
-
 // windowArgs is the job that checks the window of a conversation.
 type windowArgs struct {
 	queue.Start
@@ -40,13 +33,6 @@ func (windowArgs) InsertOpts() river.InsertOpts {
 	opts := queue.Once(queueWindow)
 	opts.MaxAttempts = 3
 	return opts
-}
-
-// Work registers the workers of the jobs of agents.
-func (s *Store) Work(workers *river.Workers) {
-	river.AddWorker(workers, &windowWorker{store: s})
-	river.AddWorker(workers, &workingWorker{store: s})
-	river.AddWorker(workers, &idleWorker{store: s})
 }
 
 type windowWorker struct {

@@ -1,0 +1,115 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall/chat"
+)
+
+// maxPrunings bounds how often a prompt's view is pruned; a second time only because another request changed it.
+const maxPrunings = 3
+
+// assemblePruned assembles a prompt after the edits that its policy makes now.
+func (s *Store) assemblePruned(ctx context.Context, org db.Org, at PromptTarget) (p Prompt, err error) {
+	now := s.now()
+	for range maxPrunings {
+		if p, err = s.assembleAt(ctx, org, at); err != nil {
+			return p, err
+		}
+		pruned, err := s.prune(ctx, org, p, now)
+		if err == nil && !pruned || err != nil && !errors.Is(err, db.ErrConflict) {
+			return p, err
+		}
+	}
+	return s.assembleAt(ctx, org, at)
+}
+
+// prune commits the edits that the policy of a prompt makes of its view. It reports whether it changed the view.
+// ErrConflict if another request changed it meanwhile.
+func (s *Store) prune(ctx context.Context, org db.Org, p Prompt, now time.Time) (changed bool, err error) {
+	if !p.policy.Prunes() || p.unread.Count > 0 {
+		return false, nil
+	}
+	pruning, err := s.pruning(ctx, org, p, now)
+	if err != nil || !pruning.Worthwhile() {
+		return false, err
+	}
+	_, err = s.Compaction.Prune(ctx, org, p.Conversation, pruning)
+	return err == nil, db.UnlessFull(err)
+}
+
+// pruning returns the edits that the policy of a prompt makes of its view now, without those that were reverted.
+func (s *Store) pruning(ctx context.Context, org db.Org, p Prompt, now time.Time) (compaction.Pruning, error) {
+	task := p.task(compaction.Pruned)
+	v, err := compaction.ViewOf(p.Conversation, p.Messages, task.Overhead)
+	if err != nil {
+		return compaction.Pruning{}, err
+	}
+	v.Usage = task.Usage
+	at := policy.Moment{Now: now, Settings: p.settings}
+	if at.Touched, at.Sent, err = s.handedOut(ctx, org, p.Conversation); err != nil {
+		return compaction.Pruning{}, err
+	}
+	writer := s.newLineWriter(ctx, p)
+	at.Write = writer.write(ctx)
+	whole, err := s.Compaction.KeptWhole(ctx, org, p.Conversation)
+	if err != nil {
+		return compaction.Pruning{}, err
+	}
+	_, edits := p.policy.Prune(v, at)
+	edits = slices.DeleteFunc(edits, func(e compaction.Edit) bool {
+		return slices.ContainsFunc(whole, func(w compaction.Edit) bool {
+			return w.Position == e.Position && w.Part == e.Part
+		})
+	})
+	after := v
+	after.Edits = compaction.MergeEdits(v.Edits, edits)
+	return compaction.Pruning{Policy: p.policy.Name(), Mode: p.settings.Mode, Edits: edits, Before: v, After: after,
+		Asked: writer.asked}, nil
+}
+
+func tooBig(err error) bool {
+	_, is := errors.AsType[*compaction.TooBig](err)
+	return is
+}
+
+// truncate hides the oldest messages of a view that is refused, if the policy of its prompt says so. It reports whether
+// it did.
+func (s *Store) truncate(ctx context.Context, org db.Org, p Prompt, refused error) (bool, error) {
+	if !tooBig(refused) {
+		return false, nil
+	}
+	at, err := s.moment(ctx, org, p)
+	if err != nil {
+		return false, err
+	}
+	task := p.task(compaction.BeforePrompt)
+	task.Patience = promptPatience
+	task.Plan = func(v compaction.View) (compaction.Plan, error) { return p.policy.Truncate(v, at) }
+	task.Policy = p.policy.Name()
+	_, err = s.Compaction.Run(ctx, org, task)
+	if errors.Is(err, db.ErrInvalid) { // the policy does not truncate, or nothing can leave
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// promptPatience bounds how long a model may take for a summary that a prompt waits for, and how long a caller's
+// compaction waits for another one. Most clients wait a minute.
+const promptPatience = 25 * time.Second
+
+// task returns the compaction of the prompt's conversation.
+func (p Prompt) task(trigger string) compaction.Task {
+	tools := chat.Encode(toolsIn(OpenAI, p.definitions))
+	overhead := compaction.PromptOverhead{Window: p.window(), System: p.system.String(), Tools: tools,
+		Tokens: p.counted.Tools + p.counted.instructions() + p.placeholders, ToolTokens: p.counted.Tools, Count: p.count,
+		Has: toolset(p.definitions), Factor: p.calibration.Factor}
+	return compaction.Task{AgentID: p.Agent.ID, Conversation: p.Conversation.ID, Settings: p.settings, Overhead: overhead,
+		Model: p.Agent.model(), Usage: p.usage(), Version: p.Conversation.Version, Trigger: trigger}
+}
