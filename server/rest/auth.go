@@ -11,28 +11,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/tenant/apikey"
 )
-
-// Keys finds the key of a request. The functions return db.ErrNotFound if they find nothing.
-type Keys struct {
-	// Lookup returns the key with a secret, or apikey.ErrExpired.
-	Lookup  func(ctx context.Context, secret string) (apikey.Key, error)
-	OpenOrg func(ctx context.Context) (db.Org, error) // of requests without a key; nil refuses them
-
-	// AgentOf returns the agent to which a conversation or a run belongs, whose id a parameter of a path is.
-	AgentOf func(ctx context.Context, org db.Org, param, id string) (agentID string, err error)
-	Used    func(ctx context.Context, keyID string) error // stores that a key was used; may be nil
-	Limits  apikey.Limits                                 // of keys without limits of their own
-
-	// Request counts a request of a key that may send it. A *db.QuotaError if its organization has sent all that it may,
-	// unless the key is an operator's. It may be nil.
-	Request func(ctx context.Context, key apikey.Key) error
-}
 
 // recheckTimeout bounds a look for the key of an open answer, which waits meanwhile. The key counts if the database
 // does not answer by then.
@@ -82,19 +65,6 @@ func (a *API) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 		})
 		return next(c)
 	}
-}
-
-// provenanceOf returns the provenance of what a request stores: its key, and the agent and the conversation that its
-// path names by their ids.
-func provenanceOf(c echo.Context, key apikey.Key) db.Provenance {
-	p := db.Provenance{KeyID: key.ID}
-	if id := c.Param("agent_id"); db.UUID("agent-", id) != uuid.Nil {
-		p.AgentID = id
-	}
-	if id := c.Param("conversation_id"); db.UUID("conv-", id) != uuid.Nil {
-		p.ConversationID = id
-	}
-	return p
 }
 
 // caller returns the key of a request. A request without one, to a server that needs none, is the operator's.

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/labstack/echo/v4"
-
 	"github.com/loci-memory/loci/db"
 )
 
@@ -63,22 +61,6 @@ func (h *heldBody) release() { h.in.Give(h.org, h.bytes) }
 // DefaultSpoolBytes is the most that the files of all bodies take that are being received. Half is a reserve for other
 // organizations than one.
 const DefaultSpoolBytes = 4 << 30
-
-// CountSpooled counts a request's body, which is being written to a file, until release is called. Reading the body
-// returns a *Problem of status 429 where the files of all would be larger than the API's SpoolBytes, or those of the
-// organization larger than its share.
-func (a *API) CountSpooled(c echo.Context) (release func()) {
-	r := c.Request()
-	held := &heldBody{Reader: r.Body, in: a.spooled, org: Org(r.Context())}
-	r.Body = countedBody{held, r.Body}
-	return held.release
-}
-
-// countedBody closes the body that it counts.
-type countedBody struct {
-	*heldBody
-	io.Closer
-}
 
 // overloaded is the error of a request whose body does not fit the memory that other requests leave.
 func overloaded() *Problem {

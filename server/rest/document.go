@@ -87,11 +87,6 @@ var tagWords = map[string]string{
 	"tools":         "The tools that agents can have.",
 }
 
-func operationsOf(item *huma.PathItem) []*huma.Operation {
-	all := []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete}
-	return slices.DeleteFunc(all, func(op *huma.Operation) bool { return op == nil })
-}
-
 // declareUnmatched declares the filters that nothing matches where they have an effect.
 func declareUnmatched(op *huma.Operation) {
 	ok := op.Responses["200"]

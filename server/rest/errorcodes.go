@@ -1,11 +1,8 @@
 package rest
 
 import (
-	"context"
 	"net/http"
 	"slices"
-
-	"github.com/loci-memory/loci/db"
 )
 
 // ErrorCode is a kind of error, as answers name it and /v1/errors explains it.
@@ -151,23 +148,5 @@ func codeOf(code string) ErrorCode {
 	return errorCodes[slices.IndexFunc(errorCodes, func(c ErrorCode) bool { return c.Code == code })]
 }
 
-// errorsPath is where errors are explained. The links of errors are below it, on the server that answered.
-const errorsPath = "/v1/errors"
-
-// explainErrors registers the operations that explain the codes of errors.
-func (a *API) explainErrors() {
-	Get(a.For(Public), errorsPath, "list_errors: List the codes of errors.",
-		func(context.Context, *struct{}) ([]ErrorCode, error) {
-			return errorCodes, nil
-		})
-	Get(a.For(Public), errorsPath+"/{code}", "get_error: Explain a code of errors. An error's link leads here.",
-		func(_ context.Context, in *struct {
-			Code string `path:"code" doc:"The code of an answer."`
-		}) (ErrorCode, error) {
-			i := slices.IndexFunc(errorCodes, func(c ErrorCode) bool { return c.Code == in.Code })
-			if i < 0 {
-				return ErrorCode{}, db.NotFound("there is no error with the code '%s'; GET %s lists all", in.Code, errorsPath)
-			}
-			return errorCodes[i], nil
-		})
-}
+// statusClientGone is nginx's and Letta's word for a caller who did not wait; nobody reads it but the log.
+const statusClientGone = 499

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/labstack/echo/v4"
@@ -61,4 +62,9 @@ func validate(schemas Registry, schema *Schema, value any) error {
 		return nil
 	}
 	return newProblem(codeInvalid, violations(broken.Errors))
+}
+
+// takesBody reports whether a request with a method may have a body whose fields mean something.
+func takesBody(method string) bool {
+	return method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch
 }

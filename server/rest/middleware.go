@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"context"
 	"crypto/rand"
 	"log/slog"
 	"net/http"
@@ -16,25 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/tenant/apikey"
 )
-
-type contextKey int
-
-const (
-	keyRequestID contextKey = iota
-	keyCaller
-	keyRecheck
-	keyWarnings
-	keyBody
-	keyAuthTook
-)
-
-// requestID is the id of the request that ctx belongs to, empty outside of one.
-func requestID(ctx context.Context) string {
-	id, _ := ctx.Value(keyRequestID).(string)
-	return id
-}
 
 // identify gives a request the id that its client chose, or a random one, and returns it with the answer.
 func identify(next echo.HandlerFunc) echo.HandlerFunc {
@@ -58,45 +39,8 @@ func (a *API) boundWaits(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// AuthTook returns how long it took to find out whether a request may be sent, which counts in the time that the whole
-// request may take.
-func AuthTook(ctx context.Context) time.Duration {
-	took, _ := ctx.Value(keyAuthTook).(time.Duration)
-	return took
-}
-
 // requestIDs are the ids that are safe to log.
 var requestIDs = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
-
-// Org is the organization that a request is served for.
-func Org(ctx context.Context) db.Org { return db.OrgOf(ctx) }
-
-// KeyOf returns the id of the API key of a request; empty if it has none.
-func KeyOf(ctx context.Context) string { return db.Provenance{}.Or(ctx).KeyID }
-
-// IsOperator reports whether the operator sent a request: with a key of theirs, or without one to a server that needs
-// none.
-func IsOperator(ctx context.Context) bool {
-	return Caller(ctx).Operator
-}
-
-// Caller returns the key with which a request was sent. Its ID is empty if the request has none.
-func Caller(ctx context.Context) apikey.Key {
-	key, _ := ctx.Value(keyCaller).(apikey.Key)
-	return key
-}
-
-func setContext(c echo.Context, key contextKey, value any) {
-	c.SetRequest(c.Request().WithContext(context.WithValue(c.Request().Context(), key, value)))
-}
-
-// Served is a request that was answered.
-type Served struct {
-	Method string
-	Route  string // the pattern of its path, {name} for parameters; empty for a path that is not served
-	Status int
-	Took   time.Duration
-}
 
 // logAccess writes a line about each request, and shows it to Observe. Requests that watch a server, which come every
 // few seconds, are logged at level debug.

@@ -5,13 +5,6 @@ import (
 	"net/http"
 )
 
-// ModelError is a failure of the provider of an agent's model, in Letta's shape.
-type ModelError struct {
-	Type    string `json:"type" enum:"llm_bad_request,llm_authentication,llm_insufficient_credits,llm_rate_limit,llm_error,llm_timeout"` //nolint:lll // a tag is one line
-	Message string `json:"message"`
-	Detail  string `json:"detail" doc:"The provider's own words, redacted, of at most 300 characters."`
-}
-
 // modelCodes maps the statuses of failures of a provider to Letta's types and our codes.
 var modelCodes = map[int]struct{ kind, code string }{
 	http.StatusBadRequest:          {"llm_bad_request", codeModelRefused},

@@ -1,17 +1,26 @@
 // Package rest holds what all resources of the REST API share: it makes huma and echo accept and answer what Letta's
 // clients send and expect, turns errors into statuses, authenticates requests, and reads and writes pages, ids, streams
 // and JSON.
+//
+// Each file uses those that are named before it:
+//   - what operations say and take: access.go errorcodes.go context.go schema.go optional.go problem.go errors.go id.go
+//     page.go
+//   - what the API counts and bounds: arrivals.go bodybudget.go bodypace.go keylimits.go keys.go lookup.go
+//   - the API, its operations, and the keys that may call them: api.go content.go operation.go answersize.go routes.go
+//     authorize.go
+//   - errors of others as problems: modelerrors.go problemof.go
+//   - requests: auth.go bom.go filters.go warnings.go unserved.go storable.go fieldnames.go shape.go validation.go
+//     decode.go place.go stream.go paced.go jsonbody.go spool.go lenient.go unmatched.go middleware.go head.go
+//   - the document: words.go document.go
+//   - what registers operations, and what serves them: route.go explainerrors.go rest.go
 package rest
 
 import (
 	"cmp"
-	"log/slog"
 	"net/http"
 	"reflect"
 	"strings"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humaecho"
@@ -19,42 +28,6 @@ import (
 
 	"github.com/loci-memory/loci/db"
 )
-
-// Config configures an API.
-type Config struct {
-	Title, Version string
-	Log            *slog.Logger
-	Timeout        time.Duration // of each request that is not streamed; DefaultTimeout if 0
-	Keys           *Keys         // nil serves every request without an organization
-	KeyAge         time.Duration // that an open answer believes a key which was checked; DefaultKeyAge if 0
-	Pace           BodyPace      // of the bodies of requests
-	Budget         BodyBudget    // of the bodies that are in memory
-	SpoolBytes     int64         // of the files of bodies that are being received; DefaultSpoolBytes if 0
-	Observe        func(Served)  // gets each request that was answered; may be nil
-}
-
-// DefaultTimeout is how long a request may take.
-const DefaultTimeout = 30 * time.Second
-
-// DefaultKeyAge is how long a key that was checked counts for the events of an open answer.
-const DefaultKeyAge = time.Second
-
-// API is where operations are registered.
-type API struct {
-	huma.API
-	Config
-	echo     *echo.Echo
-	access   map[string]map[string]Access // of echo's routes, by path and method
-	whole    map[string]bool              // paths of echo's routes whose GET is no stream
-	spooled  *db.Shares                   // bytes of bodies in files
-	bodies   *db.Shares                   // bytes of bodies that are held
-	answers  *db.Shares                   // bytes of the rows of answers
-	served   *db.Shares                   // requests at work, but for streams that are only read
-	arriving *arrivals                    // bodies on their way
-	usage    *keyUsage                    // of keys
-	lookups  *lookups                     // of keys
-	full     atomic.Bool                  // a change could not be stored
-}
 
 // New returns an API without operations. It has none of huma's documentation pages, schema links and problem documents.
 func New(c Config) *API {
@@ -79,12 +52,6 @@ func New(c Config) *API {
 	a.UseMiddleware(a.readLeniently)
 	a.explainErrors()
 	return a
-}
-
-// spools returns the shares of SpoolBytes.
-func (c Config) spools() *db.Shares {
-	total := cmp.Or(c.SpoolBytes, DefaultSpoolBytes)
-	return db.NewShares(total, total/2)
 }
 
 // Handler serves the operations that are registered, and the document that describes them at /openapi.json, which the

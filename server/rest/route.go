@@ -3,58 +3,12 @@ package rest
 import (
 	"context"
 	"net/http"
-	"reflect"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/labstack/echo/v4"
 )
-
-// Option changes an operation before it is registered.
-type Option func(*operation)
-
-type operation struct {
-	huma.Operation
-	timeout time.Duration
-	own     bool
-	exact   bool
-	waits   func(*http.Request) bool
-
-	readsMore bool // than it answers
-	readsBody bool // of a stream: its handler reads the body to its end
-}
-
-// Own marks an operation that Letta does not have: a value that breaks a rule is a 422 there. Where Letta has it, it is
-// a 400, as in Letta.
-func Own(op *operation) { op.own = true }
-
-// Exact refuses a request with a field or a parameter that the operation does not know, which is only warned of
-// elsewhere: what cannot be undone is not done otherwise than it was meant.
-func Exact(op *operation) { op.exact = true }
-
-// NoContent makes an operation answer 204.
-func NoContent(op *operation) { op.DefaultStatus = http.StatusNoContent }
-
-// Deprecated marks an operation that new programs should not use.
-func Deprecated(op *operation) { op.Deprecated = true }
-
-// Slow lets an operation take at least this long.
-func Slow(timeout time.Duration) Option {
-	return func(op *operation) { op.timeout = max(op.timeout, timeout) }
-}
-
-// Renamed gives an operation on an older path an id of its own: a word of its id is replaced.
-func Renamed(old, new string) Option {
-	return func(op *operation) { op.Summary = strings.Replace(op.Summary, old, new, 1) }
-}
-
-// OnlyWaits says which requests of a Stream only wait for what happens: they are not counted among those that are
-// worked on, as a GET is not.
-func OnlyWaits(waits func(*http.Request) bool) Option {
-	return func(op *operation) { op.waits = waits }
-}
 
 // Handler answers an operation: it returns the body of a 200, or an error that ProblemOf gives its status.
 type Handler[I, O any] = func(context.Context, *I) (O, error)
@@ -211,11 +165,6 @@ func (a *API) NotServed(routes []Unserved) {
 	}
 }
 
-// echoPath is a path as echo's routes have it.
-func echoPath(path string) string { return toEcho.Replace(path) }
-
-var toEcho = strings.NewReplacer("{", ":", "}", "")
-
 // complete gives an operation its id, description and tag, and declares its errors.
 func (a *API) complete(op *huma.Operation) {
 	op.OperationID, op.Description, _ = strings.Cut(op.Summary, ": ")
@@ -226,19 +175,6 @@ func (a *API) complete(op *huma.Operation) {
 		op.Responses = map[string]*huma.Response{}
 	}
 	op.Responses["default"] = errorResponse("Error")
-}
-
-// JSON is the media type of all answers but streams.
-const JSON = "application/json"
-
-// Content describes a body of a type.
-func Content[T any](a *API, mediaType string) map[string]*huma.MediaType {
-	return map[string]*huma.MediaType{mediaType: {Schema: SchemaOf[T](a)}}
-}
-
-// SchemaOf is the schema of a type, a reference where it has a name.
-func SchemaOf[T any](a *API) *huma.Schema {
-	return a.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[T](), true, "")
 }
 
 // IDParam describes an id in a path.

@@ -104,3 +104,6 @@ func Union(r Registry, property string, types map[string]reflect.Type) *Schema {
 	}
 	return s
 }
+
+// JSON is the media type of all answers but streams.
+const JSON = "application/json"

@@ -27,17 +27,6 @@ type Spool struct {
 	held     heldBody
 }
 
-// withoutBOM returns a reader of a text without the byte order mark that it may begin with.
-func withoutBOM(text io.Reader) io.Reader {
-	in := bufio.NewReader(text)
-	if first, _ := in.Peek(len(byteOrderMark)); string(first) == byteOrderMark {
-		_, _ = in.Discard(len(byteOrderMark)) // it was read already
-	}
-	return in
-}
-
-const byteOrderMark = "\uFEFF"
-
 // Spool receives a request's body of at most limitBytes. The caller closes it.
 func (a *API) Spool(c echo.Context, limitBytes int64) (*Spool, error) {
 	if c.Request().ContentLength > limitBytes {
@@ -251,4 +240,20 @@ func (r *spoolReader) Read(into []byte) (int, error) {
 		return 0, full
 	}
 	return n, err
+}
+
+// CountSpooled counts a request's body, which is being written to a file, until release is called. Reading the body
+// returns a *Problem of status 429 where the files of all would be larger than the API's SpoolBytes, or those of the
+// organization larger than its share.
+func (a *API) CountSpooled(c echo.Context) (release func()) {
+	r := c.Request()
+	held := &heldBody{Reader: r.Body, in: a.spooled, org: Org(r.Context())}
+	r.Body = countedBody{held, r.Body}
+	return held.release
+}
+
+// countedBody closes the body that it counts.
+type countedBody struct {
+	*heldBody
+	io.Closer
 }

@@ -50,18 +50,3 @@ func isSaid(place string) bool {
 	isName := name == "otid" || rest == name && (strings.HasSuffix(name, "id") || name == "name")
 	return slices.Contains(said, field) && !isName
 }
-
-// storable returns a *Problem for a string that cannot be stored, or warns of it if it was said.
-func (b *bodyNames) storable(place string, text []byte) *Problem {
-	switch {
-	case isStorable(text):
-		return nil
-	case !isSaid(place):
-		return Unprocessable("body."+place, "the text has a NUL, half of a surrogate pair, or bytes that are not UTF-8, "+
-			"which cannot be stored; leave them out")
-	case b.warnings != nil:
-		b.warnings.add("body." + shorten(place) + " has characters that cannot be stored: ␀ is stored in place of a NUL, " +
-			"and U+FFFD in place of half of a surrogate pair or of bytes that are not UTF-8")
-	}
-	return nil
-}

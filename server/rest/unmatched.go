@@ -2,24 +2,10 @@ package rest
 
 import (
 	"encoding/json"
-	"net/http"
 	"reflect"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 )
-
-// unmatched are Letta's filters by fields that Loci does not store, or not for what is listed: a list, a count or a
-// search with one is empty, unless the operation has a parameter of the name.
-var unmatched = []string{"identity_id", "identifier_keys", "project_id", "template_id", "base_template_id",
-	"deployment_id", "entity_id", "created_by_id", "trace_ids"}
-
-type unmatchedKey struct{}
-
-// filters reports whether an operation may have filters: it reads, or it searches.
-func filters(method, path string) bool {
-	return method == http.MethodGet || method == http.MethodPost && strings.HasSuffix(path, "/search")
-}
 
 // noteUnmatched marks a request that has a filter that nothing matches.
 func noteUnmatched(ctx huma.Context, next func(huma.Context)) {
