@@ -41,6 +41,7 @@ type StoredPrompt struct {
 	Request json.RawMessage `json:"-"` // in the format: tools, system prompt, messages
 
 	Answered bool `json:"-"` // the model has spoken last, and called no tool; only of NextPrompt
+	Unasked  bool `json:"-"` // nobody has spoken since the last summary; only of NextPrompt
 }
 
 // NextPrompt assembles the next prompt of a conversation, compacts the conversation if the prompt does not fit, and
@@ -68,7 +69,7 @@ func (p Prompt) with(r *request, leftOut []string) StoredPrompt {
 	sum := sha256.Sum256(r.written.Bytes())
 	return StoredPrompt{AgentID: p.Agent.ID, ConversationID: p.Conversation.ID, Format: p.format, Seq: p.Seq,
 		Window: p.window(), Tokens: p.Tokens, SHA256: hex.EncodeToString(sum[:]), Pending: p.Pending,
-		LeftOut: leftOut, Request: r.written.Bytes(), Answered: answered(p.Messages)}
+		LeftOut: leftOut, Request: r.written.Bytes(), Answered: answered(p.Messages), Unasked: unasked(p.Messages)}
 }
 
 // storable returns the prompt with its request, which is not stored.
@@ -159,6 +160,16 @@ func answered(messages []recall.Message) bool {
 		}
 	}
 	return false
+}
+
+// unasked reports whether the last message, without those of the system, is a summary, or there is none.
+func unasked(messages []recall.Message) bool {
+	for _, m := range slices.Backward(messages) {
+		if m.Role != recall.System {
+			return m.Role == recall.Summary
+		}
+	}
+	return true
 }
 
 // storePrompt stores the pieces of a prompt that the agent does not have yet, by their hashes, and a row that names

@@ -155,8 +155,8 @@ func TestAPromptIsShownAgainByteForByte(t *testing.T) {
 	}
 	handOut(t, s, a, agent.OpenAI)
 	for i, want := range all {
-		want.Answered = false // it is not stored
-		until := want.Seq     // and up to the next
+		want.Answered, want.Unasked = false, false // they are not stored
+		until := want.Seq                          // and up to the next
 		if i+1 < len(all) {
 			until = all[i+1].Seq - 1
 		}

@@ -111,6 +111,33 @@ func TestRefusalsOfALoopOfOnesOwn(t *testing.T) {
 	}
 }
 
+// A turn after one that was never answered, and that a compaction took out of the view, leaves the view, too, and then
+// nothing is left to ask: in three dialects, whatever the first turn failed of.
+func TestATurnAfterAnUnansweredOneEndsItsLoop(t *testing.T) {
+	t.Parallel()
+	for format, said := range dialects {
+		for _, before := range []string{`"refused":{"status":413,"message":"prompt is too long: 9 tokens > 3 maximum"}`,
+			`"messages":[{"role":"user","content":"Once more"}]`} {
+			c := newClient(t)
+			agent := c.made("/v1/agents", `{"name":"a"}`)
+			in := func(body string) string { return `{` + body + `,"format":"` + format + `"}` }
+			tooLong := in(`"refused":{"status":413,"message":"prompt is too long: 9 tokens > 3 maximum"}`)
+			c.reports(agent, "/step", in(`"messages":[{"role":"user","content":"First"}]`))
+			c.reports(agent, "/step", in(`"response":`+fmt.Sprintf(said.end, 10)))
+			c.reports(agent, "/step", in(`"messages":[{"role":"user","content":"Unanswered"}]`))
+			c.reports(agent, "/step", in(before))
+			c.reports(agent, "/step", in(`"messages":[{"role":"user","content":"New"}]`))
+			got := c.reports(agent, "/step", tooLong)
+			for n := 0; got.Next == "model" && n < 10; n++ {
+				got = c.reports(agent, "/step", tooLong)
+			}
+			if got.Next != "user" {
+				t.Errorf("%s, %s: ten reports did not end the loop: %+v %s", format, before, got, got.Prompt.Request)
+			}
+		}
+	}
+}
+
 // An answer of a caller's own loop that a content filter stopped leaves the view with its turn, in three dialects, and
 // stays in the log. The same step again changes nothing.
 func TestAWithheldAnswerOfALoopOfOnesOwn(t *testing.T) {

@@ -66,8 +66,8 @@ func (s *Step) SetNext(next loop.Next, ending string) (err error) {
 		s.Next, s.Reason = "user", new(loop.ToolRule)
 	case next.GaveUp:
 		s.Next, s.Reason = "user", new(loop.NoToolCall)
-	case s.Refused != nil && next.Empty:
-		s.Next = "user"
+	case s.Refused != nil && (next.Empty || next.Prompt.Unasked && !s.Refused.AskAgain):
+		s.Next = "user" // what is left to answer, if anything, only a summary tells
 	case (next.Answered || next.Prompt.Answered) && !next.Reminded && ending != chat.Paused:
 		s.Next = "user"
 	}
