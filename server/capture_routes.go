@@ -27,9 +27,6 @@ func (s *Server) captureRoutes(a *rest.API) {
 	}, func(c echo.Context) error { return s.capture(a, c) })
 }
 
-// maxCaptureBytes limits a body of messages or passages: a whole conversation may come in one.
-const maxCaptureBytes = 64 << 20
-
 // CaptureBody is messages that other programs recorded.
 type CaptureBody struct{}
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"time"
 
 	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/compaction"
@@ -31,9 +30,6 @@ func (s *Server) compactionRoutes(a *rest.API) {
 			"conversation can be reverted.",
 		s.revertCompaction, rest.Own)
 }
-
-// modelTimeout is how long a request may take in which a model may write a summary.
-const modelTimeout = 3 * time.Minute
 
 func (s *Server) summarize(ctx context.Context, in *struct {
 	rest.OfAgent

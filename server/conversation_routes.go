@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -76,20 +75,6 @@ func (s *Server) conversation(ctx context.Context, c recall.Conversation, err er
 	}
 	shown, err := s.conversations(ctx, c)
 	return shown[0], err
-}
-
-// WithAgent names the agent whose default conversation is meant.
-type WithAgent struct {
-	AgentID string `query:"agent_id" doc:"The agent, where the conversation is named 'default'."`
-}
-
-// named returns the conversation of a path. The first of agentIDs that is not empty is the agent of the name 'default'.
-func (s *Server) named(ctx context.Context, in rest.OfConversation, agentIDs ...string) (recall.Conversation, error) {
-	agentID, id := in.ConversationID.Of(cmp.Or(agentIDs...))
-	if id == recall.DefaultConversation && agentID == "" {
-		return recall.Conversation{}, rest.Unprocessable("agent_id", "required where the conversation is named 'default'")
-	}
-	return s.Recall.Conversation(ctx, rest.Org(ctx), agentID, id)
 }
 
 func (s *Server) createConversation(ctx context.Context, in *struct {

@@ -14,9 +14,6 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// handoverTimeout limits a request for a hand-over, which waits for handover.Patience.
-const handoverTimeout = handover.Patience + 10e9
-
 func (s *Server) handoverRoutes(a *rest.API) {
 	a.For(rest.Write).Stream(huma.Operation{
 		Method: http.MethodPost, Path: "/v1/agents/{agent_id}/handover",

@@ -66,14 +66,6 @@ type NewAPIKey struct {
 	RequestsAtOnce    *int `json:"requests_at_once,omitzero" minimum:"1" maximum:"1000000" doc:"Or the server's."`
 }
 
-// keysOf returns the organization whose keys and jobs a request may see, 0 for all.
-func keysOf(ctx context.Context) db.Org {
-	if rest.IsOperator(ctx) {
-		return 0
-	}
-	return rest.Org(ctx)
-}
-
 func (s *Server) listKeys(ctx context.Context, in *struct {
 	rest.Paging
 	OrgID rest.OrganizationID `query:"org_id" doc:"For the operator: of this organization only."`
@@ -88,15 +80,6 @@ func (s *Server) listKeys(ctx context.Context, in *struct {
 	}
 	list, err := s.Keys.Keys(ctx, org, in.Page(50, rest.OldestFirst))
 	return rest.Each(list, apiKeyOf), err
-}
-
-// organizationOf returns the organization with an id. ErrNotFound if a request may not see it.
-func (s *Server) organizationOf(ctx context.Context, id string) (db.Org, error) {
-	o, err := s.Keys.Organization(ctx, id)
-	if err == nil && keysOf(ctx) != 0 && o.Org != rest.Org(ctx) {
-		err = db.NotFound("Organization with ID %s not found", id)
-	}
-	return o.Org, err
 }
 
 func (s *Server) createKey(ctx context.Context, in *struct{ Body NewAPIKey }) (MadeAPIKey, error) {

@@ -2,24 +2,16 @@ package server
 
 import (
 	"cmp"
-	"context"
-	"errors"
-	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/labstack/echo/v4"
 
 	"github.com/loci-memory/loci/agent/loop"
-	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
 )
-
-// maxMessageBytes limits the body of a request to an agent, whose messages may have images.
-const maxMessageBytes = 32 << 20
 
 func (s *Server) loopRoutes(a *rest.API) {
 	agent, conversation := rest.IDParam("agent_id", "agent"), rest.ConversationParam()
@@ -105,50 +97,6 @@ func (s *Server) sendToConversation(a *rest.API, c echo.Context) error {
 	return s.send(a, c, in)
 }
 
-// inConversation returns the conversation in the path. read reads the body, and returns the agent that it names.
-func (s *Server) inConversation(c echo.Context, read func() (agentID string, err error)) (recall.Conversation, error) {
-	in, err := rest.PathConversation(c)
-	if err != nil {
-		return recall.Conversation{}, err
-	}
-	agentID, err := read()
-	if err != nil {
-		return recall.Conversation{}, err
-	}
-	ctx, cancel := s.bounded(c)
-	defer cancel()
-	return s.named(ctx, in, agentID)
-}
-
-// pathAgent returns the id of the agent in the path. ErrNotFound if it does not exist.
-func (s *Server) pathAgent(c echo.Context) (string, error) {
-	id, err := rest.PathID(c, "agent_id", "agent")
-	if err != nil {
-		return "", err
-	}
-	ctx, cancel := s.bounded(c)
-	defer cancel()
-	_, err = s.Agents.Agent(ctx, rest.Org(ctx), id)
-	return id, err
-}
-
-// bounded bounds a part of a request that waits for the database. All such parts of a request together take no longer
-// than one request may; what is between them, such as its body, has bounds of its own.
-func (s *Server) bounded(c echo.Context) (context.Context, context.CancelFunc) {
-	const key = "spent"
-	ctx := c.Request().Context()
-	spent, later := c.Get(key).(time.Duration)
-	if !later {
-		spent = rest.AuthTook(ctx)
-	}
-	begun := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.RequestTimeout, rest.DefaultTimeout)-spent)
-	return ctx, func() {
-		cancel()
-		c.Set(key, spent+time.Since(begun))
-	}
-}
-
 // sending is a request to an agent.
 type sending struct {
 	agentID, conversation string
@@ -168,41 +116,6 @@ func (s *Server) start(a *rest.API, c echo.Context, in sending, background bool)
 	defer cancel()
 	started, err := s.Loop.Start(ctx, rest.Org(ctx), r)
 	return started, runProblem(s.whyBusy(ctx, a, err))
-}
-
-// whyBusy returns a 503 in place of a *loop.BusyError where the database keeps the run that a request meets from
-// ending: to wait for that, or to cancel it, would not help.
-func (s *Server) whyBusy(ctx context.Context, a *rest.API, err error) error {
-	busy, isBusy := errors.AsType[*loop.BusyError](err)
-	if !isBusy {
-		return err
-	}
-	if _, unready := s.checkReady(ctx, a); db.IsFull(unready) {
-		return unready
-	}
-	if h, halted := s.Loop.Halted(busy.RunID); halted && !h.Works {
-		return db.Busy("Another request in this conversation (%s) stopped because the database could not serve. It goes on "+
-			"by itself: send this one again in a moment", busy.RunID)
-	}
-	return err
-}
-
-// runProblem returns the problem of a run that cannot start.
-func runProblem(err error) error {
-	busy, isBusy := errors.AsType[*loop.BusyError](err)
-	pending, isPending := errors.AsType[*loop.PendingError](err)
-	draft, isDraft := errors.AsType[*recall.DraftError](err)
-	switch {
-	case isBusy:
-		return rest.Busy(busy.Error(), busy.RunID)
-	case isPending:
-		return rest.PendingApproval(pending.Error(), pending.MessageID)
-	case isDraft && errors.Is(err, db.ErrInvalid):
-		return rest.Unprocessable(fmt.Sprintf("body.messages[%d]", draft.At), draft.Err.Error())
-	case errors.Is(err, loop.ErrNoModel):
-		return rest.NoModel(loop.NoModelText(err))
-	}
-	return err
 }
 
 func (s *Server) send(a *rest.API, c echo.Context, in sending) error {

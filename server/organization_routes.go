@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 
-	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
 )
@@ -45,17 +44,4 @@ func (s *Server) updateOrg(ctx context.Context, in *struct {
 func (s *Server) deleteOrg(ctx context.Context, in *OfOrganization) (letta.Organization, error) {
 	o, err := s.Keys.DeleteOrg(ctx, string(in.ID))
 	return letta.OrganizationOf(o), err
-}
-
-// OfOrg names another organization than the key's.
-type OfOrg struct {
-	OrgID rest.OrganizationID `query:"org_id" doc:"For the operator: of this organization, not of the key's own."`
-}
-
-// orgNamed returns the organization that a request names; the key's own for none. ErrNotFound if it may not see it.
-func (s *Server) orgNamed(ctx context.Context, id rest.OrganizationID) (db.Org, error) {
-	if id == "" {
-		return rest.Org(ctx), nil
-	}
-	return s.organizationOf(ctx, string(id))
 }

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -78,20 +77,6 @@ func (s *Server) listPassages(ctx context.Context, in *struct {
 	return s.showPassages(ctx, in.WithEmbeddings, list...)
 }
 
-// showPassages returns passages in Letta's shape, with their vectors if a request asks for them.
-func (s *Server) showPassages(ctx context.Context, with letta.WithEmbeddings, list ...archival.Passage) (
-	shown []letta.ArchivalPassage, err error) {
-	shown = rest.Each(list, letta.PassageOf)
-	if !with.Embeddings {
-		return shown, nil
-	}
-	vectors, err := s.Archival.Vectors(ctx, rest.Org(ctx), list...)
-	for i, p := range list {
-		shown[i].Embedding = vectors[p.Key]
-	}
-	return shown, err
-}
-
 func (s *Server) searchPassages(ctx context.Context, a agent.Agent, in *struct {
 	rest.OfAgent
 	letta.PassageSearch
@@ -128,19 +113,6 @@ func (s *Server) updatePassage(ctx context.Context, in *struct {
 	}
 	p, err := s.Archival.UpdatePassage(ctx, rest.Org(ctx), string(in.AgentID), in.PassageID, u)
 	return letta.PassageOf(p), withPassage(err)
-}
-
-// patchedPassages is where the passages of an archive are changed, up to their ids: at an agent that has the archive.
-//
-//nolint:gosec // no credentials
-const patchedPassages = "/v1/agents/{agent_id}/archival-memory/"
-
-// withPassage adds the stored passage to the error of a change that would supersede it again.
-func withPassage(err error) error {
-	if superseded, ok := errors.AsType[*archival.SupersededError](err); ok {
-		return rest.Conflict(superseded.Error(), letta.PassageOf(superseded.Current))
-	}
-	return err
 }
 
 // heldFor returns what a request about an agent is shown, by the time in which it holds.

@@ -18,9 +18,6 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// batchTimeout limits the reading and storing of a batch: one of long texts has millions of words.
-const batchTimeout = 15 * time.Minute
-
 // passageBatchRoutes registers the route whose body and answer are read and written passage by passage.
 func (s *Server) passageBatchRoutes(a *rest.API) {
 	passages := rest.NewListReader[letta.NewPassage](a, "passages")

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"net/http"
 	"time"
 
@@ -62,14 +61,4 @@ func (s *Server) routes(a *rest.API) {
 		unserved = append(unserved, rest.Unserved{Method: r.Method, Path: r.Path, Why: r.WhyNot()})
 	}
 	a.NotServed(unserved)
-}
-
-// Health is the state of the server.
-type Health struct {
-	Version string `json:"version"`
-	Status  string `json:"status"`
-}
-
-func (s *Server) health(context.Context, *struct{}) (Health, error) {
-	return Health{Version: s.Version, Status: "ok"}, nil
 }

@@ -1,5 +1,22 @@
 // Package server is Loci's REST API: it binds requests, calls the memories and agents, and renders their answers in the
 // shapes and with the errors that Letta's clients know.
+//
+// Each file uses those that are named before it:
+//   - the server, and what its requests share: health.go setting.go server.go limits.go bounded.go named.go
+//     visibleorgs.go readiness.go runproblem.go
+//   - files: messagesearch_routes.go folder_routes.go filestream_routes.go upload_routes.go
+//   - agents, their tools and blocks: tool_routes.go agent_routes.go agentfile_routes.go block_routes.go
+//     identity_routes.go openfile_routes.go prompt_routes.go
+//   - messages, conversations, and what leaves their views: handover_routes.go message_routes.go
+//     conversation_routes.go compaction_routes.go event_routes.go policy_routes.go preview_routes.go replay_routes.go
+//     result_routes.go
+//   - runs: cancel_routes.go runstream.go loop_routes.go run_routes.go child_routes.go capture_routes.go step_routes.go
+//   - passages: shownpassages.go archive_routes.go passage_routes.go passagebatch_routes.go embedding_routes.go
+//   - other memories: memorytree_routes.go memoryfile_routes.go memorysearch_routes.go workingmemory_routes.go
+//   - organizations and their keys: caller_routes.go session_routes.go key_routes.go organization_routes.go
+//     quota_routes.go retention_routes.go erasure_routes.go backgroundjob_routes.go
+//   - the operation of the server: metrics_routes.go model_routes.go setting_routes.go
+//   - all of them: mcp_routes.go routes.go
 package server
 
 import (
@@ -24,7 +41,6 @@ import (
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/mcp"
 	"github.com/loci-memory/loci/server/metrics"
-	"github.com/loci-memory/loci/server/rest"
 	"github.com/loci-memory/loci/tenant/apikey"
 	"github.com/loci-memory/loci/tenant/erase"
 	"github.com/loci-memory/loci/tenant/quota"
@@ -87,21 +103,4 @@ type Server struct {
 	OpenOrg func(ctx context.Context) (db.Org, error)
 
 	readiness readiness
-}
-
-// agentPath is the input of an operation on an agent.
-type agentPath interface{ Agent() string }
-
-// withAgent makes a handler of a function that needs the agent of its path. ErrNotFound if it does not exist.
-func withAgent[I agentPath, O any](
-	s *Server, handle func(context.Context, agent.Agent, *I) (O, error),
-) rest.Handler[I, O] {
-	return func(ctx context.Context, in *I) (O, error) {
-		a, err := s.Agents.Agent(ctx, rest.Org(ctx), (*in).Agent())
-		if err != nil {
-			var none O
-			return none, err
-		}
-		return handle(ctx, a, in)
-	}
 }

@@ -41,22 +41,6 @@ func (s *Server) reembeddingRoutes(a *rest.API) {
 		func(ctx context.Context, _ *struct{}) (embed.ReembedProgress, error) { return s.Reembed.Cancel(ctx) }, rest.Own)
 }
 
-// Setting is a setting of the server with its value.
-type Setting struct {
-	Variable string `json:"variable" doc:"Of the environment."`
-	Flag     string `json:"flag" doc:"Of 'loci serve'."`
-	Value    string `json:"value" doc:"Empty for none; hidden for a secret."`
-	Origin   string `json:"origin" doc:"Where the value is from." enum:"flag,environment,default"`
-	Meaning  string `json:"meaning" doc:"What it sets."`
-}
-
-// Where the value of a Setting is from. A flag wins over the environment.
-const (
-	OfFlag        = "flag"
-	OfEnvironment = "environment"
-	OfDefault     = "default"
-)
-
 // RunningSetting is a setting, and what the database has in its place.
 type RunningSetting struct {
 	Setting

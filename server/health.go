@@ -1,0 +1,27 @@
+package server
+
+import (
+	"sync"
+	"time"
+)
+
+// Health is the state of the server.
+type Health struct {
+	Version string `json:"version"`
+	Status  string `json:"status"`
+}
+
+// Readiness says whether the server's database stores changes.
+type Readiness struct {
+	Health
+	WriteMS   float64   `json:"write_ms" doc:"How long it took to store a row in a new session of the database."`
+	CheckedAt time.Time `json:"checked_at" doc:"Of the row. One is stored every few seconds at most."`
+}
+
+// readiness repeats the result of a check for a while, to all who ask.
+type readiness struct {
+	mu    sync.Mutex
+	last  Readiness
+	err   error
+	until time.Time
+}

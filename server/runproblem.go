@@ -1,0 +1,47 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/loci-memory/loci/agent/loop"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/rest"
+)
+
+// whyBusy returns a 503 in place of a *loop.BusyError where the database keeps the run that a request meets from
+// ending: to wait for that, or to cancel it, would not help.
+func (s *Server) whyBusy(ctx context.Context, a *rest.API, err error) error {
+	busy, isBusy := errors.AsType[*loop.BusyError](err)
+	if !isBusy {
+		return err
+	}
+	if _, unready := s.checkReady(ctx, a); db.IsFull(unready) {
+		return unready
+	}
+	if h, halted := s.Loop.Halted(busy.RunID); halted && !h.Works {
+		return db.Busy("Another request in this conversation (%s) stopped because the database could not serve. It goes on "+
+			"by itself: send this one again in a moment", busy.RunID)
+	}
+	return err
+}
+
+// runProblem returns the problem of a run that cannot start.
+func runProblem(err error) error {
+	busy, isBusy := errors.AsType[*loop.BusyError](err)
+	pending, isPending := errors.AsType[*loop.PendingError](err)
+	draft, isDraft := errors.AsType[*recall.DraftError](err)
+	switch {
+	case isBusy:
+		return rest.Busy(busy.Error(), busy.RunID)
+	case isPending:
+		return rest.PendingApproval(pending.Error(), pending.MessageID)
+	case isDraft && errors.Is(err, db.ErrInvalid):
+		return rest.Unprocessable(fmt.Sprintf("body.messages[%d]", draft.At), draft.Err.Error())
+	case errors.Is(err, loop.ErrNoModel):
+		return rest.NoModel(loop.NoModelText(err))
+	}
+	return err
+}

@@ -1,0 +1,37 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/server/letta"
+	"github.com/loci-memory/loci/server/rest"
+)
+
+// showPassages returns passages in Letta's shape, with their vectors if a request asks for them.
+func (s *Server) showPassages(ctx context.Context, with letta.WithEmbeddings, list ...archival.Passage) (
+	shown []letta.ArchivalPassage, err error) {
+	shown = rest.Each(list, letta.PassageOf)
+	if !with.Embeddings {
+		return shown, nil
+	}
+	vectors, err := s.Archival.Vectors(ctx, rest.Org(ctx), list...)
+	for i, p := range list {
+		shown[i].Embedding = vectors[p.Key]
+	}
+	return shown, err
+}
+
+// patchedPassages is where the passages of an archive are changed, up to their ids: at an agent that has the archive.
+//
+//nolint:gosec // no credentials
+const patchedPassages = "/v1/agents/{agent_id}/archival-memory/"
+
+// withPassage adds the stored passage to the error of a change that would supersede it again.
+func withPassage(err error) error {
+	if superseded, ok := errors.AsType[*archival.SupersededError](err); ok {
+		return rest.Conflict(superseded.Error(), letta.PassageOf(superseded.Current))
+	}
+	return err
+}
