@@ -21,30 +21,6 @@ type admin struct {
 	APIKey secret `name:"api-key" env:"LOCI_API_KEY" help:"API key of the operator or an administrator, for --addr."`
 }
 
-// administration is where keys and organizations are managed. Organizations are named by their names or ids.
-type administration interface {
-	CreateKey(ctx context.Context, n apikey.NewKey) (madeKey, error)
-	Keys(ctx context.Context) ([]apikey.Key, error)
-	Revoke(ctx context.Context, named string) (id string, err error)
-
-	Organization(ctx context.Context, idOrName string) (apikey.Organization, error)
-	Orgs(ctx context.Context) ([]apikey.Organization, error)
-	CreateOrg(ctx context.Context, name string) (apikey.Organization, error)
-	RenameOrg(ctx context.Context, idOrName, name string) (apikey.Organization, error)
-	DeleteOrg(ctx context.Context, idOrName string) (apikey.Organization, error)
-
-	// The changes are fields of the routes' bodies.
-	UpdateRetention(ctx context.Context, idOrName string, change map[string]int) (retention.Ages, error)
-	UpdateQuotas(ctx context.Context, idOrName string, change map[string]*int64) (quota.Limits, error)
-	Usage(ctx context.Context, idOrName string) ([]quota.OrgUsage, error) // of all for an empty name
-}
-
-// madeKey is a new API key, with the key itself.
-type madeKey struct {
-	apikey.Key
-	Secret string `json:"key"`
-}
-
 // with calls fn with the server that the settings name, or else with the database: that of a running server if there is
 // one. makes says to make the private Postgres where none exists yet.
 func (a admin) with(ctx context.Context, s streams, makes bool, fn func(administration) error) error {
@@ -189,6 +165,3 @@ func (a adminOfDatabase) Usage(ctx context.Context, idOrName string) (all []quot
 		page.After = some[len(some)-1].OrgID
 	}
 }
-
-// usagePage is how many organizations are read at a time.
-const usagePage = 1000

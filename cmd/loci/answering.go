@@ -13,12 +13,6 @@ import (
 	"github.com/loci-memory/loci/server/metrics"
 )
 
-// anthropic holds the settings of Anthropic's API, which answers agents with anthropic/ handles.
-type anthropic struct {
-	AnthropicKey secret `name:"anthropic-api-key" env:"LOCI_ANTHROPIC_API_KEY" help:"Key of Anthropic's API for agents."`
-	AnthropicURL string `name:"anthropic-base-url" env:"LOCI_ANTHROPIC_BASE_URL" help:"Its address, if another."`
-}
-
 // maxAnswers are asked for at the same time.
 const maxAnswers = 256
 

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"net"
 	"os"
 	"regexp"
 	"strconv"
@@ -21,16 +19,6 @@ import (
 
 // pieceBytes are written at a time. What a client takes of them counts.
 const pieceBytes = 64 << 10
-
-func newHeadConn(conn net.Conn, pace rest.BodyPace) *headConn {
-	return &headConn{Conn: conn, pace: pace.WithDefaults(), answer: newAnswer(pace)}
-}
-
-// newAnswer returns the waiting for a client to take an answer, which may last for good if the client keeps the pace.
-func newAnswer(pace rest.BodyPace) *rest.Waiting {
-	pace.Total = math.MaxInt64
-	return rest.NewWaiting(pace, -1)
-}
 
 // ownError matches an error that net/http answers before any handler runs.
 var ownError = regexp.MustCompile(`^HTTP/1\.1 (([45]\d\d) [^\r\n]*)\r\n` +

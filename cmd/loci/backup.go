@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -124,41 +123,6 @@ func (c restoreCmd) Run(ctx context.Context, s streams) error {
 			"now.")
 		return err
 	})
-}
-
-// opener opens a database.
-type opener func(context.Context, *slog.Logger) (opened, error)
-
-// withConn calls fn with a connection of the role that owns the schema of the database that open opens.
-func (database) withConn(ctx context.Context, s streams, open opener, fn func(*pgx.Conn, db.URLs) error) (err error) {
-	log, err := logger(s, "warn", "text")
-	if err != nil {
-		return err
-	}
-	pg, err := open(ctx, log)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil && pg.private != nil {
-			err = errors.Join(err, pg.private.Err()) // a full disk ends Postgres, and its clients learn only that it has gone
-		}
-		err = errors.Join(err, pg.close())
-	}()
-	conn, err := db.Dial(ctx, cmp.Or(pg.urls.Owner, pg.urls.Server))
-	if err != nil {
-		return fmt.Errorf("reach the database: %w", err)
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	return fn(conn, pg.urls)
-}
-
-// runningOrNew returns the database of a running server if there is one, and else opens it, or makes it.
-func (d database) runningOrNew(ctx context.Context, log *slog.Logger) (opened, error) {
-	if pg, running := d.running(); running {
-		return pg, nil
-	}
-	return d.open(ctx, log)
 }
 
 // bytesShown returns functions that show how many bytes of which table a command is done with, and that end this.

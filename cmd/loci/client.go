@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -217,4 +218,19 @@ func (c healthCmd) Run(ctx context.Context, s streams) error {
 	}
 	_, err := fmt.Fprintf(s.out, "%s, version %s\n", health.Status, health.Version)
 	return err
+}
+
+// serverURL returns the URL of a running server from LOCI_ADDR.
+func serverURL(addr string) string {
+	if strings.Contains(addr, "://") {
+		return strings.TrimRight(addr, "/")
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "http://" + addr
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port)
 }

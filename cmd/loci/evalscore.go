@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 )
 
 // evaluation is how well searches find the answers of questions.
@@ -143,20 +142,6 @@ func placesOf(ctx context.Context, questions []expected, search searcher, w way)
 	}
 	return at, byMeaning, nil
 }
-
-// isAnswered reports whether a hit is what the question expects. Texts are compared without regard to white space and
-// to the case of letters.
-func (e expected) isAnswered(by foundText) bool {
-	switch {
-	case e.File != "":
-		return slices.Contains(by.names, e.File)
-	case e.Passage != "":
-		return by.id == e.Passage
-	}
-	return strings.Contains(folded(by.text), folded(e.Text))
-}
-
-func folded(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
 
 // A weight is proposed if it finds so many answers more than the server's, or as many and puts them so far ahead.
 const (

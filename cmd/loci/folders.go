@@ -6,10 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
-	"regexp"
-
-	"github.com/mattn/go-isatty"
 
 	"github.com/loci-memory/loci/files"
 )
@@ -81,18 +77,6 @@ func (c foldersDeleteCmd) Run(ctx context.Context, s streams) error {
 	return printJSON(s, f)
 }
 
-// confirm asks on a terminal whether something should be deleted. It returns an error for any answer but yes, and
-// without a terminal.
-func confirm(s streams, what string) error {
-	if !isatty.IsTerminal(os.Stdin.Fd()) {
-		return settingError{fmt.Errorf("%s would be deleted: give --yes", what)}
-	}
-	if !confirmed(s, fmt.Sprintf("Delete %s?", what)) {
-		return errors.New("nothing is deleted")
-	}
-	return nil
-}
-
 // findFolder returns the folder of an ID or a name. An ID finds its own folder, also where it is another folder's name.
 func (r remote) findFolder(ctx context.Context, nameOrID string) (f files.Folder, err error) {
 	if idPattern.MatchString(nameOrID) {
@@ -120,9 +104,6 @@ func (e unknownFolder) Error() string {
 	return fmt.Sprintf("there is no folder %q: 'loci folders list' shows them", string(e))
 }
 
-// idPattern matches what may be an ID.
-var idPattern = regexp.MustCompile(`^[a-z]+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
-
 // createFolder creates a folder.
 func (r remote) createFolder(ctx context.Context, name, description string) (f files.Folder, err error) {
 	fields := map[string]string{"name": name}
@@ -131,12 +112,4 @@ func (r remote) createFolder(ctx context.Context, name, description string) (f f
 	}
 	err = r.send(ctx, http.MethodPost, "/v1/folders/", fields, &f)
 	return f, err
-}
-
-// textOf returns a text that may be absent.
-func textOf(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
 }

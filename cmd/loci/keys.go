@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"log/slog"
 	"os/signal"
 	"regexp"
 	"slices"
@@ -20,27 +18,8 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/db/local"
 	"github.com/loci-memory/loci/tenant/apikey"
 )
-
-// keyLimits are the limits of API keys that have none of their own.
-type keyLimits struct {
-	PerMinute int `env:"LOCI_KEY_REQUESTS_PER_MINUTE" default:"0" help:"Requests a minute of a key; 0: no limit."`
-	AtOnce    int `env:"LOCI_KEY_REQUESTS_AT_ONCE" default:"0" help:"Requests of a key under way at once; 0: no limit."`
-}
-
-func (k keyLimits) limits() apikey.Limits {
-	return apikey.Limits{PerMinute: k.PerMinute, AtOnce: k.AtOnce}
-}
-
-func (k keyLimits) check() error {
-	err := k.limits().Check([2]string{"LOCI_KEY_REQUESTS_PER_MINUTE", "LOCI_KEY_REQUESTS_AT_ONCE"})
-	if err != nil {
-		return settingError{err}
-	}
-	return nil
-}
 
 // keysCmd manages API keys.
 type keysCmd struct {
@@ -233,16 +212,6 @@ func limitsOf(k apikey.Key) string {
 	return dash(strings.Join(limits, ", "))
 }
 
-// shownTime shows a time of a list to the second, in UTC; a dash for nil.
-func shownTime(t *time.Time) string {
-	if t == nil {
-		return dash("")
-	}
-	return t.UTC().Format(time.DateTime)
-}
-
-func dash(text string) string { return cmp.Or(text, "-") }
-
 type keysRevokeCmd struct {
 	admin
 	asked
@@ -284,53 +253,4 @@ func revokeNamed(ctx context.Context, a administration, named string) (string, e
 		return "", err
 	}
 	return a.Revoke(ctx, id)
-}
-
-// runningOrOpen returns the database of a running server if there is one, and else opens it. It makes none: that it is
-// not there is mostly a wrong setting.
-func (d database) runningOrOpen(ctx context.Context, log *slog.Logger) (opened, error) {
-	if pg, running := d.running(); running {
-		return pg, nil
-	}
-	exists, err := d.exists()
-	if err != nil {
-		return opened{}, err
-	}
-	if !exists {
-		home, _ := d.home() // exists has found it
-		return opened{}, settingError{fmt.Errorf("LOCI_HOME is '%s', which has no database: name the server's directory, "+
-			"or run 'loci serve' or 'loci keys create', which make one", home)}
-	}
-	pg, err := d.open(ctx, log)
-	if errors.Is(err, local.ErrInUse) {
-		err = fmt.Errorf("%w. Its Postgres does not answer: the log of that server says why", err)
-	}
-	return pg, err
-}
-
-// exists reports whether there is a database: one that is the operator's, or a private one that was made.
-func (d database) exists() (bool, error) {
-	home, err := d.home()
-	if err != nil || d.external() {
-		return d.external(), err
-	}
-	exists, err := local.Exists(home)
-	if errors.Is(err, fs.ErrPermission) {
-		return false, settingError{fmt.Errorf("LOCI_HOME is '%s', which this user may not read (%w): run the command as the "+
-			"user of the server, or as root", home, err)}
-	}
-	if err != nil {
-		return false, settingError{fmt.Errorf("LOCI_HOME is '%s', which cannot be read: %w", home, err)}
-	}
-	return exists, nil
-}
-
-// running returns the private Postgres of a running server; ok is false if none runs.
-func (d database) running() (pg opened, ok bool) {
-	home, err := d.home()
-	if d.external() || err != nil {
-		return opened{}, false
-	}
-	owner, server, ok := local.Running(home)
-	return opened{urls: db.URLs{Server: server, Owner: owner}, close: func() error { return nil }}, ok
 }

@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -18,15 +18,6 @@ func logHandler(w io.Writer, level slog.Level) slog.Handler {
 		return tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly})
 	}
 	return slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // quiet drops the messages below error of the library of background jobs unless debug messages are logged, and says its
@@ -139,3 +130,18 @@ func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler { return quiet{q.Handle
 
 // WithGroup implements slog.Handler.
 func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name)} }
+
+// logger returns a logger that writes to s.err from a level on, in a format: text or json.
+func logger(s streams, level, format string) (*slog.Logger, error) {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return nil, settingError{fmt.Errorf("LOCI_LOG_LEVEL is '%s'; it must be debug, info, warn or error", level)}
+	}
+	switch format {
+	case "text":
+		return slog.New(logHandler(s.err, l)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(s.err, &slog.HandlerOptions{Level: l})), nil
+	}
+	return nil, settingError{fmt.Errorf("LOCI_LOG_FORMAT is '%s'; it must be text or json", format)}
+}

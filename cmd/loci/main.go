@@ -1,5 +1,28 @@
 // Command loci is the memory server: it serves the REST API on a private Postgres or on the one of LOCI_DATABASE_URL,
 // and manages organizations and API keys.
+//
+// Each file uses those that are named before it:
+//   - what commands read and print: terminal.go failure.go output.go progressline.go interrupt.go arguments.go
+//     confirm.go log.go version.go
+//   - a running server, over REST: secret.go client.go list.go named.go
+//   - the database, and the keys and organizations in it or over REST: database.go administration.go adminrest.go
+//     admin.go keylimits.go
+//   - what a server is made of: wait.go memory.go finding.go tracing.go outage.go document.go jq.go fixtures.go
+//     headconn.go ambiguous.go answerpace.go
+//   - models: embedding.go modelendpoint.go embeddingmodel.go rerank.go llm.go
+//   - the settings of a server, and what they make: serving.go embedder.go answering.go config.go settings.go
+//   - a running server: process.go stores.go
+//   - what it does: serverkeys.go examine.go demo.go listen.go observe.go jobs.go backfill.go maintenance.go restart.go
+//     tasks.go serve.go
+//   - commands that work on the database, some of them over REST: doctor.go doctorserver.go keys.go quota.go
+//     retention.go orgs.go backup.go migrate.go
+//   - commands that ask a running server: agents.go folders.go files.go upload.go grep.go search.go stats.go
+//     joblist.go memorycompress.go erase.go reembed.go
+//   - the measurement of searches: evalquestions.go evalscore.go eval.go
+//   - what other programs recorded, for policies and for agents: lab.go importletta.go importsessions.go
+//   - the command line: mcp.go main.go
+//
+// Two files use a later one: the doctor asks a server, and the command for MCP may run the server.
 package main
 
 import (
@@ -9,15 +32,11 @@ import (
 	"io"
 	"os"
 	"regexp"
-	"runtime/debug"
 	"strings"
 	_ "time/tzdata" // agents have timezones, and the image has none
 
 	"github.com/alecthomas/kong"
-	"github.com/jackc/pgx/v5/pgconn"
 	kongcompletion "github.com/jotaen/kong-completion"
-
-	"github.com/loci-memory/loci/db"
 )
 
 func main() {
@@ -72,12 +91,6 @@ type cli struct {
 
 	ReadDocument readDocumentCmd `cmd:"" hidden:""`               // the server runs it
 	RunJQ        runJQCmd        `cmd:"" name:"run-jq" hidden:""` // the server runs it
-}
-
-// streams are where a command writes.
-type streams struct {
-	out, err io.Writer
-	in       io.Reader
 }
 
 // run runs the program and returns its exit code: 2 for a wrong command line or setting, 1 for another failure, and
@@ -144,69 +157,3 @@ var (
 
 // exit is the panic that leaves kong where kong would end the process, for example after --help.
 type exit struct{}
-
-// settingError is an error in a setting, which its text names.
-type settingError struct{ error }
-
-// exitCode prints the error, if any, and returns the exit code for it.
-func exitCode(errs io.Writer, err error) int {
-	if err == nil {
-		return 0
-	}
-	if db.IsReadOnly(err) {
-		err = errors.New("the database is read-only, so nothing can be stored: make it writable, or name the one that is, " +
-			"and try again")
-	}
-	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == "53100" {
-		err = errors.New("the disk of the database is full, so nothing can be stored: make room there, and try again")
-	}
-	said := err.Error()
-	if isTerminal(errs) { // it may repeat what others wrote
-		said = tame(said)
-	}
-	fmt.Fprintln(errs, "loci:", said)
-	if _, ok := errors.AsType[settingError](err); ok {
-		return 2
-	}
-	return 1
-}
-
-type versionCmd struct{ asked }
-
-// Run implements the command.
-func (c versionCmd) Run(s streams) error {
-	if c.JSON {
-		return printJSON(s, map[string]string{"version": version()})
-	}
-	_, err := fmt.Fprintln(s.out, version())
-	return err
-}
-
-// built is the version of a program that is built without its repository, as the image is: -ldflags=-X main.built=….
-var built string
-
-// version returns the version that the binary was built from.
-func version() string {
-	if built != "" {
-		return built
-	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return release
-	}
-	return versionOf(info.Main.Version)
-}
-
-// pseudo matches the pseudo-version that Go gives a commit without a tag.
-var pseudo = regexp.MustCompile(`\d{14}-[0-9a-f]{12}(\+|$)`)
-
-// versionOf returns the version of a module, or that of the source where the module has no tag.
-func versionOf(module string) string {
-	if module == "" || module == "(devel)" || pseudo.MatchString(module) {
-		return release
-	}
-	return module
-}
-
-// release is the version of the source.
-const release = "0.1.0"

@@ -3,9 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
+	"runtime/debug"
+	"runtime/metrics"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 
 	"github.com/loci-memory/loci/db"
@@ -68,22 +69,6 @@ func (p *process) maintain(ctx context.Context, s stores) {
 	}
 }
 
-// vectorStore is a memory with vectors.
-type vectorStore interface {
-	Index(ctx context.Context, pool *pgxpool.Pool, may func(rows int) bool,
-		progress func(done, total int)) (built bool, err error)
-	ClearSpaces(ctx context.Context, pool *pgxpool.Pool) (rows int, err error)
-}
-
-// vectorStores returns the memories with vectors by the names of their owners.
-func (s stores) vectorStores() map[string]vectorStore {
-	all := map[string]vectorStore{"files": s.files}
-	for owners, queue := range s.ownerQueues() {
-		all[owners] = queue
-	}
-	return all
-}
-
 // indexVectors builds the indexes of large spaces of vectors until ctx ends, each once at most a hundredth of its
 // vectors came since the look before: while many more come, an index would slow them down.
 func (p *process) indexVectors(ctx context.Context, s stores) {
@@ -124,12 +109,6 @@ func (p *process) clearVectors(ctx context.Context, owners string, memory vector
 	case rows > 0:
 		p.log.Info("the vectors of models that were not used for a week are deleted", "of", owners, "vectors", rows)
 	}
-}
-
-// wordStore is a memory with an index of words.
-type wordStore interface {
-	IndexWords(ctx context.Context) (segments int, err error)
-	PruneWords(ctx context.Context) (segments int, err error)
 }
 
 // indexWords keeps the indexes of words up to date until ctx ends. What an index lacks, a search reads from the rows: a
@@ -270,4 +249,20 @@ func (p *process) countUsage(ctx context.Context, requests *quota.Requests) {
 		}
 	}
 	requests.Flush(context.WithoutCancel(ctx))
+}
+
+const (
+	freeEvery = 10 * time.Second
+	freeBytes = 16 << 20 // less is not returned
+)
+
+// freeMemory returns unused memory to the system while no job is in flight, until ctx ends. The runtime alone would
+// keep it for minutes.
+func (p *process) freeMemory(ctx context.Context) {
+	unused := []metrics.Sample{{Name: "/memory/classes/heap/free:bytes"}}
+	for wait(ctx, freeEvery) {
+		if metrics.Read(unused); p.inFlight.Empty() && unused[0].Value.Uint64() > freeBytes {
+			debug.FreeOSMemory()
+		}
+	}
 }

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 )
 
 // memoryCmd works on memory files.
@@ -102,11 +100,4 @@ func (c memoryCompressCmd) tree(ctx context.Context) (string, error) {
 		id = of.ID
 	}
 	return "/v1/memory-trees/" + url.PathEscape(id), nil
-}
-
-// confirmed asks a question, and reports whether the answer is yes.
-func confirmed(s streams, question string) bool {
-	fmt.Fprint(s.err, question+" [y/N] ")
-	answer, _ := bufio.NewReader(s.in).ReadString('\n')
-	return strings.EqualFold(strings.TrimSpace(answer), "y") || strings.EqualFold(strings.TrimSpace(answer), "yes")
 }

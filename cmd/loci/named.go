@@ -144,3 +144,6 @@ func onlyOne(k kind, name string, ids []string) (string, error) {
 			strings.Join(ids, ", "))
 	}
 }
+
+// idPattern matches what may be an ID.
+var idPattern = regexp.MustCompile(`^[a-z]+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)

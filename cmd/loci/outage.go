@@ -132,16 +132,6 @@ func (o *outage) explains(ctx context.Context, log slog.Handler, text string, up
 	return true
 }
 
-// watchOutages logs when outages end, until ctx ends.
-func (p *process) watchOutages(ctx context.Context) {
-	var watches sync.WaitGroup
-	all := p.outages.list()
-	for i, o := range all {
-		watches.Go(func() { o.watch(ctx, p.log, all[:i]...) })
-	}
-	watches.Wait()
-}
-
 // watch asks the database during outages, and logs when one ends, until ctx ends. While one of some worse outages
 // lasts, it does not remind of its own.
 func (o *outage) watch(ctx context.Context, log *slog.Logger, worse ...*outage) {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"runtime/pprof"
+	"sync"
 
 	"github.com/loci-memory/loci/server"
 )
@@ -57,4 +58,14 @@ func (p *process) tasks(s stores, api *server.Server) []task {
 			api.Followers.Run(ctx, p.warn("the events of agents are not known"))
 		}),
 	}
+}
+
+// watchOutages logs when outages end, until ctx ends.
+func (p *process) watchOutages(ctx context.Context) {
+	var watches sync.WaitGroup
+	all := p.outages.list()
+	for i, o := range all {
+		watches.Go(func() { o.watch(ctx, p.log, all[:i]...) })
+	}
+	watches.Wait()
 }

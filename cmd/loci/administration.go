@@ -1,0 +1,36 @@
+package main
+
+import (
+	"context"
+
+	"github.com/loci-memory/loci/tenant/apikey"
+	"github.com/loci-memory/loci/tenant/quota"
+	"github.com/loci-memory/loci/tenant/retention"
+)
+
+// administration is where keys and organizations are managed. Organizations are named by their names or ids.
+type administration interface {
+	CreateKey(ctx context.Context, n apikey.NewKey) (madeKey, error)
+	Keys(ctx context.Context) ([]apikey.Key, error)
+	Revoke(ctx context.Context, named string) (id string, err error)
+
+	Organization(ctx context.Context, idOrName string) (apikey.Organization, error)
+	Orgs(ctx context.Context) ([]apikey.Organization, error)
+	CreateOrg(ctx context.Context, name string) (apikey.Organization, error)
+	RenameOrg(ctx context.Context, idOrName, name string) (apikey.Organization, error)
+	DeleteOrg(ctx context.Context, idOrName string) (apikey.Organization, error)
+
+	// The changes are fields of the routes' bodies.
+	UpdateRetention(ctx context.Context, idOrName string, change map[string]int) (retention.Ages, error)
+	UpdateQuotas(ctx context.Context, idOrName string, change map[string]*int64) (quota.Limits, error)
+	Usage(ctx context.Context, idOrName string) ([]quota.OrgUsage, error) // of all for an empty name
+}
+
+// madeKey is a new API key, with the key itself.
+type madeKey struct {
+	apikey.Key
+	Secret string `json:"key"`
+}
+
+// usagePage is how many organizations are read at a time.
+const usagePage = 1000

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
+)
+
+const (
+	backfillEvery = time.Minute
+	callEvery     = time.Second // between two looks for texts that lack their vectors
+)
+
+// connect makes the endpoint's space the active one as soon as its dimension is known, and then queues the vectors that
+// the space lacks until ctx ends: messages and passages are stored without them, and other servers may store files
+// without them.
+func (e *embedder) connect(ctx context.Context, d db.DB, s stores) error {
+	if e.endpoint == nil {
+		return nil
+	}
+	for {
+		err := e.use(ctx, d, s)
+		if err == nil {
+			break
+		}
+		e.log.Warn("the embedding model is not in use yet", "error", err)
+		if !wait(ctx, retryEvery) {
+			return nil
+		}
+	}
+	for looked := time.Now(); wait(ctx, callEvery); {
+		if err := e.follow(ctx, s); err != nil && ctx.Err() == nil {
+			e.log.Warn("it is not known whether searches switch to the next model", "error", err)
+		}
+		for owners, queue := range s.ownerQueues() {
+			if _, err := queue.Call(ctx, s.agents.Jobs); err != nil && ctx.Err() == nil {
+				e.log.Warn("vectors are not queued", "of", owners, "error", err)
+			}
+		}
+		if time.Since(looked) > backfillEvery {
+			looked = time.Now()
+			if err := e.backfill(ctx, s, embed.IdleSpace); err != nil && ctx.Err() == nil {
+				e.log.Warn("missing vectors are not queued", "error", err)
+			}
+		}
+	}
+	return nil
+}
+
+// backfill queues the vectors that the active space lacks, and takes over the owners whose space no server has used for
+// idle.
+func (e *embedder) backfill(ctx context.Context, s stores, idle time.Duration) error {
+	batches, err := s.files.Backfill(ctx)
+	if err != nil {
+		return fmt.Errorf("queue the missing vectors of files: %w", err)
+	}
+	if batches > 0 {
+		e.log.Info("missing vectors of files are queued", "batches", batches)
+	}
+	for owners, queue := range s.ownerQueues() {
+		n, err := queue.Backfill(ctx, idle)
+		if err != nil {
+			return fmt.Errorf("take over the %s of another model: %w", owners, err)
+		}
+		if n > 0 {
+			e.log.Info("the "+owners+" of another model are taken over", "number", n)
+		}
+	}
+	return nil
+}
+
+// use makes the endpoint's space the active one, or that of the next endpoint if searches have switched to it.
+func (e *embedder) use(ctx context.Context, d db.DB, s stores) error {
+	space, err := e.space(ctx, d)
+	if err != nil {
+		return err
+	}
+	to, switched, err := s.reembed.Switched(ctx, space, e.next.named)
+	if err != nil {
+		return err
+	}
+	if switched {
+		e.switchTo(to)
+	} else {
+		if err := s.reembed.Adopt(ctx, space); err != nil {
+			return err
+		}
+		e.endpoint.Use(space)
+		e.log.Info("embedding", "model", space.Model, "dimension", space.Dimension)
+	}
+	return e.backfill(ctx, s, 0)
+}
+
+// follow switches to the next endpoint's space once all its vectors are made.
+func (e *embedder) follow(ctx context.Context, s stores) error {
+	if now, _ := e.endpoint.Space(); e.next.endpoint == nil || e.next.named(now) {
+		return nil
+	}
+	from, _ := e.endpoint.Space()
+	to, switched, err := s.reembed.Switched(ctx, from, e.next.named)
+	if err != nil || !switched {
+		return err
+	}
+	e.switchTo(to)
+	return e.backfill(ctx, s, 0)
+}
+
+func (e *embedder) switchTo(space embed.Space) {
+	e.next.endpoint.Use(space)
+	e.endpoint.Switch(e.next.endpoint)
+	e.log.Info("embedding with the model of LOCI_EMBEDDING_NEXT; give its settings to LOCI_EMBEDDING before the next "+
+		"start", "model", space.Model, "dimension", space.Dimension)
+}
+
+// reembed works on the vectors of the next endpoint's space, whenever an operator started that, until ctx ends.
+func (e *embedder) reembed(ctx context.Context, s stores) {
+	if e.next.endpoint == nil {
+		return
+	}
+	for wait(ctx, callEvery) {
+		if now, ok := e.endpoint.Space(); !ok || e.next.named(now) {
+			continue
+		}
+		if err := s.reembed.Run(ctx, e.next.named); err != nil && ctx.Err() == nil {
+			e.log.Warn("the vectors of the next model are not made; it is tried again", "error", err)
+			wait(ctx, retryEvery)
+		}
+	}
+}
