@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // bulk watches the server's memory while much goes in, and then searches and opens what went in.
@@ -46,45 +44,6 @@ func (b *bench) bulk(ctx context.Context) error {
 		os.RemoveAll(filepath.Join(b.work, "large")), os.RemoveAll(filepath.Join(b.work, "few")))
 }
 
-// load is what goes in: documents to grep, and large ones.
-type load struct {
-	*bench
-	home      string
-	searched  []Document
-	large     []Document // all but the last are of the size of a large file
-	few       []Document // a hundredth of all
-	folders   []string   // of the searched and the large
-	grepAgent string
-	openAgent string
-}
-
-func (b *bench) newLoad() (*load, error) {
-	l := &load{bench: b}
-	var err error
-	if l.searched, err = b.corpus.write(filepath.Join(b.work, "searched"), b.GrepBytes, 21, needles()...); err != nil {
-		return nil, err
-	}
-	dir := filepath.Join(b.work, "large")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	for size := b.GrepBytes; size < b.BulkBytes || len(l.large) == 0; size += b.LargeBytes {
-		d, err := b.corpus.prose(filepath.Join(dir, fmt.Sprintf("large-%d.txt", len(l.large))), b.LargeBytes-8192,
-			uint64(100+len(l.large)))
-		if err != nil {
-			return nil, err
-		}
-		l.large = append(l.large, d)
-	}
-	d, err := b.corpus.prose(filepath.Join(dir, "small.txt"), b.SmallBytes, 31)
-	if err != nil {
-		return nil, err
-	}
-	l.large = append(l.large, d)
-	l.few, err = b.corpus.write(filepath.Join(b.work, "few"), b.BulkBytes/100, 51)
-	return l, err
-}
-
 // watch uploads everything and reports the server's memory before, meanwhile and afterwards.
 func (l *load) watch(ctx context.Context, s *instance) error {
 	idle := Row{What: "resident memory, idle after the start", Unit: "MB", AtMost: 60}
@@ -119,33 +78,6 @@ func (l *load) watch(ctx context.Context, s *instance) error {
 	}
 	l.report.add(idle, peak, after)
 	return nil
-}
-
-func (l *load) ingest(ctx context.Context, s *instance) (time.Duration, error) {
-	url, err := s.postgres()
-	if err != nil {
-		return 0, err
-	}
-	conn, err := pgx.Connect(ctx, url)
-	if err != nil {
-		return 0, err
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	grepFolder, grepAgent, err := s.folder(ctx, "searched")
-	if err != nil {
-		return 0, err
-	}
-	openFolder, openAgent, err := s.folder(ctx, "large")
-	if err != nil {
-		return 0, err
-	}
-	l.grepAgent, l.openAgent, l.folders = grepAgent, openAgent, []string{grepFolder, openFolder}
-	large, err := s.ingest(ctx, conn, openFolder, l.large)
-	if err != nil {
-		return 0, err
-	}
-	small, err := s.ingest(ctx, conn, grepFolder, l.searched)
-	return large.all + small.all, err
 }
 
 // open measures opening 100 lines in the middle of a large file against the same of a small one.

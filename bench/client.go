@@ -161,3 +161,18 @@ func (c client) statuses(ctx context.Context, folder string) (map[string]int, er
 		}
 	}
 }
+
+// say appends a message of the user and one of the agent.
+func (c client) say(ctx context.Context, agent, text string) error {
+	return c.call(ctx, http.MethodPost, "/v1/agents/"+agent+"/messages/capture", map[string]any{
+		"messages": []map[string]string{{"role": "user", "content": text}, {"role": "assistant", "content": "Yes."}}}, nil)
+}
+
+func (c client) prompt(ctx context.Context, agent string) error {
+	return c.call(ctx, http.MethodGet, "/v1/agents/"+agent+"/prompt", nil, nil)
+}
+
+func (c client) search(ctx context.Context, agent string) error {
+	_, err := c.tool(ctx, agent, "conversation_search", map[string]any{"query": "when does the ferry leave the harbour"})
+	return err
+}

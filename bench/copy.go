@@ -26,9 +26,6 @@ var copyTables = []struct{ name, of string }{
 // parentTables are those that they refer to. Their few rows are there before the clock starts.
 var parentTables = []string{"folders", "embedding_spaces", "files"}
 
-// benchOrg is the organization that all rows of the measurements belong to: the default one.
-const benchOrg = 1
-
 // baseline is the name of the empty database that a COPY fills, in the same cluster.
 const baseline = "baseline"
 

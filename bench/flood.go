@@ -16,9 +16,6 @@ import (
 	"time"
 )
 
-// floodClients are the clients of the tenant that floods. Each has an agent and a folder of its own.
-const floodClients = 24
-
 // flood is what floods a server: an organization, whose clients append, upload, search and ask for prompts as fast as
 // they are answered. They run in a process of their own, so that they do not hold up the clients that are measured.
 type flood struct {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -61,19 +60,6 @@ type historian struct {
 	*talk
 }
 
-// talk generates sentences.
-type talk struct {
-	words []string
-	rand  *rand.Rand
-	zipf  *rand.Zipf
-}
-
-func (b *bench) newTalk() *talk {
-	t := &talk{words: b.corpus.words, rand: rand.New(rand.NewPCG(3, 3))}
-	t.zipf = rand.NewZipf(t.rand, zipfS, zipfV, vocabulary-1)
-	return t
-}
-
 // log is an agent's default conversation.
 type log struct {
 	agent             string
@@ -92,14 +78,6 @@ func (h *historian) newLog(ctx context.Context, name string) (l log, err error) 
 		WHERE a.org = $1 AND a.id = $2`, benchOrg, a.ID).
 		Scan(&l.key, &l.conversation)
 	return l, err
-}
-
-func (t *talk) sentence() string {
-	words := make([]string, 6+t.rand.IntN(14))
-	for i := range words {
-		words[i] = t.words[t.zipf.Uint64()]
-	}
-	return strings.Join(words, " ")
 }
 
 // fill copies messages to the end of a log until it has total, in conversations of forty a day.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"golang.org/x/sync/errgroup"
 )
 
 // ingestAndSearch measures ingestion against COPY, each time into a new home, and search on what the last one brought
@@ -49,32 +48,6 @@ func (b *bench) ingestAndSearch(ctx context.Context, vectors bool) error {
 		}
 	}
 	return os.RemoveAll(filepath.Join(b.work, "documents"))
-}
-
-// ingestion is one upload of all documents to a new server.
-type ingestion struct {
-	*bench
-	*instance
-	documents []Document
-	vectors   bool
-	agent     string
-	chunks    int64
-	took      ingested
-}
-
-// ingested says how long after the begin of an upload something was true of all files.
-type ingested struct {
-	words   time.Duration // words found them
-	all     time.Duration // they were completed, with vectors where there are any
-	indexed time.Duration // the index of their vectors was built; 0 where there is to be none
-}
-
-func (in *ingestion) megabytes() float64 {
-	var n int64
-	for _, d := range in.documents {
-		n += d.Bytes
-	}
-	return float64(n) / 1e6
 }
 
 // measure takes the time of the upload until every file is completed, and that of a COPY of the rows that it made.
@@ -121,65 +94,4 @@ func (in *ingestion) measure(ctx context.Context, row *Row) error {
 		row.Note += fmt.Sprintf("; %s; COPY %.1f s", spent, spentCopying.postgres)
 	}
 	return nil
-}
-
-// ingest uploads documents and waits until all files are completed.
-func (s *instance) ingest(ctx context.Context, conn *pgx.Conn, folder string, documents []Document) (took ingested,
-	err error) {
-	if _, err := conn.Exec(ctx, `CHECKPOINT`); err != nil {
-		return took, err
-	}
-	began := time.Now()
-	group, groupCtx := errgroup.WithContext(ctx)
-	group.Go(func() error { return s.upload(groupCtx, folder, documents) })
-	group.Go(func() error {
-		return poll(groupCtx, lookEvery, func() (bool, error) {
-			found, waiting, err := progress(groupCtx, conn, folder)
-			if found == len(documents) && took.words == 0 {
-				took.words = time.Since(began)
-			}
-			return found == len(documents) && !waiting, err
-		})
-	})
-	if err := group.Wait(); err != nil {
-		return took, err
-	}
-	took.all = time.Since(began)
-	counts, err := s.statuses(ctx, folder)
-	if err == nil && counts["completed"] != len(documents) {
-		err = fmt.Errorf("%d files were uploaded, and the server says: %v", len(documents), counts)
-	}
-	return took, err
-}
-
-// lookEvery is how often an ingestion is looked at: more often would cost it time.
-const lookEvery = 200 * time.Millisecond
-
-// progress returns how many files of a folder words find, and whether any wait for vectors. It looks past the server,
-// whose answers would cost it more.
-func progress(ctx context.Context, conn *pgx.Conn, folder string) (found int, waiting bool, err error) {
-	var failure *string
-	if err := conn.QueryRow(ctx, `
-		SELECT count(*) FILTER (WHERE generation = wanted_generation), EXISTS (SELECT FROM embed_batches WHERE org = $1),
-		       min(name || ': ' || error)
-		FROM files
-		WHERE org = $1 AND folder_key = (SELECT key FROM folders WHERE org = $1 AND id = $2)`, benchOrg, folder).
-		Scan(&found, &waiting, &failure); err != nil {
-		return 0, false, err
-	}
-	if failure != nil {
-		return 0, false, fmt.Errorf("a file was not taken: %s", *failure)
-	}
-	return found, waiting, nil
-}
-
-// vectorIndexRows is how many vectors a space has that the server indexes.
-const vectorIndexRows = 50_000
-
-// indexed reports whether a table of vectors has an index of a space.
-func indexed(ctx context.Context, conn *pgx.Conn, table string) (yes bool, err error) {
-	err = conn.QueryRow(ctx, `
-		SELECT EXISTS (SELECT FROM pg_index WHERE indisvalid AND starts_with(indexrelid::regclass::text, $1))`,
-		table+"_space_").Scan(&yes)
-	return yes, err
 }

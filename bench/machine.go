@@ -1,17 +1,6 @@
 package main
 
-import (
-	"context"
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
-	"strings"
-	"time"
-
-	"github.com/loci-memory/loci/db/local"
-)
+import "fmt"
 
 // Machine is what the measurements were taken on.
 type Machine struct {
@@ -25,44 +14,8 @@ type Machine struct {
 	Commit   string `json:"commit"`
 }
 
-func describeMachine(ctx context.Context, b *bench) Machine {
-	load, _ := os.ReadFile("/proc/loadavg") // absent elsewhere
-	m := Machine{At: time.Now().UTC().Format(time.RFC3339), CPU: processor(), Cores: runtime.NumCPU(),
-		System: runtime.GOOS + "/" + runtime.GOARCH,
-		Load:   first(string(load)), Go: runtime.Version(), Commit: output(ctx, "git", "describe", "--always", "--dirty")}
-	if found, err := local.Find(ctx, b.postgresBin); err == nil {
-		m.Postgres = output(ctx, filepath.Join(found.Dir, "postgres"), "--version")
-	}
-	return m
-}
-
 // String is a line above a table.
 func (m Machine) String() string {
 	return fmt.Sprintf("%s: %d × %s, %s, %s, %s, load %s before, commit %s", m.At, m.Cores, m.CPU, m.System, m.Go,
 		m.Postgres, m.Load, m.Commit)
-}
-
-func processor() string {
-	text, _ := os.ReadFile("/proc/cpuinfo") // absent elsewhere
-	_, rest, _ := strings.Cut(string(text), "model name")
-	_, rest, _ = strings.Cut(rest, ":")
-	name, _, _ := strings.Cut(rest, "\n")
-	if name = strings.TrimSpace(name); name == "" {
-		return "unknown processor"
-	}
-	return name
-}
-
-func first(s string) string {
-	word, _, _ := strings.Cut(s, " ")
-	return word
-}
-
-// output is what a program prints, empty if it cannot say.
-func output(ctx context.Context, program string, args ...string) string {
-	out, err := exec.CommandContext(ctx, program, args...).Output()
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(out))
 }

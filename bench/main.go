@@ -1,6 +1,21 @@
 // Command bench measures the built program from outside, over REST, against what its work costs at the least: COPY,
 // pgbench, ripgrep. Both sides of a comparison run in turns, on the same data, in the same minutes. It prints a
 // Markdown table and keeps every number.
+//
+// Each file uses those that are named before it:
+//   - a run, how much it measures, and what it reports: machine.go report.go plot.go scale.go corpus.go bench.go
+//     describemachine.go
+//   - servers that are measured: client.go wait.go server.go cpu.go database.go organization.go embedder.go
+//   - searches: latencies.go searched.go filters.go pgbench.go
+//   - files that go in: ingestion.go copy.go fts5.go search.go ingest.go smallfiles.go background.go
+//   - much that goes in: grep.go load.go growth.go bulk.go
+//   - messages and passages: talk.go history.go passages.go mcp.go
+//   - compactions: compaction.go policies.go lab.go
+//   - tenants beside each other: flood.go tenants.go
+//   - starts: start.go
+//   - how well questions are answered: dialogue.go locomo.go beam.go filequestion.go manual.go gofunctions.go
+//     filesets.go findfiles.go
+//   - the command: main.go
 package main
 
 import (
@@ -9,23 +24,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 )
-
-// bench is a run of the benchmarks.
-type bench struct {
-	Scale
-	loci        string // the built program
-	postgresBin string // directory of the Postgres programs; empty lets the program search
-	work        string // everything that is written, but the results
-	report      *Report
-	corpus      *corpus
-}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -190,20 +194,3 @@ func newBench(ctx context.Context, scale, loci string) (*bench, error) {
 func needed() map[string]string {
 	return map[string]string{"rg": "ripgrep", "pgbench": "postgresql-contrib"}
 }
-
-// tool returns the path of a program among the Postgres programs or in PATH; empty if there is none.
-func (b *bench) tool(name string) string {
-	if path := filepath.Join(b.postgresBin, name); b.postgresBin != "" {
-		if _, err := os.Stat(path); err == nil {
-			return path
-		}
-	}
-	path, err := exec.LookPath(name)
-	if err != nil {
-		return ""
-	}
-	return path
-}
-
-// say prints the progress of the run.
-func say(format string, args ...any) { fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...) }

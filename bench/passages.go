@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -12,8 +11,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"github.com/loci-memory/loci/db"
 )
 
 // Bounds of what is written to archives.
@@ -53,27 +50,6 @@ func (b *bench) passages(ctx context.Context) error {
 	}
 	return b.during(ctx, home, func(s *instance, _ *pgxpool.Pool) error { return l.search(ctx, s, "words and vectors") },
 		settings...)
-}
-
-// during does something while a server runs, which ends then.
-func (b *bench) during(ctx context.Context, home string, do func(*instance, *pgxpool.Pool) error,
-	settings ...string) error {
-	s, _, err := b.serve(ctx, home, settings...)
-	if err != nil {
-		return err
-	}
-	return errors.Join(func() error {
-		url, err := s.postgres()
-		if err != nil {
-			return err
-		}
-		pool, err := db.Connect(ctx, url)
-		if err != nil {
-			return err
-		}
-		defer pool.Close()
-		return do(s, pool)
-	}(), s.stop())
 }
 
 // librarian writes archives and searches them.

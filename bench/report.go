@@ -206,3 +206,5 @@ func median(list []float64) float64 {
 }
 
 func least(list []float64) float64 { return slices.Min(list) }
+
+func last(list []float64) float64 { return list[len(list)-1] }

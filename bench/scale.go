@@ -52,3 +52,6 @@ const copiers = 2
 
 // manyClients are those that a search's throughput is measured with.
 const manyClients = 8
+
+// floodClients are the clients of the tenant that floods. Each has an agent and a folder of its own.
+const floodClients = 24

@@ -161,29 +161,3 @@ func (s *instance) resident() (m memory, ok bool) {
 func (m memory) ofProgram() string {
 	return fmt.Sprintf("with %.0f MB of the program's file, which the system shares and takes back at will", m.program/1e6)
 }
-
-// poll calls ask until it returns true.
-func poll(ctx context.Context, every time.Duration, ask func() (bool, error)) error {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		if yes, err := ask(); err != nil || yes {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
-	}
-}
-
-// pause waits, unless ctx ends.
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
-}

@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -191,21 +189,6 @@ func (c *circumstance) note() string {
 	return fmt.Sprintf("%d requests of %d clients; %s", requests, tenantClients, sum(c.tallies))
 }
 
-// say appends a message of the user and one of the agent.
-func (c client) say(ctx context.Context, agent, text string) error {
-	return c.call(ctx, http.MethodPost, "/v1/agents/"+agent+"/messages/capture", map[string]any{
-		"messages": []map[string]string{{"role": "user", "content": text}, {"role": "assistant", "content": "Yes."}}}, nil)
-}
-
-func (c client) prompt(ctx context.Context, agent string) error {
-	return c.call(ctx, http.MethodGet, "/v1/agents/"+agent+"/prompt", nil, nil)
-}
-
-func (c client) search(ctx context.Context, agent string) error {
-	_, err := c.tool(ctx, agent, "conversation_search", map[string]any{"query": "when does the ferry leave the harbour"})
-	return err
-}
-
 // tenants makes organizations with a key, an agent, a folder and ten messages each.
 func (s *instance) tenants(ctx context.Context, number int) ([]tenant, error) {
 	list := make([]tenant, number)
@@ -225,36 +208,6 @@ func (s *instance) tenants(ctx context.Context, number int) ([]tenant, error) {
 		}
 	}
 	return list, nil
-}
-
-// organization makes an organization with a key, and returns a client with it.
-func (s *instance) organization(ctx context.Context, name string) (client, error) {
-	c := s.client
-	c.key = "loci_benchmark_of_" + name
-	sum := sha256.Sum256([]byte(c.key))
-	return c, s.query(ctx, func(conn *pgx.Conn) error {
-		_, err := conn.Exec(ctx, `
-			WITH o AS (
-				INSERT INTO organizations (name) VALUES ($1) RETURNING org
-			), required AS (
-				INSERT INTO keys_required SELECT true ON CONFLICT DO NOTHING
-			)
-			INSERT INTO api_keys (org, name, prefix, sha256) SELECT org, 'bench', 'loci_', $2 FROM o`, name, sum[:])
-		return err
-	})
-}
-
-// query runs a function on a connection to the server's database.
-func (s *instance) query(ctx context.Context, run func(*pgx.Conn) error) error {
-	url, err := s.postgres()
-	if err != nil {
-		return err
-	}
-	conn, err := pgx.Connect(ctx, url)
-	if err != nil {
-		return err
-	}
-	return errors.Join(run(conn), conn.Close(context.WithoutCancel(ctx)))
 }
 
 // drain bounds the wait for a server to do what a flood has left.
