@@ -39,11 +39,20 @@ type PromptTarget struct {
 
 	Compaction json.RawMessage // an object of compaction settings over those of the agent and the conversation
 
+	WithoutFiles bool  // leaves the texts of open files out, and says so
+	Trial        Trial // changes a prompt that shows what its provider refuses
+
 	view   *recall.ContextView // replaces that of the conversation; nil keeps it
 	last   *int                // position of the last message; nil is that of the conversation
 	flush  int                 // position at which the silent turn began that the prompt is for; 0: it is for none
 	before int                 // a silent turn's prompt leaves out messages of the conversation from here on; 0: none
 	must   string              // the tool that the model must call; empty if it may choose
+}
+
+// Trial changes a prompt that is not stored, to find out what its provider refuses.
+type Trial struct {
+	Message       string // the user's, in place of all messages; empty keeps these
+	WithoutMemory bool   // leaves out the blocks, the index of memory files and the working memory
 }
 
 // toolsOf returns the tools of the prompt of an agent that has some. A tool of the request replaces the agent's tool of
@@ -127,10 +136,14 @@ func (s *Store) assemble(ctx context.Context, org db.Org, at PromptTarget) (p Pr
 	if err := s.readView(ctx, org, at, &p); err != nil {
 		return p, err
 	}
+	if at.Trial.Message != "" {
+		p.unread, p.Messages = recall.Window{}, []recall.Message{{Position: p.Conversation.Messages + 1, Role: recall.User,
+			Content: []recall.Part{{Type: recall.Text, Text: at.Trial.Message}}}}
+	}
 	if p.Conversation.Delegated && at.System == nil && at.Addition == "" { // whose beginning is its parent's
 		p.system = systemPrompt{system: p.logged.Text()}
 		p.counted.count(p.system, p.count)
-	} else if err := s.compileFitting(ctx, org, own, &p); err != nil {
+	} else if err := s.compileFitting(ctx, org, own, at, &p); err != nil {
 		return p, err
 	}
 	v, err := compaction.ViewOf(p.Conversation, p.Messages, compaction.PromptOverhead{Has: toolset(p.definitions)})
@@ -212,17 +225,19 @@ const maxCompilations = 5
 
 // compileFitting compiles the system prompt, and shortens the views of open files if it takes too much of a known
 // window.
-func (s *Store) compileFitting(ctx context.Context, org db.Org, own Agent, p *Prompt) error {
+func (s *Store) compileFitting(ctx context.Context, org db.Org, own Agent, at PromptTarget, p *Prompt) error {
 	l, window := own.Limits(), p.Agent.Window()
 	l.WindowTokens = window
 	for range maxCompilations {
-		compiled, err := s.compile(ctx, org, own, p.Conversation, promptMeans{l, p.definitions})
+		compiled, err := s.compile(ctx, org, own, p.Conversation, promptMeans{l, p.definitions, at.WithoutFiles})
 		if err != nil {
 			return err
 		}
 		unchanged := l.OpenChars > 0 && compiled.openChars == p.system.openChars
-		p.system = compiled
-		p.counted.count(compiled, p.count)
+		if p.system = compiled; at.Trial.WithoutMemory {
+			p.system.blocks, p.system.working = "", ""
+		}
+		p.counted.count(p.system, p.count)
 		excess := p.calibration.Factor.Of(p.counted.Tools+p.counted.instructions()) - int(fixedShare*float64(window))
 		if window == 0 || excess <= 0 || compiled.openChars == 0 || unchanged {
 			return nil

@@ -71,6 +71,18 @@ func renderDirectory(b *strings.Builder, d files.Directory, l files.Limits) {
 	b.WriteString("</directory>\n")
 }
 
+// leaveOutTexts puts a note in the place of the texts of open files.
+func leaveOutTexts(directories []files.Directory) {
+	for _, d := range directories {
+		for i := range d.Files {
+			if d.Files[i].IsOpen {
+				d.Files[i].Shown = frame.System + " The model's provider refuses the prompt with the texts of the open files. " +
+					"They are left out of this prompt. Close the file that it refuses."
+			}
+		}
+	}
+}
+
 func renderFile(b *strings.Builder, f files.DirectoryFile, l files.Limits) {
 	if !f.IsOpen {
 		fmt.Fprintf(b, "<file status=\"closed\" name=\"%s\"/>\n", attribute(f.FileName))

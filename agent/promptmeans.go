@@ -52,6 +52,8 @@ func (p systemPrompt) String() string { return strings.Join(p.parts(), "") }
 type promptMeans struct {
 	limits files.Limits // of the views of open files
 	tools  []Definition
+
+	withoutFiles bool // leaves the texts of open files out
 }
 
 // toolRule is a rule for the use of a tool, as Letta's clients store it.

@@ -27,7 +27,7 @@ func (s *Store) compileNow(ctx context.Context, org db.Org, a Agent, c recall.Co
 	if err != nil {
 		return "", err
 	}
-	p, err := s.compile(ctx, org, a, c, promptMeans{a.Limits(), tools})
+	p, err := s.compile(ctx, org, a, c, promptMeans{limits: a.Limits(), tools: tools})
 	return p.String(), err
 }
 
@@ -37,6 +37,9 @@ func (s *Store) compile(ctx context.Context, org db.Org, a Agent, c recall.Conve
 	directories, err := s.Files.Directories(ctx, org, a.ID, m.limits)
 	if err != nil {
 		return systemPrompt{}, err
+	}
+	if m.withoutFiles {
+		leaveOutTexts(directories)
 	}
 	blocks, err := s.Blocks.OfAgent(ctx, org, a.ID)
 	if err != nil {

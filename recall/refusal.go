@@ -19,6 +19,7 @@ import (
 //   - A refusal in a row with another may be for what came before. It is tried without the sets of Suspects, first with
 //     the turn that left for the refusal before. Either the provider takes the rest, or these messages come back, and
 //     the turn leaves. A refused summary keeps its place in the view: there it says only that it was refused.
+//   - If the provider refuses what is outside of the messages, none leaves.
 //   - A report after which nothing was asked changes nothing.
 //
 // Nothing else is appended to the conversation until the transaction of the store ends. Calls of these messages that
@@ -53,6 +54,9 @@ func (s *Store) Refuse(ctx context.Context, org db.Org, c Conversation, p Refuse
 }
 
 func (r *refusing) refuse(ctx context.Context) error {
+	if r.of.Frame {
+		return r.finish(ctx, r.was())
+	}
 	was, last := r.was(), r.lastAnswer()
 	inARow, nothingNew := was.At > r.answered, r.of.Runs == nil && r.c.Messages == was.At
 	if inARow && was.Closed && nothingNew {

@@ -21,6 +21,9 @@ type RefusedPrompt struct {
 	// Alone says that the provider refuses the turn without what came before it, too: nothing needs to be tried.
 	Alone bool
 
+	// Frame says that the provider refuses the prompt whatever its messages say: none leaves the view.
+	Frame bool
+
 	// Answer is what the model said before its provider withheld the rest; nil if it said nothing. It is stored outside
 	// of the view. If the model is to be asked again, it is stored only if it was shown.
 	Answer *Draft

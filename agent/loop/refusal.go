@@ -19,6 +19,7 @@ type refusal struct {
 	err    error
 	answer *recall.Draft // what the model said before the rest was withheld; nil if it said nothing
 	alone  bool          // the provider refuses the turn without what came before it, too
+	frame  bool          // the provider refuses the prompt whatever its messages say
 }
 
 // refused takes what a provider refused out of the view, and reports whether the model shall be asked again.
@@ -43,7 +44,7 @@ func (w *worker) leaveView(ctx context.Context, r refusal, wasShown bool) (again
 		}
 		said := recall.RefusedPrompt{Refused: recall.Refused{Status: f.Status, Message: f.Words}, RunID: &w.run.ID,
 			Runs: append(w.run.messageRuns(), w.run.ID), Note: leftNote(f.Status), Answer: r.answer, Shown: wasShown,
-			Alone: r.alone}
+			Alone: r.alone, Frame: r.frame}
 		changed, err := in.Refuse(ctx, w.org, w.conversation, said)
 		if err == nil {
 			kept, err = w.storeWithheld(ctx, tx, r.answer)

@@ -111,11 +111,18 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 				return a, p.Window, cmp.Or(failed, err)
 			}
 		case isFault && f.Kind == model.Content && (!f.Again || w.isShown() || attempt >= maxAttempts):
-			b, found, alone, failed := w.askWithout(asking, f, w.target(n), r)
-			if found || failed != nil {
-				return b, p.Window, failed
+			b, failed := w.blame(asking, f, w.target(n), r)
+			if b.found || failed != nil {
+				return b.answer, p.Window, failed
 			}
-			if again, failed := w.refused(ctx, refusal{f, err, w.withheld(a, id, stepID), alone}); !again {
+			if b.askAgain {
+				continue
+			}
+			if b.place != "" {
+				err = &frameFault{f, b.place}
+			}
+			if again, failed := w.refused(ctx, refusal{fault: f, err: err, answer: w.withheld(a, id, stepID), alone: b.alone,
+				frame: b.place != ""}); !again {
 				return a, p.Window, cmp.Or(failed, err)
 			}
 		case isFault && isLimited(f) && !w.isShown():
@@ -128,11 +135,13 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 				return a, p.Window, err
 			}
 		case isFault:
-			b, found, _, failed := w.askWithout(asking, f, w.target(n), r)
-			if found && failed == nil {
-				return b, p.Window, nil
+			b, failed := w.blame(asking, f, w.target(n), r)
+			if b.found && failed == nil {
+				return b.answer, p.Window, nil
 			}
-			return a, p.Window, cmp.Or(failed, err)
+			if !b.askAgain || failed != nil {
+				return a, p.Window, cmp.Or(failed, err)
+			}
 		default:
 			return a, p.Window, err
 		}

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -13,34 +14,56 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// askWithout asks for an answer without messages from before the turn, after a provider refused the prompt, or failed
-// two turns in a row and did not say that it is for what a prompt says. They leave the view only if the provider
-// answers without them, and then fails with them once more: a provider that fails whatever it is asked, or works again,
-// hides nothing. alone reports whether the provider refuses the turn alone, too.
-func (w *worker) askWithout(ctx context.Context, f *model.Fault, at agent.PromptTarget, r model.Request) (
-	answer model.Answer, found, alone bool, err error) {
-	if may, err := w.mayBeEarlier(ctx, f); err != nil || !may {
-		return answer, false, false, err
-	}
-	runs := append(w.run.messageRuns(), w.run.ID)
-	suspects, err := w.Recall.Suspects(ctx, w.org, w.conversation, runs)
-	if err != nil || len(suspects.All) == 0 {
-		return answer, false, false, err
-	}
+// blamed is what a provider fails for, as far as it was found.
+type blamed struct {
+	found    bool         // messages from before the turn, which left the view
+	answer   model.Answer // without them
+	alone    bool         // the turn, without what came before it, too
+	place    string       // a part of the prompt that is no message; empty for none
+	askAgain bool         // the texts of the open files, which are in no further prompt of the run
+}
+
+// blame finds out what a provider fails for, after it refused the prompt, or failed two turns in a row and did not say
+// that it is for what a prompt says.
+func (w *worker) blame(ctx context.Context, f *model.Fault, at agent.PromptTarget, r model.Request) (blamed, error) {
 	p := probe{worker: w, at: at, request: r}
+	earlier, err := w.mayBeEarlier(ctx, f)
+	if err != nil || !earlier && f.Kind != model.Content && (w.isShown() || !isUnclear(f)) {
+		return blamed{}, err
+	}
+	if earlier {
+		if b, err := p.earlier(ctx, f); err != nil || b.found {
+			return b, err
+		}
+	}
+	alone := p.refused
+	b, err := p.frame(ctx, f)
+	b.alone = alone && b.place == ""
+	return b, err
+}
+
+// earlier asks for an answer without messages from before the turn. They leave the view only if the provider answers
+// without them, and then fails with them once more: a provider that fails whatever it is asked, or works again, hides
+// nothing.
+func (p *probe) earlier(ctx context.Context, f *model.Fault) (b blamed, err error) {
+	runs := append(p.run.messageRuns(), p.run.ID)
+	suspects, err := p.Recall.Suspects(ctx, p.org, p.conversation, runs)
+	if err != nil || len(suspects.All) == 0 {
+		return b, err
+	}
 	if works, err := p.without(ctx, suspects.All); err != nil || !works {
-		return answer, false, p.refused, err
+		return b, err
 	}
 	last := p.answer
 	if works, err := p.without(ctx, nil); works || err != nil {
-		return p.answer, works, false, err
+		return blamed{found: works, answer: p.answer}, err
 	}
 	p.answer = last
 	left, err := p.narrow(ctx, suspects)
-	if err != nil {
-		return answer, false, false, err
+	if err == nil {
+		err = p.leaveOut(ctx, f, left)
 	}
-	return p.answer, true, false, w.leaveOut(ctx, f, left)
+	return blamed{found: err == nil, answer: p.answer}, err
 }
 
 // mayBeEarlier reports whether a fault may be of messages from before the turn. A refusal of a later prompt of a turn
@@ -72,16 +95,24 @@ const maxProbes = 16
 
 // without asks without some messages, and reports whether the model answers.
 func (p *probe) without(ctx context.Context, left []recall.Message) (works bool, err error) {
+	prompt, err := p.Agents.PreviewWithout(ctx, p.org, p.at, p.conversation, left)
+	if err != nil {
+		return false, err
+	}
+	return p.ask(ctx, prompt)
+}
+
+// ask asks with a prompt, and reports whether the model answers.
+func (p *probe) ask(ctx context.Context, prompt json.RawMessage) (works bool, err error) {
 	if p.asked++; p.asked > maxProbes {
+		p.refused = false
 		return false, nil
 	}
 	r := p.request
-	if r.Prompt, err = p.Agents.PreviewWithout(ctx, p.org, p.at, p.conversation, left); err != nil {
-		return false, err
-	}
+	r.Prompt = prompt
 	a, err := p.model.Answer(ctx, r, func(model.Delta) {}) // clients are shown the one that is stored
 	if err == nil {
-		p.answer = a
+		p.answer, p.refused = a, false
 		return true, nil
 	}
 	f, is := errors.AsType[*model.Fault](err)

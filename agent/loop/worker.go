@@ -34,6 +34,7 @@ type worker struct {
 	streamed     pieces     // of the last answer
 	unstored     string     // the id of an answer of which the client may have seen deltas, and which is not stored
 	streaming    []done     // the calls of the answer that is streamed, without refused ones
+	withoutFiles bool       // the provider refuses the texts of the open files: prompts are without them
 	summarized   int        // the position of the last summary that was shown
 }
 
@@ -160,7 +161,8 @@ func (w *worker) isShown() bool {
 func (w *worker) target(n narrowing) agent.PromptTarget {
 	o := w.run.Options
 	t := agent.PromptTarget{AgentID: w.agent.ID, Conversation: w.conversation.ID, Format: agent.Format(w.model.Format()),
-		Model: o.Model, System: o.System, Addition: aboutSkills(o.Skills), OnlyTools: n.only}
+		Model: o.Model, System: o.System, Addition: aboutSkills(o.Skills), OnlyTools: n.only,
+		WithoutFiles: w.withoutFiles}
 	for _, c := range o.ClientTools {
 		if len(bytes.TrimSpace(c.Parameters)) == 0 {
 			c.Parameters = json.RawMessage(`{"type":"object","properties":{}}`)
@@ -189,6 +191,9 @@ func (w *worker) faultStop(ctx context.Context, err error, f *model.Fault) *stop
 	}
 	if o, is := errors.AsType[*overflow](err); is {
 		failed.Text += ". " + o.Counts()
+	}
+	if o, is := errors.AsType[*frameFault](err); is {
+		failed.Text += ". " + o.Place()
 	}
 	return &stop{reason, &failed}
 }
