@@ -161,6 +161,9 @@ func (s screened) lines() (lines []byte) {
 	return lines
 }
 
+// maxBatch bounds the messages of a batch: all are worked on at the same time, and all answers are in memory.
+const maxBatch = 50
+
 // firstWithoutBatches is the first version of the protocol without batches.
 const firstWithoutBatches = "2025-06-18"
 
@@ -172,6 +175,9 @@ func screen(body []byte, version string, fault func(place string, value []byte) 
 		return screened{}, invalid(nil, "a message is a JSON object")
 	}
 	in := screened{batch: bytes.HasPrefix(bytes.TrimSpace(body), []byte("["))}
+	if len(all) > maxBatch {
+		return in, invalid(nil, "the batch has %d messages; at most %d are taken at once", len(all), maxBatch)
+	}
 	seen := map[string]bool{}
 	for _, m := range all {
 		why := m.refused(version, fault)

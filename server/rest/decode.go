@@ -36,7 +36,7 @@ func (l *ListReader[T]) Large() *ListReader[T] {
 func (l *ListReader[T]) Items(body io.Reader, warnings *Warnings) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		wanted := true
-		err := l.object(json.NewDecoder(withoutBOM(body)), warnings, func(item T) bool {
+		err := l.object(json.NewDecoder(&boundedTexts{Reader: withoutBOM(body)}), warnings, func(item T) bool {
 			wanted = yield(item, nil)
 			return wanted
 		})

@@ -205,24 +205,8 @@ type spoolReader struct {
 	read, done int64
 	most       int64 // bytes that an item may have; 0 is any number
 
-	values, mostValues int // about, since the last item that is done; that an item may have
-	quoted, escaped    bool
-}
-
-// count counts the values of a part of the body.
-func (r *spoolReader) count(part []byte) {
-	for _, c := range part {
-		switch {
-		case r.escaped:
-			r.escaped = false
-		case r.quoted && c == '\\':
-			r.escaped = true
-		case c == '"':
-			r.quoted = !r.quoted
-		case !r.quoted && (c == ',' || c == '{' || c == '['):
-			r.values++
-		}
-	}
+	jsonCount
+	mostValues int // that an item may have
 }
 
 // Read implements io.Reader. What is read when a bound is exceeded is lost, for a decoder of tokens passes over an
@@ -230,7 +214,10 @@ func (r *spoolReader) count(part []byte) {
 func (r *spoolReader) Read(into []byte) (int, error) {
 	n, err := r.Reader.Read(into)
 	r.read += int64(n)
-	if r.count(into[:n]); r.values > r.mostValues {
+	if tooLong := r.count(into[:n]); tooLong != nil {
+		return 0, tooLong
+	}
+	if r.values > r.mostValues {
 		return 0, tooManyValues("body", r.mostValues)
 	}
 	if r.most > 0 && r.read-r.done > r.most {

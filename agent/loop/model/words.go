@@ -56,7 +56,12 @@ func isLimit(status int) bool {
 var isFlagged = regexp.MustCompile(`(?i)\bflagged|moderation|content[ _-]?(?:policy|filter|management)|` +
 	`(?:usage|safety|acceptable[ _]use)[ _](?:polic|guideline)|violat\w+ [^.]{0,40}\b(?:polic|guideline)|` +
 	`content exists risk|(?:inappropriate|prohibited|harmful|unsafe) content|data_?inspection|new_sensitive|` +
-	`PROHIBITED_CONTENT|considered high risk|guardrail`)
+	`PROHIBITED_CONTENT|considered high risk|guardrail|` +
+	`审核未通过|违规|违反[^。]{0,20}(?:政策|规定|准则)|敏感(?:内容|词|信息)|不当内容|内容安全|` +
+	`ポリシー[^。]{0,20}違反|不適切な(?:コンテンツ|内容)|정책[^.]{0,20}위반|부적절한 (?:콘텐츠|내용)|` +
+	`verst(?:ö|oe)(?:ß|ss)t[^.]{0,60}(?:richtlinie|bedingung)|модерац|наруш\pL*[^.]{0,60}(?:политик|правил)|` +
+	`(?:enfrein|viol)\pL*[^.]{0,60}(?:politique|règle)|modération|` +
+	`(?:infring|viol|incumpl)\pL*[^.]{0,60}(?:política|norma)|moderaci[óo]n|moderação`)
 
 // aboutMedia matches the words of providers that cannot use an image or another medium of a prompt.
 var aboutMedia = regexp.MustCompile(`(?i)\b(?:image|audio|video|picture|pdf|media)s?[ _]?(?:input|url|content|data)?` +
@@ -69,7 +74,7 @@ var aboutOthers = regexp.MustCompile(`(?i)api[ _-]?key|authenticat|unauthorized|
 	`\bmodel\b[^.]{0,80}(?:does not exist|not exist|not found|is not a valid)|(?:invalid|unknown|unsupported)[ _]model|` +
 	`model_not_found|not a valid model|rate[ _-]?limit|too many requests|quota|billing|` +
 	`(?:organi[sz]ation|account|project|subscription)[^.]{0,30} (?:disabled|deactivated|suspended|restricted|expired)|` +
-	`(?:location|country|region|territory)[^.]{0,40}not (?:supported|available)`)
+	`(?:location|country|region|territory)[^.]{0,40}not (?:supported|available)|账[号户]|欠费|余额|密钥`)
 
 // aboutSettings matches the words of providers that do not take a setting of a request: no message is to blame.
 var aboutSettings = regexp.MustCompile(`(?i)(?:unsupported|unknown|unrecognized)(?: request)? (?:parameter|argument|` +

@@ -1,0 +1,55 @@
+package rest
+
+import (
+	"fmt"
+	"io"
+)
+
+// maxTextBytes bounds a text of a JSON body, as it is written there. No text that is stored has more than half of that;
+// a decoder holds each several times.
+const maxTextBytes = 32 << 20
+
+// jsonCount counts what a JSON text has while it arrives, whether it is valid or not.
+type jsonCount struct {
+	values          int // about, since it was set to 0
+	text            int // bytes of the text that is being read
+	quoted, escaped bool
+}
+
+// count counts a part of the JSON text. A *Problem if a text in it is too long.
+func (r *jsonCount) count(part []byte) error {
+	for _, c := range part {
+		if r.text++; r.text > maxTextBytes {
+			return Unprocessable("body", fmt.Sprintf("expected texts of at most %d bytes", maxTextBytes))
+		}
+		switch {
+		case r.escaped:
+			r.escaped = false
+		case r.quoted && c == '\\':
+			r.escaped = true
+		case c == '"':
+			r.quoted, r.text = !r.quoted, 0
+		case r.quoted:
+		case c == ',' || c == '{' || c == '[':
+			r.values++
+			r.text = 0
+		default: // a number, or white space, however long, is no text
+			r.text = 0
+		}
+	}
+	return nil
+}
+
+// boundedTexts reads a JSON text, and fails with a *Problem where a text in it is too long. What is read then is lost.
+type boundedTexts struct {
+	io.Reader
+	jsonCount
+}
+
+func (r *boundedTexts) Read(into []byte) (int, error) {
+	n, err := r.Reader.Read(into)
+	if tooLong := r.count(into[:n]); tooLong != nil {
+		return 0, tooLong
+	}
+	return n, err
+}
