@@ -101,9 +101,14 @@ func Error(err error) error {
 // starts, is suspended, has no resources, cannot open its own files, or lets another session hold a lock too long. The
 // same statement may succeed later.
 func Unavailable(err error) bool {
+	if _, unreachable := errors.AsType[*pgconn.ConnectError](err); unreachable { // whatever Postgres says to it
+		return true
+	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch pg.Code {
 		case "57P01", "57P02", "57P03", "57P04", "57P05": // shut down, crashed, starting, dropped, idle
+			return true
+		case "25P03", "25P04": // a transaction was idle, or took, longer than the database allows
 			return true
 		case "55P03", "57014": // a lock or a statement took longer than the database allows
 			return true
@@ -122,6 +127,14 @@ func Unavailable(err error) bool {
 func Away(err error) bool {
 	_, unreachable := errors.AsType[*pgconn.ConnectError](err)
 	return unreachable || IsFull(err) || errors.Is(err, ErrUnreachable) || pgconn.SafeToRetry(err)
+}
+
+// TurnedAway reports whether an error says that Postgres let the server in no more: its role, its password, or the name
+// of its database is not what it was.
+func TurnedAway(err error) bool {
+	_, connecting := errors.AsType[*pgconn.ConnectError](err)
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return connecting && ok && (strings.HasPrefix(pg.Code, "28") || strings.HasPrefix(pg.Code, "3D"))
 }
 
 // IsLocked reports whether an error says that another session held a lock for longer than the statement may wait.

@@ -19,6 +19,15 @@ import (
 
 const versionHeader = "Mcp-Protocol-Version"
 
+// batchOf returns a batch of n calls.
+func batchOf(n int) string {
+	var calls []string
+	for id := range n {
+		calls = append(calls, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, id))
+	}
+	return "[" + strings.Join(calls, ",") + "]"
+}
+
 // What is no message of the protocol is refused with a status, and changes nothing.
 func TestBrokenMCPMessagesAreRefused(t *testing.T) {
 	t.Parallel()
@@ -37,6 +46,8 @@ func TestBrokenMCPMessagesAreRefused(t *testing.T) {
 	}{
 		"a message":                  {"POST", list, accept, 200},
 		"a message of an old batch":  {"POST", "[" + list + "]", append(accept, versionHeader, "2025-03-26"), 200},
+		"fifty in an old batch":      {"POST", batchOf(50), append(accept, versionHeader, "2025-03-26"), 200},
+		"more in an old batch":       {"POST", batchOf(51), append(accept, versionHeader, "2025-03-26"), 400},
 		"a batch":                    {"POST", "[" + list + "]", append(accept, versionHeader, "2025-06-18"), 400},
 		"a new batch":                {"POST", "[" + list + "]", append(accept, versionHeader, "2026-07-28"), 400},
 		"an empty batch":             {"POST", "[]", accept, 400},

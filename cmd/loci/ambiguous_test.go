@@ -2,8 +2,10 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -53,7 +55,7 @@ func TestARequestWithTwoEndsIsRefused(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		fmt.Fprintf(w, "%d bytes%s", len(body), strings.Repeat(" ", 20_000))
 	}), nil)
-	go web.Serve(headListener{Listener: listener}) //nolint:errcheck // ends with the test
+	go web.Serve(headListener{Listener: listener, heads: &longHeads{}}) //nolint:errcheck // ends with the test
 	t.Cleanup(func() { _ = web.Shutdown(context.Background()) })
 	const chunks = "\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
 	chunked := "POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked" + chunks
@@ -85,5 +87,42 @@ func TestARequestWithTwoEndsIsRefused(t *testing.T) {
 		if got := fmt.Sprint(exchange(t, listener.Addr().String(), c.requests...)); got != c.want {
 			t.Errorf("%s: got %s, want %s", name, got, c.want)
 		}
+	}
+}
+
+// Heads that do not end hold little memory together: beyond that the connections of long ones end, and short requests
+// are answered.
+func TestLongHeadsAreBoundedTogether(t *testing.T) {
+	t.Parallel()
+	heads := &longHeads{}
+	var open []*headConn
+	for range 400 {
+		client, server := net.Pipe()
+		conn := newHeadConn(server, rest.BodyPace{}, heads)
+		go client.Write(bytes.Repeat([]byte("x"), 400<<10)) //nolint:errcheck // ends when the other end is closed
+		buffer, err := make([]byte, 4<<10), error(nil)
+		for read := 0; read < 400<<10 && err == nil; {
+			var n int
+			n, err = conn.Read(buffer)
+			read += n
+		}
+		if err == nil {
+			open = append(open, conn)
+			continue
+		}
+		if !errors.Is(err, errLongHeads) {
+			t.Fatalf("got %v, want errLongHeads", err)
+		}
+		_ = conn.Close()
+	}
+	if held := heads.bytes.Load(); len(open) < 100 || len(open) == 400 || held > longHeadBytes {
+		t.Errorf("%d heads hold %d bytes", len(open), held)
+	}
+	for _, conn := range open {
+		conn.begin()
+		_ = conn.Close()
+	}
+	if held := heads.bytes.Load(); held != 0 {
+		t.Errorf("afterwards %d bytes are counted", held)
 	}
 }

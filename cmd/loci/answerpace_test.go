@@ -52,7 +52,7 @@ func TestAnAnswerIsTakenAtAPace(t *testing.T) {
 					time.Sleep(time.Second)
 				}
 			}()
-			conn, began := newHeadConn(server, rest.BodyPace{}), time.Now()
+			conn, began := newHeadConn(server, rest.BodyPace{}, &longHeads{}), time.Now()
 			var err error
 			for range c.bytes >> 10 {
 				time.Sleep(c.quiet)
@@ -76,7 +76,7 @@ func serveRaw(t *testing.T, pace rest.BodyPace, handler http.HandlerFunc) net.Co
 		t.Fatal(err)
 	}
 	web := newWebServer(handler, nil)
-	go web.Serve(headListener{listener, pace}) //nolint:errcheck // ends with the test
+	go web.Serve(headListener{listener, pace, &longHeads{}}) //nolint:errcheck // ends with the test
 	t.Cleanup(func() { _ = web.Shutdown(context.Background()) })
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", listener.Addr().String())
 	if err != nil {

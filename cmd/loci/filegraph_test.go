@@ -15,10 +15,6 @@ const (
 	mostUp    = 15
 )
 
-// crowded lists the packages whose knots are larger than mostKnot, with the sizes that they may have. A size may go down
-// only. The comments of these packages need not name their files yet.
-var crowded = map[string]int{}
-
 // The files of a package can be read one after the other, in the order in which its comment names them.
 func TestFilesStandInOrder(t *testing.T) {
 	t.Parallel()
@@ -38,14 +34,9 @@ func TestFilesStandInOrder(t *testing.T) {
 		if _, err := fmt.Sscan(line, &of, &files, &longest, &knot, &up, &unnamed); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
-		name := strings.TrimPrefix(of, module+"/")
-		most, isCrowded := crowded[name]
-		if isCrowded && knot <= mostKnot {
-			t.Errorf("%s is crowded no more: take it from the list, and name its files in its comment", name)
-		}
-		if longest > mostLines || knot > max(most, mostKnot) || up > mostUp || unnamed > 0 && files > 1 && !isCrowded {
+		if longest > mostLines || knot > mostKnot || up > mostUp || unnamed > 0 && files > 1 {
 			t.Errorf("%s: the longest file has %d lines, the largest knot %d files; %d arrows go up and %d files are "+
-				"not named: see tools/filegraph -v", name, longest, knot, up, unnamed)
+				"not named: see tools/filegraph -v", of, longest, knot, up, unnamed)
 		}
 	}
 }

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"math"
 	"net"
 	"sync"
+	"sync/atomic"
 
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/server/rest"
@@ -13,7 +15,8 @@ import (
 // headListener accepts connections that keep heads, and whose clients take answers at a pace.
 type headListener struct {
 	net.Listener
-	pace rest.BodyPace
+	pace  rest.BodyPace
+	heads *longHeads
 }
 
 func (l headListener) Accept() (net.Conn, error) {
@@ -21,7 +24,7 @@ func (l headListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newHeadConn(conn, l.pace), nil
+	return newHeadConn(conn, l.pace, l.heads), nil
 }
 
 // maxHeadBytes bounds the head of a request, and what a connection keeps of it: a query of embed.MaxQueryChars
@@ -32,9 +35,34 @@ const maxHeadBytes = 12*embed.MaxQueryChars + 64<<10
 // headSlack is what net/http reads beyond MaxHeaderBytes, and with it of a body.
 const headSlack = 64 << 10
 
+// longHeads counts what is kept of heads on their way beyond the first freeHeadBytes of each. Those who send long heads
+// and never end them hold no more than longHeadBytes of that together.
+type longHeads struct{ bytes atomic.Int64 }
+
+const (
+	freeHeadBytes = 16 << 10
+	longHeadBytes = 64 << 20
+)
+
+var errLongHeads = errors.New("too many long heads of requests are on their way")
+
+// grow counts a head that had some bytes and has more now. errLongHeads if there is no room for it.
+func (h *longHeads) grow(from, to int) error {
+	more := int64(max(to-freeHeadBytes, 0) - max(from-freeHeadBytes, 0))
+	if h.bytes.Add(more) > longHeadBytes && more > 0 {
+		h.bytes.Add(-more)
+		return errLongHeads
+	}
+	return nil
+}
+
+// release counts a head no more.
+func (h *longHeads) release(length int) { h.bytes.Add(-int64(max(length-freeHeadBytes, 0))) }
+
 // headConn keeps what was read since the last request was handled.
 type headConn struct {
 	net.Conn
+	heads  *longHeads
 	pace   rest.BodyPace
 	answer *rest.Waiting // for the client to take it
 
@@ -48,12 +76,30 @@ func (c *headConn) Read(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.handling && n > 0 {
-		c.head = c.head[:0]
+		c.forget()
 	}
 	if !c.handling || len(p) == 1 {
-		c.head = append(c.head, p[:min(n, maxHeadBytes+headSlack-len(c.head))]...)
+		kept := p[:min(n, maxHeadBytes+headSlack-len(c.head))]
+		if full := c.heads.grow(len(c.head), len(c.head)+len(kept)); full != nil {
+			return 0, full
+		}
+		c.head = append(c.head, kept...)
 	}
 	return n, err
+}
+
+// forget keeps the head no more. The caller holds the lock.
+func (c *headConn) forget() {
+	c.heads.release(len(c.head))
+	c.head = c.head[:0]
+}
+
+// Close closes the connection.
+func (c *headConn) Close() error {
+	c.mu.Lock()
+	c.forget()
+	c.mu.Unlock()
+	return c.Conn.Close()
 }
 
 // begin returns what was read up to the handling of a request, and end lets the next head be kept.
@@ -62,6 +108,7 @@ func (c *headConn) begin() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	head := c.head
+	c.forget()
 	c.head, c.handling = nil, true
 	return head
 }
@@ -78,8 +125,8 @@ func withConn(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, conn)
 }
 
-func newHeadConn(conn net.Conn, pace rest.BodyPace) *headConn {
-	return &headConn{Conn: conn, pace: pace.WithDefaults(), answer: newAnswer(pace)}
+func newHeadConn(conn net.Conn, pace rest.BodyPace, heads *longHeads) *headConn {
+	return &headConn{Conn: conn, heads: heads, pace: pace.WithDefaults(), answer: newAnswer(pace)}
 }
 
 // newAnswer returns the waiting for a client to take an answer, which may last for good if the client keeps the pace.

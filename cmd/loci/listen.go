@@ -32,7 +32,8 @@ func (p *process) listen(ctx context.Context, listener net.Listener, handler htt
 	defer cut(nil)
 	web.BaseContext = func(net.Listener) context.Context { return requests }
 	served := make(chan error, 1)
-	go func() { served <- web.Serve(headListener{Listener: listener, pace: rest.BodyPace{Rate: p.bodyRate()}}) }()
+	heads := headListener{Listener: listener, pace: rest.BodyPace{Rate: p.bodyRate()}, heads: &longHeads{}}
+	go func() { served <- web.Serve(heads) }()
 	select {
 	case err := <-served:
 		return fmt.Errorf("serve %s: %w", listener.Addr(), err)

@@ -73,6 +73,9 @@ func ProblemOf(err error) *Problem {
 	case db.FilesChanged(err):
 		return retryLater(codeNoDatabase, "The database cannot use its own files, as when its package was upgraded while it "+
 			"ran: it must be restarted; try again in a moment", "5")
+	case db.TurnedAway(err):
+		return retryLater(codeNoDatabase, "The database does not let the server in: its role, its password or the name of "+
+			"its database has changed; try again in a moment", "5")
 	case db.TooManyConnections(err):
 		return retryLater(codeNoDatabase, "The database takes no more connections, because other sessions have them all; "+
 			"try again in a moment", "5")
