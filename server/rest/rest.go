@@ -9,8 +9,9 @@
 //   - the API, its operations, and the keys that may call them: api.go content.go operation.go answersize.go routes.go
 //     authorize.go
 //   - errors of others as problems: modelerrors.go problemof.go
-//   - requests: auth.go bom.go filters.go warnings.go unserved.go storable.go fieldnames.go shape.go validation.go
-//     decode.go place.go stream.go paced.go jsonbody.go spool.go lenient.go unmatched.go middleware.go head.go
+//   - requests: auth.go bom.go filters.go warnings.go unserved.go storable.go fieldnames.go shape.go
+//     jsoncount.go validation.go decode.go place.go stream.go paced.go jsonbody.go spool.go lenient.go unmatched.go
+//     middleware.go head.go
 //   - the document: words.go document.go
 //   - what registers operations, and what serves them: route.go explainerrors.go rest.go
 package rest
