@@ -16,7 +16,7 @@ import (
 //   - The refused turn leaves the view. If the refused prompt was a later one of the turn, the last answer leaves with
 //     what came after it, and a note tells the model: the view is the one that the provider answered.
 //   - If a caller's own loop reports a second refusal of the rest, the whole turn leaves.
-//   - A refusal in a row with another may be for what came before. It is tried without the sets of Suspects, first with
+//   - A refusal in a row with another may be for what came before. It is tried without suspectSets, first with
 //     the turn that left for the refusal before. Either the provider takes the rest, or these messages come back, and
 //     the turn leaves. A refused summary keeps its place in the view: there it says only that it was refused.
 //   - If the provider refuses what is outside of the messages, none leaves.

@@ -12,8 +12,8 @@ import (
 // Suspects are the messages of a view from before a turn. A provider may refuse a prompt or fail because of one of
 // them, and not say so.
 type Suspects struct {
-	All  []Message   // with the summary
-	Sets [][]Message // parts of All, in the order in which a prompt is to be tried without them; the last is All
+	All   []Message   // with the summary
+	Parts [][]Message // of All in order: the summary, and each turn; the last answer that ended a turn is a part, too
 }
 
 // Suspects returns the messages of a view from before the turn that some runs made; none if it does not begin with a
@@ -36,10 +36,25 @@ func (s *Store) Suspects(ctx context.Context, org db.Org, c Conversation, runs [
 			summary = append(summary, m)
 		}
 	}
-	if all.Sets = suspectSets(said, summary); len(all.Sets) > 0 {
-		all.All = all.Sets[len(all.Sets)-1]
+	if len(summary) > 0 {
+		all.Parts = append(all.Parts, summary)
 	}
+	if n := lastAnswer(said); n >= 0 {
+		all.Parts = slices.Concat(all.Parts, TurnsOf(said[:n+1]), [][]Message{said[n : n+1]}, TurnsOf(said[n+1:]))
+	} else {
+		all.Parts = append(all.Parts, TurnsOf(said)...)
+	}
+	all.All = slices.Concat(summary, said)
 	return all, nil
+}
+
+// lastAnswer returns the index of the last answer that ended a turn; -1 if there is none.
+func lastAnswer(said []Message) int {
+	n := len(said) - 1
+	for n >= 0 && (said[n].Role != Assistant || hasCall(said[n])) {
+		n--
+	}
+	return n
 }
 
 // suspectSets returns parts of what came before a turn, in the order in which a prompt is to be tried without them:
@@ -58,10 +73,7 @@ func suspectSets(said, summary []Message) (sets [][]Message) {
 			add(said[i:])
 		}
 	}
-	answered := len(said) - 1
-	for answered >= 0 && (said[answered].Role != Assistant || hasCall(said[answered])) {
-		answered--
-	}
+	answered := lastAnswer(said)
 	turns := TurnsOf(said)
 	begins := make([]int, len(turns)) // counted from the last turn
 	for at, i := len(said), len(turns)-1; i >= 0; i-- {

@@ -191,3 +191,53 @@ func (r runner) capturesPoison() {
 	r.t.Helper()
 	r.capture(r.agent, `{"messages":[{"role":"user","content":"Poison"},{"role":"assistant","content":"Captured."}]}`)
 }
+
+// Of several turns that the provider refuses each leaves the view alone, and no other.
+func TestEachTurnThatIsRefusedLeavesAlone(t *testing.T) {
+	t.Parallel()
+	for _, handle := range handles {
+		for poisons := 1; poisons <= 3; poisons++ {
+			t.Run(fmt.Sprint(handle, " ", poisons), func(t *testing.T) {
+				t.Parallel()
+				r := newRunner(t, `{"name":"a","model":"`+handle+`"}`)
+				r.says("Warm.")
+				kept := []string{"Warm."}
+				for n := range poisons {
+					r.capturesPoison()
+					text := fmt.Sprintf("Warm %d.", n)
+					kept = append(kept, text)
+					r.says(text)
+				}
+				r.failsAt("Poison", badRequest)
+				before := len(r.model.Requests())
+				checkSaid(t, "the next", itemTexts(r.says("Next.").Messages), []string{"assistant_message Fine."})
+				if n := len(r.model.Requests()) - before; n > 17 {
+					t.Errorf("the model was asked %d times", n)
+				}
+				r.says("Last.")
+				r.hasAsked(append(kept, "Next.", "Last.")...)
+				if refused := r.refusedItems(); len(refused) != 2*poisons {
+					t.Errorf("refused are %q, want %d captured turns", refused, poisons)
+				}
+			})
+		}
+	}
+}
+
+// If the requests do not suffice, the turns from the first on that was not found leave the view, and the turn is
+// answered.
+func TestTooManyRefusedTurnsLeaveWithOthers(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, `{"name":"a"}`)
+	r.says("Warm.")
+	for range 12 {
+		r.capturesPoison()
+	}
+	r.failsAt("Poison", badRequest)
+	checkSaid(t, "the next", itemTexts(r.says("Next.").Messages), []string{"assistant_message Fine."})
+	r.says("Last.")
+	r.hasAsked("Warm.", "Next.", "Last.")
+	if n := len(r.model.Requests()); n > 20 {
+		t.Errorf("the model was asked %d times", n)
+	}
+}

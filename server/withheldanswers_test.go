@@ -10,7 +10,8 @@ import (
 	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 )
 
-// An answer that a content filter stopped does not look whole, and an empty one is not asked for again.
+// An answer that a content filter stopped does not look whole, and an empty one is not asked for again. The second
+// request asks with a harmless message, to find out whether the provider refuses the agent's instructions.
 func TestWithheldAnswersEndTheRunWithAnError(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ said, kind string }{
@@ -21,7 +22,7 @@ func TestWithheldAnswersEndTheRunWithAnError(t *testing.T) {
 			`"},"finish_reason":"content_filter"}]}` + "\n\ndata: [DONE]\n\n"})
 		got := r.send(hello)
 		if got.Code != 400 || got.StopReason.StopReason != "llm_api_error" || got.Error == nil || got.Error.Type != c.kind ||
-			!strings.Contains(got.Error.Message, "content filter") || len(r.model.Requests()) != 1 {
+			!strings.Contains(got.Error.Message, "content filter") || len(r.model.Requests()) != 2 {
 			t.Errorf("%s: got %+v with %+v after %d requests", name, got.StopReason, got.Error, len(r.model.Requests()))
 		}
 		want := []string{"user_message Hello"}
@@ -68,7 +69,7 @@ func TestARefusalOfAnthropicEndsTheRunWithAnError(t *testing.T) {
 	r.model.Says(modeltest.Answer{Text: "I can", Finish: "refusal"})
 	got := r.send(hello)
 	if got.StopReason.StopReason != "llm_api_error" || got.Error == nil || got.Error.Type != "content_filter" ||
-		len(r.model.Requests()) != 1 {
+		len(r.model.Requests()) != 2 {
 		t.Errorf("got %+v with %+v after %d requests", got.StopReason, got.Error, len(r.model.Requests()))
 	}
 	checkSaid(t, "the log", r.log(), []string{"user_message Hello", "assistant_message I can"})

@@ -59,7 +59,7 @@ func (p *probe) earlier(ctx context.Context, f *model.Fault) (b blamed, err erro
 		return blamed{found: works, answer: p.answer}, err
 	}
 	p.answer = last
-	left, err := p.narrow(ctx, suspects)
+	left, err := p.narrow(ctx, suspects.Parts)
 	if err == nil {
 		err = p.leaveOut(ctx, f, left)
 	}
@@ -120,42 +120,44 @@ func (p *probe) ask(ctx context.Context, prompt json.RawMessage) (works bool, er
 	return false, ctx.Err()
 }
 
-// narrow returns the fewest messages that it finds without which the model answers. The answer is without them.
-func (p *probe) narrow(ctx context.Context, of recall.Suspects) (left []recall.Message, err error) {
-	left = of.All
-	for _, set := range of.Sets[:len(of.Sets)-1] {
-		works, err := p.without(ctx, set)
-		if err != nil {
-			return nil, err
+// narrow returns the fewest messages that it finds without which the model answers, of parts of a view without which it
+// answers. It looks for the oldest part that is refused, then for the next one. When no more may be asked, it returns
+// the smallest set that it knows. The answer is without them.
+func (p *probe) narrow(ctx context.Context, parts [][]recall.Message) (left []recall.Message, err error) {
+	left = union(parts...)
+	var found []recall.Message
+	for len(parts) > 0 && p.asked < maxProbes {
+		works, fails := 0, len(parts) // without the parts from works on the model answers, from fails on it does not
+		for fails-works > 1 && p.asked < maxProbes {
+			middle := (works + fails) / 2
+			set := union(found, union(parts[middle:]...))
+			answers, err := p.without(ctx, set)
+			switch {
+			case err != nil:
+				return nil, err
+			case answers:
+				works, left = middle, set
+			default:
+				fails = middle
+			}
 		}
-		if works {
-			left = set
-			break
+		if fails-works > 1 {
+			return left, nil
+		}
+		found = union(found, parts[works])
+		if parts = parts[fails:]; len(parts) == 0 {
+			return left, nil
+		}
+		if answers, err := p.without(ctx, found); err != nil || answers {
+			return found, err
 		}
 	}
-	for {
-		turns := recall.TurnsOf(left)
-		half, err := p.half(ctx, turns)
-		if err != nil || half == nil {
-			return left, err
-		}
-		left = half
-	}
+	return left, nil
 }
 
-// half returns the half of some turns without which the model answers, the older one first; nil for neither.
-func (p *probe) half(ctx context.Context, turns [][]recall.Message) ([]recall.Message, error) {
-	if len(turns) < 2 {
-		return nil, nil
-	}
-	for _, turns := range [][][]recall.Message{turns[:len(turns)/2], turns[len(turns)/2:]} {
-		half := slices.Concat(turns...)
-		works, err := p.without(ctx, half)
-		if err != nil || works {
-			return half, err
-		}
-	}
-	return nil, nil
+// union returns the messages of parts, each once. Only parts that follow each other may have the same ones.
+func union(parts ...[]recall.Message) []recall.Message {
+	return slices.CompactFunc(slices.Concat(parts...), func(a, b recall.Message) bool { return a.Position == b.Position })
 }
 
 // leaveOut takes messages out of the view for which the provider fails.
