@@ -17,6 +17,10 @@ import (
 // DefaultType is the type of an agent that names none, as in Letta.
 const DefaultType = "letta_v1_agent"
 
+// Types are the types of agents, which are Letta's.
+var Types = []string{"memgpt_agent", "memgpt_v2_agent", DefaultType, "react_agent", "workflow_agent",
+	"split_thread_agent", "sleeptime_agent", "voice_convo_agent", "voice_sleeptime_agent"}
+
 // Create creates an agent with its folders, blocks and default conversation, in one transaction. ErrNotFound if a
 // folder or a block does not exist, ErrInvalid if a value, a block or a message breaks a rule.
 func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {

@@ -70,9 +70,9 @@ func (s *Store) RestoreCompaction(ctx context.Context, org db.Org, k Portable) e
 	if json.Unmarshal(k.Before, &before) != nil || before.FirstVisible < 1 {
 		return db.Invalid("compaction %s: before is no view of a conversation", k.ID)
 	}
-	if !slices.Contains(Modes, k.Mode) || k.How != nil && !slices.Contains(ways, *k.How) || k.Version < 1 ||
-		k.AfterPosition < 0 {
-		return db.Invalid("compaction %s: mode, how or version is none of a compaction", k.ID)
+	if !slices.Contains(Triggers, k.Trigger) || !slices.Contains(Modes, k.Mode) ||
+		k.How != nil && !slices.Contains(ways, *k.How) || k.Version < 1 || k.AfterPosition < 0 {
+		return db.Invalid("compaction %s: trigger, mode, how or version is none of a compaction", k.ID)
 	}
 	var steps []StepCount
 	var edits []Edit

@@ -310,3 +310,6 @@ func (s *Store) insertPiece(ctx context.Context, next func() ([]any, error)) err
 	}
 	return s.exec(ctx, `INSERT INTO file_originals (file_key, ordinal, org, bytes) VALUES ($1, $2, $3, $4)`, piece...)
 }
+
+// IsMediaType reports whether a stored media type is one that Loci knows, and not as an upload declared it.
+func IsMediaType(mediaType string) bool { return document.IsKnown(mediaType) }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
@@ -28,6 +29,9 @@ type ErasedMessage struct {
 	Sender   *string  `db:"sender_id"`
 	Group    *string  `db:"group_id"`
 	OTID     *string  `db:"otid"`
+	StepID   *string  `db:"step_id"`
+	RunID    *string  `db:"run_id"`
+	Model    *string  `db:"model"`
 	Refused  *Refused `db:"refused"`
 	Searched bool     `db:"searched"`
 }
@@ -70,20 +74,12 @@ func (c *counting) json(raw string) string {
 // redaction of secrets before they are stored. The message keeps its place, its id and its calls. The message is
 // then found by its new words, and waits for a new vector. It must be called in a transaction.
 func (s *Store) EraseFrom(ctx context.Context, org db.Org, key int64, eraser Eraser) (ErasedMessage, error) {
-	m, err := db.One[ErasedMessage](ctx, s.db, `
-		SELECT key, seq, conversation_key, agent_key, position, role, content, name, sender_id, group_id, otid, refused,
-		       lex IS NOT NULL AS searched
-		FROM messages WHERE org = $1 AND key = $2
-		FOR UPDATE`, org, key)
+	m, err := s.toErase(ctx, org, key)
 	if err != nil {
 		return m, err
 	}
 	erase := &counting{Eraser: eraser}
-	for _, field := range []**string{&m.Name, &m.Sender, &m.Group, &m.OTID} {
-		if *field != nil {
-			*field = new(erase.text(**field))
-		}
-	}
+	erase.fields(&m)
 	if m.Refused != nil {
 		m.Refused.Message = erase.text(m.Refused.Message)
 	}
@@ -103,6 +99,38 @@ func (s *Store) EraseFrom(ctx context.Context, org db.Org, key int64, eraser Era
 		return m, nil
 	}
 	return m, s.storeErased(ctx, org, m, moved)
+}
+
+// toErase reads a message of which a text is erased, and locks it.
+func (s *Store) toErase(ctx context.Context, org db.Org, key int64) (ErasedMessage, error) {
+	return db.One[ErasedMessage](ctx, s.db, `
+		SELECT key, seq, conversation_key, agent_key, position, role, content, name, sender_id, group_id, otid, step_id,
+		       run_id, model, refused, lex IS NOT NULL AS searched
+		FROM messages WHERE org = $1 AND key = $2
+		FOR UPDATE`, org, key)
+}
+
+// fields takes texts out of the short texts of a message. The ids of steps and runs stay where they are Loci's.
+func (c *counting) fields(m *ErasedMessage) {
+	for _, field := range []struct {
+		text   **string
+		prefix string // of Loci's ids
+	}{{&m.Name, ""}, {&m.Sender, ""}, {&m.Group, ""}, {&m.OTID, ""}, {&m.Model, ""}, {&m.StepID, "step-"},
+		{&m.RunID, "run-"}} {
+		text := *field.text
+		if text == nil || field.prefix != "" && db.UUID(field.prefix, *text) != uuid.Nil {
+			continue
+		}
+		*field.text = new(c.text(*text))
+	}
+}
+
+// sealed returns what only a provider can read; nothing of it if a text is in it, as its provider refuses it changed.
+func (c *counting) sealed(data string) string {
+	if after := c.text(data); after != data {
+		return ""
+	}
+	return data
 }
 
 // acrossParts takes out of neighboring texts what only they have together.
@@ -171,11 +199,7 @@ const erasedMessage = "[This message was erased.]"
 // EraseMessage takes all that a stored message says out of it, as EraseFrom does. Its calls and results stay, without
 // arguments and texts, so that each call has its result. It must be called in a transaction.
 func (s *Store) EraseMessage(ctx context.Context, org db.Org, key int64) (ErasedMessage, error) {
-	m, err := db.One[ErasedMessage](ctx, s.db, `
-		SELECT key, seq, conversation_key, agent_key, position, role, content, name, sender_id, group_id, otid, refused,
-		       lex IS NOT NULL AS searched
-		FROM messages WHERE org = $1 AND key = $2
-		FOR UPDATE`, org, key)
+	m, err := s.toErase(ctx, org, key)
 	if err != nil {
 		return m, err
 	}
@@ -242,7 +266,10 @@ func (s *Store) eraseFromPart(ctx context.Context, org db.Org, p *Part, erase *c
 	case p.Clip == nil:
 		p.Text = after
 	}
-	p.Name, p.Input, p.Data, p.Item = erase.text(p.Name), erase.text(p.Input), erase.text(p.Data), erase.json(p.Item)
+	if signature := erase.sealed(p.Signature); signature != p.Signature {
+		p.Signature, p.Native = "", false
+	}
+	p.Name, p.Input, p.Data, p.Item = erase.text(p.Name), erase.text(p.Input), erase.sealed(p.Data), erase.json(p.Item)
 	if p.Extra = erase.json(p.Extra); changed {
 		p.Extra = "" // it is about places in the text
 	}
@@ -288,10 +315,10 @@ func (s *Store) storeErased(ctx context.Context, org db.Org, m ErasedMessage, mo
 	batch.Queue(`
 		UPDATE messages
 		SET content = $3, name = $4, sender_id = $5, group_id = $6, otid = $7, length = $8, lex = $9, terms = $10,
-		    refused = $11
+		    refused = $11, step_id = $12, run_id = $13, model = $14
 		WHERE org = $1 AND key = $2`,
 		org, m.Key, content, m.Name, m.Sender, m.Group, m.OTID, sizeOf(m.Content, termLength), own.lex, own.terms,
-		m.Refused)
+		m.Refused, m.StepID, m.RunID, m.Model)
 	queuePieces(&batch, org, m.Key, rest)
 	batch.Queue(`DELETE FROM message_vectors WHERE org = $1 AND message_key = $2`, org, m.Key)
 	return db.Error(s.db.SendBatch(ctx, &batch).Close())

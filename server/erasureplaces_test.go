@@ -1,10 +1,24 @@
 package server_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/loci-memory/loci/server/servertest"
 )
+
+// plantInWords stores a text where mostly words of Loci's or a provider's stand: in the model, the ids and the
+// signatures of an answer, and in the type of a tool's source.
+func (c *client) plantInWords(agent, text string) {
+	c.t.Helper()
+	c.capture(agent, fmt.Sprintf(`{"messages":[{"role":"user","content":"Hm?"},{"role":"assistant","model":%[1]s,
+		"step_id":%[1]s,"run_id":%[1]s,"content":[{"type":"thinking","thinking":"Hm.","signature":%[1]s},
+		{"type":"redacted_thinking","data":%[1]s},{"type":"text","text":"Yes."}]}]}`, quoted(text)))
+	c.made("/v1/tools", fmt.Sprintf(`{"source_type":%s,"json_schema":{"name":"open_door","description":"Opens a door",
+		"parameters":{"type":"object","properties":{}}}}`, quoted(text)))
+}
 
 // An erasure reaches the names of event consumers and the arguments of jobs. The report names each place, and says what
 // it does not reach.
@@ -47,5 +61,58 @@ func TestErasuresReachWhatIsOutsideOfTheMemories(t *testing.T) {
 	}
 	if left := c.stored("quill"); len(left) > 0 {
 		t.Errorf("left: %.2000q", left)
+	}
+}
+
+// An erasure finds a text that a caller gave where mostly words of Loci's or a provider's stand. Those words stay, also
+// if they are what is erased.
+func TestAnErasureFindsATextAmongWords(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent := c.made("/v1/agents", `{"name":"a","model":"openai/qzoraword"}`)
+	c.plantInWords(agent, "ft:gpt-4o:acme:Qzoraword")
+	folder := c.made("/v1/folders", `{"name":"f"}`)
+	for name, mediaType := range map[string]string{"a.odd": "text/qzoraword", "a.py": "text/x-python"} {
+		body, form := form("file", name, mediaType, "The cat sat on the mat.")
+		got := servertest.Send(c, "POST", "/v1/folders/"+folder+"/upload", body, append(c.headers(), "Content-Type", form)...)
+		if got.Code != 200 {
+			t.Fatalf("upload %s: got %d %s", name, got.Code, got.Text)
+		}
+		c.awaitFile(folder, fields(t, got.Text)["id"].(string))
+	}
+	tool := c.made("/v1/tools", `{"source_code":"def f():\n    \"Says hello\"","source_type":"python"}`)
+	c.exec(`INSERT INTO model_factors (org, model, factor) VALUES ($1, 'openai/qzoraword', 1.1)`, c.org)
+	for _, column := range []string{"messages.model", "messages.step_id", "messages.run_id", "messages.content",
+		"tools.source_type", "files.media_type", "agents.model", "model_factors.model"} {
+		if !slices.ContainsFunc(c.stored("qzoraword"), func(at string) bool { return strings.HasPrefix(at, column+": ") }) {
+			t.Errorf("the text is not planted in %s", column)
+		}
+	}
+	preview := c.must("POST", "/v1/erasures/preview", `{"texts":["qzoraword"]}`)
+	for _, found := range []string{`"messages":5`, `"tools":1`, `"files":1`, `"agents":1`, `"model_factors":1`} {
+		if !strings.Contains(preview, found) {
+			t.Errorf("the preview lacks %s: %s", found, preview)
+		}
+	}
+	if e := c.erased("qzoraword"); len(e.Report.Left) > 0 {
+		t.Errorf("left: got %v", e.Report.Left)
+	}
+	c.erased("python")
+	if left := c.stored("qzoraword"); len(left) > 0 {
+		t.Errorf("left: %.2000q", left)
+	}
+	stored := strings.Join(c.stored("erased", `"Hm."`), "\n")
+	for _, want := range []string{`{"type":"reasoning","text":"Hm."},{"type":"redacted_reasoning"}`,
+		"messages.model: ft:gpt-4o:acme:[erased]", "tools.source_type: ft:gpt-4o:acme:[erased]",
+		"files.media_type: text/[erased]", "model_factors.model: openai/[erased]", "agents.model: openai/[erased]"} {
+		if !strings.Contains(stored, want) {
+			t.Errorf("lacks %q: %.2000s", want, stored)
+		}
+	}
+	if got := fields(t, c.must("GET", "/v1/tools/"+tool, ""))["source_type"]; got != "python" {
+		t.Errorf("the type of the source: got %v, want python", got)
+	}
+	if types := c.stored("text/x-python"); len(types) != 1 {
+		t.Errorf("the media type of Python: got %q", types)
 	}
 }

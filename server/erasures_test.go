@@ -175,6 +175,7 @@ func plantedIn(of *client, text string) (c *client, agent string) {
 	c.made("/v1/conversations?agent_id="+agent, q(`{"summary":%s}`))
 	c.made("/v1/archives", q(`{"name":%s}`))
 	c.made("/v1/identities", q(`{"identifier_key":"k","name":%s,"identity_type":"user"}`))
+	c.plantInWords(agent, text)
 	if _, err := c.pool.Exec(t.Context(), `
 		INSERT INTO river_job (args, kind, max_attempts, queue, errors, state, finalized_at)
 		SELECT jsonb_build_object('org', org, 'what', $1::text), 'test', 1, 'none',
@@ -219,7 +220,7 @@ func TestAnErasureLeavesNoOccurrenceInAnyColumn(t *testing.T) {
 			}
 			for _, table := range []string{"messages", "passages", "files", "block_versions", "memory_file_versions",
 				"working_memories", "run_items", "agents", "folders", "prompt_parts", "river_job", "archives",
-				"identities", "conversations"} {
+				"identities", "conversations", "tools"} {
 				if e.Report.Found[table] == 0 {
 					t.Errorf("the report lacks %s: %v", table, e.Report.Found)
 				}

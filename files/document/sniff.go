@@ -177,6 +177,11 @@ func textType(name, content, declared string) string {
 	return "text/plain"
 }
 
+// IsKnown reports whether Sniff knows a media type by itself. Others are those of texts, as an upload declared them.
+func IsKnown(mediaType string) bool {
+	return !strings.HasPrefix(mediaType, "text/") || isNamedType[mediaType] || mimetype.Lookup(mediaType) != nil
+}
+
 // bareType returns a media type without its parameters, empty if it is malformed.
 func bareType(mediaType string) string {
 	bare, _, err := mime.ParseMediaType(mediaType)
@@ -220,3 +225,14 @@ var typesByExt = typesOf(`text/plain txt text log; text/x-rst rst; text/x-asciid
 	text/x-shellscript sh bash zsh fish; text/x-powershell ps1; text/x-batch bat cmd; text/x-dockerfile dockerfile;
 	text/x-sql sql; text/x-protobuf proto; text/x-graphql graphql; text/x-terraform tf; text/x-diff diff patch;
 	text/vtt vtt; text/x-srt srt; message/rfc822 eml; text/calendar ics; text/vcard vcf`)
+
+// isNamedType are the media types of names and extensions.
+var isNamedType = func() map[string]bool {
+	types := map[string]bool{}
+	for _, byName := range []map[string]string{typesByName, typesByExt} {
+		for _, mediaType := range byName {
+			types[mediaType] = true
+		}
+	}
+	return types
+}()

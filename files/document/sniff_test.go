@@ -180,3 +180,14 @@ func TestSniffRefusesWhatIsNotText(t *testing.T) {
 		})
 	}
 }
+
+// A media type is known unless it is one that an upload declared for a text.
+func TestKnownMediaTypes(t *testing.T) {
+	t.Parallel()
+	for mediaType, want := range map[string]bool{"text/plain": true, "text/html": true, "text/x-python": true,
+		"text/x-dockerfile": true, "application/pdf": true, "application/x-ipynb+json": true, "text/qzora": false} {
+		if got := document.IsKnown(mediaType); got != want {
+			t.Errorf("%s: got %v, want %v", mediaType, got, want)
+		}
+	}
+}

@@ -134,8 +134,7 @@ type CreateAgent struct {
 type agentType string
 
 func (agentType) Schema(rest.Registry) *rest.Schema {
-	return rest.Enum("memgpt_agent", "memgpt_v2_agent", "letta_v1_agent", "react_agent", "workflow_agent",
-		"split_thread_agent", "sleeptime_agent", "voice_convo_agent", "voice_sleeptime_agent")
+	return rest.Enum(rest.Each(agent.Types, func(name string) any { return name })...)
 }
 
 // UpdateAgent changes the fields that are present.

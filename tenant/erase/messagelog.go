@@ -25,7 +25,7 @@ func (w *sweep) messages(ctx context.Context) error {
 	for after := int64(0); ; {
 		page, err := db.All[row](ctx, w.DB, `
 			SELECT key, role, content::text AS content, concat_ws(E'\n', name, sender_id, group_id, otid,
-			           refused ->> 'message') AS fields,
+			           step_id, run_id, model, refused ->> 'message') AS fields,
 			       coalesce(CASE WHEN json_array_length(content) > 1 THEN (
 			           SELECT string_agg(part ->> 'text', '') || E'\n' || string_agg(part ->> 'text', E'\n')
 			           FROM json_array_elements(content) part WHERE part ->> 'type' = 'text') END, '') AS joined

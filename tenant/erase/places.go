@@ -33,6 +33,8 @@ func (w *sweep) place(ctx context.Context, t table, h hit, p ErasedRow) error {
 	switch {
 	case t.name == consumers && len(h.keys) == 2: // by its keys: the row has another name by now
 		parts = []string{"consumer " + h.keys[1] + " of agent " + h.keys[0]}
+	case t.name == modelFactors && len(h.keys) == 1: // likewise
+		parts = []string{"model " + h.keys[0]}
 	case t.name != "river_job":
 		var err error
 		if parts, err = w.rowNames(ctx, t, h); err != nil {
@@ -170,8 +172,14 @@ func (l *rowLinks) idOf(table, row string) string {
 	return row + ".id"
 }
 
-// consumers is the table of the named readers of events, whose names are keys that an erasure may change.
-const consumers = "event_consumers"
+// Tables whose rows are known by a caller's texts: the names of readers of events, and of models.
+const (
+	consumers    = "event_consumers"
+	modelFactors = "model_factors"
+)
+
+// renamed are the tables whose keys an erasure changes.
+var renamed = []string{consumers, modelFactors}
 
 // matcherOf returns what finds the occurrences in a table.
 func (w *sweep) matcherOf(table string) *matcher {

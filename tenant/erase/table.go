@@ -65,22 +65,22 @@ type table struct {
 }
 
 // keeps reports whether an erasure leaves a column because the row is known by it.
-func (t table) keeps(column int) bool { return t.columns[column].IsKey && t.name != consumers }
-
-// wordColumns hold words of Loci's own, and no text of a caller.
-var wordColumns = []string{"status", "stop_reason", "error_type", "role", "type", "kind", "change", "trigger", "mode",
-	"how", "format", "media_type", "charset", "timezone", "agent_type", "source_type", "identity_type", "provider",
-	"endpoint_type", "prefix", "sha256", "owner", "scopes", "state", "queue"}
-
-// ownColumns reports whether a column names rows or says how they are, which an erasure leaves.
-func ownColumn(name string) bool {
-	return name == "id" || strings.HasSuffix(name, "_id") || strings.HasSuffix(name, "_ids") ||
-		slices.Contains(wordColumns, name)
+func (t table) keeps(column int) bool {
+	return t.columns[column].IsKey && !slices.Contains(renamed, t.name)
 }
 
-// byHand are the tables whose texts an erasure changes in other ways: see sweep.
-var byHand = []string{"erasures", "erased_messages", "messages", "blobs", "clips", "prompt_parts", "passages",
-	"file_originals", "file_segments", "chunks"}
+// byHand are the tables in which an erasure changes texts in other ways, and those columns: none stands for all. See
+// sweep.
+var byHand = map[string][]string{"erasures": nil, "erased_messages": nil, "blobs": nil, "clips": nil,
+	"prompt_parts": nil, "file_originals": nil, "file_segments": nil, "chunks": nil,
+	"messages": {"content", "name", "sender_id", "group_id", "otid", "step_id", "run_id", "model", "refused"},
+	"passages": {"text", "tags", "metadata"}}
+
+// isByHand reports whether an erasure changes the column in another way.
+func (c column) isByHand() bool {
+	columns, ok := byHand[c.Table]
+	return ok && (columns == nil || slices.Contains(columns, c.Name))
+}
 
 // ofOrganizations is the condition for tables c with rows of organizations.
 const ofOrganizations = `(c.relname = 'river_job' OR EXISTS (
@@ -99,9 +99,6 @@ func (s *Store) tables(ctx context.Context) ([]table, error) {
 		ORDER BY c.relname, a.attnum`)
 	var tables []table
 	for _, c := range all {
-		if slices.Contains(byHand, c.Table) {
-			continue
-		}
 		if n := len(tables); n == 0 || tables[n-1].name != c.Table {
 			tables = append(tables, table{name: c.Table, where: "t.org = $1"})
 			if c.Table == "river_job" {
@@ -113,7 +110,7 @@ func (s *Store) tables(ctx context.Context) ([]table, error) {
 			t.keys = append(t.keys, c)
 		}
 		texts := []string{"text", "character varying", "json", "jsonb", "text[]", "character varying[]", "jsonb[]"}
-		if slices.Contains(texts, c.Type) && !ownColumn(c.Name) {
+		if slices.Contains(texts, c.Type) && !c.isOwn() && !c.isByHand() {
 			t.columns = append(t.columns, c)
 		}
 	}

@@ -48,6 +48,9 @@ var madeOfMessages = []string{"handovers", "handover_updates", "working_memories
 
 // inColumn reports whether a value of a column has an occurrence.
 func (m *matcher) inColumn(c column, value string) bool {
+	if c.hasWord(value) {
+		return false
+	}
 	if !c.isJSON() {
 		return m.in(value)
 	}
@@ -59,7 +62,7 @@ func (m *matcher) inColumn(c column, value string) bool {
 func (w *sweep) inRow(ctx context.Context, t table, h hit) error {
 	after, found, m := map[int]string{}, map[int]int{}, w.matcherOf(t.name)
 	for i, v := range h.values {
-		if v == nil {
+		if v == nil || t.columns[i].hasWord(*v) {
 			continue
 		}
 		c := t.columns[i]

@@ -239,7 +239,7 @@ func (r *run) newAgent(a lettaAgent, has attached) agent.Restored {
 	if a.System != nil {
 		n.System = db.Clean(*a.System)
 	}
-	if a.Type != nil {
+	if a.Type != nil && slices.Contains(agent.Types, *a.Type) {
 		n.Type = *a.Type
 	}
 	if a.Timezone != nil && *a.Timezone != "Local" {
