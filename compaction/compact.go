@@ -36,16 +36,13 @@ type Task struct {
 	late bool // Patience ended while another request compacted the conversation: no model is asked
 }
 
-// The triggers of compactions.
+// Triggers of compactions.
 const (
 	Manual       = "manual"
 	Threshold    = "post_step_context_check" // Letta's name of usage above the trigger
 	Idle         = "idle"                    // nobody asked for a prompt for as long as the policy's step idle says
 	BeforePrompt = "context_window_exceeded" // an assembled prompt did not fit
 )
-
-// Triggers are all triggers of compactions.
-var Triggers = []string{Manual, Threshold, Idle, BeforePrompt, Pruned}
 
 // Result is the outcome of a Task.
 type Result struct {

@@ -60,6 +60,9 @@ func (s *Store) Export(ctx context.Context, org db.Org, conversation int64) ([]P
 		ORDER BY k.key`, org, conversation)
 }
 
+// Triggers are all triggers of compactions.
+var Triggers = []string{Manual, Threshold, Idle, BeforePrompt, Pruned}
+
 // ways lists the ways of making a summary.
 var ways = []How{Own, Whole, Clamped, Middle, Extracted}
 

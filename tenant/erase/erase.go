@@ -5,9 +5,9 @@
 // Each file uses those that are named before it:
 //   - requests of erasures and their reports: erase.go
 //   - occurrences of a text, also in other writings: escapes.go match.go markup.go json.go
-//   - a pass over an organization, and what it erases: sweep.go derived.go prompts.go runitems.go messagelog.go files.go
-//     passages.go requests.go rewrite.go
-//   - tables that other erasures do not know: table.go places.go tablesweep.go remains.go
+//   - a pass over an organization, and what it erases: sweep.go derived.go prompts.go runitems.go messagelog.go
+//     files.go passages.go requests.go rewrite.go
+//   - tables that other erasures do not know: ownwords.go table.go places.go tablesweep.go remains.go
 //   - the work of an erasure: atwork.go wholemessage.go work.go claim.go decide.go
 package erase
 
