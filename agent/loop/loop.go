@@ -9,7 +9,7 @@
 //   - how runs begin and are given up: input.go retried.go start.go adopt.go cancel.go
 //   - how a run shows, stores and ends what it does: background.go workertools.go end.go
 //   - loops of others: outside.go flush.go refusal.go outsiderefusal.go outsiderecord.go open.go outsideapproval.go
-//   - steps, and the work that makes them one after the other: retry.go suspect.go step.go work.go serve.go
+//   - steps, and the work that makes them one after the other: retry.go suspect.go frame.go step.go work.go serve.go
 package loop
 
 import (
