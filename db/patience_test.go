@@ -192,7 +192,8 @@ func TestWhatPostgresSaysWhenItCannotServe(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]bool{"57P01": true, "57P02": true, "57P03": true, "08006": true, "53300": true,
 		"53100": true, "53200": true, "25006": true, "58000": true, "58030": true, "58P01": true, "55P03": true,
-		"57014": true, "25P03": true, "25P04": true, "23505": false, "22P02": false, "42601": false, "XX000": false, "40001": false} {
+		"57014": true, "25P03": true, "25P04": true, "23505": false, "22P02": false, "42601": false, "XX000": false,
+		"40001": false} {
 		if got := db.Unavailable(&pgconn.PgError{Code: code}); got != want {
 			t.Errorf("%s: got %v", code, got)
 		}

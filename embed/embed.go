@@ -11,12 +11,12 @@
 //   - what all of the package work with: embed.go bulk.go turns.go
 //   - from a text to its terms: stem.go wordlists.go words.go propernames.go sieve.go tokenize.go
 //   - weights of words, of texts and of queries: expand.go bm25.go pairs.go idf.go
-//   - the client of an endpoint: openai.go refusal.go batch.go spaces.go batchsize.go pace.go endpoint.go queryvector.go
-//     recent.go made.go
+//   - the client of an endpoint: openai.go refusal.go batch.go spaces.go batchsize.go pace.go endpoint.go
+//     queryvector.go recent.go made.go
 //   - vectors of rows, and the queue of texts that wait for them: queue.go vectorindex.go
 //   - vectors of another model: remade.go reembed.go reembedprogress.go reembedslice.go reembedrun.go
-//   - searches: fuse.go rerank.go ranking.go sharing.go confidence.go weights.go near.go remarks.go bywords.go search.go
-//     spelling.go explain.go reweigh.go texts.go
+//   - searches: fuse.go rerank.go ranking.go sharing.go confidence.go weights.go near.go remarks.go bywords.go
+//     search.go spelling.go explain.go reweigh.go texts.go
 package embed
 
 import (

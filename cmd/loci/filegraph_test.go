@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The bounds of a package's files. A knot is a set of files each of which needs all others. An arrow goes up when a file
-// uses one that the package comment names later. See tools/filegraph.
+// The bounds of a package's files. A knot is a set of files each of which needs all others. An arrow goes up when a
+// file uses one that the package comment names later. See tools/filegraph.
 const (
 	mostLines = 450 // of a file
 	mostKnot  = 12
