@@ -101,7 +101,7 @@ func Error(err error) error {
 // starts, is suspended, has no resources, cannot open its own files, or lets another session hold a lock too long. The
 // same statement may succeed later.
 func Unavailable(err error) bool {
-	if _, unreachable := errors.AsType[*pgconn.ConnectError](err); unreachable { // whatever Postgres says to it
+	if TurnedAway(err) {
 		return true
 	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
@@ -129,12 +129,13 @@ func Away(err error) bool {
 	return unreachable || IsFull(err) || errors.Is(err, ErrUnreachable) || pgconn.SafeToRetry(err)
 }
 
-// TurnedAway reports whether an error says that Postgres let the server in no more: its role, its password, or the name
-// of its database is not what it was.
+// TurnedAway reports whether an error says that Postgres let the server in no more: its role, its password, its
+// right to connect, or the name of its database is not what it was.
 func TurnedAway(err error) bool {
 	_, connecting := errors.AsType[*pgconn.ConnectError](err)
 	pg, ok := errors.AsType[*pgconn.PgError](err)
-	return connecting && ok && (strings.HasPrefix(pg.Code, "28") || strings.HasPrefix(pg.Code, "3D"))
+	return connecting && ok && (strings.HasPrefix(pg.Code, "28") || strings.HasPrefix(pg.Code, "3D") ||
+		pg.Code == "42501")
 }
 
 // IsLocked reports whether an error says that another session held a lock for longer than the statement may wait.

@@ -204,6 +204,9 @@ func TestWhatPostgresSaysWhenItCannotServe(t *testing.T) {
 	if _, err := pool.Exec(cancelled, `SELECT 1`); err == nil || db.Unavailable(err) {
 		t.Errorf("a statement whose caller has gone: got %v", err)
 	}
+	if _, err := pgx.Connect(cancelled, dbtest.SharedURL(t)); err == nil || db.Unavailable(err) {
+		t.Errorf("a connection whose caller has gone: got %v", err)
+	}
 	_, err := pgx.Connect(t.Context(), dbtest.As(dbtest.SharedURL(t), "nobody_of_that_name"))
 	if !db.TurnedAway(err) || !db.Unavailable(err) || db.TurnedAway(&pgconn.PgError{Code: "28000"}) {
 		t.Errorf("a role that may not sign in: got %v", err)

@@ -67,7 +67,7 @@ func (s *Step) SetNext(next loop.Next, ending string) (err error) {
 	case next.GaveUp:
 		s.Next, s.Reason = "user", new(loop.NoToolCall)
 	case s.Refused != nil && (next.Empty || next.Prompt.Unasked && !s.Refused.AskAgain):
-		s.Next = "user" // what is left to answer, if anything, only a summary tells
+		s.Next = "user" // the view has no message to answer
 	case (next.Answered || next.Prompt.Answered) && !next.Reminded && ending != chat.Paused:
 		s.Next = "user"
 	}

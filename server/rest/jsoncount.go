@@ -5,14 +5,14 @@ import (
 	"io"
 )
 
-// maxTextBytes bounds a text of a JSON body, as it is written there. No text that is stored has more than half of that;
-// a decoder holds each several times.
+// maxTextBytes bounds a text or a number of a JSON body, as it is written there. No text that is stored has more than
+// half of that. A decoder holds each several times.
 const maxTextBytes = 32 << 20
 
 // jsonCount counts what a JSON text has while it arrives, whether it is valid or not.
 type jsonCount struct {
 	values          int // about, since it was set to 0
-	text            int // bytes of the text that is being read
+	text            int // bytes since the last quotation mark, comma or opening bracket that counts
 	quoted, escaped bool
 }
 
@@ -20,7 +20,7 @@ type jsonCount struct {
 func (r *jsonCount) count(part []byte) error {
 	for _, c := range part {
 		if r.text++; r.text > maxTextBytes {
-			return Unprocessable("body", fmt.Sprintf("expected texts of at most %d bytes", maxTextBytes))
+			return Unprocessable("body", fmt.Sprintf("expected texts and numbers of at most %d bytes", maxTextBytes))
 		}
 		switch {
 		case r.escaped:
@@ -29,11 +29,8 @@ func (r *jsonCount) count(part []byte) error {
 			r.escaped = true
 		case c == '"':
 			r.quoted, r.text = !r.quoted, 0
-		case r.quoted:
-		case c == ',' || c == '{' || c == '[':
+		case !r.quoted && (c == ',' || c == '{' || c == '['):
 			r.values++
-			r.text = 0
-		default: // a number, or white space, however long, is no text
 			r.text = 0
 		}
 	}
