@@ -72,7 +72,9 @@ var errorCodes = []ErrorCode{
 		"The request cannot be read: its body is not JSON or ends early. Send it whole."},
 	{codeModelRefused, typeModel, http.StatusBadRequest,
 		"The provider of the agent's model refused the prompt; error.detail has its words. If it is for what the prompt " +
-			"says, the refused messages left the model's view, and the next message is answered. Change what was sent."},
+			"says, the refused messages left the model's view, and the next message is answered. If it is for the agent's " +
+			"memory, its system prompt or its open files, the message of the error names that place, and no message " +
+			"left. Change what was sent."},
 	{codeKey, typeKey, http.StatusUnauthorized,
 		"The request has no API key that the server knows. Send 'Authorization: Bearer KEY'."},
 	{codeKeyExpired, typeKey, http.StatusUnauthorized, "The API key has expired. Use a new one."},
