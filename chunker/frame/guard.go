@@ -16,6 +16,9 @@ const (
 	lineGap = `[ \t]*`
 )
 
+// alike makes an expression match signs of ASCII that look alike, too.
+var alike = strings.NewReplacer(`i`, `[il1]`, `l`, `[il1]`, `o`, `[o0]`)
+
 // A marked tag has "~" after its bracket; one that a text has with marks gets one more. Any tag may be marked, because
 // some are those of blocks. The expressions match readings of texts.
 const (
@@ -24,7 +27,7 @@ const (
 )
 
 var (
-	tagNames  = gap + `(?:` + slashes + `)?(?:` + strings.Join(Tags, "|") + `)`
+	tagNames  = gap + `(?:` + slashes + `)?(?:` + alike.Replace(strings.Join(Tags, "|")) + `)`
 	frameTag  = regexp.MustCompile(`(?i)<(?:~*` + tagNames + `|~` + anyMarked + `)` + tagEnd)
 	markedTag = regexp.MustCompile(`(?i)<~(?:` + anyMarked + `|~*` + tagNames + `)` + tagEnd)
 )
@@ -39,18 +42,44 @@ const maxNoticeBytes = 512
 // signs are the first signs of notices.
 const signs = "[(#"
 
-// noticesBehind matches, by their first sign, what stands behind it and any marks in the notices of a list.
-func noticesBehind(list []string) map[byte]*regexp.Regexp {
-	heads := map[byte][]string{}
+// behind tells notices by what stands behind their first sign and any marks.
+type behind struct {
+	expression *regexp.Regexp
+	firsts     string // the bytes that may be the first behind marks and spaces; none if all may
+}
+
+// noticesBehind returns how the notices of a list are told, by their first sign.
+func noticesBehind(list []string) map[byte]behind {
+	heads, firsts := map[byte][]string{}, map[byte]string{}
 	for _, form := range list {
-		sign := form[strings.IndexAny(form, signs)]
-		heads[sign] = append(heads[sign], headOf(form))
+		at := strings.IndexAny(form, signs)
+		sign, first := form[at], firstsOf(strings.TrimLeft(form[at+1:], " "))
+		if given, ok := firsts[sign]; first == "" || ok && given == "" {
+			first = ""
+		} else {
+			first += given
+		}
+		heads[sign], firsts[sign] = append(heads[sign], headOf(form)), first
 	}
-	behind := map[byte]*regexp.Regexp{}
-	for sign, all := range heads {
-		behind[sign] = regexp.MustCompile(`(?i)^~*` + lineGap + `(?:` + strings.Join(all, "|") + `)`)
+	all := map[byte]behind{}
+	for sign, of := range heads {
+		all[sign] = behind{regexp.MustCompile(`(?i)^~*` + lineGap + `(?:` + strings.Join(of, "|") + `)`), firsts[sign]}
 	}
-	return behind
+	return all
+}
+
+// firstsOf returns the bytes of ASCII that a form may begin with; none if it may begin with any.
+func firstsOf(form string) string {
+	switch first := form[:1]; {
+	case strings.HasPrefix(form, "%s"):
+		return ""
+	case strings.HasPrefix(form, "%d"):
+		return "0123456789"
+	case strings.ContainsAny(first, "iIlL1oO0"):
+		return "iIlL1oO0"
+	default:
+		return strings.ToLower(first) + strings.ToUpper(first)
+	}
 }
 
 var lineNotice, inlineNotice = noticesBehind(lineNotices), noticesBehind(inlineNotices)
@@ -71,22 +100,33 @@ var Notice = func() string {
 	return `(?i:\[(?:` + strings.Join(heads, "|") + `))`
 }()
 
-// spaced makes an expression of the literal part of a form.
-var spaced = strings.NewReplacer(`%d`, `\d+`, ` `, `\s*`, `–`, `[–-]`)
+// spaced makes an expression of the literal part of a form. Any numerals are numbers.
+var spaced = strings.NewReplacer(`%d`, `[\d\pN零〇一二三四五六七八九十百千万萬億亿]+`, ` `, `\s*`, `–`, `[–—-]`, `—`, `[–—-]`,
+	`i`, `[il1]`, `l`, `[il1]`, `o`, `[o0]`)
 
 // headOf returns an expression of what tells a notice from other texts: its words behind the first sign, at most six,
-// up to the first text in it.
+// up to a colon, to the first text in it, or to a number that follows four words.
 func headOf(form string) string {
 	form = form[strings.IndexAny(form, signs)+1:]
 	words := strings.SplitAfter(form, " ")
-	form, begins := strings.Join(words[:min(len(words), 6)], ""), ""
+	words = words[:min(len(words), 6)]
+	for i := range words {
+		if i >= 3 && strings.HasSuffix(words[i], ": ") {
+			words = words[:i+1]
+			break
+		}
+	}
+	if last := len(words) - 1; last > 3 && strings.HasPrefix(words[last], "%d") {
+		words = words[:last]
+	}
+	form, begins := strings.Join(words, ""), ""
 	if rest, ok := strings.CutPrefix(form, "%s"); ok {
 		begins, form = `[^\[\]\n]{0,200}`, rest
 	}
 	form, _, _ = strings.Cut(form, "%s")
 	form = strings.TrimRight(form, " ")
 	head := begins + spaced.Replace(regexp.QuoteMeta(form))
-	if unicode.IsLetter(rune(form[len(form)-1])) {
+	if len(words) < 3 && unicode.IsLetter(rune(form[len(form)-1])) && !strings.HasSuffix(form, "%d") {
 		head += `\b`
 	}
 	return head
@@ -99,13 +139,18 @@ func Neutralize(text string, names ...string) string {
 	if !strings.ContainsAny(text, "<"+signs) && isPlain(text) {
 		return text
 	}
-	r := readingOf(text)
-	marks := r.brackets(frameTag)
+	tags := []*regexp.Regexp{frameTag}
 	if len(names) > 0 {
-		marks = append(marks, r.brackets(regexp.MustCompile(
-			`(?i)<(?:`+gap+slashes+`)?(?:`+strings.Join(names, "|")+`)`+tagEnd))...)
+		tags = append(tags, regexp.MustCompile(
+			`(?i)<(?:`+gap+slashes+`)?(?:`+alike.Replace(strings.Join(names, "|"))+`)`+tagEnd))
 	}
-	marks = append(marks, r.notices()...)
+	var marks []int
+	for _, r := range readingsOf(text) {
+		for _, tag := range tags {
+			marks = append(marks, r.brackets(tag)...)
+		}
+		marks = append(marks, r.notices()...)
+	}
 	slices.Sort(marks)
 	var b strings.Builder
 	from := 0
@@ -142,9 +187,16 @@ func (r reading) signs() iter.Seq[int] {
 	}
 }
 
-func matches(notices map[byte]*regexp.Regexp, sign byte, behind string) bool {
-	expression := notices[sign]
-	return expression != nil && expression.MatchString(behind)
+func matches(notices map[byte]behind, sign byte, text string) bool {
+	of := notices[sign]
+	if of.expression == nil {
+		return false
+	}
+	if word := strings.TrimLeft(text, "~ \t\n"); of.firsts != "" && word != "" && word[0] < utf8.RuneSelf &&
+		strings.IndexByte(of.firsts, word[0]) < 0 {
+		return false
+	}
+	return of.expression.MatchString(text)
 }
 
 // clip returns the beginning of a text in which a notice is told.
@@ -154,7 +206,7 @@ func clip(text string) string { return text[:min(len(text), maxNoticeBytes)] }
 func beginsLine(text string) bool {
 	endsLine := func(r rune) bool { return r == '\n' || strings.ContainsRune(LineEnds, r) }
 	last, size := utf8.DecodeLastRuneInString(strings.TrimRightFunc(text, func(r rune) bool {
-		return !endsLine(r) && (likeASCII(r) == ' ' || unicode.In(r, unicode.Zs, unicode.Cf, unicode.Cc))
+		return !endsLine(r) && (r == '\t' || strings.TrimSpace(likeASCII(r)) == "")
 	}))
 	return size == 0 || endsLine(last)
 }
@@ -164,12 +216,14 @@ func Restore(text string) string {
 	if !strings.Contains(text, "~") {
 		return text
 	}
-	r := readingOf(text)
-	ends := r.brackets(markedTag)
-	for i := range r.signs() {
-		behind, marked := strings.CutPrefix(clip(r.text[i+1:]), "~")
-		if marked && (matches(inlineNotice, r.text[i], behind) || matches(lineNotice, r.text[i], behind)) {
-			ends = append(ends, r.afterBracket(i))
+	var ends []int
+	for _, r := range readingsOf(text) {
+		ends = append(ends, r.brackets(markedTag)...)
+		for i := range r.signs() {
+			behind, marked := strings.CutPrefix(clip(r.text[i+1:]), "~")
+			if marked && (matches(inlineNotice, r.text[i], behind) || matches(lineNotice, r.text[i], behind)) {
+				ends = append(ends, r.afterBracket(i))
+			}
 		}
 	}
 	slices.Sort(ends)
