@@ -25,7 +25,7 @@ var avx512 = functions{
 var avx2 = functions{
 	quantize: quantizeAVX2, tile: tileAVX2, normalize: normalizeAVX2, gelu: geluAVX2,
 	score: scoreAVX2, softmax: softmaxAVX2, weigh: weighAVX2,
-}.kernel(kernel{name: "avx2", tileRows: 4, tilePanels: 1, width: 2, queries: 6})
+}.kernel(kernel{name: "avx2", tileRows: 6, tilePanels: 1, width: 2, queries: 6})
 
 //go:noescape
 func quantizeAVX512(to *byte, values, factors *float32, n int) (scale float32, zero int32)

@@ -600,9 +600,8 @@ func dotProduct(weights, x, sums reg.VecVirtual) {
 	})
 }
 
-// tileAVX2 has four rows of activations, of 16 bits each, and one panel, eight rows of weights at a time.
+// tileAVX2 has six rows of activations, of 16 bits each, and one panel, eight rows of weights at a time.
 func tileAVX2() {
-	const tileRows = 4
 	s := isa{name: "AVX2"}
 	s.function("tile", "func(t *byte)")
 	t := Load(Param("t"), GP64())
@@ -612,24 +611,26 @@ func tileAVX2() {
 	out := rowsFrom(field(t, tileOut), stride)
 	for part := range 2 {
 		x, w, n := rowsFrom(field(t, tileX), size), field(t, tileWeights), field(t, tileColumns)
-		sums := make([]vec, tileRows)
+		sums := make([]vec, attnRows)
 		for row := range sums {
 			sums[row] = s.zero()
 		}
-		loop(fmt.Sprintf("columns%d_AVX2", part), n, 4, func() {
-			first, second := YMM(), YMM()
-			VPMOVSXBW(Mem{Base: w, Disp: 32 * part}, first)
-			VPMOVSXBW(Mem{Base: w, Disp: 32*part + 16}, second)
-			for row, sum := range sums {
-				xs, product := YMM(), YMM()
-				VPBROADCASTQ(x.at(row), xs)
-				VPMADDWD(xs, first, product)
-				VPADDD(product, sum[0], sum[0])
-				VPMADDWD(xs, second, xs)
-				VPADDD(xs, sum[1], sum[1])
+		loop(fmt.Sprintf("columns%d_AVX2", part), n, 16, func() {
+			for i := range 4 {
+				first, second := YMM(), YMM()
+				VPMOVSXBW(Mem{Base: w, Disp: 64*i + 32*part}, first)
+				VPMOVSXBW(Mem{Base: w, Disp: 64*i + 32*part + 16}, second)
+				for row, sum := range sums {
+					xs, product := YMM(), YMM()
+					VPBROADCASTQ(x.at(row).Offset(8*i), xs)
+					VPMADDWD(xs, first, product)
+					VPADDD(product, sum[0], sum[0])
+					VPMADDWD(xs, second, xs)
+					VPADDD(xs, sum[1], sum[1])
+				}
 			}
-			x.advance(8)
-			ADDQ(Imm(64), w)
+			x.advance(32)
+			ADDQ(U32(256), w)
 		})
 		zeros, scales := field(t, tileZero), field(t, tileScale)
 		weightSums, weightScales, bias := field(t, tileWeightSum), field(t, tileWeightScale), field(t, tileBias)
