@@ -35,7 +35,7 @@ var lookalikes = sync.OnceValue(func() map[rune]byte {
 	all := map[rune]byte{}
 	for line := range strings.Lines(confusables) {
 		letter, points, _ := strings.Cut(line, " ")
-		for _, point := range strings.FieldsSeq(points) {
+		for point := range strings.FieldsSeq(points) {
 			r, err := strconv.ParseInt(point, 16, 32)
 			if err != nil {
 				panic(err)
