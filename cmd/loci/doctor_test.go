@@ -90,7 +90,7 @@ func theDoctorFindsWhatWaits(t *testing.T, url string) {
 		VALUES ('a', 'parse', 'available', '{}', 5, now() - interval '1 hour')`)
 	_, found := examine(t, "--database-url="+url)
 	if f := found["jobs"]; f.State != db.Advice || !strings.Contains(f.Text, "1 wait") ||
-		!strings.Contains(f.Remedy, "1h0m0s") {
+		!strings.Contains(f.Remedy, "has waited for 1h") {
 		t.Errorf("got %+v", f)
 	}
 	execute(t, url, `DELETE FROM river_job`)
