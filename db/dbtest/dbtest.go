@@ -6,7 +6,6 @@
 //   - Postgres, its databases, their organizations, and the statements on them: start.go schema.go statements.go org.go
 //     count.go dbtest.go
 //   - what tests look at or wait for: plans.go waiters.go
-//   - the Postgres of several programs: watch.go
 package dbtest
 
 import (
@@ -231,8 +230,7 @@ func template(ctx context.Context, conn *pgx.Conn, serverURL string) (string, er
 	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock(hashtext($1))`, name); err != nil {
 		return "", err
 	}
-	var exists bool
-	err = conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)`, name).Scan(&exists)
+	exists, err := hasDatabase(ctx, conn, name)
 	if err != nil || exists {
 		return name, err
 	}
@@ -249,6 +247,11 @@ func template(ctx context.Context, conn *pgx.Conn, serverURL string) (string, er
 	}
 	_, err = conn.Exec(ctx, `ALTER DATABASE `+building+` RENAME TO `+name)
 	return name, err
+}
+
+func hasDatabase(ctx context.Context, conn *pgx.Conn, name string) (exists bool, err error) {
+	err = conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)`, name).Scan(&exists)
+	return exists, err
 }
 
 // admin runs fn on a connection to the server's own database, and releases the connection with all its locks.

@@ -1,5 +1,7 @@
 // Command shared starts the Postgres of the tests, runs the command of its arguments, usually go test, whose packages
 // all use that Postgres, and stops it. It exits with the command's code.
+//
+// Each file uses those that are named before it: postgres.go watch.go shared.go.
 package main
 
 import (
@@ -32,14 +34,14 @@ func main() {
 func run(args []string) (code int, err error) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	postgres, err := dbtest.Share()
+	server, err := start()
 	if err != nil {
 		return 1, fmt.Errorf("start Postgres: %w", err)
 	}
-	defer func() { err = errors.Join(err, postgres.Stop()) }()
-	fmt.Fprintln(os.Stderr, "shared: the tests run on "+postgres.Kind())
+	defer func() { err = errors.Join(err, server.end()) }()
+	fmt.Fprintln(os.Stderr, "shared: the tests run on "+server.kind)
 	cmd := exec.CommandContext(context.Background(), args[0], args[1:]...) //nolint:gosec // the caller's command
-	cmd.Env = append(os.Environ(), postgres.Environment()...)
+	cmd.Env = append(os.Environ(), dbtest.Environment(server.url, server.kind)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that all that it starts can be ended with it
 	if err := cmd.Start(); err != nil {
@@ -50,7 +52,7 @@ func run(args []string) (code int, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	broken := make(chan error, 1)
-	go func() { broken <- postgres.Watch(ctx) }()
+	go func() { broken <- server.watch(ctx) }()
 	for {
 		select {
 		case s := <-signals: // the command may go on; Postgres is stopped when it has ended

@@ -1,4 +1,4 @@
-package dbtest
+package main
 
 import (
 	"context"
@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	watchEvery = 2 * time.Second
+	watchEvery = 5 * time.Second
 	watchTime  = 30 * time.Second // for one look; a loaded machine takes long
 )
 
-// Watch looks after a Postgres that Share started, until ctx ends, and returns the reason once it does not serve tests
+// watch looks after a Postgres until ctx ends, and returns the reason once it does not serve tests
 // any more: it does not answer, a new connection cannot load what tests use (as after an upgrade of its packages), or
 // it cannot store anything (as on a full disk).
-func (s Shared) Watch(ctx context.Context) error {
+func (p postgres) watch(ctx context.Context) error {
 	for {
-		if err := s.look(ctx); err != nil && ctx.Err() == nil {
+		if err := p.look(ctx); err != nil && ctx.Err() == nil {
 			return err
 		}
 		select {
@@ -30,10 +30,10 @@ func (s Shared) Watch(ctx context.Context) error {
 }
 
 // look uses a new connection as a test does.
-func (s Shared) look(ctx context.Context) error {
+func (p postgres) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, watchTime)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, s.url)
+	conn, err := pgx.Connect(ctx, p.url)
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}
