@@ -43,8 +43,8 @@ var statements collector
 // the statements of tests themselves.
 type collector struct {
 	mu     sync.Mutex
-	seen   map[string]bool
-	from   map[string]string   // caller by statement
+	seen   map[string]bool     // as the product wrote them
+	from   map[string]string   // caller by statement, in the form that Postgres gets
 	copied map[string][]string // columns by caller and table of COPY
 }
 
@@ -93,6 +93,14 @@ var manipulates = regexp.MustCompile(`(?i)^\s*(SELECT|INSERT|UPDATE|DELETE|WITH|
 
 // add adds a statement in the form that Postgres gets: with numbered parameters.
 func (c *collector) add(ctx context.Context, conn *pgx.Conn, sql string, args []any) {
+	if c.has(sql) || !manipulates.MatchString(sql) {
+		return
+	}
+	from := caller()
+	if from == "" {
+		return
+	}
+	written := sql
 	for i, arg := range args {
 		if r, ok := arg.(pgx.QueryRewriter); ok {
 			if rewritten, _, err := r.RewriteQuery(ctx, conn, sql, args[i+1:]); err == nil {
@@ -103,17 +111,19 @@ func (c *collector) add(ctx context.Context, conn *pgx.Conn, sql string, args []
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.seen[sql] || !manipulates.MatchString(sql) {
-		return
-	}
-	from := caller()
-	if from == "" {
-		return
-	}
 	if c.seen == nil {
 		c.seen, c.from = map[string]bool{}, map[string]string{}
 	}
-	c.seen[sql], c.from[sql] = true, from
+	c.seen[written] = true
+	if c.from[sql] == "" {
+		c.from[sql] = from
+	}
+}
+
+func (c *collector) has(sql string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.seen[sql]
 }
 
 // caller returns the function that runs a statement, without the path of its package, and "" if that is a test's. The
@@ -151,14 +161,7 @@ var (
 // from it, through joins too.
 func (c *collector) check() error {
 	ctx := context.Background()
-	name := fmt.Sprintf("loci_statements_%d", shared.count.Add(1))
-	err := admin(shared.url, func(ctx context.Context, conn *pgx.Conn) error {
-		source, err := template(ctx, conn, shared.url)
-		if err == nil {
-			_, err = conn.Exec(ctx, `CREATE DATABASE `+name+` TEMPLATE `+source)
-		}
-		return err
-	})
+	name, err := planning()
 	if err != nil {
 		return fmt.Errorf("a database to plan statements: %w", err)
 	}
@@ -166,12 +169,26 @@ func (c *collector) check() error {
 	if err != nil {
 		return err
 	}
-	errs := c.unpinned(ctx, pool)
-	pool.Close()
-	return errors.Join(append(errs, admin(shared.url, func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := conn.Exec(ctx, `DROP DATABASE `+name)
+	defer pool.Close()
+	return errors.Join(c.unpinned(ctx, pool)...)
+}
+
+// planning returns the database without rows in which all programs plan their statements, made once for each schema.
+func planning() (name string, err error) {
+	err = admin(shared.url, func(ctx context.Context, conn *pgx.Conn) error {
+		original, err := template(ctx, conn, shared.url) // with its lock, so that one program makes the copy
+		if err != nil {
+			return err
+		}
+		name = original + "_planning"
+		exists, err := hasDatabase(ctx, conn, name)
+		if err != nil || exists {
+			return err
+		}
+		_, err = conn.Exec(ctx, `CREATE DATABASE `+name+` TEMPLATE `+original+copying(conn))
 		return err
-	}))...)
+	})
+	return name, err
 }
 
 func (c *collector) unpinned(ctx context.Context, d db.DB) (errs []error) {
