@@ -10,7 +10,6 @@ import (
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/recall/tokens"
@@ -101,26 +100,26 @@ func (s *Store) assemble(ctx context.Context, org db.Org, at PromptTarget) (p Pr
 	if at.view != nil {
 		p.Conversation.ContextView, p.Conversation.Reported = *at.view, 0
 	}
-	if p.Seq, err = event.Head(ctx, s.DB, org, at.AgentID); err != nil {
+	around, err := s.surroundings(ctx, org, at.AgentID)
+	if err != nil {
 		return p, err
 	}
+	p.Seq = around.Seq
 	if at.System != nil {
 		own.System = *at.System
 	}
 	if p.Agent = own.in(p.Conversation); at.Model != nil {
 		p.Agent.Model, p.Agent.WindowLimit, p.Agent.Settings.ModelSettings = at.Model, nil, nil
 	}
-	if err := s.readPolicy(ctx, org, at.Compaction, &p); err != nil {
+	if err := s.setPolicy(around.policiesAbove, at.Compaction, &p); err != nil {
 		return p, err
 	}
 	if p.format = at.Format; p.format == "" {
 		p.format = p.Agent.format()
 	}
 	own = own.queriesUnder(p.policy.Policy, p.Agent.InConversation, at.Compaction)
-	if p.definitions, err = s.Definitions(ctx, org, own); err != nil {
-		return p, err
-	}
-	p.must, p.definitions = at.MustCall, at.toolsOf(s.withMust(p.definitions, at.must))
+	p.hasFolder = around.HasFolder
+	p.must, p.definitions = at.MustCall, at.toolsOf(s.withMust(s.definitions(own, p.hasFolder), at.must))
 	if at.Addition != "" {
 		own.System = own.Instructions(p.definitions) + "\n\n" + at.Addition
 	}
@@ -154,6 +153,21 @@ func (s *Store) assemble(ctx context.Context, org db.Org, at PromptTarget) (p Pr
 	p.counted.Total = p.counted.Tools + p.counted.instructions() + p.counted.Summary + p.counted.Messages
 	p.Tokens = p.counted.in(p.total())
 	return p, nil
+}
+
+// surroundings are what an agent's prompt depends on beside its own row and its conversation's.
+type surroundings struct {
+	policiesAbove
+	Seq       int64 // of the agent's newest event; 0 if there are no events
+	HasFolder bool  `db:"has_folder"` // whether any is attached
+}
+
+func (s *Store) surroundings(ctx context.Context, org db.Org, agentID string) (surroundings, error) {
+	return db.One[surroundings](ctx, s.DB, `
+		SELECT coalesce((SELECT seq FROM agent_heads WHERE org = $1 AND agent_id = $2), 0) AS seq,
+		       EXISTS (SELECT FROM agent_folders WHERE org = $1 AND agent_id = $2) AS has_folder,
+		       (SELECT policy FROM server_policies ORDER BY key DESC LIMIT 1) AS server,
+		       (SELECT policy FROM organizations WHERE org = $1) AS organization`, org, agentID)
 }
 
 // convert converts the messages of the prompt's view to its format, and counts them. answer gives pending calls
@@ -229,7 +243,8 @@ func (s *Store) compileFitting(ctx context.Context, org db.Org, own Agent, at Pr
 	l, window := own.Limits(), p.Agent.Window()
 	l.WindowTokens = window
 	for range maxCompilations {
-		compiled, err := s.compile(ctx, org, own, p.Conversation, promptMeans{l, p.definitions, at.WithoutFiles})
+		compiled, err := s.compile(ctx, org, own, p.Conversation, promptMeans{limits: l, tools: p.definitions,
+			hasFolder: p.hasFolder, withoutFiles: at.WithoutFiles})
 		if err != nil {
 			return err
 		}

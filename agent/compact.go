@@ -130,8 +130,7 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 		due, now = p.policy.Check(v, at, was)
 		at.Tokens = 0
 	}
-	err = db.UnlessFull(s.Recall.RecordUsage(ctx, org, c.Key, c.Version, p.recallUsage(now)))
-	if err != nil {
+	if err := s.recordUsage(ctx, org, c, p.recallUsage(now)); err != nil {
 		return false, err
 	}
 	if !due.Compact && p.unread.Count == 0 {
@@ -178,6 +177,14 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 		return false, p.refuse()
 	}
 	return err == nil, err
+}
+
+// recordUsage stores the result of a check of a prompt, unless its conversation had it already when it was read.
+func (s *Store) recordUsage(ctx context.Context, org db.Org, c recall.Conversation, u recall.Usage) error {
+	if u.Fixed == c.Fixed && u.Settled == c.Settled && u.Warned == c.Warned {
+		return nil
+	}
+	return db.UnlessFull(s.Recall.RecordUsage(ctx, org, c.Key, c.Version, u))
 }
 
 // triggerState returns what the trigger remembers of a conversation.

@@ -28,6 +28,18 @@ func (s *Store) FileBlocks(ctx context.Context, org db.Org, a Agent) ([]FileBloc
 	return blocks, nil
 }
 
+// directories returns the folders of an agent with what its prompt shows of their files.
+func (s *Store) directories(ctx context.Context, org db.Org, agentID string, m promptMeans) ([]files.Directory, error) {
+	if !m.hasFolder {
+		return nil, nil
+	}
+	found, err := s.Files.Directories(ctx, org, agentID, m.limits)
+	if m.withoutFiles {
+		leaveOutTexts(found)
+	}
+	return found, err
+}
+
 // renderDirectories writes the section of the prompt that shows folders and open files, in Letta's layout. Names and
 // texts are neutralized, so that no document can end its section.
 func renderDirectories(directories []files.Directory, m promptMeans) string {

@@ -22,30 +22,46 @@ func (s *Store) now() time.Time {
 }
 
 // readPolicy reads the settings and the policy of a prompt, which a call may change. ErrInvalid if its change is wrong.
-func (s *Store) readPolicy(ctx context.Context, org db.Org, call json.RawMessage, p *Prompt) (err error) {
-	if p.settings, err = p.Agent.compactionSettings(call); err != nil {
-		return err
-	}
-	layers, err := s.layers(ctx, org, p.Agent, policyIn(call))
+func (s *Store) readPolicy(ctx context.Context, org db.Org, call json.RawMessage, p *Prompt) error {
+	stored, err := s.policiesAbove(ctx, org)
 	if err != nil {
 		return err
 	}
-	p.policy, err = policy.Layered(layers...)
+	return s.setPolicy(stored, call, p)
+}
+
+// setPolicy is readPolicy with what the places above agents have stored.
+func (s *Store) setPolicy(stored policiesAbove, call json.RawMessage, p *Prompt) (err error) {
+	if p.settings, err = p.Agent.compactionSettings(call); err != nil {
+		return err
+	}
+	p.policy, err = policy.Layered(s.layersUnder(stored, p.Agent, policyIn(call))...)
 	return err
+}
+
+// policiesAbove are the policies that are stored for all agents of the server and of an organization; nil for none.
+type policiesAbove struct{ Server, Organization json.RawMessage }
+
+func (s *Store) policiesAbove(ctx context.Context, org db.Org) (policiesAbove, error) {
+	return db.One[policiesAbove](ctx, s.DB, `
+		SELECT (SELECT policy FROM server_policies ORDER BY key DESC LIMIT 1) AS server,
+		       (SELECT policy FROM organizations WHERE org = $1) AS organization`, org)
 }
 
 // layers returns what the places set for the policy of an agent in a conversation, the farthest first.
 func (s *Store) layers(ctx context.Context, org db.Org, a Agent, call json.RawMessage) ([]policy.Layer, error) {
-	stored, err := db.One[struct{ Server, Organization json.RawMessage }](ctx, s.DB, `
-		SELECT (SELECT policy FROM server_policies ORDER BY key DESC LIMIT 1) AS server,
-		       (SELECT policy FROM organizations WHERE org = $1) AS organization`, org)
+	stored, err := s.policiesAbove(ctx, org)
 	if err != nil {
 		return nil, err
 	}
+	return s.layersUnder(stored, a, call), nil
+}
+
+func (s *Store) layersUnder(stored policiesAbove, a Agent, call json.RawMessage) []policy.Layer {
 	return []policy.Layer{s.ofServer(stored.Server),
 		{Place: policy.OfOrganization, Policy: stored.Organization},
 		{Place: policy.OfAgent, Policy: policyIn(a.Settings.CompactionSettings)},
-		{Place: policy.OfConversation, Policy: policyIn(a.InConversation)}, {Place: policy.OfCall, Policy: call}}, nil
+		{Place: policy.OfConversation, Policy: policyIn(a.InConversation)}, {Place: policy.OfCall, Policy: call}}
 }
 
 // ofServer returns the server's layer: what is stored, or that of the settings if nothing is.

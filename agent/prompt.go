@@ -26,6 +26,7 @@ type Prompt struct {
 	counted      Tokens      // by count; Tokens are these as the provider counts them
 	system       systemPrompt
 	count        func(text string) int // counts tokens as the agent's model does
+	hasFolder    bool                  // whether any is attached to the agent
 	definitions  []Definition
 	tools        []json.RawMessage // the definitions in the format
 	messages     []json.RawMessage // in the format

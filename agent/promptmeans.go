@@ -53,6 +53,7 @@ type promptMeans struct {
 	limits files.Limits // of the views of open files
 	tools  []Definition
 
+	hasFolder    bool // whether any is attached to the agent
 	withoutFiles bool // leaves the texts of open files out
 }
 

@@ -23,23 +23,20 @@ func (s *Store) SystemPrompt(ctx context.Context, org db.Org, a Agent) (string, 
 
 // compileNow compiles the system prompt of a conversation with what the agent has now.
 func (s *Store) compileNow(ctx context.Context, org db.Org, a Agent, c recall.Conversation) (string, error) {
-	tools, err := s.Definitions(ctx, org, a)
+	has, err := s.Files.HasFolder(ctx, org, a.ID)
 	if err != nil {
 		return "", err
 	}
-	p, err := s.compile(ctx, org, a, c, promptMeans{limits: a.Limits(), tools: tools})
+	p, err := s.compile(ctx, org, a, c, promptMeans{limits: a.Limits(), tools: s.definitions(a, has), hasFolder: has})
 	return p.String(), err
 }
 
 // compile compiles the system prompt of a conversation.
 func (s *Store) compile(ctx context.Context, org db.Org, a Agent, c recall.Conversation, m promptMeans) (
 	systemPrompt, error) {
-	directories, err := s.Files.Directories(ctx, org, a.ID, m.limits)
+	directories, err := s.directories(ctx, org, a.ID, m)
 	if err != nil {
 		return systemPrompt{}, err
-	}
-	if m.withoutFiles {
-		leaveOutTexts(directories)
 	}
 	blocks, err := s.Blocks.OfAgent(ctx, org, a.ID)
 	if err != nil {
@@ -315,8 +312,12 @@ func (s *Store) withMust(tools []Definition, name string) []Definition {
 // Definitions returns the tools of an agent.
 func (s *Store) Definitions(ctx context.Context, org db.Org, a Agent) ([]Definition, error) {
 	has, err := s.Files.HasFolder(ctx, org, a.ID)
-	if err != nil || s.Tools == nil {
-		return nil, err
+	return s.definitions(a, has), err
+}
+
+func (s *Store) definitions(a Agent, hasFolder bool) []Definition {
+	if s.Tools == nil {
+		return nil
 	}
-	return s.Tools(a, has), nil
+	return s.Tools(a, hasFolder)
 }
