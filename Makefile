@@ -25,7 +25,7 @@ golangci_lint := go tool -modfile=tools/go.mod golangci-lint
 .DEFAULT_GOAL := help
 .PHONY: help setup build run test race client-test mcp-test lint fmt smoke bench eval microbench release image clean \
 	verify-all verify-race verify-long verify-chaos-servers verify-chaos-agents verify-chaos-handovers verify-fuzz \
-	verify-clients verify-browser verify-release
+	verify-arm64 verify-clients verify-browser verify-release
 
 # What a target that runs tests begins with: Postgres set up, its programs known to the tests.
 with_postgres := postgres=$$(scripts/setup-postgres.sh) && export LOCI_POSTGRES_BIN=$$postgres
@@ -86,6 +86,10 @@ verify-fuzz: ## Part: fuzz each fuzz test for FUZZ_TIME
 		echo "$${file%/*} $${match#func }"; \
 		go test -run='^$$' -fuzz="^$${match#func }$$" -fuzztime=$(FUZZ_TIME) "$${file%/*}" || exit 1; \
 	done
+
+verify-arm64: ## Part: run the tests of the built-in encoder as a program of arm64, in qemu on other processors
+	@qemu=$$(scripts/setup-qemu.sh) && set -x && \
+		GOARCH=arm64 go test -timeout=30m $(TEST_FLAGS) $${qemu:+-exec=$$qemu} ./embed/local
 
 verify-clients: ## Part: drive the built program with published clients, over REST and MCP
 	$(MAKE) client-test

@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-parts='race long chaos-servers chaos-agents chaos-handovers fuzz clients browser release'
+parts='race long chaos-servers chaos-agents chaos-handovers fuzz arm64 clients browser release'
 
 # The state of the files: what is committed, what is changed, and what is new.
 state=$({ git rev-parse HEAD; git diff HEAD; git ls-files -o --exclude-standard | while IFS= read -r file; do

@@ -157,7 +157,7 @@ func (EmbeddingValue) Schema(r rest.Registry) *rest.Schema {
 func (s *Server) createEmbeddings(ctx context.Context, in *struct{ Body NewEmbeddings }) (Embeddings, error) {
 	b := in.Body
 	if b.Input.texts == nil {
-		return Embeddings{}, rest.Unprocessable("body.input", "tokens are a model's own: send texts")
+		return Embeddings{}, rest.Unprocessable("body.input", "tokens are a model's own: send a text, or a list of texts")
 	}
 	space, ok := s.Endpoint.Space()
 	if !ok {

@@ -197,7 +197,7 @@ func (l *ListReader[T]) item(at string, raw json.RawMessage) (item T, err error)
 	var broken huma.ValidateResult
 	huma.Validate(l.schemas, l.schema, huma.NewPathBuffer([]byte(at), len(at)), huma.ModeWriteToServer, value, &broken)
 	if len(broken.Errors) > 0 {
-		return item, newProblem(codeInvalid, violations(broken.Errors))
+		return item, newProblem(codeInvalid, violations(explain(l.schemas, at, l.schema, broken.Errors)))
 	}
 	if err := json.Unmarshal(raw, &item); err != nil {
 		return item, newProblem(codeInvalid, violation(&huma.ErrorDetail{Location: at, Message: err.Error()}))

@@ -61,7 +61,7 @@ func validate(schemas Registry, schema *Schema, value any) error {
 	if len(broken.Errors) == 0 {
 		return nil
 	}
-	return newProblem(codeInvalid, violations(broken.Errors))
+	return newProblem(codeInvalid, violations(explain(schemas, "body", schema, broken.Errors)))
 }
 
 // takesBody reports whether a request with a method may have a body whose fields mean something.

@@ -10,8 +10,8 @@
 //     authorize.go
 //   - errors of others as problems: modelerrors.go problemof.go
 //   - requests: auth.go bom.go filters.go warnings.go unserved.go storable.go fieldnames.go shape.go
-//     jsoncount.go validation.go decode.go place.go stream.go paced.go jsonbody.go spool.go lenient.go unmatched.go
-//     middleware.go head.go
+//     jsoncount.go oneof.go validation.go decode.go place.go stream.go paced.go jsonbody.go spool.go lenient.go
+//     unmatched.go middleware.go head.go
 //   - the document: words.go document.go
 //   - what registers operations, and what serves them: route.go explainerrors.go rest.go
 package rest
@@ -36,7 +36,7 @@ func New(c Config) *API {
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath, config.CreateHooks = "", "", "", nil
 	config.AllowAdditionalPropertiesByDefault = true
 	config.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
-	config.Transformers = []huma.Transformer{showProblem, warn}
+	config.Transformers = []huma.Transformer{showProblem(config.Components.Schemas), warn}
 	e := echo.New()
 	c.Timeout, c.KeyAge = cmp.Or(c.Timeout, DefaultTimeout), cmp.Or(c.KeyAge, DefaultKeyAge)
 	a := &API{Config: c, echo: e, access: map[string]map[string]Access{}, whole: map[string]bool{},

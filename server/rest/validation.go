@@ -12,18 +12,20 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// showProblem puts huma's own errors, those of validation above all, into Letta's shape.
-func showProblem(ctx huma.Context, _ string, body any) (any, error) {
-	model, ok := body.(*huma.ErrorModel)
-	if !ok {
-		return body, nil
+// showProblem returns what puts huma's own errors, those of validation above all, into Letta's shape.
+func showProblem(schemas Registry) huma.Transformer {
+	return func(ctx huma.Context, _ string, body any) (any, error) {
+		model, ok := body.(*huma.ErrorModel)
+		if !ok {
+			return body, nil
+		}
+		ctx.SetHeader("Content-Type", "application/json")
+		text := violations(explain(schemas, "body", bodySchema(ctx.Operation()), model.Errors))
+		if text == "" {
+			text = model.Error()
+		}
+		return StatusProblem(model.Status, text).traced(ctx.Context()), nil
 	}
-	ctx.SetHeader("Content-Type", "application/json")
-	text := violations(model.Errors)
-	if text == "" {
-		text = model.Error()
-	}
-	return StatusProblem(model.Status, text).traced(ctx.Context()), nil
 }
 
 // maxViolations is the number of broken rules that an answer names.
