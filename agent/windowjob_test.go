@@ -26,7 +26,7 @@ func TestACrowdedWindowIsCheckedByOneJob(t *testing.T) {
 	workers := river.NewWorkers()
 	s.Work(workers)
 	jobs := queuetest.Jobs(t, pool, s.org, river.Config{Workers: workers, Queues: agent.Queues(), TestOnly: true,
-		FetchCooldown: 5 * time.Millisecond, FetchPollInterval: 20 * time.Millisecond})
+		FetchCooldown: 5 * time.Millisecond, FetchPollInterval: 100 * time.Millisecond})
 	s.Jobs = jobs
 	a := create(t, s, agent.New{Name: "a", System: "Be kind.", WindowLimit: new(8000)})
 	grow := func(words int) recall.Conversation {

@@ -133,7 +133,7 @@ func TestAHangingModelHoldsUpItsJobOnly(t *testing.T) {
 	s.Work(workers)
 	jobs := queuetest.Jobs(t, s.DB.(*pgxpool.Pool), s.org, river.Config{Workers: workers,
 		Queues: agent.Queues(), TestOnly: true,
-		FetchCooldown: 5 * time.Millisecond, FetchPollInterval: 20 * time.Millisecond})
+		FetchCooldown: 5 * time.Millisecond, FetchPollInterval: 100 * time.Millisecond})
 	s.Jobs = jobs
 	hung := make(chan struct{}, 1)
 	s.Compaction.Models = func(context.Context, string) *compaction.Model {

@@ -46,7 +46,7 @@ func TestPlansConserveFitAndEnd(t *testing.T) {
 func TestThereIsAlwaysASummary(t *testing.T) {
 	t.Parallel()
 	const lanes = 4
-	cases := uint64(scale.Pure(180, 10_000))
+	cases := uint64(scale.Pure(90, 10_000))
 	for lane := range uint64(lanes) {
 		t.Run(fmt.Sprint(lane), func(t *testing.T) {
 			t.Parallel()

@@ -314,7 +314,7 @@ func (l *cutLife) accounted() error {
 func TestCuttersConserveFitAndEnd(t *testing.T) {
 	t.Parallel()
 	names, all := planners(t)
-	lives := uint64(scale.Pure(400, 20_000))
+	lives := uint64(scale.Pure(200, 20_000))
 	made := map[string]int{}
 	var others []policy.Policy
 	for _, name := range names {

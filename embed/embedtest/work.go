@@ -33,14 +33,14 @@ func Work(t testing.TB, pool *pgxpool.Pool, memory Queue, queues map[string]rive
 	workers := river.NewWorkers()
 	memory.Work(workers)
 	jobs := Jobs(t, pool, river.Config{Workers: workers, Queues: queues, FetchCooldown: 5 * time.Millisecond,
-		FetchPollInterval: 20 * time.Millisecond})
+		FetchPollInterval: 100 * time.Millisecond})
 	if err := jobs.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var calls sync.WaitGroup
 	calls.Go(func() {
-		for tick := time.Tick(10 * time.Millisecond); ; {
+		for tick := time.Tick(25 * time.Millisecond); ; {
 			select {
 			case <-ctx.Done():
 				return
