@@ -211,11 +211,13 @@ func (s *Store) readView(ctx context.Context, org db.Org, at PromptTarget, p *Pr
 		return nil
 	}
 	if !tooLong(c) {
-		view, err := s.Recall.View(ctx, org, c)
-		if err == nil {
-			p.logged, p.Messages = view[0], view[1:]
+		view, whole, err := s.Recall.NewestView(ctx, org, c)
+		if err != nil {
+			return err
 		}
-		return err
+		if p.logged, p.Messages = view[0], view[1:]; whole {
+			return nil
+		}
 	}
 	w, err := s.Recall.Window(ctx, org, c.AgentID, c.ID)
 	if err != nil {

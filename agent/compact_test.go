@@ -13,6 +13,7 @@ import (
 	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -40,6 +41,31 @@ func fill(t *testing.T, s store, a agent.Agent) {
 			said(recall.Assistant, "Yes."))
 	}
 	say(t, s, a, messages...)
+}
+
+// A view whose texts are too large for any prompt is shown in part, and compacted before a prompt is made of it.
+func TestAViewOfManyBytesIsCompacted(t *testing.T) {
+	t.Parallel()
+	scale.Long(t)
+	s, _ := newStore(t)
+	a := create(t, s, agent.New{Name: "a"})
+	say(t, s, a, said(recall.User, "What I ask first."))
+	for range 3 {
+		say(t, s, a, said(recall.Assistant, strings.Repeat("All that was said. ", 500_000)))
+	}
+	say(t, s, a, said(recall.User, "What I ask last."))
+	o, messages, err := s.Overview(t.Context(), s.org, a.ID, "")
+	if err != nil || o.NumMessages != 6 || len(messages) >= 6 || o.WindowCurrent < 4_000_000 {
+		t.Errorf("got %d of %d messages with %d tokens, %v", len(messages), o.NumMessages, o.WindowCurrent, err)
+	}
+	if h := handOut(t, s, a, agent.OpenAI); h.Tokens.Total > h.Window ||
+		!strings.Contains(string(h.Request), "What I ask last.") {
+		t.Errorf("the prompt has %d tokens, of %d: %.300s", h.Tokens.Total, h.Window, h.Request)
+	}
+	o, _, err = s.Overview(t.Context(), s.org, a.ID, "")
+	if err != nil || o.SummaryMemory == nil || !strings.Contains(*o.SummaryMemory, "What I ask first.") {
+		t.Errorf("the summary: %v, %v", o.SummaryMemory, err)
+	}
 }
 
 // A prompt that does not fit is not handed out because another request made room while its model was thinking.

@@ -85,7 +85,7 @@ func (p Prompt) storable() (StoredPrompt, error) {
 func (p Prompt) request() (r *request, leftOut []string, err error) {
 	if p.unread.Count > 0 {
 		return nil, nil, db.Invalid("the conversation has %d messages in view, about %d tokens; a prompt may have at most "+
-			"%d messages. Compact the conversation, or begin another",
+			"%d messages and 24 MiB of them. Compact the conversation, or begin another",
 			p.unread.Count+len(p.Messages), p.Tokens.Messages, compaction.MaxMessages)
 	}
 	options, leftOut := p.Agent.options(p.format, len(p.tools) > 0)

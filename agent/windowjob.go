@@ -110,7 +110,7 @@ func (s *Store) CheckWindow(ctx context.Context, org db.Org, agentID, conversati
 // checkWindow does what CheckWindow says, because of a trigger; nothing if no message came since the last compaction.
 func (s *Store) checkWindow(ctx context.Context, org db.Org, at PromptTarget, trigger string) error {
 	p, err := s.assemblePruned(ctx, org, at)
-	if err != nil || p.Agent.Window() == 0 && !tooLong(p.Conversation) {
+	if err != nil || p.Agent.Window() == 0 && p.unread.Count == 0 && !tooLong(p.Conversation) {
 		return err
 	}
 	if c := p.Conversation; c.Settled > 0 && c.SummaryAt != nil && *c.SummaryAt == c.Messages {

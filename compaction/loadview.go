@@ -24,10 +24,10 @@ type PromptOverhead struct {
 	Factor tokens.Factor         // of the model, where its provider reported no count; 0 is 1
 }
 
-// LoadView reads the view of a conversation.
+// LoadView reads the view of a conversation. Of one that is too large for a prompt the older messages are abridged.
 func (s *Store) LoadView(ctx context.Context, org db.Org, c recall.Conversation, overhead PromptOverhead) (View,
 	error) {
-	messages, err := s.Recall.View(ctx, org, c)
+	messages, err := s.Recall.AbridgedView(ctx, org, c)
 	if err != nil {
 		return View{}, err
 	}
@@ -58,6 +58,9 @@ func ViewOf(c recall.Conversation, messages []recall.Message, overhead PromptOve
 	if v.Count != nil {
 		v.Messages = slices.Clone(v.Messages)
 		for i, m := range v.Messages {
+			if m.Abridged {
+				continue
+			}
 			v.Messages[i].Tokens = tokens.PerMessage
 			for _, p := range m.Content {
 				v.Messages[i].Tokens += v.partTokens(p)

@@ -86,14 +86,25 @@ func (p *planner) plan(by strategy) (Plan, error) {
 // MaxMessages bounds the messages of a view that is sent to a model.
 const MaxMessages = 10_000
 
-// TooLong reports whether a view has more messages than can be sent, whatever their tokens.
-func (v View) TooLong() bool { return len(v.Messages) > MaxMessages }
+// TooLong reports whether a view has more messages, or more bytes, than can be sent, whatever their tokens.
+func (v View) TooLong() bool { return len(v.Messages) > MaxMessages || v.abridged() > 0 }
+
+// abridged returns how many messages must leave a view so that none is left that was too large to be read whole.
+func (v View) abridged() int {
+	for i, m := range slices.Backward(v.Messages) {
+		if m.Abridged {
+			return i + 1
+		}
+	}
+	return 0
+}
 
 // first returns the first of the cuts that reaches the target, and the goal of messages if the view is too long.
 func (p *planner) first(cuts []int, before, target int) (candidate, bool) {
 	for _, cut := range cuts {
 		c := p.at(cut)
-		short := !p.v.TooLong() || len(p.shown)-c.evicted <= share(p.settings.Goal, MaxMessages)
+		short := !p.v.TooLong() || len(p.shown)-c.evicted <= share(p.settings.Goal, MaxMessages) &&
+			c.evicted >= p.v.abridged()
 		if c.worthwhile(before, target) && c.tokens() <= target && short {
 			return c, true
 		}

@@ -52,6 +52,39 @@ func All[T any](ctx context.Context, d DB, sql string, args ...any) ([]T, error)
 	return all, Error(err)
 }
 
+// Within returns the rows of a query until they have a number of bytes, at least one, and reports whether there
+// are no more. If more is not nil, it gets the others, one at a time.
+func Within[T any](ctx context.Context, d DB, bytes int64, more func(T), sql string, args ...any) ([]T, bool,
+	error) {
+	rows, _ := d.Query(ctx, sql, args...)
+	defer rows.Close()
+	scan, read, whole, all := counted(ctx, scanner[T]()), int64(0), true, []T{}
+	for rows.Next() {
+		read += sizeOf(rows.RawValues())
+		whole = whole && (read <= bytes || len(all) == 0)
+		if !whole && more == nil {
+			return all, false, nil
+		}
+		row, err := scan(rows)
+		if err != nil {
+			return nil, false, Error(err)
+		}
+		if whole {
+			all = append(all, row)
+		} else {
+			more(row)
+		}
+	}
+	return all, whole, Error(rows.Err())
+}
+
+func sizeOf(values [][]byte) (bytes int64) {
+	for _, value := range values {
+		bytes += int64(len(value))
+	}
+	return bytes
+}
+
 // Reading is told how many bytes each row has that is read, and returns an error to read no more.
 type Reading func(bytes int64) error
 
@@ -69,11 +102,7 @@ func counted[T any](ctx context.Context, scan pgx.RowToFunc[T]) pgx.RowToFunc[T]
 		return scan
 	}
 	return func(row pgx.CollectableRow) (T, error) {
-		var bytes int64
-		for _, value := range row.RawValues() {
-			bytes += int64(len(value))
-		}
-		if err := reading(bytes); err != nil {
+		if err := reading(sizeOf(row.RawValues())); err != nil {
 			var none T
 			return none, err
 		}

@@ -117,8 +117,11 @@ func (s *Store) setView(ctx context.Context, org db.Org, v Conversation) error {
 			"kept": v.Kept, "summary": v.SummaryAt, "clipped": v.Clipped, "hidden": v.HiddenTokens, "refusal": v.Refusal})
 }
 
-// copiedAtOnce is how many messages are read at a time.
-const copiedAtOnce = 100
+// copiedAtOnce is how many messages are read at a time, pageBytes how many bytes of them.
+const (
+	copiedAtOnce = 100
+	pageBytes    = 4 << 20
+)
 
 // copying is the work on a fork.
 type copying struct {
@@ -154,8 +157,7 @@ func (c copying) all(ctx context.Context) iter.Seq2[Draft, error] {
 // drafts yields drafts of the messages from one position of the original to another.
 func (c copying) drafts(ctx context.Context, from, to int) iter.Seq2[Draft, error] {
 	return func(yield func(Draft, error) bool) {
-		for ; from <= to; from += copiedAtOnce {
-			messages, err := c.Between(ctx, c.org, c.from, from, min(from+copiedAtOnce-1, to))
+		for messages, err := range c.Pages(ctx, c.org, c.from, from, to) {
 			if err == nil && !c.Delegated {
 				messages, err = c.whole(ctx, c.org, messages)
 			}
@@ -215,6 +217,32 @@ func (s *Store) Between(ctx context.Context, org db.Org, c Conversation, from, t
 		SELECT `+messageColumns+` FROM `+messageTables+`
 		WHERE m.org = $1 AND m.conversation_key = $2 AND m.position BETWEEN $3 AND $4
 		ORDER BY m.position`, org, c.Key, from, to)
+}
+
+// Pages yields what Between returns, some messages at a time. The first error is the last thing that is yielded.
+func (s *Store) Pages(ctx context.Context, org db.Org, c Conversation, from, to int) iter.Seq2[[]Message, error] {
+	return func(yield func([]Message, error) bool) {
+		for most := copiedAtOnce; from <= to; {
+			page, whole, err := db.Within[Message](ctx, s.db, pageBytes, nil, `
+				SELECT `+messageColumns+` FROM `+messageTables+`
+				WHERE m.org = $1 AND m.conversation_key = $2 AND m.position BETWEEN $3 AND $4
+				ORDER BY m.position
+				LIMIT $5`, org, c.Key, from, to, most)
+			if len(page) == 0 && err == nil || !yield(page, err) || err != nil {
+				return
+			}
+			from, most = page[len(page)-1].Position+1, nextPage(most, len(page), copiedAtOnce, whole)
+		}
+	}
+}
+
+// nextPage returns how many messages to read after a page that was to have some, and had too many bytes unless it is
+// whole. Messages are alike: few are to be read in vain.
+func nextPage(most, had, limit int, whole bool) int {
+	if !whole {
+		return had
+	}
+	return min(2*most, limit)
 }
 
 // ResultsBehind returns the results behind a position of a conversation, before the next answer or message of a user,

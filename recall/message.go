@@ -51,6 +51,7 @@ type Message struct {
 	Purpose        string    `db:"purpose" json:"purpose,omitempty"` // ForFlush, or empty
 	Tokens         int       `db:"tokens" json:"tokens"`             // estimated when it was appended
 	CreatedAt      time.Time `db:"created_at" json:"created_at"`
+	Abridged       bool      `db:"-" json:"-"` // its texts are beginnings; Tokens is of the whole
 
 	// Refused says that a provider refused a prompt with the message, which left the view for that; nil if none did.
 	Refused *Refused `db:"refused" json:"refused,omitempty" doc:"Why a provider refused it; it left the view."`

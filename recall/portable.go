@@ -104,7 +104,7 @@ func (s *Store) ExportConversations(ctx context.Context, org db.Org, agentID str
 		ORDER BY c.key`, org, agentID)
 }
 
-// exportPage is how many messages Export reads at a time.
+// exportPage is how many messages Export reads at a time, at most pageBytes of them.
 const exportPage = 50
 
 // Export yields the messages of a conversation from a position on, in their order, with their long results whole; those
@@ -118,12 +118,14 @@ func (s *Store) Export(ctx context.Context, org db.Org, conversation int64, from
 			yield(Message{}, err)
 			return
 		}
-		for {
-			page, err := db.All[Message](ctx, s.db, `
+		for most := exportPage; ; {
+			page, whole, err := db.Within[Message](ctx, s.db, pageBytes, nil, `
 				SELECT `+messageColumns+` FROM `+tablesOf(true)+`
 				WHERE m.org = $1 AND m.conversation_key = $2 AND m.position >= $3
 				ORDER BY m.position
-				LIMIT $4`, org, conversation, from, exportPage)
+				LIMIT $4`, org, conversation, from, most)
+			limit := most
+			most = nextPage(most, len(page), exportPage, whole)
 			own := page
 			for len(own) > 0 && own[0].Position <= shared {
 				own = own[1:]
@@ -141,7 +143,7 @@ func (s *Store) Export(ctx context.Context, org db.Org, conversation int64, from
 				}
 				from = m.Position + 1
 			}
-			if len(page) < exportPage {
+			if whole && len(page) < limit {
 				return
 			}
 		}

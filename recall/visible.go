@@ -1,9 +1,12 @@
 package recall
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -15,6 +18,12 @@ import (
 const seen = `m.conversation_key = c.key AND m.position <> ALL (c.prompts) AND m.role <> 'summary' AND NOT m.is_err
 	AND m.purpose = '' AND m.refused IS NULL`
 
+// maxViewBytes bounds the rows that a prompt is made of. The texts of a window of a million tokens have a fourth of it.
+const maxViewBytes = 24 << 20
+
+// maxWindowBytes bounds the rows of a Window's messages, of which no prompt is made.
+const maxWindowBytes = 8 << 20
+
 // View returns what the model sees of a conversation, in the view that the conversation was read with and with the
 // messages appended since: the system prompt, the summary, if there is one, and the visible messages, without tool
 // results that have no call in the conversation.
@@ -22,15 +31,39 @@ func (s *Store) View(ctx context.Context, org db.Org, c Conversation) ([]Message
 	return s.view(ctx, org, c, span{})
 }
 
+// NewestView returns of View the newest messages that a prompt can be made of, and reports whether these are all.
+func (s *Store) NewestView(ctx context.Context, org db.Org, c Conversation) (view []Message, whole bool, err error) {
+	view, err = s.view(ctx, org, c, span{bytes: maxViewBytes, whole: &whole})
+	return view, whole, err
+}
+
+// AbridgedView returns View with the beginnings only of the texts of its older messages, if a prompt cannot be made of
+// all.
+func (s *Store) AbridgedView(ctx context.Context, org db.Org, c Conversation) ([]Message, error) {
+	var older []Message
+	view, err := s.view(ctx, org, c, span{bytes: maxViewBytes, more: func(m Message) {
+		older = append(older, abridged(m))
+	}})
+	if len(older) == 0 || err != nil {
+		return view, err
+	}
+	slices.Reverse(older)
+	head := 1 // the system prompt, the summary and what is kept
+	for head < len(view) && (view[head].Role == Summary || slices.Contains(c.Kept, view[head].Position)) {
+		head++
+	}
+	return withoutOrphans(slices.Insert(view, head, older...)), nil
+}
+
 // ViewUntil returns what View does when the message at a position is the conversation's last: the newest most of its
-// visible messages.
+// visible messages that a prompt can be made of.
 func (s *Store) ViewUntil(ctx context.Context, org db.Org, c Conversation, last, most int) ([]Message, error) {
-	return s.view(ctx, org, c, span{last: &last, most: &most})
+	return s.view(ctx, org, c, span{last: &last, most: &most, bytes: maxViewBytes})
 }
 
 // ViewOfFlush is View with the messages of the silent turn that began at a position.
 func (s *Store) ViewOfFlush(ctx context.Context, org db.Org, c Conversation, begin int) ([]Message, error) {
-	view, err := s.View(ctx, org, c)
+	view, _, err := s.NewestView(ctx, org, c)
 	if err != nil {
 		return nil, err
 	}
@@ -46,8 +79,13 @@ func (s *Store) FlushMessages(ctx context.Context, org db.Org, c Conversation, b
 		ORDER BY m.position`, org, c.Key, begin)
 }
 
-// span selects visible messages: those up to a position, and the newest of them. Nil is no bound.
-type span struct{ last, most *int }
+// span selects visible messages: those up to a position, and the newest of them. Nil or 0 is no bound.
+type span struct {
+	last, most *int
+	bytes      int64         // of their rows
+	more       func(Message) // gets those beyond the bytes, the newest first; nil to read none
+	whole      *bool         // is told whether there are none beyond the bytes; may be nil
+}
 
 // view reads what the model sees of a conversation.
 func (s *Store) view(ctx context.Context, org db.Org, c Conversation, of span) ([]Message, error) {
@@ -55,8 +93,11 @@ func (s *Store) view(ctx context.Context, org db.Org, c Conversation, of span) (
 	if err != nil {
 		return nil, err
 	}
-	rows, err := db.All[Message](ctx, s.db, viewSQL,
+	rows, whole, err := db.Within(ctx, s.db, cmp.Or(of.bytes, math.MaxInt64), of.more, viewSQL,
 		pgx.StrictNamedArgs{"org": org, "key": c.Key, "first": c.FirstVisible, "last": of.last, "most": of.most})
+	if of.whole != nil {
+		*of.whole = whole
+	}
 	slices.Reverse(rows)
 	return withoutOrphans(append(head, rows...)), err
 }
@@ -85,6 +126,32 @@ const isSeenAtHead = `(m.refused IS NULL OR m.role = 'summary')`
 
 // refusedSummary is what a model reads in place of a summary that its provider refused.
 const refusedSummary = "The model's provider refused the summary of these messages, so it is not shown."
+
+// abridgedBytes is what is left of each text of an abridged message.
+const abridgedBytes = 1 << 10
+
+// abridged returns a message with the beginnings only of its long texts. Long results keep theirs.
+func abridged(m Message) Message {
+	m.Abridged = true
+	beginning := func(text string) string { return strings.Clone(db.Beginning(text, abridgedBytes)) }
+	parts := make([]Part, len(m.Content))
+	for i, p := range m.Content {
+		if p.Clip != nil {
+			parts[i] = p
+			continue
+		}
+		parts[i] = Part{Type: p.Type, Text: beginning(p.Text), CallID: p.CallID, Name: p.Name, Approval: p.Approval,
+			IsError: p.IsError, Orphan: p.Orphan, Input: p.Input}
+		if len(p.Input) > abridgedBytes {
+			parts[i].Input = "{}"
+		}
+		if p.Type == Image {
+			parts[i].Type, parts[i].Text = Text, "[image]"
+		}
+	}
+	m.Content = parts
+	return m
+}
 
 const viewSQL = `
 	SELECT ` + messageColumns + ` FROM ` + messageTables + `
@@ -125,7 +192,7 @@ type Window struct {
 }
 
 // MaxWindow bounds the messages of a Window and the ids that VisibleIDs lists of a conversation, without the system
-// prompt.
+// prompt. The messages of a Window have maxWindowBytes at most.
 const MaxWindow = 1000
 
 // Window measures what the model sees of a conversation by the tokens that were counted when its messages were
@@ -140,7 +207,7 @@ func (s *Store) Window(ctx context.Context, org db.Org, agentID, conversation st
 		return Window{}, err
 	}
 	most := MaxWindow
-	w.Messages, err = s.view(ctx, org, c, span{most: &most})
+	w.Messages, err = s.view(ctx, org, c, span{most: &most, bytes: maxWindowBytes})
 	return w, err
 }
 

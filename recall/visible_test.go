@@ -2,6 +2,8 @@ package recall_test
 
 import (
 	"regexp"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -9,6 +11,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
 )
@@ -127,6 +130,47 @@ func TestAWindowIsBounded(t *testing.T) {
 	if ids := f.visible(); len(ids) != recall.MaxWindow+1 || ids[0] != "You remember." {
 		t.Errorf("got %d ids, the first of %q", len(ids), ids[0])
 	}
+}
+
+// Of a view that is too large for a prompt, the newest messages are read, or all with the beginnings of older texts.
+func TestALargeViewIsReadInPart(t *testing.T) {
+	t.Parallel()
+	scale.Long(t)
+	f := newFixture(t)
+	text := strings.Repeat("All that was said. ", 500_000)
+	f.append(say(recall.User, "first "+text), say(recall.User, "short"), say(recall.User, "second "+text),
+		say(recall.Assistant, "third "+text), say(recall.User, "newest"))
+	c := f.conversation()
+	newest, whole, err := f.store.NewestView(t.Context(), f.org, c)
+	if got := positions(newest); whole || err != nil || !slices.Equal(got, []int{1, 3, 4, 5, 6}) {
+		t.Errorf("of the newest view: %v, whole: %t, %v", got, whole, err)
+	}
+	view, err := f.store.AbridgedView(t.Context(), f.org, c)
+	if got := positions(view); err != nil || !slices.Equal(got, []int{1, 2, 3, 4, 5, 6}) {
+		t.Fatalf("of the abridged view: %v, %v", got, err)
+	}
+	all, err := f.store.View(t.Context(), f.org, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range view {
+		given, isOld := all[i].Text(), m.Position == 2
+		if m.Abridged != isOld || m.Tokens != all[i].Tokens || !strings.HasPrefix(given, m.Text()) ||
+			isOld && len(m.Text()) != min(len(given), 1<<10) || !isOld && m.Text() != given {
+			t.Errorf("at %d: abridged: %t, %d of %d bytes", m.Position, m.Abridged, len(m.Text()), len(given))
+		}
+	}
+	other := newFixture(t)
+	if _, whole, err := other.store.NewestView(t.Context(), other.org, other.conversation()); err != nil || !whole {
+		t.Errorf("of a small view: whole: %t, %v", whole, err)
+	}
+}
+
+func positions(messages []recall.Message) (all []int) {
+	for _, m := range messages {
+		all = append(all, m.Position)
+	}
+	return all
 }
 
 func TestMessagesAreFiltered(t *testing.T) {

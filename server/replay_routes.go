@@ -136,6 +136,10 @@ func (body *CreateReplay) request() (r replay.Request, err error) {
 	return r, nil
 }
 
+// maxReplayedBytes bounds the texts of a conversation that is replayed: they are in memory as messages, as a transcript,
+// and as what is stored.
+const maxReplayedBytes = 16 << 20
+
 // recorded returns the messages of the conversation that a body names as a transcript; none if it names none.
 func (s *Server) recorded(ctx context.Context, body *CreateReplay) ([]transcript.Transcript, error) {
 	if body.AgentID.Value == "" && body.Conversation.Value == "" {
@@ -153,9 +157,19 @@ func (s *Server) recorded(ctx context.Context, body *CreateReplay) ([]transcript
 		return nil, rest.Unprocessable("body.conversation_id", fmt.Sprintf("the conversation has %d messages; a replay may "+
 			"have at most %d", c.Messages, replay.MaxMessages))
 	}
-	messages, err := s.Recall.Between(ctx, rest.Org(ctx), c, 1, c.Messages)
-	if err != nil {
-		return nil, err
+	var messages []recall.Message
+	size := 0
+	for page, err := range s.Recall.Pages(ctx, rest.Org(ctx), c, 1, c.Messages) {
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range page {
+			size += len(m.Text())
+		}
+		if messages = append(messages, page...); size > maxReplayedBytes {
+			return nil, rest.Unprocessable("body.conversation_id", "the conversation has more than 16 MiB of text, the most "+
+				"that a replay may have; give the part to replay as a transcript")
+		}
 	}
 	t := transcript.OfMessages(c.ID, messages)
 	if len(t.Drafts) == 0 {

@@ -36,12 +36,27 @@ type line struct {
 // snapshot returns what was said in a conversation after a position; no lines if no user or model said anything.
 func (s *Store) snapshot(ctx context.Context, org db.Org, c recall.Conversation, after int) (m material, err error) {
 	from := max(after+1, c.Messages-maxMessages+1)
-	messages, err := s.Agents.Recall.Between(ctx, org, c, from, c.Messages)
-	if err != nil {
-		return m, err
-	}
 	m.Cut = from - after - 1
 	spoken := false
+	for messages, err := range s.Agents.Recall.Pages(ctx, org, c, from, c.Messages) {
+		if err != nil {
+			return m, err
+		}
+		spoken = m.add(messages) || spoken
+	}
+	if !spoken {
+		return material{}, nil
+	}
+	m.shorten()
+	state, err := s.Agents.Working.Memory(ctx, org, c)
+	if state.Next != nil {
+		m.Next = state.Next.Text
+	}
+	return m, err
+}
+
+// add adds lines of messages, and reports whether a user or a model said one of them.
+func (m *material) add(messages []recall.Message) (spoken bool) {
 	for _, one := range messages {
 		if one.Purpose != "" || one.Role == recall.System || one.Role == recall.Summary || one.IsErr || one.Refused != nil {
 			continue
@@ -56,15 +71,7 @@ func (s *Store) snapshot(ctx context.Context, org db.Org, c recall.Conversation,
 		}
 		m.Lines, m.Position = append(m.Lines, line{one.Seq, one.Role, text}), one.Position
 	}
-	if !spoken {
-		return material{}, nil
-	}
-	m.shorten()
-	state, err := s.Agents.Working.Memory(ctx, org, c)
-	if state.Next != nil {
-		m.Next = state.Next.Text
-	}
-	return m, err
+	return spoken
 }
 
 // shorten leaves the oldest lines out until the others have at most maxChars characters.
