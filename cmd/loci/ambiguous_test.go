@@ -55,7 +55,8 @@ func TestARequestWithTwoEndsIsRefused(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		fmt.Fprintf(w, "%d bytes%s", len(body), strings.Repeat(" ", 20_000))
 	}), nil)
-	go web.Serve(headListener{Listener: listener, heads: &longHeads{}}) //nolint:errcheck // ends with the test
+	heads := headListener{Listener: listener, heads: &longHeads{}, open: &openConns{most: maxConns}}
+	go web.Serve(heads) //nolint:errcheck // ends with the test
 	t.Cleanup(func() { _ = web.Shutdown(context.Background()) })
 	const chunks = "\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
 	chunked := "POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked" + chunks

@@ -76,7 +76,8 @@ func serveRaw(t *testing.T, pace rest.BodyPace, handler http.HandlerFunc) net.Co
 		t.Fatal(err)
 	}
 	web := newWebServer(handler, nil)
-	go web.Serve(headListener{listener, pace, &longHeads{}}) //nolint:errcheck // ends with the test
+	conns := headListener{listener, pace, &longHeads{}, &openConns{most: maxConns}}
+	go web.Serve(conns) //nolint:errcheck // ends with the test
 	t.Cleanup(func() { _ = web.Shutdown(context.Background()) })
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", listener.Addr().String())
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"math"
@@ -17,14 +18,65 @@ type headListener struct {
 	net.Listener
 	pace  rest.BodyPace
 	heads *longHeads
+	open  *openConns
 }
 
+// Accept implements net.Listener. Where too many connections are open, it closes one on which no request is handled.
 func (l headListener) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		accepted := newHeadConn(conn, l.pace, l.heads)
+		if excess := l.open.add(accepted); excess != nil {
+			_ = excess.Close() // its client is gone, or sees that
+			if excess == accepted {
+				continue
+			}
+		}
+		return accepted, nil
 	}
-	return newHeadConn(conn, l.pace, l.heads), nil
+}
+
+// maxConns bounds the connections that are open. One without a request takes some 15 KiB.
+const maxConns = 8192
+
+// openConns are the connections that are open: first those that were accepted, or had a request, the longest ago.
+type openConns struct {
+	most int
+
+	mu  sync.Mutex
+	all list.List
+}
+
+// add adds a connection. If there are too many then, it returns the first on which no request is handled, or the one
+// that was added.
+func (o *openConns) add(c *headConn) (excess *headConn) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	c.among, c.place = o, o.all.PushBack(c)
+	if o.all.Len() <= o.most {
+		return nil
+	}
+	for at := o.all.Front(); ; at = at.Next() {
+		if conn := at.Value.(*headConn); conn == c || !conn.isHandling() {
+			return conn
+		}
+	}
+}
+
+// used notes that a connection had a request.
+func (o *openConns) used(c *headConn) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.all.MoveToBack(c.place)
+}
+
+func (o *openConns) remove(c *headConn) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.all.Remove(c.place)
 }
 
 // maxHeadBytes bounds the head of a request, and what a connection keeps of it: a query of embed.MaxQueryChars
@@ -65,6 +117,8 @@ type headConn struct {
 	heads  *longHeads
 	pace   rest.BodyPace
 	answer *rest.Waiting // for the client to take it
+	among  *openConns    // nil if it is not counted
+	place  *list.Element // in among
 
 	mu       sync.Mutex
 	head     []byte
@@ -99,7 +153,16 @@ func (c *headConn) Close() error {
 	c.mu.Lock()
 	c.forget()
 	c.mu.Unlock()
+	if c.among != nil {
+		c.among.remove(c)
+	}
 	return c.Conn.Close()
+}
+
+func (c *headConn) isHandling() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.handling
 }
 
 // begin returns what was read up to the handling of a request, and end lets the next head be kept.
@@ -115,8 +178,11 @@ func (c *headConn) begin() []byte {
 
 func (c *headConn) end() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.handling = false
+	c.mu.Unlock()
+	if c.among != nil {
+		c.among.used(c)
+	}
 }
 
 type connKey struct{}

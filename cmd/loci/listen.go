@@ -32,7 +32,8 @@ func (p *process) listen(ctx context.Context, listener net.Listener, handler htt
 	defer cut(nil)
 	web.BaseContext = func(net.Listener) context.Context { return requests }
 	served := make(chan error, 1)
-	heads := headListener{Listener: listener, pace: rest.BodyPace{Rate: p.bodyRate()}, heads: &longHeads{}}
+	heads := headListener{Listener: listener, pace: rest.BodyPace{Rate: p.bodyRate()}, heads: &longHeads{},
+		open: &openConns{most: maxConns}}
 	go func() { served <- web.Serve(heads) }()
 	select {
 	case err := <-served:
@@ -55,6 +56,20 @@ func (p *process) listen(ctx context.Context, listener net.Listener, handler htt
 
 // cutTimeout is for requests to end that were told to.
 const cutTimeout = time.Second
+
+// closeWithin waits for a pool of connections to close, which takes for as long as one is in use: by a call over MCP,
+// say, of a client that is gone. What still runs then ends with the program.
+func closeWithin(patience time.Duration, closePool func()) {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		closePool()
+	}()
+	select {
+	case <-closed:
+	case <-time.After(patience):
+	}
+}
 
 // shutDown takes no more connections and waits until those that are open have ended. An error if they do not in time.
 func shutDown(ctx context.Context, web *http.Server, patience time.Duration) error {

@@ -139,7 +139,7 @@ func logger(s streams, level, format string) (*slog.Logger, error) {
 	}
 	switch format {
 	case "text":
-		return slog.New(logHandler(s.err, l)), nil
+		return slog.New(logHandler(rawTerminal(s.err), l)), nil
 	case "json":
 		return slog.New(slog.NewJSONHandler(s.err, &slog.HandlerOptions{Level: l})), nil
 	}

@@ -127,7 +127,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (code int) {
 		return 2
 	}
 	name := commandName(command.Command())
-	s := streams{forTerminal(out), errs, os.Stdin}
+	s := streams{forTerminal(out), forTerminal(errs), os.Stdin}
 	if !endedBySignal[name] {
 		s.in = interruptible{ctx, os.Stdin}
 	}

@@ -19,6 +19,7 @@ type progressLine struct {
 
 // newProgressLine returns a progress that is shown on errs.
 func newProgressLine(errs io.Writer) *progressLine {
+	errs = rawTerminal(errs)
 	p := &progressLine{to: errs, every: 10 * time.Second, shown: time.Now()}
 	if f, ok := errs.(*os.File); ok && isatty.IsTerminal(f.Fd()) {
 		p.terminal, p.every, p.shown = true, 100*time.Millisecond, time.Time{}

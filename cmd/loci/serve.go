@@ -81,13 +81,13 @@ func (c *serveCmd) Run(ctx context.Context, command *kong.Context, s streams) (e
 	if err != nil {
 		return err
 	}
-	defer pool.Close()
+	defer closeWithin(cutTimeout, pool.Close)
 	owner, err := db.OpenOwner(ctx, pg.urls, pool)
 	if err != nil {
 		return err
 	}
 	if owner != nil {
-		defer owner.Close()
+		defer closeWithin(cutTimeout, owner.Close)
 	}
 	known.Store(&[]*outage{newOutage(noAnswer(), pg.ping(pool)), newOutage(noFiles(), pg.probe(pool)),
 		newOutage(noStoring(), func(ctx context.Context) error { return db.CheckRoom(ctx, pool) }),

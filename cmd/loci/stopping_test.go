@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // A request that has not ended when the server stops is answered that it stops, and has its line in the log.
@@ -52,4 +54,29 @@ func TestAnUploadThatTheServerCutsIsAnswered(t *testing.T) {
 	if lines != 1 {
 		t.Errorf("the log has %d lines of the upload:\n%s", lines, p.log)
 	}
+}
+
+// A server that stops does not wait for good for a connection that is in use.
+func TestAPoolInUseIsNotWaitedForForGood(t *testing.T) {
+	t.Parallel()
+	pool, err := pgxpool.New(t.Context(), sharedURL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan struct{})
+	closeWithin(0, func() {
+		defer close(closed)
+		pool.Close()
+	})
+	select {
+	case <-closed:
+		t.Error("the pool is closed while a connection is in use")
+	default:
+	}
+	conn.Release()
+	<-closed
 }

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -19,12 +20,16 @@ func forTerminal(w io.Writer) io.Writer {
 
 // tameWriter replaces what could steer a terminal. It holds back the bytes of a character that is not complete.
 type tameWriter struct {
-	to   io.Writer
+	to io.Writer
+
+	mu   sync.Mutex
 	held []byte
 }
 
 // Write implements io.Writer.
 func (t *tameWriter) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	text := append(t.held, p...)
 	whole := len(text)
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
@@ -53,8 +58,16 @@ func tame(text string) string {
 	}, text)
 }
 
+// rawTerminal returns the writer of a terminal itself, for what this program makes up to steer it.
+func rawTerminal(w io.Writer) io.Writer {
+	if t, ok := w.(*tameWriter); ok {
+		return t.to
+	}
+	return w
+}
+
 func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+	f, ok := rawTerminal(w).(*os.File)
 	if !ok {
 		return false
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -64,7 +65,7 @@ func openTerminal(t *testing.T) (screen, tty *os.File) {
 	return screen, tty
 }
 
-// No text of a server steers the terminal of who reads it: neither a result nor an error.
+// No text of a server steers the terminal of who reads it: neither a result nor an error, nor a note.
 func TestCommandsDoNotSteerTerminals(t *testing.T) {
 	t.Parallel()
 	file, folder := "file-00000000-0000-0000-0000-000000000000", "source-00000000-0000-0000-0000-000000000000"
@@ -78,12 +79,13 @@ func TestCommandsDoNotSteerTerminals(t *testing.T) {
 			_ = json.NewEncoder(w).Encode(map[string]string{"func_return": steering, "status": status})
 			return
 		}
-		_ = json.NewEncoder(w).Encode(map[string]any{"content": steering, "id": file})
+		_, _ = io.Copy(io.Discard, r.Body)
+		_ = json.NewEncoder(w).Encode(map[string]any{"content": steering, "id": file, "left_out": []string{steering}})
 	}))
 	t.Cleanup(server.Close)
 	agent, broken := "agent-00000000-0000-0000-0000-000000000000", "agent-00000000-0000-0000-0000-00000000dead"
 	for _, args := range [][]string{{"grep", agent, "a"}, {"grep", broken, "a"},
-		{"files", "text", folder, file}} {
+		{"files", "text", folder, file}, {"agents", "import", "terminal_linux_test.go"}} {
 		screen, tty := openTerminal(t)
 		code := run(t.Context(), append(args, "--addr", server.URL), tty, tty)
 		if err := tty.Close(); err != nil {

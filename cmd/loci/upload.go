@@ -371,14 +371,14 @@ func (u *upload) update(change func()) {
 	defer u.mu.Unlock()
 	change()
 	if u.shown {
-		fmt.Fprintf(u.err, "\r\x1b[K%d of %d files sent, %d searchable, %d failed", len(u.sent)+u.unchanged, u.total,
-			u.unchanged+u.searchable, len(u.failures))
+		fmt.Fprintf(rawTerminal(u.err), "\r\x1b[K%d of %d files sent, %d searchable, %d failed", len(u.sent)+u.unchanged,
+			u.total, u.unchanged+u.searchable, len(u.failures))
 	}
 }
 
 // clear removes the progress from a terminal.
 func (u *upload) clear() {
 	if u.shown {
-		fmt.Fprint(u.err, "\r\x1b[K")
+		fmt.Fprint(rawTerminal(u.err), "\r\x1b[K")
 	}
 }
