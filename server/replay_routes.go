@@ -136,8 +136,8 @@ func (body *CreateReplay) request() (r replay.Request, err error) {
 	return r, nil
 }
 
-// maxReplayedBytes bounds the texts of a conversation that is replayed: they are in memory as messages, as a transcript,
-// and as what is stored.
+// maxReplayedBytes bounds the texts of a conversation that is replayed: they are in memory as messages, as a
+// transcript, and as what is stored.
 const maxReplayedBytes = 16 << 20
 
 // recorded returns the messages of the conversation that a body names as a transcript; none if it names none.
