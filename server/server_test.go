@@ -101,8 +101,8 @@ func newServerWith(t testing.TB, pool *pgxpool.Pool, jobs *river.Client[pgx.Tx])
 				}
 				return compactions.Models(ctx, handle)
 			}, Jobs: func() *river.Client[pgx.Tx] { return agents.Jobs }},
-		Progress: store.NewProgressPoller(20 * time.Millisecond), DB: pool, Followers: event.NewFollowers(pool,
-			20*time.Millisecond),
+		Progress: store.NewProgressPoller(50 * time.Millisecond), DB: pool, Followers: event.NewFollowers(pool,
+			50*time.Millisecond),
 		Keys: &apikey.Store{DB: pool}, Log: slog.New(serverLog), Version: "test", MaxUploadBytes: maxUpload,
 		ReadyEvery: time.Nanosecond, PageWait: patience,
 		Probe: func(ctx context.Context) (time.Duration, error) {
