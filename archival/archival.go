@@ -15,7 +15,8 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
+	"github.com/loci-memory/loci/embed/rank"
 )
 
 // Archive is a set of passages, attached to agents as a whole.
@@ -30,7 +31,7 @@ type Archive struct {
 	UpdatedAt   time.Time       `db:"updated_at" json:"updated_at"`
 	db.Makers
 
-	Vectors *embed.Status `db:"embedding_status" json:"embedding_status"` // nil before the first embeddings endpoint
+	Vectors *endpoint.Status `db:"embedding_status" json:"embedding_status"` // nil before the first embeddings endpoint
 }
 
 // NewArchive describes an archive to create.
@@ -137,7 +138,7 @@ type Query struct {
 
 	WordsOnly   bool    // the embeddings endpoint is not asked
 	MeaningOnly bool    // but by words where the endpoint does not answer
-	Weight      float64 // of meaning, as embed.Question has it
+	Weight      float64 // of meaning, as rank.Question has it
 }
 
 // SearchMax is the most passages that a search returns.
@@ -150,7 +151,7 @@ type Hit struct {
 	WordsRank   int     `db:"words_rank"`   // from 1; 0 if it shares no word with the query
 	MeaningRank int     `db:"meaning_rank"` // from 1; 0 if it was not ranked by meaning
 
-	Explanation *embed.HitExplanation `db:"-"` // if the query asks for it
+	Explanation *rank.HitExplanation `db:"-"` // if the query asks for it
 }
 
 // Results are the passages that a search found, the best first.
@@ -158,9 +159,9 @@ type Results struct {
 	Hits      []Hit
 	ByMeaning bool // they were ranked by meaning too
 	More      bool // there are hits behind these
-	embed.Remarks
+	rank.Remarks
 
 	// SearchedFor is the spelling of the query that the hits are of, where words of it are in no row; else empty.
 	SearchedFor string
-	Explanation *embed.Explanation // if the query asks for it
+	Explanation *rank.Explanation // if the query asks for it
 }

@@ -9,19 +9,20 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 )
 
 type passages struct{}
 
-// Kind implements embed.Kind.
+// Kind implements endpoint.Kind.
 func (passages) Kind() string { return "embed_passages" }
 
-type job = embed.OwnerJob[passages]
+type job = endpoint.OwnerJob[passages]
 
 // Queue returns the queue of the passages that wait for their vectors. Their owners are archives.
-func (s *Store) Queue() *embed.Queue[passages] {
-	return &embed.Queue[passages]{
-		Worker: embed.Worker[job]{
+func (s *Store) Queue() *endpoint.Queue[passages] {
+	return &endpoint.Queue[passages]{
+		Worker: endpoint.Worker[job]{
 			DB: s.db,
 			Vectors: s.search.VectorTable(`
 				SELECT count(*) FROM unembedded_passages u JOIN archives c ON c.org = u.org AND c.key = u.archive_key
@@ -62,7 +63,7 @@ const waitingArchives = `
 type batch struct {
 	store    *Store
 	job      job
-	space    embed.Space
+	space    endpoint.Space
 	passages []unembedded
 }
 
@@ -73,7 +74,7 @@ type unembedded struct {
 }
 
 // nextBatch reads the newest passages of an archive that wait, at most as many as the endpoint's Size.
-func (s *Store) nextBatch(ctx context.Context, j job, space embed.Space) (embed.Batch, error) {
+func (s *Store) nextBatch(ctx context.Context, j job, space endpoint.Space) (endpoint.Batch, error) {
 	rows, err := db.All[unembedded](ctx, s.db, `
 		SELECT key, text, sha256 FROM (
 			SELECT p.key, p.text, p.sha256,
@@ -90,14 +91,14 @@ func (s *Store) nextBatch(ctx context.Context, j job, space embed.Space) (embed.
 		WHERE before <= @tokens
 		ORDER BY key DESC`,
 		pgx.StrictNamedArgs{"org": j.Org, "archive": j.Owner, "space": space.ID, "size": s.endpoint.Size(),
-			"tokens": embed.MostTokens})
+			"tokens": endpoint.MostTokens})
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
 	return &batch{store: s, job: j, space: space, passages: rows}, nil
 }
 
-// Items implements embed.Batch.
+// Items implements endpoint.Batch.
 func (b *batch) Items() []embed.Item {
 	items := make([]embed.Item, len(b.passages))
 	for i, p := range b.passages {
@@ -106,7 +107,7 @@ func (b *batch) Items() []embed.Item {
 	return items
 }
 
-// Lock implements embed.Batch. It returns ErrNotFound if the archive is deleted or has another space. It leaves out
+// Lock implements endpoint.Batch. It returns ErrNotFound if the archive is deleted or has another space. It leaves out
 // passages that are deleted, have another text, or wait no longer.
 func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 	if _, err := db.One[int64](ctx, tx, `
@@ -147,8 +148,8 @@ func (b *batch) columns() (keys []int64, sums [][]byte) {
 	return keys, sums
 }
 
-// Finish implements embed.Batch. A refused passage is kept with the reason.
-func (b *batch) Finish(ctx context.Context, tx pgx.Tx, refused []*embed.RefusedError) error {
+// Finish implements endpoint.Batch. A refused passage is kept with the reason.
+func (b *batch) Finish(ctx context.Context, tx pgx.Tx, refused []*endpoint.RefusedError) error {
 	var rows pgx.Batch
 	for _, r := range refused {
 		rows.Queue(`
@@ -160,7 +161,7 @@ func (b *batch) Finish(ctx context.Context, tx pgx.Tx, refused []*embed.RefusedE
 	return tx.SendBatch(ctx, &rows).Close()
 }
 
-// Note implements embed.Batch.
+// Note implements endpoint.Batch.
 func (b *batch) Note(ctx context.Context, reason string) error {
 	_, err := b.store.db.Exec(ctx, `
 		UPDATE archives SET embed_error = $3

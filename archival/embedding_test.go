@@ -15,16 +15,16 @@ import (
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
-	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/embedtest"
+	"github.com/loci-memory/loci/embed/endpoint"
 )
 
 // denseFixture is a fixture whose passages an endpoint embeds.
 type denseFixture struct {
 	*fixture
 	server   *embedtest.Endpoint
-	endpoint *embed.Endpoint
-	space    embed.Space
+	endpoint *endpoint.Endpoint
+	space    endpoint.Space
 }
 
 func newDenseFixture(t *testing.T, e *embedtest.Endpoint) *denseFixture {
@@ -40,7 +40,7 @@ func (f *denseFixture) use(e *embedtest.Endpoint) {
 	f.server, f.endpoint = e, e.Endpoint(f)
 	f.endpoint.FirstPause, f.endpoint.MaxPause = time.Millisecond, 20*time.Millisecond
 	var err error // another test's endpoint may have had the same URL
-	if f.space, err = embed.UseSpace(f.Context(), f.pool, fmt.Sprintf("%s of %d", e.URL, f.org), "fake",
+	if f.space, err = endpoint.UseSpace(f.Context(), f.pool, fmt.Sprintf("%s of %d", e.URL, f.org), "fake",
 		e.Dimension); err != nil {
 		f.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func (f *fixture) notes(n int) (archive string) {
 }
 
 // status is how far an archive's vectors are.
-func (f *fixture) status(archive string) *embed.Status {
+func (f *fixture) status(archive string) *endpoint.Status {
 	f.Helper()
 	c, err := f.store.Archive(f.Context(), f.org, archive)
 	if err != nil {
@@ -166,7 +166,7 @@ func TestQueueOfPassages(t *testing.T) {
 				got := f.found(archival.Query{Text: last})
 				return len(got) > 0 && strings.Contains(got[0], last)
 			},
-			Status: func() *embed.Status { return f.status(archive) }, Settled: func() { f.settled(0) },
+			Status: func() *endpoint.Status { return f.status(archive) }, Settled: func() { f.settled(0) },
 		}
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/lexicon"
 )
 
 // Contents are what an erasure reads and changes of a passage.
@@ -47,7 +47,7 @@ func (s *Store) Replace(ctx context.Context, org db.Org, key int64, erase func(C
 		if _, err := tx.Exec(ctx, `DELETE FROM passage_vectors WHERE org = $1 AND passage_key = $2`, org, key); err != nil {
 			return db.Error(err)
 		}
-		sum, lex := sha256.Sum256([]byte(text)), embed.Document(text)
+		sum, lex := sha256.Sum256([]byte(text)), lexicon.Document(text)
 		tag, err := tx.Exec(ctx, `
 			DELETE FROM passages p WHERE p.org = $1 AND p.key = $2 AND ($3 OR EXISTS (
 				SELECT FROM passages o WHERE o.org = $1 AND o.archive_key = p.archive_key AND o.sha256 = $4 AND o.key <> $2
@@ -59,7 +59,7 @@ func (s *Store) Replace(ctx context.Context, org db.Org, key int64, erase func(C
 		if err := db.Exec(ctx, tx, `
 			UPDATE passages
 			SET text = $3, sha256 = $4, lex = $5, terms = $6, tags = $7, metadata = $8, updated_at = now()
-			WHERE org = $1 AND key = $2`, org, key, text, sum[:], &lex.Vector, embed.Owned(p.Archive, lex.Terms),
+			WHERE org = $1 AND key = $2`, org, key, text, sum[:], &lex.Vector, lexicon.Owned(p.Archive, lex.Terms),
 			db.Tags(left.Tags), left.Metadata); err != nil {
 			return err
 		}

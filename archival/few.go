@@ -9,20 +9,20 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/rank"
 	"github.com/loci-memory/loci/embed/wordindex"
 )
 
-// few returns embed.Filter.Few for a query: a function that reads the keys of the passages with the query's tags and
+// few returns rank.Filter.Few for a query: a function that reads the keys of the passages with the query's tags and
 // times. It reads few keys once, for both arms of the search. few returns nil for a query without tags and times.
-func (s *Store) few(ctx context.Context, a searchedArchives, q Query, f embed.Filter) func(most int) ([]int64, error) {
-	if len(q.Tags) == 0 && q.Start == nil && q.End == nil || len(a.archives)*max(len(q.Tags), 1) > embed.MaxOwners {
+func (s *Store) few(ctx context.Context, a searchedArchives, q Query, f rank.Filter) func(most int) ([]int64, error) {
+	if len(q.Tags) == 0 && q.Start == nil && q.End == nil || len(a.archives)*max(len(q.Tags), 1) > rank.MaxOwners {
 		return nil
 	}
-	first := sync.OnceValues(func() ([]int64, error) { return s.keysOf(ctx, a, q, f, embed.FewByWords+1) })
+	first := sync.OnceValues(func() ([]int64, error) { return s.keysOf(ctx, a, q, f, rank.FewByWords+1) })
 	return func(most int) ([]int64, error) {
 		keys, err := first()
-		if err == nil && embed.FewByWords < len(keys) && embed.FewByWords < most {
+		if err == nil && rank.FewByWords < len(keys) && rank.FewByWords < most {
 			keys, err = s.keysOf(ctx, a, q, f, most+1)
 		}
 		if len(keys) > most {
@@ -37,7 +37,7 @@ const byTime = wordindex.ByIndexes + `, set_config('enable_sort', 'off', true)`
 
 // keysOf returns the keys of the passages that pass a filter, at most some of them. It reads them by the index
 // passages_tags if the query has tags, else by passages_archive.
-func (s *Store) keysOf(ctx context.Context, a searchedArchives, q Query, f embed.Filter, most int) ([]int64, error) {
+func (s *Store) keysOf(ctx context.Context, a searchedArchives, q Query, f rank.Filter, most int) ([]int64, error) {
 	args := pgx.StrictNamedArgs{"most": most}
 	maps.Copy(args, f.Args)
 	settings, from := byTime, `unnest(@archives::bigint[]) a (archive) CROSS JOIN LATERAL (
@@ -45,7 +45,7 @@ func (s *Store) keysOf(ctx context.Context, a searchedArchives, q Query, f embed
 		ORDER BY r.happened_at, r.key OFFSET 0)`
 	if len(q.Tags) > 0 {
 		args["owned"] = a.ownedTags(q)
-		settings, from = embed.ByArrayIndex, `(
+		settings, from = rank.ByArrayIndex, `(
 			SELECT * FROM passages r
 			WHERE r.org + 0 = @org AND owned_tags(r.archive_key, r.tags) && @owned AND r.tags <> '{}' OFFSET 0)`
 	}

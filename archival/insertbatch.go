@@ -16,7 +16,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/lexicon"
 )
 
 // Batch is many drafts, and the passages that they became, in the drafts' order. The caller closes it.
@@ -240,10 +240,10 @@ const insertPassage = `
 	FROM stored p JOIN archives c ON c.org = p.org AND c.key = p.archive_key WHERE c.org = @org`
 
 func (d Draft) insertArgs(ctx context.Context, org db.Org, archive int64, p *piece) pgx.StrictNamedArgs {
-	lex := embed.Document(d.Text)
+	lex := lexicon.Document(d.Text)
 	return pgx.StrictNamedArgs{"id": p.id, "org": org, "archive": archive, "text": d.Text, "sum": p.sha256[:],
 		"tags": d.Tags, "metadata": d.Metadata, "happened": d.HappenedAt, "lex": lex.Vector,
-		"terms": embed.Owned(archive, lex.Terms), "from": d.ValidFrom, "until": d.ValidUntil,
+		"terms": lexicon.Owned(archive, lex.Terms), "from": d.ValidFrom, "until": d.ValidUntil,
 		"supersedes": d.Supersedes != "", "provenance": db.ProvenanceOf(ctx)}
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/chunker"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/lexicon"
 )
 
 //nolint:gosec // no password
@@ -164,8 +164,8 @@ func (s *Store) change(ctx context.Context, org db.Org, archive int64, p Passage
 		"provenance": db.ProvenanceOf(ctx)}
 	if c.Text != nil {
 		text := db.Clean(*c.Text)
-		sum, lex := sha256.Sum256([]byte(text)), embed.Document(text)
-		args["text"], args["sum"], args["lex"], args["terms"] = text, sum[:], &lex.Vector, embed.Owned(archive, lex.Terms)
+		sum, lex := sha256.Sum256([]byte(text)), lexicon.Document(text)
+		args["text"], args["sum"], args["lex"], args["terms"] = text, sum[:], &lex.Vector, lexicon.Owned(archive, lex.Terms)
 	}
 	if c.Tags != nil {
 		args["tags"] = db.Tags(c.Tags)

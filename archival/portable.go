@@ -15,6 +15,8 @@ import (
 	"github.com/loci-memory/loci/chunker"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
+	"github.com/loci-memory/loci/embed/lexicon"
 )
 
 // PortableArchive is an archive as a file of an agent carries it, with how it is attached to that agent. Its passages
@@ -120,7 +122,7 @@ func (s *Store) Stored(ctx context.Context, org db.Org, archiveID string, ids []
 
 // RestoreVectors stores the vectors of restored passages in a space, by the ids of the passages. They are normalized;
 // those without a direction are left out. The passages wait for no other vectors of the space.
-func (s *Store) RestoreVectors(ctx context.Context, org db.Org, space embed.Space, of map[string][]float32) error {
+func (s *Store) RestoreVectors(ctx context.Context, org db.Org, space endpoint.Space, of map[string][]float32) error {
 	var rows pgx.Batch
 	for id, vector := range of {
 		unit := embed.Normalize(vector)
@@ -158,13 +160,13 @@ func (s *Store) RestorePassages(ctx context.Context, org db.Org, archiveID strin
 			return err
 		}
 		ids[i] = uuidOf(p.ID)
-		sum, lex := sha256.Sum256([]byte(p.Text)), embed.Document(p.Text)
+		sum, lex := sha256.Sum256([]byte(p.Text)), lexicon.Document(p.Text)
 		rows.Queue(`
 			INSERT INTO passages (id, org, archive_key, text, sha256, tags, metadata, happened_at, created_at, updated_at,
 			                      lex, terms, valid_from, valid_until, provenance)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
 			ids[i], org, archive, p.Text, sum[:], db.Tags(p.Tags), p.Metadata, p.HappenedAt, p.StoredAt, p.UpdatedAt,
-			lex.Vector, embed.Owned(archive, lex.Terms), p.ValidFrom, p.ValidUntil, p.Provenance)
+			lex.Vector, lexicon.Owned(archive, lex.Terms), p.ValidFrom, p.ValidUntil, p.Provenance)
 	}
 	if err := db.Error(s.db.SendBatch(ctx, &rows).Close()); err != nil {
 		return err

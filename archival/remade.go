@@ -7,11 +7,11 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 )
 
-// Remade lets embed.Reembed make the vectors of passages in another space.
-func (s *Store) Remade() embed.Remade { return s.Queue().Remade(s.readRemade) }
+// Remade lets endpoint.Reembed make the vectors of passages in another space.
+func (s *Store) Remade() endpoint.Remade { return s.Queue().Remade(s.readRemade) }
 
 // remade is passages without a vector in a space.
 type remade struct {
@@ -20,7 +20,7 @@ type remade struct {
 }
 
 // readRemade returns those passages with some keys that lack a vector in a space.
-func (s *Store) readRemade(ctx context.Context, org db.Org, space embed.Space, keys []int64) (embed.Rows, error) {
+func (s *Store) readRemade(ctx context.Context, org db.Org, space endpoint.Space, keys []int64) (endpoint.Rows, error) {
 	rows, err := db.All[unembedded](ctx, s.db, `
 		SELECT p.key, p.text, p.sha256 FROM passages p
 		WHERE p.org = $1 AND p.key = ANY ($2) AND NOT EXISTS (
@@ -32,7 +32,7 @@ func (s *Store) readRemade(ctx context.Context, org db.Org, space embed.Space, k
 	return &remade{batch{store: s, space: space, passages: rows}, org}, nil
 }
 
-// Lock implements embed.Rows. It leaves out passages that are deleted or have another text.
+// Lock implements endpoint.Rows. It leaves out passages that are deleted or have another text.
 func (b *remade) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 	keys, sums := b.columns()
 	type row struct {
@@ -55,5 +55,5 @@ func (b *remade) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 	return locked, err
 }
 
-// Finish implements embed.Rows.
-func (*remade) Finish(context.Context, pgx.Tx, []*embed.RefusedError) error { return nil }
+// Finish implements endpoint.Rows.
+func (*remade) Finish(context.Context, pgx.Tx, []*endpoint.RefusedError) error { return nil }

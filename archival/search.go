@@ -10,7 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/lexicon"
+	"github.com/loci-memory/loci/embed/rank"
 )
 
 // maxSearchedTags bounds the time that a search takes for its tags.
@@ -19,7 +20,7 @@ const maxSearchedTags = 1_000
 // Search finds passages by words, and by meaning where an embedding model answers; without a text, the newest ones.
 // ErrNotFound if the agent or the archive does not exist; ErrInvalid if the text is too long, or the tags are too many.
 func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error) {
-	if err := embed.CheckQuery(q.Text); err != nil {
+	if err := rank.CheckQuery(q.Text); err != nil {
 		return Results{}, err
 	}
 	q.Limit = min(max(q.Limit, 1), SearchMax)
@@ -42,11 +43,11 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 		more := len(hits) > q.Limit
 		return Results{Hits: hits[:min(len(hits), q.Limit)], More: more}, err
 	}
-	question := embed.Question{
+	question := rank.Question{
 		Org:       org,
 		Text:      q.Text,
-		Filters:   []embed.Filter{filter},
-		Limit:     embed.Depth(after, q.Offset, q.Limit),
+		Filters:   []rank.Filter{filter},
+		Limit:     rank.Depth(after, q.Offset, q.Limit),
 		AsWritten: q.AsWritten,
 
 		WordsOnly:   q.WordsOnly,
@@ -54,11 +55,11 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 		Weight:      q.Weight,
 
 		Scope:  fmt.Sprint(org, found.archives),
-		Sample: func(ctx context.Context) (*embed.IDF, error) { return s.sample(ctx, found) },
+		Sample: func(ctx context.Context) (*lexicon.IDF, error) { return s.sample(ctx, found) },
 		Owners: func(context.Context) ([]int64, error) { return found.archives, nil },
 	}
-	out, spelling, err := embed.Respelled(ctx, s.db, s.search, question,
-		func(text string, guessed bool) (embed.Searched[Results], error) {
+	out, spelling, err := rank.Respelled(ctx, s.db, s.search, question,
+		func(text string, guessed bool) (rank.Searched[Results], error) {
 			question.Text, question.Guessed = text, guessed
 			return s.ranked(ctx, q, question, after)
 		})
@@ -76,31 +77,31 @@ func tagFilter(given []string) []string {
 }
 
 // ranked searches once. The hits of a page are behind the one with the key after, unless that is 0.
-func (s *Store) ranked(ctx context.Context, q Query, question embed.Question, after int64) (
-	out embed.Searched[Results], err error) {
+func (s *Store) ranked(ctx context.Context, q Query, question rank.Question, after int64) (
+	out rank.Searched[Results], err error) {
 	ranking, err := s.search.Rank(ctx, s.db, question)
 	if err != nil {
 		return out, err
 	}
-	err = ranking.RankByText(ctx, func(keys []int64) ([]embed.Text, error) {
-		return db.All[embed.Text](ctx, s.db, `
+	err = ranking.RankByText(ctx, func(keys []int64) ([]rank.Text, error) {
+		return db.All[rank.Text](ctx, s.db, `
 			SELECT key, left(text, $3) AS text FROM passages WHERE org = $1 AND key = ANY ($2)`,
-			question.Org, keys, embed.NearChars)
+			question.Org, keys, rank.NearChars)
 	})
 	if err != nil {
 		return out, err
 	}
 	rows := slices.Clone(ranking.Rows)
 	ranking.Calibrate(rows)
-	rows, err = embed.Behind(rows, after)
+	rows, err = rank.Behind(rows, after)
 	if err != nil {
 		return out, err
 	}
-	hits, err := embed.ReadHits[Hit](ctx, s.db, embed.HitQuery[Hit]{Org: question.Org, Offset: q.Offset,
+	hits, err := rank.ReadHits[Hit](ctx, s.db, rank.HitQuery[Hit]{Org: question.Org, Offset: q.Offset,
 		Limit: q.Limit, Keep: confirm(ranking), SQL: `
-		SELECT ` + passageColumns + `, ` + embed.HitColumns + `
-		FROM ` + embed.HitTable + embed.KeyedRow("passages", "hit.key") + ` p` +
-			embed.KeyedRow("archives", "p.archive_key") + ` c
+		SELECT ` + passageColumns + `, ` + rank.HitColumns + `
+		FROM ` + rank.HitTable + rank.KeyedRow("passages", "hit.key") + ` p` +
+			rank.KeyedRow("archives", "p.archive_key") + ` c
 		WHERE c.deleted_at IS NULL
 		ORDER BY hit.place`}, rows)
 	if !q.Held.All && q.Held.AsOf == nil { // those that ended since they were ranked
@@ -119,7 +120,7 @@ func (s *Store) ranked(ctx context.Context, q Query, question embed.Question, af
 }
 
 // explain adds to results how they were ranked.
-func (r *Results) explain(ranking embed.Ranking) {
+func (r *Results) explain(ranking rank.Ranking) {
 	r.Explanation = ranking.Explanation()
 	for i, h := range r.Hits {
 		r.Hits[i].Explanation = ranking.ExplainHit(h.Key, h.Text)
@@ -130,7 +131,7 @@ func (r *Results) explain(ranking embed.Ranking) {
 }
 
 // confirm returns a function that reports whether a row of a ranking is a hit.
-func confirm(ranking embed.Ranking) func(*Hit) (bool, error) {
+func confirm(ranking rank.Ranking) func(*Hit) (bool, error) {
 	return func(h *Hit) (bool, error) { return ranking.Confirm(h.Text, &h.WordsRank, h.MeaningRank), nil }
 }
 
@@ -195,7 +196,7 @@ func (s *Store) searched(ctx context.Context, org db.Org, q Query) (searchedArch
 }
 
 // filter returns what the query may see of the archives.
-func (a searchedArchives) filter(q Query) embed.Filter {
+func (a searchedArchives) filter(q Query) rank.Filter {
 	args := pgx.StrictNamedArgs{"org": a.org, "archives": a.archives}
 	where := ""
 	if len(q.Tags) > 0 {
@@ -207,7 +208,7 @@ func (a searchedArchives) filter(q Query) embed.Filter {
 	where += q.times("$", args)
 	where += q.Held.Where("$", args)
 	const archives = `$.org = @org AND $.archive_key = ANY (@archives)`
-	return embed.Filter{
+	return rank.Filter{
 		Rows:    strings.ReplaceAll(archives+where, "$", "r"),
 		Vectors: strings.ReplaceAll(archives+where, "$", "v"),
 		Args:    args,
@@ -228,7 +229,7 @@ func (q Query) times(row string, args pgx.StrictNamedArgs) (where string) {
 }
 
 // newest returns the newest passages, one more than the query asks for if there are as many.
-func (s *Store) newest(ctx context.Context, q Query, f embed.Filter, after int64) ([]Hit, error) {
+func (s *Store) newest(ctx context.Context, q Query, f rank.Filter, after int64) ([]Hit, error) {
 	f.Args["limit"], f.Args["offset"], f.Args["after"] = q.Limit+1, max(q.Offset, 0), after
 	return db.All[Hit](ctx, s.db, `
 		SELECT `+passageColumns+`, 0::float8 AS score, 0 AS words_rank, 0 AS meaning_rank
@@ -242,8 +243,8 @@ func (s *Store) newest(ctx context.Context, q Query, f embed.Filter, after int64
 		ORDER BY p.happened_at DESC, p.key DESC`, f.Args)
 }
 
-// sample reads the terms of up to embed.SampleRows passages, evenly spread over the archives.
-func (s *Store) sample(ctx context.Context, a searchedArchives) (*embed.IDF, error) {
+// sample reads the terms of up to lexicon.SampleRows passages, evenly spread over the archives.
+func (s *Store) sample(ctx context.Context, a searchedArchives) (*lexicon.IDF, error) {
 	terms, err := db.All[[]int64](ctx, s.db, `
 		WITH placed AS (
 			SELECT key, row_number() OVER (ORDER BY key) - 1 AS n, count(*) OVER () AS rows
@@ -252,6 +253,6 @@ func (s *Store) sample(ctx context.Context, a searchedArchives) (*embed.IDF, err
 		SELECT p.terms FROM placed JOIN passages p USING (key)
 		WHERE p.org = $1 AND n % greatest(rows / $3, 1) = 0
 		ORDER BY n
-		LIMIT $3`, a.org, a.archives, embed.SampleRows)
-	return embed.NewIDF(terms, a.rows), err
+		LIMIT $3`, a.org, a.archives, lexicon.SampleRows)
+	return lexicon.NewIDF(terms, a.rows), err
 }

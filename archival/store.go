@@ -7,31 +7,32 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
+	"github.com/loci-memory/loci/embed/rank"
 	"github.com/loci-memory/loci/embed/wordindex"
 )
 
 // Options configure a Store.
 type Options struct {
-	Endpoint *embed.Endpoint // the embeddings endpoint; nil ranks by words alone
-	Reranker *embed.Reranker // orders the best hits of a search; nil leaves their order
+	Endpoint *endpoint.Endpoint // the embeddings endpoint; nil ranks by words alone
+	Reranker *rank.Reranker     // orders the best hits of a search; nil leaves their order
 }
 
 // Store keeps archives in Postgres.
 type Store struct {
 	db       db.DB
-	search   *embed.Search
+	search   *rank.Search
 	sizes    *sizes
-	endpoint *embed.Endpoint
+	endpoint *endpoint.Endpoint
 	settle   time.Duration // between an insert and the job that embeds it
 }
 
 // New returns a store on d.
 func New(d db.DB, o Options) *Store {
-	search := embed.NewSearch(o.Endpoint, "passages", "passage_vectors", "passage_key")
+	search := rank.NewSearch(o.Endpoint, "passages", "passage_vectors", "passage_key")
 	search.Reranker = o.Reranker
 	search.Words = wordindex.New("passages", "passages", "archive_key", "key")
-	return &Store{db: d, search: search, sizes: &sizes{}, endpoint: o.Endpoint, settle: embed.Settle}
+	return &Store{db: d, search: search, sizes: &sizes{}, endpoint: o.Endpoint, settle: endpoint.Settle}
 }
 
 // With returns a copy of the store that works in tx.

@@ -11,8 +11,8 @@ import (
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
-	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/embedtest"
+	"github.com/loci-memory/loci/embed/lexicon"
 )
 
 // An archive is ranked through the index of words as from its passages, also after one got another text or was erased.
@@ -96,7 +96,7 @@ func passagesOfAnOlderVersionAreWeighedAnew(t *testing.T, in owned) {
 func TestAWordFindsNoPassageWithAnotherOfItsPlace(t *testing.T) {
 	t.Parallel()
 	a, b := "xxzlzq", "xvdbbcq" // which Colliding found
-	if !slices.Equal(embed.TermIDs(a), embed.TermIDs(b)) {
+	if !slices.Equal(lexicon.TermIDs(a), lexicon.TermIDs(b)) {
 		a, b = embedtest.Colliding(t)
 	}
 	f := newFixture(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/lexicon"
 )
 
 // history measures the log of messages: appending to a long one and to a short one, reading what is in view, and
@@ -105,7 +105,7 @@ func (h *historian) fill(ctx context.Context, l log, total int) error {
 		}
 		text, id, at := h.sentence(), uuid.New(), time.Unix(1_600_000_000,
 			0).Add(time.Duration(position/40)*24*time.Hour+time.Duration(position%40)*time.Minute)
-		lex := embed.Document(text)
+		lex := lexicon.Document(text)
 		terms := make([]int64, len(lex.Terms))
 		for i, t := range lex.Terms {
 			terms[i] = l.key<<24 | int64(t)
@@ -242,7 +242,7 @@ func (h *historian) replay(ctx context.Context, logs []log, sql string) (float64
 		return 0, err
 	}
 	text := h.sentence()
-	lex := embed.Document(text)
+	lex := lexicon.Document(text)
 	p := pgbench{program: h.tool("pgbench"), url: url, dir: dir, scripts: []string{path}, plans: "auto"}
 	for name, value := range map[string]string{"lex": printed(lex),
 		"content": fmt.Sprintf(`[{"type":"text","text":%q}]`, text),
@@ -257,12 +257,12 @@ func (h *historian) replay(ctx context.Context, logs []log, sql string) (float64
 }
 
 // printed returns a vector in the form that Postgres reads.
-func printed(lex embed.Lex) string {
+func printed(lex lexicon.Lex) string {
 	parts := make([]string, len(lex.Terms))
 	for i, v := range lex.Vector.Values() {
 		parts[i] = fmt.Sprintf("%d:%g", lex.Terms[i]+1, v)
 	}
-	return fmt.Sprintf("{%s}/%d", strings.Join(parts, ","), embed.Lexicon)
+	return fmt.Sprintf("{%s}/%d", strings.Join(parts, ","), lexicon.Lexicon)
 }
 
 func arrayOf(terms []int32) string {

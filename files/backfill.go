@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 )
 
 // requeueFiles is the number of files whose batches are queued again in one transaction.
@@ -47,7 +47,7 @@ func (s *Store) backfill(ctx context.Context, org db.Org, space int16) (added in
 		  AND NOT EXISTS (
 			SELECT FROM chunks c JOIN chunk_vectors v ON v.org = c.org AND v.chunk_key = c.key AND v.space_id = $2
 			WHERE c.org = $1 AND c.file_key = f.key)
-		ON CONFLICT DO NOTHING`, org, space, embed.MostTexts, embed.MostTokens)
+		ON CONFLICT DO NOTHING`, org, space, endpoint.MostTexts, endpoint.MostTokens)
 	if err != nil {
 		return 0, fmt.Errorf("queue missing vectors: %w", err)
 	}

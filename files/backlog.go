@@ -4,12 +4,12 @@ import (
 	"context"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 )
 
 // Backlog counts the chunks of an organization by what became of their vectors.
-func (s *Store) Backlog(ctx context.Context, org db.Org) (embed.Backlog, error) {
-	return db.One[embed.Backlog](ctx, s.db, `
+func (s *Store) Backlog(ctx context.Context, org db.Org) (endpoint.Backlog, error) {
+	return db.One[endpoint.Backlog](ctx, s.db, `
 		SELECT (SELECT coalesce(sum(end_ordinal - first_ordinal), 0) FROM embed_batches
 		        WHERE org = $1 AND space_id = $2) AS waiting,
 		       (SELECT count(*) FROM chunk_vectors WHERE org = $1 AND space_id = $2) AS embedded,

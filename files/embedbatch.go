@@ -11,6 +11,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 )
 
 // batch is a batch of the chunks of one file, or those of several.
@@ -39,7 +40,7 @@ type unembedded struct {
 var errOtherSpace = river.JobCancel(errors.New("the space is not in use; its work is queued again when it is"))
 
 // nextBatch reads a job's batch, shortened to the number of chunks that the endpoint embeds in time.
-func (s *Store) nextBatch(ctx context.Context, job EmbedArgs, space embed.Space) (embed.Batch, error) {
+func (s *Store) nextBatch(ctx context.Context, job EmbedArgs, space endpoint.Space) (endpoint.Batch, error) {
 	if space.ID != job.SpaceID {
 		return nil, errOtherSpace
 	}
@@ -47,7 +48,7 @@ func (s *Store) nextBatch(ctx context.Context, job EmbedArgs, space embed.Space)
 }
 
 // nextFiles reads those of a job's files that wait, as many as the endpoint embeds in time.
-func (s *Store) nextFiles(ctx context.Context, job EmbedFilesArgs, space embed.Space) (embed.Batch, error) {
+func (s *Store) nextFiles(ctx context.Context, job EmbedFilesArgs, space endpoint.Space) (endpoint.Batch, error) {
 	if space.ID != job.SpaceID {
 		return nil, errOtherSpace
 	}
@@ -57,9 +58,9 @@ func (s *Store) nextFiles(ctx context.Context, job EmbedFilesArgs, space embed.S
 }
 
 // readBatch reads the batches of jobs, each of another file; nil if none of them waits.
-func (s *Store) readBatch(ctx context.Context, org db.Org, space int16, jobs []EmbedArgs) (embed.Batch, error) {
+func (s *Store) readBatch(ctx context.Context, org db.Org, space int16, jobs []EmbedArgs) (endpoint.Batch, error) {
 	size := s.o.Endpoint.Size()
-	for i := 0; size < embed.MostTexts && i < len(jobs); i++ { // no batch has more
+	for i := 0; size < endpoint.MostTexts && i < len(jobs); i++ { // no batch has more
 		if err := s.shorten(ctx, jobs[i], size); err != nil {
 			return nil, err
 		}
@@ -134,7 +135,7 @@ func (c unembedded) item() embed.Item {
 	return embed.Item{ID: c.Key, Text: c.Heading + "\n\n" + c.Text}
 }
 
-// Lock implements embed.Batch. The chunks of a file are not stored if it is deleted or cancelled, if another worker
+// Lock implements endpoint.Batch. The chunks of a file are not stored if it is deleted or cancelled, if another worker
 // stored or shortened its batch, or if it has another text.
 func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 	type file struct {
@@ -179,9 +180,9 @@ func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 	return locked, nil
 }
 
-// Finish implements embed.Batch. It counts refused chunks, with the reason of one of each file, and queues the next
+// Finish implements endpoint.Batch. It counts refused chunks, with the reason of one of each file, and queues the next
 // batches of the files.
-func (b *batch) Finish(ctx context.Context, tx pgx.Tx, refused []*embed.RefusedError) error {
+func (b *batch) Finish(ctx context.Context, tx pgx.Tx, refused []*endpoint.RefusedError) error {
 	var more []int64
 	for _, p := range b.parts {
 		if err := p.refuse(ctx, tx, refused); err != nil {
@@ -198,7 +199,7 @@ func (b *batch) Finish(ctx context.Context, tx pgx.Tx, refused []*embed.RefusedE
 }
 
 // refuse counts those of the refused chunks that are the file's.
-func (p *filePart) refuse(ctx context.Context, tx pgx.Tx, refused []*embed.RefusedError) error {
+func (p *filePart) refuse(ctx context.Context, tx pgx.Tx, refused []*endpoint.RefusedError) error {
 	chunks, reason := 0, ""
 	for _, r := range refused {
 		if slices.ContainsFunc(p.chunks, func(c unembedded) bool { return c.Key == r.ID }) {

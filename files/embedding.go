@@ -10,7 +10,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/queue"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 )
 
 // embedWidth is how many batches of a file are queued at a time. Each batch that is done queues the next, so that files
@@ -19,12 +19,12 @@ const embedWidth = 4
 
 // batchOf returns how many chunks of a given number of tokens one job embeds.
 func batchOf(chunkTokens int) int {
-	return min(max(embed.MostTokens/max(chunkTokens, 1), 1), embed.MostTexts)
+	return min(max(endpoint.MostTokens/max(chunkTokens, 1), 1), endpoint.MostTexts)
 }
 
 // vectors returns the table of the chunks' vectors. Of files that are not parsed yet, a chunk is to come for each 1,000
 // bytes.
-func (s *Store) vectors() embed.Vectors {
+func (s *Store) vectors() endpoint.Vectors {
 	return s.search.VectorTable(`
 		SELECT (coalesce(sum(end_ordinal - first_ordinal), 0) + (
 			SELECT coalesce(sum(1 + size_bytes / 1000), 0) FROM files
@@ -165,7 +165,7 @@ func (s *Store) queueBatches(ctx context.Context, org db.Org, space int16, fileK
 	return s.enqueue(ctx, jobs...)
 }
 
-// Index builds the index of the active space's vectors as embed.Vectors.Index does.
+// Index builds the index of the active space's vectors as endpoint.Vectors.Index does.
 func (s *Store) Index(ctx context.Context, pool *pgxpool.Pool, may func(rows int) bool,
 	progress func(done, total int)) (built bool, err error) {
 	return s.vectors().Index(ctx, pool, may, progress)

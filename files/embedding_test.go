@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/db/dbtest"
-	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/embedtest"
+	"github.com/loci-memory/loci/embed/endpoint"
 	"github.com/loci-memory/loci/files"
 )
 
@@ -20,7 +20,7 @@ func TestChunksAreEmbedded(t *testing.T) {
 			fx, _, _ := newDenseFixture(t, dimension)
 			folder := fx.finelyCut("f")
 			f := fx.upload(folder, "log.txt", manyLines(1500))
-			if f.Status != files.Completed || f.TotalChunks <= embed.MostTexts || f.ChunksEmbedded != f.TotalChunks {
+			if f.Status != files.Completed || f.TotalChunks <= endpoint.MostTexts || f.ChunksEmbedded != f.TotalChunks {
 				t.Fatalf("got %+v, want more than one batch, all embedded", f)
 			}
 			wrong := fx.count(`

@@ -24,17 +24,18 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
+	"github.com/loci-memory/loci/embed/rank"
 	"github.com/loci-memory/loci/files/document"
 	"github.com/loci-memory/loci/files/grep"
 )
 
 // Options configure a Store.
 type Options struct {
-	MaxUploadBytes int64           // a larger upload is refused; 0 is 50 MiB
-	TempDir        string          // where uploads are spooled; empty is the system's
-	Endpoint       *embed.Endpoint // the embeddings endpoint; nil ranks by words alone
-	Reranker       *embed.Reranker // orders the best hits of a search; nil leaves their order
+	MaxUploadBytes int64              // a larger upload is refused; 0 is 50 MiB
+	TempDir        string             // where uploads are spooled; empty is the system's
+	Endpoint       *endpoint.Endpoint // the embeddings endpoint; nil ranks by words alone
+	Reranker       *rank.Reranker     // orders the best hits of a search; nil leaves their order
 
 	// PromptTokens counts the tokens of a text; nil estimates them from the characters.
 	PromptTokens func(text string) int
@@ -61,7 +62,7 @@ type Store struct {
 	db     db.DB
 	tx     pgx.Tx                // db, if the store works in a transaction
 	jobs   *river.Client[pgx.Tx] // inserts only
-	search *embed.Search
+	search *rank.Search
 	grep   *grep.Searcher
 	o      Options
 

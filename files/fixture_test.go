@@ -19,8 +19,8 @@ import (
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/db/queue/queuetest"
-	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/embedtest"
+	"github.com/loci-memory/loci/embed/endpoint"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/files/document"
 )
@@ -126,7 +126,7 @@ func (fx *fixture) newStore(d db.DB, o files.Options) *files.Store {
 var programDir = sync.OnceValue(func() string { return dbtest.Program().TempDir() })
 
 // newDenseFixture returns a fixture with jobs of its own, whose files an endpoint embeds.
-func newDenseFixture(t testing.TB, dimension int) (*fixture, *embedtest.Endpoint, embed.Space) {
+func newDenseFixture(t testing.TB, dimension int) (*fixture, *embedtest.Endpoint, endpoint.Space) {
 	t.Helper()
 	e := embedtest.New(t, dimension)
 	endpoint := e.Endpoint(t)
@@ -137,8 +137,8 @@ func newDenseFixture(t testing.TB, dimension int) (*fixture, *embedtest.Endpoint
 
 // newDenseFixtureWith returns a fixture with jobs of its own, whose files the given endpoint embeds, and workers on
 // the given queues.
-func newDenseFixtureWith(t testing.TB, e *embedtest.Endpoint, endpoint *embed.Endpoint,
-	queues map[string]river.QueueConfig) (*fixture, embed.Space) {
+func newDenseFixtureWith(t testing.TB, e *embedtest.Endpoint, endpoint *endpoint.Endpoint,
+	queues map[string]river.QueueConfig) (*fixture, endpoint.Space) {
 	t.Helper()
 	fx := newIdleFixture(t, files.Options{Endpoint: endpoint})
 	space := fx.space(e, "fake")
@@ -150,9 +150,9 @@ func newDenseFixtureWith(t testing.TB, e *embedtest.Endpoint, endpoint *embed.En
 
 // space returns a space of an endpoint's vectors that no other test uses: another's endpoint may have had the same
 // URL.
-func (fx *fixture) space(e *embedtest.Endpoint, model string) embed.Space {
+func (fx *fixture) space(e *embedtest.Endpoint, model string) endpoint.Space {
 	fx.t.Helper()
-	space, err := embed.UseSpace(fx.t.Context(), fx.pool, fmt.Sprintf("%s of %d", e.URL, fx.org), model, e.Dimension)
+	space, err := endpoint.UseSpace(fx.t.Context(), fx.pool, fmt.Sprintf("%s of %d", e.URL, fx.org), model, e.Dimension)
 	if err != nil {
 		fx.t.Fatal(err)
 	}

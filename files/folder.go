@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 )
 
 // Folder is a set of files that agents attach together.
@@ -130,7 +130,7 @@ var errNoFolder = db.NotFound("there is no such folder")
 // Embedding describes the model that embeds chunks of the given size.
 func (s *Store) Embedding(chunkTokens int) EmbeddingConfig {
 	c := EmbeddingConfig{EndpointType: "openai", Model: "words", ChunkTokens: chunkTokens,
-		BatchSize: embed.MostTexts, Handle: "loci/words"}
+		BatchSize: endpoint.MostTexts, Handle: "loci/words"}
 	if space, ok := s.o.Endpoint.Named(); ok {
 		c.Model, c.Dimension, c.Handle = space.Model, space.Dimension, "openai/"+space.Model
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/loci-memory/loci/chunker"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
+	"github.com/loci-memory/loci/embed/lexicon"
 	"github.com/loci-memory/loci/files/document"
 )
 
@@ -27,7 +28,7 @@ func (w *parseWorker) Work(ctx context.Context, job *river.Job[ParseArgs]) error
 		return w.store.failParsing(ctx, job.Args, unreadable.Error())
 	}
 	if wasCutShort(ctx, err) && overruns(job.JobRow)+1 >= maxOverruns {
-		bounded, cancel := embed.Noting(ctx)
+		bounded, cancel := endpoint.Noting(ctx)
 		defer cancel()
 		return w.store.failParsing(bounded, job.Args,
 			"parsing this file takes too long or too much memory; split it into smaller files")
@@ -129,7 +130,7 @@ func (s *Store) parse(ctx context.Context, src source, in document.Input) (p par
 	p.chunks = chunker.Split(p.Text.Text, chunker.Options{Kind: kindOf(src.Name, in), SizeTokens: src.ChunkTokens,
 		OverlapTokens: src.OverlapTokens})
 	if p.isSmall() {
-		p.lex = mapped(p.chunks, func(c chunker.Chunk) embed.Lex { return embed.Document(searchable(src.Name, c)) })
+		p.lex = mapped(p.chunks, func(c chunker.Chunk) lexicon.Lex { return lexicon.Document(searchable(src.Name, c)) })
 	}
 	return p, nil
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/loci-memory/loci/chunker"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/lexicon"
 	"github.com/loci-memory/loci/files/document"
 	"github.com/loci-memory/loci/files/grep"
 )
@@ -31,7 +31,7 @@ type source struct {
 type parsed struct {
 	document.Text
 	chunks []chunker.Chunk
-	lex    []embed.Lex // the weights of the chunks of a small text
+	lex    []lexicon.Lex // the weights of the chunks of a small text
 }
 
 // smallBytes is the size up to which texts are committed together.
@@ -73,11 +73,11 @@ func (f *ingested) segments(yield func([]any) bool) {
 func (f *ingested) chunkRows(yield func([]any) bool) {
 	paging := Paging{Starts: f.Pages}
 	for i, c := range f.chunks {
-		lex := embed.Lex{}
+		lex := lexicon.Lex{}
 		if f.lex != nil {
 			lex = f.lex[i]
 		} else {
-			lex = embed.Document(searchable(f.src.Name, c))
+			lex = lexicon.Document(searchable(f.src.Name, c))
 		}
 		id := uuid.Must(uuid.NewV7()) // ascending, so that their index grows at its end
 		if !yield([]any{id, f.src.Key, f.job.Generation, i, f.src.Org, f.src.FolderKey, c.FirstLine, c.LastLine, c.StartByte,

@@ -8,7 +8,7 @@ import (
 	"unicode"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/rank"
 )
 
 // readAhead is how many chunks a search reads for each wanted hit: some of them overlap, and become one.
@@ -27,19 +27,19 @@ type part struct {
 // mergedHits reads the best chunks of a ranking, ranks the first by how near they have the query's words to each other,
 // and makes one hit of those that overlap, within maxMergedBytes: the text of a file is shown once. It leaves out the
 // first offset hits, and returns at most limit; more reports whether there are others.
-func (s *Store) mergedHits(ctx context.Context, org db.Org, ranking embed.Ranking, offset, limit int) (hits []Hit,
+func (s *Store) mergedHits(ctx context.Context, org db.Org, ranking rank.Ranking, offset, limit int) (hits []Hit,
 	more bool, err error) {
 	var groups [][]part
 	ranked := ranking.Rows
 	for wanted := offset + limit + 1; len(groups) < wanted && len(ranked) > 0; {
-		n := min(max(readAhead*wanted, embed.NearRows), len(ranked))
-		parts, err := embed.ReadHits[part](ctx, s.db, embed.HitQuery[part]{Org: org, Limit: n, SQL: readParts,
+		n := min(max(readAhead*wanted, rank.NearRows), len(ranked))
+		parts, err := rank.ReadHits[part](ctx, s.db, rank.HitQuery[part]{Org: org, Limit: n, SQL: readParts,
 			Keep: confirm(ranking)}, ranked[:n])
 		if err != nil {
 			return nil, false, err
 		}
 		if len(groups) == 0 { // a later page finds the same groups: its first chunks are the same
-			first := min(embed.NearRows, len(parts))
+			first := min(rank.NearRows, len(parts))
 			rankByText(ctx, ranking, parts[:first])
 			groups, parts = joined(grouped(nil, parts[:first])), parts[first:]
 		}
@@ -61,14 +61,14 @@ func (s *Store) mergedHits(ctx context.Context, org db.Org, ranking embed.Rankin
 var readParts = `
 	SELECT c.key, f.id AS file_id, d.id AS folder_id, d.name || '/' || f.name AS file_name, c.ordinal,
 	       c.first_line, c.last_line, c.first_page, c.last_page, f.media_type, c.heading, c.text, c.file_key,
-	       c.overlap_bytes, ` + embed.HitColumns + `
-	FROM ` + embed.HitTable + embed.KeyedRow("chunks", "hit.key") + ` c` + embed.KeyedRow("files", "c.file_key") + ` f` +
-	embed.KeyedRow("folders", "c.folder_key") + ` d
+	       c.overlap_bytes, ` + rank.HitColumns + `
+	FROM ` + rank.HitTable + rank.KeyedRow("chunks", "hit.key") + ` c` + rank.KeyedRow("files", "c.file_key") + ` f` +
+	rank.KeyedRow("folders", "c.folder_key") + ` d
 	WHERE d.deleted_at IS NULL
 	ORDER BY hit.place`
 
 // confirm returns a function that reports whether a chunk of a ranking is a hit.
-func confirm(ranking embed.Ranking) func(*part) (bool, error) {
+func confirm(ranking rank.Ranking) func(*part) (bool, error) {
 	return func(p *part) (bool, error) {
 		return ranking.Confirm(p.searchable(), &p.WordsRank, p.MeaningRank), nil
 	}
@@ -76,14 +76,14 @@ func confirm(ranking embed.Ranking) func(*part) (bool, error) {
 
 // rankByText adds to the scores of chunks what they gain by having the query's words near each other, sorts them, best
 // first, and lets the reranker order the first of them.
-func rankByText(ctx context.Context, ranking embed.Ranking, parts []part) {
+func rankByText(ctx context.Context, ranking rank.Ranking, parts []part) {
 	for i, p := range parts {
 		parts[i].Near = ranking.Near(p.Heading + "\n" + p.Text)
 		parts[i].Score += parts[i].Near
 	}
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.Score, a.Score) })
-	judged := func(p part) embed.Judged { return embed.Judged{Key: p.ChunkKey, Text: p.searchable()} }
-	embed.Rerank(ctx, ranking, parts, judged, func(p *part) *float64 { return &p.Score })
+	judged := func(p part) rank.Judged { return rank.Judged{Key: p.ChunkKey, Text: p.searchable()} }
+	rank.Rerank(ctx, ranking, parts, judged, func(p *part) *float64 { return &p.Score })
 }
 
 // grouped adds chunks, the best first, to groups of chunks that overlap. A group has the place of its best chunk.

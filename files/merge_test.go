@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/embedtest"
+	"github.com/loci-memory/loci/embed/lexicon"
 	"github.com/loci-memory/loci/files"
 )
 
@@ -94,7 +94,7 @@ func TestHitsOfAFileRepeatNoLine(t *testing.T) {
 func TestAWordFindsNoChunkWithAnotherOfItsPlace(t *testing.T) {
 	t.Parallel()
 	a, b := "xxzlzq", "xvdbbcq" // which Colliding found
-	if !slices.Equal(embed.TermIDs(a), embed.TermIDs(b)) {
+	if !slices.Equal(lexicon.TermIDs(a), lexicon.TermIDs(b)) {
 		a, b = embedtest.Colliding(t)
 	}
 	fx := newFixture(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/rank"
 	"github.com/loci-memory/loci/embed/wordindex"
 	"github.com/loci-memory/loci/files/document"
 	"github.com/loci-memory/loci/files/grep"
@@ -31,7 +31,7 @@ func New(d db.DB, o Options) (*Store, error) {
 		}
 		o.Jobs = jobs
 	}
-	search := embed.NewSearch(o.Endpoint, "chunks", "chunk_vectors", "chunk_key")
+	search := rank.NewSearch(o.Endpoint, "chunks", "chunk_vectors", "chunk_key")
 	search.Reranker = o.Reranker
 	search.Words, search.PlainTerms = wordindex.New("chunks", "chunks", "folder_key", "key"), true
 	s := &Store{db: d, jobs: o.Jobs, search: search, grep: grep.New(), o: o, parsing: newParsing(), uses: &uses{},

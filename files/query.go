@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/rank"
 )
 
 // Query asks for the chunks of an agent's attached files that answer a question best.
@@ -16,7 +16,7 @@ type Query struct {
 
 	WordsOnly   bool    // the embeddings endpoint is not asked
 	MeaningOnly bool    // but by words where the endpoint does not answer
-	Weight      float64 // of meaning, as embed.Question has it
+	Weight      float64 // of meaning, as rank.Question has it
 	AsWritten   bool    // no other spellings are searched
 	Explain     bool    // hits and results say how they were ranked
 }
@@ -43,7 +43,7 @@ type Hit struct {
 	WordsRank   int     `db:"words_rank"`   // from 1; 0 if it shares no word with the query
 	MeaningRank int     `db:"meaning_rank"` // from 1; 0 if it was not ranked by meaning
 
-	Explanation *embed.HitExplanation `db:"-"` // if the query asks for it
+	Explanation *rank.HitExplanation `db:"-"` // if the query asks for it
 }
 
 // Pages returns the pages that the chunk is on.
@@ -70,18 +70,18 @@ type Results struct {
 	Ranking  Ranking
 	More     bool // there are hits behind these
 	Attached bool // there are attached files, with or without text, whose names Include accepts
-	embed.Remarks
+	rank.Remarks
 
 	// SearchedFor is the spelling of the query that the hits are of, where words of it are in no row; else empty.
 	SearchedFor string
-	Explanation *embed.Explanation // if the query asks for it
+	Explanation *rank.Explanation // if the query asks for it
 }
 
 func (q Query) check() error {
 	if strings.TrimSpace(q.Text) == "" {
 		return db.Invalid("Empty search query provided")
 	}
-	return embed.CheckQuery(q.Text)
+	return rank.CheckQuery(q.Text)
 }
 
 // searchable is the text by which the hit is found.

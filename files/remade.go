@@ -8,12 +8,13 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 )
 
-// Remade lets embed.Reembed make the vectors of chunks in another space.
-func (s *Store) Remade() embed.Remade {
+// Remade lets endpoint.Reembed make the vectors of chunks in another space.
+func (s *Store) Remade() endpoint.Remade {
 	vectors := s.vectors()
-	return embed.Remade{Vectors: vectors, Key: vectors.Row, Read: s.readRemade, Begin: s.forgetRefusals,
+	return endpoint.Remade{Vectors: vectors, Key: vectors.Row, Read: s.readRemade, Begin: s.forgetRefusals,
 		Complete: s.dropPartial}
 }
 
@@ -30,7 +31,7 @@ type remadeChunk struct {
 }
 
 // readRemade returns those chunks with some keys that lack a vector in a space.
-func (s *Store) readRemade(ctx context.Context, org db.Org, space embed.Space, keys []int64) (embed.Rows, error) {
+func (s *Store) readRemade(ctx context.Context, org db.Org, space endpoint.Space, keys []int64) (endpoint.Rows, error) {
 	chunks, err := db.All[remadeChunk](ctx, s.db, `
 		SELECT c.file_key, f.chunks AS file_chunks, c.key, c.heading, c.text, c.xmin::text::bigint AS version
 		FROM chunks c JOIN files f ON f.org = c.org AND f.key = c.file_key AND NOT f.cancelled
@@ -43,12 +44,12 @@ func (s *Store) readRemade(ctx context.Context, org db.Org, space embed.Space, k
 	return &remade{org, space.ID, chunks}, nil
 }
 
-// Items implements embed.Rows.
+// Items implements endpoint.Rows.
 func (b *remade) Items() []embed.Item {
 	return mapped(b.chunks, func(c remadeChunk) embed.Item { return c.item() })
 }
 
-// Lock implements embed.Rows. It leaves out chunks that are deleted or that an erasure changed.
+// Lock implements endpoint.Rows. It leaves out chunks that are deleted or that an erasure changed.
 func (b *remade) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 	type row struct {
 		Key    int64 `db:"key"`
@@ -69,8 +70,8 @@ func (b *remade) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 	return locked, err
 }
 
-// Finish implements embed.Rows. It counts refused chunks, with the reason of one of each file.
-func (b *remade) Finish(ctx context.Context, tx pgx.Tx, refused []*embed.RefusedError) error {
+// Finish implements endpoint.Rows. It counts refused chunks, with the reason of one of each file.
+func (b *remade) Finish(ctx context.Context, tx pgx.Tx, refused []*endpoint.RefusedError) error {
 	for _, r := range refused {
 		for _, c := range b.chunks {
 			if c.Key != r.ID {
@@ -78,7 +79,7 @@ func (b *remade) Finish(ctx context.Context, tx pgx.Tx, refused []*embed.Refused
 			}
 			part := &filePart{EmbedArgs: EmbedArgs{Org: b.org, FileKey: c.FileKey, SpaceID: b.space},
 				chunks: []unembedded{c.unembedded}}
-			if err := part.refuse(ctx, tx, []*embed.RefusedError{r}); err != nil {
+			if err := part.refuse(ctx, tx, []*endpoint.RefusedError{r}); err != nil {
 				return err
 			}
 		}

@@ -3,8 +3,8 @@ package files_test
 import (
 	"testing"
 
-	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/embedtest"
+	"github.com/loci-memory/loci/embed/endpoint"
 	"github.com/loci-memory/loci/files"
 )
 
@@ -13,8 +13,8 @@ import (
 func TestFilesThatAreRemadeInPartAreEmbeddedWhole(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 8)
-	endpoint := e.Endpoint(t)
-	fx, old := newDenseFixtureWith(t, e, endpoint, files.Queues())
+	encoder := e.Endpoint(t)
+	fx, old := newDenseFixtureWith(t, e, encoder, files.Queues())
 	folder := fx.folder("f")
 	whole := fx.upload(folder, "whole.txt", manyLines(300))
 	part := fx.upload(folder, "part.txt", manyLines(600))
@@ -41,7 +41,7 @@ func TestFilesThatAreRemadeInPartAreEmbeddedWhole(t *testing.T) {
 		SELECT org, key, $1, 1, 'too long' FROM files WHERE id = $2`, next.ID, refused.ID); err != nil {
 		t.Fatal(err)
 	}
-	vectors := func(f files.File, space embed.Space) int {
+	vectors := func(f files.File, space endpoint.Space) int {
 		return fx.count(`
 			SELECT count(*) FROM chunk_vectors v JOIN chunks c ON c.org = v.org AND c.key = v.chunk_key
 			JOIN files f ON f.org = c.org AND f.key = c.file_key
@@ -59,7 +59,7 @@ func TestFilesThatAreRemadeInPartAreEmbeddedWhole(t *testing.T) {
 				c.file.TotalChunks, c.want)
 		}
 	}
-	endpoint.Use(next)
+	encoder.Use(next)
 	fx.backfill()
 	got := fx.await(folder, part)
 	if got.Status != files.Completed || vectors(part, next) != part.TotalChunks {

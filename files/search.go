@@ -8,7 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/lexicon"
+	"github.com/loci-memory/loci/embed/rank"
 	"github.com/loci-memory/loci/embed/wordindex"
 )
 
@@ -50,11 +51,11 @@ func (s *Store) searchIn(ctx context.Context, in searchedFiles, q Query) (Result
 		return Results{Hits: []Hit{}, Ranking: ByWords}, nil
 	}
 	q.Limit = min(max(q.Limit, 1), SearchMax)
-	question := s.question(in, q.Text, embed.Depth(0, q.Offset, q.Limit))
+	question := s.question(in, q.Text, rank.Depth(0, q.Offset, q.Limit))
 	question.WordsOnly, question.MeaningOnly, question.AsWritten = q.WordsOnly, q.MeaningOnly, q.AsWritten
 	question.Weight = q.Weight
-	out, spelling, err := embed.Respelled(ctx, s.db, s.search, question,
-		func(text string, guessed bool) (embed.Searched[Results], error) {
+	out, spelling, err := rank.Respelled(ctx, s.db, s.search, question,
+		func(text string, guessed bool) (rank.Searched[Results], error) {
 			question.Text, question.Guessed = text, guessed
 			return s.ranked(ctx, q, question)
 		})
@@ -63,7 +64,7 @@ func (s *Store) searchIn(ctx context.Context, in searchedFiles, q Query) (Result
 }
 
 // ranked searches once.
-func (s *Store) ranked(ctx context.Context, q Query, question embed.Question) (out embed.Searched[Results], err error) {
+func (s *Store) ranked(ctx context.Context, q Query, question rank.Question) (out rank.Searched[Results], err error) {
 	ranking, err := s.search.Rank(ctx, s.db, question)
 	if err != nil {
 		return out, err
@@ -85,10 +86,10 @@ func (s *Store) ranked(ctx context.Context, q Query, question embed.Question) (o
 }
 
 // explain adds to results how they were ranked.
-func (r *Results) explain(ranking embed.Ranking) {
+func (r *Results) explain(ranking rank.Ranking) {
 	r.Explanation = ranking.Explanation()
 	for i, h := range r.Hits {
-		r.Hits[i].Explanation = ranking.ExplainHit(h.ChunkKey, h.searchable(), embed.Boost{Name: "near", Value: h.Near})
+		r.Hits[i].Explanation = ranking.ExplainHit(h.ChunkKey, h.searchable(), rank.Boost{Name: "near", Value: h.Near})
 	}
 	if len(r.Hits) > 0 {
 		r.Hits[0].Explanation.Search = r.Explanation
@@ -114,8 +115,8 @@ func (f searchedFiles) use(agentID string, hits []Hit) use {
 }
 
 // filter selects the files' chunks.
-func (f searchedFiles) filter() embed.Filter {
-	all := embed.Filter{
+func (f searchedFiles) filter() rank.Filter {
+	all := rank.Filter{
 		Rows:    `r.org = @org AND r.folder_key = ANY (@folders)`,
 		Vectors: `v.org = @org AND v.folder_key = ANY (@folders)`,
 		Args:    pgx.StrictNamedArgs{"org": f.org, "folders": f.folders},
@@ -123,7 +124,7 @@ func (f searchedFiles) filter() embed.Filter {
 	if f.files == nil {
 		return all
 	}
-	return embed.Filter{
+	return rank.Filter{
 		Rows: `r.org = @org AND r.file_key = ANY (@files) AND r.folder_key + 0 = ANY (@folders)`,
 		Vectors: all.Vectors + ` AND v.chunk_key IN (
 			SELECT key FROM chunks WHERE org = @org AND file_key = ANY (@files))`,
@@ -133,15 +134,15 @@ func (f searchedFiles) filter() embed.Filter {
 }
 
 // question asks for the files' chunks. The statistics of words are of all attached folders.
-func (s *Store) question(in searchedFiles, text string, limit int) embed.Question {
-	return embed.Question{
+func (s *Store) question(in searchedFiles, text string, limit int) rank.Question {
+	return rank.Question{
 		Org:     in.org,
 		Text:    text,
-		Filters: []embed.Filter{in.filter()},
+		Filters: []rank.Filter{in.filter()},
 		Limit:   limit,
 		Most:    in.most,
 		Scope:   fmt.Sprint(in.org, in.all),
-		Sample:  func(ctx context.Context) (*embed.IDF, error) { return s.sample(ctx, in) },
+		Sample:  func(ctx context.Context) (*lexicon.IDF, error) { return s.sample(ctx, in) },
 		Owners:  func(context.Context) ([]int64, error) { return in.folders, nil },
 	}
 }
@@ -221,9 +222,9 @@ func (s *Store) narrow(ctx context.Context, c *searchedFiles, included []namedFi
 	return nil
 }
 
-// sample reads the terms of up to embed.SampleRows chunks, evenly spread over the folders' files by their numbers of
+// sample reads the terms of up to lexicon.SampleRows chunks, evenly spread over the folders' files by their numbers of
 // chunks. The same files always give the same sample.
-func (s *Store) sample(ctx context.Context, in searchedFiles) (*embed.IDF, error) {
+func (s *Store) sample(ctx context.Context, in searchedFiles) (*lexicon.IDF, error) {
 	type file struct {
 		Key        int64 `db:"key"`
 		Generation int   `db:"generation"`
@@ -242,7 +243,7 @@ func (s *Store) sample(ctx context.Context, in searchedFiles) (*embed.IDF, error
 	}
 	var keys []int64
 	var generations, ordinals []int
-	before, n := 0, min(rows, embed.SampleRows)
+	before, n := 0, min(rows, lexicon.SampleRows)
 	for _, f := range list {
 		for len(keys) < n && len(keys)*rows/n < before+f.Chunks {
 			ordinals = append(ordinals, len(keys)*rows/n-before)
@@ -255,5 +256,5 @@ func (s *Store) sample(ctx context.Context, in searchedFiles) (*embed.IDF, error
 		FROM unnest($2::bigint[], $3::integer[], $4::integer[]) AS p (file_key, generation, ordinal)
 		JOIN chunks c ON c.file_key = p.file_key AND c.generation = p.generation AND c.ordinal = p.ordinal
 		WHERE c.org = $1`, in.org, keys, generations, ordinals)
-	return embed.NewIDF(terms, rows), err
+	return lexicon.NewIDF(terms, rows), err
 }

@@ -15,12 +15,14 @@ import (
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/embedtest"
+	"github.com/loci-memory/loci/embed/endpoint"
+	"github.com/loci-memory/loci/embed/lexicon"
 	"github.com/loci-memory/loci/files"
 )
 
 // stock fills a new folder with one file of n chunks, each of a text that the function gives, and a vector if there is
 // a space.
-func (fx *fixture) stock(name string, n int, space *embed.Space, text func(i int) string) files.Folder {
+func (fx *fixture) stock(name string, n int, space *endpoint.Space, text func(i int) string) files.Folder {
 	fx.t.Helper()
 	folder := fx.folder(name)
 	var file int64
@@ -32,7 +34,7 @@ func (fx *fixture) stock(name string, n int, space *embed.Space, text func(i int
 		fx.t.Fatal(err)
 	}
 	rows := pgx.CopyFromSlice(n, func(i int) ([]any, error) {
-		lex := embed.Document(text(i))
+		lex := lexicon.Document(text(i))
 		return []any{file, 1, i, fx.org, folder.Key, i + 1, i + 1, 0, 0, "", text(i), lex.Vector, lex.Terms}, nil
 	})
 	columns := []string{"file_key", "generation", "ordinal", "org", "folder_key", "first_line", "last_line", "start_byte",

@@ -17,12 +17,14 @@ import (
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/embedtest"
+	"github.com/loci-memory/loci/embed/endpoint"
+	"github.com/loci-memory/loci/embed/rank"
 	"github.com/loci-memory/loci/files"
 )
 
 // clustered gives a folder n chunks whose vectors lie around the given number of centres, and returns some more of
 // their kind.
-func (fx *fixture) clustered(folder files.Folder, space embed.Space, n, centres, queries int) [][]float32 {
+func (fx *fixture) clustered(folder files.Folder, space endpoint.Space, n, centres, queries int) [][]float32 {
 	fx.t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
 	around := make([][]float64, centres)
@@ -97,7 +99,7 @@ func newOwned(t *testing.T) owned {
 }
 
 // dense returns a fixture in the database with an endpoint and its space, on whose jobs nobody works.
-func (in owned) dense(t *testing.T, dimension int) (*fixture, *embed.Endpoint, embed.Space) {
+func (in owned) dense(t *testing.T, dimension int) (*fixture, *endpoint.Endpoint, endpoint.Space) {
 	t.Helper()
 	e := embedtest.New(t, dimension)
 	endpoint := e.Endpoint(t)
@@ -108,9 +110,9 @@ func (in owned) dense(t *testing.T, dimension int) (*fixture, *embed.Endpoint, e
 }
 
 // index builds a space's index as the server does.
-func (in owned) index(t *testing.T, space embed.Space) {
+func (in owned) index(t *testing.T, space endpoint.Space) {
 	t.Helper()
-	built, err := embed.Index{Table: "chunk_vectors", Space: space}.Build(t.Context(), in.owner, 1000, nil)
+	built, err := endpoint.Index{Table: "chunk_vectors", Space: space}.Build(t.Context(), in.owner, 1000, nil)
 	if err != nil || !built {
 		t.Fatalf("the index was built: %v (%v)", built, err)
 	}
@@ -143,8 +145,8 @@ func aDenseSpaceIsIndexed(t *testing.T, in owned) {
 		exact := fx.nearest(folder.Key)
 		fx.SetIndexRows(1000)
 		near := fx.nearest(folder.Key)
-		if len(near) != embed.MeaningRows {
-			t.Errorf("%d rows through the index, want %d", len(near), embed.MeaningRows)
+		if len(near) != rank.MeaningRows {
+			t.Errorf("%d rows through the index, want %d", len(near), rank.MeaningRows)
 		}
 		for _, id := range exact[:10] {
 			wanted++
@@ -167,7 +169,7 @@ func aDenseSpaceIsIndexed(t *testing.T, in owned) {
 func allSpacesAreIndexedByTheOwner(t *testing.T, in owned) {
 	fx, _, space := in.dense(t, 16)
 	ctx := t.Context()
-	other, err := embed.UseSpace(ctx, fx.pool, "another", "model", 16)
+	other, err := endpoint.UseSpace(ctx, fx.pool, "another", "model", 16)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +286,7 @@ func aSpaceThatIsStillFilledIsNotIndexed(t *testing.T, in owned) {
 func unusedSpacesAreCleared(t *testing.T, in owned) {
 	fx, _, space := in.dense(t, 16)
 	ctx := t.Context()
-	old, err := embed.UseSpace(ctx, fx.pool, "before", "old", 16)
+	old, err := endpoint.UseSpace(ctx, fx.pool, "before", "old", 16)
 	if err != nil {
 		t.Fatal(err)
 	}

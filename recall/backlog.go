@@ -4,13 +4,13 @@ import (
 	"context"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 )
 
 // Backlog counts the messages of an organization by what became of their vectors.
-func (s *Store) Backlog(ctx context.Context, org db.Org) (embed.Backlog, error) {
+func (s *Store) Backlog(ctx context.Context, org db.Org) (endpoint.Backlog, error) {
 	space, _ := s.search.Endpoint.Space()
-	return db.One[embed.Backlog](ctx, s.db, `
+	return db.One[endpoint.Backlog](ctx, s.db, `
 		SELECT (SELECT coalesce(sum(messages - embedded), 0) FROM conversations
 		        WHERE org = $1 AND unembedded AND deleted_at IS NULL AND coalesce(embedded_space, $2) = $2) AS waiting,
 		       (SELECT count(*) FROM message_vectors WHERE org = $1 AND space_id = $2) AS embedded,

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 )
 
 // DefaultConversation names an agent's default conversation in place of an id.
@@ -44,7 +44,7 @@ type Conversation struct {
 	CreatedAt     time.Time    `db:"created_at" json:"created_at"`
 	UpdatedAt     time.Time    `db:"updated_at" json:"updated_at"`
 
-	Vectors *embed.Status `db:"embedding_status" json:"embedding_status"` // nil without an embeddings endpoint
+	Vectors *endpoint.Status `db:"embedding_status" json:"embedding_status"` // nil without an embeddings endpoint
 }
 
 // conversationColumns are the columns of Conversation, from conversations c and their agents a.

@@ -10,21 +10,22 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 )
 
 type messages struct{}
 
-// Kind implements embed.Kind.
+// Kind implements endpoint.Kind.
 func (messages) Kind() string { return "embed_messages" }
 
-type job = embed.OwnerJob[messages]
+type job = endpoint.OwnerJob[messages]
 
 // Queue returns the queue of the messages that wait for their vectors. Each agent has a job of its own; Backfill takes
 // over single conversations.
-func (s *Store) Queue() *embed.Queue[messages] {
+func (s *Store) Queue() *endpoint.Queue[messages] {
 	const waiting = `unembedded AND deleted_at IS NULL AND coalesce(embedded_space, `
-	return &embed.Queue[messages]{
-		Worker: embed.Worker[job]{
+	return &endpoint.Queue[messages]{
+		Worker: endpoint.Worker[job]{
 			DB: s.db,
 			Vectors: s.search.VectorTable(
 				`SELECT coalesce(sum(messages - embedded), 0) FROM conversations WHERE `+waiting+`$1) = $1`,
@@ -46,7 +47,7 @@ func (s *Store) Queue() *embed.Queue[messages] {
 type batch struct {
 	store         *Store
 	job           job
-	space         embed.Space
+	space         endpoint.Space
 	conversations []unembedded
 	messages      []lacking
 }
@@ -77,7 +78,7 @@ const conversationsAtOnce = 32
 
 // nextBatch reads the first messages without a vector of the conversations that were written last, at most as many as
 // the endpoint's Size.
-func (s *Store) nextBatch(ctx context.Context, j job, space embed.Space) (embed.Batch, error) {
+func (s *Store) nextBatch(ctx context.Context, j job, space endpoint.Space) (endpoint.Batch, error) {
 	conversations, err := db.All[unembedded](ctx, s.db, `
 		SELECT key, embedded, embedded_space, messages FROM conversations
 		WHERE org = $1 AND agent_key = $2 AND unembedded AND deleted_at IS NULL AND coalesce(embedded_space, $3) = $3
@@ -122,7 +123,7 @@ func (b *batch) lacking(ctx context.Context) ([]lacking, error) {
 		WHERE place <= @size AND before < @tokens
 		ORDER BY nth, position`,
 		pgx.StrictNamedArgs{"keys": keys, "after": after, "until": until, "org": b.job.Org, "space": b.space.ID,
-			"size": b.store.o.Endpoint.Size(), "tokens": embed.MostTokens})
+			"size": b.store.o.Endpoint.Size(), "tokens": endpoint.MostTokens})
 }
 
 // columns returns the keys of the conversations, with their progress and spaces as they were read.
@@ -148,7 +149,7 @@ func (b *batch) shorten() {
 	}
 }
 
-// Items implements embed.Batch.
+// Items implements endpoint.Batch.
 func (b *batch) Items() []embed.Item {
 	items := make([]embed.Item, len(b.messages))
 	for i, m := range b.messages {
@@ -157,8 +158,8 @@ func (b *batch) Items() []embed.Item {
 	return items
 }
 
-// Lock implements embed.Batch. It leaves out conversations that were deleted, that another server embedded, or of which
-// an erasure changed a message of the batch.
+// Lock implements endpoint.Batch. It leaves out conversations that were deleted, that another server embedded, or of
+// which an erasure changed a message of the batch.
 func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 	keys, embedded, spaces := b.columns()
 	same, err := db.All[int64](ctx, tx, `
@@ -204,11 +205,11 @@ func (b *batch) versions() (keys, versions []int64) {
 	return keys, versions
 }
 
-// Finish implements embed.Batch. Refused messages are counted.
-func (b *batch) Finish(ctx context.Context, tx pgx.Tx, refused []*embed.RefusedError) error {
+// Finish implements endpoint.Batch. Refused messages are counted.
+func (b *batch) Finish(ctx context.Context, tx pgx.Tx, refused []*endpoint.RefusedError) error {
 	counts := map[int64]int{}
 	for _, m := range b.messages {
-		if slices.ContainsFunc(refused, func(r *embed.RefusedError) bool { return r.ID == m.Key }) {
+		if slices.ContainsFunc(refused, func(r *endpoint.RefusedError) bool { return r.ID == m.Key }) {
 			counts[m.Conversation]++
 		}
 	}
@@ -228,7 +229,7 @@ func (b *batch) Finish(ctx context.Context, tx pgx.Tx, refused []*embed.RefusedE
 	return tx.SendBatch(ctx, &rows).Close()
 }
 
-// Note implements embed.Batch.
+// Note implements endpoint.Batch.
 func (b *batch) Note(ctx context.Context, reason string) error {
 	keys, _, _ := b.columns()
 	_, err := b.store.db.Exec(ctx, `

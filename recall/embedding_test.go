@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/embedtest"
+	"github.com/loci-memory/loci/embed/endpoint"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -23,8 +23,8 @@ import (
 type denseFixture struct {
 	*fixture
 	server   *embedtest.Endpoint
-	endpoint *embed.Endpoint
-	space    embed.Space
+	endpoint *endpoint.Endpoint
+	space    endpoint.Space
 }
 
 func newDenseFixture(t *testing.T, e *embedtest.Endpoint) *denseFixture {
@@ -98,7 +98,7 @@ func (f *denseFixture) settled(without int) {
 }
 
 // status is how far the vectors of the agent's default conversation are; nothing if no endpoint has worked on it.
-func (f *fixture) status() *embed.Status {
+func (f *fixture) status() *endpoint.Status {
 	f.Helper()
 	return f.conversation().Vectors
 }

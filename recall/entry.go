@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/pgvector/pgvector-go"
 
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/lexicon"
 	"github.com/loci-memory/loci/recall/redact"
 	"github.com/loci-memory/loci/recall/tokens"
 )
@@ -117,8 +117,8 @@ func weigh(agent int64, e *entry) (own weighed, rest []weighed) {
 		return own, nil
 	}
 	for _, piece := range pieces(e.searchText) {
-		lex := embed.Document(piece)
-		rest = append(rest, weighed{&lex.Vector, embed.Owned(agent, lex.Terms)})
+		lex := lexicon.Document(piece)
+		rest = append(rest, weighed{&lex.Vector, lexicon.Owned(agent, lex.Terms)})
 	}
 	if len(rest) == 1 {
 		return rest[0], nil

@@ -1,10 +1,12 @@
 package recall
 
-import "github.com/loci-memory/loci/embed"
+import (
+	"github.com/loci-memory/loci/embed/rank"
+)
 
 // addContext marks the hits that are only near what the query is about, and adds how the hits were ranked if the query
 // asks for that.
-func (r *Results) addContext(all []candidate, ranking embed.Ranking, explain bool) {
+func (r *Results) addContext(all []candidate, ranking rank.Ranking, explain bool) {
 	byKey := make(map[int64]candidate, len(all))
 	for _, c := range all {
 		byKey[c.Key] = c

@@ -1,6 +1,8 @@
 package recall
 
-import "github.com/loci-memory/loci/embed"
+import (
+	"github.com/loci-memory/loci/embed/rank"
+)
 
 // What a message gains from its context, in shares of the best message's own score. An answer seldom has the words of
 // its question, but is often next to messages that do: on dialogues, neighbors add 8 points of recall at 10, sessions
@@ -24,7 +26,7 @@ var neighborShares = []float64{0.3, 0.2}
 type gains struct{ neighbors, session, participant, date, near float64 }
 
 // boosts returns the gains by their names.
-func (g gains) boosts() []embed.Boost {
-	return []embed.Boost{{Name: "neighbors", Value: g.neighbors}, {Name: "session", Value: g.session},
+func (g gains) boosts() []rank.Boost {
+	return []rank.Boost{{Name: "neighbors", Value: g.neighbors}, {Name: "session", Value: g.session},
 		{Name: "participant", Value: g.participant}, {Name: "date", Value: g.date}, {Name: "near", Value: g.near}}
 }

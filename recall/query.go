@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/rank"
 )
 
 // Query asks for the messages that Text is about, or for the newest if it is empty. Empty fields match all messages.
@@ -22,7 +22,7 @@ type Query struct {
 	Unseen       bool           // excludes what the model sees of the conversation (or of the default one) anyway
 	WithReset    bool           // includes what Reset hid, in a search of an agent or of the organization
 	Mode         Mode           // empty is ByBoth
-	Weight       float64        // of meaning, as embed.Question has it
+	Weight       float64        // of meaning, as rank.Question has it
 	AsWritten    bool           // no other spellings are searched
 	Explain      bool           // hits and results say how they were ranked
 	Zone         *time.Location // of the days and months that Text names; nil is UTC
@@ -66,7 +66,7 @@ type Hit struct {
 	Snippet     string  `db:"-" json:"snippet"`
 	Context     bool    `db:"-" json:"context"` // it shares nothing with the query, and is near messages that do
 
-	Explanation *embed.HitExplanation `db:"-" json:"-"` // if the query asks for it
+	Explanation *rank.HitExplanation `db:"-" json:"-"` // if the query asks for it
 }
 
 // Results are the messages that a search found, the best first.
@@ -74,9 +74,9 @@ type Results struct {
 	Hits   []Hit
 	Ranked Mode // what they were ranked by: ByWords where the endpoint did not answer; empty for the newest
 	More   bool // there are hits behind these
-	embed.Remarks
+	rank.Remarks
 
 	// SearchedFor is the spelling of the query that the hits are of, where words of it are in no row; else empty.
 	SearchedFor string
-	Explanation *embed.Explanation // if the query asks for it
+	Explanation *rank.Explanation // if the query asks for it
 }

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/lexicon"
+	"github.com/loci-memory/loci/embed/rank"
 )
 
 // period is a time that a text names: a day, a week, a month or a year.
@@ -59,7 +60,7 @@ func (p period) most() int {
 	if p.short() {
 		return 10_000
 	}
-	return embed.ArmRows
+	return rank.ArmRows
 }
 
 const (
@@ -218,7 +219,7 @@ func weekday(groups []string, now time.Time) []period {
 }
 
 // aboutTime are the terms of questions that ask for nothing but what was said at a time.
-var aboutTime = embed.TermIDs("talk chat speak discuss discussion say tell mention ask happen conversation message " +
+var aboutTime = lexicon.TermIDs("talk chat speak discuss discussion say tell mention ask happen conversation message " +
 	"day date time go thing remember recall show list find anything something everything")
 
 // periodsIn returns the times that a text names in English, in ISO 8601 or in numbers, in the zone of now. Where it
@@ -237,7 +238,7 @@ func periodsIn(ctx context.Context, text string, now time.Time) (periods []perio
 			return " "
 		})
 	}
-	if !slices.ContainsFunc(embed.TermIDs(text), func(t int32) bool { return !slices.Contains(aboutTime, t) }) {
+	if !slices.ContainsFunc(lexicon.TermIDs(text), func(t int32) bool { return !slices.Contains(aboutTime, t) }) {
 		for i := range periods {
 			periods[i].bonus = onlyTimeBonus
 		}

@@ -13,7 +13,8 @@ import (
 	"github.com/pgvector/pgvector-go"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/lexicon"
+	"github.com/loci-memory/loci/embed/rank"
 )
 
 // Limits of the work.
@@ -35,9 +36,9 @@ type candidate struct {
 	CreatedAt    time.Time `db:"created_at"`
 	Wanted       bool      `db:"wanted"` // by the query's roles and times; the others only add to their neighbors' scores
 
-	Own   embed.Scored `db:"-"` // zero if the search itself did not find it
-	Score float64      `db:"-"` // with what it gains
-	Gains gains        `db:"-"`
+	Own   rank.Scored `db:"-"` // zero if the search itself did not find it
+	Score float64     `db:"-"` // with what it gains
+	Gains gains       `db:"-"`
 }
 
 // place is a position in a conversation: of a message, or of the first message of a session.
@@ -47,7 +48,7 @@ type place struct {
 }
 
 // rankInContext ranks the messages that a search found by their context, together with the neighbors of the best.
-func (s *Store) rankInContext(ctx context.Context, f searchFilter, found embed.Ranking) ([]candidate, error) {
+func (s *Store) rankInContext(ctx context.Context, f searchFilter, found rank.Ranking) ([]candidate, error) {
 	rows, err := s.addPeriods(ctx, f, found.Rows)
 	if err != nil || len(rows) == 0 {
 		return nil, err
@@ -73,16 +74,16 @@ func (s *Store) rankInContext(ctx context.Context, f searchFilter, found embed.R
 
 // rankByText adds to the scores of the best candidates their gains by Ranking.Near, sorts these candidates, and lets
 // the reranker order the first of them, unless the query names nothing but a time.
-func (s *Store) rankByText(ctx context.Context, org db.Org, all []candidate, found embed.Ranking) error {
-	best := all[:min(len(all), embed.NearRows)]
+func (s *Store) rankByText(ctx context.Context, org db.Org, all []candidate, found rank.Ranking) error {
+	best := all[:min(len(all), rank.NearRows)]
 	keys := make([]int64, len(best))
 	for i, c := range best {
 		keys[i] = c.Key
 	}
-	texts, err := found.TextsOf(keys, func(keys []int64) ([]embed.Text, error) {
-		return db.All[embed.Text](ctx, s.db, `
+	texts, err := found.TextsOf(keys, func(keys []int64) ([]rank.Text, error) {
+		return db.All[rank.Text](ctx, s.db, `
 			SELECT key, left(coalesce(content -> 0 ->> 'text', ''), $3) AS text FROM messages
-			WHERE org = $1 AND key = ANY ($2)`, org, keys, embed.NearChars)
+			WHERE org = $1 AND key = ANY ($2)`, org, keys, rank.NearChars)
 	})
 	if err != nil {
 		return err
@@ -93,8 +94,8 @@ func (s *Store) rankByText(ctx context.Context, org db.Org, all []candidate, fou
 	}
 	sortBest(best)
 	if len(best) > 0 && !best[0].onlyTime() {
-		judged := func(c candidate) embed.Judged { return embed.Judged{Key: c.Key, Text: texts[c.Key]} }
-		embed.Rerank(ctx, found, best, judged, func(c *candidate) *float64 { return &c.Score })
+		judged := func(c candidate) rank.Judged { return rank.Judged{Key: c.Key, Text: texts[c.Key]} }
+		rank.Rerank(ctx, found, best, judged, func(c *candidate) *float64 { return &c.Score })
 	}
 	return nil
 }
@@ -105,10 +106,10 @@ func (c candidate) onlyTime() bool { return c.Gains.date >= onlyTimeBonus*otherY
 // calibrated returns candidates as rows whose scores can be compared with those of other queries. The best is as sure
 // as the best of them by itself, or by its neighbors, which need not be candidates; where the query names nothing but a
 // time, as sure as can be.
-func calibrated(all []candidate, found *embed.Ranking) []embed.Scored {
-	rows := make([]embed.Scored, len(all))
+func calibrated(all []candidate, found *rank.Ranking) []rank.Scored {
+	rows := make([]rank.Scored, len(all))
 	for i, c := range all {
-		rows[i] = embed.Scored{ID: c.Key, Score: c.Score, WordsRank: c.Own.WordsRank, MeaningRank: c.Own.MeaningRank}
+		rows[i] = rank.Scored{ID: c.Key, Score: c.Score, WordsRank: c.Own.WordsRank, MeaningRank: c.Own.MeaningRank}
 	}
 	sure := found.Confidence
 	found.Confidence = 0
@@ -130,10 +131,10 @@ func sortBest(all []candidate) {
 }
 
 // candidates reads the messages that were found, and those next to the best of them and of the wanted ones: each by its
-// key or its position, for the reason of embed.KeyedRow.
-func (s *Store) candidates(ctx context.Context, f searchFilter, found []embed.Scored) ([]candidate, error) {
+// key or its position, for the reason of rank.KeyedRow.
+func (s *Store) candidates(ctx context.Context, f searchFilter, found []rank.Scored) ([]candidate, error) {
 	keys := make([]int64, len(found))
-	own := make(map[int64]embed.Scored, len(found))
+	own := make(map[int64]rank.Scored, len(found))
 	for i, r := range found {
 		keys[i], own[r.ID] = r.ID, r
 	}
@@ -192,7 +193,7 @@ func addNeighbors(all []candidate) {
 
 // addSessions adds to the candidates their shares of their sessions' scores, which are measured in the best score of a
 // message by words.
-func (s *Store) addSessions(ctx context.Context, org db.Org, all []candidate, found embed.Ranking) error {
+func (s *Store) addSessions(ctx context.Context, org db.Org, all []candidate, found rank.Ranking) error {
 	if found.BestWords == 0 {
 		return nil
 	}
@@ -218,7 +219,7 @@ func bestSessions(all []candidate) []place {
 }
 
 // scoreSessions returns the BM25 scores of sessions, each taken as one text.
-func (s *Store) scoreSessions(ctx context.Context, org db.Org, sessions []place, q embed.Query) (
+func (s *Store) scoreSessions(ctx context.Context, org db.Org, sessions []place, q lexicon.Query) (
 	map[place]float64, error) {
 	conversations, firsts := make([]int64, len(sessions)), make([]int, len(sessions))
 	for i, at := range sessions {
@@ -229,7 +230,7 @@ func (s *Store) scoreSessions(ctx context.Context, org db.Org, sessions []place,
 	sums := make([]string, len(terms))
 	for i, t := range terms {
 		name := fmt.Sprintf("t%d", i)
-		args[name] = pgvector.NewSparseVectorFromMap(map[int32]float32{t: 1}, embed.Lexicon)
+		args[name] = pgvector.NewSparseVectorFromMap(map[int32]float32{t: 1}, lexicon.Lexicon)
 		sums[i] = "-sum(m.lex <#> @" + name + ")"
 	}
 	type row struct {
@@ -250,14 +251,14 @@ func (s *Store) scoreSessions(ctx context.Context, org db.Org, sessions []place,
 	for _, r := range rows {
 		score := 0.0
 		for i, t := range terms {
-			score += idf[t] * embed.Saturated(r.Counts[i], float64(r.Length)*termsPerLength)
+			score += idf[t] * lexicon.Saturated(r.Counts[i], float64(r.Length)*termsPerLength)
 		}
 		scores[place{r.Conversation, r.Session}] = score
 	}
 	return scores, err
 }
 
-func weights(q embed.Query) map[int32]float64 {
+func weights(q lexicon.Query) map[int32]float64 {
 	all := make(map[int32]float64, len(q.Rarest))
 	values := q.Vector.Values()
 	for i, t := range q.Vector.Indices() {
@@ -318,7 +319,7 @@ func addDates(all []candidate, periods []period) {
 }
 
 // addPeriods adds to the messages that were found those of the times that the query names, whatever they say.
-func (s *Store) addPeriods(ctx context.Context, f searchFilter, found []embed.Scored) ([]embed.Scored, error) {
+func (s *Store) addPeriods(ctx context.Context, f searchFilter, found []rank.Scored) ([]rank.Scored, error) {
 	known := make(map[int64]bool, len(found))
 	for _, r := range found {
 		known[r.ID] = true
@@ -336,7 +337,7 @@ func (s *Store) addPeriods(ctx context.Context, f searchFilter, found []embed.Sc
 		for _, key := range keys {
 			if !known[key] {
 				known[key] = true
-				found = append(found, embed.Scored{ID: key})
+				found = append(found, rank.Scored{ID: key})
 			}
 		}
 	}

@@ -26,21 +26,22 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
+	"github.com/loci-memory/loci/embed/rank"
 	"github.com/loci-memory/loci/embed/wordindex"
 )
 
 // Options configure a Store.
 type Options struct {
-	Entropy  bool            // redact texts of high entropy too, which includes hashes and ids
-	Endpoint *embed.Endpoint // the embeddings endpoint; nil ranks by words alone
-	Reranker *embed.Reranker // orders the best hits of a search; nil leaves their order
+	Entropy  bool               // redact texts of high entropy too, which includes hashes and ids
+	Endpoint *endpoint.Endpoint // the embeddings endpoint; nil ranks by words alone
+	Reranker *rank.Reranker     // orders the best hits of a search; nil leaves their order
 }
 
 // Store keeps conversations in Postgres.
 type Store struct {
 	db        db.DB
-	search    *embed.Search
+	search    *rank.Search
 	redactors *sync.Map // *redact.Redactor by organization
 	o         Options
 	settle    time.Duration // between an append and the job that embeds it
@@ -48,10 +49,10 @@ type Store struct {
 
 // New returns a store on d.
 func New(d db.DB, o Options) *Store {
-	search := embed.NewSearch(o.Endpoint, "searched_messages", "message_vectors", "message_key")
+	search := rank.NewSearch(o.Endpoint, "searched_messages", "message_vectors", "message_key")
 	search.Reranker = o.Reranker
 	search.Words = wordindex.New("messages", "searched_messages", "agent_key", "seq")
-	return &Store{db: d, search: search, redactors: &sync.Map{}, o: o, settle: embed.Settle}
+	return &Store{db: d, search: search, redactors: &sync.Map{}, o: o, settle: endpoint.Settle}
 }
 
 // With returns the store working in tx.

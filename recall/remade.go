@@ -6,11 +6,11 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 )
 
-// Remade lets embed.Reembed make the vectors of messages in another space.
-func (s *Store) Remade() embed.Remade { return s.Queue().Remade(s.readRemade) }
+// Remade lets endpoint.Reembed make the vectors of messages in another space.
+func (s *Store) Remade() endpoint.Remade { return s.Queue().Remade(s.readRemade) }
 
 // remade is messages without a vector in a space.
 type remade struct {
@@ -19,7 +19,7 @@ type remade struct {
 }
 
 // readRemade returns those messages with some keys that lack a vector in a space.
-func (s *Store) readRemade(ctx context.Context, org db.Org, space embed.Space, keys []int64) (embed.Rows, error) {
+func (s *Store) readRemade(ctx context.Context, org db.Org, space endpoint.Space, keys []int64) (endpoint.Rows, error) {
 	messages, err := db.All[lacking](ctx, s.db, `
 		SELECT m.key, m.conversation_key, m.position, m.role, m.name, m.content, m.created_at,
 		       m.xmin::text::bigint AS version, 0 AS found
@@ -33,7 +33,7 @@ func (s *Store) readRemade(ctx context.Context, org db.Org, space embed.Space, k
 	return &remade{batch{store: s, space: space, messages: messages}, org}, nil
 }
 
-// Lock implements embed.Rows. It leaves out messages that are deleted or that an erasure changed.
+// Lock implements endpoint.Rows. It leaves out messages that are deleted or that an erasure changed.
 func (b *remade) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 	keys, versions := b.versions()
 	type row struct {
@@ -63,5 +63,5 @@ func (b *remade) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 	return locked, nil
 }
 
-// Finish implements embed.Rows.
-func (*remade) Finish(context.Context, pgx.Tx, []*embed.RefusedError) error { return nil }
+// Finish implements endpoint.Rows.
+func (*remade) Finish(context.Context, pgx.Tx, []*endpoint.RefusedError) error { return nil }

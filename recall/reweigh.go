@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/rank"
 )
 
 // outdatedMessage is a message whose words an older version of Loci weighed.
@@ -21,12 +21,12 @@ type outdatedMessage struct {
 
 // ReweighWords weighs the words of messages anew that an older version of Loci weighed, and returns their number.
 func (s *Store) ReweighWords(ctx context.Context) (rows int, err error) {
-	return embed.EachOrgBatch(ctx, s.db, func(ctx context.Context, tx pgx.Tx, org db.Org) (int, error) {
+	return rank.EachOrgBatch(ctx, s.db, func(ctx context.Context, tx pgx.Tx, org db.Org) (int, error) {
 		list, err := db.All[outdatedMessage](ctx, tx, fmt.Sprintf(`
 			SELECT key, agent_key, role, name, content FROM messages
 			WHERE org = $1 AND lex IS NOT NULL AND lex_version < %d
 			ORDER BY key LIMIT %d
-			FOR NO KEY UPDATE SKIP LOCKED`, embed.LexVersion, embed.ReweighRows), org)
+			FOR NO KEY UPDATE SKIP LOCKED`, rank.LexVersion, rank.ReweighRows), org)
 		if err != nil || len(list) == 0 {
 			return 0, err
 		}
@@ -46,7 +46,7 @@ func (s *Store) storeWords(ctx context.Context, org db.Org, list []outdatedMessa
 		}
 		own, rest := weigh(m.Agent, &entry{searchText: searchText(m.Role, m.Name, whole)})
 		batch.Queue(`UPDATE messages SET lex = $3, terms = $4, lex_version = $5 WHERE org = $1 AND key = $2`,
-			org, m.Key, own.lex, own.terms, embed.LexVersion)
+			org, m.Key, own.lex, own.terms, rank.LexVersion)
 		queuePieces(&batch, org, m.Key, rest)
 	}
 	if err := s.search.Words.Note(ctx, s.db, org, keys...); err != nil {

@@ -5,7 +5,8 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/lexicon"
+	"github.com/loci-memory/loci/embed/rank"
 )
 
 // Search finds messages by words, and by meaning where an embedding model answers. ErrNotFound if the agent or the
@@ -14,7 +15,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 	if q.Mode == ByMeaning && s.o.Endpoint == nil {
 		return Results{}, ErrNoEndpoint
 	}
-	if err := embed.CheckQuery(q.Text); err != nil {
+	if err := rank.CheckQuery(q.Text); err != nil {
 		return Results{}, err
 	}
 	q.Limit = min(max(q.Limit, 1), SearchMax)
@@ -28,8 +29,8 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 	if strings.TrimSpace(q.Text) == "" {
 		return s.newest(ctx, f)
 	}
-	out, spelling, err := embed.Respelled(ctx, s.db, s.search, s.question(f),
-		func(text string, guessed bool) (embed.Searched[Results], error) {
+	out, spelling, err := rank.Respelled(ctx, s.db, s.search, s.question(f),
+		func(text string, guessed bool) (rank.Searched[Results], error) {
 			f.q.Text, f.guessed = text, guessed
 			return s.ranked(ctx, f)
 		})
@@ -38,7 +39,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 }
 
 // ranked searches once for words or meaning.
-func (s *Store) ranked(ctx context.Context, f searchFilter) (found embed.Searched[Results], err error) {
+func (s *Store) ranked(ctx context.Context, f searchFilter) (found rank.Searched[Results], err error) {
 	q := f.q
 	ranking, err := s.rank(ctx, f)
 	if err != nil {
@@ -56,7 +57,7 @@ func (s *Store) ranked(ctx context.Context, f searchFilter) (found embed.Searche
 	case ranking.ByMeaning:
 		out.Ranked = ByBoth
 	}
-	rows, err := embed.Behind(calibrated(all, &ranking), f.after)
+	rows, err := rank.Behind(calibrated(all, &ranking), f.after)
 	if err != nil {
 		return found, err
 	}
@@ -86,24 +87,24 @@ func (s *Store) afterKey(ctx context.Context, f searchFilter) (int64, error) {
 }
 
 // rank ranks each message by its own words and meaning.
-func (s *Store) rank(ctx context.Context, f searchFilter) (embed.Ranking, error) {
+func (s *Store) rank(ctx context.Context, f searchFilter) (rank.Ranking, error) {
 	return s.search.Rank(ctx, s.db, s.question(f))
 }
 
 // question returns the search of each message by its own words and meaning.
-func (s *Store) question(f searchFilter) embed.Question {
-	return embed.Question{
+func (s *Store) question(f searchFilter) rank.Question {
+	return rank.Question{
 		Org:         f.org,
 		Text:        f.q.Text,
 		Filters:     f.filters(),
-		Limit:       embed.ArmRows, // for every page, because messages gain by those near them
+		Limit:       rank.ArmRows, // for every page, because messages gain by those near them
 		WordsOnly:   f.q.Mode == ByWords,
 		MeaningOnly: f.q.Mode == ByMeaning,
 		Weight:      f.q.Weight,
 		AsWritten:   f.q.AsWritten,
 		Guessed:     f.guessed,
 		Scope:       f.statisticsScope(),
-		Sample:      func(ctx context.Context) (*embed.IDF, error) { return s.sample(ctx, f) },
+		Sample:      func(ctx context.Context) (*lexicon.IDF, error) { return s.sample(ctx, f) },
 		Owners:      func(ctx context.Context) ([]int64, error) { return s.agentKeys(ctx, f) },
 	}
 }
@@ -114,7 +115,7 @@ func (s *Store) agentKeys(ctx context.Context, f searchFilter) ([]int64, error) 
 		return []int64{f.agent}, nil
 	}
 	return db.All[int64](ctx, s.db, `
-		SELECT key FROM agents WHERE org = $1 ORDER BY key LIMIT $2`, f.org, embed.MaxOwners+1)
+		SELECT key FROM agents WHERE org = $1 ORDER BY key LIMIT $2`, f.org, rank.MaxOwners+1)
 }
 
 // newest returns the last messages that a search may see.
@@ -132,7 +133,7 @@ func (s *Store) newest(ctx context.Context, f searchFilter) (Results, error) {
 	}
 	more := len(keys) > f.q.Limit
 	keys = keys[:min(len(keys), f.q.Limit)]
-	rows := make([]embed.Scored, len(keys))
+	rows := make([]rank.Scored, len(keys))
 	for i, key := range keys {
 		rows[i].ID = key
 	}
@@ -143,8 +144,8 @@ func (s *Store) newest(ctx context.Context, f searchFilter) (Results, error) {
 
 // confirmed reads the best messages that a ranking found, and those that are near them: none if what it found has none
 // of the query's words after all.
-func (s *Store) confirmed(ctx context.Context, f searchFilter, rows []embed.Scored,
-	ranking embed.Ranking) ([]Hit, error) {
+func (s *Store) confirmed(ctx context.Context, f searchFilter, rows []rank.Scored,
+	ranking rank.Ranking) ([]Hit, error) {
 	found, dropped := len(f.periods) > 0, false
 	hits, err := s.hits(ctx, f, rows, func(h *Hit, said string) bool {
 		if !ranking.Confirm(said, &h.WordsRank, h.MeaningRank) {
@@ -162,13 +163,13 @@ func (s *Store) confirmed(ctx context.Context, f searchFilter, rows []embed.Scor
 
 // hits reads the best messages, as many as the query asks for. keep, unless it is nil, is told what a message says, and
 // reports whether it is a hit.
-func (s *Store) hits(ctx context.Context, f searchFilter, rows []embed.Scored,
+func (s *Store) hits(ctx context.Context, f searchFilter, rows []rank.Scored,
 	keep func(h *Hit, said string) bool) ([]Hit, error) {
-	return embed.ReadHits[Hit](ctx, s.db, embed.HitQuery[Hit]{Org: f.org, Offset: f.q.Offset,
+	return rank.ReadHits[Hit](ctx, s.db, rank.HitQuery[Hit]{Org: f.org, Offset: f.q.Offset,
 		Limit: f.q.Limit, SQL: `
-		SELECT ` + messageColumns + `, ` + embed.HitColumns + `
-		FROM ` + embed.HitTable + embed.KeyedRow("messages", "hit.key") + ` m` +
-			embed.KeyedRow("conversations", "m.conversation_key") + ` c` + embed.KeyedRow("agents", "c.agent_key") + ` a
+		SELECT ` + messageColumns + `, ` + rank.HitColumns + `
+		FROM ` + rank.HitTable + rank.KeyedRow("messages", "hit.key") + ` m` +
+			rank.KeyedRow("conversations", "m.conversation_key") + ` c` + rank.KeyedRow("agents", "c.agent_key") + ` a
 		WHERE ` + shownOf(f.q.WithReset) + `
 		ORDER BY hit.place`, Keep: func(h *Hit) (bool, error) {
 			whole, err := s.whole(ctx, f.org, []Message{h.Message})

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loci-memory/loci/db/dbtest"
-	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/embedtest"
+	"github.com/loci-memory/loci/embed/rank"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -250,7 +250,7 @@ func TestMessagesWithThePhraseComeFirst(t *testing.T) {
 	if len(got.Hits) != 2 || got.Hits[0].ID != phrase[0].ID {
 		t.Fatalf("got %+v, want the message with the phrase first", got.Hits)
 	}
-	if !slices.ContainsFunc(got.Hits[0].Explanation.Boosts, func(b embed.Boost) bool { return b.Name == "near" }) {
+	if !slices.ContainsFunc(got.Hits[0].Explanation.Boosts, func(b rank.Boost) bool { return b.Name == "near" }) {
 		t.Errorf("it gains %+v, want something for the phrase", got.Hits[0].Explanation.Boosts)
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/lexicon"
+	"github.com/loci-memory/loci/embed/rank"
 )
 
 // searchFilter is what a search may see: the messages of a conversation, of an agent, or of the organization, narrowed
@@ -138,8 +139,8 @@ func (f searchFilter) wide() searchFilter {
 	return f
 }
 
-func (f searchFilter) filters() []embed.Filter {
-	all := []embed.Filter{f.sql()}
+func (f searchFilter) filters() []rank.Filter {
+	all := []rank.Filter{f.sql()}
 	if f.narrows() {
 		all = append(all, f.wide().sql())
 	}
@@ -176,10 +177,10 @@ func (f searchFilter) during(p period) searchFilter {
 	return f
 }
 
-func (f searchFilter) sql() embed.Filter {
+func (f searchFilter) sql() rank.Filter {
 	const hasWords = `r.lex IS NOT NULL AND `
 	rows, args := f.condition()
-	return embed.Filter{
+	return rank.Filter{
 		Rows:    hasWords + strings.ReplaceAll(rows, "$", "r"),
 		Vectors: strings.ReplaceAll(rows, "$", "v"),
 		Args:    args,
@@ -242,12 +243,12 @@ func (f searchFilter) statisticsScope() string {
 	return fmt.Sprint(f.org, f.agent, f.conversation, f.q.WithReset)
 }
 
-// sample reads the terms of up to embed.SampleRows messages, evenly spread over the conversation, the agent or the
+// sample reads the terms of up to lexicon.SampleRows messages, evenly spread over the conversation, the agent or the
 // organization.
-func (s *Store) sample(ctx context.Context, f searchFilter) (*embed.IDF, error) {
+func (s *Store) sample(ctx context.Context, f searchFilter) (*lexicon.IDF, error) {
 	place, rows := "key", `org = @org`
 	ends := `SELECT min(key) AS first, max(key) AS last FROM messages WHERE org = @org`
-	args := pgx.StrictNamedArgs{"org": f.org, "n": int64(embed.SampleRows)}
+	args := pgx.StrictNamedArgs{"org": f.org, "n": int64(lexicon.SampleRows)}
 	switch {
 	case f.conversation != 0:
 		place, rows, args["key"] = "position", `org = @org AND conversation_key = @key`, f.conversation
@@ -269,7 +270,7 @@ func (s *Store) sample(ctx context.Context, f searchFilter) (*embed.IDF, error) 
 		SELECT m.terms FROM drawn JOIN messages m USING (key)
 		WHERE m.org = @org AND m.terms IS NOT NULL
 		ORDER BY m.key`, args)
-	return embed.NewIDF(terms, f.rows), err
+	return lexicon.NewIDF(terms, f.rows), err
 }
 
 // searchedLineage is lineageOf for a search of an agent or of the organization: the forks in which sub-agents work are

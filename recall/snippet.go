@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/lexicon"
 )
 
 // snippetBytes is about the length of a snippet.
@@ -17,7 +17,7 @@ func snippet(text, query string) string {
 	if len(text) <= snippetBytes {
 		return text
 	}
-	from := bestWindow(text, embed.TermIDs(query))
+	from := bestWindow(text, lexicon.TermIDs(query))
 	to := min(from+snippetBytes, len(text))
 	from = len(db.Beginning(text, max(to-snippetBytes, 0)))
 	for to < len(text) && !utf8.RuneStart(text[to]) {
@@ -66,7 +66,7 @@ func bestWindow(text string, terms []int32) int {
 // different counts the different wanted terms of a text.
 func different(text string, wanted map[int32]bool) int {
 	found := map[int32]bool{}
-	for _, t := range embed.TermIDs(text) {
+	for _, t := range lexicon.TermIDs(text) {
 		if wanted[t] {
 			found[t] = true
 		}

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 	"github.com/loci-memory/loci/server/rest"
 )
 
@@ -36,7 +36,7 @@ func (s *Server) embeddingRoutes(a *rest.API) {
 type EmbeddingProgress struct {
 	Model     string `json:"model" doc:"That makes the vectors; empty if none does."`
 	Dimension int    `json:"dimension" doc:"How many numbers a vector has; 0 without a model."`
-	embed.Backlog
+	endpoint.Backlog
 	SecondsLeft *int64           `json:"seconds_left" doc:"That this server takes for what waits, at the pace of the last texts; null if it is not known."` //nolint:lll // a tag is one line
 	Memories    []MemoryProgress `json:"memories" doc:"The same counts of each kind of memory."`
 	Problem     *string          `json:"problem" doc:"Why texts get no vectors now; null if they get them."`
@@ -45,7 +45,7 @@ type EmbeddingProgress struct {
 // MemoryProgress is the part of one kind of memory.
 type MemoryProgress struct {
 	Memory string `json:"memory" enum:"messages,passages,memory_files,files" doc:"The kind of memory."`
-	embed.Backlog
+	endpoint.Backlog
 }
 
 func (s *Server) embeddingProgress(ctx context.Context, _ *struct{}) (p EmbeddingProgress, err error) {
@@ -59,7 +59,7 @@ func (s *Server) embeddingProgress(ctx context.Context, _ *struct{}) (p Embeddin
 	}
 	for _, of := range []struct {
 		memory string
-		count  func(context.Context, db.Org) (embed.Backlog, error)
+		count  func(context.Context, db.Org) (endpoint.Backlog, error)
 	}{{"messages", s.Recall.Backlog}, {"passages", s.Archival.Backlog}, {"memory_files", s.MemoryFiles.Backlog},
 		{"files", s.Files.Backlog}} {
 		backlog, err := of.count(ctx, rest.Org(ctx))
@@ -172,7 +172,7 @@ func (s *Server) createEmbeddings(ctx context.Context, in *struct{ Body NewEmbed
 			space.Model, space.Dimension, n.Value))
 	}
 	made, err := s.Endpoint.Make(ctx, b.Input.texts)
-	if errors.Is(err, embed.ErrNoVectors) {
+	if errors.Is(err, endpoint.ErrNoVectors) {
 		return Embeddings{}, noEmbeddings(err.Error())
 	} else if err != nil {
 		return Embeddings{}, err

@@ -12,6 +12,7 @@ import (
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/embedtest"
+	"github.com/loci-memory/loci/embed/endpoint"
 	"github.com/loci-memory/loci/server"
 )
 
@@ -65,13 +66,13 @@ func TestEmbeddingsAreServedInOpenAIsForm(t *testing.T) {
 	c := newServerClient(t)
 	fake := embedtest.New(t, 8)
 	fake.Refuse = "forbidden"
-	endpoint := fake.Endpoint(t)
+	encoder := fake.Endpoint(t)
 	if got := c.call("POST", "/v1/embeddings", `{"input":"a"}`); got.Code != 503 ||
 		!strings.Contains(got.Text, "No embedding model is in use") {
 		t.Errorf("without a model: got %d %s", got.Code, got.Text)
 	}
-	space := fake.Use(t, c.pool, endpoint)
-	c.own().Endpoint = endpoint
+	space := fake.Use(t, c.pool, encoder)
+	c.own().Endpoint = encoder
 	a, b := embedtest.Direction("a cat", 8), embedtest.Direction("a dog", 8)
 	for name, body := range map[string]string{"a list": `{"input":["a cat","a dog"],"user":"u"}`,
 		"base64":             `{"input":["a cat","a dog"],"encoding_format":"base64"}`,
@@ -98,13 +99,14 @@ func TestEmbeddingsAreServedInOpenAIsForm(t *testing.T) {
 		cosine(numbers(t, got.Data[0].Embedding), a) < 0.999 {
 		t.Errorf("one text: got %+v", got)
 	}
-	many := strings.Repeat(`"a",`, embed.MaxMadeTexts) + `"a"`
+	many := strings.Repeat(`"a",`, endpoint.MaxMadeTexts) + `"a"`
 	for _, refused := range []struct{ name, body, says string }{
 		{"no text", `{"input":[]}`, "input has no text"},
 		{"a blank text", `{"input":["a"," "]}`, "input[1] is blank"},
 		{"a text that the model refuses", `{"input":["a","forbidden"]}`, "input[1] gets no vector"},
 		{"too many texts", `{"input":[` + many + `]}`, "takes at most 2048"},
-		{"too long a text", `{"input":"` + strings.Repeat("a ", embed.MaxMadeBytes/2+1) + `"}`, "takes at most 1000000"},
+		{"too long a text", `{"input":"` + strings.Repeat("a ", endpoint.MaxMadeBytes/2+1) + `"}`,
+			"takes at most 1000000"},
 		{"tokens", `{"input":[1,2]}`, "send a text, or a list of texts"},
 		{"lists of tokens", `{"input":[[1,2],[3]]}`, "send a text, or a list of texts"},
 		{"a text among tokens", `{"input":["a",1]}`, "body.input[1]: expected string"},

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/agent"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/rank"
 	memorysearch "github.com/loci-memory/loci/memory/search"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
@@ -25,8 +25,8 @@ type MemorySearch struct {
 	KnownPlace string                     `json:"known_place" doc:"What the query names; then no vectors are asked."`
 	Note       string                     `json:"note" doc:"What the ranking lacks, or why nothing is found."`
 
-	SearchedFor  string                                   `json:"searched_for,omitempty"`
-	Explanations map[memorysearch.Kind]*embed.Explanation `json:"explain,omitempty" doc:"Of each kind, with explain=true."`
+	SearchedFor  string                                  `json:"searched_for,omitempty"`
+	Explanations map[memorysearch.Kind]*rank.Explanation `json:"explain,omitempty" doc:"Of each kind, with explain=true."`
 }
 
 func (s *Server) searchAllMemories(ctx context.Context, a agent.Agent, in *struct {

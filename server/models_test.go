@@ -10,6 +10,7 @@ import (
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/embedtest"
+	"github.com/loci-memory/loci/embed/endpoint"
 	"github.com/loci-memory/loci/files"
 )
 
@@ -106,9 +107,9 @@ func TestTheEmbeddingModelIsListedWhileItsEndpointFails(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
 	fake := embedtest.New(t, 8)
-	endpoint := fake.Endpoint(t)
-	endpoint.Configured = embed.Space{Model: "fake"}
-	store, err := files.New(c.pool, files.Options{Endpoint: endpoint, TempDir: t.TempDir()})
+	encoder := fake.Endpoint(t)
+	encoder.Configured = endpoint.Space{Model: "fake"}
+	store, err := files.New(c.pool, files.Options{Endpoint: encoder, TempDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,11 +127,11 @@ func TestTheEmbeddingModelIsListedWhileItsEndpointFails(t *testing.T) {
 	}
 	const meanwhile = ": texts wait for their vectors, and search ranks by words."
 	listed("before the endpoint answers", 0, "The embeddings endpoint has given no vectors yet"+meanwhile)
-	fake.Use(t, c.pool, endpoint)
+	fake.Use(t, c.pool, encoder)
 	listed("once it answers", 8, nil)
 	fake.Down.Store(true)
 	ask := func() {
-		permit, _ := endpoint.Await(t.Context())
+		permit, _ := encoder.Await(t.Context())
 		defer permit.End()
 		_, _, _ = permit.Embed(t.Context(), []embed.Item{{ID: 1, Text: "text"}})
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/rank"
 	memorysearch "github.com/loci-memory/loci/memory/search"
 	"github.com/loci-memory/loci/server/rest"
 )
@@ -106,27 +106,27 @@ func TestSearchesSayThatAQueryHasOnlyStopWords(t *testing.T) {
 	for query, says := range map[string]bool{"what is it that we do": true, "?!": true, "zebra": false,
 		"giraffe": false} {
 		for _, r := range searches(agent, tree, query, 0) {
-			if said := c.told(r); strings.Contains(said, embed.WordlessRemark) != says {
+			if said := c.told(r); strings.Contains(said, rank.WordlessRemark) != says {
 				t.Errorf("%s %s %s: says %q", r.method, r.target, r.body, said)
 			}
 		}
 		for _, name := range []string{"archival_memory_search", "conversation_search", "search_memory",
 			"semantic_search_files"} {
 			got := c.tool(agent, name, fmt.Sprintf(`{"query":%q}`, query))
-			if strings.HasPrefix(got, embed.WordlessRemark) != says {
+			if strings.HasPrefix(got, rank.WordlessRemark) != says {
 				t.Errorf("%s %q: %s", name, query, got)
 			}
 		}
 	}
 }
 
-// A query has at most embed.MaxQueryChars characters, in each search. One of that length is answered.
+// A query has at most rank.MaxQueryChars characters, in each search. One of that length is answered.
 func TestQueriesAreBounded(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	agent := remembering(c)
 	tree := c.treeOf(agent)
-	longest := strings.Repeat("é", embed.MaxQueryChars)
+	longest := strings.Repeat("é", rank.MaxQueryChars)
 	refusal := "query has 32001 characters; a search takes at most 32000"
 	for _, r := range searches(agent, tree, longest, 0) {
 		c.must(r.method, r.target, r.body)

@@ -33,7 +33,7 @@ import (
 	"github.com/loci-memory/loci/compaction/replay"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/memory/block"
 	memoryfile "github.com/loci-memory/loci/memory/file"
@@ -67,9 +67,9 @@ type Server struct {
 	DB             db.DB                 // where the events of agents are
 	Followers      *event.Followers      // run by the owner of the server
 	Tools          *tool.Set
-	Endpoint       *embed.Endpoint // the embeddings endpoint; nil ranks tools by words alone
-	Reembed        *embed.Reembed  // run by the owner of the server
-	Loop           *loop.Loop      // run by the owner of the server
+	Endpoint       *endpoint.Endpoint // the embeddings endpoint; nil ranks tools by words alone
+	Reembed        *endpoint.Reembed  // run by the owner of the server
+	Loop           *loop.Loop         // run by the owner of the server
 	Children       *subagent.Store
 	Keys           *apikey.Store
 	Log            *slog.Logger

@@ -35,8 +35,8 @@ import (
 	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/db/queue"
 	"github.com/loci-memory/loci/db/queue/queuetest"
-	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/embedtest"
+	"github.com/loci-memory/loci/embed/endpoint"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/files/document/documenttest"
 	"github.com/loci-memory/loci/memory/block"
@@ -88,7 +88,7 @@ func newServerWith(t testing.TB, pool *pgxpool.Pool, jobs *river.Client[pgx.Tx])
 	agents.Tools = tools.Definitions
 	agents.Begun = handover.Begun(agents)
 	s := &server.Server{Metrics: metrics.New("test"), Handovers: &handover.Store{DB: pool, Agents: agents}, Tools: tools,
-		Reembed: &embed.Reembed{DB: pool},
+		Reembed: &endpoint.Reembed{DB: pool},
 		Files:   store, Recall: messages, Blocks: blocks, Archival: passages,
 		Working: states, MemoryFiles: trees, Erasures: erasures, Agents: agents,
 		Retention: &retention.Store{DB: pool}, Quotas: &quota.Store{DB: pool}, Requests: &quota.Requests{DB: pool},

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 	"github.com/loci-memory/loci/server/rest"
 )
 
@@ -30,15 +30,17 @@ func (s *Server) reembeddingRoutes(a *rest.API) {
 	operator := a.For(rest.Operator)
 	rest.Get(operator, path,
 		"get_reembedding: Say how far the vectors of the next embedding model are. Only the operator may.",
-		func(ctx context.Context, _ *struct{}) (embed.ReembedProgress, error) { return s.Reembed.Progress(ctx) }, rest.Own)
+		func(ctx context.Context, _ *struct{}) (endpoint.ReembedProgress, error) {
+			return s.Reembed.Progress(ctx)
+		}, rest.Own)
 	rest.Post(operator, path,
 		"run_reembedding: Make the vectors of the model of LOCI_EMBEDDING_NEXT. They are made beside those in use; when "+
 			"all are there, searches switch to them. After a cancellation it goes on where it was. Only the operator may.",
-		func(ctx context.Context, _ *struct{}) (embed.ReembedProgress, error) { return s.Reembed.Start(ctx) }, rest.Own)
+		func(ctx context.Context, _ *struct{}) (endpoint.ReembedProgress, error) { return s.Reembed.Start(ctx) }, rest.Own)
 	rest.Delete(operator, path,
 		"cancel_reembedding: Make no more vectors of the next embedding model. Searches stay as they are; the vectors that "+
 			"were made are kept for a week. Only the operator may.",
-		func(ctx context.Context, _ *struct{}) (embed.ReembedProgress, error) { return s.Reembed.Cancel(ctx) }, rest.Own)
+		func(ctx context.Context, _ *struct{}) (endpoint.ReembedProgress, error) { return s.Reembed.Cancel(ctx) }, rest.Own)
 }
 
 // RunningSetting is a setting, and what the database has in its place.

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/agent/tool"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/rank"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
@@ -290,7 +290,7 @@ func (s *Server) searchTools(ctx context.Context, in *struct {
 	if _, err := s.searchMode(in.Body.Mode.Value); err != nil {
 		return nil, err
 	}
-	if err := embed.CheckQuery(in.Body.Query.Value); err != nil {
+	if err := rank.CheckQuery(in.Body.Query.Value); err != nil {
 		return nil, err
 	}
 	tools, err := s.filteredTools(ctx, letta.ToolFilter{Types: in.Body.Types.Value},
@@ -298,9 +298,9 @@ func (s *Server) searchTools(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	return in.Body.Found(tools, in.Explain, func(query string, texts []string, arms embed.Arms) embed.Ranking {
+	return in.Body.Found(tools, in.Explain, func(query string, texts []string, arms rank.Arms) rank.Ranking {
 		arms.Weight = in.Weight
-		ranked, remarks := s.Endpoint.RankTexts(ctx, query, texts, arms)
+		ranked, remarks := rank.RankTexts(ctx, s.Endpoint, query, texts, arms)
 		rest.Warn(ctx, remarks.Sentences()...)
 		return ranked
 	}), nil

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loci-memory/loci/agent/tool"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/rank"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -46,7 +46,7 @@ func TestMessagesText(t *testing.T) {
 		{"messages", query, recall.Results{Hits: hits, Ranked: recall.ByBoth}},
 		{"messages_by_words", query, recall.Results{Hits: hits[:1], Ranked: recall.ByWords}},
 		{"messages_note", query, recall.Results{Hits: hits[:1], Ranked: recall.ByWords,
-			Remarks: embed.Remarks{Note: "The embeddings endpoint did not answer; ranked by words alone."}}},
+			Remarks: rank.Remarks{Note: "The embeddings endpoint did not answer; ranked by words alone."}}},
 		{"messages_newest", `{"limit": 3}`, recall.Results{Hits: hits}},
 		{"messages_filtered",
 			`{"query": "retries", "roles": ["user", "tool"], "start_date": "2026-03-01", ` +
@@ -58,11 +58,11 @@ func TestMessagesText(t *testing.T) {
 		{"messages_none_filtered", `{"query": "retries", "roles": "tool", "conversation_id": "conv-1"}`,
 			recall.Results{Ranked: recall.ByBoth}},
 		{"messages_none_stop_words", `{"query": "what is it that we do"}`, recall.Results{Ranked: recall.ByWords,
-			Remarks: embed.Remarks{Wordless: true}}},
+			Remarks: rank.Remarks{Wordless: true}}},
 		{"messages_last_of_the_ranked", query, recall.Results{Hits: hits[:1], Ranked: recall.ByBoth,
-			Remarks: embed.Remarks{Cut: true}}},
+			Remarks: rank.Remarks{Cut: true}}},
 		{"messages_past_the_ranked", `{"query": "retries", "offset": 200}`, recall.Results{Ranked: recall.ByBoth,
-			Remarks: embed.Remarks{Cut: true}}},
+			Remarks: rank.Remarks{Cut: true}}},
 		{"messages_none_at_all", `{}`, recall.Results{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

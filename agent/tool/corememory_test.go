@@ -11,7 +11,7 @@ import (
 
 	"github.com/loci-memory/loci/agent/tool"
 	"github.com/loci-memory/loci/archival"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/rank"
 	"github.com/loci-memory/loci/memory/block"
 )
 
@@ -270,10 +270,10 @@ func TestPassagesText(t *testing.T) {
 		{"by words and by meaning", archival.Results{Hits: []archival.Hit{hit}, ByMeaning: true}},
 		{"without an endpoint", archival.Results{Hits: []archival.Hit{hit}}},
 		{"while the endpoint is down", archival.Results{Hits: []archival.Hit{hit},
-			Remarks: embed.Remarks{Note: "The embeddings endpoint did not answer, so this was ranked by words alone."}}},
+			Remarks: rank.Remarks{Note: "The embeddings endpoint did not answer, so this was ranked by words alone."}}},
 		{"the last of those that are ranked", archival.Results{Hits: []archival.Hit{hit}, ByMeaning: true,
-			Remarks: embed.Remarks{Cut: true}}},
-		{"nothing, for a query of stop words", archival.Results{Remarks: embed.Remarks{Wordless: true}}},
+			Remarks: rank.Remarks{Cut: true}}},
+		{"nothing, for a query of stop words", archival.Results{Remarks: rank.Remarks{Wordless: true}}},
 		{"nothing, in an archive that is empty", archival.Results{ByMeaning: true}},
 		{"nothing, without an endpoint", archival.Results{}},
 	} {

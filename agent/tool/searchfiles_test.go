@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/agent/tool"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/rank"
 	"github.com/loci-memory/loci/files"
 )
 
@@ -46,13 +46,13 @@ func TestSearchText(t *testing.T) {
 		{"search", query, files.Results{Attached: true, Hits: hits, Ranking: files.ByWordsAndMeaning}},
 		{"search_by_words", query, files.Results{Attached: true, Hits: hits[:1], Ranking: files.ByWords}},
 		{"search_note", query, files.Results{Attached: true, Hits: hits[:1], Ranking: files.ByWords,
-			Remarks: embed.Remarks{Note: "The embeddings endpoint did not answer; ranked by words alone."}}},
+			Remarks: rank.Remarks{Note: "The embeddings endpoint did not answer; ranked by words alone."}}},
 		{"search_none_stop_words", files.Query{Text: "what is it that we do"}, files.Results{Attached: true,
-			Ranking: files.ByWords, Remarks: embed.Remarks{Wordless: true}}},
+			Ranking: files.ByWords, Remarks: rank.Remarks{Wordless: true}}},
 		{"search_last_of_the_ranked", files.Query{Text: "retries", Offset: 180}, files.Results{Attached: true,
-			Hits: hits[:1], Ranking: files.ByWordsAndMeaning, Remarks: embed.Remarks{Cut: true}}},
+			Hits: hits[:1], Ranking: files.ByWordsAndMeaning, Remarks: rank.Remarks{Cut: true}}},
 		{"search_past_the_ranked", files.Query{Text: "retries", Offset: 200}, files.Results{Attached: true,
-			Ranking: files.ByWordsAndMeaning, Remarks: embed.Remarks{Cut: true}}},
+			Ranking: files.ByWordsAndMeaning, Remarks: rank.Remarks{Cut: true}}},
 		{"search_paged", query, files.Results{Attached: true, Hits: paged, Ranking: files.ByWordsAndMeaning}},
 		{"search_hostile", files.Query{Text: "a\n=== b ==="}, files.Results{Attached: true, Hits: hostile,
 			Ranking: files.ByWordsAndMeaning}},

@@ -14,7 +14,10 @@ import (
 	"github.com/loci-memory/loci/bench/questions"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
+	"github.com/loci-memory/loci/embed/lexicon"
 	"github.com/loci-memory/loci/embed/local"
+	"github.com/loci-memory/loci/embed/rank"
 )
 
 var update = flag.Bool("update", false, "write the golden file")
@@ -65,7 +68,7 @@ func builtin(t *testing.T) *model {
 func poor() *model {
 	return newModel(func(_ context.Context, text string) ([]float32, error) {
 		sum := make([]float32, local.Dimensions)
-		for _, term := range embed.DistinctTerms(text) {
+		for _, term := range lexicon.DistinctTerms(text) {
 			for i, x := range randomVector(term) {
 				sum[i] += x
 			}
@@ -99,9 +102,9 @@ type quality struct {
 	reciprocal   float64
 }
 
-func (q *quality) add(rows []embed.Scored, answer int) {
+func (q *quality) add(rows []rank.Scored, answer int) {
 	q.asked++
-	at := slices.IndexFunc(rows[:min(10, len(rows))], func(r embed.Scored) bool { return r.ID == int64(answer) })
+	at := slices.IndexFunc(rows[:min(10, len(rows))], func(r rank.Scored) bool { return r.ID == int64(answer) })
 	if at >= 0 {
 		q.found++
 		q.reciprocal += 1 / float64(at+1)
@@ -121,12 +124,12 @@ func TestFusionNeverHurts(t *testing.T) {
 		model  *model
 		weight float64
 	}{
-		{"built-in", builtin(t), embed.BuiltinWeight},
+		{"built-in", builtin(t), rank.BuiltinWeight},
 		{"judged", builtin(t), 0}, // the same model, whose weight is not known
 		{"poor", poor(), 0},
 		{"blind", blind(), 0},
 	} {
-		names, byName := measure(t, &embed.Endpoint{Embedder: test.model, Weight: test.weight})
+		names, byName := measure(t, &endpoint.Endpoint{Embedder: test.model, Weight: test.weight})
 		for _, name := range names {
 			words, meaning, fused := byName[name][0], byName[name][1], byName[name][2]
 			fmt.Fprintf(&table, "%-10s %-10s %4d", test.name, name, words.asked)
@@ -155,7 +158,7 @@ func TestFusionNeverHurts(t *testing.T) {
 }
 
 // measure asks all questions by words, by meaning and by both.
-func measure(t *testing.T, endpoint *embed.Endpoint) (names []string, byName map[string]*[3]*quality) {
+func measure(t *testing.T, endpoint *endpoint.Endpoint) (names []string, byName map[string]*[3]*quality) {
 	t.Helper()
 	byName = map[string]*[3]*quality{}
 	of := func(name string) *[3]*quality {
@@ -172,8 +175,8 @@ func measure(t *testing.T, endpoint *embed.Endpoint) (names []string, byName map
 	learn(t, endpoint.Embedder, sets)
 	for _, set := range sets {
 		for _, q := range set.Questions {
-			for i, arms := range []embed.Arms{{Words: true}, {Meaning: true}, {Words: true, Meaning: true}} {
-				ranking, _ := endpoint.RankTexts(t.Context(), q.Text, set.Texts, arms)
+			for i, arms := range []rank.Arms{{Words: true}, {Meaning: true}, {Words: true, Meaning: true}} {
+				ranking, _ := rank.RankTexts(t.Context(), endpoint, q.Text, set.Texts, arms)
 				of(set.Name)[i].add(ranking.Rows, q.Answer)
 			}
 		}

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/rank"
 	"github.com/loci-memory/loci/server/rest"
 )
 
@@ -79,7 +79,7 @@ func TestARequestWithTwoEndsIsRefused(t *testing.T) {
 		"both, sent at once with another": {[]string{sized + both}, "[200]"},
 		"no HTTP":                         {[]string{"hello\r\n\r\n", sized}, "[400 0]"},
 		"no host":                         {[]string{"GET / HTTP/1.1\r\n\r\n"}, "[400]"},
-		"a query of the most characters": {[]string{"GET /b?query=" + strings.Repeat("%F0%9D%94%B8", embed.MaxQueryChars) +
+		"a query of the most characters": {[]string{"GET /b?query=" + strings.Repeat("%F0%9D%94%B8", rank.MaxQueryChars) +
 			" HTTP/1.1\r\nHost: x\r\nA: " + strings.Repeat("a", 60_000) + "\r\n\r\n", chunked}, "[200 200]"},
 		"a large header": {[]string{"GET / HTTP/1.1\r\nHost: x\r\nA: " + strings.Repeat("a", 600_000) + "\r\n\r\n"},
 			"[431]"},

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 )
 
 const (
@@ -42,7 +42,7 @@ func (e *embedder) connect(ctx context.Context, d db.DB, s stores) error {
 		}
 		if time.Since(looked) > backfillEvery {
 			looked = time.Now()
-			if err := e.backfill(ctx, s, embed.IdleSpace); err != nil && ctx.Err() == nil {
+			if err := e.backfill(ctx, s, endpoint.IdleSpace); err != nil && ctx.Err() == nil {
 				e.log.Warn("missing vectors are not queued", "error", err)
 			}
 		}
@@ -108,7 +108,7 @@ func (e *embedder) follow(ctx context.Context, s stores) error {
 	return e.backfill(ctx, s, 0)
 }
 
-func (e *embedder) switchTo(space embed.Space) {
+func (e *embedder) switchTo(space endpoint.Space) {
 	e.next.endpoint.Use(space)
 	e.endpoint.Switch(e.next.endpoint)
 	e.log.Info("embedding with the model of LOCI_EMBEDDING_NEXT; give its settings to LOCI_EMBEDDING before the next "+

@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/agent/loop"
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/policy"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/rank"
 	"github.com/loci-memory/loci/files/document/child"
 	"github.com/loci-memory/loci/server/metrics"
 )
@@ -37,7 +37,7 @@ type configured struct {
 	loopback  bool // only this machine reaches the server
 	counts    *metrics.Metrics
 	embedder  *embedder
-	reranker  *embed.Reranker // nil if none is named
+	reranker  *rank.Reranker // nil if none is named
 	models    func(context.Context, string) *compaction.Model
 	answering func(handle string) (loop.Model, error)
 	reader    *child.Reader

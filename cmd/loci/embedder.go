@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"strings"
 
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 	"github.com/loci-memory/loci/server/metrics"
 )
 
@@ -82,22 +82,22 @@ func (c embedding) endpoint(ctx context.Context, prefix string, log *slog.Logger
 		return e, settingError{fmt.Errorf("%sMODEL, _DIMENSIONS or _API_KEY is set without "+
 			"%[1]sBASE_URL: set the URL of the endpoint, such as http://localhost:11434/v1, or none of them", prefix)}
 	}
-	config := embed.Config{BaseURL: c.BaseURL, APIKey: string(c.APIKey), Model: c.Model, Dimensions: c.Dimensions}
-	client, err := embed.NewOpenAI(config)
+	config := endpoint.Config{BaseURL: c.BaseURL, APIKey: string(c.APIKey), Model: c.Model, Dimensions: c.Dimensions}
+	client, err := endpoint.NewOpenAI(config)
 	if err != nil {
 		return e, settingError{err}
 	}
-	queries, err := embed.NewOpenAI(config)
+	queries, err := endpoint.NewOpenAI(config)
 	if err != nil {
 		return e, settingError{err}
 	}
 	e = modelEndpoint{provider: strings.TrimRight(c.BaseURL, "/"), model: c.Model, wanted: c.Dimensions, client: client,
 		dimension: c.Dimensions,
-		endpoint: &embed.Endpoint{Embedder: countedEmbedder{client, "texts", counts},
+		endpoint: &endpoint.Endpoint{Embedder: countedEmbedder{client, "texts", counts},
 			Queries: countedEmbedder{queries, "query", counts}, Log: log,
-			Configured: embed.Space{Model: c.Model, Dimension: c.Dimensions}}}
+			Configured: endpoint.Space{Model: c.Model, Dimension: c.Dimensions}}}
 	err = e.probe(ctx, startProbe)
-	if _, ok := errors.AsType[*embed.SettingError](err); ok {
+	if _, ok := errors.AsType[*endpoint.SettingError](err); ok {
 		return e, settingError{err}
 	}
 	if err != nil && prefix == "LOCI_EMBEDDING_" {

@@ -12,7 +12,9 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 	"github.com/loci-memory/loci/embed/local"
+	"github.com/loci-memory/loci/embed/rank"
 	"github.com/loci-memory/loci/server/metrics"
 )
 
@@ -135,7 +137,7 @@ type inside struct {
 // openInside returns the built-in model, or the one in a directory if that is not empty. errNoKernel if this processor
 // is too slow for it.
 func openInside(dir string) (m inside, err error) {
-	m = inside{kind: builtinModel, name: "the built-in model", weight: embed.BuiltinWeight}
+	m = inside{kind: builtinModel, name: "the built-in model", weight: rank.BuiltinWeight}
 	switch {
 	case dir == "" && !local.Fast():
 		return m, errNoKernel
@@ -155,12 +157,12 @@ func openInside(dir string) (m inside, err error) {
 
 // endpoint returns the model as what makes vectors.
 func (m inside) endpoint(v vectors, log *slog.Logger, counts *metrics.Metrics) modelEndpoint {
-	space := embed.Space{Model: m.Name(), Dimension: m.Dimensions()}
+	space := endpoint.Space{Model: m.Name(), Dimension: m.Dimensions()}
 	return modelEndpoint{provider: m.kind + " " + m.Revision(), model: space.Model,
 		dimension: space.Dimension, wanted: space.Dimension,
 		client: alwaysThere{space.Dimension},
-		endpoint: &embed.Endpoint{Embedder: countedEmbedder{local.NewTexts(m.Encoder, v.threads()), "texts", counts},
-			Queries: embed.NewRecent(countedEmbedder{local.NewQueries(m.Encoder), "query", counts}, embed.RecentTexts),
+		endpoint: &endpoint.Endpoint{Embedder: countedEmbedder{local.NewTexts(m.Encoder, v.threads()), "texts", counts},
+			Queries: endpoint.NewRecent(countedEmbedder{local.NewQueries(m.Encoder), "query", counts}, endpoint.RecentTexts),
 			Log:     log,
 			Weight:  m.weight, Name: m.name, RefusesByNature: true, JobTexts: max(1, int(jobTexts/max(1, m.Work()))),
 			Jobs:       v.threads() + 1, // one is read or stored meanwhile
@@ -188,7 +190,7 @@ func examineInside(ctx context.Context, of, dir string) db.Finding {
 	for range 2 { // the first takes memory
 		began := time.Now()
 		_, err := queries.Embed(ctx, []embed.Item{{Text: "Where do we keep the spare keys of the office?"}})
-		if _, refused := errors.AsType[*embed.RefusedError](err); err != nil && !refused { // it may know no English
+		if _, refused := errors.AsType[*endpoint.RefusedError](err); err != nil && !refused { // it may know no English
 			return broken(of, err, "")
 		}
 		took = time.Since(began)

@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/compaction/llm"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/local"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 	"github.com/loci-memory/loci/files/sandbox"
 	"github.com/loci-memory/loci/tenant/apikey"
 )
@@ -167,7 +167,7 @@ func (c *serving) examineNextEmbeddings(ctx context.Context) []db.Finding {
 
 // examine asks the embeddings endpoint for a vector.
 func (e embedding) examine(ctx context.Context, of string) db.Finding {
-	client, err := embed.NewOpenAI(embed.Config{BaseURL: e.BaseURL, APIKey: string(e.APIKey), Model: e.Model,
+	client, err := endpoint.NewOpenAI(endpoint.Config{BaseURL: e.BaseURL, APIKey: string(e.APIKey), Model: e.Model,
 		Dimensions: e.Dimensions})
 	if err != nil {
 		return broken(of, err, "correct the setting that it names")

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/rank"
 	"github.com/loci-memory/loci/server/rest"
 )
 
@@ -79,10 +79,10 @@ func (o *openConns) remove(c *headConn) {
 	o.all.Remove(c.place)
 }
 
-// maxHeadBytes bounds the head of a request, and what a connection keeps of it: a query of embed.MaxQueryChars
+// maxHeadBytes bounds the head of a request, and what a connection keeps of it: a query of rank.MaxQueryChars
 // characters in a URL, each of which is four bytes of UTF-8 at most and so twelve as the URL has it, and 64 KiB for the
 // rest.
-const maxHeadBytes = 12*embed.MaxQueryChars + 64<<10
+const maxHeadBytes = 12*rank.MaxQueryChars + 64<<10
 
 // headSlack is what net/http reads beyond MaxHeaderBytes, and with it of a body.
 const headSlack = 64 << 10

@@ -26,11 +26,12 @@ var house = map[string][]string{
 		"agent/tool"},
 
 	// bench drives an agent as the tests do.
-	"bench": {"db", "db/local", "embed", "compaction", "compaction/lab", "compaction/lab/transcript",
+	"bench": {"db", "db/local", "embed/lexicon", "compaction", "compaction/lab", "compaction/lab/transcript",
 		"compaction/llm/llmtest", "compaction/policy", "recall",
 		"recall/tokens", "agent/agenttest"},
 	"db/backup": {"db", "db/migrations"},
-	"cmd/loci": {"db", "db/backup", "db/queue", "db/event", "db/local", "embed", "embed/local", "files", "files/document",
+	"cmd/loci": {"db", "db/backup", "db/queue", "db/event", "db/local", "embed", "embed/endpoint", "embed/local",
+		"embed/rank", "files", "files/document",
 		"files/document/child", "files/sandbox",
 		"recall", "recall/tokens", "archival", "compaction", "compaction/policy", "compaction/lab",
 		"compaction/lab/transcript", "compaction/llm", "server",
@@ -50,9 +51,11 @@ var house = map[string][]string{
 	"server/agentfile": {"db", "db/event", "files", "recall", "archival", "compaction", "agent", "memory/block",
 		"memory/working", "server/letta", "memory/file", "server/rest",
 		"agent/tool"},
-	"cmd/loci/lettadb": {"compaction", "db", "embed", "files", "recall", "archival", "agent", "server/agentfile",
+	"cmd/loci/lettadb": {"compaction", "db", "embed", "embed/endpoint", "files", "recall", "archival", "agent",
+		"server/agentfile",
 		"tenant/apikey", "memory/block", "server/letta"},
-	"server": {"db", "db/event", "embed", "files", "files/document", "recall", "recall/chat", "archival", "compaction",
+	"server": {"db", "db/event", "embed/endpoint", "embed/rank", "files", "files/document", "recall", "recall/chat",
+		"archival", "compaction",
 		"compaction/lab", "compaction/lab/transcript", "compaction/policy", "tenant/apikey", "agent",
 		"server/agentfile", "memory/block", "agent/handover",
 		"memory/working", "server/capture", "server/console", "tenant/erase", "db/job", "server/letta",
@@ -64,7 +67,7 @@ var house = map[string][]string{
 		"agent/subagent", "agent/tool"},
 	"server/console": {},
 	"server/capture": {"db", "recall", "recall/chat", "server/rest"},
-	"server/letta": {"db", "db/event", "embed", "files", "recall", "recall/chat", "archival", "compaction",
+	"server/letta": {"db", "db/event", "embed/rank", "files", "recall", "recall/chat", "archival", "compaction",
 		"compaction/policy", "agent", "tenant/apikey", "memory/block", "agent/loop", "memory/file",
 		"server/rest", "agent/tool"},
 	"server/rest":       {"db", "files", "files/document", "recall", "tenant/apikey"},
@@ -84,7 +87,7 @@ var house = map[string][]string{
 	"tenant/retention": {"db"},
 	"agent/seance":     {"chunker/frame", "db", "recall", "recall/chat", "compaction"},
 	"tenant/erase":     {"db", "files", "recall", "archival", "compaction", "memory/file"},
-	"memory/search": {"db", "embed", "files", "recall", "archival", "agent", "memory/block",
+	"memory/search": {"db", "embed/lexicon", "embed/rank", "files", "recall", "archival", "agent", "memory/block",
 		"memory/working", "memory/file"},
 	"agent": {"chunker/frame", "db", "db/event", "db/queue", "files", "recall", "archival", "compaction",
 		"compaction/policy",
@@ -92,7 +95,8 @@ var house = map[string][]string{
 	"agent/agenttest": {"compaction", "compaction/llm", "compaction/llm/llmtest"},
 	"memory/block":    {"db", "db/event"},
 	"memory/working":  {"chunker/frame", "db", "db/event", "files", "recall", "recall/chat", "recall/tokens"},
-	"memory/file":     {"chunker/frame", "db", "db/event", "chunker", "embed"},
+	"memory/file": {"chunker/frame", "db", "db/event", "chunker", "embed", "embed/endpoint",
+		"embed/lexicon", "embed/rank"},
 	"compaction": {"chunker/frame", "db", "db/event", "recall", "recall/redact", "recall/chat",
 		"recall/tokens"},
 	"compaction/llm": {"compaction", "db", "embed/provider", "recall/chat"},
@@ -101,25 +105,31 @@ var house = map[string][]string{
 	"compaction/lab/transcript": {"recall", "recall/chat"},
 	"compaction/policy":         {"chunker/frame", "compaction", "db", "recall", "recall/tokens"},
 	"compaction/llm/llmtest":    {},
-	"files": {"chunker/frame", "db", "db/queue", "db/event", "chunker", "embed", "embed/wordindex", "lru",
+	"files": {"chunker/frame", "db", "db/queue", "db/event", "chunker", "embed", "embed/endpoint", "embed/lexicon",
+		"embed/rank", "embed/wordindex", "lru",
 		"files/document",
 		"files/grep"},
 	"files/grep":           {"chunker/frame", "db"},
 	"files/document":       {},
 	"files/document/child": {"files/document", "files/sandbox"},
 	"files/sandbox":        {},
-	"archival":             {"db", "db/queue", "db/event", "chunker", "embed", "embed/wordindex"},
-	"recall": {"chunker/frame", "db", "db/queue", "db/event", "embed", "embed/wordindex", "recall/redact",
+	"archival": {"db", "db/event", "chunker", "embed", "embed/endpoint", "embed/lexicon", "embed/rank",
+		"embed/wordindex"},
+	"recall": {"chunker/frame", "db", "db/event", "embed", "embed/endpoint", "embed/lexicon", "embed/rank",
+		"embed/wordindex", "recall/redact",
 		"recall/tokens"},
 	"recall/chat":          {"chunker/frame", "recall", "recall/tokens"},
 	"recall/chat/chattest": {},
 	"recall/redact":        {},
-	"embed":                {"db", "db/queue", "embed/provider", "embed/wordindex"},
+	"embed":                {},
+	"embed/lexicon":        {},
+	"embed/endpoint":       {"db", "db/queue", "embed", "embed/lexicon", "embed/provider"},
+	"embed/rank":           {"db", "embed", "embed/endpoint", "embed/lexicon", "embed/wordindex"},
 	"embed/wordindex":      {"db"},
 	"embed/provider":       {},
 	"bench/questions":      {},
-	"embed/local":          {"embed"},
-	"embed/embedtest":      {"db", "db/queue", "embed"},
+	"embed/local":          {"embed", "embed/endpoint"},
+	"embed/embedtest":      {"db", "db/queue", "embed/endpoint", "embed/lexicon", "embed/rank"},
 
 	"files/document/documenttest": {"files/document"},
 
@@ -145,9 +155,10 @@ var forTests = []string{"db/dbtest", "db/dbtest/scale", "embed/embedtest", "comp
 	"agent/loop/model/modeltest"}
 
 // inTests lists what the tests of a package import in addition: those of policies ask a provider that fails, and the
-// index of words is tested with the weights that package embed makes, and its searches with the built-in model.
-var inTests = map[string][]string{"compaction/policy": {"compaction/llm"}, "embed/wordindex": {"embed"},
-	"embed": {"embed/local"}, "bench/questions": {"embed", "embed/local"}}
+// index of words is tested with the weights that embed/lexicon makes, and its searches with the built-in model.
+var inTests = map[string][]string{"compaction/policy": {"compaction/llm"}, "embed/wordindex": {"embed/lexicon"},
+	"embed/rank":      {"embed/local"},
+	"bench/questions": {"embed", "embed/endpoint", "embed/lexicon", "embed/local", "embed/rank"}}
 
 // The web frameworks, and the packages that may import them.
 var (

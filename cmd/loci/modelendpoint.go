@@ -7,6 +7,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 	"github.com/loci-memory/loci/server/metrics"
 )
 
@@ -22,8 +23,8 @@ type modelEndpoint struct {
 	model     string
 	wanted    int // the dimension that is configured; 0 is the model's own
 	client    prober
-	endpoint  *embed.Endpoint // nil if none is configured
-	dimension int             // 0 until the endpoint has answered, unless it is configured
+	endpoint  *endpoint.Endpoint // nil if none is configured
+	dimension int                // 0 until the endpoint has answered, unless it is configured
 }
 
 // prober returns the dimension of a model's vectors.
@@ -45,7 +46,7 @@ func (c countedEmbedder) Embed(ctx context.Context, items []embed.Item) ([]embed
 	vectors, err := c.Embedder.Embed(ctx, items)
 	endSpan(span, err)
 	failed := err
-	if _, some := errors.AsType[*embed.RefusedError](err); some {
+	if _, some := errors.AsType[*endpoint.RefusedError](err); some {
 		failed = nil // the endpoint answered
 	}
 	c.counts.EmbeddingCall(c.use, failed, len(items), time.Since(began))
@@ -63,27 +64,27 @@ func (e *modelEndpoint) probe(ctx context.Context, timeout time.Duration) error 
 }
 
 // named reports whether a space is of the endpoint's model.
-func (e *modelEndpoint) named(space embed.Space) bool {
+func (e *modelEndpoint) named(space endpoint.Space) bool {
 	return space.Provider == e.provider && space.Model == e.model && (e.wanted == 0 || e.wanted == space.Dimension)
 }
 
 // space returns the endpoint's space. An endpoint that does not answer has the dimension that it had.
-func (e *modelEndpoint) space(ctx context.Context, d db.DB) (embed.Space, error) {
+func (e *modelEndpoint) space(ctx context.Context, d db.DB) (endpoint.Space, error) {
 	if e.dimension == 0 {
-		if known, err := embed.KnownSpace(ctx, d, e.provider, e.model); err == nil {
+		if known, err := endpoint.KnownSpace(ctx, d, e.provider, e.model); err == nil {
 			e.dimension = known.Dimension
 		} else if err := e.probe(ctx, laterProbe); err != nil {
-			return embed.Space{}, err
+			return endpoint.Space{}, err
 		}
 	}
-	return embed.UseSpace(ctx, d, e.provider, e.model, e.dimension)
+	return endpoint.UseSpace(ctx, d, e.provider, e.model, e.dimension)
 }
 
 // probed returns the space of an endpoint that answers now.
-func (e *modelEndpoint) probed(ctx context.Context, d db.DB) (embed.Space, error) {
+func (e *modelEndpoint) probed(ctx context.Context, d db.DB) (endpoint.Space, error) {
 	probe := *e // requests ask at the same time
 	if err := probe.probe(ctx, laterProbe); err != nil {
-		return embed.Space{}, err
+		return endpoint.Space{}, err
 	}
 	return probe.space(ctx, d)
 }

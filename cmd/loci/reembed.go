@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 )
 
 // reembedCmd makes the vectors of another model beside those in use, and switches to them.
@@ -30,7 +30,7 @@ type reembedStatusCmd struct {
 
 // Run implements the command.
 func (c reembedStatusCmd) Run(ctx context.Context, s streams) error {
-	var p embed.ReembedProgress
+	var p endpoint.ReembedProgress
 	if err := c.get(ctx, reembedPath, &p); err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ type reembedStartCmd struct {
 
 // Run implements the command.
 func (c reembedStartCmd) Run(ctx context.Context, s streams) error {
-	var p embed.ReembedProgress
+	var p endpoint.ReembedProgress
 	if err := c.send(ctx, http.MethodPost, reembedPath, nil, &p); err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ type reembedCancelCmd struct {
 
 // Run implements the command.
 func (c reembedCancelCmd) Run(ctx context.Context, s streams) error {
-	var p embed.ReembedProgress
+	var p endpoint.ReembedProgress
 	if err := c.send(ctx, http.MethodDelete, reembedPath, nil, &p); err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (r remote) follow(ctx context.Context, s streams, asJSON bool) error {
 	line := newProgressLine(s.err)
 	defer line.end()
 	for {
-		var p embed.ReembedProgress
+		var p endpoint.ReembedProgress
 		err := r.get(ctx, reembedPath, &p)
 		if _, refused := errors.AsType[*refusedRequest](err); refused || errors.Is(err, errNotLoci) {
 			return err
@@ -85,7 +85,7 @@ func (r remote) follow(ctx context.Context, s streams, asJSON bool) error {
 		switch {
 		case err != nil:
 			line.show(err.Error())
-		case p.State != embed.Reembedding:
+		case p.State != endpoint.Reembedding:
 			line.end()
 			return printReembedding(s, p, asJSON)
 		default:
@@ -97,7 +97,7 @@ func (r remote) follow(ctx context.Context, s streams, asJSON bool) error {
 	}
 }
 
-func printReembedding(s streams, p embed.ReembedProgress, asJSON bool) error {
+func printReembedding(s streams, p endpoint.ReembedProgress, asJSON bool) error {
 	if asJSON {
 		return printJSON(s, p)
 	}
@@ -106,18 +106,18 @@ func printReembedding(s streams, p embed.ReembedProgress, asJSON bool) error {
 }
 
 // reembeddingText says how far the vectors are in a sentence.
-func reembeddingText(p embed.ReembedProgress) string {
+func reembeddingText(p endpoint.ReembedProgress) string {
 	switch p.State {
-	case embed.NotReembedding:
+	case endpoint.NotReembedding:
 		return "No vectors of another model were made. The settings LOCI_EMBEDDING_NEXT* of the server name the new " +
 			"model; 'loci reembed start' begins."
-	case embed.Switched:
+	case endpoint.Switched:
 		return fmt.Sprintf("Searches rank by %s, with %d numbers: %d vectors are made, %d texts were refused. Give its "+
 			"settings to LOCI_EMBEDDING*, and remove LOCI_EMBEDDING_NEXT*, before the next start.", p.To, p.ToDim, p.Done,
 			p.Refused)
 	}
 	state := "running"
-	if p.State == embed.Cancelled {
+	if p.State == endpoint.Cancelled {
 		state = "cancelled"
 	}
 	of := ""

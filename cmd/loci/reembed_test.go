@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/db/dbtest/scale"
-	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/embedtest"
+	"github.com/loci-memory/loci/embed/endpoint"
 )
 
 // twoModels is two servers on a database, whose texts have vectors of an old model, and are to have those of a new one.
@@ -193,9 +193,9 @@ func (m *twoModels) until(what string, holds func() bool) {
 	})
 }
 
-func (m *twoModels) progress() embed.ReembedProgress {
+func (m *twoModels) progress() endpoint.ReembedProgress {
 	m.t.Helper()
-	return call[embed.ReembedProgress](m.program, "GET", "/v1/admin/reembedding", nil)
+	return call[endpoint.ReembedProgress](m.program, "GET", "/v1/admin/reembedding", nil)
 }
 
 // While the vectors of a new model of 1,536 numbers are made beside those of 384, each search answers by meaning, also
@@ -206,14 +206,14 @@ func TestReembeddingSwitchesWhileSearchesAnswer(t *testing.T) {
 	t.Parallel()
 	m := newTwoModels(t, 384, 1536, true)
 	m.finds("before")
-	got := call[embed.ReembedProgress](m.program, "POST", "/v1/admin/reembedding", nil)
-	if got.State != embed.Reembedding ||
+	got := call[endpoint.ReembedProgress](m.program, "POST", "/v1/admin/reembedding", nil)
+	if got.State != endpoint.Reembedding ||
 		got.FromDim != 384 || got.ToDim != 1536 {
 		t.Fatalf("it starts as %+v", got)
 	}
 	eventually(t, "some vectors are made", func() bool { return m.vectors(1536) > 0 && m.passes.Load() < 0 })
 	m.finds("while vectors are made")
-	if got := m.progress(); got.State != embed.Reembedding || got.Done == 0 || got.Done >= fillers ||
+	if got := m.progress(); got.State != endpoint.Reembedding || got.Done == 0 || got.Done >= fillers ||
 		*got.Total != fillers+searched {
 		t.Errorf("half way: %+v", got)
 	}
@@ -229,7 +229,7 @@ func TestReembeddingSwitchesWhileSearchesAnswer(t *testing.T) {
 	}
 	call[any](m.program, "POST", "/v1/agents/"+m.agent+"/archival-memory", map[string]any{"text": "A late entry"})
 	close(m.release)
-	m.until("all is switched", func() bool { return m.progress().State == embed.Switched })
+	m.until("all is switched", func() bool { return m.progress().State == endpoint.Switched })
 	eventually(t, "the late text has a vector, too",
 		func() bool { return m.vectors(1536) == fillers+searched+1 })
 	eventually(t, "no server asks the old model", func() bool {
@@ -247,7 +247,7 @@ func TestReembeddingSwitchesWhileSearchesAnswer(t *testing.T) {
 		m.finds("after the next start")
 		return m.new.Requests.Load() > asked
 	})
-	if got := m.progress(); got.State != embed.Switched || m.vectors(384) < fillers+searched {
+	if got := m.progress(); got.State != endpoint.Switched || m.vectors(384) < fillers+searched {
 		t.Errorf("after the next start: %+v, with %d old vectors", got, m.vectors(384))
 	}
 	if t.Failed() {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 )
 
 // Two servers make the vectors of a new model, are interrupted in each way, and then those of a third. No process is
@@ -41,7 +41,7 @@ func (m *twoModels) isCancelled() {
 	m.loci(1, "nothing to cancel", "cancel")
 	m.finds("after the cancellation")
 	close(m.release)
-	m.until("the slices in hand end", func() bool { return m.progress().State == embed.Cancelled })
+	m.until("the slices in hand end", func() bool { return m.progress().State == endpoint.Cancelled })
 	if m.vectors(96) != fillers+searched || m.vectors(128) >= fillers {
 		m.t.Errorf("%d old vectors and %d new ones", m.vectors(96), m.vectors(128))
 	}
@@ -56,7 +56,7 @@ func (m *twoModels) outlivesItsEndpoint() {
 	m.passes.Store(1)
 	waits := func() bool {
 		got := m.progress()
-		return got.State == embed.Reembedding && got.Error != nil && strings.Contains(*got.Error, "status 500")
+		return got.State == endpoint.Reembedding && got.Error != nil && strings.Contains(*got.Error, "status 500")
 	}
 	call[any](m.program, "POST", "/v1/admin/reembedding", nil)
 	m.until("the progress says why it waits", waits)
@@ -64,8 +64,8 @@ func (m *twoModels) outlivesItsEndpoint() {
 	if got := m.progress(); got.Done == 0 || got.Done >= fillers || made < int(got.Done) {
 		m.t.Errorf("of %d vectors that are made, the progress is %+v", made, got)
 	}
-	if got := call[embed.ReembedProgress](m.program, "DELETE", "/v1/admin/reembedding", nil); got.State !=
-		embed.Cancelled || got.Error != nil {
+	if got := call[endpoint.ReembedProgress](m.program, "DELETE", "/v1/admin/reembedding", nil); got.State !=
+		endpoint.Cancelled || got.Error != nil {
 		m.t.Errorf("cancelled while the endpoint fails: %+v", got)
 	}
 	m.finds("after the cancellation")
@@ -79,7 +79,7 @@ func (m *twoModels) outlivesItsEndpoint() {
 	}()
 	m.until("it waits again after another start", waits)
 	m.passes.Store(1 << 40)
-	m.until("all is switched once the endpoint answers", func() bool { return m.progress().State == embed.Switched })
+	m.until("all is switched once the endpoint answers", func() bool { return m.progress().State == endpoint.Switched })
 	<-started
 	if got := m.progress(); got.Refused != 1 || got.Done != fillers+searched-1 || got.Error != nil {
 		m.t.Errorf("at the end: %+v; want one text refused", got)
@@ -112,7 +112,7 @@ func (m *twoModels) adoptsAnIncompleteModel(t *testing.T) {
 		return m.vectors(64) == fillers+searched
 	})
 	m.finds("by the third model")
-	if got := m.progress(); got.State != embed.Switched || m.new.Requests.Load() != asked {
+	if got := m.progress(); got.State != endpoint.Switched || m.new.Requests.Load() != asked {
 		t.Errorf("the progress is %+v, and the model before was asked %d times", got, m.new.Requests.Load()-asked)
 	}
 }

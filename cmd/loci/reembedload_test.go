@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/db/dbtest/scale"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 )
 
 // reembedLoad is what clients store and look for while vectors are made anew.
@@ -94,11 +94,11 @@ func TestReembeddingUnderLoad(t *testing.T) {
 	defer end()
 	l.begin()
 	l.storesMore("before")
-	call[embed.ReembedProgress](m.program, "POST", "/v1/admin/reembedding", nil)
+	call[endpoint.ReembedProgress](m.program, "POST", "/v1/admin/reembedding", nil)
 	eventually(t, "some vectors are made", func() bool { return m.vectors(1536) > 0 && m.passes.Load() < 0 })
 	l.storesMore("while vectors are made")
 	close(m.release)
-	eventually(t, "all is switched", func() bool { return m.progress().State == embed.Switched })
+	eventually(t, "all is switched", func() bool { return m.progress().State == endpoint.Switched })
 	l.storesMore("after the switch")
 	end()
 	stored := fillers + searched + int(l.files.Load()+l.messages.Load()+l.passages.Load())

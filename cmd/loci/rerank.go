@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/local"
+	"github.com/loci-memory/loci/embed/rank"
 )
 
 // reranking holds the settings of the model that judges the best hits of a search.
@@ -20,7 +20,7 @@ type reranking struct {
 
 // reranker opens the reranker; nil if none is named. A processor that is too slow for it has none, and says so in the
 // log.
-func (r reranking) reranker(log *slog.Logger) (*embed.Reranker, error) {
+func (r reranking) reranker(log *slog.Logger) (*rank.Reranker, error) {
 	switch {
 	case r.RerankTimeout <= 0:
 		return nil, settingError{fmt.Errorf("LOCI_RERANK_TIMEOUT is %v; it must be above 0, as 1s", r.RerankTimeout)}
@@ -35,7 +35,7 @@ func (r reranking) reranker(log *slog.Logger) (*embed.Reranker, error) {
 		return nil, settingError{fmt.Errorf("LOCI_RERANK_MODEL_DIR: %w", err)}
 	}
 	allowMemory(opened.Bytes())
-	return &embed.Reranker{Name: opened.Name(), Timeout: r.RerankTimeout, Log: log, Scores: opened.Scores}, nil
+	return &rank.Reranker{Name: opened.Name(), Timeout: r.RerankTimeout, Log: log, Scores: opened.Scores}, nil
 }
 
 const noRerankKernel = "this processor lacks the instructions that it needs (AVX2 with FMA, or arm64)"
@@ -53,7 +53,7 @@ func (r reranking) examine(ctx context.Context) []db.Finding {
 		return []db.Finding{db.MakeFinding(of, db.Advice, noRerankKernel, "unset LOCI_RERANK_MODEL_DIR")}
 	}
 	text := strings.Repeat("The harbour town lies between two rivers, and the market is held by the church. ", 8)
-	texts := make([]string, embed.RerankRows)
+	texts := make([]string, rank.RerankRows)
 	for i := range texts {
 		texts[i] = text
 	}

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/rank"
 	memorysearch "github.com/loci-memory/loci/memory/search"
 	"github.com/loci-memory/loci/server"
 )
@@ -99,7 +99,7 @@ func foundAt(p memorysearch.FoundPlace) string {
 }
 
 // explained returns how a hit was ranked, on one line.
-func explained(e embed.HitExplanation) string {
+func explained(e rank.HitExplanation) string {
 	var line strings.Builder
 	fmt.Fprintf(&line, "words %.2f, meaning %.2f", e.Words, e.Meaning)
 	for _, b := range e.Boosts {
@@ -112,7 +112,7 @@ func explained(e embed.HitExplanation) string {
 }
 
 // printExplanations prints how each memory ranked.
-func printExplanations(out io.Writer, all map[memorysearch.Kind]*embed.Explanation) error {
+func printExplanations(out io.Writer, all map[memorysearch.Kind]*rank.Explanation) error {
 	if len(all) == 0 {
 		return nil
 	}

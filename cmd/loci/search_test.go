@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/rank"
 	"github.com/loci-memory/loci/server"
 )
 
@@ -17,7 +17,7 @@ func TestALongQueryInAURLIsSearched(t *testing.T) {
 	base := "/v1/agents/" + call[identified](p, "POST", "/v1/agents/", map[string]any{}).ID
 	for _, route := range []string{"/memory-search?query=", "/archival-memory/search?query="} {
 		for _, letter := range []string{"가", "𝔸", "a"} {
-			query := strings.Repeat(letter, embed.MaxQueryChars)
+			query := strings.Repeat(letter, rank.MaxQueryChars)
 			if status, answer := p.send("GET", base+route+url.QueryEscape(query), nil); status != http.StatusOK {
 				t.Errorf("%s%s…: got %d %.300s, want 200", route, letter, status, answer)
 			}

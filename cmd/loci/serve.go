@@ -24,7 +24,7 @@ import (
 	"github.com/loci-memory/loci/compaction/replay"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/memory/block"
 	memoryfile "github.com/loci-memory/loci/memory/file"
@@ -119,10 +119,11 @@ func (p *process) stores() (s stores, err error) {
 	s.working = &working.Store{DB: p.pool, Recall: s.messages, Files: s.files}
 	s.memoryFiles = memoryfile.New(p.pool, memoryfile.Options{Endpoint: p.embedder.endpoint,
 		Reranker: p.reranker, Redactor: s.messages.Redactor})
-	s.reembed = &embed.Reembed{DB: p.pool, Owner: p.owner, Endpoint: p.embedder.endpoint, Next: p.embedder.next.endpoint,
-		Memories:  []embed.Remade{s.files.Remade(), s.messages.Remade(), s.passages.Remade(), s.memoryFiles.Remade()},
+	s.reembed = &endpoint.Reembed{DB: p.pool, Owner: p.owner, Endpoint: p.embedder.endpoint,
+		Next:      p.embedder.next.endpoint,
+		Memories:  []endpoint.Remade{s.files.Remade(), s.messages.Remade(), s.passages.Remade(), s.memoryFiles.Remade()},
 		Log:       p.log,
-		NextSpace: func(ctx context.Context) (embed.Space, error) { return p.embedder.next.probed(ctx, p.pool) }}
+		NextSpace: func(ctx context.Context) (endpoint.Space, error) { return p.embedder.next.probed(ctx, p.pool) }}
 	compactions := &compaction.Store{DB: p.pool, Recall: s.messages, Models: p.models, Extracted: extracted(p.log),
 		Made: p.compacted}
 	s.erasures = &erase.Store{DB: p.pool, Recall: s.messages, Files: s.files, Archival: s.passages,

@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/agent/tool"
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/compaction/replay"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/memory/block"
 	memoryfile "github.com/loci-memory/loci/memory/file"
@@ -40,10 +40,10 @@ type stores struct {
 	memoryFiles *memoryfile.Store
 	children    *subagent.Store
 	erasures    *erase.Store
-	reembed     *embed.Reembed
+	reembed     *endpoint.Reembed
 }
 
-// ownerQueue is an *embed.Queue.
+// ownerQueue is an *endpoint.Queue.
 type ownerQueue interface {
 	vectorStore
 	Call(ctx context.Context, jobs *river.Client[pgx.Tx]) (int, error)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/lexicon"
 )
 
 // Colliding returns two words of different texts whose terms have the same TermID.
@@ -17,11 +17,11 @@ func Colliding(t testing.TB) (a, b string) {
 	words := map[int32]string{}
 	for i := range 1 << 20 {
 		word := fmt.Sprintf("x%sq", spelled(i))
-		ids, terms := embed.TermIDs(word), embed.DistinctTerms(word)
+		ids, terms := lexicon.TermIDs(word), lexicon.DistinctTerms(word)
 		if len(ids) != 1 {
 			continue
 		}
-		if other, ok := words[ids[0]]; ok && embed.DistinctTerms(other)[0] != terms[0] {
+		if other, ok := words[ids[0]]; ok && lexicon.DistinctTerms(other)[0] != terms[0] {
 			return other, word
 		}
 		words[ids[0]] = word
@@ -32,8 +32,8 @@ func Colliding(t testing.TB) (a, b string) {
 
 // collide reports whether two words have different terms of one TermID.
 func collide(a, b string) bool {
-	x, y := embed.TermIDs(a), embed.TermIDs(b)
-	return len(x) == 1 && slices.Equal(x, y) && embed.DistinctTerms(a)[0] != embed.DistinctTerms(b)[0]
+	x, y := lexicon.TermIDs(a), lexicon.TermIDs(b)
+	return len(x) == 1 && slices.Equal(x, y) && lexicon.DistinctTerms(a)[0] != lexicon.DistinctTerms(b)[0]
 }
 
 // spelled returns a number in letters.

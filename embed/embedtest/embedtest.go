@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 )
 
 // Endpoint is a server whose vector of a text is the sum of its words' random directions, so that texts which share
@@ -53,29 +53,30 @@ func New(t testing.TB, dimension int) *Endpoint {
 }
 
 // Endpoint returns the endpoint as a memory uses it. Its space is not in use yet.
-func (e *Endpoint) Endpoint(t testing.TB) *embed.Endpoint {
+func (e *Endpoint) Endpoint(t testing.TB) *endpoint.Endpoint {
 	t.Helper()
 	return e.EndpointWithin(t, 0)
 }
 
 // EndpointWithin gives the endpoint so long to answer.
-func (e *Endpoint) EndpointWithin(t testing.TB, timeout time.Duration) *embed.Endpoint {
+func (e *Endpoint) EndpointWithin(t testing.TB, timeout time.Duration) *endpoint.Endpoint {
 	t.Helper()
-	client, err := embed.NewOpenAI(embed.Config{BaseURL: e.URL + "/v1", Model: "fake", Attempts: 1, Timeout: timeout})
+	client, err := endpoint.NewOpenAI(endpoint.Config{BaseURL: e.URL + "/v1", Model: "fake", Attempts: 1,
+		Timeout: timeout})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &embed.Endpoint{Embedder: client}
+	return &endpoint.Endpoint{Embedder: client}
 }
 
 // Use makes the endpoint's space on a database the active one.
-func (e *Endpoint) Use(t testing.TB, d db.DB, endpoint *embed.Endpoint) embed.Space {
+func (e *Endpoint) Use(t testing.TB, d db.DB, encoder *endpoint.Endpoint) endpoint.Space {
 	t.Helper()
-	space, err := embed.UseSpace(t.Context(), d, e.URL, "fake", e.Dimension)
+	space, err := endpoint.UseSpace(t.Context(), d, e.URL, "fake", e.Dimension)
 	if err != nil {
 		t.Fatal(err)
 	}
-	endpoint.Use(space)
+	encoder.Use(space)
 	return space
 }
 

@@ -13,10 +13,10 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/loci-memory/loci/db/queue"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 )
 
-// Queue is the queue of a memory, an *embed.Queue.
+// Queue is the queue of a memory, an *endpoint.Queue.
 type Queue interface {
 	Work(workers *river.Workers)
 	Queues() map[string]river.QueueConfig
@@ -39,7 +39,7 @@ type Memory struct {
 	// Found reports whether the row that was written last is found by its words.
 	Found func() bool
 	// Status returns the progress of the owner's vectors.
-	Status func() *embed.Status
+	Status func() *endpoint.Status
 	// Settled waits until all rows have their vectors.
 	Settled func()
 }
@@ -109,7 +109,7 @@ func oneJob(t *testing.T, m *Memory) {
 	if jobs, requests := m.count(t, `river_job`), e.Requests.Load(); jobs != 1 || requests > 12 {
 		t.Errorf("100 rows take %d jobs and %d requests", jobs, requests)
 	}
-	if got := m.Status(); *got != (embed.Status{}) {
+	if got := m.Status(); *got != (endpoint.Status{}) {
 		t.Errorf("the status is %+v, want an empty one", got)
 	}
 }
@@ -168,7 +168,7 @@ func anotherModel(t *testing.T, m *Memory) {
 	if n := m.count(t, m.Vectors); n != 80 {
 		t.Errorf("40 rows have %d vectors in two spaces", n)
 	}
-	if n, err := old.Backfill(t.Context(), embed.IdleSpace); n != 0 || err != nil {
+	if n, err := old.Backfill(t.Context(), endpoint.IdleSpace); n != 0 || err != nil {
 		t.Errorf("%d owners are taken from a server that runs (%v)", n, err)
 	}
 	asked := first.Requests.Load()
@@ -242,7 +242,7 @@ func outlive(t *testing.T, m *Memory) {
 		m.Write(1)
 		e.Fault.Store(nil)
 		m.Settled()
-		if got := m.Status(); *got != (embed.Status{}) {
+		if got := m.Status(); *got != (endpoint.Status{}) {
 			t.Errorf("the endpoint %s: the status is %+v afterwards, want an empty one", c.endpoint, got)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 )
 
 // Limits of a model in a directory.
@@ -110,8 +110,8 @@ func openDirectory(path string) (*Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.dimensions > embed.MaxDimension {
-		return nil, fmt.Errorf("its vectors have %d numbers; they may have %d", m.dimensions, embed.MaxDimension)
+	if m.dimensions > endpoint.MaxDimension {
+		return nil, fmt.Errorf("its vectors have %d numbers; they may have %d", m.dimensions, endpoint.MaxDimension)
 	}
 	m.revision = revision(d.hash, []byte(quantization), []byte(calibration))
 	e := newEncoder(m)

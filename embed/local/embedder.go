@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 )
 
 // groupTexts is how many texts work in the background embeds before other work may go first.
@@ -79,7 +80,7 @@ func (e *Encoder) answer(items []embed.Item, vectors [][]float32) ([]embed.Vecto
 			continue
 		}
 		why := e.unsuited(e.cut(item.Text))
-		refused = append(refused, &embed.RefusedError{ID: item.ID, Reason: why, Detail: why})
+		refused = append(refused, &endpoint.RefusedError{ID: item.ID, Reason: why, Detail: why})
 	}
 	return made, errors.Join(refused...)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 	"github.com/loci-memory/loci/embed/local"
 )
 
@@ -51,7 +52,7 @@ func TestEmbeddersRefuseWhatDoesNotSuitTheModel(t *testing.T) {
 	for name, embedder := range map[string]embed.Embedder{"Texts": local.NewTexts(e, 1), "Queries": local.NewQueries(e)} {
 		vectors, err := embedder.Embed(t.Context(), items)
 		got := map[int64]string{}
-		for _, refused := range embed.Refusals(err) {
+		for _, refused := range endpoint.Refusals(err) {
 			got[refused.ID] = refused.Reason
 		}
 		if diff := cmp.Diff(want, got); diff != "" || len(vectors) != 1 || vectors[0].ID != 3 {

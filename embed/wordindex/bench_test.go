@@ -18,7 +18,8 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/lexicon"
+	"github.com/loci-memory/loci/embed/rank"
 	"github.com/loci-memory/loci/embed/wordindex"
 )
 
@@ -37,9 +38,9 @@ func BenchmarkRank(b *testing.B) {
 	b.Logf("%d segments of %d rows", f.update(), len(texts))
 	took := map[string][]float64{}
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // for a benchmark
-	ways := map[string]*embed.Search{}
+	ways := map[string]*rank.Search{}
 	for way, index := range map[string]*wordindex.Index{"segments": f.index, "rows": nil} {
-		ways[way] = embed.NewSearch(nil, "passages", "passage_vectors", "passage_key")
+		ways[way] = rank.NewSearch(nil, "passages", "passage_vectors", "passage_key")
 		ways[way].Words = index
 	}
 	for b.Loop() {
@@ -58,17 +59,17 @@ func BenchmarkRank(b *testing.B) {
 	}
 }
 
-func (f *fixture) rankWith(search *embed.Search, text string) {
+func (f *fixture) rankWith(search *rank.Search, text string) {
 	f.Helper()
 	const scope = `r.org = @org AND r.archive_key = ANY (@archives)`
-	_, err := search.Rank(f.Context(), f.pool, embed.Question{
+	_, err := search.Rank(f.Context(), f.pool, rank.Question{
 		Org: f.org, Text: text, Limit: 10, WordsOnly: true, Scope: "bench",
-		Filters: []embed.Filter{{Rows: scope,
+		Filters: []rank.Filter{{Rows: scope,
 			Args: pgx.StrictNamedArgs{"org": f.org, "archives": f.archives}}},
-		Sample: func(ctx context.Context) (*embed.IDF, error) {
+		Sample: func(ctx context.Context) (*lexicon.IDF, error) {
 			terms, err := db.All[[]int64](ctx, f.pool, `
 				SELECT terms FROM passages WHERE org = $1 AND key % 200 = 0 LIMIT 500`, f.org)
-			return embed.NewIDF(terms, benchRows), err
+			return lexicon.NewIDF(terms, benchRows), err
 		},
 		Owners: func(context.Context) ([]int64, error) { return f.archives, nil },
 	})
@@ -108,8 +109,8 @@ func (f *fixture) load(texts []string) {
 	_, err := f.pool.CopyFrom(f.Context(), pgx.Identifier{"passages"},
 		[]string{"org", "archive_key", "text", "sha256", "lex", "terms"},
 		pgx.CopyFromSlice(len(texts), func(i int) ([]any, error) {
-			lex, sum := embed.Document(texts[i]), sha256.Sum256(fmt.Append(nil, i))
-			return []any{f.org, f.archives[0], texts[i], sum[:], lex.Vector, embed.Owned(f.archives[0], lex.Terms)}, nil
+			lex, sum := lexicon.Document(texts[i]), sha256.Sum256(fmt.Append(nil, i))
+			return []any{f.org, f.archives[0], texts[i], sum[:], lex.Vector, lexicon.Owned(f.archives[0], lex.Terms)}, nil
 		}))
 	f.must(err)
 	_, err = dbtest.Owner(f, f.pool).Exec(f.Context(), `VACUUM ANALYZE passages`)

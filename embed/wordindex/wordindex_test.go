@@ -18,7 +18,8 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/db/dbtest/scale"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/lexicon"
+	"github.com/loci-memory/loci/embed/rank"
 	"github.com/loci-memory/loci/embed/wordindex"
 )
 
@@ -86,10 +87,10 @@ func (f *fixture) insertAll(d db.DB, archive int64, passages []passage) {
 	var batch pgx.Batch
 	for _, p := range passages {
 		f.texts++
-		lex, sum := embed.Document(p.text), sha256.Sum256(fmt.Append(nil, f.texts))
+		lex, sum := lexicon.Document(p.text), sha256.Sum256(fmt.Append(nil, f.texts))
 		batch.Queue(`
 			INSERT INTO passages (org, archive_key, text, sha256, lex, terms, tags) VALUES ($1, $2, $3, $4, $5, $6, $7)
-			RETURNING key`, f.org, archive, p.text, sum[:], lex.Vector, embed.Owned(archive, lex.Terms), db.Tags(p.tags)).
+			RETURNING key`, f.org, archive, p.text, sum[:], lex.Vector, lexicon.Owned(archive, lex.Terms), db.Tags(p.tags)).
 			QueryRow(func(row pgx.Row) error {
 				var key int64
 				err := row.Scan(&key)
@@ -112,7 +113,7 @@ func numbered(format string, count int) []string {
 // rewrite gives a passage another text.
 func (f *fixture) rewrite(key int64, text string) {
 	f.Helper()
-	lex := embed.Document(text)
+	lex := lexicon.Document(text)
 	f.must(db.Tx(f.Context(), f.pool, func(tx pgx.Tx) error {
 		if err := f.index.Note(f.Context(), tx, f.org, key); err != nil {
 			return err
@@ -145,32 +146,32 @@ func (f *fixture) prune() int {
 }
 
 // search returns a search of the passages by words, through the index or, if that is nil, exactly.
-func (f *fixture) search(index *wordindex.Index) *embed.Search {
-	search := embed.NewSearch(nil, "passages", "passage_vectors", "passage_key")
+func (f *fixture) search(index *wordindex.Index) *rank.Search {
+	search := rank.NewSearch(nil, "passages", "passage_vectors", "passage_key")
 	search.Words, search.IndexRows = index, 1<<40
 	return search
 }
 
 const wordsLimit = 10
 
-func (f *fixture) question(archives []int64, where, text string) embed.Question {
+func (f *fixture) question(archives []int64, where, text string) rank.Question {
 	const scope = `r.org = @org AND r.archive_key = ANY (@archives)`
-	return embed.Question{
+	return rank.Question{
 		Org: f.org, Text: text, Limit: wordsLimit, WordsOnly: true,
-		Filters: []embed.Filter{{Rows: scope + where,
+		Filters: []rank.Filter{{Rows: scope + where,
 			Args: pgx.StrictNamedArgs{"org": f.org, "archives": archives}}},
-		Sample: func(ctx context.Context) (*embed.IDF, error) {
+		Sample: func(ctx context.Context) (*lexicon.IDF, error) {
 			terms, err := db.All[[]int64](ctx, f.pool, `
 				SELECT terms FROM passages WHERE org = $1 AND archive_key = ANY ($2) ORDER BY key LIMIT 500`,
 				f.org, archives)
-			return embed.NewIDF(terms, len(f.keys)), err
+			return lexicon.NewIDF(terms, len(f.keys)), err
 		},
 		Owners: func(context.Context) ([]int64, error) { return archives, nil },
 	}
 }
 
 // rank ranks the passages of archives by words, through the index or, if that is nil, exactly.
-func (f *fixture) rank(index *wordindex.Index, archives []int64, where, text string) []embed.Scored {
+func (f *fixture) rank(index *wordindex.Index, archives []int64, where, text string) []rank.Scored {
 	f.Helper()
 	ranking, err := f.search(index).Rank(f.Context(), f.pool, f.question(archives, where, text))
 	f.must(err)
@@ -259,7 +260,7 @@ func TestTheIndexRanksRangesOfKeysAsTheRowsDo(t *testing.T) {
 // answers reports whether the index answers a question.
 func (f *fixture) answers(archives []int64, text string) bool {
 	f.Helper()
-	lex := embed.Document(text)
+	lex := lexicon.Document(text)
 	m, err := f.index.Match(f.Context(), f.pool, wordindex.Question{Org: f.org, Owners: archives, Terms: lex.Terms,
 		Weights: lex.Vector.Values()})
 	f.must(err)
@@ -413,13 +414,13 @@ func TestAMatchKnowsTheTermsThatSegmentsHave(t *testing.T) {
 	f.insert(f.pool, f.archives[0], append(slices.Repeat([]string{"plum"}, 19), "pear")...)
 	f.index.Grew(f.org, f.archives[0], f.index.NewRows)
 	f.update()
-	asked := embed.Document("plum pear quince")
+	asked := lexicon.Document("plum pear quince")
 	for range 2 { // read from the tables, then from memory
 		m, err := f.index.Match(t.Context(), f.pool, wordindex.Question{Org: f.org, Owners: f.archives,
 			Terms: asked.Terms, Weights: asked.Vector.Values()})
 		f.must(err)
 		for word, want := range map[string]bool{"plum": true, "pear": true, "quince": false} {
-			if got := m.Has(embed.Document(word).Terms[0]); got != want {
+			if got := m.Has(lexicon.Document(word).Terms[0]); got != want {
 				t.Errorf("Has(%s) = %v with 19 rows of plum and one of pear, want %v", word, got, want)
 			}
 		}
@@ -464,15 +465,15 @@ func (f *fixture) checkSpellings(d db.DB, index *wordindex.Index, most int, spel
 	f.Helper()
 	for text, want := range spellings {
 		q := f.question(f.archives, "", text)
-		q.Most, q.Scope, q.Sample = most, "", func(context.Context) (*embed.IDF, error) {
-			return embed.NewIDF([][]int64{{1}}, 10_000), nil
+		q.Most, q.Scope, q.Sample = most, "", func(context.Context) (*lexicon.IDF, error) {
+			return lexicon.NewIDF([][]int64{{1}}, 10_000), nil
 		}
 		search := f.search(index)
-		_, got, err := embed.Respelled(f.Context(), d, search, q,
-			func(text string, _ bool) (embed.Searched[struct{}], error) {
+		_, got, err := rank.Respelled(f.Context(), d, search, q,
+			func(text string, _ bool) (rank.Searched[struct{}], error) {
 				q.Text = text
 				ranking, err := search.Rank(f.Context(), f.pool, q)
-				found := embed.Searched[struct{}]{Ranking: ranking}
+				found := rank.Searched[struct{}]{Ranking: ranking}
 				for _, row := range ranking.Rows {
 					found.Texts = append(found.Texts, one[string](f, `SELECT text FROM passages WHERE org = $1 AND key = $2`,
 						f.org, row.ID))
@@ -494,12 +495,12 @@ func TestAMatchCountsTheRowsOfTerms(t *testing.T) {
 	for i := range 200 {
 		text := fmt.Sprintf("w%d w%d w%d", random.IntN(20), random.IntN(400), random.IntN(400))
 		f.insert(f.pool, f.archives[i%2], text)
-		for _, term := range embed.Document(text).Terms {
+		for _, term := range lexicon.Document(text).Terms {
 			want[term]++
 			asked[term], asked[term+1], asked[max(0, term-1)] = true, true, true
 		}
 	}
-	asked[0], asked[embed.Lexicon-1] = true, true
+	asked[0], asked[lexicon.Lexicon-1] = true, true
 	for _, archive := range f.archives {
 		f.index.Grew(f.org, archive, f.index.NewRows)
 	}
@@ -532,7 +533,7 @@ func TestADamagedSegmentIsAnError(t *testing.T) {
 	f.index.Grew(f.org, f.archives[0], f.index.NewRows)
 	f.update()
 	whole := one[[]byte](f, `SELECT postings FROM word_postings WHERE org = $1`, f.org)
-	lex := embed.Document("plum")
+	lex := lexicon.Document("plum")
 	for n := range whole {
 		for _, damaged := range [][]byte{whole[:n], slices.Concat(whole[:n], []byte{whole[n] + 7}, whole[n+1:])} {
 			f.exec(`UPDATE word_postings SET postings = $2 WHERE org = $1`, f.org, damaged)

@@ -4,14 +4,14 @@ import (
 	"context"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 )
 
 // Backlog counts an organization's memory files that wait for vectors, and the parts of files that have one or get
 // none.
-func (s *Store) Backlog(ctx context.Context, org db.Org) (embed.Backlog, error) {
+func (s *Store) Backlog(ctx context.Context, org db.Org) (endpoint.Backlog, error) {
 	space, _ := s.search.Endpoint.Space()
-	return db.One[embed.Backlog](ctx, s.db, `
+	return db.One[endpoint.Backlog](ctx, s.db, `
 		SELECT count(*) FILTER (WHERE w.unembedded) AS waiting,
 		       (SELECT count(*) FROM memory_file_vectors v WHERE v.org = $1 AND v.space_id = $2) AS embedded,
 		       coalesce(sum(cardinality(w.refused_chunks)), 0) AS refused

@@ -10,7 +10,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/lexicon"
 )
 
 // The kinds of changes, as versions have them.
@@ -174,13 +174,13 @@ func (e *editor) redacted(ctx context.Context, content string) (string, error) {
 }
 
 func (e *editor) insert(ctx context.Context, path, content string) (File, error) {
-	lex := embed.Document(path + "\n" + content)
+	lex := lexicon.Document(path + "\n" + content)
 	f, err := db.One[File](ctx, e.store.db, `
 		INSERT INTO memory_files AS f (org, tree_key, path, folded, content, sha256, lex, terms)
 		VALUES (@org, @tree, @path, @folded, @content, @sha256, @lex, @terms)
 		RETURNING `+entryColumns+`, f.content, @author::jsonb AS provenance`,
 		pgx.StrictNamedArgs{"org": e.at.Org, "tree": e.tree.Key, "path": path, "folded": fold(path), "content": content,
-			"sha256": hashOf(content), "lex": lex.Vector, "terms": embed.Owned(0, lex.Terms), "author": e.at.Author})
+			"sha256": hashOf(content), "lex": lex.Vector, "terms": lexicon.Owned(0, lex.Terms), "author": e.at.Author})
 	if err != nil {
 		return f, err
 	}
@@ -190,7 +190,7 @@ func (e *editor) insert(ctx context.Context, path, content string) (File, error)
 
 // write stores a file's new path and text as its next version, whose kind is e.change.
 func (e *editor) write(ctx context.Context, was Entry, path, content string) (File, error) {
-	lex := embed.Document(path + "\n" + content)
+	lex := lexicon.Document(path + "\n" + content)
 	f, err := db.One[File](ctx, e.store.db, `
 		UPDATE memory_files AS f
 		SET path = @path, folded = @folded, content = @content, sha256 = @sha256, lex = @lex, terms = @terms,
@@ -198,7 +198,7 @@ func (e *editor) write(ctx context.Context, was Entry, path, content string) (Fi
 		WHERE f.org = @org AND f.key = @key
 		RETURNING `+entryColumns+`, f.content, @author::jsonb AS provenance`,
 		pgx.StrictNamedArgs{"org": e.at.Org, "key": was.Key, "path": path, "folded": fold(path), "content": content,
-			"sha256": hashOf(content), "lex": lex.Vector, "terms": embed.Owned(0, lex.Terms), "author": e.at.Author})
+			"sha256": hashOf(content), "lex": lex.Vector, "terms": lexicon.Owned(0, lex.Terms), "author": e.at.Author})
 	if err != nil {
 		return f, err
 	}

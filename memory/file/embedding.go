@@ -9,26 +9,27 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 )
 
 type memoryFiles struct{}
 
-// Kind implements embed.Kind.
+// Kind implements endpoint.Kind.
 func (memoryFiles) Kind() string { return "embed_memory_files" }
 
-type job = embed.OwnerJob[memoryFiles]
+type job = endpoint.OwnerJob[memoryFiles]
 
 // waitingFiles are the files f, in trees t, that wait for vectors in their tree's space.
 const waitingFiles = `memory_files f JOIN memory_trees t ON t.org = f.org AND t.key = f.tree_key
 	WHERE f.unembedded AND f.deleted_at IS NULL AND t.embedded_space = `
 
 // Queue returns the queue of the files that wait for the vectors of their chunks. Their owners are trees.
-func (s *Store) Queue() *embed.Queue[memoryFiles] {
+func (s *Store) Queue() *endpoint.Queue[memoryFiles] {
 	vectors := s.search.VectorTable(`SELECT count(*) FROM `+waitingFiles+`$1`, "org", "tree_key", "file_key", "first_line",
 		"last_line")
 	vectors.Row, vectors.IndexRows = "chunk", math.MaxInt // a tree is small enough for exact scans
-	return &embed.Queue[memoryFiles]{
-		Worker: embed.Worker[job]{DB: s.db, Vectors: vectors, Next: s.nextBatch},
+	return &endpoint.Queue[memoryFiles]{
+		Worker: endpoint.Worker[job]{DB: s.db, Vectors: vectors, Next: s.nextBatch},
 		Settle: s.settle,
 		Waiting: `
 			SELECT f.org, f.tree_key AS owner, max(f.updated_at) AS newest FROM ` + waitingFiles + `@space
@@ -44,7 +45,7 @@ func (s *Store) Queue() *embed.Queue[memoryFiles] {
 type batch struct {
 	store *Store
 	job   job
-	space embed.Space
+	space endpoint.Space
 	files []unembedded
 }
 
@@ -65,7 +66,7 @@ const filesAtOnce = 32
 
 // nextBatch reads the first chunks that lack a vector, of the files that were written last, at most as many as the
 // endpoint's Size.
-func (s *Store) nextBatch(ctx context.Context, j job, space embed.Space) (embed.Batch, error) {
+func (s *Store) nextBatch(ctx context.Context, j job, space endpoint.Space) (endpoint.Batch, error) {
 	files, err := db.All[unembedded](ctx, s.db, `
 		SELECT f.key, f.path, f.content, f.sha256, f.refused_chunks || ARRAY(
 			SELECT v.chunk FROM memory_file_vectors v
@@ -86,7 +87,7 @@ func (s *Store) nextBatch(ctx context.Context, j job, space embed.Space) (embed.
 	return b, nil
 }
 
-// Items implements embed.Batch.
+// Items implements endpoint.Batch.
 func (b *batch) Items() (items []embed.Item) {
 	for _, f := range b.files {
 		for _, c := range f.lacking {
@@ -96,8 +97,8 @@ func (b *batch) Items() (items []embed.Item) {
 	return items
 }
 
-// Lock implements embed.Batch. It returns ErrNotFound if the tree is deleted or has another space. It leaves out files
-// that have another path or text, are deleted, or wait no longer.
+// Lock implements endpoint.Batch. It returns ErrNotFound if the tree is deleted or has another space. It leaves out
+// files that have another path or text, are deleted, or wait no longer.
 func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 	if _, err := db.One[int64](ctx, tx, `
 		SELECT key FROM memory_trees WHERE org = $1 AND key = $2 AND embedded_space = $3 FOR NO KEY UPDATE`,
@@ -130,8 +131,8 @@ func (b *batch) columns() (keys []int64, paths, sums []string) {
 	return keys, paths, sums
 }
 
-// Finish implements embed.Batch. A refused chunk is kept with the file.
-func (b *batch) Finish(ctx context.Context, tx pgx.Tx, refused []*embed.RefusedError) error {
+// Finish implements endpoint.Batch. A refused chunk is kept with the file.
+func (b *batch) Finish(ctx context.Context, tx pgx.Tx, refused []*endpoint.RefusedError) error {
 	var rows pgx.Batch
 	for _, f := range b.files {
 		ids := []int64{}
@@ -149,7 +150,7 @@ func (b *batch) Finish(ctx context.Context, tx pgx.Tx, refused []*embed.RefusedE
 	return tx.SendBatch(ctx, &rows).Close()
 }
 
-// Note implements embed.Batch.
+// Note implements endpoint.Batch.
 func (b *batch) Note(ctx context.Context, reason string) error {
 	_, err := b.store.db.Exec(ctx, `
 		UPDATE memory_trees SET embed_error = $3

@@ -6,7 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/lexicon"
 )
 
 // Reindex brings the hash, the words and the vectors of a file up to date with its path and content, of which a text
@@ -23,13 +23,13 @@ func (s *Store) Reindex(ctx context.Context, org db.Org, key string) error {
 	if err := s.dropOldVectors(ctx, org, f.Key, f.Path, f.Content); err != nil {
 		return err
 	}
-	lex := embed.Document(f.Path + "\n" + f.Content)
+	lex := lexicon.Document(f.Path + "\n" + f.Content)
 	return db.Exec(ctx, s.db, `
 		UPDATE memory_files SET folded = @folded, sha256 = @sha256, lex = @lex, terms = @terms, unembedded = true,
 		    refused_chunks = '{}'
 		WHERE org = @org AND key = @key::text::bigint`,
 		pgx.StrictNamedArgs{"org": org, "key": key, "folded": fold(f.Path), "sha256": hashOf(f.Content),
-			"lex": lex.Vector, "terms": embed.Owned(0, lex.Terms)})
+			"lex": lex.Vector, "terms": lexicon.Owned(0, lex.Terms)})
 }
 
 // ReweighWords weighs the words of files anew that an older version of Loci weighed, and returns their number.

@@ -9,15 +9,15 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
-	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/embedtest"
+	"github.com/loci-memory/loci/embed/endpoint"
 	memoryfile "github.com/loci-memory/loci/memory/file"
 )
 
 type denseFixture struct {
 	*fixture
 	server *embedtest.Endpoint
-	space  embed.Space
+	space  endpoint.Space
 }
 
 // connect gives the fixture a store that uses an endpoint.
@@ -67,7 +67,7 @@ func (f *fixture) search(q memoryfile.Query) memoryfile.Results {
 	return got
 }
 
-func (f *fixture) status() *embed.Status {
+func (f *fixture) status() *endpoint.Status {
 	f.Helper()
 	t, err := f.store.Tree(f.Context(), f.org, f.at.Tree)
 	if err != nil {
@@ -234,7 +234,7 @@ func TestRefusedPartsOfFilesAreCounted(t *testing.T) {
 		t.Errorf("after a change the status is %+v", got)
 	}
 	f.embedded()
-	if got := f.status(); *got != (embed.Status{}) {
+	if got := f.status(); *got != (endpoint.Status{}) {
 		t.Errorf("the status is %+v, want an empty one", got)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 )
 
 // Limits of a tree.
@@ -39,7 +39,7 @@ type Tree struct {
 	UpdatedAt   time.Time  `db:"updated_at" json:"updated_at"`
 
 	// Vectors is nil before the first embeddings endpoint. It counts files that wait and parts that were refused.
-	Vectors *embed.Status `db:"embedding_status" json:"embedding_status,omitempty"`
+	Vectors *endpoint.Status `db:"embedding_status" json:"embedding_status,omitempty"`
 }
 
 // Attached is the tree of an agent.

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/lexicon"
 )
 
 // PortableTree is the tree of an agent as a file of the agent carries it. Its files follow.
@@ -126,7 +126,7 @@ func (s *Store) RestoreFile(ctx context.Context, org db.Org, f PortableFile) err
 	if err := s.checkRoom(ctx, org, t, f); err != nil {
 		return err
 	}
-	lex := embed.Document(f.Path + "\n" + f.Content)
+	lex := lexicon.Document(f.Path + "\n" + f.Content)
 	return db.Exec(ctx, s.db, `
 		INSERT INTO memory_files (org, id, tree_key, path, folded, content, sha256, version, lex, terms, created_at,
 		                          updated_at, deleted_at, valid_from, valid_until)
@@ -134,7 +134,7 @@ func (s *Store) RestoreFile(ctx context.Context, org db.Org, f PortableFile) err
 		        @from, @until)`,
 		pgx.StrictNamedArgs{"org": org, "id": f.ID, "tree": t.Key, "path": f.Path, "folded": fold(f.Path),
 			"content": f.Content, "sha256": hashOf(f.Content), "version": f.Version, "lex": lex.Vector,
-			"terms": embed.Owned(0, lex.Terms), "created": f.CreatedAt, "updated": f.UpdatedAt, "deleted": f.DeletedAt,
+			"terms": lexicon.Owned(0, lex.Terms), "created": f.CreatedAt, "updated": f.UpdatedAt, "deleted": f.DeletedAt,
 			"from": f.ValidFrom, "until": f.ValidUntil})
 }
 

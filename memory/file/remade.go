@@ -7,11 +7,11 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 )
 
-// Remade lets embed.Reembed make the vectors of memory files in another space.
-func (s *Store) Remade() embed.Remade {
+// Remade lets endpoint.Reembed make the vectors of memory files in another space.
+func (s *Store) Remade() endpoint.Remade {
 	remade := s.Queue().Remade(s.readRemade)
 	remade.Key = s.search.VectorKey // a file has several vectors
 	return remade
@@ -25,7 +25,7 @@ type remade struct {
 }
 
 // readRemade returns those chunks of files with some keys that lack a vector in a space.
-func (s *Store) readRemade(ctx context.Context, org db.Org, space embed.Space, keys []int64) (embed.Rows, error) {
+func (s *Store) readRemade(ctx context.Context, org db.Org, space endpoint.Space, keys []int64) (endpoint.Rows, error) {
 	type row struct {
 		unembedded
 		Tree int64 `db:"tree_key"`
@@ -50,7 +50,7 @@ func (s *Store) readRemade(ctx context.Context, org db.Org, space embed.Space, k
 	return b, nil
 }
 
-// Lock implements embed.Rows. It leaves out files that have another path or text, or are deleted.
+// Lock implements endpoint.Rows. It leaves out files that have another path or text, or are deleted.
 func (b *remade) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 	keys, paths, sums := b.columns()
 	same, err := db.All[int64](ctx, tx, `
@@ -71,5 +71,5 @@ func (b *remade) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 	return locked, err
 }
 
-// Finish implements embed.Rows.
-func (*remade) Finish(context.Context, pgx.Tx, []*embed.RefusedError) error { return nil }
+// Finish implements endpoint.Rows.
+func (*remade) Finish(context.Context, pgx.Tx, []*endpoint.RefusedError) error { return nil }

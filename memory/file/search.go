@@ -9,7 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/lexicon"
+	"github.com/loci-memory/loci/embed/rank"
 )
 
 // Hit is a file that a search found.
@@ -19,7 +20,7 @@ type Hit struct {
 	WordsRank   int     `db:"words_rank" json:"words_rank" doc:"From 1; 0 if it shares no word with the query."`
 	MeaningRank int     `db:"meaning_rank" json:"meaning_rank" doc:"From 1; 0 if it was not ranked by meaning."`
 
-	Explanation *embed.HitExplanation `db:"-" json:"explain,omitempty" doc:"How it was ranked, with explain=true."`
+	Explanation *rank.HitExplanation `db:"-" json:"explain,omitempty" doc:"How it was ranked, with explain=true."`
 
 	SearchedFor string `db:"-" json:"searched_for,omitempty"`
 
@@ -50,18 +51,18 @@ type Query struct {
 
 	WordsOnly   bool    // the embeddings endpoint is not asked
 	MeaningOnly bool    // but by words where the endpoint does not answer
-	Weight      float64 // of meaning, as embed.Question has it
+	Weight      float64 // of meaning, as rank.Question has it
 }
 
 // Results are the files that a search found, the best first.
 type Results struct {
 	Hits      []Hit
 	ByMeaning bool
-	embed.Remarks
+	rank.Remarks
 
 	// SearchedFor is the spelling of the query that the hits are of, where words of it are in no row; else empty.
 	SearchedFor string
-	Explanation *embed.Explanation // if the query asks for it
+	Explanation *rank.Explanation // if the query asks for it
 }
 
 // Search finds the files of a tree by words, and by meaning where an embedding model answers.
@@ -73,19 +74,19 @@ func (s *Store) Search(ctx context.Context, org db.Org, tree string, q Query) (R
 	if strings.TrimSpace(q.Text) == "" {
 		return Results{}, db.Invalid("query has no words; list the files instead")
 	}
-	if err := embed.CheckQuery(q.Text); err != nil {
+	if err := rank.CheckQuery(q.Text); err != nil {
 		return Results{}, err
 	}
 	args := pgx.StrictNamedArgs{"org": org, "tree": t.Key}
 	files := `r.org = @org AND r.tree_key = @tree AND r.deleted_at IS NULL` + q.Held.Where("r", args)
 	vectors := `v.org = @org AND v.tree_key = @tree AND EXISTS (
 		SELECT FROM memory_files r WHERE r.key = v.file_key AND ` + files + `)`
-	question := embed.Question{Text: q.Text, Limit: q.Limit, WordsOnly: q.WordsOnly,
+	question := rank.Question{Text: q.Text, Limit: q.Limit, WordsOnly: q.WordsOnly,
 		MeaningOnly: q.MeaningOnly, Weight: q.Weight, AsWritten: q.AsWritten,
-		Filters: []embed.Filter{{Rows: files, Vectors: vectors, Args: args}},
-		Sample:  func(ctx context.Context) (*embed.IDF, error) { return s.sample(ctx, org, t) }}
-	out, spelling, err := embed.Respelled(ctx, s.db, s.search, question,
-		func(text string, guessed bool) (embed.Searched[Results], error) {
+		Filters: []rank.Filter{{Rows: files, Vectors: vectors, Args: args}},
+		Sample:  func(ctx context.Context) (*lexicon.IDF, error) { return s.sample(ctx, org, t) }}
+	out, spelling, err := rank.Respelled(ctx, s.db, s.search, question,
+		func(text string, guessed bool) (rank.Searched[Results], error) {
 			q.Text, question.Text, question.Guessed = text, text, guessed
 			return s.ranked(ctx, org, t, q, question)
 		})
@@ -97,8 +98,8 @@ func (s *Store) Search(ctx context.Context, org db.Org, tree string, q Query) (R
 }
 
 // ranked searches once.
-func (s *Store) ranked(ctx context.Context, org db.Org, t Tree, q Query, question embed.Question) (
-	out embed.Searched[Results], err error) {
+func (s *Store) ranked(ctx context.Context, org db.Org, t Tree, q Query, question rank.Question) (
+	out rank.Searched[Results], err error) {
 	ranking, err := s.search.Rank(ctx, s.db, question)
 	if err != nil {
 		return out, err
@@ -108,10 +109,10 @@ func (s *Store) ranked(ctx context.Context, org db.Org, t Tree, q Query, questio
 		return out, err
 	}
 	ranking.Calibrate(rows)
-	hits, err := embed.ReadHits[Hit](ctx, s.db, embed.HitQuery[Hit]{Org: org, Limit: q.Limit,
+	hits, err := rank.ReadHits[Hit](ctx, s.db, rank.HitQuery[Hit]{Org: org, Limit: q.Limit,
 		Keep: confirm(ranking), SQL: `
-		SELECT ` + entryColumns + `, f.content, ` + embed.HitColumns + `
-		FROM ` + embed.HitTable + embed.KeyedRow("memory_files", "hit.key") + ` f
+		SELECT ` + entryColumns + `, f.content, ` + rank.HitColumns + `
+		FROM ` + rank.HitTable + rank.KeyedRow("memory_files", "hit.key") + ` f
 		WHERE f.deleted_at IS NULL
 		ORDER BY hit.place`}, rows)
 	if !q.Held.All && q.Held.AsOf == nil { // those that ended since they were ranked
@@ -137,18 +138,18 @@ func (s *Store) ranked(ctx context.Context, org db.Org, t Tree, q Query, questio
 }
 
 // rerank lets the reranker order the best rows of a ranking, if there is one.
-func (s *Store) rerank(ctx context.Context, org db.Org, ranking embed.Ranking, rows []embed.Scored) error {
+func (s *Store) rerank(ctx context.Context, org db.Org, ranking rank.Ranking, rows []rank.Scored) error {
 	if !ranking.Reranks() {
 		return nil
 	}
 	var keys []int64
-	for _, row := range rows[:min(len(rows), embed.RerankRows)] {
+	for _, row := range rows[:min(len(rows), rank.RerankRows)] {
 		keys = append(keys, row.ID)
 	}
-	texts, err := ranking.TextsOf(keys, func(keys []int64) ([]embed.Text, error) {
-		return db.All[embed.Text](ctx, s.db, `
+	texts, err := ranking.TextsOf(keys, func(keys []int64) ([]rank.Text, error) {
+		return db.All[rank.Text](ctx, s.db, `
 			SELECT key, left(path || E'\n' || content, $3) AS text FROM memory_files WHERE org = $1 AND key = ANY ($2)`,
-			org, keys, embed.NearChars)
+			org, keys, rank.NearChars)
 	})
 	if err == nil {
 		ranking.RerankTexts(ctx, rows, texts)
@@ -157,7 +158,7 @@ func (s *Store) rerank(ctx context.Context, org db.Org, ranking embed.Ranking, r
 }
 
 // explain adds to results how they were ranked.
-func (r *Results) explain(ranking embed.Ranking) {
+func (r *Results) explain(ranking rank.Ranking) {
 	r.Explanation = ranking.Explanation()
 	for i, h := range r.Hits {
 		r.Hits[i].Explanation = ranking.ExplainHit(h.Key, h.Path+"\n"+h.Text)
@@ -168,14 +169,14 @@ func (r *Results) explain(ranking embed.Ranking) {
 }
 
 // confirm returns a function that reports whether a file of a ranking is a hit.
-func confirm(ranking embed.Ranking) func(*Hit) (bool, error) {
+func confirm(ranking rank.Ranking) func(*Hit) (bool, error) {
 	return func(h *Hit) (bool, error) {
 		return ranking.Confirm(h.Path+"\n"+h.Text, &h.WordsRank, h.MeaningRank), nil
 	}
 }
 
 // addNearest adds to hits which part of each file is nearest to a query by meaning.
-func (s *Store) addNearest(ctx context.Context, org db.Org, t Tree, r embed.Ranking, hits []Hit) error {
+func (s *Store) addNearest(ctx context.Context, org db.Org, t Tree, r rank.Ranking, hits []Hit) error {
 	type part struct {
 		File  int64 `db:"file_key"`
 		First int   `db:"first_line"`
@@ -225,24 +226,24 @@ func (h Hit) nearestLines() []HitLine {
 }
 
 // sample reads the terms of the files of a tree.
-func (s *Store) sample(ctx context.Context, org db.Org, t Tree) (*embed.IDF, error) {
+func (s *Store) sample(ctx context.Context, org db.Org, t Tree) (*lexicon.IDF, error) {
 	terms, err := db.All[[]int64](ctx, s.db, `
 		SELECT terms FROM memory_files WHERE org = $1 AND tree_key = $2 AND deleted_at IS NULL
 		ORDER BY key
-		LIMIT $3`, org, t.Key, embed.SampleRows)
-	return embed.NewIDF(terms, len(terms)), err
+		LIMIT $3`, org, t.Key, lexicon.SampleRows)
+	return lexicon.NewIDF(terms, len(terms)), err
 }
 
 // bestLines returns the lines that have the most words of a query.
 func bestLines(query, text string) []HitLine {
-	terms := embed.DistinctTerms(query)
+	terms := lexicon.DistinctTerms(query)
 	type scored struct {
 		HitLine
 		score int
 	}
 	var all []scored
 	for i, line := range Lines(text) {
-		has := embed.DistinctTerms(line)
+		has := lexicon.DistinctTerms(line)
 		score := 0
 		for _, term := range terms {
 			if slices.Contains(has, term) {

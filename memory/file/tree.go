@@ -12,13 +12,14 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
+	"github.com/loci-memory/loci/embed/rank"
 )
 
 // Options configure a Store.
 type Options struct {
-	Endpoint *embed.Endpoint // the embeddings endpoint; nil ranks by words alone
-	Reranker *embed.Reranker // orders the best hits of a search; nil leaves their order
+	Endpoint *endpoint.Endpoint // the embeddings endpoint; nil ranks by words alone
+	Reranker *rank.Reranker     // orders the best hits of a search; nil leaves their order
 
 	// Redactor returns what takes secrets out of the texts that are written; it reads from d. Nil redacts nothing.
 	Redactor func(ctx context.Context, d db.DB, org db.Org) (func(text string) string, error)
@@ -27,16 +28,16 @@ type Options struct {
 // Store keeps memory files in Postgres.
 type Store struct {
 	db     db.DB
-	search *embed.Search
+	search *rank.Search
 	settle time.Duration // between a write and the job that embeds it
 	o      Options
 }
 
 // New returns a store on d.
 func New(d db.DB, o Options) *Store {
-	search := embed.NewSearch(o.Endpoint, "memory_files", "memory_file_vectors", "file_key")
+	search := rank.NewSearch(o.Endpoint, "memory_files", "memory_file_vectors", "file_key")
 	search.Reranker = o.Reranker
-	return &Store{d, search, embed.Settle, o}
+	return &Store{d, search, endpoint.Settle, o}
 }
 
 // With returns a store that works in tx.

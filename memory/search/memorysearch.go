@@ -17,7 +17,7 @@ import (
 	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/rank"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/memory/block"
 	memoryfile "github.com/loci-memory/loci/memory/file"
@@ -84,7 +84,7 @@ type Query struct {
 
 	// Mode is what the memories rank by. By meaning, those without vectors are left out: working memory and blocks.
 	Mode   recall.Mode
-	Weight float64 // of meaning, as embed.Question has it
+	Weight float64 // of meaning, as rank.Question has it
 
 	Unseen bool    // leaves out the messages that the model sees anyway
 	Held   db.Held // of passages and memory files, what does not hold is left out
@@ -108,8 +108,8 @@ type MemoryFound struct {
 	SupersededBy *string `json:"superseded_by" doc:"The passage or memory file that took its place."`
 	Ended        bool    `json:"ended" doc:"It holds no longer."`
 
-	Context     bool                  `json:"context" doc:"A message that shares nothing with the query."`
-	Explanation *embed.HitExplanation `json:"explain,omitempty" doc:"How it was ranked, with explain=true."`
+	Context     bool                 `json:"context" doc:"A message that shares nothing with the query."`
+	Explanation *rank.HitExplanation `json:"explain,omitempty" doc:"How it was ranked, with explain=true."`
 }
 
 // FoundPlace is where a hit stands. Fields that its memory does not have are absent.
@@ -138,10 +138,10 @@ type Results struct {
 	Hits    []MemoryFound
 	Meaning bool   // memory files, passages, files or messages were ranked by meaning too
 	Known   string // the place that a near layer named, so that no vectors were asked; empty if none did
-	embed.Remarks
+	rank.Remarks
 
-	SearchedFor  string                      // the spelling that was found, where no text has a word of the query
-	Explanations map[Kind]*embed.Explanation // of memory files, passages, files and messages, if the query asks for them
+	SearchedFor  string                     // the spelling that was found, where no text has a word of the query
+	Explanations map[Kind]*rank.Explanation // of memory files, passages, files and messages, if the query asks for them
 }
 
 // arm is the search of one memory.
@@ -153,7 +153,7 @@ type found struct {
 	meaning bool
 	note    string
 
-	explanation *embed.Explanation
+	explanation *rank.Explanation
 	searchedFor string
 }
 
@@ -163,7 +163,7 @@ func (m Memories) Search(ctx context.Context, q Query) (Results, error) {
 	if q.Text = strings.TrimSpace(db.Clean(q.Text)); q.Text == "" {
 		return Results{}, db.Invalid("query has no words; say what to search for")
 	}
-	if err := embed.CheckQuery(q.Text); err != nil {
+	if err := rank.CheckQuery(q.Text); err != nil {
 		return Results{}, err
 	}
 	for _, k := range q.Kinds {
@@ -204,7 +204,7 @@ func (m Memories) Search(ctx context.Context, q Query) (Results, error) {
 	for i, f := range all {
 		if f.explanation != nil {
 			if out.Explanations == nil {
-				out.Explanations = map[Kind]*embed.Explanation{}
+				out.Explanations = map[Kind]*rank.Explanation{}
 			}
 			out.Explanations[Kinds[i]] = f.explanation
 		}
@@ -214,7 +214,7 @@ func (m Memories) Search(ctx context.Context, q Query) (Results, error) {
 		out.Meaning, out.Note = out.Meaning || f.meaning, cmp.Or(out.Note, f.note)
 	}
 	out.Hits = q.ranked(all)
-	out.Wordless = len(out.Hits) == 0 && embed.IsWordless(q.Text) &&
+	out.Wordless = len(out.Hits) == 0 && rank.IsWordless(q.Text) &&
 		(q.Mode == recall.ByWords || !m.MemoryFiles.ByMeaning() || out.Note != "")
 	return out, nil
 }

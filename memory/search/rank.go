@@ -9,12 +9,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/lexicon"
+	"github.com/loci-memory/loci/embed/rank"
 	"github.com/loci-memory/loci/recall"
 )
 
 // terms returns the distinct words of a text, as searches by words have them.
-func terms(text string) []string { return embed.DistinctTerms(text) }
+func terms(text string) []string { return lexicon.DistinctTerms(text) }
 
 // covered returns the share of the query's words that a text has, from 0 to 1.
 func covered(query []string, text string) float64 {
@@ -111,7 +112,7 @@ func (q Query) best(hits []MemoryFound) []MemoryFound {
 	for i, h := range hits {
 		hits[i].Score = share(h)
 		if q.guessed {
-			hits[i].Score *= embed.GuessedShare
+			hits[i].Score *= rank.GuessedShare
 		}
 		if q.Explain {
 			hits[i].Explanation = q.explained(h)
@@ -122,9 +123,9 @@ func (q Query) best(hits []MemoryFound) []MemoryFound {
 }
 
 // explained returns which words of the query an entry or a block has.
-func (q Query) explained(h MemoryFound) *embed.HitExplanation {
+func (q Query) explained(h MemoryFound) *rank.HitExplanation {
 	query, has := terms(q.Text), terms(h.Place.named()+" "+h.Text)
-	return &embed.HitExplanation{Words: h.Score, Boosts: []embed.Boost{}, Terms: slices.DeleteFunc(query,
+	return &rank.HitExplanation{Words: h.Score, Boosts: []rank.Boost{}, Terms: slices.DeleteFunc(query,
 		func(t string) bool { return !slices.Contains(has, t) })}
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/rank"
 )
 
 // respelled returns a query of a list of texts in the spelling in which these have its words, and that spelling; the
@@ -13,7 +13,7 @@ func (q Query) respelled(texts []string) (Query, string) {
 	if q.AsWritten {
 		return q, ""
 	}
-	spelling := embed.SpellingIn(q.Text, texts)
+	spelling := rank.SpellingIn(q.Text, texts)
 	if spelling != "" {
 		q.Text, q.guessed = spelling, true
 	}

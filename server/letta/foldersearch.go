@@ -1,7 +1,7 @@
 package letta
 
 import (
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/rank"
 	"github.com/loci-memory/loci/files"
 )
 
@@ -15,8 +15,8 @@ type FoundChunk struct {
 	WordsRank   int         `json:"fts_rank" doc:"From 1; 0 if it shares no word with the query."`
 	MeaningRank int         `json:"vector_rank" doc:"From 1; 0 if it was not ranked by meaning."`
 
-	SearchedFor string                `json:"searched_for,omitempty"`
-	Explanation *embed.HitExplanation `json:"explain,omitempty" doc:"How it was ranked, with explain=true."`
+	SearchedFor string               `json:"searched_for,omitempty"`
+	Explanation *rank.HitExplanation `json:"explain,omitempty" doc:"How it was ranked, with explain=true."`
 }
 
 // FoundChunkOf returns a part of a file that a search found.

@@ -3,7 +3,7 @@ package letta
 import (
 	"time"
 
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/rank"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/rest"
 )
@@ -39,8 +39,8 @@ type FoundMessage struct {
 	Seq            int64     `json:"seq" doc:"Of the message among the agent's events."`
 	Context        bool      `json:"context" doc:"It shares nothing with the query, and is near messages that do."`
 
-	SearchedFor string                `json:"searched_for,omitempty"`
-	Explanation *embed.HitExplanation `json:"explain,omitempty" doc:"How it was ranked, with explain=true."`
+	SearchedFor string               `json:"searched_for,omitempty"`
+	Explanation *rank.HitExplanation `json:"explain,omitempty" doc:"How it was ranked, with explain=true."`
 }
 
 // FoundIn returns the texts and the reasonings of a message that a search found.
@@ -64,7 +64,7 @@ func FoundIn(h recall.Hit) (found []FoundMessage) {
 }
 
 // ExplainSearch adds how a search ranked to the first of its results, if these are explained, and to no other.
-func ExplainSearch(page []FoundMessage, search *embed.Explanation) {
+func ExplainSearch(page []FoundMessage, search *rank.Explanation) {
 	for i := range page {
 		if page[i].Explanation == nil {
 			continue
@@ -87,8 +87,8 @@ type FoundInternal struct {
 	Snippet     string          `json:"snippet"`
 	Context     bool            `json:"context" doc:"It shares nothing with the query, and is near messages that do."`
 
-	SearchedFor string                `json:"searched_for,omitempty"`
-	Explanation *embed.HitExplanation `json:"explain,omitempty" doc:"How it was ranked, with explain=true."`
+	SearchedFor string               `json:"searched_for,omitempty"`
+	Explanation *rank.HitExplanation `json:"explain,omitempty" doc:"How it was ranked, with explain=true."`
 }
 
 // FoundInternalOf returns a message that a search found, in Letta's shape.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/rank"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/rest"
 )
@@ -186,7 +186,7 @@ type FoundPassage struct {
 	SupersededBy *string `json:"superseded_by" doc:"The passage that took its place."`
 	Ended        bool    `json:"ended" doc:"It holds no longer."`
 
-	Explanation *embed.HitExplanation `json:"explain,omitempty" doc:"How it was ranked, with explain=true."`
+	Explanation *rank.HitExplanation `json:"explain,omitempty" doc:"How it was ranked, with explain=true."`
 }
 
 // Relevance is the score and the ranks of a result.
@@ -248,7 +248,7 @@ type PassageHit struct {
 
 	SearchedFor string `json:"searched_for,omitempty"`
 
-	Explanation *embed.HitExplanation `json:"explain,omitempty" doc:"How it was ranked, with explain=true."`
+	Explanation *rank.HitExplanation `json:"explain,omitempty" doc:"How it was ranked, with explain=true."`
 }
 
 // ManyPassages are passages to create at once.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/rank"
 	"github.com/loci-memory/loci/server/rest"
 )
 
@@ -26,13 +26,13 @@ type FoundTool struct {
 	WordsRank   *int    `json:"fts_rank" doc:"From 1; null if it shares no word with the query."`
 	MeaningRank *int    `json:"vector_rank" doc:"From 1; null if it was not ranked by meaning."`
 
-	Explanation *embed.HitExplanation `json:"explain,omitempty" doc:"How it was ranked, with explain=true."`
+	Explanation *rank.HitExplanation `json:"explain,omitempty" doc:"How it was ranked, with explain=true."`
 }
 
 // Found returns the tools that a search finds among some, and how each was ranked if explain is true. rank ranks their
 // texts. Without a query all are found.
 func (q ToolSearch) Found(tools []Tool, explain bool,
-	rank func(query string, texts []string, arms embed.Arms) embed.Ranking) []FoundTool {
+	rankTexts func(query string, texts []string, arms rank.Arms) rank.Ranking) []FoundTool {
 	if tags := q.Tags.Value; len(tags) > 0 {
 		tools = slices.DeleteFunc(tools, func(t Tool) bool {
 			return !slices.ContainsFunc(t.Tags, func(tag string) bool { return slices.Contains(tags, tag) })
@@ -47,7 +47,7 @@ func (q ToolSearch) Found(tools []Tool, explain bool,
 		}
 		return found
 	}
-	ranked := rank(query, texts, embed.Arms{Words: q.Mode.Value != "vector", Meaning: q.Mode.Value != "fts"})
+	ranked := rankTexts(query, texts, rank.Arms{Words: q.Mode.Value != "vector", Meaning: q.Mode.Value != "fts"})
 	for _, r := range ranked.Rows[:min(len(ranked.Rows), limit)] {
 		found = append(found, FoundTool{Tool: tools[r.ID], Text: texts[r.ID], Score: r.Score,
 			WordsRank: rankOf(r.WordsRank), MeaningRank: rankOf(r.MeaningRank)})

@@ -14,6 +14,7 @@ import (
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/endpoint"
 )
 
 // archive is an archive at the source.
@@ -173,7 +174,7 @@ func (r *run) store(ctx context.Context, archiveID string, page []passage) error
 // restore stores passages with their vectors.
 func (r *run) restore(ctx context.Context, archiveID string, page []passage) error {
 	var all []archival.Passage
-	vectors := map[embed.Space]map[string][]float32{}
+	vectors := map[endpoint.Space]map[string][]float32{}
 	for _, p := range page {
 		parts, err := r.parts(archiveID, p)
 		if err != nil {
@@ -187,7 +188,7 @@ func (r *run) restore(ctx context.Context, archiveID string, page []passage) err
 		if vector == nil || len(parts) > 1 {
 			continue
 		}
-		space, err := embed.UseSpace(ctx, r.Agents.DB, r.providerOf(p.Config), p.Config.Model, p.Config.Dimension)
+		space, err := endpoint.UseSpace(ctx, r.Agents.DB, r.providerOf(p.Config), p.Config.Model, p.Config.Dimension)
 		if err != nil {
 			return err
 		}
@@ -267,8 +268,8 @@ func (p passage) vector() (vector []float32, why string) {
 		return nil, "It is no list of numbers."
 	}
 	switch padding := vector[min(n, len(vector)):]; {
-	case n > embed.MaxDimension:
-		return nil, fmt.Sprintf("It has %d numbers, and Loci stores at most %d.", n, embed.MaxDimension)
+	case n > endpoint.MaxDimension:
+		return nil, fmt.Sprintf("It has %d numbers, and Loci stores at most %d.", n, endpoint.MaxDimension)
 	case len(vector) < n:
 		return nil, fmt.Sprintf("It has %d numbers, and its model's have %d.", len(vector), n)
 	case slices.ContainsFunc(padding, func(x float32) bool { return x != 0 }):

@@ -1,0 +1,74 @@
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
+	"github.com/loci-memory/loci/embed/provider"
+)
+
+// The most that Make takes.
+const (
+	MaxMadeTexts = 2048
+	MaxMadeBytes = 1_000_000
+)
+
+// Made are the vectors of texts that are not stored here.
+type Made struct {
+	Model   string
+	Vectors [][]float32 // in the order of the texts, of norm 1
+	Tokens  int         // of all texts, estimated
+}
+
+// ErrNoVectors is an error of Make where no embedding model is in use now.
+var ErrNoVectors = errors.New("No vectors are made now")
+
+// Make returns the vectors of texts for a caller that keeps them, in the active space: a single text as a search does,
+// several behind the texts that wait here. db.ErrInvalid names a text that gets no vector, and what is too much.
+func (d *Endpoint) Make(ctx context.Context, texts []string) (Made, error) {
+	if _, ok := d.Space(); !ok {
+		return Made{}, ErrNoVectors
+	}
+	from := d.source()
+	made := Made{Model: from.space.Model, Vectors: make([][]float32, len(texts))}
+	items, size := make([]embed.Item, len(texts)), 0
+	for i, text := range texts {
+		items[i] = embed.Item{ID: int64(i), Text: text}
+		made.Tokens += tokens(text)
+		size += len(text)
+	}
+	switch {
+	case len(texts) == 0:
+		return Made{}, db.Invalid("input has no text")
+	case len(texts) > MaxMadeTexts:
+		return Made{}, db.Invalid("input has %d texts; a request takes at most %d", len(texts), MaxMadeTexts)
+	case size > MaxMadeBytes:
+		return Made{}, db.Invalid("input has %d bytes of text; a request takes at most %d", size, MaxMadeBytes)
+	}
+	embedder := from.of.Embedder
+	if len(texts) == 1 && from.of.Queries != nil {
+		embedder = from.of.Queries
+	}
+	vectors, err := embedder.Embed(embed.WithBulk(ctx), items)
+	for _, refused := range Refusals(err) {
+		return Made{}, db.Invalid("input[%d] gets no vector: %s", refused.ID, refused.Reason)
+	}
+	if ctx.Err() != nil {
+		return Made{}, ctx.Err()
+	}
+	if err != nil {
+		return Made{}, fmt.Errorf("%w: %s", ErrNoVectors, provider.Public(err))
+	}
+	for _, v := range vectors {
+		made.Vectors[v.ID] = v.Values
+	}
+	for i, v := range made.Vectors {
+		if v == nil {
+			return Made{}, db.Invalid("input[%d] is blank: a text without words gets no vector", i)
+		}
+	}
+	return made, nil
+}

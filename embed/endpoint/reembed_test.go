@@ -1,0 +1,62 @@
+package endpoint_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/embed/endpoint"
+)
+
+// A start asks the new endpoint for seconds. It changes nothing while one to the same model runs, and undoes no
+// cancellation that came meanwhile.
+func TestAStartUndoesNoLaterCancellation(t *testing.T) {
+	t.Parallel()
+	ctx, pool := t.Context(), dbtest.New(t)
+	from, err := endpoint.UseSpace(ctx, pool, "a", "old", 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := func() {}
+	r := &endpoint.Reembed{DB: pool, Endpoint: &endpoint.Endpoint{}, Next: &endpoint.Endpoint{},
+		NextSpace: func(ctx context.Context) (endpoint.Space, error) {
+			asked()
+			return endpoint.UseSpace(ctx, pool, "a", "new", 3)
+		}}
+	r.Endpoint.Use(from)
+	first, err := r.Start(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := r.Start(ctx)
+	if err != nil || !again.StartedAt.Equal(*first.StartedAt) {
+		t.Errorf("a start while one runs: got %+v and %v, want %+v", again, err, first)
+	}
+	cancel := func() {
+		if _, err := r.Cancel(ctx); err != nil {
+			t.Error(err)
+		}
+	}
+	asked = cancel
+	if _, err := r.Start(ctx); !errors.Is(err, db.ErrConflict) {
+		t.Errorf("a start that is overtaken by a cancellation: got %v", err)
+	}
+	asked = func() { // another start, and its cancellation
+		asked = func() {}
+		if _, err := r.Start(ctx); err != nil {
+			t.Error(err)
+		}
+		cancel()
+	}
+	if _, err := r.Start(ctx); !errors.Is(err, db.ErrConflict) {
+		t.Errorf("a start after which another one was cancelled: got %v", err)
+	}
+	if p, err := r.Progress(ctx); err != nil || p.State != endpoint.Cancelled {
+		t.Errorf("got %+v and %v, want it cancelled", p, err)
+	}
+	if p, err := r.Start(ctx); err != nil || p.State != endpoint.Reembedding {
+		t.Errorf("a start after the cancellation: got %+v and %v", p, err)
+	}
+}

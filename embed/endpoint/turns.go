@@ -1,0 +1,148 @@
+package endpoint
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed"
+)
+
+// turns lets a limited number of batches be at work at a time. Those of bulk work come behind all others. Of the rest,
+// the organization with the fewest batches at work comes first, then the one that was served longest ago, then the
+// batch that has waited longest.
+type turns struct {
+	mu      sync.Mutex
+	free    int // set by the first that takes a turn
+	arrived int64
+	served  int64
+	orgs    map[db.Org]*turnsOf // that have batches at work, or batches that wait
+	waiting []*waiter
+	closed  chan struct{} // closed when the server ends
+}
+
+// turnsOf is what turns knows of an organization.
+type turnsOf struct {
+	working, waiting int
+	latest           int64 // the number of its last batch among all that were served
+}
+
+// waiter is a batch that waits for its turn.
+type waiter struct {
+	org    db.Org
+	bulk   bool
+	number int64         // in the order of arrival
+	served chan struct{} // closed when its turn has come
+}
+
+// take waits for the turn of a batch of ctx's organization, of at most most at a time, and reports whether it has come:
+// not if ctx or the server ends first. give ends the turn.
+func (t *turns) take(ctx context.Context, most int) bool {
+	org := db.OrgOf(ctx)
+	t.mu.Lock()
+	if t.orgs == nil {
+		t.free, t.orgs = most, map[db.Org]*turnsOf{}
+	}
+	closed := t.ending()
+	w := &waiter{org: org, bulk: embed.IsBulk(ctx), number: t.arrived, served: make(chan struct{})}
+	t.arrived++
+	t.of(org).waiting++
+	t.waiting = append(t.waiting, w)
+	t.serve()
+	t.mu.Unlock()
+	select {
+	case <-w.served:
+		return true
+	case <-ctx.Done():
+	case <-closed:
+	}
+	return t.stopWaiting(w)
+}
+
+// stopWaiting removes a waiter, and reports whether its turn has come meanwhile.
+func (t *turns) stopWaiting(w *waiter) (served bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := slices.Index(t.waiting, w)
+	if i < 0 {
+		return true
+	}
+	t.waiting = slices.Delete(t.waiting, i, i+1)
+	t.orgs[w.org].waiting--
+	t.forget(w.org)
+	return false
+}
+
+// give ends a turn of an organization.
+func (t *turns) give(org db.Org) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.free++
+	t.orgs[org].working--
+	t.forget(org)
+	t.serve()
+}
+
+// serve gives turns that are free to those that are first. t.mu must be held.
+func (t *turns) serve() {
+	for t.free > 0 && len(t.waiting) > 0 {
+		next := slices.MinFunc(t.waiting, t.compare)
+		t.waiting = slices.DeleteFunc(t.waiting, func(w *waiter) bool { return w == next })
+		t.free--
+		t.served++
+		of := t.orgs[next.org]
+		of.waiting, of.working, of.latest = of.waiting-1, of.working+1, t.served
+		close(next.served)
+	}
+}
+
+// compare is negative if the turn of a comes before that of b.
+func (t *turns) compare(a, b *waiter) int {
+	ofA, ofB := t.orgs[a.org], t.orgs[b.org]
+	switch {
+	case a.bulk != b.bulk && b.bulk:
+		return -1
+	case a.bulk != b.bulk:
+		return 1
+	case ofA.working != ofB.working:
+		return ofA.working - ofB.working
+	case ofA.latest != ofB.latest:
+		return int(ofA.latest - ofB.latest)
+	}
+	return int(a.number - b.number)
+}
+
+// of returns what is known of an organization. t.mu must be held, and forget be called when that ends.
+func (t *turns) of(org db.Org) *turnsOf {
+	if t.orgs[org] == nil {
+		t.orgs[org] = &turnsOf{}
+	}
+	return t.orgs[org]
+}
+
+// forget drops an organization without batches.
+func (t *turns) forget(org db.Org) {
+	if of := t.orgs[org]; of.working == 0 && of.waiting == 0 {
+		delete(t.orgs, org)
+	}
+}
+
+// close sends those away that wait, now and later.
+func (t *turns) close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	select {
+	case <-t.ending():
+	default:
+		close(t.closed)
+	}
+}
+
+// ending returns the channel that close closes. t.mu must be held.
+func (t *turns) ending() <-chan struct{} {
+	if t.closed == nil {
+		t.closed = make(chan struct{})
+	}
+	return t.closed
+}

@@ -1,0 +1,63 @@
+package lexicon
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// expandedShare is the weight of a term that a query does not have, but another writing of one of its words has, in
+// shares of its weight in a query that has it.
+const expandedShare = 0.3
+
+// maxExpanded is the most such terms of a query.
+const maxExpanded = 32
+
+// alternative is a term of another writing of one of a query's words, or of two.
+type alternative struct {
+	*Term
+	of *Term
+}
+
+// alternatives returns the terms of other writings of a query's words, without its own terms: the long form of an
+// abbreviation, the short forms of a word, and two neighboring words as one (time zone as timezone, 18 500 as 18500).
+func alternatives(text string, own []*Term) []alternative {
+	var all []alternative
+	add := func(t, of *Term) {
+		has := func(o *Term) bool { return o.ID == t.ID }
+		same := func(a alternative) bool { return has(a.Term) }
+		if len(all) < maxExpanded && !slices.ContainsFunc(own, has) && !slices.ContainsFunc(all, same) {
+			all = append(all, alternative{t, of})
+		}
+	}
+	for _, of := range own {
+		for _, t := range abbreviations[of.Text] {
+			add(t, of)
+		}
+	}
+	previous := ""
+	noLetter := func(r rune) bool { return !unicode.IsLetter(r) }
+	for word := range strings.FieldsFuncSeq(strings.ToLower(plain(text)), noLetter) {
+		if stopwords[word] || len(word) < minJoined || len(word) > maxTermRunes/2 {
+			previous = ""
+			continue
+		}
+		if previous != "" {
+			add(TermOf("", previous+word), TermOf("", word))
+		}
+		previous = word
+	}
+	number := ""
+	for word := range strings.FieldsSeq(text) {
+		if number != "" && len(word) == 3 && isDigits(word) { // 18 500
+			add(TermOf("", number+word), TermOf("", word))
+		}
+		if number = ""; len(word) <= 3 && isDigits(word) {
+			number = word
+		}
+	}
+	return all
+}
+
+// minJoined is the least length of a word that is joined with its neighbor.
+const minJoined = 3

@@ -1,0 +1,51 @@
+package lexicon
+
+import (
+	"maps"
+	"slices"
+)
+
+// Terms returns the terms of a text.
+func Terms(text string) []string {
+	var terms []string
+	EachTerm(text, func(t *Term) { terms = append(terms, t.Text) })
+	return terms
+}
+
+// ListedWords returns the words of the lists.
+func ListedWords() (words []string) {
+	words = slices.AppendSeq(words, maps.Keys(irregular))
+	words = slices.AppendSeq(words, maps.Keys(families))
+	return slices.AppendSeq(words, maps.Keys(abbreviations))
+}
+
+// Words returns the words of a text, with those that are not indexed.
+func Words(text string) (words []string) {
+	eachWord(plain(text), func(w word) { words = append(words, w.text) })
+	return words
+}
+
+// SievePasses reports whether the sieve of one word's terms passes another word.
+func SievePasses(of, word string) bool {
+	terms := map[string]QueryTerm{}
+	for _, t := range []*Term{lookup(of), lookup(of).name, lookup(of).also} {
+		if t != nil && t.Text != "" {
+			terms[t.Text] = QueryTerm{}
+		}
+	}
+	return newSieve(terms).passes(word)
+}
+
+// PlainEnd returns the word that a text begins with, if it is one in every reading, and where it ends.
+func PlainEnd(text string) (words []string, end int) {
+	if end = plainEnd(text, 0); end > 0 {
+		words = append(words, text[:end])
+	}
+	return words, end
+}
+
+// Joined returns the words that a text begins with, in every reading, and where the last ends.
+func Joined(text string) (words []string, end int) {
+	end = eachJoined(text, 0, func(w word) { words = append(words, w.text) })
+	return words, end
+}

@@ -1,0 +1,204 @@
+package lexicon
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// EachTerm calls found with the terms of a text, in the text's order and as often as the text has them. A term is
+// shared: found must not change it.
+//
+// It reads text in Unicode's compatibility form (ﬁ as fi, Ａ as A) and ignores case and the diacritics of Latin, Greek
+// and Cyrillic: café and cafe are one term. Straße is strasse, and Müller is both muller and mueller. A word is a run
+// of letters, their marks and digits; every other character separates words, so snake_case, kebab-case, dotted.names
+// and paths are split. What - or _ joins gives the whole, too: max_wal_size is max, wal, size and maxwalsize. CamelCase
+// gives its parts and the whole in lower case: ReadAll is read and readall, PostgreSQL is postgre, sql and postgresql.
+// Letters with a number behind or before them give both and the whole, however they are written: sha256, SHA-256 and
+// SHA_256 are sha, 256 and sha256; MySQL8 is mysql, too. 18,500 and 18'500 are 18500, and 18.500 is 18, 500 and 18500.
+// Characters without a width, as the soft hyphen, are passed over. An emoji is a word, whatever its color, and the two
+// letters of a flag are one. A plural acronym (URLs) is one word. English stop words that are no
+// names (see isName) are dropped, irregular forms become their base (went is go), and the rest is stemmed. Scripts
+// without spaces, and Hangul, are cut into pairs of adjacent characters. A word is cut to 64 characters.
+//
+// It takes time linear in the text. A change of the terms is a new LexVersion.
+func EachTerm(text string, found func(*Term)) { eachSifted(text, nil, found) }
+
+// eachSifted is eachTerm for who wants those terms alone whose words a sieve passes: in place of each of the others it
+// calls found with nil. A nil sieve passes all.
+func eachSifted(text string, s *sieve, found func(*Term)) {
+	text = plain(text)
+	eachWord(text, func(w word) {
+		if s != nil && !s.passes(w.text) {
+			found(nil)
+			return
+		}
+		t := lookup(w.text)
+		if t.name != nil && w.at >= 0 && isName(text, w.at, w.at+len(w.text)) {
+			t = t.name
+		}
+		if t.Text == "" {
+			return
+		}
+		found(t)
+		if t.also != nil {
+			found(t.also)
+		}
+	})
+}
+
+// plain brings text to its compatibility form, without the diacritics that Latin, Greek and Cyrillic letters carry. ä,
+// ö and ü stay, because they are also written ae, oe and ue. Other scripts keep their marks, which are vowels there.
+func plain(text string) string {
+	if isASCII(text) {
+		return text
+	}
+	previous := rune(0)
+	bare := strings.Map(func(r rune) rune {
+		before := previous
+		previous = r
+		switch {
+		case r == 'ς': // which is σ at the end of a word
+			return 'σ'
+		case r == umlaut && strings.ContainsRune("aouAOU", before):
+			return r
+		case r >= 0x0300 && r <= 0x036F, hasNoWidth(r):
+			return -1
+		}
+		return r
+	}, norm.NFKD.String(text))
+	return norm.NFC.String(undecomposed.Replace(bare))
+}
+
+// hasNoWidth reports whether a character only says how its neighbors are written: where a word may be cut, how letters
+// are joined or in which direction they go, and how an emoji looks.
+func hasNoWidth(r rune) bool {
+	switch {
+	case r == '\u00AD', r == '\u061C', r == '\u180E', r == '\uFEFF', r >= '\u200B' && r <= '\u200F',
+		r >= '\u202A' && r <= '\u202E', r >= '\u2060' && r <= '\u2069', r >= '\uFE00' && r <= '\uFE0F',
+		r >= skinTones && r <= skinTones+4, r >= 0xE0000 && r <= 0xE01EF:
+		return true
+	}
+	return false
+}
+
+// umlaut is the mark of ä, ö and ü.
+const umlaut = '\u0308'
+
+// undecomposed are Latin letters that Unicode does not decompose, as they are written without them.
+var undecomposed = strings.NewReplacer("ß", "ss", "ẞ", "SS", "æ", "ae", "Æ", "AE", "œ", "oe", "Œ", "OE", "ø", "o",
+	"Ø", "O", "ł", "l", "Ł", "L", "đ", "d", "Đ", "D", "ı", "i")
+
+func isASCII(text string) bool {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// kind is the class of a character, by which words are cut.
+type kind uint8
+
+const (
+	separator kind = iota
+	upper
+	lower   // and letters of scripts without case
+	mark    // continues whatever it follows
+	digit   // continues a word
+	unspace // a letter of a script that writes no spaces, or of Hangul, whose words have endings; or of a flag
+	emoji   // a word of its own
+)
+
+var asciiKinds = func() (kinds [utf8.RuneSelf]kind) {
+	for r := range rune(utf8.RuneSelf) {
+		kinds[r] = kindOf(r)
+	}
+	return kinds
+}()
+
+// firstUnspaced is where the first script without spaces begins, Thai's block.
+const firstUnspaced = 0x0E00
+
+// Where emoji and what makes them up begin.
+const (
+	firstSymbol = 0x2600 // the blocks of symbols and dingbats, which end at 0x27BF
+	stars       = 0x2B50
+	firstEmoji  = 0x1F000 // these end at 0x1FAFF
+	flags       = 0x1F1E6 // 26 letters, of which two are a flag
+	skinTones   = 0x1F3FB // five
+)
+
+var unspaced = []*unicode.RangeTable{
+	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer,
+	unicode.Myanmar,
+}
+
+func kindOf(r rune) kind {
+	switch {
+	case r >= firstUnspaced && (unicode.In(r, unspaced...) || r == 'ー') && !unicode.IsDigit(r):
+		return unspace
+	case unicode.IsUpper(r) || unicode.IsTitle(r):
+		return upper
+	case unicode.IsLetter(r):
+		return lower
+	case unicode.IsDigit(r):
+		return digit
+	case r >= utf8.RuneSelf && unicode.IsMark(r):
+		return mark
+	case r >= flags && r < flags+26:
+		return unspace
+	case r >= firstSymbol && r <= 0x27BF, r == stars, r >= firstEmoji && r <= 0x1FAFF:
+		return emoji
+	}
+	return separator
+}
+
+// kindAt returns the kind and the bytes of the character at text[i:].
+func kindAt(text string, i int) (kind, int) {
+	if c := text[i]; c < utf8.RuneSelf {
+		return asciiKinds[c], 1
+	}
+	r, size := utf8.DecodeRuneInString(text[i:])
+	if r == utf8.RuneError && size == 1 {
+		return separator, 1
+	}
+	return kindOf(r), size
+}
+
+// eachPair finds the pairs of neighbouring characters in the run of unspaced script at text[start:], or its only
+// character, and returns where the run ends.
+func eachPair(text string, start int, found func(word)) int {
+	before, last, i := -1, -1, start
+	for i < len(text) {
+		k, size := kindAt(text, i)
+		if k != unspace && k != mark {
+			break
+		}
+		if before = last; before >= 0 {
+			found(word{text[before : i+size], before})
+		}
+		last = i
+		i += size
+	}
+	if before < 0 {
+		found(word{text[start:i], start})
+	}
+	return i
+}
+
+// pluralAt reports whether text[i:] is the s of a plural acronym, as in URLs.
+func pluralAt(text string, i int) bool {
+	return text[i] == 's' && !lowerAt(text, i+1)
+}
+
+func lowerAt(text string, i int) bool {
+	if i >= len(text) {
+		return false
+	}
+	k, _ := kindAt(text, i)
+	return k == lower
+}

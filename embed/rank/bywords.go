@@ -1,0 +1,209 @@
+package rank
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed/lexicon"
+	"github.com/loci-memory/loci/embed/wordindex"
+)
+
+// byWords ranks by BM25: the rows that the index of words names, where it answers, and otherwise all rows or, in a
+// large scope, first those that share the query's rarest terms. The hits are those of each filter. match is nil where
+// the index does not answer.
+func (s *Search) byWords(ctx context.Context, d db.DB, q Question, idf *lexicon.IDF, query lexicon.Query) (all [][]Hit,
+	match *wordindex.Match, err error) {
+	if len(query.Rarest) == 0 {
+		return nil, nil, nil
+	}
+	q.Owners = once(q.Owners)
+	if match, err = s.match(ctx, d, q, idf, query); err != nil {
+		return nil, nil, err
+	}
+	defer match.Release()
+	for _, f := range q.Filters {
+		f.Args = with(f.Args, "q", query.Vector)
+		var hits []Hit
+		answered := false
+		switch {
+		case match != nil:
+			hits, answered, err = s.matchedRows(ctx, d, q, f, match)
+		case s.leavesFew(q):
+			hits, err = scanIndex(ctx, d, wordindex.ByIndexes, s.wordsSQL(f.Rows), f.Args)
+			hits, answered = related(hits), true
+		default:
+			hits, answered, err = s.fewByWords(ctx, d, idf, f)
+		}
+		if err == nil && !answered {
+			hits, err = s.sharingWords(ctx, d, q, f, idf.CandidatesAbove(s.IndexRows, query))
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		all = append(all, hits)
+	}
+	return all, match, nil
+}
+
+// once returns a function that calls fn the first time, and then returns the same.
+func once(fn func(context.Context) ([]int64, error)) func(context.Context) ([]int64, error) {
+	if fn == nil {
+		return nil
+	}
+	called, owners, err := false, []int64(nil), error(nil)
+	return func(ctx context.Context) ([]int64, error) {
+		if !called {
+			called = true
+			owners, err = fn(ctx)
+		}
+		return owners, err
+	}
+}
+
+// maxListed is the most rows that a filter may leave if they are read one by one although there is an index of words.
+const maxListed = 500
+
+// match reads the index of words; nil if it does not answer the question.
+func (s *Search) match(ctx context.Context, d db.DB, q Question, idf *lexicon.IDF, query lexicon.Query) (
+	*wordindex.Match, error) {
+	few := s.leavesFew(q) && q.Most <= maxListed
+	if s.Words == nil || q.Owners == nil || idf.Rows() < s.Words.FirstRows || few {
+		return nil, nil //nolint:nilnil // as documented
+	}
+	owners, err := q.Owners(ctx)
+	if err != nil || len(owners) > MaxOwners {
+		return nil, err
+	}
+	return s.Words.Match(ctx, d, wordindex.Question{Org: q.Org, Owners: owners, Terms: query.Vector.Indices(),
+		Weights: query.Vector.Values()})
+}
+
+// maxMatched is the most rows that a search through the index of words scores exactly for a filter.
+const maxMatched = 4_000
+
+// fewByWords scores the rows whose keys Filter.Few returns. answered is false if it returns nil.
+func (s *Search) fewByWords(ctx context.Context, d db.DB, idf *lexicon.IDF, f Filter) (hits []Hit, answered bool,
+	err error) {
+	few, err := s.few(idf.Rows(), f, FewByWords)
+	if err != nil || few == nil {
+		return nil, false, err
+	}
+	sql := nearest(fewKeys + ` few (key)` + KeyedRow(s.Table, "few.key") + ` r`)
+	hits, err = scanIndex(ctx, d, wordindex.ByIndexes, sql, f.withFew(few))
+	return related(hits), true, err
+}
+
+// rarelyLeft is when Filter.Few is called: if fewer than one in rarelyLeft of the best rows pass the filter.
+const rarelyLeft = 20
+
+// spareRows is how many rows are ranked beyond those of the page, in case some of them turn out to be no hits.
+const spareRows = 50
+
+// matchedRows scores the best rows of a match exactly, more of them where a filter leaves few. answered is false where
+// it leaves too few.
+func (s *Search) matchedRows(ctx context.Context, d db.DB, q Question, f Filter, match *wordindex.Match) (hits []Hit,
+	answered bool, err error) {
+	sql := nearest(s.Words.Matched(f.Rows))
+	enough := ArmRows
+	if q.WordsOnly || s.Endpoint == nil { // no other arm adds to the order
+		enough = min(q.Limit+spareRows, ArmRows)
+	}
+	for n := ArmRows; ; {
+		keys, rest := match.Best(n, f.Keys)
+		args := maps.Clone(f.Args)
+		match.Args(args, keys)
+		if hits, err = scanIndex(ctx, d, wordindex.ByIndexes, sql, args); err != nil {
+			return nil, false, err
+		}
+		hits = related(hits)
+		before := len(hits) // hits that no other row comes before
+		for before > 0 && hits[before-1].Score < rest {
+			before--
+		}
+		switch {
+		case rest == 0:
+			return hits, true, nil
+		case before >= enough:
+			return hits[:before], true, nil
+		}
+		if f.Few != nil && len(hits)*rarelyLeft < n {
+			few, err := f.Few(FewByWords)
+			if err != nil {
+				return nil, false, err
+			}
+			if f.Few = nil; few != nil {
+				f.Keys = wordindex.Keys(few)
+				continue
+			}
+		}
+		more := n * enough / max(before, 1) * 5 / 4
+		if n == maxMatched || more > 2*maxMatched {
+			return hits, before >= plenty, nil
+		}
+		n = min(more, maxMatched)
+	}
+}
+
+// sharingWords scores the rows that share one of the candidates, and all rows where there are no candidates or they
+// leave too few hits.
+func (s *Search) sharingWords(ctx context.Context, d db.DB, q Question, f Filter, candidates []int32) (hits []Hit,
+	err error) {
+	terms, err := s.indexTerms(ctx, q, candidates)
+	if err == nil && len(terms) > 0 {
+		hits, err = scanIndex(ctx, d, ByArrayIndex, nearest(s.sharing(f)), with(f.Args, "terms", terms))
+	}
+	if hits = related(hits); err == nil && len(hits) < plenty {
+		hits, err = db.All[Hit](ctx, d, s.wordsSQL(f.Rows), f.Args)
+	}
+	return related(hits), err
+}
+
+// sharing is the rows r that a filter leaves of those that share one of the terms @terms, for FROM. OFFSET keeps
+// Postgres from reading them by another index than that of terms, which has their owners already.
+func (s *Search) sharing(f Filter) string {
+	return `(SELECT * FROM ` + s.Table + ` r WHERE r.org + 0 = @org AND r.terms && @terms OFFSET 0) r WHERE ` + f.Rows
+}
+
+func with(args pgx.StrictNamedArgs, name string, value any) pgx.StrictNamedArgs {
+	args = maps.Clone(args)
+	args[name] = value
+	return args
+}
+
+// indexTerms returns the terms of each owner, as the index has them; none if there are more than MaxOwners.
+func (s *Search) indexTerms(ctx context.Context, q Question, terms []int32) ([]int64, error) {
+	if s.PlainTerms || q.Owners == nil || len(terms) == 0 {
+		return lexicon.Owned(0, terms), nil
+	}
+	owners, err := q.Owners(ctx)
+	if err != nil || len(owners) > MaxOwners {
+		return nil, err
+	}
+	all := make([]int64, 0, len(owners)*len(terms))
+	for _, owner := range owners {
+		all = append(all, lexicon.Owned(owner, terms)...)
+	}
+	return all, nil
+}
+
+// related drops the rows that share no word with the query.
+func related(hits []Hit) []Hit {
+	return slices.DeleteFunc(hits, func(h Hit) bool { return h.Score <= 0 })
+}
+
+func (s *Search) wordsSQL(condition string) string { return nearest(s.Table + ` r WHERE ` + condition) }
+
+// nearest selects the rows r of highest score of what is given behind FROM.
+func nearest(from string) string {
+	return fmt.Sprintf(`
+		SELECT id, -distance AS score FROM (
+			SELECT r.key AS id, r.lex <#> @q AS distance FROM %s
+			ORDER BY distance, id
+			LIMIT %d
+		) nearest`, from, ArmRows)
+}

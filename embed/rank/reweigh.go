@@ -1,0 +1,90 @@
+package rank
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed/lexicon"
+)
+
+// LexVersion is the version of the terms and weights that Document makes of a text. Rows carry it as lex_version: a
+// migration that makes it the columns' default lets Reweigh replace what was weighed before. Each new version finds
+// what it can of the rows of the one before: most words are the same term in both.
+const LexVersion = 3
+
+// ReweighRows is how many rows are weighed anew in one transaction.
+const ReweighRows = 200
+
+// Outdated is a row whose words were weighed with an older LexVersion.
+type Outdated struct {
+	Key   int64  `db:"key"`
+	Owner int64  `db:"owner"` // of its terms; 0 if these are plain
+	Text  string `db:"text"`  // by which it is found
+}
+
+// Reweigh weighs the rows of Table anew that an older version of Loci weighed, in every organization, and returns their
+// number. texts selects the columns of Outdated from rows r of the organization @org, and ends with a condition;
+// Reweigh adds that they are outdated. While it works, every search answers: a row is found by the words that are the
+// same terms in both versions.
+func (s *Search) Reweigh(ctx context.Context, d db.DB, texts string) (rows int, err error) {
+	texts += fmt.Sprintf(` AND r.lex_version < %d ORDER BY r.key LIMIT %d FOR NO KEY UPDATE OF r SKIP LOCKED`,
+		LexVersion, ReweighRows)
+	return EachOrgBatch(ctx, d, func(ctx context.Context, tx pgx.Tx, org db.Org) (int, error) {
+		list, err := db.All[Outdated](ctx, tx, texts, pgx.StrictNamedArgs{"org": org})
+		if err != nil || len(list) == 0 {
+			return 0, err
+		}
+		return len(list), s.storeWords(ctx, tx, org, list)
+	})
+}
+
+// storeWords stores the words of rows as Document now weighs them.
+func (s *Search) storeWords(ctx context.Context, tx pgx.Tx, org db.Org, list []Outdated) error {
+	keys := make([]int64, len(list))
+	var batch pgx.Batch
+	for i, row := range list {
+		keys[i] = row.Key
+		lex := lexicon.Document(row.Text)
+		batch.Queue(`UPDATE `+s.Table+` SET lex = $3, terms = $4, lex_version = $5 WHERE org = $1 AND key = $2`,
+			org, row.Key, lex.Vector, s.terms(row.Owner, lex), LexVersion)
+	}
+	if s.Words != nil {
+		if err := s.Words.Note(ctx, tx, org, keys...); err != nil {
+			return err
+		}
+	}
+	return db.Error(tx.SendBatch(ctx, &batch).Close())
+}
+
+// terms returns a row's terms as the column of Table has them.
+func (s *Search) terms(owner int64, lex lexicon.Lex) any {
+	if s.PlainTerms {
+		return lex.Terms
+	}
+	return lexicon.Owned(owner, lex.Terms)
+}
+
+// EachOrgBatch calls work for each organization, in transactions of their own, until it does nothing more, and returns
+// how many rows it worked on.
+func EachOrgBatch(ctx context.Context, d db.DB,
+	work func(ctx context.Context, tx pgx.Tx, org db.Org) (rows int, err error)) (rows int, err error) {
+	orgs, err := db.Orgs(ctx, d)
+	if err != nil {
+		return 0, err
+	}
+	for _, org := range orgs {
+		for worked := ReweighRows; worked > 0; rows += worked {
+			err := db.Tx(ctx, d, func(tx pgx.Tx) (err error) {
+				worked, err = work(ctx, tx, org)
+				return err
+			})
+			if err != nil {
+				return rows, fmt.Errorf("weigh words anew: %w", err)
+			}
+		}
+	}
+	return rows, nil
+}
