@@ -20,7 +20,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/memory/block"
 	"github.com/loci-memory/loci/recall"
@@ -214,19 +214,19 @@ func visible(c recall.Conversation) int {
 }
 
 // tooLong reports whether a conversation has more messages in view than can be sent.
-func tooLong(c recall.Conversation) bool { return visible(c) > compaction.MaxMessages }
+func tooLong(c recall.Conversation) bool { return visible(c) > plan.MaxMessages }
 
 // compactionSettings returns the agent's settings, changed by those of its conversation and by a JSON object, which
 // may be nil.
-func (a Agent) compactionSettings(over []byte) (compaction.Settings, error) {
-	own, err := compaction.ParseSettings(a.Settings.CompactionSettings, compaction.Defaults())
+func (a Agent) compactionSettings(over []byte) (plan.Settings, error) {
+	own, err := plan.ParseSettings(a.Settings.CompactionSettings, plan.Defaults())
 	if err != nil { // they were stored before settings were checked
-		own = compaction.Defaults()
+		own = plan.Defaults()
 	}
-	if here, err := compaction.ParseSettings(a.InConversation, own); err == nil {
+	if here, err := plan.ParseSettings(a.InConversation, own); err == nil {
 		own = here
 	}
-	changed, err := compaction.ParseSettings(over, own)
+	changed, err := plan.ParseSettings(over, own)
 	if err != nil {
 		return changed, err
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
@@ -172,7 +174,7 @@ func (s *Store) surroundings(ctx context.Context, org db.Org, agentID string) (s
 
 // convert converts the messages of the prompt's view to its format, and counts them. answer gives pending calls
 // placeholders as their results.
-func (p *Prompt) convert(v compaction.View, answer bool) {
+func (p *Prompt) convert(v clip.View, answer bool) {
 	shown := chat.ReadableBy(p.Agent.model(), v.AsShown())
 	p.messages, p.counted.Messages = converted(p.format, shown, p.count)
 	if p.Pending = chat.Pending(shown); answer && len(p.Pending) > 0 {
@@ -193,7 +195,7 @@ func (p *Prompt) convert(v compaction.View, answer bool) {
 func (s *Store) readView(ctx context.Context, org db.Org, at PromptTarget, p *Prompt) error {
 	c := p.Conversation
 	if at.last != nil {
-		view, err := s.Recall.ViewUntil(ctx, org, c, *at.last, compaction.MaxMessages)
+		view, err := s.Recall.ViewUntil(ctx, org, c, *at.last, plan.MaxMessages)
 		if err == nil {
 			p.logged, p.Messages = view[0], view[1:]
 		}

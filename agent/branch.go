@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
@@ -67,7 +68,7 @@ func (s *Store) SummarizeBranch(ctx context.Context, org db.Org, into, branch re
 		return out, err
 	}
 	out.How = string(summary.How)
-	out.Text = strings.Join([]string{summary.Before, compaction.Range(messages[0].Seq, messages[len(messages)-1].Seq),
+	out.Text = strings.Join([]string{summary.Before, clip.Range(messages[0].Seq, messages[len(messages)-1].Seq),
 		summary.Text}, "\n")
 	draft := recall.Draft{Role: recall.System, OTID: &otid, Content: []recall.Part{{Type: recall.Text, Text: out.Text}}}
 	stored, err := s.Recall.Append(ctx, org, into.AgentID, into.ID, []recall.Draft{draft})

@@ -10,6 +10,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
+	"github.com/loci-memory/loci/compaction/prose"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/recall"
@@ -92,7 +95,7 @@ func (s *Store) assembleFitting(ctx context.Context, org db.Org, at PromptTarget
 }
 
 // refuse returns nil for a prompt that fits its window though a compaction did not make it smaller, and else a
-// *compaction.TooBig.
+// *plan.TooBig.
 func (p Prompt) refuse() error {
 	if p.Tokens.Total <= p.settings.Most(p.window()) {
 		return nil
@@ -103,7 +106,7 @@ func (p Prompt) refuse() error {
 		return err
 	}
 	v.Usage = task.Usage
-	return compaction.Refuse(v, p.settings)
+	return plan.Refuse(v, p.settings)
 }
 
 // compactIfNeeded warns if a prompt fills three quarters of its window, and compacts its conversation above the
@@ -118,9 +121,9 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 		return false, err
 	}
 	v.Usage = task.Usage
-	used, c := max(compaction.Estimate(v), p.calibration.Factor.Of(p.unread.Tokens)), p.Conversation
+	used, c := max(clip.Estimate(v), p.calibration.Factor.Of(p.unread.Tokens)), p.Conversation
 	was := triggerState(c)
-	due, now := compaction.Check(used, window, v.Open(), settings, was)
+	due, now := plan.Check(used, window, v.Open(), settings, was)
 	at, err := s.moment(ctx, org, p)
 	if err != nil {
 		return false, err
@@ -137,7 +140,7 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 		if !due.Warn {
 			return false, nil
 		}
-		line := compaction.WarningLine(used, window)
+		line := prose.WarningLine(used, window)
 		with := used + 2*p.calibration.Factor.Of(tokens.PerMessage+p.count(line)) // a provider may count twice as many
 		if v.Open() || !settings.Warning || with > settings.Limit(window) {
 			line = ""
@@ -154,20 +157,20 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 		task.Trigger = compaction.Threshold
 	}
 	at.Tokens = 0
-	task.Due = func(now recall.Conversation, v compaction.View) bool {
-		was := compaction.TriggerState{}
+	task.Due = func(now recall.Conversation, v clip.View) bool {
+		was := plan.TriggerState{}
 		if now.Version != c.Version { // another request has compacted it: what is above the trigger still is no reason
 			was = triggerState(now)
 		}
-		again, _ := compaction.Check(compaction.Estimate(v), window, false, settings, was)
+		again, _ := plan.Check(clip.Estimate(v), window, false, settings, was)
 		if p.policy.Triggers() {
 			again, _ = p.policy.Check(v, at, was)
 		}
-		return again.Compact || again.Deferred || v.TooLong()
+		return again.Compact || again.Deferred || plan.TooLong(v)
 	}
 	task = p.planned(task, at)
 	_, err = s.Compaction.Run(ctx, org, task) // if nothing is due, another request has compacted the conversation
-	_, nothing := errors.AsType[*compaction.Nothing](err)
+	_, nothing := errors.AsType[*plan.Nothing](err)
 	if nothing || tooBig(err) {
 		if err := s.unchangedSince(ctx, org, p); err != nil {
 			return false, err
@@ -188,8 +191,8 @@ func (s *Store) recordUsage(ctx context.Context, org db.Org, c recall.Conversati
 }
 
 // triggerState returns what the trigger remembers of a conversation.
-func triggerState(c recall.Conversation) compaction.TriggerState {
-	return compaction.TriggerState{Warned: c.Warned, Disarmed: c.Settled > 0, Base: c.Settled}
+func triggerState(c recall.Conversation) plan.TriggerState {
+	return plan.TriggerState{Warned: c.Warned, Disarmed: c.Settled > 0, Base: c.Settled}
 }
 
 // unchangedSince returns ErrConflict if another request has changed a prompt's view since it was assembled: what was
@@ -234,7 +237,7 @@ func (s *Store) Revert(ctx context.Context, org db.Org, k compaction.Compaction)
 	}
 	if n := visible(restored); tooLong(restored) {
 		return compaction.Compaction{}, db.Conflict("The view before compaction %s has %d messages; a prompt may have at "+
-			"most %d. The agent's list of messages has what the compaction hides", k.ID, n, compaction.MaxMessages)
+			"most %d. The agent's list of messages has what the compaction hides", k.ID, n, plan.MaxMessages)
 	}
 	p, err := s.assembleAt(ctx, org, PromptTarget{AgentID: k.AgentID, Conversation: restored.ID,
 		view: &restored.ContextView})

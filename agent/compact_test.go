@@ -12,6 +12,7 @@ import (
 
 	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/recall"
@@ -23,12 +24,12 @@ type thinker struct {
 	meanwhile func()
 }
 
-// Complete implements compaction.Summarizer.
-func (m *thinker) Complete(context.Context, compaction.Request) (compaction.Reply, error) {
+// Complete implements summary.Summarizer.
+func (m *thinker) Complete(context.Context, summary.Request) (summary.Reply, error) {
 	if m.asks.Add(1) == 1 {
 		m.meanwhile()
 	}
-	return compaction.Reply{Text: strings.Repeat("It went on and on, and nothing came of it. ", 5), Finish: "stop"}, nil
+	return summary.Reply{Text: strings.Repeat("It went on and on, and nothing came of it. ", 5), Finish: "stop"}, nil
 }
 
 // fill says more than a window takes.
@@ -84,7 +85,7 @@ func TestAPromptFitsThoughAnotherMadeRoom(t *testing.T) {
 			t.Errorf("another compacts: %v", err)
 		}
 	}}
-	s.Compaction.Models = func(context.Context, string) *compaction.Model { return &compaction.Model{Summarizer: model} }
+	s.Compaction.Models = func(context.Context, string) *summary.Model { return &summary.Model{Summarizer: model} }
 	if h := handOut(t, s, a, agent.OpenAI); h.Tokens.Total > 7600 {
 		t.Errorf("the prompt has %d tokens, of %d", h.Tokens.Total, h.Window)
 	}
@@ -122,10 +123,10 @@ func TestAPromptFitsWhateverWasReportedBefore(t *testing.T) {
 // crowd is a model that is asked while more and more is said.
 type crowd struct{ say func() }
 
-// Complete implements compaction.Summarizer.
-func (m crowd) Complete(context.Context, compaction.Request) (compaction.Reply, error) {
+// Complete implements summary.Summarizer.
+func (m crowd) Complete(context.Context, summary.Request) (summary.Reply, error) {
 	m.say()
-	return compaction.Reply{Text: strings.Repeat("It went on and on, and nothing came of it. ", 5), Finish: "stop"}, nil
+	return summary.Reply{Text: strings.Repeat("It went on and on, and nothing came of it. ", 5), Finish: "stop"}, nil
 }
 
 // A prompt that does not fit is not handed out, however often it was tried.
@@ -135,7 +136,7 @@ func TestAPromptThatDoesNotFitIsNotHandedOut(t *testing.T) {
 	a := create(t, s, agent.New{Name: "a", WindowLimit: new(8000)})
 	fill(t, s, a)
 	model := crowd{say: func() { fill(t, s, a) }}
-	s.Compaction.Models = func(context.Context, string) *compaction.Model { return &compaction.Model{Summarizer: model} }
+	s.Compaction.Models = func(context.Context, string) *summary.Model { return &summary.Model{Summarizer: model} }
 	h, err := s.NextPrompt(t.Context(), s.org, agent.PromptTarget{AgentID: a.ID, Format: agent.OpenAI})
 	if !errors.Is(err, db.ErrBusy) {
 		t.Errorf("got a prompt of %d tokens, %v, want ErrBusy", h.Tokens.Total, err)
@@ -169,7 +170,7 @@ func TestPromptsAtOnceAskForOneSummary(t *testing.T) {
 		}
 		<-all // each has read the view that does not fit
 	}}
-	s.Compaction.Models = func(context.Context, string) *compaction.Model { return &compaction.Model{Summarizer: model} }
+	s.Compaction.Models = func(context.Context, string) *summary.Model { return &summary.Model{Summarizer: model} }
 	handOut(t, s, a, agent.OpenAI)
 	wait.Wait()
 	list, err := s.Compaction.Compactions(t.Context(), s.org, a.ID, "", db.Page{Limit: 9})

@@ -3,7 +3,7 @@ package agent
 import (
 	"encoding/json"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/memory/block"
 	"github.com/loci-memory/loci/recall"
@@ -37,7 +37,7 @@ func (s State) Request(f Format, messages []recall.Message) [][]byte {
 
 // FlushDue returns why a flush begins at a number of tokens of a window; empty if it does not.
 func FlushDue(f FlushSettings, tokens, window int) string {
-	return f.due(tokens, window, compaction.Defaults())
+	return f.due(tokens, window, plan.Defaults())
 }
 
 // Share sets the shares of categories.

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
@@ -86,7 +86,7 @@ func (r ResultToFit) bounded(by policy.Policy, of Agent, id string) FittedResult
 	call := recall.Part{Type: recall.ToolCall, CallID: "call", Name: r.Tool, Input: "{}"}
 	result := recall.Message{Position: 2, ID: id, Role: recall.Tool,
 		Content: []recall.Part{{Type: recall.ToolReturn, CallID: "call", Text: r.Text}}}
-	v := compaction.View{Window: of.AssumedWindow(), Has: of.HasTool,
+	v := clip.View{Window: of.AssumedWindow(), Has: of.HasTool,
 		Messages: []recall.Message{{Position: 1, Role: recall.Assistant, Content: []recall.Part{call}}, result}}
 	out := FittedResult{Text: r.Text, TotalChars: utf8.RuneCountInString(r.Text), TotalBytes: len(r.Text),
 		TotalTokens: v.PartTokens(result, 0, nil)}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 )
@@ -42,7 +42,7 @@ func (s *Store) settle(ctx context.Context, org db.Org, c recall.Conversation, f
 		return nil
 	}
 	_, err := s.Compact(ctx, org, c, CompactOptions{})
-	if _, nothing := errors.AsType[*compaction.Nothing](err); err != nil && !nothing && !errors.Is(err, db.ErrInvalid) {
+	if _, nothing := errors.AsType[*plan.Nothing](err); err != nil && !nothing && !errors.Is(err, db.ErrInvalid) {
 		return err
 	}
 	_, err = s.DB.Exec(ctx, `

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/chunker/frame"
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/db"
 )
 
@@ -98,7 +98,7 @@ const (
 )
 
 // due returns why a turn begins at a number of tokens of a window; empty if it does not.
-func (f FlushSettings) due(tokens, window int, c compaction.Settings) string {
+func (f FlushSettings) due(tokens, window int, c plan.Settings) string {
 	if f.before() && tokens >= c.Limit(window)-f.soft(window) {
 		return ForCompaction
 	}

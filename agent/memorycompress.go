@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/summary"
 	memoryfile "github.com/loci-memory/loci/memory/file"
 	"github.com/loci-memory/loci/recall/chat"
 )
@@ -47,7 +47,7 @@ func (s *Store) sorted(ctx context.Context, g *memoryfile.Grown) (topics []memor
 	}
 	limited, cancel := context.WithTimeout(ctx, workingPatience)
 	defer cancel()
-	reply, err := m.Complete(limited, compaction.Request{Model: m.Name, MaxTokens: maxSortAnswer,
+	reply, err := m.Complete(limited, summary.Request{Model: m.Name, MaxTokens: maxSortAnswer,
 		Messages: []chat.Message{{Role: "system", Content: sortWords}, {Role: "user",
 			Content: "The manifest:\n" + g.Manifest() + "\nThe paths:\n" + strings.Join(g.Paths(), "\n") +
 				"\n\nThe lines:\n" + g.Numbered()}}})

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/agent"
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/summary"
 	memoryfile "github.com/loci-memory/loci/memory/file"
 )
 
@@ -31,11 +31,11 @@ func TestAModelCompressesMemory(t *testing.T) {
 		{"no answer", "", "headings", "did not answer", "/memories/infra/memory.md"},
 		{"no model", "", "headings", "", "/memories/infra/memory.md"},
 	} {
-		model := compaction.Model{Summarizer: &proposer{answer: w.answer}}
+		model := summary.Model{Summarizer: &proposer{answer: w.answer}}
 		if w.name == "no answer" {
 			model.Summarizer = failing{}
 		}
-		s.Compaction.Models = func(context.Context, string) *compaction.Model { return &model }
+		s.Compaction.Models = func(context.Context, string) *summary.Model { return &model }
 		if w.name == "no model" {
 			s.Compaction.Models = nil
 		}
@@ -63,7 +63,7 @@ func TestAModelCompressesMemory(t *testing.T) {
 // failing is a model whose endpoint fails.
 type failing struct{}
 
-// Complete implements compaction.Summarizer.
-func (failing) Complete(context.Context, compaction.Request) (compaction.Reply, error) {
-	return compaction.Reply{}, context.DeadlineExceeded
+// Complete implements summary.Summarizer.
+func (failing) Complete(context.Context, summary.Request) (summary.Reply, error) {
+	return summary.Reply{}, context.DeadlineExceeded
 }

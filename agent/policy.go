@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
@@ -175,7 +177,7 @@ func (s *Store) Hold(ctx context.Context, org db.Org, c recall.Conversation, d t
 // planned returns a task that plans as the policy of the prompt says, if it has steps.
 func (p Prompt) planned(t compaction.Task, at policy.Moment) compaction.Task {
 	if len(p.policy.Steps) > 0 {
-		t.Plan = func(v compaction.View) (compaction.Plan, error) { return p.policy.PlanAndRestore(v, at) }
+		t.Plan = func(v clip.View) (plan.Plan, error) { return p.policy.PlanAndRestore(v, at) }
 		t.Policy = p.policy.Name()
 	}
 	return t

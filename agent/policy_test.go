@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/agent"
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 )
@@ -43,9 +43,9 @@ func read(t *testing.T, s store, a agent.Agent, times int) {
 // liner is a model that writes lines.
 type liner struct{ asks atomic.Int64 }
 
-func (m *liner) Complete(_ context.Context, r compaction.Request) (compaction.Reply, error) {
+func (m *liner) Complete(_ context.Context, r summary.Request) (summary.Reply, error) {
 	m.asks.Add(1)
-	return compaction.Reply{Text: "read_file a.go: what the file says", Finish: "stop", PromptTokens: 700,
+	return summary.Reply{Text: "read_file a.go: what the file says", Finish: "stop", PromptTokens: 700,
 		OutputTokens: 9}, nil
 }
 
@@ -59,7 +59,7 @@ func TestAModelWritesTheLinesOfAPolicy(t *testing.T) {
 	a := under(t, s, linesOnly)
 	read(t, s, a, 5)
 	model := &liner{}
-	s.Compaction.Models = func(context.Context, string) *compaction.Model { return &compaction.Model{Summarizer: model} }
+	s.Compaction.Models = func(context.Context, string) *summary.Model { return &summary.Model{Summarizer: model} }
 	prompt := string(handOut(t, s, a, agent.OpenAI).Request)
 	if n := strings.Count(prompt, "[compacted: read_file a.go: what the file says"); n != 4 || model.asks.Load() != 4 {
 		t.Errorf("%d lines of %d requests: %s", n, model.asks.Load(), prompt)
@@ -201,7 +201,7 @@ func TestABackgroundCheckDoesNotCompactAgain(t *testing.T) {
 		wait.Go(check)
 		<-assembled // it has read the view before the compaction
 	}}
-	s.Compaction.Models = func(context.Context, string) *compaction.Model { return &compaction.Model{Summarizer: model} }
+	s.Compaction.Models = func(context.Context, string) *summary.Model { return &summary.Model{Summarizer: model} }
 	p := handOut(t, s, a, agent.OpenAI)
 	wait.Wait()
 	c, err := s.Recall.Conversation(t.Context(), s.org, a.ID, "")

@@ -6,8 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/recall/chat"
 )
 
@@ -20,9 +21,9 @@ const (
 
 // lineWriter asks the model that summarizes for lines about results.
 type lineWriter struct {
-	model *compaction.Model
+	model *summary.Model
 	mu    sync.Mutex
-	asked compaction.Asked
+	asked plan.Asked
 }
 
 // newLineWriter returns a writer of lines for the policy of a prompt. It has no model if the policy wants no lines, or
@@ -54,14 +55,14 @@ func (w *lineWriter) write(ctx context.Context) func([]policy.LineRequest) []str
 
 // ask asks for one line. It has no secrets.
 func (w *lineWriter) ask(ctx context.Context, r policy.LineRequest) (string, error) {
-	reply, err := w.model.Complete(ctx, compaction.Request{Model: w.model.Name, MaxTokens: 4 * r.MaxTokens,
+	reply, err := w.model.Complete(ctx, summary.Request{Model: w.model.Name, MaxTokens: 4 * r.MaxTokens,
 		Messages: []chat.Message{{Role: "user", Content: r.Prompt}}})
 	w.mu.Lock()
-	w.asked.Calls += compaction.Calls(err)
+	w.asked.Calls += summary.Calls(err)
 	w.asked.PromptTokens += max(reply.PromptTokens, 0)
 	w.asked.OutputTokens += max(reply.OutputTokens, 0)
 	w.mu.Unlock()
-	if err != nil || reply.Finish == compaction.Refused {
+	if err != nil || reply.Finish == summary.Refused {
 		return "", err
 	}
 	line := strings.TrimSpace(reply.Text)

@@ -8,7 +8,10 @@ import (
 	"slices"
 
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db"
 )
 
@@ -39,15 +42,15 @@ func DefaultPrices() Prices { return Prices{Input: 3, Read: 0.1, Write: 1.25} }
 
 // PolicyPreview is what a policy would do to a prompt.
 type PolicyPreview struct {
-	Policy       string                 `json:"policy"`
-	Tokens       Tokens                 `json:"tokens" doc:"Of the prompt's parts, as Loci counts them."`
-	Before       int                    `json:"tokens_before" doc:"Of the prompt without the policy's edits."`
-	Steps        []compaction.StepCount `json:"steps" doc:"What the edits of each step save."`
-	Edits        []compaction.Edit      `json:"edits"`
-	FirstChanged int                    `json:"first_changed" doc:"Position of the first message that changes; 0: none."`
-	Compaction   *compaction.Plan       `json:"compaction" doc:"That would come before the prompt; null: none."`
-	ModelCalls   int                    `json:"model_calls" doc:"At least, for a summary; 0 without a compaction."`
-	Cost         PolicyCost             `json:"cost"`
+	Policy       string           `json:"policy"`
+	Tokens       Tokens           `json:"tokens" doc:"Of the prompt's parts, as Loci counts them."`
+	Before       int              `json:"tokens_before" doc:"Of the prompt without the policy's edits."`
+	Steps        []plan.StepCount `json:"steps" doc:"What the edits of each step save."`
+	Edits        []clip.Edit      `json:"edits"`
+	FirstChanged int              `json:"first_changed" doc:"Position of the first message that changes; 0: none."`
+	Compaction   *plan.Plan       `json:"compaction" doc:"That would come before the prompt; null: none."`
+	ModelCalls   int              `json:"model_calls" doc:"At least, for a summary; 0 without a compaction."`
+	Cost         PolicyCost       `json:"cost"`
 }
 
 // PolicyCost predicts what prompts cost, in the currency of the prices.
@@ -106,16 +109,16 @@ func (s *Store) PromptUnder(ctx context.Context, org db.Org, at PolicyTarget, of
 }
 
 // withoutPolicy returns the prompt that no policy has edited, with the view that it shows.
-func (s *Store) withoutPolicy(ctx context.Context, org db.Org, at PolicyTarget) (p Prompt, v compaction.View,
+func (s *Store) withoutPolicy(ctx context.Context, org db.Org, at PolicyTarget) (p Prompt, v clip.View,
 	err error) {
 	if p, err = s.assembleUntil(ctx, org, at); err != nil {
 		return p, v, err
 	}
-	v, err = compaction.ViewOf(p.Conversation, p.Messages, p.task(compaction.Pruned).Overhead)
+	v, err = compaction.ViewOf(p.Conversation, p.Messages, p.task(plan.Pruned).Overhead)
 	if err != nil {
 		return p, v, err
 	}
-	v.Edits = slices.DeleteFunc(v.Edits, func(e compaction.Edit) bool { return e.Step != "" })
+	v.Edits = slices.DeleteFunc(v.Edits, func(e clip.Edit) bool { return e.Step != "" })
 	p.show(v, at.AnswerPending)
 	return p, v, nil
 }
@@ -130,7 +133,7 @@ type policyOver struct {
 }
 
 // preview returns what a policy does to a prompt and its view, and the prompt under it.
-func (s *Store) preview(ctx context.Context, org db.Org, p Prompt, v compaction.View, of policyOver) (out PolicyPreview,
+func (s *Store) preview(ctx context.Context, org db.Org, p Prompt, v clip.View, of policyOver) (out PolicyPreview,
 	under Prompt, err error) {
 	if len(of.policy) > 0 {
 		if err := s.readPolicy(ctx, org, inSettings(of.policy), &p); err != nil {
@@ -143,8 +146,8 @@ func (s *Store) preview(ctx context.Context, org db.Org, p Prompt, v compaction.
 	}
 	out.Before = p.Tokens.Total
 	after, edits := p.policy.Prune(v, moment)
-	out.Steps = append([]compaction.StepCount{}, compaction.Pruning{Edits: edits, Before: v}.Steps()...)
-	out.Edits = append([]compaction.Edit{}, edits...)
+	out.Steps = append([]plan.StepCount{}, plan.Pruning{Edits: edits, Before: v}.Steps()...)
+	out.Edits = append([]clip.Edit{}, edits...)
 	if after, err = p.compacted(ctx, after, moment, &out); err != nil {
 		return out, p, err
 	}
@@ -156,7 +159,7 @@ func (s *Store) preview(ctx context.Context, org db.Org, p Prompt, v compaction.
 }
 
 // show replaces what the prompt shows of its conversation.
-func (p *Prompt) show(v compaction.View, answerPending bool) {
+func (p *Prompt) show(v clip.View, answerPending bool) {
 	p.counted.Summary, p.summary, p.placeholders = 0, "", 0
 	p.convert(v, answerPending)
 	p.counted.Total = p.counted.Tools + p.counted.instructions() + p.counted.Summary + p.counted.Messages
@@ -164,13 +167,13 @@ func (p *Prompt) show(v compaction.View, answerPending bool) {
 }
 
 // compacted returns the view after the compaction that is due under the policy, with an extracted summary.
-func (p *Prompt) compacted(ctx context.Context, v compaction.View, at policy.Moment, out *PolicyPreview) (
-	compaction.View, error) {
-	used := compaction.Estimate(v)
-	due, _ := compaction.Check(used, v.Window, v.Open(), p.settings, compaction.TriggerState{})
+func (p *Prompt) compacted(ctx context.Context, v clip.View, at policy.Moment, out *PolicyPreview) (
+	clip.View, error) {
+	used := clip.Estimate(v)
+	due, _ := plan.Check(used, v.Window, v.Open(), p.settings, plan.TriggerState{})
 	if p.policy.Triggers() {
 		at.Tokens = used
-		due, _ = p.policy.Check(v, at, compaction.TriggerState{})
+		due, _ = p.policy.Check(v, at, plan.TriggerState{})
 		at.Tokens = 0
 	}
 	if !due.Compact {
@@ -190,12 +193,12 @@ func (p *Prompt) compacted(ctx context.Context, v compaction.View, at policy.Mom
 	if plan.Evicted == 0 {
 		return plan.View(v, nil), nil
 	}
-	summary, err := compaction.Summarize(ctx, plan.Evict(v), p.settings, nil)
+	summary, err := summary.Summarize(ctx, plan.Evict(v), p.settings, nil)
 	return plan.View(v, &summary), err
 }
 
 // firstChanged returns the position of the first message that edits or a compaction show otherwise; 0 if none does.
-func firstChanged(edits []compaction.Edit, plan *compaction.Plan) int {
+func firstChanged(edits []clip.Edit, plan *plan.Plan) int {
 	first := 0
 	if plan != nil {
 		first = plan.FirstChanged
@@ -209,9 +212,9 @@ func firstChanged(edits []compaction.Edit, plan *compaction.Plan) int {
 }
 
 // prefix returns the tokens of a prompt before the message at a position; 0 is the end of the prompt.
-func (p *Prompt) prefix(v compaction.View, position int) int {
-	n := compaction.FixedTokens(v)
-	for i, tokens := range compaction.MessageTokens(v) {
+func (p *Prompt) prefix(v clip.View, position int) int {
+	n := plan.FixedTokens(v)
+	for i, tokens := range plan.MessageTokens(v) {
 		if position == 0 || v.Messages[i].Position < position {
 			n += tokens
 		}

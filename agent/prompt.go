@@ -3,7 +3,7 @@ package agent
 import (
 	"encoding/json"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
@@ -19,7 +19,7 @@ type Prompt struct {
 	Tokens       Tokens
 	Pending      []chat.PendingCall // without them a provider refuses the request, unless they are answered in it
 
-	settings     compaction.Settings
+	settings     plan.Settings
 	policy       policy.Effective
 	format       Format
 	calibration  calibration // of the agent's model

@@ -15,7 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
@@ -86,7 +86,7 @@ func (p Prompt) request() (r *request, leftOut []string, err error) {
 	if p.unread.Count > 0 {
 		return nil, nil, db.Invalid("the conversation has %d messages in view, about %d tokens; a prompt may have at most "+
 			"%d messages and 24 MiB of them. Compact the conversation, or begin another",
-			p.unread.Count+len(p.Messages), p.Tokens.Messages, compaction.MaxMessages)
+			p.unread.Count+len(p.Messages), p.Tokens.Messages, plan.MaxMessages)
 	}
 	options, leftOut := p.Agent.options(p.format, len(p.tools) > 0)
 	thinking, _ := options["thinking"].(Thinking)

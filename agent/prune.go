@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall/chat"
@@ -45,37 +47,37 @@ func (s *Store) prune(ctx context.Context, org db.Org, p Prompt, now time.Time) 
 }
 
 // pruning returns the edits that the policy of a prompt makes of its view now, without those that were reverted.
-func (s *Store) pruning(ctx context.Context, org db.Org, p Prompt, now time.Time) (compaction.Pruning, error) {
-	task := p.task(compaction.Pruned)
+func (s *Store) pruning(ctx context.Context, org db.Org, p Prompt, now time.Time) (plan.Pruning, error) {
+	task := p.task(plan.Pruned)
 	v, err := compaction.ViewOf(p.Conversation, p.Messages, task.Overhead)
 	if err != nil {
-		return compaction.Pruning{}, err
+		return plan.Pruning{}, err
 	}
 	v.Usage = task.Usage
 	at := policy.Moment{Now: now, Settings: p.settings}
 	if at.Touched, at.Sent, err = s.handedOut(ctx, org, p.Conversation); err != nil {
-		return compaction.Pruning{}, err
+		return plan.Pruning{}, err
 	}
 	writer := s.newLineWriter(ctx, p)
 	at.Write = writer.write(ctx)
 	whole, err := s.Compaction.KeptWhole(ctx, org, p.Conversation)
 	if err != nil {
-		return compaction.Pruning{}, err
+		return plan.Pruning{}, err
 	}
 	_, edits := p.policy.Prune(v, at)
-	edits = slices.DeleteFunc(edits, func(e compaction.Edit) bool {
-		return slices.ContainsFunc(whole, func(w compaction.Edit) bool {
+	edits = slices.DeleteFunc(edits, func(e clip.Edit) bool {
+		return slices.ContainsFunc(whole, func(w clip.Edit) bool {
 			return w.Position == e.Position && w.Part == e.Part
 		})
 	})
 	after := v
-	after.Edits = compaction.MergeEdits(v.Edits, edits)
-	return compaction.Pruning{Policy: p.policy.Name(), Mode: p.settings.Mode, Edits: edits, Before: v, After: after,
+	after.Edits = clip.MergeEdits(v.Edits, edits)
+	return plan.Pruning{Policy: p.policy.Name(), Mode: p.settings.Mode, Edits: edits, Before: v, After: after,
 		Asked: writer.asked}, nil
 }
 
 func tooBig(err error) bool {
-	_, is := errors.AsType[*compaction.TooBig](err)
+	_, is := errors.AsType[*plan.TooBig](err)
 	return is
 }
 
@@ -91,7 +93,7 @@ func (s *Store) truncate(ctx context.Context, org db.Org, p Prompt, refused erro
 	}
 	task := p.task(compaction.BeforePrompt)
 	task.Patience = promptPatience
-	task.Plan = func(v compaction.View) (compaction.Plan, error) { return p.policy.Truncate(v, at) }
+	task.Plan = func(v clip.View) (plan.Plan, error) { return p.policy.Truncate(v, at) }
 	task.Policy = p.policy.Name()
 	_, err = s.Compaction.Run(ctx, org, task)
 	if errors.Is(err, db.ErrInvalid) { // the policy does not truncate, or nothing can leave

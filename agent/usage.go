@@ -5,7 +5,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
@@ -136,12 +137,12 @@ func (p Prompt) total() int {
 }
 
 // usage returns the count of a prompt by which its conversation is compacted; nil if there is none.
-func (p Prompt) usage() *compaction.Usage {
+func (p Prompt) usage() *clip.Usage {
 	switch c := p.Conversation; {
 	case p.unread.Count == 0 && len(p.Messages) > 0:
-		return &compaction.Usage{PromptTokens: p.Tokens.Total, Position: lastPosition(p.Messages)}
+		return &clip.Usage{PromptTokens: p.Tokens.Total, Position: lastPosition(p.Messages)}
 	case c.Reported > 0:
-		return &compaction.Usage{PromptTokens: c.Reported, Position: c.ReportedPosition}
+		return &clip.Usage{PromptTokens: c.Reported, Position: c.ReportedPosition}
 	}
 	return nil
 }
@@ -157,7 +158,7 @@ func lastPosition(messages []recall.Message) int {
 }
 
 // recallUsage returns the result of a check of the prompt, in the form in which it is stored. Only warn sets Warned.
-func (p Prompt) recallUsage(now compaction.TriggerState) recall.Usage {
+func (p Prompt) recallUsage(now plan.TriggerState) recall.Usage {
 	u := recall.Usage{Fixed: p.counted.Tools + p.counted.instructions(), Warned: p.Conversation.Warned && now.Warned}
 	if now.Disarmed {
 		u.Settled = now.Base

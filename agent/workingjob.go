@@ -11,7 +11,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/loci-memory/loci/chunker/frame"
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/queue"
 	"github.com/loci-memory/loci/memory/working"
@@ -147,7 +147,7 @@ func (s *Store) proposed(ctx context.Context, t working.Turn) []working.Change {
 	}
 	limited, cancel := context.WithTimeout(ctx, workingPatience)
 	defer cancel()
-	reply, err := m.Complete(limited, compaction.Request{Model: m.Name, MaxTokens: maxAnswerSpace,
+	reply, err := m.Complete(limited, summary.Request{Model: m.Name, MaxTokens: maxAnswerSpace,
 		Messages: []chat.Message{{Role: "system", Content: proposeWords},
 			{Role: "user", Content: "The record:\n" + working.Render(t.Record) + "\n\nThe turn:\n" + said(t.Messages)}}})
 	if err != nil {

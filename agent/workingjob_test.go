@@ -11,7 +11,7 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
 	"github.com/loci-memory/loci/agent"
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/queue/queuetest"
 	"github.com/loci-memory/loci/embed/embedtest"
@@ -25,13 +25,13 @@ type proposer struct {
 	hangs  bool
 }
 
-// Complete implements compaction.Summarizer.
-func (m *proposer) Complete(ctx context.Context, _ compaction.Request) (compaction.Reply, error) {
+// Complete implements summary.Summarizer.
+func (m *proposer) Complete(ctx context.Context, _ summary.Request) (summary.Reply, error) {
 	if m.hangs {
 		<-ctx.Done()
-		return compaction.Reply{}, ctx.Err()
+		return summary.Reply{}, ctx.Err()
 	}
-	return compaction.Reply{Text: m.answer}, nil
+	return summary.Reply{Text: m.answer}, nil
 }
 
 func automatic(t *testing.T) (store, agent.Agent) {
@@ -109,7 +109,7 @@ func TestATurnIsTakenUpByTheModel(t *testing.T) {
 	model := &proposer{answer: "Here it is: ```json\n" + `{"changes": [{"field": "task", "text": "Count from two"},
 		{"field": "decisions", "text": "two\nlines"}, {"field": "next", "text": "Run the tests"},
 		{"field": "important_files", "text": "made/up.go"}, {"field": "plan", "text": "x"}]}` + "\n```"}
-	s.Compaction.Models = func(context.Context, string) *compaction.Model { return &compaction.Model{Summarizer: model} }
+	s.Compaction.Models = func(context.Context, string) *summary.Model { return &summary.Model{Summarizer: model} }
 	say(t, s, a, edits("1", "src/a.go", "x := 1", "x := 2")...)
 	say(t, s, a, said(recall.Assistant, "Done."))
 	m := takenUp(t, s, a)
@@ -136,12 +136,12 @@ func TestAHangingModelHoldsUpItsJobOnly(t *testing.T) {
 		FetchCooldown: 5 * time.Millisecond, FetchPollInterval: 100 * time.Millisecond})
 	s.Jobs = jobs
 	hung := make(chan struct{}, 1)
-	s.Compaction.Models = func(context.Context, string) *compaction.Model {
+	s.Compaction.Models = func(context.Context, string) *summary.Model {
 		select {
 		case hung <- struct{}{}:
-			return &compaction.Model{Summarizer: &proposer{hangs: true}}
+			return &summary.Model{Summarizer: &proposer{hangs: true}}
 		default:
-			return &compaction.Model{Summarizer: &proposer{answer: `{"changes": []}`}}
+			return &summary.Model{Summarizer: &proposer{answer: `{"changes": []}`}}
 		}
 	}
 	done, unsubscribe := jobs.Subscribe(river.EventKindJobCompleted)

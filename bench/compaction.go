@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/agent/agenttest"
-	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
+	"github.com/loci-memory/loci/compaction/plan"
 )
 
 const (
@@ -88,7 +88,7 @@ func (d *driven) live(ctx context.Context, base string, l agenttest.Life) (err e
 	if d.Outcome, err = d.Agent.Outcome(ctx); err != nil {
 		return errors.Join(lived, err)
 	}
-	return errors.Join(lived, d.Check(d.Outcome, compaction.Defaults().Trigger))
+	return errors.Join(lived, d.Check(d.Outcome, plan.Defaults().Trigger))
 }
 
 // rows are what is reported of a life.
@@ -178,8 +178,8 @@ func (d *driven) overhead() Row {
 
 // panel is how full the window was after each turn.
 func (d *driven) panel(title string) panel {
-	p := panel{title: title, window: agentWindow, usage: make([]int, len(d.Ends)), trigger: compaction.Defaults().Trigger,
-		goal: compaction.Defaults().Goal}
+	p := panel{title: title, window: agentWindow, usage: make([]int, len(d.Ends)), trigger: plan.Defaults().Trigger,
+		goal: plan.Defaults().Goal}
 	for _, prompt := range d.Prompts {
 		if prompt.Turn <= len(p.usage) {
 			p.usage[prompt.Turn-1] = prompt.Counted

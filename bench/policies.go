@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
@@ -30,7 +30,7 @@ func (b *bench) policies(ctx context.Context) error {
 	at := policy.Moment{Now: view.Messages[len(view.Messages)-1].CreatedAt.Add(time.Hour), Sent: plannedMessages - 10,
 		Touched: view.Messages[len(view.Messages)-1].CreatedAt}
 	what := fmt.Sprintf("planning a prompt of %d messages, %d tokens, the slowest policy: ", plannedMessages,
-		compaction.Estimate(view))
+		clip.Estimate(view))
 	const versus = "encoding and hashing the prompt"
 	first := Row{What: what + "its first prompt, once in a conversation", Unit: "ms CPU", Versus: versus}
 	next := Row{What: what + "the prompts after it", Unit: "ms CPU", Versus: versus, AtMost: 0.5}
@@ -42,7 +42,7 @@ func (b *bench) policies(ctx context.Context) error {
 		after, _ := p.Prune(view, at)
 		later := view
 		later.Edits = after.Edits
-		for row, v := range map[*Row]compaction.View{&first: view, &next: later} {
+		for row, v := range map[*Row]clip.View{&first: view, &next: later} {
 			of := Row{Unit: row.Unit, Versus: versus}
 			for range plannedRuns {
 				of.measured(processorTime(func() { p.Prune(v, at) }), processorTime(func() { encode(v) }))
@@ -61,8 +61,8 @@ func (b *bench) policies(ctx context.Context) error {
 
 // longView is a view of some messages: calls that read files, every fifth of them long, with a word of the user's now
 // and then.
-func longView(messages int) compaction.View {
-	v := compaction.View{Window: plannedWindow, Fixed: 3_000}
+func longView(messages int) clip.View {
+	v := clip.View{Window: plannedWindow, Fixed: 3_000}
 	add := func(role recall.Role, p recall.Part) {
 		n := len(v.Messages) + 1
 		v.Messages = append(v.Messages, recall.Message{ID: fmt.Sprintf("message-%d", n), Seq: int64(n), Position: n,
@@ -87,7 +87,7 @@ func longView(messages int) compaction.View {
 }
 
 // encode encodes and hashes the messages of a view as they are shown.
-func encode(v compaction.View) [sha256.Size]byte {
+func encode(v clip.View) [sha256.Size]byte {
 	raw, err := json.Marshal(v.AsShown())
 	if err != nil {
 		panic(err)

@@ -4,6 +4,10 @@ import (
 	"context"
 	"slices"
 
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
+	"github.com/loci-memory/loci/compaction/prose"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
 )
@@ -17,8 +21,8 @@ const (
 // Branch returns what is summarized of a branch, whose messages were said after it parted from another conversation:
 // its newest messages that fit a window without a reserve, and without results. If older ones do not fit, the newest
 // summary of the branch goes in for them. Files are listed from all messages. Without messages it has none.
-func Branch(messages []recall.Message, window int, format *Format) Evicted {
-	e := Evicted{Budget: branchTokens, Making: Making{Format: format}}
+func Branch(messages []recall.Message, window int, format *prose.Format) clip.Evicted {
+	e := clip.Evicted{Budget: branchTokens, Making: prose.Making{Format: format}}
 	room := max(window-branchReserve, window/2)
 	from := len(messages)
 	for ; from > 0; from-- {
@@ -55,6 +59,6 @@ func Branch(messages []recall.Message, window int, format *Format) Evicted {
 func isSpoken(m recall.Message) bool { return m.Role == recall.User || m.Role == recall.Assistant }
 
 // SummarizeBranch summarizes a branch by the model that writes summaries, or without one.
-func (s *Store) SummarizeBranch(ctx context.Context, e Evicted, settings Settings) (Summary, error) {
-	return Summarize(ctx, e, settings, s.model(ctx, Task{Settings: settings}, Plan{}))
+func (s *Store) SummarizeBranch(ctx context.Context, e clip.Evicted, settings plan.Settings) (clip.Summary, error) {
+	return summary.Summarize(ctx, e, settings, s.model(ctx, Task{Settings: settings}, plan.Plan{}))
 }

@@ -13,6 +13,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 )
@@ -26,30 +29,30 @@ type slow struct {
 
 func newSlow() *slow { return &slow{asked: make(chan struct{}, 100), answer: make(chan struct{})} }
 
-// Complete implements compaction.Summarizer.
-func (m *slow) Complete(ctx context.Context, _ compaction.Request) (compaction.Reply, error) {
+// Complete implements summary.Summarizer.
+func (m *slow) Complete(ctx context.Context, _ summary.Request) (summary.Reply, error) {
 	m.calls.Add(1)
 	m.asked <- struct{}{}
 	select {
 	case <-m.answer:
 	case <-ctx.Done():
-		return compaction.Reply{}, ctx.Err()
+		return summary.Reply{}, ctx.Err()
 	}
-	return compaction.Reply{Text: strings.Repeat("They spoke of tea at length. ", 8), Finish: "stop"}, nil
+	return summary.Reply{Text: strings.Repeat("They spoke of tea at length. ", 8), Finish: "stop"}, nil
 }
 
 // crowded is a store whose agent has said more than fits a window, and the task that compacts it.
-func crowded(t *testing.T, m compaction.Summarizer) (*kept, compaction.Task) {
+func crowded(t *testing.T, m summary.Summarizer) (*kept, compaction.Task) {
 	t.Helper()
 	k := newKept(t)
-	k.store.Models = func(context.Context, string) *compaction.Model { return &compaction.Model{Summarizer: m} }
+	k.store.Models = func(context.Context, string) *summary.Model { return &summary.Model{Summarizer: m} }
 	for range 10 {
 		k.say(strings.Repeat("they spoke of tea, ", 200))
 	}
 	return k, compaction.Task{AgentID: k.agent, Conversation: recall.DefaultConversation,
-		Settings: compaction.Defaults(), Overhead: compaction.PromptOverhead{Window: 8000, Tokens: 10},
+		Settings: plan.Defaults(), Overhead: compaction.PromptOverhead{Window: 8000, Tokens: 10},
 		Trigger: compaction.BeforePrompt,
-		Due:     func(_ recall.Conversation, v compaction.View) bool { return compaction.Estimate(v) > 7200 }}
+		Due:     func(_ recall.Conversation, v clip.View) bool { return clip.Estimate(v) > 7200 }}
 }
 
 // Requests of several servers that find a compaction due wait for one of them.
@@ -97,7 +100,7 @@ func TestARequestDoesNotWaitForAnotherForEver(t *testing.T) {
 	<-m.asked
 	task.Patience = time.Nanosecond
 	r, err := k.store.Run(t.Context(), k.org, task)
-	if err != nil || r.Made == nil || *r.Made.How != compaction.Extracted || r.Made.ModelCalls != 0 ||
+	if err != nil || r.Made == nil || *r.Made.How != clip.Extracted || r.Made.ModelCalls != 0 ||
 		!strings.Contains(*r.Made.Why, "another compaction") {
 		t.Errorf("got %+v, %v", r.Made, err)
 	}
@@ -109,7 +112,7 @@ func TestARequestDoesNotWaitForAnotherForEver(t *testing.T) {
 	k.say(strings.Repeat("they spoke of tea, ", 1200))
 	task.Patience = 30 * time.Minute // others have waited for so long
 	if r, err := k.store.Run(t.Context(), k.org, task); err != nil || r.Made == nil ||
-		*r.Made.How != compaction.Extracted || r.Made.ModelCalls != 0 {
+		*r.Made.How != clip.Extracted || r.Made.ModelCalls != 0 {
 		t.Errorf("after an hour: got %+v, %v", r.Made, err)
 	}
 	close(m.answer)
@@ -147,7 +150,7 @@ func TestACallersCompactionWaitsForOthers(t *testing.T) {
 		for _, task := range []compaction.Task{manual, automatic, manual} {
 			wait.Go(func() {
 				r, err := k.store.Run(t.Context(), k.org, task)
-				if _, nothing := errors.AsType[*compaction.Nothing](err); r.Made != nil || err != nil && !nothing {
+				if _, nothing := errors.AsType[*plan.Nothing](err); r.Made != nil || err != nil && !nothing {
 					t.Errorf("another: %+v, %v; want nothing to do", r.Made, err)
 				}
 			})
@@ -202,7 +205,7 @@ func TestAClaimEndsWithItsServer(t *testing.T) {
 	}
 	hold("-1 second")
 	close(m.answer)
-	if r, err := k.store.Run(t.Context(), k.org, task); err != nil || r.Made == nil || *r.Made.How != compaction.Whole {
+	if r, err := k.store.Run(t.Context(), k.org, task); err != nil || r.Made == nil || *r.Made.How != clip.Whole {
 		t.Errorf("got %+v, %v", r.Made, err)
 	}
 	var claims int

@@ -5,7 +5,10 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
+	"github.com/loci-memory/loci/compaction/prose"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
 )
@@ -18,11 +21,11 @@ func TestAnyResultIsClippedAnywhere(t *testing.T) {
 		"é" + lines[:5000] + "🙂"} {
 		m := window(0, 0).put(recall.Tool, "", result("a", "first"), result("b", s), result("c", "last")).Messages[0]
 		for chars := 0; chars < 700; chars += 7 {
-			v := compaction.View{Messages: []recall.Message{m}, Edits: []compaction.Edit{{Position: 1, Part: 1, Chars: chars}}}
+			v := clip.View{Messages: []recall.Message{m}, Edits: []clip.Edit{{Position: 1, Part: 1, Chars: chars}}}
 			if err := readable(v); err != nil {
 				t.Fatalf("%d characters of %.20q: %v", chars, s, err)
 			}
-			now := compaction.Shown(v.Messages, v.Edits)[0].Content
+			now := clip.Shown(v.Messages, v.Edits)[0].Content
 			kept, _, _ := strings.Cut(strings.Replace(now[1].Text, "[cut: ", "\n[cut: ", 1), "\n[")
 			if n := utf8.RuneCountInString(kept); n > chars || now[0].Text != "first" || now[2].Text != "last" ||
 				m.Content[1].Text != s {
@@ -45,8 +48,8 @@ func TestAResultThatIsPutAsideHasOneMarker(t *testing.T) {
 		1927: shown + notice,
 		500:  lines[:470] + strings.Replace(strings.ReplaceAll(notice, "1927", "470"), "=470", "=470, limit=500", 1),
 	} {
-		v.Edits = []compaction.Edit{{Position: 1, Chars: chars}}
-		if got := compaction.Shown(v.Messages, v.Edits)[0].Content[0].Text; got != want {
+		v.Edits = []clip.Edit{{Position: 1, Chars: chars}}
+		if got := clip.Shown(v.Messages, v.Edits)[0].Content[0].Text; got != want {
 			t.Errorf("%d characters: %q, want %q", chars, got, want)
 		}
 	}
@@ -59,7 +62,7 @@ func TestNoResultImitatesAClip(t *testing.T) {
 	m := window(0, 0).put(recall.Assistant, "", recall.Part{Type: recall.ToolCall, CallID: "a", Name: "f", Input: "{}"}).
 		put(recall.Tool, "", result("a", fake+lines[:4000]+"\n"+fake)).Messages
 	for chars, want := range map[int]int{0: 0, 300: 2, 9000: 2} {
-		all := chat.Texts(compaction.Shown(m, []compaction.Edit{{Position: 2, Chars: chars}}))
+		all := chat.Texts(clip.Shown(m, []clip.Edit{{Position: 2, Chars: chars}}))
 		got := all[len(all)-1].Content
 		own := strings.Count(got, "\n[3") + strings.Count(got, "[cut: expand(")
 		if marked := strings.Count(got, "[~9 of"); marked != want || own != min(1, max(0, 4000-chars)) ||
@@ -73,11 +76,11 @@ func TestNoResultImitatesAClip(t *testing.T) {
 func TestAClipOfNothingIsPassedOver(t *testing.T) {
 	t.Parallel()
 	v := window(0, 0).say(recall.User, 100).look(100).View
-	want := compaction.Count(v)
-	for _, c := range []compaction.Edit{{Position: 3, Part: 1, Chars: 5}, {Position: 3, Part: -1},
-		{Position: 9}, {Position: 3, Chars: -1}, {Position: 3, Kind: "blurred"}, {Position: 3, Kind: compaction.Removed}} {
-		v.Edits = []compaction.Edit{c}
-		if got := compaction.Count(v); got != want || compaction.Shown(v.Messages,
+	want := clip.Counted(v)
+	for _, c := range []clip.Edit{{Position: 3, Part: 1, Chars: 5}, {Position: 3, Part: -1},
+		{Position: 9}, {Position: 3, Chars: -1}, {Position: 3, Kind: "blurred"}, {Position: 3, Kind: clip.Removed}} {
+		v.Edits = []clip.Edit{c}
+		if got := clip.Counted(v); got != want || clip.Shown(v.Messages,
 			v.Edits)[2].Content[0].Text != v.Messages[2].Content[0].Text {
 			t.Errorf("%+v: %d tokens, want %d", c, got, want)
 		}
@@ -94,11 +97,11 @@ func BenchmarkPlan(b *testing.B) {
 		for len(v.Messages) < 10_000 {
 			shape(v)
 		}
-		v.Window = compaction.Count(v.View)
-		for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All} {
+		v.Window = clip.Counted(v.View)
+		for _, m := range []plan.Mode{plan.SlidingWindow, plan.All} {
 			b.Run(name+"/"+string(m), func(b *testing.B) {
 				for b.Loop() {
-					if _, err := compaction.MakePlan(v.View, mode(m)); err != nil {
+					if _, err := plan.MakePlan(v.View, mode(m)); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -116,7 +119,7 @@ func BenchmarkPlan(b *testing.B) {
 	v.put(recall.Assistant, "", calls...).put(recall.Tool, "", results...)
 	b.Run("clips", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := compaction.MakePlan(v.View, compaction.Defaults()); err != nil {
+			if _, err := plan.MakePlan(v.View, plan.Defaults()); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -126,16 +129,16 @@ func BenchmarkPlan(b *testing.B) {
 // What only Loci says, in its warning and where there is nothing to summarize, is not carried on.
 func TestNothingOfLocisOwnIsCarriedOn(t *testing.T) {
 	t.Parallel()
-	warning := recall.Part{Type: recall.Text, Text: compaction.WarningLine(3, 4)}
+	warning := recall.Part{Type: recall.Text, Text: prose.WarningLine(3, 4)}
 	v := window(0, 0).put(recall.System, "", warning).say(recall.User, 100)
 	warned, messages := v.Messages[:1], v.Messages
-	first, err := compaction.Summarize(t.Context(), compaction.Evicted{Budget: 500, Messages: warned},
-		compaction.Defaults(), nil)
+	first, err := summary.Summarize(t.Context(), clip.Evicted{Budget: 500, Messages: warned},
+		plan.Defaults(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := compaction.Summarize(t.Context(), compaction.Evicted{Budget: 500, Messages: messages, Previous: &first},
-		compaction.Defaults(), nil)
+	second, err := summary.Summarize(t.Context(), clip.Evicted{Budget: 500, Messages: messages, Previous: &first},
+		plan.Defaults(), nil)
 	if err != nil || strings.Contains(second.Text, "Nothing was said") ||
 		strings.Contains(second.Text, "conversation_search") {
 		t.Errorf("%v: after %q: %q", err, first.Text, second.Text)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/loci-memory/loci/compaction/prose"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/recall"
@@ -79,7 +80,7 @@ func (ch Change) arguments(view recall.ContextView) pgx.StrictNamedArgs {
 	if sum := ch.Summary; sum != nil {
 		args["how"], args["calls"], args["summary"] = sum.How, sum.ModelCalls, view.SummaryAt
 		args["prompt"], args["output"] = sum.PromptTokens, sum.OutputTokens
-		if why := clean(sum.Why); why != "" { // a provider's words may hold characters that Postgres refuses
+		if why := prose.Clean(sum.Why); why != "" { // a provider's words may hold characters that Postgres refuses
 			args["why"] = why
 		}
 		args["from"], args["to"], args["from_seq"], args["to_seq"] = sum.From, sum.To, sum.FromSeq, sum.ToSeq

@@ -1,86 +1,210 @@
-// Package compaction keeps what a model sees of a conversation inside its context window: it decides which messages
-// leave the view, writes the summary that replaces them, and stores both. It never removes a message from the log, and
-// a reader of a summary can look up every message that it replaces by its position.
+// Package compaction keeps what a model sees of a conversation inside its context window: it plans which messages leave
+// the view (plan), writes the summary that replaces them (summary), and stores both. It never removes a message from
+// the log, and a reader of a summary can look up every message that it replaces by its position.
 //
 // Each file uses those that are named before it:
-//   - texts, and what they say: clean.go warning.go identifiers.go format.go remarks.go score.go sentences.go
-//     mustmention.go ratio.go quotation.go transcript.go appended.go
-//   - settings: settings.go formatprompt.go summarizer.go
-//   - a view, and edits of its parts: edit.go compaction.go clip.go shown.go summarymessage.go cutpoints.go view.go
-//     estimate.go trigger.go
-//   - what leaves a view: plan.go planner.go candidate.go clipplan.go makeplan.go cut.go verify.go
-//   - a summary that no model writes: section.go layout.go extraction.go extractresult.go extract.go extractbudget.go
-//   - a summary that a model writes: writer.go calledfile.go summaryprompt.go summaryappendix.go usermessages.go
-//     repair.go accept.go summarycalls.go attempt.go summarystages.go summaryunwritten.go summarysplit.go summarize.go
-//   - what is stored: pruning.go store.go claim.go viewbefore.go loadview.go commit.go prune.go restore.go portable.go
-//   - compactions: decides.go compact.go remake.go branchsummary.go
+//   - what is stored: store.go claim.go viewbefore.go loadview.go commit.go prune.go restore.go portable.go
+//   - compactions: compaction.go remake.go branchsummary.go
 package compaction
 
-import "github.com/loci-memory/loci/recall"
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
 
-// View is what a model sees before its next turn, in the order in which it is sent.
-type View struct {
-	Window   int              // the model's context window in tokens
-	Fixed    int              // tokens of the system prompt and the tool definitions
-	Tools    int              // tokens of the tool definitions, which Fixed includes
-	Summary  *Summary         // of the hidden messages; nil if no message is hidden
-	Messages []recall.Message // without the system prompt and the summary, by position; Tokens are those of the log
-	Edits    []Edit           // of the parts that are shown otherwise than they are stored
-	Count    func(string) int // counts the tokens of a text for the model; nil estimates them
-	Has      recall.Toolset   // the tools that the view may name
-	Usage    *Usage           // a provider's count of this view, or of its beginning; nil without one
-}
-
-// Usage is a provider's count of a prompt: the tokens of all that was sent, and the position of its last message.
-type Usage struct {
-	PromptTokens int
-	Position     int
-}
-
-// Summary replaces the messages that left a view, from one position to another, both included.
-type Summary struct {
-	Text       string
-	From, To   int   // positions in the conversation
-	FromSeq    int64 // positions in the agent's log
-	ToSeq      int64
-	Tokens     int    // of the message that shows it
-	Before     string // the words before it, where a model reads it; empty: Loci's
-	After      string // the words after it
-	How        How
-	Model      string // empty if no model wrote it
-	ModelCalls int
-
-	PromptTokens int    // of all calls, as the provider counted them
-	OutputTokens int    // of all calls, as the provider counted them
-	Why          string // why the first way failed, for the organization; empty if it did not fail
-	Detail       string // the provider's words about that failure, for the operator; not stored
-}
-
-// How names the way in which a summary was made.
-type How string
-
-// The ways, in the order in which they are tried. A transcript is clamped, then cut in the middle, if it overflows the
-// window of the model that summarizes it.
-const (
-	Own       How = "self"      // the agent's own model wrote it, from the prompt that it is sent anyway
-	Whole     How = "whole"     // a model wrote it from the whole transcript
-	Clamped   How = "clamped"   // a model wrote it from a transcript whose tool results were cut to 5,000 characters
-	Middle    How = "middle"    // a model wrote it from a transcript without its middle
-	Extracted How = "extracted" // no model: it lists requests, decisions, calls, and names
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
+	"github.com/loci-memory/loci/compaction/ratio"
+	"github.com/loci-memory/loci/compaction/summary"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
 )
 
-// Evicted is what a summary is made from.
-type Evicted struct {
-	Previous *Summary         // the summary of the messages before; the new one includes its content
-	Messages []recall.Message // in order, with the positions that the summary names
-	Budget   int              // tokens that the summary may take
-	Self     *Self            // set if the agent's own model summarizes
-	Making                    // of the summary
+// Task is a conversation to compact.
+type Task struct {
+	AgentID      string
+	Conversation string // an id, or recall.DefaultConversation
+	Settings     plan.Settings
+	Overhead     PromptOverhead
+	Model        string        // the agent's own, provider/model; empty if it has none
+	Patience     time.Duration // bounds the wait for other compactions and for the model; 0: the model's own bound
+	Wait         time.Duration // bounds the wait for other compactions alone; 0: Patience
+	Usage        *clip.Usage   // of a prompt of the view of Version; nil means the provider's last report
+	Version      int           // of the view
+	Trigger      string        // why it is compacted; stored with the compaction
+	Dry          bool          // only plan
+
+	// Due decides from the conversation and its view whether to compact. It is called again if another request has changed
+	// the view. Nil always compacts.
+	Due func(recall.Conversation, clip.View) bool
+
+	// Plan plans as a policy says; nil plans by MakePlan.
+	Plan   func(clip.View) (plan.Plan, error)
+	Policy string // the name of the policy that plans; stored with the compaction
+
+	late bool // Patience ended while another request compacted the conversation: no model is asked
 }
 
-// Self is what the agent's own model is sent anyway, unchanged, so that its provider's cache of it stays valid.
-type Self struct {
-	System string           // the system prompt
-	Tools  []byte           // definitions in OpenAI's shape, a JSON array
-	View   []recall.Message // as they are shown: the summary, if there is one, and the messages up to the last evicted
+// Triggers of compactions.
+const (
+	Manual       = "manual"
+	Threshold    = "post_step_context_check" // Letta's name of usage above the trigger
+	Idle         = "idle"                    // nobody asked for a prompt for as long as the policy's step idle says
+	BeforePrompt = "context_window_exceeded" // an assembled prompt did not fit
+)
+
+// Result is the outcome of a Task.
+type Result struct {
+	Plan plan.Plan
+	Made *Compaction // nil if it was only planned, or nothing was due
+	Sent int         // messages that the model saw before, including the system prompt and a summary
+	Left int         // messages that the model sees after
+}
+
+// maxAttempts bounds how often a compaction is planned again because other requests changed the view.
+const maxAttempts = 5
+
+// Run compacts a conversation. It first waits for another request, on any server, that compacts the conversation. When
+// Wait is over, a task with Due goes on without a model, and a task without Due returns ErrBusy. Run holds no
+// transaction while it waits for a model; messages that are appended during that time stay in view. If another request
+// changes the view, Run plans again. It returns a *Nothing, with a result that changes nothing, or a *TooBig (both are
+// ErrInvalid), ErrNotFound, or ErrConflict if others keep changing the view.
+func (s *Store) Run(ctx context.Context, org db.Org, t Task) (Result, error) {
+	if t.Dry {
+		return s.run(ctx, org, t)
+	}
+	c, err := s.Recall.Conversation(ctx, org, t.AgentID, t.Conversation)
+	if err != nil {
+		return Result{}, err
+	}
+	began := time.Now()
+	release, err := s.claim(ctx, org, c, cmp.Or(t.Wait, t.Patience))
+	switch {
+	case err == nil:
+		defer release()
+	case t.Due != nil && errors.Is(err, db.ErrBusy):
+		t.late = true
+	default:
+		return Result{}, err
+	}
+	if t.Patience > 0 {
+		t.Patience -= time.Since(began)
+		t.late = t.late || t.Patience <= 0
+	}
+	return s.run(ctx, org, t)
+}
+
+func (s *Store) run(ctx context.Context, org db.Org, t Task) (Result, error) {
+	for attempt := 1; ; attempt++ {
+		began := time.Now()
+		c, err := s.Recall.Conversation(ctx, org, t.AgentID, t.Conversation)
+		if err != nil {
+			return Result{}, err
+		}
+		v, err := s.LoadView(ctx, org, c, t.Overhead)
+		if err != nil {
+			return Result{}, err
+		}
+		if t.Usage != nil && c.Version == t.Version {
+			v.Usage = t.Usage
+		}
+		if t.Due != nil && !t.Due(c, v) {
+			return Result{}, nil
+		}
+		planned, err := t.plan(v)
+		r := Result{Plan: planned, Sent: v.SentMessages(), Left: planned.View(v, &clip.Summary{}).SentMessages()}
+		if _, nothing := errors.AsType[*plan.Nothing](err); nothing {
+			r.Plan, r.Left = plan.Unchanged(v, t.Settings.Mode), r.Sent
+		}
+		if err != nil || t.Dry {
+			return r, err
+		}
+		change, model, err := s.prepare(ctx, v, planned, t)
+		if err != nil {
+			return Result{}, fmt.Errorf("compact conversation %s: %w", c.ID, err)
+		}
+		change.Took = time.Since(began)
+		made, err := s.Commit(ctx, org, c, change)
+		if errors.Is(err, db.ErrConflict) && attempt < maxAttempts {
+			continue
+		}
+		if err != nil {
+			return Result{}, err
+		}
+		if model != nil && change.Summary.How == clip.Extracted && made.Why != nil && s.Extracted != nil {
+			s.Extracted(ctx, made, change.Summary.Detail)
+		}
+		if s.Made != nil {
+			s.Made(ctx, made)
+		}
+		r.Made = &made
+		return r, nil
+	}
+}
+
+func (t Task) plan(v clip.View) (plan.Plan, error) {
+	if t.Plan != nil {
+		return t.Plan(v)
+	}
+	return plan.MakePlan(v, t.Settings)
+}
+
+// prepare summarizes what a plan evicts and checks that nothing is lost. The model is nil if none was asked.
+func (s *Store) prepare(ctx context.Context, v clip.View, planned plan.Plan, t Task) (
+	ch Change, model *summary.Model, err error) {
+	given := planned.Evict(v)
+	var written *clip.Summary
+	if planned.Evicted > 0 {
+		if planned.NeedsModel {
+			model = s.model(ctx, t, planned)
+		}
+		if given.Self != nil {
+			given.Self.System, given.Self.Tools = t.Overhead.System, t.Overhead.Tools
+		}
+		made, err := summary.Summarize(ctx, given, t.Settings, model)
+		if err != nil {
+			return ch, nil, err
+		}
+		if t.late {
+			made.Why = "another compaction of the conversation took longer than the caller could wait"
+		}
+		written = &made
+	}
+	after := planned.View(v, written)
+	if err := plan.CheckNothingLost(v, given, after); err != nil {
+		return ch, nil, err
+	}
+	ch = Change{Trigger: t.Trigger, Policy: t.Policy, Mode: planned.Mode, Window: v.Window, Summary: written,
+		FirstVisible: planned.First, Kept: planned.Kept, Edits: planned.Edits, Before: planned.Before, After: planned.After,
+		MessagesBefore: v.SentMessages(), MessagesAfter: after.SentMessages()}
+	if written != nil { // the summary may be shorter than its budget
+		ch.After += clip.SummaryTokens(*written) - planned.Budget - plan.WrapperTokens
+	} else if v.Summary != nil {
+		ch.Visible = v.Summary.Tokens
+	}
+	for _, tokens := range clip.ShownTokens(after) {
+		ch.Visible = ratio.Add(ch.Visible, tokens)
+	}
+	return ch, model, nil
+}
+
+// model returns the model that writes the summary of a plan; nil if there is none.
+func (s *Store) model(ctx context.Context, t Task, plan plan.Plan) *summary.Model {
+	if s.Models == nil || t.late {
+		return nil
+	}
+	handle := ""
+	if plan.Self {
+		handle = t.Model
+	}
+	if t.Settings.Model != nil {
+		handle = *t.Settings.Model
+	}
+	m := s.Models(ctx, handle)
+	if m != nil && t.Patience > 0 && (m.Patience == 0 || t.Patience < m.Patience) {
+		m.Patience = t.Patience
+	}
+	return m
 }

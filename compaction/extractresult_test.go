@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -18,13 +20,13 @@ func TestErrorsOfLongResultsAreQuoted(t *testing.T) {
 		"at the head": "--- FAIL: TestOfKeys\n" + log,
 		"alone":       "--- FAIL: TestOfKeys",
 	} {
-		e := compaction.Evicted{Budget: 2_000, Messages: []recall.Message{
+		e := clip.Evicted{Budget: 2_000, Messages: []recall.Message{
 			{Seq: 1, Position: 1, Role: recall.User, Content: []recall.Part{{Type: recall.Text, Text: "Run the tests."}}},
 			{Seq: 2, Position: 2, Role: recall.Assistant, Content: []recall.Part{{Type: recall.ToolCall, CallID: "c",
 				Name: "bash", Input: `{}`}}},
 			{Seq: 3, Position: 3, Role: recall.Tool, Content: []recall.Part{{Type: recall.ToolReturn, CallID: "c",
 				Text: text, IsError: true}}}}}
-		s, err := compaction.Summarize(t.Context(), e, compaction.Defaults(), nil)
+		s, err := summary.Summarize(t.Context(), e, plan.Defaults(), nil)
 		if err != nil || !strings.Contains(s.Text, "- [3] bash: --- FAIL: TestOfKeys") {
 			t.Errorf("%s: %v\n%s", name, err, s.Text)
 		}
@@ -48,8 +50,8 @@ func TestErrorsOfManyResultsAreQuoted(t *testing.T) {
 			recall.Message{Seq: int64(n + 1), Position: n + 1, Role: recall.Tool,
 				Content: []recall.Part{{Type: recall.ToolReturn, CallID: id, Text: text}}})
 	}
-	s, err := compaction.Summarize(t.Context(), compaction.Evicted{Budget: 2_000, Messages: messages},
-		compaction.Defaults(), nil)
+	s, err := summary.Summarize(t.Context(), clip.Evicted{Budget: 2_000, Messages: messages},
+		plan.Defaults(), nil)
 	if want := "- [1001] bash: error: the disk sdb7 is full"; err != nil || !strings.Contains(s.Text, want) {
 		t.Errorf("%v, without %q:\n%s", err, want, s.Text)
 	}

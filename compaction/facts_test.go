@@ -10,7 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/recall"
 )
@@ -114,9 +116,9 @@ func (k *talk) turn(f *fact) {
 const compactions = 32
 
 // surviving counts the facts in a conversation's summary after its last compaction, and names the others.
-func (k *talk) surviving(t *testing.T, window int, m *compaction.Model) (kept int, lost []string, last string) {
+func (k *talk) surviving(t *testing.T, window int, m *summary.Model) (kept int, lost []string, last string) {
 	t.Helper()
-	view := compaction.View{Window: window, Fixed: window / 8}
+	view := clip.View{Window: window, Fixed: window / 8}
 	told, done := 0, 0
 	for turns := 0; done < compactions; turns++ {
 		before := len(k.messages)
@@ -130,18 +132,18 @@ func (k *talk) surviving(t *testing.T, window int, m *compaction.Model) (kept in
 		if f != nil && len(k.messages) > 60 {
 			t.Fatalf("the fact %q is told after %d messages", f.text, len(k.messages))
 		}
-		if compaction.Estimate(view)*10 < window*9 {
+		if clip.Estimate(view)*10 < window*9 {
 			continue
 		}
-		plan, err := compaction.MakePlan(view, compaction.Defaults())
+		planned, err := plan.MakePlan(view, plan.Defaults())
 		if err != nil {
 			t.Fatal(err)
 		}
-		summary, err := compaction.Summarize(t.Context(), plan.Evict(view), compaction.Defaults(), m)
+		summary, err := summary.Summarize(t.Context(), planned.Evict(view), plan.Defaults(), m)
 		if err != nil {
 			t.Fatal(err)
 		}
-		view = plan.View(view, &summary)
+		view = planned.View(view, &summary)
 		done++
 	}
 	last = view.Summary.Text
@@ -156,11 +158,11 @@ func (k *talk) surviving(t *testing.T, window int, m *compaction.Model) (kept in
 }
 
 // forgetful is a model that writes about the newest messages and ignores the summary before.
-func forgetful() *compaction.Model {
+func forgetful() *summary.Model {
 	rng := rand.New(rand.NewPCG(3, 3))
 	topics := strings.Fields("files queries tests lists offers names prices pages tables notes")
-	return &compaction.Model{Name: "forgetful", Summarizer: &writer{answer: func(context.Context, int,
-		compaction.Request) (compaction.Reply, error) {
+	return &summary.Model{Name: "forgetful", Summarizer: &writer{answer: func(context.Context, int,
+		summary.Request) (summary.Reply, error) {
 		topic := func() string { return topics[rng.IntN(len(topics))] }
 		return reply(fmt.Sprintf("The user and I went through some %s and %s. I looked things up, answered what was asked, "+
 			"and we moved on to %s. Nothing else of note came up, and the user seemed content.", topic(), topic(), topic()))
@@ -172,9 +174,9 @@ func TestFactsSurviveThirtyTwoCompactions(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name  string
-		model func() *compaction.Model
+		model func() *summary.Model
 	}{
-		{"by extraction", func() *compaction.Model { return nil }},
+		{"by extraction", func() *summary.Model { return nil }},
 		{"by repair of a model that ignores the summary before", forgetful},
 	} {
 		for _, about := range []string{"warehouse", "household", "weather"} {

@@ -7,7 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
 )
@@ -207,11 +208,11 @@ func (h *history) live(n int) {
 }
 
 // wide are settings anywhere in their ranges.
-func (h *history) wide() compaction.Settings {
-	s := compaction.Defaults()
-	s.Mode = []compaction.Mode{compaction.SlidingWindow, compaction.SlidingWindow, compaction.All,
-		compaction.SelfCompactAll,
-		compaction.SelfCompactSlidingWindow}[h.IntN(5)]
+func (h *history) wide() plan.Settings {
+	s := plan.Defaults()
+	s.Mode = []plan.Mode{plan.SlidingWindow, plan.SlidingWindow, plan.All,
+		plan.SelfCompactAll,
+		plan.SelfCompactSlidingWindow}[h.IntN(5)]
 	if h.IntN(2) == 0 {
 		return s
 	}
@@ -223,9 +224,9 @@ func (h *history) wide() compaction.Settings {
 }
 
 // window is one for what was said so far: mostly so that it is nearly full, or more than full.
-func (h *history) window() compaction.View {
-	v := compaction.View{Messages: h.messages}
-	v.Window = max(int(float64(compaction.Count(v))*(0.4+1.2*h.Float64())), 1500)
+func (h *history) window() clip.View {
+	v := clip.View{Messages: h.messages}
+	v.Window = max(int(float64(clip.Counted(v))*(0.4+1.2*h.Float64())), 1500)
 	switch h.IntN(10) {
 	case 0:
 		v.Fixed = v.Window/2 + h.IntN(v.Window*6/10)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
@@ -25,35 +26,35 @@ type PromptOverhead struct {
 }
 
 // LoadView reads the view of a conversation. Of one that is too large for a prompt the older messages are abridged.
-func (s *Store) LoadView(ctx context.Context, org db.Org, c recall.Conversation, overhead PromptOverhead) (View,
+func (s *Store) LoadView(ctx context.Context, org db.Org, c recall.Conversation, overhead PromptOverhead) (clip.View,
 	error) {
 	messages, err := s.Recall.AbridgedView(ctx, org, c)
 	if err != nil {
-		return View{}, err
+		return clip.View{}, err
 	}
 	return ViewOf(c, messages[1:], overhead) // without the system prompt
 }
 
 // ViewOf returns the view of a conversation whose messages, without the system prompt, were read before. A summary, if
 // there is one, is the first of them. If overhead has a Count, the messages of the view are counted by it.
-func ViewOf(c recall.Conversation, messages []recall.Message, overhead PromptOverhead) (v View, err error) {
-	v = View{Window: overhead.Window, Fixed: overhead.Tokens, Tools: overhead.ToolTokens, Count: overhead.Count,
+func ViewOf(c recall.Conversation, messages []recall.Message, overhead PromptOverhead) (v clip.View, err error) {
+	v = clip.View{Window: overhead.Window, Fixed: overhead.Tokens, Tools: overhead.ToolTokens, Count: overhead.Count,
 		Has: overhead.Has, Messages: messages}
 	if len(c.Clipped) > 0 {
 		if err := json.Unmarshal(c.Clipped, &v.Edits); err != nil {
-			return View{}, fmt.Errorf("read the clips of conversation %s: %w", c.ID, err)
+			return clip.View{}, fmt.Errorf("read the clips of conversation %s: %w", c.ID, err)
 		}
 	}
 	if len(v.Messages) > 0 && v.Messages[0].Role == recall.Summary {
 		if v.Summary, err = summaryOf(v.Messages[0]); err != nil {
-			return View{}, err
+			return clip.View{}, err
 		}
 		if v.Messages[0].Refused != nil { // other words have its place, of which no clip is known
-			v.Edits = slices.DeleteFunc(v.Edits, func(e Edit) bool { return e.Position == 0 })
+			v.Edits = slices.DeleteFunc(v.Edits, func(e clip.Edit) bool { return e.Position == 0 })
 		}
 		v.Messages = v.Messages[1:]
-		whole := View{Summary: v.Summary, Messages: v.Messages, Has: v.Has}
-		v.Summary.Tokens = tokens.PerMessage + v.count(whole.SummaryText())
+		whole := clip.View{Summary: v.Summary, Messages: v.Messages, Has: v.Has}
+		v.Summary.Tokens = tokens.PerMessage + v.CountText(whole.SummaryText())
 	}
 	if v.Count != nil {
 		v.Messages = slices.Clone(v.Messages)
@@ -63,20 +64,20 @@ func ViewOf(c recall.Conversation, messages []recall.Message, overhead PromptOve
 			}
 			v.Messages[i].Tokens = tokens.PerMessage
 			for _, p := range m.Content {
-				v.Messages[i].Tokens += v.partTokens(p)
+				v.Messages[i].Tokens += v.WholePartTokens(p)
 			}
 		}
 	}
 	if c.Reported > 0 {
-		v.Usage = &Usage{PromptTokens: c.Reported, Position: c.ReportedPosition}
+		v.Usage = &clip.Usage{PromptTokens: c.Reported, Position: c.ReportedPosition}
 	} else if n := len(v.Messages); n > 0 && overhead.Factor > 0 {
-		v.Usage = &Usage{PromptTokens: overhead.Factor.Of(counted(v, shownTokens(v))), Position: v.Messages[n-1].Position}
+		v.Usage = &clip.Usage{PromptTokens: overhead.Factor.Of(clip.Counted(v)), Position: v.Messages[n-1].Position}
 	}
 	return v, nil
 }
 
 // summaryOf reads a summary from the message that stores it.
-func summaryOf(m recall.Message) (*Summary, error) {
+func summaryOf(m recall.Message) (*clip.Summary, error) {
 	if len(m.Content) == 0 {
 		return nil, fmt.Errorf("read summary %s: it has no content", m.ID)
 	}
@@ -84,6 +85,6 @@ func summaryOf(m recall.Message) (*Summary, error) {
 	if err := json.Unmarshal(m.Content[0].Stats, &of); err != nil {
 		return nil, fmt.Errorf("read summary %s: %w", m.ID, err)
 	}
-	return &Summary{Text: m.Content[0].Text, From: of.From, To: of.To, FromSeq: of.FromSeq, ToSeq: of.ToSeq,
+	return &clip.Summary{Text: m.Content[0].Text, From: of.From, To: of.To, FromSeq: of.FromSeq, ToSeq: of.ToSeq,
 		Tokens: m.Tokens, How: of.How, Model: of.Model, Before: of.WordsBefore, After: of.WordsAfter}, nil
 }

@@ -13,7 +13,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
@@ -48,7 +49,7 @@ func live(seed uint64, n int, o *outcomes) error {
 			at := h.IntN(len(v.Messages))
 			part := v
 			part.Messages = v.Messages[:at+1]
-			v.Usage = &compaction.Usage{PromptTokens: int(float64(compaction.Count(part)) * (0.4 + 2*h.Float64())),
+			v.Usage = &clip.Usage{PromptTokens: int(float64(clip.Counted(part)) * (0.4 + 2*h.Float64())),
 				Position: v.Messages[at].Position}
 		}
 		after, err := compact(h, v, s, gone, o)
@@ -80,7 +81,7 @@ func (h *history) enlarge() {
 }
 
 // accounted reports whether each message that was ever said is visible or with the summariser, and not both.
-func accounted(h *history, v compaction.View, gone ledger) error {
+func accounted(h *history, v clip.View, gone ledger) error {
 	visible := ledger{}
 	for _, m := range v.Messages {
 		if visible[m.Position] {
@@ -97,11 +98,11 @@ func accounted(h *history, v compaction.View, gone ledger) error {
 }
 
 // compact plans until there is nothing to do, and checks each step.
-func compact(h *history, v compaction.View, s compaction.Settings, gone ledger, o *outcomes) (compaction.View, error) {
+func compact(h *history, v clip.View, s plan.Settings, gone ledger, o *outcomes) (clip.View, error) {
 	for step := range 60 {
-		p, err := compaction.MakePlan(v, s)
-		nothing, isNothing := errors.AsType[*compaction.Nothing](err)
-		big, isBig := errors.AsType[*compaction.TooBig](err)
+		p, err := plan.MakePlan(v, s)
+		nothing, isNothing := errors.AsType[*plan.Nothing](err)
+		big, isBig := errors.AsType[*plan.TooBig](err)
 		switch {
 		case isNothing:
 			o.count(func() { o.nothing++ })
@@ -131,9 +132,9 @@ func compact(h *history, v compaction.View, s compaction.Settings, gone ledger, 
 }
 
 // apply carries a plan out, with a summary made up, and checks that it does what it says.
-func apply(h *history, v compaction.View, s compaction.Settings, p compaction.Plan, gone ledger) (compaction.View,
+func apply(h *history, v clip.View, s plan.Settings, p plan.Plan, gone ledger) (clip.View,
 	error) {
-	if again, err := compaction.MakePlan(v, s); err != nil || !reflect.DeepEqual(p, again) {
+	if again, err := plan.MakePlan(v, s); err != nil || !reflect.DeepEqual(p, again) {
 		return v, fmt.Errorf("the same view has another plan: %+v, %w", again, err)
 	}
 	given := p.Evict(v)
@@ -141,18 +142,18 @@ func apply(h *history, v compaction.View, s compaction.Settings, p compaction.Pl
 	after := p.View(v, summary)
 	limit := int(s.Trigger*float64(v.Window) + 1e-9)
 	switch {
-	case p.Before != compaction.Estimate(v):
-		return v, fmt.Errorf("it says that there are %d tokens before; there are %d", p.Before, compaction.Estimate(v))
+	case p.Before != clip.Estimate(v):
+		return v, fmt.Errorf("it says that there are %d tokens before; there are %d", p.Before, clip.Estimate(v))
 	case p.After >= p.Before && p.Evicted == 0:
 		return v, fmt.Errorf("no progress")
 	case v.Usage == nil && p.Before > p.Goal && p.After >= p.Before:
 		return v, fmt.Errorf("it takes no fewer tokens")
 	case p.After > p.Goal:
 		return v, fmt.Errorf("it does not reach its own goal")
-	case v.Usage == nil && p.Goal > max(limit+compaction.LeastSummary, int(s.Goal*float64(v.Window)+1e-9)):
+	case v.Usage == nil && p.Goal > max(limit+plan.LeastSummary, int(s.Goal*float64(v.Window)+1e-9)):
 		return v, fmt.Errorf("its goal is above the trigger, at %d", limit)
-	case v.Usage == nil && compaction.Estimate(after) > p.After:
-		return v, fmt.Errorf("after it there are %d tokens", compaction.Estimate(after))
+	case v.Usage == nil && clip.Estimate(after) > p.After:
+		return v, fmt.Errorf("after it there are %d tokens", clip.Estimate(after))
 	case p.Evicted+p.Stay != len(v.Messages) || len(given.Messages) != p.Evicted || len(after.Messages) != p.Stay:
 		return v, fmt.Errorf("of %d messages %d leave and %d stay", len(v.Messages), len(given.Messages), len(after.Messages))
 	case p.NeedsModel != (p.Evicted > 0) || p.Self != (p.NeedsModel && strings.HasPrefix(string(s.Mode), "self")) ||
@@ -165,7 +166,7 @@ func apply(h *history, v compaction.View, s compaction.Settings, p compaction.Pl
 	case after.Fixed != v.Fixed || after.Window != v.Window || after.Usage != nil:
 		return v, fmt.Errorf("the fixed parts change")
 	}
-	if err := compaction.CheckNothingLost(v, given, after); err != nil {
+	if err := plan.CheckNothingLost(v, given, after); err != nil {
 		return v, err
 	}
 	for _, check := range []func() error{
@@ -182,8 +183,8 @@ func apply(h *history, v compaction.View, s compaction.Settings, p compaction.Pl
 	// What is above the goal is planned again only to come down to it, where the summary was shorter than it might have
 	// been.
 	goal := int(s.Goal*float64(v.Window) + 1e-9)
-	if now := compaction.Estimate(after); now <= goal || now <= limit && v.Usage == nil {
-		if again, err := compaction.MakePlan(after, s); !isNothing(err) && (now <= goal || again.After > goal) {
+	if now := clip.Estimate(after); now <= goal || now <= limit && v.Usage == nil {
+		if again, err := plan.MakePlan(after, s); !isNothing(err) && (now <= goal || again.After > goal) {
 			return v, fmt.Errorf("what was compacted is planned again: %+v, %w", again, err)
 		}
 	}
@@ -197,28 +198,28 @@ func apply(h *history, v compaction.View, s compaction.Settings, p compaction.Pl
 }
 
 func isNothing(err error) bool {
-	_, ok := errors.AsType[*compaction.Nothing](err)
+	_, ok := errors.AsType[*plan.Nothing](err)
 	return ok
 }
 
 // made is a summary of what left, as long as it may be or shorter.
-func made(h *history, p compaction.Plan, given compaction.Evicted) *compaction.Summary {
+func made(h *history, p plan.Plan, given clip.Evicted) *clip.Summary {
 	if p.Evicted == 0 {
 		return nil
 	}
-	s := &compaction.Summary{From: p.From, To: p.To, FromSeq: p.FromSeq, ToSeq: p.ToSeq,
+	s := &clip.Summary{From: p.From, To: p.To, FromSeq: p.FromSeq, ToSeq: p.ToSeq,
 		Text: tokens.Prefix(strings.Repeat([]string{"tea ", "茶"}[p.To%2], p.Budget), h.IntN(p.Budget+1))}
 	if was := given.Previous; was != nil {
 		s.From, s.FromSeq = min(s.From, was.From), min(s.FromSeq, was.FromSeq)
 		s.To, s.ToSeq = max(s.To, was.To), max(s.ToSeq, was.ToSeq)
 	}
-	s.Tokens = compaction.SummaryTokens(*s)
+	s.Tokens = clip.SummaryTokens(*s)
 	return s
 }
 
 // pairs checks that each result that had its call has it still, unless it is late, and each call its result. Ids that
 // come again are left to CheckNothingLost.
-func pairs(before, after compaction.View) error {
+func pairs(before, after clip.View) error {
 	type pair struct {
 		call, result int
 		late         bool
@@ -254,14 +255,14 @@ func pairs(before, after compaction.View) error {
 	return nil
 }
 
-func newestUser(before, after compaction.View) error {
+func newestUser(before, after clip.View) error {
 	for _, m := range slices.Backward(before.Messages) {
 		if m.Role != recall.User {
 			continue
 		}
 		at := slices.IndexFunc(after.Messages, func(a recall.Message) bool { return a.Position == m.Position })
 		if at < 0 || !reflect.DeepEqual(after.Messages[at], m) ||
-			slices.ContainsFunc(after.Edits, func(c compaction.Edit) bool { return c.Position == m.Position }) {
+			slices.ContainsFunc(after.Edits, func(c clip.Edit) bool { return c.Position == m.Position }) {
 			return fmt.Errorf("the newest message of the user, at %d, is not as it was", m.Position)
 		}
 		return nil
@@ -271,7 +272,7 @@ func newestUser(before, after compaction.View) error {
 
 // newestResults checks that the newest calls stay with their results, in this order, until the model answers or the
 // user goes on.
-func newestResults(before, after compaction.View) error {
+func newestResults(before, after clip.View) error {
 	stays := map[string]bool{}
 	for _, m := range after.Messages {
 		stays[m.ID] = true
@@ -308,8 +309,8 @@ func newestResults(before, after compaction.View) error {
 }
 
 // readable checks that what is shown of clipped results is text, has one marker, and leads to exactly what is left out.
-func readable(v compaction.View) error {
-	shown := compaction.Shown(v.Messages, v.Edits)
+func readable(v clip.View) error {
+	shown := clip.Shown(v.Messages, v.Edits)
 	for _, c := range v.Edits {
 		if c.Position == 0 {
 			continue
@@ -365,7 +366,7 @@ func readable(v compaction.View) error {
 
 // readableCall checks that clipped arguments are JSON, of no more than a given number of characters, which may be
 // escaped, beside their markers, and lead to what is left out.
-func readableCall(was, now recall.Part, c compaction.Edit, seq int64) error {
+func readableCall(was, now recall.Part, c clip.Edit, seq int64) error {
 	if now.Input == fmt.Sprintf(`{"cut":"expand(id=%d)"}`, seq) && c.Chars == 0 {
 		return nil
 	}
@@ -392,8 +393,8 @@ var (
 )
 
 // changesFrom checks that nothing before the position that the plan names is shown otherwise than before.
-func changesFrom(before, after compaction.View, p compaction.Plan) error {
-	was, is := compaction.Shown(before.Messages, before.Edits), compaction.Shown(after.Messages, after.Edits)
+func changesFrom(before, after clip.View, p plan.Plan) error {
+	was, is := clip.Shown(before.Messages, before.Edits), clip.Shown(after.Messages, after.Edits)
 	if before.SummaryText() != after.SummaryText() && p.Evicted == 0 {
 		if p.FirstChanged != 1 {
 			return fmt.Errorf("the summary is clipped, and the first change is said to be at %d", p.FirstChanged)
@@ -415,18 +416,18 @@ func changesFrom(before, after compaction.View, p compaction.Plan) error {
 }
 
 // soundNothing checks that nothing is left undone that could be done.
-func soundNothing(v compaction.View, s compaction.Settings, _ *compaction.Nothing) error {
+func soundNothing(v clip.View, s plan.Settings, _ *plan.Nothing) error {
 	limit := int(s.Trigger*float64(v.Window) + 1e-9)
-	if least := limit + compaction.LeastSummary; compaction.Estimate(v) > least && compaction.Count(v) > least {
-		return fmt.Errorf("nothing is to be done about %d tokens, of which %d fit", compaction.Estimate(v), limit)
+	if least := limit + plan.LeastSummary; clip.Estimate(v) > least && clip.Counted(v) > least {
+		return fmt.Errorf("nothing is to be done about %d tokens, of which %d fit", clip.Estimate(v), limit)
 	}
 	return nil
 }
 
 // soundTooBig checks that the fixed parts, the newest message of the user, an open call with what it waits for and a
 // summary do not fit.
-func soundTooBig(v compaction.View, s compaction.Settings, big *compaction.TooBig) error {
-	least := v.Fixed + compaction.LeastSummary
+func soundTooBig(v clip.View, s plan.Settings, big *plan.TooBig) error {
+	least := v.Fixed + plan.LeastSummary
 	answered := map[string]bool{}
 	newest := len(v.Messages)
 	for i, m := range slices.Backward(v.Messages) {
@@ -453,8 +454,8 @@ func soundTooBig(v compaction.View, s compaction.Settings, big *compaction.TooBi
 		user = user || m.Role == recall.User
 	}
 	limit := int(s.Trigger * float64(v.Window))
-	if compaction.Estimate(v) <= limit {
-		return fmt.Errorf("%w, but the view fits as it is, with %d tokens of %d", big, compaction.Estimate(v), limit)
+	if clip.Estimate(v) <= limit {
+		return fmt.Errorf("%w, but the view fits as it is, with %d tokens of %d", big, clip.Estimate(v), limit)
 	}
 	if least < limit {
 		return fmt.Errorf("%w, but %d tokens would do of %d", big, least, limit)
@@ -472,12 +473,12 @@ func TestUsageStaysFlatHoweverLongAnAgentLives(t *testing.T) {
 	for seed := range uint64(scale.Pure(3, 12)) {
 		h := newHistory(seed)
 		h.big = 1500
-		v := compaction.View{Window: 32_000, Fixed: 4000}
-		s := compaction.Defaults()
+		v := clip.View{Window: 32_000, Fixed: 4000}
+		s := plan.Defaults()
 		if seed%3 == 2 {
-			s.Mode = compaction.All
+			s.Mode = plan.All
 		}
-		var memory compaction.TriggerState
+		var memory plan.TriggerState
 		said, compactions, most := 0, 0, 0
 		for len(h.messages) < 4000 {
 			old := len(h.messages)
@@ -486,18 +487,18 @@ func TestUsageStaysFlatHoweverLongAnAgentLives(t *testing.T) {
 			for _, m := range h.messages[old:] {
 				said += m.Tokens
 			}
-			var due compaction.Decision
-			due, memory = compaction.Check(compaction.Estimate(v), v.Window, v.Open(), s, memory)
+			var due plan.Decision
+			due, memory = plan.Check(clip.Estimate(v), v.Window, v.Open(), s, memory)
 			if due.Compact {
-				p, err := compaction.MakePlan(v, s)
+				p, err := plan.MakePlan(v, s)
 				if err != nil {
 					t.Fatalf("seed %d: %v", seed, err)
 				}
 				v = p.View(v, made(h, p, p.Evict(v)))
-				memory = memory.Compacted(p.After)
+				memory.Disarmed, memory.Base = true, p.After
 				compactions++
 			}
-			most = max(most, compaction.Estimate(v))
+			most = max(most, clip.Estimate(v))
 		}
 		// From 70 percent, at most, it takes 20 of the window to the next one.
 		if atMost := said/(v.Window/5) + 1; compactions > atMost || compactions == 0 || most >= v.Window {

@@ -13,7 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
+	"github.com/loci-memory/loci/compaction/prose"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/recall"
@@ -24,7 +26,7 @@ var update = flag.Bool("update", false, "write the golden files")
 
 // told is a view that is said message by message, each of a number of tokens.
 type viewBuilder struct {
-	compaction.View
+	clip.View
 	calls int
 }
 
@@ -65,33 +67,33 @@ func (v *viewBuilder) storm(calls, input, answer int) *viewBuilder {
 }
 
 func window(tokens, fixed int) *viewBuilder {
-	return &viewBuilder{View: compaction.View{Window: tokens, Fixed: fixed, Tools: fixed / 2}}
+	return &viewBuilder{View: clip.View{Window: tokens, Fixed: fixed, Tools: fixed / 2}}
 }
 
-func mode(m compaction.Mode) compaction.Settings {
-	s := compaction.Defaults()
+func mode(m plan.Mode) plan.Settings {
+	s := plan.Defaults()
 	s.Mode = m
 	return s
 }
 
 // mustPlan returns a plan, and the view after it with a summary as long as it may be.
-func mustPlan(t *testing.T, v compaction.View, s compaction.Settings) (compaction.Plan, compaction.View) {
+func mustPlan(t *testing.T, v clip.View, s plan.Settings) (plan.Plan, clip.View) {
 	t.Helper()
-	p, err := compaction.MakePlan(v, s)
+	p, err := plan.MakePlan(v, s)
 	if err != nil {
 		t.Fatalf("plan: %v", err)
 	}
 	given := p.Evict(v)
-	var sum *compaction.Summary
+	var sum *clip.Summary
 	if p.Evicted > 0 {
-		sum = &compaction.Summary{Text: "what was", From: p.From, To: p.To, FromSeq: p.FromSeq, ToSeq: p.ToSeq,
+		sum = &clip.Summary{Text: "what was", From: p.From, To: p.To, FromSeq: p.FromSeq, ToSeq: p.ToSeq,
 			Tokens: p.Budget + 120}
 		if was := given.Previous; was != nil {
 			sum.From, sum.FromSeq = was.From, was.FromSeq
 		}
 	}
 	after := p.View(v, sum)
-	if err := compaction.CheckNothingLost(v, given, after); err != nil {
+	if err := plan.CheckNothingLost(v, given, after); err != nil {
 		t.Fatal(err)
 	}
 	return p, after
@@ -131,18 +133,18 @@ func TestPlansAsTheyAreRead(t *testing.T) {
 		storm.look(500)
 	}
 	storm.look(9000).look(11_000)
-	storm.Summary = &compaction.Summary{Text: "Earlier.", From: 1, To: 1, FromSeq: 1, ToSeq: 1, Tokens: 90}
+	storm.Summary = &clip.Summary{Text: "Earlier.", From: 1, To: 1, FromSeq: 1, ToSeq: 1, Tokens: 90}
 	storm.Messages = storm.Messages[1:]
-	storm.Edits = []compaction.Edit{{Position: 15, Part: 0, Chars: 1000}}
+	storm.Edits = []clip.Edit{{Position: 15, Part: 0, Chars: 1000}}
 	var b strings.Builder
-	for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.SelfCompactAll} {
+	for _, m := range []plan.Mode{plan.SlidingWindow, plan.SelfCompactAll} {
 		p, after := mustPlan(t, storm.View, mode(m))
 		raw, err := json.MarshalIndent(p, "", "  ")
 		if err != nil {
 			t.Fatal(err)
 		}
 		fmt.Fprintf(&b, "%s\n\n%s\n", raw, after.SummaryText())
-		for _, m := range compaction.Shown(after.Messages, after.Edits) {
+		for _, m := range clip.Shown(after.Messages, after.Edits) {
 			if len(after.Edits) > 0 && m.Position == after.Edits[0].Position {
 				shown := strings.Split(m.Content[0].Text, "\n")
 				at := slices.IndexFunc(shown, func(line string) bool { return strings.HasPrefix(line, "[") })
@@ -154,27 +156,27 @@ func TestPlansAsTheyAreRead(t *testing.T) {
 	}
 	tall := window(8000, 7000).say(recall.User, 1200).put(recall.Assistant, "",
 		called("open", strings.Repeat("the ", 500)))
-	for _, v := range []compaction.View{tall.View, {Window: 9000}, window(9000, 0).say(recall.User, 10).View,
-		{Window: 900, Summary: &compaction.Summary{}}} {
-		_, err := compaction.MakePlan(v, compaction.Defaults())
+	for _, v := range []clip.View{tall.View, {Window: 9000}, window(9000, 0).say(recall.User, 10).View,
+		{Window: 900, Summary: &clip.Summary{}}} {
+		_, err := plan.MakePlan(v, plan.Defaults())
 		fmt.Fprintf(&b, "%v.\n", err)
 	}
 	small := window(9000, 0).say(recall.User, 100).say(recall.User, 100)
-	small.Summary = &compaction.Summary{Tokens: 10}
-	_, err := compaction.MakePlan(small.View, compaction.Defaults())
-	fmt.Fprintf(&b, "%v.\n\n%s\n", err, compaction.WarningLine(76_543, 100_000))
+	small.Summary = &clip.Summary{Tokens: 10}
+	_, err := plan.MakePlan(small.View, plan.Defaults())
+	fmt.Fprintf(&b, "%v.\n\n%s\n", err, prose.WarningLine(76_543, 100_000))
 	checkGolden(t, "plans.golden", b.String())
 }
 
 // A summary's message is never longer than what plans reckon with beside its text.
 func TestASummaryHasOneFormOfAKnownSize(t *testing.T) {
 	t.Parallel()
-	s := compaction.Summary{FromSeq: 999_999_999, ToSeq: 999_999_999}
-	if n := compaction.SummaryTokens(s); n > 120 {
+	s := clip.Summary{FromSeq: 999_999_999, ToSeq: 999_999_999}
+	if n := clip.SummaryTokens(s); n > 120 {
 		t.Errorf("around its text, a summary's message takes %d tokens", n)
 	}
 	s.FromSeq, s.ToSeq, s.Text = 120, 188, "He likes tea."
-	if got := compaction.SummaryMessage(s, false, nil); !strings.Contains(got, `expand(id="[seq 120–188]")`) ||
+	if got := clip.SummaryMessage(s, false, nil); !strings.Contains(got, `expand(id="[seq 120–188]")`) ||
 		!strings.HasSuffix(got, "\nHe likes tea.") {
 		t.Errorf("it does not name what it hides: %s", got)
 	}
@@ -192,7 +194,7 @@ func TestTheFirstAttemptEvictsTheShareOfTheSettings(t *testing.T) {
 		percentage float64
 		evicted    int
 	}{{0.30, 30}, {0.05, 5}, {0.37, 37}, {0.95, 95}, {0.07, 7}, {0.29, 29}} {
-		s := compaction.Defaults()
+		s := plan.Defaults()
 		s.Percentage = c.percentage
 		if p, _ := mustPlan(t, talk.View, s); p.Evicted != c.evicted {
 			t.Errorf("of 100 messages, %v are %d", c.percentage, p.Evicted)
@@ -204,9 +206,9 @@ func TestTheFirstAttemptEvictsTheShareOfTheSettings(t *testing.T) {
 	}
 	// Of 10,500 tokens 7,000 may stay, with a summary of 1,120: the last 54 messages and no more, which are what 50
 	// percent leave.
-	p, after := mustPlan(t, heavy.View, compaction.Defaults())
-	if p.Evicted != 50 || p.After > 7000 || compaction.Estimate(after) != p.After {
-		t.Errorf("evicted %d, %d tokens after, %d counted", p.Evicted, p.After, compaction.Estimate(after))
+	p, after := mustPlan(t, heavy.View, plan.Defaults())
+	if p.Evicted != 50 || p.After > 7000 || clip.Estimate(after) != p.After {
+		t.Errorf("evicted %d, %d tokens after, %d counted", p.Evicted, p.After, clip.Estimate(after))
 	}
 }
 
@@ -220,8 +222,8 @@ func TestALargeTailDoesNotRefillTheWindow(t *testing.T) {
 	for range 8 {
 		v.look(10_000)
 	}
-	p, after := mustPlan(t, v.View, compaction.Defaults())
-	if got := compaction.Estimate(after); p.After > 70_000 || got > 70_000 || p.Evicted <= 36 {
+	p, after := mustPlan(t, v.View, plan.Defaults())
+	if got := clip.Estimate(after); p.After > 70_000 || got > 70_000 || p.Evicted <= 36 {
 		t.Errorf("%d messages leave, %d tokens stay", p.Evicted, got)
 	}
 }
@@ -230,7 +232,7 @@ func TestALargeTailDoesNotRefillTheWindow(t *testing.T) {
 func TestTheFirstSummaryIsNotThrownAway(t *testing.T) {
 	t.Parallel()
 	v := window(20_000, 1000)
-	v.Summary = &compaction.Summary{Text: "his name is Ann's brother's", From: 1, To: 40, FromSeq: 1, ToSeq: 40,
+	v.Summary = &clip.Summary{Text: "his name is Ann's brother's", From: 1, To: 40, FromSeq: 1, ToSeq: 40,
 		Tokens: 2000}
 	for range 20 {
 		v.say(recall.User, 100).look(900)
@@ -238,15 +240,15 @@ func TestTheFirstSummaryIsNotThrownAway(t *testing.T) {
 	for i := range v.Messages {
 		v.Messages[i].Position += 40
 	}
-	for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All, compaction.SelfCompactAll,
-		compaction.SelfCompactSlidingWindow} {
+	for _, m := range []plan.Mode{plan.SlidingWindow, plan.All, plan.SelfCompactAll,
+		plan.SelfCompactSlidingWindow} {
 		p, after := mustPlan(t, v.View, mode(m))
 		given := p.Evict(v.View)
 		if given.Previous != v.Summary || after.Summary.From != 1 || p.After > 14_000 {
 			t.Errorf("%s: given %+v, after it %d tokens", m, given.Previous, p.After)
 		}
 		given.Previous = nil
-		if err := compaction.CheckNothingLost(v.View, given, after); err == nil {
+		if err := plan.CheckNothingLost(v.View, given, after); err == nil {
 			t.Errorf("%s: a summary that is not carried along is committed", m)
 		}
 	}
@@ -261,13 +263,13 @@ func TestOwnCountsThatAreTooHighDoNotWipeTheWindow(t *testing.T) {
 		v.say(recall.Assistant, 130)
 	}
 	v.say(recall.User, 130)
-	v.Usage = &compaction.Usage{PromptTokens: 9100, Position: 101} // of 14,130
-	p, _ := mustPlan(t, v.View, compaction.Defaults())
+	v.Usage = &clip.Usage{PromptTokens: 9100, Position: 101} // of 14,130
+	p, _ := mustPlan(t, v.View, plan.Defaults())
 	if p.Before != 9100 || p.Evicted != 40 || p.After > 7000 {
 		t.Errorf("evicted %d of 101, %d tokens before and %d after", p.Evicted, p.Before, p.After)
 	}
 	v.Usage = nil
-	if p, _ := mustPlan(t, v.View, compaction.Defaults()); p.Evicted != 70 {
+	if p, _ := mustPlan(t, v.View, plan.Defaults()); p.Evicted != 70 {
 		t.Errorf("by its own count it evicted %d of 101", p.Evicted)
 	}
 }
@@ -280,16 +282,16 @@ func TestAnUnlikelyReportIsBelievedToTheDouble(t *testing.T) {
 	for range 20 {
 		v.say(recall.User, 500)
 	}
-	v.Usage = &compaction.Usage{PromptTokens: 99_000, Position: 20}
-	if p, _ := mustPlan(t, v.View, compaction.Defaults()); p.Before != 99_000 || p.Evicted != 6 || p.After > 22_000 {
+	v.Usage = &clip.Usage{PromptTokens: 99_000, Position: 20}
+	if p, _ := mustPlan(t, v.View, plan.Defaults()); p.Before != 99_000 || p.Evicted != 6 || p.After > 22_000 {
 		t.Errorf("too high: %v", p)
 	}
 	for range 160 {
 		v.say(recall.User, 500)
 	}
-	v.Usage = &compaction.Usage{PromptTokens: 300, Position: 180}
+	v.Usage = &clip.Usage{PromptTokens: 300, Position: 180}
 	v.say(recall.User, 55_000)
-	if p, _ := mustPlan(t, v.View, compaction.Defaults()); p.Evicted < 144 {
+	if p, _ := mustPlan(t, v.View, plan.Defaults()); p.Evicted < 144 {
 		t.Errorf("too low: of 90,000 tokens, which are 45,000 at least, and 55,000 this is to fit: %v", p)
 	}
 }
@@ -298,18 +300,18 @@ func TestAnUnlikelyReportIsBelievedToTheDouble(t *testing.T) {
 func TestTheEstimateIsTheReportAndWhatCameAfter(t *testing.T) {
 	t.Parallel()
 	v := window(200_000, 10_000).say(recall.User, 100).look(50)
-	v.Usage = &compaction.Usage{PromptTokens: 150_000, Position: 3}
+	v.Usage = &clip.Usage{PromptTokens: 150_000, Position: 3}
 	v.look(9994)
-	if got := compaction.Estimate(v.View); got != 160_000 {
+	if got := clip.Estimate(v.View); got != 160_000 {
 		t.Errorf("150,000 tokens and a result of 10,000 are %d", got)
 	}
 	v.Usage.PromptTokens = 0
-	if got := compaction.Estimate(v.View); got != compaction.Count(v.View) {
+	if got := clip.Estimate(v.View); got != clip.Counted(v.View) {
 		t.Errorf("a report of nothing is believed: %d", got)
 	}
 	v.Usage.PromptTokens = 199_000
-	if _, after := mustPlan(t, v.View, mode(compaction.All)); after.Usage != nil || compaction.Estimate(after) > 30_000 {
-		t.Errorf("after a compaction the old report is believed: %d", compaction.Estimate(after))
+	if _, after := mustPlan(t, v.View, mode(plan.All)); after.Usage != nil || clip.Estimate(after) > 30_000 {
+		t.Errorf("after a compaction the old report is believed: %d", clip.Estimate(after))
 	}
 }
 
@@ -340,8 +342,8 @@ func TestAnApprovalIsNotPartedFromItsSibling(t *testing.T) {
 			if v.Open() != pending {
 				t.Fatalf("%v are answered, and a call is open: %v", answered, v.Open())
 			}
-			for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All} {
-				p, err := compaction.MakePlan(v.View, mode(m))
+			for _, m := range []plan.Mode{plan.SlidingWindow, plan.All} {
+				p, err := plan.MakePlan(v.View, mode(m))
 				if err != nil && !isNothing(err) {
 					t.Fatal(err)
 				}
@@ -372,7 +374,7 @@ func TestResultsOfOneIDBelongToTheLatestCall(t *testing.T) {
 			v.say(recall.User, 10)
 		}
 		for percent := 5; percent <= 95; percent += 5 {
-			s := compaction.Defaults()
+			s := plan.Defaults()
 			s.Percentage = float64(percent) / 100
 			if p, _ := mustPlan(t, v.View, s); p.First == first+3 {
 				t.Errorf("%d before, %d percent: cut at %d, between a call and its result", before, percent, p.First)
@@ -403,7 +405,7 @@ func TestTwelveParallelCallsAreNeverSplit(t *testing.T) {
 			v.say(recall.Assistant, 10)
 		}
 		for _, percentage := range []float64{0.1, 0.3, 0.5, 0.7, 0.9} {
-			s := compaction.Defaults()
+			s := plan.Defaults()
 			s.Percentage = percentage
 			if p, _ := mustPlan(t, v.View, s); p.First > first && p.First <= first+12 {
 				t.Errorf("%d before, %v: cut at %d, within the calls at %d", before, percentage, p.First, first)
@@ -417,19 +419,19 @@ func TestALargeSystemPromptIsNotCompactedAtEveryStep(t *testing.T) {
 	t.Parallel()
 	for _, fixed := range []int{60_000, 75_000, 85_000, 88_000, 91_000, 99_000, 110_000} {
 		v := window(100_000, fixed)
-		s := compaction.Defaults()
-		var memory compaction.TriggerState
+		s := plan.Defaults()
+		var memory plan.TriggerState
 		compactions, refused := 0, 0
 		for step := range 400 {
 			v.say([]recall.Role{recall.User, recall.Assistant}[step%2], 200)
 			v.Messages[len(v.Messages)-1].Position = step + 1
-			due, now := compaction.Check(compaction.Estimate(v.View), v.Window, false, s, memory)
+			due, now := plan.Check(clip.Estimate(v.View), v.Window, false, s, memory)
 			memory = now
 			if !due.Compact {
 				continue
 			}
-			p, err := compaction.MakePlan(v.View, s)
-			if _, tooBig := errors.AsType[*compaction.TooBig](err); tooBig {
+			p, err := plan.MakePlan(v.View, s)
+			if _, tooBig := errors.AsType[*plan.TooBig](err); tooBig {
 				refused++
 				continue
 			}
@@ -438,7 +440,7 @@ func TestALargeSystemPromptIsNotCompactedAtEveryStep(t *testing.T) {
 			}
 			_, after := mustPlan(t, v.View, s)
 			v.View = after
-			memory = memory.Compacted(p.After)
+			memory.Disarmed, memory.Base = true, p.After
 			compactions++
 		}
 		// 80,000 tokens are said; every compaction frees room for 5,000.
@@ -456,12 +458,12 @@ func TestTheSummaryCountsInTheNewWindow(t *testing.T) {
 	for range 100 {
 		v.say(recall.User, 500).say(recall.Assistant, 450)
 	}
-	s := compaction.Defaults()
+	s := plan.Defaults()
 	p, after := mustPlan(t, v.View, s)
 	bare := after
 	bare.Summary = nil
-	if p.Budget != 10_000 || p.After != compaction.Estimate(bare)+p.Budget+120 || p.After > 70_000 {
-		t.Errorf("with a summary of %d the view takes %d, without %d", p.Budget, p.After, compaction.Estimate(bare))
+	if p.Budget != 10_000 || p.After != clip.Estimate(bare)+p.Budget+120 || p.After > 70_000 {
+		t.Errorf("with a summary of %d the view takes %d, without %d", p.Budget, p.After, clip.Estimate(bare))
 	}
 	s.ClipChars = new(1000)
 	if p, _ := mustPlan(t, v.View, s); p.Budget != 250 {
@@ -472,16 +474,16 @@ func TestTheSummaryCountsInTheNewWindow(t *testing.T) {
 // No model is paid for a transcript without anything in it.
 func TestNoModelIsAskedAboutNothing(t *testing.T) {
 	t.Parallel()
-	sum := &compaction.Summary{Text: "x", To: 9, Tokens: 50_000}
+	sum := &clip.Summary{Text: "x", To: 9, Tokens: 50_000}
 	for name, v := range map[string]*viewBuilder{
-		"an empty view": window(10_000, 1000), "only a summary": {View: compaction.View{Window: 100_000, Summary: sum}},
+		"an empty view": window(10_000, 1000), "only a summary": {View: clip.View{Window: 100_000, Summary: sum}},
 		"one message": window(10_000, 1000).say(recall.User, 10), "one answer": window(10_000, 0).say(recall.Assistant, 10),
 		"an open call":      window(10_000, 0).put(recall.Assistant, "", called("c", "{}")),
-		"an unknown window": {View: compaction.View{Summary: sum}},
+		"an unknown window": {View: clip.View{Summary: sum}},
 	} {
-		for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All, compaction.SelfCompactAll,
-			compaction.SelfCompactSlidingWindow} {
-			if p, err := compaction.MakePlan(v.View, mode(m)); !isNothing(err) || !errors.Is(err, db.ErrInvalid) {
+		for _, m := range []plan.Mode{plan.SlidingWindow, plan.All, plan.SelfCompactAll,
+			plan.SelfCompactSlidingWindow} {
+			if p, err := plan.MakePlan(v.View, mode(m)); !isNothing(err) || !errors.Is(err, db.ErrInvalid) {
 				t.Errorf("%s, %s: %+v, %v", name, m, p, err)
 			}
 		}
@@ -495,7 +497,7 @@ func TestTheUsersNewestMessageStaysWhenTheCutPassesIt(t *testing.T) {
 	for range 40 {
 		v.look(1400)
 	}
-	p, after := mustPlan(t, v.View, compaction.Defaults())
+	p, after := mustPlan(t, v.View, plan.Defaults())
 	want := append([]int{3}, positions(v.Messages[p.First-1:])...)
 	if diff := cmp.Diff(want, positions(after.Messages)); diff != "" || !slices.Equal(p.Kept, []int{3}) || p.First < 20 ||
 		p.After > 42_000 {
@@ -506,13 +508,13 @@ func TestTheUsersNewestMessageStaysWhenTheCutPassesIt(t *testing.T) {
 		after.Messages = append(after.Messages, window(0, 0).say(recall.Assistant, 1000).Messages...)
 		after.Messages[len(after.Messages)-1].Position = 100 + len(after.Messages)
 	}
-	p, again := mustPlan(t, after, compaction.Defaults())
+	p, again := mustPlan(t, after, plan.Defaults())
 	if !slices.Equal(p.Kept, []int{3}) || again.Messages[0].Position != 3 {
 		t.Errorf("the second time: %+v", p)
 	}
 	again.Messages = append(again.Messages, window(0, 0).say(recall.User, 30_000).Messages...)
 	again.Messages[len(again.Messages)-1].Position = 300
-	if p, last := mustPlan(t, again, compaction.Defaults()); len(p.Kept) > 0 || p.From != 3 || last.Summary.From != 1 {
+	if p, last := mustPlan(t, again, plan.Defaults()); len(p.Kept) > 0 || p.From != 3 || last.Summary.From != 1 {
 		t.Errorf("with a newer one: %+v", p)
 	}
 }
@@ -523,16 +525,16 @@ func TestTrailingResultsAreClippedAndNotKeptForever(t *testing.T) {
 	v := window(32_000, 1000).say(recall.User, 100)
 	v.put(recall.Assistant, "", called("a", "{}"), called("b", "{}"))
 	v.put(recall.Tool, "", result("a", lines[:60_000])).put(recall.Tool, "", result("b", lines[:60_000]))
-	for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.SelfCompactSlidingWindow} {
+	for _, m := range []plan.Mode{plan.SlidingWindow, plan.SelfCompactSlidingWindow} {
 		p, after := mustPlan(t, v.View, mode(m))
-		if len(p.Edits) == 0 || p.NeedsModel || p.Evicted > 0 || compaction.Estimate(after) > 22_400 ||
+		if len(p.Edits) == 0 || p.NeedsModel || p.Evicted > 0 || clip.Estimate(after) > 22_400 ||
 			len(after.Messages) != 4 || p.FirstChanged != 3 {
 			t.Errorf("%+v", p)
 		}
 		if err := readable(after); err != nil {
 			t.Error(err)
 		}
-		if p, err := compaction.MakePlan(after, mode(m)); !isNothing(err) {
+		if p, err := plan.MakePlan(after, mode(m)); !isNothing(err) {
 			t.Errorf("it is clipped again: %+v, %v", p, err)
 		}
 	}
@@ -549,16 +551,16 @@ func TestTheOldestAndLongestResultsAreClippedFirst(t *testing.T) {
 		results = append(results, result(fmt.Sprint("c", i), tokens.Prefix(lines, n)))
 	}
 	v.put(recall.Assistant, "", calls...).put(recall.Tool, "", results...)
-	p, after := mustPlan(t, v.View, compaction.Defaults())
-	want := []compaction.Edit{{Position: 3, Part: 0, Chars: 8000}, {Position: 3, Part: 2, Chars: 8000}}
+	p, after := mustPlan(t, v.View, plan.Defaults())
+	want := []clip.Edit{{Position: 3, Part: 0, Chars: 8000}, {Position: 3, Part: 2, Chars: 8000}}
 	if diff := cmp.Diff(want, p.Edits); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	after.Fixed = 22_000
-	p, after = mustPlan(t, after, compaction.Defaults())
+	p, after = mustPlan(t, after, plan.Defaults())
 	want = nil
 	for part := range 4 {
-		want = append(want, compaction.Edit{Position: 3, Part: part, Chars: 2000})
+		want = append(want, clip.Edit{Position: 3, Part: part, Chars: 2000})
 	}
 	if diff := cmp.Diff(want, p.Edits); diff != "" {
 		t.Errorf("with less room (-want +got):\n%s", diff)
@@ -589,9 +591,9 @@ func TestWhatIsTooBigIsNamed(t *testing.T) {
 			recall.Part{Type: recall.Reasoning, Text: strings.Repeat("the ", 60_000)}, called("c", "{}")),
 			[]string{"the assistant message at position 2 (60006 tokens)"}},
 	} {
-		for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All}[:scale.Of(1, 2)] {
-			_, err := compaction.MakePlan(c.view.View, mode(m))
-			big, ok := errors.AsType[*compaction.TooBig](err)
+		for _, m := range []plan.Mode{plan.SlidingWindow, plan.All}[:scale.Of(1, 2)] {
+			_, err := plan.MakePlan(c.view.View, mode(m))
+			big, ok := errors.AsType[*plan.TooBig](err)
 			if !ok || !errors.Is(err, db.ErrInvalid) {
 				t.Errorf("%s, %s: %v", name, m, err)
 				continue
@@ -618,7 +620,7 @@ func TestAMessageLargerThanTheWindowLeaves(t *testing.T) {
 			}
 			v.say(role, tokens)
 		}
-		p, after := mustPlan(t, v.View, compaction.Defaults())
+		p, after := mustPlan(t, v.View, plan.Defaults())
 		if p.After > 45_000 || len(after.Messages) == 0 || slices.Contains(positions(after.Messages), at+1) {
 			t.Errorf("the large one at %d: %v", at+1, p)
 		}
@@ -629,7 +631,7 @@ func TestAMessageLargerThanTheWindowLeaves(t *testing.T) {
 // lost by the second.
 func TestWhatOneCompactionKeptTheNextDoesNotLose(t *testing.T) {
 	t.Parallel()
-	for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All} {
+	for _, m := range []plan.Mode{plan.SlidingWindow, plan.All} {
 		v := window(40_000, 2000)
 		read := map[int]int{}
 		position := 0
@@ -664,9 +666,9 @@ func TestAllThatLeavesIsGivenToTheSummariser(t *testing.T) {
 	t.Parallel()
 	v := window(30_000, 1000).say(recall.User, 100).say(recall.Assistant, 10).say(recall.User,
 		100).look(20_000).look(2000).look(12_000)
-	v.Edits = []compaction.Edit{{Position: 5, Part: 0, Chars: 1000}}
+	v.Edits = []clip.Edit{{Position: 5, Part: 0, Chars: 1000}}
 	v.Fixed = 12_000
-	for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.SelfCompactSlidingWindow} {
+	for _, m := range []plan.Mode{plan.SlidingWindow, plan.SelfCompactSlidingWindow} {
 		s := mode(m)
 		s.Percentage = 0.7
 		p, _ := mustPlan(t, v.View, s)
@@ -691,14 +693,14 @@ func TestAPlanHoldsWhileTheConversationGoesOn(t *testing.T) {
 	for range 30 {
 		v.say(recall.User, 200).look(400)
 	}
-	p, err := compaction.MakePlan(v.View, compaction.Defaults())
+	p, err := plan.MakePlan(v.View, plan.Defaults())
 	if err != nil {
 		t.Fatal(err)
 	}
 	given := p.Evict(v.View)
 	v.say(recall.Assistant, 10).look(10)
-	after := p.View(v.View, &compaction.Summary{From: p.From, To: p.To})
-	if err := compaction.CheckNothingLost(v.View, given, after); err != nil {
+	after := p.View(v.View, &clip.Summary{From: p.From, To: p.To})
+	if err := plan.CheckNothingLost(v.View, given, after); err != nil {
 		t.Error(err)
 	}
 	if got := after.Messages[len(after.Messages)-1].Position; got != len(v.Messages) {
@@ -713,11 +715,11 @@ func TestFixedPartsThatLeaveTooLittleAreToldByHowMuch(t *testing.T) {
 	for range 100 {
 		v.say(recall.User, 500)
 	}
-	if p, _ := mustPlan(t, v.View, compaction.Defaults()); p.Crowded != 5000 || p.After > 90_000 {
+	if p, _ := mustPlan(t, v.View, plan.Defaults()); p.Crowded != 5000 || p.After > 90_000 {
 		t.Errorf("80,000 of 100,000 are %d too many; %d after", p.Crowded, p.After)
 	}
 	for _, c := range [][3]int{{75_000, 100_000, 0}, {75_001, 100_000, 1}, {1, 0, 0}, {-1, 100, 0}, {7, 7, 1}} {
-		if got := compaction.Crowding(c[0], c[1]); got != c[2] {
+		if got := clip.Crowding(c[0], c[1]); got != c[2] {
 			t.Errorf("%d of %d are %d too many, want %d", c[0], c[1], got, c[2])
 		}
 	}
@@ -731,11 +733,11 @@ func TestAbsurdNumbersAreBorne(t *testing.T) {
 		for _, w := range []int{most, most / 3, 1, 0, -5} {
 			v := window(w, n).say(recall.User, 10).say(recall.Assistant, 10).say(recall.User, 10)
 			v.Messages[1].Tokens = n
-			v.Summary = &compaction.Summary{Tokens: n}
-			for _, u := range []*compaction.Usage{nil, {PromptTokens: n, Position: 2}, {PromptTokens: 1, Position: most}} {
+			v.Summary = &clip.Summary{Tokens: n}
+			for _, u := range []*clip.Usage{nil, {PromptTokens: n, Position: 2}, {PromptTokens: 1, Position: most}} {
 				v.Usage = u
-				p, err := compaction.MakePlan(v.View, compaction.Defaults())
-				if compaction.Estimate(v.View) < 0 || compaction.Count(v.View) < 0 || p.After < 0 || p.Budget < 0 {
+				p, err := plan.MakePlan(v.View, plan.Defaults())
+				if clip.Estimate(v.View) < 0 || clip.Counted(v.View) < 0 || p.After < 0 || p.Budget < 0 {
 					t.Errorf("%d of %d with %+v: %+v, %v", n, w, u, p, err)
 				}
 			}
@@ -748,7 +750,7 @@ func TestAbsurdNumbersAreBorne(t *testing.T) {
 func TestOneLongTurnAfterACompactionShrinks(t *testing.T) {
 	t.Parallel()
 	v := window(40_000, 2000).say(recall.User, 200)
-	v.Summary = &compaction.Summary{Text: "earlier", From: 1, To: 10, Tokens: 1500}
+	v.Summary = &clip.Summary{Text: "earlier", From: 1, To: 10, Tokens: 1500}
 	var calls, results []recall.Part
 	for i := range 6 {
 		calls, results = append(calls, called(fmt.Sprint("c", i), "{}")),
@@ -758,8 +760,8 @@ func TestOneLongTurnAfterACompactionShrinks(t *testing.T) {
 	for i := range v.Messages {
 		v.Messages[i].Position += 10
 	}
-	p, after := mustPlan(t, v.View, compaction.Defaults())
-	if p.NeedsModel || after.Summary != v.Summary || len(after.Messages) != 3 || compaction.Estimate(after) > 28_000 ||
+	p, after := mustPlan(t, v.View, plan.Defaults())
+	if p.NeedsModel || after.Summary != v.Summary || len(after.Messages) != 3 || clip.Estimate(after) > 28_000 ||
 		p.First != 11 {
 		t.Errorf("%v", p)
 	}
@@ -768,13 +770,13 @@ func TestOneLongTurnAfterACompactionShrinks(t *testing.T) {
 // The trigger, the plan and what is too big reckon with one sum, of the fixed parts and the messages.
 func TestFixedPartsAndMessagesAreOneSum(t *testing.T) {
 	t.Parallel()
-	s := compaction.Defaults()
+	s := plan.Defaults()
 	s.Trigger, s.Goal = 0.8, 0.7
 	v := window(200_000, 4000)
 	for range 157 {
 		v.say(recall.User, 1000)
 	}
-	due, _ := compaction.Check(compaction.Estimate(v.View), v.Window, false, s, compaction.TriggerState{})
+	due, _ := plan.Check(clip.Estimate(v.View), v.Window, false, s, plan.TriggerState{})
 	if p, _ := mustPlan(t, v.View, s); !due.Compact || p.Before != 161_000 || p.After > 140_000 {
 		t.Errorf("due: %+v, %v", due, p)
 	}
@@ -783,7 +785,7 @@ func TestFixedPartsAndMessagesAreOneSum(t *testing.T) {
 // A mode that is not known is refused, and is not another one with its prompt.
 func TestAnUnknownModeIsNotAnotherMode(t *testing.T) {
 	t.Parallel()
-	if p, err := compaction.MakePlan(window(1000, 10).View, mode("partial_evict")); !errors.Is(err, db.ErrInvalid) {
+	if p, err := plan.MakePlan(window(1000, 10).View, mode("partial_evict")); !errors.Is(err, db.ErrInvalid) {
 		t.Errorf("got %v, %v, want ErrInvalid", p, err)
 	}
 }
@@ -799,7 +801,7 @@ func TestMessagesOfOneStepStayTogether(t *testing.T) {
 			text("Yes."))
 	}
 	for percent := 5; percent <= 95; percent++ {
-		s := compaction.Defaults()
+		s := plan.Defaults()
 		s.Percentage = float64(percent) / 100
 		if p, _ := mustPlan(t, v.View, s); p.First%3 == 0 {
 			t.Errorf("%d percent cut an answer at %d", percent, p.First)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 )
@@ -18,8 +20,8 @@ type Portable struct {
 	ConversationID string          `db:"conversation_id" json:"conversation_id"`
 	Version        int             `db:"frame" json:"version"`
 	Trigger        string          `db:"trigger" json:"trigger"`
-	Mode           Mode            `db:"mode" json:"mode"`
-	How            *How            `db:"how" json:"how"`
+	Mode           plan.Mode       `db:"mode" json:"mode"`
+	How            *clip.How       `db:"how" json:"how"`
 	Model          *string         `db:"model" json:"model"`
 	ModelCalls     int             `db:"model_calls" json:"model_calls"`
 	PromptTokens   int             `db:"prompt_tokens" json:"prompt_tokens"`
@@ -61,10 +63,10 @@ func (s *Store) Export(ctx context.Context, org db.Org, conversation int64) ([]P
 }
 
 // Triggers are all triggers of compactions.
-var Triggers = []string{Manual, Threshold, Idle, BeforePrompt, Pruned}
+var Triggers = []string{Manual, Threshold, Idle, BeforePrompt, plan.Pruned}
 
 // ways lists the ways of making a summary.
-var ways = []How{Own, Whole, Clamped, Middle, Extracted}
+var ways = []clip.How{clip.Own, clip.Whole, clip.Clamped, clip.Middle, clip.Extracted}
 
 // RestoreCompaction stores a compaction of a restored conversation under its id. ErrInvalid if Commit could not have
 // made it.
@@ -73,14 +75,14 @@ func (s *Store) RestoreCompaction(ctx context.Context, org db.Org, k Portable) e
 	if json.Unmarshal(k.Before, &before) != nil || before.FirstVisible < 1 {
 		return db.Invalid("compaction %s: before is no view of a conversation", k.ID)
 	}
-	if !slices.Contains(Triggers, k.Trigger) || !slices.Contains(Modes, k.Mode) ||
+	if !slices.Contains(Triggers, k.Trigger) || !slices.Contains(plan.Modes, k.Mode) ||
 		k.How != nil && !slices.Contains(ways, *k.How) || k.Version < 1 || k.AfterPosition < 0 {
 		return db.Invalid("compaction %s: trigger, mode, how or version is none of a compaction", k.ID)
 	}
-	var steps []StepCount
-	var edits []Edit
+	var steps []plan.StepCount
+	var edits []clip.Edit
 	if len(k.Steps) > 0 && json.Unmarshal(k.Steps, &steps) != nil ||
-		len(k.Edits) > 0 && json.Unmarshal(k.Edits, &edits) != nil || (k.Trigger == Pruned) != (len(edits) > 0) {
+		len(k.Edits) > 0 && json.Unmarshal(k.Edits, &edits) != nil || (k.Trigger == plan.Pruned) != (len(edits) > 0) {
 		return db.Invalid("compaction %s: steps and edits are not those of a policy", k.ID)
 	}
 	return db.Exec(ctx, s.DB, `
@@ -106,8 +108,8 @@ func (s *Store) RestoreCompaction(ctx context.Context, org db.Org, k Portable) e
 
 // MarkSummary gives the draft of a summary that another server made what a view needs of it: the messages that it is
 // of.
-func MarkSummary(d *recall.Draft, of Summary) error {
-	raw, err := json.Marshal(stats{How: Whole, From: of.From, To: of.To, FromSeq: of.FromSeq, ToSeq: of.ToSeq})
+func MarkSummary(d *recall.Draft, of clip.Summary) error {
+	raw, err := json.Marshal(stats{How: clip.Whole, From: of.From, To: of.To, FromSeq: of.FromSeq, ToSeq: of.ToSeq})
 	if len(d.Content) > 0 {
 		d.Content[0].Stats = raw
 	}
@@ -117,7 +119,7 @@ func MarkSummary(d *recall.Draft, of Summary) error {
 // CheckView returns ErrInvalid if what a file says of a view cannot be read: the clips of a conversation, and the
 // statistics of the messages that are summaries.
 func CheckView(clipped json.RawMessage, messages ...recall.PortableMessage) error {
-	var clips []Edit
+	var clips []clip.Edit
 	if len(clipped) > 0 && json.Unmarshal(clipped, &clips) != nil {
 		return db.Invalid("view.clipped is no list of clips")
 	}

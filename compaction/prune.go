@@ -10,6 +10,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/recall"
@@ -18,16 +20,17 @@ import (
 // Prune commits the edits of a policy as a change of a conversation's view. Nothing leaves the view; the trigger of
 // compactions and the warning stay as they were. ErrConflict if the view changed since the conversation was read; a
 // *Violation if something would be lost.
-func (s *Store) Prune(ctx context.Context, org db.Org, c recall.Conversation, p Pruning) (Compaction, error) {
+func (s *Store) Prune(ctx context.Context, org db.Org, c recall.Conversation, p plan.Pruning) (Compaction, error) {
 	began := time.Now()
-	if err := CheckNothingLost(p.Before, Evicted{}, p.After); err != nil {
+	if err := plan.CheckNothingLost(p.Before, clip.Evicted{}, p.After); err != nil {
 		return Compaction{}, fmt.Errorf("prune conversation %s: %w", c.ID, err)
 	}
 	steps := p.Steps()
-	ch := Change{Trigger: Pruned, Policy: p.Policy, Mode: p.Mode, Window: p.Before.Window, FirstVisible: c.FirstVisible,
-		Kept: c.Kept, Edits: p.After.Edits, Before: Estimate(p.Before), MessagesBefore: p.Before.sentMessages(),
-		MessagesAfter: p.After.sentMessages(), pruned: &p, steps: steps}
-	ch.Visible, ch.After = p.After.visibleTokens(), ch.Before
+	ch := Change{Trigger: plan.Pruned, Policy: p.Policy, Mode: p.Mode, Window: p.Before.Window,
+		FirstVisible: c.FirstVisible,
+		Kept:         c.Kept, Edits: p.After.Edits, Before: clip.Estimate(p.Before), MessagesBefore: p.Before.SentMessages(),
+		MessagesAfter: p.After.SentMessages(), pruned: &p, steps: steps}
+	ch.Visible, ch.After = plan.VisibleTokens(p.After), ch.Before
 	for _, count := range steps {
 		ch.After = max(ch.After-count.Tokens, 0)
 	}
@@ -36,7 +39,7 @@ func (s *Store) Prune(ctx context.Context, org db.Org, c recall.Conversation, p 
 }
 
 // KeptWhole returns the edits of a conversation that were reverted: a policy does not make them again.
-func (s *Store) KeptWhole(ctx context.Context, org db.Org, c recall.Conversation) ([]Edit, error) {
+func (s *Store) KeptWhole(ctx context.Context, org db.Org, c recall.Conversation) ([]clip.Edit, error) {
 	lists, err := db.All[json.RawMessage](ctx, s.DB, `
 		SELECT edits FROM compactions
 		WHERE org = $1 AND conversation_key = $2 AND trigger = 'prune' AND reverted_at IS NOT NULL AND edits IS NOT NULL
@@ -74,7 +77,7 @@ func (s *Store) unpruned(ctx context.Context, org db.Org, k Compaction, c recall
 			v.Edits = append(v.Edits, e)
 			continue
 		}
-		same := func(was Edit) bool { return was.Position == e.Position && was.Part == e.Part }
+		same := func(was clip.Edit) bool { return was.Position == e.Position && was.Part == e.Part }
 		if i := slices.IndexFunc(before, same); i >= 0 {
 			v.Edits = append(v.Edits, before[i])
 		}
@@ -86,12 +89,12 @@ func (s *Store) unpruned(ctx context.Context, org db.Org, k Compaction, c recall
 }
 
 // withEdits returns a conversation with the edits of its view.
-func withEdits(c recall.Conversation, v View) (recall.Conversation, error) {
+func withEdits(c recall.Conversation, v clip.View) (recall.Conversation, error) {
 	raw, err := json.Marshal(v.Edits)
 	if err != nil || v.Edits == nil {
 		raw = json.RawMessage(`[]`)
 	}
-	c.Clipped, c.HiddenTokens = raw, c.Tokens-int64(v.visibleTokens())
+	c.Clipped, c.HiddenTokens = raw, c.Tokens-int64(plan.VisibleTokens(v))
 	return c, err
 }
 
@@ -118,7 +121,7 @@ func (s *Store) prunedSince(ctx context.Context, org db.Org, k Compaction, c rec
 		if e.Position == 0 {
 			continue
 		}
-		same := func(was Edit) bool { return was.Position == e.Position && was.Part == e.Part }
+		same := func(was clip.Edit) bool { return was.Position == e.Position && was.Part == e.Part }
 		switch i := slices.IndexFunc(v.Edits, same); {
 		case i < 0:
 			v.Edits = append(v.Edits, e)

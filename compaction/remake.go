@@ -7,6 +7,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
@@ -62,14 +65,14 @@ func (s *Store) Remake(ctx context.Context, org db.Org, conversation int64, posi
 func (s *Store) remake(ctx context.Context, org db.Org, c recall.Conversation, all []made, erase func(string) string,
 ) error {
 	last := &all[len(all)-1]
-	old, sum := last.Text, Summary{Text: "[The summary was erased.]", How: Extracted}
+	old, sum := last.Text, clip.Summary{Text: "[The summary was erased.]", How: clip.Extracted}
 	if c.Key != 0 {
-		e := Evicted{Budget: max(tokens.Estimate(old), MinBudget)}
+		e := clip.Evicted{Budget: max(tokens.Estimate(old), plan.MinBudget)}
 		from := last.From
 		for _, before := range all[:len(all)-1] {
 			if before.To < last.To && before.From <= last.From {
 				from = before.To + 1
-				e.Previous = &Summary{Text: before.Text, From: before.From, To: before.To, FromSeq: before.FromSeq,
+				e.Previous = &clip.Summary{Text: before.Text, From: before.From, To: before.To, FromSeq: before.FromSeq,
 					ToSeq: before.ToSeq}
 			}
 		}
@@ -80,11 +83,11 @@ func (s *Store) remake(ctx context.Context, org db.Org, c recall.Conversation, a
 		e.Messages = slices.DeleteFunc(messages, func(m recall.Message) bool {
 			return m.Role == recall.System || m.Role == recall.Summary
 		})
-		var model *Model
+		var model *summary.Model
 		if s.Models != nil {
 			model = s.Models(ctx, "")
 		}
-		if sum, err = Summarize(ctx, e, Defaults(), model); err != nil {
+		if sum, err = summary.Summarize(ctx, e, plan.Defaults(), model); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 )
@@ -85,7 +86,7 @@ func (s *Store) Restored(ctx context.Context, org db.Org, k Compaction) (recall.
 	if k.RevertedAt != nil {
 		return recall.Conversation{}, db.Conflict("Compaction %s was reverted already", k.ID)
 	}
-	if k.Trigger == Pruned {
+	if k.Trigger == plan.Pruned {
 		return s.unpruned(ctx, org, k, c)
 	}
 	latest, err := s.Latest(ctx, org, c)
@@ -117,7 +118,7 @@ func (s *Store) Revert(ctx context.Context, org db.Org, k Compaction, restored r
 			return err
 		}
 		usage := recall.Usage{Fixed: restored.Fixed, Settled: tokens}
-		if k.Trigger == Pruned {
+		if k.Trigger == plan.Pruned {
 			usage.Settled, usage.Warned = restored.Settled, restored.Warned
 		}
 		if err := in.Recall.RecordUsage(ctx, org, restored.Key, view.Version, usage); err != nil {

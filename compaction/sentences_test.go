@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/prose"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/recall"
 )
@@ -26,7 +26,7 @@ func TestAbbreviationsEndNoSentence(t *testing.T) {
 		"Wir treffen uns z.B. am 14. Juni in Berlin.", "My home is in the Main St. opposite of the station.",
 	} {
 		want := []string{before, whole, after}
-		if got := compaction.Sentences(strings.Join(want, " ")); !slices.Equal(got, want) {
+		if got := prose.Sentences(strings.Join(want, " ")); !slices.Equal(got, want) {
 			t.Errorf("%q: got %q", whole, got)
 		}
 	}
@@ -42,7 +42,7 @@ func TestSentencesEnd(t *testing.T) {
 		{"i went to the station.", "everybody liked the result."},
 		{"We met in the year 2024.", "Everybody liked the result!", "Shall we all travel there again?", "Look for trains."},
 	} {
-		if got := compaction.Sentences(strings.Join(c, " ")); !slices.Equal(got, c) {
+		if got := prose.Sentences(strings.Join(c, " ")); !slices.Equal(got, c) {
 			t.Errorf("got %q, want %q", got, c)
 		}
 	}
@@ -53,11 +53,11 @@ func TestLongSentencesStandAlone(t *testing.T) {
 	t.Parallel()
 	long := []string{"Never write to the table ledger.",
 		"And keep the API of the gateway client as it is for the mobile team."}
-	if got := compaction.Sentences(strings.Join(long, " ")); !slices.Equal(got, long) {
+	if got := prose.Sentences(strings.Join(long, " ")); !slices.Equal(got, long) {
 		t.Errorf("got %q, want %q", got, long)
 	}
 	short := "Never write to the table ledger. And not to its copy."
-	if got := compaction.Sentences(short); len(got) != 1 {
+	if got := prose.Sentences(short); len(got) != 1 {
 		t.Errorf("%q is split: %q", short, got)
 	}
 }
@@ -70,12 +70,12 @@ func TestQuestionsStandAlone(t *testing.T) {
 		{"My gate is B12.", "Is that far from here, or not?"}, {"Call me Zed.", "So what is next on our list?"},
 		{"我吃素。", "晚饭吃什么？"},
 	} {
-		if got := compaction.Sentences(strings.Join(c, " ")); !slices.Equal(got, c) {
+		if got := prose.Sentences(strings.Join(c, " ")); !slices.Equal(got, c) {
 			t.Errorf("got %q, want %q", got, c)
 		}
 	}
 	for _, whole := range []string{"Which one? Not yet decided by anybody.", "Ok. That was not me."} {
-		if got := compaction.Sentences(whole); len(got) != 1 {
+		if got := prose.Sentences(whole); len(got) != 1 {
 			t.Errorf("%q is split: %q", whole, got)
 		}
 	}
@@ -93,7 +93,7 @@ func TestShortFactsSurvive(t *testing.T) {
 	for told := range slices.Chunk(all, scale.Of(5, 1)) { // in one conversation
 		var facts []fact
 		for _, said := range told {
-			facts = append(facts, fact{recall.User, said, []string{compaction.Sentences(said)[0]}})
+			facts = append(facts, fact{recall.User, said, []string{prose.Sentences(said)[0]}})
 		}
 		for seed := range uint64(scale.Pure(1, 3)) {
 			k := &talk{history: newHistory(seed), facts: facts,

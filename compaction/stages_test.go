@@ -7,7 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
+	"github.com/loci-memory/loci/compaction/prose"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -18,7 +21,7 @@ func TestMaxChunkOf200000Is75904(t *testing.T) {
 		{200_000, 1_000, 75_904}, {200_000, 16_666, 75_904}, {200_000, 20_000, 27_904}, {200_000, 100_000, 25_904},
 		{8_000, 100, 1_000},
 	} {
-		if got := compaction.MaxChunk(c.window, c.average); got != c.want {
+		if got := summary.MaxChunk(c.window, c.average); got != c.want {
 			t.Errorf("a window of %d, messages of %d: %d, want %d", c.window, c.average, got, c.want)
 		}
 	}
@@ -39,7 +42,7 @@ func TestStageCuts(t *testing.T) {
 		n, most int
 		want    string
 	}{{3, 10, "[]"}, {12, 10_000, "[]"}, {12, 5_000, "[6]"}, {12, 2_500, "[4 8]"}} {
-		if got := compaction.StageCuts(v.Messages[:c.n], sizes[:c.n], c.most); fmt.Sprint(got) != c.want {
+		if got := summary.StageCuts(v.Messages[:c.n], sizes[:c.n], c.most); fmt.Sprint(got) != c.want {
 			t.Errorf("%d messages, at most %d: %v, want %s", c.n, c.most, got, c.want)
 		}
 	}
@@ -59,33 +62,33 @@ func TestHeadDrop(t *testing.T) {
 		{10, 12_000, 0, 2}, {10, 12_000, 30_000, 3}, {10, 12_000, 1 << 30, 9}, {1, 12_000, 0, 0}, {2, 12_000, 0, 1},
 		{0, 0, 5, 0},
 	} {
-		if got := compaction.HeadDrop(groups(c.n, c.tokens), c.gap); got != c.want {
+		if got := summary.HeadDrop(groups(c.n, c.tokens), c.gap); got != c.want {
 			t.Errorf("%d groups of %d, a gap of %d: %d are dropped, want %d", c.n, c.tokens, c.gap, got, c.want)
 		}
 	}
 }
 
 // rounds is what leaves a view: requests with a round of a tool each.
-func rounds(n, tokens int) compaction.Evicted {
+func rounds(n, tokens int) clip.Evicted {
 	v := window(0, 0)
 	for i := range n {
 		v.put(recall.User, "", text(fmt.Sprintf("Step %d of PROJ-%d, please.", i, 1000+i)))
 		v.look(tokens)
 	}
-	return compaction.Evicted{Messages: v.Messages, Budget: 2_000}
+	return clip.Evicted{Messages: v.Messages, Budget: 2_000}
 }
 
 // What is too long for the model is summarized in parts, oldest first, and these are merged.
 func TestStagedSummaryMergesParts(t *testing.T) {
 	t.Parallel()
 	e := rounds(30, 600)
-	e.Format = &compaction.Format{Staged: true, Sections: []compaction.FormatSection{{Heading: "## All", Words: "All."}}}
-	model := &writer{answer: func(_ context.Context, n int, _ compaction.Request) (compaction.Reply, error) {
+	e.Format = &prose.Format{Staged: true, Sections: []prose.FormatSection{{Heading: "## All", Words: "All."}}}
+	model := &writer{answer: func(_ context.Context, n int, _ summary.Request) (summary.Reply, error) {
 		return reply(fmt.Sprintf("Answer %d: PROJ-1029 comes last.", n))
 	}}
-	s, err := compaction.Summarize(t.Context(), e, compaction.Defaults(),
-		&compaction.Model{Summarizer: model, Name: "fake", Window: 24_000})
-	if err != nil || s.How != compaction.Staged {
+	s, err := summary.Summarize(t.Context(), e, plan.Defaults(),
+		&summary.Model{Summarizer: model, Name: "fake", Window: 24_000})
+	if err != nil || s.How != summary.Staged {
 		t.Fatal(s.How, s.Why, err)
 	}
 	merge := 0
@@ -107,8 +110,8 @@ func TestStagedSummaryMergesParts(t *testing.T) {
 	}
 	few := e
 	few.Messages = e.Messages[:3]
-	if s, err = compaction.Summarize(t.Context(), few, compaction.Defaults(),
-		&compaction.Model{Summarizer: model, Name: "fake", Window: 24_000}); err != nil || s.How != compaction.Whole {
+	if s, err = summary.Summarize(t.Context(), few, plan.Defaults(),
+		&summary.Model{Summarizer: model, Name: "fake", Window: 24_000}); err != nil || s.How != clip.Whole {
 		t.Error("three messages:", s.How, err)
 	}
 }
@@ -117,16 +120,16 @@ func TestStagedSummaryMergesParts(t *testing.T) {
 func TestStagedSummaryKeepsWhatWasWritten(t *testing.T) {
 	t.Parallel()
 	e := rounds(30, 600)
-	e.Format = &compaction.Format{Staged: true, Sections: []compaction.FormatSection{{Heading: "## All", Words: "All."}}}
+	e.Format = &prose.Format{Staged: true, Sections: []prose.FormatSection{{Heading: "## All", Words: "All."}}}
 	for failing, want := range map[int]string{1: "(Made without a model", 2: "[Parts 1–1 of "} {
-		model := &writer{answer: func(_ context.Context, n int, _ compaction.Request) (compaction.Reply, error) {
+		model := &writer{answer: func(_ context.Context, n int, _ summary.Request) (summary.Reply, error) {
 			if n >= failing {
-				return compaction.Reply{}, errors.New("down")
+				return summary.Reply{}, errors.New("down")
 			}
 			return reply("Step 0 went well.")
 		}}
-		s, err := compaction.Summarize(t.Context(), e, compaction.Defaults(),
-			&compaction.Model{Summarizer: model, Name: "fake", Window: 24_000})
+		s, err := summary.Summarize(t.Context(), e, plan.Defaults(),
+			&summary.Model{Summarizer: model, Name: "fake", Window: 24_000})
 		if err != nil || !strings.Contains(s.Text, want) || !strings.Contains(s.Text, "PROJ-1029") {
 			t.Errorf("call %d fails: %v\n%s", failing, err, s.Text)
 		}
@@ -138,16 +141,16 @@ func TestStagedSummaryKeepsWhatWasWritten(t *testing.T) {
 func TestFullSummaryDropsTheOldestRounds(t *testing.T) {
 	t.Parallel()
 	e := rounds(20, 500)
-	e.Format = &compaction.Format{HeadDrop: true, Sections: []compaction.FormatSection{{Heading: "## All", Words: "All."}}}
-	model := &writer{answer: func(_ context.Context, n int, r compaction.Request) (compaction.Reply, error) {
+	e.Format = &prose.Format{HeadDrop: true, Sections: []prose.FormatSection{{Heading: "## All", Words: "All."}}}
+	model := &writer{answer: func(_ context.Context, n int, r summary.Request) (summary.Reply, error) {
 		if n < 3 {
-			return compaction.Reply{}, &compaction.Overflow{Reason: "too long"}
+			return summary.Reply{}, &summary.Overflow{Reason: "too long"}
 		}
 		return reply("We are at PROJ-1019.")
 	}}
-	s, err := compaction.Summarize(t.Context(), e, compaction.Defaults(),
-		&compaction.Model{Summarizer: model, Name: "fake", Window: 0})
-	if err != nil || s.How != compaction.Middle {
+	s, err := summary.Summarize(t.Context(), e, plan.Defaults(),
+		&summary.Model{Summarizer: model, Name: "fake", Window: 0})
+	if err != nil || s.How != clip.Middle {
 		t.Fatal(s.How, err)
 	}
 	for i, first := range []string{"PROJ-1000", "PROJ-1004", "PROJ-1007"} {

@@ -8,6 +8,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 )
@@ -19,7 +22,7 @@ type Store struct {
 
 	// Models returns the model that writes summaries by its handle, provider/model; an empty handle means the default.
 	// If Models is nil or returns nil, summaries are extracted without a model.
-	Models func(ctx context.Context, handle string) *Model
+	Models func(ctx context.Context, handle string) *summary.Model
 
 	// Extracted, if not nil, is called with a compaction whose summary was extracted although there is a model, and with
 	// what the model's provider said, for the operator; empty if the compaction's Why says all.
@@ -37,39 +40,39 @@ func (s *Store) With(tx pgx.Tx) *Store {
 // Compaction is a change of what a model sees of a conversation. The messages that it hid stay in the log, from FromSeq
 // to ToSeq.
 type Compaction struct {
-	Key             int64   `db:"key" json:"-"`
-	ID              string  `db:"id" json:"id"`
-	AgentID         string  `db:"agent_id" json:"agent_id"`
-	ConversationID  *string `db:"conversation_id" json:"conversation_id"` // nil: the default conversation
-	ConversationKey int64   `db:"conversation_key" json:"-"`
-	Version         int     `db:"frame" json:"-"` // of the view that it made
-	Trigger         string  `db:"trigger" json:"trigger"`
-	Mode            Mode    `db:"mode" json:"mode" enum:"sliding_window,all,self_compact_all,self_compact_sliding_window"`
-	How             *How    `db:"how" json:"how"`     // nil if clipping was enough
-	Model           *string `db:"model" json:"model"` // nil if none wrote the summary
-	ModelCalls      int     `db:"model_calls" json:"model_calls"`
-	PromptTokens    int     `db:"prompt_tokens" json:"prompt_tokens"` // of the calls, as the provider counted
-	OutputTokens    int     `db:"output_tokens" json:"output_tokens"`
+	Key             int64     `db:"key" json:"-"`
+	ID              string    `db:"id" json:"id"`
+	AgentID         string    `db:"agent_id" json:"agent_id"`
+	ConversationID  *string   `db:"conversation_id" json:"conversation_id"` // nil: the default conversation
+	ConversationKey int64     `db:"conversation_key" json:"-"`
+	Version         int       `db:"frame" json:"-"` // of the view that it made
+	Trigger         string    `db:"trigger" json:"trigger"`
+	Mode            plan.Mode `db:"mode" json:"mode" enum:"sliding_window,all,self_compact_all,self_compact_sliding_window"` //nolint:lll // a tag is one line
+	How             *clip.How `db:"how" json:"how"`                                                                          // nil if clipping was enough
+	Model           *string   `db:"model" json:"model"`                                                                      // nil if none wrote the summary
+	ModelCalls      int       `db:"model_calls" json:"model_calls"`
+	PromptTokens    int       `db:"prompt_tokens" json:"prompt_tokens"` // of the calls, as the provider counted
+	OutputTokens    int       `db:"output_tokens" json:"output_tokens"`
 	// why the first way of making the summary failed; nil if it did not
-	Why            *string         `db:"why" json:"why"`
-	FromPosition   *int            `db:"from_position" json:"from_position"`
-	ToPosition     *int            `db:"to_position" json:"to_position"`
-	FromSeq        *int64          `db:"from_seq" json:"from_seq"`
-	ToSeq          *int64          `db:"to_seq" json:"to_seq"`
-	SummaryID      *string         `db:"summary_message_id" json:"summary_message_id"`
-	Summary        *string         `db:"summary" json:"summary"`
-	Window         int             `db:"window_tokens" json:"context_window"`
-	TokensBefore   int             `db:"tokens_before" json:"context_tokens_before"`
-	TokensAfter    int             `db:"tokens_after" json:"context_tokens_after"`
-	MessagesBefore int             `db:"messages_before" json:"messages_count_before"`
-	MessagesAfter  int             `db:"messages_after" json:"messages_count_after"`
-	Milliseconds   int64           `db:"duration_ms" json:"duration_ms"`
-	Before         json.RawMessage `db:"before" json:"-"` // a viewBefore: what it replaced
-	Policy         *string         `db:"policy" json:"policy,omitempty" doc:"That planned it; absent if none did."`
-	Steps          []StepCount     `db:"steps" json:"steps,omitempty" doc:"Of the policy: edits, and tokens saved."`
-	Edits          json.RawMessage `db:"edits" json:"-"` // that the policy made
-	CreatedAt      time.Time       `db:"created_at" json:"created_at"`
-	RevertedAt     *time.Time      `db:"reverted_at" json:"reverted_at"`
+	Why            *string          `db:"why" json:"why"`
+	FromPosition   *int             `db:"from_position" json:"from_position"`
+	ToPosition     *int             `db:"to_position" json:"to_position"`
+	FromSeq        *int64           `db:"from_seq" json:"from_seq"`
+	ToSeq          *int64           `db:"to_seq" json:"to_seq"`
+	SummaryID      *string          `db:"summary_message_id" json:"summary_message_id"`
+	Summary        *string          `db:"summary" json:"summary"`
+	Window         int              `db:"window_tokens" json:"context_window"`
+	TokensBefore   int              `db:"tokens_before" json:"context_tokens_before"`
+	TokensAfter    int              `db:"tokens_after" json:"context_tokens_after"`
+	MessagesBefore int              `db:"messages_before" json:"messages_count_before"`
+	MessagesAfter  int              `db:"messages_after" json:"messages_count_after"`
+	Milliseconds   int64            `db:"duration_ms" json:"duration_ms"`
+	Before         json.RawMessage  `db:"before" json:"-"` // a viewBefore: what it replaced
+	Policy         *string          `db:"policy" json:"policy,omitempty" doc:"That planned it; absent if none did."`
+	Steps          []plan.StepCount `db:"steps" json:"steps,omitempty" doc:"Of the policy: edits, and tokens saved."`
+	Edits          json.RawMessage  `db:"edits" json:"-"` // that the policy made
+	CreatedAt      time.Time        `db:"created_at" json:"created_at"`
+	RevertedAt     *time.Time       `db:"reverted_at" json:"reverted_at"`
 
 	Provenance *db.Provenance `db:"provenance" json:"provenance" doc:"What began it; null if unknown."`
 }
@@ -115,20 +118,20 @@ func (s *Store) Compaction(ctx context.Context, org db.Org, id string) (Compacti
 type Change struct {
 	Trigger        string // manual, context_window_exceeded, …
 	Policy         string // that planned it; empty if none did
-	Mode           Mode
+	Mode           plan.Mode
 	Window         int
-	Summary        *Summary // nil if clipping is enough
+	Summary        *clip.Summary // nil if clipping is enough
 	FirstVisible   int
 	Kept           []int
-	Edits          []Edit
+	Edits          []clip.Edit
 	Visible        int // tokens of the messages that stay in view, and of the old summary if it stays
 	Before, After  int // tokens of the whole prompt
 	MessagesBefore int // with the system prompt
 	MessagesAfter  int
 	Took           time.Duration
 
-	pruned *Pruning // nil of a compaction
-	steps  []StepCount
+	pruned *plan.Pruning // nil of a compaction
+	steps  []plan.StepCount
 }
 
 // usage returns how full the window is after the change. A policy's edits leave the trigger as it was.
@@ -141,18 +144,18 @@ func (ch Change) usage(c recall.Conversation) recall.Usage {
 
 // stats are stored with the message of a summary: those of Letta, and the range that the summary replaces.
 type stats struct {
-	Trigger        string `json:"trigger"`
-	Before         int    `json:"context_tokens_before"`
-	After          int    `json:"context_tokens_after"`
-	Window         int    `json:"context_window"`
-	MessagesBefore int    `json:"messages_count_before"`
-	MessagesAfter  int    `json:"messages_count_after"`
-	How            How    `json:"how"`
-	Model          string `json:"model,omitempty"`
-	From           int    `json:"from_position"`
-	To             int    `json:"to_position"`
-	FromSeq        int64  `json:"from_seq"`
-	ToSeq          int64  `json:"to_seq"`
-	WordsBefore    string `json:"words_before,omitempty"`
-	WordsAfter     string `json:"words_after,omitempty"`
+	Trigger        string   `json:"trigger"`
+	Before         int      `json:"context_tokens_before"`
+	After          int      `json:"context_tokens_after"`
+	Window         int      `json:"context_window"`
+	MessagesBefore int      `json:"messages_count_before"`
+	MessagesAfter  int      `json:"messages_count_after"`
+	How            clip.How `json:"how"`
+	Model          string   `json:"model,omitempty"`
+	From           int      `json:"from_position"`
+	To             int      `json:"to_position"`
+	FromSeq        int64    `json:"from_seq"`
+	ToSeq          int64    `json:"to_seq"`
+	WordsBefore    string   `json:"words_before,omitempty"`
+	WordsAfter     string   `json:"words_after,omitempty"`
 }

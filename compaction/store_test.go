@@ -11,6 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/recall"
@@ -80,11 +82,11 @@ func (k *kept) view() (summary string, said []string) {
 
 // change hides what stands before a place.
 func change(first int, text string) compaction.Change {
-	return compaction.Change{Trigger: "manual", Mode: compaction.SlidingWindow, Window: 8000, FirstVisible: first,
+	return compaction.Change{Trigger: "manual", Mode: plan.SlidingWindow, Window: 8000, FirstVisible: first,
 		Before: 900, After: 100,
 		MessagesBefore: 9, MessagesAfter: 3,
-		Summary: &compaction.Summary{Text: text, From: 2, To: first - 1, FromSeq: 3, ToSeq: int64(first),
-			How: compaction.Extracted}}
+		Summary: &clip.Summary{Text: text, From: 2, To: first - 1, FromSeq: 3, ToSeq: int64(first),
+			How: clip.Extracted}}
 }
 
 func (k *kept) commit(c recall.Conversation, ch compaction.Change) compaction.Compaction {
@@ -193,7 +195,7 @@ func TestClipsAreKept(t *testing.T) {
 	k := newKept(t)
 	k.say("one", "two")
 	ch := change(1, "")
-	ch.Summary, ch.Edits = nil, []compaction.Edit{{Position: 2, Part: 0, Chars: 500}}
+	ch.Summary, ch.Edits = nil, []clip.Edit{{Position: 2, Part: 0, Chars: 500}}
 	made := k.commit(k.conversation(), ch)
 	v, err := k.store.LoadView(t.Context(), k.org, k.conversation(), compaction.PromptOverhead{Window: 8000, Tokens: 10})
 	if err != nil || !cmp.Equal(v.Edits, ch.Edits) || v.Summary != nil || made.Summary != nil || made.How != nil {

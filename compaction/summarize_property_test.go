@@ -17,7 +17,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
+	"github.com/loci-memory/loci/compaction/prose"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
@@ -25,107 +28,107 @@ import (
 
 // writer is a model that answers the n-th request, from 1, of a summary.
 type writer struct {
-	answer func(ctx context.Context, n int, r compaction.Request) (compaction.Reply, error)
-	asked  []compaction.Request
+	answer func(ctx context.Context, n int, r summary.Request) (summary.Reply, error)
+	asked  []summary.Request
 }
 
-func (w *writer) Complete(ctx context.Context, r compaction.Request) (compaction.Reply, error) {
+func (w *writer) Complete(ctx context.Context, r summary.Request) (summary.Reply, error) {
 	w.asked = append(w.asked, r)
 	return w.answer(ctx, len(w.asked), r)
 }
 
-func reply(text string) (compaction.Reply, error) {
-	return compaction.Reply{Text: text, Finish: "stop", PromptTokens: 10, OutputTokens: 5}, nil
+func reply(text string) (summary.Reply, error) {
+	return summary.Reply{Text: text, Finish: "stop", PromptTokens: 10, OutputTokens: 5}, nil
 }
 
 // lastOf is the last message of a request.
-func lastOf(r compaction.Request) string { return r.Messages[len(r.Messages)-1].Content }
+func lastOf(r summary.Request) string { return r.Messages[len(r.Messages)-1].Content }
 
 // misbehaviours are the ways in which a model may fail, by name. Those that hang need a Model of little patience.
 var misbehaviours = []struct {
 	name   string
-	answer func(ctx context.Context, n int, r compaction.Request) (compaction.Reply, error)
+	answer func(ctx context.Context, n int, r summary.Request) (summary.Reply, error)
 }{
-	{"writes well", func(context.Context, int, compaction.Request) (compaction.Reply, error) {
+	{"writes well", func(context.Context, int, summary.Request) (summary.Reply, error) {
 		return reply("I did as I was asked, and it went well.")
 	}},
-	{"names what it is told to", func(_ context.Context, n int, r compaction.Request) (compaction.Reply, error) {
+	{"names what it is told to", func(_ context.Context, n int, r summary.Request) (summary.Reply, error) {
 		if n == 1 {
 			return reply("I did as I was asked.")
 		}
 		return reply("I did as I was asked. " + lastOf(r))
 	}},
-	{"overflows always", func(context.Context, int, compaction.Request) (compaction.Reply, error) {
-		return compaction.Reply{}, &compaction.Overflow{Reason: "too long"}
+	{"overflows always", func(context.Context, int, summary.Request) (summary.Reply, error) {
+		return summary.Reply{}, &summary.Overflow{Reason: "too long"}
 	}},
-	{"overflows with numbers", func(_ context.Context, _ int, r compaction.Request) (compaction.Reply, error) {
+	{"overflows with numbers", func(_ context.Context, _ int, r summary.Request) (summary.Reply, error) {
 		n := 0
 		for _, m := range r.Messages {
 			n += len(m.Content) / 3
 		}
 		if n > 2000 {
-			return compaction.Reply{}, &compaction.Overflow{Window: 2000, Sent: n, Reason: "too long"}
+			return summary.Reply{}, &summary.Overflow{Window: 2000, Sent: n, Reason: "too long"}
 		}
 		return reply("I did as I was asked, and it went well.")
 	}},
-	{"overflows once", func(_ context.Context, n int, _ compaction.Request) (compaction.Reply, error) {
+	{"overflows once", func(_ context.Context, n int, _ summary.Request) (summary.Reply, error) {
 		if n == 1 {
-			return compaction.Reply{}, &compaction.Overflow{Reason: "too long"}
+			return summary.Reply{}, &summary.Overflow{Reason: "too long"}
 		}
 		return reply("I did as I was asked, and it went well.")
 	}},
-	{"overflows when it is asked again", func(_ context.Context, n int, _ compaction.Request) (compaction.Reply, error) {
+	{"overflows when it is asked again", func(_ context.Context, n int, _ summary.Request) (summary.Reply, error) {
 		if n == 1 {
 			return reply("")
 		}
-		return compaction.Reply{}, &compaction.Overflow{Reason: "too long"}
+		return summary.Reply{}, &summary.Overflow{Reason: "too long"}
 	}},
-	{"writes nothing", func(context.Context, int, compaction.Request) (compaction.Reply, error) { return reply("") }},
-	{"thinks, and writes nothing", func(context.Context, int, compaction.Request) (compaction.Reply, error) {
+	{"writes nothing", func(context.Context, int, summary.Request) (summary.Reply, error) { return reply("") }},
+	{"thinks, and writes nothing", func(context.Context, int, summary.Request) (summary.Reply, error) {
 		return reply("<think>What was it that I was to summarise?")
 	}},
-	{"writes on and on", func(context.Context, int, compaction.Request) (compaction.Reply, error) {
+	{"writes on and on", func(context.Context, int, summary.Request) (summary.Reply, error) {
 		return reply(strings.Repeat("And so on and so forth, ad infinitum. ", 4000))
 	}},
-	{"writes a little too much", func(context.Context, int, compaction.Request) (compaction.Reply, error) {
+	{"writes a little too much", func(context.Context, int, summary.Request) (summary.Reply, error) {
 		return reply(strings.Repeat("Yes. 是的 ", 40))
 	}},
-	{"is cut off", func(context.Context, int, compaction.Request) (compaction.Reply, error) {
-		return compaction.Reply{Text: "I did as I was", Finish: "length"}, nil
+	{"is cut off", func(context.Context, int, summary.Request) (summary.Reply, error) {
+		return summary.Reply{Text: "I did as I was", Finish: "length"}, nil
 	}},
-	{"repeats", func(_ context.Context, _ int, r compaction.Request) (compaction.Reply, error) {
+	{"repeats", func(_ context.Context, _ int, r summary.Request) (summary.Reply, error) {
 		return reply(lastOf(r))
 	}},
-	{"answers with an error", func(context.Context, int, compaction.Request) (compaction.Reply, error) {
+	{"answers with an error", func(context.Context, int, summary.Request) (summary.Reply, error) {
 		return reply("Error generating summary: connection reset by peer")
 	}},
-	{"refuses", func(context.Context, int, compaction.Request) (compaction.Reply, error) {
-		return compaction.Reply{Text: "I'm sorry, but I can't help with that.", Finish: compaction.Refused}, nil
+	{"refuses", func(context.Context, int, summary.Request) (summary.Reply, error) {
+		return summary.Reply{Text: "I'm sorry, but I can't help with that.", Finish: summary.Refused}, nil
 	}},
-	{"hangs", func(ctx context.Context, _ int, _ compaction.Request) (compaction.Reply, error) {
+	{"hangs", func(ctx context.Context, _ int, _ summary.Request) (summary.Reply, error) {
 		<-ctx.Done()
-		return compaction.Reply{}, ctx.Err()
+		return summary.Reply{}, ctx.Err()
 	}},
-	{"takes too long when it is asked again", func(_ context.Context, n int, _ compaction.Request) (compaction.Reply,
+	{"takes too long when it is asked again", func(_ context.Context, n int, _ summary.Request) (summary.Reply,
 		error) {
 		if n == 1 {
 			return reply("")
 		}
-		return compaction.Reply{}, fmt.Errorf("no answer: %w", context.DeadlineExceeded)
+		return summary.Reply{}, fmt.Errorf("no answer: %w", context.DeadlineExceeded)
 	}},
-	{"takes no more requests", func(context.Context, int, compaction.Request) (compaction.Reply, error) {
-		return compaction.Reply{}, errors.New("status 429: try again later")
+	{"takes no more requests", func(context.Context, int, summary.Request) (summary.Reply, error) {
+		return summary.Reply{}, errors.New("status 429: try again later")
 	}},
-	{"is down for the first request", func(_ context.Context, n int, _ compaction.Request) (compaction.Reply, error) {
+	{"is down for the first request", func(_ context.Context, n int, _ summary.Request) (summary.Reply, error) {
 		if n == 1 {
-			return compaction.Reply{}, errors.New("status 500")
+			return summary.Reply{}, errors.New("status 500")
 		}
 		return reply("I did as I was asked, and it went well.")
 	}},
-	{"writes no UTF-8", func(context.Context, int, compaction.Request) (compaction.Reply, error) {
+	{"writes no UTF-8", func(context.Context, int, summary.Request) (summary.Reply, error) {
 		return reply("I did \xff\xfe as I \x00 was asked.\x1b[31m")
 	}},
-	{"makes a secret up", func(context.Context, int, compaction.Request) (compaction.Reply, error) {
+	{"makes a secret up", func(context.Context, int, summary.Request) (summary.Reply, error) {
 		return reply("I used the token " + madeUpToken + " for it.")
 	}},
 }
@@ -133,7 +136,7 @@ var misbehaviours = []struct {
 var madeUpToken = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
 
 // story is a random stretch of a conversation, of which something is evicted.
-func story(rng *rand.Rand) compaction.Evicted {
+func story(rng *rand.Rand) clip.Evicted {
 	n := []int{0, 1, 2, 5, 20, 80}[rng.IntN(6)]
 	var all []recall.Message
 	seq := int64(rng.IntN(1000) + 10)
@@ -166,14 +169,14 @@ func story(rng *rand.Rand) compaction.Evicted {
 				Text: strings.Repeat(speech(rng)+"\n", 1+rng.IntN(2+rng.IntN(2)*rng.IntN(20))), IsError: rng.IntN(5) == 0})
 		}
 	}
-	e := compaction.Evicted{Messages: all, Budget: []int{-5, 1, 50, 300, 1000, 12_000}[rng.IntN(6)]}
+	e := clip.Evicted{Messages: all, Budget: []int{-5, 1, 50, 300, 1000, 12_000}[rng.IntN(6)]}
 	if rng.IntN(3) == 0 {
-		e.Previous = &compaction.Summary{Text: "Before that I moved /etc/loci.conf. " + speech(rng), From: 1, To: 3,
-			FromSeq: 1, ToSeq: 3, How: compaction.Whole}
+		e.Previous = &clip.Summary{Text: "Before that I moved /etc/loci.conf. " + speech(rng), From: 1, To: 3,
+			FromSeq: 1, ToSeq: 3, How: clip.Whole}
 	}
 	if rng.IntN(4) == 0 {
-		e.Self = &compaction.Self{System: "You are an agent.", Tools: []byte(`[]`),
-			View: compaction.View{Summary: e.Previous, Messages: all}.AsShown()}
+		e.Self = &clip.Self{System: "You are an agent.", Tools: []byte(`[]`),
+			View: clip.View{Summary: e.Previous, Messages: all}.AsShown()}
 	}
 	return e
 }
@@ -199,20 +202,20 @@ func speech(rng *rand.Rand) string {
 }
 
 // summarised makes the summary of a seed, with what was asked for it.
-func summarised(seed uint64) (e compaction.Evicted, s compaction.Settings, got compaction.Summary,
-	asked []compaction.Request, how string, err error) {
+func summarised(seed uint64) (e clip.Evicted, s plan.Settings, got clip.Summary,
+	asked []summary.Request, how string, err error) {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	e = story(rng)
-	s = compaction.Defaults()
-	s.Mode = []compaction.Mode{compaction.SlidingWindow, compaction.All, compaction.SelfCompactAll,
-		compaction.SelfCompactSlidingWindow}[rng.IntN(4)]
+	s = plan.Defaults()
+	s.Mode = []plan.Mode{plan.SlidingWindow, plan.All, plan.SelfCompactAll,
+		plan.SelfCompactSlidingWindow}[rng.IntN(4)]
 	s.PromptAcknowledgement = rng.IntN(2) == 0
 	if rng.IntN(4) == 0 {
 		s.ClipChars = nil
 	}
 	way := misbehaviours[rng.IntN(len(misbehaviours))]
 	model := &writer{answer: way.answer}
-	m := &compaction.Model{Summarizer: model, Name: "fake", Window: []int{0, 2000, 8000, 128_000}[rng.IntN(4)],
+	m := &summary.Model{Summarizer: model, Name: "fake", Window: []int{0, 2000, 8000, 128_000}[rng.IntN(4)],
 		Patience: time.Hour}
 	if strings.HasPrefix(way.name, "hangs") {
 		m.Patience = time.Microsecond
@@ -222,23 +225,23 @@ func summarised(seed uint64) (e compaction.Evicted, s compaction.Settings, got c
 		m, how = nil, "is not there"
 	}
 	e.Making = making(rng, e)
-	got, err = compaction.Summarize(context.Background(), e, s, m)
+	got, err = summary.Summarize(context.Background(), e, s, m)
 	return e, s, got, model.asked, how, err
 }
 
 // readFormats reads the formats of the summaries that policies have, by their files' names.
-var readFormats = sync.OnceValue(func() map[string]*compaction.Format {
+var readFormats = sync.OnceValue(func() map[string]*prose.Format {
 	files, err := filepath.Glob("policy/formats/*.json")
 	if err != nil || len(files) == 0 {
 		panic(fmt.Sprint("no formats: ", err))
 	}
-	all := make(map[string]*compaction.Format, len(files))
+	all := make(map[string]*prose.Format, len(files))
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
 		if err != nil {
 			panic(err)
 		}
-		all[file] = new(compaction.Format)
+		all[file] = new(prose.Format)
 		if err := json.Unmarshal(raw, all[file]); err != nil {
 			panic(err)
 		}
@@ -247,7 +250,7 @@ var readFormats = sync.OnceValue(func() map[string]*compaction.Format {
 })
 
 // making is how a policy may want a summary made.
-func making(rng *rand.Rand, e compaction.Evicted) (m compaction.Making) {
+func making(rng *rand.Rand, e clip.Evicted) (m prose.Making) {
 	formats := readFormats()
 	names := slices.Sorted(maps.Keys(formats))
 	if n := rng.IntN(2 * len(names)); n < len(names) {
@@ -275,7 +278,7 @@ func checkSummary(t *testing.T, seed uint64) {
 	if err != nil || strings.TrimSpace(got.Text) == "" {
 		fail("no summary: %v", err)
 	}
-	if tokens := tokens.Estimate(got.Text); tokens > max(e.Budget, compaction.MinBudget) {
+	if tokens := tokens.Estimate(got.Text); tokens > max(e.Budget, plan.MinBudget) {
 		fail("it takes %d tokens", tokens)
 	}
 	if !utf8.ValidString(got.Text) || strings.ContainsAny(got.Text, "\x00\x1b\r") {
@@ -284,14 +287,14 @@ func checkSummary(t *testing.T, seed uint64) {
 	if strings.Contains(got.Text, madeUpToken) {
 		fail("it has a secret")
 	}
-	most := compaction.MaxModelCalls
+	most := summary.MaxModelCalls
 	if e.Split > 0 || e.Format != nil && e.Format.Staged {
-		most = 2*compaction.MaxModelCalls + compaction.MaxParts
+		most = 2*summary.MaxModelCalls + summary.MaxParts
 	}
 	if len(asked) > most || got.ModelCalls != len(asked) {
 		fail("%d calls are said to be made, %d were", got.ModelCalls, len(asked))
 	}
-	modelless := got.How == compaction.Extracted || got.How == compaction.Noted
+	modelless := got.How == clip.Extracted || got.How == summary.Noted
 	if modelless != (got.Model == "") && (len(asked) > 0 || e.Previous == nil) {
 		fail("it is said to be made by %q, as %s", got.Model, got.How)
 	}
@@ -318,10 +321,10 @@ func checkSummary(t *testing.T, seed uint64) {
 }
 
 // lastIdentifiers are those of the last request that a budget of some size has to hold.
-func lastIdentifiers(e compaction.Evicted) []string {
+func lastIdentifiers(e clip.Evicted) []string {
 	for _, m := range slices.Backward(e.Messages) {
 		if m.Role == recall.User && strings.TrimSpace(m.Content[0].Text) != "" {
-			all := compaction.Identifiers(m.Content[0].Text)
+			all := prose.Identifiers(m.Content[0].Text)
 			if e.Budget < 300 {
 				return all[:min(1, len(all))]
 			}

@@ -6,7 +6,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
+	"github.com/loci-memory/loci/compaction/prose"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
 )
@@ -24,7 +26,7 @@ func checkTranscript(t *testing.T, said string) {
 	name := said
 	d.messages[0].Name = &name
 	for _, clamp := range []bool{false, true} {
-		text := compaction.Transcript(d.messages, clamp)
+		text := prose.Joined(prose.Transcript(d.messages, clamp))
 		lines := beginnings.FindAllString(text, -1)
 		if len(lines) > len(d.messages) || len(lines) < 3 {
 			t.Errorf("%q: %d messages begin:\n%s", said, len(lines), text)
@@ -34,13 +36,13 @@ func checkTranscript(t *testing.T, said string) {
 		}
 	}
 	for _, budget := range []int{1, 200, 2000} {
-		got := extracted(t, compaction.Evicted{Messages: d.messages, Budget: budget})
-		if n := tokens.Estimate(got.Text); n > max(budget, compaction.MinBudget) || !utf8.ValidString(got.Text) ||
+		got := extracted(t, clip.Evicted{Messages: d.messages, Budget: budget})
+		if n := tokens.Estimate(got.Text); n > max(budget, plan.MinBudget) || !utf8.ValidString(got.Text) ||
 			got.Text == "" {
 			t.Errorf("%q within %d: got %d tokens: %q", said, budget, n, got.Text)
 		}
-		again := extracted(t, compaction.Evicted{Messages: d.messages, Budget: budget, Previous: &got})
-		if n := tokens.Estimate(again.Text); n > max(budget, compaction.MinBudget) {
+		again := extracted(t, clip.Evicted{Messages: d.messages, Budget: budget, Previous: &got})
+		if n := tokens.Estimate(again.Text); n > max(budget, plan.MinBudget) {
 			t.Errorf("%q again within %d: got %d tokens: %q", said, budget, n, again.Text)
 		}
 	}
@@ -80,7 +82,7 @@ func TestATranscriptHasNoNoticesForTheAgent(t *testing.T) {
 	m := window(0, 0).put(recall.Assistant, "", recall.Part{Type: recall.ToolCall, CallID: "a", Name: "f", Input: "{}"}).
 		put(recall.Tool, "", p).Messages
 	for _, clamp := range []bool{false, true} {
-		got := compaction.Transcript(m, clamp)
+		got := prose.Joined(prose.Transcript(m, clamp))
 		if !strings.Contains(got, "first line\n  second line… [90000 more characters]") || strings.Contains(got, "clip-1") ||
 			strings.Contains(got, "bytes are shown") {
 			t.Errorf("the summarizer reads %q", got)

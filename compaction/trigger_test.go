@@ -5,7 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -36,14 +37,14 @@ func TestWhatIsDue(t *testing.T) {
 			at(90_500, "compact")},
 		"an open call defers a compaction disarmed": {compacted(89_000), calling(94_500, "warn deferred")},
 	} {
-		var memory compaction.TriggerState
+		var memory plan.TriggerState
 		for i, l := range looks {
 			if l.want == "compacted" {
-				memory = memory.Compacted(l.tokens)
+				memory.Disarmed, memory.Base = true, l.tokens
 				continue
 			}
-			var d compaction.Decision
-			d, memory = compaction.Check(l.tokens, 100_000, l.open, compaction.Defaults(), memory)
+			var d plan.Decision
+			d, memory = plan.Check(l.tokens, 100_000, l.open, plan.Defaults(), memory)
 			got := ""
 			for _, what := range []struct {
 				is   bool
@@ -64,10 +65,10 @@ func TestWhatIsDue(t *testing.T) {
 func TestTheTriggerIsASetting(t *testing.T) {
 	t.Parallel()
 	for trigger, first := range map[float64]int{0.5: 50_001, 0.9: 90_001, 0.98: 98_001} {
-		s := compaction.Defaults()
+		s := plan.Defaults()
 		s.Trigger = trigger
 		for tokens := range 110_000 {
-			d, _ := compaction.Check(tokens, 100_000, false, s, compaction.TriggerState{})
+			d, _ := plan.Check(tokens, 100_000, false, s, plan.TriggerState{})
 			if d.Compact != (tokens >= first) {
 				t.Fatalf("trigger %v at %d tokens: %v", trigger, tokens, d.Compact)
 			}
@@ -78,10 +79,10 @@ func TestTheTriggerIsASetting(t *testing.T) {
 // Without a known window nothing is due, and nothing is forgotten.
 func TestNothingIsDueInAnUnknownWindow(t *testing.T) {
 	t.Parallel()
-	was := compaction.TriggerState{Warned: true, Disarmed: true, Base: 7}
+	was := plan.TriggerState{Warned: true, Disarmed: true, Base: 7}
 	for _, w := range []int{0, -1} {
-		d, now := compaction.Check(1<<40, w, false, compaction.Defaults(), was)
-		if diff := cmp.Diff(compaction.Decision{}, d); diff != "" || now != was {
+		d, now := plan.Check(1<<40, w, false, plan.Defaults(), was)
+		if diff := cmp.Diff(plan.Decision{}, d); diff != "" || now != was {
 			t.Errorf("window %d: %+v, %+v", w, d, now)
 		}
 	}
@@ -93,14 +94,14 @@ func TestTheTriggerFiresWithoutAProvider(t *testing.T) {
 	t.Parallel()
 	v := window(20_000, 2000).say(recall.User, 1000).look(14_000)
 	due := func() bool {
-		d, _ := compaction.Check(compaction.Estimate(v.View), v.Window, v.Open(), compaction.Defaults(),
-			compaction.TriggerState{})
+		d, _ := plan.Check(clip.Estimate(v.View), v.Window, v.Open(), plan.Defaults(),
+			plan.TriggerState{})
 		return d.Compact
 	}
 	if due() {
 		t.Error("it fires at 17,000 of 20,000")
 	}
-	v.Usage = &compaction.Usage{PromptTokens: 17_000, Position: len(v.Messages)}
+	v.Usage = &clip.Usage{PromptTokens: 17_000, Position: len(v.Messages)}
 	v.look(1100)
 	if !due() {
 		t.Error("what was returned since the report does not count")

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/recall"
 )
@@ -44,7 +45,7 @@ func TestUnseenResultsStay(t *testing.T) {
 		"many speak after the results": {window(8192, 1500).storm(3, 40, 1200).say(recall.User, 4000).
 			say(recall.User, 4000).say(recall.User, 4000), []int{1, 2, 5}},
 	} {
-		for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All, compaction.SelfCompactAll} {
+		for _, m := range []plan.Mode{plan.SlidingWindow, plan.All, plan.SelfCompactAll} {
 			p, after := mustPlan(t, c.view.View, mode(m))
 			got := positions(after.Messages)
 			for _, position := range c.stay {
@@ -52,7 +53,7 @@ func TestUnseenResultsStay(t *testing.T) {
 					t.Errorf("%s, %s: message %d left; there are %v", name, m, position, got)
 				}
 			}
-			if tokens := compaction.Estimate(after); tokens > 7372 || p.After > 7372 {
+			if tokens := clip.Estimate(after); tokens > 7372 || p.After > 7372 {
 				t.Errorf("%s, %s: %d tokens, %d planned", name, m, tokens, p.After)
 			}
 			if err := readable(after); err != nil {
@@ -76,14 +77,14 @@ func (v *viewBuilder) lateJob() *viewBuilder {
 // leave before.
 func TestLateResultsHoldNothingBack(t *testing.T) {
 	t.Parallel()
-	for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All, compaction.SelfCompactAll} {
+	for _, m := range []plan.Mode{plan.SlidingWindow, plan.All, plan.SelfCompactAll} {
 		v := window(8192, 1500).say(recall.User, 50).lateJob()
 		_, after := mustPlan(t, v.View, mode(m))
 		got := positions(after.Messages)
 		if !slices.Contains(got, 403) || !slices.Contains(got, 402) || slices.Contains(got, 2) {
 			t.Errorf("%s: the late result, the newest step, or the call: there are %v", m, got)
 		}
-		if tokens := compaction.Estimate(after); tokens > 7372 {
+		if tokens := clip.Estimate(after); tokens > 7372 {
 			t.Errorf("%s: %d tokens", m, tokens)
 		}
 		answered := window(8192, 1500).put(recall.Tool, "", result("job", "done")).say(recall.Assistant, 3000).
@@ -103,7 +104,7 @@ func images(n int) []json.RawMessage {
 func TestAnsweredResultsLeave(t *testing.T) {
 	t.Parallel()
 	v := window(8192, 1500).say(recall.User, 50).storm(30, 40, 1200).say(recall.Assistant, 50).say(recall.User, 50)
-	if _, after := mustPlan(t, v.View, mode(compaction.All)); !slices.Equal(positions(after.Messages), []int{5}) {
+	if _, after := mustPlan(t, v.View, mode(plan.All)); !slices.Equal(positions(after.Messages), []int{5}) {
 		t.Errorf("of all, %v stay", positions(after.Messages))
 	}
 }
@@ -113,11 +114,11 @@ func TestClippedArgumentsKeepTheirFields(t *testing.T) {
 	t.Parallel()
 	v := window(0, 0).put(recall.Assistant, "", called("c", `{"path":"src/main.go","line":12,"text":"`+
 		strings.Repeat(`one \"line\"\n`, 500)+`end"}`)).View
-	v.Edits = []compaction.Edit{{Position: 1, Chars: 60}}
+	v.Edits = []clip.Edit{{Position: 1, Chars: 60}}
 	want := `{"path":"src/main.go","line":12,"text":"one \"line\"\none \"line\"\n\n` +
 		`[5456 of 5503 characters left out: call expand(id=\"1\", ` +
 		`offset=66, limit=100)]\none \"line\"\none \"line\"\nend"}`
-	if got := compaction.Shown(v.Messages, v.Edits)[0].Content[0].Input; got != want {
+	if got := clip.Shown(v.Messages, v.Edits)[0].Content[0].Input; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -130,7 +131,7 @@ func TestASummarySaysThatTheRequestAfterItIsOld(t *testing.T) {
 	for range 30 {
 		v.look(800)
 	}
-	p, after := mustPlan(t, v.View, compaction.Defaults())
+	p, after := mustPlan(t, v.View, plan.Defaults())
 	if got := after.SummaryText(); !slices.Equal(p.Kept, []int{3}) || !strings.Contains(got, old) {
 		t.Errorf("kept %v; the summary is %q", p.Kept, got)
 	}
@@ -141,7 +142,7 @@ func TestASummarySaysThatTheRequestAfterItIsOld(t *testing.T) {
 	for range 30 {
 		v.say(recall.User, 300).say(recall.Assistant, 500)
 	}
-	if _, after := mustPlan(t, v.View, compaction.Defaults()); strings.Contains(after.SummaryText(), old) {
+	if _, after := mustPlan(t, v.View, plan.Defaults()); strings.Contains(after.SummaryText(), old) {
 		t.Errorf("of a request that is new: %q", after.SummaryText())
 	}
 }
@@ -149,15 +150,15 @@ func TestASummarySaysThatTheRequestAfterItIsOld(t *testing.T) {
 // A message that fits alone fits with any history: the summary is shortened, whether it is to be made or stays.
 func TestAMessageThatFitsAloneFitsWithAHistory(t *testing.T) {
 	t.Parallel()
-	long := &compaction.Summary{Text: strings.Repeat("a line of a summary that says much\n", 200), From: 1, To: 9,
+	long := &clip.Summary{Text: strings.Repeat("a line of a summary that says much\n", 200), From: 1, To: 9,
 		Tokens: 1750}
-	dense := &compaction.Summary{Text: strings.Repeat("茶馆开在河边。", 200), From: 1, To: 9, Tokens: 1500}
+	dense := &clip.Summary{Text: strings.Repeat("茶馆开在河边。", 200), From: 1, To: 9, Tokens: 1500}
 	for tokens := 10_000; tokens <= 11_300; tokens += 100 {
 		for name, v := range map[string]*viewBuilder{
 			"messages":               window(16_000, 3100).say(recall.User, 6000).say(recall.Assistant, 3000),
-			"a summary":              {View: compaction.View{Window: 16_000, Fixed: 3100, Summary: long}},
-			"a summary and messages": {View: compaction.View{Window: 16_000, Fixed: 3100, Summary: long}},
-			"a Chinese summary":      {View: compaction.View{Window: 16_000, Fixed: 3100, Summary: dense}},
+			"a summary":              {View: clip.View{Window: 16_000, Fixed: 3100, Summary: long}},
+			"a summary and messages": {View: clip.View{Window: 16_000, Fixed: 3100, Summary: long}},
+			"a Chinese summary":      {View: clip.View{Window: 16_000, Fixed: 3100, Summary: dense}},
 		} {
 			if name == "a summary and messages" {
 				v.say(recall.User, 500).say(recall.Assistant, 500)
@@ -166,9 +167,9 @@ func TestAMessageThatFitsAloneFitsWithAHistory(t *testing.T) {
 			for i := range v.Messages {
 				v.Messages[i].Position += 9
 			}
-			for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All} {
+			for _, m := range []plan.Mode{plan.SlidingWindow, plan.All} {
 				p, after := mustPlan(t, v.View, mode(m))
-				if got := compaction.Estimate(after); got > 14_400+compaction.LeastSummary || got > p.After ||
+				if got := clip.Estimate(after); got > 14_400+plan.LeastSummary || got > p.After ||
 					len(after.Messages) != 1 || after.Summary == nil {
 					t.Errorf("%d tokens after %s, %s: %v, %d counted", tokens, name, m, p, got)
 				}
@@ -179,7 +180,7 @@ func TestAMessageThatFitsAloneFitsWithAHistory(t *testing.T) {
 		}
 	}
 	v := window(16_000, 3100).say(recall.User, 500).say(recall.User, 11_400)
-	if _, err := compaction.MakePlan(v.View, compaction.Defaults()); err == nil || !strings.Contains(err.Error(),
+	if _, err := plan.MakePlan(v.View, plan.Defaults()); err == nil || !strings.Contains(err.Error(),
 		"the user message at position 2 (11400 tokens)") {
 		t.Errorf("what does not fit alone: %v", err)
 	}
@@ -188,22 +189,22 @@ func TestAMessageThatFitsAloneFitsWithAHistory(t *testing.T) {
 // A clipped summary stays clipped until the next one is made, from all of it.
 func TestAClippedSummaryIsCarriedAlongWhole(t *testing.T) {
 	t.Parallel()
-	v := viewBuilder{View: compaction.View{Window: 16_000, Fixed: 3100, Summary: &compaction.Summary{From: 1, To: 9,
+	v := viewBuilder{View: clip.View{Window: 16_000, Fixed: 3100, Summary: &clip.Summary{From: 1, To: 9,
 		Text: strings.Repeat("a line of a summary that says much\n", 200), Tokens: 1750}}}
 	v.say(recall.User, 11_000)
 	v.Messages[0].Position = 10
-	p, after := mustPlan(t, v.View, compaction.Defaults())
+	p, after := mustPlan(t, v.View, plan.Defaults())
 	if len(p.Edits) != 1 || p.Edits[0].Position != 0 || after.Summary != v.Summary || p.FirstChanged != 1 {
 		t.Fatalf("%+v", p)
 	}
 	unclipped := after
 	unclipped.Edits = nil
-	if err := compaction.CheckNothingLost(after, compaction.Evicted{}, unclipped); err == nil {
+	if err := plan.CheckNothingLost(after, clip.Evicted{}, unclipped); err == nil {
 		t.Error("the clip is undone")
 	}
 	after.Messages = append(after.Messages, window(0, 0).say(recall.Assistant, 2500).say(recall.User, 100).Messages...)
 	after.Messages[1].Position, after.Messages[2].Position = 11, 12
-	p, last := mustPlan(t, after, compaction.Defaults())
+	p, last := mustPlan(t, after, plan.Defaults())
 	if given := p.Evict(after); given.Previous.Text != v.Summary.Text || len(last.Edits) > 0 || p.Evicted == 0 {
 		t.Errorf("given %d bytes of the summary; %+v", len(given.Previous.Text), p)
 	}
@@ -216,17 +217,17 @@ func TestAViewOfTooManyMessagesIsShortened(t *testing.T) {
 	for len(v.Messages) < 15_000 {
 		v.say(recall.User, 12).say(recall.Assistant, 12)
 	}
-	for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All} {
+	for _, m := range []plan.Mode{plan.SlidingWindow, plan.All} {
 		p, after := mustPlan(t, v.View, mode(m))
-		if !v.TooLong() || p.Stay > 7000 || m == compaction.SlidingWindow && p.Stay < 4000 {
+		if !plan.TooLong(v.View) || p.Stay > 7000 || m == plan.SlidingWindow && p.Stay < 4000 {
 			t.Errorf("%s: %d messages stay", m, p.Stay)
 		}
-		if again, err := compaction.MakePlan(after, mode(m)); !isNothing(err) {
+		if again, err := plan.MakePlan(after, mode(m)); !isNothing(err) {
 			t.Errorf("%s: it is planned again: %v, %v", m, again, err)
 		}
 	}
-	v.Summary = &compaction.Summary{Text: "x", Tokens: 100} // compacted before, and full again
-	if p, _ := mustPlan(t, v.View, compaction.Defaults()); p.Stay > 7000 {
+	v.Summary = &clip.Summary{Text: "x", Tokens: 100} // compacted before, and full again
+	if p, _ := mustPlan(t, v.View, plan.Defaults()); p.Stay > 7000 {
 		t.Errorf("the second time %d messages stay", p.Stay)
 	}
 }
@@ -235,22 +236,22 @@ func TestAViewOfTooManyMessagesIsShortened(t *testing.T) {
 func TestManyParallelCallsNeverEndAConversation(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
-	for _, m := range []compaction.Mode{compaction.SlidingWindow, compaction.All}[:scale.Of(1, 2)] {
+	for _, m := range []plan.Mode{plan.SlidingWindow, plan.All}[:scale.Of(1, 2)] {
 		v := window(8192, 1150).say(recall.User, 5).storm(150, 40, 180)
-		if _, after := mustPlan(t, v.View, mode(m)); compaction.Estimate(after) > 7372 || len(after.Messages) < 3 {
-			t.Errorf("%s: %d tokens of %d messages", m, compaction.Estimate(after), len(after.Messages))
+		if _, after := mustPlan(t, v.View, mode(m)); clip.Estimate(after) > 7372 || len(after.Messages) < 3 {
+			t.Errorf("%s: %d tokens of %d messages", m, clip.Estimate(after), len(after.Messages))
 		}
 		v = window(8192, 1150).say(recall.User, 5).storm(300, 40, 180)
-		if _, err := compaction.MakePlan(v.View, mode(m)); err == nil ||
+		if _, err := plan.MakePlan(v.View, mode(m)); err == nil ||
 			!strings.Contains(err.Error(), ": the newest 300 calls with their results, from position 2 on (") {
 			t.Errorf("%s: 300 calls: %v", m, err)
 		}
 		v.say(recall.User, 5)
 		p, after := mustPlan(t, v.View, mode(m))
-		if got := positions(after.Messages); len(got) != 1 || compaction.Estimate(after) > 7372 {
+		if got := positions(after.Messages); len(got) != 1 || clip.Estimate(after) > 7372 {
 			t.Errorf("%s: of abandoned calls %v stay", m, got)
 		}
-		if err := compaction.CheckNothingLost(v.View, p.Evict(v.View), after); err != nil {
+		if err := plan.CheckNothingLost(v.View, p.Evict(v.View), after); err != nil {
 			t.Error(err)
 		}
 	}
@@ -262,8 +263,8 @@ func TestClippedResultsUseTheRoom(t *testing.T) {
 	dense := strings.Repeat("记忆", 20_000)
 	v := window(4096, 2100).say(recall.User, 5).put(recall.Assistant, "", called("a", "{}"), called("b", "{}")).
 		put(recall.Tool, "", result("a", dense)).put(recall.Tool, "", result("b", dense))
-	if _, after := mustPlan(t, v.View, compaction.Defaults()); compaction.Estimate(after) < 2900 {
-		t.Errorf("%d tokens are shown, of 3686", compaction.Estimate(after))
+	if _, after := mustPlan(t, v.View, plan.Defaults()); clip.Estimate(after) < 2900 {
+		t.Errorf("%d tokens are shown, of 3686", clip.Estimate(after))
 	}
 }
 
@@ -271,9 +272,9 @@ func TestClippedResultsUseTheRoom(t *testing.T) {
 func TestWhatIsTooBigIsCountedAsTheWhole(t *testing.T) {
 	t.Parallel()
 	v := window(8192, 1500).say(recall.Assistant, 500).say(recall.User, 14_000)
-	v.Usage = &compaction.Usage{PromptTokens: compaction.Estimate(v.View) / 2, Position: 2}
-	_, err := compaction.MakePlan(v.View, compaction.Defaults())
-	big, ok := errors.AsType[*compaction.TooBig](err)
+	v.Usage = &clip.Usage{PromptTokens: clip.Estimate(v.View) / 2, Position: 2}
+	_, err := plan.MakePlan(v.View, plan.Defaults())
+	big, ok := errors.AsType[*plan.TooBig](err)
 	if !ok {
 		t.Fatalf("got %v", err)
 	}

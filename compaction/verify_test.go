@@ -7,7 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -15,9 +16,9 @@ import (
 func TestWhatDoesNotConserveIsRefused(t *testing.T) {
 	t.Parallel()
 	type commit struct {
-		before compaction.View
-		given  compaction.Evicted
-		after  compaction.View
+		before clip.View
+		given  clip.Evicted
+		after  clip.View
 	}
 	drop := func(messages []recall.Message, position int) []recall.Message {
 		return slices.DeleteFunc(slices.Clone(messages), func(m recall.Message) bool { return m.Position == position })
@@ -52,15 +53,15 @@ func TestWhatDoesNotConserveIsRefused(t *testing.T) {
 		"a summary of less":          {func(c *commit) { c.after.Summary.To-- }, "does not cover all"},
 		"a summary that begins late": {func(c *commit) { c.after.Summary.From++ }, "does not cover all"},
 		"the summary before is forgotten": {func(c *commit) {
-			c.before.Summary = &compaction.Summary{Text: "old", From: 1, To: 1}
+			c.before.Summary = &clip.Summary{Text: "old", From: 1, To: 1}
 		}, "was not carried along"},
 		"the range of the summary before is left out": {func(c *commit) {
-			c.before.Summary = &compaction.Summary{Text: "old", From: -3}
+			c.before.Summary = &clip.Summary{Text: "old", From: -3}
 			c.given.Previous = c.before.Summary
 		}, "does not cover all from position -3"},
 		"another is carried along": {func(c *commit) {
-			c.before.Summary, c.given.Previous = &compaction.Summary{Text: "old", From: 1, To: 1},
-				&compaction.Summary{Text: "new"}
+			c.before.Summary, c.given.Previous = &clip.Summary{Text: "old", From: 1, To: 1},
+				&clip.Summary{Text: "new"}
 		}, "was not carried along"},
 		"nothing leaves, and the summary changes": {func(c *commit) {
 			c.given.Messages, c.after.Messages = nil,
@@ -83,32 +84,32 @@ func TestWhatDoesNotConserveIsRefused(t *testing.T) {
 			c.given.Messages, c.after.Messages = c.before.Messages[:18], c.before.Messages[18:]
 			c.after.Summary.To = 18
 		}, "message 18 is the newest of the user"},
-		"a clip of what leaves": {func(c *commit) { c.after.Edits = []compaction.Edit{{Position: 3, Chars: 1}} },
+		"a clip of what leaves": {func(c *commit) { c.after.Edits = []clip.Edit{{Position: 3, Chars: 1}} },
 			"message 3 has no part 0"},
 		"an edit of the user's newest message": {func(c *commit) {
-			c.after.Edits = []compaction.Edit{{Position: 18,
+			c.after.Edits = []clip.Edit{{Position: 18,
 				Chars: 1}}
 		},
 			"message 18 is the newest of the user"},
 		"a clip of no part": {func(c *commit) {
-			c.after.Edits = []compaction.Edit{{Position: 9, Part: 1,
+			c.after.Edits = []clip.Edit{{Position: 9, Part: 1,
 				Chars: 1}}
 		}, "has no part 1"},
 		"two edits of a part": {func(c *commit) {
-			c.after.Edits = []compaction.Edit{{Position: 11, Chars: 1},
+			c.after.Edits = []clip.Edit{{Position: 11, Chars: 1},
 				{Position: 11, Chars: 2}}
 		}, "two edits of part 0"},
 		"a stub becomes a clip": {func(c *commit) {
-			c.before.Edits = []compaction.Edit{{Position: 11, Kind: compaction.Stub, Text: "cleared"}}
-			c.after.Edits = []compaction.Edit{{Position: 11, Chars: 1}}
+			c.before.Edits = []clip.Edit{{Position: 11, Kind: clip.Stub, Text: "cleared"}}
+			c.after.Edits = []clip.Edit{{Position: 11, Chars: 1}}
 		}, "would show more"},
 		"a result is removed": {func(c *commit) {
-			c.after.Edits = []compaction.Edit{{Position: 11, Kind: compaction.Removed}}
+			c.after.Edits = []clip.Edit{{Position: 11, Kind: clip.Removed}}
 		}, "has no part 0"},
 		"an edit of an unknown kind": {func(c *commit) {
-			c.after.Edits = []compaction.Edit{{Position: 11, Kind: "blurred"}}
+			c.after.Edits = []clip.Edit{{Position: 11, Kind: "blurred"}}
 		}, "has no part 0"},
-		"a clip is undone": {func(c *commit) { c.before.Edits = []compaction.Edit{{Position: 11, Chars: 1}} },
+		"a clip is undone": {func(c *commit) { c.before.Edits = []clip.Edit{{Position: 11, Chars: 1}} },
 			"would show more"},
 	} {
 		v := window(100_000, 0).say(recall.User, 20).say(recall.Assistant, 20).say(recall.User, 20)
@@ -117,15 +118,15 @@ func TestWhatDoesNotConserveIsRefused(t *testing.T) {
 		}
 		v.say(recall.User, 20).look(10)
 		v.put(recall.Assistant, "", called("open", "{}"))
-		p, err := compaction.MakePlan(v.View, compaction.Defaults())
+		p, err := plan.MakePlan(v.View, plan.Defaults())
 		if err != nil {
 			t.Fatal(err)
 		}
 		given := p.Evict(v.View)
-		all := commit{v.View, given, p.View(v.View, &compaction.Summary{Text: "s", From: p.From, To: p.To})}
+		all := commit{v.View, given, p.View(v.View, &clip.Summary{Text: "s", From: p.From, To: p.To})}
 		c.change(&all)
-		err = compaction.CheckNothingLost(all.before, all.given, all.after)
-		violation, ok := errors.AsType[*compaction.Violation](err)
+		err = plan.CheckNothingLost(all.before, all.given, all.after)
+		violation, ok := errors.AsType[*plan.Violation](err)
 		if ok != (c.says != "") || ok && !strings.Contains(violation.Error(), c.says) {
 			t.Errorf("%s: %v, want %q (%v)", name, err, c.says, fmt.Sprint(p))
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 )
@@ -66,9 +67,9 @@ func (s *Store) readBefore(ctx context.Context, org db.Org, conversation int64, 
 	}
 	edits, err := editsOfView(rows[0].Before)
 	for i := 0; i < len(rows) && err == nil; i++ {
-		var made []Edit
+		var made []clip.Edit
 		if made, err = editsIn([]json.RawMessage{rows[i].Edits}); err == nil {
-			edits = MergeEdits(edits, made)
+			edits = clip.MergeEdits(edits, made)
 		}
 	}
 	if err == nil {
@@ -77,12 +78,12 @@ func (s *Store) readBefore(ctx context.Context, org db.Org, conversation int64, 
 	return view.ContextView, err
 }
 
-func editsIn(lists []json.RawMessage) (all []Edit, err error) {
+func editsIn(lists []json.RawMessage) (all []clip.Edit, err error) {
 	for _, raw := range lists {
 		if len(raw) == 0 {
 			continue
 		}
-		var edits []Edit
+		var edits []clip.Edit
 		if err := json.Unmarshal(raw, &edits); err != nil {
 			return nil, fmt.Errorf("read the edits of a policy: %w", err)
 		}
@@ -92,7 +93,7 @@ func editsIn(lists []json.RawMessage) (all []Edit, err error) {
 }
 
 // editsOfView returns the edits of a stored view.
-func editsOfView(raw json.RawMessage) (edits []Edit, err error) {
+func editsOfView(raw json.RawMessage) (edits []clip.Edit, err error) {
 	var view recall.ContextView
 	if err := json.Unmarshal(raw, &view); err != nil {
 		return nil, fmt.Errorf("read a stored view: %w", err)

@@ -10,7 +10,9 @@ import (
 
 	"github.com/loci-memory/loci/agent/agenttest"
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/recall"
 )
@@ -38,13 +40,13 @@ func TestAnAgentLosesNothing(t *testing.T) {
 	t.Parallel()
 	for name, w := range map[string]struct {
 		model, fails bool
-		counts       float64          // tokens of the agent's provider for one of ours
-		ways         []compaction.How // that summaries are made in, among others
+		counts       float64    // tokens of the agent's provider for one of ours
+		ways         []clip.How // that summaries are made in, among others
 	}{
-		"no model":                      {counts: 1, ways: []compaction.How{compaction.Extracted}},
-		"a model that counts half more": {model: true, counts: 1.5, ways: []compaction.How{compaction.Whole}},
+		"no model":                      {counts: 1, ways: []clip.How{clip.Extracted}},
+		"a model that counts half more": {model: true, counts: 1.5, ways: []clip.How{clip.Whole}},
 		"a provider that fails": {model: true, fails: true, counts: 1,
-			ways: []compaction.How{compaction.Whole, compaction.Extracted}},
+			ways: []clip.How{clip.Whole, clip.Extracted}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -88,7 +90,7 @@ func TestAnAgentLosesNothing(t *testing.T) {
 }
 
 // modelsOf gives the model of a provider, which fails or does not.
-func modelsOf(t *testing.T, fails bool) func(context.Context, string) *compaction.Model {
+func modelsOf(t *testing.T, fails bool) func(context.Context, string) *summary.Model {
 	t.Helper()
 	p := llmtest.New(t)
 	p.Window = drivenWindow

@@ -7,6 +7,7 @@ import (
 
 	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/letta"
@@ -75,7 +76,7 @@ func (s *Server) compact(ctx context.Context, c recall.Conversation, r letta.Com
 	done, err := s.Agents.Compact(ctx, rest.Org(ctx), c,
 		agent.CompactOptions{Settings: json.RawMessage(r.Settings.Value.Object), Dry: dry || r.Dry.Value})
 	out := letta.Compacted{Plan: done.Plan, Compaction: done.Made, Before: done.Sent, After: done.Left}
-	if nothing, is := errors.AsType[*compaction.Nothing](err); is && answersEqual(c, *nothing) {
+	if nothing, is := errors.AsType[*plan.Nothing](err); is && answersEqual(c, *nothing) {
 		out.Unchanged = new(nothing.Error())
 		return out, nil
 	}
@@ -91,7 +92,7 @@ func (s *Server) compact(ctx context.Context, c recall.Conversation, r letta.Com
 // answersEqual reports whether a request to compact a conversation is answered with equal counts, as Letta does where
 // there is nothing to compact. Letta refuses one that finds no smaller view, and one of a conversation of its own id
 // without messages.
-func answersEqual(c recall.Conversation, n compaction.Nothing) bool {
+func answersEqual(c recall.Conversation, n plan.Nothing) bool {
 	empty := n.Goal == 0 && n.Messages == 0 && !n.Summarized
 	return !n.Stuck && (c.IsDefault || !empty)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/loci-memory/loci/agent/agenttest"
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/letta"
 )
@@ -32,7 +33,7 @@ type compacted struct {
 	Summary    string
 	Before     int `json:"num_messages_before"`
 	After      int `json:"num_messages_after"`
-	Plan       compaction.Plan
+	Plan       plan.Plan
 	Compaction *compaction.Compaction
 }
 
@@ -129,7 +130,7 @@ func TestCompactingAConversation(t *testing.T) {
 	c.capture(agent, body)
 	c.capture(agent, chatter(1, 3, "in the default one"))
 	made := c.compact("/v1/conversations/"+conversation+"/compact", `{"compaction_settings":{"mode":"all"}}`)
-	if made.Compaction == nil || made.Compaction.Mode != compaction.All ||
+	if made.Compaction == nil || made.Compaction.Mode != plan.All ||
 		*made.Compaction.ConversationID != conversation || made.Compaction.Window != 12000 {
 		t.Errorf("compacted: %+v", made)
 	}

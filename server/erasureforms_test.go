@@ -17,7 +17,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/loci-memory/loci/agent/loop/model/modeltest"
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/server/servertest"
@@ -272,13 +272,13 @@ type holding struct {
 	text        string
 }
 
-func (h *holding) Complete(ctx context.Context, _ compaction.Request) (compaction.Reply, error) {
+func (h *holding) Complete(ctx context.Context, _ summary.Request) (summary.Reply, error) {
 	h.once.Do(func() { close(h.asked) })
 	select {
 	case <-h.goOn:
 	case <-ctx.Done():
 	}
-	return compaction.Reply{Text: h.text}, ctx.Err()
+	return summary.Reply{Text: h.text}, ctx.Err()
 }
 
 // A run, a compaction and an import that began before an erasure have read the text, and write it while it works: the
@@ -290,8 +290,8 @@ func TestAnErasureWaitsForWhatBeganBefore(t *testing.T) {
 	r.capture(other, fmt.Sprintf(`{"messages":[{"role":"user","content":%s}]}`, quoted("I am "+secret)))
 	r.capture(other, chatter(1, 8, "weather"))
 	held := &holding{asked: make(chan struct{}), goOn: make(chan struct{}), text: "## Who\n- The user is " + secret + "."}
-	r.own().Agents.Compaction.Models = func(context.Context, string) *compaction.Model {
-		return &compaction.Model{Summarizer: held, Name: "m"}
+	r.own().Agents.Compaction.Models = func(context.Context, string) *summary.Model {
+		return &summary.Model{Summarizer: held, Name: "m"}
 	}
 	wait := make(chan struct{})
 	r.model.Says(modeltest.Answer{Text: "Hello, " + secret, Wait: wait})

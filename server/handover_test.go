@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/server/servertest"
 )
@@ -20,30 +20,30 @@ import (
 type summarizer struct {
 	mu      sync.Mutex
 	answers []string
-	asked   []compaction.Request
+	asked   []summary.Request
 }
 
-// Complete implements compaction.Summarizer.
-func (m *summarizer) Complete(ctx context.Context, r compaction.Request) (compaction.Reply, error) {
+// Complete implements summary.Summarizer.
+func (m *summarizer) Complete(ctx context.Context, r summary.Request) (summary.Reply, error) {
 	m.mu.Lock()
 	answer := m.answers[min(len(m.asked), len(m.answers)-1)]
 	m.asked = append(m.asked, r)
 	m.mu.Unlock()
 	if answer == "" {
 		<-ctx.Done()
-		return compaction.Reply{}, ctx.Err()
+		return summary.Reply{}, ctx.Err()
 	}
 	if answer == "fails" {
-		return compaction.Reply{}, errors.New("no answer")
+		return summary.Reply{}, errors.New("no answer")
 	}
-	return compaction.Reply{Text: answer}, nil
+	return summary.Reply{Text: answer}, nil
 }
 
 // summarizes gives a server a model that writes.
 func (c *client) summarizes(answers ...string) *summarizer {
 	m := &summarizer{answers: answers}
-	c.own().Agents.Compaction.Models = func(context.Context, string) *compaction.Model {
-		return &compaction.Model{Summarizer: m, Name: "m"}
+	c.own().Agents.Compaction.Models = func(context.Context, string) *summary.Model {
+		return &summary.Model{Summarizer: m, Name: "m"}
 	}
 	return m
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/loci-memory/loci/agent/handover"
 	"github.com/loci-memory/loci/agent/loop/model/modeltest"
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/summary"
 )
 
 // slowWriter is a model that answers when it may.
@@ -18,21 +18,21 @@ type slowWriter struct {
 	may  chan struct{}
 }
 
-// Complete implements compaction.Summarizer.
-func (w slowWriter) Complete(ctx context.Context, _ compaction.Request) (compaction.Reply, error) {
+// Complete implements summary.Summarizer.
+func (w slowWriter) Complete(ctx context.Context, _ summary.Request) (summary.Reply, error) {
 	select {
 	case <-w.may:
-		return compaction.Reply{Text: w.text}, nil
+		return summary.Reply{Text: w.text}, nil
 	case <-ctx.Done():
-		return compaction.Reply{}, ctx.Err()
+		return summary.Reply{}, ctx.Err()
 	}
 }
 
 // writesSlowly gives a server a model that answers when the channel is closed, after requests have ended.
 func (c *client) writesSlowly(text string) (may chan struct{}) {
 	may = make(chan struct{})
-	c.own().Agents.Compaction.Models = func(context.Context, string) *compaction.Model {
-		return &compaction.Model{Summarizer: slowWriter{text, may}, Name: "m"}
+	c.own().Agents.Compaction.Models = func(context.Context, string) *summary.Model {
+		return &summary.Model{Summarizer: slowWriter{text, may}, Name: "m"}
 	}
 	c.own().Handovers.Patience = time.Millisecond
 	return may

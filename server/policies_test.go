@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/tenant/apikey"
 )
@@ -43,7 +44,7 @@ func (c *client) pruned(agent string) []compaction.Compaction {
 		c.t.Fatal(err)
 	}
 	for _, k := range list {
-		if k.Trigger == compaction.Pruned {
+		if k.Trigger == plan.Pruned {
 			pruned = append(pruned, k)
 		}
 	}
@@ -388,7 +389,7 @@ func TestAPreviewOfAPolicyStoresNothing(t *testing.T) {
 		Tokens struct{ Total int }
 		Before int `json:"tokens_before"`
 		First  int `json:"first_changed"`
-		Steps  []compaction.StepCount
+		Steps  []plan.StepCount
 		Cost   struct {
 			Next  float64 `json:"next_prompt"`
 			Later float64 `json:"later_prompt"`
@@ -425,7 +426,7 @@ func TestAPreviewAtAPositionOfALongLog(t *testing.T) {
 	c.capture(agent, `{"messages":[{"role":"user","content":"the first of all"}]}`)
 	seq := c.seqOf(agent, "the first of all")
 	const item = `{"role":"user","content":"x"}`
-	c.capture(agent, `{"messages":[`+strings.Repeat(item+",", compaction.MaxMessages-1)+item+`]}`)
+	c.capture(agent, `{"messages":[`+strings.Repeat(item+",", plan.MaxMessages-1)+item+`]}`)
 	got := c.must("GET", fmt.Sprintf("/v1/agents/%s/prompt?policy=pi&at_seq=%d", agent, seq), "")
 	if !strings.Contains(got, "the first of all") || strings.Contains(got, `"x"`) {
 		t.Errorf("the prompt at the first message: %.2000s", got)

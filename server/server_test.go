@@ -30,6 +30,7 @@ import (
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/replay"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/db/event"
@@ -95,7 +96,7 @@ func newServerWith(t testing.TB, pool *pgxpool.Pool, jobs *river.Client[pgx.Tx])
 		Examine:           func(context.Context) []db.Finding { return []db.Finding{} },
 		ExamineEmbeddings: neverAsked, ExamineModel: neverAsked,
 		Replays: &replay.Store{DB: pool, Recall: messages,
-			Models: func(ctx context.Context, handle string) *compaction.Model {
+			Models: func(ctx context.Context, handle string) *summary.Model {
 				if compactions.Models == nil {
 					return nil
 				}

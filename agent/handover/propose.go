@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/chunker/frame"
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall/chat"
 )
@@ -83,7 +83,7 @@ func (s *Store) propose(ctx context.Context, m material, manifest string) (out s
 	said := []chat.Message{{Role: "system", Content: words + "\n\nThe agent's files, by its manifest:\n" + manifest},
 		{Role: "user", Content: m.String()}}
 	for attempt := 1; ; attempt++ {
-		reply, err := model.Complete(limited, compaction.Request{Model: model.Name, MaxTokens: maxAnswerSpace,
+		reply, err := model.Complete(limited, summary.Request{Model: model.Name, MaxTokens: maxAnswerSpace,
 			Messages: said})
 		if err != nil {
 			return out, public(err)

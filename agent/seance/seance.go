@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/chunker/frame"
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
@@ -22,7 +22,7 @@ import (
 // Store asks sessions.
 type Store struct {
 	Recall *recall.Store
-	Models func(ctx context.Context, handle string) *compaction.Model // as compaction.Store has them; nil asks none
+	Models func(ctx context.Context, handle string) *summary.Model // as compaction.Store has them; nil asks none
 }
 
 // Bounds of an answer.
@@ -159,7 +159,7 @@ const words = `You answer a question about a finished session of an agent from p
 
 // phrase returns a model's answer, whose every citation is of the passages; why says why there is no answer.
 func (s *Store) phrase(ctx context.Context, question string, passages []SessionPassage) (answer, why string) {
-	var model *compaction.Model
+	var model *summary.Model
 	if s.Models != nil {
 		model = s.Models(ctx, "")
 	}
@@ -168,7 +168,7 @@ func (s *Store) phrase(ctx context.Context, question string, passages []SessionP
 	}
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	reply, err := model.Complete(limited, compaction.Request{Model: model.Name, MaxTokens: answerSpace,
+	reply, err := model.Complete(limited, summary.Request{Model: model.Name, MaxTokens: answerSpace,
 		Messages: []chat.Message{{Role: "system", Content: words},
 			{Role: "user", Content: "The question: " + frame.Neutralize(question) + "\n\nThe passages:\n" + Render(passages)}}})
 	if err != nil {

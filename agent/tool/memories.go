@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/agent/tool/jq"
 	"github.com/loci-memory/loci/archival"
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/memory/block"
@@ -29,9 +29,9 @@ type Memories struct {
 
 	MemoryFiles *memoryfile.Store
 
-	Agents   *agent.Store                                    // their policies bound reads of files; nil bounds none
-	Erasures *erase.Store                                    // nil takes no requests
-	Models   func(context.Context, string) *compaction.Model // that phrase answers; may be nil
+	Agents   *agent.Store                                 // their policies bound reads of files; nil bounds none
+	Erasures *erase.Store                                 // nil takes no requests
+	Models   func(context.Context, string) *summary.Model // that phrase answers; may be nil
 
 	JQ *jq.Runner // of query_result; nil runs none
 

@@ -170,7 +170,7 @@ func restNotes(views []files.Opened, content bool, bounds *policy.ReadBounds) st
 func openedLine(opened []files.Opened) string {
 	var summaries []string
 	for _, f := range opened {
-		summaries = append(summaries, summary(f))
+		summaries = append(summaries, openedFile(f))
 	}
 	if len(opened) == 1 {
 		return "* Opened " + summaries[0]
@@ -178,8 +178,8 @@ func openedLine(opened []files.Opened) string {
 	return fmt.Sprintf("* Opened %d files: %s", len(opened), joined(summaries))
 }
 
-// summary names a file, the lines asked for as far as it has them, and what was open of it before.
-func summary(f files.Opened) string {
+// openedFile names a file, the lines asked for as far as it has them, and what was open of it before.
+func openedFile(f files.Opened) string {
 	s := fileName(f.Name)
 	if f.Request.Offset != nil {
 		asked := files.LineRange{Offset: *f.Request.Offset, Length: f.Request.Length}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/loci-memory/loci/agent/loop"
 	"github.com/loci-memory/loci/agent/loop/model"
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/server/metrics"
 )
@@ -60,19 +60,19 @@ func (h *hangingModel) Answer(ctx context.Context, _ model.Request, _ func(model
 }
 
 // Complete hangs as Answer does.
-func (h *hangingModel) Complete(ctx context.Context, _ compaction.Request) (compaction.Reply, error) {
+func (h *hangingModel) Complete(ctx context.Context, _ summary.Request) (summary.Reply, error) {
 	h.asked <- db.OrgOf(ctx)
 	<-ctx.Done()
-	return compaction.Reply{}, ctx.Err()
+	return summary.Reply{}, ctx.Err()
 }
 
 // hangingSummarizer is a hangingModel that writes summaries.
 type hangingSummarizer struct {
-	compaction.Summarizer
+	summary.Summarizer
 	*hangingModel
 }
 
-func (h hangingSummarizer) Complete(ctx context.Context, r compaction.Request) (compaction.Reply, error) {
+func (h hangingSummarizer) Complete(ctx context.Context, r summary.Request) (summary.Reply, error) {
 	return h.hangingModel.Complete(ctx, r)
 }
 
@@ -87,7 +87,7 @@ func TestHangingModelsOfOneOrganizationHoldNoOtherUp(t *testing.T) {
 		},
 		"summaries": func(h *hangingModel, calls *db.Shares) func(context.Context) {
 			shared := &sharedSummarizer{hangingSummarizer{nil, h}, calls, metrics.New("")}
-			return func(ctx context.Context) { _, _ = shared.Complete(ctx, compaction.Request{}) }
+			return func(ctx context.Context) { _, _ = shared.Complete(ctx, summary.Request{}) }
 		},
 	} {
 		h := &hangingModel{asked: make(chan db.Org, 100)}

@@ -9,8 +9,8 @@ import (
 	"os"
 
 	"github.com/loci-memory/loci/agent/loop"
-	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/embed/rank"
 	"github.com/loci-memory/loci/files/document/child"
 	"github.com/loci-memory/loci/server/metrics"
@@ -38,7 +38,7 @@ type configured struct {
 	counts    *metrics.Metrics
 	embedder  *embedder
 	reranker  *rank.Reranker // nil if none is named
-	models    func(context.Context, string) *compaction.Model
+	models    func(context.Context, string) *summary.Model
 	answering func(handle string) (loop.Model, error)
 	reader    *child.Reader
 	tracing   *tracing // nil without a collector

@@ -13,10 +13,10 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/lab"
 	"github.com/loci-memory/loci/compaction/lab/transcript"
 	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/server/metrics"
 )
 
@@ -149,7 +149,7 @@ func ratios(s *lab.Session, shares []float64, like lab.Settings) (all []lab.Sett
 }
 
 // model returns the model that writes summaries; nil if none is asked for.
-func (c labReplayCmd) model(ctx context.Context) (*compaction.Model, error) {
+func (c labReplayCmd) model(ctx context.Context) (*summary.Model, error) {
 	if c.Model == "" {
 		return nil, nil
 	}

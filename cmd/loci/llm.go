@@ -9,6 +9,7 @@ import (
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/llm"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/server/metrics"
 )
@@ -41,16 +42,16 @@ const maxSummaries = 16
 
 // sharedSummarizer lets the organizations share the calls of a model that are under way.
 type sharedSummarizer struct {
-	compaction.Summarizer
+	summary.Summarizer
 	calls  *db.Shares
 	counts *metrics.Metrics
 }
 
-// Complete implements compaction.Summarizer. It waits until the organization may have one call more.
-func (s *sharedSummarizer) Complete(ctx context.Context, r compaction.Request) (compaction.Reply, error) {
+// Complete implements summary.Summarizer. It waits until the organization may have one call more.
+func (s *sharedSummarizer) Complete(ctx context.Context, r summary.Request) (summary.Reply, error) {
 	org := db.OrgOf(ctx)
 	if err := s.calls.Take(ctx, org, 1); err != nil {
-		return compaction.Reply{}, &compaction.NotAsked{Err: err}
+		return summary.Reply{}, &summary.NotAsked{Err: err}
 	}
 	defer s.calls.Give(org, 1)
 	ctx, span := startSpan(ctx, "model summary")
@@ -62,7 +63,7 @@ func (s *sharedSummarizer) Complete(ctx context.Context, r compaction.Request) (
 }
 
 // models checks the settings and returns a function from a model's handle to the model; nil without a base URL.
-func (c language) models(counts *metrics.Metrics) (func(context.Context, string) *compaction.Model, error) {
+func (c language) models(counts *metrics.Metrics) (func(context.Context, string) *summary.Model, error) {
 	if c.BaseURL == "" {
 		if c.Model != "" || c.Key != "" || c.Window != 0 {
 			return nil, settingError{errors.New("LOCI_LLM_MODEL, _API_KEY or _CONTEXT_WINDOW is set without " +
@@ -77,9 +78,9 @@ func (c language) models(counts *metrics.Metrics) (func(context.Context, string)
 	}
 	shared := &sharedSummarizer{Summarizer: client, calls: db.NewShares(maxSummaries, maxSummaries/4),
 		counts: counts}
-	return func(_ context.Context, handle string) *compaction.Model {
+	return func(_ context.Context, handle string) *summary.Model {
 		name := handle[strings.IndexByte(handle, '/')+1:]
-		m := &compaction.Model{Summarizer: shared, Name: name, Patience: c.SummaryPatience, List: client.Models}
+		m := &summary.Model{Summarizer: shared, Name: name, Patience: c.SummaryPatience, List: client.Models}
 		if m.Name == "" || m.Name == client.Model() {
 			m.Name, m.Window = client.Model(), client.Window()
 		}

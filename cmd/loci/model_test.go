@@ -13,7 +13,10 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
+	"github.com/loci-memory/loci/compaction/plan"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 )
@@ -174,15 +177,15 @@ const attempts = 3
 // model once it is well.
 func (p *program) outlives(m *moody, model, why string, patient *program) {
 	p.t.Helper()
-	modes := []compaction.Mode{compaction.SlidingWindow, compaction.SelfCompactSlidingWindow}
+	modes := []plan.Mode{plan.SlidingWindow, plan.SelfCompactSlidingWindow}
 	agent := p.crowded(map[string]any{"model": "fake/" + model, "mode": modes[len(model)%2]})
 	for range 3 {
 		p.fits(agent)
 	}
 	list := p.compactions(agent)
-	if len(list) != 1 || *list[0].How != compaction.Extracted || list[0].Why == nil ||
+	if len(list) != 1 || *list[0].How != clip.Extracted || list[0].Why == nil ||
 		!strings.Contains(*list[0].Why, why) ||
-		list[0].ModelCalls > compaction.MaxModelCalls {
+		list[0].ModelCalls > summary.MaxModelCalls {
 		text, _ := json.Marshal(list)
 		p.t.Fatalf("the compactions are %s; want one that was extracted because of %q", text, why)
 	}
@@ -208,7 +211,7 @@ func (p *program) outlives(m *moody, model, why string, patient *program) {
 		"/v1/agents/"+agent+"/summarize",
 		map[string]any{"compaction_settings": map[string]any{"mode": "all"}},
 	).Compaction
-	if *done.How != compaction.Whole || done.Why != nil || done.Model == nil || done.PromptTokens == 0 ||
+	if *done.How != clip.Whole || done.Why != nil || done.Model == nil || done.PromptTokens == 0 ||
 		done.OutputTokens == 0 {
 		p.t.Errorf("once the model is well: %+v, because of %v", done, done.Why)
 	}
@@ -271,14 +274,14 @@ func (p *pair) modelMayComeLater(t *testing.T, come func()) {
 	server := p.programs[0]
 	agent := server.crowded(nil)
 	server.fits(agent)
-	if list := server.compactions(agent); len(list) != 1 || *list[0].How != compaction.Extracted ||
+	if list := server.compactions(agent); len(list) != 1 || *list[0].How != clip.Extracted ||
 		!strings.Contains(*list[0].Why, "cannot be reached") {
 		t.Errorf("while it is away: %+v", list)
 	}
 	come()
 	agent = server.crowded(nil)
 	server.fits(agent)
-	if list := server.compactions(agent); len(list) != 1 || *list[0].How != compaction.Whole || list[0].Why != nil {
+	if list := server.compactions(agent); len(list) != 1 || *list[0].How != clip.Whole || list[0].Why != nil {
 		t.Errorf("once it is there: %+v", list)
 	}
 }

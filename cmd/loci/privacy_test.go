@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/embed/embedtest"
 )
 
@@ -117,7 +117,7 @@ func (p *program) everythingOf(agent, folder, archive string, refused bool) map[
 	})
 	read("compactions", "GET", "/v1/agents/"+agent+"/compactions", nil)
 	read("summarize", "POST", "/v1/agents/"+agent+"/summarize", map[string]any{
-		"compaction_settings": map[string]any{"mode": compaction.All}})
+		"compaction_settings": map[string]any{"mode": plan.All}})
 	read("events", "GET", "/v1/agents/"+agent+"/events", nil)
 	read("messages", "GET", "/v1/agents/"+agent+"/messages", nil)
 	read("agent", "GET", "/v1/agents/"+agent, nil)

@@ -20,7 +20,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/db/dbtest/scale"
@@ -164,7 +166,7 @@ func newWindows(t *testing.T, dice *rand.Rand) *windows {
 	}
 	t.Cleanup(w.pool.Close)
 	p := &program{t: t, base: w.servers[0].url()}
-	for i, mode := range []compaction.Mode{compaction.SlidingWindow, compaction.SelfCompactSlidingWindow, compaction.All} {
+	for i, mode := range []plan.Mode{plan.SlidingWindow, plan.SelfCompactSlidingWindow, plan.All} {
 		window := 12_000 + 2_000*i
 		agent := call[identified](
 			p,
@@ -677,7 +679,7 @@ func (w *windows) checkFrames(th *thread, c recall.Conversation) (standing []mad
 
 // framed is a frame to be compared.
 func framed(f recall.ContextView) string {
-	var clips []compaction.Edit
+	var clips []clip.Edit
 	_ = json.Unmarshal(f.Clipped, &clips)
 	at := 0
 	if f.SummaryAt != nil {

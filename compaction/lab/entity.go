@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/prose"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -61,7 +61,7 @@ func usesOf(messages []recall.Message) [][]use {
 	all := make([][]use, len(messages))
 	for i, m := range messages {
 		text := spoken(m)
-		found := compaction.Identifiers(text)
+		found := prose.Identifiers(text)
 		lines := linesOf(m)
 		if m.Role == recall.Assistant {
 			all[i] = e.uses(text, found, lines)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -96,7 +96,7 @@ type sight struct {
 	summary string
 }
 
-func sightOf(v compaction.View) sight {
+func sightOf(v clip.View) sight {
 	s := sight{shown: map[int]string{}, visible: make(map[int]bool, len(v.Messages)), summary: v.SummaryText()}
 	edited := map[int]bool{}
 	for _, e := range v.Edits {
@@ -109,7 +109,7 @@ func sightOf(v compaction.View) sight {
 			of = append(of, m)
 		}
 	}
-	for _, m := range compaction.Shown(of, v.Edits) {
+	for _, m := range clip.Shown(of, v.Edits) {
 		s.shown[m.Position] = spoken(m)
 	}
 	return s

@@ -3,8 +3,8 @@ package lab
 import (
 	"context"
 
-	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/recall/chat"
 )
 
@@ -28,9 +28,9 @@ func (r *Replaying) writer(ctx context.Context) func([]policy.LineRequest) []str
 		return nil
 	}
 	return policy.LineWriter{Parallel: 1, Cache: r.lines, Ask: func(q policy.LineRequest) (string, error) {
-		reply, err := m.Complete(ctx, compaction.Request{Model: m.Name, MaxTokens: q.MaxTokens,
+		reply, err := m.Complete(ctx, summary.Request{Model: m.Name, MaxTokens: q.MaxTokens,
 			Messages: []chat.Message{{Role: "user", Content: q.Prompt}}})
-		r.result.ModelCalls += compaction.Calls(err)
+		r.result.ModelCalls += summary.Calls(err)
 		r.result.ModelTokens += reply.PromptTokens + reply.OutputTokens
 		if err != nil || reply.Text == "" {
 			r.result.ModelFailures++

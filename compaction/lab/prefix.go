@@ -4,7 +4,8 @@ import (
 	"hash/fnv"
 	"io"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -37,10 +38,10 @@ func (r *Replaying) shown() (all []shownMessage) {
 	for _, e := range r.view.Edits {
 		edited[e.Position] = true
 	}
-	tokens := compaction.ShownTokens(r.view)
+	tokens := clip.ShownTokens(r.view)
 	messages := r.view.AsShown()
 	if n := len(messages) - len(r.view.Messages); n > 0 {
-		all = append(all, shownMessage{sumOf(messages[0]), compaction.FixedTokens(r.view) - r.view.Fixed})
+		all = append(all, shownMessage{sumOf(messages[0]), plan.FixedTokens(r.view) - r.view.Fixed})
 		messages = messages[n:]
 	}
 	for i, m := range messages {

@@ -8,9 +8,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/lab/transcript"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db"
 )
 
@@ -20,8 +22,8 @@ type Settings struct {
 	Policy policy.Policy
 	Window int // tokens
 	Prices policy.CachePrices
-	Ratio  float64           // of a ratio replay: the share of the session that prompts hold; else 0
-	Model  *compaction.Model // writes summaries, and lines of results; nil: rules make them
+	Ratio  float64        // of a ratio replay: the share of the session that prompts hold; else 0
+	Model  *summary.Model // writes summaries, and lines of results; nil: rules make them
 }
 
 // Turn is a prompt for which a model was asked.
@@ -83,8 +85,8 @@ func ReplayOf(ctx context.Context, of *Session, s Settings) (Result, error) {
 type Replaying struct {
 	session  *Session
 	settings Settings
-	view     compaction.View
-	trigger  compaction.TriggerState
+	view     clip.View
+	trigger  plan.TriggerState
 	touched  time.Time
 	before   []shownMessage // the prompt before
 	sums     map[int]uint64 // of the messages that are shown as they are, by position
@@ -96,7 +98,7 @@ type Replaying struct {
 // Begin begins the replay of a session.
 func Begin(s *Session, under Settings) *Replaying {
 	return &Replaying{session: s, settings: under, sums: map[int]uint64{}, lines: lineCache{},
-		view: compaction.View{Window: under.Window, Fixed: s.fixed},
+		view: clip.View{Window: under.Window, Fixed: s.fixed},
 		result: Result{Session: s.name, Policy: under.Name, Window: under.Window, Ratio: under.Ratio,
 			OfQuestions: len(s.asked) > 0, Kinds: map[Kind]Evidence{}, Sources: map[Source]Evidence{}, Turns: []Turn{},
 			Missing: []Missing{}}}
@@ -141,7 +143,7 @@ func (r *Replaying) Result() Result {
 // turn makes the prompt of the answer at an index, and measures it.
 func (r *Replaying) turn(ctx context.Context, i int) error {
 	at := policy.Moment{Now: r.session.messages[i].CreatedAt, Touched: r.touched, Write: r.writer(ctx)}
-	var fresh []compaction.Edit
+	var fresh []clip.Edit
 	r.view, fresh = r.settings.Policy.Prune(r.view, at)
 	if err := ctx.Err(); err != nil {
 		return err
@@ -158,7 +160,7 @@ func (r *Replaying) turn(ctx context.Context, i int) error {
 		turn.Compacted = made
 	}
 	r.touched = at.Now
-	turn.Tokens = compaction.Estimate(r.view)
+	turn.Tokens = clip.Estimate(r.view)
 	if r.view.Window > 0 && turn.Tokens > r.view.Window {
 		r.result.TooLarge++
 	}
@@ -172,9 +174,9 @@ func (r *Replaying) turn(ctx context.Context, i int) error {
 
 // compact compacts the view by the policy. It reports false if there is nothing to compact.
 func (r *Replaying) compact(ctx context.Context, at policy.Moment) (bool, error) {
-	plan, err := r.settings.Policy.PlanAndRestore(r.view, at)
+	planned, err := r.settings.Policy.PlanAndRestore(r.view, at)
 	if errors.Is(err, db.ErrInvalid) {
-		plan, err = r.settings.Policy.Truncate(r.view, at)
+		planned, err = r.settings.Policy.Truncate(r.view, at)
 	}
 	if errors.Is(err, db.ErrInvalid) {
 		return false, nil // nothing can leave
@@ -182,28 +184,28 @@ func (r *Replaying) compact(ctx context.Context, at policy.Moment) (bool, error)
 	if err != nil {
 		return false, fmt.Errorf("plan a compaction of %s by %s: %w", r.session.name, r.settings.Name, err)
 	}
-	given := plan.Evict(r.view)
-	var summary *compaction.Summary
-	if plan.NeedsModel {
-		made, err := compaction.Summarize(ctx, given, compaction.Defaults(), r.settings.Model)
+	given := planned.Evict(r.view)
+	var written *clip.Summary
+	if planned.NeedsModel {
+		made, err := summary.Summarize(ctx, given, plan.Defaults(), r.settings.Model)
 		if err != nil {
 			return false, err
 		}
-		made.Tokens = compaction.SummaryTokens(made)
-		summary = &made
+		made.Tokens = clip.SummaryTokens(made)
+		written = &made
 		r.result.ModelCalls += made.ModelCalls
 		r.result.ModelTokens += made.PromptTokens + made.OutputTokens
-		if r.settings.Model != nil && made.How == compaction.Extracted && made.Why != "" {
+		if r.settings.Model != nil && made.How == clip.Extracted && made.Why != "" {
 			r.result.ModelFailures++
 		}
 	}
-	after := plan.View(r.view, summary)
-	if err := compaction.CheckNothingLost(r.view, given, after); err != nil {
+	after := planned.View(r.view, written)
+	if err := plan.CheckNothingLost(r.view, given, after); err != nil {
 		r.result.PairErrors++
 		return false, nil //nolint:nilerr // it is counted, and not made
 	}
 	r.view = after
-	r.trigger = compaction.TriggerState{Warned: r.trigger.Warned, Disarmed: true, Base: compaction.Estimate(after)}
+	r.trigger = plan.TriggerState{Warned: r.trigger.Warned, Disarmed: true, Base: clip.Estimate(after)}
 	r.result.Compactions++
 	return true, nil
 }

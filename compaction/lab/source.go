@@ -3,7 +3,8 @@ package lab
 import (
 	"strings"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/prose"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -40,14 +41,14 @@ func sources(m recall.Message, ofFile map[string]bool) (all []Source) {
 		case m.Role == recall.User:
 			said[Requests] = true
 		case p.Type == recall.ToolCall:
-			path, _ := compaction.FileOf(p)
+			path, _ := summary.FileOf(p)
 			ofFile[p.CallID] = path != ""
 			said[fileOr(path != "")] = true
 		case p.Type == recall.ToolReturn:
 			said[fileOr(ofFile[p.CallID])] = true
 			said[Errors] = said[Errors] || p.IsError || m.IsErr || endsInError(p.Text)
 		case p.Type == recall.Text && m.Role == recall.Assistant:
-			said[Decisions] = said[Decisions] || compaction.Decides(p.Text)
+			said[Decisions] = said[Decisions] || prose.Decides(p.Text)
 		}
 	}
 	for _, s := range Sources {

@@ -5,20 +5,21 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
 )
 
 // state is a replay that is interrupted, as JSON.
 type state struct {
-	Next    int                     `json:"next"`
-	Visible []int                   `json:"visible"` // positions
-	Edits   []compaction.Edit       `json:"edits"`
-	Summary *compaction.Summary     `json:"summary"`
-	Trigger compaction.TriggerState `json:"trigger"`
-	Touched time.Time               `json:"touched"`
-	Before  []shownMessage          `json:"before"`
-	Lines   lineCache               `json:"lines"`
-	Result  Result                  `json:"result"`
+	Next    int               `json:"next"`
+	Visible []int             `json:"visible"` // positions
+	Edits   []clip.Edit       `json:"edits"`
+	Summary *clip.Summary     `json:"summary"`
+	Trigger plan.TriggerState `json:"trigger"`
+	Touched time.Time         `json:"touched"`
+	Before  []shownMessage    `json:"before"`
+	Lines   lineCache         `json:"lines"`
+	Result  Result            `json:"result"`
 }
 
 // Save returns the state of the replay, with which Resume goes on.

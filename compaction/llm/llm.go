@@ -20,7 +20,7 @@ import (
 	"github.com/failsafe-go/failsafe-go/circuitbreaker"
 	"github.com/sashabaranov/go-openai"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed/provider"
 	"github.com/loci-memory/loci/recall/chat"
@@ -45,7 +45,7 @@ type Config struct {
 	MaxAnswerBytes int64 // 0 means 8 MiB
 }
 
-// Client is a compaction.Summarizer. It may be used from many goroutines.
+// Client is a summary.Summarizer. It may be used from many goroutines.
 type Client struct {
 	at     provider.Endpoint
 	client *openai.Client
@@ -92,7 +92,7 @@ func (c *Client) record(breaker circuitbreaker.CircuitBreaker[any], x *exchange,
 	}
 }
 
-var _ compaction.Summarizer = (*Client)(nil)
+var _ summary.Summarizer = (*Client)(nil)
 
 // New checks the configuration without sending a request. An error names the setting to change.
 func New(c Config) (*Client, error) {
@@ -121,18 +121,18 @@ func (c *Client) Model() string { return c.at.Model }
 // Window returns the default model's context window in tokens; 0 if it is unknown.
 func (c *Client) Window() int { return c.window }
 
-// Complete implements compaction.Summarizer. It returns a *compaction.Overflow for a request that is too large, even if
+// Complete implements summary.Summarizer. It returns a *summary.Overflow for a request that is too large, even if
 // the provider cuts it without an error. A model that failed an organization three times in a row, or timed out once,
 // gets no requests of it for five minutes. Every other error, except that of ctx, is a sentence for the operator that
 // names the setting to check.
-func (c *Client) Complete(ctx context.Context, r compaction.Request) (compaction.Reply, error) {
+func (c *Client) Complete(ctx context.Context, r summary.Request) (summary.Reply, error) {
 	r.Model = cmp.Or(r.Model, c.at.Model)
 	at := c.at
 	at.Model = r.Model // errors name it
 	breaker := c.breaker(breakerKey{db.OrgOf(ctx), r.Model})
 	if !breaker.TryAcquirePermit() {
 		rest := breaker.RemainingDelay().Round(time.Second)
-		return compaction.Reply{}, &compaction.NotAsked{Err: provider.Told(
+		return summary.Reply{}, &summary.NotAsked{Err: provider.Told(
 			fmt.Errorf("%s at %s did not answer and is not asked again for %v", r.Model, at.Host(), rest),
 			"the model did not answer and is not asked again for %v", rest)}
 	}
@@ -142,25 +142,25 @@ func (c *Client) Complete(ctx context.Context, r compaction.Request) (compaction
 	}
 	c.record(breaker, x, err)
 	if err != nil {
-		return compaction.Reply{}, c.explain(ctx, &at, x, err)
+		return summary.Reply{}, c.explain(ctx, &at, x, err)
 	}
 	if len(answer.Choices) == 0 {
-		return compaction.Reply{}, at.Wrong("without a choice")
+		return summary.Reply{}, at.Wrong("without a choice")
 	}
 	reply := replyOf(answer)
 	if reply.Text == "" && reply.Finish == string(openai.FinishReasonLength) {
-		return reply, &compaction.Overflow{Window: reply.PromptTokens + reply.OutputTokens, Sent: reply.PromptTokens,
+		return reply, &summary.Overflow{Window: reply.PromptTokens + reply.OutputTokens, Sent: reply.PromptTokens,
 			Told: r.Model + " ended for its length before a word was written"}
 	}
 	if cut(r, answer.Usage) {
-		return reply, &compaction.Overflow{Window: reply.PromptTokens, Counted: true,
+		return reply, &summary.Overflow{Window: reply.PromptTokens, Counted: true,
 			Told: fmt.Sprintf("%s read %d tokens of a longer request, and did not say so", r.Model, reply.PromptTokens)}
 	}
 	return reply, nil
 }
 
 // send sends a request once. The exchange holds the provider's answer.
-func (c *Client) send(ctx context.Context, r compaction.Request) (openai.ChatCompletionResponse, *exchange, error) {
+func (c *Client) send(ctx context.Context, r summary.Request) (openai.ChatCompletionResponse, *exchange, error) {
 	ask := openai.ChatCompletionRequest{Model: r.Model, Messages: messages(r.Messages), ReasoningEffort: r.Effort}
 	if r.Temperature != nil && !reasons(r.Model) { // go-openai does not send a plain 0
 		ask.Temperature = max(*r.Temperature, math.SmallestNonzeroFloat32)
@@ -177,7 +177,7 @@ func (c *Client) send(ctx context.Context, r compaction.Request) (openai.ChatCom
 
 // wantsOtherLimit reports whether an endpoint refuses max_tokens and asks for max_completion_tokens. It returns true
 // once: later requests have the new name.
-func (c *Client) wantsOtherLimit(r compaction.Request, x *exchange, err error) bool {
+func (c *Client) wantsOtherLimit(r summary.Request, x *exchange, err error) bool {
 	if err == nil || r.MaxTokens == 0 || c.completion.Load() {
 		return false
 	}
@@ -211,16 +211,16 @@ func messages(turns []chat.Message) []openai.ChatCompletionMessage {
 
 // replyOf returns the text of an answer without reasoning and calls. If there is no text but a refusal, it returns that
 // with the finish Refused.
-func replyOf(answer openai.ChatCompletionResponse) compaction.Reply {
+func replyOf(answer openai.ChatCompletionResponse) summary.Reply {
 	choice := answer.Choices[0]
-	reply := compaction.Reply{Text: choice.Message.Content, Finish: string(choice.FinishReason),
+	reply := summary.Reply{Text: choice.Message.Content, Finish: string(choice.FinishReason),
 		PromptTokens: answer.Usage.PromptTokens, OutputTokens: answer.Usage.CompletionTokens}
 	for _, part := range choice.Message.MultiContent {
 		reply.Text += part.Text
 	}
 	reply.Text = strings.ToValidUTF8(strings.TrimSpace(reply.Text), "\uFFFD")
 	if reply.Text == "" && choice.Message.Refusal != "" {
-		reply.Text, reply.Finish = choice.Message.Refusal, compaction.Refused
+		reply.Text, reply.Finish = choice.Message.Refusal, summary.Refused
 	}
 	return reply
 }

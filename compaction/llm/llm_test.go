@@ -11,9 +11,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/llm"
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
+	"github.com/loci-memory/loci/compaction/plan"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/recall/chat"
 )
 
@@ -21,7 +22,7 @@ func TestRequestIsOpenAIs(t *testing.T) {
 	t.Parallel()
 	p := llmtest.New(t)
 	tools := []byte(`[{"type":"function","function":{"parameters":{"b":1,"a":"<x>"},"name":"read","x_cache":true}}]`)
-	reply, err := client(t, p, nil).Complete(t.Context(), compaction.Request{Tools: tools, MaxTokens: 99,
+	reply, err := client(t, p, nil).Complete(t.Context(), summary.Request{Tools: tools, MaxTokens: 99,
 		Messages: []chat.Message{
 			{Role: "system", Content: "S"}, {Role: "user", Content: "U"},
 			{Role: "assistant", Calls: []chat.Call{{ID: "c1", Name: "read", Arguments: `{"path":"a.go"}`}}},
@@ -58,9 +59,9 @@ func TestRequestIsOpenAIs(t *testing.T) {
 func TestSettingsOfTheModelAreSent(t *testing.T) {
 	t.Parallel()
 	p := llmtest.New(t)
-	s := compaction.Settings{ModelSettings: []byte(`{"provider_type":"openai","temperature":0,"max_output_tokens":321,` +
+	s := plan.Settings{ModelSettings: []byte(`{"provider_type":"openai","temperature":0,"max_output_tokens":321,` +
 		`"reasoning":{"reasoning_effort":"low"}}`)}
-	if _, err := compaction.Summarize(t.Context(), visit(), s, &compaction.Model{Summarizer: client(t, p, nil),
+	if _, err := summary.Summarize(t.Context(), visit(), s, &summary.Model{Summarizer: client(t, p, nil),
 		Name: "other"}); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +97,7 @@ func TestAnswersOfEveryShapeAreRead(t *testing.T) {
 		"a call beside the text": {llmtest.Completes(map[string]any{"content": "Text.",
 			"tool_calls": []any{map[string]any{"id": "1", "type": "function",
 				"function": map[string]any{"name": "f", "arguments": "{}"}}}}, "tool_calls"), "Text.", "tool_calls"},
-		"a refusal": {llmtest.Refuses(), "I'm sorry, but I can't help with that.", compaction.Refused},
+		"a refusal": {llmtest.Refuses(), "I'm sorry, but I can't help with that.", summary.Refused},
 		"a filter":  {llmtest.Completes(text("Half a"), "content_filter"), "Half a", "content_filter"},
 		"no reason to finish": {llmtest.Says(200, `{"choices":[{"message":{"content":"Text."},"finish_reason":null}]}`),
 			"Text.", ""},
@@ -235,7 +236,7 @@ func TestFakeOverflowsLikeAProvider(t *testing.T) {
 	p.Window = 500
 	c := client(t, p, nil)
 	_, err := c.Complete(t.Context(), ask(strings.Repeat("word ", 600)))
-	o, ok := errors.AsType[*compaction.Overflow](err)
+	o, ok := errors.AsType[*summary.Overflow](err)
 	if !ok || o.Window != 500 || o.Sent < 750 {
 		t.Errorf("got %v", err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/sashabaranov/go-openai"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/summary"
 )
 
 // wordings match what providers answer to a request that is larger than the model's window, with the tokens of the
@@ -112,7 +112,7 @@ func IsOverflow(status int, body []byte) bool { return overflow(status, words(bo
 // status 500, so the words decide: known wordings, or words about sizes with a number above the model's window (if it
 // is unknown, above the fewest tokens that the request can have). Status 413, and status 400 without a body, are
 // overflows.
-func overflow(status int, said string, window, least int) *compaction.Overflow {
+func overflow(status int, said string, window, least int) *summary.Overflow {
 	if status < http.StatusBadRequest || status == http.StatusUnauthorized || status == http.StatusForbidden ||
 		status == http.StatusNotFound {
 		return nil
@@ -123,17 +123,17 @@ func overflow(status int, said string, window, least int) *compaction.Overflow {
 		if found == nil {
 			continue
 		}
-		o := &compaction.Overflow{Reason: strings.Join(strings.Fields(found[0]), " ")}
+		o := &summary.Overflow{Reason: strings.Join(strings.Fields(found[0]), " ")}
 		o.Window, o.Sent = number(w, found, "window"), number(w, found, "sent")
 		if !passes || o.Window > 0 && o.Sent > o.Window { // a request of more tokens than a minute allows never succeeds
 			return o
 		}
 	}
 	if sent := largestAbove(cmp.Or(window, least), said); !passes && sent > 0 && sizeWords.MatchString(said) {
-		return &compaction.Overflow{Window: window, Sent: sent, Reason: strings.Join(strings.Fields(said), " ")}
+		return &summary.Overflow{Window: window, Sent: sent, Reason: strings.Join(strings.Fields(said), " ")}
 	}
 	if status == http.StatusRequestEntityTooLarge || status == http.StatusBadRequest && strings.TrimSpace(said) == "" {
-		return &compaction.Overflow{Reason: "status " + strconv.Itoa(status) + " without a word of why"}
+		return &summary.Overflow{Reason: "status " + strconv.Itoa(status) + " without a word of why"}
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ const (
 )
 
 // cut reports whether a provider left out a part of a request without an error.
-func cut(r compaction.Request, usage openai.Usage) bool {
+func cut(r summary.Request, usage openai.Usage) bool {
 	read := usage.PromptTokens
 	if d := usage.PromptTokensDetails; d != nil && d.CachedTokens > read { // some providers do not include them
 		read += d.CachedTokens
@@ -192,7 +192,7 @@ func cut(r compaction.Request, usage openai.Usage) bool {
 }
 
 // leastTokensOf returns a lower estimate of the tokens of a request.
-func leastTokensOf(r compaction.Request) (n int) {
+func leastTokensOf(r summary.Request) (n int) {
 	for _, m := range r.Messages {
 		n += leastCount(m.Content)
 	}

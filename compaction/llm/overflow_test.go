@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/llm"
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/recall/chat"
 )
 
@@ -18,7 +18,7 @@ func TestOverflowIsKnownInEveryProvidersWords(t *testing.T) {
 		withProvider(t, w.Name, func(t *testing.T, p *llmtest.Provider) {
 			p.Always(llmtest.Overflows(w, 8192, 9000))
 			_, err := client(t, p, nil).Complete(t.Context(), ask("hello"))
-			o, ok := errors.AsType[*compaction.Overflow](err)
+			o, ok := errors.AsType[*summary.Overflow](err)
 			if !ok {
 				t.Fatalf("got %v, want an overflow", err)
 			}
@@ -48,7 +48,7 @@ func TestUnknownWordsWithNumbersAboveTheWindowAreAnOverflow(t *testing.T) {
 		p := llmtest.New(t)
 		p.Always(llmtest.Says(400, body))
 		_, err := client(t, p, func(c *llm.Config) { c.Window = 8192 }).Complete(t.Context(), ask("hello"))
-		o, ok := errors.AsType[*compaction.Overflow](err)
+		o, ok := errors.AsType[*summary.Overflow](err)
 		if ok != overflow || ok && (o.Window != 8192 || o.Sent != 9412) {
 			t.Errorf("%s: got %v, want an overflow: %v", body, err, overflow)
 		}
@@ -67,7 +67,7 @@ func TestNumbersAboveTheRequestAreAnOverflowOfAnUnknownWindow(t *testing.T) {
 		p := llmtest.New(t)
 		p.Always(llmtest.Says(400, body))
 		_, err := client(t, p, nil).Complete(t.Context(), ask(strings.Repeat("word ", 3000)))
-		o, ok := errors.AsType[*compaction.Overflow](err)
+		o, ok := errors.AsType[*summary.Overflow](err)
 		if ok != (sent > 0) || ok && (o.Window != 0 || o.Sent != sent) {
 			t.Errorf("%s: got %v, want an overflow of %d", body, err, sent)
 		}
@@ -100,7 +100,7 @@ func TestOtherFailuresAreNoOverflow(t *testing.T) {
 		withProvider(t, c.name, func(t *testing.T, p *llmtest.Provider) {
 			p.Always(llmtest.Says(c.status, c.body))
 			_, err := client(t, p, nil).Complete(t.Context(), ask("hello"))
-			if o, ok := errors.AsType[*compaction.Overflow](err); ok || err == nil {
+			if o, ok := errors.AsType[*summary.Overflow](err); ok || err == nil {
 				t.Errorf("got overflow %v, error %v; want another error", o, err)
 			}
 		})
@@ -133,7 +133,7 @@ func TestSilentOverflowIsFound(t *testing.T) {
 		withProvider(t, c.name, func(t *testing.T, p *llmtest.Provider) {
 			p.Count = func(llmtest.Asked) int { return c.read }
 			reply, err := client(t, p, nil).Complete(t.Context(), ask(c.text))
-			o, ok := errors.AsType[*compaction.Overflow](err)
+			o, ok := errors.AsType[*summary.Overflow](err)
 			if ok != c.overflow || err != nil && !ok {
 				t.Fatalf("got %v, want overflow: %v", err, c.overflow)
 			}
@@ -149,15 +149,15 @@ func TestAnswerThatEndsBeforeItsFirstWordIsAnOverflow(t *testing.T) {
 	p := llmtest.New(t)
 	p.Always(llmtest.OutOfLength())
 	_, err := client(t, p, nil).Complete(t.Context(), ask("hello"))
-	if _, ok := errors.AsType[*compaction.Overflow](err); !ok {
+	if _, ok := errors.AsType[*summary.Overflow](err); !ok {
 		t.Errorf("got %v, want an overflow", err)
 	}
 }
 
 const testKey = "sk-test-0123456789abcdef"
 
-func ask(text string) compaction.Request {
-	return compaction.Request{Messages: []chat.Message{{Role: "system", Content: "Summarise."},
+func ask(text string) summary.Request {
+	return summary.Request{Messages: []chat.Message{{Role: "system", Content: "Summarise."},
 		{Role: "user", Content: text}}}
 }
 

@@ -6,16 +6,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/llm"
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
+	"github.com/loci-memory/loci/compaction/plan"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // visit is a conversation of some 20,000 tokens with one request after the other.
-func visit() compaction.Evicted {
+func visit() clip.Evicted {
 	var all []recall.Message
 	add := func(role recall.Role, p recall.Part) {
 		n := len(all) + 1
@@ -32,14 +34,14 @@ func visit() compaction.Evicted {
 			Text: strings.Repeat(fmt.Sprintf("Page %d tells how the goods were packed, sent and paid for. ", i), 66)})
 		add(recall.Assistant, recall.Part{Type: recall.Text, Text: fmt.Sprintf("It says that order %d was paid.", 4400+i)})
 	}
-	return compaction.Evicted{Messages: all, Budget: 1500}
+	return clip.Evicted{Messages: all, Budget: 1500}
 }
 
 // summarised asks the provider for a summary of visit, and fails if it has not what any must have.
-func summarised(t *testing.T, p *llmtest.Provider, window int, change func(*llm.Config)) compaction.Summary {
+func summarised(t *testing.T, p *llmtest.Provider, window int, change func(*llm.Config)) clip.Summary {
 	t.Helper()
-	got, err := compaction.Summarize(t.Context(), visit(), compaction.Defaults(),
-		&compaction.Model{Summarizer: client(t, p, change), Name: "test-model", Window: window})
+	got, err := summary.Summarize(t.Context(), visit(), plan.Defaults(),
+		&summary.Model{Summarizer: client(t, p, change), Name: "test-model", Window: window})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +50,7 @@ func summarised(t *testing.T, p *llmtest.Provider, window int, change func(*llm.
 			t.Errorf("%q is lost (%s, %s):\n%s", want, got.How, got.Why, got.Text)
 		}
 	}
-	if n := tokens.Estimate(got.Text); n > 1500 || got.ModelCalls > compaction.MaxModelCalls {
+	if n := tokens.Estimate(got.Text); n > 1500 || got.ModelCalls > summary.MaxModelCalls {
 		t.Errorf("got %d tokens after %d calls", n, got.ModelCalls)
 	}
 	return got
@@ -81,7 +83,7 @@ func TestFailingProviderDoesNotBrickTheAgent(t *testing.T) {
 	} {
 		withProvider(t, name, func(t *testing.T, p *llmtest.Provider) {
 			p.Always(c.fault)
-			if got := summarised(t, p, 0, nil); got.How != compaction.Extracted || !strings.Contains(got.Why, c.why) {
+			if got := summarised(t, p, 0, nil); got.How != clip.Extracted || !strings.Contains(got.Why, c.why) {
 				t.Errorf("got %s because of %q, want it extracted because of %q", got.How, got.Why, c.why)
 			}
 		})
@@ -95,7 +97,7 @@ func TestProviderThatHangsDoesNotBrickTheAgent(t *testing.T) {
 	defer close(release)
 	p.Always(llmtest.Hangs(release))
 	got := summarised(t, p, 0, func(c *llm.Config) { c.Timeout = time.Millisecond })
-	if got.How != compaction.Extracted || !strings.Contains(got.Why, "does not answer within 1ms") {
+	if got.How != clip.Extracted || !strings.Contains(got.Why, "does not answer within 1ms") {
 		t.Errorf("got %s because of %q", got.How, got.Why)
 	}
 }
@@ -123,18 +125,18 @@ func TestAModelThatFailsIsNotAskedAgainForAWhile(t *testing.T) {
 					c.Timeout = time.Millisecond
 				}
 			})
-			of := func(org db.Org, model string) compaction.Summary {
-				got, err := compaction.Summarize(db.WithOrg(t.Context(), org), visit(), compaction.Defaults(),
-					&compaction.Model{Summarizer: client, Name: model})
+			of := func(org db.Org, model string) clip.Summary {
+				got, err := summary.Summarize(db.WithOrg(t.Context(), org), visit(), plan.Defaults(),
+					&summary.Model{Summarizer: client, Name: model})
 				if err != nil {
 					t.Error(err)
 				}
 				return got
 			}
-			by := func(model string) compaction.Summary { return of(1, model) }
+			by := func(model string) clip.Summary { return of(1, model) }
 			for n := range 5 {
 				got := by("test-model")
-				if got.How != compaction.Extracted || strings.Contains(got.Why, "is not asked again for") != (n >= c.most) {
+				if got.How != clip.Extracted || strings.Contains(got.Why, "is not asked again for") != (n >= c.most) {
 					t.Errorf("summary %d: got %s because of %q", n, got.How, got.Why)
 				}
 				if asked := !strings.Contains(got.Why, "is not asked again for"); asked != (got.ModelCalls > 0) {
@@ -161,14 +163,14 @@ func TestEveryProvidersOverflowIsGotAround(t *testing.T) {
 	for _, w := range llmtest.Wordings {
 		withProvider(t, w.Name, func(t *testing.T, p *llmtest.Provider) {
 			p.Window, p.Wording = 12_000, w
-			if got := summarised(t, p, 0, nil); got.How != compaction.Middle {
+			if got := summarised(t, p, 0, nil); got.How != clip.Middle {
 				t.Errorf("got %s because of %q after %d requests", got.How, got.Why, len(p.Requests()))
 			}
 		})
 	}
 	withProvider(t, "Ollama, in silence", func(t *testing.T, p *llmtest.Provider) {
 		p.Window, p.Truncate = 8_192, true
-		if got := summarised(t, p, 0, nil); got.How != compaction.Middle ||
+		if got := summarised(t, p, 0, nil); got.How != clip.Middle ||
 			!strings.Contains(got.Text, "Not read by the model") {
 			t.Errorf("got %s because of %q after %d requests", got.How, got.Why, len(p.Requests()))
 		}
@@ -179,7 +181,7 @@ func TestKnownWindowSparesTheOverflow(t *testing.T) {
 	t.Parallel()
 	p := llmtest.New(t)
 	p.Window = 12_000
-	if got := summarised(t, p, 12_000, nil); got.How != compaction.Middle || len(p.Requests()) > 2 {
+	if got := summarised(t, p, 12_000, nil); got.How != clip.Middle || len(p.Requests()) > 2 {
 		t.Errorf("got %s after %d requests", got.How, len(p.Requests()))
 	}
 	for i, asked := range p.Requests() {

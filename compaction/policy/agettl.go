@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -32,7 +32,7 @@ func (*AgeTTL) describe() Mechanism {
 }
 
 // Edits clears results.
-func (a *AgeTTL) Edits(v compaction.View, at Moment) (edits []compaction.Edit) {
+func (a *AgeTTL) Edits(v clip.View, at Moment) (edits []clip.Edit) {
 	n := len(v.Messages)
 	if n == 0 || a.When == "turn_start" && v.Messages[n-1].Role != recall.User {
 		return nil
@@ -51,7 +51,7 @@ func (a *AgeTTL) Edits(v compaction.View, at Moment) (edits []compaction.Edit) {
 
 // turnStart returns the index of the user's message with which the newest turns begin. A turn that the user's message
 // at the end of the view only begins is not one of them if begins is true.
-func turnStart(v compaction.View, turns int, begins bool) int {
+func turnStart(v clip.View, turns int, begins bool) int {
 	start := len(v.Messages)
 	for i := len(v.Messages) - 1; i >= 0 && turns > 0; i-- {
 		if v.Messages[i].Role != recall.User || begins && i == len(v.Messages)-1 {

@@ -3,7 +3,7 @@ package policy
 import (
 	"time"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 )
 
 // ApplyIf holds back what the steps of the stages normalize and prune would change of a prompt that a provider has in
@@ -37,7 +37,7 @@ func (*ApplyIf) describe() Mechanism {
 }
 
 // Opens reports whether a change of a view is made.
-func (a *ApplyIf) Opens(change Change, v compaction.View, at Moment) bool {
+func (a *ApplyIf) Opens(change Change, v clip.View, at Moment) bool {
 	full := v.Window > 0 && float64(at.tokens(v)) > a.PressureShare*float64(v.Window)
 	cold := at.Touched.IsZero() || at.Idle() >= time.Duration(a.CacheTTL)
 	if a.When == "always" || change.First == 0 || full || cold && a.When != "under_pressure" {

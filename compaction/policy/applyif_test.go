@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/policy"
 )
 
@@ -24,7 +24,7 @@ func TestChangesWaitForTheCache(t *testing.T) {
 	}
 	warm, cold := touched(time.Minute), touched(5*time.Minute)
 	small := *v
-	small.Window = compaction.Estimate(v.View) * 100 / 96
+	small.Window = clip.Estimate(v.View) * 100 / 96
 	for _, c := range []struct {
 		name   string
 		v      *viewBuilder
@@ -62,7 +62,7 @@ func TestBreakEven(t *testing.T) {
 	}
 	gate := policy.ApplyIf{When: "break_even", CacheTTL: policy.Duration(5 * time.Minute), PressureShare: 0.95,
 		TurnsLeft: 10, Read: 0.1, Write: 1.25}
-	if gate.Opens(change, compaction.View{}, touched(time.Minute)) {
+	if gate.Opens(change, clip.View{}, touched(time.Minute)) {
 		t.Error("10 more prompts pay for it")
 	}
 }

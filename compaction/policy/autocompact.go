@@ -3,7 +3,8 @@ package policy
 import (
 	"slices"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -28,16 +29,16 @@ func (*AutoCompact) describe() Mechanism {
 }
 
 // Plan cuts after the oldest messages that together have the tokens to be saved.
-func (s *AutoCompact) Plan(v compaction.View, at Moment) (compaction.Plan, error) {
+func (s *AutoCompact) Plan(v clip.View, at Moment) (plan.Plan, error) {
 	total := at.tokens(v)
 	threshold := int(s.ThresholdShare * float64(v.Window))
 	if v.Window <= 0 {
 		threshold = total
 	}
-	if total < threshold && !at.Forced && !v.TooLong() {
-		return compaction.Plan{}, &compaction.Nothing{Tokens: total, Goal: threshold}
+	if total < threshold && !at.Forced && !plan.TooLong(v) {
+		return plan.Plan{}, &plan.Nothing{Tokens: total, Goal: threshold}
 	}
-	points, tokens := compaction.CutPointsOf(v.Messages), compaction.MessageTokens(v)
+	points, tokens := clip.CutPointsOf(v.Messages), plan.MessageTokens(v)
 	reduction, keep := total-int(s.ReduceShare*float64(threshold)), s.protected(v)
 	cut := 0
 	for saved := 0; cut < len(tokens) && saved < reduction; cut++ {
@@ -46,11 +47,11 @@ func (s *AutoCompact) Plan(v compaction.View, at Moment) (compaction.Plan, error
 		}
 	}
 	cut = min(points.After(cut), points.Before(s.newest(v)))
-	return planCut(v, at, compaction.Cut{At: cut, Keep: keep, Format: s.Summary.format()})
+	return planCut(v, at, plan.Cut{At: cut, Keep: keep, Format: s.Summary.format()})
 }
 
 // protected returns the indexes of the messages that stay wherever the view is cut.
-func (s *AutoCompact) protected(v compaction.View) (keep []int) {
+func (s *AutoCompact) protected(v clip.View) (keep []int) {
 	said := turns(v.Messages)
 	keep = append(keep, said[max(len(said)-s.KeepUserMessages, 0):]...)
 	failed := []int{}
@@ -64,7 +65,7 @@ func (s *AutoCompact) protected(v compaction.View) (keep []int) {
 
 // newest returns the index of the first message after which none leaves: the newest of the assistant, and the newest
 // results.
-func (s *AutoCompact) newest(v compaction.View) int {
+func (s *AutoCompact) newest(v clip.View) int {
 	first, seen := len(v.Messages), 0
 	for i, m := range slices.Backward(v.Messages) {
 		if m.Role == recall.Assistant {

@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -23,7 +25,7 @@ func TestBranchSummaries(t *testing.T) {
 	if slices.ContainsFunc(e.Messages, isResult) || e.Budget != 2_048 || len(e.Messages) != 8 || e.Previous != nil {
 		t.Errorf("%d messages, budget %d", len(e.Messages), e.Budget)
 	}
-	s, err := compaction.Summarize(t.Context(), e, compaction.Defaults(), nil)
+	s, err := summary.Summarize(t.Context(), e, plan.Defaults(), nil)
 	if err != nil || !strings.Contains(s.Text, "## Goal\n- ") || strings.Contains(s.Text, "Critical Context") ||
 		!strings.Contains(s.Text, "<modified-files>\nsrc/parser.go\n</modified-files>") ||
 		!strings.HasPrefix(s.Before, "The user explored another branch") {
@@ -42,7 +44,7 @@ func TestBranchSummaries(t *testing.T) {
 	if tokens > 16_384 || tokens < 14_000 || e.Messages[len(e.Messages)-1].Seq != long.Messages[len(long.Messages)-1].Seq {
 		t.Errorf("%d messages of %d tokens", len(e.Messages), tokens)
 	}
-	s, err = compaction.Summarize(t.Context(), e, compaction.Defaults(), nil)
+	s, err = summary.Summarize(t.Context(), e, plan.Defaults(), nil)
 	if err != nil || !strings.Contains(s.Text, "<read-files>\nsrc/file1.go\n</read-files>") {
 		t.Errorf("the file of an old call is not listed: %v\n%s", err, s.Text)
 	}

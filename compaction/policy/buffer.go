@@ -1,6 +1,8 @@
 package policy
 
-import "github.com/loci-memory/loci/compaction"
+import (
+	"github.com/loci-memory/loci/compaction/clip"
+)
 
 // Buffer is due if no more is free than a summary needs, and a buffer.
 type Buffer struct {
@@ -19,10 +21,10 @@ func (*Buffer) describe() Mechanism {
 }
 
 // Due reports whether the prompt reaches the window without what a summary needs and the buffer.
-func (s *Buffer) Due(v compaction.View, at Moment) bool {
+func (s *Buffer) Due(v clip.View, at Moment) bool {
 	return v.Window > 0 && s.tokens(v, at) > s.most(v, at)
 }
 
-func (s *Buffer) most(v compaction.View, _ Moment) int {
+func (s *Buffer) most(v clip.View, _ Moment) int {
 	return withFree(v, s.SummaryTokens+s.BufferTokens) - 1
 }

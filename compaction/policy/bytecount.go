@@ -1,6 +1,8 @@
 package policy
 
-import "github.com/loci-memory/loci/compaction"
+import (
+	"github.com/loci-memory/loci/compaction/clip"
+)
 
 // ByteCount is due at a size of the view's texts.
 type ByteCount struct {
@@ -14,9 +16,9 @@ func (*ByteCount) describe() Mechanism {
 }
 
 // Due reports whether the messages, as they are shown, have so many bytes.
-func (s *ByteCount) Due(v compaction.View, _ Moment) bool {
+func (s *ByteCount) Due(v clip.View, _ Moment) bool {
 	n := 0
-	for _, m := range compaction.Shown(v.Messages, v.Edits) {
+	for _, m := range clip.Shown(v.Messages, v.Edits) {
 		for _, p := range m.Content {
 			n += len(p.Text) + len(p.Name) + len(p.Input)
 		}

@@ -3,7 +3,7 @@ package policy
 import (
 	"math"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 )
 
 // CachePrices are what a provider charges for a prompt.
@@ -49,7 +49,7 @@ func (c CachePrices) BreakEven(change Change) float64 {
 }
 
 // changeOf returns what some edits change of a view of which messages were sent up to a position.
-func changeOf(before, after compaction.View, edits []compaction.Edit, sent int) (c Change) {
+func changeOf(before, after clip.View, edits []clip.Edit, sent int) (c Change) {
 	for _, e := range edits {
 		if e.Position <= sent && (c.First == 0 || e.Position < c.First) {
 			c.First = e.Position
@@ -58,7 +58,7 @@ func changeOf(before, after compaction.View, edits []compaction.Edit, sent int) 
 	if c.First == 0 {
 		return c
 	}
-	was, is := compaction.ShownTokens(before), compaction.ShownTokens(after)
+	was, is := clip.ShownTokens(before), clip.ShownTokens(after)
 	for i, m := range before.Messages {
 		if m.Position >= c.First && m.Position <= sent {
 			c.Suffix += is[i]
@@ -69,7 +69,7 @@ func changeOf(before, after compaction.View, edits []compaction.Edit, sent int) 
 }
 
 // sentOf returns the position of the last message that was sent to a provider.
-func sentOf(v compaction.View, at Moment) int {
+func sentOf(v clip.View, at Moment) int {
 	switch {
 	case at.Sent > 0:
 		return at.Sent

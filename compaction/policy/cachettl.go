@@ -3,7 +3,7 @@ package policy
 import (
 	"time"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
 )
@@ -57,7 +57,7 @@ const (
 )
 
 // Edits shortens results and then clears them, the oldest first.
-func (c *CacheTTL) Edits(v compaction.View, at Moment) (edits []compaction.Edit) {
+func (c *CacheTTL) Edits(v clip.View, at Moment) (edits []clip.Edit) {
 	if c.TTL <= 0 || at.Touched.IsZero() || at.Idle() < time.Duration(c.TTL) || v.Window <= 0 {
 		return nil
 	}
@@ -109,17 +109,17 @@ func (c *CacheTTL) Edits(v compaction.View, at Moment) (edits []compaction.Edit)
 }
 
 // shortened returns the edit that shortens a result of which some characters are shown.
-func (c *CacheTTL) shortened(r result, shown int) (compaction.Edit, bool) {
+func (c *CacheTTL) shortened(r result, shown int) (clip.Edit, bool) {
 	chars := c.SoftHeadChars + c.SoftTailChars
 	if chars == 0 || shown <= max(c.SoftMaxChars, chars) || !r.hasText() {
-		return compaction.Edit{}, false
+		return clip.Edit{}, false
 	}
 	return r.headAndTail("cache_ttl", c.SoftHeadChars, c.SoftTailChars), true
 }
 
 // prunable returns the indexes of the messages whose results may be pruned: those from the user's first one on, before
 // the assistant's newest. ok is false if the assistant has said too little.
-func (c *CacheTTL) prunable(v compaction.View) (from, to int, ok bool) {
+func (c *CacheTTL) prunable(v clip.View) (from, to int, ok bool) {
 	from, to = len(v.Messages), len(v.Messages)
 	for i, m := range v.Messages {
 		if m.Role == recall.User {
@@ -138,7 +138,7 @@ func (c *CacheTTL) prunable(v compaction.View) (from, to int, ok bool) {
 }
 
 // viewChars returns the characters of a view's messages as they are shown.
-func viewChars(v compaction.View) (n int) {
+func viewChars(v clip.View) (n int) {
 	edits := editsOf(v)
 	for _, m := range v.Messages {
 		for i, p := range m.Content {
@@ -150,13 +150,13 @@ func viewChars(v compaction.View) (n int) {
 
 // charsWith returns the characters of a part as it is shown with an edit, nil for none: about, so that no edited part
 // has to be made for it.
-func charsWith(p recall.Part, e *compaction.Edit) int {
+func charsWith(p recall.Part, e *clip.Edit) int {
 	switch {
 	case e == nil:
 		return partChars(p)
 	case showsText(*e):
 		return min(partChars(p), e.Chars+clipNoteChars)
-	case e.Kind == compaction.Removed:
+	case e.Kind == clip.Removed:
 		return 0
 	}
 	return len(e.Text) + hintChars

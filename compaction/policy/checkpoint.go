@@ -3,7 +3,8 @@ package policy
 import (
 	"slices"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -21,7 +22,7 @@ func (*Checkpoint) describe() Mechanism {
 }
 
 // Plan cuts after the checkpoint.
-func (s *Checkpoint) Plan(v compaction.View, at Moment) (compaction.Plan, error) {
+func (s *Checkpoint) Plan(v clip.View, at Moment) (plan.Plan, error) {
 	cut := slices.IndexFunc(v.Messages, func(m recall.Message) bool { return m.Position > at.Noted })
 	if at.Noted == 0 || at.Notes == "" || cut == 0 {
 		return (&KeepRecent{KeepRecentTokens: s.KeepRecentTokens, SplitTurns: true, Summary: s.Summary}).Plan(v, at)
@@ -29,12 +30,12 @@ func (s *Checkpoint) Plan(v compaction.View, at Moment) (compaction.Plan, error)
 	if cut < 0 {
 		cut = len(v.Messages)
 	}
-	return noted(planCut(v, at, compaction.Cut{At: cut}))(at.Notes)
+	return noted(planCut(v, at, plan.Cut{At: cut}))(at.Notes)
 }
 
 // noted makes notes the summary of a plan.
-func noted(p compaction.Plan, err error) func(notes string) (compaction.Plan, error) {
-	return func(notes string) (compaction.Plan, error) {
+func noted(p plan.Plan, err error) func(notes string) (plan.Plan, error) {
+	return func(notes string) (plan.Plan, error) {
 		if p.Evicted > 0 {
 			p.NeedsModel, p.Self, p.Notes = false, false, notes
 		}

@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/recall"
 )
 
 // said is what a view shows of the first part of a message, by its position in a view of a viewBuilder.
-func said(v compaction.View, position int) string {
+func said(v clip.View, position int) string {
 	p := v.AsShown()[position-1].Content[0]
 	return p.Text + p.Input
 }
@@ -131,7 +131,7 @@ func TestClaimsAboutOldResults(t *testing.T) {
 			_, edits := v.prune("openclaw", touched(5*time.Minute))
 			_, early := v.prune("openclaw", touched(5*time.Minute-time.Second))
 			n := kinds(edits)
-			return n, n[compaction.Clip] > 0 && n[compaction.Stub] > 0 && len(early) == 0 && fmt.Sprint(v.Messages) == before
+			return n, n[clip.Clip] > 0 && n[clip.Stub] > 0 && len(early) == 0 && fmt.Sprint(v.Messages) == before
 		},
 		"results older than 30 seconds are cleared, those under 100 characters and the newest turn's are not": func() (any,
 			bool) {
@@ -143,7 +143,7 @@ func TestClaimsAboutOldResults(t *testing.T) {
 			v := window(10_000)
 			v.Messages = nil
 			v.user(10).call("read_file", 5, strings.Repeat("export function one() {}\n", 140)).user(10).says(10).user(10)
-			v.Window = compaction.Estimate(v.View) * 10 / 7
+			v.Window = clip.Estimate(v.View) * 10 / 7
 			write := func(r []policy.LineRequest) []string {
 				return []string{"read_file src/a.ts: 245 lines of TypeScript, 2 functions, 3 types"}
 			}
@@ -180,11 +180,11 @@ func TestClaimsAboutOldResults(t *testing.T) {
 			for range 25 {
 				v.user(300).repeat(3, "read", 12_000).says(400)
 			}
-			before := compaction.Estimate(v.View)
+			before := clip.Estimate(v.View)
 			lower := 0
 			for _, p := range policy.Presets() {
 				after, _ := v.prune(p.Name, touched(time.Hour))
-				if n := compaction.Estimate(after); n > before {
+				if n := clip.Estimate(after); n > before {
 					return p.Name, false
 				} else if n < before*3/4 {
 					lower++

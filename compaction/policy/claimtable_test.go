@@ -9,7 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/recall"
 )
@@ -246,10 +247,10 @@ func longSession() *talk {
 func TestClaims319To325ASessionOf287000Tokens(t *testing.T) {
 	t.Parallel()
 	v := longSession()
-	if n := compaction.Estimate(v.View); !within(float64(n), 287_000, 0.02) {
+	if n := clip.Estimate(v.View); !within(float64(n), 287_000, 0.02) {
 		t.Fatalf("the session takes %d tokens", n)
 	}
-	turns, used := 0, compaction.FixedTokens(v.View)
+	turns, used := 0, plan.FixedTokens(v.View)
 	for _, m := range v.Messages {
 		if m.Role == recall.User {
 			turns++
@@ -267,8 +268,8 @@ func TestClaims319To325ASessionOf287000Tokens(t *testing.T) {
 	at := policy.Moment{Now: epoch}
 	snipped, _ := pressureOf(t, snip).Prune(v.View, at)
 	lined, _ := pressureOf(t, lines).Prune(snipped, at)
-	for layer, tokens := range map[string][2]int{"snip": {compaction.Estimate(snipped), 198_000},
-		"one line": {compaction.Estimate(lined), 142_000}} {
+	for layer, tokens := range map[string][2]int{"snip": {clip.Estimate(snipped), 198_000},
+		"one line": {clip.Estimate(lined), 142_000}} {
 		if !within(float64(tokens[0]), float64(tokens[1]), 0.05) {
 			t.Errorf("after %s: %d tokens, want about %d", layer, tokens[0], tokens[1])
 		}
@@ -277,7 +278,7 @@ func TestClaims319To325ASessionOf287000Tokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if due, _ := p.Check(lined, at, compaction.TriggerState{}); due.Compact {
+	if due, _ := p.Check(lined, at, plan.TriggerState{}); due.Compact {
 		t.Error("messages are summarized below 80 % of the window")
 	}
 	if plan, err := p.Truncate(lined, at); !isNothing(err) {

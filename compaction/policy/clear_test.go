@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/recall"
 )
@@ -40,7 +40,7 @@ func TestCacheTTLGoldenNumbers(t *testing.T) {
 		v := window(c.window).user(100).repeat(c.results, "read", c.each)
 		after, edits := v.prune(c.policy, touched(c.ago))
 		n := kinds(edits)
-		if n[compaction.Clip] != c.soft || n[compaction.Stub] != c.cleared {
+		if n[clip.Clip] != c.soft || n[clip.Stub] != c.cleared {
 			t.Errorf("%s: %v, want %d shortened and %d cleared", c.name, n, c.soft, c.cleared)
 		}
 		if got := shownChars(after); got < c.chars-c.chars/50 || got > c.chars+c.chars/50 {
@@ -87,7 +87,7 @@ func TestClearToolUsesGoldenNumbers(t *testing.T) {
 		}
 		return v
 	}
-	used := compaction.Estimate(ten().View)
+	used := clip.Estimate(ten().View)
 	step := func(settings string) string { return `{"steps":[{"step":"clear_tool_uses"` + settings + `}]}` }
 	for _, c := range []struct {
 		name, settings string
@@ -103,7 +103,7 @@ func TestClearToolUsesGoldenNumbers(t *testing.T) {
 		{"as many uses as the trigger", `,"trigger_tokens":0,"trigger_uses":10`, 0},
 	} {
 		after, edits := ten().prune(step(c.settings), policy.Moment{})
-		if n := kinds(edits)[compaction.Stub]; n != c.cleared || len(edits) != n {
+		if n := kinds(edits)[clip.Stub]; n != c.cleared || len(edits) != n {
 			t.Errorf("%s: %v", c.name, edits)
 		}
 		if c.cleared > 0 && after.AsShown()[2].Content[0].Text != "[old result cleared: expand(id=3)]" {
@@ -115,7 +115,7 @@ func TestClearToolUsesGoldenNumbers(t *testing.T) {
 		v.calling("write", `{"path":"a","content":"`+sea(2000)+`"}`, fmt.Sprint(i)+strings.Repeat(" the", 12_000))
 	}
 	after, edits := v.prune(step(`,"clear_tool_inputs_of":["write"]`), policy.Moment{})
-	if n := kinds(edits)[compaction.Stub]; n != 14 || after.AsShown()[1].Content[0].Input != `{"cleared":"expand(id=2)"}` {
+	if n := kinds(edits)[clip.Stub]; n != 14 || after.AsShown()[1].Content[0].Input != `{"cleared":"expand(id=2)"}` {
 		t.Errorf("with inputs: %d, %s", n, after.AsShown()[1].Content[0].Input)
 	}
 }
@@ -129,7 +129,7 @@ func TestClearThinking(t *testing.T) {
 	}
 	two := `{"steps":[{"step":"clear_thinking","keep_turns":2}]}`
 	after, edits := v.prune(two, policy.Moment{})
-	if n := kinds(edits)[compaction.Removed]; n != 3 || len(edits) != 3 {
+	if n := kinds(edits)[clip.Removed]; n != 3 || len(edits) != 3 {
 		t.Errorf("of 5 turns with 2 kept: %v", edits)
 	}
 	for i, m := range after.AsShown() {

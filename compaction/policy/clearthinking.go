@@ -3,7 +3,7 @@ package policy
 import (
 	"slices"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -23,7 +23,7 @@ func (*ClearThinking) describe() Mechanism {
 }
 
 // Edits removes thoughts.
-func (c *ClearThinking) Edits(v compaction.View, _ Moment) (edits []compaction.Edit) {
+func (c *ClearThinking) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
 	turns, counted := 0, false // turns with thoughts so far, the newest first, and whether this one is counted
 	inLoop := !answered(v)
 	for i, m := range slices.Backward(v.Messages) {
@@ -39,7 +39,7 @@ func (c *ClearThinking) Edits(v compaction.View, _ Moment) (edits []compaction.E
 				turns, counted = turns+1, true
 			}
 			if turns > c.KeepTurns && !inLoop {
-				edits = append(edits, compaction.Edit{Position: m.Position, Part: n, Kind: compaction.Removed,
+				edits = append(edits, clip.Edit{Position: m.Position, Part: n, Kind: clip.Removed,
 					Step: "clear_thinking"})
 			}
 		}
@@ -48,7 +48,7 @@ func (c *ClearThinking) Edits(v compaction.View, _ Moment) (edits []compaction.E
 }
 
 // answered reports whether the view ends with an answer of the assistant that calls no tool.
-func answered(v compaction.View) bool {
+func answered(v clip.View) bool {
 	n := len(v.Messages)
 	if n == 0 || v.Messages[n-1].Role != recall.Assistant {
 		return false

@@ -1,6 +1,8 @@
 package policy
 
-import "github.com/loci-memory/loci/compaction"
+import (
+	"github.com/loci-memory/loci/compaction/clip"
+)
 
 // ClearToolUses clears old results, and if asked the arguments of their calls, when a prompt has become long.
 type ClearToolUses struct {
@@ -32,7 +34,7 @@ func (*ClearToolUses) describe() Mechanism {
 }
 
 // Edits clears results, the oldest first.
-func (c *ClearToolUses) Edits(v compaction.View, at Moment) (edits []compaction.Edit) {
+func (c *ClearToolUses) Edits(v clip.View, at Moment) (edits []clip.Edit) {
 	var shown, all []result
 	for r := range results(v) {
 		if r.call != nil {
@@ -58,7 +60,7 @@ func (c *ClearToolUses) Edits(v compaction.View, at Moment) (edits []compaction.
 		}
 		if c.Inputs || matchesAny(c.InputsOf, r.call.Name) {
 			m := v.Messages[r.caller]
-			e := compaction.Edit{Position: m.Position, Part: r.input, Kind: compaction.Stub, Step: "clear_tool_uses"}
+			e := clip.Edit{Position: m.Position, Part: r.input, Kind: clip.Stub, Step: "clear_tool_uses"}
 			if saves := v.Saves(m, nil, e); saves > 0 {
 				clearable += saves
 				edits = append(edits, e)

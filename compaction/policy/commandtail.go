@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
@@ -31,7 +31,7 @@ func (*CommandTail) describe() Mechanism {
 }
 
 // Edits clips results to their ends.
-func (c *CommandTail) Edits(v compaction.View, _ Moment) (edits []compaction.Edit) {
+func (c *CommandTail) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
 	for r := range results(v) {
 		if r.edit != nil || r.p.Clip != nil || !selects(c.Tools, nil, r.tool()) {
 			continue

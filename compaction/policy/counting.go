@@ -3,7 +3,8 @@ package policy
 import (
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -23,7 +24,7 @@ type Counting struct {
 var asLoci = Counting{Count: byLoci, CountFactor: 1}
 
 // tokens returns the tokens of a prompt.
-func (c Counting) tokens(v compaction.View, at Moment) int {
+func (c Counting) tokens(v clip.View, at Moment) int {
 	n := at.tokens(v)
 	if c.Count == byChars {
 		n = charTokens(v)
@@ -36,12 +37,12 @@ func (c Counting) tokens(v compaction.View, at Moment) int {
 
 // charTokens counts a view at four UTF-16 code units a token, as most harnesses do. A provider's count of the beginning
 // replaces that of the messages that it covers.
-func charTokens(v compaction.View) int {
-	n, from := compaction.FixedTokens(v), 0
+func charTokens(v clip.View) int {
+	n, from := plan.FixedTokens(v), 0
 	if u := v.Usage; u != nil && u.PromptTokens > 0 {
 		n, from = u.PromptTokens, u.Position+1
 	}
-	for _, m := range compaction.Shown(v.Messages, v.Edits) {
+	for _, m := range clip.Shown(v.Messages, v.Edits) {
 		if m.Position >= from {
 			n += (chars16(m) + 3) / 4
 		}

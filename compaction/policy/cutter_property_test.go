@@ -12,8 +12,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/recall/tokens"
 )
@@ -59,42 +61,42 @@ func planners(t *testing.T) (names []string, all map[string]policy.Policy) {
 
 // asker is a model whose n-th answer, from 1, is of a function.
 type asker struct {
-	answer func(n int, r compaction.Request) (compaction.Reply, error)
-	asked  []compaction.Request
+	answer func(n int, r summary.Request) (summary.Reply, error)
+	asked  []summary.Request
 }
 
-func (a *asker) Complete(_ context.Context, r compaction.Request) (compaction.Reply, error) {
+func (a *asker) Complete(_ context.Context, r summary.Request) (summary.Reply, error) {
 	a.asked = append(a.asked, r)
 	return a.answer(len(a.asked), r)
 }
 
 // faulty are models that fail in their ways.
-var faulty = []func(n int, r compaction.Request) (compaction.Reply, error){
-	func(int, compaction.Request) (compaction.Reply, error) {
-		return compaction.Reply{Text: "The user wants it, and we decided on plan B."}, nil
+var faulty = []func(n int, r summary.Request) (summary.Reply, error){
+	func(int, summary.Request) (summary.Reply, error) {
+		return summary.Reply{Text: "The user wants it, and we decided on plan B."}, nil
 	},
-	func(int, compaction.Request) (compaction.Reply, error) {
-		return compaction.Reply{Text: "<analysis>secret thought</analysis><summary>We work on plan B.</summary>"}, nil
+	func(int, summary.Request) (summary.Reply, error) {
+		return summary.Reply{Text: "<analysis>secret thought</analysis><summary>We work on plan B.</summary>"}, nil
 	},
-	func(int, compaction.Request) (compaction.Reply, error) { return compaction.Reply{}, errors.New("down") },
-	func(int, compaction.Request) (compaction.Reply, error) { return compaction.Reply{}, nil },
-	func(int, compaction.Request) (compaction.Reply, error) {
-		return compaction.Reply{}, &compaction.Overflow{Reason: "too long"}
+	func(int, summary.Request) (summary.Reply, error) { return summary.Reply{}, errors.New("down") },
+	func(int, summary.Request) (summary.Reply, error) { return summary.Reply{}, nil },
+	func(int, summary.Request) (summary.Reply, error) {
+		return summary.Reply{}, &summary.Overflow{Reason: "too long"}
 	},
-	func(n int, r compaction.Request) (compaction.Reply, error) {
+	func(n int, r summary.Request) (summary.Reply, error) {
 		if n%2 == 1 {
-			return compaction.Reply{}, &compaction.Overflow{Window: 3_000, Sent: 9_000}
+			return summary.Reply{}, &summary.Overflow{Window: 3_000, Sent: 9_000}
 		}
-		return compaction.Reply{Text: "It went on."}, nil
+		return summary.Reply{Text: "It went on."}, nil
 	},
-	func(_ int, r compaction.Request) (compaction.Reply, error) {
-		return compaction.Reply{Text: r.Messages[len(r.Messages)-1].Content}, nil
+	func(_ int, r summary.Request) (summary.Reply, error) {
+		return summary.Reply{Text: r.Messages[len(r.Messages)-1].Content}, nil
 	},
-	func(int, compaction.Request) (compaction.Reply, error) {
-		return compaction.Reply{Text: strings.Repeat("On and on it goes. ", 3_000)}, nil
+	func(int, summary.Request) (summary.Reply, error) {
+		return summary.Reply{Text: strings.Repeat("On and on it goes. ", 3_000)}, nil
 	},
-	func(int, compaction.Request) (compaction.Reply, error) {
-		return compaction.Reply{Text: "We work on plan B with the token " + madeUpSecret + "."}, nil
+	func(int, summary.Request) (summary.Reply, error) {
+		return summary.Reply{Text: "We work on plan B with the token " + madeUpSecret + "."}, nil
 	},
 }
 
@@ -107,8 +109,8 @@ type cutLife struct {
 	policy policy.Policy
 	others []policy.Policy // one of which replaces the policy in each round; none: it stays
 	at     policy.Moment
-	model  *compaction.Model
-	set    compaction.Settings
+	model  *summary.Model
+	set    plan.Settings
 	write  bool // summaries are made by Summarize; else they are made up, which takes less time
 	gone   map[int]bool
 	plans  int
@@ -117,12 +119,12 @@ type cutLife struct {
 func newCutLife(seed uint64, p policy.Policy) *cutLife {
 	l := &cutLife{talk: randomTalk(seed, int(seed%37)), policy: p, gone: map[int]bool{}}
 	l.write = l.IntN(12) == 0
-	l.set = compaction.Defaults()
+	l.set = plan.Defaults()
 	switch l.IntN(6) {
 	case 0, 1:
-		l.set.Trigger = compaction.MaxTrigger
+		l.set.Trigger = plan.MaxTrigger
 	case 2:
-		l.set.Trigger, l.set.Goal = compaction.MinTrigger, 0.3
+		l.set.Trigger, l.set.Goal = plan.MinTrigger, 0.3
 	}
 	l.at = policy.Moment{Now: time.Unix(1e9, 0), Touched: time.Unix(1e9-int64(l.IntN(10_000)), 0),
 		Busy: l.IntN(3) == 0, Forced: l.IntN(4) == 0, Settings: l.set}
@@ -130,7 +132,7 @@ func newCutLife(seed uint64, p policy.Policy) *cutLife {
 		l.at.Notes, l.at.Noted = "Task: make plan B work in src/main.go.", l.IntN(40)
 	}
 	if l.IntN(5) > 0 {
-		l.model = &compaction.Model{Summarizer: &asker{answer: faulty[l.IntN(len(faulty))]}, Name: "fake",
+		l.model = &summary.Model{Summarizer: &asker{answer: faulty[l.IntN(len(faulty))]}, Name: "fake",
 			Window: []int{0, 3_000, 20_000, 200_000}[l.IntN(4)], Patience: time.Hour}
 	}
 	return l
@@ -147,7 +149,7 @@ func (l *cutLife) run() error {
 			return fmt.Errorf("round %d, before the prompt: %w", round, err)
 		}
 		l.View = pruned
-		for _, plan := range []func(compaction.View, policy.Moment) (compaction.Plan, error){l.policy.Plan,
+		for _, plan := range []func(clip.View, policy.Moment) (plan.Plan, error){l.policy.Plan,
 			l.policy.Truncate} {
 			if err := l.compactAll(plan); err != nil {
 				return fmt.Errorf("round %d: %w", round, err)
@@ -163,7 +165,7 @@ func (l *cutLife) run() error {
 }
 
 // compactAll plans until there is nothing more to do.
-func (l *cutLife) compactAll(plan func(compaction.View, policy.Moment) (compaction.Plan, error)) error {
+func (l *cutLife) compactAll(plan func(clip.View, policy.Moment) (plan.Plan, error)) error {
 	for range 60 {
 		p, err := plan(l.View, l.at)
 		if errors.Is(err, errNothing(err)) || isTooBig(err) {
@@ -184,20 +186,20 @@ func (l *cutLife) compactAll(plan func(compaction.View, policy.Moment) (compacti
 }
 
 func errNothing(err error) error {
-	if n, ok := errors.AsType[*compaction.Nothing](err); ok {
+	if n, ok := errors.AsType[*plan.Nothing](err); ok {
 		return n
 	}
 	return errors.New("another")
 }
 
 func isTooBig(err error) bool {
-	_, ok := errors.AsType[*compaction.TooBig](err)
+	_, ok := errors.AsType[*plan.TooBig](err)
 	return ok
 }
 
 // sound checks that a cutter reports too big only where the messages that must stay take more than their room.
 func (l *cutLife) sound(err error) error {
-	big, ok := errors.AsType[*compaction.TooBig](err)
+	big, ok := errors.AsType[*plan.TooBig](err)
 	if ok && big.Least <= big.Limit {
 		return fmt.Errorf("%d tokens of %d are called too big", big.Least, big.Limit)
 	}
@@ -205,12 +207,12 @@ func (l *cutLife) sound(err error) error {
 }
 
 // apply carries a plan out, and checks what holds of all.
-func (l *cutLife) apply(p compaction.Plan) error {
+func (l *cutLife) apply(p plan.Plan) error {
 	given := p.Evict(l.View)
 	if given.Self != nil {
 		given.Self.System = "You are an agent."
 	}
-	var summary *compaction.Summary
+	var summary *clip.Summary
 	if p.Evicted > 0 {
 		var err error
 		if summary, err = l.summary(p, given); err != nil {
@@ -220,7 +222,7 @@ func (l *cutLife) apply(p compaction.Plan) error {
 	after := p.View(l.View, summary)
 	after.Has = l.Has
 	limit := l.settings().Limit(l.Window)
-	now := compaction.Estimate(after)
+	now := clip.Estimate(after)
 	switch {
 	case p.Evicted == 0 && p.After >= p.Before:
 		return errors.New("no progress")
@@ -228,10 +230,10 @@ func (l *cutLife) apply(p compaction.Plan) error {
 		return errors.New("nothing leaves, and nothing is clipped")
 	case p.After > p.Goal && p.Goal > 0:
 		return errors.New("it misses its goal")
-	case l.Window > 0 && now > limit+compaction.MinBudget+200:
+	case l.Window > 0 && now > limit+plan.MinBudget+200:
 		return fmt.Errorf("after it there are %d tokens, above %d", now, limit)
 	}
-	if err := compaction.CheckNothingLost(l.View, given, after); err != nil {
+	if err := plan.CheckNothingLost(l.View, given, after); err != nil {
 		return err
 	}
 	if err := invariants(l.View, after); err != nil {
@@ -248,35 +250,35 @@ func (l *cutLife) apply(p compaction.Plan) error {
 }
 
 // summary returns a summary by the life's model, checked; or one that is made up, as long as it may be or shorter.
-func (l *cutLife) summary(p compaction.Plan, given compaction.Evicted) (*compaction.Summary, error) {
+func (l *cutLife) summary(p plan.Plan, given clip.Evicted) (*clip.Summary, error) {
 	if !l.write {
 		s := summaryOf(given)
 		s.Text = filler[:min(4*(1+l.IntN(max(p.Budget, 1))), len(filler))]
 		if f := p.Format; f != nil {
 			s.Before, s.After = f.Before, f.After
 		}
-		s.Tokens = compaction.SummaryTokens(*s)
+		s.Tokens = clip.SummaryTokens(*s)
 		return s, nil
 	}
 	model := l.model
 	if !p.NeedsModel {
 		model = nil
 	}
-	s, err := compaction.Summarize(context.Background(), given, l.settings(), model)
+	s, err := summary.Summarize(context.Background(), given, l.settings(), model)
 	if err == nil {
 		err = soundSummary(s, given, p)
 	}
 	return &s, err
 }
 
-func (l *cutLife) settings() compaction.Settings { return l.set }
+func (l *cutLife) settings() plan.Settings { return l.set }
 
 // soundSummary checks a summary's size, range, and text.
-func soundSummary(s compaction.Summary, given compaction.Evicted, p compaction.Plan) error {
+func soundSummary(s clip.Summary, given clip.Evicted, p plan.Plan) error {
 	last := given.Messages[len(given.Messages)-1]
-	shown := compaction.SummaryMessage(s, true, nil)
+	shown := clip.SummaryMessage(s, true, nil)
 	switch {
-	case tokens.Estimate(s.Text) > max(p.Budget, compaction.MinBudget):
+	case tokens.Estimate(s.Text) > max(p.Budget, plan.MinBudget):
 		return fmt.Errorf("the summary has %d tokens, and its budget is %d", tokens.Estimate(s.Text), p.Budget)
 	case strings.TrimSpace(s.Text) == "" || !utf8.ValidString(s.Text):
 		return errors.New("the summary is empty or no text")
@@ -286,11 +288,11 @@ func soundSummary(s compaction.Summary, given compaction.Evicted, p compaction.P
 		return errors.New("the summary has the model's thoughts")
 	case strings.Contains(s.Text, madeUpSecret): // I12
 		return errors.New("the summary has a secret")
-	case !strings.Contains(shown, compaction.Range(s.FromSeq, s.ToSeq)):
+	case !strings.Contains(shown, clip.Range(s.FromSeq, s.ToSeq)):
 		return errors.New("the summary's message does not name its range")
 	case tokens.Estimate(shown)+tokens.PerMessage > tokens.Estimate(s.Text)+130:
 		return fmt.Errorf("the words around the summary have %d tokens", tokens.Estimate(shown)-tokens.Estimate(s.Text))
-	case (s.Model == "") != (s.How == compaction.Extracted || s.How == compaction.Noted || s.How == compaction.Unreported):
+	case (s.Model == "") != (s.How == clip.Extracted || s.How == summary.Noted || s.How == summary.Unreported):
 		return fmt.Errorf("the summary is made as %s by %q", s.How, s.Model)
 	}
 	return nil

@@ -8,32 +8,34 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/recall"
 )
 
 // mustPlan returns the plan of a step, what it gives to be summarized, and the view after it with a short summary.
-func mustPlan(t *testing.T, s step, v compaction.View, at policy.Moment) (compaction.Plan, compaction.Evicted,
-	compaction.View) {
+func mustPlan(t *testing.T, s step, v clip.View, at policy.Moment) (plan.Plan, clip.Evicted,
+	clip.View) {
 	t.Helper()
 	p, err := planOf(t, s, v, at)
 	if err != nil {
 		t.Fatalf("%v: %v", s, err)
 	}
 	given := p.Evict(v)
-	var summary *compaction.Summary
+	var summary *clip.Summary
 	if p.Evicted > 0 {
 		summary = summaryOf(given)
 	}
 	after := p.View(v, summary)
-	if err := compaction.CheckNothingLost(v, given, after); err != nil {
+	if err := plan.CheckNothingLost(v, given, after); err != nil {
 		t.Fatalf("%v: %v", s, err)
 	}
 	return p, given, after
 }
 
-func planOf(t *testing.T, s step, v compaction.View, at policy.Moment) (compaction.Plan, error) {
+func planOf(t *testing.T, s step, v clip.View, at policy.Moment) (plan.Plan, error) {
 	t.Helper()
 	of := pressureOf(t, s)
 	p, err := of.Plan(v, at)
@@ -44,7 +46,7 @@ func planOf(t *testing.T, s step, v compaction.View, at policy.Moment) (compacti
 }
 
 func isNothing(err error) bool {
-	_, ok := errors.AsType[*compaction.Nothing](err)
+	_, ok := errors.AsType[*plan.Nothing](err)
 	return ok
 }
 
@@ -58,21 +60,21 @@ func TestLettaPlansAsWithoutAPolicy(t *testing.T) {
 	planned := 0
 	for seed := range uint64(400) {
 		talk := randomTalk(seed, int(seed%40))
-		s := compaction.Defaults()
-		s.Mode = compaction.Modes[talk.IntN(4)]
+		s := plan.Defaults()
+		s.Mode = plan.Modes[talk.IntN(4)]
 		s.Trigger = 0.5 + 0.4*talk.Float64()
 		s.Goal = 0.2 + 0.2*talk.Float64()
 		s.Percentage = 0.1 + 0.8*talk.Float64()
 		at := policy.Moment{Settings: s}
 		got, gotErr := letta.Plan(talk.View, at)
-		want, wantErr := compaction.MakePlan(talk.View, s)
+		want, wantErr := plan.MakePlan(talk.View, s)
 		if !reflect.DeepEqual(got, want) || fmt.Sprint(gotErr) != fmt.Sprint(wantErr) {
 			t.Fatalf("seed %d: got %+v %v, want %+v %v", seed, got, gotErr, want, wantErr)
 		}
-		for _, state := range []compaction.TriggerState{{}, {Warned: true, Disarmed: true, Base: talk.Window / 2}} {
-			used := compaction.Estimate(talk.View)
+		for _, state := range []plan.TriggerState{{}, {Warned: true, Disarmed: true, Base: talk.Window / 2}} {
+			used := clip.Estimate(talk.View)
 			due, now := letta.Check(talk.View, at, state)
-			wantDue, wantNow := compaction.Check(used, talk.Window, talk.Open(), s, state)
+			wantDue, wantNow := plan.Check(used, talk.Window, talk.Open(), s, state)
 			if due != wantDue || talk.Window > 0 && now != wantNow {
 				t.Fatalf("seed %d: due %+v %+v, want %+v %+v", seed, due, now, wantDue, wantNow)
 			}
@@ -176,7 +178,7 @@ func TestPisTrailingResultsEnd(t *testing.T) {
 		if plans > 2 {
 			t.Errorf("%s: %d plans", name, plans)
 		}
-		if got, most := compaction.Estimate(v), 180_000*v.Window/200_000; got > most {
+		if got, most := clip.Estimate(v), 180_000*v.Window/200_000; got > most {
 			t.Errorf("%s: %d tokens stay, of which %d fit", name, got, most)
 		}
 	}
@@ -206,7 +208,7 @@ func TestFullHidesAll(t *testing.T) {
 		look(500).say(recall.Assistant, 300)
 	p, given, after := mustPlan(t, step{"step": "full"}, talk.View, policy.Moment{})
 	if len(after.Messages) != 1 || after.Messages[0].Role != recall.User || len(given.Messages) != 7 ||
-		p.Mode != compaction.All {
+		p.Mode != plan.All {
 		t.Errorf("%d messages stay: %+v", len(after.Messages), p)
 	}
 	waiting := newTalk(200_000, 1_000).say(recall.User, 100).say(recall.Assistant, 3_000).say(recall.User, 200).
@@ -265,7 +267,7 @@ func TestAutoCompactReducesToHalfOfItsThreshold(t *testing.T) {
 		if gone < reduction || gone >= reduction+1_000 || p.Budget > 1_000 {
 			t.Errorf("of %d tokens %d leave, want %d; the summary takes %d", total, gone, reduction, p.Budget)
 		}
-		if got := compaction.Estimate(after); got > 81_200 {
+		if got := clip.Estimate(after); got > 81_200 {
 			t.Errorf("of %d tokens %d stay", total, got)
 		}
 	}
@@ -323,13 +325,13 @@ func TestHardTruncateStopsAtTheFirstMisfit(t *testing.T) {
 	if len(given.Messages) != 2 || len(after.Messages) != 4 || p.NeedsModel || !p.Hidden {
 		t.Errorf("%d leave, %d stay: %+v", len(given.Messages), len(after.Messages), p)
 	}
-	s, err := compaction.Summarize(t.Context(), given, compaction.Defaults(), nil)
+	s, err := summary.Summarize(t.Context(), given, plan.Defaults(), nil)
 	if err != nil || s.Text != "Not shown and not summarized: 2 messages, seq 101–102." {
 		t.Error(s.Text, err)
 	}
 	single := newTalk(200_000, 4_000).say(recall.User, 500).look(300_000)
 	p, _, after = mustPlan(t, step{"step": "hard_truncate"}, single.View, policy.Moment{})
-	if len(after.Messages) == 0 || len(p.Edits) == 0 || compaction.Estimate(after) > 180_000 {
+	if len(after.Messages) == 0 || len(p.Edits) == 0 || clip.Estimate(after) > 180_000 {
 		t.Errorf("of a result of 300,000 tokens: %+v", p)
 	}
 	small := newTalk(200_000, 4_000).say(recall.User, 500)
@@ -342,7 +344,7 @@ func TestHardTruncateStopsAtTheFirstMisfit(t *testing.T) {
 func TestHardTruncateKeepsTheSummaryBefore(t *testing.T) {
 	t.Parallel()
 	talk := newTalk(8_000, 100)
-	talk.Summary = &compaction.Summary{Text: "We chose plan B.", From: 1, To: 1, FromSeq: 1, ToSeq: 1, Tokens: 60}
+	talk.Summary = &clip.Summary{Text: "We chose plan B.", From: 1, To: 1, FromSeq: 1, ToSeq: 1, Tokens: 60}
 	talk.at = 2
 	for range 2 {
 		for range 12 {
@@ -352,7 +354,7 @@ func TestHardTruncateKeepsTheSummaryBefore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := compaction.Summarize(t.Context(), p.Evict(talk.View), compaction.Defaults(), nil)
+		s, err := summary.Summarize(t.Context(), p.Evict(talk.View), plan.Defaults(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -381,8 +383,8 @@ func TestNotesAreTheSummary(t *testing.T) {
 	if p.NeedsModel || kept < 10_000 || kept > 40_000 || len(after.Messages) < 5 {
 		t.Errorf("%d tokens in %d messages stay: %+v", kept, len(after.Messages), p)
 	}
-	s, err := compaction.Summarize(t.Context(), given, compaction.Defaults(), nil)
-	if err != nil || s.How != compaction.Noted || !strings.HasPrefix(s.Text, at.Notes) {
+	s, err := summary.Summarize(t.Context(), given, plan.Defaults(), nil)
+	if err != nil || s.How != summary.Noted || !strings.HasPrefix(s.Text, at.Notes) {
 		t.Error(s, err)
 	}
 	if p, _, after = mustPlan(t, step{"step": "notes"}, talk.View, policy.Moment{}); !p.NeedsModel ||

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
 )
@@ -15,14 +15,14 @@ import (
 // talk makes up a conversation whose messages have sizes in tokens.
 type talk struct {
 	*rand.Rand
-	compaction.View
+	clip.View
 	calls   int
 	at      int      // position of the last message
 	waiting []string // calls whose results come late, or never
 }
 
 func newTalk(window, fixed int) *talk {
-	return &talk{Rand: rand.New(rand.NewPCG(1, 2)), View: compaction.View{Window: window, Fixed: fixed}}
+	return &talk{Rand: rand.New(rand.NewPCG(1, 2)), View: clip.View{Window: window, Fixed: fixed}}
 }
 
 // filler is what long texts are cut from, of a token for each word.
@@ -104,7 +104,7 @@ func randomTalk(seed uint64, n int) *talk {
 	if seed%64 == 63 {
 		window = []int{200_000, 1_000_000}[rng.IntN(2)]
 	}
-	t := &talk{Rand: rng, View: compaction.View{Window: window, Fixed: rng.IntN(max(window, 8_000)*3/10 + 1)}}
+	t := &talk{Rand: rng, View: clip.View{Window: window, Fixed: rng.IntN(max(window, 8_000)*3/10 + 1)}}
 	t.Tools = t.Fixed / 3
 	t.goOn(n, max(window, 8_000))
 	return t

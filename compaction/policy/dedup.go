@@ -3,7 +3,7 @@ package policy
 import (
 	"strings"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -30,7 +30,7 @@ func (*Dedup) describe() Mechanism {
 }
 
 // Edits compares results by their text, never by what was asked for: a file that changed is shown twice.
-func (d *Dedup) Edits(v compaction.View, _ Moment) (edits []compaction.Edit) {
+func (d *Dedup) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
 	var all []result
 	for r := range results(v) {
 		if !r.failed() && len(r.p.Images) == 0 && selects(d.Tools, nil, r.tool()) {
@@ -45,11 +45,11 @@ func (d *Dedup) Edits(v compaction.View, _ Moment) (edits []compaction.Edit) {
 	if d.Keep == "newest" {
 		all = backward(all)
 	}
-	return compaction.MergeEdits(edits, d.pointers(v, all, last))
+	return clip.MergeEdits(edits, d.pointers(v, all, last))
 }
 
 // pointers returns pointers from results to the first of their copies in a list, which is the copy that is shown.
-func (d *Dedup) pointers(v compaction.View, all []result, last int) (edits []compaction.Edit) {
+func (d *Dedup) pointers(v clip.View, all []result, last int) (edits []clip.Edit) {
 	first := make(map[string]result, len(all))
 	for _, r := range all {
 		if !r.hasText() && !isPointer(*r.edit) {
@@ -62,7 +62,7 @@ func (d *Dedup) pointers(v compaction.View, all []result, last int) (edits []com
 			first[text] = r
 		case ok && r.m.Position <= last && shown.m.Seq != r.m.Seq:
 			e := r.clip("dedup", 0)
-			e.Kind, e.CopySeq = compaction.Pointer, shown.m.Seq
+			e.Kind, e.CopySeq = clip.Pointer, shown.m.Seq
 			edits = append(edits, e)
 		}
 	}
@@ -70,7 +70,7 @@ func (d *Dedup) pointers(v compaction.View, all []result, last int) (edits []com
 }
 
 // superseded returns lines for results of calls that were repeated with another result.
-func (d *Dedup) superseded(all []result, last int) (edits []compaction.Edit) {
+func (d *Dedup) superseded(all []result, last int) (edits []clip.Edit) {
 	if !d.Supersede {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/prose"
 )
 
 // formats holds the formats of summaries as data, a file for each.
@@ -19,8 +19,8 @@ var formats embed.FS
 
 // Formats returns the formats of summaries but Loci's, by name. A format that cannot be read is a fault of this
 // package, which its tests find.
-var Formats = sync.OnceValue(func() map[string]*compaction.Format {
-	all := map[string]*compaction.Format{}
+var Formats = sync.OnceValue(func() map[string]*prose.Format {
+	all := map[string]*prose.Format{}
 	files, err := formats.ReadDir("formats")
 	if err != nil {
 		panic(err)
@@ -30,7 +30,7 @@ var Formats = sync.OnceValue(func() map[string]*compaction.Format {
 		if err != nil {
 			panic(err)
 		}
-		var one compaction.Format
+		var one prose.Format
 		if err := decode(raw, &one); err != nil {
 			panic(fmt.Errorf("format %s: %w", f.Name(), err))
 		}
@@ -43,7 +43,7 @@ var Formats = sync.OnceValue(func() map[string]*compaction.Format {
 type FormatName string
 
 // format returns the format; nil for Loci's.
-func (n FormatName) format() *compaction.Format { return Formats()[string(n)] }
+func (n FormatName) format() *prose.Format { return Formats()[string(n)] }
 
 func (FormatName) oneOf() []string {
 	return append([]string{"loci"}, slices.Sorted(maps.Keys(Formats()))...)

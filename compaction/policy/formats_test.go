@@ -7,8 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/compaction/prose"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
 )
@@ -36,8 +39,8 @@ func session() *talk {
 }
 
 // evictedAs returns all of a session to be summarized in a format.
-func evictedAs(f *compaction.Format, talk *talk) compaction.Evicted {
-	e := compaction.Evicted{Messages: talk.Messages, Budget: 2_000}
+func evictedAs(f *prose.Format, talk *talk) clip.Evicted {
+	e := clip.Evicted{Messages: talk.Messages, Budget: 2_000}
 	e.Format = f
 	return e
 }
@@ -46,8 +49,8 @@ func evictedAs(f *compaction.Format, talk *talk) compaction.Evicted {
 func TestFormatsAreFilledWithoutAModel(t *testing.T) {
 	t.Parallel()
 	for name, f := range policy.Formats() {
-		s, err := compaction.Summarize(t.Context(), evictedAs(f, session()), compaction.Defaults(), nil)
-		if err != nil || !strings.HasPrefix(s.Text, "(Made without a model") || s.How != compaction.Extracted {
+		s, err := summary.Summarize(t.Context(), evictedAs(f, session()), plan.Defaults(), nil)
+		if err != nil || !strings.HasPrefix(s.Text, "(Made without a model") || s.How != clip.Extracted {
 			t.Fatalf("%s: %v %v", name, s, err)
 		}
 		filled := 0
@@ -64,7 +67,7 @@ func TestFormatsAreFilledWithoutAModel(t *testing.T) {
 		}
 		again := evictedAs(f, newTalk(0, 0).say(recall.User, 50))
 		again.Previous = &s
-		next, err := compaction.Summarize(t.Context(), again, compaction.Defaults(), nil)
+		next, err := summary.Summarize(t.Context(), again, plan.Defaults(), nil)
 		if err != nil || !strings.Contains(next.Text, "LL(2)") {
 			t.Errorf("%s: a decision is gone with the second compaction:\n%s\n%v", name, next.Text, err)
 		}
@@ -78,7 +81,7 @@ func TestFormatsAreFilledWithoutAModel(t *testing.T) {
 func TestOldStateIsNothingOpen(t *testing.T) {
 	t.Parallel()
 	for name, f := range policy.Formats() {
-		if !slices.ContainsFunc(f.Sections, func(s compaction.FormatSection) bool {
+		if !slices.ContainsFunc(f.Sections, func(s prose.FormatSection) bool {
 			return slices.Contains(s.From, "open") && slices.Contains(s.From, "state")
 		}) {
 			continue
@@ -88,14 +91,14 @@ func TestOldStateIsNothingOpen(t *testing.T) {
 		talk := session()
 		talk.say(recall.User, 4_000)
 		talk.put(recall.Assistant, 0, recall.Part{Type: recall.Text, Text: "All is paid. The sum is 7,431.62 EUR."})
-		s, err := compaction.Summarize(t.Context(), evictedAs(&f, talk), compaction.Defaults(), nil)
+		s, err := summary.Summarize(t.Context(), evictedAs(&f, talk), plan.Defaults(), nil)
 		if err != nil || !strings.Contains(s.Text, "assistant: All is paid.") {
 			t.Fatalf("%s: %v\n%s", name, err, s.Text)
 		}
 		s.Text += "\n- [3] result of bash: one that the limit cut... [summary truncated to fit]"
 		again := evictedAs(&f, newTalk(0, 0).say(recall.User, 50))
 		again.Previous = &s
-		next, err := compaction.Summarize(t.Context(), again, compaction.Defaults(), nil)
+		next, err := summary.Summarize(t.Context(), again, plan.Defaults(), nil)
 		if err != nil || strings.Contains(next.Text, "assistant: All is paid") || !strings.Contains(next.Text, "7,431.62") ||
 			strings.Contains(next.Text, "the limit cut") || !strings.Contains(next.Text, "I still have to run the tests") {
 			t.Errorf("%s: %v\n%s\n\nbecomes\n%s", name, err, s.Text, next.Text)
@@ -121,9 +124,9 @@ func TestFormatsAreWhole(t *testing.T) {
 				all = append(all, from)
 			}
 		}
-		s := compaction.Summary{Text: "x", Before: f.Before, After: f.After, From: 1, To: 1 << 20, FromSeq: 1 << 22,
+		s := clip.Summary{Text: "x", Before: f.Before, After: f.After, From: 1, To: 1 << 20, FromSeq: 1 << 22,
 			ToSeq: 1 << 23}
-		if n := compaction.SummaryTokens(s); n > 121 {
+		if n := clip.SummaryTokens(s); n > 121 {
 			t.Errorf("%s: the words around a summary take %d tokens", name, n)
 		}
 	}
@@ -137,19 +140,19 @@ func TestFormatsAreWhole(t *testing.T) {
 }
 
 // summarized asks a model whose answers are given, and returns the summary and what it was asked.
-func summarized(t *testing.T, e compaction.Evicted, answers ...any) (compaction.Summary,
-	[]compaction.Request) {
+func summarized(t *testing.T, e clip.Evicted, answers ...any) (clip.Summary,
+	[]summary.Request) {
 	t.Helper()
-	model := &asker{answer: func(n int, _ compaction.Request) (compaction.Reply, error) {
+	model := &asker{answer: func(n int, _ summary.Request) (summary.Reply, error) {
 		switch a := answers[min(n, len(answers))-1].(type) {
 		case error:
-			return compaction.Reply{}, a
+			return summary.Reply{}, a
 		default:
-			return compaction.Reply{Text: fmt.Sprint(a), Finish: "stop"}, nil
+			return summary.Reply{Text: fmt.Sprint(a), Finish: "stop"}, nil
 		}
 	}}
-	s, err := compaction.Summarize(t.Context(), e, compaction.Defaults(),
-		&compaction.Model{Summarizer: model, Name: "fake", Window: 200_000})
+	s, err := summary.Summarize(t.Context(), e, plan.Defaults(),
+		&summary.Model{Summarizer: model, Name: "fake", Window: 200_000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +178,7 @@ func TestClaudeCodeAsksForNineParts(t *testing.T) {
 	if strings.Contains(s.Text, "x marks it") || !strings.HasPrefix(s.Text, "Fix src/parser.go") {
 		t.Errorf("the summary is\n%s", s.Text)
 	}
-	shown := compaction.SummaryMessage(s, false, nil)
+	shown := clip.SummaryMessage(s, false, nil)
 	if !strings.Contains(shown, "continues from a conversation that ran out of context") {
 		t.Error(shown)
 	}
@@ -185,10 +188,10 @@ func TestClaudeCodeAsksForNineParts(t *testing.T) {
 	}
 	s, asked = summarized(t, e, "<analysis>x marks it</analysis> All is well with PROJ-1742.", good)
 	if len(asked) != 2 || !strings.Contains(asked[1].Messages[1].Content, "no summary between <summary> tags") ||
-		s.How != compaction.Whole {
+		s.How != clip.Whole {
 		t.Errorf("without a summary tag: %d calls, %s", len(asked), s.How)
 	}
-	if s, _ = summarized(t, e, "Nothing tagged."); s.How != compaction.Extracted {
+	if s, _ = summarized(t, e, "Nothing tagged."); s.How != clip.Extracted {
 		t.Errorf("without a summary tag again: %s", s.How)
 	}
 }
@@ -240,7 +243,7 @@ func TestOpenClawChecksHeadingsAndIdentifiers(t *testing.T) {
 		}
 	}
 	s, _ := summarized(t, e, errors.New("down"))
-	if s.How != compaction.Extracted || s.Why == "" {
+	if s.How != clip.Extracted || s.Why == "" {
 		t.Errorf("a model that fails: %+v", s)
 	}
 }
@@ -317,7 +320,7 @@ func TestPiJoinsTheSummaryOfADividedTurn(t *testing.T) {
 func TestFourLayersSummaryHasItsMarkers(t *testing.T) {
 	t.Parallel()
 	s, _ := summarized(t, evictedAs(policy.Formats()["four-layers"], session()), "We chose LL(2).")
-	shown := compaction.SummaryMessage(s, false, nil)
+	shown := clip.SummaryMessage(s, false, nil)
 	_, rest, ok := strings.Cut(shown, "[Conversation History Summary]\n\nWe chose LL(2).")
 	if !ok || !strings.HasSuffix(rest, "\n\n[End Summary — recent messages follow]") {
 		t.Error(shown)
@@ -339,7 +342,7 @@ func TestWhyIsSaidToTheOperator(t *testing.T) {
 		e := evictedAs(nil, session())
 		e.Messages = slices.Concat(e.Messages, newTalk(0, 0).say(recall.Assistant, 900).Messages)
 		s, asked := summarized(t, e, c.answer)
-		if s.How != compaction.Extracted || s.Why != c.want {
+		if s.How != clip.Extracted || s.Why != c.want {
 			t.Errorf("%.30q: %s because %q, want %q", c.answer, s.How, s.Why, c.want)
 		}
 		if last := asked[len(asked)-1].Messages; !strings.Contains(last[len(last)-1].Content, "\n\nYour last answer ") {

@@ -7,10 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/llm"
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -55,7 +57,7 @@ func fourLayersSession() *talk {
 }
 
 // size returns the tokens of the view.
-func (t *talk) size() int { return compaction.Estimate(t.View) }
+func (t *talk) size() int { return clip.Estimate(t.View) }
 
 // Each of the four layers makes the session smaller or leaves it alone, as its own trigger says, and what is protected
 // stays as it was said.
@@ -67,13 +69,13 @@ func TestFourLayersEachRespectTheirTrigger(t *testing.T) {
 	}
 	talk := fourLayersSession()
 	before := talk.View
-	var edits []compaction.Edit
+	var edits []clip.Edit
 	talk.View, edits = p.Prune(talk.View, policy.Moment{})
 	pruned := talk.size()
-	if len(edits) == 0 || pruned >= compaction.Estimate(before) {
+	if len(edits) == 0 || pruned >= clip.Estimate(before) {
 		t.Fatalf("%d edits, %d tokens", len(edits), pruned)
 	}
-	due, _ := p.Check(talk.View, policy.Moment{}, compaction.TriggerState{})
+	due, _ := p.Check(talk.View, policy.Moment{}, plan.TriggerState{})
 	if due.Compact != (pruned > 160_000) {
 		t.Errorf("at %d tokens the third layer runs: %v", pruned, due.Compact)
 	}
@@ -89,7 +91,7 @@ func TestFourLayersEachRespectTheirTrigger(t *testing.T) {
 		t.Errorf("the fourth layer runs at %d tokens: %v", talk.size(), err)
 	}
 	users := turns(before.Messages)
-	shown := compaction.Shown(talk.Messages, talk.Edits)
+	shown := clip.Shown(talk.Messages, talk.Edits)
 	for _, i := range users[len(users)-3:] {
 		want, found := before.Messages[i], false
 		for _, m := range shown {
@@ -120,7 +122,7 @@ func TestPresetsRestAfterACompaction(t *testing.T) {
 		p := all[seed%uint64(len(all))]
 		talk := randomTalk(seed, 10+int(seed%30))
 		v, _ := p.Policy().Prune(talk.View, policy.Moment{})
-		due, was := p.Policy().Check(v, policy.Moment{}, compaction.TriggerState{})
+		due, was := p.Policy().Check(v, policy.Moment{}, plan.TriggerState{})
 		if !due.Compact {
 			continue
 		}
@@ -128,16 +130,16 @@ func TestPresetsRestAfterACompaction(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		var summary *compaction.Summary
+		var summary *clip.Summary
 		if plan.Evicted > 0 {
 			summary = summaryOf(plan.Evict(v))
 		}
 		v = plan.View(v, summary)
 		compacted++
-		was.Disarmed, was.Base = true, compaction.Estimate(v)
+		was.Disarmed, was.Base = true, clip.Estimate(v)
 		if due, _ = p.Policy().Check(v, policy.Moment{}, was); due.Compact && v.Window > 0 &&
-			compaction.Estimate(v) < v.Window*95/100 {
-			t.Errorf("%s, seed %d: %d of %d tokens are compacted again", p.Name, seed, compaction.Estimate(v), v.Window)
+			clip.Estimate(v) < v.Window*95/100 {
+			t.Errorf("%s, seed %d: %d of %d tokens are compacted again", p.Name, seed, clip.Estimate(v), v.Window)
 		}
 	}
 	if compacted < 50 {
@@ -160,9 +162,9 @@ func TestFormatsSurviveFailingProviders(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := compaction.Summarize(t.Context(), evictedAs(f, session()), compaction.Defaults(),
-				&compaction.Model{Summarizer: client, Name: "fake", Window: 20_000})
-			if err != nil || s.How == compaction.Extracted && s.Why == "" || !strings.Contains(s.Text, "PROJ-1742") {
+			s, err := summary.Summarize(t.Context(), evictedAs(f, session()), plan.Defaults(),
+				&summary.Model{Summarizer: client, Name: "fake", Window: 20_000})
+			if err != nil || s.How == clip.Extracted && s.Why == "" || !strings.Contains(s.Text, "PROJ-1742") {
 				t.Errorf("%s, %s: %v %s", fault, name, err, fmt.Sprintf("%+v", s))
 			}
 		}
@@ -178,7 +180,7 @@ func BenchmarkPolicies(b *testing.B) {
 	for _, p := range policy.Presets() {
 		b.Run(p.Name, func(b *testing.B) {
 			for b.Loop() {
-				p.Policy().Check(talk.View, policy.Moment{}, compaction.TriggerState{})
+				p.Policy().Check(talk.View, policy.Moment{}, plan.TriggerState{})
 				if _, err := p.Policy().Plan(talk.View, policy.Moment{}); err != nil && !isNothing(err) {
 					b.Fatal(err)
 				}

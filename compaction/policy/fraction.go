@@ -1,6 +1,8 @@
 package policy
 
-import "github.com/loci-memory/loci/compaction"
+import (
+	"github.com/loci-memory/loci/compaction/clip"
+)
 
 // Fraction is due above a share of the window.
 type Fraction struct {
@@ -16,14 +18,14 @@ func (*Fraction) describe() Mechanism {
 }
 
 // Due reports whether the prompt takes more than the share of the window.
-func (s *Fraction) Due(v compaction.View, at Moment) bool {
+func (s *Fraction) Due(v clip.View, at Moment) bool {
 	if v.Window <= 0 {
 		return false
 	}
 	return s.tokens(v, at) > s.most(v, at)
 }
 
-func (s *Fraction) most(v compaction.View, at Moment) int {
+func (s *Fraction) most(v clip.View, at Moment) int {
 	of := at.settings()
 	if s.WindowShare > 0 {
 		of.Trigger = s.WindowShare

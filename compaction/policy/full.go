@@ -1,6 +1,9 @@
 package policy
 
-import "github.com/loci-memory/loci/compaction"
+import (
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
+)
 
 // Full summarizes the whole conversation but what must stay: the user's newest message, and calls that the model has
 // not answered.
@@ -14,7 +17,7 @@ func (*Full) describe() Mechanism {
 }
 
 // Plan cuts after all messages.
-func (s *Full) Plan(v compaction.View, at Moment) (compaction.Plan, error) {
+func (s *Full) Plan(v clip.View, at Moment) (plan.Plan, error) {
 	return planCut(v, at,
-		compaction.Cut{At: len(v.Messages), All: true, Format: s.Summary.format()})
+		plan.Cut{At: len(v.Messages), All: true, Format: s.Summary.format()})
 }

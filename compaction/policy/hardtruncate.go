@@ -3,7 +3,8 @@ package policy
 import (
 	"slices"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
 )
 
 // HardTruncate hides the oldest messages without a summary. They can be read by the range that the view names.
@@ -19,14 +20,14 @@ func (*HardTruncate) describe() Mechanism {
 }
 
 // Plan cuts before the newest messages that fit. It needs no model.
-func (s *HardTruncate) Plan(v compaction.View, at Moment) (compaction.Plan, error) {
+func (s *HardTruncate) Plan(v clip.View, at Moment) (plan.Plan, error) {
 	total := at.tokens(v)
-	if most := int(s.AboveShare * float64(v.Window)); (v.Window <= 0 || total <= most) && !v.TooLong() {
-		return compaction.Plan{}, &compaction.Nothing{Tokens: total, Goal: most}
+	if most := int(s.AboveShare * float64(v.Window)); (v.Window <= 0 || total <= most) && !plan.TooLong(v) {
+		return plan.Plan{}, &plan.Nothing{Tokens: total, Goal: most}
 	}
-	points := compaction.CutPointsOf(v.Messages)
-	cut := points.After(s.cut(compaction.MessageTokens(v), v.Window-compaction.FixedTokens(v)))
-	p, err := compaction.PlanCut(v, at.settings(), compaction.Cut{At: cut})
+	points := clip.CutPointsOf(v.Messages)
+	cut := points.After(s.cut(plan.MessageTokens(v), v.Window-plan.FixedTokens(v)))
+	p, err := plan.PlanCut(v, at.settings(), plan.Cut{At: cut})
 	if p.Evicted > 0 {
 		p.NeedsModel, p.Self = false, false
 		p.Hidden = true

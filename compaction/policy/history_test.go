@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
 )
@@ -15,7 +15,7 @@ import (
 // history makes up what an agent was told, thought, did, and saw.
 type history struct {
 	*rand.Rand
-	compaction.View
+	clip.View
 	now   time.Time
 	calls int
 	said  []string // texts of results, some of which come again

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 )
 
 // IdempotentCalls shows only the newest result of each call that only shows a state.
@@ -24,7 +24,7 @@ func (*IdempotentCalls) describe() Mechanism {
 }
 
 // Edits replaces older results by a line.
-func (c *IdempotentCalls) Edits(v compaction.View, _ Moment) (edits []compaction.Edit) {
+func (c *IdempotentCalls) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
 	if len(c.Tools) == 0 {
 		return nil
 	}

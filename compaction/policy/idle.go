@@ -3,7 +3,8 @@ package policy
 import (
 	"time"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
 )
 
 // Idle is due after a pause.
@@ -39,14 +40,14 @@ func pauseOf(steps []Step) (pause time.Duration, ok bool) {
 }
 
 // DueWithoutPause reports whether a view is compacted also by a trigger that no pause makes due.
-func (p Policy) DueWithoutPause(v compaction.View, at Moment, was compaction.TriggerState) bool {
+func (p Policy) DueWithoutPause(v clip.View, at Moment, was plan.TriggerState) bool {
 	at.Touched = time.Time{}
 	due, _ := p.Check(v, at, was)
 	return due.Compact || due.Deferred
 }
 
 // Due reports whether the pause was long enough and the prompt is large enough.
-func (s *Idle) Due(v compaction.View, at Moment) bool {
+func (s *Idle) Due(v clip.View, at Moment) bool {
 	return at.Idle() >= time.Duration(s.After) && !at.Touched.IsZero() && at.tokens(v) > s.AboveTokens &&
 		float64(at.tokens(v)) > s.WindowShare*float64(v.Window)
 }

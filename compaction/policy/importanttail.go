@@ -3,7 +3,7 @@ package policy
 import (
 	"strings"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
@@ -33,7 +33,7 @@ func (*ImportantTail) describe() Mechanism {
 const noteChars = 120
 
 // Edits clips results.
-func (t *ImportantTail) Edits(v compaction.View, _ Moment) (edits []compaction.Edit) {
+func (t *ImportantTail) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
 	most := t.MaxChars
 	if v.Window > 0 {
 		most = min(most, int(t.WindowShare*float64(v.Window))*charsPerToken)
@@ -48,7 +48,7 @@ func (t *ImportantTail) Edits(v compaction.View, _ Moment) (edits []compaction.E
 }
 
 // clip returns the clip that takes at most some characters, with its note.
-func (t *ImportantTail) clip(v compaction.View, r result, most int) compaction.Edit {
+func (t *ImportantTail) clip(v clip.View, r result, most int) clip.Edit {
 	ends := hasImportantTail(r.p.Text)
 	for chars := max(most-noteChars, 0); ; {
 		tail := 0

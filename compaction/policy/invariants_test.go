@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -16,14 +16,14 @@ import (
 // those of the invariants of context policies; those that are not here are checked where the views are made: that a
 // second time changes nothing (I5), that tokens fall (I6), that nothing is lost (I8, I9), and that the same comes out
 // each time (I11).
-func invariants(before, after compaction.View) error {
+func invariants(before, after clip.View) error {
 	if before.Fixed != after.Fixed { // I3
 		return errors.New("the fixed parts of the prompt change")
 	}
 	if err := newestUnchanged(before, after); err != nil { // I4
 		return err
 	}
-	for _, check := range []func(before, after compaction.View) error{paired, wholeEscapes, legal} {
+	for _, check := range []func(before, after clip.View) error{paired, wholeEscapes, legal} {
 		if err := check(before, after); err != nil {
 			return err
 		}
@@ -32,7 +32,7 @@ func invariants(before, after compaction.View) error {
 }
 
 // lonely returns the ids of the calls without a result, and of the results without a call, of a view.
-func lonely(v compaction.View) (calls, results map[string]bool) {
+func lonely(v clip.View) (calls, results map[string]bool) {
 	calls, results = map[string]bool{}, map[string]bool{}
 	for _, m := range v.AsShown() {
 		for _, p := range m.Content {
@@ -52,7 +52,7 @@ func lonely(v compaction.View) (calls, results map[string]bool) {
 
 // late returns the ids of the results that came after the user or the assistant went on. They are shown as messages of
 // their own, without their calls.
-func late(v compaction.View) map[string]bool {
+func late(v clip.View) map[string]bool {
 	calls, all, wentOn := map[string]int{}, map[string]bool{}, -1
 	for i, m := range v.Messages {
 		if m.Role == recall.User || m.Role == recall.Assistant {
@@ -72,7 +72,7 @@ func late(v compaction.View) map[string]bool {
 }
 
 // paired checks that no call lost its result, and no result its call, unless it came late: I1.
-func paired(before, after compaction.View) error {
+func paired(before, after clip.View) error {
 	callsBefore, resultsBefore := lonely(before)
 	cameLate := late(before)
 	calls, results := lonely(after)
@@ -97,10 +97,10 @@ var (
 )
 
 // wholeEscapes checks that no edit cuts an escape sequence: a part of I7.
-func wholeEscapes(_, after compaction.View) error {
+func wholeEscapes(_, after clip.View) error {
 	for _, e := range after.Edits {
 		i := slices.IndexFunc(after.Messages, func(m recall.Message) bool { return m.Position == e.Position })
-		if i < 0 || e.Kind == compaction.Removed {
+		if i < 0 || e.Kind == clip.Removed {
 			continue
 		}
 		whole := after.Messages[i].Content[e.Part].Text
@@ -116,7 +116,7 @@ func wholeEscapes(_, after compaction.View) error {
 
 // legal checks that a provider takes the messages: I13. Where messages left, a summary, which is sent as one of the
 // user's, or a message of the user is the first; no message is empty, and the order is that of the log.
-func legal(before, after compaction.View) error {
+func legal(before, after clip.View) error {
 	shown := after.AsShown()
 	left := len(after.Messages) < len(before.Messages) || after.Summary != nil
 	if left && (len(shown) == 0 || shown[0].Role != recall.Summary && shown[0].Role != recall.User) {
@@ -139,7 +139,7 @@ func legal(before, after compaction.View) error {
 }
 
 // newestUnchanged checks that the user's newest message is shown as it was said.
-func newestUnchanged(before, after compaction.View) error {
+func newestUnchanged(before, after clip.View) error {
 	i := len(before.Messages) - 1
 	for i >= 0 && before.Messages[i].Role != recall.User {
 		i--
@@ -147,7 +147,7 @@ func newestUnchanged(before, after compaction.View) error {
 	if i < 0 {
 		return nil
 	}
-	for _, m := range compaction.Shown(after.Messages, after.Edits) {
+	for _, m := range clip.Shown(after.Messages, after.Edits) {
 		if m.Position == before.Messages[i].Position && reflect.DeepEqual(m.Content, before.Messages[i].Content) {
 			return nil
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 )
 
 // JSONPreview shows long JSON without its middle.
@@ -41,7 +41,7 @@ func (*JSONPreview) describe() Mechanism {
 }
 
 // Edits replaces results by their previews.
-func (j *JSONPreview) Edits(v compaction.View, _ Moment) (edits []compaction.Edit) {
+func (j *JSONPreview) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
 	for r := range results(v) {
 		if r.edit != nil || r.p.Clip != nil || len(r.p.Text) <= j.BudgetTokens || !selects(nil, j.Except, r.tool()) ||
 			!j.isOf(r.p.Text) || r.tokens(v) <= j.BudgetTokens {
@@ -60,10 +60,10 @@ func (j *JSONPreview) isOf(text string) bool {
 
 // preview returns a preview that fits: the longest of a few that show less and less; or, if none fits, the beginning
 // and the end of the JSON.
-func (j *JSONPreview) preview(v compaction.View, r result) compaction.Edit {
+func (j *JSONPreview) preview(v clip.View, r result) clip.Edit {
 	less := *j
 	for {
-		e := r.line("json_preview", less.text(r.p.Text, compaction.TextOffset(*r.m, r.part)))
+		e := r.line("json_preview", less.text(r.p.Text, clip.TextOffset(*r.m, r.part)))
 		if v.PartTokens(*r.m, r.part, &e) <= j.BudgetTokens {
 			return e
 		}
@@ -76,7 +76,7 @@ func (j *JSONPreview) preview(v compaction.View, r result) compaction.Edit {
 }
 
 // clipped returns the longest of a few clips that fits; of none, that which shows least.
-func (j *JSONPreview) clipped(v compaction.View, r result) compaction.Edit {
+func (j *JSONPreview) clipped(v clip.View, r result) clip.Edit {
 	for chars := 4 * j.BudgetTokens; ; chars /= 2 {
 		if e := r.clip("json_preview", chars); chars == 0 || v.PartTokens(*r.m, r.part, &e) <= j.BudgetTokens {
 			return e

@@ -1,7 +1,8 @@
 package policy
 
 import (
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
 )
 
 // KeepRecent keeps the newest messages by their tokens, as Pi does. The messages that an earlier compaction kept are
@@ -19,13 +20,13 @@ func (*KeepRecent) describe() Mechanism {
 }
 
 // Plan cuts at or after the message with which the newest reach the tokens to keep.
-func (s *KeepRecent) Plan(v compaction.View, at Moment) (compaction.Plan, error) {
+func (s *KeepRecent) Plan(v clip.View, at Moment) (plan.Plan, error) {
 	cut := s.cut(v, at)
-	return planCut(v, at, compaction.Cut{At: cut, Format: s.Summary.format(),
+	return planCut(v, at, plan.Cut{At: cut, Format: s.Summary.format(),
 		Split: s.SplitTurns})
 }
 
-func (s *KeepRecent) cut(v compaction.View, at Moment) int {
-	points := compaction.CutPointsOf(v.Messages)
-	return points.After(recent(compaction.MessageTokens(v), max(kept(s.KeepRecentTokens, v, at), 1)))
+func (s *KeepRecent) cut(v clip.View, at Moment) int {
+	points := clip.CutPointsOf(v.Messages)
+	return points.After(recent(plan.MessageTokens(v), max(kept(s.KeepRecentTokens, v, at), 1)))
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 )
 
 // LargestSlice shows as many rows of each result as fit.
@@ -28,7 +28,7 @@ func (*LargestSlice) describe() Mechanism {
 }
 
 // Edits clips results to whole rows.
-func (s *LargestSlice) Edits(v compaction.View, _ Moment) (edits []compaction.Edit) {
+func (s *LargestSlice) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
 	for r := range results(v) {
 		if r.edit == nil && r.p.Clip == nil && len(r.p.Text) > s.BudgetTokens && selects(nil, s.Except, r.tool()) &&
 			r.tokens(v) > s.BudgetTokens {
@@ -40,7 +40,7 @@ func (s *LargestSlice) Edits(v compaction.View, _ Moment) (edits []compaction.Ed
 
 // edit returns the clip to the most rows that fit; to the beginning and the end if not one fits, or if the end says why
 // the call failed.
-func (s *LargestSlice) edit(v compaction.View, r result) compaction.Edit {
+func (s *LargestSlice) edit(v clip.View, r result) clip.Edit {
 	if !r.failed() {
 		if e, ok := s.slice(v, r); ok {
 			return e
@@ -53,9 +53,9 @@ func (s *LargestSlice) edit(v compaction.View, r result) compaction.Edit {
 }
 
 // slice returns the clip to the most rows that fit; false if not one does.
-func (s *LargestSlice) slice(v compaction.View, r result) (compaction.Edit, bool) {
+func (s *LargestSlice) slice(v clip.View, r result) (clip.Edit, bool) {
 	ends := rowEnds(r.p.Text)
-	of := func(rows int) compaction.Edit {
+	of := func(rows int) clip.Edit {
 		e := r.head("largest_slice", utf8.RuneCountInString(r.p.Text[:ends[rows-1]]))
 		e.Text = fmt.Sprintf("%d of %d rows", rows, len(ends))
 		return e
@@ -65,7 +65,7 @@ func (s *LargestSlice) slice(v compaction.View, r result) (compaction.Edit, bool
 		return v.PartTokens(*r.m, r.part, &e) > s.BudgetTokens
 	})
 	if tooMany == 0 {
-		return compaction.Edit{}, false
+		return clip.Edit{}, false
 	}
 	return of(tooMany), true
 }

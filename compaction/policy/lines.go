@@ -10,7 +10,8 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db"
 )
 
@@ -25,7 +26,7 @@ type LineRequest struct {
 const maxLineSource = 20_000
 
 // linesOf returns a line for each result, empty where the result stays as it is.
-func linesOf(v compaction.View, of []result, maxTokens int, write func([]LineRequest) []string) []string {
+func linesOf(v clip.View, of []result, maxTokens int, write func([]LineRequest) []string) []string {
 	lines := make([]string, len(of))
 	if write == nil {
 		for i, r := range of {
@@ -45,7 +46,7 @@ func linesOf(v compaction.View, of []result, maxTokens int, write func([]LineReq
 	return lines
 }
 
-func lineRequest(v compaction.View, r result, maxTokens int) LineRequest {
+func lineRequest(v clip.View, r result, maxTokens int) LineRequest {
 	input := ""
 	if r.call != nil {
 		input = db.Beginning(r.call.Input, maxLineSource/4)
@@ -144,7 +145,7 @@ func importantLine(text string) string {
 	failure, total := "", ""
 	for l := range strings.Lines(end) {
 		switch {
-		case compaction.SaysError(l):
+		case summary.SaysError(l):
 			failure = l
 		case sumsUp(strings.ToLower(l)):
 			total = l

@@ -1,6 +1,8 @@
 package policy
 
-import "github.com/loci-memory/loci/compaction"
+import (
+	"github.com/loci-memory/loci/compaction/clip"
+)
 
 // MessageCount is due at a number of messages.
 type MessageCount struct {
@@ -14,4 +16,4 @@ func (*MessageCount) describe() Mechanism {
 }
 
 // Due reports whether the view has at least that number of messages.
-func (s *MessageCount) Due(v compaction.View, _ Moment) bool { return len(v.Messages) >= s.MaxMessages }
+func (s *MessageCount) Due(v clip.View, _ Moment) bool { return len(v.Messages) >= s.MaxMessages }

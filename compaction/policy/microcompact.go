@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -34,7 +34,7 @@ func (*Microcompact) describe() Mechanism {
 }
 
 // Edits clears results.
-func (m *Microcompact) Edits(v compaction.View, at Moment) (edits []compaction.Edit) {
+func (m *Microcompact) Edits(v clip.View, at Moment) (edits []clip.Edit) {
 	var shown []result
 	for r := range results(v) {
 		if r.hasText() && selects(m.Tools, nil, r.tool()) {
@@ -52,7 +52,7 @@ func (m *Microcompact) Edits(v compaction.View, at Moment) (edits []compaction.E
 }
 
 // cold reports whether the assistant said nothing for longer than the gap.
-func (m *Microcompact) cold(v compaction.View, at Moment) bool {
+func (m *Microcompact) cold(v clip.View, at Moment) bool {
 	if m.Gap <= 0 {
 		return false
 	}

@@ -3,7 +3,8 @@ package policy
 import (
 	"slices"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -25,21 +26,21 @@ func (*Notes) describe() Mechanism {
 }
 
 // Plan cuts before the newest messages that have enough tokens and enough that was said.
-func (s *Notes) Plan(v compaction.View, at Moment) (compaction.Plan, error) {
+func (s *Notes) Plan(v clip.View, at Moment) (plan.Plan, error) {
 	full := &Full{Summary: s.Summary}
 	if at.Notes == "" {
 		return full.Plan(v, at)
 	}
-	points := compaction.CutPointsOf(v.Messages)
-	p, err := noted(planCut(v, at, compaction.Cut{At: points.After(s.cut(v, at))}))(at.Notes)
+	points := clip.CutPointsOf(v.Messages)
+	p, err := noted(planCut(v, at, plan.Cut{At: points.After(s.cut(v, at))}))(at.Notes)
 	if err != nil || p.After > at.settings().Limit(v.Window) && v.Window > 0 {
 		return full.Plan(v, at)
 	}
 	return p, nil
 }
 
-func (s *Notes) cut(v compaction.View, at Moment) int {
-	tokens, most := compaction.MessageTokens(v), kept(s.MaxTokens, v, at)
+func (s *Notes) cut(v clip.View, at Moment) int {
+	tokens, most := plan.MessageTokens(v), kept(s.MaxTokens, v, at)
 	have, said := 0, 0
 	for i, n := range slices.Backward(tokens) {
 		if have >= s.MinTokens && said >= s.MinMessages || have+n > most {

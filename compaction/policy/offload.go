@@ -5,7 +5,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/db"
 )
 
@@ -35,7 +35,7 @@ func (*Offload) describe() Mechanism {
 }
 
 // Edits clips results to their previews.
-func (o *Offload) Edits(v compaction.View, _ Moment) (edits []compaction.Edit) {
+func (o *Offload) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
 	var message []result // results of one message
 	flush := func() {
 		edits = append(edits, o.ofMessage(message)...)
@@ -52,7 +52,7 @@ func (o *Offload) Edits(v compaction.View, _ Moment) (edits []compaction.Edit) {
 }
 
 // ofMessage returns the edits of the results of one message.
-func (o *Offload) ofMessage(all []result) (edits []compaction.Edit) {
+func (o *Offload) ofMessage(all []result) (edits []clip.Edit) {
 	total := 0
 	for _, r := range all {
 		total += shownLength(r)

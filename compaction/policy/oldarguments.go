@@ -3,7 +3,7 @@ package policy
 import (
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -33,7 +33,7 @@ func (*OldArguments) describe() Mechanism {
 }
 
 // Edits clips arguments.
-func (o *OldArguments) Edits(v compaction.View, at Moment) (edits []compaction.Edit) {
+func (o *OldArguments) Edits(v clip.View, at Moment) (edits []clip.Edit) {
 	if o.TriggerTokens > 0 && at.tokens(v) <= o.TriggerTokens {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (o *OldArguments) Edits(v compaction.View, at Moment) (edits []compaction.E
 				was[place{m.Position, i}] != nil || utf8.RuneCountInString(p.Input) <= o.MaxChars {
 				continue
 			}
-			edits = append(edits, compaction.Edit{Position: m.Position, Part: i, Kind: compaction.Head, Chars: o.HeadChars,
+			edits = append(edits, clip.Edit{Position: m.Position, Part: i, Kind: clip.Head, Chars: o.HeadChars,
 				Step: "old_arguments"})
 		}
 	}

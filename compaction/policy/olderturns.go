@@ -1,6 +1,9 @@
 package policy
 
-import "github.com/loci-memory/loci/compaction"
+import (
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
+)
 
 // OlderTurns summarizes all but the newest turns of the user.
 type OlderTurns struct {
@@ -15,10 +18,10 @@ func (*OlderTurns) describe() Mechanism {
 }
 
 // Plan cuts before the first turn that stays.
-func (s *OlderTurns) Plan(v compaction.View, at Moment) (compaction.Plan, error) {
+func (s *OlderTurns) Plan(v clip.View, at Moment) (plan.Plan, error) {
 	cut := 0
 	if said := turns(v.Messages); len(said) > s.KeepTurns {
 		cut = said[len(said)-s.KeepTurns]
 	}
-	return planCut(v, at, compaction.Cut{At: cut, Format: s.Summary.format()})
+	return planCut(v, at, plan.Cut{At: cut, Format: s.Summary.format()})
 }

@@ -1,6 +1,9 @@
 package policy
 
-import "github.com/loci-memory/loci/compaction"
+import (
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
+)
 
 // OldestShare summarizes the oldest turns of the user by a share of their number.
 type OldestShare struct {
@@ -15,11 +18,11 @@ func (*OldestShare) describe() Mechanism {
 }
 
 // Plan cuts before the first turn that stays; of fewer than two turns, the share is of the messages.
-func (s *OldestShare) Plan(v compaction.View, at Moment) (compaction.Plan, error) {
+func (s *OldestShare) Plan(v clip.View, at Moment) (plan.Plan, error) {
 	said := turns(v.Messages)
 	cut := int(s.TurnsShare * float64(len(v.Messages)))
 	if n := int(s.TurnsShare * float64(len(said))); n > 0 {
 		cut = said[n]
 	}
-	return planCut(v, at, compaction.Cut{At: cut, Format: s.Summary.format()})
+	return planCut(v, at, plan.Cut{At: cut, Format: s.Summary.format()})
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 )
 
 // OneLine shows a line instead of each old result when the window fills.
@@ -38,7 +38,7 @@ func (*OneLine) describe() Mechanism {
 }
 
 // Edits replaces results by lines, the oldest first.
-func (o *OneLine) Edits(v compaction.View, at Moment) (edits []compaction.Edit) {
+func (o *OneLine) Edits(v clip.View, at Moment) (edits []clip.Edit) {
 	used, window := at.tokens(v), float64(v.Window)
 	if v.Window <= 0 || float64(used) <= o.TriggerShare*window {
 		return nil
@@ -79,7 +79,7 @@ func (p Policy) WantsLines() bool {
 }
 
 // eligible returns the results that may be replaced, the oldest first.
-func (o *OneLine) eligible(v compaction.View) (eligible []result) {
+func (o *OneLine) eligible(v clip.View) (eligible []result) {
 	var all []result
 	for r := range results(v) {
 		all = append(all, r)

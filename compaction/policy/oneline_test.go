@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/policy"
 )
 
@@ -23,7 +23,7 @@ func TestOneLine(t *testing.T) {
 		return "read_file: exports\ntwo functions", nil
 	}}.Write
 	v := window(100_000).user(10).repeat(20, "read_file", 9000)
-	used := compaction.Estimate(v.View)
+	used := clip.Estimate(v.View)
 	literal := `{"preset":"fourlayer-literal","steps":{"snip":null}}`
 	v.Window = (used*10 + 5) / 6
 	if _, edits := v.prune(literal, policy.Moment{Write: write}); len(edits) > 0 || len(asked) > 0 {
@@ -55,7 +55,7 @@ func TestOneLine(t *testing.T) {
 		}
 	}
 	_, edits = v.prune("four-layers", policy.Moment{})
-	lines := slices.DeleteFunc(edits, func(e compaction.Edit) bool { return e.Kind != compaction.Line })
+	lines := slices.DeleteFunc(edits, func(e clip.Edit) bool { return e.Kind != clip.Line })
 	if len(lines) == 0 || !strings.HasPrefix(lines[0].Text, "compacted without a model: read_file") {
 		t.Errorf("without a model: %v", lines)
 	}

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -12,8 +12,8 @@ import (
 type place struct{ position, part int }
 
 // editsOf returns the edits of a view by the parts that they are of.
-func editsOf(v compaction.View) map[place]*compaction.Edit {
-	edits := make(map[place]*compaction.Edit, len(v.Edits))
+func editsOf(v clip.View) map[place]*clip.Edit {
+	edits := make(map[place]*clip.Edit, len(v.Edits))
 	for i, e := range v.Edits {
 		edits[place{e.Position, e.Part}] = &v.Edits[i]
 	}
@@ -21,7 +21,7 @@ func editsOf(v compaction.View) map[place]*compaction.Edit {
 }
 
 // messageAt returns the index of the message at a position.
-func messageAt(v compaction.View, position int) (int, bool) {
+func messageAt(v clip.View, position int) (int, bool) {
 	return slices.BinarySearchFunc(v.Messages, position,
 		func(m recall.Message, position int) int { return cmp.Compare(m.Position, position) })
 }

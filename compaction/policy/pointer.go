@@ -1,5 +1,7 @@
 package policy
 
-import "github.com/loci-memory/loci/compaction"
+import (
+	"github.com/loci-memory/loci/compaction/clip"
+)
 
-func isPointer(e compaction.Edit) bool { return e.Kind == compaction.Pointer }
+func isPointer(e clip.Edit) bool { return e.Kind == clip.Pointer }

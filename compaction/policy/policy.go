@@ -24,7 +24,8 @@ package policy
 import (
 	"time"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -42,30 +43,30 @@ type Step any
 type Editor interface {
 	// Edits returns the edits that the step asks for, which may be those of the view. Prune makes those of them that save
 	// tokens and that are allowed.
-	Edits(v compaction.View, at Moment) []compaction.Edit
+	Edits(v clip.View, at Moment) []clip.Edit
 }
 
 // Trigger is a step that says when a view is compacted. Of several triggers one is enough.
 type Trigger interface {
-	Due(v compaction.View, at Moment) bool
+	Due(v clip.View, at Moment) bool
 }
 
 // Gate is a step that lets a compaction that is due wait until the work has come to a quiet point.
 type Gate interface {
 	// Wait reports whether the compaction waits, given what reports whether it is due for a view. force is the share of
 	// the window from which nothing waits.
-	Wait(v compaction.View, at Moment, due func(compaction.View) bool) (wait bool, force float64)
+	Wait(v clip.View, at Moment, due func(clip.View) bool) (wait bool, force float64)
 }
 
 // Cutter is a step that says what of a view leaves, and how it is summarized. Its plan hides at least one message or
-// clips something, else it returns a *compaction.Nothing, or a *compaction.TooBig for what does not fit.
+// clips something, else it returns a *plan.Nothing, or a *plan.TooBig for what does not fit.
 type Cutter interface {
-	Plan(v compaction.View, at Moment) (compaction.Plan, error)
+	Plan(v clip.View, at Moment) (plan.Plan, error)
 }
 
 // Restorer is a step that says what of the messages that left is shown again after a summary.
 type Restorer interface {
-	Restore(left []recall.Message, after compaction.View, at Moment) []Restored
+	Restore(left []recall.Message, after clip.View, at Moment) []Restored
 }
 
 // Restored is a result of a tool that is shown again.
@@ -80,15 +81,15 @@ type Restored struct {
 
 // Moment is what a step may know in addition to the view.
 type Moment struct {
-	Now      time.Time           // of the prompt
-	Touched  time.Time           // when the conversation's last prompt was handed out; zero if none was
-	Sent     int                 // position of the last message of that prompt; 0 if none is known
-	Forced   bool                // someone asked for a compaction
-	Settings compaction.Settings // of the agent: bounds that hold whatever the policy says; zero: the defaults
-	Tokens   int                 // of the prompt, as the caller counts them; 0: those of the view
-	Busy     bool                // a plan is under way, or a sub-agent still works
-	Notes    string              // the working memory, as the model reads it
-	Noted    int                 // position of the newest message when a checkpoint wrote the notes; 0: none did
+	Now      time.Time     // of the prompt
+	Touched  time.Time     // when the conversation's last prompt was handed out; zero if none was
+	Sent     int           // position of the last message of that prompt; 0 if none is known
+	Forced   bool          // someone asked for a compaction
+	Settings plan.Settings // of the agent: bounds that hold whatever the policy says; zero: the defaults
+	Tokens   int           // of the prompt, as the caller counts them; 0: those of the view
+	Busy     bool          // a plan is under way, or a sub-agent still works
+	Notes    string        // the working memory, as the model reads it
+	Noted    int           // position of the newest message when a checkpoint wrote the notes; 0: none did
 
 	// Write writes lines that show what results held, in the order of the requests; an empty line keeps a result as it
 	// is shown. Nil: there is no model, and the lines say so.
@@ -99,20 +100,20 @@ type Moment struct {
 }
 
 // tokens returns the tokens of the prompt.
-func (at Moment) tokens(v compaction.View) int {
+func (at Moment) tokens(v clip.View) int {
 	if at.usage != nil {
 		return at.usage.of(at.Tokens, v)
 	}
 	if at.Tokens > 0 {
 		return at.Tokens
 	}
-	return compaction.Estimate(v)
+	return clip.Estimate(v)
 }
 
 // settings returns the agent's settings.
-func (at Moment) settings() compaction.Settings {
+func (at Moment) settings() plan.Settings {
 	if at.Settings.Mode == "" {
-		return compaction.Defaults()
+		return plan.Defaults()
 	}
 	return at.Settings
 }

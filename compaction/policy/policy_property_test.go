@@ -12,7 +12,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/recall"
@@ -168,7 +169,7 @@ func (h *history) leave() {
 	if i := slices.IndexFunc(h.Messages[cut:], func(m recall.Message) bool { return m.Role == recall.User }); i >= 0 {
 		h.Messages = h.Messages[cut+i:]
 	}
-	h.Edits = slices.DeleteFunc(slices.Clone(h.Edits), func(e compaction.Edit) bool {
+	h.Edits = slices.DeleteFunc(slices.Clone(h.Edits), func(e clip.Edit) bool {
 		return e.Position < h.Messages[0].Position
 	})
 }
@@ -187,18 +188,18 @@ func failing(seed uint64) func([]policy.LineRequest) []string {
 }
 
 // pruned checks what a policy made of a view.
-func pruned(p policy.Policy, at policy.Moment, before, after compaction.View, fresh []compaction.Edit) error {
+func pruned(p policy.Policy, at policy.Moment, before, after clip.View, fresh []clip.Edit) error {
 	if again, same := p.Prune(before, at); !reflect.DeepEqual(again, after) || !reflect.DeepEqual(same, fresh) {
 		return fmt.Errorf("it is not deterministic: %v, then %v", fresh, same)
 	}
 	if _, more := p.Prune(after, at); len(more) > 0 {
 		return fmt.Errorf("it edits what it edited: %+v after %+v", more, fresh)
 	}
-	if err := compaction.CheckNothingLost(before, compaction.Evicted{}, after); err != nil {
+	if err := plan.CheckNothingLost(before, clip.Evicted{}, after); err != nil {
 		return err
 	}
-	was, is := sum(compaction.ShownTokens(before)), sum(compaction.ShownTokens(after))
-	saves := func(e compaction.Edit) bool { return e.Kind != compaction.Pointer }
+	was, is := sum(clip.ShownTokens(before)), sum(clip.ShownTokens(after))
+	saves := func(e clip.Edit) bool { return e.Kind != clip.Pointer }
 	if is > was || is == was && slices.ContainsFunc(fresh, saves) {
 		return fmt.Errorf("%d tokens become %d with %+v", was, is, fresh)
 	}
@@ -220,8 +221,8 @@ func sum(all []int) (n int) {
 
 // legible checks that each message of a view is shown with its calls and results in their order, in valid text, and
 // that thoughts are whole or gone.
-func legible(v compaction.View) error {
-	shown, whole := compaction.Shown(v.Messages, v.Edits), v.Messages
+func legible(v clip.View) error {
+	shown, whole := clip.Shown(v.Messages, v.Edits), v.Messages
 	for i, m := range shown {
 		if m.Role != whole[i].Role || len(m.Content) == 0 {
 			return fmt.Errorf("message %d is shown as one of %s with %d parts", m.Position, m.Role, len(m.Content))
@@ -250,21 +251,21 @@ func legible(v compaction.View) error {
 
 // leads checks that each edited part says how to read the whole, that each pointer leads to a text that is shown, and
 // that no note is in a note.
-func leads(after compaction.View) error {
-	shown := compaction.Shown(after.Messages, after.Edits)
-	edits := map[int64][]compaction.Edit{}
+func leads(after clip.View) error {
+	shown := clip.Shown(after.Messages, after.Edits)
+	edits := map[int64][]clip.Edit{}
 	for i, m := range after.Messages {
 		for _, e := range after.Edits {
 			if e.Position == m.Position {
 				edits[m.Seq] = append(edits[m.Seq], e)
-				if said := shown[i].Content; e.Kind != compaction.Removed && !strings.Contains(textOf(said), "expand(id=") {
+				if said := shown[i].Content; e.Kind != clip.Removed && !strings.Contains(textOf(said), "expand(id=") {
 					return fmt.Errorf("message %d does not say how to read it: %s", m.Position, textOf(said))
 				}
 			}
 		}
 	}
 	for _, e := range after.Edits {
-		if e.Kind != compaction.Pointer {
+		if e.Kind != clip.Pointer {
 			continue
 		}
 		i := slices.IndexFunc(after.Messages, func(m recall.Message) bool { return m.Seq == e.CopySeq })
@@ -279,7 +280,7 @@ func leads(after compaction.View) error {
 		}
 		hidden := 0
 		for _, to := range edits[e.CopySeq] {
-			if to.Kind == compaction.Pointer || to.Kind == compaction.Stub || to.Kind == compaction.Line {
+			if to.Kind == clip.Pointer || to.Kind == clip.Stub || to.Kind == clip.Line {
 				hidden++
 			}
 		}

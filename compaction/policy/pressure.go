@@ -4,7 +4,8 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -12,16 +13,16 @@ import (
 // tokens is disarmed after a compaction until the view has grown by 5 % of its window. A view above the trigger of the
 // settings is compacted whatever the triggers say; at once if a cutter of the policy's own left it below, unless the
 // fixed parts crowd the window.
-func (p Policy) Check(v compaction.View, at Moment, was compaction.TriggerState) (compaction.Decision,
-	compaction.TriggerState) {
+func (p Policy) Check(v clip.View, at Moment, was plan.TriggerState) (plan.Decision,
+	plan.TriggerState) {
 	tokens := at.tokens(v)
-	now := compaction.Pressure{Tokens: tokens, Window: v.Window}
+	now := plan.Pressure{Tokens: tokens, Window: v.Window}
 	now.Due, now.Paced = p.due(v, at)
 	if limit := at.settings().Limit(v.Window); v.Window > 0 && tokens > limit {
 		now.Due = true
-		now.Paced = now.Paced || p.cuts() && was.Base <= limit && compaction.Crowding(v.Fixed, v.Window) == 0
+		now.Paced = now.Paced || p.cuts() && was.Base <= limit && clip.Crowding(v.Fixed, v.Window) == 0
 	}
-	if v.TooLong() || at.Forced {
+	if plan.TooLong(v) || at.Forced {
 		now.Due, now.Paced = true, true
 	}
 	now.Wait = v.Open()
@@ -29,7 +30,7 @@ func (p Policy) Check(v compaction.View, at Moment, was compaction.TriggerState)
 		if g, ok := s.(Gate); ok {
 			past := at
 			past.Tokens = 0 // those of the whole view
-			wait, force := g.Wait(v, at, func(v compaction.View) bool { due, _ := p.due(v, past); return due })
+			wait, force := g.Wait(v, at, func(v clip.View) bool { due, _ := p.due(v, past); return due })
 			now.Wait, now.ForceAt = now.Wait || wait, force
 		}
 	}
@@ -49,7 +50,7 @@ func (p Policy) cuts() bool {
 type paced interface{ paced() }
 
 // due reports whether a trigger is due, and whether one of those that pace themselves is.
-func (p Policy) due(v compaction.View, at Moment) (due, own bool) {
+func (p Policy) due(v clip.View, at Moment) (due, own bool) {
 	for _, s := range p.Steps {
 		if t, ok := s.(Trigger); ok && t.Due(v, at) {
 			_, is := s.(paced)
@@ -59,25 +60,25 @@ func (p Policy) due(v compaction.View, at Moment) (due, own bool) {
 	return due, own
 }
 
-// Plan says what of a view leaves, by the cutter of the policy; by compaction.MakePlan if it has none, or if it leaves
+// Plan says what of a view leaves, by the cutter of the policy; by plan.MakePlan if it has none, or if it leaves
 // a view as it is that is above the limit of the settings.
-func (p Policy) Plan(v compaction.View, at Moment) (compaction.Plan, error) {
+func (p Policy) Plan(v clip.View, at Moment) (plan.Plan, error) {
 	at.steps = p.Steps
 	full := v.Window > 0 && at.tokens(v) > at.settings().Limit(v.Window)
 	for _, s := range p.Steps {
 		if c, ok := s.(Cutter); ok && stageOf(s) == Compact {
-			plan, err := c.Plan(v, at)
-			if _, nothing := errors.AsType[*compaction.Nothing](err); nothing && full {
+			planned, err := c.Plan(v, at)
+			if _, nothing := errors.AsType[*plan.Nothing](err); nothing && full {
 				break
 			}
-			return plan, err
+			return planned, err
 		}
 	}
 	return (&Slide{Mode: bySettings}).Plan(v, at)
 }
 
 // Restore says what of the messages that left is shown again.
-func (p Policy) Restore(left []recall.Message, after compaction.View, at Moment) (all []Restored) {
+func (p Policy) Restore(left []recall.Message, after clip.View, at Moment) (all []Restored) {
 	for _, s := range p.inOrder() {
 		if r, ok := s.(Restorer); ok {
 			all = append(all, r.Restore(left, after, at)...)
@@ -87,12 +88,12 @@ func (p Policy) Restore(left []recall.Message, after compaction.View, at Moment)
 }
 
 // Truncate says which of the oldest messages of a view are hidden without a summary because the view, with all that was
-// restored, is still too large; a *compaction.Nothing if it is not, or if the policy does not truncate.
-func (p Policy) Truncate(v compaction.View, at Moment) (compaction.Plan, error) {
+// restored, is still too large; a *plan.Nothing if it is not, or if the policy does not truncate.
+func (p Policy) Truncate(v clip.View, at Moment) (plan.Plan, error) {
 	for _, s := range p.Steps {
 		if c, ok := s.(Cutter); ok && stageOf(s) == Truncate {
 			return c.Plan(v, at)
 		}
 	}
-	return compaction.Plan{}, &compaction.Nothing{Messages: len(v.Messages), Summarized: v.Summary != nil}
+	return plan.Plan{}, &plan.Nothing{Messages: len(v.Messages), Summarized: v.Summary != nil}
 }

@@ -11,8 +11,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/recall"
@@ -51,8 +53,8 @@ func TestPromptsOfASession(t *testing.T) {
 type sessionReplay struct {
 	*testing.T
 	policy  policy.Policy
-	view    compaction.View
-	trigger compaction.TriggerState
+	view    clip.View
+	trigger plan.TriggerState
 	touched time.Time // when the prompt before was sent
 	sent    int       // position of its last message
 	changes strings.Builder
@@ -61,7 +63,7 @@ type sessionReplay struct {
 // promptsUnder replays a session under a policy.
 func promptsUnder(t *testing.T, p policy.Policy, of *shopSession) string {
 	t.Helper()
-	r := &sessionReplay{T: t, policy: p, view: compaction.View{Window: of.Window, Fixed: of.Fixed}}
+	r := &sessionReplay{T: t, policy: p, view: clip.View{Window: of.Window, Fixed: of.Fixed}}
 	var middle strings.Builder
 	for _, m := range of.Messages {
 		if m.Role == recall.Assistant {
@@ -94,7 +96,7 @@ func (r *sessionReplay) prompt(at policy.Moment) {
 	if err := invariants(r.view, pruned); err != nil {
 		r.Fatalf("%s %v", when, err)
 	}
-	for _, c := range (compaction.Pruning{Edits: edits, Before: r.view, After: pruned}).Steps() {
+	for _, c := range (plan.Pruning{Edits: edits, Before: r.view, After: pruned}).Steps() {
 		fmt.Fprintf(&r.changes, "%s %s edits %d parts, which saves %d tokens: %s\n", when, c.Step, c.Edits, c.Tokens,
 			positions(edits, c.Step))
 	}
@@ -108,35 +110,36 @@ func (r *sessionReplay) prompt(at policy.Moment) {
 // compact compacts the view.
 func (r *sessionReplay) compact(when string, at policy.Moment) {
 	r.Helper()
-	plan, err := r.policy.PlanAndRestore(r.view, at)
+	planned, err := r.policy.PlanAndRestore(r.view, at)
 	if errors.Is(err, db.ErrInvalid) {
-		plan, err = r.policy.Truncate(r.view, at)
+		planned, err = r.policy.Truncate(r.view, at)
 	}
 	if err != nil {
 		r.Fatalf("%s %v", when, err)
 	}
-	given := plan.Evict(r.view)
-	var summary *compaction.Summary
-	if plan.Evicted > 0 {
-		made, err := compaction.Summarize(r.Context(), given, compaction.Defaults(), nil)
+	given := planned.Evict(r.view)
+	var written *clip.Summary
+	if planned.Evicted > 0 {
+		made, err := summary.Summarize(r.Context(), given, plan.Defaults(), nil)
 		if err != nil {
 			r.Fatalf("%s %v", when, err)
 		}
-		made.Tokens = compaction.SummaryTokens(made)
-		summary = &made
+		made.Tokens = clip.SummaryTokens(made)
+		written = &made
 	}
-	after := plan.View(r.view, summary)
-	if err := compaction.CheckNothingLost(r.view, given, after); err != nil {
+	after := planned.View(r.view, written)
+	if err := plan.CheckNothingLost(r.view, given, after); err != nil {
 		r.Fatalf("%s %v", when, err)
 	}
-	was, is := compaction.Estimate(r.view), compaction.Estimate(after)
-	fmt.Fprintf(&r.changes, "%s compaction of %d tokens: %d messages leave, %d stay, %d tokens\n", when, was, plan.Evicted,
+	was, is := clip.Estimate(r.view), clip.Estimate(after)
+	fmt.Fprintf(&r.changes, "%s compaction of %d tokens: %d messages leave, %d stay, %d tokens\n", when, was,
+		planned.Evicted,
 		len(after.Messages), is)
-	r.view, r.trigger = after, compaction.TriggerState{Warned: r.trigger.Warned, Disarmed: true, Base: is}
+	r.view, r.trigger = after, plan.TriggerState{Warned: r.trigger.Warned, Disarmed: true, Base: is}
 }
 
 // positions are those of the edits of a step.
-func positions(edits []compaction.Edit, step string) string {
+func positions(edits []clip.Edit, step string) string {
 	var all []string
 	for _, e := range edits {
 		if e.Step == step {
@@ -147,8 +150,8 @@ func positions(edits []compaction.Edit, step string) string {
 }
 
 // writePrompt writes a prompt with the middles of long texts left out.
-func writePrompt(out *strings.Builder, v compaction.View) {
-	fmt.Fprintf(out, "%d tokens\n", compaction.Estimate(v))
+func writePrompt(out *strings.Builder, v clip.View) {
+	fmt.Fprintf(out, "%d tokens\n", clip.Estimate(v))
 	for _, m := range v.AsShown() {
 		for _, p := range m.Content {
 			fmt.Fprintf(out, "#%d %s", m.Position, m.Role)

@@ -1,6 +1,9 @@
 package policy
 
-import "github.com/loci-memory/loci/compaction"
+import (
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
+)
 
 // Provider replaces all messages by a summary, as a provider's own compaction does, but by Loci's summarizer.
 type Provider struct {
@@ -15,7 +18,7 @@ func (*Provider) describe() Mechanism {
 }
 
 // Plan cuts before the turns that stay.
-func (s *Provider) Plan(v compaction.View, at Moment) (compaction.Plan, error) {
+func (s *Provider) Plan(v clip.View, at Moment) (plan.Plan, error) {
 	cut := len(v.Messages)
 	if said := turns(v.Messages); s.KeepTurns > 0 {
 		cut = 0
@@ -24,5 +27,5 @@ func (s *Provider) Plan(v compaction.View, at Moment) (compaction.Plan, error) {
 		}
 	}
 	return planCut(v, at,
-		compaction.Cut{At: cut, All: s.KeepTurns == 0, Format: s.Summary.format()})
+		plan.Cut{At: cut, All: s.KeepTurns == 0, Format: s.Summary.format()})
 }

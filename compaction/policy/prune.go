@@ -3,7 +3,7 @@ package policy
 import (
 	"slices"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -11,19 +11,19 @@ import (
 // is made only if it saves tokens and shows no more of its part than the view did, and never of the user's newest
 // message. Of the step that the model has not answered yet, only the stage enter edits the results. With the edits in
 // the view, a second call returns none.
-func (p Policy) Prune(v compaction.View, at Moment) (compaction.View, []compaction.Edit) {
+func (p Policy) Prune(v clip.View, at Moment) (clip.View, []clip.Edit) {
 	entered := newPruning(v, at)
 	entered.run(p, Enter, Enter)
 	pruned := entered.next()
 	pruned.run(p, Normalize, Prune)
 	if gate, sent := p.gate(), sentOf(v, at); gate != nil &&
 		!gate.Opens(changeOf(entered.view, pruned.view, pruned.fresh, sent), entered.view, entered.at) {
-		unsent := slices.DeleteFunc(pruned.fresh, func(e compaction.Edit) bool { return e.Position <= sent })
+		unsent := slices.DeleteFunc(pruned.fresh, func(e clip.Edit) bool { return e.Position <= sent })
 		pruned = entered.next()
 		pruned.make(unsent, Prune)
 	}
 	pruned.repoint()
-	return pruned.view, compaction.MergeEdits(entered.fresh, pruned.fresh)
+	return pruned.view, clip.MergeEdits(entered.fresh, pruned.fresh)
 }
 
 // gate returns the step that says whether a change of the prompt is worth what it costs; nil if the policy has none.
@@ -38,15 +38,15 @@ func (p Policy) gate() *ApplyIf {
 
 // pruning makes the edits of one step after the other.
 type pruning struct {
-	view  compaction.View
+	view  clip.View
 	at    Moment
-	fresh []compaction.Edit
+	fresh []clip.Edit
 
 	user       int // position of the user's newest message
 	unanswered [2]int
 }
 
-func newPruning(v compaction.View, at Moment) *pruning {
+func newPruning(v clip.View, at Moment) *pruning {
 	run := &pruning{view: v, at: at}
 	run.at.usage = &usage{}
 	run.unanswered[0], run.unanswered[1] = v.Unanswered()
@@ -76,13 +76,13 @@ func (run *pruning) run(p Policy, from, to Stage) {
 }
 
 // make adds those edits of a stage to the view that are allowed and save tokens.
-func (run *pruning) make(edits []compaction.Edit, stage Stage) {
+func (run *pruning) make(edits []clip.Edit, stage Stage) {
 	if len(edits) == 0 {
 		return
 	}
 	was := editsOf(run.view)
 	saved := 0
-	made := make([]compaction.Edit, 0, len(edits))
+	made := make([]clip.Edit, 0, len(edits))
 	for _, e := range edits {
 		i, ok := messageAt(run.view, e.Position)
 		if !ok || e.Position == run.user || stage != Enter && i >= run.unanswered[0] && i < run.unanswered[1] {
@@ -98,11 +98,11 @@ func (run *pruning) make(edits []compaction.Edit, stage Stage) {
 }
 
 // add adds edits to the view.
-func (run *pruning) add(edits []compaction.Edit, saved int) {
-	run.view.Edits = compaction.MergeEdits(run.view.Edits, edits)
-	run.fresh = compaction.MergeEdits(run.fresh, edits)
+func (run *pruning) add(edits []clip.Edit, saved int) {
+	run.view.Edits = clip.MergeEdits(run.view.Edits, edits)
+	run.fresh = clip.MergeEdits(run.fresh, edits)
 	if u := run.view.Usage; u != nil && saved > 0 {
-		run.view.Usage = &compaction.Usage{PromptTokens: max(u.PromptTokens-saved, 1), Position: u.Position}
+		run.view.Usage = &clip.Usage{PromptTokens: max(u.PromptTokens-saved, 1), Position: u.Position}
 	}
 	run.at.usage.tokens = max(run.at.usage.tokens-saved, 0)
 }
@@ -126,7 +126,7 @@ func (run *pruning) repoint() {
 		}
 		all = append(all, r)
 	}
-	var changed []compaction.Edit
+	var changed []clip.Edit
 	saved := 0
 	for _, r := range all {
 		if r.edit == nil || !isPointer(*r.edit) {

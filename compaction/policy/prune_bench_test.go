@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/policy"
 )
 
@@ -36,7 +36,7 @@ func BenchmarkPrune(b *testing.B) {
 }
 
 // prunings prunes a view again and again, and reports how much time of a processor each takes.
-func prunings(b *testing.B, p policy.Policy, v compaction.View, at policy.Moment) {
+func prunings(b *testing.B, p policy.Policy, v clip.View, at policy.Moment) {
 	var before, after syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &before); err != nil {
 		b.Fatal(err)

@@ -1,6 +1,8 @@
 package policy
 
-import "github.com/loci-memory/loci/compaction"
+import (
+	"github.com/loci-memory/loci/compaction/clip"
+)
 
 // QuietPoint lets a compaction wait until a planned action has ended.
 type QuietPoint struct {
@@ -16,7 +18,7 @@ func (*QuietPoint) describe() Mechanism {
 }
 
 // Wait reports whether something is under way, unless the compaction was due so many turns ago.
-func (s *QuietPoint) Wait(v compaction.View, at Moment, due func(compaction.View) bool) (wait bool, force float64) {
+func (s *QuietPoint) Wait(v clip.View, at Moment, due func(clip.View) bool) (wait bool, force float64) {
 	if !at.Busy || at.Forced {
 		return false, s.HardShare
 	}

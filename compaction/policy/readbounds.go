@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/chunker/frame"
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
@@ -45,7 +45,7 @@ func (*ReadBounds) describe() Mechanism {
 var readTools = []string{"open_files", "grep_files"}
 
 // Edits points repeated reads to the ones that they repeat.
-func (b *ReadBounds) Edits(v compaction.View, _ Moment) (edits []compaction.Edit) {
+func (b *ReadBounds) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
 	if !b.UnchangedStub {
 		return nil
 	}
@@ -62,7 +62,7 @@ func (b *ReadBounds) Edits(v compaction.View, _ Moment) (edits []compaction.Edit
 		}
 		if was.m.Seq != r.m.Seq {
 			e := r.clip("read_bounds", 0)
-			e.Kind, e.CopySeq = compaction.Pointer, was.m.Seq
+			e.Kind, e.CopySeq = clip.Pointer, was.m.Seq
 			edits = append(edits, e)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/policy"
 )
 
@@ -96,7 +96,7 @@ func TestAnUnchangedReadLeadsToTheOlderOne(t *testing.T) {
 		call("open_files", 5, text+" changed").call("bash", 5, text).call("bash", 5, text)
 	stub := `{"steps":[{"step":"read_bounds","unchanged_stub":true}]}`
 	after, edits := v.prune(stub, policy.Moment{})
-	if len(edits) != 1 || edits[0].Kind != compaction.Pointer || edits[0].Position != 5 {
+	if len(edits) != 1 || edits[0].Kind != clip.Pointer || edits[0].Position != 5 {
 		t.Fatalf("got %+v", edits)
 	}
 	if n := len(said(after, 5)); n > 300 || said(after, 3) != text {
@@ -105,7 +105,7 @@ func TestAnUnchangedReadLeadsToTheOlderOne(t *testing.T) {
 	_, edits = v.prune(`{"steps":[{"step":"snip","max_chars":1000,"head_share":0.1,"tail_share":0.1},
 		{"step":"read_bounds","unchanged_stub":true}]}`, policy.Moment{})
 	for _, e := range edits {
-		if e.Kind == compaction.Pointer {
+		if e.Kind == clip.Pointer {
 			t.Errorf("a read leads to another that is cut: %+v", e)
 		}
 	}

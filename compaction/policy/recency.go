@@ -3,7 +3,7 @@ package policy
 import (
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -41,7 +41,7 @@ func (*Recency) describe() Mechanism {
 }
 
 // Edits gives each old part what its age leaves it.
-func (c *Recency) Edits(v compaction.View, _ Moment) (edits []compaction.Edit) {
+func (c *Recency) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
 	ages := c.ages(v)
 	was := editsOf(v)
 	for r := range results(v) {
@@ -67,26 +67,26 @@ func (c *Recency) Edits(v compaction.View, _ Moment) (edits []compaction.Edit) {
 }
 
 // ofResult returns what an age in turns leaves of a result.
-func (c *Recency) ofResult(r result, age int) (compaction.Edit, bool) {
-	switch clip := charsPerToken * c.ClipTokens; {
+func (c *Recency) ofResult(r result, age int) (clip.Edit, bool) {
+	switch trim := charsPerToken * c.ClipTokens; {
 	case age < c.VerbatimTurns+c.ClipTurns:
-		return r.clip("recency", clip), r.hasText() && shownLength(r) > clip
+		return r.clip("recency", trim), r.hasText() && shownLength(r) > trim
 	case age < c.VerbatimTurns+c.ClipTurns+c.LineTurns:
 		if !r.hasText() {
-			return compaction.Edit{}, false
+			return clip.Edit{}, false
 		}
 		return r.line("recency", lineOf(r, c.LineTokens)), true
 	}
-	return r.stub("recency", cleared), r.edit == nil || r.edit.Kind != compaction.Stub
+	return r.stub("recency", cleared), r.edit == nil || r.edit.Kind != clip.Stub
 }
 
 // ofPart returns what an age in turns leaves of another part.
-func (c *Recency) ofPart(p recall.Part, role recall.Role, age int) (e compaction.Edit, ok bool) {
+func (c *Recency) ofPart(p recall.Part, role recall.Role, age int) (e clip.Edit, ok bool) {
 	e.Step = "recency"
 	answer := c.Of != "results" && role == recall.Assistant
 	switch {
 	case answer && isThought(p):
-		e.Kind = compaction.Removed
+		e.Kind = clip.Removed
 		return e, true
 	case answer && (p.Type == recall.Text || p.Type == recall.ToolCall),
 		c.Of == "all" && role == recall.User && p.Type == recall.Text:
@@ -101,7 +101,7 @@ func (c *Recency) ofPart(p recall.Part, role recall.Role, age int) (e compaction
 }
 
 // ages returns the age of each message in turns, as of the last turn at which messages grew older.
-func (c *Recency) ages(v compaction.View) []int {
+func (c *Recency) ages(v clip.View) []int {
 	turn := make([]int, len(v.Messages)) // of each message: how many answers there were before it
 	turns := 0
 	for i, m := range v.Messages {

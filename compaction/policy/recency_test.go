@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/policy"
 )
 
@@ -23,7 +23,7 @@ func TestRecencyKeepsPromptsFlat(t *testing.T) {
 			changes++
 		}
 		v.Edits = after.Edits
-		sizes = append(sizes, compaction.Estimate(after))
+		sizes = append(sizes, clip.Estimate(after))
 	}
 	if changes > 80/5 {
 		t.Errorf("the beginning changed %d times in 80 turns", changes)

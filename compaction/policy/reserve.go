@@ -1,6 +1,8 @@
 package policy
 
-import "github.com/loci-memory/loci/compaction"
+import (
+	"github.com/loci-memory/loci/compaction/clip"
+)
 
 // Reserve is due if less than a reserve of the window is free.
 type Reserve struct {
@@ -16,8 +18,8 @@ func (*Reserve) describe() Mechanism {
 }
 
 // Due reports whether the prompt takes more than the window without its reserve.
-func (s *Reserve) Due(v compaction.View, at Moment) bool {
+func (s *Reserve) Due(v clip.View, at Moment) bool {
 	return v.Window > 0 && s.tokens(v, at) > s.most(v, at)
 }
 
-func (s *Reserve) most(v compaction.View, _ Moment) int { return withFree(v, s.ReserveTokens) }
+func (s *Reserve) most(v clip.View, _ Moment) int { return withFree(v, s.ReserveTokens) }

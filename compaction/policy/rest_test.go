@@ -8,8 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
@@ -17,9 +19,9 @@ import (
 
 // mustStay returns the tokens of a view that no compaction can take out of it: the fixed parts, the newest group of
 // messages, and the newest message of the user.
-func mustStay(v compaction.View) int {
-	points, n := compaction.CutPointsOf(v.Messages), v.Fixed
-	for i, size := range compaction.ShownTokens(v) {
+func mustStay(v clip.View) int {
+	points, n := clip.CutPointsOf(v.Messages), v.Fixed
+	for i, size := range clip.ShownTokens(v) {
 		if i >= points.Last() || points.Stays(i) {
 			n += size
 		}
@@ -31,7 +33,7 @@ func mustStay(v compaction.View) int {
 type restLife struct {
 	*talk
 	policy policy.Policy
-	state  compaction.TriggerState
+	state  plan.TriggerState
 	at     policy.Moment
 }
 
@@ -44,21 +46,21 @@ func (l *restLife) prompt() (trigger, must int, compacted bool, err error) {
 	if !due.Compact {
 		return 0, 0, false, nil
 	}
-	plan, err := l.policy.PlanAndRestore(l.View, l.at)
-	if _, nothing := errors.AsType[*compaction.Nothing](err); nothing || isTooBig(err) {
+	planned, err := l.policy.PlanAndRestore(l.View, l.at)
+	if _, nothing := errors.AsType[*plan.Nothing](err); nothing || isTooBig(err) {
 		return 0, 0, false, nil
 	}
 	if err != nil {
 		return 0, 0, false, err
 	}
 	summary := l.Summary
-	if plan.Evicted > 0 {
-		summary = &compaction.Summary{Text: sized("We went on. ", min(plan.Budget, 600)), From: plan.From, To: plan.To}
-		summary.Tokens = compaction.SummaryTokens(*summary)
+	if planned.Evicted > 0 {
+		summary = &clip.Summary{Text: sized("We went on. ", min(planned.Budget, 600)), From: planned.From, To: planned.To}
+		summary.Tokens = clip.SummaryTokens(*summary)
 	}
-	l.View = plan.View(l.View, summary)
-	l.state.Disarmed, l.state.Base = true, compaction.Estimate(l.View)
-	return l.trigger(), mustStay(l.View) + max(plan.Budget, compaction.MinBudget) + 120, true, nil
+	l.View = planned.View(l.View, summary)
+	l.state.Disarmed, l.state.Base = true, clip.Estimate(l.View)
+	return l.trigger(), mustStay(l.View) + max(planned.Budget, plan.MinBudget) + 120, true, nil
 }
 
 // trigger returns the tokens above which the policy compacts the view, found by Check alone.
@@ -68,7 +70,7 @@ func (l *restLife) trigger() int {
 		middle := (low + high) / 2
 		at := l.at
 		at.Tokens = middle + 1
-		if due, _ := l.policy.Check(l.View, at, compaction.TriggerState{}); due.Compact || due.Deferred {
+		if due, _ := l.policy.Check(l.View, at, plan.TriggerState{}); due.Compact || due.Deferred {
 			high = middle
 		} else {
 			low = middle + 1
@@ -89,7 +91,7 @@ func TestCompactionsEndBelowTheTrigger(t *testing.T) {
 				for seed := range uint64(scale.Pure(1, 40)) {
 					rng := rand.New(rand.NewPCG(seed, uint64(window)))
 					l := &restLife{talk: newTalk(window, rng.IntN(window/4)), policy: preset.Policy()}
-					l.Rand, l.at.Settings = rng, compaction.Defaults()
+					l.Rand, l.at.Settings = rng, plan.Defaults()
 					turn := window / (10 + rng.IntN(60))
 					for range 120 {
 						l.say(recall.User, 10+rng.IntN(turn/2+1)).look(20+rng.IntN(turn)).say(recall.Assistant, 10+rng.IntN(turn))
@@ -101,8 +103,8 @@ func TestCompactionsEndBelowTheTrigger(t *testing.T) {
 							continue
 						}
 						compactions++
-						used, rest := compaction.Estimate(l.View), trigger-max(trigger-l.Fixed, 0)/5
-						if used > rest && must <= compaction.Rest(trigger, l.Fixed) {
+						used, rest := clip.Estimate(l.View), trigger-max(trigger-l.Fixed, 0)/5
+						if used > rest && must <= plan.Rest(trigger, l.Fixed) {
 							t.Fatalf("window %d, fixed %d, seed %d: %d tokens after a compaction, trigger at %d, what must stay %d",
 								window, l.Fixed, seed, used, trigger, must)
 						}
@@ -126,7 +128,7 @@ func TestSmallWindowsDoNotThrash(t *testing.T) {
 				t.Fatal(err)
 			}
 			l := &restLife{talk: newTalk(window, 8_500), policy: p}
-			l.at.Settings = compaction.Defaults()
+			l.at.Settings = plan.Defaults()
 			compactions := 0
 			for range 40 {
 				l.say(recall.User, 450).say(recall.Assistant, 250)
@@ -163,7 +165,7 @@ func TestClaudeCodeKeepsWhatTheUserSaidWhileThereIsRoom(t *testing.T) {
 				t.Fatal(err)
 			}
 			l := newTalk(c.window, 1_200)
-			at := policy.Moment{Settings: compaction.Defaults(), Forced: true}
+			at := policy.Moment{Settings: plan.Defaults(), Forced: true}
 			for i := range c.turns {
 				l.put(recall.User, 0, recall.Part{Type: recall.Text, Text: fmt.Sprintf("please look at /src/file%d.py number %d",
 					i, i)})
@@ -186,7 +188,7 @@ func TestClaudeCodeKeepsWhatTheUserSaidWhileThereIsRoom(t *testing.T) {
 				}
 			}
 			if c.all != (len(lost) == 0) {
-				t.Errorf("%d tokens of %d; of what the user said %v is gone from\n%s", compaction.Estimate(l.View), c.window, lost,
+				t.Errorf("%d tokens of %d; of what the user said %v is gone from\n%s", clip.Estimate(l.View), c.window, lost,
 					l.Summary.Text)
 			}
 			counted := 0
@@ -205,27 +207,27 @@ func TestClaudeCodeKeepsWhatTheUserSaidWhileThereIsRoom(t *testing.T) {
 // compactAs compacts a view as a policy says, with a model that gives an answer, or with none.
 func compactAs(t *testing.T, l *talk, p policy.Policy, at policy.Moment, answer string) {
 	t.Helper()
-	plan, err := p.PlanAndRestore(l.View, at)
-	if _, nothing := errors.AsType[*compaction.Nothing](err); nothing {
+	planned, err := p.PlanAndRestore(l.View, at)
+	if _, nothing := errors.AsType[*plan.Nothing](err); nothing {
 		return
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	var model *compaction.Model
+	var model *summary.Model
 	if answer != "" {
 		answer = "<summary>" + answer + "</summary>"
-		model = &compaction.Model{Name: "fake", Window: 200_000, Summarizer: &asker{
-			answer: func(int, compaction.Request) (compaction.Reply, error) {
-				return compaction.Reply{Text: answer, Finish: "stop"}, nil
+		model = &summary.Model{Name: "fake", Window: 200_000, Summarizer: &asker{
+			answer: func(int, summary.Request) (summary.Reply, error) {
+				return summary.Reply{Text: answer, Finish: "stop"}, nil
 			}}}
 	}
-	s, err := compaction.Summarize(t.Context(), plan.Evict(l.View), at.Settings, model)
+	s, err := summary.Summarize(t.Context(), planned.Evict(l.View), at.Settings, model)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := tokens.Estimate(s.Text); n > max(plan.Budget, compaction.MinBudget) {
-		t.Errorf("the summary takes %d tokens, and may take %d", n, plan.Budget)
+	if n := tokens.Estimate(s.Text); n > max(planned.Budget, plan.MinBudget) {
+		t.Errorf("the summary takes %d tokens, and may take %d", n, planned.Budget)
 	}
-	l.View = plan.View(l.View, &s)
+	l.View = planned.View(l.View, &s)
 }

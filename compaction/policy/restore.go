@@ -4,7 +4,9 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
+	"github.com/loci-memory/loci/compaction/prose"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 )
@@ -21,13 +23,13 @@ func (p Policy) Triggers() bool {
 
 // PlanAndRestore plans by the cutter of the policy, and keeps the results that its restorers show again, with their
 // calls, if they fit. The summary names those that are too long for it.
-func (p Policy) PlanAndRestore(v compaction.View, at Moment) (compaction.Plan, error) {
+func (p Policy) PlanAndRestore(v clip.View, at Moment) (plan.Plan, error) {
 	at.steps = p.Steps
-	plan, err := p.Plan(v, at)
-	if err != nil || plan.Evicted == 0 {
-		return plan, err
+	planned, err := p.Plan(v, at)
+	if err != nil || planned.Evicted == 0 {
+		return planned, err
 	}
-	after := plan.View(v, &compaction.Summary{Tokens: plan.Budget, From: plan.From, To: plan.To})
+	after := planned.View(v, &clip.Summary{Tokens: planned.Budget, From: planned.From, To: planned.To})
 	stays := make(map[int]bool, len(after.Messages))
 	for _, m := range after.Messages {
 		stays[m.Position] = true
@@ -38,33 +40,33 @@ func (p Policy) PlanAndRestore(v compaction.View, at Moment) (compaction.Plan, e
 		i := slices.IndexFunc(v.Messages, func(m recall.Message) bool { return m.Position == r.Position })
 		switch {
 		case r.Named:
-			plan.Named = append(plan.Named, compaction.Named{Path: r.Source, Seq: r.Seq})
+			planned.Named = append(planned.Named, prose.Named{Path: r.Source, Seq: r.Seq})
 		case i >= 0:
 			keep = append(keep, i)
 		}
 	}
 	if len(keep) == 0 {
-		return plan, nil
+		return planned, nil
 	}
-	cut := slices.IndexFunc(v.Messages, func(m recall.Message) bool { return m.Position >= plan.First })
+	cut := slices.IndexFunc(v.Messages, func(m recall.Message) bool { return m.Position >= planned.First })
 	if cut < 0 {
 		cut = len(v.Messages)
 	}
-	for _, position := range plan.Kept {
+	for _, position := range planned.Kept {
 		keep = append(keep, slices.IndexFunc(v.Messages, func(m recall.Message) bool { return m.Position == position }))
 	}
 	slices.Sort(keep)
-	all := plan.Mode == compaction.All || plan.Mode == compaction.SelfCompactAll
+	all := planned.Mode == plan.All || planned.Mode == plan.SelfCompactAll
 	again, err := planCut(v, at,
-		compaction.Cut{At: cut, Keep: keep, All: all, Format: plan.Format})
+		plan.Cut{At: cut, Keep: keep, All: all, Format: planned.Format})
 	if errors.Is(err, db.ErrInvalid) || again.Evicted == 0 { // with what is restored it does not fit
-		return plan, nil
+		return planned, nil
 	}
 	if err != nil {
-		return plan, err
+		return planned, err
 	}
 	quoted := again.Quoted
-	again.Making, again.NeedsModel, again.Self = plan.Making, plan.NeedsModel, plan.Self
+	again.Making, again.NeedsModel, again.Self = planned.Making, planned.NeedsModel, planned.Self
 	again.Quoted = quoted
 	return again, nil
 }

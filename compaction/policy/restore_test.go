@@ -6,8 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/compaction/prose"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -58,16 +60,16 @@ func TestRestoreNamesLongFiles(t *testing.T) {
 	v := newTalk(200_000, 1_000).say(recall.User, 100).look(20_000).look(1_000).say(recall.Assistant, 100).
 		say(recall.User, 100).say(recall.Assistant, 60_000).say(recall.Assistant, 60_000)
 	p := pressureOf(t, step{"step": "full"}, step{"step": "restore_files"})
-	plan, err := p.PlanAndRestore(v.View, policy.Moment{Forced: true})
+	planned, err := p.PlanAndRestore(v.View, policy.Moment{Forced: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	long := v.Messages[2]
-	if len(plan.Named) != 1 || plan.Named[0] != (compaction.Named{Path: "src/file1.go", Seq: long.Seq}) ||
-		!slices.Contains(plan.Kept, v.Messages[4].Position) {
-		t.Fatalf("named %v, kept %v", plan.Named, plan.Kept)
+	if len(planned.Named) != 1 || planned.Named[0] != (prose.Named{Path: "src/file1.go", Seq: long.Seq}) ||
+		!slices.Contains(planned.Kept, v.Messages[4].Position) {
+		t.Fatalf("named %v, kept %v", planned.Named, planned.Kept)
 	}
-	s, err := compaction.Summarize(t.Context(), plan.Evict(v.View), compaction.Defaults(), nil)
+	s, err := summary.Summarize(t.Context(), planned.Evict(v.View), plan.Defaults(), nil)
 	if err != nil || !strings.Contains(s.Text, fmt.Sprintf("\n- src/file1.go: seq %d", long.Seq)) {
 		t.Errorf("%v; the summary:\n%s", err, s.Text)
 	}

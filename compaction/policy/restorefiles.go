@@ -3,7 +3,9 @@ package policy
 import (
 	"slices"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -21,11 +23,11 @@ func (*RestoreFiles) describe() Mechanism {
 }
 
 // Restore names the results, the newest first. A file whose result is still in view is not among them.
-func (s *RestoreFiles) Restore(left []recall.Message, after compaction.View, at Moment) (all []Restored) {
+func (s *RestoreFiles) Restore(left []recall.Message, after clip.View, at Moment) (all []Restored) {
 	free := s.MaxTotalTokens
 	if after.Window > 0 {
-		most, used := at.most(after), compaction.Estimate(after)
-		free = min(free, (most-used)/2, compaction.Rest(most, after.Fixed)-used)
+		most, used := at.most(after), clip.Estimate(after)
+		free = min(free, (most-used)/2, plan.Rest(most, after.Fixed)-used)
 	}
 	seen := map[string]bool{}
 	for _, r := range filesRead(after) {
@@ -53,14 +55,14 @@ func (s *RestoreFiles) Restore(left []recall.Message, after compaction.View, at 
 const namedTokens = 100
 
 // filesRead returns the results of calls that read or changed a file, without failed ones.
-func filesRead(v compaction.View) (all []Restored) {
+func filesRead(v clip.View) (all []Restored) {
 	for r := range results(v) {
 		if r.call == nil || r.p.IsError {
 			continue
 		}
-		if path, _ := compaction.FileOf(*r.call); path != "" {
+		if path, _ := summary.FileOf(*r.call); path != "" {
 			all = append(all, Restored{Position: r.m.Position, Seq: r.m.Seq, Part: r.part, Source: path,
-				Tokens: compaction.PartTokens(v, *r.p)})
+				Tokens: plan.PartTokens(v, *r.p)})
 		}
 	}
 	return all

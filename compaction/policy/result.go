@@ -5,7 +5,7 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
 )
@@ -16,10 +16,10 @@ type result struct {
 	part    int // index in the message
 	m       *recall.Message
 	p       *recall.Part
-	call    *recall.Part     // the call that it answers; nil if the view does not have it
-	caller  int              // index of the call's message; -1 if the view does not have it
-	input   int              // index of the call in that message
-	edit    *compaction.Edit // of the view; nil if it is shown whole
+	call    *recall.Part // the call that it answers; nil if the view does not have it
+	caller  int          // index of the call's message; -1 if the view does not have it
+	input   int          // index of the call in that message
+	edit    *clip.Edit   // of the view; nil if it is shown whole
 }
 
 func (r result) place() place { return place{r.m.Position, r.part} }
@@ -45,7 +45,7 @@ func (r result) tool() string {
 func (r result) failed() bool { return r.p.IsError || r.m.IsErr }
 
 // shown returns the result as the model reads it.
-func (r result) shown(v compaction.View) recall.Part {
+func (r result) shown(v clip.View) recall.Part {
 	if r.edit == nil {
 		return *r.p
 	}
@@ -58,31 +58,31 @@ func (r result) hasText() bool {
 }
 
 // showsText reports whether an edit shows some of the text of its part.
-func showsText(e compaction.Edit) bool {
+func showsText(e clip.Edit) bool {
 	switch e.Kind {
-	case compaction.Line, compaction.Pointer, compaction.Stub, compaction.Removed:
+	case clip.Line, clip.Pointer, clip.Stub, clip.Removed:
 		return false
 	}
 	return true
 }
 
 // tokens returns the tokens of the result as it is shown.
-func (r result) tokens(v compaction.View) int { return v.PartTokens(*r.m, r.part, r.edit) }
+func (r result) tokens(v clip.View) int { return v.PartTokens(*r.m, r.part, r.edit) }
 
 // clip returns a clip of the result to some characters.
-func (r result) clip(step string, chars int) compaction.Edit {
-	return compaction.Edit{Position: r.m.Position, Part: r.part, Chars: chars, Step: step}
+func (r result) clip(step string, chars int) clip.Edit {
+	return clip.Edit{Position: r.m.Position, Part: r.part, Chars: chars, Step: step}
 }
 
 // head returns a clip of the result to its first characters.
-func (r result) head(step string, chars int) compaction.Edit {
+func (r result) head(step string, chars int) clip.Edit {
 	e := r.clip(step, chars)
-	e.Kind = compaction.Head
+	e.Kind = clip.Head
 	return e
 }
 
 // headAndTail returns a clip of the result to its first and its last characters.
-func (r result) headAndTail(step string, head, tail int) compaction.Edit {
+func (r result) headAndTail(step string, head, tail int) clip.Edit {
 	if tail <= 0 {
 		return r.head(step, head)
 	}
@@ -95,21 +95,21 @@ func (r result) headAndTail(step string, head, tail int) compaction.Edit {
 const cleared = "old result cleared"
 
 // stub returns an edit that shows a short text instead of the result.
-func (r result) stub(step, text string) compaction.Edit {
+func (r result) stub(step, text string) clip.Edit {
 	e := r.clip(step, 0)
-	e.Kind, e.Text = compaction.Stub, text
+	e.Kind, e.Text = clip.Stub, text
 	return e
 }
 
 // line returns an edit that shows a line about the result.
-func (r result) line(step, text string) compaction.Edit {
+func (r result) line(step, text string) clip.Edit {
 	e := r.clip(step, 0)
-	e.Kind, e.Text = compaction.Line, text
+	e.Kind, e.Text = clip.Line, text
 	return e
 }
 
 // results returns the tools' results of a view, the oldest first.
-func results(v compaction.View) iter.Seq[result] {
+func results(v clip.View) iter.Seq[result] {
 	return func(yield func(result) bool) {
 		type call struct{ message, part int }
 		edits := editsOf(v)

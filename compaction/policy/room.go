@@ -4,37 +4,38 @@ import (
 	"math"
 	"slices"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
 )
 
 // room returns the tokens that messages may take below the trigger of the policy; endless if there is none, in a window
 // that is unknown.
-func room(v compaction.View, at Moment) int {
+func room(v clip.View, at Moment) int {
 	most := at.most(v)
 	if most <= 0 {
 		return math.MaxInt
 	}
-	return max(most-compaction.FixedTokens(v), 0)
+	return max(most-plan.FixedTokens(v), 0)
 }
 
 // withFree returns the tokens that a prompt may take if some of the window stay free: at most half of what the fixed
 // parts leave.
-func withFree(v compaction.View, free int) int {
+func withFree(v clip.View, free int) int {
 	return v.Window - min(free, max(v.Window-v.Fixed, 0)/2)
 }
 
 // bounded is a trigger that counts the tokens of a prompt.
 type bounded interface {
 	// most returns the tokens above which the trigger is due, as it counts them.
-	most(v compaction.View, at Moment) int
-	tokens(v compaction.View, at Moment) int
+	most(v clip.View, at Moment) int
+	tokens(v clip.View, at Moment) int
 }
 
 // conjunction is a trigger that is due if all of several are.
 type conjunction interface{ triggers() []Step }
 
 // mostByAll returns the tokens above which all of some triggers are due; 0 if one of them counts none.
-func mostByAll(triggers []Step, v compaction.View, at Moment) (most int) {
+func mostByAll(triggers []Step, v clip.View, at Moment) (most int) {
 	for _, t := range triggers {
 		n := mostBy([]Step{t}, v, at)
 		if n == 0 {
@@ -46,7 +47,7 @@ func mostByAll(triggers []Step, v compaction.View, at Moment) (most int) {
 }
 
 // mostBy returns the tokens above which one of some triggers is due, as the caller counts them; 0 if none counts any.
-func mostBy(steps []Step, v compaction.View, at Moment) (most int) {
+func mostBy(steps []Step, v clip.View, at Moment) (most int) {
 	for _, s := range steps {
 		n := 0
 		switch s := s.(type) {
@@ -75,7 +76,7 @@ func isWindowless(s Step) bool {
 
 // most returns the tokens above which the policy compacts a view: at most the trigger of the settings; 0 if nothing
 // counts them, in a window that is unknown.
-func (at Moment) most(v compaction.View) int {
+func (at Moment) most(v clip.View) int {
 	n := mostBy(at.steps, v, at)
 	if v.Window <= 0 {
 		return n
@@ -88,13 +89,13 @@ func (at Moment) most(v compaction.View) int {
 }
 
 // planCut plans a compaction after which the view is clearly below the trigger of the policy.
-func planCut(v compaction.View, at Moment, c compaction.Cut) (compaction.Plan, error) {
+func planCut(v clip.View, at Moment, c plan.Cut) (plan.Plan, error) {
 	c.Below = at.most(v)
-	return compaction.PlanCut(v, at.settings(), c)
+	return plan.PlanCut(v, at.settings(), c)
 }
 
 // kept returns the tokens of recent messages that a cutter keeps: as many as it wants, and at most half of the room.
-func kept(want int, v compaction.View, at Moment) int { return min(want, room(v, at)/2) }
+func kept(want int, v clip.View, at Moment) int { return min(want, room(v, at)/2) }
 
 // recent returns the index of the message with which the newest messages reach some tokens, and 0 if all are fewer.
 func recent(tokens []int, want int) int {

@@ -1,6 +1,9 @@
 package policy
 
-import "github.com/loci-memory/loci/compaction"
+import (
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
+)
 
 // Safeguard keeps the newest messages as KeepRecent does, but no more than a share of the window.
 type Safeguard struct {
@@ -19,18 +22,18 @@ func (*Safeguard) describe() Mechanism {
 }
 
 // Plan cuts as KeepRecent does, and later if what stays takes more than the share.
-func (s *Safeguard) Plan(v compaction.View, at Moment) (compaction.Plan, error) {
+func (s *Safeguard) Plan(v clip.View, at Moment) (plan.Plan, error) {
 	cut := (&KeepRecent{KeepRecentTokens: s.KeepRecentTokens}).cut(v, at)
 	if v.Window > 0 {
 		cut = s.halved(v, cut)
 	}
-	return planCut(v, at, compaction.Cut{At: cut, Format: s.Summary.format()})
+	return planCut(v, at, plan.Cut{At: cut, Format: s.Summary.format()})
 }
 
 // halved returns the cut after which no more stays than the share of the window: half of the tokens that stay leave
 // again and again, the oldest first.
-func (s *Safeguard) halved(v compaction.View, cut int) int {
-	tokens, points := compaction.MessageTokens(v), compaction.CutPointsOf(v.Messages)
+func (s *Safeguard) halved(v clip.View, cut int) int {
+	tokens, points := plan.MessageTokens(v), clip.CutPointsOf(v.Messages)
 	most := int(s.HistoryShare * float64(v.Window))
 	stays := sum(tokens[cut:])
 	if stays <= int(s.HistoryShare*float64(v.Window)*s.SafetyFactor) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -15,7 +15,7 @@ import (
 // that are read again before and after an edit, previews that are repeated, errors, thoughts, decisions, and pauses. It
 // takes about 215,000 tokens.
 type shopSession struct {
-	compaction.View
+	clip.View
 	now     time.Time
 	calls   int
 	plan    [2]int // positions between which a planned action was under way
@@ -150,7 +150,7 @@ func inJSON(of any) string {
 
 // doubleCharges is the session in a window of some tokens.
 func doubleCharges(window int) *shopSession {
-	s := &shopSession{View: compaction.View{Window: window, Fixed: 2_400}, now: time.Date(2026, 5, 4, 9, 0, 0, 0,
+	s := &shopSession{View: clip.View{Window: window, Fixed: 2_400}, now: time.Date(2026, 5, 4, 9, 0, 0, 0,
 		time.UTC)}
 	s.findTheCause()
 	s.mendIt()

@@ -1,6 +1,9 @@
 package policy
 
-import "github.com/loci-memory/loci/compaction"
+import (
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
+)
 
 // Slide is Letta's way: the oldest messages leave by a share, and 10 percent more until the rest is within a goal.
 type Slide struct {
@@ -10,14 +13,14 @@ type Slide struct {
 }
 
 // SlideMode is a mode of compaction_settings, or bySettings.
-type SlideMode compaction.Mode
+type SlideMode plan.Mode
 
 // bySettings leaves the mode to the agent's settings.
 const bySettings SlideMode = "settings"
 
 func (SlideMode) oneOf() []string {
 	all := []string{string(bySettings)}
-	for _, m := range compaction.Modes {
+	for _, m := range plan.Modes {
 		all = append(all, string(m))
 	}
 	return all
@@ -29,20 +32,20 @@ func (*Slide) describe() Mechanism {
 		New:   func() Step { return &Slide{Mode: bySettings} }}
 }
 
-// Plan plans by compaction.MakePlan.
-func (s *Slide) Plan(v compaction.View, at Moment) (compaction.Plan, error) {
+// Plan plans by plan.MakePlan.
+func (s *Slide) Plan(v clip.View, at Moment) (plan.Plan, error) {
 	of := at.settings()
 	if s.Mode != bySettings {
-		of.Mode = compaction.Mode(s.Mode)
+		of.Mode = plan.Mode(s.Mode)
 	}
 	if s.EvictShare > 0 {
 		of.Percentage = s.EvictShare
 	}
 	if s.GoalShare > 0 {
-		of.Goal = min(s.GoalShare, of.Trigger-compaction.GoalBelowTrigger)
+		of.Goal = min(s.GoalShare, of.Trigger-plan.GoalBelowTrigger)
 	}
 	if most := at.most(v); v.Window > 0 && most < of.Limit(v.Window) { // below the policy's own trigger
-		of.Goal = min(of.Goal, float64(compaction.Rest(most, v.Fixed))/float64(v.Window))
+		of.Goal = min(of.Goal, float64(plan.Rest(most, v.Fixed))/float64(v.Window))
 	}
-	return compaction.MakePlan(v, of)
+	return plan.MakePlan(v, of)
 }

@@ -1,6 +1,8 @@
 package policy
 
-import "github.com/loci-memory/loci/compaction"
+import (
+	"github.com/loci-memory/loci/compaction/clip"
+)
 
 // Snip shows the beginning and the end of each tool result that is longer than a bound.
 type Snip struct {
@@ -21,7 +23,7 @@ func (*Snip) describe() Mechanism {
 }
 
 // Edits clips results.
-func (s *Snip) Edits(v compaction.View, _ Moment) (edits []compaction.Edit) {
+func (s *Snip) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
 	head, tail := int(s.HeadShare*float64(s.MaxChars)), int(s.TailShare*float64(s.MaxChars))
 	for r := range results(v) {
 		if r.edit == nil && r.longerThan(s.MaxChars) && head+tail < r.chars() {

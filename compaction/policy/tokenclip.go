@@ -1,6 +1,8 @@
 package policy
 
-import "github.com/loci-memory/loci/compaction"
+import (
+	"github.com/loci-memory/loci/compaction/clip"
+)
 
 // TokenClip shows the beginning and the end of each result that takes more than some tokens.
 type TokenClip struct {
@@ -24,7 +26,7 @@ func (*TokenClip) describe() Mechanism {
 const noteTokens = 48
 
 // Edits clips results.
-func (c *TokenClip) Edits(v compaction.View, _ Moment) (edits []compaction.Edit) {
+func (c *TokenClip) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
 	for r := range results(v) {
 		if r.edit != nil || len(r.p.Text) <= c.MaxTokens || !selects(nil, c.Except, r.tool()) {
 			continue
@@ -37,7 +39,7 @@ func (c *TokenClip) Edits(v compaction.View, _ Moment) (edits []compaction.Edit)
 }
 
 // clip returns the longest clip that takes no more than the bound, found by halving the error of a first guess.
-func (c *TokenClip) clip(v compaction.View, r result, n int) compaction.Edit {
+func (c *TokenClip) clip(v clip.View, r result, n int) clip.Edit {
 	chars := r.chars() * max(c.MaxTokens-noteTokens, 0) / n
 	for {
 		head := int(c.HeadShare * float64(chars))

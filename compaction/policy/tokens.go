@@ -1,6 +1,8 @@
 package policy
 
-import "github.com/loci-memory/loci/compaction"
+import (
+	"github.com/loci-memory/loci/compaction/clip"
+)
 
 // Tokens is due above a number of tokens, whatever the window.
 type Tokens struct {
@@ -16,8 +18,8 @@ func (*Tokens) describe() Mechanism {
 }
 
 // Due reports whether the prompt takes more tokens.
-func (s *Tokens) Due(v compaction.View, at Moment) bool {
+func (s *Tokens) Due(v clip.View, at Moment) bool {
 	return s.tokens(v, at) > s.AboveTokens
 }
 
-func (s *Tokens) most(compaction.View, Moment) int { return s.AboveTokens }
+func (s *Tokens) most(clip.View, Moment) int { return s.AboveTokens }

@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/recall"
 )
@@ -47,16 +48,16 @@ func TestTriggersFireAtTheirNumbers(t *testing.T) {
 			100_000, 100_001},
 		{"of a window that is unknown, no share is due", step{"step": "fraction", "window_share": 0.3}, 0, 1 << 30, 0},
 	} {
-		p, settings := pressureOf(t, c.step), compaction.Defaults()
+		p, settings := pressureOf(t, c.step), plan.Defaults()
 		if c.not > c.window*9/10 && c.window > 0 { // later than the settings would compact it
-			settings.Trigger = compaction.MaxTrigger
+			settings.Trigger = plan.MaxTrigger
 		}
 		for tokens, want := range map[int]bool{c.not: false, c.due: true} {
 			if tokens == 0 {
 				continue
 			}
 			v := newTalk(c.window, 0).put(recall.User, tokens, recall.Part{Type: recall.Text, Text: "Go on."}).View
-			due, _ := p.Check(v, policy.Moment{Settings: settings}, compaction.TriggerState{})
+			due, _ := p.Check(v, policy.Moment{Settings: settings}, plan.TriggerState{})
 			if due.Compact != want {
 				t.Errorf("%s: at %d tokens it is due: %v", c.what, tokens, due.Compact)
 			}
@@ -73,7 +74,7 @@ func TestAnthropicCompactsAt150000(t *testing.T) {
 	}
 	for tokens, want := range map[int]bool{149_999: false, 150_000: true} {
 		v := newTalk(200_000, tokens-50).say(recall.User, 50).View
-		if due, _ := p.Check(v, policy.Moment{}, compaction.TriggerState{}); due.Compact != want {
+		if due, _ := p.Check(v, policy.Moment{}, plan.TriggerState{}); due.Compact != want {
 			t.Errorf("at %d tokens it is due: %v", tokens, due.Compact)
 		}
 	}
@@ -84,11 +85,11 @@ func TestAnthropicCompactsAt150000(t *testing.T) {
 func TestUsageIsReportedAndEstimated(t *testing.T) {
 	t.Parallel()
 	talk := newTalk(400_000, 1_000).say(recall.User, 100).look(100)
-	talk.Usage = &compaction.Usage{PromptTokens: 150_000, Position: talk.Messages[1].Position}
+	talk.Usage = &clip.Usage{PromptTokens: 150_000, Position: talk.Messages[1].Position}
 	talk.Messages[2].Content[0].Text = strings.Repeat("x", 40_000)
 	for above, want := range map[int]bool{159_999: true, 160_000: false} {
 		p := pressureOf(t, step{"step": "tokens", "above_tokens": above, "count": "chars"})
-		if due, _ := p.Check(talk.View, policy.Moment{}, compaction.TriggerState{}); due.Compact != want {
+		if due, _ := p.Check(talk.View, policy.Moment{}, plan.TriggerState{}); due.Compact != want {
 			t.Errorf("above %d it is due: %v", above, due.Compact)
 		}
 	}
@@ -99,25 +100,25 @@ func TestTurnCountFiresAtTurns10And20(t *testing.T) {
 	t.Parallel()
 	p := pressureOf(t, step{"step": "turn_count", "every_turns": 10, "keep_turns": 3},
 		step{"step": "older_turns", "keep_turns": 3})
-	talk, was := newTalk(200_000, 1_000), compaction.TriggerState{}
+	talk, was := newTalk(200_000, 1_000), plan.TriggerState{}
 	var fired []int
 	for turn := 1; turn <= 30; turn++ {
 		talk.say(recall.User, 30).say(recall.Assistant, 400)
-		var due compaction.Decision
+		var due plan.Decision
 		if due, was = p.Check(talk.View, policy.Moment{}, was); !due.Compact {
 			continue
 		}
 		fired = append(fired, turn)
-		plan, err := p.Plan(talk.View, policy.Moment{})
+		planned, err := p.Plan(talk.View, policy.Moment{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if turn == 10 && plan.Evicted != 14 {
-			t.Errorf("%d messages leave at turn 10, want those of 7 turns", plan.Evicted)
+		if turn == 10 && planned.Evicted != 14 {
+			t.Errorf("%d messages leave at turn 10, want those of 7 turns", planned.Evicted)
 		}
-		given := plan.Evict(talk.View)
-		talk.View = plan.View(talk.View, summaryOf(given))
-		was = compaction.TriggerState{Disarmed: true, Base: plan.After}
+		given := planned.Evict(talk.View)
+		talk.View = planned.View(talk.View, summaryOf(given))
+		was = plan.TriggerState{Disarmed: true, Base: planned.After}
 	}
 	if fmt.Sprint(fired) != "[10 20 30]" {
 		t.Errorf("it fires at turns %v", fired)
@@ -125,15 +126,15 @@ func TestTurnCountFiresAtTurns10And20(t *testing.T) {
 }
 
 // summaryOf is a summary that a test makes up.
-func summaryOf(given compaction.Evicted) *compaction.Summary {
+func summaryOf(given clip.Evicted) *clip.Summary {
 	first, last := given.Messages[0], given.Messages[len(given.Messages)-1]
-	s := &compaction.Summary{Text: "What was.", From: first.Position, To: last.Position, FromSeq: first.Seq,
+	s := &clip.Summary{Text: "What was.", From: first.Position, To: last.Position, FromSeq: first.Seq,
 		ToSeq: last.Seq}
 	if was := given.Previous; was != nil {
 		s.From, s.FromSeq = min(s.From, was.From), min(s.FromSeq, was.FromSeq)
 		s.To, s.ToSeq = max(s.To, was.To), max(s.ToSeq, was.ToSeq)
 	}
-	s.Tokens = compaction.SummaryTokens(*s)
+	s.Tokens = clip.SummaryTokens(*s)
 	return s
 }
 
@@ -148,7 +149,7 @@ func TestCountsAndPausesFireAtTheirNumbers(t *testing.T) {
 	large := newTalk(200_000, 100_000).say(recall.User, 50)
 	for _, c := range []struct {
 		step step
-		v    compaction.View
+		v    clip.View
 		idle time.Duration
 		want bool
 	}{
@@ -171,7 +172,7 @@ func TestCountsAndPausesFireAtTheirNumbers(t *testing.T) {
 		if c.idle < 0 {
 			at.Touched = time.Time{}
 		}
-		if due, _ := pressureOf(t, c.step).Check(c.v, at, compaction.TriggerState{}); due.Compact != c.want {
+		if due, _ := pressureOf(t, c.step).Check(c.v, at, plan.TriggerState{}); due.Compact != c.want {
 			t.Errorf("%v, idle for %v: due %v", c.step, c.idle, due.Compact)
 		}
 	}
@@ -182,7 +183,7 @@ func TestTriggersAreCombined(t *testing.T) {
 	t.Parallel()
 	v := newTalk(200_000, 60_000).say(recall.User, 50).View
 	either := pressureOf(t, step{"step": "reserve"}, step{"step": "tokens", "above_tokens": 50_000})
-	if due, _ := either.Check(v, policy.Moment{}, compaction.TriggerState{}); !due.Compact {
+	if due, _ := either.Check(v, policy.Moment{}, plan.TriggerState{}); !due.Compact {
 		t.Error("one of two triggers is due, and nothing happens")
 	}
 	for raw, want := range map[string]string{
@@ -208,7 +209,7 @@ func TestTriggersAreCombined(t *testing.T) {
 func TestTriggersRestAfterACompaction(t *testing.T) {
 	t.Parallel()
 	p := pressureOf(t, step{"step": "fraction", "window_share": 0.3})
-	was := compaction.TriggerState{Disarmed: true, Base: 70_000}
+	was := plan.TriggerState{Disarmed: true, Base: 70_000}
 	for _, c := range []struct {
 		tokens int
 		want   bool
@@ -240,7 +241,7 @@ func TestQuietPointWaits(t *testing.T) {
 		{"it does not wait without a plan", 10, 0, 0, 10},
 	} {
 		talk := newTalk(100_000, 500)
-		at, was := 0, compaction.TriggerState{}
+		at, was := 0, plan.TriggerState{}
 		for turn := 1; turn < 30 && at == 0; turn++ {
 			size := 100
 			switch turn {
@@ -250,7 +251,7 @@ func TestQuietPointWaits(t *testing.T) {
 				size = 65_000
 			}
 			talk.say(recall.User, 50).say(recall.Assistant, size)
-			var due compaction.Decision
+			var due plan.Decision
 			due, was = p.Check(talk.View, policy.Moment{Busy: turn < c.until}, was)
 			if due.Compact {
 				at = turn
@@ -267,11 +268,11 @@ func TestOpenCallsDefer(t *testing.T) {
 	t.Parallel()
 	p := pressureOf(t, step{"step": "tokens", "above_tokens": 10_000})
 	v := newTalk(100_000, 20_000).say(recall.User, 50).open(2, 1, 50).View
-	if due, _ := p.Check(v, policy.Moment{}, compaction.TriggerState{}); due.Compact || !due.Deferred {
+	if due, _ := p.Check(v, policy.Moment{}, plan.TriggerState{}); due.Compact || !due.Deferred {
 		t.Errorf("with an open call: %+v", due)
 	}
 	v.Fixed = 95_000
-	if due, _ := p.Check(v, policy.Moment{}, compaction.TriggerState{}); !due.Compact {
+	if due, _ := p.Check(v, policy.Moment{}, plan.TriggerState{}); !due.Compact {
 		t.Errorf("with an open call in a full window: %+v", due)
 	}
 }
@@ -308,13 +309,13 @@ func TestLateTriggersDoNotOverfillTheWindow(t *testing.T) {
 		}
 		h := newHistory(4)
 		h.Window = 8000
-		for compaction.Estimate(h.View) <= 7200 {
+		for clip.Estimate(h.View) <= 7200 {
 			h.add(recall.User, text(strings.Repeat("word ", 60)))
 			h.add(recall.Assistant, text(strings.Repeat("said ", 60)))
 		}
-		due, _ := p.Check(h.View, policy.Moment{Now: h.now}, compaction.TriggerState{Disarmed: true, Base: 6500})
+		due, _ := p.Check(h.View, policy.Moment{Now: h.now}, plan.TriggerState{Disarmed: true, Base: 6500})
 		if !due.Compact {
-			t.Errorf("%s: at %d tokens nothing is due", name, compaction.Estimate(h.View))
+			t.Errorf("%s: at %d tokens nothing is due", name, clip.Estimate(h.View))
 		}
 		plan, err := p.PlanAndRestore(h.View, policy.Moment{Now: h.now})
 		if err != nil || plan.After > 7200 {

@@ -1,6 +1,8 @@
 package policy
 
-import "github.com/loci-memory/loci/compaction"
+import (
+	"github.com/loci-memory/loci/compaction/clip"
+)
 
 // TurnCount is due after each number of turns of the user.
 type TurnCount struct {
@@ -15,7 +17,7 @@ func (*TurnCount) describe() Mechanism {
 }
 
 // Due reports whether the user has said so much since the last compaction.
-func (s *TurnCount) Due(v compaction.View, _ Moment) bool {
+func (s *TurnCount) Due(v clip.View, _ Moment) bool {
 	n := len(turns(v.Messages))
 	if v.Summary != nil {
 		n -= s.KeepTurns

@@ -1,6 +1,8 @@
 package policy
 
-import "github.com/loci-memory/loci/compaction"
+import (
+	"github.com/loci-memory/loci/compaction/clip"
+)
 
 // usage is what a view takes, counted when a step first asks for it.
 type usage struct {
@@ -9,10 +11,10 @@ type usage struct {
 }
 
 // of returns the tokens of a view, as the caller counted them unless that is 0.
-func (u *usage) of(counted int, v compaction.View) int {
+func (u *usage) of(counted int, v clip.View) int {
 	if !u.counted {
 		if u.tokens, u.counted = counted, true; counted <= 0 {
-			u.tokens = compaction.Estimate(v)
+			u.tokens = clip.Estimate(v)
 		}
 	}
 	return u.tokens

@@ -7,18 +7,18 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/recall"
 )
 
 // viewBuilder builds a view message by message, a second apart.
 type viewBuilder struct {
-	compaction.View
+	clip.View
 	calls int
 }
 
-func window(tokens int) *viewBuilder { return &viewBuilder{View: compaction.View{Window: tokens}} }
+func window(tokens int) *viewBuilder { return &viewBuilder{View: clip.View{Window: tokens}} }
 
 func (v *viewBuilder) put(role recall.Role, parts ...recall.Part) *viewBuilder {
 	at := len(v.Messages) + 1
@@ -56,7 +56,7 @@ func (v *viewBuilder) repeat(times int, tool string, chars int) *viewBuilder {
 func sea(chars int) string { return strings.Repeat("the sea ", chars/8+1)[:max(chars, 0)] }
 
 // prune is what a policy makes of a view, and the edits it makes.
-func (v *viewBuilder) prune(of string, at policy.Moment) (compaction.View, []compaction.Edit) {
+func (v *viewBuilder) prune(of string, at policy.Moment) (clip.View, []clip.Edit) {
 	raw := []byte(of)
 	if !json.Valid(raw) {
 		raw = fmt.Appendf(nil, "%q", of)
@@ -69,8 +69,8 @@ func (v *viewBuilder) prune(of string, at policy.Moment) (compaction.View, []com
 }
 
 // kinds counts edits by their kinds.
-func kinds(edits []compaction.Edit) map[compaction.EditKind]int {
-	n := map[compaction.EditKind]int{}
+func kinds(edits []clip.Edit) map[clip.EditKind]int {
+	n := map[clip.EditKind]int{}
 	for _, e := range edits {
 		n[e.Kind]++
 	}
@@ -78,7 +78,7 @@ func kinds(edits []compaction.Edit) map[compaction.EditKind]int {
 }
 
 // shownChars counts the characters of a view as it is shown.
-func shownChars(v compaction.View) (n int) {
+func shownChars(v clip.View) (n int) {
 	for _, m := range v.AsShown() {
 		for _, p := range m.Content {
 			n += utf8.RuneCountInString(p.Text + p.Input)

@@ -3,7 +3,7 @@ package policy
 import (
 	"encoding/json"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/db"
 )
 
@@ -18,7 +18,7 @@ func (*When) describe() Mechanism {
 }
 
 // Due reports whether all triggers are due.
-func (s *When) Due(v compaction.View, at Moment) bool {
+func (s *When) Due(v clip.View, at Moment) bool {
 	for _, t := range s.All {
 		if due, ok := t.(Trigger); !ok || !due.Due(v, at) {
 			return false

@@ -8,7 +8,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 )
@@ -56,12 +57,12 @@ func randomStep(r *rand.Rand, m policy.Mechanism) map[string]any {
 }
 
 // summarySlack is what a summary may take that a plan with next to no budget for it does not count.
-const summarySlack = compaction.MinBudget + 200
+const summarySlack = plan.MinBudget + 200
 
 // windowLife is a conversation whose prompts a server hands out under a policy.
 type windowLife struct {
 	*cutLife
-	state compaction.TriggerState
+	state plan.TriggerState
 }
 
 // prompt does what happens before a prompt: it edits and compacts until nothing is due. It returns whether something
@@ -73,7 +74,7 @@ func (l *windowLife) prompt() (waits, tooBig bool, err error) {
 			return false, false, fmt.Errorf("before the prompt: %w", err)
 		}
 		l.View = pruned
-		due, now := compaction.Check(compaction.Estimate(l.View), l.Window, l.Open(), l.set, l.state)
+		due, now := plan.Check(clip.Estimate(l.View), l.Window, l.Open(), l.set, l.state)
 		if l.policy.Triggers() {
 			due, now = l.policy.Check(l.View, l.at, l.state)
 		}
@@ -92,7 +93,7 @@ func (l *windowLife) prompt() (waits, tooBig bool, err error) {
 			return false, false, fmt.Errorf("%+v: %w", plan, err)
 		}
 		l.plans++
-		l.state.Disarmed, l.state.Base = true, compaction.Estimate(l.View)
+		l.state.Disarmed, l.state.Base = true, clip.Estimate(l.View)
 	}
 	return false, false, errors.New("compactions never end")
 }
@@ -104,7 +105,7 @@ func (l *windowLife) run() error {
 		if err != nil {
 			return fmt.Errorf("round %d: %w", round, err)
 		}
-		used, crowded := compaction.Estimate(l.View), compaction.Crowding(l.Fixed, l.Window) > 0
+		used, crowded := clip.Estimate(l.View), clip.Crowding(l.Fixed, l.Window) > 0
 		used -= summarySlack
 		if l.Window > 0 && used > l.set.Limit(l.Window) {
 			rests := l.state.Disarmed && l.state.Base > l.set.Limit(l.Window) // a summary left it there: it may grow by 5 %

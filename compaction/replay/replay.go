@@ -13,10 +13,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 
-	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/lab"
 	"github.com/loci-memory/loci/compaction/lab/transcript"
 	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 )
@@ -25,7 +25,7 @@ import (
 type Store struct {
 	DB     db.DB
 	Recall *recall.Store
-	Models func(context.Context, string) *compaction.Model
+	Models func(context.Context, string) *summary.Model
 	Jobs   func() *river.Client[pgx.Tx] // nil, or of nil: nobody works on replays
 	Slice  time.Duration                // how long a slice works before it commits; 0 means 10 seconds
 }

@@ -5,11 +5,12 @@ import (
 	"reflect"
 
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// CompactionSettings change compaction.Settings, which checks the values.
+// CompactionSettings change plan.Settings, which checks the values.
 type CompactionSettings struct{ rest.Object }
 
 // AnyPolicyType is the type of a policy in the document: its name, or an object. Requests are not checked by it.
@@ -18,10 +19,10 @@ var AnyPolicyType = map[string]any{"type": []string{"string", "object", "null"},
 // Schema implements huma.SchemaProvider.
 func (CompactionSettings) Schema(r rest.Registry) *rest.Schema {
 	s := &rest.Schema{Type: "object", Properties: map[string]*rest.Schema{}, AdditionalProperties: true}
-	for name := range r.Schema(reflect.TypeFor[compaction.Settings](), false, "").Properties {
+	for name := range r.Schema(reflect.TypeFor[plan.Settings](), false, "").Properties {
 		s.Properties[name] = &rest.Schema{}
 	}
-	s.Properties["mode"].Extensions = map[string]any{"type": "string", "enum": compaction.Modes}
+	s.Properties["mode"].Extensions = map[string]any{"type": "string", "enum": plan.Modes}
 	s.Properties["trigger"].Extensions = map[string]any{"type": "number"}
 	s.Properties["trigger"].Description = "The share of the window above which a conversation is compacted."
 	s.Properties["policy"].Extensions = AnyPolicyType
@@ -58,7 +59,7 @@ type Compacted struct {
 	Summary    string                 `json:"summary" doc:"Empty where clipping was enough, or nothing was done."`
 	Before     int                    `json:"num_messages_before" doc:"That the model saw, its system prompt too."`
 	After      int                    `json:"num_messages_after"`
-	Plan       compaction.Plan        `json:"plan"`
+	Plan       plan.Plan              `json:"plan"`
 	Compaction *compaction.Compaction `json:"compaction" doc:"Null of a dry run, and if there was nothing to compact."`
 	Unchanged  *string                `json:"unchanged" doc:"Why there was nothing to compact; null if there was."`
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 )
@@ -19,8 +20,8 @@ type thread struct {
 	ordinary []bool // by position: a model could see the message
 	seen     []bool // by position: the model sees it
 	summary  *int
-	hidden   compaction.Summary // the range of messages so far that the model does not see
-	own      bool               // it began with the system prompt as Loci compiles it
+	hidden   clip.Summary // the range of messages so far that the model does not see
+	own      bool         // it began with the system prompt as Loci compiles it
 	last     time.Time
 }
 

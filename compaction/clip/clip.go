@@ -1,0 +1,297 @@
+// Package clip holds what a model sees of a conversation, a [View], and the edits that show parts of it otherwise than
+// they are stored: clipped, as a line, as a pointer. It never changes what is stored.
+//
+// Each file uses those that are named before it: edit.go view.go clip.go shown.go summarymessage.go cutpoints.go
+// sent.go estimate.go
+package clip
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/chunker/frame"
+	"github.com/loci-memory/loci/compaction/ratio"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
+	"github.com/loci-memory/loci/recall/tokens"
+)
+
+// textOffset returns where a part begins in the text of its message, as expand reads it, in bytes: each part is on
+// lines of its own.
+func textOffset(m recall.Message, part int) (offset int) {
+	for i, p := range m.Content[:part] {
+		n := len(p.Text)
+		if p.Type != recall.ToolReturn && p.Type != recall.Text || len(p.Stdout)+len(p.Stderr) > 0 {
+			n = len(recall.Message{Content: m.Content[i : i+1]}.Text())
+		}
+		if n > 0 {
+			offset += n + 1
+		}
+	}
+	return offset
+}
+
+// marker says where to read what a clip leaves out: by the reference of the message, from an offset in its text.
+type marker struct {
+	of     string
+	offset int
+	limit  int            // bytes of a result of expand that the view likely shows whole
+	has    recall.Toolset // of the model
+	tail   float64        // share of the shown characters that are of the text's end
+	said   string         // what the marker says first
+}
+
+// reference returns what expand reads a message by: its seq, which takes fewer tokens than its id; or the id, of a
+// result that is in no message yet.
+func reference(m recall.Message) string {
+	if m.Seq == 0 && m.ID != "" {
+		return m.ID
+	}
+	return strconv.FormatInt(m.Seq, 10)
+}
+
+// leastPage is the fewest bytes that a marker proposes to read at a time.
+const leastPage = 100
+
+// readLimit returns how many bytes expand may return so that a clip to some characters, which may show of a page as
+// many, shows all of them.
+func readLimit(chars int) int { return max(chars, leastPage) }
+
+// expandedPage returns the page that a result of expand shows; ok is false of any other part.
+func expandedPage(view []recall.Message, p recall.Part) (page recall.ExpandPage, ok bool) {
+	if p.Type != recall.ToolReturn || p.Clip != nil {
+		return page, false
+	}
+	if page, ok = recall.ParseExpandPage(p.Text); !ok {
+		return page, false
+	}
+	isCall := func(call recall.Part) bool {
+		return call.Type == recall.ToolCall && call.CallID == p.CallID && call.Name == "expand"
+	}
+	return page, slices.ContainsFunc(view, func(m recall.Message) bool { return slices.ContainsFunc(m.Content, isCall) })
+}
+
+// clippedPage returns the beginning of a page as expand would have shown it with a smaller limit: it leads to the text
+// that the page is of, not to the result. A result that takes no more tokens is returned as it is. note is where the
+// line is that says so.
+func clippedPage(result string, page recall.ExpandPage, chars int, has recall.Toolset) (short string, note [2]int) {
+	if utf8.RuneCountInString(result) <= chars {
+		return result, note
+	}
+	total := len(page.Text)
+	page.Text = headOf(page.Text, chars)
+	call := recall.ExpandCall(strconv.Quote(page.ID), page.Offset+len(page.Text), readLimit(chars))
+	last := frame.CutHere + has.Hint("expand", " To read on, call: "+call)
+	short = page.Format(last)
+	switch {
+	case page.Text == "" && total <= leastPage: // the same call would show no more
+		last = frame.NoRoom
+		short = last
+	case page.Text == "":
+		last = cutWith(has.Hint("expand", call))
+		short = last
+	}
+	if tokens.Estimate(result) <= tokens.Estimate(short) {
+		return result, note
+	}
+	return short, [2]int{len(short) - len(last), len(short)}
+}
+
+// cutWith returns the notice of a text of which nothing is shown, with the call that reads it, if there is one.
+func cutWith(call string) string {
+	if call == "" {
+		return frame.Cut
+	}
+	return fmt.Sprintf(frame.CutCalled, call)
+}
+
+// clipped returns a clipped text: at most some characters of the original, in whole lines if at least half of the
+// characters are left then, and one marker, because it is always made from the log's text. A text that takes no more
+// tokens than that is returned as it is. Of no characters, the marker is as short as can be. note is where it stands.
+func clipped(text string, chars int, at marker) (short string, note [2]int) {
+	total := tokens.Chars(text)
+	if total <= chars {
+		return text, note
+	}
+	end := min(int(at.tail*float64(chars)+ratio.Rounding), chars)
+	head, tail := headOf(text, chars-end), tailOf(text, end)
+	if chars == 0 {
+		offset := ""
+		if at.offset > 0 {
+			offset = fmt.Sprintf(", offset=%d", at.offset)
+		}
+		short = cutWith(at.has.Hint("expand", fmt.Sprintf("expand(id=%s%s)", at.of, offset)))
+		return short, [2]int{0, len(short)}
+	}
+	rest := at.has.Hint("expand", ": call "+
+		recall.ExpandCall(strconv.Quote(at.of), at.offset+len(head), at.limit))
+	head, tail = head+"\n", "\n"+tail
+	said := ""
+	if at.said != "" {
+		said = frame.Neutralize(at.said) + "; "
+	}
+	marked := fmt.Sprintf(frame.CharsLeftOut, said,
+		total-tokens.Chars(head)-tokens.Chars(tail)+2, total, rest)
+	short = head + marked + tail
+	left := text[len(head)-1 : len(text)-len(tail)+1]
+	if len(text) < 4*len(short) && !worthCutting(left, marked) && tokens.Estimate(text) <= tokens.Estimate(short) {
+		return text, note
+	}
+	return short, [2]int{len(head), len(head + marked)}
+}
+
+// worthCutting reports whether a clip saves tokens for sure: the beginning of what it leaves out takes more than its
+// marker.
+func worthCutting(left, marker string) bool {
+	const part, slack = 1000, 16 // bytes, and tokens by which the counts of pieces differ from that of the whole
+	if len(left)/tokens.MaxBytesPerToken > tokens.MaxPerByte*len(marker)+slack {
+		return true
+	}
+	return tokens.Estimate(db.Beginning(left, part)) > tokens.Estimate(marker)+slack
+}
+
+// Characters of clipped arguments: the fewest that a string is clipped to, and how many the other fields may take in
+// addition to those that the clip allows.
+const (
+	leastLiteral = 32
+	otherFields  = 160
+)
+
+// clippedInput returns the clipped arguments of a call: a JSON object with the same fields, whose long strings are
+// clipped to c.Chars together; or, if that is not enough, an object with the beginning and the end of the arguments. Of
+// an edit that shows beginnings, each long string is clipped to c.Chars.
+func clippedInput(m recall.Message, c Edit, has recall.Toolset) string {
+	p := m.Content[c.Part]
+	if utf8.RuneCountInString(p.Input) <= c.Chars {
+		return p.Input
+	}
+	at := marker{of: reference(m), offset: textOffset(m, c.Part) + len(p.Name) + len("("), limit: readLimit(c.Chars),
+		has: has, tail: c.tailShare()}
+	each := c.Kind == Head
+	isJSON, literals := json.Valid([]byte(p.Input)), StringLiterals(p.Input)
+	for chars := c.Chars; isJSON && (each || chars >= leastLiteral); chars /= 2 {
+		var b strings.Builder
+		end, shown := 0, 0
+		for _, l := range literals {
+			text, whole := "", p.Input[l[0]:l[1]]
+			if utf8.RuneCountInString(whole) <= chars || json.Unmarshal([]byte(whole), &text) != nil {
+				continue
+			}
+			of := at
+			of.offset += l[0] + 1
+			short, _ := clipped(text, chars, of)
+			if short == text {
+				continue
+			}
+			b.WriteString(p.Input[end:l[0]])
+			b.Write(chat.Encode(short))
+			shown += utf8.RuneCountInString(p.Input[end:l[0]]) + chars
+			end = l[1]
+		}
+		b.WriteString(p.Input[end:])
+		if each || shown+utf8.RuneCountInString(p.Input[end:]) <= c.Chars+otherFields {
+			return b.String()
+		}
+	}
+	if c.Chars == 0 {
+		return fmt.Sprintf(`{"cut":%q}`, has.Hint("expand", fmt.Sprintf("expand(id=%s)", reference(m))))
+	}
+	short, _ := clipped(p.Input, c.Chars, at)
+	return string(chat.Encode(map[string]string{"clipped": short}))
+}
+
+// StringLiterals returns the bounds of the string literals of a JSON text, with their quotes.
+func StringLiterals(text string) (bounds [][2]int) {
+	for at := 0; ; {
+		begin := strings.IndexByte(text[at:], '"')
+		if begin < 0 {
+			return bounds
+		}
+		end := at + begin + 1
+		for end < len(text) && text[end] != '"' {
+			step := strings.IndexAny(text[end:], `"\\`)
+			switch {
+			case step < 0:
+				return bounds
+			case text[end+step] == '\\':
+				step += 2
+			}
+			end += step
+		}
+		if end >= len(text) {
+			return bounds
+		}
+		bounds = append(bounds, [2]int{at + begin, end + 1})
+		at = end + 1
+	}
+}
+
+// clippedPreview returns the text of a clipped result of which the log holds only the beginning, and where its note is.
+func clippedPreview(p recall.Part, chars int, has recall.Toolset) (text string, note [2]int) {
+	whole := p.Text[:min(max(p.Clip.Shown, 0), len(p.Text))]
+	if utf8.RuneCountInString(whole) <= chars {
+		return p.Text, [2]int{len(whole), len(p.Text)}
+	}
+	head := len(headOf(whole, chars))
+	text = p.Preview(head, readLimit(chars), has)
+	return text, [2]int{head, len(text)}
+}
+
+// headOf returns at most some characters of the beginning of a text.
+func headOf(text string, chars int) string {
+	end := tokens.ASCIIPrefix(text[:min(max(chars, 0), len(text))])
+	for chars -= end; chars > 0 && end < len(text); chars-- {
+		_, size := utf8.DecodeRuneInString(text[end:])
+		end += size
+	}
+	head := text[:end]
+	if i := strings.LastIndexByte(head, '\n'); i >= len(head)/2 && i > 0 {
+		return head[:i+1]
+	}
+	return head[:escape(head)]
+}
+
+// tailOf returns at most some characters of the end of a text.
+func tailOf(text string, chars int) string {
+	start := len(text) - tokens.ASCIISuffix(text[len(text)-min(max(chars, 0), len(text)):])
+	for chars -= len(text) - start; chars > 0 && start > 0; chars-- {
+		_, size := utf8.DecodeLastRuneInString(text[:start])
+		start -= size
+	}
+	tail := text[start:]
+	if i := strings.IndexByte(tail, '\n'); i >= 0 && i < len(tail)/2 {
+		return tail[i+1:]
+	}
+	for at := start; at <= len(text) && at < start+maxEscape; at++ { // skip the rest of a terminal's escape sequence
+		if escape(text[:at]) == at && (at == len(text) || utf8.RuneStart(text[at])) {
+			return text[at:]
+		}
+	}
+	return tail
+}
+
+// maxEscape is the length of the longest escape sequence of a terminal, in bytes, that is kept whole.
+const maxEscape = 32
+
+// escape returns where the escape sequence begins that the end of a text cuts, or the length of the text.
+func escape(text string) int {
+	from := max(len(text)-maxEscape, 0)
+	i := strings.LastIndexByte(text[from:], 0x1b)
+	if i < 0 {
+		return len(text)
+	}
+	sequence := text[from+i+1:]
+	if sequence == "" {
+		return from + i
+	}
+	isFinal := func(r rune) bool { return r >= 0x40 && r <= 0x7e }
+	if sequence[0] != '[' || strings.ContainsFunc(sequence[1:], isFinal) {
+		return len(text)
+	}
+	return from + i
+}

@@ -1,0 +1,181 @@
+package clip
+
+import (
+	"slices"
+
+	"github.com/loci-memory/loci/recall"
+)
+
+// CutPoints says where a view may be cut. A cut separates neither a tool call from its result, nor messages between
+// the two, nor messages of one step of the assistant. A late result, which comes after the assistant or the user went
+// on, is a message of its own: it may stay when its call leaves, but leaves no call that stays.
+type CutPoints struct {
+	Inside   []bool       // inside[i]: a cut before message i separates what belongs together; one more than messages
+	User     int          // index of the user's newest message; -1 if there is none
+	OpenCall int          // index where the newest step begins if one of its calls has no result; else their number
+	Unseen   int          // index where the newest step begins if no answer follows its calls' results; else as above
+	Seen     int          // index after the results of that step; else the number of messages
+	kept     map[int]bool // indexes of other messages that stay wherever the view is cut
+	unread   map[int]bool // indexes of late results that the model has not answered
+	Late     []LatePair   // in the order of the results
+}
+
+// LatePair holds the indexes of a call and of its late result.
+type LatePair struct{ Call, Result int }
+
+// CutPointsOf returns where a view with some messages may be cut.
+func CutPointsOf(messages []recall.Message) CutPoints {
+	n := len(messages)
+	c := CutPoints{Inside: make([]bool, n+1), User: -1, OpenCall: n, Unseen: n, Seen: n}
+	until := make([]int, n) // the last message that belongs to each
+	newest := -1            // of the assistant
+	wentOn := -1            // the last message that makes the results of earlier calls late
+	c.unread = map[int]bool{}
+	open := recall.OpenCalls[int]{}
+	for i, m := range messages {
+		until[i] = i
+		switch m.Role {
+		case recall.User:
+			c.User, wentOn = i, i
+		case recall.Assistant:
+			newest = i
+			clear(c.unread)
+			if i > 0 && sameStep(messages[i-1], m) {
+				until[i-1] = i
+			} else {
+				wentOn = i
+			}
+		}
+		for _, p := range m.Content {
+			switch p.Type {
+			case recall.ToolCall:
+				open.Add(p.CallID, i)
+			case recall.ToolReturn:
+				at, ok := open.Answer(p.CallID)
+				switch {
+				case ok && at < wentOn:
+					c.Late, c.unread[i] = append(c.Late, LatePair{at, i}), true
+				case ok:
+					until[at] = i
+				case !p.Orphan: // of a call that left
+					c.unread[i] = true
+				}
+			}
+		}
+	}
+	end := -1
+	for i := range messages {
+		c.Inside[i] = i <= end
+		end = max(end, until[i])
+	}
+	if newest >= 0 {
+		first := newest
+		for first > 0 && sameStep(messages[first-1], messages[first]) {
+			first--
+		}
+		if slices.ContainsFunc(messages[first:newest+1], callsTool) {
+			c.Unseen = c.Before(first)
+			for c.Seen = newest + 1; c.Inside[c.Seen]; {
+				c.Seen++
+			}
+		}
+		for _, calls := range open {
+			if slices.ContainsFunc(calls, func(i int) bool { return i >= first && i <= newest }) {
+				c.OpenCall = c.Unseen
+			}
+		}
+	}
+	return c
+}
+
+func callsTool(m recall.Message) bool {
+	return slices.ContainsFunc(m.Content, func(p recall.Part) bool { return p.Type == recall.ToolCall })
+}
+
+// Stays reports whether the message at an index stays wherever the view is cut: the user's newest, the newest step
+// with its results until the model has answered them, and what a cutter keeps.
+func (c CutPoints) Stays(i int) bool { return i == c.User || c.IsUnseen(i) || c.kept[i] }
+
+// IsUnseen reports whether a message is of the newest step or has a late result, and the model has not answered it.
+func (c CutPoints) IsUnseen(i int) bool { return i >= c.Unseen && i < c.Seen || c.unread[i] }
+
+// Keep lets messages stay wherever the view is cut, with what must not be separated from them.
+func (c *CutPoints) Keep(messages []int) {
+	c.kept = map[int]bool{}
+	for _, i := range messages {
+		c.keepGroup(i)
+	}
+	for again := true; again; { // the late results of calls that stay
+		again = false
+		for _, p := range c.Late {
+			if c.kept[p.Call] && !c.kept[p.Result] {
+				c.keepGroup(p.Result)
+				again = true
+			}
+		}
+	}
+}
+
+// keepGroup keeps the group of a message.
+func (c *CutPoints) keepGroup(i int) {
+	if i < 0 || i >= len(c.Inside)-1 {
+		return
+	}
+	i = c.Before(i)
+	c.kept[i] = true
+	for i++; c.Inside[i]; i++ {
+		c.kept[i] = true
+	}
+}
+
+// After returns the first cut point at or after i, but none after the newest group or an open call.
+func (c CutPoints) After(i int) int {
+	for i < len(c.Inside)-1 && c.Inside[i] {
+		i++
+	}
+	return min(i, c.Last())
+}
+
+// Abandoned reports whether results that the model has not answered can leave because the user spoke after them: those
+// of the newest step, if it has all, and late ones.
+func (c CutPoints) Abandoned() bool {
+	n := len(c.Inside) - 1
+	if c.OpenCall < n || c.Unseen < n && c.User < c.Seen {
+		return false
+	}
+	for i := range c.unread {
+		if i > c.User {
+			return false
+		}
+	}
+	return c.Unseen < n || len(c.unread) > 0
+}
+
+// Release lets the newest step and the late results leave.
+func (c *CutPoints) Release() {
+	c.Unseen, c.Seen, c.unread = len(c.Inside)-1, len(c.Inside)-1, nil
+}
+
+// sameStep reports whether two adjacent messages are one answer of the assistant: its calls, and the call that waits
+// for an approval, may be messages of their own.
+func sameStep(a, b recall.Message) bool {
+	return a.Role == recall.Assistant && b.Role == recall.Assistant &&
+		a.StepID != nil && b.StepID != nil && *a.StepID == *b.StepID
+}
+
+// Before returns the last cut point at or before i.
+func (c CutPoints) Before(i int) int {
+	for i > 0 && c.Inside[i] {
+		i--
+	}
+	return i
+}
+
+// Last returns the cut point before the newest group of messages, or before the open call if that is earlier.
+func (c CutPoints) Last() int {
+	n := len(c.Inside) - 1
+	if n == 0 {
+		return 0
+	}
+	return min(c.Before(n-1), c.OpenCall)
+}

@@ -1,0 +1,196 @@
+package plan
+
+import (
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/prose"
+	"github.com/loci-memory/loci/compaction/ratio"
+)
+
+// candidate is a cut of a view, with the clips in what stays.
+type candidate struct {
+	*planner
+	cut     int                      // index of the first message after it
+	evicted int                      // number of messages
+	left    int                      // tokens that leave
+	old     int                      // tokens that stay and that a report covers, counted by us
+	new     int                      // tokens that stay, of later messages
+	budget  int                      // tokens of the summary, without what it quotes of the user
+	quoted  int                      // tokens of that
+	fresh   map[clip.Place]clip.Edit // those of the planner, and more
+}
+
+// at returns the candidate with a cut before the message at an index.
+func (p *planner) at(cut int) candidate {
+	c := candidate{planner: p, cut: cut, evicted: cut, left: p.were[cut], fresh: p.fresh}
+	all, known := p.sums[len(p.shown)], p.sums[p.known]
+	c.old = known - p.sums[min(cut, p.known)]
+	c.new = all - known - (p.sums[cut] - p.sums[min(cut, p.known)])
+	for _, i := range p.pinned {
+		if i >= cut {
+			continue
+		}
+		c.evicted--
+		c.left -= p.were[i+1] - p.were[i]
+		if i < p.known {
+			c.old += p.shown[i]
+		} else {
+			c.new += p.shown[i]
+		}
+	}
+	if c.evicted > 0 {
+		c.budget = p.budget(c.left)
+		c.quoted = c.quotes()
+	}
+	return c
+}
+
+// quotedShare is the share of the room between the fixed parts and the trigger that a summary may take to quote the
+// user.
+const quotedShare = 0.5
+
+// quotes returns the tokens that a summary may take to quote all messages of the user that leave or that the summary
+// before quotes: what they take, at most a share of the room below the trigger, and what the rest leaves free.
+func (c candidate) quotes() int {
+	if c.said == nil {
+		return 0
+	}
+	n := ratio.Add(c.carried, c.said[c.cut])
+	for _, i := range c.pinned {
+		if i < c.cut {
+			n -= c.said[i+1] - c.said[i]
+		}
+	}
+	if n <= 0 {
+		return 0
+	}
+	most := ratio.Share(quotedShare, max(c.below-c.ratio.Of(max(c.v.Fixed, 0)), 0))
+	if c.settings.ClipChars != nil {
+		most = min(most, *c.settings.ClipChars/4)
+	}
+	return max(min(n+prose.QuotesOverhead, most, max(c.goal, 1)-c.tokens()), 0)
+}
+
+func (c candidate) leaves(i int) bool { return i < c.cut && !c.points.Stays(i) }
+
+// WrapperTokens bounds what a summary's message takes besides the summary's text.
+const WrapperTokens = 120
+
+// smallSummary is the size in tokens up to which a summary may take an eighth of the window.
+const smallSummary = 1024
+
+// budget returns the tokens that the text of a summary may take if some tokens leave. It is less than what it
+// replaces, and at most a tenth of the window (an eighth up to smallSummary), a quarter of what the fixed parts leave
+// of it below the trigger, and a quarter token for each character that the settings allow.
+func (p *planner) budget(left int) int {
+	most := max(p.window/10, min(p.window/8, smallSummary))
+	most = min(most, (p.below-p.ratio.Of(max(p.v.Fixed, 0)))/4, ratio.Add(p.previous, left/2))
+	if p.settings.ClipChars != nil {
+		most = min(most, *p.settings.ClipChars/4)
+	}
+	if p.format != nil && p.format.MaxTokens > 0 {
+		most = min(most, p.format.MaxTokens)
+	}
+	return max(most, 1)
+}
+
+// tokens estimates the view after the cut.
+func (c candidate) tokens() int {
+	if c.evicted == 0 {
+		return ratio.Add(c.ratio.Of(ratio.Add(ratio.Add(c.v.Fixed, c.summary()), c.old)), c.new)
+	}
+	return ratio.Add(ratio.Add(c.ratio.Of(ratio.Add(c.v.Fixed, c.old)), c.new), c.summary())
+}
+
+// counted estimates the view after the cut without regard to a provider's report.
+func (c candidate) counted() int {
+	return ratio.Add(ratio.Add(c.v.Fixed, c.summary()), ratio.Add(c.old, c.new))
+}
+
+// summary returns the tokens of the summary after the cut: at most those of a new one, or those of the one that stays.
+func (c candidate) summary() int {
+	if c.evicted > 0 {
+		return c.budget + c.quoted + WrapperTokens
+	}
+	if clip, ok := c.fresh[ofSummary]; ok {
+		return c.v.SummaryTokens(&clip)
+	}
+	return c.previous
+}
+
+// worthwhile reports whether the cut leaves fewer messages in the view, or is needed to reach the target.
+func (c candidate) worthwhile(before, target int) bool {
+	replaced := c.evicted
+	if c.v.Summary != nil {
+		replaced++
+	}
+	return c.evicted > 0 && (replaced > 1 || before > target)
+}
+
+func (c candidate) plan(by strategy, before, target int) Plan {
+	p := Plan{Mode: c.settings.Mode, Before: before, After: c.tokens(), Evicted: c.evicted, Kept: []int{},
+		Edits: []clip.Edit{},
+		Stay:  len(c.v.Messages) - c.evicted, Crowded: clip.Crowding(c.v.Fixed, c.v.Window)}
+	if c.v.Window > 0 {
+		p.Window, p.Goal = c.v.Window, target
+	}
+	if c.evicted > 0 {
+		p.Tokens, p.Budget, p.NeedsModel, p.Self = c.left, c.budget+c.quoted, true, by.self
+		p.Quoted = c.quoted
+	} else { // all before the cut stays
+		if clip, ok := c.fresh[ofSummary]; ok {
+			p.Edits = append(p.Edits, clip)
+			p.change(1)
+		} else if clip := c.v.SummaryClip(); clip != nil {
+			p.Edits = append(p.Edits, *clip)
+		}
+	}
+	for c.cut > 0 && c.points.Stays(c.cut-1) {
+		c.cut--
+	}
+	p.First = c.firstVisible()
+	for i, m := range c.v.Messages {
+		if c.leaves(i) {
+			if p.From == 0 {
+				p.From, p.FromSeq = m.Position, m.Seq
+			}
+			p.To, p.ToSeq = m.Position, m.Seq
+			p.change(m.Position)
+			continue
+		}
+		if m.Position < p.First {
+			p.Kept = append(p.Kept, m.Position)
+		}
+		for part := range m.Content {
+			at := clip.Place{i, part}
+			if clip, ok := c.editAt(c.fresh, at); ok {
+				p.Edits = append(p.Edits, clip)
+			}
+			if _, changed := c.fresh[at]; changed {
+				p.change(m.Position)
+			}
+		}
+	}
+	return p
+}
+
+// firstVisible returns the position from which all messages stay. It is never before the end of the summary.
+func (c candidate) firstVisible() int {
+	first := 1
+	if c.v.Summary != nil {
+		first = c.v.Summary.To + 1
+	}
+	switch n := len(c.v.Messages); {
+	case c.cut < n:
+		first = max(first, c.v.Messages[c.cut].Position)
+	case n > 0:
+		first = max(first, c.v.Messages[n-1].Position+1)
+	}
+	return first
+}
+
+func (p *Plan) change(position int) {
+	if p.FirstChanged == 0 {
+		p.FirstChanged = position
+	}
+	p.FirstChanged = min(p.FirstChanged, position)
+}

@@ -1,0 +1,189 @@
+package plan
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/ratio"
+	"github.com/loci-memory/loci/recall"
+)
+
+// MakePlan decides what leaves a view. It reads and writes nothing, and makes the same plan from the same view and
+// settings. It returns a *Nothing or a *TooBig if there is no plan, and ErrInvalid if the mode is unknown.
+func MakePlan(v clip.View, s Settings) (Plan, error) {
+	by, ok := strategies[s.Mode]
+	if !ok {
+		return Plan{}, Settings{Mode: s.Mode}.Validate()
+	}
+	p := newPlanner(v, s)
+	plan, err := p.plan(by)
+	if _, tooBig := errors.AsType[*TooBig](err); tooBig && p.points.Abandoned() {
+		p = newPlanner(v, s)
+		p.points.Release()
+		p.pin()
+		return p.plan(by)
+	}
+	return plan, err
+}
+
+func (p *planner) plan(by strategy) (Plan, error) {
+	v, s := p.v, p.settings
+	before := clip.EstimateShown(v, p.shown)
+	cuts := by.cuts(p.points, s)
+	last := cuts[len(cuts)-1]
+	settled := (v.Summary != nil || len(v.Edits) > 0) && (by.keepGoal || p.at(last).evicted == 0) && !TooLong(v)
+	if settled && before <= p.goal {
+		return Plan{}, &Nothing{Tokens: before, Goal: p.goal}
+	}
+	if before > p.goal {
+		p.clipGroups(cuts[0])
+	}
+	if c, ok := p.first(cuts, before, p.goal); ok {
+		return c.plan(by, before, p.goal), nil
+	}
+	least := p.least(last)
+	goal := p.goal
+	if least.tokens() > p.limit {
+		least.squeeze(-1)
+		if before > p.limit { // a part of the free room goes to the newest results
+			goal += max(p.below-goal, 0) / 2
+		}
+	}
+	if n := len(v.Messages); least.tokens() > p.limit && last < n { // rather no newest message than no prompt
+		last = n
+		cuts, least = []int{last}, p.least(last)
+		least.squeeze(-1)
+	}
+	reached := least.tokens()
+	bound := min(ratio.Add(p.limit, least.summary()), p.window) // what fits without a summary fits with the shortest
+	impossible := reached > bound && least.counted() > bound
+	switch {
+	case impossible && before > p.limit:
+		return Plan{}, p.tooBig(least)
+	case impossible, settled && reached > p.goal && before <= p.limit:
+		return Plan{}, &Nothing{Tokens: before, Goal: p.limit, Stuck: true}
+	}
+	target := goal
+	if reached > target { // leave half of the room below the trigger free
+		target = reached + max(p.below-reached, 0)/2
+	}
+	if p.rests { // what stays below the trigger is not clipped
+		target = max(target, min(p.at(last).tokens(), p.below))
+	}
+	c, ok := p.first(cuts, before, target)
+	if !ok {
+		c = p.at(last)
+		c.clip(target, clipLevels)
+		c.squeeze(target)
+	}
+	if !c.worthwhile(before, target) && (len(c.fresh) == 0 || c.tokens() >= before) {
+		return Plan{}, &Nothing{Messages: len(v.Messages), Summarized: v.Summary != nil, Stuck: len(v.Messages) > 0}
+	}
+	return c.plan(by, before, target), nil
+}
+
+// MaxMessages bounds the messages of a view that is sent to a model.
+const MaxMessages = 10_000
+
+// TooLong reports whether a view has more messages, or more bytes, than can be sent, whatever their tokens.
+func TooLong(v clip.View) bool { return len(v.Messages) > MaxMessages || abridged(v) > 0 }
+
+// abridged returns how many messages must leave a view so that none is left that was too large to be read whole.
+func abridged(v clip.View) int {
+	for i, m := range slices.Backward(v.Messages) {
+		if m.Abridged {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// first returns the first of the cuts that reaches the target, and the goal of messages if the view is too long.
+func (p *planner) first(cuts []int, before, target int) (candidate, bool) {
+	for _, cut := range cuts {
+		c := p.at(cut)
+		short := !TooLong(p.v) || len(p.shown)-c.evicted <= ratio.Share(p.settings.Goal, MaxMessages) &&
+			c.evicted >= abridged(p.v)
+		if c.worthwhile(before, target) && c.tokens() <= target && short {
+			return c, true
+		}
+	}
+	return candidate{}, false
+}
+
+// Refuse returns a *TooBig that names the largest items of a view that cannot become small enough to be sent.
+func Refuse(v clip.View, s Settings) error {
+	p := newPlanner(v, s)
+	e := p.tooBig(p.at(0))
+	e.Least = clip.Estimate(v)
+	return e
+}
+
+// tooBig names the largest items that cannot leave.
+func (p *planner) tooBig(least candidate) *TooBig {
+	e := &TooBig{Window: p.window, Limit: p.limit, Least: min(least.tokens(), least.counted()),
+		Crowded: clip.Crowding(p.v.Fixed, p.v.Window)}
+	as := ratio.Ratio{Num: 1, Den: 1} // as Least counts
+	if least.tokens() < least.counted() {
+		as = p.ratio
+	}
+	tokensOf := func(i int) int {
+		tokens := max(least.clippedMessage(i), 0)
+		if i < p.known {
+			tokens = as.Of(tokens)
+		}
+		return tokens
+	}
+	e.Items = []Big{{What: "the system prompt", Tokens: as.Of(max(p.v.Fixed-p.v.Tools, 0))},
+		{What: "the definitions of the tools", Tokens: as.Of(p.v.Tools)}}
+	if p.v.Tools == 0 {
+		e.Items = []Big{{What: "the system prompt with the tools", Tokens: as.Of(p.v.Fixed)}}
+	}
+	if tokens := least.summary(); tokens > 0 {
+		e.Items = append(e.Items, Big{What: "the summary", Tokens: tokens})
+	}
+	group, calls := Big{}, 0
+	for _, m := range p.v.Messages[p.points.Unseen:p.points.Seen] {
+		for _, part := range m.Content {
+			if part.Type == recall.ToolCall {
+				calls++
+			}
+		}
+	}
+	for i, m := range p.v.Messages {
+		switch {
+		case calls > 1 && i >= p.points.Unseen && i < p.points.Seen:
+			group.Position = cmp.Or(group.Position, m.Position)
+			group.Tokens += tokensOf(i)
+		case !least.leaves(i):
+			what := fmt.Sprintf("the %s message at position %d", m.Role, m.Position)
+			e.Items = append(e.Items, Big{What: what, Position: m.Position, Tokens: tokensOf(i)})
+		}
+	}
+	if calls > 1 {
+		group.What = fmt.Sprintf("the newest %d calls with their results, from position %d on", calls, group.Position)
+		e.Items = append(e.Items, group)
+	}
+	slices.SortStableFunc(e.Items, func(a, b Big) int { return cmp.Compare(b.Tokens, a.Tokens) })
+	e.Items = slices.DeleteFunc(e.Items[:min(maxBig, len(e.Items))], func(b Big) bool { return b.Tokens <= 0 })
+	return e
+}
+
+// clippedMessage returns the tokens of a message with the clips of the candidate.
+func (c candidate) clippedMessage(i int) int {
+	m, tokens := c.v.Messages[i], c.shown[i]
+	for part := range m.Content {
+		trim, ok := c.fresh[clip.Place{i, part}]
+		if !ok {
+			continue
+		}
+		if was, again := c.editAt(c.planner.fresh, clip.Place{i, part}); again {
+			tokens += c.v.EditSaves(m, was)
+		}
+		tokens -= c.v.EditSaves(m, trim)
+	}
+	return tokens
+}

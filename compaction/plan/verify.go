@@ -1,0 +1,171 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/recall"
+)
+
+// Violation reports that a compaction would lose a message, show one twice, or separate a call from its result. Such a
+// compaction is never committed.
+type Violation struct {
+	Position int // of the message; 0 if the fault is not about one
+	Fault    string
+}
+
+func (v *Violation) Error() string {
+	if v.Position == 0 {
+		return "the compaction is wrong: " + v.Fault
+	}
+	return fmt.Sprintf("the compaction is wrong: message %d %s", v.Position, v.Fault)
+}
+
+// CheckNothingLost checks a compaction before it is committed, and returns a *Violation if one of these does not hold:
+//   - Each message of the view before is either in the view after, unchanged or clipped, or was given to be summarized.
+//   - The view after has no other messages, and no call without the result that it had. A result has its call, unless
+//     it is a late one.
+//   - The user's newest message stays, and so do the newest calls and their results until the model answers them or
+//     the user speaks again.
+//   - The summary before was given to be included in the new one.
+func CheckNothingLost(before clip.View, given clip.Evicted, after clip.View) error {
+	if err := checkSummary(before, given, after); err != nil {
+		return err
+	}
+	visible, summarized := 0, 0 // messages found in the view after and in what was given; both have the view's order
+	evicted := make(map[int]bool, len(given.Messages))
+	removed := map[int]int{} // parts that the view before does not show, by the positions of their messages
+	for _, e := range before.Edits {
+		if e.Kind == clip.Removed {
+			removed[e.Position]++
+		}
+	}
+	for _, m := range before.Messages {
+		stays := visible < len(after.Messages) && same(after.Messages[visible], m, 0)
+		leaves := summarized < len(given.Messages) && same(given.Messages[summarized], m, removed[m.Position])
+		switch {
+		case stays && leaves:
+			return &Violation{m.Position, "would be both visible and summarized"}
+		case stays:
+			visible++
+		case leaves:
+			summarized++
+			evicted[m.Position] = true
+		default:
+			return &Violation{m.Position, "would be neither visible nor summarized"}
+		}
+	}
+	if visible < len(after.Messages) {
+		return &Violation{after.Messages[visible].Position, "would be visible, and is not of the view before"}
+	}
+	if summarized < len(given.Messages) {
+		return &Violation{given.Messages[summarized].Position, "was given to the summarizer, and is not of the view before"}
+	}
+	if err := checkPairs(before.Messages, evicted); err != nil {
+		return err
+	}
+	return checkEdits(before, after)
+}
+
+// same reports whether a is the message b with all of its parts, or without those that are not shown: the agent's own
+// model is given its messages as it saw them.
+func same(a, b recall.Message, notShown int) bool {
+	parts := len(b.Content)
+	return a.Position == b.Position && a.ID == b.ID && a.Seq == b.Seq && a.Role == b.Role && a.Tokens == b.Tokens &&
+		(len(a.Content) == parts || len(a.Content) == parts-notShown)
+}
+
+// checkSummary checks that the summary covers all that it did before and what leaves now, and changes only if a
+// message leaves.
+func checkSummary(before clip.View, given clip.Evicted, after clip.View) error {
+	if len(given.Messages) == 0 {
+		if before.Summary != after.Summary {
+			return &Violation{0, "the summary would change, and nothing was summarized"}
+		}
+		return nil
+	}
+	from, to := given.Messages[0].Position, given.Messages[len(given.Messages)-1].Position
+	if was := before.Summary; was != nil {
+		if given.Previous == nil || given.Previous.Text != was.Text {
+			return &Violation{0, "the summary before was not carried along"}
+		}
+		from, to = min(from, was.From), max(to, was.To)
+	}
+	if s := after.Summary; s == nil || s.From > from || s.To < to {
+		return &Violation{0, fmt.Sprintf("the summary does not cover all from position %d to %d", from, to)}
+	}
+	return nil
+}
+
+// checkPairs checks that a call and its result leave together or not at all, that a late result leaves no call that
+// stays, and that neither the user's newest message nor results that the model has not answered leave.
+func checkPairs(messages []recall.Message, evicted map[int]bool) error {
+	open, points := recall.OpenCalls[int]{}, clip.CutPointsOf(messages)
+	for i, m := range messages {
+		for _, p := range m.Content {
+			switch p.Type {
+			case recall.ToolCall:
+				open.Add(p.CallID, i)
+			case recall.ToolReturn:
+				at, ok := open.Answer(p.CallID)
+				if ok && evicted[messages[at].Position] != evicted[m.Position] &&
+					(evicted[m.Position] || !slices.Contains(points.Late, clip.LatePair{Call: at, Result: i})) {
+					return &Violation{m.Position, fmt.Sprintf("has the result of a call of message %d, "+
+						"and only one of them would leave", messages[at].Position)}
+				}
+			}
+		}
+	}
+	if points.Abandoned() {
+		points.Release()
+	}
+	for i, m := range messages {
+		switch {
+		case !points.Stays(i) || !evicted[m.Position]:
+		case i == points.User:
+			return &Violation{m.Position, "is the newest of the user, and would leave"}
+		default:
+			return &Violation{m.Position, "is of a call whose result the model has not answered, and would leave"}
+		}
+	}
+	return nil
+}
+
+// checkEdits checks that each edit is of a part that stays and that may have it, that no part has two, that none is of
+// the user's newest message, and that an edited part shows no more than before.
+func checkEdits(before, after clip.View) error {
+	messages := make(map[int]recall.Message, len(after.Messages))
+	newest := 0 // position of the user's newest message
+	for _, m := range after.Messages {
+		messages[m.Position] = m
+		if m.Role == recall.User {
+			newest = m.Position
+		}
+	}
+	edits := map[clip.Place]clip.Edit{}
+	for _, e := range after.Edits {
+		m, ok := messages[e.Position]
+		switch {
+		case e.Position == 0 && after.Summary == before.Summary && after.Summary != nil && e.IsClip():
+		case !ok || !clip.IsEditOf(e, m) || m.ID == "":
+			return &Violation{e.Position,
+				fmt.Sprintf("has no part %d that could be shown so and read by an id", e.Part)}
+		case e.Position == newest:
+			return &Violation{e.Position, "is the newest of the user, and would not be shown whole"}
+		}
+		if _, twice := edits[clip.Place{e.Position, e.Part}]; twice {
+			return &Violation{e.Position, fmt.Sprintf("would have two edits of part %d", e.Part)}
+		}
+		edits[clip.Place{e.Position, e.Part}] = e
+	}
+	for _, e := range before.Edits {
+		if _, stays := messages[e.Position]; !stays && (e.Position > 0 || after.Summary != before.Summary) {
+			continue
+		}
+		if now, ok := edits[clip.Place{e.Position, e.Part}]; !ok || !now.ShowsNoMoreThan(e) {
+			return &Violation{e.Position, fmt.Sprintf("would show more of part %d than before", e.Part)}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package prose
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/loci-memory/loci/compaction/ratio"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
+)
+
+// RequestChars bounds the quotation of a request. A longer one is cut at the end of a sentence.
+const RequestChars = 1_500
+
+// Quoted returns a request on one line: whole, or its first sentences.
+func Quoted(text string) string {
+	one := strings.Join(strings.Fields(text), " ")
+	one = tokens.PrefixChars(one, RequestChars+1) // of more, no other sentence fits
+	return cmp.Or(WholeSentences(one, func(s string) bool { return len(s) <= RequestChars }), OneLine(one, RequestChars))
+}
+
+// QuotesOverhead bounds the tokens of the heading, and of the line about the messages that are left out.
+const QuotesOverhead = 64
+
+// leftOutLine matches the line that counts the quotations which had no room, with their range.
+var leftOutLine = regexp.MustCompile(`^- \[seq (\d+)–(\d+)\] (\d+) older`)
+
+// Quotation is the line that quotes a message of the user, or several that have no room.
+type Quotation struct {
+	From, To int64 // seqs
+	Count    int
+	Line     string // empty if it has no room
+}
+
+// QuotationOf returns the quotation of a message; false if it is none of the user, or says nothing.
+func QuotationOf(m recall.Message) (q Quotation, ok bool) {
+	if m.Role != recall.User {
+		return q, false
+	}
+	said := strings.Join(strings.Fields(Clean(RequestText(m))), " ")
+	line := OneLine(said, RequestChars)
+	if line != said {
+		line += fmt.Sprintf(" [%d of %d characters; the rest is at seq %d]", tokens.Chars(line)-1, tokens.Chars(said), m.Seq)
+	}
+	return Quotation{m.Seq, m.Seq, 1, fmt.Sprintf("- [%d] %s", m.Seq, line)}, said != ""
+}
+
+// QuotationsIn returns the quotations in a summary, and the summary without them.
+func QuotationsIn(summary string) (all []Quotation, without string) {
+	i := strings.LastIndex("\n"+summary, "\n"+UserHeading+"\n")
+	if i < 0 {
+		return nil, summary
+	}
+	before, list := strings.TrimSpace(summary[:max(i-1, 0)]), summary[i+len(UserHeading)+1:]
+	rest := list
+	for whole := range strings.Lines(list) {
+		line := strings.TrimSpace(whole)
+		if found := leftOutLine.FindStringSubmatch(line); found != nil {
+			from, _ := strconv.ParseInt(found[1], 10, 64)
+			to, _ := strconv.ParseInt(found[2], 10, 64)
+			count, _ := strconv.Atoi(found[3])
+			all = append(all, Quotation{from, to, count, ""})
+			rest = rest[len(whole):]
+			continue
+		}
+		number, _, ok := strings.Cut(strings.TrimPrefix(line, "- ["), "] ")
+		seq, err := strconv.ParseInt(number, 10, 64)
+		if !ok || err != nil {
+			break
+		}
+		all = append(all, Quotation{seq, seq, 1, line})
+		rest = rest[len(whole):]
+	}
+	return all, strings.TrimSpace(before + "\n\n" + strings.TrimSpace(rest))
+}
+
+// QuotationTokens returns the tokens of the quotations that end a summary.
+func QuotationTokens(summary string) (n int) {
+	all, _ := QuotationsIn(summary)
+	for _, q := range all {
+		n = ratio.Add(n, tokens.Estimate(q.Line+"\n"))
+	}
+	return n
+}

@@ -1,0 +1,329 @@
+package prose
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// lexicon says of which kinds words and phrases are signs. Each kind is a bit.
+type lexicon struct {
+	words   map[string]uint32
+	phrases map[string][]phrase // by their first words
+	dense   []phrase            // texts in scripts without spaces
+}
+
+// phrase is a text that is a sign of some kinds: of a phrase, the words after the first, between spaces.
+type phrase struct {
+	text  string
+	kinds uint32
+}
+
+func (l *lexicon) add(kinds uint32, list string) {
+	for entry := range strings.SplitSeq(list, ", ") {
+		first, rest, more := strings.Cut(entry, " ")
+		switch {
+		case strings.ContainsFunc(entry, Dense):
+			l.dense = append(l.dense, phrase{entry, kinds})
+		case more:
+			l.phrases[first] = append(l.phrases[first], phrase{" " + rest + " ", kinds})
+		default:
+			l.words[entry] |= kinds
+		}
+	}
+}
+
+// kindsOf returns the kinds of which a text has signs.
+func (l *lexicon) kindsOf(t spaced) (kinds uint32) {
+	end := 0
+	for _, w := range t.Words {
+		end += len(" ") + len(w)
+		kinds |= l.kindsAt(w, t.Text[end:])
+	}
+	if strings.ContainsFunc(t.Text, Dense) {
+		for _, p := range l.dense {
+			if strings.Contains(t.Text, p.text) {
+				kinds |= p.kinds
+			}
+		}
+	}
+	return kinds
+}
+
+// kindsAt returns the kinds of a word and of the phrases that it begins. after is the text after it.
+func (l *lexicon) kindsAt(word, after string) uint32 {
+	kinds := l.words[word]
+	for _, p := range l.phrases[word] {
+		if strings.HasPrefix(after, p.text) {
+			kinds |= p.kinds
+		}
+	}
+	return kinds
+}
+
+// opening returns the kinds of the first words of a text that are not in fillers.
+func (l *lexicon) opening(t spaced, fillers map[string]bool) uint32 {
+	end := 0
+	for _, w := range t.Words {
+		end += len(" ") + len(w)
+		if kinds := l.kindsAt(w, t.Text[end:]); kinds != 0 || !fillers[w] {
+			return kinds
+		}
+	}
+	return 0
+}
+
+// spaced is a text in lower case whose words stand between single spaces, without other signs than apostrophes.
+type spaced struct {
+	Text  string
+	Words []string
+}
+
+func SpacedOf(text string) spaced {
+	words := strings.Fields(strings.Map(func(r rune) rune {
+		switch {
+		case r == '’':
+			return '\''
+		case r == '\'' || unicode.IsLetter(r) || unicode.IsDigit(r):
+			return unicode.ToLower(r)
+		}
+		return ' '
+	}, text))
+	return spaced{" " + strings.Join(words, " ") + " ", words}
+}
+
+// Kinds of signs.
+const (
+	Obliging uint32 = 1 << iota
+	Wishing
+	Owning
+	dating
+	Deciding
+	explaining
+	finding
+	Pending
+	noting
+	relating
+	denying
+	counting
+	failing
+	standing // a rule that holds from now on
+)
+
+// cues are the signs of what will matter later, with what they weigh: those of English, with the commonest
+// of some other languages.
+var cues = []struct {
+	kind   uint32
+	weight float64
+	signs  string
+}{
+	{Obliging, 2, "capped, cap, ceiling, must, mustn't, have to, has to, need to, needs to, require, required, " +
+		"requires, shall, should, shouldn't, never, always, forbidden, prohibited, mandatory, not allowed, " +
+		"allowed, only, at most, at least, no more than, no less than, maximum, minimum, limit, limited, up to, " +
+		"under no circumstances, without, except, unless, otherwise, do not, don't, ever, cannot, can't, avoid, " +
+		"whoever, make sure, from now on, no longer, nie, niemals, immer, muss, müssen, darf, dürfen, kein, " +
+		"keine, höchstens, mindestens, unbedingt, jamais, toujours, doit, nunca, siempre, debe, mai, sempre, " +
+		"deve, никогда, всегда, нельзя, нужно, должен, вместо, 必须, 不要, 始终, 必ず"},
+	{standing, 1.5, "never, always, mustn't, must not, forbidden, prohibited, not allowed, under no circumstances, " +
+		"do not, from now on, no longer, make sure, nie, niemals, immer, jamais, toujours, nunca, siempre, mai, " +
+		"sempre, никогда, всегда, нельзя, 不要, 始终, 必ず"},
+	{Wishing, 1.6, "prefer, prefers, preferred, preferably, preference, rather, favourite, favorite, like, " +
+		"likes, love, loves, hate, hates, dislike, want, wants, wish, wishes, fond of, allergic, allergy, vegan, " +
+		"vegetarian, call me, instead, fine with, lieber, bevorzuge, préfère, prefiero, allergisch, 喜欢, 过敏"},
+	{Owning, 0.8, "my, mine, our, ours, i'm, i am, i have, i've, we're, we are, we have, we've, mein, meine, " +
+		"meiner, unser, unsere, mon, mes, notre, mi, nuestro"},
+	{dating, 1.5, "deadline, due, midnight, noon, morning, mornings, evening, evenings, afternoon, " +
+		"afternoons, until, birthday, appointment, january, february, march, april, june, july, august, " +
+		"september, october, november, december, januar, februar, märz, mai, juni, juli, oktober, dezember, " +
+		"monday, mondays, tuesday, tuesdays, wednesday, wednesdays, thursday, thursdays, friday, fridays, " +
+		"saturday, saturdays, sunday, sundays, montag, dienstag, mittwoch, donnerstag, freitag, samstag, sonntag, " +
+		"end of, beginning of, next week, next month, next quarter, next year, no later than, in advance, weeks " +
+		"ahead, days before, 截止"},
+	{Deciding, 2, "decide, decided, decides, deciding, decision, agree, agreed, chose, chosen, picked, " +
+		"opted, approved, rejected, settled on, settled for, went for, went with, go for, go with, going for, " +
+		"going with, ruled out, switch to, switched to, switching to, instead of, let's use, we use, we'll use, " +
+		"stick to, stick with, signed off, beschlossen, entschieden, décidé, decidido, deciso, решили, " +
+		"договорились, 决定, 決め"},
+	{explaining, 1, "because, since, so that, due to, owing to, reason, therefore, that's why, in order to, " +
+		"weil, damit, parce que, porque, perché, потому что, 因为"},
+	{finding, 1.8, "found, turns out, turned out, cause, caused, causes, comes from, come from, came from, " +
+		"culprit, traced, discovered, confirmed, measured, revealed, reveals, result, resulted, shows that, " +
+		"showed that, proved, proves, the problem is, the problem was, the issue is, the issue was, the bug is, " +
+		"the bug was, the answer is, the fix is, the fix was, the trick is, the solution is, leak, leaks, " +
+		"bottleneck, verified, reproduced, learned, identified, concluded, it was the, responsible for, explains, " +
+		"ursache, liegt an, stellt sich heraus, gefunden, 原因"},
+	{Pending, 1.4, "still open, open question, still need, still needs, still missing, still unclear, " +
+		"still waiting, unclear, undecided, unresolved, tbd, todo, pending, still nothing, nothing yet, no reply, " +
+		"no word, no news, yet to, waiting for, waiting on, not yet, so far, nobody knows, nobody has, no answer, " +
+		"not answered, haven't answered, hasn't answered, haven't heard, haven't decided, hasn't decided, don't " +
+		"know, remind me, follow up, come back to, to be decided, to be confirmed, to be clarified, open point, " +
+		"offen, ungeklärt"},
+	{noting, 1.5, "remember, note that, keep in mind, good to know, important, importantly, for the record, " +
+		"fyi, by the way, between us, be careful, careful, beware, bear in mind, heads up, before we start, just " +
+		"so you know, wichtig, übrigens"},
+	{relating, 1, "called, named, name is, lives, works for, works at, works as, reached, phone, email, e " +
+		"mail, address, contact, born, married, daughter, son, wife, husband, partner, mother, father, sister, " +
+		"brother, boss, colleague, landlord, customer, client, owner, budget"},
+	{denying, 0.6, "no, not, none, nobody, nothing, isn't, aren't, won't, doesn't, didn't, wasn't, haven't, " +
+		"hasn't, nicht, pas, не, dislike"},
+	{counting, 0.8, "two, three, four, five, six, seven, eight, nine, ten, eleven, twelve, fifteen, twenty, " +
+		"thirty, forty, fifty, hundred, thousand, million, dozen, half"},
+	{failing, 0.6, "error, errors, exception, traceback, fail, failed, fails, failure, fatal, panic, " +
+		"denied, refused, undefined, cannot, conflict, fehler, erreur, ошибка, not found, timed out, 错误, エラー"},
+}
+
+// Kinds of the beginnings of sentences: what only asks for the next step, or only tells of it.
+const (
+	Asking = 1 << iota
+	announcing
+	introducing // oneself
+)
+
+var (
+	cueLexicon = func() *lexicon {
+		l := newLexicon()
+		for _, c := range cues {
+			l.add(c.kind, c.signs)
+		}
+		return l
+	}()
+	openings = func() *lexicon {
+		l := newLexicon()
+		l.add(Asking, "can you, could you, would you, will you, please, show, tell, give, find, check, look, run, open, "+
+			"read, write, add, put, list, search, explain, summarize, summarise, what, which, how, where, when, why, is, "+
+			"are, do, does")
+		l.add(announcing, "let me, i'll, i will, i'm going to, i am going to, shall i, should i, would you like, do you "+
+			"want, here is, here are, done")
+		l.add(introducing, "i am, i'm, i have, i've, i live, i work, i speak, call me, my name, ich bin, ich habe, je suis")
+		return l
+	}()
+	fillers = setOf("ok okay thanks good great and now then next please hm hmm yes no also hi hello sure first")
+
+	// Quantity matches a time, or an amount bound to what it counts. A bare number is neither.
+	Quantity = regexp.MustCompile(`(?i)\d[:.]\d\d\b|\d{4}-\d\d|[$€£¥]\s?\d|\d\s?[$€£¥%°]|\d[\d.,'’]*[\s-]?\pL`)
+)
+
+func newLexicon() *lexicon {
+	return &lexicon{words: map[string]uint32{}, phrases: map[string][]phrase{}}
+}
+
+// Sentence is a text with the kinds of the signs that it has, and those of its beginning.
+type Sentence struct {
+	Text           string
+	kinds, Opening uint32
+}
+
+func SentenceOf(text string) Sentence {
+	t := SpacedOf(text)
+	return Sentence{text, cueLexicon.kindsOf(t), openings.opening(t, fillers)}
+}
+
+func (s Sentence) Is(kind uint32) bool { return s.kinds&kind != 0 }
+
+// CueScore returns how likely a sentence says what will matter later, from its words alone.
+func (s Sentence) CueScore() float64 {
+	score := 0.3
+	for _, c := range cues {
+		if s.Is(c.kind) {
+			score += c.weight
+		}
+	}
+	if strings.ContainsAny(s.Text, "0123456789") && Quantity.MatchString(s.Text) {
+		score += 1.6
+	}
+	if hasProperName(s.Text) {
+		score++
+	}
+	for range eachIdentifier(s.Text) {
+		score += 0.5
+		break
+	}
+	switch {
+	case s.Opening&announcing != 0:
+		score *= 0.4
+	case s.Opening&Asking != 0 && !s.Is(Pending):
+		score *= 0.5
+	case s.Opening&introducing != 0:
+		score++
+	}
+	return score
+}
+
+// hasProperName reports whether a text has a name within a sentence: after a space that a word or a sign within a
+// sentence precedes, a capital letter that others follow.
+func hasProperName(text string) bool {
+	var r [3]rune // the last ones
+	for _, next := range text {
+		if r[1] == ' ' && unicode.IsUpper(r[2]) && (unicode.IsLetter(next) || strings.ContainsRune("'’-", next)) &&
+			(unicode.IsLetter(r[0]) || r[0] >= '0' && r[0] <= '9' || strings.ContainsRune(",;:'’\")", r[0])) {
+			return true
+		}
+		r = [3]rune{r[1], r[2], next}
+	}
+	return false
+}
+
+// Frequency counts in how many lines a word stands.
+type Frequency struct {
+	lines int
+	Of    map[string]int
+}
+
+func (f *Frequency) Note(words []string) {
+	f.lines++
+	for _, w := range words {
+		f.Of[w]++
+	}
+}
+
+// Novelty returns how rare the words of a line are, from 0 to 1. Chatter repeats its words, also with other numbers.
+func (f *Frequency) Novelty(words []string) float64 {
+	if len(words) == 0 {
+		return 0.3
+	}
+	sum := 0.0
+	most := math.Log(float64(f.lines + 2))
+	for _, w := range words {
+		sum += math.Log(float64(f.lines+2)/float64(max(f.Of[w], 1))) / most
+	}
+	return sum / float64(len(words))
+}
+
+// StemChars is how many characters of a word are compared, maxContentWords how many words of a text.
+const (
+	StemChars       = 6
+	maxContentWords = 2_000
+)
+
+// ContentWords returns the beginnings of the words of a text that carry its meaning, sorted, each once: without numbers
+// and without the shortest words. Of a script without spaces they are pairs of characters.
+func ContentWords(text string) []string {
+	all := []string{}
+	for _, w := range Keywords(text, maxContentWords) {
+		if strings.ContainsFunc(w, unicode.IsLetter) && !common[w] {
+			r := []rune(w)
+			all = append(all, string(r[:min(len(r), StemChars)]))
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// common are words that every text has.
+var common = setOf("this that these those with from have has had been were will would could should there their they " +
+	"them then than what when where which while your yours into about also just like more most much many some such very " +
+	"only over under does done doing here because since please thanks must never always need needs want wants before " +
+	"after until dass eine einen einer nicht auch noch aber oder wenn dann sind wird haben hast habe kann kannst bitte")
+
+// ShareIn returns the share of sorted words that is in others.
+func ShareIn(words, others []string) float64 {
+	n := 0
+	for _, w := range words {
+		if _, found := slices.BinarySearch(others, w); found {
+			n++
+		}
+	}
+	return float64(n) / float64(max(len(words), 1))
+}

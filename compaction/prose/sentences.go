@@ -1,0 +1,147 @@
+package prose
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/loci-memory/loci/chunker/frame"
+	"github.com/loci-memory/loci/recall/tokens"
+)
+
+// markup matches what Loci writes into what a model reads: the positions of messages, the notices of shortened results,
+// ids to expand, and headers of summaries.
+var markup = regexp.MustCompile(frame.Notice + `|` +
+	`\[seq \d+(?:[–-]\d+)?\](?: Earlier messages do not fit[^\n]*)?|expand\(id=[^)]*\)|` +
+	`\b(?:clip|message|conv)-[0-9a-f-]{36}\b|… \[\d+ more characters\]|` + regexp.QuoteMeta(ClipSuffix))
+
+// Unmarked returns what a part says, without what Loci added to it.
+func Unmarked(text string) string {
+	text = Clean(text)
+	for _, begin := range []string{"[", "expand(id=", "clip-", "message-", "conv-"} { // of all markup
+		if strings.Contains(text, begin) {
+			return markup.ReplaceAllString(text, " ")
+		}
+	}
+	return text
+}
+
+// abbreviations matches a word before a full stop that ends no sentence: an initial, the number of a list, a dotted
+// abbreviation or a common one. numberings matches those after which none ends if a word with a digit follows.
+var (
+	abbreviations = regexp.MustCompile(`^(?i:\pL|\d{1,2}|\d*\pL{1,2}(?:\.\pL{1,2})+|` +
+		`dr|mr|mrs|ms|messrs|prof|st|ste|mt|ft|jr|sr|lt|capt|sgt|gov|etc|vs|nr|ca|bzw|str|tel|approx|inc|ltd|co|corp|` +
+		`fig|dept|ave|blvd|hr|fr|usw|inkl|evtl|ggf|vgl)$`)
+	numberings = regexp.MustCompile(`^(?i:no|nos|vol|pp|ch|chap|sec|art|abs|eq|ver|ext|min|max|` +
+		`jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)$`)
+)
+
+// endsAt reports whether the full stop after some text ends a sentence. In doubt it does not: a fact that is cut is
+// lost.
+func endsAt(before, after string) bool {
+	word := before[strings.LastIndexFunc(before, unicode.IsSpace)+1:]
+	after = strings.TrimLeftFunc(after, unicode.IsSpace)
+	if strings.HasSuffix(word, "..") || strings.HasSuffix(word, "…") {
+		next, _ := utf8.DecodeRuneInString(after)
+		return !unicode.IsLower(next)
+	}
+	word = strings.TrimLeftFunc(word, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	if i := strings.IndexFunc(after, unicode.IsSpace); i >= 0 {
+		after = after[:i]
+	}
+	return !abbreviations.MatchString(word) &&
+		(!numberings.MatchString(word) || !strings.ContainsAny(after, "0123456789"))
+}
+
+// Sentences splits a text into sentences, and joins those that only make sense with the one before.
+func Sentences(text string) []string {
+	var all []string
+	from := 0
+	end := func(to int) {
+		s := strings.Join(strings.Fields(text[from:to]), " ")
+		from = to
+		if s == "" {
+			return
+		}
+		if n := len(all) - 1; n >= 0 && belongs(all[n], s) {
+			all[n] += " " + s
+			return
+		}
+		all = append(all, s)
+	}
+	for i, r := range text {
+		switch r {
+		case '。', '！', '？':
+			end(i + utf8.RuneLen(r))
+		case '\n', '.', '!', '?':
+			next, _ := utf8.DecodeRuneInString(text[i+1:])
+			if r == '\n' && !unicode.IsLower(next) ||
+				r != '\n' && unicode.IsSpace(next) && (r != '.' || endsAt(text[from:i], text[i+1:])) {
+				end(i + 1)
+			}
+		}
+	}
+	end(len(text))
+	return all
+}
+
+// joinedChars is the most characters of a sentence with those that belong to it.
+const joinedChars = 220
+
+// continuing are the first words of a sentence that speaks of the one before.
+var continuing = func() *lexicon {
+	l := newLexicon()
+	l.add(1, "it, its, they, their, this, that, these, those, he, she, his, her, otherwise, so, because, nobody, no, "+
+		"not, but, even, except, unless, which, there, i asked, also not")
+	return l
+}()
+
+// adding are first words that join a short sentence to the one before. A long one stands alone.
+var adding = func() *lexicon {
+	l := newLexicon()
+	l.add(1, "and, or")
+	return l
+}()
+
+// addingChars is the most characters of a short sentence.
+const addingChars = 60
+
+// belongs reports whether a sentence belongs to the one before. A question never belongs to a statement, which counts
+// less where it ends with a question.
+func belongs(before, s string) bool {
+	if len(before)+len(s) > joinedChars || isQuestion(s) && isStatement(before) {
+		return false
+	}
+	return len(before) < 20 || strings.HasSuffix(before, ":") ||
+		continuing.opening(SpacedOf(tokens.PrefixChars(s, 40)), nil) != 0 ||
+		len(s) <= addingChars && adding.opening(SpacedOf(s), nil) != 0 ||
+		strings.HasSuffix(before, "?") && !strings.HasSuffix(s, "?") && SentenceOf(s).Is(Pending)
+}
+
+func isQuestion(s string) bool { return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？") }
+
+func isStatement(s string) bool {
+	return slices.ContainsFunc([]string{".", "!", "。", "！"}, func(end string) bool { return strings.HasSuffix(s, end) })
+}
+
+// WholeSentences returns the text if it fits, else its first sentences that do and an ellipsis; empty if not even one
+// fits.
+func WholeSentences(text string, fits func(string) bool) string {
+	if fits(text) {
+		return text
+	}
+	shown := ""
+	for _, s := range Sentences(text) {
+		if longer := strings.TrimSpace(shown + " " + s); fits(longer + " …") {
+			shown = longer
+			continue
+		}
+		break
+	}
+	if shown == "" {
+		return ""
+	}
+	return shown + " …"
+}

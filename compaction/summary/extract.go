@@ -1,0 +1,285 @@
+package summary
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/loci-memory/loci/compaction/prose"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
+)
+
+// extract finds what may matter later in messages: requests, what the user told, decisions, findings, open questions,
+// errors, calls and the last state. It carries the lines of the previous summary along, which are whole as they were,
+// and the sentences of one that a model wrote.
+func extract(messages []recall.Message, previous string, must prose.MustMention) *extraction {
+	return extractAs(layoutOf(nil), messages, previous, must)
+}
+
+// extractAs does it with the headings of a layout, by which it also reads the previous summary.
+func extractAs(l layout, messages []recall.Message, previous string, must prose.MustMention) *extraction {
+	x := &extraction{said: prose.Frequency{Of: map[string]int{}}, layout: l}
+	x.carry(previous)
+	messages = slices.DeleteFunc(slices.Clone(messages), prose.IsWarning)
+	names := prose.CallNames(messages)
+	x.outputLines = min(max(allOutputLines/max(results(messages), 1), leastOutputLines), outputLines)
+	for _, m := range messages {
+		for _, part := range m.Content {
+			switch part.Type {
+			case recall.Text:
+				x.addMessage(m, prose.Unmarked(part.Text))
+			case recall.ToolReturn:
+				x.addResult(m, part, cmp.Or(names[part.CallID], "a tool"))
+			default:
+			}
+		}
+	}
+	x.items[calls] = append(x.items[calls], callLines(messages)...)
+	x.items[state] = lastState(messages, names)
+	x.rate(must)
+	return x
+}
+
+// results counts the results of tools in messages.
+func results(messages []recall.Message) (n int) {
+	for _, m := range messages {
+		for _, p := range m.Content {
+			if p.Type == recall.ToolReturn {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// saysNothing are the lines of summaries that are no part of what they say.
+var saysNothing = map[string]bool{"": true, prose.ExtractedBy: true, prose.LeftOut: true, prose.NothingSaid: true,
+	prose.NoHistory: true,
+	prose.SplitRule: true, prose.SplitTitle: true}
+
+// carry adds the lines of a previous summary to their sections, and sentences that a model wrote to Earlier. A request
+// may leave: its sentences are also among what the user told.
+func (x *extraction) carry(previous string) {
+	in, text := []section{earlier}, []string{}
+	known := []layout{x.layout, layoutOf(nil), layoutOf(prose.SplitFormat)}
+	for line := range strings.Lines(previous) {
+		line = strings.TrimSpace(line)
+		if group := sectionsUnder(known, line); group != nil {
+			in = group
+			continue
+		}
+		if strings.HasPrefix(line, "## ") {
+			in = []section{earlier}
+			continue
+		}
+		found := numbered.FindStringSubmatch(line)
+		if saysNothing[line] || strings.HasPrefix(line, prose.AlsoNamed) {
+			continue
+		}
+		if found == nil || found[1] == "" && slices.Contains(in, earlier) {
+			text = append(text, prose.Unmarked(strings.TrimPrefix(line, "- ")))
+			continue
+		}
+		if strings.HasSuffix(line, prose.ClipSuffix) { // a line that was cut
+			continue
+		}
+		seq, _ := strconv.ParseInt(cmp.Or(found[2], found[1]), 10, 64)
+		text := line[len(found[0]):]
+		x.carryLine(sectionOfLine(in, text), seq, text, strings.TrimPrefix(line, "- "))
+	}
+	for _, s := range prose.Sentences(strings.Join(text, "\n")) {
+		x.add(earlier, item{text: prose.OneLine(s, sentenceChars), carried: true}, prose.SentenceOf(s), 1)
+	}
+}
+
+// sectionsUnder returns the sections under a heading, by the first layout that has the heading. It returns nil if no
+// layout has it.
+func sectionsUnder(known []layout, heading string) []section {
+	for _, l := range known {
+		if group := l.sectionsOf(heading); group != nil {
+			return group
+		}
+	}
+	return nil
+}
+
+func (x *extraction) carryLine(in section, seq int64, text, line string) {
+	i := item{text: line, seq: seq, carried: true}
+	switch in {
+	case named: // those that matter are among what must be mentioned
+	case state:
+		if said, ok := strings.CutPrefix(text, "assistant: "); ok {
+			for _, s := range prose.Sentences(said) {
+				x.add(findings, item{text: fmt.Sprintf("[%d] %s", seq, s), seq: seq, carried: true}, prose.SentenceOf(s), 1)
+			}
+		}
+	case requests:
+		x.items[requests] = append(x.items[requests], i)
+		for _, text := range prose.Sentences(text) {
+			s := prose.SentenceOf(text)
+			x.add(sectionIn(s, told), item{text: fmt.Sprintf("[%d] %s", seq, text), seq: seq, carried: true}, s, 1)
+		}
+	case failures, calls:
+		x.items[in] = append(x.items[in], i)
+	default:
+		x.add(in, i, prose.SentenceOf(text), 1)
+	}
+}
+
+// addMessage adds a message of the user as a request, and the sentences of any message.
+func (x *extraction) addMessage(m recall.Message, text string) {
+	in := findings
+	if m.Role == recall.User {
+		in = told
+		if strings.TrimSpace(text) != "" {
+			x.items[requests] = append(x.items[requests],
+				item{seq: m.Seq, text: fmt.Sprintf("[%d] %s", m.Seq, prose.Quoted(text))})
+		}
+	}
+	if len(text) > 64<<10 { // a document, not something said
+		text = tokens.PrefixChars(text, 16<<10)
+	}
+	for _, text := range prose.Sentences(text) {
+		s := prose.SentenceOf(text)
+		x.add(sectionIn(s, in), item{seq: m.Seq, text: fmt.Sprintf("[%d] %s", m.Seq, prose.OneLine(text, sentenceChars))}, s,
+			1)
+	}
+}
+
+// Shares by which a line gains: an old one for its age, and one with identifiers that must be mentioned.
+const (
+	ageGain     = 0.6
+	mentionGain = 0.3
+)
+
+// rate completes the scores of the compared lines: by how rare their words are, by their age, and by what they mention.
+func (x *extraction) rate(must prose.MustMention) {
+	first, last := int64(0), int64(0)
+	for _, items := range x.items {
+		for _, i := range items {
+			if last = max(last, i.seq); i.seq > 0 && (first == 0 || i.seq < first) {
+				first = i.seq
+			}
+		}
+	}
+	for s := range x.items {
+		if trust[s] == 0 {
+			continue
+		}
+		for n := range x.items[s] {
+			i := &x.items[s][n]
+			rare := x.said.Novelty(i.words)
+			age := float64(last-i.seq) / float64(max(last-first, 1))
+			if !i.carried {
+				age = 0
+			}
+			i.score *= rare * rare * (1 + ageGain*min(age, 1))
+			i.score *= 1 + mentionGain*float64(min(must.CountIn(i.text), 2))
+		}
+	}
+}
+
+// toolCall is a call and its outcome.
+type toolCall struct {
+	seq             int64
+	name, arguments string
+	main            string // the first of its arguments' texts
+	outcome         string
+	failed          bool
+}
+
+// callLines returns a line for each call, or for each tool if there are more than maxCallLines calls.
+func callLines(messages []recall.Message) []item {
+	var all []*toolCall
+	open := map[string]*toolCall{}
+	for _, m := range messages {
+		for _, p := range m.Content {
+			switch p.Type {
+			case recall.ToolCall:
+				c := &toolCall{seq: m.Seq, name: prose.OneLine(p.Name, sentenceChars), arguments: prose.OneLine(p.Input,
+					argumentChars)}
+				if texts := recall.ArgumentTexts(p.Input); len(texts) > 0 {
+					c.main = prose.OneLine(texts[0], argumentChars/2)
+				}
+				all, open[p.CallID] = append(all, c), c
+			case recall.ToolReturn:
+				if c := open[p.CallID]; c != nil {
+					c.outcome, c.failed = fmt.Sprintf(" -> %d characters", len([]rune(p.Text))), p.IsError
+					if p.IsError {
+						c.outcome = " -> an error"
+					}
+				}
+			default:
+			}
+		}
+	}
+	if len(all) > maxCallLines {
+		return collapsed(all)
+	}
+	items := make([]item, len(all))
+	for i, c := range all {
+		items[i] = item{seq: c.seq, text: fmt.Sprintf("[%d] %s(%s)%s", c.seq, c.name, c.arguments, c.outcome)}
+	}
+	return items
+}
+
+func collapsed(all []*toolCall) []item {
+	var order []string
+	by := map[string][]*toolCall{}
+	for _, c := range all {
+		if by[c.name] == nil {
+			order = append(order, c.name)
+		}
+		by[c.name] = append(by[c.name], c)
+	}
+	var items []item
+	for _, name := range order {
+		group := by[name]
+		failed := 0
+		var on []string
+		for _, c := range slices.Backward(group) {
+			if c.failed {
+				failed++
+			}
+			if c.main != "" && len(on) < 8 && !slices.Contains(on, c.main) {
+				on = append(on, c.main)
+			}
+		}
+		text := fmt.Sprintf("[%d–%d] %s, %d times", group[0].seq, group[len(group)-1].seq, name, len(group))
+		if failed > 0 {
+			text += fmt.Sprintf(", %d with an error", failed)
+		}
+		if len(on) > 0 {
+			text += ", lately with: " + strings.Join(on, "; ")
+		}
+		items = append(items, item{seq: group[len(group)-1].seq, text: text})
+	}
+	return items
+}
+
+// lastState returns what the assistant said last, and the last result after it.
+func lastState(messages []recall.Message, names map[string]string) []item {
+	for n, m := range slices.Backward(messages) {
+		if m.Role == recall.Assistant && prose.RequestText(m) != "" {
+			i := item{seq: m.Seq, text: fmt.Sprintf("[%d] assistant: %s", m.Seq, prose.OneLine(prose.RequestText(m),
+				stateChars))}
+			return append([]item{i}, lastResult(messages[n+1:], names)...)
+		}
+	}
+	return lastResult(messages, names)
+}
+
+func lastResult(messages []recall.Message, names map[string]string) []item {
+	for _, m := range slices.Backward(messages) {
+		for _, p := range slices.Backward(m.Content) {
+			if text := strings.TrimSpace(prose.Unmarked(p.Text)); p.Type == recall.ToolReturn && text != "" {
+				return []item{{seq: m.Seq, text: fmt.Sprintf("[%d] result of %s: %s", m.Seq, cmp.Or(names[p.CallID], "a tool"),
+					prose.OneLine(tokens.Suffix(text, 60), 240))}}
+			}
+		}
+	}
+	return nil
+}

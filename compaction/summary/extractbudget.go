@@ -1,0 +1,296 @@
+package summary
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/compaction/prose"
+	"github.com/loci-memory/loci/recall/tokens"
+)
+
+// Shares of an extracted summary's budget. What a part leaves goes to the compared lines.
+const (
+	lastShare    = 0.4  // the last request
+	newShare     = 0.15 // the best compared lines of the messages that leave now
+	factShare    = 0.5  // all compared lines, with those
+	firstShare   = 0.16 // the first request
+	requestsPart = 0.12 // other requests
+	statePart    = 0.12
+	errorsPart   = 0.06
+	callsPart    = 0.08
+	namedPart    = 0.08
+)
+
+// within returns the extraction in at most some tokens, with header as its first line. Only the last request, the last
+// state and calls are shortened if they do not fit; every other line is whole or not there.
+func (x *extraction) within(header string, budget int, must prose.MustMention) string {
+	f := newSelection(x, header, budget)
+	part := func(share float64) int { return int(share * float64(budget)) }
+	f.lastRequest(must, part(lastShare))
+	f.names(must.Request, f.left)
+	f.newest(state, part(statePart), true)
+	f.firstRequest(part(firstShare))
+	f.newest(requests, part(requestsPart), false)
+	f.lines(part(newShare), func(i item) bool { return !i.carried })
+	f.lines(part(factShare)-f.facts, anyItem)
+	f.newest(failures, part(errorsPart), false)
+	f.newest(calls, part(callsPart), true)
+	f.names(must.Others, part(namedPart))
+	f.lines(f.left, anyItem)
+	for _, s := range []section{requests, failures, calls} {
+		f.newest(s, f.left, false)
+	}
+	f.names(must.Others, f.left)
+	return f.render(header)
+}
+
+func anyItem(item) bool { return true }
+
+// lacking returns the compared lines that a text does not mention and that score at least strongScore, and the
+// identifiers that the text lacks, in at most some tokens; empty if there are none.
+func (x *extraction) lacking(text string, budget int, must prose.MustMention) string {
+	f := newSelection(x, prose.LeftOut, budget)
+	f.layout = layoutOf(nil)
+	f.told = append(f.told, lineOf(text))
+	f.text = prose.Folded(text)
+	f.lines(f.left*4/5, func(i item) bool {
+		return i.score >= strongScore || must.CountIn(i.text) > 0 && i.score >= strongScore/2
+	})
+	f.names(slices.Concat(must.Request, must.Others), f.left)
+	if len(f.taken) == 0 {
+		return ""
+	}
+	return f.render(prose.LeftOut)
+}
+
+// strongScore is that of a line which a summary should not leave out.
+const strongScore = 1.2
+
+// itemKey is where an item stands.
+type itemKey struct {
+	section section
+	index   int
+}
+
+// toldLine is a text that a summary has: its words, and its numbers and names.
+type toldLine struct {
+	words []string
+	text  string // spaced
+}
+
+func lineOf(text string) toldLine { return toldLine{lineWords(text), prose.SpacedOf(text).Text} }
+
+// selection is the part of an extraction that fits a budget.
+type selection struct {
+	x      *extraction
+	left   int // tokens
+	facts  int // tokens of the compared lines
+	ranked []itemKey
+	taken  map[itemKey]string
+	told   []toldLine
+	text   string // all that is taken, as mentions compares it
+	ids    []string
+	layout layout
+}
+
+func newSelection(x *extraction, header string, budget int) *selection {
+	f := &selection{x: x, layout: x.layout, left: budget - tokens.Estimate(header+"\n"), taken: map[itemKey]string{}}
+	for s, items := range x.items {
+		for i := range items {
+			if trust[s] > 0 {
+				f.ranked = append(f.ranked, itemKey{section(s), i})
+			}
+		}
+	}
+	slices.SortStableFunc(f.ranked, func(a, b itemKey) int { return cmp.Compare(f.item(b).score, f.item(a).score) })
+	f.ranked = f.ranked[:min(len(f.ranked), maxRanked)]
+	return f
+}
+
+// maxRanked bounds the lines that are compared with each other.
+const maxRanked = 600
+
+func (f *selection) item(a itemKey) item { return f.x.items[a.section][a.index] }
+
+// cost returns the tokens of a line, and of its section's title if it is the first.
+func (f *selection) cost(s section, text string) int {
+	n := tokens.Estimate("- " + text + "\n")
+	for a := range f.taken {
+		if a.section == s {
+			return n
+		}
+	}
+	return n + tokens.Estimate(f.layout.titles[s]+"\n")
+}
+
+// take takes an item that costs at most some tokens, and returns what it costs; 0 if it is taken already or too long.
+func (f *selection) take(a itemKey, text string, most int) int {
+	if _, again := f.taken[a]; again || text == "" {
+		return 0
+	}
+	n := f.cost(a.section, text)
+	if n > min(most, f.left) {
+		return 0
+	}
+	f.left -= n
+	f.taken[a] = text
+	f.told = append(f.told, lineOf(text))
+	f.text += "\n" + prose.Folded(text)
+	return n
+}
+
+// lines takes the compared lines of the highest scores that say something new.
+func (f *selection) lines(most int, fits func(item) bool) {
+	for _, a := range f.ranked {
+		if i := f.item(a); fits(i) && most >= leastLine && !f.says(a.section, i) {
+			n := f.take(a, i.text, most)
+			most -= n
+			f.facts += n
+		}
+	}
+}
+
+// leastLine is the fewest tokens for which lines are looked for.
+const leastLine = 8
+
+// says reports whether what is taken says what a line of a section does: most of its words and all of its numbers, or
+// the same with other numbers twice. What was decided and what the user told with other numbers is something else.
+func (f *selection) says(s section, i item) bool {
+	similar := 0
+	for _, t := range f.told {
+		if len(i.words) == 0 || prose.ShareIn(i.words, t.words) < sameShare {
+			continue
+		}
+		if similar++; similar > 1 && s != decisions && s != told || numbersIn(i.text, t.text) {
+			return true
+		}
+	}
+	return false
+}
+
+// sameShare is the share of a line's words that another one has which says the same.
+const sameShare = 0.7
+
+// numbersIn reports whether a spaced text has all the words with digits of a line, but for its position.
+func numbersIn(line, text string) bool {
+	for _, w := range prose.SpacedOf(numbered.ReplaceAllString("- "+line, "")).Words {
+		if strings.ContainsAny(w, "0123456789") && !strings.Contains(text, " "+w+" ") {
+			return false
+		}
+	}
+	return true
+}
+
+// newest takes items of a section, the newest first.
+func (f *selection) newest(s section, most int, shorten bool) {
+	for n, i := range slices.Backward(f.x.items[s]) {
+		text := i.text
+		if shorten && n == len(f.x.items[s])-1 {
+			text = f.shortened(s, text, most)
+		}
+		most -= f.take(itemKey{s, n}, text, most)
+	}
+}
+
+// shortened returns a text cut so that it costs at most some tokens; empty if hardly anything of it would be left.
+func (f *selection) shortened(s section, text string, most int) string {
+	over := f.cost(s, text) - min(most, f.left)
+	switch whole := tokens.Estimate(text); {
+	case over <= 0:
+		return text
+	case whole-over < leastLine:
+		return ""
+	default:
+		return tokens.Prefix(text, whole-over-2) + "…"
+	}
+}
+
+// lastRequest takes the newest request: whole, or its first sentences, or as much of its first as fits. It leaves room
+// for the identifiers of the request that it does not take.
+func (f *selection) lastRequest(must prose.MustMention, most int) {
+	n := len(f.x.items[requests]) - 1
+	if n < 0 {
+		return
+	}
+	text := f.x.items[requests][n].text
+	whole := prose.WholeSentences(text, func(s string) bool {
+		return f.cost(requests, s) <= min(most, f.left-f.namesCost(must.Request, s))
+	})
+	if whole == "" || must.Last == nil {
+		whole = f.shortened(requests, text, min(most, f.left-f.namesCost(must.Request, "")))
+	}
+	f.take(itemKey{requests, n}, whole, most)
+}
+
+// namesCost returns the tokens of the section of the identifiers that a text does not mention.
+func (f *selection) namesCost(ids []string, text string) (n int) {
+	text = prose.Folded(text)
+	for _, id := range ids {
+		if !prose.Mentions(text, id) {
+			n += tokens.Estimate(id + ", ")
+		}
+	}
+	if n > 0 {
+		n += tokens.Estimate(f.layout.titles[named] + "\n- \n")
+	}
+	return n
+}
+
+// firstRequest takes the first request, which mostly says what the conversation is about.
+func (f *selection) firstRequest(most int) {
+	if len(f.x.items[requests]) > 0 {
+		f.take(itemKey{requests, 0}, f.x.items[requests][0].text, most)
+	}
+}
+
+// names takes identifiers that are not mentioned yet.
+func (f *selection) names(ids []string, most int) {
+	for _, id := range ids {
+		if prose.Mentions(f.text, id) {
+			continue
+		}
+		n := tokens.Estimate(id + ", ")
+		if len(f.ids) == 0 {
+			n += tokens.Estimate(f.layout.titles[named] + "\n- \n")
+		}
+		if n > min(most, f.left) {
+			return
+		}
+		most -= n
+		f.left -= n
+		f.ids = append(f.ids, id)
+		f.text += "\n" + prose.Folded(id)
+	}
+}
+
+// render returns what was taken, section by section, in the order in which it was said.
+func (f *selection) render(header string) string {
+	var b strings.Builder
+	if header != "" {
+		b.WriteString(header + "\n")
+	}
+	order := slices.SortedFunc(maps.Keys(f.taken), func(a, b itemKey) int {
+		return cmp.Or(cmp.Compare(a.section, b.section), cmp.Compare(f.item(a).seq, f.item(b).seq),
+			cmp.Compare(a.index, b.index))
+	})
+	for _, group := range f.layout.groups {
+		lines, title := []string{}, ""
+		for _, s := range group {
+			title = f.layout.titles[s]
+			for _, a := range order {
+				if a.section == s {
+					lines = append(lines, "- "+f.taken[a]+"\n")
+				}
+			}
+			if s == named && len(f.ids) > 0 {
+				lines = append(lines, "- "+strings.Join(f.ids, ", ")+"\n")
+			}
+		}
+		if len(lines) > 0 {
+			b.WriteString(title + "\n" + strings.Join(lines, ""))
+		}
+	}
+	return strings.TrimRight(b.String(), "\n")
+}

@@ -1,0 +1,61 @@
+package summary
+
+import (
+	"github.com/loci-memory/loci/compaction/prose"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// lineWords returns the content words of a line, or all of its words if it has hardly any.
+func lineWords(text string) []string {
+	all := prose.ContentWords(text)
+	if len(all) >= leastWordsOfLine {
+		return all
+	}
+	all = slices.DeleteFunc(prose.SpacedOf(text).Words, func(w string) bool {
+		return !strings.ContainsFunc(w, unicode.IsLetter)
+	})
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// item is a line of a section.
+type item struct {
+	text    string // with the number of its message
+	seq     int64  // of its message; 0 if it is unknown
+	words   []string
+	score   float64
+	carried bool // from the previous summary
+}
+
+// extraction is what was found in messages, by section, in the order in which it was said.
+type extraction struct {
+	items  [sectionCount][]item
+	said   prose.Frequency
+	layout layout
+
+	outputLines int // of a tool's result that are looked at
+}
+
+// numbered matches a line of an extracted summary.
+var numbered = regexp.MustCompile(`^- (?:\[(\d+)(?:–(\d+))?\] )?`)
+
+// add adds a sentence to a section whose sentences are compared.
+func (x *extraction) add(in section, i item, s prose.Sentence, weight float64) {
+	if strings.HasPrefix(s.Text, "result of ") {
+		weight = outputTrust
+	}
+	question := strings.HasSuffix(s.Text, "?")
+	if len(prose.ContentWords(s.Text)) < leastWordsOfLine && (question || !saysMuchInFewWords(s, in, weight)) {
+		return
+	}
+	if in == told && question && s.Opening&prose.Asking == 0 { // cueScore lowers the others
+		weight /= 2
+	}
+	i.words = lineWords(s.Text)
+	i.score = weight * trust[in] * s.CueScore()
+	x.said.Note(i.words)
+	x.items[in] = append(x.items[in], i)
+}

@@ -1,0 +1,94 @@
+package summary
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/compaction/prose"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
+)
+
+// addResult adds the error of a tool: the first line about an error, or the first line of a failed result without one.
+// Other lines are findings.
+func (x *extraction) addResult(m recall.Message, p recall.Part, tool string) {
+	text := resultText(p)
+	failure := strings.TrimSpace(failureLine(text, p.IsError))
+	if failure != "" {
+		x.items[failures] = append(x.items[failures],
+			item{seq: m.Seq, text: fmt.Sprintf("[%d] %s: %s", m.Seq, tool, prose.OneLine(failure, sentenceChars))})
+	}
+	looked := 0
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		if looked++; looked > x.outputLines && !p.IsError {
+			return
+		}
+		if line == failure {
+			failure = ""
+			continue
+		}
+		line = prose.OneLine(line, sentenceChars)
+		x.add(findings, item{seq: m.Seq, text: fmt.Sprintf("[%d] result of %s: %s", m.Seq, tool, line)},
+			prose.SentenceOf(line), outputTrust)
+	}
+}
+
+// resultText returns what of a result is looked at: its beginning, and of one that failed also its end, which says why.
+func resultText(p recall.Part) string {
+	text := p.Text
+	if p.Clip != nil && p.Clip.Shown <= len(text) {
+		text = text[:p.Clip.Shown]
+	}
+	text = strings.Join(slices.Concat(p.Stderr, []string{text}), "\n")
+	if !p.IsError || len(text) <= 2*prose.ClampChars {
+		return beginning(text, prose.ClampChars)
+	}
+	_, end, _ := strings.Cut(text[len(text)-prose.ClampChars/2:], "\n") // without the rest of a line
+	return beginning(text, prose.ClampChars/2) + "\n" + prose.Unmarked(end)
+}
+
+// beginning returns the first characters of a text without the marks in it.
+func beginning(text string, chars int) string {
+	text = prose.Unmarked(tokens.PrefixChars(text, 2*chars)) // a mark at the end is not looked at
+	return tokens.PrefixChars(text, chars)
+}
+
+// failureLine returns the first line about an error, or the first line of a failed result without one.
+func failureLine(text string, failed bool) (line string) {
+	if !failed && !SaysError(text) {
+		return ""
+	}
+	for l := range strings.Lines(text) {
+		switch {
+		case strings.TrimSpace(l) == "":
+		case SaysError(l):
+			return l
+		case line == "" && failed:
+			line = l
+		}
+	}
+	return line
+}
+
+// errorSigns are what a line of output about an error has one of.
+var errorSigns = []string{"ERROR", "FATAL", "FAIL", "Error:", "error:", "panic:", "Traceback", "Exception", "denied",
+	"not found", "timed out", "refused"}
+
+// SaysError reports whether a line of output is about an error. It is asked of each line of each result: a regular
+// expression takes ten times as long.
+func SaysError(line string) bool {
+	return slices.ContainsFunc(errorSigns, func(sign string) bool { return strings.Contains(line, sign) })
+}
+
+// failureText returns what a failed result says from its line about an error on.
+func failureText(p recall.Part) string {
+	text := resultText(p)
+	if line := failureLine(text, true); line != "" {
+		return text[strings.Index(text, line):]
+	}
+	return text
+}

@@ -1,0 +1,72 @@
+package summary
+
+import (
+	"github.com/loci-memory/loci/compaction/prose"
+	"slices"
+	"strings"
+)
+
+// extractedNames are the names of the sections of an extraction, in formats.
+var extractedNames = [sectionCount]string{"earlier", "requests", "told", "decisions", "findings", "open", "errors",
+	"named", "calls", "state"}
+
+// layout says under which headings the sections of an extraction stand, and in which order.
+type layout struct {
+	titles [sectionCount]string
+	groups [][]section // of the same title
+}
+
+// layoutOf returns the layout of a format; nil has that of Loci. Sections that the format does not have keep theirs and
+// follow.
+func layoutOf(f *prose.Format) layout {
+	l := layout{titles: titles}
+	used := [sectionCount]bool{}
+	if f != nil {
+		for _, s := range f.Sections {
+			var group []section
+			for _, name := range s.From {
+				if i := slices.Index(extractedNames[:], name); i >= 0 && !used[i] {
+					group, used[i], l.titles[i] = append(group, section(i)), true, s.Heading
+				}
+			}
+			l.groups = append(l.groups, group)
+		}
+	}
+	for i := range sectionCount {
+		if !used[i] {
+			l.groups = append(l.groups, []section{i})
+		}
+	}
+	return l
+}
+
+// sectionsOf returns the sections under a heading, nil if the layout does not have the heading.
+func (l layout) sectionsOf(heading string) []section {
+	for _, group := range l.groups {
+		if len(group) > 0 && l.titles[group[0]] == heading {
+			return group
+		}
+	}
+	return nil
+}
+
+// sectionOfLine returns the section of a line, without its number, that stands under the heading of several sections.
+func sectionOfLine(group []section, line string) section {
+	has := func(s section) bool { return slices.Contains(group, s) }
+	switch {
+	case len(group) == 1:
+		return group[0]
+	case has(state) && (strings.HasPrefix(line, "assistant: ") || strings.HasPrefix(line, "result of ") && !has(findings)):
+		return state
+	}
+	for _, general := range []section{requests, findings, told, decisions, open} {
+		if !has(general) {
+			continue
+		}
+		if said := sectionIn(prose.SentenceOf(line), general); has(said) && trust[general] > 0 {
+			return said
+		}
+		return general
+	}
+	return group[0]
+}

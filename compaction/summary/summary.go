@@ -1,0 +1,167 @@
+// Package summary writes the summary of messages that leave a view: a model's, which is checked, or without a model one
+// that is extracted from the messages.
+//
+// Each file uses those that are named before it:
+//   - a summary that no model writes: summarizer.go section.go layout.go extraction.go extractresult.go extract.go
+//     extractbudget.go
+//   - a summary that a model writes: writer.go calledfile.go prompt.go appendix.go usermessages.go repair.go accept.go
+//     calls.go attempt.go stages.go unwritten.go split.go summary.go
+package summary
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/chunker/frame"
+	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/plan"
+	"github.com/loci-memory/loci/compaction/prose"
+	"github.com/loci-memory/loci/recall/tokens"
+)
+
+// Summarize makes the summary that replaces what is evicted. It fails only if ctx ends: if m is nil, down, slow, too
+// small for the transcript or writes nonsense, the summary is extracted. A summary keeps to the budget of e, or to
+// MinBudget if that is more, and to the settings' clip_chars; it is valid UTF-8, and names what the last request named.
+// If no message says anything, no model is asked and the summary is the previous one.
+func Summarize(ctx context.Context, e clip.Evicted, s plan.Settings, m *Model) (clip.Summary, error) {
+	if history, turn, ok := divided(e); ok {
+		return summarizeDivided(ctx, history, turn, s, m)
+	}
+	w := newWriter(e, s, m)
+	switch {
+	case len(e.Messages) == 0:
+	case e.Hidden:
+		return w.hidden(), ctx.Err()
+	case e.Notes != "":
+		return w.fromNotes(), ctx.Err()
+	}
+	if len(w.entries) == 0 {
+		return w.nothing(), ctx.Err()
+	}
+	if m == nil {
+		w.why = "no model is configured"
+		return w.extracted(), ctx.Err()
+	}
+	patience := m.Patience
+	if patience == 0 {
+		patience = Patience
+	}
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	text, how, ok := w.ask(limited)
+	if ctx.Err() != nil {
+		return clip.Summary{}, ctx.Err()
+	}
+	if !ok {
+		if limited.Err() != nil {
+			w.why = fmt.Sprintf("the model took longer than %v", patience)
+		}
+		return w.extracted(), nil
+	}
+	return w.summary(frame.Restore(text), how), nil
+}
+
+func newWriter(e clip.Evicted, s plan.Settings, m *Model) *writer {
+	w := &writer{e: e, s: s, m: m, scale: margin, sent: math.MaxInt, entries: prose.Transcript(e.Messages, false),
+		maxCalls: MaxModelCalls}
+	replaced := prose.TokensIn(w.entries)
+	if logged := 0; len(e.Messages) > 0 {
+		for _, m := range e.Messages {
+			logged += max(m.Tokens, 0)
+		}
+		replaced = max(replaced, logged)
+	}
+	if e.Previous != nil {
+		w.previous = strings.TrimSpace(prose.Clean(e.Previous.Text))
+		replaced += tokens.Estimate(w.previous)
+	}
+	w.reserve()
+	w.budget = min(e.Budget-w.reserved, replaced-1)
+	if s.ClipChars != nil {
+		w.budget = min(w.budget, *s.ClipChars/4)
+	}
+	w.budget = max(w.budget, plan.MinBudget)
+	w.must = prose.MustMentionOf(e.Messages, prose.Appended.ReplaceAllString(w.previous, ""), w.budget)
+	if m != nil {
+		w.window = max(m.Window, 0)
+	}
+	return w
+}
+
+// ask tries one way after the other until an answer is accepted.
+func (w *writer) ask(ctx context.Context) (text string, how clip.How, ok bool) {
+	if w.e.Self != nil {
+		messages := w.selfRequest()
+		text, next := w.try(ctx, messages, w.e.Self.Tools, true)
+		if !next {
+			return text, clip.Own, text != ""
+		}
+		if ctx.Err() != nil {
+			return "", "", false
+		}
+	}
+	for _, stage := range w.stages() {
+		w.cut = nil
+		if stage.how == Staged {
+			if text, ok := w.staged(ctx); ok {
+				return text, Staged, true
+			}
+			continue
+		}
+		messages := stage.make()
+		if messages == nil {
+			continue
+		}
+		text, next := w.try(ctx, messages, nil, false)
+		if !next {
+			return text, stage.how, text != ""
+		}
+	}
+	return "", "", false
+}
+
+// stages returns the ways in which a model other than the agent's own is asked, in order.
+func (w *writer) stages() []stage {
+	ways := []stage{{clip.Whole, w.whole}, {Staged, nil}, {clip.Clamped, w.clampedTranscript}}
+	if f := w.e.Format; f != nil && f.HeadDrop {
+		return append(ways, slices.Repeat([]stage{{clip.Middle, w.headDropped}}, maxHeadDrops)...)
+	}
+	return append(ways, stage{clip.Middle, w.middle})
+}
+
+// summarizeDivided makes a summary of the history and one of the beginning of a turn, and joins them.
+func summarizeDivided(ctx context.Context, history, turn clip.Evicted, s plan.Settings, m *Model) (
+	clip.Summary, error) {
+	before := clip.Summary{Text: prose.NoHistory, From: turn.Messages[0].Position, FromSeq: turn.Messages[0].Seq}
+	var err error
+	if len(history.Messages) > 0 || history.Previous != nil {
+		if before, err = Summarize(ctx, history, s, m); err != nil {
+			return before, err
+		}
+	}
+	after, err := Summarize(ctx, turn, s, m)
+	if err != nil {
+		return after, err
+	}
+	after.Text = before.Text + prose.SplitTurn + after.Text
+	after.From, after.FromSeq = min(before.From, after.From), min(before.FromSeq, after.FromSeq)
+	after.To, after.ToSeq = max(before.To, after.To), max(before.ToSeq, after.ToSeq)
+	if before.ModelCalls > 0 && before.How != clip.Extracted { // else it repeats an earlier summary, or is empty
+		after.How, after.Model = before.How, before.Model
+	}
+	after.ModelCalls += before.ModelCalls
+	after.PromptTokens += before.PromptTokens
+	after.OutputTokens += before.OutputTokens
+	after.Why, after.Detail = cmp.Or(after.Why, before.Why), cmp.Or(after.Detail, before.Detail)
+	after.Before, after.After = before.Before, before.After
+	if f := history.Format; f != nil {
+		after.Before, after.After = f.Before, f.After
+	}
+	after.Text = prose.LimitChars(after.Text, s.ClipChars)
+	after.Tokens = clip.SummaryTokens(after)
+	return after, nil
+}
