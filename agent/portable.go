@@ -187,3 +187,23 @@ func (s *Store) restoreWith(ctx context.Context, org db.Org, identity int64, con
 		SELECT org, agent_key, key, $2 FROM conversations WHERE org = $1 AND id = ANY ($3)`, org, identity, conversations)
 	return db.Error(err)
 }
+
+// Records are the numbers of what an agent has, and no file carries.
+type Records struct {
+	Handovers int `db:"handovers"`
+	Waiting   int `db:"waiting"` // updates of hand-overs, for an operator's approval
+	Children  int `db:"children"`
+	Flushes   int `db:"flushes"`
+}
+
+// Records counts what an agent has, and no file carries.
+func (s *Store) Records(ctx context.Context, org db.Org, agentID string) (Records, error) {
+	return db.One[Records](ctx, s.DB, `
+		WITH a AS (SELECT key FROM agents WHERE org = $1 AND id = $2),
+		     h AS (SELECT h.key FROM handovers h JOIN a ON h.org = $1 AND h.agent_key = a.key)
+		SELECT (SELECT count(*) FROM h) AS handovers,
+		       (SELECT count(*) FROM handover_updates u JOIN h ON u.handover_key = h.key
+		        WHERE u.org = $1 AND u.status = 'proposed') AS waiting,
+		       (SELECT count(*) FROM children c JOIN a ON c.org = $1 AND c.parent_key = a.key) AS children,
+		       (SELECT count(*) FROM flushes f JOIN a ON f.org = $1 AND f.agent_key = a.key) AS flushes`, org, agentID)
+}

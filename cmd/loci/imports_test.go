@@ -63,7 +63,7 @@ var house = map[string][]string{
 		"recall"},
 	"server/mcp": {"chunker/frame", "db", "db/event", "files", "recall", "recall/tokens", "agent", "memory/block",
 		"agent/handover", "memory/file", "agent/tool"},
-	"server/metrics": {"db"},
+	"server/metrics": {"db/counts"},
 	"agent/tool": {"agent", "agent/seance", "agent/tool/jq", "archival", "chunker/frame", "compaction/policy",
 		"compaction/summary", "db", "files", "memory/block", "memory/file", "memory/search", "memory/working", "recall",
 		"tenant/erase"},
@@ -128,6 +128,7 @@ var house = map[string][]string{
 
 	"files/document/documenttest": {"files/document"},
 
+	"db/counts":          {"db"},
 	"db":                 {"db/migrations"},
 	"chunker/frame":      {},
 	"db/event":           {"db"},

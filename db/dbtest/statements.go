@@ -31,7 +31,7 @@ var acrossOrganizations = map[string]string{
 	"erase.(*Store).next":          "finds the erasures of servers that are gone",
 	"loop.(*Loop).orphans":         "finds the runs of servers that are gone",
 	"loop.(*Loop).Forget":          "deletes batches of the items of old runs",
-	"metrics.(*database).counted":  "counts files and open files",
+	"counts.All":                   "counts files and open files",
 	"quota.(*Store).Fold":          "finds the organizations whose usage is in many rows",
 	"recall.(*Store).clear":        "deletes batches of the rows of deleted agents, and of texts that nothing names",
 }

@@ -82,7 +82,7 @@ func (e *export) read(ctx context.Context) (err error) {
 	for _, t := range e.custom {
 		e.tools = append(e.tools, letta.CustomToolOf(t.CustomTool))
 	}
-	e.records, err = e.countRecords(ctx)
+	e.records, err = e.Agents.Records(ctx, e.org, e.AgentID)
 	return err
 }
 

@@ -40,7 +40,7 @@ type export struct {
 	files        []files.File
 	tools        []letta.Tool // those that Letta has, and the custom ones
 	custom       []agent.PortableTool
-	records      records
+	records      agent.Records
 
 	ids    map[string]string // those of the file, by those of the database
 	counts map[string]int    // of the ids that each prefix has in the file
@@ -241,7 +241,7 @@ func (e *export) toolEntry(t letta.Tool) toolEntry {
 func (e *export) leftOut() string {
 	said := []string{"Runs, steps and the log of prompts are left out."}
 	if e.Full {
-		return strings.Join(append(said, e.records.leftOut()...), " ")
+		return strings.Join(append(said, leftOut(e.records)...), " ")
 	}
 	if e.NoMessages {
 		said = append(said, "Messages are left out.")

@@ -38,12 +38,7 @@ func New(a *rest.API, agents *agent.Store, tools *tool.Set, version string) *Sto
 
 // snapshot calls do in a transaction that reads one state of the database, whatever others write meanwhile.
 func (s *Store) snapshot(ctx context.Context, do func(*Store) error) error {
-	return db.Tx(ctx, s.Agents.DB, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY`); err != nil {
-			return err
-		}
-		return do(s.with(tx))
-	})
+	return db.Snapshot(ctx, s.Agents.DB, func(tx pgx.Tx) error { return do(s.with(tx)) })
 }
 
 // with returns the store with all statements in tx.

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/counts"
 )
 
 // readTimeout bounds the statements of one reading of the metrics.
@@ -26,20 +26,12 @@ type database struct {
 	pool *pgxpool.Pool
 
 	mu     sync.Mutex
-	counts []count
+	counts []counts.Count
 	at     time.Time // when they were counted
 }
 
-// count is one number of the database.
-type count struct {
-	Of    string  `db:"of"`
-	Name  string  `db:"name"`
-	State string  `db:"state"`
-	Value float64 `db:"value"`
-}
-
 // counted returns the numbers of the database, which are counted for one reader at a time.
-func (c *database) counted() ([]count, error) {
+func (c *database) counted() ([]counts.Count, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if time.Since(c.at) < countedFor {
@@ -47,7 +39,7 @@ func (c *database) counted() ([]count, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
-	list, err := db.All[count](ctx, c.pool, counts)
+	list, err := counts.All(ctx, c.pool)
 	if err == nil {
 		c.counts, c.at = list, time.Now()
 	}
@@ -115,38 +107,3 @@ func (c *database) Collect(to chan<- prometheus.Metric) {
 		}
 	}
 }
-
-// counts counts, over all organizations, jobs, files and open files.
-//
-// A file's job is scheduled in the virtual time of its queue, which is years ago: it waits since it was made.
-const counts = `
-	SELECT 'job' AS of, queue AS name, state::text AS state, count(*)::double precision AS value
-	FROM river_job WHERE state <> 'completed' GROUP BY queue, state
-	UNION ALL
-	SELECT 'oldest', queue, '', extract(epoch FROM now() - min(greatest(scheduled_at, created_at)))::double precision
-	FROM river_job WHERE state = 'available' GROUP BY queue
-	UNION ALL
-	SELECT 'file', '', status, count(*)::double precision
-	FROM (
-	    SELECT CASE WHEN f.error IS NOT NULL THEN 'error'
-	                WHEN f.generation < f.wanted_generation THEN 'waiting'
-	                ELSE 'parsed' END AS status
-	    FROM files f
-	    JOIN folders d ON d.org = f.org AND d.key = f.folder_key AND d.deleted_at IS NULL
-	) s
-	GROUP BY status
-	UNION ALL
-	SELECT 'vector', 'files', '', coalesce(sum(b.end_ordinal - b.first_ordinal), 0)::double precision
-	FROM embed_batches b JOIN embedding_spaces s ON s.id = b.space_id AND s.used_at > now() - interval '5 minutes'
-	UNION ALL
-	SELECT 'vector', 'messages', '', coalesce(sum(messages - embedded), 0)::double precision
-	FROM conversations WHERE unembedded AND deleted_at IS NULL AND embedded_space IS NOT NULL
-	UNION ALL
-	SELECT 'vector', 'passages', '', count(*)::double precision FROM unembedded_passages WHERE refused IS NULL
-	UNION ALL
-	SELECT 'vector', 'memory_files', '', count(*)::double precision
-	FROM memory_files WHERE unembedded AND deleted_at IS NULL
-	UNION ALL
-	SELECT 'open', '', '', count(*)::double precision FROM agent_files WHERE is_open
-	UNION ALL
-	SELECT 'size', '', '', pg_database_size(current_database())::double precision`
