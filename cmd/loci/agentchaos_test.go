@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loci-memory/loci/agent/loop/model/modeltest"
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 )
@@ -195,7 +196,7 @@ func sendTurn(t testing.TB, servers []*serverProcess, agent string, turn int) {
 				return
 			}
 			said = fmt.Sprintf("%d %.300s (%v)", status, answer, err)
-			wait(t.Context(), 50*time.Millisecond) // a server is gone, or works on the turn
+			db.Pause(t.Context(), 50*time.Millisecond) // a server is gone, or works on the turn
 		}
 	}
 	t.Fatalf("turn %d is not answered: %s", turn, said)

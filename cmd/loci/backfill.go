@@ -27,11 +27,11 @@ func (e *embedder) connect(ctx context.Context, d db.DB, s stores) error {
 			break
 		}
 		e.log.Warn("the embedding model is not in use yet", "error", err)
-		if !wait(ctx, retryEvery) {
+		if !db.Pause(ctx, retryEvery) {
 			return nil
 		}
 	}
-	for looked := time.Now(); wait(ctx, callEvery); {
+	for looked := time.Now(); db.Pause(ctx, callEvery); {
 		if err := e.follow(ctx, s); err != nil && ctx.Err() == nil {
 			e.log.Warn("it is not known whether searches switch to the next model", "error", err)
 		}
@@ -120,13 +120,13 @@ func (e *embedder) reembed(ctx context.Context, s stores) {
 	if e.next.endpoint == nil {
 		return
 	}
-	for wait(ctx, callEvery) {
+	for db.Pause(ctx, callEvery) {
 		if now, ok := e.endpoint.Space(); !ok || e.next.named(now) {
 			continue
 		}
 		if err := s.reembed.Run(ctx, e.next.named); err != nil && ctx.Err() == nil {
 			e.log.Warn("the vectors of the next model are not made; it is tried again", "error", err)
-			wait(ctx, retryEvery)
+			db.Pause(ctx, retryEvery)
 		}
 	}
 }

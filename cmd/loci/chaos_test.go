@@ -148,7 +148,7 @@ func (c *chaos) round(n int) {
 		clients.Go(func() { c.client(ctx, dice, client, n) })
 	}
 	for range 1 + c.dice.IntN(2) {
-		wait(ctx, time.Duration(10+c.dice.IntN(400))*time.Millisecond)
+		db.Pause(ctx, time.Duration(10+c.dice.IntN(400))*time.Millisecond)
 		switch killed := c.dice.IntN(3); killed {
 		case 2:
 			c.servers[0].kill()
@@ -157,7 +157,7 @@ func (c *chaos) round(n int) {
 			c.servers[1].start()
 		default:
 			c.servers[killed].kill()
-			wait(ctx, time.Duration(c.dice.IntN(200))*time.Millisecond)
+			db.Pause(ctx, time.Duration(c.dice.IntN(200))*time.Millisecond)
 			c.servers[killed].start()
 		}
 	}
@@ -195,7 +195,7 @@ func (c *chaos) client(ctx context.Context, dice *rand.Rand, client, round int) 
 		server := c.servers[dice.IntN(len(c.servers))]
 		f, err := sendFile(ctx, server.url()+"/v1/folders/"+c.folder+"/upload?duplicate_handling="+how, name, content)
 		if err != nil {
-			wait(ctx, 20*time.Millisecond) // the server is gone, and comes back
+			db.Pause(ctx, 20*time.Millisecond) // the server is gone, and comes back
 			continue
 		}
 		c.mu.Lock()
@@ -298,7 +298,7 @@ func (c *chaos) settle() {
 		if n == 0 {
 			return
 		}
-		if work.stalls(n) || !wait(c.t.Context(), 20*time.Millisecond) {
+		if work.stalls(n) || !db.Pause(c.t.Context(), 20*time.Millisecond) {
 			c.dump()
 			c.t.Fatalf("of %d things in work none has ended for %v", n, recovery)
 		}

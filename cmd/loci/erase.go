@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/loci-memory/loci/db"
 )
 
 // eraseCmd erases texts or a message from all that an organization stores.
@@ -114,7 +116,7 @@ func (c eraseCmd) erase(ctx context.Context, body []byte) (e listed[erasure], er
 	err = c.call(ctx, "/v1/erasures", bytes.NewReader(body), "application/json", &e.raw)
 	err = cmp.Or(err, decode(e.raw, &e.shown))
 	for err == nil && e.shown.Status == "running" {
-		if !wait(ctx, time.Second) {
+		if !db.Pause(ctx, time.Second) {
 			return e, ctx.Err()
 		}
 		var now listed[erasure] // of its own, so that nothing of an earlier report stays

@@ -111,10 +111,10 @@ func TestTheLogOutlivesKilledServers(t *testing.T) {
 		readers.Go(func() { l.follows(agent) })
 	}
 	for range rounds {
-		wait(t.Context(), time.Duration(50+dice.IntN(600))*time.Millisecond)
+		db.Pause(t.Context(), time.Duration(50+dice.IntN(600))*time.Millisecond)
 		v := l.servers[dice.IntN(2)]
 		v.kill()
-		wait(t.Context(), time.Duration(dice.IntN(100))*time.Millisecond)
+		db.Pause(t.Context(), time.Duration(dice.IntN(100))*time.Millisecond)
 		v.start()
 	}
 	stop()
@@ -171,7 +171,7 @@ func (l *ledger) writer(dice *rand.Rand, who int) {
 			if dice.IntN(2) == 0 {
 				break
 			}
-			wait(l.enough, 20*time.Millisecond) // the server is gone, and comes back
+			db.Pause(l.enough, 20*time.Millisecond) // the server is gone, and comes back
 		}
 	}
 }
@@ -211,10 +211,10 @@ func (l *ledger) consumes(agent string) {
 			nil,
 		)
 		if err != nil || len(page) == 0 {
-			wait(l.t.Context(), 5*time.Millisecond)
+			db.Pause(l.t.Context(), 5*time.Millisecond)
 			continue
 		}
-		for last = page[len(page)-1].Seq; !l.tooLate(); wait(l.t.Context(), 5*time.Millisecond) {
+		for last = page[len(page)-1].Seq; !l.tooLate(); db.Pause(l.t.Context(), 5*time.Millisecond) {
 			_, err := ask[any](
 				l.t.Context(),
 				http.MethodPut,
@@ -244,7 +244,7 @@ func (l *ledger) follows(agent string) {
 		})
 		cancel()
 		if err != nil {
-			wait(l.t.Context(), 5*time.Millisecond)
+			db.Pause(l.t.Context(), 5*time.Millisecond)
 		}
 	}
 }

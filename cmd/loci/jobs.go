@@ -76,7 +76,7 @@ func (p *process) keepPresent(ctx context.Context, ready chan struct{}) error {
 			said = err.Error()
 			p.log.Warn("the server's lock on the database was lost", "error", err)
 		}
-		if !wait(ctx, retryEvery) {
+		if !db.Pause(ctx, retryEvery) {
 			return nil
 		}
 	}
@@ -95,7 +95,7 @@ func (p *process) work(ctx context.Context, jobs *river.Client[pgx.Tx], present 
 			break
 		}
 		p.log.Warn("no work on jobs yet", "error", err) // the database may have gone away since
-		if !wait(ctx, retryEvery) {
+		if !db.Pause(ctx, retryEvery) {
 			return nil
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 	"github.com/loci-memory/loci/compaction/lab"
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 )
 
@@ -118,7 +119,7 @@ func TestWorkOutlivesItsServers(t *testing.T) {
 func (p *program) handedOver(agent string) {
 	p.t.Helper()
 	list := "/v1/agents/" + agent + "/handovers"
-	for deadline := time.Now().Add(patience); ; wait(p.t.Context(), 20*time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; db.Pause(p.t.Context(), 20*time.Millisecond) {
 		all := call[[]map[string]any](p, "GET", list, nil)
 		if len(all) == 1 && all[0]["status"] == "done" {
 			break
@@ -173,7 +174,7 @@ func (p *program) replays(body map[string]any) string {
 // replayed waits for the report of a replay.
 func (p *program) replayed(id string) (report lab.Report) {
 	p.t.Helper()
-	for deadline := time.Now().Add(patience); ; wait(p.t.Context(), 20*time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; db.Pause(p.t.Context(), 20*time.Millisecond) {
 		status, text := p.send(http.MethodGet, "/v1/lab/replays/"+id+"/report", nil)
 		if status == http.StatusOK {
 			if err := json.Unmarshal(text, &report); err != nil {

@@ -7,7 +7,7 @@
 //   - a running server, over REST: secret.go client.go list.go named.go
 //   - the database, and the keys and organizations in it or over REST: database.go administration.go adminrest.go
 //     admin.go keylimits.go
-//   - what a server is made of: wait.go memory.go finding.go tracing.go outage.go document.go jq.go fixtures.go
+//   - what a server is made of: intervals.go memory.go finding.go tracing.go outage.go document.go jq.go fixtures.go
 //     headconn.go ambiguous.go answerpace.go
 //   - models: embedding.go modelendpoint.go embeddingmodel.go rerank.go llm.go
 //   - the settings of a server, and what they make: serving.go embedder.go answering.go config.go settings.go

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 )
 
@@ -95,7 +96,7 @@ func (l *lines) String() string {
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !holds(); {
-		if time.Now().After(deadline) || !wait(t.Context(), 50*time.Millisecond) {
+		if time.Now().After(deadline) || !db.Pause(t.Context(), 50*time.Millisecond) {
 			t.Fatalf("not in time: %s", what)
 		}
 	}
@@ -270,7 +271,7 @@ func (p *program) awaitWith(folder string, read func(method, path string) (page 
 		if working == 0 {
 			return list
 		}
-		if time.Now().After(deadline) || !wait(p.t.Context(), 20*time.Millisecond) {
+		if time.Now().After(deadline) || !db.Pause(p.t.Context(), 20*time.Millisecond) {
 			p.t.Fatalf("%d files are still being processed", working)
 		}
 	}

@@ -39,7 +39,7 @@ func (p *process) adviseOwner() {
 
 // analyzeTables analyzes tables that grew, until ctx ends: soon after a load, searches are planned for the new rows.
 func (p *process) analyzeTables(ctx context.Context) {
-	for wait(ctx, analyzeEvery) {
+	for db.Pause(ctx, analyzeEvery) {
 		if _, err := db.AnalyzeGrown(ctx, p.pool); err != nil && ctx.Err() == nil {
 			p.log.Warn("tables that grew are not analyzed; some statements are slower", "error", err)
 		}
@@ -50,7 +50,7 @@ func (p *process) analyzeTables(ctx context.Context) {
 // where River may not, and deletes rows that are kept for a limited time.
 func (p *process) maintain(ctx context.Context, s stores) {
 	p.adviseOwner()
-	for reindexed := time.Now().UTC().YearDay(); wait(ctx, maintainEvery); {
+	for reindexed := time.Now().UTC().YearDay(); db.Pause(ctx, maintainEvery); {
 		if today := time.Now().UTC().YearDay(); today != reindexed && p.owner != nil && p.owner != p.pool {
 			reindexed = today
 			if err := db.Reindex(ctx, p.owner, river.ReindexerIndexNamesDefault()...); err != nil && ctx.Err() == nil {
@@ -75,7 +75,7 @@ func (p *process) indexVectors(ctx context.Context, s stores) {
 	if p.owner == nil {
 		return
 	}
-	for counts := map[string]int{}; wait(ctx, indexEvery); {
+	for counts := map[string]int{}; db.Pause(ctx, indexEvery); {
 		for owners, memory := range s.vectorStores() {
 			p.indexVectorsOf(ctx, owners, memory, func(rows int) bool {
 				before := counts[owners]
@@ -114,7 +114,7 @@ func (p *process) clearVectors(ctx context.Context, owners string, memory vector
 // indexWords keeps the indexes of words up to date until ctx ends. What an index lacks, a search reads from the rows: a
 // failure is tried again later.
 func (p *process) indexWords(ctx context.Context, s stores) {
-	for pruned := time.Now(); wait(ctx, wordsEvery); {
+	for pruned := time.Now(); db.Pause(ctx, wordsEvery); {
 		prune := time.Since(pruned) > pruneEvery
 		if prune {
 			pruned = time.Now()
@@ -149,7 +149,7 @@ func (p *process) reweighWords(ctx context.Context, s stores) {
 		}
 	}{{"files", s.files}, {"messages", s.messages}, {"passages", s.passages}, {"memory files", s.memoryFiles}} {
 		rows, err := memory.store.ReweighWords(ctx)
-		for ; err != nil && wait(ctx, indexEvery); rows, err = memory.store.ReweighWords(ctx) {
+		for ; err != nil && db.Pause(ctx, indexEvery); rows, err = memory.store.ReweighWords(ctx) {
 			p.log.Warn("words of an older version are not weighed anew yet", "of", memory.what, "error", err)
 		}
 		if rows > 0 {
@@ -161,7 +161,7 @@ func (p *process) reweighWords(ctx context.Context, s stores) {
 // indexText keeps the index of grep_files up to date until ctx ends. Where the index lacks text, grep_files reads it
 // all: a failure is tried again later.
 func (p *process) indexText(ctx context.Context, store *files.Store) {
-	for pruned := time.Now(); wait(ctx, indexEvery); {
+	for pruned := time.Now(); db.Pause(ctx, indexEvery); {
 		blocks, err := store.IndexText(ctx)
 		if err == nil && time.Since(pruned) > pruneEvery {
 			pruned = time.Now()
@@ -192,7 +192,7 @@ func (p *process) sweep(ctx context.Context) {
 
 // erase works on erasures until ctx ends.
 func (p *process) erase(ctx context.Context, store *erase.Store) {
-	for wait(ctx, eraseEvery) {
+	for db.Pause(ctx, eraseEvery) {
 		if _, err := store.Run(ctx); err != nil && ctx.Err() == nil {
 			p.log.Warn("an erasure is not done yet; it is tried again", "error", err)
 		}
@@ -201,7 +201,7 @@ func (p *process) erase(ctx context.Context, store *erase.Store) {
 
 // clearOrganizations deletes the data of deleted organizations until ctx ends.
 func (p *process) clearOrganizations(ctx context.Context) {
-	for wait(ctx, orgsEvery) {
+	for db.Pause(ctx, orgsEvery) {
 		rows := map[string]int{}
 		_, err := p.keys.Clear(ctx, func(o apikey.Organization, _ string, n int) { rows[o.ID] += n })
 		if err != nil && ctx.Err() == nil {
@@ -242,7 +242,7 @@ func (p *process) requests() *quota.Requests {
 // more then.
 func (p *process) countUsage(ctx context.Context, requests *quota.Requests) {
 	quotas := quota.Store{DB: p.pool}
-	for wait(ctx, usageEvery) {
+	for db.Pause(ctx, usageEvery) {
 		requests.Flush(ctx)
 		if err := quotas.Fold(ctx); err != nil && ctx.Err() == nil {
 			p.log.Debug("the usage of organizations stays in many rows", "error", err)
@@ -260,7 +260,7 @@ const (
 // keep it for minutes.
 func (p *process) freeMemory(ctx context.Context) {
 	unused := []metrics.Sample{{Name: "/memory/classes/heap/free:bytes"}}
-	for wait(ctx, freeEvery) {
+	for db.Pause(ctx, freeEvery) {
 		if metrics.Read(unused); p.inFlight.Empty() && unused[0].Value.Uint64() > freeBytes {
 			debug.FreeOSMemory()
 		}

@@ -193,7 +193,7 @@ func clearOrganizations(ctx context.Context, s streams, keys *apikey.Store) (row
 			return rows, err
 		}
 		fmt.Fprintln(s.err, "Waiting for jobs of the organization that still run.")
-		if !wait(ctx, time.Second) {
+		if !db.Pause(ctx, time.Second) {
 			return rows, ctx.Err()
 		}
 	}

@@ -142,7 +142,7 @@ func (o *outage) watch(ctx context.Context, log *slog.Logger, worse ...*outage) 
 		case <-o.wake:
 		}
 		began, reminded := time.Now(), time.Now()
-		for wait(ctx, o.every) {
+		for db.Pause(ctx, o.every) {
 			if time.Since(reminded) >= remindEvery && !slices.ContainsFunc(worse, (*outage).isOn) {
 				reminded = time.Now()
 				log.Warn(o.lasts, "seconds", int(time.Since(began).Seconds()))

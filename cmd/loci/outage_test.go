@@ -17,6 +17,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/db/local"
 )
@@ -44,7 +45,7 @@ func postmaster(t testing.TB, home string) int {
 		if text, err = os.ReadFile(filepath.Join(home, "postgres", "postmaster.pid")); err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
 		}
-		if len(text) == 0 && !wait(t.Context(), 20*time.Millisecond) {
+		if len(text) == 0 && !db.Pause(t.Context(), 20*time.Millisecond) {
 			t.Fatal("no Postgres is started")
 		}
 	}
@@ -113,7 +114,7 @@ func (p *program) recovers(folder string) {
 		}
 		well = 0
 		refused(p.t, "meanwhile", status, answer)
-		if time.Now().After(deadline) || !wait(p.t.Context(), 20*time.Millisecond) || p.t.Failed() {
+		if time.Now().After(deadline) || !db.Pause(p.t.Context(), 20*time.Millisecond) || p.t.Failed() {
 			p.t.Fatal("requests are not answered again")
 		}
 	}

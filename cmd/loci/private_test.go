@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/db/local"
 )
@@ -103,7 +104,7 @@ func (p *program) outlivesItsPostgres(home string) {
 		killed := postmaster(p.t, home)
 		send(p.t, syscall.SIGKILL, killed)
 		for postmaster(p.t, home) == killed { // what it leaves may answer for a moment
-			if !wait(p.t.Context(), 20*time.Millisecond) {
+			if !db.Pause(p.t.Context(), 20*time.Millisecond) {
 				p.t.Fatal("no other Postgres is started")
 			}
 		}

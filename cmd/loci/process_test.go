@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 )
 
@@ -104,7 +105,7 @@ func killInTurn(t testing.TB, servers []*serverProcess, seed int) (enough func()
 	dice := rand.New(rand.NewPCG(uint64(seed), 1)) //nolint:gosec // repeatable
 	var killing sync.WaitGroup
 	killing.Go(func() {
-		for wait(ctx, time.Duration(50+dice.IntN(400))*time.Millisecond) {
+		for db.Pause(ctx, time.Duration(50+dice.IntN(400))*time.Millisecond) {
 			victim := servers[dice.IntN(len(servers))]
 			victim.kill()
 			victim.start() //nolint:contextcheck // it ends with the test

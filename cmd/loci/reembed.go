@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed/endpoint"
 )
 
@@ -91,7 +92,7 @@ func (r remote) follow(ctx context.Context, s streams, asJSON bool) error {
 		default:
 			line.show(reembeddingText(p))
 		}
-		if !wait(ctx, lookAtReembed) {
+		if !db.Pause(ctx, lookAtReembed) {
 			return ctx.Err()
 		}
 	}

@@ -53,7 +53,7 @@ func (p *process) keepPostgres(ctx context.Context) error {
 				return err
 			}
 			p.log.Error("Postgres ended; it is started again", "try", tries+1, "error", err)
-			if tries > 0 && !wait(ctx, restartPause<<(tries-1)) {
+			if tries > 0 && !db.Pause(ctx, restartPause<<(tries-1)) {
 				return nil
 			}
 			err = p.restart(ctx)
@@ -67,7 +67,7 @@ func (p *process) restartWithRoom(ctx context.Context, full error) error {
 	p.log.Error("Postgres ended, because its disk is full; it is started when there is room", "error", full)
 	p.pg.full.Store(&full)
 	defer p.pg.full.Store(nil)
-	for wait(ctx, roomPause) {
+	for db.Pause(ctx, roomPause) {
 		if err := p.restart(ctx); !db.IsFull(err) {
 			return err
 		}

@@ -227,7 +227,7 @@ func (e *earlier) start(at int) (program *exec.Cmd, session string) {
 		if session = e.waiting(`=`); session != "" {
 			return program, session
 		}
-		if time.Now().After(deadline) || !wait(e.t.Context(), 10*time.Millisecond) {
+		if time.Now().After(deadline) || !db.Pause(e.t.Context(), 10*time.Millisecond) {
 			_ = program.Process.Kill()
 			e.t.Fatalf("the migration does not come to statement %d: %v:\n%s", at, program.Wait(), log)
 		}
@@ -267,7 +267,7 @@ func (e *earlier) outlive(statement int) {
 	out, next := newLines(), make(chan int, 1)
 	go func() { next <- run(e.t.Context(), []string{"migrate", "--database-url=" + e.url}, out, out) }()
 	for deadline := time.Now().Add(patience); e.waiting(`<>`) == ""; {
-		if time.Now().After(deadline) || !wait(e.t.Context(), 10*time.Millisecond) {
+		if time.Now().After(deadline) || !db.Pause(e.t.Context(), 10*time.Millisecond) {
 			e.t.Fatal("the next program does not wait for the session of the one that was killed")
 		}
 	}
@@ -358,7 +358,7 @@ func (e *earlier) isServed() {
 	}
 	const deleted = `SELECT count(*) FROM folders WHERE deleted_at IS NOT NULL`
 	for deadline := time.Now().Add(patience); e.query(deleted) != "0"; {
-		if time.Now().After(deadline) || !wait(e.t.Context(), 20*time.Millisecond) {
+		if time.Now().After(deadline) || !db.Pause(e.t.Context(), 20*time.Millisecond) {
 			e.t.Fatalf("deleted folders are still there:\n%s", p.log)
 		}
 	}

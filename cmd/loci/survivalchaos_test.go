@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/agent/loop/model/modeltest"
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 )
@@ -194,7 +195,7 @@ func (s *survival) work(turn int) {
 func (s *survival) until(method, path, body string) {
 	s.t.Helper()
 	said := ""
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); wait(s.t.Context(), 20*time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); db.Pause(s.t.Context(), 20*time.Millisecond) {
 		for _, server := range s.servers {
 			status, answer, err := post(s.t.Context(), server.url()+"/v1/agents/"+s.agent+path, body)
 			if err == nil && status < 300 {
@@ -320,7 +321,7 @@ func (s *survival) checkHandovers(turns int) {
 func (s *survival) checkChildren() {
 	s.t.Helper()
 	for deadline := time.Now().Add(patience); len(s.list("/children?status=working")) > 0; {
-		if time.Now().After(deadline) || !wait(s.t.Context(), 50*time.Millisecond) {
+		if time.Now().After(deadline) || !db.Pause(s.t.Context(), 50*time.Millisecond) {
 			s.t.Fatalf("sub-agents do not return: %v", s.list("/children?status=working"))
 		}
 	}

@@ -128,7 +128,7 @@ func (p *program) waitsForNoVectors(agent string) {
 		if pending == 0 {
 			break
 		}
-		if time.Now().After(deadline) || !wait(p.t.Context(), 20*time.Millisecond) {
+		if time.Now().After(deadline) || !db.Pause(p.t.Context(), 20*time.Millisecond) {
 			p.t.Fatalf("%d texts still wait for their vectors:\n%s", pending, p.log)
 		}
 	}

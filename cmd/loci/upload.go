@@ -23,6 +23,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 )
 
@@ -338,7 +339,7 @@ func (u *upload) await(ctx context.Context) error {
 			if err := u.get(ctx, "/v1/folders/"+u.folder+"/files/"+f.ID, &f); err != nil {
 				return err
 			}
-			if f.Status == before && !wait(ctx, 100*time.Millisecond) {
+			if f.Status == before && !db.Pause(ctx, 100*time.Millisecond) {
 				return ctx.Err()
 			}
 		}

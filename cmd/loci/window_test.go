@@ -85,15 +85,15 @@ func TestTheWindowOutlivesKilledServers(t *testing.T) {
 	run(w.interrupts)
 	hit := 0
 	for range rounds {
-		wait(t.Context(), time.Duration(100+dice.IntN(900))*time.Millisecond)
+		db.Pause(t.Context(), time.Duration(100+dice.IntN(900))*time.Millisecond)
 		for tries := 0; dice.IntN(3) > 0 && w.thinking.Load() == 0 && tries < 200; tries++ { // two of three: thinking
-			wait(t.Context(), 5*time.Millisecond)
+			db.Pause(t.Context(), 5*time.Millisecond)
 		}
 		hit += w.restart(dice)
 	}
 	// A run in which no server is killed while the model thinks proves little.
 	for deadline := time.Now().Add(patience); hit == 0 && time.Now().Before(deadline); {
-		if wait(t.Context(), time.Millisecond); w.thinking.Load() > 0 {
+		if db.Pause(t.Context(), time.Millisecond); w.thinking.Load() > 0 {
 			hit += w.restart(dice)
 		}
 	}
@@ -130,7 +130,7 @@ func (w *windows) restart(dice *rand.Rand) (hit int) {
 	hit = int(min(1, w.thinking.Load()))
 	v := w.servers[dice.IntN(2)]
 	v.kill()
-	wait(w.t.Context(), time.Duration(dice.IntN(200))*time.Millisecond)
+	db.Pause(w.t.Context(), time.Duration(dice.IntN(200))*time.Millisecond)
 	v.start()
 	return hit
 }
@@ -143,7 +143,7 @@ func (w *windows) awaitCompaction() {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if made || time.Now().After(deadline) || !wait(w.t.Context(), 20*time.Millisecond) {
+		if made || time.Now().After(deadline) || !db.Pause(w.t.Context(), 20*time.Millisecond) {
 			return
 		}
 	}
@@ -207,7 +207,7 @@ func (w *windows) model(seed uint64) *llmtest.Provider {
 		mu.Lock()
 		pause, fault := time.Duration(20+dice.IntN(480))*time.Millisecond, dice.IntN(4*len(faults))
 		mu.Unlock()
-		return !wait(r.Context(), pause) || fault < len(faults) && faults[fault](out, r, asked)
+		return !db.Pause(r.Context(), pause) || fault < len(faults) && faults[fault](out, r, asked)
 	})
 	return p
 }
@@ -279,7 +279,7 @@ func (w *windows) capture(
 		case ok:
 			w.t.Errorf("captured: got %d %s", status, answer)
 			return nil
-		case !again, !wait(w.t.Context(), 20*time.Millisecond): // the server is gone, and comes back
+		case !again, !db.Pause(w.t.Context(), 20*time.Millisecond): // the server is gone, and comes back
 			return nil
 		}
 	}
@@ -375,7 +375,7 @@ func (w *windows) prompts(dice *rand.Rand, th *thread) (usage any) {
 		switch {
 		case ok && dice.IntN(2) == 0:
 			return map[string]any{"prompt_tokens": p.Tokens.Total + dice.IntN(1+p.Tokens.Total/20), "completion_tokens": 400}
-		case ok, !wait(w.t.Context(), 20*time.Millisecond):
+		case ok, !db.Pause(w.t.Context(), 20*time.Millisecond):
 			return nil
 		}
 	}
@@ -435,7 +435,7 @@ func (p handed) paired() error {
 func (w *windows) reads(dice *rand.Rand) {
 	for w.enough.Err() == nil {
 		w.prompt(dice, w.threads[dice.IntN(len(w.threads))])
-		wait(w.enough, time.Duration(dice.IntN(100))*time.Millisecond)
+		db.Pause(w.enough, time.Duration(dice.IntN(100))*time.Millisecond)
 	}
 }
 
@@ -453,7 +453,7 @@ func (w *windows) interrupts(dice *rand.Rand) {
 		th.mu.Lock()
 		th.beside = append(th.beside, got...)
 		th.mu.Unlock()
-		wait(w.enough, time.Duration(dice.IntN(300))*time.Millisecond)
+		db.Pause(w.enough, time.Duration(dice.IntN(300))*time.Millisecond)
 	}
 }
 
@@ -478,7 +478,7 @@ func (w *windows) meddles(dice *rand.Rand) {
 		} else {
 			w.reverts(dice, th)
 		}
-		wait(w.enough, time.Duration(dice.IntN(100))*time.Millisecond)
+		db.Pause(w.enough, time.Duration(dice.IntN(100))*time.Millisecond)
 	}
 }
 
@@ -518,7 +518,7 @@ func (w *windows) settle() {
 		if len(left) == 0 {
 			return
 		}
-		if work.stalls(len(left)) || !wait(w.t.Context(), 20*time.Millisecond) {
+		if work.stalls(len(left)) || !db.Pause(w.t.Context(), 20*time.Millisecond) {
 			w.t.Fatalf("none of these jobs has ended for %v:\n%s", recovery, strings.Join(left, "\n"))
 		}
 	}

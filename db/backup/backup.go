@@ -5,8 +5,8 @@
 // cut into pieces of at most 4 MiB; its checksum is the SHA-256 of its pieces, joined. The last 40 bytes are a frame
 // that zstd skips, with the SHA-256 of all bytes before it.
 //
-// Each file uses those that are named before it: seal.go is the end of a backup, backup.go writes one, verify.go checks
-// one, and restore.go loads one.
+// Each file uses those that are named before it: checksum.go is the end of a backup, backup.go writes one, verify.go
+// checks one, and restore.go loads one.
 package backup
 
 import (
@@ -130,7 +130,7 @@ func write(ctx context.Context, tx pgx.Tx, to io.Writer, version string, progres
 	if err := packed.Close(); err != nil {
 		return m, err
 	}
-	_, err = to.Write(sealOf(sum))
+	_, err = to.Write(checksumOf(sum))
 	return m, err
 }
 

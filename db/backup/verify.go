@@ -27,19 +27,19 @@ const maxEntryBytes = 16 << 20
 type file struct {
 	archive *tar.Reader
 	packed  *zstd.Decoder
-	sealed  *sealed
+	summed  *summed
 	next    *tar.Header // nil at the end
 	Header
 }
 
 // open reads the beginning of a file. ErrInvalid if it is no backup, or one of another format.
 func open(from io.Reader) (*file, error) {
-	in := newSealed(from)
+	in := newSummed(from)
 	packed, err := zstd.NewReader(in, zstd.WithDecoderMaxMemory(256<<20), zstd.WithDecoderConcurrency(1))
 	if err != nil {
 		return nil, damaged("%v", err)
 	}
-	f := &file{archive: tar.NewReader(packed), packed: packed, sealed: in}
+	f := &file{archive: tar.NewReader(packed), packed: packed, summed: in}
 	if err := f.advance(); err != nil {
 		return nil, err
 	}
@@ -169,10 +169,10 @@ func Verify(from io.Reader, progress func(table string, bytes int64)) (m Manifes
 	if _, err := io.Copy(io.Discard, f.packed); err != nil { // the checksum of the compressed stream comes last
 		return m, damaged("%v", err)
 	}
-	if _, err := io.Copy(io.Discard, f.sealed); err != nil {
+	if _, err := io.Copy(io.Discard, f.summed); err != nil {
 		return m, damaged("%v", err)
 	}
-	if !f.sealed.whole() {
+	if !f.summed.whole() {
 		return m, damaged("its bytes have another SHA-256 than its end says")
 	}
 	return m, m.check(f.Header, found)

@@ -101,25 +101,13 @@ func (p *Poller[K, V]) Run(ctx context.Context, failed func(error)) {
 			return
 		case <-p.begin:
 		}
-		for pause := p.every; p.Count() > 0 && sleep(ctx, pause); {
+		for pause := p.every; p.Count() > 0 && db.Pause(ctx, pause); {
 			pause = p.every
 			if err := p.poll(ctx); err != nil && ctx.Err() == nil {
 				failed(err)
 				pause = max(pause, pollPause)
 			}
 		}
-	}
-}
-
-// sleep waits for d and returns true, or false as soon as ctx ends.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
 	}
 }
 

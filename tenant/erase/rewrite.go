@@ -92,7 +92,7 @@ const samplesTable = "pg_statistic"
 func (r *rewriter) rewriteEach(ctx context.Context, tables []string) (left []string) {
 	left = tables
 	for round := 0; len(left) > 0 && round < rewriteRounds; round++ {
-		if round > 0 && !pause(ctx, rewritePause) {
+		if round > 0 && !db.Pause(ctx, rewritePause) {
 			break
 		}
 		left = slices.DeleteFunc(slices.Clone(left), func(name string) bool { return r.rewrite(ctx, name) })
@@ -155,14 +155,4 @@ func (r *rewriter) analyze(ctx context.Context, name string) bool {
 				WHERE s.schemaname = current_schema() AND s.tablename = c.relname)`, table).Scan(&old)
 	})
 	return err == nil && !old
-}
-
-// pause waits, and reports whether ctx lasted.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
