@@ -8,9 +8,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/plan"
+	"github.com/loci-memory/loci/compaction/store"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
@@ -147,7 +147,7 @@ func (s *Store) assemble(ctx context.Context, org db.Org, at PromptTarget) (p Pr
 	} else if err := s.compileFitting(ctx, org, own, at, &p); err != nil {
 		return p, err
 	}
-	v, err := compaction.ViewOf(p.Conversation, p.Messages, compaction.PromptOverhead{Has: toolset(p.definitions)})
+	v, err := store.ViewOf(p.Conversation, p.Messages, store.PromptOverhead{Has: toolset(p.definitions)})
 	if err != nil {
 		return p, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/prose"
+	"github.com/loci-memory/loci/compaction/store"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/recall"
@@ -34,7 +35,7 @@ func (s *Store) Compact(ctx context.Context, org db.Org, c recall.Conversation, 
 	if err != nil {
 		return compaction.Result{}, err
 	}
-	task := p.task(compaction.Manual)
+	task := p.task(store.Manual)
 	task.Dry, task.Wait = o.Dry, promptPatience
 	at, err := s.moment(ctx, org, p)
 	if err != nil {
@@ -79,7 +80,7 @@ func (s *Store) assembleFitting(ctx context.Context, org db.Org, at PromptTarget
 			}
 			continue
 		}
-		changed, err := s.compactIfNeeded(ctx, org, p, compaction.BeforePrompt, promptPatience)
+		changed, err := s.compactIfNeeded(ctx, org, p, store.BeforePrompt, promptPatience)
 		if tooBig(err) {
 			if truncated, other := s.truncate(ctx, org, p, err); truncated || other != nil {
 				changed, err = truncated, other
@@ -100,8 +101,8 @@ func (p Prompt) refuse() error {
 	if p.Tokens.Total <= p.settings.Most(p.window()) {
 		return nil
 	}
-	task := p.task(compaction.BeforePrompt)
-	v, err := compaction.ViewOf(p.Conversation, p.Messages, task.Overhead)
+	task := p.task(store.BeforePrompt)
+	v, err := store.ViewOf(p.Conversation, p.Messages, task.Overhead)
 	if err != nil {
 		return err
 	}
@@ -116,7 +117,7 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 ) (changed bool, err error) {
 	settings, task := p.settings, p.task(trigger)
 	window := task.Overhead.Window
-	v, err := compaction.ViewOf(p.Conversation, p.Messages, task.Overhead)
+	v, err := store.ViewOf(p.Conversation, p.Messages, task.Overhead)
 	if err != nil {
 		return false, err
 	}
@@ -147,14 +148,14 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 		}
 		return s.warn(ctx, org, c, line)
 	}
-	if trigger != compaction.BeforePrompt {
+	if trigger != store.BeforePrompt {
 		if waits, err := s.awaitsFlush(ctx, org, p); err != nil || waits {
 			return false, err
 		}
 	}
 	task.Patience = patience
-	if at.Tokens = used; trigger == compaction.Idle && p.policy.DueWithoutPause(v, at, was) {
-		task.Trigger = compaction.Threshold
+	if at.Tokens = used; trigger == store.Idle && p.policy.DueWithoutPause(v, at, was) {
+		task.Trigger = store.Threshold
 	}
 	at.Tokens = 0
 	task.Due = func(now recall.Conversation, v clip.View) bool {
@@ -230,23 +231,23 @@ func (s *Store) warn(ctx context.Context, org db.Org, c recall.Conversation, lin
 
 // Revert restores the view that a conversation had before a compaction. ErrConflict if that view does not fit the
 // window, if another compaction came later, or if the compaction was reverted already.
-func (s *Store) Revert(ctx context.Context, org db.Org, k compaction.Compaction) (compaction.Compaction, error) {
+func (s *Store) Revert(ctx context.Context, org db.Org, k store.Compaction) (store.Compaction, error) {
 	restored, err := s.Compaction.Restored(ctx, org, k)
 	if err != nil {
-		return compaction.Compaction{}, err
+		return store.Compaction{}, err
 	}
 	if n := visible(restored); tooLong(restored) {
-		return compaction.Compaction{}, db.Conflict("The view before compaction %s has %d messages; a prompt may have at "+
+		return store.Compaction{}, db.Conflict("The view before compaction %s has %d messages; a prompt may have at "+
 			"most %d. The agent's list of messages has what the compaction hides", k.ID, n, plan.MaxMessages)
 	}
 	p, err := s.assembleAt(ctx, org, PromptTarget{AgentID: k.AgentID, Conversation: restored.ID,
 		view: &restored.ContextView})
 	if err != nil {
-		return compaction.Compaction{}, err
+		return store.Compaction{}, err
 	}
 	window, limit := p.window(), p.settings.Limit(p.window())
 	if p.Tokens.Total > limit {
-		return compaction.Compaction{}, db.Conflict("The view before compaction %s does not fit any more: it has %d tokens, "+
+		return store.Compaction{}, db.Conflict("The view before compaction %s does not fit any more: it has %d tokens, "+
 			"%d more than the %d of its %d at which it would be compacted again. Set a larger context_window_limit first; "+
 			"the agent's list of messages has what it hides", k.ID, p.Tokens.Total, p.Tokens.Total-limit, limit, window)
 	}

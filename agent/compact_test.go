@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/agent"
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/store"
 	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest/scale"
@@ -33,7 +33,7 @@ func (m *thinker) Complete(context.Context, summary.Request) (summary.Reply, err
 }
 
 // fill says more than a window takes.
-func fill(t *testing.T, s store, a agent.Agent) {
+func fill(t *testing.T, s fixture, a agent.Agent) {
 	t.Helper()
 	var messages []recall.Draft
 	for i := range 40 {
@@ -212,7 +212,7 @@ func TestARevertIsNotUndoneByTheNextPrompt(t *testing.T) {
 			handOut(t, s, a, agent.OpenAI)
 			handOut(t, s, a, agent.OpenAI)
 			list, err := s.Compaction.Compactions(t.Context(), s.org, a.ID, "", db.Page{Limit: 9})
-			if err != nil || slices.ContainsFunc(list, func(k compaction.Compaction) bool { return k.RevertedAt == nil }) {
+			if err != nil || slices.ContainsFunc(list, func(k store.Compaction) bool { return k.RevertedAt == nil }) {
 				t.Errorf("%s: the revert was undone: %+v, %v", name, list, err)
 			}
 		}

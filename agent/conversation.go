@@ -6,7 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/store"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/memory/working"
 	"github.com/loci-memory/loci/recall"
@@ -187,7 +187,7 @@ func (s *Store) copied(ctx context.Context, org db.Org, c recall.Conversation, f
 
 // forkAt returns the copy of a conversation up to a message, or whole if messageID is empty.
 func (s *Store) forkAt(ctx context.Context, org db.Org, c recall.Conversation, messageID string) (recall.Fork, error) {
-	f := recall.Fork{ID: recall.NewConversationID(), To: c.Messages, View: c.ContextView, Stats: compaction.Restated}
+	f := recall.Fork{ID: recall.NewConversationID(), To: c.Messages, View: c.ContextView, Stats: store.Restated}
 	if messageID == "" {
 		return f, nil
 	}

@@ -21,34 +21,34 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// store is a store, and an organization for its agents.
-type store struct {
+// fixture is a store, and an organization for its agents.
+type fixture struct {
 	*agent.Store
 	org db.Org
 }
 
 // newStore returns an organization of the database that the package's tests share, and the pool of that.
-func newStore(t *testing.T) (store, *pgxpool.Pool) {
+func newStore(t *testing.T) (fixture, *pgxpool.Pool) {
 	t.Helper()
 	pool, org := dbtest.Org(t)
 	return storeOf(t, pool, org), pool
 }
 
-func storeOf(t testing.TB, pool *pgxpool.Pool, org db.Org) store {
+func storeOf(t testing.TB, pool *pgxpool.Pool, org db.Org) fixture {
 	t.Helper()
 	documents, err := files.New(pool, files.Options{Limits: agent.LimitsOf})
 	if err != nil {
 		t.Fatal(err)
 	}
 	said := recall.New(pool, recall.Options{})
-	return store{&agent.Store{DB: pool, Files: documents, Recall: said, Blocks: &block.Store{DB: pool},
+	return fixture{&agent.Store{DB: pool, Files: documents, Recall: said, Blocks: &block.Store{DB: pool},
 		Archival:    archival.New(pool, archival.Options{}),
 		Working:     &working.Store{DB: pool, Recall: said, Files: documents},
 		MemoryFiles: memoryfile.New(pool, memoryfile.Options{}),
-		Compaction:  &compaction.Store{DB: pool, Recall: said}, Tools: oneTool}, org}
+		Compaction:  compaction.New(pool, said), Tools: oneTool}, org}
 }
 
-func create(t *testing.T, s store, n agent.New) agent.Agent {
+func create(t *testing.T, s fixture, n agent.New) agent.Agent {
 	t.Helper()
 	a, err := s.Create(t.Context(), s.org, n)
 	if err != nil {
@@ -58,7 +58,7 @@ func create(t *testing.T, s store, n agent.New) agent.Agent {
 }
 
 // text stores a file as if it had been uploaded and parsed.
-func (s store) text(t testing.TB, folder files.Folder, name, content string) {
+func (s fixture) text(t testing.TB, folder files.Folder, name, content string) {
 	t.Helper()
 	var key int64
 	lines := strings.Count(content, "\n")
@@ -77,7 +77,7 @@ func (s store) text(t testing.TB, folder files.Folder, name, content string) {
 }
 
 // folder creates a folder of files with one content each, a file for each name.
-func folder(t *testing.T, s store, name, content string, names []string) files.Folder {
+func folder(t *testing.T, s fixture, name, content string, names []string) files.Folder {
 	t.Helper()
 	f, err := s.Files.CreateFolder(t.Context(), s.org, files.NewFolder{Name: name})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/riverqueue/river"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/store"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/queue"
 )
@@ -85,5 +85,5 @@ func (s *Store) CheckIdle(ctx context.Context, org db.Org, agentID, conversation
 	if idle := s.now().Sub(touched); idle < pause {
 		return pause - idle, nil
 	}
-	return 0, s.checkWindow(ctx, org, PromptTarget{AgentID: agentID, Conversation: conversation}, compaction.Idle)
+	return 0, s.checkWindow(ctx, org, PromptTarget{AgentID: agentID, Conversation: conversation}, store.Idle)
 }

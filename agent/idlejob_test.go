@@ -10,7 +10,7 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
 	"github.com/loci-memory/loci/agent"
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/store"
 	"github.com/loci-memory/loci/db"
 )
 
@@ -31,7 +31,7 @@ func TestAnIdleConversationIsCompacted(t *testing.T) {
 	}
 	s.Jobs = jobs
 	var triggers []string
-	s.Compaction.Made = func(_ context.Context, c compaction.Compaction) { triggers = append(triggers, c.Trigger) }
+	s.Compaction.Made = func(_ context.Context, c store.Compaction) { triggers = append(triggers, c.Trigger) }
 	a := under(t, s, compactsWhenIdle)
 	read(t, s, a, 8)
 	handOut(t, s, a, agent.OpenAI)
@@ -110,7 +110,7 @@ func TestAPauseIsNotBlamedForAnotherTrigger(t *testing.T) {
 		t.Fatal(err)
 	}
 	list, err := s.Compaction.Compactions(t.Context(), s.org, a.ID, "", db.Page{Limit: 9})
-	if err != nil || len(list) != 1 || list[0].Trigger != compaction.Threshold {
+	if err != nil || len(list) != 1 || list[0].Trigger != store.Threshold {
 		t.Errorf("%+v, %v", list, err)
 	}
 }

@@ -18,14 +18,14 @@ import (
 )
 
 // under returns an agent with a window of 16,000 tokens under a policy.
-func under(t *testing.T, s store, policy string) agent.Agent {
+func under(t *testing.T, s fixture, policy string) agent.Agent {
 	t.Helper()
 	return create(t, s, agent.New{Name: "a", WindowLimit: new(16_000), Settings: agent.Settings{
 		CompactionSettings: json.RawMessage(`{"policy":` + policy + `}`)}})
 }
 
 // read says that a file was read, some times, with long results.
-func read(t *testing.T, s store, a agent.Agent, times int) {
+func read(t *testing.T, s fixture, a agent.Agent, times int) {
 	t.Helper()
 	var messages []recall.Draft
 	for i := range times {

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/compaction/store"
 	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db"
 )
@@ -114,7 +114,7 @@ func (s *Store) withoutPolicy(ctx context.Context, org db.Org, at PolicyTarget) 
 	if p, err = s.assembleUntil(ctx, org, at); err != nil {
 		return p, v, err
 	}
-	v, err = compaction.ViewOf(p.Conversation, p.Messages, p.task(plan.Pruned).Overhead)
+	v, err = store.ViewOf(p.Conversation, p.Messages, p.task(plan.Pruned).Overhead)
 	if err != nil {
 		return p, v, err
 	}

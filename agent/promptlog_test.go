@@ -27,7 +27,7 @@ func oneTool(agent.Agent, bool) []agent.Definition {
 		`<it>.","parameters":{"type":"object","properties":{"at":{"type":"string"}}}}`)}}
 }
 
-func say(t *testing.T, s store, a agent.Agent, messages ...recall.Draft) {
+func say(t *testing.T, s fixture, a agent.Agent, messages ...recall.Draft) {
 	t.Helper()
 	if _, err := s.Recall.Append(t.Context(), s.org, a.ID, recall.DefaultConversation, messages); err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func said(role recall.Role, text string) recall.Draft {
 	return recall.Draft{Role: role, Content: []recall.Part{{Type: recall.Text, Text: text}}}
 }
 
-func handOut(t *testing.T, s store, a agent.Agent, f agent.Format) agent.StoredPrompt {
+func handOut(t *testing.T, s fixture, a agent.Agent, f agent.Format) agent.StoredPrompt {
 	t.Helper()
 	h, err := s.NextPrompt(t.Context(), s.org, agent.PromptTarget{AgentID: a.ID, Format: f})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/compaction/store"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall/chat"
 )
@@ -49,7 +50,7 @@ func (s *Store) prune(ctx context.Context, org db.Org, p Prompt, now time.Time) 
 // pruning returns the edits that the policy of a prompt makes of its view now, without those that were reverted.
 func (s *Store) pruning(ctx context.Context, org db.Org, p Prompt, now time.Time) (plan.Pruning, error) {
 	task := p.task(plan.Pruned)
-	v, err := compaction.ViewOf(p.Conversation, p.Messages, task.Overhead)
+	v, err := store.ViewOf(p.Conversation, p.Messages, task.Overhead)
 	if err != nil {
 		return plan.Pruning{}, err
 	}
@@ -91,7 +92,7 @@ func (s *Store) truncate(ctx context.Context, org db.Org, p Prompt, refused erro
 	if err != nil {
 		return false, err
 	}
-	task := p.task(compaction.BeforePrompt)
+	task := p.task(store.BeforePrompt)
 	task.Patience = promptPatience
 	task.Plan = func(v clip.View) (plan.Plan, error) { return p.policy.Truncate(v, at) }
 	task.Policy = p.policy.Name()
@@ -109,7 +110,7 @@ const promptPatience = 25 * time.Second
 // task returns the compaction of the prompt's conversation.
 func (p Prompt) task(trigger string) compaction.Task {
 	tools := chat.Encode(toolsIn(OpenAI, p.definitions))
-	overhead := compaction.PromptOverhead{Window: p.window(), System: p.system.String(), Tools: tools,
+	overhead := store.PromptOverhead{Window: p.window(), System: p.system.String(), Tools: tools,
 		Tokens: p.counted.Tools + p.counted.instructions() + p.placeholders, ToolTokens: p.counted.Tools, Count: p.count,
 		Has: toolset(p.definitions), Factor: p.calibration.Factor}
 	return compaction.Task{AgentID: p.Agent.ID, Conversation: p.Conversation.ID, Settings: p.settings, Overhead: overhead,

@@ -29,7 +29,7 @@ type Store struct {
 	Working  *working.Store
 	Tokens   *tokens.Counter // nil counts every text again
 
-	Compaction *compaction.Store
+	Compaction *compaction.Compactor
 
 	MemoryFiles *memoryfile.Store
 

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/store"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/queue"
 	"github.com/loci-memory/loci/recall"
@@ -104,7 +104,7 @@ func turnOf(ctx context.Context, d db.DB, org db.Org, name string) (queue.Turn, 
 // the trigger, or if it has too many messages. If the model's window is unknown, only the latter. ErrNotFound if the
 // agent or the conversation does not exist.
 func (s *Store) CheckWindow(ctx context.Context, org db.Org, agentID, conversation string) error {
-	return s.checkWindow(ctx, org, PromptTarget{AgentID: agentID, Conversation: conversation}, compaction.Threshold)
+	return s.checkWindow(ctx, org, PromptTarget{AgentID: agentID, Conversation: conversation}, store.Threshold)
 }
 
 // checkWindow does what CheckWindow says, because of a trigger; nothing if no message came since the last compaction.

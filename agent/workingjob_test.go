@@ -34,14 +34,14 @@ func (m *proposer) Complete(ctx context.Context, _ summary.Request) (summary.Rep
 	return summary.Reply{Text: m.answer}, nil
 }
 
-func automatic(t *testing.T) (store, agent.Agent) {
+func automatic(t *testing.T) (fixture, agent.Agent) {
 	t.Helper()
 	s, _ := newStore(t)
 	return s, create(t, s, agent.New{Name: "a", Settings: agent.Settings{WorkingMemory: agent.AutomaticMemory}})
 }
 
 // takenUp is the record after the last turn is taken up.
-func takenUp(t *testing.T, s store, a agent.Agent) working.Memory {
+func takenUp(t *testing.T, s fixture, a agent.Agent) working.Memory {
 	t.Helper()
 	if err := s.TakeUpTurn(t.Context(), s.org, a.ID, recall.DefaultConversation); err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 )
 
 // remember changes the working memory of a conversation.
-func remember(t *testing.T, s store, a agent.Agent, conversation string,
+func remember(t *testing.T, s fixture, a agent.Agent, conversation string,
 	changes ...working.Change) working.Memory {
 	t.Helper()
 	m, err := s.Working.Change(t.Context(), s.org, working.Target{AgentID: a.ID, Conversation: conversation,

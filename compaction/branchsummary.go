@@ -7,6 +7,7 @@ import (
 	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/prose"
+	"github.com/loci-memory/loci/compaction/store"
 	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
@@ -47,7 +48,7 @@ func Branch(messages []recall.Message, window int, format *prose.Format) clip.Ev
 			}
 		}
 		if m.Role == recall.Summary && from > 0 && i <= from && e.Previous == nil {
-			if s, err := summaryOf(m); err == nil {
+			if s, err := store.SummaryOf(m); err == nil {
 				e.Previous = s
 			}
 		}
@@ -59,6 +60,6 @@ func Branch(messages []recall.Message, window int, format *prose.Format) clip.Ev
 func isSpoken(m recall.Message) bool { return m.Role == recall.User || m.Role == recall.Assistant }
 
 // SummarizeBranch summarizes a branch by the model that writes summaries, or without one.
-func (s *Store) SummarizeBranch(ctx context.Context, e clip.Evicted, settings plan.Settings) (clip.Summary, error) {
+func (s *Compactor) SummarizeBranch(ctx context.Context, e clip.Evicted, settings plan.Settings) (clip.Summary, error) {
 	return summary.Summarize(ctx, e, settings, s.model(ctx, Task{Settings: settings}, plan.Plan{}))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/plan"
+	"github.com/loci-memory/loci/compaction/store"
 	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
@@ -50,8 +51,8 @@ func crowded(t *testing.T, m summary.Summarizer) (*kept, compaction.Task) {
 		k.say(strings.Repeat("they spoke of tea, ", 200))
 	}
 	return k, compaction.Task{AgentID: k.agent, Conversation: recall.DefaultConversation,
-		Settings: plan.Defaults(), Overhead: compaction.PromptOverhead{Window: 8000, Tokens: 10},
-		Trigger: compaction.BeforePrompt,
+		Settings: plan.Defaults(), Overhead: store.PromptOverhead{Window: 8000, Tokens: 10},
+		Trigger: store.BeforePrompt,
 		Due:     func(_ recall.Conversation, v clip.View) bool { return clip.Estimate(v) > 7200 }}
 }
 
@@ -129,7 +130,7 @@ func TestACallersCompactionWaitsForOthers(t *testing.T) {
 		m := newSlow()
 		k, automatic := crowded(t, m)
 		manual := automatic
-		manual.Due, manual.Trigger = nil, compaction.Manual
+		manual.Due, manual.Trigger = nil, store.Manual
 		task := map[string]compaction.Task{"automatic": automatic, "manual": manual}[first]
 		var wait sync.WaitGroup
 		wait.Go(func() {

@@ -1,10 +1,8 @@
 // Package compaction keeps what a model sees of a conversation inside its context window: it plans which messages leave
-// the view (plan), writes the summary that replaces them (summary), and stores both. It never removes a message from
-// the log, and a reader of a summary can look up every message that it replaces by its position.
+// the view (plan), writes the summary that replaces them (summary), and stores both (store). It never removes a message
+// from the log, and a reader of a summary can look up every message that it replaces by its position.
 //
-// Each file uses those that are named before it:
-//   - what is stored: store.go claim.go viewbefore.go loadview.go commit.go prune.go restore.go portable.go
-//   - compactions: compaction.go remake.go branchsummary.go
+// Its files, in order: compaction.go remake.go branchsummary.go
 package compaction
 
 import (
@@ -14,20 +12,51 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/ratio"
+	"github.com/loci-memory/loci/compaction/store"
 	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 )
+
+// Compactor compacts conversations, and keeps the compactions in its store.
+type Compactor struct {
+	*store.Store
+
+	// Models returns the model that writes summaries by its handle, provider/model; an empty handle means the default.
+	// If Models is nil or returns nil, summaries are extracted without a model.
+	Models func(ctx context.Context, handle string) *summary.Model
+
+	// Extracted, if not nil, is called with a compaction whose summary was extracted although there is a model, and with
+	// what the model's provider said, for the operator; empty if the compaction's Why says all.
+	Extracted func(ctx context.Context, c store.Compaction, detail string)
+
+	// Made, if not nil, is called with each compaction that was committed.
+	Made func(ctx context.Context, c store.Compaction)
+}
+
+// New returns a compactor that asks no model.
+func New(d db.DB, log *recall.Store) *Compactor {
+	return &Compactor{Store: &store.Store{DB: d, Recall: log}}
+}
+
+// With returns the compactor with all statements in tx.
+func (s *Compactor) With(tx pgx.Tx) *Compactor {
+	in := *s
+	in.Store = s.Store.With(tx)
+	return &in
+}
 
 // Task is a conversation to compact.
 type Task struct {
 	AgentID      string
 	Conversation string // an id, or recall.DefaultConversation
 	Settings     plan.Settings
-	Overhead     PromptOverhead
+	Overhead     store.PromptOverhead
 	Model        string        // the agent's own, provider/model; empty if it has none
 	Patience     time.Duration // bounds the wait for other compactions and for the model; 0: the model's own bound
 	Wait         time.Duration // bounds the wait for other compactions alone; 0: Patience
@@ -47,20 +76,12 @@ type Task struct {
 	late bool // Patience ended while another request compacted the conversation: no model is asked
 }
 
-// Triggers of compactions.
-const (
-	Manual       = "manual"
-	Threshold    = "post_step_context_check" // Letta's name of usage above the trigger
-	Idle         = "idle"                    // nobody asked for a prompt for as long as the policy's step idle says
-	BeforePrompt = "context_window_exceeded" // an assembled prompt did not fit
-)
-
 // Result is the outcome of a Task.
 type Result struct {
 	Plan plan.Plan
-	Made *Compaction // nil if it was only planned, or nothing was due
-	Sent int         // messages that the model saw before, including the system prompt and a summary
-	Left int         // messages that the model sees after
+	Made *store.Compaction // nil if it was only planned, or nothing was due
+	Sent int               // messages that the model saw before, including the system prompt and a summary
+	Left int               // messages that the model sees after
 }
 
 // maxAttempts bounds how often a compaction is planned again because other requests changed the view.
@@ -71,7 +92,7 @@ const maxAttempts = 5
 // transaction while it waits for a model; messages that are appended during that time stay in view. If another request
 // changes the view, Run plans again. It returns a *Nothing, with a result that changes nothing, or a *TooBig (both are
 // ErrInvalid), ErrNotFound, or ErrConflict if others keep changing the view.
-func (s *Store) Run(ctx context.Context, org db.Org, t Task) (Result, error) {
+func (s *Compactor) Run(ctx context.Context, org db.Org, t Task) (Result, error) {
 	if t.Dry {
 		return s.run(ctx, org, t)
 	}
@@ -80,7 +101,7 @@ func (s *Store) Run(ctx context.Context, org db.Org, t Task) (Result, error) {
 		return Result{}, err
 	}
 	began := time.Now()
-	release, err := s.claim(ctx, org, c, cmp.Or(t.Wait, t.Patience))
+	release, err := s.Claim(ctx, org, c, cmp.Or(t.Wait, t.Patience))
 	switch {
 	case err == nil:
 		defer release()
@@ -96,7 +117,7 @@ func (s *Store) Run(ctx context.Context, org db.Org, t Task) (Result, error) {
 	return s.run(ctx, org, t)
 }
 
-func (s *Store) run(ctx context.Context, org db.Org, t Task) (Result, error) {
+func (s *Compactor) run(ctx context.Context, org db.Org, t Task) (Result, error) {
 	for attempt := 1; ; attempt++ {
 		began := time.Now()
 		c, err := s.Recall.Conversation(ctx, org, t.AgentID, t.Conversation)
@@ -152,8 +173,8 @@ func (t Task) plan(v clip.View) (plan.Plan, error) {
 }
 
 // prepare summarizes what a plan evicts and checks that nothing is lost. The model is nil if none was asked.
-func (s *Store) prepare(ctx context.Context, v clip.View, planned plan.Plan, t Task) (
-	ch Change, model *summary.Model, err error) {
+func (s *Compactor) prepare(ctx context.Context, v clip.View, planned plan.Plan, t Task) (
+	ch store.Change, model *summary.Model, err error) {
 	given := planned.Evict(v)
 	var written *clip.Summary
 	if planned.Evicted > 0 {
@@ -176,7 +197,7 @@ func (s *Store) prepare(ctx context.Context, v clip.View, planned plan.Plan, t T
 	if err := plan.CheckNothingLost(v, given, after); err != nil {
 		return ch, nil, err
 	}
-	ch = Change{Trigger: t.Trigger, Policy: t.Policy, Mode: planned.Mode, Window: v.Window, Summary: written,
+	ch = store.Change{Trigger: t.Trigger, Policy: t.Policy, Mode: planned.Mode, Window: v.Window, Summary: written,
 		FirstVisible: planned.First, Kept: planned.Kept, Edits: planned.Edits, Before: planned.Before, After: planned.After,
 		MessagesBefore: v.SentMessages(), MessagesAfter: after.SentMessages()}
 	if written != nil { // the summary may be shorter than its budget
@@ -191,7 +212,7 @@ func (s *Store) prepare(ctx context.Context, v clip.View, planned plan.Plan, t T
 }
 
 // model returns the model that writes the summary of a plan; nil if there is none.
-func (s *Store) model(ctx context.Context, t Task, plan plan.Plan) *summary.Model {
+func (s *Compactor) model(ctx context.Context, t Task, plan plan.Plan) *summary.Model {
 	if s.Models == nil || t.late {
 		return nil
 	}

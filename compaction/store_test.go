@@ -13,6 +13,7 @@ import (
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/plan"
+	"github.com/loci-memory/loci/compaction/store"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/recall"
@@ -25,14 +26,14 @@ type kept struct {
 	*testing.T
 	pool  *pgxpool.Pool
 	org   db.Org
-	store *compaction.Store
+	store *compaction.Compactor
 	agent string
 }
 
 func newKept(t *testing.T) *kept {
 	t.Helper()
 	pool, org := dbtest.Org(t)
-	k := &kept{T: t, pool: pool, org: org, store: &compaction.Store{DB: pool, Recall: recall.New(pool, recall.Options{})}}
+	k := &kept{T: t, pool: pool, org: org, store: compaction.New(pool, recall.New(pool, recall.Options{}))}
 	id, err := db.One[string](t.Context(), pool, `
 		INSERT INTO agents (org, name, agent_type, system) VALUES ($1, 'a', 'letta_v1_agent', '') RETURNING id`, org)
 	if err == nil {
@@ -67,7 +68,7 @@ func (k *kept) conversation() recall.Conversation {
 
 func (k *kept) view() (summary string, said []string) {
 	k.Helper()
-	v, err := k.store.LoadView(k.Context(), k.org, k.conversation(), compaction.PromptOverhead{Window: 8000, Tokens: 10})
+	v, err := k.store.LoadView(k.Context(), k.org, k.conversation(), store.PromptOverhead{Window: 8000, Tokens: 10})
 	if err != nil {
 		k.Fatal(err)
 	}
@@ -81,15 +82,15 @@ func (k *kept) view() (summary string, said []string) {
 }
 
 // change hides what stands before a place.
-func change(first int, text string) compaction.Change {
-	return compaction.Change{Trigger: "manual", Mode: plan.SlidingWindow, Window: 8000, FirstVisible: first,
+func change(first int, text string) store.Change {
+	return store.Change{Trigger: "manual", Mode: plan.SlidingWindow, Window: 8000, FirstVisible: first,
 		Before: 900, After: 100,
 		MessagesBefore: 9, MessagesAfter: 3,
 		Summary: &clip.Summary{Text: text, From: 2, To: first - 1, FromSeq: 3, ToSeq: int64(first),
 			How: clip.Extracted}}
 }
 
-func (k *kept) commit(c recall.Conversation, ch compaction.Change) compaction.Compaction {
+func (k *kept) commit(c recall.Conversation, ch store.Change) store.Compaction {
 	k.Helper()
 	made, err := k.store.Commit(k.Context(), k.org, c, ch)
 	if err != nil {
@@ -141,7 +142,7 @@ func TestACompactionIsKeptAndReverted(t *testing.T) {
 	if err != nil || again.RevertedAt == nil {
 		t.Fatalf("the first, reverted: %+v, %v", again, err)
 	}
-	for what, known := range map[string]compaction.Compaction{"reverted a second time": again,
+	for what, known := range map[string]store.Compaction{"reverted a second time": again,
 		"by who read it before": first} {
 		if _, err := k.store.Restored(t.Context(), k.org, known); !errors.Is(err, db.ErrConflict) ||
 			!strings.Contains(err.Error(), "reverted already") {
@@ -150,7 +151,7 @@ func TestACompactionIsKeptAndReverted(t *testing.T) {
 	}
 }
 
-func (k *kept) revert(c compaction.Compaction) {
+func (k *kept) revert(c store.Compaction) {
 	k.Helper()
 	restored, err := k.store.Restored(k.Context(), k.org, c)
 	if err == nil {
@@ -197,7 +198,7 @@ func TestClipsAreKept(t *testing.T) {
 	ch := change(1, "")
 	ch.Summary, ch.Edits = nil, []clip.Edit{{Position: 2, Part: 0, Chars: 500}}
 	made := k.commit(k.conversation(), ch)
-	v, err := k.store.LoadView(t.Context(), k.org, k.conversation(), compaction.PromptOverhead{Window: 8000, Tokens: 10})
+	v, err := k.store.LoadView(t.Context(), k.org, k.conversation(), store.PromptOverhead{Window: 8000, Tokens: 10})
 	if err != nil || !cmp.Equal(v.Edits, ch.Edits) || v.Summary != nil || made.Summary != nil || made.How != nil {
 		t.Errorf("the clips are %v, the summary %v, %v; the compaction is %+v", v.Edits, v.Summary, err, made)
 	}

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/agent/agenttest"
-	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
+	"github.com/loci-memory/loci/compaction/store"
 	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/recall"
@@ -81,7 +81,7 @@ func TestAnAgentLosesNothing(t *testing.T) {
 				t.Errorf("%d compactions in %d turns are too few to tell anything", len(made), turns)
 			}
 			for _, way := range w.ways {
-				if !slices.ContainsFunc(made, func(k compaction.Compaction) bool { return k.How != nil && *k.How == way }) {
+				if !slices.ContainsFunc(made, func(k store.Compaction) bool { return k.How != nil && *k.How == way }) {
 					t.Errorf("of %d summaries none was made in the way %q", len(made), way)
 				}
 			}

@@ -6,8 +6,8 @@ import (
 	"errors"
 
 	"github.com/loci-memory/loci/agent"
-	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/plan"
+	"github.com/loci-memory/loci/compaction/store"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/letta"
@@ -101,14 +101,14 @@ func (s *Server) listCompactions(ctx context.Context, in *struct {
 	rest.OfAgent
 	rest.Paging
 	Conversation rest.ConversationID `query:"conversation_id" doc:"Only those of this one."`
-}) ([]compaction.Compaction, error) {
+}) ([]store.Compaction, error) {
 	conversation, err := in.Conversation.OfAgent(string(in.AgentID))
 	if err != nil {
 		return nil, err
 	}
 	list, err := s.Agents.Compaction.Compactions(ctx, rest.Org(ctx), string(in.AgentID), conversation,
 		in.Page(50, rest.NewestFirst))
-	return append([]compaction.Compaction{}, list...), err
+	return append([]store.Compaction{}, list...), err
 }
 
 // OfCompaction is the path of a compaction.
@@ -117,7 +117,7 @@ type OfCompaction struct {
 	CompactionID rest.CompactionID `path:"compaction_id"`
 }
 
-func (s *Server) compactionOf(ctx context.Context, in OfCompaction) (compaction.Compaction, error) {
+func (s *Server) compactionOf(ctx context.Context, in OfCompaction) (store.Compaction, error) {
 	k, err := s.Agents.Compaction.Compaction(ctx, rest.Org(ctx), string(in.CompactionID))
 	if err == nil && k.AgentID != string(in.AgentID) {
 		err = db.NotFound("Compaction with ID %s not found", in.CompactionID)
@@ -125,11 +125,11 @@ func (s *Server) compactionOf(ctx context.Context, in OfCompaction) (compaction.
 	return k, err
 }
 
-func (s *Server) getCompaction(ctx context.Context, in *OfCompaction) (compaction.Compaction, error) {
+func (s *Server) getCompaction(ctx context.Context, in *OfCompaction) (store.Compaction, error) {
 	return s.compactionOf(ctx, *in)
 }
 
-func (s *Server) revertCompaction(ctx context.Context, in *OfCompaction) (compaction.Compaction, error) {
+func (s *Server) revertCompaction(ctx context.Context, in *OfCompaction) (store.Compaction, error) {
 	k, err := s.compactionOf(ctx, *in)
 	if err != nil {
 		return k, err

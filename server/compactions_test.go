@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loci-memory/loci/agent/agenttest"
-	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
 	"github.com/loci-memory/loci/compaction/plan"
+	"github.com/loci-memory/loci/compaction/store"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/letta"
 )
@@ -34,7 +34,7 @@ type compacted struct {
 	Before     int `json:"num_messages_before"`
 	After      int `json:"num_messages_after"`
 	Plan       plan.Plan
-	Compaction *compaction.Compaction
+	Compaction *store.Compaction
 }
 
 func (c *client) compact(target, body string) compacted {
@@ -196,7 +196,7 @@ func TestTheWindowNeverOverflows(t *testing.T) {
 		size := fields(t, c.must("GET", base+"/context", ""))["context_window_size_current"].(float64)
 		most = max(most, int(size))
 	}
-	var list []compaction.Compaction
+	var list []store.Compaction
 	if err := json.Unmarshal([]byte(c.must("GET", base+"/compactions?limit=100", "")), &list); err != nil {
 		t.Fatal(err)
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/plan"
+	"github.com/loci-memory/loci/compaction/store"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/tenant/apikey"
 )
@@ -37,9 +37,9 @@ func result(n, lines int) string {
 }
 
 // pruned lists the changes that a policy made of an agent's default conversation, the oldest first.
-func (c *client) pruned(agent string) []compaction.Compaction {
+func (c *client) pruned(agent string) []store.Compaction {
 	c.t.Helper()
-	var list, pruned []compaction.Compaction
+	var list, pruned []store.Compaction
 	if err := json.Unmarshal([]byte(c.must("GET", "/v1/agents/"+agent+"/compactions?order=asc", "")), &list); err != nil {
 		c.t.Fatal(err)
 	}

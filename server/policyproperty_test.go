@@ -8,8 +8,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/compaction/store"
 )
 
 // Whatever policies a conversation has in turn, and whatever is reverted, each result is read whole, and each message
@@ -50,7 +50,7 @@ func TestPoliciesThatChangeLoseNothing(t *testing.T) {
 // revertAny reverts a compaction of an agent, if one can be.
 func (c *client) revertAny(r *rand.Rand, agent string) {
 	c.t.Helper()
-	var list []compaction.Compaction
+	var list []store.Compaction
 	raw := c.must("GET", "/v1/agents/"+agent+"/compactions?limit=100", "")
 	if err := json.Unmarshal([]byte(raw), &list); err != nil {
 		c.t.Fatal(err)
@@ -97,7 +97,7 @@ func (c *client) coversAll(agent string) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	v, err := c.server.Agents.Compaction.LoadView(c.t.Context(), c.org, conversation, compaction.PromptOverhead{})
+	v, err := c.server.Agents.Compaction.LoadView(c.t.Context(), c.org, conversation, store.PromptOverhead{})
 	if err != nil {
 		c.t.Fatal(err)
 	}

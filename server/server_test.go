@@ -75,7 +75,7 @@ func newServerWith(t testing.TB, pool *pgxpool.Pool, jobs *river.Client[pgx.Tx])
 	blocks, passages := &block.Store{DB: pool}, archival.New(pool, archival.Options{})
 	states := &working.Store{DB: pool, Recall: messages, Files: store}
 	trees := memoryfile.New(pool, memoryfile.Options{Redactor: messages.Redactor})
-	compactions := &compaction.Store{DB: pool, Recall: messages}
+	compactions := compaction.New(pool, messages)
 	erasures := &erase.Store{DB: pool, Recall: messages, Files: store, Archival: passages, Compaction: compactions,
 		MemoryFiles: trees}
 	program, err := os.Executable()

@@ -10,7 +10,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/store"
 )
 
 // Found says in which ways a fact can still be reached.
@@ -104,10 +104,10 @@ func (a *Agent) expanded(ctx context.Context, ids []string, f Fact) (bool, error
 }
 
 // compactions returns the compactions of the agent's conversation in order.
-func (a *Agent) compactions(ctx context.Context) (all []compaction.Compaction, err error) {
+func (a *Agent) compactions(ctx context.Context) (all []store.Compaction, err error) {
 	after := ""
 	for {
-		var page []compaction.Compaction
+		var page []store.Compaction
 		if err := a.call(ctx, http.MethodGet, "/v1/agents/"+a.ID+"/compactions?order=asc&limit=200&after="+after, nil,
 			&page); err != nil {
 			return nil, err
@@ -125,8 +125,8 @@ const slack = 0.02
 
 // Outcome is the result of a life.
 type Outcome struct {
-	Compactions []compaction.Compaction // in order
-	Found       []Found                 // of each fact
+	Compactions []store.Compaction // in order
+	Found       []Found            // of each fact
 }
 
 // Outcome returns the result of the life so far.

@@ -22,7 +22,7 @@ import (
 // Store asks sessions.
 type Store struct {
 	Recall *recall.Store
-	Models func(ctx context.Context, handle string) *summary.Model // as compaction.Store has them; nil asks none
+	Models func(ctx context.Context, handle string) *summary.Model // as compaction.Compactor has them; nil asks none
 }
 
 // Bounds of an answer.

@@ -86,7 +86,7 @@ func newWorld(t *testing.T, more ...document) world {
 		Files: store, Recall: messages, Blocks: &block.Store{DB: pool},
 		Archival:   archival.New(pool, archival.Options{}),
 		Working:    &working.Store{DB: pool, Recall: messages, Files: store},
-		Compaction: &compaction.Store{DB: pool, Recall: messages}}
+		Compaction: compaction.New(pool, messages)}
 	a, err := agents.Create(t.Context(), org, agent.New{Name: "reader", FolderIDs: attached})
 	if err != nil {
 		t.Fatal(err)

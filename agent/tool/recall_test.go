@@ -32,7 +32,7 @@ func newTalk(t *testing.T) (w world, conversation string) {
 	states := &working.Store{DB: pool, Recall: said, Files: store}
 	agents := &agent.Store{DB: pool, Files: store, Recall: said, Blocks: blocks, Archival: passages, Working: states,
 		MemoryFiles: memoryfile.New(pool, memoryfile.Options{}),
-		Compaction:  &compaction.Store{DB: pool, Recall: said}}
+		Compaction:  compaction.New(pool, said)}
 	a, err := agents.Create(t.Context(), org, agent.New{Name: "talker", Timezone: "America/New_York"})
 	if err != nil {
 		t.Fatal(err)

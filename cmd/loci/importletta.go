@@ -91,7 +91,7 @@ func storesOf(d db.DB) (*agent.Store, *tool.Set, error) {
 	tools := tool.New(tool.Memories{Files: store, Recall: messages, Blocks: blocks, Archival: passages, Working: record,
 		MemoryFiles: memoryFiles})
 	return &agent.Store{DB: d, Files: store, Recall: messages, Blocks: blocks, Archival: passages, Working: record,
-		MemoryFiles: memoryFiles, Tokens: tokens.New(), Compaction: &compaction.Store{DB: d, Recall: messages},
+		MemoryFiles: memoryFiles, Tokens: tokens.New(), Compaction: compaction.New(d, messages),
 		Tools: tools.Definitions}, tools, nil
 }
 

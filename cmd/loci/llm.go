@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/llm"
+	"github.com/loci-memory/loci/compaction/store"
 	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/server/metrics"
@@ -30,8 +30,8 @@ type language struct {
 }
 
 // extracted returns a function that logs a summary that was extracted because the model did not write it.
-func extracted(log *slog.Logger) func(context.Context, compaction.Compaction, string) {
-	return func(ctx context.Context, c compaction.Compaction, detail string) {
+func extracted(log *slog.Logger) func(context.Context, store.Compaction, string) {
+	return func(ctx context.Context, c store.Compaction, detail string) {
 		log.WarnContext(ctx, "a summary was extracted, because the language model did not write it",
 			"agent", c.AgentID, "compaction", c.ID, "model_calls", c.ModelCalls, "why", *c.Why, "detail", detail)
 	}

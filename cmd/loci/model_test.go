@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
 	"github.com/loci-memory/loci/compaction/plan"
+	"github.com/loci-memory/loci/compaction/store"
 	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/db/dbtest/scale"
@@ -52,9 +52,9 @@ func (p *program) says(agent string, turns int) {
 }
 
 // compactions are those of an agent.
-func (p *program) compactions(agent string) []compaction.Compaction {
+func (p *program) compactions(agent string) []store.Compaction {
 	p.t.Helper()
-	return call[[]compaction.Compaction](p, "GET", "/v1/agents/"+agent+"/compactions", nil)
+	return call[[]store.Compaction](p, "GET", "/v1/agents/"+agent+"/compactions", nil)
 }
 
 // fits fails unless a prompt is handed out that fits.
@@ -205,7 +205,7 @@ func (p *program) outlives(m *moody, model, why string, patient *program) {
 	m.well[model] = true
 	m.mu.Unlock()
 	p.says(agent, 3)
-	done := call[struct{ Compaction compaction.Compaction }](
+	done := call[struct{ Compaction store.Compaction }](
 		&program{t: p.t, base: patient.base},
 		"POST",
 		"/v1/agents/"+agent+"/summarize",

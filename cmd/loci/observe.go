@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/agent/tool"
-	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/compaction/store"
 	"github.com/loci-memory/loci/server"
 	"github.com/loci-memory/loci/server/metrics"
 )
@@ -27,7 +27,7 @@ func (p *process) called(c tool.Called) {
 }
 
 // compacted logs and counts a compaction.
-func (p *process) compacted(ctx context.Context, c compaction.Compaction) {
+func (p *process) compacted(ctx context.Context, c store.Compaction) {
 	how, by := "clipped", ""
 	if c.How != nil {
 		how = string(*c.How)

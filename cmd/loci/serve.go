@@ -124,8 +124,8 @@ func (p *process) stores() (s stores, err error) {
 		Memories:  []endpoint.Remade{s.files.Remade(), s.messages.Remade(), s.passages.Remade(), s.memoryFiles.Remade()},
 		Log:       p.log,
 		NextSpace: func(ctx context.Context) (endpoint.Space, error) { return p.embedder.next.probed(ctx, p.pool) }}
-	compactions := &compaction.Store{DB: p.pool, Recall: s.messages, Models: p.models, Extracted: extracted(p.log),
-		Made: p.compacted}
+	compactions := compaction.New(p.pool, s.messages)
+	compactions.Models, compactions.Extracted, compactions.Made = p.models, extracted(p.log), p.compacted
 	s.erasures = &erase.Store{DB: p.pool, Recall: s.messages, Files: s.files, Archival: s.passages,
 		Compaction: compactions, MemoryFiles: s.memoryFiles, Owner: p.owner, InBackground: true}
 	s.agents = &agent.Store{DB: p.pool, Policy: p.policy(), Files: s.files, Recall: s.messages, Blocks: s.blocks,

@@ -19,10 +19,10 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
 	"github.com/loci-memory/loci/compaction/plan"
+	"github.com/loci-memory/loci/compaction/store"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/db/dbtest/scale"
@@ -490,7 +490,7 @@ func (w *windows) reverts(dice *rand.Rand, th *thread) {
 		"/v1/agents/"+th.agent+"/compactions?limit=5&conversation_id="+th.conversation,
 		nil,
 	)
-	var known []compaction.Compaction
+	var known []store.Compaction
 	if !ok || json.Unmarshal(list, &known) != nil {
 		return
 	}

@@ -95,7 +95,7 @@ func ofProduct() bool {
 }
 
 // renewal matches the goroutines that renew what a server holds at intervals.
-var renewal = regexp.MustCompile(`compaction\.\(\*Store\)\.keepClaim\.func`)
+var renewal = regexp.MustCompile(`compaction/store\.\(\*Store\)\.keepClaim\.func`)
 
 // TraceQueryStart implements pgx.QueryTracer.
 func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {

@@ -7,7 +7,7 @@ import (
 	"iter"
 
 	"github.com/loci-memory/loci/archival"
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/store"
 	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/memory/block"
@@ -155,7 +155,7 @@ func (e *export) writeConversations(ctx context.Context) error {
 	list(e.writer, listKept, ofEach(all, func(c recall.PortableConversation) iter.Seq2[recall.KeptResult, error] {
 		return e.Agents.Recall.ExportKept(ctx, e.org, c)
 	}))
-	var compactions []compaction.Portable
+	var compactions []store.Portable
 	for _, c := range all {
 		of, err := e.Agents.Compaction.Export(ctx, e.org, c.Key)
 		if err != nil {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/store"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/recall"
@@ -16,7 +16,7 @@ func (i *imports) restoreConversations(ctx context.Context) error {
 		if c.ForkedFrom != nil {
 			origin = i.id("conv-", c.ForkedFrom)
 		}
-		return firstOf(i.id("conv-", &c.ID), i.agentID(&c.AgentID), compaction.CheckView(c.Clipped), origin)
+		return firstOf(i.id("conv-", &c.ID), i.agentID(&c.AgentID), store.CheckView(c.Clipped), origin)
 	})
 	defer conversations.stop()
 	messages := streamOf(i, listMessages, i.readyMessage)
@@ -58,7 +58,7 @@ func (i *imports) readyMessage(m *recall.PortableMessage) error {
 		}
 	}
 	return firstOf(i.provenance(&m.Provenance), i.id("conv-", &m.ConversationID), i.id("message-", &m.ID),
-		compaction.CheckView(nil, *m))
+		store.CheckView(nil, *m))
 }
 
 // readKeptIDs reads the ids that texts of messages lead to kept results by, and those that the results get.
@@ -98,7 +98,7 @@ func (i *imports) restoreKept(ctx context.Context) error {
 }
 
 func (i *imports) restoreCompactions(ctx context.Context) error {
-	compactions := streamOf(i, listCompactions, func(k *compaction.Portable) error {
+	compactions := streamOf(i, listCompactions, func(k *store.Portable) error {
 		return firstOf(i.provenance(&k.Provenance), i.id("compaction-", &k.ID), i.conversation(&k.ConversationID))
 	})
 	defer compactions.stop()

@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"reflect"
 
-	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/compaction/store"
 	"github.com/loci-memory/loci/server/rest"
 )
 
@@ -56,10 +56,10 @@ func (r CompactRequest) Check() error { return r.Settings.Value.check() }
 
 // Compacted is the answer to a request to compact, in Letta's shape. Loci adds the plan and the compaction.
 type Compacted struct {
-	Summary    string                 `json:"summary" doc:"Empty where clipping was enough, or nothing was done."`
-	Before     int                    `json:"num_messages_before" doc:"That the model saw, its system prompt too."`
-	After      int                    `json:"num_messages_after"`
-	Plan       plan.Plan              `json:"plan"`
-	Compaction *compaction.Compaction `json:"compaction" doc:"Null of a dry run, and if there was nothing to compact."`
-	Unchanged  *string                `json:"unchanged" doc:"Why there was nothing to compact; null if there was."`
+	Summary    string            `json:"summary" doc:"Empty where clipping was enough, or nothing was done."`
+	Before     int               `json:"num_messages_before" doc:"That the model saw, its system prompt too."`
+	After      int               `json:"num_messages_after"`
+	Plan       plan.Plan         `json:"plan"`
+	Compaction *store.Compaction `json:"compaction" doc:"Null of a dry run, and if there was nothing to compact."`
+	Unchanged  *string           `json:"unchanged" doc:"Why there was nothing to compact; null if there was."`
 }

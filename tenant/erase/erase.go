@@ -33,7 +33,7 @@ type Store struct {
 	Recall     *recall.Store
 	Files      *files.Store
 	Archival   *archival.Store
-	Compaction *compaction.Store
+	Compaction *compaction.Compactor
 
 	MemoryFiles *memoryfile.Store
 

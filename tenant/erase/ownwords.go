@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/store"
 	"github.com/loci-memory/loci/files"
 )
 
@@ -37,7 +37,7 @@ var ownWords = map[string][]string{
 
 // mixedWords are the columns that hold words of Loci's own and texts of callers, and what reports such a word.
 var mixedWords = map[string]func(string) bool{
-	"compactions.trigger": func(word string) bool { return slices.Contains(compaction.Triggers, word) },
+	"compactions.trigger": func(word string) bool { return slices.Contains(store.Triggers, word) },
 	"files.media_type":    files.IsMediaType,
 	"tools.source_type":   func(word string) bool { return slices.Contains(sourceTypes, word) },
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/cmd/loci/lettadb"
 	"github.com/loci-memory/loci/compaction"
+	"github.com/loci-memory/loci/compaction/store"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/files"
@@ -77,7 +78,7 @@ func newTarget(t *testing.T, pool *pgxpool.Pool) target {
 	agents := &agent.Store{DB: pool, Files: store, Recall: said, Blocks: &block.Store{DB: pool},
 		Archival: archival.New(pool, archival.Options{}), Working: &working.Store{DB: pool, Recall: said, Files: store},
 		MemoryFiles: memoryfile.New(pool, memoryfile.Options{Redactor: said.Redactor}), Tokens: tokens.New(),
-		Compaction: &compaction.Store{DB: pool, Recall: said}}
+		Compaction: compaction.New(pool, said)}
 	has := func(tool string) bool { return tool == "conversation_search" }
 	return target{&lettadb.Importer{Agents: agents, Has: has}, t, pool}
 }
@@ -248,7 +249,7 @@ func (w target) checkView(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Agents.Compaction.LoadView(t.Context(), org, c, compaction.PromptOverhead{}); err != nil {
+	if _, err := w.Agents.Compaction.LoadView(t.Context(), org, c, store.PromptOverhead{}); err != nil {
 		t.Errorf("the view with its summary: %v", err)
 	}
 	view = w.viewOf(t, "conv-00000000-0000-4000-8000-000000000001")

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/compaction/store"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 )
@@ -67,7 +67,7 @@ func (t *thread) summarized(d recall.Draft) recall.Draft {
 	if d.Role != recall.Summary {
 		return d
 	}
-	if t.hidden.To == 0 || len(d.Content) == 0 || compaction.MarkSummary(&d, t.hidden) != nil {
+	if t.hidden.To == 0 || len(d.Content) == 0 || store.MarkSummary(&d, t.hidden) != nil {
 		d.Role = recall.User
 	}
 	return d

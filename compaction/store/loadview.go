@@ -1,4 +1,4 @@
-package compaction
+package store
 
 import (
 	"context"
@@ -46,7 +46,7 @@ func ViewOf(c recall.Conversation, messages []recall.Message, overhead PromptOve
 		}
 	}
 	if len(v.Messages) > 0 && v.Messages[0].Role == recall.Summary {
-		if v.Summary, err = summaryOf(v.Messages[0]); err != nil {
+		if v.Summary, err = SummaryOf(v.Messages[0]); err != nil {
 			return clip.View{}, err
 		}
 		if v.Messages[0].Refused != nil { // other words have its place, of which no clip is known
@@ -76,8 +76,8 @@ func ViewOf(c recall.Conversation, messages []recall.Message, overhead PromptOve
 	return v, nil
 }
 
-// summaryOf reads a summary from the message that stores it.
-func summaryOf(m recall.Message) (*clip.Summary, error) {
+// SummaryOf reads a summary from the message that stores it.
+func SummaryOf(m recall.Message) (*clip.Summary, error) {
 	if len(m.Content) == 0 {
 		return nil, fmt.Errorf("read summary %s: it has no content", m.ID)
 	}

@@ -1,4 +1,9 @@
-package compaction
+// Package store keeps compactions in Postgres: it claims a conversation, loads its view, commits a change of it, and
+// takes one back. It asks no model.
+//
+// Each file uses those that are named before it: store.go claim.go viewbefore.go loadview.go commit.go prune.go
+// restore.go portable.go rewrite.go
+package store
 
 import (
 	"context"
@@ -10,7 +15,6 @@ import (
 
 	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/plan"
-	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 )
@@ -19,40 +23,38 @@ import (
 type Store struct {
 	DB     db.DB
 	Recall *recall.Store
-
-	// Models returns the model that writes summaries by its handle, provider/model; an empty handle means the default.
-	// If Models is nil or returns nil, summaries are extracted without a model.
-	Models func(ctx context.Context, handle string) *summary.Model
-
-	// Extracted, if not nil, is called with a compaction whose summary was extracted although there is a model, and with
-	// what the model's provider said, for the operator; empty if the compaction's Why says all.
-	Extracted func(ctx context.Context, c Compaction, detail string)
-
-	// Made, if not nil, is called with each compaction that was committed.
-	Made func(ctx context.Context, c Compaction)
 }
 
 // With returns the store with all statements in tx.
 func (s *Store) With(tx pgx.Tx) *Store {
-	return &Store{DB: tx, Recall: s.Recall.With(tx), Models: s.Models, Extracted: s.Extracted, Made: s.Made}
+	return &Store{DB: tx, Recall: s.Recall.With(tx)}
 }
+
+// Triggers of compactions.
+const (
+	Manual       = "manual"
+	Threshold    = "post_step_context_check" // Letta's name of usage above the trigger
+	Idle         = "idle"                    // nobody asked for a prompt for as long as the policy's step idle says
+	BeforePrompt = "context_window_exceeded" // an assembled prompt did not fit
+)
 
 // Compaction is a change of what a model sees of a conversation. The messages that it hid stay in the log, from FromSeq
 // to ToSeq.
 type Compaction struct {
-	Key             int64     `db:"key" json:"-"`
-	ID              string    `db:"id" json:"id"`
-	AgentID         string    `db:"agent_id" json:"agent_id"`
-	ConversationID  *string   `db:"conversation_id" json:"conversation_id"` // nil: the default conversation
-	ConversationKey int64     `db:"conversation_key" json:"-"`
-	Version         int       `db:"frame" json:"-"` // of the view that it made
-	Trigger         string    `db:"trigger" json:"trigger"`
-	Mode            plan.Mode `db:"mode" json:"mode" enum:"sliding_window,all,self_compact_all,self_compact_sliding_window"` //nolint:lll // a tag is one line
-	How             *clip.How `db:"how" json:"how"`                                                                          // nil if clipping was enough
-	Model           *string   `db:"model" json:"model"`                                                                      // nil if none wrote the summary
-	ModelCalls      int       `db:"model_calls" json:"model_calls"`
-	PromptTokens    int       `db:"prompt_tokens" json:"prompt_tokens"` // of the calls, as the provider counted
-	OutputTokens    int       `db:"output_tokens" json:"output_tokens"`
+	Key             int64   `db:"key" json:"-"`
+	ID              string  `db:"id" json:"id"`
+	AgentID         string  `db:"agent_id" json:"agent_id"`
+	ConversationID  *string `db:"conversation_id" json:"conversation_id"` // nil: the default conversation
+	ConversationKey int64   `db:"conversation_key" json:"-"`
+	Version         int     `db:"frame" json:"-"` // of the view that it made
+	Trigger         string  `db:"trigger" json:"trigger"`
+	// of the summary: its mode, how it was made (nil if clipping was enough), and its model (nil if none wrote it)
+	Mode         plan.Mode `db:"mode" json:"mode" enum:"sliding_window,all,self_compact_all,self_compact_sliding_window"` //nolint:lll // a tag is one line
+	How          *clip.How `db:"how" json:"how"`
+	Model        *string   `db:"model" json:"model"`
+	ModelCalls   int       `db:"model_calls" json:"model_calls"`
+	PromptTokens int       `db:"prompt_tokens" json:"prompt_tokens"` // of the calls, as the provider counted
+	OutputTokens int       `db:"output_tokens" json:"output_tokens"`
 	// why the first way of making the summary failed; nil if it did not
 	Why            *string          `db:"why" json:"why"`
 	FromPosition   *int             `db:"from_position" json:"from_position"`

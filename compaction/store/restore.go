@@ -1,4 +1,4 @@
-package compaction
+package store
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package compaction
+package store
 
 import (
 	"context"
@@ -127,7 +127,7 @@ func CheckView(clipped json.RawMessage, messages ...recall.PortableMessage) erro
 		if m.Role != recall.Summary {
 			continue
 		}
-		if _, err := summaryOf(recall.Message{ID: m.ID, Content: m.Content}); err != nil {
+		if _, err := SummaryOf(recall.Message{ID: m.ID, Content: m.Content}); err != nil {
 			return db.Invalid("%v", err)
 		}
 	}

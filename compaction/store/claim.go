@@ -1,4 +1,4 @@
-package compaction
+package store
 
 import (
 	"context"
@@ -18,10 +18,10 @@ const (
 	releaseTime = 5 * time.Second
 )
 
-// claim waits until no other request, on any server, compacts a conversation, and makes others wait until release is
+// Claim waits until no other request, on any server, compacts a conversation, and makes others wait until release is
 // called. It returns ErrBusy once it has waited for patience, or the other request has compacted for that long: of all
 // callers, a model that hangs delays only the first for the whole time. A patience of 0 is without end.
-func (s *Store) claim(ctx context.Context, org db.Org, c recall.Conversation, patience time.Duration) (release func(),
+func (s *Store) Claim(ctx context.Context, org db.Org, c recall.Conversation, patience time.Duration) (release func(),
 	err error) {
 	began := time.Now()
 	for pause := claimPause; ; pause = min(2*pause, maxPause) {
