@@ -194,6 +194,9 @@ func (a *appending) store(ctx context.Context, fresh []*entry) error {
 	if err != nil {
 		return err
 	}
+	if err := a.replaceFailed(ctx, fresh); err != nil {
+		return err
+	}
 	events, err := a.events(ctx, fresh)
 	if err != nil {
 		return err

@@ -54,11 +54,31 @@ func (s *Store) Hold(ctx context.Context, org db.Org, id string, until *time.Tim
 	return s.conversationError(ctx, org, err, "", id)
 }
 
-// RunEnded notes that a run in a conversation ended, at the start of the transaction.
-func (s *Store) RunEnded(ctx context.Context, org db.Org, conversation string) error {
+// RunEnded notes that a run in a conversation ended, at the start of the transaction. failed is not nil if it failed; its
+// position is that of the conversation's end.
+func (s *Store) RunEnded(ctx context.Context, org db.Org, conversation string, failed *FailedTurn) error {
+	var status *int
+	if failed != nil {
+		status = &failed.Status
+	}
 	return db.Exec(ctx, s.db, `
-		UPDATE conversations SET last_run_completion = now() WHERE org = $1 AND id = $2`, org, conversation)
+		UPDATE conversations
+		SET last_run_completion = now(), refusal = CASE WHEN $3::integer IS NULL THEN refusal ELSE `+withFailed+` END
+		WHERE org = $1 AND id = $2`, org, conversation, status)
 }
+
+// TurnFailed notes that the newest prompt of a conversation failed for a passing reason, with the provider's status; 0
+// if it is not known. otid is the caller's own id of its report; empty for none.
+func (s *Store) TurnFailed(ctx context.Context, org db.Org, c Conversation, status int, otid string) error {
+	return db.Exec(ctx, s.db, `
+		UPDATE conversations
+		SET refusal = `+withFailed+` || CASE $4::text WHEN '' THEN '{}' ELSE jsonb_build_object('otid', $4::text) END
+		WHERE org = $1 AND key = $2`, org, c.Key, status, otid)
+}
+
+// withFailed is the refusal of a conversation with a FailedTurn of the status $3 that ends with its last message.
+const withFailed = `coalesce(refusal, '{"at":0}')
+	|| jsonb_build_object('failed', jsonb_build_object('at', messages, 'status', $3::integer))`
 
 // DeleteConversation hides a conversation and its messages from every read; the log keeps them. ErrConflict if it is an
 // agent's default conversation.

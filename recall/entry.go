@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/pgvector/pgvector-go"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/loci-memory/loci/embed/lexicon"
 	"github.com/loci-memory/loci/recall/redact"
@@ -103,6 +104,15 @@ func digest(role Role, name *string, parts []Part) []byte {
 	}
 	sum := sha256.Sum256(raw)
 	return sum[:]
+}
+
+// digestSpelled is digest of a message in one spelling of Unicode: texts that read the same have the same.
+func digestSpelled(role Role, name *string, parts []Part) []byte {
+	parts = slices.Clone(parts)
+	for i := range parts {
+		parts[i].Text = norm.NFC.String(parts[i].Text)
+	}
+	return digest(role, name, parts)
 }
 
 // weighed is the weights of a text's words, and its terms as the index has them; nils if the text is not searched.

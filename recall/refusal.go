@@ -131,7 +131,7 @@ func (s *Store) Readmit(ctx context.Context, org db.Org, c Conversation, runs []
 	back, err := db.All[movedMessage](ctx, s.db, `
 		UPDATE messages SET refused = NULL
 		WHERE org = $1 AND conversation_key = $2 AND run_id = ANY ($3) AND step_id IS NULL AND role <> 'tool'
-		  AND refused IS NOT NULL AND NOT refused ? 'trial'
+		  AND refused IS NOT NULL AND NOT refused ?| '{trial,again}'
 		RETURNING `+movedColumns, org, c.Key, runs)
 	if err != nil || len(back) == 0 {
 		return err

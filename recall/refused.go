@@ -15,6 +15,15 @@ type Refused struct {
 	// Trial is set on messages from before the refused turn. They left the view because the provider refused two turns
 	// in a row, and took the prompt without them.
 	Trial int `json:"trial,omitempty" doc:"Of messages from before the refused turn: a number of the trial without them."`
+
+	// Again is set on a message whose turn failed, and that left the view because a later one says the same.
+	Again bool `json:"again,omitempty" doc:"Its turn failed for this, and a later message says the same in its place."`
+}
+
+// FailedTurn is the last turn of a conversation that failed without an answer. What it said stays in the view.
+type FailedTurn struct {
+	At     int `json:"at"`               // the conversation's last position then
+	Status int `json:"status,omitempty"` // that the provider answered with; 0 if it is not known
 }
 
 // LastRefusal is the last refusal of a prompt of a conversation. Until an answer comes after it, the next one is in a
@@ -30,6 +39,8 @@ type LastRefusal struct {
 	Back   bool   `json:"back,omitempty"`   // of a trial under way: Turn is in the view again
 	From   int    `json:"from,omitempty"`   // of a trial under way: the first message of the refused turn; else 0
 	Notes  []int  `json:"notes,omitempty"`  // positions of what the model was told of the trial
+
+	Failed *FailedTurn `json:"failed,omitempty"` // nil: none failed
 }
 
 // maxRefusedRunes bounds the words of a provider.
@@ -44,5 +55,5 @@ func (r *Refused) cleaned(redactor *redact.Redactor) *Refused {
 	if runes := []rune(words); len(runes) > maxRefusedRunes {
 		words = string(runes[:maxRefusedRunes]) + "…"
 	}
-	return &Refused{Status: r.Status, Message: words, Trial: r.Trial}
+	return &Refused{Status: r.Status, Message: words, Trial: r.Trial, Again: r.Again}
 }

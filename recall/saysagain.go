@@ -38,11 +38,9 @@ func (s *Store) SaysAgain(ctx context.Context, org db.Org, c Conversation, runs 
 		}
 		was := rows[i]
 		if !sameText(e.SenderID, was.Sender) ||
-			!bytes.Equal(digest(e.Role, e.Name, e.Content), digest(was.Role, was.Name, was.Content)) {
+			!bytes.Equal(digestSpelled(e.Role, e.Name, e.Content), digestSpelled(was.Role, was.Name, was.Content)) {
 			return 0, nil
 		}
 	}
 	return said, nil
 }
-
-func sameText(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }

@@ -217,7 +217,7 @@ func (s *Store) measure(ctx context.Context, org db.Org, c Conversation) (Window
 		Count  int `db:"count"`
 		Tokens int `db:"tokens"`
 	}
-	if c.FirstVisible == 1 && c.SummaryAt == nil && c.Refusal == nil {
+	if c.FirstVisible == 1 && c.SummaryAt == nil && (c.Refusal == nil || c.HiddenTokens == 0) {
 		prompts, err := db.One[totals](ctx, s.db, `
 			SELECT count(*) AS count, coalesce(sum(tokens), 0) AS tokens
 			FROM messages WHERE org = $1 AND conversation_key = $2 AND position = ANY ($3)`, org, c.Key, c.Prompts)

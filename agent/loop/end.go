@@ -8,6 +8,7 @@ import (
 
 	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
 )
 
 // end ends the run. One that is gone, or has ended, ends for its clients alone.
@@ -70,7 +71,11 @@ func (w *worker) storeEnd(ctx context.Context, tx pgx.Tx, e End) error {
 	if err != nil {
 		return err
 	}
-	if err := w.Recall.With(tx).RunEnded(ctx, w.org, w.run.Conversation); err != nil {
+	var failed *recall.FailedTurn
+	if statusOf(e.StopReason) == Failed {
+		failed = &recall.FailedTurn{Status: failure.Status}
+	}
+	if err := w.Recall.With(tx).RunEnded(ctx, w.org, w.run.Conversation, failed); err != nil {
 		return err
 	}
 	last := agent.LastRun{DurationMS: &durationMS, StopReason: &e.StopReason}

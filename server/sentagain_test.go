@@ -1,0 +1,80 @@
+package server_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/agent/loop/model/modeltest"
+)
+
+// A text whose turn failed is in the prompt once when it comes again, last of all, whatever failed in between and by
+// whichever way it comes. The log keeps both.
+func TestATextOfAFailedTurnIsThePromptsOnce(t *testing.T) {
+	t.Parallel()
+	const text, failed = `{"messages":[{"role":"user","content":%q}]}`, `{"refused":{"status":500,"message":"Oh"}}`
+	step := func(r runner, said string) { r.step(r.agent, fmt.Sprintf(text, said)) }
+	captured := func(r runner, said string) {
+		r.must("POST", r.path()+"/capture", strings.TrimSuffix(fmt.Sprintf(text, said), "}")+","+failed[1:])
+	}
+	failing := func(r runner, said string) {
+		r.model.Reply = func(modeltest.Asked) modeltest.Answer { return modeltest.Answer{Status: 500} }
+		r.says(said)
+		r.model.Reply = nil
+	}
+	stepping := func(r runner, said string) {
+		step(r, said)
+		r.reports(r.agent, "/step", failed)
+	}
+	for first, fails := range map[string]func(runner, string){"a run": failing, "a step": stepping,
+		"a captured turn": captured} {
+		for again, says := range map[string]func(runner, string){"a run": func(r runner, said string) { r.says(said) },
+			"a step": step, "a failing run": failing} {
+			for between, others := range map[string][]string{"nothing": nil, "others": {"Other 1", "Other 2"}} {
+				t.Run(first+", "+between+", "+again, func(t *testing.T) {
+					t.Parallel()
+					r := newRunner(t, "")
+					r.says("Before")
+					fails(r, "Caf\u00e9")
+					for _, other := range others {
+						fails(r, other)
+					}
+					says(r, "Cafe\u0301")
+					prompt := r.promptIn(r.agent, "openai")
+					if n := strings.Count(prompt, "Caf"); n != 1 {
+						t.Errorf("the text is %d times in %s", n, prompt)
+					}
+					for _, other := range others {
+						if strings.Count(prompt, other) != 1 || strings.Index(prompt, other) > strings.Index(prompt, "Caf") {
+							t.Errorf("%q is not before the text in %s", other, prompt)
+						}
+					}
+					for _, said := range r.refusedItems() {
+						if !strings.HasPrefix(said, "user_message Caf\u00e9: ") || !strings.Contains(said, "sent again") {
+							t.Errorf("%q left the view", said)
+						}
+					}
+					r.checkPrompts(r.agent)
+				})
+			}
+		}
+	}
+}
+
+// A text that is said again after an answer, or though no turn of it failed, is said twice.
+func TestATextThatIsSaidTwiceIsThePromptsTwice(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	r.says("Twice")
+	r.model.Says(modeltest.Answer{Status: 500}, modeltest.Answer{Status: 500}, modeltest.Answer{Status: 500})
+	r.says("Other")
+	r.says("Twice")
+	const two = `{"messages":[{"role":"user","content":"Aardvark"},{"role":"user","content":"Aardvark"}]}`
+	for n := range 2 {
+		r.step(r.agent, two)
+		prompt := r.promptIn(r.agent, "openai")
+		if strings.Count(prompt, "Twice") != 2 || strings.Count(prompt, "Aardvark") != 2*(n+1) {
+			t.Errorf("the prompt is %s", prompt)
+		}
+	}
+}
