@@ -26,7 +26,7 @@ const (
 )
 
 var (
-	errRedirect = errors.New("redirected")
+	errRedirect = errors.New("redirected") // with or without a place to go to
 	// ErrTooBig is an answer that is larger than the endpoint's MaxAnswerBytes.
 	ErrTooBig = errors.New("answer too big")
 )
@@ -40,7 +40,6 @@ func (e *Endpoint) HTTPClient() *http.Client {
 		next = http.DefaultTransport
 	}
 	client.Transport = &retrier{Endpoint: e, next: next}
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return errRedirect }
 	client.Timeout = 0
 	return &client
 }
@@ -95,6 +94,10 @@ func (r *retrier) once(req *http.Request) (*http.Response, error) {
 		limit.stop()
 		return nil, limit.explain(err)
 	}
+	if answer.StatusCode >= http.StatusMultipleChoices && answer.StatusCode < http.StatusBadRequest {
+		limit.stop()
+		return nil, errors.Join(errRedirect, answer.Body.Close())
+	}
 	if r.Streams && answer.StatusCode < 300 {
 		answer.Body = &streamedBody{body: answer.Body, left: streamFactor * r.MaxAnswerBytes, limit: limit}
 		return answer, nil
@@ -136,7 +139,8 @@ func (r *retrier) read(answer *http.Response) ([]byte, error) {
 // mayPass reports whether another attempt may succeed. After a timeout it would time out again.
 func (r *retrier) mayPass(ctx context.Context, answer *http.Response, err error) bool {
 	if err != nil {
-		return ctx.Err() == nil && !errors.Is(err, ErrTooBig) && !errors.Is(err, context.DeadlineExceeded)
+		return ctx.Err() == nil && !errors.Is(err, ErrTooBig) && !errors.Is(err, errRedirect) &&
+			!errors.Is(err, context.DeadlineExceeded)
 	}
 	switch code := answer.StatusCode; {
 	case code < 400:

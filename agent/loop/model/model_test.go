@@ -239,6 +239,26 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// A redirect is not followed, and the fault says so, with or without a place that it leads to.
+func TestARedirectIsNamed(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{301, 302, 304, 307} {
+		for _, header := range []http.Header{nil, {"Location": {"/elsewhere"}}} {
+			m := modeltest.New(t)
+			m.Reply = func(modeltest.Asked) modeltest.Answer { return modeltest.Answer{Status: status, Header: header} }
+			for format, client := range clients(t, m) {
+				_, err := client.Answer(t.Context(), model.Request{Model: "m", Prompt: json.RawMessage(prompt)},
+					func(model.Delta) {})
+				f, ok := errors.AsType[*model.Fault](err)
+				if !ok || f.Again || f.AnswerStatus() != 500 || !strings.Contains(f.Public(), "redirects elsewhere") ||
+					!strings.Contains(f.Error(), "_BASE_URL") {
+					t.Errorf("%s, %d: got %+v", format, status, err)
+				}
+			}
+		}
+	}
+}
+
 func TestThePauseThatAProviderAsksForIsKnown(t *testing.T) {
 	t.Parallel()
 	m := modeltest.New(t)
