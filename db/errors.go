@@ -29,6 +29,22 @@ var (
 // ErrUnreachable means that a connection to the database could not be made, or broke.
 var ErrUnreachable = errors.New("the database cannot be reached")
 
+// ErrUnconfirmed means that the database did not say whether it stored a change. It may have.
+var ErrUnconfirmed = errors.New("the database did not confirm a change")
+
+// unconfirmed adds ErrUnconfirmed to an error of a statement that may have been carried out, and returns any other
+// error unchanged. Postgres says so itself if it was not.
+func unconfirmed(err error) error {
+	pg, answered := errors.AsType[*pgconn.PgError](err)
+	_, connecting := errors.AsType[*pgconn.ConnectError](err)
+	switch {
+	case err == nil, connecting, pgconn.SafeToRetry(err), errors.Is(err, pgx.ErrTxCommitRollback),
+		errors.Is(err, pgx.ErrNoRows), answered && strings.EqualFold(pg.Severity, "ERROR"):
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrUnconfirmed, err)
+}
+
 // caused is an error whose text is a sentence for the caller, and whose kind is one of the errors above.
 type caused struct {
 	kind error

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// patience bounds how long a piece of work waits for a database that is suspended, or for another session's lock. A
-// statement that the database works on may take as long as it needs.
+// patience bounds how long a piece of work waits for a database that is suspended, for another session's lock, or for a
+// standby that does not confirm a commit. A statement that the database works on may take as long as it needs.
 type patience struct {
 	limit time.Duration
 	told  func(waits bool) // is told of a statement that waits longer, in place of its end; nil: it is broken off
@@ -62,7 +62,7 @@ func (p *patience) note(took time.Duration) {
 }
 
 // errOutOfPatience is why a statement that waited too long was broken off.
-var errOutOfPatience = errors.New("the database does not answer, or another session holds a lock")
+var errOutOfPatience = errors.New("the database or its standby does not answer, or another session holds a lock")
 
 // patient breaks off statements whose context has a patience that has ended. It implements pgx's tracers.
 type patient struct {
@@ -149,7 +149,7 @@ func (b bounded) Err() error {
 }
 
 // looker returns a function that reports whether the session of a process of Postgres works: false if it waits for
-// a lock, or if the database does not tell.
+// a lock or a standby, or if the database does not tell.
 func looker(config *pgx.ConnConfig) func(context.Context, uint32) bool {
 	config = config.Copy()
 	config.Tracer = nil
@@ -160,8 +160,9 @@ func looker(config *pgx.ConnConfig) func(context.Context, uint32) bool {
 		}
 		defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it was asked
 		var waits bool
-		err = conn.QueryRow(ctx, `SELECT coalesce(wait_event_type = 'Lock', false) FROM pg_stat_activity WHERE pid = $1`,
-			int64(pid)).Scan(&waits)
+		err = conn.QueryRow(ctx, `
+			SELECT coalesce(wait_event_type = 'Lock' OR wait_event = 'SyncRep', false)
+			FROM pg_stat_activity WHERE pid = $1`, int64(pid)).Scan(&waits)
 		return err == nil && !waits
 	}
 }

@@ -11,14 +11,24 @@ import (
 )
 
 // Tx runs fn in a transaction, and again, at most twice, if Postgres aborted it because of a deadlock or a conflict.
-// If d is a transaction itself, Tx runs fn once, in a savepoint: only the outer transaction can be run again.
+// If d is a transaction itself, Tx runs fn once, in a savepoint: only the outer transaction can be run again. The error
+// is an ErrUnconfirmed if the transaction may be committed.
 func Tx(ctx context.Context, d DB, fn func(tx pgx.Tx) error) error {
 	first := 1
-	if _, nested := d.(pgx.Tx); nested {
+	_, nested := d.(pgx.Tx)
+	if nested {
 		first = 3
 	}
 	for attempt := first; ; attempt++ {
-		err := pgx.BeginFunc(ctx, d, fn)
+		commits := false
+		err := pgx.BeginFunc(ctx, d, func(tx pgx.Tx) error {
+			err := fn(tx)
+			commits = err == nil && !nested
+			return err
+		})
+		if commits {
+			err = unconfirmed(err)
+		}
 		pg, ok := errors.AsType[*pgconn.PgError](err)
 		if attempt == 3 || !ok || pg.Code != "40P01" && pg.Code != "40001" {
 			return Error(err)
@@ -110,9 +120,13 @@ func counted[T any](ctx context.Context, scan pgx.RowToFunc[T]) pgx.RowToFunc[T]
 	}
 }
 
-// Exec runs a statement that must touch a row; ErrNotFound if it touched none.
+// Exec runs a statement that must touch a row; ErrNotFound if it touched none, ErrUnconfirmed if it may have, and d is
+// no transaction.
 func Exec(ctx context.Context, d DB, sql string, args ...any) error {
 	tag, err := d.Exec(ctx, sql, args...)
+	if _, nested := d.(pgx.Tx); err != nil && !nested {
+		err = unconfirmed(err)
+	}
 	if err != nil {
 		return Error(err)
 	}

@@ -166,8 +166,14 @@ func (a *appending) appendChunk(ctx context.Context) (err error) {
 		if a.end, err = a.lockEnd(ctx, a.org, a.agentID, a.conversation); err != nil {
 			return err
 		}
+		if err := a.readUntold(ctx); err != nil {
+			return err
+		}
 	}
 	fresh, err := a.dropRepeated(ctx)
+	if err == nil {
+		fresh, err = a.dropUntold(ctx, fresh)
+	}
 	if err == nil && a.restores && len(fresh) < len(a.chunk) {
 		err = db.Invalid("two messages of agent %s have the same otid", a.agentID)
 	}

@@ -49,10 +49,24 @@ type appending struct {
 	bytes                 int // of the chunk's texts
 	out                   []Appended
 	provenance            *db.Provenance
-	restores              bool // the entries have the seqs of events that are stored already
-	secondResults         bool // results of calls that have one are stored
+	untold                []told // whose sender sends them again, as far as the drafts so far are these
+	restores              bool   // the entries have the seqs of events that are stored already
+	secondResults         bool   // results of calls that have one are stored
 
 	rest func(pgx.Tx, []Appended, Conversation) error // ends the transaction, if not nil
+}
+
+// told is a stored message whose sender may send it again.
+type told struct {
+	ID       string  `db:"id"`
+	Seq      int64   `db:"seq"`
+	Position int     `db:"position"`
+	Tokens   int     `db:"tokens"`
+	OTID     *string `db:"otid"`
+	Role     Role    `db:"role"`
+	Name     *string `db:"name"`
+	Sender   *string `db:"sender_id"`
+	Content  []Part  `db:"content"`
 }
 
 func orphansOf(parts []Part) []string {

@@ -54,8 +54,8 @@ func (s *Store) Hold(ctx context.Context, org db.Org, id string, until *time.Tim
 	return s.conversationError(ctx, org, err, "", id)
 }
 
-// RunEnded notes that a run in a conversation ended, at the start of the transaction. failed is not nil if it failed; its
-// position is that of the conversation's end.
+// RunEnded notes that a run in a conversation ended, at the start of the transaction. failed is not nil if it failed;
+// its position is that of the conversation's end.
 func (s *Store) RunEnded(ctx context.Context, org db.Org, conversation string, failed *FailedTurn) error {
 	var status *int
 	if failed != nil {

@@ -106,11 +106,12 @@ func digest(role Role, name *string, parts []Part) []byte {
 	return sum[:]
 }
 
-// digestSpelled is digest of a message in one spelling of Unicode: texts that read the same have the same.
+// digestSpelled is digest of a message in one spelling of Unicode, whatever the ids of its Clips: texts that read the
+// same have the same.
 func digestSpelled(role Role, name *string, parts []Part) []byte {
 	parts = slices.Clone(parts)
 	for i := range parts {
-		parts[i].Text = norm.NFC.String(parts[i].Text)
+		parts[i].Text, parts[i].Clip = norm.NFC.String(parts[i].Text), nil
 	}
 	return digest(role, name, parts)
 }

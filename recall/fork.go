@@ -43,6 +43,9 @@ func (f Fork) Of(c Conversation) Conversation {
 		if c.Refusal.At > f.To {
 			c.Refusal.At, c.Refusal.Closed, c.Refusal.Part = f.To, false, false
 		}
+		if c.Refusal.Untold = nil; c.Refusal.Failed != nil {
+			c.Refusal.Failed = &FailedTurn{min(c.Refusal.Failed.At, f.To), c.Refusal.Failed.Status}
+		}
 	}
 	c.Prompts = slices.DeleteFunc(slices.Clone(c.Prompts), func(position int) bool { return position > f.To })
 	return c

@@ -7,8 +7,8 @@
 //   - messages and their parts: part.go returned.go clean.go refused.go message.go
 //   - conversations, and what a model sees of them: contextview.go conversation.go lineage.go messages.go visible.go
 //   - what is to append: draft.go toolset.go longresult.go searchtext.go entry.go conversationend.go
-//   - the append: appending.go toolcall.go secondresult.go restored.go otid.go sentagain.go append.go
-//     redaction.go
+//   - the append: appending.go toolcall.go secondresult.go restored.go otid.go sentagain.go untold.go
+//     append.go redaction.go
 //   - what appends: answercall.go changeview.go systemprompt.go newconversation.go conversations.go
 //     conversationupdate.go
 //   - what is read by its place: wholeresult.go neighbors.go seqrange.go expand.go expandpage.go saysagain.go

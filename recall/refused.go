@@ -41,6 +41,9 @@ type LastRefusal struct {
 	Notes  []int  `json:"notes,omitempty"`  // positions of what the model was told of the trial
 
 	Failed *FailedTurn `json:"failed,omitempty"` // nil: none failed
+
+	// Untold are positions of the newest messages whose sender was not told that they are stored, and may send them again.
+	Untold []int `json:"untold,omitempty"`
 }
 
 // maxRefusedRunes bounds the words of a provider.

@@ -251,7 +251,7 @@ func (r *refusing) finish(ctx context.Context, next LastRefusal) error {
 			return err
 		}
 	}
-	next.OTID, next.Failed = r.of.OTID, r.was().Failed
+	next.OTID, next.Failed, next.Untold = r.of.OTID, r.was().Failed, r.was().Untold
 	err := db.Exec(ctx, r.tx, `
 		UPDATE conversations
 		SET frame = frame + 1, hidden_tokens = least($3, tokens), reported_tokens = 0, reported_position = 0,

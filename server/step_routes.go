@@ -152,6 +152,11 @@ func (s *Server) takeStep(ctx context.Context, of agent.Agent, batch *capture.Ba
 		if stored, err = s.append(ctx, of, batch, record); err != nil {
 			return out, err
 		}
+		defer func() {
+			if err != nil && (ctx.Err() != nil || db.Unavailable(err)) { // the client sends the step again
+				s.Loop.KeepUntold(ctx, rest.Org(ctx), o.Conversation, recall.Untold{IDs: loop.IDsOf(stored.Messages)})
+			}
+		}()
 	}
 	out = letta.NewStep(stored.ConversationID, stored.Messages)
 	out.Refused = stored.Refused

@@ -10,6 +10,9 @@ import (
 // Adopt takes over an organization's runs of servers that are gone, and those of this server that were interrupted; of
 // every organization if org is empty. Run works on them.
 func (l *Loop) Adopt(ctx context.Context, org db.Org) {
+	if err := l.settle(ctx, ""); err != nil && ctx.Err() == nil {
+		l.Log.WarnContext(ctx, "what requests stored without telling it is not noted yet", "error", err)
+	}
 	orphans, err := l.orphans(ctx, org)
 	if err != nil && ctx.Err() == nil {
 		l.Log.WarnContext(ctx, "runs that were interrupted do not go on yet", "error", err)

@@ -3,7 +3,8 @@
 //
 // Each file uses those that are named before it:
 //   - what a run is: errors.go status.go event.go model.go halt.go feed.go denial.go tail.go rules.go options.go run.go
-//   - the runs of a server, and those in the tables: session.go registry.go loop.go record.go clientcalls.go busy.go
+//   - the runs of a server, and those in the tables: session.go registry.go loop.go untold.go record.go
+//     clientcalls.go busy.go
 //   - requests, which begin runs or repeat them: request.go resume.go calls.go turn.go repeat.go approval.go
 //   - the worker of a run: items.go room.go worker.go
 //   - how runs begin and are given up: input.go retried.go start.go adopt.go cancel.go
@@ -64,6 +65,7 @@ type Loop struct {
 	Render func(r Run, e Event, seq int64) []json.RawMessage
 
 	*registry
+	untold  *untold
 	starts  chan *session
 	stopped chan struct{} // is closed when Run ends
 }
@@ -71,6 +73,7 @@ type Loop struct {
 // New returns a Loop with the fields of l.
 func New(l Loop) *Loop {
 	l.registry, l.starts = newRegistry(), make(chan *session)
+	l.untold = &untold{all: map[int64]untoldIn{}}
 	l.stopped = make(chan struct{})
 	return &l
 }

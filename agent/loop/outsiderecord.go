@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"slices"
 
@@ -34,6 +35,9 @@ type Recorded struct {
 // *PendingError if the messages would leave calls without a result and may not. Messages that are stored already
 // change nothing and are no error. A conversation whose prompt was too long for the provider is compacted.
 func (l *Loop) Record(ctx context.Context, org db.Org, of agent.Agent, r Record) (out Recorded, err error) {
+	if err := l.settle(ctx, of.ID); err != nil {
+		return out, err
+	}
 	if r.Drafts == nil {
 		out, err = l.recordRefusal(ctx, org, of, r)
 	} else {
@@ -61,6 +65,9 @@ func (l *Loop) recordMessages(ctx context.Context, org db.Org, of agent.Agent, r
 		out.Refused, err = l.with(tx).refuseWith(ctx, org, out, *r.Refusal)
 		return err
 	})
+	if errors.Is(err, db.ErrUnconfirmed) {
+		l.KeepUntold(ctx, org, out.Conversation, recall.Untold{IDs: IDsOf(out.Messages)})
+	}
 	return out, err
 }
 
@@ -103,6 +110,14 @@ func (l *Loop) recordRefusal(ctx context.Context, org db.Org, of agent.Agent, r 
 	view, err := l.Refuse(ctx, org, out.Conversation, *r.Refusal)
 	out.Refused = &view
 	return out, err
+}
+
+// IDsOf returns the ids of messages.
+func IDsOf(messages []recall.Appended) (ids []string) {
+	for _, m := range messages {
+		ids = append(ids, m.ID)
+	}
+	return ids
 }
 
 func isNew(a recall.Appended) bool { return !a.Repeated }

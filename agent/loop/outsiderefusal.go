@@ -26,7 +26,8 @@ type Refusal struct {
 }
 
 // Refuse changes the view of a conversation after a report that its newest prompt was refused. It changes nothing if
-// the refusal is not about what the prompt says: then it notes that the turn failed. *BusyError if a run works in the conversation.
+// the refusal is not about what the prompt says: then it notes that the turn failed. *BusyError if a run works in the
+// conversation.
 func (l *Loop) Refuse(ctx context.Context, org db.Org, c recall.Conversation, r Refusal) (out recall.RefusedView,
 	err error) {
 	if r.isOverflow() || r.Status != http.StatusOK && !model.IsContent(r.Status, r.Message) {

@@ -1,10 +1,13 @@
 package loop
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
 )
 
 // registry holds the runs on this server.
@@ -96,4 +99,38 @@ type orphan struct {
 	Org   db.Org `db:"org"`
 	ID    string `db:"id"`
 	Owner string `db:"owner"`
+}
+
+// untold holds what requests may have stored without telling their clients, until the log says so: a client that sends
+// its request again, to any server, gets what became of the first one.
+type untold struct {
+	mu  sync.Mutex
+	all map[int64]untoldIn // by the keys of conversations
+}
+
+// untoldIn is what the newest request in a conversation may have stored.
+type untoldIn struct {
+	org          db.Org
+	conversation recall.Conversation
+	recall.Untold
+}
+
+// of returns what is untold of an agent; of all if it is empty.
+func (u *untold) of(agentID string) map[int64]untoldIn {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	all := maps.Clone(u.all)
+	maps.DeleteFunc(all, func(_ int64, in untoldIn) bool {
+		return agentID != "" && in.conversation.AgentID != agentID
+	})
+	return all
+}
+
+// drop forgets what is in the log now, unless a later request took its place.
+func (u *untold) drop(conversation int64, settled untoldIn) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if now := u.all[conversation]; now.RunID == settled.RunID && slices.Equal(now.IDs, settled.IDs) {
+		delete(u.all, conversation)
+	}
 }

@@ -35,6 +35,9 @@ func (l *Loop) resume(ctx context.Context, org db.Org, run *Run, failed string, 
 	if err == nil {
 		err = l.Recall.Readmit(ctx, org, c, first.messageRuns())
 	}
+	if err == nil {
+		err = l.Recall.Told(ctx, org, c.Key)
+	}
 	if err != nil {
 		return false, err
 	}

@@ -18,11 +18,18 @@ func (l *Loop) Start(ctx context.Context, org db.Org, r Request) (Started, error
 	if err != nil {
 		return Started{}, err
 	}
+	if err := l.settle(ctx, c.AgentID); err != nil {
+		return Started{}, err
+	}
 	l.hold(s)
 	repeats, err := l.begin(ctx, org, c, r, s.run)
+	stored := err == nil
 	var run Run
-	if err == nil && repeats == "" {
+	if stored && repeats == "" {
 		run, err = l.handOut(ctx, s)
+	}
+	if err != nil && (stored || errors.Is(err, db.ErrUnconfirmed)) {
+		l.KeepUntold(ctx, org, c, recall.Untold{RunID: s.run.ID})
 	}
 	if err != nil || repeats != "" {
 		l.release(s)
@@ -32,10 +39,14 @@ func (l *Loop) Start(ctx context.Context, org db.Org, r Request) (Started, error
 		return Started{}, l.busy(ctx, org, c)
 	case err != nil:
 		return Started{}, err
-	case repeats != "":
-		return l.found(ctx, org, r.AgentID, repeats)
+	case repeats == "":
+		return Started{run, s.Feed}, nil
 	}
-	return Started{run, s.Feed}, nil
+	started, err := l.found(ctx, org, r.AgentID, repeats)
+	if err == nil { // now its client knows of the run, which stays the last one until then
+		err = l.Recall.Told(ctx, org, c.Key)
+	}
+	return started, err
 }
 
 // newRun returns the session of a run that a request asks for, and its conversation. It completes the request.

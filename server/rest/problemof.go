@@ -68,6 +68,9 @@ func ProblemOf(err error) *Problem {
 		return retryLater(codeConcurrent, "Other requests change the same things at this moment; try again", "1")
 	case errors.Is(err, context.Canceled):
 		return newProblem(codeClientGone, "Client disconnected")
+	case errors.Is(err, db.ErrUnconfirmed):
+		return retryLater(codeNoDatabase, "The database did not confirm in time that it stored this, so that it may be "+
+			"stored or not: look before you send it again. Messages that come again are not stored twice", "5")
 	case db.IsFull(err):
 		return noRoom(err)
 	case db.FilesChanged(err):
