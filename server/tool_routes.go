@@ -300,7 +300,7 @@ func (s *Server) searchTools(ctx context.Context, in *struct {
 	}
 	return in.Body.Found(tools, in.Explain, func(query string, texts []string, arms rank.Arms) rank.Ranking {
 		arms.Weight = in.Weight
-		ranked, remarks := rank.RankTexts(ctx, s.Endpoint, query, texts, arms)
+		ranked, remarks := rank.Texts(ctx, s.Endpoint, query, texts, arms)
 		rest.Warn(ctx, remarks.Sentences()...)
 		return ranked
 	}), nil

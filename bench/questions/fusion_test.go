@@ -176,7 +176,7 @@ func measure(t *testing.T, endpoint *endpoint.Endpoint) (names []string, byName 
 	for _, set := range sets {
 		for _, q := range set.Questions {
 			for i, arms := range []rank.Arms{{Words: true}, {Meaning: true}, {Words: true, Meaning: true}} {
-				ranking, _ := rank.RankTexts(t.Context(), endpoint, q.Text, set.Texts, arms)
+				ranking, _ := rank.Texts(t.Context(), endpoint, q.Text, set.Texts, arms)
 				of(set.Name)[i].add(ranking.Rows, q.Answer)
 			}
 		}

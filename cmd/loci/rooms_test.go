@@ -29,8 +29,8 @@ var (
 var ofHandlers = []string{"Handler", "HandlerFunc", "ResponseWriter", "Server", "ServeMux"}
 
 // statement matches a statement of SQL, or the beginning of one.
-var statement = regexp.MustCompile(`(?s)\b(SELECT\s.*\bFROM|INSERT\s+INTO|DELETE\s+FROM|UPDATE\s+\w+\s+SET|SET\s+TRANSACTION|` +
-	`LOCK\s+TABLE|COPY\s+\w+|NOTIFY\s+\w+)\b`)
+var statement = regexp.MustCompile(`(?s)\b(SELECT\s.*\bFROM|INSERT\s+INTO|DELETE\s+FROM|UPDATE\s+\w+\s+SET|` +
+	`SET\s+TRANSACTION|LOCK\s+TABLE|COPY\s+\w+|NOTIFY\s+\w+)\b`)
 
 func TestOnlyTheDoorsSpeakHTTP(t *testing.T) {
 	t.Parallel()

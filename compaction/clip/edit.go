@@ -90,6 +90,7 @@ func MergeEdits(edits, others []Edit) []Edit {
 	return all
 }
 
+// EditsByPosition groups edits by the position of their message.
 func EditsByPosition(edits []Edit) map[int][]Edit {
 	if len(edits) == 0 {
 		return nil

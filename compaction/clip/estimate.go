@@ -57,6 +57,7 @@ func (v View) CountText(text string) int {
 	return v.Count(text)
 }
 
+// EditSaves returns the tokens that an edit saves of a message; 0 if the message may not have it.
 func (v View) EditSaves(m recall.Message, c Edit) int {
 	if !IsEditOf(c, m) {
 		return 0
@@ -101,6 +102,7 @@ func (v View) wholeTokens(m recall.Message, part int) int {
 	return v.WholePartTokens(p)
 }
 
+// EditedTokens returns the tokens of a part as an edit shows it.
 func (v View) EditedTokens(m recall.Message, c Edit) int {
 	if c.Tokens > 0 && v.Count == nil {
 		return c.Tokens
@@ -108,6 +110,7 @@ func (v View) EditedTokens(m recall.Message, c Edit) int {
 	return v.WholePartTokens(editedPart(v.Messages, m, c, v.Has))
 }
 
+// WholePartTokens counts a part that is shown whole.
 func (v View) WholePartTokens(p recall.Part) int {
 	n := v.CountText(p.Text) + v.CountText(p.Name) + v.CountText(p.Input) + p.SealedTokens() +
 		len(p.Images)*tokens.PerImage

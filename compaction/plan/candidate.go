@@ -161,7 +161,7 @@ func (c candidate) plan(by strategy, before, target int) Plan {
 			p.Kept = append(p.Kept, m.Position)
 		}
 		for part := range m.Content {
-			at := clip.Place{i, part}
+			at := clip.Place{Message: i, Part: part}
 			if clip, ok := c.editAt(c.fresh, at); ok {
 				p.Edits = append(p.Edits, clip)
 			}

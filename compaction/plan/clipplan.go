@@ -118,7 +118,7 @@ func (p *planner) clipRange(c clipping) {
 				if c.enough() {
 					return
 				}
-				if saved := p.clipPart(c.fresh, clip.Place{i, part}, chars); saved > 0 {
+				if saved := p.clipPart(c.fresh, clip.Place{Message: i, Part: part}, chars); saved > 0 {
 					c.save(i, saved)
 				}
 			}

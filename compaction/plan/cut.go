@@ -32,10 +32,10 @@ func Rest(trigger, fixed int) int {
 	return trigger - room + ratio.Share(restShare, room)
 }
 
-// PlanCut plans a compaction with a chosen cut. More leaves if the rest is over the goal, and what stays is clipped if
+// ByCut plans a compaction with a chosen cut. More leaves if the rest is over the goal, and what stays is clipped if
 // it does not fit the view's window below the trigger. It returns a *Nothing if no message can leave and nothing can be
 // clipped, or if that would save no tokens of a view that fits, and a *TooBig if what must stay does not fit.
-func PlanCut(v clip.View, s Settings, c Cut) (Plan, error) {
+func ByCut(v clip.View, s Settings, c Cut) (Plan, error) {
 	s.Mode = s.Mode.withAll(c.All)
 	plan, err := planCut(newPlanner(v, s), c)
 	if len(c.Keep) > 0 && isTooBig(err) {

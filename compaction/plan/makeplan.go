@@ -176,11 +176,11 @@ func (p *planner) tooBig(least candidate) *TooBig {
 func (c candidate) clippedMessage(i int) int {
 	m, tokens := c.v.Messages[i], c.shown[i]
 	for part := range m.Content {
-		trim, ok := c.fresh[clip.Place{i, part}]
+		trim, ok := c.fresh[clip.Place{Message: i, Part: part}]
 		if !ok {
 			continue
 		}
-		if was, again := c.editAt(c.planner.fresh, clip.Place{i, part}); again {
+		if was, again := c.editAt(c.planner.fresh, clip.Place{Message: i, Part: part}); again {
 			tokens += c.v.EditSaves(m, was)
 		}
 		tokens -= c.v.EditSaves(m, trim)

@@ -42,7 +42,7 @@ func (p Pruning) Steps() []StepCount {
 	}
 	was := make(map[clip.Place]clip.Edit, len(p.Before.Edits))
 	for _, e := range p.Before.Edits {
-		was[clip.Place{e.Position, e.Part}] = e
+		was[clip.Place{Message: e.Position, Part: e.Part}] = e
 	}
 	var counts []StepCount
 	for _, e := range p.Edits {
@@ -53,7 +53,7 @@ func (p Pruning) Steps() []StepCount {
 		}
 		m := messages[e.Position]
 		saved := p.Before.EditSaves(m, e)
-		if old, ok := was[clip.Place{e.Position, e.Part}]; ok {
+		if old, ok := was[clip.Place{Message: e.Position, Part: e.Part}]; ok {
 			saved -= p.Before.EditSaves(m, old)
 		}
 		counts[i].Edits++

@@ -154,16 +154,16 @@ func checkEdits(before, after clip.View) error {
 		case e.Position == newest:
 			return &Violation{e.Position, "is the newest of the user, and would not be shown whole"}
 		}
-		if _, twice := edits[clip.Place{e.Position, e.Part}]; twice {
+		if _, twice := edits[clip.Place{Message: e.Position, Part: e.Part}]; twice {
 			return &Violation{e.Position, fmt.Sprintf("would have two edits of part %d", e.Part)}
 		}
-		edits[clip.Place{e.Position, e.Part}] = e
+		edits[clip.Place{Message: e.Position, Part: e.Part}] = e
 	}
 	for _, e := range before.Edits {
 		if _, stays := messages[e.Position]; !stays && (e.Position > 0 || after.Summary != before.Summary) {
 			continue
 		}
-		if now, ok := edits[clip.Place{e.Position, e.Part}]; !ok || !now.ShowsNoMoreThan(e) {
+		if now, ok := edits[clip.Place{Message: e.Position, Part: e.Part}]; !ok || !now.ShowsNoMoreThan(e) {
 			return &Violation{e.Position, fmt.Sprintf("would show more of part %d than before", e.Part)}
 		}
 	}

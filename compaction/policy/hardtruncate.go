@@ -27,7 +27,7 @@ func (s *HardTruncate) Plan(v clip.View, at Moment) (plan.Plan, error) {
 	}
 	points := clip.CutPointsOf(v.Messages)
 	cut := points.After(s.cut(plan.MessageTokens(v), v.Window-plan.FixedTokens(v)))
-	p, err := plan.PlanCut(v, at.settings(), plan.Cut{At: cut})
+	p, err := plan.ByCut(v, at.settings(), plan.Cut{At: cut})
 	if p.Evicted > 0 {
 		p.NeedsModel, p.Self = false, false
 		p.Hidden = true

@@ -91,7 +91,7 @@ func (at Moment) most(v clip.View) int {
 // planCut plans a compaction after which the view is clearly below the trigger of the policy.
 func planCut(v clip.View, at Moment, c plan.Cut) (plan.Plan, error) {
 	c.Below = at.most(v)
-	return plan.PlanCut(v, at.settings(), c)
+	return plan.ByCut(v, at.settings(), c)
 }
 
 // kept returns the tokens of recent messages that a cutter keeps: as many as it wants, and at most half of the room.

@@ -133,6 +133,7 @@ func plain(summary string) string {
 	return Unmarked(added.ReplaceAllString(strings.TrimPrefix(summary, ExtractedBy), ""))
 }
 
+// RequestText returns the texts of a message, a line each.
 func RequestText(m recall.Message) string {
 	var texts []string
 	for _, p := range m.Content {
@@ -167,6 +168,7 @@ func tells(lower, request string) bool {
 	return hits >= min(2, (len(looked)+1)/2)
 }
 
+// CountIn returns how many of the identifiers a line has.
 func (must MustMention) CountIn(line string) (n int) {
 	lower := Folded(line)
 	for _, id := range must.folded {

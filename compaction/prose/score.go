@@ -81,6 +81,7 @@ type spaced struct {
 	Words []string
 }
 
+// SpacedOf returns the words of a text in lower case, with single spaces around them.
 func SpacedOf(text string) spaced {
 	words := strings.Fields(strings.Map(func(r rune) rune {
 		switch {
@@ -215,11 +216,13 @@ type Sentence struct {
 	kinds, Opening uint32
 }
 
+// SentenceOf returns a text with what its words say.
 func SentenceOf(text string) Sentence {
 	t := SpacedOf(text)
 	return Sentence{text, cueLexicon.kindsOf(t), openings.opening(t, fillers)}
 }
 
+// Is reports whether a sentence is of a kind.
 func (s Sentence) Is(kind uint32) bool { return s.kinds&kind != 0 }
 
 // CueScore returns how likely a sentence says what will matter later, from its words alone.
@@ -271,6 +274,7 @@ type Frequency struct {
 	Of    map[string]int
 }
 
+// Note counts the words of a line.
 func (f *Frequency) Note(words []string) {
 	f.lines++
 	for _, w := range words {

@@ -25,7 +25,7 @@ type Entry struct {
 	Tokens int
 }
 
-// transcript returns messages as a summarizer reads them: each begins a line with its speaker, and its other lines are
+// Transcript returns messages as a summarizer reads them: each begins a line with its speaker, and its other lines are
 // indented, so that no message can pass itself off as another. Reasoning is left out, and images are counted. A message
 // that says nothing has no entry.
 func Transcript(messages []recall.Message, clamp bool) []Entry {
@@ -144,6 +144,7 @@ func moreCharacters(head string, more int) string {
 	return fmt.Sprintf("%s… [%d more characters]", head, more)
 }
 
+// TokensIn adds up the tokens of entries.
 func TokensIn(entries []Entry) (n int) {
 	for _, e := range entries {
 		n += e.Tokens

@@ -99,7 +99,7 @@ func TestBlankTextsAreNotSent(t *testing.T) {
 	t.Parallel()
 	p := &provider{dimension: 4}
 	client := p.start(t, nil)
-	vectors, err := client.Embed(t.Context(), []embed.Item{{1, ""}, {2, " \n\t"}, {3, "word"}})
+	vectors, err := client.Embed(t.Context(), []embed.Item{{ID: 1}, {ID: 2, Text: " \n\t"}, {ID: 3, Text: "word"}})
 	if err != nil || len(vectors) != 1 || vectors[0].ID != 3 {
 		t.Errorf("got %v, %v, want a vector for 3 alone", vectors, err)
 	}
@@ -113,8 +113,8 @@ func TestBatchesAreBoundedByTokens(t *testing.T) {
 	p := &provider{dimension: 4}
 	client := p.start(t, func(c *endpoint.Config) { c.MaxBatchTokens = 100 })
 	long := strings.Repeat("x", 120) // 40 tokens
-	if _, err := client.Embed(t.Context(), []embed.Item{{1, long}, {2, long}, {3, long}, {4, strings.Repeat("y", 900)},
-		{5, "z"}}); err != nil {
+	if _, err := client.Embed(t.Context(), []embed.Item{{ID: 1, Text: long}, {ID: 2, Text: long}, {ID: 3, Text: long},
+		{ID: 4, Text: strings.Repeat("y", 900)}, {ID: 5, Text: "z"}}); err != nil {
 		t.Fatal(err)
 	}
 	sizes := map[int]int{}

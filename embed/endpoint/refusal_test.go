@@ -112,7 +112,7 @@ func TestTooLongTextIsCutAndAveraged(t *testing.T) {
 			p := &provider{dimension: 16, refuse: window(c.status, 1000, c.message)}
 			client := p.start(t, nil)
 			long := strings.Repeat(strings.Repeat("x", 99)+" ", 35) // cut where there is a space, so in unequal parts
-			items := []embed.Item{{1, "short"}, {2, long}, {3, "short too"}}
+			items := []embed.Item{{ID: 1, Text: "short"}, {ID: 2, Text: long}, {ID: 3, Text: "short too"}}
 			vectors, err := client.Embed(t.Context(), items)
 			if err != nil {
 				t.Fatal(err)
@@ -159,7 +159,7 @@ func TestPartsAreWholeCharacters(t *testing.T) {
 		strings.Repeat("ab ", 2500) + strings.Repeat(" ", 5000)} {
 		p := &provider{dimension: 4, refuse: window(413, 700, "too long")}
 		client := p.start(t, nil)
-		vectors, err := client.Embed(t.Context(), []embed.Item{{7, text}})
+		vectors, err := client.Embed(t.Context(), []embed.Item{{ID: 7, Text: text}})
 		if err != nil || len(vectors) != 1 {
 			t.Fatalf("%.10q…: got %d vectors, %v", text, len(vectors), err)
 		}
@@ -177,7 +177,7 @@ func TestTextBeyondTheLimitIsCutBeforeItIsSent(t *testing.T) {
 	t.Parallel()
 	p := &provider{dimension: 4}
 	client := p.start(t, func(c *endpoint.Config) { c.MaxInputTokens, c.MaxBatchTokens = 100, 250 })
-	vectors, err := client.Embed(t.Context(), []embed.Item{{1, strings.Repeat("word ", 2000)}}) // 3,334 tokens
+	vectors, err := client.Embed(t.Context(), []embed.Item{{ID: 1, Text: strings.Repeat("word ", 2000)}}) // 3,334 tokens
 	if err != nil || len(vectors) != 1 {
 		t.Fatalf("got %v, %v", vectors, err)
 	}
@@ -192,7 +192,7 @@ func TestInvalidTextDoesNotPanic(t *testing.T) {
 	t.Parallel()
 	p := &provider{dimension: 4}
 	client := p.start(t, func(c *endpoint.Config) { c.MaxInputTokens = 50 })
-	if _, err := client.Embed(t.Context(), []embed.Item{{1, strings.Repeat("\x80", 3000)}}); err != nil {
+	if _, err := client.Embed(t.Context(), []embed.Item{{ID: 1, Text: strings.Repeat("\x80", 3000)}}); err != nil {
 		t.Error(err)
 	}
 }

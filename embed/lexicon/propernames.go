@@ -33,6 +33,7 @@ var givenNames = []string{"will", "may", "don"}
 var subjects = []string{"i", "you", "he", "she", "it", "we", "they", "this", "that", "these", "those", "the", "a", "an",
 	"my", "your", "his", "her", "our", "their", "there", "any", "anyone", "someone", "everyone", "all", "not", "be"}
 
+// ContinuesWord reports whether a character belongs to a word.
 func ContinuesWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }
 
 func apostrophe(r rune) bool { return r == '\'' || r == '’' }

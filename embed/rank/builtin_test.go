@@ -28,11 +28,11 @@ func TestTheBuiltinModelRanksWhatItIsMadeFor(t *testing.T) {
 	texts := []string{"The moon pulls the sea twice a day.", "2048 4096", "Как восстановить пароль?",
 		"Ask the help desk for new credentials when you cannot log in.", "Bread is baked on Mondays."}
 	e := builtin(t)
-	r, remarks := rank.RankTexts(t.Context(), e, "I forgot my password", texts, rank.Arms{Words: true, Meaning: true})
+	r, remarks := rank.Texts(t.Context(), e, "I forgot my password", texts, rank.Arms{Words: true, Meaning: true})
 	if !r.ByMeaning || len(r.Rows) == 0 || r.Rows[0].ID != 3 || remarks.Note != "" {
 		t.Errorf("got %+v, by meaning %t, %+v, want text 3 first, by meaning, with no note", r.Rows, r.ByMeaning, remarks)
 	}
-	r, remarks = rank.RankTexts(t.Context(), e, "восстановить пароль", texts, rank.Arms{Words: true, Meaning: true})
+	r, remarks = rank.Texts(t.Context(), e, "восстановить пароль", texts, rank.Arms{Words: true, Meaning: true})
 	const note = "The built-in model gives the query no vector (most of its letters are not Latin), so this was ranked " +
 		"by words alone."
 	if r.ByMeaning || len(r.Rows) == 0 || r.Rows[0].ID != 2 || remarks.Note != note {

@@ -18,10 +18,10 @@ type Arms struct {
 	Weight         float64 // of meaning, as Question.Weight
 }
 
-// RankTexts ranks a few texts that no table has. The ids of the rows are the texts' indices; a text that neither arm
+// Texts ranks a few texts that no table has. The ids of the rows are the texts' indices; a text that neither arm
 // finds is not among them. By meaning it ranks the MostTexts - 1 best by words, if the endpoint answers. Where it does
 // not, and with a nil Endpoint, words rank alone.
-func RankTexts(ctx context.Context, d *endpoint.Endpoint, query string, texts []string, arms Arms) (Ranking, Remarks) {
+func Texts(ctx context.Context, d *endpoint.Endpoint, query string, texts []string, arms Arms) (Ranking, Remarks) {
 	started := time.Now()
 	words, idf := rankWords(query, texts)
 	r := Ranking{Query: idf.Query(query), ByWords: true, text: query, scope: idf}

@@ -34,7 +34,7 @@ func TestMeaningCountsByHowFarItIsAboveTheOthers(t *testing.T) {
 			model[texts[i]] = c
 		}
 		endpoint := &endpoint.Endpoint{Embedder: model, Weight: weight}
-		ranking, _ := rank.RankTexts(t.Context(), endpoint, question, texts, rank.Arms{Words: true, Meaning: true})
+		ranking, _ := rank.Texts(t.Context(), endpoint, question, texts, rank.Arms{Words: true, Meaning: true})
 		var ids []int64
 		for _, row := range ranking.Rows {
 			ids = append(ids, row.ID)
@@ -79,7 +79,7 @@ func TestWeightsOfArms(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			endpoint := &endpoint.Endpoint{Embedder: test.model, Weight: 1}
-			ranking, _ := rank.RankTexts(t.Context(), endpoint, question, texts, test.arms)
+			ranking, _ := rank.Texts(t.Context(), endpoint, question, texts, test.arms)
 			found := slices.ContainsFunc(ranking.Rows, func(r rank.Scored) bool { return r.ID == 0 })
 			if ranking.Weights != test.want || !found {
 				t.Errorf("got %+v for %+v", ranking.Weights, ranking.Rows)
@@ -87,7 +87,7 @@ func TestWeightsOfArms(t *testing.T) {
 		})
 	}
 	endpoint := &endpoint.Endpoint{Embedder: angles{question: 1, texts[1]: 0.5}, Weight: 1}
-	ranking, _ := rank.RankTexts(t.Context(), endpoint, question, texts, rank.Arms{Words: true, Meaning: true})
+	ranking, _ := rank.Texts(t.Context(), endpoint, question, texts, rank.Arms{Words: true, Meaning: true})
 	if w := ranking.Weights; max(w.Words, w.Meaning) != 1 || min(w.Words, w.Meaning) <= 0 {
 		t.Errorf("a single row with a vector has the weights %+v", w)
 	}
