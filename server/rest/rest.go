@@ -20,6 +20,7 @@ import (
 	"cmp"
 	"net/http"
 	"reflect"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -71,8 +72,11 @@ func (a *API) Handler() http.Handler {
 	return a.paced(normalize(a.headAsGet(a.echo)))
 }
 
-// schemaName is huma's name of a type. Types of package compaction have the prefix Compaction, because other packages
-// use their names too.
+// ofCompaction matches package compaction and its parts.
+var ofCompaction = regexp.MustCompile(`/compaction(/(clip|plan|prose|store|summary))?$`)
+
+// schemaName is huma's name of a type. Types of compactions have the prefix Compaction, because other packages use
+// their names too.
 func schemaName(t reflect.Type, hint string) string {
 	var words strings.Builder // of the id of an operation, for its body
 	for part := range strings.SplitSeq(huma.DefaultSchemaNamer(t, hint), "_") {
@@ -82,7 +86,7 @@ func schemaName(t reflect.Type, hint string) string {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}
-	if strings.HasSuffix(t.PkgPath(), "/compaction") && !strings.HasPrefix(name, "Compaction") {
+	if ofCompaction.MatchString(t.PkgPath()) && !strings.HasPrefix(name, "Compaction") {
 		return "Compaction" + name
 	}
 	return name
