@@ -145,7 +145,7 @@ func TestAgentsRefuse(t *testing.T) {
 			"body.initial_message_sequence[0]: expected required property content"},
 		{"a first message of other parts", "POST", "/v1/agents", `{"initial_message_sequence":[{"role":"user",` +
 			`"content":[{"type":"tool_call"}]}]}`, 422,
-			"body.initial_message_sequence[0].content: "},
+			"body.initial_message_sequence[0].content[0].type: expected value to be one of"},
 		{"an image of nothing", "POST", "/v1/agents", `{"initial_message_sequence":[{"role":"user",` +
 			`"content":[{"type":"image"}]}]}`, 422,
 			"body.initial_message_sequence[0].content[0].source: "},
