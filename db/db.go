@@ -2,7 +2,8 @@
 // caller can act on, the row helpers, the pages of lists, and the organization that each row belongs to.
 //
 // Each file uses those that are named before it:
-//   - connections, statements and their errors: quota.go pause.go patience.go shares.go errors.go rows.go db.go diskspace.go
+//   - connections, statements and their errors: quota.go pause.go patience.go shares.go errors.go rows.go db.go
+//     diskspace.go
 //   - what the memories share: page.go text.go provenance.go validity.go
 //   - the schema, and who may change it: schema.go roles.go presence.go migrate.go
 //   - work on whole tables: analyze.go purge.go sharedtables.go citus.go

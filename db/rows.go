@@ -62,17 +62,22 @@ func All[T any](ctx context.Context, d DB, sql string, args ...any) ([]T, error)
 	return all, Error(err)
 }
 
-// Within returns the rows of a query until they have a number of bytes, at least one, and reports whether there
-// are no more. If more is not nil, it gets the others, one at a time.
-func Within[T any](ctx context.Context, d DB, bytes int64, more func(T), sql string, args ...any) ([]T, bool,
-	error) {
+// Budget is how many bytes of rows are read together. More gets the rows behind them, one at a time; if it is nil, these
+// are not read.
+type Budget[T any] struct {
+	Bytes int64
+	More  func(T)
+}
+
+// Within returns the rows of a query within a budget, at least one, and reports whether there are no more.
+func Within[T any](ctx context.Context, d DB, to Budget[T], sql string, args ...any) ([]T, bool, error) {
 	rows, _ := d.Query(ctx, sql, args...)
 	defer rows.Close()
 	scan, read, whole, all := counted(ctx, scanner[T]()), int64(0), true, []T{}
 	for rows.Next() {
 		read += sizeOf(rows.RawValues())
-		whole = whole && (read <= bytes || len(all) == 0)
-		if !whole && more == nil {
+		whole = whole && (read <= to.Bytes || len(all) == 0)
+		if !whole && to.More == nil {
 			return all, false, nil
 		}
 		row, err := scan(rows)
@@ -82,7 +87,7 @@ func Within[T any](ctx context.Context, d DB, bytes int64, more func(T), sql str
 		if whole {
 			all = append(all, row)
 		} else {
-			more(row)
+			to.More(row)
 		}
 	}
 	return all, whole, Error(rows.Err())
