@@ -226,7 +226,7 @@ func (s *Store) Between(ctx context.Context, org db.Org, c Conversation, from, t
 func (s *Store) Pages(ctx context.Context, org db.Org, c Conversation, from, to int) iter.Seq2[[]Message, error] {
 	return func(yield func([]Message, error) bool) {
 		for most := copiedAtOnce; from <= to; {
-			page, whole, err := db.Within[Message](ctx, s.db, pageBytes, nil, `
+			page, whole, err := db.Within(ctx, s.db, db.Budget[Message]{Bytes: pageBytes}, `
 				SELECT `+messageColumns+` FROM `+messageTables+`
 				WHERE m.org = $1 AND m.conversation_key = $2 AND m.position BETWEEN $3 AND $4
 				ORDER BY m.position

@@ -119,7 +119,7 @@ func (s *Store) Export(ctx context.Context, org db.Org, conversation int64, from
 			return
 		}
 		for most := exportPage; ; {
-			page, whole, err := db.Within[Message](ctx, s.db, pageBytes, nil, `
+			page, whole, err := db.Within(ctx, s.db, db.Budget[Message]{Bytes: pageBytes}, `
 				SELECT `+messageColumns+` FROM `+tablesOf(true)+`
 				WHERE m.org = $1 AND m.conversation_key = $2 AND m.position >= $3
 				ORDER BY m.position
