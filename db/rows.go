@@ -62,8 +62,8 @@ func All[T any](ctx context.Context, d DB, sql string, args ...any) ([]T, error)
 	return all, Error(err)
 }
 
-// Budget is how many bytes of rows are read together. More gets the rows behind them, one at a time; if it is nil, these
-// are not read.
+// Budget is how many bytes of rows are read together. More gets the rows behind them, one at a time; nil, if these are
+// not read.
 type Budget[T any] struct {
 	Bytes int64
 	More  func(T)

@@ -93,8 +93,8 @@ func (s *Store) view(ctx context.Context, org db.Org, c Conversation, of span) (
 	if err != nil {
 		return nil, err
 	}
-	rows, whole, err := db.Within(ctx, s.db, db.Budget[Message]{Bytes: cmp.Or(of.bytes, math.MaxInt64), More: of.more}, viewSQL,
-		pgx.StrictNamedArgs{"org": org, "key": c.Key, "first": c.FirstVisible, "last": of.last, "most": of.most})
+	rows, whole, err := db.Within(ctx, s.db, db.Budget[Message]{Bytes: cmp.Or(of.bytes, math.MaxInt64), More: of.more},
+		viewSQL, pgx.StrictNamedArgs{"org": org, "key": c.Key, "first": c.FirstVisible, "last": of.last, "most": of.most})
 	if of.whole != nil {
 		*of.whole = whole
 	}
