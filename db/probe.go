@@ -12,7 +12,7 @@ import (
 
 // Probe stores a row of the table probes under a name, in a new session that uses the libraries which Loci's schema
 // needs and takes the locks that a message needs, and returns how long that took. The error is that of a database that
-// cannot serve: Unavailable tells why.
+// cannot serve: Unavailable tells why. It is an ErrUnconfirmed if the database stored the row and does not say so.
 func Probe(ctx context.Context, pool *pgxpool.Pool, name string) (time.Duration, error) {
 	config := pool.Config().ConnConfig
 	config.Tracer = nil // its OnPgError stays
@@ -38,7 +38,7 @@ func storeProbe(ctx context.Context, conn *pgx.Conn, name string) error {
 	}
 	if _, err := conn.Exec(ctx, `
 		INSERT INTO probes (name) VALUES ($1) ON CONFLICT (name) DO UPDATE SET at = excluded.at`, name); err != nil {
-		return err
+		return unconfirmed(err)
 	}
 	return lockTables(ctx, conn)
 }

@@ -151,9 +151,11 @@ var forTests = []string{"db/dbtest", "db/dbtest/scale", "embed/embedtest", "comp
 	"db/queue/queuetest",
 	"agent/loop/model/modeltest"}
 
-// inTests lists what the tests of a package import in addition: those of policies ask a provider that fails, and the
-// index of words is tested with the weights that embed/lexicon makes, and its searches with the built-in model.
+// inTests lists what the tests of a package import in addition: those of policies ask a provider that fails, the index
+// of words is tested with the weights that embed/lexicon makes, and its searches with the built-in model, and db on a
+// Postgres of its own whose standby is away.
 var inTests = map[string][]string{"compaction/policy": {"compaction", "compaction/llm"},
+	"db":              {"db/local"},
 	"embed/wordindex": {"embed/lexicon", "embed/rank"},
 	"embed/rank":      {"embed/local"},
 	"bench/questions": {"embed", "embed/endpoint", "embed/lexicon", "embed/local", "embed/rank"}}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"regexp"
 	"slices"
@@ -19,9 +20,10 @@ type outage struct {
 	every time.Duration               // between two looks for its end
 
 	mu     sync.Mutex
-	since  time.Time // zero while there is none
-	ended  time.Time // when the last one ended
-	looked time.Time // when the database was last asked
+	since  time.Time     // zero while there is none
+	ended  time.Time     // when the last one ended
+	looked time.Time     // when the database was last asked
+	asked  chan struct{} // closed when the question that is under way has its answer; nil without one
 	wake   chan struct{}
 }
 
@@ -86,6 +88,19 @@ func noStoring() outageKind {
 	}
 }
 
+// noCommits is the outage of a database that does not confirm what it stores.
+func noCommits() outageKind {
+	return outageKind{
+		signs:  regexp.MustCompile("did not confirm a change|its standby does not answer|context deadline exceeded|timed out"),
+		is:     func(err error) bool { return errors.Is(err, db.ErrUnconfirmed) },
+		upkeep: true,
+		begun: "the database does not confirm commits: a standby that synchronous_standby_names names is away; changes are " +
+			"refused with status 503, and may be stored all the same, until it is back",
+		lasts: "the database still does not confirm commits: a standby that synchronous_standby_names names is away",
+		end:   "the database confirms commits again",
+	}
+}
+
 // noLocks is the outage of a database of which another session locks a table, so that no message can be stored.
 func noLocks() outageKind {
 	return outageKind{
@@ -100,7 +115,8 @@ func noLocks() outageKind {
 }
 
 // explains reports whether an error with a text is explained by the outage; upkeep says that it is of the library that
-// works on jobs. It asks the database itself, but seldom, and logs to log when an outage begins.
+// works on jobs. It asks the database itself, but seldom, and logs to log when an outage begins. All errors of one moment
+// wait for one answer.
 func (o *outage) explains(ctx context.Context, log slog.Handler, text string, upkeep bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -110,26 +126,39 @@ func (o *outage) explains(ctx context.Context, log slog.Handler, text string, up
 	if !o.signs.MatchString(text) {
 		return false
 	}
-	if !o.since.IsZero() {
-		return true
+	switch answer := o.asked; {
+	case !o.since.IsZero():
+	case answer != nil:
+		o.mu.Unlock()
+		<-answer
+		o.mu.Lock()
+	case time.Since(o.looked) >= o.every/looksEvery:
+		o.ask(ctx, log)
 	}
-	echo := time.Since(o.ended) < outageEchos*o.every
-	if time.Since(o.looked) < o.every/looksEvery {
-		return echo
-	}
-	o.looked = time.Now()
+	return !o.since.IsZero() || time.Since(o.ended) < outageEchos*o.every
+}
+
+// ask asks the database whether an outage has begun. It gives mu back meanwhile.
+func (o *outage) ask(ctx context.Context, log slog.Handler) {
+	began, answer := time.Now(), make(chan struct{})
+	o.looked, o.asked = began, answer
+	o.mu.Unlock()
 	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTimeout)
-	defer cancel()
 	err := o.ping(asking)
-	if err == nil || o.is != nil && !o.is(err) {
-		return echo
+	cancel()
+	begins := err != nil && (o.is == nil || o.is(err))
+	if begins {
+		line := slog.NewRecord(began, slog.LevelError, o.begun, 0)
+		line.AddAttrs(slog.Any("error", err))
+		_ = log.Handle(ctx, line)
 	}
-	o.since = o.looked
-	line := slog.NewRecord(o.since, slog.LevelError, o.begun, 0)
-	line.AddAttrs(slog.Any("error", err))
-	_ = log.Handle(ctx, line)
-	o.wake <- struct{}{}
-	return true
+	o.mu.Lock()
+	o.asked = nil
+	close(answer)
+	if begins {
+		o.since = began
+		o.wake <- struct{}{}
+	}
 }
 
 // watch asks the database during outages, and logs when one ends, until ctx ends. While one of some worse outages

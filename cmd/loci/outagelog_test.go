@@ -4,14 +4,18 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/loci-memory/loci/db"
 )
 
 // An outage of the database is one line when it begins and one when it ends, whatever fails meanwhile; other errors,
@@ -193,6 +197,44 @@ func TestALockIsALineAMinute(t *testing.T) {
 		text := out.String()
 		if strings.Count(text, "\n") != 3 || !strings.Contains(text, "still locks") || !strings.Contains(text, "any more") {
 			t.Errorf("the log of a lock:\n%s", text)
+		}
+	})
+}
+
+// Commits that are not confirmed are an outage. All errors of one moment wait for one answer of the database, which hangs.
+func TestErrorsOfOneMomentAskOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var confirmed atomic.Bool
+		probe := func(ctx context.Context) error {
+			if confirmed.Load() {
+				return nil
+			}
+			<-ctx.Done()
+			return fmt.Errorf("%w: %w", db.ErrUnconfirmed, ctx.Err())
+		}
+		commits, locks := newOutage(noCommits(), probe), newOutage(noLocks(), probe)
+		out := newLines()
+		log := slog.New(duringOutages{slog.NewTextHandler(out, nil), newOutages(commits, locks)})
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go commits.watch(ctx, log)
+		began := time.Now()
+		var failed sync.WaitGroup
+		for range 100 {
+			failed.Go(func() { log.Error("request failed", "status", 503, "error", db.ErrUnconfirmed) })
+		}
+		failed.Wait()
+		if took := time.Since(began); took > pingTimeout {
+			t.Errorf("a hundred errors were logged after %s", took)
+		}
+		confirmed.Store(true)
+		time.Sleep(2 * commits.every)
+		synctest.Wait()
+		text := out.String()
+		if strings.Count(text, "\n") != 2 || !strings.Contains(text, "does not confirm commits") ||
+			!strings.Contains(text, "confirms commits again") || locks.isOn() {
+			t.Errorf("the log of unconfirmed commits:\n%s", text)
 		}
 	})
 }

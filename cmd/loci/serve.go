@@ -91,7 +91,7 @@ func (c *serveCmd) Run(ctx context.Context, command *kong.Context, s streams) (e
 	}
 	known.Store(&[]*outage{newOutage(noAnswer(), pg.ping(pool)), newOutage(noFiles(), pg.probe(pool)),
 		newOutage(noStoring(), func(ctx context.Context) error { return db.CheckRoom(ctx, pool) }),
-		newOutage(noLocks(), pg.probe(pool))}) // the worst first
+		newOutage(noCommits(), pg.probe(pool)), newOutage(noLocks(), pg.probe(pool))}) // the worst first
 	keys := &apikey.Store{DB: pool}
 	if err := c.register(ctx, keys, log, configured.loopback); err != nil {
 		return err
