@@ -91,7 +91,8 @@ func noStoring() outageKind {
 // noCommits is the outage of a database that does not confirm what it stores.
 func noCommits() outageKind {
 	return outageKind{
-		signs:  regexp.MustCompile("did not confirm a change|its standby does not answer|context deadline exceeded|timed out"),
+		signs: regexp.MustCompile("did not confirm a change|its standby does not answer|context deadline exceeded|" +
+			"timed out"),
 		is:     func(err error) bool { return errors.Is(err, db.ErrUnconfirmed) },
 		upkeep: true,
 		begun: "the database does not confirm commits: a standby that synchronous_standby_names names is away; changes are " +
@@ -115,8 +116,8 @@ func noLocks() outageKind {
 }
 
 // explains reports whether an error with a text is explained by the outage; upkeep says that it is of the library that
-// works on jobs. It asks the database itself, but seldom, and logs to log when an outage begins. All errors of one moment
-// wait for one answer.
+// works on jobs. It asks the database itself, but seldom, and logs to log when an outage begins. All errors of one
+// moment wait for one answer.
 func (o *outage) explains(ctx context.Context, log slog.Handler, text string, upkeep bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

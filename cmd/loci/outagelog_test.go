@@ -201,7 +201,7 @@ func TestALockIsALineAMinute(t *testing.T) {
 	})
 }
 
-// Commits that are not confirmed are an outage. All errors of one moment wait for one answer of the database, which hangs.
+// Commits that are not confirmed are an outage. All errors of one moment wait for one answer of the database.
 func TestErrorsOfOneMomentAskOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
