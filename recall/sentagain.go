@@ -29,7 +29,7 @@ func (a *appending) replaceFailed(ctx context.Context, fresh []*entry) error {
 		  AND (position >= $4 OR position = ANY ($5)) AND purpose = '' AND NOT is_err AND position > coalesce((
 			SELECT max(position) FROM messages
 			WHERE org = $1 AND conversation_key = $2 AND role = 'assistant' AND NOT is_err AND purpose = ''
-			  AND refused IS NULL), 0)
+			  AND refused IS NULL AND position <= $3), 0)
 		ORDER BY position`, a.org, a.end.Key, failed.At, a.end.FirstVisible, a.end.Kept)
 	if err != nil {
 		return err

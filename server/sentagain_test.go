@@ -61,6 +61,51 @@ func TestATextOfAFailedTurnIsThePromptsOnce(t *testing.T) {
 	}
 }
 
+// A client that sends all its failed texts again, one after the other, has each in the prompt once.
+func TestFailedTextsThatComeAgainInOrderAreThePromptsOnce(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	r.says("Before")
+	r.model.Reply = func(modeltest.Asked) modeltest.Answer { return modeltest.Answer{Status: 500} }
+	texts := []string{"Aardvark", "Badger", "Capybara"}
+	for _, text := range texts {
+		r.says(text)
+	}
+	r.model.Reply = nil
+	for _, text := range texts {
+		r.says(text)
+	}
+	prompt := r.promptIn(r.agent, "openai")
+	for i, text := range texts {
+		if strings.Count(prompt, text) != 1 || i > 0 && strings.Index(prompt, text) < strings.Index(prompt, texts[i-1]) {
+			t.Errorf("%q is not once and in its place in %s", text, prompt)
+		}
+	}
+	r.checkPrompts(r.agent)
+}
+
+// A request whose run failed before newer messages came is told so, and its text runs under another otid.
+func TestARequestThatFailedBeforeNewerMessagesIsToldSo(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, "")
+	const body = `{"messages":[{"role":"user","content":%q,"otid":%q}]}`
+	r.model.Reply = func(modeltest.Asked) modeltest.Answer { return modeltest.Answer{Status: 500} }
+	for _, said := range []string{"Aardvark", "Badger"} {
+		if got := r.call("POST", r.path(), fmt.Sprintf(body, said, said)); got.Code != 500 {
+			t.Fatalf("got %d %s", got.Code, got.Text)
+		}
+	}
+	r.model.Reply = nil
+	got := r.call("POST", r.path(), fmt.Sprintf(body, "Aardvark", "Aardvark"))
+	if got.Code != 409 || !strings.Contains(got.Text, "newer messages") || got.Header().Get("X-Should-Retry") != "false" {
+		t.Errorf("got %d %v %s", got.Code, got.Header(), got.Text)
+	}
+	r.must("POST", r.path(), fmt.Sprintf(body, "Aardvark", "another"))
+	if prompt := r.promptIn(r.agent, "openai"); strings.Count(prompt, "Aardvark") != 1 {
+		t.Errorf("the prompt is %s", prompt)
+	}
+}
+
 // A text that is said again after an answer, or though no turn of it failed, is said twice.
 func TestATextThatIsSaidTwiceIsThePromptsTwice(t *testing.T) {
 	t.Parallel()

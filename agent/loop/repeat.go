@@ -75,7 +75,7 @@ func (l *Loop) known(ctx context.Context, in *recall.Store, org db.Org, c recall
 }
 
 // found returns a run of an agent that was made of the same input: a *BusyError while it runs, else its events from the
-// log. ErrConflict if the record of the run was deleted.
+// log. ErrConflict if the record of the run was deleted, or the run failed and the conversation has gone on behind it.
 func (l *Loop) found(ctx context.Context, org db.Org, agentID, id string) (Started, error) {
 	r, err := l.RunByID(ctx, org, id)
 	if errors.Is(err, db.ErrNotFound) {
@@ -88,8 +88,12 @@ func (l *Loop) found(ctx context.Context, org db.Org, agentID, id string) (Start
 	if err != nil {
 		return Started{}, err
 	}
-	if r.Status == Running {
+	switch {
+	case r.Status == Running:
 		return Started{}, &BusyError{r.ID}
+	case r.Status == Failed && r.StopReason != nil && slices.Contains(resumable, *r.StopReason):
+		return Started{}, db.Conflict("The request was sent before, its run %s failed, and the conversation has newer "+
+			"messages, so that it does not go on: nothing is stored. Send the text again with an otid of its own", r.ID)
 	}
 	f, err := l.replay(ctx, org, r)
 	return Started{r, f}, err
