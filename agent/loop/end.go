@@ -11,7 +11,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// end ends the run. One that is gone, or has ended, ends for its clients alone.
+// end ends the run. One that is gone ends for its clients alone. errTaken if another server works on it, or has ended
+// it.
 func (w *worker) end(ctx context.Context, s stop) error {
 	if s.reason != RequiresApproval {
 		err := w.answerPending(ctx, "The call was not run: the run stopped before it ("+s.reason+").")
@@ -48,7 +49,12 @@ func (w *worker) end(ctx context.Context, s stop) error {
 	if errors.Is(err, errCancelled) {
 		return w.end(ctx, stop{reason: StopCancelled})
 	}
-	if err = ignoreNotFound(err); err != nil && ctx.Err() != nil {
+	if errors.Is(err, db.ErrNotFound) {
+		if err = w.standing(ctx, w.DB, w.org, w.run, ""); errors.Is(err, errCancelled) {
+			err = nil
+		}
+	}
+	if err != nil && (ctx.Err() != nil || errors.Is(err, errTaken)) {
 		return err
 	}
 	for _, e := range last {

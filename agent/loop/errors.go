@@ -39,8 +39,8 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// errCancelled means that a run was cancelled, or has ended.
+// errCancelled means that a run was cancelled, or lost what it works for.
 var errCancelled = errors.New("the run was cancelled")
 
-// errTaken means that another server works on a run.
+// errTaken means that another server works on a run, or has ended it.
 var errTaken = errors.New("another server has taken the run over")

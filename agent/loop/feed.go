@@ -24,6 +24,19 @@ func newFeed(run string) *Feed { return &Feed{run: run, more: make(chan struct{}
 
 func (f *Feed) add(e Event) { f.change(func() { f.events = append(f.events, e) }) }
 
+// shown returns the ids of the messages that clients were shown.
+func (f *Feed) shown() map[string]bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	ids := map[string]bool{}
+	for _, e := range f.events {
+		if e.Message != nil {
+			ids[e.Message.ID] = true
+		}
+	}
+	return ids
+}
+
 func (f *Feed) close() { f.change(func() { f.closed = true }) }
 
 // waiting notes that a statement of the run waits for the database too long, or that one does no more.

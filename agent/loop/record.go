@@ -174,16 +174,28 @@ func (l *Loop) UsageOf(ctx context.Context, org db.Org, r Run) (Usage, error) {
 // mayStore returns an error if a run may store nothing more: errCancelled or errTaken. Until the transaction ends,
 // nobody cancels the run or takes it over. The transaction has locked the conversation.
 func (l *Loop) mayStore(ctx context.Context, tx pgx.Tx, org db.Org, r Run) error {
-	owner, err := db.One[string](ctx, tx, `
-		SELECT r.owner FROM runs r JOIN organizations o ON o.org = r.org AND o.deleted_at IS NULL
-		WHERE r.org = $1 AND r.key = $2 AND r.status = 'running' AND r.cancelled_at IS NULL
-		FOR SHARE OF r`,
-		org, r.Key)
+	return l.standing(ctx, tx, org, r, ` FOR SHARE OF r`)
+}
+
+// standing returns an error if a run does not go on here. It is errTaken if another server works on it, or has ended
+// it. It is errCancelled if it was cancelled, or lost its agent, its conversation or its organization. The query ends
+// with lock.
+func (l *Loop) standing(ctx context.Context, d db.DB, org db.Org, r Run, lock string) error {
+	taken, err := db.One[*bool](ctx, d, `
+		SELECT CASE WHEN r.status <> 'running' OR r.owner <> $3 THEN true
+		            WHEN r.cancelled_at IS NOT NULL OR c.deleted_at IS NOT NULL OR o.deleted_at IS NOT NULL THEN false
+		       END
+		FROM runs r
+		JOIN conversations c ON c.org = r.org AND c.key = r.conversation_key
+		JOIN organizations o ON o.org = r.org
+		WHERE r.org = $1 AND r.key = $2`+lock, org, r.Key, l.Server)
 	switch {
 	case errors.Is(err, db.ErrNotFound):
 		return errCancelled
-	case err == nil && owner != l.Server:
+	case err != nil || taken == nil:
+		return err
+	case *taken:
 		return errTaken
 	}
-	return err
+	return errCancelled
 }

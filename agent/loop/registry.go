@@ -35,7 +35,9 @@ func (r *registry) hold(s *session) bool {
 func (r *registry) release(s *session) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.active, s.run.ID)
+	if r.active[s.run.ID] == s {
+		delete(r.active, s.run.ID)
+	}
 }
 
 func (r *registry) held(id string) *session {

@@ -3,6 +3,7 @@ package loop
 import (
 	"cmp"
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -43,7 +44,11 @@ func (l *Loop) work(ctx context.Context, s *session) {
 	ctx = db.WithProvenance(db.WithOrg(ctx, s.org), db.Provenance{KeyID: s.run.Options.KeyID, AgentID: s.run.AgentID,
 		ConversationID: s.run.Conversation})
 	w := &worker{Loop: l, session: s}
-	err := w.work(db.WithNotice(ctx, cmp.Or(l.Patience, defaultPatience), s.waiting))
+	noticed := db.WithNotice(ctx, cmp.Or(l.Patience, defaultPatience), s.waiting)
+	err := w.work(noticed)
+	if errors.Is(err, errTaken) {
+		err = w.showElsewhere(noticed)
+	}
 	switch {
 	case err == nil:
 		l.forgetHalt(s.run.ID)
@@ -63,3 +68,53 @@ func (l *Loop) work(ctx context.Context, s *session) {
 
 // defaultPatience is the Patience of a loop that has none. Until a wait is noticed some seconds may pass: 30 s in all.
 const defaultPatience = 24 * time.Second
+
+// showElsewhere shows the clients of a run that another server has taken over what came of it there, once it has ended.
+// Those of a background run read it from the database.
+func (w *worker) showElsewhere(ctx context.Context) error {
+	w.release(w.session) // this server may have to take it over again
+	if w.run.Background {
+		return nil
+	}
+	w.Log.InfoContext(ctx, "another server works on a run; its clients wait for that", "run", w.run.ID)
+	look := time.NewTicker(elsewhereLooks)
+	defer look.Stop()
+	for {
+		r, err := w.RunByID(ctx, w.org, w.run.ID)
+		switch {
+		case errors.Is(err, db.ErrNotFound):
+			w.add(Event{End: &End{StopReason: StopCancelled}})
+			return nil
+		case err != nil:
+			return err
+		case r.Status != Running:
+			return w.showRest(ctx, r)
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// elsewhereLooks is the time between two looks whether another server has ended a run.
+const elsewhereLooks = 200 * time.Millisecond
+
+// showRest shows the clients of a run that has ended what they have not been shown.
+func (w *worker) showRest(ctx context.Context, ended Run) error {
+	all, err := w.replay(ctx, w.org, ended)
+	if err != nil {
+		return err
+	}
+	if w.unstored != "" {
+		w.add(Event{Withdrawn: w.unstored})
+	}
+	shown := w.shown()
+	for _, e := range all.events {
+		if e.Message == nil || !shown[e.Message.ID] {
+			w.add(e)
+		}
+	}
+	return nil
+}

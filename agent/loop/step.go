@@ -34,8 +34,8 @@ func (w *worker) step(ctx context.Context) (*stop, error) {
 	if err == nil || ctx.Err() != nil || unavailable(err) {
 		return nil, err
 	}
-	if w.isCancelled() && errors.Is(err, context.Canceled) {
-		return &stop{reason: StopCancelled}, nil
+	if gone := w.goesOn(ctx); gone != nil {
+		return nil, gone
 	}
 	failed := w.explain(ctx, err)
 	if failed == nil {

@@ -16,7 +16,8 @@ import (
 // maxBroken is how many calls in a row may be broken. The model reads of each why.
 const maxBroken = 6
 
-// work works on the run until it ends. Its error is that of ctx, or one that lasts: the run then goes on later.
+// work works on the run until it ends. Its error is that of ctx, errTaken, or one that lasts: the run then goes on
+// later.
 func (w *worker) work(ctx context.Context) error {
 	err := w.load(ctx)
 	for err == nil {
@@ -28,8 +29,11 @@ func (w *worker) work(ctx context.Context) error {
 	if ctx.Err() != nil || unavailable(err) || errors.Is(err, errTaken) {
 		return err
 	}
-	if cancelled, failed := w.isCancelledNow(ctx); cancelled || failed != nil {
-		return cmp.Or(failed, w.end(ctx, stop{reason: StopCancelled}))
+	switch gone := w.goesOn(ctx); {
+	case errors.Is(gone, errCancelled):
+		return w.end(ctx, stop{reason: StopCancelled})
+	case gone != nil:
+		return gone
 	}
 	if errors.Is(err, ErrNoModel) {
 		w.Log.WarnContext(ctx, "a run cannot go on without its model", "run", w.run.ID, "error", err)
@@ -86,12 +90,8 @@ func (w *worker) loadTurn(ctx context.Context) error {
 
 // next takes the run's next step: it runs a tool or asks the model. It returns a stop if the run ends here.
 func (w *worker) next(ctx context.Context) (*stop, error) {
-	cancelled, err := w.isCancelledNow(ctx)
-	if err != nil {
+	if err := w.goesOn(ctx); err != nil {
 		return nil, err
-	}
-	if cancelled {
-		return &stop{reason: StopCancelled}, nil
 	}
 	if r := w.run.Options.Refused; r != nil {
 		return &stop{r.Reason, &r.Failure}, nil

@@ -113,25 +113,18 @@ func (w *worker) waits(t tail) bool {
 // ContentFilter is the type of the failure of a run whose last answer the model refused, or a content filter withheld.
 const ContentFilter = "content_filter"
 
-// isCancelledNow reports whether the run was cancelled on any server, has ended, or lost its agent, its conversation or
-// its organization.
-func (w *worker) isCancelledNow(ctx context.Context) (bool, error) {
+// goesOn returns an error if the run does not go on here: errCancelled or errTaken.
+func (w *worker) goesOn(ctx context.Context) error {
 	if w.isCancelled() {
-		return true, nil
+		return errCancelled
 	}
-	goesOn, err := db.One[bool](ctx, w.DB, `
-		SELECT r.status = 'running' AND r.cancelled_at IS NULL AND c.deleted_at IS NULL AND o.deleted_at IS NULL
-		FROM runs r
-		JOIN conversations c ON c.org = r.org AND c.key = r.conversation_key
-		JOIN organizations o ON o.org = r.org
-		WHERE r.org = $1 AND r.key = $2`, w.org, w.run.Key)
-	return err == nil && !goesOn || errors.Is(err, db.ErrNotFound), ignoreNotFound(err)
+	return w.standing(ctx, w.DB, w.org, w.run, "")
 }
 
 // watchEvery is the time between two looks whether a run was cancelled while its model is asked.
 const watchEvery = 2 * time.Second
 
-// watch calls cancel when the run is cancelled, until ctx ends.
+// watch calls cancel when the run does not go on here, until ctx ends.
 func (w *worker) watch(ctx context.Context, cancel context.CancelFunc) {
 	defer cancel()
 	look := time.NewTicker(watchEvery)
@@ -143,8 +136,11 @@ func (w *worker) watch(ctx context.Context, cancel context.CancelFunc) {
 		case <-ctx.Done():
 			return
 		case <-look.C:
-			if cancelled, err := w.isCancelledNow(ctx); cancelled && err == nil {
+			switch err := w.goesOn(ctx); {
+			case errors.Is(err, errCancelled):
 				w.stop()
+			case errors.Is(err, errTaken):
+				return
 			}
 		}
 	}

@@ -60,15 +60,16 @@ func (p *process) jobs(s stores) (*river.Client[pgx.Tx], error) {
 	})
 }
 
-// keepPresent holds this server's lock on the database until ctx ends, and takes it again when the connection was lost.
-// It closes ready when the lock is held for the first time. It returns an error if another program changed the schema
-// meanwhile.
+// keepPresent holds this server's lock on the database until ctx ends. It takes the lock again when the connection was
+// lost, at once: other servers take over the runs of one without a lock. It closes ready when the lock is held for the
+// first time. It returns an error if another program changed the schema meanwhile.
 func (p *process) keepPresent(ctx context.Context, ready chan struct{}) error {
 	presence := queue.Presence{URL: p.pg.urls.Server, ID: p.id, Every: presenceEvery, InFlight: &p.inFlight}
 	once := sync.OnceFunc(func() { close(ready) })
 	said := "" // the error that was logged last, until the lock is held again
 	for {
-		err := presence.Keep(ctx, func() { said = ""; once() })
+		held := false
+		err := presence.Keep(ctx, func() { said, held = "", true; once() })
 		if _, changed := errors.AsType[*db.SchemaError](err); changed {
 			return err
 		}
@@ -76,7 +77,11 @@ func (p *process) keepPresent(ctx context.Context, ready chan struct{}) error {
 			said = err.Error()
 			p.log.Warn("the server's lock on the database was lost", "error", err)
 		}
-		if !db.Pause(ctx, retryEvery) {
+		again := time.Duration(0)
+		if !held {
+			again = retryEvery
+		}
+		if !db.Pause(ctx, again) {
 			return nil
 		}
 	}

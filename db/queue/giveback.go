@@ -31,8 +31,6 @@ func (p Presence) Keep(ctx context.Context, ready func()) error {
 	if err := db.Announce(ctx, conn, p.ID); err != nil {
 		return err
 	}
-	tick := time.NewTicker(p.Every)
-	defer tick.Stop()
 	for first := true; ; first = false {
 		if err := p.recover(ctx, conn); err != nil {
 			return err
@@ -40,10 +38,23 @@ func (p Presence) Keep(ctx context.Context, ready func()) error {
 		if first {
 			ready()
 		}
-		select {
-		case <-ctx.Done():
+		if err := pause(ctx, conn, p.Every); err != nil || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// pause waits for a time, or until ctx ends. It returns an error as soon as the connection is lost.
+func pause(ctx context.Context, conn *pgx.Conn, d time.Duration) error {
+	waiting, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	for {
+		_, err := conn.WaitForNotification(waiting) // nobody sends any: it reads the connection
+		switch {
+		case waiting.Err() != nil:
 			return nil
-		case <-tick.C:
+		case err != nil:
+			return fmt.Errorf("hold the server's lock: %w", err)
 		}
 	}
 }

@@ -48,6 +48,26 @@ func TestAJobWorksForItsOrganization(t *testing.T) {
 	}
 }
 
+// A server learns at once that it has lost its lock with its connection.
+func TestALostLockIsNoticedAtOnce(t *testing.T) {
+	t.Parallel()
+	pool, org := dbtest.Org(t)
+	id := fmt.Sprint("cut off ", org)
+	ready, gone := make(chan struct{}), make(chan error, 1)
+	presence := queue.Presence{URL: pool.Config().ConnString(), ID: id, Every: 1 << 62, InFlight: &queue.InFlight{}}
+	go func() { gone <- presence.Keep(t.Context(), func() { close(ready) }) }()
+	<-ready
+	if n, err := db.One[int](t.Context(), pool, `
+		SELECT count(pg_terminate_backend(pid))::integer FROM pg_locks
+		WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND classid = $1::bigint::oid
+		  AND objid = (hashtext($2)::bigint & 4294967295)::oid`, int64(db.LockServer), id); err != nil || n != 1 {
+		t.Fatalf("cut %d connections, %v", n, err)
+	}
+	if err := <-gone; err == nil || !strings.Contains(err.Error(), "hold the server's lock") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // A job of a server whose lock is held stays with it; when the server is gone, the job goes back to the queue.
 func TestJobsOfDeadServersGoBack(t *testing.T) {
 	t.Parallel()
