@@ -4,12 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/wasilibs/go-re2"
 
 	"github.com/loci-memory/loci/db"
 )
@@ -49,61 +45,36 @@ func (s *Store) Expand(ctx context.Context, org db.Org, agentID string, q Expand
 	if limit < 1 || limit > MaxExpandBytes {
 		return Expansion{}, db.Invalid("limit is %d; it must be from 1 to %d bytes", limit, MaxExpandBytes)
 	}
-	text, err := s.expandable(ctx, org, agentID, q)
+	lines, err := linesOf(q.Pattern)
 	if err != nil {
 		return Expansion{}, err
 	}
-	if offset < 0 || offset > len(text) {
-		return Expansion{}, db.Invalid("offset is %d; the text has %d bytes", offset, len(text))
+	t, err := s.expandable(ctx, org, agentID, q, maxSeqRangeBytes)
+	if err != nil {
+		return Expansion{}, err
 	}
-	offset = len(db.Beginning(text, offset))
-	e := Expansion{ID: q.ID, Offset: offset, TotalBytes: len(text)}
-	if q.Pattern != "" {
-		return e.matching(text, limit, q.Pattern)
+	release, err := s.hold(ctx, org, t)
+	if err != nil {
+		return Expansion{}, err
 	}
-	e.Text = db.Beginning(text[offset:], limit)
-	if _, isRange := parseSeqRange(q.ID); isRange {
-		e.InLine = offset > 0 && text[offset-1] != '\n'
-		if offset+len(e.Text) < len(text) { // the next page begins with a line, not after its indentation
-			e.Text = e.Text[:cmp.Or(strings.LastIndexByte(e.Text, '\n')+1, len(e.Text))]
+	defer release()
+	e := stretch{offset: offset, limit: limit, Expansion: Expansion{ID: q.ID, Offset: offset}}
+	for piece, err := range t.pieces {
+		if err == nil {
+			err = e.add(ctx, piece, lines)
 		}
-	}
-	if e.Text == "" && offset < len(text) { // the first character is longer than the limit
-		_, size := utf8.DecodeRuneInString(text[offset:])
-		e.Text = text[offset : offset+size]
-	}
-	if end := offset + len(e.Text); end < len(text) {
-		e.NextOffset = &end
-	}
-	return e, nil
-}
-
-// Whole returns the whole text that a query names. ErrNotFound if the agent has no such text.
-func (s *Store) Whole(ctx context.Context, org db.Org, agentID string, q ExpandQuery) (string, error) {
-	return s.expandable(ctx, org, agentID, q)
-}
-
-// expandable reads the whole text of an agent that a query names.
-func (s *Store) expandable(ctx context.Context, org db.Org, agentID string, q ExpandQuery) (string, error) {
-	if r, ok := parseSeqRange(q.ID); ok {
-		r.conversation = q.Conversation
-		return s.seqRangeText(ctx, org, agentID, r)
-	}
-	if seq, err := strconv.ParseInt(q.ID, 10, 64); err == nil {
-		if q.ID, err = s.messageAt(ctx, org, agentID, seq, q.Conversation); err != nil {
-			return "", err
-		}
-	}
-	if strings.HasPrefix(q.ID, "message-") {
-		found, err := s.Neighbors(ctx, org,
-			NeighborQuery{AgentID: agentID, MessageID: q.ID, Conversation: q.Conversation})
 		if err != nil {
-			return "", err
+			return Expansion{}, err
 		}
-		whole, err := s.whole(ctx, org, found.Messages[found.At:found.At+1])
-		return whole[0].Text(), err
 	}
-	return s.longResult(ctx, org, agentID, q)
+	if offset < 0 || offset > e.TotalBytes {
+		return Expansion{}, db.Invalid("offset is %d; the text has %d bytes", offset, e.TotalBytes)
+	}
+	if lines == nil {
+		_, isRange := parseSeqRange(q.ID)
+		e.cut(isRange)
+	}
+	return e.Expansion, nil
 }
 
 // messageAt returns the id of a message by its seq, or of a copy of it if it is gone. It is in a conversation, unless
@@ -126,31 +97,4 @@ func (s *Store) messageAt(ctx context.Context, org db.Org, agentID string, seq i
 			org, source.Read, source.agent, source.Named, seq)
 	}
 	return id, messageError(err, fmt.Sprint(seq))
-}
-
-// matching returns the expansion with the lines of text that match a pattern.
-func (e Expansion) matching(text string, limit int, pattern string) (Expansion, error) {
-	if len(pattern) > maxPatternBytes {
-		return Expansion{}, db.Invalid("the pattern has %d bytes; it may have at most %d", len(pattern), maxPatternBytes)
-	}
-	regex, err := re2.Compile(pattern)
-	if err != nil {
-		return Expansion{}, db.Invalid("the pattern is not a regular expression that RE2 knows: %v", err)
-	}
-	e.Lines = []Line{}
-	number := 1 + strings.Count(text[:e.Offset], "\n")
-	shown := 0 // bytes of the lines so far
-	for at := e.Offset; at < len(text); number++ {
-		line, _, _ := strings.Cut(text[at:], "\n")
-		if found := regex.FindStringIndex(line); found != nil {
-			if len(e.Lines) == MaxExpandLines || shown > 0 && shown+len(line) > limit {
-				e.NextOffset = &at
-				return e, nil
-			}
-			shown += len(line)
-			e.Lines = append(e.Lines, Line{Number: number, Offset: at, Match: at + found[0], Text: db.Beginning(line, limit)})
-		}
-		at += len(line) + 1
-	}
-	return e, nil
 }

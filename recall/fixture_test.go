@@ -128,6 +128,16 @@ func (f *fixture) messages() []recall.Message {
 	return list
 }
 
+// expansion returns what a query shows.
+func (f *fixture) expansion(q recall.ExpandQuery) recall.Expansion {
+	f.Helper()
+	e, err := f.store.Expand(f.Context(), f.org, f.agent, q)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return e
+}
+
 // expand returns all pages of an expandable text, each of at most limit bytes.
 func (f *fixture) expand(id string, limit int) string {
 	f.Helper()

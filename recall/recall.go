@@ -11,7 +11,8 @@
 //     append.go redaction.go
 //   - what appends: answercall.go changeview.go systemprompt.go newconversation.go conversations.go
 //     conversationupdate.go
-//   - what is read by its place: wholeresult.go neighbors.go seqrange.go expand.go expandpage.go saysagain.go
+//   - what is read by its place: wholeresult.go neighbors.go expandable.go seqrange.go stretch.go expand.go
+//     expandpage.go saysagain.go
 //   - search: timerange.go gains.go querydates.go query.go searchfilter.go rank.go explain.go snippet.go search.go
 //   - prompts that a provider refused: turns.go refusing.go suspect.go trial.go refusal.go
 //   - copies of conversations: fork.go portable.go
@@ -43,7 +44,8 @@ type Options struct {
 type Store struct {
 	db        db.DB
 	search    *rank.Search
-	redactors *sync.Map // *redact.Redactor by organization
+	redactors *sync.Map  // *redact.Redactor by organization
+	texts     *db.Shares // bytes of the texts that are expanded
 	o         Options
 	settle    time.Duration // between an append and the job that embeds it
 }
@@ -53,7 +55,8 @@ func New(d db.DB, o Options) *Store {
 	search := rank.NewSearch(o.Endpoint, "searched_messages", "message_vectors", "message_key")
 	search.Reranker = o.Reranker
 	search.Words = wordindex.New("messages", "searched_messages", "agent_key", "seq")
-	return &Store{db: d, search: search, redactors: &sync.Map{}, o: o, settle: endpoint.Settle}
+	return &Store{db: d, search: search, redactors: &sync.Map{},
+		texts: db.NewShares(allTextBytes, allTextBytes-maxWholeBytes), o: o, settle: endpoint.Settle}
 }
 
 // With returns the store working in tx.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"regexp"
 	"strconv"
 	"strings"
@@ -48,50 +49,125 @@ const maxSeqRangeBytes = 64 << 20
 // seqRangeText returns the messages of a range as one text, each with its seq, its time in UTC and its speaker, and
 // with its long results whole; lines after the first of a message are indented. They are of one conversation, that of
 // the range's first message; summaries and system prompts are left out. Copies of messages that are gone, or that are
-// not of the range's conversation, are read in their place, under the seqs of the originals.
-func (s *Store) seqRangeText(ctx context.Context, org db.Org, agentID string, r seqRange) (string, error) {
+// not of the range's conversation, are read in their place, under the seqs of the originals. ErrInvalid if they have
+// more than most bytes.
+func (s *Store) seqRangeText(ctx context.Context, org db.Org, agentID string, r seqRange, most int64) (text, error) {
 	if r.from > r.to {
-		return "", db.Invalid("the range %d-%d ends before it begins", r.from, r.to)
+		return text{}, db.Invalid("the range %d-%d ends before it begins", r.from, r.to)
 	}
 	source, err := s.rangeSource(ctx, org, agentID, r)
 	if isNotFound(err) {
-		return "", db.NotFound("The agent said nothing from seq %d to %d that can be read", r.from, r.to)
+		return text{}, db.NotFound("The agent said nothing from seq %d to %d that can be read", r.from, r.to)
 	}
 	if err != nil {
-		return "", err
+		return text{}, err
 	}
-	args := pgx.StrictNamedArgs{"org": org, "agent": source.agent, "from": r.from, "to": r.to, "named": source.Named,
-		"read": source.Read, "end": source.end}
-	const originals = `
-		WITH o AS MATERIALIZED (
-			SELECT position, seq FROM messages
-			WHERE org = @org AND agent_key = @agent AND conversation_key = @named AND seq BETWEEN @from AND @to
-		)`
-	const inRange = ` FROM ` + messageTables + `
-		JOIN o ON o.position = m.position
-		WHERE m.org = @org AND m.conversation_key = @read AND m.position <= @end AND ` + isSaid
 	size, err := db.One[int64](ctx, s.db, originals+`
 		SELECT coalesce(sum(octet_length(m.content::text) + coalesce((
 			SELECT sum(b.size_bytes) FROM clips k JOIN blobs b ON b.org = k.org AND b.sha256 = k.sha256
 			WHERE k.org = m.org AND k.conversation_key = m.conversation_key AND k.position = m.position), 0)), 0)::bigint`+
-		inRange, args)
+		inRange, source.args(org, r))
 	if err != nil {
-		return "", err
+		return text{}, err
 	}
-	if size > maxSeqRangeBytes {
-		return "", db.Invalid("the messages from seq %d to %d have %d bytes; at most %d are read at once: ask for a part of "+
-			"the range", r.from, r.to, size, maxSeqRangeBytes)
+	if size > most {
+		return text{}, db.Invalid("the messages from seq %d to %d have %d bytes; at most %d are read at once: ask for a part "+
+			"of the range", r.from, r.to, size, most)
 	}
-	rows, err := db.All[Message](ctx, s.db,
-		originals+`SELECT `+strings.Replace(messageColumns, "m.seq", "o.seq", 1)+inRange+` ORDER BY m.position`, args)
-	if err == nil {
-		rows, err = s.whole(ctx, org, rows)
+	return text{bytes: size, pieces: s.rangeLines(ctx, org, source, r)}, nil
+}
+
+// originals are the messages that a range names. A page of them is behind the position @after.
+const originals = `
+	WITH o AS MATERIALIZED (
+		SELECT position, seq FROM messages
+		WHERE org = @org AND agent_key = @agent AND conversation_key = @named AND seq BETWEEN @from AND @to
+		  AND position > @after
+	)`
+
+// inRange are the messages that are read in their place.
+const inRange = ` FROM ` + messageTables + `
+	JOIN o ON o.position = m.position
+	WHERE m.org = @org AND m.conversation_key = @read AND m.position <= @end AND ` + isSaid
+
+// args are those of originals and inRange.
+func (at source) args(org db.Org, r seqRange) pgx.StrictNamedArgs {
+	return pgx.StrictNamedArgs{"org": org, "agent": at.agent, "from": r.from, "to": r.to, "named": at.Named,
+		"read": at.Read, "end": at.end, "after": 0}
+}
+
+// rangeLines yields the lines of each message of a range.
+func (s *Store) rangeLines(ctx context.Context, org db.Org, at source, r seqRange) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for page, err := range s.rangePages(ctx, org, at, r) {
+			for _, m := range page {
+				if err = ctx.Err(); !yield(m.line(), err) || err != nil {
+					return
+				}
+			}
+			if err != nil {
+				yield("", err)
+				return
+			}
+		}
 	}
-	var b strings.Builder
-	for _, m := range rows {
-		b.WriteString(m.line())
+}
+
+// rangePages yields the messages of a range with their long results whole, about pageBytes of them at a time.
+func (s *Store) rangePages(ctx context.Context, org db.Org, at source, r seqRange) iter.Seq2[[]Message, error] {
+	return func(yield func([]Message, error) bool) {
+		args := at.args(org, r)
+		for most := copiedAtOnce; ; {
+			args["most"] = most
+			page, isWhole, err := db.Within(ctx, s.db, db.Budget[Message]{Bytes: pageBytes}, originals+`
+				SELECT `+strings.Replace(messageColumns, "m.seq", "o.seq", 1)+inRange+`
+				ORDER BY m.position
+				LIMIT @most`, args)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for messages := range withinPage(page) {
+				whole, err := s.whole(ctx, org, messages)
+				if !yield(whole, err) || err != nil {
+					return
+				}
+			}
+			if isWhole && len(page) < most {
+				return
+			}
+			args["after"], most = page[len(page)-1].Position, nextPage(most, len(page), copiedAtOnce, isWhole)
+		}
 	}
-	return b.String(), err
+}
+
+// withinPage yields messages so that the long results of those that are together have at most pageBytes, or are of one
+// message.
+func withinPage(messages []Message) iter.Seq[[]Message] {
+	return func(yield func([]Message) bool) {
+		for len(messages) > 0 {
+			n := 1
+			for bytes := messages[0].clipBytes(); n < len(messages); n++ {
+				if bytes += messages[n].clipBytes(); bytes > pageBytes {
+					break
+				}
+			}
+			if !yield(messages[:n]) {
+				return
+			}
+			messages = messages[n:]
+		}
+	}
+}
+
+// clipBytes returns the size of a message's long results.
+func (m Message) clipBytes() (n int) {
+	for _, p := range m.Content {
+		if p.Clip != nil {
+			n += p.Clip.Bytes
+		}
+	}
+	return n
 }
 
 // isSaid is the condition that a message m of a conversation c is no summary and no system prompt.
@@ -170,14 +246,28 @@ func (m Message) line() string {
 		who += " " + strings.Join(strings.FieldsFunc(*m.Name, endsName), " ")
 	}
 	at := m.CreatedAt.UTC().Format(time.DateTime)
-	return fmt.Sprintf(frame.Position+" %s %s: %s\n", m.Seq, at, who, indented(m.Text()))
+	return indented(fmt.Sprintf(frame.Position+" %s %s: ", m.Seq, at, who), m.Text())
 }
 
 // endsName reports whether a character could end a name in the head of a message.
 func endsName(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("[]:", r) }
 
-// indented returns a text of several lines with those after the first moved in, and with its stray line ends marked, so
-// that none of it can pass for the first line of a message.
-func indented(text string) string {
-	return strings.ReplaceAll(frame.MarkLineEnds(strings.TrimRight(text, "\n")), "\n", "\n  ")
+// indented returns a text of several lines behind a head, with those after the first moved in and its stray line ends
+// marked, so that none of it can pass for the first line of a message. It ends with its line. A text may have 16 MiB: it
+// is copied once.
+func indented(head, text string) string {
+	text = frame.MarkLineEnds(strings.TrimRight(text, "\n"))
+	var b strings.Builder
+	b.Grow(len(head) + len(text) + 2*strings.Count(text, "\n") + 1)
+	b.WriteString(head)
+	for more := true; more; {
+		var line string
+		line, text, more = strings.Cut(text, "\n")
+		b.WriteString(line)
+		b.WriteByte('\n')
+		if more {
+			b.WriteString("  ")
+		}
+	}
+	return b.String()
 }

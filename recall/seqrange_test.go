@@ -1,6 +1,8 @@
 package recall_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -84,5 +86,86 @@ func TestMessagesOfARangeCannotImitateOthers(t *testing.T) {
 	}
 	if got := frame.UnmarkLineEnds(f.expand(id, 0)); !strings.Contains(got, head+"\r"+head+"\u2028"+head+"\f"+head) {
 		t.Errorf("the text is not shown as it was:\n%s", got)
+	}
+}
+
+// What is shown of a range that is read in pages is what a reader of the whole text sees.
+func TestARangeIsReadInPages(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for i := range 3 {
+		call := fmt.Sprint("c", i)
+		f.append(say(recall.User, strings.Repeat(fmt.Sprintf("é%d\u2028 one\n", i), 140_000)), called(call, "look", "{}"),
+			returned(call, strings.Repeat(fmt.Sprintf("two ü%d\n", i), 200_000)), say(recall.Assistant, "three\n\nthree"))
+	}
+	all := f.messages()
+	id := fmt.Sprintf("seq %d-%d", all[1].Seq, all[len(all)-1].Seq)
+	var whole string
+	if err := f.store.Whole(t.Context(), f.org, f.agent, recall.ExpandQuery{ID: id}, func(text string) error {
+		whole = text
+		return nil
+	}); err != nil || strings.Count(whole, "[seq ") != 12 || strings.Count(whole, "one") != 420_000 {
+		t.Fatalf("%s: %d bytes, %v", id, len(whole), err)
+	}
+	for at := 0; at <= len(whole); at += len(whole)/4 + 1 {
+		e := f.expansion(recall.ExpandQuery{ID: id, Offset: at, Limit: 1001})
+		if e.TotalBytes != len(whole) || !strings.HasPrefix(whole[e.Offset:], e.Text) || e.Text == "" || e.Offset > at ||
+			e.InLine != (e.Offset > 0 && whole[e.Offset-1] != '\n') || *e.NextOffset != e.Offset+len(e.Text) {
+			t.Errorf("at %d: %+v", at, e)
+		}
+	}
+	found := 0
+	for at := new(0); at != nil; {
+		e := f.expansion(recall.ExpandQuery{ID: id, Offset: *at, Pattern: `^ *thr|^\[`, Limit: 200})
+		for _, l := range e.Lines {
+			line, _, _ := strings.Cut(whole[l.Offset:], "\n")
+			if line != l.Text || l.Number != 1+strings.Count(whole[:l.Offset], "\n") || l.Offset < *at {
+				t.Fatalf("from %d: %+v is not %q", *at, l, line)
+			}
+		}
+		found += len(e.Lines)
+		at = e.NextOffset
+	}
+	if found != 12+3 { // heads, and the indented "three"
+		t.Errorf("found %d lines", found)
+	}
+	if e := f.expansion(recall.ExpandQuery{ID: id, Offset: len(whole)}); e.Text != "" || e.NextOffset != nil {
+		t.Errorf("at the end: %+v", e)
+	}
+	f.expandIs(db.ErrInvalid, f.agent, "seq 9-3")
+	_, err := f.store.Expand(t.Context(), f.org, f.agent, recall.ExpandQuery{ID: id, Offset: len(whole) + 1})
+	if !errors.Is(err, db.ErrInvalid) {
+		t.Errorf("behind the end: %v", err)
+	}
+}
+
+// What is read as a whole has at most 16 MiB. Texts wait for each other, unless their caller leaves.
+func TestTextsThatAreReadAtOnceShareABound(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.append(say(recall.User, strings.Repeat("0123456789abcde\n", 9<<16)), say(recall.User, strings.Repeat("a", 8<<20)))
+	all := f.messages()
+	from, to := all[1].Seq, all[len(all)-1].Seq
+	none := func(string) error { return nil }
+	both := recall.ExpandQuery{ID: fmt.Sprintf("seq %d-%d", from, to)}
+	if err := f.store.Whole(t.Context(), f.org, f.agent, both, none); !errors.Is(err, db.ErrInvalid) {
+		t.Errorf("%s: %v", both.ID, err)
+	}
+	if e := f.expansion(both); e.TotalBytes < 17<<20 {
+		t.Errorf("%s has %d bytes", both.ID, e.TotalBytes)
+	}
+	one := recall.ExpandQuery{ID: fmt.Sprintf("seq %d-%d", from, from)}
+	err := f.store.Whole(t.Context(), f.org, f.agent, one, func(string) error {
+		ctx, leave := context.WithCancel(t.Context())
+		leave()
+		for _, q := range []recall.ExpandQuery{one, both, {ID: fmt.Sprint(from)}} {
+			if err := f.store.Whole(ctx, f.org, f.agent, q, none); err == nil {
+				t.Errorf("%s is read for a caller who left", q.ID)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -22,18 +22,38 @@ type ExpandQuery struct {
 	Conversation string // the text is of this one, an id or DefaultConversation; empty is any of the agent's
 }
 
-func (s *Store) longResult(ctx context.Context, org db.Org, agentID string, q ExpandQuery) (string, error) {
-	texts, err := s.longResults(ctx, org, agentID, q.Conversation, []string{q.ID})
-	if text, ok := texts[q.ID]; ok || err != nil {
-		return text, err
+// longResult returns the text of a Clip of an agent.
+func (s *Store) longResult(ctx context.Context, org db.Org, agentID string, q ExpandQuery) (text, error) {
+	size, err := db.One[int64](ctx, s.db, `
+		SELECT b.size_bytes`+longResultTables+` AND k.id = @id`,
+		pgx.StrictNamedArgs{"org": org, "agent": agentID, "id": q.ID, "within": q.Conversation})
+	if isNotFound(err) {
+		if shared, err := s.sharesLongResult(ctx, org, agentID, q); shared || err != nil {
+			q.Conversation = ""
+			return s.longResult(ctx, org, agentID, q)
+		}
+		err = noLongResult(q.ID)
 	}
-	if shared, err := s.sharesLongResult(ctx, org, agentID, q); shared || err != nil {
-		q.Conversation = ""
-		return s.longResult(ctx, org, agentID, q)
-	}
-	return "", db.NotFound("There is no text with the id %q to expand; ids look like clip-… and are shown where a tool's "+
-		"result was cut", db.Short(q.ID))
+	return onePiece(size, func() (string, error) {
+		texts, err := s.longResults(ctx, org, agentID, q.Conversation, []string{q.ID})
+		if text, ok := texts[q.ID]; ok || err != nil {
+			return text, err
+		}
+		return "", noLongResult(q.ID)
+	}), err
 }
+
+func noLongResult(id string) error {
+	return db.NotFound("There is no text with the id %q to expand; ids look like clip-… and are shown where a tool's "+
+		"result was cut", db.Short(id))
+}
+
+// longResultTables are the Clips of an agent with what they hold. An empty conversation is any.
+const longResultTables = `
+		FROM clips k JOIN blobs b ON b.org = k.org AND b.sha256 = k.sha256
+		JOIN conversations c ON c.org = k.org AND c.key = k.conversation_key AND c.deleted_at IS NULL
+		JOIN agents a ON a.org = k.org AND a.key = k.agent_key
+		WHERE k.org = @org AND a.id = @agent AND ` + inConversation
 
 // sharesLongResult reports whether the query's conversation is a copy that has a long result of its original.
 func (s *Store) sharesLongResult(ctx context.Context, org db.Org, agentID string, q ExpandQuery) (bool, error) {
@@ -81,11 +101,7 @@ func (s *Store) longResults(ctx context.Context, org db.Org, agentID, conversati
 		Bytes []byte `db:"bytes"`
 	}
 	rows, err := db.All[row](ctx, s.db, `
-		SELECT k.id, b.zstd, b.bytes
-		FROM clips k JOIN blobs b ON b.org = k.org AND b.sha256 = k.sha256
-		JOIN conversations c ON c.org = k.org AND c.key = k.conversation_key AND c.deleted_at IS NULL
-		JOIN agents a ON a.org = k.org AND a.key = k.agent_key
-		WHERE k.org = @org AND a.id = @agent AND k.id = ANY (@ids) AND `+inConversation,
+		SELECT k.id, b.zstd, b.bytes`+longResultTables+` AND k.id = ANY (@ids)`,
 		pgx.StrictNamedArgs{"org": org, "agent": agentID, "ids": ids, "within": conversation})
 	texts := make(map[string]string, len(rows))
 	for _, r := range rows {

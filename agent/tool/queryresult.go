@@ -52,18 +52,25 @@ func (m Memories) queryResult(ctx context.Context, c Caller, a queryArgs) (Resul
 	if err != nil {
 		return Result{}, err
 	}
-	whole, err := m.Recall.Whole(ctx, c.Org, c.Agent.ID, recall.ExpandQuery{ID: id, Conversation: c.within()})
-	if err != nil {
-		return Result{}, err
-	}
 	of := query{id: id, jq: string(a.JQ), pattern: string(a.Pattern), offset: offset, limit: limit}
-	if a.Pattern != "" {
+	var answer Result
+	err = m.Recall.Whole(ctx, c.Org, c.Agent.ID, recall.ExpandQuery{ID: id, Conversation: c.within()},
+		func(whole string) (err error) {
+			answer, err = m.run(ctx, c, of, whole)
+			return err
+		})
+	return answer, err
+}
+
+// run answers a query of a text.
+func (m Memories) run(ctx context.Context, c Caller, of query, whole string) (Result, error) {
+	if of.pattern != "" {
 		return of.matches(whole)
 	}
 	if m.JQ == nil {
 		return Result{}, db.Invalid("This server runs no jq expressions. Use pattern, or read the text with expand.")
 	}
-	found, err := m.JQ.Run(ctx, c.Org, jq.Query{Expression: of.jq, Text: whole, Skip: offset, MaxResults: limit,
+	found, err := m.JQ.Run(ctx, c.Org, jq.Query{Expression: of.jq, Text: whole, Skip: of.offset, MaxResults: of.limit,
 		MaxBytes: maxQueryBytes})
 	if err != nil {
 		return Result{}, err

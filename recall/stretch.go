@@ -1,0 +1,108 @@
+package recall
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/wasilibs/go-re2"
+
+	"github.com/loci-memory/loci/db"
+)
+
+// stretch makes an expansion from the pieces of a text, of which it keeps what the expansion shows. TotalBytes is the
+// size of the pieces so far.
+type stretch struct {
+	Expansion
+	offset, limit int // asked for
+	seen          strings.Builder
+	before        byte // the one before Offset
+	number, shown int  // lines so far, and bytes of those in Lines
+}
+
+// linesOf returns what finds the lines that match a pattern; nil if the pattern is empty.
+func linesOf(pattern string) (*re2.Regexp, error) {
+	if pattern == "" {
+		return nil, nil
+	}
+	if len(pattern) > maxPatternBytes {
+		return nil, db.Invalid("the pattern has %d bytes; it may have at most %d", len(pattern), maxPatternBytes)
+	}
+	lines, err := re2.Compile(pattern)
+	if err != nil {
+		return nil, db.Invalid("the pattern is not a regular expression that RE2 knows: %v", err)
+	}
+	return lines, nil
+}
+
+// add adds the next piece of the text. If lines is not nil, it keeps the lines that this finds; else it keeps the
+// bytes from Offset on, up to one character more than limit.
+func (e *stretch) add(ctx context.Context, piece string, lines *re2.Regexp) error {
+	begin := e.TotalBytes
+	e.TotalBytes += len(piece)
+	if begin <= e.offset && e.offset < e.TotalBytes {
+		e.Offset = begin + len(db.Beginning(piece, e.offset-begin))
+	}
+	from := min(max(e.Offset-begin, 0), len(piece))
+	if lines != nil {
+		return e.addLines(ctx, piece, from, lines)
+	}
+	if from > 0 {
+		e.before = piece[from-1]
+	}
+	if more := e.limit + utf8.UTFMax - e.seen.Len(); more > 0 {
+		e.seen.WriteString(piece[from:min(from+more, len(piece))])
+	}
+	return nil
+}
+
+// addLines keeps the lines that match, from a byte of the last piece on, as many as the limit allows.
+func (e *stretch) addLines(ctx context.Context, piece string, from int, lines *re2.Regexp) error {
+	if e.Lines == nil {
+		e.Lines = []Line{}
+	}
+	if e.NextOffset != nil {
+		return nil
+	}
+	begin := e.TotalBytes - len(piece)
+	e.number += strings.Count(piece[:from], "\n")
+	for at := from; at < len(piece); {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		line, _, _ := strings.Cut(piece[at:], "\n")
+		if found := lines.FindStringIndex(line); found != nil {
+			if len(e.Lines) == MaxExpandLines || e.shown > 0 && e.shown+len(line) > e.limit {
+				next := begin + at
+				e.NextOffset = &next
+				return nil
+			}
+			e.shown += len(line)
+			e.Lines = append(e.Lines, Line{Number: e.number + 1, Offset: begin + at, Match: begin + at + found[0],
+				Text: strings.Clone(db.Beginning(line, e.limit))})
+		}
+		e.number++
+		at += len(line) + 1
+	}
+	return nil
+}
+
+// cut makes the text from what was seen of it. A page of a range ends with a line, if a line ends within it.
+func (e *stretch) cut(isRange bool) {
+	seen := e.seen.String()
+	e.Text = db.Beginning(seen, e.limit)
+	if isRange {
+		e.InLine = e.Offset > 0 && e.before != '\n'
+		if e.Offset+len(e.Text) < e.TotalBytes { // the next page begins with a line, not after its indentation
+			e.Text = e.Text[:cmp.Or(strings.LastIndexByte(e.Text, '\n')+1, len(e.Text))]
+		}
+	}
+	if e.Text == "" && seen != "" { // the first character is longer than the limit
+		_, size := utf8.DecodeRuneInString(seen)
+		e.Text = seen[:size]
+	}
+	if end := e.Offset + len(e.Text); end < e.TotalBytes {
+		e.NextOffset = &end
+	}
+}
