@@ -123,7 +123,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (code int) {
 		err = errors.Join(refuseEmpty(command), refuseContradiction(command))
 	}
 	if err != nil {
-		fmt.Fprintln(errs, "loci:", plainChoices(err))
+		fmt.Fprintln(forTerminal(errs), "loci:", plainChoices(err)) // it may repeat an argument
 		return 2
 	}
 	name := commandName(command.Command())

@@ -48,10 +48,12 @@ func (t *tameWriter) Write(p []byte) (int, error) {
 }
 
 // tame returns a text in which what could steer a terminal is replaced: control characters other than tab and line
-// feed, bytes that are no character, and characters that change the direction of a line.
+// feed, bytes that are no character, and characters that change the direction of a line, end it, or are Unicode's tags,
+// which nobody sees.
 func tame(text string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r) {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r) ||
+			unicode.In(r, unicode.Zl, unicode.Zp) || r >= 0xE0000 && r <= 0xE007F {
 			return unicode.ReplacementChar
 		}
 		return r

@@ -16,8 +16,8 @@ import (
 
 // steering is text that steers a terminal, and what a terminal is sent in its place.
 const (
-	steering = "a\x1b[2J\x1b]0;title\ab\rc\x9b31m\u009b31m\u202ed\x00e\x7f\tü\n"
-	steered  = "a\uFFFD[2J\uFFFD]0;title\uFFFDb\uFFFDc\uFFFD31m\uFFFD31m\uFFFDd\uFFFDe\uFFFD\tü\n"
+	steering = "a\x1b[2J\x1b]0;title\ab\rc\x9b31m\u009b31m\u202ed\x00e\x7f\tü\u2028\u2029\U000E0041\n"
+	steered  = "a\uFFFD[2J\uFFFD]0;title\uFFFDb\uFFFDc\uFFFD31m\uFFFD31m\uFFFDd\uFFFDe\uFFFD\tü\uFFFD\uFFFD\uFFFD\n"
 )
 
 func TestWritesToTerminalsAreTame(t *testing.T) {
@@ -65,7 +65,8 @@ func openTerminal(t *testing.T) (screen, tty *os.File) {
 	return screen, tty
 }
 
-// No text of a server steers the terminal of who reads it: neither a result nor an error, nor a note.
+// No text of a server and no argument steers the terminal of who reads it: neither in a result nor in an error or a
+// note.
 func TestCommandsDoNotSteerTerminals(t *testing.T) {
 	t.Parallel()
 	file, folder := "file-00000000-0000-0000-0000-000000000000", "source-00000000-0000-0000-0000-000000000000"
@@ -85,7 +86,7 @@ func TestCommandsDoNotSteerTerminals(t *testing.T) {
 	t.Cleanup(server.Close)
 	agent, broken := "agent-00000000-0000-0000-0000-000000000000", "agent-00000000-0000-0000-0000-00000000dead"
 	for _, args := range [][]string{{"grep", agent, "a"}, {"grep", broken, "a"},
-		{"files", "text", folder, file}, {"agents", "import", "terminal_linux_test.go"}} {
+		{"files", "text", folder, file}, {"agents", "import", "terminal_linux_test.go"}, {steering}} {
 		screen, tty := openTerminal(t)
 		code := run(t.Context(), append(args, "--addr", server.URL), tty, tty)
 		if err := tty.Close(); err != nil {
@@ -94,7 +95,7 @@ func TestCommandsDoNotSteerTerminals(t *testing.T) {
 		shown := make([]byte, 4096)
 		n, _ := screen.Read(shown)
 		got := string(shown[:n])
-		if !strings.Contains(got, "[2J") || strings.ContainsAny(got, "\x1b\a\r\x00\x7f\u009b\u202e") {
+		if !strings.Contains(got, "[2J") || strings.ContainsAny(got, "\x1b\a\r\x00\x7f\u009b\u202e\u2028\u2029\U000E0041") {
 			t.Errorf("%v ended with %d, and showed %q", args, code, got)
 		}
 	}
