@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -75,6 +77,53 @@ func (s *Store) Expand(ctx context.Context, org db.Org, agentID string, q Expand
 		e.cut(isRange)
 	}
 	return e.Expansion, nil
+}
+
+// Whole calls use with the whole text that a query names. ErrNotFound if the agent has no such text, and ErrInvalid if
+// it has more than 16 MiB. Other texts may have to wait while use runs.
+func (s *Store) Whole(ctx context.Context, org db.Org, agentID string, q ExpandQuery, use func(string) error) error {
+	t, err := s.expandable(ctx, org, agentID, q, maxWholeBytes)
+	if err != nil {
+		return err
+	}
+	release, err := s.hold(ctx, org, t)
+	if err != nil {
+		return err
+	}
+	defer release()
+	whole, err := t.whole()
+	if err != nil {
+		return err
+	}
+	return use(whole)
+}
+
+// expandable returns the text of an agent that a query names. A range of the log may have at most most bytes.
+func (s *Store) expandable(ctx context.Context, org db.Org, agentID string, q ExpandQuery, most int64) (text, error) {
+	if r, ok := parseSeqRange(q.ID); ok {
+		r.conversation = q.Conversation
+		return s.seqRangeText(ctx, org, agentID, r, most)
+	}
+	if seq, err := strconv.ParseInt(q.ID, 10, 64); err == nil {
+		if q.ID, err = s.messageAt(ctx, org, agentID, seq, q.Conversation); err != nil {
+			return text{}, err
+		}
+	}
+	if !strings.HasPrefix(q.ID, "message-") {
+		return s.longResult(ctx, org, agentID, q)
+	}
+	found, err := s.Neighbors(ctx, org, NeighborQuery{AgentID: agentID, MessageID: q.ID, Conversation: q.Conversation})
+	if err != nil {
+		return text{}, err
+	}
+	m := found.Messages[found.At : found.At+1]
+	return onePiece(int64(m[0].clipBytes()+len(m[0].Text())), func() (string, error) {
+		whole, err := s.whole(ctx, org, m)
+		if err != nil {
+			return "", err
+		}
+		return whole[0].Text(), nil
+	}), nil
 }
 
 // messageAt returns the id of a message by its seq, or of a copy of it if it is gone. It is in a conversation, unless

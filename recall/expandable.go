@@ -3,18 +3,9 @@ package recall
 import (
 	"context"
 	"iter"
-	"strconv"
 	"strings"
 
 	"github.com/loci-memory/loci/db"
-)
-
-// A text that is expanded may be far larger than what is shown of it. Those that are read at the same time share a
-// bound; what they take of memory is about three times as much.
-const (
-	maxWholeBytes = 16 << 20 // of a text that is read as a whole
-	freeTextBytes = 1 << 20  // a text with fewer is not counted
-	allTextBytes  = 32 << 20 // of those that are read
 )
 
 // text is a text to expand. It is read while its pieces are ranged over.
@@ -38,25 +29,6 @@ func (s *Store) hold(ctx context.Context, org db.Org, t text) (release func(), e
 		return nil, err
 	}
 	return func() { s.texts.Give(org, bytes) }, nil
-}
-
-// Whole calls use with the whole text that a query names. ErrNotFound if the agent has no such text, and ErrInvalid if
-// it has more than 16 MiB. Other texts may have to wait while use runs.
-func (s *Store) Whole(ctx context.Context, org db.Org, agentID string, q ExpandQuery, use func(string) error) error {
-	t, err := s.expandable(ctx, org, agentID, q, maxWholeBytes)
-	if err != nil {
-		return err
-	}
-	release, err := s.hold(ctx, org, t)
-	if err != nil {
-		return err
-	}
-	defer release()
-	whole, err := t.whole()
-	if err != nil {
-		return err
-	}
-	return use(whole)
 }
 
 // whole returns the text. Of one that has more pieces than one, it refuses more than maxWholeBytes.
@@ -83,32 +55,4 @@ func (t text) whole() (string, error) {
 		return first, nil
 	}
 	return b.String(), nil
-}
-
-// expandable returns the text of an agent that a query names. A range of the log may have at most most bytes.
-func (s *Store) expandable(ctx context.Context, org db.Org, agentID string, q ExpandQuery, most int64) (text, error) {
-	if r, ok := parseSeqRange(q.ID); ok {
-		r.conversation = q.Conversation
-		return s.seqRangeText(ctx, org, agentID, r, most)
-	}
-	if seq, err := strconv.ParseInt(q.ID, 10, 64); err == nil {
-		if q.ID, err = s.messageAt(ctx, org, agentID, seq, q.Conversation); err != nil {
-			return text{}, err
-		}
-	}
-	if !strings.HasPrefix(q.ID, "message-") {
-		return s.longResult(ctx, org, agentID, q)
-	}
-	found, err := s.Neighbors(ctx, org, NeighborQuery{AgentID: agentID, MessageID: q.ID, Conversation: q.Conversation})
-	if err != nil {
-		return text{}, err
-	}
-	m := found.Messages[found.At : found.At+1]
-	return onePiece(int64(m[0].clipBytes()+len(m[0].Text())), func() (string, error) {
-		whole, err := s.whole(ctx, org, m)
-		if err != nil {
-			return "", err
-		}
-		return whole[0].Text(), nil
-	}), nil
 }

@@ -11,7 +11,7 @@
 //     append.go redaction.go
 //   - what appends: answercall.go changeview.go systemprompt.go newconversation.go conversations.go
 //     conversationupdate.go
-//   - what is read by its place: wholeresult.go neighbors.go expandable.go seqrange.go stretch.go expand.go
+//   - what is read by its place: expandable.go wholeresult.go neighbors.go seqrange.go stretch.go expand.go
 //     expandpage.go saysagain.go
 //   - search: timerange.go gains.go querydates.go query.go searchfilter.go rank.go explain.go snippet.go search.go
 //   - prompts that a provider refused: turns.go refusing.go suspect.go trial.go refusal.go
@@ -49,6 +49,14 @@ type Store struct {
 	o         Options
 	settle    time.Duration // between an append and the job that embeds it
 }
+
+// A text that is expanded may be far larger than what is shown of it. Those that are read at the same time share a
+// bound; what they take of memory is about three times as much.
+const (
+	maxWholeBytes = 16 << 20 // of a text that is read as a whole
+	freeTextBytes = 1 << 20  // a text with fewer is not counted
+	allTextBytes  = 32 << 20 // of those that are read
+)
 
 // New returns a store on d.
 func New(d db.DB, o Options) *Store {
