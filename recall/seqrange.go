@@ -71,8 +71,8 @@ func (s *Store) seqRangeText(ctx context.Context, org db.Org, agentID string, r 
 		return text{}, err
 	}
 	if size > most {
-		return text{}, db.Invalid("the messages from seq %d to %d have %d bytes; at most %d are read at once: ask for a part "+
-			"of the range", r.from, r.to, size, most)
+		return text{}, db.Invalid("the messages from seq %d to %d have %d bytes; at most %d are read at once: ask for a "+
+			"part of the range", r.from, r.to, size, most)
 	}
 	return text{bytes: size, pieces: s.rangeLines(ctx, org, source, r)}, nil
 }
@@ -253,8 +253,8 @@ func (m Message) line() string {
 func endsName(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("[]:", r) }
 
 // indented returns a text of several lines behind a head, with those after the first moved in and its stray line ends
-// marked, so that none of it can pass for the first line of a message. It ends with its line. A text may have 16 MiB: it
-// is copied once.
+// marked, so that none of it can pass for the first line of a message. It ends with its line. A text may have 16 MiB:
+// it is copied once.
 func indented(head, text string) string {
 	text = frame.MarkLineEnds(strings.TrimRight(text, "\n"))
 	var b strings.Builder

@@ -46,8 +46,9 @@ func TestAFailedRequestDoesNotGoOnBehindOthers(t *testing.T) {
 	r.model.Says(modeltest.Answer{Text: "Hi."})
 	r.send(`{"input":"Something else"}`)
 	asked := len(r.model.Requests())
-	if got := r.send(said); got.RunID != failed.RunID || got.StopReason.StopReason != "llm_api_error" {
-		t.Errorf("got %+v, want the run %s", got, failed.RunID)
+	got := r.call("POST", r.path(), said)
+	if got.Code != 409 || !strings.Contains(got.Text, failed.RunID) || !strings.Contains(got.Text, "newer messages") {
+		t.Errorf("got %d %s, want a 409 with the run %s", got.Code, got.Text, failed.RunID)
 	}
 	if n := len(r.model.Requests()); n != asked {
 		t.Errorf("the model was asked %d times more", n-asked)
