@@ -220,10 +220,10 @@ func (b *bodyNames) string() string {
 	return text
 }
 
-// bodySchema is the schema of an operation's body: an object without fields if it takes none. Filters that nothing
+// bodySchema is the schema of an operation's JSON: an object without fields if it takes none. Filters that nothing
 // matches are known where they are served.
 func bodySchema(op *huma.Operation) *Schema {
-	if op.RequestBody == nil {
+	if op.RequestBody == nil || op.RequestBody.Content[JSON] == nil {
 		return &Schema{Type: huma.TypeObject, Properties: map[string]*Schema{}}
 	}
 	s := op.RequestBody.Content[JSON].Schema
