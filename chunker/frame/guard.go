@@ -82,7 +82,20 @@ func firstsOf(form string) string {
 	}
 }
 
-var lineNotice, inlineNotice = noticesBehind(lineNotices), noticesBehind(inlineNotices)
+// sentences are the notices of a line whose words tell them wherever they stand, as behind the label of a line: those
+// of three words or more, up to six of which are read.
+func sentences() (list []string) {
+	for _, form := range lineNotices {
+		words := strings.Fields(form[1:])
+		words = slices.DeleteFunc(words[:min(len(words), 6)], func(w string) bool { return strings.Contains(w, "%") })
+		if len(words) >= 3 && !strings.HasPrefix(form[1:], "%s") {
+			list = append(list, form)
+		}
+	}
+	return list
+}
+
+var lineNotice, inlineNotice = noticesBehind(lineNotices), noticesBehind(slices.Concat(inlineNotices, sentences()))
 
 // Notice is an expression that matches a whole notice in brackets.
 var Notice = func() string {
@@ -147,7 +160,7 @@ func Neutralize(text string, names ...string) string {
 	var marks []int
 	for _, r := range readingsOf(text) {
 		for _, tag := range tags {
-			marks = append(marks, r.brackets(tag)...)
+			marks = append(marks, r.brackets(tag, r.isType)...)
 		}
 		marks = append(marks, r.notices()...)
 	}
@@ -159,6 +172,26 @@ func Neutralize(text string, names ...string) string {
 		from = end
 	}
 	return b.String() + text[from:]
+}
+
+// typeArgument is what a tag looks like that is the argument of a type in code, as in List<File>.
+var typeArgument = regexp.MustCompile(`^<[A-Z][A-Za-z]*>$`)
+
+// isType reports whether the part of the reading between two bytes is the argument of a type in code: it is one name,
+// written as those of types are, directly behind a name, and no word follows it directly. Loci writes no tag so, and a
+// closing tag is none.
+func (r reading) isType(from, to int) bool {
+	if !typeArgument.MatchString(r.text[from:to]) || !strings.HasPrefix(r.given[r.inGiven(from):], r.text[from:to]) {
+		return false
+	}
+	before, after := r.text[:from], r.text[to:]
+	return (before != "" && isOfName(before[len(before)-1]) || strings.HasSuffix(before, "::")) &&
+		(after == "" || !isOfName(after[0]) && after[0] < utf8.RuneSelf)
+}
+
+// isOfName reports whether a byte may stand in a name of code.
+func isOfName(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
 }
 
 // notices returns where, in the given text, the first signs end of notices that stand where Loci writes them, and of
@@ -218,7 +251,7 @@ func Restore(text string) string {
 	}
 	var ends []int
 	for _, r := range readingsOf(text) {
-		ends = append(ends, r.brackets(markedTag)...)
+		ends = append(ends, r.brackets(markedTag, nil)...)
 		for i := range r.signs() {
 			behind, marked := strings.CutPrefix(clip(r.text[i+1:]), "~")
 			if marked && (matches(inlineNotice, r.text[i], behind) || matches(lineNotice, r.text[i], behind)) {

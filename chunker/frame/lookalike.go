@@ -214,12 +214,23 @@ func digit(r rune) rune {
 	return r
 }
 
-// brackets returns where, in the given text, the brackets end with which the matches of an expression begin.
-func (r reading) brackets(expression *regexp.Regexp) (ends []int) {
+// brackets returns where, in the given text, the brackets end with which the matches of an expression begin, without
+// the matches that are left out. leftOut may be nil.
+func (r reading) brackets(expression *regexp.Regexp, leftOut func(from, to int) bool) (ends []int) {
 	for _, match := range expression.FindAllStringIndex(r.text, -1) {
-		ends = append(ends, r.afterBracket(match[0]))
+		if leftOut == nil || !leftOut(match[0], match[1]) {
+			ends = append(ends, r.afterBracket(match[0]))
+		}
 	}
 	return ends
+}
+
+// inGiven returns where, in the given text, a byte of the reading stands.
+func (r reading) inGiven(i int) int {
+	if r.at == nil {
+		return i
+	}
+	return int(r.at[i])
 }
 
 // afterBracket returns where, in the given text, the bracket ends that a byte of the reading is.
@@ -227,6 +238,6 @@ func (r reading) afterBracket(i int) int {
 	if r.at == nil {
 		return i + 1
 	}
-	_, size := utf8.DecodeRuneInString(r.given[r.at[i]:])
-	return int(r.at[i]) + size
+	_, size := utf8.DecodeRuneInString(r.given[r.inGiven(i):])
+	return r.inGiven(i) + size
 }
