@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasilibs/go-re2"
 
+	"github.com/loci-memory/loci/chunker/pattern"
 	"github.com/loci-memory/loci/db"
 )
 
@@ -22,14 +23,14 @@ type stretch struct {
 }
 
 // linesOf returns what finds the lines that match a pattern; nil if the pattern is empty.
-func linesOf(pattern string) (*re2.Regexp, error) {
-	if pattern == "" {
+func linesOf(expression string) (*re2.Regexp, error) {
+	if expression == "" {
 		return nil, nil
 	}
-	if len(pattern) > maxPatternBytes {
-		return nil, db.Invalid("the pattern has %d bytes; it may have at most %d", len(pattern), maxPatternBytes)
+	if len(expression) > maxPatternBytes {
+		return nil, db.Invalid("the pattern has %d bytes; it may have at most %d", len(expression), maxPatternBytes)
 	}
-	lines, err := re2.Compile(pattern)
+	lines, err := pattern.Compile(expression)
 	if err != nil {
 		return nil, db.Invalid("the pattern is not a regular expression that RE2 knows: %v", err)
 	}

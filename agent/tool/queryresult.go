@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/wasilibs/go-re2"
-
 	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/agent/tool/jq"
 	"github.com/loci-memory/loci/chunker/frame"
+	"github.com/loci-memory/loci/chunker/pattern"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 )
@@ -131,7 +130,7 @@ func (q query) matches(whole string) (Result, error) {
 	if len(q.pattern) > maxPatternBytes {
 		return Result{}, db.Invalid("The pattern has %d bytes; it may have at most %d.", len(q.pattern), maxPatternBytes)
 	}
-	regex, err := re2.Compile(q.pattern)
+	regex, err := pattern.Compile(q.pattern)
 	if err != nil {
 		return Result{}, db.Invalid("The pattern is not a regular expression that RE2 knows: %v", err)
 	}

@@ -12,14 +12,12 @@ import (
 
 	"github.com/wasilibs/go-re2"
 
+	regex "github.com/loci-memory/loci/chunker/pattern"
 	"github.com/loci-memory/loci/db"
 )
 
 // PatternChars is the most characters a search pattern may have (Letta: 1,000).
 const PatternChars = 1000
-
-// maxStates bounds the time that a search takes for each byte of a text.
-const maxStates = 1500
 
 // PatternOptions control how a pattern is read. The zero value is a regular expression that ignores case.
 type PatternOptions struct {
@@ -54,8 +52,8 @@ func Compile(pattern string, o PatternOptions) (*Pattern, error) {
 	if err != nil {
 		return nil, db.Invalid("Invalid regex pattern: %v%s", err, hint(err))
 	}
-	if n := states(tree); n > maxStates {
-		return nil, db.Invalid("Pattern too complex: %d states > %d limit. Use smaller repeat counts.", n, maxStates)
+	if n := regex.States(tree); n > regex.MaxStates {
+		return nil, db.Invalid("Pattern too complex: %d states > %d limit. Use smaller repeat counts.", n, regex.MaxStates)
 	}
 	need := requiredBy(tree)
 	p := &Pattern{literal: literalOf(tree), grams: newGramQuery(need), texts: newPrefilter(need)}
@@ -170,26 +168,6 @@ func repeatOf(re *syntax.Regexp) string {
 		times += "?"
 	}
 	return times
-}
-
-// states estimates how many states a pattern has: one for each character, more for a large class, times the repeats
-// around them.
-func states(re *syntax.Regexp) int {
-	n := 0
-	for _, sub := range re.Sub {
-		n += states(sub)
-	}
-	switch re.Op {
-	case syntax.OpLiteral:
-		n = len(re.Rune)
-	case syntax.OpCharClass:
-		n = len(re.Rune) / 40
-	}
-	n = max(n, 1)
-	if re.Op == syntax.OpRepeat {
-		n *= max(re.Min, re.Max, 1)
-	}
-	return n
 }
 
 // literalOf returns the text of a pattern that matches only one text, in its case; else "".
