@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -99,7 +100,9 @@ func pageOf(route string, of tenant) (method, target string) {
 func TestAPageDoesNotWaitForSlowCards(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
-	c.own().PageWait = time.Nanosecond
+	log := servertest.NewLog()
+	log.Follow(t, c.org)
+	c.own().PageWait, c.own().Log = time.Nanosecond, slog.New(log)
 	c = c.again()
 	agent := c.made("/v1/agents", `{"name":"a"}`)
 	page := c.browse("GET", "/console/agents/"+agent, nil)
@@ -112,6 +115,9 @@ func TestAPageDoesNotWaitForSlowCards(t *testing.T) {
 	if card.Code != 200 || strings.Contains(card.Text, "takes longer than usual") ||
 		!strings.Contains(card.Text, `id="agent-files"`) {
 		t.Errorf("the card: got %d %s", card.Code, card.Text)
+	}
+	if log := log.Text(t); strings.Contains(log, "level=ERROR") {
+		t.Errorf("what a page does not wait for is logged as a failure: %s", log)
 	}
 }
 

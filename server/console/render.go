@@ -129,8 +129,9 @@ func (v *visit) write(status int, text template.HTML) error {
 
 // card loads a card and renders it. A card that is not loaded in time says that it waits, and is asked for again.
 func (v *visit) card(ctx context.Context, c card, timeout time.Duration) template.HTML {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	defer time.AfterFunc(timeout, cancel).Stop() // to the API it is a client that goes away, no failure of its own
 	view := cardView{card: c, Visit: v, URL: v.cardURL(c.Name)}
 	data, err := c.Load(v.within(ctx))
 	view.D = data

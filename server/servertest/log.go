@@ -47,6 +47,16 @@ func (l Log) Follow(t testing.TB, org db.Org) {
 	})
 }
 
+// Text returns the lines of a test so far.
+func (l Log) Text(t testing.TB) string {
+	l.tests.mu.Lock()
+	defer l.tests.mu.Unlock()
+	if of := l.tests.logs[t]; of != nil {
+		return of.text.String()
+	}
+	return ""
+}
+
 // Enabled implements slog.Handler.
 func (Log) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelInfo }
 
