@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/loci-memory/loci/tenant/apikey"
@@ -64,4 +65,34 @@ func TestSessionsOfTheConsoleEnd(t *testing.T) {
 		t.Errorf("the console with the session: got %d %s", got.Code, got.Text)
 	}
 	ends("its key was revoked", secret, func() { admin.must("DELETE", "/v1/admin/keys/"+made.ID, "") })
+}
+
+// A key has a bounded number of sessions, also if many are begun at once: the oldest end.
+func TestAKeyHasABoundedNumberOfSessions(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	admin := c.scoped(apikey.NewKey{Scopes: []string{apikey.Admin}})
+	made := admin.madeKey(`{"name":"of Ann","scopes":["read"]}`)
+	ann := c.withKey(made.Key)
+	start := func() (secret string) {
+		return fields(t, ann.must("POST", "/v1/sessions", ""))["secret"].(string)
+	}
+	first := start()
+	var begun sync.WaitGroup
+	for range 10 {
+		begun.Go(func() {
+			for range 6 {
+				ann.call("POST", "/v1/sessions", "")
+			}
+		})
+	}
+	begun.Wait()
+	last := start()
+	if n := strings.Count(admin.must("GET", "/v1/admin/sessions?limit=1000", ""), made.ID); n != 50 {
+		t.Errorf("the key has %d sessions", n)
+	}
+	if got := c.withKey(first).call("GET", "/v1/caller", ""); got.Code != 401 {
+		t.Errorf("the oldest session goes on: %d %s", got.Code, got.Text)
+	}
+	c.withKey(last).must("GET", "/v1/caller", "")
 }

@@ -43,14 +43,21 @@ const sessions = `
 func (s *Store) StartSession(ctx context.Context, keyID string) (secret string, started Session, err error) {
 	secret = sessionPrefix + (rand.Text() + rand.Text())[:secretChars]
 	sum := sha256.Sum256([]byte(secret))
-	err = db.Exec(ctx, s.DB, `
-		WITH ended AS (
-			DELETE FROM console_sessions
-			WHERE expires_at <= now() OR sha256 IN (
-				SELECT sha256 FROM console_sessions WHERE key_id = $2 ORDER BY created_at DESC, id OFFSET $4)
-		)
-		INSERT INTO console_sessions (sha256, key_id, expires_at) VALUES ($1, $2, now() + $3::interval)`,
-		sum[:], keyID, SessionTime, maxSessions-1)
+	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		// One after the other: those that begin at once would not see each other.
+		if _, err := tx.Exec(ctx, `SELECT FROM api_keys WHERE id = $1 FOR NO KEY UPDATE`, keyID); err != nil {
+			return err
+		}
+		return db.Exec(ctx, tx, `
+			WITH ended AS (
+				DELETE FROM console_sessions
+				WHERE sha256 IN (SELECT sha256 FROM console_sessions WHERE expires_at <= now() FOR UPDATE SKIP LOCKED)
+				   OR sha256 IN (
+					SELECT sha256 FROM console_sessions WHERE key_id = $2 ORDER BY created_at DESC, id OFFSET $4)
+			)
+			INSERT INTO console_sessions (sha256, key_id, expires_at) VALUES ($1, $2, now() + $3::interval)`,
+			sum[:], keyID, SessionTime, maxSessions-1)
+	})
 	if err != nil {
 		return "", Session{}, err
 	}
