@@ -1,11 +1,15 @@
 package server_test
 
 import (
+	"context"
 	"fmt"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/server/servertest"
 )
 
@@ -90,4 +94,66 @@ func TestACancellationBeforeItsRequestIsHeard(t *testing.T) {
 			t.Errorf("%s is there %d times, want %d: %s", word, got, want, block)
 		}
 	}
+}
+
+// The calls of a message without a session end when its client goes away, those of a batch too: nobody can come back
+// for their answers.
+func TestCallsWithoutASessionEndWithTheirClient(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent := c.made("/v1/agents", `{"name":"a","tool_set":"all","memory_blocks":[{"label":"human","value":"Ada"}]}`)
+	var calls []string
+	for id := range 3 {
+		calls = append(calls, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":`+
+			`"core_memory_append","arguments":{"label":"human","content":"zebra %[1]d"}}}`, id))
+	}
+	for version, body := range map[string]string{"2025-03-26": "[" + strings.Join(calls, ",") + "]",
+		"2025-11-25": calls[0]} {
+		held, err := c.pool.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		pid := held.Conn().PgConn().PID()
+		if _, err := held.Exec(t.Context(), `SELECT FROM blocks WHERE org = $1 FOR UPDATE`, c.org); err != nil {
+			t.Fatal(err)
+		}
+		ctx, leave := context.WithCancel(t.Context())
+		r := httptest.NewRequestWithContext(ctx, "POST", "http://localhost/mcp/agents/"+agent, strings.NewReader(body))
+		headers := append(c.headers(), "Accept", "application/json, text/event-stream", versionHeader, version,
+			"Content-Type", "application/json")
+		for i := 0; i < len(headers); i += 2 {
+			r.Header.Set(headers[i], headers[i+1])
+		}
+		left := make(chan servertest.Reply, 1)
+		go func() { left <- servertest.Do(c, r) }()
+		embedtest.Eventually(t, "a call waits", func() bool {
+			select {
+			case got := <-left:
+				t.Fatalf("%s: the calls did not wait: %d %s", version, got.Code, got.Text)
+			default:
+			}
+			return c.waitFor(pid) > 0
+		})
+		leave()
+		<-left
+		embedtest.Eventually(t, "no call waits", func() bool { return c.waitFor(pid) == 0 })
+		if err := held.Rollback(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c.must("GET", "/v1/agents/"+agent+"/core-memory/blocks/human", "")
+	}
+	if block := c.must("GET", "/v1/agents/"+agent+"/core-memory/blocks/human", ""); strings.Contains(block, "zebra") {
+		t.Errorf("a client that went away has changed %s", block)
+	}
+}
+
+// waitFor returns how many sessions of the database wait for another one.
+func (c *client) waitFor(pid uint32) int {
+	c.t.Helper()
+	n, err := db.One[int](c.t.Context(), c.pool, `
+		SELECT count(*) FROM pg_stat_activity WHERE $1::integer = ANY (pg_blocking_pids(pid))`, pid)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return n
 }

@@ -128,7 +128,9 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, c Caller, body []
 	if bytes.Contains(body, []byte(`"progressToken"`)) {
 		handler = s.streaming
 	}
-	return answer(handler, w, r.WithContext(context.WithValue(r.Context(), callerKey{}, from)))
+	ctx := r.Context()
+	from.atEnd = func(f func()) (stop func() bool) { return context.AfterFunc(ctx, f) }
+	return answer(handler, w, r.WithContext(context.WithValue(ctx, callerKey{}, from)))
 }
 
 // serveSession answers a message of a session, or one that begins one. in are the messages of its body, unless they are

@@ -22,8 +22,14 @@ func (c call) next(ctx context.Context) (sdk.Result, error) { return c.sdk(ctx, 
 var ofAnAgent = []string{"tools/list", callTool, "resources/list", "resources/templates/list", "resources/read",
 	"resources/subscribe", "prompts/list", "prompts/get"}
 
-// receive answers a message, unless its client cancels it.
+// receive answers a message, unless its client cancels it, or is gone and cannot come back for the answer.
 func (s *Server) receive(ctx context.Context, h *hub, c call) (sdk.Result, error) {
+	if atEnd := callerOf(ctx).atEnd; atEnd != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+		defer atEnd(cancel)()
+	}
 	var named []string
 	if extra := c.request.GetExtra(); h != nil && extra != nil {
 		named = extra.Header[callHeader]

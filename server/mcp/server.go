@@ -78,6 +78,10 @@ type caller struct {
 	version string       // of the protocol, as the message or its header says; empty if they do not
 	hub     *hub         // of the caller's sessions; nil for a message without one
 	agent   *agent.Agent // nil where each message of a session reads it
+
+	// atEnd calls a function once the HTTP request of a message has ended, until stop is called; nil for messages of a
+	// session, whose clients may come back for the answers.
+	atEnd func(func()) (stop func() bool)
 }
 
 type callerKey struct{}
