@@ -162,9 +162,10 @@ const maxTextBytes = 1 << 20
 func (s *Server) importAgents(c echo.Context, a *rest.API, store *agentfile.Store) error {
 	ctx, cancel := context.WithTimeout(c.Request().Context(), agentFileTimeout)
 	defer cancel()
-	limit := cmp.Or(s.MaxImportBytes, DefaultMaxImportBytes) + uploadOverhead
+	most := cmp.Or(s.MaxImportBytes, DefaultMaxImportBytes)
+	limit := most + uploadOverhead
 	if c.Request().ContentLength > limit {
-		return rest.TooLarge(limit)
+		return agentFileTooLarge(most)
 	}
 	defer a.CountSpooled(c)()
 	c.Request().Body = rest.Body(c, limit)
@@ -172,12 +173,17 @@ func (s *Server) importAgents(c echo.Context, a *rest.API, store *agentfile.Stor
 	if err != nil {
 		return rest.Unprocessable("body", "expected multipart/form-data with a part named 'file': "+err.Error())
 	}
-	file, texts, err := readForm(c, a, parts)
+	file, texts, err := readForm(parts, func(part io.ReadCloser) (*rest.Spool, error) {
+		return a.SpoolFrom(c, http.MaxBytesReader(nil, part, most))
+	})
 	if file != nil {
 		defer file.Close()
 	}
 	if err == nil {
 		err = readRest(c.Request().Body)
+	}
+	if _, limited := errors.AsType[*http.MaxBytesError](err); limited {
+		return agentFileTooLarge(most)
 	}
 	if err != nil {
 		return err
@@ -196,10 +202,15 @@ func (s *Server) importAgents(c echo.Context, a *rest.API, store *agentfile.Stor
 	return c.JSON(http.StatusOK, made)
 }
 
-// readForm reads the parts of a form: the file, which the caller closes also after an error, and the texts. A part that
-// an import does not have, or that is there twice, is refused before it is read.
-func readForm(c echo.Context, a *rest.API, parts *multipart.Reader) (file *rest.Spool, texts map[string]string,
-	err error) {
+// agentFileTooLarge is a file of agents, or a body around one, beyond the bound of files.
+func agentFileTooLarge(mostBytes int64) error {
+	return rest.PartTooLarge("The agent file, which LOCI_MAX_IMPORT_BYTES bounds,", mostBytes)
+}
+
+// readForm reads the parts of a form: the file, which is spooled and which the caller closes also after an error, and
+// the texts. A part that an import does not have, or that is there twice, is refused before it is read.
+func readForm(parts *multipart.Reader, spool func(part io.ReadCloser) (*rest.Spool, error)) (file *rest.Spool,
+	texts map[string]string, err error) {
 	texts = map[string]string{}
 	left := int64(maxTextBytes)
 	for {
@@ -216,7 +227,7 @@ func readForm(c echo.Context, a *rest.API, parts *multipart.Reader) (file *rest.
 		case name == partFile && file != nil:
 			return file, nil, rest.Unprocessable("body.file", "expected one part named 'file'")
 		case name == partFile:
-			if file, err = a.SpoolFrom(c, part); err != nil {
+			if file, err = spool(part); err != nil {
 				return nil, nil, brokenBody(err)
 			}
 			continue
@@ -230,7 +241,7 @@ func readForm(c echo.Context, a *rest.API, parts *multipart.Reader) (file *rest.
 			return file, nil, brokenBody(err)
 		}
 		if left -= int64(len(text)); left < 0 {
-			return file, nil, rest.TooLarge(maxTextBytes)
+			return file, nil, rest.PartTooLarge("What the body has besides the file", maxTextBytes)
 		}
 		texts[name] = string(text)
 	}

@@ -39,7 +39,7 @@ type API struct {
 	access   map[string]map[string]Access // of echo's routes, by path and method
 	whole    map[string]bool              // paths of echo's routes whose GET is no stream
 	spooled  *db.Shares                   // bytes of bodies in files
-	bodies   *db.Shares                   // bytes of bodies that are held
+	bodies   heldBytes                    // of bodies
 	answers  *db.Shares                   // bytes of the rows of answers
 	served   *db.Shares                   // requests at work, but for streams that are only read
 	arriving *arrivals                    // bodies on their way

@@ -85,6 +85,53 @@ func TestLargeBodiesShareABudget(t *testing.T) {
 	}
 }
 
+// Thousands of small bodies share memory of their own, of which an organization has a half.
+func TestSmallBodiesShareABudget(t *testing.T) {
+	t.Parallel()
+	keys := &rest.Keys{Lookup: func(_ context.Context, secret string) (apikey.Key, error) {
+		return apikey.Key{Org: db.Org(len(secret))}, nil
+	}}
+	a := rest.New(rest.Config{Title: "Toys", Log: slog.New(slog.DiscardHandler), Keys: keys,
+		Budget: rest.BodyBudget{Small: 256 << 10}})
+	entered, leave := make(chan bool), make(chan bool)
+	for _, path := range []string{"/v1/toys", "/v1/held"} {
+		a.For(rest.AnyKey).Stream(huma.Operation{Method: "POST", Path: path}, func(c echo.Context) error {
+			_, release, err := a.Hold(c, 1<<20)
+			defer release()
+			if err == nil && path == "/v1/held" {
+				entered <- true
+				<-leave
+			}
+			return err
+		})
+	}
+	h := a.Handler()
+	body := `"` + strings.Repeat("x", 60<<10) + `"`
+	send := func(path, key string) servertest.Reply {
+		return servertest.Send(h, "POST", path, body, "Authorization", "Bearer "+key)
+	}
+	done := make(chan int)
+	for range 2 {
+		go func() { done <- send("/v1/held", "a").Code }()
+		<-entered
+	}
+	if got := send("/v1/toys", "a"); got.Code != 429 || got.Header().Get("Retry-After") == "" {
+		t.Errorf("beside two of its organization: got %d %s", got.Code, got.Text)
+	}
+	if got := send("/v1/toys", "bb"); got.Code != 200 {
+		t.Errorf("another organization's: got %d %s", got.Code, got.Text)
+	}
+	for range 2 {
+		leave <- true
+		if code := <-done; code != 200 {
+			t.Errorf("a held request: got %d", code)
+		}
+	}
+	if got := send("/v1/toys", "a"); got.Code != 200 {
+		t.Errorf("afterwards: got %d %s", got.Code, got.Text)
+	}
+}
+
 // A body that is spooled takes the budget of its largest item, not its own size.
 func TestASpoolTakesTheBudgetOfItsLargestItem(t *testing.T) {
 	t.Parallel()

@@ -37,8 +37,11 @@ func NotServed(why string) *Problem {
 }
 
 // TooLarge is a body beyond its limit.
-func TooLarge(limitBytes int64) *Problem {
-	return newProblem(codeTooLarge, fmt.Sprintf("The request's body is larger than %d bytes", limitBytes))
+func TooLarge(limitBytes int64) *Problem { return PartTooLarge("The request's body", limitBytes) }
+
+// PartTooLarge is a body of which a part, as a subject of a sentence, is beyond its limit.
+func PartTooLarge(part string, limitBytes int64) *Problem {
+	return newProblem(codeTooLarge, fmt.Sprintf("%s is larger than %d bytes", part, limitBytes))
 }
 
 // Unprocessable is a request that breaks a rule of its form: location names the field.

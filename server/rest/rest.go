@@ -99,6 +99,7 @@ func (a *API) Gauges(add func(name, help string, labels map[string]string, value
 	add("http_bodies_arriving", "Requests whose bodies are not complete.", nil,
 		func() float64 { return float64(a.arriving.count()) })
 	const held = "Bytes of request bodies that are being received or worked on."
-	add("http_body_bytes", held, map[string]string{"where": "memory"}, of(a.bodies))
+	add("http_body_bytes", held, map[string]string{"where": "memory"},
+		func() float64 { return float64(a.bodies.small.Taken() + a.bodies.large.Taken()) })
 	add("http_body_bytes", held, map[string]string{"where": "files"}, of(a.spooled))
 }

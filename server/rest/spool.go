@@ -221,7 +221,7 @@ func (r *spoolReader) Read(into []byte) (int, error) {
 		return 0, tooManyValues("body", r.mostValues)
 	}
 	if r.most > 0 && r.read-r.done > r.most {
-		return 0, TooLarge(r.most)
+		return 0, PartTooLarge("An item of the body's lists, or another of its fields,", r.most)
 	}
 	if full := r.held.grow(r.read - r.done); full != nil {
 		return 0, full
@@ -234,7 +234,7 @@ func (r *spoolReader) Read(into []byte) (int, error) {
 // organization larger than its share.
 func (a *API) CountSpooled(c echo.Context) (release func()) {
 	r := c.Request()
-	held := &heldBody{Reader: r.Body, in: a.spooled, org: Org(r.Context())}
+	held := &heldBody{Reader: r.Body, in: heldBytes{large: a.spooled}, org: Org(r.Context())}
 	r.Body = countedBody{held, r.Body}
 	return held.release
 }
