@@ -57,12 +57,13 @@ func (p *Purge) Run(ctx context.Context) (done bool, err error) {
 }
 
 // round deletes the jobs and then the rows of every table, and reports whether there were any: triggers and running
-// jobs may have added rows to the tables before.
+// jobs may have added rows to the tables before. Its statements select the rows into an array: Postgres may run a
+// subquery of IN again for each row, and would lock and delete others each time.
 func (p *Purge) round(ctx context.Context, tables []string) (found bool, err error) {
 	any, err := p.batches(ctx, "river_job", `
-		DELETE FROM river_job WHERE id IN (
+		DELETE FROM river_job WHERE id = ANY (ARRAY(
 			SELECT id FROM river_job WHERE args @> jsonb_build_object('org', $1::integer) AND state <> 'running'
-			LIMIT $2 `+p.locking+`)`)
+			LIMIT $2 `+p.locking+`))`)
 	for i := 0; err == nil && i < len(tables); i++ {
 		name := pgx.Identifier{tables[i]}.Sanitize()
 		var some bool

@@ -80,14 +80,15 @@ type claimed struct {
 // next claims an erasure of any organization that no living server works on; the list is empty if all are worked on.
 func (s *Store) next(ctx context.Context) ([]claimed, error) {
 	return db.All[claimed](ctx, s.DB, `
-		UPDATE erasures e SET claimed_at = now()
-		FROM (
+		WITH next AS MATERIALIZED (
 			SELECT org, key FROM erasures
 			WHERE status = 'running' AND (claimed_at IS NULL OR claimed_at < now() - $1::interval)
 			ORDER BY org, key
 			LIMIT 1
 			FOR UPDATE SKIP LOCKED
-		) next
+		)
+		UPDATE erasures e SET claimed_at = now()
+		FROM next
 		WHERE e.org = next.org AND e.key = next.key
 		RETURNING e.org, e.key, e.ends_as, e.id, e.status, e.texts, e.message_id, e.whole_words, e.reason, e.requested_by,
 		          e.decided_by, e.report, e.created_at, e.ended_at`, claim)

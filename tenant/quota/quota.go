@@ -99,8 +99,8 @@ func (s *Store) FoldOrg(ctx context.Context, org db.Org) (err error) {
 	for folded := foldRows; err == nil && folded == foldRows; {
 		folded, err = db.One[int](ctx, s.DB, `
 			WITH gone AS (
-				DELETE FROM stored_usage WHERE org = $1 AND key IN (
-					SELECT key FROM stored_usage WHERE org = $1 ORDER BY key LIMIT $2 FOR UPDATE SKIP LOCKED)
+				DELETE FROM stored_usage WHERE org = $1 AND key = ANY (ARRAY(
+					SELECT key FROM stored_usage WHERE org = $1 ORDER BY key LIMIT $2 FOR UPDATE SKIP LOCKED))
 				RETURNING kind, items, bytes
 			), sums AS (
 				INSERT INTO stored_usage (org, kind, items, bytes)
