@@ -3,9 +3,9 @@
 //
 // Each file uses those that are named before it:
 //   - failures, and the words by which they are told: words.go fault.go
-//   - what all clients share: model.go
-//   - OpenAI's chat completions: chunk.go events.go openaireader.go openai.go
-//   - Anthropic's messages: anthropicjson.go anthropic.go
+//   - what all clients share: model.go events.go post.go
+//   - OpenAI's chat completions: chunk.go openaireader.go openai.go
+//   - Anthropic's messages: anthropicreader.go anthropic.go
 package model
 
 import (

@@ -1,14 +1,11 @@
 package model
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/compaction/llm"
@@ -74,7 +71,11 @@ func (o *OpenAI) Answer(ctx context.Context, r Request, show func(Delta)) (Answe
 	if err != nil {
 		return Answer{}, err
 	}
-	stream, err := o.post(ctx, &at, exact)
+	header := map[string]string{}
+	if at.APIKey != "" {
+		header["Authorization"] = "Bearer " + at.APIKey
+	}
+	stream, err := post(ctx, o.client, &at, "/chat/completions", header, exact)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -98,32 +99,4 @@ func (o *OpenAI) Answer(ctx context.Context, r Request, show func(Delta)) (Answe
 			return Answer{}, faultOf(ctx, &at, err)
 		}
 	}
-}
-
-// post sends a request and returns the body of a good answer. Its error is a *Fault, or that of ctx.
-func (o *OpenAI) post(ctx context.Context, at *provider.Endpoint, exact json.RawMessage) (io.ReadCloser, error) {
-	var after time.Duration
-	r, err := http.NewRequestWithContext(provider.WithRetryAfter(ctx, &after), http.MethodPost,
-		strings.TrimRight(at.BaseURL, "/")+"/chat/completions", bytes.NewReader(exact))
-	if err != nil {
-		return nil, err
-	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Accept", "text/event-stream")
-	if at.APIKey != "" {
-		r.Header.Set("Authorization", "Bearer "+at.APIKey)
-	}
-	answer, err := o.client.Do(r)
-	if err != nil {
-		return nil, faultOf(ctx, at, err)
-	}
-	if answer.StatusCode >= http.StatusMultipleChoices {
-		defer answer.Body.Close()
-		said, err := io.ReadAll(answer.Body)
-		if err != nil {
-			return nil, faultOf(ctx, at, err)
-		}
-		return nil, reply{status: answer.StatusCode, body: said, after: after}.fault(ctx, at)
-	}
-	return answer.Body, nil
 }

@@ -142,6 +142,8 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case a.Raw != "":
 		fmt.Fprint(w, a.Raw)
+		_ = http.NewResponseController(w).Flush() // or it is sent at the end
+		await(r, a.After)
 	case strings.HasSuffix(r.URL.Path, "/chat/completions"):
 		out.openAI()
 	case strings.HasSuffix(r.URL.Path, "/v1/messages"):

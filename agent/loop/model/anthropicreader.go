@@ -1,0 +1,303 @@
+package model
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/embed/provider"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
+)
+
+// anthropicReader joins the events of a stream to an answer.
+type anthropicReader struct {
+	at     *provider.Endpoint
+	show   func(Delta)
+	blocks []*block
+	calls  int
+	bytes  int64  // of what the events say
+	stop   string // why the message ended, as the server named it; empty before it did
+	ended  bool   // the stream said that it ends
+	usage  anthropicUsage
+}
+
+// anthropicEvent is what is read of an event of a stream, or of a message in one piece, with which some servers answer a
+// request for a stream.
+type anthropicEvent struct {
+	Type    text            `json:"type"`
+	Index   int             `json:"index"`
+	Block   json.RawMessage `json:"content_block"`
+	Delta   blockDelta      `json:"delta"`
+	Message struct {
+		Usage json.RawMessage `json:"usage"`
+	} `json:"message"`
+	Usage json.RawMessage `json:"usage"`
+	Error json.RawMessage `json:"error"`
+
+	Content []json.RawMessage `json:"content"`     // of a message in one piece
+	Stop    text              `json:"stop_reason"` // of a message in one piece
+}
+
+// blockDelta is what an event adds to a block, or to the message.
+type blockDelta struct {
+	Type      text            `json:"type"`
+	Text      text            `json:"text"`
+	Thinking  text            `json:"thinking"`
+	Signature text            `json:"signature"`
+	Input     text            `json:"partial_json"`
+	Citation  json.RawMessage `json:"citation"`
+	Stop      text            `json:"stop_reason"`
+}
+
+// event adds an event. plain says that the answer has lines that are no events.
+func (a *anthropicReader) event(ctx context.Context, raw []byte, plain bool) error {
+	var e anthropicEvent
+	if err := json.Unmarshal(raw, &e); err != nil {
+		if plain { // some server's own form of an error
+			return reply{body: raw}.fault(ctx, a.at)
+		}
+		return broken(a.at, "with a stream whose events are no JSON")
+	}
+	switch e.Type {
+	case "message_start":
+		a.usage.add(e.Message.Usage)
+	case "content_block_start":
+		return a.begin(e.Index, e.Block)
+	case "content_block_delta":
+		return a.delta(e.Index, e.Delta)
+	case "content_block_stop":
+		return a.end(e.Index)
+	case "message_delta":
+		a.stop = string(e.Delta.Stop)
+		a.usage.add(e.Usage)
+	case "message_stop":
+		a.ended = true
+	case "message":
+		return a.whole(e)
+	default:
+		if plain || e.Type == "error" || isSet(e.Error) {
+			return reply{body: raw}.fault(ctx, a.at)
+		}
+	}
+	return nil
+}
+
+// whole adds a message in one piece.
+func (a *anthropicReader) whole(e anthropicEvent) error {
+	for i, raw := range e.Content {
+		if err := a.begin(i, raw); err != nil {
+			return err
+		}
+		if err := a.end(i); err != nil {
+			return err
+		}
+	}
+	a.usage.add(e.Usage)
+	a.stop, a.ended = string(e.Stop), true
+	return nil
+}
+
+// begin begins a block.
+func (a *anthropicReader) begin(index int, raw json.RawMessage) error {
+	b := &block{raw: raw}
+	if index != len(a.blocks) || json.Unmarshal(raw, &b.of) != nil {
+		return a.disordered()
+	}
+	a.blocks = append(a.blocks, b)
+	a.bytes += int64(len(raw))
+	b.text.WriteString(string(b.of.Text))
+	b.thinking.WriteString(string(b.of.Thinking))
+	b.signature.WriteString(string(b.of.Signature))
+	switch b.of.Type {
+	case "text":
+		a.tell(Delta{Kind: recall.Text, Text: string(b.of.Text)})
+	case "thinking":
+		a.tell(Delta{Kind: recall.Reasoning, Text: string(b.of.Thinking)})
+	case "tool_use":
+		if a.calls++; a.calls > maxCalls {
+			return tooManyCalls(a.at)
+		}
+		b.callID = string(b.of.ID)
+		if b.callID == "" || slices.ContainsFunc(a.blocks[:index], func(o *block) bool { return o.callID == b.callID }) {
+			b.callID = newCallID()
+		}
+		a.show(Delta{Kind: recall.ToolCall, CallID: b.callID, Name: string(b.of.Name)})
+	}
+	return nil
+}
+
+// delta adds a piece to a block.
+func (a *anthropicReader) delta(index int, d blockDelta) error {
+	if index < 0 || index >= len(a.blocks) {
+		return a.disordered()
+	}
+	b := a.blocks[index]
+	a.bytes += int64(len(d.Text) + len(d.Thinking) + len(d.Signature) + len(d.Input) + len(d.Citation))
+	switch d.Type {
+	case "text_delta":
+		b.text.WriteString(string(d.Text))
+		a.tell(Delta{Kind: recall.Text, Text: string(d.Text)})
+	case "thinking_delta":
+		b.thinking.WriteString(string(d.Thinking))
+		a.tell(Delta{Kind: recall.Reasoning, Text: string(d.Thinking)})
+	case "signature_delta":
+		b.signature.WriteString(string(d.Signature))
+	case "input_json_delta":
+		a.input(b, string(d.Input))
+	case "citations_delta":
+		if isSet(d.Citation) {
+			b.citations = append(b.citations, d.Citation)
+		}
+	}
+	return nil
+}
+
+// end ends a block. Some servers send the whole input of a call where its block begins; Anthropic's is {} there.
+func (a *anthropicReader) end(index int) error {
+	if index < 0 || index >= len(a.blocks) {
+		return a.disordered()
+	}
+	if b := a.blocks[index]; b.of.Type == "tool_use" && b.input.Len() == 0 && isSet(b.of.Input) {
+		if whole := cmp.Or(textOf(b.of.Input), string(oneLine(b.of.Input))); whole != "{}" && whole != `""` {
+			a.input(b, whole)
+		}
+	}
+	return nil
+}
+
+// input adds a piece to the input of a call. What Anthropic's own tools are given is not shown.
+func (a *anthropicReader) input(b *block, piece string) {
+	b.input.WriteString(piece)
+	if b.of.Type == "tool_use" {
+		a.tell(Delta{Kind: recall.ToolCall, CallID: b.callID, Text: piece})
+	}
+}
+
+// tell shows a delta that says something.
+func (a *anthropicReader) tell(d Delta) {
+	if d.Text != "" {
+		a.show(d)
+	}
+}
+
+func (a *anthropicReader) disordered() error {
+	return broken(a.at, "with a stream whose events have no order")
+}
+
+// answer returns the whole answer.
+func (a *anthropicReader) answer(ctx context.Context) (Answer, error) {
+	if a.stop == "" {
+		return Answer{}, cut(ctx, a.at)
+	}
+	answer := Answer{Finish: Stop, Usage: a.usage.total()}
+	switch a.stop {
+	case "max_tokens", "model_context_window_exceeded":
+		answer.Finish = Length
+	case "pause_turn":
+		answer.Finish = Paused
+	case "refusal":
+		answer.Finish = Refused
+	}
+	for _, b := range a.blocks {
+		answer.Content = append(answer.Content, b.part())
+	}
+	return finish(a.at, answer)
+}
+
+// block is a block of a message's content.
+type block struct {
+	raw json.RawMessage // as it began
+	of  struct {
+		Type      text            `json:"type"`
+		ID        text            `json:"id"`
+		Name      text            `json:"name"`
+		Text      text            `json:"text"`
+		Thinking  text            `json:"thinking"`
+		Signature text            `json:"signature"`
+		Data      text            `json:"data"`
+		Input     json.RawMessage `json:"input"`
+	}
+	text, thinking, signature, input strings.Builder
+	citations                        []json.RawMessage
+	callID                           string // of a call; unique in the message
+}
+
+// part returns the block as a part of a message.
+func (b *block) part() recall.Part {
+	switch b.of.Type {
+	case "text":
+		return recall.Part{Type: recall.Text, Text: b.text.String(), Extra: chat.BlockExtra(b.now(), "citations")}
+	case "thinking":
+		return recall.Part{Type: recall.Reasoning, Text: b.thinking.String(), Signature: b.signature.String(), Native: true}
+	case "redacted_thinking":
+		return recall.Part{Type: recall.RedactedReasoning, Data: string(b.of.Data)}
+	case "tool_use":
+		return recall.Part{Type: recall.ToolCall, CallID: b.callID, Name: string(b.of.Name), Input: b.input.String(),
+			Extra: chat.BlockExtra(b.raw, "caller")}
+	}
+	return chat.SealedBlock(b.now()) // what Anthropic's own tools did
+}
+
+// now returns the block with what deltas added to it; byte for byte as it began if none did.
+func (b *block) now() json.RawMessage {
+	added := map[string]any{}
+	for name, piece := range map[string]struct{ began, is string }{"text": {string(b.of.Text), b.text.String()},
+		"thinking": {string(b.of.Thinking), b.thinking.String()}, "signature": {string(b.of.Signature), b.signature.String()},
+	} {
+		if piece.is != piece.began {
+			added[name] = piece.is
+		}
+	}
+	if input := json.RawMessage(b.input.String()); json.Valid(input) {
+		added["input"] = input
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(b.raw, &fields) != nil || len(added)+len(b.citations) == 0 {
+		return b.raw
+	}
+	if len(b.citations) > 0 {
+		var before []json.RawMessage
+		_ = json.Unmarshal(fields["citations"], &before) // none, or null
+		added["citations"] = append(before, b.citations...)
+	}
+	for name, value := range added {
+		fields[name] = chat.Encode(value)
+	}
+	return chat.Encode(fields)
+}
+
+// anthropicUsage is what a stream says of its tokens. Its last event repeats counts of the first.
+type anthropicUsage struct {
+	Input      tokens `json:"input_tokens"`
+	Cached     tokens `json:"cache_read_input_tokens"`
+	CacheWrite tokens `json:"cache_creation_input_tokens"`
+	Output     tokens `json:"output_tokens"`
+	impossible bool
+}
+
+// add adds the counts of an event.
+func (u *anthropicUsage) add(raw json.RawMessage) {
+	if len(raw) > 0 && json.Unmarshal(raw, u) != nil {
+		u.impossible = true
+	}
+}
+
+// total returns the counts; none if one of them is impossible.
+func (u *anthropicUsage) total() Usage {
+	prompt := u.Input + u.Cached + u.CacheWrite
+	if u.impossible || prompt > maxTokens {
+		return Usage{}
+	}
+	return Usage{Prompt: int(prompt), Completion: int(u.Output), Cached: int(u.Cached), CacheWrite: int(u.CacheWrite)}
+}
+
+// oneLine returns a JSON text without white space between its tokens.
+func oneLine(raw json.RawMessage) []byte {
+	var compact bytes.Buffer
+	_ = json.Compact(&compact, raw) // it was parsed before, or is empty
+	return compact.Bytes()
+}
