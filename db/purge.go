@@ -27,8 +27,7 @@ type Purge struct {
 	Org      Org
 	Progress func(table string, rows int) // called after each batch; nil to not be told
 
-	rows    int    // of the next batch
-	locking string // how a statement locks its rows
+	rows int // of the next batch
 }
 
 // Run deletes everything that belongs to the organization: its jobs, and its rows in every table with a column org.
@@ -42,11 +41,9 @@ func (p *Purge) Run(ctx context.Context) (done bool, err error) {
 		return false, err
 	}
 	p.rows = minPurgeRows
-	for _, p.locking = range []string{"FOR UPDATE SKIP LOCKED", "FOR UPDATE"} { // the second waits for who adds rows
-		for found := true; found; {
-			if found, err = p.round(ctx, tables); err != nil {
-				return false, fmt.Errorf("delete the rows of a deleted organization: %w", Error(err))
-			}
+	for found := true; found; {
+		if found, err = p.round(ctx, tables); err != nil {
+			return false, fmt.Errorf("delete the rows of a deleted organization: %w", Error(err))
 		}
 	}
 	tag, err := p.DB.Exec(ctx, `
@@ -60,19 +57,31 @@ func (p *Purge) Run(ctx context.Context) (done bool, err error) {
 // jobs may have added rows to the tables before. Its statements select the rows into an array: Postgres may run a
 // subquery of IN again for each row, and would lock and delete others each time.
 func (p *Purge) round(ctx context.Context, tables []string) (found bool, err error) {
-	any, err := p.batches(ctx, "river_job", `
+	any, err := p.all(ctx, "river_job", `
 		DELETE FROM river_job WHERE id = ANY (ARRAY(
 			SELECT id FROM river_job WHERE args @> jsonb_build_object('org', $1::integer) AND state <> 'running'
-			LIMIT $2 `+p.locking+`))`)
+			LIMIT $2 %s))`)
 	for i := 0; err == nil && i < len(tables); i++ {
 		name := pgx.Identifier{tables[i]}.Sanitize()
 		var some bool
-		some, err = p.batches(ctx, tables[i], `
+		some, err = p.all(ctx, tables[i], `
 			DELETE FROM `+name+` WHERE org = $1 AND ctid = ANY (ARRAY(
-				SELECT ctid FROM `+name+` WHERE org = $1 LIMIT $2 `+p.locking+`))`)
+				SELECT ctid FROM `+name+` WHERE org = $1 LIMIT $2 %s))`)
 		any = any || some
 	}
 	return any, err
+}
+
+// all deletes all rows of a table, those that others lock last: a row that is left would be deleted with the row that
+// it refers to, by a transaction that no batch bounds. sql has a place for how it locks its rows.
+func (p *Purge) all(ctx context.Context, table, sql string) (found bool, err error) {
+	for _, locking := range []string{"FOR UPDATE SKIP LOCKED", "FOR UPDATE"} {
+		some, err := p.batches(ctx, table, fmt.Sprintf(sql, locking))
+		if found = found || some; err != nil {
+			return found, err
+		}
+	}
+	return found, nil
 }
 
 // batches runs a statement that deletes at most $2 rows until it finds none, and reports whether it found any.

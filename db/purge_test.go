@@ -2,6 +2,7 @@ package db_test
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"testing"
 
@@ -85,8 +86,9 @@ func organizationsArePurged(t *testing.T, url string) {
 	}
 }
 
-// No transaction of a purge deletes more than 1,000 rows, those that references delete included. It goes on where it
-// was broken off, and ends with the organization's own row.
+// No transaction of a purge deletes more than 1,000 rows, those that references delete included, though others lock
+// rows, and whatever plan Postgres chooses. It goes on where it was broken off, and ends with the organization's own
+// row.
 func purgeDeletesInSmallTransactions(t *testing.T, pool *pgxpool.Pool) {
 	owner := dbtest.Owner(t, pool)
 	org := large(t, pool)
@@ -120,9 +122,28 @@ func purgeDeletesInSmallTransactions(t *testing.T, pool *pgxpool.Pool) {
 	if left == 0 {
 		t.Fatal("the purge was not broken off")
 	}
-	purge = db.Purge{DB: pool, Org: org}
-	if done, err := purge.Run(t.Context()); !done || err != nil {
-		t.Errorf("the purge after it: got %v, %v", done, err)
+	tx, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `SELECT FROM events WHERE org = $1 FOR UPDATE`, org); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		purge := db.Purge{DB: pool, Org: org}
+		done, err := purge.Run(t.Context())
+		if err == nil && !done {
+			err = errors.New("something is left")
+		}
+		ended <- err
+	}()
+	dbtest.AwaitWaiters(t, pool, tx.Conn(), 1, func() bool { return len(ended) > 0 })
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("the purge after it: %v", err)
 	}
 	if n := count(t, pool, `SELECT max(sum)::integer FROM (SELECT sum(rows) FROM seen GROUP BY tx) s`); n > 1000 {
 		t.Errorf("a transaction deleted %d rows, want at most 1000", n)
