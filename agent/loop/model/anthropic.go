@@ -71,7 +71,7 @@ func (a *Anthropic) Answer(ctx context.Context, r Request, show func(Delta)) (An
 	if at.APIKey != "" {
 		header["X-Api-Key"] = at.APIKey
 	}
-	stream, err := post(ctx, a.client, &at, "/v1/messages", header, exact)
+	stream, err := post(ctx, a.client, &at, posted{"/v1/messages", header, exact})
 	if err != nil {
 		return Answer{}, err
 	}

@@ -68,7 +68,8 @@ func TestBlocksOfAnthropicAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []recall.Part{
-		{Type: recall.AnthropicBlock, Item: `{"id":"s","input":{"query":"Oslo"},"name":"web_search","type":"server_tool_use"}`},
+		{Type: recall.AnthropicBlock,
+			Item: `{"id":"s","input":{"query":"Oslo"},"name":"web_search","type":"server_tool_use"}`},
 		{Type: recall.AnthropicBlock, Item: `{"type":"web_search_tool_result","z":1,"a":[]}`},
 		{Type: recall.Text, Text: "Cold", Extra: `{"anthropic":{"citations":[{"url":"u"}]}}`},
 		{Type: recall.ToolCall, CallID: "a", Name: "f", Input: `{"x":1}`},
@@ -77,7 +78,8 @@ func TestBlocksOfAnthropicAreKept(t *testing.T) {
 	if diff := cmp.Diff(want, got.Content); diff != "" {
 		t.Errorf("the answer (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]string{"text": "Cold", "tool_calla": `f{"x":1}`, "tool_callb": `f{"x":2}`}, shown); diff != "" {
+	deltas := map[string]string{"text": "Cold", "tool_calla": `f{"x":1}`, "tool_callb": `f{"x":2}`}
+	if diff := cmp.Diff(deltas, shown); diff != "" {
 		t.Errorf("what was shown (-want +got):\n%s", diff)
 	}
 	if got.Usage != (model.Usage{Prompt: 7, Completion: 9}) {

@@ -25,8 +25,8 @@ type anthropicReader struct {
 	usage  anthropicUsage
 }
 
-// anthropicEvent is what is read of an event of a stream, or of a message in one piece, with which some servers answer a
-// request for a stream.
+// anthropicEvent is what is read of an event of a stream, or of a message in one piece: some servers answer with one,
+// though they are asked for a stream.
 type anthropicEvent struct {
 	Type    text            `json:"type"`
 	Index   int             `json:"index"`

@@ -75,7 +75,7 @@ func (o *OpenAI) Answer(ctx context.Context, r Request, show func(Delta)) (Answe
 	if at.APIKey != "" {
 		header["Authorization"] = "Bearer " + at.APIKey
 	}
-	stream, err := post(ctx, o.client, &at, "/chat/completions", header, exact)
+	stream, err := post(ctx, o.client, &at, posted{"/chat/completions", header, exact})
 	if err != nil {
 		return Answer{}, err
 	}

@@ -12,19 +12,24 @@ import (
 	"github.com/loci-memory/loci/embed/provider"
 )
 
+// posted is a request to an endpoint.
+type posted struct {
+	path   string // after the endpoint's base URL
+	header map[string]string
+	body   json.RawMessage
+}
+
 // post sends a request and returns the body of a good answer. Its error is a *Fault, or that of ctx.
-func post(ctx context.Context, client *http.Client, at *provider.Endpoint, path string, header map[string]string,
-	exact json.RawMessage,
-) (io.ReadCloser, error) {
+func post(ctx context.Context, client *http.Client, at *provider.Endpoint, p posted) (io.ReadCloser, error) {
 	var after time.Duration
 	r, err := http.NewRequestWithContext(provider.WithRetryAfter(ctx, &after), http.MethodPost,
-		strings.TrimRight(at.BaseURL, "/")+path, bytes.NewReader(exact))
+		strings.TrimRight(at.BaseURL, "/")+p.path, bytes.NewReader(p.body))
 	if err != nil {
 		return nil, err
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "text/event-stream")
-	for name, value := range header {
+	for name, value := range p.header {
 		r.Header.Set(name, value)
 	}
 	answer, err := client.Do(r)
