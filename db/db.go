@@ -2,10 +2,10 @@
 // caller can act on, the row helpers, the pages of lists, and the organization that each row belongs to.
 //
 // Each file uses those that are named before it:
-//   - connections, statements and their errors: quota.go pause.go patience.go shares.go errors.go rows.go db.go
-//     diskspace.go
+//   - connections, statements and their errors: quota.go pause.go patience.go shares.go lacking.go errors.go rows.go
+//     db.go diskspace.go
 //   - what the memories share: page.go text.go provenance.go validity.go
-//   - the schema, and who may change it: schema.go roles.go presence.go migrate.go
+//   - the schema, and who may change it: schema.go parts.go roles.go presence.go migrate.go
 //   - work on whole tables: analyze.go purge.go sharedtables.go citus.go
 //   - what an examination of a database finds: probe.go examine.go
 package db
@@ -17,6 +17,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -128,11 +129,17 @@ func ConnectWith(ctx context.Context, url string, o Options) (*pgxpool.Pool, err
 		tracers = append(tracers, o.Tracer)
 	}
 	config.ConnConfig.Tracer = multitracer.New(tracers...)
-	config.ConnConfig.OnPgError = keepConnection(o.Changed)
+	var opened atomic.Pointer[pgxpool.Pool]
+	config.ConnConfig.OnPgError = keepConnection(o.Changed, func() {
+		if pool := opened.Load(); pool != nil {
+			pool.Reset()
+		}
+	})
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
+	opened.Store(pool)
 	if err := reach(ctx, config.ConnConfig, pool.Ping); err != nil {
 		pool.Close()
 		return nil, fmt.Errorf("reach the database: %w", err)
@@ -149,5 +156,9 @@ func setUp(ctx context.Context, conn *pgx.Conn) error {
 	conn.TypeMap().RegisterType(&pgtype.Type{
 		Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
 	})
-	return pgxvec.RegisterTypes(ctx, conn)
+	err := pgxvec.RegisterTypes(ctx, conn)
+	if _, answered := errors.AsType[*pgconn.PgError](err); err != nil && !answered && !conn.IsClosed() {
+		return fmt.Errorf("%w: %w", errLacking, err) // the type is not there
+	}
+	return err
 }

@@ -41,6 +41,7 @@ func TestAWholeDatabase(t *testing.T) {
 		{"tables that grew are analyzed", grownTablesAreAnalyzed},
 		{"indexes are rebuilt", indexesAreRebuilt},
 		{"a locked table is told by a probe", lockedTableIsTold},
+		{"a schema that is not whole is told by a probe", missingPartsAreTold},
 		{"a read-only database is opened with its owner", readOnlyDatabaseIsOpened},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, url) })

@@ -114,10 +114,10 @@ func Error(err error) error {
 }
 
 // Unavailable reports whether an error says that the database cannot serve now, whatever is asked: it is away, stops,
-// starts, is suspended, has no resources, cannot open its own files, or lets another session hold a lock too long. The
-// same statement may succeed later.
+// starts, is suspended, has no resources, cannot open its own files, lacks a part of Loci's schema, or lets another
+// session hold a lock too long. The same statement may succeed later.
 func Unavailable(err error) bool {
-	if TurnedAway(err) {
+	if TurnedAway(err) || LacksSchema(err) {
 		return true
 	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
@@ -178,14 +178,19 @@ func filesChanged(pg *pgconn.PgError) bool {
 
 // keepConnection returns a handler that reports whether a connection is used again after an error: not if the database
 // behind it stops, was made read-only or cannot use its files, for a new connection may find another. changed, which
-// may be nil, is called in the last case.
-func keepConnection(changed func()) pgconn.PgErrorHandler {
+// may be nil, is called in the last case. A connection knows the numbers of types as they were when it was made:
+// rebuilt is called if these may be others now.
+func keepConnection(changed, rebuilt func()) pgconn.PgErrorHandler {
 	return func(_ *pgconn.PgConn, pg *pgconn.PgError) bool {
 		lost := filesChanged(pg)
 		if lost && changed != nil {
 			changed()
 		}
-		return !lost && !strings.EqualFold(pg.Severity, "FATAL") && pg.Code != "25006" && pg.Code != "58000" &&
+		lacks := lacksSchema(pg)
+		if lacks {
+			rebuilt()
+		}
+		return !lost && !lacks && !strings.EqualFold(pg.Severity, "FATAL") && pg.Code != "25006" && pg.Code != "58000" &&
 			!strings.HasPrefix(pg.Code, "57P0")
 	}
 }

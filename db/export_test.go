@@ -32,9 +32,9 @@ func ConnectTimeout(url string) (time.Duration, error) {
 	return config.ConnConfig.ConnectTimeout, nil
 }
 
-// KeepConnection returns the handler of errors of a pool's connections: see Options.Changed.
-func KeepConnection(changed func()) func(*pgconn.PgConn, *pgconn.PgError) bool {
-	return keepConnection(changed)
+// KeepConnection returns the handler of errors of a pool's connections.
+func KeepConnection(changed, rebuilt func()) func(*pgconn.PgConn, *pgconn.PgError) bool {
+	return keepConnection(changed, rebuilt)
 }
 
 // BeginPatiently returns the context of a statement, and what ends it. works is what a look at its session finds.

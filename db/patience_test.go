@@ -193,7 +193,8 @@ func TestWhatPostgresSaysWhenItCannotServe(t *testing.T) {
 	for code, want := range map[string]bool{"57P01": true, "57P02": true, "57P03": true, "08006": true, "53300": true,
 		"53100": true, "53200": true, "25006": true, "58000": true, "58030": true, "58P01": true, "55P03": true,
 		"57014": true, "25P03": true, "25P04": true, "23505": false, "22P02": false, "42601": false, "XX000": false,
-		"40001": false} {
+		"40001": false, "42P01": true, "42883": true, "42703": true, "42704": true, "42P10": true, "3F000": true,
+		"55000": true, "42501": true} {
 		if got := db.Unavailable(&pgconn.PgError{Code: code}); got != want {
 			t.Errorf("%s: got %v", code, got)
 		}
@@ -220,15 +221,15 @@ func TestWhatPostgresSaysWhenItCannotServe(t *testing.T) {
 // A connection is closed by an error that a new one may not have.
 func TestConnectionsThatCannotServeAreDropped(t *testing.T) {
 	t.Parallel()
-	changed := 0
-	keeps := db.KeepConnection(func() { changed++ })
+	changed, rebuilt := 0, 0
+	keeps := db.KeepConnection(func() { changed++ }, func() { rebuilt++ })
 	for code, want := range map[string]bool{"58P01": false, "58000": false, "25006": false, "57P01": false, "53100": true,
-		"23505": true, "40P01": true} {
+		"23505": true, "40P01": true, "42P01": false, "XX000": true} {
 		if got := keeps(nil, &pgconn.PgError{Code: code, Severity: "ERROR"}); got != want {
 			t.Errorf("%s: kept %v", code, got)
 		}
 	}
-	if keeps(nil, &pgconn.PgError{Code: "53300", Severity: "FATAL"}) || changed != 1 {
-		t.Errorf("a fatal error keeps its connection, or the files changed %d times", changed)
+	if keeps(nil, &pgconn.PgError{Code: "53300", Severity: "FATAL"}) || changed != 1 || rebuilt != 1 {
+		t.Errorf("a fatal error keeps its connection, or the files changed %d times, and the schema %d", changed, rebuilt)
 	}
 }

@@ -12,20 +12,26 @@ import (
 
 // Probe stores a row of the table probes under a name, in a new session that uses the libraries which Loci's schema
 // needs and takes the locks that a message needs, and returns how long that took. The error is that of a database that
-// cannot serve: Unavailable tells why. It is an ErrUnconfirmed if the database stored the row and does not say so.
-func Probe(ctx context.Context, pool *pgxpool.Pool, name string) (time.Duration, error) {
+// cannot serve: Unavailable tells why. It is an ErrUnconfirmed if the database stored the row and does not say so. The
+// schema must have the given parts, if there are any, and this program's version.
+func Probe(ctx context.Context, pool *pgxpool.Pool, name string, parts Parts) (time.Duration, error) {
 	config := pool.Config().ConnConfig
 	config.Tracer = nil // its OnPgError stays
-	return probe(ctx, config, name)
+	return probe(ctx, config, name, parts)
 }
 
-func probe(ctx context.Context, config *pgx.ConnConfig, name string) (time.Duration, error) {
+func probe(ctx context.Context, config *pgx.ConnConfig, name string, parts Parts) (time.Duration, error) {
 	began := time.Now()
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return 0, err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the row is stored
+	if parts != nil {                            // first: what is stored while a backup is restored may contradict it
+		if err := parts.check(ctx, conn); err != nil {
+			return 0, err
+		}
+	}
 	err = storeProbe(ctx, conn, name)
 	return time.Since(began), err
 }
@@ -89,7 +95,7 @@ func Ping(ctx context.Context, pool *pgxpool.Pool) error {
 
 // examineWrites says whether the database stores changes.
 func examineWrites(ctx context.Context, conn *pgx.Conn) Finding {
-	took, err := probe(ctx, conn.Config(), "doctor")
+	took, err := probe(ctx, conn.Config(), "doctor", nil)
 	switch {
 	case err == nil:
 		return Finding{"writes", Well, fmt.Sprintf("a new session stored a row in %d ms", took.Milliseconds()), ""}

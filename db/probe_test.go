@@ -33,7 +33,7 @@ func lockedTableIsTold(t *testing.T, url string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := db.Probe(t.Context(), pool, "test"); !db.IsLocked(err) || !db.Unavailable(err) {
+		if _, err := db.Probe(t.Context(), pool, "test", nil); !db.IsLocked(err) || !db.Unavailable(err) {
 			t.Errorf("%s: the probe's error is %v", table, err)
 		}
 		want := fmt.Sprintf("process %d of Postgres locks %s", tx.Conn().PgConn().PID(), table)
@@ -44,7 +44,7 @@ func lockedTableIsTold(t *testing.T, url string) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := db.Probe(t.Context(), pool, "test"); err != nil || writes().State != db.Well {
+	if _, err := db.Probe(t.Context(), pool, "test", nil); err != nil || writes().State != db.Well {
 		t.Errorf("afterwards: the probe's error is %v, and the doctor says %+v", err, writes())
 	}
 }

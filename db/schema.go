@@ -27,11 +27,23 @@ type Schema struct {
 }
 
 // SchemaError says that a database's schema is not this program's, and what to do. It is final: another try fails too.
-type SchemaError struct{ text string }
+type SchemaError struct {
+	text    string
+	another bool
+}
 
 func (e *SchemaError) Error() string { return e.text }
 
-func schemaError(format string, args ...any) error { return &SchemaError{fmt.Sprintf(format, args...)} }
+// IsAnother reports whether the schema is that of another version. Else the database has none, or its role may not use
+// it, as while a backup is restored.
+func (e *SchemaError) IsAnother() bool { return e.another }
+
+// Is implements what errors.Is asks for: LacksSchema tells this error, too.
+func (e *SchemaError) Is(target error) bool { return target == errLacking }
+
+func schemaError(format string, args ...any) error {
+	return &SchemaError{text: fmt.Sprintf(format, args...)}
+}
 
 // current returns the schema that this program works on.
 func current() (s Schema, err error) {
@@ -168,11 +180,17 @@ func CheckSchema(ctx context.Context, d querier) error {
 	if err != nil {
 		return fmt.Errorf("read the version of the schema: %w", err)
 	}
-	if err := schema.newer(program); err != nil {
-		return err
+	err = schema.newer(program)
+	if older := schema.older(program); err == nil && older != "" {
+		err = schemaError("%s: %s", older, advice)
 	}
-	if older := schema.older(program); older != "" {
-		return schemaError("%s: %s", older, advice)
+	if wrong, ok := errors.AsType[*SchemaError](err); ok {
+		wrong.another = schema.isAnother(program)
 	}
-	return nil
+	return err
+}
+
+// isAnother reports whether the schema is there, and another version's.
+func (s Schema) isAnother(program Schema) bool {
+	return s.Version > 0 && s.Version != program.Version || s.Jobs > 0 && s.Jobs != program.Jobs
 }

@@ -23,5 +23,6 @@ type readiness struct {
 	mu    sync.Mutex
 	last  Readiness
 	err   error
+	began time.Time
 	until time.Time
 }

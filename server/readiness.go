@@ -16,18 +16,19 @@ const (
 
 // ready answers as checkReady says.
 func (s *Server) ready(a *rest.API) rest.Handler[struct{}, Readiness] {
-	return func(ctx context.Context, _ *struct{}) (Readiness, error) { return s.checkReady(ctx, a) }
+	return func(ctx context.Context, _ *struct{}) (Readiness, error) { return s.checkReady(ctx, a, time.Time{}) }
 }
 
 // checkReady stores a row of its own, because a database that answers may still store nothing. The error says why a
-// change would not be stored now.
-func (s *Server) checkReady(ctx context.Context, a *rest.API) (Readiness, error) {
+// change would not be stored now. A result from before a time does not count.
+func (s *Server) checkReady(ctx context.Context, a *rest.API, since time.Time) (Readiness, error) {
 	of := &s.readiness
 	of.mu.Lock()
 	defer of.mu.Unlock()
-	if time.Now().Before(of.until) {
+	if time.Now().Before(of.until) && of.began.After(since) {
 		return of.last, of.err
 	}
+	of.began = time.Now()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyTimeout)
 	defer cancel()
 	took, err := s.Probe(ctx)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -13,7 +14,13 @@ import (
 func (s *Server) Handler() http.Handler {
 	keys := &rest.Keys{Lookup: s.Keys.Lookup, OpenOrg: s.OpenOrg, AgentOf: s.agentOf, Used: s.Keys.Used,
 		Limits: s.KeyLimits, Request: s.countRequest}
-	api := rest.New(rest.Config{Title: "Loci", Version: s.Version, Log: s.Log, Timeout: s.RequestTimeout, Keys: keys,
+	var api *rest.API
+	ready := func(ctx context.Context, since time.Time) error {
+		_, err := s.checkReady(ctx, api, since)
+		return err
+	}
+	api = rest.New(rest.Config{Ready: ready,
+		Title: "Loci", Version: s.Version, Log: s.Log, Timeout: s.RequestTimeout, Keys: keys,
 		KeyAge: s.KeyAge, Pace: rest.BodyPace{Rate: s.MinBodyRate},
 		SpoolBytes: max(rest.DefaultSpoolBytes, 4*s.MaxUploadBytes), Observe: s.observe})
 	s.routes(api)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/loci-memory/loci/agent/loop"
 	"github.com/loci-memory/loci/db"
@@ -18,7 +19,7 @@ func (s *Server) whyBusy(ctx context.Context, a *rest.API, err error) error {
 	if !isBusy {
 		return err
 	}
-	if _, unready := s.checkReady(ctx, a); db.IsFull(unready) {
+	if _, unready := s.checkReady(ctx, a, time.Time{}); db.IsFull(unready) {
 		return unready
 	}
 	if h, halted := s.Loop.Halted(busy.RunID); halted && !h.Works {

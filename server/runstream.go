@@ -215,7 +215,7 @@ func (s *serving) goesOn(ctx context.Context, items int, err error) bool {
 	case err == nil && now.Sub(s.since) < s.patience/2: // most answers begin earlier
 		return true
 	case err == nil:
-		if _, err = s.server.checkReady(ctx, s.api); err == nil {
+		if _, err = s.server.checkReady(ctx, s.api, time.Time{}); err == nil {
 			s.since = now
 		}
 	}

@@ -107,7 +107,7 @@ func newServerWith(t testing.TB, pool *pgxpool.Pool, jobs *river.Client[pgx.Tx])
 		Keys: &apikey.Store{DB: pool}, Log: slog.New(serverLog), Version: "test", MaxUploadBytes: maxUpload,
 		ReadyEvery: time.Nanosecond, PageWait: patience,
 		Probe: func(ctx context.Context) (time.Duration, error) {
-			return db.Probe(ctx, pool, "ready")
+			return db.Probe(ctx, pool, "ready", nil)
 		}}
 	s.OpenOrg = s.Keys.OpenOrg
 	s.Loop = newLoop(t, s, "")

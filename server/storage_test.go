@@ -6,8 +6,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/loci-memory/loci/db/dbtest"
@@ -38,6 +40,8 @@ func TestADatabaseWithoutRoomIs503(t *testing.T) {
 		"53300": "The database takes no more connections, because other sessions have them all; try again in a moment",
 		"55P03": "Another session of the database holds a lock that this needs; try again in a moment",
 		"53400": "The database does not answer; try again in a moment",
+		"42P01": "The database lacks a part of Loci's schema, because that is being rebuilt, as from a backup, or is not " +
+			"this version's; try again in a moment",
 	} {
 		c.exec(`UPDATE folders SET description = $2 WHERE org = $1`, c.org, code)
 		got := c.call("POST", "/v1/blocks", `{"label":"notes","value":"x"}`)
@@ -129,5 +133,45 @@ func TestAServerThatCannotStoreIsNotReady(t *testing.T) {
 	readOnly(false)
 	if got := c.call("GET", "/v1/ready", ""); got.Code != 200 {
 		t.Errorf("ready again: got %d %s, want 200", got.Code, got.Text)
+	}
+}
+
+// From when a request fails because the schema lacks a part, all are refused until it is whole, so that none writes
+// into a backup that is being restored, or finds a thing missing.
+func TestNothingIsServedOfASchemaThatIsRebuilt(t *testing.T) {
+	t.Parallel()
+	c := newElsewhereServerClient(t)
+	var lacks atomic.Bool
+	probe := c.server.Probe
+	c.own().Probe = func(ctx context.Context) (time.Duration, error) {
+		if lacks.Load() {
+			return 0, &pgconn.PgError{Severity: "ERROR", Code: "42P01"}
+		}
+		return probe(ctx)
+	}
+	agent := c.made("/v1/agents", `{"name":"a"}`)
+	c.trigger(`BEFORE INSERT ON blocks`, `RAISE EXCEPTION 'no relation' USING ERRCODE = '42P01'`)
+	get := func() servertest.Reply { return c.call("GET", "/v1/agents/"+agent, "") }
+	if got := c.call("POST", "/v1/blocks", `{"label":"notes","value":"x"}`); got.Code != 503 {
+		t.Errorf("a wrong statement: got %d %s", got.Code, got.Text)
+	}
+	if got := get(); got.Code != 200 {
+		t.Errorf("with a whole schema: got %d %s", got.Code, got.Text)
+	}
+	lacks.Store(true)
+	c.call("POST", "/v1/blocks", `{"label":"notes","value":"x"}`)
+	for _, path := range []string{"/v1/agents/" + agent, "/v1/agents/agent-00000000-0000-4000-8000-000000000000",
+		"/v1/ready"} {
+		if got := c.call("GET", path, ""); got.Code != 503 || !strings.Contains(got.Text, "being rebuilt") ||
+			got.Header().Get("Retry-After") == "" {
+			t.Errorf("%s: got %d %s, want 503", path, got.Code, got.Text)
+		}
+	}
+	if got := c.call("GET", "/v1/health", ""); got.Code != 200 {
+		t.Errorf("health: got %d %s", got.Code, got.Text)
+	}
+	lacks.Store(false)
+	if got := get(); got.Code != 200 {
+		t.Errorf("with a whole schema again: got %d %s", got.Code, got.Text)
 	}
 }

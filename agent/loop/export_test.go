@@ -2,3 +2,6 @@ package loop
 
 // PauseAfter is pauseAfter.
 var PauseAfter = pauseAfter
+
+// EndsRun reports whether an error ends a run that halted so often.
+func EndsRun(times int, err error) bool { return Halt{Times: times}.endsRun(err) }

@@ -2,6 +2,8 @@ package loop
 
 import (
 	"time"
+
+	"github.com/loci-memory/loci/db"
 )
 
 // Halt is that of a run which stopped on this server because the database could not serve.
@@ -25,6 +27,13 @@ func (h Halt) pause() time.Duration {
 	}
 	return min(adoptEvery<<(h.Times-1)-adoptEvery, longHalt)
 }
+
+// endsRun reports whether an error ends a run that halted before: a schema that is rebuilt is whole again by then, so
+// that a statement of Loci is wrong.
+func (h Halt) endsRun(err error) bool { return h.Times >= maxRebuilding && db.LacksSchema(err) }
+
+// maxRebuilding is how many times a run waits for a schema that is rebuilt: 24 minutes.
+const maxRebuilding = 100
 
 // adoptEvery is the time between two looks for the runs of servers that are gone.
 const adoptEvery = 2 * time.Second

@@ -26,7 +26,8 @@ func (w *worker) work(ctx context.Context) error {
 			return w.end(ctx, *s)
 		}
 	}
-	if ctx.Err() != nil || unavailable(err) || errors.Is(err, errTaken) {
+	before, _ := w.Halted(w.run.ID)
+	if ctx.Err() != nil || unavailable(err) && !before.endsRun(err) || errors.Is(err, errTaken) {
 		return err
 	}
 	switch gone := w.goesOn(ctx); {

@@ -93,10 +93,10 @@ func (o opened) ping(pool *pgxpool.Pool) func(context.Context) error {
 	}
 }
 
-// probe returns a function that stores a row in a new session of the database.
-func (o opened) probe(pool *pgxpool.Pool) func(context.Context) error {
+// probe returns a function that stores a row in a new session of the database, and looks for the parts of its schema.
+func (o opened) probe(pool *pgxpool.Pool, parts db.Parts) func(context.Context) error {
 	return func(ctx context.Context) error {
-		_, err := db.Probe(ctx, pool, "outage")
+		_, err := db.Probe(ctx, pool, "outage", parts)
 		return err
 	}
 }

@@ -66,11 +66,12 @@ func (p *process) jobs(s stores) (*river.Client[pgx.Tx], error) {
 func (p *process) keepPresent(ctx context.Context, ready chan struct{}) error {
 	presence := queue.Presence{URL: p.pg.urls.Server, ID: p.id, Every: presenceEvery, InFlight: &p.inFlight}
 	once := sync.OnceFunc(func() { close(ready) })
-	said := "" // the error that was logged last, until the lock is held again
+	said := ""     // the error that was logged last, until the lock is held again
+	began := false // the lock was held: a schema that is missing then may be rebuilt
 	for {
 		held := false
-		err := presence.Keep(ctx, func() { said, held = "", true; once() })
-		if _, changed := errors.AsType[*db.SchemaError](err); changed {
+		err := presence.Keep(ctx, func() { said, held, began = "", true, true; once() })
+		if wrong, is := errors.AsType[*db.SchemaError](err); is && (wrong.IsAnother() || !began) {
 			return err
 		}
 		if err != nil && ctx.Err() == nil && err.Error() != said {

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/loci-memory/loci/db"
 )
 
@@ -102,6 +104,20 @@ func noCommits() outageKind {
 	}
 }
 
+// noSchema is the outage of a database that lacks a part of Loci's schema.
+func noSchema() outageKind {
+	return outageKind{
+		signs: regexp.MustCompile("SQLSTATE (42|3F000|55000|0A000|XX000)|lacks a part of Loci's schema|" +
+			"the database has "),
+		is:     db.LacksSchema,
+		upkeep: true,
+		begun: "the database lacks a part of Loci's schema, or has that of another version, as while a backup is " +
+			"restored; requests are refused, and work waits, until it is this program's",
+		lasts: "the database still lacks a part of Loci's schema, or has that of another version",
+		end:   "the database has this program's schema again",
+	}
+}
+
 // noLocks is the outage of a database of which another session locks a table, so that no message can be stored.
 func noLocks() outageKind {
 	return outageKind{
@@ -113,6 +129,14 @@ func noLocks() outageKind {
 		lasts: "another session of the database still locks a table",
 		end:   "no other session of the database locks a table any more",
 	}
+}
+
+// outages returns those that are looked for in a database whose schema has the given parts, the worst first.
+func (o opened) outages(pool *pgxpool.Pool, parts db.Parts) *[]*outage {
+	probe := o.probe(pool, parts)
+	return &[]*outage{newOutage(noAnswer(), o.ping(pool)), newOutage(noFiles(), probe),
+		newOutage(noStoring(), func(ctx context.Context) error { return db.CheckRoom(ctx, pool) }),
+		newOutage(noSchema(), probe), newOutage(noCommits(), probe), newOutage(noLocks(), probe)}
 }
 
 // explains reports whether an error with a text is explained by the outage; upkeep says that it is of the library that

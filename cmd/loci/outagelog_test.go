@@ -239,6 +239,53 @@ func TestErrorsOfOneMomentAskOnce(t *testing.T) {
 	})
 }
 
+// While a schema is rebuilt, the errors of what is missing are no lines of their own. A wrong statement is one, before
+// and after: the database has all that it should have.
+func TestARebuiltSchemaIsTwoLines(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		missing := &pgconn.PgError{Severity: "ERROR", Code: "42P01", Message: "relation does not exist"}
+		var lacks atomic.Bool
+		o := newOutage(noSchema(), func(context.Context) error {
+			if lacks.Load() {
+				return missing
+			}
+			return nil
+		})
+		out := newLines()
+		log := slog.New(duringOutages{slog.NewTextHandler(out, nil), newOutages(o)})
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go o.watch(ctx, log)
+		wrong := func() bool {
+			before := len(out.String())
+			time.Sleep(outageEchos * o.every)
+			log.Error("request failed", "status", 503, "error", missing)
+			return strings.Contains(out.String()[before:], "request failed") &&
+				strings.Contains(out.String()[before:], "SQLSTATE 42P01")
+		}
+		if !wrong() {
+			t.Errorf("a wrong statement is not logged:\n%s", out)
+		}
+		time.Sleep(outageEchos * o.every)
+		before := len(out.String())
+		lacks.Store(true)
+		for _, err := range []error{missing, &pgconn.PgError{Code: "XX000", Message: "cache lookup failed for type 1"}} {
+			log.Error("request failed", "status", 503, "error", err)
+		}
+		lacks.Store(false)
+		time.Sleep(2 * o.every)
+		synctest.Wait()
+		if text := out.String()[before:]; strings.Count(text, "\n") != 2 || !strings.Contains(text, "lacks a part of") ||
+			!strings.Contains(text, "has this program's schema again") {
+			t.Errorf("the log of a schema that is rebuilt:\n%s", text)
+		}
+		if !wrong() {
+			t.Errorf("a wrong statement is not logged afterwards:\n%s", out)
+		}
+	})
+}
+
 // A disk that is full to its end stops Postgres: one reminder a minute names the worse outage.
 func TestTwoOutagesRemindOnce(t *testing.T) {
 	t.Parallel()

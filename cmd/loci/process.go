@@ -30,6 +30,7 @@ type process struct {
 	pg       opened
 	pool     *pgxpool.Pool
 	owner    *pgxpool.Pool // of the role that owns the schema; nil if the server knows none
+	parts    db.Parts      // of the schema, as they were at the start
 	keys     *apikey.Store
 	outages  *outages     // of the database
 	metrics  net.Listener // of LOCI_METRICS_ADDR; nil if it is not set
@@ -51,5 +52,5 @@ func (p *process) probe(ctx context.Context) (time.Duration, error) {
 	if err := p.pg.away(); err != nil {
 		return 0, err
 	}
-	return db.Probe(ctx, p.pool, "ready")
+	return db.Probe(ctx, p.pool, "ready", p.parts)
 }

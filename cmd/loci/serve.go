@@ -89,9 +89,11 @@ func (c *serveCmd) Run(ctx context.Context, command *kong.Context, s streams) (e
 	if owner != nil {
 		defer closeWithin(cutTimeout, owner.Close)
 	}
-	known.Store(&[]*outage{newOutage(noAnswer(), pg.ping(pool)), newOutage(noFiles(), pg.probe(pool)),
-		newOutage(noStoring(), func(ctx context.Context) error { return db.CheckRoom(ctx, pool) }),
-		newOutage(noCommits(), pg.probe(pool)), newOutage(noLocks(), pg.probe(pool))}) // the worst first
+	parts, err := db.PartsOf(ctx, pool)
+	if err != nil {
+		return err
+	}
+	known.Store(pg.outages(pool, parts))
 	keys := &apikey.Store{DB: pool}
 	if err := c.register(ctx, keys, log, configured.loopback); err != nil {
 		return err
@@ -99,8 +101,8 @@ func (c *serveCmd) Run(ctx context.Context, command *kong.Context, s streams) (e
 	if err := warnIfClosed(ctx, keys, log); err != nil {
 		return err
 	}
-	p := &process{serveCmd: c, configured: configured, log: log, out: s, pg: pg, pool: pool, owner: owner, keys: keys,
-		settings: settingsOf(command, os.LookupEnv), unknown: unknown, jq: queries, metrics: metricsListener,
+	p := &process{serveCmd: c, configured: configured, log: log, out: s, pg: pg, pool: pool, parts: parts, owner: owner,
+		keys: keys, settings: settingsOf(command, os.LookupEnv), unknown: unknown, jq: queries, metrics: metricsListener,
 		outages: known, id: "loci-" + uuid.NewString()}
 	return p.serve(ctx, listener)
 }

@@ -10,11 +10,20 @@ import (
 var (
 	created = regexp.MustCompile(`CREATE (?:UNLOGGED )?TABLE (?:IF NOT EXISTS )?([a-z_]+)`)
 	dropped = regexp.MustCompile(`DROP TABLE (?:IF EXISTS )?([a-z_]+)`)
+
+	createdFunction = regexp.MustCompile(`CREATE (?:OR REPLACE )?FUNCTION ([a-z_]+)`)
+	droppedFunction = regexp.MustCompile(`DROP FUNCTION (?:IF EXISTS )?([a-z_]+)`)
 )
 
 // Tables returns the names of the tables that the migrations leave, in the order of their bytes, without those of the
 // queue, which its library makes.
-var Tables = sync.OnceValue(func() (names []string) {
+var Tables = sync.OnceValue(func() []string { return left(created, dropped) })
+
+// Functions returns the names of the functions that the migrations leave, as Tables does.
+var Functions = sync.OnceValue(func() []string { return left(createdFunction, droppedFunction) })
+
+// left returns the names that the migrations create and do not drop.
+func left(created, dropped *regexp.Regexp) (names []string) {
 	files, err := fs.Glob(Files, "*.up.sql") // in the order of their numbers
 	if err != nil {
 		panic(err) // the pattern is wrong
@@ -33,4 +42,4 @@ var Tables = sync.OnceValue(func() (names []string) {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
-})
+}

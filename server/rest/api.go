@@ -2,6 +2,7 @@ package rest
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -23,6 +24,9 @@ type Config struct {
 	Budget         BodyBudget    // of the bodies that are in memory
 	SpoolBytes     int64         // of the files of bodies that are being received; DefaultSpoolBytes if 0
 	Observe        func(Served)  // gets each request that was answered; may be nil
+
+	// Ready returns why changes would not be stored, as it was found out after a time; nil without a database.
+	Ready func(ctx context.Context, since time.Time) error
 }
 
 // DefaultTimeout is how long a request may take.
@@ -46,6 +50,7 @@ type API struct {
 	usage    *keyUsage                    // of keys
 	lookups  *lookups                     // of keys
 	full     atomic.Bool                  // a change could not be stored
+	lacks    atomic.Pointer[time.Time]    // when a request failed as the schema lacks a part; nil if it is whole again
 }
 
 // spools returns the shares of SpoolBytes.

@@ -130,8 +130,9 @@ var errorCodes = []ErrorCode{
 	{codeBusy, typeUnavailable, http.StatusServiceUnavailable,
 		"What the request needs is at work for others. Send it again after Retry-After seconds."},
 	{codeNoDatabase, typeUnavailable, http.StatusServiceUnavailable,
-		"The database does not answer. Send it again after Retry-After seconds. If it did not confirm a change, that may " +
-			"be stored, and the sentence says so: a message that comes again is not stored twice."},
+		"The database does not answer, or lacks a part of Loci's schema. Send it again after Retry-After seconds. If it " +
+			"did not confirm a change, that may be stored, and the sentence says so: a message that comes again is not " +
+			"stored twice."},
 	{codeNoModel, typeUnavailable, http.StatusServiceUnavailable,
 		"No language model is configured, so that the server can run no agent. The operator sets LOCI_LLM_BASE_URL and " +
 			"LOCI_LLM_MODEL. A program with a model of its own needs neither: it uses prompt and capture. Of embeddings: no " +

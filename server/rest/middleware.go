@@ -39,6 +39,24 @@ func (a *API) boundWaits(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
+// awaitSchema refuses requests from when one failed as the schema lacks a part until it is whole. What was written
+// while a backup is restored could contradict it, and what was read is not whole.
+func (a *API) awaitSchema(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		lacked := a.lacks.Load()
+		if lacked == nil || slices.Contains(watched, c.Path()) {
+			return next(c)
+		}
+		switch err := a.Ready(c.Request().Context(), *lacked); {
+		case db.LacksSchema(err):
+			return err
+		case err == nil:
+			a.lacks.CompareAndSwap(lacked, nil)
+		}
+		return next(c)
+	}
+}
+
 // requestIDs are the ids that are safe to log.
 var requestIDs = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 

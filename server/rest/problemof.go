@@ -76,6 +76,9 @@ func ProblemOf(err error) *Problem {
 	case db.FilesChanged(err):
 		return retryLater(codeNoDatabase, "The database cannot use its own files, as when its package was upgraded while it "+
 			"ran: it must be restarted; try again in a moment", "5")
+	case db.LacksSchema(err):
+		return retryLater(codeNoDatabase, "The database lacks a part of Loci's schema, because that is being rebuilt, as "+
+			"from a backup, or is not this version's; try again in a moment", "5")
 	case db.TurnedAway(err):
 		return retryLater(codeNoDatabase, "The database does not let the server in: its role, its password or the name of "+
 			"its database has changed; try again in a moment", "5")
@@ -136,6 +139,9 @@ func (a *API) fail(ctx context.Context, err error, own bool) *Problem {
 	p = p.traced(ctx)
 	if db.IsFull(err) {
 		a.full.Store(true)
+	}
+	if db.LacksSchema(err) && a.Ready != nil {
+		a.lacks.Store(new(time.Now()))
 	}
 	if _, chosen := errors.AsType[*Problem](err); p.status >= http.StatusInternalServerError && !chosen {
 		a.Log.ErrorContext(ctx, "request failed", "status", p.status, "request_id", requestID(ctx), "error", err)

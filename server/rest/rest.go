@@ -44,7 +44,7 @@ func New(c Config) *API {
 		bodies: c.Budget.shares(), answers: db.NewShares(allAnswersBytes, answersForOthers),
 		spooled: c.spools(), served: db.NewHalvingShares(maxRequests, maxRequests/4), arriving: newArrivals()}
 	e.HTTPErrorHandler = a.writeError
-	e.Use(identify, a.logAccess, a.recoverPanics(), a.boundWaits)
+	e.Use(identify, a.logAccess, a.recoverPanics(), a.boundWaits, a.awaitSchema)
 	if c.Keys != nil {
 		a.usage, a.lookups = newKeyUsage(c.Keys.Limits), newLookups(c.Keys)
 		e.Use(a.authenticate)
