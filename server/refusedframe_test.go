@@ -109,7 +109,7 @@ func TestARefusedOpenFileHoldsNoAgent(t *testing.T) {
 				r := newOwnRunner(t, `{"name":"a","model":"`+handle+`","tools":["open_files","archival_memory_insert"]}`)
 				r.work()
 				folder := r.made("/v1/folders", `{"name":"Papers"}`)
-				r.uploaded(folder, "doc.md", "hello POISON\n")
+				file := r.uploaded(folder, "doc.md", "hello POISON\n")
 				r.must("PATCH", "/v1/agents/"+r.agent+"/folders/attach/"+folder, "")
 				r.says("Warm")
 				r.failsAt("POISON", fault)
@@ -123,9 +123,63 @@ func TestARefusedOpenFileHoldsNoAgent(t *testing.T) {
 				if refused := r.refusedItems(); len(refused) > 0 {
 					t.Errorf("refused are %q", refused)
 				}
+				before := len(r.model.Requests())
+				checkSaid(t, "one more", itemTexts(r.says("Once more").Messages), []string{"assistant_message Fine."})
+				if n := len(r.model.Requests()) - before; n != 1 || !strings.Contains(r.asked(), "left out of this prompt") {
+					t.Errorf("one more turn asked %d times, at last %s", n, r.asked())
+				}
 				r.must("PATCH", "/v1/agents/"+r.agent+"/files/close-all", "")
 				r.says("Closed")
 				r.hasAsked("Warm", "Open it", "Last", "Closed")
+				before = len(r.model.Requests())
+				r.must("PATCH", "/v1/agents/"+r.agent+"/files/"+file+"/open", "")
+				r.says("Opened")
+				if n := len(r.model.Requests()) - before; n < 3 {
+					t.Errorf("with the file opened anew a turn asked %d times", n)
+				}
+				mended := r.upload(folder, "?duplicate_handling=replace", "doc.md", "hello mended\n")
+				r.awaitFile(folder, fields(t, mended.Text)["id"].(string))
+				r.says("Mended")
+				if asked := r.asked(); !strings.Contains(asked, "hello mended") ||
+					strings.Contains(asked, "left out of this prompt") {
+					t.Errorf("with a mended file the model was asked %s", asked)
+				}
+			})
+		}
+	}
+}
+
+// A memory block for which the provider fails and does not say why is named once that repeats, and a provider that is
+// down is not taken for that. Neither is asked much more often.
+func TestAFailureThatRepeatsNamesItsPlace(t *testing.T) {
+	t.Parallel()
+	for _, handle := range handles {
+		for name, c := range map[string]struct {
+			bad, words string
+			probes     int
+		}{
+			"a block":   {"POISON", "answers one without the agent's memory: its memory blocks", 3},
+			"an outage": {"role", "Loci cannot tell which", 2},
+		} {
+			t.Run(handle+" "+name, func(t *testing.T) {
+				t.Parallel()
+				r := newRunner(t, `{"name":"a","model":"`+handle+`","memory_blocks":[{"label":"human","value":"POISON"}]}`)
+				r.says("Warm")
+				r.failsAt(c.bad, failing(500, "Oh"))
+				if got := r.says("First"); got.Error == nil || strings.Contains(got.Error.Message, c.words) {
+					t.Errorf("at first: got %d %+v", got.Code, got.Error)
+				}
+				before := len(r.model.Requests())
+				got := r.says("Second")
+				if got.Error == nil || !strings.Contains(got.Error.Message, c.words) {
+					t.Errorf("then: got %d %+v, want %q", got.Code, got.Error, c.words)
+				}
+				if n := len(r.model.Requests()) - before; n > 3+c.probes {
+					t.Errorf("the model was asked %d times", n)
+				}
+				r.failsAt("NOTHING", failing(500, "Oh"))
+				checkSaid(t, "after", itemTexts(r.says("After").Messages), []string{"assistant_message Fine."})
+				r.hasAsked("Warm", "First", "Second", "After")
 			})
 		}
 	}

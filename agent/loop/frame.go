@@ -5,11 +5,10 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/agent/loop/model"
 )
 
-// frameFault is a refusal of what a prompt has outside of its messages.
+// frameFault is a fault that comes of what a prompt has outside of its messages.
 type frameFault struct {
 	*model.Fault
 	place string
@@ -20,61 +19,85 @@ func (f *frameFault) Unwrap() error { return f.Fault }
 
 // Place says where what is refused stands.
 func (f *frameFault) Place() string {
+	if f.Kind != model.Content {
+		return f.place
+	}
 	return "The provider refuses the prompt without the conversation's messages, too. What it refuses stands in " +
 		f.place + ". Change that. All messages stay in the model's view"
 }
 
 // The parts of a prompt that may be refused whatever its messages say.
 const (
-	openFiles = "the texts of the agent's open files"
-	ownMemory = "the agent's memory: its memory blocks, the index of its memory files or its working memory"
+	ofFiles   = "the texts of the agent's open files"
+	ofMemory  = "the agent's memory: its memory blocks, the index of its memory files or its working memory"
 	elsewhere = "the agent's system prompt, its tools or its folders, unless the provider refuses all prompts"
+)
+
+// What a failure that comes in each turn, and does not say why, is told to be of.
+const (
+	failsOfMemory = "It fails for a prompt without the conversation's messages, too, and answers one without " + ofMemory +
+		". Change that. All messages stay in the model's view"
+	failsUnclear = "It fails in each turn, and for a prompt of one harmless message without the agent's memory, too: it " +
+		"is down, or fails for the agent's system prompt, its tools or its folders. Loci cannot tell which"
 )
 
 // harmless is a message that no provider refuses.
 const harmless = "Hello"
 
 // frame finds out whether the provider refuses a prompt whatever its messages say. If it refuses the texts of open
-// files, the run's further prompts are without them. A failure that does not say why may be of these only.
-func (p *probe) frame(ctx context.Context, f *model.Fault) (b blamed, err error) {
-	at := p.at
-	at.Trial.Message = harmless
-	whole, filesLess, err := p.frames(ctx, at)
-	hasFiles := !bytes.Equal(whole, filesLess)
-	if err != nil || f.Kind != model.Content && !hasFiles {
+// files, the run's further prompts are without them. A failure that does not say why may be of these or, if it repeats,
+// of the memory.
+func (p *probe) frame(ctx context.Context, f *model.Fault, repeats bool) (b blamed, err error) {
+	of, err := p.frames(ctx)
+	refuses, hasFiles := f.Kind == model.Content, !bytes.Equal(of.whole, of.filesLess)
+	if err != nil || !refuses && !hasFiles && !repeats {
 		return b, err
 	}
-	if works, err := p.ask(ctx, whole); err != nil || works || f.Kind == model.Content && !p.refused {
+	if !refuses && repeats { // first what a provider that is down fails for, too
+		if works, err := p.ask(ctx, of.memoryLess); err != nil || !works {
+			return blamed{place: failsUnclear}, err
+		}
+	}
+	if works, err := p.ask(ctx, of.whole); err != nil || works || refuses && !p.refused {
 		return b, err
 	}
 	if hasFiles {
-		works, err := p.ask(ctx, filesLess)
+		works, err := p.ask(ctx, of.filesLess)
+		if err == nil && works {
+			err = p.refuseFiles(ctx)
+		}
 		if err != nil || works {
-			p.withoutFiles = works
-			return blamed{place: openFiles, askAgain: works && !p.isShown()}, err
+			return blamed{place: ofFiles, askAgain: works && !p.isShown()}, err
 		}
 	}
-	if f.Kind != model.Content {
-		return b, nil
+	switch {
+	case refuses:
+		works, err := p.ask(ctx, of.memoryLess)
+		if works {
+			return blamed{place: ofMemory}, err
+		}
+		return blamed{place: elsewhere}, err
+	case repeats:
+		return blamed{place: failsOfMemory}, nil
 	}
-	at.WithoutFiles, at.Trial.WithoutMemory = true, true
-	prompt, err := p.Agents.Preview(ctx, p.org, at, nil)
-	if err != nil {
-		return b, err
-	}
-	works, err := p.ask(ctx, prompt)
-	if works {
-		return blamed{place: ownMemory}, err
-	}
-	return blamed{place: elsewhere}, err
+	return b, nil
 }
 
-// frames returns a prompt with the texts of open files, if it is to have them, and without.
-func (p *probe) frames(ctx context.Context, at agent.PromptTarget) (whole, filesLess json.RawMessage, err error) {
-	if whole, err = p.Agents.Preview(ctx, p.org, at, nil); err != nil {
-		return nil, nil, err
+// frames are prompts with a harmless message: with all else, without the texts of open files, and without these and the
+// memory.
+type frames struct{ whole, filesLess, memoryLess json.RawMessage }
+
+func (p *probe) frames(ctx context.Context) (of frames, err error) {
+	at := p.at
+	at.Trial.Message = harmless
+	for _, f := range []struct {
+		prompt                      *json.RawMessage
+		withoutFiles, withoutMemory bool
+	}{{&of.whole, at.WithoutFiles, false}, {&of.filesLess, true, false}, {&of.memoryLess, true, true}} {
+		at.WithoutFiles, at.Trial.WithoutMemory = f.withoutFiles, f.withoutMemory
+		if *f.prompt, err = p.Agents.Preview(ctx, p.org, at, nil); err != nil {
+			return of, err
+		}
 	}
-	at.WithoutFiles = true
-	filesLess, err = p.Agents.Preview(ctx, p.org, at, nil)
-	return whole, filesLess, err
+	return of, nil
 }

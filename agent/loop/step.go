@@ -84,6 +84,9 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 	forced := w.turn.forced(w.rules.missing(w.tools, calls), n)
 	compactions, limits := roomMakers, limiting{patience: w.LimitPatience}
 	for attempt := 1; ; attempt++ {
+		if err := w.leaveFilesOut(asking); err != nil {
+			return a, 0, err
+		}
 		p, err := w.Agents.NextPrompt(asking, w.org, w.target(n))
 		if err != nil {
 			return a, 0, err
@@ -138,6 +141,9 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 			b, failed := w.blame(asking, f, w.target(n), r)
 			if b.found && failed == nil {
 				return b.answer, p.Window, nil
+			}
+			if b.place != "" {
+				err = &frameFault{f, b.place}
 			}
 			if !b.askAgain || failed != nil {
 				return a, p.Window, cmp.Or(failed, err)

@@ -37,7 +37,7 @@ func (w *worker) blame(ctx context.Context, f *model.Fault, at agent.PromptTarge
 		}
 	}
 	alone := p.refused
-	b, err := p.frame(ctx, f)
+	b, err := p.frame(ctx, f, earlier && f.Kind != model.Content)
 	b.alone = alone && b.place == ""
 	return b, err
 }

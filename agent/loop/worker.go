@@ -34,7 +34,7 @@ type worker struct {
 	streamed     pieces     // of the last answer
 	unstored     string     // the id of an answer of which the client may have seen deltas, and which is not stored
 	streaming    []done     // the calls of the answer that is streamed, without refused ones
-	withoutFiles bool       // the provider refuses the texts of the open files: prompts are without them
+	withoutFiles bool       // the provider refuses the texts of the open files: the next prompt is without them
 	summarized   int        // the position of the last summary that was shown
 }
 
