@@ -19,7 +19,7 @@ import (
 //   - A refusal in a row with another may be for what came before. It is tried without suspectSets, first with
 //     the turn that left for the refusal before. Either the provider takes the rest, or these messages come back, and
 //     the turn leaves. A refused summary keeps its place in the view: there it says only that it was refused.
-//   - If the provider refuses what is outside of the messages, none leaves.
+//   - If the provider refuses what is outside of the messages, none leaves, and the turn that left last comes back.
 //   - A report after which nothing was asked changes nothing.
 //
 // Nothing else is appended to the conversation until the transaction of the store ends. Calls of these messages that
@@ -55,7 +55,7 @@ func (s *Store) Refuse(ctx context.Context, org db.Org, c Conversation, p Refuse
 
 func (r *refusing) refuse(ctx context.Context) error {
 	if r.of.Frame {
-		return r.finish(ctx, r.was())
+		return r.keepTurn(ctx, r.was())
 	}
 	was, last := r.was(), r.lastAnswer()
 	inARow, nothingNew := was.At > r.answered, r.of.Runs == nil && r.c.Messages == was.At
@@ -79,6 +79,23 @@ func (r *refusing) refuse(ctx context.Context) error {
 		return nil
 	}
 	return r.leaveTurn(ctx, was, left, part)
+}
+
+// keepTurn ends a refusal of what is outside of the messages. To a caller's own loop the turn comes back that left the
+// view for the report before.
+func (r *refusing) keepTurn(ctx context.Context, was LastRefusal) error {
+	if r.of.Runs == nil && was.At > r.answered {
+		if was.From > 0 { // a trial is under way
+			if err := r.bringBack(ctx, &was); err != nil {
+				return err
+			}
+		}
+		if err := r.readmit(ctx, was.Turn); err != nil {
+			return err
+		}
+		was = LastRefusal{Trial: was.Trial}
+	}
+	return r.finish(ctx, was)
 }
 
 // leaveTurn takes a refused turn out of the view, or a part of one.

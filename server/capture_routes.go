@@ -69,6 +69,9 @@ func refusedSchema(doc string) *huma.Schema {
 				"characters."},
 			"otid": {Type: huma.TypeString, Description: "The caller's own id of the report; that of a step if absent. The " +
 				"same one again changes nothing."},
+			"place": {Type: huma.TypeString, Enum: []any{"messages", "elsewhere"}, Description: "Where what is refused " +
+				"stands: in the messages, if absent; or elsewhere in the prompt, as in a memory block or the system prompt. " +
+				"Then no message leaves the view, and the turn that left it for the report before comes back."},
 		}}
 }
 
@@ -131,7 +134,7 @@ func recordOf(batch *capture.Batch, leaves bool) loop.Record {
 		r.Drafts = batch.Drafts()
 	}
 	if of := batch.Refused; of != nil {
-		r.Refusal = &loop.Refusal{Status: of.Status, Message: of.Message, OTID: of.OTID}
+		r.Refusal = &loop.Refusal{Status: of.Status, Message: of.Message, OTID: of.OTID, Elsewhere: of.Elsewhere}
 	}
 	if r.Answer && batch.Step.Ending == chat.Filtered {
 		r.Refusal = &loop.Refusal{Status: http.StatusOK, Message: "content filter", OTID: batch.Step.OTID, Withheld: true}

@@ -111,6 +111,51 @@ func TestRefusalsOfALoopOfOnesOwn(t *testing.T) {
 	}
 }
 
+// A loop of the caller's own says that what is refused is none of the messages, as a memory block: none leaves the
+// view, and the turn comes back that left it before the caller knew.
+func TestWhatIsRefusedElsewhereHidesNoTurnOfALoopOfOnesOwn(t *testing.T) {
+	t.Parallel()
+	for format, said := range dialects {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			c := newClient(t)
+			agent := c.made("/v1/agents", `{"name":"a","memory_blocks":[{"label":"notes","value":"x"}]}`)
+			in := func(body string) string { return strings.TrimSuffix(body, "}") + `,"format":"` + format + `"}` }
+			elsewhere := `"refused":{"status":500,"message":"Oh","place":"elsewhere"}`
+			c.step(agent, in(`{"messages":[{"role":"user","content":"First"}]}`))
+			c.step(agent, in(`{"response":`+fmt.Sprintf(said.end, 10)+`}`))
+			c.step(agent, in(`{"messages":[{"role":"user","content":"Second"}]}`))
+			if got := c.reports(agent, "/step", in(`{`+elsewhere+`}`)); len(got.Refused.Left)+len(got.Refused.Returned) > 0 ||
+				got.Next != "model" || !strings.Contains(string(got.Prompt.Request), "Second") {
+				t.Errorf("a turn: got %+v", got)
+			}
+			c.step(agent, in(`{"response":`+fmt.Sprintf(said.end, 10)+`}`))
+			c.step(agent, in(`{"messages":[{"role":"user","content":"Third"}]}`))
+			if got := c.reports(agent, "/step", in(`{`+reported+`}`)); len(got.Refused.Left) != 1 || got.Next != "user" {
+				t.Errorf("the place is not known: got %+v", got)
+			}
+			if got := c.reports(agent, "/step", in(`{`+elsewhere+`}`)); len(got.Refused.Returned) != 1 || got.Next != "model" ||
+				!strings.Contains(string(got.Prompt.Request), "Third") {
+				t.Errorf("the place is known: got %+v", got)
+			}
+			c.step(agent, in(`{"response":`+fmt.Sprintf(said.end, 10)+`}`))
+			captured := c.reports(agent, "/messages/capture", `{"messages":[{"role":"user","content":"Fourth"}],`+elsewhere+`}`)
+			if len(captured.Refused.Left) > 0 {
+				t.Errorf("a captured turn: got %+v", captured)
+			}
+			for _, text := range []string{"First", "Second", "Third", "Fourth"} {
+				if prompt := c.promptIn(agent, format); strings.Count(prompt, text) != 1 {
+					t.Errorf("%s is not in the prompt once: %s", text, prompt)
+				}
+			}
+			wrong := c.call("POST", "/v1/agents/"+agent+"/step", `{"refused":{"status":400,"place":"there"}}`)
+			if wrong.Code != 422 || !strings.Contains(wrong.Text, "place") {
+				t.Errorf("another place: got %d %s", wrong.Code, wrong.Text)
+			}
+		})
+	}
+}
+
 // A turn after one that was never answered, and that a compaction took out of the view, leaves the view, too, and then
 // nothing is left to ask: in three dialects, whatever the first turn failed of.
 func TestATurnAfterAnUnansweredOneEndsItsLoop(t *testing.T) {

@@ -19,6 +19,9 @@ type Refusal struct {
 	Message string
 	OTID    string // the caller's own id of the report
 
+	// Elsewhere says that the provider refused what is outside of the messages.
+	Elsewhere bool
+
 	// Withheld says that the first message of the request is what the model said before the rest was withheld.
 	Withheld bool
 
@@ -30,7 +33,7 @@ type Refusal struct {
 // conversation.
 func (l *Loop) Refuse(ctx context.Context, org db.Org, c recall.Conversation, r Refusal) (out recall.RefusedView,
 	err error) {
-	if r.isOverflow() || r.Status != http.StatusOK && !model.IsContent(r.Status, r.Message) {
+	if r.isOverflow() || !r.Elsewhere && r.Status != http.StatusOK && !model.IsContent(r.Status, r.Message) {
 		if !r.isOverflow() && !r.isKnown(c) {
 			err = l.Recall.TurnFailed(ctx, org, c, r.Status, r.OTID)
 		}
@@ -51,7 +54,7 @@ func (l *Loop) takeOut(ctx context.Context, org db.Org, c recall.Conversation, r
 			return err
 		}
 		out, err = in.Refuse(ctx, org, c, recall.RefusedPrompt{Refused: recall.Refused{Status: r.Status, Message: r.Message},
-			OTID: r.OTID, Note: leftNote(r.Status), WithheldAt: r.withheldAt})
+			OTID: r.OTID, Note: leftNote(r.Status), WithheldAt: r.withheldAt, Frame: r.Elsewhere})
 		return err
 	})
 	return out, err

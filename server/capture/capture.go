@@ -50,6 +50,8 @@ type Refused struct {
 	Status  int
 	Message string
 	OTID    string // the caller's own id of the report; empty if it has none
+
+	Elsewhere bool // not for what a message says
 }
 
 // readRefused reads what a provider refused; nil if it refused nothing.
@@ -61,6 +63,9 @@ func readRefused(in chat.Object) *Refused {
 	r := &Refused{Message: of.Text("message"), OTID: of.Text("otid")}
 	if json.Unmarshal(of.JSON("status"), &r.Status) != nil || r.Status < 400 && r.Status != 200 || r.Status > 599 {
 		of.Refuse("status", "expected the HTTP status that the provider answered with, from 400 to 599")
+	}
+	if of.Has("place") {
+		r.Elsewhere = of.OneOf("place", "messages", "elsewhere") == "elsewhere"
 	}
 	if len(r.OTID) > maxOTIDBytes {
 		of.Refuse("otid", fmt.Sprintf("expected at most %d bytes", maxOTIDBytes))
