@@ -4,7 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/google/uuid"
 	"github.com/pgvector/pgvector-go"
@@ -106,12 +108,13 @@ func digest(role Role, name *string, parts []Part) []byte {
 	return sum[:]
 }
 
-// digestSpelled is digest of a message in one spelling of Unicode, whatever the ids of its Clips: texts that read the
-// same have the same.
+// digestSpelled is digest of a message in one spelling of Unicode, whatever the ids of its Clips and the white space at
+// the ends of its texts: texts that read the same have the same.
 func digestSpelled(role Role, name *string, parts []Part) []byte {
 	parts = slices.Clone(parts)
 	for i := range parts {
-		parts[i].Text, parts[i].Clip = norm.NFC.String(parts[i].Text), nil
+		parts[i].Text = strings.TrimRightFunc(norm.NFC.String(parts[i].Text), unicode.IsSpace)
+		parts[i].Clip = nil
 	}
 	return digest(role, name, parts)
 }

@@ -39,7 +39,7 @@ func TestATextOfAFailedTurnIsThePromptsOnce(t *testing.T) {
 					for _, other := range others {
 						fails(r, other)
 					}
-					says(r, "Cafe\u0301")
+					says(r, "Cafe\u0301 \n")
 					prompt := r.promptIn(r.agent, "openai")
 					if n := strings.Count(prompt, "Caf"); n != 1 {
 						t.Errorf("the text is %d times in %s", n, prompt)
