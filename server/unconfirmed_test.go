@@ -126,11 +126,14 @@ func TestAStepThatMayBeStoredIsNotStoredTwice(t *testing.T) {
 				t.Parallel()
 				r := newOwnRunner(t, "")
 				recovers, _ := r.doubt(away)
-				const body = `{"messages":[{"role":"user","content":"One"},{"role":"user","content":"Two"}]}`
+				const body = `{"messages":[{"role":"user","content":"One"},{"role":"user","content":[
+					{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGk="}},
+					{"type":"text","text":"Two"}]}]}`
 				first := r.call("POST", "/v1/agents/"+r.agent+path, body)
 				checkUnknown(t, first.Code, first.Text, first.Header().Get("Retry-After"))
 				recovers()
-				said := []string{"user_message One", "user_message Two"}
+				said := []string{"user_message One", "user_message [map[source:map[data:aGk= media_type:image/png " +
+					"type:base64] type:image] map[text:Two type:text]]"}
 				got := r.must("POST", "/v1/agents/"+r.agent+path, body)
 				if strings.Count(got, `"repeated":true`) != 2 {
 					t.Errorf("got %s", got)

@@ -19,6 +19,7 @@ var databases = map[string]string{ // #nosec G101 -- they are no secrets
 	"TestADatabaseOfAnEarlierVersionIsTakenOver": "it migrates a database",
 	"TestAMigrationThatIsStoppedResumes":         "it migrates a database",
 	"TestAServerIsObserved":                      "metrics count the whole database",
+	"TestAServerOutlivesARebuiltSchema":          "it changes the version of the schema",
 	"TestAServerOwnsNothing":                     "it migrates a database, and its server has a role of its own",
 	"TestAnUploadThatTheServerCutsIsAnswered":    "its server stops, and leaves jobs that another would take",
 	"TestBackupsAreRestored":                     "a backup is of a whole database",
