@@ -69,7 +69,7 @@ func TestBlocksOfAnthropicAreKept(t *testing.T) {
 	}
 	want := []recall.Part{
 		{Type: recall.AnthropicBlock,
-			Item: `{"id":"s","input":{"query":"Oslo"},"name":"web_search","type":"server_tool_use"}`},
+			Item: `{"type":"server_tool_use","id":"s","name":"web_search","input":{"query":"Oslo"}}`},
 		{Type: recall.AnthropicBlock, Item: `{"type":"web_search_tool_result","z":1,"a":[]}`},
 		{Type: recall.Text, Text: "Cold", Extra: `{"anthropic":{"citations":[{"url":"u"}]}}`},
 		{Type: recall.ToolCall, CallID: "a", Name: "f", Input: `{"x":1}`},

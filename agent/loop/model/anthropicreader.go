@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -220,6 +221,7 @@ type block struct {
 		Signature text            `json:"signature"`
 		Data      text            `json:"data"`
 		Input     json.RawMessage `json:"input"`
+		Citations json.RawMessage `json:"citations"`
 	}
 	text, thinking, signature, input strings.Builder
 	citations                        []json.RawMessage
@@ -255,19 +257,46 @@ func (b *block) now() json.RawMessage {
 	if input := json.RawMessage(b.input.String()); json.Valid(input) {
 		added["input"] = input
 	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(b.raw, &fields) != nil || len(added)+len(b.citations) == 0 {
-		return b.raw
-	}
 	if len(b.citations) > 0 {
 		var before []json.RawMessage
-		_ = json.Unmarshal(fields["citations"], &before) // none, or null
+		_ = json.Unmarshal(b.of.Citations, &before) // none, or null
 		added["citations"] = append(before, b.citations...)
 	}
-	for name, value := range added {
-		fields[name] = chat.Encode(value)
+	if len(added) == 0 {
+		return b.raw
 	}
-	return chat.Encode(fields)
+	return withFields(b.raw, added)
+}
+
+// withFields returns a JSON object with other values of fields, in the order that they have; new ones are the last.
+func withFields(raw json.RawMessage, values map[string]any) json.RawMessage {
+	var out bytes.Buffer
+	field := func(name string, value any) {
+		if out.Len() > 0 {
+			out.WriteByte(',')
+		}
+		out.Write(chat.Encode(name))
+		out.WriteByte(':')
+		out.Write(chat.Encode(value))
+	}
+	in := json.NewDecoder(bytes.NewReader(raw))
+	_, _ = in.Token() // it was parsed before
+	for in.More() {
+		var value json.RawMessage
+		name, _ := in.Token()
+		_ = in.Decode(&value)
+		text, _ := name.(string)
+		if other, is := values[text]; is {
+			field(text, other)
+			delete(values, text)
+			continue
+		}
+		field(text, value)
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		field(name, values[name])
+	}
+	return json.RawMessage("{" + out.String() + "}")
 }
 
 // anthropicUsage is what a stream says of its tokens. Its last event repeats counts of the first.
