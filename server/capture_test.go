@@ -513,8 +513,23 @@ func TestCaptureTakesLargeBodies(t *testing.T) {
 	}
 	long := `{"messages":{"role":"user","content":"` + strings.Repeat("a", 17<<20) + `"}}`
 	if got := c.call("POST", target, long); got.Code != 422 ||
-		!strings.Contains(got.Text, "messages[0]: a part has 17825792 bytes; it may have at most 16777216") {
+		!strings.Contains(got.Text, "messages: a text in it may have at most 16777216 bytes") {
 		t.Errorf("a text of 17 MiB: got %d %.200s", got.Code, got.Text)
+	}
+	const two = `{"messages":[{"role":"user","content":"a"},{"role":"user","content":"`
+	for long, want := range map[string]string{
+		strings.Repeat("a", 17<<20): "messages[1]: a text in it may have at most 16777216 bytes",
+		strings.Repeat(`\n`, 16<<20-1) + `x"},{"role":"user","content":"` + strings.Repeat(`\u0061`, 3<<20): "",
+	} {
+		got := c.call("POST", target, two+long+`"}]}`)
+		if want == "" && got.Code != 200 || want != "" && (got.Code != 422 || !strings.Contains(got.Text, want)) {
+			t.Errorf("a text of %.10s…: got %d %.200s, want %s", long, got.Code, got.Text, want)
+		}
+	}
+	part := `{"type":"text","text":"` + strings.Repeat("a", 12<<20) + `"}`
+	parts := `{"messages":[{"role":"user","content":[` + part + "," + part + "," + part + `]}]}`
+	if got := c.call("POST", target, parts); got.Code != 413 || !strings.Contains(got.Text, "larger than 34603008 bytes") {
+		t.Errorf("a message of 36 MiB: got %d %.200s", got.Code, got.Text)
 	}
 	got := c.call("POST", target, `{"messages":[],"x":"`+strings.Repeat("a", 64<<20)+`"}`)
 	servertest.CheckProblem(t, got, 413, map[string]any{"detail": "The request's body is larger than 67108864 bytes"})

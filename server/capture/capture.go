@@ -75,6 +75,10 @@ func readRefused(in chat.Object) *Refused {
 
 const maxOTIDBytes = 512
 
+// maxMessageBytes bounds a message as it is written: one text of recall.MaxPartBytes whose characters are all escaped,
+// and what is around it.
+const maxMessageBytes = 2*recall.MaxPartBytes + 1<<20
+
 // message is a message that was read, and its place in the request.
 type message struct {
 	recall.Draft
@@ -122,6 +126,7 @@ func Read(body *rest.Spool, zone *time.Location) (*Batch, error) {
 // open reads the fields of a request.
 func open(body *rest.Spool, zone *time.Location, l rest.Lists) (*Batch, chat.Object, error) {
 	l.MaxItems, l.Rule = recall.MaxMessages*maxItems, "expected an object with messages"
+	l.MaxItemBytes, l.MaxTextBytes = maxMessageBytes, recall.MaxPartBytes
 	l.Remedy = fmt.Sprintf("Send at most %d messages at a time.", recall.MaxMessages)
 	fields, lists, err := body.Fields(l)
 	if err != nil {

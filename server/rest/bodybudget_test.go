@@ -168,6 +168,7 @@ func TestASpoolTakesTheBudgetOfItsLargestItem(t *testing.T) {
 	}{
 		{"many small items", `{"toys" : [` + strings.Repeat(toy(1000)+", ", 5999) + toy(1000) + `],"name":"after"}`, 200,
 			`[12000,12000000,"\"after\""]`},
+		{"lists as items", `{"toys" : [ [1] ,[[2]],[], "a" ],"name":"x"}`, 200, `[8,26,"\"x\""]`},
 		{"one large item", `{"toys":["a",` + toy(600<<10) + `]}`, 429, "Other large requests"},
 		{"too many items", `{"toys":[` + strings.Repeat("1,", 10_000) + `1]}`, 422,
 			"toys: the list has more than 10000 items. Send fewer toys."},

@@ -84,9 +84,7 @@ func (b *bodyNames) value(place string, of []*Schema) *Problem {
 	case '[':
 		return b.list(place, of)
 	case '"':
-		from := b.at
-		b.string()
-		return b.storable(place, b.text[from:b.at])
+		return b.storable(place, b.quoted())
 	default:
 		from := b.at
 		for b.at < len(b.text) && !strings.ContainsRune(",]} \t\r\n", rune(b.text[b.at])) {
@@ -206,8 +204,8 @@ func (b *bodyNames) comma() {
 	}
 }
 
-// string reads a string.
-func (b *bodyNames) string() string {
+// quoted returns the next string as it is written.
+func (b *bodyNames) quoted() []byte {
 	from := b.at
 	for b.at++; b.text[b.at] != '"'; b.at++ {
 		if b.text[b.at] == '\\' {
@@ -215,8 +213,13 @@ func (b *bodyNames) string() string {
 		}
 	}
 	b.at++
+	return b.text[from:b.at]
+}
+
+// string reads a string.
+func (b *bodyNames) string() string {
 	var text string
-	_ = json.Unmarshal(b.text[from:b.at], &text) // the text is valid
+	_ = json.Unmarshal(b.quoted(), &text) // the text is valid
 	return text
 }
 

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 )
@@ -14,6 +15,11 @@ type jsonCount struct {
 	values          int // about, since it was set to 0
 	text            int // bytes since the last quotation mark, comma or opening bracket that counts
 	quoted, escaped bool
+
+	mostDecoded int    // bytes that a text may have once it is read; 0 leaves it to maxTextBytes
+	place       string // in the body, of the texts that are counted; empty for the body
+	decoded     int    // bytes of the text so far, at least
+	digits      int    // of an escape that are to come
 }
 
 // count counts a part of the JSON text. A *Problem if a text in it is too long.
@@ -23,15 +29,26 @@ func (r *jsonCount) count(part []byte) error {
 			return Unprocessable("body", fmt.Sprintf("expected texts and numbers of at most %d bytes", maxTextBytes))
 		}
 		switch {
+		case r.digits > 0:
+			r.digits--
 		case r.escaped:
 			r.escaped = false
+			r.decoded++
+			if c == 'u' {
+				r.digits = 4
+			}
 		case r.quoted && c == '\\':
 			r.escaped = true
 		case c == '"':
-			r.quoted, r.text = !r.quoted, 0
+			r.quoted, r.text, r.decoded = !r.quoted, 0, 0
 		case !r.quoted && (c == ',' || c == '{' || c == '['):
 			r.values++
 			r.text = 0
+		case r.quoted:
+			r.decoded++
+		}
+		if r.mostDecoded > 0 && r.decoded > r.mostDecoded {
+			return Unprocessable(cmp.Or(r.place, "body"), fmt.Sprintf("a text in it may have at most %d bytes", r.mostDecoded))
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files/document"
 )
 
@@ -90,7 +91,8 @@ type List struct {
 	Len    int
 	name   string
 	spool  *Spool
-	offset int64 // of the end of the list's name
+	offset int64   // of the end of the list's name
+	ends   []int64 // of the items
 }
 
 // Lists says which fields of a body may be lists that are read item by item, and how many items each may have.
@@ -102,6 +104,7 @@ type Lists struct {
 	Rule     string // what the body must be, as a phrase
 
 	MaxItemBytes int64 // of an item or another field; 0 leaves it to the BodyBudget
+	MaxTextBytes int   // of a text in them; 0 leaves it to what any text may have
 	Large        bool  // an item may have as many values as an agent with its history
 }
 
@@ -115,12 +118,14 @@ func (s *Spool) Fields(l Lists) (map[string]json.RawMessage, map[string]*List, e
 		values = maxItemValues
 	}
 	from := &spoolReader{Reader: s.from(0), held: &s.held, most: l.MaxItemBytes, mostValues: values}
+	from.mostDecoded = l.MaxTextBytes
 	in := json.NewDecoder(from)
 	err := eachField(in, l.Rule, func(name string) error {
 		if !slices.Contains(l.Names, name) && !slices.Contains(l.Others, name) {
 			s.Warnings.addUnknown("field", name, slices.Concat(l.Names, l.Others))
 		}
 		offset := in.InputOffset()
+		from.place = db.Short(name)
 		read := func() {
 			from.done += in.InputOffset() - offset
 			offset, from.values = in.InputOffset(), 0
@@ -131,11 +136,14 @@ func (s *Spool) Fields(l Lists) (map[string]json.RawMessage, map[string]*List, e
 		if slices.Contains(l.Names, name) && s.hasList(offset) {
 			fields[name] = json.RawMessage("[]")
 			lists[name] = &List{name: name, spool: s, offset: offset}
+			from.place = name + "[0]"
 			return eachItem(in, name, func(i int, raw json.RawMessage) error {
 				if i == l.MaxItems {
 					return Unprocessable(name, fmt.Sprintf("the list has more than %d items. %s", l.MaxItems, l.Remedy))
 				}
 				lists[name].Len++
+				lists[name].ends = append(lists[name].ends, in.InputOffset())
+				from.place = fmt.Sprintf("%s[%d]", name, i+1)
 				read()
 				return s.checkRaw(fmt.Sprintf("%s[%d]", name, i), raw, 2, values)
 			})
@@ -165,21 +173,24 @@ func (s *Spool) checkRaw(place string, raw json.RawMessage, within, values int) 
 	return nil
 }
 
-// Items yields the list's items. The first error is the last thing that is yielded.
+const jsonSpace = " \t\r\n"
+
+// Items yields the list's items, each in memory of its own size. The first error is the last thing that is yielded.
 func (l *List) Items() iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
-		from := bufio.NewReader(l.spool.from(l.offset))
-		_, err := from.ReadBytes(':')
-		if err == nil {
-			err = eachItem(json.NewDecoder(from), l.name, func(_ int, raw json.RawMessage) error {
-				if !yield(raw, nil) {
-					return errEnough
-				}
-				return nil
-			})
-		}
-		if err != nil && !errors.Is(err, errEnough) {
-			yield(nil, err)
+		begin, before := l.offset, ":["
+		for _, end := range l.ends {
+			raw := make([]byte, end-begin)
+			if _, err := l.spool.body.ReadAt(raw, begin); err != nil && !errors.Is(err, io.EOF) {
+				yield(nil, fmt.Errorf("read the spooled body: %w", err))
+				return
+			}
+			for i := range before { // the decoder that found the ends has seen them
+				raw = bytes.TrimPrefix(bytes.TrimLeft(raw, jsonSpace), []byte(before[i:i+1]))
+			}
+			if begin, before = end, ","; !yield(bytes.TrimLeft(raw, jsonSpace), nil) {
+				return
+			}
 		}
 	}
 }
@@ -209,10 +220,13 @@ type spoolReader struct {
 	mostValues int // that an item may have
 }
 
+// readAhead is how many bytes at most a decoder holds that are behind its item.
+const readAhead = 64 << 10
+
 // Read implements io.Reader. What is read when a bound is exceeded is lost, for a decoder of tokens passes over an
 // error that comes with bytes.
 func (r *spoolReader) Read(into []byte) (int, error) {
-	n, err := r.Reader.Read(into)
+	n, err := r.Reader.Read(into[:min(len(into), readAhead)])
 	r.read += int64(n)
 	if tooLong := r.count(into[:n]); tooLong != nil {
 		return 0, tooLong
