@@ -48,6 +48,7 @@ type PromptTarget struct {
 	flush  int                 // position at which the silent turn began that the prompt is for; 0: it is for none
 	before int                 // a silent turn's prompt leaves out messages of the conversation from here on; 0: none
 	must   string              // the tool that the model must call; empty if it may choose
+	fits   bool                // refuses a message that no compaction makes fit before it is read
 }
 
 // Trial changes a prompt that is not stored, to find out what its provider refuses.
@@ -133,6 +134,11 @@ func (s *Store) assemble(ctx context.Context, org db.Org, at PromptTarget) (p Pr
 	}
 	for _, t := range p.tools {
 		p.counted.Tools += p.count(string(t))
+	}
+	if at.fits {
+		if err := s.refuseNewest(ctx, org, p); err != nil {
+			return p, err
+		}
 	}
 	if err := s.readView(ctx, org, at, &p); err != nil {
 		return p, err

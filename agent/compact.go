@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -55,6 +56,7 @@ const maxAttempts = 8
 // if others keep changing the conversation.
 func (s *Store) assembleFitting(ctx context.Context, org db.Org, at PromptTarget) (p Prompt, err error) {
 	stuck, now := false, s.now()
+	at.fits = true
 	for attempt := range maxAttempts {
 		was := p
 		if p, err = s.assembleAt(ctx, org, at); err != nil {
@@ -93,6 +95,25 @@ func (s *Store) assembleFitting(ctx context.Context, org db.Org, at PromptTarget
 	}
 	return p, db.Busy("Other requests keep filling the context window of conversation %s faster than it is compacted; "+
 		"try again in some seconds", p.Conversation.ID)
+}
+
+// unreadTokens and unreadWindows are how many tokens, and times the tokens of the window, a message has at least that
+// is refused unread. Its tokens were estimated as it was stored, and may be twice those of its model.
+const (
+	unreadTokens  = 250_000
+	unreadWindows = 4
+)
+
+// refuseNewest returns a *plan.TooBig if the newest message is the user's and far larger than the window: it cannot
+// leave, and its text need not be read to say so. A policy may cut it.
+func (s *Store) refuseNewest(ctx context.Context, org db.Org, p Prompt) error {
+	window := p.window()
+	tokens, position, err := s.Recall.NewestOfUser(ctx, org, p.Conversation)
+	if err != nil || tokens < max(unreadTokens, unreadWindows*window) || p.policy.MayTruncate() {
+		return err
+	}
+	return &plan.TooBig{Window: window, Limit: p.settings.Limit(window), Least: tokens, Items: []plan.Big{{
+		What: fmt.Sprintf("the user message at position %d", position), Position: position, Tokens: tokens}}}
 }
 
 // refuse returns nil for a prompt that fits its window though a compaction did not make it smaller, and else a

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/store"
 	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db"
@@ -42,6 +43,32 @@ func fill(t *testing.T, s fixture, a agent.Agent) {
 			said(recall.Assistant, "Yes."))
 	}
 	say(t, s, a, messages...)
+}
+
+// A message of the user that is far larger than the window is refused by its tokens: its text is not read.
+func TestAMessageBeyondTheWindowIsNotRead(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	a := create(t, s, agent.New{Name: "a", WindowLimit: new(30_000)})
+	for _, text := range []string{"What I ask first.", strings.Repeat("All that was said. ", 150_000)} {
+		say(t, s, a, said(recall.User, text))
+	}
+	read := int64(0)
+	ctx := db.WithReading(t.Context(), func(bytes int64) error {
+		read += bytes
+		return nil
+	})
+	_, err := s.NextPrompt(ctx, s.org, agent.PromptTarget{AgentID: a.ID})
+	if tooBig, is := errors.AsType[*plan.TooBig](err); !is || len(tooBig.Items) != 1 || tooBig.Items[0].Position != 3 {
+		t.Errorf("got %v", err)
+	}
+	if read > 100_000 {
+		t.Errorf("%d bytes were read", read)
+	}
+	say(t, s, a, said(recall.Assistant, "That was long."), said(recall.User, "So?")) // it may leave the view now
+	if _, err := s.NextPrompt(t.Context(), s.org, agent.PromptTarget{AgentID: a.ID}); err != nil {
+		t.Errorf("after the next message: %v", err)
+	}
 }
 
 // A view whose texts are too large for any prompt is shown in part, and compacted before a prompt is made of it.

@@ -284,6 +284,26 @@ func (s *Store) CountMessages(ctx context.Context, org db.Org, agentID string) (
 		WHERE c.org = $1 AND a.id = $2 AND c.deleted_at IS NULL`, org, agentID)
 }
 
+// NewestOfUser returns the tokens and the position of the newest message that the model sees of a conversation, if it
+// is the user's; else 0.
+func (s *Store) NewestOfUser(ctx context.Context, org db.Org, c Conversation) (tokens, position int, err error) {
+	type newest struct {
+		Role     Role `db:"role"`
+		Tokens   int  `db:"tokens"`
+		Position int  `db:"position"`
+	}
+	rows, err := db.All[newest](ctx, s.db, `
+		SELECT m.role, m.tokens, m.position
+		FROM messages m JOIN conversations c ON `+seen+`
+		WHERE m.org = $1 AND c.org = $1 AND m.conversation_key = $2 AND m.position >= $3
+		ORDER BY m.position DESC
+		LIMIT 1`, org, c.Key, c.FirstVisible)
+	if err != nil || len(rows) == 0 || rows[0].Role != User {
+		return 0, 0, err
+	}
+	return rows[0].Tokens, rows[0].Position, nil
+}
+
 // Newest returns the newest messages of a role in a conversation after a position, at most ten, the newest first.
 func (s *Store) Newest(ctx context.Context, org db.Org, c Conversation, role Role, after int) ([]Message, error) {
 	return db.All[Message](ctx, s.db, `

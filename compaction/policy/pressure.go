@@ -87,6 +87,14 @@ func (p Policy) Restore(left []recall.Message, after clip.View, at Moment) (all 
 	return all
 }
 
+// MayTruncate reports whether a policy has a step that cuts what no compaction makes fit.
+func (p Policy) MayTruncate() bool {
+	return slices.ContainsFunc(p.Steps, func(s Step) bool {
+		_, cuts := s.(Cutter)
+		return cuts && stageOf(s) == Truncate
+	})
+}
+
 // Truncate says which of the oldest messages of a view are hidden without a summary because the view, with all that was
 // restored, is still too large; a *plan.Nothing if it is not, or if the policy does not truncate.
 func (p Policy) Truncate(v clip.View, at Moment) (plan.Plan, error) {
