@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/riverqueue/river"
@@ -17,41 +16,20 @@ const queueIdle = "idle"
 
 // idleArgs is the job that compacts a conversation whose policy says so after a pause. It starts when the pause may be
 // long enough.
-type idleArgs struct {
-	queue.Start
-	Org          db.Org `json:"org"`
-	AgentID      string `json:"agent_id"`
-	Conversation string `json:"conversation"`
-}
+type idleArgs struct{ ofConversation }
 
 func (idleArgs) Kind() string { return "check_idle" }
 
 // InsertOpts implements river.JobArgsWithInsertOpts: a conversation has one job at a time.
-func (idleArgs) InsertOpts() river.InsertOpts {
-	opts := queue.Once(queueIdle)
-	opts.MaxAttempts = 3
-	return opts
-}
+func (idleArgs) InsertOpts() river.InsertOpts { return queue.Tried(queueIdle, tries) }
 
-type idleWorker struct {
-	river.WorkerDefaults[idleArgs]
-	store *Store
-}
-
-// Timeout implements river.Worker: a job waits for one summary.
-func (*idleWorker) Timeout(*river.Job[idleArgs]) time.Duration { return 5 * time.Minute }
-
-func (w *idleWorker) Work(ctx context.Context, job *river.Job[idleArgs]) error {
-	wait, err := w.store.CheckIdle(ctx, job.Args.Org, job.Args.AgentID, job.Args.Conversation)
-	switch {
-	case errors.Is(err, db.ErrNotFound) || errors.Is(err, db.ErrInvalid): // deleted, or nothing can leave the view
-		return river.JobCancel(err)
-	case err != nil:
-		return err
-	case wait > 0:
+// checkIdleLater is CheckIdle as a job, which waits until the pause is long enough.
+func (s *Store) checkIdleLater(ctx context.Context, org db.Org, agentID, conversation string) error {
+	wait, err := s.CheckIdle(ctx, org, agentID, conversation)
+	if err == nil && wait > 0 {
 		return river.JobSnooze(wait)
 	}
-	return nil
+	return err
 }
 
 // checkWhenIdle queues a check of a prompt's conversation after the pause that the policy names, if it names one. The
@@ -61,8 +39,8 @@ func (s *Store) checkWhenIdle(ctx context.Context, org db.Org, p Prompt) error {
 	if !ok || s.Jobs == nil {
 		return nil
 	}
-	_, err := s.Jobs.Insert(ctx, idleArgs{Start: queue.In(pause), Org: org, AgentID: p.Agent.ID,
-		Conversation: p.Conversation.ID}, nil)
+	_, err := s.Jobs.Insert(ctx, idleArgs{ofConversation{Start: queue.In(pause), Org: org, AgentID: p.Agent.ID,
+		Conversation: p.Conversation.ID}}, nil)
 	return err
 }
 

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -19,37 +18,12 @@ import (
 const queueWindow = "attend"
 
 // windowArgs is the job that checks the window of a conversation.
-type windowArgs struct {
-	queue.Start
-	Org          db.Org `json:"org"`
-	AgentID      string `json:"agent_id"`
-	Conversation string `json:"conversation"`
-}
+type windowArgs struct{ ofConversation }
 
 func (windowArgs) Kind() string { return "attend_window" }
 
 // InsertOpts implements river.JobArgsWithInsertOpts: a conversation has one job at a time.
-func (windowArgs) InsertOpts() river.InsertOpts {
-	opts := queue.Once(queueWindow)
-	opts.MaxAttempts = 3
-	return opts
-}
-
-type windowWorker struct {
-	river.WorkerDefaults[windowArgs]
-	store *Store
-}
-
-// Timeout implements river.Worker: a job waits for one summary.
-func (*windowWorker) Timeout(*river.Job[windowArgs]) time.Duration { return 5 * time.Minute }
-
-func (w *windowWorker) Work(ctx context.Context, job *river.Job[windowArgs]) error {
-	err := w.store.CheckWindow(ctx, job.Args.Org, job.Args.AgentID, job.Args.Conversation)
-	if errors.Is(err, db.ErrNotFound) || errors.Is(err, db.ErrInvalid) { // deleted, or nothing can leave the view
-		return river.JobCancel(err)
-	}
-	return err
-}
+func (windowArgs) InsertOpts() river.InsertOpts { return queue.Tried(queueWindow, tries) }
 
 const (
 	minWindow  = 1_000 // tokens; no model's window is smaller
@@ -71,8 +45,8 @@ func (s *Store) CheckWindowSoon(ctx context.Context, org db.Org, a Agent, c reca
 		if err != nil {
 			return err
 		}
-		job := windowArgs{Start: queue.At(turn.Start), Org: org, AgentID: c.AgentID, Conversation: c.ID}
-		_, err = s.Jobs.InsertTx(ctx, tx, job, nil)
+		_, err = s.Jobs.InsertTx(ctx, tx, windowArgs{ofConversation{Start: queue.At(turn.Start), Org: org,
+			AgentID: c.AgentID, Conversation: c.ID}}, nil)
 		return err
 	})
 }

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"time"
 
@@ -37,37 +36,14 @@ const (
 
 // workingArgs is the job that takes up the last turn of a conversation.
 type workingArgs struct {
-	queue.Start
-	Org          db.Org `json:"org"`
-	AgentID      string `json:"agent_id"`
-	Conversation string `json:"conversation"`
-	Messages     int    `json:"messages"` // that the conversation had: a job at work may have seen fewer
+	ofConversation
+	Messages int `json:"messages"` // that the conversation had: a job at work may have seen fewer
 }
 
 func (workingArgs) Kind() string { return "take_up_turn" }
 
 // InsertOpts implements river.JobArgsWithInsertOpts: a conversation has one job for each of its lengths.
-func (workingArgs) InsertOpts() river.InsertOpts {
-	opts := queue.Once(queueWorking)
-	opts.MaxAttempts = 3
-	return opts
-}
-
-type workingWorker struct {
-	river.WorkerDefaults[workingArgs]
-	store *Store
-}
-
-// Timeout implements river.Worker.
-func (*workingWorker) Timeout(*river.Job[workingArgs]) time.Duration { return workingTimeout }
-
-func (w *workingWorker) Work(ctx context.Context, job *river.Job[workingArgs]) error {
-	err := w.store.TakeUpTurn(ctx, job.Args.Org, job.Args.AgentID, job.Args.Conversation)
-	if errors.Is(err, db.ErrNotFound) || errors.Is(err, db.ErrInvalid) { // deleted
-		return river.JobCancel(err)
-	}
-	return err
-}
+func (workingArgs) InsertOpts() river.InsertOpts { return queue.Tried(queueWorking, tries) }
 
 // AfterAppend queues what follows messages that were appended to an agent's conversation: a check of its window, and,
 // in the automatic mode, a job that takes the turn up in working memory. A store without Jobs queues none.
@@ -82,8 +58,8 @@ func (s *Store) AfterAppend(ctx context.Context, org db.Org, a Agent, c recall.C
 			if err != nil {
 				return err
 			}
-			_, err = s.Jobs.InsertTx(ctx, tx, workingArgs{Start: queue.At(turn.Start), Org: org, AgentID: c.AgentID,
-				Conversation: c.ID, Messages: length}, nil)
+			_, err = s.Jobs.InsertTx(ctx, tx, workingArgs{Messages: length, ofConversation: ofConversation{
+				Start: queue.At(turn.Start), Org: org, AgentID: c.AgentID, Conversation: c.ID}}, nil)
 			return err
 		})
 		if err != nil {

@@ -19,18 +19,16 @@ import (
 	"github.com/loci-memory/loci/files/document"
 )
 
-// parseWorker makes the text and the chunks of a file.
-type parseWorker struct{ worker[ParseArgs] }
-
-func (w *parseWorker) Work(ctx context.Context, job *river.Job[ParseArgs]) error {
-	err := w.store.ingest(ctx, job.Args)
+// parseFile makes the text and the chunks of a file.
+func (s *Store) parseFile(ctx context.Context, job *river.Job[ParseArgs]) error {
+	err := s.ingest(ctx, job.Args)
 	if unreadable, ok := errors.AsType[*document.UnreadableError](err); ok {
-		return w.store.failParsing(ctx, job.Args, unreadable.Error())
+		return s.failParsing(ctx, job.Args, unreadable.Error())
 	}
 	if wasCutShort(ctx, err) && overruns(job.JobRow)+1 >= maxOverruns {
 		bounded, cancel := endpoint.Noting(ctx)
 		defer cancel()
-		return w.store.failParsing(bounded, job.Args,
+		return s.failParsing(bounded, job.Args,
 			"parsing this file takes too long or too much memory; split it into smaller files")
 	}
 	return err

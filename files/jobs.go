@@ -34,16 +34,6 @@ func (s *Store) enqueue(ctx context.Context, jobs ...river.JobArgs) error {
 	return nil
 }
 
-// worker has what the workers of files share: the store, and when a failed job is tried again.
-type worker[A river.JobArgs] struct {
-	river.WorkerDefaults[A]
-	store *Store
-}
-
-func (worker[A]) NextRetry(job *river.Job[A]) time.Time {
-	return time.Now().Add(pause(len(job.Errors) + 1))
-}
-
 // cancelJobs cancels the jobs of a file in the store's transaction: waiting jobs at once, running ones by a signal to
 // their workers, which may still run but no longer commit. Jobs that it shares with other files go on without it.
 func (s *Store) cancelJobs(ctx context.Context, fileKey int64) error {

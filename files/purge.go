@@ -45,15 +45,13 @@ func (s *Store) disown(ctx context.Context, org db.Org, folder Folder) error {
 		INSERT INTO deleted_places (id, org, created_at, key) SELECT id, $1, created_at, key FROM gone`, org, folder.Key)
 }
 
-// purgeWorker deletes the rows of deleted folders.
-type purgeWorker struct{ worker[PurgeArgs] }
-
 // purgeTime is how long a job works before it goes back to the queue and lets other jobs work.
 const purgeTime = 20 * time.Second
 
-func (w *purgeWorker) Work(ctx context.Context, job *river.Job[PurgeArgs]) error {
+// purgeFolder deletes the rows of a deleted folder.
+func (s *Store) purgeFolder(ctx context.Context, job *river.Job[PurgeArgs]) error {
 	for end := time.Now().Add(purgeTime); time.Now().Before(end); {
-		done, err := w.store.purge(ctx, job.Args)
+		done, err := s.purge(ctx, job.Args)
 		if err != nil || done {
 			return err
 		}

@@ -85,15 +85,13 @@ func (s *Store) ReparseFolder(ctx context.Context, org db.Org, folderID string) 
 	})
 }
 
-// reparsePage is how many files one job queues.
-const reparsePage = 500
+// reparseFiles is how many files one job queues.
+const reparseFiles = 500
 
-// reparseWorker queues the files of a folder.
-type reparseWorker struct{ worker[ReparseArgs] }
-
-func (w *reparseWorker) Work(ctx context.Context, job *river.Job[ReparseArgs]) error {
+// reparsePage queues the next files of a folder, and the job of those after them.
+func (s *Store) reparsePage(ctx context.Context, job *river.Job[ReparseArgs]) error {
 	a := job.Args
-	return w.store.inTx(ctx, func(in *Store) error {
+	return s.inTx(ctx, func(in *Store) error {
 		type row struct {
 			Key  int64 `db:"key"`
 			Work bool  `db:"work"`
@@ -107,7 +105,7 @@ func (w *reparseWorker) Work(ctx context.Context, job *river.Job[ReparseArgs]) e
 			LIMIT @page
 			FOR NO KEY UPDATE`,
 			pgx.StrictNamedArgs{"org": a.Org, "folder": a.FolderKey, "after": a.AfterKey, "last": a.LastKey,
-				"page": reparsePage})
+				"page": reparseFiles})
 		if err != nil || len(rows) == 0 {
 			return err
 		}

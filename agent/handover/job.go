@@ -39,12 +39,14 @@ type args struct {
 func (args) Kind() string { return "make_handover" }
 
 // InsertOpts implements river.JobArgsWithInsertOpts.
-func (args) InsertOpts() river.InsertOpts { return queue.OnceRecorded(queueHandover) }
+func (args) InsertOpts() river.InsertOpts { return queue.Tried(queueHandover, 5) }
 
 // Work registers the worker of the jobs.
 func (s *Store) Work(workers *river.Workers) {
-	river.AddWorker(workers, &queue.Recorded[args]{Limit: jobTimeout,
-		Do:   func(ctx context.Context, of args) error { return s.Make(ctx, of.Org, of.AgentID, of.ID) },
+	river.AddWorker(workers, &queue.Worker[args]{Limit: jobTimeout,
+		Do: func(ctx context.Context, job *river.Job[args]) error {
+			return s.Make(ctx, job.Args.Org, job.Args.AgentID, job.Args.ID)
+		},
 		Fail: func(ctx context.Context, of args, why string) error { return s.fail(ctx, of.Org, of.ID, why) }})
 }
 

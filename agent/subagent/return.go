@@ -199,7 +199,9 @@ func Queues() map[string]river.QueueConfig {
 }
 
 // Work registers the worker of the jobs that bring results.
-func (s *Store) Work(workers *river.Workers) { river.AddWorker(workers, &worker{store: s}) }
+func (s *Store) Work(workers *river.Workers) {
+	river.AddWorker(workers, &queue.Worker[returnArgs]{Do: s.returnWhenFree})
+}
 
 // returnArgs is the job that brings the result of a sub-agent whose run has ended.
 type returnArgs struct {
@@ -214,24 +216,16 @@ func (returnArgs) Kind() string { return "return_child" }
 // InsertOpts implements river.JobArgsWithInsertOpts.
 func (returnArgs) InsertOpts() river.InsertOpts { return queue.Once(queueName) }
 
-type worker struct {
-	river.WorkerDefaults[returnArgs]
-	store *Store
-}
-
 // busyPause is the time after which a result is brought again to a conversation where a run works.
 const busyPause = 5 * time.Second
 
-// Work implements river.Worker.
-func (w *worker) Work(ctx context.Context, job *river.Job[returnArgs]) error {
-	err := w.store.returnRun(ctx, job.Args)
+// returnWhenFree is returnRun as a job, which waits until no run works in the conversation and no calls wait there.
+func (s *Store) returnWhenFree(ctx context.Context, job *river.Job[returnArgs]) error {
+	err := s.returnRun(ctx, job.Args)
 	_, busy := errors.AsType[*loop.BusyError](err)
 	_, pending := errors.AsType[*loop.PendingError](err)
-	switch {
-	case busy || pending:
+	if busy || pending {
 		return river.JobSnooze(busyPause)
-	case isNotFound(err): // it was deleted
-		return river.JobCancel(err)
 	}
 	return err
 }

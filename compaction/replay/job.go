@@ -42,11 +42,11 @@ type args struct {
 func (args) Kind() string { return "replay" }
 
 // InsertOpts implements river.JobArgsWithInsertOpts.
-func (args) InsertOpts() river.InsertOpts { return queue.OnceRecorded(queueReplay) }
+func (args) InsertOpts() river.InsertOpts { return queue.Tried(queueReplay, 5) }
 
 // Work registers the worker of the jobs.
 func (s *Store) Work(workers *river.Workers) {
-	river.AddWorker(workers, &queue.Recorded[args]{Limit: jobTimeout, Do: s.slice, Fail: s.fail})
+	river.AddWorker(workers, &queue.Worker[args]{Limit: jobTimeout, Do: s.slice, Fail: s.fail})
 }
 
 // fail ends a replay that cannot go on.
@@ -80,7 +80,8 @@ type waiting struct {
 
 // slice replays for a while, commits where the replay stands, and queues the next slice. A slice that another server
 // has committed meanwhile changes nothing.
-func (s *Store) slice(ctx context.Context, a args) error {
+func (s *Store) slice(ctx context.Context, job *river.Job[args]) error {
+	a := job.Args
 	next, err := db.One[waiting](ctx, s.DB, `
 		SELECT r.key, r.slices, r.prices, r.model, p.number, p.settings, p.saved, n.transcript
 		FROM replays r

@@ -2,7 +2,7 @@
 // the fair order of the folders' jobs, the jobs that a server works on, and the return of dead servers' jobs.
 //
 // Each file uses those that are named before it:
-//   - jobs, their records and their provenance: queue.go recorded.go provenance.go
+//   - jobs, their workers and their provenance: queue.go worker.go provenance.go
 //   - the order of jobs: fair.go
 //   - the jobs of living and of dead servers: inflight.go giveback.go
 package queue
@@ -19,8 +19,11 @@ import (
 const maxAttempts = 1000
 
 // Once returns the options of a job that is in the queue once per arguments until it is done.
-func Once(queue string) river.InsertOpts {
-	return river.InsertOpts{Queue: queue, MaxAttempts: maxAttempts, UniqueOpts: river.UniqueOpts{ByArgs: true,
+func Once(queue string) river.InsertOpts { return Tried(queue, maxAttempts) }
+
+// Tried is Once of a job that is tried at most so often.
+func Tried(queue string, times int) river.InsertOpts {
+	return river.InsertOpts{Queue: queue, MaxAttempts: times, UniqueOpts: river.UniqueOpts{ByArgs: true,
 		ByState: []rivertype.JobState{rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRunning,
 			rivertype.JobStateRetryable, rivertype.JobStateScheduled}}}
 }

@@ -77,7 +77,7 @@ func (q *Queue[K]) Queues() map[string]river.QueueConfig {
 // Work registers the worker of the queue's jobs.
 func (q *Queue[K]) Work(workers *river.Workers) {
 	q.place = q.placeOf
-	river.AddWorker(workers, &q.Worker)
+	q.Register(workers)
 }
 
 // Call queues jobs for owners of every organization whose rows wait for a vector and that have no job, and returns the
@@ -223,7 +223,6 @@ type Batch interface {
 
 // Worker makes the vectors of a job's rows batch by batch, and lets other jobs go first after 10 seconds.
 type Worker[J river.JobArgs] struct {
-	river.WorkerDefaults[J]
 	Vectors
 	DB       db.DB
 	Openings bool // embed at most the first 8,000 characters of a text
@@ -243,13 +242,13 @@ type place struct {
 	Crowded bool `db:"crowded"` // the organization has as many jobs in the queue as it may, and other owners may wait
 }
 
-// NextRetry implements river.Worker.
-func (w *Worker[J]) NextRetry(job *river.Job[J]) time.Time {
-	return time.Now().Add(w.Endpoint.Pause(len(job.Errors) + 1))
+// Register registers the worker.
+func (w *Worker[J]) Register(workers *river.Workers) {
+	river.AddWorker(workers, &queue.Worker[J]{Do: w.work, Pause: w.Endpoint.Pause})
 }
 
-// Work implements river.Worker.
-func (w *Worker[J]) Work(ctx context.Context, job *river.Job[J]) error {
+// work embeds batches of a job.
+func (w *Worker[J]) work(ctx context.Context, job *river.Job[J]) error {
 	w.working.Add(1)
 	defer w.working.Add(-1)
 	for until := time.Now().Add(maxWork); ; {
