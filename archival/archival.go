@@ -3,7 +3,7 @@
 //
 // Each file uses those that are named before it:
 //   - what they have in common: archival.go largearchives.go store.go embedding.go
-//   - archives and their passages: spillbuffer.go archive.go validity.go attach.go insert.go passage.go insertbatch.go
+//   - archives and their passages: records.go archive.go validity.go attach.go insert.go passage.go insertbatch.go
 //   - search: few.go search.go
 //   - upkeep in the background, and vectors: backlog.go cleanup.go remade.go vectors.go
 //   - erasures, and archives in the file of an agent: erase.go portable.go

@@ -8,6 +8,7 @@ import (
 
 	"github.com/loci-memory/loci/chunker"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/spool"
 )
 
 // Limits of what is inserted.
@@ -48,7 +49,7 @@ func (s *Store) InsertMany(ctx context.Context, org db.Org, archiveID string, dr
 // insertInto asks for the archive's id after it has checked the drafts.
 func (s *Store) insertInto(ctx context.Context, org db.Org, drafts iter.Seq2[Draft, error],
 	archive func() (string, error)) (*Batch, error) {
-	b, id := &Batch{}, ""
+	b, id := &Batch{records: records{spool.Spool{Memory: recordsBytes}}}, ""
 	err := b.read(drafts)
 	if err == nil {
 		id, err = archive()

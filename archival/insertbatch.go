@@ -21,7 +21,7 @@ import (
 
 // Batch is many drafts, and the passages that they became, in the drafts' order. The caller closes it.
 type Batch struct {
-	records spillBuffer
+	records records
 	pieces  []*piece
 
 	supersedes bool // some of the drafts supersede passages
@@ -71,7 +71,7 @@ func (b *Batch) Left(most int) (first []Inserted, more int, err error) {
 }
 
 // Close frees the batch's temporary file.
-func (b *Batch) Close() { b.records.close() }
+func (b *Batch) Close() { b.records.Close() }
 
 // read checks drafts and splits those that are too long.
 func (b *Batch) read(drafts iter.Seq2[Draft, error]) error {

@@ -9,6 +9,7 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/spool"
 	"github.com/loci-memory/loci/embed/rank"
 	"github.com/loci-memory/loci/embed/wordindex"
 	"github.com/loci-memory/loci/files/document"
@@ -17,7 +18,7 @@ import (
 
 // New returns a store on d. It removes what a server that was killed left in TempDir.
 func New(d db.DB, o Options) (*Store, error) {
-	document.SweepSpools(o.TempDir)
+	spool.Sweep(o.TempDir)
 	if o.MaxUploadBytes == 0 {
 		o.MaxUploadBytes = DefaultMaxUploadBytes
 	}

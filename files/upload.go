@@ -14,6 +14,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/queue"
+	"github.com/loci-memory/loci/db/spool"
 	"github.com/loci-memory/loci/files/document"
 )
 
@@ -72,8 +73,8 @@ func (s *Store) Upload(ctx context.Context, org db.Org, folderID string, u Uploa
 	if err != nil {
 		return File{}, false, err
 	}
-	defer spooled.file.Close()
-	mediaType, err := document.Sniff(name, u.MediaType, spooled.file, spooled.size)
+	defer spooled.Close()
+	mediaType, err := document.Sniff(name, u.MediaType, spooled, spooled.Size())
 	if unsupported, ok := errors.AsType[*document.UnsupportedError](err); ok {
 		return File{}, false, &UnsupportedError{unsupported}
 	}
@@ -83,17 +84,13 @@ func (s *Store) Upload(ctx context.Context, org db.Org, folderID string, u Uploa
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	err = s.inTx(ctx, func(in *Store) error {
-		// The transaction runs again after a serialization failure.
-		if _, err := spooled.file.Seek(0, io.SeekStart); err != nil {
-			return err
-		}
 		if err := in.lockFolder(ctx, org, folder.Key, "KEY SHARE"); err != nil { // it may be deleted meanwhile
 			return err
 		}
 		row := newFile{org: org, folder: folder, name: name, mediaType: mediaType, spooled: spooled,
 			id: cmp.Or(u.ID, filePrefix+uuid.NewString()), keepsClosed: u.KeepsClosed,
 			provenance: db.ProvenanceOf(ctx)}
-		if row.turn, err = in.parseTurn(ctx, org, folder.Key, row.size); err != nil {
+		if row.turn, err = in.parseTurn(ctx, org, folder.Key, row.Size()); err != nil {
 			return err
 		}
 		var ref fileRef
@@ -128,28 +125,24 @@ func (u Upload) storedName() (string, error) {
 
 // spooled is an upload on disk.
 type spooled struct {
-	file document.Spool
-	size int64
-	sum  []byte
+	spool.Spool
+	sum []byte
 }
 
 // spool writes the body to a temporary file, and reads at most one byte more than the limit.
 func (s *Store) spool(body io.Reader) (*spooled, error) {
-	file, err := document.NewSpool(s.o.TempDir)
-	if err != nil {
-		return nil, fmt.Errorf("spool the upload: %w", err)
-	}
-	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(file, sum), io.LimitReader(body, s.o.MaxUploadBytes+1))
+	u, sum := &spooled{Spool: spool.Spool{Dir: s.o.TempDir}}, sha256.New()
+	n, err := io.Copy(io.MultiWriter(u, sum), io.LimitReader(body, s.o.MaxUploadBytes+1))
 	switch {
 	case n > s.o.MaxUploadBytes:
 		err = &TooLargeError{LimitBytes: s.o.MaxUploadBytes}
 	case err != nil:
 		err = fmt.Errorf("receive the upload: %w", err)
 	default:
-		return &spooled{file: file, size: n, sum: sum.Sum(nil)}, nil
+		u.sum = sum.Sum(nil)
+		return u, nil
 	}
-	file.Close()
+	u.Close()
 	return nil, err
 }
 
@@ -206,8 +199,8 @@ func (s *Store) insert(ctx context.Context, row newFile, name string, replaces *
 		ON CONFLICT (org, folder_key, name) WHERE replaces IS NULL DO NOTHING
 		RETURNING key, id`,
 		pgx.StrictNamedArgs{"id": row.id, "org": row.org, "folder": row.folder.Key, "name": name, "original": row.name,
-			"replaces": replaces, "media": row.mediaType, "size": row.size, "sha256": row.sum,
-			"turn": row.turn.Next(cost(row.size)).Start, "provenance": row.provenance})
+			"replaces": replaces, "media": row.mediaType, "size": row.Size(), "sha256": row.sum,
+			"turn": row.turn.Next(cost(row.Size())).Start, "provenance": row.provenance})
 }
 
 // lockNamed returns and locks the file that has the row's name.
@@ -268,9 +261,10 @@ func (s *Store) firstFree(ctx context.Context, row newFile, numbers []int) (int,
 
 // storeOriginal stores the original in pieces, and queues the parsing of the file.
 func (s *Store) storeOriginal(ctx context.Context, row newFile, fileKey int64) error {
-	piece, ordinal, stored := make([]byte, min(pieceBytes, max(row.size, 1))), 0, int64(0)
+	size, original := row.Size(), row.Reader() // the transaction may run again
+	piece, ordinal, stored := make([]byte, min(pieceBytes, max(size, 1))), 0, int64(0)
 	next := func() ([]any, error) {
-		n, err := io.ReadFull(row.file, piece)
+		n, err := io.ReadFull(original, piece)
 		if err == io.EOF {
 			return nil, nil
 		}
@@ -282,16 +276,16 @@ func (s *Store) storeOriginal(ctx context.Context, row newFile, fileKey int64) e
 		return []any{fileKey, ordinal - 1, row.org, piece[:n]}, nil
 	}
 	store := s.copyPieces
-	if row.size <= pieceBytes {
+	if size <= pieceBytes {
 		store = s.insertPiece
 	}
 	if err := store(ctx, next); err != nil {
 		return fmt.Errorf("store the original: %w", err)
 	}
-	if stored != row.size {
-		return fmt.Errorf("store the original: %d of %d bytes are there", stored, row.size)
+	if stored != size {
+		return fmt.Errorf("store the original: %d of %d bytes are there", stored, size)
 	}
-	return s.enqueue(ctx, ParseArgs{Org: row.org, FileKey: fileKey, Generation: 1, size: row.size,
+	return s.enqueue(ctx, ParseArgs{Org: row.org, FileKey: fileKey, Generation: 1, size: size,
 		Start: queue.At(row.turn.Start), KeepsClosed: row.keepsClosed})
 }
 

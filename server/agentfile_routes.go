@@ -18,7 +18,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/files/document"
+	"github.com/loci-memory/loci/db/spool"
 	"github.com/loci-memory/loci/server/agentfile"
 	"github.com/loci-memory/loci/server/rest"
 )
@@ -73,21 +73,18 @@ func (s *Server) exportAgent(c echo.Context, store *agentfile.Store) error {
 	if err := checkExport(c, o); err != nil {
 		return err
 	}
-	file, err := document.NewSpool("")
-	if err != nil {
-		return err
-	}
+	var file spool.Spool
 	defer file.Close()
 	ctx, cancel := context.WithTimeout(c.Request().Context(), agentFileTimeout)
 	defer cancel()
-	if err := store.Export(ctx, rest.Org(ctx), o, file); err != nil {
+	if err := store.Export(ctx, rest.Org(ctx), o, &file); err != nil {
 		return err
 	}
 	h := c.Response().Header()
 	h.Set(echo.HeaderContentType, echo.MIMEApplicationJSON)
 	h.Set(echo.HeaderContentDisposition, disposition(id+".af"))
 	h.Set(echo.HeaderXContentTypeOptions, "nosniff")
-	return rest.ServeContent(c, time.Time{}, file)
+	return rest.ServeContent(c, time.Time{}, file.Reader())
 }
 
 // checkExport refuses parameters that an export does not honour.

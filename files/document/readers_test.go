@@ -84,31 +84,3 @@ func TestInputsAreToldApart(t *testing.T) {
 		}
 	}
 }
-
-func TestSpoolsAreDeleted(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	spool, err := document.NewSpool(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("an open spool has the name %v, %v", left, err)
-	}
-	if _, err := spool.WriteString("text"); err != nil {
-		t.Error(err)
-	}
-	spool.Close()
-	for _, name := range []string{"loci-spool-1", "loci-spool-", "other"} {
-		if err := os.WriteFile(dir+"/"+name, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	document.SweepSpools(dir)
-	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 || left[0].Name() != "other" {
-		t.Errorf("%v is left, %v, want other", left, err)
-	}
-	if _, err := document.NewSpool(dir + "/missing"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("in a missing directory: %v, want ErrNotExist", err)
-	}
-}

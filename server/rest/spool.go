@@ -15,16 +15,15 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/files/document"
+	"github.com/loci-memory/loci/db/spool"
 )
 
 // Spool is a request's body in a temporary file, of whose lists one item at a time is in memory. A small body needs no
 // file.
 type Spool struct {
 	Warnings Warnings // of Fields and Warn
-	body     io.ReaderAt
-	file     *document.Spool // nil of a small body
-	release  func()          // counts the file no more
+	body     spool.Spool
+	release  func() // counts the file no more
 	held     heldBody
 }
 
@@ -46,40 +45,25 @@ func (a *API) Spool(c echo.Context, limitBytes int64) (*Spool, error) {
 // SpoolFrom is Spool of a text that is a part of a request's body. The caller limits and counts the body.
 func (a *API) SpoolFrom(c echo.Context, text io.Reader) (*Spool, error) {
 	ctx := c.Request().Context()
-	s := &Spool{Warnings: WarningsOf(ctx), release: func() {}, held: heldBody{in: a.bodies, org: Org(ctx)}}
-	text = withoutBOM(text)
-	small, err := io.ReadAll(io.LimitReader(text, smallBytes))
-	if err != nil {
-		return nil, bodyError(err)
-	}
-	if len(small) < smallBytes {
-		s.body = bytes.NewReader(small)
-		return s, nil
-	}
-	file, err := document.NewSpool("")
-	if err != nil {
-		return nil, err
-	}
-	if _, err := io.Copy(file, io.MultiReader(bytes.NewReader(small), text)); err != nil {
-		file.Close()
+	s := &Spool{Warnings: WarningsOf(ctx), body: spool.Spool{Memory: smallBytes}, release: func() {},
+		held: heldBody{in: a.bodies, org: Org(ctx)}}
+	if _, err := io.Copy(&s.body, withoutBOM(text)); err != nil {
+		s.body.Close()
 		if _, own := errors.AsType[*fs.PathError](err); own {
 			return nil, fmt.Errorf("spool the request's body: %w", err)
 		}
 		return nil, bodyError(err)
 	}
-	s.body, s.file = file, &file
 	return s, nil
 }
 
-// smallBytes is the size of a body that is kept in memory.
-const smallBytes = 16 << 10
+// smallBytes is the size of the largest body that is kept in memory.
+const smallBytes = 16<<10 - 1
 
 // Close deletes the file, and frees what the body took of the API's BodyBudget.
 func (s *Spool) Close() {
 	s.held.release()
-	if s.file != nil {
-		s.file.Close()
-	}
+	s.body.Close()
 	s.release()
 }
 
@@ -196,7 +180,7 @@ func (l *List) Items() iter.Seq2[json.RawMessage, error] {
 }
 
 // from returns a reader of the body from an offset on.
-func (s *Spool) from(offset int64) io.Reader { return io.NewSectionReader(s.body, offset, 1<<62) }
+func (s *Spool) from(offset int64) io.Reader { return io.NewSectionReader(&s.body, offset, 1<<62) }
 
 // hasList reports whether the value of the field whose name ends at an offset is a list.
 func (s *Spool) hasList(offset int64) bool {

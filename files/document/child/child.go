@@ -17,6 +17,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/loci-memory/loci/db/spool"
 	"github.com/loci-memory/loci/files/document"
 	"github.com/loci-memory/loci/files/sandbox"
 )
@@ -50,18 +51,16 @@ func (r *Reader) Read(ctx context.Context, in document.Input) (document.Text, er
 	if !in.IsComplex() && (!in.IsHTML() || in.SizeBytes <= inProcessHTMLBytes) {
 		return r.Document.Read(ctx, in)
 	}
-	file, err := document.NewSpool(r.TempDir)
+	body := &spool.Spool{Dir: r.TempDir}
+	defer body.Close()
+	if _, err := io.Copy(body, in.Body); err != nil {
+		return document.Text{}, fmt.Errorf("spool the document: %w", err)
+	}
+	file, err := body.File()
 	if err != nil {
 		return document.Text{}, fmt.Errorf("spool the document: %w", err)
 	}
-	defer file.Close()
-	if _, err = io.Copy(file, in.Body); err == nil {
-		_, err = file.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		return document.Text{}, fmt.Errorf("spool the document: %w", err)
-	}
-	return r.run(ctx, in, file.File)
+	return r.run(ctx, in, file)
 }
 
 func (r *Reader) run(ctx context.Context, in document.Input, file *os.File) (document.Text, error) {
