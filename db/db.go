@@ -4,7 +4,7 @@
 // Each file uses those that are named before it:
 //   - connections, statements and their errors: quota.go pause.go patience.go shares.go lacking.go errors.go rows.go
 //     db.go diskspace.go
-//   - what the memories share: page.go text.go provenance.go validity.go
+//   - what the memories share: page.go text.go provenance.go validity.go lease.go
 //   - the schema, and who may change it: schema.go parts.go roles.go presence.go migrate.go
 //   - work on whole tables: analyze.go purge.go sharedtables.go citus.go
 //   - what an examination of a database finds: probe.go examine.go

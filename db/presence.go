@@ -31,10 +31,9 @@ func KeepServersOff(ctx context.Context, conn *pgx.Conn) error {
 	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1)`, int64(lockMigrate)); err != nil {
 		return fmt.Errorf("wait for the migration lock: %w", err)
 	}
-	rows, _ := conn.Query(ctx, serverPIDs, int64(LockServer)) // its error is also in rows
-	pids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	pids, err := serverPIDs(ctx, conn)
 	if err != nil {
-		return fmt.Errorf("look for running servers: %w", err)
+		return err
 	}
 	if len(pids) > 0 {
 		return Conflict("a server of Loci is at work on the database (connected as Postgres' process %s): stop every server "+
@@ -43,12 +42,29 @@ func KeepServersOff(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// serverPIDs selects the processes in Postgres that hold the locks of the running servers of this database.
-const serverPIDs = `
-	SELECT pid::text FROM pg_locks
-	WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND classid = $1::bigint::oid
-	  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-	ORDER BY pid`
+// serverLocks is the part of a query from FROM on that reads the locks of the running servers of this database.
+func serverLocks() string {
+	return fmt.Sprintf(`
+		FROM pg_locks
+		WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND classid = %d::bigint::oid
+		  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`, LockServer)
+}
+
+// NoServer returns the condition in SQL that a server does not run any more, or has lost the database: nobody holds
+// the lock that it announced. The expression id is the server's ID.
+func NoServer(id string) string {
+	return `(hashtext(` + id + `)::bigint & 4294967295)::oid NOT IN (SELECT objid` + serverLocks() + `)`
+}
+
+// serverPIDs returns the processes in Postgres that hold the locks of the running servers of this database.
+func serverPIDs(ctx context.Context, conn *pgx.Conn) ([]string, error) {
+	rows, _ := conn.Query(ctx, `SELECT pid::text`+serverLocks()+` ORDER BY pid`) // its error is also in rows
+	pids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("look for running servers: %w", err)
+	}
+	return pids, nil
+}
 
 const (
 	endTimeout = 3 * time.Second // for the connections of servers that were killed to end
@@ -58,10 +74,9 @@ const (
 // awaitNoServer waits until no server is at work on a database that is to be migrated, for at most endTimeout.
 func awaitNoServer(ctx context.Context, conn *pgx.Conn, m Migrated) error {
 	for deadline := time.Now().Add(endTimeout); ; {
-		rows, _ := conn.Query(ctx, serverPIDs, int64(LockServer)) // its error is also in rows
-		pids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		pids, err := serverPIDs(ctx, conn)
 		if err != nil {
-			return fmt.Errorf("look for running servers: %w", err)
+			return err
 		}
 		if len(pids) == 0 {
 			return nil

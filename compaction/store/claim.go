@@ -74,22 +74,11 @@ func (s *Store) tryClaim(ctx context.Context, org db.Org, conversation int64, ho
 
 // keepClaim renews a claim until release is called, which ends it.
 func (s *Store) keepClaim(ctx context.Context, org db.Org, conversation int64, holder uuid.UUID) (release func()) {
-	renewed, stop := context.WithCancel(ctx)
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		for {
-			select {
-			case <-time.After(claimLease / 4):
-				_, _ = s.tryClaim(renewed, org, conversation, holder) // without it the claim ends, and two requests summarize
-			case <-renewed.Done():
-				return
-			}
-		}
-	}()
+	stop := db.Renew(ctx, claimLease, func(ctx context.Context) {
+		_, _ = s.tryClaim(ctx, org, conversation, holder) // without it the claim ends, and two requests summarize
+	})
 	return func() {
 		stop()
-		<-stopped
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 		defer cancel()
 		// A claim that cannot be deleted ends with its lease.

@@ -79,17 +79,12 @@ func GiveBack(ctx context.Context, conn interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }) (n int, err error) {
 	err = conn.QueryRow(ctx, `
-		WITH alive AS (
-			SELECT objid FROM pg_locks
-			WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND classid = $1::bigint::oid
-			  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-		), back AS (
+		WITH back AS (
 			UPDATE river_job SET state = 'available', scheduled_at = least(scheduled_at, now()), finalized_at = NULL
-			WHERE state = 'running'
-			  AND (hashtext(attempted_by[cardinality(attempted_by)])::bigint & 4294967295)::oid NOT IN (SELECT objid FROM alive)
+			WHERE state = 'running' AND `+db.NoServer("attempted_by[cardinality(attempted_by)]")+`
 			RETURNING id
 		)
-		SELECT count(*) FROM back`, int64(db.LockServer)).Scan(&n)
+		SELECT count(*) FROM back`).Scan(&n)
 	if err != nil {
 		return 0, fmt.Errorf("give back the jobs of dead servers: %w", err)
 	}
@@ -132,10 +127,5 @@ func retriesFirst(ctx context.Context, conn *pgx.Conn) error {
 
 // Dead returns those of some servers' IDs whose lock is free: they do not run any more, or have lost the database.
 func Dead(ctx context.Context, d db.DB, ids []string) ([]string, error) {
-	return db.All[string](ctx, d, `
-		SELECT id FROM unnest($2::text[]) AS id
-		WHERE (hashtext(id)::bigint & 4294967295)::oid NOT IN (
-			SELECT objid FROM pg_locks
-			WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND classid = $1::bigint::oid
-			  AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`, int64(db.LockServer), ids)
+	return db.All[string](ctx, d, `SELECT id FROM unnest($1::text[]) AS id WHERE `+db.NoServer("id"), ids)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/loci-memory/loci/db"
@@ -15,21 +14,9 @@ const claim = 20 * time.Second
 
 // whileClaimed works on an erasure, and says every quarter of the claim that this server still does.
 func (s *Store) whileClaimed(ctx context.Context, org db.Org, e Erasure) error {
-	ctx, stop := context.WithCancel(ctx)
-	var renewing sync.WaitGroup
-	renewing.Go(func() {
-		ticker := time.NewTicker(claim / 4)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C: // the next one makes up for one that fails
-				_ = db.Exec(ctx, s.DB, `UPDATE erasures SET claimed_at = now() WHERE org = $1 AND key = $2`, org, e.Key)
-			}
-		}
+	stop := db.Renew(ctx, claim, func(ctx context.Context) {
+		_ = db.Exec(ctx, s.DB, `UPDATE erasures SET claimed_at = now() WHERE org = $1 AND key = $2`, org, e.Key)
 	})
-	defer renewing.Wait()
 	defer stop()
 	return s.work(ctx, org, e)
 }

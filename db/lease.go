@@ -1,0 +1,27 @@
+package db
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Renew calls renew every quarter of a lease, within which the holder's work is no other server's, until stop is called
+// or ctx ends. A call makes up for one before it that failed.
+func Renew(ctx context.Context, lease time.Duration, renew func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var renewing sync.WaitGroup
+	renewing.Go(func() {
+		ticker := time.NewTicker(lease / 4)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				renew(ctx)
+			}
+		}
+	})
+	return func() { cancel(); renewing.Wait() }
+}
