@@ -58,17 +58,19 @@ var claimTests = map[string]map[string][]int{
 		"TestUsageIsReportedAndEstimated":             {98},
 		"TestWhatIsSacredStays":                       {277, 308},
 	},
-	"compaction": {
+	"compaction/plan": {
+		"TestTheFirstAttemptEvictsTheShareOfTheSettings": {75},
+		"TestTwelveParallelCallsAreNeverSplit":           {46, 53},
+		"TestWhatIsDue":                                  {74, 81},
+	},
+	"compaction/summary": {
 		"TestFactsSurviveThirtyTwoCompactions":            {143},
 		"TestWhatASummaryLeavesOutIsAskedForAndThenAdded": {143, 145},
 		"TestFullSummaryDropsTheOldestRounds":             {66, 67},
 		"TestHeadDrop":                                    {66, 67},
 		"TestMaxChunkOf200000Is75904":                     {50},
 		"TestStagedSummaryMergesParts":                    {50},
-		"TestTheFirstAttemptEvictsTheShareOfTheSettings":  {75},
 		"TestThoughtsAndWrappingsAreTakenOff":             {64, 65},
-		"TestTwelveParallelCallsAreNeverSplit":            {46, 53},
-		"TestWhatIsDue":                                   {74, 81},
 	},
 	"compaction/lab": {"TestRatioReplaysHoldAShareOfTheSession": {173, 182}},
 	"db/event":       {"TestConsumersKeepTheirPlace": {192, 199}, "TestSlicesOfEventsAreExact": {191, 193, 194}},

@@ -1,4 +1,4 @@
-package compaction_test
+package plan_test
 
 import (
 	"errors"

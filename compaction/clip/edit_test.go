@@ -1,4 +1,4 @@
-package compaction_test
+package clip_test
 
 import (
 	"strings"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // Each kind of edit shows less of a part, says how to read the whole of it, and leaves the log's text unchanged.
@@ -13,8 +14,12 @@ func TestEachKindOfEditIsShown(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("one line of the result\n", 40) + "the end"
 	thought := recall.Part{Type: recall.Reasoning, Text: "I think"}
-	v := window(0, 0).say(recall.User, 10).put(recall.Assistant, "", thought, called("a", `{"path":"x"}`)).
-		put(recall.Tool, "", result("a", text)).say(recall.User, 10).View
+	call := recall.Part{Type: recall.ToolCall, CallID: "a", Name: "run", Input: `{"path":"x"}`}
+	question := recall.Part{Type: recall.Text, Text: "the the the the the the"}
+	v := viewOf(recall.Message{Role: recall.User, Content: []recall.Part{question}},
+		recall.Message{Role: recall.Assistant, Content: []recall.Part{thought, call}},
+		recall.Message{Role: recall.Tool, Content: []recall.Part{{Type: recall.ToolReturn, CallID: "a", Text: text}}},
+		recall.Message{Role: recall.User, Content: []recall.Part{question}})
 	for name, c := range map[string]struct {
 		edit clip.Edit
 		want string // of the part; empty: the part is gone
@@ -49,4 +54,16 @@ func TestEachKindOfEditIsShown(t *testing.T) {
 	if v.Messages[2].Content[0].Text != text || len(v.Messages[1].Content) != 2 {
 		t.Error("the log's messages changed")
 	}
+}
+
+// viewOf is a view of messages, which get their places and their tokens.
+func viewOf(messages ...recall.Message) clip.View {
+	for i := range messages {
+		m := &messages[i]
+		m.Position, m.Seq, m.Tokens = i+1, int64(i+1), 4
+		for _, p := range m.Content {
+			m.Tokens += tokens.Estimate(p.Text) + tokens.Estimate(p.Name) + tokens.Estimate(p.Input)
+		}
+	}
+	return clip.View{Messages: messages}
 }

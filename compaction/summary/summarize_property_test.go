@@ -1,4 +1,4 @@
-package compaction_test
+package summary_test
 
 import (
 	"context"
@@ -231,7 +231,7 @@ func summarised(seed uint64) (e clip.Evicted, s plan.Settings, got clip.Summary,
 
 // readFormats reads the formats of the summaries that policies have, by their files' names.
 var readFormats = sync.OnceValue(func() map[string]*prose.Format {
-	files, err := filepath.Glob("policy/formats/*.json")
+	files, err := filepath.Glob("../policy/formats/*.json")
 	if err != nil || len(files) == 0 {
 		panic(fmt.Sprint("no formats: ", err))
 	}
@@ -356,4 +356,19 @@ func FuzzSummarize(f *testing.F) {
 	}
 	f.Add(uint64(30650)) // the history before a divided turn says nothing
 	f.Fuzz(checkSummary)
+}
+
+// Whatever was said and whatever a model answers, there is a summary, within its budget.
+func TestThereIsAlwaysASummary(t *testing.T) {
+	t.Parallel()
+	const lanes = 4
+	cases := uint64(scale.Pure(90, 10_000))
+	for lane := range uint64(lanes) {
+		t.Run(fmt.Sprint(lane), func(t *testing.T) {
+			t.Parallel()
+			for seed := lane; seed < cases && !t.Failed(); seed += lanes {
+				checkSummary(t, seed)
+			}
+		})
+	}
 }

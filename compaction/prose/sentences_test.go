@@ -1,4 +1,4 @@
-package compaction_test
+package prose_test
 
 import (
 	"slices"
@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/compaction/prose"
-	"github.com/loci-memory/loci/db/dbtest/scale"
-	"github.com/loci-memory/loci/recall"
 )
 
 func TestAbbreviationsEndNoSentence(t *testing.T) {
@@ -77,32 +75,6 @@ func TestQuestionsStandAlone(t *testing.T) {
 	for _, whole := range []string{"Which one? Not yet decided by anybody.", "Ok. That was not me."} {
 		if got := prose.Sentences(whole); len(got) != 1 {
 			t.Errorf("%q is split: %q", whole, got)
-		}
-	}
-}
-
-// Short statements of the user are kept by extraction before questions and chatter are.
-func TestShortFactsSurvive(t *testing.T) {
-	scale.NotRaced(t)
-	t.Parallel()
-	all := []string{"I am vegetarian.", "I'm vegan.", "I am diabetic.", "Call me Zed.",
-		"Never sign letters as 'T. Okonkwo'.", "Please always sign letters as 'T. Okonkwo'.",
-		"My flight is at 5 p.m. on Tuesday.", "Never ship to the U.S. office.", "Never use bus No. 7 on Sundays.",
-		"I never fly to St. Petersburg.", "I'm vegan. What do you cook tonight?", "I am diabetic. Any idea for Monday?",
-		"Call me Zed. And what is next?"}
-	for told := range slices.Chunk(all, scale.Of(5, 1)) { // in one conversation
-		var facts []fact
-		for _, said := range told {
-			facts = append(facts, fact{recall.User, said, []string{prose.Sentences(said)[0]}})
-		}
-		for seed := range uint64(scale.Pure(1, 3)) {
-			k := &talk{history: newHistory(seed), facts: facts,
-				users:      []string{"Question {n}.{n} on {w}?", "What about {w} and {w}?"},
-				assistants: []string{"Answer {n} on {w} is a long one that goes on about {w}.", "The {w} are well."},
-				outputs:    []string{"{w} {n} {w}"}, nouns: strings.Fields("pasta rice bread soup salad cake tea water")}
-			if _, lost, last := k.surviving(t, 8192, nil); len(lost) > 0 {
-				t.Errorf("%q are lost:\n%s", lost, last)
-			}
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package compaction_test
+package summary_test
 
 import (
 	"context"
@@ -30,19 +30,19 @@ func TestMaxChunkOf200000Is75904(t *testing.T) {
 // Stages are cut between groups of about equal size; few messages, or those that one part may have, are not cut.
 func TestStageCuts(t *testing.T) {
 	t.Parallel()
-	v := window(0, 0)
+	d := &dialogue{}
 	for range 6 {
-		v.look(1_000)
+		d.look(1_000)
 	}
-	sizes := make([]int, len(v.Messages))
-	for i, m := range v.Messages {
+	sizes := make([]int, len(d.messages))
+	for i, m := range d.messages {
 		sizes[i] = m.Tokens
 	}
 	for _, c := range []struct {
 		n, most int
 		want    string
 	}{{3, 10, "[]"}, {12, 10_000, "[]"}, {12, 5_000, "[6]"}, {12, 2_500, "[4 8]"}} {
-		if got := summary.StageCuts(v.Messages[:c.n], sizes[:c.n], c.most); fmt.Sprint(got) != c.want {
+		if got := summary.StageCuts(d.messages[:c.n], sizes[:c.n], c.most); fmt.Sprint(got) != c.want {
 			t.Errorf("%d messages, at most %d: %v, want %s", c.n, c.most, got, c.want)
 		}
 	}
@@ -70,12 +70,26 @@ func TestHeadDrop(t *testing.T) {
 
 // rounds is what leaves a view: requests with a round of a tool each.
 func rounds(n, tokens int) clip.Evicted {
-	v := window(0, 0)
+	d := &dialogue{}
 	for i := range n {
-		v.put(recall.User, "", text(fmt.Sprintf("Step %d of PROJ-%d, please.", i, 1000+i)))
-		v.look(tokens)
+		d.user(fmt.Sprintf("Step %d of PROJ-%d, please.", i, 1000+i)).look(tokens)
 	}
-	return clip.Evicted{Messages: v.Messages, Budget: 2_000}
+	return clip.Evicted{Messages: d.messages, Budget: 2_000}
+}
+
+// look is a call of a tool, and its result of a given number of tokens.
+func (d *dialogue) look(tokens int) {
+	id := fmt.Sprint("c", len(d.messages))
+	d.add(recall.Assistant, called(id, "{}")).
+		add(recall.Tool, result(id, strings.Repeat("the ", max(tokens-4, 0))))
+}
+
+func called(id, input string) recall.Part {
+	return recall.Part{Type: recall.ToolCall, CallID: id, Name: "run", Input: input}
+}
+
+func result(id, s string) recall.Part {
+	return recall.Part{Type: recall.ToolReturn, CallID: id, Text: s}
 }
 
 // What is too long for the model is summarized in parts, oldest first, and these are merged.

@@ -1,4 +1,4 @@
-package compaction_test
+package summary_test
 
 import (
 	"context"
@@ -583,7 +583,7 @@ func TestWhatIsCutFromTheMiddleIsNamedWithItsPlace(t *testing.T) {
 func TestOwnModelIsSentWhatItHasInItsCache(t *testing.T) {
 	t.Parallel()
 	want := []chat.Message{{Role: "system", Content: "S\n"}, {Role: "user", Content: "  as it was  "}}
-	view := []recall.Message{{Role: recall.User, Content: []recall.Part{text(want[1].Content)}}}
+	view := []recall.Message{{Role: recall.User, Content: []recall.Part{{Type: recall.Text, Text: want[1].Content}}}}
 	e := clip.Evicted{Messages: coding(), Budget: 2000,
 		Self: &clip.Self{System: want[0].Content, Tools: []byte(`[ {"x":1} ]`), View: view}}
 	s := plan.Settings{Mode: plan.SelfCompactSlidingWindow}

@@ -1,4 +1,4 @@
-package compaction_test
+package summary_test
 
 import (
 	"regexp"
@@ -79,8 +79,7 @@ func TestATranscriptHasNoNoticesForTheAgent(t *testing.T) {
 	p := result("a", "first line\nsecond line")
 	p.Clip = &recall.Clip{ID: "clip-1", Chars: 90_022, Bytes: 90_022, Shown: len(p.Text)}
 	p.Text = p.Preview(p.Clip.Shown, 0, nil)
-	m := window(0, 0).put(recall.Assistant, "", recall.Part{Type: recall.ToolCall, CallID: "a", Name: "f", Input: "{}"}).
-		put(recall.Tool, "", p).Messages
+	m := (&dialogue{}).add(recall.Assistant, called("a", "{}")).add(recall.Tool, p).messages
 	for _, clamp := range []bool{false, true} {
 		got := prose.Joined(prose.Transcript(m, clamp))
 		if !strings.Contains(got, "first line\n  second line… [90000 more characters]") || strings.Contains(got, "clip-1") ||

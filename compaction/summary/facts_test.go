@@ -1,4 +1,4 @@
-package compaction_test
+package summary_test
 
 import (
 	"context"
@@ -6,15 +6,18 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/plan"
+	"github.com/loci-memory/loci/compaction/prose"
 	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // fact is said among the first 60 messages of a conversation. It survives if a line of the summary has all its keys.
@@ -41,9 +44,30 @@ func (f fact) in(summary string) bool {
 
 // talk is a conversation without end: facts first, and then chatter from templates.
 type talk struct {
-	*history
+	*rand.Rand
+	messages []recall.Message
+	position int
+	seq      int64
+	calls    int
+
 	facts                             []fact
 	users, assistants, outputs, nouns []string
+}
+
+func newTalk(seed uint64) *talk {
+	return &talk{Rand: rand.New(rand.NewPCG(seed, 7)), position: 1, seq: 3}
+}
+
+// add appends a message. Positions and seqs have gaps: other messages, which the model does not see, and other events.
+func (k *talk) add(role recall.Role, parts ...recall.Part) {
+	k.position += 1 + k.IntN(12)/11
+	k.seq += 1 + int64(k.IntN(4))
+	m := recall.Message{ID: fmt.Sprintf("message-%08d-0000-4000-8000-000000000000", k.position), Seq: k.seq,
+		Position: k.position, Role: role, Content: parts, Tokens: 4}
+	for _, p := range parts {
+		m.Tokens += tokens.Estimate(p.Text) + tokens.Estimate(p.Name) + tokens.Estimate(p.Input)
+	}
+	k.messages = append(k.messages, m)
 }
 
 // readTalk reads testdata/facts/<name>.txt.
@@ -53,7 +77,7 @@ func readTalk(t *testing.T, name string) *talk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &talk{history: newHistory(1)}
+	k := newTalk(1)
 	section := ""
 	for line := range strings.SplitSeq(strings.TrimSpace(string(file)), "\n") {
 		if rest, ok := strings.CutPrefix(line, "# "); ok {
@@ -100,14 +124,14 @@ func (k *talk) turn(f *fact) {
 		if f != nil && f.role == role {
 			text = []string{f.text, f.text + " " + text, text + " " + f.text}[k.IntN(3)]
 		}
-		k.add(role, "", recall.Part{Type: recall.Text, Text: text})
+		k.add(role, recall.Part{Type: recall.Text, Text: text})
 	}
 	said(recall.User, k.users, 1+k.IntN(2))
 	for range k.IntN(3) {
 		k.calls++
 		id := fmt.Sprint("call-", k.calls)
-		k.add(recall.Assistant, "", called(id, fmt.Sprintf(`{"query":%q}`, k.nouns[k.IntN(len(k.nouns))])))
-		k.add(recall.Tool, "", result(id, k.chatter(k.outputs, 1+k.IntN(12), "\n")))
+		k.add(recall.Assistant, called(id, fmt.Sprintf(`{"query":%q}`, k.nouns[k.IntN(len(k.nouns))])))
+		k.add(recall.Tool, result(id, k.chatter(k.outputs, 1+k.IntN(12), "\n")))
 	}
 	said(recall.Assistant, k.assistants, 1+k.IntN(3))
 }
@@ -190,6 +214,32 @@ func TestFactsSurviveThirtyTwoCompactions(t *testing.T) {
 						t.Errorf("%d of %d facts survive, lost: %q\n%s", kept, len(k.facts), lost, last)
 					}
 				})
+			}
+		}
+	}
+}
+
+// Short statements of the user are kept by extraction before questions and chatter are.
+func TestShortFactsSurvive(t *testing.T) {
+	scale.NotRaced(t)
+	t.Parallel()
+	all := []string{"I am vegetarian.", "I'm vegan.", "I am diabetic.", "Call me Zed.",
+		"Never sign letters as 'T. Okonkwo'.", "Please always sign letters as 'T. Okonkwo'.",
+		"My flight is at 5 p.m. on Tuesday.", "Never ship to the U.S. office.", "Never use bus No. 7 on Sundays.",
+		"I never fly to St. Petersburg.", "I'm vegan. What do you cook tonight?", "I am diabetic. Any idea for Monday?",
+		"Call me Zed. And what is next?"}
+	for told := range slices.Chunk(all, scale.Of(5, 1)) { // in one conversation
+		var facts []fact
+		for _, said := range told {
+			facts = append(facts, fact{recall.User, said, []string{prose.Sentences(said)[0]}})
+		}
+		for seed := range uint64(scale.Pure(1, 3)) {
+			k := newTalk(seed)
+			k.facts, k.users = facts, []string{"Question {n}.{n} on {w}?", "What about {w} and {w}?"}
+			k.assistants = []string{"Answer {n} on {w} is a long one that goes on about {w}.", "The {w} are well."}
+			k.outputs, k.nouns = []string{"{w} {n} {w}"}, strings.Fields("pasta rice bread soup salad cake tea water")
+			if _, lost, last := k.surviving(t, 8192, nil); len(lost) > 0 {
+				t.Errorf("%q are lost:\n%s", lost, last)
 			}
 		}
 	}

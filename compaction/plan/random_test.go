@@ -1,7 +1,6 @@
-package compaction_test
+package plan_test
 
 import (
-	"fmt"
 	"runtime"
 	"sync"
 	"testing"
@@ -39,20 +38,5 @@ func TestPlansConserveFitAndEnd(t *testing.T) {
 		if uint64(n) < lives/200 {
 			t.Errorf("only %d of %s: the lives do not try it", n, what)
 		}
-	}
-}
-
-// Whatever was said and whatever a model answers, there is a summary, within its budget.
-func TestThereIsAlwaysASummary(t *testing.T) {
-	t.Parallel()
-	const lanes = 4
-	cases := uint64(scale.Pure(90, 10_000))
-	for lane := range uint64(lanes) {
-		t.Run(fmt.Sprint(lane), func(t *testing.T) {
-			t.Parallel()
-			for seed := lane; seed < cases && !t.Failed(); seed += lanes {
-				checkSummary(t, seed)
-			}
-		})
 	}
 }

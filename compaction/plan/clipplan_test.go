@@ -1,4 +1,4 @@
-package compaction_test
+package plan_test
 
 import (
 	"strings"
@@ -7,8 +7,6 @@ import (
 
 	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/plan"
-	"github.com/loci-memory/loci/compaction/prose"
-	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
 )
@@ -124,23 +122,4 @@ func BenchmarkPlan(b *testing.B) {
 			}
 		}
 	})
-}
-
-// What only Loci says, in its warning and where there is nothing to summarize, is not carried on.
-func TestNothingOfLocisOwnIsCarriedOn(t *testing.T) {
-	t.Parallel()
-	warning := recall.Part{Type: recall.Text, Text: prose.WarningLine(3, 4)}
-	v := window(0, 0).put(recall.System, "", warning).say(recall.User, 100)
-	warned, messages := v.Messages[:1], v.Messages
-	first, err := summary.Summarize(t.Context(), clip.Evicted{Budget: 500, Messages: warned},
-		plan.Defaults(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := summary.Summarize(t.Context(), clip.Evicted{Budget: 500, Messages: messages, Previous: &first},
-		plan.Defaults(), nil)
-	if err != nil || strings.Contains(second.Text, "Nothing was said") ||
-		strings.Contains(second.Text, "conversation_search") {
-		t.Errorf("%v: after %q: %q", err, first.Text, second.Text)
-	}
 }

@@ -1,4 +1,4 @@
-package compaction_test
+package summary_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/plan"
+	"github.com/loci-memory/loci/compaction/prose"
 	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/recall"
 )
@@ -54,5 +55,24 @@ func TestErrorsOfManyResultsAreQuoted(t *testing.T) {
 		plan.Defaults(), nil)
 	if want := "- [1001] bash: error: the disk sdb7 is full"; err != nil || !strings.Contains(s.Text, want) {
 		t.Errorf("%v, without %q:\n%s", err, want, s.Text)
+	}
+}
+
+// What only Loci says, in its warning and where there is nothing to summarize, is not carried on.
+func TestNothingOfLocisOwnIsCarriedOn(t *testing.T) {
+	t.Parallel()
+	warning := recall.Part{Type: recall.Text, Text: prose.WarningLine(3, 4)}
+	messages := (&dialogue{}).add(recall.System, warning).user(strings.Repeat("the ", 96)).messages
+	warned := messages[:1]
+	first, err := summary.Summarize(t.Context(), clip.Evicted{Budget: 500, Messages: warned},
+		plan.Defaults(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := summary.Summarize(t.Context(), clip.Evicted{Budget: 500, Messages: messages, Previous: &first},
+		plan.Defaults(), nil)
+	if err != nil || strings.Contains(second.Text, "Nothing was said") ||
+		strings.Contains(second.Text, "conversation_search") {
+		t.Errorf("%v: after %q: %q", err, first.Text, second.Text)
 	}
 }
