@@ -21,7 +21,7 @@ var house = map[string][]string{
 
 	"agent/loop/model/modeltest": {},
 
-	"agent/loop": {"agent", "agent/loop/model", "agent/tool", "chunker/frame", "db", "db/queue", "recall",
+	"agent/loop": {"agent", "agent/loop/model", "agent/tool", "chunker/frame", "db", "db/event", "db/queue", "recall",
 		"recall/chat"},
 
 	// bench drives an agent as the tests do.
@@ -101,10 +101,8 @@ var house = map[string][]string{
 	"compaction/policy": {"chunker/frame", "compaction/clip", "compaction/plan", "compaction/prose",
 		"compaction/summary", "db", "recall", "recall/tokens"},
 	"compaction/llm/llmtest": {},
-	"files": {"chunker/frame", "db", "db/queue", "db/event", "db/spool", "chunker", "embed", "embed/endpoint", "embed/lexicon",
-		"embed/rank", "embed/wordindex", "lru",
-		"files/document",
-		"files/grep"},
+	"files": {"chunker/frame", "db", "db/queue", "db/event", "db/spool", "chunker", "embed", "embed/endpoint",
+		"embed/lexicon", "embed/rank", "embed/wordindex", "lru", "files/document", "files/grep"},
 	"files/grep":           {"chunker/frame", "chunker/pattern", "db"},
 	"files/document":       {},
 	"files/document/child": {"db/spool", "files/document", "files/sandbox"},
