@@ -17,6 +17,34 @@ import (
 // queueWindow is the queue of the window checks.
 const queueWindow = "attend"
 
+// tries is how often a job of an agent is tried.
+const tries = 3
+
+// summaryLimit is the limit of a job that waits for one summary.
+const summaryLimit = 5 * time.Minute
+
+// ofConversation is the arguments that all jobs of agents have.
+type ofConversation struct {
+	queue.Start
+	Org          db.Org `json:"org"`
+	AgentID      string `json:"agent_id"`
+	Conversation string `json:"conversation"`
+}
+
+func (of ofConversation) conversation() ofConversation { return of }
+
+// worker returns the worker of a kind of jobs. A job ends if its conversation was deleted, or if nothing of it can
+// leave the view.
+func worker[A interface {
+	river.JobArgs
+	conversation() ofConversation
+}](limit time.Duration, do func(_ context.Context, _ db.Org, agentID, conversation string) error) *queue.Worker[A] {
+	return &queue.Worker[A]{Limit: limit, EndInvalid: true, Do: func(ctx context.Context, job *river.Job[A]) error {
+		of := job.Args.conversation()
+		return do(ctx, of.Org, of.AgentID, of.Conversation)
+	}}
+}
+
 // windowArgs is the job that checks the window of a conversation.
 type windowArgs struct{ ofConversation }
 
