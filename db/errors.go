@@ -157,6 +157,10 @@ func TurnedAway(err error) bool {
 // IsLocked reports whether an error says that another session held a lock for longer than the statement may wait.
 func IsLocked(err error) bool { return hasCode(err, "55P03") }
 
+// Deadlocked reports whether an error says that Postgres broke a transaction off to let another one go on. The same
+// transaction may succeed when it is tried again.
+func Deadlocked(err error) bool { return hasCode(err, "40P01") || hasCode(err, "40001") }
+
 // TooManyConnections reports whether an error says that Postgres takes no more connections.
 func TooManyConnections(err error) bool { return hasCode(err, "53300") }
 

@@ -49,9 +49,9 @@ func storeProbe(ctx context.Context, conn *pgx.Conn, name string) error {
 	return lockTables(ctx, conn)
 }
 
-// eachMessage are the tables in which a message of an agent is stored with its run.
+// eachMessage are the tables in which a message of an agent is stored with its run and its prompt.
 var eachMessage = []string{"organizations", "agents", "agent_heads", "events", "conversations", "messages",
-	"message_pieces", "tool_calls", "runs", "steps", "run_items", "stored_usage", "river_job"}
+	"message_pieces", "tool_calls", "runs", "steps", "run_items", "prompts", "prompt_parts", "stored_usage", "river_job"}
 
 // probeLock is how long a probe waits for another session's lock on a table.
 const probeLock = 500 * time.Millisecond

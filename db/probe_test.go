@@ -25,7 +25,7 @@ func lockedTableIsTold(t *testing.T, url string) {
 		found := db.Examine(t.Context(), conn)
 		return found[len(found)-1]
 	}
-	for _, table := range []string{"messages", "agent_heads", "runs", "river_job"} {
+	for _, table := range []string{"messages", "agent_heads", "runs", "prompts", "prompt_parts", "river_job"} {
 		tx, err := pool.Begin(t.Context())
 		if err == nil {
 			_, err = tx.Exec(t.Context(), `LOCK TABLE `+table+` IN SHARE MODE`)

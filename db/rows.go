@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Tx runs fn in a transaction, and again, at most twice, if Postgres aborted it because of a deadlock or a conflict.
@@ -29,8 +28,7 @@ func Tx(ctx context.Context, d DB, fn func(tx pgx.Tx) error) error {
 		if commits {
 			err = unconfirmed(err)
 		}
-		pg, ok := errors.AsType[*pgconn.PgError](err)
-		if attempt == 3 || !ok || pg.Code != "40P01" && pg.Code != "40001" {
+		if attempt == 3 || !Deadlocked(err) {
 			return Error(err)
 		}
 	}

@@ -250,7 +250,8 @@ func TestRequestsDoNotWaitForeverForTheDatabase(t *testing.T) {
 	c.Handler = c.server.Handler()
 	for _, target := range []string{identity, "/v1/identities"} {
 		got := c.call("GET", target, "")
-		servertest.CheckProblem(t, got, 503, map[string]any{"detail": "The database does not answer; try again in a moment"})
+		servertest.CheckProblem(t, got, 503, map[string]any{"detail": "The database does not answer, or another session of " +
+			"it holds a lock that this needs; try again in a moment"})
 	}
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)

@@ -5,3 +5,6 @@ var PauseAfter = pauseAfter
 
 // EndsRun reports whether an error ends a run that halted so often.
 func EndsRun(times int, err error) bool { return Halt{Times: times}.endsRun(err) }
+
+// Unavailable is unavailable.
+var Unavailable = unavailable

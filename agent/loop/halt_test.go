@@ -1,6 +1,7 @@
 package loop_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -20,5 +21,18 @@ func TestAWrongStatementEndsARun(t *testing.T) {
 	}
 	if loop.EndsRun(1000, away) || loop.EndsRun(1000, errors.New("another")) {
 		t.Error("a database that is away ends a run")
+	}
+}
+
+// A run waits while the database cannot serve, and after a deadlock; another error, and its model's deadline, ends it.
+func TestWhatARunWaitsFor(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]bool{"57P03": true, "40P01": true, "40001": true, "42P01": true, "23505": false} {
+		if got := loop.Unavailable(&pgconn.PgError{Code: code}); got != want {
+			t.Errorf("%s: got %t", code, got)
+		}
+	}
+	if loop.Unavailable(context.DeadlineExceeded) {
+		t.Error("a run waits after its model's deadline")
 	}
 }

@@ -58,9 +58,10 @@ type stop struct {
 	failed *Failure
 }
 
-// unavailable reports whether an error may pass: the database cannot serve. The deadlines of a run are its models'.
+// unavailable reports whether an error may pass: the database cannot serve, or let another transaction go on. The
+// deadlines of a run are its models'.
 func unavailable(err error) bool {
-	return db.Unavailable(err) && (db.Away(err) || !errors.Is(err, context.DeadlineExceeded))
+	return db.Deadlocked(err) || db.Unavailable(err) && (db.Away(err) || !errors.Is(err, context.DeadlineExceeded))
 }
 
 func (w *worker) toolNames(ctx context.Context) ([]string, error) {

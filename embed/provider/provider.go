@@ -31,6 +31,7 @@ const minSecretBytes = 8
 type Endpoint struct {
 	Kind    string // in errors: embedding, language model
 	Setting string // prefix of its settings' names: LOCI_EMBEDDING for LOCI_EMBEDDING_BASE_URL, …_API_KEY and …_MODEL
+	ModelOf string // in errors, what names the model, if it is not the setting …_MODEL: the agent's model
 	Answers string // in errors, what it should answer with: embeddings
 
 	BaseURL string // empty means OpenAI's own
@@ -97,7 +98,7 @@ func (e *Endpoint) Explain(ctx context.Context, err error) error {
 		return e.Forbidden(status, reason)
 	case http.StatusNotFound:
 		return Told(Settingf("the %s provider at %s does not know the path or the model (status 404: %s): check "+
-			"%s_BASE_URL, which mostly ends in /v1, and %s_MODEL (%s)", e.Kind, e.Host(), reason, e.Setting, e.Setting, e.Model),
+			"%s_BASE_URL, which mostly ends in /v1, and %s (%s)", e.Kind, e.Host(), reason, e.Setting, e.modelOf(), e.Model),
 			"the %s provider does not know the model (status 404)", e.Kind)
 	case http.StatusTooManyRequests:
 		return Told(fmt.Errorf("the %s provider at %s takes no more requests for now (status 429: %s): try again later, "+
@@ -162,9 +163,11 @@ func (e *Endpoint) Wrong(format string, args ...any) error {
 
 // wrong is Wrong with a detail for the operator.
 func (e *Endpoint) wrong(how, detail string) error {
-	return Told(fmt.Errorf("the %s provider at %s answers %s%s: check %s_BASE_URL and %s_MODEL (%s)",
-		e.Kind, e.Host(), how, detail, e.Setting, e.Setting, e.Model), "the %s provider answers %s", e.Kind, how)
+	return Told(fmt.Errorf("the %s provider at %s answers %s%s: check %s_BASE_URL and %s (%s)",
+		e.Kind, e.Host(), how, detail, e.Setting, e.modelOf(), e.Model), "the %s provider answers %s", e.Kind, how)
 }
+
+func (e *Endpoint) modelOf() string { return cmp.Or(e.ModelOf, e.Setting+"_MODEL") }
 
 // Host returns the endpoint's host and port.
 func (e *Endpoint) Host() string {

@@ -64,7 +64,7 @@ func ProblemOf(err error) *Problem {
 		return p
 	case errors.Is(err, db.ErrTooMany):
 		return retryLater(codeTooMany, err.Error(), "10")
-	case deadlocked(err):
+	case db.Deadlocked(err):
 		return retryLater(codeConcurrent, "Other requests change the same things at this moment; try again", "1")
 	case errors.Is(err, context.Canceled):
 		return newProblem(codeClientGone, "Client disconnected")
@@ -88,6 +88,9 @@ func ProblemOf(err error) *Problem {
 	case db.IsLocked(err):
 		return retryLater(codeNoDatabase, "Another session of the database holds a lock that this needs; try again in a "+
 			"moment", "5")
+	case errors.Is(err, context.DeadlineExceeded):
+		return retryLater(codeNoDatabase, "The database does not answer, or another session of it holds a lock that this "+
+			"needs; try again in a moment", "1")
 	case db.Unavailable(err):
 		return Unavailable()
 	}
@@ -115,12 +118,6 @@ func routingProblem(err *echo.HTTPError) *Problem {
 		p.header = http.Header{"X-Should-Retry": {"false"}}
 	}
 	return p
-}
-
-// deadlocked reports whether Postgres broke a transaction off to let another one go on.
-func deadlocked(err error) bool {
-	pg, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && (pg.Code == "40P01" || pg.Code == "40001")
 }
 
 // fail returns the problem that a caller is shown for an error. It logs the server's own failures, whose cause the

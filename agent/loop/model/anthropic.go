@@ -29,6 +29,7 @@ type Anthropic struct {
 func NewAnthropic(c Config) (*Anthropic, error) {
 	c.BaseURL, c.Model = cmp.Or(c.BaseURL, anthropicURL), cmp.Or(c.Model, "claude")
 	at := c.endpoint("LOCI_ANTHROPIC")
+	at.ModelOf = "the agent's model"
 	if _, err := at.Client(); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,6 +23,11 @@ func TestAnthropicIsAskedInItsOwnForm(t *testing.T) {
 	if _, err := c.Answer(t.Context(), model.Request{Model: "m", Prompt: json.RawMessage(prompt)},
 		func(model.Delta) {}); err != nil {
 		t.Fatal(err)
+	}
+	m.Says(modeltest.Answer{Raw: "event: ping\n\n"})
+	_, err = c.Answer(t.Context(), model.Request{Model: "m", Prompt: json.RawMessage(prompt)}, func(model.Delta) {})
+	if err == nil || !strings.Contains(err.Error(), "LOCI_ANTHROPIC_BASE_URL and the agent's model (m)") {
+		t.Errorf("the error of a stream that is cut: %v", err)
 	}
 	asked := m.Requests()[0]
 	got := []string{asked.Path, asked.Header.Get("X-Api-Key"), asked.Header.Get("Anthropic-Version"),
