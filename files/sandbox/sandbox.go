@@ -52,7 +52,9 @@ func (c Child) Run(ctx context.Context) (stderr string, err error) {
 	defer cancel()
 	stderrEnds := &said{}
 	cmd := exec.CommandContext(bounded, c.Command[0], c.Command[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, stderrEnds
+	stdin, close := readOnly(c.Stdin)
+	defer close()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, c.Stdout, stderrEnds
 	cmd.Env, cmd.Dir = []string{}, "/" // without the server's secrets
 	cmd.SysProcAttr = attributes()
 	cmd.Cancel = func() error { // kills the child and all that it started
@@ -70,6 +72,20 @@ func (c Child) Run(ctx context.Context) (stderr string, err error) {
 		return stderrEnds.String(), ctx.Err()
 	}
 	return stderrEnds.String(), verdict(cmd.ProcessState, bounded.Err() != nil, stderrEnds.String(), err)
+}
+
+// readOnly returns a file that is open for writing, too, as one that can only be read, from its beginning; another
+// reader, and a file of a system without /proc, as it is.
+func readOnly(r io.Reader) (read io.Reader, close func()) {
+	file, ok := r.(*os.File)
+	if !ok {
+		return r, func() {}
+	}
+	again, err := os.Open(fmt.Sprintf("/proc/self/fd/%d", file.Fd()))
+	if err != nil {
+		return r, func() {}
+	}
+	return again, func() { _ = again.Close() } // the child has its own
 }
 
 // verdict returns why a child that ended in err, late or not, gave no answer.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -60,8 +61,13 @@ var acts = map[string]func(args []string){
 	"killed":  func([]string) { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL); time.Sleep(time.Hour) },
 	"noise":   func([]string) { fmt.Fprint(os.Stderr, strings.Repeat("noise ", 1<<20)); panic("at last") },
 	"environ": func([]string) { fmt.Print(os.Environ()) },
-	"prowl":   func(args []string) { prowl(args[0]) },
-	"hoard":   func(args []string) { hoard(args[0]) },
+	"scribble": func([]string) {
+		all, _ := io.ReadAll(os.Stdin)
+		_, err := os.Stdin.Write([]byte("x"))
+		fmt.Print(string(all), ", ", errors.Is(err, syscall.EBADF))
+	},
+	"prowl": func(args []string) { prowl(args[0]) },
+	"hoard": func(args []string) { hoard(args[0]) },
 	"become": func(args []string) {
 		sandbox.Limit(memoryBytes, cpu)
 		fmt.Print(sandbox.Become(args[0], args[1:]...))
@@ -123,6 +129,28 @@ func TestARunSaysWhyItHasNoAnswer(t *testing.T) {
 			t.Errorf("got %v, want ErrStart and ErrNotExist", err)
 		}
 	})
+}
+
+// A child reads its input from the beginning, and cannot write to the file that it is in.
+func TestAChildCannotWriteToItsInput(t *testing.T) {
+	t.Parallel()
+	in, err := os.OpenFile(filepath.Join(t.TempDir(), "in"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	if _, err := in.WriteAt([]byte("input"), 0); err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	child := sandbox.Child{Command: []string{program, "scribble"}, Stdin: in, Stdout: &out, Patience: 10 * time.Minute}
+	if said, err := child.Run(t.Context()); err != nil || out.String() != "input, true" {
+		t.Errorf("the child says %q, %v: %s", out.String(), err, said)
+	}
 }
 
 func TestAChildHasNoSecrets(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -126,6 +127,8 @@ func (a *API) fail(ctx context.Context, err error, own bool) *Problem {
 	switch {
 	case errors.Is(context.Cause(ctx), ErrStopping): // err may be that of a body that ended early
 		err = stopping()
+	case ctx.Err() != nil && (errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)):
+		err = context.Canceled // the answer could not be written
 	case outlived(ctx, err):
 		err = errUnknownKey
 	}
