@@ -10,6 +10,9 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
+// failLimit bounds Worker.Fail.
+const failLimit = 10 * time.Second
+
 // Worker works the jobs of one kind. A job ends without another try if what it works on was deleted: if Do returns
 // db.ErrNotFound. A job that is to wait returns a river.JobSnooze.
 type Worker[A river.JobArgs] struct {
@@ -42,8 +45,10 @@ func (w *Worker[A]) Work(ctx context.Context, job *river.Job[A]) error {
 	switch {
 	case errors.Is(err, db.ErrNotFound) || w.EndInvalid && errors.Is(err, db.ErrInvalid):
 		return river.JobCancel(err)
-	case err != nil && w.Fail != nil && ctx.Err() == nil && job.Attempt >= job.MaxAttempts:
-		return errors.Join(err, w.Fail(ctx, job.Args, "the server has a fault; its log has the cause"))
+	case err != nil && w.Fail != nil && job.Attempt >= job.MaxAttempts:
+		failing, cancel := context.WithTimeout(context.WithoutCancel(ctx), failLimit) // ctx may have ended
+		defer cancel()
+		return errors.Join(err, w.Fail(failing, job.Args, "the server has a fault; its log has the cause"))
 	}
 	return err
 }

@@ -80,3 +80,15 @@ func TestAJobChoosesItsPause(t *testing.T) {
 		t.Errorf("without a pause of its own it waits until %v", at)
 	}
 }
+
+// A last try that runs out of time, or is interrupted, also fails its record, which would be at work for ever.
+func TestARecordOutlivesTheTimeOfItsJob(t *testing.T) {
+	t.Parallel()
+	ended, end := context.WithCancel(t.Context())
+	w := &queue.Worker[work]{Do: func(ctx context.Context, _ *river.Job[work]) error { end(); return ctx.Err() }}
+	failed := false
+	w.Fail = func(ctx context.Context, _ work, _ string) error { failed = ctx.Err() == nil; return ctx.Err() }
+	if err := w.Work(ended, job(3)); !errors.Is(err, context.Canceled) || !failed {
+		t.Errorf("the record is failed: %v (%v)", failed, err)
+	}
+}
