@@ -67,8 +67,8 @@ func (s *Store) RunEnded(ctx context.Context, org db.Org, conversation string, f
 		WHERE org = $1 AND id = $2`, org, conversation, status)
 }
 
-// TurnFailed notes that the newest prompt of a conversation failed for a passing reason, with the provider's status; 0
-// if it is not known. otid is the caller's own id of its report; empty for none.
+// TurnFailed notes that the newest prompt of a conversation failed, though not for what a message says, with the
+// provider's status; 0 if it is not known. otid is the caller's own id of its report; empty for none.
 func (s *Store) TurnFailed(ctx context.Context, org db.Org, c Conversation, status int, otid string) error {
 	return db.Exec(ctx, s.db, `
 		UPDATE conversations

@@ -32,7 +32,8 @@ func (s *Store) Refuse(ctx context.Context, org db.Org, c Conversation, p Refuse
 			return err
 		}
 		if r.c = end.Conversation; p.OTID != "" && r.was().OTID == p.OTID {
-			out = RefusedView{Left: []string{}, Returned: []string{}, AskAgain: r.was().From > 0, Unchanged: true}
+			out = RefusedView{Left: []string{}, Returned: []string{}, AskAgain: r.was().From > 0, Unchanged: true,
+				Closed: r.was().Closed}
 			return nil
 		}
 		redactor, err := r.redactor(ctx, org)
@@ -60,14 +61,14 @@ func (r *refusing) refuse(ctx context.Context) error {
 	was, last := r.was(), r.lastAnswer()
 	inARow, nothingNew := was.At > r.answered, r.of.Runs == nil && r.c.Messages == was.At
 	if inARow && was.Closed && nothingNew {
-		r.out.Unchanged = true
+		r.out.Unchanged, r.out.Closed = true, true
 		return nil
 	}
 	if inARow && was.From > 0 {
 		return r.tryNext(ctx, was)
 	}
-	if inARow && was.Part && nothingNew {
-		return r.leaveRest(ctx, was, last)
+	if inARow && was.Part && was.Begin > 0 && len(r.after(was.At+1)) == 0 {
+		return r.leaveRest(ctx, was)
 	}
 	if from := r.turn(last, was.At); inARow && from <= r.c.Messages && !r.of.Alone {
 		earlier := slices.DeleteFunc(was.Turn, func(position int) bool { return position >= from })
@@ -93,6 +94,8 @@ func (r *refusing) keepTurn(ctx context.Context, was LastRefusal) error {
 		if err := r.readmit(ctx, was.Turn); err != nil {
 			return err
 		}
+	}
+	if r.of.Runs == nil {
 		was = LastRefusal{Trial: was.Trial}
 	}
 	return r.finish(ctx, was)
@@ -108,6 +111,7 @@ func (r *refusing) leaveTurn(ctx context.Context, was LastRefusal, left []Messag
 		next.Turn = positionsOf(left)
 	}
 	if part {
+		next.Begin = r.beginOf(left[0].Position)
 		if err := r.note(ctx, &next, left, true); err != nil {
 			return err
 		}
@@ -116,30 +120,18 @@ func (r *refusing) leaveTurn(ctx context.Context, was LastRefusal, left []Messag
 }
 
 // leaveRest takes the rest of a turn out of the view that the provider refuses without its last answer, too.
-func (r *refusing) leaveRest(ctx context.Context, was LastRefusal, last int) error {
-	begin := max(last, 0)
-	for begin > 0 && !beginsTurn(r.view, begin) {
-		begin--
-	}
-	left := r.view[begin:]
+func (r *refusing) leaveRest(ctx context.Context, was LastRefusal) error {
+	left := slices.DeleteFunc(slices.Clone(r.after(was.Begin)), func(m Message) bool {
+		return m.Role == System && m.Position == was.At // the note of the part that left before
+	})
 	if err := r.leave(ctx, left, 0); err != nil {
 		return err
 	}
 	next := LastRefusal{Trial: was.Trial, Closed: true}
-	if err := r.note(ctx, &next, left, true); err != nil {
+	if err := r.note(ctx, &next, left, slices.ContainsFunc(left, hasCall)); err != nil {
 		return err
 	}
 	return r.finish(ctx, next)
-}
-
-// Reported stores the caller's own id of a report that a prompt was too long: the conversation was compacted for it.
-func (s *Store) Reported(ctx context.Context, org db.Org, c Conversation, otid string) error {
-	if otid == "" {
-		return nil
-	}
-	return db.Exec(ctx, s.db, `
-		UPDATE conversations SET refusal = coalesce(refusal, '{"at":0}') || jsonb_build_object('otid', $3::text)
-		WHERE org = $1 AND key = $2`, org, c.Key, otid)
 }
 
 // Readmit brings the messages of a user back into the view with which runs began, because their turn is tried again.

@@ -16,11 +16,13 @@ type Refused struct {
 	// in a row, and took the prompt without them.
 	Trial int `json:"trial,omitempty" doc:"Of messages from before the refused turn: a number of the trial without them."`
 
-	// Again is set on a message whose turn failed, and that left the view because a later one says the same.
-	Again bool `json:"again,omitempty" doc:"Its turn failed for this, and a later message says the same in its place."`
+	// Again is set on a message whose turn failed, and that left the view because a later one says the same; or on that
+	// later one, if the turn had calls: it goes on.
+	Again bool `json:"again,omitempty" doc:"Its turn failed for this, and another message says the same in its place."`
 }
 
-// FailedTurn is the last turn of a conversation that failed without an answer. What it said stays in the view.
+// FailedTurn is the last turn of a conversation that failed without an answer. What it said stays in the view, except
+// for what a provider refused.
 type FailedTurn struct {
 	At     int `json:"at"`               // the conversation's last position then
 	Status int `json:"status,omitempty"` // that the provider answered with; 0 if it is not known
@@ -33,6 +35,7 @@ type LastRefusal struct {
 	OTID   string `json:"otid,omitempty"`   // the caller's own id of its report
 	Closed bool   `json:"closed,omitempty"` // it left nothing to ask: without a new message, no prompt can be refused
 	Part   bool   `json:"part,omitempty"`   // a part of the turn left, and the caller's loop asks without it
+	Begin  int    `json:"begin,omitempty"`  // of Part: the turn's first message
 	Turn   []int  `json:"turn,omitempty"`   // positions of a turn that left, though the fault may be of what came before
 	Trial  int    `json:"trial,omitempty"`  // of the trial that is under way, or was last; 0 for none
 	Stage  int    `json:"stage,omitempty"`  // of a trial under way: the number of the set that is left out, from 1

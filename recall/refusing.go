@@ -47,6 +47,8 @@ type RefusedView struct {
 	Compacted bool `json:"compacted" doc:"The prompt was too long for the provider: the conversation was compacted."`
 
 	Unchanged bool `json:"unchanged" doc:"The report is known, or the refusal is not about what the prompt says."`
+
+	Closed bool `json:"-"` // the refused turn has left: what is in view was not asked for
 }
 
 // refusing is the work on a refusal.
@@ -133,11 +135,11 @@ func (r *refusing) refusedTurn(last int, was LastRefusal, inARow bool) (left []M
 }
 
 // goesOn reports whether the refused prompt continues the turn of the answer at an index, which calls tools: that of a
-// caller's own loop does; that of a run does if the answer or a result is its own.
+// caller's own loop does; that of a run does if the answer or a result is its own, or if nothing in view is: such a run
+// goes on where another turn failed.
 func (r *refusing) goesOn(last int) bool {
-	return r.of.Runs == nil || slices.ContainsFunc(r.view[last:], func(m Message) bool {
-		return (m.Role == Assistant || m.Role == Tool) && r.ofRuns(m)
-	})
+	own := slices.DeleteFunc(slices.Clone(r.view[last:]), func(m Message) bool { return !r.ofRuns(m) })
+	return len(own) == 0 || slices.ContainsFunc(own, func(m Message) bool { return m.Role == Assistant || m.Role == Tool })
 }
 
 func (r *refusing) ofRuns(m Message) bool {
@@ -157,6 +159,27 @@ func (r *refusing) turn(last, after int) int {
 		}
 	}
 	return r.c.Messages + 1
+}
+
+// beginOf returns the position of the first message of the turn that a later answer of it has left. Messages of turns
+// that failed before it, and end with the answer before it, are none of its own.
+func (r *refusing) beginOf(answer int) int {
+	before := r.before(answer)
+	if len(before) == 0 {
+		return answer
+	}
+	begin := len(before) - 1
+	for begin > 0 && !beginsTurn(before, begin) && (before[begin-1].Role != Assistant || hasCall(before[begin-1])) {
+		begin--
+	}
+	if failed := r.was().Failed; failed != nil {
+		said := before[begin:]
+		n := slices.IndexFunc(said, func(m Message) bool { return m.Role != User || m.Position > failed.At })
+		if n > 0 && said[n].Role == User {
+			begin += n
+		}
+	}
+	return before[begin].Position
 }
 
 // movedMessage is a message that left the view or came back.
@@ -251,12 +274,14 @@ func (r *refusing) finish(ctx context.Context, next LastRefusal) error {
 			return err
 		}
 	}
-	next.OTID, next.Failed, next.Untold = r.of.OTID, r.was().Failed, r.was().Untold
+	r.out.Closed = next.Closed
+	next.OTID, next.Untold = r.of.OTID, r.was().Untold
 	err := db.Exec(ctx, r.tx, `
 		UPDATE conversations
 		SET frame = frame + 1, hidden_tokens = least($3, tokens), reported_tokens = 0, reported_position = 0,
-		    refusal = $4::jsonb || jsonb_build_object('at', messages), updated_at = now()
-		WHERE org = $1 AND key = $2`, r.org, r.c.Key, r.c.HiddenTokens, next)
+		    refusal = $4::jsonb || jsonb_build_object('at', messages,
+		        'failed', jsonb_build_object('at', messages, 'status', $5::integer)), updated_at = now()
+		WHERE org = $1 AND key = $2`, r.org, r.c.Key, r.c.HiddenTokens, next, r.of.Status)
 	if err != nil {
 		return err
 	}

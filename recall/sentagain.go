@@ -3,12 +3,14 @@ package recall
 import (
 	"bytes"
 	"context"
+	"slices"
 
 	"github.com/loci-memory/loci/db"
 )
 
 // unanswered is a message of a turn that failed.
 type unanswered struct {
+	Called   bool    `db:"called"` // an answer with calls came after it
 	Position int     `db:"position"`
 	Tokens   int     `db:"tokens"`
 	Role     Role    `db:"role"`
@@ -17,30 +19,31 @@ type unanswered struct {
 	Content  []Part  `db:"content"`
 }
 
-// replaceFailed takes messages of failed turns out of the view that fresh entries say again. The log keeps them.
+// replaceFailed keeps a text in the view once that fresh entries say again after its turn failed: the failed message
+// leaves the view or, if its turn goes on, the entry does not come into it. The log keeps both.
 func (a *appending) replaceFailed(ctx context.Context, fresh []*entry) error {
 	if a.restores || a.end.Refusal == nil || a.end.Refusal.Failed == nil {
 		return nil
 	}
-	failed := a.end.Refusal.Failed
-	was, err := db.All[unanswered](ctx, a.db, `
-		SELECT position, tokens, role, name, sender_id, content FROM messages
-		WHERE org = $1 AND conversation_key = $2 AND position <= $3 AND role IN ('user', 'system') AND refused IS NULL
-		  AND (position >= $4 OR position = ANY ($5)) AND purpose = '' AND NOT is_err AND position > coalesce((
-			SELECT max(position) FROM messages
-			WHERE org = $1 AND conversation_key = $2 AND role = 'assistant' AND NOT is_err AND purpose = ''
-			  AND refused IS NULL AND position <= $3), 0)
-		ORDER BY position`, a.org, a.end.Key, failed.At, a.end.FirstVisible, a.end.Kept)
-	if err != nil {
+	failed, err := a.unanswered(ctx)
+	if err != nil || len(failed) == 0 {
 		return err
 	}
-	var left []int
-	for _, m := range was {
-		if saidAgain(m, fresh) {
+	answers := slices.ContainsFunc(fresh, func(e *entry) bool { return e.Role == Assistant })
+	again, left := Refused{Status: a.end.Refusal.Failed.Status, Again: true,
+		Message: "The turn failed, and the text was sent again."}, []int{}
+	for _, m := range failed {
+		e := saidAgain(m, fresh)
+		switch {
+		case e == nil || m.Called && answers:
+		case m.Called || !answers && a.end.Refusal.Part && a.end.Refusal.At == a.end.Refusal.Failed.At:
+			e.Refused = &again
+			a.end.HiddenTokens += int64(e.tokens)
+		default:
 			left, a.end.HiddenTokens = append(left, m.Position), a.end.HiddenTokens+int64(m.Tokens)
 		}
 	}
-	if len(left) == 0 {
+	if len(left) == 0 && !slices.ContainsFunc(fresh, func(e *entry) bool { return e.Refused == &again }) {
 		return nil
 	}
 	a.end.Version++
@@ -49,22 +52,42 @@ func (a *appending) replaceFailed(ctx context.Context, fresh []*entry) error {
 			UPDATE messages SET refused = $4 WHERE org = $1 AND conversation_key = $2 AND position = ANY ($3)
 		)
 		UPDATE conversations
-		SET frame = frame + 1, hidden_tokens = least($5, tokens), reported_tokens = 0, reported_position = 0
-		WHERE org = $1 AND key = $2`, a.org, a.end.Key, left,
-		Refused{Status: failed.Status, Message: "The turn failed, and the text was sent again.", Again: true},
-		a.end.HiddenTokens)
+		SET frame = frame + 1, hidden_tokens = $5, reported_tokens = 0, reported_position = 0
+		WHERE org = $1 AND key = $2`, a.org, a.end.Key, left, again, min(a.end.HiddenTokens, a.end.Tokens))
 	return db.Error(err)
 }
 
-// saidAgain reports whether one of some entries says what a message does, of the same sender.
-func saidAgain(m unanswered, fresh []*entry) bool {
+// unanswered returns the messages of the view whose turns failed without an answer that ended them; none if the last
+// failed turn went on since.
+func (a *appending) unanswered(ctx context.Context) ([]unanswered, error) {
+	const ofView = ` WHERE org = $1 AND conversation_key = $2 AND NOT is_err AND purpose = '' AND refused IS NULL`
+	failed := a.end.Refusal.Failed
+	return db.All[unanswered](ctx, a.db, `
+		WITH answers AS (
+			SELECT coalesce((SELECT position FROM messages`+ofView+` AND role = 'assistant' AND position <= $3
+				ORDER BY position DESC LIMIT 1), 0) AS newest,
+			coalesce((SELECT position FROM messages`+ofView+` AND role = 'assistant' AND position <= $3 AND NOT EXISTS (
+				SELECT FROM json_array_elements(content) AS part WHERE part ->> 'type' = 'tool_call')
+				ORDER BY position DESC LIMIT 1), 0) AS last
+		)
+		SELECT position, tokens, role, name, sender_id, content, position < answers.newest AS called
+		FROM messages, answers`+ofView+` AND position <= $3 AND role IN ('user', 'system')
+		  AND (position >= $4 OR position = ANY ($5)) AND position > answers.last
+		  AND coalesce((
+			SELECT role FROM messages`+ofView+` AND position > $3 AND role IN ('user', 'assistant')
+			ORDER BY position LIMIT 1), 'user') <> 'assistant'
+		ORDER BY position`, a.org, a.end.Key, failed.At, a.end.FirstVisible, a.end.Kept)
+}
+
+// saidAgain returns the first of some entries that says what a message does, of the same sender; nil if none does.
+func saidAgain(m unanswered, fresh []*entry) *entry {
 	for _, e := range fresh {
-		if e.Role == m.Role && sameText(e.SenderID, m.Sender) &&
+		if e.Role == m.Role && e.Refused == nil && sameText(e.SenderID, m.Sender) &&
 			bytes.Equal(digestSpelled(e.Role, e.Name, e.Content), digestSpelled(m.Role, m.Name, m.Content)) {
-			return true
+			return e
 		}
 	}
-	return false
+	return nil
 }
 
 func sameText(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }

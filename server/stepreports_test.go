@@ -19,7 +19,7 @@ func loopers(t *testing.T, test func(l looper)) {
 		t.Run(format, func(t *testing.T) {
 			t.Parallel()
 			c := newClient(t)
-			test(looper{c, c.made("/v1/agents", `{"name":"a","include_base_tools":true,
+			test(looper{c, c.made("/v1/agents", `{"name":"a","tool_set":"all",
 				"memory_blocks":[{"label":"notes","value":"x"}]}`), format})
 		})
 	}
@@ -41,6 +41,14 @@ func (l looper) says(text string) refusedStep {
 func (l looper) answers() {
 	l.t.Helper()
 	l.sends(`"response":` + fmt.Sprintf(dialects[l.format].end, 10))
+}
+
+// calls sends an answer of the model that calls tools, by ids of a name, and the result of the caller's own tool.
+func (l looper) calls(name string) refusedStep {
+	l.t.Helper()
+	ids := strings.NewReplacer(`id":"a"`, `id":"a`+name+`"`, `id":"b"`, `id":"b`+name+`"`)
+	l.sends(`"response":` + ids.Replace(fmt.Sprintf(dialects[l.format].answer, 10)))
+	return l.sends(`"messages":[` + ids.Replace(dialects[l.format].result) + `]`)
 }
 
 // refusedWhile reports refusals of prompts with a word until the loop ends or the prompt has it no more.
@@ -153,28 +161,48 @@ func TestRefusedCapturesLeaveOtherTurnsInTheView(t *testing.T) {
 	}
 }
 
-// A turn that the provider refuses also without its last answer leaves as a whole, and no other with it.
+// A turn that the provider refuses also without its last answer leaves as a whole, and no other with it, however many
+// answers it had and whatever failed before it.
 func TestARefusalOfTheRestOfATurnTakesTheTurn(t *testing.T) {
 	t.Parallel()
-	loopers(t, func(l looper) {
-		l.says("Warm")
-		l.answers()
-		l.says("Poison")
-		for range 2 {
-			l.sends(`"response":` + fmt.Sprintf(dialects[l.format].answer, 10))
-			l.sends(`"messages":[` + dialects[l.format].result + `]`)
+	for _, rounds := range []int{1, 2} {
+		for _, before := range []string{"answered", "failed", "cut"} {
+			loopers(t, func(l looper) {
+				for n := range 4 {
+					l.says(fmt.Sprint("Warm ", n))
+					l.answers()
+				}
+				kept := []string{"Warm 0", "Warm 3"}
+				if before != "answered" {
+					l.says("Unanswered")
+					if kept = append(kept, "Unanswered"); before == "cut" {
+						l.calls("0")
+					}
+					l.sends(passing)
+				}
+				l.says("Poison")
+				for n := range rounds {
+					l.calls(fmt.Sprint(n + 1))
+				}
+				for n := range 2 {
+					got := l.sends(reported)
+					prompt := string(got.Prompt.Request)
+					if (got.Next == "model") != (n == 0) || strings.Contains(prompt, "Poison") != (n == 0) {
+						l.t.Errorf("%d rounds, report %d: got %+v %s", rounds, n, got, prompt)
+					}
+					for _, text := range kept {
+						if strings.Count(prompt, text) != 1 {
+							l.t.Errorf("%d rounds, report %d: %q is not in the prompt once: %s", rounds, n, text, prompt)
+						}
+					}
+				}
+				if prompt := l.promptIn(l.agent, l.format); !strings.Contains(prompt, "what they changed stays") {
+					l.t.Errorf("%d rounds: the model is not told what left: %s", rounds, prompt)
+				}
+				if got := l.sends(reported); !got.Refused.Unchanged || got.Next != "user" {
+					l.t.Errorf("the third report: got %+v", got)
+				}
+			})
 		}
-		got := l.sends(reported)
-		if got.Next != "model" || !strings.Contains(string(got.Prompt.Request), "Poison") {
-			l.t.Errorf("the first report: got %+v %s", got, got.Prompt.Request)
-		}
-		got = l.sends(reported)
-		if prompt := string(got.Prompt.Request); got.Next != "user" || strings.Contains(prompt, "Poison") ||
-			!strings.Contains(prompt, "Warm") || !strings.Contains(prompt, "what they changed stays") {
-			l.t.Errorf("the second report: got %+v %s", got, prompt)
-		}
-		if got := l.sends(reported); !got.Refused.Unchanged || got.Next != "user" {
-			l.t.Errorf("the third report: got %+v", got)
-		}
-	})
+	}
 }

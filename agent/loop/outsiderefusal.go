@@ -82,10 +82,11 @@ func (l *Loop) makeRoom(ctx context.Context, org db.Org, c recall.Conversation, 
 	compacted, err := l.compactNext(ctx, org, c, &ways)
 	switch {
 	case errors.Is(err, db.ErrBusy), errors.Is(err, db.ErrConflict):
-		out.Unchanged, err = true, nil
+		out.Unchanged = true
+		err = l.Recall.TurnFailed(ctx, org, c, r.Status, "")
 	case err == nil && compacted:
 		out.Compacted, out.AskAgain = true, true
-		err = l.Recall.Reported(ctx, org, c, r.OTID)
+		err = l.Recall.TurnFailed(ctx, org, c, r.Status, r.OTID)
 	case err == nil:
 		out, err = l.takeOut(ctx, org, c, r)
 	}

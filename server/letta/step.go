@@ -66,8 +66,8 @@ func (s *Step) SetNext(next loop.Next, ending string) (err error) {
 		s.Next, s.Reason = "user", new(loop.ToolRule)
 	case next.GaveUp:
 		s.Next, s.Reason = "user", new(loop.NoToolCall)
-	case s.Refused != nil && (next.Empty || next.Prompt.Unasked && !s.Refused.AskAgain):
-		s.Next = "user" // the view has no message to answer
+	case s.Refused != nil && (s.Refused.Closed || next.Empty || next.Prompt.Unasked && !s.Refused.AskAgain):
+		s.Next = "user" // the view has no message to answer, or one of a turn that failed before
 	case (next.Answered || next.Prompt.Answered) && !next.Reminded && ending != chat.Paused:
 		s.Next = "user"
 	}
