@@ -59,9 +59,9 @@ func deeper(agent string) []request {
 	return []request{
 		{"GET", of + "/export?full=true", nil, 200},
 		{"GET", of + "/messages?limit=20", nil, 200},
-		{"GET", of + "/context?at_seq=200", nil, 200},
+		{"GET", of + "/context?at_seq=200", nil, 0},
 		{"GET", of + "/memory-search?query=fox", nil, 200},
-		{"POST", "/v1/messages/search", map[string]any{"query": "fox", "agent_id": agent, "limit": 10}, 200},
+		{"POST", "/v1/messages/search", map[string]any{"query": "fox", "agent_id": agent, "limit": 3}, 200},
 		{"POST", of + "/policies/preview", map[string]any{"policies": []string{"letta", "claude-code"}}, 200},
 		{"POST", of + "/messages/preview-raw-payload", map[string]any{"messages": []any{}}, 200},
 		{"POST", "/v1/erasures/preview", map[string]any{"texts": []string{"quick brown fox"}}, 200},
@@ -138,7 +138,15 @@ func answered(t *testing.T, client *program, r request) (status int, size int64)
 		t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	size, err = io.Copy(io.Discard, answer.Body)
+	var said strings.Builder
+	n, err := io.Copy(&said, io.LimitReader(answer.Body, 1<<10))
+	if err == nil {
+		size, err = io.Copy(io.Discard, answer.Body)
+	}
+	size += n
+	if answer.StatusCode >= http.StatusMultipleChoices {
+		t.Logf("%s %s: %d %s", r.method, r.path, answer.StatusCode, said.String())
+	}
 	if err != nil {
 		t.Logf("%s %s: %v", r.method, r.path, err)
 	}
