@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
 )
 
@@ -85,6 +86,52 @@ func TestAReportedOverflowOfEveryPromptEndsTheTurn(t *testing.T) {
 	c.step(agent, `{"messages":[{"role":"user","content":"Next"}]}`)
 	if prompt := c.promptIn(agent, "openai"); !strings.Contains(prompt, "Next") {
 		t.Errorf("the next turn's prompt is %s", prompt)
+	}
+}
+
+// oneTooLong is what OpenAI answers to a message that is longer than any may be.
+const oneTooLong = `Invalid 'messages[9].content': string too long. Expected a string with maximum length 1048576, ` +
+	`but got a string with length 2000000 instead.`
+
+// A message that is too long for any prompt leaves alone: what was said before is not compacted for it.
+func TestAMessageThatIsTooLongAloneCompactsNothing(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"openai", "anthropic", "responses"} {
+		for _, way := range []string{"/step", "/messages/capture"} {
+			c := newClient(t)
+			l := looper{c, c.made("/v1/agents", `{"name":"a"}`), format}
+			for n := range 4 {
+				l.says(fmt.Sprint("Warm ", n))
+				l.answers()
+			}
+			l.says("Huge")
+			got := l.reports(l.agent, way, `{"refused":{"status":400,"message":"`+oneTooLong+`"}}`)
+			prompt := l.promptIn(l.agent, format)
+			if got.Refused.Compacted || len(got.Refused.Left) != 1 || strings.Contains(prompt, "Huge") {
+				t.Errorf("%s, %s: got %+v %s", format, way, got.Refused, prompt)
+			}
+			l.checkOnce("Warm 0", "Warm 1", "Warm 2", "Warm 3")
+		}
+	}
+	for _, handle := range handles {
+		r := newRunner(t, `{"name":"a","model":"`+handle+`"}`)
+		for n := range 4 {
+			r.says(fmt.Sprint("Warm ", n))
+		}
+		r.failsAt("Huge", modeltest.Answer{Status: 400, Text: `{"error":{"message":"` + oneTooLong +
+			`","type":"invalid_request_error","param":"messages[9].content","code":"string_above_max_length"}}`})
+		if got := r.says("Huge"); got.Code != 400 || got.Error == nil ||
+			!strings.Contains(got.Error.Detail, "string too long") {
+			t.Errorf("%s: got %d %+v", handle, got.Code, got.Error)
+		}
+		if got := r.says("Next"); got.StopReason.StopReason != "end_turn" {
+			t.Errorf("%s: the next turn ends with %+v", handle, got)
+		}
+		asked := r.asked()
+		if strings.Contains(asked, "Huge") || strings.Count(asked, "Warm") != 4 ||
+			len(r.list("/v1/agents/"+r.agent+"/compactions")) != 0 {
+			t.Errorf("%s: the model was asked %s", handle, asked)
+		}
 	}
 }
 

@@ -106,7 +106,14 @@ func (c *Client) overflows(status int, body string) bool {
 }
 
 // IsOverflow reports whether an error with a status and a body says that a request is larger than its model's window.
-func IsOverflow(status int, body []byte) bool { return overflow(status, words(body), 0, 0) != nil }
+// An error that names one message as too long is none: the others need not get shorter.
+func IsOverflow(status int, body []byte) bool {
+	said := words(body)
+	return !ofOneMessage.MatchString(said) && overflow(status, said, 0, 0) != nil
+}
+
+// ofOneMessage matches OpenAI's words for one text that is longer than any may be, whatever the window.
+var ofOneMessage = regexp.MustCompile(`(?i)'(?:messages|input)\[\d+\][^']*': string too long`)
 
 // overflow returns an Overflow if a provider's error is about its model's window, else nil. Some providers answer with
 // status 500, so the words decide: known wordings, or words about sizes with a number above the model's window (if it
