@@ -519,7 +519,7 @@ func TestCaptureTakesLargeBodies(t *testing.T) {
 	const two = `{"messages":[{"role":"user","content":"a"},{"role":"user","content":"`
 	for long, want := range map[string]string{
 		strings.Repeat("a", 17<<20): "messages[1]: a text in it may have at most 16777216 bytes",
-		strings.Repeat(`\n`, 16<<20-1) + `x"},{"role":"user","content":"` + strings.Repeat(`\u0061`, 3<<20): "",
+		strings.Repeat(`\n`, 11<<20) + `x"},{"role":"user","content":"` + strings.Repeat(`\u0061`, 3<<20): "",
 	} {
 		got := c.call("POST", target, two+long+`"}]}`)
 		if want == "" && got.Code != 200 || want != "" && (got.Code != 422 || !strings.Contains(got.Text, want)) {
@@ -528,7 +528,7 @@ func TestCaptureTakesLargeBodies(t *testing.T) {
 	}
 	part := `{"type":"text","text":"` + strings.Repeat("a", 12<<20) + `"}`
 	parts := `{"messages":[{"role":"user","content":[` + part + "," + part + "," + part + `]}]}`
-	if got := c.call("POST", target, parts); got.Code != 413 || !strings.Contains(got.Text, "larger than 34603008 bytes") {
+	if got := c.call("POST", target, parts); got.Code != 413 || !strings.Contains(got.Text, "larger than 25165824 bytes") {
 		t.Errorf("a message of 36 MiB: got %d %.200s", got.Code, got.Text)
 	}
 	got := c.call("POST", target, `{"messages":[],"x":"`+strings.Repeat("a", 64<<20)+`"}`)

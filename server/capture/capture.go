@@ -75,9 +75,9 @@ func readRefused(in chat.Object) *Refused {
 
 const maxOTIDBytes = 512
 
-// maxMessageBytes bounds a message as it is written: one text of recall.MaxPartBytes whose characters are all escaped,
-// and what is around it.
-const maxMessageBytes = 2*recall.MaxPartBytes + 1<<20
+// maxMessageBytes bounds a message as it is written: a text of recall.MaxPartBytes, of which a half is escaped. While it
+// is stored it takes some five times as much memory.
+const maxMessageBytes = recall.MaxPartBytes / 2 * 3
 
 // message is a message that was read, and its place in the request.
 type message struct {
