@@ -108,8 +108,12 @@ const (
 // leave, and its text need not be read to say so. A policy may cut it.
 func (s *Store) refuseNewest(ctx context.Context, org db.Org, p Prompt) error {
 	window := p.window()
+	least := max(unreadTokens, unreadWindows*window)
+	if p.Conversation.Estimate() < least || p.policy.MayTruncate() {
+		return nil
+	}
 	tokens, position, err := s.Recall.NewestOfUser(ctx, org, p.Conversation)
-	if err != nil || tokens < max(unreadTokens, unreadWindows*window) || p.policy.MayTruncate() {
+	if err != nil || tokens < least {
 		return err
 	}
 	return &plan.TooBig{Window: window, Limit: p.settings.Limit(window), Least: tokens, Items: []plan.Big{{

@@ -28,6 +28,7 @@ func TestAWholeDatabase(t *testing.T) {
 		name string
 		run  func(t *testing.T, url string)
 	}{
+		{"types that are made anew are used", rebuiltTypesAreUsed},
 		{"tables of another program are not touched", otherProgramsTablesAreKept},
 		{"the plan for Citus", planForCitus},
 		{"two databases are not migrated", twoDatabasesAreNotMigrated},

@@ -8,7 +8,6 @@ import (
 	"github.com/pgvector/pgvector-go"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/db/dbtest"
 )
 
 // A probe notices each kind of part that is missing while a backup is restored, and says which one it is.
@@ -61,9 +60,8 @@ func missingPartsAreTold(t *testing.T, url string) {
 }
 
 // The types of pgvector have other numbers after it was made anew: connections that know the old ones are replaced.
-func TestRebuiltTypesAreUsed(t *testing.T) {
-	t.Parallel()
-	ctx, url := context.Background(), dbtest.EmptyURL(t)
+func rebuiltTypesAreUsed(t *testing.T, url string) {
+	ctx := context.Background()
 	exec := func(sql string) {
 		conn, err := db.Dial(ctx, url)
 		if err == nil {
@@ -107,4 +105,5 @@ func TestRebuiltTypesAreUsed(t *testing.T) {
 		t.Errorf("with the number of a type that is gone: got %v", err)
 	}
 	used(true)
+	exec(`DROP EXTENSION vector CASCADE`)
 }

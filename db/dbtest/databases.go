@@ -32,7 +32,6 @@ var databases = map[string]string{ // #nosec G101 -- they are no secrets
 	// db
 	"TestAWholeDatabase":            "it migrates databases, changes roles, and clears deleted organizations",
 	"TestOlderDatabasesAreMigrated": "it migrates databases",
-	"TestRebuiltTypesAreUsed":       "it makes an extension anew",
 	// db/backup
 	"TestABackup": "a backup is of a whole database",
 	// db/queue
