@@ -44,11 +44,11 @@ func (l looper) answers() {
 }
 
 // calls sends an answer of the model that calls tools, by ids of a name, and the result of the caller's own tool.
-func (l looper) calls(name string) refusedStep {
+func (l looper) calls(name string) {
 	l.t.Helper()
 	ids := strings.NewReplacer(`id":"a"`, `id":"a`+name+`"`, `id":"b"`, `id":"b`+name+`"`)
 	l.sends(`"response":` + ids.Replace(fmt.Sprintf(dialects[l.format].answer, 10)))
-	return l.sends(`"messages":[` + ids.Replace(dialects[l.format].result) + `]`)
+	l.sends(`"messages":[` + ids.Replace(dialects[l.format].result) + `]`)
 }
 
 // refusedWhile reports refusals of prompts with a word until the loop ends or the prompt has it no more.
