@@ -75,8 +75,8 @@ func readRefused(in chat.Object) *Refused {
 
 const maxOTIDBytes = 512
 
-// maxMessageBytes bounds a message as it is written: a text of recall.MaxPartBytes, of which a half is escaped. It takes
-// some five times as much memory while it is stored.
+// maxMessageBytes bounds a message as it is written: a text of recall.MaxPartBytes, of which a half is escaped. While
+// it is stored it takes some five times as much memory.
 const maxMessageBytes = recall.MaxPartBytes / 2 * 3
 
 // message is a message that was read, and its place in the request.
