@@ -7,7 +7,7 @@ import (
 
 // memoryBytes is the soft memory limit of the server. Large files come in bursts; the limit makes the garbage collector
 // reuse their memory before it asks the system for more.
-const memoryBytes = 208 << 20
+const memoryBytes = 192 << 20
 
 // limitMemory sets the soft limit unless the operator set GOMEMLIMIT.
 func limitMemory() {
