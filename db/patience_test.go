@@ -3,6 +3,7 @@ package db_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,14 +58,16 @@ func TestNoStatementWaitsForALockForEver(t *testing.T) {
 func TestAStatementThatWorksMayTakeItsTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		ctx, works, looks := db.WithPatience(t.Context(), 10*time.Second), true, 0
-		of, end := db.BeginPatiently(ctx, func() bool { looks++; return works })
+		var waiting atomic.Bool
+		var looks atomic.Int32
+		ctx := db.WithPatience(t.Context(), 10*time.Second)
+		of, end := db.BeginPatiently(ctx, func() bool { looks.Add(1); return !waiting.Load() })
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if of.Err() != nil || looks != 11 {
-			t.Errorf("after %d looks at a statement that works: %v", looks, of.Err())
+		if of.Err() != nil || looks.Load() != 11 {
+			t.Errorf("after %d looks at a statement that works: %v", looks.Load(), of.Err())
 		}
-		works = false
+		waiting.Store(true)
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		if !errors.Is(of.Err(), context.DeadlineExceeded) || ctx.Err() != nil {
@@ -78,27 +81,27 @@ func TestAStatementThatWorksMayTakeItsTime(t *testing.T) {
 func TestAStatementThatIsNotBrokenOffIsTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		waits := 0
+		var waits atomic.Int32
 		ctx := db.WithNotice(t.Context(), 10*time.Second, func(more bool) {
 			if more {
-				waits++
+				waits.Add(1)
 			} else {
-				waits--
+				waits.Add(-1)
 			}
 		})
-		works := true
-		of, end := db.BeginPatiently(ctx, func() bool { return works })
+		var waiting atomic.Bool
+		of, end := db.BeginPatiently(ctx, func() bool { return !waiting.Load() })
 		other, endOther := db.BeginPatiently(ctx, func() bool { return false })
 		for _, c := range []struct {
 			then func()
-			want int
-		}{{func() {}, 0}, {func() { time.Sleep(11 * time.Second) }, 1}, {func() { works = false }, 1},
+			want int32
+		}{{func() {}, 0}, {func() { time.Sleep(11 * time.Second) }, 1}, {func() { waiting.Store(true) }, 1},
 			{func() { time.Sleep(5 * time.Second) }, 2}, {endOther, 1}, {func() { time.Sleep(time.Minute) }, 1}, {end, 0},
 			{func() { time.Sleep(time.Minute) }, 0}} {
 			c.then()
 			synctest.Wait()
-			if waits != c.want {
-				t.Errorf("%d statements are known to wait, want %d", waits, c.want)
+			if got := waits.Load(); got != c.want {
+				t.Errorf("%d statements are known to wait, want %d", got, c.want)
 			}
 		}
 		if !errors.Is(of.Err(), context.Canceled) || !errors.Is(other.Err(), context.Canceled) {
