@@ -10,6 +10,9 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
+// tokensPage is how many tokens the messages of a page have at most, without its last one.
+const tokensPage = 1_000_000
+
 // messages erases in the log, deleted conversations too, and in the long results outside of it.
 func (w *sweep) messages(ctx context.Context) error {
 	if err := w.blobs(ctx); err != nil {
@@ -29,7 +32,13 @@ func (w *sweep) messages(ctx context.Context) error {
 			       coalesce(CASE WHEN json_array_length(content) > 1 THEN (
 			           SELECT string_agg(part ->> 'text', '') || E'\n' || string_agg(part ->> 'text', E'\n')
 			           FROM json_array_elements(content) part WHERE part ->> 'type' = 'text') END, '') AS joined
-			FROM messages WHERE org = $1 AND key > $2 ORDER BY key LIMIT $3`, w.org, after, keysPage)
+			FROM messages JOIN (
+			    SELECT key, sum(tokens) OVER (ORDER BY key) - tokens AS before FROM (
+			        SELECT key, tokens FROM messages WHERE org = $1 AND key > $2 ORDER BY key LIMIT $3
+			    ) next
+			) page USING (key)
+			WHERE org = $1 AND before < $4
+			ORDER BY key`, w.org, after, keysPage, tokensPage)
 		if err != nil || len(page) == 0 {
 			return err
 		}
