@@ -3,9 +3,7 @@ package agent_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +13,7 @@ import (
 	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest/golden"
 	"github.com/loci-memory/loci/files"
 )
 
@@ -211,8 +210,6 @@ func TestThePromptIsTheSameForTheSameState(t *testing.T) {
 	}
 }
 
-var update = flag.Bool("update", false, "write the goldens")
-
 // What a model reads of its folders: open and closed files, a view that is cut, a folder with words of its own.
 func TestPromptGolden(t *testing.T) {
 	t.Parallel()
@@ -237,18 +234,7 @@ func TestPromptGolden(t *testing.T) {
 	}
 	got = strings.ReplaceAll(got, a.ID, "agent-#")
 	got = strings.ReplaceAll(got, a.UpdatedAt.UTC().Format("2006-01-02 15:04:05 UTC"), "TIME")
-	if *update {
-		if err := os.WriteFile("testdata/prompt.golden", []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile("testdata/prompt.golden")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("testdata/prompt.golden (-want +got); run with -update to accept:\n%s", diff)
-	}
+	golden.Check(t, "testdata/prompt.golden", got)
 }
 
 // What is open fits its share of the window as the prompt shows it, framed, and the closed files are

@@ -97,11 +97,11 @@ func (s *Store) assembleFitting(ctx context.Context, org db.Org, at PromptTarget
 		"try again in some seconds", p.Conversation.ID)
 }
 
-// unreadTokens and unreadWindows are how many tokens, and times the tokens of the window, a message has at least that
-// is refused unread. Its tokens were estimated as it was stored, and may be twice those of its model.
+// A message is refused unread from this size on. Its tokens were estimated when it was stored, and its model may count
+// half as many.
 const (
-	unreadTokens  = 250_000
-	unreadWindows = 4
+	unreadTokens  = 250_000 // tokens, and also
+	unreadWindows = 4       // times the window
 )
 
 // refuseNewest returns a *plan.TooBig if the newest message is the user's and far larger than the window: it cannot

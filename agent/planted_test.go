@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/db/dbtest/golden"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/memory/working"
 	"github.com/loci-memory/loci/recall"
@@ -128,7 +129,7 @@ func checkTable(t *testing.T, path, table string) {
 	if string(docs)[start:end] == table {
 		return
 	}
-	if !*update {
+	if !golden.Updating() {
 		t.Errorf("%s has another table than\n%s", path, table)
 		return
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest/golden"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/memory/block"
@@ -105,19 +105,7 @@ func TestRequests(t *testing.T) {
 		}
 		got := strings.ReplaceAll(shown.String(), a.ID, "agent-#")
 		got = strings.ReplaceAll(got, a.UpdatedAt.UTC().Format("2006-01-02 15:04:05 UTC"), "TIME") + "\n"
-		path := "testdata/" + string(f) + ".golden"
-		if *update {
-			if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-			t.Errorf("%s (-want +got); run with -update to accept:\n%s", path, diff)
-		}
+		golden.Check(t, "testdata/"+string(f)+".golden", got)
 	}
 	if h := handOut(t, s, a, ""); h.Format != agent.Anthropic {
 		t.Errorf("without a format: got %s, want that of the model", h.Format)

@@ -1,21 +1,17 @@
 package archival_test
 
 import (
-	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/db/dbtest/golden"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/embed/embedtest"
 )
-
-var update = flag.Bool("update", false, "write the goldens")
 
 // Categories of questions: the answer stands in the question's words, in other words, in the last of several versions,
 // among those of a tag, or among those of a month.
@@ -254,22 +250,10 @@ func TestRetrievalOfPassages(t *testing.T) {
 			table.WriteString(all[category+ranking].Row(category, ranking))
 		}
 	}
-	golden(t, "passages", table.String())
+	checkGolden(t, "passages", table.String())
 }
 
-func golden(t *testing.T, name, got string) {
+func checkGolden(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s: got\n%s\nwant\n%s", path, got, want)
-	}
+	golden.Check(t, "testdata/"+name+".golden", got)
 }

@@ -1,15 +1,13 @@
 package main
 
 import (
-	"flag"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-var update = flag.Bool("update", false, "write the goldens")
+	"github.com/loci-memory/loci/db/dbtest/golden"
+)
 
 func TestAReportReadsAsATable(t *testing.T) {
 	t.Parallel()
@@ -33,19 +31,7 @@ func TestAReportReadsAsATable(t *testing.T) {
 	r.add(fast, slow, memory)
 	r.skip("pgbench is not installed", Row{What: "search", Unit: "/s", AtLeast: 0.6, Versus: "SQL"})
 
-	got, golden := r.Markdown(), filepath.Join("testdata", "report.md")
-	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	golden.Check(t, filepath.Join("testdata", "report.md"), r.Markdown())
 }
 
 func TestTargets(t *testing.T) {

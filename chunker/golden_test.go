@@ -1,19 +1,15 @@
 package chunker_test
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/loci-memory/loci/chunker"
+	"github.com/loci-memory/loci/db/dbtest/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 func TestSplitOfDocumentsCutsWhereAReaderWould(t *testing.T) {
 	t.Parallel()
@@ -30,7 +26,7 @@ func TestSplitOfDocumentsCutsWhereAReaderWould(t *testing.T) {
 			o := chunker.Options{Kind: chunker.KindOf(c.name, ""), SizeTokens: c.size, OverlapTokens: c.overlap}
 			chunks := chunker.Split(string(text), o)
 			checkChunks(t, string(text), o, chunks)
-			golden(t, filepath.Join("testdata", c.name+".golden"), show(chunks))
+			checkGolden(t, filepath.Join("testdata", c.name+".golden"), show(chunks))
 		})
 	}
 }
@@ -63,19 +59,8 @@ func bars(b *strings.Builder, bar, text string) {
 	}
 }
 
-// golden compares text with a file, or writes the file.
-func golden(t *testing.T, path, got string) {
+// checkGolden compares text with a file, or writes the file.
+func checkGolden(t *testing.T, path, got string) {
 	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
-	}
+	golden.Check(t, path, got)
 }

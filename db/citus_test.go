@@ -2,19 +2,15 @@ package db_test
 
 import (
 	"context"
-	"flag"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // The schema is a small one, so that the plan does not change with the migrations.
 func planForCitus(t *testing.T, url string) {
@@ -46,19 +42,7 @@ func planForCitus(t *testing.T, url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const golden = "testdata/citus.sql"
-	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil { //nolint:gosec // a golden file
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("the plan (-want +got):\n%s", diff)
-	}
+	golden.Check(t, "testdata/citus.sql", got)
 }
 
 // Statements of the plan that Postgres has too are run; the others are checked against the schema that results.

@@ -72,8 +72,8 @@ func (p *Purge) round(ctx context.Context, tables []string) (found bool, err err
 	return any, err
 }
 
-// all deletes all rows of a table, those that others lock last: a row that is left would be deleted with the row that
-// it refers to, by a transaction that no batch bounds. sql has a place for how it locks its rows.
+// all deletes all rows of a table, and waits for those that others lock after the others. No row may be left: it would
+// go together with the row it refers to, in a transaction that is larger than a batch. The %s in sql is how it locks.
 func (p *Purge) all(ctx context.Context, table, sql string) (found bool, err error) {
 	for _, locking := range []string{"FOR UPDATE SKIP LOCKED", "FOR UPDATE"} {
 		some, err := p.batches(ctx, table, fmt.Sprintf(sql, locking))

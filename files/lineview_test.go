@@ -2,45 +2,25 @@ package files_test
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"iter"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest/golden"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/files/grep"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// golden compares with a file under testdata, or writes it.
-func golden(t *testing.T, name, got string) {
+// checkGolden compares with a file under testdata, or writes it.
+func checkGolden(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
-	}
+	golden.Check(t, "testdata/"+name, got)
 }
 
 // stored is a text as its segments are read.
@@ -123,7 +103,7 @@ func TestRender(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, "views/"+tt.name+".txt", fmt.Sprintf(
+			checkGolden(t, "views/"+tt.name+".txt", fmt.Sprintf(
 				"%s\n\nlines %d-%d of %d, truncated %t, next offset %d, %d of %d characters\n",
 				view.Text, view.FirstLine, view.LastLine, view.TotalLines, view.Truncated, view.NextOffset,
 				utf8.RuneCountInString(view.Text), tt.limit))

@@ -2,9 +2,6 @@ package recall_test
 
 import (
 	"errors"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -14,12 +11,11 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/db/dbtest/golden"
 	"github.com/loci-memory/loci/recall"
 )
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
-
-var update = flag.Bool("update", false, "write the goldens")
 
 // fixture is a store, and an organization with one agent whose default conversation has one message, the system prompt
 // "You remember.". Its methods fail the test on any error.
@@ -246,20 +242,8 @@ func ids(r recall.Results) []string {
 	return all
 }
 
-// golden compares a text with testdata/<name>.golden, which -update writes.
-func golden(t *testing.T, name, got string) {
+// checkGolden compares a text with testdata/<name>.golden, which -update writes.
+func checkGolden(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s: got\n%s\nwant\n%s", path, got, want)
-	}
+	golden.Check(t, "testdata/"+name+".golden", got)
 }

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/db/dbtest/golden"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/recall"
@@ -83,7 +84,7 @@ func TestRetrievalOfDialogues(t *testing.T) {
 			table.WriteString(all[category+ranking].Row(name, ranking))
 		}
 	}
-	golden(t, "dialogues", table.String())
+	checkGolden(t, "dialogues", table.String())
 }
 
 // tell appends a dialogue; it returns the ids of the messages by those of the turns.
@@ -213,8 +214,8 @@ func TestRetrievalOfCode(t *testing.T) {
 	table := fmt.Sprintf("%s, %d functions\n", runtime.Version(), len(functions)) +
 		all["words"].Row("code", "words") + all["default"].Row("code", "default")
 	want, err := os.ReadFile(filepath.Join("testdata", "code.golden"))
-	if *update || err != nil || strings.HasPrefix(string(want), runtime.Version()+",") {
-		golden(t, "code", table)
+	if golden.Updating() || err != nil || strings.HasPrefix(string(want), runtime.Version()+",") {
+		checkGolden(t, "code", table)
 		return
 	}
 	near(t, string(want), table)

@@ -99,17 +99,27 @@ func pageOf(route string, of tenant) (method, target string) {
 // A page does not wait for cards that take long: the browser asks for each of them.
 func TestAPageDoesNotWaitForSlowCards(t *testing.T) {
 	t.Parallel()
-	c := newServerClient(t)
+	c := newElsewhereServerClient(t)
 	log := servertest.NewLog()
 	log.Follow(t, c.org)
-	c.own().PageWait, c.own().Log = time.Nanosecond, slog.New(log)
+	c.own().PageWait, c.own().Log = time.Millisecond, slog.New(log)
 	c = c.again()
 	agent := c.made("/v1/agents", `{"name":"a"}`)
+	tx, err := c.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `LOCK TABLE agent_files IN ACCESS EXCLUSIVE MODE`); err != nil {
+		t.Fatal(err)
+	}
 	page := c.browse("GET", "/console/agents/"+agent, nil)
 	later := "/console/agents/" + agent + "?card=agent-files"
 	if page.Code != 200 || !strings.Contains(page.Text, "takes longer than usual") ||
 		!strings.Contains(page.Text, `hx-get="`+later+`" hx-trigger="load"`) {
 		t.Errorf("the page: got %d %s", page.Code, page.Text)
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 	card := c.browse("GET", later, nil)
 	if card.Code != 200 || strings.Contains(card.Text, "takes longer than usual") ||

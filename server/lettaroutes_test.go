@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/db/dbtest/golden"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/servertest"
 )
@@ -87,10 +88,10 @@ func checkTable(t *testing.T, page, mark, want string) {
 	if !found || !end {
 		t.Fatalf("%s has no place for the table", page)
 	}
-	if *update {
+	if golden.Updating() {
 		err = os.WriteFile(page, []byte(before+mark+want+"<!-- end -->"+after), 0o600)
 	}
-	if err != nil || !*update && old != want {
+	if err != nil || !golden.Updating() && old != want {
 		t.Errorf("%s has another table: run this test with -update (%v)", page, err)
 	}
 }

@@ -102,7 +102,7 @@ func TestMessagesAreShownAsItems(t *testing.T) {
 	}
 	w.step("POST", "/v1/messages/search", `{"query":"blue picture"}`)
 	w.step("POST", "/v1/agents/messages/search", `{"query":"blue sea","roles":["tool"],"search_mode":"fts"}`)
-	golden(t, "testdata/messages.txt", w.String())
+	checkGolden(t, "testdata/messages.txt", w.String())
 }
 
 // Clients that check what they read accept every item: what they need is there, and of the right form.

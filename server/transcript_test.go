@@ -3,17 +3,12 @@ package server_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
 	"regexp"
-	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/loci-memory/loci/db/dbtest/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // transcript is what was asked and answered, with ids numbered in the order in which they appear and times left out.
 type transcript struct {
@@ -127,21 +122,10 @@ func TestWalk(t *testing.T) {
 	w.step("DELETE", "/v1/folders/"+folder, "")
 	w.step("DELETE", "/v1/agents/"+agent, "")
 	w.step("DELETE", "/v1/agents/"+agent, "")
-	golden(t, "testdata/walk.txt", w.String())
+	checkGolden(t, "testdata/walk.txt", w.String())
 }
 
-func golden(t *testing.T, path, got string) {
+func checkGolden(t *testing.T, path, got string) {
 	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("%s (-want +got); run with -update to accept:\n%s", path, diff)
-	}
+	golden.Check(t, path, got)
 }

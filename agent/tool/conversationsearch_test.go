@@ -71,7 +71,7 @@ func TestMessagesText(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, tt.name, got)
+			checkGolden(t, tt.name, got)
 		})
 	}
 }
@@ -115,7 +115,7 @@ func TestAroundText(t *testing.T) {
 		{"around_all", 5, 5, recall.Neighbors{Messages: []recall.Message{elsewhere}, Total: 1}},
 		{"around_more", 2, 9, recall.Neighbors{Messages: []recall.Message{called, result}, At: 1, Total: 7}},
 	} {
-		golden(t, tt.name, tool.AroundText(tt.before, tt.after, tt.s, noon))
+		checkGolden(t, tt.name, tool.AroundText(tt.before, tt.after, tt.s, noon))
 	}
 	got := tool.AroundText(0, 0, recall.Neighbors{Messages: []recall.Message{long}, Total: 8}, noon)
 	want := `  ... [cut: the message has 23000 bytes. To read on, call: expand(id="` + long.ID + `", offset=20000)]`
@@ -194,7 +194,7 @@ func TestExpandText(t *testing.T) {
 			NextOffset: new(200)}},
 		{"expand_no_lines", "error\n", 16_000, recall.Expansion{ID: id, Offset: 30, TotalBytes: 60_000}},
 	} {
-		golden(t, tt.name, tool.ExpandText(tt.pattern, tt.limit, tt.found))
+		checkGolden(t, tt.name, tool.ExpandText(tt.pattern, tt.limit, tt.found))
 	}
 	var many recall.Expansion
 	for i := range recall.MaxExpandLines {

@@ -53,7 +53,7 @@ func TestToolsOfBlocks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	golden(t, "blocks", w.transcript(t,
+	checkGolden(t, "blocks", w.transcript(t,
 		[2]string{"core_memory_append", `{"label":"human","content":"12→ }{ <b>"}`},
 		[2]string{"core_memory_replace", `{"label":"human","old_content":"tea","new_content":"coffee"}`},
 		[2]string{"memory_replace", `{"label":"human","old_string":"\tLikes: coffee","new_string":"\tLikes: water"}`},
@@ -232,7 +232,7 @@ func TestToolsOfArchivalMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := passageIDs.FindString(got.Text)
-	golden(t, "archival", first+"\n\n"+w.transcript(t,
+	checkGolden(t, "archival", first+"\n\n"+w.transcript(t,
 		[2]string{"archival_memory_insert", `{"content":"Ada's flight leaves at 9."}`},
 		[2]string{"archival_memory_insert", `{"content":"Bob likes\ntea.","tags":"bob"}`},
 		[2]string{"archival_memory_search", `{"query":"when does the flight leave"}`},
@@ -283,5 +283,5 @@ func TestPassagesText(t *testing.T) {
 		}
 		b.WriteString("# " + c.name + "\n" + got + "\n\n")
 	}
-	golden(t, "archival_ranked", strings.TrimSpace(b.String()))
+	checkGolden(t, "archival_ranked", strings.TrimSpace(b.String()))
 }

@@ -160,7 +160,7 @@ func TestAnAgentWorksItsFiles(t *testing.T) {
 		got := w.run(t, call[0], call[1])
 		b.WriteString(call[0] + " " + call[1] + "\n" + got.Text + "\n\n")
 	}
-	golden(t, "end_to_end", strings.TrimSpace(b.String()))
+	checkGolden(t, "end_to_end", strings.TrimSpace(b.String()))
 }
 
 func TestOpenFilesReturnsWhatItOpened(t *testing.T) {

@@ -107,7 +107,7 @@ func TestGrepText(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			golden(t, tt.name, tool.GrepText(tt.query, tt.found))
+			checkGolden(t, tt.name, tool.GrepText(tt.query, tt.found))
 		})
 	}
 }

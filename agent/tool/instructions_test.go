@@ -86,5 +86,5 @@ func TestAnOperatorsInstructionsStay(t *testing.T) {
 func TestDefaultInstructionsGolden(t *testing.T) {
 	t.Parallel()
 	var a agent.Agent
-	golden(t, "instructions", a.Instructions(tool.New(tool.Memories{}).Definitions(a, true)))
+	checkGolden(t, "instructions", a.Instructions(tool.New(tool.Memories{}).Definitions(a, true)))
 }

@@ -35,7 +35,7 @@ func TestListText(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			golden(t, tt.name, tool.ListText(tt.pattern, tt.folder, tt.offset, tt.limit, tt.listing))
+			checkGolden(t, tt.name, tool.ListText(tt.pattern, tt.folder, tt.offset, tt.limit, tt.listing))
 		})
 	}
 }
@@ -59,7 +59,7 @@ func TestAListThatDoesNotFitNamesWhereTheNextBegins(t *testing.T) {
 
 func TestCloseText(t *testing.T) {
 	t.Parallel()
-	golden(t, "close_none", tool.CloseText(nil, false))
-	golden(t, "close_all_none", tool.CloseText(nil, true))
-	golden(t, "close", tool.CloseText([]string{"docs/a.md", "docs/b\n* Opened c.md"}, false))
+	checkGolden(t, "close_none", tool.CloseText(nil, false))
+	checkGolden(t, "close_all_none", tool.CloseText(nil, true))
+	checkGolden(t, "close", tool.CloseText([]string{"docs/a.md", "docs/b\n* Opened c.md"}, false))
 }

@@ -79,7 +79,7 @@ func TestMemoryFilesGolden(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "%s\n-> %s\n%s\n\n", args, kind, got.Text)
 	}
-	golden(t, "memory_files", b.String())
+	checkGolden(t, "memory_files", b.String())
 }
 
 // The name memory means the files where an agent has no tool of that name, so that Anthropic's tool can be used.

@@ -55,7 +55,7 @@ func TestOpenText(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			golden(t, tt.name, tool.OpenText(tt.opening, tt.content))
+			checkGolden(t, tt.name, tool.OpenText(tt.opening, tt.content))
 		})
 	}
 }
@@ -70,13 +70,13 @@ func TestOpenTextNamesTheCallForTheRest(t *testing.T) {
 	cut := files.Opened{Name: `docs/"a".md`, FirstLine: 101, LastLine: 140, NextOffset: new(140), ShownNext: new(140),
 		Content: viewed(101, 140, 900, "text"),
 		Request: files.OpenRequest{Offset: new(100), Length: new(100)}}
-	golden(t, "open_rest", tool.OpenText(files.Opening{Files: []files.Opened{cut}}, false))
-	golden(t, "open_rest_of_content", tool.OpenText(files.Opening{Files: []files.Opened{cut}}, true))
+	checkGolden(t, "open_rest", tool.OpenText(files.Opening{Files: []files.Opened{cut}}, false))
+	checkGolden(t, "open_rest_of_content", tool.OpenText(files.Opening{Files: []files.Opened{cut}}, true))
 
 	// The prompt may show less than Open returns: the rest begins where that ends, whatever Open returned.
 	long := files.Opened{Name: "docs/long.md", FirstLine: 1, LastLine: 1000, ShownNext: new(370),
 		Content: viewed(1, 1000, 1000, strings.Repeat("x", 40))}
-	golden(t, "open_rest_of_section", tool.OpenText(files.Opening{Files: []files.Opened{long}}, false))
+	checkGolden(t, "open_rest_of_section", tool.OpenText(files.Opening{Files: []files.Opened{long}}, false))
 	long.NextOffset, long.ShownNext = new(500), nil
 	if got := tool.OpenText(files.Opening{Files: []files.Opened{long}}, false); strings.Contains(got, "To go on, call") {
 		t.Errorf("the prompt shows all of it, but: %s", got)

@@ -104,7 +104,7 @@ func TestAnAgentSearchesItsConversations(t *testing.T) {
 		got := w.run(t, "conversation_search", args)
 		b.WriteString(masked("conversation_search "+args+"\n"+got.Text) + "\n\n")
 	}
-	golden(t, "conversations", strings.TrimSpace(b.String()))
+	checkGolden(t, "conversations", strings.TrimSpace(b.String()))
 }
 
 func TestWhatIsSearchedIsWhatTheModelDoesNotSee(t *testing.T) {
@@ -172,5 +172,5 @@ func TestExpandThroughTheTool(t *testing.T) {
 		got := w.run(t, "expand", args)
 		b.WriteString(masked("expand "+args+"\n"+got.Text) + "\n\n")
 	}
-	golden(t, "expand", strings.TrimSpace(b.String()))
+	checkGolden(t, "expand", strings.TrimSpace(b.String()))
 }

@@ -59,7 +59,7 @@ func TestSearchText(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			golden(t, tt.name, tool.SearchText(tt.query, tt.found))
+			checkGolden(t, tt.name, tool.SearchText(tt.query, tt.found))
 		})
 	}
 }

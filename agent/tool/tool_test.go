@@ -3,9 +3,6 @@ package tool_test
 import (
 	"encoding/json"
 	"errors"
-	"flag"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,26 +13,13 @@ import (
 	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/agent/tool"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest/golden"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// golden compares what a model reads with testdata/<name>.golden.
-func golden(t *testing.T, name, got string) {
+// checkGolden compares what a model reads with testdata/<name>.golden.
+func checkGolden(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.WriteFile(path, []byte(got+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v; run the test with -update to write it", err)
-	}
-	if diff := cmp.Diff(string(want), got+"\n"); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
-	}
+	golden.Check(t, "testdata/"+name+".golden", got+"\n")
 }
 
 func TestToolsAndTheirIDs(t *testing.T) {
@@ -169,7 +153,7 @@ func TestAnUnknownToolIsNotFound(t *testing.T) {
 	if !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("Run(write_files) = %v, want ErrNotFound", err)
 	}
-	golden(t, "unknown_tool", err.Error())
+	checkGolden(t, "unknown_tool", err.Error())
 }
 
 // Every mistake in arguments that is found before any memory is asked.
@@ -259,5 +243,5 @@ func TestMistakesAreExplained(t *testing.T) {
 		b.WriteString(strings.ReplaceAll(strings.ReplaceAll(tt[1], long, "é × 1001"),
 			strings.Repeat("wide ", 7_000), "wide × 7000") + "\n    " + got.Text + "\n\n")
 	}
-	golden(t, "mistakes", strings.TrimSpace(b.String()))
+	checkGolden(t, "mistakes", strings.TrimSpace(b.String()))
 }

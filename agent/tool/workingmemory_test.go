@@ -17,7 +17,7 @@ func TestUpdateWorkingMemoryAnswersWithTheRecord(t *testing.T) {
 	got := w.run(t, "update_working_memory", `{"changes": [{"field": "task", "text": "Find the zebra report"},
 		{"field": "important_files", "text": "/srv/reports/zebra.pdf"},
 		{"field": "decisions", "text": "The report is a PDF", "evidence": "zebra report"}]}`)
-	golden(t, "working_memory", got.Text)
+	checkGolden(t, "working_memory", got.Text)
 	got = w.run(t, "update_working_memory", `{"changes": {"field": "decisions", "action": "remove",
 		"text": "- [seq 5] The report is a PDF"}}`)
 	if got.IsError || strings.Contains(got.Text, "PDF") {

@@ -2,16 +2,15 @@ package questions_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/loci-memory/loci/bench/questions"
+	"github.com/loci-memory/loci/db/dbtest/golden"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/embed"
 	"github.com/loci-memory/loci/embed/endpoint"
@@ -19,8 +18,6 @@ import (
 	"github.com/loci-memory/loci/embed/local"
 	"github.com/loci-memory/loci/embed/rank"
 )
-
-var update = flag.Bool("update", false, "write the golden file")
 
 // model makes vectors, each once.
 type model struct {
@@ -154,7 +151,7 @@ func TestFusionNeverHurts(t *testing.T) {
 			}
 		}
 	}
-	golden(t, table.String())
+	checkGolden(t, table.String())
 }
 
 // measure asks all questions by words, by meaning and by both.
@@ -206,20 +203,8 @@ func learn(t *testing.T, model embed.Embedder, sets []questions.Set) {
 	}
 }
 
-// golden compares a table with the file that keeps it, which -update writes.
-func golden(t *testing.T, got string) {
+// checkGolden compares a table with the file that keeps it, which -update writes.
+func checkGolden(t *testing.T, got string) {
 	t.Helper()
-	const path = "testdata/fusion.golden"
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s is out of date; go test -update writes it:\n%s", path, got)
-	}
+	golden.Check(t, "testdata/fusion.golden", got)
 }

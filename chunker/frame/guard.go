@@ -82,8 +82,8 @@ func firstsOf(form string) string {
 	}
 }
 
-// sentences are the notices of a line whose words tell them wherever they stand, as behind the label of a line: those
-// of three words or more, up to six of which are read.
+// sentences returns the notices of a line that have three words or more. They are marked wherever they stand in a line,
+// because no other text has their words. The first six words are compared.
 func sentences() (list []string) {
 	for _, form := range lineNotices {
 		words := strings.Fields(form[1:])

@@ -12,8 +12,8 @@ import (
 // MaxStates bounds the size of an expression, and with it the time that a search takes for each byte of a text.
 const MaxStates = 1500
 
-// Compile compiles an expression, of which a search takes time linear in the text. The error says what is wrong with
-// the expression.
+// Compile compiles an expression. Searches with it take time linear in the text. The error says what is wrong with the
+// expression.
 func Compile(expression string) (*re2.Regexp, error) {
 	tree, err := syntax.Parse(expression, syntax.Perl)
 	if err != nil {

@@ -134,6 +134,7 @@ var house = map[string][]string{
 	"db/spool":           {},
 	"db/queue":           {"db"},
 	"db/dbtest":          {"db", "db/dbtest/scale", "db/migrations"},
+	"db/dbtest/golden":   {},
 	"db/dbtest/scale":    {},
 	"db/queue/queuetest": {"db"},
 	"db/dbtest/shared":   {"db/dbtest", "db/local"},
@@ -145,7 +146,7 @@ var house = map[string][]string{
 }
 
 // forTests lists the packages that the tests of every package may import, and product code only where the map says so.
-var forTests = []string{"db/dbtest", "db/dbtest/scale", "embed/embedtest", "compaction/llm/llmtest",
+var forTests = []string{"db/dbtest", "db/dbtest/golden", "db/dbtest/scale", "embed/embedtest", "compaction/llm/llmtest",
 	"files/document/documenttest", "agent/agenttest", "server/servertest", "recall/chat/chattest",
 	"db/queue/queuetest",
 	"agent/loop/model/modeltest"}

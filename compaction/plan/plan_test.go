@@ -3,10 +3,7 @@ package plan_test
 import (
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,14 +14,13 @@ import (
 	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/prose"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest/golden"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-var update = flag.Bool("update", false, "write the golden files")
-
-// told is a view that is said message by message, each of a number of tokens.
+// viewBuilder builds a view message by message, each of a number of tokens.
 type viewBuilder struct {
 	clip.View
 	calls int
@@ -110,19 +106,7 @@ func positions(messages []recall.Message) []int {
 // checkGolden compares a text with the file that has it.
 func checkGolden(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", name, diff)
-	}
+	golden.Check(t, "testdata/"+name, got)
 }
 
 // What an operator, a caller and a model read of plans.

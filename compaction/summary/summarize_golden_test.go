@@ -3,24 +3,18 @@ package summary_test
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/summary"
+	"github.com/loci-memory/loci/db/dbtest/golden"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // dialogue builds messages that are a minute apart.
 type dialogue struct{ messages []recall.Message }
@@ -232,17 +226,5 @@ func TestRequests(t *testing.T) {
 // checkGolden compares a text with the file that has it.
 func checkGolden(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", name, diff)
-	}
+	golden.Check(t, "testdata/"+name, got)
 }

@@ -4,37 +4,21 @@ import (
 	"archive/zip"
 	"bytes"
 	"errors"
-	"flag"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/loci-memory/loci/db/dbtest/golden"
 	"github.com/loci-memory/loci/files/document"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// golden compares a text with the file under testdata that holds it.
-func golden(t *testing.T, name, got string) {
+// checkGolden compares a text with the file under testdata that holds it.
+func checkGolden(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
-	}
+	golden.Check(t, "testdata/"+name, got)
 }
 
 func isUnreadable(err error) bool {

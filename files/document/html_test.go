@@ -25,7 +25,7 @@ func TestHTML(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, "html/"+name+".md", got)
+			checkGolden(t, "html/"+name+".md", got)
 		})
 	}
 }

@@ -73,7 +73,7 @@ func compareGolden(t *testing.T, path string) {
 	if text.Pages != nil {
 		got += fmt.Sprintf("\n(pages begin on lines %v)\n", text.Pages)
 	}
-	golden(t, filepath.Join("office", filepath.Base(path)+".golden"), got)
+	checkGolden(t, filepath.Join("office", filepath.Base(path)+".golden"), got)
 }
 
 // TestOfficeIsToldByItsBeginning: the media type that sniffing finds in the first bytes has a reader.

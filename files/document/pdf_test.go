@@ -60,7 +60,7 @@ func TestPDF(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, "pdf/"+tt.golden+".txt", paged(got))
+			checkGolden(t, "pdf/"+tt.golden+".txt", paged(got))
 		})
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// tokensPage is how many tokens the messages of a page have at most, without its last one.
+// tokensPage bounds the tokens of a page of messages. Its last message may go beyond it.
 const tokensPage = 1_000_000
 
 // messages erases in the log, deleted conversations too, and in the long results outside of it.

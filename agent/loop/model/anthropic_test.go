@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -105,5 +106,20 @@ func TestAStreamOfAnthropicEndsWithItsMessage(t *testing.T) {
 		model.Request{Model: "m", Prompt: json.RawMessage(prompt)}, func(model.Delta) {})
 	if err != nil || len(got.Content) != 1 || got.Content[0].Text != "Hello" {
 		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+// The words of an error within a stream reach the caller, in Anthropic's form and in those of servers like it.
+func TestAnErrorInAStreamOfAnthropicHasItsWords(t *testing.T) {
+	t.Parallel()
+	m := modeltest.New(t)
+	for _, said := range []string{`{"type":"error","error":{"type":"overloaded_error","message":"too busy"}}`,
+		`{"type":"error","message":"too busy"}`, `{"error":"too busy"}`} {
+		m.Says(modeltest.Answer{Raw: anthropicEvents(`{"type":"message_start","message":{"content":[]}}`, said)})
+		_, err := clients(t, m)[model.FormatAnthropic].Answer(t.Context(),
+			model.Request{Model: "m", Prompt: json.RawMessage(prompt)}, func(model.Delta) {})
+		if f, failed := errors.AsType[*model.Fault](err); !failed || f.Words != "too busy" || !f.Again {
+			t.Errorf("%s: got %+v", said, err)
+		}
 	}
 }

@@ -26,21 +26,22 @@ type anthropicReader struct {
 	usage  anthropicUsage
 }
 
-// anthropicEvent is what is read of an event of a stream, or of a message in one piece: some servers answer with one,
-// though they are asked for a stream.
+// anthropicEvent is what is read of an event of a stream. Some servers answer with a message in one piece, though they
+// are asked for a stream. A field of another form than those that are known is empty.
 type anthropicEvent struct {
-	Type    text            `json:"type"`
-	Index   int             `json:"index"`
-	Block   json.RawMessage `json:"content_block"`
-	Delta   blockDelta      `json:"delta"`
-	Message struct {
-		Usage json.RawMessage `json:"usage"`
-	} `json:"message"`
+	Type  text            `json:"type"`
+	Index int             `json:"index"`
+	Block json.RawMessage `json:"content_block"`
 	Usage json.RawMessage `json:"usage"`
 	Error json.RawMessage `json:"error"`
 
-	Content []json.RawMessage `json:"content"`     // of a message in one piece
-	Stop    text              `json:"stop_reason"` // of a message in one piece
+	Delta   lenient[blockDelta] `json:"delta"`
+	Message lenient[struct {
+		Usage json.RawMessage `json:"usage"`
+	}] `json:"message"` // of some errors a text
+
+	Content lenient[[]json.RawMessage] `json:"content"`     // of a message in one piece
+	Stop    text                       `json:"stop_reason"` // of a message in one piece
 }
 
 // blockDelta is what an event adds to a block, or to the message.
@@ -65,15 +66,15 @@ func (a *anthropicReader) event(ctx context.Context, raw []byte, plain bool) err
 	}
 	switch e.Type {
 	case "message_start":
-		a.usage.add(e.Message.Usage)
+		a.usage.add(e.Message.of.Usage)
 	case "content_block_start":
 		return a.begin(e.Index, e.Block)
 	case "content_block_delta":
-		return a.delta(e.Index, e.Delta)
+		return a.delta(e.Index, e.Delta.of)
 	case "content_block_stop":
 		return a.end(e.Index)
 	case "message_delta":
-		a.stop = string(e.Delta.Stop)
+		a.stop = string(e.Delta.of.Stop)
 		a.usage.add(e.Usage)
 	case "message_stop":
 		a.ended = true
@@ -89,7 +90,7 @@ func (a *anthropicReader) event(ctx context.Context, raw []byte, plain bool) err
 
 // whole adds a message in one piece.
 func (a *anthropicReader) whole(e anthropicEvent) error {
-	for i, raw := range e.Content {
+	for i, raw := range e.Content.of {
 		if err := a.begin(i, raw); err != nil {
 			return err
 		}
@@ -244,7 +245,7 @@ func (b *block) part() recall.Part {
 	return chat.SealedBlock(b.now()) // what Anthropic's own tools did
 }
 
-// now returns the block with what deltas added to it; byte for byte as it began if none did.
+// now returns the block with what deltas added to it. Without any it is byte for byte as it began.
 func (b *block) now() json.RawMessage {
 	added := map[string]any{}
 	for name, piece := range map[string]struct{ began, is string }{"text": {string(b.of.Text), b.text.String()},
