@@ -85,9 +85,10 @@ func (s *Server) searchMessages(ctx context.Context, in *struct {
 		}
 	}
 	offset, end, found, more := q.Offset, q.Offset+q.Limit, []letta.FoundMessage{}, true
-	q.Limit, q.Offset = recall.SearchMax, 0
+	q.Offset = 0
 	var results recall.Results
 	for ; more && len(found) < end; q.Offset += q.Limit { // some messages say nothing, some several things
+		q.Limit = min(end-len(found), recall.SearchMax)
 		if results, err = s.Recall.Search(ctx, rest.Org(ctx), q); err != nil {
 			return nil, err
 		}
