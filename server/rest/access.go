@@ -13,20 +13,20 @@ const (
 	Public           // no key is needed
 	AnyKey           // every key: the operation shows nothing of an organization
 	Read             // keys with the scope read
-	ReadAgent        // those, and keys with the scope tools of the agent that the path names
-	Tools            // keys with the scope write, and those with the scope tools of the agent that the path names
+	ReadAgent        // Read keys, and keys with the scope tools for the agent that the path names
+	Tools            // keys with the scope write, and keys with the scope tools for the agent that the path names
 	Write            // keys with the scope write
 	Admin            // keys with the scope admin
 	Operator         // keys of the operator
 )
 
-// scopes are the scopes that give access, any of which suffices.
+// scopes returns the scopes that give access; any one of them suffices.
 func (a Access) scopes() []string {
 	return map[Access][]string{Read: {apikey.Read}, ReadAgent: {apikey.Read, apikey.Tools},
 		Tools: {apikey.Tools, apikey.Write}, Write: {apikey.Write}, Admin: {apikey.Admin}}[a]
 }
 
-// security is the access in an OpenAPI document: any of these suffices. The names of keys are those of their scopes.
+// security is the access in an OpenAPI document: any entry suffices. Each entry names a scope, "operator", or any key.
 func (a Access) security() []map[string][]string {
 	if a == Public {
 		return []map[string][]string{}

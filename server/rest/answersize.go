@@ -8,31 +8,30 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// An answer is made of rows, each of which is in memory up to four times: as it came, as a value, as JSON, and as what
-// the JSON grew from.
+// The rows of an answer are in memory up to four times: as Postgres sent them, as Go values, as JSON, and as the buffer
+// in which the JSON grew.
 const (
-	maxAnswerBytes   = 32 << 20 // of the rows of one answer
-	freeAnswerBytes  = 1 << 20  // of each are not counted
-	allAnswersBytes  = 96 << 20 // of the rows of all
-	answersForOthers = 48 << 20 // of these, for other organizations than one
+	maxAnswerBytes   = 32 << 20 // of rows in one answer
+	freeAnswerBytes  = 1 << 20  // of rows in each answer that are not counted
+	allAnswersBytes  = 96 << 20 // of rows in all answers at once
+	answersForOthers = 48 << 20 // of allAnswersBytes that one organization leaves to the others
 )
 
-// ReadsMore lets an operation read more than it answers. What it reads beyond the bound of an answer does not count.
+// ReadsMore says that an operation reads more rows than it answers with. Bytes beyond maxAnswerBytes are not counted.
 func ReadsMore(op *operation) { op.readsMore = true }
 
-// heldAnswer counts the bytes of the rows that an answer is made of, until it was sent. Several goroutines may read
-// them.
+// heldAnswer counts the bytes of an answer's rows until the answer was sent. Several goroutines may read the rows.
 type heldAnswer struct {
 	in        *db.Shares
 	org       db.Org
 	readsMore bool
 
 	mu          sync.Mutex
-	read, bytes int64 // so far; counted
+	read, bytes int64 // bytes read so far, and bytes counted in the shares
 }
 
-// boundAnswers returns a middleware that bounds the memory of an operation's answers. A larger answer is a *Problem of
-// status 422, and one for which others leave no room of status 429.
+// boundAnswers returns a middleware that bounds the memory of an operation's answers. A *Problem of status 422 if an
+// answer is too large, of status 429 if the answers to others leave no room for it.
 func (a *API) boundAnswers(readsMore bool) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		held := &heldAnswer{in: a.answers, org: Org(ctx.Context()), readsMore: readsMore}
@@ -41,7 +40,7 @@ func (a *API) boundAnswers(readsMore bool) func(huma.Context, func(huma.Context)
 	}
 }
 
-// release counts the rows no more.
+// release gives back the bytes that were counted.
 func (h *heldAnswer) release() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -55,13 +54,13 @@ func (h *heldAnswer) add(bytes int64) error {
 		return Unprocessable("request", "the answer would have more than 32 MiB; ask for fewer things at a time (limit), or "+
 			"for a part of them")
 	}
-	more := min(h.read, maxAnswerBytes) - freeAnswerBytes - h.bytes
-	if more <= 0 {
+	excess := min(h.read, maxAnswerBytes) - freeAnswerBytes - h.bytes
+	if excess <= 0 {
 		return nil
 	}
-	if !h.in.TryTake(h.org, more, h.bytes) {
+	if !h.in.TryTake(h.org, excess, h.bytes) {
 		return retryLater(codeTooMany, "Other large answers are being made or sent; try again in a moment", "1")
 	}
-	h.bytes += more
+	h.bytes += excess
 	return nil
 }

@@ -17,22 +17,23 @@ import (
 type Config struct {
 	Title, Version string
 	Log            *slog.Logger
-	Timeout        time.Duration // of each request that is not streamed; DefaultTimeout if 0
+	Timeout        time.Duration // how long a request may take, streams excepted; DefaultTimeout if 0
 	Keys           *Keys         // nil serves every request without an organization
-	KeyAge         time.Duration // that an open answer believes a key which was checked; DefaultKeyAge if 0
-	Pace           BodyPace      // of the bodies of requests
-	Budget         BodyBudget    // of the bodies that are in memory
-	SpoolBytes     int64         // of the files of bodies that are being received; DefaultSpoolBytes if 0
-	Observe        func(Served)  // gets each request that was answered; may be nil
+	KeyAge         time.Duration // how long an open answer trusts a checked key; DefaultKeyAge if 0
+	Pace           BodyPace      // how fast request bodies must come
+	Budget         BodyBudget    // bytes of request bodies in memory
+	SpoolBytes     int64         // bytes of the files that hold bodies being received; DefaultSpoolBytes if 0
+	Observe        func(Served)  // is called with each request that was answered; may be nil
 
-	// Ready returns why changes would not be stored, as it was found out after a time; nil without a database.
+	// Ready returns an error while changes cannot be stored. A check that was made after since may be reused. Ready is nil
+	// without a database.
 	Ready func(ctx context.Context, since time.Time) error
 }
 
-// DefaultTimeout is how long a request may take.
+// DefaultTimeout is how long a request may take, streams excepted.
 const DefaultTimeout = 30 * time.Second
 
-// DefaultKeyAge is how long a key that was checked counts for the events of an open answer.
+// DefaultKeyAge is how long an open answer trusts a checked key before it checks the key again.
 const DefaultKeyAge = time.Second
 
 // API is where operations are registered.
@@ -40,20 +41,19 @@ type API struct {
 	huma.API
 	Config
 	echo     *echo.Echo
-	access   map[string]map[string]Access // of echo's routes, by path and method
-	whole    map[string]bool              // paths of echo's routes whose GET is no stream
+	access   map[string]map[string]Access // access by route: path as echo writes it, then method
+	whole    map[string]bool              // paths, as echo writes them, with a GET that is no stream
 	spooled  *db.Shares                   // bytes of bodies in files
-	bodies   heldBytes                    // of bodies
-	answers  *db.Shares                   // bytes of the rows of answers
-	served   *db.Shares                   // requests at work, but for streams that are only read
-	arriving *arrivals                    // bodies on their way
-	usage    *keyUsage                    // of keys
-	lookups  *lookups                     // of keys
-	full     atomic.Bool                  // a change could not be stored
-	lacks    atomic.Pointer[time.Time]    // when a request failed as the schema lacks a part; nil if it is whole again
+	bodies   heldBytes                    // bytes of bodies in memory
+	answers  *db.Shares                   // bytes of rows in answers
+	served   *db.Shares                   // requests being worked on; streams that are only read do not count
+	arriving *arrivals                    // bodies that are not complete
+	usage    *keyUsage                    // requests of each key
+	lookups  *lookups                     // look-ups of keys
+	full     atomic.Bool                  // whether a change could not be stored
+	lacks    atomic.Pointer[time.Time]    // when the schema was seen to lack a part; nil once it is whole
 }
 
-// spools returns the shares of SpoolBytes.
 func (c Config) spools() *db.Shares {
 	total := cmp.Or(c.SpoolBytes, DefaultSpoolBytes)
 	return db.NewShares(total, total/2)

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	maxRequests    = 1024 // at work at the same time
-	maxBodies      = 4096 // on their way at the same time
-	maxBodiesOfKey = 1024 // of one key
+	maxRequests    = 1024 // requests being worked on at the same time
+	maxBodies      = 4096 // bodies that are not complete, of all senders
+	maxBodiesOfKey = 1024 // bodies that are not complete, of one key
 )
 
-// arrivals counts the bodies that are on their way.
+// arrivals counts the bodies that are not complete.
 type arrivals struct {
 	mu   sync.Mutex
 	all  int
@@ -33,59 +33,60 @@ func newArrivals() *arrivals {
 	return &arrivals{orgs: map[db.Org]int{}, keys: map[sender]int{}}
 }
 
-// begin counts a body. A *Problem of status 429 if the key has maxBodiesOfKey, or if the organization has half of those
-// that the others leave of maxBodies.
-func (a *arrivals) begin(from sender) error {
+// begin counts a body. A *Problem of status 429 if the sender has maxBodiesOfKey already, or if the organization has
+// half of the bodies that the others leave of maxBodies.
+func (a *arrivals) begin(by sender) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	others := a.all - a.orgs[from.org]
+	ofOthers := a.all - a.orgs[by.org]
 	switch {
-	case a.keys[from] >= maxBodiesOfKey:
+	case a.keys[by] >= maxBodiesOfKey:
 		return retryLater(codeKeyLimit, fmt.Sprintf("The API key has %d requests under way whose bodies are not complete, "+
-			"which is the most it may have: send those first", a.keys[from]), "1")
-	case a.orgs[from.org] >= (maxBodies-others)/2:
+			"which is the most it may have: send those first", a.keys[by]), "1")
+	case a.orgs[by.org] >= (maxBodies-ofOthers)/2:
 		return retryLater(codeTooMany, "Too many requests are under way whose bodies are not complete; try again in a moment",
 			"1")
 	}
-	a.all, a.orgs[from.org], a.keys[from] = a.all+1, a.orgs[from.org]+1, a.keys[from]+1
+	a.all, a.orgs[by.org], a.keys[by] = a.all+1, a.orgs[by.org]+1, a.keys[by]+1
 	return nil
 }
 
-// end counts a body no more.
-func (a *arrivals) end(from sender) {
+// end takes a body out of the count.
+func (a *arrivals) end(by sender) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.all, a.orgs[from.org], a.keys[from] = a.all-1, a.orgs[from.org]-1, a.keys[from]-1
-	if a.orgs[from.org] == 0 {
-		delete(a.orgs, from.org)
+	a.all, a.orgs[by.org], a.keys[by] = a.all-1, a.orgs[by.org]-1, a.keys[by]-1
+	if a.orgs[by.org] == 0 {
+		delete(a.orgs, by.org)
 	}
-	if a.keys[from] == 0 {
-		delete(a.keys, from)
+	if a.keys[by] == 0 {
+		delete(a.keys, by)
 	}
 }
 
-// count returns how many bodies are on their way.
+// count returns how many bodies are not complete.
 func (a *arrivals) count() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.all
 }
 
-// arrivingBody is a body that is on its way until its end is read.
+// arrivingBody is a request's body, which counts as arriving until its end is read.
 type arrivingBody struct {
 	io.ReadCloser
-	arrived func()       // once
-	begin   func() error // takes the request's place; nil of a request that needs none
+	arrived func()       // ends the counting; works once
+	begin   func() error // takes the request's place among those at work; nil if the request needs none
 	over    bool
-	refused error // of begin
+	refused error // the error of begin
 }
 
-// Read implements io.Reader. At the end of the body it takes the request's place; a *Problem if there is none.
-func (b *arrivingBody) Read(into []byte) (int, error) {
+// Read implements io.Reader. At the end of the body it takes the request's place; a *Problem of status 429 if there is
+// none.
+func (b *arrivingBody) Read(buffer []byte) (int, error) {
 	if b.refused != nil {
 		return 0, b.refused
 	}
-	n, err := b.ReadCloser.Read(into)
+	n, err := b.ReadCloser.Read(buffer)
 	if !errors.Is(err, io.EOF) || b.over {
 		return n, err
 	}
@@ -100,7 +101,7 @@ func (b *arrivingBody) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// body counts a body until its end is read, or arrived is called. A *Problem of status 429 as begin says.
+// body wraps a body, which counts until its end is read or arrived is called. Errors as begin.
 func (a *arrivals) body(of io.ReadCloser, from sender) (*arrivingBody, error) {
 	if err := a.begin(from); err != nil {
 		return nil, err

@@ -17,20 +17,20 @@ import (
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
-// recheckTimeout bounds a look for the key of an open answer, which waits meanwhile. The key counts if the database
-// does not answer by then.
+// recheckTimeout bounds the look-up of the key of an open answer, which waits meanwhile. If the database does not
+// answer in this time, the key counts as valid.
 const recheckTimeout = 5 * time.Second
 
-// authenticate finds a request's organization by its key. A request without a key that the server knows belongs to the
-// open organization, if there is one. The server then refuses what a web page of another site sends through a browser
-// on this machine: a request to a host name that is not this machine's (DNS rebinding), or from another origin's page.
-// It refuses what the key may not do, and what exceeds its limits.
+// authenticate finds a request's organization by its key. A request without a key belongs to the open organization, if
+// the server has one. Such a server refuses requests that a web page of another site sends through a browser on this
+// machine: requests to a host name that is not this machine's (DNS rebinding), and requests from the page of another
+// origin. Authenticate also refuses what the key may not do, and what exceeds the key's limits.
 func (a *API) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if a.isPublic(c.Path()) {
 			return next(c)
 		}
-		r, began := c.Request(), time.Now()
+		r, start := c.Request(), time.Now()
 		key, err := a.caller(r)
 		if err != nil {
 			if ProblemOf(err).status < http.StatusInternalServerError {
@@ -39,11 +39,11 @@ func (a *API) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 			return err
 		}
 		if key.ID != "" {
-			end, err := a.count(r, key)
+			done, err := a.count(r, key)
 			if err != nil {
 				return err
 			}
-			defer end()
+			defer done()
 		}
 		if err := a.authorize(c, key); err != nil {
 			return err
@@ -56,7 +56,7 @@ func (a *API) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 		ctx := db.WithProvenance(db.WithOrg(r.Context(), key.Org), provenanceOf(c, key))
 		c.SetRequest(r.WithContext(ctx))
 		setContext(c, keyCaller, key)
-		setContext(c, keyAuthTook, time.Since(began))
+		setContext(c, keyAuthTook, time.Since(start))
 		setContext(c, keyRecheck, func() error {
 			ctx, cancel := context.WithTimeout(r.Context(), min(recheckTimeout, a.Timeout))
 			defer cancel()
@@ -100,21 +100,21 @@ func (a *API) caller(r *http.Request) (apikey.Key, error) {
 	return apikey.Key{Org: org, Operator: true, Scopes: []string{apikey.Admin}}, refuseOtherSites(r)
 }
 
-// count counts a request of a key, and stores now and then that the key is used.
+// count counts a request of a key, and stores the key's last use now and then. end ends the count.
 func (a *API) count(r *http.Request, key apikey.Key) (end func(), err error) {
 	end, store, err := a.usage.begin(key, time.Now())
 	if store && a.Keys.Used != nil {
 		ctx, cancel := context.WithTimeout(r.Context(), a.Timeout)
 		defer cancel()
-		if err := a.Keys.Used(ctx, key.ID); err != nil { // as of a database that is read-only
+		if err := a.Keys.Used(ctx, key.ID); err != nil { // for example, the database is read-only
 			a.Log.DebugContext(ctx, "store the use of a key", "key", key.ID, "error", err)
 		}
 	}
 	return end, err
 }
 
-// refuseOtherSites returns an error unless a request names this machine, and comes from no other origin's page, which
-// another port of this machine is too, and through no proxy, which other machines may reach.
+// refuseOtherSites returns an error unless a request names this machine as its host, comes from no page of another
+// origin (another port is another origin), and came through no proxy, which other machines might reach.
 func refuseOtherSites(r *http.Request) error {
 	if !isLocal(r.Host) {
 		return Forbidden("Without an API key this server answers only to localhost, not to " + r.Host +
@@ -125,10 +125,10 @@ func refuseOtherSites(r *http.Request) error {
 		return Forbidden("Without an API key this server refuses requests from the pages of " + origin +
 			": create a key with 'loci keys create'")
 	}
-	for _, from := range r.Header.Values("Sec-Fetch-Site") {
-		if !strings.EqualFold(from, "same-origin") && !strings.EqualFold(from, "none") {
+	for _, site := range r.Header.Values("Sec-Fetch-Site") {
+		if !strings.EqualFold(site, "same-origin") && !strings.EqualFold(site, "none") {
 			return Forbidden("Without an API key this server refuses requests from the pages of other sites and ports (" +
-				from + "): create a key with 'loci keys create'")
+				site + "): create a key with 'loci keys create'")
 		}
 	}
 	for name := range r.Header {
@@ -140,12 +140,12 @@ func refuseOtherSites(r *http.Request) error {
 	return nil
 }
 
-// proxyHeaders are the headers that proxies add, apart from those that begin with X-Forwarded.
+// proxyHeaders are the headers that proxies add, besides those beginning with X-Forwarded.
 var proxyHeaders = []string{"Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "X-Original-Forwarded-For",
 	"X-Cluster-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "Fastly-Client-Ip"}
 
-// secretOf returns the key that a request carries: a bearer token, or X-BARE-PASSWORD, with or without the word
-// password before the key, as Letta's self-hosted servers have it.
+// secretOf returns the key in a request: a bearer token, or the header X-BARE-PASSWORD, where the word password may
+// stand before the key, as with Letta's self-hosted servers.
 func secretOf(r *http.Request) string {
 	if scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") {
 		return strings.TrimSpace(token)

@@ -14,19 +14,20 @@ import (
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
-// authorize returns an error if a key may not call the operation of a request. It does not depend on what exists.
+// authorize returns an error if a key may not call the operation of a request. The answer does not depend on what is
+// stored.
 func (a *API) authorize(c echo.Context, key apikey.Key) error {
-	access := a.access[c.Path()][c.Request().Method] // none of a path or method that is not served
-	may := true
+	access := a.access[c.Path()][c.Request().Method] // zero for a route that is not served
+	allowed := true
 	switch access {
 	case Read:
-		may = key.May(apikey.Read)
+		allowed = key.May(apikey.Read)
 	case Write:
-		may = key.May(apikey.Write)
+		allowed = key.May(apikey.Write)
 	case Admin:
-		may = key.May(apikey.Admin)
+		allowed = key.May(apikey.Admin)
 	case Operator:
-		may = key.Operator
+		allowed = key.Operator
 	case ReadAgent, Tools:
 		if access == ReadAgent && key.May(apikey.Read) || key.May(apikey.Write) {
 			return nil
@@ -34,16 +35,16 @@ func (a *API) authorize(c echo.Context, key apikey.Key) error {
 		if key.May(apikey.Tools) {
 			return a.authorizeAgent(c, key, access)
 		}
-		may = false
+		allowed = false
 	}
-	if may {
+	if allowed {
 		return nil
 	}
 	return lacksScope(c, key, access)
 }
 
-// ForAgent makes a request one for an agent that its path does not name. It returns an error if the request's key may
-// not read the agent.
+// ForAgent makes agentID the agent of a request with a path that names none. It returns an error if the request's key
+// may not read the agent.
 func (a *API) ForAgent(c echo.Context, agentID string) error {
 	c.SetParamNames("agent_id")
 	c.SetParamValues(agentID)
@@ -56,12 +57,14 @@ func (a *API) ForAgent(c echo.Context, agentID string) error {
 	return a.authorizeAgent(c, key, ReadAgent)
 }
 
-// MayRunTools reports whether a key may call the tools of an agent, as Tools says.
+// MayRunTools reports whether a key may call the tools of an agent: it has the scope write, or the scope tools for this
+// agent.
 func MayRunTools(key apikey.Key, agentID string) bool {
 	return key.May(apikey.Write) || key.May(apikey.Tools) && key.MayActAs(agentID)
 }
 
-// authorizeAgent returns an error unless the path of a request names an agent of a key, or what belongs to one.
+// authorizeAgent returns an error unless the request's path names an agent that the key may act as, or a conversation
+// or run of such an agent.
 func (a *API) authorizeAgent(c echo.Context, key apikey.Key, access Access) error {
 	i := slices.IndexFunc(agentParams, func(name string) bool { return c.Param(name) != "" })
 	param, id := agentParams[i], c.Param(agentParams[i])
@@ -80,20 +83,20 @@ func (a *API) authorizeAgent(c echo.Context, key apikey.Key, access Access) erro
 	return nil
 }
 
-// lacksScope is a request that a key may not send.
-func lacksScope(c echo.Context, key apikey.Key, needs Access) *Problem {
+// lacksScope is the problem of a request that the key's scopes do not allow.
+func lacksScope(c echo.Context, key apikey.Key, needed Access) *Problem {
 	operation := c.Request().Method + " " + strings.TrimSuffix(c.Request().URL.Path, "/")
-	if needs == Operator {
+	if needed == Operator {
 		return forbiddenScope("operator", "Only the operator may send "+operation+": use a key of "+
 			"'loci keys create --operator', or the commands of 'loci' on the server's machine")
 	}
-	wanted := strings.Join(needs.scopes(), " or ")
-	return forbiddenScope(strings.Join(needs.scopes(), " "), "The API key lacks the scope "+wanted+", which "+operation+
+	scopes := strings.Join(needed.scopes(), " or ")
+	return forbiddenScope(strings.Join(needed.scopes(), " "), "The API key lacks the scope "+scopes+", which "+operation+
 		" needs; it has "+strings.Join(key.Scopes, " and ")+". Use another key, or make one with "+
 		"'loci keys create --scope'")
 }
 
-// otherAgent is a request of a key of agents for another agent, whether or not that exists.
+// otherAgent is the problem of a request for an agent that the key may not act as, whether or not that agent exists.
 func otherAgent(param, id string, access Access) *Problem {
 	if param == "conversation_id" && id == "default" {
 		return forbiddenScope(apikey.Tools, "The API key has the scope tools of single agents: name the agent's id in the "+
@@ -117,8 +120,8 @@ func forbiddenScope(scope, detail string) *Problem {
 	return p
 }
 
-// provenanceOf returns the provenance of what a request stores: its key, and the agent and the conversation that its
-// path names by their ids.
+// provenanceOf returns the provenance for what a request stores: the key, and the agent and conversation that the path
+// names by id.
 func provenanceOf(c echo.Context, key apikey.Key) db.Provenance {
 	p := db.Provenance{KeyID: key.ID}
 	if id := c.Param("agent_id"); db.UUID("agent-", id) != uuid.Nil {

@@ -12,63 +12,63 @@ import (
 	"time"
 )
 
-// BodyPace bounds the time that a server waits for the bytes of a request's body, or for a client to take those of an
-// answer. The time in which nothing is waited for, because what came is worked on, does not count. Zero fields are
-// those of DefaultPace.
+// BodyPace bounds how long a server waits for the bytes of a request's body, or for a client to take the bytes of an
+// answer. Time in which the server works on received bytes does not count. A zero field means the value in DefaultPace.
 type BodyPace struct {
-	Interval time.Duration // in which MinBytes must come, or the end
+	Interval time.Duration // MinBytes, or the end of the body, must come in this time
 	MinBytes int
-	Rate     int64         // bytes a second of a long body, once Interval is over; negative: none
+	Rate     int64         // bytes a second, required of a long body after Interval; negative requires none
 	Total    time.Duration // for the whole body
-	Rest     time.Duration // for what a handler leaves unread, before the connection is closed
+	Rest     time.Duration // for reading what a handler left unread, before the connection is closed
 }
 
-// DefaultPace takes a body from any line that carries 1 KiB a second, a long one from any that carries 64 KiB a second,
-// for at most an hour.
+// DefaultPace accepts short bodies over lines of 1 KiB a second, and long ones over lines of 64 KiB a second, for at
+// most an hour.
 var DefaultPace = BodyPace{Interval: 30 * time.Second, MinBytes: 30 << 10, Rate: 64 << 10, Total: time.Hour,
 	Rest: 2 * time.Second}
 
-// longBody is the size of a body, declared or received, above which it must keep the Rate of its BodyPace.
+// longBody is the size in bytes, declared or received, above which a body must keep the Rate of its BodyPace.
 const longBody = 1 << 20
 
-// WithDefaults returns a pace without zero fields.
+// WithDefaults returns the pace with zero fields replaced by those of DefaultPace.
 func (p BodyPace) WithDefaults() BodyPace {
 	d := DefaultPace
 	return BodyPace{Interval: cmp.Or(p.Interval, d.Interval), MinBytes: cmp.Or(p.MinBytes, d.MinBytes),
 		Rate: cmp.Or(p.Rate, d.Rate), Total: cmp.Or(p.Total, d.Total), Rest: cmp.Or(p.Rest, d.Rest)}
 }
 
-// maxRestBytes is the most that is read of a body behind its handler, as much as net/http reads.
+// maxRestBytes is the most that is read of a body that its handler left unread; net/http reads as much.
 const maxRestBytes = 256 << 10
 
-// Waiting is how long bytes were waited for.
+// Waiting adds up how long a server waited for bytes.
 type Waiting struct {
 	pace            BodyPace
-	declared        int64 // bytes that are to come; negative if nobody said
+	declared        int64 // bytes that the sender announced; negative if unknown
 	total, interval time.Duration
 	bytesInInterval int
 	bytes           int64
 }
 
-// NewWaiting returns the waiting for bytes of a declared number, negative if it is not known, that keep a pace.
+// NewWaiting returns a Waiting with a pace. declared is the number of bytes that the sender announced, negative if
+// unknown.
 func NewWaiting(p BodyPace, declared int64) *Waiting {
 	return &Waiting{pace: p.WithDefaults(), declared: declared}
 }
 
-// Patience returns how long to wait for the next bytes; 0 if no longer.
+// Patience returns how long to wait for the next bytes; 0 if the time is over.
 func (w *Waiting) Patience() time.Duration {
-	left := min(w.pace.Interval-w.interval, w.pace.Total-w.total)
+	patience := min(w.pace.Interval-w.interval, w.pace.Total-w.total)
 	if w.mustKeepRate() {
 		earned := time.Duration(float64(w.bytes) / float64(w.pace.Rate) * float64(time.Second))
-		left = min(left, w.pace.Interval+earned-w.total)
+		patience = min(patience, w.pace.Interval+earned-w.total)
 	}
-	return max(left, 0)
+	return max(patience, 0)
 }
 
 // mustKeepRate reports whether the bytes must keep the rate of a long body.
 func (w *Waiting) mustKeepRate() bool { return w.pace.Rate > 0 && max(w.declared, w.bytes) > longBody }
 
-// Note notes that n bytes came after a time.
+// Note records that n bytes came after a wait of duration after.
 func (w *Waiting) Note(n int, after time.Duration) {
 	w.total, w.interval = w.total+after, w.interval+after
 	w.bytes, w.bytesInInterval = w.bytes+int64(n), w.bytesInInterval+n
@@ -77,30 +77,30 @@ func (w *Waiting) Note(n int, after time.Duration) {
 	}
 }
 
-// pacedBody is a request's body that fails with a 408 if it comes too slowly. The end of the request's context ends a
-// Read.
+// pacedBody is a request's body that fails with a 408 if it comes too slowly. A Read ends when the request's context
+// ends.
 type pacedBody struct {
 	io.ReadCloser
 	*Waiting
-	ctx        context.Context //nolint:containedctx // of the request
+	ctx        context.Context // nolint:containedctx // of the request
 	connection *http.ResponseController
 
-	over, incomplete bool // the end was read; the body cannot be read any more
+	over, incomplete bool // the end was read; and: nobody can read the rest any more
 }
 
-// Read implements io.Reader. At the end of the body it removes the deadline, because one that passes while the request
-// is served would cancel it. After an error the deadline stays: nobody waits for that body any more.
-func (b *pacedBody) Read(into []byte) (int, error) {
+// Read implements io.Reader. At the end of the body it removes the deadline, because a deadline that passes while the
+// request is served would cancel the request. After an error the deadline stays: nobody waits for that body any more.
+func (b *pacedBody) Read(buffer []byte) (int, error) {
 	if b.incomplete {
 		return 0, b.tooSlow()
 	}
-	began := time.Now()
-	_ = b.connection.SetReadDeadline(began.Add(b.Patience())) // a test's recorder has none
+	start := time.Now()
+	_ = b.connection.SetReadDeadline(start.Add(b.Patience())) // a test's recorder has none
 	if b.ctx.Err() != nil {
 		b.interrupt()
 	}
-	n, err := b.ReadCloser.Read(into)
-	b.Note(n, time.Since(began))
+	n, err := b.ReadCloser.Read(buffer)
+	b.Note(n, time.Since(start))
 	switch {
 	case errors.Is(err, io.EOF):
 		b.over = true
@@ -114,8 +114,8 @@ func (b *pacedBody) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// interruptAtEnd interrupts the body once ctx ends, until stop is called. Once stop has returned nothing touches the
-// connection, which may be that of another request by then.
+// interruptAtEnd interrupts reads of the body once ctx ends. After stop has returned nothing touches the connection,
+// which may serve another request by then.
 func (b *pacedBody) interruptAtEnd(ctx context.Context) (stop func()) {
 	done := make(chan struct{})
 	cancel := context.AfterFunc(ctx, func() {
@@ -141,8 +141,8 @@ func (b *pacedBody) tooSlow() error {
 		"it in %s", pace, b.pace.Total))
 }
 
-// finish reads the rest of a body that its handler left, so that the client reads the answer, and the connection serves
-// its next request. It reports false if the connection must be closed instead.
+// finish reads what the handler left of a body, so that the client reads the answer and the connection can serve the
+// next request. It returns false if the connection must be closed instead.
 func (b *pacedBody) finish(declared int64) bool {
 	if b.over {
 		return true
@@ -164,7 +164,7 @@ func pacedBy(pace BodyPace, next http.Handler) http.Handler {
 		body := &pacedBody{ReadCloser: r.Body, Waiting: NewWaiting(pace, r.ContentLength), ctx: r.Context(),
 			connection: http.NewResponseController(w)}
 		defer body.interruptAtEnd(r.Context())()
-		r = r.WithContext(r.Context()) // net/http looks at the body of its own
+		r = r.WithContext(r.Context()) // net/http compares the body with its own
 		r.Body = body
 		answer := &afterBody{ResponseWriter: w, body: body, request: r}
 		next.ServeHTTP(answer, r)
@@ -172,7 +172,7 @@ func pacedBy(pace BodyPace, next http.Handler) http.Handler {
 	})
 }
 
-// afterBody is an answer that begins once the rest of the request's body was read.
+// afterBody is an answer that begins after the rest of the request's body was read.
 type afterBody struct {
 	http.ResponseWriter
 	body    *pacedBody
@@ -180,11 +180,11 @@ type afterBody struct {
 	began   sync.Once
 }
 
-// begin reads the rest of the body, or lets the connection be closed behind the answer.
+// begin reads the rest of the body. If there is too much of it, the connection is closed after the answer.
 func (w *afterBody) begin() {
 	w.began.Do(func() {
 		pace, waits := w.body.pace, w.request.Header.Get("Expect") != "" && w.body.bytes == 0
-		if waits { // to be told to send: net/http closes the connection
+		if waits { // for permission to send the body: net/http closes the connection
 			_ = w.body.connection.SetReadDeadline(time.Now().Add(pace.Rest))
 			return
 		}
@@ -192,16 +192,16 @@ func (w *afterBody) begin() {
 			return
 		}
 		w.Header().Set("Connection", "close")
-		rest := pace.Rest // net/http reads on for so long, and then waits until the client has read the answer
+		pause := pace.Rest // net/http reads on this long, then waits until the client has read the answer
 		if w.body.incomplete {
-			rest = 0
+			pause = 0
 		}
-		_ = w.body.connection.SetReadDeadline(time.Now().Add(rest))
+		_ = w.body.connection.SetReadDeadline(time.Now().Add(pause))
 	})
 }
 
-// linger sends the answer and reads on for a while behind it, where the client was told to go on with its body, because
-// net/http would close that connection at once and the client might never read the answer.
+// linger sends the answer and reads on for a while, if the client was told to send its body (Expect: 100-continue).
+// net/http would close that connection at once, and the client might never read the answer.
 func (w *afterBody) linger() {
 	if w.request.Header.Get("Expect") == "" || w.body.bytes == 0 || w.body.over || w.body.incomplete {
 		return
@@ -230,7 +230,7 @@ func (w *afterBody) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// FlushError implements what http.ResponseController flushes with.
+// FlushError is the method that http.ResponseController calls to flush.
 func (w *afterBody) FlushError() error {
 	w.begin()
 	return http.NewResponseController(w.ResponseWriter).Flush()

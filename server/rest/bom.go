@@ -5,11 +5,11 @@ import (
 	"io"
 )
 
-// withoutBOM returns a reader of a text without the byte order mark that it may begin with.
+// withoutBOM returns a reader that skips a byte order mark at the beginning of a text.
 func withoutBOM(text io.Reader) io.Reader {
 	in := bufio.NewReader(text)
 	if first, _ := in.Peek(len(byteOrderMark)); string(first) == byteOrderMark {
-		_, _ = in.Discard(len(byteOrderMark)) // it was read already
+		_, _ = in.Discard(len(byteOrderMark)) // Peek has read these bytes
 	}
 	return in
 }

@@ -16,45 +16,45 @@ type ListReader[T any] struct {
 	property string
 	schemas  huma.Registry
 	schema   *huma.Schema
-	values   int // that an item may have
+	values   int // JSON values that an item may have
 }
 
-// NewListReader returns a reader of the list in a property. Each item is checked against the schema of T.
+// NewListReader returns a reader for the list in a property of a body. Each item is checked against the schema of T.
 func NewListReader[T any](a *API, property string) *ListReader[T] {
 	return &ListReader[T]{property, a.OpenAPI().Components.Schemas, SchemaOf[T](a), maxBodyValues}
 }
 
-// Large returns a reader whose items may have as many values as an agent with its history.
+// Large returns a reader that allows maxItemValues JSON values in an item, enough for an agent with its history.
 func (l *ListReader[T]) Large() *ListReader[T] {
 	large := *l
 	large.values = maxItemValues
 	return &large
 }
 
-// Items yields the items of a body, and adds to warnings the fields that it does not know. The first error is the last
-// thing that is yielded.
+// Items yields the items of a body's list. It adds warnings for unknown fields. An error is the last thing that Items
+// yields.
 func (l *ListReader[T]) Items(body io.Reader, warnings *Warnings) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		wanted := true
+		more := true
 		err := l.object(json.NewDecoder(&boundedTexts{Reader: withoutBOM(body)}), warnings, func(item T) bool {
-			wanted = yield(item, nil)
-			return wanted
+			more = yield(item, nil)
+			return more
 		})
-		if err != nil && wanted {
-			var none T
-			yield(none, bodyError(err))
+		if err != nil && more {
+			var empty T
+			yield(empty, bodyError(err))
 		}
 	}
 }
 
-// bodyError says what is wrong with a body that cannot be read to its end.
+// bodyError turns an error of reading a body into a *Problem; it keeps *Problem and *http.MaxBytesError.
 func bodyError(err error) error {
-	_, own := errors.AsType[*Problem](err)
+	_, isProblem := errors.AsType[*Problem](err)
 	_, limit := errors.AsType[*http.MaxBytesError](err)
 	_, syntax := errors.AsType[*json.SyntaxError](err)
 	mismatch, unfit := errors.AsType[*json.UnmarshalTypeError](err)
 	switch {
-	case own || limit:
+	case isProblem || limit:
 		return err
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		return Malformed("body: unexpected end of JSON input")
@@ -66,21 +66,21 @@ func bodyError(err error) error {
 	return Malformed("The request's body broke off: " + err.Error())
 }
 
-// errEnough ends the reading of a body whose remaining items nobody wants.
+// errEnough ends the reading of a body after the consumer has stopped.
 var errEnough = errors.New("enough")
 
-// object hands the items of the list to take until it returns false.
-func (l *ListReader[T]) object(in *json.Decoder, warnings *Warnings, take func(T) bool) error {
+// object calls take with the items of the list until take returns false.
+func (l *ListReader[T]) object(decoder *json.Decoder, warnings *Warnings, take func(T) bool) error {
 	found := false
-	err := eachField(in, "expected object", func(name string) error {
+	err := eachField(decoder, "expected object", func(name string) error {
 		if name != l.property {
 			warnings.addUnknown("field", name, []string{l.property})
-			return skip(in, func() {})
+			return skip(decoder, func() {})
 		}
 		found = true
-		return eachItem(in, "body."+name, func(i int, raw json.RawMessage) error {
-			at := fmt.Sprintf("%s[%d]", name, i)
-			item, err := l.Item(at, raw, warnings)
+		return eachItem(decoder, "body."+name, func(i int, raw json.RawMessage) error {
+			place := fmt.Sprintf("%s[%d]", name, i)
+			item, err := l.Item(place, raw, warnings)
 			if err == nil && !take(item) {
 				err = errEnough
 			}
@@ -96,10 +96,11 @@ func (l *ListReader[T]) object(in *json.Decoder, warnings *Warnings, take func(T
 	return err
 }
 
-// eachField calls take with the name of each field of a body, whose value take reads. An empty body has no fields; any
-// other must be an object, which rule says. A *Problem if a field is there twice.
-func eachField(in *json.Decoder, rule string, take func(name string) error) error {
-	open, err := in.Token()
+// eachField calls take with the name of each field of a body; take reads the field's value. An empty body has no
+// fields. If the body is no object, the error is a *Problem with the text of rule. A *Problem if a field is there
+// twice.
+func eachField(decoder *json.Decoder, rule string, take func(name string) error) error {
+	open, err := decoder.Token()
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
@@ -109,55 +110,55 @@ func eachField(in *json.Decoder, rule string, take func(name string) error) erro
 	if open != json.Delim('{') {
 		return Unprocessable("body", rule)
 	}
-	seen := map[string]bool{}
-	for in.More() {
-		token, err := in.Token()
+	names := map[string]bool{}
+	for decoder.More() {
+		token, err := decoder.Token()
 		if err != nil {
 			return err
 		}
-		name := token.(string) // a decoder takes nothing else for the name of a field
-		if seen[name] {
+		name := token.(string) // a decoder returns nothing but a string for a field's name
+		if names[name] {
 			return twice(name)
 		}
-		seen[name] = true
+		names[name] = true
 		if err := take(name); err != nil {
 			return err
 		}
 	}
-	if _, err := in.Token(); err != nil {
+	if _, err := decoder.Token(); err != nil {
 		return err
 	}
-	if _, err := in.Token(); !errors.Is(err, io.EOF) {
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return Malformed("body: there is something after the end of the JSON object")
 	}
 	return nil
 }
 
-// eachItem calls take with each item of a list, which stands at a place of the body.
-func eachItem(in *json.Decoder, at string, take func(i int, raw json.RawMessage) error) error {
-	if open, err := in.Token(); err != nil || open != json.Delim('[') {
+// eachItem calls take with each item of a list. at is the list's place in the body, for errors.
+func eachItem(decoder *json.Decoder, at string, take func(i int, raw json.RawMessage) error) error {
+	if open, err := decoder.Token(); err != nil || open != json.Delim('[') {
 		if err == nil {
 			err = Unprocessable(at, "expected array")
 		}
 		return err
 	}
-	for i := 0; in.More(); i++ {
+	for i := 0; decoder.More(); i++ {
 		var raw json.RawMessage
-		if err := in.Decode(&raw); err != nil {
+		if err := decoder.Decode(&raw); err != nil {
 			return err
 		}
 		if err := take(i, raw); err != nil {
 			return err
 		}
 	}
-	_, err := in.Token()
+	_, err := decoder.Token()
 	return err
 }
 
-// skip reads a value that nobody wants, and calls read when a part of it was read. A *Problem if it is too deep.
-func skip(in *json.Decoder, read func()) error {
+// skip reads past a value, and calls read after each token. A *Problem if the value is nested too deeply.
+func skip(decoder *json.Decoder, read func()) error {
 	for level := 0; ; {
-		token, err := in.Token()
+		token, err := decoder.Token()
 		if err != nil {
 			return err
 		}
@@ -176,15 +177,15 @@ func skip(in *json.Decoder, read func()) error {
 	}
 }
 
-// Item returns an item that stands at a place of a body, and adds to warnings the fields that it does not know. A
-// *Problem if it is not what the schema of T says.
+// Item decodes an item, and adds warnings for unknown fields. at is the item's place in the body, for errors. A
+// *Problem if the item breaks the schema of T.
 func (l *ListReader[T]) Item(at string, raw json.RawMessage, warnings *Warnings) (item T, err error) {
-	if broken := checkShape("body."+at, raw, maxBodyDepth-2, l.values); broken != nil {
-		return item, broken
+	if problem := checkShape("body."+at, raw, maxBodyDepth-2, l.values); problem != nil {
+		return item, problem
 	}
-	raw, broken := checkNames(l.schemas, l.schema, at, raw, warnings)
-	if broken != nil {
-		return item, broken
+	raw, problem := checkNames(l.schemas, l.schema, at, raw, warnings)
+	if problem != nil {
+		return item, problem
 	}
 	return l.item("body."+at, raw)
 }
@@ -194,10 +195,10 @@ func (l *ListReader[T]) item(at string, raw json.RawMessage) (item T, err error)
 	if err := json.Unmarshal(raw, &value); err != nil {
 		return item, err
 	}
-	var broken huma.ValidateResult
-	huma.Validate(l.schemas, l.schema, huma.NewPathBuffer([]byte(at), len(at)), huma.ModeWriteToServer, value, &broken)
-	if len(broken.Errors) > 0 {
-		return item, newProblem(codeInvalid, violations(explain(l.schemas, at, l.schema, broken.Errors)))
+	var result huma.ValidateResult
+	huma.Validate(l.schemas, l.schema, huma.NewPathBuffer([]byte(at), len(at)), huma.ModeWriteToServer, value, &result)
+	if len(result.Errors) > 0 {
+		return item, newProblem(codeInvalid, violations(explain(l.schemas, at, l.schema, result.Errors)))
 	}
 	if err := json.Unmarshal(raw, &item); err != nil {
 		return item, newProblem(codeInvalid, violation(&huma.ErrorDetail{Location: at, Message: err.Error()}))

@@ -12,11 +12,11 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// document completes the description of the operations, after the last was registered: descriptions, errors and filters
-// that follow from what all operations have in common.
+// document completes the OpenAPI document after the last operation was registered: it adds the descriptions, errors and
+// filters that all operations have in common.
 func (a *API) document() {
 	d := a.OpenAPI()
-	for _, ofHuma := range []string{"ErrorModel", "ErrorDetail"} { // declared with each operation
+	for _, ofHuma := range []string{"ErrorModel", "ErrorDetail"} { // huma declares these with each operation
 		delete(d.Components.Schemas.Map(), ofHuma)
 	}
 	boundIntegers(d)
@@ -55,7 +55,7 @@ func (a *API) document() {
 	}
 }
 
-// tagWords are the groups of operations: the first segments of their paths.
+// tagWords describes each group of operations by tag: the first segment of its paths.
 var tagWords = map[string]string{
 	"admin":         "Organizations, which only the operator creates, renames and deletes, and API keys.",
 	"agents":        "Agents, and what belongs to one: its prompt, messages, events, tools, open files and memories.",
@@ -87,7 +87,7 @@ var tagWords = map[string]string{
 	"tools":         "The tools that agents can have.",
 }
 
-// declareUnmatched declares the filters that nothing matches where they have an effect.
+// declareUnmatched declares the unmatched filters on operations that answer with a list or a count.
 func declareUnmatched(op *huma.Operation) {
 	ok := op.Responses["200"]
 	if ok == nil || ok.Content[JSON] == nil || !filters(op.Method, op.Path) {
@@ -103,8 +103,8 @@ func declareUnmatched(op *huma.Operation) {
 	}
 }
 
-// marshalDocument returns the document as JSON with an example of each body, without the types to which nothing in it
-// refers. It does not change the types, which requests are checked against meanwhile. It is called once.
+// marshalDocument returns the document as JSON, with an example of each body and without types that nothing refers to.
+// It leaves the types unchanged, because requests are checked against them at the same time. It is called once.
 func (a *API) marshalDocument() ([]byte, error) {
 	c := a.describer()
 	for _, item := range a.OpenAPI().Paths {
@@ -130,7 +130,7 @@ func (a *API) marshalDocument() ([]byte, error) {
 	return text, err
 }
 
-// dropUnused deletes the types to which nothing in a document refers, and reports whether there was one.
+// dropUnused deletes the types that nothing in a document refers to, and reports whether it deleted any.
 func dropUnused(types map[string]any, document []byte) (dropped bool) {
 	for name := range types {
 		if !bytes.Contains(document, []byte(`"#/components/schemas/`+name+`"`)) {
@@ -141,16 +141,16 @@ func dropUnused(types map[string]any, document []byte) (dropped bool) {
 	return dropped
 }
 
-// responseName is the name of the declared response of a status.
+// responseName is the name under which the response of a status is declared.
 func responseName(status int) string { return strings.ReplaceAll(http.StatusText(status), " ", "") }
 
-// documentErrors declares a response for each status of errors.
+// documentErrors declares one response for each status in errorCodes.
 func (a *API) documentErrors() {
 	declared := map[string]*huma.Response{}
 	for _, code := range errorCodes {
 		name := responseName(code.Status)
 		if name == "" {
-			continue // nobody sees it
+			continue // no client gets this status
 		}
 		if declared[name] == nil {
 			declared[name] = &huma.Response{Content: map[string]*huma.MediaType{JSON: {Schema: SchemaOf[Problem](a),
@@ -169,7 +169,7 @@ func errorResponse(name string) *huma.Response {
 	return &huma.Response{Ref: "#/components/responses/" + name}
 }
 
-// declareErrors gives an operation the errors that its method, parameters and body make possible.
+// declareErrors gives an operation the errors that can follow from its method, parameters and body.
 func (a *API) declareErrors(op *huma.Operation) {
 	body, public := op.RequestBody != nil, len(op.Security) == 0
 	inPath := slices.ContainsFunc(op.Parameters, func(p *huma.Param) bool { return p.In == "path" })

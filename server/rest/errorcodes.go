@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// ErrorCode is a kind of error, as answers name it and /v1/errors explains it.
+// ErrorCode is a kind of error, as answers name it and as /v1/errors explains it.
 type ErrorCode struct {
 	Code    string `json:"code" doc:"The word that answers with this error have as code. It never changes."`
 	Type    string `json:"type" doc:"The class of the error: what a program decides by."`
@@ -66,7 +66,7 @@ const (
 	codeModelTimeout = "model_timeout"
 )
 
-// errorCodes are all errors that the API answers, by status.
+// errorCodes are all errors of the API, sorted by status.
 var errorCodes = []ErrorCode{
 	{codeMalformed, typeRequest, http.StatusBadRequest,
 		"The request cannot be read: its body is not JSON or ends early. Send it whole."},
@@ -147,10 +147,10 @@ var errorCodes = []ErrorCode{
 			"once."},
 }
 
-// codeOf returns what a code means.
+// codeOf returns the description of a code.
 func codeOf(code string) ErrorCode {
 	return errorCodes[slices.IndexFunc(errorCodes, func(c ErrorCode) bool { return c.Code == code })]
 }
 
-// statusClientGone is nginx's and Letta's word for a caller who did not wait; nobody reads it but the log.
+// statusClientGone is the status, in nginx and in Letta, of a request that its client gave up. Only the log shows it.
 const statusClientGone = 499

@@ -10,82 +10,85 @@ import (
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
-// Malformed is a request that cannot be read.
+// Malformed is the problem of a request that cannot be read.
 func Malformed(detail string) *Problem { return newProblem(codeMalformed, detail) }
 
-// Forbidden is the problem of a request that this server never answers, like one from another host.
+// Forbidden is the problem of a request that this server never answers, such as one for another host.
 func Forbidden(detail string) *Problem { return newProblem(codeForbidden, detail) }
 
-// NotAllowed is an operation that no request can make happen.
+// NotAllowed is the problem of an operation that no request can make happen.
 func NotAllowed(detail string) *Problem {
 	p := newProblem(codeMethod, detail)
 	p.header = http.Header{"Allow": {""}, "X-Should-Retry": {"false"}}
 	return p
 }
 
-// notServed is the problem of a route of Letta's that this server does not have. why is a sentence.
+// notServed is the problem of a route that Letta has and this server does not. why is a sentence.
 func notServed(why string) *Problem { return NotServed(why + " " + routesServed) }
 
 // routesServed says where a client finds the routes of this server.
 const routesServed = "GET /openapi.json of this server lists the routes that it serves"
 
-// NotServed is a request for something that this server never does. why is a sentence.
+// NotServed is the problem of a request for something that this server never does. why is a sentence.
 func NotServed(why string) *Problem {
 	p := newProblem(codeNotServed, why)
-	p.header = http.Header{"X-Should-Retry": {"false"}} // clients would send it twice again
+	p.header = http.Header{"X-Should-Retry": {"false"}} // else clients would send it twice again
 	return p
 }
 
-// TooLarge is a body beyond its limit.
+// TooLarge is the problem of a body beyond its limit.
 func TooLarge(limitBytes int64) *Problem { return PartTooLarge("The request's body", limitBytes) }
 
-// PartTooLarge is a body of which a part, as a subject of a sentence, is beyond its limit.
+// PartTooLarge is the problem of a body with a part beyond its limit. part is the subject of a sentence.
 func PartTooLarge(part string, limitBytes int64) *Problem {
 	return newProblem(codeTooLarge, fmt.Sprintf("%s is larger than %d bytes", part, limitBytes))
 }
 
-// Unprocessable is a request that breaks a rule of its form: location names the field.
+// Unprocessable is the problem of a request that breaks a rule of its form. location names the field.
 func Unprocessable(location, rule string) *Problem {
 	return newProblem(codeInvalid, location+": "+rule)
 }
 
-// Conflict is a request that contradicts what is stored. current is shown with it unless it is nil.
+// Conflict is the problem of a request that contradicts what is stored. current is shown with the problem unless it is
+// nil.
 func Conflict(detail string, current any) *Problem {
 	p := newProblem(codeConflict, detail)
-	p.Current, p.header = current, http.Header{"X-Should-Retry": {"false"}} // clients would send it twice again
+	p.Current, p.header = current, http.Header{"X-Should-Retry": {"false"}} // else clients would send it twice again
 	return p
 }
 
-// Busy is a request to a conversation in which a run is at work.
+// Busy is the problem of a request to a conversation in which a run is working.
 func Busy(detail, runID string) *Problem {
 	p := Conflict(detail, nil)
 	p.RunID = runID
 	return p
 }
 
-// PendingApproval is a request to a conversation whose last message has calls that wait for the client.
+// PendingApproval is the problem of a request to a conversation that waits for the client: its last message has calls
+// that the client must answer.
 func PendingApproval(detail, messageID string) *Problem {
 	p := newProblem(codeApproval, detail)
 	p.Message, p.Pending, p.header = detail, messageID, http.Header{"X-Should-Retry": {"false"}}
 	return p
 }
 
-// Expired is a request for a stream that is no longer kept.
+// Expired is the problem of a request for a stream that is no longer kept.
 func Expired(detail string) *Problem { return newProblem(codeExpired, detail) }
 
-// NoModel is a request that needs a language model where none is configured.
+// NoModel is the problem of a request that needs a language model where none is configured.
 func NoModel(detail string) *Problem {
 	p := newProblem(codeNoModel, detail)
 	p.header = http.Header{"X-Should-Retry": {"false"}}
 	return p
 }
 
-// Unavailable is a request that may succeed in a moment.
+// Unavailable is the problem of a request that may succeed in a moment.
 func Unavailable() *Problem {
 	return retryLater(codeNoDatabase, "The database does not answer; try again in a moment", "1")
 }
 
-// noRoom is a change that cannot be stored until the operator makes room, or makes the database writable.
+// noRoom is the problem of a change that cannot be stored until the operator makes room, or makes the database
+// writable.
 func noRoom(err error) *Problem {
 	if db.IsReadOnly(err) {
 		return retryLater(codeNoRoom, "The server's database is read-only; try again when its operator has made it writable",
@@ -95,18 +98,19 @@ func noRoom(err error) *Problem {
 		"30")
 }
 
-// ErrStopping is the cause of the end of a request's context where the server stops and no longer waits for it.
+// ErrStopping is the cause with which a stopping server ends a request's context when it no longer waits for the
+// request.
 var ErrStopping = errors.New("the server stops")
 
-// stopping is a request that was not done when the server stopped.
+// stopping is the problem of a request that was not done when the server stopped.
 func stopping() *Problem {
 	return retryLater(codeStopping, "The server stops, and did not end this request; send it again in a moment", "5")
 }
 
-// unknown is the server's own fault, whose cause is not told.
+// unknown is the problem of a failure in the server. It hides the cause.
 func unknown() *Problem { return newProblem(codeInternal, "An unknown error occurred") }
 
-// unauthorized is a request without a key that the server accepts.
+// unauthorized is the problem of a request without a key that the server accepts.
 func unauthorized(err error) *Problem {
 	code, challenge := codeKey, `Bearer realm="Loci"`
 	if !errors.Is(err, errNoKey) {
@@ -120,7 +124,7 @@ func unauthorized(err error) *Problem {
 	return p
 }
 
-// ErrUnauthorized is a request without a key that this server accepts.
+// ErrUnauthorized says that a request has no key that this server accepts.
 var ErrUnauthorized = errors.New("Unauthorized")
 
 var (
@@ -130,7 +134,8 @@ var (
 		"'Authorization: Bearer KEY' with a key of 'loci keys create'", ErrUnauthorized)
 )
 
-// expiredKey is a request with a key that has expired. Who has the key may know when.
+// expiredKey is the error of a request with an expired key. It says when the key expired, because the caller has the
+// key.
 func expiredKey(key apikey.Key) error {
 	return fmt.Errorf("%w: the API key has %w at %s; use a new one of 'loci keys create'", ErrUnauthorized,
 		apikey.ErrExpired, key.ExpiresAt.UTC().Format(time.RFC3339))

@@ -14,12 +14,12 @@ func (a *API) explainErrors() {
 			return errorCodes, nil
 		})
 	Get(a.For(Public), errorsPath+"/{code}", "get_error: Explain a code of errors. An error's link leads here.",
-		func(_ context.Context, in *struct {
+		func(_ context.Context, input *struct {
 			Code string `path:"code" doc:"The code of an answer."`
 		}) (ErrorCode, error) {
-			i := slices.IndexFunc(errorCodes, func(c ErrorCode) bool { return c.Code == in.Code })
+			i := slices.IndexFunc(errorCodes, func(c ErrorCode) bool { return c.Code == input.Code })
 			if i < 0 {
-				return ErrorCode{}, db.NotFound("there is no error with the code '%s'; GET %s lists all", in.Code, errorsPath)
+				return ErrorCode{}, db.NotFound("there is no error with the code '%s'; GET %s lists all", input.Code, errorsPath)
 			}
 			return errorCodes[i], nil
 		})

@@ -12,27 +12,27 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// harmless are fields of Letta's that no warning names: those of answers that clients send back, and the choice of a
-// model for vectors, which is the operator's.
+// harmless are fields of Letta's that get no warning: fields of answers that clients send back, and the choice of an
+// embedding model, which the operator makes.
 var harmless = []string{"id", "created_at", "updated_at", "created_by_id", "last_updated_by_id", "organization_id",
 	"version", "embedding", "embedding_config", "embedding_chunk_size"}
 
-// isHarmless reports whether no warning names an unknown field that is not refused.
+// isHarmless reports whether an unknown field gets no warning. Fields in unserved are refused elsewhere.
 func isHarmless(name string) bool { return slices.Contains(harmless, name) || unserved[name] != "" }
 
 // bodyNames checks the names of the fields of a JSON text against schemas.
 type bodyNames struct {
 	schemas  Registry
 	text     []byte
-	at       int // the next byte of text
+	at       int // position of the next byte in text
 	cuts     [][2]int
 	warnings *Warnings
 }
 
-// checkNames returns a value of a request without the fields that its schema lacks, each of which it warns of, and
-// without the fractions of integers such as 7.0. Names are compared exactly: encoding/json would take others too. A
-// *Problem if an object has a field twice, or if a text cannot be stored. The text is changed; it is returned unchanged
-// if it is no JSON.
+// checkNames returns a JSON value of a request, changed in place. It cuts fields that the schema lacks, with a warning
+// for each, and zero fractions of integers, such as 7.0. Names are compared exactly, whereas encoding/json ignores
+// case. A *Problem if an object has a field twice, or if a text cannot be stored. A text that is no JSON is returned
+// unchanged.
 func checkNames(schemas Registry, s *Schema, place string, text []byte,
 	to *Warnings) ([]byte, *Problem) {
 	if !json.Valid(text) {
@@ -52,8 +52,8 @@ func checkNames(schemas Registry, s *Schema, place string, text []byte,
 	return append(kept, text[from:]...), nil
 }
 
-// Fault returns a sentence on why a JSON value is not taken: an object has a field twice, or a text cannot be stored.
-// Empty if nothing is wrong with it.
+// Fault returns a sentence about why a JSON value is refused: an object has a field twice, or a text cannot be stored.
+// It returns "" for a good value.
 func Fault(place string, value []byte) string {
 	if _, problem := checkNames(nil, nil, place, value, &Warnings{}); problem != nil {
 		return strings.TrimPrefix(string(problem.Detail), "body.")
@@ -61,7 +61,7 @@ func Fault(place string, value []byte) string {
 	return ""
 }
 
-// leaves are the schemas that a value of a schema may have, without references and alternatives.
+// leaves returns the schemas that a value of s may have, with references and alternatives resolved.
 func (b *bodyNames) leaves(s *Schema) []*Schema {
 	if s == nil {
 		return nil
@@ -76,26 +76,26 @@ func (b *bodyNames) leaves(s *Schema) []*Schema {
 	return all
 }
 
-// value reads a value with one of several schemas, any value if there is none.
-func (b *bodyNames) value(place string, of []*Schema) *Problem {
+// value reads a value with one of several schemas; without schemas, any value.
+func (b *bodyNames) value(place string, schemas []*Schema) *Problem {
 	switch b.next() {
 	case '{':
-		return b.object(place, of)
+		return b.object(place, schemas)
 	case '[':
-		return b.list(place, of)
+		return b.list(place, schemas)
 	case '"':
 		return b.storable(place, b.quoted())
 	default:
-		from := b.at
+		start := b.at
 		for b.at < len(b.text) && !strings.ContainsRune(",]} \t\r\n", rune(b.text[b.at])) {
 			b.at++
 		}
-		b.cutFraction(from, of)
+		b.cutFraction(start, schemas)
 	}
 	return nil
 }
 
-// cutFraction cuts a fraction of zeros, which encoding/json does not read, off an integer.
+// cutFraction cuts a fraction of zeros off an integer, because encoding/json does not read 7.0 into an int.
 func (b *bodyNames) cutFraction(from int, of []*Schema) {
 	whole, zeros, _ := bytes.Cut(b.text[from:b.at], []byte("."))
 	isInteger := slices.ContainsFunc(of, func(s *Schema) bool { return s.Type == huma.TypeInteger })
@@ -121,38 +121,38 @@ func (b *bodyNames) list(place string, of []*Schema) *Problem {
 }
 
 func (b *bodyNames) object(place string, of []*Schema) *Problem {
-	known, every := b.known(of)
-	seen := map[string]bool{}
-	end := 0 // of the last field that stays
+	known, anyName := b.known(of)
+	names := map[string]bool{}
+	end := 0 // end of the last field that is kept
 	for b.at++; b.next() != '}'; {
-		from := b.at
+		start := b.at
 		name := b.string()
-		at := strings.TrimPrefix(place+"."+name, ".")
-		if err := b.storable(at, b.text[from:b.at]); err != nil {
+		fieldPlace := strings.TrimPrefix(place+"."+name, ".")
+		if err := b.storable(fieldPlace, b.text[start:b.at]); err != nil {
 			return err
 		}
-		if seen[name] {
-			return twice(at)
+		if names[name] {
+			return twice(fieldPlace)
 		}
-		seen[name] = true
+		names[name] = true
 		b.next()
 		b.at++ // the colon
 		b.next()
 		value := b.at
 		cuts := len(b.cuts)
-		if err := b.value(at, known[name]); err != nil {
+		if err := b.value(fieldPlace, known[name]); err != nil {
 			return err
 		}
-		if _, ok := known[name]; ok || every {
+		if _, ok := known[name]; ok || anyName {
 			end = b.at
 			b.comma()
 			continue
 		}
-		if err := refuseField(name, at, b.text[value:b.at]); err != nil {
+		if err := refuseField(name, fieldPlace, b.text[value:b.at]); err != nil {
 			return err
 		}
 		if !isHarmless(name) {
-			b.warnings.addUnknown("field", at, slices.Collect(maps.Keys(known)))
+			b.warnings.addUnknown("field", fieldPlace, slices.Collect(maps.Keys(known)))
 		}
 		b.cuts = b.cuts[:cuts]
 		if last := b.at; end > 0 {
@@ -160,7 +160,7 @@ func (b *bodyNames) object(place string, of []*Schema) *Problem {
 			b.comma()
 		} else {
 			b.comma()
-			b.cuts = append(b.cuts, [2]int{from, b.at})
+			b.cuts = append(b.cuts, [2]int{start, b.at})
 		}
 	}
 	b.at++
@@ -171,8 +171,8 @@ func twice(at string) *Problem {
 	return Unprocessable("body."+at, "the field is there twice; send it once")
 }
 
-// known are the fields of objects with one of several schemas, and their schemas. every reports whether there may be
-// any other.
+// known returns the fields that objects with one of several schemas may have, with their schemas. every reports whether
+// any other field is allowed too.
 func (b *bodyNames) known(of []*Schema) (fields map[string][]*Schema, every bool) {
 	fields, every = map[string][]*Schema{}, true
 	for _, s := range of {
@@ -204,27 +204,27 @@ func (b *bodyNames) comma() {
 	}
 }
 
-// quoted returns the next string as it is written.
+// quoted returns the next string with its quotation marks and escapes.
 func (b *bodyNames) quoted() []byte {
-	from := b.at
+	start := b.at
 	for b.at++; b.text[b.at] != '"'; b.at++ {
 		if b.text[b.at] == '\\' {
 			b.at++
 		}
 	}
 	b.at++
-	return b.text[from:b.at]
+	return b.text[start:b.at]
 }
 
-// string reads a string.
+// string reads the next string and decodes it.
 func (b *bodyNames) string() string {
 	var text string
 	_ = json.Unmarshal(b.quoted(), &text) // the text is valid
 	return text
 }
 
-// bodySchema is the schema of an operation's JSON: an object without fields if it takes none. Filters that nothing
-// matches are known where they are served.
+// bodySchema returns the schema of an operation's JSON body; an operation without a body gets an object without fields.
+// The schema knows the unmatched filters where they are served.
 func bodySchema(op *huma.Operation) *Schema {
 	if op.RequestBody == nil || op.RequestBody.Content[JSON] == nil {
 		return &Schema{Type: huma.TypeObject, Properties: map[string]*Schema{}}
@@ -233,31 +233,33 @@ func bodySchema(op *huma.Operation) *Schema {
 	if !filters(op.Method, op.Path) {
 		return s
 	}
-	more := &Schema{Type: huma.TypeObject, Properties: map[string]*Schema{}}
+	ignored := &Schema{Type: huma.TypeObject, Properties: map[string]*Schema{}}
 	for _, name := range unmatched {
-		more.Properties[name] = &Schema{}
+		ignored.Properties[name] = &Schema{}
 	}
-	return &Schema{AllOf: []*Schema{s, more}}
+	return &Schema{AllOf: []*Schema{s, ignored}}
 }
 
-// unknownParameters warns of the parameters of a query that an operation does not have and that refuseParameter takes.
+// unknownParameters warns of the query parameters that an operation does not have. It leaves out those that
+// refuseParameter refuses.
 func unknownParameters(op *huma.Operation, query url.Values) (w Warnings) {
-	var known []string
+	var names []string
 	for _, p := range op.Parameters {
 		if p.In == "query" {
-			known = append(known, p.Name)
+			names = append(names, p.Name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		unmatched := slices.Contains(unmatched, name) && filters(op.Method, op.Path)
-		if name != "order_by" && unserved[name] == "" && !unmatched && !slices.Contains(known, name) {
-			w.addUnknown("parameter", name, known)
+		if name != "order_by" && unserved[name] == "" && !unmatched && !slices.Contains(names, name) {
+			w.addUnknown("parameter", name, names)
 		}
 	}
 	return w
 }
 
-// storable returns a *Problem for a string that cannot be stored, or warns of it if it was said.
+// storable returns a *Problem for a string that cannot be stored. If a model, a tool or a person said the string, it
+// warns instead.
 func (b *bodyNames) storable(place string, text []byte) *Problem {
 	switch {
 	case isStorable(text):

@@ -6,8 +6,8 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// headAsGet answers a HEAD as the GET of its path, of which net/http sends the headers alone. Streams have no HEAD,
-// unless one is registered.
+// headAsGet answers a HEAD like the GET of its path; net/http then sends only the headers. Streams have no HEAD unless
+// one is registered.
 func (a *API) headAsGet(next *echo.Echo) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodHead && a.answersWhole(r) {
@@ -18,7 +18,7 @@ func (a *API) headAsGet(next *echo.Echo) http.Handler {
 	})
 }
 
-// answersWhole reports whether the GET of a request's path is an operation that is no stream, and has no HEAD of its
+// answersWhole reports whether the GET of a request's path is an operation, no stream, and the path has no HEAD of its
 // own.
 func (a *API) answersWhole(r *http.Request) bool {
 	c := a.echo.AcquireContext()

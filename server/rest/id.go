@@ -14,16 +14,17 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// uuid4 is the form of the ids that Letta's clients make and check: lower case, version 4.
+// uuid4 matches the UUIDs that Letta's clients make and check: lower case, version 4.
 const uuid4 = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 
-// ID is an id in a path: the name of the type Kind, a dash and a UUID. An id of another form is a 422 before any query.
+// ID is an id in a path: the name of the type Kind, a dash and a UUID. An id of another form gets a 422 before any
+// query.
 type ID[Kind any] string
 
 // Schema implements huma.SchemaProvider.
 func (ID[Kind]) Schema(huma.Registry) *huma.Schema { return idSchema(reflect.TypeFor[Kind]().Name()) }
 
-// The kinds of ids. A source is a folder.
+// The kinds of ids. A folder's ids begin with source, as in Letta.
 type (
 	agent      struct{}
 	source     struct{}
@@ -84,7 +85,7 @@ type (
 	ErasureID = ID[erasure]
 	// ReplayID is a replay's.
 	ReplayID = ID[replay]
-	// SessionID is that of who is signed in to the console.
+	// SessionID identifies a session of the console.
 	SessionID = ID[session]
 )
 
@@ -109,8 +110,8 @@ func (ConversationID) Schema(huma.Registry) *huma.Schema {
 			"default conversation", Examples: []any{"conv-" + exampleUUID}}
 }
 
-// Of returns the ids of the agent and of the conversation. agentID is the one that was given with the conversation's;
-// it may be empty.
+// Of returns the ids of the agent and the conversation. agentID is the agent's id that the request gave besides the
+// conversation; it may be empty.
 func (id ConversationID) Of(agentID string) (agent, conversation string) {
 	if strings.HasPrefix(string(id), "agent-") {
 		return string(id), recall.DefaultConversation
@@ -118,7 +119,8 @@ func (id ConversationID) Of(agentID string) (agent, conversation string) {
 	return agentID, string(id)
 }
 
-// OfAgent returns the id of a conversation of an agent. ErrNotFound if it is another agent's default one.
+// OfAgent returns the id of a conversation of an agent. ErrNotFound if id means the default conversation of another
+// agent.
 func (id ConversationID) OfAgent(agentID string) (string, error) {
 	named, conversation := id.Of(agentID)
 	if named != agentID {
@@ -141,7 +143,8 @@ func idRule(prefix string) string {
 // ClipID is the id of a clipped text or of a message, or a range of an agent's log.
 type ClipID string
 
-// Schema implements huma.SchemaProvider. The UUID of a message may be of any version: messages may come from elsewhere.
+// Schema implements huma.SchemaProvider. A message's UUID may be of any version, because messages may come from
+// elsewhere.
 func (ClipID) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString,
 		Pattern:            `^(clip|message)-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$|^\[?(seq )?\d+([-–]\d+)?\]?$`,
@@ -149,7 +152,7 @@ func (ClipID) Schema(huma.Registry) *huma.Schema {
 		Examples:           []any{"seq 120-188"}}
 }
 
-// OfAgent is the path of what belongs to an agent.
+// OfAgent holds the path parameter of operations on an agent.
 type OfAgent struct {
 	AgentID AgentID `path:"agent_id"`
 }
@@ -157,12 +160,12 @@ type OfAgent struct {
 // Agent returns the agent's id.
 func (o OfAgent) Agent() string { return string(o.AgentID) }
 
-// OfConversation is the path of what belongs to a conversation.
+// OfConversation holds the path parameter of operations on a conversation.
 type OfConversation struct {
 	ConversationID ConversationID `path:"conversation_id"`
 }
 
-// OfFolder is the path of what belongs to a folder.
+// OfFolder holds the path parameter of operations on a folder.
 type OfFolder struct {
 	FolderID FolderID `path:"folder_id"`
 }
@@ -183,7 +186,8 @@ func ConversationParam() *huma.Param {
 	return &huma.Param{Name: "conversation_id", In: "path", Required: true, Schema: ConversationID("").Schema(nil)}
 }
 
-// QueryInt reads an integer from the query of a streamed operation.
+// QueryInt reads an integer from the query of a streamed operation. It returns absent if the parameter is missing or
+// empty.
 func QueryInt(c echo.Context, name string, absent int) (int, error) {
 	text := c.QueryParam(name)
 	if text == "" {

@@ -10,8 +10,8 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// ReadJSON reads the body of a streamed operation, of at most limitBytes: an object that has the schema of T. An empty
-// body is {}. The warnings name the fields that T lacks.
+// ReadJSON reads the body of a streamed operation: an object with the schema of T, of at most limitBytes. An empty body
+// means {}. The warnings name the fields that T lacks.
 func ReadJSON[T any](a *API, c echo.Context, limitBytes int64) (*T, Warnings, error) {
 	body, release, err := a.Hold(c, limitBytes)
 	defer release()
@@ -41,30 +41,30 @@ func ReadJSON[T any](a *API, c echo.Context, limitBytes int64) (*T, Warnings, er
 	return into, warnings, nil
 }
 
-// Hold reads a body into memory, whose bytes count among those of all bodies until release is called. A *Problem if the
-// body is too large or there is no room for it.
+// Hold reads a body into memory. Its bytes count in the API's BodyBudget until release is called. A *Problem if the
+// body is too large, or if there is no room for it.
 func (a *API) Hold(c echo.Context, limitBytes int64) (body []byte, release func(), err error) {
 	held := &heldBody{Reader: Body(c, limitBytes), in: a.bodies, org: Org(c.Request().Context())}
 	if body, err = io.ReadAll(held); err != nil {
 		return nil, held.release, bodyError(err)
 	}
-	if broken := checkShape("body", body, maxBodyDepth, maxBodyValues); broken != nil {
-		return nil, held.release, broken
+	if problem := checkShape("body", body, maxBodyDepth, maxBodyValues); problem != nil {
+		return nil, held.release, problem
 	}
 	return body, held.release, nil
 }
 
-// validate returns a *Problem with all violations of a schema.
+// validate returns a *Problem that names all violations of a schema.
 func validate(schemas Registry, schema *Schema, value any) error {
-	var broken huma.ValidateResult
-	huma.Validate(schemas, schema, huma.NewPathBuffer([]byte("body"), len("body")), huma.ModeWriteToServer, value, &broken)
-	if len(broken.Errors) == 0 {
+	var result huma.ValidateResult
+	huma.Validate(schemas, schema, huma.NewPathBuffer([]byte("body"), len("body")), huma.ModeWriteToServer, value, &result)
+	if len(result.Errors) == 0 {
 		return nil
 	}
-	return newProblem(codeInvalid, violations(explain(schemas, "body", schema, broken.Errors)))
+	return newProblem(codeInvalid, violations(explain(schemas, "body", schema, result.Errors)))
 }
 
-// takesBody reports whether a request with a method may have a body whose fields mean something.
+// takesBody reports whether the fields in the body of a request with this method mean something.
 func takesBody(method string) bool {
 	return method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch
 }

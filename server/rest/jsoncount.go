@@ -6,20 +6,20 @@ import (
 	"io"
 )
 
-// maxTextBytes bounds a text or a number of a JSON body, as it is written there. No text that is stored has more than
-// half of that. A decoder holds each several times.
+// maxTextBytes bounds each text or number in a JSON body, as written with its escapes. Texts that can be stored have at
+// most half as many bytes. A decoder holds several copies of each text.
 const maxTextBytes = 32 << 20
 
-// jsonCount counts what a JSON text has while it arrives, whether it is valid or not.
+// jsonCount counts the values and bytes of a JSON text while it arrives, valid or not.
 type jsonCount struct {
-	values          int // about, since it was set to 0
-	text            int // bytes since the last quotation mark, comma or opening bracket that counts
+	values          int // approximate number of values since it was set to 0
+	text            int // bytes since the last quotation mark, comma or opening bracket outside of a string
 	quoted, escaped bool
 
-	mostDecoded int    // bytes that a text may have once it is read; 0 leaves it to maxTextBytes
-	place       string // in the body, of the texts that are counted; empty for the body
-	decoded     int    // bytes of the text so far, at least
-	digits      int    // of an escape that are to come
+	mostDecoded int    // bytes that a text may have after decoding; 0 applies only maxTextBytes
+	place       string // place of the counted texts in the body, for errors; empty means the body
+	decoded     int    // decoded bytes of the current text, at least
+	digits      int    // hexadecimal digits that the current escape still needs
 }
 
 // count counts a part of the JSON text. A *Problem if a text in it is too long.
@@ -54,7 +54,8 @@ func (r *jsonCount) count(part []byte) error {
 	return nil
 }
 
-// boundedTexts reads a JSON text, and fails with a *Problem where a text in it is too long. What is read then is lost.
+// boundedTexts reads a JSON text. It fails with a *Problem at a text that is too long, and drops the bytes of that
+// read.
 type boundedTexts struct {
 	io.Reader
 	jsonCount

@@ -13,32 +13,32 @@ import (
 // usedEvery is how often the last use of a key is stored.
 const usedEvery = time.Minute
 
-// keyUsage is what the keys that were used within the last minutes have used.
+// keyUsage is the usage of all keys that were used within the last minutes.
 type keyUsage struct {
 	defaults apikey.Limits
 
 	mu      sync.Mutex
 	of      map[string]*usage
-	sweepAt int // the number of keys at which those that rest are dropped
+	sweepAt int // the number of keys at which idle keys are dropped
 }
 
-// usage is what one key has used.
+// usage is the usage of one key.
 type usage struct {
 	running int
-	next    time.Time // when the next request would begin if requests came evenly
-	last    time.Time // when the last one began
-	stored  time.Time // when the last use was stored
+	next    time.Time // when the next request would begin if requests came evenly spaced
+	last    time.Time // when the last request began
+	stored  time.Time // when the last use was stored in the database
 }
 
-// minSweep is the least number of keys at which those that rest are dropped.
+// minSweep is the least number of keys at which idle keys are dropped.
 const minSweep = 1024
 
 func newKeyUsage(defaults apikey.Limits) *keyUsage {
 	return &keyUsage{defaults: defaults, of: map[string]*usage{}, sweepAt: minSweep}
 }
 
-// begin counts a request of a key, which end ends. A *Problem of status 429 if the key has as many as it may have.
-// store says that the use of the key is to be stored.
+// begin counts a request of a key until end is called. A *Problem of status 429 if the key has as many requests as it
+// may have. store says that the caller should store the key's use.
 func (k *keyUsage) begin(key apikey.Key, now time.Time) (end func(), store bool, err error) {
 	limits := key.Limits(k.defaults)
 	k.mu.Lock()
@@ -68,7 +68,7 @@ func (k *keyUsage) begin(key apikey.Key, now time.Time) (end func(), store bool,
 	}, store, nil
 }
 
-// take counts one request against the limit of a minute, or returns how long it has to wait.
+// take counts a request against the limit per minute. If the limit is reached, take returns how long to wait instead.
 func (u *usage) take(perMinute int, now time.Time) time.Duration {
 	if perMinute == 0 {
 		return 0
@@ -85,7 +85,7 @@ func (u *usage) take(perMinute int, now time.Time) time.Duration {
 	return 0
 }
 
-// sweep drops the keys that no request has used for a minute, whose next request has all that the limits give.
+// sweep drops the keys that had no request for a minute. Their next request may use the full limits again.
 func (k *keyUsage) sweep(now time.Time) {
 	if len(k.of) < k.sweepAt {
 		return
@@ -98,8 +98,8 @@ func (k *keyUsage) sweep(now time.Time) {
 	k.sweepAt = max(minSweep, 2*len(k.of))
 }
 
-// tooFast is a request that comes before the key's rate allows it. Letta's clients wait as long as Retry-After says if
-// that is less than a minute, and otherwise too short, so that they are told not to try.
+// tooFast is the problem of a request that comes before the key's rate allows it. Letta's clients wait for Retry-After
+// if it is below a minute; otherwise they wait too short, so they are told not to retry.
 func tooFast(perMinute int, wait time.Duration) *Problem {
 	seconds := int(math.Ceil(wait.Seconds()))
 	p := retryLater(codeKeyLimit, fmt.Sprintf("The API key may send %s a minute; send the next one in %d s",

@@ -7,18 +7,18 @@ import (
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
-// Keys finds the key of a request. The functions return db.ErrNotFound if they find nothing.
+// Keys finds the key of a request. Its functions return db.ErrNotFound if they find nothing.
 type Keys struct {
-	// Lookup returns the key with a secret, or apikey.ErrExpired.
+	// Lookup returns the key that has a secret. apikey.ErrExpired if the key has expired.
 	Lookup  func(ctx context.Context, secret string) (apikey.Key, error)
-	OpenOrg func(ctx context.Context) (db.Org, error) // of requests without a key; nil refuses them
+	OpenOrg func(ctx context.Context) (db.Org, error) // for requests without a key; nil refuses them
 
-	// AgentOf returns the agent to which a conversation or a run belongs, whose id a parameter of a path is.
+	// AgentOf returns the agent of a conversation or a run. param is the path's parameter, and id its value.
 	AgentOf func(ctx context.Context, org db.Org, param, id string) (agentID string, err error)
 	Used    func(ctx context.Context, keyID string) error // stores that a key was used; may be nil
-	Limits  apikey.Limits                                 // of keys without limits of their own
+	Limits  apikey.Limits                                 // of keys that have no limits of their own
 
-	// Request counts a request of a key that may send it. A *db.QuotaError if its organization has sent all that it may,
-	// unless the key is an operator's. It may be nil.
+	// Request counts a request after its key was authorized. A *db.QuotaError if the organization has sent all requests
+	// that it may; the operator's keys never get that error. Request may be nil.
 	Request func(ctx context.Context, key apikey.Key) error
 }

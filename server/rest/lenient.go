@@ -14,8 +14,8 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// normalize serves both slash forms of a path, matches on its escaped form, and drops empty query values, but for empty
-// tags of a search of passages, which nothing has.
+// normalize accepts paths with and without a final slash, matches the escaped path, and drops empty query values. It
+// keeps empty tags in a search of passages, because no passage has them.
 func normalize(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		u := *r.URL
@@ -31,17 +31,17 @@ func normalize(next http.Handler) http.Handler {
 }
 
 func withoutEmpty(query string, butTags bool) string {
-	var kept []string
+	var pairs []string
 	for pair := range strings.SplitSeq(query, "&") {
 		if name, value, _ := strings.Cut(pair, "="); value != "" || butTags && name == "tags" {
-			kept = append(kept, pair)
+			pairs = append(pairs, pair)
 		}
 	}
-	return strings.Join(kept, "&")
+	return strings.Join(pairs, "&")
 }
 
-// unescapeParams decodes the path's parameters, which were matched on the escaped path. The last one matched the rest
-// of the path, which may have slashes only in a route that ends in *.
+// unescapeParams decodes the path's parameters, which were matched on the escaped path. Only the last parameter of a
+// route that ends in * may contain slashes.
 func unescapeParams(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		values := make([]string, len(c.ParamValues()))
@@ -57,7 +57,8 @@ func unescapeParams(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// refuseBrokenQueries refuses a query that is only read in part: a filter that is left out would select everything.
+// refuseBrokenQueries refuses a query that can only be read in part: without one of its filters the query would select
+// everything.
 func refuseBrokenQueries(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if _, err := url.ParseQuery(c.Request().URL.RawQuery); err != nil {
@@ -67,7 +68,7 @@ func refuseBrokenQueries(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// refuseEncodedBodies refuses a body that is compressed.
+// refuseEncodedBodies refuses compressed bodies.
 func refuseEncodedBodies(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		r := c.Request()
@@ -81,10 +82,10 @@ func refuseEncodedBodies(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-type request huma.Context // embedded by a name other than its method Context
+type request huma.Context // an embedded field of type Context would hide the method Context
 
-// lenient is a request whose body was read. An empty body is {}, and any other is JSON whatever its Content-Type,
-// because curl -d calls it a form.
+// lenient is a request with a body that was read. An empty body means {}. Any other body counts as JSON whatever its
+// Content-Type says, because curl -d calls it a form.
 type lenient struct {
 	request
 	body []byte
@@ -102,7 +103,7 @@ func (l *lenient) Header(name string) string {
 func (a *API) readLeniently(ctx huma.Context, next func(huma.Context)) {
 	u := ctx.URL()
 	if refused := refuseParameter(ctx.Operation(), u.Query()); refused != nil {
-		_ = huma.WriteErr(a.API, ctx, refused.status, refused.Error()) // huma reports what cannot be written
+		_ = huma.WriteErr(a.API, ctx, refused.status, refused.Error()) // huma reports write errors
 		return
 	}
 	warnings := unknownParameters(ctx.Operation(), u.Query())
@@ -123,7 +124,7 @@ func (a *API) readLeniently(ctx huma.Context, next func(huma.Context)) {
 		for name := range refused.header {
 			ctx.SetHeader(name, refused.header.Get(name))
 		}
-		_ = huma.WriteErr(a.API, ctx, refused.status, refused.Error()) // huma reports what cannot be written
+		_ = huma.WriteErr(a.API, ctx, refused.status, refused.Error()) // huma reports write errors
 		return
 	}
 	if len(bytes.TrimSpace(body)) == 0 {
@@ -134,21 +135,21 @@ func (a *API) readLeniently(ctx huma.Context, next func(huma.Context)) {
 
 // readBody reads a body within its limits.
 func readBody(ctx huma.Context, held *heldBody) ([]byte, *Problem) {
-	declared, _ := strconv.ParseInt(ctx.Header("Content-Length"), 10, 64) // absent of a body in chunks
+	declared, _ := strconv.ParseInt(ctx.Header("Content-Length"), 10, 64) // 0 for a body in chunks
 	if declared > maxBodyBytes {
 		return nil, TooLarge(maxBodyBytes)
 	}
-	var read bytes.Buffer
+	var buffer bytes.Buffer
 	err := held.grow(declared)
 	if err == nil {
-		read.Grow(int(declared) + bytes.MinRead)
-		_, err = read.ReadFrom(io.LimitReader(held, maxBodyBytes+1))
+		buffer.Grow(int(declared) + bytes.MinRead)
+		_, err = buffer.ReadFrom(io.LimitReader(held, maxBodyBytes+1))
 	}
-	body := bytes.TrimPrefix(read.Bytes(), []byte(byteOrderMark))
-	own, _ := errors.AsType[*Problem](err)
+	body := bytes.TrimPrefix(buffer.Bytes(), []byte(byteOrderMark))
+	problem, _ := errors.AsType[*Problem](err)
 	switch {
-	case own != nil:
-		return nil, own
+	case problem != nil:
+		return nil, problem
 	case err != nil:
 		return nil, Malformed("The request's body broke off: " + err.Error())
 	case len(body) > maxBodyBytes:

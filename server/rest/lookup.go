@@ -11,16 +11,17 @@ import (
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
-// lookups finds the callers of requests, so that strangers, whose keys are not known, do not hold back those whose keys
-// are: the look-up of a known key counts as its organization's, and few strangers are looked up at once.
+// lookups finds the keys of requests. A stranger is a caller with a key that the server has not seen, or with none.
+// Strangers must not hold back known callers: the look-up of a known key counts for its organization, and only a few
+// strangers are looked up at once.
 type lookups struct {
 	keys *Keys
 
 	mu    sync.Mutex
-	known map[[sha256.Size]byte]db.Org // the organizations of keys, by the sum of the secret, when they last were valid
+	known map[[sha256.Size]byte]db.Org // organizations of valid keys, by the SHA-256 of the secret
 
-	strangers chan struct{} // those that are looked up
-	waiting   chan struct{} // those, and those that wait for it
+	strangers chan struct{} // strangers that are being looked up
+	waiting   chan struct{} // these, and the strangers that wait for a look-up
 	refusals  pacer
 }
 
@@ -35,7 +36,7 @@ func newLookups(keys *Keys) *lookups {
 		waiting: make(chan struct{}, maxWaitingStrangers)}
 }
 
-// pacer lets the answers to many who are refused wait, so that a flood of them leaves the processors to others.
+// pacer delays the answers to refused callers, so that a flood of refusals leaves the processors to others.
 type pacer struct {
 	mu   sync.Mutex
 	next time.Time // when the next answer may go
@@ -59,7 +60,7 @@ func (p *pacer) wait(ctx context.Context) {
 	}
 }
 
-// key returns the key with a secret; errors as Keys.Lookup. A *Problem of status 429 if too many strangers wait.
+// key returns the key that has a secret; errors as Keys.Lookup. A *Problem of status 429 if too many strangers wait.
 func (l *lookups) key(ctx context.Context, secret string) (apikey.Key, error) {
 	sum := sha256.Sum256([]byte(secret))
 	l.mu.Lock()
@@ -79,7 +80,7 @@ func (l *lookups) key(ctx context.Context, secret string) (apikey.Key, error) {
 	return key, err
 }
 
-// open is Keys.OpenOrg: whoever sends no key is a stranger.
+// open calls Keys.OpenOrg. A caller without a key is a stranger.
 func (l *lookups) open(ctx context.Context) (db.Org, error) {
 	leave, err := l.enter(ctx)
 	if err != nil {
@@ -89,7 +90,7 @@ func (l *lookups) open(ctx context.Context) (db.Org, error) {
 	return l.keys.OpenOrg(ctx)
 }
 
-// remember notes what the look-up of a key told.
+// remember notes the result of a look-up.
 func (l *lookups) remember(sum [sha256.Size]byte, org db.Org, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,7 +105,7 @@ func (l *lookups) remember(sum [sha256.Size]byte, org db.Org, err error) {
 	}
 }
 
-// enter waits until one stranger more may be looked up.
+// enter waits until the look-up of another stranger may begin. leave ends the look-up.
 func (l *lookups) enter(ctx context.Context) (leave func(), err error) {
 	select {
 	case l.waiting <- struct{}{}:

@@ -17,7 +17,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// identify gives a request the id that its client chose, or a random one, and returns it with the answer.
+// identify gives a request the id that its client chose, or a random one, and puts the id in the answer's header.
 func identify(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		id := c.Request().Header.Get(echo.HeaderXRequestID)
@@ -30,7 +30,7 @@ func identify(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// boundWaits lets a request wait for the database for nine tenths of the time of one that is not streamed: the rest is
+// boundWaits lets a request wait for the database for nine tenths of the time that the request may take. The rest is
 // for the answer.
 func (a *API) boundWaits(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
@@ -39,8 +39,8 @@ func (a *API) boundWaits(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// awaitSchema refuses requests from when one failed as the schema lacks a part until it is whole. What was written
-// while a backup is restored could contradict it, and what was read is not whole.
+// awaitSchema refuses requests after one failed because the schema lacks a part, until the schema is whole. While a
+// backup is restored, reads would see only a part of the data, and writes could contradict it.
 func (a *API) awaitSchema(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		lacked := a.lacks.Load()
@@ -60,8 +60,8 @@ func (a *API) awaitSchema(next echo.HandlerFunc) echo.HandlerFunc {
 // requestIDs are the ids that are safe to log.
 var requestIDs = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// logAccess writes a line about each request, and shows it to Observe. Requests that watch a server, which come every
-// few seconds, are logged at level debug.
+// logAccess logs a line about each request, and calls Observe with it. Monitoring requests, which come every few
+// seconds, are logged at level debug.
 func (a *API) logAccess(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		start := time.Now()
@@ -95,7 +95,7 @@ func (a *API) logAccess(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// loggedMethod returns a method as the log has it: one that a client made up is "other".
+// loggedMethod returns a method as the log shows it; a method that a client invented is "other".
 func loggedMethod(method string) string {
 	if plainMethod.MatchString(method) {
 		return method
@@ -105,9 +105,9 @@ func loggedMethod(method string) string {
 
 var plainMethod = regexp.MustCompile(`^[A-Z]{1,16}$`)
 
-// loggedPath returns the route of a request with its ids. In place of what a caller has chosen, such as a label or a
-// path, it has the parameter's name, so that no text of a caller's is logged, which an erasure could not reach. A path
-// that is not served is "unknown".
+// loggedPath returns the route of a request with its ids filled in. For values that a caller chose, such as a label or
+// a file path, it shows the parameter's name instead: an erasure could not reach the log. A path that is not served is
+// "unknown".
 func loggedPath(c echo.Context) string {
 	path := c.Path()
 	if path == "" {
@@ -129,17 +129,17 @@ func loggedPath(c echo.Context) string {
 	return strings.Join(segments, "/")
 }
 
-// plainID matches the ids that Loci gives, which say nothing: a number, or a UUID, with a prefix or without one.
+// plainID matches ids that Loci gives and that reveal nothing: a number, or a UUID with or without a prefix.
 var plainID = regexp.MustCompile(`^(?:[a-z_]{1,24}-)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$|` +
 	`^(?:job-)?[0-9]{1,19}$|^default$`)
 
-// watched are the routes by which a server is watched.
+// watched are the routes of health checks and metrics.
 var watched = []string{"/v1/health", "/v1/ready", "/metrics"}
 
-// Watches reports whether requests of a path watch a server.
+// Watches reports whether a path is one of the routes of health checks and metrics.
 func Watches(path string) bool { return slices.Contains(watched, strings.TrimSuffix(path, "/")) }
 
-// nameSpan names the span of a request, if it has one, for its route.
+// nameSpan names the trace span of a request, if there is one, after the request's route.
 func nameSpan(r *http.Request, route string) {
 	if route != "" {
 		span := trace.SpanFromContext(r.Context())
@@ -148,8 +148,8 @@ func nameSpan(r *http.Request, route string) {
 	}
 }
 
-// traceID returns the trace that a request belongs to: that of its span, or of the header traceparent of W3C's Trace
-// Context; empty if it belongs to none.
+// traceID returns the trace id of a request: from its span, or from the header traceparent of W3C Trace Context; empty
+// if there is none.
 func traceID(r *http.Request) string {
 	if span := trace.SpanContextFromContext(r.Context()); span.HasTraceID() {
 		return span.TraceID().String()
@@ -163,7 +163,7 @@ func traceID(r *http.Request) string {
 
 var traceParents = regexp.MustCompile(`^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}`)
 
-// recoverPanics turns a panic into an error, which is answered with a 500 and logged with its stack.
+// recoverPanics answers a panic with a 500, and logs it with its stack.
 func (a *API) recoverPanics() echo.MiddlewareFunc {
 	return middleware.RecoverWithConfig(middleware.RecoverConfig{
 		DisableStackAll: true,

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// modelCodes maps the statuses of failures of a provider to Letta's types and our codes.
+// modelCodes maps the status of a model provider's failure to Letta's error type and our code.
 var modelCodes = map[int]struct{ kind, code string }{
 	http.StatusBadRequest:          {"llm_bad_request", codeModelRefused},
 	http.StatusUnauthorized:        {"llm_authentication", codeModelKey},
@@ -15,14 +15,14 @@ var modelCodes = map[int]struct{ kind, code string }{
 	http.StatusGatewayTimeout:      {"llm_timeout", codeModelTimeout},
 }
 
-// ModelFailed is the problem of a run that failed for its model's provider. status is one of those above, said a
-// sentence, and words are the provider's own.
-func ModelFailed(status int, said, words, runID string) *Problem {
-	of, known := modelCodes[status]
+// ModelFailed is the problem of a run that failed because the model's provider failed. status is a key of modelCodes
+// (any other counts as 500), sentence says what failed, and words is the provider's own text.
+func ModelFailed(status int, sentence, words, runID string) *Problem {
+	kind, known := modelCodes[status]
 	if !known {
-		of = modelCodes[http.StatusInternalServerError]
+		kind = modelCodes[http.StatusInternalServerError]
 	}
-	p := newProblem(of.code, said)
-	p.RunID, p.Failed = runID, &ModelError{of.kind, said, cmp.Or(words, said)}
+	p := newProblem(kind.code, sentence)
+	p.RunID, p.Failed = runID, &ModelError{kind.kind, sentence, cmp.Or(words, sentence)}
 	return p
 }

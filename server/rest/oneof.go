@@ -9,8 +9,9 @@ import (
 	"github.com/danielgtaylor/huma/v2/validation"
 )
 
-// explain replaces each error of a value that has none of several forms, which says no more than that, by what is wrong
-// with it in the first form of its type. The locations of the errors begin with root, where schema's value is.
+// explain makes errors about alternatives useful. huma only says that a value matches none of them; explain says what
+// is wrong with the value in the first alternative of the value's type. The locations of the errors begin with root,
+// the place of schema's value.
 func explain[E error](schemas Registry, root string, schema *Schema, broken []E) []error {
 	var explained []error
 	for _, err := range broken {
@@ -28,12 +29,12 @@ func explainOne(schemas Registry, root string, schema *Schema, err error) []erro
 	if !ok {
 		return []error{err}
 	}
-	at := schemaAt(schemas, schema, rest)
-	if at == nil || len(at.OneOf) == 0 {
+	found := schemaAt(schemas, schema, rest)
+	if found == nil || len(found.OneOf) == 0 {
 		return []error{err}
 	}
 	var names []string
-	for _, form := range at.OneOf {
+	for _, form := range found.OneOf {
 		form = resolved(schemas, form)
 		names = append(names, formName(schemas, form))
 		if formType(form) != jsonType(detail.Value) {
@@ -49,15 +50,15 @@ func explainOne(schemas Registry, root string, schema *Schema, err error) []erro
 	}}
 }
 
-// schemaAt returns the schema of the value at a path such as .messages[2].content; nil if it is in none alone.
+// schemaAt returns the schema at a path such as .messages[2].content; nil if no single schema stands there.
 func schemaAt(schemas Registry, schema *Schema, path string) *Schema {
 	for schema = resolved(schemas, schema); path != "" && schema != nil; schema = resolved(schemas, schema) {
-		end := strings.IndexAny(path[1:], ".[") + 1
-		if end == 0 {
-			end = len(path)
+		length := strings.IndexAny(path[1:], ".[") + 1
+		if length == 0 {
+			length = len(path)
 		}
-		step := path[1:end]
-		if path = path[end:]; strings.HasSuffix(step, "]") {
+		step := path[1:length]
+		if path = path[length:]; strings.HasSuffix(step, "]") {
 			if _, err := strconv.Atoi(strings.TrimSuffix(step, "]")); err != nil {
 				return nil
 			}
@@ -69,11 +70,11 @@ func schemaAt(schemas Registry, schema *Schema, path string) *Schema {
 	return schema
 }
 
-// property returns the schema of an object's property; nil if it is in none of its parts.
+// property returns the schema of an object's property; nil if the object has no such property.
 func property(object *Schema, name string) *Schema {
 	for _, part := range object.AllOf {
-		if found := part.Properties[name]; found != nil {
-			return found
+		if schema := part.Properties[name]; schema != nil {
+			return schema
 		}
 	}
 	return object.Properties[name]
@@ -87,7 +88,7 @@ func resolved(schemas Registry, schema *Schema) *Schema {
 	return schema
 }
 
-// formName says in two or three words what a schema takes.
+// formName names the form that a schema accepts in a few words, such as "array of strings".
 func formName(schemas Registry, schema *Schema) string {
 	switch kind := formType(schema); kind {
 	case "array":
@@ -102,7 +103,7 @@ func formName(schemas Registry, schema *Schema) string {
 	}
 }
 
-// formType returns the JSON type of a schema's values; that of integers is number.
+// formType returns the JSON type of a schema's values. Integers are numbers.
 func formType(schema *Schema) string {
 	switch {
 	case schema.Type == huma.TypeInteger:
@@ -113,7 +114,7 @@ func formType(schema *Schema) string {
 	return schema.Type
 }
 
-// jsonType returns the type of a decoded JSON value as schemas name it.
+// jsonType returns the type of a decoded JSON value, in the words of JSON Schema.
 func jsonType(value any) string {
 	switch value.(type) {
 	case string:

@@ -18,36 +18,36 @@ type operation struct {
 	exact   bool
 	waits   func(*http.Request) bool
 
-	readsMore bool // than it answers
-	readsBody bool // of a stream: its handler reads the body to its end
+	readsMore bool // reads more rows than it answers with
+	readsBody bool // the handler of this stream reads the body to its end
 }
 
-// Own marks an operation that Letta does not have: a value that breaks a rule is a 422 there. Where Letta has it, it is
-// a 400, as in Letta.
+// Own marks an operation that Letta does not have. In such an operation a value that breaks a rule is a 422; in Letta's
+// operations it is a 400, as in Letta.
 func Own(op *operation) { op.own = true }
 
-// Exact refuses a request with a field or a parameter that the operation does not know, which is only warned of
-// elsewhere: what cannot be undone is not done otherwise than it was meant.
+// Exact makes an operation refuse unknown fields and parameters, where others only warn. It is for operations that
+// cannot be undone.
 func Exact(op *operation) { op.exact = true }
 
-// NoContent makes an operation answer 204.
+// NoContent makes an operation answer with status 204.
 func NoContent(op *operation) { op.DefaultStatus = http.StatusNoContent }
 
 // Deprecated marks an operation that new programs should not use.
 func Deprecated(op *operation) { op.Deprecated = true }
 
-// Slow lets an operation take at least this long.
+// Slow gives an operation at least this much time.
 func Slow(timeout time.Duration) Option {
 	return func(op *operation) { op.timeout = max(op.timeout, timeout) }
 }
 
-// Renamed gives an operation on an older path an id of its own: a word of its id is replaced.
+// Renamed gives an operation on an older path an id of its own, by replacing a word of the id.
 func Renamed(old, new string) Option {
 	return func(op *operation) { op.Summary = strings.Replace(op.Summary, old, new, 1) }
 }
 
-// OnlyWaits says which requests of a Stream only wait for what happens: they are not counted among those that are
-// worked on, as a GET is not.
+// OnlyWaits says which requests of a Stream only wait for events. Like a GET, they do not count among the requests
+// being worked on.
 func OnlyWaits(waits func(*http.Request) bool) Option {
 	return func(op *operation) { op.waits = waits }
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Opt is a field or query parameter that is absent (not Set), null (Set and Null), or a value (Set and not Null).
+// Opt is a field or query parameter that is absent (Set is false), null (Set and Null), or has a Value (Set, not Null).
 type Opt[T any] struct {
 	Set, Null bool
 	Value     T
 }
 
-// UnmarshalJSON implements json.Unmarshaler; it is called for null too.
+// UnmarshalJSON implements json.Unmarshaler. encoding/json calls it for null too.
 func (o *Opt[T]) UnmarshalJSON(raw []byte) error {
 	*o = Opt[T]{Set: true, Null: bytes.Equal(raw, []byte("null"))}
 	if o.Null {
@@ -23,7 +23,7 @@ func (o *Opt[T]) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, &o.Value)
 }
 
-// Pointer returns the value, nil if it is absent or null.
+// Pointer returns the value; nil if it is absent or null.
 func (o Opt[T]) Pointer() *T {
 	if !o.Set || o.Null {
 		return nil

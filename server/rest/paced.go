@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// paced bounds the time in which the bodies of requests to next come, whoever sends them and whether or not next reads
-// them.
+// paced bounds how long the bodies of requests to next may take to arrive, whoever sends them, and whether or not next
+// reads them.
 func (a *API) paced(next http.Handler) http.Handler { return pacedBy(a.Pace, next) }
 
-// ForPages serves pages. Anybody may send a short form to them, for which formTime is left and which takes no place
-// from others. A longer body may come from somebody that the pages know, and its time and number are bounded as those
-// of the API are.
+// ForPages serves pages. Anybody may send a short form, which must arrive within formTime and does not count among the
+// API's bodies. A longer body is accepted only from a sender that the pages know; time and number of those bodies are
+// bounded as in the API.
 func (a *API) ForPages(pages Pages) http.Handler {
 	form := a.Pace.WithDefaults()
 	form.Interval, form.Total = formTime, formTime
@@ -30,7 +30,7 @@ func (a *API) ForPages(pages Pages) http.Handler {
 	})
 }
 
-// counted counts the bodies to pages among those on their way.
+// counted counts the bodies sent to pages among the API's bodies.
 func (a *API) counted(pages http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := a.arriving.body(r.Body, sender{key: "pages"})
@@ -46,12 +46,12 @@ func (a *API) counted(pages http.Handler) http.Handler {
 
 const (
 	maxFormBytes = 64 << 10         // of a form that anybody may send
-	formTime     = 10 * time.Second // for all of it
+	formTime     = 10 * time.Second // for the whole form
 )
 
-// Pages are pages that are no operations of the API.
+// Pages are web pages outside of the API, such as the console.
 type Pages interface {
 	http.Handler
-	// Knows reports whether somebody sent a request who may see pages.
+	// Knows reports whether the sender of a request may see the pages.
 	Knows(r *http.Request) bool
 }

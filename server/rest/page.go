@@ -21,16 +21,16 @@ const (
 	NewestFirst = "desc"
 )
 
-// MaxPage is the most items of a list that has no pages.
+// MaxPage is the most items in a list without pages.
 const MaxPage = 1000
 
-// Page returns the page, with a list's own limit and order where the caller gives none.
+// Page returns the page that the caller asked for. limit and order apply where the caller gave none.
 func (p Paging) Page(limit int, order string) db.Page {
 	return db.Page{Before: p.Before, After: p.After, Limit: cmp.Or(p.Limit, limit),
 		Ascending: cmp.Or(p.Order, order) == OldestFirst}
 }
 
-// Each returns show of each item of a list; never nil.
+// Each returns show(item) for each item of a list; never nil.
 func Each[T, S any](list []T, show func(T) S) []S {
 	shown := make([]S, len(list))
 	for i, item := range list {
@@ -39,13 +39,14 @@ func Each[T, S any](list []T, show func(T) S) []S {
 	return shown
 }
 
-// FillPage reads a page of a list of which some items are not shown: it reads on until p.Limit items are shown, or the
-// list ends. show returns the shown parts of an item. An empty page is the end of the list.
+// FillPage reads a page of a list in which some items are hidden: it reads on until p.Limit items are shown, or until
+// the list ends. show returns the visible parts of an item, none for a hidden one. An empty page means the end of the
+// list.
 func FillPage[T, S any](
 	p db.Page, id func(T) string, read func(db.Page) ([]T, error), show func(T) []S,
 ) ([][]S, error) {
 	shown := [][]S{}
-	backwards := p.Before != "" && p.After == "" // such a page is read from its end
+	backwards := p.Before != "" && p.After == "" // pages before an id are read from their end
 	for wanted := p.Limit; ; p.Limit = min(2*p.Limit, MaxPage) {
 		list, err := read(p)
 		if err != nil {
@@ -74,20 +75,20 @@ func FillPage[T, S any](
 	return shown, nil
 }
 
-// Paged returns a page of a list that is in memory, in ascending order.
+// Paged returns a page of a list that is in memory in ascending order.
 func Paged[T any](list []T, p db.Page, id func(T) string) []T {
 	list = append([]T{}, list...)
 	if !p.Ascending {
 		slices.Reverse(list)
 	}
-	at := func(wanted string) int {
-		return slices.IndexFunc(list, func(item T) bool { return id(item) == wanted })
+	index := func(sought string) int {
+		return slices.IndexFunc(list, func(item T) bool { return id(item) == sought })
 	}
 	if p.Before != "" {
-		list = list[:max(at(p.Before), 0)]
+		list = list[:max(index(p.Before), 0)]
 	}
 	if p.After != "" {
-		i := at(p.After)
+		i := index(p.After)
 		if i < 0 {
 			return []T{}
 		}

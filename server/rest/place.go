@@ -11,10 +11,10 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// A request whose body is on its way is not at work: it takes a place among the requests at work when the body has
-// arrived. Bodies on their way have a bound of their own, so that those that come slowly take no place from others.
+// A request begins to count as being worked on when its body has arrived: then it takes a place. Bodies that are still
+// arriving have a bound of their own, so that slow senders take no places from others.
 
-// countBodies bounds how many bodies are on their way, but for those to public operations, which read none.
+// countBodies bounds how many bodies are arriving. Public operations read no body, so their bodies do not count.
 func (a *API) countBodies(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		r := c.Request()
@@ -32,7 +32,7 @@ func (a *API) countBodies(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// place is a request's place among those at work.
+// place is a request's place among those being worked on.
 type place struct {
 	in  *db.Shares
 	org db.Org
@@ -41,7 +41,7 @@ type place struct {
 	taken, left bool
 }
 
-// take takes the place. A *Problem of status 429 if the organization has as many as it may have.
+// take takes the place. A *Problem of status 429 if the organization has all places that it may have.
 func (p *place) take() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,7 +55,7 @@ func (p *place) take() error {
 	return nil
 }
 
-// leave gives the place back, if it was taken.
+// leave gives the place back if it was taken.
 func (p *place) leave() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,8 +65,8 @@ func (p *place) leave() {
 	p.left = true
 }
 
-// serve calls handle, which works on a request whose body has arrived, in a place. A *Problem of status 429 if there is
-// none.
+// serve calls handle while the request holds a place. The request's body has arrived. A *Problem of status 429 if no
+// place is free.
 func (a *API) serve(ctx context.Context, handle func() error) error {
 	p := &place{in: a.served, org: Org(ctx)}
 	if err := p.take(); err != nil {
@@ -76,9 +76,9 @@ func (a *API) serve(ctx context.Context, handle func() error) error {
 	return handle()
 }
 
-// serveStream calls handle, which reads the body of a request to its end, and then has a place. It leaves the place
-// when its answer begins, because a client may take its time to read it; a stream of events, when it ends. readsBody
-// says that handle reads a body: any other request has its place from the beginning.
+// serveStream calls handle. If readsBody, handle reads the body to its end, and takes a place there; any other request
+// takes its place at once. The place is given back when the answer begins, because a client may read slowly; a stream
+// of events gives its place back at its end.
 func (a *API) serveStream(c echo.Context, readsBody bool, handle echo.HandlerFunc) error {
 	ctx := c.Request().Context()
 	p := &place{in: a.served, org: Org(ctx)}
@@ -88,7 +88,7 @@ func (a *API) serveStream(c echo.Context, readsBody bool, handle echo.HandlerFun
 			p.leave()
 		}
 	})
-	if body, on := ctx.Value(keyBody).(*arrivingBody); on && readsBody && !body.over {
+	if body, arriving := ctx.Value(keyBody).(*arrivingBody); arriving && readsBody && !body.over {
 		body.begin = p.take
 	} else if err := p.take(); err != nil {
 		return err

@@ -29,14 +29,14 @@ type Problem struct {
 	Quota   *Quota  `json:"quota,omitempty" doc:"The quota that is used up."`
 	TraceID *string `json:"trace_id,omitempty" doc:"The request's id, with errors of validation."`
 
-	// Failed is set where the provider of an agent's model failed, as Letta has it.
+	// Failed is set where the provider of an agent's model failed, in Letta's shape.
 	Failed *ModelError `json:"error,omitempty" doc:"Why the provider of the agent's model failed, if it did."`
 
 	status int
 	header http.Header
 }
 
-// Detail is the text of a problem. That of calls that wait for the client is shown as a PendingDetail, as Letta does.
+// Detail is the text of a problem. If calls wait for the client, the JSON has a PendingDetail instead, as in Letta.
 type Detail string
 
 // Schema implements huma.SchemaProvider.
@@ -63,21 +63,21 @@ func (p *Problem) MarshalJSON() ([]byte, error) {
 	}{PendingDetail{"PENDING_APPROVAL", p.Message, p.Pending}, (*plain)(p)})
 }
 
-// newProblem returns a problem of one of errorCodes.
+// newProblem returns a problem with one of errorCodes.
 func newProblem(code, detail string) *Problem {
 	kind := codeOf(code)
 	return &Problem{Detail: Detail(detail), Code: code, Type: kind.Type, Link: errorsPath + "/" + code,
 		status: kind.Status}
 }
 
-// retryLater returns a problem of a request that may succeed after a number of seconds.
+// retryLater returns the problem of a request that may succeed after a number of seconds.
 func retryLater(code, detail, seconds string) *Problem {
 	p := newProblem(code, detail)
 	p.header = http.Header{"Retry-After": {seconds}}
 	return p
 }
 
-// StatusProblem returns the problem of a library's error, of which only the status is known.
+// StatusProblem returns the problem for an error of a library, when only its status is known.
 func StatusProblem(status int, detail string) *Problem {
 	code := codeMalformed
 	if status >= http.StatusInternalServerError {
@@ -91,7 +91,7 @@ func StatusProblem(status int, detail string) *Problem {
 	return p
 }
 
-// RetryAfter adds a pause after which the request may succeed; 0 adds none.
+// RetryAfter sets the pause after which the request may succeed; 0 sets none.
 func (p *Problem) RetryAfter(pause time.Duration) *Problem {
 	if pause > 0 {
 		p.header = http.Header{"Retry-After": {strconv.Itoa(int(math.Ceil(pause.Seconds())))}}
@@ -99,7 +99,7 @@ func (p *Problem) RetryAfter(pause time.Duration) *Problem {
 	return p
 }
 
-// traced names the request in an error of validation, as Letta does.
+// traced adds the request's id to a validation error, as Letta does.
 func (p *Problem) traced(ctx context.Context) *Problem {
 	if id := requestID(ctx); p.status == http.StatusUnprocessableEntity {
 		p.TraceID = &id
@@ -116,10 +116,10 @@ func (p *Problem) GetStatus() int { return p.status }
 // GetHeaders implements huma.HeadersError.
 func (p *Problem) GetHeaders() http.Header { return p.header }
 
-// Quota is a quota that is used up.
+// Quota describes a quota that is used up.
 type Quota = db.QuotaError
 
-// sentence is the text of an error, or, where that is Postgres' own, what it means.
+// sentence returns an error's text. For an error of Postgres, it returns meaning instead.
 func sentence(err error, meaning string) string {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	switch {
@@ -140,5 +140,5 @@ type ModelError struct {
 	Detail  string `json:"detail" doc:"The provider's own words, redacted, of at most 300 characters."`
 }
 
-// errorsPath is where errors are explained. The links of errors are below it, on the server that answered.
+// errorsPath is where errors are explained. Each error's link is a path below it on the server that answered.
 const errorsPath = "/v1/errors"

@@ -20,10 +20,10 @@ import (
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
-// ProblemOf decides what an error is to a caller. No other file gives an error its status.
+// ProblemOf turns an error into the problem that the caller sees. No other file gives an error its status.
 func ProblemOf(err error) *Problem {
 	var (
-		own         *Problem
+		problem     *Problem
 		routing     *echo.HTTPError
 		unsupported *files.UnsupportedError
 		upload      *files.TooLargeError
@@ -33,8 +33,8 @@ func ProblemOf(err error) *Problem {
 	)
 	quota, overQuota := db.QuotaExceeded(err)
 	switch {
-	case errors.As(err, &own):
-		return own
+	case errors.As(err, &problem):
+		return problem
 	case overQuota:
 		return quotaProblem(quota)
 	case errors.As(err, &routing):
@@ -49,9 +49,9 @@ func ProblemOf(err error) *Problem {
 		return unauthorized(err)
 	case errors.As(err, &stronger):
 		return forbiddenScope(apikey.Admin, stronger.Error())
-	case errors.Is(err, recall.ErrReset): // the server is well: nothing for those who watch it
+	case errors.Is(err, recall.ErrReset): // no failure for the server's monitoring
 		return retryLater(codeConcurrent, err.Error(), "1")
-	case errors.Is(err, db.ErrBusy): // before what was not found because of other requests
+	case errors.Is(err, db.ErrBusy): // before ErrNotFound, because a row may be missing due to another request
 		return retryLater(codeBusy, err.Error(), "2")
 	case errors.Is(err, db.ErrNotFound):
 		return newProblem(codeNotFound, sentence(err, "what the request names does not exist"))
@@ -98,7 +98,7 @@ func ProblemOf(err error) *Problem {
 	return unknown()
 }
 
-// quotaProblem is a request that would exceed a quota. Clients would send it twice again.
+// quotaProblem is the problem of a request that would exceed a quota. Its header keeps clients from retrying.
 func quotaProblem(q *db.QuotaError) *Problem {
 	p := newProblem(codeQuota, q.Error())
 	p.Quota, p.header = q, http.Header{"X-Should-Retry": {"false"}}
@@ -109,7 +109,7 @@ func quotaProblem(q *db.QuotaError) *Problem {
 	return p
 }
 
-// routingProblem is the problem of a request that no operation answers.
+// routingProblem is the problem of a request that matches no operation.
 func routingProblem(err *echo.HTTPError) *Problem {
 	if err.Code == http.StatusNotFound {
 		return newProblem(codeRoute, fmt.Sprint(err.Message))
@@ -121,11 +121,11 @@ func routingProblem(err *echo.HTTPError) *Problem {
 	return p
 }
 
-// fail returns the problem that a caller is shown for an error. It logs the server's own failures, whose cause the
-// caller is not shown. own says that the operation is not Letta's.
+// fail returns the problem that the caller sees for an error. It logs the server's own failures, and hides their causes
+// from the caller. own says that the operation is not one of Letta's.
 func (a *API) fail(ctx context.Context, err error, own bool) *Problem {
 	switch {
-	case errors.Is(context.Cause(ctx), ErrStopping): // err may be that of a body that ended early
+	case errors.Is(context.Cause(ctx), ErrStopping): // err may come from a body that ended early
 		err = stopping()
 	case ctx.Err() != nil && (errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)):
 		err = context.Canceled // the answer could not be written
@@ -149,20 +149,21 @@ func (a *API) fail(ctx context.Context, err error, own bool) *Problem {
 	return p
 }
 
-// Explain returns the status and the sentence of an error, as fail decides them, for what is not answered over REST.
+// Explain returns the status and the sentence of an error, as fail does, for answers outside of REST.
 func (a *API) Explain(ctx context.Context, err error) (status int, sentence string) {
 	p := a.fail(ctx, err, true)
 	return p.status, string(p.Detail)
 }
 
-// outlived reports whether a request failed in the database as its organization was deleted meanwhile, with its keys.
+// outlived reports whether a request failed in the database because its organization, with its keys, was deleted
+// meanwhile.
 func outlived(ctx context.Context, err error) bool {
 	_, inDatabase := errors.AsType[*pgconn.PgError](err)
 	recheck, ok := ctx.Value(keyRecheck).(func() error)
 	return ok && inDatabase && errors.Is(recheck(), ErrUnauthorized)
 }
 
-// CheckRoom returns an error if the database is read-only, or if changes can still not be stored after one could not.
+// CheckRoom returns an error if the database is read-only, or if a change could not be stored earlier and still cannot.
 func (a *API) CheckRoom(ctx context.Context, d db.DB) error {
 	if err := db.CheckWritable(ctx, d); err != nil || !a.full.Load() {
 		return err
@@ -174,7 +175,7 @@ func (a *API) CheckRoom(ctx context.Context, d db.DB) error {
 	return nil
 }
 
-// writeError answers with an error on the routes that huma does not serve.
+// writeError answers with an error on routes that huma does not serve.
 func (a *API) writeError(err error, c echo.Context) {
 	p := a.fail(c.Request().Context(), err, false)
 	if c.Response().Committed {

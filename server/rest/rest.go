@@ -1,19 +1,19 @@
-// Package rest holds what all resources of the REST API share: it makes huma and echo accept and answer what Letta's
-// clients send and expect, turns errors into statuses, authenticates requests, and reads and writes pages, ids, streams
-// and JSON.
+// Package rest holds what all resources of the REST API share: it makes huma and echo accept what Letta's clients send
+// and answer as they expect, turns errors into statuses, authenticates requests, and reads and writes pages, ids,
+// streams and JSON.
 //
 // Each file uses those that are named before it:
-//   - what operations say and take: access.go errorcodes.go context.go schema.go optional.go problem.go errors.go id.go
-//     page.go
-//   - what the API counts and bounds: arrivals.go bodybudget.go bodypace.go keylimits.go keys.go lookup.go
-//   - the API, its operations, and the keys that may call them: api.go content.go operation.go answersize.go routes.go
-//     authorize.go
-//   - errors of others as problems: modelerrors.go problemof.go
-//   - requests: auth.go bom.go filters.go warnings.go unserved.go storable.go fieldnames.go shape.go
-//     jsoncount.go oneof.go validation.go decode.go place.go stream.go paced.go jsonbody.go spool.go lenient.go
-//     unmatched.go middleware.go head.go
-//   - the document: words.go document.go
-//   - what registers operations, and what serves them: route.go explainerrors.go rest.go
+// - what operations say and take: access.go errorcodes.go context.go schema.go optional.go problem.go errors.go id.go
+// page.go
+// - what the API counts and bounds: arrivals.go bodybudget.go bodypace.go keylimits.go keys.go lookup.go
+// - the API, its operations, and the keys that may call them: api.go content.go operation.go answersize.go routes.go
+// authorize.go
+// - errors of others as problems: modelerrors.go problemof.go
+// - requests: auth.go bom.go filters.go warnings.go unserved.go storable.go fieldnames.go shape.go jsoncount.go
+// oneof.go validation.go decode.go place.go stream.go paced.go jsonbody.go spool.go lenient.go unmatched.go
+// middleware.go head.go
+// - the document: words.go document.go
+// - what registers operations, and what serves them: route.go explainerrors.go rest.go
 package rest
 
 import (
@@ -56,8 +56,8 @@ func New(c Config) *API {
 	return a
 }
 
-// Handler serves the operations that are registered, and the document that describes them at /openapi.json, which the
-// first request for it builds.
+// Handler serves the registered operations, and their OpenAPI document at /openapi.json. The first request for the
+// document builds it.
 func (a *API) Handler() http.Handler {
 	a.document()
 	document := sync.OnceValues(a.marshalDocument)
@@ -72,13 +72,13 @@ func (a *API) Handler() http.Handler {
 	return a.paced(normalize(a.headAsGet(a.echo)))
 }
 
-// ofCompaction matches package compaction and its parts.
+// ofCompaction matches the path of package compaction and of its sub-packages.
 var ofCompaction = regexp.MustCompile(`/compaction(/(clip|plan|prose|store|summary))?$`)
 
-// schemaName is huma's name of a type. Types of compactions have the prefix Compaction, because other packages use
-// their names too.
+// schemaName returns huma's name for a type. Types of package compaction get the prefix Compaction, because other
+// packages use the same names.
 func schemaName(t reflect.Type, hint string) string {
-	var words strings.Builder // of the id of an operation, for its body
+	var words strings.Builder // huma names a body after the operation's id
 	for part := range strings.SplitSeq(huma.DefaultSchemaNamer(t, hint), "_") {
 		words.WriteString(capitalized(part))
 	}
@@ -92,14 +92,15 @@ func schemaName(t reflect.Type, hint string) string {
 	return name
 }
 
-// Gauges shows what the API holds to a function that adds gauges by name.
+// Gauges calls add for each gauge that the API keeps.
 func (a *API) Gauges(add func(name, help string, labels map[string]string, value func() float64)) {
-	of := func(s *db.Shares) func() float64 { return func() float64 { return float64(s.Taken()) } }
-	add("http_requests_in_flight", "Requests that are worked on, but for streams that are only read.", nil, of(a.served))
+	taken := func(s *db.Shares) func() float64 { return func() float64 { return float64(s.Taken()) } }
+	add("http_requests_in_flight", "Requests that are worked on, but for streams that are only read.", nil,
+		taken(a.served))
 	add("http_bodies_arriving", "Requests whose bodies are not complete.", nil,
 		func() float64 { return float64(a.arriving.count()) })
 	const held = "Bytes of request bodies that are being received or worked on."
 	add("http_body_bytes", held, map[string]string{"where": "memory"},
 		func() float64 { return float64(a.bodies.small.Taken() + a.bodies.large.Taken()) })
-	add("http_body_bytes", held, map[string]string{"where": "files"}, of(a.spooled))
+	add("http_body_bytes", held, map[string]string{"where": "files"}, taken(a.spooled))
 }

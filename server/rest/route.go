@@ -10,31 +10,31 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// Handler answers an operation: it returns the body of a 200, or an error that ProblemOf gives its status.
+// Handler answers an operation: it returns the body of a 200, or an error that ProblemOf turns into a status.
 type Handler[I, O any] = func(context.Context, *I) (O, error)
 
-// Get registers an operation. doc is its id, a verb and a noun, and its description, whose first sentence is its
-// summary: "list_agents: List agents. All filters must hold."
+// Get registers an operation. doc is the operation's id (a verb and a noun), a colon, and its description; the first
+// sentence of the description is the summary: "list_agents: List agents. All filters must hold."
 func Get[I, O any](r Routes, path, doc string, handle Handler[I, O], options ...Option) {
 	register(r, huma.Operation{Method: http.MethodGet, Path: path, Summary: doc}, handle, options)
 }
 
-// Post registers an operation.
+// Post registers an operation as Get does.
 func Post[I, O any](r Routes, path, doc string, handle Handler[I, O], options ...Option) {
 	register(r, huma.Operation{Method: http.MethodPost, Path: path, Summary: doc}, handle, options)
 }
 
-// Put registers an operation.
+// Put registers an operation as Get does.
 func Put[I, O any](r Routes, path, doc string, handle Handler[I, O], options ...Option) {
 	register(r, huma.Operation{Method: http.MethodPut, Path: path, Summary: doc}, handle, options)
 }
 
-// Patch registers an operation.
+// Patch registers an operation as Get does.
 func Patch[I, O any](r Routes, path, doc string, handle Handler[I, O], options ...Option) {
 	register(r, huma.Operation{Method: http.MethodPatch, Path: path, Summary: doc}, handle, options)
 }
 
-// Delete registers an operation.
+// Delete registers an operation as Get does.
 func Delete[I, O any](r Routes, path, doc string, handle Handler[I, O], options ...Option) {
 	register(r, huma.Operation{Method: http.MethodDelete, Path: path, Summary: doc}, handle, options)
 }
@@ -55,19 +55,19 @@ func register[I, O any](r Routes, described huma.Operation, handle Handler[I, O]
 	if filters(op.Method, op.Path) {
 		op.Middlewares = append(op.Middlewares, noteUnmatched, a.boundAnswers(op.readsMore))
 	}
-	huma.Register(a.API, op.Operation, func(ctx context.Context, in *I) (*output, error) {
+	huma.Register(a.API, op.Operation, func(ctx context.Context, input *I) (*output, error) {
 		ctx, cancel := context.WithTimeout(ctx, op.timeout-AuthTook(ctx))
 		defer cancel()
 		var body O
 		serve := a.serve
-		if r.needs == Public { // what watches a server never waits for others
+		if r.needs == Public { // health checks and metrics never wait for other requests
 			serve = func(_ context.Context, handle func() error) error { return handle() }
 		}
 		err := serve(ctx, func() (err error) {
 			if unknown := WarningsOf(ctx); op.exact && len(unknown) > 0 {
 				return Unprocessable("request", strings.Join(unknown, "; ")+". Nothing was done, because it could not be undone")
 			}
-			body, err = handle(ctx, in)
+			body, err = handle(ctx, input)
 			return err
 		})
 		if err != nil {
@@ -83,8 +83,8 @@ func register[I, O any](r Routes, described huma.Operation, handle Handler[I, O]
 	}
 }
 
-// Stream registers an operation whose body or answer is streamed: no timeout bounds it. A handler with a RequestBody
-// reads the body to its end before it works on it.
+// Stream registers an operation that streams its body or its answer: no timeout bounds it. If the operation has a
+// RequestBody, its handler must read the body to its end before it works on it.
 func (r Routes) Stream(described huma.Operation, handle echo.HandlerFunc, options ...Option) {
 	a := r.API
 	op := operation{Operation: described, readsBody: described.RequestBody != nil}
@@ -104,7 +104,7 @@ func (r Routes) Stream(described huma.Operation, handle echo.HandlerFunc, option
 	})
 }
 
-// answer lets an operation answer a request, which counts as one that is worked on unless it only waits.
+// answer calls an operation's handler. The request takes a place among those being worked on, unless it only waits.
 func (a *API) answer(op operation, c echo.Context, handle echo.HandlerFunc) (err error) {
 	if c.Request().Method == http.MethodGet || op.waits != nil && op.waits(c.Request()) {
 		err = handle(c)
@@ -117,11 +117,11 @@ func (a *API) answer(op operation, c echo.Context, handle echo.HandlerFunc) (err
 	return err
 }
 
-// Head serves HEAD on the path of a GET.
+// Head serves HEAD on a path that has a GET.
 func (r Routes) Head(path string, handle echo.HandlerFunc) { r.stream(http.MethodHead, path, handle) }
 
-// Hidden registers a route that the document does not describe. Every key may call it: the handler authorizes the key
-// for an agent with ForAgent, and reads the body of a POST to its end.
+// Hidden registers a route that is not in the OpenAPI document. Every key may call the route: its handler must
+// authorize the key for an agent with ForAgent, and must read the body of a POST to its end.
 func (r Routes) Hidden(method, path string, handle echo.HandlerFunc, options ...Option) {
 	op := operation{readsBody: method == http.MethodPost}
 	for _, option := range options {
@@ -135,19 +135,19 @@ func (r Routes) stream(method, path string, handle echo.HandlerFunc) {
 	r.echo.Add(method, echoPath(path), handle)
 }
 
-// inPath matches the parameters of a path, and wildcards those that may have slashes.
+// inPath matches the parameters of a path; wildcards matches parameters that may contain slashes.
 var (
 	inPath    = regexp.MustCompile(`\{[^}]*\}`)
 	wildcards = regexp.MustCompile(`\{[^}]*:path\}`)
 )
 
-// Unserved is a route that a client may call and no operation serves. Why says so, as a sentence.
+// Unserved is a route that clients may call and that no operation serves. Why is the reason, as a sentence.
 type Unserved struct{ Method, Path, Why string }
 
-// NotServed answers requests of routes with a 501 that says why, but for those that an operation serves. It is called
-// after the last operation was registered.
+// NotServed answers the given routes with a 501 that says why. Routes with an operation are left alone. It must be
+// called after the last operation was registered.
 func (a *API) NotServed(routes []Unserved) {
-	served := map[string]bool{} // methods and paths with {} as parameters
+	served := map[string]bool{} // methods and paths, with {} for each parameter
 	for path, item := range a.OpenAPI().Paths {
 		form := inPath.ReplaceAllString(path, "{}")
 		for _, op := range operationsOf(item) {
@@ -165,7 +165,7 @@ func (a *API) NotServed(routes []Unserved) {
 	}
 }
 
-// complete gives an operation its id, description and tag, and declares its errors.
+// complete sets an operation's id, description, summary and tag, and declares its errors.
 func (a *API) complete(op *huma.Operation) {
 	op.OperationID, op.Description, _ = strings.Cut(op.Summary, ": ")
 	op.Summary, _, _ = strings.Cut(op.Description, ". ")
@@ -177,7 +177,7 @@ func (a *API) complete(op *huma.Operation) {
 	op.Responses["default"] = errorResponse("Error")
 }
 
-// IDParam describes an id in a path.
+// IDParam describes a path parameter that is an id.
 func IDParam(name, prefix string) *huma.Param {
 	return &huma.Param{Name: name, In: "path", Required: true, Schema: idSchema(prefix)}
 }

@@ -9,19 +9,19 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Routes registers operations with one kind of access.
+// Routes registers operations that all need the same access.
 type Routes struct {
 	*API
 	needs Access
 }
 
-// For returns where operations with a kind of access are registered.
+// For returns a Routes for operations that need an access.
 func (a *API) For(needs Access) Routes { return Routes{a, needs} }
 
-// agentParams are the parameters of a path that lead to an agent, the first of which counts.
+// agentParams are the path parameters that lead to an agent. If a path has several, the first in this list counts.
 var agentParams = []string{"agent_id", "conversation_id", "run_id"}
 
-// declare notes the access of a route.
+// declare notes which access a route needs.
 func (r Routes) declare(method, path string) {
 	path = echoPath(path)
 	inPath := slices.ContainsFunc(agentParams, func(name string) bool { return strings.Contains(path+"/", ":"+name+"/") })
@@ -34,11 +34,11 @@ func (r Routes) declare(method, path string) {
 	r.access[path][method] = r.needs
 }
 
-// Route is what the API answers.
+// Route is a route of the API.
 type Route struct {
-	Method, Path string // {name} are the path's parameters; * is any rest
+	Method, Path string // {name} is a parameter of the path; * matches any rest
 	Access       Access
-	Operation    *huma.Operation // nil if the document does not have it
+	Operation    *huma.Operation // nil if the OpenAPI document does not have it
 }
 
 // Routes returns all routes of the API, sorted by path and method.
@@ -60,10 +60,10 @@ func (a *API) Routes() []Route {
 	return list
 }
 
-// echoParams matches the parameters of echo's paths.
+// echoParams matches the parameters in a path of echo's.
 var echoParams = regexp.MustCompile(`:(\w+)`)
 
-// checkAccess panics if a route was registered without its access.
+// checkAccess panics if a route was registered without an access.
 func (a *API) checkAccess() {
 	for _, route := range a.Routes() {
 		if route.Access == 0 {
@@ -72,7 +72,7 @@ func (a *API) checkAccess() {
 	}
 }
 
-// isPublic reports whether a path needs no key.
+// isPublic reports whether requests of a path need no key.
 func (a *API) isPublic(path string) bool {
 	for _, access := range a.access[path] {
 		if access == Public {
@@ -82,7 +82,7 @@ func (a *API) isPublic(path string) bool {
 	return false
 }
 
-// echoPath is a path as echo's routes have it.
+// echoPath returns a path in echo's notation.
 func echoPath(path string) string { return toEcho.Replace(path) }
 
 var toEcho = strings.NewReplacer("{", ":", "}", "")

@@ -9,21 +9,21 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Schema is huma's. Types that describe themselves need no other part of huma but the Registry.
+// Schema is huma's. Types that describe their own schema need only it and Registry of huma.
 type Schema = huma.Schema
 
-// Registry is huma's.
+// Registry is huma's registry of schemas.
 type Registry = huma.Registry
 
-// Context is a request of an operation, for types that read parameters in a way of their own.
+// Context is huma's context of a request, for types that parse their parameters themselves.
 type Context = huma.Context
 
-// MaxInteger is the largest integer that a request may contain where its field names no other: that of a column of type
-// integer.
+// MaxInteger is the largest integer in a request if the field names no other maximum: the largest that a Postgres
+// column of type integer holds.
 const MaxInteger = math.MaxInt32
 
-// boundIntegers gives each integer of a request that has no maximum MaxInteger, its negative as the least where it has
-// no minimum.
+// boundIntegers sets bounds for the integers in requests: MaxInteger where there is no maximum, -MaxInteger where there
+// is no minimum either.
 func boundIntegers(d *huma.OpenAPI) {
 	b := bounder{d.Components.Schemas, map[*Schema]bool{}}
 	for _, path := range d.Paths {
@@ -75,10 +75,10 @@ func (b bounder) bound(s *Schema) {
 	}
 }
 
-// Enum returns the schema of a text that is one of several.
+// Enum returns the schema of a text that must be one of values.
 func Enum(values ...any) *Schema { return &Schema{Type: huma.TypeString, Enum: values} }
 
-// OneOf returns the schema of a value that has one of several types.
+// OneOf returns the schema of a value that may have any one of types.
 func OneOf(r Registry, types ...reflect.Type) *Schema {
 	s := &Schema{}
 	for _, t := range types {
@@ -91,19 +91,20 @@ func OneOf(r Registry, types ...reflect.Type) *Schema {
 	return s
 }
 
-// Union returns the schema of an object whose type a property names.
+// Union returns the schema of an object that has one of several types; the object's property says which.
 func Union(r Registry, property string, types map[string]reflect.Type) *Schema {
 	s := &Schema{Discriminator: &huma.Discriminator{PropertyName: property, Mapping: map[string]string{}}}
 	for _, name := range slices.Sorted(maps.Keys(types)) {
-		of := r.Schema(types[name], true, "")
-		if named := r.SchemaFromRef(of.Ref).Properties[property]; !slices.Contains(named.Enum, any(name)) {
-			named.Enum = append(named.Enum, name)
+		schema := r.Schema(types[name], true, "")
+		discriminator := r.SchemaFromRef(schema.Ref).Properties[property]
+		if !slices.Contains(discriminator.Enum, any(name)) {
+			discriminator.Enum = append(discriminator.Enum, name)
 		}
-		s.OneOf = append(s.OneOf, of)
-		s.Discriminator.Mapping[name] = of.Ref
+		s.OneOf = append(s.OneOf, schema)
+		s.Discriminator.Mapping[name] = schema.Ref
 	}
 	return s
 }
 
-// JSON is the media type of all answers but streams.
+// JSON is the media type of all answers except streams.
 const JSON = "application/json"

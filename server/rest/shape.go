@@ -6,25 +6,25 @@ import (
 
 // Bounds of a request's JSON body.
 const (
-	maxBodyBytes = 1 << 20 // of operations that are not streamed
-	maxBodyDepth = 100     // of nested objects and arrays
+	maxBodyBytes = 1 << 20 // of operations that do not stream their body
+	maxBodyDepth = 100     // levels of nested objects and arrays
 
-	maxBodyValues = 50_000  // of a body or an item of a list; each takes some hundred bytes of memory
-	maxItemValues = 500_000 // of an item of a list that is read item by item
+	maxBodyValues = 50_000  // JSON values in a body or in an item of a list; each takes some hundred bytes of memory
+	maxItemValues = 500_000 // JSON values in an item of a list that is read item by item
 )
 
 func tooDeep(at string) *Problem {
 	return Unprocessable(at, fmt.Sprintf("expected at most %d levels of nesting", maxBodyDepth))
 }
 
-// checkShape returns a *Problem for a JSON text, at a place of a body, that nests objects and arrays deeper or has more
-// values than it may.
-func checkShape(at string, text []byte, deepest, most int) *Problem {
+// checkShape returns a *Problem if a JSON text has too many levels of objects and arrays, or too many values. at is the
+// place of the text in the body.
+func checkShape(at string, text []byte, deepest, maxValues int) *Problem {
 	switch depth, values := shape(text); {
 	case depth > deepest:
 		return tooDeep(at)
-	case values > most:
-		return tooManyValues(at, most)
+	case values > maxValues:
+		return tooManyValues(at, maxValues)
 	}
 	return nil
 }
@@ -33,7 +33,7 @@ func tooManyValues(at string, most int) *Problem {
 	return Unprocessable(at, fmt.Sprintf("expected at most %d values", most))
 }
 
-// shape returns how deep a JSON text nests objects and arrays, and how many values it has.
+// shape returns how many levels of objects and arrays a JSON text has, and how many values.
 func shape(text []byte) (deepest, values int) {
 	level, quoted := 0, false
 	values = 1

@@ -18,16 +18,16 @@ import (
 	"github.com/loci-memory/loci/db/spool"
 )
 
-// Spool is a request's body in a temporary file, of whose lists one item at a time is in memory. A small body needs no
-// file.
+// Spool is a request's body in a temporary file. Only one item of its lists is in memory at a time. A small body needs
+// no file.
 type Spool struct {
-	Warnings Warnings // of Fields and Warn
+	Warnings Warnings // from Fields and Warn
 	body     spool.Spool
-	release  func() // counts the file no more
+	release  func() // stops counting the file's bytes
 	held     heldBody
 }
 
-// Spool receives a request's body of at most limitBytes. The caller closes it.
+// Spool receives a request's body of at most limitBytes. The caller must close the Spool.
 func (a *API) Spool(c echo.Context, limitBytes int64) (*Spool, error) {
 	if c.Request().ContentLength > limitBytes {
 		return nil, TooLarge(limitBytes)
@@ -42,14 +42,15 @@ func (a *API) Spool(c echo.Context, limitBytes int64) (*Spool, error) {
 	return s, nil
 }
 
-// SpoolFrom is Spool of a text that is a part of a request's body. The caller limits and counts the body.
+// SpoolFrom receives a text that is part of a request's body. The caller limits and counts the body, and closes the
+// Spool.
 func (a *API) SpoolFrom(c echo.Context, text io.Reader) (*Spool, error) {
 	ctx := c.Request().Context()
 	s := &Spool{Warnings: WarningsOf(ctx), body: spool.Spool{Memory: smallBytes}, release: func() {},
 		held: heldBody{in: a.bodies, org: Org(ctx)}}
 	if _, err := io.Copy(&s.body, withoutBOM(text)); err != nil {
 		s.body.Close()
-		if _, own := errors.AsType[*fs.PathError](err); own {
+		if _, onDisk := errors.AsType[*fs.PathError](err); onDisk {
 			return nil, fmt.Errorf("spool the request's body: %w", err)
 		}
 		return nil, bodyError(err)
@@ -60,80 +61,82 @@ func (a *API) SpoolFrom(c echo.Context, text io.Reader) (*Spool, error) {
 // smallBytes is the size of the largest body that is kept in memory.
 const smallBytes = 16<<10 - 1
 
-// Close deletes the file, and frees what the body took of the API's BodyBudget.
+// Close deletes the file, and gives its bytes back to the API's BodyBudget.
 func (s *Spool) Close() {
 	s.held.release()
 	s.body.Close()
 	s.release()
 }
 
-// Warn adds a sentence to Warnings.
+// Warn adds a sentence to s.Warnings.
 func (s *Spool) Warn(warning string) { s.Warnings.add(warning) }
 
-// List is a list in a Spool.
+// List is a list in the body of a Spool.
 type List struct {
 	Len    int
 	name   string
 	spool  *Spool
-	offset int64   // of the end of the list's name
-	ends   []int64 // of the items
+	offset int64   // where the name of the list's field ends
+	ends   []int64 // where each item ends
 }
 
-// Lists says which fields of a body may be lists that are read item by item, and how many items each may have.
+// Lists says which fields of a body may be lists that are read item by item, and how large they may be.
 type Lists struct {
 	Names    []string
-	Others   []string // the other fields that the body may have
+	Others   []string // other fields that the body may have
 	MaxItems int
-	Remedy   string // a sentence on what to send instead of more items
-	Rule     string // what the body must be, as a phrase
+	Remedy   string // a sentence: what to send instead of more items
+	Rule     string // a phrase: what the body must be
 
-	MaxItemBytes int64 // of an item or another field; 0 leaves it to the BodyBudget
-	MaxTextBytes int   // of a text in them; 0 leaves it to what any text may have
-	Large        bool  // an item may have as many values as an agent with its history
+	MaxItemBytes int64 // bytes of an item or of another field; 0 applies only the BodyBudget
+	MaxTextBytes int   // bytes of a text; 0 applies only maxTextBytes
+	Large        bool  // an item may have maxItemValues JSON values, enough for an agent with its history
 }
 
-// Fields reads the body's object. It returns its fields, with an empty list in place of each of the lists, and the
-// lists. It adds to Warnings the fields that the body may not have, and passes over them. It counts the largest item in
-// the API's BodyBudget: a *Problem of status 429 if there is no room for it.
+// Fields reads the body's object. It returns the object's fields, each list replaced by an empty one, and the lists
+// themselves. It skips fields that the body may not have, with a warning. It counts the largest item in the API's
+// BodyBudget. A *Problem of status 429 if there is no room for that item.
 func (s *Spool) Fields(l Lists) (map[string]json.RawMessage, map[string]*List, error) {
 	fields, lists := map[string]json.RawMessage{}, map[string]*List{}
 	values := maxBodyValues
 	if l.Large {
 		values = maxItemValues
 	}
-	from := &spoolReader{Reader: s.from(0), held: &s.held, most: l.MaxItemBytes, mostValues: values}
-	from.mostDecoded = l.MaxTextBytes
-	in := json.NewDecoder(from)
-	err := eachField(in, l.Rule, func(name string) error {
+	reader := &spoolReader{Reader: s.from(0), held: &s.held, most: l.MaxItemBytes, mostValues: values}
+	reader.mostDecoded = l.MaxTextBytes
+	decoder := json.NewDecoder(reader)
+	err := eachField(decoder, l.Rule, func(name string) error {
 		if !slices.Contains(l.Names, name) && !slices.Contains(l.Others, name) {
 			s.Warnings.addUnknown("field", name, slices.Concat(l.Names, l.Others))
 		}
-		offset := in.InputOffset()
-		from.place = db.Short(name)
+		offset := decoder.InputOffset()
+		reader.place = db.Short(name)
 		read := func() {
-			from.done += in.InputOffset() - offset
-			offset, from.values = in.InputOffset(), 0
+			reader.done += decoder.InputOffset() - offset
+			offset, reader.values = decoder.InputOffset(), 0
 		}
 		if !slices.Contains(l.Names, name) && !slices.Contains(l.Others, name) {
-			return skip(in, func() { from.done, offset = from.done+in.InputOffset()-offset, in.InputOffset() })
+			return skip(decoder, func() {
+				reader.done, offset = reader.done+decoder.InputOffset()-offset, decoder.InputOffset()
+			})
 		}
 		if slices.Contains(l.Names, name) && s.hasList(offset) {
 			fields[name] = json.RawMessage("[]")
 			lists[name] = &List{name: name, spool: s, offset: offset}
-			from.place = name + "[0]"
-			return eachItem(in, name, func(i int, raw json.RawMessage) error {
+			reader.place = name + "[0]"
+			return eachItem(decoder, name, func(i int, raw json.RawMessage) error {
 				if i == l.MaxItems {
 					return Unprocessable(name, fmt.Sprintf("the list has more than %d items. %s", l.MaxItems, l.Remedy))
 				}
 				lists[name].Len++
-				lists[name].ends = append(lists[name].ends, in.InputOffset())
-				from.place = fmt.Sprintf("%s[%d]", name, i+1)
+				lists[name].ends = append(lists[name].ends, decoder.InputOffset())
+				reader.place = fmt.Sprintf("%s[%d]", name, i+1)
 				read()
 				return s.checkRaw(fmt.Sprintf("%s[%d]", name, i), raw, 2, values)
 			})
 		}
 		var raw json.RawMessage
-		if err := in.Decode(&raw); err != nil {
+		if err := decoder.Decode(&raw); err != nil {
 			return err
 		}
 		fields[name] = raw
@@ -145,74 +148,74 @@ func (s *Spool) Fields(l Lists) (map[string]json.RawMessage, map[string]*List, e
 	return fields, lists, nil
 }
 
-// checkRaw returns a *Problem of a value that stands within a number of objects and lists if the body is too deep, if
-// it has too many values, if an object of it has a field twice, or if a text of it cannot be stored.
+// checkRaw returns a *Problem if a value has too many levels or too many values, if an object has a field twice, or if
+// a text cannot be stored. within is the number of objects and lists around the value.
 func (s *Spool) checkRaw(place string, raw json.RawMessage, within, values int) error {
-	if broken := checkShape("body", raw, maxBodyDepth-within, values); broken != nil {
-		return broken
+	if problem := checkShape("body", raw, maxBodyDepth-within, values); problem != nil {
+		return problem
 	}
-	if _, broken := checkNames(nil, nil, place, raw, &s.Warnings); broken != nil {
-		return broken
+	if _, problem := checkNames(nil, nil, place, raw, &s.Warnings); problem != nil {
+		return problem
 	}
 	return nil
 }
 
 const jsonSpace = " \t\r\n"
 
-// Items yields the list's items, each in memory of its own size. The first error is the last thing that is yielded.
+// Items yields the list's items, each in a slice of its own. An error is the last thing that Items yields.
 func (l *List) Items() iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
-		begin, before := l.offset, ":["
-		for _, end := range l.ends {
-			raw := make([]byte, end-begin)
+		begin, separators := l.offset, ":["
+		for _, next := range l.ends {
+			raw := make([]byte, next-begin)
 			if _, err := l.spool.body.ReadAt(raw, begin); err != nil && !errors.Is(err, io.EOF) {
 				yield(nil, fmt.Errorf("read the spooled body: %w", err))
 				return
 			}
-			for i := range before { // the decoder that found the ends has seen them
-				raw = bytes.TrimPrefix(bytes.TrimLeft(raw, jsonSpace), []byte(before[i:i+1]))
+			for i := range separators { // the decoder that found the ends has checked them
+				raw = bytes.TrimPrefix(bytes.TrimLeft(raw, jsonSpace), []byte(separators[i:i+1]))
 			}
-			if begin, before = end, ","; !yield(bytes.TrimLeft(raw, jsonSpace), nil) {
+			if begin, separators = next, ","; !yield(bytes.TrimLeft(raw, jsonSpace), nil) {
 				return
 			}
 		}
 	}
 }
 
-// from returns a reader of the body from an offset on.
+// from returns a reader of the body that begins at an offset.
 func (s *Spool) from(offset int64) io.Reader { return io.NewSectionReader(&s.body, offset, 1<<62) }
 
-// hasList reports whether the value of the field whose name ends at an offset is a list.
+// hasList reports whether the value after the field name that ends at offset is a list.
 func (s *Spool) hasList(offset int64) bool {
-	in := bufio.NewReader(s.from(offset))
+	reader := bufio.NewReader(s.from(offset))
 	for {
-		b, err := in.ReadByte()
+		b, err := reader.ReadByte()
 		if err != nil || !strings.ContainsRune(" \t\r\n:", rune(b)) {
 			return b == '['
 		}
 	}
 }
 
-// spoolReader counts the bytes that a decoder holds: those that it read, without those of the items that are done.
+// spoolReader counts the bytes that a decoder holds: those it has read, without those of finished items.
 type spoolReader struct {
 	io.Reader
 	held       *heldBody
 	read, done int64
-	most       int64 // bytes that an item may have; 0 is any number
+	most       int64 // bytes that an item may have; 0 for no limit
 
 	jsonCount
-	mostValues int // that an item may have
+	mostValues int // JSON values that an item may have
 }
 
-// readAhead is how many bytes at most a decoder holds that are behind its item.
+// readAhead is how many bytes a decoder may hold after its current item.
 const readAhead = 64 << 10
 
-// Read implements io.Reader. What is read when a bound is exceeded is lost, for a decoder of tokens passes over an
-// error that comes with bytes.
-func (r *spoolReader) Read(into []byte) (int, error) {
-	n, err := r.Reader.Read(into[:min(len(into), readAhead)])
+// Read implements io.Reader. When a limit is exceeded it returns no bytes, because a token decoder ignores an error
+// that comes with bytes.
+func (r *spoolReader) Read(buffer []byte) (int, error) {
+	n, err := r.Reader.Read(buffer[:min(len(buffer), readAhead)])
 	r.read += int64(n)
-	if tooLong := r.count(into[:n]); tooLong != nil {
+	if tooLong := r.count(buffer[:n]); tooLong != nil {
 		return 0, tooLong
 	}
 	if r.values > r.mostValues {
@@ -227,9 +230,9 @@ func (r *spoolReader) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// CountSpooled counts a request's body, which is being written to a file, until release is called. Reading the body
-// returns a *Problem of status 429 where the files of all would be larger than the API's SpoolBytes, or those of the
-// organization larger than its share.
+// CountSpooled counts the bytes of a request's body, which goes to a file, until release is called. Reads of the body
+// return a *Problem of status 429 if the files of all bodies would exceed the API's SpoolBytes, or the organization's
+// files its share.
 func (a *API) CountSpooled(c echo.Context) (release func()) {
 	r := c.Request()
 	held := &heldBody{Reader: r.Body, in: heldBytes{large: a.spooled}, org: Org(r.Context())}
@@ -237,7 +240,7 @@ func (a *API) CountSpooled(c echo.Context) (release func()) {
 	return held.release
 }
 
-// countedBody closes the body that it counts.
+// countedBody counts what is read from a body, and closes the body.
 type countedBody struct {
 	*heldBody
 	io.Closer

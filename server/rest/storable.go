@@ -9,18 +9,18 @@ import (
 	"unicode/utf8"
 )
 
-// isStorable reports whether Postgres can hold the text of a JSON string: it has no NUL, no half of a surrogate pair,
-// and is UTF-8.
+// isStorable reports whether Postgres can hold the text of a JSON string: the text is UTF-8 without a NUL and without
+// half a surrogate pair.
 func isStorable(text []byte) bool {
 	if !utf8.Valid(text) {
 		return false
 	}
-	high := false // a surrogate that waits for its second half
-	for at := bytes.IndexByte(text, '\\'); at >= 0 && at < len(text); {
+	high := false // the last escape was a surrogate that needs its second half
+	for position := bytes.IndexByte(text, '\\'); position >= 0 && position < len(text); {
 		size := 2
 		unit := rune(-1)
-		if text[at+1] == 'u' {
-			n, _ := strconv.ParseUint(string(text[at+2:at+6]), 16, 16) // the text is valid
+		if text[position+1] == 'u' {
+			n, _ := strconv.ParseUint(string(text[position+2:position+6]), 16, 16) // the text is valid
 			size, unit = 6, rune(n)
 		}
 		isLow := utf16.IsSurrogate(unit) && unit >= 0xdc00
@@ -28,21 +28,22 @@ func isStorable(text []byte) bool {
 			return false
 		}
 		high = utf16.IsSurrogate(unit) && !isLow
-		next := bytes.IndexByte(text[at+size:], '\\')
+		next := bytes.IndexByte(text[position+size:], '\\')
 		if high && next != 0 {
 			return false
 		}
-		if at += size + next; next < 0 {
+		if position += size + next; next < 0 {
 			break
 		}
 	}
 	return true
 }
 
-// said are the fields of bodies whose texts models, tools and people said. They are stored whatever they have.
+// said are the fields of bodies that hold texts of models, tools and people. Such texts are always stored.
 var said = []string{"messages", "input", "response", "request_messages", "response_dict"}
 
-// isSaid reports whether the text at a place was said, and is no name or id of a message.
+// isSaid reports whether the text at a place in a body comes from a model, a tool or a person. Names and ids of
+// messages do not.
 func isSaid(place string) bool {
 	field, rest, _ := strings.Cut(place, ".")
 	field, _, _ = strings.Cut(field, "[")

@@ -16,18 +16,18 @@ import (
 )
 
 const (
-	pieceTimeout = 30 * time.Second // for the next piece of an answer to be taken
+	pieceTimeout = 30 * time.Second // for a client to take the next piece of an answer
 
 	// Heartbeat is the time between two comments in a stream of events without news.
 	Heartbeat = 15 * time.Second
 )
 
-// Body returns a request's body of at most limitBytes. How slowly it may come, the API's BodyPace says.
+// Body returns a request's body, limited to limitBytes. The API's BodyPace bounds how slowly the body may come.
 func Body(c echo.Context, limitBytes int64) io.ReadCloser {
 	return http.MaxBytesReader(c.Response(), c.Request().Body, limitBytes)
 }
 
-// Answer returns a request's answer. It may take any time while the client keeps reading.
+// Answer returns the writer of a request's answer. The answer may take any time while the client keeps reading.
 func Answer(c echo.Context) http.ResponseWriter {
 	return &streamWriter{c.Response(), http.NewResponseController(c.Response())}
 }
@@ -44,7 +44,7 @@ func (w *streamWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// FlushError sends what was written. It is an error if the client does not take it in time.
+// FlushError sends the buffered bytes. It returns an error if the client does not take them in time.
 func (w *streamWriter) FlushError() error {
 	_ = w.connection.SetWriteDeadline(time.Now().Add(pieceTimeout)) // a test's recorder has none
 	err := w.connection.Flush()
@@ -52,9 +52,9 @@ func (w *streamWriter) FlushError() error {
 	return err
 }
 
-// KeepOpen returns the context and the answer of a request that waits for what happens. Both end when the request's key
-// is revoked or expires: an answer of server-sent events first gets a last event, which says why. Such an answer has
-// comments between its events. stop ends both.
+// KeepOpen returns a context and an answer for a request that waits for events. Both end when stop is called, or when
+// the request's key is revoked or expires. In the latter case an answer of server-sent events first gets the event that
+// last returns. While such an answer is open, it gets a comment every Heartbeat.
 func (a *API) KeepOpen(c echo.Context, last func(problem error) string) (ctx context.Context, w http.ResponseWriter,
 	stop func()) {
 	ctx, cancel := context.WithCancel(c.Request().Context())
@@ -80,21 +80,21 @@ func (a *API) KeepOpen(c echo.Context, last func(problem error) string) (ctx con
 	return ctx, answer, func() { cancel(); <-done }
 }
 
-// kept is an answer that several goroutines write.
+// kept is an answer that several goroutines write to.
 type kept struct {
 	http.ResponseWriter
-	recheck func() error // of the request's key; nil if it has none
+	recheck func() error // looks up the request's key again; nil if the request has none
 	every   time.Duration
 	last    func(problem error) string
-	end     func() // of the request
+	end     func() // ends the request
 
 	mu      sync.Mutex
-	began   bool // an answer of server-sent events
+	began   bool // the answer is a stream of server-sent events that has begun
 	checked time.Time
-	ended   error // why nothing more is sent
+	ended   error // why nothing more may be sent
 }
 
-// Write implements io.Writer. ErrUnauthorized if the request's key no longer counts.
+// Write implements io.Writer. ErrUnauthorized if the request's key is no longer valid.
 func (k *kept) Write(p []byte) (int, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -108,7 +108,7 @@ func (k *kept) Write(p []byte) (int, error) {
 	return k.ResponseWriter.Write(p)
 }
 
-// check ends an answer whose key no longer counts. The caller holds k.mu.
+// check ends the answer if its key is no longer valid. The caller holds k.mu.
 func (k *kept) check() {
 	if k.recheck == nil || k.ended != nil {
 		return
@@ -121,19 +121,19 @@ func (k *kept) check() {
 	k.ended = err
 	if k.began {
 		_, _ = io.WriteString(k.ResponseWriter, k.last(err))     // the client may be gone
-		_ = http.NewResponseController(k.ResponseWriter).Flush() // likewise
+		_ = http.NewResponseController(k.ResponseWriter).Flush() // the client may be gone
 	}
 	k.end()
 }
 
-// FlushError sends what was written.
 func (k *kept) FlushError() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return http.NewResponseController(k.ResponseWriter).Flush()
 }
 
-// beat checks the key, sends a comment if events were sent before, and reports whether the answer is still open.
+// beat checks the key, sends a comment if the answer is a stream of events, and reports whether the answer is still
+// open.
 func (k *kept) beat() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -146,8 +146,8 @@ func (k *kept) beat() bool {
 	return http.NewResponseController(k.ResponseWriter).Flush() == nil
 }
 
-// ServeContent answers with a content, or the ranges of it that the request asks for. It returns an error for a range
-// that the content does not have, and for a condition that does not hold.
+// ServeContent answers with a content, or with the ranges of it that the request asks for. It returns an error if the
+// content lacks such a range, or if a condition in the request's headers does not hold.
 func ServeContent(c echo.Context, modified time.Time, content io.ReadSeeker) error {
 	w := &contentWriter{ResponseWriter: Answer(c)}
 	http.ServeContent(w, c.Request(), "", modified, content)
@@ -161,7 +161,7 @@ func ServeContent(c echo.Context, modified time.Time, content io.ReadSeeker) err
 		"a condition of the request's headers does not hold: the file is another one than the client has"))
 }
 
-// contentWriter writes an answer that is no error, and keeps an error's text.
+// contentWriter passes an answer on; of an error it keeps the status and the text instead.
 type contentWriter struct {
 	http.ResponseWriter
 	refused int // the status of an error
@@ -186,21 +186,21 @@ func (w *contentWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// Events is an answer of server-sent events. It ends when the request's key is revoked or expires, with a last event
-// named error, whose data is the answer that a new request would get.
+// Events is an answer of server-sent events. It ends when the request's key is revoked or expires: the last event is
+// then named error, and its data is the answer that a new request would get.
 type Events struct {
 	out     io.Writer
 	answer  *echo.Response
-	recheck func() error // of the request's key
+	recheck func() error // looks up the request's key again
 }
 
-// Event is a server-sent event. Head is its lines before the data.
+// Event is a server-sent event. Head holds the lines before the data line.
 type Event struct {
 	Head string
 	Data any
 }
 
-// NewEvents begins an answer of server-sent events.
+// NewEvents begins an answer of server-sent events: it sends the status and the headers.
 func NewEvents(c echo.Context) *Events {
 	h := c.Response().Header()
 	h.Set(echo.HeaderContentType, "text/event-stream")
@@ -215,8 +215,8 @@ func NewEvents(c echo.Context) *Events {
 	return &Events{Answer(c), c.Response(), recheck}
 }
 
-// Send sends events at once. It reports whether the client is still there. ErrUnauthorized if the request's key was
-// revoked. A key that cannot be looked up for now, because the database does not answer, counts until it can.
+// Send sends events at once, and reports whether the client is still there. ErrUnauthorized if the request's key was
+// revoked. While the database cannot look the key up, the key counts as valid.
 func (e *Events) Send(events ...Event) (bool, error) {
 	if err := e.check(); errors.Is(err, ErrUnauthorized) {
 		return false, err
@@ -224,8 +224,8 @@ func (e *Events) Send(events ...Event) (bool, error) {
 	return e.send(events...)
 }
 
-// SendLast sends events and the end of a stream, whatever has become of the request's key: they tell nothing but why
-// the stream ends.
+// SendLast sends events and the end of the stream, even if the request's key is no longer valid: the events only say
+// why the stream ends.
 func (e *Events) SendLast(events ...Event) error {
 	more, err := e.send(events...)
 	if err == nil && more {
@@ -250,15 +250,15 @@ func (e *Events) send(events ...Event) (bool, error) {
 	return true, nil
 }
 
-// SendDone sends the end of a stream as Letta's and OpenAI's clients know it.
+// SendDone sends the end of a stream in the form that the clients of Letta and OpenAI expect.
 func (e *Events) SendDone() { e.write("data: [DONE]\n\n") }
 
-// SendHeartbeat sends a comment, and reports whether the client is still there and its key is not revoked.
+// SendHeartbeat sends a comment. It reports whether the client is still there and its key is valid.
 func (e *Events) SendHeartbeat() bool {
 	return !errors.Is(e.check(), ErrUnauthorized) && e.write(": the server is here\n\n")
 }
 
-// check returns ErrUnauthorized, after the last event, if the request's key no longer counts.
+// check returns ErrUnauthorized if the request's key is no longer valid. It sends the last event before.
 func (e *Events) check() error {
 	err := e.recheck()
 	if !errors.Is(err, ErrUnauthorized) {

@@ -7,11 +7,11 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// noteUnmatched marks a request that has a filter that nothing matches.
+// noteUnmatched marks a request that uses one of the unmatched filters.
 func noteUnmatched(ctx huma.Context, next func(huma.Context)) {
 	body := map[string]json.RawMessage{}
-	if read, ok := ctx.(*lenient); ok {
-		_ = json.Unmarshal(read.body, &body) // the operation reports what is wrong with it
+	if request, ok := ctx.(*lenient); ok {
+		_ = json.Unmarshal(request.body, &body) // the operation reports errors in the body
 	}
 	served := map[string]bool{}
 	for _, p := range ctx.Operation().Parameters {
@@ -29,7 +29,7 @@ func noteUnmatched(ctx huma.Context, next func(huma.Context)) {
 	next(ctx)
 }
 
-// none returns the empty list for a list, 0 for a count, and any other value unchanged.
+// none returns an empty list for a list, 0 for a number, and any other value unchanged.
 func none[O any](body O) O {
 	v := reflect.ValueOf(&body).Elem()
 	switch v.Kind() {

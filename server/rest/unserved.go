@@ -17,8 +17,8 @@ const (
 	noTemplates = "Loci has no templates; leave it out"
 )
 
-// unserved are fields and parameters of Letta's that ask for what Loci does not have, each with the reason. Operations
-// that do not know such a name refuse it, unless its value is empty.
+// unserved are fields and parameters of Letta's for things that Loci does not have, each with the reason. An operation
+// refuses such a name if it does not know the name, unless the value is empty.
 var unserved = map[string]string{
 	"project":                noProjects,
 	"project_id":             noProjects,
@@ -35,10 +35,10 @@ var unserved = map[string]string{
 		"PATCH /v1/agents/{agent_id}",
 }
 
-// empty are the values that ask for nothing, in JSON and in a query.
+// empty are the values, in JSON and in a query, that ask for nothing.
 var empty = []string{"null", "false", `""`, "[]", "{}", ""}
 
-// refuseField returns a *Problem for a field that is unserved; nil for any other.
+// refuseField returns a *Problem for a field that is in unserved; nil for any other.
 func refuseField(name, at string, value []byte) *Problem {
 	if why := unserved[name]; why != "" && !slices.Contains(empty, string(value)) {
 		return Unprocessable("body."+at, why)
@@ -46,9 +46,9 @@ func refuseField(name, at string, value []byte) *Problem {
 	return nil
 }
 
-// refuseParameter returns a *Problem for a query with a parameter that the operation does not know and that is
-// unserved, names an organization, or is another order than that of the list, or with a text that no database can hold;
-// nil for any other query.
+// refuseParameter returns a *Problem for a query that cannot be served: a text in it cannot be stored, a single
+// parameter has two values, or a parameter that the operation does not know is in unserved, names an organization, or
+// asks for another order than the list's. It returns nil for any other query.
 func refuseParameter(op *huma.Operation, query url.Values) *Problem {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		value := query.Get(name)
@@ -56,9 +56,9 @@ func refuseParameter(op *huma.Operation, query url.Values) *Problem {
 			return Unprocessable("query."+shorten(db.Clean(name)), "the text has a NUL, or bytes that are not UTF-8; leave "+
 				"them out")
 		}
-		if other := otherOf(query[name]); other != "" && takesOne(op, name) {
+		if second := otherOf(query[name]); second != "" && takesOne(op, name) {
 			return Unprocessable("query."+name, fmt.Sprintf("it is there with %q and with %q; send one", shorten(value),
-				shorten(other)))
+				shorten(second)))
 		}
 		if slices.ContainsFunc(op.Parameters, func(p *huma.Param) bool { return p.In == "query" && p.Name == name }) ||
 			slices.Contains(unmatched, name) && filters(op.Method, op.Path) {
@@ -87,7 +87,7 @@ func otherOf(values []string) string {
 	return ""
 }
 
-// takesOne reports whether an operation has a parameter of the query that is no list.
+// takesOne reports whether an operation has a query parameter that takes a single value.
 func takesOne(op *huma.Operation, name string) bool {
 	return slices.ContainsFunc(op.Parameters, func(p *huma.Param) bool {
 		return p.In == "query" && p.Name == name && p.Schema != nil && p.Schema.Type != huma.TypeArray &&
@@ -95,12 +95,12 @@ func takesOne(op *huma.Operation, name string) bool {
 	})
 }
 
-// refuseMisplaced refuses a body, of an operation that takes none, with a parameter of the query in it.
+// refuseMisplaced refuses a body that contains a parameter of the query. It is called for operations without a body.
 func refuseMisplaced(op *huma.Operation, body []byte) *Problem {
 	fields := map[string]json.RawMessage{}
-	_ = json.Unmarshal(body, &fields) // what is no object has no fields, and is reported as unreadable or unknown
+	_ = json.Unmarshal(body, &fields) // a body that is no object has no fields, and is reported elsewhere
 	for _, p := range op.Parameters {
-		if value, has := fields[p.Name]; has && p.In == "query" && string(value) != "null" {
+		if value, found := fields[p.Name]; found && p.In == "query" && string(value) != "null" {
 			return Unprocessable("body."+p.Name, "is read from the query, not from the body: send ?"+p.Name+"=")
 		}
 	}

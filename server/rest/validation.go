@@ -12,7 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// showProblem returns what puts huma's own errors, those of validation above all, into Letta's shape.
+// showProblem returns a transformer that puts huma's own errors, mostly of validation, into Letta's shape.
 func showProblem(schemas Registry) huma.Transformer {
 	return func(ctx huma.Context, _ string, body any) (any, error) {
 		model, ok := body.(*huma.ErrorModel)
@@ -28,10 +28,10 @@ func showProblem(schemas Registry) huma.Transformer {
 	}
 }
 
-// maxViolations is the number of broken rules that an answer names.
+// maxViolations is how many broken rules an answer names.
 const maxViolations = 10
 
-// violations are broken rules in words.
+// violations describes broken rules in sentences.
 func violations[E error](broken []E) string {
 	var sentences []string
 	for i, err := range broken {
@@ -46,7 +46,7 @@ func violations[E error](broken []E) string {
 	return strings.Join(sentences, "; ")
 }
 
-// violation is a broken rule in words: where, what the rule is, and what was there.
+// violation describes a broken rule: the place, the rule, and the value.
 func violation(e *huma.ErrorDetail) string {
 	if unread := mismatched(e.Location, e.Message); unread != "" {
 		return unread
@@ -56,52 +56,52 @@ func violation(e *huma.ErrorDetail) string {
 		return e.Location + ": " + e.Message
 	}
 	message := exponents.ReplaceAllStringFunc(e.Message, func(number string) string {
-		value, _ := strconv.ParseFloat(number, 64) // the pattern is a number's
+		value, _ := strconv.ParseFloat(number, 64) // the pattern matches only numbers
 		return strconv.FormatFloat(value, 'f', -1, 64)
 	})
-	shown, err := json.Marshal(e.Value)
+	text, err := json.Marshal(e.Value)
 	if err != nil {
 		return e.Location + ": " + e.Message
 	}
-	if len(shown) > maxShownBytes {
-		shown = append(bytes.ToValidUTF8(shown[:maxShownBytes], nil), "…"...)
+	if len(text) > maxShownBytes {
+		text = append(bytes.ToValidUTF8(text[:maxShownBytes], nil), "…"...)
 	}
-	return fmt.Sprintf("%s: %s. Got: %s", e.Location, message, shown)
+	return fmt.Sprintf("%s: %s. Got: %s", e.Location, message, text)
 }
 
-// mismatched returns encoding/json's error of a value that does not fit its field in words without Go's types. It is
-// empty for any other error.
+// mismatched rewrites encoding/json's error about a value that does not fit its field, without the names of Go's types.
+// It returns "" for any other error.
 func mismatched(location, message string) string {
-	found := mismatches.FindStringSubmatch(message)
-	if found == nil {
+	parts := mismatches.FindStringSubmatch(message)
+	if parts == nil {
 		return ""
 	}
-	for i, part := range strings.Split(found[2], ".") {
-		if i > 0 && part != "" && strings.ToLower(part[:1]) == part[:1] { // no name of a type
+	for i, part := range strings.Split(parts[2], ".") {
+		if i > 0 && part != "" && strings.ToLower(part[:1]) == part[:1] { // a type's name begins with a capital
 			location += "." + part
 		}
 	}
-	wanted := "object"
-	switch kind := found[3]; {
+	expected := "object"
+	switch kind := parts[3]; {
 	case strings.HasPrefix(kind, "int"), strings.HasPrefix(kind, "uint"):
-		wanted = "integer"
+		expected = "integer"
 	case strings.HasPrefix(kind, "float"):
-		wanted = "number"
+		expected = "number"
 	case kind == "string":
-		wanted = kind
+		expected = kind
 	case kind == "bool":
-		wanted = "boolean"
+		expected = "boolean"
 	case strings.HasPrefix(kind, "["):
-		wanted = "array"
+		expected = "array"
 	}
-	return fmt.Sprintf("%s: expected %s, got %s", location, wanted, found[1])
+	return fmt.Sprintf("%s: expected %s, got %s", location, expected, parts[1])
 }
 
-// mismatches matches the text of a json.UnmarshalTypeError: the value, the path of the field, and its type.
+// mismatches matches the text of a json.UnmarshalTypeError: the value, the path of the field, and the Go type.
 var mismatches = regexp.MustCompile(
 	`^json: cannot unmarshal (.+) into Go (?:struct field (\S*)|value) of type (\S+)`)
 
-// exponents matches numbers as Go writes large ones.
+// exponents matches numbers in the notation that Go uses for large ones.
 var exponents = regexp.MustCompile(`-?\d(\.\d+)?e\+\d+`)
 
 const maxShownBytes = 100

@@ -13,14 +13,14 @@ import (
 	"github.com/pmezard/go-difflib/difflib"
 )
 
-// Warnings are sentences about what a request asks for and does not get. At most maxWarnings are of unknown names.
+// Warnings are sentences about parts of a request that had no effect. At most maxWarnings are about unknown names.
 type Warnings []string
 
 const (
 	maxWarnings  = 20
-	maxNameBytes = 100 // of a field's name that is shown
+	maxNameBytes = 100 // of a field's name in a warning
 
-	// WarningsHeader has the warnings, as a JSON list, of an answer that is no object.
+	// WarningsHeader holds the warnings, as a JSON list, of an answer that is no object.
 	WarningsHeader = "X-Loci-Warnings"
 )
 
@@ -33,8 +33,8 @@ func (w *Warnings) add(warning string) {
 	}
 }
 
-// addUnknown warns of a field or a parameter whose name is not among the known ones. Only a warning that is shown looks
-// for the nearest name: a body may have a million unknown fields.
+// addUnknown warns of a field or a parameter with a name that is not among the known ones. It looks for the nearest
+// name only if the warning will be shown: a body may have a million unknown fields.
 func (w *Warnings) addUnknown(kind, at string, known []string) {
 	sentence := fmt.Sprintf("Loci does not know the %s %q", kind, shorten(at))
 	if name := at[strings.LastIndexByte(at, '.')+1:]; len(*w) < maxWarnings-1 && len(name) <= maxNameBytes {
@@ -45,13 +45,13 @@ func (w *Warnings) addUnknown(kind, at string, known []string) {
 	w.add(sentence)
 }
 
-// nearest returns the known name that is most like another, empty if none is like it. Case does not matter.
+// nearest returns the known name that is most similar to name; empty if none is similar. Case does not matter.
 func nearest(name string, known []string) (best string) {
 	letters := func(s string) []string { return strings.Split(strings.ToLower(s), "") }
-	most := 0.65
+	similarity := 0.65
 	for _, k := range slices.Sorted(slices.Values(known)) {
-		if alike := difflib.NewMatcher(letters(name), letters(k)).Ratio(); alike > most {
-			best, most = k, alike
+		if alike := difflib.NewMatcher(letters(name), letters(k)).Ratio(); alike > similarity {
+			best, similarity = k, alike
 		}
 	}
 	return best
@@ -64,19 +64,19 @@ func shorten(name string) string {
 	return string(bytes.ToValidUTF8([]byte(name[:maxNameBytes]), nil)) + "…"
 }
 
-// inform returns the answer to a request with its warnings: an object gets the field warnings, and any other answer the
-// header WarningsHeader. So does an Object, which is sent on as it is, such as a request to a provider.
+// inform adds the warnings to an answer: an object gets the field warnings, any other answer the header WarningsHeader.
+// An Object also gets the header, because it is sent unchanged, as for a request to a provider.
 func (w Warnings) inform(answer any, setHeader func(name, value string)) (any, error) {
 	if len(w) == 0 {
 		return answer, nil
 	}
-	if _, bare := answer.(Object); bare {
+	if _, unchanged := answer.(Object); unchanged {
 		setHeader(WarningsHeader, w.ascii())
 		return answer, nil
 	}
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false) // the answer's own bytes
+	encoder.SetEscapeHTML(false) // as in the answer itself
 	if err := encoder.Encode(answer); err != nil {
 		return nil, err
 	}
@@ -91,14 +91,13 @@ func (w Warnings) inform(answer any, setHeader func(name, value string)) (any, e
 	return json.RawMessage(fmt.Appendf(object, `"warnings":%s}`, w.ascii())), nil
 }
 
-// In returns an answer that is an object with the warnings in it, for one whose header may be sent before the answer is
-// known.
+// In returns an object with the warnings in it, for an answer with a header that may be sent before the body is known.
 func (w Warnings) In(answer any) (any, error) { return w.inform(answer, func(string, string) {}) }
 
-// ascii returns the warnings as a JSON list that a header can have.
+// ascii returns the warnings as a JSON list in the characters that a header can hold.
 func (w Warnings) ascii() string {
 	var b strings.Builder
-	text, _ := json.Marshal([]string(w)) // texts can always be written
+	text, _ := json.Marshal([]string(w)) // texts can always be marshaled
 	for _, r := range string(text) {
 		if r < 0x7f {
 			b.WriteRune(r)
@@ -109,19 +108,19 @@ func (w Warnings) ascii() string {
 	return b.String()
 }
 
-// InHeader gives the answer of a streamed operation the header WarningsHeader, if there are warnings.
+// InHeader sets the header WarningsHeader on the answer of a streamed operation, if there are warnings.
 func (w Warnings) InHeader(c echo.Context) {
 	if len(w) > 0 {
 		c.Response().Header().Set(WarningsHeader, w.ascii())
 	}
 }
 
-// warn gives an answer the warnings of its request.
+// warn adds a request's warnings to its answer.
 func warn(ctx huma.Context, _ string, answer any) (any, error) {
 	return WarningsOf(ctx.Context()).inform(answer, ctx.SetHeader)
 }
 
-// Answer answers a streamed operation with a status, an answer and the warnings of its request.
+// Answer sends the answer of a streamed operation, with a status and the request's warnings.
 func (w Warnings) Answer(c echo.Context, status int, answer any) error {
 	informed, err := w.inform(answer, c.Response().Header().Set)
 	if err != nil {
@@ -130,11 +129,11 @@ func (w Warnings) Answer(c echo.Context, status int, answer any) error {
 	c.Response().Header().Set("Content-Type", JSON)
 	c.Response().WriteHeader(status)
 	encoder := json.NewEncoder(c.Response())
-	encoder.SetEscapeHTML(false) // the answer's own bytes, as those of other operations
+	encoder.SetEscapeHTML(false) // as other operations do
 	return encoder.Encode(informed)
 }
 
-// WarningsOf returns the warnings of a request so far.
+// WarningsOf returns the warnings that a request has so far.
 func WarningsOf(ctx context.Context) Warnings {
 	if w, ok := ctx.Value(keyWarnings).(*Warnings); ok {
 		return *w
@@ -142,8 +141,7 @@ func WarningsOf(ctx context.Context) Warnings {
 	return nil
 }
 
-// Warn adds sentences to the warnings with which a request is answered, however many names of it are unknown. The
-// caller bounds them.
+// Warn adds sentences to a request's warnings. maxWarnings does not limit them: the caller does.
 func Warn(ctx context.Context, sentences ...string) {
 	if w, ok := ctx.Value(keyWarnings).(*Warnings); ok {
 		*w = append(*w, sentences...)

@@ -13,7 +13,7 @@ import (
 //go:embed words.md
 var wordsTable string
 
-// word is what a field means, and an example of it, which may be absent.
+// word describes a field: its meaning, and an example, which may be absent.
 type word struct {
 	meaning string
 	example json.RawMessage
@@ -41,9 +41,9 @@ func (a *API) describer() *describer {
 	return &describer{words: readWords(), schemas: a.OpenAPI().Components.Schemas, done: map[*Schema]bool{}}
 }
 
-// meaning returns what a field of a type means, empty if no word says it.
-func (c *describer) meaning(of, field string) string {
-	for _, name := range []string{of + "." + field, field} {
+// meaning returns the description of a field of a type; empty if words.md has none.
+func (c *describer) meaning(typ, field string) string {
+	for _, name := range []string{typ + "." + field, field} {
 		if w, ok := c.words[name]; ok && w.meaning != "" {
 			return w.meaning
 		}
@@ -51,7 +51,8 @@ func (c *describer) meaning(of, field string) string {
 	return ""
 }
 
-// schema describes the fields of a type. A list of the API is never null, and a pattern is explained where it is used.
+// schema describes the fields of a type. It also marks lists as never null, and turns the text about a pattern into a
+// description.
 func (c *describer) schema(name string, s *Schema) {
 	if s == nil || c.done[s] {
 		return
@@ -64,19 +65,19 @@ func (c *describer) schema(name string, s *Schema) {
 		if s.Description == "" {
 			s.Description = capitalized(s.PatternDescription) + "."
 		}
-		s.PatternDescription = "" // the message of its violation is made already
+		s.PatternDescription = "" // huma has built the error message from it already
 	}
-	for field, of := range s.Properties {
-		if untyped(of) {
-			c.giveType(of, name, field)
-			if of.Extensions["type"] == huma.TypeObject {
-				of.Extensions["type"] = []string{huma.TypeObject, "null"}
+	for field, property := range s.Properties {
+		if untyped(property) {
+			c.giveType(property, name, field)
+			if property.Extensions["type"] == huma.TypeObject {
+				property.Extensions["type"] = []string{huma.TypeObject, "null"}
 			}
 		}
-		if of.Description == "" {
-			of.Description = c.meaning(name, field)
+		if property.Description == "" {
+			property.Description = c.meaning(name, field)
 		}
-		c.schema(name, of)
+		c.schema(name, property)
 	}
 	values, _ := s.AdditionalProperties.(*Schema)
 	if s.Items != nil && untyped(s.Items) {
@@ -87,15 +88,15 @@ func (c *describer) schema(name string, s *Schema) {
 	}
 }
 
-// untyped reports whether a schema is that of a json.RawMessage, which takes anything.
+// untyped reports whether a schema is one of a json.RawMessage, which accepts any JSON.
 func untyped(s *Schema) bool {
 	return s.Type == "" && s.Ref == "" && len(s.OneOf)+len(s.AnyOf)+len(s.AllOf)+len(s.Extensions) == 0
 }
 
-// giveType gives the schema of any JSON the type of the word's example, or that of an object. Only the document has
-// these types: requests are not checked by extensions.
-func (c *describer) giveType(s *Schema, of, field string) {
-	example := string(c.words[of+"."+field].example) + string(c.words[field].example) + "{"
+// giveType sets the type of a schema that accepts any JSON: the type of the field's example, or object. The types stand
+// only in the document: huma does not check requests against extensions.
+func (c *describer) giveType(s *Schema, typ, field string) {
+	example := string(c.words[typ+"."+field].example) + string(c.words[field].example) + "{"
 	anyObject := map[string]any{"type": huma.TypeObject, "additionalProperties": true}
 	switch {
 	case example[0] == '[':
@@ -115,7 +116,7 @@ func capitalized(text string) string {
 	return strings.ToUpper(text[:min(1, len(text))]) + text[min(1, len(text)):]
 }
 
-// operation describes the parameters of an operation, and the bodies that have no type of their own.
+// operation describes an operation's parameters, and the bodies without a named type.
 func (c *describer) operation(op *huma.Operation) {
 	for _, p := range op.Parameters {
 		c.schema("", p.Schema)
@@ -131,7 +132,7 @@ func (c *describer) operation(op *huma.Operation) {
 	}
 }
 
-// contentsOf returns the bodies of an operation's request and answers.
+// contentsOf returns the bodies of an operation's request and of its answers.
 func contentsOf(op *huma.Operation) (list []*huma.MediaType) {
 	if op.RequestBody != nil {
 		list = slices.Collect(maps.Values(op.RequestBody.Content))
@@ -142,7 +143,7 @@ func contentsOf(op *huma.Operation) (list []*huma.MediaType) {
 	return list
 }
 
-// examples adds an example to each body of an operation. Those of named types are shared.
+// examples adds an example to each body of an operation. Bodies of a named type share one.
 func (c *describer) examples(d *huma.OpenAPI, op *huma.Operation) {
 	if op.RequestBody != nil {
 		for _, content := range op.RequestBody.Content {
@@ -156,7 +157,7 @@ func (c *describer) examples(d *huma.OpenAPI, op *huma.Operation) {
 	}
 }
 
-func (c *describer) exampleOf(d *huma.OpenAPI, content *huma.MediaType, asked bool) {
+func (c *describer) exampleOf(d *huma.OpenAPI, content *huma.MediaType, isRequest bool) {
 	if content.Example != nil || content.Examples != nil || content.Schema == nil {
 		return
 	}
@@ -164,7 +165,7 @@ func (c *describer) exampleOf(d *huma.OpenAPI, content *huma.MediaType, asked bo
 	if list {
 		name = nameOf(content.Schema.Items)
 	}
-	e := exampler{describer: c, asked: asked}
+	e := exampler{describer: c, asked: isRequest}
 	value := e.of(content.Schema, "", "")
 	if name == "" {
 		content.Example = value
@@ -180,17 +181,17 @@ func (c *describer) exampleOf(d *huma.OpenAPI, content *huma.MediaType, asked bo
 	content.Examples = map[string]*huma.Example{name: {Ref: "#/components/examples/" + name}}
 }
 
-// nameOf returns the name of the type that a schema refers to.
+// nameOf returns the name of the type that a schema refers to; empty for a schema that is no reference.
 func nameOf(s *Schema) string { return strings.TrimPrefix(s.Ref, "#/components/schemas/") }
 
-// exampler makes examples of schemas.
+// exampler builds examples from schemas.
 type exampler struct {
 	*describer
-	asked bool     // of a request, whose optional fields are left out unless a word of its type has an example
-	open  []string // the types around the one that is made
+	asked bool     // for a request: optional fields are left out unless words.md has an example for the type's field
+	open  []string // the types that contain the one being built
 }
 
-// of returns an example of a schema, for a field of a type; nil if the schema contains itself.
+// of returns an example for a schema that describes a field of a type; nil if the schema contains itself.
 func (e *exampler) of(s *Schema, typ, field string) any {
 	if s.Type == "null" {
 		return json.RawMessage("null")
@@ -213,18 +214,18 @@ func (e *exampler) of(s *Schema, typ, field string) any {
 	return e.literal(s, typ, field)
 }
 
-// fits reports whether an example is of a schema.
+// fits reports whether an example satisfies a schema.
 func (e *exampler) fits(s *Schema, example json.RawMessage) bool {
 	var value any
 	if json.Unmarshal(example, &value) != nil {
 		return false
 	}
-	var broken huma.ValidateResult
-	huma.Validate(e.schemas, s, huma.NewPathBuffer(nil, 0), huma.ModeReadFromServer, value, &broken)
-	return len(broken.Errors) == 0
+	var result huma.ValidateResult
+	huma.Validate(e.schemas, s, huma.NewPathBuffer(nil, 0), huma.ModeReadFromServer, value, &result)
+	return len(result.Errors) == 0
 }
 
-// literal returns an example of a schema that has no name.
+// literal returns an example for a schema that is no reference.
 func (e *exampler) literal(s *Schema, typ, field string) any {
 	switch {
 	case len(s.Examples) > 0:
@@ -257,17 +258,17 @@ func (e *exampler) literal(s *Schema, typ, field string) any {
 		}
 		return "text"
 	}
-	return struct{}{} // of any JSON
+	return struct{}{} // any JSON
 }
 
 func (e *exampler) object(s *Schema, typ string) any {
 	object := map[string]any{}
-	for field, of := range s.Properties {
+	for field, property := range s.Properties {
 		_, chosen := e.words[typ+"."+field]
 		if e.asked && !chosen && !slices.Contains(s.Required, field) {
 			continue
 		}
-		if value := e.of(of, typ, field); value != nil {
+		if value := e.of(property, typ, field); value != nil {
 			object[field] = value
 		}
 	}
