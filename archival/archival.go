@@ -1,8 +1,8 @@
-// Package archival stores passages in archives, which agents share and search. It owns the tables of archives, passages
-// and attachments; it knows an agent only by its id.
+// Package archival stores passages in archives. Agents share archives and search them. The package owns the tables of
+// archives, passages and attachments; it knows an agent only by its id.
 //
-// Each file uses those that are named before it:
-//   - what they have in common: archival.go largearchives.go store.go embedding.go
+// Each file uses only the files named before it:
+//   - the basis: archival.go largearchives.go store.go embedding.go
 //   - archives and their passages: records.go archive.go validity.go attach.go insert.go passage.go insertbatch.go
 //   - search: few.go search.go
 //   - upkeep in the background, and vectors: backlog.go cleanup.go remade.go vectors.go
@@ -19,19 +19,19 @@ import (
 	"github.com/loci-memory/loci/embed/rank"
 )
 
-// Archive is a set of passages, attached to agents as a whole.
+// Archive is a set of passages. Agents attach it as a whole.
 type Archive struct {
 	Key         int64           `db:"key" json:"-"`
 	ID          string          `db:"id" json:"id"`
 	Name        string          `db:"name" json:"name"`
 	Description *string         `db:"description" json:"description"`
 	Metadata    json.RawMessage `db:"metadata" json:"metadata"`
-	Embedding   *string         `db:"embedding" json:"-"` // the model that the creator of the archive named
+	Embedding   *string         `db:"embedding" json:"-"` // the model that the archive's creator named
 	CreatedAt   time.Time       `db:"created_at" json:"created_at"`
 	UpdatedAt   time.Time       `db:"updated_at" json:"updated_at"`
 	db.Makers
 
-	Vectors *endpoint.Status `db:"embedding_status" json:"embedding_status"` // nil before the first embeddings endpoint
+	Vectors *endpoint.Status `db:"embedding_status" json:"embedding_status"` // nil without an embeddings endpoint
 }
 
 // NewArchive describes an archive to create.
@@ -55,15 +55,15 @@ type Passage struct {
 	ID         string          `db:"id" json:"id"`
 	ArchiveID  string          `db:"archive_id" json:"archive_id"`
 	Text       string          `db:"text" json:"text"`
-	Tags       []string        `db:"tags" json:"tags"` // each once, in the order given
+	Tags       []string        `db:"tags" json:"tags"` // without duplicates, in the order given
 	Metadata   json.RawMessage `db:"metadata" json:"metadata"`
-	HappenedAt time.Time       `db:"happened_at" json:"created_at"` // when the fact happened; else as StoredAt
+	HappenedAt time.Time       `db:"happened_at" json:"created_at"` // StoredAt if the draft has no HappenedAt
 	StoredAt   time.Time       `db:"created_at" json:"stored_at"`
 	UpdatedAt  time.Time       `db:"updated_at" json:"updated_at"`
 
 	db.Validity
 	SupersededBy *string `db:"superseded_by" json:"superseded_by" doc:"The passage that took its place."`
-	Ended        bool    `db:"ended" json:"ended" doc:"It holds no longer."` // when it was read
+	Ended        bool    `db:"ended" json:"ended" doc:"It holds no longer."` // when the passage was read
 
 	Provenance *db.Provenance `db:"provenance" json:"provenance" doc:"Who stored the text; null if unknown."`
 }
@@ -75,20 +75,20 @@ type Draft struct {
 	Metadata   json.RawMessage // nil is {}
 	HappenedAt *time.Time      // nil is now
 
-	db.Validity        // a nil ValidFrom of a draft that supersedes is now
-	Supersedes  string // the id of a passage of the archive, which ends where this one begins
+	db.Validity        // nil ValidFrom: now if Supersedes is set
+	Supersedes  string // id of a passage of the same archive; it ends where this one begins
 }
 
-// Inserted is a passage that an insert stored or found; its Key is 0.
+// Inserted is a passage that an insert stored, or found because the archive had the text already. Its Key is 0.
 type Inserted struct {
 	Passage
-	Duplicate bool `db:"duplicate"` // the archive had the text already, and the passage did not change
+	Duplicate bool `db:"duplicate"` // the archive had the text already; its passage did not change
 
-	LeftTags   []string `db:"-"` // of a duplicate: the draft's tags that the passage lacks
-	LeftFields []string `db:"-"` // of a duplicate: the names of the draft's other fields that the passage has otherwise
+	LeftTags   []string `db:"-"` // of a duplicate: the draft's tags that the stored passage lacks
+	LeftFields []string `db:"-"` // of a duplicate: the names of the draft's other fields that differ
 }
 
-// Left reports whether a draft has something that the passage of the same text has not.
+// Left reports whether the draft has tags or fields that the stored passage with the same text lacks.
 func (in Inserted) Left() bool { return len(in.LeftTags) > 0 || len(in.LeftFields) > 0 }
 
 // PassageUpdate changes the fields that are not nil; a non-nil slice replaces the tags.
@@ -98,47 +98,48 @@ type PassageUpdate struct {
 	Metadata json.RawMessage
 
 	ValidFrom, ValidUntil *db.Bound
-	SupersededBy          *string // the id of a passage of the archive, where this one ends; empty is none
+	SupersededBy          *string // id of the passage of the archive that supersedes this one; empty: none
 }
 
-// SupersededError says that another passage superseded a passage already. It is an ErrConflict, and holds the passage
-// as it was read.
+// SupersededError says that another passage has superseded the passage already. Current is the passage as it was read.
+// errors.Is finds ErrConflict in it.
 type SupersededError struct{ Current Passage }
 
 func (e *SupersededError) Error() string {
 	return fmt.Sprintf("%s was superseded by %s already; nothing was changed", e.Current.ID, *e.Current.SupersededBy)
 }
 
-// Unwrap makes it an ErrConflict.
+// Unwrap returns ErrConflict.
 func (e *SupersededError) Unwrap() error { return db.ErrConflict }
 
-// Match is how many of a search's tags a passage must have.
+// Match says how many of a search's tags a passage must have: Any or All.
 type Match string
 
-// The passage has any of the tags, or all of them.
+// Any asks for at least one of the tags, All for every tag.
 const (
 	Any Match = "any"
 	All Match = "all"
 )
 
-// Query asks for the passages that Text is about, or for the newest if it is empty. Empty fields match all passages.
+// Query asks for the passages about Text, or for the newest passages if Text is empty. An empty field does not narrow
+// the search.
 type Query struct {
 	Text       string
-	AgentID    string     // whose archives are searched
-	ArchiveID  string     // the one archive to search, which the agent must have if AgentID is set
-	Tags       []string   // an empty one finds nothing
+	AgentID    string     // searches this agent's archives
+	ArchiveID  string     // searches only this archive; if AgentID is set, the agent must have it
+	Tags       []string   // an empty tag finds nothing
 	Match      Match      // empty is Any
-	Start, End *time.Time // of HappenedAt, both inclusive
-	Held       db.Held    // what does not hold is left out
+	Start, End *time.Time // bounds of HappenedAt, both inclusive
+	Held       db.Held    // which passages hold; the others are left out
 	Limit      int        // 1 to SearchMax; 0 is 1
-	Offset     int        // of the hits, the first that are left out
-	After      string     // the id of a hit; the hits behind it are returned, of which Offset are left out
-	AsWritten  bool       // no other spellings are searched
+	Offset     int        // how many hits to skip
+	After      string     // id of a hit: only hits behind it are returned, and Offset counts from there
+	AsWritten  bool       // other spellings are not searched
 	Explain    bool       // hits and results say how they were ranked
 
-	WordsOnly   bool    // the embeddings endpoint is not asked
-	MeaningOnly bool    // but by words where the endpoint does not answer
-	Weight      float64 // of meaning, as rank.Question has it
+	WordsOnly   bool    // do not ask the embeddings endpoint
+	MeaningOnly bool    // rank by meaning alone; by words if the endpoint does not answer
+	Weight      float64 // weight of meaning, see rank.Question
 }
 
 // SearchMax is the most passages that a search returns.
@@ -148,20 +149,21 @@ const SearchMax = 100
 type Hit struct {
 	Passage
 	Score       float64 `db:"score"`
-	WordsRank   int     `db:"words_rank"`   // from 1; 0 if it shares no word with the query
-	MeaningRank int     `db:"meaning_rank"` // from 1; 0 if it was not ranked by meaning
+	WordsRank   int     `db:"words_rank"`   // from 1; 0 if the passage shares no word with the query
+	MeaningRank int     `db:"meaning_rank"` // from 1; 0 if the passage was not ranked by meaning
 
-	Explanation *rank.HitExplanation `db:"-"` // if the query asks for it
+	Explanation *rank.HitExplanation `db:"-"` // set if Query.Explain
 }
 
-// Results are the passages that a search found, the best first.
+// Results are the passages that a search found, best first.
 type Results struct {
 	Hits      []Hit
-	ByMeaning bool // they were ranked by meaning too
-	More      bool // there are hits behind these
+	ByMeaning bool // the hits were ranked by meaning too
+	More      bool // there are more hits behind these
 	rank.Remarks
 
-	// SearchedFor is the spelling of the query that the hits are of, where words of it are in no row; else empty.
+	// SearchedFor is the query in another spelling, if some words of it are in no passage and the hits are for that
+	// spelling; else empty.
 	SearchedFor string
-	Explanation *rank.Explanation // if the query asks for it
+	Explanation *rank.Explanation // set if Query.Explain
 }

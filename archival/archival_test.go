@@ -20,14 +20,14 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// fixture is a store that a test uses for an organization with one agent.
+// fixture is a store, and an organization with one agent.
 type fixture struct {
 	*testing.T
 	pool  *pgxpool.Pool
 	org   db.Org
 	store *archival.Store
 	agent string
-	noted int // passages that notes has inserted
+	noted int // passages that notes inserted
 }
 
 // newFixture returns a fixture in the shared database.
@@ -37,7 +37,7 @@ func newFixture(t *testing.T) *fixture {
 	return newFixtureIn(t, pool)
 }
 
-// newFixtureIn returns a fixture in any database.
+// newFixtureIn returns a fixture in the given database.
 func newFixtureIn(t *testing.T, pool *pgxpool.Pool) *fixture {
 	t.Helper()
 	f := &fixture{T: t, pool: pool, org: dbtest.NewOrg(t, pool), store: archival.New(pool, archival.Options{})}
@@ -96,13 +96,14 @@ func (f *fixture) found(q archival.Query) []string {
 	return texts
 }
 
-// rows counts the organization's rows of a table.
+// rows counts the organization's rows in a table.
 func (f *fixture) rows(table string) int {
 	f.Helper()
 	return f.count(`SELECT count(*) FROM `+table+` WHERE org = $1`, f.org)
 }
 
-// clear clears all deleted archives away, which are also those of other tests: one test at a time does.
+// clear calls Clear until nothing is left. Clear also removes other tests' deleted archives, so only one test runs it
+// at a time.
 func (f *fixture) clear() {
 	f.Helper()
 	clearing.Lock()
@@ -117,7 +118,7 @@ func (f *fixture) clear() {
 
 var clearing sync.Mutex
 
-// events are the types of what happened to an agent.
+// events returns the types of an agent's events, in order.
 func (f *fixture) events(agent string) []string {
 	f.Helper()
 	got, err := db.All[string](f.Context(), f.pool, `SELECT type FROM events WHERE agent_id = $1 ORDER BY seq`, agent)
@@ -195,7 +196,7 @@ func TestABatchIsAllOrNothing(t *testing.T) {
 	}
 	drafts := make([]archival.Draft, scale.Of(600, archival.MaxPassages))
 	last := len(drafts) - 1
-	filler := strings.Repeat("x", 1300<<10/len(drafts)) // together they are more than is held in memory
+	filler := strings.Repeat("x", 1300<<10/len(drafts)) // together more than a batch holds in memory
 	text := func(i int) string { return fmt.Sprintf("fact %d %s", i, filler) }
 	for i := range drafts {
 		drafts[i].Text = text(i)
@@ -390,7 +391,7 @@ func TestListsOfPassagesArePaged(t *testing.T) {
 	}
 }
 
-// The pages of a search are, one after the other, what it finds at once.
+// The pages of a search, joined, are the hits of one search without pages.
 func TestPagesOfASearch(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -25,7 +25,7 @@ const archiveColumns = `c.key, c.id, c.name, c.description, c.metadata, c.embedd
 			ORDER BY u.passage_key LIMIT 1)))
 	END AS embedding_status`
 
-// CreateArchive creates an archive. ErrInvalid if its name has not from 1 to 255 characters.
+// CreateArchive creates an archive. ErrInvalid if the name is empty or longer than 255 characters.
 func (s *Store) CreateArchive(ctx context.Context, org db.Org, n NewArchive) (Archive, error) {
 	if err := checkName(n.Name); err != nil {
 		return Archive{}, err
@@ -56,8 +56,8 @@ func (s *Store) Archive(ctx context.Context, org db.Org, id string) (Archive, er
 	return c, orNotFound(err, "Archive", id)
 }
 
-// Archives lists the archives that are attached to the agent and have the name; an empty agentID or name matches all.
-// ErrNotFound if the agent does not exist.
+// Archives lists the archives that are attached to the agent and have the name. An empty agentID or name does not
+// narrow the list. ErrNotFound if the agent does not exist.
 func (s *Store) Archives(ctx context.Context, org db.Org, agentID, name string, p db.Page) ([]Archive, error) {
 	if agentID != "" {
 		if _, err := db.AgentKey(ctx, s.db, org, agentID); err != nil {
@@ -90,16 +90,16 @@ func (s *Store) UpdateArchive(ctx context.Context, org db.Org, id string, u Arch
 	return c, orNotFound(err, "Archive", id)
 }
 
-// DeleteArchive detaches an archive from its agents and hides it with its passages, which Clear deletes. ErrNotFound if
-// it does not exist.
+// DeleteArchive detaches an archive from its agents and hides it and its passages. Clear deletes their rows later.
+// ErrNotFound if it does not exist.
 func (s *Store) DeleteArchive(ctx context.Context, org db.Org, id string) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		key, err := in.lock(ctx, org, id, "UPDATE")
+		txStore := s.With(tx)
+		key, err := txStore.lock(ctx, org, id, "UPDATE")
 		if err != nil {
 			return err
 		}
-		if err := in.appendEvents(ctx, org, key, event.ArchiveDetached, id); err != nil {
+		if err := txStore.appendEvents(ctx, org, key, event.ArchiveDetached, id); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `DELETE FROM agent_archives WHERE org = $1 AND archive_key = $2`, org, key); err != nil {
@@ -114,9 +114,10 @@ func (s *Store) DeleteArchive(ctx context.Context, org db.Org, id string) error 
 	})
 }
 
-// lock locks an archive and returns its key. The row lock "UPDATE" excludes every other lock; "KEY SHARE" excludes
-// deletion and a change of the embedding space, and lets other requests write passages; superseding excludes itself
-// too.
+// lock locks an archive and returns its key. rowLock is one of:
+//   - "UPDATE", which excludes every other lock
+//   - "KEY SHARE", which excludes deletion and a change of the embedding space, but lets other requests write passages
+//   - superseding, which also excludes itself
 func (s *Store) lock(ctx context.Context, org db.Org, id, rowLock string) (int64, error) {
 	key, err := db.One[int64](ctx, s.db, `
 		SELECT key FROM archives WHERE org = $1 AND id = $2 AND deleted_at IS NULL FOR `+rowLock, org, id)
@@ -124,7 +125,7 @@ func (s *Store) lock(ctx context.Context, org db.Org, id, rowLock string) (int64
 }
 
 // appendEvents appends an event to the log of each agent that an archive is attached to.
-func (s *Store) appendEvents(ctx context.Context, org db.Org, archive int64, what event.Type, ref string) error {
+func (s *Store) appendEvents(ctx context.Context, org db.Org, archive int64, eventType event.Type, ref string) error {
 	agents, err := db.All[string](ctx, s.db, `
 		SELECT agent_id FROM agent_archives WHERE org = $1 AND archive_key = $2 ORDER BY agent_id`, org, archive)
 	if err != nil {
@@ -132,7 +133,7 @@ func (s *Store) appendEvents(ctx context.Context, org db.Org, archive int64, wha
 	}
 	events := make([]event.Event, len(agents))
 	for i, agent := range agents {
-		events[i] = event.Event{AgentID: agent, Type: what, RefID: ref}
+		events[i] = event.Event{AgentID: agent, Type: eventType, RefID: ref}
 	}
 	_, err = event.Append(ctx, s.db.(pgx.Tx), org, events...)
 	return err

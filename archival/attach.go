@@ -10,45 +10,45 @@ import (
 	"github.com/loci-memory/loci/db/event"
 )
 
-// Attach attaches an archive to an agent. The agent's first archive becomes its default; attaching it again changes
-// nothing. ErrNotFound if either does not exist.
+// Attach attaches an archive to an agent. An agent's first archive becomes its default. Attaching an archive twice
+// changes nothing. ErrNotFound if the archive or the agent does not exist.
 func (s *Store) Attach(ctx context.Context, org db.Org, agentID, archiveID string) error {
 	return s.lockAndSet(ctx, org, agentID, archiveID, true)
 }
 
-// Detach detaches an archive from an agent, whose oldest other archive becomes the default. It ignores an archive that
-// is not attached. ErrNotFound if either does not exist.
+// Detach detaches an archive from an agent. If it was the default, the agent's oldest other archive becomes the
+// default. An archive that is not attached is ignored. ErrNotFound if the archive or the agent does not exist.
 func (s *Store) Detach(ctx context.Context, org db.Org, agentID, archiveID string) error {
 	return s.lockAndSet(ctx, org, agentID, archiveID, false)
 }
 
 func (s *Store) lockAndSet(ctx context.Context, org db.Org, agentID, archiveID string, attached bool) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		in := s.With(tx)
+		txStore := s.With(tx)
 		if _, err := db.AgentKey(ctx, tx, org, agentID); err != nil {
 			return err
 		}
-		key, err := in.lock(ctx, org, archiveID, "UPDATE")
+		key, err := txStore.lock(ctx, org, archiveID, "UPDATE")
 		if err != nil {
 			return err
 		}
-		return in.setAttached(ctx, org, agentID, Archive{Key: key, ID: archiveID}, attached)
+		return txStore.setAttached(ctx, org, agentID, Archive{Key: key, ID: archiveID}, attached)
 	})
 }
 
-// setAttached attaches an archive, or detaches it, in the transaction that holds its lock.
+// setAttached attaches or detaches an archive. The caller's transaction holds the archive's lock.
 func (s *Store) setAttached(ctx context.Context, org db.Org, agentID string, c Archive, attached bool) error {
-	is, err := db.One[bool](ctx, s.db, `
+	current, err := db.One[bool](ctx, s.db, `
 		SELECT EXISTS (SELECT FROM agent_archives WHERE org = $1 AND agent_id = $2 AND archive_key = $3)`,
 		org, agentID, c.Key)
-	if err != nil || is == attached {
+	if err != nil || current == attached {
 		return err
 	}
 	change := event.Event{AgentID: agentID, Type: event.ArchiveDetached, RefID: c.ID}
 	if attached {
 		change.Type = event.ArchiveAttached
 	}
-	// The event is the agent's lock: of two archives attached at once, one is the first.
+	// Appending the event locks the agent, so that of two archives attached at once only one becomes the default.
 	if _, err := event.Append(ctx, s.db.(pgx.Tx), org, change); err != nil {
 		return err
 	}
@@ -91,22 +91,22 @@ func (s *Store) defaultArchive(ctx context.Context, org db.Org, agentID string) 
 		return found, err
 	}
 	err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		in := s.With(tx)
+		txStore := s.With(tx)
 		name, err := db.One[string](ctx, tx, `
 			SELECT name FROM agents WHERE org = $1 AND id = $2 FOR NO KEY UPDATE`, org, agentID)
 		if err != nil {
 			return orNotFound(err, "Agent", agentID)
 		}
 		// Another request may have created it before this one locked the agent.
-		if found, err = in.findDefault(ctx, org, agentID); !errors.Is(err, db.ErrNotFound) {
+		if found, err = txStore.findDefault(ctx, org, agentID); !errors.Is(err, db.ErrNotFound) {
 			return err
 		}
-		found, err = in.CreateArchive(ctx, org, NewArchive{Name: name + "'s Archive",
+		found, err = txStore.CreateArchive(ctx, org, NewArchive{Name: name + "'s Archive",
 			Description: new("Default archive created automatically")})
 		if err != nil {
 			return err
 		}
-		return in.setAttached(ctx, org, agentID, found, true)
+		return txStore.setAttached(ctx, org, agentID, found, true)
 	})
 	return found, err
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/embed/endpoint"
 )
 
-// Backlog counts the passages of an organization by what became of their vectors.
+// Backlog counts an organization's passages that wait for a vector, have one, or were refused one.
 func (s *Store) Backlog(ctx context.Context, org db.Org) (endpoint.Backlog, error) {
 	space, _ := s.endpoint.Space()
 	return db.One[endpoint.Backlog](ctx, s.db, `

@@ -10,8 +10,8 @@ import (
 // clearRows is how many rows one statement deletes.
 const clearRows = 5000
 
-// Clear deletes, in every organization, some of the passages of deleted archives, and the deleted archives that have
-// none left. It returns the number of rows deleted; while that is not 0, there may be more.
+// Clear deletes some passages of deleted archives, and the deleted archives that have none left, in every organization.
+// It returns the number of deleted rows; above 0, there may be more.
 func (s *Store) Clear(ctx context.Context) (rows int, err error) {
 	for _, sql := range []string{
 		`DELETE FROM passages WHERE (org, key) IN (
@@ -33,19 +33,20 @@ func (s *Store) Clear(ctx context.Context) (rows int, err error) {
 	return rows, nil
 }
 
-// IndexWords indexes the words of new passages, of the archives that have enough of them, and returns how many
-// segments of the index it made. Several servers may call it at once.
+// IndexWords indexes the words of new passages in archives with enough of them. It returns how many segments of the
+// index it made. Several servers may call it at once.
 func (s *Store) IndexWords(ctx context.Context) (segments int, err error) {
 	return s.search.Words.Update(ctx, s.db)
 }
 
-// PruneWords makes the segments of the index of words anew that have changed, erased or many deleted passages, and
-// returns how many it made.
+// PruneWords rebuilds those segments of the index of words that hold changed, erased or many deleted passages. It
+// returns how many it rebuilt.
 func (s *Store) PruneWords(ctx context.Context) (segments int, err error) {
 	return s.search.Words.Prune(ctx, s.db)
 }
 
-// ReweighWords weighs the words of passages anew that an older version of Loci weighed, and returns their number.
+// ReweighWords computes the word weights of passages again if an older version of Loci computed them. It returns the
+// number of passages.
 func (s *Store) ReweighWords(ctx context.Context) (rows int, err error) {
 	return s.search.Reweigh(ctx, s.db, `
 		SELECT r.key, r.archive_key AS owner, r.text FROM passages r WHERE r.org = @org`)

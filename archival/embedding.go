@@ -19,7 +19,7 @@ func (passages) Kind() string { return "embed_passages" }
 
 type job = endpoint.OwnerJob[passages]
 
-// Queue returns the queue of the passages that wait for their vectors. Their owners are archives.
+// Queue returns the queue of passages that wait for vectors. Their owners are archives.
 func (s *Store) Queue() *endpoint.Queue[passages] {
 	return &endpoint.Queue[passages]{
 		Worker: endpoint.Worker[job]{
@@ -39,8 +39,8 @@ func (s *Store) Queue() *endpoint.Queue[passages] {
 				SELECT FROM passage_vectors v WHERE v.org = @org AND v.passage_key = p.key AND v.space_id = @space)`}}
 }
 
-// waitingArchives selects the archives with passages that wait. It reads the index of these twice for each archive,
-// however many passages wait.
+// waitingArchives selects the archives that have waiting passages. It reads two index entries per archive, however many
+// passages wait.
 const waitingArchives = `
 	WITH RECURSIVE waiting AS (
 		(SELECT org, archive_key FROM unembedded_passages WHERE refused IS NULL ORDER BY org, archive_key LIMIT 1)
@@ -59,7 +59,7 @@ const waitingArchives = `
 	FROM archives c JOIN waiting w ON w.org = c.org AND w.archive_key = c.key
 	WHERE c.embedded_space = @space AND c.deleted_at IS NULL`
 
-// batch is passages of an archive without their vectors.
+// batch is passages of one archive that have no vectors yet.
 type batch struct {
 	store    *Store
 	job      job
@@ -73,7 +73,7 @@ type unembedded struct {
 	Sum  []byte `db:"sha256"`
 }
 
-// nextBatch reads the newest passages of an archive that wait, at most as many as the endpoint's Size.
+// nextBatch reads the newest waiting passages of an archive, as many as one request to the endpoint may hold.
 func (s *Store) nextBatch(ctx context.Context, j job, space endpoint.Space) (endpoint.Batch, error) {
 	rows, err := db.All[unembedded](ctx, s.db, `
 		SELECT key, text, sha256 FROM (
@@ -107,8 +107,8 @@ func (b *batch) Items() []embed.Item {
 	return items
 }
 
-// Lock implements endpoint.Batch. It returns ErrNotFound if the archive is deleted or has another space. It leaves out
-// passages that are deleted, have another text, or wait no longer.
+// Lock implements endpoint.Batch. It leaves out passages that were deleted, got another text, or no longer wait.
+// ErrNotFound if the archive was deleted or moved to another space.
 func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 	if _, err := db.One[int64](ctx, tx, `
 		SELECT key FROM archives WHERE org = $1 AND key = $2 AND deleted_at IS NULL AND embedded_space = $3 FOR KEY SHARE`,
@@ -122,7 +122,7 @@ func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 		HappenedAt time.Time `db:"happened_at"`
 		db.Validity
 	}
-	same, err := db.All[row](ctx, tx, `
+	unchanged, err := db.All[row](ctx, tx, `
 		WITH same AS (
 			SELECT p.key, p.tags, p.happened_at, p.valid_from, p.valid_until FROM passages p
 			JOIN unnest($2::bigint[], $3::bytea[]) AS was (key, sum) ON was.key = p.key AND was.sum = p.sha256
@@ -133,14 +133,14 @@ func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 		DELETE FROM unembedded_passages u USING same
 		WHERE u.org = $1 AND u.passage_key = same.key AND u.refused IS NULL
 		RETURNING same.key, same.tags, same.happened_at, same.valid_from, same.valid_until`, b.job.Org, keys, sums)
-	locked := make(map[int64][]any, len(same))
-	for _, p := range same {
+	locked := make(map[int64][]any, len(unchanged))
+	for _, p := range unchanged {
 		locked[p.Key] = []any{b.job.Org, b.job.Owner, p.Tags, p.HappenedAt, p.ValidFrom, p.ValidUntil}
 	}
 	return locked, err
 }
 
-// columns returns the keys and the sums of the passages.
+// columns returns the passages' keys and checksums.
 func (b *batch) columns() (keys []int64, sums [][]byte) {
 	for _, p := range b.passages {
 		keys, sums = append(keys, p.Key), append(sums, p.Sum)
@@ -148,7 +148,7 @@ func (b *batch) columns() (keys []int64, sums [][]byte) {
 	return keys, sums
 }
 
-// Finish implements endpoint.Batch. A refused passage is kept with the reason.
+// Finish implements endpoint.Batch. It stores why a passage was refused.
 func (b *batch) Finish(ctx context.Context, tx pgx.Tx, refused []*endpoint.RefusedError) error {
 	var rows pgx.Batch
 	for _, r := range refused {
@@ -170,7 +170,7 @@ func (b *batch) Note(ctx context.Context, reason string) error {
 	return db.Error(err)
 }
 
-// wait adds passages to those that wait for their vectors, if their archive has a space.
+// wait queues passages for vectors if their archive has an embedding space.
 func (s *Store) wait(ctx context.Context, org db.Org, archive int64, ids []uuid.UUID) error {
 	_, err := s.db.Exec(ctx, `
 		INSERT INTO unembedded_passages (passage_key, org, archive_key)

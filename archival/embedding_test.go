@@ -19,7 +19,7 @@ import (
 	"github.com/loci-memory/loci/embed/endpoint"
 )
 
-// denseFixture is a fixture whose passages an endpoint embeds.
+// denseFixture is a fixture with an endpoint that embeds its passages.
 type denseFixture struct {
 	*fixture
 	server   *embedtest.Endpoint
@@ -34,7 +34,7 @@ func newDenseFixture(t *testing.T, e *embedtest.Endpoint) *denseFixture {
 	return f
 }
 
-// use gives the fixture a store that uses an endpoint.
+// use gives the fixture a store with an endpoint.
 func (f *denseFixture) use(e *embedtest.Endpoint) {
 	f.Helper()
 	f.server, f.endpoint = e, e.Endpoint(f)
@@ -49,7 +49,7 @@ func (f *denseFixture) use(e *embedtest.Endpoint) {
 	f.store.SetSettle(0)
 }
 
-// connect is use as a server does it that starts, for the fixture's organization alone.
+// connect calls use, and queues this organization's passages as a starting server does.
 func (f *denseFixture) connect(e *embedtest.Endpoint) {
 	f.Helper()
 	f.use(e)
@@ -58,7 +58,7 @@ func (f *denseFixture) connect(e *embedtest.Endpoint) {
 	}
 }
 
-// connectAll is connect for all organizations of the database.
+// connectAll calls use, and queues the passages of all organizations.
 func (f *denseFixture) connectAll(e *embedtest.Endpoint) {
 	f.Helper()
 	f.use(e)
@@ -67,13 +67,13 @@ func (f *denseFixture) connectAll(e *embedtest.Endpoint) {
 	}
 }
 
-// work does what a server does for all organizations of the database, until stop is called or the test ends.
+// work runs a server's jobs for all organizations of the database, until stop is called or the test ends.
 func (f *denseFixture) work() (stop func()) {
 	f.Helper()
 	return embedtest.Work(f, f.pool, f.store.Queue(), f.store.Queue().Queues())
 }
 
-// count runs a query that counts.
+// count runs a query that returns one number.
 func (f *fixture) count(sql string, args ...any) int {
 	f.Helper()
 	n, err := db.One[int](f.Context(), f.pool, sql, args...)
@@ -83,7 +83,7 @@ func (f *fixture) count(sql string, args ...any) int {
 	return n
 }
 
-// settled waits until all passages but a given number have their vectors, in the space that is in use.
+// settled waits until no passage waits, and checks that all but without have vectors in the current space.
 func (f *denseFixture) settled(without int) {
 	f.Helper()
 	embedtest.Eventually(f, "no passage waits", func() bool {
@@ -108,7 +108,7 @@ func (f *denseFixture) settled(without int) {
 	}
 }
 
-// notes inserts a given number of passages into the agent's archive.
+// notes inserts n passages into the agent's archive.
 func (f *fixture) notes(n int) (archive string) {
 	f.Helper()
 	var texts []string
@@ -119,7 +119,7 @@ func (f *fixture) notes(n int) (archive string) {
 	return f.insert(texts...)[0].ArchiveID
 }
 
-// status is how far an archive's vectors are.
+// status returns how far an archive's vectors are.
 func (f *fixture) status(archive string) *endpoint.Status {
 	f.Helper()
 	c, err := f.store.Archive(f.Context(), f.org, archive)
@@ -129,21 +129,22 @@ func (f *fixture) status(archive string) *endpoint.Status {
 	return c.Vectors
 }
 
-// The queue works for all organizations: so each of these tests has a database, which it leaves empty for another.
+// The queue works for all organizations, so each of these tests takes a database of its own. A test empties its
+// database, and a later test uses it again.
 func TestQueueOfPassages(t *testing.T) {
 	t.Parallel()
 	free := make(chan *pgxpool.Pool, 100)
-	database := func(of *testing.T) *pgxpool.Pool {
+	database := func(user *testing.T) *pgxpool.Pool {
 		var pool *pgxpool.Pool
 		select {
 		case pool = <-free:
 		default:
 			pool = dbtest.New(t)
 		}
-		of.Cleanup(func() {
+		user.Cleanup(func() {
 			for _, table := range []string{"river_job", "passages", "agent_archives", "archives", "embedding_spaces"} {
 				if _, err := pool.Exec(context.Background(), `DELETE FROM `+table); err != nil {
-					of.Error(err)
+					user.Error(err)
 				}
 			}
 			free <- pool
@@ -171,8 +172,8 @@ func TestQueueOfPassages(t *testing.T) {
 	})
 }
 
-// What was inserted before there was an endpoint is embedded when there is one, in every archive of every organization:
-// so the test has a database.
+// Passages inserted without an endpoint are embedded once there is one, in every archive of every organization. The
+// test therefore has a database of its own.
 func TestArchivesAreBackfilled(t *testing.T) {
 	t.Parallel()
 	pool := dbtest.New(t)
@@ -197,12 +198,12 @@ func TestArchivesAreBackfilled(t *testing.T) {
 	other.space = f.space
 	f.settled(0)
 	other.settled(0)
-	f.store = archival.New(f.pool, archival.Options{}) // a server without an endpoint next to one that has it
+	f.store = archival.New(f.pool, archival.Options{}) // a server without an endpoint, next to one with an endpoint
 	f.notes(3)
 	f.settled(0)
 }
 
-// Of passages that wait, the newest are embedded first.
+// The newest waiting passages are embedded first.
 func TestNewPassagesAreEmbeddedFirst(t *testing.T) {
 	t.Parallel()
 	f := newDenseFixture(t, embedtest.New(t, 8))
@@ -222,8 +223,8 @@ func TestNewPassagesAreEmbeddedFirst(t *testing.T) {
 	}
 }
 
-// A passage that the endpoint refuses goes without a vector, is counted, and is tried again when its text is another;
-// the others have theirs.
+// A passage that the endpoint refuses has no vector and is counted. It is tried again after its text changes. The other
+// passages get their vectors.
 func TestARefusedPassageHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 8)
@@ -264,8 +265,8 @@ func TestARefusedPassageHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// A changed text is never found by what the old one meant; changed tags and deleted passages are as they are by meaning
-// too.
+// A passage with a new text is not found by the meaning of its old text. A search by meaning sees new tags and
+// deletions.
 func TestVectorsFollowTheirPassages(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 64)
@@ -309,14 +310,14 @@ func TestVectorsFollowTheirPassages(t *testing.T) {
 	}
 }
 
-// What is changed or deleted while the endpoint has it gets no vector of what it was.
+// A passage that changes while the endpoint embeds it gets no vector of its old text.
 func TestChangesWhileEmbedding(t *testing.T) {
 	t.Parallel()
 	text := "another text"
 	for _, c := range []struct {
 		name   string
 		change func(f *denseFixture, p archival.Inserted) error
-		left   int // vectors after all is done
+		left   int // vectors at the end
 	}{
 		{"a passage is deleted", func(f *denseFixture, p archival.Inserted) error {
 			return f.store.DeletePassage(context.Background(), f.org, f.agent, p.ID)

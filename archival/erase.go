@@ -12,19 +12,19 @@ import (
 	"github.com/loci-memory/loci/embed/lexicon"
 )
 
-// Contents are what an erasure reads and changes of a passage.
+// Contents are the parts of a passage that an erasure may change.
 type Contents struct {
 	Text     string   `db:"text"`
 	Tags     []string `db:"tags"`
 	Metadata string   `db:"metadata"` // JSON
 }
 
-// Replace gives a passage the contents that erase returns for the stored ones, which nobody else changes meanwhile, and
-// its archive's queue a new vector to make. A passage without a text, or with that of another one of its archive, is
-// deleted. erase may be called twice.
+// Replace writes the contents that erase returns for a passage's stored ones, under a lock on the passage, and queues
+// the passage for a new vector. It deletes the passage if its new text is empty or is already the text of another
+// passage of the archive. erase may be called twice.
 func (s *Store) Replace(ctx context.Context, org db.Org, key int64, erase func(Contents) Contents) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		in := s.With(tx)
+		txStore := s.With(tx)
 		type row struct {
 			Archive int64  `db:"archive_key"`
 			ID      string `db:"id"`
@@ -39,9 +39,9 @@ func (s *Store) Replace(ctx context.Context, org db.Org, key int64, erase func(C
 		if err != nil {
 			return err
 		}
-		left := erase(p.Contents)
-		text := left.Text
-		if err := in.search.Words.Note(ctx, tx, org, key); err != nil {
+		erased := erase(p.Contents)
+		text := erased.Text
+		if err := txStore.search.Words.Note(ctx, tx, org, key); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `DELETE FROM passage_vectors WHERE org = $1 AND passage_key = $2`, org, key); err != nil {
@@ -60,9 +60,9 @@ func (s *Store) Replace(ctx context.Context, org db.Org, key int64, erase func(C
 			UPDATE passages
 			SET text = $3, sha256 = $4, lex = $5, terms = $6, tags = $7, metadata = $8, updated_at = now()
 			WHERE org = $1 AND key = $2`, org, key, text, sum[:], &lex.Vector, lexicon.Owned(p.Archive, lex.Terms),
-			db.Tags(left.Tags), left.Metadata); err != nil {
+			db.Tags(erased.Tags), erased.Metadata); err != nil {
 			return err
 		}
-		return in.wait(ctx, org, p.Archive, []uuid.UUID{uuidOf("passage-" + p.ID)})
+		return txStore.wait(ctx, org, p.Archive, []uuid.UUID{uuidOf("passage-" + p.ID)})
 	})
 }

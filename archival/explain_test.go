@@ -10,7 +10,8 @@ import (
 	"github.com/loci-memory/loci/embed/embedtest"
 )
 
-// The best hit's score says how much of the query was found, whatever the query; the others have their shares of it.
+// The best hit's score is the share of the query that it has, so scores of different queries compare. The other hits
+// have lower scores.
 func TestScoresOfDifferentQueriesCompare(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -41,7 +42,7 @@ func TestScoresOfDifferentQueriesCompare(t *testing.T) {
 	}
 }
 
-// Results say how they were ranked if the query asks for it.
+// A query with Explain gets results that say how they were ranked; other queries do not.
 func TestPassagesExplainTheirRanks(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -72,7 +73,8 @@ func TestPassagesExplainTheirRanks(t *testing.T) {
 	}
 }
 
-// Words next to each other count more than the same words apart, and a page behind the first goes on in that order.
+// A passage with the words next to each other ranks above one with the words apart. The second page continues that
+// order.
 func TestPassagesWithThePhraseComeFirst(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -93,8 +95,8 @@ func TestPassagesWithThePhraseComeFirst(t *testing.T) {
 	}
 }
 
-// A word that no passage has is searched as one that differs in a letter, and the results say so; a page behind the
-// first too. What passages have, and what nothing is like, is searched as it is written.
+// A word that no passage has is replaced by a word that differs in one letter, and the results say so, on later pages
+// too. A word that passages have, or that is like no other, is searched as it is written.
 func TestMisspeltWordsAreSearchedInAnotherSpelling(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -128,7 +130,7 @@ func TestMisspeltWordsAreSearchedInAnotherSpelling(t *testing.T) {
 	}
 }
 
-// A reranker orders the best passages, on all pages, unless the query wants one ranking alone.
+// A reranker orders the best passages, on all pages. It is not used if the query asks for words alone or meaning alone.
 func TestARerankerOrdersPassages(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

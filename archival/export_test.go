@@ -9,13 +9,13 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// SetIndexRows sets the number of rows up to which a search reads all of them.
+// SetIndexRows sets up to how many rows a search reads without an index.
 func (s *Store) SetIndexRows(rows int) { s.search.IndexRows = rows }
 
-// SetSettle sets how long a job waits for more to be inserted.
+// SetSettle sets how long an embedding job waits for more inserts.
 func (s *Store) SetSettle(d time.Duration) { s.settle = d }
 
-// EmbedOnce does what a job does until nothing is left or the endpoint fails.
+// EmbedOnce runs the embedding job until nothing is left or the endpoint fails.
 func EmbedOnce(s *Store, ctx context.Context, org db.Org, archiveID string) error {
 	key, err := db.One[int64](ctx, s.db, `SELECT key FROM archives WHERE org = $1 AND id = $2`, org, archiveID)
 	if err != nil {
@@ -29,7 +29,7 @@ func EmbedOnce(s *Store, ctx context.Context, org db.Org, archiveID string) erro
 	return err
 }
 
-// BackfillOrg is what Queue().Backfill does for one organization when no server uses another space.
+// BackfillOrg is Queue().Backfill for one organization, while no server uses another space.
 func BackfillOrg(s *Store, ctx context.Context, org db.Org) error {
 	q, space := s.Queue(), s.space()
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
@@ -47,16 +47,17 @@ func BackfillOrg(s *Store, ctx context.Context, org db.Org) error {
 	})
 }
 
-// space returns the id of the active space, 0 if there is none.
+// space returns the id of the active space, or 0.
 func (s *Store) space() int16 {
 	space, _ := s.endpoint.Space()
 	return space.ID
 }
 
-// SetWordRows sets how many passages of an archive are indexed by their words, and how many more make a new segment.
+// SetWordRows sets how many passages an archive needs before its words are indexed, and how many new ones make a
+// segment.
 func (s *Store) SetWordRows(first, more int) {
 	s.search.Words.FirstRows, s.search.Words.NewRows = first, more
 }
 
-// SetWide sets of how many passages a search finds the few that its tags and times leave by their keys.
+// SetWide sets from how many passages on a search reads the keys of its tags and times first.
 func (s *Store) SetWide(rows int) { s.search.WideRows = rows }

@@ -14,7 +14,8 @@ import (
 )
 
 // few returns rank.Filter.Few for a query: a function that reads the keys of the passages with the query's tags and
-// times. It reads few keys once, for both arms of the search. few returns nil for a query without tags and times.
+// times. When there are few keys, both arms of the search share one read. few returns nil for a query without tags and
+// times.
 func (s *Store) few(ctx context.Context, a searchedArchives, q Query, f rank.Filter) func(most int) ([]int64, error) {
 	if len(q.Tags) == 0 && q.Start == nil && q.End == nil || len(a.archives)*max(len(q.Tags), 1) > rank.MaxOwners {
 		return nil
@@ -32,11 +33,11 @@ func (s *Store) few(ctx context.Context, a searchedArchives, q Query, f rank.Fil
 	}
 }
 
-// byTime makes Postgres read the passages of an archive by the index passages_archive, in the order of their times.
+// byTime makes Postgres read an archive's passages in the order of their times, through the index passages_archive.
 const byTime = wordindex.ByIndexes + `, set_config('enable_sort', 'off', true)`
 
-// keysOf returns the keys of the passages that pass a filter, at most some of them. It reads them by the index
-// passages_tags if the query has tags, else by passages_archive.
+// keysOf returns the keys of at most most passages that pass a filter. It reads the index passages_tags if the query
+// has tags, else passages_archive.
 func (s *Store) keysOf(ctx context.Context, a searchedArchives, q Query, f rank.Filter, most int) ([]int64, error) {
 	args := pgx.StrictNamedArgs{"most": most}
 	maps.Copy(args, f.Args)
@@ -59,7 +60,8 @@ func (s *Store) keysOf(ctx context.Context, a searchedArchives, q Query, f rank.
 	return keys, db.Error(s.db.SendBatch(ctx, &batch).Close())
 }
 
-// ownedTags are the query's tags as the index of tags has them; only the first, where passages need all of them.
+// ownedTags pairs archives and tags as the index passages_tags stores them. If a passage needs all tags, the first tag
+// is enough.
 func (a searchedArchives) ownedTags(q Query) (owned []string) {
 	tags := q.Tags
 	if q.Match == All {

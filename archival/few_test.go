@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/embed/embedtest"
 )
 
-// A search that first looks for the passages that its tags and times leave finds what one finds that compares each
-// passage with them: by words, by meaning, through the index of words or not, and without a text.
+// A search that reads the keys of its tags and times first finds the same as one that compares every passage. It holds
+// for words and meaning, with and without the index of words, and without a text.
 func TestTagsAndTimesNarrowASearch(t *testing.T) {
 	t.Parallel()
 	for _, indexed := range []bool{false, true} {
@@ -52,7 +52,7 @@ func TestTagsAndTimesNarrowASearch(t *testing.T) {
 	}
 }
 
-// noteDay is the day of the n-th note.
+// noteDay is the day of note n.
 func noteDay(n int) *time.Time {
 	day := time.Date(2026, 1, 1+n%25, 12, 0, 0, 0, time.UTC)
 	return &day
@@ -82,7 +82,7 @@ func narrowing(agent string) (all []archival.Query) {
 			for _, match := range []archival.Match{archival.Any, archival.All} {
 				q := archival.Query{Text: text, AgentID: agent, Limit: 15, Tags: tags, Match: match}
 				if match == archival.All && len(tags) == 2 && tags[0] == "tag 7" {
-					continue // of no note
+					continue // no note has this
 				}
 				all = append(all, q)
 				q.Start, q.End = noteDay(3), noteDay(18)

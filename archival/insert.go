@@ -11,24 +11,25 @@ import (
 	"github.com/loci-memory/loci/db/spool"
 )
 
-// Limits of what is inserted.
+// Limits of an insert.
 const (
-	MaxPassages   = 10_000   // drafts of a call
-	MaxTextBytes  = 16 << 20 // of a draft
-	PassageTokens = 2_000    // of a passage: a longer text becomes several
-	MaxTags       = 100      // of a passage
+	MaxPassages   = 10_000   // drafts per call
+	MaxTextBytes  = 16 << 20 // per draft
+	PassageTokens = 2_000    // per passage: a longer text becomes several passages
+	MaxTags       = 100      // per passage
 )
 
 // Insert adds passages to an archive, all or none, and returns them in the drafts' order. A text longer than
-// PassageTokens becomes several passages, one after the other. A text that the archive already has is not stored again.
-// ErrNotFound if the archive does not exist; ErrInvalid if a draft breaks a rule; *SupersededError if it supersedes a
-// passage that another one superseded.
+// PassageTokens becomes several consecutive passages. A text that the archive already has is not stored again.
+// ErrNotFound if the archive does not exist; ErrInvalid if a draft breaks a rule; *SupersededError if a draft
+// supersedes a passage that has a successor already.
 func (s *Store) Insert(ctx context.Context, org db.Org, archiveID string, drafts []Draft) ([]Inserted, error) {
 	return collect(s.InsertMany(ctx, org, archiveID, all(drafts)))
 }
 
-// InsertFor is Insert into the default archive of an agent, which it creates if the agent has none; if a draft
-// supersedes a passage, into that one's archive. ErrNotFound if the agent does not exist.
+// InsertFor inserts into the default archive of an agent, which it creates if the agent has none. If a draft supersedes
+// a passage, it inserts into that passage's archive instead. ErrNotFound if the agent does not exist; otherwise as
+// Insert.
 func (s *Store) InsertFor(ctx context.Context, org db.Org, agentID string, drafts []Draft) ([]Inserted, error) {
 	return collect(s.insertInto(ctx, org, all(drafts), func() (string, error) {
 		if i := slices.IndexFunc(drafts, func(d Draft) bool { return d.Supersedes != "" }); i >= 0 {
@@ -39,14 +40,14 @@ func (s *Store) InsertFor(ctx context.Context, org db.Org, agentID string, draft
 	}))
 }
 
-// InsertMany is Insert of drafts that arrive one by one. It reads all of them before it writes to the database. It
-// returns the first error that drafts yield, and then inserts nothing.
+// InsertMany is Insert for drafts that arrive one by one. It reads all drafts before it writes to the database. If
+// drafts yield an error, it inserts nothing and returns the first one.
 func (s *Store) InsertMany(ctx context.Context, org db.Org, archiveID string, drafts iter.Seq2[Draft, error]) (
 	*Batch, error) {
 	return s.insertInto(ctx, org, drafts, func() (string, error) { return archiveID, nil })
 }
 
-// insertInto asks for the archive's id after it has checked the drafts.
+// insertInto checks the drafts before it asks archive for the id.
 func (s *Store) insertInto(ctx context.Context, org db.Org, drafts iter.Seq2[Draft, error],
 	archive func() (string, error)) (*Batch, error) {
 	b, id := &Batch{records: records{spool.Spool{Memory: recordsBytes}}}, ""
@@ -74,7 +75,7 @@ func all(drafts []Draft) iter.Seq2[Draft, error] {
 	}
 }
 
-// collect returns the passages of a batch, which it closes.
+// collect reads all passages of a batch and closes it.
 func collect(b *Batch, err error) (passages []Inserted, _ error) {
 	if err != nil {
 		return nil, err
@@ -106,7 +107,7 @@ func checkTags(tags []string) error {
 	return db.CheckTags(tags)
 }
 
-// split cuts a text that is too long for a passage. The parts, joined, are the text.
+// split cuts a text that is too long for one passage. Joined, the parts are the text.
 func split(text string) []string {
 	if chunker.Estimate(text) <= PassageTokens {
 		return []string{text}

@@ -19,40 +19,40 @@ import (
 	"github.com/loci-memory/loci/embed/lexicon"
 )
 
-// Batch is many drafts, and the passages that they became, in the drafts' order. The caller closes it.
+// Batch holds many drafts and the passages made from them, in the drafts' order. The caller closes it.
 type Batch struct {
 	records records
 	pieces  []*piece
 
-	supersedes bool // some of the drafts supersede passages
+	supersedes bool // at least one draft supersedes a passage
 }
 
-// piece is a draft, or a part of one that is too long for a passage. Its content is in the batch's records.
+// piece is a draft, or a part of a draft that is too long for one passage. The batch's records hold its content.
 type piece struct {
-	id              uuid.UUID // of the passage, unless the archive has the text already
+	id              uuid.UUID // the passage's id, unless the archive has the text already
 	sha256          [sha256.Size]byte
 	draft, inserted record
-	left            bool // the draft has something that the archive's passage has not
+	left            bool // the draft has something that the archive's passage lacks
 
-	supersedes string // the id of the passage that the draft supersedes, in its first piece
-	dated      bool   // the draft says when it happened
+	supersedes string // id of the passage that the draft supersedes; set only in the draft's first piece
+	dated      bool   // the draft has a HappenedAt
 }
 
-// Inserted yields the passages: for each draft one, or several where it was cut.
+// Inserted yields the passages in the drafts' order. A draft that was cut yields several.
 func (b *Batch) Inserted() iter.Seq2[Inserted, error] {
 	return func(yield func(Inserted, error) bool) {
 		for _, p := range b.pieces {
-			var in Inserted
-			err := b.records.read(p.inserted, &in)
-			if !yield(in, err) || err != nil {
+			var inserted Inserted
+			err := b.records.read(p.inserted, &inserted)
+			if !yield(inserted, err) || err != nil {
 				return
 			}
 		}
 	}
 }
 
-// Left returns the passages that lack something of their drafts (see Inserted.Left), at most so many, and the number of
-// those beyond.
+// Left returns at most most passages that lack something of their drafts (see Inserted.Left), and how many more there
+// are.
 func (b *Batch) Left(most int) (first []Inserted, more int, err error) {
 	for _, p := range b.pieces {
 		switch {
@@ -60,20 +60,20 @@ func (b *Batch) Left(most int) (first []Inserted, more int, err error) {
 		case len(first) == most:
 			more++
 		default:
-			var in Inserted
-			if err := b.records.read(p.inserted, &in); err != nil {
+			var inserted Inserted
+			if err := b.records.read(p.inserted, &inserted); err != nil {
 				return nil, 0, err
 			}
-			first = append(first, in)
+			first = append(first, inserted)
 		}
 	}
 	return first, more, nil
 }
 
-// Close frees the batch's temporary file.
+// Close removes the batch's temporary file.
 func (b *Batch) Close() { b.records.Close() }
 
-// read checks drafts and splits those that are too long.
+// read checks the drafts and splits those that are too long for one passage.
 func (b *Batch) read(drafts iter.Seq2[Draft, error]) error {
 	n, now := 0, time.Now()
 	for d, err := range drafts {
@@ -85,7 +85,7 @@ func (b *Batch) read(drafts iter.Seq2[Draft, error]) error {
 		}
 		dated := d.HappenedAt != nil
 		if !dated {
-			d.HappenedAt = new(now.Add(time.Duration(n) * time.Microsecond)) // preserves the order
+			d.HappenedAt = new(now.Add(time.Duration(n) * time.Microsecond)) // keeps the drafts' order
 		}
 		if err := b.add(d, dated); err != nil {
 			return fmt.Errorf("passages[%d]: %w", n, err)
@@ -128,43 +128,43 @@ func (b *Batch) add(d Draft, dated bool) error {
 	return nil
 }
 
-// insertAtOnce is how many passages are in memory at a time.
+// insertAtOnce is how many passages are held in memory at a time.
 const insertAtOnce = 250
 
-// insert inserts a batch, all or nothing, in the order of the texts' hashes: two requests with texts in common do not
-// deadlock.
+// insert inserts a batch, all or nothing. It inserts in the order of the texts' hashes, so that two requests with
+// common texts do not deadlock.
 func (s *Store) insert(ctx context.Context, org db.Org, archiveID string, b *Batch) error {
 	ordered := slices.Clone(b.pieces)
 	slices.SortStableFunc(ordered, func(p, q *piece) int { return bytes.Compare(p.sha256[:], q.sha256[:]) })
 	var archive int64
 	var fresh []uuid.UUID
 	err := db.Tx(ctx, s.db, func(tx pgx.Tx) (err error) {
-		in := s.With(tx)
+		txStore := s.With(tx)
 		rowLock := "KEY SHARE"
 		if b.supersedes {
 			rowLock = superseding
 		}
-		if archive, err = in.lock(ctx, org, archiveID, rowLock); err != nil {
+		if archive, err = txStore.lock(ctx, org, archiveID, rowLock); err != nil {
 			return err
 		}
 		fresh = nil
 		for pieces := range slices.Chunk(ordered, insertAtOnce) {
-			ids, err := in.insertPieces(ctx, org, archive, b, pieces)
+			ids, err := txStore.insertPieces(ctx, org, archive, b, pieces)
 			if err != nil {
 				return err
 			}
 			fresh = append(fresh, ids...)
 		}
-		if err := in.endSuperseded(ctx, org, archiveID, b); err != nil {
+		if err := txStore.endSuperseded(ctx, org, archiveID, b); err != nil {
 			return err
 		}
 		switch len(fresh) {
 		case 0:
 			return nil
 		case 1:
-			return in.appendEvents(ctx, org, archive, event.PassageInserted, "passage-"+fresh[0].String())
+			return txStore.appendEvents(ctx, org, archive, event.PassageInserted, "passage-"+fresh[0].String())
 		}
-		return in.appendEvents(ctx, org, archive, event.PassagesInserted, archiveID)
+		return txStore.appendEvents(ctx, org, archive, event.PassagesInserted, archiveID)
 	})
 	if err == nil {
 		s.search.Words.Grew(org, archive, len(fresh))
@@ -172,8 +172,8 @@ func (s *Store) insert(ctx context.Context, org db.Org, archiveID string, b *Bat
 	return err
 }
 
-// insertPieces inserts the pieces whose texts the archive lacks, and returns their ids. It repeats the statement only
-// for texts that another request inserts or deletes at the same time.
+// insertPieces inserts those pieces that the archive does not have yet, and returns the ids of the new passages. If
+// another request inserts or deletes a text at the same time, the statement is repeated for that text.
 func (s *Store) insertPieces(ctx context.Context, org db.Org, archive int64, b *Batch, pieces []*piece) (
 	fresh []uuid.UUID, err error) {
 	for len(pieces) > 0 {
@@ -196,12 +196,12 @@ func (s *Store) insertPieces(ctx context.Context, org db.Org, archive int64, b *
 				if !stored[0].Duplicate {
 					fresh = append(fresh, p.id)
 				}
-				in := stored[0]
-				if in.Duplicate {
-					in.LeftTags, in.LeftFields = d.left(in.Passage, p.dated)
+				inserted := stored[0]
+				if inserted.Duplicate {
+					inserted.LeftTags, inserted.LeftFields = d.left(inserted.Passage, p.dated)
 				}
-				p.left = in.Left()
-				p.inserted, err = b.records.add(in)
+				p.left = inserted.Left()
+				p.inserted, err = b.records.add(inserted)
 				return err
 			})
 		}
@@ -219,8 +219,8 @@ func (s *Store) insertPieces(ctx context.Context, org db.Org, archive int64, b *
 const storedColumns = `org, key, id, archive_key, text, tags, metadata, happened_at, created_at, updated_at, valid_from,
 	valid_until, superseded_by, provenance`
 
-// insertPassage inserts a text, or finds the passage that has it. It returns no row if another transaction inserts the
-// text after the statement begins.
+// insertPassage inserts a text, or returns the passage that has it. It returns no row if another transaction inserts
+// the text after the statement began.
 const insertPassage = `
 	WITH fresh AS (
 		INSERT INTO passages (id, org, archive_key, text, sha256, tags, metadata, happened_at, lex, terms, valid_from,
@@ -247,8 +247,8 @@ func (d Draft) insertArgs(ctx context.Context, org db.Org, archive int64, p *pie
 		"supersedes": d.Supersedes != "", "provenance": db.ProvenanceOf(ctx)}
 }
 
-// left returns the tags of a draft that a passage with its text lacks, and the names of its other fields that the
-// passage has otherwise. dated reports whether the draft says when it happened.
+// left compares a draft with the stored passage of the same text. It returns the draft's tags that the passage lacks,
+// and the names of other fields that differ. dated reports whether the draft has a HappenedAt.
 func (d Draft) left(p Passage, dated bool) (tags, fields []string) {
 	for _, tag := range d.Tags {
 		if !slices.Contains(p.Tags, tag) {
@@ -269,7 +269,7 @@ func (d Draft) left(p Passage, dated bool) (tags, fields []string) {
 
 func isEmptyObject(text json.RawMessage) bool { return sameJSON(text, json.RawMessage(`{}`)) }
 
-// sameJSON reports whether two JSON texts have the same value.
+// sameJSON reports whether two JSON texts have equal values.
 func sameJSON(a, b json.RawMessage) bool {
 	var x, y any
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// sizeLife is how long an archive that was found to be large is not counted again.
+// sizeLife is how long a large archive is not counted again.
 const sizeLife = time.Minute
 
 // sizes remembers which archives are large, because counting their passages takes longer than searching them. It is
 // safe for concurrent use.
 type sizes struct {
-	until sync.Map // of time.Time by the archive's key
+	until sync.Map // archive key → time.Time
 }
 
-// large returns the keys of the archives that are known to be large.
+// large returns the keys of the archives that are remembered as large.
 func (s *sizes) large() []int64 {
 	keys := []int64{}
 	s.until.Range(func(key, until any) bool {
@@ -28,5 +28,5 @@ func (s *sizes) large() []int64 {
 	return keys
 }
 
-// addLarge remembers an archive for sizeLife. It does not prolong the time of one that is remembered already.
+// addLarge remembers an archive for sizeLife. For an archive that is remembered already, the time is not extended.
 func (s *sizes) addLarge(key int64) { s.until.LoadOrStore(key, time.Now().Add(sizeLife)) }

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/embed/embedtest"
 )
 
-// embedded embeds all of the archives.
+// embedded embeds the passages of the archives.
 func (f *denseFixture) embedded(archives ...string) {
 	f.Helper()
 	for _, id := range archives {
@@ -31,7 +31,7 @@ func (f *fixture) search(q archival.Query) archival.Results {
 	return got
 }
 
-// A passage that shares no word with the question is found by what it means; the ranks tell which arm found it.
+// A passage that shares no word with the question is found by its meaning. The hit's ranks tell which arm found it.
 func TestMeaningFindsWhatWordsDoNot(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 1024)
@@ -58,8 +58,7 @@ func TestMeaningFindsWhatWordsDoNot(t *testing.T) {
 	}
 }
 
-// A passage that waits for its vector is first if it alone has what is asked for, and the others, whose meaning is far
-// from it, score low.
+// A passage without a vector comes first if it alone has the searched word. Passages with other meanings score low.
 func TestAPassageWithoutAVectorIsFoundByItsWords(t *testing.T) {
 	t.Parallel()
 	f := newDenseFixture(t, embedtest.New(t, 1024))
@@ -77,38 +76,39 @@ func TestAPassageWithoutAVectorIsFoundByItsWords(t *testing.T) {
 	}
 }
 
-// The filters of a search hold for its vectors too, and come before the limit, in a small scope and in a large one.
+// A search by meaning filters before it applies the limit, in small and in large scopes.
 func TestMeaningObeysTheFilters(t *testing.T) {
 	t.Parallel()
 	f := newDenseFixture(t, embedtest.New(t, 64))
-	at := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
-	team, gone := f.archive("team"), f.archive("gone")
-	for _, c := range []archival.Archive{team, gone} {
+	happened := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	team, deleted := f.archive("team"), f.archive("gone")
+	for _, c := range []archival.Archive{team, deleted} {
 		if err := f.store.Attach(t.Context(), f.org, f.agent, c.ID); err != nil {
 			t.Fatal(err)
 		}
-		for i := range 30 { // nearer to the question than what is sought
+		// These are nearer to the question than the searched passages.
+		for i := range 30 {
 			if _, err := f.store.Insert(t.Context(), f.org, c.ID,
 				[]archival.Draft{{Text: strings.Repeat("velo locked library ", i+1)}}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if _, err := f.store.Insert(t.Context(), f.org, c.ID, []archival.Draft{
-			{Text: c.Name + " velo one", Tags: []string{"a", "b"}, HappenedAt: &at}, {Text: c.Name + " velo two",
+			{Text: c.Name + " velo one", Tags: []string{"a", "b"}, HappenedAt: &happened}, {Text: c.Name + " velo two",
 				Tags: []string{"b"}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	alone := f.newAgent("Bob")
-	own, err := f.store.InsertFor(t.Context(), f.org, alone, []archival.Draft{{Text: "own velo", Tags: []string{"b"}}})
+	stored, err := f.store.InsertFor(t.Context(), f.org, alone, []archival.Draft{{Text: "own velo", Tags: []string{"b"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.embedded(team.ID, gone.ID, own[0].ArchiveID)
-	if err := f.store.DeleteArchive(t.Context(), f.org, gone.ID); err != nil {
+	f.embedded(team.ID, deleted.ID, stored[0].ArchiveID)
+	if err := f.store.DeleteArchive(t.Context(), f.org, deleted.ID); err != nil {
 		t.Fatal(err)
 	}
-	before, after := at.Add(-time.Hour), at.Add(time.Hour)
+	before, after := happened.Add(-time.Hour), happened.Add(time.Hour)
 	for _, c := range []struct {
 		name  string
 		query archival.Query
@@ -144,7 +144,7 @@ func TestMeaningObeysTheFilters(t *testing.T) {
 	}
 }
 
-// A search that is not ranked by meaning says why, and so does the next one, which does not ask the endpoint.
+// A search without meaning says why. So does the next search, which does not ask the endpoint again.
 func TestSearchesSayWhyTheyAreNotRankedByMeaning(t *testing.T) {
 	t.Parallel()
 	const secret = "sk-hidden at gpu-7.internal"

@@ -23,12 +23,12 @@ const passageColumns = `p.key, 'passage-' || p.id AS id, c.id AS archive_id, p.t
 	coalesce(p.valid_until <= now(), false) AS ended,
 	(SELECT 'passage-' || n.id FROM passages n WHERE n.org = p.org AND n.key = p.superseded_by) AS superseded_by`
 
-// isAgents is the condition that an archive c is attached to the agent @agent of the organization @org.
+// isAgents is the SQL condition that archive c is attached to agent @agent of organization @org.
 const isAgents = `EXISTS (
 	SELECT FROM agent_archives a WHERE a.org = @org AND a.archive_key = c.key AND a.agent_id = @agent)`
 
-// Passage returns a passage by its id: any of the organization's, or one in the archives of an agent if agentID is not
-// empty. ErrNotFound if there is none.
+// Passage returns a passage by its id. If agentID is not empty, the passage must be in one of that agent's archives.
+// ErrNotFound if there is none.
 func (s *Store) Passage(ctx context.Context, org db.Org, agentID, id string) (Passage, error) {
 	p, err := db.One[Passage](ctx, s.db, `
 		SELECT `+passageColumns+`
@@ -38,7 +38,7 @@ func (s *Store) Passage(ctx context.Context, org db.Org, agentID, id string) (Pa
 	return p, orNotFound(err, "Passage", id)
 }
 
-// ArchivePassage returns a passage of an archive by its id. ErrNotFound if the archive does not have it.
+// ArchivePassage returns a passage by its id. ErrNotFound if it is not in the archive.
 func (s *Store) ArchivePassage(ctx context.Context, org db.Org, archiveID, id string) (Passage, error) {
 	p, err := s.Passage(ctx, org, "", id)
 	if err == nil && p.ArchiveID != archiveID {
@@ -49,12 +49,12 @@ func (s *Store) ArchivePassage(ctx context.Context, org db.Org, archiveID, id st
 
 // PassageList narrows a list of passages.
 type PassageList struct {
-	Contains string // only passages whose text contains it, in upper or lower case
+	Contains string // only passages with this in their text; case is ignored
 	Held     db.Held
 }
 
-// Passages lists the passages in the archives of an agent in the order of HappenedAt. The page's Before
-// and After name passages that come after and before those listed. ErrNotFound if the agent does not exist.
+// Passages lists the passages in the archives of an agent, ordered by HappenedAt. The list begins behind the passage
+// p.After and ends before p.Before. ErrNotFound if the agent does not exist.
 func (s *Store) Passages(ctx context.Context, org db.Org, agentID string, l PassageList, p db.Page) ([]Passage,
 	error) {
 	if _, err := db.AgentKey(ctx, s.db, org, agentID); err != nil {
@@ -77,7 +77,7 @@ func (s *Store) Passages(ctx context.Context, org db.Org, agentID string, l Pass
 	return rows, err
 }
 
-// CountPassages counts the passages in the archives of an agent that hold now.
+// CountPassages counts the passages in an agent's archives that hold now.
 func (s *Store) CountPassages(ctx context.Context, org db.Org, agentID string) (int, error) {
 	args := pgx.StrictNamedArgs{"org": org, "agent": agentID}
 	held := db.Held{}.Where("p", args)
@@ -86,9 +86,12 @@ func (s *Store) CountPassages(ctx context.Context, org db.Org, agentID string) (
 		WHERE p.org = @org AND `+isAgents+held, args)
 }
 
-// UpdatePassage changes a passage, which it finds as Passage does. ErrConflict if another passage of its archive has
-// the new text; ErrInvalid if the text has more than PassageTokens or is blank, or the passage would end before it
-// begins, or supersede itself; *SupersededError if another passage superseded it.
+// UpdatePassage changes a passage; agentID and id are as in Passage.
+//   - ErrNotFound if there is no such passage
+//   - ErrConflict if another passage of its archive has the new text
+//   - ErrInvalid if the text is blank or has more than PassageTokens, or the passage would end before it begins or
+//     supersede itself
+//   - *SupersededError if another passage superseded it already
 func (s *Store) UpdatePassage(ctx context.Context, org db.Org, agentID, id string, u PassageUpdate) (Passage, error) {
 	if err := u.check(); err != nil {
 		return Passage{}, err
@@ -102,7 +105,7 @@ func (s *Store) UpdatePassage(ctx context.Context, org db.Org, agentID, id strin
 	return changed, err
 }
 
-// update is UpdatePassage in a transaction.
+// update does UpdatePassage inside a transaction.
 func (s *Store) update(ctx context.Context, org db.Org, agentID, id string, u PassageUpdate) (Passage, error) {
 	rowLock := "KEY SHARE"
 	if u.SupersededBy != nil {
@@ -138,8 +141,8 @@ func (u PassageUpdate) check() error {
 	return checkTags(u.Tags)
 }
 
-// lockPassage locks a passage's archive with a row lock, and then the passage, the order in which all requests lock
-// them. It returns the archive's key too.
+// lockPassage locks a passage's archive with rowLock and then the passage. All requests lock in this order. It also
+// returns the archive's key.
 func (s *Store) lockPassage(ctx context.Context, org db.Org, agentID, id, rowLock string) (Passage, int64, error) {
 	p, err := s.Passage(ctx, org, agentID, id)
 	if err != nil {
@@ -156,7 +159,7 @@ func (s *Store) lockPassage(ctx context.Context, org db.Org, agentID, id, rowLoc
 	return p, archive, orNotFound(err, "Passage", id)
 }
 
-// change writes an update of a passage, with the time in which it holds.
+// change writes an update of a passage, and the time in which the passage holds.
 func (s *Store) change(ctx context.Context, org db.Org, archive int64, p Passage, c change) error {
 	args := pgx.StrictNamedArgs{"org": org, "key": p.Key, "text": nil, "sum": nil,
 		"lex": (*pgvector.SparseVector)(nil), "terms": nil, "tags": nil, "metadata": c.Metadata,
@@ -187,8 +190,8 @@ func (s *Store) change(ctx context.Context, org db.Org, archive int64, p Passage
 	return s.updateVectors(ctx, org, archive, p, c)
 }
 
-// updateVectors deletes the vectors of a passage with a new text, queues it for new ones, and notes its new words.
-// Otherwise it writes to the vectors what searches filter by.
+// updateVectors follows an update of a passage. If the text changed, it deletes the passage's vectors, queues it for
+// new ones, and notes its new words. Otherwise it copies the fields that searches filter by to the vectors.
 func (s *Store) updateVectors(ctx context.Context, org db.Org, archive int64, p Passage, c change) error {
 	if c.Text != nil && *c.Text != p.Text {
 		if err := s.search.Words.Note(ctx, s.db, org, p.Key); err != nil {
@@ -208,7 +211,8 @@ func (s *Store) updateVectors(ctx context.Context, org db.Org, archive int64, p 
 	return err
 }
 
-// DeleteArchivePassage deletes a passage of an archive. ErrInvalid if the passage is another archive's.
+// DeleteArchivePassage deletes a passage of an archive. ErrInvalid if the passage belongs to another archive;
+// ErrNotFound if the archive or the passage does not exist.
 func (s *Store) DeleteArchivePassage(ctx context.Context, org db.Org, archiveID, id string) error {
 	c, err := s.Archive(ctx, org, archiveID)
 	if err != nil {
@@ -224,17 +228,17 @@ func (s *Store) DeleteArchivePassage(ctx context.Context, org db.Org, archiveID,
 	return s.DeletePassage(ctx, org, "", id)
 }
 
-// DeletePassage deletes a passage, which it finds as Passage does.
+// DeletePassage deletes a passage; agentID and id are as in Passage.
 func (s *Store) DeletePassage(ctx context.Context, org db.Org, agentID, id string) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		p, archive, err := in.lockPassage(ctx, org, agentID, id, "KEY SHARE")
+		txStore := s.With(tx)
+		p, archive, err := txStore.lockPassage(ctx, org, agentID, id, "KEY SHARE")
 		if err != nil {
 			return err
 		}
 		if err := db.Exec(ctx, tx, `DELETE FROM passages WHERE org = $1 AND key = $2`, org, p.Key); err != nil {
 			return err
 		}
-		return in.appendEvents(ctx, org, archive, event.PassageDeleted, p.ID)
+		return txStore.appendEvents(ctx, org, archive, event.PassageDeleted, p.ID)
 	})
 }

@@ -16,15 +16,14 @@ import (
 	"github.com/loci-memory/loci/embed/embedtest"
 )
 
-// Plans depend on what Postgres' statistics say of all organizations' passages, and words are indexed and weighed anew
-// in all organizations: so these tests have a database, of which no statistics are made but by the tests, and come one
-// after the other.
+// Query plans depend on Postgres' statistics of all organizations' passages, and word indexes cover all organizations.
+// These tests therefore share one database of their own, run one after the other, and make its statistics themselves.
 func TestPlansAndIndexes(t *testing.T) {
 	t.Parallel()
 	pool := dbtest.New(t)
-	in := owned{pool, dbtest.Owner(t, pool)}
+	database := owned{pool, dbtest.Owner(t, pool)}
 	for _, table := range []string{"passages", "passage_vectors"} {
-		if _, err := in.owner.Exec(t.Context(), `ALTER TABLE `+table+` SET (autovacuum_enabled = false)`); err != nil {
+		if _, err := database.owner.Exec(t.Context(), `ALTER TABLE `+table+` SET (autovacuum_enabled = false)`); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -41,14 +40,14 @@ func TestPlansAndIndexes(t *testing.T) {
 		{"meaning ranks more passages of a tag than words", meaningRanksMorePassagesOfATagThanWords},
 		{"a large scope is read through its indexes", aLargeScopeIsReadThroughItsIndexes},
 	} {
-		t.Run(test.name, func(t *testing.T) { test.run(t, in) })
+		t.Run(test.name, func(t *testing.T) { test.run(t, database) })
 	}
 }
 
-// owned is a database, with a pool of the role that owns its tables.
+// owned is a database: a pool of the serving role, and a pool of the role that owns the tables.
 type owned struct{ pool, owner *pgxpool.Pool }
 
-// dense returns a fixture in the database, whose passages an endpoint embeds.
+// dense returns a fixture in the database with an endpoint of the given dimension.
 func (in owned) dense(t *testing.T, dimension int) *denseFixture {
 	t.Helper()
 	f := &denseFixture{fixture: newFixtureIn(t, in.pool)}
@@ -56,9 +55,9 @@ func (in owned) dense(t *testing.T, dimension int) *denseFixture {
 	return f
 }
 
-// Soon after a load, of which Postgres' statistics do not know, a search reads the passages that it found by keys.
-func freshPassagesAreReadByTheirKeys(t *testing.T, in owned) {
-	f := newFixtureIn(t, in.pool)
+// Right after a load, before Postgres has statistics of it, a search reads the passages that it found by their keys.
+func freshPassagesAreReadByTheirKeys(t *testing.T, database owned) {
+	f := newFixtureIn(t, database.pool)
 	var texts []string
 	for i := range 300 {
 		texts = append(texts, fmt.Sprintf("common note number%d about subject%d", i, i%7))
@@ -73,9 +72,9 @@ func freshPassagesAreReadByTheirKeys(t *testing.T, in owned) {
 	plans.ReadByKeys("AS hit (key", "passages_pkey")
 }
 
-// Soon after a load, of which Postgres' statistics do not know, the passages of a tag or a time are found by its index.
-func freshPassagesOfATagAreFoundByItsIndex(t *testing.T, in owned) {
-	f := newFixtureIn(t, in.pool)
+// Right after a load, before Postgres has statistics of it, passages are found by the index of their tags or times.
+func freshPassagesOfATagAreFoundByItsIndex(t *testing.T, database owned) {
+	f := newFixtureIn(t, database.pool)
 	archive := f.archive("notes")
 	if err := f.store.Attach(t.Context(), f.org, f.agent, archive.ID); err != nil {
 		t.Fatal(err)
@@ -99,10 +98,10 @@ func freshPassagesOfATagAreFoundByItsIndex(t *testing.T, in owned) {
 	plans.ReadByKeys("@few", "passages_pkey")
 }
 
-// Passages of many archives are found by the index of terms, however old Postgres' statistics are: another index has
-// all passages, of which each would be compared with each term of each archive.
-func passagesOfManyArchivesAreFoundByTheirTerms(t *testing.T, in owned) {
-	f := newFixtureIn(t, in.pool)
+// Passages of many archives are found by the index of terms, however old Postgres' statistics are. Through another
+// index, Postgres would read all passages and compare each with every term of every archive.
+func passagesOfManyArchivesAreFoundByTheirTerms(t *testing.T, database owned) {
+	f := newFixtureIn(t, database.pool)
 	for i := range 20 {
 		archive := f.archive(fmt.Sprint("archive ", i))
 		if err := f.store.Attach(t.Context(), f.org, f.agent, archive.ID); err != nil {
@@ -110,8 +109,9 @@ func passagesOfManyArchivesAreFoundByTheirTerms(t *testing.T, in owned) {
 		}
 		var drafts []archival.Draft
 		for n := range 100 {
-			at := time.Date(2026, 1, 1+n%28, 0, 0, 0, 0, time.UTC)
-			drafts = append(drafts, archival.Draft{Text: fmt.Sprintf("note number%d about subject%d", n, n%50), HappenedAt: &at})
+			day := time.Date(2026, 1, 1+n%28, 0, 0, 0, 0, time.UTC)
+			drafts = append(drafts, archival.Draft{Text: fmt.Sprintf("note number%d about subject%d", n, n%50),
+				HappenedAt: &day})
 		}
 		if _, err := f.store.Insert(t.Context(), f.org, archive.ID, drafts); err != nil {
 			t.Fatal(err)
@@ -134,9 +134,9 @@ func passagesOfManyArchivesAreFoundByTheirTerms(t *testing.T, in owned) {
 	}
 }
 
-// A search of a large scope is answered by the index on terms and finds what one of a small scope finds.
-func aLargeScopeReadsTheIndex(t *testing.T, in owned) {
-	f := newFixtureIn(t, in.pool)
+// A search of a large scope reads the index of terms, and finds the same as a search of a small scope.
+func aLargeScopeReadsTheIndex(t *testing.T, database owned) {
+	f := newFixtureIn(t, database.pool)
 	var texts []string
 	for i := range 800 {
 		texts = append(texts, fmt.Sprintf("common note number%d about subject%d", i, i%190))
@@ -156,10 +156,10 @@ func aLargeScopeReadsTheIndex(t *testing.T, in owned) {
 	}
 }
 
-// More passages of a tag than are ranked by words one by one are so by meaning.
-func meaningRanksMorePassagesOfATagThanWords(t *testing.T, in owned) {
+// For a tag with many passages, a search by meaning still compares all of them when a search by words no longer does.
+func meaningRanksMorePassagesOfATagThanWords(t *testing.T, database owned) {
 	scale.Long(t)
-	f := in.dense(t, 64)
+	f := database.dense(t, 64)
 	archive := f.archive("notes").ID
 	for part := range 6 {
 		var drafts []archival.Draft
@@ -195,11 +195,11 @@ func meaningRanksMorePassagesOfATagThanWords(t *testing.T, in owned) {
 	}
 }
 
-// Past its threshold a space is indexed, and a large scope read through the index, both by words and by meaning; a
-// small one is read by itself. As many are found as there are.
-func aLargeScopeIsReadThroughItsIndexes(t *testing.T, in owned) {
+// A space above its threshold gets an index. A large scope is read through the index, by words and by meaning; a small
+// scope is read completely. Both find all hits.
+func aLargeScopeIsReadThroughItsIndexes(t *testing.T, database owned) {
 	scale.Long(t)
-	f := in.dense(t, 32)
+	f := database.dense(t, 32)
 	small := f.archive("small")
 	few := make([]archival.Draft, 10)
 	for i := range few {
@@ -219,12 +219,12 @@ func aLargeScopeIsReadThroughItsIndexes(t *testing.T, in owned) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if built, err := f.store.Queue().Index(t.Context(), in.owner, nil, nil); built || err != nil {
+	if built, err := f.store.Queue().Index(t.Context(), database.owner, nil, nil); built || err != nil {
 		t.Fatalf("an index was built of nothing: %v (%v)", built, err)
 	}
 	f.store.SetIndexRows(1000)
 	f.embedded(small.ID, large[0].ArchiveID)
-	if built, err := f.store.Queue().Index(t.Context(), in.owner, nil, nil); !built || err != nil {
+	if built, err := f.store.Queue().Index(t.Context(), database.owner, nil, nil); !built || err != nil {
 		t.Fatalf("an index was built: %v (%v)", built, err)
 	}
 	const question = "entry number77 of series77"

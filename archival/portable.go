@@ -19,8 +19,8 @@ import (
 	"github.com/loci-memory/loci/embed/lexicon"
 )
 
-// PortableArchive is an archive as a file of an agent carries it, with how it is attached to that agent. Its passages
-// follow.
+// PortableArchive is an archive in the file of an agent, with its attachment to that agent. In the file its passages
+// follow it.
 type PortableArchive struct {
 	ID          string          `db:"id" json:"id"`
 	Name        string          `db:"name" json:"name"`
@@ -36,7 +36,7 @@ type PortableArchive struct {
 	db.Makers
 }
 
-// ExportArchives lists the archives that are attached to an agent, the oldest attachment first.
+// ExportArchives lists the archives of an agent, oldest attachment first.
 func (s *Store) ExportArchives(ctx context.Context, org db.Org, agentID string) ([]PortableArchive, error) {
 	return db.All[PortableArchive](ctx, s.db, `
 		SELECT c.id, c.name, c.description, c.metadata, c.embedding, c.created_at, c.updated_at, c.made_by, c.changed_by,
@@ -46,8 +46,8 @@ func (s *Store) ExportArchives(ctx context.Context, org db.Org, agentID string) 
 		ORDER BY a.attached_at, c.key`, org, agentID)
 }
 
-// ExportPassages yields the passages of an archive in the order in which they were stored. The first error is the last
-// thing that is yielded.
+// ExportPassages yields the passages of an archive in the order in which they were stored. It stops after the first
+// error.
 func (s *Store) ExportPassages(ctx context.Context, org db.Org, archiveID string) iter.Seq2[Passage, error] {
 	return func(yield func(Passage, error) bool) {
 		for after := int64(0); ; {
@@ -74,8 +74,8 @@ func (s *Store) ExportPassages(ctx context.Context, org db.Org, archiveID string
 	}
 }
 
-// RestoreArchive creates an archive under its id and attaches it to the agent, if it names one. ErrInvalid if its name
-// breaks a rule.
+// RestoreArchive creates an archive under its stored id. If AgentID is not empty, it also attaches the archive.
+// ErrInvalid if the name breaks a rule.
 func (s *Store) RestoreArchive(ctx context.Context, org db.Org, c PortableArchive) error {
 	if err := checkName(c.Name); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (s *Store) RestoreAttachment(ctx context.Context, org db.Org, agentID, id s
 		org, agentID, id, isDefault)
 }
 
-// Stored returns those of some ids that are passages of an archive.
+// Stored returns those ids that are passages of the archive.
 func (s *Store) Stored(ctx context.Context, org db.Org, archiveID string, ids []string) ([]string, error) {
 	keys := make([]uuid.UUID, len(ids))
 	for i, id := range ids {
@@ -120,11 +120,13 @@ func (s *Store) Stored(ctx context.Context, org db.Org, archiveID string, ids []
 		WHERE c.org = $1 AND c.id = $2 AND p.id = ANY ($3)`, org, archiveID, keys)
 }
 
-// RestoreVectors stores the vectors of restored passages in a space, by the ids of the passages. They are normalized;
-// those without a direction are left out. The passages wait for no other vectors of the space.
-func (s *Store) RestoreVectors(ctx context.Context, org db.Org, space endpoint.Space, of map[string][]float32) error {
+// RestoreVectors stores the vectors of restored passages in a space; vectors maps passage id → vector. It normalizes
+// them and skips vectors of length zero or of another dimension. The passages no longer wait for a vector of this
+// space.
+func (s *Store) RestoreVectors(ctx context.Context, org db.Org, space endpoint.Space,
+	vectors map[string][]float32) error {
 	var rows pgx.Batch
-	for id, vector := range of {
+	for id, vector := range vectors {
 		unit := embed.Normalize(vector)
 		if unit == nil || len(unit) != space.Dimension {
 			continue
@@ -142,12 +144,11 @@ func (s *Store) RestoreVectors(ctx context.Context, org db.Org, space endpoint.S
 	return db.Error(s.db.SendBatch(ctx, &rows).Close())
 }
 
-// Split cuts a text that is too long for a passage. The parts, joined, are the text.
+// Split cuts a text that is too long for one passage. Joined, the parts are the text.
 func Split(text string) []string { return split(text) }
 
-// RestorePassages stores passages of a restored archive under their ids, without their successors, and queues them for
-// their vectors. ErrInvalid
-// if one breaks a rule of Insert, or is too long for a passage.
+// RestorePassages stores passages of a restored archive under their ids and queues them for vectors. It does not store
+// their successors. ErrInvalid if a passage breaks a rule of Insert or is too long.
 func (s *Store) RestorePassages(ctx context.Context, org db.Org, archiveID string, passages []Passage) error {
 	archive, err := s.lock(ctx, org, archiveID, "KEY SHARE")
 	if err != nil {
@@ -174,7 +175,7 @@ func (s *Store) RestorePassages(ctx context.Context, org db.Org, archiveID strin
 	return s.wait(ctx, org, archive, ids)
 }
 
-// check returns ErrInvalid for a passage that Insert would refuse or cut.
+// check returns ErrInvalid if Insert would refuse or cut the passage.
 func (p Passage) check() error {
 	if err := cmp.Or((Draft{Text: p.Text, Tags: p.Tags}).check(), p.Check()); err != nil {
 		return err

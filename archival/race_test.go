@@ -16,12 +16,12 @@ import (
 	"github.com/loci-memory/loci/embed/embedtest"
 )
 
-// servers are stores of their own on one database, as two servers have them.
+// servers returns two stores on one database, as two servers would have them.
 func (f *denseFixture) servers() [2]*archival.Store {
 	return [2]*archival.Store{f.store, archival.New(f.pool, archival.Options{Endpoint: f.endpoint})}
 }
 
-// Many inserts of one text at once, through two servers, leave one passage, which is reported as new once and
+// If two servers insert one text many times at once, one passage is stored. One insert reports it as new, and it is
 // embedded once.
 func TestDuplicatesInsertedAtOnceLeaveOnePassage(t *testing.T) {
 	t.Parallel()
@@ -61,12 +61,12 @@ func TestDuplicatesInsertedAtOnceLeaveOnePassage(t *testing.T) {
 	f.settled(0)
 }
 
-// Batches with texts in common, through two servers, are stored once each and wait for each other without end.
+// If two servers insert batches with common texts, each text is stored once and no request deadlocks.
 func TestBatchesAtOnce(t *testing.T) {
 	t.Parallel()
 	f := newDenseFixture(t, embedtest.New(t, 8))
 	servers, c := f.servers(), f.archive("shared")
-	size := scale.Of(150, 1000) // of a batch; each begins a tenth of it after the one before
+	size := scale.Of(150, 1000) // of a batch; each begins a tenth of size after the one before
 	var group errgroup.Group
 	for i := range 8 {
 		group.Go(func() error {
@@ -96,8 +96,8 @@ func TestBatchesAtOnce(t *testing.T) {
 	f.settled(0)
 }
 
-// Whatever is attached, detached, deleted and inserted at once: an agent with archives has one default, nothing is in
-// two states, each change is an event, and what was inserted is there.
+// Archives are attached, detached, deleted and filled at the same time. Afterwards each agent with archives has exactly
+// one default, each change has an event, and every inserted passage is there.
 func TestArchivesAreAttachedAndDetachedAtOnce(t *testing.T) {
 	t.Parallel()
 	f := newDenseFixture(t, embedtest.New(t, 8))
@@ -122,14 +122,15 @@ func TestArchivesAreAttachedAndDetachedAtOnce(t *testing.T) {
 			case 3:
 				var got []archival.Inserted
 				got, err = s.InsertFor(t.Context(), f.org, agent, []archival.Draft{{Text: fmt.Sprint("note ", i)}})
-				if err == nil && got[0].ArchiveID != archives[3].ID { // which is deleted, and may be cleared away
+				// The last archive is deleted meanwhile, and may be cleared away.
+				if err == nil && got[0].ArchiveID != archives[3].ID {
 					inserted.Add(1)
 				}
 			}
 			if i == 100 {
 				err = s.DeleteArchive(t.Context(), f.org, archives[3].ID)
 			}
-			// Who comes after the deletion does not find the archive; an insertion may meet it as the agent's default.
+			// The archive is gone after its deletion, and an insertion may meet it as the agent's default.
 			if errors.Is(err, db.ErrNotFound) && (c.ID == archives[3].ID || strings.Contains(err.Error(), archives[3].ID)) {
 				return nil
 			}

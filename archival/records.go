@@ -7,13 +7,13 @@ import (
 	"github.com/loci-memory/loci/db/spool"
 )
 
-// recordsBytes is how much records hold in memory.
+// recordsBytes is how many bytes records keep in memory; the rest goes to a file.
 const recordsBytes = 1 << 20
 
-// records are values that are kept outside memory if they are many.
+// records are values that move to a temporary file when they are many.
 type records struct{ spool.Spool }
 
-// record is the place of a value in records.
+// record is where a value stands in records.
 type record struct {
 	at   int64
 	size int
@@ -24,11 +24,11 @@ func (r *records) add(v any) (record, error) {
 	if err != nil {
 		return record{}, err
 	}
-	at := r.Size()
+	offset := r.Size()
 	if _, err = r.Write(text); err != nil {
 		return record{}, fmt.Errorf("write passages to a temporary file: %w", err)
 	}
-	return record{at, len(text)}, nil
+	return record{offset, len(text)}, nil
 }
 
 func (r *records) read(at record, v any) error {

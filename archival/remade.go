@@ -10,16 +10,16 @@ import (
 	"github.com/loci-memory/loci/embed/endpoint"
 )
 
-// Remade lets endpoint.Reembed make the vectors of passages in another space.
+// Remade lets endpoint.Reembed compute the passages' vectors in another space.
 func (s *Store) Remade() endpoint.Remade { return s.Queue().Remade(s.readRemade) }
 
-// remade is passages without a vector in a space.
+// remade is passages that have no vector in a space.
 type remade struct {
 	batch
 	org db.Org
 }
 
-// readRemade returns those passages with some keys that lack a vector in a space.
+// readRemade returns the passages with these keys that have no vector in the space.
 func (s *Store) readRemade(ctx context.Context, org db.Org, space endpoint.Space, keys []int64) (endpoint.Rows, error) {
 	rows, err := db.All[unembedded](ctx, s.db, `
 		SELECT p.key, p.text, p.sha256 FROM passages p
@@ -32,7 +32,7 @@ func (s *Store) readRemade(ctx context.Context, org db.Org, space endpoint.Space
 	return &remade{batch{store: s, space: space, passages: rows}, org}, nil
 }
 
-// Lock implements endpoint.Rows. It leaves out passages that are deleted or have another text.
+// Lock implements endpoint.Rows. It leaves out passages that were deleted or got another text.
 func (b *remade) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 	keys, sums := b.columns()
 	type row struct {
@@ -42,14 +42,14 @@ func (b *remade) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 		HappenedAt time.Time `db:"happened_at"`
 		db.Validity
 	}
-	same, err := db.All[row](ctx, tx, `
+	unchanged, err := db.All[row](ctx, tx, `
 		SELECT p.key, p.archive_key, p.tags, p.happened_at, p.valid_from, p.valid_until FROM passages p
 		JOIN unnest($2::bigint[], $3::bytea[]) AS was (key, sum) ON was.key = p.key AND was.sum = p.sha256
 		WHERE p.org = $1
 		ORDER BY p.key
 		FOR SHARE OF p`, b.org, keys, sums)
-	locked := make(map[int64][]any, len(same))
-	for _, p := range same {
+	locked := make(map[int64][]any, len(unchanged))
+	for _, p := range unchanged {
 		locked[p.Key] = []any{b.org, p.Archive, p.Tags, p.HappenedAt, p.ValidFrom, p.ValidUntil}
 	}
 	return locked, err

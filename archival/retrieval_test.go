@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/embed/embedtest"
 )
 
-// Categories of questions: the answer stands in the question's words, in other words, in the last of several versions,
-// among those of a tag, or among those of a month.
+// categories are kinds of questions. The answer uses the question's words, or other words; or it is the last of several
+// versions, or it has a tag, or it is of a month.
 var categories = []string{"direct", "paraphrase", "update", "tagged", "dated"}
 
 var (
@@ -68,8 +68,8 @@ var (
 	months  = []time.Month{time.January, time.February, time.March, time.April, time.May, time.June}
 )
 
-// others are facts, questions in other words, and the pairs of words that mean the same, as an endpoint's model knows
-// them.
+// others are facts, questions about them in other words, and the pairs of words that mean the same to the endpoint's
+// model.
 var others = []struct{ fact, question, same string }{
 	{"%s cannot stand coriander in any dish.", "Which herb is hated by %s?", "herb=coriander hated=stand"},
 	{"%s commutes by ferry every weekday.", "What boat carries %s to the office?", "boat=ferry office=commutes"},
@@ -95,7 +95,7 @@ var others = []struct{ fact, question, same string }{
 	},
 }
 
-// idle are notes that share the facts' words and answer no question.
+// idle are notes that share words with the facts and answer no question.
 var idle = []string{
 	"%s asked about the %s again, nothing was " +
 		"decided.", "A call with %s from %s, mostly small talk.", "%s will write about the %s next week.",
@@ -104,14 +104,14 @@ var idle = []string{
 	"%s mentioned a cousin who repairs every %s.", "Lunch with %s near the station of %s.",
 }
 
-// asked is a question, and the places of the facts that answer it among the drafts.
+// asked is a question; evidence lists the indexes of the drafts that answer it.
 type asked struct {
 	category string
 	archival.Query
 	evidence []int
 }
 
-// library is what is in an archive, and what can be asked about it.
+// library is the content of an archive, and questions about it.
 type library struct {
 	*rand.Rand
 	drafts    []archival.Draft
@@ -132,7 +132,7 @@ func (l *library) day() time.Time { return l.begins.AddDate(0, 0, l.IntN(180)) }
 
 func pick[T any](l *library, from []T) T { return from[l.IntN(len(from))] }
 
-// newLibrary writes an archive: facts of all categories about everybody, and three idle notes to each.
+// newLibrary writes an archive: facts of all categories about each person, and three idle notes per person.
 func newLibrary(seed uint64) *library {
 	l := &library{Rand: rand.New(rand.NewPCG(seed, 11)), begins: time.Date(2025, 1, 1, 9, 0, 0, 0, time.UTC)}
 	for i, person := range people {
@@ -145,9 +145,9 @@ func newLibrary(seed uint64) *library {
 			archival.Query{Text: fmt.Sprintf(other.question, person)},
 			l.put(l.day(), nil, fmt.Sprintf(other.fact, person)),
 		)
-		for n, at := range []time.Time{l.begins.AddDate(0, 1, i), l.begins.AddDate(0, 3, i), l.begins.AddDate(0, 5, i)} {
+		for n, day := range []time.Time{l.begins.AddDate(0, 1, i), l.begins.AddDate(0, 3, i), l.begins.AddDate(0, 5, i)} {
 			place := l.put(
-				at,
+				day,
 				[]string{"desks"},
 				fmt.Sprintf("The desk of %s is number %d, by the window.", person, 10+l.IntN(90)),
 			)
@@ -161,13 +161,13 @@ func newLibrary(seed uint64) *library {
 	}
 	for _, budget := range budgets {
 		for _, month := range months {
-			at := time.Date(2025, month, 15, 12, 0, 0, 0, time.UTC)
+			day := time.Date(2025, month, 15, 12, 0, 0, 0, time.UTC)
 			place := l.put(
-				at,
+				day,
 				[]string{"money", budget},
 				fmt.Sprintf("The monthly budget was exceeded by %d, for repairs.", 100+7*len(l.drafts)),
 			)
-			start, end := at.AddDate(0, 0, -5), at.AddDate(0, 0, 5)
+			start, end := day.AddDate(0, 0, -5), day.AddDate(0, 0, 5)
 			l.ask(
 				"tagged",
 				archival.Query{
@@ -182,29 +182,29 @@ func newLibrary(seed uint64) *library {
 		}
 	}
 	for _, month := range months {
-		at := time.Date(2025, month, 3, 8, 0, 0, 0, time.UTC)
-		place := l.put(at, nil, fmt.Sprintf("The visitors of the open day numbered %d.", 40+len(l.drafts)))
+		day := time.Date(2025, month, 3, 8, 0, 0, 0, time.UTC)
+		place := l.put(day, nil, fmt.Sprintf("The visitors of the open day numbered %d.", 40+len(l.drafts)))
 		start, end := time.Date(2025, month, 1, 0, 0, 0, 0, time.UTC), time.Date(2025, month+1, 1, 0, 0, 0, 0, time.UTC)
 		l.ask("dated", archival.Query{Text: "How many visitors came to the open day?", Start: &start, End: &end}, place)
 	}
 	return l
 }
 
-// model is an endpoint that knows which words mean the same.
+// model returns an endpoint that knows which words mean the same.
 func model(t *testing.T) *embedtest.Endpoint {
 	t.Helper()
 	e := embedtest.New(t, 256)
 	e.Same = map[string]string{}
 	for _, other := range others {
 		for pair := range strings.FieldsSeq(other.same) {
-			word, as, _ := strings.Cut(pair, "=")
-			e.Same[word] = as
+			word, meaning, _ := strings.Cut(pair, "=")
+			e.Same[word] = meaning
 		}
 	}
 	return e
 }
 
-// The quality of retrieval is a golden: a change of the ranking shows as a change of it. The default is with an
+// The quality of retrieval is a golden file, so that every change of the ranking shows. "default" is the search with an
 // endpoint.
 func TestRetrievalOfPassages(t *testing.T) {
 	t.Parallel()

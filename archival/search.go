@@ -14,11 +14,12 @@ import (
 	"github.com/loci-memory/loci/embed/rank"
 )
 
-// maxSearchedTags bounds the time that a search takes for its tags.
+// maxSearchedTags limits the tags of a search, because each costs time.
 const maxSearchedTags = 1_000
 
-// Search finds passages by words, and by meaning where an embedding model answers; without a text, the newest ones.
-// ErrNotFound if the agent or the archive does not exist; ErrInvalid if the text is too long, or the tags are too many.
+// Search finds passages by words, and also by meaning if an embedding model answers. Without a text it returns the
+// newest passages. ErrNotFound if the agent or the archive does not exist; ErrInvalid if the text is too long or there
+// are too many tags.
 func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error) {
 	if err := rank.CheckQuery(q.Text); err != nil {
 		return Results{}, err
@@ -28,16 +29,16 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 	if len(q.Tags) > maxSearchedTags {
 		return Results{}, db.Invalid("a search has %d tags; it may have at most %d", len(q.Tags), maxSearchedTags)
 	}
-	found, err := s.searched(ctx, org, q)
-	if err != nil || found.rows == 0 {
+	searched, err := s.searched(ctx, org, q)
+	if err != nil || searched.rows == 0 {
 		return Results{Hits: []Hit{}, ByMeaning: s.endpoint != nil}, err
 	}
 	after, err := s.afterKey(ctx, org, q)
 	if err != nil {
 		return Results{}, err
 	}
-	filter := found.filter(q)
-	filter.Few = s.few(ctx, found, q, filter)
+	filter := searched.filter(q)
+	filter.Few = s.few(ctx, searched, q, filter)
 	if strings.TrimSpace(q.Text) == "" {
 		hits, err := s.newest(ctx, q, filter, after)
 		more := len(hits) > q.Limit
@@ -54,9 +55,9 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 		MeaningOnly: q.MeaningOnly,
 		Weight:      q.Weight,
 
-		Scope:  fmt.Sprint(org, found.archives),
-		Sample: func(ctx context.Context) (*lexicon.IDF, error) { return s.sample(ctx, found) },
-		Owners: func(context.Context) ([]int64, error) { return found.archives, nil },
+		Scope:  fmt.Sprint(org, searched.archives),
+		Sample: func(ctx context.Context) (*lexicon.IDF, error) { return s.sample(ctx, searched) },
+		Owners: func(context.Context) ([]int64, error) { return searched.archives, nil },
 	}
 	out, spelling, err := rank.Respelled(ctx, s.db, s.search, question,
 		func(text string, guessed bool) (rank.Searched[Results], error) {
@@ -67,7 +68,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 	return out, err
 }
 
-// tagFilter returns the tags of a filter clean, each once. An empty one stays: no passage has it.
+// tagFilter cleans the tags of a filter and drops duplicates. An empty tag is kept, because it must find nothing.
 func tagFilter(given []string) []string {
 	tags := db.Tags(given)
 	if slices.Contains(given, "") {
@@ -76,7 +77,7 @@ func tagFilter(given []string) []string {
 	return tags
 }
 
-// ranked searches once. The hits of a page are behind the one with the key after, unless that is 0.
+// ranked runs one search. If after is not 0, it returns only hits behind the passage with that key.
 func (s *Store) ranked(ctx context.Context, q Query, question rank.Question, after int64) (
 	out rank.Searched[Results], err error) {
 	ranking, err := s.search.Rank(ctx, s.db, question)
@@ -104,7 +105,8 @@ func (s *Store) ranked(ctx context.Context, q Query, question rank.Question, aft
 			rank.KeyedRow("archives", "p.archive_key") + ` c
 		WHERE c.deleted_at IS NULL
 		ORDER BY hit.place`}, rows)
-	if !q.Held.All && q.Held.AsOf == nil { // those that ended since they were ranked
+	// Drop passages that ended after they were ranked.
+	if !q.Held.All && q.Held.AsOf == nil {
 		hits = slices.DeleteFunc(hits, func(h Hit) bool { return h.Ended })
 	}
 	out.Ranking = ranking
@@ -119,7 +121,7 @@ func (s *Store) ranked(ctx context.Context, q Query, question rank.Question, aft
 	return out, err
 }
 
-// explain adds to results how they were ranked.
+// explain adds to the results how they were ranked.
 func (r *Results) explain(ranking rank.Ranking) {
 	r.Explanation = ranking.Explanation()
 	for i, h := range r.Hits {
@@ -130,13 +132,12 @@ func (r *Results) explain(ranking rank.Ranking) {
 	}
 }
 
-// confirm returns a function that reports whether a row of a ranking is a hit.
+// confirm returns a function that reports whether a ranked row is a hit.
 func confirm(ranking rank.Ranking) func(*Hit) (bool, error) {
 	return func(h *Hit) (bool, error) { return ranking.Confirm(h.Text, &h.WordsRank, h.MeaningRank), nil }
 }
 
-// afterKey returns the key of the hit that a page is behind; 0 if none is named. ErrInvalid if that passage does not
-// exist.
+// afterKey returns the key of the passage q.After, or 0 if q.After is empty. ErrInvalid if that passage does not exist.
 func (s *Store) afterKey(ctx context.Context, org db.Org, q Query) (int64, error) {
 	if q.After == "" {
 		return 0, nil
@@ -152,7 +153,7 @@ func (s *Store) afterKey(ctx context.Context, org db.Org, q Query) (int64, error
 type searchedArchives struct {
 	org      db.Org
 	archives []int64
-	rows     int // the number of their passages; of a large archive, only that it is large
+	rows     int // number of passages; for a large archive only a number that counts as large
 }
 
 // searched finds the archives that a query may see, and counts their passages.
@@ -184,18 +185,18 @@ func (s *Store) searched(ctx context.Context, org db.Org, q Query) (searchedArch
 	if err == nil && len(list) == 0 && q.AgentID != "" && q.ArchiveID != "" {
 		return searchedArchives{}, db.NotFound("Agent %s does not have archive %s", q.AgentID, q.ArchiveID)
 	}
-	found := searchedArchives{org: org, archives: make([]int64, len(list))}
+	result := searchedArchives{org: org, archives: make([]int64, len(list))}
 	for i, r := range list {
-		found.archives[i] = r.Archive
-		found.rows += r.Rows
+		result.archives[i] = r.Archive
+		result.rows += r.Rows
 		if r.Rows > s.search.IndexRows {
 			s.sizes.addLarge(r.Archive)
 		}
 	}
-	return found, err
+	return result, err
 }
 
-// filter returns what the query may see of the archives.
+// filter turns the query's tags, times and validity into a filter on the archives' rows.
 func (a searchedArchives) filter(q Query) rank.Filter {
 	args := pgx.StrictNamedArgs{"org": a.org, "archives": a.archives}
 	where := ""
@@ -215,7 +216,8 @@ func (a searchedArchives) filter(q Query) rank.Filter {
 	}
 }
 
-// times returns a condition that a row of passages happened when the query asks for, and adds its arguments.
+// times returns the condition that a passage happened between the query's Start and End, and adds its arguments to
+// args.
 func (q Query) times(row string, args pgx.StrictNamedArgs) (where string) {
 	if q.Start != nil {
 		args["start"] = *q.Start
@@ -228,7 +230,8 @@ func (q Query) times(row string, args pgx.StrictNamedArgs) (where string) {
 	return where
 }
 
-// newest returns the newest passages, one more than the query asks for if there are as many.
+// newest returns the newest passages, up to one more than the query's limit, so that the caller sees whether there are
+// more.
 func (s *Store) newest(ctx context.Context, q Query, f rank.Filter, after int64) ([]Hit, error) {
 	f.Args["limit"], f.Args["offset"], f.Args["after"] = q.Limit+1, max(q.Offset, 0), after
 	return db.All[Hit](ctx, s.db, `
@@ -243,7 +246,7 @@ func (s *Store) newest(ctx context.Context, q Query, f rank.Filter, after int64)
 		ORDER BY p.happened_at DESC, p.key DESC`, f.Args)
 }
 
-// sample reads the terms of up to lexicon.SampleRows passages, evenly spread over the archives.
+// sample reads the terms of up to lexicon.SampleRows passages, spread evenly over the archives.
 func (s *Store) sample(ctx context.Context, a searchedArchives) (*lexicon.IDF, error) {
 	terms, err := db.All[[]int64](ctx, s.db, `
 		WITH placed AS (

@@ -14,8 +14,8 @@ import (
 
 // Options configure a Store.
 type Options struct {
-	Endpoint *endpoint.Endpoint // the embeddings endpoint; nil ranks by words alone
-	Reranker *rank.Reranker     // orders the best hits of a search; nil leaves their order
+	Endpoint *endpoint.Endpoint // nil: searches rank by words alone
+	Reranker *rank.Reranker     // reorders the best hits of a search; nil: no reordering
 }
 
 // Store keeps archives in Postgres.
@@ -24,7 +24,7 @@ type Store struct {
 	search   *rank.Search
 	sizes    *sizes
 	endpoint *endpoint.Endpoint
-	settle   time.Duration // between an insert and the job that embeds it
+	settle   time.Duration // delay between an insert and the job that embeds it
 }
 
 // New returns a store on d.
@@ -42,10 +42,10 @@ func (s *Store) With(tx pgx.Tx) *Store {
 	return &in
 }
 
-// uuidOf returns the UUID of a passage's id, or the nil UUID, which no passage has, if id is malformed.
+// uuidOf returns the UUID in a passage's id. For a malformed id it returns the nil UUID, which no passage has.
 func uuidOf(id string) uuid.UUID { return db.UUID("passage-", id) }
 
-// orNotFound words an ErrNotFound, and returns any other error unchanged.
+// orNotFound gives an ErrNotFound its text, and returns any other error unchanged.
 func orNotFound(err error, what, id string) error {
 	return db.OrNotFound(err, "%s with ID %s not found", what, id)
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// superseding is the row lock of an archive under which passages are superseded: one after the other, so that no two
-// make a chain a loop.
+// superseding is the row lock of an archive that a superseding request takes. Such requests run one after the other, so
+// that no two of them close a chain into a loop.
 const superseding = "NO KEY UPDATE"
 
-// change is an update of a passage, and the time in which the passage holds after it.
+// change is an update of a passage; after is the time in which the passage then holds.
 type change struct {
 	PassageUpdate
 	after validity
@@ -26,7 +26,8 @@ type validity struct {
 	successor *int64
 }
 
-// validity returns the time in which a locked passage holds after an update. ErrInvalid if it ends before it begins.
+// validity returns the time in which a locked passage holds after an update. ErrInvalid if it would end before it
+// begins.
 func (s *Store) validity(ctx context.Context, org db.Org, before Passage, u PassageUpdate) (validity, error) {
 	after := validity{Validity: before.Validity}
 	if u.ValidFrom != nil {
@@ -65,12 +66,12 @@ func (s *Store) validity(ctx context.Context, org db.Org, before Passage, u Pass
 	return after, after.Check()
 }
 
-// undoEnd takes back the end that a successor brought: an end of the passage's own is before the successor begins.
-func (s *Store) undoEnd(ctx context.Context, org db.Org, successor string, of *validity) error {
+// undoEnd clears the end that a successor set. An end before the successor's beginning is the passage's own and stays.
+func (s *Store) undoEnd(ctx context.Context, org db.Org, successor string, held *validity) error {
 	begins, err := db.One[time.Time](ctx, s.db, `
 		SELECT coalesce(valid_from, created_at) FROM passages WHERE org = $1 AND id = $2`, org, uuidOf(successor))
-	if err == nil && of.ValidUntil != nil && !of.ValidUntil.Before(begins) {
-		of.ValidUntil = nil
+	if err == nil && held.ValidUntil != nil && !held.ValidUntil.Before(begins) {
+		held.ValidUntil = nil
 	}
 	return err
 }
@@ -89,8 +90,8 @@ type next struct {
 	Loops  bool      `db:"loops"`
 }
 
-// successor returns the passage of an id that a passage of the same archive is superseded by, and when it begins to
-// hold: now, if it has always held.
+// successor returns the passage id as the successor of p, from the same archive. It begins at its ValidFrom, or now if
+// it has none.
 func (s *Store) successor(ctx context.Context, org db.Org, p Passage, id string) (next, error) {
 	n, err := db.One[next](ctx, s.db, `
 		WITH RECURSIVE chain (key) AS (
@@ -114,7 +115,8 @@ func (s *Store) successor(ctx context.Context, org db.Org, p Passage, id string)
 	return n, err
 }
 
-// supersededArchive returns the id of the archive of a passage of an agent that is to be superseded.
+// supersededArchive returns the id of the archive that holds a passage to be superseded, which must be in one of the
+// agent's archives.
 func (s *Store) supersededArchive(ctx context.Context, org db.Org, agentID, id string) (string, error) {
 	if _, err := db.AgentKey(ctx, s.db, org, agentID); err != nil {
 		return "", err
@@ -130,19 +132,19 @@ func unknownSuperseded(err error, id string) error {
 	return err
 }
 
-// endSuperseded ends the passages that the stored drafts of a batch supersede.
+// endSuperseded ends the passages that the batch's stored drafts supersede.
 func (s *Store) endSuperseded(ctx context.Context, org db.Org, archiveID string, b *Batch) error {
 	for _, p := range b.pieces {
 		if p.supersedes == "" {
 			continue
 		}
-		var by Inserted
-		if err := b.records.read(p.inserted, &by); err != nil {
+		var successor Inserted
+		if err := b.records.read(p.inserted, &successor); err != nil {
 			return err
 		}
 		old, err := s.ArchivePassage(ctx, org, archiveID, p.supersedes)
 		if err == nil {
-			_, err = s.update(ctx, org, "", old.ID, PassageUpdate{SupersededBy: &by.ID})
+			_, err = s.update(ctx, org, "", old.ID, PassageUpdate{SupersededBy: &successor.ID})
 		}
 		if field, ok := errors.AsType[*db.FieldError](err); ok {
 			err = &db.FieldError{Field: "supersedes", Rule: field.Rule}
@@ -154,8 +156,8 @@ func (s *Store) endSuperseded(ctx context.Context, org db.Org, archiveID string,
 	return nil
 }
 
-// RestoreSuccessions stores which passages of a restored archive superseded others. ErrInvalid if the archive does not
-// have them, or a chain of them is a loop.
+// RestoreSuccessions stores which passages of a restored archive superseded which. ErrInvalid if the archive does not
+// have a passage, or a chain is a loop.
 func (s *Store) RestoreSuccessions(ctx context.Context, org db.Org, archiveID string, list []db.Succession) error {
 	if len(list) == 0 {
 		return nil
@@ -167,14 +169,14 @@ func (s *Store) RestoreSuccessions(ctx context.Context, org db.Org, archiveID st
 	if err := db.CheckChains(list); err != nil {
 		return err
 	}
-	ended, by := make([]uuid.UUID, len(list)), make([]uuid.UUID, len(list))
+	ended, successors := make([]uuid.UUID, len(list)), make([]uuid.UUID, len(list))
 	for i, l := range list {
-		ended[i], by[i] = uuidOf(l.Ended), uuidOf(l.By)
+		ended[i], successors[i] = uuidOf(l.Ended), uuidOf(l.By)
 	}
 	tag, err := s.db.Exec(ctx, `
 		UPDATE passages p SET superseded_by = n.key
 		FROM unnest($3::uuid[], $4::uuid[]) AS l (ended, by) JOIN passages n ON n.org = $1 AND n.id = l.by
-		WHERE p.org = $1 AND p.archive_key = $2 AND n.archive_key = $2 AND p.id = l.ended`, org, archive, ended, by)
+		WHERE p.org = $1 AND p.archive_key = $2 AND n.archive_key = $2 AND p.id = l.ended`, org, archive, ended, successors)
 	if err == nil && tag.RowsAffected() != int64(len(list)) {
 		return &db.FieldError{Field: "superseded_by", Rule: "the archive " + archiveID + " lacks a passage that another " +
 			"one names"}

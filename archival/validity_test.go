@@ -20,7 +20,7 @@ import (
 	"github.com/loci-memory/loci/embed/embedtest"
 )
 
-// may is the n-th day from May 2024 on.
+// may returns day n, counted from May 1, 2024.
 func may(n int) *time.Time { return new(time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, n)) }
 
 // fact inserts one passage.
@@ -33,7 +33,7 @@ func (f *fixture) fact(d archival.Draft) archival.Inserted {
 	return got[0]
 }
 
-// listed are the texts that a list shows.
+// listed returns the texts of a list.
 func (f *fixture) listed(held db.Held) []string {
 	f.Helper()
 	list, err := f.store.Passages(f.Context(), f.org, f.agent, archival.PassageList{Held: held},
@@ -48,7 +48,7 @@ func (f *fixture) listed(held db.Held) []string {
 	return texts
 }
 
-// At every moment each search and list shows the facts that hold then, and no other; with All it shows every fact.
+// At every moment, searches and lists show exactly the facts that hold then. With All they show every fact.
 func TestNoSearchShowsAFactThatDoesNotHold(t *testing.T) {
 	scale.NotRaced(t)
 	if err := flag.Set("rapid.checks", strconv.Itoa(scale.Of(12, 100))); err != nil { // no other test here uses it
@@ -113,12 +113,12 @@ func holds(v db.Validity, h db.Held) bool {
 	return h.All || (v.ValidFrom == nil || !v.ValidFrom.After(at)) && (v.ValidUntil == nil || v.ValidUntil.After(at))
 }
 
-// Facts that ended take no place of those that hold, in a small scope and through the indexes.
+// Ended facts do not take places of a result from facts that hold, in small scopes and through the indexes.
 func TestEndedFactsLeaveRoomForOthers(t *testing.T) {
 	t.Parallel()
 	f := newDenseFixture(t, embedtest.New(t, 64))
 	var drafts []archival.Draft
-	for i := range 60 { // nearer to the question than what holds
+	for i := range 60 { // nearer to the question than the facts that hold
 		drafts = append(drafts, archival.Draft{Text: strings.Repeat("velo locked library ", i+1),
 			Validity: db.Validity{ValidUntil: may(0)}})
 	}
@@ -165,7 +165,7 @@ func TestSupersedingEndsTheOldPassage(t *testing.T) {
 		f.found(archival.Query{Text: "Ada lives", Held: db.Held{AsOf: &before}})); diff != "" {
 		t.Errorf("before (-want +got):\n%s", diff)
 	}
-	// A fact that ended may hold again.
+	// A fact that ended may become true again.
 	again := f.fact(archival.Draft{Text: "Ada lives in Oslo", Supersedes: next.ID})
 	if again.Duplicate || again.ID == old.ID {
 		t.Errorf("again: %+v", again)
@@ -173,7 +173,7 @@ func TestSupersedingEndsTheOldPassage(t *testing.T) {
 	if diff := cmp.Diff([]string{"Ada lives in Oslo"}, f.found(archival.Query{Text: "Ada lives"})); diff != "" {
 		t.Errorf("again (-want +got):\n%s", diff)
 	}
-	// Without its successor it has ended still.
+	// A passage stays ended after its successor is deleted.
 	if err := f.store.DeletePassage(t.Context(), f.org, f.agent, again.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestSupersedingEndsTheOldPassage(t *testing.T) {
 	}
 }
 
-// What breaks a rule of validity changes nothing, and the error names the field.
+// An update that breaks a rule of validity changes nothing, and the error names the field.
 func TestValidityIsChecked(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -248,7 +248,7 @@ func (f *fixture) supersede(id, by string) error {
 	return err
 }
 
-// Of many who supersede a passage at once one wins. The others learn what it is now, and store nothing.
+// If many requests supersede a passage at once, one wins. The others get the passage as it is now, and store nothing.
 func TestOneOfManySupersedesAPassage(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -280,7 +280,7 @@ func TestOneOfManySupersedesAPassage(t *testing.T) {
 	}
 }
 
-// Two passages that supersede each other at once do not become a loop.
+// Two requests that let two passages supersede each other do not make a loop.
 func TestChainsMadeAtOnceAreNoLoops(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Vectors returns the vectors of passages, normalized, by the passages' keys. Passages that wait for their vectors have
-// none, nor has any without an embeddings endpoint.
+// Vectors maps passage key → normalized vector. A passage that waits for its vector is absent; without an embeddings
+// endpoint the map is nil.
 func (s *Store) Vectors(ctx context.Context, org db.Org, list ...Passage) (map[int64][]float32, error) {
 	space, ok := s.endpoint.Space()
 	if !ok || len(list) == 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/embed/embedtest"
 )
 
-// Passages are shown with their vectors, in the space that is in use. One that the endpoint refuses has none.
+// Vectors returns the vectors in the current space. A passage that the endpoint refused has none.
 func TestVectorsOfPassages(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 8)

@@ -15,9 +15,10 @@ import (
 	"github.com/loci-memory/loci/embed/lexicon"
 )
 
-// An archive is ranked through the index of words as from its passages, also after one got another text or was erased.
-func anArchiveIsRankedThroughTheIndexOfWords(t *testing.T, in owned) {
-	f := newFixtureIn(t, in.pool)
+// The index of words ranks an archive exactly as the passages themselves do, also after a passage was changed or
+// erased.
+func anArchiveIsRankedThroughTheIndexOfWords(t *testing.T, database owned) {
+	f := newFixtureIn(t, database.pool)
 	plans := dbtest.NewPlans(t, f.pool)
 	plain, indexed := f.store, archival.New(plans, archival.Options{})
 	plain.SetWordRows(1<<40, 1<<40)
@@ -76,9 +77,9 @@ func anArchiveIsRankedThroughTheIndexOfWords(t *testing.T, in owned) {
 	compare()
 }
 
-// Passages that an older version of Loci weighed are weighed anew.
-func passagesOfAnOlderVersionAreWeighedAnew(t *testing.T, in owned) {
-	f := newFixtureIn(t, in.pool)
+// ReweighWords weighs passages again that an older version of Loci weighed.
+func passagesOfAnOlderVersionAreWeighedAnew(t *testing.T, database owned) {
+	f := newFixtureIn(t, database.pool)
 	f.insert("the walnut tree", "the plum tree")
 	if _, err := f.pool.Exec(t.Context(), `
 		UPDATE passages SET lex_version = 1, lex = '{}/16777216', terms = '{}' WHERE org = $1`, f.org); err != nil {
@@ -92,10 +93,10 @@ func passagesOfAnOlderVersionAreWeighedAnew(t *testing.T, in owned) {
 	}
 }
 
-// A word whose term has the same place in the lexicon as another finds no passage that has only that other.
+// Two words may share a term id in the lexicon. A search for one does not find passages that have only the other.
 func TestAWordFindsNoPassageWithAnotherOfItsPlace(t *testing.T) {
 	t.Parallel()
-	a, b := "xxzlzq", "xvdbbcq" // which Colliding found
+	a, b := "xxzlzq", "xvdbbcq" // found with embedtest.Colliding
 	if !slices.Equal(lexicon.TermIDs(a), lexicon.TermIDs(b)) {
 		a, b = embedtest.Colliding(t)
 	}
