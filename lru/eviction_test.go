@@ -43,7 +43,7 @@ func TestEvictClosesTheLeastRecentlyUsed(t *testing.T) {
 	}
 }
 
-// entries draws open files with ties, pinned ones and fresh ones.
+// entries draws open files, with ties, pinned files and fresh files among them.
 func entries(t *rapid.T) (open []lru.File, fresh map[string]bool) {
 	fresh = make(map[string]bool)
 	for i := range rapid.IntRange(0, 20).Draw(t, "files") {
@@ -67,13 +67,13 @@ func TestEvictKeepsItsPromises(t *testing.T) {
 	})
 }
 
-// fataler is what testing.T and rapid.T share here.
+// fataler is the part of testing.T and rapid.T that the checks use.
 type fataler interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-// checkEvict checks everything that Evict promises of any files with different ids.
+// checkEvict checks every promise of Evict for files with unique ids.
 func checkEvict(t fataler, open []lru.File, limit int, fresh map[string]bool) {
 	t.Helper()
 	before := slices.Clone(open)
@@ -88,14 +88,14 @@ func checkEvict(t fataler, open []lru.File, limit int, fresh map[string]bool) {
 	}
 	kept, closable := 0, 0
 	for _, e := range open {
-		gone, held := slices.Contains(closed, e.ID), e.Pinned || fresh[e.ID]
-		if gone && held {
+		isClosed, mustStay := slices.Contains(closed, e.ID), e.Pinned || fresh[e.ID]
+		if isClosed && mustStay {
 			t.Fatalf("Evict(%+v, %d, %v) closes %s, want it kept", open, limit, fresh, e.ID)
 		}
-		if !gone {
+		if !isClosed {
 			kept++
 		}
-		if !gone && !held {
+		if !isClosed && !mustStay {
 			closable++
 			checkNewer(t, open, closed, e)
 		}
@@ -111,7 +111,7 @@ func checkEvict(t fataler, open []lru.File, limit int, fresh map[string]bool) {
 	}
 }
 
-// checkNewer checks that a file that stays was used after each that is closed, and that those are in order.
+// checkNewer checks that stays was used after every closed file, and that the closed files are in order of use.
 func checkNewer(t fataler, open []lru.File, closed []string, stays lru.File) {
 	t.Helper()
 	last := lru.File{Seq: -1 << 63}

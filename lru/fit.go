@@ -2,9 +2,10 @@ package lru
 
 import "slices"
 
-// Fit shortens files until together they show at most budgetChars, and returns the characters allowed to each that it
-// shortens. It shortens the least recently used first, ties by id, as far as needed but not below stubChars; then the
-// next; pinned ones last. If even stubs of all exceed the budget, all are stubs. Ids are unique; open is not changed.
+// Fit shortens files until together they show at most budgetChars. It maps the id of each shortened file to the
+// characters that it may show. The least recently used are shortened first (ties go by id), pinned files last, and no
+// file below stubChars. If all stubs together exceed the budget, every file is a stub. Ids are unique; open is not
+// changed.
 func Fit(open []File, budgetChars, stubChars int) map[string]int {
 	excess := -max(budgetChars, 0)
 	for _, f := range open {
@@ -22,7 +23,7 @@ func Fit(open []File, budgetChars, stubChars int) map[string]int {
 	return allowed
 }
 
-// pinnedLast orders files by their last use, pinned ones after all others.
+// pinnedLast orders files by their last use, and pinned files after all others.
 func pinnedLast(a, b File) int {
 	if a.Pinned == b.Pinned {
 		return byUse(a, b)

@@ -56,7 +56,7 @@ func TestFitKeepsItsPromises(t *testing.T) {
 	})
 }
 
-// checkFit checks everything that Fit promises of any views with different ids.
+// checkFit checks every promise of Fit for views with unique ids.
 func checkFit(t fataler, views []lru.File, budget, stub int) {
 	t.Helper()
 	before := slices.Clone(views)
@@ -102,7 +102,7 @@ func checkFit(t fataler, views []lru.File, budget, stub int) {
 	}
 }
 
-// checkTurn checks that all views whose turn is before v's are as short as can be.
+// checkTurn checks that all views to be shortened before v are stubs.
 func checkTurn(t fataler, views []lru.File, allowed map[string]int, v lru.File, stub int) {
 	t.Helper()
 	for _, other := range views {
