@@ -9,15 +9,15 @@ import (
 	"github.com/clipperhouse/uax29/v2/words"
 )
 
-// Bytes that are searched for the start of a sentence or a word.
+// How many bytes are searched for the start of a sentence or a word.
 const (
 	sentenceReach = 1024 // before the limit
 	wordReach     = 256  // before the limit
-	lookahead     = 64   // after it, which decides whether a sentence or a word ends at the limit
+	lookahead     = 64   // after the limit, to see whether a sentence or a word ends there
 )
 
-// lastSentence returns the last start of a sentence in (from, limit], or 0. Line ends end no sentence, because prose is
-// often wrapped.
+// lastSentence returns the last start of a sentence in (from, limit], or 0. A line end alone does not end a sentence,
+// because prose is often wrapped.
 func lastSentence(text string, from, limit int) int {
 	from = runeStart(text, max(from, limit-sentenceReach))
 	to := runeStart(text, min(limit+lookahead, len(text)))
@@ -34,11 +34,12 @@ func lastSentence(text string, from, limit int) int {
 	return last
 }
 
-// unwrap joins lines and keeps every byte's position.
+// unwrap joins lines. Every byte keeps its position.
 var unwrap = strings.NewReplacer("\n", " ", "\r", " ")
 
-// afterLongRun returns the position after the last run of lookahead ASCII bytes that are neither letters nor digits.
-// The search for sentences starts there, because it takes quadratic time on such a run after a period.
+// afterLongRun returns the position after the window's last run of lookahead or more ASCII bytes that are neither
+// letters nor digits. The search for sentences starts there, because its time is quadratic on such a run after a
+// period.
 func afterLongRun(window string) int {
 	start, run := 0, 0
 	for i := range len(window) {
@@ -53,8 +54,8 @@ func afterLongRun(window string) int {
 	return start
 }
 
-// lastWord returns the last start of a word in (from, limit], or 0: after white space if there is any near, else at a
-// word boundary of UAX #29.
+// lastWord returns the last start of a word in (from, limit], or 0. It prefers a start after white space to other word
+// boundaries of UAX #29.
 func lastWord(text string, from, limit int) int {
 	from = runeStart(text, max(from, limit-wordReach))
 	window := text[from:runeStart(text, min(limit+lookahead, len(text)))]
@@ -99,7 +100,8 @@ func firstWord(text string, from, limit int) int {
 
 func atLineStart(text string, i int) bool { return i == 0 || text[i-1] == '\n' }
 
-// runeStart returns the start of the rune that contains i, or i if none does: a byte that is not UTF-8 is its own.
+// runeStart returns the start of the rune that contains byte i. An invalid byte of UTF-8 counts as a rune. At the end
+// of the text it returns i.
 func runeStart(text string, i int) int {
 	for j := i; i < len(text) && j >= 0 && j > i-utf8.UTFMax; j-- {
 		if utf8.RuneStart(text[j]) {
@@ -112,7 +114,7 @@ func runeStart(text string, i int) int {
 	return i
 }
 
-// runeEnd returns i, or the end of the rune that contains i and starts before it.
+// runeEnd returns i if a rune starts there, else the end of the rune that contains i.
 func runeEnd(text string, i int) int {
 	if start := runeStart(text, i); start < i {
 		_, size := utf8.DecodeRuneInString(text[start:])

@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/db/dbtest/scale"
 )
 
-// Property tests check 100 random cases each in make test, more in make verify-all.
+// Property tests check 100 random cases each in make test, and more in make verify-all.
 func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", strconv.Itoa(scale.Pure(100, 1_000))); err != nil {
 		panic(err)
@@ -56,7 +56,7 @@ func texts() *rapid.Generator[string] {
 	})
 }
 
-// options draws options, most of them degenerate.
+// options draws options. Most are degenerate.
 func options(t *rapid.T) chunker.Options {
 	name := rapid.SampledFrom([]string{"estimate", "runes", "bytes", "words", "merging", "erratic"}).Draw(t, "count")
 	return chunker.Options{
@@ -86,13 +86,13 @@ func TestSplitHoldsTheSizeWhenAShorterTextCountsMore(t *testing.T) {
 	}
 }
 
-// fataler is testing.T or rapid.T.
+// fataler is the part of testing.T and rapid.T that the checks use.
 type fataler interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-// checkChunks checks everything that Split promises of any text.
+// checkChunks checks every promise of Split for any text.
 func checkChunks(t fataler, text string, o chunker.Options, chunks []chunker.Chunk) {
 	t.Helper()
 	if blank := strings.TrimSpace(text) == ""; blank {
@@ -115,7 +115,7 @@ func checkChunks(t fataler, text string, o chunker.Options, chunks []chunker.Chu
 	}
 }
 
-// checkPlace checks a chunk's bytes, lines and runes.
+// checkPlace checks a chunk's byte positions and line numbers, and that it cuts no rune.
 func checkPlace(t fataler, text string, i int, c chunker.Chunk) {
 	t.Helper()
 	if got := text[c.StartByte:c.EndByte]; got != c.Text || c.OverlapBytes < 0 || c.OverlapBytes >= len(c.Text) {
@@ -147,7 +147,7 @@ func checkSize(t fataler, o chunker.Options, i int, c chunker.Chunk) {
 		utf8.RuneCountInString(body) > 1) {
 		t.Fatalf("body %d has %d tokens, want at most %d: %q", i, got, size, body)
 	}
-	// Only an estimate never grows when an overlap is shortened to a word.
+	// After an overlap is shortened to a word, only Estimate is certain to count no more tokens than before.
 	if got := chunker.Estimate(c.Text[:c.OverlapBytes]); o.Count == nil && got > size/2 {
 		t.Fatalf("overlap %d has %d tokens, want at most half of %d", i, got, size)
 	}
@@ -166,7 +166,7 @@ func TestLinesCountsAsGrepDoes(t *testing.T) {
 	}
 }
 
-// hostile are patterns that slow down a splitter that reads too far.
+// hostile are patterns that are slow for a splitter that reads too far ahead.
 var hostile = map[string]string{
 	"a": "a", "space": " ", "hash": "#", "fence": "```", "newline": "\n", "heading": "# a\n", "quote": "\"",
 	"odd quotes": "\"\n",
@@ -188,7 +188,7 @@ func TestSplitOfAHostileRunKeepsItsPromises(t *testing.T) {
 					o := chunker.Options{Kind: kind}
 					chunks := chunker.Split(text, o)
 					joinedIs(t, text, chunks)
-					dense := slices.Contains([]string{"🇫🇷", "\u0301", "\u200d"}, pattern) // of many tokens
+					dense := slices.Contains([]string{"🇫🇷", "\u0301", "\u200d"}, pattern) // patterns with many tokens
 					if most := len(text)/64 + 8; len(chunks) > most && !dense {
 						t.Errorf("Split of %q… has %d chunks, want at most %d", text[:20], len(chunks), most)
 					}
@@ -198,19 +198,19 @@ func TestSplitOfAHostileRunKeepsItsPromises(t *testing.T) {
 	}
 }
 
-// joinedIs checks that the bodies joined are the text, without the quadratic checks of checkChunks.
+// joinedIs checks that the joined bodies are the text. It leaves out the quadratic checks of checkChunks.
 func joinedIs(t *testing.T, text string, chunks []chunker.Chunk) {
 	t.Helper()
-	at := 0
+	end := 0
 	for i, c := range chunks {
-		if c.StartByte+c.OverlapBytes != at || c.Text != text[c.StartByte:c.EndByte] {
-			t.Fatalf("body %d starts at %d, want %d", i, c.StartByte+c.OverlapBytes, at)
+		if c.StartByte+c.OverlapBytes != end || c.Text != text[c.StartByte:c.EndByte] {
+			t.Fatalf("body %d starts at %d, want %d", i, c.StartByte+c.OverlapBytes, end)
 		}
 		checkSize(t, chunker.Options{}, i, c)
-		at = c.EndByte
+		end = c.EndByte
 	}
-	if at != len(text) {
-		t.Fatalf("the last body ends at %d, want %d", at, len(text))
+	if end != len(text) {
+		t.Fatalf("the last body ends at %d, want %d", end, len(text))
 	}
 }
 
@@ -274,7 +274,7 @@ func BenchmarkSplit(b *testing.B) {
 	}
 }
 
-// english returns about n bytes of paragraphs, always the same.
+// english returns about n bytes of paragraphs, the same in every run.
 func english(n int) string {
 	vocabulary := strings.Fields("the of and to in a is that for it as was with be by on not he his but at are this " +
 		"have from or had an they which one you were")

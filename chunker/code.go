@@ -2,7 +2,7 @@ package chunker
 
 import "strings"
 
-// maxIndent is the deepest indentation with a rank of its own.
+// maxIndent is the deepest indentation that has its own rank.
 const maxIndent = 40
 
 // code is the outline of source code: blocks at the margin, blank lines, and indentation. A comment, a decorator or an
@@ -41,7 +41,7 @@ func (c *code) rank(trimmed string, indent int) rank {
 
 func (c *code) clone() outline { copied := *c; return &copied }
 
-// isComment reports whether a line belongs to the code after it: a comment, a decorator, an attribute.
+// isComment reports whether a line is a comment, a decorator or an attribute, which belongs to the code after it.
 func isComment(trimmed string) bool {
 	switch next := trimmed[1:]; trimmed[0] {
 	case '@', '*', ';', '%':

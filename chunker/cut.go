@@ -5,36 +5,36 @@ import (
 	"slices"
 )
 
-// A window is the text that the next body is cut from.
+// A window is the text from which the next body is cut.
 type window struct {
 	from     int
 	limit    int // end of the longest body
 	content  int // start of the first line that is neither a heading nor blank
-	depth    int // headings above the first line
-	trailing int // start of headings that only the end of the text follows, or the end of the text
+	depth    int // how many headings are above the first line
+	trailing int // start of the headings at the end of the text that nothing follows, or the end of the text
 }
 
-// readWindow reads the marks between from and limit. It reads on for a fifth of that, which shows whether a section
-// ends soon, and for as much again while a fence or table is open, which shows whether that fits.
+// readWindow reads the marks between from and limit. It reads a fifth further, to see whether a section ends soon.
+// While a fence or table is open, it reads up to as much again, to see whether the fence or table fits in a chunk.
 func (s *splitter) readWindow(from, limit int) window {
 	near := min(limit+(limit-from)/5+lookahead, len(s.text))
 	to := min(limit+(limit-from)+headBytes, len(s.text))
-	at := s.outline.clone()
-	w := window{from: from, limit: limit, content: to, depth: at.depth(), trailing: len(s.text)}
+	outline := s.outline.clone()
+	w := window{from: from, limit: limit, content: to, depth: outline.depth(), trailing: len(s.text)}
 	s.marks = s.marks[:0]
-	open := -1 // the mark of the fence or table that has not ended
-	if at.inside() || !atLineStart(s.text, from) {
+	open := -1 // index of the mark of an open fence or table, or -1
+	if outline.inside() || !atLineStart(s.text, from) {
 		w.content = from
-		if at.inside() {
+		if outline.inside() {
 			s.marks, open = append(s.marks, mark{pos: from, atomic: true}), 0
 		}
 	}
-	headings := -1 // the mark of the headings that the last lines are
+	headings := -1 // index of the mark of the headings directly before, or -1
 	for pos := firstLine(s.text, from, to); pos >= 0 && pos < to && (pos < near || open >= 0 || headings >= 0); {
 		l, next := lineAt(s.text, pos, to)
-		m := at.read(l)
+		m := outline.read(l)
 		if pos == from {
-			w.depth = at.depth()
+			w.depth = outline.depth()
 		}
 		if m.content {
 			w.content = min(w.content, pos)
@@ -43,7 +43,7 @@ func (s *splitter) readWindow(from, limit int) window {
 		if m.atomic {
 			open = len(s.marks) - 1
 		}
-		if open >= 0 && !at.inside() && next >= 0 {
+		if open >= 0 && !outline.inside() && next >= 0 {
 			s.marks[open].end, open = next, -1
 			s.marks = append(s.marks, mark{pos: next, rank: block})
 		}
@@ -56,8 +56,8 @@ func (s *splitter) readWindow(from, limit int) window {
 	return w
 }
 
-// add adds a mark; consecutive headings are one mark with the best of their ranks. It takes and returns the index of
-// the mark of the headings that the last lines are, or -1.
+// add adds a mark. Consecutive headings share one mark, which has the best of their ranks. headings is the index of the
+// mark of the headings directly before m, or -1; add returns the index for the next call.
 func (s *splitter) add(m mark, headings int) int {
 	switch {
 	case m.heading && headings >= 0:
@@ -88,7 +88,8 @@ func (s *splitter) cut(w window) (to int, section bool) {
 			continue
 		}
 		if m.asks || m.heading && depth > 0 && (m.rank == 1 || int(m.rank) < depth) {
-			return m.pos, true // a question, a top-level section, or the end of the section that the body started in
+			// A question, a top-level section, or the end of the section in which the body started.
+			return m.pos, true
 		}
 		if m.heading && depth == 0 {
 			depth = int(m.rank)
@@ -107,7 +108,7 @@ func (s *splitter) cut(w window) (to int, section bool) {
 	}
 }
 
-// rankIn returns the rank of a cut at a mark, or noCut if too little of the window is before it.
+// rankIn returns the rank of a cut at a mark, or noCut if the window before the mark is too little filled.
 func (s *splitter) rankIn(w window, m mark) rank {
 	fill, full := m.pos-w.from, w.limit-w.from
 	switch {
@@ -123,7 +124,7 @@ func (s *splitter) rankIn(w window, m mark) rank {
 	return noCut
 }
 
-// cutLine returns where a window without a good mark is cut: at a sentence, a line, a word or a rune.
+// cutLine returns where to cut a window without a good mark: at a sentence, a line, a word or a rune.
 func (s *splitter) cutLine(w window) int {
 	low := w.from + (w.limit-w.from)/2
 	if w.content >= low && w.content < w.limit {
@@ -142,17 +143,17 @@ func (s *splitter) cutLine(w window) int {
 			return line
 		}
 	}
-	// In text that is not UTF-8 the last end may be before low.
-	if at := cmp.Or(lastSentence(s.text, low, w.limit), line); at > w.from {
-		return at
+	// In invalid UTF-8 the last sentence or line may end before low.
+	if end := cmp.Or(lastSentence(s.text, low, w.limit), line); end > w.from {
+		return end
 	}
-	if at := lastWord(s.text, low, w.limit); at > w.from {
-		return at
+	if end := lastWord(s.text, low, w.limit); end > w.from {
+		return end
 	}
 	return w.limit
 }
 
-// insideAtomic reports whether a position is inside a fence or a table.
+// insideAtomic reports whether pos is inside a fence or a table.
 func (s *splitter) insideAtomic(pos int) bool {
 	return slices.ContainsFunc(s.marks, func(m mark) bool {
 		return m.atomic && m.pos < pos && (m.end == 0 || pos < m.end)

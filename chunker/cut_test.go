@@ -26,7 +26,7 @@ func TestSplitCutsAtTheBestPlace(t *testing.T) {
 		name string
 		kind chunker.Kind
 		size int
-		want []string // the bodies; the text is these, joined
+		want []string // the bodies; joined, they are the text
 	}{
 		{"top-level sections stay apart however small", chunker.Markdown, 100, []string{"# A\na\n", "# B\nb\n"}},
 		{"setext headings are headings", chunker.Markdown, 100, []string{"A\n===\na\n\n", "B\n===\nb\n"}},
@@ -220,23 +220,25 @@ func TestSplitOfMarkdownKeepsItsStructure(t *testing.T) {
 		for _, c := range chunks {
 			starts[c.StartByte+c.OverlapBytes] = true
 		}
-		at, headings, headed := 0, 0, false
+		pos, headings, headed := 0, 0, false
 		for i, part := range parts {
 			heading, afterHeading := part[0] == '#', i > 0 && parts[i-1][0] == '#'
 			switch {
-			case strings.HasPrefix(part, "# ") && headed && !afterHeading && !allHeadings(parts[i:]) && !starts[at]:
-				t.Fatalf("no chunk starts with the top-level section at %d of %q", at, text)
-			case !heading && afterHeading && starts[at] && headings < size: // a chunk of nothing but headings is full
-				t.Fatalf("a chunk ends between a heading and what follows it at %d of %q", at, text)
+			case strings.HasPrefix(part, "# ") && headed && !afterHeading && !allHeadings(parts[i:]) && !starts[pos]:
+				t.Fatalf("no chunk starts with the top-level section at %d of %q", pos, text)
+			// A chunk full of headings may end behind a heading.
+			case !heading && afterHeading && starts[pos] && headings < size:
+				t.Fatalf("a chunk ends between a heading and what follows it at %d of %q", pos, text)
 			case (part[0] == '`' || part[0] == '|') && !afterHeading:
-				for inside := at + 1; inside < at+len(part)-1; inside++ { // the blank line after it may be cut off
+				// The blank line after the part may be cut off.
+				for inside := pos + 1; inside < pos+len(part)-1; inside++ {
 					if starts[inside] {
 						t.Fatalf("%q is torn at %d of %q", part, inside, text)
 					}
 				}
 			}
 			headed = headed || heading
-			at += len(part)
+			pos += len(part)
 			if headings += len(part); !heading {
 				headings = 0
 			}

@@ -3,14 +3,16 @@ package chunker
 // unit is the weight of one token.
 const unit = 32
 
-// weights are each byte's share of a token, in units, measured with a vocabulary of 200,000 entries.
+// weights are each byte's share of a token, in units. They were measured with a vocabulary of 200,000 entries.
 var weights = weightTable()
 
-// Estimate estimates the tokens of a text from its bytes and rounds up: a lower-case letter is 7/32 of a token, a
-// capital 14/32, a digit 16/32, other ASCII 19/32, a line break 12/32, a space 4/32; a rune of two bytes is 13/32, of
-// three (Chinese, Japanese, Korean) 24/32, of four 48/32. So English prose has 4.6 bytes per token, code 3.6, rows of
-// numbers 2. On ordinary text it is within a fifth of a tokenizer's count; on base64 it is half of it, on long runs of
-// spaces far more.
+// Estimate estimates the tokens of a text from its bytes, rounded up. It counts as shares of a token:
+//   - 7/32 for a lower-case letter, 14/32 for a capital, 16/32 for a digit, 19/32 for other ASCII
+//   - 12/32 for a line break, 4/32 for a space
+//   - 13/32 for a rune of two bytes, 24/32 for one of three (Chinese, Japanese, Korean), 48/32 for one of four
+//
+// English prose then has 4.6 bytes per token, code 3.6, rows of numbers 2. On ordinary text the estimate is within a
+// fifth of a tokenizer's count. On base64 it is half of the count; on long runs of spaces it is far more.
 func Estimate(text string) int {
 	sum := 0
 	for i := range len(text) {
@@ -19,7 +21,7 @@ func Estimate(text string) int {
 	return (sum + unit - 1) / unit
 }
 
-// weightTable returns weights. A rune's first byte has its weight, the others have none.
+// weightTable returns weights. The first byte of a rune has the rune's whole weight; its other bytes have none.
 func weightTable() (w [256]uint8) {
 	fill := func(first, last byte, weight uint8) {
 		for b := int(first); b <= int(last); b++ {

@@ -31,7 +31,7 @@ func TestSplitOfDocumentsCutsWhereAReaderWould(t *testing.T) {
 	}
 }
 
-// show draws chunks: each line of a body after a bar, each of an overlap after a tilde.
+// show draws chunks. Each line of a body stands after a bar, each line of an overlap after a tilde.
 func show(chunks []chunker.Chunk) string {
 	var b strings.Builder
 	for i, c := range chunks {
@@ -47,7 +47,7 @@ func show(chunks []chunker.Chunk) string {
 	return b.String()
 }
 
-// bars draws the lines of a text after a mark; a line that does not end here ends in an ellipsis.
+// bars draws the lines of a text, each after bar. If a line does not end within the text, an ellipsis follows it.
 func bars(b *strings.Builder, bar, text string) {
 	for line := range strings.Lines(text) {
 		whole, ended := strings.CutSuffix(line, "\n")
@@ -59,7 +59,7 @@ func bars(b *strings.Builder, bar, text string) {
 	}
 }
 
-// checkGolden compares text with a file, or writes the file.
+// checkGolden compares got with a golden file, or writes the file.
 func checkGolden(t *testing.T, path, got string) {
 	t.Helper()
 	golden.Check(t, path, got)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Kind is a kind of text, which decides where it is cut.
+// Kind is a kind of text. It decides where the text is cut.
 type Kind string
 
 // The kinds.
@@ -14,12 +14,13 @@ const (
 	Prose    Kind = "prose"    // paragraphs of sentences, and every unknown kind
 	Markdown Kind = "markdown" // headings, fences, tables, lists
 	Code     Kind = "code"     // blocks at the margin with indented lines, including configuration and markup
-	Rows     Kind = "rows"     // one record a line: logs, JSON lines, delimited values
+	Rows     Kind = "rows"     // one record per line: logs, JSON lines, delimited values
 )
 
-// KindOf returns a document's kind by its name, else by its media type. JSON, YAML, XML, TOML and INI are Code, because
-// a cut at the least indented line keeps their objects and sections together. HTML is Markdown, because it is converted
-// to Markdown before it is cut. reStructuredText is Markdown, because its most common headings are the same.
+// KindOf returns a document's kind, by its name if the name tells, else by its media type. JSON, YAML, XML, TOML and
+// INI are Code, because a cut at the least indented line keeps their objects and sections together. HTML is Markdown,
+// because it is converted to Markdown before it is cut. reStructuredText is Markdown, because its most common headings
+// look the same.
 func KindOf(name, mediaType string) Kind {
 	base := strings.ToLower(path.Base(name))
 	if kind, ok := byName[base]; ok {
@@ -31,7 +32,7 @@ func KindOf(name, mediaType string) Kind {
 	return byMediaType(mediaType)
 }
 
-// byMediaType returns the kind of a media type, with or without parameters.
+// byMediaType returns the kind of a media type. The media type may have parameters.
 func byMediaType(mediaType string) Kind {
 	media, _, err := mime.ParseMediaType(mediaType)
 	if err != nil {
@@ -80,7 +81,7 @@ var byExtension = kinds(map[Kind]string{
 		service gd cls trigger apex`,
 })
 
-// kinds returns a table from each word of lists to its kind.
+// kinds maps each word of the lists to the list's kind.
 func kinds(lists map[Kind]string) map[string]Kind {
 	table := make(map[string]Kind)
 	for kind, words := range lists {

@@ -14,13 +14,14 @@ const (
 // maxFrontMatter bounds front matter, in bytes.
 const maxFrontMatter = 16 << 10
 
-// markdown is the outline of a Markdown document: the current headings, and the fence or table around. It reads only
-// what decides where to cut: a setext heading has one line, and a fence may be indented by any amount, as in lists.
+// markdown is the outline of a Markdown document: the current headings, and the fence or table around the line. It
+// reads only what decides where to cut. It simplifies: a setext heading has one line, and a fence may be indented by
+// any amount, as in lists.
 type markdown struct {
-	titles    [6]string // of the current headings, by level
-	level     int       // of the current heading, 0 before the first
+	titles    [6]string // the current headings, by level
+	level     int       // level of the current heading; 0 before the first one
 	front     int       // end of the front matter
-	fence     string    // the characters that opened the fence around, empty outside
+	fence     string    // the characters that opened the current fence; empty outside
 	table     bool      // the line is in a table
 	underline bool      // the next line is the underline of a setext heading
 	faq       faq
@@ -158,7 +159,7 @@ func atxHeading(text string) (level int, title string) {
 	return level, title
 }
 
-// canBeHeading reports whether an underline below can make a line a heading.
+// canBeHeading reports whether a line would be a heading if an underline followed.
 func canBeHeading(text string) bool {
 	return text[0] != '>' && text[0] != '|' && !isItem(text) && fenceOf(text) == "" && underlineOf(text) == 0
 }

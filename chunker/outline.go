@@ -2,32 +2,32 @@ package chunker
 
 import "strings"
 
-// rank orders places to cut: the lowest is the best.
+// rank orders places to cut. The lowest rank is the best.
 type rank int
 
-// The ranks. A section has the rank 1 to 6 of its depth in headings.
+// The ranks. A section's rank is its depth in headings, 1 to 6.
 const (
 	noCut        rank = 0
 	smallSection rank = 7  // a section after text that fills little of the chunk
-	atomic       rank = 8  // a fence or table that fits in a chunk, but not in the rest of this one
+	atomic       rank = 8  // a fence or table that fits in a chunk, but not in the rest of the current one
 	record       rank = 9  // a row
 	block        rank = 10 // a paragraph, or a top-level block of code
 	part         rank = 11 // a list item, or code after a blank line
-	shallow      rank = 12 // a line at the margin; an indented line adds its indentation
+	shallow      rank = 12 // a line at the margin; for an indented line, its indentation is added
 )
 
-// A mark is the start of a line that begins a part of the structure.
+// A mark is the start of a line that begins a part of the text.
 type mark struct {
 	pos     int
-	end     int  // of an atomic mark's fence or table; 0 if it was not read
+	end     int  // end of an atomic mark's fence or table; 0 if it was not read
 	rank    rank // noCut where the text should not be cut
 	content bool // the line is neither a heading nor blank
 	heading bool
-	atomic  bool // a fence or table starts, to be kept in one chunk
-	asks    bool // a question starts, with the answer to another one before it
+	atomic  bool // a fence or table starts here, which should stay in one chunk
+	asks    bool // a question starts here, and the answer to another one is before it
 }
 
-// A line is a line of the text as an outline reads it.
+// A line is a line of text as an outline reads it.
 type line struct {
 	text  string // the whole text
 	start int
@@ -35,7 +35,7 @@ type line struct {
 	after int    // start of the next line; -1 if this is the last or longer than headBytes
 }
 
-// next returns the head of the next line; empty if there is none or l is long.
+// next returns the head of the next line. It is empty if there is no next line, or if l is longer than headBytes.
 func (l line) next() string {
 	if l.after < 0 {
 		return ""
@@ -43,7 +43,7 @@ func (l line) next() string {
 	return strings.TrimSuffix(headAt(l.text, l.after), "\r")
 }
 
-// headBytes bounds what an outline reads of a line.
+// headBytes is how much of a line an outline reads.
 const headBytes = 1024
 
 // An outline reads the structure of a text line by line.
@@ -55,14 +55,14 @@ type outline interface {
 	clone() outline
 }
 
-// flat is an outline without fences, tables and headings.
+// flat is the outline of text without fences, tables and headings.
 type flat struct{}
 
 func (flat) inside() bool    { return false }
 func (flat) depth() int      { return 0 }
 func (flat) heading() string { return "" }
 
-// prose is the outline of paragraphs, separated by blank lines or page breaks.
+// prose is the outline of paragraphs. Blank lines or page breaks separate them.
 type prose struct {
 	flat
 	faq       faq
@@ -97,7 +97,7 @@ func newOutline(kind Kind, text string) outline {
 	}
 }
 
-// lineAt returns the line that starts at pos and the start of the next one, or -1 if that is not before to.
+// lineAt returns the line that starts at pos, and the start of the next line. That start is -1 if it is not before to.
 func lineAt(text string, pos, to int) (line, int) {
 	head := headAt(text, pos)
 	next := pos + len(head) + 1
@@ -116,7 +116,7 @@ func headAt(text string, pos int) string {
 	return text[pos:end]
 }
 
-// longLineEnd returns the start of the line after the one that continues at pos, or -1 if that is not before to.
+// longLineEnd returns the start of the line after the one that contains pos, or -1 if that start is not before to.
 func longLineEnd(text string, pos, to int) int {
 	if pos >= to {
 		return -1

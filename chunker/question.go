@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// faq follows questions and their answers. A question behind the answer to another begins a chunk of its own, however
-// short the two are, because a chunk of several questions is harder to find by any of them. Questions without text
+// faq follows questions and their answers. A question behind the answer to another question begins a new chunk, however
+// short both are, because a chunk with several questions is harder to find by any one of them. Questions without text
 // between them, as in a table of contents, share a chunk.
 type faq struct {
 	answered bool // text follows the last question
 }
 
-// read reads a line that is not blank, and reports whether a chunk should begin with it. start is true if the line
-// begins a paragraph, heading if it is one.
+// read reads a line that is not blank, and reports whether a chunk should begin with it. start says that the line
+// begins a paragraph, heading that it is a heading.
 func (f *faq) read(l line, start, heading bool) bool {
 	if !start || !isQuestion(l, heading) {
 		f.answered = f.answered || !heading
@@ -24,7 +24,7 @@ func (f *faq) read(l line, start, heading bool) bool {
 	return answered
 }
 
-// maxQuestion is the most bytes of a question.
+// maxQuestion is the maximum length of a question in bytes.
 const maxQuestion = 400
 
 var (
@@ -33,8 +33,8 @@ var (
 	bold     = regexp.MustCompile(`^(?:\*\*|__).*(?:\*\*|__)[ :]*$`)                    // **How?**
 )
 
-// isQuestion reports whether a line is a question that an answer follows: labelled as one, or one that is a heading,
-// bold, numbered, or a term with a definition.
+// isQuestion reports whether a line is a question with an answer to follow. Such a line has a label ("Q:"), or ends in
+// a question mark and is a heading, bold, numbered, or a term with a definition.
 func isQuestion(l line, heading bool) bool {
 	text := strings.TrimSpace(l.head)
 	if labelled.MatchString(text) {
@@ -52,7 +52,8 @@ func isQuestion(l line, heading bool) bool {
 	return heading || bold.MatchString(text) || strings.HasPrefix(l.following(), ": ")
 }
 
-// following returns the head of the next line that is not blank, if it is at most one line away; else "".
+// following returns the head of the next line that is not blank. At most one blank line is skipped; otherwise it
+// returns "".
 func (l line) following() string {
 	next := l.next()
 	if next != "" || l.after < 0 || l.after >= len(l.text) {

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	maxRecord = 16 << 10 // bytes of a record with line ends in quotes
-	maxSniff  = 64 << 10 // bytes that are read to find the delimiter
+	maxRecord = 16 << 10 // maximum bytes of a record with line ends in quotes
+	maxSniff  = 64 << 10 // how many bytes are read to find the delimiter
 )
 
 // rows is the outline of records. In delimited values, a quoted cell may contain line ends.
@@ -20,7 +20,7 @@ type rows struct {
 	until     int // end of the last record
 }
 
-// newRows returns the outline at the start of a text, with its delimiter and header.
+// newRows returns the outline at the start of a text, with the text's delimiter and header.
 func newRows(text string) *rows {
 	r := &rows{text: text}
 	first := firstFields(text)
@@ -50,8 +50,8 @@ func (r *rows) read(l line) mark {
 func (r *rows) heading() string { return r.header }
 func (r *rows) clone() outline  { copied := *r; return &copied }
 
-// recordEnd returns the end of the record that starts at pos: that of the first line that leaves no quote open. If
-// there is none within maxRecord bytes, the record is one line, or its first maxRecord bytes.
+// recordEnd returns the end of the record that starts at pos: the end of the first line after which no quote is open.
+// If there is none within maxRecord bytes, the record is one line, or its first maxRecord bytes.
 func recordEnd(text string, pos int) int {
 	near := text[pos:min(pos+maxRecord, len(text))]
 	firstEnd, quotes := len(near), 0
@@ -69,8 +69,8 @@ func recordEnd(text string, pos int) int {
 	return pos + firstEnd
 }
 
-// firstFields returns the first record of delimited values. It returns nil unless one of the delimiters splits the
-// first two records into an equal number of fields, at least two.
+// firstFields returns the first record of delimited values. It returns nil unless some delimiter splits the first two
+// records into the same number of fields, at least two.
 func firstFields(text string) (fields []string) {
 	text = strings.TrimPrefix(text[:min(maxSniff, len(text))], "\ufeff")
 	if text = strings.TrimLeft(text, "\r\n"); text == "" || text[0] == '{' || text[0] == '[' {
@@ -90,7 +90,8 @@ func firstFields(text string) (fields []string) {
 	return fields
 }
 
-// isHeader reports whether a record names columns: its fields are short and distinct, and none is a number or a date.
+// isHeader reports whether a record names columns. Its fields must be short and distinct, and none may be a number or a
+// date.
 func isHeader(fields []string) bool {
 	seen := make(map[string]bool, len(fields))
 	for _, field := range fields {

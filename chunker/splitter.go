@@ -2,7 +2,7 @@ package chunker
 
 import "cmp"
 
-// A splitter cuts one text from its start, with the outline up to the next body.
+// A splitter cuts one text from start to end. Its outline has read the text up to the next body.
 type splitter struct {
 	text    string
 	size    int
@@ -10,7 +10,7 @@ type splitter struct {
 	count   func(string) int
 	lines   bool // cut at lines rather than at sentences
 	outline outline
-	marks   []mark // of the current window
+	marks   []mark // the current window's marks
 	span    int    // bytes of the last window
 }
 
@@ -27,21 +27,22 @@ func newSplitter(text string, o Options) *splitter {
 
 // headingAt returns the heading of a body that starts at from.
 func (s *splitter) headingAt(from int) string {
-	at := s.outline.clone()
+	outline := s.outline.clone()
 	if atLineStart(s.text, from) {
 		l, _ := lineAt(s.text, from, from)
-		at.read(l)
+		outline.read(l)
 	}
-	return at.heading()
+	return outline.heading()
 }
 
-// next returns the end of the body that starts at from, and whether a section starts there. It moves the outline there.
+// next returns the end of the body that starts at from, and whether a section starts at that end. It moves the outline
+// to the end.
 func (s *splitter) next(from int) (to int, section bool) {
 	limit := s.reach(from)
 	s.span = limit - from
 	w := s.readWindow(from, limit)
 	for to, section = s.balanced(w); s.count(s.text[from:to]) > s.size && to > runeEnd(s.text, from+1); {
-		// A tokenizer may count more tokens in a shorter text.
+		// A tokenizer may count more tokens in a shorter text, so this may take several rounds.
 		w.limit = max(runeEnd(s.text, from+1), runeStart(s.text, to-1-(to-from)/8))
 		to, section = s.cut(w)
 	}
@@ -49,7 +50,7 @@ func (s *splitter) next(from int) (to int, section bool) {
 	return to, section
 }
 
-// balanced cuts a window, and cuts it earlier if little of the text or section would remain.
+// balanced cuts a window. It cuts earlier if otherwise little of the text or section would remain.
 func (s *splitter) balanced(w window) (to int, section bool) {
 	to, section = s.cut(w)
 	end := s.sectionEnd(w.limit)
@@ -65,7 +66,7 @@ func (s *splitter) balanced(w window) (to int, section bool) {
 	return s.cut(shorter)
 }
 
-// sectionEnd returns the end of the section at limit if it was read, else the end of the text.
+// sectionEnd returns the end of the section at limit if a mark shows it, else the end of the text.
 func (s *splitter) sectionEnd(limit int) int {
 	for _, m := range s.marks {
 		if m.heading && m.rank != noCut && m.pos > limit {
@@ -75,15 +76,16 @@ func (s *splitter) sectionEnd(limit int) int {
 	return len(s.text)
 }
 
-// reach returns the end of the longest body that starts at from: at least one rune.
+// reach returns the end of the longest body that starts at from. The body has at least one rune.
 func (s *splitter) reach(from int) int {
 	weight := func(n int) int { return s.count(s.text[from:runeStart(s.text, from+n)]) }
 	n := furthest(len(s.text)-from, s.span, s.size, weight)
 	return max(runeStart(s.text, from+n), runeEnd(s.text, from+1))
 }
 
-// overlapBefore returns the bytes before to that the next chunk repeats of the body that starts at from. They start at
-// a line or a word if one starts in their first half, and not with a line break. Only whole rows are repeated.
+// overlapBefore returns how many bytes before to the next chunk repeats; from is the start of the body that they end.
+// The overlap starts at a line or a word if one starts in its first half, and not with a line break. Of rows, only
+// whole rows are repeated.
 func (s *splitter) overlapBefore(from, to int) int {
 	if s.overlap == 0 || to == len(s.text) {
 		return 0
@@ -107,7 +109,7 @@ func (s *splitter) overlapBefore(from, to int) int {
 	return to - start
 }
 
-// firstRecord returns the first start of a row in [start, to], or -1 if no row starts at to.
+// firstRecord returns the first start of a row in [start, to]. It returns -1 if no row starts at to.
 func (s *splitter) firstRecord(start, to int) int {
 	first := -1
 	for _, m := range s.marks {
@@ -124,7 +126,7 @@ func (s *splitter) firstRecord(start, to int) int {
 	return -1
 }
 
-// furthest returns the greatest n up to most whose weight, which grows with n, is at most limit. It tries guess first.
+// furthest returns the greatest n ≤ most with weight(n) ≤ limit. weight must grow with n. It tries guess first.
 func furthest(most, guess, limit int, weight func(n int) int) int {
 	low, high := 0, most+1 // low fits, high does not
 	for tries := 0; high-low > 1; tries++ {
@@ -143,7 +145,7 @@ func furthest(most, guess, limit int, weight func(n int) int) int {
 	return low
 }
 
-// advance moves the outline from one place in the text to a later one.
+// advance moves the outline from one position of the text to a later one.
 func (s *splitter) advance(from, to int) {
 	for pos := firstLine(s.text, from, to); pos >= 0 && pos < to; {
 		l, next := lineAt(s.text, pos, to)

@@ -9,28 +9,29 @@ import (
 	"github.com/loci-memory/loci/chunker/frame"
 )
 
-// each returns a text with every sign of it replaced.
-func each(by func(r rune) string) func(string) string {
+// each returns a function that replaces every character of a text.
+func each(replace func(r rune) string) func(string) string {
 	return func(text string) string {
 		var b strings.Builder
 		for _, r := range text {
-			b.WriteString(by(r))
+			b.WriteString(replace(r))
 		}
 		return b.String()
 	}
 }
 
-// shifted returns what puts signs of ASCII between two at another place of Unicode.
-func shifted(from, to, at rune) func(string) string {
+// shifted returns a function that moves the ASCII characters from–to to the block of Unicode that begins at the given
+// character.
+func shifted(from, to, first rune) func(string) string {
 	return each(func(r rune) string {
 		if r >= from && r <= to {
-			return string(r - from + at)
+			return string(r - from + first)
 		}
 		return string(r)
 	})
 }
 
-// behindLetters puts a sign behind each letter.
+// behindLetters returns a function that puts a sign behind each letter.
 func behindLetters(sign string) func(string) string {
 	return each(func(r rune) string {
 		if unicode.IsLetter(r) {
@@ -88,7 +89,7 @@ var disguises = map[string]func(string) string{
 	"an indent without width": func(s string) string { return "\u2061 \u0301\u3000" + s },
 }
 
-// However a text spells a notice or a tag, it is marked behind its bracket, and can be had back.
+// A notice or a tag gets its mark behind the bracket however a text spells it, and Restore returns the text.
 func TestDisguisedFramesAreMarked(t *testing.T) {
 	t.Parallel()
 	filled := strings.NewReplacer("%d", "12", "%s", "x", "%q", `"x"`)
@@ -112,7 +113,7 @@ func TestDisguisedFramesAreMarked(t *testing.T) {
 	}
 }
 
-// A frame that goes on in words of its own, or begins behind whatever line end, is marked.
+// A notice is marked even if it goes on in words of its own, and behind any kind of line end.
 func TestImitatedFramesAreMarked(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"(Made without a model: x", "[Viewing file start (out of ٤٠ lines)]",
@@ -126,7 +127,8 @@ func TestImitatedFramesAreMarked(t *testing.T) {
 	}
 }
 
-// Whatever is read as the first sign of a frame is one of Brackets, where edits look for marks.
+// Every character that is read as the first sign of a frame is in Brackets, because edits look for marks only behind
+// those.
 func TestOnlyBracketsBeginFrames(t *testing.T) {
 	t.Parallel()
 	for r := range rune(unicode.MaxRune + 1) {

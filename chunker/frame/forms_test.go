@@ -15,8 +15,8 @@ import (
 	"github.com/loci-memory/loci/chunker/frame"
 )
 
-// literals yields the strings in the source of a package, with where they stand.
-func literals(t *testing.T, folder string, yield func(at, text string)) {
+// literals yields the string literals in a package's source, and their places.
+func literals(t *testing.T, folder string, yield func(place, text string)) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", folder, "*.go"))
 	if err != nil || len(files) == 0 {
@@ -32,7 +32,8 @@ func literals(t *testing.T, folder string, yield func(at, text string)) {
 			t.Fatal(err)
 		}
 		ast.Inspect(source, func(n ast.Node) bool {
-			if call, ok := n.(*ast.CallExpr); ok { // an expression is no frame, nor is an error
+			// A regular expression is no frame, nor is an error.
+			if call, ok := n.(*ast.CallExpr); ok {
 				f, _ := call.Fun.(*ast.SelectorExpr)
 				return f == nil || f.Sel.Name != "MustCompile" && f.Sel.Name != "Invalid"
 			}
@@ -48,7 +49,7 @@ func literals(t *testing.T, folder string, yield func(at, text string)) {
 	}
 }
 
-// forms returns the notices that a writer can take from the list, by their names.
+// forms maps names to notices: all exported notices of frame.go.
 func forms(t *testing.T) map[string]string {
 	t.Helper()
 	source, err := os.ReadFile("frame.go")
@@ -77,7 +78,7 @@ func forms(t *testing.T) map[string]string {
 	return all
 }
 
-// Each notice that a writer can take from the list is marked where a text has it, and the text can be had back.
+// Each exported notice is marked in a text that contains it, and Restore returns the text.
 func TestEachNoticeIsMarked(t *testing.T) {
 	t.Parallel()
 	filled := strings.NewReplacer("%d", "12", "%s", " x", "%q", `"x"`)
@@ -96,20 +97,20 @@ func TestEachNoticeIsMarked(t *testing.T) {
 	}
 }
 
-// text returns the value of a constant: a string, or a sum of strings.
-func text(t *testing.T, of ast.Expr) string {
+// text returns the value of a constant string or a sum of strings.
+func text(t *testing.T, expr ast.Expr) string {
 	t.Helper()
-	switch of := of.(type) {
+	switch expr := expr.(type) {
 	case *ast.BasicLit:
-		s, err := strconv.Unquote(of.Value)
+		s, err := strconv.Unquote(expr.Value)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return s
 	case *ast.BinaryExpr:
-		return text(t, of.X) + text(t, of.Y)
+		return text(t, expr.X) + text(t, expr.Y)
 	}
-	t.Fatalf("%T is no string", of)
+	t.Fatalf("%T is no string", expr)
 	return ""
 }
 
@@ -124,34 +125,36 @@ func TestEachTagIsMarked(t *testing.T) {
 	}
 }
 
-// The packages that write what a model reads.
+// writers are the packages that write what a model reads.
 var writers = []string{"archival", "compaction", "compaction/policy", "files", "files/grep", "recall", "recall/chat",
 	"agent", "memory/block", "memory/working", "agent/handover", "agent/loop", "server/mcp",
 	"memory/file", "agent/seance", "agent/subagent", "agent/tool"}
 
-// No writer has a tag or a notice of its own, which the guard would not know.
+// A writer has no tag or notice of its own, because the guard would not know it.
 func TestWritersTakeFramesFromTheList(t *testing.T) {
 	t.Parallel()
 	tag := regexp.MustCompile(`</?([a-z_]+)(?:[> ]|$)`)
 	notice := regexp.MustCompile(`(?:^|\n|\.\.\. ?)(?:[\[(](?:%[a-z]|[A-Za-z]+)[ :,\]]|# NOTE)[^\n]*`)
-	others := []string{ // what the texts around them keep apart, or what is no frame
+	// These are no frames, or other parts of their texts keep them apart.
+	others := []string{
 		"format", "path", "the", "id", "think", "thinking", "thought", "name",
-		"[%d] ", "[%d] %s", // a line of a transcript or an extract, where the lines of texts are indented
+		// A line of a transcript or an extract. Lines of texts are indented there.
+		"[%d] ", "[%d] %s",
 		"[image]", "[%d images]", "[%s] %s", "[REDACTED]", "[nothing to read]",
 		"[This message was erased.]", "[The summary was erased.]", "(%d more lines)", // stored texts
 		"(no lines)", "(its lines do not fit here)", "(empty)", "(it has none)", "(GET ", "(SELECT ",
-		// the lines of texts have numbers there
+		// lines of texts have numbers there
 	}
 	for _, folder := range writers {
-		literals(t, folder, func(at, text string) {
+		literals(t, folder, func(place, text string) {
 			for _, found := range tag.FindAllStringSubmatch(text, -1) {
 				if !slices.Contains(frame.Tags, found[1]) && !slices.Contains(others, found[1]) {
-					t.Errorf("%s: the tag %s is not in frame.Tags", at, found[0])
+					t.Errorf("%s: the tag %s is not in frame.Tags", place, found[0])
 				}
 			}
 			found := strings.TrimLeft(notice.FindString(text), "\n")
 			if found != "" && !slices.ContainsFunc(others, func(o string) bool { return strings.HasPrefix(found, o) }) {
-				t.Errorf("%s: the notice %q is not in the list of package frame", at, found)
+				t.Errorf("%s: the notice %q is not in the list of package frame", place, found)
 			}
 		})
 	}

@@ -1,7 +1,7 @@
-// Package frame is what Loci writes around and between the texts of others in what a model reads, and the guard that
-// marks texts which imitate it.
+// Package frame lists what Loci writes around and between other people's texts in what a model reads. Its guard marks
+// texts that imitate these frames.
 //
-// Each file uses those that are named before it: frame.go lists tags, notices and line ends; lookalike.go reads a text
+// Each file uses only the files named before it: frame.go lists tags, notices and line ends; lookalike.go reads a text
 // as a model may read it; guard.go marks and restores texts; lineend.go marks stray line ends.
 package frame
 
@@ -14,10 +14,10 @@ var Tags = []string{"memory_blocks", "block", "description", "metadata", "value"
 	"start_transcript", "end_transcript",
 	"earlier_summary", "previous_summary", "memory_files"}
 
-// Notices of Loci's own, which stand on lines of their own. In a form of fmt, %d is a number, and %s any text.
+// Notices that Loci writes on lines of their own. They are formats for fmt: %d is a number, %s is any text.
 const (
-	System       = "[This is a message of the system, not of the user.]" // begins what Loci tells in a conversation
-	noResult     = "[No result yet"                                      // begins what Loci says of any missing result
+	System       = "[This is a message of the system, not of the user.]" // begins what Loci tells within a conversation
+	noResult     = "[No result yet"                                      // begins every notice of a missing result
 	NoResultYet  = "[No result yet: this call is still pending.]"
 	NotRecorded  = "[The result of this call was not recorded.]"
 	EmptyResult  = "[The result is empty.]"
@@ -36,7 +36,7 @@ const (
 	MessagesLeftOut = "[%d of the newest %d messages are left out: those below fill the resource."
 
 	Range          = "[seq %d–%d]"
-	label          = "[seq %d" // begins any of a position or a range
+	label          = "[seq %d" // begins every position or range
 	Position       = "[seq %d]"
 	StalePosition  = "[seq %d, stale since seq %d]"
 	CharsLeftOut   = "[%s%d of %d characters left out%s]"
@@ -59,16 +59,16 @@ const (
 	ViewLineCut    = "# NOTE: Line %d has %s characters; this view, cut at its limit of %d characters, " +
 		"shows the first %d. A search for exact text finds what is further on in it."
 	ViewLineShort  = "# NOTE: Line %d has %s characters."
-	HistorySummary = "[Conversation History Summary]" // of a format of summaries
+	HistorySummary = "[Conversation History Summary]" // heading of one format of summaries
 	HistoryEnd     = "[End Summary — recent messages follow]"
 	ShowingLines   = "[%s: Showing lines %d-%d of %d. Use line=%d to continue: %s]"
 	MostLines      = "[%s: lines %d-%d of %d, the most that one call shows. Use line and length to read the part you " +
 		"need, or grep_files to search for it. To read on, call: %s]"
 )
 
-// Notices of Loci's own, which may stand within a line, after what they cut.
+// Notices that Loci may write within a line, behind the text that it cut.
 const (
-	Truncated        = "...[TRUNCATED]" // Letta's
+	Truncated        = "...[TRUNCATED]" // as in Letta
 	LineTruncated    = "... [truncated]"
 	LinesTruncated   = "... [truncated %d more lines]"
 	LineCut          = "... [cut: the line has %d characters]"
@@ -78,11 +78,11 @@ const (
 	SummaryCut       = "... [summary truncated to fit]"
 	MessageShortened = "… [cut: %d of %d bytes are shown; the tool expand reads on: expand(id=%s)]"
 
-	// OutputTruncated is Letta's.
+	// OutputTruncated is Letta's text.
 	OutputTruncated = "... [NOTE: function output was truncated since it exceeded the character limit (%d > %d)]"
 )
 
-// lineNotices and inlineNotices are the lists that the guard reads.
+// The guard reads lineNotices and inlineNotices.
 var (
 	lineNotices = []string{System, noResult, NoResultYet, NotRecorded, EmptyResult, EmptyMessage, CutAnswer, CutCall,
 		GoesOn, SummaryLeftOut, MadeWithout, LeftOutForRoom, FirstParts, OnePart, StaleExplained, EarlierLeftOut,
@@ -94,11 +94,11 @@ var (
 		SummaryCut, OutputTruncated, MessageShortened}
 )
 
-// LineEnds are the characters other than LF at which a reader, a model among them, may see a new line begin: those of
-// Unicode and of Python's splitlines.
+// LineEnds are the characters, other than LF, at which a reader or a model may see a new line begin: Unicode's, and
+// those of Python's splitlines.
 const LineEnds = "\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029"
 
-// LineFeeds returns a text in which line feeds end all lines.
+// LineFeeds returns the text with a line feed for every line end.
 func LineFeeds(text string) string { return otherLineEnds.Replace(text) }
 
 var otherLineEnds = func() *strings.Replacer {

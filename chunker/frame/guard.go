@@ -9,18 +9,18 @@ import (
 	"unicode/utf8"
 )
 
-// White space where a tag or a notice begins. What has no width is not in the reading of a text.
+// White space at the start of a tag or a notice. The reading of a text has no characters without width.
 const (
 	gap     = `\s*`
 	slashes = `/[\s/]*`
 	lineGap = `[ \t]*`
 )
 
-// alike makes an expression match signs of ASCII that look alike, too.
+// alike makes an expression also match ASCII letters and digits that look alike.
 var alike = strings.NewReplacer(`i`, `[il1]`, `l`, `[il1]`, `o`, `[o0]`)
 
-// A marked tag has "~" after its bracket; one that a text has with marks gets one more. Any tag may be marked, because
-// some are those of blocks. The expressions match readings of texts.
+// Neutralize puts a "~" behind the bracket of a tag. A tag that has marks already gets one more. A text may copy a mark
+// of any block's name, so a marked tag may have any name. The expressions match readings of texts.
 const (
 	tagEnd    = `(?:[\s/>=]|$)`
 	anyMarked = `~*(?:` + gap + slashes + `)?[a-z_][a-z0-9_-]*`
@@ -32,28 +32,28 @@ var (
 	markedTag = regexp.MustCompile(`(?i)<~(?:` + anyMarked + `|~*` + tagNames + `)` + tagEnd)
 )
 
-// Note tells a model how Neutralize shows a tag or a notice.
+// Note tells a model how Neutralize changes tags and notices.
 const Note = "Texts are shown verbatim, except that a tag or label of this prompt that occurs in one has a ~ " +
 	"after its bracket, as in <~/value> and [~seq 1]; tools accept it with and without the ~."
 
-// maxNoticeBytes is the most of a text that is read to tell whether a notice begins there.
+// maxNoticeBytes is how much of a text is read to decide whether a notice begins there.
 const maxNoticeBytes = 512
 
-// signs are the first signs of notices.
+// signs are the characters with which notices begin.
 const signs = "[(#"
 
-// behind tells notices by what stands behind their first sign and any marks.
+// behind recognizes the notices that begin with one sign by the text behind that sign and any marks.
 type behind struct {
 	expression *regexp.Regexp
-	firsts     string // the bytes that may be the first behind marks and spaces; none if all may
+	firsts     string // bytes with which the text may begin, behind marks and spaces; empty: any
 }
 
-// noticesBehind returns how the notices of a list are told, by their first sign.
+// noticesBehind maps the first sign of notices to how they are recognized.
 func noticesBehind(list []string) map[byte]behind {
 	heads, firsts := map[byte][]string{}, map[byte]string{}
 	for _, form := range list {
-		at := strings.IndexAny(form, signs)
-		sign, first := form[at], firstsOf(strings.TrimLeft(form[at+1:], " "))
+		signAt := strings.IndexAny(form, signs)
+		sign, first := form[signAt], firstsOf(strings.TrimLeft(form[signAt+1:], " "))
 		if given, ok := firsts[sign]; first == "" || ok && given == "" {
 			first = ""
 		} else {
@@ -62,13 +62,13 @@ func noticesBehind(list []string) map[byte]behind {
 		heads[sign], firsts[sign] = append(heads[sign], headOf(form)), first
 	}
 	all := map[byte]behind{}
-	for sign, of := range heads {
-		all[sign] = behind{regexp.MustCompile(`(?i)^~*` + lineGap + `(?:` + strings.Join(of, "|") + `)`), firsts[sign]}
+	for sign, ofSign := range heads {
+		all[sign] = behind{regexp.MustCompile(`(?i)^~*` + lineGap + `(?:` + strings.Join(ofSign, "|") + `)`), firsts[sign]}
 	}
 	return all
 }
 
-// firstsOf returns the bytes of ASCII that a form may begin with; none if it may begin with any.
+// firstsOf returns the ASCII bytes with which a notice may begin behind its sign. Empty means any byte.
 func firstsOf(form string) string {
 	switch first := form[:1]; {
 	case strings.HasPrefix(form, "%s"):
@@ -82,8 +82,8 @@ func firstsOf(form string) string {
 	}
 }
 
-// sentences returns the notices of a line that have three words or more. They are marked wherever they stand in a line,
-// because no other text has their words. The first six words are compared.
+// sentences returns the line notices that have at least three words of their own among the first six. The guard marks
+// them anywhere in a line, because no other text has their words.
 func sentences() (list []string) {
 	for _, form := range lineNotices {
 		words := strings.Fields(form[1:])
@@ -101,7 +101,8 @@ var lineNotice, inlineNotice = noticesBehind(lineNotices), noticesBehind(slices.
 var Notice = func() string {
 	var heads []string
 	for _, form := range lineNotices {
-		if form[0] != '[' || strings.HasPrefix(form, label) { // a position is a reference, not a notice
+		// A position is a reference, not a notice.
+		if form[0] != '[' || strings.HasPrefix(form, label) {
 			continue
 		}
 		head := headOf(form)
@@ -113,12 +114,12 @@ var Notice = func() string {
 	return `(?i:\[(?:` + strings.Join(heads, "|") + `))`
 }()
 
-// spaced makes an expression of the literal part of a form. Any numerals are numbers.
+// spaced turns the literal part of a notice into an expression. %d matches numerals of any script.
 var spaced = strings.NewReplacer(`%d`, `[\d\pN零〇一二三四五六七八九十百千万萬億亿]+`, ` `, `\s*`, `–`, `[–—-]`, `—`, `[–—-]`,
 	`i`, `[il1]`, `l`, `[il1]`, `o`, `[o0]`)
 
-// headOf returns an expression of what tells a notice from other texts: its words behind the first sign, at most six,
-// up to a colon, to the first text in it, or to a number that follows four words.
+// headOf returns an expression for the words that identify a notice. They are at most the first six words behind its
+// sign, and end at a colon, before the first %s, or before a number that follows four words.
 func headOf(form string) string {
 	form = form[strings.IndexAny(form, signs)+1:]
 	words := strings.SplitAfter(form, " ")
@@ -145,9 +146,9 @@ func headOf(form string) string {
 	return head
 }
 
-// Neutralize returns a text as a model is shown it: verbatim, except that what reads like one of Tags gets a mark, and
-// so does what reads like a notice. A tag with one of some more names gets a mark, too. A model reads fullwidth and
-// other signs that look like those of a tag as that tag, whatever without width stands between them. Restore undoes it.
+// Neutralize returns a text as a model is shown it. The text stays verbatim, except that everything that reads like one
+// of Tags, like a tag named in names, or like a notice gets a mark. A model also reads lookalike signs (such as
+// fullwidth ones) as a tag, and ignores characters without width; Neutralize therefore does, too. Restore undoes it.
 func Neutralize(text string, names ...string) string {
 	if !strings.ContainsAny(text, "<"+signs) && isPlain(text) {
 		return text
@@ -174,12 +175,12 @@ func Neutralize(text string, names ...string) string {
 	return b.String() + text[from:]
 }
 
-// typeArgument is what a tag looks like that is the argument of a type in code, as in List<File>.
+// typeArgument matches a tag that may be a type argument in code, as in List<File>.
 var typeArgument = regexp.MustCompile(`^<[A-Z][A-Za-z]*>$`)
 
-// isType reports whether the part of the reading between two bytes is the argument of a type in code: it is one name,
-// written as those of types are, directly behind a name, and no word follows it directly. Loci writes no tag so, and a
-// closing tag is none.
+// isType reports whether the reading from byte from to byte to is a type argument in code. It is one if it is a single
+// capitalized name directly behind a name, and no name follows directly. Loci never writes a tag that way. A closing
+// tag is never a type argument.
 func (r reading) isType(from, to int) bool {
 	if !typeArgument.MatchString(r.text[from:to]) || !strings.HasPrefix(r.given[r.inGiven(from):], r.text[from:to]) {
 		return false
@@ -189,13 +190,13 @@ func (r reading) isType(from, to int) bool {
 		(after == "" || !isOfName(after[0]) && after[0] < utf8.RuneSelf)
 }
 
-// isOfName reports whether a byte may stand in a name of code.
+// isOfName reports whether a byte may stand in a name in code.
 func isOfName(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
 }
 
-// notices returns where, in the given text, the first signs end of notices that stand where Loci writes them, and of
-// those with a mark, wherever they stand.
+// notices returns positions in the given text, each directly behind the first sign of a notice. It finds notices where
+// Loci writes them, and marked notices anywhere.
 func (r reading) notices() (ends []int) {
 	for i := range r.signs() {
 		end, behind := r.afterBracket(i), clip(r.text[i+1:])
@@ -209,7 +210,7 @@ func (r reading) notices() (ends []int) {
 	return ends
 }
 
-// signs yields where the reading has the first sign of a notice.
+// signs yields the positions in the reading where a sign of a notice stands.
 func (r reading) signs() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for i := range len(r.text) {
@@ -221,21 +222,21 @@ func (r reading) signs() iter.Seq[int] {
 }
 
 func matches(notices map[byte]behind, sign byte, text string) bool {
-	of := notices[sign]
-	if of.expression == nil {
+	told := notices[sign]
+	if told.expression == nil {
 		return false
 	}
-	if word := strings.TrimLeft(text, "~ \t\n"); of.firsts != "" && word != "" && word[0] < utf8.RuneSelf &&
-		strings.IndexByte(of.firsts, word[0]) < 0 {
+	if word := strings.TrimLeft(text, "~ \t\n"); told.firsts != "" && word != "" && word[0] < utf8.RuneSelf &&
+		strings.IndexByte(told.firsts, word[0]) < 0 {
 		return false
 	}
-	return of.expression.MatchString(text)
+	return told.expression.MatchString(text)
 }
 
-// clip returns the beginning of a text in which a notice is told.
+// clip returns the start of a text, long enough to recognize a notice.
 func clip(text string) string { return text[:min(len(text), maxNoticeBytes)] }
 
-// beginsLine reports whether what follows a text begins a line.
+// beginsLine reports whether whatever follows the text would begin a line.
 func beginsLine(text string) bool {
 	endsLine := func(r rune) bool { return r == '\n' || strings.ContainsRune(LineEnds, r) }
 	last, size := utf8.DecodeLastRuneInString(strings.TrimRightFunc(text, func(r rune) bool {
@@ -244,7 +245,7 @@ func beginsLine(text string) bool {
 	return size == 0 || endsLine(last)
 }
 
-// Restore returns the text that Neutralize shows, for a text, or a part of one between marks, that a model copied.
+// Restore undoes Neutralize in a text, or in part of a text, that a model copied.
 func Restore(text string) string {
 	if !strings.Contains(text, "~") {
 		return text

@@ -72,7 +72,7 @@ func TestOnlyFramesAreMarked(t *testing.T) {
 	}
 }
 
-// anyFramed is text of frames, marks and whatever else there is.
+// anyFramed generates text with frames, marks and anything else.
 func anyFramed() *rapid.Generator[string] {
 	piece := rapid.OneOf(rapid.String(),
 		rapid.StringMatching(`[<\[＜‹［][~/ \n\x{200b}\x{feff}]{0,3}`+
@@ -93,7 +93,8 @@ func TestRestoreUndoesNeutralize(t *testing.T) {
 				t.Fatalf("%q is shown as %q, and restored as %q", text, shown, got)
 			}
 		}
-		if lines := strings.Split(text, "\n"); len(lines) > 1 { // what a model copies is often a line
+		// A model often copies a single line.
+		if lines := strings.Split(text, "\n"); len(lines) > 1 {
 			for i, line := range strings.Split(shown, "\n") {
 				if got := frame.Restore(line); !strings.ContainsAny(line, "<＜‹") && got != lines[i] {
 					t.Fatalf("the line %q is shown as %q, and restored as %q", lines[i], line, got)

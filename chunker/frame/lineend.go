@@ -11,11 +11,11 @@ var (
 	markedEnd = regexp.MustCompile(`([` + LineEnds + `])⏎`)
 )
 
-// MarkLineEnds returns a text with "⏎" after each stray line end, so that what follows cannot pass for a line of its
+// MarkLineEnds returns the text with "⏎" behind each stray line end, so that what follows cannot pass for a line of its
 // own. UnmarkLineEnds undoes it.
 func MarkLineEnds(text string) string { return strayEnd.ReplaceAllString(text, "${0}⏎") }
 
-// UnmarkLineEnds returns the text that MarkLineEnds shows.
+// UnmarkLineEnds undoes MarkLineEnds.
 func UnmarkLineEnds(text string) string {
 	if !strings.Contains(text, "⏎") {
 		return text

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Signs that a model may read as the beginning of a tag or a notice. The last ones are tags of Unicode, which have no
-// width.
+// Characters that a model may read as the beginning of a tag or a notice. The last one of each list is a Unicode tag
+// character, which has no width.
 const (
 	tagBrackets    = "<＜﹤‹〈\u2329⟨❬❮❰⦑⧼˂ᐸᚲ\U0001d236︿﹀\U000e003c"
 	noticeBrackets = "[［【〔〖⟦⟬❲﹝⦋⦍⦏⁅﹇︻︹︗\U000e005b"
@@ -21,16 +21,17 @@ const (
 	crosses        = "#＃﹟♯⌗⋕\U000e0023"
 )
 
-// Brackets are the signs behind which Neutralize puts its mark.
+// Brackets are the characters behind which Neutralize puts its mark.
 const Brackets = tagBrackets + noticeBrackets + roundBrackets + crosses
 
-// confusables are the letters of other alphabets that look like those of ASCII. A line is a letter of ASCII and the
-// code points of some that look like it, as in Unicode's confusables.txt.
+// confusables lists characters that look like ASCII letters, from Unicode's confusables.txt. A line is an ASCII letter
+// and the code points of its lookalikes.
 //
 //go:embed confusables.txt
 var confusables string
 
-// lookalikes maps signs to those of ASCII that they look like: brackets, slashes, and the letters of other alphabets.
+// lookalikes maps a character to the ASCII character that it looks like: brackets, slashes and other signs, and letters
+// of other alphabets.
 var lookalikes = sync.OnceValue(func() map[rune]byte {
 	all := map[rune]byte{}
 	for line := range strings.Lines(confusables) {
@@ -60,7 +61,7 @@ var lookalikes = sync.OnceValue(func() map[rune]byte {
 	for _, end := range LineEnds {
 		all[end] = '\n'
 	}
-	for first, letter := range map[rune]byte{'🄰': 'A', '🅐': 'A', '🅰': 'A', '🇦': 'A'} { // squares, and flags' letters
+	for first, letter := range map[rune]byte{'🄰': 'A', '🅐': 'A', '🅰': 'A', '🇦': 'A'} { // squared, and of flags
 		for i := range 26 {
 			all[first+rune(i)] = letter + byte(i)
 		}
@@ -71,14 +72,14 @@ var lookalikes = sync.OnceValue(func() map[rune]byte {
 	return all
 })
 
-// reading is a text as a model may read it: without what has no width, and with ASCII for what looks like it.
+// reading is a text as a model may read it: ASCII in place of lookalikes, and nothing that has no width.
 type reading struct {
 	text  string
 	given string
-	at    []int32 // where each byte of text stands in given; nil if it is the same
+	at    []int32 // where each byte of text stands in given; nil if text equals given
 }
 
-// isPlain reports whether a text has only what stands for itself: printable ASCII, tabs and line feeds.
+// isPlain reports whether a text consists of printable ASCII, tabs and line feeds. Its reading is the text itself.
 func isPlain(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' && c != '\n' && c != '\t' || c >= '\x7f' {
@@ -88,8 +89,8 @@ func isPlain(text string) bool {
 	return true
 }
 
-// readingsOf returns the readings of a text: mostly one. The tags of Unicode, which mirror ASCII, have no width, but
-// some models read them: with those there are two.
+// readingsOf returns the readings of a text, usually one. Unicode's tag characters mirror ASCII and have no width, but
+// some models read them. A text with tag characters therefore has a second reading that includes them.
 func readingsOf(given string) []reading {
 	if isPlain(given) {
 		return []reading{{text: given, given: given}}
@@ -110,11 +111,11 @@ const firstTag = "\U000e0020"
 
 func isTag(r rune) bool { return r >= 0xe0020 && r < 0xe007f }
 
-// readingBy returns a reading by what it has for a sign.
+// readingBy returns the reading in which like(r) stands for each character r.
 func readingBy(given string, like func(rune) string) reading {
 	var b strings.Builder
 	b.Grow(len(given))
-	at := make([]int32, 0, len(given))
+	positions := make([]int32, 0, len(given))
 	for i, r := range given {
 		before := b.Len()
 		switch {
@@ -127,13 +128,13 @@ func readingBy(given string, like func(rune) string) reading {
 			b.WriteString(like(r))
 		}
 		for range b.Len() - before {
-			at = append(at, int32(i)) //nolint:gosec // no text is longer than 2 GB
+			positions = append(positions, int32(i)) //nolint:gosec // no text is longer than 2 GB
 		}
 	}
-	return reading{b.String(), given, at}
+	return reading{b.String(), given, positions}
 }
 
-// What likeASCII returns of the signs before this one is in a table.
+// table holds the results of likeASCII for all characters before tabled.
 const tabled = '\u3400'
 
 var table = sync.OnceValue(func() *[tabled]string {
@@ -144,12 +145,12 @@ var table = sync.OnceValue(func() *[tabled]string {
 	return all
 })
 
-// likeASCII returns what a model may read a sign as: signs of ASCII, nothing, or the sign itself.
+// likeASCII returns what a model may read a character as: ASCII, nothing, or the character itself.
 func likeASCII(r rune) string {
 	switch {
 	case r < tabled:
 		return table()[r]
-	case r < '\ua4d0' || r >= '\uac00' && r <= '\ud7a3': // the ideographs of Chinese, the syllables of Yi and Korean
+	case r < '\ua4d0' || r >= '\uac00' && r <= '\ud7a3': // ideographs of Chinese, syllables of Yi and Korean
 		return string(r)
 	case r >= '🌀' && r <= '\U0001faff': // pictures
 		return string(r)
@@ -157,9 +158,10 @@ func likeASCII(r rune) string {
 	return folded(r)
 }
 
-// folded makes what likeASCII returns.
+// folded computes the result of likeASCII.
 func folded(r rune) string {
-	if r < '\x7f' && unicode.IsPrint(r) || r == '\n' || r == '\t' || r == '\uff5e' { // a mark is the ~ of ASCII
+	// U+FF5E, the fullwidth "~", stays as it is, because a mark is the "~" of ASCII.
+	if r < '\x7f' && unicode.IsPrint(r) || r == '\n' || r == '\t' || r == '\uff5e' {
 		return string(r)
 	}
 	if like, ok := lookalikes()[r]; ok {
@@ -177,16 +179,17 @@ func folded(r rune) string {
 			b.WriteString(foldedPart(part))
 		}
 	}
-	if strings.ContainsAny(b.String(), "<"+signs) { // it is none of Brackets
+	// A character that is not in Brackets cannot begin a frame.
+	if strings.ContainsAny(b.String(), "<"+signs) {
 		return string(r)
 	}
 	return b.String()
 }
 
-// foldedPart returns what a sign is read as that has no parts and is no lookalike.
+// foldedPart returns how a character is read that has no decomposition and no lookalike.
 func foldedPart(r rune) string {
 	switch {
-	case unicode.IsControl(r): // a terminal shows nothing
+	case unicode.IsControl(r): // a terminal shows nothing for it
 		return ""
 	case unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point, unicode.Mn,
 		unicode.Me):
@@ -199,23 +202,23 @@ func foldedPart(r rune) string {
 	return string(r)
 }
 
-// digit returns the digit of ASCII that has the value of a decimal digit: those of an alphabet follow each other.
+// digit returns the ASCII digit with the value of a decimal digit. In each script, the ten digits follow each other.
 func digit(r rune) rune {
-	for _, of := range unicode.Nd.R16 {
-		if r >= rune(of.Lo) && r <= rune(of.Hi) {
-			return '0' + (r-rune(of.Lo))%10
+	for _, digits := range unicode.Nd.R16 {
+		if r >= rune(digits.Lo) && r <= rune(digits.Hi) {
+			return '0' + (r-rune(digits.Lo))%10
 		}
 	}
-	for _, of := range unicode.Nd.R32 {
-		if r >= rune(of.Lo) && r <= rune(of.Hi) { //nolint:gosec // a rune has 21 bits
-			return '0' + (r-rune(of.Lo))%10 //nolint:gosec // as above
+	for _, digits := range unicode.Nd.R32 {
+		if r >= rune(digits.Lo) && r <= rune(digits.Hi) { //nolint:gosec // a rune has 21 bits
+			return '0' + (r-rune(digits.Lo))%10 //nolint:gosec // as above
 		}
 	}
 	return r
 }
 
-// brackets returns where, in the given text, the brackets end with which the matches of an expression begin, without
-// the matches that are left out. leftOut may be nil.
+// brackets finds the matches of an expression that begin with a bracket. For each it returns the position directly
+// behind the bracket in the given text. Matches for which leftOut returns true are skipped; leftOut may be nil.
 func (r reading) brackets(expression *regexp.Regexp, leftOut func(from, to int) bool) (ends []int) {
 	for _, match := range expression.FindAllStringIndex(r.text, -1) {
 		if leftOut == nil || !leftOut(match[0], match[1]) {
@@ -225,7 +228,7 @@ func (r reading) brackets(expression *regexp.Regexp, leftOut func(from, to int) 
 	return ends
 }
 
-// inGiven returns where, in the given text, a byte of the reading stands.
+// inGiven returns the position in the given text of byte i of the reading.
 func (r reading) inGiven(i int) int {
 	if r.at == nil {
 		return i
@@ -233,7 +236,7 @@ func (r reading) inGiven(i int) int {
 	return int(r.at[i])
 }
 
-// afterBracket returns where, in the given text, the bracket ends that a byte of the reading is.
+// afterBracket returns the position in the given text directly behind the bracket that is byte i of the reading.
 func (r reading) afterBracket(i int) int {
 	if r.at == nil {
 		return i + 1

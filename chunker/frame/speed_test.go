@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/chunker/frame"
 )
 
-// BenchmarkNeutralize reports how many times as long the guard takes for 64 KiB as a plain reading does, which counts
+// BenchmarkNeutralize reports how many times longer the guard takes for 64 KiB than a plain reading, which counts
 // characters and words.
 func BenchmarkNeutralize(b *testing.B) {
 	for name, line := range map[string]string{
@@ -38,4 +38,4 @@ func BenchmarkNeutralize(b *testing.B) {
 	}
 }
 
-var read int // keeps the compiler from leaving the reading out
+var read int // stops the compiler from leaving out the reading

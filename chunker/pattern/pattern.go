@@ -1,5 +1,5 @@
-// Package pattern compiles regular expressions that callers wrote. Where RE2 cannot compile one, it writes a line with
-// it to the program's standard error: such expressions are refused before RE2 sees them.
+// Package pattern compiles regular expressions that callers wrote. RE2 prints an expression that it cannot compile to
+// the program's standard error, so such expressions are refused before RE2 sees them.
 package pattern
 
 import (
@@ -9,10 +9,10 @@ import (
 	"github.com/wasilibs/go-re2"
 )
 
-// MaxStates bounds the size of an expression, and with it the time that a search takes for each byte of a text.
+// MaxStates limits the size of an expression, and so the time that a search takes per byte of text.
 const MaxStates = 1500
 
-// Compile compiles an expression. Searches with it take time linear in the text. The error says what is wrong with the
+// Compile compiles an expression. A search with it takes time linear in the text. The error says what is wrong with the
 // expression.
 func Compile(expression string) (*re2.Regexp, error) {
 	tree, err := syntax.Parse(expression, syntax.Perl)
@@ -22,11 +22,12 @@ func Compile(expression string) (*re2.Regexp, error) {
 	if n := States(tree); n > MaxStates {
 		return nil, fmt.Errorf("it has %d states, and may have at most %d: use smaller repeat counts", n, MaxStates)
 	}
-	return re2.Compile(tree.String()) // which spells out the classes that only one of the two libraries has names of
+	// String spells out character classes that have a name in only one of the two libraries.
+	return re2.Compile(tree.String())
 }
 
-// States estimates how many states a parsed expression has: one for each character, more for a large class, times the
-// repeats around them.
+// States estimates the number of states of a parsed expression: one per character, more for a large class, multiplied
+// by the repeat counts around them.
 func States(re *syntax.Regexp) int {
 	n := 0
 	for _, sub := range re.Sub {

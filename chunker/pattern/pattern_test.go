@@ -10,15 +10,15 @@ import (
 	"github.com/loci-memory/loci/chunker/pattern"
 )
 
-// bad are expressions that one of the libraries or both refuse.
+// bad are expressions that one or both of the libraries refuse.
 var bad = []string{"(", "[z-a]", `\C`, `a**`, "(?P<x", `\p{Nowhere}`, "a{2000}", `(\pL{900}){900}`,
 	`\pL{500}\pN{500}\PL{500}`, strings.Repeat(`[^a-q]{900}`, 80), "\xff", `(?=a)`, `\1`}
 
-// good are expressions of which RE2 knows some by other names.
+// good maps expressions to a text that they match. RE2 has other names for some of them.
 var good = map[string]string{`\p{Letter}+`: "ab", `(?i)AB|x`: "ab", `^a(b)?$`: "ab", `\p{Any}b`: "ab", `(?s).{2}`: "ab",
 	`[^\d]b`: "ab", `\Aab\z`: "ab", `(?P<n>a)b`: "ab", `\ba`: "a", `(?U)a.*`: "a", `[[:alpha:]]{2}`: "ab"}
 
-// What callers write as patterns is not in the log of the program, not even where no library knows it.
+// A caller's pattern never gets into the program's log, even if neither library accepts it.
 func TestBadPatternsAreNotPrinted(t *testing.T) {
 	t.Parallel()
 	const inside = "LOCI_TEST_BAD_PATTERNS"
