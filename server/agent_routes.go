@@ -41,12 +41,12 @@ func (s *Server) agentRoutes(a *rest.API) {
 	rest.Get(a.For(rest.Read), "/v1/tags", "list_tags: List the tags of agents. In alphabetical order.", s.listTags)
 }
 
-func (s *Server) createAgent(ctx context.Context, in *struct{ Body letta.CreateAgent }) (letta.AgentState, error) {
-	n, err := in.Body.New()
+func (s *Server) createAgent(ctx context.Context, input *struct{ Body letta.CreateAgent }) (letta.AgentState, error) {
+	n, err := input.Body.New()
 	if err != nil {
 		return letta.AgentState{}, err
 	}
-	n.Settings.Tools, n.ToolIDs, err = s.chosenTools(ctx, in.Body.Choice(), tool.NewAgent(), false)
+	n.Settings.Tools, n.ToolIDs, err = s.chosenTools(ctx, input.Body.Choice(), tool.NewAgent(), false)
 	if err != nil {
 		return letta.AgentState{}, err
 	}
@@ -63,7 +63,7 @@ func (s *Server) createAgent(ctx context.Context, in *struct{ Body letta.CreateA
 	return s.shown(ctx, a, err)
 }
 
-// RetrievedAgent names an agent. Its state has all relations, also those that Included does not name.
+// RetrievedAgent names an agent to return. Its state has all relations, including those that Included does not name.
 type RetrievedAgent struct {
 	rest.OfAgent
 	letta.Included
@@ -73,37 +73,37 @@ func (s *Server) getAgent(ctx context.Context, a agent.Agent, _ *RetrievedAgent)
 	return s.shown(ctx, a, nil)
 }
 
-func (s *Server) updateAgent(ctx context.Context, in *struct {
+func (s *Server) updateAgent(ctx context.Context, input *struct {
 	rest.OfAgent
 	Body letta.UpdateAgent
 }) (letta.AgentState, error) {
-	u, err := in.Body.Update()
+	u, err := input.Body.Update()
 	if err != nil {
 		return letta.AgentState{}, err
 	}
-	// The tools are read before the agent, whose rules follow a tool that gets another name.
+	// The tools are read before the agent is: if one is renamed meanwhile, the agent's rules follow its new name.
 	if u.RuleTools, err = s.ruleTools(ctx, u.Settings.ToolRules); err != nil {
 		return letta.AgentState{}, err
 	}
-	was, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID))
+	previous, err := s.Agents.Agent(ctx, rest.Org(ctx), string(input.AgentID))
 	if err != nil {
 		return letta.AgentState{}, err
 	}
-	known := slices.Concat(u.RuleTools, letta.ToolRuleNames(was.Settings.ToolRules))
+	known := slices.Concat(u.RuleTools, letta.ToolRuleNames(previous.Settings.ToolRules))
 	if err := s.checkRules(u.Settings.ToolRules, known); err != nil {
 		return letta.AgentState{}, err
 	}
-	if u.Settings.Tools, u.ToolIDs, err = s.changedTools(ctx, was, in.Body.Choice()); err != nil {
+	if u.Settings.Tools, u.ToolIDs, err = s.changedTools(ctx, previous, input.Body.Choice()); err != nil {
 		return letta.AgentState{}, err
 	}
 	if u.Settings.Tools == nil {
-		u.Settings.Tools = was.ForPolicy(u.Settings.CompactionSettings)
+		u.Settings.Tools = previous.ForPolicy(u.Settings.CompactionSettings)
 	}
-	a, err := s.Agents.Update(ctx, rest.Org(ctx), string(in.AgentID), u)
+	a, err := s.Agents.Update(ctx, rest.Org(ctx), string(input.AgentID), u)
 	return s.shown(ctx, a, err)
 }
 
-// shown returns an agent in Letta's shape with the texts of its open files, or err.
+// shown returns an agent in Letta's shape, with the texts of its open files. It returns err if that is not nil.
 func (s *Server) shown(ctx context.Context, a agent.Agent, err error) (letta.AgentState, error) {
 	if err != nil {
 		return letta.AgentState{}, err
@@ -115,7 +115,7 @@ func (s *Server) shown(ctx context.Context, a agent.Agent, err error) (letta.Age
 	return states[0], nil
 }
 
-// states returns agents in Letta's shape, withFiles with the texts of their open files.
+// states returns agents in Letta's shape. withFiles adds the texts of their open files.
 func (s *Server) states(ctx context.Context, agents []agent.Agent, withFiles bool) ([]letta.AgentState, error) {
 	pending, err := s.Loop.Pending(ctx, rest.Org(ctx), agents...)
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *Server) states(ctx context.Context, agents []agent.Agent, withFiles boo
 	return states, nil
 }
 
-// state returns an agent in Letta's shape but for the calls that wait for its client.
+// state returns an agent in Letta's shape, without the calls that wait for the agent's client.
 func (s *Server) state(ctx context.Context, a agent.Agent, withFiles bool) (letta.AgentState, error) {
 	r, err := s.Agents.Relations(ctx, rest.Org(ctx), a, withFiles)
 	if err != nil {
@@ -151,13 +151,13 @@ func (s *Server) state(ctx context.Context, a agent.Agent, withFiles bool) (lett
 	return state, nil
 }
 
-// AgentPage selects a page of the agents that have a block or an archive.
+// AgentPage selects a page of the agents that share a block or an archive.
 type AgentPage struct {
 	letta.Included
 	rest.Paging
 }
 
-// statesOf returns a page of the agents with these ids in Letta's shape, or err.
+// statesOf returns a page of the agents with these ids, in Letta's shape. It returns err if that is not nil.
 func (s *Server) statesOf(ctx context.Context, p AgentPage, ids []string, err error) ([]letta.AgentState, error) {
 	if err != nil {
 		return nil, err
@@ -173,18 +173,19 @@ func (s *Server) statesOf(ctx context.Context, p AgentPage, ids []string, err er
 	return s.states(ctx, agents, p.FileBlocks())
 }
 
-// thenState returns a handler that does an operation on an agent and answers with the agent's state.
-func thenState[I agentPath](s *Server, do rest.Handler[I, rest.Null]) rest.Handler[I, letta.AgentState] {
-	return func(ctx context.Context, in *I) (letta.AgentState, error) {
-		if _, err := do(ctx, in); err != nil {
+// thenState returns a handler that first calls operate, an operation on an agent, and then answers with the agent's
+// state.
+func thenState[I agentPath](s *Server, operate rest.Handler[I, rest.Null]) rest.Handler[I, letta.AgentState] {
+	return func(ctx context.Context, input *I) (letta.AgentState, error) {
+		if _, err := operate(ctx, input); err != nil {
 			return letta.AgentState{}, err
 		}
-		a, err := s.Agents.Agent(ctx, rest.Org(ctx), (*in).Agent())
+		a, err := s.Agents.Agent(ctx, rest.Org(ctx), (*input).Agent())
 		return s.shown(ctx, a, err)
 	}
 }
 
-func (s *Server) listAgents(ctx context.Context, in *struct {
+func (s *Server) listAgents(ctx context.Context, input *struct {
 	letta.AgentFilter
 	letta.Included
 	rest.Paging
@@ -192,49 +193,49 @@ func (s *Server) listAgents(ctx context.Context, in *struct {
 	SortBy    string         `query:"sort_by" deprecated:"true" enum:"created_at,updated_at,last_run_completion"`
 	Ascending rest.Opt[bool] `query:"ascending" deprecated:"true" doc:"The order, where order is absent."`
 }) ([]letta.AgentState, error) {
-	filter := in.Filter()
-	if in.Order == "" && in.Ascending.Value {
-		in.Order = rest.OldestFirst
+	filter := input.Filter()
+	if input.Order == "" && input.Ascending.Value {
+		input.Order = rest.OldestFirst
 	}
-	switch cmp.Or(in.OrderBy, in.SortBy) {
+	switch cmp.Or(input.OrderBy, input.SortBy) {
 	case "updated_at":
 		filter.Order = agent.OrderByUpdate
 	case "last_run_completion":
 		filter.Order = agent.OrderByRun
 	}
-	agents, err := s.Agents.List(ctx, rest.Org(ctx), filter, in.Page(50, rest.NewestFirst))
+	agents, err := s.Agents.List(ctx, rest.Org(ctx), filter, input.Page(50, rest.NewestFirst))
 	if err != nil {
 		return nil, err
 	}
-	return s.states(ctx, agents, in.FileBlocks())
+	return s.states(ctx, agents, input.FileBlocks())
 }
 
-func (s *Server) countAgents(ctx context.Context, in *letta.AgentFilter) (int, error) {
-	return s.Agents.Count(ctx, rest.Org(ctx), in.Filter())
+func (s *Server) countAgents(ctx context.Context, input *letta.AgentFilter) (int, error) {
+	return s.Agents.Count(ctx, rest.Org(ctx), input.Filter())
 }
 
-func (s *Server) deleteAgent(ctx context.Context, in *rest.OfAgent) (letta.Message, error) {
-	err := s.Children.DeleteOf(ctx, rest.Org(ctx), string(in.AgentID))
+func (s *Server) deleteAgent(ctx context.Context, input *rest.OfAgent) (letta.Message, error) {
+	err := s.Children.DeleteOf(ctx, rest.Org(ctx), string(input.AgentID))
 	if err == nil {
-		err = s.Agents.Delete(ctx, rest.Org(ctx), string(in.AgentID))
+		err = s.Agents.Delete(ctx, rest.Org(ctx), string(input.AgentID))
 	}
-	return letta.Message{Message: fmt.Sprintf("Agent id=%s successfully deleted", in.AgentID)}, err
+	return letta.Message{Message: fmt.Sprintf("Agent id=%s successfully deleted", input.AgentID)}, err
 }
 
-// Recompiling controls how a system prompt is compiled.
+// Recompiling says how to compile a system prompt.
 type Recompiling struct {
 	Dry bool `query:"dry_run" doc:"Only compile it, and keep the present prompt."`
 }
 
-func (s *Server) recompile(ctx context.Context, in *struct {
+func (s *Server) recompile(ctx context.Context, input *struct {
 	rest.OfAgent
 	Recompiling
 }) (string, error) {
-	c, err := s.Recall.Conversation(ctx, rest.Org(ctx), string(in.AgentID), recall.DefaultConversation)
+	c, err := s.Recall.Conversation(ctx, rest.Org(ctx), string(input.AgentID), recall.DefaultConversation)
 	if err != nil {
 		return "", err
 	}
-	return s.Agents.Recompile(ctx, rest.Org(ctx), c, in.Dry)
+	return s.Agents.Recompile(ctx, rest.Org(ctx), c, input.Dry)
 }
 
 func (s *Server) coreMemory(ctx context.Context, a agent.Agent, _ *rest.OfAgent) (letta.CoreMemory, error) {
@@ -242,11 +243,11 @@ func (s *Server) coreMemory(ctx context.Context, a agent.Agent, _ *rest.OfAgent)
 	return letta.CoreMemoryOf(a, m), err
 }
 
-func (s *Server) listTags(ctx context.Context, in *struct {
+func (s *Server) listTags(ctx context.Context, input *struct {
 	rest.Paging
 	OrderBy   string `query:"order_by" enum:"name" doc:"Tags are in alphabetical order."`
 	Name      string `query:"name" doc:"Part of the tag, in any case."`
 	QueryText string `query:"query_text" deprecated:"true"`
 }) ([]string, error) {
-	return s.Agents.Tags(ctx, rest.Org(ctx), cmp.Or(in.Name, in.QueryText), in.Page(50, rest.OldestFirst))
+	return s.Agents.Tags(ctx, rest.Org(ctx), cmp.Or(input.Name, input.QueryText), input.Page(50, rest.OldestFirst))
 }

@@ -23,10 +23,11 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// agentFileTimeout limits the work on a file of an agent: one with a long history takes minutes.
+// agentFileTimeout bounds the export or import of an agent file. An agent with a long history takes minutes.
 const agentFileTimeout = 30 * time.Minute
 
-// DefaultMaxImportBytes is the largest file of agents that is imported, with the originals of their files: 1 GiB.
+// DefaultMaxImportBytes is the largest agent file that is imported: 1 GiB, including the originals of the agents'
+// files.
 const DefaultMaxImportBytes = 1 << 30
 
 // agentFileRoutes registers the routes that export and import agents.
@@ -87,7 +88,7 @@ func (s *Server) exportAgent(c echo.Context, store *agentfile.Store) error {
 	return rest.ServeContent(c, time.Time{}, file.Reader())
 }
 
-// checkExport refuses parameters that an export does not honour.
+// checkExport refuses query parameters that an export cannot honour.
 func checkExport(c echo.Context, o agentfile.ExportOptions) error {
 	legacy, err := formFlag("query.use_legacy_format", c.QueryParam("use_legacy_format"))
 	if err != nil {
@@ -116,7 +117,7 @@ func formFlag(place, value string) (bool, error) {
 	return set, nil
 }
 
-// The text parts of a request to import agents, by what they ask for; older clients know the second names.
+// The text parts of a request to import agents. The second name of each is the one that older clients use.
 var (
 	nameParts      = []string{"name", "override_name"}
 	embeddingParts = []string{"embedding", "override_embedding_handle"}
@@ -127,7 +128,7 @@ var (
 	textParts      = slices.Concat(nameParts, embeddingParts, modelParts, secretParts, flagParts, refusedParts)
 )
 
-// partDocs say what the text parts do.
+// partDocs describes the text parts for the OpenAPI document.
 //
 //nolint:gosec // no credentials
 var partDocs = map[string]string{
@@ -152,17 +153,17 @@ func importForm() *huma.Schema {
 	return form
 }
 
-// maxTextBytes bounds the text parts of a request to import agents together.
+// maxTextBytes bounds all text parts of an import request together.
 const maxTextBytes = 1 << 20
 
 // importAgents spools the part "file" of a multipart body, reads the other parts, and imports the file's agents.
 func (s *Server) importAgents(c echo.Context, a *rest.API, store *agentfile.Store) error {
 	ctx, cancel := context.WithTimeout(c.Request().Context(), agentFileTimeout)
 	defer cancel()
-	most := cmp.Or(s.MaxImportBytes, DefaultMaxImportBytes)
-	limit := most + uploadOverhead
+	maxBytes := cmp.Or(s.MaxImportBytes, DefaultMaxImportBytes)
+	limit := maxBytes + uploadOverhead
 	if c.Request().ContentLength > limit {
-		return agentFileTooLarge(most)
+		return agentFileTooLarge(maxBytes)
 	}
 	defer a.CountSpooled(c)()
 	c.Request().Body = rest.Body(c, limit)
@@ -171,7 +172,7 @@ func (s *Server) importAgents(c echo.Context, a *rest.API, store *agentfile.Stor
 		return rest.Unprocessable("body", "expected multipart/form-data with a part named 'file': "+err.Error())
 	}
 	file, texts, err := readForm(parts, func(part io.ReadCloser) (*rest.Spool, error) {
-		return a.SpoolFrom(c, http.MaxBytesReader(nil, part, most))
+		return a.SpoolFrom(c, http.MaxBytesReader(nil, part, maxBytes))
 	})
 	if file != nil {
 		defer file.Close()
@@ -180,7 +181,7 @@ func (s *Server) importAgents(c echo.Context, a *rest.API, store *agentfile.Stor
 		err = readRest(c.Request().Body)
 	}
 	if _, limited := errors.AsType[*http.MaxBytesError](err); limited {
-		return agentFileTooLarge(most)
+		return agentFileTooLarge(maxBytes)
 	}
 	if err != nil {
 		return err
@@ -192,24 +193,24 @@ func (s *Server) importAgents(c echo.Context, a *rest.API, store *agentfile.Stor
 	if embedding := c.Request().Header.Get("X-Override-Embedding-Model"); o.Embedding == nil && embedding != "" {
 		o.Embedding = &embedding
 	}
-	made, err := store.Import(ctx, rest.Org(ctx), file, o)
+	ids, err := store.Import(ctx, rest.Org(ctx), file, o)
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, made)
+	return c.JSON(http.StatusOK, ids)
 }
 
-// agentFileTooLarge is a file of agents, or a body around one, beyond the bound of files.
+// agentFileTooLarge is the problem of an agent file, or of the body around one, that is larger than mostBytes.
 func agentFileTooLarge(mostBytes int64) error {
 	return rest.PartTooLarge("The agent file, which LOCI_MAX_IMPORT_BYTES bounds,", mostBytes)
 }
 
-// readForm reads the parts of a form: the file, which is spooled and which the caller closes also after an error, and
-// the texts. A part that an import does not have, or that is there twice, is refused before it is read.
+// readForm reads the parts of a form: the file, which it spools, and the texts. The caller closes the file, also after
+// an error. readForm refuses a part before reading it if an import has no such part, or if the part is there twice.
 func readForm(parts *multipart.Reader, spool func(part io.ReadCloser) (*rest.Spool, error)) (file *rest.Spool,
 	texts map[string]string, err error) {
 	texts = map[string]string{}
-	left := int64(maxTextBytes)
+	budget := int64(maxTextBytes)
 	for {
 		part, err := parts.NextPart()
 		if errors.Is(err, io.EOF) {
@@ -219,7 +220,7 @@ func readForm(parts *multipart.Reader, spool func(part io.ReadCloser) (*rest.Spo
 			return file, nil, brokenBody(err)
 		}
 		name := part.FormName()
-		_, again := texts[name]
+		_, repeated := texts[name]
 		switch {
 		case name == partFile && file != nil:
 			return file, nil, rest.Unprocessable("body.file", "expected one part named 'file'")
@@ -230,14 +231,14 @@ func readForm(parts *multipart.Reader, spool func(part io.ReadCloser) (*rest.Spo
 			continue
 		case !slices.Contains(textParts, name):
 			return file, nil, rest.Unprocessable("body."+db.Short(name), "there is no such part of an import; leave it out")
-		case again:
+		case repeated:
 			return file, nil, rest.Unprocessable("body."+name, "the part is there twice; send one")
 		}
-		text, err := io.ReadAll(io.LimitReader(part, left+1))
+		text, err := io.ReadAll(io.LimitReader(part, budget+1))
 		if err != nil {
 			return file, nil, brokenBody(err)
 		}
-		if left -= int64(len(text)); left < 0 {
+		if budget -= int64(len(text)); budget < 0 {
 			return file, nil, rest.PartTooLarge("What the body has besides the file", maxTextBytes)
 		}
 		texts[name] = string(text)
@@ -248,7 +249,7 @@ func readForm(parts *multipart.Reader, spool func(part io.ReadCloser) (*rest.Spo
 	return file, texts, nil
 }
 
-// importOptions reads the text parts of a form. A part that is not honoured is refused.
+// importOptions reads the text parts of a form. It refuses a part that an import cannot honour.
 func importOptions(texts map[string]string) (o agentfile.ImportOptions, err error) {
 	for name, text := range texts {
 		if slices.Contains(refusedParts, name) && text != "" {

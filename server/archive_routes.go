@@ -43,56 +43,56 @@ func (s *Server) archiveOf(c archival.Archive) letta.Archive {
 	return letta.ArchiveOf(c, s.Files.Embedding(files.DefaultChunkTokens))
 }
 
-// OfArchive is the path of an archive.
+// OfArchive holds the path parameter of operations on an archive.
 type OfArchive struct {
 	ArchiveID rest.ArchiveID `path:"archive_id"`
 }
 
-func (s *Server) createArchive(ctx context.Context, in *struct{ Body letta.CreateArchive }) (letta.Archive, error) {
-	b := in.Body
+func (s *Server) createArchive(ctx context.Context, input *struct{ Body letta.CreateArchive }) (letta.Archive, error) {
+	b := input.Body
 	c, err := s.Archival.CreateArchive(ctx, rest.Org(ctx), archival.NewArchive{Name: b.Name,
 		Description: b.Description.Pointer(), Metadata: json.RawMessage(b.Metadata.Value), Embedding: b.Embedding.Pointer()})
 	return s.archiveOf(c), err
 }
 
-func (s *Server) getArchive(ctx context.Context, in *OfArchive) (letta.Archive, error) {
-	c, err := s.Archival.Archive(ctx, rest.Org(ctx), string(in.ArchiveID))
+func (s *Server) getArchive(ctx context.Context, input *OfArchive) (letta.Archive, error) {
+	c, err := s.Archival.Archive(ctx, rest.Org(ctx), string(input.ArchiveID))
 	return s.archiveOf(c), err
 }
 
-func (s *Server) updateArchive(ctx context.Context, in *struct {
+func (s *Server) updateArchive(ctx context.Context, input *struct {
 	OfArchive
 	Body letta.UpdateArchive
 }) (letta.Archive, error) {
-	c, err := s.Archival.UpdateArchive(ctx, rest.Org(ctx), string(in.ArchiveID), archival.ArchiveUpdate{
-		Name: in.Body.Name.Pointer(), Description: in.Body.Description.Pointer(),
-		Metadata: json.RawMessage(in.Body.Metadata.Value)})
+	c, err := s.Archival.UpdateArchive(ctx, rest.Org(ctx), string(input.ArchiveID), archival.ArchiveUpdate{
+		Name: input.Body.Name.Pointer(), Description: input.Body.Description.Pointer(),
+		Metadata: json.RawMessage(input.Body.Metadata.Value)})
 	return s.archiveOf(c), err
 }
 
-func (s *Server) listArchives(ctx context.Context, in *struct {
+func (s *Server) listArchives(ctx context.Context, input *struct {
 	Name    string `query:"name" doc:"The exact name."`
 	AgentID string `query:"agent_id" doc:"Attached to this agent."`
 	rest.Paging
 }) ([]letta.Archive, error) {
-	list, err := s.Archival.Archives(ctx, rest.Org(ctx), in.AgentID, in.Name, in.Page(50, rest.NewestFirst))
+	list, err := s.Archival.Archives(ctx, rest.Org(ctx), input.AgentID, input.Name, input.Page(50, rest.NewestFirst))
 	return rest.Each(list, s.archiveOf), err
 }
 
-func (s *Server) deleteArchive(ctx context.Context, in *OfArchive) (rest.Null, error) {
-	return rest.Null{}, s.Archival.DeleteArchive(ctx, rest.Org(ctx), string(in.ArchiveID))
+func (s *Server) deleteArchive(ctx context.Context, input *OfArchive) (rest.Null, error) {
+	return rest.Null{}, s.Archival.DeleteArchive(ctx, rest.Org(ctx), string(input.ArchiveID))
 }
 
-func (s *Server) archiveAgents(ctx context.Context, in *struct {
+func (s *Server) archiveAgents(ctx context.Context, input *struct {
 	OfArchive
 	AgentPage
 }) ([]letta.AgentState, error) {
-	ids, err := s.Archival.ArchiveAgents(ctx, rest.Org(ctx), string(in.ArchiveID))
-	return s.statesOf(ctx, in.AgentPage, ids, err)
+	ids, err := s.Archival.ArchiveAgents(ctx, rest.Org(ctx), string(input.ArchiveID))
+	return s.statesOf(ctx, input.AgentPage, ids, err)
 }
 
-// archiveZone returns the zone of times without an offset in an archive: that of the agents that have it, where they
-// have the same. ErrNotFound if the archive does not exist.
+// archiveZone returns the time zone for times without an offset in an archive: the zone that all agents with the
+// archive share. ErrNotFound if the archive does not exist.
 func (s *Server) archiveZone(ctx context.Context, archiveID string) (*time.Location, error) {
 	agents, err := s.Archival.ArchiveAgents(ctx, rest.Org(ctx), archiveID)
 	if err != nil {
@@ -101,58 +101,58 @@ func (s *Server) archiveZone(ctx context.Context, archiveID string) (*time.Locat
 	return s.Agents.Zone(ctx, rest.Org(ctx), agents...)
 }
 
-func (s *Server) createArchivePassage(ctx context.Context, in *struct {
+func (s *Server) createArchivePassage(ctx context.Context, input *struct {
 	OfArchive
 	Body letta.NewPassage
 }) (letta.ArchivalPassage, error) {
-	zone, err := s.archiveZone(ctx, string(in.ArchiveID))
+	zone, err := s.archiveZone(ctx, string(input.ArchiveID))
 	if err != nil {
 		return letta.ArchivalPassage{}, err
 	}
-	d, err := in.Body.Draft(zone)
+	d, err := input.Body.Draft(zone)
 	if err != nil {
 		return letta.ArchivalPassage{}, err
 	}
-	list, err := s.Archival.Insert(ctx, rest.Org(ctx), string(in.ArchiveID), []archival.Draft{d})
+	list, err := s.Archival.Insert(ctx, rest.Org(ctx), string(input.ArchiveID), []archival.Draft{d})
 	if err != nil {
 		return letta.ArchivalPassage{}, withPassage(err)
 	}
 	rest.Warn(ctx, letta.LeftWarnings(list, 0, patchedPassages)...)
-	return letta.InsertedOf(list[0]), nil // of a text that became several, the first
+	return letta.InsertedOf(list[0]), nil // the first passage, if the text was split into several
 }
 
-// ArchivePassage is the path of a passage of an archive.
+// ArchivePassage holds the path parameters of operations on a passage of an archive.
 type ArchivePassage struct {
 	OfArchive
 	PassageID string `path:"passage_id"`
 }
 
-func (s *Server) archivePassage(ctx context.Context, in *struct {
+func (s *Server) archivePassage(ctx context.Context, input *struct {
 	ArchivePassage
 	letta.WithEmbeddings
 }) (letta.ArchivalPassage, error) {
-	p, err := s.Archival.ArchivePassage(ctx, rest.Org(ctx), string(in.ArchiveID), in.PassageID)
+	p, err := s.Archival.ArchivePassage(ctx, rest.Org(ctx), string(input.ArchiveID), input.PassageID)
 	if err != nil {
 		return letta.ArchivalPassage{}, err
 	}
-	shown, err := s.showPassages(ctx, in.WithEmbeddings, p)
-	return shown[0], err
+	passages, err := s.showPassages(ctx, input.WithEmbeddings, p)
+	return passages[0], err
 }
 
-func (s *Server) deleteArchivePassage(ctx context.Context, in *ArchivePassage) (rest.Null, error) {
-	return rest.Null{}, s.Archival.DeleteArchivePassage(ctx, rest.Org(ctx), string(in.ArchiveID), in.PassageID)
+func (s *Server) deleteArchivePassage(ctx context.Context, input *ArchivePassage) (rest.Null, error) {
+	return rest.Null{}, s.Archival.DeleteArchivePassage(ctx, rest.Org(ctx), string(input.ArchiveID), input.PassageID)
 }
 
-// AgentArchive is the path on which an archive is attached and detached.
+// AgentArchive holds the path parameters for attaching and detaching an archive.
 type AgentArchive struct {
 	rest.OfAgent
 	OfArchive
 }
 
-func (s *Server) attachArchive(ctx context.Context, in *AgentArchive) (rest.Null, error) {
-	return rest.Null{}, s.Archival.Attach(ctx, rest.Org(ctx), string(in.AgentID), string(in.ArchiveID))
+func (s *Server) attachArchive(ctx context.Context, input *AgentArchive) (rest.Null, error) {
+	return rest.Null{}, s.Archival.Attach(ctx, rest.Org(ctx), string(input.AgentID), string(input.ArchiveID))
 }
 
-func (s *Server) detachArchive(ctx context.Context, in *AgentArchive) (rest.Null, error) {
-	return rest.Null{}, s.Archival.Detach(ctx, rest.Org(ctx), string(in.AgentID), string(in.ArchiveID))
+func (s *Server) detachArchive(ctx context.Context, input *AgentArchive) (rest.Null, error) {
+	return rest.Null{}, s.Archival.Detach(ctx, rest.Org(ctx), string(input.AgentID), string(input.ArchiveID))
 }

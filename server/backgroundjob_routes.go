@@ -14,20 +14,20 @@ func (s *Server) backgroundJobRoutes(a *rest.API) {
 			"operator those of all organizations; for others those of their own.", s.listBackgroundJobs, rest.Own)
 }
 
-func (s *Server) listBackgroundJobs(ctx context.Context, in *struct {
+func (s *Server) listBackgroundJobs(ctx context.Context, input *struct {
 	rest.Paging
 	State string              `query:"state" enum:"waiting,running,retrying,completed,failed,cancelled" doc:"Only these."`
 	Kind  string              `query:"kind" doc:"Only those that do this."`
 	OrgID rest.OrganizationID `query:"org_id" doc:"For the operator: of this organization only."`
 }) ([]job.Job, error) {
 	org := keysOf(ctx)
-	if in.OrgID != "" {
-		named, err := s.organizationOf(ctx, string(in.OrgID))
+	if input.OrgID != "" {
+		named, err := s.organizationOf(ctx, string(input.OrgID))
 		if err != nil {
 			return nil, err
 		}
 		org = named
 	}
-	query := job.Query{Org: org, State: in.State, Kind: in.Kind}
-	return job.List(ctx, s.DB, query, in.Page(50, rest.NewestFirst))
+	query := job.Query{Org: org, State: input.State, Kind: input.Kind}
+	return job.List(ctx, s.DB, query, input.Page(50, rest.NewestFirst))
 }

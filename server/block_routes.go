@@ -53,33 +53,33 @@ func (s *Server) blockRoutes(a *rest.API) {
 		s.restoreBlock, rest.Own)
 }
 
-// OfBlock is the path of a block.
+// OfBlock holds the path parameter of operations on a block.
 type OfBlock struct {
 	BlockID rest.BlockID `path:"block_id"`
 }
 
-// AgentBlock is the path of an agent's block, by its label.
+// AgentBlock holds the path parameters of operations on an agent's block, named by its label.
 type AgentBlock struct {
 	rest.OfAgent
 	Label string `path:"block_label"`
 }
 
-func (s *Server) createBlock(ctx context.Context, in *struct{ Body letta.CreateBlock }) (letta.Block, error) {
-	b, err := s.Blocks.Create(ctx, rest.Org(ctx), block.OperatorAuthor, in.Body.New())
+func (s *Server) createBlock(ctx context.Context, input *struct{ Body letta.CreateBlock }) (letta.Block, error) {
+	b, err := s.Blocks.Create(ctx, rest.Org(ctx), block.OperatorAuthor, input.Body.New())
 	return letta.BlockOf(b), err
 }
 
-func (s *Server) getBlock(ctx context.Context, in *OfBlock) (letta.Block, error) {
-	b, err := s.Blocks.Block(ctx, rest.Org(ctx), string(in.BlockID))
+func (s *Server) getBlock(ctx context.Context, input *OfBlock) (letta.Block, error) {
+	b, err := s.Blocks.Block(ctx, rest.Org(ctx), string(input.BlockID))
 	return letta.BlockOf(b), err
 }
 
-func (s *Server) updateBlock(ctx context.Context, in *struct {
+func (s *Server) updateBlock(ctx context.Context, input *struct {
 	OfBlock
 	letta.IfMatch
 	Body letta.UpdateBlock
 }) (letta.Block, error) {
-	return s.changeBlock(ctx, string(in.BlockID), in.IfMatch, in.Body)
+	return s.changeBlock(ctx, string(input.BlockID), input.IfMatch, input.Body)
 }
 
 func (s *Server) changeBlock(
@@ -94,7 +94,7 @@ func (s *Server) changeBlock(
 	return letta.BlockOf(b), withCurrent(err)
 }
 
-// withCurrent adds the stored block to the error of a change that expected another.
+// withCurrent adds the stored block to the error of a change that expected another value.
 func withCurrent(err error) error {
 	if mismatch, ok := errors.AsType[*block.MismatchError](err); ok {
 		return rest.Conflict(mismatch.Error(), letta.BlockOf(mismatch.Current))
@@ -102,107 +102,107 @@ func withCurrent(err error) error {
 	return err
 }
 
-func (s *Server) listBlocks(ctx context.Context, in *struct {
+func (s *Server) listBlocks(ctx context.Context, input *struct {
 	letta.BlockFilter
 	rest.Paging
 }) ([]letta.Block, error) {
-	list, err := s.Blocks.List(ctx, rest.Org(ctx), in.Filter(), in.Page(50, rest.OldestFirst))
+	list, err := s.Blocks.List(ctx, rest.Org(ctx), input.Filter(), input.Page(50, rest.OldestFirst))
 	return rest.Each(list, letta.BlockOf), err
 }
 
-func (s *Server) countBlocks(ctx context.Context, in *letta.BlockFilter) (int, error) {
-	return s.Blocks.Count(ctx, rest.Org(ctx), in.Filter())
+func (s *Server) countBlocks(ctx context.Context, input *letta.BlockFilter) (int, error) {
+	return s.Blocks.Count(ctx, rest.Org(ctx), input.Filter())
 }
 
-func (s *Server) deleteBlock(ctx context.Context, in *OfBlock) (rest.Null, error) {
-	return rest.Null{}, s.Blocks.Delete(ctx, rest.Org(ctx), string(in.BlockID))
+func (s *Server) deleteBlock(ctx context.Context, input *OfBlock) (rest.Null, error) {
+	return rest.Null{}, s.Blocks.Delete(ctx, rest.Org(ctx), string(input.BlockID))
 }
 
-func (s *Server) blockAgents(ctx context.Context, in *struct {
+func (s *Server) blockAgents(ctx context.Context, input *struct {
 	OfBlock
 	AgentPage
 }) ([]letta.AgentState, error) {
-	ids, err := s.Blocks.Agents(ctx, rest.Org(ctx), string(in.BlockID))
-	return s.statesOf(ctx, in.AgentPage, ids, err)
+	ids, err := s.Blocks.Agents(ctx, rest.Org(ctx), string(input.BlockID))
+	return s.statesOf(ctx, input.AgentPage, ids, err)
 }
 
-func (s *Server) blockVersions(ctx context.Context, in *struct {
+func (s *Server) blockVersions(ctx context.Context, input *struct {
 	OfBlock
 	Before int `query:"before" minimum:"1" doc:"Versions before this one."`
 	Limit  int `query:"limit" minimum:"1" maximum:"1000" default:"50"`
 }) ([]block.Version, error) {
-	return s.Blocks.Versions(ctx, rest.Org(ctx), string(in.BlockID), in.Before, in.Limit)
+	return s.Blocks.Versions(ctx, rest.Org(ctx), string(input.BlockID), input.Before, input.Limit)
 }
 
-// OfVersion is the path of a version of a block.
+// OfVersion holds the path parameters of operations on a version of a block.
 type OfVersion struct {
 	OfBlock
 	Version int `path:"version" minimum:"1"`
 }
 
-func (s *Server) blockVersion(ctx context.Context, in *OfVersion) (block.Version, error) {
-	return s.Blocks.Version(ctx, rest.Org(ctx), string(in.BlockID), in.Version)
+func (s *Server) blockVersion(ctx context.Context, input *OfVersion) (block.Version, error) {
+	return s.Blocks.Version(ctx, rest.Org(ctx), string(input.BlockID), input.Version)
 }
 
-func (s *Server) blockDiff(ctx context.Context, in *struct {
+func (s *Server) blockDiff(ctx context.Context, input *struct {
 	OfBlock
 	From int `query:"from" minimum:"1" required:"true"`
 	To   int `query:"to" minimum:"1" required:"true"`
 }) (letta.BlockDiff, error) {
-	text, err := s.Blocks.Diff(ctx, rest.Org(ctx), string(in.BlockID), in.From, in.To)
-	return letta.BlockDiff{From: in.From, To: in.To, Diff: text}, err
+	text, err := s.Blocks.Diff(ctx, rest.Org(ctx), string(input.BlockID), input.From, input.To)
+	return letta.BlockDiff{From: input.From, To: input.To, Diff: text}, err
 }
 
-func (s *Server) restoreBlock(ctx context.Context, in *struct {
+func (s *Server) restoreBlock(ctx context.Context, input *struct {
 	OfVersion
 	letta.IfMatch
 	Body letta.Precondition
 }) (letta.Block, error) {
-	x, err := in.Body.Expected(in.IfMatch)
+	x, err := input.Body.Expected(input.IfMatch)
 	if err != nil {
 		return letta.Block{}, err
 	}
-	b, err := s.Blocks.Restore(ctx, rest.Org(ctx), block.Target{ID: string(in.BlockID), Author: block.OperatorAuthor,
-		Expected: x}, in.OfVersion.Version)
+	b, err := s.Blocks.Restore(ctx, rest.Org(ctx), block.Target{ID: string(input.BlockID), Author: block.OperatorAuthor,
+		Expected: x}, input.OfVersion.Version)
 	return letta.BlockOf(b), withCurrent(err)
 }
 
-func (s *Server) agentBlocks(ctx context.Context, a agent.Agent, in *struct {
+func (s *Server) agentBlocks(ctx context.Context, a agent.Agent, input *struct {
 	rest.OfAgent
 	rest.Paging
 }) ([]letta.Block, error) {
 	list, err := s.Blocks.OfAgent(ctx, rest.Org(ctx), a.ID)
 	id := func(b block.Block) string { return b.ID }
-	return rest.Each(rest.Paged(list, in.Page(100, rest.NewestFirst), id), letta.BlockOf), err
+	return rest.Each(rest.Paged(list, input.Page(100, rest.NewestFirst), id), letta.BlockOf), err
 }
 
-func (s *Server) agentBlock(ctx context.Context, a agent.Agent, in *AgentBlock) (letta.Block, error) {
-	b, err := s.Blocks.Labelled(ctx, rest.Org(ctx), a.ID, in.Label)
+func (s *Server) agentBlock(ctx context.Context, a agent.Agent, input *AgentBlock) (letta.Block, error) {
+	b, err := s.Blocks.Labelled(ctx, rest.Org(ctx), a.ID, input.Label)
 	return letta.BlockOf(b), err
 }
 
-func (s *Server) updateAgentBlock(ctx context.Context, a agent.Agent, in *struct {
+func (s *Server) updateAgentBlock(ctx context.Context, a agent.Agent, input *struct {
 	AgentBlock
 	letta.IfMatch
 	Body letta.UpdateBlock
 }) (letta.Block, error) {
-	b, err := s.Blocks.Labelled(ctx, rest.Org(ctx), a.ID, in.Label)
+	b, err := s.Blocks.Labelled(ctx, rest.Org(ctx), a.ID, input.Label)
 	if err != nil {
 		return letta.Block{}, err
 	}
-	return s.changeBlock(ctx, b.ID, in.IfMatch, in.Body)
+	return s.changeBlock(ctx, b.ID, input.IfMatch, input.Body)
 }
 
-// BlockOfAgent is the path on which a block is attached and detached.
+// BlockOfAgent holds the path parameters for attaching and detaching a block.
 type BlockOfAgent struct {
 	rest.OfAgent
 	OfBlock
 }
 
-func (s *Server) attachBlock(ctx context.Context, in *BlockOfAgent) (rest.Null, error) {
-	return rest.Null{}, s.Blocks.Attach(ctx, rest.Org(ctx), string(in.AgentID), string(in.BlockID))
+func (s *Server) attachBlock(ctx context.Context, input *BlockOfAgent) (rest.Null, error) {
+	return rest.Null{}, s.Blocks.Attach(ctx, rest.Org(ctx), string(input.AgentID), string(input.BlockID))
 }
 
-func (s *Server) detachBlock(ctx context.Context, in *BlockOfAgent) (rest.Null, error) {
-	return rest.Null{}, s.Blocks.Detach(ctx, rest.Org(ctx), string(in.AgentID), string(in.BlockID))
+func (s *Server) detachBlock(ctx context.Context, input *BlockOfAgent) (rest.Null, error) {
+	return rest.Null{}, s.Blocks.Detach(ctx, rest.Org(ctx), string(input.AgentID), string(input.BlockID))
 }

@@ -10,19 +10,19 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// bounded bounds a part of a request that waits for the database. All such parts of a request together take no longer
-// than one request may; what is between them, such as its body, has bounds of its own.
+// bounded returns a context for a part of a request that waits for the database. All such parts of one request together
+// get RequestTimeout. What happens between them, such as reading the body, has bounds of its own.
 func (s *Server) bounded(c echo.Context) (context.Context, context.CancelFunc) {
 	const key = "spent"
 	ctx := c.Request().Context()
-	spent, later := c.Get(key).(time.Duration)
-	if !later {
+	spent, calledBefore := c.Get(key).(time.Duration)
+	if !calledBefore {
 		spent = rest.AuthTook(ctx)
 	}
-	begun := time.Now()
+	start := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.RequestTimeout, rest.DefaultTimeout)-spent)
 	return ctx, func() {
 		cancel()
-		c.Set(key, spent+time.Since(begun))
+		c.Set(key, spent+time.Since(start))
 	}
 }

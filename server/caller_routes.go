@@ -12,7 +12,7 @@ func (s *Server) callerRoutes(a *rest.API) {
 		"get_caller: Get who a request is from. Its organization, and what its key may do.", s.caller, rest.Own)
 }
 
-// Caller is who a request is from.
+// Caller describes who sent a request.
 type Caller struct {
 	OrgID    string   `json:"org_id" doc:"The id of the organization."`
 	OrgName  string   `json:"org_name" doc:"The name of the organization."`

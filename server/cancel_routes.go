@@ -20,35 +20,35 @@ func (s *Server) cancelRoutes(a *rest.API) {
 		s.cancelConversation)
 }
 
-func (s *Server) cancelRuns(ctx context.Context, in *struct {
+func (s *Server) cancelRuns(ctx context.Context, input *struct {
 	rest.OfAgent
 	Body letta.CancelRuns
 }) (map[string]string, error) {
-	if err := in.Body.CheckConversation("default", "POST /v1/conversations/{conversation_id}/cancel"); err != nil {
+	if err := input.Body.CheckConversation("default", "POST /v1/conversations/{conversation_id}/cancel"); err != nil {
 		return nil, err
 	}
-	conversation, err := s.Recall.Conversation(ctx, rest.Org(ctx), string(in.AgentID), recall.DefaultConversation)
+	conversation, err := s.Recall.Conversation(ctx, rest.Org(ctx), string(input.AgentID), recall.DefaultConversation)
 	if err != nil {
 		return nil, err
 	}
-	if runs := in.Body.RunIDs.Value; len(runs) > 0 {
-		return s.cancelNamed(ctx, string(in.AgentID), runs)
+	if runs := input.Body.RunIDs.Value; len(runs) > 0 {
+		return s.cancelNamed(ctx, string(input.AgentID), runs)
 	}
 	return s.cancel(ctx, conversation)
 }
 
-func (s *Server) cancelConversation(ctx context.Context, in *struct {
+func (s *Server) cancelConversation(ctx context.Context, input *struct {
 	rest.OfConversation
 	WithAgent
 }) (map[string]string, error) {
-	c, err := s.named(ctx, in.OfConversation, in.AgentID)
+	c, err := s.named(ctx, input.OfConversation, input.AgentID)
 	if err != nil {
 		return nil, err
 	}
 	return s.cancel(ctx, c)
 }
 
-// cancel cancels what works or waits in a conversation.
+// cancel cancels the run, or the waiting calls, of a conversation.
 func (s *Server) cancel(ctx context.Context, c recall.Conversation) (map[string]string, error) {
 	id, err := s.Loop.Cancel(ctx, rest.Org(ctx), c)
 	if err != nil || id == "" {
@@ -60,8 +60,8 @@ func (s *Server) cancel(ctx context.Context, c recall.Conversation) (map[string]
 	return map[string]string{id: loop.Cancelled}, nil
 }
 
-// awaitEnd waits until a run that was cancelled has ended, for a while, so that the client's next message finds none at
-// work. Another id than a run's is that of calls that were denied.
+// awaitEnd waits for a while until a cancelled run has ended, so that the client's next message meets no run. run may
+// also be the id of calls that were denied; then awaitEnd returns at once.
 func (s *Server) awaitEnd(ctx context.Context, run string) error {
 	_, err := s.Loop.AwaitEnd(ctx, rest.Org(ctx), run)
 	if errors.Is(err, db.ErrNotFound) {
@@ -72,9 +72,10 @@ func (s *Server) awaitEnd(ctx context.Context, run string) error {
 
 func errNothingToCancel() error { return db.Conflict("No active runs found to cancel") }
 
-// cancelNamed cancels runs of an agent, and says of each whether it is cancelled.
+// cancelNamed cancels runs of an agent. It returns a status for each run: cancelled, or failed if it could not be
+// cancelled.
 func (s *Server) cancelNamed(ctx context.Context, agentID string, runs []string) (map[string]string, error) {
-	became, none := map[string]string{}, true
+	became, nothingCancelled := map[string]string{}, true
 	for _, id := range runs {
 		became[id] = loop.Failed
 		r, err := s.Loop.RunByID(ctx, rest.Org(ctx), id)
@@ -92,10 +93,10 @@ func (s *Server) cancelNamed(ctx context.Context, agentID string, runs []string)
 			if err := s.awaitEnd(ctx, id); err != nil {
 				return nil, err
 			}
-			became[id], none = loop.Cancelled, false
+			became[id], nothingCancelled = loop.Cancelled, false
 		}
 	}
-	if none {
+	if nothingCancelled {
 		return nil, errNothingToCancel()
 	}
 	return became, nil

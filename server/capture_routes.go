@@ -27,15 +27,15 @@ func (s *Server) captureRoutes(a *rest.API) {
 	}, func(c echo.Context) error { return s.capture(a, c) })
 }
 
-// CaptureBody is messages that other programs recorded.
+// CaptureBody is a body with messages that other programs recorded.
 type CaptureBody struct{}
 
 // Schema implements huma.SchemaProvider.
 func (CaptureBody) Schema(huma.Registry) *huma.Schema {
 	message := &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
-	said := map[string]string{"role": "user", "content": "Where was the meeting?", "otid": "turn-1"}
+	turn := map[string]string{"role": "user", "content": "Where was the meeting?", "otid": "turn-1"}
 	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true,
-		Examples: []any{map[string]any{"messages": []any{said}}}, Properties: map[string]*huma.Schema{
+		Examples: []any{map[string]any{"messages": []any{turn}}}, Properties: map[string]*huma.Schema{
 			"messages": {Type: huma.TypeArray, Items: message, Description: messagesWords},
 			"input": {Type: huma.TypeArray, Items: message, Description: "The name that OpenAI's Responses API has for " +
 				"messages."},
@@ -58,7 +58,7 @@ const refusedWords = "If it is for what the prompt says (status 400, 413, 415 or
 	"stays in the log. If the prompt is too long for the model, in the words of its provider, the conversation is " +
 	"compacted."
 
-// refusedSchema is the schema of a provider's refusal.
+// refusedSchema is the schema for a provider's refusal.
 func refusedSchema(doc string) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Nullable: true, Description: doc,
 		Required: []string{"status"}, Properties: map[string]*huma.Schema{
@@ -80,7 +80,7 @@ const messagesWords = "One message or several, each in the format of OpenAI's ch
 	"(to be created, or as listed). Each may have otid, created_at or date, name, step_id, run_id, sender_id, " +
 	"group_id and model. A message whose otid is there already is not stored again."
 
-// Captured lists what was appended, in the order of the request.
+// Captured lists the messages that were appended, in the order of the request.
 type Captured struct {
 	ConversationID *string           `json:"conversation_id" doc:"Null for the agent's default conversation."`
 	Messages       []recall.Appended `json:"messages"`
@@ -90,19 +90,21 @@ type Captured struct {
 	Refused *recall.RefusedView `json:"refused,omitempty" doc:"What the refusal changed, if the request has one."`
 }
 
-// capture appends a body of messages in one transaction. A chunk of them at a time is in memory.
+// capture appends all messages of a body in one transaction. Only a chunk of them is in memory at a time.
 func (s *Server) capture(a *rest.API, c echo.Context) error {
-	return s.withSpool(a, c, batchTimeout, func(ctx context.Context, of agent.Agent, body *rest.Spool) (any, error) {
-		batch, err := capture.Read(body, of.Zone())
+	return s.withSpool(a, c, batchTimeout, func(ctx context.Context, recipient agent.Agent, body *rest.Spool) (any,
+		error) {
+		batch, err := capture.Read(body, recipient.Zone())
 		if err != nil {
 			return nil, err
 		}
-		batch.IsSystemPrompt = of.IsSystemPrompt
-		return s.append(ctx, of, batch, recordOf(batch, true))
+		batch.IsSystemPrompt = recipient.IsSystemPrompt
+		return s.append(ctx, recipient, batch, recordOf(batch, true))
 	})
 }
 
-// withSpool answers a request with a long body to an agent.
+// withSpool serves a request with a long body to an agent: it finds the agent, spools the body, and answers with what
+// handle returns.
 func (s *Server) withSpool(a *rest.API, c echo.Context, timeout time.Duration,
 	handle func(context.Context, agent.Agent, *rest.Spool) (any, error)) error {
 	id, err := rest.PathID(c, "agent_id", "agent")
@@ -111,7 +113,7 @@ func (s *Server) withSpool(a *rest.API, c echo.Context, timeout time.Duration,
 	}
 	ctx, cancel := context.WithTimeout(c.Request().Context(), timeout)
 	defer cancel()
-	of, err := s.Agents.Agent(ctx, rest.Org(ctx), id)
+	recipient, err := s.Agents.Agent(ctx, rest.Org(ctx), id)
 	if err != nil {
 		return err
 	}
@@ -120,21 +122,22 @@ func (s *Server) withSpool(a *rest.API, c echo.Context, timeout time.Duration,
 		return err
 	}
 	defer body.Close()
-	out, err := handle(ctx, of, body)
+	out, err := handle(ctx, recipient, body)
 	if err != nil {
 		return err
 	}
 	return body.Warnings.Answer(c, http.StatusOK, out)
 }
 
-// recordOf returns the record of a batch, which may leave calls without a result that wait for the client.
+// recordOf returns the record to store for a batch. leaves says that calls without a result may wait for the client.
 func recordOf(batch *capture.Batch, leaves bool) loop.Record {
 	r := loop.Record{Conversation: batch.Conversation, Leaves: leaves, Answer: batch.Step != nil && batch.Step.Answer}
 	if batch.Stores {
 		r.Drafts = batch.Drafts()
 	}
-	if of := batch.Refused; of != nil {
-		r.Refusal = &loop.Refusal{Status: of.Status, Message: of.Message, OTID: of.OTID, Elsewhere: of.Elsewhere}
+	if refusal := batch.Refused; refusal != nil {
+		r.Refusal = &loop.Refusal{Status: refusal.Status, Message: refusal.Message, OTID: refusal.OTID,
+			Elsewhere: refusal.Elsewhere}
 	}
 	if r.Answer && batch.Step.Ending == chat.Filtered {
 		r.Refusal = &loop.Refusal{Status: http.StatusOK, Message: "content filter", OTID: batch.Step.OTID, Withheld: true}
@@ -143,9 +146,10 @@ func recordOf(batch *capture.Batch, leaves bool) loop.Record {
 }
 
 // append stores the record of a batch.
-func (s *Server) append(ctx context.Context, of agent.Agent, batch *capture.Batch, r loop.Record) (Captured, error) {
+func (s *Server) append(ctx context.Context, recipient agent.Agent, batch *capture.Batch, r loop.Record) (Captured,
+	error) {
 	org := rest.Org(ctx)
-	recorded, err := s.Loop.Record(ctx, org, of, r)
+	recorded, err := s.Loop.Record(ctx, org, recipient, r)
 	if err != nil {
 		return Captured{}, runProblem(batch.Locate(err))
 	}
@@ -154,13 +158,13 @@ func (s *Server) append(ctx context.Context, of agent.Agent, batch *capture.Batc
 	if !c.IsDefault {
 		out.ConversationID = &c.ID
 	}
-	// The turns are stored: later failures are no error of the request.
+	// The turns are stored: later failures must not fail the request.
 	if batch.PromptTokens > 0 && batch.Stores && !batch.Reported(appended) {
 		if err := s.Agents.ReportUsage(ctx, org, c, batch.PromptPosition(appended), batch.PromptTokens); err != nil {
 			s.Log.WarnContext(ctx, "the usage of a prompt is not stored", "conversation", c.ID, "error", err)
 		}
 	}
-	if err := s.Agents.AfterAppend(ctx, org, of, c); err != nil {
+	if err := s.Agents.AfterAppend(ctx, org, recipient, c); err != nil {
 		s.Log.WarnContext(ctx, "what follows an append is not queued", "conversation", c.ID, "error", err)
 	}
 	return out, nil

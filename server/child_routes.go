@@ -30,7 +30,7 @@ func (s *Server) childRoutes(a *rest.API) {
 		s.cancelChild, rest.Own)
 }
 
-// ChildGrant is something of the parent that a sub-agent has, too.
+// ChildGrant is something of the parent that the sub-agent may use too.
 type ChildGrant struct {
 	ID       rest.Opt[string] `json:"id,omitzero" doc:"Of a block, or its label; of a memory tree."`
 	ReadOnly rest.Opt[bool]   `json:"read_only,omitzero" doc:"The sub-agent cannot change it; true if absent."`
@@ -40,7 +40,7 @@ func (g ChildGrant) grant() subagent.Grant {
 	return subagent.Grant{ID: g.ID.Value, ReadOnly: g.ReadOnly.Pointer() == nil || g.ReadOnly.Value}
 }
 
-// CreateChild says how to make a sub-agent.
+// CreateChild describes a new sub-agent.
 type CreateChild struct {
 	Mode string           `json:"mode" enum:"blank,brief,fork" doc:"What it is given."`
 	Task string           `json:"task" minLength:"1" doc:"What it is told to do: its first message." example:"Count them."`
@@ -72,7 +72,7 @@ func (b CreateChild) toNew(parentID string) subagent.New {
 	for _, g := range b.Blocks.Value {
 		n.Blocks = append(n.Blocks, g.grant())
 	}
-	if n.Model != nil && *n.Model == "" { // as of an agent, whose model it does not change
+	if n.Model != nil && *n.Model == "" { // like null: an empty model keeps the parent's
 		n.Model = nil
 	}
 	if g := b.MemoryTree.Pointer(); g != nil {
@@ -82,42 +82,42 @@ func (b CreateChild) toNew(parentID string) subagent.New {
 	return n
 }
 
-func (s *Server) createChild(ctx context.Context, a agent.Agent, in *struct {
+func (s *Server) createChild(ctx context.Context, a agent.Agent, input *struct {
 	rest.OfAgent
 	Body CreateChild
 }) (subagent.Child, error) {
-	c, err := s.Children.Create(ctx, rest.Org(ctx), in.Body.toNew(a.ID))
+	c, err := s.Children.Create(ctx, rest.Org(ctx), input.Body.toNew(a.ID))
 	return c, runProblem(err)
 }
 
-func (s *Server) listChildren(ctx context.Context, a agent.Agent, in *struct {
+func (s *Server) listChildren(ctx context.Context, a agent.Agent, input *struct {
 	rest.OfAgent
 	rest.Paging
 	ConversationID string `query:"conversation_id" doc:"Of the parent."`
 	Status         string `query:"status" enum:"working,returned,failed,cancelled"`
 }) ([]subagent.Child, error) {
-	f := subagent.Filter{ParentID: a.ID, Status: in.Status}
-	if in.ConversationID != "" {
-		c, err := s.Recall.Conversation(ctx, rest.Org(ctx), a.ID, in.ConversationID)
+	f := subagent.Filter{ParentID: a.ID, Status: input.Status}
+	if input.ConversationID != "" {
+		c, err := s.Recall.Conversation(ctx, rest.Org(ctx), a.ID, input.ConversationID)
 		if err != nil {
 			return nil, err
 		}
 		f.Conversation = c.ID
 	}
-	return s.Children.List(ctx, rest.Org(ctx), f, in.Page(50, rest.NewestFirst))
+	return s.Children.List(ctx, rest.Org(ctx), f, input.Page(50, rest.NewestFirst))
 }
 
-// OfChild is the path of a sub-agent.
+// OfChild holds the path parameters of operations on a sub-agent.
 type OfChild struct {
 	rest.OfAgent
 	ChildID rest.ChildID `path:"child_id"`
 }
 
-func (s *Server) getChild(ctx context.Context, in *OfChild) (subagent.Child, error) {
-	return s.Children.Child(ctx, rest.Org(ctx), string(in.AgentID), string(in.ChildID))
+func (s *Server) getChild(ctx context.Context, input *OfChild) (subagent.Child, error) {
+	return s.Children.Child(ctx, rest.Org(ctx), string(input.AgentID), string(input.ChildID))
 }
 
-func (s *Server) returnChild(ctx context.Context, in *struct {
+func (s *Server) returnChild(ctx context.Context, input *struct {
 	OfChild
 	Body struct {
 		Result  rest.Opt[string] `json:"result,omitzero" doc:"What the sub-agent said last, if absent."`
@@ -125,12 +125,12 @@ func (s *Server) returnChild(ctx context.Context, in *struct {
 	}
 }) (subagent.Child, error) {
 	org := rest.Org(ctx)
-	c, err := s.Children.Child(ctx, org, string(in.AgentID), string(in.ChildID))
+	c, err := s.Children.Child(ctx, org, string(input.AgentID), string(input.ChildID))
 	if err != nil {
 		return c, err
 	}
 	c, err = s.Children.Return(ctx, org, c.ParentAgentID, c.ID,
-		subagent.Result{Text: in.Body.Result.Pointer(), Failed: in.Body.IsError.Value})
+		subagent.Result{Text: input.Body.Result.Pointer(), Failed: input.Body.IsError.Value})
 	if err != nil {
 		return c, runProblem(err)
 	}
@@ -138,8 +138,8 @@ func (s *Server) returnChild(ctx context.Context, in *struct {
 	return c, err
 }
 
-func (s *Server) cancelChild(ctx context.Context, in *OfChild) (subagent.Child, error) {
-	c, err := s.Children.Cancel(ctx, rest.Org(ctx), string(in.AgentID), string(in.ChildID))
+func (s *Server) cancelChild(ctx context.Context, input *OfChild) (subagent.Child, error) {
+	c, err := s.Children.Cancel(ctx, rest.Org(ctx), string(input.AgentID), string(input.ChildID))
 	if err == nil {
 		_, err = s.Loop.Stop(ctx, rest.Org(ctx), c.ConversationID, nil)
 	}

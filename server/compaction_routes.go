@@ -32,23 +32,23 @@ func (s *Server) compactionRoutes(a *rest.API) {
 		s.revertCompaction, rest.Own)
 }
 
-func (s *Server) summarize(ctx context.Context, in *struct {
+func (s *Server) summarize(ctx context.Context, input *struct {
 	rest.OfAgent
 	Dry  bool `query:"dry_run" doc:"Only say what would be done."`
 	Body letta.CompactRequest
 }) (letta.Compacted, error) {
-	err := in.Body.CheckConversation("default", "POST /v1/conversations/{conversation_id}/compact")
+	err := input.Body.CheckConversation("default", "POST /v1/conversations/{conversation_id}/compact")
 	if err != nil {
 		return letta.Compacted{}, err
 	}
-	c, err := s.Recall.Conversation(ctx, rest.Org(ctx), string(in.AgentID), recall.DefaultConversation)
+	c, err := s.Recall.Conversation(ctx, rest.Org(ctx), string(input.AgentID), recall.DefaultConversation)
 	if err != nil {
 		return letta.Compacted{}, err
 	}
-	return s.compact(ctx, c, in.Body, in.Dry)
+	return s.compact(ctx, c, input.Body, input.Dry)
 }
 
-func (s *Server) compactConversation(ctx context.Context, in *struct {
+func (s *Server) compactConversation(ctx context.Context, input *struct {
 	rest.OfConversation
 	WithAgent
 	Dry  bool `query:"dry_run" doc:"Only say what would be done."`
@@ -57,14 +57,14 @@ func (s *Server) compactConversation(ctx context.Context, in *struct {
 		AgentID rest.Opt[string] `json:"agent_id,omitzero"`
 	}
 }) (letta.Compacted, error) {
-	if err := in.Body.CheckConversation(string(in.ConversationID), "it in the path"); err != nil {
+	if err := input.Body.CheckConversation(string(input.ConversationID), "it in the path"); err != nil {
 		return letta.Compacted{}, err
 	}
-	c, err := s.named(ctx, in.OfConversation, in.AgentID, in.Body.AgentID.Value)
+	c, err := s.named(ctx, input.OfConversation, input.AgentID, input.Body.AgentID.Value)
 	if err != nil {
 		return letta.Compacted{}, err
 	}
-	return s.compact(ctx, c, in.Body.CompactRequest, in.Dry)
+	return s.compact(ctx, c, input.Body.CompactRequest, input.Dry)
 }
 
 func (s *Server) compact(ctx context.Context, c recall.Conversation, r letta.CompactRequest, dry bool) (
@@ -76,7 +76,7 @@ func (s *Server) compact(ctx context.Context, c recall.Conversation, r letta.Com
 	done, err := s.Agents.Compact(ctx, rest.Org(ctx), c,
 		agent.CompactOptions{Settings: json.RawMessage(r.Settings.Value.Object), Dry: dry || r.Dry.Value})
 	out := letta.Compacted{Plan: done.Plan, Compaction: done.Made, Before: done.Sent, After: done.Left}
-	if nothing, is := errors.AsType[*plan.Nothing](err); is && answersEqual(c, *nothing) {
+	if nothing, isNothing := errors.AsType[*plan.Nothing](err); isNothing && answersEqual(c, *nothing) {
 		out.Unchanged = new(nothing.Error())
 		return out, nil
 	}
@@ -89,48 +89,48 @@ func (s *Server) compact(ctx context.Context, c recall.Conversation, r letta.Com
 	return out, nil
 }
 
-// answersEqual reports whether a request to compact a conversation is answered with equal counts, as Letta does where
-// there is nothing to compact. Letta refuses one that finds no smaller view, and one of a conversation of its own id
-// without messages.
+// answersEqual reports whether a compaction that found nothing to do answers with equal counts instead of an error, as
+// Letta does. Letta returns an error if no smaller view was found, and for an empty conversation that is not the
+// default one.
 func answersEqual(c recall.Conversation, n plan.Nothing) bool {
 	empty := n.Goal == 0 && n.Messages == 0 && !n.Summarized
 	return !n.Stuck && (c.IsDefault || !empty)
 }
 
-func (s *Server) listCompactions(ctx context.Context, in *struct {
+func (s *Server) listCompactions(ctx context.Context, input *struct {
 	rest.OfAgent
 	rest.Paging
 	Conversation rest.ConversationID `query:"conversation_id" doc:"Only those of this one."`
 }) ([]store.Compaction, error) {
-	conversation, err := in.Conversation.OfAgent(string(in.AgentID))
+	conversation, err := input.Conversation.OfAgent(string(input.AgentID))
 	if err != nil {
 		return nil, err
 	}
-	list, err := s.Agents.Compaction.Compactions(ctx, rest.Org(ctx), string(in.AgentID), conversation,
-		in.Page(50, rest.NewestFirst))
+	list, err := s.Agents.Compaction.Compactions(ctx, rest.Org(ctx), string(input.AgentID), conversation,
+		input.Page(50, rest.NewestFirst))
 	return append([]store.Compaction{}, list...), err
 }
 
-// OfCompaction is the path of a compaction.
+// OfCompaction holds the path parameters of operations on a compaction.
 type OfCompaction struct {
 	rest.OfAgent
 	CompactionID rest.CompactionID `path:"compaction_id"`
 }
 
-func (s *Server) compactionOf(ctx context.Context, in OfCompaction) (store.Compaction, error) {
-	k, err := s.Agents.Compaction.Compaction(ctx, rest.Org(ctx), string(in.CompactionID))
-	if err == nil && k.AgentID != string(in.AgentID) {
-		err = db.NotFound("Compaction with ID %s not found", in.CompactionID)
+func (s *Server) compactionOf(ctx context.Context, input OfCompaction) (store.Compaction, error) {
+	k, err := s.Agents.Compaction.Compaction(ctx, rest.Org(ctx), string(input.CompactionID))
+	if err == nil && k.AgentID != string(input.AgentID) {
+		err = db.NotFound("Compaction with ID %s not found", input.CompactionID)
 	}
 	return k, err
 }
 
-func (s *Server) getCompaction(ctx context.Context, in *OfCompaction) (store.Compaction, error) {
-	return s.compactionOf(ctx, *in)
+func (s *Server) getCompaction(ctx context.Context, input *OfCompaction) (store.Compaction, error) {
+	return s.compactionOf(ctx, *input)
 }
 
-func (s *Server) revertCompaction(ctx context.Context, in *OfCompaction) (store.Compaction, error) {
-	k, err := s.compactionOf(ctx, *in)
+func (s *Server) revertCompaction(ctx context.Context, input *OfCompaction) (store.Compaction, error) {
+	k, err := s.compactionOf(ctx, *input)
 	if err != nil {
 		return k, err
 	}

@@ -56,19 +56,19 @@ func (s *Server) conversations(ctx context.Context, list ...recall.Conversation)
 	if err != nil {
 		return nil, err
 	}
-	with, err := s.Agents.ConversationIdentities(ctx, rest.Org(ctx), list...)
+	identities, err := s.Agents.ConversationIdentities(ctx, rest.Org(ctx), list...)
 	shown := make([]letta.Conversation, len(list))
 	for i, c := range list {
 		shown[i] = letta.Conversation{Conversation: c, InContext: append([]string{}, visible[c.Key]...),
 			Archived: c.ArchivedAt != nil, IsolatedBlockIDs: []string{}}
-		if id := with[c.Key]; id != "" {
+		if id := identities[c.Key]; id != "" {
 			shown[i].IdentityID = &id
 		}
 	}
 	return shown, err
 }
 
-// conversation returns a conversation in Letta's shape, or err.
+// conversation returns a conversation in Letta's shape. It returns err if that is not nil.
 func (s *Server) conversation(ctx context.Context, c recall.Conversation, err error) (letta.Conversation, error) {
 	if err != nil {
 		return letta.Conversation{}, err
@@ -77,87 +77,87 @@ func (s *Server) conversation(ctx context.Context, c recall.Conversation, err er
 	return shown[0], err
 }
 
-func (s *Server) createConversation(ctx context.Context, in *struct {
+func (s *Server) createConversation(ctx context.Context, input *struct {
 	AgentID string `query:"agent_id" required:"true"`
 	Body    letta.CreateConversation
 }) (letta.Conversation, error) {
-	n, err := in.Body.New()
+	n, err := input.Body.New()
 	if err != nil {
 		return letta.Conversation{}, err
 	}
-	n.Compaction, err = s.Agents.ConversationSettings(ctx, rest.Org(ctx), in.AgentID, nil, in.Body.Settings())
+	n.Compaction, err = s.Agents.ConversationSettings(ctx, rest.Org(ctx), input.AgentID, nil, input.Body.Settings())
 	if err != nil {
 		return letta.Conversation{}, err
 	}
 	if string(n.Compaction) == "null" {
 		n.Compaction = nil
 	}
-	c, err := s.Agents.CreateConversation(ctx, rest.Org(ctx), in.AgentID,
-		agent.NewConversation{NewConversation: n, IdentityID: in.Body.IdentityID.Value})
+	c, err := s.Agents.CreateConversation(ctx, rest.Org(ctx), input.AgentID,
+		agent.NewConversation{NewConversation: n, IdentityID: input.Body.IdentityID.Value})
 	return s.conversation(ctx, c, err)
 }
 
-func (s *Server) getConversation(ctx context.Context, in *struct {
+func (s *Server) getConversation(ctx context.Context, input *struct {
 	rest.OfConversation
 	WithAgent
 }) (letta.Conversation, error) {
-	c, err := s.named(ctx, in.OfConversation, in.AgentID)
+	c, err := s.named(ctx, input.OfConversation, input.AgentID)
 	return s.conversation(ctx, c, err)
 }
 
-func (s *Server) forkConversation(ctx context.Context, in *struct {
+func (s *Server) forkConversation(ctx context.Context, input *struct {
 	rest.OfConversation
 	WithAgent
 	Hidden    bool   `query:"hidden" doc:"Lists leave the copy out."`
 	MessageID string `query:"message_id" doc:"The last message that is copied; all are if absent."`
 }) (letta.Conversation, error) {
-	c, err := s.named(ctx, in.OfConversation, in.AgentID)
+	c, err := s.named(ctx, input.OfConversation, input.AgentID)
 	if err != nil {
 		return letta.Conversation{}, err
 	}
-	c, err = s.Agents.Fork(ctx, rest.Org(ctx), c, agent.ForkTo{MessageID: in.MessageID, Hidden: in.Hidden,
+	c, err = s.Agents.Fork(ctx, rest.Org(ctx), c, agent.ForkTo{MessageID: input.MessageID, Hidden: input.Hidden,
 		Ran: s.Tools.Has})
 	return s.conversation(ctx, c, err)
 }
 
-func (s *Server) summarizeBranch(ctx context.Context, in *struct {
+func (s *Server) summarizeBranch(ctx context.Context, input *struct {
 	rest.OfConversation
 	WithAgent
 	Body struct {
 		Branch string `json:"branch" minLength:"1" doc:"The id of the conversation that was left, or \"default\"."`
 	}
 }) (agent.BranchSummary, error) {
-	into, err := s.named(ctx, in.OfConversation, in.AgentID)
+	target, err := s.named(ctx, input.OfConversation, input.AgentID)
 	if err != nil {
 		return agent.BranchSummary{}, err
 	}
-	branch, err := s.Recall.Conversation(ctx, rest.Org(ctx), into.AgentID, in.Body.Branch)
+	branch, err := s.Recall.Conversation(ctx, rest.Org(ctx), target.AgentID, input.Body.Branch)
 	if err != nil {
 		return agent.BranchSummary{}, err
 	}
-	return s.Agents.SummarizeBranch(ctx, rest.Org(ctx), into, branch)
+	return s.Agents.SummarizeBranch(ctx, rest.Org(ctx), target, branch)
 }
 
-func (s *Server) holdCompaction(ctx context.Context, in *struct {
+func (s *Server) holdCompaction(ctx context.Context, input *struct {
 	rest.OfConversation
 	WithAgent
 	Body struct {
 		Seconds int `json:"seconds,omitempty" minimum:"1" maximum:"86400" default:"600" doc:"How long, if nobody ends it."`
 	}
 }) (letta.Conversation, error) {
-	c, err := s.named(ctx, in.OfConversation, in.AgentID)
+	c, err := s.named(ctx, input.OfConversation, input.AgentID)
 	if err != nil {
 		return letta.Conversation{}, err
 	}
-	c, err = s.Agents.Hold(ctx, rest.Org(ctx), c, time.Duration(in.Body.Seconds)*time.Second)
+	c, err = s.Agents.Hold(ctx, rest.Org(ctx), c, time.Duration(input.Body.Seconds)*time.Second)
 	return s.conversation(ctx, c, err)
 }
 
-func (s *Server) releaseCompaction(ctx context.Context, in *struct {
+func (s *Server) releaseCompaction(ctx context.Context, input *struct {
 	rest.OfConversation
 	WithAgent
 }) (letta.Conversation, error) {
-	c, err := s.named(ctx, in.OfConversation, in.AgentID)
+	c, err := s.named(ctx, input.OfConversation, input.AgentID)
 	if err != nil {
 		return letta.Conversation{}, err
 	}
@@ -165,24 +165,24 @@ func (s *Server) releaseCompaction(ctx context.Context, in *struct {
 	return s.conversation(ctx, c, err)
 }
 
-func (s *Server) listConversations(ctx context.Context, in *struct {
+func (s *Server) listConversations(ctx context.Context, input *struct {
 	letta.ConversationFilter
 	rest.Paging
 }) ([]letta.Conversation, error) {
-	list, err := s.Recall.Conversations(ctx, rest.Org(ctx), in.Filter(), in.Page(50, rest.NewestFirst))
+	list, err := s.Recall.Conversations(ctx, rest.Org(ctx), input.Filter(), input.Page(50, rest.NewestFirst))
 	if err != nil {
 		return nil, err
 	}
 	return s.conversations(ctx, list...)
 }
 
-func (s *Server) askSession(ctx context.Context, in *struct {
+func (s *Server) askSession(ctx context.Context, input *struct {
 	rest.OfConversation
 	WithAgent
 	Question string `query:"question" required:"true" doc:"With the names and words that may have been said there."`
 	Limit    int    `query:"limit" minimum:"1" maximum:"20" default:"5" doc:"Passages."`
 }) (seance.SessionAnswer, error) {
-	c, err := s.named(ctx, in.OfConversation, in.AgentID)
+	c, err := s.named(ctx, input.OfConversation, input.AgentID)
 	if err != nil {
 		return seance.SessionAnswer{}, err
 	}
@@ -190,24 +190,24 @@ func (s *Server) askSession(ctx context.Context, in *struct {
 	if err != nil {
 		return seance.SessionAnswer{}, err
 	}
-	asked := seance.Store{Recall: s.Recall, Models: s.Agents.Compaction.Models}
-	return asked.Ask(ctx, rest.Org(ctx), seance.Question{AgentID: c.AgentID, Conversation: c.ID, Text: in.Question,
-		Passages: in.Limit, Zone: zone})
+	sessions := seance.Store{Recall: s.Recall, Models: s.Agents.Compaction.Models}
+	return sessions.Ask(ctx, rest.Org(ctx), seance.Question{AgentID: c.AgentID, Conversation: c.ID, Text: input.Question,
+		Passages: input.Limit, Zone: zone})
 }
 
-func (s *Server) listFlushes(ctx context.Context, in *struct {
+func (s *Server) listFlushes(ctx context.Context, input *struct {
 	rest.OfConversation
 	WithAgent
 	Limit int `query:"limit" minimum:"1" maximum:"1000" default:"50"`
 }) ([]agent.Flush, error) {
-	c, err := s.named(ctx, in.OfConversation, in.AgentID)
+	c, err := s.named(ctx, input.OfConversation, input.AgentID)
 	if err != nil {
 		return nil, err
 	}
-	return s.Agents.Flushes(ctx, rest.Org(ctx), c, in.Limit)
+	return s.Agents.Flushes(ctx, rest.Org(ctx), c, input.Limit)
 }
 
-func (s *Server) updateConversation(ctx context.Context, in *struct {
+func (s *Server) updateConversation(ctx context.Context, input *struct {
 	rest.OfConversation
 	WithAgent
 	Body struct {
@@ -217,8 +217,8 @@ func (s *Server) updateConversation(ctx context.Context, in *struct {
 		LastMessageAt rest.Opt[string] `json:"last_message_at,omitzero" doc:"ISO 8601; else in the agent's timezone."`
 	}
 }) (letta.Conversation, error) {
-	b := in.Body
-	c, err := s.named(ctx, in.OfConversation, in.AgentID, b.AgentID.Value)
+	b := input.Body
+	c, err := s.named(ctx, input.OfConversation, input.AgentID, b.AgentID.Value)
 	if err != nil {
 		return letta.Conversation{}, err
 	}
@@ -235,27 +235,27 @@ func (s *Server) updateConversation(ctx context.Context, in *struct {
 	if err != nil {
 		return letta.Conversation{}, err
 	}
-	ends := b.Archived.Value && c.ArchivedAt == nil
-	if u.LastMessageAt = last; !ends {
+	isEnding := b.Archived.Value && c.ArchivedAt == nil
+	if u.LastMessageAt = last; !isEnding {
 		u.Archived = b.Archived.Pointer()
 	}
 	c, err = s.Agents.UpdateConversation(ctx, rest.Org(ctx), c, agent.ConversationChange{ConversationUpdate: u,
 		Settings: b.Settings(), Identity: b.Identity()})
-	if err != nil || !ends {
+	if err != nil || !isEnding {
 		return s.conversation(ctx, c, err)
 	}
 	if err := s.endSession(ctx, c, agent.OnArchive); err != nil {
 		return letta.Conversation{}, err
 	}
-	c, err = s.Recall.UpdateConversation(ctx, rest.Org(ctx), c.ID, recall.ConversationUpdate{Archived: &ends})
+	c, err = s.Recall.UpdateConversation(ctx, rest.Org(ctx), c.ID, recall.ConversationUpdate{Archived: &isEnding})
 	return s.conversation(ctx, c, err)
 }
 
-func (s *Server) deleteConversation(ctx context.Context, in *struct {
+func (s *Server) deleteConversation(ctx context.Context, input *struct {
 	rest.OfConversation
 	WithAgent
 }) (rest.Null, error) {
-	c, err := s.named(ctx, in.OfConversation, in.AgentID)
+	c, err := s.named(ctx, input.OfConversation, input.AgentID)
 	if err != nil {
 		return rest.Null{}, err
 	}
@@ -265,9 +265,9 @@ func (s *Server) deleteConversation(ctx context.Context, in *struct {
 	return rest.Null{}, s.Recall.DeleteConversation(ctx, rest.Org(ctx), c.ID)
 }
 
-// conversationMessages lists in the order of its page. The messages of a default conversation are listed as the agent's
-// are.
-func (s *Server) conversationMessages(ctx context.Context, in *struct {
+// conversationMessages lists messages in the order of the page. For a default conversation it lists the same messages
+// as the agent's list.
+func (s *Server) conversationMessages(ctx context.Context, input *struct {
 	rest.OfConversation
 	WithAgent
 	rest.Paging
@@ -278,26 +278,26 @@ func (s *Server) conversationMessages(ctx context.Context, in *struct {
 	WithErrors  bool   `query:"include_err" doc:"Those that say what went wrong, too."`
 	WithFlushes bool   `query:"include_flush" doc:"Those of silent turns, too; their purpose is flush."`
 }) ([]letta.MessageItem, error) {
-	agentID, id := in.ConversationID.Of(in.AgentID)
-	f := recall.MessageFilter{AgentID: agentID, Conversation: id, GroupID: in.GroupID, WithErrors: in.WithErrors,
-		WithFlushes: in.WithFlushes}
-	o := in.Options(in.Types)
+	agentID, id := input.ConversationID.Of(input.AgentID)
+	f := recall.MessageFilter{AgentID: agentID, Conversation: id, GroupID: input.GroupID, WithErrors: input.WithErrors,
+		WithFlushes: input.WithFlushes}
+	o := input.Options(input.Types)
 	switch {
 	case id == recall.DefaultConversation && agentID == "":
 		return []letta.MessageItem{}, nil
 	case id == recall.DefaultConversation:
-		return s.chronological(ctx, f, letta.MessagePaging(in.Paging), o)
+		return s.chronological(ctx, f, letta.MessagePaging(input.Paging), o)
 	}
-	page := in.Page(letta.DefaultMessages, rest.NewestFirst)
+	page := input.Page(letta.DefaultMessages, rest.NewestFirst)
 	shown, err := s.messages(ctx, f, page, o)
 	items := letta.ItemsOf(shown, !page.Ascending)
-	if !page.Ascending { // also the items of a message
+	if !page.Ascending { // the items of each message are reversed too
 		slices.Reverse(items)
 	}
 	return items, err
 }
 
-func (s *Server) recompileConversation(ctx context.Context, in *struct {
+func (s *Server) recompileConversation(ctx context.Context, input *struct {
 	rest.OfConversation
 	WithAgent
 	Recompiling
@@ -305,9 +305,9 @@ func (s *Server) recompileConversation(ctx context.Context, in *struct {
 		AgentID rest.Opt[string] `json:"agent_id,omitzero"`
 	}
 }) (string, error) {
-	c, err := s.named(ctx, in.OfConversation, in.AgentID, in.Body.AgentID.Value)
+	c, err := s.named(ctx, input.OfConversation, input.AgentID, input.Body.AgentID.Value)
 	if err != nil {
 		return "", err
 	}
-	return s.Agents.Recompile(ctx, rest.Org(ctx), c, in.Dry)
+	return s.Agents.Recompile(ctx, rest.Org(ctx), c, input.Dry)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// embeddingTimeout lets a slow processor embed a whole request.
+// embeddingTimeout is long enough for a slow processor to embed a whole request.
 const embeddingTimeout = 5 * time.Minute
 
 func (s *Server) embeddingRoutes(a *rest.API) {
@@ -32,7 +32,7 @@ func (s *Server) embeddingRoutes(a *rest.API) {
 		s.embeddingProgress, rest.Own)
 }
 
-// EmbeddingProgress is how far the vectors of an organization's texts are.
+// EmbeddingProgress says how many texts of an organization have vectors, and how many wait for one.
 type EmbeddingProgress struct {
 	Model     string `json:"model" doc:"That makes the vectors; empty if none does."`
 	Dimension int    `json:"dimension" doc:"How many numbers a vector has; 0 without a model."`
@@ -42,7 +42,7 @@ type EmbeddingProgress struct {
 	Problem     *string          `json:"problem" doc:"Why texts get no vectors now; null if they get them."`
 }
 
-// MemoryProgress is the part of one kind of memory.
+// MemoryProgress counts the texts of one kind of memory.
 type MemoryProgress struct {
 	Memory string `json:"memory" enum:"messages,passages,memory_files,files" doc:"The kind of memory."`
 	endpoint.Backlog
@@ -57,25 +57,25 @@ func (s *Server) embeddingProgress(ctx context.Context, _ *struct{}) (p Embeddin
 	if !ok {
 		return p, nil
 	}
-	for _, of := range []struct {
+	for _, kind := range []struct {
 		memory string
 		count  func(context.Context, db.Org) (endpoint.Backlog, error)
 	}{{"messages", s.Recall.Backlog}, {"passages", s.Archival.Backlog}, {"memory_files", s.MemoryFiles.Backlog},
 		{"files", s.Files.Backlog}} {
-		backlog, err := of.count(ctx, rest.Org(ctx))
+		backlog, err := kind.count(ctx, rest.Org(ctx))
 		if err != nil {
 			return p, err
 		}
-		p.Memories = append(p.Memories, MemoryProgress{of.memory, backlog})
+		p.Memories = append(p.Memories, MemoryProgress{kind.memory, backlog})
 		p.Add(backlog)
 	}
-	if left, known := s.Endpoint.TimeLeft(p.Waiting); known {
-		p.SecondsLeft = new(int64(left.Seconds()))
+	if duration, known := s.Endpoint.TimeLeft(p.Waiting); known {
+		p.SecondsLeft = new(int64(duration.Seconds()))
 	}
 	return p, nil
 }
 
-// EmbeddingInput is one text or several; not of texts if it was of tokens.
+// EmbeddingInput is one text or several. texts is nil if the request sent tokens.
 type EmbeddingInput struct{ texts []string }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -85,22 +85,23 @@ func (i *EmbeddingInput) UnmarshalJSON(raw []byte) error {
 		return json.Unmarshal(raw, &i.texts[0])
 	}
 	if json.Unmarshal(raw, &i.texts) != nil {
-		i.texts = nil // of tokens, which the schema lets pass
+		i.texts = nil // these are tokens, which the schema accepts
 	}
 	return nil
 }
 
-// Schema implements huma.SchemaProvider. Tokens have a place in it, as in OpenAI's, for an answer that says more.
+// Schema implements huma.SchemaProvider. It accepts tokens, as OpenAI's schema does, so that the handler can refuse
+// them with a better explanation.
 func (EmbeddingInput) Schema(r rest.Registry) *rest.Schema {
 	schema := rest.OneOf(r, reflect.TypeFor[string](), reflect.TypeFor[[]string]())
 	for _, tokens := range []reflect.Type{reflect.TypeFor[[]float64](), reflect.TypeFor[[][]float64]()} {
 		schema.OneOf = append(schema.OneOf, r.Schema(tokens, true, ""))
 	}
-	schema.OneOf[2].MinItems, schema.OneOf[3].MinItems = new(1), new(1) // an empty list is one of texts
+	schema.OneOf[2].MinItems, schema.OneOf[3].MinItems = new(1), new(1) // an empty list counts as a list of texts
 	return schema
 }
 
-// NewEmbeddings asks for vectors.
+// NewEmbeddings is a request for vectors.
 type NewEmbeddings struct {
 	Input EmbeddingInput `json:"input" doc:"One text, or a list of at most 2,048 with 1,000,000 bytes together. Arrays of tokens are refused."` //nolint:lll // a tag is one line
 
@@ -131,7 +132,7 @@ type EmbeddingUsage struct {
 	Total  int `json:"total_tokens" doc:"The same."`
 }
 
-// EmbeddingValue is a vector that is written as numbers or as base64.
+// EmbeddingValue is a vector, written in JSON as numbers or as base64.
 type EmbeddingValue struct {
 	numbers []float32
 	base64  bool
@@ -154,8 +155,8 @@ func (EmbeddingValue) Schema(r rest.Registry) *rest.Schema {
 	return rest.OneOf(r, reflect.TypeFor[[]float32](), reflect.TypeFor[string]())
 }
 
-func (s *Server) createEmbeddings(ctx context.Context, in *struct{ Body NewEmbeddings }) (Embeddings, error) {
-	b := in.Body
+func (s *Server) createEmbeddings(ctx context.Context, input *struct{ Body NewEmbeddings }) (Embeddings, error) {
+	b := input.Body
 	if b.Input.texts == nil {
 		return Embeddings{}, rest.Unprocessable("body.input", "tokens are a model's own: send a text, or a list of texts")
 	}
@@ -171,20 +172,20 @@ func (s *Server) createEmbeddings(ctx context.Context, in *struct{ Body NewEmbed
 		return Embeddings{}, rest.Unprocessable("body.dimensions", fmt.Sprintf("vectors of %s have %d numbers, and not %d",
 			space.Model, space.Dimension, n.Value))
 	}
-	made, err := s.Endpoint.Make(ctx, b.Input.texts)
+	vectors, err := s.Endpoint.Make(ctx, b.Input.texts)
 	if errors.Is(err, endpoint.ErrNoVectors) {
 		return Embeddings{}, noEmbeddings(err.Error())
 	} else if err != nil {
 		return Embeddings{}, err
 	}
-	answer := Embeddings{Object: "list", Model: made.Model, Usage: EmbeddingUsage{made.Tokens, made.Tokens}}
-	for i, v := range made.Vectors {
+	answer := Embeddings{Object: "list", Model: vectors.Model, Usage: EmbeddingUsage{vectors.Tokens, vectors.Tokens}}
+	for i, v := range vectors.Vectors {
 		answer.Data = append(answer.Data, Embedding{"embedding", i, EmbeddingValue{v, b.Format.Value == "base64"}})
 	}
 	return answer, nil
 }
 
-// noEmbeddings says that there are no vectors now, and why if that is known.
+// noEmbeddings is the error while there are no vectors. why may be empty.
 func noEmbeddings(why string) error {
 	return rest.NoModel(cmp.Or(why, "No embedding model is in use: the operator sees why with 'loci doctor'"))
 }

@@ -26,7 +26,7 @@ func (s *Server) erasureRoutes(a *rest.API) {
 		s.denyErasure, rest.Own)
 }
 
-// ErasedTexts are the texts of an erasure.
+// ErasedTexts selects the texts to erase.
 type ErasedTexts struct {
 	Texts []string `json:"texts,omitempty" maxItems:"50" doc:"With all spellings that are meant." example:"[\"Ann Lee\"]"`
 
@@ -34,7 +34,7 @@ type ErasedTexts struct {
 	WholeWords rest.Opt[bool]   `json:"whole_words,omitzero" doc:"An occurrence begins and ends with a word."`
 }
 
-// NewErasure is a request to erase.
+// NewErasure is a request for an erasure.
 type NewErasure struct {
 	ErasedTexts
 	Reason rest.Opt[string] `json:"reason,omitzero" doc:"Why; it is kept without the texts." example:"\"asked to\""`
@@ -44,37 +44,37 @@ func (b ErasedTexts) request() erase.Request {
 	return erase.Request{Texts: b.Texts, MessageID: b.MessageID.Value, WholeWords: b.WholeWords.Value}
 }
 
-func (s *Server) createErasure(ctx context.Context, in *struct{ Body NewErasure }) (erase.Erasure, error) {
-	r := in.Body.request()
-	r.Reason, r.By = in.Body.Reason.Value, erase.Requester{Key: rest.KeyOf(ctx)}
+func (s *Server) createErasure(ctx context.Context, input *struct{ Body NewErasure }) (erase.Erasure, error) {
+	r := input.Body.request()
+	r.Reason, r.By = input.Body.Reason.Value, erase.Requester{Key: rest.KeyOf(ctx)}
 	return s.Erasures.Create(ctx, rest.Org(ctx), r)
 }
 
-func (s *Server) previewErasure(ctx context.Context, in *struct{ Body ErasedTexts }) (erase.Report, error) {
-	return s.Erasures.Preview(ctx, rest.Org(ctx), in.Body.request())
+func (s *Server) previewErasure(ctx context.Context, input *struct{ Body ErasedTexts }) (erase.Report, error) {
+	return s.Erasures.Preview(ctx, rest.Org(ctx), input.Body.request())
 }
 
-func (s *Server) listErasures(ctx context.Context, in *rest.Paging) ([]erase.Erasure, error) {
-	return s.Erasures.List(ctx, rest.Org(ctx), in.Page(50, rest.NewestFirst))
+func (s *Server) listErasures(ctx context.Context, input *rest.Paging) ([]erase.Erasure, error) {
+	return s.Erasures.List(ctx, rest.Org(ctx), input.Page(50, rest.NewestFirst))
 }
 
-// OfErasure is the path of an erasure.
+// OfErasure holds the path parameter of operations on an erasure.
 type OfErasure struct {
 	ErasureID rest.ErasureID `path:"erasure_id"`
 }
 
-func (s *Server) getErasure(ctx context.Context, in *OfErasure) (erase.Erasure, error) {
-	return s.Erasures.Erasure(ctx, rest.Org(ctx), string(in.ErasureID))
+func (s *Server) getErasure(ctx context.Context, input *OfErasure) (erase.Erasure, error) {
+	return s.Erasures.Erasure(ctx, rest.Org(ctx), string(input.ErasureID))
 }
 
-func (s *Server) approveErasure(ctx context.Context, in *OfErasure) (erase.Erasure, error) {
-	return s.decide(ctx, in, true)
+func (s *Server) approveErasure(ctx context.Context, input *OfErasure) (erase.Erasure, error) {
+	return s.decide(ctx, input, true)
 }
 
-func (s *Server) denyErasure(ctx context.Context, in *OfErasure) (erase.Erasure, error) {
-	return s.decide(ctx, in, false)
+func (s *Server) denyErasure(ctx context.Context, input *OfErasure) (erase.Erasure, error) {
+	return s.decide(ctx, input, false)
 }
 
-func (s *Server) decide(ctx context.Context, in *OfErasure, approve bool) (erase.Erasure, error) {
-	return s.Erasures.Decide(ctx, rest.Org(ctx), string(in.ErasureID), approve, erase.Requester{Key: rest.KeyOf(ctx)})
+func (s *Server) decide(ctx context.Context, input *OfErasure, approve bool) (erase.Erasure, error) {
+	return s.Erasures.Decide(ctx, rest.Org(ctx), string(input.ErasureID), approve, erase.Requester{Key: rest.KeyOf(ctx)})
 }

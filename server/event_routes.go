@@ -38,30 +38,30 @@ func (s *Server) eventRoutes(a *rest.API) {
 		rest.NoContent, rest.Own)
 }
 
-func (s *Server) agentEvents(ctx context.Context, in *struct {
+func (s *Server) agentEvents(ctx context.Context, input *struct {
 	rest.OfAgent
 	letta.EventSlice
 }) ([]letta.AgentEvent, error) {
-	q := in.Query()
-	if in.Consumer != "" {
+	q := input.Query()
+	if input.Consumer != "" {
 		if q.From > 0 || q.Before > 0 || q.Descending {
 			return nil, rest.Unprocessable("query.consumer",
 				"a named reader reads upwards from where it stands; leave out from, before, after and order=desc")
 		}
-		cursor, err := event.Cursor(ctx, s.DB, rest.Org(ctx), string(in.AgentID), in.Consumer)
+		cursor, err := event.Cursor(ctx, s.DB, rest.Org(ctx), string(input.AgentID), input.Consumer)
 		if err != nil {
 			return nil, err
 		}
 		q.After = cursor
 	}
-	events, err := event.List(ctx, s.DB, rest.Org(ctx), string(in.AgentID), q)
+	events, err := event.List(ctx, s.DB, rest.Org(ctx), string(input.AgentID), q)
 	if err != nil {
 		return nil, err
 	}
 	return s.withMessages(ctx, events)
 }
 
-// withMessages adds their messages to events of messages.
+// withMessages adds the message to each event of an appended message.
 func (s *Server) withMessages(ctx context.Context, events []event.Event) ([]letta.AgentEvent, error) {
 	shown := make([]letta.AgentEvent, len(events))
 	var ids []string
@@ -78,43 +78,43 @@ func (s *Server) withMessages(ctx context.Context, events []event.Event) ([]lett
 	if err != nil {
 		return nil, err
 	}
-	said := make(map[string]*letta.EventMessage, len(messages))
+	byID := make(map[string]*letta.EventMessage, len(messages))
 	for _, m := range messages {
-		said[m.ID] = &letta.EventMessage{Message: m}
+		byID[m.ID] = &letta.EventMessage{Message: m}
 	}
 	for i, e := range shown {
-		shown[i].Message = said[e.RefID]
+		shown[i].Message = byID[e.RefID]
 	}
 	return shown, nil
 }
 
-// OfConsumer is the path of a named reader of an agent's events.
+// OfConsumer holds the path parameters of operations on a named reader of an agent's events.
 type OfConsumer struct {
 	rest.OfAgent
 	Name string `path:"consumer_name" doc:"From 1 to 200 characters."`
 }
 
-func (s *Server) listConsumers(ctx context.Context, in *struct {
+func (s *Server) listConsumers(ctx context.Context, input *struct {
 	rest.OfAgent
 	rest.Paging
 }) ([]event.Consumer, error) {
-	return event.Consumers(ctx, s.DB, rest.Org(ctx), string(in.AgentID), in.Page(100, rest.OldestFirst))
+	return event.Consumers(ctx, s.DB, rest.Org(ctx), string(input.AgentID), input.Page(100, rest.OldestFirst))
 }
 
-func (s *Server) getConsumer(ctx context.Context, in *OfConsumer) (event.Consumer, error) {
-	return event.ConsumerNamed(ctx, s.DB, rest.Org(ctx), string(in.AgentID), in.Name)
+func (s *Server) getConsumer(ctx context.Context, input *OfConsumer) (event.Consumer, error) {
+	return event.ConsumerNamed(ctx, s.DB, rest.Org(ctx), string(input.AgentID), input.Name)
 }
 
-func (s *Server) commitConsumer(ctx context.Context, in *struct {
+func (s *Server) commitConsumer(ctx context.Context, input *struct {
 	OfConsumer
 	Body letta.Commit
 }) (event.Consumer, error) {
-	return event.CommitCursor(ctx, s.DB, rest.Org(ctx), event.Commit{AgentID: string(in.AgentID), Name: in.Name,
-		Seq: in.Body.Seq, Expected: in.Body.Expected.Pointer()})
+	return event.CommitCursor(ctx, s.DB, rest.Org(ctx), event.Commit{AgentID: string(input.AgentID), Name: input.Name,
+		Seq: input.Body.Seq, Expected: input.Body.Expected.Pointer()})
 }
 
-func (s *Server) deleteConsumer(ctx context.Context, in *OfConsumer) (rest.Null, error) {
-	return rest.Null{}, event.DeleteConsumer(ctx, s.DB, rest.Org(ctx), string(in.AgentID), in.Name)
+func (s *Server) deleteConsumer(ctx context.Context, input *OfConsumer) (rest.Null, error) {
+	return rest.Null{}, event.DeleteConsumer(ctx, s.DB, rest.Org(ctx), string(input.AgentID), input.Name)
 }
 
 func (s *Server) eventStreamRoutes(a *rest.API) {
@@ -140,10 +140,10 @@ func (s *Server) eventStreamRoutes(a *rest.API) {
 	}, s.tail, rest.Own)
 }
 
-// lastEventID is the header in which a client that connects again names the last event that it received.
+// lastEventID is the header in which a reconnecting client names the last event that it received.
 const lastEventID = "Last-Event-ID"
 
-// tail sends an agent's events as they happen. A client that connects again receives every event once, in order.
+// tail sends an agent's events as they happen. A client that reconnects receives every event once, in order.
 func (s *Server) tail(c echo.Context) error {
 	id, err := rest.PathID(c, "agent_id", "agent")
 	if err != nil {
@@ -173,7 +173,7 @@ func (s *Server) tail(c echo.Context) error {
 	}
 }
 
-// endStream sends the last event of the stream of a deleted agent; nothing where the server stops.
+// endStream sends a last event if the stream ended because the agent was deleted. It sends nothing if the server stops.
 func (s *Server) endStream(ctx context.Context, out *rest.Events, agentID string) error {
 	if _, err := event.Head(ctx, s.DB, rest.Org(ctx), agentID); !errors.Is(err, db.ErrNotFound) {
 		return nil //nolint:nilerr // the stream ends in any case
@@ -194,23 +194,23 @@ func (s *Server) follow(ctx context.Context, c echo.Context, agentID string) (*e
 
 // tailFrom returns the position after which a stream begins.
 func (s *Server) tailFrom(ctx context.Context, c echo.Context, agentID string) (int64, error) {
-	where, at := "header."+lastEventID, c.Request().Header.Get(lastEventID)
+	source, position := "header."+lastEventID, c.Request().Header.Get(lastEventID)
 	consumer := c.QueryParam("consumer")
-	if at == "" {
-		where, at = "query.after", c.QueryParam("after")
-		if at != "" && consumer != "" {
+	if position == "" {
+		source, position = "query.after", c.QueryParam("after")
+		if position != "" && consumer != "" {
 			return 0, rest.Unprocessable("query.consumer", "a named reader reads on from where it stands; leave out after")
 		}
 	}
-	if at == "" && consumer != "" {
+	if position == "" && consumer != "" {
 		return event.Cursor(ctx, s.DB, rest.Org(ctx), agentID, consumer)
 	}
-	if at == "" {
+	if position == "" {
 		return 0, nil
 	}
-	after, err := strconv.ParseInt(at, 10, 64)
+	after, err := strconv.ParseInt(position, 10, 64)
 	if err != nil {
-		return 0, rest.Unprocessable(where, fmt.Sprintf("expected the position of an event. Got: %.100q", at))
+		return 0, rest.Unprocessable(source, fmt.Sprintf("expected the position of an event. Got: %.100q", position))
 	}
 	return after, nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// fileStreamRoutes registers the routes whose answers are streamed.
+// fileStreamRoutes registers the file operations that stream their answers.
 func (s *Server) fileStreamRoutes(a *rest.API) {
 	for base, options := range folderPaths() {
 		options = append(options, rest.Own)
@@ -36,7 +36,7 @@ func (s *Server) fileStreamRoutes(a *rest.API) {
 	}
 }
 
-// pathOfFile reads the ids of a file's path.
+// pathOfFile reads the folder's and the file's id from the path.
 func pathOfFile(c echo.Context) (folder, file string, err error) {
 	if folder, err = rest.PathID(c, "folder_id", "source"); err != nil {
 		return "", "", err
@@ -45,7 +45,7 @@ func pathOfFile(c echo.Context) (folder, file string, err error) {
 	return folder, file, err
 }
 
-// original answers with a file as it was uploaded, or a range of it. Browsers save it and do not show it.
+// original answers with a file as it was uploaded, or with a range of it. Browsers save the file instead of showing it.
 func (s *Server) original(c echo.Context) error {
 	folder, file, err := pathOfFile(c)
 	if err != nil {
@@ -66,7 +66,8 @@ func (s *Server) original(c echo.Context) error {
 	return rest.ServeContent(c, o.CreatedAt, o)
 }
 
-// disposition names a download, in the form that every browser reads, whatever the name's letters.
+// disposition returns a Content-Disposition header for a download, in a form that every browser understands, whatever
+// letters the name has.
 func disposition(name string) string {
 	if d := mime.FormatMediaType("attachment", map[string]string{"filename": name}); d != "" {
 		return d
@@ -74,7 +75,7 @@ func disposition(name string) string {
 	return "attachment"
 }
 
-// events sends the progress of a file whenever it changes, until the work ends.
+// events sends a file's progress whenever it changes, until processing ends.
 func (s *Server) events(c echo.Context) error {
 	folder, file, err := pathOfFile(c)
 	if err != nil {
@@ -95,7 +96,7 @@ func (s *Server) events(c echo.Context) error {
 			return nil
 		case p, open := <-progress.Values:
 			if !open {
-				_, err = out.Send() // an error if the key is gone, too
+				_, err = out.Send() // an error also if the key was revoked
 				return err
 			}
 			if more, err = out.Send(rest.Event{Head: "event: progress", Data: p}); err != nil || p.Done() {

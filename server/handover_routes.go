@@ -44,7 +44,7 @@ func (s *Server) handoverRoutes(a *rest.API) {
 		"reject_handover_update: Reject an update that waits for an operator.", s.decideUpdate(false), rest.Own)
 }
 
-// CreateHandover says what to hand over.
+// CreateHandover is a request for a hand-over.
 type CreateHandover struct {
 	Conversation rest.ConversationID `json:"conversation_id,omitempty" required:"false" doc:"The default one if absent."`
 	Pending      *bool               `json:"pending,omitempty" required:"false" doc:"Updates wait; else as the agent's."`
@@ -62,7 +62,7 @@ func (s *Server) createHandover(a *rest.API, c echo.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(c.Request().Context(), handoverTimeout)
 	defer cancel()
-	of, err := s.Agents.Agent(ctx, rest.Org(ctx), id)
+	source, err := s.Agents.Agent(ctx, rest.Org(ctx), id)
 	if err != nil {
 		return err
 	}
@@ -72,18 +72,19 @@ func (s *Server) createHandover(a *rest.API, c echo.Context) error {
 			return err
 		}
 	}
-	from, err := s.Recall.Conversation(ctx, rest.Org(ctx), id, conversation)
+	ended, err := s.Recall.Conversation(ctx, rest.Org(ctx), id, conversation)
 	if err != nil {
 		return err
 	}
-	o := handover.Options{Pending: of.Settings.Handover != nil && of.Settings.Handover.Mode == agent.HandoverPending,
+	o := handover.Options{Pending: source.Settings.Handover != nil &&
+		source.Settings.Handover.Mode == agent.HandoverPending,
 		Carry: body.Carry == nil || *body.Carry,
 		Named: handover.NamedOptions{Pending: body.Pending, Carry: body.Carry}}
 	if body.Pending != nil {
 		o.Pending = *body.Pending
 	}
-	o.May = func(tx pgx.Tx) error { return s.Loop.In(tx).CheckIdle(ctx, rest.Org(ctx), from.ID) }
-	h, err := s.handOver(ctx, from, o)
+	o.May = func(tx pgx.Tx) error { return s.Loop.In(tx).CheckIdle(ctx, rest.Org(ctx), ended.ID) }
+	h, err := s.handOver(ctx, ended, o)
 	if err != nil {
 		return runProblem(err)
 	}
@@ -94,7 +95,7 @@ func (s *Server) createHandover(a *rest.API, c echo.Context) error {
 	return warnings.Answer(c, status, h)
 }
 
-// handOver hands a conversation over, and waits for it for a while.
+// handOver begins the hand-over of a conversation, and waits for it up to handover.Patience.
 func (s *Server) handOver(ctx context.Context, c recall.Conversation, o handover.Options) (handover.Handover, error) {
 	h, err := s.Handovers.Begin(ctx, rest.Org(ctx), c, o)
 	if err != nil {
@@ -103,15 +104,15 @@ func (s *Server) handOver(ctx context.Context, c recall.Conversation, o handover
 	return s.Handovers.Wait(ctx, rest.Org(ctx), h)
 }
 
-// endSession hands a conversation over that ends, if its agent's settings say so. A hand-over that fails holds up no
-// end.
-func (s *Server) endSession(ctx context.Context, c recall.Conversation, at string) error {
+// endSession hands over a conversation that ends, if the agent's settings say so. A failed hand-over is logged, and
+// does not stop the conversation from ending.
+func (s *Server) endSession(ctx context.Context, c recall.Conversation, occasion string) error {
 	a, err := s.Agents.Agent(ctx, rest.Org(ctx), c.AgentID)
 	if err != nil {
 		return err
 	}
-	does, pending := a.HandsOver(at)
-	if !does {
+	handsOver, pending := a.HandsOver(occasion)
+	if !handsOver {
 		return nil
 	}
 	if _, err := s.handOver(ctx, c, handover.Options{Pending: pending, Carry: true}); err != nil {
@@ -120,41 +121,42 @@ func (s *Server) endSession(ctx context.Context, c recall.Conversation, at strin
 	return nil
 }
 
-func (s *Server) listHandovers(ctx context.Context, in *struct {
+func (s *Server) listHandovers(ctx context.Context, input *struct {
 	rest.OfAgent
 	Limit int `query:"limit" minimum:"1" maximum:"100" default:"20"`
 }) ([]handover.Handover, error) {
-	if _, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID)); err != nil {
+	if _, err := s.Agents.Agent(ctx, rest.Org(ctx), string(input.AgentID)); err != nil {
 		return nil, err
 	}
-	return s.Handovers.Handovers(ctx, rest.Org(ctx), string(in.AgentID), in.Limit)
+	return s.Handovers.Handovers(ctx, rest.Org(ctx), string(input.AgentID), input.Limit)
 }
 
-// OfHandover is the path of a hand-over of an agent.
+// OfHandover holds the path parameters of operations on a hand-over.
 type OfHandover struct {
 	rest.OfAgent
 	HandoverID rest.HandoverID `path:"handover_id"`
 }
 
-func (s *Server) getHandover(ctx context.Context, in *OfHandover) (handover.Handover, error) {
-	return s.Handovers.Handover(ctx, rest.Org(ctx), string(in.AgentID), string(in.HandoverID))
+func (s *Server) getHandover(ctx context.Context, input *OfHandover) (handover.Handover, error) {
+	return s.Handovers.Handover(ctx, rest.Org(ctx), string(input.AgentID), string(input.HandoverID))
 }
 
-// OfUpdate is the path of an update of a hand-over.
+// OfUpdate holds the path parameters of operations on an update of a hand-over.
 type OfUpdate struct {
 	OfHandover
 	Number int `path:"number" minimum:"1" doc:"Of the update in its hand-over."`
 }
 
 func (s *Server) decideUpdates(approve bool) rest.Handler[OfHandover, handover.Handover] {
-	return withAgent(s, func(ctx context.Context, a agent.Agent, in *OfHandover) (handover.Handover, error) {
-		return s.Handovers.Decide(ctx, rest.Org(ctx), a, handover.Decision{Handover: string(in.HandoverID), Approve: approve})
+	return withAgent(s, func(ctx context.Context, a agent.Agent, input *OfHandover) (handover.Handover, error) {
+		return s.Handovers.Decide(ctx, rest.Org(ctx), a, handover.Decision{Handover: string(input.HandoverID),
+			Approve: approve})
 	})
 }
 
 func (s *Server) decideUpdate(approve bool) rest.Handler[OfUpdate, handover.Handover] {
-	return withAgent(s, func(ctx context.Context, a agent.Agent, in *OfUpdate) (handover.Handover, error) {
+	return withAgent(s, func(ctx context.Context, a agent.Agent, input *OfUpdate) (handover.Handover, error) {
 		return s.Handovers.Decide(ctx, rest.Org(ctx), a,
-			handover.Decision{Handover: string(in.HandoverID), Number: in.Number, Approve: approve})
+			handover.Decision{Handover: string(input.HandoverID), Number: input.Number, Approve: approve})
 	})
 }

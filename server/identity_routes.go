@@ -40,46 +40,46 @@ func (s *Server) identityRoutes(a *rest.API) {
 		"detach_block_identity: Take an identity from a block. Again changes nothing.", s.detachBlockIdentity)
 }
 
-// OfIdentity is the path of an identity.
+// OfIdentity holds the path parameter of operations on an identity.
 type OfIdentity struct {
 	IdentityID rest.IdentityID `path:"identity_id"`
 }
 
-func (s *Server) listIdentities(ctx context.Context, in *struct {
+func (s *Server) listIdentities(ctx context.Context, input *struct {
 	letta.IdentityFilter
 	rest.Paging
 }) ([]letta.Identity, error) {
-	list, err := s.Agents.Identities(ctx, rest.Org(ctx), in.Filter(), in.Page(50, rest.NewestFirst))
+	list, err := s.Agents.Identities(ctx, rest.Org(ctx), input.Filter(), input.Page(50, rest.NewestFirst))
 	return rest.Each(list, letta.IdentityOf), err
 }
 
-func (s *Server) countIdentities(ctx context.Context, in *letta.IdentityFilter) (int, error) {
-	return s.Agents.CountIdentities(ctx, rest.Org(ctx), in.Filter())
+func (s *Server) countIdentities(ctx context.Context, input *letta.IdentityFilter) (int, error) {
+	return s.Agents.CountIdentities(ctx, rest.Org(ctx), input.Filter())
 }
 
-func (s *Server) getIdentity(ctx context.Context, in *OfIdentity) (letta.Identity, error) {
-	i, err := s.Agents.Identity(ctx, rest.Org(ctx), string(in.IdentityID))
+func (s *Server) getIdentity(ctx context.Context, input *OfIdentity) (letta.Identity, error) {
+	i, err := s.Agents.Identity(ctx, rest.Org(ctx), string(input.IdentityID))
 	return letta.IdentityOf(i), err
 }
 
-func (s *Server) identityAgents(ctx context.Context, in *struct {
+func (s *Server) identityAgents(ctx context.Context, input *struct {
 	OfIdentity
 	AgentPage
 }) ([]letta.AgentState, error) {
-	i, err := s.Agents.Identity(ctx, rest.Org(ctx), string(in.IdentityID))
-	return s.statesOf(ctx, in.AgentPage, i.AgentIDs, err)
+	i, err := s.Agents.Identity(ctx, rest.Org(ctx), string(input.IdentityID))
+	return s.statesOf(ctx, input.AgentPage, i.AgentIDs, err)
 }
 
-func (s *Server) identityBlocks(ctx context.Context, in *struct {
+func (s *Server) identityBlocks(ctx context.Context, input *struct {
 	OfIdentity
 	rest.Paging
 }) ([]letta.Block, error) {
-	i, err := s.Agents.Identity(ctx, rest.Org(ctx), string(in.IdentityID))
+	i, err := s.Agents.Identity(ctx, rest.Org(ctx), string(input.IdentityID))
 	if err != nil {
 		return nil, err
 	}
 	blocks := []letta.Block{}
-	for _, id := range rest.Paged(i.BlockIDs, in.Page(50, rest.NewestFirst), func(id string) string { return id }) {
+	for _, id := range rest.Paged(i.BlockIDs, input.Page(50, rest.NewestFirst), func(id string) string { return id }) {
 		b, err := s.Blocks.Block(ctx, rest.Org(ctx), id)
 		if err != nil {
 			return nil, err
@@ -89,7 +89,7 @@ func (s *Server) identityBlocks(ctx context.Context, in *struct {
 	return blocks, nil
 }
 
-// changeIdentity changes the identity of an id, or creates one if it is empty.
+// changeIdentity changes the identity with an id. If the id is empty, it creates an identity.
 func (s *Server) changeIdentity(ctx context.Context, id string, change func(*agent.Identity)) (letta.Identity, error) {
 	i, err := s.Agents.ChangeIdentity(ctx, rest.Org(ctx), id, func(i *agent.Identity) error {
 		change(i)
@@ -98,97 +98,99 @@ func (s *Server) changeIdentity(ctx context.Context, id string, change func(*age
 	return letta.IdentityOf(i), err
 }
 
-func (s *Server) createIdentity(ctx context.Context, in *struct{ Body letta.NewIdentity }) (letta.Identity, error) {
-	return s.changeIdentity(ctx, "", func(i *agent.Identity) { in.Body.Fields().Change(i, true) })
+func (s *Server) createIdentity(ctx context.Context, input *struct{ Body letta.NewIdentity }) (letta.Identity, error) {
+	return s.changeIdentity(ctx, "", func(i *agent.Identity) { input.Body.Fields().Change(i, true) })
 }
 
-func (s *Server) upsertIdentity(ctx context.Context, in *struct{ Body letta.NewIdentity }) (letta.Identity, error) {
+func (s *Server) upsertIdentity(ctx context.Context, input *struct{ Body letta.NewIdentity }) (letta.Identity, error) {
 	for attempt := 0; ; attempt++ {
-		has, err := s.Agents.Identities(ctx, rest.Org(ctx), agent.IdentityFilter{IdentifierKey: in.Body.IdentifierKey},
+		existing,
+			err := s.Agents.Identities(ctx, rest.Org(ctx), agent.IdentityFilter{IdentifierKey: input.Body.IdentifierKey},
 			db.Page{Limit: 1})
 		if err != nil {
 			return letta.Identity{}, err
 		}
 		id := ""
-		if len(has) > 0 && in.Body.IdentifierKey != "" {
-			id = has[0].ID
+		if len(existing) > 0 && input.Body.IdentifierKey != "" {
+			id = existing[0].ID
 		}
-		upserted, err := s.changeIdentity(ctx, id, func(i *agent.Identity) { in.Body.Fields().Change(i, true) })
-		meanwhile := errors.Is(err, db.ErrConflict) || id != "" && errors.Is(err, db.ErrNotFound) // created, or deleted
+		upserted, err := s.changeIdentity(ctx, id, func(i *agent.Identity) { input.Body.Fields().Change(i, true) })
+		meanwhile := errors.Is(err, db.ErrConflict) || id != "" &&
+			errors.Is(err, db.ErrNotFound) // another request created or deleted the identity meanwhile
 		if !meanwhile || attempt == upsertAttempts {
 			return upserted, err
 		}
 	}
 }
 
-// upsertAttempts bounds how often an upsert looks again after another request created or deleted the identity.
+// upsertAttempts is how often an upsert tries again after another request created or deleted the identity.
 const upsertAttempts = 3
 
-func (s *Server) updateIdentity(ctx context.Context, in *struct {
+func (s *Server) updateIdentity(ctx context.Context, input *struct {
 	OfIdentity
 	Body letta.IdentityFields
 }) (letta.Identity, error) {
-	return s.changeIdentity(ctx, string(in.IdentityID), func(i *agent.Identity) { in.Body.Change(i, false) })
+	return s.changeIdentity(ctx, string(input.IdentityID), func(i *agent.Identity) { input.Body.Change(i, false) })
 }
 
-func (s *Server) replaceProperties(ctx context.Context, in *struct {
+func (s *Server) replaceProperties(ctx context.Context, input *struct {
 	OfIdentity
 	Body []letta.Property
 }) (letta.Identity, error) {
 	fields := letta.IdentityFields{Properties: rest.Opt[[]letta.Property]{Set: true,
-		Value: append([]letta.Property{}, in.Body...)}}
-	return s.changeIdentity(ctx, string(in.IdentityID), func(i *agent.Identity) { fields.Change(i, true) })
+		Value: append([]letta.Property{}, input.Body...)}}
+	return s.changeIdentity(ctx, string(input.IdentityID), func(i *agent.Identity) { fields.Change(i, true) })
 }
 
-func (s *Server) deleteIdentity(ctx context.Context, in *OfIdentity) (rest.Null, error) {
-	return rest.Null{}, s.Agents.DeleteIdentity(ctx, rest.Org(ctx), string(in.IdentityID))
+func (s *Server) deleteIdentity(ctx context.Context, input *OfIdentity) (rest.Null, error) {
+	return rest.Null{}, s.Agents.DeleteIdentity(ctx, rest.Org(ctx), string(input.IdentityID))
 }
 
-// AgentIdentity is the path of an agent's identity.
+// AgentIdentity holds the path parameters for attaching an identity to an agent.
 type AgentIdentity struct {
 	rest.OfAgent
 	OfIdentity
 }
 
-func (s *Server) attachIdentity(ctx context.Context, in *AgentIdentity) (rest.Null, error) {
-	_, err := s.changeIdentity(ctx, string(in.IdentityID), func(i *agent.Identity) {
-		i.AgentIDs = append(i.AgentIDs, string(in.AgentID))
+func (s *Server) attachIdentity(ctx context.Context, input *AgentIdentity) (rest.Null, error) {
+	_, err := s.changeIdentity(ctx, string(input.IdentityID), func(i *agent.Identity) {
+		i.AgentIDs = append(i.AgentIDs, string(input.AgentID))
 	})
 	return rest.Null{}, err
 }
 
-func (s *Server) detachIdentity(ctx context.Context, in *AgentIdentity) (rest.Null, error) {
-	if _, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID)); err != nil {
+func (s *Server) detachIdentity(ctx context.Context, input *AgentIdentity) (rest.Null, error) {
+	if _, err := s.Agents.Agent(ctx, rest.Org(ctx), string(input.AgentID)); err != nil {
 		return rest.Null{}, err
 	}
-	_, err := s.changeIdentity(ctx, string(in.IdentityID), func(i *agent.Identity) {
-		i.AgentIDs = slices.DeleteFunc(i.AgentIDs, func(id string) bool { return id == string(in.AgentID) })
+	_, err := s.changeIdentity(ctx, string(input.IdentityID), func(i *agent.Identity) {
+		i.AgentIDs = slices.DeleteFunc(i.AgentIDs, func(id string) bool { return id == string(input.AgentID) })
 	})
 	return rest.Null{}, err
 }
 
-// BlockIdentity is the path of a block's identity.
+// BlockIdentity holds the path parameters for attaching an identity to a block.
 type BlockIdentity struct {
 	OfBlock
 	OfIdentity
 }
 
-func (s *Server) attachBlockIdentity(ctx context.Context, in *BlockIdentity) (letta.Block, error) {
-	_, err := s.changeIdentity(ctx, string(in.IdentityID), func(i *agent.Identity) {
-		i.BlockIDs = append(i.BlockIDs, string(in.BlockID))
+func (s *Server) attachBlockIdentity(ctx context.Context, input *BlockIdentity) (letta.Block, error) {
+	_, err := s.changeIdentity(ctx, string(input.IdentityID), func(i *agent.Identity) {
+		i.BlockIDs = append(i.BlockIDs, string(input.BlockID))
 	})
 	if err != nil {
 		return letta.Block{}, err
 	}
-	return s.getBlock(ctx, &in.OfBlock)
+	return s.getBlock(ctx, &input.OfBlock)
 }
 
-func (s *Server) detachBlockIdentity(ctx context.Context, in *BlockIdentity) (letta.Block, error) {
-	b, err := s.getBlock(ctx, &in.OfBlock)
+func (s *Server) detachBlockIdentity(ctx context.Context, input *BlockIdentity) (letta.Block, error) {
+	b, err := s.getBlock(ctx, &input.OfBlock)
 	if err != nil {
 		return letta.Block{}, err
 	}
-	_, err = s.changeIdentity(ctx, string(in.IdentityID), func(i *agent.Identity) {
+	_, err = s.changeIdentity(ctx, string(input.IdentityID), func(i *agent.Identity) {
 		i.BlockIDs = slices.DeleteFunc(i.BlockIDs, func(id string) bool { return id == b.ID })
 	})
 	return b, err

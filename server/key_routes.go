@@ -23,7 +23,7 @@ func (s *Server) keyRoutes(a *rest.API) {
 	s.sessionRoutes(a)
 }
 
-// APIKey is an API key as the API shows it.
+// APIKey is an API key without its secret.
 type APIKey struct {
 	ID                string     `json:"id"`
 	OrgID             string     `json:"org_id" doc:"The id of the key's organization."`
@@ -40,7 +40,7 @@ type APIKey struct {
 	RequestsAtOnce    *int       `json:"requests_at_once" doc:"Null for the server's setting."`
 }
 
-// MadeAPIKey is a new API key, with the key itself.
+// MadeAPIKey is a new API key with its secret.
 type MadeAPIKey struct {
 	APIKey
 	Key string `json:"key" doc:"The key. It is not shown again."`
@@ -52,7 +52,7 @@ func apiKeyOf(k apikey.Key) APIKey {
 		RequestsPerMinute: k.RequestsPerMinute, RequestsAtOnce: k.RequestsAtOnce}
 }
 
-// NewAPIKey is what an API key is created from.
+// NewAPIKey describes an API key to create.
 type NewAPIKey struct {
 	Name      string              `json:"name" minLength:"1" maxLength:"200" doc:"What the key is for."`
 	Scopes    []string            `json:"scopes" enum:"read,tools,write,admin" doc:"What the key may do."`
@@ -61,29 +61,29 @@ type NewAPIKey struct {
 	OrgID     rest.OrganizationID `json:"org_id,omitempty" doc:"For the operator: of which organization."`
 	Operator  bool                `json:"operator,omitzero" doc:"Whether the key manages organizations."`
 
-	// The server's settings if absent.
+	// Both fall back to the server's settings.
 	RequestsPerMinute *int `json:"requests_per_minute,omitzero" minimum:"1" maximum:"1000000" doc:"Or the server's."`
 	RequestsAtOnce    *int `json:"requests_at_once,omitzero" minimum:"1" maximum:"1000000" doc:"Or the server's."`
 }
 
-func (s *Server) listKeys(ctx context.Context, in *struct {
+func (s *Server) listKeys(ctx context.Context, input *struct {
 	rest.Paging
 	OrgID rest.OrganizationID `query:"org_id" doc:"For the operator: of this organization only."`
 }) ([]APIKey, error) {
 	org := keysOf(ctx)
-	if in.OrgID != "" {
-		named, err := s.organizationOf(ctx, string(in.OrgID))
+	if input.OrgID != "" {
+		named, err := s.organizationOf(ctx, string(input.OrgID))
 		if err != nil {
 			return nil, err
 		}
 		org = named
 	}
-	list, err := s.Keys.Keys(ctx, org, in.Page(50, rest.OldestFirst))
+	list, err := s.Keys.Keys(ctx, org, input.Page(50, rest.OldestFirst))
 	return rest.Each(list, apiKeyOf), err
 }
 
-func (s *Server) createKey(ctx context.Context, in *struct{ Body NewAPIKey }) (MadeAPIKey, error) {
-	b, maker := in.Body, rest.Caller(ctx)
+func (s *Server) createKey(ctx context.Context, input *struct{ Body NewAPIKey }) (MadeAPIKey, error) {
+	b, maker := input.Body, rest.Caller(ctx)
 	org, err := s.orgNamed(ctx, b.OrgID)
 	if err != nil {
 		return MadeAPIKey{}, err
@@ -95,22 +95,22 @@ func (s *Server) createKey(ctx context.Context, in *struct{ Body NewAPIKey }) (M
 	return MadeAPIKey{APIKey: apiKeyOf(key), Key: secret}, err
 }
 
-// OfKey is the path of an API key.
+// OfKey holds the path parameter of operations on an API key.
 type OfKey struct {
 	KeyID rest.KeyID `path:"key_id"`
 }
 
-func (s *Server) getKey(ctx context.Context, in *OfKey) (APIKey, error) {
-	key, err := s.Keys.Key(ctx, keysOf(ctx), string(in.KeyID))
+func (s *Server) getKey(ctx context.Context, input *OfKey) (APIKey, error) {
+	key, err := s.Keys.Key(ctx, keysOf(ctx), string(input.KeyID))
 	return apiKeyOf(key), err
 }
 
-func (s *Server) revokeKey(ctx context.Context, in *OfKey) (APIKey, error) {
-	key, err := s.Keys.Delete(ctx, keysOf(ctx), string(in.KeyID), rest.Caller(ctx))
+func (s *Server) revokeKey(ctx context.Context, input *OfKey) (APIKey, error) {
+	key, err := s.Keys.Delete(ctx, keysOf(ctx), string(input.KeyID), rest.Caller(ctx))
 	return apiKeyOf(key), err
 }
 
-// agentOf returns the agent of a conversation or a run.
+// agentOf returns the agent of a conversation or a run. param is conversation_id or run_id, and id its value.
 func (s *Server) agentOf(ctx context.Context, org db.Org, param, id string) (string, error) {
 	if param == "run_id" {
 		r, err := s.Loop.RunByID(ctx, org, id)

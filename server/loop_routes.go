@@ -45,7 +45,7 @@ func (s *Server) loopRoutes(a *rest.API) {
 	s.cancelRoutes(a)
 }
 
-// sendMessages answers a request to an agent.
+// sendMessages sends messages to an agent, and answers with its messages.
 func (s *Server) sendMessages(a *rest.API, c echo.Context) error {
 	return s.sendToAgent(a, c, func(b *letta.SendMessages) bool { return b.Streaming.Value })
 }
@@ -55,49 +55,49 @@ func (s *Server) streamMessages(a *rest.API, c echo.Context) error {
 }
 
 func (s *Server) sendToAgent(a *rest.API, c echo.Context, streams func(*letta.SendMessages) bool) error {
-	in, err := s.toAgent(a, c)
+	request, err := s.toAgent(a, c)
 	if err != nil {
 		return err
 	}
-	in.streams = streams(in.body)
-	return s.send(a, c, in)
+	request.streams = streams(request.body)
+	return s.send(a, c, request)
 }
 
-// toAgent reads a request to the agent in the path.
-func (s *Server) toAgent(a *rest.API, c echo.Context) (in sending, err error) {
-	if in.agentID, err = s.pathAgent(c); err != nil {
-		return in, err
+// toAgent reads a request to send messages to the agent in the path.
+func (s *Server) toAgent(a *rest.API, c echo.Context) (request sending, err error) {
+	if request.agentID, err = s.pathAgent(c); err != nil {
+		return request, err
 	}
-	in.conversation = recall.DefaultConversation
-	if in.body, in.warnings, err = rest.ReadJSON[letta.SendMessages](a, c, maxMessageBytes); err != nil {
-		return in, err
+	request.conversation = recall.DefaultConversation
+	if request.body, request.warnings, err = rest.ReadJSON[letta.SendMessages](a, c, maxMessageBytes); err != nil {
+		return request, err
 	}
-	return in, cmp.Or(in.body.CheckAgent(in.agentID), in.body.CheckConversation("default",
+	return request, cmp.Or(request.body.CheckAgent(request.agentID), request.body.CheckConversation("default",
 		"POST /v1/conversations/{conversation_id}/messages"))
 }
 
-// sendToConversation answers a request to the agent of a conversation.
+// sendToConversation sends messages to the agent of a conversation.
 func (s *Server) sendToConversation(a *rest.API, c echo.Context) error {
-	in, path := sending{}, c.Param("conversation_id")
+	request, path := sending{}, c.Param("conversation_id")
 	conversation, err := s.inConversation(c, func() (agentID string, err error) {
-		in.body, in.warnings, err = rest.ReadJSON[letta.SendMessages](a, c, maxMessageBytes)
+		request.body, request.warnings, err = rest.ReadJSON[letta.SendMessages](a, c, maxMessageBytes)
 		if err != nil {
 			return "", err
 		}
-		return in.body.AgentID.Value, in.body.CheckConversation(path, "it in the path")
+		return request.body.AgentID.Value, request.body.CheckConversation(path, "it in the path")
 	})
 	if err != nil {
 		return err
 	}
-	if err := in.body.CheckAgent(conversation.AgentID); err != nil {
+	if err := request.body.CheckAgent(conversation.AgentID); err != nil {
 		return err
 	}
-	in.agentID, in.conversation = conversation.AgentID, conversation.ID
-	in.streams = !in.body.Streaming.Set || in.body.Streaming.Null || in.body.Streaming.Value
-	return s.send(a, c, in)
+	request.agentID, request.conversation = conversation.AgentID, conversation.ID
+	request.streams = !request.body.Streaming.Set || request.body.Streaming.Null || request.body.Streaming.Value
+	return s.send(a, c, request)
 }
 
-// sending is a request to an agent.
+// sending is a request to send messages to an agent.
 type sending struct {
 	agentID, conversation string
 	body                  *letta.SendMessages
@@ -105,44 +105,44 @@ type sending struct {
 	streams               bool
 }
 
-// start starts the run of a request.
-func (s *Server) start(a *rest.API, c echo.Context, in sending, background bool) (loop.Started, error) {
-	r, err := in.body.Request(in.streams)
+// start starts a run for a request. background runs go on without the client.
+func (s *Server) start(a *rest.API, c echo.Context, request sending, background bool) (loop.Started, error) {
+	r, err := request.body.Request(request.streams)
 	if err != nil {
 		return loop.Started{}, err
 	}
-	r.AgentID, r.Conversation, r.Background = in.agentID, in.conversation, r.Background || background
+	r.AgentID, r.Conversation, r.Background = request.agentID, request.conversation, r.Background || background
 	ctx, cancel := s.bounded(c)
 	defer cancel()
 	started, err := s.Loop.Start(ctx, rest.Org(ctx), r)
 	return started, runProblem(s.whyBusy(ctx, a, err))
 }
 
-func (s *Server) send(a *rest.API, c echo.Context, in sending) error {
-	started, err := s.start(a, c, in, false)
+func (s *Server) send(a *rest.API, c echo.Context, request sending) error {
+	started, err := s.start(a, c, request, false)
 	if err != nil {
 		return err
 	}
-	in.warnings.InHeader(c)
-	pings := !in.body.Pings.Set || in.body.Pings.Null || in.body.Pings.Value
+	request.warnings.InHeader(c)
+	pings := !request.body.Pings.Set || request.body.Pings.Null || request.body.Pings.Value
 	switch {
-	case in.streams && started.Run.Background:
+	case request.streams && started.Run.Background:
 		return s.streamItems(a, c, started.Run, itemStream{pings: pings})
-	case in.streams:
+	case request.streams:
 		return s.streamEvents(c, started, pings)
 	}
-	return answerWhole(c, started, in.warnings)
+	return answerWhole(c, started, request.warnings)
 }
 
 func (s *Server) sendAsync(a *rest.API, c echo.Context) error {
-	in, err := s.toAgent(a, c)
+	request, err := s.toAgent(a, c)
 	if err != nil {
 		return err
 	}
-	in.streams = true
-	started, err := s.start(a, c, in, true)
+	request.streams = true
+	started, err := s.start(a, c, request, true)
 	if err != nil {
 		return err
 	}
-	return in.warnings.Answer(c, http.StatusOK, letta.RunOf(started.Run))
+	return request.warnings.Answer(c, http.StatusOK, letta.RunOf(started.Run))
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// agentHeader names the agent of a message to /mcp.
+// agentHeader is the header that names the agent in a request to /mcp.
 const agentHeader = "Loci-Agent"
 
 func (s *Server) mcpRoutes(a *rest.API) {
@@ -49,10 +49,10 @@ func (s *Server) mcpRoutes(a *rest.API) {
 	}
 }
 
-// listens reports whether a message only waits for changes.
+// listens reports whether a request only waits for changes.
 func listens(r *http.Request) bool { return r.Header.Get(mcp.MethodHeader) == mcp.Listen }
 
-// mcpRoutes answers messages of the Model Context Protocol.
+// mcpRoutes handles requests of the Model Context Protocol.
 type mcpRoutes struct {
 	*Server
 	api *rest.API
@@ -66,7 +66,7 @@ func (s *Server) newMCP(a *rest.API) *mcp.Server {
 		MustHave: s.mustHaveTool, Fault: rest.Fault, Remember: s.remember, Explain: a.Explain, Fixtures: s.MCPFixtures})
 }
 
-// remember appends turns as capture does.
+// remember appends turns, as capture does.
 func (s *Server) remember(ctx context.Context, a agent.Agent, conversation string, turns []recall.Draft) (
 	[]recall.Appended, error) {
 	recorded, err := s.Loop.Record(ctx, rest.Org(ctx), a, loop.Record{Conversation: conversation,
@@ -74,7 +74,7 @@ func (s *Server) remember(ctx context.Context, a agent.Agent, conversation strin
 	if err != nil {
 		return nil, runProblem(err)
 	}
-	// The turns are stored: a later failure is no error of the call.
+	// The turns are stored: a later failure must not fail the call.
 	if err := s.Agents.AfterAppend(ctx, rest.Org(ctx), a, recorded.Conversation); err != nil {
 		s.Log.WarnContext(ctx, "what follows an append is not queued", "conversation", recorded.Conversation.ID, "error",
 			err)
@@ -82,7 +82,7 @@ func (s *Server) remember(ctx context.Context, a agent.Agent, conversation strin
 	return recorded.Messages, nil
 }
 
-// serveNamed answers a message to /mcp, for the agent that a header names, or the only one that the key is for.
+// serveNamed handles a request to /mcp. The agent is the one that a header names, or the only one that the key allows.
 func (m *mcpRoutes) serveNamed(c echo.Context) error {
 	if err := agentNamedOnce(c.Request()); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (m *mcpRoutes) serveNamed(c echo.Context) error {
 	return m.serve(c)
 }
 
-// agentNamedOnce returns an error if the header names two agents.
+// agentNamedOnce returns an error if the request has the header with the agent twice.
 func agentNamedOnce(r *http.Request) error {
 	if why := mcp.Twice(r.Header, agentHeader); why != "" {
 		return rest.Malformed(why)
@@ -109,7 +109,7 @@ func agentNamedOnce(r *http.Request) error {
 	return nil
 }
 
-// serve answers a message.
+// serve handles a request for the agent in the path.
 func (m *mcpRoutes) serve(c echo.Context) error {
 	if err := refuseOtherOrigins(c.Request()); err != nil {
 		return err
@@ -121,7 +121,7 @@ func (m *mcpRoutes) serve(c echo.Context) error {
 	if err := agentNamedOnce(c.Request()); err != nil {
 		return err
 	}
-	if named := c.Request().Header.Get(agentHeader); named != "" && named != id {
+	if headerID := c.Request().Header.Get(agentHeader); headerID != "" && headerID != id {
 		return rest.Unprocessable("header."+agentHeader, "is another agent than that of the path: leave it out")
 	}
 	ctx := c.Request().Context()
@@ -153,7 +153,7 @@ func (m *mcpRoutes) serve(c echo.Context) error {
 	return err
 }
 
-// onlyTools returns an error for a parameter other than tools: a client that misspelled it would be shown all of them.
+// onlyTools returns an error for a query parameter other than tools: a client that misspelled it would get all tools.
 func onlyTools(query url.Values) error {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		if name != "tools" {
@@ -163,10 +163,10 @@ func onlyTools(query url.Values) error {
 	return nil
 }
 
-// sessionTools is the group of the tools that store what a client says.
+// sessionTools is the group of the tools that store a client's turns.
 const sessionTools = "session"
 
-// chosen returns the tools that a query chooses; nil for all.
+// chosen returns the tools that a query selects; nil for all.
 func (m *mcpRoutes) chosen(query url.Values) ([]string, error) {
 	if !query.Has("tools") {
 		return nil, nil
@@ -175,14 +175,14 @@ func (m *mcpRoutes) chosen(query url.Values) ([]string, error) {
 	for i, word := range words {
 		words[i] = strings.TrimSpace(word)
 	}
-	chosen, err := m.Tools.Chosen(words, map[string]string{mcp.RememberTurns: sessionTools})
+	tools, err := m.Tools.Chosen(words, map[string]string{mcp.RememberTurns: sessionTools})
 	if err != nil {
 		return nil, rest.Unprocessable("query.tools", err.Error())
 	}
-	return chosen, nil
+	return tools, nil
 }
 
-// refuseOtherOrigins returns an error for a request of a web page that another host has sent.
+// refuseOtherOrigins returns an error for a request from a web page of another host.
 func refuseOtherOrigins(r *http.Request) error {
 	origin := r.Header.Get("Origin")
 	if origin == "" {

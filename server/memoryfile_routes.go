@@ -64,13 +64,13 @@ func (s *Server) memoryFileRoutes(a *rest.API) {
 		s.searchMemory, rest.Own)
 }
 
-// MemoryFilePath names a file or a directory of a tree in the query.
+// MemoryFilePath names a file or a directory of a tree by its path.
 type MemoryFilePath struct {
 	OfTree
 	Path string `query:"path" required:"true" doc:"Such as /memories/notes.md."`
 }
 
-// MemoryFileName names a file of a tree in the query.
+// MemoryFileName names a file of a tree by its path or by its id.
 type MemoryFileName struct {
 	OfTree
 	Path   string `query:"path" doc:"Of a file that is not deleted."`
@@ -79,25 +79,25 @@ type MemoryFileName struct {
 
 func (m MemoryFileName) of() memoryfile.Of { return memoryfile.Of{Path: m.Path, ID: m.FileID} }
 
-func (s *Server) listMemoryFiles(ctx context.Context, in *struct {
+func (s *Server) listMemoryFiles(ctx context.Context, input *struct {
 	OfTree
 	Path string `query:"path" default:"/memories" doc:"Of a directory: only what is in it, at any depth."`
 	letta.HeldAt
 }) ([]letta.MemoryEntry, error) {
-	held, err := in.Held(nil)
+	held, err := input.Held(nil)
 	if err != nil {
 		return nil, err
 	}
-	list, err := s.MemoryFiles.List(ctx, rest.Org(ctx), string(in.TreeID), in.Path, held)
+	list, err := s.MemoryFiles.List(ctx, rest.Org(ctx), string(input.TreeID), input.Path, held)
 	return rest.Each(list, letta.MemoryEntryOf), err
 }
 
-func (s *Server) getMemoryFile(ctx context.Context, in *MemoryFilePath) (letta.MemoryFile, error) {
-	f, err := s.MemoryFiles.File(ctx, rest.Org(ctx), string(in.TreeID), in.Path)
+func (s *Server) getMemoryFile(ctx context.Context, input *MemoryFilePath) (letta.MemoryFile, error) {
+	f, err := s.MemoryFiles.File(ctx, rest.Org(ctx), string(input.TreeID), input.Path)
 	return letta.MemoryFile{File: f}, err
 }
 
-// withFile adds the stored file to the error of a change that expected another.
+// withFile adds the stored file to the error of a change that expected another state of the file.
 func withFile(c memoryfile.Changed, err error) (letta.ChangedMemoryFile, error) {
 	if mismatch, ok := errors.AsType[*memoryfile.MismatchError](err); ok {
 		err = rest.Conflict(mismatch.Error(), mismatch.Current)
@@ -108,115 +108,115 @@ func withFile(c memoryfile.Changed, err error) (letta.ChangedMemoryFile, error) 
 	return letta.ChangedMemoryFile{File: c.File, Notes: rest.Each(c.Notes, func(note string) string { return note })}, err
 }
 
-func (s *Server) writeMemoryFile(ctx context.Context, in *struct {
+func (s *Server) writeMemoryFile(ctx context.Context, input *struct {
 	OfTree
 	Body letta.WriteMemoryFile
 }) (letta.ChangedMemoryFile, error) {
-	f, dates, err := in.Body.New()
+	f, dates, err := input.Body.New()
 	if err != nil {
 		return letta.ChangedMemoryFile{}, err
 	}
-	return withFile(s.MemoryFiles.WriteDated(ctx, in.at(ctx), f, dates))
+	return withFile(s.MemoryFiles.WriteDated(ctx, input.at(ctx), f, dates))
 }
 
-func (s *Server) updateMemoryFile(ctx context.Context, in *struct {
+func (s *Server) updateMemoryFile(ctx context.Context, input *struct {
 	OfTree
 	Body letta.UpdateMemoryFile
 }) (letta.ChangedMemoryFile, error) {
-	dates, err := in.Body.Dates()
+	dates, err := input.Body.Dates()
 	if err != nil {
 		return letta.ChangedMemoryFile{}, err
 	}
-	return withFile(s.MemoryFiles.Date(ctx, in.at(ctx), in.Body.Path, dates))
+	return withFile(s.MemoryFiles.Date(ctx, input.at(ctx), input.Body.Path, dates))
 }
 
-func (s *Server) deleteMemoryFile(ctx context.Context, in *struct {
+func (s *Server) deleteMemoryFile(ctx context.Context, input *struct {
 	MemoryFilePath
 	ExpectedSHA256 string `query:"expected_sha256" doc:"Of the file's text; a 409 with the file if it has another."`
 }) (letta.MemoryPaths, error) {
-	gone, notes, err := s.MemoryFiles.Delete(ctx, in.at(ctx), in.Path, in.ExpectedSHA256)
+	deleted, notes, err := s.MemoryFiles.Delete(ctx, input.at(ctx), input.Path, input.ExpectedSHA256)
 	_, err = withFile(memoryfile.Changed{}, err)
-	return letta.NewMemoryPaths(gone, notes), err
+	return letta.NewMemoryPaths(deleted, notes), err
 }
 
-func (s *Server) renameMemoryFile(ctx context.Context, in *struct {
+func (s *Server) renameMemoryFile(ctx context.Context, input *struct {
 	OfTree
 	Body letta.RenameMemoryFile
 }) (letta.MemoryPaths, error) {
-	renamed, notes, err := s.MemoryFiles.Rename(ctx, in.at(ctx), in.Body.OldPath, in.Body.NewPath)
+	renamed, notes, err := s.MemoryFiles.Rename(ctx, input.at(ctx), input.Body.OldPath, input.Body.NewPath)
 	return letta.NewMemoryPaths(renamed, notes), err
 }
 
-func (s *Server) memoryVersions(ctx context.Context, in *struct {
+func (s *Server) memoryVersions(ctx context.Context, input *struct {
 	MemoryFileName
 	BeforeVersion int `query:"before_version" minimum:"1" doc:"Versions before this one."`
 	Limit         int `query:"limit" minimum:"1" maximum:"1000" default:"50"`
 }) ([]letta.MemoryVersion, error) {
-	list, err := s.MemoryFiles.Versions(ctx, in.at(ctx), in.of(), in.BeforeVersion, in.Limit)
+	list, err := s.MemoryFiles.Versions(ctx, input.at(ctx), input.of(), input.BeforeVersion, input.Limit)
 	return rest.Each(list, letta.MemoryVersionOf), err
 }
 
-func (s *Server) memoryVersion(ctx context.Context, in *struct {
+func (s *Server) memoryVersion(ctx context.Context, input *struct {
 	MemoryFileName
 	Version int `path:"version" minimum:"1"`
 }) (letta.MemoryVersion, error) {
-	v, err := s.MemoryFiles.Version(ctx, in.at(ctx), in.of(), in.Version)
+	v, err := s.MemoryFiles.Version(ctx, input.at(ctx), input.of(), input.Version)
 	return letta.MemoryVersionOf(v), err
 }
 
-func (s *Server) memoryDiff(ctx context.Context, in *struct {
+func (s *Server) memoryDiff(ctx context.Context, input *struct {
 	MemoryFileName
 	From int `query:"from" minimum:"1" required:"true"`
 	To   int `query:"to" minimum:"1" required:"true"`
 }) (letta.BlockDiff, error) {
-	text, err := s.MemoryFiles.Diff(ctx, in.at(ctx), in.of(), in.From, in.To)
-	return letta.BlockDiff{From: in.From, To: in.To, Diff: text}, err
+	text, err := s.MemoryFiles.Diff(ctx, input.at(ctx), input.of(), input.From, input.To)
+	return letta.BlockDiff{From: input.From, To: input.To, Diff: text}, err
 }
 
-func (s *Server) restoreMemoryVersion(ctx context.Context, in *struct {
+func (s *Server) restoreMemoryVersion(ctx context.Context, input *struct {
 	OfTree
 	Body letta.RestoreMemoryFile
 }) (letta.ChangedMemoryFile, error) {
-	b := in.Body
+	b := input.Body
 	if err := letta.CheckSHA256(b.ExpectedSHA256); err != nil {
 		return letta.ChangedMemoryFile{}, err
 	}
-	return withFile(s.MemoryFiles.Restore(ctx, in.at(ctx), memoryfile.Of{Path: b.Path.Value, ID: b.FileID.Value},
+	return withFile(s.MemoryFiles.Restore(ctx, input.at(ctx), memoryfile.Of{Path: b.Path.Value, ID: b.FileID.Value},
 		b.Version, b.ExpectedSHA256.Value))
 }
 
-func (s *Server) redactMemoryText(ctx context.Context, in *struct {
+func (s *Server) redactMemoryText(ctx context.Context, input *struct {
 	OfTree
 	Body letta.RedactMemoryText
 }) (letta.MemoryRedaction, error) {
-	r, err := s.MemoryFiles.Redact(ctx, in.at(ctx), in.Body.Text)
+	r, err := s.MemoryFiles.Redact(ctx, input.at(ctx), input.Body.Text)
 	return letta.MemoryRedaction{Redaction: r}, err
 }
 
-// MemoryManifest is the path of the manifest of a tree, with a manifest.
+// MemoryManifest is a new manifest for a tree.
 type MemoryManifest struct {
 	OfTree
 	Body memoryfile.Manifest
 }
 
-func (s *Server) memoryManifest(ctx context.Context, in *OfTree) (letta.MemoryManifest, error) {
-	m, own, err := s.MemoryFiles.Manifest(ctx, rest.Org(ctx), string(in.TreeID))
+func (s *Server) memoryManifest(ctx context.Context, input *OfTree) (letta.MemoryManifest, error) {
+	m, own, err := s.MemoryFiles.Manifest(ctx, rest.Org(ctx), string(input.TreeID))
 	return letta.MemoryManifest{Manifest: m, IsDefault: !own}, err
 }
 
-func (s *Server) setMemoryManifest(ctx context.Context, in *MemoryManifest) (letta.MemoryManifest, error) {
-	if _, err := s.MemoryFiles.SetManifest(ctx, in.at(ctx), in.Body); err != nil {
+func (s *Server) setMemoryManifest(ctx context.Context, input *MemoryManifest) (letta.MemoryManifest, error) {
+	if _, err := s.MemoryFiles.SetManifest(ctx, input.at(ctx), input.Body); err != nil {
 		return letta.MemoryManifest{}, err
 	}
-	return s.memoryManifest(ctx, &in.OfTree)
+	return s.memoryManifest(ctx, &input.OfTree)
 }
 
-func (s *Server) lintMemory(ctx context.Context, in *OfTree) (letta.MemoryLint, error) {
-	l, err := s.MemoryFiles.Lint(ctx, rest.Org(ctx), string(in.TreeID))
+func (s *Server) lintMemory(ctx context.Context, input *OfTree) (letta.MemoryLint, error) {
+	l, err := s.MemoryFiles.Lint(ctx, rest.Org(ctx), string(input.TreeID))
 	return letta.MemoryLint{Lint: l}, err
 }
 
-func (s *Server) searchMemory(ctx context.Context, in *struct {
+func (s *Server) searchMemory(ctx context.Context, input *struct {
 	OfTree
 	Query string `query:"query" required:"true" doc:"Words or a question."`
 	Limit int    `query:"limit" minimum:"1" maximum:"100" default:"10"`
@@ -224,34 +224,34 @@ func (s *Server) searchMemory(ctx context.Context, in *struct {
 	letta.SearchMode
 	letta.Explained
 }) ([]letta.MemoryHit, error) {
-	held, err := in.Held(nil)
+	held, err := input.Held(nil)
 	if err != nil {
 		return nil, err
 	}
-	mode, err := s.searchMode(in.Mode)
+	mode, err := s.searchMode(input.Mode)
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.MemoryFiles.Search(ctx, rest.Org(ctx), string(in.TreeID),
-		memoryfile.Query{Text: in.Query, Held: held, Limit: in.Limit, Explain: in.Explain, Weight: in.Weight,
+	r, err := s.MemoryFiles.Search(ctx, rest.Org(ctx), string(input.TreeID),
+		memoryfile.Query{Text: input.Query, Held: held, Limit: input.Limit, Explain: input.Explain, Weight: input.Weight,
 			WordsOnly: mode == recall.ByWords, MeaningOnly: mode == recall.ByMeaning})
 	rest.Warn(ctx, r.Sentences()...)
 	return rest.Each(r.Hits, func(h memoryfile.Hit) letta.MemoryHit { return letta.MemoryHit{Hit: h} }), err
 }
 
-func (s *Server) compressMemory(ctx context.Context, in *struct {
+func (s *Server) compressMemory(ctx context.Context, input *struct {
 	OfTree
 	Body letta.CompressMemory
 }) (letta.MemoryProposal, error) {
-	p, err := s.Agents.CompressMemory(ctx, in.at(ctx), in.Body.Content.Pointer())
+	p, err := s.Agents.CompressMemory(ctx, input.at(ctx), input.Body.Content.Pointer())
 	return letta.MemoryProposal{Proposal: p}, err
 }
 
-func (s *Server) writeMemoryFiles(ctx context.Context, in *struct {
+func (s *Server) writeMemoryFiles(ctx context.Context, input *struct {
 	OfTree
 	Body letta.WriteMemoryFiles
 }) (letta.MemoryPaths, error) {
-	written, notes, err := s.MemoryFiles.WriteAll(ctx, in.at(ctx), in.Body.Files)
+	written, notes, err := s.MemoryFiles.WriteAll(ctx, input.at(ctx), input.Body.Files)
 	_, err = withFile(memoryfile.Changed{}, err)
 	return letta.NewMemoryPaths(rest.Each(written, func(f memoryfile.File) string { return f.Path }), notes), err
 }

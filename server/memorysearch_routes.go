@@ -18,7 +18,7 @@ func (s *Server) memorySearchRoutes(a *rest.API) {
 		withAgent(s, s.searchAllMemories), rest.Own)
 }
 
-// MemorySearch is the answer of a search in all memories.
+// MemorySearch is the result of a search in all memories.
 type MemorySearch struct {
 	Hits       []memorysearch.MemoryFound `json:"hits" doc:"The best first."`
 	Ranking    string                     `json:"ranking" enum:"words,words and meaning" doc:"What they were ranked by."`
@@ -29,7 +29,7 @@ type MemorySearch struct {
 	Explanations map[memorysearch.Kind]*rank.Explanation `json:"explain,omitempty" doc:"Of each kind, with explain=true."`
 }
 
-func (s *Server) searchAllMemories(ctx context.Context, a agent.Agent, in *struct {
+func (s *Server) searchAllMemories(ctx context.Context, a agent.Agent, input *struct {
 	rest.OfAgent
 	Query string   `query:"query" required:"true" doc:"Words or a question."`
 	Kinds []string `query:"kinds,explode" enum:"working_memory,block,memory_file,passage,file,message" doc:"Else all."`
@@ -38,22 +38,22 @@ func (s *Server) searchAllMemories(ctx context.Context, a agent.Agent, in *struc
 	letta.SearchMode
 	letta.Explained
 }) (MemorySearch, error) {
-	held, err := in.Held(a.Zone())
+	held, err := input.Held(a.Zone())
 	if err != nil {
 		return MemorySearch{}, err
 	}
-	mode, err := s.searchMode(in.Mode)
+	mode, err := s.searchMode(input.Mode)
 	if err != nil {
 		return MemorySearch{}, err
 	}
-	q := memorysearch.Query{Org: rest.Org(ctx), Agent: a, Text: in.Query, Limit: in.Limit, Held: held,
-		Explain: in.Explain, Mode: mode, Weight: in.Weight,
-		Kinds: rest.Each(in.Kinds, func(k string) memorysearch.Kind { return memorysearch.Kind(k) })}
+	q := memorysearch.Query{Org: rest.Org(ctx), Agent: a, Text: input.Query, Limit: input.Limit, Held: held,
+		Explain: input.Explain, Mode: mode, Weight: input.Weight,
+		Kinds: rest.Each(input.Kinds, func(k string) memorysearch.Kind { return memorysearch.Kind(k) })}
 	r, err := s.Tools.SearchMemory(ctx, q)
-	found := MemorySearch{Hits: r.Hits, Ranking: "words", KnownPlace: r.Known,
+	result := MemorySearch{Hits: r.Hits, Ranking: "words", KnownPlace: r.Known,
 		Note: strings.Join(r.Sentences(), " "), SearchedFor: r.SearchedFor, Explanations: r.Explanations}
 	if r.Meaning {
-		found.Ranking = "words and meaning"
+		result.Ranking = "words and meaning"
 	}
-	return found, err
+	return result, err
 }

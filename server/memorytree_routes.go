@@ -42,7 +42,7 @@ func (s *Server) memoryTreeRoutes(a *rest.API) {
 		withAgent(s, s.runMemoryCommand), rest.Own)
 }
 
-// OfTree is the path of a tree of memory files.
+// OfTree holds the path parameter of operations on a tree of memory files.
 type OfTree struct {
 	TreeID rest.TreeID `path:"tree_id"`
 }
@@ -51,56 +51,57 @@ func (o OfTree) at(ctx context.Context) memoryfile.At {
 	return memoryfile.At{Org: rest.Org(ctx), Tree: string(o.TreeID), Author: db.Provenance{KeyID: rest.KeyOf(ctx)}}
 }
 
-func (s *Server) createMemoryTree(ctx context.Context, in *struct {
+func (s *Server) createMemoryTree(ctx context.Context, input *struct {
 	Body letta.CreateMemoryTree
 }) (letta.MemoryTree, error) {
-	t, err := s.MemoryFiles.CreateTree(ctx, rest.Org(ctx), in.Body.Name, in.Body.Update())
+	t, err := s.MemoryFiles.CreateTree(ctx, rest.Org(ctx), input.Body.Name, input.Body.Update())
 	return letta.MemoryTreeOf(t), err
 }
 
-func (s *Server) listMemoryTrees(ctx context.Context, in *struct{ rest.Paging }) ([]letta.MemoryTree, error) {
-	list, err := s.MemoryFiles.Trees(ctx, rest.Org(ctx), in.Page(50, rest.NewestFirst))
+func (s *Server) listMemoryTrees(ctx context.Context, input *struct{ rest.Paging }) ([]letta.MemoryTree, error) {
+	list, err := s.MemoryFiles.Trees(ctx, rest.Org(ctx), input.Page(50, rest.NewestFirst))
 	return rest.Each(list, letta.MemoryTreeOf), err
 }
 
-func (s *Server) getMemoryTree(ctx context.Context, in *OfTree) (letta.MemoryTree, error) {
-	t, err := s.MemoryFiles.Tree(ctx, rest.Org(ctx), string(in.TreeID))
+func (s *Server) getMemoryTree(ctx context.Context, input *OfTree) (letta.MemoryTree, error) {
+	t, err := s.MemoryFiles.Tree(ctx, rest.Org(ctx), string(input.TreeID))
 	return letta.MemoryTreeOf(t), err
 }
 
-func (s *Server) updateMemoryTree(ctx context.Context, in *struct {
+func (s *Server) updateMemoryTree(ctx context.Context, input *struct {
 	OfTree
 	Body letta.UpdateMemoryTree
 }) (letta.MemoryTree, error) {
-	t, err := s.MemoryFiles.UpdateTree(ctx, rest.Org(ctx), string(in.TreeID), in.Body.Update())
+	t, err := s.MemoryFiles.UpdateTree(ctx, rest.Org(ctx), string(input.TreeID), input.Body.Update())
 	return letta.MemoryTreeOf(t), err
 }
 
-func (s *Server) deleteMemoryTree(ctx context.Context, in *OfTree) (rest.Null, error) {
-	return rest.Null{}, s.MemoryFiles.DeleteTree(ctx, rest.Org(ctx), string(in.TreeID))
+func (s *Server) deleteMemoryTree(ctx context.Context, input *OfTree) (rest.Null, error) {
+	return rest.Null{}, s.MemoryFiles.DeleteTree(ctx, rest.Org(ctx), string(input.TreeID))
 }
 
-func (s *Server) memoryTreeAgents(ctx context.Context, in *struct {
+func (s *Server) memoryTreeAgents(ctx context.Context, input *struct {
 	OfTree
 	AgentPage
 }) ([]letta.AgentState, error) {
-	ids, err := s.MemoryFiles.Agents(ctx, rest.Org(ctx), string(in.TreeID))
-	return s.statesOf(ctx, in.AgentPage, ids, err)
+	ids, err := s.MemoryFiles.Agents(ctx, rest.Org(ctx), string(input.TreeID))
+	return s.statesOf(ctx, input.AgentPage, ids, err)
 }
 
-func (s *Server) attachMemoryTree(ctx context.Context, in *struct {
+func (s *Server) attachMemoryTree(ctx context.Context, input *struct {
 	rest.OfAgent
 	OfTree
 	ReadOnly bool `query:"read_only" doc:"The agent's tool cannot change the files."`
 }) (rest.Null, error) {
-	return rest.Null{}, s.MemoryFiles.Attach(ctx, rest.Org(ctx), string(in.AgentID), string(in.TreeID), in.ReadOnly)
+	return rest.Null{}, s.MemoryFiles.Attach(ctx, rest.Org(ctx), string(input.AgentID), string(input.TreeID),
+		input.ReadOnly)
 }
 
-func (s *Server) detachMemoryTree(ctx context.Context, in *struct {
+func (s *Server) detachMemoryTree(ctx context.Context, input *struct {
 	rest.OfAgent
 	OfTree
 }) (rest.Null, error) {
-	return rest.Null{}, s.MemoryFiles.Detach(ctx, rest.Org(ctx), string(in.AgentID), string(in.TreeID))
+	return rest.Null{}, s.MemoryFiles.Detach(ctx, rest.Org(ctx), string(input.AgentID), string(input.TreeID))
 }
 
 func (s *Server) agentMemoryTree(ctx context.Context, a agent.Agent, _ *rest.OfAgent) (letta.AgentMemoryTree,
@@ -118,13 +119,13 @@ func (s *Server) lintAgentMemory(ctx context.Context, a agent.Agent, _ *rest.OfA
 	return letta.MemoryLint{Lint: l}, err
 }
 
-func (s *Server) runMemoryCommand(ctx context.Context, a agent.Agent, in *struct {
+func (s *Server) runMemoryCommand(ctx context.Context, a agent.Agent, input *struct {
 	rest.OfAgent
 	Body rest.Object
 }) (letta.MemoryResult, error) {
 	if err := s.mustHaveTool(ctx, rest.Org(ctx), a, "memory_files"); err != nil {
 		return letta.MemoryResult{}, err
 	}
-	result, err := s.Tools.Run(ctx, caller(ctx, a), "memory_files", []byte(in.Body))
+	result, err := s.Tools.Run(ctx, caller(ctx, a), "memory_files", []byte(input.Body))
 	return letta.MemoryResult{Content: result.Text, IsError: result.IsError}, err
 }

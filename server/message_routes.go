@@ -28,7 +28,7 @@ func (s *Server) messageRoutes(a *rest.API) {
 		"get_message: Get a message. The items that lists show of it.", s.getMessage)
 }
 
-// messages lists the items of a page of messages. The limit counts messages that have items.
+// messages returns the items of each message on a page. The page's limit counts only messages that have items.
 func (s *Server) messages(
 	ctx context.Context, f recall.MessageFilter, p db.Page, o letta.ItemOptions,
 ) ([][]letta.MessageItem, error) {
@@ -46,7 +46,7 @@ func (s *Server) messages(
 		func(m recall.Message) []letta.MessageItem { return o.Items(m) })
 }
 
-// chronological lists a page from the oldest message to the newest, in either order of the page.
+// chronological returns the items of a page from the oldest message to the newest, whatever the order of the page.
 func (s *Server) chronological(
 	ctx context.Context, f recall.MessageFilter, p letta.MessagePaging, o letta.ItemOptions,
 ) ([]letta.MessageItem, error) {
@@ -55,7 +55,7 @@ func (s *Server) chronological(
 	return letta.ItemsOf(shown, newestFirst), err
 }
 
-func (s *Server) agentMessages(ctx context.Context, in *struct {
+func (s *Server) agentMessages(ctx context.Context, input *struct {
 	rest.OfAgent
 	letta.MessagePaging
 	letta.MessageTypes
@@ -67,58 +67,58 @@ func (s *Server) agentMessages(ctx context.Context, in *struct {
 	WithFlushes  bool   `query:"include_flush" doc:"Those of silent turns, too; their purpose is flush."`
 	WithReset    bool   `query:"include_reset" doc:"Those that reset-messages hid, too."`
 }) ([]letta.MessageItem, error) {
-	f := recall.MessageFilter{AgentID: string(in.AgentID), Conversation: in.Conversation, GroupID: in.GroupID,
-		WithErrors: in.WithErrors, WithFlushes: in.WithFlushes, WithReset: in.WithReset}
-	if in.Conversation == f.AgentID {
+	f := recall.MessageFilter{AgentID: string(input.AgentID), Conversation: input.Conversation, GroupID: input.GroupID,
+		WithErrors: input.WithErrors, WithFlushes: input.WithFlushes, WithReset: input.WithReset}
+	if input.Conversation == f.AgentID {
 		f.Conversation = recall.DefaultConversation
 	}
-	return s.chronological(ctx, f, in.MessagePaging, in.Options(in.Types))
+	return s.chronological(ctx, f, input.MessagePaging, input.Options(input.Types))
 }
 
-func (s *Server) allMessages(ctx context.Context, in *struct {
+func (s *Server) allMessages(ctx context.Context, input *struct {
 	letta.MessagePaging
 	letta.MessageTypes
 	Conversation rest.ConversationID `query:"conversation_id" doc:"Of this conversation, or an agent's default one."`
 }) ([]letta.MessageItem, error) {
-	if in.Conversation == recall.DefaultConversation {
+	if input.Conversation == recall.DefaultConversation {
 		return []letta.MessageItem{}, nil
 	}
-	agentID, id := in.Conversation.Of("")
+	agentID, id := input.Conversation.Of("")
 	f := recall.MessageFilter{AgentID: agentID, Conversation: id}
-	return s.chronological(ctx, f, in.MessagePaging, letta.SpeechTool{}.Options(in.Types))
+	return s.chronological(ctx, f, input.MessagePaging, letta.SpeechTool{}.Options(input.Types))
 }
 
-// getMessage shows calls as lists do, and results that lists leave out.
-func (s *Server) getMessage(ctx context.Context, in *struct {
+// getMessage shows a message's calls as lists do. It also shows results that lists leave out.
+func (s *Server) getMessage(ctx context.Context, input *struct {
 	MessageID rest.MessageID `path:"message_id"`
 }) ([]letta.MessageItem, error) {
-	m, err := s.Recall.Message(ctx, rest.Org(ctx), string(in.MessageID))
+	m, err := s.Recall.Message(ctx, rest.Org(ctx), string(input.MessageID))
 	if err != nil {
 		return nil, err
 	}
 	return letta.SpeechTool{}.Options(nil).Items(m), nil
 }
 
-// changeMessage refuses what Letta refuses: a message of the log never changes.
-func (s *Server) changeMessage(ctx context.Context, in *struct {
+// changeMessage refuses the change: messages of the log never change. Letta has this operation, and refuses the same.
+func (s *Server) changeMessage(ctx context.Context, input *struct {
 	rest.OfAgent
 	MessageID rest.MessageID `path:"message_id"`
 	Body      struct{}
 }) (rest.Null, error) {
-	if _, err := s.Agents.Agent(ctx, rest.Org(ctx), string(in.AgentID)); err != nil {
+	if _, err := s.Agents.Agent(ctx, rest.Org(ctx), string(input.AgentID)); err != nil {
 		return rest.Null{}, err
 	}
 	return rest.Null{}, rest.NotAllowed(
 		"Messages are never changed. To correct one, append a message; to start over, reset the agent's messages")
 }
 
-func (s *Server) resetMessages(ctx context.Context, in *struct {
+func (s *Server) resetMessages(ctx context.Context, input *struct {
 	rest.OfAgent
 	Body struct {
 		AddDefault rest.Opt[bool] `json:"add_default_initial_messages,omitzero" doc:"Ignored: there is only a prompt."`
 	}
 }) (letta.AgentState, error) {
-	c, err := s.Recall.Conversation(ctx, rest.Org(ctx), string(in.AgentID), recall.DefaultConversation)
+	c, err := s.Recall.Conversation(ctx, rest.Org(ctx), string(input.AgentID), recall.DefaultConversation)
 	if err != nil {
 		return letta.AgentState{}, err
 	}
@@ -128,17 +128,17 @@ func (s *Server) resetMessages(ctx context.Context, in *struct {
 	if err := s.endSession(ctx, c, agent.OnReset); err != nil {
 		return letta.AgentState{}, err
 	}
-	a, err := s.Agents.Reset(ctx, rest.Org(ctx), string(in.AgentID))
+	a, err := s.Agents.Reset(ctx, rest.Org(ctx), string(input.AgentID))
 	return s.shown(ctx, a, err)
 }
 
-func (s *Server) expand(ctx context.Context, in *struct {
+func (s *Server) expand(ctx context.Context, input *struct {
 	rest.OfAgent
 	ClipID  rest.ClipID `path:"clip_id" doc:"Of a clipped text or a message, or a range of the log: seq 120-188."`
 	Offset  int         `query:"offset" minimum:"0" doc:"In bytes."`
 	Limit   int         `query:"limit" minimum:"1" maximum:"1048576" doc:"In bytes; 16,000 if absent."`
 	Pattern string      `query:"pattern" doc:"A regular expression of RE2. Its lines are returned, not the text."`
 }) (recall.Expansion, error) {
-	return s.Recall.Expand(ctx, rest.Org(ctx), string(in.AgentID),
-		recall.ExpandQuery{ID: string(in.ClipID), Offset: in.Offset, Limit: in.Limit, Pattern: in.Pattern})
+	return s.Recall.Expand(ctx, rest.Org(ctx), string(input.AgentID),
+		recall.ExpandQuery{ID: string(input.ClipID), Offset: input.Offset, Limit: input.Limit, Pattern: input.Pattern})
 }

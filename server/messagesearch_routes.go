@@ -21,7 +21,7 @@ func (s *Server) messageSearchRoutes(a *rest.API) {
 		"search_messages: Search messages. Texts of users and agents, by meaning and by words.", s.searchMessages)
 }
 
-// searchMode returns what a search ranks by. ErrNoEndpoint if that is meaning, and there is no embedding model.
+// searchMode returns the mode of ranking. ErrNoEndpoint if the mode is by meaning and there is no embedding model.
 func (s *Server) searchMode(mode string) (recall.Mode, error) {
 	if recall.Mode(mode) == recall.ByMeaning && s.Endpoint == nil {
 		return "", recall.ErrNoEndpoint
@@ -29,19 +29,19 @@ func (s *Server) searchMode(mode string) (recall.Mode, error) {
 	return recall.Mode(mode), nil
 }
 
-// query returns the search of a request.
-func (s *Server) query(ctx context.Context, in letta.MessageQuery, text string) (recall.Query, error) {
-	agentID, conversation := rest.ConversationID(in.Conversation.Value).Of(in.AgentID.Value)
-	q := recall.Query{Text: text, AgentID: agentID, Conversation: conversation, Mode: recall.Mode(in.Mode.Value),
-		Limit: cmp.Or(in.Limit.Value, letta.DefaultFound), Offset: in.Offset.Value, After: in.After.Value,
-		WithReset: in.WithReset.Value,
-		Roles:     rest.Each(in.Roles.Value, func(role string) recall.Role { return recall.Role(role) })}
+// query turns a request into a search.
+func (s *Server) query(ctx context.Context, input letta.MessageQuery, text string) (recall.Query, error) {
+	agentID, conversation := rest.ConversationID(input.Conversation.Value).Of(input.AgentID.Value)
+	q := recall.Query{Text: text, AgentID: agentID, Conversation: conversation, Mode: recall.Mode(input.Mode.Value),
+		Limit: cmp.Or(input.Limit.Value, letta.DefaultFound), Offset: input.Offset.Value, After: input.After.Value,
+		WithReset: input.WithReset.Value,
+		Roles:     rest.Each(input.Roles.Value, func(role string) recall.Role { return recall.Role(role) })}
 	if q.Conversation == recall.DefaultConversation && q.AgentID == "" {
 		return q, rest.Unprocessable("body.agent_id", "required where the conversation is named 'default'")
 	}
 	if agentID == "" && conversation != "" {
 		c, err := s.Recall.Conversation(ctx, rest.Org(ctx), "", conversation)
-		if err != nil && !errors.Is(err, db.ErrNotFound) { // the search says what it does not find
+		if err != nil && !errors.Is(err, db.ErrNotFound) { // the search reports a conversation that does not exist
 			return q, err
 		}
 		agentID = c.AgentID
@@ -50,30 +50,30 @@ func (s *Server) query(ctx context.Context, in letta.MessageQuery, text string) 
 	if q.Zone, err = s.Agents.Zone(ctx, rest.Org(ctx), agentID); err != nil {
 		return q, err
 	}
-	if q.Start, err = recall.ParseStart(in.Start.Value, q.Zone); err != nil {
+	if q.Start, err = recall.ParseStart(input.Start.Value, q.Zone); err != nil {
 		return q, rest.Unprocessable("body.start_date", err.Error())
 	}
-	if q.End, err = recall.ParseEnd(in.End.Value, q.Zone); err != nil {
+	if q.End, err = recall.ParseEnd(input.End.Value, q.Zone); err != nil {
 		return q, rest.Unprocessable("body.end_date", err.Error())
 	}
 	rest.Warn(ctx, letta.SpanWarnings(q.Start, q.End)...)
 	return q, nil
 }
 
-// searchMessages finds texts of users and agents. Calls of tools and their results are found by
-// /v1/agents/messages/search.
-func (s *Server) searchMessages(ctx context.Context, in *struct {
+// searchMessages finds texts of users and agents. The operation /v1/agents/messages/search also finds tool calls and
+// results.
+func (s *Server) searchMessages(ctx context.Context, input *struct {
 	letta.Explained
 	Body struct {
 		letta.MessageQuery
 		Query string `json:"query"`
 	}
 }) ([]letta.FoundMessage, error) {
-	q, err := s.query(ctx, in.Body.MessageQuery, in.Body.Query)
+	q, err := s.query(ctx, input.Body.MessageQuery, input.Body.Query)
 	if err != nil {
 		return nil, err
 	}
-	q.Explain, q.Weight = in.Explain, in.Weight
+	q.Explain, q.Weight = input.Explain, input.Weight
 	spoken := []recall.Role{recall.User, recall.Assistant}
 	if len(q.Roles) == 0 {
 		q.Roles = spoken
@@ -87,7 +87,7 @@ func (s *Server) searchMessages(ctx context.Context, in *struct {
 	offset, end, found, more := q.Offset, q.Offset+q.Limit, []letta.FoundMessage{}, true
 	q.Offset = 0
 	var results recall.Results
-	for ; more && len(found) < end; q.Offset += q.Limit { // some messages say nothing, some several things
+	for ; more && len(found) < end; q.Offset += q.Limit { // some messages yield no result, and some yield several
 		q.Limit = min(end-len(found), recall.SearchMax)
 		if results, err = s.Recall.Search(ctx, rest.Org(ctx), q); err != nil {
 			return nil, err
@@ -107,18 +107,18 @@ func (s *Server) searchMessages(ctx context.Context, in *struct {
 	return page, nil
 }
 
-func (s *Server) searchInternal(ctx context.Context, in *struct {
+func (s *Server) searchInternal(ctx context.Context, input *struct {
 	letta.Explained
 	Body struct {
 		letta.MessageQuery
 		Query rest.Opt[string] `json:"query,omitzero" doc:"The newest messages if absent."`
 	}
 }) ([]letta.FoundInternal, error) {
-	q, err := s.query(ctx, in.Body.MessageQuery, in.Body.Query.Value)
+	q, err := s.query(ctx, input.Body.MessageQuery, input.Body.Query.Value)
 	if err != nil {
 		return nil, err
 	}
-	q.Explain, q.Weight = in.Explain, in.Weight
+	q.Explain, q.Weight = input.Explain, input.Weight
 	results, err := s.Recall.Search(ctx, rest.Org(ctx), q)
 	rest.Warn(ctx, results.Sentences()...)
 	found := rest.Each(results.Hits, letta.FoundInternalOf)

@@ -22,10 +22,10 @@ func (s *Server) metricsRoutes(a *rest.API) {
 		}, rest.Own)
 }
 
-// observe counts a request that was answered.
+// observe counts an answered request.
 func (s *Server) observe(r rest.Served) { s.Metrics.Request(r.Method, r.Route, r.Status, r.Took) }
 
-// MetricsHandler serves the metrics at /metrics without a key, for an address that only the operator reaches.
+// MetricsHandler serves the metrics at /metrics without a key. It is for an address that only the operator can reach.
 func (s *Server) MetricsHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", s.Metrics.Handler())

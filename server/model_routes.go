@@ -18,29 +18,30 @@ func (s *Server) modelRoutes(a *rest.API) {
 		"list_embedding_models: List embedding models. The one that texts are embedded with.", s.listEmbeddingModels)
 }
 
-// listModels lists the model that the operator configured, those of its endpoint, and those whose windows are known.
-func (s *Server) listModels(ctx context.Context, in *struct {
+// listModels lists the model that the operator configured, the models of the endpoint, and the models with known
+// windows.
+func (s *Server) listModels(ctx context.Context, input *struct {
 	letta.ModelFilter
 	rest.Paging
 }) ([]letta.Model, error) {
 	var models []letta.Model
-	own, window := s.Agents.DefaultModel(ctx)
-	for _, handle := range slices.Concat([]string{own}, s.Agents.EndpointModels(ctx), agent.Models) {
-		known := slices.ContainsFunc(models, func(m letta.Model) bool { return m.Handle == handle })
+	configured, window := s.Agents.DefaultModel(ctx)
+	for _, handle := range slices.Concat([]string{configured}, s.Agents.EndpointModels(ctx), agent.Models) {
+		listed := slices.ContainsFunc(models, func(m letta.Model) bool { return m.Handle == handle })
 		switch {
-		case handle == own && own != "" && !known:
+		case handle == configured && configured != "" && !listed:
 			models = append(models, letta.ModelOf(handle, window))
-		case handle != "" && !known:
+		case handle != "" && !listed:
 			models = append(models, letta.ModelOf(handle, 0))
 		}
 	}
-	models = slices.DeleteFunc(models, in.Excludes)
-	page := in.Page(rest.MaxPage, rest.OldestFirst)
+	models = slices.DeleteFunc(models, input.Excludes)
+	page := input.Page(rest.MaxPage, rest.OldestFirst)
 	return rest.Paged(models, page, func(m letta.Model) string { return m.Handle }), nil
 }
 
-// listEmbeddingModels lists the one model that texts are embedded with: the endpoint's, or the built-in word weights. A
-// model whose endpoint does not answer is listed with the problem.
+// listEmbeddingModels lists the one model that embeds texts: the endpoint's, or the built-in word weights. If the
+// endpoint does not answer, its model is listed with the problem.
 func (s *Server) listEmbeddingModels(context.Context, *struct{}) ([]letta.EmbeddingModel, error) {
 	return []letta.EmbeddingModel{
 		letta.EmbeddingModelOf(s.Files.Embedding(files.DefaultChunkTokens), s.Files.EmbeddingProblem())}, nil

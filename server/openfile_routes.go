@@ -49,51 +49,52 @@ func (s *Server) openFileRoutes(a *rest.API) {
 		rest.Own)
 }
 
-// AgentFolder is the path of an agent's folder.
+// AgentFolder holds the path parameters for a folder of an agent.
 type AgentFolder struct {
 	rest.OfAgent
 	rest.OfFolder
 }
 
-// AgentFile is the path of an agent's file.
+// AgentFile holds the path parameters for a file of an agent.
 type AgentFile struct {
 	rest.OfAgent
 	FileID rest.FileID `path:"file_id"`
 }
 
-func (s *Server) agentFolders(ctx context.Context, a agent.Agent, in *struct {
+func (s *Server) agentFolders(ctx context.Context, a agent.Agent, input *struct {
 	rest.OfAgent
 	rest.Paging
 }) ([]letta.Source, error) {
-	folders, err := s.Files.AgentFolders(ctx, rest.Org(ctx), a.ID, in.Page(100, rest.NewestFirst))
+	folders, err := s.Files.AgentFolders(ctx, rest.Org(ctx), a.ID, input.Page(100, rest.NewestFirst))
 	return rest.Each(folders, letta.SourceOf), err
 }
 
-// AttachedFolder is a folder to attach to an agent.
+// AttachedFolder says which folder to attach to an agent.
 type AttachedFolder struct {
 	AgentFolder
 	Opens rest.Opt[bool] `query:"open_on_attach" doc:"Whether its files open by themselves; the agent's if absent."`
 }
 
-func (s *Server) attachFolder(ctx context.Context, a agent.Agent, in *AttachedFolder) (rest.Null, error) {
-	return rest.Null{}, s.Files.Attach(ctx, rest.Org(ctx), files.Attachment{AgentID: a.ID, FolderID: string(in.FolderID),
-		Opens: in.Opens.Pointer(), Limits: a.Limits()})
+func (s *Server) attachFolder(ctx context.Context, a agent.Agent, input *AttachedFolder) (rest.Null, error) {
+	return rest.Null{}, s.Files.Attach(ctx, rest.Org(ctx), files.Attachment{AgentID: a.ID,
+		FolderID: string(input.FolderID),
+		Opens:    input.Opens.Pointer(), Limits: a.Limits()})
 }
 
-func (s *Server) detachFolder(ctx context.Context, a agent.Agent, in *AgentFolder) (rest.Null, error) {
-	return rest.Null{}, s.Files.Detach(ctx, rest.Org(ctx), a.ID, string(in.FolderID))
+func (s *Server) detachFolder(ctx context.Context, a agent.Agent, input *AgentFolder) (rest.Null, error) {
+	return rest.Null{}, s.Files.Detach(ctx, rest.Org(ctx), a.ID, string(input.FolderID))
 }
 
-func (s *Server) agentFiles(ctx context.Context, a agent.Agent, in *struct {
+func (s *Server) agentFiles(ctx context.Context, a agent.Agent, input *struct {
 	rest.OfAgent
 	rest.Paging
 	IsOpen rest.Opt[bool] `query:"is_open" doc:"Only the open files, or only the others."`
 	Cursor string         `query:"cursor" deprecated:"true"`
 }) (letta.AgentFiles, error) {
-	page := in.Page(100, rest.NewestFirst)
-	page.After = cmp.Or(page.After, in.Cursor)
+	page := input.Page(100, rest.NewestFirst)
+	page.After = cmp.Or(page.After, input.Cursor)
 	list, more, err := s.Files.AgentFiles(ctx, rest.Org(ctx), a.ID,
-		files.AgentFilesQuery{Limits: a.Limits(), Open: in.IsOpen.Pointer(), Page: page})
+		files.AgentFilesQuery{Limits: a.Limits(), Open: input.IsOpen.Pointer(), Page: page})
 	answer := letta.AgentFiles{Files: list, HasMore: more}
 	if more && len(list) > 0 {
 		answer.NextCursor = &list[len(list)-1].ID
@@ -101,14 +102,14 @@ func (s *Server) agentFiles(ctx context.Context, a agent.Agent, in *struct {
 	return answer, err
 }
 
-func (s *Server) openFile(ctx context.Context, a agent.Agent, in *AgentFile) ([]string, error) {
-	closed, err := s.Files.OpenWhole(ctx, rest.Org(ctx), a.ID, string(in.FileID), a.Limits())
+func (s *Server) openFile(ctx context.Context, a agent.Agent, input *AgentFile) ([]string, error) {
+	closed, err := s.Files.OpenWhole(ctx, rest.Org(ctx), a.ID, string(input.FileID), a.Limits())
 	return append([]string{}, closed...), err
 }
 
-func (s *Server) closeFile(ctx context.Context, a agent.Agent, in *AgentFile) (letta.Message, error) {
-	err := s.Files.CloseFile(ctx, rest.Org(ctx), a.ID, string(in.FileID))
-	return letta.Message{Message: fmt.Sprintf("File id=%s successfully closed", in.FileID)}, err
+func (s *Server) closeFile(ctx context.Context, a agent.Agent, input *AgentFile) (letta.Message, error) {
+	err := s.Files.CloseFile(ctx, rest.Org(ctx), a.ID, string(input.FileID))
+	return letta.Message{Message: fmt.Sprintf("File id=%s successfully closed", input.FileID)}, err
 }
 
 func (s *Server) closeAllFiles(ctx context.Context, a agent.Agent, _ *rest.OfAgent) ([]string, error) {
@@ -116,9 +117,9 @@ func (s *Server) closeAllFiles(ctx context.Context, a agent.Agent, _ *rest.OfAge
 	return append([]string{}, closed...), err
 }
 
-// pinFile returns a handler that pins a file for an agent, or takes that back.
+// pinFile returns a handler that pins a file for an agent, or unpins it.
 func (s *Server) pinFile(pinned bool) func(context.Context, agent.Agent, *AgentFile) (rest.Null, error) {
-	return func(ctx context.Context, a agent.Agent, in *AgentFile) (rest.Null, error) {
-		return rest.Null{}, s.Files.Pin(ctx, rest.Org(ctx), a.ID, string(in.FileID), pinned)
+	return func(ctx context.Context, a agent.Agent, input *AgentFile) (rest.Null, error) {
+		return rest.Null{}, s.Files.Pin(ctx, rest.Org(ctx), a.ID, string(input.FileID), pinned)
 	}
 }

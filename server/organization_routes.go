@@ -18,30 +18,31 @@ func (s *Server) organizationRoutes(a *rest.API) {
 			"working at once; its data is deleted in the background.", s.deleteOrg)
 }
 
-func (s *Server) listOrgs(ctx context.Context, in *struct{ rest.Paging }) ([]letta.Organization, error) {
-	list, err := s.Keys.Orgs(ctx, rest.Org(ctx), rest.IsOperator(ctx), in.Page(50, rest.OldestFirst))
+func (s *Server) listOrgs(ctx context.Context, input *struct{ rest.Paging }) ([]letta.Organization, error) {
+	list, err := s.Keys.Orgs(ctx, rest.Org(ctx), rest.IsOperator(ctx), input.Page(50, rest.OldestFirst))
 	return rest.Each(list, letta.OrganizationOf), err
 }
 
-func (s *Server) createOrg(ctx context.Context, in *struct{ Body letta.NameOrganization }) (letta.Organization, error) {
-	o, err := s.Keys.CreateOrg(ctx, in.Body.Name)
+func (s *Server) createOrg(ctx context.Context, input *struct{ Body letta.NameOrganization }) (letta.Organization,
+	error) {
+	o, err := s.Keys.CreateOrg(ctx, input.Body.Name)
 	return letta.OrganizationOf(o), err
 }
 
-// OfOrganization names an organization in the query, as Letta does.
+// OfOrganization names an organization in the query, as Letta's API does.
 type OfOrganization struct {
 	ID rest.OrganizationID `query:"org_id" required:"true"`
 }
 
-func (s *Server) updateOrg(ctx context.Context, in *struct {
+func (s *Server) updateOrg(ctx context.Context, input *struct {
 	OfOrganization
 	Body letta.NameOrganization
 }) (letta.Organization, error) {
-	o, err := s.Keys.RenameOrg(ctx, string(in.ID), in.Body.Name)
+	o, err := s.Keys.RenameOrg(ctx, string(input.ID), input.Body.Name)
 	return letta.OrganizationOf(o), err
 }
 
-func (s *Server) deleteOrg(ctx context.Context, in *OfOrganization) (letta.Organization, error) {
-	o, err := s.Keys.DeleteOrg(ctx, string(in.ID))
+func (s *Server) deleteOrg(ctx context.Context, input *OfOrganization) (letta.Organization, error) {
+	o, err := s.Keys.DeleteOrg(ctx, string(input.ID))
 	return letta.OrganizationOf(o), err
 }

@@ -32,17 +32,17 @@ func (s *Server) passageRoutes(a *rest.API) {
 		s.searchAllPassages)
 }
 
-// AgentPassage is the path of a passage in an agent's archives.
+// AgentPassage holds the path parameters for a passage in an agent's archives.
 type AgentPassage struct {
 	rest.OfAgent
 	PassageID string `path:"memory_id"`
 }
 
-func (s *Server) createPassage(ctx context.Context, a agent.Agent, in *struct {
+func (s *Server) createPassage(ctx context.Context, a agent.Agent, input *struct {
 	rest.OfAgent
 	Body letta.NewPassage
 }) ([]letta.ArchivalPassage, error) {
-	d, err := in.Body.Draft(a.Zone())
+	d, err := input.Body.Draft(a.Zone())
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (s *Server) createPassage(ctx context.Context, a agent.Agent, in *struct {
 	return rest.Each(list, letta.InsertedOf), withPassage(err)
 }
 
-func (s *Server) listPassages(ctx context.Context, in *struct {
+func (s *Server) listPassages(ctx context.Context, input *struct {
 	rest.OfAgent
 	Search    string         `query:"search" doc:"Part of the text, in any case."`
 	Before    string         `query:"before" doc:"Passages earlier than the one with this id."`
@@ -61,30 +61,31 @@ func (s *Server) listPassages(ctx context.Context, in *struct {
 	letta.WithEmbeddings
 	letta.HeldAt
 }) ([]letta.ArchivalPassage, error) {
-	held, err := s.heldFor(ctx, string(in.AgentID), in.HeldAt)
+	held, err := s.heldFor(ctx, string(input.AgentID), input.HeldAt)
 	if err != nil {
 		return nil, err
 	}
-	p := db.Page{Before: in.Before, After: in.After, Limit: in.Limit, Ascending: !in.Ascending.Set || in.Ascending.Value}
-	if !p.Ascending { // after is later, whatever the order
+	p := db.Page{Before: input.Before, After: input.After, Limit: input.Limit, Ascending: !input.Ascending.Set ||
+		input.Ascending.Value}
+	if !p.Ascending { // after always means later, whatever the order
 		p.Before, p.After = p.After, p.Before
 	}
-	list, err := s.Archival.Passages(ctx, rest.Org(ctx), string(in.AgentID),
-		archival.PassageList{Contains: in.Search, Held: held}, p)
+	list, err := s.Archival.Passages(ctx, rest.Org(ctx), string(input.AgentID),
+		archival.PassageList{Contains: input.Search, Held: held}, p)
 	if err != nil {
 		return nil, err
 	}
-	return s.showPassages(ctx, in.WithEmbeddings, list...)
+	return s.showPassages(ctx, input.WithEmbeddings, list...)
 }
 
-func (s *Server) searchPassages(ctx context.Context, a agent.Agent, in *struct {
+func (s *Server) searchPassages(ctx context.Context, a agent.Agent, input *struct {
 	rest.OfAgent
 	letta.PassageSearch
 }) (letta.FoundPassages, error) {
-	if _, err := s.searchMode(in.Mode); err != nil {
+	if _, err := s.searchMode(input.Mode); err != nil {
 		return letta.FoundPassages{}, err
 	}
-	q, err := in.ArchivalQuery(a.ID, a.Zone())
+	q, err := input.ArchivalQuery(a.ID, a.Zone())
 	if err != nil {
 		return letta.FoundPassages{}, err
 	}
@@ -99,60 +100,61 @@ func (s *Server) searchPassages(ctx context.Context, a agent.Agent, in *struct {
 	return found, err
 }
 
-func (s *Server) updatePassage(ctx context.Context, in *struct {
+func (s *Server) updatePassage(ctx context.Context, input *struct {
 	AgentPassage
 	Body letta.UpdatePassage
 }) (letta.ArchivalPassage, error) {
-	zone, err := s.Agents.Zone(ctx, rest.Org(ctx), string(in.AgentID))
+	zone, err := s.Agents.Zone(ctx, rest.Org(ctx), string(input.AgentID))
 	if err != nil {
 		return letta.ArchivalPassage{}, err
 	}
-	u, err := in.Body.Update(zone)
+	u, err := input.Body.Update(zone)
 	if err != nil {
 		return letta.ArchivalPassage{}, err
 	}
-	p, err := s.Archival.UpdatePassage(ctx, rest.Org(ctx), string(in.AgentID), in.PassageID, u)
+	p, err := s.Archival.UpdatePassage(ctx, rest.Org(ctx), string(input.AgentID), input.PassageID, u)
 	return letta.PassageOf(p), withPassage(err)
 }
 
-// heldFor returns what a request about an agent is shown, by the time in which it holds.
-func (s *Server) heldFor(ctx context.Context, agentID string, at letta.HeldAt) (db.Held, error) {
-	if at.AsOf == "" {
-		return at.Held(nil)
+// heldFor returns which facts a request about an agent sees: those that held at the time that it asked for. Times
+// without an offset are in the agent's zone.
+func (s *Server) heldFor(ctx context.Context, agentID string, asked letta.HeldAt) (db.Held, error) {
+	if asked.AsOf == "" {
+		return asked.Held(nil)
 	}
 	zone, err := s.Agents.Zone(ctx, rest.Org(ctx), agentID)
 	if err != nil {
 		return db.Held{}, err
 	}
-	return at.Held(zone)
+	return asked.Held(zone)
 }
 
-func (s *Server) deletePassage(ctx context.Context, a agent.Agent, in *AgentPassage) (letta.Message, error) {
-	err := s.Archival.DeletePassage(ctx, rest.Org(ctx), a.ID, in.PassageID)
-	return letta.Message{Message: fmt.Sprintf("Memory id=%s successfully deleted", in.PassageID)}, err
+func (s *Server) deletePassage(ctx context.Context, a agent.Agent, input *AgentPassage) (letta.Message, error) {
+	err := s.Archival.DeletePassage(ctx, rest.Org(ctx), a.ID, input.PassageID)
+	return letta.Message{Message: fmt.Sprintf("Memory id=%s successfully deleted", input.PassageID)}, err
 }
 
-func (s *Server) searchAllPassages(ctx context.Context, in *struct {
+func (s *Server) searchAllPassages(ctx context.Context, input *struct {
 	letta.Explained
 	Body letta.SearchPassages
 }) ([]letta.PassageHit, error) {
-	if _, err := s.searchMode(in.Body.Mode.Value); err != nil {
+	if _, err := s.searchMode(input.Body.Mode.Value); err != nil {
 		return nil, err
 	}
 	zone, err := time.UTC, error(nil)
-	if id := in.Body.AgentID.Value; id != "" {
+	if id := input.Body.AgentID.Value; id != "" {
 		zone, err = s.Agents.Zone(ctx, rest.Org(ctx), id)
-	} else if id := in.Body.ArchiveID.Value; id != "" {
+	} else if id := input.Body.ArchiveID.Value; id != "" {
 		zone, err = s.archiveZone(ctx, id)
 	}
 	if err != nil {
 		return nil, err
 	}
-	q, err := in.Body.ArchivalQuery(zone)
+	q, err := input.Body.ArchivalQuery(zone)
 	if err != nil {
 		return nil, err
 	}
-	q.Explain, q.Weight = in.Explain, in.Weight
+	q.Explain, q.Weight = input.Explain, input.Weight
 	results, err := s.Archival.Search(ctx, rest.Org(ctx), q)
 	rest.Warn(ctx, append(letta.SpanWarnings(q.Start, q.End), results.Sentences()...)...)
 	hits := rest.Each(results.Hits, letta.PassageHitOf)

@@ -18,7 +18,7 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// passageBatchRoutes registers the route whose body and answer are read and written passage by passage.
+// passageBatchRoutes registers the operation that reads and writes passages one by one.
 func (s *Server) passageBatchRoutes(a *rest.API) {
 	passages := rest.NewListReader[letta.NewPassage](a, "passages")
 	a.For(rest.Write).Stream(huma.Operation{
@@ -33,7 +33,7 @@ func (s *Server) passageBatchRoutes(a *rest.API) {
 	}, func(c echo.Context) error { return s.createArchivePassages(c, passages) })
 }
 
-// createArchivePassages stores a body of passages, of which one at a time is in memory.
+// createArchivePassages stores a body of passages. Only one passage is in memory at a time.
 func (s *Server) createArchivePassages(c echo.Context, passages *rest.ListReader[letta.NewPassage]) error {
 	id, err := rest.PathID(c, "archive_id", "archive")
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *Server) createArchivePassages(c echo.Context, passages *rest.ListReader
 	return writePassages(rest.Answer(c), batch)
 }
 
-// draftsOf yields the drafts of passages until one is wrong; their times without an offset are in the zone.
+// draftsOf yields the drafts of passages, up to the first invalid passage. Times without an offset are in zone.
 func draftsOf(passages iter.Seq2[letta.NewPassage, error], zone *time.Location) iter.Seq2[archival.Draft, error] {
 	return func(yield func(archival.Draft, error) bool) {
 		i := 0
@@ -85,8 +85,8 @@ func draftsOf(passages iter.Seq2[letta.NewPassage, error], zone *time.Location) 
 	}
 }
 
-// writePassages writes a batch as a list. An error comes too late for a status: the passages stay stored, and the
-// answer ends early.
+// writePassages writes a batch as a JSON list. After an error it is too late for another status: the passages stay
+// stored, and the answer ends early.
 func writePassages(to io.Writer, batch *archival.Batch) error {
 	out := bufio.NewWriterSize(to, 1<<16)
 	separator := "["

@@ -50,7 +50,7 @@ func (s *Server) policyRoutes(a *rest.API) {
 		s.serverPolicyChanges, rest.Own)
 }
 
-// PolicyStep is a step of a policy, or a kind of steps with its defaults.
+// PolicyStep is a step of a policy, or a kind of step with its default settings.
 type PolicyStep struct {
 	Step        string          `json:"step"`
 	Stage       string          `json:"stage" doc:"When." enum:"enter,normalize,prune,pressure,compact,restore,truncate"`
@@ -80,7 +80,7 @@ type Policies struct {
 	Steps    []PolicyStep  `json:"steps" doc:"That a policy can have, with their defaults."`
 }
 
-// stepOf returns a step with its settings. origin returns the place that set one; it may be nil.
+// stepOf returns a step with its settings. origin returns the place that set a setting; it may be nil.
 func stepOf(step policy.Step, origin func(setting string) string) PolicyStep {
 	m := policy.Describe(step)
 	out := PolicyStep{Step: m.Name, Stage: m.Stage.String(), Source: m.Source, Description: m.Words,
@@ -108,18 +108,18 @@ func (s *Server) policies(context.Context, *struct{}) (Policies, error) {
 		Steps: rest.Each(policy.Mechanisms(), func(m policy.Mechanism) PolicyStep { return stepOf(m.New(), nil) })}, nil
 }
 
-func (s *Server) policyNamed(_ context.Context, in *struct {
+func (s *Server) policyNamed(_ context.Context, input *struct {
 	Name string `path:"policy_name"`
 }) (NamedPolicy, error) {
 	for _, p := range policy.Presets() {
-		if p.Name == in.Name {
+		if p.Name == input.Name {
 			return named(p), nil
 		}
 	}
-	return NamedPolicy{}, db.NotFound("There is no policy %q; GET /v1/policies lists them", db.Short(in.Name))
+	return NamedPolicy{}, db.NotFound("There is no policy %q; GET /v1/policies lists them", db.Short(input.Name))
 }
 
-// AgentPolicy is the policy in force of a conversation.
+// AgentPolicy is the policy in force in a conversation.
 type AgentPolicy struct {
 	Policy string       `json:"policy" doc:"Its name: of a preset, changed or not, or custom."`
 	SetBy  string       `json:"set_by" doc:"The place that names the preset or lists the steps; empty if none does."`
@@ -128,29 +128,29 @@ type AgentPolicy struct {
 	LeftOut []LeftOutStep `json:"left_out" doc:"Steps of the preset, or of farther places, that are left out."`
 }
 
-// LeftOutStep is a step that a place left out.
+// LeftOutStep is a step that one of the places removed from the policy.
 type LeftOutStep struct {
 	Step  string `json:"step" doc:"Its name." example:"snip"`
 	SetBy string `json:"set_by" doc:"The place that left it out."`
 }
 
-func (s *Server) agentPolicy(ctx context.Context, in *struct {
+func (s *Server) agentPolicy(ctx context.Context, input *struct {
 	rest.OfAgent
 	Conversation rest.ConversationID `query:"conversation_id" doc:"The default one if absent."`
 }) (AgentPolicy, error) {
-	conversation, err := in.Conversation.OfAgent(string(in.AgentID))
+	conversation, err := input.Conversation.OfAgent(string(input.AgentID))
 	if err != nil {
 		return AgentPolicy{}, err
 	}
-	c, err := s.Recall.Conversation(ctx, rest.Org(ctx), string(in.AgentID), conversation)
+	c, err := s.Recall.Conversation(ctx, rest.Org(ctx), string(input.AgentID), conversation)
 	if err != nil {
 		return AgentPolicy{}, err
 	}
-	of, err := s.Agents.Agent(ctx, rest.Org(ctx), c.AgentID)
+	owner, err := s.Agents.Agent(ctx, rest.Org(ctx), c.AgentID)
 	if err != nil {
 		return AgentPolicy{}, err
 	}
-	e, err := s.Agents.PolicyInForce(ctx, rest.Org(ctx), of, c)
+	e, err := s.Agents.PolicyInForce(ctx, rest.Org(ctx), owner, c)
 	if err != nil {
 		return AgentPolicy{}, err
 	}
@@ -163,8 +163,8 @@ func shownPolicy(e policy.Effective) AgentPolicy {
 		out.LeftOut = append(out.LeftOut, LeftOutStep{name, e.LeftOut[name]})
 	}
 	steps := e.Steps
-	if of, err := policy.Preset(policy.Default); e.SetBy == "" && len(steps) == 0 && err == nil {
-		steps = of.Steps
+	if preset, err := policy.Preset(policy.Default); e.SetBy == "" && len(steps) == 0 && err == nil {
+		steps = preset.Steps
 	}
 	for _, step := range steps {
 		name := policy.NameOf(step)
@@ -173,14 +173,14 @@ func shownPolicy(e policy.Effective) AgentPolicy {
 	return out
 }
 
-func (s *Server) agentStats(ctx context.Context, in *struct {
+func (s *Server) agentStats(ctx context.Context, input *struct {
 	rest.OfAgent
 	Sessions int `query:"sessions" minimum:"1" maximum:"100" default:"15" doc:"The newest conversations."`
 }) (agent.Stats, error) {
-	return s.Agents.Stats(ctx, rest.Org(ctx), string(in.AgentID), in.Sessions)
+	return s.Agents.Stats(ctx, rest.Org(ctx), string(input.AgentID), input.Sessions)
 }
 
-// AnyPolicy is a policy as a caller writes it.
+// AnyPolicy is a policy as a caller wrote it.
 type AnyPolicy json.RawMessage
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -204,7 +204,7 @@ func (AnyPolicy) Schema(huma.Registry) *huma.Schema {
 		Examples: []any{"letta"}, Extensions: letta.AnyPolicyType}
 }
 
-// PolicyPreviews asks for a comparison.
+// PolicyPreviews is a request to compare policies.
 type PolicyPreviews struct {
 	Policies     []AnyPolicy            `json:"policies" minItems:"1" maxItems:"20" doc:"To compare" example:"[\"letta\"]"`
 	Conversation rest.Opt[string]       `json:"conversation_id,omitzero" doc:"The default one if absent."`
@@ -212,41 +212,41 @@ type PolicyPreviews struct {
 	Prices       rest.Opt[agent.Prices] `json:"prices,omitzero" doc:"Of a provider; absent ones are 3, 0.1 and 1.25."`
 }
 
-func (s *Server) previewPolicies(ctx context.Context, in *struct {
+func (s *Server) previewPolicies(ctx context.Context, input *struct {
 	rest.OfAgent
 	Body PolicyPreviews
 }) ([]agent.PolicyPreview, error) {
-	conversation, err := rest.ConversationID(in.Body.Conversation.Value).OfAgent(string(in.AgentID))
+	conversation, err := rest.ConversationID(input.Body.Conversation.Value).OfAgent(string(input.AgentID))
 	if err != nil {
 		return nil, err
 	}
-	if len(in.Body.Policies) == 0 {
+	if len(input.Body.Policies) == 0 {
 		return nil, db.Invalid("policies is empty; name from 1 to 20 policies to compare")
 	}
 	prices := agent.DefaultPrices()
-	if in.Body.Prices.Set && !in.Body.Prices.Null {
-		prices = in.Body.Prices.Value
+	if input.Body.Prices.Set && !input.Body.Prices.Null {
+		prices = input.Body.Prices.Value
 	}
-	policies := make([]json.RawMessage, len(in.Body.Policies))
-	for i, p := range in.Body.Policies {
+	policies := make([]json.RawMessage, len(input.Body.Policies))
+	for i, p := range input.Body.Policies {
 		policies[i] = json.RawMessage(p)
 	}
-	at := agent.PolicyTarget{AtSeq: in.Body.AtSeq.Value,
-		PromptTarget: agent.PromptTarget{AgentID: string(in.AgentID), Conversation: conversation}}
-	all, err := s.Agents.PreviewPolicies(ctx, rest.Org(ctx), at, policies)
+	target := agent.PolicyTarget{AtSeq: input.Body.AtSeq.Value,
+		PromptTarget: agent.PromptTarget{AgentID: string(input.AgentID), Conversation: conversation}}
+	all, err := s.Agents.PreviewPolicies(ctx, rest.Org(ctx), target, policies)
 	for i := range all {
 		all[i].Price(prices)
 	}
 	return all, err
 }
 
-// OrganizationPolicy is the policy of an organization's agents.
+// OrganizationPolicy is the policy that an organization set for its agents.
 type OrganizationPolicy struct {
 	Policy AnyPolicy `json:"policy" doc:"Null: none."`
 }
 
-func (s *Server) organizationPolicy(ctx context.Context, in *OfOrg) (OrganizationPolicy, error) {
-	org, err := s.orgNamed(ctx, in.OrgID)
+func (s *Server) organizationPolicy(ctx context.Context, input *OfOrg) (OrganizationPolicy, error) {
+	org, err := s.orgNamed(ctx, input.OrgID)
 	if err != nil {
 		return OrganizationPolicy{}, err
 	}
@@ -254,19 +254,19 @@ func (s *Server) organizationPolicy(ctx context.Context, in *OfOrg) (Organizatio
 	return OrganizationPolicy{AnyPolicy(raw)}, err
 }
 
-func (s *Server) setOrganizationPolicy(ctx context.Context, in *struct {
+func (s *Server) setOrganizationPolicy(ctx context.Context, input *struct {
 	OfOrg
 	Body OrganizationPolicy
 }) (OrganizationPolicy, error) {
-	org, err := s.orgNamed(ctx, in.OrgID)
+	org, err := s.orgNamed(ctx, input.OrgID)
 	if err != nil {
 		return OrganizationPolicy{}, err
 	}
-	raw := json.RawMessage(in.Body.Policy)
+	raw := json.RawMessage(input.Body.Policy)
 	if err := s.Agents.SetOrganizationPolicy(ctx, org, raw, rest.Caller(ctx).ID); err != nil {
 		return OrganizationPolicy{}, err
 	}
-	return s.organizationPolicy(ctx, &in.OfOrg)
+	return s.organizationPolicy(ctx, &input.OfOrg)
 }
 
 // PolicyChange is a change of a policy, with the policy as it was written.
@@ -279,18 +279,18 @@ func shownChanges(list []agent.PolicyChange, err error) ([]PolicyChange, error) 
 	return rest.Each(list, func(c agent.PolicyChange) PolicyChange { return PolicyChange{c, AnyPolicy(c.Policy)} }), err
 }
 
-func (s *Server) policyChanges(ctx context.Context, in *struct {
+func (s *Server) policyChanges(ctx context.Context, input *struct {
 	rest.Paging
 	OfOrg
 }) ([]PolicyChange, error) {
-	org, err := s.orgNamed(ctx, in.OrgID)
+	org, err := s.orgNamed(ctx, input.OrgID)
 	if err != nil {
 		return nil, err
 	}
-	return shownChanges(s.Agents.PolicyChanges(ctx, org, in.Page(50, rest.NewestFirst)))
+	return shownChanges(s.Agents.PolicyChanges(ctx, org, input.Page(50, rest.NewestFirst)))
 }
 
-// PolicyOfServer is the policy of the agents of all organizations.
+// PolicyOfServer is the policy for the agents of all organizations.
 type PolicyOfServer struct {
 	Policy AnyPolicy `json:"policy" doc:"Null: none, and that of the server's settings holds."`
 }
@@ -300,13 +300,13 @@ func (s *Server) serverPolicy(ctx context.Context, _ *struct{}) (PolicyOfServer,
 	return PolicyOfServer{AnyPolicy(raw)}, err
 }
 
-func (s *Server) setServerPolicy(ctx context.Context, in *struct{ Body PolicyOfServer }) (PolicyOfServer, error) {
-	if err := s.Agents.SetServerPolicy(ctx, json.RawMessage(in.Body.Policy), rest.Caller(ctx).ID); err != nil {
+func (s *Server) setServerPolicy(ctx context.Context, input *struct{ Body PolicyOfServer }) (PolicyOfServer, error) {
+	if err := s.Agents.SetServerPolicy(ctx, json.RawMessage(input.Body.Policy), rest.Caller(ctx).ID); err != nil {
 		return PolicyOfServer{}, err
 	}
 	return s.serverPolicy(ctx, nil)
 }
 
-func (s *Server) serverPolicyChanges(ctx context.Context, in *struct{ rest.Paging }) ([]PolicyChange, error) {
-	return shownChanges(s.Agents.ServerPolicyChanges(ctx, in.Page(50, rest.NewestFirst)))
+func (s *Server) serverPolicyChanges(ctx context.Context, input *struct{ rest.Paging }) ([]PolicyChange, error) {
+	return shownChanges(s.Agents.ServerPolicyChanges(ctx, input.Page(50, rest.NewestFirst)))
 }

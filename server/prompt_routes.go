@@ -24,8 +24,8 @@ func (s *Server) promptRoutes(a *rest.API) {
 		rest.Slow(modelTimeout), rest.Own, rest.ReadsMore)
 }
 
-// agentPrompt returns the next request to the agent's model.
-func (s *Server) agentPrompt(ctx context.Context, in *struct {
+// agentPrompt returns the next request to an agent's model.
+func (s *Server) agentPrompt(ctx context.Context, input *struct {
 	rest.OfAgent
 	Conversation rest.ConversationID `query:"conversation_id" doc:"The default one if absent."`
 	Format       string              `query:"format" enum:"openai,anthropic,responses" doc:"Of the model if absent."`
@@ -34,25 +34,26 @@ func (s *Server) agentPrompt(ctx context.Context, in *struct {
 	Policy       string              `query:"policy" doc:"What another policy would show: its name or JSON."`
 	AtSeq        int64               `query:"at_seq" minimum:"1" maximum:"9e15" doc:"With a policy: at this event."`
 }) (letta.Prompt, error) {
-	conversation, err := in.Conversation.OfAgent(string(in.AgentID))
+	conversation, err := input.Conversation.OfAgent(string(input.AgentID))
 	if err != nil {
 		return letta.Prompt{}, err
 	}
-	at := agent.PromptTarget{AgentID: string(in.AgentID), Conversation: conversation, Format: agent.Format(in.Format),
-		AnswerPending: in.Pending == "answer"}
-	if in.Policy != "" || in.AtSeq > 0 {
-		if in.Accept != "" {
+	target := agent.PromptTarget{AgentID: string(input.AgentID), Conversation: conversation,
+		Format:        agent.Format(input.Format),
+		AnswerPending: input.Pending == "answer"}
+	if input.Policy != "" || input.AtSeq > 0 {
+		if input.Accept != "" {
 			return letta.Prompt{}, rest.Unprocessable("query.accept", "leave it out with policy and at_seq, which begin nothing")
 		}
-		under := agent.PolicyTarget{PromptTarget: at, AtSeq: in.AtSeq}
+		policyTarget := agent.PolicyTarget{PromptTarget: target, AtSeq: input.AtSeq}
 		var of json.RawMessage
-		if in.Policy != "" {
-			of = policy.Written(in.Policy)
+		if input.Policy != "" {
+			of = policy.Written(input.Policy)
 		}
-		return letta.PromptOf(s.Agents.PromptUnder(ctx, rest.Org(ctx), under, of))
+		return letta.PromptOf(s.Agents.PromptUnder(ctx, rest.Org(ctx), policyTarget, of))
 	}
-	if in.Accept == recall.ForFlush {
-		silent, err := s.silentPrompt(ctx, at)
+	if input.Accept == recall.ForFlush {
+		silent, err := s.silentPrompt(ctx, target)
 		if err != nil {
 			return letta.Prompt{}, err
 		}
@@ -60,17 +61,17 @@ func (s *Server) agentPrompt(ctx context.Context, in *struct {
 			return letta.PromptOf(*silent, nil)
 		}
 	}
-	return letta.PromptOf(s.Agents.NextPrompt(ctx, rest.Org(ctx), at))
+	return letta.PromptOf(s.Agents.NextPrompt(ctx, rest.Org(ctx), target))
 }
 
-// silentPrompt returns the prompt of a silent turn, if one is due; nil if not, or while a run of the server works in
-// the conversation.
-func (s *Server) silentPrompt(ctx context.Context, at agent.PromptTarget) (*agent.StoredPrompt, error) {
-	of, err := s.Agents.Agent(ctx, rest.Org(ctx), at.AgentID)
+// silentPrompt returns the prompt of a silent turn if one is due; else nil. It also returns nil while a run of the
+// server works in the conversation.
+func (s *Server) silentPrompt(ctx context.Context, target agent.PromptTarget) (*agent.StoredPrompt, error) {
+	owner, err := s.Agents.Agent(ctx, rest.Org(ctx), target.AgentID)
 	if err != nil {
 		return nil, err
 	}
-	o, err := s.Loop.NewOutside(ctx, rest.Org(ctx), of, at.Conversation)
+	o, err := s.Loop.NewOutside(ctx, rest.Org(ctx), owner, target.Conversation)
 	if err != nil {
 		return nil, err
 	}
@@ -80,23 +81,23 @@ func (s *Server) silentPrompt(ctx context.Context, at agent.PromptTarget) (*agen
 		}
 		return nil, err
 	}
-	return o.NextFlush(ctx, at)
+	return o.NextFlush(ctx, target)
 }
 
-// agentContext returns the content of an agent's window, now or at a position. It counts all messages that the model
-// sees, and shows the newest.
-func (s *Server) agentContext(ctx context.Context, in *struct {
+// agentContext returns what an agent's window holds, now or at a position of the log. It counts all messages in the
+// model's view, and shows the newest.
+func (s *Server) agentContext(ctx context.Context, input *struct {
 	rest.OfAgent
 	Conversation rest.ConversationID `query:"conversation_id" doc:"The default one if absent."`
 	AtSeq        int64               `query:"at_seq" minimum:"1" maximum:"9e15" doc:"The last prompt up to this event."`
 }) (letta.InContext, error) {
-	org, id := rest.Org(ctx), string(in.AgentID)
-	conversation, err := in.Conversation.OfAgent(id)
+	org, id := rest.Org(ctx), string(input.AgentID)
+	conversation, err := input.Conversation.OfAgent(id)
 	if err != nil {
 		return letta.InContext{}, err
 	}
-	if in.AtSeq > 0 {
-		p, err := letta.PromptOf(s.Agents.PromptAt(ctx, org, id, conversation, in.AtSeq))
+	if input.AtSeq > 0 {
+		p, err := letta.PromptOf(s.Agents.PromptAt(ctx, org, id, conversation, input.AtSeq))
 		return letta.InContext{Value: p}, err
 	}
 	o, messages, err := s.Agents.Overview(ctx, org, id, conversation)

@@ -21,31 +21,31 @@ func (s *Server) quotaRoutes(a *rest.API) {
 		rest.Own)
 }
 
-func (s *Server) getQuotas(ctx context.Context, in *OfOrg) (quota.Limits, error) {
-	org, err := s.orgNamed(ctx, in.OrgID)
+func (s *Server) getQuotas(ctx context.Context, input *OfOrg) (quota.Limits, error) {
+	org, err := s.orgNamed(ctx, input.OrgID)
 	if err != nil {
 		return quota.Limits{}, err
 	}
 	return s.Quotas.Limits(ctx, org)
 }
 
-// UpdateQuotas are new quotas; null is no limit.
+// UpdateQuotas holds new quotas; null means no limit.
 type UpdateQuotas struct {
 	Agents      rest.Opt[int64] `json:"agents,omitzero" minimum:"0" maximum:"9e15" doc:"Agents."`
 	StoredBytes rest.Opt[int64] `json:"stored_bytes,omitzero" minimum:"0" maximum:"9e15" doc:"Bytes that usage counts."`
 	Requests    rest.Opt[int64] `json:"requests_per_month,omitzero" minimum:"0" maximum:"9e15" doc:"Of a month in UTC."`
 }
 
-func (s *Server) updateQuotas(ctx context.Context, in *struct {
+func (s *Server) updateQuotas(ctx context.Context, input *struct {
 	OfOrg
 	Body UpdateQuotas
 }) (quota.Limits, error) {
-	org, err := s.orgNamed(ctx, in.OrgID)
+	org, err := s.orgNamed(ctx, input.OrgID)
 	if err != nil {
 		return quota.Limits{}, err
 	}
-	b := in.Body
-	now, err := s.Quotas.Update(ctx, org, func(l *quota.Limits) {
+	b := input.Body
+	limits, err := s.Quotas.Update(ctx, org, func(l *quota.Limits) {
 		for _, f := range []struct {
 			to    **int64
 			given rest.Opt[int64]
@@ -59,27 +59,27 @@ func (s *Server) updateQuotas(ctx context.Context, in *struct {
 		}
 	})
 	s.Requests.Forget(org)
-	return now, err
+	return limits, err
 }
 
-func (s *Server) listUsage(ctx context.Context, in *struct {
+func (s *Server) listUsage(ctx context.Context, input *struct {
 	rest.Paging
 	OrgID rest.OrganizationID `query:"org_id" doc:"For the operator: of this organization only."`
 }) ([]quota.OrgUsage, error) {
 	org, all := rest.Org(ctx), rest.IsOperator(ctx)
-	if in.OrgID != "" {
-		named, err := s.organizationOf(ctx, string(in.OrgID))
+	if input.OrgID != "" {
+		named, err := s.organizationOf(ctx, string(input.OrgID))
 		if err != nil {
 			return nil, err
 		}
 		org, all = named, false
 	}
 	s.Requests.Flush(ctx)
-	return s.Quotas.Usages(ctx, org, all, time.Now(), in.Page(50, rest.OldestFirst))
+	return s.Quotas.Usages(ctx, org, all, time.Now(), input.Page(50, rest.OldestFirst))
 }
 
-// countRequest counts a request against the quota of its organization. Those of the operator, who sets the quotas, are
-// counted and never refused.
+// countRequest counts a request against its organization's quota. Requests of the operator, who sets the quotas, are
+// counted but never refused.
 func (s *Server) countRequest(ctx context.Context, key apikey.Key) error {
 	return s.Requests.Count(db.WithOrg(ctx, key.Org), key.Org, key.Operator)
 }

@@ -11,36 +11,38 @@ import (
 
 const (
 	readyTimeout = 2 * time.Second // for the database to store a row
-	readyEvery   = 3 * time.Second // between two rows
+	readyEvery   = 3 * time.Second // between two stored rows
 )
 
-// ready answers as checkReady says.
+// ready returns a handler that answers with the result of checkReady.
 func (s *Server) ready(a *rest.API) rest.Handler[struct{}, Readiness] {
 	return func(ctx context.Context, _ *struct{}) (Readiness, error) { return s.checkReady(ctx, a, time.Time{}) }
 }
 
-// checkReady stores a row of its own, because a database that answers may still store nothing. The error says why a
-// change would not be stored now. A result from before a time does not count.
+// checkReady stores a row to see whether the database stores changes: one that answers may still store nothing. The
+// error says why not. It may return the last result instead, if that is younger than readyEvery and its check began
+// after since.
 func (s *Server) checkReady(ctx context.Context, a *rest.API, since time.Time) (Readiness, error) {
-	of := &s.readiness
-	of.mu.Lock()
-	defer of.mu.Unlock()
-	if time.Now().Before(of.until) && of.began.After(since) {
-		return of.last, of.err
+	shared := &s.readiness
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	if time.Now().Before(shared.until) && shared.began.After(since) {
+		return shared.last, shared.err
 	}
-	of.began = time.Now()
+	shared.began = time.Now()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyTimeout)
 	defer cancel()
-	took, err := s.Probe(ctx)
+	duration, err := s.Probe(ctx)
 	if err == nil {
 		err = a.CheckRoom(ctx, s.DB)
 	} else if !db.Unavailable(err) {
 		s.Log.WarnContext(ctx, "no row could be stored", "error", err)
 		err = rest.Unavailable()
 	}
-	of.last, of.err = Readiness{Health{s.Version, "ok"}, float64(took.Microseconds()) / 1000, time.Now().UTC()}, err
-	of.until = time.Now().Add(cmp.Or(s.ReadyEvery, readyEvery))
-	return of.last, of.err
+	shared.last, shared.err = Readiness{Health{s.Version, "ok"}, float64(duration.Microseconds()) / 1000,
+		time.Now().UTC()}, err
+	shared.until = time.Now().Add(cmp.Or(s.ReadyEvery, readyEvery))
+	return shared.last, shared.err
 }
 
 func (s *Server) health(context.Context, *struct{}) (Health, error) {

@@ -57,7 +57,7 @@ type LabTranscript struct {
 	Text string `json:"text" minLength:"1" doc:"What the file holds, in any of the formats of loci lab replay."`
 }
 
-// CreateReplay says what to replay.
+// CreateReplay is a request for a replay.
 type CreateReplay struct {
 	Transcripts  []LabTranscript        `json:"transcripts,omitempty" maxItems:"100" doc:"Recorded sessions."`
 	AgentID      rest.Opt[string]       `json:"agent_id,omitzero" doc:"Whose conversation to replay in addition."`
@@ -79,19 +79,19 @@ func (s *Server) createReplay(a *rest.API, c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	own, err := s.recorded(ctx, body)
+	transcripts, err := s.recorded(ctx, body)
 	if err != nil {
 		return err
 	}
-	request.Sessions = append(request.Sessions, own...)
-	made, err := s.Replays.Create(ctx, rest.Org(ctx), request)
+	request.Sessions = append(request.Sessions, transcripts...)
+	created, err := s.Replays.Create(ctx, rest.Org(ctx), request)
 	if err != nil {
 		return err
 	}
-	return warnings.Answer(c, http.StatusAccepted, made)
+	return warnings.Answer(c, http.StatusAccepted, created)
 }
 
-// request returns what the body asks for, but for a conversation.
+// request returns the replay that the body describes, without the transcript of a conversation.
 func (body *CreateReplay) request() (r replay.Request, err error) {
 	prices := agent.DefaultPrices()
 	if body.Prices.Set && !body.Prices.Null {
@@ -136,11 +136,11 @@ func (body *CreateReplay) request() (r replay.Request, err error) {
 	return r, nil
 }
 
-// maxReplayedBytes bounds the texts of a conversation that is replayed: they are in memory as messages, as a
-// transcript, and as what is stored.
+// maxReplayedBytes bounds the texts of a conversation to replay. They are in memory three times: as messages, as a
+// transcript, and as stored JSON.
 const maxReplayedBytes = 16 << 20
 
-// recorded returns the messages of the conversation that a body names as a transcript; none if it names none.
+// recorded returns the conversation that a body names, as a transcript; none if the body names no conversation.
 func (s *Server) recorded(ctx context.Context, body *CreateReplay) ([]transcript.Transcript, error) {
 	if body.AgentID.Value == "" && body.Conversation.Value == "" {
 		return nil, nil
@@ -178,23 +178,23 @@ func (s *Server) recorded(ctx context.Context, body *CreateReplay) ([]transcript
 	return []transcript.Transcript{t}, nil
 }
 
-// OfReplay is the path of a replay.
+// OfReplay holds the path parameter of operations on a replay.
 type OfReplay struct {
 	ReplayID rest.ReplayID `path:"replay_id"`
 }
 
-func (s *Server) listReplays(ctx context.Context, in *struct {
+func (s *Server) listReplays(ctx context.Context, input *struct {
 	Limit int `query:"limit" minimum:"1" maximum:"100" default:"20"`
 }) ([]replay.Replay, error) {
-	list, err := s.Replays.Replays(ctx, rest.Org(ctx), in.Limit)
+	list, err := s.Replays.Replays(ctx, rest.Org(ctx), input.Limit)
 	return append([]replay.Replay{}, list...), err
 }
 
-func (s *Server) getReplay(ctx context.Context, in *OfReplay) (replay.Replay, error) {
-	return s.Replays.Replay(ctx, rest.Org(ctx), string(in.ReplayID))
+func (s *Server) getReplay(ctx context.Context, input *OfReplay) (replay.Replay, error) {
+	return s.Replays.Replay(ctx, rest.Org(ctx), string(input.ReplayID))
 }
 
-// reportForm is a form of the report of a replay.
+// reportForm is a file format for the report of a replay.
 type reportForm struct {
 	doc, mediaType string
 	write          func(lab.Report, io.Writer) error
@@ -226,6 +226,6 @@ func (s *Server) replayReport(c echo.Context, form reportForm) error {
 	return c.Blob(http.StatusOK, form.mediaType+"; charset=utf-8", text.Bytes())
 }
 
-func (s *Server) deleteReplay(ctx context.Context, in *OfReplay) (rest.Null, error) {
-	return rest.Null{}, s.Replays.Delete(ctx, rest.Org(ctx), string(in.ReplayID))
+func (s *Server) deleteReplay(ctx context.Context, input *OfReplay) (rest.Null, error) {
+	return rest.Null{}, s.Replays.Delete(ctx, rest.Org(ctx), string(input.ReplayID))
 }

@@ -23,7 +23,7 @@ func (s *Server) resultRoutes(a *rest.API) {
 	}, func(c echo.Context) error { return s.fitResult(a, c) }, rest.Own)
 }
 
-// ResultBody is a tool's result to be bounded.
+// ResultBody is a tool's result that is to be shortened.
 type ResultBody struct {
 	Text         string           `json:"text" doc:"The whole: a text, lines, or JSON; at most 16 MiB."`
 	Tool         string           `json:"tool,omitempty" maxLength:"512" doc:"Its name, for steps that exempt tools."`

@@ -17,15 +17,15 @@ func (s *Server) retentionRoutes(a *rest.API) {
 		s.updateRetention, rest.Own)
 }
 
-func (s *Server) getRetention(ctx context.Context, in *OfOrg) (retention.Ages, error) {
-	org, err := s.orgNamed(ctx, in.OrgID)
+func (s *Server) getRetention(ctx context.Context, input *OfOrg) (retention.Ages, error) {
+	org, err := s.orgNamed(ctx, input.OrgID)
 	if err != nil {
 		return retention.Ages{}, err
 	}
 	return s.Retention.Settings(ctx, org)
 }
 
-// UpdateRetention are new days; 0 is for good, null the default.
+// UpdateRetention holds new retention times in days. 0 keeps for good, null restores the default.
 type UpdateRetention struct {
 	Prompts     rest.Opt[int] `json:"prompts_days,omitzero" doc:"Stored prompts." example:"30"`
 	PromptsKept rest.Opt[int] `json:"prompts_kept,omitzero" doc:"Stored prompts of a conversation, at most."`
@@ -36,25 +36,25 @@ type UpdateRetention struct {
 	Replays     rest.Opt[int] `json:"replays_days,omitzero" doc:"Replays of the lab, with their sessions."`
 }
 
-func (s *Server) updateRetention(ctx context.Context, in *struct {
+func (s *Server) updateRetention(ctx context.Context, input *struct {
 	OfOrg
 	Body UpdateRetention
 }) (retention.Ages, error) {
-	b := in.Body
-	org, err := s.orgNamed(ctx, in.OrgID)
+	b := input.Body
+	org, err := s.orgNamed(ctx, input.OrgID)
 	if err != nil {
 		return retention.Ages{}, err
 	}
 	usual := retention.Defaults()
-	return s.Retention.Update(ctx, org, func(now *retention.Ages) {
+	return s.Retention.Update(ctx, org, func(ages *retention.Ages) {
 		for _, f := range []struct {
 			to    *int
 			given rest.Opt[int]
 			usual int
-		}{{&now.Prompts, b.Prompts, usual.Prompts}, {&now.PromptsKept, b.PromptsKept, usual.PromptsKept},
-			{&now.LongResults, b.LongResults, usual.LongResults}, {&now.Vectors, b.Vectors, usual.Vectors},
-			{&now.RunEvents, b.RunEvents, usual.RunEvents}, {&now.Runs, b.Runs, usual.Runs},
-			{&now.Replays, b.Replays, usual.Replays}} {
+		}{{&ages.Prompts, b.Prompts, usual.Prompts}, {&ages.PromptsKept, b.PromptsKept, usual.PromptsKept},
+			{&ages.LongResults, b.LongResults, usual.LongResults}, {&ages.Vectors, b.Vectors, usual.Vectors},
+			{&ages.RunEvents, b.RunEvents, usual.RunEvents}, {&ages.Runs, b.Runs, usual.Runs},
+			{&ages.Replays, b.Replays, usual.Replays}} {
 			switch {
 			case f.given.Null:
 				*f.to = f.usual

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// Handler returns the API, whose document is at /openapi.json, and the console.
+// Handler serves the API, with its OpenAPI document at /openapi.json, and the console.
 func (s *Server) Handler() http.Handler {
 	keys := &rest.Keys{Lookup: s.Keys.Lookup, OpenOrg: s.OpenOrg, AgentOf: s.agentOf, Used: s.Keys.Used,
 		Limits: s.KeyLimits, Request: s.countRequest}
@@ -28,7 +28,8 @@ func (s *Server) Handler() http.Handler {
 	return withConsole(api, s.PageWait)
 }
 
-// withConsole serves the console's pages at the root and below /console/, which ask the API, and the API elsewhere.
+// withConsole serves the console's pages at / and below /console/, and the API elsewhere. The pages call the API.
+// pageWait is as in console.New.
 func withConsole(a *rest.API, pageWait time.Duration) http.Handler {
 	api := a.Handler()
 	console := console.New(api, pageWait)

@@ -67,7 +67,7 @@ func streamed(a *rest.API) map[string]*huma.Response {
 		Content: rest.Content[letta.MessageItem](a, "text/event-stream")}}
 }
 
-// jobRoutes registers the older spelling of runs.
+// jobRoutes registers the operations on runs under their older name, jobs.
 func (s *Server) jobRoutes(a *rest.API) {
 	rest.Get(a.For(rest.Read), "/v1/jobs", "list_jobs: List runs under their older name.", s.listJobs, rest.Deprecated)
 	rest.Get(a.For(rest.Read), "/v1/jobs/active",
@@ -83,50 +83,50 @@ func (s *Server) jobRoutes(a *rest.API) {
 		rest.Deprecated)
 }
 
-// OfRun is the path of what belongs to a run.
+// OfRun holds the path parameter of operations on a run.
 type OfRun struct {
 	RunID rest.RunID `path:"run_id"`
 }
 
-// OfStep is the path of what belongs to a step.
+// OfStep holds the path parameter of operations on a step.
 type OfStep struct {
 	StepID rest.StepID `path:"step_id"`
 }
 
-// defaultRuns is the number of runs, steps of a run or messages in a page, as in Letta.
+// defaultRuns is the default page size for runs, steps of a run, and messages of a run, as in Letta.
 const defaultRuns = 100
 
-func (s *Server) listRuns(ctx context.Context, in *struct {
+func (s *Server) listRuns(ctx context.Context, input *struct {
 	rest.Paging
 	letta.RunFilter
 }) ([]letta.Run, error) {
-	if in.Order == "" && in.Ascending.Value {
-		in.Order = rest.OldestFirst
+	if input.Order == "" && input.Ascending.Value {
+		input.Order = rest.OldestFirst
 	}
-	return s.runs(ctx, in.Filter(), in.Page(defaultRuns, rest.NewestFirst))
+	return s.runs(ctx, input.Filter(), input.Page(defaultRuns, rest.NewestFirst))
 }
 
-func (s *Server) listJobs(ctx context.Context, in *struct {
+func (s *Server) listJobs(ctx context.Context, input *struct {
 	rest.Paging
 	letta.RunFilter
 	Source string `query:"source_id" deprecated:"true" doc:"Not served: leave it out."`
 }) ([]letta.Run, error) {
-	if in.Source != "" {
+	if input.Source != "" {
 		return nil, rest.Unprocessable("query.source_id", "the files of a folder are no jobs here: leave it out, and read "+
 			"GET /v1/folders/{folder_id}/files, which says how far each file is")
 	}
 	return s.listRuns(ctx, &struct {
 		rest.Paging
 		letta.RunFilter
-	}{in.Paging, in.RunFilter})
+	}{input.Paging, input.RunFilter})
 }
 
-func (s *Server) activeRuns(ctx context.Context, in *struct {
+func (s *Server) activeRuns(ctx context.Context, input *struct {
 	AgentID    string         `query:"agent_id"`
 	AgentIDs   []string       `query:"agent_ids,explode" doc:"Of these agents."`
 	Background rest.Opt[bool] `query:"background" doc:"Only those of the background, or only the others."`
 }) ([]letta.Run, error) {
-	f := letta.RunFilter{AgentID: in.AgentID, AgentIDs: in.AgentIDs, Background: in.Background}.Filter()
+	f := letta.RunFilter{AgentID: input.AgentID, AgentIDs: input.AgentIDs, Background: input.Background}.Filter()
 	f.Active = true
 	return s.runs(ctx, f, db.Page{Limit: rest.MaxPage})
 }
@@ -136,18 +136,18 @@ func (s *Server) runs(ctx context.Context, f loop.Filter, p db.Page) ([]letta.Ru
 	return rest.Each(list, letta.RunOf), err
 }
 
-func (s *Server) getRun(ctx context.Context, in *OfRun) (letta.Run, error) {
-	r, err := s.Loop.RunByID(ctx, rest.Org(ctx), string(in.RunID))
+func (s *Server) getRun(ctx context.Context, input *OfRun) (letta.Run, error) {
+	r, err := s.Loop.RunByID(ctx, rest.Org(ctx), string(input.RunID))
 	return letta.RunOf(r), err
 }
 
-func (s *Server) deleteRun(ctx context.Context, in *OfRun) (letta.Run, error) {
-	r, err := s.Loop.DeleteRun(ctx, rest.Org(ctx), string(in.RunID))
+func (s *Server) deleteRun(ctx context.Context, input *OfRun) (letta.Run, error) {
+	r, err := s.Loop.DeleteRun(ctx, rest.Org(ctx), string(input.RunID))
 	return letta.RunOf(r), err
 }
 
-func (s *Server) cancelJob(ctx context.Context, in *OfRun) (letta.Run, error) {
-	r, err := s.Loop.RunByID(ctx, rest.Org(ctx), string(in.RunID))
+func (s *Server) cancelJob(ctx context.Context, input *OfRun) (letta.Run, error) {
+	r, err := s.Loop.RunByID(ctx, rest.Org(ctx), string(input.RunID))
 	if err != nil {
 		return letta.Run{}, err
 	}
@@ -158,37 +158,37 @@ func (s *Server) cancelJob(ctx context.Context, in *OfRun) (letta.Run, error) {
 	return letta.RunOf(r), err
 }
 
-func (s *Server) runMessages(ctx context.Context, in *struct {
+func (s *Server) runMessages(ctx context.Context, input *struct {
 	OfRun
 	rest.Paging
 }) ([]letta.MessageItem, error) {
-	r, err := s.Loop.RunByID(ctx, rest.Org(ctx), string(in.RunID))
+	r, err := s.Loop.RunByID(ctx, rest.Org(ctx), string(input.RunID))
 	if err != nil {
 		return nil, err
 	}
-	return s.itemsOf(ctx, recall.MessageFilter{AgentID: r.AgentID, RunID: r.ID}, in.Paging)
+	return s.itemsOf(ctx, recall.MessageFilter{AgentID: r.AgentID, RunID: r.ID}, input.Paging)
 }
 
-func (s *Server) stepMessages(ctx context.Context, in *struct {
+func (s *Server) stepMessages(ctx context.Context, input *struct {
 	OfStep
 	rest.Paging
 }) ([]letta.MessageItem, error) {
-	st, err := s.Loop.StepByID(ctx, rest.Org(ctx), string(in.StepID))
+	st, err := s.Loop.StepByID(ctx, rest.Org(ctx), string(input.StepID))
 	if err != nil {
 		return nil, err
 	}
-	return s.itemsOf(ctx, recall.MessageFilter{AgentID: st.AgentID, StepID: st.ID}, in.Paging)
+	return s.itemsOf(ctx, recall.MessageFilter{AgentID: st.AgentID, StepID: st.ID}, input.Paging)
 }
 
-// itemsOf lists the items of messages, the oldest first if the caller does not say.
+// itemsOf lists the items of messages. The default order is the oldest first.
 func (s *Server) itemsOf(ctx context.Context, f recall.MessageFilter, p rest.Paging) ([]letta.MessageItem, error) {
 	f.WithErrors, f.WithReset = true, true
 	shown, err := s.messages(ctx, f, p.Page(defaultRuns, rest.OldestFirst), letta.SpeechTool{}.Options(nil))
 	return letta.ItemsOf(shown, false), err
 }
 
-func (s *Server) runUsage(ctx context.Context, in *OfRun) (letta.RunUsage, error) {
-	r, err := s.Loop.RunByID(ctx, rest.Org(ctx), string(in.RunID))
+func (s *Server) runUsage(ctx context.Context, input *OfRun) (letta.RunUsage, error) {
+	r, err := s.Loop.RunByID(ctx, rest.Org(ctx), string(input.RunID))
 	if err != nil {
 		return letta.RunUsage{}, err
 	}
@@ -196,8 +196,8 @@ func (s *Server) runUsage(ctx context.Context, in *OfRun) (letta.RunUsage, error
 	return letta.RunUsageOf(u), err
 }
 
-func (s *Server) runMetrics(ctx context.Context, in *OfRun) (letta.RunMetrics, error) {
-	r, err := s.Loop.RunByID(ctx, rest.Org(ctx), string(in.RunID))
+func (s *Server) runMetrics(ctx context.Context, input *OfRun) (letta.RunMetrics, error) {
+	r, err := s.Loop.RunByID(ctx, rest.Org(ctx), string(input.RunID))
 	if err != nil {
 		return letta.RunMetrics{}, err
 	}
@@ -211,26 +211,26 @@ func (s *Server) runMetrics(ctx context.Context, in *OfRun) (letta.RunMetrics, e
 	return letta.RunMetricsOf(r, u, messages), err
 }
 
-func (s *Server) runSteps(ctx context.Context, in *struct {
+func (s *Server) runSteps(ctx context.Context, input *struct {
 	OfRun
 	rest.Paging
 }) ([]letta.RunStep, error) {
-	r, err := s.Loop.RunByID(ctx, rest.Org(ctx), string(in.RunID))
+	r, err := s.Loop.RunByID(ctx, rest.Org(ctx), string(input.RunID))
 	if err != nil {
 		return nil, err
 	}
-	return s.steps(ctx, loop.StepFilter{RunID: r.ID}, in.Page(defaultRuns, rest.NewestFirst))
+	return s.steps(ctx, loop.StepFilter{RunID: r.ID}, input.Page(defaultRuns, rest.NewestFirst))
 }
 
-func (s *Server) listSteps(ctx context.Context, in *struct {
+func (s *Server) listSteps(ctx context.Context, input *struct {
 	rest.Paging
 	letta.StepFilter
 }) ([]letta.RunStep, error) {
-	f, err := in.Filter()
+	f, err := input.Filter()
 	if err != nil {
 		return nil, err
 	}
-	return s.steps(ctx, f, in.Page(50, rest.NewestFirst))
+	return s.steps(ctx, f, input.Page(50, rest.NewestFirst))
 }
 
 func (s *Server) steps(ctx context.Context, f loop.StepFilter, p db.Page) ([]letta.RunStep, error) {
@@ -238,25 +238,26 @@ func (s *Server) steps(ctx context.Context, f loop.StepFilter, p db.Page) ([]let
 	return rest.Each(list, letta.StepOf), err
 }
 
-func (s *Server) getStep(ctx context.Context, in *OfStep) (letta.RunStep, error) {
-	st, err := s.Loop.StepByID(ctx, rest.Org(ctx), string(in.StepID))
+func (s *Server) getStep(ctx context.Context, input *OfStep) (letta.RunStep, error) {
+	st, err := s.Loop.StepByID(ctx, rest.Org(ctx), string(input.StepID))
 	return letta.StepOf(st), err
 }
 
-func (s *Server) stepMetrics(ctx context.Context, in *OfStep) (letta.StepMetrics, error) {
-	st, err := s.Loop.StepByID(ctx, rest.Org(ctx), string(in.StepID))
+func (s *Server) stepMetrics(ctx context.Context, input *OfStep) (letta.StepMetrics, error) {
+	st, err := s.Loop.StepByID(ctx, rest.Org(ctx), string(input.StepID))
 	return letta.StepMetricsOf(st), err
 }
 
-func (s *Server) stepFeedback(ctx context.Context, in *struct {
+func (s *Server) stepFeedback(ctx context.Context, input *struct {
 	OfStep
 	Body letta.Feedback
 }) (letta.RunStep, error) {
-	st, err := s.Loop.SetFeedback(ctx, rest.Org(ctx), string(in.StepID), in.Body.Feedback.Pointer(), in.Body.Tags.Value)
+	st, err := s.Loop.SetFeedback(ctx, rest.Org(ctx), string(input.StepID), input.Body.Feedback.Pointer(),
+		input.Body.Tags.Value)
 	return letta.StepOf(st), err
 }
 
-// attachToRun sends the items of a background run from a number on.
+// attachToRun sends the items of a background run, from a number on.
 func (s *Server) attachToRun(a *rest.API, c echo.Context) error {
 	id, err := rest.PathID(c, "run_id", "run")
 	if err != nil {
@@ -268,22 +269,23 @@ func (s *Server) attachToRun(a *rest.API, c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	in, _, err := rest.ReadJSON[letta.Attach](a, c, maxMessageBytes)
+	input, _, err := rest.ReadJSON[letta.Attach](a, c, maxMessageBytes)
 	if err != nil {
 		return err
 	}
-	if in.After.Value, err = rest.QueryInt(c, "starting_after", in.After.Value); err != nil {
+	if input.After.Value, err = rest.QueryInt(c, "starting_after", input.After.Value); err != nil {
 		return err
 	}
-	return s.attach(a, c, r, *in)
+	return s.attach(a, c, r, *input)
 }
 
-// attachToConversation sends the items of the run of a conversation: that of an id or of an otid, or the active one.
+// attachToConversation sends the items of a run in a conversation: the run with the given id or otid, or else the
+// active run.
 func (s *Server) attachToConversation(a *rest.API, c echo.Context) error {
-	var in *letta.Attach
+	var input *letta.Attach
 	conversation, err := s.inConversation(c, func() (agentID string, err error) {
-		if in, _, err = rest.ReadJSON[letta.Attach](a, c, maxMessageBytes); err == nil {
-			agentID = in.AgentID.Value
+		if input, _, err = rest.ReadJSON[letta.Attach](a, c, maxMessageBytes); err == nil {
+			agentID = input.AgentID.Value
 		}
 		return agentID, err
 	})
@@ -292,29 +294,30 @@ func (s *Server) attachToConversation(a *rest.API, c echo.Context) error {
 	}
 	ctx, cancel := s.bounded(c)
 	defer cancel()
-	r, err := s.Loop.Find(ctx, rest.Org(ctx), conversation, in.RunID.Value, in.OTID.Value)
+	r, err := s.Loop.Find(ctx, rest.Org(ctx), conversation, input.RunID.Value, input.OTID.Value)
 	if errors.Is(err, db.ErrNotFound) {
 		return db.Invalid("No active runs found for this conversation")
 	}
 	if err != nil {
 		return err
 	}
-	return s.attach(a, c, r, *in)
+	return s.attach(a, c, r, *input)
 }
 
-func (s *Server) attach(a *rest.API, c echo.Context, r loop.Run, in letta.Attach) error {
-	kept, err := s.Retention.Settings(c.Request().Context(), rest.Org(c.Request().Context()))
+func (s *Server) attach(a *rest.API, c echo.Context, r loop.Run, input letta.Attach) error {
+	retention, err := s.Retention.Settings(c.Request().Context(), rest.Org(c.Request().Context()))
 	switch {
 	case err != nil:
 		return err
 	case !r.Background:
 		return db.Invalid("Run %s was not made in the background, so that its stream is not kept: send messages with "+
 			"background, or read GET /v1/runs/%s/messages", r.ID, r.ID)
-	case r.CompletedAt != nil && kept.RunEvents > 0 &&
-		time.Since(*r.CompletedAt) > time.Duration(kept.RunEvents)*time.Hour:
+	case r.CompletedAt != nil && retention.RunEvents > 0 &&
+		time.Since(*r.CompletedAt) > time.Duration(retention.RunEvents)*time.Hour:
 		return rest.Expired("EXPIRED: The stream of run " + r.ID + " is no longer kept; its messages are at /v1/runs/" +
 			r.ID + "/messages")
 	}
-	return s.streamItems(a, c, r, itemStream{after: int64(in.After.Value), pings: !in.Pings.Set || in.Pings.Null ||
-		in.Pings.Value, poll: time.Duration(in.Poll.Value * float64(time.Second)), batch: in.Batch.Value})
+	return s.streamItems(a, c, r, itemStream{after: int64(input.After.Value), pings: !input.Pings.Set ||
+		input.Pings.Null ||
+		input.Pings.Value, poll: time.Duration(input.Poll.Value * float64(time.Second)), batch: input.Batch.Value})
 }

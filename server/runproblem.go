@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// whyBusy returns a 503 in place of a *loop.BusyError where the database keeps the run that a request meets from
-// ending: to wait for that, or to cancel it, would not help.
+// whyBusy replaces a *loop.BusyError by a 503 if the database keeps the other run from ending. Then the client cannot
+// help by waiting for that run or by cancelling it.
 func (s *Server) whyBusy(ctx context.Context, a *rest.API, err error) error {
 	busy, isBusy := errors.AsType[*loop.BusyError](err)
 	if !isBusy {
@@ -29,7 +29,7 @@ func (s *Server) whyBusy(ctx context.Context, a *rest.API, err error) error {
 	return err
 }
 
-// runProblem returns the problem of a run that cannot start.
+// runProblem returns the problem for an error of starting a run.
 func runProblem(err error) error {
 	busy, isBusy := errors.AsType[*loop.BusyError](err)
 	pending, isPending := errors.AsType[*loop.PendingError](err)

@@ -17,11 +17,12 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// pingEvery is the time between two pings of a stream. Letta's clients wait a minute for the next byte.
+// pingEvery is the time between two pings in a stream. Letta's clients wait a minute for the next byte.
 const pingEvery = 20 * time.Second
 
-// answerWhole answers with all that a run did. While it waits it sends spaces, which JSON may begin with, because
-// clients wait a minute for a byte. A failure of the model's provider has a status of its own, unless spaces were sent.
+// answerWhole answers with the whole result of a run. While it waits it sends spaces, because clients wait a minute for
+// a byte, and JSON may begin with spaces. If the model's provider failed, the status says so, unless spaces were sent
+// before.
 func answerWhole(c echo.Context, started loop.Started, warnings rest.Warnings) error {
 	ctx := c.Request().Context()
 	var events []loop.Event
@@ -101,7 +102,7 @@ func (s *Server) streamEvents(c echo.Context, started loop.Started, pings bool) 
 	}
 }
 
-// interrupts reports whether an event is the end of an answer whose run goes on later.
+// interrupts reports whether an event ends the answer although the run goes on later.
 func interrupts(e loop.Event) bool {
 	return e.End != nil && e.End.Failure != nil && e.End.Failure.Type == loop.Interrupted
 }
@@ -113,22 +114,23 @@ func itemEvent(item any, failed bool) rest.Event {
 	return rest.Event{Data: item}
 }
 
-// itemStream is how the items of a background run are sent.
+// itemStream says how to send the items of a background run.
 type itemStream struct {
-	after int64 // the number of the last item that the client has
+	after int64 // number of the last item that the client has
 	pings bool
-	poll  time.Duration // between two looks for items
+	poll  time.Duration // how often to look for new items
 	batch int
 }
 
-// Bounds of a client's wishes for a stream.
+// Bounds on what a client may choose for a stream.
 const (
 	defaultPoll, leastPoll, mostPoll = 100 * time.Millisecond, 20 * time.Millisecond, 10 * time.Second
 	defaultBatch, mostBatch          = 100, 1_000
 )
 
-// streamItems sends the items of a background run after one of them. It reads them from the database, so that any
-// server can send them. It waits for a database that does not answer, or stores nothing, as long as a request may take.
+// streamItems sends the items of a background run that come after item number o.after. It reads them from the database,
+// so that any server can send them. If the database does not answer or cannot store, it waits as long as a request may
+// take.
 func (s *Server) streamItems(a *rest.API, c echo.Context, r loop.Run, o itemStream) error {
 	ctx := c.Request().Context()
 	out, last := rest.NewEvents(c), time.Now()
@@ -185,13 +187,13 @@ func (s *Server) streamItems(a *rest.API, c echo.Context, r loop.Run, o itemStre
 	}
 }
 
-// serving is whether the database does its part for the stream of a background run.
+// serving tracks whether the database still serves the stream of a background run.
 type serving struct {
 	server   *Server
 	api      *rest.API
 	run      loop.Run
-	patience time.Duration // for a database that does not
-	since    time.Time     // when it did last
+	patience time.Duration // how long to wait while the database does not serve
+	since    time.Time     // when the database last served
 	item     time.Time     // when the last item came; zero before the first
 }
 
@@ -200,11 +202,11 @@ func (s *Server) newServing(a *rest.API, r loop.Run) *serving {
 		since: time.Now()}
 }
 
-// left returns how long the database may take for the next items.
+// left returns how long the read of the next items may take.
 func (s *serving) left() time.Duration { return max(s.patience-time.Since(s.since), s.patience/10) }
 
-// goesOn reports whether the stream goes on after a look for items. A run of which none come may be one that cannot
-// store any: the database is asked for that.
+// goesOn reports whether the stream goes on after a read of items. If no items come, the run may be unable to store
+// any, so goesOn also checks whether the database stores changes.
 func (s *serving) goesOn(ctx context.Context, items int, err error) bool {
 	now := time.Now()
 	switch {
@@ -222,25 +224,25 @@ func (s *serving) goesOn(ctx context.Context, items int, err error) bool {
 	return time.Since(s.since) < s.patience
 }
 
-// halted reports whether the run stopped on this server and is not tried again yet, or was tried again in vain.
+// halted reports whether the run stopped on this server and either waits for another try, or tried again in vain.
 func (s *serving) halted() bool {
-	h, is := s.server.Loop.Halted(s.run.ID)
-	return is && (!h.Works || h.Times > 1 && h.Since.After(s.item))
+	h, known := s.server.Loop.Halted(s.run.ID)
+	return known && (!h.Works || h.Times > 1 && h.Since.After(s.item))
 }
 
-// items reads the next items of a background run within a time.
+// items reads the next items of a background run, within a time limit.
 func (s *Server) items(ctx context.Context, r loop.Run, o itemStream, within time.Duration) ([]loop.Item, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	return s.Loop.Items(ctx, rest.Org(ctx), r.ID, o.after, min(cmp.Or(o.batch, defaultBatch), mostBatch))
 }
 
-// sendLast sends the error that ends a stream before its run has ended.
+// sendLast sends an error that ends the stream before the run has ended.
 func sendLast(out *rest.Events, failure letta.RunError) error {
 	return out.SendLast(itemEvent(failure, true))
 }
 
-// RunItems returns the items of an event of a background run. It is the Render of a loop.Loop.
+// RunItems returns the items for an event of a background run. It serves as the Render of a loop.Loop.
 func RunItems(r loop.Run, e loop.Event, seq int64) []json.RawMessage {
 	return letta.Numbered(r, e, seq)
 }

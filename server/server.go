@@ -1,22 +1,21 @@
-// Package server is Loci's REST API: it binds requests, calls the memories and agents, and renders their answers in the
-// shapes and with the errors that Letta's clients know.
+// Package server is Loci's REST API: it decodes requests, calls the memories and agents, and encodes their answers, in
+// the shapes and with the errors that Letta's clients expect.
 //
 // Each file uses those that are named before it:
-//   - the server, and what its requests share: health.go setting.go server.go limits.go bounded.go named.go
-//     visibleorgs.go readiness.go runproblem.go
-//   - files: messagesearch_routes.go folder_routes.go filestream_routes.go upload_routes.go
-//   - agents, their tools and blocks: tool_routes.go agent_routes.go agentfile_routes.go block_routes.go
-//     identity_routes.go openfile_routes.go prompt_routes.go
-//   - messages, conversations, and what leaves their views: handover_routes.go message_routes.go
-//     conversation_routes.go compaction_routes.go event_routes.go policy_routes.go preview_routes.go replay_routes.go
-//     result_routes.go
-//   - runs: cancel_routes.go runstream.go loop_routes.go run_routes.go child_routes.go capture_routes.go step_routes.go
-//   - passages: shownpassages.go archive_routes.go passage_routes.go passagebatch_routes.go embedding_routes.go
-//   - other memories: memorytree_routes.go memoryfile_routes.go memorysearch_routes.go workingmemory_routes.go
-//   - organizations and their keys: caller_routes.go session_routes.go key_routes.go organization_routes.go
-//     quota_routes.go retention_routes.go erasure_routes.go backgroundjob_routes.go
-//   - the operation of the server: metrics_routes.go model_routes.go setting_routes.go
-//   - all of them: mcp_routes.go routes.go
+// - the server, and what its requests share: health.go setting.go server.go limits.go bounded.go named.go
+// visibleorgs.go readiness.go runproblem.go
+// - files: messagesearch_routes.go folder_routes.go filestream_routes.go upload_routes.go
+// - agents, their tools and blocks: tool_routes.go agent_routes.go agentfile_routes.go block_routes.go
+// identity_routes.go openfile_routes.go prompt_routes.go
+// - messages, conversations, and what leaves their views: handover_routes.go message_routes.go conversation_routes.go
+// compaction_routes.go event_routes.go policy_routes.go preview_routes.go replay_routes.go result_routes.go
+// - runs: cancel_routes.go runstream.go loop_routes.go run_routes.go child_routes.go capture_routes.go step_routes.go
+// - passages: shownpassages.go archive_routes.go passage_routes.go passagebatch_routes.go embedding_routes.go
+// - other memories: memorytree_routes.go memoryfile_routes.go memorysearch_routes.go workingmemory_routes.go
+// - organizations and their keys: caller_routes.go session_routes.go key_routes.go organization_routes.go
+// quota_routes.go retention_routes.go erasure_routes.go backgroundjob_routes.go
+// - the operation of the server: metrics_routes.go model_routes.go setting_routes.go
+// - all of them: mcp_routes.go routes.go
 package server
 
 import (
@@ -47,8 +46,8 @@ import (
 	"github.com/loci-memory/loci/tenant/retention"
 )
 
-// Server answers the API's requests. All fields but MinBodyRate, Settings, KeyLimits, KeyAge, PageWait, RequestTimeout,
-// ReadyEvery, MCPFixtures, MCPFilesEvery and OpenOrg must be set.
+// Server answers the API's requests. All fields must be set except MinBodyRate, Settings, KeyLimits, KeyAge, PageWait,
+// RequestTimeout, ReadyEvery, MCPFixtures, MCPFilesEvery and OpenOrg.
 type Server struct {
 	Agents         *agent.Store
 	Files          *files.Store
@@ -62,44 +61,44 @@ type Server struct {
 	Replays        *replay.Store
 	Retention      *retention.Store
 	Quotas         *quota.Store
-	Requests       *quota.Requests       // flushed by the owner of the server
-	Progress       *files.ProgressPoller // run by the owner of the server
-	DB             db.DB                 // where the events of agents are
-	Followers      *event.Followers      // run by the owner of the server
+	Requests       *quota.Requests       // the server's owner flushes it
+	Progress       *files.ProgressPoller // the server's owner runs it
+	DB             db.DB                 // holds the events of agents
+	Followers      *event.Followers      // the server's owner runs it
 	Tools          *tool.Set
-	Endpoint       *endpoint.Endpoint // the embeddings endpoint; nil ranks tools by words alone
-	Reembed        *endpoint.Reembed  // run by the owner of the server
-	Loop           *loop.Loop         // run by the owner of the server
+	Endpoint       *endpoint.Endpoint // the embeddings endpoint; if nil, tools are ranked by words alone
+	Reembed        *endpoint.Reembed  // the server's owner runs it
+	Loop           *loop.Loop         // the server's owner runs it
 	Children       *subagent.Store
 	Keys           *apikey.Store
 	Log            *slog.Logger
-	Metrics        *metrics.Metrics // the API adds its own
+	Metrics        *metrics.Metrics // the API adds its own metrics
 	Version        string
 	MaxUploadBytes int64
-	MaxImportBytes int64 // of a file of agents; 0 is DefaultMaxImportBytes
-	MinBodyRate    int64 // as rest.BodyPace has it
-	// Probe stores a row in a new session of the database, and returns how long that took.
+	MaxImportBytes int64 // of an agent file; DefaultMaxImportBytes if 0
+	MinBodyRate    int64 // the Rate in rest.BodyPace
+	// Probe stores a row over a new connection to the database, and returns how long that took.
 	Probe func(ctx context.Context) (time.Duration, error)
 
-	Settings          []Setting                              // that the server runs with
-	Examine           func(ctx context.Context) []db.Finding // all that the server needs
+	Settings          []Setting                              // the server's settings, to show
+	Examine           func(ctx context.Context) []db.Finding // checks all that the server needs
 	ExamineEmbeddings func(ctx context.Context) db.Finding
 	ExamineModel      func(ctx context.Context) db.Finding
 
-	KeyLimits apikey.Limits // of keys without limits of their own
-	KeyAge    time.Duration // as rest.Config has it
-	PageWait  time.Duration // as console.New has it
+	KeyLimits apikey.Limits // of keys that have no limits of their own
+	KeyAge    time.Duration // as in rest.Config
+	PageWait  time.Duration // as in console.New
 
-	MCPFixtures   *mcp.Fixtures // of the build for MCP's conformance suite; nil for none
-	MCPFilesEvery time.Duration // as mcp.Options has it
+	MCPFixtures   *mcp.Fixtures // for builds that run MCP's conformance suite; otherwise nil
+	MCPFilesEvery time.Duration // as in mcp.Options
 
 	// ReadyEvery is the least time between two rows that GET /v1/ready stores.
 	ReadyEvery time.Duration
-	// RequestTimeout limits each request but uploads, downloads and streams, which have limits of their own.
-	// 0 is rest.DefaultTimeout.
+	// RequestTimeout bounds each request except uploads, downloads and streams, which have bounds of their own. 0 means
+	// rest.DefaultTimeout.
 	RequestTimeout time.Duration
 
-	// OpenOrg returns the organization of requests without a key, as rest.Keys has it; nil needs a key for every request.
+	// OpenOrg returns the organization for requests without a key, as in rest.Keys. If nil, every request needs a key.
 	OpenOrg func(ctx context.Context) (db.Org, error)
 
 	readiness readiness

@@ -22,7 +22,7 @@ func (s *Server) sessionRoutes(a *rest.API) {
 	rest.Delete(admin, path+"/{session_id}", "delete_session: End a session of the console.", s.endSessionOf, rest.Own)
 }
 
-// ConsoleSession is a session of the console as the API shows it.
+// ConsoleSession is a session of the console, without its secret.
 type ConsoleSession struct {
 	ID        string    `json:"id"`
 	KeyID     string    `json:"key_id" doc:"Of the key that signed in."`
@@ -40,7 +40,7 @@ type StartedSession struct {
 
 func sessionOf(s apikey.Session) ConsoleSession { return ConsoleSession(s) }
 
-// startSession signs in to the console with the key of the request.
+// startSession signs in to the console with the request's key.
 func (s *Server) startSession(c echo.Context) error {
 	ctx := c.Request().Context()
 	key := rest.Caller(ctx)
@@ -57,7 +57,7 @@ func (s *Server) startSession(c echo.Context) error {
 	return c.JSON(http.StatusOK, StartedSession{sessionOf(started), secret})
 }
 
-// endOwnSession signs out.
+// endOwnSession signs out: it ends the session that the request belongs to.
 func (s *Server) endOwnSession(c echo.Context) error {
 	ctx := c.Request().Context()
 	key := rest.Caller(ctx)
@@ -71,14 +71,14 @@ func (s *Server) endOwnSession(c echo.Context) error {
 	return c.JSON(http.StatusOK, sessionOf(ended))
 }
 
-func (s *Server) listSessions(ctx context.Context, in *struct{ rest.Paging }) ([]ConsoleSession, error) {
-	list, err := s.Keys.Sessions(ctx, keysOf(ctx), in.Page(50, rest.OldestFirst))
+func (s *Server) listSessions(ctx context.Context, input *struct{ rest.Paging }) ([]ConsoleSession, error) {
+	list, err := s.Keys.Sessions(ctx, keysOf(ctx), input.Page(50, rest.OldestFirst))
 	return rest.Each(list, sessionOf), err
 }
 
-func (s *Server) endSessionOf(ctx context.Context, in *struct {
+func (s *Server) endSessionOf(ctx context.Context, input *struct {
 	SessionID rest.SessionID `path:"session_id"`
 }) (ConsoleSession, error) {
-	ended, err := s.Keys.EndSession(ctx, keysOf(ctx), string(in.SessionID))
+	ended, err := s.Keys.EndSession(ctx, keysOf(ctx), string(input.SessionID))
 	return sessionOf(ended), err
 }

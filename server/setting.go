@@ -1,6 +1,6 @@
 package server
 
-// Setting is a setting of the server with its value.
+// Setting is a setting of the server, with its value.
 type Setting struct {
 	Variable string `json:"variable" doc:"Of the environment."`
 	Flag     string `json:"flag" doc:"Of 'loci serve'."`
@@ -9,7 +9,7 @@ type Setting struct {
 	Meaning  string `json:"meaning" doc:"What it sets."`
 }
 
-// Where the value of a Setting is from. A flag wins over the environment.
+// Where the value of a Setting comes from. A flag wins over the environment.
 const (
 	OfFlag        = "flag"
 	OfEnvironment = "environment"

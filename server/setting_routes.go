@@ -43,13 +43,13 @@ func (s *Server) reembeddingRoutes(a *rest.API) {
 		func(ctx context.Context, _ *struct{}) (endpoint.ReembedProgress, error) { return s.Reembed.Cancel(ctx) }, rest.Own)
 }
 
-// RunningSetting is a setting, and what the database has in its place.
+// RunningSetting is a setting of the server, and the value that the database has instead.
 type RunningSetting struct {
 	Setting
 	Stored string `json:"stored" doc:"For the caller's organization, else for the server, which wins; empty for nothing."`
 }
 
-// policySetting is the setting in whose place an organization may store one of its own.
+// policySetting is the setting that an organization may replace by a stored policy.
 const policySetting = "LOCI_POLICY"
 
 func (s *Server) listSettings(ctx context.Context, _ *struct{}) ([]RunningSetting, error) {
@@ -60,15 +60,15 @@ func (s *Server) listSettings(ctx context.Context, _ *struct{}) ([]RunningSettin
 	if err != nil {
 		return nil, err
 	}
-	return rest.Each(s.Settings, func(one Setting) RunningSetting {
-		if one.Variable != policySetting {
-			return RunningSetting{Setting: one}
+	return rest.Each(s.Settings, func(setting Setting) RunningSetting {
+		if setting.Variable != policySetting {
+			return RunningSetting{Setting: setting}
 		}
-		return RunningSetting{Setting: one, Stored: string(stored)}
+		return RunningSetting{Setting: setting, Stored: string(stored)}
 	}), nil
 }
 
-// examination makes a handler of a function that asks an endpoint whether it answers as the server needs it.
+// examination returns a handler that checks whether an endpoint answers as the server needs.
 func examination(ask func(context.Context) db.Finding) rest.Handler[struct{}, db.Finding] {
 	return func(ctx context.Context, _ *struct{}) (db.Finding, error) { return ask(ctx), nil }
 }

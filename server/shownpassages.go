@@ -9,11 +9,11 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// showPassages returns passages in Letta's shape, with their vectors if a request asks for them.
-func (s *Server) showPassages(ctx context.Context, with letta.WithEmbeddings, list ...archival.Passage) (
+// showPassages returns passages in Letta's shape. It adds their vectors if the request asks for them.
+func (s *Server) showPassages(ctx context.Context, asked letta.WithEmbeddings, list ...archival.Passage) (
 	shown []letta.ArchivalPassage, err error) {
 	shown = rest.Each(list, letta.PassageOf)
-	if !with.Embeddings {
+	if !asked.Embeddings {
 		return shown, nil
 	}
 	vectors, err := s.Archival.Vectors(ctx, rest.Org(ctx), list...)
@@ -23,12 +23,13 @@ func (s *Server) showPassages(ctx context.Context, with letta.WithEmbeddings, li
 	return shown, err
 }
 
-// patchedPassages is where the passages of an archive are changed, up to their ids: at an agent that has the archive.
+// patchedPassages is the path, up to the passage's id, for changing a passage of an archive. The path leads through an
+// agent that has the archive.
 //
 //nolint:gosec // no credentials
 const patchedPassages = "/v1/agents/{agent_id}/archival-memory/"
 
-// withPassage adds the stored passage to the error of a change that would supersede it again.
+// withPassage adds the stored passage to an error that says the passage is already superseded.
 func withPassage(err error) error {
 	if superseded, ok := errors.AsType[*archival.SupersededError](err); ok {
 		return rest.Conflict(superseded.Error(), letta.PassageOf(superseded.Current))

@@ -33,7 +33,7 @@ func (s *Server) stepRoutes(a *rest.API) {
 	}, func(c echo.Context) error { return s.step(a, c) }, rest.Own)
 }
 
-// StepBody is a step of a loop outside of this server.
+// StepBody is a step of an agent loop that runs outside of this server.
 type StepBody struct{}
 
 // Schema implements huma.SchemaProvider.
@@ -75,20 +75,20 @@ func (StepBody) Schema(huma.Registry) *huma.Schema {
 }
 
 func (s *Server) step(a *rest.API, c echo.Context) error {
-	return s.withSpool(a, c, modelTimeout, func(ctx context.Context, of agent.Agent, body *rest.Spool) (any, error) {
-		batch, err := capture.ReadStep(body, of.Zone())
+	return s.withSpool(a, c, modelTimeout, func(ctx context.Context, owner agent.Agent, body *rest.Spool) (any, error) {
+		batch, err := capture.ReadStep(body, owner.Zone())
 		if err != nil {
 			return nil, err
 		}
-		batch.IsSystemPrompt = of.IsSystemPrompt
+		batch.IsSystemPrompt = owner.IsSystemPrompt
 		if err := policy.Check(batch.Step.Policy); err != nil {
 			return nil, rest.Unprocessable("policy", err.Error())
 		}
-		return s.takeStep(ctx, of, batch)
+		return s.takeStep(ctx, owner, batch)
 	})
 }
 
-// checkAnsweredOnce returns an error if a step approves or denies a call, and has its result.
+// checkAnsweredOnce returns an error if a step both decides a call (approves or denies it) and has the call's result.
 func checkAnsweredOnce(batch *capture.Batch) error {
 	if len(batch.Step.Approvals) == 0 || !batch.Stores {
 		return nil
@@ -108,9 +108,9 @@ func checkAnsweredOnce(batch *capture.Batch) error {
 	return nil
 }
 
-// takeStep stores a step's messages, runs the memory tools that are called, and returns what comes next.
-func (s *Server) takeStep(ctx context.Context, of agent.Agent, batch *capture.Batch) (out letta.Step, err error) {
-	o, err := s.Loop.NewOutside(ctx, rest.Org(ctx), of, batch.Conversation)
+// takeStep stores a step's messages, runs the memory tools that the step calls, and returns what comes next.
+func (s *Server) takeStep(ctx context.Context, owner agent.Agent, batch *capture.Batch) (out letta.Step, err error) {
+	o, err := s.Loop.NewOutside(ctx, rest.Org(ctx), owner, batch.Conversation)
 	if err != nil {
 		return out, err
 	}
@@ -121,10 +121,10 @@ func (s *Server) takeStep(ctx context.Context, of agent.Agent, batch *capture.Ba
 		if err := o.RefuseFlush(ctx, batch.Refused.Message); err != nil {
 			return out, err
 		}
-		return s.nextOf(ctx, of, o, batch, letta.NewStep(conversationOf(o), nil))
+		return s.nextOf(ctx, owner, o, batch, letta.NewStep(conversationOf(o), nil))
 	}
 	if batch.Step.Purpose == recall.ForFlush {
-		return s.takeFlush(ctx, of, o, batch)
+		return s.takeFlush(ctx, owner, o, batch)
 	}
 	if err := checkAnsweredOnce(batch); err != nil {
 		return out, err
@@ -149,11 +149,11 @@ func (s *Server) takeStep(ctx context.Context, of agent.Agent, batch *capture.Ba
 	}
 	stored := Captured{ConversationID: conversationOf(o)}
 	if batch.Stores || batch.Refused != nil {
-		if stored, err = s.append(ctx, of, batch, record); err != nil {
+		if stored, err = s.append(ctx, owner, batch, record); err != nil {
 			return out, err
 		}
 		defer func() {
-			if err != nil && (ctx.Err() != nil || db.Unavailable(err)) { // the client sends the step again
+			if err != nil && (ctx.Err() != nil || db.Unavailable(err)) { // the client will send the step again
 				s.Loop.KeepUntold(ctx, rest.Org(ctx), o.Conversation, recall.Untold{IDs: loop.IDsOf(stored.Messages)})
 			}
 		}()
@@ -169,7 +169,7 @@ func (s *Server) takeStep(ctx context.Context, of agent.Agent, batch *capture.Ba
 		out.AddResults(calls)
 	}
 	o.Paused = batch.Step.Ending == chat.Paused
-	return s.nextOf(ctx, of, o, batch, out)
+	return s.nextOf(ctx, owner, o, batch, out)
 }
 
 // conversationOf returns the id of a conversation; nil for the agent's default one.
@@ -180,21 +180,22 @@ func conversationOf(o *loop.Outside) *string {
 	return &o.Conversation.ID
 }
 
-// nextOf adds to the answer to a step what comes next: a silent turn, if the caller takes one and it is due, or else
-// the next prompt.
-func (s *Server) nextOf(ctx context.Context, of agent.Agent, o *loop.Outside, batch *capture.Batch, out letta.Step) (
+// nextOf adds what comes next to the answer to a step: a silent turn if one is due and the caller takes it, else the
+// next prompt.
+func (s *Server) nextOf(ctx context.Context, owner agent.Agent, o *loop.Outside, batch *capture.Batch, out letta.Step) (
 	letta.Step, error) {
-	at := agent.PromptTarget{AgentID: of.ID, Conversation: o.Conversation.ID, Format: agent.Format(batch.Step.Format),
+	target := agent.PromptTarget{AgentID: owner.ID, Conversation: o.Conversation.ID,
+		Format:        agent.Format(batch.Step.Format),
 		AnswerPending: batch.Step.AnswerPending}
 	if len(batch.Step.Policy) > 0 {
 		settings, err := json.Marshal(map[string]json.RawMessage{"policy": batch.Step.Policy})
 		if err != nil {
 			return out, err
 		}
-		at.Compaction = settings
+		target.Compaction = settings
 	}
 	if batch.Step.Accepts && !o.Paused {
-		silent, err := o.NextFlush(ctx, at)
+		silent, err := o.NextFlush(ctx, target)
 		if err != nil {
 			return out, err
 		}
@@ -203,16 +204,16 @@ func (s *Server) nextOf(ctx context.Context, of agent.Agent, o *loop.Outside, ba
 			return out, err
 		}
 	}
-	next, err := o.Next(ctx, at)
+	next, err := o.Next(ctx, target)
 	if err != nil {
 		return out, err
 	}
 	return out, out.SetNext(next, batch.Step.Ending)
 }
 
-// takeFlush stores what a model answered to a silent turn, runs the memory tools that it calls, and returns what comes
-// next.
-func (s *Server) takeFlush(ctx context.Context, of agent.Agent, o *loop.Outside, batch *capture.Batch) (letta.Step,
+// takeFlush stores the model's answer to a silent turn, runs the memory tools that the answer calls, and returns what
+// comes next.
+func (s *Server) takeFlush(ctx context.Context, owner agent.Agent, o *loop.Outside, batch *capture.Batch) (letta.Step,
 	error) {
 	appended, calls, err := o.TakeFlush(ctx, batch.Drafts(), batch.Step.Accepts)
 	if err != nil {
@@ -221,5 +222,5 @@ func (s *Server) takeFlush(ctx context.Context, of agent.Agent, o *loop.Outside,
 	out := letta.NewStep(conversationOf(o), appended)
 	out.AddResults(calls)
 	batch.Step.Ending = ""
-	return s.nextOf(ctx, of, o, batch, out)
+	return s.nextOf(ctx, owner, o, batch, out)
 }

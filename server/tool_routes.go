@@ -51,19 +51,19 @@ func (s *Server) toolRoutes(a *rest.API) {
 
 func toolKey(t letta.Tool) string { return t.ID }
 
-func (s *Server) agentTools(ctx context.Context, a agent.Agent, in *struct {
+func (s *Server) agentTools(ctx context.Context, a agent.Agent, input *struct {
 	rest.OfAgent
 	rest.Paging
 }) ([]letta.Tool, error) {
-	has, err := s.Files.HasFolder(ctx, rest.Org(ctx), a.ID)
+	hasFolder, err := s.Files.HasFolder(ctx, rest.Org(ctx), a.ID)
 	if err != nil {
 		return nil, err
 	}
-	tools, err := s.toolsOf(ctx, a, has)
-	return rest.Paged(tools, in.Page(10, rest.NewestFirst), toolKey), err
+	tools, err := s.toolsOf(ctx, a, hasFolder)
+	return rest.Paged(tools, input.Page(10, rest.NewestFirst), toolKey), err
 }
 
-// toolsOf returns the tools of an agent in Letta's shape.
+// toolsOf returns an agent's tools in Letta's shape.
 func (s *Server) toolsOf(ctx context.Context, a agent.Agent, hasFolder bool) ([]letta.Tool, error) {
 	var ids []string
 	for _, t := range a.Attached {
@@ -85,36 +85,38 @@ func (s *Server) toolsOf(ctx context.Context, a agent.Agent, hasFolder bool) ([]
 	return tools, err
 }
 
-// chosenTools returns the built-in tools that an agent has after a choice, and the ids of its definitions; nil for what
-// the choice leaves unchanged.
-func (s *Server) chosenTools(ctx context.Context, c tool.Choice, was agent.Agent, hasFolder bool) (names, ids []string,
+// chosenTools applies a choice of tools to an agent. It returns the names of the agent's built-in tools and the ids of
+// its definitions; nil where the choice changes nothing.
+func (s *Server) chosenTools(ctx context.Context, c tool.Choice, before agent.Agent, hasFolder bool) (names,
+	ids []string,
 	err error) {
 	definitions, err := s.Agents.ToolsNamed(ctx, rest.Org(ctx), c.Names, c.IDs)
 	if err != nil {
 		return nil, nil, err
 	}
 	c, ids = c.Own(definitions)
-	names, err = s.Tools.Choose(c, was, hasFolder)
+	names, err = s.Tools.Choose(c, before, hasFolder)
 	return names, ids, err
 }
 
-// changedTools returns what chosenTools does for an agent that there is.
+// changedTools calls chosenTools for an agent that exists.
 func (s *Server) changedTools(ctx context.Context, a agent.Agent, c tool.Choice) (names, ids []string, err error) {
-	has, err := s.Files.HasFolder(ctx, rest.Org(ctx), a.ID)
+	hasFolder, err := s.Files.HasFolder(ctx, rest.Org(ctx), a.ID)
 	if err != nil {
 		return nil, nil, err
 	}
-	return s.chosenTools(ctx, c, a, has)
+	return s.chosenTools(ctx, c, a, hasFolder)
 }
 
-// ruleTools returns the names of the definitions that rules name.
+// ruleTools returns the names of the custom tools that rules name.
 func (s *Server) ruleTools(ctx context.Context, rules json.RawMessage) ([]string, error) {
 	names := slices.DeleteFunc(letta.ToolRuleNames(rules), s.Tools.Has)
 	definitions, err := s.Agents.ToolsNamed(ctx, rest.Org(ctx), names, nil)
 	return rest.Each(definitions, func(t agent.CustomTool) string { return t.Name }), err
 }
 
-// checkRules returns an ErrInvalid if rules name a tool that there is not. known are names that need no built-in tool.
+// checkRules returns an ErrInvalid if rules name a tool that does not exist. known are the names of tools that are not
+// built in.
 func (s *Server) checkRules(rules json.RawMessage, known []string) error {
 	for _, name := range letta.ToolRuleNames(rules) {
 		if !s.Tools.Has(name) && !slices.Contains(known, name) {
@@ -125,78 +127,79 @@ func (s *Server) checkRules(rules json.RawMessage, known []string) error {
 	return nil
 }
 
-// AgentTool is the path of an agent's tool.
+// AgentTool holds the path parameters for a tool of an agent.
 type AgentTool struct {
 	rest.OfAgent
 	ToolID rest.ToolID `path:"tool_id"`
 }
 
-func (s *Server) attachTool(ctx context.Context, in *AgentTool) (rest.Null, error) {
-	return rest.Null{}, s.changeTools(ctx, in, s.Tools.With, s.Agents.AttachTool)
+func (s *Server) attachTool(ctx context.Context, input *AgentTool) (rest.Null, error) {
+	return rest.Null{}, s.changeTools(ctx, input, s.Tools.With, s.Agents.AttachTool)
 }
 
-func (s *Server) detachTool(ctx context.Context, in *AgentTool) (rest.Null, error) {
-	return rest.Null{}, s.changeTools(ctx, in, s.Tools.Without, s.Agents.DetachTool)
+func (s *Server) detachTool(ctx context.Context, input *AgentTool) (rest.Null, error) {
+	return rest.Null{}, s.changeTools(ctx, input, s.Tools.Without, s.Agents.DetachTool)
 }
 
-// changeTools changes the tools of an agent: own is for a built-in one, custom for a definition.
-func (s *Server) changeTools(ctx context.Context, in *AgentTool, own func(agent.Agent, string) []string,
+// changeTools changes the tools of an agent. builtIn returns the new names for a built-in tool, nil for no change;
+// custom makes the change for a definition.
+func (s *Server) changeTools(ctx context.Context, input *AgentTool, builtIn func(agent.Agent, string) []string,
 	custom func(ctx context.Context, org db.Org, agentID, toolID string) error) error {
-	t, err := s.Tools.ByID(string(in.ToolID))
+	t, err := s.Tools.ByID(string(input.ToolID))
 	if err != nil {
-		return custom(ctx, rest.Org(ctx), string(in.AgentID), string(in.ToolID))
+		return custom(ctx, rest.Org(ctx), string(input.AgentID), string(input.ToolID))
 	}
 	change := func(a agent.Agent) (*agent.Settings, error) {
-		names := own(a, t.Name)
+		names := builtIn(a, t.Name)
 		if names == nil {
 			return nil, nil
 		}
 		return &agent.Settings{Tools: names}, nil
 	}
-	return s.Agents.ChangeSettings(ctx, rest.Org(ctx), string(in.AgentID), change)
+	return s.Agents.ChangeSettings(ctx, rest.Org(ctx), string(input.AgentID), change)
 }
 
-func (s *Server) changeApproval(ctx context.Context, in *struct {
+func (s *Server) changeApproval(ctx context.Context, input *struct {
 	rest.OfAgent
 	ToolName string         `path:"tool_name"`
 	Required rest.Opt[bool] `query:"requires_approval" deprecated:"true" doc:"Where the body does not say it."`
 	Body     letta.Approval
 }) (rest.Null, error) {
-	required, err := in.Body.Required(in.Required)
+	required, err := input.Body.Required(input.Required)
 	if err != nil {
 		return rest.Null{}, err
 	}
 	change := func(a agent.Agent) (*agent.Settings, error) {
-		if !s.hasTool(a, in.ToolName) {
+		if !s.hasTool(a, input.ToolName) {
 			return nil, db.NotFound("Agent %s has no tool %s: attach it first (PATCH /v1/agents/%s/tools/attach/{tool_id})",
-				a.ID, db.Short(in.ToolName), a.ID)
+				a.ID, db.Short(input.ToolName), a.ID)
 		}
-		rules := letta.WithApproval(a.Settings.ToolRules, in.ToolName, required)
+		rules := letta.WithApproval(a.Settings.ToolRules, input.ToolName, required)
 		if rules == nil {
 			return nil, nil
 		}
 		return &agent.Settings{ToolRules: rules}, nil
 	}
-	return rest.Null{}, s.Agents.ChangeSettings(ctx, rest.Org(ctx), string(in.AgentID), change)
+	return rest.Null{}, s.Agents.ChangeSettings(ctx, rest.Org(ctx), string(input.AgentID), change)
 }
 
-// hasTool reports whether an agent has a tool, or would have it with a folder.
+// hasTool reports whether an agent has a tool, or would have it if it had a folder.
 func (s *Server) hasTool(a agent.Agent, name string) bool {
 	return s.Tools.Has(name) && a.HasTool(name) ||
 		slices.ContainsFunc(a.Attached, func(t agent.AttachedTool) bool { return t.Name == name })
 }
 
-func (s *Server) runTool(ctx context.Context, a agent.Agent, in *struct {
+func (s *Server) runTool(ctx context.Context, a agent.Agent, input *struct {
 	rest.OfAgent
 	ToolName string `path:"tool_name"`
 	Body     letta.RunTool
 }) (letta.ToolRun, error) {
 	org := rest.Org(ctx)
-	c, id := recall.Conversation{IsDefault: true}, in.Body.Conversation.Value
+	c, id := recall.Conversation{IsDefault: true}, input.Body.Conversation.Value
 	if id == a.ID {
 		id = ""
 	}
-	if id != "" || !a.HasTool(in.ToolName) { // which the conversation may bring
+	if id != "" || !a.HasTool(input.ToolName) { // the conversation may add the tool
 		var err error
 		if c, err = s.Recall.Conversation(ctx, org, a.ID, id); err != nil {
 			return letta.ToolRun{}, err
@@ -205,16 +208,16 @@ func (s *Server) runTool(ctx context.Context, a agent.Agent, in *struct {
 			return letta.ToolRun{}, err
 		}
 	}
-	if err := s.mustHaveTool(ctx, org, a, in.ToolName); err != nil {
+	if err := s.mustHaveTool(ctx, org, a, input.ToolName); err != nil {
 		return letta.ToolRun{}, err
 	}
-	args := in.Body.Args.Value
+	args := input.Body.Args.Value
 	if args == nil {
 		args = rest.Object("{}")
 	}
 	caller := tool.CallerIn(org, a, c)
-	caller.Confined = caller.Confined || in.Body.RecallScope.Value == agent.ScopeConversation
-	result, err := s.Tools.Run(ctx, caller, in.ToolName, json.RawMessage(args))
+	caller.Confined = caller.Confined || input.Body.RecallScope.Value == agent.ScopeConversation
+	result, err := s.Tools.Run(ctx, caller, input.ToolName, json.RawMessage(args))
 	run := letta.ToolRun{Status: "success", Return: result.Text, Files: result.Files}
 	if result.IsError {
 		run.Status = "error"
@@ -222,12 +225,13 @@ func (s *Server) runTool(ctx context.Context, a agent.Agent, in *struct {
 	return run, err
 }
 
-// caller returns an agent as the caller of tools in its default conversation.
+// caller returns an agent as the caller of tools, in its default conversation.
 func caller(ctx context.Context, a agent.Agent) tool.Caller {
 	return tool.CallerIn(rest.Org(ctx), a, recall.Conversation{IsDefault: true})
 }
 
-// mustHaveTool returns ErrNotFound if an agent lacks a tool. It returns nil for an unknown name, which Set.Run reports.
+// mustHaveTool returns ErrNotFound if an agent lacks a tool. It returns nil for an unknown name, because Set.Run
+// reports that.
 func (s *Server) mustHaveTool(ctx context.Context, org db.Org, a agent.Agent, name string) error {
 	tools := s.Tools.Tools()
 	i := slices.IndexFunc(tools, func(t tool.Tool) bool { return t.Name == name })
@@ -245,23 +249,23 @@ func (s *Server) mustHaveTool(ctx context.Context, org db.Org, a agent.Agent, na
 	if !tools[i].NeedsFolder {
 		return nil
 	}
-	if has, err := s.Files.HasFolder(ctx, org, a.ID); err != nil || has {
+	if hasFolder, err := s.Files.HasFolder(ctx, org, a.ID); err != nil || hasFolder {
 		return err
 	}
 	return db.NotFound("Tool %s is not attached to agent %s: the file tools come with a folder, so attach one first "+
 		"(PATCH /v1/agents/%s/folders/attach/{folder_id})", name, a.ID, a.ID)
 }
 
-func (s *Server) listTools(ctx context.Context, in *struct {
+func (s *Server) listTools(ctx context.Context, input *struct {
 	letta.ToolFilter
 	rest.Paging
 }) ([]letta.Tool, error) {
-	return s.filteredTools(ctx, in.ToolFilter, in.Page(50, rest.NewestFirst))
+	return s.filteredTools(ctx, input.ToolFilter, input.Page(50, rest.NewestFirst))
 }
 
 // filteredTools returns a page of the tools that a filter selects.
 func (s *Server) filteredTools(ctx context.Context, filter letta.ToolFilter, p db.Page) ([]letta.Tool, error) {
-	f, own, err := filter.Filter(s.Tools.Tools())
+	f, builtIn, err := filter.Filter(s.Tools.Tools())
 	if err != nil {
 		return nil, err
 	}
@@ -270,7 +274,7 @@ func (s *Server) filteredTools(ctx context.Context, filter letta.ToolFilter, p d
 		return nil, err
 	}
 	definitions, err := s.Agents.ToolsNamed(ctx, rest.Org(ctx), nil, ids)
-	all := slices.Concat(own, rest.Each(definitions, letta.CustomToolOf))
+	all := slices.Concat(builtIn, rest.Each(definitions, letta.CustomToolOf))
 	listed := []letta.Tool{}
 	for _, id := range ids {
 		if i := slices.IndexFunc(all, func(t letta.Tool) bool { return t.ID == id }); i >= 0 {
@@ -280,60 +284,60 @@ func (s *Server) filteredTools(ctx context.Context, filter letta.ToolFilter, p d
 	return listed, err
 }
 
-// mostSearchedTools bounds the tools among which a search looks.
+// mostSearchedTools is how many tools a search considers.
 const mostSearchedTools = 10_000
 
-func (s *Server) searchTools(ctx context.Context, in *struct {
+func (s *Server) searchTools(ctx context.Context, input *struct {
 	letta.Explained
 	Body letta.ToolSearch
 }) ([]letta.FoundTool, error) {
-	if _, err := s.searchMode(in.Body.Mode.Value); err != nil {
+	if _, err := s.searchMode(input.Body.Mode.Value); err != nil {
 		return nil, err
 	}
-	if err := rank.CheckQuery(in.Body.Query.Value); err != nil {
+	if err := rank.CheckQuery(input.Body.Query.Value); err != nil {
 		return nil, err
 	}
-	tools, err := s.filteredTools(ctx, letta.ToolFilter{Types: in.Body.Types.Value},
+	tools, err := s.filteredTools(ctx, letta.ToolFilter{Types: input.Body.Types.Value},
 		db.Page{Limit: mostSearchedTools})
 	if err != nil {
 		return nil, err
 	}
-	return in.Body.Found(tools, in.Explain, func(query string, texts []string, arms rank.Arms) rank.Ranking {
-		arms.Weight = in.Weight
+	return input.Body.Found(tools, input.Explain, func(query string, texts []string, arms rank.Arms) rank.Ranking {
+		arms.Weight = input.Weight
 		ranked, remarks := rank.Texts(ctx, s.Endpoint, query, texts, arms)
 		rest.Warn(ctx, remarks.Sentences()...)
 		return ranked
 	}), nil
 }
 
-func (s *Server) countTools(ctx context.Context, in *letta.ToolFilter) (int, error) {
-	f, own, err := in.Filter(s.Tools.Tools())
+func (s *Server) countTools(ctx context.Context, input *letta.ToolFilter) (int, error) {
+	f, builtIn, err := input.Filter(s.Tools.Tools())
 	if err != nil {
 		return 0, err
 	}
 	n, err := s.Agents.CountTools(ctx, rest.Org(ctx), f)
-	return n + len(own), err
+	return n + len(builtIn), err
 }
 
 func (s *Server) baseTools(context.Context, *struct{}) ([]letta.Tool, error) {
 	return rest.Each(s.Tools.Tools(), letta.ToolOf), nil
 }
 
-// OfTool is the path of a tool.
+// OfTool holds the path parameter of operations on a tool.
 type OfTool struct {
 	ToolID rest.ToolID `path:"tool_id"`
 }
 
-func (s *Server) getTool(ctx context.Context, in *OfTool) (letta.Tool, error) {
-	if t, err := s.Tools.ByID(string(in.ToolID)); err == nil {
+func (s *Server) getTool(ctx context.Context, input *OfTool) (letta.Tool, error) {
+	if t, err := s.Tools.ByID(string(input.ToolID)); err == nil {
 		return letta.ToolOf(t), nil
 	}
-	t, err := s.Agents.Tool(ctx, rest.Org(ctx), string(in.ToolID))
+	t, err := s.Agents.Tool(ctx, rest.Org(ctx), string(input.ToolID))
 	return letta.CustomToolOf(t), err
 }
 
-func (s *Server) putTool(ctx context.Context, in *struct{ Body letta.ToolFields }) (letta.Tool, error) {
-	t, err := in.Body.New()
+func (s *Server) putTool(ctx context.Context, input *struct{ Body letta.ToolFields }) (letta.Tool, error) {
+	t, err := input.Body.New()
 	if err != nil {
 		return letta.Tool{}, err
 	}
@@ -344,7 +348,7 @@ func (s *Server) putTool(ctx context.Context, in *struct{ Body letta.ToolFields 
 	return letta.CustomToolOf(t), err
 }
 
-// checkToolName returns an ErrConflict for the name of a built-in tool.
+// checkToolName returns an ErrConflict if a name belongs to a built-in tool.
 func (s *Server) checkToolName(name string) error {
 	if s.Tools.Has(name) {
 		return db.Conflict("%s is the name of a built-in tool: give the function another name", name)
@@ -352,15 +356,15 @@ func (s *Server) checkToolName(name string) error {
 	return nil
 }
 
-func (s *Server) updateTool(ctx context.Context, in *struct {
+func (s *Server) updateTool(ctx context.Context, input *struct {
 	OfTool
 	Body letta.ToolFields
 }) (letta.Tool, error) {
-	if err := s.mustBeCustom(string(in.ToolID)); err != nil {
+	if err := s.mustBeCustom(string(input.ToolID)); err != nil {
 		return letta.Tool{}, err
 	}
-	t, err := s.Agents.ChangeTool(ctx, rest.Org(ctx), string(in.ToolID), func(t *agent.CustomTool) error {
-		if err := in.Body.Change(t); err != nil {
+	t, err := s.Agents.ChangeTool(ctx, rest.Org(ctx), string(input.ToolID), func(t *agent.CustomTool) error {
+		if err := input.Body.Change(t); err != nil {
 			return err
 		}
 		return s.checkToolName(t.Name)
@@ -377,9 +381,9 @@ func (s *Server) mustBeCustom(id string) error {
 	return nil
 }
 
-func (s *Server) deleteTool(ctx context.Context, in *OfTool) (rest.Null, error) {
-	if err := s.mustBeCustom(string(in.ToolID)); err != nil {
+func (s *Server) deleteTool(ctx context.Context, input *OfTool) (rest.Null, error) {
+	if err := s.mustBeCustom(string(input.ToolID)); err != nil {
 		return rest.Null{}, err
 	}
-	return rest.Null{}, s.Agents.DeleteTool(ctx, rest.Org(ctx), string(in.ToolID))
+	return rest.Null{}, s.Agents.DeleteTool(ctx, rest.Org(ctx), string(input.ToolID))
 }

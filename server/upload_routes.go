@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	uploadOverhead = 1 << 20 // of a multipart body around its file, in bytes
+	uploadOverhead = 1 << 20 // bytes of a multipart body besides its file
 	partFile       = "file"
 )
 
-// uploadRoutes registers the routes that take a file.
+// uploadRoutes registers the operations that receive a file.
 func (s *Server) uploadRoutes(a *rest.API) {
 	query := func(name, doc string, values ...any) *huma.Param {
 		return &huma.Param{Name: name, In: "query", Description: doc, Schema: rest.Enum(values...)}
@@ -50,7 +50,7 @@ func (s *Server) uploadRoutes(a *rest.API) {
 	}
 }
 
-// upload streams the part "file" of a multipart body into a folder. It keeps no part of the file itself.
+// upload streams the part "file" of a multipart body into a folder. It holds no part of the file in memory.
 func (s *Server) upload(c echo.Context) error {
 	folder, err := rest.PathID(c, "folder_id", "source")
 	if err != nil {
@@ -86,7 +86,7 @@ func duplicatesOf(value string) (files.Duplicates, error) {
 		fmt.Sprintf(`expected value to be one of "suffix, skip, error, replace". Got: %q`, value))
 }
 
-// filePart finds the file in a request's body, and reads up to the file's beginning.
+// filePart finds the file in a request's body. The next byte that is read is the file's first.
 func (s *Server) filePart(c echo.Context) (sent, error) {
 	r := c.Request()
 	limit := s.MaxUploadBytes + uploadOverhead
@@ -105,7 +105,7 @@ func (s *Server) filePart(c echo.Context) (sent, error) {
 	return sent{part, parts, r.Body}, err
 }
 
-// nextFile finds the next part with a file. io.EOF if there is none.
+// nextFile finds the next part that holds a file. io.EOF if there is none.
 func nextFile(parts *multipart.Reader) (*multipart.Part, error) {
 	for {
 		part, err := parts.NextPart()
@@ -120,16 +120,16 @@ func nextFile(parts *multipart.Reader) (*multipart.Part, error) {
 	}
 }
 
-// sent is the file of a body. It ends where the body ends, without another file. Its errors are the sender's, not the
-// server's.
+// sent is the file in a body. Reading it fails unless the body ends after the file without another file. All its errors
+// are faults of the sender, not of the server.
 type sent struct {
 	*multipart.Part
 	parts *multipart.Reader
-	body  io.Reader // of the request
+	body  io.Reader // the request's body
 }
 
-func (s sent) Read(into []byte) (int, error) {
-	n, err := s.Part.Read(into)
+func (s sent) Read(buffer []byte) (int, error) {
+	n, err := s.Part.Read(buffer)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return n, brokenBody(err)
 	}
@@ -143,8 +143,8 @@ func (s sent) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// readRest reads what follows the last part of a body, which says nothing. A request is worked on once its body is read
-// to the end.
+// readRest reads what follows the last part of a body, and ignores it. A request counts as being worked on once its
+// body was read to the end.
 func readRest(body io.Reader) error {
 	if _, err := io.Copy(io.Discard, body); err != nil {
 		return brokenBody(err)
@@ -152,10 +152,10 @@ func readRest(body io.Reader) error {
 	return nil
 }
 
-// brokenBody returns the error of a body that ended early. That of a body that is too large or too slow stays the same.
+// brokenBody returns the error for a body that ended early. It keeps the error of a body that is too large or too slow.
 func brokenBody(err error) error {
 	_, limit := errors.AsType[*http.MaxBytesError](err)
-	if _, slow := errors.AsType[*rest.Problem](err); limit || slow {
+	if _, isProblem := errors.AsType[*rest.Problem](err); limit || isProblem {
 		return err
 	}
 	return db.Invalid("the upload broke off: %v", err)

@@ -33,7 +33,7 @@ func (s *Server) workingMemoryRoutes(a *rest.API) {
 		s.workingMemoryChurn, rest.Own)
 }
 
-// OfWorkingMemory is the path of a conversation's working memory.
+// OfWorkingMemory holds the parameters of operations on a conversation's working memory.
 type OfWorkingMemory struct {
 	rest.OfConversation
 	WithAgent
@@ -45,7 +45,7 @@ type WorkingMemoryChanges struct {
 	VersionExpected
 }
 
-// VersionExpected is the version in which a change expects a working memory.
+// VersionExpected is the version that a change expects the working memory to have.
 type VersionExpected struct {
 	ExpectedVersion rest.Opt[int] `json:"expected_version,omitzero" doc:"Of the working memory, as in If-Match."`
 }
@@ -59,16 +59,16 @@ type WorkingMemoryChange struct {
 	Evidence rest.Opt[string] `json:"evidence,omitzero" doc:"A position, a file's name, or a value of a call's arguments."`
 }
 
-// versionOf returns the version that a request expects; nil is any.
+// versionOf returns the version that a request expects; nil accepts any.
 func (v VersionExpected) versionOf(header letta.IfMatch) (*int, error) {
 	x, err := letta.Precondition{ExpectedVersion: v.ExpectedVersion}.Expected(header)
 	return x.Version, err
 }
 
-// target returns the target of an operator's change.
-func (s *Server) target(ctx context.Context, of OfWorkingMemory, v VersionExpected, header letta.IfMatch) (
+// target returns what an operator's change applies to.
+func (s *Server) target(ctx context.Context, place OfWorkingMemory, v VersionExpected, header letta.IfMatch) (
 	working.Target, error) {
-	c, err := s.named(ctx, of.OfConversation, of.AgentID)
+	c, err := s.named(ctx, place.OfConversation, place.AgentID)
 	if err != nil {
 		return working.Target{}, err
 	}
@@ -85,8 +85,8 @@ func withMemory(err error) error {
 	return err
 }
 
-func (s *Server) workingMemory(ctx context.Context, in *OfWorkingMemory) (working.Memory, error) {
-	c, err := s.named(ctx, in.OfConversation, in.AgentID)
+func (s *Server) workingMemory(ctx context.Context, input *OfWorkingMemory) (working.Memory, error) {
+	c, err := s.named(ctx, input.OfConversation, input.AgentID)
 	if err != nil {
 		return working.Memory{}, err
 	}
@@ -96,16 +96,16 @@ func (s *Server) workingMemory(ctx context.Context, in *OfWorkingMemory) (workin
 	return s.Working.Memory(ctx, rest.Org(ctx), c)
 }
 
-func (s *Server) updateWorkingMemory(ctx context.Context, in *struct {
+func (s *Server) updateWorkingMemory(ctx context.Context, input *struct {
 	OfWorkingMemory
 	letta.IfMatch
 	Body WorkingMemoryChanges
 }) (working.Memory, error) {
-	t, err := s.target(ctx, in.OfWorkingMemory, in.Body.VersionExpected, in.IfMatch)
+	t, err := s.target(ctx, input.OfWorkingMemory, input.Body.VersionExpected, input.IfMatch)
 	if err != nil {
 		return working.Memory{}, err
 	}
-	changes := rest.Each(in.Body.Changes, func(c WorkingMemoryChange) working.Change {
+	changes := rest.Each(input.Body.Changes, func(c WorkingMemoryChange) working.Change {
 		return working.Change{Field: working.Field(c.Field), Action: c.Action.Value, Text: c.Text.Value, Old: c.Old.Value,
 			Evidence: c.Evidence.Value}
 	})
@@ -113,65 +113,66 @@ func (s *Server) updateWorkingMemory(ctx context.Context, in *struct {
 	return m, withMemory(err)
 }
 
-func (s *Server) workingMemoryVersions(ctx context.Context, in *struct {
+func (s *Server) workingMemoryVersions(ctx context.Context, input *struct {
 	OfWorkingMemory
 	Before int `query:"before" minimum:"1" doc:"Versions before this one."`
 	Limit  int `query:"limit" minimum:"1" maximum:"1000" default:"50"`
 }) ([]working.RecordVersion, error) {
-	c, err := s.named(ctx, in.OfConversation, in.AgentID)
+	c, err := s.named(ctx, input.OfConversation, input.AgentID)
 	if err != nil {
 		return nil, err
 	}
-	return s.Working.Versions(ctx, rest.Org(ctx), c, in.Before, in.Limit)
+	return s.Working.Versions(ctx, rest.Org(ctx), c, input.Before, input.Limit)
 }
 
-// OfWorkingMemoryVersion is the path of a version of a working memory.
+// OfWorkingMemoryVersion holds the parameters of operations on a version of a working memory.
 type OfWorkingMemoryVersion struct {
 	OfWorkingMemory
 	Version int `path:"version" minimum:"1"`
 }
 
-func (s *Server) workingMemoryVersion(ctx context.Context, in *OfWorkingMemoryVersion) (working.RecordVersion, error) {
-	c, err := s.named(ctx, in.OfConversation, in.AgentID)
+func (s *Server) workingMemoryVersion(ctx context.Context, input *OfWorkingMemoryVersion) (working.RecordVersion,
+	error) {
+	c, err := s.named(ctx, input.OfConversation, input.AgentID)
 	if err != nil {
 		return working.RecordVersion{}, err
 	}
-	return s.Working.Version(ctx, rest.Org(ctx), c, in.Version)
+	return s.Working.Version(ctx, rest.Org(ctx), c, input.Version)
 }
 
-func (s *Server) restoreWorkingMemory(ctx context.Context, in *struct {
+func (s *Server) restoreWorkingMemory(ctx context.Context, input *struct {
 	OfWorkingMemoryVersion
 	letta.IfMatch
 	Body VersionExpected
 }) (working.Memory, error) {
-	t, err := s.target(ctx, in.OfWorkingMemory, in.Body, in.IfMatch)
+	t, err := s.target(ctx, input.OfWorkingMemory, input.Body, input.IfMatch)
 	if err != nil {
 		return working.Memory{}, err
 	}
-	m, err := s.Working.Restore(ctx, rest.Org(ctx), t, in.OfWorkingMemoryVersion.Version)
+	m, err := s.Working.Restore(ctx, rest.Org(ctx), t, input.OfWorkingMemoryVersion.Version)
 	return m, withMemory(err)
 }
 
-func (s *Server) workingMemoryDiff(ctx context.Context, in *struct {
+func (s *Server) workingMemoryDiff(ctx context.Context, input *struct {
 	OfWorkingMemory
 	From int `query:"from" minimum:"0" required:"true"`
 	To   int `query:"to" minimum:"0" required:"true"`
 }) (letta.BlockDiff, error) {
-	c, err := s.named(ctx, in.OfConversation, in.AgentID)
+	c, err := s.named(ctx, input.OfConversation, input.AgentID)
 	if err != nil {
 		return letta.BlockDiff{}, err
 	}
-	text, err := s.Working.Diff(ctx, rest.Org(ctx), c, in.From, in.To)
-	return letta.BlockDiff{From: in.From, To: in.To, Diff: text}, err
+	text, err := s.Working.Diff(ctx, rest.Org(ctx), c, input.From, input.To)
+	return letta.BlockDiff{From: input.From, To: input.To, Diff: text}, err
 }
 
-func (s *Server) workingMemoryChurn(ctx context.Context, in *struct {
+func (s *Server) workingMemoryChurn(ctx context.Context, input *struct {
 	OfWorkingMemory
 	Turns int `query:"turns" minimum:"1" maximum:"100" default:"10" doc:"The newest that are compared."`
 }) (working.Churn, error) {
-	c, err := s.named(ctx, in.OfConversation, in.AgentID)
+	c, err := s.named(ctx, input.OfConversation, input.AgentID)
 	if err != nil {
 		return working.Churn{}, err
 	}
-	return s.Working.Churn(ctx, rest.Org(ctx), c, in.Turns)
+	return s.Working.Churn(ctx, rest.Org(ctx), c, input.Turns)
 }
