@@ -1,16 +1,16 @@
 // Package agentfile writes agents to files and reads them back, in the format of Letta's agent files (.af): an object
-// of agents, blocks, files, sources and tools, in which ids hold only within the file. A full file also has lists of
-// Loci's own with everything that an agent remembers.
+// of agents, blocks, files, sources and tools, with ids that mean something only within the file. A full file also has
+// Loci's own lists, with everything that an agent remembers.
 //
 // Each file uses those that are named before it:
-//   - what a file holds: lists.go text.go own.go filemessage.go entries.go format.go file.go
-//   - the store: store.go
-//   - imports of Letta's lists: import.go approvals.go messages.go unknown.go plainlists.go restoreids.go tools.go
-//     agents.go
-//   - imports of Loci's lists: stream.go memory.go restorefiles.go restorelog.go restore.go
-//   - exports: writer.go leftout.go export.go exportown.go full.go
-//   - messages in Letta's format, without a file: lettamessages.go
-//   - whole files, in and out: agentfile.go
+// - what a file holds: lists.go text.go own.go filemessage.go entries.go format.go file.go
+// - the store: store.go
+// - imports of Letta's lists: import.go approvals.go messages.go unknown.go plainlists.go restoreids.go tools.go
+// agents.go
+// - imports of Loci's lists: stream.go memory.go restorefiles.go restorelog.go restore.go
+// - exports: writer.go leftout.go export.go exportown.go full.go
+// - messages in Letta's format, without a file: lettamessages.go
+// - whole files, in and out: agentfile.go
 package agentfile
 
 import (
@@ -28,11 +28,10 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// Export writes an agent to a file, in its state at one moment. ErrNotFound if the agent or the conversation does not
-// exist.
+// Export writes an agent to a file, as of one moment. ErrNotFound if the agent or the conversation does not exist.
 func (s *Store) Export(ctx context.Context, org db.Org, o ExportOptions, out io.Writer) error {
-	return s.snapshot(ctx, func(in *Store) error {
-		e := &export{Store: in, org: org, ExportOptions: o, writer: newWriter(out), ids: map[string]string{},
+	return s.snapshot(ctx, func(snapshot *Store) error {
+		e := &export{Store: snapshot, org: org, ExportOptions: o, writer: newWriter(out), ids: map[string]string{},
 			counts: map[string]int{}}
 		if err := e.read(ctx); err != nil {
 			return err
@@ -47,7 +46,7 @@ func (s *Store) Export(ctx context.Context, org db.Org, o ExportOptions, out io.
 	})
 }
 
-// read reads what is small.
+// read reads the parts that are small enough to hold in memory.
 func (e *export) read(ctx context.Context) (err error) {
 	if e.agent, err = e.Agents.Agent(ctx, e.org, e.AgentID); err != nil {
 		return err
@@ -86,7 +85,7 @@ func (e *export) read(ctx context.Context) (err error) {
 	return err
 }
 
-// writeLettas writes the fields that Letta has, and what small things only Loci has.
+// writeLettas writes the fields of Letta's format, and Loci's small additions.
 func (e *export) writeLettas(ctx context.Context) {
 	e.name(listAgents)
 	e.text("[")
@@ -111,20 +110,20 @@ func (e *export) writeLettas(ctx context.Context) {
 	e.field("created_at", time.Now().UTC())
 }
 
-// Import creates the agents of a file, all or nothing. ErrInvalid or a *rest.Problem, which names the place in the
-// file, if it is not a file of agents, or breaks a rule.
+// Import creates all agents of a file, or none. ErrInvalid or a *rest.Problem, with the place in the file, if the file
+// is no agent file or breaks a rule.
 func (s *Store) Import(ctx context.Context, org db.Org, file *rest.Spool, o ImportOptions) (Imported, error) {
 	f, err := open(file)
 	if err != nil {
 		return Imported{}, err
 	}
-	s.Agents.DefaultModel(ctx) // asks the endpoint, if nobody did, before the transaction
-	var made Imported
+	s.Agents.DefaultModel(ctx) // asks the endpoint before the transaction, if nobody has
+	var imported Imported
 	for _, mapped := range []bool{false, true} {
 		err = db.Tx(ctx, s.Agents.DB, func(tx pgx.Tx) error {
 			i := &imports{Store: s.with(tx), tx: tx, org: org, ImportOptions: o, file: f,
 				ids: ids{mapped: mapped, space: uuid.New()}}
-			made, err = i.run(ctx)
+			imported, err = i.run(ctx)
 			return err
 		})
 		if !f.own.Full || !isTaken(err) {
@@ -134,7 +133,7 @@ func (s *Store) Import(ctx context.Context, org db.Org, file *rest.Spool, o Impo
 	if isTaken(err) {
 		err = db.Invalid("the file has two objects with one id, or name, where there can be one (%s)", db.Constraint(err))
 	}
-	return made, err
+	return imported, err
 }
 
 func (i *imports) run(ctx context.Context) (Imported, error) {

@@ -15,14 +15,14 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// readAgents are the fields of an agent that an import reads itself, or that say nothing of the agent: what Letta's
-// format has where its server has chosen already.
+// readAgents are fields of an agent that the import reads itself or ignores. Letta's format has the ignored ones where
+// its server has already decided.
 var readAgents = []string{"id", "messages", "in_context_message_ids", "files_agents", "group_ids", "tool_ids", "tools",
 	"source_ids", "folder_ids", "block_ids", "embedding_config", "embedding_chunk_size", "include_base_tools",
 	"include_base_tool_rules", "include_default_source", "enable_reasoner", "max_tokens", "max_reasoning_tokens",
 	"reasoning", "parallel_tool_calls", "core_memory"}
 
-// notImported are the fields of an agent that Loci does not store, and why.
+// notImported are the fields of an agent that Loci does not store, and the reasons.
 var notImported = []struct{ field, why string }{
 	{"tool_exec_environment_variables", "this server runs no custom tools and stores no secrets"},
 	{"secrets", "this server runs no custom tools and stores no secrets"},
@@ -42,9 +42,9 @@ var notImported = []struct{ field, why string }{
 	{"message_buffer_autoclear", "agents see their conversation until it is compacted"},
 }
 
-// agents reads the agents of the file one after the other.
+// agents reads the agents of the file one by one.
 func (i *imports) agents(take func(agentOf) error) error {
-	seen := map[string]bool{}
+	ids := map[string]bool{}
 	for it, err := range i.file.items(listAgents) {
 		if err != nil {
 			return err
@@ -53,7 +53,7 @@ func (i *imports) agents(take func(agentOf) error) error {
 		if err != nil {
 			return err
 		}
-		if err := remember(seen, it.place, a.fields.ID, true); err != nil {
+		if err := remember(ids, it.place, a.fields.ID, true); err != nil {
 			return err
 		}
 		if err := take(a); err != nil {
@@ -61,7 +61,7 @@ func (i *imports) agents(take func(agentOf) error) error {
 		}
 	}
 	for n, a := range i.file.own.Agents {
-		if !seen[a.Of] {
+		if !ids[a.Of] {
 			return db.Invalid("loci.agents[%d].of: the file has no agent %q", n, db.Short(a.Of))
 		}
 	}
@@ -70,23 +70,23 @@ func (i *imports) agents(take func(agentOf) error) error {
 
 func (i *imports) agent(it item) (a agentOf, err error) {
 	a.place = it.place
-	raw, taken, err := without(it.place, it.raw, readAgents...)
+	raw, removed, err := without(it.place, it.raw, readAgents...)
 	if err != nil {
 		return a, err
 	}
-	read, err := encode(taken)
+	encoded, err := encode(removed)
 	if err != nil {
 		return a, err
 	}
-	if err := decode(it.place, read, &a.fields); err != nil {
+	if err := decode(it.place, encoded, &a.fields); err != nil {
 		return a, err
 	}
-	i.noteUnknown(it.place+".messages", taken["messages"], reflect.TypeFor[[]fileMessage]())
-	i.noteUnknown(it.place+".files_agents", taken["files_agents"], reflect.TypeFor[[]fileView]())
+	i.noteUnknown(it.place+".messages", removed["messages"], reflect.TypeFor[[]fileMessage]())
+	i.noteUnknown(it.place+".files_agents", removed["files_agents"], reflect.TypeFor[[]fileView]())
 	if err := checkWindow(it); err != nil {
 		return a, err
 	}
-	if raw, err = i.withoutUnserved(it, raw, taken); err != nil {
+	if raw, err = i.withoutUnserved(it, raw, removed); err != nil {
 		return a, err
 	}
 	if raw, err = i.withOwn(&a, raw); err != nil {
@@ -109,7 +109,7 @@ func (i *imports) agent(it item) (a agentOf, err error) {
 	return a, err
 }
 
-// checkWindow returns ErrInvalid for a window that no model has. A full file has the agent's own limit elsewhere.
+// checkWindow returns ErrInvalid for a context window below 1. A full file has the agent's own limit elsewhere.
 func checkWindow(it item) error {
 	var a struct {
 		LLMConfig struct {
@@ -125,19 +125,20 @@ func checkWindow(it item) error {
 	return nil
 }
 
-// withoutUnserved returns an agent's fields without those that Loci does not store, and notes those that are not empty.
+// withoutUnserved removes the fields that Loci does not store from an agent's fields. It notes those that are not
+// empty.
 func (i *imports) withoutUnserved(it item, raw json.RawMessage, also map[string]json.RawMessage) (
 	json.RawMessage, error) {
 	var names []string
 	for _, n := range notImported {
 		names = append(names, n.field)
 	}
-	raw, taken, err := without(it.place, raw, names...)
+	raw, removed, err := without(it.place, raw, names...)
 	if err != nil {
 		return nil, err
 	}
 	for _, n := range notImported {
-		value := taken[n.field]
+		value := removed[n.field]
 		if value == nil {
 			value = also[n.field]
 		}
@@ -150,10 +151,10 @@ func (i *imports) withoutUnserved(it item, raw json.RawMessage, also map[string]
 	return raw, nil
 }
 
-// withOwn returns an agent's fields with those that only Loci has in place of Letta's.
+// withOwn replaces Letta's fields of an agent by the file's own Loci fields, if the file has them.
 func (i *imports) withOwn(a *agentOf, raw json.RawMessage) (json.RawMessage, error) {
 	var id string
-	_ = json.Unmarshal(a.fields.ID, &id) // remember refuses another type
+	_ = json.Unmarshal(a.fields.ID, &id) // remember refuses an id of another type
 	n := slices.IndexFunc(i.file.own.Agents, func(o ownAgent) bool { return o.Of == id })
 	if n < 0 {
 		if i.file.own.Full {
@@ -166,7 +167,7 @@ func (i *imports) withOwn(a *agentOf, raw json.RawMessage) (json.RawMessage, err
 	if err := decode(a.place, raw, &fields); err != nil {
 		return nil, err
 	}
-	more, err := encode(a.own.Fields)
+	ownFields, err := encode(a.own.Fields)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +183,7 @@ func (i *imports) withOwn(a *agentOf, raw json.RawMessage) (json.RawMessage, err
 			"model": orEmpty(keep["model"])})
 	}
 	if err == nil {
-		err = decode(fmt.Sprintf("loci.agents[%d].fields", n), more, &fields)
+		err = decode(fmt.Sprintf("loci.agents[%d].fields", n), ownFields, &fields)
 	}
 	if err != nil {
 		return nil, err
@@ -190,7 +191,7 @@ func (i *imports) withOwn(a *agentOf, raw json.RawMessage) (json.RawMessage, err
 	return encode(fields)
 }
 
-// override changes an agent as the caller of the import wants it.
+// override applies the import's options to an agent.
 func (i *imports) override(a *agentOf) {
 	if a.Embedding == nil && a.own == nil {
 		a.Embedding = a.fields.Embedding.Handle
@@ -222,10 +223,10 @@ func (i *imports) createAgent(ctx context.Context, a agentOf) error {
 	if a.FolderIDs, err = known(i.folders, a.place+".source_ids", folders); err != nil {
 		return err
 	}
-	var said []recall.Draft
+	var messages []recall.Draft
 	hidden := 0
 	if !i.NoMessages {
-		if said, hidden, err = i.messagesOf(a); err != nil {
+		if messages, hidden, err = i.messagesOf(a); err != nil {
 			return err
 		}
 	}
@@ -236,42 +237,43 @@ func (i *imports) createAgent(ctx context.Context, a agentOf) error {
 	if a.Settings.ToolRules, err = i.knownRules(ctx, a); err != nil {
 		return err
 	}
-	made, err := i.Agents.Create(ctx, i.org, a.New)
+	created, err := i.Agents.Create(ctx, i.org, a.New)
 	if err != nil {
 		return at(a.place, err)
 	}
-	if len(said) > 0 {
-		if err := i.Agents.Recall.AppendAll(ctx, i.org, made.ID, recall.DefaultConversation, said); err != nil {
+	if len(messages) > 0 {
+		if err := i.Agents.Recall.AppendAll(ctx, i.org, created.ID, recall.DefaultConversation, messages); err != nil {
 			return at(a.place, err)
 		}
 	}
-	if err := i.hide(ctx, made.ID, hidden); err != nil {
+	if err := i.hide(ctx, created.ID, hidden); err != nil {
 		return at(a.place+".in_context_message_ids", err)
 	}
-	if err := i.openFiles(ctx, made.ID, a); err != nil {
+	if err := i.openFiles(ctx, created.ID, a); err != nil {
 		return err
 	}
-	i.made.AgentIDs = append(i.made.AgentIDs, made.ID)
+	i.made.AgentIDs = append(i.made.AgentIDs, created.ID)
 	return nil
 }
 
-// known returns what objects of the file have become.
-func known(of map[string]string, place string, ids []string) ([]string, error) {
+// known maps ids in the file to the ids of the objects that the import created. ErrInvalid if an id is unknown or
+// occurs twice.
+func known(created map[string]string, place string, ids []string) ([]string, error) {
 	all := []string{}
 	for n, id := range ids {
-		now, ok := of[id]
+		newID, ok := created[id]
 		if !ok {
 			return nil, db.Invalid("%s[%d]: the file has no %q", place, n, db.Short(id))
 		}
-		if slices.Contains(all, now) {
+		if slices.Contains(all, newID) {
 			return nil, db.Invalid("%s[%d]: %q is in the list twice", place, n, db.Short(id))
 		}
-		all = append(all, now)
+		all = append(all, newID)
 	}
 	return all, nil
 }
 
-// hide takes the first messages after the system prompt out of the view of a new agent.
+// hide takes messages out of a new agent's view: the first ones after the system prompt.
 func (i *imports) hide(ctx context.Context, agentID string, messages int) error {
 	if messages == 0 {
 		return nil
@@ -295,7 +297,7 @@ func (i *imports) hide(ctx context.Context, agentID string, messages int) error 
 	return err
 }
 
-// openFiles gives a new agent the list of open files of the file.
+// openFiles opens the files that the file lists as open for an agent.
 func (i *imports) openFiles(ctx context.Context, agentID string, a agentOf) error {
 	for n, v := range a.fields.Views {
 		place := fmt.Sprintf("%s.files_agents[%d]", a.place, n)
@@ -304,7 +306,7 @@ func (i *imports) openFiles(ctx context.Context, agentID string, a agentOf) erro
 			return db.Invalid("%s.file_id: the file has no %q", place, db.Short(v.FileID))
 		}
 		if f.id == "" || !v.IsOpen {
-			continue // not imported, or closed as every file is at first
+			continue // either not imported, or closed like every new file
 		}
 		if !slices.Contains(a.FolderIDs, f.folder) {
 			return db.Invalid("%s.file_id: the agent has not the source of the file", place)

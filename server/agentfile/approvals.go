@@ -2,17 +2,17 @@ package agentfile
 
 import "github.com/loci-memory/loci/recall"
 
-// isAnswer reports whether a message has a client's answers to calls.
+// isAnswer reports whether a message holds a client's answers to calls.
 func (m fileMessage) isAnswer() bool { return m.Role == approvalRole && len(m.ToolCalls) == 0 }
 
-// clientAnswers are the messages of a file, in an order, and the clients' answers to calls so far.
+// clientAnswers holds the messages of a file in an order, and the answers of clients that were read so far.
 type clientAnswers struct {
 	messages []fileMessage
 	byID     map[string]int
 	order    []int // indexes of messages
-	// by the id of a call, the last place in the order of a result that a tool returned
+	// by the id of a call: the last place in the order that has a result which a tool returned
 	last  map[string]int
-	given map[string]recall.Approval // by the id of a call, whose result is to come
+	given map[string]recall.Approval // by the id of a call that gets its result in a later message
 }
 
 func newClientAnswers(messages []fileMessage, byID map[string]int, order []int) *clientAnswers {
@@ -29,7 +29,7 @@ func newClientAnswers(messages []fileMessage, byID map[string]int, order []int) 
 	return c
 }
 
-// returned returns the ids of the calls of which a message has results.
+// returned returns the ids of the calls that a message has results for.
 func (m fileMessage) returned() (ids []string) {
 	for _, r := range m.ToolReturns {
 		if r.ToolCallID != nil {
@@ -42,20 +42,20 @@ func (m fileMessage) returned() (ids []string) {
 	return ids
 }
 
-// draft returns the message at a place of the order, or why it is left out, as a sentence. An answer whose results are
-// in a later message has no content.
+// draft returns the message at place k of the order, or a sentence that says why it is left out. If the results to an
+// answer are in a later message, the draft has no content.
 func (c *clientAnswers) draft(k int) (recall.Draft, string, error) {
-	m, why := c.messages[c.order[k]], ""
+	m, leftOut := c.messages[c.order[k]], ""
 	if m.isAnswer() {
-		m.ToolReturns, why = c.take(k, m), answered
+		m.ToolReturns, leftOut = c.take(k, m), answered
 	}
 	if m.isAnswer() && len(m.ToolReturns) == 0 {
 		if c.hasResults(k, m) {
-			why = ""
+			leftOut = ""
 		}
-		return recall.Draft{Role: recall.Tool}, why, nil
+		return recall.Draft{Role: recall.Tool}, leftOut, nil
 	}
-	d, why, err := m.draft()
+	d, leftOut, err := m.draft()
 	waits := c.isNewest(k)
 	for n, p := range d.Content {
 		if p.Type == recall.ToolCall && waits && c.last[p.CallID] <= k {
@@ -66,16 +66,16 @@ func (c *clientAnswers) draft(k int) (recall.Draft, string, error) {
 		}
 		if m.isAnswer() {
 			d.Content[n].Approval = recall.Returned
-		} else if approval, has := c.given[p.CallID]; has {
+		} else if approval, ok := c.given[p.CallID]; ok {
 			d.Content[n].Approval = approval
 			delete(c.given, p.CallID)
 		}
 	}
-	return d, why, err
+	return d, leftOut, err
 }
 
-// isNewest reports whether only results follow a message: its calls without one wait for the client, though the file
-// says so only of a message all of whose calls wait.
+// isNewest reports whether only results follow a message. Then its calls without a result wait for the client, although
+// the file says so only if all calls of a message wait.
 func (c *clientAnswers) isNewest(k int) bool {
 	for _, n := range c.order[k+1:] {
 		if c.messages[n].Role != string(recall.Tool) {
@@ -85,24 +85,24 @@ func (c *clientAnswers) isNewest(k int) bool {
 	return true
 }
 
-// answered says why an answer is left out that no result follows.
+// answered says why an answer without a later result is left out.
 const answered = "It is the answer to a request for approval, and no result of the call follows it."
 
-// take notes the answers of a message whose results follow, and returns the results of the client's tools of which no
-// later message has one.
-func (c *clientAnswers) take(k int, m fileMessage) (own []fileReturn) {
+// take notes the answers of a message if their results come later. It returns the results of the client's own tools
+// that no later message repeats.
+func (c *clientAnswers) take(k int, m fileMessage) (results []fileReturn) {
 	for _, r := range c.answersOf(m) {
 		switch {
 		case r.Type != "approval" && (r.ToolCallID == nil || c.last[*r.ToolCallID] <= k):
-			own = append(own, r)
+			results = append(results, r)
 		case r.ToolCallID != nil:
 			c.given[*r.ToolCallID] = r.approval()
 		}
 	}
-	return append(own, m.ToolReturns...)
+	return append(results, m.ToolReturns...)
 }
 
-// hasResults reports whether a later message has the result of each call that a message answers.
+// hasResults reports whether later messages have results for all calls that a message answers.
 func (c *clientAnswers) hasResults(k int, m fileMessage) bool {
 	all := c.answersOf(m)
 	for _, r := range all {
@@ -113,13 +113,13 @@ func (c *clientAnswers) hasResults(k int, m fileMessage) bool {
 	return len(all) > 0
 }
 
-// answersOf returns the answers of a message. Older servers answer all calls of a request at once.
+// answersOf returns a message's answers to calls. A message of an older server answers all calls of a request at once.
 func (c *clientAnswers) answersOf(m fileMessage) []fileReturn {
 	if len(m.Approvals) > 0 || m.Approve == nil || m.RequestID == nil {
 		return m.Approvals
 	}
 	var all []fileReturn
-	if n, has := c.byID[*m.RequestID]; has {
+	if n, ok := c.byID[*m.RequestID]; ok {
 		for _, call := range c.messages[n].ToolCalls {
 			all = append(all, fileReturn{Type: "approval", ToolCallID: &call.ID, Approve: m.Approve})
 		}

@@ -7,11 +7,11 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// agentOf returns the fields with which an agent of the file is created.
+// agentOf holds an agent of the file, and the fields to create it with.
 type agentOf struct {
 	place string
 	agent.New
-	own    *ownAgent // nil if the file has nothing of Loci's own of it
+	own    *ownAgent // nil if the file has no fields of Loci's for this agent
 	fields struct {
 		ID        json.RawMessage
 		InContext *[]string     `json:"in_context_message_ids"`
@@ -28,7 +28,7 @@ type agentOf struct {
 	}
 }
 
-// fileView is what an agent's list of open files has of a file.
+// fileView is an entry in an agent's list of open files.
 type fileView struct {
 	FileID         string    `json:"file_id"`
 	IsOpen         bool      `json:"is_open"`

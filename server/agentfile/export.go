@@ -18,15 +18,15 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// ExportOptions say what of an agent to export.
+// ExportOptions says which parts of an agent to export.
 type ExportOptions struct {
 	AgentID      string
-	Conversation string // whose messages to export; empty is the default one
+	Conversation string // messages of this conversation; empty means the default one
 	NoMessages   bool
-	Full         bool // with Loci's own lists
+	Full         bool // includes Loci's own lists
 }
 
-// export is an export under way.
+// export is a running export.
 type export struct {
 	*Store
 	*writer
@@ -38,15 +38,15 @@ type export struct {
 	folders      []files.PortableFolder
 	views        []files.PortableView
 	files        []files.File
-	tools        []letta.Tool // those that Letta has, and the custom ones
+	tools        []letta.Tool // tools that Letta has too, and custom tools
 	custom       []agent.PortableTool
 	records      agent.Records
 
-	ids    map[string]string // those of the file, by those of the database
-	counts map[string]int    // of the ids that each prefix has in the file
+	ids    map[string]string // ids in the file, by ids in the database
+	counts map[string]int    // how many ids with each prefix the file has
 }
 
-// id returns the id that an object has in the file: Letta wants a number after the prefix.
+// id returns the id that an object gets in the file: Letta requires a number after the prefix.
 func (e *export) id(prefix, id string) string {
 	if e.ids[id] == "" {
 		e.ids[id] = prefix + "-" + strconv.Itoa(e.counts[prefix])
@@ -55,10 +55,10 @@ func (e *export) id(prefix, id string) string {
 	return e.ids[id]
 }
 
-// notInNames matches what Letta does not allow in the name of an agent.
+// notInNames matches characters that Letta does not allow in an agent's name.
 var notInNames = regexp.MustCompile(`[^A-Za-z0-9 _-]`)
 
-// writeAgent writes the agent, its messages one at a time.
+// writeAgent writes the agent, with its messages one by one.
 func (e *export) writeAgent(ctx context.Context) {
 	e.object(e.agentEntry())
 	var ids []string
@@ -93,23 +93,23 @@ func (e *export) agentEntry() agentEntry {
 		SourceIDs:    rest.Each(e.folders, func(f files.PortableFolder) string { return e.id("source", f.ID) }),
 		BlockIDs:     rest.Each(e.relations.Blocks, func(b block.Block) string { return e.id("block", b.ID) }),
 		MemoryBlocks: []any{}, Tools: []any{}, FilesAgents: rest.Each(e.views, e.viewEntry), GroupIDs: []string{}}
-	if entry.AgentType == "voice_convo_agent" { // Letta refuses it without
+	if entry.AgentType == "voice_convo_agent" { // Letta refuses this type without it
 		entry.Sleeptime = new(true)
 	}
 	return entry
 }
 
-// handle returns the handle of a model if it has the form provider/model, which Letta demands.
-func handle(of *string) *string {
-	if of == nil || strings.HasPrefix(*of, "/") || strings.HasSuffix(*of, "/") || !strings.Contains(*of, "/") {
+// handle returns the handle of a model if it has the form provider/model, which Letta requires; otherwise nil.
+func handle(model *string) *string {
+	if model == nil || strings.HasPrefix(*model, "/") || strings.HasSuffix(*model, "/") || !strings.Contains(*model, "/") {
 		return nil
 	}
-	return of
+	return model
 }
 
-// withoutNulls returns the fields of a value that are not null: Letta has defaults for them, and refuses null.
+// withoutNulls returns a value's fields without the null ones: Letta has defaults for them and refuses null.
 func withoutNulls(v any) map[string]any {
-	raw, _ := encode(v) // plain values
+	raw, _ := encode(v) // plain values can be marshaled
 	fields := map[string]any{}
 	_ = json.Unmarshal(raw, &fields)
 	for name, value := range fields {
@@ -120,8 +120,9 @@ func withoutNulls(v any) map[string]any {
 	return fields
 }
 
-// messages yields what the model sees of the conversation, with results whole: the system prompt, the summary, the kept
-// messages, and those from the first visible one on; none without messages, or in a full file, which has all of them.
+// messages yields the part of the conversation that the model sees, with whole results: the system prompt, the summary,
+// the kept messages, and all messages from the first visible one on. It yields nothing in an export without messages,
+// or in a full one, which has all messages elsewhere.
 func (e *export) messages(ctx context.Context) iter.Seq2[recall.Message, error] {
 	c := e.conversation
 	return func(yield func(recall.Message, error) bool) {
@@ -160,23 +161,24 @@ func orNone(position *int) []int {
 	return []int{*position}
 }
 
-// paired drops from a message the results of tools whose calls are not before it, which no model sees. It reports
-// whether the message has anything left.
+// paired removes from a message the results of tools that lack their call before them, because no model sees those. It
+// reports whether the message still has content, or never held results.
 func paired(m *recall.Message, called map[string]bool) bool {
-	var kept []recall.Part
+	var parts []recall.Part
 	for _, p := range m.Content {
 		if p.Type == recall.ToolCall {
 			called[p.CallID] = true
 		}
 		if p.Type != recall.ToolReturn || !p.Orphan && called[p.CallID] {
-			kept = append(kept, p)
+			parts = append(parts, p)
 		}
 	}
-	m.Content = kept
-	return len(kept) > 0 || m.Role != recall.Tool
+	m.Content = parts
+	return len(parts) > 0 || m.Role != recall.Tool
 }
 
-// messageEntries returns a message, and before it the client's answers to the calls of which it has the results.
+// messageEntries returns the entry of a message. If the message has results for calls that the client answered, an
+// entry with those answers comes first.
 func (e *export) messageEntries(m recall.Message) (all []messageEntry) {
 	if a := letta.ApprovalsOf(m); len(a.Approvals) > 0 {
 		all = append(all, messageEntry{Type: "message", ID: e.id("message", m.ID+" approval"), Role: approvalRole,
@@ -187,11 +189,14 @@ func (e *export) messageEntries(m recall.Message) (all []messageEntry) {
 }
 
 func (e *export) messageEntry(m recall.Message) messageEntry {
-	in := letta.InternalMessageOf(m)
-	entry := messageEntry{Type: "message", ID: e.id("message", m.ID), Role: in.Role, Content: in.Content, Name: in.Name,
-		OTID: in.OTID, SenderID: in.SenderID, GroupID: in.GroupID, Model: in.Model, AgentID: e.ids[m.AgentID],
-		ToolCalls: in.ToolCalls, ToolCallID: in.ToolCallID, ToolReturns: in.ToolReturns, CreatedAt: m.CreatedAt}
-	if m.Role == recall.Summary { // Letta's summaries are said by the user
+	internal := letta.InternalMessageOf(m)
+	entry := messageEntry{Type: "message", ID: e.id("message", m.ID), Role: internal.Role, Content: internal.Content,
+		Name: internal.Name,
+		OTID: internal.OTID, SenderID: internal.SenderID, GroupID: internal.GroupID, Model: internal.Model,
+		AgentID:   e.ids[m.AgentID],
+		ToolCalls: internal.ToolCalls, ToolCallID: internal.ToolCallID, ToolReturns: internal.ToolReturns,
+		CreatedAt: m.CreatedAt}
+	if m.Role == recall.Summary { // in Letta the user says summaries
 		entry.Role = string(recall.User)
 	}
 	return entry
@@ -217,7 +222,7 @@ func (e *export) sourceEntry(f files.PortableFolder) sourceEntry {
 		Metadata: f.Metadata, EmbeddingConfig: e.Agents.Files.Embedding(f.ChunkTokens)}
 }
 
-// fileEntry returns a file, with its text unless a full file has its original.
+// fileEntry returns a file. It includes the text, unless the export is full and has the file's original.
 func (e *export) fileEntry(ctx context.Context, f files.File) (fileEntry, error) {
 	if !e.Full {
 		var err error
@@ -237,15 +242,16 @@ func (e *export) toolEntry(t letta.Tool) toolEntry {
 		DefaultRequiresApproval: t.DefaultRequiresApproval, Metadata: t.Metadata}
 }
 
-// leftOut says what of the agent is not in the file, as sentences.
+// leftOut says in sentences which parts of the agent are not in the file.
 func (e *export) leftOut() string {
-	said := []string{"Runs, steps and the log of prompts are left out."}
+	sentences := []string{"Runs, steps and the log of prompts are left out."}
 	if e.Full {
-		return strings.Join(append(said, leftOut(e.records)...), " ")
+		return strings.Join(append(sentences, leftOut(e.records)...), " ")
 	}
 	if e.NoMessages {
-		said = append(said, "Messages are left out.")
+		sentences = append(sentences, "Messages are left out.")
 	}
-	return strings.Join(append(said, "Identities, passages, other conversations, messages that the model does not see, "+
-		"versions of blocks and the originals of files are left out; an export with full=true has them."), " ")
+	return strings.Join(append(sentences,
+		"Identities, passages, other conversations, messages that the model does not see, "+
+			"versions of blocks and the originals of files are left out; an export with full=true has them."), " ")
 }

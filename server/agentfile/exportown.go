@@ -10,25 +10,26 @@ import (
 
 func (e *export) ownFields() ownFields {
 	a, s := e.agent, e.agent.Settings
-	own := ownFields{Settings: s.ModelSettings, Compaction: s.CompactionSettings, RecallScope: s.RecallScope,
+	fields := ownFields{Settings: s.ModelSettings, Compaction: s.CompactionSettings, RecallScope: s.RecallScope,
 		Working: s.WorkingMemory, OpenOnAttach: s.OpenOnAttach}
 	if s.Flush != nil {
-		own.Flush, _ = json.Marshal(s.Flush) // plain values
+		fields.Flush, _ = json.Marshal(s.Flush) // plain values can be marshaled
 	}
 	if s.Handover != nil {
-		own.Handover, _ = json.Marshal(s.Handover) // plain values
+		fields.Handover, _ = json.Marshal(s.Handover) // plain values can be marshaled
 	}
 	if notInNames.MatchString(a.Name) {
-		own.Name = a.Name
+		fields.Name = a.Name
 	}
 	if e.Full {
-		own.System, own.Model, own.Embedding = &a.System, a.Model, a.Embedding
-		own.Autoclear, own.Sleeptime = s.MessageBufferAutoclear, s.EnableSleeptime
+		fields.System, fields.Model, fields.Embedding = &a.System, a.Model, a.Embedding
+		fields.Autoclear, fields.Sleeptime = s.MessageBufferAutoclear, s.EnableSleeptime
 	}
-	return own
+	return fields
 }
 
-// makers are those of a custom tool in a full file; another one tells nobody of whom the server has.
+// makers returns who made and last changed a custom tool. Only a full file says so, because others must not reveal the
+// server's users.
 func (e *export) makers(t agent.PortableTool) db.Makers {
 	if e.Full {
 		return t.Makers

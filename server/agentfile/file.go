@@ -14,19 +14,19 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// maxItemBytes bounds an agent of a file with its messages, a block, a text of a file, or another item of its lists.
+// maxItemBytes bounds each item in the lists of a file, such as an agent with its messages, a block, or a file's text.
 const maxItemBytes = 64 << 20
 
-// maxItems bounds the items of a list of a file. The size of a file bounds them further.
+// maxItems bounds the number of items in a list of a file. The size of the file bounds it too.
 const maxItems = 100_000_000
 
-// isTaken reports whether an object has an id that another one has.
+// isTaken reports whether an error says that another object has the same id.
 func isTaken(err error) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && pg.Code == "23505"
 }
 
-// corrupted is what Letta says of a file that is no agent file.
+// corrupted is Letta's message about a file that is no agent file.
 const corrupted = "Corrupted agent file format"
 
 // file is an agent file that is being read.
@@ -35,12 +35,12 @@ type file struct {
 	lists  map[string]*rest.List
 	own    own
 
-	unknown  rest.Warnings // of fields of the file itself
-	warnings rest.Warnings // of fields that the API does not know
+	unknown  rest.Warnings // about fields at the top of the file
+	warnings rest.Warnings // about fields that the API does not know
 }
 
 func open(spool *rest.Spool) (*file, error) {
-	before := len(spool.Warnings)
+	previous := len(spool.Warnings)
 	fields, lists, err := spool.Fields(rest.Lists{
 		Names:    append([]string{listAgents, listBlocks, listFiles, listSources, listTools}, fullLists...),
 		Others:   []string{listGroups, listServers, listSkills, fieldLoci, "metadata", "created_at"},
@@ -53,7 +53,7 @@ func open(spool *rest.Spool) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &file{fields: fields, lists: lists, unknown: spool.Warnings[before:]}
+	f := &file{fields: fields, lists: lists, unknown: spool.Warnings[previous:]}
 	if lists[listAgents] == nil || lists[listAgents].Len == 0 {
 		return nil, db.Invalid(corrupted + ": the file has no list of agents. The older format of a " +
 			"single agent is not read; export the agent again with a newer server")
@@ -69,7 +69,7 @@ func open(spool *rest.Spool) (*file, error) {
 	return f, nil
 }
 
-// items yields the items of a list, with their places in the file.
+// items yields the items of a list, each with its place in the file.
 func (f *file) items(name string) iter.Seq2[item, error] {
 	return func(yield func(item, error) bool) {
 		if f.lists[name] == nil {
@@ -92,10 +92,10 @@ type item struct {
 	raw   json.RawMessage
 }
 
-// at names the place of an error that the caller of an import can act on.
+// at adds the place to an error that the caller of an import can fix. It leaves other errors unchanged.
 func at(place string, err error) error {
-	_, own := errors.AsType[*rest.Problem](err)
-	if err == nil || own || isTaken(err) {
+	_, isProblem := errors.AsType[*rest.Problem](err)
+	if err == nil || isProblem || isTaken(err) {
 		return err
 	}
 	if _, pg := errors.AsType[*pgconn.PgError](err); pg && errors.Is(err, db.ErrInvalid) {
@@ -109,7 +109,7 @@ func at(place string, err error) error {
 	return err
 }
 
-// decode reads a value of the file. ErrInvalid, with its place, if it has another type.
+// decode decodes a value of the file. ErrInvalid, with the place, if the value has another type.
 func decode(place string, raw json.RawMessage, into any) error {
 	if err := json.Unmarshal(raw, into); err != nil {
 		return db.Invalid("%s: %s", place, strings.TrimPrefix(err.Error(), "json: "))
@@ -117,29 +117,29 @@ func decode(place string, raw json.RawMessage, into any) error {
 	return nil
 }
 
-// decodeOwn is decode of a value that only Loci writes. ErrInvalid also if it has a field that this server does not
-// know.
-func decodeOwn(place string, raw json.RawMessage, into any) error {
-	in := json.NewDecoder(bytes.NewReader(raw))
-	in.DisallowUnknownFields()
-	if err := in.Decode(into); err != nil {
+// decodeOwn decodes a value that only Loci writes. ErrInvalid, with the place, if the value has another type or a field
+// that this server does not know.
+func decodeOwn(place string, raw json.RawMessage, target any) error {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(target); err != nil {
 		return db.Invalid("%s: %s", place, strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return nil
 }
 
-// without returns an object without some of its fields.
+// without removes some fields from an object. It returns the rest of the object and the removed fields.
 func without(place string, raw json.RawMessage, names ...string) (json.RawMessage, map[string]json.RawMessage, error) {
-	fields, taken := map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	fields, removed := map[string]json.RawMessage{}, map[string]json.RawMessage{}
 	if err := decode(place, raw, &fields); err != nil {
 		return nil, nil, err
 	}
 	for _, name := range names {
 		if value, ok := fields[name]; ok {
-			taken[name] = value
+			removed[name] = value
 			delete(fields, name)
 		}
 	}
 	rest, err := encode(fields)
-	return rest, taken, err
+	return rest, removed, err
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// fileMessage is a message of a file.
+// fileMessage is a message in a file.
 type fileMessage struct {
 	ID          string       `json:"id"`
 	Role        string       `json:"role"`
@@ -37,7 +37,8 @@ type fileCall struct {
 	} `json:"function"`
 }
 
-// fileReturn is the result of a tool: Letta's servers call its text func_response, and its clients tool_return.
+// fileReturn is the result of a tool. Its text is called func_response by Letta's servers, and tool_return by Letta's
+// clients.
 type fileReturn struct {
 	Type       string      `json:"type"`
 	ToolCallID *string     `json:"tool_call_id"`
@@ -49,7 +50,7 @@ type fileReturn struct {
 	Stderr     []string    `json:"stderr"`
 }
 
-// fileTime is a time with or without its offset from UTC.
+// fileTime is a time, with or without an offset from UTC.
 type fileTime struct{ time.Time }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -68,7 +69,7 @@ func (t *fileTime) UnmarshalJSON(raw []byte) error {
 	return fmt.Errorf("%.50q is no time in ISO 8601", text)
 }
 
-// fileContent is the content of a message: a text, or an array of parts.
+// fileContent is the content of a message: a text, or a list of parts.
 type fileContent []filePart
 
 type filePart struct {
@@ -111,8 +112,8 @@ func (c fileContent) returned() (all []recall.Part) {
 	return all
 }
 
-// draft returns a message to append, or why it is left out, as a sentence. A draft of the role tool that has no content
-// is left out.
+// draft returns a message to append, or a sentence that says why it is left out. A draft of role tool without content
+// is to be skipped.
 func (m fileMessage) draft() (d recall.Draft, leftOut string, err error) {
 	d = recall.Draft{Role: recall.Role(m.Role), Name: m.Name, OTID: m.OTID, SenderID: m.SenderID, GroupID: m.GroupID,
 		Model: m.Model}
@@ -193,7 +194,7 @@ func (p filePart) part() (recall.Part, error) {
 	return part, nil
 }
 
-// results returns a message of tools.
+// results returns a message with tool results.
 func (m fileMessage) results(d recall.Draft) (recall.Draft, string, error) {
 	returns := m.ToolReturns
 	if len(returns) == 0 && m.ToolCallID != nil {
@@ -220,11 +221,11 @@ func (m fileMessage) results(d recall.Draft) (recall.Draft, string, error) {
 	return d, "", nil
 }
 
-// approvalRole is the role of a message with calls that wait for a client, and of one with the client's answers. Loci
-// says both in the messages with the calls and with their results.
+// approvalRole is Letta's role for messages with calls that wait for a client, and for messages with the client's
+// answers. Loci keeps both facts on the calls and on their results.
 const approvalRole = "approval"
 
-// asked returns the approval of a message's calls.
+// asked returns the approval state of a message's calls.
 func (m fileMessage) asked() recall.Approval {
 	if m.Role == approvalRole {
 		return recall.Asked

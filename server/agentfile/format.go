@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// agentEntry is an agent of a file, with every field of Letta's schema but messages and in_context_message_ids, which
-// follow. Those that Loci does not have are empty.
+// agentEntry is an agent in a file. It has every field of Letta's schema except messages and in_context_message_ids,
+// which follow it in the file. Fields that Loci does not have are empty.
 type agentEntry struct {
 	ID              string          `json:"id"`
 	Name            string          `json:"name"`
@@ -82,7 +82,7 @@ type messageEntry struct {
 	Approvals         []letta.ApprovalAnswer `json:"approvals"`
 }
 
-// viewEntry is what an agent's list of open files has of a file.
+// viewEntry is an entry in an agent's list of open files.
 type viewEntry struct {
 	ID             string    `json:"id"`
 	AgentID        string    `json:"agent_id"`
@@ -94,7 +94,7 @@ type viewEntry struct {
 	LastAccessedAt time.Time `json:"last_accessed_at"`
 }
 
-// blockEntry is a block of a file.
+// blockEntry is a block in a file.
 type blockEntry struct {
 	ID                  string          `json:"id"`
 	Label               string          `json:"label"`
@@ -109,7 +109,7 @@ type blockEntry struct {
 	PreserveOnMigration bool            `json:"preserve_on_migration"`
 }
 
-// sourceEntry is a folder.
+// sourceEntry is a folder in a file.
 type sourceEntry struct {
 	ID              string          `json:"id"`
 	Name            string          `json:"name"`
@@ -119,7 +119,7 @@ type sourceEntry struct {
 	EmbeddingConfig any             `json:"embedding_config"`
 }
 
-// fileEntry is a file of a folder with its text.
+// fileEntry is a file of a folder, with its text.
 type fileEntry struct {
 	ID               string    `json:"id"`
 	SourceID         string    `json:"source_id"`

@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// writeFull writes the lists of a full file.
+// writeFull writes the lists that only a full file has.
 func (e *export) writeFull(ctx context.Context) error {
 	blocks, err := e.Agents.Blocks.Export(ctx, e.org, e.AgentID)
 	if err != nil {
@@ -75,11 +75,11 @@ func (e *export) writeTrees(ctx context.Context) error {
 	}
 	var all []memoryfile.PortableFile
 	for _, t := range trees {
-		of, err := e.Agents.MemoryFiles.ExportFiles(ctx, e.org, t)
+		files, err := e.Agents.MemoryFiles.ExportFiles(ctx, e.org, t)
 		if err != nil {
 			return err
 		}
-		all = append(all, of...)
+		all = append(all, files...)
 	}
 	list(e.writer, listTrees, each(trees))
 	list(e.writer, listTreeFiles, each(all))
@@ -105,11 +105,11 @@ func (e *export) writeArchives(ctx context.Context) error {
 func (e *export) writeFolders(ctx context.Context) error {
 	var all []files.PortableFile
 	for _, f := range e.folders {
-		of, err := e.Agents.Files.ExportFiles(ctx, e.org, f.ID)
+		folderFiles, err := e.Agents.Files.ExportFiles(ctx, e.org, f.ID)
 		if err != nil {
 			return err
 		}
-		all = append(all, of...)
+		all = append(all, folderFiles...)
 	}
 	list(e.writer, listFolders, each(e.folders))
 	list(e.writer, listOwnFiles, each(all))
@@ -120,13 +120,13 @@ func (e *export) writeFolders(ctx context.Context) error {
 	return nil
 }
 
-// original yields the original of a file, piece by piece.
+// original yields the original of a file in pieces.
 func (e *export) original(ctx context.Context, f files.PortableFile) iter.Seq2[piece, error] {
 	return func(yield func(piece, error) bool) {
-		in, err := e.Agents.Files.Download(ctx, e.org, f.FolderID, f.ID)
+		content, err := e.Agents.Files.Download(ctx, e.org, f.FolderID, f.ID)
 		for bytes := make([]byte, files.PieceBytes); err == nil; {
 			var n int
-			if n, err = io.ReadFull(in, bytes); n > 0 && !yield(piece{f.ID, bytes[:n]}, nil) {
+			if n, err = io.ReadFull(content, bytes); n > 0 && !yield(piece{f.ID, bytes[:n]}, nil) {
 				return
 			}
 		}
@@ -157,11 +157,11 @@ func (e *export) writeConversations(ctx context.Context) error {
 	}))
 	var compactions []store.Portable
 	for _, c := range all {
-		of, err := e.Agents.Compaction.Export(ctx, e.org, c.Key)
+		exported, err := e.Agents.Compaction.Export(ctx, e.org, c.Key)
 		if err != nil {
 			return err
 		}
-		compactions = append(compactions, of...)
+		compactions = append(compactions, exported...)
 	}
 	list(e.writer, listCompactions, each(compactions))
 	return nil

@@ -13,13 +13,13 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// ImportOptions change what an import makes of a file. Empty fields change nothing.
+// ImportOptions change what an import creates. Empty fields change nothing.
 type ImportOptions struct {
-	Name       string // of the agent, which must be the file's only one
-	CopySuffix bool   // adds _copy to the names
+	Name       string // the agent's name; the file must have a single agent
+	CopySuffix bool   // adds _copy to the agents' names
 	NoMessages bool
-	KeepTools  bool    // leaves definitions of the organization that have the names of the file's as they are
-	Model      *string // of all agents
+	KeepTools  bool    // keeps the organization's tools where the file has tools of the same names
+	Model      *string // for all agents
 	Embedding  *string
 }
 
@@ -29,13 +29,14 @@ type Imported struct {
 	LeftOut  []string `json:"left_out" doc:"What of the file was not imported and why, a sentence each."`
 }
 
-// ids are the ids that objects of a full file get: those of the file, or if one of these is taken, new ones for all.
+// ids decides which ids the objects of a full file get: the ids in the file or, if one of them is taken, new ids for
+// all.
 type ids struct {
 	mapped bool
-	space  uuid.UUID // decides the new ones
+	space  uuid.UUID // determines the new ids
 }
 
-// of returns the id that an object of the file gets. It must have the prefix and a UUID.
+// of returns the id for an object of the file. ErrInvalid unless id is the prefix and a random UUID.
 func (i ids) of(prefix, id string) (string, error) {
 	if parsed := db.UUID(prefix, id); id != prefix+parsed.String() || parsed.Version() != 4 {
 		return "", db.Invalid("the id is %q; it must be %s and a random UUID in lower case", db.Short(id), prefix)
@@ -43,7 +44,7 @@ func (i ids) of(prefix, id string) (string, error) {
 	return i.any(id), nil
 }
 
-// any returns what an id of any kind becomes. A word that is no id stays.
+// any returns the new id for an id of any kind. It returns words that are no ids unchanged.
 func (i ids) any(id string) string {
 	dash := strings.IndexByte(id, '-') + 1
 	old, err := uuid.Parse(id[dash:])
@@ -53,7 +54,7 @@ func (i ids) any(id string) string {
 	return id[:dash] + uuid.NewHash(sha256.New(), i.space, old[:], 4).String()
 }
 
-// imports is an import under way, in a transaction.
+// imports is a running import, in a transaction.
 type imports struct {
 	*Store
 	ImportOptions
@@ -62,29 +63,29 @@ type imports struct {
 	file *file
 	ids  ids
 
-	tools   map[string]string // names of built-in tools by their ids in the file; empty for those that Loci lacks
-	custom  map[string]string // ids of custom tools by those of the file
-	blocks  map[string]string // ids by those of the file
+	tools   map[string]string // built-in tools' names by their ids in the file; empty for tools that Loci lacks
+	custom  map[string]string // ids of custom tools, by ids in the file
+	blocks  map[string]string // ids of blocks, by ids in the file
 	folders map[string]string
 	files   map[string]storedFile
 	made    Imported
 
-	agentIDs  map[string]string // of a full file, by those that it has
+	agentIDs  map[string]string // ids of a full file's agents, by ids in the file
 	ownBlocks map[string]bool   // ids of restored blocks
 
 	conversations map[string]bool   // ids of restored conversations
-	keptIDs       *strings.Replacer // of those of kept results in texts
+	keptIDs       *strings.Replacer // replaces the ids of kept results in texts
 }
 
 // storedFile is a file of the import, and its folder.
 type storedFile struct{ id, folder string }
 
-// leaveOut notes what of the file is not imported.
+// leaveOut notes a part of the file that is not imported, as a sentence.
 func (i *imports) leaveOut(format string, args ...any) {
 	i.made.LeftOut = append(i.made.LeftOut, fmt.Sprintf(format, args...))
 }
 
-// noteUnserved notes the parts of the file that Loci does not have.
+// noteUnserved notes the parts of the file for which Loci has nothing.
 func (i *imports) noteUnserved(context.Context) error {
 	for _, part := range []struct{ name, why string }{
 		{listGroups, "Loci runs no groups of agents."},
@@ -104,18 +105,18 @@ func (i *imports) noteUnserved(context.Context) error {
 	return nil
 }
 
-// remember remembers what an object of the file has become, by its id there. ErrInvalid if it has none, or that of
-// another object.
-func remember[T any](known map[string]T, place string, raw json.RawMessage, now T) error {
+// remember stores what an object of the file became, by the object's id in the file. ErrInvalid if the object has no
+// id, or the id of another object.
+func remember[T any](objects map[string]T, place string, raw json.RawMessage, value T) error {
 	var id string
 	if len(raw) > 0 {
 		if err := decode(place+".id", raw, &id); err != nil {
 			return err
 		}
 	}
-	if _, twice := known[id]; twice || id == "" {
+	if _, duplicate := objects[id]; duplicate || id == "" {
 		return db.Invalid("%s.id: %q is missing, or is the id of two objects of the file", place, db.Short(id))
 	}
-	known[id] = now
+	objects[id] = value
 	return nil
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/loci-memory/loci/agent"
 )
 
-// leftOut says what is left out of a full file, and why, as sentences.
-func leftOut(r agent.Records) (said []string) {
-	for _, one := range []struct {
+// leftOut says in sentences what a full file lacks, and why.
+func leftOut(r agent.Records) (sentences []string) {
+	for _, records := range []struct {
 		n         int
 		what, why string
 	}{
@@ -17,9 +17,9 @@ func leftOut(r agent.Records) (said []string) {
 		{r.Children, "Sub-agents", "they are agents of their own, and their results are in the messages."},
 		{r.Flushes, "Records of silent turns", "their messages are in the file."},
 	} {
-		if one.n > 0 {
-			said = append(said, fmt.Sprintf("%s (%d) are left out: %s", one.what, one.n, one.why))
+		if records.n > 0 {
+			sentences = append(sentences, fmt.Sprintf("%s (%d) are left out: %s", records.what, records.n, records.why))
 		}
 	}
-	return said
+	return sentences
 }

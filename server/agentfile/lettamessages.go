@@ -7,16 +7,17 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// LettaMessages makes drafts of the messages of an agent of Letta's, which have the same form in its database and in
-// files. Each is noted first, in its order, because an answer of a client depends on the results after it.
+// LettaMessages turns the messages of a Letta agent into drafts; they have the same form in Letta's database and in
+// files. All messages must be noted first, in order, because a client's answer depends on later results.
 type LettaMessages struct{ answers *clientAnswers }
 
-// NewLettaMessages returns a LettaMessages without messages.
+// NewLettaMessages returns a LettaMessages with no messages noted.
 func NewLettaMessages() *LettaMessages {
 	return &LettaMessages{newClientAnswers(nil, map[string]int{}, nil)}
 }
 
-// Note notes a message, and returns its number, from 0. It keeps what later messages need, and no contents.
+// Note notes a message, and returns its number, counted from 0. It keeps only what later messages need, not the
+// content.
 func (l *LettaMessages) Note(raw json.RawMessage) (int, error) {
 	n := len(l.answers.messages)
 	m, err := readLettaMessage(raw)
@@ -36,8 +37,8 @@ func (l *LettaMessages) Note(raw json.RawMessage) (int, error) {
 	return n, err
 }
 
-// Draft returns the message of a number to append, or why it is left out, as a sentence. A draft of the role tool that
-// has no content is left out. The messages are asked for in their order.
+// Draft returns message number n to append, or a sentence that says why it is left out. A draft of role tool without
+// content is to be skipped. Draft must be called in the order of the messages.
 func (l *LettaMessages) Draft(n int, raw json.RawMessage) (d recall.Draft, leftOut string, err error) {
 	m, err := readLettaMessage(raw)
 	if err != nil {
@@ -56,5 +57,5 @@ func readLettaMessage(raw json.RawMessage) (m fileMessage, err error) {
 	return m, nil
 }
 
-// Len returns how many messages are noted.
+// Len returns how many messages were noted.
 func (l *LettaMessages) Len() int { return len(l.answers.messages) }

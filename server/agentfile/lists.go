@@ -1,6 +1,6 @@
 package agentfile
 
-// The lists of a file that is Letta's, and those that only Loci reads.
+// The lists of Letta's format.
 const (
 	listAgents  = "agents"
 	listGroups  = "groups"
@@ -12,8 +12,8 @@ const (
 	listSkills  = "skills"
 )
 
-// The lists of a full file. Ids in them are those of the database. Items of one owner follow each other, in the order
-// of the owners: the versions of the first block come before those of the second.
+// The lists of a full file. Their ids are those in the database. Items with the same owner stand together, in the order
+// of the owners: the versions of the first block come before the versions of the second.
 const (
 	listOwnBlocks     = "loci_blocks"
 	listVersions      = "loci_block_versions"
@@ -43,7 +43,7 @@ var fullLists = []string{listOwnBlocks, listVersions, listArchives, listPassages
 	listEvents, listConsumers, listIdentities, listWorking, listWorkingVersions, listTrees, listTreeFiles,
 	listTreeVersions}
 
-// piece is a part of the original of a file. The pieces of a file, joined in their order, are the original.
+// piece is a part of a file's original. The pieces of a file, joined in order, are the original.
 type piece struct {
 	FileID string `json:"file_id"`
 	Bytes  []byte `json:"bytes"` // in base64

@@ -24,8 +24,8 @@ func (i *imports) restoreWorking(ctx context.Context) error {
 		if err := i.Agents.Working.RestoreMemory(ctx, i.org, m); err != nil {
 			return at(memories.place, err)
 		}
-		of := versions.take(func(v working.PortableVersion) bool { return v.Conversation == m.Conversation })
-		for v, err := range of {
+		ofMemory := versions.take(func(v working.PortableVersion) bool { return v.Conversation == m.Conversation })
+		for v, err := range ofMemory {
 			if err != nil {
 				return err
 			}
@@ -40,7 +40,7 @@ func (i *imports) restoreWorking(ctx context.Context) error {
 	return versions.end()
 }
 
-// restoreTrees creates the trees of memory files with their files and all their versions.
+// restoreTrees creates the trees of memory files, with their files and all versions.
 func (i *imports) restoreTrees(ctx context.Context) error {
 	list := streamOf(i, listTrees, func(t *memoryfile.PortableTree) error {
 		return firstOf(i.id("tree-", &t.ID), i.agentID(&t.AgentID))
@@ -75,19 +75,19 @@ func (i *imports) restoreTreeFiles(ctx context.Context, trees map[string]bool) e
 		return firstOf(i.author(&v.Author), i.id("memfile-", &v.FileID))
 	})
 	defer versions.stop()
-	ended := map[string][]db.Succession{} // by the tree
+	successions := map[string][]db.Succession{} // by the tree
 	for f, err := range list.all() {
 		if err != nil {
 			return err
 		}
 		if f.SupersededBy != nil {
-			ended[f.TreeID] = append(ended[f.TreeID], db.Succession{Ended: f.ID, By: *f.SupersededBy})
+			successions[f.TreeID] = append(successions[f.TreeID], db.Succession{Ended: f.ID, By: *f.SupersededBy})
 		}
 		if err := i.Agents.MemoryFiles.RestoreFile(ctx, i.org, f); err != nil {
 			return at(list.place, err)
 		}
-		of := versions.take(func(v memoryfile.PortableVersion) bool { return v.FileID == f.ID })
-		for v, err := range of {
+		ofFile := versions.take(func(v memoryfile.PortableVersion) bool { return v.FileID == f.ID })
+		for v, err := range ofFile {
 			if err != nil {
 				return err
 			}
@@ -99,8 +99,8 @@ func (i *imports) restoreTreeFiles(ctx context.Context, trees map[string]bool) e
 			return at(list.place, err)
 		}
 	}
-	for tree, of := range ended {
-		if err := i.Agents.MemoryFiles.RestoreSuccessions(ctx, i.org, tree, of); err != nil {
+	for tree, ofFile := range successions {
+		if err := i.Agents.MemoryFiles.RestoreSuccessions(ctx, i.org, tree, ofFile); err != nil {
 			return at(list.place, err)
 		}
 	}

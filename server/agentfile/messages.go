@@ -7,15 +7,14 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// messagesOf returns the messages of an agent in the order in which they are to be in its log: those that its model
-// does not see first, in their order, and then those that it sees, in the order of in_context_message_ids; hidden is
-// the number of the first. Without such a list the model sees all. It leaves out the system prompt, which Loci
-// compiles.
+// messagesOf returns the messages of an agent in the order for its log: first the messages that its model does not see,
+// then those it sees, in the order of in_context_message_ids. hidden counts the first group. Without
+// in_context_message_ids the model sees all messages. The system prompt is left out, because Loci compiles it.
 func (i *imports) messagesOf(a agentOf) (all []recall.Draft, hidden int, err error) {
 	byID := map[string]int{}
 	for n, m := range a.fields.Messages {
 		place := fmt.Sprintf("%s.messages[%d]", a.place, n)
-		if _, twice := byID[m.ID]; twice || m.ID == "" {
+		if _, duplicate := byID[m.ID]; duplicate || m.ID == "" {
 			return nil, 0, db.Invalid("%s.id: %q is missing, or is the id of two messages", place, db.Short(m.ID))
 		}
 		byID[m.ID] = n
@@ -44,12 +43,12 @@ func (i *imports) messagesOf(a agentOf) (all []recall.Draft, hidden int, err err
 			hidden = len(all)
 		}
 		place := fmt.Sprintf("%s.messages[%d]", a.place, n)
-		d, why, err := answers.draft(k)
+		d, leftOut, err := answers.draft(k)
 		if err != nil {
 			return nil, 0, at(place, err)
 		}
-		if why != "" {
-			i.leaveOut("%s: left out. %s", place, why)
+		if leftOut != "" {
+			i.leaveOut("%s: left out. %s", place, leftOut)
 		}
 		if len(d.Content) > 0 || d.Role != recall.Tool {
 			all = append(all, d)
@@ -61,7 +60,7 @@ func (i *imports) messagesOf(a agentOf) (all []recall.Draft, hidden int, err err
 	return all, hidden, nil
 }
 
-// inContext returns the indexes of the messages that the model sees, in its order.
+// inContext returns the indexes of the messages that the model sees, in the model's order.
 func (a agentOf) inContext(byID map[string]int) (seen []int, err error) {
 	if a.fields.InContext == nil {
 		for n := range a.fields.Messages {
@@ -69,14 +68,14 @@ func (a agentOf) inContext(byID map[string]int) (seen []int, err error) {
 		}
 		return seen, nil
 	}
-	twice := map[string]bool{}
+	listed := map[string]bool{}
 	for k, id := range *a.fields.InContext {
 		n, ok := byID[id]
-		if !ok || twice[id] {
+		if !ok || listed[id] {
 			return nil, db.Invalid("%s.in_context_message_ids[%d]: %q is no message of the agent, or is in the list twice",
 				a.place, k, db.Short(id))
 		}
-		twice[id] = true
+		listed[id] = true
 		seen = append(seen, n)
 	}
 	return seen, nil

@@ -11,10 +11,10 @@ import (
 // fieldLoci is the field of a file that only Loci reads.
 const fieldLoci = "loci"
 
-// formatVersion is the version of Loci's own fields in a file. Another one is refused.
+// formatVersion is the version of Loci's own fields in a file. Other versions are refused.
 const formatVersion = 1
 
-// own is what Letta's schema has no field for.
+// own holds what has no field in Letta's schema.
 type own struct {
 	Version int        `json:"version"`
 	Full    bool       `json:"full"`
@@ -22,7 +22,7 @@ type own struct {
 	Tools   []ownTool  `json:"tools"`
 }
 
-// ownTool is what Letta's schema has no field for of a custom tool.
+// ownTool holds a custom tool's data that has no field in Letta's schema.
 type ownTool struct {
 	Of        string    `json:"of"` // the id of the tool in the file
 	ID        string    `json:"id"`
@@ -33,31 +33,31 @@ type ownTool struct {
 	db.Makers
 }
 
-// attachment says since when an agent has a custom tool.
+// attachment says when an agent got a custom tool.
 type attachment struct {
 	Of string    `json:"of"` // the id of the tool in the file
 	At time.Time `json:"at"`
 }
 
-// ownAgent is what Letta's schema has no field for of an agent. ID and the times are those of the database; an import
-// keeps them only of a full file.
+// ownAgent holds an agent's data that has no field in Letta's schema. ID and times come from the database; an import
+// keeps them only from a full file.
 type ownAgent struct {
 	Of        string       `json:"of"` // the id of the agent in the file
 	ID        string       `json:"id"`
 	CreatedAt time.Time    `json:"created_at"`
 	UpdatedAt time.Time    `json:"updated_at"`
-	Tools     []string     `json:"tools"` // names of built-in tools; null is every one
+	Tools     []string     `json:"tools"` // names of built-in tools; null means all
 	Custom    []attachment `json:"custom_tools"`
 	Fields    ownFields    `json:"fields"`
-	Depth     int          `json:"depth,omitempty"` // how deep a sub-agent it is
+	Depth     int          `json:"depth,omitempty"` // how many levels of sub-agents it is below an agent
 	agent.LastRun
 }
 
-// ownFields are fields of a request that creates an agent. They replace those of Letta's entry. A file that is not full
-// has those that Letta lacks.
+// ownFields are fields of a request that creates an agent. They replace the fields of Letta's entry. In a file that is
+// not full they hold only what Letta lacks.
 type ownFields struct {
 	Name         string          `json:"name,omitempty"`
-	System       *string         `json:"system,omitempty"` // empty for the default instructions
+	System       *string         `json:"system,omitempty"` // empty means the default instructions
 	Settings     json.RawMessage `json:"model_settings,omitempty"`
 	Compaction   json.RawMessage `json:"compaction_settings,omitempty"`
 	RecallScope  string          `json:"recall_scope,omitempty"`

@@ -20,20 +20,20 @@ func (i *imports) createBlocks(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		raw, taken, err := without(it.place, it.raw, "id", "preserve_on_migration", "project_id", "template_id",
+		raw, removed, err := without(it.place, it.raw, "id", "preserve_on_migration", "project_id", "template_id",
 			"base_template_id", "deployment_id", "entity_id", "created_by_id", "last_updated_by_id")
 		if err != nil {
 			return err
 		}
-		read, err := i.readBlock.Item(it.place, raw, &i.file.warnings)
+		request, err := i.readBlock.Item(it.place, raw, &i.file.warnings)
 		if err != nil {
 			return err
 		}
-		made, err := i.Agents.Blocks.Create(ctx, i.org, block.OperatorAuthor, read.New())
+		created, err := i.Agents.Blocks.Create(ctx, i.org, block.OperatorAuthor, request.New())
 		if err != nil {
 			return at(it.place, err)
 		}
-		if err := remember(i.blocks, it.place, taken["id"], made.ID); err != nil {
+		if err := remember(i.blocks, it.place, removed["id"], created.ID); err != nil {
 			return err
 		}
 	}
@@ -45,30 +45,30 @@ func (i *imports) createFolders(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		raw, taken, err := without(it.place, it.raw, "id", "embedding_config", "embedding")
+		raw, removed, err := without(it.place, it.raw, "id", "embedding_config", "embedding")
 		if err != nil {
 			return err
 		}
-		read, err := i.readSource.Item(it.place, raw, &i.file.warnings)
+		request, err := i.readSource.Item(it.place, raw, &i.file.warnings)
 		if err != nil {
 			return err
 		}
-		f := files.PortableFolder{ID: "source-" + uuid.NewString(), Name: read.Name,
-			Metadata: json.RawMessage(read.Metadata.Value), Description: read.Description.Pointer(),
-			Instructions: read.Instructions.Pointer(),
-			ChunkTokens:  read.ChunkTokens.Value, CreatedAt: time.Now(), UpdatedAt: time.Now(),
+		f := files.PortableFolder{ID: "source-" + uuid.NewString(), Name: request.Name,
+			Metadata: json.RawMessage(request.Metadata.Value), Description: request.Description.Pointer(),
+			Instructions: request.Instructions.Pointer(),
+			ChunkTokens:  request.ChunkTokens.Value, CreatedAt: time.Now(), UpdatedAt: time.Now(),
 			Makers: db.Makers{MadeBy: db.ProvenanceOf(ctx)}}
 		if _, err := i.Agents.Files.RestoreFolder(ctx, i.org, f); err != nil {
 			return at(it.place, err)
 		}
-		if err := remember(i.folders, it.place, taken["id"], f.ID); err != nil {
+		if err := remember(i.folders, it.place, removed["id"], f.ID); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// createFiles stores the texts of files as files of their own, as Letta's format has no originals.
+// createFiles stores the texts of files as new files, because Letta's format has no originals.
 func (i *imports) createFiles(ctx context.Context) error {
 	for it, err := range i.file.items(listFiles) {
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// restore creates the agents of a full file with everything that is in its lists.
+// restore creates the agents of a full file, with everything in the file's lists.
 func (i *imports) restore(ctx context.Context) error {
 	i.agentIDs, i.ownBlocks, i.conversations = map[string]string{}, map[string]bool{}, map[string]bool{}
 	for _, step := range []func(context.Context) error{i.restoreAgents, i.restoreEvents, i.restoreBlocks,
@@ -50,8 +50,8 @@ func (i *imports) restoreAgents(ctx context.Context) error {
 	})
 }
 
-// references returns a function that returns ErrInvalid for an agent which names what is not in Letta's lists of the
-// file. A full file has the same in lists of its own, which are what is restored.
+// references returns a check for agents: ErrInvalid if an agent names an object that is missing in Letta's lists of the
+// file. A full file has the same objects in its own lists, and these are restored.
 func (i *imports) references() (func(agentOf) error, error) {
 	ids := map[string]map[string]string{}
 	for _, list := range []string{listBlocks, listSources, listFiles} {
@@ -60,11 +60,11 @@ func (i *imports) references() (func(agentOf) error, error) {
 			if err != nil {
 				return nil, err
 			}
-			var named struct{ ID string }
-			if err := decode(it.place, it.raw, &named); err != nil {
+			var object struct{ ID string }
+			if err := decode(it.place, it.raw, &object); err != nil {
 				return nil, err
 			}
-			ids[list][named.ID] = named.ID
+			ids[list][object.ID] = object.ID
 		}
 	}
 	return func(a agentOf) error {
@@ -76,7 +76,7 @@ func (i *imports) references() (func(agentOf) error, error) {
 	}, nil
 }
 
-// restoreAttachments gives a restored agent its custom tools.
+// restoreAttachments attaches a restored agent's custom tools.
 func (i *imports) restoreAttachments(ctx context.Context, agentID string, a agentOf) error {
 	if len(a.own.Custom) != len(a.ToolIDs) {
 		return db.Invalid("tool_ids and the agent's custom_tools in loci have different tools")
@@ -99,8 +99,8 @@ func (i *imports) restoreBlocks(ctx context.Context) error {
 	})
 	defer blocks.stop()
 	versions := streamOf(i, listVersions, func(v *block.PortableVersion) error {
-		if now, ok := i.agentIDs[v.Author]; ok {
-			v.Author = now
+		if agentID, ok := i.agentIDs[v.Author]; ok {
+			v.Author = agentID
 		}
 		return firstOf(i.provenance(&v.Provenance), i.id("block-", &v.BlockID))
 	})
@@ -153,13 +153,13 @@ func (i *imports) restoreArchives(ctx context.Context) error {
 			return at(archives.place, err)
 		}
 		var page []archival.Passage
-		var ended []db.Succession
+		var successions []db.Succession
 		for p, err := range passages.take(func(p archival.Passage) bool { return p.ArchiveID == c.ID }) {
 			if err != nil {
 				return err
 			}
 			if p.SupersededBy != nil {
-				ended = append(ended, db.Succession{Ended: p.ID, By: *p.SupersededBy})
+				successions = append(successions, db.Succession{Ended: p.ID, By: *p.SupersededBy})
 			}
 			if page = append(page, p); len(page) == passagesAtOnce {
 				if err := i.Agents.Archival.RestorePassages(ctx, i.org, c.ID, page); err != nil {
@@ -171,17 +171,17 @@ func (i *imports) restoreArchives(ctx context.Context) error {
 		if err := i.Agents.Archival.RestorePassages(ctx, i.org, c.ID, page); err != nil {
 			return at(passages.place, err)
 		}
-		if err := i.Agents.Archival.RestoreSuccessions(ctx, i.org, c.ID, ended); err != nil {
+		if err := i.Agents.Archival.RestoreSuccessions(ctx, i.org, c.ID, successions); err != nil {
 			return at(passages.place, err)
 		}
 	}
 	return passages.end()
 }
 
-// restoreIdentities creates the identities of the file that the organization lacks, and gives all of them their agents
-// and blocks.
+// restoreIdentities creates the file's identities that the organization lacks. It gives all of them their agents and
+// blocks.
 func (i *imports) restoreIdentities(ctx context.Context) error {
-	seen := map[string]bool{}
+	keys := map[string]bool{}
 	for it, err := range i.file.items(listIdentities) {
 		if err != nil {
 			return err
@@ -190,10 +190,10 @@ func (i *imports) restoreIdentities(ctx context.Context) error {
 		if err != nil {
 			return at(it.place, err)
 		}
-		if seen[identity.IdentifierKey] {
+		if keys[identity.IdentifierKey] {
 			return db.Invalid("%s.identifier_key: %q is that of two identities", it.place, db.Short(identity.IdentifierKey))
 		}
-		seen[identity.IdentifierKey] = true
+		keys[identity.IdentifierKey] = true
 		present, err := i.Agents.RestoreIdentity(ctx, i.org, identity)
 		if err != nil {
 			return at(it.place, err)
@@ -207,25 +207,25 @@ func (i *imports) restoreIdentities(ctx context.Context) error {
 	return nil
 }
 
-// identity reads an identity as POST /v1/identities does. Its agents and blocks are those of the import.
+// identity reads an identity as POST /v1/identities does. Its agents and blocks are the imported ones.
 func (i *imports) identity(it item) (identity agent.PortableIdentity, err error) {
-	raw, taken, err := without(it.place, it.raw, "id", "created_at", "updated_at", "conversation_ids",
+	raw, removed, err := without(it.place, it.raw, "id", "created_at", "updated_at", "conversation_ids",
 		"made_by", "changed_by")
 	if err != nil {
 		return identity, err
 	}
-	own, err := encode(taken)
+	encoded, err := encode(removed)
 	if err != nil {
 		return identity, err
 	}
-	if err := decode(it.place, own, &identity); err != nil {
+	if err := decode(it.place, encoded, &identity); err != nil {
 		return identity, err
 	}
-	read, err := i.readIdentity.Item(it.place, raw, &i.file.warnings)
+	request, err := i.readIdentity.Item(it.place, raw, &i.file.warnings)
 	if err != nil {
 		return identity, err
 	}
-	read.Fields().Change(&identity.Identity, true)
+	request.Fields().Change(&identity.Identity, true)
 	if err := firstOf(i.makers(&identity.Makers), i.id("identity-", &identity.ID)); err != nil {
 		return identity, err
 	}

@@ -69,7 +69,7 @@ func (i *imports) restoreFiles(ctx context.Context) error {
 	return pieces.end()
 }
 
-// original reads the original of a file from its pieces.
+// original reads a file's original from its pieces.
 type original struct {
 	pieces *stream[piece]
 	file   string
@@ -77,7 +77,7 @@ type original struct {
 }
 
 // Read implements io.Reader.
-func (o *original) Read(into []byte) (int, error) {
+func (o *original) Read(buffer []byte) (int, error) {
 	for len(o.left) == 0 {
 		p := o.pieces.peek()
 		if o.pieces.err != nil {
@@ -88,7 +88,7 @@ func (o *original) Read(into []byte) (int, error) {
 		}
 		o.left, o.pieces.held = p.Bytes, nil
 	}
-	n := copy(into, o.left)
+	n := copy(buffer, o.left)
 	o.left = o.left[n:]
 	return n, nil
 }

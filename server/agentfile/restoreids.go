@@ -4,7 +4,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// agentID gives a field the id of an agent of the file in place of the one that it has there.
+// agentID replaces the id of an agent in a field: the id in the file by the id of the imported agent.
 func (i *imports) agentID(field *string) error {
 	id, ok := i.agentIDs[*field]
 	if !ok {
@@ -14,37 +14,38 @@ func (i *imports) agentID(field *string) error {
 	return nil
 }
 
-// id gives a field the id that the object gets.
+// id replaces the id of an object in a field by the id that the import gives it.
 func (i *imports) id(prefix string, field *string) (err error) {
 	*field, err = i.ids.of(prefix, *field)
 	return err
 }
 
-// conversation gives a field the id of a conversation of the file in place of the one that it has there.
+// conversation replaces the id of a conversation in a field by its new id. ErrInvalid if no such conversation came
+// before.
 func (i *imports) conversation(field *string) error {
-	was := *field
+	previous := *field
 	if err := i.id("conv-", field); err != nil || i.conversations[*field] {
 		return err
 	}
-	return db.Invalid("conversation_id: the file has no conversation %q before this", db.Short(was))
+	return db.Invalid("conversation_id: the file has no conversation %q before this", db.Short(previous))
 }
 
-// provenance gives the ids of a provenance those that the import gives; the key is left out.
+// provenance replaces the ids in a provenance by the new ones, and drops the key.
 func (i *imports) provenance(field **db.Provenance) (err error) {
 	*field, err = (*field).Imported(i.ids.any)
 	return err
 }
 
-// makers is provenance of who made and last changed something.
+// makers applies provenance to who made and who last changed something.
 func (i *imports) makers(m *db.Makers) error {
 	return firstOf(i.provenance(&m.MadeBy), i.provenance(&m.ChangedBy))
 }
 
-// author is provenance of an author.
+// author applies provenance to an author.
 func (i *imports) author(field *db.Provenance) error {
-	now, err := field.Imported(i.ids.any)
-	if *field = (db.Provenance{}); now != nil {
-		*field = *now
+	imported, err := field.Imported(i.ids.any)
+	if *field = (db.Provenance{}); imported != nil {
+		*field = *imported
 	}
 	return err
 }

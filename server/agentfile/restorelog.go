@@ -29,8 +29,8 @@ func (i *imports) restoreConversations(ctx context.Context) error {
 		if err := i.Agents.Recall.RestoreConversation(ctx, i.org, c); err != nil {
 			return at(conversations.place, err)
 		}
-		of := messages.take(func(m recall.PortableMessage) bool { return m.ConversationID == c.ID })
-		if err := i.Agents.Recall.RestoreMessages(ctx, i.org, c, of); err != nil {
+		ofConversation := messages.take(func(m recall.PortableMessage) bool { return m.ConversationID == c.ID })
+		if err := i.Agents.Recall.RestoreMessages(ctx, i.org, c, ofConversation); err != nil {
 			return at(conversations.place, err)
 		}
 		if err := i.Agents.Recall.FinishConversation(ctx, i.org, c); err != nil {
@@ -47,7 +47,7 @@ func (i *imports) restoreConversations(ctx context.Context) error {
 	return messages.end()
 }
 
-// readyMessage gives a message and the long results in it the ids that they get.
+// readyMessage replaces the ids in a message, and those of the long results in it, by the new ids.
 func (i *imports) readyMessage(m *recall.PortableMessage) error {
 	for n, p := range m.Content {
 		if p.Clip != nil {
@@ -61,19 +61,19 @@ func (i *imports) readyMessage(m *recall.PortableMessage) error {
 		store.CheckView(nil, *m))
 }
 
-// readKeptIDs reads the ids that texts of messages lead to kept results by, and those that the results get.
+// readKeptIDs prepares the replacement of kept results' ids in the texts of messages.
 func (i *imports) readKeptIDs(context.Context) error {
 	var pairs []string
 	for it, err := range i.file.items(listKept) {
 		if err != nil {
 			return err
 		}
-		var kept struct{ ID string }
-		if err := decode(it.place, it.raw, &kept); err != nil {
+		var result struct{ ID string }
+		if err := decode(it.place, it.raw, &result); err != nil {
 			return err
 		}
-		if now := i.ids.any(kept.ID); now != kept.ID {
-			pairs = append(pairs, kept.ID, now)
+		if newID := i.ids.any(result.ID); newID != result.ID {
+			pairs = append(pairs, result.ID, newID)
 		}
 	}
 	i.keptIDs = strings.NewReplacer(pairs...)
@@ -81,17 +81,17 @@ func (i *imports) readKeptIDs(context.Context) error {
 }
 
 func (i *imports) restoreKept(ctx context.Context) error {
-	kept := streamOf(i, listKept, func(r *recall.KeptResult) error {
+	results := streamOf(i, listKept, func(r *recall.KeptResult) error {
 		r.ID = i.ids.any(r.ID)
 		return i.conversation(&r.ConversationID)
 	})
-	defer kept.stop()
-	for r, err := range kept.all() {
+	defer results.stop()
+	for r, err := range results.all() {
 		if err != nil {
 			return err
 		}
 		if err := i.Agents.Recall.RestoreKept(ctx, i.org, r); err != nil {
-			return at(kept.place, err)
+			return at(results.place, err)
 		}
 	}
 	return nil
@@ -120,8 +120,8 @@ func (i *imports) restoreEvents(ctx context.Context) error {
 	})
 	defer events.stop()
 	for _, id := range i.made.AgentIDs {
-		of := events.take(func(e event.Portable) bool { return e.AgentID == id })
-		if err := event.Restore(ctx, i.tx, i.org, id, of); err != nil {
+		ofAgent := events.take(func(e event.Portable) bool { return e.AgentID == id })
+		if err := event.Restore(ctx, i.tx, i.org, id, ofAgent); err != nil {
 			return at(listEvents, err)
 		}
 	}
@@ -131,15 +131,15 @@ func (i *imports) restoreEvents(ctx context.Context) error {
 func (i *imports) restoreConsumers(ctx context.Context) error {
 	consumers := streamOf(i, listConsumers, func(c *event.PortableConsumer) error { return i.agentID(&c.AgentID) })
 	defer consumers.stop()
-	seen := map[string]bool{}
+	names := map[string]bool{}
 	for c, err := range consumers.all() {
 		if err != nil {
 			return err
 		}
-		if seen[c.AgentID+c.Name] {
+		if names[c.AgentID+c.Name] {
 			return db.Invalid("%s.name: the agent has two readers %q", consumers.place, db.Short(c.Name))
 		}
-		seen[c.AgentID+c.Name] = true
+		names[c.AgentID+c.Name] = true
 		if err := event.RestoreConsumer(ctx, i.tx, i.org, c); err != nil {
 			return at(consumers.place, err)
 		}

@@ -12,11 +12,11 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// Store exports and imports the agents of a server. All fields but the readers must be set.
+// Store exports and imports agents. All fields except the readers must be set.
 type Store struct {
 	Agents  *agent.Store
 	Tools   *tool.Set
-	Version string // of the server, which files name
+	Version string // the server's version, which files name
 
 	readAgent  *rest.ListReader[letta.CreateAgent]
 	readBlock  *rest.ListReader[letta.CreateBlock]
@@ -26,7 +26,7 @@ type Store struct {
 	readIdentity *rest.ListReader[letta.NewIdentity]
 }
 
-// New returns a store whose files are checked against the API's schemas.
+// New returns a store that checks files against the API's schemas.
 func New(a *rest.API, agents *agent.Store, tools *tool.Set, version string) *Store {
 	return &Store{Agents: agents, Tools: tools, Version: version,
 		readAgent:    rest.NewListReader[letta.CreateAgent](a, listAgents).Large(),
@@ -36,14 +36,15 @@ func New(a *rest.API, agents *agent.Store, tools *tool.Set, version string) *Sto
 		readIdentity: rest.NewListReader[letta.NewIdentity](a, listIdentities)}
 }
 
-// snapshot calls do in a transaction that reads one state of the database, whatever others write meanwhile.
-func (s *Store) snapshot(ctx context.Context, do func(*Store) error) error {
-	return db.Snapshot(ctx, s.Agents.DB, func(tx pgx.Tx) error { return do(s.with(tx)) })
+// snapshot calls use with a store in a transaction that sees one state of the database, whatever others write
+// meanwhile.
+func (s *Store) snapshot(ctx context.Context, use func(*Store) error) error {
+	return db.Snapshot(ctx, s.Agents.DB, func(tx pgx.Tx) error { return use(s.with(tx)) })
 }
 
-// with returns the store with all statements in tx.
+// with returns a store that runs all statements in tx.
 func (s *Store) with(tx pgx.Tx) *Store {
-	in := *s
-	in.Agents = s.Agents.With(tx)
-	return &in
+	copied := *s
+	copied.Agents = s.Agents.With(tx)
+	return &copied
 }

@@ -6,14 +6,14 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// stream is a list of a full file, read item by item.
+// stream is a list of a full file that is read item by item.
 type stream[T any] struct {
 	name  string
 	next  func() (item, error, bool)
 	stop  func()
-	ready func(*T) error // checks an item, and gives it the ids that it gets
-	held  *T             // read, and not taken
-	place string         // of held
+	ready func(*T) error // checks an item, and replaces its ids by the new ones
+	held  *T             // was read, and is not taken yet
+	place string         // where held stands in the file
 	err   error
 }
 
@@ -22,7 +22,7 @@ func streamOf[T any](i *imports, name string, ready func(*T) error) *stream[T] {
 	return &stream[T]{name: name, next: next, stop: stop, ready: ready}
 }
 
-// peek returns the next item; nil at the end of the list, and after an error.
+// peek returns the next item; nil at the end of the list or after an error.
 func (s *stream[T]) peek() *T {
 	if s.held != nil || s.err != nil {
 		return s.held
@@ -42,7 +42,7 @@ func (s *stream[T]) peek() *T {
 	return s.held
 }
 
-// take yields the next items as long as they belong to an owner.
+// take yields the next items while belongs returns true.
 func (s *stream[T]) take(belongs func(T) bool) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for v := s.peek(); v != nil && belongs(*v); v = s.peek() {
@@ -57,10 +57,10 @@ func (s *stream[T]) take(belongs func(T) bool) iter.Seq2[T, error] {
 	}
 }
 
-// all yields all items.
+// all yields all remaining items.
 func (s *stream[T]) all() iter.Seq2[T, error] { return s.take(func(T) bool { return true }) }
 
-// end returns ErrInvalid if an item is left, which belongs to no owner.
+// end returns ErrInvalid if an item is left, because that item has no owner in the file.
 func (s *stream[T]) end() error {
 	if s.peek() != nil {
 		return db.Invalid("%s: it belongs to nothing that is in the file before it", s.place)

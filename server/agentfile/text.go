@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// encode returns a value in compact JSON that does not escape markup: raw parts of it stay as they are.
+// encode returns a value as compact JSON. It does not escape markup, so that raw JSON inside stays unchanged.
 func encode(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -13,22 +13,22 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// lettasTools are the tools that Letta has too. Its schema refuses others of its own types.
+// lettasTools are the built-in tools that Letta has too. Letta's schema refuses other tools of its own types.
 var lettasTools = []string{"open_files", "grep_files", "semantic_search_files", "conversation_search",
 	"core_memory_append", "core_memory_replace", "memory_insert", "memory_replace", "memory_rethink", "memory_apply_patch",
 	"memory", "archival_memory_insert", "archival_memory_search"}
 
-// fileTool are the fields of a tool of a file that say what kind of tool it is.
+// fileTool holds the fields of a tool in a file that say which kind of tool it is.
 type fileTool struct {
 	ID   json.RawMessage
 	Name string
 	Type string `json:"tool_type"`
 }
 
-// typeCustom is Letta's type of the tools that have a definition.
+// typeCustom is Letta's type for tools with a definition.
 const typeCustom = "custom"
 
-// readTools reads which of the tools Loci has, and creates the custom ones.
+// readTools finds the built-in tools of the file that Loci has, and creates the custom tools.
 func (i *imports) readTools(ctx context.Context) error {
 	i.tools, i.custom = map[string]string{}, map[string]string{}
 	for it, err := range i.file.items(listTools) {
@@ -65,8 +65,8 @@ func (i *imports) readTools(ctx context.Context) error {
 	return nil
 }
 
-// createTool creates the definition of a custom tool. One that says too little to be given to a model is left out,
-// unless Loci wrote the file.
+// createTool creates a custom tool. If the tool's definition is too poor for a model, the tool is left out, unless Loci
+// wrote the file.
 func (i *imports) createTool(ctx context.Context, it item, t fileTool) error {
 	definition, err := i.definition(it)
 	if problem, ok := errors.AsType[*rest.Problem](err); ok && len(i.file.own.Agents) == 0 && t.Name != "" {
@@ -77,65 +77,66 @@ func (i *imports) createTool(ctx context.Context, it item, t fileTool) error {
 		return at(it.place, err)
 	}
 	var id string
-	_ = json.Unmarshal(t.ID, &id) // remember has read it
+	_ = json.Unmarshal(t.ID, &id) // remember has decoded it before
 	if n := slices.IndexFunc(i.file.own.Tools, func(o ownTool) bool { return o.Of == id }); n >= 0 {
-		own := i.file.own.Tools[n]
-		definition.Parallel = own.Parallel
+		stored := i.file.own.Tools[n]
+		definition.Parallel = stored.Parallel
 		if i.file.own.Full {
-			definition.CreatedAt, definition.UpdatedAt, definition.FormerNames = own.CreatedAt, own.UpdatedAt, own.Former
-			definition.Makers = own.Makers
+			definition.CreatedAt, definition.UpdatedAt, definition.FormerNames = stored.CreatedAt, stored.UpdatedAt,
+				stored.Former
+			definition.Makers = stored.Makers
 			if err := i.makers(&definition.Makers); err != nil {
 				return at(it.place, err)
 			}
-			if definition.ID, err = i.ids.of("tool-", own.ID); err != nil {
+			if definition.ID, err = i.ids.of("tool-", stored.ID); err != nil {
 				return at(it.place, err)
 			}
 		}
 	}
-	made, err := i.Agents.RestoreTool(ctx, i.org, definition, !i.KeepTools)
+	created, err := i.Agents.RestoreTool(ctx, i.org, definition, !i.KeepTools)
 	if err != nil {
 		return at(it.place, err)
 	}
-	if slices.Contains(slices.Collect(maps.Values(i.custom)), made) {
+	if slices.Contains(slices.Collect(maps.Values(i.custom)), created) {
 		return db.Invalid("%s: the file has two custom tools %s", it.place, definition.Name)
 	}
-	i.custom[id] = made
+	i.custom[id] = created
 	return nil
 }
 
-// definition reads the definition of a custom tool as POST /v1/tools does. A schema without fields counts as none.
+// definition reads the definition of a custom tool as POST /v1/tools does. A schema without fields counts as absent.
 func (i *imports) definition(it item) (agent.CustomTool, error) {
-	raw, taken, err := without(it.place, it.raw, "id", "name", "tool_type", "created_by_id", "last_updated_by_id",
+	raw, removed, err := without(it.place, it.raw, "id", "name", "tool_type", "created_by_id", "last_updated_by_id",
 		"project_id", "json_schema")
 	if err != nil {
 		return agent.CustomTool{}, err
 	}
 	var schema map[string]json.RawMessage
-	if json.Unmarshal(taken["json_schema"], &schema) != nil || len(schema) > 0 {
+	if json.Unmarshal(removed["json_schema"], &schema) != nil || len(schema) > 0 {
 		fields := map[string]json.RawMessage{}
 		if err := decode(it.place, raw, &fields); err != nil {
 			return agent.CustomTool{}, err
 		}
-		fields["json_schema"] = orNull(taken["json_schema"])
+		fields["json_schema"] = orNull(removed["json_schema"])
 		if raw, err = encode(fields); err != nil {
 			return agent.CustomTool{}, err
 		}
 	}
-	read, err := i.readTool.Item(it.place, raw, &i.file.warnings)
+	request, err := i.readTool.Item(it.place, raw, &i.file.warnings)
 	if err != nil {
 		return agent.CustomTool{}, err
 	}
-	definition, err := read.New()
+	definition, err := request.New()
 	if err == nil && i.Tools.Has(definition.Name) {
 		err = db.Invalid("%s is the name of a built-in tool", definition.Name)
 	}
 	return definition, err
 }
 
-// toolsOf returns the names of an agent's built-in tools, where nil is every tool, and the ids of its custom ones.
+// toolsOf returns the names of an agent's built-in tools, nil for every tool, and the ids of its custom tools.
 func (i *imports) toolsOf(a agentOf) (names, ids []string, err error) {
 	names = []string{}
-	if a.own != nil { // those that Letta lacks
+	if a.own != nil { // tools that Letta lacks
 		names = slices.DeleteFunc(slices.Clone(a.own.Tools), func(n string) bool { return slices.Contains(lettasTools, n) })
 	}
 	for n, id := range a.fields.ToolIDs {
@@ -164,7 +165,7 @@ func (i *imports) toolsOf(a agentOf) (names, ids []string, err error) {
 	return names, ids, nil
 }
 
-// ownTools returns the names of the built-in tools that a file of Loci's has of an agent.
+// ownTools returns the names of an agent's built-in tools, from a file that Loci wrote.
 func (i *imports) ownTools(a agentOf) []string {
 	for _, name := range a.own.Tools {
 		if name != agent.EveryTool && !i.Tools.Has(name) {
@@ -174,7 +175,7 @@ func (i *imports) ownTools(a agentOf) []string {
 	return a.own.Tools
 }
 
-// knownRules returns an agent's rules of tools without those of tools that the import has not.
+// knownRules returns an agent's tool rules without rules for tools that the import lacks.
 func (i *imports) knownRules(ctx context.Context, a agentOf) (json.RawMessage, error) {
 	var rules []rest.Object
 	if len(a.Settings.ToolRules) == 0 {
@@ -187,23 +188,23 @@ func (i *imports) knownRules(ctx context.Context, a agentOf) (json.RawMessage, e
 	if err != nil {
 		return nil, err
 	}
-	has := func(name string) bool {
+	hasTool := func(name string) bool {
 		return i.Tools.Has(name) ||
 			slices.ContainsFunc(definitions, func(t agent.CustomTool) bool { return t.Name == name })
 	}
-	kept := []rest.Object{}
+	usable := []rest.Object{}
 	for n, rule := range rules {
-		one, err := encode([]rest.Object{rule})
+		encoded, err := encode([]rest.Object{rule})
 		if err != nil {
 			return nil, err
 		}
-		lacks := slices.IndexFunc(letta.ToolRuleNames(one), func(name string) bool { return !has(name) })
+		lacks := slices.IndexFunc(letta.ToolRuleNames(encoded), func(name string) bool { return !hasTool(name) })
 		if lacks < 0 {
-			kept = append(kept, rule)
+			usable = append(usable, rule)
 			continue
 		}
 		i.leaveOut("%s.tool_rules[%d]: left out, as the agent has no tool %q.", a.place, n,
-			db.Short(letta.ToolRuleNames(one)[lacks]))
+			db.Short(letta.ToolRuleNames(encoded)[lacks]))
 	}
-	return encode(kept)
+	return encode(usable)
 }

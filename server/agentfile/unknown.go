@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// lettas are the fields of Letta's entries that say nothing which Loci keeps, by the type that reads an entry.
+// lettas are fields of Letta's entries that Loci may drop silently, by the type that reads the entry.
 var lettas = map[reflect.Type][]string{
 	reflect.TypeFor[fileMessage](): {"type", "batch_item_id", "agent_id", "denial_reason", "conversation_id", "step_id",
 		"run_id", "is_err", "updated_at", "created_by_id", "last_updated_by_id", "organization_id"},
@@ -23,54 +23,54 @@ var lettas = map[reflect.Type][]string{
 		"organization_id"},
 }
 
-// maxUnknown bounds the unknown fields of a place that are noted.
+// maxUnknown bounds how many unknown fields are noted for one place.
 const maxUnknown = 20
 
-// noteUnknown notes the fields of a value of Letta's that Loci does not know, each once for all values at the place.
-func (i *imports) noteUnknown(place string, raw json.RawMessage, of reflect.Type) {
+// noteUnknown notes the fields of a value that Loci does not know. A field is noted once for all values at the place.
+func (i *imports) noteUnknown(place string, raw json.RawMessage, typ reflect.Type) {
 	var value any
 	if json.Unmarshal(raw, &value) != nil {
-		return // the type says what is wrong
+		return // decoding it elsewhere says what is wrong
 	}
-	found := map[string]bool{}
-	unknownFields("", value, of, found)
-	for _, field := range slices.Sorted(maps.Keys(found)) {
+	fields := map[string]bool{}
+	unknownFields("", value, typ, fields)
+	for _, field := range slices.Sorted(maps.Keys(fields)) {
 		i.leaveOut("%s: Loci does not know the field %q.", place, db.Short(field))
 	}
 }
 
-// unknownFields adds the paths of fields that a type does not have, without the numbers of items.
-func unknownFields(path string, value any, of reflect.Type, found map[string]bool) {
-	for of.Kind() == reflect.Pointer {
-		of = of.Elem()
+// unknownFields adds the paths of fields that a type lacks to unknown. List positions are left out of the paths.
+func unknownFields(path string, value any, typ reflect.Type, unknown map[string]bool) {
+	for typ.Kind() == reflect.Pointer {
+		typ = typ.Elem()
 	}
 	switch value := value.(type) {
 	case []any:
-		if of.Kind() == reflect.Slice && of != reflect.TypeFor[json.RawMessage]() {
+		if typ.Kind() == reflect.Slice && typ != reflect.TypeFor[json.RawMessage]() {
 			for _, item := range value {
-				unknownFields(path, item, of.Elem(), found)
+				unknownFields(path, item, typ.Elem(), unknown)
 			}
 		}
 	case map[string]any:
-		if of.Kind() != reflect.Struct {
+		if typ.Kind() != reflect.Struct {
 			return
 		}
-		known := fieldsOf(of)
+		types := fieldsOf(typ)
 		for name, field := range value {
-			at := strings.TrimPrefix(path+"."+name, ".")
-			if t, has := known[name]; has {
-				unknownFields(at, field, t, found)
-			} else if !slices.Contains(lettas[of], name) && len(found) < maxUnknown {
-				found[at] = true
+			fieldPath := strings.TrimPrefix(path+"."+name, ".")
+			if t, has := types[name]; has {
+				unknownFields(fieldPath, field, t, unknown)
+			} else if !slices.Contains(lettas[typ], name) && len(unknown) < maxUnknown {
+				unknown[fieldPath] = true
 			}
 		}
 	}
 }
 
-// fieldsOf returns the types of a struct's fields by their names in JSON.
-func fieldsOf(of reflect.Type) map[string]reflect.Type {
+// fieldsOf maps the JSON names of a struct's fields to their types.
+func fieldsOf(typ reflect.Type) map[string]reflect.Type {
 	fields := map[string]reflect.Type{}
-	for f := range of.Fields() {
+	for f := range typ.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		fields[name] = f.Type
 	}

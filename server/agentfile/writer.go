@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// writer writes a JSON object whose lists come item by item. After an error it writes nothing more, and close returns
-// the error.
+// writer writes a JSON object, with lists that come item by item. After an error it writes nothing more, and close
+// returns the error.
 type writer struct {
 	out       *bufio.Writer
 	separator string
@@ -25,13 +25,12 @@ func (w *writer) text(s string) {
 	}
 }
 
-// name begins a field.
+// name writes the name of the next field.
 func (w *writer) name(name string) {
 	w.text(w.separator + `"` + name + `":`)
 	w.separator = ",\n"
 }
 
-// value writes a value.
 func (w *writer) value(v any) {
 	if w.err != nil {
 		return
@@ -44,13 +43,12 @@ func (w *writer) value(v any) {
 	_, w.err = w.out.Write(raw)
 }
 
-// field writes a field and its value.
 func (w *writer) field(name string, v any) {
 	w.name(name)
 	w.value(v)
 }
 
-// object writes an object without its end, so that more fields may follow.
+// object writes an object without its closing brace, so that more fields can follow.
 func (w *writer) object(v any) {
 	raw, err := encode(v)
 	if err != nil && w.err == nil {
@@ -60,7 +58,7 @@ func (w *writer) object(v any) {
 	w.separator = ",\n"
 }
 
-// list writes a field that is a list.
+// list writes a field with a list.
 func list[T any](w *writer, name string, items iter.Seq2[T, error]) {
 	w.name(name)
 	w.text("[")
@@ -79,7 +77,7 @@ func list[T any](w *writer, name string, items iter.Seq2[T, error]) {
 	w.text("]")
 }
 
-// close writes the end of the object.
+// close writes the closing brace, and returns the first error.
 func (w *writer) close() error {
 	w.text("\n}\n")
 	if w.err != nil {
@@ -88,7 +86,7 @@ func (w *writer) close() error {
 	return w.out.Flush()
 }
 
-// each yields the items of a list.
+// each yields the items of a slice, with nil errors.
 func each[T any](items []T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for _, item := range items {
@@ -99,7 +97,7 @@ func each[T any](items []T) iter.Seq2[T, error] {
 	}
 }
 
-// ofEach yields the items of each owner in turn.
+// ofEach yields the items of each owner, one owner after the other.
 func ofEach[O, T any](owners []O, items func(O) iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for _, owner := range owners {

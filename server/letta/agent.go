@@ -23,7 +23,7 @@ type AgentState struct {
 	Sources                []Source               `json:"sources"`
 	LLMConfig              LLMConfig              `json:"llm_config"`
 	EmbeddingConfig        *files.EmbeddingConfig `json:"embedding_config"`
-	ModelSettings          json.RawMessage        `json:"model_settings,omitempty"` // null would be settings
+	ModelSettings          json.RawMessage        `json:"model_settings,omitempty"` // clients would take null for settings
 	CompactionSettings     json.RawMessage        `json:"compaction_settings"`
 	ResponseFormat         json.RawMessage        `json:"response_format"`
 	ToolRules              json.RawMessage        `json:"tool_rules"`
@@ -60,7 +60,7 @@ type AgentState struct {
 	LastUpdatedByID rest.Null `json:"last_updated_by_id"`
 }
 
-// CoreMemory is an agent's blocks and open files, which its model always sees.
+// CoreMemory holds an agent's blocks and open files. The agent's model always sees them.
 type CoreMemory struct {
 	Blocks         []Block           `json:"blocks"`
 	FileBlocks     []agent.FileBlock `json:"file_blocks"`
@@ -69,9 +69,9 @@ type CoreMemory struct {
 	PromptTemplate string            `json:"prompt_template"`
 }
 
-// LLMConfig describes the model that an agent is for, and how it is to answer. Loci does not call it: the endpoint's
-// type is the protocol that clients assume. A setting that Letta's clients do not declare as nullable is absent if
-// it is not set.
+// LLMConfig describes the model that an agent uses, and how the model should answer. Loci does not call this endpoint:
+// model_endpoint_type names the protocol that clients assume. If a setting is not set and Letta's clients do not
+// declare it nullable, it is absent.
 type LLMConfig struct {
 	Handle         *string         `json:"handle"`
 	Model          string          `json:"model"`
@@ -90,7 +90,7 @@ type LLMConfig struct {
 	ResponseFormat json.RawMessage `json:"response_format"`
 }
 
-// Source is a folder in Letta's shape, whose older name for it is source.
+// Source is a folder in Letta's shape. Source is Letta's older name for a folder.
 type Source struct {
 	files.Folder
 	VectorDBProvider string `json:"vector_db_provider"`
@@ -104,7 +104,7 @@ func CoreMemoryOf(a agent.Agent, m agent.CoreMemory) CoreMemory {
 	return CoreMemory{Blocks: rest.Each(m.Blocks, BlockOf), FileBlocks: m.FileBlocks, AgentType: a.Type}
 }
 
-// StateOf returns an agent with its relations and tools in Letta's shape.
+// StateOf returns an agent, with its relations and tools, in Letta's shape.
 func StateOf(a agent.Agent, r agent.Relations, tools []Tool) AgentState {
 	limits, memory, settings := a.Limits(), CoreMemoryOf(a, r.CoreMemory), a.Settings
 	return AgentState{
@@ -124,7 +124,7 @@ func StateOf(a agent.Agent, r agent.Relations, tools []Tool) AgentState {
 	}
 }
 
-// PendingApprovalOf returns calls that wait for the client in Letta's shape.
+// PendingApprovalOf returns the calls that wait for the client, in Letta's shape.
 func PendingApprovalOf(p loop.Pending) *ApprovalRequest {
 	o := ItemOptions{Types: []string{approvalRequestMessage}}
 	for _, item := range o.Items(p.Message) {
@@ -149,13 +149,13 @@ func llmConfigOf(a agent.Agent) LLMConfig {
 	return c
 }
 
-// Included are the relations of the listed agents that a caller asks for.
+// Included says which relations to return with listed agents.
 type Included struct {
 	Include []string `query:"include,explode" doc:"agent.blocks fills memory.file_blocks."`
 	Legacy  []string `query:"include_relationships,explode" deprecated:"true"`
 }
 
-// FileBlocks reports whether the caller asks for the texts of open files.
+// FileBlocks reports whether the caller wants the texts of open files.
 func (i Included) FileBlocks() bool {
 	return slices.Contains(i.Include, "agent.blocks") || slices.Contains(i.Legacy, "memory")
 }
@@ -171,7 +171,7 @@ type AgentFilter struct {
 	IdentityFilters
 }
 
-// IdentityFilters narrow a list to what has an identity.
+// IdentityFilters narrow a list to items that have an identity.
 type IdentityFilters struct {
 	IdentityID     string   `query:"identity_id" doc:"The id of an identity."`
 	IdentifierKeys []string `query:"identifier_keys,explode" doc:"Of identities; one of them is enough."`
@@ -183,7 +183,7 @@ func (f AgentFilter) Filter() agent.Filter {
 		Identity: f.IdentityID, IdentifierKeys: f.IdentifierKeys, StopReason: f.StopReason}
 }
 
-// Message is the answer of an operation without a result.
+// Message is the answer of an operation that has no result.
 type Message struct {
 	Message string `json:"message"`
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// AgentFields are the fields of an agent that a caller sets when it creates or changes the agent. Null sets the three
-// limits and the set of tools to their defaults, and leaves any other field unchanged.
+// AgentFields are the fields that a caller may set when it creates or changes an agent. Null resets the three limits
+// and the set of tools to their defaults, and leaves any other field unchanged.
 type AgentFields struct {
 	Name          rest.Opt[string]          `json:"name,omitzero" doc:"Two random words if an agent is created without."`
 	Description   rest.Opt[string]          `json:"description,omitzero"`
@@ -53,12 +53,12 @@ type AgentFields struct {
 
 	Handover rest.Opt[agent.HandoverSettings] `json:"handover,omitzero" doc:"Of conversations that end."`
 
-	// Null is the limit that the context window allows.
+	// Null means the limit that follows from the context window.
 	MaxFilesOpen rest.Opt[int] `json:"max_files_open,omitzero" doc:"1 to 1,000 files."`
 	ViewChars    rest.Opt[int] `json:"per_file_view_window_char_limit,omitzero" doc:"100 to 10,000,000 for each file."`
 }
 
-// Unserved are fields of Letta's that Loci does not store. Clients send them empty; any content is refused.
+// Unserved are fields of Letta's that Loci does not store. Clients send them empty; Loci refuses any content.
 type Unserved struct {
 	MessageIDs   rest.Opt[[]string]       `json:"message_ids,omitzero" deprecated:"true"`
 	Secrets      rest.Opt[map[string]any] `json:"secrets,omitzero" deprecated:"true"`
@@ -103,7 +103,7 @@ func (u Unserved) check() error {
 	return nil
 }
 
-// sizeOf returns 0 for a value that asks for nothing.
+// sizeOf returns 0 for an empty value, and otherwise the value's length, or 1 if it has none.
 func sizeOf(value any) int {
 	if v := reflect.ValueOf(value); v.Kind() == reflect.Map || v.Kind() == reflect.Slice {
 		return v.Len()
@@ -113,7 +113,8 @@ func sizeOf(value any) int {
 	return 1
 }
 
-// checkTimezone returns a 422 for a name that no timezone has, and for Local, the server's own, which no caller knows.
+// checkTimezone returns a 422 for the name of no timezone. It also refuses Local, the server's own timezone, because
+// callers do not know it.
 func checkTimezone(name string) error {
 	if _, err := time.LoadLocation(name); err != nil || name == "Local" {
 		return rest.Unprocessable("body.timezone", fmt.Sprintf("expected the IANA name of a timezone, such as "+
@@ -212,7 +213,7 @@ func (u UpdateAgent) Update() (agent.Update, error) {
 	}, nil
 }
 
-// checkMessageIDs refuses an empty list, which would hide all messages.
+// checkMessageIDs refuses any list of messages, because the log decides which messages a model sees.
 func (u UpdateAgent) checkMessageIDs() error {
 	if u.MessageIDs.Set && !u.MessageIDs.Null {
 		return refuse("message_ids", "what the model sees follows from what was said; leave it out, and begin another "+
@@ -221,9 +222,11 @@ func (u UpdateAgent) checkMessageIDs() error {
 	return nil
 }
 
-// checkHandle returns a 422 for the handle of a model that names none, in a field of a body.
+// checkHandle returns a 422 if the handle of a model lacks the provider or the model's name. field is the handle's
+// place in the body.
 func checkHandle(field, handle string) error {
-	if provider, name, has := strings.Cut(handle, "/"); has && (provider == "" || strings.Trim(name, "/ ") == "") {
+	if provider, name, hasSlash := strings.Cut(handle, "/"); hasSlash &&
+		(provider == "" || strings.Trim(name, "/ ") == "") {
 		return rest.Unprocessable("body."+field, fmt.Sprintf("expected a provider and a model, such as openai/gpt-4o. "+
 			"Got: %.50q", handle))
 	}
@@ -258,7 +261,7 @@ func (f AgentFields) settings() (settings agent.Settings, err error) {
 	return settings, err
 }
 
-// unset returns the settings of Loci's own whose defaults a null restores.
+// unset returns the names of Loci's own settings that null resets to their defaults.
 func (f AgentFields) unset() (names []string) {
 	for name, null := range map[string]bool{"flush": f.Flush.Null, "handover": f.Handover.Null,
 		"working_memory": f.Working.Null, "recall_scope": f.RecallScope.Null, "open_on_attach": f.OpenOnAttach.Null} {
@@ -279,8 +282,8 @@ func (f AgentFields) Choice() tool.Choice {
 	return c
 }
 
-// Choice returns the caller's choice of a new agent's tools. Letta's clients send empty lists to choose nothing, and
-// expect the base tools in addition to those that they name.
+// Choice returns the caller's choice of tools for a new agent. Letta's clients send empty lists when they choose
+// nothing. If they name tools, they expect the base tools in addition.
 func (c CreateAgent) Choice() tool.Choice {
 	choice := c.AgentFields.Choice()
 	if len(choice.Names)+len(choice.IDs) == 0 {
@@ -298,7 +301,7 @@ func (f AgentFields) folders() []string {
 	return f.SourceIDs.Value
 }
 
-// llmConfig holds the fields of a model configuration that Loci reads. Older clients send it.
+// llmConfig holds the fields that Loci reads of a model's configuration. Older clients send such a configuration.
 type llmConfig struct {
 	Handle        *string `json:"handle"`
 	Model         string  `json:"model"`
@@ -306,7 +309,7 @@ type llmConfig struct {
 }
 
 func readLLMConfig(fields LLMConfigFields) (c llmConfig) {
-	_ = json.Unmarshal(fields.Object, &c) // its schema has these types
+	_ = json.Unmarshal(fields.Object, &c) // the schema has checked the types
 	if c.ContextWindow != nil && *c.ContextWindow == 0 {
 		c.ContextWindow = nil
 	}
@@ -320,8 +323,8 @@ func (c llmConfig) handle() *string {
 	return notEmpty(rest.Opt[string]{Set: true, Value: c.Model})
 }
 
-// limitOf returns the limit of a window, which null and, as in Letta, 0 set to its default. An absent field does not
-// change it.
+// limitOf returns the change of a window's limit. Null and 0 reset the limit to its default, 0 as in Letta. An absent
+// field changes nothing.
 func limitOf(field rest.Opt[int]) agent.Limit {
 	if field.Value == 0 {
 		return agent.Limit{Set: field.Set}
@@ -329,7 +332,7 @@ func limitOf(field rest.Opt[int]) agent.Limit {
 	return agent.Limit{Set: field.Set, Value: field.Pointer()}
 }
 
-// notEmpty returns a text that is chosen, nil for null and for the empty one.
+// notEmpty returns a text; nil for null and for the empty text.
 func notEmpty(field rest.Opt[string]) *string {
 	if field.Value == "" {
 		return nil

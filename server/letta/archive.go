@@ -15,8 +15,8 @@ type Archive struct {
 	LastUpdatedByID  rest.Null              `json:"last_updated_by_id"`
 }
 
-// CreateArchive is a request to create an archive. Loci stores a client's choice of the embedding model and uses its
-// own.
+// CreateArchive is a request to create an archive. Loci stores the client's choice of an embedding model, but uses its
+// own model.
 type CreateArchive struct {
 	Name        string                `json:"name"`
 	Description rest.Opt[string]      `json:"description,omitzero"`
@@ -31,7 +31,7 @@ type UpdateArchive struct {
 	Metadata    rest.Opt[rest.Object] `json:"metadata,omitzero"`
 }
 
-// ArchiveOf returns an archive, whose passages are searched by config, in Letta's shape.
+// ArchiveOf returns an archive in Letta's shape. config says how the archive's passages are searched.
 func ArchiveOf(a archival.Archive, config files.EmbeddingConfig) Archive {
 	return Archive{Archive: a, EmbeddingConfig: &config, VectorDBProvider: "native"}
 }

@@ -45,7 +45,7 @@ type CreateBlock struct {
 	TemplateName rest.Opt[string]      `json:"template_name,omitzero"`
 }
 
-// defaultDescriptions are those of blocks that are created without one (Letta's labels).
+// defaultDescriptions are the descriptions of blocks that are created without one, by label. The texts are Letta's.
 var defaultDescriptions = map[string]string{
 	"human": "The human block: Stores key details about the person you are conversing with, allowing for more " +
 		"personalized and friend-like conversation.",
@@ -77,18 +77,19 @@ type UpdateBlock struct {
 	Precondition
 }
 
-// Precondition is the state in which a change expects the block. If it differs, the answer is a 409 with the block.
+// Precondition is the state that a change expects the block to have. If the block differs, the answer is a 409 with the
+// block.
 type Precondition struct {
 	ExpectedVersion rest.Opt[int]    `json:"expected_version,omitzero" doc:"The block's version, as in If-Match."`
 	ExpectedSHA256  rest.Opt[string] `json:"expected_sha256,omitzero" doc:"Of the block's value, in hexadecimal digits."`
 }
 
-// IfMatch is the header of a precondition.
+// IfMatch is the header that holds a precondition.
 type IfMatch struct {
 	Version string `header:"If-Match" doc:"The version that the block must have, in quotes or without, or *."`
 }
 
-// CheckSHA256 returns ErrInvalid for a hash that is given and empty: it expects nothing of a text that is there.
+// CheckSHA256 returns ErrInvalid for a hash that is present but empty, because no text has an empty hash.
 func CheckSHA256(hash rest.Opt[string]) error {
 	if hash.Pointer() != nil && hash.Value == "" {
 		return db.Invalid("expected_sha256 is empty; give the hash of the present text, or leave it out")
@@ -96,8 +97,8 @@ func CheckSHA256(hash rest.Opt[string]) error {
 	return nil
 }
 
-// Expected returns the precondition of the body and the header. ErrInvalid for a header that is no version, or an empty
-// hash.
+// Expected combines the preconditions of the body and the header. ErrInvalid if the header is no version or the hash is
+// empty.
 func (p Precondition) Expected(header IfMatch) (block.Expected, error) {
 	if err := CheckSHA256(p.ExpectedSHA256); err != nil {
 		return block.Expected{}, err
@@ -110,11 +111,11 @@ func (p Precondition) Expected(header IfMatch) (block.Expected, error) {
 	return x, err
 }
 
-// version returns the version that the header expects; nil is any. ErrInvalid for a header that is no version.
+// version returns the version that the header expects; nil accepts any. ErrInvalid if the header is no version.
 func (h IfMatch) version() (*int, error) {
 	text := strings.Trim(strings.TrimPrefix(strings.TrimSpace(h.Version), "W/"), `"`)
 	if text == "" || text == "*" {
-		return nil, nil //nolint:nilnil // nil expects nothing
+		return nil, nil // nil accepts any version
 	}
 	version, err := strconv.Atoi(text)
 	if err != nil || version < 0 {
@@ -159,7 +160,7 @@ func (f BlockFilter) Filter() block.Filter {
 		Identity: f.IdentityID, IdentifierKeys: f.IdentifierKeys}
 }
 
-// BlockDiff is how a block's value changed between two versions.
+// BlockDiff shows how a block's value changed between two versions.
 type BlockDiff struct {
 	From int    `json:"from"`
 	To   int    `json:"to"`

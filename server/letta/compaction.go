@@ -10,10 +10,11 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// CompactionSettings change plan.Settings, which checks the values.
+// CompactionSettings are changes of plan.Settings, which checks the values.
 type CompactionSettings struct{ rest.Object }
 
-// AnyPolicyType is the type of a policy in the document: its name, or an object. Requests are not checked by it.
+// AnyPolicyType is the JSON type of a policy in the OpenAPI document: a name or an object. It is not used to check
+// requests.
 var AnyPolicyType = map[string]any{"type": []string{"string", "object", "null"}, "additionalProperties": true}
 
 // Schema implements huma.SchemaProvider.
@@ -31,13 +32,13 @@ func (CompactionSettings) Schema(r rest.Registry) *rest.Schema {
 	return s
 }
 
-// check returns a 422 for a policy that cannot be read.
+// check returns a 422 if the policy cannot be read.
 func (c CompactionSettings) check() error {
-	var of struct {
+	var settings struct {
 		Policy json.RawMessage `json:"policy"`
 	}
-	if json.Unmarshal(c.Object, &of) == nil { // anything else is refused with the other fields
-		if err := policy.Check(of.Policy); err != nil {
+	if json.Unmarshal(c.Object, &settings) == nil { // other errors are found with the other fields
+		if err := policy.Check(settings.Policy); err != nil {
 			return rest.Unprocessable("body.compaction_settings.policy", err.Error())
 		}
 	}
@@ -51,10 +52,10 @@ type CompactRequest struct {
 	OfDefault
 }
 
-// Check returns a 422 for settings that no conversation can have.
+// Check returns a 422 for settings that no conversation may have.
 func (r CompactRequest) Check() error { return r.Settings.Value.check() }
 
-// Compacted is the answer to a request to compact, in Letta's shape. Loci adds the plan and the compaction.
+// Compacted is the answer to a request to compact, in Letta's shape. The plan and the compaction are Loci's additions.
 type Compacted struct {
 	Summary    string            `json:"summary" doc:"Empty where clipping was enough, or nothing was done."`
 	Before     int               `json:"num_messages_before" doc:"That the model saw, its system prompt too."`

@@ -19,8 +19,8 @@ type Conversation struct {
 	LastUpdatedByID  rest.Null `json:"last_updated_by_id"`
 }
 
-// ConversationFields are the fields of a conversation that a caller sets when it creates or changes the conversation.
-// Null leaves a field unchanged.
+// ConversationFields are the fields that a caller may set when it creates or changes a conversation. Null leaves a
+// field unchanged.
 type ConversationFields struct {
 	Summary       rest.Opt[string]        `json:"summary,omitzero"`
 	Description   rest.Opt[string]        `json:"description,omitzero"`
@@ -32,7 +32,7 @@ type ConversationFields struct {
 	Compaction rest.Opt[CompactionSettings] `json:"compaction_settings,omitzero" doc:"Over the agent's; null resets them."`
 }
 
-// CreateConversation is what a conversation is created from.
+// CreateConversation is a request to create a conversation.
 type CreateConversation struct {
 	ConversationFields
 	Hidden   rest.Opt[bool]     `json:"hidden,omitzero" doc:"Left out of lists."`
@@ -55,7 +55,7 @@ func (c CreateConversation) New() (recall.NewConversation, error) {
 		WindowLimit: limitOf(c.WindowLimit).Value, Hidden: c.Hidden.Value}, nil
 }
 
-// Settings returns the change of the compaction settings; JSON's null takes all back, and nil changes none.
+// Settings returns the change of the compaction settings. JSON's null removes all settings, and nil changes none.
 func (f ConversationFields) Settings() json.RawMessage {
 	if f.Compaction.Null {
 		return json.RawMessage(`null`)
@@ -63,7 +63,7 @@ func (f ConversationFields) Settings() json.RawMessage {
 	return json.RawMessage(f.Compaction.Value.Object)
 }
 
-// Identity returns the id of the identity to set: empty for nobody, nil to keep it.
+// Identity returns the id of the identity to set: empty to remove it, nil to keep it.
 func (f ConversationFields) Identity() *string {
 	if !f.IdentityID.Set {
 		return nil
@@ -71,7 +71,8 @@ func (f ConversationFields) Identity() *string {
 	return &f.IdentityID.Value
 }
 
-// Update returns the change of what all changes have. A 422 if its settings contradict each other.
+// Update returns the change of the fields that creations and updates share. A 422 if the settings contradict each
+// other.
 func (f ConversationFields) Update() (recall.ConversationUpdate, error) {
 	return recall.ConversationUpdate{Summary: f.Summary.Pointer(), Description: f.Description.Pointer(),
 			Model: notEmpty(f.Model), ModelSettings: json.RawMessage(f.ModelSettings.Value.Object),

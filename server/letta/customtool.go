@@ -14,8 +14,8 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// ToolFields are what a tool is created from and changed by. Null leaves a field unchanged. A model is given
-// json_schema or, without it, what the source's last function says.
+// ToolFields are the fields for creating or changing a tool. Null leaves a field unchanged. The model gets json_schema
+// or, without it, a schema derived from the last function of the source.
 type ToolFields struct {
 	JSONSchema      rest.Opt[rest.Object]   `json:"json_schema,omitzero" doc:"Of name, description and parameters."`
 	SourceCode      rest.Opt[string]        `json:"source_code,omitzero" doc:"Kept, and never run."`
@@ -31,10 +31,10 @@ type ToolFields struct {
 	Metadata        rest.Opt[rest.Object]   `json:"metadata_,omitzero"`
 }
 
-// defaultReturnChars is Letta's.
+// defaultReturnChars is Letta's default.
 const defaultReturnChars = 50_000
 
-// The most bytes of a tool's source, and of its other parts.
+// Bounds on a tool's source, and on each of its other parts, in bytes.
 const (
 	maxSourceBytes = 200_000
 	maxSchemaBytes = 100_000
@@ -64,20 +64,20 @@ func (f ToolFields) Change(t *agent.CustomTool) error {
 	if f.Tags.Value != nil {
 		t.Tags = f.Tags.Value
 	}
-	for _, kept := range []struct {
+	for _, field := range []struct {
 		to   *json.RawMessage
 		from []byte
 	}{{&t.ArgsSchema, f.ArgsJSONSchema.Value}, {&t.Metadata, f.Metadata.Value}} {
-		if kept.from != nil {
-			*kept.to = kept.from
+		if field.from != nil {
+			*field.to = field.from
 		}
 	}
-	for _, kept := range []struct {
+	for _, field := range []struct {
 		to   *json.RawMessage
 		from []rest.Object
 	}{{&t.Pip, f.Pip.Value}, {&t.NPM, f.NPM.Value}} {
-		if kept.from != nil {
-			*kept.to = chat.Encode(kept.from)
+		if field.from != nil {
+			*field.to = chat.Encode(field.from)
 		}
 	}
 	return f.describe(t)
@@ -103,7 +103,7 @@ func (f ToolFields) checkSizes() error {
 	return nil
 }
 
-// toolSchema is what a model is given of a tool.
+// toolSchema is the part of a tool that a model gets.
 type toolSchema struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
@@ -111,10 +111,10 @@ type toolSchema struct {
 	Strict      *bool           `json:"strict,omitempty"`
 }
 
-// describe sets what a model is given of a definition.
+// describe sets the part of a definition that a model gets.
 func (f ToolFields) describe(t *agent.CustomTool) error {
 	var s toolSchema
-	_ = json.Unmarshal(t.Schema, &s) // it was checked; empty for a new one
+	_ = json.Unmarshal(t.Schema, &s) // the schema was checked before; it is empty for a new tool
 	var err error
 	switch {
 	case f.JSONSchema.Value != nil:
@@ -132,13 +132,13 @@ func (f ToolFields) describe(t *agent.CustomTool) error {
 
 var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// readToolSchema reads a json_schema.
+// readToolSchema reads and checks a json_schema.
 func readToolSchema(raw []byte) (s toolSchema, err error) {
 	const at = "body.json_schema"
-	var given map[string]json.RawMessage
-	_ = json.Unmarshal(raw, &given) // it is an object
-	for name := range given {
-		if !slices.Contains([]string{"name", "description", "parameters", "strict"}, name) && string(given[name]) != "null" {
+	var fields map[string]json.RawMessage
+	_ = json.Unmarshal(raw, &fields) // the schema says that it is an object
+	for name := range fields {
+		if !slices.Contains([]string{"name", "description", "parameters", "strict"}, name) && string(fields[name]) != "null" {
 			return s, rest.Unprocessable(at, fmt.Sprintf("has %q; it is an object of name, description, parameters and strict",
 				name))
 		}
@@ -151,8 +151,8 @@ func readToolSchema(raw []byte) (s toolSchema, err error) {
 	return s, err
 }
 
-// readParameters returns the schema of parameters; that of none if it is absent.
-func readParameters(at string, raw json.RawMessage) (json.RawMessage, error) {
+// readParameters returns the schema of a tool's parameters; if it is absent, the schema of a tool without parameters.
+func readParameters(place string, raw json.RawMessage) (json.RawMessage, error) {
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
 		return json.RawMessage(`{"type":"object","properties":{}}`), nil
 	}
@@ -161,30 +161,30 @@ func readParameters(at string, raw json.RawMessage) (json.RawMessage, error) {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
 	if err := json.Unmarshal(raw, &schema); err != nil || schema.Type != "object" {
-		return nil, rest.Unprocessable(at, `expected the JSON schema of an object: {"type":"object","properties":{…}}`)
+		return nil, rest.Unprocessable(place, `expected the JSON schema of an object: {"type":"object","properties":{…}}`)
 	}
 	return raw, nil
 }
 
-// schemaOfSource returns what the source of a definition says.
+// schemaOfSource derives the schema of a definition from its source.
 func schemaOfSource(t agent.CustomTool, description string) (s toolSchema, err error) {
 	const at = "body.source_code"
 	if t.SourceType != "python" {
 		return s, rest.Unprocessable("body.json_schema", fmt.Sprintf("required for a source of the type %.50q: only Python "+
 			"sources are read", t.SourceType))
 	}
-	read, err := tool.ReadSignature(*t.Source, t.ArgsSchema != nil)
+	signature, err := tool.ReadSignature(*t.Source, t.ArgsSchema != nil)
 	if err != nil {
 		return s, rest.Unprocessable(at, err.Error())
 	}
-	if s.Name, s.Description = read.Name, read.Description; s.Description == "" && description == "" {
+	if s.Name, s.Description = signature.Name, signature.Description; s.Description == "" && description == "" {
 		return s, rest.Unprocessable(at, fmt.Sprintf("the function %s has no docstring, which tells the model what it does: "+
 			"write one, or send description", s.Name))
 	}
 	if !toolName.MatchString(s.Name) {
 		return s, rest.Unprocessable(at, fmt.Sprintf("the name %.100q has more than 64 characters", s.Name))
 	}
-	if s.Parameters = read.Parameters; t.ArgsSchema != nil {
+	if s.Parameters = signature.Parameters; t.ArgsSchema != nil {
 		s.Parameters, err = readParameters("body.args_json_schema", t.ArgsSchema)
 	}
 	return s, err

@@ -14,10 +14,11 @@ type AgentEvent struct {
 	Message *EventMessage `json:"message,omitempty" doc:"Of events of type message, until its conversation is deleted."`
 }
 
-// EventMessage is a message of the log. It has a name of its own in the API's document.
+// EventMessage is a message of the log. It is a type of its own to have its own name in the OpenAPI document.
 type EventMessage struct{ recall.Message }
 
-// EventSlice selects events of an agent. Positions are at most 9e15, which a number of JSON holds exactly.
+// EventSlice selects events of an agent. Positions are at most 9e15, because a JSON number holds integers up to there
+// exactly.
 type EventSlice struct {
 	From     int64           `query:"from" minimum:"1" maximum:"9e15" doc:"The first position."`
 	To       int64           `query:"to" minimum:"1" maximum:"9e15" doc:"The last position; it belongs to the slice."`
@@ -34,12 +35,12 @@ func (in EventSlice) Query() event.Query {
 	q := event.Query{From: in.From, To: in.To, Before: in.Before, After: in.After.Value, Types: EventTypes(in.Types),
 		Limit: in.Limit, Descending: in.Order == rest.NewestFirst}
 	if in.After.Set {
-		q.From = max(q.From, 1) // after=0 is a bound too
+		q.From = max(q.From, 1) // after=0 is a bound, too
 	}
 	return q
 }
 
-// EventTypes reads types that are repeated, or have commas between them.
+// EventTypes reads a list of types, which a query may repeat or separate by commas.
 func EventTypes(values []string) (types []event.Type) {
 	for _, value := range values {
 		for name := range strings.SplitSeq(value, ",") {
@@ -51,7 +52,7 @@ func EventTypes(values []string) (types []event.Type) {
 	return types
 }
 
-// Commit is the position of a named reader.
+// Commit sets the position of a named reader.
 type Commit struct {
 	Seq      int64           `json:"seq" maximum:"9e15" doc:"The last event that it has handled; 0: none. It may go back."`
 	Expected rest.Opt[int64] `json:"expected_seq,omitzero" maximum:"9e15" doc:"Its position until now, 0: none; else 409."`

@@ -1,12 +1,12 @@
 package letta
 
-// Explained are the parameters of a search that ask how it ranked, and say how it is to weigh.
+// Explained are the parameters of a search that ask for an explanation of the ranking, and set the weight of meaning.
 type Explained struct {
 	Explain bool    `query:"explain" doc:"Adds to each result how it was ranked, and to the first how the search ranked."`
 	Weight  float64 `query:"weight" minimum:"0.05" maximum:"2" doc:"Of meaning here, in place of LOCI_EMBEDDING_WEIGHT."`
 }
 
-// SearchMode is the parameter of a search that says what it ranks by.
+// SearchMode is the parameter that selects how a search ranks.
 type SearchMode struct {
 	Mode string `query:"search_mode" enum:"vector,fts,hybrid" doc:"By meaning, words or both; hybrid if absent."`
 }

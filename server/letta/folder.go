@@ -32,7 +32,7 @@ type Reparsing struct {
 	Files int `json:"file_count" doc:"Files of the folder; those that are being parsed already are left alone."`
 }
 
-// Totals are the numbers and sizes of an organization's folders and files.
+// Totals are the number and size of an organization's folders and files.
 type Totals struct {
 	Folders   int           `json:"total_sources"`
 	Files     int           `json:"total_files"`
@@ -40,20 +40,20 @@ type Totals struct {
 	PerFolder []FolderTotal `json:"sources"`
 }
 
-// FolderTotal is the total of a folder. Listed has at most 1,000 files, and only if the caller asks for them.
+// FolderTotal is the number and size of a folder's files. Listed is filled only on request, with at most 1,000 files.
 type FolderTotal struct {
 	files.Total
 	Listed []FileSize `json:"files"`
 }
 
-// FileSize is a file of a FolderTotal.
+// FileSize is a file in a FolderTotal.
 type FileSize struct {
 	ID        string `json:"file_id"`
 	Name      string `json:"file_name"`
 	SizeBytes int64  `json:"file_size"`
 }
 
-// FileSizeOf returns a file as a FolderTotal lists it.
+// FileSizeOf returns a file's entry for a FolderTotal.
 func FileSizeOf(f files.File) FileSize { return FileSize{f.ID, f.Name, f.SizeBytes} }
 
 // AgentFiles is a page of an agent's files.

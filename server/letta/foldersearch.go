@@ -19,7 +19,7 @@ type FoundChunk struct {
 	Explanation *rank.HitExplanation `json:"explain,omitempty" doc:"How it was ranked, with explain=true."`
 }
 
-// FoundChunkOf returns a part of a file that a search found.
+// FoundChunkOf returns a hit in a file, in the API's shape.
 func FoundChunkOf(h files.Hit) FoundChunk {
 	return FoundChunk{FileID: h.FileID, FileName: h.FileName, Text: h.Text, Score: h.Score, WordsRank: h.WordsRank,
 		MeaningRank: h.MeaningRank, Explanation: h.Explanation,

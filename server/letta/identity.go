@@ -35,7 +35,7 @@ type identityType string
 
 func (identityType) Schema(rest.Registry) *rest.Schema { return rest.Enum("org", "user", "other") }
 
-// NewIdentity is what an identity is created from.
+// NewIdentity is a request to create an identity.
 type NewIdentity struct {
 	IdentifierKey string               `json:"identifier_key" doc:"The caller's own name for it; no other has it."`
 	Name          string               `json:"name"`
@@ -45,7 +45,7 @@ type NewIdentity struct {
 	Properties    rest.Opt[[]Property] `json:"properties,omitzero"`
 }
 
-// Fields returns the change that makes an identity this one.
+// Fields returns the change that gives an identity these values.
 func (n NewIdentity) Fields() IdentityFields {
 	set := func(text string) rest.Opt[string] { return rest.Opt[string]{Set: true, Value: text} }
 	return IdentityFields{IdentifierKey: set(n.IdentifierKey), Name: set(n.Name),
@@ -63,7 +63,8 @@ type IdentityFields struct {
 	Properties    rest.Opt[[]Property]   `json:"properties,omitzero" doc:"Replace those of their keys."`
 }
 
-// Change changes an identity. Lists replace those that it has if replace is set, and else add to them.
+// Change applies the fields to an identity. If replace is set, lists replace the identity's lists; otherwise they add
+// to them.
 func (f IdentityFields) Change(i *agent.Identity, replace bool) {
 	for _, text := range []struct {
 		to   *string
@@ -86,10 +87,10 @@ func (f IdentityFields) Change(i *agent.Identity, replace bool) {
 	}
 	var properties []Property
 	if !replace || f.Properties.Value == nil {
-		_ = json.Unmarshal(i.Properties, &properties) // they were checked
+		_ = json.Unmarshal(i.Properties, &properties) // they were checked when they were stored
 	}
 	for _, p := range f.Properties.Value {
-		properties = slices.DeleteFunc(properties, func(other Property) bool { return other.Key == p.Key })
+		properties = slices.DeleteFunc(properties, func(stored Property) bool { return stored.Key == p.Key })
 		properties = append(properties, p)
 	}
 	i.Properties = chat.Encode(append([]Property{}, properties...))

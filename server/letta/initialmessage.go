@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// InitialMessage is one of the first messages of a new agent's default conversation.
+// InitialMessage is one of the messages with which a new agent's default conversation begins.
 type InitialMessage struct {
 	Role    string           `json:"role" enum:"user,system,assistant"`
 	Content SentContent      `json:"content"`
@@ -44,7 +44,7 @@ func (SentContent) Schema(r rest.Registry) *rest.Schema {
 	return rest.OneOf(r, reflect.TypeFor[string](), reflect.TypeFor[[]SentPart]())
 }
 
-// drafts returns the messages to append.
+// drafts returns the messages to append. A 422 if an image has no source.
 func drafts(messages []InitialMessage) ([]recall.Draft, error) {
 	all := make([]recall.Draft, len(messages))
 	for i, m := range messages {

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// InternalMessage is a message of the log in the shape in which Letta stores messages.
+// InternalMessage is a message of the log in the shape that Letta's database uses.
 type InternalMessage struct {
 	ID                string           `json:"id"`
 	Role              string           `json:"role" enum:"assistant,user,tool,function,system,approval,summary"`
@@ -39,14 +39,14 @@ type InternalMessage struct {
 	Seq               int64            `json:"seq" doc:"Among the agent's events."`
 }
 
-// FunctionCall is a call of a tool in the form of OpenAI's API.
+// FunctionCall is a tool call in the form of OpenAI's API.
 type FunctionCall struct {
 	ID       string   `json:"id"`
 	Type     string   `json:"type" enum:"function"`
 	Function Function `json:"function"`
 }
 
-// Function is the tool that is called, and its arguments in JSON.
+// Function is a called tool with its arguments, in JSON.
 type Function struct {
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"`
@@ -63,44 +63,45 @@ type FunctionReturn struct {
 
 // InternalMessageOf returns a message of the log as an InternalMessage.
 func InternalMessageOf(m recall.Message) InternalMessage {
-	in := InternalMessage{ID: m.ID, Role: string(m.Role), Content: []ContentPart{}, AgentID: m.AgentID,
+	internal := InternalMessage{ID: m.ID, Role: string(m.Role), Content: []ContentPart{}, AgentID: m.AgentID,
 		ConversationID: m.ConversationID, CreatedAt: m.CreatedAt, Model: m.Model, Name: m.Name, StepID: m.StepID,
 		RunID: m.RunID, OTID: m.OTID, SenderID: m.SenderID, GroupID: m.GroupID, Position: m.Position, Seq: m.Seq}
 	if m.IsErr {
-		in.IsErr = &m.IsErr
+		internal.IsErr = &m.IsErr
 	}
 	if asksOnly(m) {
-		in.Role = "approval"
+		internal.Role = "approval"
 	}
 	a := ApprovalsOf(m)
-	in.Approve, in.Approvals, in.DenialReason = a.Approve, a.Approvals, a.Reason
+	internal.Approve, internal.Approvals, internal.DenialReason = a.Approve, a.Approvals, a.Reason
 	for _, p := range m.Content {
 		switch p.Type {
 		case recall.ToolCall:
-			in.ToolCalls = append(in.ToolCalls, FunctionCall{p.CallID, "function", Function{p.Name, p.Input}})
+			internal.ToolCalls = append(internal.ToolCalls, FunctionCall{p.CallID, "function", Function{p.Name, p.Input}})
 		case recall.ToolReturn:
-			in.ToolReturns = append(in.ToolReturns, FunctionReturn{statusOf(p), p.CallID, returned(p), p.Stdout, p.Stderr})
-			in.Content = append(in.Content, textPart(p.Text))
+			internal.ToolReturns = append(internal.ToolReturns, FunctionReturn{statusOf(p), p.CallID, returned(p), p.Stdout,
+				p.Stderr})
+			internal.Content = append(internal.Content, textPart(p.Text))
 		default:
-			in.Content = append(in.Content, internalPart(p))
+			internal.Content = append(internal.Content, internalPart(p))
 		}
 	}
-	if len(in.ToolReturns) > 0 {
-		in.ToolCallID = &in.ToolReturns[0].ToolCallID
+	if len(internal.ToolReturns) > 0 {
+		internal.ToolCallID = &internal.ToolReturns[0].ToolCallID
 	}
-	return in
+	return internal
 }
 
-// asksOnly reports whether a message has calls, all of which were left to the client.
-func asksOnly(m recall.Message) (asks bool) {
+// asksOnly reports whether a message has calls and left all of them to the client.
+func asksOnly(m recall.Message) (waiting bool) {
 	for _, p := range m.Content {
 		if p.Type == recall.ToolCall {
-			if asks = p.Approval == recall.Asked; !asks {
+			if waiting = p.Approval == recall.Asked; !waiting {
 				return false
 			}
 		}
 	}
-	return asks
+	return waiting
 }
 
 // internalPart returns a text, an image or a reasoning as a ContentPart.

@@ -8,16 +8,16 @@ import (
 // MemoryTree is a tree of memory files.
 type MemoryTree struct{ memoryfile.Tree }
 
-// MemoryTreeOf returns a tree for the wire.
+// MemoryTreeOf returns a tree in the API's shape.
 func MemoryTreeOf(t memoryfile.Tree) MemoryTree { return MemoryTree{t} }
 
-// AgentMemoryTree is the tree of memory files of an agent.
+// AgentMemoryTree is an agent's tree of memory files.
 type AgentMemoryTree struct{ memoryfile.Attached }
 
 // MemoryEntry is a memory file without its text.
 type MemoryEntry struct{ memoryfile.Entry }
 
-// MemoryEntryOf returns a memory file without its text for the wire.
+// MemoryEntryOf returns a memory file without its text, in the API's shape.
 func MemoryEntryOf(e memoryfile.Entry) MemoryEntry { return MemoryEntry{e} }
 
 // MemoryFile is a memory file.
@@ -26,19 +26,19 @@ type MemoryFile struct{ memoryfile.File }
 // MemoryVersion is a version of a memory file.
 type MemoryVersion struct{ memoryfile.Version }
 
-// MemoryVersionOf returns a version of a memory file for the wire.
+// MemoryVersionOf returns a version of a memory file in the API's shape.
 func MemoryVersionOf(v memoryfile.Version) MemoryVersion { return MemoryVersion{v} }
 
 // MemoryRedaction says what a redaction changed.
 type MemoryRedaction struct{ memoryfile.Redaction }
 
-// MemoryManifest says what belongs in which file of a tree.
+// MemoryManifest says which file of a tree holds what.
 type MemoryManifest struct {
 	memoryfile.Manifest
 	IsDefault bool `json:"is_default" doc:"The tree has no manifest of its own."`
 }
 
-// MemoryLint is the state of a tree.
+// MemoryLint lists what breaks the rules in a tree.
 type MemoryLint struct{ memoryfile.Lint }
 
 // MemoryHit is a file that a search found.
@@ -56,7 +56,7 @@ type UpdateMemoryTree struct {
 	MemoryTreeFields
 }
 
-// MemoryTreeFields are what a tree of memory files may have.
+// MemoryTreeFields are the optional fields of a tree of memory files.
 type MemoryTreeFields struct {
 	Description rest.Opt[string] `json:"description,omitzero" doc:"At most 1,024 characters."`
 
@@ -75,7 +75,7 @@ func (u UpdateMemoryTree) Update() memoryfile.TreeUpdate {
 	return change
 }
 
-// MemoryResult is the result of a call of the tool for memory files.
+// MemoryResult is the result of a call to the memory-file tool.
 type MemoryResult struct {
 	Content string `json:"content" doc:"For the model."`
 	IsError bool   `json:"is_error"`
@@ -91,7 +91,7 @@ type WriteMemoryFile struct {
 	Supersedes rest.Opt[string] `json:"supersedes,omitzero" doc:"Path of a file that ends where this begins."`
 }
 
-// New returns the file to write, and the time in which it holds; a time without an offset is in UTC.
+// New returns the file to write, and the time span in which its content holds. Times without an offset are in UTC.
 func (w WriteMemoryFile) New() (f memoryfile.NewFile, d memoryfile.Dates, err error) {
 	f, d.Supersedes = memoryfile.NewFile{Path: w.Path, Content: w.Content}, w.Supersedes.Value
 	f.Expected = w.ExpectedSHA256.Pointer()
@@ -99,14 +99,14 @@ func (w WriteMemoryFile) New() (f memoryfile.NewFile, d memoryfile.Dates, err er
 	return f, d, err
 }
 
-// UpdateMemoryFile changes the time in which a memory file holds.
+// UpdateMemoryFile changes the time span in which a memory file holds.
 type UpdateMemoryFile struct {
 	Path string `json:"path" doc:"Of the file." example:"/memories/notes.md"`
 	NewValidity
 	SupersededBy rest.Opt[string] `json:"superseded_by,omitzero" doc:"Path of the file of the tree that took its place."`
 }
 
-// Dates returns the change; a time without an offset is in UTC.
+// Dates returns the change. Times without an offset are in UTC.
 func (u UpdateMemoryFile) Dates() (d memoryfile.Dates, err error) {
 	if u.SupersededBy.Set {
 		d.SupersededBy = &u.SupersededBy.Value
@@ -127,13 +127,13 @@ type RenameMemoryFile struct {
 	NewPath string `json:"new_path" example:"/memories/old/notes.md"`
 }
 
-// MemoryPaths are the paths of memory files that a change concerned.
+// MemoryPaths are the paths of the memory files that a change touched.
 type MemoryPaths struct {
 	Paths []string `json:"paths"`
 	Notes []string `json:"notes" doc:"What their author should know of the change."`
 }
 
-// NewMemoryPaths returns the paths of a change.
+// NewMemoryPaths returns MemoryPaths with lists that are never nil.
 func NewMemoryPaths(paths, notes []string) MemoryPaths {
 	same := func(s string) string { return s }
 	return MemoryPaths{rest.Each(paths, same), rest.Each(notes, same)}
@@ -152,7 +152,7 @@ type RedactMemoryText struct {
 	Text string `json:"text" doc:"At least 4 characters; every occurrence becomes [REDACTED]." example:"hunter2!"`
 }
 
-// CompressMemory is a request to propose how an index becomes pointers to files.
+// CompressMemory is a request for a proposal: how to turn a long index into pointers and files.
 type CompressMemory struct {
 	Content rest.Opt[string] `json:"content,omitzero" doc:"A text in place of the index, of at most 102,400 bytes."`
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// The types of items.
+// The types of message items.
 const (
 	systemMessage          = "system_message"
 	userMessage            = "user_message"
@@ -26,13 +26,13 @@ const (
 	eventMessage           = "event_message"
 )
 
-// MessageItem is an item of a list of messages. A message of the log is listed as one or more items, which all have its
-// id; message_type says what an item is.
+// MessageItem is an item of a list of messages. A message of the log is listed as one or more items, which share the
+// message's id; message_type tells them apart.
 type MessageItem struct {
-	value any // one of the structs of itemTypes
+	value any // one of the structs in itemTypes
 }
 
-// itemTypes are the types of a MessageItem's value, by message_type.
+// itemTypes maps message_type to the type of a MessageItem's value.
 var itemTypes = map[string]reflect.Type{
 	systemMessage: reflect.TypeFor[SystemMessage](), userMessage: reflect.TypeFor[UserMessage](),
 	assistantMessage: reflect.TypeFor[AssistantMessage](), reasoningMessage: reflect.TypeFor[ReasoningMessage](),
@@ -50,7 +50,7 @@ func (MessageItem) Schema(r rest.Registry) *rest.Schema {
 	return rest.Union(r, "message_type", itemTypes)
 }
 
-// MessageHead holds the fields of all items.
+// MessageHead holds the fields that all items share.
 type MessageHead struct {
 	ID             string  `json:"id" doc:"Of the message; all of its items have it."`
 	Date           string  `json:"date" format:"date-time" doc:"When it was said, to the second."`
@@ -86,13 +86,13 @@ type UserMessage struct {
 	Content Content `json:"content"`
 }
 
-// AssistantMessage is a text of the agent.
+// AssistantMessage is a text from the agent.
 type AssistantMessage struct {
 	MessageHead
 	Content Content `json:"content"`
 }
 
-// ReasoningMessage is a reasoning of the agent's model.
+// ReasoningMessage is the reasoning of the agent's model.
 type ReasoningMessage struct {
 	MessageHead
 	Reasoning string  `json:"reasoning"`
@@ -100,29 +100,28 @@ type ReasoningMessage struct {
 	Signature *string `json:"signature"`
 }
 
-// HiddenReasoningMessage is a reasoning that the model's provider does not show.
+// HiddenReasoningMessage is a reasoning that the model's provider does not reveal.
 type HiddenReasoningMessage struct {
 	MessageHead
 	State           string  `json:"state" enum:"redacted,omitted"`
 	HiddenReasoning *string `json:"hidden_reasoning"`
 }
 
-// ToolCallMessage is the calls of tools in one message.
+// ToolCallMessage holds the tool calls of one message.
 type ToolCallMessage struct {
 	MessageHead
 	ToolCall  ToolCall   `json:"tool_call" deprecated:"true" doc:"The first of tool_calls."`
 	ToolCalls []ToolCall `json:"tool_calls"`
 }
 
-// ApprovalRequest is calls of tools that wait for the client: for its approval or, of its own tools, for their results.
+// ApprovalRequest holds calls that wait for the client: for its approval, or for the results of its own tools.
 type ApprovalRequest struct {
 	MessageHead
 	ToolCall  ToolCall   `json:"tool_call" deprecated:"true" doc:"The first of tool_calls."`
 	ToolCalls []ToolCall `json:"tool_calls"`
 }
 
-// ApprovalResponse is what a client answered to calls that waited for it. It is an item of the message that has the
-// calls' results.
+// ApprovalResponse holds the client's answers to waiting calls. It is an item of the message with the calls' results.
 type ApprovalResponse struct {
 	MessageHead
 	Approvals []ApprovalAnswer `json:"approvals"`
@@ -158,7 +157,7 @@ type ToolCall struct {
 	ToolCallID string `json:"tool_call_id"`
 }
 
-// ToolReturnMessage is the results of tools in one message.
+// ToolReturnMessage holds the tool results of one message.
 type ToolReturnMessage struct {
 	MessageHead
 	ToolReturn  string       `json:"tool_return" deprecated:"true" doc:"The text of the first of tool_returns."`
@@ -169,14 +168,14 @@ type ToolReturnMessage struct {
 	ToolReturns []ToolReturn `json:"tool_returns"`
 }
 
-// SummaryMessage replaces messages that the model does not see any more.
+// SummaryMessage replaces messages that the model no longer sees.
 type SummaryMessage struct {
 	MessageHead
 	Summary string      `json:"summary"`
 	Stats   rest.Object `json:"compaction_stats" doc:"Its trigger; messages and tokens before and after."`
 }
 
-// CompactionMessage is the compaction that made a summary. It is shown only if its type is asked for.
+// CompactionMessage is the compaction that made a summary. It is listed only if the caller asks for its type.
 type CompactionMessage struct {
 	MessageHead
 	EventType string      `json:"event_type" enum:"compaction"`
@@ -195,7 +194,7 @@ type ToolReturn struct {
 	Clip       *ClippedText `json:"clip,omitempty" doc:"Where the whole of it is, if this is only its beginning."`
 }
 
-// ClippedText describes a text of which the message has the beginning only.
+// ClippedText describes a text that was shortened: the message holds only its beginning.
 type ClippedText struct {
 	ID     string `json:"id" doc:"To be expanded."`
 	Chars  int    `json:"chars"`
@@ -204,7 +203,7 @@ type ClippedText struct {
 	Shown  int    `json:"shown" doc:"How many bytes of it the log has."`
 }
 
-// Content is texts and images. Its JSON is a string if it is empty or one text, else an array.
+// Content is a list of texts and images. Its JSON is a string if it is empty or a single text, otherwise an array.
 type Content []ContentPart
 
 // MarshalJSON implements json.Marshaler.
@@ -223,7 +222,7 @@ func (Content) Schema(r rest.Registry) *rest.Schema {
 	return rest.OneOf(r, reflect.TypeFor[string](), reflect.TypeFor[[]ContentPart]())
 }
 
-// ContentPart is a part of a message. Its type decides which fields it has.
+// ContentPart is a part of a message. Its type decides which fields are set.
 type ContentPart struct {
 	Type             partType    `json:"type"`
 	Text             *string     `json:"text,omitempty"`
@@ -245,7 +244,7 @@ func (partType) Schema(rest.Registry) *rest.Schema {
 
 func textPart(text string) ContentPart { return ContentPart{Type: "text", Text: &text} }
 
-// Texts joins the texts of a content.
+// Texts joins the texts of a content with newlines.
 func (c Content) Texts() string {
 	var all []string
 	for _, p := range c {
@@ -256,5 +255,5 @@ func (c Content) Texts() string {
 	return strings.Join(all, "\n")
 }
 
-// toTheSecond formats a time as Letta's messages do.
+// toTheSecond formats a time as Letta formats the time of a message.
 func toTheSecond(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05+00:00") }

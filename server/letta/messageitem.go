@@ -13,25 +13,25 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// ItemOptions controls how messages become items.
+// ItemOptions says how messages become items.
 type ItemOptions struct {
-	Types []string // of the items that are wanted; all if it is empty
+	Types []string // types of the wanted items; all types if empty
 
-	// Calls of the tool Speaker are shown as messages of the assistant, whose text is the Argument. Returns of these
-	// calls, Spoken, are left out. An empty Speaker shows all calls as calls.
+	// Calls of the tool Speaker become messages of the assistant; their text is the call's Argument. The returns of these
+	// calls, in Spoken, are left out. If Speaker is empty, all calls stay calls.
 	Speaker, Argument string
 	Spoken            map[recall.Return]bool
 
-	Made bool // the items are those of a run's answer, which repeats nothing that the client said
+	Made bool // the items are part of a run's answer, which must not repeat what the client said
 }
 
-// The tool by which Letta's older agents speak, and its argument.
+// The tool that Letta's older agents speak with, and its argument.
 const (
 	speechTool     = "send_message"
 	speechArgument = "message"
 )
 
-// Items returns the items of a message: its thoughts, its texts, its calls. There is at least one, unless o.Types
+// Items returns the items of a message: its reasonings, texts and calls. There is at least one item, unless o.Types
 // excludes all of them.
 func (o ItemOptions) Items(m recall.Message) []MessageItem {
 	b := itemBuilder{ItemOptions: o, m: m}
@@ -52,7 +52,7 @@ func (o ItemOptions) Items(m recall.Message) []MessageItem {
 	return b.items
 }
 
-// summary shows a summary, and before it its compaction if the caller asks for that type.
+// summary adds a summary. If the caller asked for compactions, it first adds the compaction.
 func (b *itemBuilder) summary() {
 	stats := rest.Object(b.m.Content[0].Stats)
 	if slices.Contains(b.Types, eventMessage) {
@@ -63,25 +63,25 @@ func (b *itemBuilder) summary() {
 	b.add(h, SummaryMessage{h, contentOf(b.m.Content).Texts(), stats})
 }
 
-// compactionEvent returns the data of Letta's event of a compaction that begins.
+// compactionEvent returns the data of the event that Letta sends when a compaction begins.
 func compactionEvent(stats rest.Object) rest.Object {
-	var of struct {
+	var parsed struct {
 		Trigger string `json:"trigger"`
 		Before  int    `json:"context_tokens_before"`
 		Window  int    `json:"context_window"`
 	}
-	if json.Unmarshal(stats, &of) != nil {
+	if json.Unmarshal(stats, &parsed) != nil {
 		return rest.Object("{}")
 	}
-	raw, _ := json.Marshal(map[string]any{ // plain values
-		"trigger": of.Trigger, "context_token_estimate": of.Before, "context_window": of.Window})
+	raw, _ := json.Marshal(map[string]any{ // plain values can be marshaled
+		"trigger": parsed.Trigger, "context_token_estimate": parsed.Before, "context_window": parsed.Window})
 	return raw
 }
 
 type itemBuilder struct {
 	ItemOptions
 	m     recall.Message
-	count int // of the items so far, also of those that Types excludes
+	count int // items so far, including those that Types excludes
 	items []MessageItem
 }
 
@@ -96,7 +96,7 @@ func (b *itemBuilder) head(kind string, otid *string) MessageHead {
 	return h
 }
 
-// next returns the head of the next item.
+// next returns the head for the next item.
 func (b *itemBuilder) next(kind string) MessageHead {
 	otid := itemOTID(b.m.ID, b.count)
 	return b.head(kind, &otid)
@@ -109,8 +109,8 @@ func (b *itemBuilder) add(h MessageHead, item any) {
 	}
 }
 
-// itemOTID returns the id of an item: the message's, with the item's place in its last seven bits. Places from 128,
-// which Letta does not have, change the bits above them.
+// itemOTID returns the id of an item: the message's id, with the item's place in the last seven bits. Letta has no more
+// than 128 items; places from 128 on change the bits above.
 func itemOTID(messageID string, place int) string {
 	id, err := uuid.Parse(strings.TrimPrefix(messageID, "message-"))
 	if err != nil {
@@ -122,23 +122,23 @@ func itemOTID(messageID string, place int) string {
 }
 
 func (b *itemBuilder) assistant() {
-	var said Content
+	var spoken Content
 	var calls []recall.Part
 	for _, p := range b.m.Content {
 		switch p.Type {
 		case recall.Text:
-			said = append(said, textPart(p.Text))
-		case recall.Image: // clients know only texts of an agent
-			said = append(said, textPart("[image]"))
+			spoken = append(spoken, textPart(p.Text))
+		case recall.Image: // Letta's clients expect only texts from an agent
+			spoken = append(spoken, textPart("[image]"))
 		case recall.ToolCall:
 			calls = append(calls, p)
 		default:
 			b.thought(p)
 		}
 	}
-	if len(said) > 0 || len(b.m.Content) == 0 {
+	if len(spoken) > 0 || len(b.m.Content) == 0 {
 		h := b.next(assistantMessage)
-		b.add(h, AssistantMessage{h, said})
+		b.add(h, AssistantMessage{h, spoken})
 	}
 	b.calls(calls)
 }
@@ -161,7 +161,7 @@ func (b *itemBuilder) thought(p recall.Part) {
 	}
 }
 
-// reasoningOf returns the text of a reasoning, or of its summary.
+// reasoningOf returns the text of a reasoning or, without one, of its summary.
 func reasoningOf(p recall.Part) string {
 	var summary []struct {
 		Text string `json:"text"`
@@ -176,9 +176,9 @@ func reasoningOf(p recall.Part) string {
 	return strings.Join(texts, "\n")
 }
 
-// calls shows consecutive calls as one item. Calls of the speaker are shown as texts.
+// calls adds consecutive calls as one item. Calls of the speaker become texts.
 func (b *itemBuilder) calls(parts []recall.Part) {
-	var together, asked []ToolCall
+	var together, waiting []ToolCall
 	flush := func() {
 		if len(together) > 0 {
 			h := b.next(toolCallMessage)
@@ -189,7 +189,7 @@ func (b *itemBuilder) calls(parts []recall.Part) {
 	for _, p := range parts {
 		c := ToolCall{Name: p.Name, Arguments: p.Input, ToolCallID: p.CallID}
 		if p.Approval == recall.Asked {
-			asked = append(asked, c)
+			waiting = append(waiting, c)
 			continue
 		}
 		if b.Speaker == "" || p.Name != b.Speaker {
@@ -201,13 +201,13 @@ func (b *itemBuilder) calls(parts []recall.Part) {
 		b.add(h, AssistantMessage{h, Content{textPart(argument(p.Input, b.Argument))}})
 	}
 	flush()
-	if len(asked) > 0 {
+	if len(waiting) > 0 {
 		h := b.next(approvalRequestMessage)
-		b.add(h, ApprovalRequest{h, asked[0], asked})
+		b.add(h, ApprovalRequest{h, waiting[0], waiting})
 	}
 }
 
-// argument returns the text of an argument of a call, or all arguments if the call does not have that one.
+// argument returns one argument of a call as text. If the call lacks that argument, it returns all arguments.
 func argument(input, name string) string {
 	var arguments map[string]json.RawMessage
 	if json.Unmarshal([]byte(input), &arguments) != nil || arguments[name] == nil {
@@ -237,7 +237,7 @@ func (b *itemBuilder) returns() {
 		ToolCallID: first.ToolCallID, Stdout: first.Stdout, Stderr: first.Stderr, ToolReturns: returns})
 }
 
-// approvals shows the client's answers to the calls of which the message has the results.
+// approvals adds the client's answers to the calls that this message has results for.
 func (b *itemBuilder) approvals() {
 	item := ApprovalsOf(b.m)
 	if b.Made || len(item.Approvals) == 0 {
@@ -249,7 +249,7 @@ func (b *itemBuilder) approvals() {
 	b.add(item.MessageHead, item)
 }
 
-// ApprovalsOf returns the client's answers to the calls of which a message has the results.
+// ApprovalsOf returns the client's answers to the calls that a message has results for.
 func ApprovalsOf(m recall.Message) (all ApprovalResponse) {
 	for _, p := range m.Content {
 		if a := approvalOf(p); p.Approval == recall.Returned {
@@ -264,7 +264,7 @@ func ApprovalsOf(m recall.Message) (all ApprovalResponse) {
 	return all
 }
 
-// approvalOf returns the approval or the denial of a result's call; nil if it had none.
+// approvalOf returns the approval or denial of the call that a result answers; nil if there was none.
 func approvalOf(p recall.Part) *ApprovalReturn {
 	switch p.Approval {
 	case recall.Approved:
@@ -287,7 +287,7 @@ func statusOf(p recall.Part) string {
 	return "success"
 }
 
-// returned returns the text and the images of a tool's result.
+// returned returns the texts and images of a tool's result; at least one text.
 func returned(p recall.Part) Content {
 	c := contentOf(p.Returned())
 	if len(p.ImagesAt) == 0 && p.Text == "" {
@@ -309,7 +309,7 @@ func contentOf(parts []recall.Part) (c Content) {
 	return c
 }
 
-// given returns a pointer to a value, nil for the zero value.
+// given returns a pointer to a value; nil for the zero value.
 func given[T comparable](value T) *T {
 	if value == *new(T) {
 		return nil

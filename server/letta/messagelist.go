@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// MessagePaging selects a page of a list of messages. Every answer has the oldest message first.
+// MessagePaging selects a page of a list of messages. The oldest message of a page always comes first.
 type MessagePaging struct {
 	Before string `query:"before" doc:"The next messages that are older than this id."`
 	After  string `query:"after" doc:"The next messages that are newer than this id."`
@@ -18,12 +18,12 @@ type MessagePaging struct {
 	Order  string `query:"order" enum:"asc,desc" doc:"Without before and after: the oldest, or the newest (if absent)."`
 }
 
-// Page returns the page, which the store lists in reverse if newestFirst. A caller who goes on from the last item with
-// after, or from the first with before, reads each message once.
+// Page returns the page to read. newestFirst says that the store returns the page in reverse order. A caller that
+// continues with the last item as after, or with the first as before, gets each message once.
 func (p MessagePaging) Page() (page db.Page, newestFirst bool) {
 	page = db.Page{Before: p.Before, After: p.After, Limit: cmp.Or(p.Limit, DefaultMessages), Ascending: true}
 	switch {
-	case p.Before != "" && p.After != "": // in descending order the one is the other
+	case p.Before != "" && p.After != "": // in descending order the two swap
 		page.Before, page.After, page.Ascending = p.After, p.Before, false
 	case p.Before == "" && p.After == "":
 		page.Ascending = p.Order == rest.OldestFirst
@@ -31,10 +31,10 @@ func (p MessagePaging) Page() (page db.Page, newestFirst bool) {
 	return page, !page.Ascending
 }
 
-// DefaultMessages is the number of messages in a page if the caller gives none, as in Letta.
+// DefaultMessages is the default page size for messages, as in Letta.
 const DefaultMessages = 100
 
-// MessageTypes are the types of the items that a caller asks for.
+// MessageTypes selects items by type.
 type MessageTypes struct {
 	Types itemTypeNames `query:"include_return_message_types,explode"`
 }
@@ -49,14 +49,14 @@ func (itemTypeNames) Schema(rest.Registry) *rest.Schema {
 	return &rest.Schema{Type: "array", Items: rest.Enum(names...), Nullable: true}
 }
 
-// SpeechTool controls how calls of the tool by which older agents speak are shown.
+// SpeechTool says how to show calls of the tool that older agents speak with.
 type SpeechTool struct {
 	Speech   rest.Opt[bool] `query:"use_assistant_message" deprecated:"true" doc:"send_message as text; true if absent."`
 	Tool     string         `query:"assistant_message_tool_name" deprecated:"true"`
 	Argument string         `query:"assistant_message_tool_kwarg" deprecated:"true"`
 }
 
-// Options returns how items are made for a caller.
+// Options returns the options for making items.
 func (t SpeechTool) Options(types []string) ItemOptions {
 	if t.Speech.Set && !t.Speech.Value {
 		return ItemOptions{Types: types}
@@ -64,10 +64,10 @@ func (t SpeechTool) Options(types []string) ItemOptions {
 	return ItemOptions{Types: types, Speaker: cmp.Or(t.Tool, speechTool), Argument: cmp.Or(t.Argument, speechArgument)}
 }
 
-// FilterByType narrows a list to messages that may have items of the types, and reports whether any message may.
+// FilterByType narrows a filter to messages that may have items of the given types. It reports whether any message may.
 func FilterByType(types []string, f *recall.MessageFilter) bool {
 	parts := map[string][]recall.PartType{
-		assistantMessage: {recall.Text, recall.Image, recall.ToolCall}, // a call may be what the agent said
+		assistantMessage: {recall.Text, recall.Image, recall.ToolCall}, // a call may be speech
 		reasoningMessage: {recall.Reasoning, recall.SummarizedReasoning},
 		hiddenReasoningMessage: {recall.RedactedReasoning, recall.OmittedReasoning, recall.AnthropicBlock,
 			recall.ResponsesItem},
@@ -80,14 +80,14 @@ func FilterByType(types []string, f *recall.MessageFilter) bool {
 		if role, ok := roles[t]; ok {
 			f.Roles = append(f.Roles, role)
 		}
-		if of, ok := parts[t]; ok {
-			f.Roles, f.Parts = append(f.Roles, recall.Assistant), append(f.Parts, of...)
+		if partTypes, ok := parts[t]; ok {
+			f.Roles, f.Parts = append(f.Roles, recall.Assistant), append(f.Parts, partTypes...)
 		}
 	}
 	return len(types) == 0 || len(f.Roles) > 0
 }
 
-// ItemsOf joins the items of messages in their order, or in the opposite.
+// ItemsOf joins the items of messages, in the given order of messages or in reverse.
 func ItemsOf(shown [][]MessageItem, reversed bool) []MessageItem {
 	if reversed {
 		slices.Reverse(shown)

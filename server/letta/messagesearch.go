@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// MessageQuery holds the filters and the mode of a search of messages.
+// MessageQuery holds the filters and the mode of a search in messages.
 type MessageQuery struct {
 	Mode         rest.Opt[string]   `json:"search_mode,omitzero" enum:"vector,fts,hybrid" doc:"hybrid if absent"`
 	AgentID      rest.Opt[string]   `json:"agent_id,omitzero"`
@@ -22,7 +22,7 @@ type MessageQuery struct {
 	WithReset    rest.Opt[bool]     `json:"include_reset,omitzero" doc:"Those that reset-messages hid, too."`
 }
 
-// DefaultFound is the limit of a search that gives none.
+// DefaultFound is the default limit of a search.
 const DefaultFound = 50
 
 // FoundMessage is a text or a reasoning of a message that a search found.
@@ -43,7 +43,7 @@ type FoundMessage struct {
 	Explanation *rank.HitExplanation `json:"explain,omitempty" doc:"How it was ranked, with explain=true."`
 }
 
-// FoundIn returns the texts and the reasonings of a message that a search found.
+// FoundIn returns the texts and reasonings of a message that a search found.
 func FoundIn(h recall.Hit) (found []FoundMessage) {
 	for _, item := range (SpeechTool{}).Options(nil).Items(h.Message) {
 		f := FoundMessage{MessageID: h.ID, CreatedAt: h.CreatedAt, AgentID: h.AgentID, ConversationID: h.ConversationID,
@@ -63,13 +63,13 @@ func FoundIn(h recall.Hit) (found []FoundMessage) {
 	return found
 }
 
-// ExplainSearch adds how a search ranked to the first of its results, if these are explained, and to no other.
+// ExplainSearch adds the explanation of the whole search to the first result only, if results have explanations.
 func ExplainSearch(page []FoundMessage, search *rank.Explanation) {
 	for i := range page {
 		if page[i].Explanation == nil {
 			continue
 		}
-		explanation := *page[i].Explanation // which the texts of a message share
+		explanation := *page[i].Explanation // the results from one message share it
 		if explanation.Search = nil; i == 0 {
 			explanation.Search = search
 		}
@@ -77,7 +77,7 @@ func ExplainSearch(page []FoundMessage, search *rank.Explanation) {
 	}
 }
 
-// FoundInternal is a message that a search found, as an InternalMessage.
+// FoundInternal is a message that a search found, in the shape of InternalMessage.
 type FoundInternal struct {
 	Text        string          `json:"embedded_text" doc:"What the search found it by."`
 	Message     InternalMessage `json:"message"`

@@ -30,7 +30,7 @@ type EmbeddingModel struct {
 	Problem         string    `json:"problem,omitempty" doc:"Why texts get no vectors now; absent if they get them."`
 }
 
-// Model is a language model that an agent may be for, in Letta's shape.
+// Model is a language model for agents, in Letta's shape.
 type Model struct {
 	Handle           string `json:"handle"`
 	Name             string `json:"name"`
@@ -45,12 +45,12 @@ type Model struct {
 	ModelType        string `json:"model_type"`
 }
 
-// ModelOf returns the model with a handle and a context window in tokens; 0 is the window that an agent of the model
-// has.
+// ModelOf returns the model with a handle. window is its context window in tokens; 0 means the window that Loci assumes
+// for an agent with this model.
 func ModelOf(handle string, window int) Model {
-	provider, name, found := strings.Cut(handle, "/")
-	if !found {
-		provider, name = "openai", handle // the protocol
+	provider, name, hasProvider := strings.Cut(handle, "/")
+	if !hasProvider {
+		provider, name = "openai", handle // the endpoint's protocol
 	}
 	window = cmp.Or(window, agent.Agent{Model: &handle}.AssumedWindow())
 	return Model{Handle: handle, Name: name, DisplayName: name, Model: name, EndpointType: provider,
@@ -65,13 +65,14 @@ type ModelFilter struct {
 	Category []string `query:"provider_category,explode"`
 }
 
-// Excludes reports whether the list lacks a model.
+// Excludes reports whether the filter rejects a model.
 func (f ModelFilter) Excludes(m Model) bool {
 	return f.Name != "" && m.ProviderName != f.Name || f.Type != "" && m.ProviderType != f.Type ||
 		len(f.Category) > 0 && !slices.Contains(f.Category, m.ProviderCategory)
 }
 
-// EmbeddingModelOf returns the model that embeds texts, in Letta's shape, with the problem that its endpoint has.
+// EmbeddingModelOf returns the model that embeds texts, in Letta's shape. problem says what is wrong with the model's
+// endpoint; it may be empty.
 func EmbeddingModelOf(c files.EmbeddingConfig, problem string) EmbeddingModel {
 	provider, _, _ := strings.Cut(c.Handle, "/")
 	return EmbeddingModel{Handle: c.Handle, Name: c.Model, DisplayName: c.Model, ProviderType: "openai",

@@ -12,7 +12,8 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// ModelSettings are what an agent's model is to be asked with: those of all of Letta's providers. Null unsets one.
+// ModelSettings are settings for requests to an agent's model. They cover the settings of all of Letta's providers.
+// Null unsets a setting.
 type ModelSettings struct{ rest.Object }
 
 // settingsOfModels are the fields of ModelSettings.
@@ -28,7 +29,7 @@ type settingsOfModels struct {
 	ToolCallParser rest.Opt[string]          `json:"tool_call_parser,omitzero"`
 }
 
-// SharedSettings have the same names in model_settings and in an llm_config.
+// SharedSettings have the same names in model_settings and in llm_config.
 type SharedSettings struct {
 	ParallelCalls rest.Opt[bool]        `json:"parallel_tool_calls,omitzero"`
 	Temperature   rest.Opt[float64]     `json:"temperature,omitzero" minimum:"0" maximum:"2"`
@@ -39,13 +40,13 @@ type SharedSettings struct {
 	Effort        rest.Opt[string]      `json:"effort,omitzero" enum:"low,medium,high,xhigh,max"`
 }
 
-// Reasoner are the settings of thinking that older clients send, in an llm_config or outside of it.
+// Reasoner holds the reasoning settings that older clients send, in llm_config or beside it.
 type Reasoner struct {
 	Reasons     rest.Opt[bool] `json:"enable_reasoner,omitzero"`
 	MaxThinking rest.Opt[int]  `json:"max_reasoning_tokens,omitzero" minimum:"0"`
 }
 
-// ReasoningEffort is how hard a model of OpenAI's thinks.
+// ReasoningEffort is how hard an OpenAI model should think.
 type ReasoningEffort struct {
 	Level rest.Opt[string] `json:"reasoning_effort,omitzero" enum:"none,minimal,low,medium,high,xhigh"`
 }
@@ -67,7 +68,7 @@ func (ModelSettings) Schema(r rest.Registry) *rest.Schema {
 	return r.Schema(reflect.TypeFor[settingsOfModels](), false, "")
 }
 
-// LLMConfigFields are a model's configuration as older clients send it: the model, its window and its settings.
+// LLMConfigFields is a model's configuration as older clients send it: the model, its window and its settings.
 type LLMConfigFields struct{ rest.Object }
 
 type fieldsOfLLMConfig struct {
@@ -79,7 +80,7 @@ type fieldsOfLLMConfig struct {
 	Reasoner
 	ReasoningEffort
 
-	// These say of a server how it calls the model, which Loci does not.
+	// These tell a server how to call the model. Loci ignores them.
 	EndpointType  any `json:"model_endpoint_type,omitempty"`
 	Endpoint      any `json:"model_endpoint,omitempty"`
 	ProviderName  any `json:"provider_name,omitempty"`
@@ -100,7 +101,7 @@ func (LLMConfigFields) Schema(r rest.Registry) *rest.Schema {
 	return r.Schema(reflect.TypeFor[fieldsOfLLMConfig](), false, "")
 }
 
-// OfModel are settings of a model that an agent may be given outside of its model_settings, which come first.
+// OfModel holds settings of the model that an agent may get outside of model_settings. model_settings takes precedence.
 type OfModel struct {
 	Reasoner
 	MaxTokens     rest.Opt[int]  `json:"max_tokens,omitzero" minimum:"1" doc:"As model_settings.max_output_tokens."`
@@ -108,10 +109,10 @@ type OfModel struct {
 	ParallelCalls rest.Opt[bool] `json:"parallel_tool_calls,omitzero"`
 }
 
-// sameInConfig are the names of the settings that an llm_config has as Loci keeps them.
+// sameInConfig are the names of settings that have the same form in llm_config and in Loci's storage.
 var sameInConfig = append(namesOf[SharedSettings](), namesOf[Reasoner]()...)
 
-// namesOf returns the names of a struct's fields in JSON.
+// namesOf returns the JSON names of a struct's fields.
 func namesOf[T any]() (names []string) {
 	for field := range reflect.TypeFor[T]().Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -120,8 +121,7 @@ func namesOf[T any]() (names []string) {
 	return names
 }
 
-// modelSettings returns the settings of a model that a request gives, nil if it gives none. A setting that is null is
-// to be unset.
+// modelSettings returns the model settings in a request; nil if there are none. Null marks a setting to unset.
 func (f AgentFields) modelSettings() json.RawMessage {
 	config := objectOf(f.LLMConfig.Value.Object)
 	change := map[string]json.RawMessage{"max_output_tokens": config["max_tokens"]}
@@ -147,10 +147,10 @@ func (f AgentFields) modelSettings() json.RawMessage {
 	return asObject(change)
 }
 
-// checkThinking returns a 422 for settings whose thinking is as long as the whole answer, which Anthropic refuses.
+// checkThinking returns a 422 if the thinking budget is as large as the whole answer, because Anthropic refuses that.
 func checkThinking(settings json.RawMessage) error {
 	var m agent.ModelSettings
-	_ = json.Unmarshal(settings, &m) // its schema has these types
+	_ = json.Unmarshal(settings, &m) // the schema has checked the types
 	if m.Thinking == nil || m.Thinking.Type != "enabled" || m.MaxOutputTokens == nil ||
 		m.Thinking.BudgetTokens < *m.MaxOutputTokens {
 		return nil
@@ -161,7 +161,7 @@ func checkThinking(settings json.RawMessage) error {
 
 func setIfGiven[T any](fields map[string]json.RawMessage, name string, value rest.Opt[T]) {
 	if value.Set && !value.Null {
-		fields[name], _ = json.Marshal(value.Value) // of a number or a truth value
+		fields[name], _ = json.Marshal(value.Value) // numbers and booleans can be marshaled
 	}
 }
 
@@ -169,17 +169,17 @@ func isNull(_ string, value json.RawMessage) bool { return len(value) == 0 || st
 
 // objectOf returns the fields of an object.
 func objectOf(raw []byte) (fields map[string]json.RawMessage) {
-	_ = json.Unmarshal(raw, &fields) // it is an object, or absent
+	_ = json.Unmarshal(raw, &fields) // raw is an object, or empty
 	return fields
 }
 
-// asObject writes an object whose fields are JSON.
+// asObject returns the JSON of an object with these fields.
 func asObject(fields map[string]json.RawMessage) json.RawMessage {
-	raw, _ := json.Marshal(fields) // all of it was read from JSON
+	raw, _ := json.Marshal(fields) // the fields came from JSON
 	return raw
 }
 
-// withoutNulls returns an object without its fields that are null, nil if it has no others.
+// withoutNulls returns an object without its null fields; nil if no field is left.
 func withoutNulls(object json.RawMessage) json.RawMessage {
 	fields := objectOf(object)
 	maps.DeleteFunc(fields, isNull)
@@ -189,12 +189,12 @@ func withoutNulls(object json.RawMessage) json.RawMessage {
 	return asObject(fields)
 }
 
-// providers are those of Letta's clients that have model settings of their own.
+// providers are the providers with model settings of their own in Letta's clients.
 var providers = []string{"openai", "anthropic", "google_ai", "google_vertex", "azure", "xai", "groq", "deepseek",
 	"together", "bedrock", "sglang", "moonshot", "zai", "baseten", "openrouter"}
 
-// modelSettingsOf shows the settings of an agent's model as Letta does, nil if there are none: with their provider, and
-// without those that only an llm_config has.
+// modelSettingsOf returns an agent's model settings as Letta shows them: with their provider, and without settings that
+// belong in an llm_config. It returns nil if there are none.
 func modelSettingsOf(a agent.Agent) json.RawMessage {
 	fields := objectOf(a.Settings.ModelSettings)
 	delete(fields, "enable_reasoner")
@@ -203,7 +203,7 @@ func modelSettingsOf(a agent.Agent) json.RawMessage {
 		return nil
 	}
 	if fields["provider_type"] == nil {
-		provider := "openai" // the protocol
+		provider := "openai" // the endpoint's protocol
 		if a.Model != nil {
 			if name, _, _ := strings.Cut(*a.Model, "/"); slices.Contains(providers, name) {
 				provider = name

@@ -19,7 +19,7 @@ func OrganizationOf(o apikey.Organization) Organization {
 	return Organization{ID: o.ID, Name: o.Name, CreatedAt: o.CreatedAt}
 }
 
-// NameOrganization is what an organization is created from, and its change.
+// NameOrganization is a request to create or rename an organization.
 type NameOrganization struct {
 	Name            string `json:"name" doc:"From 1 to 200 characters; no two organizations have the same."`
 	PrivilegedTools bool   `json:"privileged_tools,omitzero" doc:"Accepted for Letta's clients; it has no effect."`

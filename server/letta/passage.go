@@ -43,34 +43,34 @@ func InsertedOf(p archival.Inserted) ArchivalPassage {
 	return ArchivalPassage{Passage: p.Passage, Duplicate: p.Duplicate}
 }
 
-// The most passages that the warnings of an insertion name, and the most tags of each.
+// Bounds on the warnings about an insertion: how many passages they name, and how many tags of each.
 const (
 	MaxLeft     = 5
 	maxLeftTags = 10
 )
 
-// LeftWarnings says what of a request was not stored, because the archive had the texts already, and how to store it.
-// Of passages it takes those that lack something (see archival.Inserted.Left) and names MaxLeft; more is the number of
-// those that it does not get. path is where they are changed, up to their ids.
-func LeftWarnings(list []archival.Inserted, more int, path string) (warnings []string) {
+// LeftWarnings tells which passages of a request were not stored because the archive has the same texts already, and
+// how to add what they lack (see archival.Inserted.Left). It names at most MaxLeft passages of list; unnamed counts
+// further ones that are not in list. path is the path for changing a passage, up to its id.
+func LeftWarnings(list []archival.Inserted, unnamed int, path string) (warnings []string) {
 	for _, p := range list {
 		switch {
 		case !p.Left():
 		case len(warnings) == MaxLeft:
-			more++
+			unnamed++
 		default:
 			warnings = append(warnings, leftWarning(p, path))
 		}
 	}
-	if more > 0 {
+	if unnamed > 0 {
 		warnings = append(warnings, fmt.Sprintf("%d more texts were stored before and were not changed: their tags, or "+
-			"other fields, differ from those of this request", more))
+			"other fields, differ from those of this request", unnamed))
 	}
 	return warnings
 }
 
 func leftWarning(p archival.Inserted, path string) string {
-	said := p.ID + " has this text already, and was not changed:"
+	sentence := p.ID + " has this text already, and was not changed:"
 	if n := len(p.LeftTags); n > 0 {
 		var tags []string
 		for _, tag := range p.LeftTags[:min(n, maxLeftTags)] {
@@ -79,16 +79,16 @@ func leftWarning(p archival.Inserted, path string) string {
 		if n > maxLeftTags {
 			tags = append(tags, fmt.Sprintf("and %d more", n-maxLeftTags))
 		}
-		said += " the tags " + strings.Join(tags, ", ") + " were not added;"
+		sentence += " the tags " + strings.Join(tags, ", ") + " were not added;"
 	}
 	changes := " changes it"
 	if len(p.LeftFields) > 0 {
-		said += " its " + strings.Join(p.LeftFields, ", ") + " stayed;"
+		sentence += " its " + strings.Join(p.LeftFields, ", ") + " stayed;"
 		if slices.Contains(p.LeftFields, "created_at") {
 			changes += " but for created_at"
 		}
 	}
-	return said + " PATCH " + path + p.ID + changes + ", and tags take the place of all others"
+	return sentence + " PATCH " + path + p.ID + changes + ", and tags take the place of all others"
 }
 
 // NewPassage is a passage to create.
@@ -102,8 +102,7 @@ type NewPassage struct {
 	Supersedes rest.Opt[string] `json:"supersedes,omitzero" doc:"The passage of the archive that ends where this begins."`
 }
 
-// Draft returns the passage to insert; a time without an offset is in the zone. ErrInvalid if one of its times cannot
-// be read.
+// Draft returns the passage to insert. Times without an offset are in zone. ErrInvalid if a time cannot be read.
 func (p NewPassage) Draft(zone *time.Location) (archival.Draft, error) {
 	d := archival.Draft{Text: p.Text, Tags: p.Tags.Value, Metadata: json.RawMessage(p.Metadata.Value),
 		Supersedes: p.Supersedes.Value}
@@ -114,11 +113,11 @@ func (p NewPassage) Draft(zone *time.Location) (archival.Draft, error) {
 	if p.CreatedAt.Value == "" {
 		return d, nil
 	}
-	when, err := recall.ParseStart(p.CreatedAt.Value, zone)
+	created, err := recall.ParseStart(p.CreatedAt.Value, zone)
 	if err != nil {
 		return d, db.Invalid("created_at: '%s' is not a time in ISO 8601, such as 2024-05-01T12:00:00Z", p.CreatedAt.Value)
 	}
-	d.HappenedAt = when
+	d.HappenedAt = created
 	return d, nil
 }
 
@@ -132,8 +131,7 @@ type UpdatePassage struct {
 	SupersededBy rest.Opt[string] `json:"superseded_by,omitzero" doc:"The passage of the archive that took its place."`
 }
 
-// Update returns the change to make; a time without an offset is in the zone. ErrInvalid if one of its times cannot be
-// read.
+// Update returns the change to make. Times without an offset are in zone. ErrInvalid if a time cannot be read.
 func (p UpdatePassage) Update(zone *time.Location) (archival.PassageUpdate, error) {
 	u := archival.PassageUpdate{Text: p.Text.Pointer(), Tags: p.Tags.Value, Metadata: json.RawMessage(p.Metadata.Value)}
 	if p.SupersededBy.Set {
@@ -144,7 +142,7 @@ func (p UpdatePassage) Update(zone *time.Location) (archival.PassageUpdate, erro
 	return u, err
 }
 
-// PassageSearch narrows a search of passages.
+// PassageSearch holds the query and the filters of a search in an agent's passages.
 type PassageSearch struct {
 	Query  string   `query:"query" doc:"Nothing is found for one that is blank."`
 	Tags   []string `query:"tags,explode" doc:"An empty tag finds nothing: no passage has one."`
@@ -159,7 +157,7 @@ type PassageSearch struct {
 	Explained
 }
 
-// Resolve implements huma.Resolver: an empty tag, which huma takes for an absent one, is a filter too.
+// Resolve implements huma.Resolver. An empty tag is a filter too, but huma takes it for an absent one.
 func (p *PassageSearch) Resolve(ctx rest.Context) []error {
 	u := ctx.URL()
 	p.Tags = u.Query()["tags"]
@@ -174,7 +172,7 @@ type FoundPassages struct {
 	SearchedFor string `json:"searched_for,omitempty"`
 }
 
-// FoundPassage is a passage that was found.
+// FoundPassage is a passage that a search found.
 type FoundPassage struct {
 	ID        string    `json:"id"`
 	Content   string    `json:"content"`
@@ -189,7 +187,7 @@ type FoundPassage struct {
 	Explanation *rank.HitExplanation `json:"explain,omitempty" doc:"How it was ranked, with explain=true."`
 }
 
-// Relevance is the score and the ranks of a result.
+// Relevance holds the score and the ranks of a result.
 type Relevance struct {
 	Score       float64 `json:"score"`
 	WordsRank   int     `json:"fts_rank" doc:"From 1; 0 if it shares no word with the query."`
@@ -198,7 +196,7 @@ type Relevance struct {
 
 func relevanceOf(h archival.Hit) Relevance { return Relevance{h.Score, h.WordsRank, h.MeaningRank} }
 
-// FoundPassagesOf returns the results of a search of an agent's passages, with times in the agent's zone.
+// FoundPassagesOf returns the results of a search in an agent's passages. Times are in the agent's zone.
 func FoundPassagesOf(hits []archival.Hit, zone *time.Location) FoundPassages {
 	return FoundPassages{Count: len(hits), Results: rest.Each(hits, func(h archival.Hit) FoundPassage {
 		at := h.HappenedAt.In(zone).Format(time.RFC3339)
@@ -207,10 +205,10 @@ func FoundPassagesOf(hits []archival.Hit, zone *time.Location) FoundPassages {
 	})}
 }
 
-// defaultTopK is how many passages a search returns that asks for no number (Letta: 5).
+// defaultTopK is how many passages a search returns by default (Letta: 5).
 const defaultTopK = 5
 
-// ArchivalQuery returns the search of an agent's passages, whose times are in the agent's zone.
+// ArchivalQuery returns the search in an agent's passages. Times without an offset are in zone, the agent's.
 func (p PassageSearch) ArchivalQuery(agentID string, zone *time.Location) (archival.Query, error) {
 	q := archival.Query{Text: p.Query, AgentID: agentID, Tags: p.Tags, Match: archival.Match(p.Match),
 		Limit: cmp.Or(p.TopK, defaultTopK), Offset: p.Offset, After: p.After, Weight: p.Weight, Explain: p.Explain,
@@ -223,7 +221,7 @@ func (p PassageSearch) ArchivalQuery(agentID string, zone *time.Location) (archi
 	return q, err
 }
 
-// SearchPassages asks for passages of the organization.
+// SearchPassages is a request to search the organization's passages.
 type SearchPassages struct {
 	Query     rest.Opt[string]   `json:"query,omitzero" doc:"The newest are returned if there is none."`
 	Mode      rest.Opt[string]   `json:"search_mode,omitzero" enum:"vector,fts,hybrid" doc:"hybrid if absent"`
@@ -240,7 +238,7 @@ type SearchPassages struct {
 	Ended     rest.Opt[bool]     `json:"ended,omitzero" doc:"Also what has ended, and what has not begun."`
 }
 
-// PassageHit is a passage of the organization that was found.
+// PassageHit is a passage of the organization that a search found.
 type PassageHit struct {
 	Passage  ArchivalPassage `json:"passage"`
 	Score    float64         `json:"score"`
@@ -251,12 +249,12 @@ type PassageHit struct {
 	Explanation *rank.HitExplanation `json:"explain,omitempty" doc:"How it was ranked, with explain=true."`
 }
 
-// ManyPassages are passages to create at once.
+// ManyPassages are passages to create together.
 type ManyPassages struct {
 	Passages []NewPassage `json:"passages" doc:"1 to 10,000, all of them or none."`
 }
 
-// ArchivalQuery returns the search of the organization's passages, whose times are in the zone.
+// ArchivalQuery returns the search in the organization's passages. Times without an offset are in zone.
 func (p SearchPassages) ArchivalQuery(zone *time.Location) (archival.Query, error) {
 	q := archival.Query{Text: p.Query.Value, AgentID: p.AgentID.Value, ArchiveID: p.ArchiveID.Value, Tags: p.Tags.Value,
 		Match: archival.Match(p.Match.Value), Limit: cmp.Or(p.Limit.Value, 50), Offset: p.Offset.Value, After: p.After.Value,
@@ -269,12 +267,12 @@ func (p SearchPassages) ArchivalQuery(zone *time.Location) (archival.Query, erro
 	return q, err
 }
 
-// PassageHitOf returns a passage of the organization that was found, in Letta's shape.
+// PassageHitOf returns a search result in Letta's shape.
 func PassageHitOf(h archival.Hit) PassageHit {
 	return PassageHit{Passage: PassageOf(h.Passage), Score: h.Score, Metadata: relevanceOf(h), Explanation: h.Explanation}
 }
 
-// SpanWarnings says that nothing can be between the start and the end of a search.
+// SpanWarnings warns if a search ends before it starts, because then it finds nothing.
 func SpanWarnings(start, end *time.Time) []string {
 	if start == nil || end == nil || !start.After(*end) {
 		return nil
@@ -283,7 +281,7 @@ func SpanWarnings(start, end *time.Time) []string {
 		end.Format(time.RFC3339) + ", so that nothing is found"}
 }
 
-// parseSpan reads the start and the end of a time span; each may be empty.
+// parseSpan parses the start and the end of a time span; each may be empty.
 func parseSpan(from, to string, zone *time.Location) (start, end *time.Time, err error) {
 	if start, err = recall.ParseStart(from, zone); err == nil {
 		end, err = recall.ParseEnd(to, zone)

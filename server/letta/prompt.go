@@ -9,16 +9,16 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// InContext is the content of an agent's window: an agent.Overview, or a Prompt.
+// InContext is what an agent's window holds: an agent.Overview, or a Prompt.
 type InContext struct {
-	Value any // an agent.Overview or a Prompt
+	Value any
 }
 
 // MarshalJSON implements json.Marshaler.
 func (c InContext) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // a prompt's bytes are as they were
+	e.SetEscapeHTML(false) // keeps the bytes of a stored prompt
 	err := e.Encode(c.Value)
 	return b.Bytes(), err
 }
@@ -34,7 +34,7 @@ type Prompt struct {
 	Request rest.Object `json:"request" doc:"In the provider's format: tools, system prompt and messages."`
 }
 
-// PromptOf returns a stored prompt in the API's shape, or err.
+// PromptOf returns a stored prompt in the API's shape. It passes err on.
 func PromptOf(h agent.StoredPrompt, err error) (Prompt, error) {
 	return Prompt{StoredPrompt: h, Request: rest.Object(h.Request)}, err
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// randomName returns two words, the name of an agent that is created without one.
+// randomName returns two words, for an agent that is created without a name.
 func randomName() string { return pick(adjectives) + " " + pick(nouns) }
 
 func pick(words []string) string { return words[rand.IntN(len(words))] } //nolint:gosec // a name, not a secret

@@ -1,16 +1,16 @@
-// Package letta holds the shapes in which Letta V1 sends and takes what Loci stores: agents, messages, memory, files,
-// tools, runs and the requests for them.
+// Package letta holds the JSON shapes of Letta V1: agents, messages, memory, files, tools, runs and the requests for
+// them.
 //
 // Each file uses those that are named before it:
-//   - what requests for several things share: explain.go validity.go
-//   - organizations, identities and models: organization.go identity.go model.go
-//   - messages and events: message.go messageitem.go messagelist.go internalmessage.go messagesearch.go event.go
-//   - tools: tool.go toolsearch.go customtool.go toolrule.go
-//   - memory and files: block.go memoryfile.go archive.go passage.go folder.go foldersearch.go
-//   - messages that are sent, and requests to compact: initialmessage.go send.go compaction.go
-//   - agents and their conversations: randomname.go agentrequest.go modelsettings.go agent.go conversation.go
-//   - runs, steps and prompts: runitem.go run.go runstep.go prompt.go step.go
-//   - the table of Letta's routes: routes.go
+// - what requests for several things share: explain.go validity.go
+// - organizations, identities and models: organization.go identity.go model.go
+// - messages and events: message.go messageitem.go messagelist.go internalmessage.go messagesearch.go event.go
+// - tools: tool.go toolsearch.go customtool.go toolrule.go
+// - memory and files: block.go memoryfile.go archive.go passage.go folder.go foldersearch.go
+// - messages that are sent, and requests to compact: initialmessage.go send.go compaction.go
+// - agents and their conversations: randomname.go agentrequest.go modelsettings.go agent.go conversation.go
+// - runs, steps and prompts: runitem.go run.go runstep.go prompt.go step.go
+// - the table of Letta's routes: routes.go
 package letta
 
 import (
@@ -25,7 +25,7 @@ var routesTable string
 // Route is a route of Letta V1.
 type Route struct {
 	Method, Path string
-	SDK          string // the method of Letta's SDKs that calls it; empty if none does
+	SDK          string // the method of Letta's SDKs that calls the route; empty if none does
 	subject      string
 }
 
@@ -33,7 +33,7 @@ type Route struct {
 func Routes() (all []Route) {
 	rows, err := csv.NewReader(strings.NewReader(routesTable)).ReadAll()
 	if err != nil {
-		panic("letta: the table of routes is broken: " + err.Error()) // it is part of the program
+		panic("letta: the table of routes is broken: " + err.Error()) // the table is part of the program
 	}
 	for _, r := range rows[1:] {
 		all = append(all, Route{Method: r[0], Path: r[1], SDK: r[2], subject: r[3]})
@@ -41,7 +41,7 @@ func Routes() (all []Route) {
 	return all
 }
 
-// WhyNot says why a route is not served, as a sentence.
+// WhyNot returns a sentence that says why the route is not served.
 func (r Route) WhyNot() string {
 	if why := unserved[r.subject]; why != "" {
 		return why
@@ -49,7 +49,7 @@ func (r Route) WhyNot() string {
 	return "This version does not serve this route."
 }
 
-// unserved says why the routes of a subject are not served.
+// unserved maps subjects of routes to the reason why their routes are not served.
 var unserved = map[string]string{
 	"admin":        "Organizations are managed by id with /v1/admin/orgs; there are no users.",
 	"batches":      "Loci sends no batches of requests to models.",
@@ -72,7 +72,7 @@ var unserved = map[string]string{
 	"voice":        "Loci has no voice.",
 }
 
-// Otherwise are the routes that are served in another way than Letta serves them, and how.
+// Otherwise maps routes that behave differently than in Letta to the difference.
 var Otherwise = map[string]string{
 	"PATCH /v1/agents/{agent_id}/messages/{message_id}": "always a 405: messages never change; capture a correction",
 	"POST /v1/agents/{agent_id}/messages/capture":       "takes more formats ([more](api.md#formats-of-messages))",

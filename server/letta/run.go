@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// Run is the work on a request, in Letta's shape.
+// Run is the work on one request, in Letta's shape.
 type Run struct {
 	ID              string        `json:"id"`
 	AgentID         string        `json:"agent_id"`
@@ -34,7 +34,7 @@ type Run struct {
 	UserID          rest.Null     `json:"user_id"`
 }
 
-// RequestConfig is how the client of a run wants to see its messages.
+// RequestConfig says how a run's client wants to see its messages.
 type RequestConfig struct {
 	Speech     bool     `json:"use_assistant_message"`
 	SpeechTool string   `json:"assistant_message_tool_name"`
@@ -45,22 +45,22 @@ type RequestConfig struct {
 // RunOf returns a run in Letta's shape.
 func RunOf(r loop.Run) Run {
 	var v view
-	_ = json.Unmarshal(r.Options.View, &v) // it was made by SendMessages
-	shown := Run{ID: r.ID, AgentID: r.AgentID, Status: r.Status, StopReason: r.StopReason, Background: r.Background,
+	_ = json.Unmarshal(r.Options.View, &v) // SendMessages wrote the view
+	run := Run{ID: r.ID, AgentID: r.AgentID, Status: r.Status, StopReason: r.StopReason, Background: r.Background,
 		CreatedAt: r.CreatedAt, CompletedAt: r.CompletedAt, JobType: "run", Metadata: rest.Object("{}"),
 		RequestConfig: RequestConfig{v.Speaker != "", v.Speaker, v.Argument, append([]string{}, v.Types...)}}
 	if !r.IsDefault {
-		shown.ConversationID = &r.Conversation
+		run.ConversationID = &r.Conversation
 	}
 	if f := r.Failure(); f != nil {
 		failed := ViewOf(r).failure(*f)
-		shown.Error = &failed
+		run.Error = &failed
 	}
-	shown.TTFTNS, shown.TotalDurationNS = since(r.CreatedAt, r.FirstTokenAt), since(r.CreatedAt, r.CompletedAt)
-	return shown
+	run.TTFTNS, run.TotalDurationNS = since(r.CreatedAt, r.FirstTokenAt), since(r.CreatedAt, r.CompletedAt)
+	return run
 }
 
-// since returns the nanoseconds between two times, nil without the second.
+// since returns the nanoseconds between two times; nil if the second is nil.
 func since(from time.Time, to *time.Time) *int64 {
 	if to == nil {
 		return nil
@@ -69,7 +69,7 @@ func since(from time.Time, to *time.Time) *int64 {
 	return &ns
 }
 
-// RunUsage is what the models of a run counted, in Letta's shape.
+// RunUsage counts the tokens of a run, in Letta's shape.
 type RunUsage struct {
 	PromptTokens      int         `json:"prompt_tokens"`
 	CompletionTokens  int         `json:"completion_tokens"`
@@ -81,12 +81,12 @@ type RunUsage struct {
 // RunUsageOf returns the usage of a run in Letta's shape.
 func RunUsageOf(u loop.Usage) RunUsage {
 	in, _ := json.Marshal(map[string]int{"cached_tokens": u.Cached, "cache_read_tokens": u.Cached,
-		"cache_creation_tokens": u.CacheWrite}) // numbers
+		"cache_creation_tokens": u.CacheWrite}) // numbers can be marshaled
 	out, _ := json.Marshal(map[string]int{"reasoning_tokens": u.Reasoning})
 	return RunUsage{u.Prompt, u.Completion, u.Prompt + u.Completion, in, out}
 }
 
-// RunMetrics is how long a run took.
+// RunMetrics says how long a run took.
 type RunMetrics struct {
 	ID             string    `json:"id"`
 	AgentID        string    `json:"agent_id"`
@@ -99,7 +99,7 @@ type RunMetrics struct {
 	BaseTemplateID rest.Null `json:"base_template_id"`
 }
 
-// RunMetricsOf returns the metrics of a run with some messages.
+// RunMetricsOf returns the metrics of a run. messages are the run's.
 func RunMetricsOf(r loop.Run, u loop.Usage, messages []recall.Message) RunMetrics {
 	m := RunMetrics{ID: r.ID, AgentID: r.AgentID, RunStartNS: r.CreatedAt.UnixNano(),
 		RunNS: since(r.CreatedAt, r.CompletedAt), NumSteps: u.Steps, ToolsUsed: []string{}}
@@ -134,12 +134,12 @@ type RunFilter struct {
 	Ascending    rest.Opt[bool] `query:"ascending" deprecated:"true" doc:"The order, where order is absent."`
 }
 
-// Filter returns the filter in the loop's terms.
+// Filter returns the loop's filter.
 func (f RunFilter) Filter() loop.Filter {
-	of := loop.Filter{AgentIDs: f.AgentIDs, Statuses: f.Statuses, StopReason: string(f.StopReason), Active: f.Active,
+	filter := loop.Filter{AgentIDs: f.AgentIDs, Statuses: f.Statuses, StopReason: string(f.StopReason), Active: f.Active,
 		Conversation: f.Conversation, Background: f.Background.Pointer()}
 	if f.AgentID != "" {
-		of.AgentIDs = append(of.AgentIDs, f.AgentID)
+		filter.AgentIDs = append(filter.AgentIDs, f.AgentID)
 	}
-	return of
+	return filter
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// The types of items that only streams and answers of runs have.
+// The types of items that occur only in the streams and answers of runs.
 const (
 	pingItem  = "ping"
 	errorItem = "error_message"
@@ -20,7 +20,7 @@ const (
 	usageItem = "usage_statistics"
 )
 
-// Answer is what an agent did for a request.
+// Answer is the whole answer of a run.
 type Answer struct {
 	Messages   []MessageItem `json:"messages" doc:"What the run made, in order."`
 	StopReason StopReason    `json:"stop_reason"`
@@ -31,14 +31,14 @@ type Answer struct {
 	Turns      rest.Null     `json:"turns"`
 }
 
-// StopReason is why a run ended.
+// StopReason says why a run ended.
 type StopReason struct {
 	MessageType string `json:"message_type" enum:"stop_reason"`
 	StopReason  string `json:"stop_reason" enum:"end_turn,error,llm_api_error,invalid_llm_response,invalid_tool_call,max_steps,max_tokens_exceeded,no_tool_call,tool_rule,cancelled,insufficient_credits,requires_approval,context_window_overflow_in_system_prompt"` //nolint:lll // a tag is one line
 	SeqID       *int64 `json:"seq_id,omitempty"`
 }
 
-// Usage is what the models of a run counted.
+// Usage counts the tokens of a run.
 type Usage struct {
 	MessageType      string   `json:"message_type" enum:"usage_statistics"`
 	PromptTokens     int      `json:"prompt_tokens"`
@@ -53,7 +53,7 @@ type Usage struct {
 	SeqID            *int64   `json:"seq_id,omitempty"`
 }
 
-// RunError is why a run failed.
+// RunError says why a run failed.
 type RunError struct {
 	MessageType string `json:"message_type" enum:"error_message"`
 	RunID       string `json:"run_id"`
@@ -71,10 +71,10 @@ type Ping struct {
 	RunID       string `json:"run_id"`
 	SeqID       *int64 `json:"seq_id"`
 
-	// Withdrawn is the id of a message of which pieces were sent, and which the log does not have.
+	// Withdrawn is the id of a message that was sent in part and is not in the log.
 	Withdrawn string `json:"withdrawn_message_id,omitempty"`
 
-	// Dropped are the ids of calls of which pieces were sent, and which their message does not have.
+	// Dropped are the ids of calls that were sent in part and are not in their message.
 	Dropped []string `json:"withdrawn_tool_call_ids,omitempty"`
 }
 
@@ -83,20 +83,20 @@ func PingOf(r loop.Run) Ping {
 	return Ping{ID: "ping-" + uuid.NewString(), Date: toTheSecond(time.Now()), MessageType: pingItem, RunID: r.ID}
 }
 
-// RunView shows the events of a run as its client wants them.
+// RunView turns the events of a run into items, as the run's client wants them.
 type RunView struct {
 	run     loop.Run
 	options ItemOptions
 }
 
-// ViewOf returns the view of a run's client.
+// ViewOf returns the view for a run's client.
 func ViewOf(r loop.Run) RunView {
 	var v view
-	_ = json.Unmarshal(r.Options.View, &v) // it was made by SendMessages
+	_ = json.Unmarshal(r.Options.View, &v) // SendMessages wrote the view
 	return RunView{r, ItemOptions{Types: v.Types, Speaker: v.Speaker, Argument: v.Argument, Made: true}}
 }
 
-// Items returns the items of an event. A message whose deltas were sent has only those that had none.
+// Items returns the items for an event. If deltas of a message were sent, it leaves out the items that they covered.
 func (v RunView) Items(e loop.Event) []any {
 	switch {
 	case e.Delta != nil:
@@ -121,14 +121,14 @@ func (v RunView) wants(kind string) bool {
 	return len(v.options.Types) == 0 || slices.Contains(v.options.Types, kind)
 }
 
-// ToolCallDelta is a piece of a call of a tool.
+// ToolCallDelta is a piece of a tool call.
 type ToolCallDelta struct {
 	Name       *string `json:"name"`
 	Arguments  *string `json:"arguments"`
 	ToolCallID *string `json:"tool_call_id"`
 }
 
-// ToolCallPiece is a message with a piece of a call.
+// ToolCallPiece is a message with a piece of a tool call.
 type ToolCallPiece struct {
 	MessageHead
 	ToolCall  ToolCallDelta `json:"tool_call"`
@@ -182,7 +182,7 @@ func (v RunView) usage(u loop.Usage) Usage {
 		CacheWriteTokens: &u.CacheWrite, ReasoningTokens: &u.Reasoning, ContextTokens: &u.Context}
 }
 
-// Answer returns the answer that the events of a run make, the last of which is its end.
+// Answer returns the whole answer of a run. events are all of the run's events; the last is its end.
 func (v RunView) Answer(events []loop.Event) Answer {
 	a := Answer{Messages: []MessageItem{}, RunID: v.run.ID}
 	for _, e := range events {
@@ -201,29 +201,29 @@ func (v RunView) Answer(events []loop.Event) Answer {
 	return a
 }
 
-// InterruptionOf returns the error of a stream whose run goes on later.
+// InterruptionOf returns the error for a stream that ends although its run goes on later.
 func InterruptionOf(r loop.Run) RunError {
 	return ViewOf(r).failure(loop.Failure{Type: loop.Interrupted, Text: loop.InterruptedText(r.ID)})
 }
 
-// OutageOf returns the error of a stream that ends because the database does not answer. The run goes on later.
+// OutageOf returns the error for a stream that ends because the database does not answer. The run goes on later.
 func OutageOf(r loop.Run) RunError {
 	return ViewOf(r).failure(loop.Failure{Type: "database_unavailable", Text: loop.OutageText(r.ID)})
 }
 
-// DeletionOf returns the error of a stream whose run's record was deleted.
+// DeletionOf returns the error for a stream that ends because the record of its run was deleted.
 func DeletionOf(r loop.Run) RunError {
 	return ViewOf(r).failure(loop.Failure{Type: "deleted", Text: "The record of run " + r.ID + " was deleted, and its " +
 		"stream with it. GET /v1/agents/" + r.AgentID + "/messages has what it said"})
 }
 
-// IsError reports whether an item is the error of a failed run, which streams send under a name.
+// IsError reports whether an item is the error of a failed run. Streams send that error as a named event.
 func IsError(item any) bool {
-	_, is := item.(RunError)
-	return is
+	_, isError := item.(RunError)
+	return isError
 }
 
-// IsErrorItem reports whether an item in JSON is the error of a failed run.
+// IsErrorItem reports whether an item, in JSON, is the error of a failed run.
 func IsErrorItem(item json.RawMessage) bool {
 	var head struct {
 		MessageType string `json:"message_type"`
@@ -231,8 +231,8 @@ func IsErrorItem(item json.RawMessage) bool {
 	return json.Unmarshal(item, &head) == nil && head.MessageType == errorItem
 }
 
-// Numbered returns the items of an event of a background run, the first of which has the number seq. It is loop.Loop's
-// Render.
+// Numbered returns the items for an event of a background run, numbered from seq. It serves as the Render of a
+// loop.Loop.
 func Numbered(r loop.Run, e loop.Event, seq int64) (all []json.RawMessage) {
 	for i, item := range ViewOf(r).Items(e) {
 		raw, err := json.Marshal(item)
@@ -244,18 +244,18 @@ func Numbered(r loop.Run, e loop.Event, seq int64) (all []json.RawMessage) {
 	return all
 }
 
-// withSeq returns an item with a number.
+// withSeq adds a number to an item.
 func withSeq(item json.RawMessage, seq int64) json.RawMessage {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(item, &fields) != nil {
 		return item
 	}
-	fields["seq_id"], _ = json.Marshal(seq) // a number
-	raw, _ := json.Marshal(fields)          // parsed JSON
+	fields["seq_id"], _ = json.Marshal(seq) // a number can be marshaled
+	raw, _ := json.Marshal(fields)          // the fields are parsed JSON
 	return raw
 }
 
-// Attach asks for the stream of a background run.
+// Attach is a request for the stream of a background run.
 type Attach struct {
 	AgentID rest.Opt[string]  `json:"agent_id,omitzero" doc:"The agent of a conversation named 'default'."`
 	RunID   rest.Opt[string]  `json:"run_id,omitzero" doc:"Of the conversation; the active one if absent."`

@@ -44,19 +44,19 @@ type RunStep struct {
 
 // StepOf returns a step in Letta's shape.
 func StepOf(s loop.Step) RunStep {
-	shown := RunStep{ID: s.ID, RunID: s.RunID, AgentID: s.AgentID, ProviderName: s.Provider, ProviderCategory: "base",
+	step := RunStep{ID: s.ID, RunID: s.RunID, AgentID: s.AgentID, ProviderName: s.Provider, ProviderCategory: "base",
 		Model: s.Model, ModelHandle: s.Handle, ContextWindowLimit: s.ContextWindow, PromptTokens: s.Prompt,
 		CompletionTokens: s.Completion, TotalTokens: s.Prompt + s.Completion, CachedTokens: s.Cached,
 		CacheWriteTokens: s.CacheWrite, ReasoningTokens: s.Reasoning, StopReason: s.StopReason, Status: s.Status,
 		ErrorType: s.ErrorType, Feedback: s.Feedback, Tags: append([]string{}, s.Tags...), Messages: []InternalMessage{},
 		CreatedAt: s.CreatedAt}
 	if s.Error != nil {
-		shown.ErrorData, _ = json.Marshal(map[string]string{"message": *s.Error}) // a text
+		step.ErrorData, _ = json.Marshal(map[string]string{"message": *s.Error}) // a text can be marshaled
 	}
-	return shown
+	return step
 }
 
-// StepMetrics is how long a step took.
+// StepMetrics says how long a step took.
 type StepMetrics struct {
 	ID             string    `json:"id"`
 	RunID          string    `json:"run_id"`
@@ -79,7 +79,7 @@ func StepMetricsOf(s loop.Step) StepMetrics {
 		RequestStartNS: began, RequestNS: s.ModelNS}
 }
 
-// Feedback is what a client thinks of a step.
+// Feedback is a client's opinion of a step.
 type Feedback struct {
 	Feedback rest.Opt[string]   `json:"feedback,omitzero" enum:"positive,negative" doc:"Null deletes it."`
 	Tags     rest.Opt[[]string] `json:"tags,omitzero" doc:"Replace those of the step."`
@@ -97,15 +97,15 @@ type StepFilter struct {
 	OrderBy     string         `query:"order_by" enum:"created_at"`
 }
 
-// Filter returns the filter in the loop's terms.
-func (f StepFilter) Filter() (of loop.StepFilter, err error) {
-	of = loop.StepFilter{AgentID: f.AgentID, Model: f.Model, Tags: f.Tags, Feedback: f.Feedback,
+// Filter returns the loop's filter. A 422 if a time cannot be read.
+func (f StepFilter) Filter() (filter loop.StepFilter, err error) {
+	filter = loop.StepFilter{AgentID: f.AgentID, Model: f.Model, Tags: f.Tags, Feedback: f.Feedback,
 		HasFeedback: f.HasFeedback.Pointer()}
-	if of.From, err = recall.ParseStart(f.From, time.UTC); err != nil {
-		return of, rest.Unprocessable("query.start_date", "expected a time in ISO 8601, such as 2026-01-31T12:30:00Z")
+	if filter.From, err = recall.ParseStart(f.From, time.UTC); err != nil {
+		return filter, rest.Unprocessable("query.start_date", "expected a time in ISO 8601, such as 2026-01-31T12:30:00Z")
 	}
-	if of.To, err = recall.ParseEnd(f.To, time.UTC); err != nil {
-		return of, rest.Unprocessable("query.end_date", "expected a time in ISO 8601, such as 2026-01-31T12:30:00Z")
+	if filter.To, err = recall.ParseEnd(f.To, time.UTC); err != nil {
+		return filter, rest.Unprocessable("query.end_date", "expected a time in ISO 8601, such as 2026-01-31T12:30:00Z")
 	}
-	return of, nil
+	return filter, nil
 }

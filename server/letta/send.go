@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// SendMessages asks an agent to answer messages. Exactly one of messages and input is given.
+// SendMessages is a request for an agent's answer to messages. Exactly one of Messages and Input must be set.
 type SendMessages struct {
 	Messages     []SentMessage           `json:"messages,omitempty" doc:"Messages, approvals, or results of tools."`
 	Input        rest.Opt[SentContent]   `json:"input,omitzero" doc:"In place of messages: one message of the user."`
@@ -36,13 +36,13 @@ type SendMessages struct {
 	UnservedOfRun
 }
 
-// OfDefault is part of a body of routes that work on an agent's default conversation.
+// OfDefault is the body field that names the conversation, on routes that always work on the default one.
 type OfDefault struct {
 	Conversation rest.Opt[string] `json:"conversation_id,omitzero" doc:"Only that of the route: others have their own."`
 }
 
-// CheckConversation returns a 422 for a request that names another conversation than its route works on. elsewhere is
-// the route of others.
+// CheckConversation returns a 422 if the body names another conversation than the path. elsewhere is the route for
+// other conversations.
 func (o OfDefault) CheckConversation(path, elsewhere string) error {
 	if id := o.Conversation.Value; id != "" && id != path {
 		return rest.Unprocessable("body.conversation_id", "is another conversation than that of the route: send "+elsewhere+
@@ -51,8 +51,8 @@ func (o OfDefault) CheckConversation(path, elsewhere string) error {
 	return nil
 }
 
-// UnservedOfRun are fields of Letta's that ask for what Loci does not do. Clients send them empty; any content is
-// refused.
+// UnservedOfRun are fields of Letta's for things that Loci does not do. Clients send them empty; Loci refuses any
+// content.
 type UnservedOfRun struct {
 	Callback    rest.Opt[string] `json:"callback_url,omitzero" deprecated:"true" doc:"Not served: leave it out."`
 	Thinking    rest.Opt[string] `json:"enable_thinking,omitzero" deprecated:"true" doc:"Not served: leave it out."`
@@ -81,14 +81,14 @@ func (u UnservedOfRun) check() error {
 	return nil
 }
 
-// ClientSkill is a text that the client has, of which the model is told.
+// ClientSkill is a text that the client holds. The model is told about it.
 type ClientSkill struct {
 	Name        string `json:"name" minLength:"1"`
 	Description string `json:"description"`
 	Location    string `json:"location" doc:"Where the client's tools find it."`
 }
 
-// SentMessage is a message of the client, an answer to requests for approval, or results of tools that the client ran.
+// SentMessage is a message of the client, its answer to requests for approval, or results of tools that it ran.
 type SentMessage struct {
 	Type      rest.Opt[string]         `json:"type,omitzero" doc:"message, approval or tool_return."`
 	Role      rest.Opt[string]         `json:"role,omitzero" doc:"user, system or assistant."`
@@ -105,7 +105,7 @@ type SentMessage struct {
 	Returns   rest.Opt[[]SentApproval] `json:"tool_returns,omitzero" doc:"Results of tools that the client ran."`
 }
 
-// SentApproval approves or denies a call, or is the result of a tool.
+// SentApproval approves or denies a call, or gives the result of a tool.
 type SentApproval struct {
 	Type    rest.Opt[string]      `json:"type,omitzero" doc:"approval or tool."`
 	CallID  string                `json:"tool_call_id" minLength:"1"`
@@ -117,7 +117,7 @@ type SentApproval struct {
 	Stderr  rest.Opt[[]string]    `json:"stderr,omitzero"`
 }
 
-// ClientTool is a tool that the client runs: the run stops with requires_approval when the model calls it.
+// ClientTool is a tool that the client runs. When the model calls it, the run stops with requires_approval.
 type ClientTool struct {
 	Name        string           `json:"name" minLength:"1" maxLength:"64" pattern:"^[a-zA-Z0-9_-]+$"`
 	Description rest.Opt[string] `json:"description,omitzero"`
@@ -130,7 +130,7 @@ const (
 	mostSteps    = 1_000
 )
 
-// CheckAgent returns a 422 for a request that names another agent than that of its path.
+// CheckAgent returns a 422 if the body names another agent than the path.
 func (m SendMessages) CheckAgent(path string) error {
 	if id := m.AgentID.Value; id != "" && id != path {
 		return rest.Unprocessable("body.agent_id", "is another agent than that of the path: leave it out")
@@ -138,7 +138,7 @@ func (m SendMessages) CheckAgent(path string) error {
 	return nil
 }
 
-// Request returns the run that is asked for. streaming says whether the answer is a stream.
+// Request returns the run to start. streaming says whether the answer is a stream.
 func (m SendMessages) Request(streaming bool) (loop.Request, error) {
 	r := loop.Request{Background: m.Background.Value, Options: loop.Options{Model: notEmpty(m.Model),
 		System: cmp.Or(notEmpty(m.System), notEmpty(m.SystemAlias)), StreamTokens: m.StreamTokens.Value,
@@ -155,7 +155,7 @@ func (m SendMessages) Request(streaming bool) (loop.Request, error) {
 		return r, err
 	}
 	messages := m.Messages
-	if in := m.Input.Pointer(); in != nil {
+	if input := m.Input.Pointer(); input != nil {
 		if messages != nil {
 			return r, rest.Unprocessable("body.input", "cannot stand beside messages: give one of them")
 		}
@@ -164,15 +164,15 @@ func (m SendMessages) Request(streaming bool) (loop.Request, error) {
 	if len(messages) == 0 {
 		return r, rest.Unprocessable("body", "expected messages, with at least one, or input")
 	}
-	for i, sent := range messages {
-		if err := sent.addTo(&r, fmt.Sprintf("body.messages[%d]", i)); err != nil {
+	for i, message := range messages {
+		if err := message.addTo(&r, fmt.Sprintf("body.messages[%d]", i)); err != nil {
 			return r, err
 		}
 	}
 	return r, nil
 }
 
-// addClientTools adds the client's tools and skills to a request.
+// addClientTools adds the client's tools and skills to a run.
 func (m SendMessages) addClientTools(r *loop.Request) error {
 	names := map[string]bool{}
 	for i, t := range m.ClientTools.Value {
@@ -203,7 +203,7 @@ func (m SendMessages) checkStreaming(streaming bool) error {
 	return nil
 }
 
-// view is how a client sees the messages of its run.
+// view says how a client sees the messages of its run.
 type view struct {
 	Types    []string `json:"types,omitempty"`
 	Speaker  string   `json:"speaker,omitempty"`
@@ -215,14 +215,14 @@ func (m SendMessages) view() json.RawMessage {
 	if !m.Speech.Set || m.Speech.Null || m.Speech.Value {
 		v.Speaker, v.Argument = cmp.Or(m.SpeechTool.Value, speechTool), cmp.Or(m.SpeechArg.Value, speechArgument)
 	}
-	raw, _ := json.Marshal(v) // strings
+	raw, _ := json.Marshal(v) // strings can be marshaled
 	return raw
 }
 
-// addTo adds a message to a request.
-func (m SentMessage) addTo(r *loop.Request, at string) error {
+// addTo adds the message to a run. place is the message's place in the body.
+func (m SentMessage) addTo(r *loop.Request, place string) error {
 	if m.BatchItem.Value != "" {
-		return rest.Unprocessable(at+".batch_item_id", "this server has no batches of requests; leave it out")
+		return rest.Unprocessable(place+".batch_item_id", "this server has no batches of requests; leave it out")
 	}
 	kind := m.Type.Value
 	if kind == "" && (m.Approve.Pointer() != nil || m.RequestID.Pointer() != nil || m.Approvals.Pointer() != nil) {
@@ -230,22 +230,22 @@ func (m SentMessage) addTo(r *loop.Request, at string) error {
 	}
 	switch {
 	case kind == "approval":
-		return m.addApproval(r, at)
+		return m.addApproval(r, place)
 	case kind == "tool_return" || kind == "" && m.Returns.Pointer() != nil:
-		return m.addReturns(r, at+".tool_returns", m.Returns.Value)
+		return m.addReturns(r, place+".tool_returns", m.Returns.Value)
 	case kind != "" && kind != "message":
-		return rest.Unprocessable(at+".type", fmt.Sprintf("expected one of message, approval, tool_return. Got: %q", kind))
+		return rest.Unprocessable(place+".type", fmt.Sprintf("expected one of message, approval, tool_return. Got: %q", kind))
 	}
 	role := recall.Role(m.Role.Value)
 	if role != recall.User && role != recall.System && role != recall.Assistant {
-		return rest.Unprocessable(at+".role", fmt.Sprintf("expected one of user, system, assistant. Got: %q", role))
+		return rest.Unprocessable(place+".role", fmt.Sprintf("expected one of user, system, assistant. Got: %q", role))
 	}
-	parts, err := partsOf(m.Content.Value, at+".content")
+	parts, err := partsOf(m.Content.Value, place+".content")
 	if err != nil {
 		return err
 	}
 	if len(parts) == 0 {
-		return rest.Unprocessable(at+".content", "expected a text, or a list of texts and images")
+		return rest.Unprocessable(place+".content", "expected a text, or a list of texts and images")
 	}
 	d := m.draft(role)
 	d.Content = parts
@@ -258,11 +258,12 @@ func (m SentMessage) draft(role recall.Role) recall.Draft {
 		GroupID: m.Group.Pointer()}
 }
 
-// addApproval adds approvals, and results among them. An older client approves a message as a whole.
-func (m SentMessage) addApproval(r *loop.Request, at string) error {
+// addApproval adds approvals and denials, and the results among them. Older clients decide on all calls of a message at
+// once.
+func (m SentMessage) addApproval(r *loop.Request, place string) error {
 	var returns []SentApproval
 	for i, a := range m.Approvals.Value {
-		result, err := a.isResult(fmt.Sprintf("%s.approvals[%d]", at, i))
+		result, err := a.isResult(fmt.Sprintf("%s.approvals[%d]", place, i))
 		if err != nil {
 			return err
 		}
@@ -276,20 +277,20 @@ func (m SentMessage) addApproval(r *loop.Request, at string) error {
 	approve := m.Approve.Pointer()
 	switch {
 	case len(m.Approvals.Value) > 0 && approve != nil && m.contradicts(*approve):
-		return rest.Unprocessable(at+".approve", "it contradicts approvals: leave it out")
+		return rest.Unprocessable(place+".approve", "it contradicts approvals: leave it out")
 	case len(m.Approvals.Value) == 0 && approve != nil:
 		r.Approvals = append(r.Approvals, loop.Approval{MessageID: m.RequestID.Value, Approve: *approve,
 			Reason: m.Reason.Value, OTID: m.OTID.Value, GroupID: m.Group.Value})
 		return nil
 	case len(m.Approvals.Value) == 0:
-		return rest.Unprocessable(at+".approvals", "expected at least one")
+		return rest.Unprocessable(place+".approvals", "expected at least one")
 	case len(returns) == 0:
 		return nil
 	}
-	return m.addReturns(r, at+".approvals", returns)
+	return m.addReturns(r, place+".approvals", returns)
 }
 
-// contradicts reports whether one of the message's approvals is another decision than that of the message as a whole.
+// contradicts reports whether any approval in the message differs from the decision on the message as a whole.
 func (m SentMessage) contradicts(approve bool) bool {
 	return slices.ContainsFunc(m.Approvals.Value, func(a SentApproval) bool {
 		decided := a.Approve.Pointer()
@@ -297,29 +298,30 @@ func (m SentMessage) contradicts(approve bool) bool {
 	})
 }
 
-// isResult reports whether it is the result of a tool. Its type says so; without a type, a tool_return that is not
-// null. A field of the other kind is refused unless it is null.
-func (a SentApproval) isResult(at string) (bool, error) {
+// isResult reports whether a is the result of a tool. The type decides; without a type, a tool_return other than null
+// does. A 422 if a field of the other kind is set. place is the place in the body.
+func (a SentApproval) isResult(place string) (bool, error) {
 	result := a.Return.Pointer() != nil
 	switch kind := a.Type.Value; {
 	case kind == "tool":
 		return true, nil
 	case kind != "" && kind != "approval":
-		return false, rest.Unprocessable(at+".type", fmt.Sprintf("expected one of approval, tool. Got: %q", db.Short(kind)))
+		return false, rest.Unprocessable(place+".type", fmt.Sprintf("expected one of approval, tool. Got: %q",
+			db.Short(kind)))
 	case kind == "approval" && result:
-		return false, rest.Unprocessable(at+".tool_return", "an approval has no result: leave it out, or send type tool")
+		return false, rest.Unprocessable(place+".tool_return", "an approval has no result: leave it out, or send type tool")
 	case result:
 		return true, nil
 	case a.Approve.Pointer() == nil:
-		return false, rest.Unprocessable(at+".approve", "expected true or false")
+		return false, rest.Unprocessable(place+".approve", "expected true or false")
 	}
 	return false, nil
 }
 
-func (m SentMessage) addReturns(r *loop.Request, at string, returns []SentApproval) error {
+func (m SentMessage) addReturns(r *loop.Request, place string, returns []SentApproval) error {
 	d := m.draft(recall.Tool)
 	for i, a := range returns {
-		parts, err := partsOf(a.Return.Value, fmt.Sprintf("%s[%d].tool_return", at, i))
+		parts, err := partsOf(a.Return.Value, fmt.Sprintf("%s[%d].tool_return", place, i))
 		if err != nil {
 			return err
 		}
@@ -329,18 +331,18 @@ func (m SentMessage) addReturns(r *loop.Request, at string, returns []SentApprov
 		d.Content = append(d.Content, p)
 	}
 	if len(d.Content) == 0 {
-		return rest.Unprocessable(at, "expected at least one")
+		return rest.Unprocessable(place, "expected at least one")
 	}
 	r.Input = append(r.Input, d)
 	return nil
 }
 
-// partsOf returns a content as parts of a message.
-func partsOf(content SentContent, at string) (parts []recall.Part, err error) {
+// partsOf returns a content as parts of a message. place is the content's place in the body.
+func partsOf(content SentContent, place string) (parts []recall.Part, err error) {
 	for i, p := range content {
 		part := recall.Part{Type: recall.PartType(p.Type), Text: p.Text, Source: json.RawMessage(p.Source)}
 		if part.Type == recall.Image && part.Source == nil {
-			return nil, rest.Unprocessable(fmt.Sprintf("%s[%d].source", at, i),
+			return nil, rest.Unprocessable(fmt.Sprintf("%s[%d].source", place, i),
 				"expected required property source to be present")
 		}
 		parts = append(parts, part)

@@ -6,7 +6,7 @@ import (
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// Step is the answer to a step of an agent's loop.
+// Step is the answer to a step of an agent loop that runs outside of the server.
 type Step struct {
 	ConversationID *string `json:"conversation_id" doc:"Null for the agent's default conversation."`
 
@@ -19,11 +19,11 @@ type Step struct {
 
 	Reason *string `json:"stop_reason" doc:"tool_rule or max_tokens_exceeded, if that ends the turn; else null."`
 
-	// The model's turn, with the prompt's request; the caller's, to run the calls; or the user's.
+	// model: send the request of prompt to the model; calls: run the calls; user: wait for the user.
 	Next string `json:"next" enum:"model,calls,user" doc:"Whose turn it is; the user's if the answer calls no tool."`
 }
 
-// StepResult is what a memory tool returned.
+// StepResult is the result of a memory tool.
 type StepResult struct {
 	ToolCallID string `json:"tool_call_id"`
 	Name       string `json:"name" doc:"Of the tool."`
@@ -54,7 +54,7 @@ func (s *Step) AddResults(calls []loop.OutsideCall) {
 	}
 }
 
-// SetNext adds what follows an answer with an ending, as chat names it.
+// SetNext sets what comes next. ending is how the model's answer ended, as package chat names it.
 func (s *Step) SetNext(next loop.Next, ending string) (err error) {
 	for _, c := range next.Calls {
 		s.Calls = append(s.Calls, stepCallOf(c))
@@ -67,7 +67,7 @@ func (s *Step) SetNext(next loop.Next, ending string) (err error) {
 	case next.GaveUp:
 		s.Next, s.Reason = "user", new(loop.NoToolCall)
 	case s.Refused != nil && (s.Refused.Closed || next.Empty || next.Prompt.Unasked && !s.Refused.AskAgain):
-		s.Next = "user" // the view has no message to answer, or one of a turn that failed before
+		s.Next = "user" // the view has no message to answer, or only one of a turn that failed before
 	case (next.Answered || next.Prompt.Answered) && !next.Reminded && ending != chat.Paused:
 		s.Next = "user"
 	}
@@ -78,12 +78,12 @@ func (s *Step) SetNext(next loop.Next, ending string) (err error) {
 	return err
 }
 
-// StepResultOf returns a call of a memory tool that has a result.
+// StepResultOf returns the result of a call of a memory tool.
 func StepResultOf(c recall.AnsweredCall) StepResult {
 	return StepResult{ToolCallID: c.CallID, Name: c.Name, Status: statusOf(*c.Result), Return: c.Result.Text}
 }
 
-// stepCallOf returns a call that has no result.
+// stepCallOf returns a call without a result.
 func stepCallOf(c loop.OutsideCall) StepCall {
 	call := StepCall{ToolCallID: c.CallID, Name: c.Name, Arguments: c.Input, Reason: "own_tool"}
 	if c.NeedsApproval {

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// Tool is a tool in Letta's shape. Built-in tools have no source code to show, and cannot be changed.
+// Tool is a tool in Letta's shape. Built-in tools have no source code, and cannot be changed.
 type Tool struct {
 	ID                      string          `json:"id"`
 	Name                    string          `json:"name"`
@@ -35,8 +35,7 @@ type Tool struct {
 	db.Makers
 }
 
-// Letta's types of tools: those that come with a folder, the other built-in ones, and those of an organization's own
-// programs.
+// Letta's types of tools: tools that come with a folder, other built-in tools, and an organization's own tools.
 const (
 	typeFiles  = "letta_files_core"
 	typeCore   = "letta_core"
@@ -53,7 +52,7 @@ func ToolOf(t tool.Tool) Tool {
 		SourceType: "python", Tags: []string{}, ToolType: kind, ReturnCharLimit: tool.MaxChars}
 }
 
-// CustomToolOf returns a definition in Letta's shape.
+// CustomToolOf returns a custom tool in Letta's shape.
 func CustomToolOf(t agent.CustomTool) Tool {
 	return Tool{ID: t.ID, Name: t.Name, Description: t.Description, SourceCode: t.Source, SourceType: t.SourceType,
 		JSONSchema: t.Schema, ArgsJSONSchema: t.ArgsSchema, Tags: t.Tags, ToolType: typeCustom,
@@ -70,7 +69,7 @@ type RunTool struct {
 	RecallScope  rest.Opt[string] `json:"recall_scope,omitzero" enum:"agent,conversation" doc:"Narrows the agent's."`
 }
 
-// ToolRun is the result of a tool. Files are those that the tool opened, for callers who keep their own prompt.
+// ToolRun is the result of a tool. Files are the files that the tool opened, for callers that build their own prompt.
 type ToolRun struct {
 	Status      string         `json:"status" enum:"success,error"`
 	Return      string         `json:"func_return"`
@@ -92,11 +91,11 @@ type ToolFilter struct {
 	OnlyLetta bool     `query:"return_only_letta_tools" doc:"Only built-in tools."`
 }
 
-// toolTypes are Letta's.
+// toolTypes are Letta's types of tools.
 var toolTypes = []string{typeCustom, typeCore, "letta_memory_core", "letta_multi_agent_core", "letta_sleeptime_core",
 	"letta_voice_sleeptime_core", "letta_builtin", typeFiles, "external_langchain", "external_composio", "external_mcp"}
 
-// Filter returns the store's filter, and the built-in tools that the list has. ErrInvalid for a type that Letta does
+// Filter returns the filter for custom tools, and the built-in tools that match. ErrInvalid for a type that Letta does
 // not have.
 func (f ToolFilter) Filter(builtin []tool.Tool) (agent.ToolFilter, []Tool, error) {
 	var err error
@@ -106,30 +105,30 @@ func (f ToolFilter) Filter(builtin []tool.Tool) (agent.ToolFilter, []Tool, error
 	if f.Without, err = readToolTypes("exclude_tool_types", f.Without); err != nil {
 		return agent.ToolFilter{}, nil, err
 	}
-	own := slices.DeleteFunc(rest.Each(builtin, ToolOf), f.excludes)
+	matching := slices.DeleteFunc(rest.Each(builtin, ToolOf), f.excludes)
 	custom := agent.ToolFilter{Names: f.Names, IDs: f.IDs, Contains: f.Search,
 		None: f.OnlyLetta || f.lacksType(typeCustom)}
 	if f.Name != "" {
 		custom.None = custom.None || len(f.Names) > 0 && !slices.Contains(f.Names, f.Name)
 		custom.Names = []string{f.Name}
 	}
-	for _, t := range own {
+	for _, t := range matching {
 		custom.Builtin = append(custom.Builtin, t.ID)
 	}
-	return custom, own, nil
+	return custom, matching, nil
 }
 
-func readToolTypes(name string, given []string) (types []string, err error) {
-	for _, list := range given {
-		for one := range strings.SplitSeq(list, ",") {
-			if one = strings.TrimSpace(one); one == "" {
+func readToolTypes(name string, values []string) (types []string, err error) {
+	for _, list := range values {
+		for kind := range strings.SplitSeq(list, ",") {
+			if kind = strings.TrimSpace(kind); kind == "" {
 				continue
 			}
-			if !slices.Contains(toolTypes, one) {
-				return nil, db.Invalid("%s: there is no type %q; the types are %s", name, db.Short(one),
+			if !slices.Contains(toolTypes, kind) {
+				return nil, db.Invalid("%s: there is no type %q; the types are %s", name, db.Short(kind),
 					strings.Join(toolTypes, ", "))
 			}
-			types = append(types, one)
+			types = append(types, kind)
 		}
 	}
 	return types, nil
@@ -139,7 +138,7 @@ func (f ToolFilter) lacksType(kind string) bool {
 	return len(f.Types) > 0 && !slices.Contains(f.Types, kind) || slices.Contains(f.Without, kind)
 }
 
-// excludes reports whether the list lacks a built-in tool.
+// excludes reports whether the filter rejects a built-in tool.
 func (f ToolFilter) excludes(t Tool) bool {
 	return f.Name != "" && t.Name != f.Name ||
 		len(f.Names) > 0 && !slices.Contains(f.Names, t.Name) ||

@@ -13,11 +13,11 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// ruleTypes are the types of rules of tools.
+// ruleTypes are the types of tool rules.
 var ruleTypes = []string{"run_first", "exit_loop", "continue_loop", "conditional", "constrain_child_tools",
 	"max_count_per_step", "parent_last_tool", "required_before_exit", requiresApproval}
 
-// ToolRule is a rule of a request. A rule of any type may have the fields of the others.
+// ToolRule is a rule in a request. It may have the fields of any type of rule.
 type ToolRule struct{ rest.Object }
 
 // Schema implements huma.SchemaProvider.
@@ -29,7 +29,7 @@ func (ToolRule) Schema(rest.Registry) *rest.Schema {
 	return s
 }
 
-// ruleFields are the fields of rules, each with what it says.
+// ruleFields maps the fields of rules to their descriptions.
 var ruleFields = map[string]string{
 	"type":                   "One of " + strings.Join(ruleTypes, ", ") + ".",
 	"tool_name":              "The tool that the rule is about.",
@@ -43,7 +43,7 @@ var ruleFields = map[string]string{
 	"child_arg_nodes":        "Not served: leave it out.",
 }
 
-// ToolRuleNames returns the tools that stored rules name.
+// ToolRuleNames returns the names of all tools in stored rules.
 func ToolRuleNames(rules json.RawMessage) (names []string) {
 	var list []struct {
 		Tool     string             `json:"tool_name"`
@@ -51,7 +51,7 @@ func ToolRuleNames(rules json.RawMessage) (names []string) {
 		Outputs  map[string]*string `json:"child_output_mapping"`
 		Default  *string            `json:"default_child"`
 	}
-	_ = json.Unmarshal(rules, &list) // older rules were not checked
+	_ = json.Unmarshal(rules, &list) // older rules were stored unchecked
 	for _, r := range list {
 		names = append(append(names, r.Tool), r.Children...)
 		for _, child := range r.Outputs {
@@ -67,31 +67,32 @@ func ToolRuleNames(rules json.RawMessage) (names []string) {
 	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
 }
 
-// prefilled are fields of rules that set arguments of calls before the model does.
+// prefilled are the fields of rules that set arguments of calls in advance.
 var prefilled = []string{"args", "child_arg_nodes"}
 
-// checkArguments returns a 422 for a rule that sets arguments of calls.
-func checkArguments(raw rest.Object, at string) error {
+// checkArguments returns a 422 for a rule that sets arguments of calls. place is the rule's place in the body.
+func checkArguments(raw rest.Object, place string) error {
 	var fields map[string]json.RawMessage
-	_ = json.Unmarshal(raw, &fields) // it is an object
+	_ = json.Unmarshal(raw, &fields) // the schema says that it is an object
 	for _, name := range prefilled {
 		if value := string(fields[name]); value != "" && value != "null" && value != "{}" && value != "[]" {
-			return rest.Unprocessable(at+"."+name, "this server sets no arguments of calls, which are what the model writes: "+
-				"leave it out, and tell the model in its instructions")
+			return rest.Unprocessable(place+"."+name,
+				"this server sets no arguments of calls, which are what the model writes: "+
+					"leave it out, and tell the model in its instructions")
 		}
 	}
 	return nil
 }
 
-// toolRules returns the rules of a request without repeated ones, nil if it has none. Rules that differ only in fields
-// that are null are the same. A 422 for a rule without a tool or of an unknown type, for a count without a limit, for
-// children that are not named, and for arguments.
-func toolRules(given []ToolRule) (json.RawMessage, error) {
-	if given == nil {
+// toolRules returns the rules of a request without duplicates; nil if there are none. Rules that differ only in null
+// fields are duplicates. A 422 for a rule without a tool, of an unknown type, with a count but no limit, without names
+// of its children, or with arguments.
+func toolRules(sent []ToolRule) (json.RawMessage, error) {
+	if sent == nil {
 		return nil, nil
 	}
-	kept, read := []rest.Object{}, []map[string]any{}
-	for i, rule := range given {
+	distinct, values := []rest.Object{}, []map[string]any{}
+	for i, rule := range sent {
 		raw := rule.Object
 		var r struct {
 			Type string          `json:"type"`
@@ -102,47 +103,47 @@ func toolRules(given []ToolRule) (json.RawMessage, error) {
 			Outputs  map[string]json.RawMessage `json:"child_output_mapping"`
 			Default  *string                    `json:"default_child"`
 		}
-		at := fmt.Sprintf("body.tool_rules[%d]", i)
+		place := fmt.Sprintf("body.tool_rules[%d]", i)
 		if json.Unmarshal(raw, &r) != nil || r.Tool == "" {
-			return nil, rest.Unprocessable(at+".tool_name", "required: the name of a tool")
+			return nil, rest.Unprocessable(place+".tool_name", "required: the name of a tool")
 		}
 		if !slices.Contains(ruleTypes, r.Type) {
-			return nil, rest.Unprocessable(at+".type", fmt.Sprintf("expected one of %s. Got: %.50q",
+			return nil, rest.Unprocessable(place+".type", fmt.Sprintf("expected one of %s. Got: %.50q",
 				strings.Join(ruleTypes, ", "), r.Type))
 		}
 		if r.Type == "constrain_child_tools" && len(r.Children) == 0 {
-			return nil, rest.Unprocessable(at+".children", "required: the tools that may be called after it")
+			return nil, rest.Unprocessable(place+".children", "required: the tools that may be called after it")
 		}
 		if r.Type == "conditional" && len(r.Outputs) == 0 && r.Default == nil {
-			return nil, rest.Unprocessable(at+".child_output_mapping",
+			return nil, rest.Unprocessable(place+".child_output_mapping",
 				"required: the tools that may be called after it, by what it returns")
 		}
 		if limit := 0; r.Type == "max_count_per_step" && (json.Unmarshal(r.Max, &limit) != nil || limit < 1) {
-			return nil, rest.Unprocessable(at+".max_count_limit", "required: how often the tool may be called, 1 or more")
+			return nil, rest.Unprocessable(place+".max_count_limit", "required: how often the tool may be called, 1 or more")
 		}
-		if err := checkArguments(raw, at); err != nil {
+		if err := checkArguments(raw, place); err != nil {
 			return nil, err
 		}
 		var value map[string]any
-		_ = json.Unmarshal(raw, &value) // it was read above
+		_ = json.Unmarshal(raw, &value) // raw was decoded above
 		maps.DeleteFunc(value, func(_ string, v any) bool { return v == nil })
-		if !slices.ContainsFunc(read, func(other map[string]any) bool { return reflect.DeepEqual(value, other) }) {
-			kept, read = append(kept, raw), append(read, value)
+		if !slices.ContainsFunc(values, func(earlier map[string]any) bool { return reflect.DeepEqual(value, earlier) }) {
+			distinct, values = append(distinct, raw), append(values, value)
 		}
 	}
-	return chat.Encode(kept), nil
+	return chat.Encode(distinct), nil
 }
 
-// requiresApproval is the type of the rule by which calls of a tool wait for the client's approval.
+// requiresApproval is the type of rule that makes a tool's calls wait for the client's approval.
 const requiresApproval = "requires_approval"
 
-// Approval says whether calls of a tool wait for approval. One of Letta's clients writes the field's other name.
+// Approval says whether calls of a tool wait for approval. One of Letta's clients sends the Alias.
 type Approval struct {
 	Requires rest.Opt[bool] `json:"requires_approval,omitzero" doc:"Whether calls of the tool wait for approval."`
 	Alias    rest.Opt[bool] `json:"body_requires_approval,omitzero" deprecated:"true" doc:"In place of requires_approval."`
 }
 
-// Required returns what a body says, or else what the query says. A 422 if neither says anything.
+// Required returns the decision: from the body or else from the query. A 422 if neither has one.
 func (a Approval) Required(query rest.Opt[bool]) (bool, error) {
 	said := cmp.Or(a.Requires.Pointer(), a.Alias.Pointer(), query.Pointer())
 	if said == nil {
@@ -151,24 +152,24 @@ func (a Approval) Required(query rest.Opt[bool]) (bool, error) {
 	return *said, nil
 }
 
-// WithApproval returns stored rules changed so that calls of a tool wait for approval, or do not. It returns nil if
+// WithApproval returns stored rules, changed so that calls of a tool wait for approval or do not. It returns nil if
 // nothing changes.
 func WithApproval(rules json.RawMessage, tool string, required bool) json.RawMessage {
 	var list []rest.Object
-	_ = json.Unmarshal(rules, &list) // older rules were not checked
-	kept := slices.DeleteFunc(append([]rest.Object{}, list...), func(raw rest.Object) bool {
+	_ = json.Unmarshal(rules, &list) // older rules were stored unchecked
+	others := slices.DeleteFunc(append([]rest.Object{}, list...), func(raw rest.Object) bool {
 		var r struct {
 			Type string `json:"type"`
 			Tool string `json:"tool_name"`
 		}
 		return json.Unmarshal(raw, &r) == nil && r.Type == requiresApproval && r.Tool == tool
 	})
-	switch had := len(kept) < len(list); {
-	case had == required:
+	switch wasRequired := len(others) < len(list); {
+	case wasRequired == required:
 		return nil
 	case required:
 		rule := chat.Encode(map[string]string{"tool_name": tool, "type": requiresApproval})
-		kept = append(kept, rest.Object(rule))
+		others = append(others, rest.Object(rule))
 	}
-	return chat.Encode(kept)
+	return chat.Encode(others)
 }

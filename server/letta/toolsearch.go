@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// ToolSearch asks for the tools that fit a query.
+// ToolSearch is a request for tools that match a query.
 type ToolSearch struct {
 	Query rest.Opt[string]   `json:"query,omitzero" doc:"All tools if absent or blank."`
 	Mode  rest.Opt[string]   `json:"search_mode,omitzero" enum:"vector,fts,hybrid" doc:"hybrid if absent"`
@@ -29,8 +29,8 @@ type FoundTool struct {
 	Explanation *rank.HitExplanation `json:"explain,omitempty" doc:"How it was ranked, with explain=true."`
 }
 
-// Found returns the tools that a search finds among some, and how each was ranked if explain is true. rank ranks their
-// texts. Without a query all are found.
+// Found returns the tools that match the query, best first; without a query, all tools. rankTexts ranks the tools'
+// texts. explain adds an explanation to each result.
 func (q ToolSearch) Found(tools []Tool, explain bool,
 	rankTexts func(query string, texts []string, arms rank.Arms) rank.Ranking) []FoundTool {
 	if tags := q.Tags.Value; len(tags) > 0 {
@@ -38,30 +38,30 @@ func (q ToolSearch) Found(tools []Tool, explain bool,
 			return !slices.ContainsFunc(t.Tags, func(tag string) bool { return slices.Contains(tags, tag) })
 		})
 	}
-	found, limit := []FoundTool{}, cmp.Or(q.Limit.Value, DefaultFound)
+	results, limit := []FoundTool{}, cmp.Or(q.Limit.Value, DefaultFound)
 	texts := rest.Each(tools, Tool.text)
 	query := strings.TrimSpace(q.Query.Value)
 	if query == "" {
 		for i, t := range tools[:min(len(tools), limit)] {
-			found = append(found, FoundTool{Tool: t, Text: texts[i]})
+			results = append(results, FoundTool{Tool: t, Text: texts[i]})
 		}
-		return found
+		return results
 	}
 	ranked := rankTexts(query, texts, rank.Arms{Words: q.Mode.Value != "vector", Meaning: q.Mode.Value != "fts"})
 	for _, r := range ranked.Rows[:min(len(ranked.Rows), limit)] {
-		found = append(found, FoundTool{Tool: tools[r.ID], Text: texts[r.ID], Score: r.Score,
+		results = append(results, FoundTool{Tool: tools[r.ID], Text: texts[r.ID], Score: r.Score,
 			WordsRank: rankOf(r.WordsRank), MeaningRank: rankOf(r.MeaningRank)})
 		if explain {
-			found[len(found)-1].Explanation = ranked.ExplainHit(r.ID, texts[r.ID])
+			results[len(results)-1].Explanation = ranked.ExplainHit(r.ID, texts[r.ID])
 		}
 	}
-	if explain && len(found) > 0 {
-		found[0].Explanation.Search = ranked.Explanation()
+	if explain && len(results) > 0 {
+		results[0].Explanation.Search = ranked.Explanation()
 	}
-	return found
+	return results
 }
 
-// rankOf returns a rank; nil for 0.
+// rankOf returns a pointer to a rank; nil for 0.
 func rankOf(rank int) *int {
 	if rank == 0 {
 		return nil
@@ -69,7 +69,7 @@ func rankOf(rank int) *int {
 	return &rank
 }
 
-// text returns the text by which a tool is found.
+// text returns the text that a search for tools ranks.
 func (t Tool) text() string {
 	return strings.TrimSpace(t.Name + "\n" + t.Description + "\n" + strings.Join(t.Tags, " "))
 }
