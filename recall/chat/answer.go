@@ -11,10 +11,10 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// ReadAnswer reads what a model answered, in a field, as its provider returned it: a chat completion of OpenAI's, with
-// a choice; a response of OpenAI's Responses API, with output; a message of Anthropic's; or the message alone, in the
-// form of one of these. Thoughts in tags are reasoning, and calls may lack ids. An answer without content is an empty
-// text. at is the place of the message.
+// ReadAnswer reads the answer of a model in the named field, as its provider returned it: a chat completion of OpenAI
+// with one choice, a response of OpenAI's Responses API with output, a message of Anthropic, or only the message in one
+// of these forms. Thoughts in tags become reasoning. Calls may lack ids. An answer without content becomes an empty
+// text. at is the place of the message in the request.
 func (i Object) ReadAnswer(name string) (d recall.Draft, at string) {
 	answer := i.Object(name)
 	if i.Failed() {
@@ -45,29 +45,29 @@ func (i Object) ReadAnswer(name string) (d recall.Draft, at string) {
 	return d, at
 }
 
-// The ways in which an answer ends that is not whole.
+// How an answer that is not whole ended.
 const (
-	Length   = "length"   // it was cut for its length
+	Length   = "length"   // its length reached a limit
 	Filtered = "filtered" // the provider stopped it
-	Paused   = "paused"   // the model goes on when it is asked again
+	Paused   = "paused"   // the model continues when it is asked again
 )
 
-// endings are the ways in which answers end, as providers name them.
+// endings maps a provider's reason for the end of an answer to the ending.
 var endings = map[string]string{"length": Length, "max_tokens": Length, "model_length": Length,
 	"model_context_window_exceeded": Length, "max_output_tokens": Length, "pause_turn": Paused}
 
-// filtered are the reasons of several providers for the end of an answer that they stopped.
+// filtered are the reasons by which several providers say that they stopped an answer.
 var filtered = map[string]bool{"content_filter": true, "content-filter": true, "content_filtered": true,
 	"refusal": true, "safety": true, "sensitive": true, "prohibited_content": true, "blocklist": true, "spii": true,
 	"recitation": true, "image_safety": true, "guardrail_intervened": true}
 
-// IsFiltered reports whether an answer ended because its provider stopped it. Gemini adds why after a colon.
+// IsFiltered reports whether an answer ended because its provider stopped it. Gemini adds details behind a colon.
 func IsFiltered(reason string) bool {
 	kind, _, _ := strings.Cut(strings.ToLower(reason), ":")
 	return filtered[strings.TrimSpace(kind)]
 }
 
-// Ending returns how the answer in a field ended, of one of the forms of ReadAnswer; empty if it is whole.
+// Ending returns how the answer in the named field ended; empty if it is whole. It reads the forms of ReadAnswer.
 func (i Object) Ending(name string) string {
 	var a struct {
 		Choices []struct {
@@ -79,7 +79,7 @@ func (i Object) Ending(name string) string {
 			Reason any `json:"reason"`
 		} `json:"incomplete_details"`
 	}
-	_ = json.Unmarshal(i.fields[name], &a) // ReadAnswer says what is wrong
+	_ = json.Unmarshal(i.fields[name], &a) // ReadAnswer reports the error
 	reason := a.Reason
 	switch {
 	case len(a.Choices) > 0:
@@ -87,26 +87,26 @@ func (i Object) Ending(name string) string {
 	case a.Status == "incomplete":
 		reason = cmp.Or(a.Details.Reason, any("max_output_tokens"))
 	}
-	said, _ := reason.(string)
-	if IsFiltered(said) {
+	text, _ := reason.(string)
+	if IsFiltered(text) {
 		return Filtered
 	}
-	return endings[said]
+	return endings[text]
 }
 
-// thoughts are the types of parts by which a model does not answer.
+// thoughts are the types of parts that are no answer.
 var thoughts = []recall.PartType{recall.Reasoning, recall.RedactedReasoning, recall.OmittedReasoning,
 	recall.SummarizedReasoning}
 
-// IsEmpty reports whether an answer has neither a text nor a call.
+// IsEmpty reports whether an answer contains neither a text nor a call.
 func IsEmpty(answer []recall.Part) bool {
 	return !slices.ContainsFunc(answer, func(p recall.Part) bool {
 		return !slices.Contains(thoughts, p.Type) && (p.Type != recall.Text || p.Text != "")
 	})
 }
 
-// CutOff makes an answer that ended before it was whole one that can be sent again: it drops the last call if its
-// arguments are no JSON, and adds a text that says what happened if there is neither a text nor a call then.
+// CutOff changes an answer that was cut off so that it can be sent again. It drops the last call if its arguments are
+// not JSON. If neither a text nor a call remains, it adds a text that says what happened.
 func CutOff(answer []recall.Part) []recall.Part {
 	why := frame.CutAnswer
 	if last := len(answer) - 1; last >= 0 && answer[last].Type == recall.ToolCall &&
@@ -121,8 +121,8 @@ func CutOff(answer []recall.Part) []recall.Part {
 	return answer
 }
 
-// NameCalls gives the calls of an answer ids that are unique in it: newID returns one for the call at an index that has
-// none, or that of an earlier call.
+// NameCalls makes the ids of an answer's calls unique. A call without an id, or with the id of an earlier call, gets
+// the id that newID returns for its index.
 func NameCalls(answer []recall.Part, newID func(index int) string) {
 	ids := map[string]bool{}
 	for n := range answer {
@@ -137,7 +137,7 @@ func NameCalls(answer []recall.Part, newID func(index int) string) {
 	}
 }
 
-// choice returns the message of the choice of a chat completion.
+// choice returns the message in a chat completion's only choice.
 func (i Object) choice() Object {
 	choices := i.Items("choices", "a list of choices")
 	if len(choices) != 1 {
@@ -148,7 +148,7 @@ func (i Object) choice() Object {
 	return choices[0].Object("message")
 }
 
-// ofAssistant refuses a message that names another role than assistant.
+// ofAssistant refuses a message with a role other than assistant.
 func (i Object) ofAssistant() Object {
 	if i.Has("role") {
 		i.OneOf("role", "assistant")
@@ -156,7 +156,7 @@ func (i Object) ofAssistant() Object {
 	return i
 }
 
-// readOutput reads the items of a response.
+// readOutput reads the items of a response's output.
 func (i Object) readOutput() (all []recall.Part) {
 	for _, m := range i.Items("output", "a list of items") {
 		switch {
@@ -175,23 +175,23 @@ func (i Object) readOutput() (all []recall.Part) {
 	return all
 }
 
-// usageCounts are the counts of a prompt in a provider's usage: of OpenAI's chat completions, of Letta, of OpenAI's
-// Responses API (input_tokens alone), and of Anthropic, whose input_tokens are without those that it read from or wrote
-// to its cache.
+// usageCounts are the fields of a provider's usage that add up to a prompt's tokens: prompt_tokens of OpenAI's chat
+// completions and of Letta, and input_tokens of OpenAI's Responses API and of Anthropic. Anthropic counts tokens that
+// it read from or wrote to its cache in the two other fields.
 var usageCounts = []string{"prompt_tokens", "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"}
 
-// PromptTokens returns a provider's count of a prompt, of the usage in a field; 0 if it has none. It refuses counts
-// that are no numbers of tokens.
+// PromptTokens returns a provider's count of a prompt from the usage in the named field; 0 if there is none. It refuses
+// values that are not counts of tokens.
 func (i Object) PromptTokens(name string) int {
 	if !i.Has(name) {
 		return 0
 	}
-	of := i.Object(name)
+	usage := i.Object(name)
 	counts := map[string]float64{}
 	for _, count := range usageCounts {
 		var n float64
-		if of.Has(count) && (json.Unmarshal(of.fields[count], &n) != nil || n < 0 || n > maxTokens) {
-			of.Refuse(count, "expected a number of 0 to 2147483647")
+		if usage.Has(count) && (json.Unmarshal(usage.fields[count], &n) != nil || n < 0 || n > maxTokens) {
+			usage.Refuse(count, "expected a number of 0 to 2147483647")
 			return 0
 		}
 		counts[count] = n

@@ -37,7 +37,6 @@ type anthropicBlock struct {
 	item json.RawMessage // replaces all fields
 }
 
-// MarshalJSON implements json.Marshaler.
 func (b anthropicBlock) MarshalJSON() ([]byte, error) {
 	if b.item != nil {
 		return b.item, nil
@@ -46,8 +45,8 @@ func (b anthropicBlock) MarshalJSON() ([]byte, error) {
 	return Encode(fields(b)), nil
 }
 
-// Anthropic returns the messages of a view, without the system prompt, as Anthropic accepts them, and their tokens. The
-// first is the user's, the roles alternate, and results stand directly after their calls, as the user's.
+// Anthropic returns the messages of a view as Anthropic accepts them, without the system prompt, and their tokens. The
+// first message is the user's, roles alternate, and results stand directly after their calls in the user's message.
 func Anthropic(view []recall.Message, count Counter) (messages []json.RawMessage, n int) {
 	var all []anthropicMessage
 	add := func(role string, blocks []anthropicBlock) {
@@ -79,7 +78,7 @@ func Anthropic(view []recall.Message, count Counter) (messages []json.RawMessage
 	return messages, n
 }
 
-// trimLast removes the spaces at the end of an answer that the model is to continue, which Anthropic refuses.
+// trimLast trims the end of a last answer that the model is to continue, because Anthropic refuses spaces there.
 func trimLast(all []anthropicMessage) {
 	if n := len(all); n > 0 && all[n-1].Role == "assistant" {
 		last := &all[n-1].Content[len(all[n-1].Content)-1]
@@ -87,7 +86,7 @@ func trimLast(all []anthropicMessage) {
 	}
 }
 
-// anthropicBlocks returns what was said and called in a step. An answer cannot end with a thought.
+// anthropicBlocks returns what was said and called in a step. An answer must not end with a thought.
 func (s step) anthropicBlocks() (blocks []anthropicBlock) {
 	for _, p := range s.parts {
 		if b, ok := s.anthropicBlock(p); ok {
@@ -139,18 +138,18 @@ func (s step) anthropicBlock(p recall.Part) (anthropicBlock, bool) {
 	return anthropicBlock{}, false
 }
 
-// byClaude reports whether Anthropic accepts the signatures of a step's reasoning: it refuses those of other models.
+// byClaude reports whether Claude wrote the step. Anthropic refuses signatures of reasoning by other models.
 func (s step) byClaude() bool {
 	return s.role == recall.Assistant && (s.model == "" || IsClaude(s.model))
 }
 
-// arguments returns the arguments of a call as an object. Anything else that a model wrote becomes a field of an
+// arguments returns a call's arguments as an object. If the model wrote anything else, that becomes a field of an
 // object.
 func arguments(input string) json.RawMessage {
 	if strings.TrimSpace(input) == "" {
 		return json.RawMessage(`{}`)
 	}
-	input = recall.CleanEscapes(input) // older messages have them
+	input = recall.CleanEscapes(input) // older messages contain such escapes
 	var compact bytes.Buffer
 	if isObject(input) && json.Compact(&compact, []byte(input)) == nil {
 		return compact.Bytes()

@@ -1,5 +1,5 @@
-// Package chat writes messages of the log as those of OpenAI's chat completions, of OpenAI's Responses API and of
-// Anthropic's messages API, and reads these into drafts of the log.
+// Package chat converts messages of the log to the messages of OpenAI's chat completions, OpenAI's Responses API and
+// Anthropic's messages API, and reads such messages into drafts for the log.
 //
 // Each file uses those that are named before it:
 //   - what all APIs share: object.go pending.go chat.go signature.go
@@ -25,15 +25,15 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Message is a message of OpenAI's chat completions that has only text.
+// Message is a message for OpenAI's chat completions with text only.
 type Message struct {
 	Role    string // system, user, assistant or tool
 	Content string
-	Calls   []Call // of an assistant
-	CallID  string // of a tool's result
+	Calls   []Call // on an assistant's message
+	CallID  string // on a tool result
 }
 
-// Call is a call of a tool by an assistant.
+// Call is an assistant's call of a tool.
 type Call struct {
 	ID, Name, Arguments string
 }
@@ -41,16 +41,15 @@ type Call struct {
 // Counter counts the tokens of a text.
 type Counter func(text string) int
 
-// step is a message of a view, with the results of its calls, as every provider accepts it.
+// step is a message of a view together with the results of its calls, in a form that every provider accepts.
 type step struct {
 	role    recall.Role // system, user or assistant
 	name    string
-	model   string        // that wrote it; empty if unknown
-	parts   []recall.Part // texts that are not blank, images, reasoning, calls with ids that are unique among the steps
-	results []result      // of the calls, in their order; some may be missing in the last step
+	model   string        // the model that wrote it; empty if unknown
+	parts   []recall.Part // non-blank texts, images, reasoning, and calls with ids that are unique among all steps
+	results []result      // results of the calls, in the order of the calls; in the last step some may be missing
 }
 
-// calls returns the calls of the step in their order.
 func (s step) calls() (all []recall.Part) {
 	for _, p := range s.parts {
 		if p.Type == recall.ToolCall {
@@ -60,20 +59,19 @@ func (s step) calls() (all []recall.Part) {
 	return all
 }
 
-// result is a result of a call.
 type result struct {
 	callID, tool      string
-	logged            PendingCall   // the call as the log has it
+	logged            PendingCall   // the call as it stands in the log
 	content           []recall.Part // texts and images
-	custom            bool          // of a call whose arguments are any text
+	custom            bool          // the call's arguments are any text
 	isError, received bool
 }
 
-// slot is where a result belongs.
+// slot is the place for a result.
 type slot struct{ step, result int }
 
-// steps converts the messages of a view, without the system prompt, with a result for each call that the conversation
-// left behind.
+// steps converts the messages of a view, without the system prompt. Calls that the conversation went on without get a
+// result.
 func steps(messages []recall.Message) []step {
 	all := pairedSteps(messages)
 	for i := range all {
@@ -82,8 +80,9 @@ func steps(messages []recall.Message) []step {
 	return all
 }
 
-// pairedSteps converts messages. A late result, whose call is not among them, is said in a message of its own: before
-// the last step if the calls of this wait for their results. Orphans are left out.
+// pairedSteps converts messages. Results are late if their call is not among the messages; each late result becomes a
+// message of its own, after all others. If the last step's calls still wait for results, late results stand before that
+// step. Orphans are left out.
 func pairedSteps(messages []recall.Message) []step {
 	var all, late []step
 	open, ids := recall.OpenCalls[slot]{}, map[string]bool{}
@@ -125,26 +124,26 @@ func pairedSteps(messages []recall.Message) []step {
 	return append(all, late...)
 }
 
-// lateResult returns the message that says a result of a call that left the view.
+// lateResult returns a message with the result of a call that has left the view.
 func lateResult(p recall.Part) step {
 	p.ReplaceText(shown(p), func(text string) string { return frame.Neutralize(text) })
-	said := fmt.Sprintf("%s A tool returned this for the call %s, which is not shown any more:", frame.System,
+	notice := fmt.Sprintf("%s A tool returned this for the call %s, which is not shown any more:", frame.System,
 		frame.Neutralize(strconv.Quote(p.CallID)))
 	if p.IsError {
-		said = fmt.Sprintf("%s A tool failed with this for the call %s, which is not shown any more:", frame.System,
+		notice = fmt.Sprintf("%s A tool failed with this for the call %s, which is not shown any more:", frame.System,
 			frame.Neutralize(strconv.Quote(p.CallID)))
 	}
 	content := p.Returned()
 	if !slices.ContainsFunc(content, isShown) {
 		content = []recall.Part{{Type: recall.Text, Text: frame.EmptyResult}}
 	}
-	return step{role: recall.User, parts: append([]recall.Part{{Type: recall.Text, Text: said}}, content...)}
+	return step{role: recall.User, parts: append([]recall.Part{{Type: recall.Text, Text: notice}}, content...)}
 }
 
 func newStep(m recall.Message) step {
 	s := step{role: m.Role}
 	if m.Role != recall.System && m.Role != recall.Assistant {
-		s.role = recall.User // of summaries, too
+		s.role = recall.User // this includes summaries
 	}
 	if m.Name != nil {
 		s.name = frame.Neutralize(strings.TrimSpace(*m.Name))
@@ -154,7 +153,7 @@ func newStep(m recall.Message) step {
 	}
 	for _, p := range m.Content {
 		if p.Type != recall.Text || strings.TrimSpace(p.Text) != "" {
-			if m.Role == recall.System && strings.HasPrefix(p.Text, frame.System) { // it is one, whoever wrote it
+			if m.Role == recall.System && strings.HasPrefix(p.Text, frame.System) { // it begins as a notice of Loci
 				p.NoteAt = [2]int{0, len(frame.System)}
 			}
 			if m.Role == recall.User || m.Role == recall.System {
@@ -169,8 +168,8 @@ func newStep(m recall.Message) step {
 	return s
 }
 
-// completeResults fills in empty results, and those that are missing unless the step is the last, whose calls may still
-// get theirs.
+// completeResults fills in empty and missing results. In the last step missing results stay missing, because they may
+// still come.
 func (s *step) completeResults(last bool) {
 	kept := s.results[:0]
 	for _, r := range s.results {
@@ -190,10 +189,12 @@ func (s *step) completeResults(last bool) {
 // isShown reports whether a part of a result is an image, or a text that is not blank.
 func isShown(p recall.Part) bool { return p.Type == recall.Image || strings.TrimSpace(p.Text) != "" }
 
-// idForm matches the ids of calls that every provider accepts (OpenAI: 40 characters; Anthropic: these characters).
+// idForm matches call ids that every provider accepts. OpenAI allows 40 characters; Anthropic allows only these
+// characters.
 var idForm = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,40}$`)
 
-// uniqueID returns the id of a call, or, if a provider refuses it or it is taken, one made from the call's position.
+// uniqueID returns a call's id. If a provider would refuse it, or it is taken, the returned id is made from the call's
+// position.
 func uniqueID(id string, position int, taken map[string]bool) string {
 	if !idForm.MatchString(id) || taken[id] {
 		sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", position, id))
@@ -203,19 +204,19 @@ func uniqueID(id string, position int, taken map[string]bool) string {
 	return id
 }
 
-// notInNames matches what the names of tools cannot have.
+// notInNames matches characters that a tool's name must not contain.
 var notInNames = regexp.MustCompile(`[^a-zA-Z0-9_-]+`)
 
-// maxNameChars bounds the names of tools and speakers.
+// maxNameChars bounds names of tools and speakers.
 const maxNameChars = 64
 
-// toolName returns the name of a tool as every provider accepts it.
+// toolName changes a tool's name so that every provider accepts it.
 func toolName(name string) string {
 	name = cmp.Or(notInNames.ReplaceAllString(name, "_"), "_")
 	return name[:min(len(name), maxNameChars)]
 }
 
-// shown returns the text of a part as a model is shown it: a notice of Loci's own in it is not neutralized.
+// shown returns a part's text for a model. Markers of Loci are neutralized, except in Loci's own notice.
 func shown(p recall.Part) string {
 	from, to := p.NoteAt[0], p.NoteAt[1]
 	if to == 0 && p.Clip != nil {
@@ -227,10 +228,10 @@ func shown(p recall.Part) string {
 	return frame.Neutralize(p.Text[:from]) + p.Text[from:to] + frame.Neutralize(p.Text[to:])
 }
 
-// imageText replaces an image that cannot be sent.
+// imageText stands in for an image that cannot be sent.
 const imageText = "[image]"
 
-// imageSource is where an image is.
+// imageSource says where to load an image from.
 type imageSource struct {
 	Type      string `json:"type"`
 	MediaType string `json:"media_type,omitempty"`
@@ -239,7 +240,7 @@ type imageSource struct {
 	Detail    string `json:"detail,omitempty"`
 }
 
-// address returns where a provider finds the image: its URL, or the image itself as one.
+// address returns the image's URL; a data URL if the source contains the image.
 func (s imageSource) address() string {
 	if s.Type == "base64" {
 		return "data:" + s.MediaType + ";base64," + s.Data
@@ -247,7 +248,7 @@ func (s imageSource) address() string {
 	return s.URL
 }
 
-// sourceOf reads an image's source; ok reports whether a provider can load the image from it.
+// sourceOf parses an image's source. ok reports whether a provider can load the image from it.
 func sourceOf(raw json.RawMessage) (s imageSource, ok bool) {
 	if json.Unmarshal(raw, &s) != nil {
 		return imageSource{}, false
@@ -256,10 +257,10 @@ func sourceOf(raw json.RawMessage) (s imageSource, ok bool) {
 	return s, inline || s.Type == "url" && s.URL != ""
 }
 
-// item returns a part's item as its provider takes it back. Fields that are null are left out: some clients return
-// them of items that have no such field, and the provider refuses these.
+// item returns a part's item in the form that its provider accepts back. It drops null fields: some clients add them to
+// items that have no such fields, and the provider refuses those.
 func item(p recall.Part) json.RawMessage {
-	p.Item = recall.CleanEscapes(p.Item) // older messages have them
+	p.Item = recall.CleanEscapes(p.Item) // older messages contain such escapes
 	var fields map[string]json.RawMessage
 	if json.Unmarshal([]byte(p.Item), &fields) != nil {
 		return json.RawMessage(p.Item)
@@ -272,13 +273,13 @@ func item(p recall.Part) json.RawMessage {
 	return Encode(fields)
 }
 
-// IsClaude reports whether a handle or name is that of one of Anthropic's models.
+// IsClaude reports whether a handle or name belongs to a model of Anthropic.
 func IsClaude(model string) bool {
 	model = strings.ToLower(model)
 	return strings.Contains(model, "claude") || strings.HasPrefix(model, "anthropic/")
 }
 
-// Encode returns a value in compact JSON that does not escape markup. It panics if the value has no form in JSON.
+// Encode returns a value as compact JSON without escaping markup. It panics if the value cannot be written as JSON.
 func Encode(v any) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -16,7 +16,7 @@ func text(role recall.Role, s string) recall.Message {
 	return recall.Message{Role: role, Content: []recall.Part{{Type: recall.Text, Text: s}}}
 }
 
-// visit is a question with an image, parallel calls of which one has no result, and an answer.
+// visit is a conversation with an image, parallel calls, one of them without a result, and an answer.
 func visit() []recall.Message {
 	image := recall.Part{Type: recall.Image,
 		Source: json.RawMessage(`{"type":"base64","media_type":"image/png","data":"aGk="}`)}
@@ -101,8 +101,8 @@ func TestResponses(t *testing.T) {
 	}
 }
 
-// What only one provider can read goes to no other, in its place among the other parts, and without fields that are
-// null, which clients add and providers refuse.
+// Parts that only one provider can read are sent to no other. They keep their place among the other parts. Null fields,
+// which some clients add and providers refuse, are dropped.
 func TestSealedPartsGoToTheirProvider(t *testing.T) {
 	t.Parallel()
 	m := recall.Message{Role: recall.Assistant, Content: []recall.Part{
@@ -139,7 +139,7 @@ func TestSealedPartsGoToTheirProvider(t *testing.T) {
 	}
 }
 
-// The agent's own model gets as texts what it is sent as messages.
+// Texts returns for the agent's own model what OpenAI returns as messages.
 func TestTexts(t *testing.T) {
 	t.Parallel()
 	want := []chat.Message{
@@ -155,7 +155,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// Ids come again in long conversations; a provider takes each once.
+// Ids occur several times in long conversations, but a provider accepts each only once.
 func TestCallsHaveIDsOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	var view []recall.Message
@@ -170,7 +170,7 @@ func TestCallsHaveIDsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// What many servers refuse is sent in a form that they accept: arguments that are no JSON object, and what is empty.
+// Arguments that are no JSON object and empty texts are sent in a form that all servers accept.
 func TestWhatServersRefuseIsShownInAnotherForm(t *testing.T) {
 	t.Parallel()
 	view := []recall.Message{

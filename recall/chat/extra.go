@@ -6,22 +6,22 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// extra returns the Extra of a part of an API: the fields of some names that the object has and that are no empty
-// lists, with those that the part has.
-func (i Object) extra(of recall.Part, api string, names ...string) string {
-	fields := extraFields(of, api)
+// extra returns the Extra of part of, with the named fields of the object added under the API's name. Absent fields and
+// empty lists are not added.
+func (i Object) extra(part recall.Part, api string, names ...string) string {
+	fields := extraFields(part, api)
 	for _, name := range names {
 		if i.Has(name) && string(compact(i.fields[name])) != "[]" {
 			fields[name] = compact(i.fields[name])
 		}
 	}
 	if len(fields) == 0 {
-		return of.Extra
+		return part.Extra
 	}
 	return string(Encode(map[string]any{api: fields}))
 }
 
-// extraFields returns what a part has for an API besides.
+// extraFields returns the fields in a part's Extra under the API's name.
 func extraFields(p recall.Part, api string) map[string]json.RawMessage {
 	var all map[string]map[string]json.RawMessage
 	if json.Unmarshal([]byte(p.Extra), &all) != nil || all[api] == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// What one model returned in a form of its own goes back to that model, and to others in a form that all read.
+// A model gets its own answers back in the form that it returned; other models get a form that all of them read.
 func TestFormsOfOneModelGoBackToIt(t *testing.T) {
 	t.Parallel()
 	view := []recall.Message{

@@ -11,27 +11,27 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-const maxShownBytes = 100 // of a value in an error
+const maxShownBytes = 100 // bytes of a value that an error shows
 
-// Object is a JSON object of a request whose fields are read one by one. A field that is not what is asked for reads as
-// its zero value and is noted; Err returns the first such field.
+// Object is a JSON object in a request. Its methods read fields one by one. If a field is not what the method asks for,
+// the method returns a zero value and notes the problem; Err returns the first one.
 type Object struct {
 	*problem
-	At     string // its place in the request; empty for the body
+	At     string // the object's place in the request; empty for the body
 	fields map[string]json.RawMessage
 	raw    json.RawMessage // the object as it was sent; nil for the body
 }
 
-// FieldError says that a field of a request is not understood.
+// FieldError says that a request's field is not understood.
 type FieldError struct {
-	At   string // place of the field: messages[0].content
+	At   string // the field's place, such as messages[0].content
 	Rule string // what is expected, as a phrase
 }
 
 func (e *FieldError) Error() string { return e.At + ": " + e.Rule }
 
-// problem is the first field that is not understood, and the zone of times without an offset; all objects of a request
-// share it.
+// problem is shared by all objects of a request. It holds the first field that was not understood, and the time zone of
+// times without an offset.
 type problem struct {
 	first *FieldError
 	zone  *time.Location
@@ -48,12 +48,12 @@ func (p *problem) Err() error {
 	return p.first
 }
 
-// NewObject returns the outermost object of a request, whose times without an offset are in the zone.
+// NewObject returns the outermost object of a request. Times without an offset are in zone.
 func NewObject(fields map[string]json.RawMessage, zone *time.Location) Object {
 	return Object{problem: &problem{zone: zone}, fields: fields}
 }
 
-// Within returns the place of a field.
+// Within returns the place of the named field in the request.
 func (i Object) Within(name string) string {
 	if i.At == "" {
 		return name
@@ -61,13 +61,13 @@ func (i Object) Within(name string) string {
 	return i.At + "." + name
 }
 
-// Has reports whether a field is there; null is not.
+// Has reports whether a field is there and not null.
 func (i Object) Has(name string) bool {
 	raw := i.fields[name]
 	return len(raw) > 0 && string(raw) != "null"
 }
 
-// JSON returns a field as it was sent; nil if it is absent or null.
+// JSON returns a field as received; nil if it is absent or null.
 func (i Object) JSON(name string) json.RawMessage {
 	if !i.Has(name) {
 		return nil
@@ -89,7 +89,7 @@ func (i Object) Refuse(name, rule string) {
 	i.first = &FieldError{i.Within(name), rule}
 }
 
-// Text returns the text of a field, empty if it is absent.
+// Text returns the text of a field; empty if it is absent.
 func (i Object) Text(name string) (s string) {
 	if i.Has(name) && (i.fields[name][0] != '"' || json.Unmarshal(i.fields[name], &s) != nil) {
 		i.Refuse(name, "expected a text")
@@ -97,7 +97,7 @@ func (i Object) Text(name string) (s string) {
 	return s
 }
 
-// Needed returns a text that must not be empty.
+// Needed returns a text that must be present and not empty.
 func (i Object) Needed(name string) string {
 	s := i.Text(name)
 	if s == "" {
@@ -106,7 +106,7 @@ func (i Object) Needed(name string) string {
 	return s
 }
 
-// Given returns a text that must be present, and may be empty.
+// Given returns a text that must be present but may be empty.
 func (i Object) Given(name string) string {
 	if !i.Has(name) {
 		i.Refuse(name, "expected a text")
@@ -114,7 +114,7 @@ func (i Object) Given(name string) string {
 	return i.Text(name)
 }
 
-// Optional returns a text, or nil if it is absent or empty.
+// Optional returns a text; nil if it is absent or empty.
 func (i Object) Optional(name string) *string {
 	if s := i.Text(name); s != "" {
 		return &s
@@ -122,7 +122,7 @@ func (i Object) Optional(name string) *string {
 	return nil
 }
 
-// OneOf returns a text that must be one of several.
+// OneOf returns a text that must be one of known.
 func (i Object) OneOf(name string, known ...string) string {
 	s := i.Text(name)
 	if !slices.Contains(known, s) {
@@ -132,7 +132,7 @@ func (i Object) OneOf(name string, known ...string) string {
 	return s
 }
 
-// Flag returns true or false, false if it is absent.
+// Flag returns a boolean; false if it is absent.
 func (i Object) Flag(name string) (b bool) {
 	if i.Has(name) && json.Unmarshal(i.fields[name], &b) != nil {
 		i.Refuse(name, "expected true or false")
@@ -140,7 +140,7 @@ func (i Object) Flag(name string) (b bool) {
 	return b
 }
 
-// Time returns a moment in ISO 8601, in UTC where it names no other zone; nil if it is absent.
+// Time returns a time in ISO 8601; nil if it is absent. Without an offset it is in the request's time zone.
 func (i Object) Time(name string) *time.Time {
 	at, err := recall.ParseStart(i.Text(name), i.zone)
 	if err != nil {
@@ -158,8 +158,8 @@ func (i Object) Object(name string) Object {
 	return o
 }
 
-// Items returns the objects of a field: of a list, or the field itself. what describes the objects in the error about
-// any other field.
+// Items returns the objects in a field: the items of a list, or the field itself if it is an object. what describes the
+// expected objects in the error about any other value.
 func (i Object) Items(name, what string) []Object {
 	if !i.Has(name) {
 		return nil
@@ -182,7 +182,7 @@ func (i Object) Items(name, what string) []Object {
 	return all
 }
 
-// Item returns the nth item of the list in a field, which must be an object.
+// Item returns the nth item of the list in a field. The item must be an object.
 func (i Object) Item(name string, n int, raw json.RawMessage) Object {
 	item := Object{problem: i.problem, At: place(i.Within(name), n), raw: raw}
 	if (json.Unmarshal(raw, &item.fields) != nil || item.fields == nil) && !i.Failed() {
@@ -191,7 +191,7 @@ func (i Object) Item(name string, n int, raw json.RawMessage) Object {
 	return item
 }
 
-// Texts returns a list of texts, nil if it is absent.
+// Texts returns a list of texts; nil if it is absent.
 func (i Object) Texts(name string) (all []string) {
 	if i.Has(name) && json.Unmarshal(i.fields[name], &all) != nil {
 		i.Refuse(name, "expected a list of texts")

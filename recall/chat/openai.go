@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// openAIMessage is a message of OpenAI's chat completions. Content is a text, or a list of openAIPart.
+// openAIMessage is a message for OpenAI's chat completions. Content is a text or a list of openAIPart.
 type openAIMessage struct {
 	Role    string       `json:"role"`
 	Name    string       `json:"name,omitempty"`
@@ -35,7 +35,7 @@ type openAIImage struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// openAICall has a Function, or is Custom.
+// openAICall has either a Function or a Custom.
 type openAICall struct {
 	ID       string          `json:"id"`
 	Type     string          `json:"type"`
@@ -54,7 +54,7 @@ type openAICustom struct {
 	Input string `json:"input"`
 }
 
-// called returns the name of the called tool, and what it is given.
+// called returns the called tool's name and its input.
 func (c openAICall) called() (name, input string) {
 	if c.Custom != nil {
 		return c.Custom.Name, c.Custom.Input
@@ -62,7 +62,7 @@ func (c openAICall) called() (name, input string) {
 	return c.Function.Name, c.Function.Arguments
 }
 
-// OpenAI returns the messages of a view, without the system prompt, as OpenAI accepts them, and their tokens.
+// OpenAI returns the messages of a view as OpenAI accepts them, without the system prompt, and their tokens.
 func OpenAI(view []recall.Message, count Counter) (messages []json.RawMessage, tokens int) {
 	for _, m := range openAI(view) {
 		messages = append(messages, Encode(m))
@@ -71,7 +71,7 @@ func OpenAI(view []recall.Message, count Counter) (messages []json.RawMessage, t
 	return messages, tokens
 }
 
-// Texts returns what OpenAI returns without its images, which "[image]" replaces, and without names of speakers.
+// Texts returns the messages that OpenAI returns, without names of speakers and with "[image]" in place of each image.
 func Texts(view []recall.Message) []Message {
 	var all []Message
 	for _, m := range openAI(view) {
@@ -100,11 +100,11 @@ func openAI(view []recall.Message) (all []openAIMessage) {
 	return all
 }
 
-// notInSpeakers matches what OpenAI refuses in the name of a speaker.
+// notInSpeakers matches characters that OpenAI refuses in a speaker's name.
 var notInSpeakers = regexp.MustCompile(`[\s<|\\/>]+`)
 
-// openAI returns what was said and called in a step. Reasoning goes back to servers that returned it beside the
-// content, with the calls that it led to.
+// openAI returns what was said and called in a step. If a server returned reasoning beside the content, the reasoning
+// goes back together with the calls that followed from it.
 func (s step) openAI() openAIMessage {
 	name := []rune(notInSpeakers.ReplaceAllString(s.name, "_"))
 	m := openAIMessage{Role: string(s.role), Name: string(name[:min(len(name), maxNameChars)])}
@@ -141,7 +141,7 @@ func (s step) openAI() openAIMessage {
 	return m
 }
 
-// think adds a reasoning in the field in which its server returned it.
+// think adds a reasoning in the field that its server used for it.
 func (m *openAIMessage) think(p recall.Part) {
 	switch p.Kind {
 	case recall.ReasoningContent:
@@ -154,8 +154,8 @@ func (m *openAIMessage) think(p recall.Part) {
 	}
 }
 
-// argumentsText returns the arguments of a call as the model wrote them if they are an object. Many servers refuse a
-// request with others.
+// argumentsText returns a call's arguments as the model wrote them if they are an object; many servers refuse a request
+// with anything else.
 func argumentsText(input string) string {
 	if isObject(input) {
 		return recall.CleanEscapes(input)
@@ -171,7 +171,7 @@ func openAIImagePart(raw json.RawMessage) openAIPart {
 	return openAIPart{Type: "image_url", Image: &openAIImage{URL: s.address(), Detail: s.Detail}}
 }
 
-// joinTexts returns the texts of parts on lines of their own, an image as "[image]".
+// joinTexts joins texts by line ends. An image becomes "[image]".
 func joinTexts(parts []openAIPart) string {
 	texts := make([]string, len(parts))
 	for i, part := range parts {
@@ -182,7 +182,7 @@ func joinTexts(parts []openAIPart) string {
 	return strings.Join(texts, "\n")
 }
 
-// text returns the texts of a result on lines of their own, an image as "[image]".
+// text joins a result's texts by line ends. An image becomes "[image]".
 func (r result) text() string {
 	texts := make([]string, len(r.content))
 	for i, p := range r.content {
@@ -193,8 +193,8 @@ func (r result) text() string {
 	return strings.Join(texts, "\n")
 }
 
-// returnedImages returns the images that tools returned as a content of the user, because OpenAI accepts none in a
-// result. While results are missing, no message may stand between them.
+// returnedImages returns the images that tools returned, as content of a user's message: OpenAI accepts no images in a
+// result. It returns none while results are missing, because no message may stand between results.
 func (s step) returnedImages() (parts []openAIPart) {
 	if len(s.results) < len(s.calls()) {
 		return nil

@@ -8,15 +8,15 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// chatRoles are the roles of OpenAI's chat; function is the old name of tool.
+// chatRoles maps roles of OpenAI's chat to roles of the log. function is the old name of tool.
 var chatRoles = map[string]recall.Role{
 	"system": recall.System, "developer": recall.System, "user": recall.User, "assistant": recall.Assistant,
 	"tool": recall.Tool, "function": recall.Tool,
 }
 
-// Read reads a message of OpenAI's chat, of OpenAI's Responses API or of Anthropic's messages, and one that Letta is
-// asked to create: they differ in their parts. The results of tools in a message are a draft of their own, before what
-// else the message has.
+// Read reads a message of OpenAI's chat completions, OpenAI's Responses API or Anthropic's messages API, or one that
+// Letta is asked to create; these differ only in their parts. Tool results in a message become a draft of their own,
+// before the draft with the rest.
 func Read(m Object) []recall.Draft {
 	named := m.OneOf("role", "system", "developer", "user", "assistant", "tool", "function")
 	d := recall.Draft{Role: chatRoles[named]}
@@ -42,7 +42,7 @@ func Read(m Object) []recall.Draft {
 	return withoutResults(m, d)
 }
 
-// withoutResults gives the results of tools in a draft a draft of their own.
+// withoutResults moves a draft's tool results to a draft of their own.
 func withoutResults(m Object, d recall.Draft) []recall.Draft {
 	returned, rest := recall.Draft{Role: recall.Tool}, d
 	rest.Content = nil
@@ -65,12 +65,13 @@ func withoutResults(m Object, d recall.Draft) []recall.Draft {
 	return []recall.Draft{returned, rest}
 }
 
-// isResult reports whether a message of role tool is one result. Otherwise its parts are results.
+// isResult reports whether a message of role tool is itself one result. Otherwise its parts are results.
 func isResult(m Object, role string) bool {
 	return role == "function" || m.Has("tool_call_id")
 }
 
-// readResult reads the result of a tool. One of role function names no call: it is the last one of that function.
+// readResult reads a tool's result. A result of role function names no call; it belongs to the last call of that
+// function.
 func readResult(m Object, role string) recall.Part {
 	p := recall.Part{Type: recall.ToolReturn}
 	if role == "function" {
@@ -82,47 +83,47 @@ func readResult(m Object, role string) recall.Part {
 	return p
 }
 
-// functionCall returns the id of a call in the old format, whose calls have none.
+// functionCall returns an id for a call in the old format, because calls in that format have none.
 func functionCall(name string) string { return "function:" + name }
 
-// strictness says how what a model wrote is read.
+// strictness says how to read what a model wrote.
 type strictness bool
 
 const (
-	exact strictness = false // as it stands
-	loose strictness = true  // as the servers mean it that are like OpenAI's
+	exact strictness = false // exactly as it stands
+	loose strictness = true  // as OpenAI-like servers mean it
 )
 
-// readAnswer reads what a model wrote: its thoughts, its words, its calls.
+// readAnswer reads what a model wrote: thoughts, words and calls.
 func readAnswer(m Object, s strictness) []recall.Part {
 	if m.Has("audio") {
 		m.Refuse("audio", "sound is not kept; send what was said as content")
 	}
 	all := readThought(m)
-	said := m.Content("content", chatParts)
+	content := m.Content("content", chatParts)
 	if s == loose {
-		said = withThoughts(said)
+		content = withThoughts(content)
 	}
 	if refusal := m.Text("refusal"); refusal != "" {
-		said = append(said, recall.Part{Type: recall.Text, Text: refusal, Kind: recall.Refusal})
+		content = append(content, recall.Part{Type: recall.Text, Text: refusal, Kind: recall.Refusal})
 	}
-	for i, p := range said {
+	for i, p := range content {
 		switch {
 		case p.Type != recall.Text:
 		case m.kind() == "message":
-			said[i].Extra = m.extra(p, recall.ResponsesAPI, "phase")
+			content[i].Extra = m.extra(p, recall.ResponsesAPI, "phase")
 		default:
-			said[i].Extra = m.extra(p, recall.ChatAPI, "annotations")
+			content[i].Extra = m.extra(p, recall.ChatAPI, "annotations")
 		}
 	}
 	calls := readCalls(m, s)
-	if len(calls) > 0 { // many send an empty text with calls
-		said = slices.DeleteFunc(said, func(p recall.Part) bool { return p.Type == recall.Text && p.Text == "" })
+	if len(calls) > 0 { // many servers send an empty text with calls
+		content = slices.DeleteFunc(content, func(p recall.Part) bool { return p.Type == recall.Text && p.Text == "" })
 	}
-	return append(append(all, said...), calls...)
+	return append(append(all, content...), calls...)
 }
 
-// readThought reads the reasoning beside the content of a chat completion's message.
+// readThought reads the reasoning that stands beside the content of a chat completion's message.
 func readThought(m Object) []recall.Part {
 	p := recall.Part{Type: recall.Reasoning, Native: true}
 	for _, kind := range []recall.PartKind{recall.ReasoningContent, recall.ReasoningField} {
@@ -137,8 +138,8 @@ func readThought(m Object) []recall.Part {
 	return []recall.Part{p}
 }
 
-// Thought returns a model's reasoning as DeepSeek, vLLM and others send it: a text. It ignores a field "reasoning" of
-// another shape.
+// Thought returns a model's reasoning in the form of DeepSeek, vLLM and others: a text. A field "reasoning" of another
+// shape is ignored.
 func (i Object) Thought(name string) string {
 	if name == "reasoning" && i.Has(name) && i.fields[name][0] != '"' {
 		return ""
@@ -146,20 +147,20 @@ func (i Object) Thought(name string) string {
 	return i.Text(name)
 }
 
-// withThoughts makes thoughts in tags, at the beginning of the first text, reasoning.
-func withThoughts(said []recall.Part) []recall.Part {
-	at := slices.IndexFunc(said, func(p recall.Part) bool { return p.Type == recall.Text })
-	if at < 0 {
-		return said
+// withThoughts turns thoughts in tags at the beginning of the first text into reasoning.
+func withThoughts(parts []recall.Part) []recall.Part {
+	i := slices.IndexFunc(parts, func(p recall.Part) bool { return p.Type == recall.Text })
+	if i < 0 {
+		return parts
 	}
 	tagged := Thoughts{}
-	thought, text := tagged.Add(said[at].Text)
+	thought, text := tagged.Add(parts[i].Text)
 	more, rest := tagged.End()
 	if thought += more; thought == "" {
-		return said
+		return parts
 	}
-	said[at].Text = text + rest
-	return slices.Insert(said, at, recall.Part{Type: recall.Reasoning, Text: thought, Native: true})
+	parts[i].Text = text + rest
+	return slices.Insert(parts, i, recall.Part{Type: recall.Reasoning, Text: thought, Native: true})
 }
 
 func readCalls(m Object, s strictness) (calls []recall.Part) {
@@ -186,7 +187,7 @@ func readCalls(m Object, s strictness) (calls []recall.Part) {
 	return calls
 }
 
-// Arguments returns those of a call as the model wrote them: a JSON text, or, from some clients, an object already.
+// Arguments returns a call's arguments as the model wrote them: a JSON text or, from some clients, a JSON object.
 func (i Object) Arguments(name string) string {
 	if !i.Has(name) {
 		return ""
@@ -211,7 +212,7 @@ func readRefusal(p Object) recall.Part {
 	return recall.Part{Type: recall.Text, Text: p.Given("refusal"), Kind: recall.Refusal}
 }
 
-// readInputImage reads an image of OpenAI's Responses API.
+// readInputImage reads an image in the form of OpenAI's Responses API.
 func readInputImage(p Object) recall.Part { return imageAt(p, "image_url", p.Text("detail")) }
 
 func readImageURL(p Object) recall.Part {
@@ -222,7 +223,7 @@ func readImageURL(p Object) recall.Part {
 	return imageAt(o, "url", o.Text("detail"))
 }
 
-// imageAt reads the address of an image, which may be the image itself.
+// imageAt reads an image's address, which may contain the image itself.
 func imageAt(o Object, name, detail string) recall.Part {
 	url := o.Needed(name)
 	rest, inline := strings.CutPrefix(url, "data:")

@@ -11,14 +11,14 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// PartReaders read the parts of a message's content, by their type. Those of different formats do not collide.
+// PartReaders maps a part's type to its reader. No two formats use the same type for different parts.
 type PartReaders map[string]func(Object) recall.Part
 
-// PlainParts are the parts that a message says and shows, and that a tool returns.
+// PlainParts read the parts that a message says and shows, and that a tool returns.
 var PlainParts = PartReaders{"text": readText, "input_text": readText, "output_text": readText, "refusal": readRefusal,
 	"image_url": readImageURL, "input_image": readInputImage, "image": readImage}
 
-// chatParts are all parts of a message.
+// chatParts read all parts of a message.
 var chatParts = PartReaders{
 	"tool_call": readToolCallPart, "tool_return": readToolReturnPart, "reasoning": readReasoning,
 	"redacted_reasoning": readRedacted, "omitted_reasoning": readOmitted, "summarized_reasoning": readSummarized,
@@ -33,7 +33,7 @@ func (known PartReaders) with(more PartReaders) PartReaders {
 	return known
 }
 
-// refusedParts are types of parts that are not read, and why.
+// refusedParts maps types of parts that are not read to the reason.
 var refusedParts = map[string]string{
 	"document":    notKept,
 	"file":        notKept,
@@ -43,7 +43,8 @@ var refusedParts = map[string]string{
 
 const notKept = "files are not kept in messages; upload it to a folder, or send its text as a part of type text"
 
-// Content returns the parts of a message, one at least: of a list, or a text as the only one. An absent field has none.
+// Content returns a message's parts, at least one. The field is a list of parts or a text; an absent field has no
+// parts.
 func (i Object) Content(name string, known PartReaders) []recall.Part {
 	switch {
 	case !i.Has(name):
@@ -75,7 +76,7 @@ func (known PartReaders) why(kind string) string {
 	return "expected one of " + strings.Join(slices.Sorted(maps.Keys(known)), ", ")
 }
 
-// Result reads what a tool returned into its result: a text, or texts and images in their order.
+// Result reads a tool's output into result: a text, or texts and images in their order.
 func (i Object) Result(name string, result *recall.Part) {
 	if !i.Has(name) {
 		i.Refuse(name, "expected what the tool returned: a text, or a list of parts")
@@ -83,7 +84,7 @@ func (i Object) Result(name string, result *recall.Part) {
 	result.SetReturned(i.Content(name, PlainParts))
 }
 
-// source returns the source of an image in Letta's form: an object whose fields are texts.
+// source returns an image's source in Letta's form: an object of texts.
 func source(fields map[string]string) json.RawMessage {
 	raw, err := json.Marshal(fields)
 	if err != nil {
@@ -116,7 +117,7 @@ func readOmitted(p Object) recall.Part {
 	return recall.Part{Type: recall.OmittedReasoning, Signature: p.Text("signature")}
 }
 
-// readSummarized reads a summary of reasoning. Its texts are searched; the rest is kept as the provider sent it.
+// readSummarized reads a summary of reasoning. Its texts are searched; the other fields are kept as received.
 func readSummarized(p Object) recall.Part {
 	var texts []string
 	for _, s := range p.Items("summary", "a list of texts with their index") {
@@ -130,7 +131,7 @@ func readSummarized(p Object) recall.Part {
 		Summary: compact(p.fields["summary"])}
 }
 
-// readImage reads an image in Letta's form, which is also Anthropic's.
+// readImage reads an image in the form that Letta and Anthropic share.
 func readImage(p Object) recall.Part {
 	s := p.Object("source")
 	kind := s.OneOf("type", "url", "base64", "letta")
@@ -151,7 +152,7 @@ func readImage(p Object) recall.Part {
 func compact(raw json.RawMessage) json.RawMessage {
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {
-		return raw // it was parsed before: this does not happen
+		return raw // cannot happen: it was parsed before
 	}
 	return b.Bytes()
 }

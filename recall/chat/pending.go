@@ -15,7 +15,7 @@ type PendingCall struct {
 }
 
 // Pending returns the calls of a view's last message that have no result, in their order. Providers refuse a request
-// that ends with such a call. Earlier calls without a result are not among them: the conversation went on without it.
+// that ends with such a call. Earlier calls without a result are left out, because the conversation went on without it.
 func Pending(view []recall.Message) []PendingCall {
 	pending := []PendingCall{}
 	all := pairedSteps(view)
@@ -30,7 +30,7 @@ func Pending(view []recall.Message) []PendingCall {
 	return pending
 }
 
-// AnswerPending returns a view in which each pending call has a result that says so.
+// AnswerPending returns the view with a result for each pending call; the result says that the call is pending.
 func AnswerPending(view []recall.Message) []recall.Message {
 	answers := recall.Message{Role: recall.Tool}
 	for _, c := range Pending(view) {

@@ -6,16 +6,17 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// ReasoningDetails joins the pieces of the field reasoning_details, in which OpenRouter streams a model's reasoning
-// with its signatures. A provider takes it back only whole.
+// ReasoningDetails joins pieces of the field reasoning_details. OpenRouter streams a model's reasoning and its
+// signatures in this field, and a provider accepts the reasoning back only whole.
 type ReasoningDetails struct {
 	blocks []detailsBlock
 }
 
 type detailsBlock map[string]json.RawMessage
 
-// Add adds the list of an event. A block goes on with the last one of its type and index; its texts are joined, and
-// its other fields, such as the signature at the end, replace those before them. What is no list of objects is ignored.
+// Add adds the list of blocks from one event. A block continues the last block if both have the same type and index:
+// its texts are appended, and its other fields, such as a signature at the end, replace earlier ones. Anything but a
+// list of objects is ignored.
 func (d *ReasoningDetails) Add(raw json.RawMessage) {
 	var blocks []detailsBlock
 	if json.Unmarshal(raw, &blocks) != nil {
@@ -33,7 +34,7 @@ func (d *ReasoningDetails) Add(raw json.RawMessage) {
 	}
 }
 
-// goesOn reports whether a block is a piece of the one before it. Encrypted blocks come whole.
+// goesOn reports whether next continues block b. Encrypted blocks come whole.
 func (b detailsBlock) goesOn(next detailsBlock) bool {
 	is := b.text("type")
 	return (is == "reasoning.text" || is == "reasoning.summary") && next.text("type") == is &&
@@ -53,11 +54,11 @@ func (b detailsBlock) join(next detailsBlock) {
 }
 
 func (b detailsBlock) text(name string) (text string) {
-	_ = json.Unmarshal(b[name], &text) // what is no text is shown as none
+	_ = json.Unmarshal(b[name], &text) // anything but a text counts as empty
 	return text
 }
 
-// Extra returns the joined blocks as the Extra of a reasoning; empty without blocks.
+// Extra returns the joined blocks as Extra of a reasoning; empty if there are no blocks.
 func (d *ReasoningDetails) Extra() string {
 	if len(d.blocks) == 0 {
 		return ""

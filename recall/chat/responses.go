@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// responsesItem is an item of OpenAI's Responses API. Its type decides which fields it has.
+// responsesItem is an item for OpenAI's Responses API. Its type says which fields it has.
 type responsesItem struct {
 	Type      string          `json:"type"`
 	ID        string          `json:"id,omitempty"`
@@ -21,7 +21,7 @@ type responsesItem struct {
 	Namespace json.RawMessage `json:"namespace,omitempty"`
 	Arguments string          `json:"arguments,omitempty"`
 	Input     *string         `json:"input,omitempty"`
-	Output    any             `json:"output,omitempty"` // a text, or a list of responsesPart
+	Output    any             `json:"output,omitempty"` // a text or a list of responsesPart
 	Summary   *[]summaryPart  `json:"summary,omitempty"`
 	Encrypted string          `json:"encrypted_content,omitempty"`
 }
@@ -41,15 +41,15 @@ type summaryPart struct {
 	Text string `json:"text"`
 }
 
-// responsesList is a list of items that is written, and its tokens.
+// responsesList is the list of items written so far, and its tokens.
 type responsesList struct {
 	items []json.RawMessage
 	count Counter
 	n     int
 }
 
-// Responses returns the messages of a view, without the system prompt, as items that OpenAI's Responses API accepts,
-// and their tokens.
+// Responses returns the messages of a view as items that OpenAI's Responses API accepts, without the system prompt, and
+// their tokens.
 func Responses(view []recall.Message, count Counter) (items []json.RawMessage, n int) {
 	l := responsesList{count: count}
 	for _, s := range steps(view) {
@@ -83,7 +83,7 @@ func (l *responsesList) add(i responsesItem) {
 	}
 }
 
-// addSealed adds an item that only the provider can read.
+// addSealed adds an item that only OpenAI can read.
 func (l *responsesList) addSealed(raw json.RawMessage) {
 	l.items = append(l.items, raw)
 	l.n += tokens.PerMessage + recall.Part{Item: string(raw)}.SealedTokens()
@@ -111,14 +111,14 @@ func (l *responsesList) addMessage(s step) {
 	}
 }
 
-// addAnswer adds what a model said, thought and called, in its order.
+// addAnswer adds what a model said, thought and called, in this order.
 func (l *responsesList) addAnswer(s step) {
-	var said []responsesPart
+	var content []responsesPart
 	var phase json.RawMessage
 	flush := func() {
-		if len(said) > 0 {
-			l.add(responsesItem{Type: "message", Role: "assistant", Phase: phase, Content: said})
-			said = nil
+		if len(content) > 0 {
+			l.add(responsesItem{Type: "message", Role: "assistant", Phase: phase, Content: content})
+			content = nil
 		}
 	}
 	for _, p := range s.parts {
@@ -128,9 +128,9 @@ func (l *responsesList) addAnswer(s step) {
 				flush()
 				phase = extra["phase"]
 			}
-			said = append(said, responsesText(p, extra["annotations"]))
+			content = append(content, responsesText(p, extra["annotations"]))
 		case p.Type == recall.Image:
-			said = append(said, responsesPart{Type: "output_text", Text: imageText})
+			content = append(content, responsesPart{Type: "output_text", Text: imageText})
 		case p.Type == recall.ToolCall:
 			flush()
 			l.addCall(p, extra["namespace"])
@@ -159,13 +159,13 @@ func (l *responsesList) addCall(p recall.Part, namespace json.RawMessage) {
 	l.add(i)
 }
 
-// byResponses reports whether OpenAI takes a part back that only it can read: it refuses those of other providers, and
-// a reasoning that it was told not to store and that is not encrypted.
+// byResponses reports whether OpenAI accepts back a part that only a provider can read. It refuses parts of other
+// providers, and a reasoning that it neither stored nor encrypted.
 func (s step) byResponses(p recall.Part) bool {
 	if IsClaude(s.model) {
 		return false
 	}
-	var of struct {
+	var reasoning struct {
 		Encrypted string            `json:"encrypted_content"`
 		Content   []json.RawMessage `json:"content"`
 	}
@@ -173,13 +173,13 @@ func (s step) byResponses(p recall.Part) bool {
 	case recall.ResponsesItem:
 		return true
 	case recall.SummarizedReasoning:
-		_ = json.Unmarshal([]byte(p.Item), &of) // other fields do not matter
-		return p.Item == "" && p.Data != "" || of.Encrypted != "" || len(of.Content) > 0
+		_ = json.Unmarshal([]byte(p.Item), &reasoning) // other fields do not matter
+		return p.Item == "" && p.Data != "" || reasoning.Encrypted != "" || len(reasoning.Content) > 0
 	}
 	return false
 }
 
-// responsesSealed returns the item of a part that only OpenAI can read.
+// responsesSealed returns the item in a part that only OpenAI can read.
 func responsesSealed(p recall.Part) json.RawMessage {
 	if p.Item != "" {
 		return item(p)
@@ -202,7 +202,7 @@ func responsesImage(raw json.RawMessage) responsesPart {
 	return responsesPart{Type: "input_image", Image: s.address(), Detail: s.Detail}
 }
 
-// addResult adds what a tool returned: a text, or parts if there are images.
+// addResult adds a tool's output: a text, or a list of parts if there are images.
 func (l *responsesList) addResult(r result) {
 	var parts []responsesPart
 	images := false

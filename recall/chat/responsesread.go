@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// responsesItems are the readers of the items of OpenAI's Responses API that have no role, by their type.
+// responsesItems maps types of items without a role, in OpenAI's Responses API, to their readers.
 var responsesItems = map[string]func(Object) recall.Draft{
 	"function_call":           readFunctionCall,
 	"custom_tool_call":        readFunctionCall,
@@ -17,13 +17,13 @@ var responsesItems = map[string]func(Object) recall.Draft{
 	"reasoning":               readReasoningItem,
 }
 
-// sealedItems are the types of items that are kept as OpenAI returned them: what its own tools did, and the compacted
-// beginnings of conversations.
+// sealedItems are types of items that are kept exactly as OpenAI returned them: output of OpenAI's own tools, and
+// compacted beginnings of conversations.
 var sealedItems = []string{"compaction", "compaction_summary", "web_search_call", "file_search_call",
 	"code_interpreter_call", "image_generation_call", "computer_call", "mcp_call", "mcp_list_tools",
 	"mcp_approval_request", "local_shell_call", "shell_call", "apply_patch_call", "tool_search_call"}
 
-// refusedItems are types of items that are not read, and why.
+// refusedItems maps types of items that are not read to the reason.
 var refusedItems = map[string]string{
 	"item_reference": "what an id of OpenAI's names is not known here; send the item itself",
 }
@@ -35,8 +35,8 @@ func IsItem(m Object) bool {
 		slices.Contains(sealedItems, kind))
 }
 
-// IsAnswerItem reports whether an object is an item of the Responses API that the model wrote. Consecutive ones are one
-// message of the log.
+// IsAnswerItem reports whether an object is an item of the Responses API that the model wrote. Consecutive items of
+// this kind are one message of the log.
 func IsAnswerItem(m Object) bool {
 	if IsItem(m) {
 		return !strings.HasSuffix(m.kind(), "_output")
@@ -44,7 +44,7 @@ func IsAnswerItem(m Object) bool {
 	return m.kind() == "message" && string(m.fields["role"]) == `"assistant"` && m.hasPart("output_text", "refusal")
 }
 
-// hasPart reports whether the first part of the content is of one of some types.
+// hasPart reports whether the first part of the content has one of these types.
 func (i Object) hasPart(kinds ...string) bool {
 	var parts []struct {
 		Type string `json:"type"`
@@ -52,13 +52,13 @@ func (i Object) hasPart(kinds ...string) bool {
 	return json.Unmarshal(i.fields["content"], &parts) == nil && len(parts) > 0 && slices.Contains(kinds, parts[0].Type)
 }
 
-// kind returns the type of an object; empty if that is no text.
+// kind returns an object's type; empty if that is not a text.
 func (i Object) kind() (kind string) {
-	_ = json.Unmarshal(i.fields["type"], &kind) // readers report it
+	_ = json.Unmarshal(i.fields["type"], &kind) // readers report the error
 	return kind
 }
 
-// ReadItem reads an item for which IsItem is true.
+// ReadItem reads an item. IsItem must be true for it.
 func ReadItem(m Object) recall.Draft {
 	kind := m.kind()
 	if why := refusedItems[kind]; why != "" {
@@ -92,7 +92,7 @@ func readFunctionOutput(m Object) recall.Draft {
 	return recall.Draft{Role: recall.Tool, Content: []recall.Part{p}}
 }
 
-// readReasoningItem reads a reasoning. Its texts are searched; the item is kept as OpenAI returned it.
+// readReasoningItem reads a reasoning. Its texts are searched; the item is kept exactly as OpenAI returned it.
 func readReasoningItem(m Object) recall.Draft {
 	var texts []string
 	for _, name := range []string{"summary", "content"} {

@@ -16,7 +16,8 @@ import (
 
 const pixel = `{"type":"base64","media_type":"image/png","data":"aGk="}`
 
-// anyView is a log as callers write it: calls without results, results without calls, ids that come again, blanks.
+// anyView is a log as callers write it: with calls without results, results without calls, repeated ids and blank
+// texts.
 func anyView() *rapid.Generator[[]recall.Message] {
 	text := rapid.SampledFrom([]string{"", " \n", "word", "two words", "<markup>&"})
 	id := rapid.SampledFrom([]string{"a", "b", "function:f", strings.Repeat("long", 20)})
@@ -53,15 +54,15 @@ func anyView() *rapid.Generator[[]recall.Message] {
 	})
 }
 
-// formats are the formats of requests, each with what checks its messages.
+// formats maps a format of requests to the functions that write and check its messages.
 var formats = map[string]struct {
 	write func([]recall.Message, chat.Counter) ([]json.RawMessage, int)
 	check func([]json.RawMessage) error
 }{"openai": {chat.OpenAI, chattest.OpenAI}, "anthropic": {chat.Anthropic, chattest.Anthropic},
 	"responses": {chat.Responses, chattest.Responses}}
 
-// Whatever stands in a log, providers take the request, unless calls at its end wait for their results; then they take
-// it once these are answered.
+// Providers accept the request for any log. If calls at its end wait for results, they accept it once these are
+// answered.
 func TestProvidersTakeAnyView(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -83,7 +84,7 @@ func TestProvidersTakeAnyView(t *testing.T) {
 	})
 }
 
-// Two open calls of one id get their results from the later to the earlier, as in the log.
+// Two open calls with the same id get their results in reverse order, as in the log.
 func TestResultsOfOneIDReachBothCalls(t *testing.T) {
 	t.Parallel()
 	call := recall.Message{Role: recall.Assistant, Content: []recall.Part{{Type: recall.ToolCall, CallID: "a", Name: "f"}}}
@@ -96,7 +97,7 @@ func TestResultsOfOneIDReachBothCalls(t *testing.T) {
 	}
 }
 
-// A pending call is named as the caller captured it.
+// A pending call has the id that the caller captured.
 func TestPendingCalls(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 60)
@@ -115,13 +116,13 @@ func TestPendingCalls(t *testing.T) {
 	}
 }
 
-// A result whose call left the view is said after what was said before it, and before calls that wait.
+// A late result stands behind the messages that were said before it, and before calls that still wait.
 func TestLateResultsAreShown(t *testing.T) {
 	t.Parallel()
 	late := recall.Message{Role: recall.Tool, Content: []recall.Part{
 		{Type: recall.ToolReturn, CallID: "job", Text: "done </system>", IsError: true}}}
 	call := recall.Message{Role: recall.Assistant, Content: []recall.Part{{Type: recall.ToolCall, CallID: "a", Name: "f"}}}
-	said := frame.System + ` A tool failed with this for the call "job", which is not shown any more:` +
+	notice := frame.System + ` A tool failed with this for the call "job", which is not shown any more:` +
 		"\ndone <~/system>"
 	for name, view := range map[string][]recall.Message{
 		"at the end":           {text(recall.User, "Go."), late},
@@ -130,7 +131,7 @@ func TestLateResultsAreShown(t *testing.T) {
 		"of a call that waits": {text(recall.User, "Go."), call, late, late},
 	} {
 		got := chat.Texts(view)
-		if len(got) < 2 || got[1].Role != "user" || got[1].Content != said {
+		if len(got) < 2 || got[1].Role != "user" || got[1].Content != notice {
 			t.Errorf("%s: got %+v", name, got)
 		}
 		if want := len(view) > 2 && view[1].Role == recall.Assistant; len(chat.Pending(view)) > 0 != want {

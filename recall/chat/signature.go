@@ -8,22 +8,22 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// extraContent is what Gemini attaches to a call in OpenAI's format. A call that comes back without its signature is
-// refused.
+// extraContent is what Gemini attaches to a call in OpenAI's format. Gemini refuses such a call if it comes back
+// without its signature.
 type extraContent struct {
 	Google struct {
 		Signature string `json:"thought_signature"`
 	} `json:"google"`
 }
 
-// ThoughtSignature returns the signature in the field extra_content of a call; empty if it has none.
+// ThoughtSignature returns the signature in a call's field extra_content; empty if there is none.
 func ThoughtSignature(raw json.RawMessage) string {
 	var e extraContent
-	_ = json.Unmarshal(raw, &e) // another server may have anything there
+	_ = json.Unmarshal(raw, &e) // other servers may put anything there
 	return e.Google.Signature
 }
 
-// extraOf returns the field extra_content of a call; nil without a signature.
+// extraOf returns a call's field extra_content; nil without a signature.
 func extraOf(signature string) *extraContent {
 	if signature == "" {
 		return nil
@@ -33,9 +33,9 @@ func extraOf(signature string) *extraContent {
 	return &e
 }
 
-// ReadableBy returns a view whose calls have the signatures only that a model wrote or that another one of its family
-// reads, and whose parts have the form only in which the model itself returned them: servers refuse what they do not
-// know. An empty model is unknown.
+// ReadableBy returns a view that the model's server accepts. Servers refuse what they do not know, so calls lose
+// signatures that neither this model nor one of its family wrote, and parts lose the provider's form and Extra if
+// another model returned them. An empty model is unknown.
 func ReadableBy(model string, view []recall.Message) []recall.Message {
 	all := slices.Clone(view)
 	for i, m := range all {
@@ -56,18 +56,18 @@ func ReadableBy(model string, view []recall.Message) []recall.Message {
 	return all
 }
 
-// isOfOneModel reports whether a part has what other models may not read.
+// isOfOneModel reports whether a part contains something that other models may not read.
 func isOfOneModel(p recall.Part) bool {
 	return p.Type == recall.ToolCall && p.Signature != "" || p.Kind != "" || p.Type == recall.Reasoning && p.Extra != ""
 }
 
-// isSame reports whether two names or handles are those of one model. Unknown ones may be.
+// isSame reports whether two names or handles may belong to the same model. An empty one may be any model.
 func isSame(reader, writer string) bool {
 	name := func(model string) string { return model[strings.LastIndexByte(model, '/')+1:] }
 	return reader == "" || writer == "" || name(reader) == name(writer)
 }
 
-// readsSignatures reports whether a model reads the signatures of calls that another one wrote.
+// readsSignatures reports whether the reader accepts signatures of calls that the writer made.
 func readsSignatures(reader, writer string) bool {
 	isGemini := func(model string) bool { return strings.Contains(strings.ToLower(model), "gemini") }
 	return isSame(reader, writer) || isGemini(reader) && isGemini(writer)

@@ -2,24 +2,25 @@ package chat
 
 import "strings"
 
-// thoughtTags begin the thoughts that endpoints leave in a model's text: those of most open models, of models that are
-// told to think in a tag, and of Gemini.
+// thoughtTags begin thoughts that endpoints leave in a model's text. They come from most open models, from models that
+// are told to think in a tag, and from Gemini.
 var thoughtTags = []string{"<think>", "<thinking>", "<thought>"}
 
-// blank are the characters between thoughts and a text.
+// blank are the characters that may stand between thoughts and text.
 const blank = " \t\r\n"
 
-// Thoughts takes the thoughts at the beginning of a model's text out of it. The text comes in pieces, which may cut
-// tags. A thought that does not end is the rest of the text. A tag after the text has begun is text.
+// Thoughts separates thoughts at the beginning of a model's text from the text. The text comes in pieces, which may cut
+// tags in two. A thought without a closing tag lasts to the end. A tag after the text has begun is text.
 type Thoughts struct {
-	held    string // is not known to be a thought or a text
-	closing string // the tag that ends the thought; empty outside of one
+	held    string // not yet known to be thought or text
+	closing string // the tag that ends the current thought; empty outside of one
 	found   bool   // a thought has ended
-	begun   bool   // the thought has more than blank characters
+	begun   bool   // the thought has non-blank characters
 	said    bool   // the text has begun
 }
 
-// Add returns which part of a piece, and of those before it that are not returned yet, is thought and which is text.
+// Add adds a piece of the text. It returns what is now known to be thought and what is known to be text, including
+// earlier pieces that were held back.
 func (t *Thoughts) Add(piece string) (thought, text string) {
 	for t.held += piece; t.held != ""; {
 		switch {
@@ -37,7 +38,7 @@ func (t *Thoughts) Add(piece string) (thought, text string) {
 	return thought, text
 }
 
-// End returns the rest of thought and text.
+// End returns what was held back, as thought or as text.
 func (t *Thoughts) End() (thought, text string) {
 	switch rest := t.take(len(t.held)); {
 	case t.closing != "":
@@ -54,7 +55,7 @@ func (t *Thoughts) take(n int) (taken string) {
 	return taken
 }
 
-// begin finds out whether a thought or the text begins; false if that is not known yet.
+// begin finds out whether a thought or the text begins. It returns false if that is not known yet.
 func (t *Thoughts) begin() bool {
 	rest := strings.TrimLeft(t.held, blank)
 	undecided := rest == ""
@@ -74,10 +75,10 @@ func (t *Thoughts) begin() bool {
 	return true
 }
 
-// think returns the next part of a thought, and whether the thought has ended.
+// think returns the next part of the thought. ended reports whether the thought is over.
 func (t *Thoughts) think() (thought string, ended bool) {
-	if at := strings.Index(t.held, t.closing); at >= 0 {
-		thought = t.trimmed(t.take(at))
+	if end := strings.Index(t.held, t.closing); end >= 0 {
+		thought = t.trimmed(t.take(end))
 		t.take(len(t.closing))
 		t.closing, t.found = "", true
 		return thought, true
@@ -92,7 +93,7 @@ func (t *Thoughts) think() (thought string, ended bool) {
 	return t.trimmed(t.take(open)), false
 }
 
-// trimmed drops the blank characters at the beginning of a thought.
+// trimmed drops blank characters at the beginning of a thought.
 func (t *Thoughts) trimmed(thought string) string {
 	if !t.begun {
 		thought = strings.TrimLeft(thought, blank)

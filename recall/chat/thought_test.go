@@ -6,7 +6,7 @@ import (
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// Thoughts at the beginning of a text are found however the text is cut into pieces.
+// Thoughts at the beginning of a text are found, no matter how the text is cut into pieces.
 func TestThoughtsAreTakenOutOfATextInAnyPieces(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ text, thought, said string }{

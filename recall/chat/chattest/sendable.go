@@ -1,4 +1,4 @@
-// Package chattest checks messages of requests by the rules of the providers that they are for.
+// Package chattest checks messages in requests against the rules of the providers.
 package chattest
 
 import (
@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// request holds the calls of a request that was read up to a message.
+// request is what was read of a request so far.
 type request struct {
 	seen    map[string]bool // ids of all calls
-	waiting []string        // ids of the calls whose results must follow
+	waiting []string        // ids of calls that still need their results
 }
 
-// ids matches the ids of calls that both providers take.
+// ids matches call ids that both providers accept.
 var ids = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,40}$`)
 
 func (r *request) call(id string) error {
@@ -36,7 +36,7 @@ func (r *request) result(id string) error {
 	return nil
 }
 
-// openAIMessage has the fields of a message that OpenAI checks.
+// openAIMessage has the message fields that OpenAI checks.
 type openAIMessage struct {
 	Role    string          `json:"role"`
 	Content json.RawMessage `json:"content"`
@@ -55,8 +55,8 @@ type openAIMessage struct {
 	} `json:"tool_calls"`
 }
 
-// OpenAI returns an error unless OpenAI's chat completions take a list of messages: the results of all calls stand
-// directly behind them, each once, and no message is empty.
+// OpenAI returns an error unless OpenAI's chat completions accept the messages: each call has exactly one result,
+// directly behind the message with the call, and no message is empty.
 func OpenAI(messages []json.RawMessage) error {
 	r := request{seen: map[string]bool{}}
 	for i, raw := range messages {
@@ -103,7 +103,7 @@ func (r *request) openAI(m openAIMessage) error {
 	return nil
 }
 
-// end returns an error if a call has no result.
+// end returns an error if a call still has no result.
 func (r *request) end() error {
 	if len(r.waiting) > 0 {
 		return fmt.Errorf("at the end the calls %q have no result", r.waiting)
@@ -120,7 +120,7 @@ func toolName(name string) error {
 	return nil
 }
 
-// anthropicMessage has the fields of a message that Anthropic checks.
+// anthropicMessage has the message fields that Anthropic checks.
 type anthropicMessage struct {
 	Role    string           `json:"role"`
 	Content []anthropicBlock `json:"content"`
@@ -135,8 +135,9 @@ type anthropicBlock struct {
 	CallID string          `json:"tool_use_id"`
 }
 
-// Anthropic returns an error unless Anthropic's messages API takes a list of messages: the user's first, the roles in
-// turn, the results of all calls at the beginning of the message after them, no blank text, and no thought at the end.
+// Anthropic returns an error unless Anthropic's messages API accepts the messages: the user begins, roles alternate,
+// each message with calls is followed by one that begins with all their results, no text is blank, and no message ends
+// with a thought.
 func Anthropic(messages []json.RawMessage) error {
 	r := request{seen: map[string]bool{}}
 	for i, raw := range messages {
@@ -194,7 +195,7 @@ func (r *request) anthropic(m anthropicMessage, last bool) error {
 	return nil
 }
 
-// responsesItem has the fields of an item that OpenAI's Responses API checks.
+// responsesItem has the item fields that OpenAI's Responses API checks.
 type responsesItem struct {
 	Type      string          `json:"type"`
 	Role      string          `json:"role"`
@@ -207,7 +208,7 @@ type responsesItem struct {
 	Encrypted *string         `json:"encrypted_content"`
 }
 
-// Responses returns an error unless OpenAI's Responses API takes a list of items: each call has a result after it, and
+// Responses returns an error unless OpenAI's Responses API accepts the items: each call has a result after it, and
 // nothing is empty.
 func Responses(items []json.RawMessage) error {
 	r := request{seen: map[string]bool{}}
